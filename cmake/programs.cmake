@@ -1,0 +1,64 @@
+# The programs: the command line natively, compiler.wasm in the wasm build, and the tests that need
+# everything.
+
+if(GS_WASM)
+  gs_sources(web/compiler/native sources tests)
+  if(sources)
+    add_executable(compiler ${sources})
+    set_target_properties(compiler PROPERTIES SUFFIX .wasm)
+    target_link_libraries(compiler PRIVATE gs_options gossamer_compiler gossamer_tensor)
+    # A reactor exports its functions and keeps its memory between calls. -O0 here only stops clang from
+    # running Debian's wasm-opt silently, which is older than the wasm that clang writes.
+    target_link_options(compiler PRIVATE -mexec-model=reactor -O0
+      -Wl,-O2,--gc-sections,--strip-all,-z,stack-size=1048576)
+  endif()
+  return()
+endif()
+
+gs_sources(tools/gossamer sources tests)
+if(sources)
+  # The command-line parser throws, so exceptions are on here and nowhere else.
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
+  set(command_library gossamer_command)
+  if(sources)
+    add_library(gossamer_command STATIC ${sources})
+    target_compile_options(gossamer_command PRIVATE -Wall -Wextra -Werror)
+    set(scope PUBLIC)
+  else()
+    add_library(gossamer_command INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  foreach(library ${GS_ALL_LIBRARIES})
+    target_link_libraries(gossamer_command ${scope} ${library})
+  endforeach()
+  target_link_libraries(gossamer_command ${scope} gs_cli11 gs_stb gs_rapidjson gs_nanopb)
+  target_include_directories(gossamer_command ${scope}
+    ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tools)
+  add_executable(gossamer ${PROJECT_SOURCE_DIR}/tools/gossamer/main.cc)
+  target_compile_options(gossamer PRIVATE -Wall -Wextra -Werror)
+  target_link_libraries(gossamer PRIVATE gossamer_command)
+  gs_add_test(gossamer_command_test SOURCES ${tests} LIBRARIES gossamer_command)
+endif()
+
+# tests/FOLDER/*_test.cc: one program a folder, seeing every layer.
+file(GLOB entries CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*)
+foreach(entry ${entries})
+  if(IS_DIRECTORY ${entry} AND NOT EXISTS ${entry}/CMakeLists.txt)
+    get_filename_component(name ${entry} NAME)
+    gs_sources(tests/${name} sources tests)
+    gs_add_test(tests_${name} SOURCES ${tests} ${sources} LIBRARIES ${GS_ALL_LIBRARIES})
+    if(TARGET tests_${name})
+      target_include_directories(tests_${name} PRIVATE ${PROJECT_SOURCE_DIR}
+                                                       ${PROJECT_SOURCE_DIR}/tests)
+    endif()
+  endif()
+endforeach()
+
+# Folders with needs of their own bring their own rules.
+file(GLOB lists CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/CMakeLists.txt
+     ${PROJECT_SOURCE_DIR}/python/CMakeLists.txt ${PROJECT_SOURCE_DIR}/examples/*/CMakeLists.txt
+     ${PROJECT_SOURCE_DIR}/tests/*/CMakeLists.txt)
+foreach(list ${lists})
+  get_filename_component(folder ${list} DIRECTORY)
+  add_subdirectory(${folder})
+endforeach()

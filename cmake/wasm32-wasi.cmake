@@ -1,0 +1,11 @@
+# Toolchain of the compiler as wasm: Debian's clang-19, wasi-libc and libc++-19-dev-wasm32.
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_SYSTEM_PROCESSOR wasm32)
+set(CMAKE_C_COMPILER clang-19)
+set(CMAKE_CXX_COMPILER clang++-19)
+set(CMAKE_C_COMPILER_TARGET wasm32-wasi)
+set(CMAKE_CXX_COMPILER_TARGET wasm32-wasi)
+set(CMAKE_AR llvm-ar-19 CACHE FILEPATH "")
+set(CMAKE_RANLIB llvm-ranlib-19 CACHE FILEPATH "")
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+set(GS_WASM ON)
