@@ -1,0 +1,63 @@
+// The tensor graph: what a model file, a lazy tensor program or a training step says, before it is stages.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/nodes.h"
+#include "ops/opdef.h"
+
+namespace gossamer::graph {
+
+using ValueId = uint32_t;
+constexpr ValueId no_value = 0xffffffff;  // an absent optional input or unused output
+
+// Where a constant's bytes are: the compiler never copies weights. `bytes` for small or computed ones, else a range of
+// a file: 0 is the model itself, others index Graph::files (external data, inside the model's folder).
+struct ConstantSource {
+  ir::DType dtype = ir::DType::f32;
+  std::vector<int64_t> shape;
+  std::vector<std::byte> bytes;
+  int file = -1;
+  uint64_t offset = 0, length = 0;
+};
+
+struct Value {
+  std::string name;
+  ir::DType dtype = ir::DType::f32;
+  std::vector<ir::Expr> shape;  // extents of type index; dimension variables are Graph::dims
+  bool shape_known = false;
+  std::optional<ConstantSource> constant;
+};
+
+struct Graph;
+
+struct Node {
+  const ops::OpDef* def = nullptr;
+  std::string name;  // the file's, or made from the operator and its first output
+  std::vector<ValueId> inputs, outputs;
+  ops::Attributes attributes;
+  std::vector<std::shared_ptr<Graph>> regions;  // If, Loop, Scan bodies
+};
+
+// A symbolic dimension, and where a run reads its value: axis `axis` of graph input `input`.
+struct Dim {
+  ir::Var var;
+  int input = 0, axis = 0;
+};
+
+struct Graph {
+  std::string name;
+  std::vector<Value> values;
+  std::vector<Node> nodes;  // topological order
+  std::vector<ValueId> inputs, outputs;
+  std::vector<Dim> dims;
+  std::vector<std::string> files;  // external data files, relative to the model's folder
+
+  ValueId add_value(Value value);
+};
+
+}  // namespace gossamer::graph

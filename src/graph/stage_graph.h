@@ -1,0 +1,55 @@
+// A graph after every node's `define`: a list of stages over buffers, where operators no longer exist. Fusion, layout,
+// memory planning and scheduling work on this.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "ops/stage.h"
+
+namespace gossamer::graph {
+
+struct StageInput {
+  std::string name;
+  ir::Buffer buffer;
+};
+struct StageOutput {
+  std::string name;
+  ir::Buffer buffer;
+};
+struct StageConstant {
+  std::string name;
+  ir::Buffer buffer;
+  ConstantSource source;
+};
+struct Check {
+  ir::Expr condition;
+  std::string message;
+};
+
+struct StageGraph {
+  std::string name;
+  std::vector<StageInput> inputs;
+  std::vector<StageOutput> outputs;  // a buffer may be an input, a constant or a stage's output
+  std::vector<StageConstant> constants;
+  std::vector<ops::Stage> stages;  // topological order; each buffer is written by one stage
+  std::vector<Check> checks;       // evaluated on the dimensions before a run
+  std::vector<Dim> dims;
+};
+
+// Runs every node's define (decomposing composed ones), with host values and shapes propagated. Dead stages, and
+// stages that only feed host values, are dropped.
+Result<StageGraph> lower(const Graph& graph, const ops::Catalog& catalog);
+
+// Prints stages, buffers with shapes and layouts; `gossamer inspect --stages`.
+std::string print(const StageGraph&);
+
+// Passes, each a function StageGraph -> StageGraph in place; graph/pipeline.cc lists them in order.
+// Evaluates stages whose inputs are all constants if the result is at most `limit` bytes.
+void fold_constants(StageGraph&, size_t limit = 4096);
+void drop_dead(StageGraph&);
+void merge_duplicates(StageGraph&);
+
+}  // namespace gossamer::graph

@@ -1,0 +1,44 @@
+// Element types and vector types of the loop IR.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace gossamer::ir {
+
+// `index` is a mathematical integer that never overflows (the compiler may reorder it freely):
+// dimensions, loop variables, addresses. Targets compute it in 32 bits (64 natively).
+enum class DType : uint8_t {
+  f32, f16, bf16, f64,
+  i8, i16, i32, i64,
+  u8, u16, u32, u64,
+  boolean, index, string,
+};
+
+bool is_float(DType);
+bool is_signed_int(DType);    // i8..i64 and index
+bool is_unsigned_int(DType);  // u8..u64
+bool is_int(DType);           // either, not boolean
+int byte_size(DType);         // in linear memory; boolean 1, index 4, string 0
+std::string_view name_of(DType);  // "f32", "bool", "index", ...
+std::optional<DType> dtype_named(std::string_view name);
+
+// A scalar (lanes == 1) or a vector of `lanes` elements.
+struct Type {
+  DType dtype = DType::f32;
+  uint16_t lanes = 1;
+
+  Type() = default;
+  Type(DType element, int lane_count = 1)
+      : dtype(element), lanes(static_cast<uint16_t>(lane_count)) {}
+  bool operator==(const Type&) const = default;
+  bool is_scalar() const { return lanes == 1; }
+  Type with_lanes(int count) const { return {dtype, count}; }
+  Type with_dtype(DType element) const { return {element, lanes}; }
+};
+
+std::string to_string(Type);  // "f32", "f32x4"
+
+}  // namespace gossamer::ir

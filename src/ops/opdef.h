@@ -1,0 +1,88 @@
+// The operator entry: one value says everything about an operator.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/type.h"
+
+namespace gossamer::ops {
+
+// A dense tensor in memory, row-major: attributes, test cases, constants.
+struct TensorData {
+  ir::DType dtype = ir::DType::f32;
+  std::vector<int64_t> shape;
+  std::vector<std::byte> bytes;  // little-endian; boolean one byte each
+  std::vector<std::string> strings;  // dtype string only
+  int64_t element_count() const;
+};
+TensorData floats(std::vector<int64_t> shape, std::vector<float> values);
+TensorData int64s(std::vector<int64_t> shape, std::vector<int64_t> values);
+
+using Attribute = std::variant<std::monostate, int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
+                               std::vector<std::string>, TensorData>;
+using Attributes = std::map<std::string, Attribute, std::less<>>;
+
+class Builder;
+
+// A set of element types, as a bit mask over ir::DType.
+using TypeSet = uint32_t;
+constexpr TypeSet only(ir::DType dtype) { return 1u << static_cast<unsigned>(dtype); }
+extern const TypeSet any_float, any_signed, any_unsigned, any_int, any_number, any_type, integer_index, boolean_only;
+
+struct InputDef {
+  std::string name;
+  TypeSet types;
+  enum Arity : uint8_t { required, optional, variadic } arity = required;
+};
+struct AttributeDef {
+  std::string name;
+  Attribute fallback;     // monostate: no default (absent unless `needed`)
+  bool needed = false;
+};
+
+// A test case of an operator: random inputs of these shapes and types unless `inputs` gives values.
+struct Case {
+  std::string name;
+  std::vector<std::vector<int64_t>> shapes;  // an input with shape {-1} is absent
+  Attributes attributes = {};
+  std::vector<TensorData> inputs = {};       // overrides shapes where not empty
+  ir::DType dtype = ir::DType::f32;
+  double low = -2, high = 2;                 // range of random values
+};
+
+struct OpDef {
+  std::string name;    // ONNX's
+  std::string doc;     // one line
+  std::string domain;  // "" is ai.onnx
+  int since = 1;       // newest version, the only one defined; older ones are upgraded by the reader
+  std::vector<InputDef> inputs;
+  std::vector<std::string> outputs;  // names; a trailing one may be unused
+  std::vector<AttributeDef> attributes;
+  std::function<Result<>(Builder&)> define;
+  std::function<Result<>(Builder&)> gradient;  // optional, in terms of other operators
+  std::vector<Case> cases;
+};
+
+// A catalog is a value: catalog.cc concatenates the families, a user's program may add entries of its own.
+class Catalog {
+ public:
+  Catalog() = default;
+  explicit Catalog(std::vector<OpDef> entries);
+  const OpDef* find(std::string_view domain, std::string_view name) const;
+  std::span<const OpDef> entries() const { return entries_; }
+  void add(OpDef entry);  // replaces one of the same name and domain
+
+ private:
+  std::vector<OpDef> entries_;
+  std::map<std::string, size_t, std::less<>> by_name_;
+};
+const Catalog& builtin_catalog();
+
+}  // namespace gossamer::ops

@@ -1,0 +1,116 @@
+// The package: what the compiler writes and every run time reads. docs/specs/package.md specifies the files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/nodes.h"
+
+namespace gossamer::package {
+
+constexpr int format_version = 1;
+
+// A number known now, or the index of a value that the plan function computes from the dimensions.
+struct Number {
+  int64_t value = 0;  // the number, or the plan value's index
+  bool planned = false;
+  Number(int64_t known = 0) : value(known) {}
+  static Number plan(int64_t index_in_plan) {
+    Number number(index_in_plan);
+    number.planned = true;
+    return number;
+  }
+  bool operator==(const Number&) const = default;
+};
+
+struct Port {  // an input or output of the model
+  std::string name;
+  ir::DType dtype;
+  std::vector<Number> shape;            // outputs: plan values where symbolic
+  std::vector<std::string> symbols;     // inputs: the dimension's name where symbolic, else ""
+  int tensor = -1;
+};
+
+struct Dim {
+  std::string name;
+  int input = 0, axis = 0;
+};
+
+struct Check {  // an error unless the value is nonzero
+  Number value;
+  std::string message;
+};
+
+struct Texture {
+  int width = 0;  // texels; a power of two
+  Number height;
+  int layers = 1;
+  bool operator==(const Texture&) const = default;
+};
+
+struct Slot {  // a piece of device memory that tensors share over time
+  Number bytes;      // linear memory
+  Texture texture;   // width 0: linear
+  bool persistent = false;  // weights and results of init: filled once at load
+};
+
+struct Tensor {
+  std::string name;
+  ir::DType dtype;    // value type
+  ir::DType storage;  // element type in memory
+  Number elements;    // physical, padding included
+  int slot = -1;
+};
+
+struct Weight {
+  std::string name;  // key in weights.safetensors
+  ir::DType dtype;   // as stored in the file
+  std::vector<int64_t> shape;
+  int tensor = -1;   // uploaded as it lies (row-major; flat in a texture), converted to the tensor's storage type
+};
+
+struct KernelInfo {
+  std::string name;     // for people: "conv_3x3.relu"
+  std::string entry;    // exported function (wasm, cpu), "main" in shaders
+  std::string code;     // shader source; empty for wasm and cpu
+  std::string schedule; // the schedule as text
+  int group_size = 1;   // invocations of a workgroup (webgpu)
+  int buffers = 0, scalars = 0;
+  int written = -1;     // which buffer is written (the last one, so buffers - 1); all others are only read
+};
+
+struct Launch {
+  int kernel = 0;
+  std::vector<int> tensors;      // one a buffer of the kernel
+  std::vector<Number> scalars;
+  Number range;                  // extent of the grid loop
+  std::string origin;            // graph nodes it computes, for report()
+};
+
+struct Module {
+  std::string name, target;
+  std::vector<std::string> needs;  // "wasm-simd", "wasm-relaxed-simd", "webgpu-f16", ...
+  std::vector<Port> inputs, outputs;
+  std::vector<Dim> dims;
+  std::vector<Check> checks;
+  int plan_values = 0;  // 0: everything is static
+  std::vector<Tensor> tensors;
+  std::vector<Slot> slots;
+  std::vector<Weight> weights;
+  std::vector<KernelInfo> kernels;
+  std::vector<Launch> init, run;
+};
+
+struct File {
+  std::string name;
+  std::vector<std::byte> bytes;
+};
+using Files = std::vector<File>;
+
+// manifest.json of a module; `files` (the others of the package) are listed with sizes and hashes.
+File write_manifest(const Module& module, const Files& files);
+
+}  // namespace gossamer::package
