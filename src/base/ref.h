@@ -1,7 +1,9 @@
 // Intrusive reference counting for the immutable IR nodes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 namespace gossamer {
@@ -40,8 +42,10 @@ class Ref {
   const T* operator->() const { return pointer_; }
   const T& operator*() const { return *pointer_; }
   explicit operator bool() const { return pointer_ != nullptr; }
-  // Identity, not structure: see ir/equal.h for the latter.
+  // Identity, not structure: see ir/rewrite.h for the latter.
   bool same(const Ref& other) const { return pointer_ == other.pointer_; }
+  // Gives up this count without releasing: the caller now owns it.
+  const T* detach() { return std::exchange(pointer_, nullptr); }
 
  private:
   void retain() const {

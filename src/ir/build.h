@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 
 #include "ir/nodes.h"
 
@@ -86,6 +87,7 @@ Stmt alloc(Buffer buffer, Stmt body);
 Stmt barrier(Scope scope = Scope::group);
 Stmt assert_that(Expr condition, std::string message);
 Stmt launch(std::string kernel, Expr extent, std::vector<Buffer> buffers, std::vector<Expr> scalars);
+Stmt await_buffer(Buffer buffer);
 
 // The value of an integer constant (IntImm, of any integer type or boolean).
 std::optional<int64_t> as_int(const Expr&);

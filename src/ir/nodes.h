@@ -31,13 +31,20 @@ std::string_view name_of(UnaryOp);
 std::string_view name_of(BinaryOp);
 bool is_comparison(BinaryOp);
 bool is_logical(BinaryOp);
+bool is_bitwise(BinaryOp);
+std::string_view spelling_of(UnaryOp);
+std::string_view spelling_of(BinaryOp);
+bool gives_boolean(UnaryOp);  // is_nan, is_inf
 
 // How the iterations of a loop run. A kernel's outermost loop is its only `grid` loop; its extent is the launch's
 // range: work items on CPUs (any chunk [begin, end) may run on any thread), workgroups on compute GPUs, texels of the
 // output texture on WebGL (a fragment each). `group` is the loop over a workgroup's invocations, directly inside.
 enum class LoopKind : uint8_t { serial, unrolled, vectorized, grid, group };
 
+std::string_view name_of(LoopKind);
+
 enum class Scope : uint8_t { global, group, priv, constant };
+std::string_view name_of(Scope);
 
 enum class NodeKind : uint8_t {
 #define GS_EXPR(Name, ...) Name,
@@ -48,6 +55,8 @@ enum class NodeKind : uint8_t {
 #undef GS_EXPR
 #undef GS_STMT
 };
+
+std::string_view name_of(NodeKind);
 
 struct Node : RefCounted {
   const NodeKind kind;
@@ -152,6 +161,10 @@ struct BufferNode : Node {
 #undef F
 #undef GS_EXPR
 #undef GS_STMT
+
+// Leaves: their own members are not fields.
+template <class V>
+void visit_fields(const VarNode&, V&&) {}
 
 // Calls v(const Concrete&) for the node's concrete type (Var included, Buffer not).
 template <class V>

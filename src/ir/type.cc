@@ -10,11 +10,21 @@ struct Row {
   int bytes;
   char kind;  // f, i, u, b(oolean), s(tring)
 };
-constexpr std::array<Row, 15> rows{{{"f32", 4, 'f'}, {"f16", 2, 'f'}, {"bf16", 2, 'f'},
-                                    {"f64", 8, 'f'}, {"i8", 1, 'i'},  {"i16", 2, 'i'},
-                                    {"i32", 4, 'i'}, {"i64", 8, 'i'}, {"u8", 1, 'u'},
-                                    {"u16", 2, 'u'}, {"u32", 4, 'u'}, {"u64", 8, 'u'},
-                                    {"bool", 1, 'b'}, {"index", 4, 'i'}, {"string", 0, 's'}}};
+constexpr std::array<Row, 15> rows{{{"f32", 4, 'f'},
+                                    {"f16", 2, 'f'},
+                                    {"bf16", 2, 'f'},
+                                    {"f64", 8, 'f'},
+                                    {"i8", 1, 'i'},
+                                    {"i16", 2, 'i'},
+                                    {"i32", 4, 'i'},
+                                    {"i64", 8, 'i'},
+                                    {"u8", 1, 'u'},
+                                    {"u16", 2, 'u'},
+                                    {"u32", 4, 'u'},
+                                    {"u64", 8, 'u'},
+                                    {"bool", 1, 'b'},
+                                    {"index", 4, 'i'},
+                                    {"string", 0, 's'}}};
 const Row& row(DType dtype) { return rows[static_cast<size_t>(dtype)]; }
 
 }  // namespace
