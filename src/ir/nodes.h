@@ -100,7 +100,7 @@ enum class Memory : uint8_t { linear, texture };
 
 // How a tensor lies in memory: an index map from logical coordinates to physical ones, row-major over the physical
 // axes. An empty `axes` is plain row-major. docs/specs/layout.md has pictures.
-// - NCHW8c:       axes {0}, {1, /8}, {2}, {3}, {1, %8};  logical extents round up to the block, padding is zero
+// - NCHW8c:       axes {0}, {1, /8}, {2}, {3}, {1, %8};  logical extents round up to the block, padding lanes are undefined
 // - packed B of a matmul [K, N]: {1, /8}, {0}, {1, %8}
 // - `flat`: the logical coordinates are first linearised row-major into one, which is dim 0 of `axes`
 // Texture memory: the last physical axis has extent 4 (the texel's RGBA); the axis before it is the array layer when

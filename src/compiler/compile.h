@@ -1,0 +1,42 @@
+// The whole compiler: ONNX bytes in, the files of a package out. The same code natively and in compiler.wasm.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ops/opdef.h"
+#include "package/package.h"
+#include "schedule/capabilities.h"
+
+namespace gossamer::compiler {
+
+struct Options {
+  std::string target = "wasm";  // "webgpu", "webgl", "wasm", "cpu"
+  std::string name;             // of the model; "" takes the graph's
+  bool relaxed_simd = false;    // wasm: multiply-add instructions (manifest needs "wasm-relaxed-simd")
+  bool real_gpu = false;        // webgpu: schedules for a hardware adapter instead of a software one
+  std::string cpu = "native";   // cpu: LLVM's name of the processor
+  // Reads a file of external data, relative to the model's folder; absent: such a model is an error.
+  std::function<Result<std::vector<std::byte>>(const std::string& path)> read_file;
+  std::function<void(std::string_view step, double fraction)> progress;
+  const ops::Catalog* catalog = nullptr;  // null: the built-in one
+};
+
+// What compiling a stage gave, for `inspect` and dumps.
+struct KernelReport {
+  std::string name, origin, schedule, ir, code;
+};
+struct Report {
+  std::string stages;  // printed after fusion and layout
+  std::vector<KernelReport> kernels;
+  int64_t memory_bytes = 0;  // slots, where static
+  int64_t weight_bytes = 0;
+};
+
+Result<package::Files> compile(std::span<const std::byte> model, const Options& options,
+                               Report* report = nullptr);
+
+}  // namespace gossamer::compiler
