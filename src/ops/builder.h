@@ -5,9 +5,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/build.h"
+#include "ir/simplify.h"
 #include "ops/opdef.h"
 #include "ops/stage.h"
 
@@ -22,8 +25,9 @@ using Shape = std::vector<Expr>;  // extents of type index
 // A tensor while defining: its buffer, and what is known of it. A handle; copying is cheap.
 struct Tensor {
   Buffer buffer;  // null for an absent optional input
-  // Elements as expressions of type index, row-major, when the tensor is a host value (small, integer, computes
-  // shapes); elements it stands for are of `buffer->dtype`.
+  // Elements as expressions, row-major, when the tensor is a host value (small, computes shapes):
+  // of type index for an integer or boolean tensor (false 0, true 1), of type f32 for an f32 tensor
+  // (the scales of Resize).
   std::optional<std::vector<Expr>> host;
 
   explicit operator bool() const { return static_cast<bool>(buffer); }
@@ -35,23 +39,32 @@ struct Tensor {
   Expr operator()(std::initializer_list<Expr> point) const;
 };
 
-// The machinery behind one node's definition: collects stages and outputs. Errors carry the node's name.
+// The machinery behind one node's definition: collects stages and outputs. Errors carry the node's
+// name.
 class Builder {
  public:
-  Builder(const OpDef& def, std::string node_name, std::vector<Tensor> inputs, Attributes attributes,
-          int output_count);
+  // `def` must outlive the builder.
+  Builder(const OpDef& def, std::string node_name, std::vector<Tensor> inputs,
+          Attributes attributes, int output_count);
 
-  // Inputs ---------------------------------------------------------------------------------------------------------
-  int input_count() const;  // variadic ones included
+  // Checks inputs and attributes against the entry, runs its `define`, and checks that every output
+  // was made.
+  Result<> define();
+
+  // Inputs
+  // ---------------------------------------------------------------------------------------------------------
+  int input_count() const;           // variadic ones included
   const Tensor& input(int i) const;  // absent: a null Tensor
   bool has(int i) const;
-  // The host value of an input, or an error that asks for a constant: "`axes` must be known when compiling".
+  // The host value of an input, or an error that asks for a constant: "`axes` must be known when
+  // compiling".
   Result<std::vector<Expr>> host(int i) const;
   Result<std::vector<int64_t>> host_ints(int i) const;  // same, every element a number
   int output_count() const;  // how many outputs the node uses (later ones may be unused)
   bool wants(int output) const;
 
-  // Attributes (defaults applied) ------------------------------------------------------------------------------------
+  // Attributes (defaults applied)
+  // ------------------------------------------------------------------------------------
   bool has_attribute(std::string_view name) const;
   int64_t integer(std::string_view name) const;
   double number(std::string_view name) const;
@@ -61,10 +74,14 @@ class Builder {
   const TensorData* tensor(std::string_view name) const;
   Result<int> axis(std::string_view name, int rank) const;  // normalised, checked
 
-  // Stages -------------------------------------------------------------------------------------------------------------
+  // Stages
+  // -------------------------------------------------------------------------------------------------------------
   // A tensor of `shape`; `body` gives the element at a point. The domain is the shape inference.
-  Tensor compute(std::string name, DType dtype, Shape shape, const std::function<Expr(Point)>& body);
-  // Sum, max, ... over `extents`; `body(point, reduce_point)` gives the term (its type is the accumulator's).
+  Tensor compute(std::string name, DType dtype, Shape shape,
+                 const std::function<Expr(Point)>& body);
+  // A stage whose loads are all of host values is also evaluated now, and its result is a host
+  // value as well. Sum, max, ... over `extents`; `body(point, reduce_point)` gives the term (its
+  // type is the accumulator's); `finish(point, accumulator)` the element, of `dtype`.
   enum class Join { sum, prod, max, min };
   Tensor reduce(std::string name, Join join, DType dtype, Shape shape, Shape extents,
                 const std::function<Expr(Point, Point)>& body,
@@ -73,35 +90,45 @@ class Builder {
   Tensor reduce(std::string name, Combiner combiner, DType dtype, Shape shape, Shape extents,
                 const std::function<std::vector<Expr>(Point, Point)>& body,
                 const std::function<Expr(Point, std::span<const Var>)>& finish);
-  Tensor scatter(std::string name, Tensor initial, Shape domain, std::optional<Join> join, bool unique,
-                 const std::function<std::vector<Expr>(Point)>& target,
-                 const std::function<Expr(Point)>& value, const std::function<Expr(Point)>& condition = {});
-  // A tensor of known elements (expressions of type index), e.g. the result of Shape.
+  // For every point of `domain`: output[target] joins `value` (replaces, without a join) where
+  // `condition` holds. The output starts as a copy of `initial`; with `unique`, no two points share
+  // a target.
+  Tensor scatter(std::string name, Tensor initial, Shape domain, std::optional<Join> join,
+                 bool unique, const std::function<std::vector<Expr>(Point)>& target,
+                 const std::function<Expr(Point)>& value,
+                 const std::function<Expr(Point)>& condition = {});
+  // A tensor of known elements (host expressions, see Tensor::host), e.g. the result of Shape.
   Tensor host_tensor(DType dtype, Shape shape, std::vector<Expr> elements);
   Tensor constant(const TensorData& data);
   Tensor scalar(DType dtype, double value);
   // compose: another operator's outputs on these inputs, defined in place.
-  Result<std::vector<Tensor>> call(std::string_view op, std::vector<Tensor> inputs, Attributes attributes = {},
-                                   int output_count = 1);
+  Result<std::vector<Tensor>> call(std::string_view op, std::vector<Tensor> inputs,
+                                   Attributes attributes = {}, int output_count = 1);
   Result<Tensor> call1(std::string_view op, std::vector<Tensor> inputs, Attributes attributes = {});
-  // The same tensor under another shape of equal element count (no copy where the layout allows).
+  // The same tensor under another shape of equal element count: a view stage (no copy where the
+  // layout allows).
   Tensor reshape(std::string name, Tensor tensor, Shape shape);
 
   void output(int i, Tensor tensor);
 
-  // Shapes ---------------------------------------------------------------------------------------------------------------
-  // NumPy broadcasting of shapes; an error names both. Dimension expressions that can't be proved equal become a check.
+  // Shapes
+  // ---------------------------------------------------------------------------------------------------------------
+  // NumPy broadcasting of shapes; an error names both. Dimension expressions that can't be proved
+  // equal become a check.
   Result<Shape> broadcast(std::span<const Tensor> tensors);
   Result<Shape> broadcast(const Shape& a, const Shape& b);
   // The load of `tensor` at `point` of a broadcast shape (size-1 axes read 0).
   Expr at_broadcast(const Tensor& tensor, Point point) const;
-  // `condition` must hold when the model runs: proved now, an error now, or a check in the host program.
+  // `condition` must hold when the model runs: proved now, an error now, or a check in the host
+  // program.
   Result<> require(Expr condition, std::string message);
-  Expr simplify(const Expr&) const;  // with what is known of dimensions (each at least 1... see graph)
+  Expr simplify(const Expr&) const;               // with `bounds`
+  bool same(const Expr& a, const Expr& b) const;  // provably equal
 
   std::unexpected<Diagnostic> error(std::string message, std::string hint = {}) const;
 
-  // What was defined (used by the graph) -----------------------------------------------------------------------------------
+  // What was defined (used by the graph)
+  // -----------------------------------------------------------------------------------
   struct Check {
     Expr condition;
     std::string message;
@@ -114,14 +141,24 @@ class Builder {
   std::vector<Tensor> outputs;
   std::vector<Check> checks;
   std::vector<Constant> constants;
-  const Catalog* catalog = nullptr;  // where `call` looks
+  const Catalog* catalog = nullptr;  // where `call` looks; null: the built-in one
+  ir::Bounds bounds;                 // what the graph knows of its dimensions
 
  private:
+  Tensor finish(Stage stage, DType dtype);  // names and keeps a stage, evaluates it where it can
+  void know(const Tensor& tensor);
+  std::string unique_name(std::string name);
+  Attribute attribute(std::string_view name) const;
+  Result<> check_inputs() const;
+  Result<> check_attributes() const;
+
   const OpDef& def_;
   std::string node_name_;
   std::vector<Tensor> inputs_;
   Attributes attributes_;
   int output_count_;
+  std::unordered_map<const ir::BufferNode*, std::vector<Expr>> known_;  // host values by buffer
+  std::unordered_set<std::string> stage_names_;
 };
 
 }  // namespace gossamer::ops

@@ -18,15 +18,19 @@ namespace gossamer::ops {
 struct TensorData {
   ir::DType dtype = ir::DType::f32;
   std::vector<int64_t> shape;
-  std::vector<std::byte> bytes;  // little-endian; boolean one byte each
+  std::vector<std::byte> bytes;      // little-endian; boolean one byte each
   std::vector<std::string> strings;  // dtype string only
   int64_t element_count() const;
 };
 TensorData floats(std::vector<int64_t> shape, std::vector<float> values);
 TensorData int64s(std::vector<int64_t> shape, std::vector<int64_t> values);
+TensorData int32s(std::vector<int64_t> shape, std::vector<int32_t> values);
+TensorData int8s(std::vector<int64_t> shape, std::vector<int8_t> values);
+TensorData uint8s(std::vector<int64_t> shape, std::vector<uint8_t> values);
+TensorData booleans(std::vector<int64_t> shape, std::vector<uint8_t> values);
 
-using Attribute = std::variant<std::monostate, int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
-                               std::vector<std::string>, TensorData>;
+using Attribute = std::variant<std::monostate, int64_t, double, std::string, std::vector<int64_t>,
+                               std::vector<double>, std::vector<std::string>, TensorData>;
 using Attributes = std::map<std::string, Attribute, std::less<>>;
 
 class Builder;
@@ -34,7 +38,8 @@ class Builder;
 // A set of element types, as a bit mask over ir::DType.
 using TypeSet = uint32_t;
 constexpr TypeSet only(ir::DType dtype) { return 1u << static_cast<unsigned>(dtype); }
-extern const TypeSet any_float, any_signed, any_unsigned, any_int, any_number, any_type, integer_index, boolean_only;
+extern const TypeSet any_float, any_signed, any_unsigned, any_int, any_number, any_type,
+    integer_index, boolean_only;
 
 struct InputDef {
   std::string name;
@@ -43,7 +48,7 @@ struct InputDef {
 };
 struct AttributeDef {
   std::string name;
-  Attribute fallback;     // monostate: no default (absent unless `needed`)
+  Attribute fallback;  // monostate: no default (absent unless `needed`)
   bool needed = false;
 };
 
@@ -52,16 +57,16 @@ struct Case {
   std::string name;
   std::vector<std::vector<int64_t>> shapes;  // an input with shape {-1} is absent
   Attributes attributes = {};
-  std::vector<TensorData> inputs = {};       // overrides shapes where not empty
+  std::vector<TensorData> inputs = {};  // overrides shapes where not empty
   ir::DType dtype = ir::DType::f32;
-  double low = -2, high = 2;                 // range of random values
+  double low = -2, high = 2;  // range of random values
 };
 
 struct OpDef {
   std::string name;    // ONNX's
   std::string doc;     // one line
   std::string domain;  // "" is ai.onnx
-  int since = 1;       // newest version, the only one defined; older ones are upgraded by the reader
+  int since = 1;  // newest version, the only one defined; older ones are upgraded by the reader
   std::vector<InputDef> inputs;
   std::vector<std::string> outputs;  // names; a trailing one may be unused
   std::vector<AttributeDef> attributes;
@@ -70,7 +75,8 @@ struct OpDef {
   std::vector<Case> cases;
 };
 
-// A catalog is a value: catalog.cc concatenates the families, a user's program may add entries of its own.
+// A catalog is a value: catalog.cc concatenates the families, a user's program may add entries of
+// its own.
 class Catalog {
  public:
   Catalog() = default;

@@ -1,5 +1,5 @@
-// A stage: one named step of an operator, as arithmetic over points. Operators are small DAGs of stages; fusion merges
-// stages; a schedule turns one into a kernel.
+// A stage: one named step of an operator, as arithmetic over points. Operators are small DAGs of
+// stages; fusion merges stages; a schedule turns one into a kernel.
 #pragma once
 
 #include <string>
@@ -14,8 +14,9 @@ using ir::Expr;
 using ir::Stmt;
 using ir::Var;
 
-// How a reduction joins two partial results: tuples `left`, `right` -> `joined`, starting from `identity`.
-// sum: one accumulator, left + right, 0. argmax: (value, index). Welford: (mean, m2, count).
+// How a reduction joins two partial results: tuples `left`, `right` -> `joined`, starting from
+// `identity`. sum: one accumulator, left + right, 0. argmax: (value, index). Welford: (mean, m2,
+// count).
 struct Combiner {
   std::vector<Var> left, right;
   std::vector<Expr> joined;
@@ -27,14 +28,19 @@ struct Combiner {
 enum class StageKind : uint8_t { compute, reduce, scan, scatter, program };
 
 // compute:  output[axes] = result
-// reduce:   accumulators[k] = join over reduce_axes of values[k], from identity; output[axes] = result, where `result`
-//           sees the accumulators as the variables combiner.left (after the last join), and the axes. Fused
-//           epilogues are substituted into `result`, fused producers into `values`.
-// scatter:  for every point of `axes`: output[target] = combine(output[target], values[0]) if `condition`; the output
-//           starts as a copy of `initial` (a buffer of the output's shape). With `unique`, targets never collide.
+// reduce:   accumulators[k] = join over reduce_axes of values[k], from identity; output[axes] =
+// result, where `result`
+//           sees the accumulators as the variables combiner.left (after the last join), and the
+//           axes. Fused epilogues are substituted into `result`, fused producers into `values`.
+// scatter:  for every point of `axes`: output[target] = combine(output[target], values[0]) if
+// `condition`; the output
+//           starts as a copy of `initial` (a buffer of the output's shape). With `unique`, targets
+//           never collide.
 // program:  `body` fills `outputs` from the loads it makes, imperatively; runs on the CPU side.
-// scan:     along axes[0] in order: state (buffers `states`, first value `initial_states`) steps by `values` (one per
-//           state, over the remaining axes, may load the states of the previous step); output[step, ...] = result.
+// scan:     along axes[0] in order: state (buffers `states`, first value `initial_states`) steps by
+// `values` (one per
+//           state, over the remaining axes, may load the states of the previous step); output[step,
+//           ...] = result.
 struct Stage {
   StageKind kind = StageKind::compute;
   std::string name;    // "conv", "softmax.max": unique within an operator

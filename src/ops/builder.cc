@@ -1,0 +1,262 @@
+#include "ops/builder.h"
+
+#include <cmath>
+
+#include "ir/print.h"
+
+namespace gossamer::ops {
+namespace {
+
+std::string types_text(TypeSet types) {
+  std::string text;
+  for (unsigned i = 0; i <= static_cast<unsigned>(DType::string); ++i) {
+    if (types & (1u << i))
+      text += cat(text.empty() ? "" : ", ", ir::name_of(static_cast<DType>(i)));
+  }
+  return text;
+}
+
+const AttributeDef* find_attribute(const OpDef& def, std::string_view name) {
+  for (const AttributeDef& attribute : def.attributes) {
+    if (attribute.name == name) return &attribute;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const Expr& Tensor::dim(int axis) const {
+  if (axis < 0) axis += rank();
+  GS_CHECK(axis >= 0 && axis < rank(), "axis ", axis, " of rank ", rank());
+  return buffer->shape[static_cast<size_t>(axis)];
+}
+Expr Tensor::at(Point point) const {
+  GS_CHECK(static_cast<int>(point.size()) == rank(), buffer->name, " has rank ", rank(), ", point ",
+           point.size());
+  return ir::load(buffer, {point.begin(), point.end()});
+}
+Expr Tensor::operator()(std::initializer_list<Expr> point) const {
+  return at(Point(point.begin(), point.size()));
+}
+
+Builder::Builder(const OpDef& def, std::string node_name, std::vector<Tensor> inputs,
+                 Attributes attributes, int output_count)
+    : def_(def),
+      node_name_(std::move(node_name)),
+      inputs_(std::move(inputs)),
+      attributes_(std::move(attributes)),
+      output_count_(output_count) {
+  outputs.resize(static_cast<size_t>(output_count));
+  for (const Tensor& tensor : inputs_) know(tensor);
+}
+
+Result<> Builder::define() {
+  GS_TRY(check_inputs());
+  GS_TRY(check_attributes());
+  GS_TRY(def_.define(*this));
+  for (int i = 0; i < output_count_; ++i) {
+    if (!outputs[static_cast<size_t>(i)]) {
+      if (i == 0) return error("makes no output");
+      return error(cat("output ", i, " is not supported"), "use only the first outputs");
+    }
+  }
+  return {};
+}
+
+Result<> Builder::check_inputs() const {
+  const std::vector<InputDef>& known = def_.inputs;
+  bool variadic = !known.empty() && known.back().arity == InputDef::variadic;
+  if (inputs_.size() > known.size() && !variadic) {
+    return error(cat("has ", inputs_.size(), " inputs, at most ", known.size(), " are known"));
+  }
+  for (size_t i = 0; i < known.size(); ++i) {
+    bool absent = i >= inputs_.size() || !inputs_[i];
+    if (absent && known[i].arity != InputDef::optional) {
+      return error(cat("input ", i, " (", known[i].name, ") is missing"));
+    }
+  }
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!inputs_[i]) continue;
+    const InputDef& input = known[std::min(i, known.size() - 1)];
+    if (!(input.types & only(inputs_[i].dtype()))) {
+      return error(cat("input ", input.name, " has type ", ir::name_of(inputs_[i].dtype()),
+                       "; it takes ", types_text(input.types)));
+    }
+  }
+  return {};
+}
+
+Result<> Builder::check_attributes() const {
+  for (const auto& [name, value] : attributes_) {
+    const AttributeDef* known = find_attribute(def_, name);
+    if (!known) return error(cat("attribute `", name, "` is unknown in version ", def_.since));
+    const Attribute& fallback = known->fallback;
+    if (std::holds_alternative<std::monostate>(fallback)) continue;
+    bool whole_for_number =
+        std::holds_alternative<double>(fallback) && std::holds_alternative<int64_t>(value);
+    if (fallback.index() != value.index() && !whole_for_number) {
+      return error(cat("attribute `", name, "` has another type than expected"));
+    }
+  }
+  for (const AttributeDef& known : def_.attributes) {
+    if (known.needed && !attributes_.contains(known.name)) {
+      return error(cat("attribute `", known.name, "` is missing"));
+    }
+  }
+  return {};
+}
+
+void Builder::know(const Tensor& tensor) {
+  if (tensor && tensor.host) known_[tensor.buffer.get()] = *tensor.host;
+}
+
+int Builder::input_count() const { return static_cast<int>(inputs_.size()); }
+const Tensor& Builder::input(int i) const {
+  static const Tensor absent;
+  return i >= 0 && i < input_count() ? inputs_[static_cast<size_t>(i)] : absent;
+}
+bool Builder::has(int i) const { return static_cast<bool>(input(i)); }
+int Builder::output_count() const { return output_count_; }
+bool Builder::wants(int output) const { return output < output_count_; }
+
+Result<std::vector<Expr>> Builder::host(int i) const {
+  const Tensor& tensor = input(i);
+  size_t known = std::min(static_cast<size_t>(i), def_.inputs.size() - 1);
+  if (!tensor) return error(cat("input `", def_.inputs[known].name, "` is missing"));
+  if (!tensor.host) {
+    return error(cat("`", def_.inputs[known].name, "` must be known when compiling"),
+                 "make it a constant, or compute it from shapes");
+  }
+  return *tensor.host;
+}
+
+Result<std::vector<int64_t>> Builder::host_ints(int i) const {
+  GS_ASSIGN(std::vector<Expr> elements, host(i));
+  std::vector<int64_t> numbers;
+  for (const Expr& element : elements) {
+    auto known = ir::as_int(simplify(element));
+    if (!known) {
+      return error(cat("`", def_.inputs[static_cast<size_t>(i)].name,
+                       "` must be a constant, it is ", ir::print(element)));
+    }
+    numbers.push_back(*known);
+  }
+  return numbers;
+}
+
+Attribute Builder::attribute(std::string_view name) const {
+  auto found = attributes_.find(name);
+  if (found != attributes_.end()) return found->second;
+  const AttributeDef* known = find_attribute(def_, name);
+  GS_CHECK(known, def_.name, " declares no attribute ", name);
+  return known->fallback;
+}
+bool Builder::has_attribute(std::string_view name) const {
+  return !std::holds_alternative<std::monostate>(attribute(name));
+}
+int64_t Builder::integer(std::string_view name) const {
+  Attribute value = attribute(name);
+  const auto* number = std::get_if<int64_t>(&value);
+  return number ? *number : 0;
+}
+double Builder::number(std::string_view name) const {
+  Attribute value = attribute(name);
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  if (const auto* number = std::get_if<int64_t>(&value)) return static_cast<double>(*number);
+  return 0;
+}
+std::string Builder::text(std::string_view name) const {
+  Attribute value = attribute(name);
+  const auto* text = std::get_if<std::string>(&value);
+  return text ? *text : std::string();
+}
+std::vector<int64_t> Builder::integers(std::string_view name) const {
+  Attribute value = attribute(name);
+  const auto* numbers = std::get_if<std::vector<int64_t>>(&value);
+  return numbers ? *numbers : std::vector<int64_t>();
+}
+std::vector<double> Builder::numbers(std::string_view name) const {
+  Attribute value = attribute(name);
+  const auto* numbers = std::get_if<std::vector<double>>(&value);
+  return numbers ? *numbers : std::vector<double>();
+}
+const TensorData* Builder::tensor(std::string_view name) const {
+  auto found = attributes_.find(name);
+  return found == attributes_.end() ? nullptr : std::get_if<TensorData>(&found->second);
+}
+Result<int> Builder::axis(std::string_view name, int rank) const {
+  int64_t axis = integer(name);
+  if (axis < -rank || axis >= rank) {
+    return error(cat("`", name, "` ", axis, " is out of range for rank ", rank));
+  }
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+void Builder::output(int i, Tensor tensor) {
+  if (wants(i)) outputs[static_cast<size_t>(i)] = std::move(tensor);
+}
+
+std::unexpected<Diagnostic> Builder::error(std::string message, std::string hint) const {
+  return fail_at(cat("[", def_.name, "] \"", node_name_, "\""), std::move(message),
+                 std::move(hint));
+}
+
+Result<> Builder::require(Expr condition, std::string message) {
+  condition = simplify(condition);
+  if (auto known = ir::as_int(condition)) {
+    if (*known) return {};
+    return error(std::move(message));
+  }
+  checks.push_back(
+      {std::move(condition), cat("[", def_.name, "] \"", node_name_, "\": ", message)});
+  return {};
+}
+
+Expr Builder::simplify(const Expr& expr) const { return ir::simplify(expr, bounds); }
+bool Builder::same(const Expr& a, const Expr& b) const { return ir::prove_equal(a, b, bounds); }
+
+Result<Shape> Builder::broadcast(const Shape& a, const Shape& b) {
+  auto text = [](const Shape& shape) {
+    std::string list;
+    for (const Expr& dim : shape) list += cat(list.empty() ? "" : ", ", ir::print(dim));
+    return "[" + list + "]";
+  };
+  const Shape& longer = a.size() >= b.size() ? a : b;
+  const Shape& shorter = a.size() >= b.size() ? b : a;
+  Shape shape = longer;
+  size_t shift = longer.size() - shorter.size();
+  for (size_t i = shift; i < longer.size(); ++i) {
+    const Expr &x = longer[i], &y = shorter[i - shift];
+    if (ir::is_const(y, 1)) continue;
+    if (ir::is_const(x, 1)) {
+      shape[i] = y;
+      continue;
+    }
+    if (same(x, y)) continue;
+    // A dimension that only a run knows may not turn out to be 1: broadcasting is decided now.
+    GS_TRY(require(x == y, cat("shapes ", text(a), " and ", text(b), " do not broadcast")));
+    if (ir::as_int(y)) shape[i] = y;
+  }
+  return shape;
+}
+
+Result<Shape> Builder::broadcast(std::span<const Tensor> tensors) {
+  Shape shape;
+  for (const Tensor& tensor : tensors) {
+    if (!tensor) continue;
+    GS_ASSIGN(shape, broadcast(shape, tensor.shape()));
+  }
+  return shape;
+}
+
+Expr Builder::at_broadcast(const Tensor& tensor, Point point) const {
+  size_t rank = static_cast<size_t>(tensor.rank());
+  GS_CHECK(rank <= point.size(), "broadcast to a smaller rank");
+  std::vector<Expr> at(point.end() - static_cast<std::ptrdiff_t>(rank), point.end());
+  for (size_t i = 0; i < rank; ++i) {
+    if (ir::is_const(tensor.shape()[i], 1)) at[i] = ir::index(0);
+  }
+  return tensor.at(at);
+}
+
+}  // namespace gossamer::ops

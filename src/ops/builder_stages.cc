@@ -1,0 +1,277 @@
+// The part of the Builder that makes stages.
+#include <algorithm>
+
+#include "ir/rewrite.h"
+#include "ir/scalar.h"
+#include "ops/builder.h"
+#include "ops/host_value.h"
+#include "ops/linearize.h"
+
+namespace gossamer::ops {
+namespace {
+
+// One spelling per rank, so that printed stages look alike.
+std::vector<Var> make_axes(std::string_view prefix, const Shape& extents) {
+  std::vector<Var> axes;
+  for (size_t i = 0; i < extents.size(); ++i) axes.push_back(ir::var(cat(prefix, i)));
+  return axes;
+}
+
+// An axis of extent 1 is read at 0, which lets loads of it fold.
+std::vector<Expr> points_of(const std::vector<Var>& axes, const Shape& extents) {
+  std::vector<Expr> point;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    point.push_back(ir::is_const(extents[i], 1) ? ir::index(0) : Expr(axes[i]));
+  }
+  return point;
+}
+
+Combiner make_combiner(Builder::Join join, Type type) {
+  Combiner combiner;
+  Var left = ir::var("acc", type), right = ir::var("term", type);
+  combiner.left = {left};
+  combiner.right = {right};
+  using enum Builder::Join;
+  switch (join) {
+    case sum:
+      combiner.joined = {Expr(left) + Expr(right)};
+      combiner.identity = {ir::zero(type)};
+      break;
+    case prod:
+      combiner.joined = {Expr(left) * Expr(right)};
+      combiner.identity = {ir::constant(type, 1)};
+      break;
+    case max:
+      combiner.joined = {ir::max(left, right)};
+      combiner.identity = {ir::lowest(type)};
+      break;
+    case min:
+      combiner.joined = {ir::min(left, right)};
+      combiner.identity = {ir::highest(type)};
+      break;
+  }
+  return combiner;
+}
+
+Shape simplified(const Builder& builder, Shape shape) {
+  for (Expr& extent : shape) extent = builder.simplify(extent);
+  return shape;
+}
+
+}  // namespace
+
+std::string Builder::unique_name(std::string name) {
+  std::string unique = name;
+  for (int i = 2; !stage_names_.insert(unique).second; ++i) unique = cat(name, ".", i);
+  return unique;
+}
+
+Tensor Builder::finish(Stage stage, DType dtype) {
+  if (stage.result) {
+    GS_CHECK(stage.result->type == Type(dtype), def_.name, " stage ", stage.name, " makes ",
+             ir::to_string(stage.result->type), ", not ", ir::name_of(dtype));
+  }
+  stage.name = unique_name(std::move(stage.name));
+  stage.origin = node_name_;
+  stage.output = ir::buffer(stage.name, dtype, std::move(stage.output->shape));
+  Tensor tensor{stage.output, std::nullopt};
+  auto lookup = [this](const ir::BufferNode* buffer) -> const std::vector<Expr>* {
+    auto found = known_.find(buffer);
+    return found == known_.end() ? nullptr : &found->second;
+  };
+  if (auto elements = evaluate_on_host(stage, lookup)) {
+    for (Expr& element : *elements) element = simplify(element);
+    tensor.host = std::move(*elements);
+    know(tensor);
+  }
+  stages.push_back(std::move(stage));
+  return tensor;
+}
+
+Tensor Builder::compute(std::string name, DType dtype, Shape shape,
+                        const std::function<Expr(Point)>& body) {
+  shape = simplified(*this, std::move(shape));
+  Stage stage;
+  stage.name = std::move(name);
+  stage.axes = make_axes("i", shape);
+  stage.extents = shape;
+  stage.result = body(points_of(stage.axes, shape));
+  stage.output = ir::buffer("", dtype, shape);
+  return finish(std::move(stage), dtype);
+}
+
+Tensor Builder::reduce(std::string name, Join join, DType dtype, Shape shape, Shape extents,
+                       const std::function<Expr(Point, Point)>& body,
+                       const std::function<Expr(Point, Expr)>& finish_body) {
+  shape = simplified(*this, std::move(shape));
+  extents = simplified(*this, std::move(extents));
+  Stage stage;
+  stage.kind = StageKind::reduce;
+  stage.name = std::move(name);
+  stage.axes = make_axes("i", shape);
+  stage.extents = shape;
+  stage.reduce_axes = make_axes("r", extents);
+  stage.reduce_extents = extents;
+  std::vector<Expr> point = points_of(stage.axes, shape);
+  stage.values = {body(point, points_of(stage.reduce_axes, extents))};
+  stage.combiner = make_combiner(join, stage.values[0]->type);
+  Expr total = stage.combiner.left[0];
+  stage.result = finish_body ? finish_body(point, total) : ir::cast(dtype, total);
+  stage.output = ir::buffer("", dtype, shape);
+  return finish(std::move(stage), dtype);
+}
+
+Tensor Builder::reduce(std::string name, Combiner combiner, DType dtype, Shape shape, Shape extents,
+                       const std::function<std::vector<Expr>(Point, Point)>& body,
+                       const std::function<Expr(Point, std::span<const Var>)>& finish_body) {
+  shape = simplified(*this, std::move(shape));
+  extents = simplified(*this, std::move(extents));
+  Stage stage;
+  stage.kind = StageKind::reduce;
+  stage.name = std::move(name);
+  stage.axes = make_axes("i", shape);
+  stage.extents = shape;
+  stage.reduce_axes = make_axes("r", extents);
+  stage.reduce_extents = extents;
+  std::vector<Expr> point = points_of(stage.axes, shape);
+  stage.values = body(point, points_of(stage.reduce_axes, extents));
+  GS_CHECK(stage.values.size() == combiner.left.size(), "one value an accumulator");
+  stage.result = finish_body(point, combiner.left);
+  stage.combiner = std::move(combiner);
+  stage.output = ir::buffer("", dtype, shape);
+  return finish(std::move(stage), dtype);
+}
+
+Tensor Builder::scatter(std::string name, Tensor initial, Shape domain, std::optional<Join> join,
+                        bool unique, const std::function<std::vector<Expr>(Point)>& target,
+                        const std::function<Expr(Point)>& value,
+                        const std::function<Expr(Point)>& condition) {
+  domain = simplified(*this, std::move(domain));
+  Stage stage;
+  stage.kind = StageKind::scatter;
+  stage.name = std::move(name);
+  stage.axes = make_axes("i", domain);
+  stage.extents = domain;
+  stage.initial = initial.buffer;
+  std::vector<Expr> point = points_of(stage.axes, domain);
+  stage.target = target(point);
+  stage.values = {value(point)};
+  if (condition) stage.condition = condition(point);
+  if (join) stage.combiner = make_combiner(*join, stage.values[0]->type);
+  stage.unique = unique;
+  stage.output = ir::buffer("", initial.dtype(), initial.shape());
+  GS_CHECK(stage.values[0]->type == Type(initial.dtype()), "scattered values differ in type");
+  GS_CHECK(static_cast<int>(stage.target.size()) == initial.rank(), "target rank");
+  return finish(std::move(stage), initial.dtype());
+}
+
+Tensor Builder::host_tensor(DType dtype, Shape shape, std::vector<Expr> elements) {
+  for (Expr& element : elements) element = simplify(element);
+  bool known =
+      std::ranges::all_of(elements, [](const Expr& e) { return ir::as_float(e).has_value(); });
+  if (known) {
+    TensorData data{dtype, {}, {}, {}};
+    for (const Expr& extent : shape) {
+      auto size = ir::as_int(simplify(extent));
+      GS_CHECK(size, "shape of a host tensor");
+      data.shape.push_back(*size);
+    }
+    size_t bytes = static_cast<size_t>(ir::byte_size(dtype));
+    data.bytes.resize(elements.size() * bytes);
+    for (size_t i = 0; i < elements.size(); ++i) {
+      auto whole = ir::as_int(elements[i]);
+      ir::Scalar value = whole ? ir::Scalar::of_int(dtype, *whole)
+                               : ir::Scalar::of_float(dtype, *ir::as_float(elements[i]));
+      ir::write_scalar(value, &data.bytes[i * bytes]);
+    }
+    Tensor tensor = constant(data);
+    if (can_be_host(dtype)) {
+      tensor.host = std::move(elements);
+      know(tensor);
+    }
+    return tensor;
+  }
+  // A kernel that wants the elements reads them through a chain of selects.
+  Tensor tensor = compute("host", dtype, shape, [&](Point point) {
+    Expr linear = ir::index(0);
+    for (size_t i = 0; i < point.size(); ++i) linear = linear * shape[i] + point[i];
+    linear = simplify(linear);
+    auto element = [&](size_t i) {
+      if (dtype == DType::boolean) return elements[i] != 0;
+      return ir::cast(dtype, elements[i]);
+    };
+    Expr chain = element(elements.size() - 1);
+    for (size_t i = elements.size() - 1; i-- > 0;) {
+      chain = ir::select(linear == static_cast<double>(i), element(i), chain);
+    }
+    return chain;
+  });
+  tensor.host = std::move(elements);
+  know(tensor);
+  return tensor;
+}
+
+Tensor Builder::constant(const TensorData& data) {
+  Shape shape;
+  for (int64_t extent : data.shape) shape.push_back(ir::index(extent));
+  Tensor tensor{ir::buffer(unique_name("constant"), data.dtype, std::move(shape)), std::nullopt};
+  size_t bytes = static_cast<size_t>(ir::byte_size(data.dtype));
+  if (can_be_host(data.dtype) && data.element_count() <= 1024) {
+    std::vector<Expr> elements;
+    for (size_t i = 0; i < data.bytes.size() / bytes; ++i) {
+      ir::Scalar value = ir::read_scalar(data.dtype, &data.bytes[i * bytes]);
+      elements.push_back(ir::is_float(data.dtype) ? ir::constant(data.dtype, value.f)
+                                                  : ir::index(value.i));
+    }
+    tensor.host = std::move(elements);
+    know(tensor);
+  }
+  constants.push_back({tensor.buffer, data});
+  return tensor;
+}
+
+Tensor Builder::scalar(DType dtype, double value) {
+  TensorData data{dtype, {}, std::vector<std::byte>(static_cast<size_t>(ir::byte_size(dtype))), {}};
+  ir::write_scalar(ir::Scalar::of_float(dtype, value), data.bytes.data());
+  return constant(data);
+}
+
+Result<std::vector<Tensor>> Builder::call(std::string_view op, std::vector<Tensor> inputs,
+                                          Attributes attributes, int output_count) {
+  const Catalog& from = catalog ? *catalog : builtin_catalog();
+  const OpDef* def = from.find("", op);
+  if (!def) return error(cat("is composed of ", op, ", which the catalog lacks"));
+  Builder inner(*def, node_name_, std::move(inputs), std::move(attributes), output_count);
+  inner.catalog = catalog;
+  inner.bounds = bounds;
+  inner.stage_names_ = std::move(stage_names_);
+  Result<> status = inner.define();
+  stage_names_ = std::move(inner.stage_names_);
+  GS_TRY(status);
+  std::ranges::move(inner.stages, std::back_inserter(stages));
+  std::ranges::move(inner.checks, std::back_inserter(checks));
+  std::ranges::move(inner.constants, std::back_inserter(constants));
+  known_.merge(inner.known_);
+  return std::move(inner.outputs);
+}
+
+Result<Tensor> Builder::call1(std::string_view op, std::vector<Tensor> inputs,
+                              Attributes attributes) {
+  GS_ASSIGN(std::vector<Tensor> made, call(op, std::move(inputs), std::move(attributes), 1));
+  return std::move(made[0]);
+}
+
+Tensor Builder::reshape(std::string name, Tensor tensor, Shape shape) {
+  shape = simplified(*this, std::move(shape));
+  Tensor view = compute(std::move(name), tensor.dtype(), shape, [&](Point point) {
+    return tensor.at(same_position(tensor.shape(), shape, {point.begin(), point.end()}, bounds));
+  });
+  stages.back().view = true;
+  if (tensor.host) {
+    view.host = tensor.host;
+    know(view);
+  }
+  return view;
+}
+
+}  // namespace gossamer::ops

@@ -1,0 +1,82 @@
+#include "ops/opdef.h"
+
+#include <cstring>
+
+#include "base/result.h"
+
+namespace gossamer::ops {
+namespace {
+
+using ir::DType;
+
+template <class T>
+TensorData dense(DType dtype, std::vector<int64_t> shape, const std::vector<T>& values) {
+  TensorData data{dtype, std::move(shape), std::vector<std::byte>(values.size() * sizeof(T)), {}};
+  GS_CHECK(data.element_count() == static_cast<int64_t>(values.size()), "shape and values differ");
+  if (!values.empty()) std::memcpy(data.bytes.data(), values.data(), data.bytes.size());
+  return data;
+}
+
+std::string key(std::string_view domain, std::string_view name) {
+  // The default domain has two spellings.
+  return cat(domain == "ai.onnx" ? "" : domain, ":", name);
+}
+
+}  // namespace
+
+const TypeSet any_float =
+    only(DType::f32) | only(DType::f16) | only(DType::bf16) | only(DType::f64);
+const TypeSet any_signed = only(DType::i8) | only(DType::i16) | only(DType::i32) | only(DType::i64);
+const TypeSet any_unsigned =
+    only(DType::u8) | only(DType::u16) | only(DType::u32) | only(DType::u64);
+const TypeSet any_int = any_signed | any_unsigned;
+const TypeSet any_number = any_int | any_float;
+const TypeSet any_type = any_number | only(DType::boolean);
+const TypeSet integer_index = only(DType::i32) | only(DType::i64);
+const TypeSet boolean_only = only(DType::boolean);
+
+int64_t TensorData::element_count() const {
+  int64_t count = 1;
+  for (int64_t extent : shape) count *= extent;
+  return count;
+}
+
+TensorData floats(std::vector<int64_t> shape, std::vector<float> values) {
+  return dense(DType::f32, std::move(shape), values);
+}
+TensorData int64s(std::vector<int64_t> shape, std::vector<int64_t> values) {
+  return dense(DType::i64, std::move(shape), values);
+}
+TensorData int32s(std::vector<int64_t> shape, std::vector<int32_t> values) {
+  return dense(DType::i32, std::move(shape), values);
+}
+TensorData int8s(std::vector<int64_t> shape, std::vector<int8_t> values) {
+  return dense(DType::i8, std::move(shape), values);
+}
+TensorData uint8s(std::vector<int64_t> shape, std::vector<uint8_t> values) {
+  return dense(DType::u8, std::move(shape), values);
+}
+TensorData booleans(std::vector<int64_t> shape, std::vector<uint8_t> values) {
+  return dense(DType::boolean, std::move(shape), values);
+}
+
+Catalog::Catalog(std::vector<OpDef> entries) {
+  for (OpDef& entry : entries) add(std::move(entry));
+}
+
+const OpDef* Catalog::find(std::string_view domain, std::string_view name) const {
+  auto found = by_name_.find(key(domain, name));
+  return found == by_name_.end() ? nullptr : &entries_[found->second];
+}
+
+void Catalog::add(OpDef entry) {
+  GS_CHECK(entry.define, entry.name, " has no definition");
+  auto [place, fresh] = by_name_.try_emplace(key(entry.domain, entry.name), entries_.size());
+  if (fresh) {
+    entries_.push_back(std::move(entry));
+  } else {
+    entries_[place->second] = std::move(entry);
+  }
+}
+
+}  // namespace gossamer::ops

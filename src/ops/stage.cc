@@ -1,0 +1,108 @@
+#include "ops/stage.h"
+
+#include <algorithm>
+
+#include "ir/build.h"
+#include "ir/print.h"
+#include "ir/rewrite.h"
+
+namespace gossamer::ops {
+namespace {
+
+std::string shape_text(const std::vector<Expr>& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + ir::print(shape[i]);
+  return text + "]";
+}
+
+std::string axes_text(const std::vector<Var>& axes, const std::vector<Expr>& extents) {
+  std::string text;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    text += cat(i ? ", " : "", axes[i]->name, " < ", ir::print(extents[i]));
+  }
+  return text;
+}
+
+std::string list_text(const std::vector<Expr>& exprs) {
+  std::string text;
+  for (size_t i = 0; i < exprs.size(); ++i) text += (i ? ", " : "") + ir::print(exprs[i]);
+  return text;
+}
+
+std::string_view kind_text(StageKind kind) {
+  switch (kind) {
+    case StageKind::compute:
+      return "compute";
+    case StageKind::reduce:
+      return "reduce";
+    case StageKind::scan:
+      return "scan";
+    case StageKind::scatter:
+      return "scatter";
+    case StageKind::program:
+      return "program";
+  }
+  return "?";
+}
+
+}  // namespace
+
+bool Combiner::is_sum() const {
+  if (left.size() != 1 || !ir::is_const(identity[0], 0)) {
+    const auto* zero = identity.size() == 1 ? ir::as<ir::FloatImm>(identity[0]) : nullptr;
+    if (left.size() != 1 || !zero || zero->value != 0) return false;
+  }
+  const auto* add = ir::as<ir::Binary>(joined[0]);
+  return add && add->op == ir::BinaryOp::add && add->a.same(left[0]) && add->b.same(right[0]);
+}
+
+std::vector<Buffer> inputs_of(const Stage& stage) {
+  std::vector<Buffer> found;
+  auto add = [&](const Buffer& buffer) {
+    auto same = [&](const Buffer& other) { return other.same(buffer); };
+    if (buffer && std::ranges::none_of(found, same)) found.push_back(buffer);
+  };
+  auto on_expr = [&](const Expr& expr) {
+    if (const auto* load = ir::as<ir::Load>(expr)) add(load->buffer);
+    return true;
+  };
+  add(stage.initial);
+  for (const Expr& expr : stage.values) ir::visit(expr, on_expr);
+  if (stage.result) ir::visit(stage.result, on_expr);
+  for (const Expr& expr : stage.target) ir::visit(expr, on_expr);
+  if (stage.condition) ir::visit(stage.condition, on_expr);
+  for (const Buffer& buffer : stage.initial_states) add(buffer);
+  if (stage.body) ir::visit(stage.body, [](const Stmt&) { return true; }, on_expr);
+  // What a stage itself writes is not an input: states of a scan, cells and outputs of a program.
+  std::erase_if(found, [&](const Buffer& buffer) {
+    auto same = [&](const Buffer& other) { return other.same(buffer); };
+    return buffer->scope != ir::Scope::global || buffer.same(stage.output) ||
+           std::ranges::any_of(stage.states, same) || std::ranges::any_of(stage.outputs, same);
+  });
+  return found;
+}
+
+std::string print(const Stage& stage) {
+  std::string text = cat(kind_text(stage.kind), " ", stage.name, ": ", stage.output->name, " ",
+                         ir::name_of(stage.output->dtype), shape_text(stage.output->shape));
+  if (stage.view) text += " view";
+  if (!stage.origin.empty()) text += cat("  // ", stage.origin);
+  text += "\n";
+  if (!stage.axes.empty()) text += cat("  for ", axes_text(stage.axes, stage.extents), "\n");
+  if (!stage.reduce_axes.empty()) {
+    text += cat("  over ", axes_text(stage.reduce_axes, stage.reduce_extents), "\n");
+  }
+  if (!stage.combiner.left.empty()) {
+    text += cat("  join ", list_text(stage.combiner.joined), " from ",
+                list_text(stage.combiner.identity), "\n");
+  }
+  if (stage.initial) text += cat("  initial ", stage.initial->name, "\n");
+  if (!stage.values.empty()) text += cat("  values ", list_text(stage.values), "\n");
+  if (!stage.target.empty()) text += cat("  target [", list_text(stage.target), "]\n");
+  if (stage.condition) text += cat("  if ", ir::print(stage.condition), "\n");
+  if (stage.result) text += cat("  = ", ir::print(stage.result), "\n");
+  if (stage.body) text += ir::print(stage.body) + "\n";
+  return text;
+}
+
+}  // namespace gossamer::ops
