@@ -35,7 +35,7 @@ function(gs_add_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE gs_options ${arg_LIBRARIES} GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  # tools/check/tally.mjs counts the cases from these files.
+  # tools/check/test.mjs counts the cases from these files.
   set_tests_properties(${name} PROPERTIES ENVIRONMENT
     "GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml")
 endfunction()
@@ -85,6 +85,7 @@ foreach(folder ${GS_FOLDERS})
   gs_target_name(target ${folder})
   if(TARGET ${target})
     foreach(seen ${GS_SEES_${folder}})
+      string(REGEX REPLACE "/[^/]*\\.h$" "" seen ${seen}) # a row may name one header only
       gs_target_name(library ${seen})
       if(TARGET ${library})
         target_link_libraries(${target} ${GS_SCOPE_${target}} ${library})

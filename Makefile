@@ -1,0 +1,62 @@
+# The short commands. Each builds in build/ (native), build-wasm/ (compiler.wasm), build-sanitize/.
+# How many jobs: make JOBS=4 ...
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+JOBS ?= $(shell nproc)
+# Node.js may be the project's own (tools/setup/environment.sh).
+RUN := . tools/setup/environment.sh;
+
+.DEFAULT_GOAL := help
+.PHONY: help setup native wasm web build test check demo bench conformance format lint sanitize clean
+
+help: ## what there is
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+setup: ## install what is missing (apt-get, npm)
+	@tools/setup/setup.sh
+
+native: setup ## build the command line, the libraries and the C++ tests
+	@cmake -G Ninja -B build . $(CMAKE_FLAGS) >/dev/null
+	@cmake --build build -j $(JOBS)
+
+wasm: setup ## build compiler.wasm
+	@cmake -G Ninja -B build-wasm --toolchain cmake/wasm32-wasi.cmake \
+	  -DCMAKE_BUILD_TYPE=MinSizeRel . >/dev/null
+	@cmake --build build-wasm -j $(JOBS)
+
+web: wasm ## build the TypeScript packages
+	@$(RUN) cd web && npm run --silent build
+
+build: native wasm web ## build everything
+
+test: build ## build and test everything; the last line is 'N passed, N failed'
+	@$(RUN) node tools/check/test.mjs
+
+check: setup ## the tests and checks of what the working tree changes
+	@$(RUN) node tools/check/test.mjs --changed
+
+demo: build ## compile a real model for every target and run it in a browser
+	@$(RUN) tools/demo/demo.sh
+
+bench: build ## measure against the peers, into bench/results/
+	@$(RUN) tools/setup/setup.sh --bench && bench/run.sh
+
+conformance: build ## run the operator and model cases of ../shared/testdata on every target
+	@$(RUN) node tools/check/test.mjs --suites
+
+sanitize: setup ## the C++ tests under the address and undefined-behaviour sanitizers
+	@cmake -G Ninja -B build-sanitize -DGOSSAMER_SANITIZE=address,undefined . >/dev/null
+	@cmake --build build-sanitize -j $(JOBS)
+	@ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	  ctest --test-dir build-sanitize --output-on-failure -j $(JOBS)
+
+format: setup ## format the sources, redraw the layer picture
+	@git ls-files -z -co --exclude-standard -- '*.cc' '*.h' | xargs -0 -r clang-format-19 -i
+	@$(RUN) node tools/check/layers.mjs --update
+
+lint: setup ## the checks alone: layers, names, format, clang-tidy on changed files, eslint, tsc
+	@$(RUN) node tools/check/test.mjs --checks
+
+clean: ## remove the build folders
+	@rm -rf build build-wasm build-sanitize web/*/dist

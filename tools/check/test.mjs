@@ -1,0 +1,199 @@
+// Runs the tests and sums them up; the last line is 'N passed, N failed'.
+//
+//   node tools/check/test.mjs              everything (after make build)
+//   node tools/check/test.mjs --changed    what the working tree changes: builds and tests those folders
+//   node tools/check/test.mjs --checks     the checks alone
+//   node tools/check/test.mjs --suites     tests/*/suite.{sh,mjs} alone
+import {spawn} from 'node:child_process';
+import {existsSync, mkdirSync, readFileSync, readdirSync, rmSync} from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import {checkLengths, checkMachines, checkNames} from './files.mjs';
+import {checkLayers, checkPicture} from './layers.mjs';
+import {checkOperators} from './operators.mjs';
+import {allFiles, changedFiles, layerOf, layers, report, root} from './repository.mjs';
+import {checkFormat, checkTidy} from './style.mjs';
+
+const build = process.env.GOSSAMER_BUILD ?? 'build';
+const jobs = String(os.availableParallelism());
+const rows = []; // {name, passed, failed, seconds}
+
+function record(name, passed, failed, started) {
+  rows.push({name, passed, failed, seconds: (Date.now() - started) / 1000});
+}
+
+// Runs a program with its output shown, unless quiet; resolves to {code, output}.
+function run(program, args, {cwd = root, quiet = false} = {}) {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, {cwd, stdio: ['ignore', 'pipe', 'pipe']});
+    let output = '';
+    for (const [stream, sink] of [[child.stdout, process.stdout], [child.stderr, process.stderr]]) {
+      stream.setEncoding('utf8').on('data', (chunk) => {
+        output += chunk;
+        if (!quiet) sink.write(chunk);
+      });
+    }
+    child.on('error', (error) => resolve({code: 1, output: `${program}: ${error.message}`}));
+    child.on('close', (code) => resolve({code: code ?? 1, output}));
+  });
+}
+
+function heading(text) {
+  console.log(`\n== ${text}`);
+}
+
+// Counts from what test programs print: node:test's summary ('# pass 3'), or lines '3 passed, 0 failed'.
+function counted({code, output}) {
+  let passed = 0;
+  let failed = 0;
+  // eslint-disable-next-line no-control-regex
+  const plain = output.replace(/\x1b\[[0-9;]*m/g, '');
+  for (const [, word, number] of plain.matchAll(/^(?:#|ℹ) (pass|fail) (\d+)$/gm)) {
+    if (word === 'pass') passed += Number(number);
+    else failed += Number(number);
+  }
+  for (const match of plain.matchAll(/^(\d+) passed, (\d+) failed\b/gm)) {
+    passed += Number(match[1]);
+    failed += Number(match[2]);
+  }
+  // A program that died, or one that reported nothing, must not look like a success.
+  if (code !== 0 && failed === 0) failed = 1;
+  if (code === 0 && passed === 0 && failed === 0) passed = 1;
+  return {passed, failed};
+}
+
+async function native(pattern) {
+  heading('C++ tests');
+  const started = Date.now();
+  const results = path.join(root, build, 'test-results');
+  rmSync(results, {recursive: true, force: true});
+  mkdirSync(results, {recursive: true});
+  const junit = path.join(results, 'ctest-summary.junit');
+  const select = pattern ? ['-R', pattern] : [];
+  const {code} = await run('ctest', [
+    '--test-dir', build, '--output-on-failure', '-j', jobs, '--timeout', '900',
+    '--output-junit', junit, ...select,
+  ]);
+  let passed = 0;
+  let failed = 0;
+  const summary = existsSync(junit) ? readFileSync(junit, 'utf8') : '';
+  for (const [, name, status] of summary.matchAll(/<testcase name="([^"]*)"[^>]*status="(\w+)"/g)) {
+    const file = path.join(results, `${name}.xml`);
+    const xml = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    const cases = /<testsuites tests="(\d+)" failures="(\d+)" disabled="(\d+)"/.exec(xml);
+    const skipped = [...xml.matchAll(/ result="skipped"/g)].length;
+    if (skipped > 0) console.log(`${name}: ${skipped} skipped`);
+    const bad = cases ? Number(cases[2]) : 0;
+    if (cases) passed += Number(cases[1]) - bad - Number(cases[3]) - skipped;
+    else if (status === 'run') passed++;
+    failed += status === 'run' ? bad : Math.max(bad, 1);
+  }
+  if (code !== 0 && failed === 0) failed = 1;
+  record('C++ tests', passed, failed, started);
+}
+
+async function web(workspaces) {
+  if (!existsSync(path.join(root, 'web/package.json'))) return;
+  for (const workspace of workspaces ?? ['']) {
+    const name = workspace ? `web/${workspace} tests` : 'web tests';
+    heading(name);
+    const started = Date.now();
+    const where = workspace ? ['-w', workspace] : [];
+    const result = await run('npm', ['test', '--silent', '--if-present', ...where], {cwd: path.join(root, 'web')});
+    const {passed, failed} = counted(result);
+    record(name, passed, failed, started);
+  }
+}
+
+async function suites() {
+  const folder = path.join(root, 'tests');
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder).sort()) {
+    for (const [file, program] of [['suite.sh', 'bash'], ['suite.mjs', process.execPath]]) {
+      const script = path.join('tests', name, file);
+      if (!existsSync(path.join(root, script))) continue;
+      heading(script);
+      const started = Date.now();
+      const {passed, failed} = counted(await run(program, [script]));
+      record(script, passed, failed, started);
+    }
+  }
+}
+
+async function checks({onlyChanged}) {
+  heading('checks');
+  const started = Date.now();
+  let passed = 0;
+  let failed = 0;
+  const count = (good) => (good ? passed++ : failed++);
+  const files = onlyChanged ? changedFiles() : allFiles();
+  count(report('include order', checkLayers()));
+  count(report('layer picture', checkPicture()));
+  count(report('operator names', checkOperators()));
+  count(report('file length', checkLengths()));
+  count(report('file names', checkNames()));
+  count(report('machine paths', checkMachines()));
+  count(report('clang-format', checkFormat(files)));
+  count(report('clang-tidy (changed files)', checkTidy()));
+  if (!onlyChanged || files.some((file) => file.startsWith('web/'))) {
+    const cwd = path.join(root, 'web');
+    for (const script of ['typecheck', 'lint']) {
+      const {code} = await run('npm', ['run', '--silent', script], {cwd});
+      count(report(`web ${script}`, code === 0 ? [] : [`npm run ${script} in web/ failed`]));
+    }
+  }
+  record('checks', passed, failed, started);
+}
+
+// The C++ test programs and npm workspaces of the changed files.
+async function changed() {
+  const table = layers();
+  const programs = new Set();
+  const workspaces = new Set();
+  for (const file of changedFiles()) {
+    const layer = layerOf(file, table);
+    const name = layer?.replace(/^src\//, '').replace(/[^A-Za-z0-9]/g, '_');
+    if (layer && !layer.startsWith('web/')) {
+      programs.add(layer === 'tools/gossamer' ? 'gossamer_command_test' : `gossamer_${name}_test`);
+    }
+    const test = /^tests\/([^/]+)\/.*\.cc$/.exec(file);
+    if (test) programs.add(`tests_${test[1]}`);
+    const workspace = /^web\/(?!compiler\/native)([^/]+)\/.*\.(ts|mjs|js|json|html)$/.exec(file);
+    if (workspace && existsSync(path.join(root, 'web', workspace[1], 'package.json'))) workspaces.add(workspace[1]);
+  }
+  if (programs.size > 0) {
+    heading(`building ${[...programs].join(' ')}`);
+    const started = Date.now();
+    await run('cmake', ['-G', 'Ninja', '-B', build, '.'], {quiet: true});
+    // A folder without tests has no program; the rest of it must still compile.
+    const {output} = await run('ninja', ['-C', build, '-t', 'targets', 'all'], {quiet: true});
+    const known = [...programs].filter((program) => new RegExp(`^${program}:`, 'm').test(output));
+    const {code} = await run('ninja', ['-C', build, '-j', jobs, ...known]);
+    if (code !== 0) record('build', 0, 1, started);
+    else if (known.length > 0) await native(`^(${known.join('|')})$`);
+  }
+  if (workspaces.size > 0) await web([...workspaces]);
+}
+
+const option = process.argv[2];
+if (option === '--changed') {
+  await changed();
+  await checks({onlyChanged: true});
+} else if (option === '--checks') {
+  await checks({onlyChanged: false});
+} else if (option === '--suites') {
+  await suites();
+} else {
+  await native();
+  await web();
+  await suites();
+  await checks({onlyChanged: false});
+}
+
+heading('summary');
+for (const {name, passed, failed, seconds} of rows) {
+  console.log(`${name}: ${passed} ok, ${failed} bad, ${seconds.toFixed(1)} s`);
+}
+const total = rows.reduce((sum, row) => [sum[0] + row.passed, sum[1] + row.failed], [0, 0]);
+console.log(`${total[0]} passed, ${total[1]} failed`);
+process.exitCode = total[1] === 0 ? 0 : 1;

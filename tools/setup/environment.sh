@@ -1,0 +1,23 @@
+# Sourced, from the root: puts the project's own Node.js first where the machine's is too old.
+gs_node_version=24
+gs_npm_version=11
+
+gs_machine() {
+  case $(uname -m) in
+    x86_64) echo x64 ;;
+    aarch64) echo arm64 ;;
+    *) uname -m ;;
+  esac
+}
+
+gs_node_fits() {
+  command -v npm >/dev/null && command -v node >/dev/null &&
+    node -e 'const [a, b] = process.versions.node.split(".").map(Number);
+             process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)'
+}
+
+gs_own=$PWD/third_party/cache/node/node_modules
+if [ -x "$gs_own/node-linux-$(gs_machine)/bin/node" ] && ! gs_node_fits; then
+  PATH=$gs_own/node-linux-$(gs_machine)/bin:$gs_own/.bin:$PATH
+  export PATH
+fi
