@@ -1,0 +1,82 @@
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "package/write.h"
+
+namespace gossamer::package {
+namespace {
+
+std::string text_of(const File& file) {
+  return {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()};
+}
+
+Files one_file(std::string_view name, std::string_view content) {
+  File file{std::string(name), {}};
+  for (char c : content) file.bytes.push_back(static_cast<std::byte>(c));
+  return {file};
+}
+
+TEST(Manifest, WritesEveryFieldOfTheSpecification) {
+  Module module;
+  module.name = "tiny";
+  module.target = "webgpu";
+  module.needs = {"webgpu-f16"};
+  module.inputs = {{"x", ir::DType::f32, {1, Number::plan(0)}, {"", "n"}, 0}};
+  module.outputs = {{"y", ir::DType::i64, {1, Number::plan(1)}, {}, 1}};
+  module.dims = {{"n", 0, 1}};
+  module.checks = {{Number::plan(2), "n must be even"}};
+  module.plan_values = 3;
+  module.tensors = {{"x", ir::DType::f32, ir::DType::f32, Number::plan(0), 0},
+                    {"y", ir::DType::i64, ir::DType::i32, 12, 1}};
+  module.slots = {{Number::plan(0), {}, false}, {64, {}, true}, {0, {256, 3, 2}, false}};
+  module.weights = {{"w", ir::DType::f16, {2, 3}, 1}};
+  KernelInfo first{"a.relu", "main", "source A", "tile 8", 64, 2, 1, 1};
+  KernelInfo second = first;
+  second.code = "source \"B\"";
+  module.kernels = {first, second, first};
+  module.run = {{1, {0, 1}, {Number::plan(2)}, 1024, "Conv \"f\""}};
+
+  EXPECT_EQ(text_of(write_kernel_sources(module)), R"(["source A","source \"B\""])");
+  EXPECT_EQ(
+      text_of(write_manifest(module, one_file("kernels.json", "abc"))),
+      R"({"format":"gossamer-package","version":1,"name":"tiny","target":"webgpu",)"
+      R"("needs":["webgpu-f16"],)"
+      R"("files":[{"name":"kernels.json","bytes":3,"xxh3":"78af5f94892f3950"}],)"
+      R"("inputs":[{"name":"x","dtype":"f32","shape":[1,"n"],"tensor":0}],)"
+      R"("outputs":[{"name":"y","dtype":"i64","shape":[1,{"plan":1}],"tensor":1}],)"
+      R"("dims":[{"name":"n","input":0,"axis":1}],)"
+      R"("checks":[{"value":{"plan":2},"message":"n must be even"}],"plan":{"values":3},)"
+      R"("tensors":[{"name":"x","dtype":"f32","storage":"f32","elements":{"plan":0},"slot":0},)"
+      R"({"name":"y","dtype":"i64","storage":"i32","elements":12,"slot":1}],)"
+      R"("slots":[{"bytes":{"plan":0}},{"bytes":64,"persistent":true},)"
+      R"({"width":256,"height":3,"layers":2}],)"
+      R"("weights":[{"name":"w","dtype":"f16","shape":[2,3],"tensor":1}],)"
+      R"("kernels":[{"name":"a.relu","entry":"main","code":0,"group":64,"buffers":2,)"
+      R"("scalars":1,"schedule":"tile 8"},)"
+      R"({"name":"a.relu","entry":"main","code":1,"group":64,"buffers":2,"scalars":1,)"
+      R"("schedule":"tile 8"},)"
+      R"({"name":"a.relu","entry":"main","code":0,"group":64,"buffers":2,"scalars":1,)"
+      R"("schedule":"tile 8"}],"init":[],)"
+      R"("run":[{"kernel":1,"tensors":[0,1],"scalars":[{"plan":2}],"range":1024,)"
+      R"("origin":"Conv \"f\""}]})");
+}
+
+TEST(Manifest, LeavesOutWhatAStaticCpuPackageLacks) {
+  Module module;
+  module.target = "cpu";
+  module.kernels = {{"copy", "k0", "", "", 1, 2, 0, 1}};
+  const std::string text = text_of(write_manifest(module, {}));
+  EXPECT_EQ(text.find("\"plan\""), std::string::npos);
+  EXPECT_EQ(text.find("\"code\""), std::string::npos);
+  EXPECT_EQ(text_of(write_kernel_sources(module)), "[]");
+}
+
+TEST(Manifest, HashesLikeTheReferenceXxh3) {
+  EXPECT_EQ(content_hash({}), "2d06800538d394c2");
+  const Files files = one_file("f", "abc");
+  EXPECT_EQ(content_hash(files[0].bytes), "78af5f94892f3950");
+}
+
+}  // namespace
+}  // namespace gossamer::package
