@@ -161,7 +161,7 @@ Expr unary(UnaryOp op, Expr a) {
 }
 
 Expr binary(BinaryOp op, Expr a, Expr b) {
-  GS_CHECK(a && b, "operands of ", name_of(op));
+  GS_CHECK(a.get() && b.get(), "operands of ", name_of(op));
   const Type type = a->type;
   GS_CHECK(type == b->type, name_of(op), " of ", to_string(type), " and ", to_string(b->type));
   const bool is_boolean = type.dtype == DType::boolean;
@@ -194,7 +194,8 @@ Expr binary(BinaryOp op, Expr a, Expr b) {
 }
 
 Expr fma(Expr a, Expr b, Expr c) {
-  GS_CHECK(a && b && c && a->type == b->type && a->type == c->type, "fma operands");
+  GS_CHECK(a.get() && b.get() && c.get() && a->type == b->type && a->type == c->type,
+           "fma operands");
   GS_CHECK(is_float(a->type.dtype) || is_int(a->type.dtype), "fma of ", to_string(a->type));
   auto x = scalar_of(a), y = scalar_of(b), z = scalar_of(c);
   if (x && y && z) return from_scalar(apply_fma(*x, *y, *z));
@@ -206,7 +207,7 @@ Expr fma(Expr a, Expr b, Expr c) {
 }
 
 Expr select(Expr condition, Expr yes, Expr no) {
-  GS_CHECK(condition && yes && no, "select operands");
+  GS_CHECK(condition.get() && yes.get() && no.get(), "select operands");
   GS_CHECK(condition->type.dtype == DType::boolean, "condition of ", to_string(condition->type));
   GS_CHECK(yes->type == no->type, "select of ", to_string(yes->type), " and ", to_string(no->type));
   GS_CHECK(condition->type.lanes == yes->type.lanes, "select of ", yes->type.lanes, " lanes by ",
@@ -284,7 +285,7 @@ Expr broadcast(Expr a, int lanes) {
 }
 
 Expr lane(Expr a, Expr index) {
-  GS_CHECK(a && index && index->type == Type(DType::index), "lane number");
+  GS_CHECK(a.get() && index.get() && index->type == Type(DType::index), "lane number");
   if (a->type.is_scalar()) return a;
   if (auto* splat = as<Broadcast>(a)) return splat->a;
   if (auto number = as_int(index)) {

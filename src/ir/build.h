@@ -31,6 +31,7 @@ Expr broadcast(Expr a, int lanes);
 Expr lane(Expr a, Expr index);
 Expr make_vector(std::vector<Expr> lanes);
 
+// Beware: `a && b` of two Exprs builds a node; to ask whether both are there write a.get() && b.get().
 Expr operator+(Expr a, Expr b);
 Expr operator-(Expr a, Expr b);
 Expr operator-(Expr a);

@@ -18,7 +18,7 @@ Stmt block(std::vector<Stmt> stmts) {
 }
 
 Stmt let(Var var, Expr value, Stmt body) {
-  GS_CHECK(var && value && body && var->type == value->type, "let");
+  GS_CHECK(var.get() && value.get() && body && var->type == value->type, "let");
   auto* node = new Let();
   node->var = std::move(var);
   node->value = std::move(value);
