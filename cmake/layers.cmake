@@ -85,7 +85,7 @@ foreach(folder ${GS_FOLDERS})
   gs_target_name(target ${folder})
   if(TARGET ${target})
     foreach(seen ${GS_SEES_${folder}})
-      string(REGEX REPLACE "/[^/]*\\.h$" "" seen ${seen}) # a row may name one header only
+      string(REGEX REPLACE "^=|/[^/]*\\.h$" "" seen ${seen})
       gs_target_name(library ${seen})
       if(TARGET ${library})
         target_link_libraries(${target} ${GS_SCOPE_${target}} ${library})

@@ -11,6 +11,8 @@ function visible(folder, folders = new Set([folder]), headers = new Set()) {
   for (const seen of rows.get(folder) ?? []) {
     if (seen.endsWith('.h')) {
       headers.add(seen);
+    } else if (seen.startsWith('=')) {
+      folders.add(seen.slice(1));
     } else if (!folders.has(seen)) {
       folders.add(seen);
       visible(seen, folders, headers);
