@@ -7,15 +7,15 @@ import {allFiles, layerOf, layers, read, report, root} from './repository.mjs';
 const rows = layers();
 
 // Folders that `folder` may include from, transitively, and single headers named in rows on the way.
-function visible(folder, folders = new Set([folder]), headers = new Set()) {
-  for (const seen of rows.get(folder) ?? []) {
+export function visible(folder, table = rows, folders = new Set([folder]), headers = new Set()) {
+  for (const seen of table.get(folder) ?? []) {
     if (seen.endsWith('.h')) {
       headers.add(seen);
     } else if (seen.startsWith('=')) {
       folders.add(seen.slice(1));
     } else if (!folders.has(seen)) {
       folders.add(seen);
-      visible(seen, folders, headers);
+      visible(seen, table, folders, headers);
     }
   }
   return {folders, headers};

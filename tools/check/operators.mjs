@@ -7,7 +7,7 @@
 import {execFileSync} from 'node:child_process';
 import {existsSync} from 'node:fs';
 import path from 'node:path';
-import {allFiles, read, root} from './repository.mjs';
+import {allFiles, read, report, root} from './repository.mjs';
 
 const watched = /^src\/(schedule|passes|codegen)\/.*\.(cc|h|def|c)$/;
 
@@ -56,6 +56,7 @@ function operatorNames() {
 // 'MatMulSchedule' and 'mat_mul_schedule' → ['mat', 'mul', 'schedule'].
 function words(identifier) {
   return identifier
+    .replaceAll('NaN', 'Nan')
     .split('_')
     .flatMap((part) => part.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[0-9]+/g) ?? [])
     .map((word) => word.toLowerCase());
@@ -68,38 +69,52 @@ function withoutComments(text) {
   );
 }
 
-export function checkOperators() {
-  const names = operatorNames();
-  const plain = new Set([...ordinary, ...loopWords()]);
+// The operator names in one source text: [{line, name, text}]. `plain` are the words that do not count.
+export function namedOperators(source, names, plain) {
   const special = new Map(); // 'matmul' → 'MatMul'
   for (const name of names) {
     const parts = words(name);
     if (!parts.every((word) => plain.has(word))) special.set(parts.join(''), name);
   }
-  const problems = [];
-  for (const file of allFiles()) {
-    if (!watched.test(file)) continue;
-    withoutComments(read(file))
-      .split('\n')
-      .forEach((line, index) => {
-        if (/^\s*#\s*include\b/.test(line)) return;
-        const found = new Set();
-        for (const match of line.matchAll(/"([A-Za-z0-9]+)"/g)) {
-          if (names.has(match[1])) found.add(match[1]);
-        }
-        for (const match of line.matchAll(/[A-Za-z_][A-Za-z0-9_]*/g)) {
-          const parts = words(match[0]);
-          for (let first = 0; first < parts.length; first++) {
-            for (let last = first + 1; last <= parts.length; last++) {
-              const name = special.get(parts.slice(first, last).join(''));
-              if (name) found.add(name);
-            }
+  const hits = [];
+  withoutComments(source)
+    .split('\n')
+    .forEach((line, index) => {
+      if (/^\s*#\s*include\b/.test(line)) return;
+      const found = new Set();
+      for (const match of line.matchAll(/"([A-Za-z0-9]+)"/g)) {
+        if (names.has(match[1])) found.add(match[1]);
+      }
+      for (const match of line.matchAll(/[A-Za-z_][A-Za-z0-9_]*/g)) {
+        const parts = words(match[0]);
+        for (let first = 0; first < parts.length; first++) {
+          for (let last = first + 1; last <= parts.length; last++) {
+            const name = special.get(parts.slice(first, last).join(''));
+            if (name) found.add(name);
           }
         }
-        for (const name of found) {
-          problems.push(`${file}:${index + 1}: names the operator ${name}: ${line.trim()}`);
-        }
-      });
-  }
-  return problems;
+      }
+      for (const name of found) hits.push({line: index + 1, name, text: line.trim()});
+    });
+  return hits;
+}
+
+export function plainWords() {
+  return new Set([...ordinary, ...loopWords()]);
+}
+
+export function checkOperators() {
+  const names = operatorNames();
+  const plain = plainWords();
+  return allFiles()
+    .filter((file) => watched.test(file))
+    .flatMap((file) =>
+      namedOperators(read(file), names, plain).map(
+        ({line, name, text}) => `${file}:${line}: names the operator ${name}: ${text}`,
+      ),
+    );
+}
+
+if (process.argv[1] === import.meta.filename) {
+  process.exit(report('operator names', checkOperators()) ? 0 : 1);
 }

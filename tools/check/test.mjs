@@ -142,7 +142,12 @@ async function checks({onlyChanged}) {
       count(report(`web ${script}`, code === 0 ? [] : [`npm run ${script} in web/ failed`]));
     }
   }
-  record('checks', passed, failed, started);
+  const here = readdirSync(path.join(root, 'tools/check')).filter((file) => file.endsWith('_test.mjs'));
+  const own = counted(
+    await run(process.execPath, ['--test', ...here.map((file) => `tools/check/${file}`)], {quiet: true}),
+  );
+  report('tests of the checks', own.failed === 0 ? [] : ['node --test tools/check/']);
+  record('checks', passed + own.passed, failed + own.failed, started);
 }
 
 // The C++ test programs and npm workspaces of the changed files.
