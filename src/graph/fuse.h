@@ -6,10 +6,10 @@
 namespace gossamer::graph {
 
 struct FuseOptions {
-  int max_inputs = 8;         // distinct buffers a kernel may bind (storage buffer or sampler limits), output included
-  bool inline_padding = true; // padding read by select inside a window, instead of a copy
+  int max_buffers = 8;  // distinct buffers a kernel may bind (storage buffers or samplers), output included
 };
 
-void fuse(StageGraph&, const FuseOptions& options);
+// Decides by what stages do, never by operators: see the rules above each function in fuse.cc.
+void fuse(StageGraph& graph, const FuseOptions& options);
 
 }  // namespace gossamer::graph

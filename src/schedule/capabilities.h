@@ -16,7 +16,12 @@ struct Capabilities {
   TargetKind kind = TargetKind::cpu;
   std::string name;             // "webgpu", or "webgpu-software" for a variant
   int vector_lanes = 4;         // f32 lanes of one vector register or texel
-  int vector_registers = 16;    // what a register tile may use, minus what its loop needs
+  int vector_registers = 15;    // what a register tile and its operands may use
+  int tile_rows = 6;            // rows of a register tile at most
+  int tile_vectors = 2;         // vectors of a row at most
+  int unroll = 4;               // iterations of a reduction in one straight piece
+  int group_size = 1;           // invocations of a workgroup
+  int64_t map_chunk = 1;        // points of one work item of a map at least
   bool fma = false;             // multiply-add is one operation (relaxed SIMD, native FMA)
   bool texture_memory = false;  // tensors are RGBA textures
   int max_textures = 16;        // samplers of a fragment program

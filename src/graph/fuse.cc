@@ -1,0 +1,334 @@
+#include "graph/fuse.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "ir/simplify.h"
+
+namespace gossamer::graph {
+namespace {
+
+using ir::Expr;
+using ops::Stage;
+using ops::StageKind;
+
+// What an expression costs where it would be evaluated again.
+struct Cost {
+  int loads = 0;
+  int selects = 0;
+  int arithmetic = 0;      // float operations
+  int transcendental = 0;  // exp, tanh, ...
+  bool movement() const { return arithmetic == 0 && transcendental == 0; }
+};
+
+Cost cost_of(const Expr& expr) {
+  Cost cost;
+  ir::visit(expr, [&](const Expr& e) {
+    if (e->kind == ir::NodeKind::Load) ++cost.loads;
+    if (e->kind == ir::NodeKind::Select) ++cost.selects;
+    if (!ir::is_float(e->type.dtype)) return true;
+    if (e->kind == ir::NodeKind::Binary) ++cost.arithmetic;
+    if (const auto* u = ir::as<ir::Unary>(e)) {
+      u->op == ir::UnaryOp::neg || u->op == ir::UnaryOp::abs ? ++cost.arithmetic
+                                                             : ++cost.transcendental;
+    }
+    return true;
+  });
+  return cost;
+}
+
+// Calls f on every expression of a stage that may load (values of a reduction apart from its result).
+template <class F>
+void for_each_expr(Stage& stage, F&& f) {
+  if (stage.result) f(stage.result);
+  for (Expr& value : stage.values) f(value);
+  for (Expr& target : stage.target) f(target);
+  if (stage.condition) f(stage.condition);
+}
+
+struct Uses {
+  int in_values = 0;  // loads in a reduction's terms
+  int in_result = 0;  // loads in the result
+  int elsewhere = 0;  // loads a rewrite cannot reach: program bodies, initial buffers
+};
+
+Uses uses_of(const Stage& stage, const ir::BufferNode* buffer) {
+  Uses uses;
+  const auto count = [&](const Expr& expr, int& counter) {
+    ir::visit(expr, [&](const Expr& e) {
+      const auto* load = ir::as<ir::Load>(e);
+      if (load && load->buffer.get() == buffer) ++counter;
+      return true;
+    });
+  };
+  if (stage.kind == StageKind::compute || stage.kind == StageKind::reduce) {
+    count(stage.result, uses.in_result);
+    for (const Expr& value : stage.values) count(value, uses.in_values);
+    return uses;
+  }
+  for (const ir::Buffer& input : ops::inputs_of(stage)) {
+    if (input.get() == buffer) ++uses.elsewhere;
+  }
+  return uses;
+}
+
+Expr inline_loads(const Expr& expr, const Stage& producer) {
+  ir::Rewriter rewriter;
+  rewriter.expr = [&](const Expr& e) -> Expr {
+    const auto* load = ir::as<ir::Load>(e);
+    if (!load || !load->buffer.same(producer.output)) return {};
+    ir::VarMap map;
+    for (size_t i = 0; i < producer.axes.size(); ++i) {
+      map[producer.axes[i].get()] = load->indices[i];
+    }
+    return ir::substitute(producer.result, map);
+  };
+  return ir::rewrite(expr, rewriter);
+}
+
+ir::Bounds bounds_of(const Stage& stage) {
+  ir::Bounds bounds;
+  const auto add = [&](const std::vector<ir::Var>& axes, const std::vector<Expr>& extents) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t high = bounds.of(extents[i]).high;
+      bounds.set(axes[i].get(), {0, high == ir::Range{}.high ? high : high - 1});
+    }
+  };
+  add(stage.axes, stage.extents);
+  add(stage.reduce_axes, stage.reduce_extents);
+  return bounds;
+}
+
+std::string join_origins(const std::string& a, const std::string& b) {
+  if (a.empty() || a == b) return b;
+  return b.empty() ? a : a + " + " + b;
+}
+
+class Fuser {
+ public:
+  Fuser(StageGraph& graph, const FuseOptions& options) : graph_(graph), options_(options) {
+    for (const StageOutput& output : graph.outputs) kept_.insert(output.buffer.get());
+    for (const StageConstant& constant : graph.constants) {
+      constant_.insert(constant.buffer.get());
+    }
+    alive_.assign(graph.stages.size(), true);
+    index();
+  }
+
+  void run() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t i = 0; i < graph_.stages.size(); ++i) changed |= alive_[i] && try_inline(i);
+      for (size_t i = 0; i < graph_.stages.size(); ++i) changed |= alive_[i] && try_epilogue(i);
+    }
+    std::vector<Stage> stages;
+    for (size_t i = 0; i < graph_.stages.size(); ++i) {
+      if (alive_[i]) stages.push_back(std::move(graph_.stages[i]));
+    }
+    graph_.stages = std::move(stages);
+  }
+
+ private:
+  void index() {
+    for (size_t i = 0; i < graph_.stages.size(); ++i) {
+      const Stage& stage = graph_.stages[i];
+      bool constant = true;
+      for (const ir::Buffer& input : ops::inputs_of(stage)) {
+        consumers_[input.get()].insert(i);
+        constant &= constant_.contains(input.get());
+      }
+      if (constant) constant_.insert(stage.output.get());
+    }
+  }
+
+  bool fits(const Stage& a, const Stage& b) const {
+    std::set<const ir::BufferNode*> buffers;
+    for (const ir::Buffer& input : ops::inputs_of(a)) buffers.insert(input.get());
+    for (const ir::Buffer& input : ops::inputs_of(b)) buffers.insert(input.get());
+    return static_cast<int>(buffers.size()) <= options_.max_buffers;  // the merged one is still in
+  }
+
+  // Rule 1. A compute stage goes into the stages that read it, when that repeats no real work:
+  // - its values are moved, not computed (reshape, transpose, slice, broadcast): into any compute stage or result;
+  // - one stage reads it, at one point per point: an elementwise chain;
+  // - into the terms of a reduction only when every element is read once, or it is movement without a choice whose
+  //   indices stay simple. What depends on constants alone stays apart: it runs once, at load.
+  bool try_inline(size_t i) {
+    const Stage& producer = graph_.stages[i];
+    if (producer.kind != StageKind::compute || kept_.contains(producer.output.get())) return false;
+    const auto found = consumers_.find(producer.output.get());
+    if (found == consumers_.end() || found->second.empty()) return false;
+    const std::set<size_t> consumers = found->second;
+    const Cost cost = cost_of(producer.result);
+    const bool cheap = cost.movement() && cost.loads <= 1 && cost.selects <= 1;
+    const bool constant = constant_.contains(producer.output.get());
+    for (size_t c : consumers) {
+      const Stage& consumer = graph_.stages[c];
+      const Uses uses = uses_of(consumer, producer.output.get());
+      if (uses.elsewhere || !fits(producer, consumer)) return false;
+      if (constant && cost.loads > 0 && !constant_.contains(consumer.output.get())) return false;
+      if (uses.in_values > 0 && !may_enter_terms(producer, consumer, uses, cost)) return false;
+      if (uses.in_result > 0 && !cheap && (consumers.size() > 1 || !same_point(producer, consumer))) return false;
+    }
+    for (size_t c : consumers) merge_producer(i, c);
+    alive_[i] = false;
+    for (const ir::Buffer& input : ops::inputs_of(producer)) consumers_[input.get()].erase(i);
+    consumers_.erase(producer.output.get());
+    return true;
+  }
+
+  static bool simple_indices(const Stage& producer) {
+    bool simple = true;
+    ir::visit(producer.result, [&](const Expr& e) {
+      if (const auto* b = ir::as<ir::Binary>(e)) {
+        simple &= b->op == ir::BinaryOp::add || b->op == ir::BinaryOp::sub || b->op == ir::BinaryOp::mul;
+      }
+      return true;
+    });
+    return simple;
+  }
+
+  bool may_enter_terms(const Stage& producer, const Stage& consumer, const Uses& uses,
+                       const Cost& cost) const {
+    if (uses.in_values > 1 || cost.loads > 1) {
+      // Several loads of one value: only if nothing is read twice.
+      if (uses.in_values > 1 && !cost.movement()) return false;
+    }
+    if (cost.loads == 0) return true;  // a computed constant
+    if (cost.movement() && cost.loads == 1 && cost.selects == 0 && simple_indices(producer)) return true;
+    return uses.in_values == 1 && reads_once(producer, consumer);
+  }
+
+  // Every element of the producer is read by one point of the reduction's whole domain.
+  static bool reads_once(const Stage& producer, const Stage& consumer) {
+    Expr produced = ir::index(1), domain = ir::index(1);
+    for (const Expr& e : producer.extents) produced = produced * e;
+    for (const Expr& e : consumer.extents) domain = domain * e;
+    for (const Expr& e : consumer.reduce_extents) domain = domain * e;
+    return ir::prove_equal(produced, domain);
+  }
+
+  // The consumer reads one element (perhaps several times) per point of its own, none twice over.
+  static bool same_point(const Stage& producer, const Stage& consumer) {
+    const ir::Load* first = nullptr;
+    bool same = true;
+    ir::visit(consumer.result, [&](const Expr& e) {
+      const auto* load = ir::as<ir::Load>(e);
+      if (!load || !load->buffer.same(producer.output)) return true;
+      if (!first) {
+        first = load;
+      } else {
+        for (size_t k = 0; k < load->indices.size(); ++k) {
+          same &= ir::equal(load->indices[k], first->indices[k]);
+        }
+      }
+      return true;
+    });
+    if (!same) return false;
+    Expr produced = ir::index(1), domain = ir::index(1);
+    for (const Expr& e : producer.extents) produced = produced * e;
+    for (const Expr& e : consumer.extents) domain = domain * e;
+    const auto p = ir::as_int(ir::simplify(produced)), d = ir::as_int(ir::simplify(domain));
+    return p && d ? *d <= *p * 2 : ir::prove_equal(produced, domain);
+  }
+
+  void merge_producer(size_t p, size_t c) {
+    const Stage& producer = graph_.stages[p];
+    Stage& consumer = graph_.stages[c];
+    const ir::Bounds bounds = bounds_of(consumer);
+    for_each_expr(consumer, [&](Expr& e) { e = ir::simplify(inline_loads(e, producer), bounds); });
+    consumer.view = consumer.view && producer.view;
+    consumer.origin = join_origins(producer.origin, consumer.origin);
+    consumers_[producer.output.get()].erase(c);
+    for (const ir::Buffer& input : ops::inputs_of(consumer)) consumers_[input.get()].insert(c);
+  }
+
+  // Rule 2. A compute stage becomes the result of the reduction that it alone reads, element for element (axes may be
+  // permuted and unit axes dropped): the reduction's epilogue.
+  bool try_epilogue(size_t c) {
+    Stage& consumer = graph_.stages[c];
+    if (consumer.kind != StageKind::compute) return false;
+    size_t best = c;
+    for (const ir::Buffer& input : ops::inputs_of(consumer)) {
+      const size_t r = producer_of(input.get());
+      if (r < c && is_epilogue(r, c)) best = best == c ? r : std::max(best, r);
+    }
+    if (best == c) return false;
+    const Stage reduction = graph_.stages[best];
+    const ir::Load* load = find_load(consumer, reduction.output.get());
+    ir::VarMap map;
+    for (size_t k = 0; k < reduction.axes.size(); ++k) map[reduction.axes[k].get()] = load->indices[k];
+    Stage merged = reduction;
+    merged.axes = consumer.axes;
+    merged.extents = consumer.extents;
+    merged.output = consumer.output;
+    merged.origin = join_origins(reduction.origin, consumer.origin);
+    const ir::Bounds bounds = bounds_of(merged);
+    for (Expr& value : merged.values) value = ir::simplify(ir::substitute(value, map), bounds);
+    merged.result = ir::simplify(inline_loads(consumer.result, reduction), bounds);
+    alive_[best] = false;
+    for (const ir::Buffer& input : ops::inputs_of(reduction)) consumers_[input.get()].erase(best);
+    consumers_.erase(reduction.output.get());
+    graph_.stages[c] = std::move(merged);
+    for (const ir::Buffer& input : ops::inputs_of(graph_.stages[c])) consumers_[input.get()].insert(c);
+    return true;
+  }
+
+  size_t producer_of(const ir::BufferNode* buffer) const {
+    for (size_t i = 0; i < graph_.stages.size(); ++i) {
+      if (alive_[i] && graph_.stages[i].output.get() == buffer) return i;
+    }
+    return graph_.stages.size();
+  }
+
+  static const ir::Load* find_load(const Stage& stage, const ir::BufferNode* buffer) {
+    const ir::Load* found = nullptr;
+    ir::visit(stage.result, [&](const Expr& e) {
+      const auto* load = ir::as<ir::Load>(e);
+      if (load && load->buffer.get() == buffer) found = load;
+      return !found;
+    });
+    return found;
+  }
+
+  bool is_epilogue(size_t r, size_t c) const {
+    const Stage& reduction = graph_.stages[r];
+    const Stage& consumer = graph_.stages[c];
+    if (reduction.kind != StageKind::reduce || kept_.contains(reduction.output.get())) return false;
+    const auto readers = consumers_.find(reduction.output.get());
+    if (readers == consumers_.end() || readers->second.size() != 1) return false;
+    if (!fits(reduction, consumer) || !same_point(reduction, consumer)) return false;
+    const ir::Load* load = find_load(consumer, reduction.output.get());
+    if (!load) return false;
+    std::set<const ir::VarNode*> used;
+    for (size_t k = 0; k < load->indices.size(); ++k) {
+      const Expr& e = load->indices[k];
+      if (ir::is_const(e, 0) && ir::is_const(reduction.extents[k], 1)) continue;
+      const auto axis = std::find_if(consumer.axes.begin(), consumer.axes.end(),
+                                     [&](const ir::Var& v) { return v.get() == e.get(); });
+      if (axis == consumer.axes.end() || !used.insert(axis->get()).second) return false;
+      const Expr& extent = consumer.extents[static_cast<size_t>(axis - consumer.axes.begin())];
+      if (!ir::prove_equal(extent, reduction.extents[k])) return false;
+    }
+    // Every axis of more than one point must come from the reduction, else it would be repeated.
+    for (size_t k = 0; k < consumer.axes.size(); ++k) {
+      if (!used.contains(consumer.axes[k].get()) && !ir::is_const(consumer.extents[k], 1)) return false;
+    }
+    return true;
+  }
+
+  StageGraph& graph_;
+  FuseOptions options_;
+  std::set<const ir::BufferNode*> kept_, constant_;
+  std::map<const ir::BufferNode*, std::set<size_t>> consumers_;
+  std::vector<bool> alive_;
+};
+
+}  // namespace
+
+void fuse(StageGraph& graph, const FuseOptions& options) { Fuser(graph, options).run(); }
+
+}  // namespace gossamer::graph

@@ -1,0 +1,246 @@
+#include "passes/flatten_access.h"
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "ir/simplify.h"
+#include "passes/vectorize_loops.h"
+
+namespace gossamer::passes {
+namespace {
+
+using ir::Expr;
+using ir::Layout;
+using ir::Stmt;
+
+Expr like(const Expr& scalar, const Expr& vector) {
+  return vector->type.is_scalar() || !scalar->type.is_scalar() ? scalar
+                                                               : ir::broadcast(scalar, vector->type.lanes);
+}
+Expr add(const Expr& a, const Expr& b) { return like(a, b) + like(b, a); }
+Expr multiply(const Expr& a, const Expr& b) { return like(a, b) * like(b, a); }
+Expr divide(const Expr& a, int64_t b) { return b == 1 ? a : ir::floordiv(a, like(ir::index(b), a)); }
+Expr modulo(const Expr& a, int64_t b) { return ir::floormod(a, like(ir::index(b), a)); }
+
+// Logical extents after the layout's linearisation.
+std::vector<Expr> logical_extents(const ir::BufferNode& buffer) {
+  if (!buffer.layout.flat) return buffer.shape;
+  Expr all = ir::index(1);
+  for (const Expr& e : buffer.shape) all = all * e;
+  return {ir::simplify(all)};
+}
+
+std::vector<ir::LayoutAxis> axes_of(const ir::BufferNode& buffer) {
+  if (!buffer.layout.axes.empty()) return buffer.layout.axes;
+  std::vector<ir::LayoutAxis> axes;
+  for (size_t d = 0; d < buffer.shape.size(); ++d) axes.push_back({static_cast<int>(d), 1, 0});
+  return axes;
+}
+
+Expr extent_of(const ir::LayoutAxis& axis, const std::vector<Expr>& extents) {
+  if (axis.modulo != 0) return ir::index(axis.modulo);
+  const Expr& extent = extents[static_cast<size_t>(axis.dim)];
+  return axis.divide == 1 ? extent : ir::simplify(ir::floordiv(extent + ir::index(axis.divide - 1), axis.divide));
+}
+
+// Physical coordinates, outermost first.
+std::vector<Expr> coordinates(const ir::BufferNode& buffer, std::vector<Expr> indices) {
+  if (buffer.layout.flat) {
+    Expr linear = ir::index(0);
+    for (size_t d = 0; d < indices.size(); ++d) linear = add(multiply(linear, buffer.shape[d]), indices[d]);
+    indices = {linear};
+  }
+  std::vector<Expr> result;
+  for (const ir::LayoutAxis& axis : axes_of(buffer)) {
+    Expr e = divide(indices[static_cast<size_t>(axis.dim)], axis.divide);
+    if (axis.modulo != 0) e = modulo(e, axis.modulo);
+    result.push_back(e);
+  }
+  return result;
+}
+
+Expr linearise(const std::vector<Expr>& coordinates, const std::vector<Expr>& extents, size_t count) {
+  Expr linear = ir::index(0);
+  for (size_t k = 0; k < count; ++k) linear = add(multiply(linear, extents[k]), coordinates[k]);
+  return linear;
+}
+
+std::vector<Expr> physical_extents(const ir::BufferNode& buffer) {
+  const std::vector<Expr> logical = logical_extents(buffer);
+  std::vector<Expr> result;
+  for (const ir::LayoutAxis& axis : axes_of(buffer)) result.push_back(extent_of(axis, logical));
+  return result;
+}
+
+struct Address {
+  Expr element;  // linear memory: the offset; textures: 4 * texel + component
+  Expr layer;    // textures only
+};
+
+Address address_of(const ir::BufferNode& buffer, const std::vector<Expr>& indices) {
+  const std::vector<Expr> extents = physical_extents(buffer);
+  std::vector<Expr> c = coordinates(buffer, indices);
+  if (buffer.layout.memory == ir::Memory::linear) return {linearise(c, extents, c.size()), {}};
+  const size_t outer = c.size() - (buffer.layout.layers > 1 ? 2 : 1);
+  const Expr texel = linearise(c, extents, outer);
+  Expr layer = buffer.layout.layers > 1 ? c[outer] : ir::index(0);
+  return {add(multiply(texel, ir::index(4)), c.back()), layer};
+}
+
+class Flattener {
+ public:
+  Stmt run(const Stmt& s, ir::Bounds bounds) {
+    if (!s) return s;
+    if (const auto* block = ir::as<ir::Block>(s)) {
+      std::vector<Stmt> stmts;
+      for (const Stmt& child : block->stmts) stmts.push_back(run(child, bounds));
+      return ir::block(std::move(stmts));
+    }
+    if (const auto* let = ir::as<ir::Let>(s)) {
+      const Expr value = expr(let->value, bounds);
+      ir::Bounds inner = bounds;
+      if (value->type == ir::Type(ir::DType::index)) {
+        inner.set(let->var.get(), bounds.of(value));
+        inner.set_multiple(let->var.get(), bounds.multiple_of(value));
+      }
+      return ir::let(let->var, value, run(let->body, inner));
+    }
+    if (const auto* loop = ir::as<ir::For>(s)) {
+      ir::Bounds inner = bounds;
+      const int64_t high = bounds.of(loop->extent).high;
+      inner.set(loop->var.get(), {0, high == ir::Range{}.high ? high : high - 1});
+      return ir::loop(loop->var, expr(loop->extent, bounds), loop->loop, run(loop->body, inner));
+    }
+    if (const auto* loop = ir::as<ir::While>(s)) {
+      return ir::while_loop(expr(loop->condition, bounds), run(loop->body, bounds));
+    }
+    if (const auto* branch = ir::as<ir::If>(s)) {
+      return ir::branch(expr(branch->condition, bounds), run(branch->yes, bounds), run(branch->no, bounds));
+    }
+    if (const auto* alloc = ir::as<ir::Alloc>(s)) return ir::alloc(alloc->buffer, run(alloc->body, bounds));
+    if (const auto* store = ir::as<ir::Store>(s)) return store_to(*store, bounds);
+    return s;
+  }
+
+ private:
+  Expr expr(const Expr& e, const ir::Bounds& bounds) const {
+    ir::Rewriter rewriter;
+    rewriter.expr = [&](const Expr& node) -> Expr {
+      const auto* load = ir::as<ir::Load>(node);
+      return load ? load_from(*load, bounds) : Expr{};
+    };
+    return ir::rewrite(e, rewriter);
+  }
+
+  static bool is_run(const Expr& index) {
+    const auto* ramp = ir::as<ir::Ramp>(index);
+    return ramp && ramp->stride == 1;
+  }
+
+  static Expr load_from(const ir::Load& load, const ir::Bounds& bounds) {
+    const ir::BufferNode& buffer = *load.buffer;
+    Address address = address_of(buffer, load.indices);
+    address.element = ir::simplify(address.element, bounds);
+    if (buffer.layout.memory == ir::Memory::texture) return texel_load(load, address, bounds);
+    if (address.element->type.is_scalar() || is_run(address.element)) {
+      return ir::load(load.buffer, {address.element});
+    }
+    if (const auto* all = ir::as<ir::Broadcast>(address.element)) {
+      return ir::broadcast(ir::load(load.buffer, {all->a}), address.element->type.lanes);
+    }
+    std::vector<Expr> lanes;
+    for (int i = 0; i < address.element->type.lanes; ++i) {
+      lanes.push_back(ir::load(load.buffer, {ir::simplify(lane_of(address.element, i), bounds)}));
+    }
+    return ir::make_vector(std::move(lanes));
+  }
+
+  static std::vector<Expr> texel_at(const ir::BufferNode& buffer, const Expr& texel, const Expr& layer,
+                                    const ir::Bounds& bounds) {
+    const int64_t width = buffer.layout.width;
+    return {ir::simplify(ir::floormod(texel, width), bounds), ir::simplify(ir::floordiv(texel, width), bounds),
+            ir::simplify(layer, bounds)};
+  }
+
+  static Expr one_element(const ir::Load& load, const Expr& element, const Expr& layer, const ir::Bounds& bounds) {
+    const Expr texel = ir::simplify(ir::floordiv(element, 4), bounds);
+    const Expr component = ir::simplify(ir::floormod(element, 4), bounds);
+    return ir::lane(vector_load(load.buffer, texel_at(*load.buffer, texel, layer, bounds)), component);
+  }
+
+  // A load whose type is the texel's four elements.
+  static Expr vector_load(const ir::Buffer& buffer, std::vector<Expr> texel) {
+    auto* node = new ir::Load(ir::Type(buffer->dtype, 4));
+    node->buffer = buffer;
+    node->indices = std::move(texel);
+    return Expr(node);
+  }
+
+  static Expr texel_load(const ir::Load& load, const Address& address, const ir::Bounds& bounds) {
+    const Expr layer = ir::simplify(address.layer, bounds);
+    const Expr& element = address.element;
+    const int lanes = element->type.lanes;
+    if (lanes == 1 && layer->type.is_scalar()) return one_element(load, element, layer, bounds);
+    const auto* uniform_layer = ir::as<ir::Broadcast>(layer);
+    const Expr one_layer = layer->type.is_scalar() ? layer : uniform_layer ? uniform_layer->a : Expr{};
+    if (one_layer && is_run(element) && lanes == 4) {
+      const Expr& base = ir::as<ir::Ramp>(element)->base;
+      if (bounds.multiple_of(base) % 4 == 0) {
+        const Expr texel = ir::simplify(ir::floordiv(base, 4), bounds);
+        return vector_load(load.buffer, texel_at(*load.buffer, texel, one_layer, bounds));
+      }
+    }
+    if (const auto* all = ir::as<ir::Broadcast>(element); all && one_layer) {
+      return ir::broadcast(one_element(load, all->a, one_layer, bounds), lanes);
+    }
+    std::vector<Expr> parts;
+    const int count = std::max<int>(lanes, layer->type.lanes);
+    for (int i = 0; i < count; ++i) {
+      parts.push_back(one_element(load, ir::simplify(lane_of(element, i), bounds), lane_of(layer, i), bounds));
+    }
+    return ir::make_vector(std::move(parts));
+  }
+
+  Stmt store_to(const ir::Store& store, const ir::Bounds& bounds) const {
+    const ir::BufferNode& buffer = *store.buffer;
+    Expr value = expr(store.value, bounds);
+    std::vector<Expr> indices;
+    for (const Expr& index : store.indices) indices.push_back(expr(index, bounds));
+    Address address = address_of(buffer, indices);
+    address.element = ir::simplify(address.element, bounds);
+    if (buffer.layout.memory == ir::Memory::texture) {
+      // The schedule walks the output's own texels: base of the run / 4 is the texel, whatever its bounds say.
+      const Expr base = lane_of(address.element, 0);
+      const Expr texel = ir::simplify(ir::floordiv(base, 4), bounds);
+      return ir::store(store.buffer, texel_at(buffer, texel, lane_of(ir::simplify(address.layer, bounds), 0), bounds),
+                       value->type.is_scalar() ? ir::broadcast(value, 4) : value);
+    }
+    if (address.element->type.is_scalar() || is_run(address.element)) {
+      return ir::store(store.buffer, {address.element}, value);
+    }
+    const ir::Var whole = ir::var("value", value->type);
+    std::vector<Stmt> stores;
+    for (int i = 0; i < value->type.lanes; ++i) {
+      stores.push_back(ir::store(store.buffer, {ir::simplify(lane_of(address.element, i), bounds)},
+                                 ir::lane(whole, ir::index(i))));
+    }
+    return ir::let(whole, value, ir::block(std::move(stores)));
+  }
+};
+
+}  // namespace
+
+ir::Kernel flatten_access(const ir::Kernel& kernel) {
+  ir::Kernel result = kernel;
+  ir::Bounds bounds;
+  for (const ir::Var& scalar : kernel.scalars) bounds.set(scalar.get(), {0, ir::Range{}.high});
+  result.body = ir::simplify(Flattener().run(kernel.body, bounds), bounds);
+  return result;
+}
+
+Expr physical_elements(const ir::BufferNode& buffer) {
+  Expr all = ir::index(1);
+  for (const Expr& e : physical_extents(buffer)) all = all * e;
+  return ir::simplify(all);
+}
+
+}  // namespace gossamer::passes

@@ -1,0 +1,173 @@
+#include "passes/vectorize_loops.h"
+
+#include <unordered_map>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+
+namespace gossamer::passes {
+namespace {
+
+using ir::Expr;
+using ir::Stmt;
+
+class Widener {
+ public:
+  Widener(const ir::Var& var, int lanes) : lanes_(lanes) {
+    wide_[var.get()] = ir::ramp(ir::index(0), 1, lanes);
+  }
+
+  Expr widen(const Expr& e) {
+    if (const auto known = wide_.find(e.get()); known != wide_.end()) return known->second;
+    const Expr result = make(e);
+    wide_[e.get()] = result;
+    kept_.push_back(e);
+    return result;
+  }
+
+  Stmt widen(const Stmt& s) {
+    if (!s) return s;
+    if (const auto* block = ir::as<ir::Block>(s)) {
+      std::vector<Stmt> stmts;
+      for (const Stmt& child : block->stmts) stmts.push_back(widen(child));
+      return ir::block(std::move(stmts));
+    }
+    if (const auto* let = ir::as<ir::Let>(s)) {
+      const Expr value = widen(let->value);
+      const ir::Var var = ir::var(let->var->name, value->type);
+      wide_[let->var.get()] = var;
+      return ir::let(var, value, widen(let->body));
+    }
+    if (const auto* store = ir::as<ir::Store>(s)) {
+      std::vector<Expr> indices = widen_all(store->indices);
+      bool vector = false;
+      for (const Expr& index : indices) vector |= !index->type.is_scalar();
+      Expr value = widen(store->value);
+      if (vector) value = broadcast(value);
+      GS_CHECK(vector || value->type.is_scalar(), "a vector is stored to one element");
+      return ir::store(store->buffer, std::move(indices), value);
+    }
+    if (const auto* loop = ir::as<ir::For>(s)) {
+      return ir::loop(loop->var, scalar(loop->extent), loop->loop, widen(loop->body));
+    }
+    if (const auto* branch = ir::as<ir::If>(s)) {
+      return ir::branch(scalar(branch->condition), widen(branch->yes), widen(branch->no));
+    }
+    if (const auto* alloc = ir::as<ir::Alloc>(s)) return ir::alloc(alloc->buffer, widen(alloc->body));
+    check_failed(__FILE_NAME__, __LINE__, "a vectorized loop holds this statement", "");
+  }
+
+ private:
+  Expr broadcast(const Expr& e) const { return e->type.is_scalar() ? ir::broadcast(e, lanes_) : e; }
+
+  Expr scalar(const Expr& e) {
+    Expr result = widen(e);
+    GS_CHECK(result->type.is_scalar(), "control flow does not depend on the lane");
+    return result;
+  }
+
+  std::vector<Expr> widen_all(const std::vector<Expr>& exprs) {
+    std::vector<Expr> result;
+    for (const Expr& e : exprs) result.push_back(widen(e));
+    return result;
+  }
+
+  Expr make(const Expr& e) {
+    switch (e->kind) {
+      case ir::NodeKind::Unary: {
+        const auto& u = *ir::as<ir::Unary>(e);
+        const Expr a = widen(u.a);
+        return a.same(u.a) ? e : ir::unary(u.op, a);
+      }
+      case ir::NodeKind::Binary: {
+        const auto& b = *ir::as<ir::Binary>(e);
+        const Expr x = widen(b.a), y = widen(b.b);
+        if (x->type.is_scalar() && y->type.is_scalar()) return e;
+        return ir::binary(b.op, broadcast(x), broadcast(y));
+      }
+      case ir::NodeKind::Fma: {
+        const auto& f = *ir::as<ir::Fma>(e);
+        const Expr a = widen(f.a), b = widen(f.b), c = widen(f.c);
+        if (a->type.is_scalar() && b->type.is_scalar() && c->type.is_scalar()) return e;
+        return ir::fma(broadcast(a), broadcast(b), broadcast(c));
+      }
+      case ir::NodeKind::Select: {
+        const auto& s = *ir::as<ir::Select>(e);
+        const Expr c = widen(s.condition), y = widen(s.yes), n = widen(s.no);
+        if (c->type.is_scalar() && y->type.is_scalar() && n->type.is_scalar()) return e;
+        return ir::select(broadcast(c), broadcast(y), broadcast(n));
+      }
+      case ir::NodeKind::Cast: {
+        const auto& c = *ir::as<ir::Cast>(e);
+        const Expr a = widen(c.a);
+        return a->type.is_scalar() ? e : ir::cast(e->type.with_lanes(lanes_), a);
+      }
+      case ir::NodeKind::Bitcast: {
+        const auto& c = *ir::as<ir::Bitcast>(e);
+        const Expr a = widen(c.a);
+        return a->type.is_scalar() ? e : ir::bitcast(e->type.with_lanes(lanes_), a);
+      }
+      case ir::NodeKind::Load: {
+        const auto& load = *ir::as<ir::Load>(e);
+        std::vector<Expr> indices = widen_all(load.indices);
+        bool same = true;
+        for (size_t i = 0; i < indices.size(); ++i) same &= indices[i].same(load.indices[i]);
+        return same ? e : ir::load(load.buffer, std::move(indices));
+      }
+      default: return e;  // constants, variables of outside; vectors do not nest
+    }
+  }
+
+  int lanes_;
+  std::unordered_map<const ir::ExprNode*, Expr> wide_;
+  std::vector<Expr> kept_;  // keys of wide_ stay alive
+};
+
+}  // namespace
+
+Stmt vectorize_loops(const Stmt& body) {
+  ir::Rewriter rewriter;
+  rewriter.stmt = [](const Stmt& s) -> Stmt {
+    const auto* loop = ir::as<ir::For>(s);
+    if (!loop || loop->loop != ir::LoopKind::vectorized) return {};
+    const auto lanes = ir::as_int(loop->extent);
+    GS_CHECK(lanes, "a vectorized loop has a constant extent");
+    if (*lanes == 1) return ir::substitute(loop->body, {{loop->var.get(), ir::index(0)}});
+    return Widener(loop->var, static_cast<int>(*lanes)).widen(loop->body);
+  };
+  return ir::rewrite(body, rewriter);
+}
+
+Expr lane_of(const Expr& e, int lane) {
+  if (e->type.is_scalar()) return e;
+  switch (e->kind) {
+    case ir::NodeKind::Ramp: {
+      const auto& r = *ir::as<ir::Ramp>(e);
+      return r.base + ir::constant_int(r.base->type, lane * r.stride);
+    }
+    case ir::NodeKind::Broadcast: return ir::as<ir::Broadcast>(e)->a;
+    case ir::NodeKind::MakeVector: return ir::as<ir::MakeVector>(e)->lanes[static_cast<size_t>(lane)];
+    case ir::NodeKind::Unary: {
+      const auto& u = *ir::as<ir::Unary>(e);
+      return ir::unary(u.op, lane_of(u.a, lane));
+    }
+    case ir::NodeKind::Binary: {
+      const auto& b = *ir::as<ir::Binary>(e);
+      return ir::binary(b.op, lane_of(b.a, lane), lane_of(b.b, lane));
+    }
+    case ir::NodeKind::Fma: {
+      const auto& f = *ir::as<ir::Fma>(e);
+      return ir::fma(lane_of(f.a, lane), lane_of(f.b, lane), lane_of(f.c, lane));
+    }
+    case ir::NodeKind::Select: {
+      const auto& s = *ir::as<ir::Select>(e);
+      return ir::select(lane_of(s.condition, lane), lane_of(s.yes, lane), lane_of(s.no, lane));
+    }
+    case ir::NodeKind::Cast: return ir::cast(e->type.with_lanes(1), lane_of(ir::as<ir::Cast>(e)->a, lane));
+    case ir::NodeKind::Bitcast:
+      return ir::bitcast(e->type.with_lanes(1), lane_of(ir::as<ir::Bitcast>(e)->a, lane));
+    default: return ir::lane(e, ir::index(lane));
+  }
+}
+
+}  // namespace gossamer::passes

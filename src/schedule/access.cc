@@ -1,0 +1,89 @@
+#include "schedule/access.h"
+
+#include <set>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+
+namespace gossamer::schedule {
+
+using ir::Expr;
+
+int vector_dim(const ir::Layout& layout, int rank) {
+  if (layout.axes.empty() || layout.flat) return rank - 1;
+  return layout.axes.back().dim;
+}
+
+bool is_blocked(const ir::Layout& layout) { return !layout.axes.empty() && !layout.flat; }
+
+Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis, int lanes,
+            const ir::Bounds& bounds) {
+  int moving = -1;
+  for (size_t k = 0; k < load.indices.size(); ++k) {
+    if (!ir::uses(load.indices[k], axis.get())) continue;
+    if (moving >= 0) return Along::gather;
+    moving = static_cast<int>(k);
+  }
+  if (moving < 0) return Along::still;
+  const int rank = static_cast<int>(load.indices.size());
+  if (moving != vector_dim(layout, rank)) return Along::gather;
+  const Expr offset = ir::simplify(load.indices[static_cast<size_t>(moving)] - axis, bounds);
+  if (ir::uses(offset, axis.get())) return Along::gather;
+  const bool texture = layout.memory == ir::Memory::texture;
+  if (!is_blocked(layout) && !texture) return Along::contiguous;
+  if (texture && !is_blocked(layout)) {  // flat: rows must start at texels
+    const auto extent = ir::as_int(load.buffer->shape.back());
+    if (!extent || *extent % lanes != 0) return Along::gather;
+  }
+  const int64_t multiple = bounds.multiple_of(offset);
+  return multiple % lanes == 0 ? Along::contiguous : Along::gather;
+}
+
+std::vector<const ir::Load*> loads_of(const Expr& expr) {
+  return loads_of(std::vector<Expr>{expr});
+}
+
+std::vector<const ir::Load*> loads_of(const std::vector<Expr>& exprs) {
+  std::vector<const ir::Load*> loads;
+  for (const Expr& expr : exprs) {
+    if (!expr) continue;
+    ir::visit(expr, [&](const Expr& e) {
+      const auto* load = ir::as<ir::Load>(e);
+      if (!load) return true;
+      for (const ir::Load* known : loads) {
+        if (known == load || ir::equal(Expr(known), Expr(load))) return false;
+      }
+      loads.push_back(load);
+      return true;
+    });
+  }
+  return loads;
+}
+
+ir::Bounds bounds_of(const ops::Stage& stage) {
+  ir::Bounds bounds;
+  const auto add = [&](const std::vector<ir::Var>& axes, const std::vector<Expr>& extents) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const auto extent = ir::as_int(extents[i]);
+      bounds.set(axes[i].get(), extent ? ir::Range{0, *extent - 1} : ir::Range{0, ir::Range{}.high});
+    }
+  };
+  add(stage.axes, stage.extents);
+  add(stage.reduce_axes, stage.reduce_extents);
+  return bounds;
+}
+
+bool simple_indices(const ir::Load& load) {
+  std::set<const ir::Node*> used;
+  for (const Expr& e : load.indices) {
+    if (e->kind == ir::NodeKind::IntImm) continue;
+    if (e->kind != ir::NodeKind::Var || !used.insert(e.get()).second) return false;
+  }
+  return true;
+}
+
+Expr ceil_div(Expr a, int64_t b) { return ir::simplify(ir::floordiv(std::move(a) + ir::index(b - 1), b)); }
+
+Expr round_up(Expr a, int64_t b) { return ir::simplify(ceil_div(std::move(a), b) * ir::index(b)); }
+
+}  // namespace gossamer::schedule

@@ -1,0 +1,41 @@
+// What a load does when one axis moves: the only thing schedules and layouts decide by.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/nodes.h"
+#include "ir/simplify.h"
+#include "ops/stage.h"
+
+namespace gossamer::schedule {
+
+enum class Along : uint8_t {
+  still,       // the address does not depend on the axis
+  contiguous,  // consecutive elements, starting at a whole vector where the layout is blocked
+  gather,      // anything else
+};
+
+// The logical dim whose consecutive elements are consecutive in memory: the last one of plain memory, the blocked one
+// otherwise; -1 for a tensor of rank 0.
+int vector_dim(const ir::Layout& layout, int rank);
+// True where elements of `vector_dim` beyond a block of `lanes` are not consecutive.
+bool is_blocked(const ir::Layout& layout);
+
+Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis, int lanes,
+            const ir::Bounds& bounds);
+
+// All loads of an expression, in order of appearance, each structure once.
+std::vector<const ir::Load*> loads_of(const ir::Expr& expr);
+std::vector<const ir::Load*> loads_of(const std::vector<ir::Expr>& exprs);
+
+// Ranges of a stage's axes, for simplification.
+ir::Bounds bounds_of(const ops::Stage& stage);
+
+// Every index is one distinct axis of the stage or a constant: the tensor may be laid out anew at will.
+bool simple_indices(const ir::Load& load);
+
+ir::Expr ceil_div(ir::Expr a, int64_t b);
+ir::Expr round_up(ir::Expr a, int64_t b);
+
+}  // namespace gossamer::schedule

@@ -1,0 +1,60 @@
+#include "schedule/capabilities.h"
+
+#include <array>
+
+namespace gossamer::schedule {
+namespace {
+constexpr std::array<std::string_view, 4> names{"cpu", "wasm", "webgpu", "webgl"};
+}
+
+Capabilities capabilities_of(TargetKind kind) {
+  Capabilities c;
+  c.kind = kind;
+  c.name = name_of(kind);
+  switch (kind) {
+    case TargetKind::cpu:
+      c.vector_lanes = 16;  // AVX-512: 32 registers; LLVM splits vectors on smaller machines
+      c.vector_registers = 31;
+      c.tile_rows = 14;
+      c.tile_vectors = 4;
+      c.fma = true;
+      c.map_chunk = 1024;
+      break;
+    case TargetKind::wasm:
+      c.vector_lanes = 4;
+      c.vector_registers = 15;  // V8 on x64 spills beyond
+      c.tile_rows = 6;
+      c.tile_vectors = 2;
+      c.map_chunk = 1024;
+      break;
+    case TargetKind::webgpu:
+      c.vector_lanes = 4;
+      c.vector_registers = 20;
+      c.tile_rows = 8;
+      c.tile_vectors = 2;
+      c.group_size = 64;
+      c.has_i64 = c.has_f64 = c.has_small_ints = false;
+      break;
+    case TargetKind::webgl:
+      c.vector_lanes = 4;
+      c.vector_registers = 12;
+      c.tile_rows = 1;
+      c.tile_vectors = 1;
+      c.texture_memory = true;
+      c.has_i64 = c.has_f64 = c.has_small_ints = false;
+      break;
+  }
+  return c;
+}
+
+Result<TargetKind> target_named(std::string_view name) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return static_cast<TargetKind>(i);
+  }
+  return fail_at(cat("target \"", name, "\""), "there is no such target",
+                 "`gossamer targets` lists them: cpu, wasm, webgpu, webgl");
+}
+
+std::string_view name_of(TargetKind kind) { return names[static_cast<size_t>(kind)]; }
+
+}  // namespace gossamer::schedule
