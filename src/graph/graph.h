@@ -1,4 +1,5 @@
-// The tensor graph: what a model file, a lazy tensor program or a training step says, before it is stages.
+// The tensor graph: what a model file, a lazy tensor program or a training step says, before it is
+// stages.
 #pragma once
 
 #include <memory>
@@ -15,8 +16,9 @@ namespace gossamer::graph {
 using ValueId = uint32_t;
 constexpr ValueId no_value = 0xffffffff;  // an absent optional input or unused output
 
-// Where a constant's bytes are: the compiler never copies weights. `bytes` for small or computed ones, else a range of
-// a file: 0 is the model itself, others index Graph::files (external data, inside the model's folder).
+// Where a constant's bytes are: the compiler never copies weights. `bytes` for small or computed
+// ones (file is -1), else a range of a file: 0 is the model itself, k > 0 is files[k - 1] of the
+// outermost graph (external data, inside the model's folder).
 struct ConstantSource {
   ir::DType dtype = ir::DType::f32;
   std::vector<int64_t> shape;
@@ -40,7 +42,7 @@ struct Node {
   std::string name;  // the file's, or made from the operator and its first output
   std::vector<ValueId> inputs, outputs;
   ops::Attributes attributes;
-  std::vector<std::shared_ptr<Graph>> regions;  // If, Loop, Scan bodies
+  std::vector<std::shared_ptr<Graph>> regions;  // If: then, else; Loop and Scan: the body
 };
 
 // A symbolic dimension, and where a run reads its value: axis `axis` of graph input `input`.
@@ -49,11 +51,17 @@ struct Dim {
   int input = 0, axis = 0;
 };
 
+// A value of the enclosing graph that a region uses, and the region's own id for it.
+struct Capture {
+  ValueId outer = no_value, inner = no_value;
+};
+
 struct Graph {
   std::string name;
   std::vector<Value> values;
   std::vector<Node> nodes;  // topological order
   std::vector<ValueId> inputs, outputs;
+  std::vector<Capture> captures;  // of a region
   std::vector<Dim> dims;
   std::vector<std::string> files;  // external data files, relative to the model's folder
 

@@ -1,0 +1,16 @@
+// The operators with regions. They are no catalog entries: lower() runs their bodies itself.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "ops/opdef.h"
+
+namespace gossamer::graph {
+
+// The entry of If, Loop or Scan; null for another name.
+const ops::OpDef* control_flow_op(std::string_view name);
+// The attributes that hold an operator's regions, in the order of Node::regions.
+std::span<const std::string_view> region_attributes(std::string_view name);
+
+}  // namespace gossamer::graph

@@ -1,0 +1,377 @@
+#include "onnx/importer.h"
+
+#include <algorithm>
+
+#include "graph/control_flow.h"
+#include "ir/build.h"
+#include "onnx/facts.h"
+#include "onnx/order.h"
+
+namespace gossamer::onnx {
+namespace {
+
+using graph::no_value;
+using graph::ValueId;
+
+constexpr int64_t max_nodes = 1'000'000;
+constexpr int max_depth = 64;
+
+std::string function_key(std::string_view domain, std::string_view name,
+                         std::string_view overload) {
+  return cat(domain == "ai.onnx" ? "" : domain, ":", name, ":", overload);
+}
+
+std::string place_of(const ImportNode& node) { return cat("[", node.op, "] \"", node.name, "\""); }
+
+// Says where, unless something closer to the trouble has.
+Result<> located(Result<> result, const std::string& where) {
+  if (!result && result.error().where.empty()) result.error().where = where;
+  return result;
+}
+
+}  // namespace
+
+Importer::Importer(const ProtoModel& model, Bytes bytes, const ReadOptions& options)
+    : model_(model),
+      bytes_(bytes),
+      options_(options),
+      catalog_(options.catalog ? *options.catalog : ops::builtin_catalog()) {}
+
+Result<graph::Graph> Importer::import() {
+  if (!model_.graph) {
+    return fail("has no graph: not an ONNX model, or truncated",
+                "check that the file was copied completely");
+  }
+  GS_TRY(read_opsets(model_.opsets, opsets_));
+  if (model_.opsets.empty() && model_.ir_version < 3) opsets_.emplace("", 1);
+  for (const ProtoFunction& function : model_.functions) {
+    auto key = function_key(function.domain, function.name, function.overload);
+    if (!functions_.emplace(key, &function).second) {
+      return fail(cat("defines the function \"", function.name, "\" twice"));
+    }
+  }
+  Scope scope;
+  scope.graph = &graph_;
+  scope.opsets = &opsets_;
+  GS_TRY(import_graph(*model_.graph, scope));
+  return std::move(graph_);
+}
+
+Result<> Importer::read_opsets(const std::vector<ProtoOpset>& list, Opsets& opsets) const {
+  for (const ProtoOpset& opset : list) {
+    std::string_view domain = opset.domain == "ai.onnx" ? "" : opset.domain;
+    if (domain.empty() && (opset.version < 1 || opset.version > newest_opset)) {
+      return fail(cat("needs opset ", opset.version, "; 1 to ", newest_opset, " are known"),
+                  opset.version > newest_opset ? "export it with an older opset" : "");
+    }
+    opsets.emplace(domain, opset.version);
+  }
+  return {};
+}
+
+Result<int64_t> Importer::opset_of(const std::string& domain, const Scope& scope) const {
+  auto found = scope.opsets->find(domain);
+  if (found != scope.opsets->end()) return found->second;
+  if (!domain.empty()) return 1;
+  return fail("is of the standard domain, and the model does not say which opset it uses");
+}
+
+Result<> Importer::import_graph(const ProtoGraph& proto, Scope& scope) {
+  graph::Graph& graph = *scope.graph;
+  graph.name = proto.name;
+  if (!proto.sparse_initializer.empty()) {
+    return fail_at(cat("initializer \"", proto.sparse_initializer, "\""),
+                   "is sparse, which is not supported", "export it dense");
+  }
+  GS_TRY(add_initializers(proto, scope));
+  GS_TRY(add_inputs(proto, scope));
+  for (const ProtoValue& value : proto.values) {
+    ValueFacts& known = scope.facts[std::string(value.name)];
+    if (auto dtype = dtype_of(value.element_type)) known.dtype = *dtype;
+    if (value.has_shape) known.rank = static_cast<int>(value.dims.size());
+  }
+  GS_TRY(import_nodes(proto.nodes, scope));
+  if (proto.outputs.empty()) return fail(cat("graph \"", proto.name, "\" has no outputs"));
+  for (const ProtoValue& output : proto.outputs) {
+    auto id = find(scope, output.name);
+    if (!id) return fail_at(cat("output \"", output.name, "\""), "is made by no node");
+    graph.outputs.push_back(*id);
+  }
+  return {};
+}
+
+Result<> Importer::add_initializers(const ProtoGraph& proto, Scope& scope) {
+  for (const ProtoTensor& tensor : proto.initializers) {
+    std::string name(tensor.name), where = cat("initializer \"", name, "\"");
+    if (name.empty()) return fail_at(where, "has no name");
+    if (scope.values.contains(name)) return fail_at(where, "is given twice");
+    auto source = constant_of(tensor);
+    if (!source) return fail_at(where, source.error().message, source.error().hint);
+    add_constant(scope, name, std::move(*source));
+  }
+  return {};
+}
+
+Result<> Importer::add_inputs(const ProtoGraph& proto, Scope& scope) {
+  graph::Graph& graph = *scope.graph;
+  for (const ProtoValue& input : proto.inputs) {
+    std::string name(input.name), where = cat("input \"", name, "\"");
+    auto existing = scope.values.find(name);
+    // An initializer of the same name is a default value, which always stands here.
+    if (existing != scope.values.end() && graph.values[existing->second].constant) continue;
+    graph::Value value;
+    value.name = name;
+    if (input.is_tensor) {
+      auto dtype = dtype_of(input.element_type);
+      if (!dtype) return fail_at(where, dtype.error().message);
+      value.dtype = *dtype;
+      scope.facts[name].dtype = *dtype;
+    }
+    // A region's inputs get their shapes from what flows in.
+    if (!scope.parent) {
+      if (!input.is_tensor) {
+        return fail_at(where, "is no tensor (a sequence, map or optional)",
+                       "only tensors can be inputs");
+      }
+      auto shape = input_shape(input, scope);
+      if (!shape) return fail_at(where, shape.error().message, shape.error().hint);
+      value.shape = std::move(*shape);
+      value.shape_known = true;
+      scope.facts[name].rank = static_cast<int>(value.shape.size());
+    }
+    ValueId id = graph.add_value(std::move(value));
+    GS_TRY(located(define(scope, name, id), where));
+    graph.inputs.push_back(id);
+  }
+  return {};
+}
+
+Result<std::vector<ir::Expr>> Importer::input_shape(const ProtoValue& input, Scope& scope) {
+  std::vector<ProtoDim> dims = input.dims;
+  if (auto fixed = options_.shapes.find(input.name); fixed != options_.shapes.end()) {
+    if (input.has_shape && dims.size() != fixed->second.size()) {
+      return fail(
+          cat("has ", dims.size(), " dimensions, the given shape has ", fixed->second.size()));
+    }
+    dims.resize(fixed->second.size());
+    for (size_t i = 0; i < dims.size(); ++i) dims[i].value = fixed->second[i];
+  } else if (!input.has_shape) {
+    return fail("has no shape, not even a number of dimensions", "give its shape");
+  }
+  if (dims.size() > 64) return fail(cat("has ", dims.size(), " dimensions"));
+  int index = static_cast<int>(scope.graph->inputs.size());
+  std::vector<ir::Expr> shape;
+  int64_t product = 1;
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    ProtoDim dim = dims[axis];
+    if (auto fixed = options_.dims.find(dim.param); !dim.value && fixed != options_.dims.end()) {
+      dim.value = fixed->second;
+    }
+    if (dim.value && *dim.value >= 0) {
+      constexpr int64_t limit = int64_t{1} << 40;
+      if (*dim.value > limit || (product *= std::max<int64_t>(*dim.value, 1)) > limit) {
+        return fail(
+            cat("has a dimension of ", *dim.value, ": more elements than any machine holds"));
+      }
+      shape.push_back(ir::index(*dim.value));
+      continue;
+    }
+    std::string name = dim.param.empty() ? cat(input.name, "_", axis) : std::string(dim.param);
+    auto [known, fresh] = dims_.try_emplace(name);
+    if (!fresh && dim.param.empty()) {
+      // A name of ours that the model has used for something else.
+      while (!fresh) std::tie(known, fresh) = dims_.try_emplace(name += "_");
+    }
+    if (fresh) {
+      known->second = ir::var(name);
+      scope.graph->dims.push_back({known->second, index, static_cast<int>(axis)});
+    }
+    shape.push_back(known->second);
+  }
+  return shape;
+}
+
+Result<> Importer::import_nodes(const std::vector<ProtoNode>& nodes, Scope& scope) {
+  if (scope.depth > max_depth) {
+    return fail(cat("nests functions or graphs more than ", max_depth, " deep"));
+  }
+  GS_ASSIGN(auto order, topological_order(nodes));
+  for (const ProtoNode* node : order) {
+    if (++nodes_ > max_nodes) return fail(cat("has more than ", max_nodes, " nodes"));
+    GS_TRY(located(import_node(*node, scope), node_place(*node)));
+  }
+  return {};
+}
+
+Result<> Importer::import_node(const ProtoNode& proto, Scope& scope) {
+  GS_ASSIGN(ImportNode node, convert(proto, scope));
+  if (std::ranges::all_of(node.outputs, [](const std::string& name) { return name.empty(); })) {
+    return fail("has no outputs");
+  }
+  auto function = functions_.find(function_key(node.domain, node.op, proto.overload));
+  if (function != functions_.end()) return inline_function(*function->second, node, scope);
+  if (node.domain.empty() && node.op == "Constant") return import_constant(proto, node, scope);
+  GS_ASSIGN(int64_t version, opset_of(node.domain, scope));
+  UpgradeScope around = upgrade_scope(scope);
+  GS_ASSIGN(auto made, upgrade(std::move(node), version, around));
+  for (ImportNode& one : made) {
+    std::string where = place_of(one);
+    GS_TRY(located(emit(std::move(one), scope), where));
+  }
+  return {};
+}
+
+Result<> Importer::import_constant(const ProtoNode& proto, const ImportNode& node, Scope& scope) {
+  graph::ConstantSource source;
+  const ProtoAttribute* value = nullptr;
+  for (const ProtoAttribute& attribute : proto.attributes) {
+    if (attribute.name.starts_with("value")) value = &attribute;
+    if (attribute.name == "sparse_value") return fail("is sparse, which is not supported");
+  }
+  if (value && value->data) {
+    GS_ASSIGN(source, constant_of(*value->data));
+  } else {
+    ops::TensorData data;
+    for (const auto& [name, attribute] : node.attributes) {
+      if (const auto* tensor = std::get_if<ops::TensorData>(&attribute)) data = *tensor;
+      if (const auto* number = std::get_if<int64_t>(&attribute)) data = ops::int64s({}, {*number});
+      if (const auto* number = std::get_if<double>(&attribute)) {
+        data = ops::floats({}, {static_cast<float>(*number)});
+      }
+      if (const auto* list = std::get_if<std::vector<int64_t>>(&attribute)) {
+        data = ops::int64s({static_cast<int64_t>(list->size())}, *list);
+      }
+      if (const auto* list = std::get_if<std::vector<double>>(&attribute)) {
+        data = ops::floats({static_cast<int64_t>(list->size())}, {list->begin(), list->end()});
+      }
+      if (std::holds_alternative<std::string>(attribute)) data.dtype = ir::DType::string;
+      if (const auto* list = std::get_if<std::vector<std::string>>(&attribute)) {
+        data.dtype = ir::DType::string;
+        data.shape = {static_cast<int64_t>(list->size())};
+      }
+    }
+    if (node.attributes.empty()) return fail("has no value");
+    source.dtype = data.dtype;
+    source.shape = data.shape;
+    source.bytes = std::move(data.bytes);
+  }
+  if (scope.values.contains(node.outputs[0])) {
+    return fail(cat("makes the value \"", node.outputs[0], "\" a second time"));
+  }
+  add_constant(scope, node.outputs[0], std::move(source));
+  return {};
+}
+
+Result<> Importer::inline_function(const ProtoFunction& function, const ImportNode& call,
+                                   Scope& scope) {
+  if (call.inputs.size() > function.inputs.size() ||
+      call.outputs.size() > function.outputs.size()) {
+    return fail(cat("has more inputs or outputs than the function \"", function.name, "\""));
+  }
+  ops::Attributes attributes = call.attributes;
+  for (const ProtoAttribute& fallback : function.defaults) {
+    std::string name(fallback.name);
+    if (attributes.contains(name)) continue;
+    GS_ASSIGN(attributes[name], convert(fallback));
+  }
+  Opsets opsets;
+  GS_TRY(read_opsets(function.opsets, opsets));
+  Scope body;
+  body.graph = scope.graph;
+  body.opsets = function.opsets.empty() ? scope.opsets : &opsets;
+  body.call = &attributes;
+  body.prefix = cat(scope.prefix, call.name, "/");
+  body.depth = scope.depth + 1;
+  for (size_t i = 0; i < function.inputs.size(); ++i) {
+    std::string formal(function.inputs[i]);
+    if (i >= call.inputs.size() || call.inputs[i].empty()) {
+      body.values[formal] = no_value;
+      continue;
+    }
+    auto actual = find(scope, call.inputs[i]);
+    if (!actual) return fail(cat("uses the value \"", call.inputs[i], "\", which nothing makes"));
+    body.values[formal] = *actual;
+    body.facts[formal] = facts(scope, call.inputs[i]);
+  }
+  GS_TRY(import_nodes(function.nodes, body));
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    if (call.outputs[i].empty()) continue;
+    auto made = find(body, function.outputs[i]);
+    if (!made || *made == no_value) {
+      return fail(cat("its function does not make \"", function.outputs[i], "\""));
+    }
+    GS_TRY(define(scope, call.outputs[i], *made));
+    scope.facts[call.outputs[i]] = facts(body, function.outputs[i]);
+  }
+  return {};
+}
+
+Result<> Importer::emit(ImportNode node, Scope& scope) {
+  graph::Node made;
+  made.name = scope.prefix + node.name;
+  made.def = catalog_.find(node.domain, node.op);
+  if (!made.def && node.domain.empty()) made.def = graph::control_flow_op(node.op);
+  if (!made.def) {
+    return fail(node.domain.empty() ? "is an unknown operator"
+                                    : cat("is an unknown operator of the domain ", node.domain),
+                "`gossamer ops` lists what is known");
+  }
+  GS_TRY(import_regions(node, made, scope));
+  while (!node.inputs.empty() && node.inputs.back().empty()) node.inputs.pop_back();
+  for (const std::string& name : node.inputs) {
+    ValueId id = no_value;
+    if (!name.empty()) {
+      auto found = find(scope, name);
+      if (!found) {
+        return fail(cat("uses the value \"", name, "\", which nothing makes"),
+                    "the graph is incomplete, or the name is misspelt");
+      }
+      id = *found;
+    }
+    made.inputs.push_back(id);
+  }
+  while (!node.outputs.empty() && node.outputs.back().empty()) node.outputs.pop_back();
+  UpgradeScope around = upgrade_scope(scope);
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const std::string& name = node.outputs[i];
+    if (name.empty()) {
+      made.outputs.push_back(no_value);
+      continue;
+    }
+    ValueFacts guess = guess_output(node, i, around);
+    ValueFacts& known = scope.facts[name];
+    if (!known.dtype) known.dtype = guess.dtype;
+    if (!known.rank) known.rank = guess.rank;
+    graph::Value value;
+    value.name = scope.prefix + name;
+    if (known.dtype) value.dtype = *known.dtype;
+    ValueId id = scope.graph->add_value(std::move(value));
+    GS_TRY(define(scope, name, id));
+    made.outputs.push_back(id);
+  }
+  made.attributes = std::move(node.attributes);
+  scope.graph->nodes.push_back(std::move(made));
+  return {};
+}
+
+Result<> Importer::import_regions(const ImportNode& node, graph::Node& made, Scope& scope) {
+  for (std::string_view attribute : graph::region_attributes(node.op)) {
+    auto found = node.bodies.find(attribute);
+    if (found == node.bodies.end()) return fail(cat("lacks the graph `", attribute, "`"));
+    made.regions.push_back(std::make_shared<graph::Graph>());
+    Scope inner;
+    inner.parent = &scope;
+    inner.graph = made.regions.back().get();
+    inner.opsets = scope.opsets;
+    inner.call = scope.call;
+    inner.prefix = scope.prefix;
+    inner.depth = scope.depth + 1;
+    GS_TRY(import_graph(*found->second, inner));
+  }
+  if (made.regions.size() != node.bodies.size()) {
+    return fail("has a graph as attribute, which it cannot use");
+  }
+  return {};
+}
+
+}  // namespace gossamer::onnx

@@ -1,0 +1,154 @@
+// Names, constants and attributes of the importer.
+#include "ir/build.h"
+#include "onnx/importer.h"
+#include "onnx/order.h"
+
+namespace gossamer::onnx {
+namespace {
+
+using graph::ConstantSource;
+using graph::ValueId;
+
+std::vector<std::string> owned(const std::vector<std::string_view>& names) {
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+Result<ImportNode> Importer::convert(const ProtoNode& proto, const Scope& scope) {
+  ImportNode node;
+  node.op = proto.op;
+  node.domain = proto.domain == "ai.onnx" ? "" : proto.domain;
+  node.name = node_name(proto);
+  node.inputs = owned(proto.inputs);
+  node.outputs = owned(proto.outputs);
+  for (const ProtoAttribute& attribute : proto.attributes) {
+    std::string name(attribute.name);
+    if (!attribute.reference.empty()) {
+      // An attribute that the function's call does not give is absent here, too.
+      if (!scope.call)
+        return fail(cat("attribute `", name, "` refers to a function's, outside one"));
+      auto given = scope.call->find(attribute.reference);
+      if (given != scope.call->end()) node.attributes[name] = given->second;
+      continue;
+    }
+    if (node.attributes.contains(name) || node.bodies.contains(name)) {
+      return fail(cat("has the attribute `", name, "` twice"));
+    }
+    if (attribute.kind == ProtoAttribute::graph && !attribute.bodies.empty()) {
+      node.bodies[name] = attribute.bodies.front().get();
+      continue;
+    }
+    // A large constant stays in the file.
+    if (node.op == "Constant" && attribute.data) continue;
+    auto value = convert(attribute);
+    if (!value) {
+      return fail(cat("attribute `", name, "` ", value.error().message), value.error().hint);
+    }
+    node.attributes[name] = std::move(*value);
+  }
+  return node;
+}
+
+Result<ops::Attribute> Importer::convert(const ProtoAttribute& attribute) {
+  switch (attribute.kind) {
+    case ProtoAttribute::real:
+      return attribute.number;
+    case ProtoAttribute::integer:
+      return attribute.value;
+    case ProtoAttribute::text:
+      return std::string(attribute.string);
+    case ProtoAttribute::reals:
+      return attribute.numbers;
+    case ProtoAttribute::integers:
+      return attribute.values;
+    case ProtoAttribute::texts:
+      return owned(attribute.strings);
+    case ProtoAttribute::tensor: {
+      if (!attribute.data) return fail("has no value");
+      GS_ASSIGN(ConstantSource source, constant_of(*attribute.data));
+      auto bytes = bytes_of(source, bytes_);
+      if (!bytes) return fail("lies in an external file, which is not supported for attributes");
+      return ops::TensorData{source.dtype, source.shape, {bytes->begin(), bytes->end()}, {}};
+    }
+    default:
+      return fail("is of a kind that is not supported");
+  }
+}
+
+Result<ConstantSource> Importer::constant_of(const ProtoTensor& tensor) {
+  // External files of every graph are listed in the outermost one.
+  TensorSource source{bytes_, &graph_.files, options_.copy_limit, &options_.load_external};
+  return read_tensor(tensor, source);
+}
+
+Result<> Importer::define(Scope& scope, const std::string& name, ValueId id) {
+  if (name.empty()) return fail("has no name");
+  if (!scope.values.emplace(name, id).second) {
+    return fail(cat("makes the value \"", name, "\" a second time"));
+  }
+  return {};
+}
+
+ValueId Importer::add_constant(Scope& scope, std::string name, ConstantSource source) {
+  graph::Value value;
+  value.name = scope.prefix + name;
+  value.dtype = source.dtype;
+  for (int64_t extent : source.shape) value.shape.push_back(ir::index(extent));
+  value.shape_known = true;
+  value.constant = std::move(source);
+  ValueId id = scope.graph->add_value(std::move(value));
+  scope.values[std::move(name)] = id;
+  return id;
+}
+
+std::optional<ValueId> Importer::find(Scope& scope, std::string_view name) const {
+  auto found = scope.values.find(name);
+  if (found != scope.values.end()) return found->second;
+  if (!scope.parent) return std::nullopt;
+  auto outer = find(*scope.parent, name);
+  if (!outer || *outer == graph::no_value) return outer;
+  const graph::Value& around = scope.parent->graph->values[*outer];
+  graph::Value value;
+  value.name = around.name;
+  value.dtype = around.dtype;
+  ValueId inner = scope.graph->add_value(std::move(value));
+  scope.graph->captures.push_back({*outer, inner});
+  scope.values.emplace(std::string(name), inner);
+  return inner;
+}
+
+ValueFacts Importer::facts(const Scope& scope, std::string_view name) const {
+  if (name.empty()) return {};
+  auto value = scope.values.find(name);
+  if (value != scope.values.end() && value->second == graph::no_value) return {};
+  if (value != scope.values.end()) {
+    const auto& constant = scope.graph->values[value->second].constant;
+    if (constant) {
+      bool at_hand = constant->file < 0;
+      return {constant->dtype, static_cast<int>(constant->shape.size()),
+              at_hand ? &*constant : nullptr};
+    }
+  }
+  auto known = scope.facts.find(name);
+  if (known != scope.facts.end()) return known->second;
+  return scope.parent ? facts(*scope.parent, name) : ValueFacts();
+}
+
+UpgradeScope Importer::upgrade_scope(Scope& scope) {
+  UpgradeScope around;
+  around.facts = [this, &scope](const std::string& name) { return facts(scope, name); };
+  around.new_name = [this] { return cat("upgraded.", ++fresh_); };
+  around.add_constant = [this, &scope](ops::TensorData data) {
+    std::string name = cat("upgraded.", ++fresh_);
+    ConstantSource source;
+    source.dtype = data.dtype;
+    source.shape = data.shape;
+    source.bytes = std::move(data.bytes);
+    add_constant(scope, name, std::move(source));
+    return name;
+  };
+  return around;
+}
+
+}  // namespace gossamer::onnx

@@ -1,0 +1,99 @@
+#include "onnx/order.h"
+
+#include <algorithm>
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace gossamer::onnx {
+namespace {
+
+using Names = std::unordered_set<std::string_view>;
+
+void add_used_names(const ProtoNode& node, Names& used);
+
+// Names that a body takes from the graphs around it.
+void add_free_names(const ProtoGraph& graph, Names& free) {
+  Names made;
+  for (const ProtoValue& input : graph.inputs) made.insert(input.name);
+  for (const ProtoTensor& tensor : graph.initializers) made.insert(tensor.name);
+  Names used;
+  for (const ProtoNode& node : graph.nodes) {
+    for (std::string_view name : node.outputs) made.insert(name);
+    add_used_names(node, used);
+  }
+  for (const ProtoValue& output : graph.outputs) used.insert(output.name);
+  for (std::string_view name : used) {
+    if (!made.contains(name)) free.insert(name);
+  }
+}
+
+void add_used_names(const ProtoNode& node, Names& used) {
+  for (std::string_view name : node.inputs) used.insert(name);
+  for (const ProtoAttribute& attribute : node.attributes) {
+    for (const auto& body : attribute.bodies) add_free_names(*body, used);
+  }
+}
+
+}  // namespace
+
+std::string node_name(const ProtoNode& node) {
+  if (!node.name.empty()) return std::string(node.name);
+  for (std::string_view output : node.outputs) {
+    if (!output.empty()) return std::string(output);
+  }
+  return "?";
+}
+
+std::string node_place(const ProtoNode& node) {
+  return cat("[", node.op, "] \"", node_name(node), "\"");
+}
+
+Result<std::vector<const ProtoNode*>> topological_order(const std::vector<ProtoNode>& nodes) {
+  std::unordered_map<std::string_view, size_t> maker;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (std::string_view name : nodes[i].outputs) {
+      if (!name.empty() && !maker.emplace(name, i).second) {
+        return fail_at(node_place(nodes[i]), cat("makes the value \"", name, "\" a second time"));
+      }
+    }
+  }
+  bool sorted = true;
+  std::vector<std::vector<size_t>> users(nodes.size());
+  std::vector<size_t> waits_for(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    Names used;
+    add_used_names(nodes[i], used);
+    for (std::string_view name : used) {
+      auto found = maker.find(name);
+      if (name.empty() || found == maker.end()) continue;
+      users[found->second].push_back(i);
+      ++waits_for[i];
+      sorted = sorted && found->second < i;
+    }
+  }
+  std::vector<const ProtoNode*> order;
+  order.reserve(nodes.size());
+  if (sorted) {
+    for (const ProtoNode& node : nodes) order.push_back(&node);
+    return order;
+  }
+  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (waits_for[i] == 0) ready.push(i);
+  }
+  while (!ready.empty()) {
+    size_t next = ready.top();
+    ready.pop();
+    order.push_back(&nodes[next]);
+    for (size_t user : users[next]) {
+      if (--waits_for[user] == 0) ready.push(user);
+    }
+  }
+  if (order.size() == nodes.size()) return order;
+  size_t stuck = static_cast<size_t>(
+      std::ranges::find_if(waits_for, [](size_t count) { return count > 0; }) - waits_for.begin());
+  return fail_at(node_place(nodes[stuck]), "depends on its own output, through a cycle of nodes");
+}
+
+}  // namespace gossamer::onnx

@@ -1,0 +1,259 @@
+#include "onnx/tensor.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstring>
+
+#include "ir/scalar.h"
+
+namespace gossamer::onnx {
+namespace {
+
+using graph::ConstantSource;
+using ir::DType;
+
+constexpr uint64_t max_bytes = uint64_t{1} << 48;
+
+std::string dims_text(const std::vector<int64_t>& dims) {
+  std::string text = "[";
+  for (size_t i = 0; i < dims.size(); ++i) text += cat(i ? ", " : "", dims[i]);
+  return text + "]";
+}
+
+Result<uint64_t> size_of(const std::vector<int64_t>& dims, DType dtype) {
+  if (dims.size() > 64) return fail(cat("has ", dims.size(), " dimensions"));
+  uint64_t size = static_cast<uint64_t>(std::max(ir::byte_size(dtype), 1));
+  bool empty = std::ranges::find(dims, 0) != dims.end();
+  for (int64_t dim : dims) {
+    if (dim < 0) return fail(cat("has the shape ", dims_text(dims)));
+    uint64_t extent = empty ? 0 : static_cast<uint64_t>(dim);
+    if (extent > 0 && size > max_bytes / extent) {
+      return fail(cat("has the shape ", dims_text(dims), ", too large for any machine"));
+    }
+    size *= extent;
+  }
+  return size;
+}
+
+// The typed field that holds elements of a type in TensorProto.
+uint32_t data_field_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return 4;
+    case DType::i64:
+      return 7;
+    case DType::f64:
+      return 10;
+    case DType::u32:
+    case DType::u64:
+      return 11;
+    default:
+      return 5;
+  }
+}
+
+Result<> wrong_length(uint64_t have, uint64_t want, const std::vector<int64_t>& dims) {
+  return fail(cat("has ", have, " bytes of data, its shape ", dims_text(dims), " needs ", want),
+              "the file is damaged, or the exporter is wrong");
+}
+
+// Elements from float_data, int32_data, ...: f32 and f64 in one packed piece stay a range of the
+// file.
+Result<> read_typed(const ProtoTensor& tensor, uint64_t length, const TensorSource& source,
+                    ConstantSource& constant) {
+  uint32_t wanted = data_field_of(constant.dtype);
+  bool floats = constant.dtype == DType::f32 || constant.dtype == DType::f64;
+  WireType single = constant.dtype == DType::f64 ? WireType::fixed64 : WireType::fixed32;
+  size_t size = static_cast<size_t>(ir::byte_size(constant.dtype));
+  std::vector<std::byte> bytes;
+  std::vector<int64_t> integers;
+  MessageReader reader(tensor.message);
+  Field field;
+  while (true) {
+    GS_ASSIGN(bool more, reader.next(field));
+    if (!more) break;
+    if (field.number != wanted) continue;
+    if (!floats) {
+      GS_TRY(append_varints(field, integers));
+    } else if (field.type == WireType::bytes) {
+      if (bytes.empty() && field.bytes.size() == length && length > source.copy_limit) {
+        constant.file = 0;
+        constant.offset = static_cast<uint64_t>(field.bytes.data() - source.model.data());
+        constant.length = length;
+        return {};
+      }
+      bytes.insert(bytes.end(), field.bytes.begin(), field.bytes.end());
+    } else if (field.type == single) {
+      const auto* scalar = reinterpret_cast<const std::byte*>(&field.scalar);
+      bytes.insert(bytes.end(), scalar, scalar + size);
+    }
+  }
+  if (!floats) {
+    bytes.resize(integers.size() * size);
+    // Every integer type keeps its low bytes; f16 and bf16 are stored as their bits.
+    for (size_t i = 0; i < integers.size(); ++i) {
+      if (constant.dtype == DType::boolean) integers[i] = integers[i] != 0;
+      std::memcpy(&bytes[i * size], &integers[i], size);
+    }
+  }
+  if (bytes.size() != length) return wrong_length(bytes.size(), length, tensor.dims);
+  constant.bytes = std::move(bytes);
+  return {};
+}
+
+// A path that stays in the model's folder by its text alone; links are the opener's business.
+bool stays_inside(std::string_view path) {
+  if (path.empty() || path.starts_with('/') || path.contains('\\') || path.contains('\0') ||
+      path.contains(':')) {
+    return false;
+  }
+  while (!path.empty()) {
+    std::string_view part = path.substr(0, path.find('/'));
+    if (part == "..") return false;
+    path.remove_prefix(std::min(path.size(), part.size() + 1));
+  }
+  return true;
+}
+
+Result<uint64_t> number_of(std::string_view key, std::string_view text) {
+  uint64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value > max_bytes) {
+    return fail(cat("external data has the ", key, " \"", text, "\", not a number"));
+  }
+  return value;
+}
+
+Result<> read_external(const ProtoTensor& tensor, uint64_t length, const TensorSource& source,
+                       ConstantSource& constant) {
+  std::string file;
+  uint64_t offset = 0;
+  for (auto [key, value] : tensor.external_data) {
+    if (key == "location") file = value;
+    if (key == "offset") {
+      GS_ASSIGN(offset, number_of(key, value));
+    }
+    if (key == "length") {
+      GS_ASSIGN(uint64_t stated, number_of(key, value));
+      if (stated != length) return wrong_length(stated, length, tensor.dims);
+    }
+  }
+  if (!stays_inside(file)) {
+    return fail(cat("external data path \"", file, "\" leaves the model's folder"),
+                "paths must be relative, with / and without ..");
+  }
+  auto found = std::ranges::find(*source.files, file);
+  if (found == source.files->end()) found = source.files->insert(found, file);
+  constant.file = static_cast<int>(found - source.files->begin()) + 1;
+  constant.offset = offset;
+  constant.length = length;
+  if (length <= source.copy_limit && source.load && *source.load) {
+    GS_ASSIGN(constant.bytes, (*source.load)(file, offset, length));
+    if (constant.bytes.size() != length) {
+      return wrong_length(constant.bytes.size(), length, tensor.dims);
+    }
+    constant.file = -1;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<DType> dtype_of(int onnx_type) {
+  switch (onnx_type) {
+    case 1:
+      return DType::f32;
+    case 2:
+      return DType::u8;
+    case 3:
+      return DType::i8;
+    case 4:
+      return DType::u16;
+    case 5:
+      return DType::i16;
+    case 6:
+      return DType::i32;
+    case 7:
+      return DType::i64;
+    case 8:
+      return DType::string;
+    case 9:
+      return DType::boolean;
+    case 10:
+      return DType::f16;
+    case 11:
+      return DType::f64;
+    case 12:
+      return DType::u32;
+    case 13:
+      return DType::u64;
+    case 16:
+      return DType::bf16;
+  }
+  constexpr std::string_view names[] = {"undefined",
+                                        "",
+                                        "",
+                                        "",
+                                        "",
+                                        "",
+                                        "",
+                                        "",
+                                        "",
+                                        "",
+                                        "",
+                                        "",
+                                        "",
+                                        "",
+                                        "complex64",
+                                        "complex128",
+                                        "",
+                                        "float8e4m3fn",
+                                        "float8e4m3fnuz",
+                                        "float8e5m2",
+                                        "float8e5m2fnuz",
+                                        "uint4",
+                                        "int4",
+                                        "float4e2m1",
+                                        "float8e8m0",
+                                        "uint2",
+                                        "int2"};
+  bool named = onnx_type >= 0 && onnx_type < static_cast<int>(std::size(names));
+  return fail(cat("has the element type ", named ? std::string(names[onnx_type]) : cat(onnx_type),
+                  ", which is not supported"));
+}
+
+Result<ConstantSource> read_tensor(const ProtoTensor& tensor, const TensorSource& source) {
+  ConstantSource constant;
+  GS_ASSIGN(constant.dtype, dtype_of(tensor.data_type));
+  constant.shape = tensor.dims;
+  GS_ASSIGN(uint64_t length, size_of(tensor.dims, constant.dtype));
+  if (constant.dtype == DType::string) return constant;  // usable by no operator yet
+  if (tensor.external) {
+    GS_TRY(read_external(tensor, length, source, constant));
+    return constant;
+  }
+  if (tensor.raw && (!tensor.raw->empty() || length == 0)) {
+    if (tensor.raw->size() != length) {
+      return std::unexpected(wrong_length(tensor.raw->size(), length, tensor.dims).error());
+    }
+    if (length <= source.copy_limit) {
+      constant.bytes.assign(tensor.raw->begin(), tensor.raw->end());
+    } else {
+      constant.file = 0;
+      constant.offset = static_cast<uint64_t>(tensor.raw->data() - source.model.data());
+      constant.length = length;
+    }
+    return constant;
+  }
+  GS_TRY(read_typed(tensor, length, source, constant));
+  return constant;
+}
+
+std::optional<Bytes> bytes_of(const ConstantSource& constant, Bytes model) {
+  if (constant.file < 0) return Bytes(constant.bytes);
+  if (constant.file > 0) return std::nullopt;
+  return model.subspan(constant.offset, constant.length);
+}
+
+}  // namespace gossamer::onnx

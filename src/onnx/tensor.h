@@ -1,0 +1,36 @@
+// TensorProto to a constant: a range of the file where the bytes lie as we need them, else decoded
+// bytes.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "onnx/proto.h"
+
+namespace gossamer::onnx {
+
+// The element type of ONNX's number; an error names the type where it is not supported.
+Result<ir::DType> dtype_of(int onnx_type);
+
+// Reads a range of a file in the model's folder.
+using LoadExternal = std::function<Result<std::vector<std::byte>>(
+    const std::string& file, uint64_t offset, uint64_t length)>;
+
+struct TensorSource {
+  Bytes model;                      // byte ranges are relative to its start
+  std::vector<std::string>* files;  // external files, see graph::ConstantSource; new ones are added
+  size_t copy_limit = 0;            // tensors of at most so many bytes are copied
+  const LoadExternal* load = nullptr;  // for small tensors in external files; may be null
+};
+
+// Errors: unsupported type, dims negative or beyond 2^48 bytes, data of another length than the
+// dims say, an external path that is absolute or leaves the folder.
+Result<graph::ConstantSource> read_tensor(const ProtoTensor& tensor, const TensorSource& source);
+
+// The bytes of a constant where they are at hand (copied, or in the model); else std::nullopt.
+std::optional<Bytes> bytes_of(const graph::ConstantSource& constant, Bytes model);
+
+}  // namespace gossamer::onnx
