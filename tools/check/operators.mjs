@@ -47,8 +47,10 @@ function operatorNames() {
   for (const file of allFiles()) {
     if (!/^src\/ops\/.*\.cc$/.test(file) || file.endsWith('_test.cc')) continue;
     for (const match of read(file).matchAll(/\.name\s*=\s*"([A-Z]\w+)"/g)) names.add(match[1]);
-    // Families also write entries through short functions: unary("Abs", ...).
-    for (const match of read(file).matchAll(/[({]\s*"([A-Z][A-Za-z0-9]+)"\s*,\s*"/g)) names.add(match[1]);
+    // Families also write entries through short functions, name and one-line doc: unary("Abs", "The ...").
+    for (const match of read(file).matchAll(/[({]\s*"([A-Z][A-Za-z0-9]+)"\s*,\s*"[^"]* [^"]*"/g)) {
+      names.add(match[1]);
+    }
   }
   return names;
 }
