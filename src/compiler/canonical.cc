@@ -1,0 +1,53 @@
+#include "compiler/canonical.h"
+
+#include <algorithm>
+
+#include "ir/build.h"
+#include "ir/print.h"
+#include "ir/rewrite.h"
+
+namespace gossamer::compiler {
+
+using ir::Expr;
+using ir::Var;
+
+Canonical canonicalize(const ir::Kernel& kernel, const std::vector<Var>& dims) {
+  Canonical result;
+  ir::VarMap scalars;
+  std::vector<Var> fresh;
+  const auto uses = [&](const Var& dim) {
+    bool found = false;
+    const auto look = [&](const Expr& e) {
+      found |= e.get() == static_cast<const ir::ExprNode*>(dim.get());
+      return !found;
+    };
+    ir::visit(kernel.body, [&](const ir::Stmt&) { return !found; }, look);
+    for (const ir::Kernel::Param& param : kernel.params) {
+      for (const Expr& extent : param.buffer->shape) ir::visit(extent, look);
+    }
+    return found;
+  };
+  for (const Var& dim : dims) {
+    if (!uses(dim)) continue;
+    result.scalars.push_back(dim);
+    fresh.push_back(ir::var("s" + std::to_string(fresh.size())));
+    scalars[dim.get()] = fresh.back();
+  }
+  ir::BufferMap buffers;
+  ir::Kernel& canonical = result.kernel;
+  canonical.name = "kernel";
+  for (size_t i = 0; i < kernel.params.size(); ++i) {
+    auto* node = new ir::BufferNode(*kernel.params[i].buffer);
+    node->name = "b" + std::to_string(i);
+    for (Expr& extent : node->shape) extent = ir::substitute(extent, scalars);
+    const ir::Buffer buffer(node);
+    buffers[kernel.params[i].buffer.get()] = buffer;
+    canonical.params.push_back({buffer, kernel.params[i].written});
+  }
+  canonical.scalars = fresh;
+  canonical.body = ir::substitute(ir::substitute_buffers(kernel.body, buffers), scalars);
+  result.text = ir::print(canonical);
+  return result;
+}
+
+}  // namespace gossamer::compiler

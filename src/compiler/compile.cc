@@ -1,0 +1,69 @@
+#include "compiler/compile.h"
+
+#include "compiler/module_builder.h"
+#include "graph/fuse.h"
+#include "graph/stage_graph.h"
+#include "onnx/reader.h"
+#include "schedule/layout.h"
+
+namespace gossamer::compiler {
+namespace {
+
+schedule::Capabilities capabilities_for(schedule::TargetKind target, const Options& options) {
+  schedule::Capabilities caps = schedule::capabilities_of(target);
+  if (target == schedule::TargetKind::wasm && options.relaxed_simd) caps.fma = true;
+  return caps;
+}
+
+void use_layouts(graph::StageGraph& graph, const schedule::Capabilities& caps) {
+  schedule::Ports ports;
+  for (const auto& port : graph.inputs) ports.inputs.insert(port.buffer.get());
+  for (const auto& port : graph.outputs) ports.outputs.insert(port.buffer.get());
+  for (const auto& constant : graph.constants) ports.constants.insert(constant.buffer.get());
+  std::vector<std::pair<ir::Buffer, ir::Buffer>> replaced;
+  schedule::choose_layouts(graph.stages, ports, caps, replaced);
+  const auto replace = [&](ir::Buffer& buffer) {
+    for (const auto& [old_buffer, fresh] : replaced) {
+      if (old_buffer.same(buffer)) {
+        buffer = fresh;
+        return;
+      }
+    }
+  };
+  for (auto& port : graph.inputs) replace(port.buffer);
+  for (auto& port : graph.outputs) replace(port.buffer);
+  for (auto& constant : graph.constants) replace(constant.buffer);
+}
+
+}  // namespace
+
+Result<package::Files> compile(std::span<const std::byte> model, const Options& options, Report* report) {
+  const auto progress = [&](std::string_view step, double fraction) {
+    if (options.progress) options.progress(step, fraction);
+  };
+  GS_ASSIGN(const schedule::TargetKind target, schedule::target_named(options.target));
+  const schedule::Capabilities caps = capabilities_for(target, options);
+  const ops::Catalog& catalog = options.catalog ? *options.catalog : ops::builtin_catalog();
+
+  progress("read", 0);
+  onnx::ReadOptions read;
+  read.catalog = &catalog;
+  GS_ASSIGN(const graph::Graph graph, onnx::read_model(model, read));
+  progress("lower", 0.05);
+  GS_ASSIGN(graph::StageGraph stages, graph::lower(graph, catalog));
+  graph::fold_constants(stages);
+  graph::merge_duplicates(stages);
+  graph::drop_dead(stages);
+  progress("fuse", 0.1);
+  graph::fuse(stages, {.max_buffers = target == schedule::TargetKind::webgl ? caps.max_textures
+                                                                          : caps.max_storage_buffers});
+  graph::drop_dead(stages);
+  use_layouts(stages, caps);
+  if (report) report->stages = graph::print(stages);
+
+  ModuleBuilder builder(stages, target, caps, options);
+  GS_TRY(builder.build(progress));
+  return builder.write(graph, model, report);
+}
+
+}  // namespace gossamer::compiler

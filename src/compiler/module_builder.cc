@@ -1,0 +1,163 @@
+#include "compiler/module_builder.h"
+
+#include <algorithm>
+#include <set>
+
+#include "codegen/text/legalize_gpu_types.h"
+#include "compiler/canonical.h"
+#include "compiler/pipeline.h"
+#include "ir/build.h"
+#include "ir/print.h"
+#include "ir/simplify.h"
+#include "passes/flatten_access.h"
+#include "schedule/access.h"
+#include "schedule/schedule.h"
+
+namespace gossamer::compiler {
+namespace {
+
+bool is_gpu(schedule::TargetKind target) {
+  return target == schedule::TargetKind::webgpu || target == schedule::TargetKind::webgl;
+}
+
+// The grid loop's extent: under the Lets that may stand around it.
+ir::Expr range_of(const ir::Kernel& kernel) {
+  ir::Stmt s = kernel.body;
+  while (const auto* let = ir::as<ir::Let>(s)) s = let->body;
+  const auto* grid = ir::as<ir::For>(s);
+  // A grid of one item was simplified away.
+  return grid && grid->loop == ir::LoopKind::grid ? grid->extent : ir::index(1);
+}
+
+// "conv.sum" of `Conv "features.0"`: what people see.
+std::string title(const ops::Stage& stage) { return stage.name; }
+
+}  // namespace
+
+ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKind target,
+                             const schedule::Capabilities& capabilities, const Options& options)
+    : stages_(stages), target_(target), caps_(capabilities), options_(options), planner_(stages.dims) {
+  module_.name = options.name.empty() ? stages.name : options.name;
+  module_.target = std::string(schedule::name_of(target));
+  for (const graph::StageConstant& constant : stages.constants) constant_.insert(constant.buffer.get());
+}
+
+ir::DType ModuleBuilder::storage_of(ir::DType dtype) const {
+  return is_gpu(target_) ? codegen::text::gpu_storage_of(dtype) : dtype;
+}
+
+int ModuleBuilder::tensor_of(const ir::Buffer& buffer) {
+  const auto [found, fresh] = tensors_.emplace(buffer.get(), static_cast<int>(buffers_.size()));
+  if (!fresh) return found->second;
+  package::Tensor tensor;
+  tensor.name = buffer->name;
+  tensor.dtype = buffer->dtype;
+  tensor.storage = storage_of(buffer->dtype);
+  tensor.elements = planner_.number(passes::physical_elements(*buffer));
+  buffers_.push_back(buffer);
+  module_.tensors.push_back(std::move(tensor));
+  return found->second;
+}
+
+Result<> ModuleBuilder::build(const Progress& progress) {
+  add_ports();
+  size_t done = 0;
+  for (const ops::Stage& stage : stages_.stages) {
+    GS_TRY(add_stage(stage));
+    progress("schedule", 0.15 + 0.6 * static_cast<double>(++done) / static_cast<double>(stages_.stages.size()));
+  }
+  GS_TRY(plan_slots());
+  add_plan();
+  return {};
+}
+
+Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
+  if (stage.kind != ops::StageKind::compute && stage.kind != ops::StageKind::reduce) {
+    return fail_at(stage.origin, cat("stage \"", stage.name, "\" has a form that target ", module_.target,
+                                     " cannot run yet"));
+  }
+  const schedule::Scheduled scheduled = schedule::schedule_default(stage, caps_);
+  auto lowered = run_pipeline(scheduled.kernel, target_);
+  if (!lowered) {
+    lowered.error().where = stage.origin;
+    return std::unexpected(lowered.error());
+  }
+  ir::Kernel kernel = *std::move(lowered);
+
+  package::Launch launch;
+  launch.origin = stage.origin;
+  const ir::Expr range = range_of(kernel);
+  launch.range = planner_.number(range);
+  Canonical canonical = canonicalize(kernel, planner_.dims());
+  for (const ir::Var& scalar : canonical.scalars) launch.scalars.push_back(planner_.number(scalar));
+  for (const ir::Kernel::Param& param : kernel.params) launch.tensors.push_back(tensor_of(param.buffer));
+
+  const auto [found, fresh] = by_text_.emplace(canonical.text, static_cast<int>(kernels_.size()));
+  if (fresh) {
+    package::KernelInfo info;
+    info.name = title(stage);
+    info.schedule = schedule::to_string(scheduled.tiling);
+    info.group_size = scheduled.tiling.group_size;
+    info.buffers = static_cast<int>(kernel.params.size());
+    info.scalars = static_cast<int>(canonical.scalars.size());
+    info.written = info.buffers - 1;
+    module_.kernels.push_back(info);
+    kernels_.push_back(std::move(canonical.kernel));
+    reports_.push_back({info.name, stage.origin, info.schedule, std::move(canonical.text), {}});
+  }
+  launch.kernel = found->second;
+  const bool constant = std::ranges::all_of(ops::inputs_of(stage), [&](const ir::Buffer& b) {
+    return constant_.contains(b.get());
+  });
+  if (constant) constant_.insert(stage.output.get());
+  (constant ? module_.init : module_.run).push_back(std::move(launch));
+  return {};
+}
+
+void ModuleBuilder::add_ports() {
+  for (const graph::StageInput& input : stages_.inputs) {
+    package::Port port{input.name, input.buffer->dtype, {}, {}, tensor_of(input.buffer)};
+    for (const ir::Expr& extent : input.buffer->shape) {
+      const auto known = ir::as_int(extent);
+      const auto* symbol = ir::as<ir::VarNode>(extent);
+      port.shape.push_back(known ? package::Number(*known) : planner_.number(extent));
+      port.symbols.push_back(known ? "" : symbol ? symbol->name : "?");
+    }
+    module_.inputs.push_back(std::move(port));
+  }
+  for (const graph::StageOutput& output : stages_.outputs) {
+    package::Port port{output.name, output.buffer->dtype, {}, {}, tensor_of(output.buffer)};
+    for (const ir::Expr& extent : output.buffer->shape) {
+      port.shape.push_back(planner_.number(extent));
+      port.symbols.emplace_back();
+    }
+    module_.outputs.push_back(std::move(port));
+  }
+  for (const graph::Dim& dim : stages_.dims) module_.dims.push_back({dim.var->name, dim.input, dim.axis});
+  for (const graph::Check& check : stages_.checks) {
+    const ir::Expr one = ir::select(check.condition, ir::index(1), ir::index(0));
+    module_.checks.push_back({planner_.number(one), check.message});
+  }
+  std::set<std::string> names;
+  for (const graph::StageConstant& constant : stages_.constants) {
+    std::string name = constant.name;
+    while (!names.insert(name).second) name += "'";
+    module_.weights.push_back({name, constant.source.dtype, constant.source.shape, tensor_of(constant.buffer)});
+  }
+}
+
+package::Slot ModuleBuilder::slot_for(const ir::BufferNode& buffer) {
+  package::Slot slot;
+  const ir::Expr elements = passes::physical_elements(buffer);
+  if (buffer.layout.memory == ir::Memory::texture) {
+    const int64_t per_row = 4LL * buffer.layout.layers * buffer.layout.width;
+    slot.texture = {buffer.layout.width, planner_.number(schedule::ceil_div(elements, per_row)), buffer.layout.layers};
+  } else {
+    slot.bytes = planner_.number(elements * ir::index(ir::byte_size(storage_of(buffer.dtype))));
+  }
+  return slot;
+}
+
+void ModuleBuilder::add_plan() { module_.plan_values = static_cast<int>(planner_.function().values.size()); }
+
+}  // namespace gossamer::compiler

@@ -1,0 +1,54 @@
+// From stages with layouts to the package: kernels, tensors, memory slots, launches, files.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "compiler/planner.h"
+#include "graph/stage_graph.h"
+#include "schedule/capabilities.h"
+
+namespace gossamer::compiler {
+
+class ModuleBuilder {
+ public:
+  ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKind target,
+                const schedule::Capabilities& capabilities, const Options& options);
+
+  using Progress = std::function<void(std::string_view, double)>;
+  // Schedules every stage, plans memory, fills the module.
+  Result<> build(const Progress& progress);
+  // Generates code and the files. `model` holds the constants' bytes.
+  Result<package::Files> write(const graph::Graph& graph, std::span<const std::byte> model, Report* report);
+
+ private:
+  Result<> add_stage(const ops::Stage& stage);
+  int tensor_of(const ir::Buffer& buffer);
+  Result<> plan_slots();
+  void add_ports();
+  void add_plan();
+  ir::DType storage_of(ir::DType dtype) const;
+  package::Slot slot_for(const ir::BufferNode& buffer);
+  Result<> emit(package::Files& files);
+  Result<package::File> weights(const graph::Graph& graph, std::span<const std::byte> model) const;
+  std::vector<std::vector<std::byte>> mutable external_;
+
+  const graph::StageGraph& stages_;
+  schedule::TargetKind target_;
+  const schedule::Capabilities& caps_;
+  const Options& options_;
+  Planner planner_;
+  package::Module module_;
+  std::vector<ir::Kernel> kernels_;       // canonical, through the pipeline
+  std::vector<KernelReport> reports_;
+  std::map<std::string, int> by_text_;    // canonical text to kernel
+  std::map<const ir::BufferNode*, int> tensors_;
+  std::vector<ir::Buffer> buffers_;       // of tensors
+  std::set<const ir::BufferNode*> constant_;
+};
+
+}  // namespace gossamer::compiler

@@ -1,0 +1,72 @@
+#include "compiler/pipeline.h"
+
+#include <array>
+
+#include "codegen/text/legalize_gpu_types.h"
+#include "passes/clamp_guarded_loads.h"
+#include "passes/flatten_access.h"
+#include "passes/legalize_types.h"
+#include "passes/lower_math.h"
+#include "passes/unroll_loops.h"
+#include "passes/vectorize_loops.h"
+
+namespace gossamer::compiler {
+namespace {
+
+using ir::Kernel;
+using ir::Property;
+
+template <auto pass>
+Result<Kernel> on_body(const Kernel& kernel) {
+  Kernel result = kernel;
+  result.body = pass(kernel.body);
+  return result;
+}
+
+Result<Kernel> flatten(const Kernel& kernel) { return passes::flatten_access(kernel); }
+
+constexpr Pass clamp{"clamp_guarded_loads", on_body<passes::clamp_guarded_loads>, 0};
+constexpr Pass unroll{"unroll_loops", on_body<passes::unroll_loops>,
+                      static_cast<ir::Properties>(Property::no_unrolled_loops)};
+constexpr Pass vectorize{"vectorize_loops", on_body<passes::vectorize_loops>,
+                         static_cast<ir::Properties>(Property::no_vector_loops)};
+constexpr Pass flatten_access{"flatten_access", flatten, Property::flat_access | Property::contiguous_vectors};
+constexpr Pass legalize{"legalize_types", passes::legalize_types, static_cast<ir::Properties>(Property::storage_types)};
+constexpr Pass math{"lower_math", passes::lower_math, static_cast<ir::Properties>(Property::math_lowered)};
+
+constexpr std::array cpu_passes{
+    clamp,           // first: ranges are those of loops, which unrolling dissolves
+    unroll,          // before vectorize: tiles become straight code around the lanes
+    vectorize,       // before flatten_access, which decides which vectors are consecutive in memory
+    flatten_access,  //
+    legalize,        // before lower_math: f16 functions become f32 ones
+    math,            // last: its polynomials are plain arithmetic
+};
+// Shaders need no clamping (accesses are robust) and bring their own functions; their generators legalise types and
+// functions themselves (raise).
+constexpr std::array gpu_passes{unroll, vectorize, flatten_access};
+
+}  // namespace
+
+std::span<const Pass> passes_of(schedule::TargetKind target) {
+  if (target == schedule::TargetKind::webgpu || target == schedule::TargetKind::webgl) return gpu_passes;
+  return cpu_passes;
+}
+
+Result<Kernel> run_pipeline(Kernel kernel, schedule::TargetKind target) {
+  ir::Properties established = static_cast<ir::Properties>(Property::scheduled);
+  for (const Pass& pass : passes_of(target)) {
+    auto result = pass.run(kernel);
+    if (!result) return result;
+    kernel = *std::move(result);
+    established |= pass.establishes;
+#ifndef NDEBUG
+    if (auto checked = ir::verify(kernel, established); !checked) {
+      check_failed(__FILE_NAME__, __LINE__, pass.name.data(), checked.error().to_string());
+    }
+#endif
+  }
+  return kernel;
+}
+
+}  // namespace gossamer::compiler
