@@ -146,16 +146,55 @@ void ModuleBuilder::add_ports() {
   }
 }
 
-package::Slot ModuleBuilder::slot_for(const ir::BufferNode& buffer) {
-  package::Slot slot;
+graph::MemoryNeed ModuleBuilder::need_of(const ir::BufferNode& buffer) const {
+  graph::MemoryNeed need;
   const ir::Expr elements = passes::physical_elements(buffer);
+  const ir::DType storage = storage_of(buffer.dtype);
+  need.bytes = ir::simplify(elements * ir::index(ir::byte_size(storage)));
   if (buffer.layout.memory == ir::Memory::texture) {
-    const int64_t per_row = 4LL * buffer.layout.layers * buffer.layout.width;
-    slot.texture = {buffer.layout.width, planner_.number(schedule::ceil_div(elements, per_row)), buffer.layout.layers};
-  } else {
-    slot.bytes = planner_.number(elements * ir::index(ir::byte_size(storage_of(buffer.dtype))));
+    need.width = buffer.layout.width;
+    need.layers = buffer.layout.layers;
+    need.height = schedule::ceil_div(elements, 4LL * need.layers * need.width);
+    need.texel = storage;
   }
-  return slot;
+  return need;
+}
+
+Result<> ModuleBuilder::plan_slots() {
+  std::set<const ir::BufferNode*> exclusive(constant_);
+  for (const graph::StageInput& port : stages_.inputs) exclusive.insert(port.buffer.get());
+  for (const graph::StageOutput& port : stages_.outputs) exclusive.insert(port.buffer.get());
+  std::vector<graph::PlannedTensor> tensors;
+  for (const ir::Buffer& buffer : buffers_) {
+    tensors.push_back({buffer, need_of(*buffer), exclusive.contains(buffer.get())});
+  }
+  std::vector<graph::PlanStep> steps;
+  for (const package::Launch& launch : module_.run) {
+    graph::PlanStep step;
+    for (size_t i = 0; i < launch.tensors.size(); ++i) {
+      const ir::Buffer& buffer = buffers_[static_cast<size_t>(launch.tensors[i])];
+      (i + 1 == launch.tensors.size() ? step.writes : step.reads).push_back(buffer);
+    }
+    steps.push_back(std::move(step));
+  }
+  ir::Bounds bounds;
+  for (const ir::Var& dim : planner_.dims()) bounds.set(dim.get(), {0, 1 << 30});
+  const graph::MemoryPlan plan = graph::plan_memory(tensors, steps, bounds);
+  for (const graph::MemoryPlan::Slot& planned : plan.slots) {
+    package::Slot slot;
+    if (planned.need.width > 0) {
+      slot.texture = {planned.need.width, planner_.number(planned.need.height), planned.need.layers};
+    } else {
+      slot.bytes = planner_.number(planned.need.bytes);
+    }
+    module_.slots.push_back(slot);
+  }
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    const int slot = plan.slot_of.at(buffers_[i].get());
+    module_.tensors[i].slot = slot;
+    module_.slots[static_cast<size_t>(slot)].persistent = constant_.contains(buffers_[i].get());
+  }
+  return {};
 }
 
 void ModuleBuilder::add_plan() { module_.plan_values = static_cast<int>(planner_.function().values.size()); }

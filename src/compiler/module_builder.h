@@ -9,6 +9,7 @@
 
 #include "compiler/compile.h"
 #include "compiler/planner.h"
+#include "graph/plan_memory.h"
 #include "graph/stage_graph.h"
 #include "schedule/capabilities.h"
 
@@ -32,10 +33,9 @@ class ModuleBuilder {
   void add_ports();
   void add_plan();
   ir::DType storage_of(ir::DType dtype) const;
-  package::Slot slot_for(const ir::BufferNode& buffer);
+  graph::MemoryNeed need_of(const ir::BufferNode& buffer) const;
   Result<> emit(package::Files& files);
-  Result<package::File> weights(const graph::Graph& graph, std::span<const std::byte> model) const;
-  std::vector<std::vector<std::byte>> mutable external_;
+  Result<package::File> weights(const graph::Graph& graph, std::span<const std::byte> model);
 
   const graph::StageGraph& stages_;
   schedule::TargetKind target_;
@@ -48,6 +48,7 @@ class ModuleBuilder {
   std::map<std::string, int> by_text_;    // canonical text to kernel
   std::map<const ir::BufferNode*, int> tensors_;
   std::vector<ir::Buffer> buffers_;       // of tensors
+  std::vector<std::vector<std::byte>> external_;  // weights read from other files
   std::set<const ir::BufferNode*> constant_;
 };
 

@@ -1,0 +1,111 @@
+// The files of a package: code for every kernel, weights, the manifest.
+#include <algorithm>
+
+#include "compiler/module_builder.h"
+#include "compiler/shaders.h"
+#include "codegen/wasm/emit.h"
+#include "package/write.h"
+#ifdef GOSSAMER_LLVM
+#include "codegen/llvm/emit.h"
+#endif
+
+namespace gossamer::compiler {
+namespace {
+
+using schedule::TargetKind;
+
+void need(package::Module& module, std::string_view what) { module.needs.emplace_back(what); }
+
+}  // namespace
+
+Result<package::Files> ModuleBuilder::write(const graph::Graph& graph, std::span<const std::byte> model,
+                                            Report* report) {
+  package::Files files;
+  GS_TRY(emit(files));
+  if (!module_.weights.empty()) {
+    GS_ASSIGN(package::File file, weights(graph, model));
+    if (report) report->weight_bytes = static_cast<int64_t>(file.bytes.size());
+    files.push_back(std::move(file));
+  }
+  if (report) {
+    report->kernels = reports_;
+    for (size_t i = 0; i < module_.kernels.size(); ++i) report->kernels[i].code = module_.kernels[i].code;
+    for (const package::Slot& slot : module_.slots) report->memory_bytes += slot.bytes.planned ? 0 : slot.bytes.value;
+  }
+  files.insert(files.begin(), package::write_manifest(module_, files));
+  return files;
+}
+
+Result<> ModuleBuilder::emit(package::Files& files) {
+  const codegen::PlanFunction* plan = module_.plan_values > 0 ? &planner_.function() : nullptr;
+  const codegen::wasm::WasmOptions wasm{.relaxed_simd = options_.relaxed_simd};
+  for (size_t i = 0; i < module_.kernels.size(); ++i) module_.kernels[i].entry = cat("k", i);
+  switch (target_) {
+    case TargetKind::wasm:
+      need(module_, "wasm-simd");
+      if (options_.relaxed_simd) need(module_, "wasm-relaxed-simd");
+      files.push_back({"kernels.wasm", codegen::wasm::emit_module(kernels_, plan, wasm)});
+      return {};
+    case TargetKind::cpu: {
+#ifdef GOSSAMER_LLVM
+      const codegen::llvm_::LlvmOptions llvm{options_.cpu};
+      GS_ASSIGN(const std::vector<std::byte> object, codegen::llvm_::emit_object(kernels_, plan, llvm));
+      GS_ASSIGN(std::vector<std::byte> library, codegen::llvm_::link_shared_library(object));
+      files.push_back({"kernels.so", std::move(library)});
+      return {};
+#else
+      return fail_at("target \"cpu\"", "this build has no LLVM", "build with GOSSAMER_LLVM=ON");
+#endif
+    }
+    case TargetKind::webgpu:
+    case TargetKind::webgl:
+      for (size_t i = 0; i < kernels_.size(); ++i) {
+        auto shader = print_shader(kernels_[i], target_);
+        if (!shader) {
+          shader.error().where = reports_[i].origin;
+          return std::unexpected(shader.error());
+        }
+        module_.kernels[i].entry = "main";
+        module_.kernels[i].code = *std::move(shader);
+      }
+      files.push_back(package::write_kernel_sources(module_));
+      if (plan) files.push_back({"plan.wasm", codegen::wasm::emit_module({}, plan, wasm)});
+      return {};
+  }
+  return {};
+}
+
+Result<package::File> ModuleBuilder::weights(const graph::Graph& graph, std::span<const std::byte> model) {
+  std::vector<package::Constant> constants;
+  external_.clear();
+  external_.reserve(stages_.constants.size());
+  for (size_t i = 0; i < stages_.constants.size(); ++i) {
+    const graph::ConstantSource& source = stages_.constants[i].source;
+    std::span<const std::byte> bytes = source.bytes;
+    if (source.file == 0) {
+      if (source.offset > model.size() || source.length > model.size() - source.offset) {
+        return fail_at(stages_.constants[i].name, "its bytes lie outside the model file");
+      }
+      bytes = model.subspan(source.offset, source.length);
+    } else if (source.file > 0) {
+      const std::string& path = graph.files[static_cast<size_t>(source.file) - 1];
+      if (!options_.read_file) {
+        return fail_at(path, "the model keeps weights in this file, which cannot be read here");
+      }
+      GS_ASSIGN(std::vector<std::byte> file, options_.read_file(path));
+      const uint64_t length = source.length ? source.length : file.size() - std::min<uint64_t>(source.offset, file.size());
+      if (source.offset > file.size() || length > file.size() - source.offset) {
+        return fail_at(path, cat("the file has ", file.size(), " bytes, \"", stages_.constants[i].name, "\" needs ",
+                                 source.offset + length));
+      }
+      external_.emplace_back(file.begin() + static_cast<long>(source.offset),
+                             file.begin() + static_cast<long>(source.offset + length));
+      bytes = external_.back();
+    }
+    const package::Weight& weight = module_.weights[i];
+    constants.push_back({weight.name, weight.dtype, weight.shape, bytes});
+  }
+  return package::write_safetensors(constants);
+}
+
+}  // namespace gossamer::compiler
