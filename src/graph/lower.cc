@@ -1,0 +1,316 @@
+// From nodes to stages: runs every node's definition in order, with shapes and host values flowing
+// along.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/control_flow.h"
+#include "graph/stage_graph.h"
+#include "ir/build.h"
+#include "ir/print.h"
+#include "ir/rewrite.h"
+#include "ir/scalar.h"
+#include "ops/builder.h"
+#include "ops/host_value.h"
+
+namespace gossamer::graph {
+namespace {
+
+using ir::Expr;
+using ops::Tensor;
+
+constexpr size_t max_host_elements = 1024;
+constexpr int64_t max_elements = int64_t{1} << 40;
+constexpr int64_t max_dim = (int64_t{1} << 31) - 1;
+
+// The elements of a small constant, see Tensor::host.
+std::optional<std::vector<Expr>> host_elements(const ConstantSource& source) {
+  if (source.file >= 0 || !ops::can_be_host(source.dtype)) return std::nullopt;
+  size_t size = static_cast<size_t>(ir::byte_size(source.dtype));
+  size_t count = source.bytes.size() / size;
+  if (count > max_host_elements) return std::nullopt;
+  std::vector<Expr> elements;
+  for (size_t i = 0; i < count; ++i) {
+    ir::Scalar value = ir::read_scalar(source.dtype, &source.bytes[i * size]);
+    elements.push_back(ir::is_float(source.dtype) ? ir::constant(source.dtype, value.f)
+                                                  : ir::index(value.i));
+  }
+  return elements;
+}
+
+// The bytes of a host value all of whose elements are numbers.
+std::optional<std::vector<std::byte>> host_bytes(const Tensor& tensor) {
+  size_t size = static_cast<size_t>(ir::byte_size(tensor.dtype()));
+  std::vector<std::byte> bytes(tensor.host->size() * size);
+  for (size_t i = 0; i < tensor.host->size(); ++i) {
+    const Expr& element = (*tensor.host)[i];
+    auto whole = ir::as_int(element);
+    auto number = ir::as_float(element);
+    if (!number) return std::nullopt;
+    ir::write_scalar(whole ? ir::Scalar::of_int(tensor.dtype(), *whole)
+                           : ir::Scalar::of_float(tensor.dtype(), *number),
+                     &bytes[i * size]);
+  }
+  return bytes;
+}
+
+std::string shape_text(const std::vector<Expr>& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + ir::print(shape[i]);
+  return text + "]";
+}
+
+// A buffer that was just made, before anybody refers to its name.
+void rename(const ir::Buffer& buffer, std::string name) {
+  const_cast<ir::BufferNode*>(buffer.get())->name = std::move(name);
+}
+
+class Lowering {
+ public:
+  explicit Lowering(const ops::Catalog& catalog) : catalog_(catalog) {}
+  Result<StageGraph> run(const Graph& graph);
+
+ private:
+  using Values = std::vector<Tensor>;  // of a graph, by value id
+
+  void add_constants(const Graph& graph, Values& values);
+  Result<> lower_nodes(const Graph& graph, Values& values);
+  Result<> lower_if(const Node& node, Values& values);
+  Result<> check_size(const ops::Stage& stage, const std::string& place);
+  void take_stages(ops::Builder& builder, const Graph& graph, const Node& node);
+  void settle_output(Tensor& tensor, size_t first_stage);
+  Tensor add_constant(std::string name, ConstantSource source);
+  std::string unique(std::unordered_set<std::string>& taken, std::string name);
+  bool same_shape(const std::vector<Expr>& a, const std::vector<Expr>& b) const;
+
+  const ops::Catalog& catalog_;
+  ir::Bounds bounds_;
+  StageGraph out_;
+  std::unordered_set<std::string> origins_, constant_names_;
+  std::vector<Expr> checked_;  // extents that have a check
+};
+
+std::string Lowering::unique(std::unordered_set<std::string>& taken, std::string name) {
+  std::string result = name;
+  for (int i = 2; !taken.insert(result).second; ++i) result = cat(name, "#", i);
+  return result;
+}
+
+Tensor Lowering::add_constant(std::string name, ConstantSource source) {
+  name = unique(constant_names_, std::move(name));
+  std::vector<Expr> shape;
+  for (int64_t extent : source.shape) shape.push_back(ir::index(extent));
+  Tensor tensor{ir::buffer(name, source.dtype, std::move(shape)), host_elements(source)};
+  out_.constants.push_back({std::move(name), tensor.buffer, std::move(source)});
+  return tensor;
+}
+
+void Lowering::add_constants(const Graph& graph, Values& values) {
+  values.resize(graph.values.size());
+  for (size_t i = 0; i < graph.values.size(); ++i) {
+    const Value& value = graph.values[i];
+    if (value.constant) values[i] = add_constant(value.name, *value.constant);
+  }
+}
+
+Result<StageGraph> Lowering::run(const Graph& graph) {
+  out_.name = graph.name;
+  out_.dims = graph.dims;
+  for (const Dim& dim : graph.dims) {
+    bounds_.set(dim.var.get(), {1, max_dim});
+    const Value& input = graph.values[graph.inputs[static_cast<size_t>(dim.input)]];
+    out_.checks.push_back({Expr(dim.var) >= 1.0, cat("input \"", input.name, "\": dimension ",
+                                                     dim.axis, " (", dim.var->name, ") is empty")});
+  }
+  Values values;
+  add_constants(graph, values);
+  for (ValueId id : graph.inputs) {
+    const Value& value = graph.values[id];
+    if (value.dtype == ir::DType::string) {
+      return fail_at(cat("input \"", value.name, "\""),
+                     "is of strings, which are not supported yet");
+    }
+    if (!value.shape_known) return fail_at(cat("input \"", value.name, "\""), "has no shape");
+    values[id] = Tensor{ir::buffer(value.name, value.dtype, value.shape), std::nullopt};
+    out_.inputs.push_back({value.name, values[id].buffer});
+  }
+  GS_TRY(lower_nodes(graph, values));
+  for (ValueId id : graph.outputs) {
+    const Tensor& tensor = values[id];
+    GS_CHECK(tensor, "output ", graph.values[id].name, " was not made");
+    if (tensor.dtype() == ir::DType::string) {
+      return fail_at(cat("output \"", graph.values[id].name, "\""),
+                     "is of strings, which are not supported yet");
+    }
+    out_.outputs.push_back({graph.values[id].name, tensor.buffer});
+  }
+  drop_dead(out_);
+  return std::move(out_);
+}
+
+Result<> Lowering::lower_nodes(const Graph& graph, Values& values) {
+  for (const Node& node : graph.nodes) {
+    std::string place = cat("[", node.def->name, "] \"", node.name, "\"");
+    for (ValueId id : node.inputs) {
+      if (id == no_value) continue;
+      GS_CHECK(values[id], place, " reads ", graph.values[id].name, " before it is made");
+      if (values[id].dtype() == ir::DType::string) {
+        return fail_at(place, cat("reads \"", graph.values[id].name,
+                                  "\", a tensor of strings, which are not supported yet"));
+      }
+    }
+    if (node.def == control_flow_op("If")) {
+      GS_TRY(lower_if(node, values));
+      continue;
+    }
+    std::vector<Tensor> inputs;
+    for (ValueId id : node.inputs) inputs.push_back(id == no_value ? Tensor() : values[id]);
+    ops::Builder builder(*node.def, node.name, std::move(inputs), node.attributes,
+                         static_cast<int>(node.outputs.size()));
+    builder.catalog = &catalog_;
+    builder.bounds = bounds_;
+    if (auto defined = builder.define(); !defined) {
+      Diagnostic error = std::move(defined).error();
+      if (error.where.empty()) error.where = place;
+      return std::unexpected(std::move(error));
+    }
+    for (const ops::Stage& stage : builder.stages) GS_TRY(check_size(stage, place));
+    for (ops::Builder::Check& check : builder.checks) {
+      out_.checks.push_back({std::move(check.condition), cat(place, ": ", check.message)});
+    }
+    size_t first_stage = out_.stages.size();
+    take_stages(builder, graph, node);
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      settle_output(builder.outputs[i], first_stage);
+      if (node.outputs[i] != no_value) values[node.outputs[i]] = std::move(builder.outputs[i]);
+    }
+  }
+  return {};
+}
+
+void Lowering::take_stages(ops::Builder& builder, const Graph& graph, const Node& node) {
+  std::string origin = unique(origins_, cat(node.def->name, " \"", node.name, "\""));
+  std::unordered_map<const ir::BufferNode*, std::string> names;
+  for (size_t i = node.outputs.size(); i-- > 0;) {
+    if (node.outputs[i] != no_value) {
+      names[builder.outputs[i].buffer.get()] = graph.values[node.outputs[i]].name;
+    }
+  }
+  auto settle_name = [&](const ir::Buffer& buffer) {
+    auto found = names.find(buffer.get());
+    rename(buffer, found != names.end() ? found->second : cat(node.name, "/", buffer->name));
+  };
+  for (ops::Builder::Constant& constant : builder.constants) {
+    settle_name(constant.buffer);
+    ConstantSource source;
+    source.dtype = constant.data.dtype;
+    source.shape = std::move(constant.data.shape);
+    source.bytes = std::move(constant.data.bytes);
+    std::string name = unique(constant_names_, constant.buffer->name);
+    out_.constants.push_back({std::move(name), constant.buffer, std::move(source)});
+  }
+  for (ops::Stage& stage : builder.stages) {
+    stage.origin = origin;
+    if (stage.outputs.empty()) settle_name(stage.output);
+    for (const ir::Buffer& output : stage.outputs) settle_name(output);
+    out_.stages.push_back(std::move(stage));
+  }
+}
+
+bool Lowering::same_shape(const std::vector<Expr>& a, const std::vector<Expr>& b) const {
+  return std::ranges::equal(
+      a, b, [&](const Expr& x, const Expr& y) { return ir::prove_equal(x, y, bounds_); });
+}
+
+// An output whose elements are all known becomes a constant; a view of the same shape stands for
+// its input.
+void Lowering::settle_output(Tensor& tensor, size_t first_stage) {
+  for (size_t i = first_stage; i < out_.stages.size(); ++i) {
+    const ops::Stage& stage = out_.stages[i];
+    if (!stage.output.same(tensor.buffer) || stage.outputs.size() > 1) continue;
+    if (stage.view) {
+      std::vector<ir::Buffer> inputs = ops::inputs_of(stage);
+      if (inputs.size() == 1 && inputs[0]->dtype == tensor.dtype() &&
+          same_shape(inputs[0]->shape, tensor.shape())) {
+        tensor.buffer = inputs[0];
+        return;
+      }
+    }
+    if (!tensor.host) return;
+    auto bytes = host_bytes(tensor);
+    bool known = bytes && std::ranges::all_of(tensor.shape(), [](const Expr& extent) {
+                   return ir::as_int(extent).has_value();
+                 });
+    if (!known) return;
+    ConstantSource source;
+    source.dtype = tensor.dtype();
+    for (const Expr& extent : tensor.shape()) source.shape.push_back(*ir::as_int(extent));
+    source.bytes = std::move(*bytes);
+    auto host = std::move(tensor.host);
+    tensor = add_constant(tensor.buffer->name, std::move(source));
+    tensor.host = std::move(host);
+    return;
+  }
+}
+
+Result<> Lowering::check_size(const ops::Stage& stage, const std::string& place) {
+  auto check = [&](const std::vector<Expr>& extents) -> Result<> {
+    int64_t product = 1;
+    for (const Expr& extent : extents) {
+      if (auto known = ir::as_int(extent)) {
+        if (*known < 0) {
+          return fail_at(place, cat("would make a tensor of shape ", shape_text(extents)),
+                         "its input is too small, or an attribute is wrong");
+        }
+        if (*known > max_elements || (product *= std::max<int64_t>(*known, 1)) > max_elements) {
+          return fail_at(place, cat("would make a tensor of shape ", shape_text(extents),
+                                    ", too large for any device"));
+        }
+        continue;
+      }
+      auto same = [&](const Expr& other) { return ir::equal(other, extent); };
+      if (ir::prove(extent >= 0.0, bounds_) || std::ranges::any_of(checked_, same)) continue;
+      checked_.push_back(extent);
+      out_.checks.push_back({extent >= 0.0, cat(place, ": the model's input is too small")});
+    }
+    return {};
+  };
+  GS_TRY(check(stage.extents));
+  GS_TRY(check(stage.reduce_extents));
+  return check(stage.output->shape);
+}
+
+Result<> Lowering::lower_if(const Node& node, Values& values) {
+  std::string place = cat("[If] \"", node.name, "\"");
+  if (node.inputs.size() != 1 || node.inputs[0] == no_value || node.regions.size() != 2) {
+    return fail_at(place, "needs one condition and two branches");
+  }
+  const Tensor& condition = values[node.inputs[0]];
+  std::optional<int64_t> known;
+  if (condition.host && condition.host->size() == 1) known = ir::as_int((*condition.host)[0]);
+  if (!known) {
+    return fail_at(place,
+                   "has a condition that is known only at run time, which is not supported yet",
+                   "fix the dimensions or inputs that it depends on");
+  }
+  const Graph& branch = *node.regions[*known ? 0 : 1];
+  if (!branch.inputs.empty() || branch.outputs.size() < node.outputs.size()) {
+    return fail_at(place, "has a branch with inputs, or with too few outputs");
+  }
+  Values inner;
+  add_constants(branch, inner);
+  for (const Capture& capture : branch.captures) inner[capture.inner] = values[capture.outer];
+  GS_TRY(lower_nodes(branch, inner));
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] != no_value) values[node.outputs[i]] = inner[branch.outputs[i]];
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<StageGraph> lower(const Graph& graph, const ops::Catalog& catalog) {
+  return Lowering(catalog).run(graph);
+}
+
+}  // namespace gossamer::graph

@@ -1,0 +1,138 @@
+#include "graph/plan_memory.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+
+namespace gossamer::graph {
+namespace {
+
+using ir::Expr;
+
+struct Life {
+  int first = -1, last = -1;  // steps; -1: unused
+  bool overlaps(const Life& other) const {
+    return first >= 0 && other.first >= 0 && first <= other.last && other.first <= last;
+  }
+};
+
+const Expr& size_of(const MemoryNeed& need) { return need.width > 0 ? need.height : need.bytes; }
+
+// A number to order sizes by: dimensions count as a typical extent.
+int64_t estimate(const Expr& size) {
+  if (auto known = ir::as_int(size)) return *known;
+  ir::VarMap typical;
+  ir::visit(size, [&](const Expr& expr) {
+    if (const auto* var = ir::as<ir::VarNode>(expr)) typical[var] = ir::index(256);
+    return true;
+  });
+  return ir::as_int(ir::simplify(ir::substitute(size, typical))).value_or(int64_t{1} << 40);
+}
+
+class Planner {
+ public:
+  Planner(const std::vector<PlannedTensor>& tensors, const ir::Bounds& bounds)
+      : tensors_(tensors), bounds_(bounds) {}
+
+  MemoryPlan run(const std::vector<PlanStep>& steps) {
+    find_lives(steps);
+    std::vector<size_t> order(tensors_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::vector<int64_t> sizes;
+    for (const PlannedTensor& tensor : tensors_) sizes.push_back(estimate(size_of(tensor.need)));
+    // Large ones first: later ones fit into slots that exist.
+    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
+    for (size_t i : order) plan_.slot_of[tensors_[i].buffer.get()] = place(i);
+    return std::move(plan_);
+  }
+
+ private:
+  void find_lives(const std::vector<PlanStep>& steps) {
+    std::unordered_map<const ir::BufferNode*, size_t> number;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      GS_CHECK(number.emplace(tensors_[i].buffer.get(), i).second, tensors_[i].buffer->name,
+               " is planned twice");
+    }
+    lives_.resize(tensors_.size());
+    for (size_t step = 0; step < steps.size(); ++step) {
+      auto use = [&](const ir::Buffer& buffer, bool writes) {
+        auto found = number.find(buffer.get());
+        GS_CHECK(found != number.end(), buffer->name, " is used and not planned");
+        Life& life = lives_[found->second];
+        GS_CHECK(writes || life.first >= 0 || tensors_[found->second].exclusive, buffer->name,
+                 " is read before it is written");
+        if (life.first < 0) life.first = static_cast<int>(step);
+        life.last = static_cast<int>(step);
+      };
+      for (const ir::Buffer& buffer : steps[step].reads) use(buffer, false);
+      for (const ir::Buffer& buffer : steps[step].writes) use(buffer, true);
+    }
+  }
+
+  int place(size_t tensor) {
+    const PlannedTensor& wanted = tensors_[tensor];
+    int chosen = wanted.exclusive ? -1 : choose(tensor);
+    if (chosen < 0) {
+      plan_.slots.push_back({wanted.need, wanted.exclusive});
+      tenants_.emplace_back();
+      chosen = static_cast<int>(plan_.slots.size()) - 1;
+    }
+    tenants_[static_cast<size_t>(chosen)].push_back(tensor);
+    return chosen;
+  }
+
+  // A free slot that is provably large enough, else one that can grow; -1 where there is none.
+  int choose(size_t tensor) {
+    const MemoryNeed& need = tensors_[tensor].need;
+    int growable = -1;
+    for (size_t s = 0; s < plan_.slots.size(); ++s) {
+      const MemoryPlan::Slot& slot = plan_.slots[s];
+      if (slot.exclusive || !fits_kind(slot.need, need) || !is_free(s, tensor)) continue;
+      if (need.width > 0 ? fits_texture(need, slot.need) : fits(need.bytes, slot.need.bytes)) {
+        return static_cast<int>(s);
+      }
+      if (growable < 0 && need.width == 0) growable = static_cast<int>(s);
+    }
+    if (growable >= 0) {
+      Expr& bytes = plan_.slots[static_cast<size_t>(growable)].need.bytes;
+      bytes = fits(bytes, need.bytes) ? need.bytes : ir::max(bytes, need.bytes);
+    }
+    return growable;
+  }
+
+  bool fits_kind(const MemoryNeed& slot, const MemoryNeed& need) const {
+    if (slot.width != need.width) return false;
+    return need.width == 0 || (slot.layers == need.layers && slot.texel == need.texel);
+  }
+  // A dynamic texture is made anew for other dimensions; only one of the same height stands for it.
+  static bool fits_texture(const MemoryNeed& small, const MemoryNeed& large) {
+    auto a = ir::as_int(small.height), b = ir::as_int(large.height);
+    return a && b ? *a <= *b : ir::equal(small.height, large.height);
+  }
+  bool fits(const Expr& small, const Expr& large) const {
+    auto a = ir::as_int(small), b = ir::as_int(large);
+    if (a && b) return *a <= *b;
+    return ir::equal(small, large) || ir::prove(small <= large, bounds_);
+  }
+  bool is_free(size_t slot, size_t tensor) const {
+    return std::ranges::none_of(
+        tenants_[slot], [&](size_t other) { return lives_[other].overlaps(lives_[tensor]); });
+  }
+
+  const std::vector<PlannedTensor>& tensors_;
+  const ir::Bounds& bounds_;
+  std::vector<Life> lives_;
+  std::vector<std::vector<size_t>> tenants_;  // of each slot
+  MemoryPlan plan_;
+};
+
+}  // namespace
+
+MemoryPlan plan_memory(const std::vector<PlannedTensor>& tensors,
+                       const std::vector<PlanStep>& steps, const ir::Bounds& bounds) {
+  return Planner(tensors, bounds).run(steps);
+}
+
+}  // namespace gossamer::graph

@@ -1,0 +1,49 @@
+#include "graph/stage_graph.h"
+
+#include "ir/print.h"
+
+namespace gossamer::graph {
+namespace {
+
+std::string tensor_text(const ir::Buffer& buffer) {
+  std::string text = cat(buffer->name, " ", ir::name_of(buffer->dtype), "[");
+  for (size_t i = 0; i < buffer->shape.size(); ++i) {
+    text += (i ? ", " : "") + ir::print(buffer->shape[i]);
+  }
+  text += "]";
+  if (buffer->storage != buffer->dtype) text += cat(" as ", ir::name_of(buffer->storage));
+  if (buffer->layout != ir::Layout()) text += cat(" ", ir::to_string(buffer->layout));
+  return text;
+}
+
+std::string source_text(const ConstantSource& source) {
+  if (source.file < 0) return cat(source.bytes.size(), " bytes");
+  std::string from = source.file == 0 ? "the model" : cat("file ", source.file);
+  return cat(source.length, " bytes at ", source.offset, " of ", from);
+}
+
+}  // namespace
+
+std::string print(const StageGraph& graph) {
+  std::string text = cat("graph \"", graph.name, "\"\n");
+  for (const Dim& dim : graph.dims) {
+    text += cat("dim ", dim.var->name, ": axis ", dim.axis, " of input ", dim.input, "\n");
+  }
+  for (const StageInput& input : graph.inputs) {
+    text += cat("input ", tensor_text(input.buffer), "\n");
+  }
+  for (const StageConstant& constant : graph.constants) {
+    text +=
+        cat("constant ", tensor_text(constant.buffer), ": ", source_text(constant.source), "\n");
+  }
+  for (const Check& check : graph.checks) {
+    text += cat("check ", ir::print(check.condition), ": ", check.message, "\n");
+  }
+  for (const ops::Stage& stage : graph.stages) text += ops::print(stage);
+  for (const StageOutput& output : graph.outputs) {
+    text += cat("output ", output.name, ": ", tensor_text(output.buffer), "\n");
+  }
+  return text;
+}
+
+}  // namespace gossamer::graph
