@@ -7,8 +7,8 @@
 
 namespace gossamer::compiler {
 
-// The kernel over fresh buffers b0, b1, ... in the order of its parameters and scalars s0, s1, ...; dimension variables
-// that the body uses become scalars, in the order of `dims`.
+// The kernel over fresh buffers b0, b1, ... in the order of its parameters and scalars s0, s1, ...;
+// dimension variables that the body uses become scalars, in the order of `dims`.
 struct Canonical {
   ir::Kernel kernel;
   std::string text;              // equal texts, equal kernels

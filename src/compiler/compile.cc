@@ -37,7 +37,8 @@ void use_layouts(graph::StageGraph& graph, const schedule::Capabilities& caps) {
 
 }  // namespace
 
-Result<package::Files> compile(std::span<const std::byte> model, const Options& options, Report* report) {
+Result<package::Files> compile(std::span<const std::byte> model, const Options& options,
+                               Report* report) {
   const auto progress = [&](std::string_view step, double fraction) {
     if (options.progress) options.progress(step, fraction);
   };
@@ -55,8 +56,9 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
   graph::merge_duplicates(stages);
   graph::drop_dead(stages);
   progress("fuse", 0.1);
-  graph::fuse(stages, {.max_buffers = target == schedule::TargetKind::webgl ? caps.max_textures
-                                                                          : caps.max_storage_buffers});
+  graph::fuse(stages,
+              {.max_buffers = target == schedule::TargetKind::webgl ? caps.max_textures
+                                                                    : caps.max_storage_buffers});
   graph::drop_dead(stages);
   use_layouts(stages, caps);
   if (report) report->stages = graph::print(stages);

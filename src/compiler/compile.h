@@ -1,4 +1,5 @@
-// The whole compiler: ONNX bytes in, the files of a package out. The same code natively and in compiler.wasm.
+// The whole compiler: ONNX bytes in, the files of a package out. The same code natively and in
+// compiler.wasm.
 #pragma once
 
 #include <functional>
@@ -16,10 +17,12 @@ namespace gossamer::compiler {
 struct Options {
   std::string target = "wasm";  // "webgpu", "webgl", "wasm", "cpu"
   std::string name;             // of the model; "" takes the graph's
-  bool relaxed_simd = false;    // wasm: multiply-add instructions (manifest needs "wasm-relaxed-simd")
-  bool real_gpu = false;        // webgpu: schedules for a hardware adapter instead of a software one
-  std::string cpu = "native";   // cpu: LLVM's name of the processor
-  // Reads a file of external data, relative to the model's folder; absent: such a model is an error.
+  bool relaxed_simd =
+      false;              // wasm: multiply-add instructions (manifest needs "wasm-relaxed-simd")
+  bool real_gpu = false;  // webgpu: schedules for a hardware adapter instead of a software one
+  std::string cpu = "native";  // cpu: LLVM's name of the processor
+  // Reads a file of external data, relative to the model's folder; absent: such a model is an
+  // error.
   std::function<Result<std::vector<std::byte>>(const std::string& path)> read_file;
   std::function<void(std::string_view step, double fraction)> progress;
   const ops::Catalog* catalog = nullptr;  // null: the built-in one

@@ -36,10 +36,15 @@ std::string title(const ops::Stage& stage) { return stage.name; }
 
 ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKind target,
                              const schedule::Capabilities& capabilities, const Options& options)
-    : stages_(stages), target_(target), caps_(capabilities), options_(options), planner_(stages.dims) {
+    : stages_(stages),
+      target_(target),
+      caps_(capabilities),
+      options_(options),
+      planner_(stages.dims) {
   module_.name = options.name.empty() ? stages.name : options.name;
   module_.target = std::string(schedule::name_of(target));
-  for (const graph::StageConstant& constant : stages.constants) constant_.insert(constant.buffer.get());
+  for (const graph::StageConstant& constant : stages.constants)
+    constant_.insert(constant.buffer.get());
 }
 
 ir::DType ModuleBuilder::storage_of(ir::DType dtype) const {
@@ -64,7 +69,8 @@ Result<> ModuleBuilder::build(const Progress& progress) {
   size_t done = 0;
   for (const ops::Stage& stage : stages_.stages) {
     GS_TRY(add_stage(stage));
-    progress("schedule", 0.15 + 0.6 * static_cast<double>(++done) / static_cast<double>(stages_.stages.size()));
+    progress("schedule",
+             0.15 + 0.6 * static_cast<double>(++done) / static_cast<double>(stages_.stages.size()));
   }
   GS_TRY(plan_slots());
   add_plan();
@@ -73,8 +79,8 @@ Result<> ModuleBuilder::build(const Progress& progress) {
 
 Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
   if (stage.kind != ops::StageKind::compute && stage.kind != ops::StageKind::reduce) {
-    return fail_at(stage.origin, cat("stage \"", stage.name, "\" has a form that target ", module_.target,
-                                     " cannot run yet"));
+    return fail_at(stage.origin, cat("stage \"", stage.name, "\" has a form that target ",
+                                     module_.target, " cannot run yet"));
   }
   const schedule::Scheduled scheduled = schedule::schedule_default(stage, caps_);
   auto lowered = run_pipeline(scheduled.kernel, target_);
@@ -90,7 +96,8 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
   launch.range = planner_.number(range);
   Canonical canonical = canonicalize(kernel, planner_.dims());
   for (const ir::Var& scalar : canonical.scalars) launch.scalars.push_back(planner_.number(scalar));
-  for (const ir::Kernel::Param& param : kernel.params) launch.tensors.push_back(tensor_of(param.buffer));
+  for (const ir::Kernel::Param& param : kernel.params)
+    launch.tensors.push_back(tensor_of(param.buffer));
 
   const auto [found, fresh] = by_text_.emplace(canonical.text, static_cast<int>(kernels_.size()));
   if (fresh) {
@@ -106,9 +113,8 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
     reports_.push_back({info.name, stage.origin, info.schedule, std::move(canonical.text), {}});
   }
   launch.kernel = found->second;
-  const bool constant = std::ranges::all_of(ops::inputs_of(stage), [&](const ir::Buffer& b) {
-    return constant_.contains(b.get());
-  });
+  const bool constant = std::ranges::all_of(
+      ops::inputs_of(stage), [&](const ir::Buffer& b) { return constant_.contains(b.get()); });
   if (constant) constant_.insert(stage.output.get());
   (constant ? module_.init : module_.run).push_back(std::move(launch));
   return {};
@@ -133,7 +139,8 @@ void ModuleBuilder::add_ports() {
     }
     module_.outputs.push_back(std::move(port));
   }
-  for (const graph::Dim& dim : stages_.dims) module_.dims.push_back({dim.var->name, dim.input, dim.axis});
+  for (const graph::Dim& dim : stages_.dims)
+    module_.dims.push_back({dim.var->name, dim.input, dim.axis});
   for (const graph::Check& check : stages_.checks) {
     const ir::Expr one = ir::select(check.condition, ir::index(1), ir::index(0));
     module_.checks.push_back({planner_.number(one), check.message});
@@ -142,7 +149,8 @@ void ModuleBuilder::add_ports() {
   for (const graph::StageConstant& constant : stages_.constants) {
     std::string name = constant.name;
     while (!names.insert(name).second) name += "'";
-    module_.weights.push_back({name, constant.source.dtype, constant.source.shape, tensor_of(constant.buffer)});
+    module_.weights.push_back(
+        {name, constant.source.dtype, constant.source.shape, tensor_of(constant.buffer)});
   }
 }
 
@@ -183,7 +191,8 @@ Result<> ModuleBuilder::plan_slots() {
   for (const graph::MemoryPlan::Slot& planned : plan.slots) {
     package::Slot slot;
     if (planned.need.width > 0) {
-      slot.texture = {planned.need.width, planner_.number(planned.need.height), planned.need.layers};
+      slot.texture = {planned.need.width, planner_.number(planned.need.height),
+                      planned.need.layers};
     } else {
       slot.bytes = planner_.number(planned.need.bytes);
     }
@@ -197,6 +206,8 @@ Result<> ModuleBuilder::plan_slots() {
   return {};
 }
 
-void ModuleBuilder::add_plan() { module_.plan_values = static_cast<int>(planner_.function().values.size()); }
+void ModuleBuilder::add_plan() {
+  module_.plan_values = static_cast<int>(planner_.function().values.size());
+}
 
 }  // namespace gossamer::compiler

@@ -24,7 +24,8 @@ class ModuleBuilder {
   // Schedules every stage, plans memory, fills the module.
   Result<> build(const Progress& progress);
   // Generates code and the files. `model` holds the constants' bytes.
-  Result<package::Files> write(const graph::Graph& graph, std::span<const std::byte> model, Report* report);
+  Result<package::Files> write(const graph::Graph& graph, std::span<const std::byte> model,
+                               Report* report);
 
  private:
   Result<> add_stage(const ops::Stage& stage);
@@ -43,11 +44,11 @@ class ModuleBuilder {
   const Options& options_;
   Planner planner_;
   package::Module module_;
-  std::vector<ir::Kernel> kernels_;       // canonical, through the pipeline
+  std::vector<ir::Kernel> kernels_;  // canonical, through the pipeline
   std::vector<KernelReport> reports_;
-  std::map<std::string, int> by_text_;    // canonical text to kernel
+  std::map<std::string, int> by_text_;  // canonical text to kernel
   std::map<const ir::BufferNode*, int> tensors_;
-  std::vector<ir::Buffer> buffers_;       // of tensors
+  std::vector<ir::Buffer> buffers_;               // of tensors
   std::vector<std::vector<std::byte>> external_;  // weights read from other files
   std::set<const ir::BufferNode*> constant_;
 };

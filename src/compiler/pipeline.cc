@@ -30,9 +30,12 @@ constexpr Pass unroll{"unroll_loops", on_body<passes::unroll_loops>,
                       static_cast<ir::Properties>(Property::no_unrolled_loops)};
 constexpr Pass vectorize{"vectorize_loops", on_body<passes::vectorize_loops>,
                          static_cast<ir::Properties>(Property::no_vector_loops)};
-constexpr Pass flatten_access{"flatten_access", flatten, Property::flat_access | Property::contiguous_vectors};
-constexpr Pass legalize{"legalize_types", passes::legalize_types, static_cast<ir::Properties>(Property::storage_types)};
-constexpr Pass math{"lower_math", passes::lower_math, static_cast<ir::Properties>(Property::math_lowered)};
+constexpr Pass flatten_access{"flatten_access", flatten,
+                              Property::flat_access | Property::contiguous_vectors};
+constexpr Pass legalize{"legalize_types", passes::legalize_types,
+                        static_cast<ir::Properties>(Property::storage_types)};
+constexpr Pass math{"lower_math", passes::lower_math,
+                    static_cast<ir::Properties>(Property::math_lowered)};
 
 constexpr std::array cpu_passes{
     clamp,           // first: ranges are those of loops, which unrolling dissolves
@@ -42,14 +45,15 @@ constexpr std::array cpu_passes{
     legalize,        // before lower_math: f16 functions become f32 ones
     math,            // last: its polynomials are plain arithmetic
 };
-// Shaders need no clamping (accesses are robust) and bring their own functions; their generators legalise types and
-// functions themselves (raise).
+// Shaders need no clamping (accesses are robust) and bring their own functions; their generators
+// legalise types and functions themselves (raise).
 constexpr std::array gpu_passes{unroll, vectorize, flatten_access};
 
 }  // namespace
 
 std::span<const Pass> passes_of(schedule::TargetKind target) {
-  if (target == schedule::TargetKind::webgpu || target == schedule::TargetKind::webgl) return gpu_passes;
+  if (target == schedule::TargetKind::webgpu || target == schedule::TargetKind::webgl)
+    return gpu_passes;
   return cpu_passes;
 }
 

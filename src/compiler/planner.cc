@@ -16,7 +16,8 @@ package::Number Planner::number(const ir::Expr& expr) {
   const ir::Expr simple = ir::simplify(expr, bounds);
   if (const auto known = ir::as_int(simple)) return package::Number(*known);
   for (size_t i = 0; i < function_.values.size(); ++i) {
-    if (ir::equal(function_.values[i], simple)) return package::Number::plan(static_cast<int64_t>(i));
+    if (ir::equal(function_.values[i], simple))
+      return package::Number::plan(static_cast<int64_t>(i));
   }
   function_.values.push_back(simple);
   return package::Number::plan(static_cast<int64_t>(function_.values.size()) - 1);

@@ -1,4 +1,5 @@
-// Numbers of the package that depend on dimensions: known ones stay numbers, others become values of the plan function.
+// Numbers of the package that depend on dimensions: known ones stay numbers, others become values
+// of the plan function.
 #pragma once
 
 #include "codegen/plan_function.h"

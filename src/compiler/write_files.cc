@@ -1,9 +1,9 @@
 // The files of a package: code for every kernel, weights, the manifest.
 #include <algorithm>
 
+#include "codegen/wasm/emit.h"
 #include "compiler/module_builder.h"
 #include "compiler/shaders.h"
-#include "codegen/wasm/emit.h"
 #include "package/write.h"
 #ifdef GOSSAMER_LLVM
 #include "codegen/llvm/emit.h"
@@ -18,8 +18,8 @@ void need(package::Module& module, std::string_view what) { module.needs.emplace
 
 }  // namespace
 
-Result<package::Files> ModuleBuilder::write(const graph::Graph& graph, std::span<const std::byte> model,
-                                            Report* report) {
+Result<package::Files> ModuleBuilder::write(const graph::Graph& graph,
+                                            std::span<const std::byte> model, Report* report) {
   package::Files files;
   GS_TRY(emit(files));
   if (!module_.weights.empty()) {
@@ -29,8 +29,10 @@ Result<package::Files> ModuleBuilder::write(const graph::Graph& graph, std::span
   }
   if (report) {
     report->kernels = reports_;
-    for (size_t i = 0; i < module_.kernels.size(); ++i) report->kernels[i].code = module_.kernels[i].code;
-    for (const package::Slot& slot : module_.slots) report->memory_bytes += slot.bytes.planned ? 0 : slot.bytes.value;
+    for (size_t i = 0; i < module_.kernels.size(); ++i)
+      report->kernels[i].code = module_.kernels[i].code;
+    for (const package::Slot& slot : module_.slots)
+      report->memory_bytes += slot.bytes.planned ? 0 : slot.bytes.value;
   }
   files.insert(files.begin(), package::write_manifest(module_, files));
   return files;
@@ -49,7 +51,8 @@ Result<> ModuleBuilder::emit(package::Files& files) {
     case TargetKind::cpu: {
 #ifdef GOSSAMER_LLVM
       const codegen::llvm_::LlvmOptions llvm{options_.cpu};
-      GS_ASSIGN(const std::vector<std::byte> object, codegen::llvm_::emit_object(kernels_, plan, llvm));
+      GS_ASSIGN(const std::vector<std::byte> object,
+                codegen::llvm_::emit_object(kernels_, plan, llvm));
       GS_ASSIGN(std::vector<std::byte> library, codegen::llvm_::link_shared_library(object));
       files.push_back({"kernels.so", std::move(library)});
       return {};
@@ -75,7 +78,8 @@ Result<> ModuleBuilder::emit(package::Files& files) {
   return {};
 }
 
-Result<package::File> ModuleBuilder::weights(const graph::Graph& graph, std::span<const std::byte> model) {
+Result<package::File> ModuleBuilder::weights(const graph::Graph& graph,
+                                             std::span<const std::byte> model) {
   std::vector<package::Constant> constants;
   external_.clear();
   external_.reserve(stages_.constants.size());
@@ -93,10 +97,12 @@ Result<package::File> ModuleBuilder::weights(const graph::Graph& graph, std::spa
         return fail_at(path, "the model keeps weights in this file, which cannot be read here");
       }
       GS_ASSIGN(std::vector<std::byte> file, options_.read_file(path));
-      const uint64_t length = source.length ? source.length : file.size() - std::min<uint64_t>(source.offset, file.size());
+      const uint64_t length = source.length
+                                  ? source.length
+                                  : file.size() - std::min<uint64_t>(source.offset, file.size());
       if (source.offset > file.size() || length > file.size() - source.offset) {
-        return fail_at(path, cat("the file has ", file.size(), " bytes, \"", stages_.constants[i].name, "\" needs ",
-                                 source.offset + length));
+        return fail_at(path, cat("the file has ", file.size(), " bytes, \"",
+                                 stages_.constants[i].name, "\" needs ", source.offset + length));
       }
       external_.emplace_back(file.begin() + static_cast<long>(source.offset),
                              file.begin() + static_cast<long>(source.offset + length));

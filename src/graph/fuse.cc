@@ -40,7 +40,8 @@ Cost cost_of(const Expr& expr) {
   return cost;
 }
 
-// Calls f on every expression of a stage that may load (values of a reduction apart from its result).
+// Calls f on every expression of a stage that may load (values of a reduction apart from its
+// result).
 template <class F>
 void for_each_expr(Stage& stage, F&& f) {
   if (stage.result) f(stage.result);
@@ -152,9 +153,11 @@ class Fuser {
   }
 
   // Rule 1. A compute stage goes into the stages that read it, when that repeats no real work:
-  // - its values are moved, not computed (reshape, transpose, slice, broadcast): into any compute stage or result;
+  // - its values are moved, not computed (reshape, transpose, slice, broadcast): into any compute
+  // stage or result;
   // - one stage reads it, at one point per point: an elementwise chain;
-  // - into the terms of a reduction only when every element is read once, or it is movement without a choice whose
+  // - into the terms of a reduction only when every element is read once, or it is movement without
+  // a choice whose
   //   indices stay simple. What depends on constants alone stays apart: it runs once, at load.
   bool try_inline(size_t i) {
     const Stage& producer = graph_.stages[i];
@@ -171,7 +174,8 @@ class Fuser {
       if (uses.elsewhere || !fits(producer, consumer)) return false;
       if (constant && cost.loads > 0 && !constant_.contains(consumer.output.get())) return false;
       if (uses.in_values > 0 && !may_enter_terms(producer, consumer, uses, cost)) return false;
-      if (uses.in_result > 0 && !cheap && (consumers.size() > 1 || !same_point(producer, consumer))) return false;
+      if (uses.in_result > 0 && !cheap && (consumers.size() > 1 || !same_point(producer, consumer)))
+        return false;
     }
     for (size_t c : consumers) merge_producer(i, c);
     alive_[i] = false;
@@ -184,7 +188,8 @@ class Fuser {
     bool simple = true;
     ir::visit(producer.result, [&](const Expr& e) {
       if (const auto* b = ir::as<ir::Binary>(e)) {
-        simple &= b->op == ir::BinaryOp::add || b->op == ir::BinaryOp::sub || b->op == ir::BinaryOp::mul;
+        simple &=
+            b->op == ir::BinaryOp::add || b->op == ir::BinaryOp::sub || b->op == ir::BinaryOp::mul;
       }
       return true;
     });
@@ -198,7 +203,8 @@ class Fuser {
       if (uses.in_values > 1 && !cost.movement()) return false;
     }
     if (cost.loads == 0) return true;  // a computed constant
-    if (cost.movement() && cost.loads == 1 && cost.selects == 0 && simple_indices(producer)) return true;
+    if (cost.movement() && cost.loads == 1 && cost.selects == 0 && simple_indices(producer))
+      return true;
     return uses.in_values == 1 && reads_once(producer, consumer);
   }
 
@@ -246,8 +252,8 @@ class Fuser {
     for (const ir::Buffer& input : ops::inputs_of(consumer)) consumers_[input.get()].insert(c);
   }
 
-  // Rule 2. A compute stage becomes the result of the reduction that it alone reads, element for element (axes may be
-  // permuted and unit axes dropped): the reduction's epilogue.
+  // Rule 2. A compute stage becomes the result of the reduction that it alone reads, element for
+  // element (axes may be permuted and unit axes dropped): the reduction's epilogue.
   bool try_epilogue(size_t c) {
     Stage& consumer = graph_.stages[c];
     if (consumer.kind != StageKind::compute) return false;
@@ -260,7 +266,8 @@ class Fuser {
     const Stage reduction = graph_.stages[best];
     const ir::Load* load = find_load(consumer, reduction.output.get());
     ir::VarMap map;
-    for (size_t k = 0; k < reduction.axes.size(); ++k) map[reduction.axes[k].get()] = load->indices[k];
+    for (size_t k = 0; k < reduction.axes.size(); ++k)
+      map[reduction.axes[k].get()] = load->indices[k];
     Stage merged = reduction;
     merged.axes = consumer.axes;
     merged.extents = consumer.extents;
@@ -273,7 +280,8 @@ class Fuser {
     for (const ir::Buffer& input : ops::inputs_of(reduction)) consumers_[input.get()].erase(best);
     consumers_.erase(reduction.output.get());
     graph_.stages[c] = std::move(merged);
-    for (const ir::Buffer& input : ops::inputs_of(graph_.stages[c])) consumers_[input.get()].insert(c);
+    for (const ir::Buffer& input : ops::inputs_of(graph_.stages[c]))
+      consumers_[input.get()].insert(c);
     return true;
   }
 
@@ -315,7 +323,8 @@ class Fuser {
     }
     // Every axis of more than one point must come from the reduction, else it would be repeated.
     for (size_t k = 0; k < consumer.axes.size(); ++k) {
-      if (!used.contains(consumer.axes[k].get()) && !ir::is_const(consumer.extents[k], 1)) return false;
+      if (!used.contains(consumer.axes[k].get()) && !ir::is_const(consumer.extents[k], 1))
+        return false;
     }
     return true;
   }

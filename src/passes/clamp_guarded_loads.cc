@@ -14,8 +14,9 @@ using ir::Stmt;
 Expr held(const ir::BufferNode& buffer, size_t dim) {
   for (const ir::LayoutAxis& axis : buffer.layout.axes) {
     if (!buffer.layout.flat && axis.dim == static_cast<int>(dim) && axis.divide > 1) {
-      return ir::simplify(ir::floordiv(buffer.shape[dim] + ir::index(axis.divide - 1), axis.divide) *
-                          ir::index(axis.divide));
+      return ir::simplify(
+          ir::floordiv(buffer.shape[dim] + ir::index(axis.divide - 1), axis.divide) *
+          ir::index(axis.divide));
     }
   }
   return buffer.shape[dim];
@@ -31,8 +32,10 @@ Expr clamp_loads(const Expr& arm, const ir::Bounds& bounds) {
     for (size_t d = 0; d < load->indices.size(); ++d) {
       Expr index = load->indices[d];
       const Expr extent = held(*load->buffer, d);
-      if (!ir::prove(index < extent, bounds)) index = ir::min(index, extent - ir::index(1)), changed = true;
-      if (!ir::prove(index >= ir::index(0), bounds)) index = ir::max(index, ir::index(0)), changed = true;
+      if (!ir::prove(index < extent, bounds))
+        index = ir::min(index, extent - ir::index(1)), changed = true;
+      if (!ir::prove(index >= ir::index(0), bounds))
+        index = ir::max(index, ir::index(0)), changed = true;
       indices.push_back(index);
     }
     return changed ? ir::load(load->buffer, indices) : Expr{};
@@ -45,7 +48,8 @@ Expr in_selects(const Expr& expr, const ir::Bounds& bounds) {
   rewriter.expr = [&](const Expr& e) -> Expr {
     const auto* select = ir::as<ir::Select>(e);
     if (!select) return {};
-    return ir::select(select->condition, clamp_loads(select->yes, bounds), clamp_loads(select->no, bounds));
+    return ir::select(select->condition, clamp_loads(select->yes, bounds),
+                      clamp_loads(select->no, bounds));
   };
   return ir::rewrite(expr, rewriter);
 }
@@ -68,9 +72,11 @@ Stmt walk(const Stmt& s, ir::Bounds bounds) {
     return ir::loop(loop->var, loop->extent, loop->loop, walk(loop->body, bounds));
   }
   if (const auto* branch = ir::as<ir::If>(s)) {
-    return ir::branch(in_selects(branch->condition, bounds), walk(branch->yes, bounds), walk(branch->no, bounds));
+    return ir::branch(in_selects(branch->condition, bounds), walk(branch->yes, bounds),
+                      walk(branch->no, bounds));
   }
-  if (const auto* alloc = ir::as<ir::Alloc>(s)) return ir::alloc(alloc->buffer, walk(alloc->body, bounds));
+  if (const auto* alloc = ir::as<ir::Alloc>(s))
+    return ir::alloc(alloc->buffer, walk(alloc->body, bounds));
   if (const auto* store = ir::as<ir::Store>(s)) {
     return ir::store(store->buffer, store->indices, in_selects(store->value, bounds));
   }

@@ -13,12 +13,15 @@ using ir::Layout;
 using ir::Stmt;
 
 Expr like(const Expr& scalar, const Expr& vector) {
-  return vector->type.is_scalar() || !scalar->type.is_scalar() ? scalar
-                                                               : ir::broadcast(scalar, vector->type.lanes);
+  return vector->type.is_scalar() || !scalar->type.is_scalar()
+             ? scalar
+             : ir::broadcast(scalar, vector->type.lanes);
 }
 Expr add(const Expr& a, const Expr& b) { return like(a, b) + like(b, a); }
 Expr multiply(const Expr& a, const Expr& b) { return like(a, b) * like(b, a); }
-Expr divide(const Expr& a, int64_t b) { return b == 1 ? a : ir::floordiv(a, like(ir::index(b), a)); }
+Expr divide(const Expr& a, int64_t b) {
+  return b == 1 ? a : ir::floordiv(a, like(ir::index(b), a));
+}
 Expr modulo(const Expr& a, int64_t b) { return ir::floormod(a, like(ir::index(b), a)); }
 
 // Logical extents after the layout's linearisation.
@@ -39,14 +42,17 @@ std::vector<ir::LayoutAxis> axes_of(const ir::BufferNode& buffer) {
 Expr extent_of(const ir::LayoutAxis& axis, const std::vector<Expr>& extents) {
   if (axis.modulo != 0) return ir::index(axis.modulo);
   const Expr& extent = extents[static_cast<size_t>(axis.dim)];
-  return axis.divide == 1 ? extent : ir::simplify(ir::floordiv(extent + ir::index(axis.divide - 1), axis.divide));
+  return axis.divide == 1
+             ? extent
+             : ir::simplify(ir::floordiv(extent + ir::index(axis.divide - 1), axis.divide));
 }
 
 // Physical coordinates, outermost first.
 std::vector<Expr> coordinates(const ir::BufferNode& buffer, std::vector<Expr> indices) {
   if (buffer.layout.flat) {
     Expr linear = ir::index(0);
-    for (size_t d = 0; d < indices.size(); ++d) linear = add(multiply(linear, buffer.shape[d]), indices[d]);
+    for (size_t d = 0; d < indices.size(); ++d)
+      linear = add(multiply(linear, buffer.shape[d]), indices[d]);
     indices = {linear};
   }
   std::vector<Expr> result;
@@ -58,7 +64,8 @@ std::vector<Expr> coordinates(const ir::BufferNode& buffer, std::vector<Expr> in
   return result;
 }
 
-Expr linearise(const std::vector<Expr>& coordinates, const std::vector<Expr>& extents, size_t count) {
+Expr linearise(const std::vector<Expr>& coordinates, const std::vector<Expr>& extents,
+               size_t count) {
   Expr linear = ir::index(0);
   for (size_t k = 0; k < count; ++k) linear = add(multiply(linear, extents[k]), coordinates[k]);
   return linear;
@@ -114,9 +121,11 @@ class Flattener {
       return ir::while_loop(expr(loop->condition, bounds), run(loop->body, bounds));
     }
     if (const auto* branch = ir::as<ir::If>(s)) {
-      return ir::branch(expr(branch->condition, bounds), run(branch->yes, bounds), run(branch->no, bounds));
+      return ir::branch(expr(branch->condition, bounds), run(branch->yes, bounds),
+                        run(branch->no, bounds));
     }
-    if (const auto* alloc = ir::as<ir::Alloc>(s)) return ir::alloc(alloc->buffer, run(alloc->body, bounds));
+    if (const auto* alloc = ir::as<ir::Alloc>(s))
+      return ir::alloc(alloc->buffer, run(alloc->body, bounds));
     if (const auto* store = ir::as<ir::Store>(s)) return store_to(*store, bounds);
     return s;
   }
@@ -154,17 +163,19 @@ class Flattener {
     return ir::make_vector(std::move(lanes));
   }
 
-  static std::vector<Expr> texel_at(const ir::BufferNode& buffer, const Expr& texel, const Expr& layer,
-                                    const ir::Bounds& bounds) {
+  static std::vector<Expr> texel_at(const ir::BufferNode& buffer, const Expr& texel,
+                                    const Expr& layer, const ir::Bounds& bounds) {
     const int64_t width = buffer.layout.width;
-    return {ir::simplify(ir::floormod(texel, width), bounds), ir::simplify(ir::floordiv(texel, width), bounds),
-            ir::simplify(layer, bounds)};
+    return {ir::simplify(ir::floormod(texel, width), bounds),
+            ir::simplify(ir::floordiv(texel, width), bounds), ir::simplify(layer, bounds)};
   }
 
-  static Expr one_element(const ir::Load& load, const Expr& element, const Expr& layer, const ir::Bounds& bounds) {
+  static Expr one_element(const ir::Load& load, const Expr& element, const Expr& layer,
+                          const ir::Bounds& bounds) {
     const Expr texel = ir::simplify(ir::floordiv(element, 4), bounds);
     const Expr component = ir::simplify(ir::floormod(element, 4), bounds);
-    return ir::lane(vector_load(load.buffer, texel_at(*load.buffer, texel, layer, bounds)), component);
+    return ir::lane(vector_load(load.buffer, texel_at(*load.buffer, texel, layer, bounds)),
+                    component);
   }
 
   // A load whose type is the texel's four elements.
@@ -181,7 +192,9 @@ class Flattener {
     const int lanes = element->type.lanes;
     if (lanes == 1 && layer->type.is_scalar()) return one_element(load, element, layer, bounds);
     const auto* uniform_layer = ir::as<ir::Broadcast>(layer);
-    const Expr one_layer = layer->type.is_scalar() ? layer : uniform_layer ? uniform_layer->a : Expr{};
+    const Expr one_layer = layer->type.is_scalar() ? layer
+                           : uniform_layer         ? uniform_layer->a
+                                                   : Expr{};
     if (one_layer && is_run(element) && lanes == 4) {
       const Expr& base = ir::as<ir::Ramp>(element)->base;
       if (bounds.multiple_of(base) % 4 == 0) {
@@ -195,7 +208,8 @@ class Flattener {
     std::vector<Expr> parts;
     const int count = std::max<int>(lanes, layer->type.lanes);
     for (int i = 0; i < count; ++i) {
-      parts.push_back(one_element(load, ir::simplify(lane_of(element, i), bounds), lane_of(layer, i), bounds));
+      parts.push_back(
+          one_element(load, ir::simplify(lane_of(element, i), bounds), lane_of(layer, i), bounds));
     }
     return ir::make_vector(std::move(parts));
   }
@@ -208,11 +222,14 @@ class Flattener {
     Address address = address_of(buffer, indices);
     address.element = ir::simplify(address.element, bounds);
     if (buffer.layout.memory == ir::Memory::texture) {
-      // The schedule walks the output's own texels: base of the run / 4 is the texel, whatever its bounds say.
+      // The schedule walks the output's own texels: base of the run / 4 is the texel, whatever its
+      // bounds say.
       const Expr base = lane_of(address.element, 0);
       const Expr texel = ir::simplify(ir::floordiv(base, 4), bounds);
-      return ir::store(store.buffer, texel_at(buffer, texel, lane_of(ir::simplify(address.layer, bounds), 0), bounds),
-                       value->type.is_scalar() ? ir::broadcast(value, 4) : value);
+      return ir::store(
+          store.buffer,
+          texel_at(buffer, texel, lane_of(ir::simplify(address.layer, bounds), 0), bounds),
+          value->type.is_scalar() ? ir::broadcast(value, 4) : value);
     }
     if (address.element->type.is_scalar() || is_run(address.element)) {
       return ir::store(store.buffer, {address.element}, value);

@@ -53,7 +53,8 @@ class Widener {
     if (const auto* branch = ir::as<ir::If>(s)) {
       return ir::branch(scalar(branch->condition), widen(branch->yes), widen(branch->no));
     }
-    if (const auto* alloc = ir::as<ir::Alloc>(s)) return ir::alloc(alloc->buffer, widen(alloc->body));
+    if (const auto* alloc = ir::as<ir::Alloc>(s))
+      return ir::alloc(alloc->buffer, widen(alloc->body));
     check_failed(__FILE_NAME__, __LINE__, "a vectorized loop holds this statement", "");
   }
 
@@ -114,7 +115,8 @@ class Widener {
         for (size_t i = 0; i < indices.size(); ++i) same &= indices[i].same(load.indices[i]);
         return same ? e : ir::load(load.buffer, std::move(indices));
       }
-      default: return e;  // constants, variables of outside; vectors do not nest
+      default:
+        return e;  // constants, variables of outside; vectors do not nest
     }
   }
 
@@ -145,8 +147,10 @@ Expr lane_of(const Expr& e, int lane) {
       const auto& r = *ir::as<ir::Ramp>(e);
       return r.base + ir::constant_int(r.base->type, lane * r.stride);
     }
-    case ir::NodeKind::Broadcast: return ir::as<ir::Broadcast>(e)->a;
-    case ir::NodeKind::MakeVector: return ir::as<ir::MakeVector>(e)->lanes[static_cast<size_t>(lane)];
+    case ir::NodeKind::Broadcast:
+      return ir::as<ir::Broadcast>(e)->a;
+    case ir::NodeKind::MakeVector:
+      return ir::as<ir::MakeVector>(e)->lanes[static_cast<size_t>(lane)];
     case ir::NodeKind::Unary: {
       const auto& u = *ir::as<ir::Unary>(e);
       return ir::unary(u.op, lane_of(u.a, lane));
@@ -163,10 +167,12 @@ Expr lane_of(const Expr& e, int lane) {
       const auto& s = *ir::as<ir::Select>(e);
       return ir::select(lane_of(s.condition, lane), lane_of(s.yes, lane), lane_of(s.no, lane));
     }
-    case ir::NodeKind::Cast: return ir::cast(e->type.with_lanes(1), lane_of(ir::as<ir::Cast>(e)->a, lane));
+    case ir::NodeKind::Cast:
+      return ir::cast(e->type.with_lanes(1), lane_of(ir::as<ir::Cast>(e)->a, lane));
     case ir::NodeKind::Bitcast:
       return ir::bitcast(e->type.with_lanes(1), lane_of(ir::as<ir::Bitcast>(e)->a, lane));
-    default: return ir::lane(e, ir::index(lane));
+    default:
+      return ir::lane(e, ir::index(lane));
   }
 }
 

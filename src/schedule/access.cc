@@ -65,7 +65,8 @@ ir::Bounds bounds_of(const ops::Stage& stage) {
   const auto add = [&](const std::vector<ir::Var>& axes, const std::vector<Expr>& extents) {
     for (size_t i = 0; i < axes.size(); ++i) {
       const auto extent = ir::as_int(extents[i]);
-      bounds.set(axes[i].get(), extent ? ir::Range{0, *extent - 1} : ir::Range{0, ir::Range{}.high});
+      bounds.set(axes[i].get(),
+                 extent ? ir::Range{0, *extent - 1} : ir::Range{0, ir::Range{}.high});
     }
   };
   add(stage.axes, stage.extents);
@@ -82,7 +83,9 @@ bool simple_indices(const ir::Load& load) {
   return true;
 }
 
-Expr ceil_div(Expr a, int64_t b) { return ir::simplify(ir::floordiv(std::move(a) + ir::index(b - 1), b)); }
+Expr ceil_div(Expr a, int64_t b) {
+  return ir::simplify(ir::floordiv(std::move(a) + ir::index(b - 1), b));
+}
 
 Expr round_up(Expr a, int64_t b) { return ir::simplify(ceil_div(std::move(a), b) * ir::index(b)); }
 

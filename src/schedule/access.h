@@ -16,8 +16,8 @@ enum class Along : uint8_t {
   gather,      // anything else
 };
 
-// The logical dim whose consecutive elements are consecutive in memory: the last one of plain memory, the blocked one
-// otherwise; -1 for a tensor of rank 0.
+// The logical dim whose consecutive elements are consecutive in memory: the last one of plain
+// memory, the blocked one otherwise; -1 for a tensor of rank 0.
 int vector_dim(const ir::Layout& layout, int rank);
 // True where elements of `vector_dim` beyond a block of `lanes` are not consecutive.
 bool is_blocked(const ir::Layout& layout);
@@ -32,7 +32,8 @@ std::vector<const ir::Load*> loads_of(const std::vector<ir::Expr>& exprs);
 // Ranges of a stage's axes, for simplification.
 ir::Bounds bounds_of(const ops::Stage& stage);
 
-// Every index is one distinct axis of the stage or a constant: the tensor may be laid out anew at will.
+// Every index is one distinct axis of the stage or a constant: the tensor may be laid out anew at
+// will.
 bool simple_indices(const ir::Load& load);
 
 ir::Expr ceil_div(ir::Expr a, int64_t b);

@@ -44,14 +44,14 @@ class Chooser {
   void run(std::vector<std::pair<Buffer, Buffer>>& replaced) {
     std::vector<Stage> result;
     for (Stage& stage : stages_) {
-      const bool is_constant = std::ranges::all_of(ops::inputs_of(stage), [&](const Buffer& b) {
-        return constant_.contains(b.get());
-      });
+      const bool is_constant = std::ranges::all_of(
+          ops::inputs_of(stage), [&](const Buffer& b) { return constant_.contains(b.get()); });
       if (is_constant) constant_.insert(stage.output.get());
       place_stage(stage, result);
     }
     for (Stage& stage : result) substitute_all(stage);
-    for (const auto& [old_buffer, fresh] : fresh_) replaced.emplace_back(old_owner_.at(old_buffer), fresh);
+    for (const auto& [old_buffer, fresh] : fresh_)
+      replaced.emplace_back(old_owner_.at(old_buffer), fresh);
     stages_ = std::move(result);
   }
 
@@ -77,8 +77,8 @@ class Chooser {
     layout.width = elements < 0 ? 1024 : texture_width((elements + 3) / 4, caps_.max_texture_size);
   }
 
-  // How good the vector axis `axis` is for a stage: contiguous loads and constants that can be packed for it count for
-  // it, gathers against it.
+  // How good the vector axis `axis` is for a stage: contiguous loads and constants that can be
+  // packed for it count for it, gathers against it.
   int score(const Stage& stage, size_t axis, const ir::Bounds& bounds) const {
     const int lanes = caps_.vector_lanes;
     const auto extent = ir::as_int(stage.extents[axis]);
@@ -90,9 +90,15 @@ class Chooser {
     for (const ir::Load* load : loads_of(exprs)) {
       const bool in_terms = std::ranges::find(terms, load) != terms.end();
       switch (along(*load, layout_of(load->buffer.get()), stage.axes[axis], lanes, bounds)) {
-        case Along::still: points += in_terms ? 1 : 0; break;
-        case Along::contiguous: points += 2; break;
-        case Along::gather: points += in_terms && may_pack(stage, *load) ? 2 : -3; break;
+        case Along::still:
+          points += in_terms ? 1 : 0;
+          break;
+        case Along::contiguous:
+          points += 2;
+          break;
+        case Along::gather:
+          points += in_terms && may_pack(stage, *load) ? 2 : -3;
+          break;
       }
     }
     if (extent && *extent < lanes) points -= 2;
@@ -100,7 +106,8 @@ class Chooser {
   }
 
   bool may_pack(const Stage& stage, const ir::Load& load) const {
-    return stage.kind == StageKind::reduce && constant_.contains(load.buffer.get()) && simple_indices(load);
+    return stage.kind == StageKind::reduce && constant_.contains(load.buffer.get()) &&
+           simple_indices(load);
   }
 
   int choose_axis(const Stage& stage) const {
@@ -108,7 +115,8 @@ class Chooser {
     int best = -1, best_score = -999;
     for (int i = static_cast<int>(stage.axes.size()) - 1; i >= 0; --i) {
       int points = score(stage, static_cast<size_t>(i), bounds) * 4;
-      // Between equals: the axis that a packed constant shares (output channels), then the last axis.
+      // Between equals: the axis that a packed constant shares (output channels), then the last
+      // axis.
       if (stage.kind == StageKind::reduce) {
         for (const ir::Load* load : loads_of(stage.values)) {
           const bool moves = std::ranges::any_of(load->indices, [&](const Expr& e) {
@@ -119,7 +127,8 @@ class Chooser {
       }
       if (points > best_score) best = i, best_score = points;
     }
-    return best;
+    // A reduction that would gather runs along its own axes instead.
+    return stage.kind == StageKind::reduce && best_score < 0 ? -1 : best;
   }
 
   void place_stage(Stage& stage, std::vector<Stage>& result) {
@@ -187,17 +196,20 @@ class Chooser {
     return copy;
   }
 
-  // Operands of a reduction that a vector along `axis` would gather, or that are constant, are laid out in the order
-  // in which the reduction walks them: [axis/lanes, other axes, reduction loops, axis%lanes].
+  // Operands of a reduction that a vector along `axis` would gather, or that are constant, are laid
+  // out in the order in which the reduction walks them: [axis/lanes, other axes, reduction loops,
+  // axis%lanes].
   void pack_operands(Stage& stage, int axis, std::vector<Stage>& result) {
     const ir::Bounds bounds = bounds_of(stage);
     const ir::Var& v = stage.axes[static_cast<size_t>(axis)];
     const int64_t output_points = product_or(stage.extents, 1 << 20);
-    const std::vector<Expr> before = stage.values;  // keeps the loads alive while they are redirected
+    const std::vector<Expr> before =
+        stage.values;  // keeps the loads alive while they are redirected
     for (const ir::Load* load : loads_of(before)) {
       const ir::BufferNode* source = load->buffer.get();
       if (!simple_indices(*load)) continue;
-      const auto moving = std::ranges::find_if(load->indices, [&](const Expr& e) { return e.get() == v.get(); });
+      const auto moving =
+          std::ranges::find_if(load->indices, [&](const Expr& e) { return e.get() == v.get(); });
       if (moving == load->indices.end()) continue;
       const Along now = along(*load, layout_of(source), v, caps_.vector_lanes, bounds);
       const bool constant = constant_.contains(source);
@@ -205,14 +217,19 @@ class Chooser {
       if (now == Along::contiguous && (!constant || !caps_.texture_memory)) {
         if (!constant || size <= 64) continue;
       }
-      if (!constant && output_points < 8 * product_or({stage.extents[static_cast<size_t>(axis)]}, 64)) continue;
+      if (!constant &&
+          output_points < 8 * product_or({stage.extents[static_cast<size_t>(axis)]}, 64))
+        continue;
       if (stage.reduce_axes.empty()) continue;
-      const Layout layout = packed_layout(stage, *load, static_cast<int>(moving - load->indices.begin()));
-      if (const auto known = packed_.find(source); known != packed_.end() && layouts_.at(known->second.get()) == layout) {
+      const Layout layout =
+          packed_layout(stage, *load, static_cast<int>(moving - load->indices.begin()));
+      if (const auto known = packed_.find(source);
+          known != packed_.end() && layouts_.at(known->second.get()) == layout) {
         redirect(stage, source, known->second);
         continue;
       }
-      const Buffer packed = ir::buffer(load->buffer->name + ".packed", source->dtype, source->shape);
+      const Buffer packed =
+          ir::buffer(load->buffer->name + ".packed", source->dtype, source->shape);
       place(packed, layout);
       if (constant) constant_.insert(packed.get());
       packed_[source] = packed;
@@ -235,7 +252,8 @@ class Chooser {
         order.push_back(static_cast<int>(d));
       }
     }
-    int split = -1;  // the reduction axis walked in blocks, because another operand is blocked along it
+    int split =
+        -1;  // the reduction axis walked in blocks, because another operand is blocked along it
     for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
       for (size_t d = 0; d < load.indices.size(); ++d) {
         if (load.indices[d].get() != stage.reduce_axes[r].get()) continue;
@@ -265,8 +283,8 @@ class Chooser {
     const ir::Bounds bounds = bounds_of(stage);
     for (const ir::Load* load : loads_of(stage.values)) {
       if (constant_.contains(load->buffer.get())) continue;
-      if (along(*load, layout_of(load->buffer.get()), stage.reduce_axes[r], caps_.vector_lanes, bounds) ==
-          Along::contiguous) {
+      if (along(*load, layout_of(load->buffer.get()), stage.reduce_axes[r], caps_.vector_lanes,
+                bounds) == Along::contiguous) {
         return true;
       }
     }
@@ -315,7 +333,8 @@ class Chooser {
 
 }  // namespace
 
-void choose_layouts(std::vector<Stage>& stages, const Ports& ports, const Capabilities& capabilities,
+void choose_layouts(std::vector<Stage>& stages, const Ports& ports,
+                    const Capabilities& capabilities,
                     std::vector<std::pair<Buffer, Buffer>>& replaced) {
   Chooser(stages, ports, capabilities).run(replaced);
 }

@@ -1,5 +1,5 @@
-// Chooses how every tensor lies in memory: which axis is the vector axis, where channels are blocked, how constants are
-// packed, which texture holds what.
+// Chooses how every tensor lies in memory: which axis is the vector axis, where channels are
+// blocked, how constants are packed, which texture holds what.
 #pragma once
 
 #include <set>
@@ -11,14 +11,17 @@
 namespace gossamer::schedule {
 
 struct Ports {
-  std::set<const ir::BufferNode*> inputs;     // plain (flat in textures): the run time fills them
-  std::set<const ir::BufferNode*> outputs;    // plain (flat in textures): the run time reads them
-  std::set<const ir::BufferNode*> constants;  // plain (flat in textures), as the model file has them
+  std::set<const ir::BufferNode*> inputs;   // plain (flat in textures): the run time fills them
+  std::set<const ir::BufferNode*> outputs;  // plain (flat in textures): the run time reads them
+  std::set<const ir::BufferNode*>
+      constants;  // plain (flat in textures), as the model file has them
 };
 
-// Rewrites the stages onto buffers with layouts, in place, and inserts the copies that change a layout (packing of
-// constants, results of blocked computations that leave the model). `replaced` maps old buffers to new ones.
-void choose_layouts(std::vector<ops::Stage>& stages, const Ports& ports, const Capabilities& capabilities,
+// Rewrites the stages onto buffers with layouts, in place, and inserts the copies that change a
+// layout (packing of constants, results of blocked computations that leave the model). `replaced`
+// maps old buffers to new ones.
+void choose_layouts(std::vector<ops::Stage>& stages, const Ports& ports,
+                    const Capabilities& capabilities,
                     std::vector<std::pair<ir::Buffer, ir::Buffer>>& replaced);
 
 // Texture width for a number of texels: a power of two that keeps the texture near a square.

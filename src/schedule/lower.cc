@@ -67,7 +67,8 @@ class Lowering {
     vec_ = ir::var("vec");
     lane_ = ir::var("lane");
     std::vector<Loop> outer;
-    // Order of the outer loops: batch-like axes, then the tile along vectors (its operand stays cached), then rows.
+    // Order of the outer loops: batch-like axes, then the tile along vectors (its operand stays
+    // cached), then rows.
     for (size_t i = 0; i < rank(); ++i) {
       const int axis = static_cast<int>(i);
       const std::string& name = stage_.axes[i]->name;
@@ -90,8 +91,8 @@ class Lowering {
     split_outer(outer);
   }
 
-  // Rows past the edge: the last tile starts early enough to end at it (computing some points twice, to the same
-  // values); where the extent is not known each row is held at the last one.
+  // Rows past the edge: the last tile starts early enough to end at it (computing some points
+  // twice, to the same values); where the extent is not known each row is held at the last one.
   Expr clamped(const Expr& start, const Expr& extent) const {
     const auto known = ir::as_int(extent);
     if (known && *known % tiling_.rows == 0) return start + row_;
@@ -99,7 +100,8 @@ class Lowering {
     return ir::min(start + row_, extent - ir::index(1));
   }
 
-  // On CPUs a map's innermost axes stay a loop inside the work item, so that one holds `chunk` points.
+  // On CPUs a map's innermost axes stay a loop inside the work item, so that one holds `chunk`
+  // points.
   void split_outer(std::vector<Loop> outer) {
     if (stage_.kind == StageKind::compute && tiling_.chunk > 1) {
       int64_t points = tiling_.lanes;
@@ -114,7 +116,8 @@ class Lowering {
     outer_ = std::move(outer);
   }
 
-  // Texels of the output in order: the physical axes, outermost first; rows are layers, lanes the texel.
+  // Texels of the output in order: the physical axes, outermost first; rows are layers, lanes the
+  // texel.
   void place_texture() {
     const ir::Layout& layout = stage_.output->layout;
     row_ = ir::var("layer");
@@ -157,11 +160,17 @@ class Lowering {
   int rows() const { return tiling_.rows; }
 
   // for row, vec (unrolled), lane (vectorized): body
-  Stmt tile(Stmt body) const {
+  Stmt tile(Stmt body, int lanes) const {
     return nest({{row_, ir::index(rows()), LoopKind::unrolled},
                  {vec_, ir::index(tiling_.vectors), LoopKind::unrolled},
-                 {lane_, ir::index(tiling_.lanes), LoopKind::vectorized}},
+                 {lane_, ir::index(lanes), LoopKind::vectorized}},
                 std::move(body));
+  }
+  Stmt tile(Stmt body) const { return tile(std::move(body), tiling_.lanes); }
+  // Accumulators hold one partial result a lane where the reduction itself runs along the vectors.
+  Stmt partial_tile(Stmt body) const { return tile(std::move(body), partial_lanes()); }
+  int partial_lanes() const {
+    return tiling_.reduce_lanes > 1 ? tiling_.reduce_lanes : tiling_.lanes;
   }
 
   ir::VarMap axes_map(const std::vector<Expr>& point) const {
@@ -180,26 +189,58 @@ class Lowering {
   Stmt reduction() {
     const size_t count = stage_.combiner.left.size();
     const std::vector<Expr> cell{row_, vec_ * ir::index(tiling_.lanes) + lane_};
-    const std::vector<Expr> shape{ir::index(rows()), ir::index(tiling_.vectors * tiling_.lanes)};
+    const std::vector<Expr> shape{ir::index(rows()), ir::index(tiling_.vectors * partial_lanes())};
     std::vector<ir::Buffer> accumulators;
     std::vector<Stmt> steps;
     ir::VarMap joined;
     for (size_t k = 0; k < count; ++k) {
       const Var& left = stage_.combiner.left[k];
-      accumulators.push_back(ir::buffer(count == 1 ? "acc" : cat("acc", k), left->type.dtype, shape, ir::Scope::priv));
-      steps.push_back(tile(ir::store(accumulators[k], cell, stage_.combiner.identity[k])));
+      accumulators.push_back(
+          ir::buffer(count == 1 ? "acc" : cat("acc", k), left->type.dtype, shape, ir::Scope::priv));
+      steps.push_back(partial_tile(ir::store(accumulators[k], cell, stage_.combiner.identity[k])));
       joined[left.get()] = ir::load(accumulators[k], cell);
     }
     for (Stmt& walk : walks(accumulators, cell)) steps.push_back(std::move(walk));
-    steps.push_back(assignment(point_, joined));
+    steps.push_back(tiling_.reduce_lanes > 1 ? join_lanes(accumulators)
+                                             : assignment(point_, joined));
     Stmt body = ir::block(std::move(steps));
     for (const ir::Buffer& accumulator : accumulators) body = ir::alloc(accumulator, body);
     return body;
   }
 
-  // The loops over the reduction's domain. An axis that an operand is blocked along is walked block by block, its
-  // lanes innermost; what is left over after the whole blocks is a second walk.
-  std::vector<Stmt> walks(const std::vector<ir::Buffer>& accumulators, const std::vector<Expr>& cell) const {
+  // The partial results of the lanes joined one by one, then the result.
+  Stmt join_lanes(const std::vector<ir::Buffer>& accumulators) const {
+    const ops::Combiner& combiner = stage_.combiner;
+    std::vector<std::pair<Var, Expr>> lets;
+    ir::VarMap total;
+    std::vector<Var> parts;
+    for (size_t k = 0; k < accumulators.size(); ++k) {
+      const Expr lanes = ir::ramp(ir::index(0), 1, tiling_.reduce_lanes);
+      const Expr all = ir::load(accumulators[k], {ir::index(0), lanes});
+      parts.push_back(ir::var(cat("parts", k), all->type));
+      lets.emplace_back(parts[k], all);
+      total[combiner.left[k].get()] = ir::lane(parts[k], ir::index(0));
+    }
+    for (int l = 1; l < tiling_.reduce_lanes; ++l) {
+      ir::VarMap join = total;
+      for (size_t k = 0; k < parts.size(); ++k)
+        join[combiner.right[k].get()] = ir::lane(parts[k], ir::index(l));
+      for (size_t k = 0; k < parts.size(); ++k) {
+        const Var next = ir::var(cat("total", k), combiner.left[k]->type);
+        lets.emplace_back(next, ir::substitute(combiner.joined[k], join));
+        total[combiner.left[k].get()] = next;
+      }
+    }
+    Stmt body = assignment(point_, total);
+    for (auto it = lets.rbegin(); it != lets.rend(); ++it)
+      body = ir::let(it->first, it->second, body);
+    return body;
+  }
+
+  // The loops over the reduction's domain. An axis that an operand is blocked along is walked block
+  // by block, its lanes innermost; what is left over after the whole blocks is a second walk.
+  std::vector<Stmt> walks(const std::vector<ir::Buffer>& accumulators,
+                          const std::vector<Expr>& cell) const {
     std::vector<Stmt> result;
     const int split = tiling_.reduce_split;
     const int64_t block = split < 0 ? 1 : caps_.vector_lanes;
@@ -211,10 +252,12 @@ class Lowering {
       return result;
     }
     if (*known >= block) {
-      result.push_back(walk(accumulators, cell, split, ir::index(*known / block), block, ir::index(0)));
+      result.push_back(
+          walk(accumulators, cell, split, ir::index(*known / block), block, ir::index(0)));
     }
     if (left_over > 0) {
-      result.push_back(walk(accumulators, cell, split, ir::index(1), left_over, ir::index(*known - left_over)));
+      result.push_back(
+          walk(accumulators, cell, split, ir::index(1), left_over, ir::index(*known - left_over)));
     }
     return result;
   }
@@ -236,11 +279,15 @@ class Lowering {
       const Var outer = ir::var(stage_.reduce_axes[r]->name + ".block");
       const Var lane = ir::var(stage_.reduce_axes[r]->name);
       loops.insert(loops.begin() + split, {outer, blocks});
-      loops.push_back({lane, ir::index(inner)});
-      map[stage_.reduce_axes[r].get()] = start + Expr(outer) * ir::index(caps_.vector_lanes) + lane;
+      const bool along_lanes = tiling_.reduce_lanes > 1;
+      if (!along_lanes) loops.push_back({lane, ir::index(inner)});
+      map[stage_.reduce_axes[r].get()] = start + Expr(outer) * ir::index(caps_.vector_lanes) +
+                                         (along_lanes ? Expr(lane_) : Expr(lane));
     }
     unroll_innermost(loops);
-    return nest(loops, update(accumulators, cell, map));
+    const bool masked = tiling_.reduce_lanes > 1 && inner < tiling_.reduce_lanes;
+    return nest(loops,
+                update(accumulators, cell, map, masked ? Expr(lane_) < ir::index(inner) : Expr()));
   }
 
   void unroll_innermost(std::vector<Loop>& loops) const {
@@ -268,12 +315,16 @@ class Lowering {
   }
 
   Stmt update(const std::vector<ir::Buffer>& accumulators, const std::vector<Expr>& cell,
-              const ir::VarMap& map) const {
+              const ir::VarMap& map, const Expr& mask) const {
     const ops::Combiner& combiner = stage_.combiner;
     std::vector<Expr> terms;
-    for (const Expr& value : stage_.values) terms.push_back(unrolled(ir::substitute(value, map)));
+    for (size_t k = 0; k < stage_.values.size(); ++k) {
+      const Expr term = unrolled(ir::substitute(stage_.values[k], map));
+      terms.push_back(mask ? ir::select(mask, term, combiner.identity[k]) : term);
+    }
     if (combiner.is_sum()) {
-      return tile(ir::store(accumulators[0], cell, sum(ir::load(accumulators[0], cell), terms[0])));
+      return partial_tile(
+          ir::store(accumulators[0], cell, sum(ir::load(accumulators[0], cell), terms[0])));
     }
     ir::VarMap join;
     for (size_t k = 0; k < accumulators.size(); ++k) {
@@ -281,7 +332,8 @@ class Lowering {
       join[combiner.right[k].get()] = terms[k];
     }
     if (accumulators.size() == 1) {
-      return tile(ir::store(accumulators[0], cell, ir::substitute(combiner.joined[0], join)));
+      return partial_tile(
+          ir::store(accumulators[0], cell, ir::substitute(combiner.joined[0], join)));
     }
     // All components are joined before any is stored.
     std::vector<Var> results;
@@ -294,7 +346,7 @@ class Lowering {
     for (size_t k = accumulators.size(); k-- > 0;) {
       body = ir::let(results[k], ir::substitute(combiner.joined[k], join), body);
     }
-    return tile(body);
+    return partial_tile(body);
   }
 
   Expr unrolled(Expr e) const {
@@ -312,7 +364,8 @@ class Lowering {
     return accumulator + term;
   }
 
-  // The outer loops become the grid: one flat loop, its coordinates decoded; on compute GPUs split into workgroups.
+  // The outer loops become the grid: one flat loop, its coordinates decoded; on compute GPUs split
+  // into workgroups.
   Stmt launch_loops(Stmt body) const {
     Expr total = ir::index(1);
     for (const Loop& loop : outer_) total = total * loop.extent;
@@ -333,8 +386,10 @@ class Lowering {
         continue;
       }
       coordinates.emplace_back(outer_[i].var, last ? rest : ir::floormod(rest, outer_[i].extent));
-      if (last) rest = ir::index(0);
-      else rest = ir::floordiv(rest, outer_[i].extent);
+      if (last)
+        rest = ir::index(0);
+      else
+        rest = ir::floordiv(rest, outer_[i].extent);
     }
     for (const auto& [var, value] : coordinates) {
       body = ir::let(var, ir::substitute(value, {{flat.get(), item}}), body);

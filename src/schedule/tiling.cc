@@ -28,21 +28,24 @@ void choose_vector(const Stage& stage, const Capabilities& caps, Tiling& tiling)
   }
   if (rank == 0) return;
   const int dim = vector_dim(layout, rank);
-  const bool whole = is_blocked(layout) ||
-                     extent_or(stage.output->shape[static_cast<size_t>(dim)], 1) % caps.vector_lanes == 0;
+  const bool whole =
+      is_blocked(layout) ||
+      extent_or(stage.output->shape[static_cast<size_t>(dim)], 1) % caps.vector_lanes == 0;
   if (!whole) return;
   tiling.vector_axis = dim;
   tiling.lanes = caps.vector_lanes;
 }
 
-// Rows reuse the operand that moves along the vectors: an axis along which some operand stands still.
+// Rows reuse the operand that moves along the vectors: an axis along which some operand stands
+// still.
 void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   const auto terms = loads_of(stage.values);
   int64_t best_extent = 1;
   for (int i = static_cast<int>(stage.axes.size()) - 1; i >= 0; --i) {
     if (i == tiling.vector_axis) continue;
-    const bool reuse = std::ranges::any_of(
-        terms, [&](const ir::Load* load) { return !moves(*load, stage.axes[static_cast<size_t>(i)]); });
+    const bool reuse = std::ranges::any_of(terms, [&](const ir::Load* load) {
+      return !moves(*load, stage.axes[static_cast<size_t>(i)]);
+    });
     const int64_t extent = extent_or(stage.extents[static_cast<size_t>(i)], 64);
     if (!reuse || extent < 2) continue;
     if (tiling.row_axis < 0 || (best_extent < 4 && extent > best_extent)) {
@@ -51,11 +54,14 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
     }
   }
   if (tiling.row_axis < 0) return;
-  const int64_t blocks = tiling.vector_axis < 0
-                             ? 1
-                             : (extent_or(stage.extents[static_cast<size_t>(tiling.vector_axis)], 64) +
-                                tiling.lanes - 1) / tiling.lanes;
-  // Cost of a tile per element: its multiplications and loads, and the rows and vectors past the edge.
+  const int64_t blocks =
+      tiling.vector_axis < 0
+          ? 1
+          : (extent_or(stage.extents[static_cast<size_t>(tiling.vector_axis)], 64) + tiling.lanes -
+             1) /
+                tiling.lanes;
+  // Cost of a tile per element: its multiplications and loads, and the rows and vectors past the
+  // edge.
   double best = 1e30;
   const int max_vectors = tiling.pattern == "contraction" ? caps.tile_vectors : 1;
   for (int vectors = 1; vectors <= max_vectors; ++vectors) {
@@ -75,8 +81,8 @@ void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tili
   for (const ir::Load* load : loads_of(stage.values)) {
     for (size_t r = 0; r < stage.reduce_axes.size() && tiling.reduce_split < 0; ++r) {
       const ir::Layout& layout = load->buffer->layout;
-      const bool contiguous = along(*load, layout, stage.reduce_axes[r], caps.vector_lanes, bounds) ==
-                              Along::contiguous;
+      const bool contiguous = along(*load, layout, stage.reduce_axes[r], caps.vector_lanes,
+                                    bounds) == Along::contiguous;
       // Constants were packed to follow the other operand: only the latter decides.
       const bool packed = is_blocked(layout) && layout.axes.size() > load->indices.size() + 1;
       if (contiguous && !packed && extent_or(stage.reduce_extents[r], 64) >= caps.vector_lanes) {
@@ -85,6 +91,10 @@ void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tili
     }
   }
   tiling.unroll = caps.unroll;
+  if (tiling.reduce_split >= 0 && tiling.lanes == 1 && tiling.rows == 1 &&
+      ir::as_int(stage.reduce_extents[static_cast<size_t>(tiling.reduce_split)])) {
+    tiling.reduce_lanes = caps.vector_lanes;
+  }
 }
 
 }  // namespace
@@ -93,7 +103,9 @@ std::string to_string(const Tiling& t) {
   std::string text = cat(t.pattern, " vector axis ", t.vector_axis, " x", t.lanes);
   if (t.vectors > 1) text += cat(" by ", t.vectors);
   if (t.row_axis >= 0) text += cat(", rows ", t.rows, " along axis ", t.row_axis);
-  if (t.reduce_split >= 0) text += cat(", reduction axis ", t.reduce_split, " in blocks of ", t.lanes);
+  if (t.reduce_split >= 0)
+    text += cat(", reduction axis ", t.reduce_split, " in blocks of ", t.lanes);
+  if (t.reduce_lanes > 1) text += cat(", partial results x", t.reduce_lanes);
   if (t.unroll > 1) text += cat(", unroll ", t.unroll);
   if (t.group_size > 1) text += cat(", group ", t.group_size);
   return text;
@@ -111,11 +123,15 @@ Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   const auto terms = loads_of(stage.values);
   const bool reuse = std::ranges::all_of(terms, [&](const ir::Load* load) {
     return std::ranges::any_of(stage.axes, [&](const ir::Var& a) {
-      return extent_or(stage.extents[static_cast<size_t>(&a - stage.axes.data())], 2) > 1 && !moves(*load, a);
+      return extent_or(stage.extents[static_cast<size_t>(&a - stage.axes.data())], 2) > 1 &&
+             !moves(*load, a);
     });
   });
-  tiling.pattern = terms.size() < 2 ? "reduce" : reuse && stage.combiner.is_sum() ? "contraction" : "window";
-  if (!tiling.pattern.starts_with("reduce") || stage.reduce_axes.size() > 1) choose_rows(stage, caps, tiling);
+  tiling.pattern = terms.size() < 2                   ? "reduce"
+                   : reuse && stage.combiner.is_sum() ? "contraction"
+                                                      : "window";
+  if (!tiling.pattern.starts_with("reduce") || stage.reduce_axes.size() > 1)
+    choose_rows(stage, caps, tiling);
   choose_reduction(stage, caps, tiling);
   return tiling;
 }
