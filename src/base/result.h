@@ -57,9 +57,9 @@ std::string cat(const Pieces&... pieces) {
 
 }  // namespace gossamer
 
-#define GS_CHECK(condition, ...)                                                              \
-  do {                                                                                        \
-    if (!(condition))                                                                         \
+#define GS_CHECK(condition, ...)                                                                   \
+  do {                                                                                             \
+    if (!static_cast<bool>(condition))                                                             \
       ::gossamer::check_failed(__FILE_NAME__, __LINE__, #condition, ::gossamer::cat(__VA_ARGS__)); \
   } while (false)
 
@@ -68,13 +68,13 @@ std::string cat(const Pieces&... pieces) {
 
 // GS_TRY(expression);            returns the error of a Result<void>
 // GS_ASSIGN(auto x, expression); declares x from a Result<T> or returns the error
-#define GS_TRY(...)                                                           \
-  do {                                                                        \
-    if (auto gs_status = (__VA_ARGS__); !gs_status)                           \
-      return std::unexpected(std::move(gs_status).error());                   \
+#define GS_TRY(...)                                         \
+  do {                                                      \
+    if (auto gs_status = (__VA_ARGS__); !gs_status)         \
+      return std::unexpected(std::move(gs_status).error()); \
   } while (false)
-#define GS_ASSIGN(declaration, ...)                                                         \
-  auto GS_CONCAT(gs_result_, __LINE__) = (__VA_ARGS__);                                     \
-  if (!GS_CONCAT(gs_result_, __LINE__))                                                     \
-    return std::unexpected(std::move(GS_CONCAT(gs_result_, __LINE__)).error());             \
+#define GS_ASSIGN(declaration, ...)                                             \
+  auto GS_CONCAT(gs_result_, __LINE__) = (__VA_ARGS__);                         \
+  if (!GS_CONCAT(gs_result_, __LINE__))                                         \
+    return std::unexpected(std::move(GS_CONCAT(gs_result_, __LINE__)).error()); \
   declaration = *std::move(GS_CONCAT(gs_result_, __LINE__))

@@ -316,24 +316,24 @@ Expr make_vector(std::vector<Expr> lanes) {
   return made.expr();
 }
 
-#define GS_OPERATOR(symbol, op)                                  \
-  Expr operator symbol(Expr a, Expr b) {                         \
+#define GS_OPERATOR(Result, symbol, op)                          \
+  Result operator symbol(Expr a, Expr b) {                       \
     return binary(BinaryOp::op, std::move(a), std::move(b));     \
   }                                                              \
-  Expr operator symbol(Expr a, double b) {                       \
+  Result operator symbol(Expr a, double b) {                     \
     Expr right = number(a, b);                                   \
     return binary(BinaryOp::op, std::move(a), std::move(right)); \
   }
-GS_OPERATOR(+, add)
-GS_OPERATOR(-, sub)
-GS_OPERATOR(*, mul)
-GS_OPERATOR(/, div)
-GS_OPERATOR(==, eq)
-GS_OPERATOR(!=, ne)
-GS_OPERATOR(<, lt)
-GS_OPERATOR(<=, le)
-GS_OPERATOR(>, gt)
-GS_OPERATOR(>=, ge)
+GS_OPERATOR(Expr, +, add)
+GS_OPERATOR(Expr, -, sub)
+GS_OPERATOR(Expr, *, mul)
+GS_OPERATOR(Expr, /, div)
+GS_OPERATOR(Condition, ==, eq)
+GS_OPERATOR(Condition, !=, ne)
+GS_OPERATOR(Condition, <, lt)
+GS_OPERATOR(Condition, <=, le)
+GS_OPERATOR(Condition, >, gt)
+GS_OPERATOR(Condition, >=, ge)
 #undef GS_OPERATOR
 
 Expr operator+(double a, Expr b) { return number(b, a) + b; }
@@ -341,11 +341,13 @@ Expr operator-(double a, Expr b) { return number(b, a) - b; }
 Expr operator*(double a, Expr b) { return number(b, a) * b; }
 Expr operator/(double a, Expr b) { return number(b, a) / b; }
 Expr operator-(Expr a) { return unary(UnaryOp::neg, std::move(a)); }
-Expr operator!(Expr a) { return unary(UnaryOp::logical_not, std::move(a)); }
-Expr operator&&(Expr a, Expr b) {
+Condition operator!(Expr a) { return unary(UnaryOp::logical_not, std::move(a)); }
+Condition operator&&(Expr a, Expr b) {
   return binary(BinaryOp::logical_and, std::move(a), std::move(b));
 }
-Expr operator||(Expr a, Expr b) { return binary(BinaryOp::logical_or, std::move(a), std::move(b)); }
+Condition operator||(Expr a, Expr b) {
+  return binary(BinaryOp::logical_or, std::move(a), std::move(b));
+}
 Expr floordiv(Expr a, Expr b) { return binary(BinaryOp::floordiv, std::move(a), std::move(b)); }
 Expr floormod(Expr a, Expr b) { return binary(BinaryOp::floormod, std::move(a), std::move(b)); }
 Expr min(Expr a, Expr b) { return binary(BinaryOp::min, std::move(a), std::move(b)); }

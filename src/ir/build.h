@@ -31,7 +31,13 @@ Expr broadcast(Expr a, int lanes);
 Expr lane(Expr a, Expr index);
 Expr make_vector(std::vector<Expr> lanes);
 
-// Beware: `a && b` of two Exprs builds a node; to ask whether both are there write a.get() && b.get().
+// What comparisons and logic of expressions give: an Expr that refuses to be a C++ condition, since `if (a == b)` or
+// `if (!a)` would build a node instead of asking anything. Whether an Expr is there: `if (a)`, `if (!a.get())`.
+struct Condition : Expr {
+  Condition(Expr e) : Expr(std::move(e)) {}
+  explicit operator bool() const = delete;
+};
+
 Expr operator+(Expr a, Expr b);
 Expr operator-(Expr a, Expr b);
 Expr operator-(Expr a);
@@ -42,15 +48,15 @@ Expr floormod(Expr a, Expr b);
 Expr min(Expr a, Expr b);
 Expr max(Expr a, Expr b);
 Expr pow(Expr a, Expr b);
-Expr operator==(Expr a, Expr b);
-Expr operator!=(Expr a, Expr b);
-Expr operator<(Expr a, Expr b);
-Expr operator<=(Expr a, Expr b);
-Expr operator>(Expr a, Expr b);
-Expr operator>=(Expr a, Expr b);
-Expr operator&&(Expr a, Expr b);
-Expr operator||(Expr a, Expr b);
-Expr operator!(Expr a);
+Condition operator==(Expr a, Expr b);
+Condition operator!=(Expr a, Expr b);
+Condition operator<(Expr a, Expr b);
+Condition operator<=(Expr a, Expr b);
+Condition operator>(Expr a, Expr b);
+Condition operator>=(Expr a, Expr b);
+Condition operator&&(Expr a, Expr b);
+Condition operator||(Expr a, Expr b);
+Condition operator!(Expr a);
 // A number beside an expression takes the expression's type: x * 2, max(x, 0.0).
 Expr operator+(Expr a, double b);
 Expr operator-(Expr a, double b);
@@ -62,12 +68,12 @@ Expr operator*(double a, Expr b);
 Expr operator/(double a, Expr b);
 Expr min(Expr a, double b);
 Expr max(Expr a, double b);
-Expr operator<(Expr a, double b);
-Expr operator<=(Expr a, double b);
-Expr operator>(Expr a, double b);
-Expr operator>=(Expr a, double b);
-Expr operator==(Expr a, double b);
-Expr operator!=(Expr a, double b);
+Condition operator<(Expr a, double b);
+Condition operator<=(Expr a, double b);
+Condition operator>(Expr a, double b);
+Condition operator>=(Expr a, double b);
+Condition operator==(Expr a, double b);
+Condition operator!=(Expr a, double b);
 Expr floordiv(Expr a, int64_t b);
 Expr floormod(Expr a, int64_t b);
 

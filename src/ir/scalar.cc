@@ -239,12 +239,13 @@ int64_t int_binary(BinaryOp op, DType dtype, int64_t a, int64_t b) {
 
 int64_t floor_div(int64_t a, int64_t b) {
   if (b == 0) return 0;
+  if (b == -1) return static_cast<int64_t>(-static_cast<uint64_t>(a));
   const int64_t q = a / b;
   return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 
 int64_t floor_mod(int64_t a, int64_t b) {
-  if (b == 0) return 0;
+  if (b == 0 || b == -1) return 0;
   const int64_t r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }

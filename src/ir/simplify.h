@@ -19,12 +19,17 @@ class Bounds {
  public:
   void set(const VarNode* var, Range range) { ranges_[var] = range; }
   void set_multiple(const VarNode* var, int64_t factor) { multiples_[var] = factor; }
+  // 0 <= var < extent, where the extent need not be a number.
+  void set_extent(const VarNode* var, Expr extent) { extents_[var] = std::move(extent); }
   Range of(const Expr&) const;
   int64_t multiple_of(const Expr&) const;  // the largest known k with expr % k == 0 (1 if nothing is known, 0 for 0)
 
  private:
+  friend class RangeFinder;
+  friend class Simplifier;
   std::unordered_map<const VarNode*, Range> ranges_;
   std::unordered_map<const VarNode*, int64_t> multiples_;
+  std::unordered_map<const VarNode*, Expr> extents_;
 };
 
 // Two index expressions that are equal as polynomials simplify to the same text.

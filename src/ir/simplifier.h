@@ -1,0 +1,117 @@
+// The machinery of simplify.h, in parts: sums (simplify_index.cc), conditions (simplify_logic.cc),
+// vectors (simplify_vector.cc), everything else (simplify.cc), statements (simplify_stmt.cc).
+#pragma once
+
+#include <map>
+
+#include "ir/poly.h"
+#include "ir/ranges.h"
+#include "ir/simplify.h"
+
+namespace gossamer::ir {
+
+class Simplifier {
+ public:
+  explicit Simplifier(const Bounds& bounds) : bounds_(bounds), ranges_(bounds_), algebra_(order_) {}
+
+  Expr expr(const Expr&);
+  Stmt stmt(const Stmt&);
+
+ private:
+  // Everything that depends on what is known of variables; replaced while facts hold.
+  struct Memory {
+    std::unordered_map<const Node*, Expr> exprs;
+    std::unordered_map<const Node*, Poly> polys;
+    std::vector<Expr> alive;
+  };
+
+  Expr compute(const Expr&);
+  Expr plain(const Expr&);      // compute, but for index and boolean vectors
+  Expr canonical(Expr result);  // remembers that `result` is final
+  template <class T>
+  Expr with_simple_children(const Expr&);
+  Expr float_binary(BinaryOp op, const Expr& a, const Expr& b, const Expr& original);
+  Expr value_binary(BinaryOp op, Expr a, Expr b);  // integers that wrap, and booleans' ==
+  Expr simplified_unary(const Unary&, const Expr& original);
+  Expr simplified_binary(const Binary&, const Expr& original);
+  Expr simplified_lane(const Lane&);
+  Expr simplified_cast(const Expr&);
+  Expr simplified_select(const Select&);
+  Expr simplified_load(const Expr&);
+  // An equal expression of type index for a 64-bit one that is made of index casts; null otherwise.
+  Expr as_index(const Expr& e);
+
+  // Sums
+  // ----------------------------------------------------------------------------------------------------------
+  Poly poly(const Expr&);
+  Poly compute_poly(const Expr&);
+  Poly opaque(const Expr&);  // an atom (or what the expression simplifies to)
+  Poly atom(Expr e);
+  Poly merged(Poly);  // a * (x // a) + x % a -> x
+  Expr finish(const Poly&);
+  Poly floordiv(const Poly&, int64_t by);
+  Poly floormod(const Poly&, int64_t by);
+  Poly floordiv(const Poly&, const Poly& by);
+  Poly floormod(const Poly&, const Poly& by);
+  struct Split {
+    Poly quotient, rest;
+  };
+  Split divide(const Poly&, const Poly& by);  // a == quotient * by + rest
+  Range range(const Poly&);
+  Range range(const Term&);
+  int64_t multiple_of(const Term&);
+  bool not_negative(const Poly&, int depth = 6);
+  Expr min_max(BinaryOp op, const Expr& a, const Expr& b);
+
+  // Conditions
+  // ------------------------------------------------------------------------------------------------------
+  Expr compare(BinaryOp op, const Expr& a, const Expr& b);
+  Expr less_than_zero(Poly);  // canonical text of poly < 0
+  Expr equal_to_zero(Poly, bool negated);
+  Expr logic(BinaryOp op, const Expr& a, const Expr& b);
+  Expr negation(const Expr& a);
+  // poly < 0 of a canonical comparison; false if it is none.
+  bool as_negative(const Expr& condition, Poly* out);
+  void assume(const Expr& condition, bool holds);
+
+  // Vectors
+  // -----------------------------------------------------------------------------------------------------------
+  bool is_lane_algebra(const Expr&) const;
+  Expr vector(const Expr&);
+  Expr lowered(const Expr&, int lanes);  // as a scalar over the lane variable
+  Expr raised(const Expr&, int lanes);
+  Expr raised_sum(const Expr&, int lanes);
+  bool varies(const Expr&);  // uses a lane variable or a stand-in
+  Expr lane_variable(int lanes);
+  Expr stand_in(const Expr& vector);
+
+  // Statements
+  // --------------------------------------------------------------------------------------------------------
+  Stmt loop_stmt(const For&);
+  Stmt let_stmt(const Let&);
+  Stmt if_stmt(const If&);
+  void bind(const VarNode* var, Range range);
+  void forget();
+
+  Bounds bounds_;
+  RangeFinder ranges_;
+  Order order_;
+  PolyAlgebra algebra_;
+  Memory memory_;
+  std::vector<Poly> facts_;  // each < 0
+  int depth_ = 0;
+  std::unordered_map<const VarNode*, Expr> values_;  // of Lets that are spelled out
+  std::vector<Expr> values_alive_;
+
+  std::map<int, Expr> lane_variables_;
+  std::unordered_map<const VarNode*, Expr> stand_ins_;       // variable -> the vector it stands for
+  std::vector<std::pair<Expr, Expr>> stand_in_list_;         // (vector, variable)
+  std::unordered_multimap<size_t, size_t> stand_in_hashes_;  // into the list
+  std::unordered_map<const Node*, bool> varies_;
+  std::vector<Expr> varies_alive_;
+};
+
+// Drops Lets nobody uses.
+Stmt drop_dead_lets(const Stmt&);
+
+}  // namespace gossamer::ir

@@ -1,0 +1,427 @@
+// Sums, products, division and remainder of index expressions.
+#include <algorithm>
+
+#include "ir/build.h"
+#include "ir/scalar.h"
+#include "ir/simplifier.h"
+
+namespace gossamer::ir {
+namespace {
+
+const Binary* binary_of(const Expr& e, BinaryOp op) {
+  auto* b = as<Binary>(e);
+  return b && b->op == op ? b : nullptr;
+}
+
+bool finite(Range r) { return r.low != minus_infinity && r.high != plus_infinity; }
+
+bool within_block(Range r, int64_t block) {
+  return finite(r) && floor_div(r.low, block) == floor_div(r.high, block);
+}
+
+}  // namespace
+
+Poly Simplifier::atom(Expr e) {
+  const Poly result = algebra_.of_atom(canonical(e));
+  memory_.polys.emplace(e.get(), result);
+  return result;
+}
+
+Poly Simplifier::opaque(const Expr& e) {
+  const Expr simple = expr(e);
+  if (auto value = as_int(simple)) return Poly(*value);
+  if (auto known = memory_.polys.find(simple.get()); known != memory_.polys.end()) {
+    return known->second;
+  }
+  if (auto* b = as<Binary>(simple);
+      b && (b->op == BinaryOp::add || b->op == BinaryOp::sub || b->op == BinaryOp::mul)) {
+    return poly(simple);
+  }
+  return algebra_.of_atom(simple);
+}
+
+Poly Simplifier::poly(const Expr& e) {
+  if (auto* imm = as<IntImm>(e)) return Poly(imm->value);
+  if (auto known = memory_.polys.find(e.get()); known != memory_.polys.end()) return known->second;
+  Poly result = compute_poly(e);
+  if (!result.valid) {
+    // Kept as it is, over simple operands.
+    if (auto* b = as<Binary>(e)) {
+      result = atom(binary(b->op, expr(b->a), expr(b->b)));
+    } else if (auto* u = as<Unary>(e)) {
+      result = atom(unary(u->op, expr(u->a)));
+    }
+  }
+  memory_.polys.emplace(e.get(), result);
+  memory_.alive.push_back(e);
+  return result;
+}
+
+Poly Simplifier::compute_poly(const Expr& e) {
+  if (auto* u = as<Unary>(e); u && u->op == UnaryOp::neg) return algebra_.scale(poly(u->a), -1);
+  auto* b = as<Binary>(e);
+  if (!b || b->type != Type(DType::index)) return opaque(e);
+  switch (b->op) {
+    case BinaryOp::add:
+      return algebra_.add(poly(b->a), poly(b->b));
+    case BinaryOp::sub:
+      return algebra_.add(poly(b->a), poly(b->b), -1);
+    case BinaryOp::mul:
+      return algebra_.multiply(merged(poly(b->a)), merged(poly(b->b)));
+    case BinaryOp::div:
+    case BinaryOp::rem: {
+      const Poly a = merged(poly(b->a)), by = merged(poly(b->b));
+      if (not_negative(a) && not_negative(by)) {
+        return b->op == BinaryOp::div ? floordiv(a, by) : floormod(a, by);
+      }
+      const Expr kept = binary(b->op, finish(a), finish(by));
+      return as_int(kept) ? Poly(*as_int(kept)) : atom(kept);
+    }
+    case BinaryOp::floordiv:
+      return floordiv(merged(poly(b->a)), merged(poly(b->b)));
+    case BinaryOp::floormod:
+      return floormod(merged(poly(b->a)), merged(poly(b->b)));
+    case BinaryOp::shl:
+    case BinaryOp::shr:
+      if (auto by = as_int(expr(b->b)); by && *by >= 0 && *by < 31) {
+        const int64_t factor = int64_t{1} << *by;
+        return b->op == BinaryOp::shl ? algebra_.scale(poly(b->a), factor)
+                                      : floordiv(merged(poly(b->a)), factor);
+      }
+      return opaque(e);
+    default:
+      return opaque(e);
+  }
+}
+
+Expr Simplifier::finish(const Poly& p) {
+  const Poly simple = merged(p);
+  Expr result = to_expr(simple, order_);
+  if (as<IntImm>(result)) return result;
+  result = canonical(std::move(result));
+  memory_.polys.emplace(result.get(), simple);
+  return result;
+}
+
+Range Simplifier::range(const Term& term) {
+  Range r = exactly(term.coefficient);
+  for (size_t i = 0; i < term.factors.size(); ++i) {
+    if (i + 1 < term.factors.size() && order_.compare(term.factors[i], term.factors[i + 1]) == 0) {
+      Range square = ranges_.of(term.factors[i]) * ranges_.of(term.factors[i]);
+      square.low = std::max<int64_t>(square.low, 0);
+      r = r * square;
+      ++i;
+    } else {
+      r = r * ranges_.of(term.factors[i]);
+    }
+  }
+  return r;
+}
+
+Range Simplifier::range(const Poly& p) {
+  Range sum = exactly(p.constant);
+  for (const Term& term : p.terms) sum = sum + range(term);
+  return sum;
+}
+
+int64_t Simplifier::multiple_of(const Term& term) {
+  int64_t factor = gcd(term.coefficient, 0);
+  for (const Expr& e : term.factors) {
+    int64_t product;
+    if (__builtin_mul_overflow(factor, ranges_.multiple_of(e), &product)) return factor;
+    factor = product;
+  }
+  return factor;
+}
+
+Poly Simplifier::merged(Poly p) {
+  if (!p.valid) return p;
+  for (bool again = true; again;) {
+    again = false;
+    for (const Term& term : p.terms) {
+      if (term.factors.size() != 1) continue;
+      if (auto* mod = binary_of(term.factors[0], BinaryOp::floormod)) {
+        // k * (y % b) + k * b * (y // b)  ->  k * y
+        auto by = as_int(mod->b);
+        if (!by || *by <= 0) continue;
+        const Poly y = poly(mod->a);
+        Poly whole = algebra_.scale(floordiv(y, *by), *by);
+        whole = algebra_.add(whole, algebra_.of_atom(term.factors[0]));
+        Poly candidate = algebra_.add(p, whole, -term.coefficient);
+        candidate = algebra_.add(candidate, y, term.coefficient);
+        if (candidate.valid && candidate.terms.size() < p.terms.size()) {
+          p = std::move(candidate);
+          again = true;
+          break;
+        }
+      } else if (auto* quotient = binary_of(term.factors[0], BinaryOp::floordiv)) {
+        // k * x - k * a * (x // a)  ->  k * (x % a)
+        auto by = as_int(quotient->b);
+        if (!by || *by <= 0 || term.coefficient % *by != 0 || p.terms.size() < 2) continue;
+        const int64_t k = term.coefficient / *by;
+        const Poly x = poly(quotient->a);
+        Poly rest = algebra_.add(x, algebra_.of_atom(term.factors[0]), -*by);
+        Poly candidate = algebra_.add(p, rest, k);
+        candidate = algebra_.add(candidate, floormod(x, *by), -k);
+        if (candidate.valid && candidate.terms.size() < p.terms.size()) {
+          p = std::move(candidate);
+          again = true;
+          break;
+        }
+      }
+    }
+  }
+  return p;
+}
+
+Poly Simplifier::floordiv(const Poly& p, int64_t by) {
+  if (by == 0) return Poly(0);
+  if (by == 1 || !p.valid) return p;
+  if (p.is_constant()) return Poly(floor_div(p.constant, by));
+  if (by == minus_infinity) return atom(binary(BinaryOp::floordiv, finish(p), index(by)));
+  if (by < 0) return floordiv(algebra_.scale(p, -1), -by);
+  // What divides comes out.
+  Poly quotient(floor_div(p.constant, by)), rest(floor_mod(p.constant, by));
+  for (const Term& term : p.terms) {
+    if (term.coefficient % by == 0) {
+      quotient.terms.push_back({term.factors, term.coefficient / by});
+    } else {
+      rest.terms.push_back(term);
+    }
+  }
+  rest = merged(std::move(rest));
+  const Range r = range(rest);
+  if (within_block(r, by)) return algebra_.add(quotient, Poly(floor_div(r.low, by)));
+  // (g * s + b) // (g * m) -> s // m where b stays within one block of g.
+  std::vector<int64_t> blocks;
+  for (const Term& term : rest.terms) {
+    if (int64_t g = gcd(by, multiple_of(term)); g > 1) blocks.push_back(g);
+  }
+  std::sort(blocks.begin(), blocks.end(), std::greater<>());
+  blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
+  for (int64_t g : blocks) {
+    Poly s, b(rest.constant);
+    for (const Term& term : rest.terms) {
+      if (term.coefficient % g == 0) {
+        s.terms.push_back({term.factors, term.coefficient / g});
+      } else {
+        b.terms.push_back(term);
+      }
+    }
+    if (b.terms.size() == rest.terms.size()) {
+      // Multiples that no coefficient shows: the sum of the others must not carry into the next
+      // block of `by`.
+      Poly known, others(rest.constant);
+      for (const Term& term : rest.terms) {
+        (multiple_of(term) % g == 0 ? known : others).terms.push_back(term);
+      }
+      const Range o = range(others);
+      if (finite(o) && o.low >= 0 && o.high < g &&
+          !(others.terms.empty() && others.constant == 0)) {
+        return algebra_.add(quotient, floordiv(known, by));
+      }
+      continue;
+    }
+    const Range low_part = range(b);
+    if (!within_block(low_part, g)) continue;
+    s.constant = floor_div(low_part.low, g);
+    return algebra_.add(quotient, floordiv(s, by / g));
+  }
+  if (rest.terms.size() == 1 && rest.terms[0].coefficient == 1 &&
+      rest.terms[0].factors.size() == 1) {
+    const Expr& inner = rest.terms[0].factors[0];
+    if (auto* nested = binary_of(inner, BinaryOp::floordiv)) {
+      // (x // d + k) // by -> (x + k * d) // (d * by)
+      auto d = as_int(nested->b);
+      int64_t both;
+      if (d && *d > 0 && !__builtin_mul_overflow(*d, by, &both)) {
+        Poly x = algebra_.add(poly(nested->a), Poly(rest.constant), *d);
+        if (x.valid) return algebra_.add(quotient, floordiv(x, both));
+      }
+    } else if (auto* mod = binary_of(inner, BinaryOp::floormod); mod && rest.constant == 0) {
+      // (x % (by * m)) // by -> (x // by) % m
+      auto d = as_int(mod->b);
+      if (d && *d > 0 && *d % by == 0) {
+        return algebra_.add(quotient, floormod(floordiv(poly(mod->a), by), *d / by));
+      }
+    }
+  }
+  return algebra_.add(quotient, atom(binary(BinaryOp::floordiv, finish(rest), index(by))));
+}
+
+Poly Simplifier::floormod(const Poly& p, int64_t by) {
+  if (by == 0 || by == 1) return Poly(0);
+  if (!p.valid) return p;
+  if (p.is_constant()) return Poly(floor_mod(p.constant, by));
+  if (by < 0) return atom(binary(BinaryOp::floormod, finish(p), index(by)));
+  if (const Range r = range(p); within_block(r, by)) {
+    const int64_t block = floor_div(r.low, by);
+    Poly inside = algebra_.add(p, Poly(block), -by);
+    if (inside.valid) return inside;
+  }
+  Poly rest(floor_mod(p.constant, by));
+  for (const Term& term : p.terms) {
+    if (multiple_of(term) % by == 0) continue;
+    if (term.factors.size() == 1) {
+      // c * (y % d) and c * y differ by a multiple of `by` where it divides c * d.
+      auto* nested = binary_of(term.factors[0], BinaryOp::floormod);
+      auto d = nested ? as_int(nested->b) : std::nullopt;
+      int64_t step;
+      if (d && *d > 0 && !__builtin_mul_overflow(*d, term.coefficient, &step) && step % by == 0) {
+        Poly same = algebra_.add(p, algebra_.of_term(term), -1);
+        same = algebra_.add(same, poly(nested->a), term.coefficient);
+        if (same.valid) return floormod(same, by);
+      }
+    }
+    const int64_t c = term.coefficient;
+    rest = algebra_.add(rest,
+                        algebra_.of_term({term.factors, c > -by && c < by ? c : floor_mod(c, by)}));
+  }
+  rest.constant = floor_mod(rest.constant, by);
+  rest = merged(std::move(rest));
+  const Range r = range(rest);
+  if (within_block(r, by)) return algebra_.add(rest, Poly(floor_div(r.low, by)), -by);
+  // (g * s + b) % (g * m) -> g * (s % m) + b where b stays within one block of g.
+  std::vector<int64_t> blocks;
+  for (const Term& term : rest.terms) {
+    if (int64_t g = gcd(by, term.coefficient); g > 1) blocks.push_back(g);
+  }
+  std::sort(blocks.begin(), blocks.end(), std::greater<>());
+  blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
+  for (int64_t g : blocks) {
+    Poly s, b(rest.constant);
+    for (const Term& term : rest.terms) {
+      if (term.coefficient % g == 0) {
+        s.terms.push_back({term.factors, term.coefficient / g});
+      } else {
+        b.terms.push_back(term);
+      }
+    }
+    const Range low_part = range(b);
+    if (!within_block(low_part, g)) continue;
+    const int64_t carry = floor_div(low_part.low, g);
+    s.constant = carry;
+    const Poly high = algebra_.scale(floormod(s, by / g), g);
+    return algebra_.add(algebra_.add(high, b), Poly(carry), -g);
+  }
+  return atom(binary(BinaryOp::floormod, finish(rest), index(by)));
+}
+
+Simplifier::Split Simplifier::divide(const Poly& p, const Poly& by) {
+  Split split{{}, p};
+  // By the term of the highest degree, like long division.
+  const Term* lead = &by.terms[0];
+  for (const Term& term : by.terms) {
+    if (term.factors.size() > lead->factors.size()) lead = &term;
+  }
+  for (int round = 0; round < 24; ++round) {
+    Term quotient;
+    auto found = std::find_if(split.rest.terms.begin(), split.rest.terms.end(),
+                              [&](const Term& t) { return algebra_.divides(*lead, t, &quotient); });
+    if (found == split.rest.terms.end()) break;
+    const Poly q = algebra_.of_term(quotient);
+    const Poly rest = algebra_.add(split.rest, algebra_.multiply(q, by), -1);
+    if (!rest.valid) break;
+    split.quotient = algebra_.add(split.quotient, q);
+    split.rest = rest;
+  }
+  return split;
+}
+
+Poly Simplifier::floordiv(const Poly& p, const Poly& by) {
+  if (by.is_constant()) return floordiv(p, by.constant);
+  if (p.valid && by.valid && not_negative(algebra_.add(by, Poly(-1)))) {
+    Split split = divide(p, by);
+    if (split.rest.is_constant() && split.rest.constant == 0) return split.quotient;
+    if (not_negative(split.rest) &&
+        not_negative(algebra_.add(algebra_.add(by, split.rest, -1), Poly(-1)))) {
+      return split.quotient;
+    }
+    return algebra_.add(split.quotient,
+                        atom(binary(BinaryOp::floordiv, finish(split.rest), finish(by))));
+  }
+  if (!p.valid) return p;
+  const Expr kept = binary(BinaryOp::floordiv, finish(p), finish(by));
+  return as_int(kept) ? Poly(*as_int(kept)) : atom(kept);
+}
+
+Poly Simplifier::floormod(const Poly& p, const Poly& by) {
+  if (by.is_constant()) return floormod(p, by.constant);
+  if (p.valid && by.valid) {
+    Split split = divide(p, by);
+    if (split.rest.is_constant() && split.rest.constant == 0) return Poly(0);
+    if (not_negative(split.rest) &&
+        not_negative(algebra_.add(algebra_.add(by, split.rest, -1), Poly(-1)))) {
+      return split.rest;
+    }
+    return atom(binary(BinaryOp::floormod, finish(split.rest), finish(by)));
+  }
+  if (!p.valid) return p;
+  const Expr kept = binary(BinaryOp::floormod, finish(p), finish(by));
+  return as_int(kept) ? Poly(*as_int(kept)) : atom(kept);
+}
+
+// Also with what only expressions know: loops of symbolic extent and conditions that hold here.
+bool Simplifier::not_negative(const Poly& p, int depth) {
+  if (!p.valid) return false;
+  if (range(p).low >= 0) return true;
+  for (const Poly& fact : facts_) {  // fact < 0: -fact - 1 is not negative
+    const Poly rest = algebra_.add(p, fact);
+    if (rest.is_constant() && rest.constant >= -1) return true;
+  }
+  if (depth == 0 || bounds_.extents_.empty()) return false;
+  // Put the worst case for a loop variable in which the sum is linear, innermost first.
+  for (auto term = p.terms.rbegin(); term != p.terms.rend(); ++term) {
+    for (auto factor = term->factors.rbegin(); factor != term->factors.rend(); ++factor) {
+      auto* var = as<VarNode>(*factor);
+      auto extent = var ? bounds_.extents_.find(var) : bounds_.extents_.end();
+      if (extent == bounds_.extents_.end()) continue;
+      Poly slope, rest(p.constant);
+      for (const Term& other : p.terms) {
+        Term quotient;
+        if (!algebra_.divides(Term{{*factor}, 1}, other, &quotient)) {
+          rest = algebra_.add(rest, algebra_.of_term(other));
+        } else if (std::any_of(quotient.factors.begin(), quotient.factors.end(),
+                               [&](const Expr& f) { return f.same(*factor); })) {
+          slope.valid = false;
+        } else {
+          slope = algebra_.add(slope, algebra_.of_term(quotient));
+        }
+      }
+      if (!slope.valid) continue;
+      const Range sign = range(slope);
+      Poly worst;
+      if (sign.low >= 0) {
+        worst = rest;
+      } else if (sign.high <= 0) {
+        const Poly last = algebra_.add(poly(extent->second), Poly(-1));
+        worst = algebra_.add(rest, algebra_.multiply(slope, last));
+      } else {
+        continue;
+      }
+      return not_negative(merged(worst), depth - 1);
+    }
+  }
+  return false;
+}
+
+Expr Simplifier::min_max(BinaryOp op, const Expr& a, const Expr& b) {
+  const Poly x = merged(poly(a)), y = merged(poly(b));
+  const Poly difference = merged(algebra_.add(x, y, -1));
+  if (difference.valid) {
+    const bool is_min = op == BinaryOp::min;
+    if (not_negative(difference)) return finish(is_min ? y : x);
+    if (not_negative(algebra_.scale(difference, -1))) return finish(is_min ? x : y);
+  }
+  Expr left = finish(x), right = finish(y);
+  if (as<IntImm>(left) || (!as<IntImm>(right) && order_.compare(right, left) < 0)) {
+    std::swap(left, right);
+  }
+  // min(min(x, 3), 5) -> min(x, 3)
+  if (auto* inner = binary_of(left, op); inner && as<IntImm>(right) && as<IntImm>(inner->b)) {
+    return canonical(binary(op, inner->a, binary(op, inner->b, right)));
+  }
+  return canonical(binary(op, left, right));
+}
+
+}  // namespace gossamer::ir
