@@ -59,6 +59,7 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
   graph::fuse(stages,
               {.max_buffers = target == schedule::TargetKind::webgl ? caps.max_textures
                                                                     : caps.max_storage_buffers});
+  graph::hoist_constants(stages);
   graph::drop_dead(stages);
   use_layouts(stages, caps);
   if (report) report->stages = graph::print(stages);

@@ -51,5 +51,7 @@ std::string print(const StageGraph&);
 void fold_constants(StageGraph&, size_t limit = 4096);
 void drop_dead(StageGraph&);
 void merge_duplicates(StageGraph&);
+// Arithmetic on constants inside a stage becomes a stage of its own, which runs once, at load.
+void hoist_constants(StageGraph&);
 
 }  // namespace gossamer::graph

@@ -138,6 +138,7 @@ class Chooser {
     const int axis = pointwise ? choose_axis(stage) : -1;
     Layout layout = port_layout(stage.output.get());
     if (axis >= 0) layout = vector_layout(stage.output->shape, axis, rank);
+    if (axis >= 0 && caps_.texture_memory && !port) add_layers(stage, axis, layout);
     if (stage.kind == StageKind::reduce && axis >= 0) pack_operands(stage, axis, result);
     if (!port || layout == port_layout(stage.output.get())) {
       place(stage.output, layout);
@@ -171,6 +172,42 @@ class Chooser {
     }
     if (caps_.texture_memory) set_texture(layout, padded_elements(shape, dim, lanes));
     return layout;
+  }
+
+  // Rows of a fragment's tile go to the layers of an array texture: a reduction's rows reuse what it loads for the
+  // vector axis; a map keeps the layers of what it reads.
+  void add_layers(const Stage& stage, int axis, Layout& layout) const {
+    int row = -1, layers = 1;
+    if (stage.kind == StageKind::reduce) {
+      for (int i = static_cast<int>(stage.axes.size()) - 1; i >= 0 && row < 0; --i) {
+        const auto extent = ir::as_int(stage.extents[static_cast<size_t>(i)]);
+        if (i == axis || !extent || *extent < 2) continue;
+        row = i;
+        while (layers < caps_.max_layers && *extent % (layers * 2) == 0) layers *= 2;
+        if (layers == 1 && *extent > 4) layers = 2;
+      }
+    } else {
+      for (const ir::Load* load : loads_of(stage.result)) {
+        const Layout from = layout_of(load->buffer.get());
+        if (from.layers == 1 || from.axes.back().dim >= static_cast<int>(load->indices.size())) continue;
+        const auto d = static_cast<size_t>(from.axes[from.axes.size() - 2].dim);
+        for (size_t i = 0; i < stage.axes.size(); ++i) {
+          if (load->indices[d].get() != stage.axes[i].get() || static_cast<int>(i) == axis) continue;
+          row = static_cast<int>(i);
+          layers = from.layers;
+        }
+      }
+    }
+    if (row < 0 || layers == 1) return;
+    int64_t elements = padded_elements(stage.output->shape, axis, caps_.vector_lanes);
+    const auto extent = ir::as_int(stage.extents[static_cast<size_t>(row)]);
+    if (elements > 0 && extent) elements = elements / *extent * ((*extent + layers - 1) / layers);
+    for (ir::LayoutAxis& a : layout.axes) {
+      if (a.dim == row) a.divide = layers;
+    }
+    layout.axes.insert(layout.axes.end() - 1, ir::LayoutAxis{row, 1, layers});
+    layout.layers = layers;
+    set_texture(layout, elements);
   }
 
   static int64_t padded_elements(const std::vector<Expr>& shape, int dim, int lanes) {

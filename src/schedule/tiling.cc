@@ -84,7 +84,8 @@ void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tili
       const bool contiguous = along(*load, layout, stage.reduce_axes[r], caps.vector_lanes,
                                     bounds) == Along::contiguous;
       // Constants were packed to follow the other operand: only the latter decides.
-      const bool packed = is_blocked(layout) && layout.axes.size() > load->indices.size() + 1;
+      const bool packed = is_blocked(layout) && layout.layers == 1 &&
+                          layout.axes.size() > load->indices.size() + 1;
       if (contiguous && !packed && extent_or(stage.reduce_extents[r], 64) >= caps.vector_lanes) {
         tiling.reduce_split = static_cast<int>(r);
       }
@@ -116,6 +117,7 @@ Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   tiling.pattern = "map";
   tiling.group_size = caps.group_size;
   choose_vector(stage, caps, tiling);
+  tiling.rows = stage.output->layout.layers;
   if (stage.kind != StageKind::reduce) {
     tiling.chunk = caps.map_chunk;
     return tiling;
@@ -130,7 +132,7 @@ Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   tiling.pattern = terms.size() < 2                   ? "reduce"
                    : reuse && stage.combiner.is_sum() ? "contraction"
                                                       : "window";
-  if (!tiling.pattern.starts_with("reduce") || stage.reduce_axes.size() > 1)
+  if (!caps.texture_memory && (tiling.pattern != "reduce" || stage.reduce_axes.size() > 1))
     choose_rows(stage, caps, tiling);
   choose_reduction(stage, caps, tiling);
   return tiling;

@@ -1,0 +1,115 @@
+// Moves arithmetic on constants out of stages into stages of their own, which run once, at load: 1 / sqrt(var + eps) of a
+// normalisation, a scale times a scale.
+#include <algorithm>
+#include <set>
+
+#include "graph/stage_graph.h"
+#include "ir/build.h"
+#include "ir/rewrite.h"
+
+namespace gossamer::graph {
+namespace {
+
+using ir::Expr;
+using ops::Stage;
+
+class Hoister {
+ public:
+  explicit Hoister(StageGraph& graph) : graph_(graph) {
+    for (const StageConstant& constant : graph.constants) constant_.insert(constant.buffer.get());
+  }
+
+  void run() {
+    std::vector<Stage> result;
+    for (Stage& stage : graph_.stages) {
+      const bool constant = std::ranges::all_of(
+          ops::inputs_of(stage), [&](const ir::Buffer& b) { return constant_.contains(b.get()); });
+      if (constant) {
+        constant_.insert(stage.output.get());
+      } else if (stage.kind == ops::StageKind::compute || stage.kind == ops::StageKind::reduce) {
+        stage_ = &stage;
+        out_ = &result;
+        count_ = 0;
+        made_.clear();
+        stage.result = hoist(stage.result);
+      }
+      result.push_back(std::move(stage));
+    }
+    graph_.stages = std::move(result);
+  }
+
+ private:
+  // Only loads of constants, at least one, at axes of the stage; and enough arithmetic to be worth a stage.
+  bool worth(const Expr& e) const {
+    int loads = 0, work = 0;
+    bool movable = ir::is_float(e->type.dtype);
+    ir::visit(e, [&](const Expr& node) {
+      if (const auto* load = ir::as<ir::Load>(node)) {
+        ++loads;
+        movable &= constant_.contains(load->buffer.get());
+      }
+      if (node->kind == ir::NodeKind::Var) movable &= axis_of(node) >= 0;
+      if (node->kind == ir::NodeKind::Binary && ir::is_float(node->type.dtype)) ++work;
+      if (node->kind == ir::NodeKind::Unary) work += 2;
+      if (node->kind == ir::NodeKind::Cast && !ir::is_int(node->type.dtype)) ++work;
+      return movable;
+    });
+    return movable && loads > 0 && work > 0;
+  }
+
+  int axis_of(const Expr& var) const {
+    for (size_t i = 0; i < stage_->axes.size(); ++i) {
+      if (stage_->axes[i].get() == var.get()) return static_cast<int>(i);
+    }
+    return -1;
+  }
+
+  Expr hoist(const Expr& expr) {
+    ir::Rewriter rewriter;
+    rewriter.expr_before = [&](const Expr& e) -> Expr { return worth(e) ? move_out(e) : Expr{}; };
+    return ir::rewrite(expr, rewriter);
+  }
+
+  Expr move_out(const Expr& e) {
+    for (const auto& [known, load] : made_) {
+      if (ir::equal(known, e)) return load;
+    }
+    std::vector<int> used;
+    for (size_t i = 0; i < stage_->axes.size(); ++i) {
+      if (ir::uses(e, stage_->axes[i].get())) used.push_back(static_cast<int>(i));
+    }
+    Stage stage;
+    stage.name = stage_->name + ".constant" + (count_ ? std::to_string(count_) : "");
+    ++count_;
+    stage.origin = stage_->origin;
+    ir::VarMap map;
+    std::vector<Expr> point;
+    for (int i : used) {
+      const ir::Var& axis = stage_->axes[static_cast<size_t>(i)];
+      stage.axes.push_back(ir::var(axis->name));
+      stage.extents.push_back(stage_->extents[static_cast<size_t>(i)]);
+      map[axis.get()] = stage.axes.back();
+      point.push_back(axis);
+    }
+    stage.output = ir::buffer(stage.name, e->type.dtype, stage.extents);
+    stage.result = ir::substitute(e, map);
+    constant_.insert(stage.output.get());
+    const Expr load = ir::load(stage.output, point);
+    out_->push_back(std::move(stage));
+    made_.emplace_back(e, load);
+    return load;
+  }
+
+  StageGraph& graph_;
+  std::set<const ir::BufferNode*> constant_;
+  const Stage* stage_ = nullptr;
+  std::vector<Stage>* out_ = nullptr;
+  std::vector<std::pair<Expr, Expr>> made_;
+  int count_ = 0;
+};
+
+}  // namespace
+
+void hoist_constants(StageGraph& graph) { Hoister(graph).run(); }
+
+}  // namespace gossamer::graph
