@@ -1,0 +1,113 @@
+// Bundles of the run time. `import {bundleRuntime} from ...` or `node build/bundle.mjs`.
+import {existsSync, mkdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {join, resolve} from 'node:path';
+import {gzipSync} from 'node:zlib';
+import {build} from 'esbuild';
+
+export const runtimeFolder = resolve(import.meta.dirname, '..');
+
+const settings = {
+  bundle: true,
+  minify: true,
+  target: 'es2022',
+  legalComments: 'none',
+  logLevel: 'warning',
+  external: ['node:*'],
+};
+
+/** `import text from 'worker:./x.ts'`: x.ts bundled to one classic script, as a string. */
+export const workerText = {
+  name: 'worker-text',
+  setup({onResolve, onLoad}) {
+    onResolve({filter: /^worker:/}, ({path, resolveDir}) => ({
+      path: resolve(resolveDir, path.slice('worker:'.length)),
+      namespace: 'worker-text',
+    }));
+    onLoad({filter: /.*/, namespace: 'worker-text'}, async ({path}) => {
+      const {outputFiles, metafile} = await build({
+        ...settings,
+        entryPoints: [path],
+        format: 'iife',
+        write: false,
+        metafile: true,
+      });
+      const watchFiles = Object.keys(metafile.inputs).map((file) => resolve(file));
+      return {contents: outputFiles[0].text, loader: 'text', watchFiles};
+    });
+  },
+};
+
+/** Bundles with the run time's settings. */
+export const bundle = (options) => build({...settings, plugins: [workerText], ...options});
+
+/** dist/runtime.js with its lazy chunks, and dist/runtime.iife.js (global `gossamer`) in one piece. */
+async function bundleRuntime() {
+  const dist = join(runtimeFolder, 'dist');
+  rmSync(dist, {recursive: true, force: true});
+  const entry = join(runtimeFolder, 'src/index.ts');
+  await bundle({
+    entryPoints: {runtime: entry},
+    format: 'esm',
+    splitting: true,
+    chunkNames: 'chunk-[hash]',
+    outdir: dist,
+  });
+  await bundle({
+    entryPoints: [entry],
+    format: 'iife',
+    globalName: 'gossamer',
+    outfile: join(dist, 'runtime.iife.js'),
+  });
+  await bundlePage(join(dist, 'page'));
+}
+
+/**
+ * The page that runs a package: index.html with page.js for a folder, and single.html with everything
+ * inlined but the package (page/README.md says what to fill in).
+ */
+async function bundlePage(out) {
+  const source = join(runtimeFolder, 'page');
+  if (!existsSync(source)) return;
+  mkdirSync(out, {recursive: true});
+  const entryPoints = {page: join(source, 'app.ts')};
+  await bundle({entryPoints, format: 'esm', splitting: true, chunkNames: 'chunk-[hash]', outdir: out});
+  const {outputFiles} = await bundle({
+    entryPoints: [join(source, 'app.ts')],
+    format: 'iife',
+    write: false,
+  });
+  const {outputFiles: styles} = await bundle({
+    entryPoints: [join(source, 'style.css')],
+    write: false,
+  });
+  const html = readFileSync(join(source, 'index.html'), 'utf8').replace(
+    '<link rel="stylesheet" href="style.css" />',
+    () => `<style>${styles[0].text.trim()}</style>`,
+  );
+  writeFileSync(join(out, 'index.html'), html);
+  const script = outputFiles[0].text.trim().replaceAll('</script', '<\\/script');
+  writeFileSync(
+    join(out, 'single.html'),
+    html.replace(
+      '<script type="module" src="page.js"></script>',
+      () => `<!--FILES-->\n    <script>${script}</script>`,
+    ),
+  );
+}
+
+/** Bytes after gzip of a bundle and everything that it may fetch. */
+export function gzipBytes(files) {
+  return files.reduce((sum, file) => sum + gzipSync(readFileSync(file), {level: 9}).length, 0);
+}
+
+if (process.argv[1] === import.meta.filename) {
+  await bundleRuntime();
+  const {readdirSync} = await import('node:fs');
+  const dist = join(runtimeFolder, 'dist');
+  const parts = readdirSync(dist).filter((name) => name.endsWith('.js') && !name.includes('iife'));
+  const size = gzipBytes(parts.map((name) => join(dist, name)));
+  console.log(`run time: ${(size / 1024).toFixed(1)} KB gzip in ${parts.length} files`);
+  if (size > 30 * 1024) throw new Error('the run time may take 30 KB gzip');
+}
+
+export {bundleRuntime};

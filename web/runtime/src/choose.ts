@@ -1,0 +1,58 @@
+/** Which package of several a browser takes, and why not the others. */
+import type {Device, Fallback} from './device.ts';
+import {type DeviceKind, GossamerError, messageOf} from './types.ts';
+
+/** In order of preference. */
+export const KINDS: readonly DeviceKind[] = ['webgpu', 'webgl', 'wasm'];
+
+/** Opens a backend; its code is fetched only now. */
+export async function openDevice(
+  kind: DeviceKind,
+  needs: readonly string[],
+  threads: number | undefined,
+): Promise<Device> {
+  switch (kind) {
+    case 'webgpu':
+      return (await import('./webgpu/device.ts')).open(needs);
+    case 'webgl':
+      return (await import('./webgl/device.ts')).open();
+    case 'wasm':
+      return (await import('./wasm/device.ts')).open(needs, threads);
+  }
+}
+
+/** Whether an error says that another backend may still do. */
+function another(problem: unknown): boolean {
+  return (
+    problem instanceof GossamerError &&
+    ['unsupported', 'kernel', 'out-of-memory', 'lost'].includes(problem.code)
+  );
+}
+
+export interface Choice<T> {
+  readonly result: T;
+  /** The better ones that did not work. */
+  readonly passed: readonly Fallback[];
+}
+
+/**
+ * The first of `kinds` for which `attempt` succeeds. Damaged or missing files are errors at once; what
+ * the browser lacks leads on to the next, unless it is the last.
+ */
+export async function firstThatWorks<T>(
+  kinds: readonly DeviceKind[],
+  attempt: (kind: DeviceKind) => Promise<T>,
+): Promise<Choice<T>> {
+  const passed: Fallback[] = [];
+  for (const kind of kinds) {
+    try {
+      return {result: await attempt(kind), passed};
+    } catch (problem) {
+      if (!another(problem)) throw problem;
+      if (kinds.length === 1) throw problem;
+      passed.push({what: `not ${kind}`, reason: messageOf(problem)});
+    }
+  }
+  const reasons = passed.map(({what, reason}) => `${what.slice(4)}: ${reason}`);
+  throw new GossamerError('unsupported', `nothing here can run this model. ${reasons.join('; ')}`);
+}

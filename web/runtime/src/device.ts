@@ -1,0 +1,100 @@
+/**
+ * The five nouns that every backend implements. Nothing here knows what a model is: a program is a set
+ * of kernels, a recording is a list of launches on buffers, and the model sees to the rest.
+ */
+import type {DeviceKind, DType} from './types.ts';
+
+/** Device memory: linear bytes, or a texture of RGBA texels (webgl). */
+export type Extent =
+  | {readonly bytes: number}
+  | {readonly width: number; readonly height: number; readonly layers: number};
+
+/** Something asked for that this browser or page lacks, and what happens instead. */
+export interface Fallback {
+  readonly what: string;
+  readonly reason: string;
+}
+
+/** One kernel of a program, as the manifest lists it. */
+export interface Kernel {
+  readonly name: string;
+  /** Exported function (wasm), "main" in shaders. */
+  readonly entry: string;
+  /** Shader source; undefined for wasm. */
+  readonly code: string | undefined;
+  /** Invocations of a workgroup (webgpu). */
+  readonly group: number;
+  /** How many buffers are bound; the last one is written, the others are read. */
+  readonly buffers: number;
+  readonly scalars: number;
+}
+
+/** Everything that is compiled together. */
+export interface Program {
+  readonly kernels: readonly Kernel[];
+  /** kernels.wasm on wasm; plan.wasm on GPUs, where shapes are dynamic. */
+  readonly module: Uint8Array | undefined;
+  /** How many values the plan function fills; 0 when everything is static. */
+  readonly planValues: number;
+}
+
+/** A launch with everything known: `range` is the extent of the kernel's grid loop. */
+export interface Launch {
+  readonly kernel: number;
+  readonly buffers: readonly Buffer[];
+  /** Element types of the buffers' tensors in memory, in the same order. */
+  readonly storage: readonly DType[];
+  readonly scalars: readonly number[];
+  readonly range: number;
+}
+
+/** Something that computes. Everything made from it dies with it. */
+export interface Device {
+  readonly kind: DeviceKind;
+  /** The hardware or engine, for people. */
+  readonly adapter: string;
+  /** How many threads compute; 1 on GPUs. */
+  readonly threads: number;
+  readonly fallbacks: readonly Fallback[];
+  readonly queue: Queue;
+  /** Zeroed memory. Fails as a whole: 'out-of-memory', or 'unsupported' where a limit is too small. */
+  createBuffers(extents: readonly Extent[]): Promise<Buffer[]>;
+  /** Compiles all kernels at once; `progress` is called with the number compiled so far. */
+  createExecutable(program: Program, progress: (done: number) => void): Promise<Executable>;
+  dispose(): void;
+}
+
+/** A piece of device memory. */
+export interface Buffer {
+  readonly extent: Extent;
+  dispose(): void;
+}
+
+/** Work happens in the order in which it is put in. */
+export interface Queue {
+  /** Copies elements of type `storage` to the start of the buffer (in a texture: four to a texel). */
+  write(buffer: Buffer, data: Uint8Array, storage: DType): void;
+  submit(recording: Recording): Fence;
+  /** The first `bytes` bytes as they are after everything put in before. */
+  read(buffer: Buffer, bytes: number, storage: DType): Promise<Uint8Array>;
+}
+
+/** Compiled kernels. */
+export interface Executable {
+  /** Calls the plan function: the dimensions' values in, the plan's values out. */
+  plan(dims: readonly number[]): Promise<Int32Array>;
+  /** Binds launches once, to be submitted many times. Valid while its buffers live. */
+  record(launches: readonly Launch[]): Promise<Recording>;
+  dispose(): void;
+}
+
+/** What an executable recorded; only its own device can read it. */
+export interface Recording {
+  dispose(): void;
+}
+
+/** A moment in a queue. */
+export interface Fence {
+  /** Resolves when all work up to here is done; rejects when it went wrong. */
+  readonly done: Promise<void>;
+}

@@ -1,0 +1,21 @@
+/**
+ * Runs packages made by the Gossamer compiler.
+ *
+ *     const model = await load('model/');
+ *     const out = await model.run({image: tensor(pixels, [1, 3, 224, 224])});
+ *     const logits = await out.logits.data();
+ *
+ * Importing this touches no DOM and starts nothing; backends are fetched when first used.
+ */
+export {load, type LoadOptions, type Progress} from './load.ts';
+export {
+  type KernelReport,
+  type Model,
+  type Output,
+  type PortInfo,
+  type Report,
+} from './model.ts';
+export {tensor, type Tensor} from './tensor.ts';
+export type {Files} from './source.ts';
+export type {Fallback} from './device.ts';
+export {type DeviceKind, type DType, type ErrorCode, GossamerError, type TensorData} from './types.ts';

@@ -1,0 +1,201 @@
+import {firstThatWorks, KINDS, openDevice} from './choose.ts';
+import type {Device, Executable, Fallback, Program} from './device.ts';
+import {type Manifest, parseManifest} from './manifest.ts';
+import {Model} from './model.ts';
+import {Session} from './session.ts';
+import {type Files, openSource, readChecked, type Source} from './source.ts';
+import {type DeviceKind, GossamerError} from './types.ts';
+
+/** How far loading is; `done` of `total` are bytes (download), kernels (compile) or weights (upload). */
+export interface Progress {
+  readonly stage: 'download' | 'compile' | 'upload';
+  readonly done: number;
+  readonly total: number;
+}
+
+export interface LoadOptions {
+  /**
+   * 'auto' (the default) takes the first of webgpu, webgl, wasm that the package has and the browser
+   * can run, and says in report() why not a better one. Any other value is that device or an error.
+   */
+  readonly device?: 'auto' | DeviceKind | undefined;
+  /** For wasm. Default: up to 4 in cross-origin isolated pages, else 1. */
+  readonly threads?: number | undefined;
+  /** Anything less than what was asked for is an error instead of a line in report(). */
+  readonly strict?: boolean | undefined;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface Package {
+  readonly source: Source;
+  readonly manifest: Manifest;
+}
+
+async function readText(source: Source, name: string): Promise<string | undefined> {
+  const bytes = await source.read(name);
+  return bytes && new TextDecoder().decode(bytes);
+}
+
+/** The folders of index.json by device. */
+function parseIndex(text: string, where: string): Map<DeviceKind, string> {
+  try {
+    const {variants} = JSON.parse(text) as {variants: Record<string, string>};
+    return new Map(
+      KINDS.flatMap((kind) => {
+        const folder = variants[kind];
+        return typeof folder === 'string' ? [[kind, folder] as const] : [];
+      }),
+    );
+  } catch (problem) {
+    throw new GossamerError('damaged', `${where}: index.json lists no variants`, {cause: problem});
+  }
+}
+
+async function readPackage(source: Source, text?: string): Promise<Package> {
+  const found = text ?? (await readText(source, 'manifest.json'));
+  if (found === undefined) {
+    throw new GossamerError('source', `${source.where}: manifest.json is missing`);
+  }
+  return {source, manifest: parseManifest(found, source.where)};
+}
+
+/** Every package behind the address, by device; read when first asked for. */
+async function findPackages(
+  source: Source,
+  file: string | undefined,
+): Promise<Map<DeviceKind, () => Promise<Package>>> {
+  if (file !== 'index.json') {
+    const text = await readText(source, file ?? 'manifest.json');
+    if (text !== undefined) {
+      const found = await readPackage(source, text);
+      return new Map([[found.manifest.target, () => Promise.resolve(found)]]);
+    }
+  }
+  const index = await readText(source, 'index.json');
+  if (index === undefined) {
+    throw new GossamerError(
+      'source',
+      `${source.where} has no ${file ?? 'manifest.json and no index.json'}`,
+    );
+  }
+  const folders = [...parseIndex(index, source.where)];
+  return new Map(
+    folders.map(([kind, folder]) => [kind, () => readPackage(source.folder(folder))] as const),
+  );
+}
+
+/** All files of a package, fetched at the same time and checked. */
+async function readFiles(
+  {source, manifest}: Package,
+  report: (done: number, total: number) => void,
+): Promise<Map<string, Uint8Array>> {
+  const total = manifest.files.reduce((sum, {bytes}) => sum + bytes, 0);
+  let done = 0;
+  report(0, total);
+  const files = manifest.files.map(async (entry) => {
+    const bytes = await readChecked(source, entry, (count) => report((done += count), total));
+    return [entry.name, bytes] as const;
+  });
+  return new Map(await Promise.all(files));
+}
+
+function makeProgram(manifest: Manifest, files: ReadonlyMap<string, Uint8Array>): Program {
+  const wasm = manifest.target === 'wasm';
+  let sources: unknown = [];
+  if (!wasm) {
+    const text = files.get('kernels.json');
+    try {
+      sources = text ? JSON.parse(new TextDecoder().decode(text)) : [];
+    } catch {
+      // Reported below: nothing in it can be found.
+    }
+  }
+  const kernels = manifest.kernels.map(({name, entry, group, buffers, scalars, code}) => {
+    const found = code === undefined ? undefined : (sources as unknown[])[code];
+    if (!wasm && typeof found !== 'string') {
+      throw new GossamerError('damaged', `kernels.json has no source for kernel "${name}"`);
+    }
+    return {name, entry, group, buffers, scalars, code: found as string | undefined};
+  });
+  const module = files.get(wasm ? 'kernels.wasm' : 'plan.wasm');
+  if (!module && manifest.planValues > 0) {
+    throw new GossamerError('damaged', 'the package has no plan function for its dynamic shapes');
+  }
+  return {kernels, module, planValues: manifest.planValues};
+}
+
+async function start(found: Package, options: LoadOptions): Promise<Omit<Loaded, 'passed'>> {
+  const {manifest} = found;
+  const {signal, onProgress} = options;
+  // The device first: what the browser lacks should not cost a download.
+  const device = await openDevice(manifest.target, manifest.needs, options.threads);
+  let executable: Executable | undefined;
+  try {
+    if (options.strict) refuse(device.fallbacks);
+    const files = await readFiles(found, (done, total) =>
+      onProgress?.({stage: 'download', done, total}),
+    );
+    signal?.throwIfAborted();
+    let total = manifest.kernels.length;
+    executable = await device.createExecutable(makeProgram(manifest, files), (done) =>
+      onProgress?.({stage: 'compile', done, total}),
+    );
+    signal?.throwIfAborted();
+    total = manifest.weights.length;
+    const weights = files.get('weights.safetensors');
+    const session = await Session.create(manifest, device, executable, weights, (done) =>
+      onProgress?.({stage: 'upload', done, total}),
+    );
+    return {manifest, device, session};
+  } catch (problem) {
+    executable?.dispose();
+    device.dispose();
+    throw problem;
+  }
+}
+
+interface Loaded {
+  readonly manifest: Manifest;
+  readonly device: Device;
+  readonly session: Session;
+}
+
+function refuse(fallbacks: readonly Fallback[]): void {
+  const first = fallbacks[0];
+  if (first) throw new GossamerError('unsupported', `strict: ${first.what}: ${first.reason}`);
+}
+
+/**
+ * Loads a package from its folder's URL, from a folder with index.json that lists several
+ * ({"variants": {"webgpu": "webgpu/", ...}}), or from files in memory under the same names.
+ * Rejects with a GossamerError (see ErrorCode), or with the signal's reason.
+ */
+export async function load(from: string | URL | Files, options: LoadOptions = {}): Promise<Model> {
+  const begin = performance.now();
+  const {source, file} = openSource(from, options.signal);
+  const packages = await findPackages(source, file);
+  const wanted = options.device ?? 'auto';
+  const kinds = KINDS.filter((kind) => packages.has(kind) && (wanted === 'auto' || wanted === kind));
+  if (kinds.length === 0) {
+    const has = [...packages.keys()].join(', ') || 'nothing';
+    throw new GossamerError(
+      'unsupported',
+      wanted === 'auto'
+        ? `${source.where} lists no package for webgpu, webgl or wasm`
+        : `${source.where} is compiled for ${has}, not for ${wanted}: ` +
+            `compile it with --target ${wanted}`,
+    );
+  }
+  const {result, passed} = await firstThatWorks(kinds, async (kind) => {
+    const found = await packages.get(kind)?.();
+    if (!found) throw new GossamerError('source', `${source.where} has no package for ${kind}`);
+    return start(found, options);
+  });
+  if (options.strict && passed.length > 0) {
+    result.session.dispose();
+    refuse(passed);
+  }
+  const fallbacks = [...passed, ...result.device.fallbacks];
+  return new Model({...result, fallbacks, loadMs: performance.now() - begin});
+}

@@ -1,0 +1,151 @@
+import type {Device, Fallback} from './device.ts';
+import {signature} from './feeds.ts';
+import type {Manifest} from './manifest.ts';
+import type {Session} from './session.ts';
+import type {Tensor} from './tensor.ts';
+import type {DeviceKind, DType, TensorData} from './types.ts';
+
+/** An input or output. Dynamic dimensions are names ("h"), or "?" where computed from others. */
+export interface PortInfo {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly shape: readonly (number | string)[];
+}
+
+/** A result. Its values are on their way from the device when run() returns. */
+export interface Output {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  /** Row-major values; f16 and bf16 as Float32Array, bool as bytes of 0 and 1. */
+  data(): Promise<TensorData>;
+  /** Lets go of the values. */
+  dispose(): void;
+  [Symbol.dispose](): void;
+}
+
+export interface KernelReport {
+  /** What the compiler called it, such as "conv.relu". */
+  readonly name: string;
+  /** The nodes of the model that it computes. */
+  readonly origin: string;
+  readonly schedule: string;
+  /** Where it runs. */
+  readonly device: DeviceKind;
+  /** 'init': once at load; 'run': every time. */
+  readonly phase: 'init' | 'run';
+}
+
+/** What runs where, and why. */
+export interface Report {
+  readonly model: string;
+  readonly device: DeviceKind;
+  readonly adapter: string;
+  readonly threads: number;
+  readonly kernels: readonly KernelReport[];
+  /** What was wanted and not had; empty when all is as asked. */
+  readonly fallbacks: readonly Fallback[];
+  /** Bytes of device memory: weights and what lasts; what runs share. */
+  readonly memory: {readonly persistent: number; readonly transient: number};
+  readonly times: {
+    readonly loadMs: number;
+    /** From feeds to results computed, the latest run; undefined before the first. */
+    readonly runMs: number | undefined;
+  };
+}
+
+const UNKNOWN = (extent: unknown): number | string =>
+  typeof extent === 'number' || typeof extent === 'string' ? extent : '?';
+
+export interface ModelParts {
+  readonly manifest: Manifest;
+  readonly device: Device;
+  readonly session: Session;
+  readonly fallbacks: readonly Fallback[];
+  readonly loadMs: number;
+}
+
+/** A loaded model. Runs asked for at the same time are done one after the other. */
+export class Model {
+  readonly inputs: readonly PortInfo[];
+  readonly outputs: readonly PortInfo[];
+  readonly #parts: ModelParts;
+  #runMs: number | undefined;
+
+  /** @internal Use load(). */
+  constructor(parts: ModelParts) {
+    this.#parts = parts;
+    const info = ({name, dtype, shape}: Manifest['inputs'][number]): PortInfo => ({
+      name,
+      dtype,
+      shape: shape.map(UNKNOWN),
+    });
+    this.inputs = parts.manifest.inputs.map(info);
+    this.outputs = parts.manifest.outputs.map(info);
+  }
+
+  /**
+   * Computes all outputs from a tensor for each input. Rejects with a GossamerError: 'input' for a
+   * wrong name, type or shape (naming both), 'lost' when the device went away, 'out-of-memory'.
+   */
+  async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Output>> {
+    const start = performance.now();
+    const raw = await this.#parts.session.run(feeds);
+    this.#runMs = performance.now() - start;
+    return Object.fromEntries(
+      raw.map(({name, dtype, shape, data}) => {
+        let values: Promise<TensorData> | undefined = data;
+        const dispose = (): void => {
+          values = undefined;
+        };
+        const output: Output = {
+          name,
+          dtype,
+          shape,
+          data: () => values ?? Promise.reject(new Error(`output "${name}" was disposed`)),
+          dispose,
+          [Symbol.dispose]: dispose,
+        };
+        return [name, output];
+      }),
+    );
+  }
+
+  report(): Report {
+    const {manifest, device, session, fallbacks, loadMs} = this.#parts;
+    const kernels = (['init', 'run'] as const).flatMap((phase) =>
+      manifest[phase].map(({kernel, origin}): KernelReport => {
+        const {name = '', schedule = ''} = manifest.kernels[kernel] ?? {};
+        return {name, origin, schedule, device: device.kind, phase};
+      }),
+    );
+    return {
+      model: manifest.name,
+      device: device.kind,
+      adapter: device.adapter,
+      threads: device.threads,
+      kernels,
+      fallbacks,
+      memory: session.memory(),
+      times: {loadMs, runMs: this.#runMs},
+    };
+  }
+
+  /** "image: f32 [1, 3, h, w]" for each input and output, for people. */
+  describe(): {inputs: string[]; outputs: string[]} {
+    const {inputs, outputs} = this.#parts.manifest;
+    return {
+      inputs: inputs.map((port) => `${port.name}: ${signature(port)}`),
+      outputs: outputs.map((port) => `${port.name}: ${signature(port)}`),
+    };
+  }
+
+  /** Frees the device's memory and stops its threads. */
+  dispose(): void {
+    this.#parts.session.dispose();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}

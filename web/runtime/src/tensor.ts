@@ -1,0 +1,74 @@
+import {type DType, GossamerError, product, shapeText, type TensorData} from './types.ts';
+
+/** Values in the page's memory: what a model is fed with. */
+export interface Tensor {
+  readonly data: TensorData;
+  readonly shape: readonly number[];
+  readonly dtype: DType;
+}
+
+type ArrayType = {new (length: number): TensorData; readonly name: string};
+
+const ARRAYS: Readonly<Record<DType, ArrayType>> = {
+  f32: Float32Array, f16: Float32Array, bf16: Float32Array, f64: Float64Array,
+  i8: Int8Array, i16: Int16Array, i32: Int32Array, i64: BigInt64Array,
+  u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, u64: BigUint64Array,
+  bool: Uint8Array,
+};
+
+/** A new array of the class in which values of this type travel. */
+export const arrayOf = (dtype: DType, length: number): TensorData => new ARRAYS[dtype](length);
+
+function naturalType(data: ArrayLike<number | bigint | boolean>): DType {
+  const first = data[0];
+  if (ArrayBuffer.isView(data)) {
+    // Derived by class name, so that arrays of another realm and Float16Array are known too.
+    const name = (data as object)[Symbol.toStringTag as keyof object] as string;
+    if (name === 'Float16Array') return 'f16';
+    if (name === 'Uint8ClampedArray') return 'u8';
+    for (const dtype of Object.keys(ARRAYS) as DType[]) {
+      if (ARRAYS[dtype].name === name) return dtype;
+    }
+  }
+  return typeof first === 'bigint' ? 'i64' : typeof first === 'boolean' ? 'bool' : 'f32';
+}
+
+/**
+ * A tensor of `data` in row-major order. The type follows the array (plain numbers are f32) unless
+ * given; then the values are converted. Without a shape it is a vector. The array is not copied when
+ * its class fits. Throws 'input' when the length does not fit the shape.
+ */
+export function tensor(
+  data: ArrayLike<number> | ArrayLike<bigint> | ArrayLike<boolean>,
+  shape: readonly number[] = [data.length],
+  dtype: DType = naturalType(data),
+): Tensor {
+  const values = data as ArrayLike<number | bigint | boolean>;
+  if (!shape.every((extent) => Number.isInteger(extent) && extent >= 0)) {
+    throw new GossamerError('input', `${shapeText(shape)} is not a shape`);
+  }
+  if (product(shape) !== values.length) {
+    throw new GossamerError(
+      'input',
+      `shape ${shapeText(shape)} has ${product(shape)} elements, the data has ${values.length}`,
+    );
+  }
+  const target = arrayOf(dtype, 0);
+  if (
+    ArrayBuffer.isView(data) &&
+    (data as object)[Symbol.toStringTag as keyof object] === target[Symbol.toStringTag]
+  ) {
+    return {data: data as unknown as TensorData, shape: [...shape], dtype};
+  }
+  const converted = arrayOf(dtype, values.length);
+  const wide = dtype === 'i64' || dtype === 'u64';
+  for (let at = 0; at < values.length; ++at) {
+    const value = values[at] ?? 0;
+    converted[at] = wide
+      ? BigInt(typeof value === 'number' ? Math.trunc(value) : value)
+      : dtype === 'bool'
+        ? Number(Boolean(value))
+        : Number(value);
+  }
+  return {data: converted, shape: [...shape], dtype};
+}

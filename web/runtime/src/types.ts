@@ -1,0 +1,54 @@
+/** Element types, as package.md names them. */
+export type DType =
+  | 'f32' | 'f16' | 'bf16' | 'f64'
+  | 'i8' | 'i16' | 'i32' | 'i64'
+  | 'u8' | 'u16' | 'u32' | 'u64'
+  | 'bool';
+
+export type DeviceKind = 'webgpu' | 'webgl' | 'wasm';
+
+/** f16 and bf16 travel as Float32Array, bool as Uint8Array of 0 and 1. */
+export type TensorData =
+  | Float32Array | Float64Array
+  | Int8Array | Int16Array | Int32Array | BigInt64Array
+  | Uint8Array | Uint16Array | Uint32Array | BigUint64Array;
+
+export const BYTES: Readonly<Record<DType, number>> = {
+  f32: 4, f16: 2, bf16: 2, f64: 8,
+  i8: 1, i16: 2, i32: 4, i64: 8,
+  u8: 1, u16: 2, u32: 4, u64: 8,
+  bool: 1,
+};
+
+export const isDType = (name: unknown): name is DType =>
+  typeof name === 'string' && Object.hasOwn(BYTES, name);
+
+export const product = (shape: readonly number[]): number =>
+  shape.reduce((all, extent) => all * extent, 1);
+
+export const shapeText = (shape: readonly (number | string)[]): string => `[${shape.join(', ')}]`;
+
+/** What kind of trouble an error is; a program may branch on it, people read the message. */
+export type ErrorCode =
+  | 'source' // the package cannot be had: missing file, network
+  | 'damaged' // a file is truncated, has another size or another hash, or says nonsense
+  | 'version' // made by a compiler for another run time
+  | 'unsupported' // this browser, page or device lacks something
+  | 'kernel' // the device refused a kernel
+  | 'out-of-memory'
+  | 'lost' // the device went away
+  | 'input' // wrong name, type or shape
+  | 'disposed';
+
+/** Everything that this library throws, except the AbortSignal's own reason. */
+export class GossamerError extends Error {
+  readonly code: ErrorCode;
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'GossamerError';
+    this.code = code;
+  }
+}
+
+export const messageOf = (problem: unknown): string =>
+  problem instanceof Error ? problem.message : String(problem);

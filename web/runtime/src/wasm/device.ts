@@ -1,0 +1,198 @@
+/// <reference path="../globals.d.ts" />
+/** The wasm backend: an engine in a worker (pages) or beside the caller (Node). */
+import type {
+  Buffer,
+  Device,
+  Executable,
+  Extent,
+  Fallback,
+  Fence,
+  Launch,
+  Program,
+  Queue,
+  Recording,
+} from '../device.ts';
+import {type DType, GossamerError, messageOf} from '../types.ts';
+import {WasmEngine} from './engine.ts';
+import {hasRelaxedSimd, hasSimd, hasThreads} from './features.ts';
+import {spawn, type ThreadSource} from './thread.ts';
+import text from 'worker:./worker.ts';
+
+/** The engine's methods, wherever it lives. */
+interface Remote {
+  call(method: string, args: readonly unknown[], transfer?: readonly ArrayBuffer[]): Promise<unknown>;
+  stop(): void;
+}
+
+function local(engine: WasmEngine): Remote {
+  const methods = engine as unknown as Record<string, (...args: readonly unknown[]) => unknown>;
+  return {
+    // eslint-disable-next-line @typescript-eslint/require-await -- a throw becomes a rejection
+    call: async (method, args) => methods[method]?.apply(engine, [...args]),
+    stop: () => engine.close(),
+  };
+}
+
+class WasmBuffer implements Buffer {
+  readonly extent: Extent;
+  readonly block: number;
+  readonly #remote: Remote;
+  constructor(extent: Extent, block: number, remote: Remote) {
+    this.extent = extent;
+    this.block = block;
+    this.#remote = remote;
+  }
+  dispose(): void {
+    void this.#remote.call('free', [this.block]).catch(() => undefined);
+  }
+}
+
+class WasmRecording implements Recording {
+  readonly id: number;
+  readonly #remote: Remote;
+  constructor(id: number, remote: Remote) {
+    this.id = id;
+    this.#remote = remote;
+  }
+  dispose(): void {
+    void this.#remote.call('forget', [this.id]).catch(() => undefined);
+  }
+}
+
+class WasmQueue implements Queue {
+  readonly #remote: Remote;
+  #failure: Promise<unknown> = Promise.resolve();
+  constructor(remote: Remote) {
+    this.#remote = remote;
+  }
+  write(buffer: Buffer, data: Uint8Array, _storage: DType): void {
+    // A copy travels: the caller's array stays his, and a view does not drag its whole file along.
+    const copy = data.slice();
+    const written = this.#remote.call('write', [(buffer as WasmBuffer).block, copy], [copy.buffer]);
+    written.catch(() => undefined);
+    this.#failure = this.#failure.then(() => written);
+    this.#failure.catch(() => undefined);
+  }
+  submit(recording: Recording): Fence {
+    const written = this.#failure;
+    this.#failure = Promise.resolve();
+    const ran = this.#remote.call('submit', [(recording as WasmRecording).id]);
+    const done = Promise.all([written, ran]).then(() => undefined);
+    done.catch(() => undefined);
+    return {done};
+  }
+  async read(buffer: Buffer, bytes: number, _storage: DType): Promise<Uint8Array> {
+    return (await this.#remote.call('read', [(buffer as WasmBuffer).block, bytes])) as Uint8Array;
+  }
+}
+
+class WasmExecutable implements Executable {
+  readonly #remote: Remote;
+  readonly #planValues: number;
+  constructor(remote: Remote, planValues: number) {
+    this.#remote = remote;
+    this.#planValues = planValues;
+  }
+  async plan(dims: readonly number[]): Promise<Int32Array> {
+    return (await this.#remote.call('plan', [dims, this.#planValues])) as Int32Array;
+  }
+  async record(launches: readonly Launch[]): Promise<Recording> {
+    const steps = launches.map(({kernel, buffers, scalars, range}) => ({
+      kernel,
+      buffers: buffers.map((buffer) => (buffer as WasmBuffer).block),
+      scalars,
+      range,
+    }));
+    return new WasmRecording((await this.#remote.call('record', [steps])) as number, this.#remote);
+  }
+  dispose(): void {
+    // The engine holds one program and ends with its device.
+  }
+}
+
+export class WasmDevice implements Device {
+  readonly kind = 'wasm';
+  readonly adapter: string;
+  readonly threads: number;
+  readonly fallbacks: readonly Fallback[];
+  readonly queue: Queue;
+  readonly #remote: Remote;
+
+  constructor(remote: Remote, threads: number, fallbacks: readonly Fallback[], adapter: string) {
+    this.#remote = remote;
+    this.threads = threads;
+    this.fallbacks = fallbacks;
+    this.adapter = adapter;
+    this.queue = new WasmQueue(remote);
+  }
+
+  async createBuffers(extents: readonly Extent[]): Promise<Buffer[]> {
+    const sizes = extents.map((extent) => ('bytes' in extent ? extent.bytes : 0));
+    const blocks = (await this.#remote.call('allocate', [sizes])) as number[];
+    return extents.map((extent, at) => new WasmBuffer(extent, blocks[at] ?? 0, this.#remote));
+  }
+
+  async createExecutable(program: Program, progress: (done: number) => void): Promise<Executable> {
+    if (!program.module) throw new GossamerError('damaged', 'the package has no kernels.wasm');
+    const entries = program.kernels.map((kernel) => kernel.entry);
+    await this.#remote.call('load', [program.module, entries, program.planValues]);
+    progress(entries.length);
+    return new WasmExecutable(this.#remote, program.planValues);
+  }
+
+  dispose(): void {
+    this.#remote.stop();
+  }
+}
+
+/** What is missing for these needs, or undefined. */
+export function missing(needs: readonly string[]): string | undefined {
+  if (!hasSimd()) return 'WebAssembly with SIMD';
+  if (needs.includes('wasm-relaxed-simd') && !hasRelaxedSimd()) return 'WebAssembly relaxed SIMD';
+  return undefined;
+}
+
+const wantedThreads = (asked: number | undefined): number => {
+  if (asked !== undefined) return Math.max(1, Math.min(64, Math.floor(asked)));
+  return hasThreads() && typeof document !== 'undefined'
+    ? Math.min(4, navigator.hardwareConcurrency)
+    : 1;
+};
+
+/** Throws 'unsupported' when the engine lacks something that the package needs. */
+export async function open(needs: readonly string[], asked: number | undefined): Promise<Device> {
+  const lacking = missing(needs);
+  if (lacking !== undefined) {
+    throw new GossamerError('unsupported', `this engine has no ${lacking}`);
+  }
+  const fallbacks: Fallback[] = [];
+  let threads = wantedThreads(asked);
+  if (threads > 1 && !hasThreads()) {
+    fallbacks.push({
+      what: `one thread instead of ${threads}`,
+      reason:
+        'the page is not cross-origin isolated (it needs the headers ' +
+        'Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp)',
+    });
+    threads = 1;
+  }
+  const source: ThreadSource = {text, url: undefined};
+  const adapter = (where: string): string =>
+    `WebAssembly SIMD${needs.includes('wasm-relaxed-simd') ? ', relaxed' : ''}, ${where}`;
+  // A page's main thread must stay free and may not wait; workers and Node may.
+  if (typeof document !== 'undefined') {
+    try {
+      const thread = await spawn(source);
+      await thread.call('start', [threads, text]);
+      return new WasmDevice(thread, threads, fallbacks, adapter('in a worker'));
+    } catch (problem) {
+      fallbacks.push({
+        what: 'one thread on the main thread',
+        reason: `a worker could not be started: ${messageOf(problem)}`,
+      });
+      threads = 1;
+    }
+  }
+  const engine = new WasmEngine(threads, source);
+  return new WasmDevice(local(engine), threads, fallbacks, adapter('beside the caller'));
+}

@@ -1,0 +1,172 @@
+/**
+ * Kernels of a wasm package in one linear memory. Synchronous where it computes; lives in a worker in
+ * pages and behind the same calls in Node. Handles are numbers, so that calls can travel as messages.
+ */
+import {GossamerError, messageOf} from '../types.ts';
+import {Arena} from './arena.ts';
+import {withMemoryLimits} from './memory_import.ts';
+import {CONTROL_BYTES, type Pool, startPool} from './pool.ts';
+import type {ThreadSource} from './thread.ts';
+
+export type KernelFunction = (begin: number, end: number, args: number) => void;
+
+type PlanFunction = (dims: number, values: number) => void;
+
+/** A launch as it travels: `buffers` are handles. */
+export interface WasmLaunch {
+  readonly kernel: number;
+  readonly buffers: readonly number[];
+  readonly scalars: readonly number[];
+  readonly range: number;
+}
+
+interface Step {
+  readonly kernel: number;
+  readonly args: number;
+  readonly range: number;
+}
+
+const PAGE = 65536;
+const MAX_PAGES = 65536;
+
+/** Some engines cannot reserve 4 GiB of addresses for a shared memory; smaller ones do for most. */
+function makeMemory(shared: boolean): {memory: WebAssembly.Memory; maximum: number} {
+  for (let maximum = MAX_PAGES; ; maximum /= 2) {
+    try {
+      return {memory: new WebAssembly.Memory({initial: 1, maximum, shared}), maximum};
+    } catch (problem) {
+      if (maximum < 1024) {
+        throw new GossamerError('out-of-memory', `no wasm memory: ${messageOf(problem)}`);
+      }
+    }
+  }
+}
+
+export class WasmEngine {
+  readonly #memory: WebAssembly.Memory;
+  readonly #maximum: number;
+  readonly #arena: Arena;
+  readonly #threads: number;
+  readonly #source: ThreadSource;
+  #pool: Pool | undefined;
+  #kernels: KernelFunction[] = [];
+  #plan: PlanFunction | undefined;
+  readonly #recordings = new Map<number, {steps: Step[]; block: number}>();
+  #next = 1;
+
+  /** `source` is what further threads run; needed for more than one. */
+  constructor(threads: number, source: ThreadSource) {
+    this.#source = source;
+    const {memory, maximum} = makeMemory(threads > 1);
+    this.#memory = memory;
+    this.#maximum = maximum;
+    this.#threads = threads;
+    this.#arena = new Arena(CONTROL_BYTES, PAGE, maximum * PAGE, (end) => {
+      memory.grow(Math.ceil((end - memory.buffer.byteLength) / PAGE));
+    });
+  }
+
+  /** Compiles the kernels, and starts the other threads. */
+  async load(module: Uint8Array, entries: readonly string[], planValues: number): Promise<void> {
+    const shared = this.#threads > 1;
+    const patched = withMemoryLimits(module, {minimum: 0, maximum: this.#maximum, shared});
+    let compiled: WebAssembly.Module;
+    let instance: WebAssembly.Instance;
+    const env = {memory: this.#memory};
+    try {
+      compiled = await WebAssembly.compile(patched as Uint8Array<ArrayBuffer>);
+      instance = await WebAssembly.instantiate(compiled, {env});
+    } catch (problem) {
+      throw new GossamerError('kernel', `the engine refuses kernels.wasm: ${messageOf(problem)}`);
+    }
+    this.#kernels = entries.map((entry) => {
+      const kernel = instance.exports[entry];
+      if (typeof kernel === 'function') return kernel as KernelFunction;
+      throw new GossamerError('damaged', `kernels.wasm exports no function "${entry}"`);
+    });
+    if (planValues > 0) {
+      const plan = instance.exports['plan'];
+      if (typeof plan !== 'function') {
+        throw new GossamerError('damaged', 'kernels.wasm exports no plan function');
+      }
+      this.#plan = plan as PlanFunction;
+    }
+    if (shared) {
+      const kernels = {memory: this.#memory, module: compiled, entries};
+      this.#pool = await startPool(kernels, this.#kernels, this.#threads, this.#source);
+    }
+  }
+
+  plan(dims: readonly number[], values: number): Int32Array {
+    const block = this.#arena.allocate(4 * (dims.length + values));
+    const words = new Int32Array(this.#memory.buffer, block, dims.length + values);
+    words.set(dims);
+    this.#plan?.(block, block + 4 * dims.length);
+    const result = new Int32Array(this.#memory.buffer, block + 4 * dims.length, values).slice();
+    this.#arena.free(block);
+    return result;
+  }
+
+  /** Zeroed memory for each size; none at all when one does not fit. */
+  allocate(sizes: readonly number[]): number[] {
+    const blocks: number[] = [];
+    try {
+      for (const size of sizes) blocks.push(this.#arena.allocate(size));
+    } catch (problem) {
+      blocks.forEach((block) => this.#arena.free(block));
+      throw problem;
+    }
+    const bytes = new Uint8Array(this.#memory.buffer);
+    blocks.forEach((block, at) => bytes.fill(0, block, block + (sizes[at] ?? 0)));
+    return blocks;
+  }
+
+  free(block: number): void {
+    this.#arena.free(block);
+  }
+
+  record(launches: readonly WasmLaunch[]): number {
+    const words = launches.reduce((sum, each) => sum + each.buffers.length + each.scalars.length, 0);
+    const block = this.#arena.allocate(4 * words);
+    const memory = new Int32Array(this.#memory.buffer, block, words);
+    let at = 0;
+    const steps: Step[] = [];
+    for (const {kernel, buffers, scalars, range} of launches) {
+      if (range > 0) steps.push({kernel, args: block + 4 * at, range});
+      memory.set(buffers, at);
+      memory.set(scalars, at + buffers.length);
+      at += buffers.length + scalars.length;
+    }
+    const id = this.#next++;
+    this.#recordings.set(id, {steps, block});
+    return id;
+  }
+
+  forget(id: number): void {
+    const recording = this.#recordings.get(id);
+    if (recording) this.#arena.free(recording.block);
+    this.#recordings.delete(id);
+  }
+
+  write(block: number, data: Uint8Array): void {
+    new Uint8Array(this.#memory.buffer).set(data, block);
+  }
+
+  submit(id: number): void {
+    const recording = this.#recordings.get(id);
+    if (!recording) return;
+    const pool = this.#pool;
+    for (const {kernel, args, range} of recording.steps) {
+      if (pool && range > 1) pool.run(kernel, args, range);
+      else this.#kernels[kernel]?.(0, range, args);
+    }
+  }
+
+  read(block: number, bytes: number): Uint8Array {
+    return new Uint8Array(this.#memory.buffer, block, bytes).slice();
+  }
+
+  close(): void {
+    this.#pool?.stop();
+  }
+}

@@ -1,0 +1,105 @@
+/** Workers of browsers and of Node behind one face: calls that travel as messages. */
+import {type ErrorCode, GossamerError} from '../types.ts';
+
+/** The script that a thread runs: worker.ts as one classic script. */
+export interface ThreadSource {
+  readonly text: string;
+  /** Browsers: where the text can be loaded from; a worker knows its own address. */
+  readonly url: string | undefined;
+}
+
+export interface CallMessage {
+  readonly id: number;
+  readonly method: string;
+  readonly args: readonly unknown[];
+}
+
+export interface ReplyMessage {
+  readonly id: number;
+  readonly result?: unknown;
+  readonly error?: {readonly message: string; readonly code: ErrorCode | undefined};
+}
+
+export interface Thread {
+  call(method: string, args: readonly unknown[], transfer?: readonly ArrayBuffer[]): Promise<unknown>;
+  /** From now on the thread does not keep the process alive (Node). */
+  detach(): void;
+  stop(): void;
+}
+
+interface Caller {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (reason: Error) => void;
+}
+
+interface Wire {
+  post(message: CallMessage, transfer: readonly ArrayBuffer[]): void;
+  detach(): void;
+  stop(): void;
+}
+
+async function open(
+  source: ThreadSource,
+  receive: (reply: ReplyMessage) => void,
+  fail: (reason: string) => void,
+): Promise<Wire> {
+  if (typeof Worker !== 'undefined') {
+    const url = source.url ?? URL.createObjectURL(new Blob([source.text], {type: 'text/javascript'}));
+    const worker = new Worker(url);
+    worker.onmessage = (event: MessageEvent<ReplyMessage>) => receive(event.data);
+    worker.onerror = (event) => fail(event.message || 'its script could not be started');
+    return {
+      post: (message, transfer) => worker.postMessage(message, [...transfer]),
+      detach: () => undefined,
+      stop: () => {
+        worker.terminate();
+        if (source.url === undefined) URL.revokeObjectURL(url);
+      },
+    };
+  }
+  const node = await import('node:worker_threads');
+  const worker = new node.Worker(source.text, {eval: true});
+  worker.on('message', receive);
+  worker.on('error', (problem) => fail(String(problem)));
+  return {
+    post: (message, transfer) => worker.postMessage(message, [...transfer]),
+    detach: () => worker.unref(),
+    stop: () => void worker.terminate(),
+  };
+}
+
+export async function spawn(source: ThreadSource): Promise<Thread> {
+  const waiting = new Map<number, Caller>();
+  let next = 0;
+  let failure: GossamerError | undefined;
+  const fail = (reason: string): void => {
+    failure ??= new GossamerError('lost', `the worker stopped: ${reason}`);
+    waiting.forEach(({reject}) => reject(failure as Error));
+    waiting.clear();
+  };
+  const wire = await open(
+    source,
+    ({id, result, error}) => {
+      const caller = waiting.get(id);
+      waiting.delete(id);
+      if (!error) caller?.resolve(result);
+      else caller?.reject(error.code ? new GossamerError(error.code, error.message) : new Error(error.message));
+    },
+    fail,
+  );
+  return {
+    call(method, args, transfer = []) {
+      if (failure) return Promise.reject(failure);
+      return new Promise((resolve, reject) => {
+        const id = next++;
+        waiting.set(id, {resolve, reject});
+        wire.post({id, method, args}, transfer);
+      });
+    },
+    detach: () => wire.detach(),
+    stop() {
+      wire.stop();
+      fail('the model was disposed');
+    },
+  };
+}

@@ -1,0 +1,75 @@
+/**
+ * What runs in a worker: an engine that answers calls, or a helper thread of one. Bundled as a classic
+ * script and carried as text by the wasm backend, so that no second file has to be found.
+ */
+import {GossamerError, messageOf} from '../types.ts';
+import {type KernelFunction, WasmEngine, type WasmLaunch} from './engine.ts';
+import {helpForever} from './pool.ts';
+import type {CallMessage, ReplyMessage} from './thread.ts';
+
+type Post = (message: ReplyMessage, transfer?: ArrayBuffer[]) => void;
+
+let engine: WasmEngine | undefined;
+let post: Post = () => undefined;
+
+const running = (): WasmEngine => {
+  if (!engine) throw new Error('no engine was started');
+  return engine;
+};
+
+/** Every call a thread understands. */
+const methods: Record<string, (...args: never[]) => unknown> = {
+  start(threads: number, text: string) {
+    engine = new WasmEngine(threads, {
+      text,
+      url: typeof location === 'undefined' ? undefined : location.href,
+    });
+  },
+  load: (module: Uint8Array, entries: string[], values: number) =>
+    running().load(module, entries, values),
+  plan: (dims: number[], values: number) => running().plan(dims, values),
+  allocate: (sizes: number[]) => running().allocate(sizes),
+  free: (block: number) => running().free(block),
+  record: (launches: WasmLaunch[]) => running().record(launches),
+  forget: (id: number) => running().forget(id),
+  write: (block: number, data: Uint8Array) => running().write(block, data),
+  submit: (id: number) => running().submit(id),
+  read: (block: number, bytes: number) => running().read(block, bytes),
+};
+
+async function help(id: number, args: readonly unknown[]): Promise<void> {
+  const [memory, module, entries] = args as [WebAssembly.Memory, WebAssembly.Module, string[]];
+  const instance = await WebAssembly.instantiate(module, {env: {memory}});
+  post({id});
+  helpForever(memory, entries.map((entry) => instance.exports[entry] as KernelFunction));
+}
+
+async function answer({id, method, args}: CallMessage): Promise<void> {
+  try {
+    if (method === 'help') return await help(id, args);
+    const result = await methods[method]?.(...(args as never[]));
+    const transfer = method === 'read' ? [(result as Uint8Array<ArrayBuffer>).buffer] : [];
+    post({id, result}, transfer);
+  } catch (problem) {
+    const code = problem instanceof GossamerError ? problem.code : undefined;
+    post({id, error: {message: messageOf(problem), code}});
+  }
+}
+
+// One call after the other, also across those that wait.
+let last: Promise<void> = Promise.resolve();
+const receive = (message: CallMessage): void => {
+  last = last.then(() => answer(message));
+};
+
+if (typeof WorkerGlobalScope !== 'undefined') {
+  post = (message, transfer = []) => (self as unknown as Worker).postMessage(message, transfer);
+  self.onmessage = (event: MessageEvent<CallMessage>) => receive(event.data);
+} else {
+  void import('node:worker_threads').then(({parentPort}) => {
+    post = (message, transfer = []) => parentPort?.postMessage(message, transfer);
+    parentPort?.on('message', receive);
+  });
+}
+
+declare const WorkerGlobalScope: unknown;

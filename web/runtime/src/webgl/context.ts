@@ -1,0 +1,87 @@
+/** One WebGL 2 context for the whole page: browsers keep about sixteen and then drop the oldest. */
+import {GossamerError} from '../types.ts';
+
+export interface GlContext {
+  readonly gl: WebGL2RenderingContext;
+  readonly name: string;
+  /** COMPLETION_STATUS_KHR may be asked without waiting. */
+  readonly parallel: boolean;
+  readonly maxSize: number;
+  readonly maxTargets: number;
+  readonly maxUnits: number;
+  lost: boolean;
+}
+
+let current: GlContext | undefined;
+
+function make(): GlContext | string {
+  const canvas =
+    typeof OffscreenCanvas !== 'undefined'
+      ? new OffscreenCanvas(1, 1)
+      : typeof document !== 'undefined'
+        ? document.createElement('canvas')
+        : undefined;
+  if (!canvas) return 'there is no canvas here';
+  const options: WebGLContextAttributes = {
+    alpha: false,
+    antialias: false,
+    depth: false,
+    powerPreference: 'high-performance',
+  };
+  const gl = canvas.getContext('webgl2', options);
+  if (!gl) return 'this browser has no WebGL 2 (or it is blocked)';
+  if (!gl.getExtension('EXT_color_buffer_float')) {
+    return 'WebGL 2 cannot render to float textures here (EXT_color_buffer_float is missing)';
+  }
+  const info = gl.getExtension('WEBGL_debug_renderer_info');
+  gl.bindVertexArray(gl.createVertexArray());
+  gl.disable(gl.DITHER);
+  const context: GlContext = {
+    gl,
+    name: String(gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER)),
+    parallel: gl.getExtension('KHR_parallel_shader_compile') !== null,
+    maxSize: gl.getParameter(gl.MAX_TEXTURE_SIZE) as number,
+    maxTargets: gl.getParameter(gl.MAX_DRAW_BUFFERS) as number,
+    maxUnits: gl.getParameter(gl.MAX_TEXTURE_IMAGE_UNITS) as number,
+    lost: false,
+  };
+  canvas.addEventListener('webglcontextlost', () => {
+    context.lost = true;
+    if (current === context) current = undefined;
+  });
+  return context;
+}
+
+/** The page's context, made on first use and again after a loss; or what is missing. */
+export function findContext(): GlContext | string {
+  if (current && !current.gl.isContextLost()) return current;
+  const made = make();
+  current = typeof made === 'string' ? undefined : made;
+  return made;
+}
+
+/** The context for use now. Throws 'lost' after a context loss. */
+export function alive(context: GlContext): WebGL2RenderingContext {
+  if (context.lost || context.gl.isContextLost()) {
+    throw new GossamerError('lost', 'the WebGL context was lost: load the model again');
+  }
+  return context.gl;
+}
+
+/** Waits for the GPU without blocking the page. */
+export async function passed(context: GlContext): Promise<void> {
+  const gl = alive(context);
+  const sync = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+  gl.flush();
+  if (!sync) throw new GossamerError('lost', 'WebGL gave no fence');
+  try {
+    for (let wait = 0; ; wait = Math.min(8, wait + 1)) {
+      const status = alive(context).clientWaitSync(sync, 0, 0);
+      if (status === gl.ALREADY_SIGNALED || status === gl.CONDITION_SATISFIED) return;
+      if (status === gl.WAIT_FAILED) throw new GossamerError('lost', 'WebGL stopped answering');
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+  } finally {
+    gl.deleteSync(sync);
+  }
+}

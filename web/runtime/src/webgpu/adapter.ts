@@ -1,0 +1,84 @@
+/** One GPUDevice for the whole page: adapters hand out few, and buffers cannot cross between them. */
+import {GossamerError, messageOf} from '../types.ts';
+
+export interface Gpu {
+  readonly device: GPUDevice;
+  readonly name: string;
+  /** Set when the device is lost. */
+  lost: string | undefined;
+}
+
+const FEATURES: Readonly<Record<string, GPUFeatureName>> = {
+  'webgpu-f16': 'shader-f16',
+  'webgpu-subgroups': 'subgroups',
+};
+
+/** Limits that models reach; the whole of what the adapter has is asked for. */
+const LIMITS = [
+  'maxBufferSize',
+  'maxStorageBufferBindingSize',
+  'maxStorageBuffersPerShaderStage',
+  'maxComputeWorkgroupStorageSize',
+  'maxComputeInvocationsPerWorkgroup',
+  'maxComputeWorkgroupSizeX',
+] as const;
+
+export async function findAdapter(): Promise<GPUAdapter | string> {
+  if (typeof navigator === 'undefined' || !('gpu' in navigator)) {
+    return (globalThis as {isSecureContext?: boolean}).isSecureContext === false
+      ? 'WebGPU needs a secure context (https or localhost)'
+      : 'this browser has no WebGPU (navigator.gpu is missing)';
+  }
+  try {
+    const adapter = await navigator.gpu.requestAdapter({powerPreference: 'high-performance'});
+    return adapter ?? 'WebGPU found no adapter (no suitable GPU, or it is blocked)';
+  } catch (problem) {
+    return `WebGPU: ${messageOf(problem)}`;
+  }
+}
+
+function nameOf(adapter: GPUAdapter): string {
+  const {vendor, architecture, device, description} = adapter.info;
+  const name = description || [vendor, device || architecture].filter(Boolean).join(' ');
+  return name || 'WebGPU adapter';
+}
+
+async function requestGpu(gone: () => void): Promise<Gpu> {
+  const adapter = await findAdapter();
+  if (typeof adapter === 'string') throw new GossamerError('unsupported', adapter);
+  const requiredLimits: Record<string, number> = {};
+  for (const limit of LIMITS) requiredLimits[limit] = adapter.limits[limit];
+  const requiredFeatures = Object.values(FEATURES).filter((name) => adapter.features.has(name));
+  try {
+    const device = await adapter.requestDevice({requiredLimits, requiredFeatures});
+    const gpu: Gpu = {device, name: nameOf(adapter), lost: undefined};
+    void device.lost.then(({reason, message}) => {
+      gpu.lost = `the WebGPU device was lost (${reason}): ${message}`;
+      gone();
+    });
+    return gpu;
+  } catch (problem) {
+    throw new GossamerError('unsupported', `WebGPU gave no device: ${messageOf(problem)}`);
+  }
+}
+
+let current: Promise<Gpu> | undefined;
+
+/** The page's device, made on first use and again after a loss. Throws 'unsupported'. */
+export function getGpu(): Promise<Gpu> {
+  if (current) return current;
+  const forget = (): void => {
+    if (current === mine) current = undefined;
+  };
+  const mine = requestGpu(forget);
+  mine.catch(forget);
+  current = mine;
+  return mine;
+}
+
+export function missingFeature(gpu: Gpu, needs: readonly string[]): string | undefined {
+  return needs.find((need) => {
+    const feature = FEATURES[need];
+    return need.startsWith('webgpu-') && (!feature || !gpu.device.features.has(feature));
+  });
+}
