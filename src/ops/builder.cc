@@ -251,6 +251,10 @@ Result<Shape> Builder::broadcast(std::span<const Tensor> tensors) {
 
 Expr Builder::at_broadcast(const Tensor& tensor, Point point) const {
   size_t rank = static_cast<size_t>(tensor.rank());
+  if (tensor.host && tensor.host->size() == 1) {
+    if (auto known = ir::as_int((*tensor.host)[0])) return ir::constant_int(tensor.dtype(), *known);
+    if (auto known = ir::as_float((*tensor.host)[0])) return ir::constant(tensor.dtype(), *known);
+  }
   GS_CHECK(rank <= point.size(), "broadcast to a smaller rank");
   std::vector<Expr> at(point.end() - static_cast<std::ptrdiff_t>(rank), point.end());
   for (size_t i = 0; i < rank; ++i) {

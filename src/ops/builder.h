@@ -47,6 +47,8 @@ class Builder {
   Builder(const OpDef& def, std::string node_name, std::vector<Tensor> inputs,
           Attributes attributes, int output_count);
 
+  const OpDef& def() const { return def_; }
+
   // Checks inputs and attributes against the entry, runs its `define`, and checks that every output
   // was made.
   Result<> define();
@@ -117,7 +119,8 @@ class Builder {
   // equal become a check.
   Result<Shape> broadcast(std::span<const Tensor> tensors);
   Result<Shape> broadcast(const Shape& a, const Shape& b);
-  // The load of `tensor` at `point` of a broadcast shape (size-1 axes read 0).
+  // The load of `tensor` at `point` of a broadcast shape (size-1 axes read 0); the number itself
+  // where the tensor is one known number, so that it takes no binding.
   Expr at_broadcast(const Tensor& tensor, Point point) const;
   // `condition` must hold when the model runs: proved now, an error now, or a check in the host
   // program.

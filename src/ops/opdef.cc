@@ -60,6 +60,41 @@ TensorData booleans(std::vector<int64_t> shape, std::vector<uint8_t> values) {
   return dense(DType::boolean, std::move(shape), values);
 }
 
+std::optional<DType> dtype_of_onnx(int64_t code) {
+  switch (code) {
+    case 1:
+      return DType::f32;
+    case 2:
+      return DType::u8;
+    case 3:
+      return DType::i8;
+    case 4:
+      return DType::u16;
+    case 5:
+      return DType::i16;
+    case 6:
+      return DType::i32;
+    case 7:
+      return DType::i64;
+    case 8:
+      return DType::string;
+    case 9:
+      return DType::boolean;
+    case 10:
+      return DType::f16;
+    case 11:
+      return DType::f64;
+    case 12:
+      return DType::u32;
+    case 13:
+      return DType::u64;
+    case 16:
+      return DType::bf16;
+    default:
+      return std::nullopt;
+  }
+}
+
 Catalog::Catalog(std::vector<OpDef> entries) {
   for (OpDef& entry : entries) add(std::move(entry));
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,8 +19,8 @@ namespace gossamer::ops {
 struct TensorData {
   ir::DType dtype = ir::DType::f32;
   std::vector<int64_t> shape;
-  std::vector<std::byte> bytes;      // little-endian; boolean one byte each
-  std::vector<std::string> strings;  // dtype string only
+  std::vector<std::byte> bytes;           // little-endian; boolean one byte each
+  std::vector<std::string> strings = {};  // dtype string only
   int64_t element_count() const;
 };
 TensorData floats(std::vector<int64_t> shape, std::vector<float> values);
@@ -48,32 +49,39 @@ struct InputDef {
 };
 struct AttributeDef {
   std::string name;
-  Attribute fallback;  // monostate: no default (absent unless `needed`)
+  Attribute fallback = {};  // monostate: no default (absent unless `needed`)
   bool needed = false;
 };
 
 // A test case of an operator: random inputs of these shapes and types unless `inputs` gives values.
 struct Case {
   std::string name;
-  std::vector<std::vector<int64_t>> shapes;  // an input with shape {-1} is absent
+  std::vector<std::vector<int64_t>> shapes = {};  // an input with shape {-1} is absent
   Attributes attributes = {};
-  std::vector<TensorData> inputs = {};  // overrides shapes where not empty
-  ir::DType dtype = ir::DType::f32;
+  // Overrides shapes where it has bytes; a later entry without any leaves the random one.
+  std::vector<TensorData> inputs = {};
+  ir::DType dtype =
+      ir::DType::f32;  // of the random inputs that can have it, others get the first type they take
   double low = -2, high = 2;  // range of random values
 };
 
+// Members without a default are mandatory: leaving one out does not compile.
 struct OpDef {
-  std::string name;    // ONNX's
-  std::string doc;     // one line
-  std::string domain;  // "" is ai.onnx
-  int since = 1;  // newest version, the only one defined; older ones are upgraded by the reader
+  std::string name;         // ONNX's
+  std::string doc;          // one line
+  std::string domain = {};  // "" is ai.onnx
+  int since;  // newest version, the only one defined; older ones are upgraded by the reader
   std::vector<InputDef> inputs;
-  std::vector<std::string> outputs;  // names; a trailing one may be unused
-  std::vector<AttributeDef> attributes;
+  std::vector<std::string> outputs = {"Y"};  // names; a trailing one may be unused
+  std::vector<AttributeDef> attributes = {};
   std::function<Result<>(Builder&)> define;
-  std::function<Result<>(Builder&)> gradient;  // optional, in terms of other operators
+  std::function<Result<>(Builder&)> gradient = {};  // optional, in terms of other operators
   std::vector<Case> cases;
 };
+
+// ONNX's TensorProto.DataType codes (1 is f32, 7 is i64, ...), as `to` and `dtype` attributes have
+// them.
+std::optional<ir::DType> dtype_of_onnx(int64_t code);
 
 // A catalog is a value: catalog.cc concatenates the families, a user's program may add entries of
 // its own.

@@ -1,0 +1,83 @@
+#include "ops/define.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace gossamer::ops {
+
+std::string stage_name(const Builder& b) {
+  std::string name;
+  for (char c : b.def().name) {
+    bool upper = c >= 'A' && c <= 'Z';
+    bool after_lower = !name.empty() && name.back() >= 'a' && name.back() <= 'z';
+    if (upper && after_lower) name += '_';
+    name += upper ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return name;
+}
+
+DType accumulator(DType dtype) {
+  return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
+}
+
+Result<> same_types(const Builder& b, int first) {
+  for (int i = first + 1; i < b.input_count(); ++i) {
+    if (!b.has(i) || b.input(i).dtype() == b.input(first).dtype()) continue;
+    return b.error(cat("inputs have types ", ir::name_of(b.input(first).dtype()), " and ",
+                       ir::name_of(b.input(i).dtype())),
+                   "they must be equal; insert a Cast");
+  }
+  return {};
+}
+
+Result<> elementwise(Builder& b, DType dtype,
+                     const std::function<Expr(std::span<const Expr>)>& body) {
+  std::vector<Tensor> tensors;
+  for (int i = 0; i < b.input_count(); ++i) tensors.push_back(b.input(i));
+  GS_ASSIGN(Shape shape, b.broadcast(tensors));
+  b.output(0, b.compute(stage_name(b), dtype, shape, [&](Point point) {
+    std::vector<Expr> elements;
+    for (const Tensor& tensor : tensors) elements.push_back(b.at_broadcast(tensor, point));
+    return body(elements);
+  }));
+  return {};
+}
+
+Expr wrapped(Expr at, Expr extent) {
+  if (auto known = ir::as_int(at)) return *known < 0 ? at + extent : at;
+  return ir::select(at < 0, at + extent, at);
+}
+
+Expr wrapped_index(Expr stored, Expr extent) {
+  Expr at = as_index(stored);
+  if (ir::is_unsigned_int(stored->type.dtype)) return at;
+  return wrapped(at, std::move(extent));
+}
+
+Result<std::vector<int>> axes_from_input(const Builder& b, int i, int rank, bool all_if_empty) {
+  std::vector<int> axes;
+  if (b.has(i)) {
+    GS_ASSIGN(Numbers given, b.host_ints(i));
+    for (int64_t axis : given) {
+      if (axis < -rank || axis >= rank) {
+        return b.error(cat("axis ", axis, " is out of range for rank ", rank));
+      }
+      axes.push_back(static_cast<int>(axis < 0 ? axis + rank : axis));
+    }
+  }
+  std::ranges::sort(axes);
+  if (std::ranges::adjacent_find(axes) != axes.end()) return b.error("an axis is given twice");
+  if (axes.empty() && all_if_empty) {
+    for (int axis = 0; axis < rank; ++axis) axes.push_back(axis);
+  }
+  return axes;
+}
+
+Expr quantized(Expr scaled, Expr zero_point_f32, DType to) {
+  Expr rounded = ir::round(std::move(scaled));
+  if (zero_point_f32) rounded = rounded + zero_point_f32;
+  // The cast saturates at the bounds of a type that f32 can hold.
+  return ir::cast(to, rounded);
+}
+
+}  // namespace gossamer::ops

@@ -1,0 +1,44 @@
+// Small pieces that definitions share.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ops/builder.h"
+
+namespace gossamer::ops {
+
+using Numbers = std::vector<int64_t>;
+
+// "GlobalAveragePool" -> "global_average_pool": the stage an operator of one stage has.
+std::string stage_name(const Builder& b);
+
+// The type sums of `dtype` are taken in: f32 for half types, its own otherwise.
+DType accumulator(DType dtype);
+
+// All present inputs from `first` up have the type of input `first`.
+Result<> same_types(const Builder& b, int first = 0);
+
+// One compute stage over the broadcast of all inputs; `body` sees their elements in order. The
+// output has `dtype`.
+Result<> elementwise(Builder& b, DType dtype,
+                     const std::function<Expr(std::span<const Expr>)>& body);
+
+// An index stored in an integer tensor, as an expression of type index; negative ones count from
+// the end of `extent`.
+Expr wrapped_index(Expr stored, Expr extent);
+// Same for an index known as an expression.
+Expr wrapped(Expr at, Expr extent);
+
+// Attributes `axes` or the host value of input `i`, normalised and sorted; all axes where absent or
+// empty.
+Result<std::vector<int>> axes_from_input(const Builder& b, int i, int rank, bool all_if_empty);
+
+inline Expr as_index(const Expr& stored) { return ir::cast(DType::index, stored); }
+
+// Rounds to even and saturates into the integer type `to`, adding the zero point after rounding.
+Expr quantized(Expr scaled, Expr zero_point_f32, DType to);
+
+}  // namespace gossamer::ops

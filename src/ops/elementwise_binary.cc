@@ -1,0 +1,156 @@
+// Arithmetic of two or more elements, with broadcasting.
+#include "ops/define.h"
+#include "ops/families.h"
+
+namespace gossamer::ops {
+namespace {
+
+using Function = Expr (*)(Expr, Expr);
+
+std::vector<Case> broadcast_cases(double low, double high, DType dtype = DType::f32) {
+  return {
+      {.name = "same", .shapes = {{3, 4, 5}, {3, 4, 5}}, .dtype = dtype, .low = low, .high = high},
+      {.name = "row", .shapes = {{2, 3, 7}, {7}}, .dtype = dtype, .low = low, .high = high},
+      {.name = "outer", .shapes = {{3, 1}, {1, 5}}, .dtype = dtype, .low = low, .high = high},
+      {.name = "scalar", .shapes = {{}, {11}}, .dtype = dtype, .low = low, .high = high}};
+}
+
+OpDef arithmetic(std::string name, std::string doc, Function function, double low = -2,
+                 double high = 2) {
+  std::vector<Case> cases = broadcast_cases(low, high);
+  cases.push_back(
+      {.name = "integers", .shapes = {{3, 5}, {5}}, .dtype = DType::i32, .low = 1, .high = 50});
+  return {.name = std::move(name),
+          .doc = std::move(doc),
+          .since = 14,
+          .inputs = {{"A", any_number}, {"B", any_number}},
+          .outputs = {"C"},
+          .define = [function](Builder& b) -> Result<> {
+            GS_TRY(same_types(b));
+            return elementwise(b, b.input(0).dtype(),
+                               [&](std::span<const Expr> x) { return function(x[0], x[1]); });
+          },
+          .cases = std::move(cases)};
+}
+
+// Any number of inputs folded from left to right; `mean` divides by their count.
+OpDef variadic(std::string name, std::string doc, int since, Function function, TypeSet types,
+               bool mean = false) {
+  return {.name = std::move(name),
+          .doc = std::move(doc),
+          .since = since,
+          .inputs = {{"data_0", types, InputDef::variadic}},
+          .outputs = {"result"},
+          .define = [function, mean](Builder& b) -> Result<> {
+            GS_TRY(same_types(b));
+            return elementwise(b, b.input(0).dtype(), [&](std::span<const Expr> x) {
+              Expr value = x[0];
+              for (const Expr& next : x.subspan(1)) value = function(value, next);
+              return mean ? value / static_cast<double>(x.size()) : value;
+            });
+          },
+          .cases = {{.name = "one", .shapes = {{5}}},
+                    {.name = "two", .shapes = {{2, 3}, {2, 3}}},
+                    {.name = "broadcast", .shapes = {{2, 1, 5}, {3, 1}, {5}}}}};
+}
+
+// x to the power of a known number, in multiplications where that is short.
+Expr power_of(Expr x, double exponent) {
+  if (exponent == 0) return ir::constant(x->type, 1);
+  if (exponent == 1) return x;
+  if (exponent == 2) return x * x;
+  if (exponent == 3) return x * x * x;
+  if (exponent == 4) return (x * x) * (x * x);
+  if (ir::is_float(x->type.dtype)) {
+    if (exponent == 0.5) return ir::sqrt(x);
+    if (exponent == -0.5) return 1.0 / ir::sqrt(x);
+    if (exponent == -1) return 1.0 / x;
+    if (exponent == -2) return 1.0 / (x * x);
+  }
+  return {};
+}
+
+Expr power(Expr x, Expr y) {
+  Type type = x->type;
+  if (ir::is_float(type.dtype)) {
+    if (auto known = ir::as_float(y)) {
+      if (Expr short_form = power_of(x, *known)) return short_form;
+    }
+    return ir::pow(x, ir::cast(type, y));
+  }
+  if (auto known = ir::as_int(y)) {
+    if (Expr short_form = power_of(x, static_cast<double>(*known))) return short_form;
+  }
+  // Whole powers come out of floats a little beside the integer they mean.
+  Expr value = ir::pow(ir::cast(DType::f32, x), ir::cast(DType::f32, y));
+  return ir::cast(type, ir::is_float(y->type.dtype) ? value : ir::round(value));
+}
+
+Result<> pow_define(Builder& b) {
+  return elementwise(b, b.input(0).dtype(),
+                     [](std::span<const Expr> x) { return power(x[0], x[1]); });
+}
+
+Result<> mod_define(Builder& b) {
+  GS_TRY(same_types(b));
+  bool like_c = b.integer("fmod") != 0;
+  return elementwise(b, b.input(0).dtype(), [&](std::span<const Expr> x) {
+    return like_c ? ir::binary(ir::BinaryOp::rem, x[0], x[1]) : ir::floormod(x[0], x[1]);
+  });
+}
+
+}  // namespace
+
+std::vector<OpDef> binary_family() {
+  return {
+      arithmetic("Add", "A + B.", [](Expr a, Expr b) { return a + b; }),
+      arithmetic("Sub", "A - B.", [](Expr a, Expr b) { return a - b; }),
+      arithmetic("Mul", "A * B.", [](Expr a, Expr b) { return a * b; }),
+      arithmetic(
+          "Div", "A / B; integers truncate.", [](Expr a, Expr b) { return a / b; }, 0.5, 4),
+      variadic(
+          "Sum", "The sum of all inputs.", 13, [](Expr a, Expr b) { return a + b; }, any_number),
+      variadic(
+          "Mean", "The mean of all inputs.", 13, [](Expr a, Expr b) { return a + b; }, any_float,
+          true),
+      variadic(
+          "Max", "The largest of all inputs.", 13, [](Expr a, Expr b) { return ir::max(a, b); },
+          any_number),
+      variadic(
+          "Min", "The smallest of all inputs.", 13, [](Expr a, Expr b) { return ir::min(a, b); },
+          any_number),
+      {.name = "Pow",
+       .doc = "X to the power of Y, of X's type.",
+       .since = 15,
+       .inputs = {{"X", any_number}, {"Y", any_number}},
+       .outputs = {"Z"},
+       .define = pow_define,
+       .cases = {{.name = "same", .shapes = {{3, 5}, {3, 5}}, .low = 0.5, .high = 3},
+                 {.name = "square", .shapes = {{3, 5}}, .inputs = {{}, floats({}, {2})}},
+                 {.name = "cube of negative", .shapes = {{7}}, .inputs = {{}, floats({}, {3})}},
+                 {.name = "root", .shapes = {{7}}, .inputs = {{}, floats({1}, {0.5})}, .low = 0},
+                 {.name = "integer exponent",
+                  .inputs = {floats({3}, {1, 2, 3}), int64s({3}, {4, 5, 6})}},
+                 {.name = "integers", .inputs = {int32s({3}, {1, 2, 3}), int32s({3}, {4, 5, 6})}}}},
+      {.name = "Mod",
+       .doc = "The remainder, with the sign of B, or of A with `fmod`.",
+       .since = 13,
+       .inputs = {{"A", any_number}, {"B", any_number}},
+       .outputs = {"C"},
+       .attributes = {{"fmod", 0}},
+       .define = mod_define,
+       .cases = {{.name = "integers",
+                  .inputs = {int32s({6}, {-4, 7, 5, 4, -7, 8}), int32s({6}, {2, -3, 8, -2, 3, 5})}},
+                 {.name = "fmod",
+                  .attributes = {{"fmod", 1}},
+                  .inputs = {floats({6}, {-4.3f, 7.2f, 5, 4.3f, -7.2f, 8}),
+                             floats({6}, {2.1f, -3.4f, 8, -2.1f, 3.4f, 5})}},
+                 {.name = "broadcast",
+                  .shapes = {{3, 5}, {5}},
+                  .dtype = DType::i64,
+                  .low = 1,
+                  .high = 40}}},
+  };
+}
+
+}  // namespace gossamer::ops

@@ -1,0 +1,141 @@
+// Comparisons, logic and bits.
+#include "ops/define.h"
+#include "ops/families.h"
+
+namespace gossamer::ops {
+namespace {
+
+using Function = Expr (*)(Expr, Expr);
+
+OpDef two_inputs(std::string name, std::string doc, int since, TypeSet types, Function function,
+                 bool gives_boolean, DType dtype, double low, double high) {
+  return {
+      .name = std::move(name),
+      .doc = std::move(doc),
+      .since = since,
+      .inputs = {{"A", types}, {"B", types}},
+      .outputs = {"C"},
+      .define = [function, gives_boolean](Builder& b) -> Result<> {
+        GS_TRY(same_types(b));
+        return elementwise(b, gives_boolean ? DType::boolean : b.input(0).dtype(),
+                           [&](std::span<const Expr> x) { return function(x[0], x[1]); });
+      },
+      .cases = {{.name = "same",
+                 .shapes = {{3, 4, 5}, {3, 4, 5}},
+                 .dtype = dtype,
+                 .low = low,
+                 .high = high},
+                {.name = "broadcast",
+                 .shapes = {{3, 1, 5}, {4, 1}},
+                 .dtype = dtype,
+                 .low = low,
+                 .high = high},
+                {.name = "scalar", .shapes = {{7}, {}}, .dtype = dtype, .low = low, .high = high}}};
+}
+
+OpDef comparison(std::string name, std::string doc, int since, TypeSet types, Function function) {
+  OpDef def =
+      two_inputs(std::move(name), std::move(doc), since, types, function, true, DType::f32, -1, 1);
+  def.cases.push_back(
+      {.name = "integers", .shapes = {{3, 7}, {7}}, .dtype = DType::i32, .low = -2, .high = 2});
+  return def;
+}
+OpDef logic(std::string name, std::string doc, Function function) {
+  return two_inputs(std::move(name), std::move(doc), 7, boolean_only, function, true,
+                    DType::boolean, 0, 1);
+}
+OpDef bits(std::string name, std::string doc, ir::BinaryOp op) {
+  Function function = op == ir::BinaryOp::bit_and
+                          ? [](Expr a, Expr b) { return ir::binary(ir::BinaryOp::bit_and, a, b); }
+                      : op == ir::BinaryOp::bit_or
+                          ? [](Expr a, Expr b) { return ir::binary(ir::BinaryOp::bit_or, a, b); }
+                          : [](Expr a, Expr b) { return ir::binary(ir::BinaryOp::bit_xor, a, b); };
+  return two_inputs(std::move(name), std::move(doc), 18, any_int, function, false, DType::i32, -100,
+                    100);
+}
+
+Result<> bit_shift(Builder& b) {
+  GS_TRY(same_types(b));
+  std::string direction = b.text("direction");
+  if (direction != "LEFT" && direction != "RIGHT") {
+    return b.error(cat("`direction` is \"", direction, "\", not LEFT or RIGHT"));
+  }
+  auto op = direction == "LEFT" ? ir::BinaryOp::shl : ir::BinaryOp::shr;
+  return elementwise(b, b.input(0).dtype(),
+                     [&](std::span<const Expr> x) { return ir::binary(op, x[0], x[1]); });
+}
+
+Result<> where(Builder& b) {
+  GS_TRY(same_types(b, 1));
+  return elementwise(b, b.input(1).dtype(),
+                     [](std::span<const Expr> x) { return ir::select(x[0], x[1], x[2]); });
+}
+
+}  // namespace
+
+std::vector<OpDef> logic_family() {
+  return {
+      comparison("Equal", "A == B.", 19, any_type, [](Expr a, Expr b) { return a == b; }),
+      comparison("Greater", "A > B.", 13, any_number, [](Expr a, Expr b) { return a > b; }),
+      comparison("GreaterOrEqual", "A >= B.", 16, any_number,
+                 [](Expr a, Expr b) { return a >= b; }),
+      comparison("Less", "A < B.", 13, any_number, [](Expr a, Expr b) { return a < b; }),
+      comparison("LessOrEqual", "A <= B.", 16, any_number, [](Expr a, Expr b) { return a <= b; }),
+      logic("And", "A and B.", [](Expr a, Expr b) { return a && b; }),
+      logic("Or", "A or B.", [](Expr a, Expr b) { return a || b; }),
+      logic("Xor", "A or B, not both.",
+            [](Expr a, Expr b) { return ir::binary(ir::BinaryOp::logical_xor, a, b); }),
+      bits("BitwiseAnd", "A & B.", ir::BinaryOp::bit_and),
+      bits("BitwiseOr", "A | B.", ir::BinaryOp::bit_or),
+      bits("BitwiseXor", "A ^ B.", ir::BinaryOp::bit_xor),
+      {.name = "BitShift",
+       .doc = "X shifted by Y bits; by as many as it has or more gives 0.",
+       .since = 11,
+       .inputs = {{"X", any_unsigned}, {"Y", any_unsigned}},
+       .outputs = {"Z"},
+       .attributes = {{"direction", {}, true}},
+       .define = bit_shift,
+       .cases = {{.name = "left",
+                  .attributes = {{"direction", "LEFT"}},
+                  .inputs = {uint8s({3}, {16, 4, 255}), uint8s({3}, {1, 2, 3})}},
+                 {.name = "right",
+                  .attributes = {{"direction", "RIGHT"}},
+                  .inputs = {uint8s({2, 2}, {16, 4, 1, 255}), uint8s({2}, {1, 2})}}}},
+      {.name = "Not",
+       .doc = "Negates.",
+       .since = 1,
+       .inputs = {{"X", boolean_only}},
+       .define =
+           [](Builder& b) {
+             return elementwise(b, DType::boolean, [](std::span<const Expr> x) { return !x[0]; });
+           },
+       .cases = {{.name = "matrix", .shapes = {{3, 5}}, .low = 0, .high = 1}}},
+      {.name = "BitwiseNot",
+       .doc = "Flips every bit.",
+       .since = 18,
+       .inputs = {{"X", any_int}},
+       .define =
+           [](Builder& b) {
+             return elementwise(b, b.input(0).dtype(),
+                                [](std::span<const Expr> x) { return ir::bit_not(x[0]); });
+           },
+       .cases =
+           {{.name = "signed", .shapes = {{3, 5}}, .dtype = DType::i32, .low = -99, .high = 99},
+            {.name = "unsigned", .shapes = {{9}}, .dtype = DType::u8, .low = 0, .high = 255}}},
+      {.name = "Where",
+       .doc = "X where the condition holds, Y elsewhere.",
+       .since = 16,
+       .inputs = {{"condition", boolean_only}, {"X", any_type}, {"Y", any_type}},
+       .outputs = {"output"},
+       .define = where,
+       .cases = {{.name = "same", .shapes = {{3, 4}, {3, 4}, {3, 4}}},
+                 {.name = "broadcast", .shapes = {{3, 1}, {1, 5}, {}}},
+                 {.name = "integers",
+                  .shapes = {{7}, {7}, {1}},
+                  .dtype = DType::i64,
+                  .low = -9,
+                  .high = 9}}},
+  };
+}
+
+}  // namespace gossamer::ops

@@ -1,0 +1,33 @@
+// The families that catalog.cc concatenates; each returns its entries.
+#pragma once
+
+#include <vector>
+
+#include "ops/opdef.h"
+
+namespace gossamer::ops {
+
+std::vector<OpDef> unary_family();
+std::vector<OpDef> activation_family();
+std::vector<OpDef> binary_family();
+std::vector<OpDef> logic_family();
+std::vector<OpDef> cast_family();
+std::vector<OpDef> reduce_family();
+std::vector<OpDef> arg_reduce_family();
+std::vector<OpDef> shape_family();
+std::vector<OpDef> move_family();
+std::vector<OpDef> gather_family();
+std::vector<OpDef> pad_family();
+std::vector<OpDef> create_family();
+std::vector<OpDef> scan_family();
+std::vector<OpDef> scatter_family();
+std::vector<OpDef> matmul_family();
+std::vector<OpDef> conv_family();
+std::vector<OpDef> conv_transpose_family();
+std::vector<OpDef> pool_family();
+std::vector<OpDef> softmax_family();
+std::vector<OpDef> normalize_family();
+std::vector<OpDef> resize_family();
+std::vector<OpDef> quantize_family();
+
+}  // namespace gossamer::ops

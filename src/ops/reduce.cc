@@ -1,0 +1,189 @@
+// Reductions over axes.
+#include "ops/reduce.h"
+
+#include <algorithm>
+
+#include "ops/families.h"
+
+namespace gossamer::ops {
+namespace {
+
+using Term = Expr (*)(Expr);
+using Last = Expr (*)(Expr joined, Expr count);
+
+struct Reduction {
+  Builder::Join join;
+  Term term;
+  Last last;
+};
+
+Expr same(Expr x) { return x; }
+Expr joined(Expr value, Expr) { return value; }
+
+Result<std::vector<int>> reduced_axes(const Builder& b) {
+  bool noop = b.integer("noop_with_empty_axes") != 0;
+  return axes_from_input(b, 1, b.input(0).rank(), !noop);
+}
+
+Result<> define_reduction(Builder& b, const Reduction& how) {
+  const Tensor& x = b.input(0);
+  GS_ASSIGN(std::vector<int> axes, reduced_axes(b));
+  bool keep = b.integer("keepdims") != 0;
+  // Booleans reduce as integers: any, all.
+  bool logical = x.dtype() == DType::boolean;
+  DType wide = logical ? DType::i32 : accumulator(x.dtype());
+  Expr count = ir::cast(wide, count_of(b, x, axes));
+  b.output(0, reduce_axes(
+                  b, stage_name(b), x, axes, keep, how.join, x.dtype(),
+                  [&](Point at) { return how.term(ir::cast(wide, x.at(at))); },
+                  [&](Expr value) {
+                    value = how.last(value, count);
+                    return logical ? value > 0 : ir::cast(x.dtype(), value);
+                  }));
+  return {};
+}
+
+// log of the sum of exponentials, shifted by the largest element so that none overflows.
+Result<> log_sum_exp(Builder& b) {
+  const Tensor& x = b.input(0);
+  GS_ASSIGN(std::vector<int> axes, reduced_axes(b));
+  bool keep = b.integer("keepdims") != 0;
+  DType wide = accumulator(x.dtype());
+  Tensor largest = reduce_axes(
+      b, "log_sum_exp.max", x, axes, true, Builder::Join::max, wide,
+      [&](Point at) { return ir::cast(wide, x.at(at)); },
+      [&](Expr value) { return ir::select(ir::is_inf(value), ir::zero(wide), value); });
+  auto reduced = [&](int axis) { return std::ranges::binary_search(axes, axis); };
+  Tensor total = reduce_axes(
+      b, "log_sum_exp.sum", x, axes, true, Builder::Join::sum, wide,
+      [&](Point at) { return ir::exp(ir::cast(wide, x.at(at)) - b.at_broadcast(largest, at)); });
+  Shape shape;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (!reduced(axis)) shape.push_back(x.dim(axis));
+    if (reduced(axis) && keep) shape.push_back(ir::index(1));
+  }
+  b.output(0, b.compute("log_sum_exp", x.dtype(), shape, [&](Point point) {
+    std::vector<Expr> at;
+    size_t next = 0;
+    for (int axis = 0; axis < x.rank(); ++axis) {
+      if (reduced(axis) && keep) ++next;
+      at.push_back(reduced(axis) ? ir::index(0) : point[next++]);
+    }
+    return ir::cast(x.dtype(), ir::log(total.at(at)) + largest.at(at));
+  }));
+  return {};
+}
+
+std::vector<Case> reduce_cases(double low, double high) {
+  using N = Numbers;
+  auto axes = [](N values) {
+    int64_t count = static_cast<int64_t>(values.size());
+    return std::vector<TensorData>{{}, int64s({count}, std::move(values))};
+  };
+  return {
+      {.name = "all", .shapes = {{3, 4, 5}}, .low = low, .high = high},
+      {.name = "last", .shapes = {{3, 7}}, .inputs = axes({-1}), .low = low, .high = high},
+      {.name = "first",
+       .shapes = {{7, 3}},
+       .attributes = {{"keepdims", 0}},
+       .inputs = axes({0}),
+       .low = low,
+       .high = high},
+      {.name = "two", .shapes = {{2, 5, 3, 4}}, .inputs = axes({1, 3}), .low = low, .high = high},
+      {.name = "no axes",
+       .shapes = {{3, 4}},
+       .attributes = {{"noop_with_empty_axes", 1}},
+       .low = low,
+       .high = high}};
+}
+
+OpDef reduction(std::string name, std::string doc, int since, TypeSet types,
+                std::function<Result<>(Builder&)> define, double low = -2, double high = 2) {
+  return {.name = std::move(name),
+          .doc = std::move(doc),
+          .since = since,
+          .inputs = {{"data", types}, {"axes", only(DType::i64), InputDef::optional}},
+          .outputs = {"reduced"},
+          .attributes = {{"keepdims", 1}, {"noop_with_empty_axes", 0}},
+          .define = std::move(define),
+          .cases = reduce_cases(low, high)};
+}
+
+OpDef reduction(std::string name, std::string doc, int since, TypeSet types, Builder::Join join,
+                Term term, Last last, double low = -2, double high = 2) {
+  Reduction how{join, term, last};
+  return reduction(
+      std::move(name), std::move(doc), since, types,
+      [how](Builder& b) { return define_reduction(b, how); }, low, high);
+}
+
+}  // namespace
+
+Expr count_of(const Builder& b, const Tensor& x, const std::vector<int>& axes) {
+  Expr count = ir::index(1);
+  for (int axis : axes) count = count * x.dim(axis);
+  return b.simplify(count);
+}
+
+Tensor reduce_axes(Builder& b, std::string name, const Tensor& x, const std::vector<int>& axes,
+                   bool keep, Builder::Join join, DType dtype,
+                   const std::function<Expr(Point)>& term, const std::function<Expr(Expr)>& last) {
+  Shape shape, extents;
+  auto reduced = [&](int axis) { return std::ranges::binary_search(axes, axis); };
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (!reduced(axis)) shape.push_back(x.dim(axis));
+    if (reduced(axis)) extents.push_back(x.dim(axis));
+    if (reduced(axis) && keep) shape.push_back(ir::index(1));
+  }
+  auto place = [&](Point point, Point over) {
+    std::vector<Expr> at;
+    size_t next = 0, next_over = 0;
+    for (int axis = 0; axis < x.rank(); ++axis) {
+      if (reduced(axis) && keep) ++next;
+      at.push_back(reduced(axis) ? over[next_over++] : point[next++]);
+    }
+    return at;
+  };
+  auto finish = [&](Expr value) { return last ? last(value) : ir::cast(dtype, value); };
+  if (axes.empty()) {
+    return b.compute(std::move(name), dtype, shape,
+                     [&](Point point) { return finish(term(place(point, {}))); });
+  }
+  return b.reduce(
+      std::move(name), join, dtype, shape, extents,
+      [&](Point point, Point over) { return term(place(point, over)); },
+      [&](Point, Expr value) { return finish(value); });
+}
+
+std::vector<OpDef> reduce_family() {
+  using enum Builder::Join;
+  TypeSet flags = any_number | boolean_only;
+  return {
+      reduction("ReduceSum", "The sum over axes.", 13, any_number, sum, same, joined),
+      reduction("ReduceMean", "The mean over axes.", 18, any_number, sum, same,
+                [](Expr total, Expr count) { return total / count; }),
+      reduction("ReduceMax", "The largest element over axes.", 20, flags, max, same, joined),
+      reduction("ReduceMin", "The smallest element over axes.", 20, flags, min, same, joined),
+      reduction("ReduceProd", "The product over axes.", 18, any_number, prod, same, joined),
+      reduction(
+          "ReduceSumSquare", "The sum of squares over axes.", 18, any_number, sum,
+          [](Expr x) { return x * x; }, joined),
+      reduction(
+          "ReduceL1", "The sum of absolute values over axes.", 18, any_number, sum,
+          [](Expr x) { return ir::abs(x); }, joined),
+      reduction(
+          "ReduceL2", "The root of the sum of squares over axes.", 18, any_number, sum,
+          [](Expr x) { return x * x; },
+          [](Expr total, Expr) {
+            if (ir::is_float(total->type.dtype)) return ir::sqrt(total);
+            return ir::cast(total->type, ir::sqrt(ir::cast(DType::f32, total)));
+          }),
+      reduction(
+          "ReduceLogSum", "The logarithm of the sum over axes.", 18, any_float, sum, same,
+          [](Expr total, Expr) { return ir::log(total); }, 0.25, 4),
+      reduction("ReduceLogSumExp", "The logarithm of the sum of exponentials over axes.", 18,
+                any_float, log_sum_exp, -50, 50),
+  };
+}
+
+}  // namespace gossamer::ops

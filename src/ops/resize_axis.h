@@ -1,0 +1,42 @@
+// Where an axis that is resized reads its source: coordinates and weights (ONNX, section Resize).
+#pragma once
+
+#include <string>
+
+#include "ops/define.h"
+
+namespace gossamer::ops {
+
+// A scale as a ratio of whole numbers (extents, or 2 / 1), which keeps coordinates exact; or only
+// as a float.
+struct Scale {
+  Expr above, below;  // of type index; null where there is no small ratio
+  double value = 1;   // known only without a ratio, or where the ratio is constant
+  bool known = true;  // `value` is
+};
+Scale scale_of_sizes(const Expr& in, const Expr& out);
+Scale scale_of_number(double value);
+
+struct ResizedAxis {
+  int axis = 0;
+  Expr in, out;
+  Scale scale;
+  double roi_start = 0, roi_end = 1;
+};
+
+// A source coordinate: a ratio of index expressions, or an f32 expression.
+struct Coordinate {
+  Expr above, below;
+  Expr real;
+
+  Expr floor() const;     // of type index
+  Expr fraction() const;  // f32, coordinate - floor
+  Expr as_real() const;
+};
+
+Result<Coordinate> source_coordinate(const Builder& b, const std::string& mode,
+                                     const ResizedAxis& axis, Expr at);
+// The nearest source element, not clamped.
+Result<Expr> nearest(const Builder& b, const std::string& mode, const Coordinate& coordinate);
+
+}  // namespace gossamer::ops

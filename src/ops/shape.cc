@@ -1,0 +1,211 @@
+// Operators that look at shapes or change nothing else.
+#include <algorithm>
+
+#include "ir/print.h"
+#include "ops/define.h"
+#include "ops/families.h"
+#include "ops/linearize.h"
+
+namespace gossamer::ops {
+namespace {
+
+Result<> shape_define(Builder& b) {
+  const Tensor& x = b.input(0);
+  int64_t rank = x.rank();
+  auto clamp = [rank](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  int64_t start = clamp(b.integer("start"));
+  int64_t end = b.has_attribute("end") ? clamp(b.integer("end")) : rank;
+  std::vector<Expr> dims;
+  for (int64_t axis = start; axis < end; ++axis) dims.push_back(x.dim(static_cast<int>(axis)));
+  Expr count = ir::index(static_cast<int64_t>(dims.size()));
+  b.output(0, b.host_tensor(DType::i64, {count}, std::move(dims)));
+  return {};
+}
+
+Result<> size_define(Builder& b) {
+  b.output(0, b.host_tensor(DType::i64, {}, {product(b.input(0).shape())}));
+  return {};
+}
+
+Result<> reshape_define(Builder& b) {
+  const Tensor& x = b.input(0);
+  GS_ASSIGN(std::vector<Expr> wanted, b.host(1));
+  bool allow_zero = b.integer("allowzero") != 0;
+  Shape shape;
+  int inferred = -1;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    Expr extent = b.simplify(wanted[i]);
+    auto known = ir::as_int(extent);
+    if (known && *known == -1) {
+      if (inferred >= 0) return b.error("more than one extent is -1");
+      inferred = static_cast<int>(i);
+      extent = ir::index(1);
+    } else if (known && *known == 0 && !allow_zero) {
+      if (static_cast<int>(i) >= x.rank()) {
+        return b.error(cat("extent ", i, " is 0 (as the input's), the input has rank ", x.rank()));
+      }
+      extent = x.dim(static_cast<int>(i));
+    } else if (known && *known < 0) {
+      return b.error(cat("extent ", i, " is ", *known));
+    }
+    shape.push_back(extent);
+  }
+  if (inferred >= 0) shape[static_cast<size_t>(inferred)] = quotient(x.shape(), shape, b.bounds);
+  auto text = [&](const Shape& extents) {
+    std::string list;
+    for (const Expr& extent : extents)
+      list += cat(list.empty() ? "" : ", ", ir::print(b.simplify(extent)));
+    return "[" + list + "]";
+  };
+  GS_TRY(b.require(product(x.shape()) == product(shape),
+                   cat("input of shape ", text(x.shape()), " does not fit shape ", text(shape))));
+  b.output(0, b.reshape("reshape", x, shape));
+  return {};
+}
+
+Result<> flatten(Builder& b) {
+  const Tensor& x = b.input(0);
+  int64_t axis = b.integer("axis");
+  if (axis < -x.rank() || axis > x.rank()) {
+    return b.error(cat("`axis` ", axis, " is out of range for rank ", x.rank()));
+  }
+  if (axis < 0) axis += x.rank();
+  auto middle = x.shape().begin() + axis;
+  Shape shape = {product({x.shape().begin(), middle}), product({middle, x.shape().end()})};
+  b.output(0, b.reshape("flatten", x, shape));
+  return {};
+}
+
+Result<> squeeze(Builder& b) {
+  const Tensor& x = b.input(0);
+  std::vector<int> axes;
+  if (b.has(1)) {
+    GS_ASSIGN(axes, axes_from_input(b, 1, x.rank(), false));
+    for (int axis : axes) {
+      GS_TRY(
+          b.require(x.dim(axis) == 1, cat("axis ", axis, " has extent ", ir::print(x.dim(axis)))));
+    }
+  } else {
+    for (int axis = 0; axis < x.rank(); ++axis) {
+      if (ir::is_const(x.dim(axis), 1)) axes.push_back(axis);
+    }
+  }
+  Shape shape;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (!std::ranges::binary_search(axes, axis)) shape.push_back(x.dim(axis));
+  }
+  b.output(0, b.reshape("squeeze", x, shape));
+  return {};
+}
+
+Result<> unsqueeze(Builder& b) {
+  const Tensor& x = b.input(0);
+  GS_ASSIGN(std::vector<Expr> given, b.host(1));
+  int rank = x.rank() + static_cast<int>(given.size());
+  GS_ASSIGN(std::vector<int> axes, axes_from_input(b, 1, rank, false));
+  Shape shape;
+  int next = 0;
+  for (int axis = 0; axis < rank; ++axis) {
+    bool fresh = std::ranges::binary_search(axes, axis);
+    shape.push_back(fresh ? ir::index(1) : x.dim(next++));
+  }
+  b.output(0, b.reshape("unsqueeze", x, shape));
+  return {};
+}
+
+Result<> dropout(Builder& b) {
+  if (b.has(2)) {
+    GS_ASSIGN(Numbers training, b.host_ints(2));
+    bool drops = !b.has(1) || !b.input(1).host || !ir::as_float((*b.input(1).host)[0]) ||
+                 *ir::as_float((*b.input(1).host)[0]) != 0;
+    if (!training.empty() && training[0] != 0 && drops) {
+      return b.error("training mode is not supported", "export the model for inference");
+    }
+  }
+  b.output(0, b.input(0));
+  if (b.wants(1)) {
+    b.output(1, b.compute("dropout.mask", DType::boolean, b.input(0).shape(),
+                          [](Point) { return ir::boolean(true); }));
+  }
+  return {};
+}
+
+std::vector<TensorData> second(TensorData value) { return {TensorData{}, std::move(value)}; }
+
+}  // namespace
+
+std::vector<OpDef> shape_family() {
+  TypeSet any = any_type;
+  TypeSet i64 = only(DType::i64);
+  return {
+      {.name = "Shape",
+       .doc = "The extents of the input, from axis `start` up to `end`.",
+       .since = 25,
+       .inputs = {{"data", any}},
+       .outputs = {"shape"},
+       .attributes = {{"start", 0}, {"end", {}}},
+       .define = shape_define,
+       .cases = {{.name = "all", .shapes = {{3, 4, 5}}},
+                 {.name = "slice",
+                  .shapes = {{3, 4, 5}},
+                  .attributes = {{"start", -2}, {"end", -1}}}}},
+      {.name = "Size",
+       .doc = "The number of elements of the input.",
+       .since = 25,
+       .inputs = {{"data", any}},
+       .outputs = {"size"},
+       .define = size_define,
+       .cases = {{.name = "cube", .shapes = {{3, 4, 5}}}, {.name = "scalar", .shapes = {{}}}}},
+      {.name = "Reshape",
+       .doc = "The same elements under another shape; 0 keeps an extent, -1 is inferred.",
+       .since = 25,
+       .inputs = {{"data", any}, {"shape", i64}},
+       .outputs = {"reshaped"},
+       .attributes = {{"allowzero", 0}},
+       .define = reshape_define,
+       .cases = {{.name = "merge", .shapes = {{2, 3, 4}}, .inputs = second(int64s({2}, {2, 12}))},
+                 {.name = "regroup", .shapes = {{2, 3, 4}}, .inputs = second(int64s({2}, {4, 6}))},
+                 {.name = "inferred",
+                  .shapes = {{2, 3, 4}},
+                  .inputs = second(int64s({3}, {0, -1, 2}))},
+                 {.name = "scalar", .shapes = {{1, 1}}, .inputs = second(int64s({0}, {}))}}},
+      {.name = "Flatten",
+       .doc = "Merges the axes before `axis`, and those from it on.",
+       .since = 25,
+       .inputs = {{"input", any}},
+       .outputs = {"output"},
+       .attributes = {{"axis", 1}},
+       .define = flatten,
+       .cases = {{.name = "default", .shapes = {{2, 3, 4}}},
+                 {.name = "zero", .shapes = {{2, 3}}, .attributes = {{"axis", 0}}},
+                 {.name = "negative", .shapes = {{2, 3, 5}}, .attributes = {{"axis", -1}}}}},
+      {.name = "Squeeze",
+       .doc = "Removes axes of extent 1.",
+       .since = 25,
+       .inputs = {{"data", any}, {"axes", i64, InputDef::optional}},
+       .outputs = {"squeezed"},
+       .define = squeeze,
+       .cases = {{.name = "one", .shapes = {{1, 3, 1, 5}}, .inputs = second(int64s({1}, {-2}))},
+                 {.name = "all", .shapes = {{1, 3, 1, 5}}}}},
+      {.name = "Unsqueeze",
+       .doc = "Inserts axes of extent 1, at places of the result.",
+       .since = 25,
+       .inputs = {{"data", any}, {"axes", i64}},
+       .outputs = {"expanded"},
+       .define = unsqueeze,
+       .cases = {{.name = "one", .shapes = {{3, 4}}, .inputs = second(int64s({1}, {1}))},
+                 {.name = "two", .shapes = {{3, 4}}, .inputs = second(int64s({2}, {-1, 0}))}}},
+      {.name = "Dropout",
+       .doc = "Inference only: the input itself, and a mask that keeps everything.",
+       .since = 22,
+       .inputs = {{"data", any_float},
+                  {"ratio", any_float, InputDef::optional},
+                  {"training_mode", boolean_only, InputDef::optional}},
+       .outputs = {"output", "mask"},
+       .attributes = {{"seed", {}}},
+       .define = dropout,
+       .cases = {{.name = "inference", .shapes = {{3, 5}}}}},
+  };
+}
+
+}  // namespace gossamer::ops
