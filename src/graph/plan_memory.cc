@@ -43,7 +43,9 @@ class Planner {
     std::vector<int64_t> sizes;
     for (const PlannedTensor& tensor : tensors_) sizes.push_back(estimate(size_of(tensor.need)));
     // Large ones first: later ones fit into slots that exist.
-    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
+    std::ranges::sort(order, [&](size_t a, size_t b) {
+      return sizes[a] != sizes[b] ? sizes[a] > sizes[b] : a < b;
+    });
     for (size_t i : order) plan_.slot_of[tensors_[i].buffer.get()] = place(i);
     return std::move(plan_);
   }

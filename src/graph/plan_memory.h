@@ -11,10 +11,10 @@ namespace gossamer::graph {
 
 // What a tensor needs of its slot.
 struct MemoryNeed {
-  ir::Expr bytes;  // linear memory: its size, of type index, in terms of the dimensions
+  ir::Expr bytes = {};  // linear memory: its size, of type index, in terms of the dimensions
   // A texture (width > 0): shares only with textures of the same width, layers and texel type.
   int width = 0, layers = 1;
-  ir::Expr height;  // in texels, of type index
+  ir::Expr height = {};  // in texels, of type index
   ir::DType texel = ir::DType::f32;
 };
 

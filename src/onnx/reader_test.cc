@@ -1,0 +1,247 @@
+#include "onnx/reader.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/stage_graph.h"
+#include "ir/build.h"
+#include "onnx/model_writer.h"
+
+namespace gossamer::onnx {
+namespace {
+
+graph::Graph read(const Message& message, const ReadOptions& options = {}) {
+  auto graph = read_model(bytes_of(message), options);
+  EXPECT_TRUE(graph.has_value()) << (graph ? "" : graph.error().to_string());
+  return graph ? std::move(*graph) : graph::Graph();
+}
+std::string error_of(const Message& message, const ReadOptions& options = {}) {
+  auto graph = read_model(bytes_of(message), options);
+  EXPECT_FALSE(graph.has_value());
+  return graph ? "" : graph.error().to_string();
+}
+std::vector<std::string> ops_of(const graph::Graph& graph) {
+  std::vector<std::string> names;
+  for (const graph::Node& node : graph.nodes) names.push_back(node.def->name);
+  return names;
+}
+using Names = std::vector<std::string>;
+
+TEST(Reader, KeepsLargeConstantsAsRangesOfTheFile) {
+  std::vector<float> weights(2000, 1.5f);
+  Message message = model({{value("x", {"4", "2000"})},
+                           {node("Mul", {"x", "w"}, {"y"}), node("Add", {"y", "b"}, {"z"})},
+                           {value("z", {})},
+                           {floats("w", {2000}, weights), floats("b", {1}, {7})}});
+  graph::Graph graph = read(message);
+  ASSERT_EQ(ops_of(graph), (Names{"Mul", "Add"}));
+  const auto& large = *graph.values[graph.nodes[0].inputs[1]].constant;
+  EXPECT_EQ(large.file, 0);
+  EXPECT_EQ(large.length, 8000u);
+  float first = 0;
+  std::memcpy(&first, message.bytes.data() + large.offset, 4);
+  EXPECT_EQ(first, 1.5f);
+  const auto& small = *graph.values[graph.nodes[1].inputs[1]].constant;
+  EXPECT_EQ(small.file, -1);
+  EXPECT_EQ(small.bytes.size(), 4u);
+}
+
+TEST(Reader, NamesDimensionsOnce) {
+  graph::Graph graph = read(model({{value("a", {"n", "", "3"}), value("b", {"n", ""})},
+                                   {node("Relu", {"a"}, {"y"})},
+                                   {value("y", {})}}));
+  ASSERT_EQ(graph.dims.size(), 3u);
+  EXPECT_EQ(graph.dims[0].var->name, "n");
+  EXPECT_EQ(graph.dims[1].var->name, "a_1");
+  EXPECT_EQ(graph.dims[2].input, 1);
+  EXPECT_EQ(graph.dims[2].axis, 1);
+  const auto& a = graph.values[graph.inputs[0]].shape;
+  const auto& b = graph.values[graph.inputs[1]].shape;
+  EXPECT_TRUE(a[0].same(b[0]));
+  EXPECT_FALSE(a[1].same(b[1]));
+}
+
+TEST(Reader, FixesDimensions) {
+  ReadOptions options;
+  options.dims = {{"n", 5}};
+  options.shapes = {{"b", {2, 2}}};
+  graph::Graph graph = read(model({{value("a", {"n"}), value("b", {"n", ""})},
+                                   {node("Relu", {"a"}, {"y"})},
+                                   {value("y", {})}}),
+                            options);
+  EXPECT_TRUE(graph.dims.empty());
+  EXPECT_TRUE(ir::is_const(graph.values[graph.inputs[0]].shape[0], 5));
+  EXPECT_TRUE(ir::is_const(graph.values[graph.inputs[1]].shape[0], 2));
+}
+
+TEST(Reader, SortsNodes) {
+  graph::Graph graph = read(
+      model({{value("x", {"2"})},
+             {node("Exp", {"b"}, {"c"}), node("Relu", {"x"}, {"a"}), node("Abs", {"a"}, {"b"})},
+             {value("c", {})}}));
+  EXPECT_EQ(ops_of(graph), (Names{"Relu", "Abs", "Exp"}));
+}
+
+TEST(Reader, NamesNodeAndReasonOfErrors) {
+  auto one = [](Message made) {
+    return model({{value("x", {"2"})}, {std::move(made)}, {value("y", {})}});
+  };
+  std::string unknown = error_of(one(node("Frobnicate", {"x"}, {"y"}, {}, "layer.1")));
+  EXPECT_EQ(
+      unknown,
+      "[Frobnicate] \"layer.1\": is an unknown operator (`gossamer ops` lists what is known)");
+  EXPECT_NE(error_of(one(node("Attention", {"x"}, {"y"}, {}, "a", "com.microsoft")))
+                .find("com.microsoft"),
+            std::string::npos);
+  EXPECT_NE(error_of(one(node("Relu", {"z"}, {"y"}))).find("\"z\", which nothing makes"),
+            std::string::npos);
+  EXPECT_NE(error_of(one(node("Relu", {"y"}, {"y"}))).find("cycle"), std::string::npos);
+  EXPECT_NE(error_of(one(node("Relu", {"x"}, {"q"}))).find("is made by no node"),
+            std::string::npos);
+  EXPECT_NE(error_of(model({{value("x", {"2"})},
+                            {node("Relu", {"x"}, {"y"}), node("Abs", {"x"}, {"y"})},
+                            {value("y", {})}}))
+                .find("second time"),
+            std::string::npos);
+  EXPECT_NE(
+      error_of(model({{value("x", {"2"})}, {node("Relu", {"x"}, {"y"})}, {value("y", {})}}, 99))
+          .find("opset 99"),
+      std::string::npos);
+}
+
+TEST(Reader, RefusesWrongTensors) {
+  auto with = [](const Message& initializer) {
+    return model(
+        {{value("x", {"2"})}, {node("Add", {"x", "w"}, {"y"})}, {value("y", {})}, {initializer}});
+  };
+  EXPECT_NE(error_of(with(floats("w", {3}, {1, 2}))).find("needs 12"), std::string::npos);
+  EXPECT_NE(error_of(with(floats("w", {-1}, {1}))).find("[-1]"), std::string::npos);
+  std::vector<int64_t> huge{int64_t{1} << 40, int64_t{1} << 40, int64_t{1} << 40};
+  EXPECT_NE(error_of(with(floats("w", huge, {}))).find("too large"), std::string::npos);
+  EXPECT_NE(error_of(with(tensor<float>("w", 14, {1}, {1, 2}))).find("complex64"),
+            std::string::npos);
+}
+
+Message external(std::string_view location) {
+  Message message = Message().integer(1, 2).integer(2, 1).text(8, "w").integer(14, 1);
+  message.add(13, Message().text(1, "location").text(2, location));
+  return message.add(13, Message().text(1, "offset").text(2, "16"));
+}
+Message external_model(std::string_view location) {
+  return model({{value("x", {"2"})},
+                {node("Add", {"x", "w"}, {"y"})},
+                {value("y", {})},
+                {external(location)}});
+}
+
+TEST(Reader, ExternalDataStaysInTheFolder) {
+  graph::Graph graph = read(external_model("data/w.bin"));
+  ASSERT_EQ(graph.files, Names{"data/w.bin"});
+  const auto& constant = *graph.values[graph.nodes[0].inputs[1]].constant;
+  EXPECT_EQ(constant.file, 1);
+  EXPECT_EQ(constant.offset, 16u);
+  EXPECT_EQ(constant.length, 8u);
+  for (const char* path : {"/etc/passwd", "../w", "a/../../w", "a\\..\\w", "", "C:/w"}) {
+    EXPECT_NE(error_of(external_model(path)).find("leaves the model's folder"), std::string::npos)
+        << path;
+  }
+}
+
+TEST(Reader, InlinesFunctions) {
+  Message function = Message().text(1, "Twice").text(4, "v").text(5, "out").text(6, "factor");
+  Message reference = Message().text(1, "value_float").text(21, "factor").integer(20, 1);
+  function.add(7, node("Constant", {}, {"k"}, {reference}));
+  function.add(7, node("Mul", {"v", "k"}, {"out"}));
+  function.add(9, opset(21)).text(10, "mine");
+  Message message = model({{value("x", {"2"})},
+                           {node("Twice", {"x"}, {"m"}, {attribute("factor", 2.0f)}, "t1", "mine"),
+                            node("Twice", {"m"}, {"y"}, {attribute("factor", 3.0f)}, "t2", "mine")},
+                           {value("y", {})}},
+                          21, {function});
+  graph::Graph graph = read(message);
+  EXPECT_EQ(ops_of(graph), (Names{"Mul", "Mul"}));
+  EXPECT_EQ(graph.nodes[1].inputs[0], graph.nodes[0].outputs[0]);
+  float factor = 0;
+  std::memcpy(&factor, graph.values[graph.nodes[1].inputs[1]].constant->bytes.data(), 4);
+  EXPECT_EQ(factor, 3.0f);
+
+  Message endless = Message().text(1, "Twice").text(4, "v").text(5, "out").text(10, "mine");
+  endless.add(7, node("Twice", {"v"}, {"out"}, {}, "again", "mine"));
+  EXPECT_NE(error_of(model({{value("x", {"2"})},
+                            {node("Twice", {"x"}, {"y"}, {}, "t", "mine")},
+                            {value("y", {})}},
+                           21, {endless}))
+                .find("64 deep"),
+            std::string::npos);
+}
+
+TEST(Reader, NestedGraphsAreBounded) {
+  Message inner = graph({{}, {node("Relu", {"x"}, {"y"})}, {value("y", {})}});
+  for (int i = 0; i < 100; ++i) {
+    inner = graph(
+        {{},
+         {node("If", {"c"}, {"y"},
+               {graph_attribute("then_branch", inner), graph_attribute("else_branch", inner)})},
+         {value("y", {})}});
+    if (inner.bytes.size() > 100'000'000) break;
+    if (i == 3) {  // from here on only one branch nests, so that the size stays small
+      Message leaf = graph({{}, {node("Relu", {"x"}, {"y"})}, {value("y", {})}});
+      for (int k = 0; k < 100; ++k) {
+        inner = graph(
+            {{},
+             {node("If", {"c"}, {"y"},
+                   {graph_attribute("then_branch", inner), graph_attribute("else_branch", leaf)})},
+             {value("y", {})}});
+      }
+      break;
+    }
+  }
+  Message message = Message().integer(1, 8).add(8, opset(21)).add(7, inner);
+  EXPECT_NE(error_of(message).find("64 deep"), std::string::npos);
+}
+
+TEST(Reader, TakesConstantBranches) {
+  auto branch = [](std::string_view op) {
+    return graph({{}, {node(op, {"x"}, {"out"})}, {value("out", {})}});
+  };
+  Message message = model({{value("x", {"2"})},
+                           {node("If", {"c"}, {"y"},
+                                 {graph_attribute("then_branch", branch("Exp")),
+                                  graph_attribute("else_branch", branch("Abs"))})},
+                           {value("y", {})},
+                           {tensor<uint8_t>("c", 9, {}, {1})}});
+  graph::Graph graph = read(message);
+  ASSERT_EQ(graph.nodes.size(), 1u);
+  auto stages = graph::lower(graph, ops::builtin_catalog());
+  ASSERT_TRUE(stages.has_value()) << stages.error().to_string();
+  ASSERT_EQ(stages->stages.size(), 1u);
+  EXPECT_EQ(stages->stages[0].origin, "Exp \"out\"");
+  EXPECT_EQ(stages->outputs[0].name, "y");
+}
+
+// Every prefix of a model, and every single changed byte, is a model or an error.
+TEST(Reader, SurvivesDamage) {
+  Message message =
+      model({{value("x", {"n", "4"})},
+             {node("Gemm", {"x", "w", "b"}, {"h"}, {attribute("transB", int64_t{1})}),
+              node("Softmax", {"h"}, {"y"})},
+             {value("y", {})},
+             {floats("w", {3, 4}, std::vector<float>(12)), floats("b", {3}, {1, 2, 3})}},
+            11);
+  int whole = 0;
+  for (size_t length = 0; length <= message.bytes.size(); ++length) {
+    auto graph = read_model(bytes_of(message).first(length));
+    if (graph) whole += graph::lower(*graph, ops::builtin_catalog()).has_value();
+  }
+  EXPECT_GE(whole, 1);
+  for (size_t at = 0; at < message.bytes.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      Message damaged = message;
+      damaged.bytes[at] = static_cast<char>(damaged.bytes[at] ^ (1 << bit));
+      auto graph = read_model(bytes_of(damaged));
+      if (graph) (void)graph::lower(*graph, ops::builtin_catalog());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gossamer::onnx

@@ -1,0 +1,10 @@
+// Any bytes: a graph or a diagnostic. Lowering runs too, since definitions meet hostile shapes and
+// attributes.
+#include "graph/stage_graph.h"
+#include "onnx/reader.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  auto graph = gossamer::onnx::read_model(std::as_bytes(std::span(data, size)));
+  if (graph) (void)gossamer::graph::lower(*graph, gossamer::ops::builtin_catalog());
+  return 0;
+}
