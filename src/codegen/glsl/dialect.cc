@@ -1,0 +1,85 @@
+#include "codegen/glsl/dialect.h"
+
+namespace gossamer::codegen::glsl {
+namespace {
+
+using namespace text;
+using ir::BinaryOp;
+using ir::UnaryOp;
+
+constexpr UnaryRow unary[] = {
+    {UnaryOp::neg, F | I, both, "(-$0)"},         {UnaryOp::logical_not, B, scalar, "(!$0)"},
+    {UnaryOp::logical_not, B, vector, "not($0)"}, {UnaryOp::bit_not, I | U, both, "(~$0)"},
+    {UnaryOp::abs, F | I, both, "abs($0)"},       {UnaryOp::floor, F, both, "floor($0)"},
+    {UnaryOp::ceil, F, both, "ceil($0)"},         {UnaryOp::round, F, both, "roundEven($0)"},
+    {UnaryOp::trunc, F, both, "trunc($0)"},       {UnaryOp::sqrt, F, both, "sqrt($0)"},
+    {UnaryOp::exp, F, both, "exp($0)"},           {UnaryOp::log, F, both, "log($0)"},
+};
+
+constexpr BinaryRow binary[] = {
+    {BinaryOp::add, F | I | U, both, "($0 + $1)"},
+    {BinaryOp::sub, F | I | U, both, "($0 - $1)"},
+    {BinaryOp::mul, F | I | U, both, "($0 * $1)"},
+    {BinaryOp::div, F | I | U, both, "($0 / $1)"},
+    {BinaryOp::rem, I | U, both, "($0 % $1)"},
+    {BinaryOp::min, I | U, both, "min($0, $1)"},
+    {BinaryOp::max, I | U, both, "max($0, $1)"},
+    {BinaryOp::eq, F | I | U | B, scalar, "($0 == $1)"},
+    {BinaryOp::ne, F | I | U | B, scalar, "($0 != $1)"},
+    {BinaryOp::lt, F | I | U, scalar, "($0 < $1)"},
+    {BinaryOp::le, F | I | U, scalar, "($0 <= $1)"},
+    {BinaryOp::gt, F | I | U, scalar, "($0 > $1)"},
+    {BinaryOp::ge, F | I | U, scalar, "($0 >= $1)"},
+    {BinaryOp::eq, F | I | U | B, vector, "equal($0, $1)"},
+    {BinaryOp::ne, F | I | U | B, vector, "notEqual($0, $1)"},
+    {BinaryOp::lt, F | I | U, vector, "lessThan($0, $1)"},
+    {BinaryOp::le, F | I | U, vector, "lessThanEqual($0, $1)"},
+    {BinaryOp::gt, F | I | U, vector, "greaterThan($0, $1)"},
+    {BinaryOp::ge, F | I | U, vector, "greaterThanEqual($0, $1)"},
+    {BinaryOp::logical_and, B, scalar, "($0 && $1)"},
+    {BinaryOp::logical_or, B, scalar, "($0 || $1)"},
+    {BinaryOp::logical_xor, B, scalar, "($0 != $1)"},
+    {BinaryOp::logical_and, B, vector, "both_of($0, $1)"},
+    {BinaryOp::logical_or, B, vector, "one_of($0, $1)"},
+    {BinaryOp::logical_xor, B, vector, "notEqual($0, $1)"},
+    {BinaryOp::bit_and, I | U, both, "($0 & $1)"},
+    {BinaryOp::bit_or, I | U, both, "($0 | $1)"},
+    {BinaryOp::bit_xor, I | U, both, "($0 ^ $1)"},
+    {BinaryOp::shl, I | U, both, "($0 << $1)"},
+    {BinaryOp::shr, I | U, both, "($0 >> $1)"},
+};
+
+constexpr BitcastRow bitcasts[] = {
+    {F, I, "floatBitsToInt($0)"},  {F, U, "floatBitsToUint($0)"}, {I, F, "intBitsToFloat($0)"},
+    {U, F, "uintBitsToFloat($0)"}, {I | U, I | U, "$t($0)"},
+};
+
+}  // namespace
+
+const Dialect dialect = {
+    .types = {{{"float", "vec2", "vec3", "vec4"},
+               {"int", "ivec2", "ivec3", "ivec4"},
+               {"uint", "uvec2", "uvec3", "uvec4"},
+               {"bool", "bvec2", "bvec3", "bvec4"}}},
+    .unary = unary,
+    .binary = binary,
+    .bitcasts = bitcasts,
+    .fma = "($0 * $1 + $2)",
+    .select_scalar = "($0 ? $1 : $2)",
+    .select_vector = "choose($0, $1, $2)",
+    // Not a constant, as some compilers reject an infinite one.
+    .infinity = "uintBitsToFloat(inf_bits)",
+    .nan = "uintBitsToFloat(inf_bits | 0x400000u)",
+    .let = "$t $n = $e;",
+    .variable = "$t $n;",
+    .array = "$t $n[$c];",
+    .loop = "for (int $n = 0; $n < $e; $n++)",
+    .function = "$t $n($p)",
+    .parameter = "$t $n",
+    .barrier = {},
+    .fetch = "texelFetch($n, ivec2($0, $1), 0)",
+    .fetch_layer = "texelFetch($n, ivec3($0, $1, $2), 0)",
+    .write_layer = "o$0 = $e;",
+};
+
+}  // namespace gossamer::codegen::glsl

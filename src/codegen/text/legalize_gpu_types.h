@@ -1,0 +1,19 @@
+// Types that shading languages have: f32, i32, u32, boolean and index.
+#pragma once
+
+#include <unordered_map>
+
+#include "ir/nodes.h"
+
+namespace gossamer::codegen::text {
+
+// What memory holds for a value type: f32, i32 or u32 (docs/specs/package.md, "Binding").
+ir::DType gpu_storage_of(ir::DType value_type);
+
+// Gives every buffer its storage type (dtype becomes it too) and every operation a legal type.
+// Narrow integers are kept in range by wrapping after arithmetic; 64-bit ones become 32-bit,
+// constants saturating; f16, bf16 and f64 are f32. Fails for strings, bit casts of types that have
+// no such bits here, and statements of host code.
+Result<ir::Kernel> legalize_gpu_types(const ir::Kernel&);
+
+}  // namespace gossamer::codegen::text

@@ -1,0 +1,179 @@
+#include "codegen/text/lower_arithmetic.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "codegen/text/bounded_rewrite.h"
+#include "ir/build.h"
+#include "ir/rewrite.h"
+
+namespace gossamer::codegen::text {
+namespace {
+
+using namespace ir;
+
+// The value of a constant, scalar or in every lane.
+std::optional<int64_t> int_constant(const Expr& e) {
+  if (auto* splat = as<Broadcast>(e)) return as_int(splat->a);
+  return as_int(e);
+}
+std::optional<double> float_constant(const Expr& e) {
+  if (auto* splat = as<Broadcast>(e)) return as_float(splat->a);
+  return as_float(e);
+}
+
+bool is_power_of_two(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
+int log2_of(int64_t value) { return std::countr_zero(static_cast<uint64_t>(value)); }
+
+// Signs are known of `index` values only: others wrap.
+bool not_negative(const Expr& e, const Bounds& bounds) {
+  if (is_unsigned_int(e->type.dtype)) return true;
+  if (auto value = int_constant(e)) return *value >= 0;
+  return e->type.dtype == DType::index && bounds.of(e).low >= 0;
+}
+bool positive(const Expr& e, const Bounds& bounds) {
+  if (auto value = int_constant(e)) return *value > 0;
+  return e->type.dtype == DType::index && bounds.of(e).low > 0;
+}
+
+Expr op(BinaryOp name, Expr a, Expr b) { return binary(name, std::move(a), std::move(b)); }
+
+// a / b and a % b where b may be zero: both are 0 then.
+Expr guarded(const Expr& b, const std::function<Expr(const Expr&)>& quotient) {
+  if (auto value = int_constant(b)) return *value == 0 ? zero(b->type) : quotient(b);
+  const Expr is_zero = b == zero(b->type);
+  return select(is_zero, zero(b->type), quotient(select(is_zero, constant_int(b->type, 1), b)));
+}
+Expr divide(const Expr& a, const Expr& b, const Bounds& bounds) {
+  if (positive(b, bounds)) return op(BinaryOp::div, a, b);
+  return guarded(b, [&](const Expr& safe) { return op(BinaryOp::div, a, safe); });
+}
+Expr remainder(const Expr& a, const Expr& b, const Bounds& bounds) {
+  if (not_negative(a, bounds) && positive(b, bounds)) return op(BinaryOp::rem, a, b);
+  if (is_unsigned_int(a->type.dtype)) {
+    return guarded(b, [&](const Expr& safe) { return op(BinaryOp::rem, a, safe); });
+  }
+  return guarded(b, [&](const Expr& safe) { return a - safe * op(BinaryOp::div, a, safe); });
+}
+
+Expr lower_division(const Binary& node, const Bounds& bounds) {
+  const Expr &a = node.a, &b = node.b;
+  const Type type = node.type;
+  const auto divisor = int_constant(b);
+  const bool power = divisor && is_power_of_two(*divisor);
+  const bool up = not_negative(a, bounds);
+  const bool floors = node.op == BinaryOp::floordiv || node.op == BinaryOp::floormod;
+  const bool quotient = node.op == BinaryOp::div || node.op == BinaryOp::floordiv;
+  if (power && (up || floors)) {
+    return quotient ? op(BinaryOp::shr, a, constant_int(type, log2_of(*divisor)))
+                    : op(BinaryOp::bit_and, a, constant_int(type, *divisor - 1));
+  }
+  if (!floors || (up && (is_unsigned_int(type.dtype) || positive(b, bounds)))) {
+    return quotient ? divide(a, b, bounds) : remainder(a, b, bounds);
+  }
+  if (!divisor || *divisor <= 0) return {};
+  const Expr sign = op(BinaryOp::shr, a, constant_int(type, 31));
+  if (quotient) {
+    return op(BinaryOp::bit_xor, sign, op(BinaryOp::div, op(BinaryOp::bit_xor, a, sign), b));
+  }
+  const Expr rest = a - b * op(BinaryOp::div, a, b);
+  return rest + op(BinaryOp::bit_and, op(BinaryOp::shr, rest, constant_int(type, 31)), b);
+}
+
+Expr lower_shift(const Binary& node) {
+  const Type type = node.type;
+  const bool keeps_sign = node.op == BinaryOp::shr && !is_unsigned_int(type.dtype);
+  if (auto count = int_constant(node.b)) {
+    if (*count >= 0 && *count < 32) return {};
+    return keeps_sign ? op(node.op, node.a, constant_int(type, 31)) : zero(type);
+  }
+  const Expr last = constant_int(type, 31);
+  const Expr in_range =
+      cast(type.with_dtype(DType::u32), node.b) <= constant_int(type.with_dtype(DType::u32), 31);
+  const Expr shifted = op(node.op, node.a, op(BinaryOp::bit_and, node.b, last));
+  return select(in_range, shifted, keeps_sign ? op(node.op, node.a, last) : zero(type));
+}
+
+Expr lower_min_max(const Binary& node) {
+  const bool left = float_constant(node.a).has_value();
+  const Expr &x = left ? node.b : node.a, &limit = left ? node.a : node.b;
+  const auto value = float_constant(limit);
+  if (!value) return {};
+  if (std::isnan(*value)) return limit;
+  return select(node.op == BinaryOp::min ? x > limit : x < limit, limit, x);
+}
+
+Expr lower_pow(const Binary& node) {
+  const auto exponent = float_constant(node.b);
+  const Expr& x = node.a;
+  if (!exponent) return {};
+  if (*exponent == 1) return x;
+  if (*exponent == 2) return x * x;
+  if (*exponent == 3) return x * x * x;
+  if (*exponent == 4) return (x * x) * (x * x);
+  if (*exponent == -1) return constant(x->type, 1) / x;
+  return {};
+}
+
+Expr lower_cast(const Cast& node) {
+  const Type from = node.a->type, to = node.type;
+  if (!is_float(from.dtype) || !is_int(to.dtype)) return {};
+  const Expr& x = node.a;
+  auto limit = [&](double value) { return constant(from, value); };
+  auto convert = [&](Expr value) {
+    auto* made = new Cast(to);
+    made->a = std::move(value);
+    return Expr(made);
+  };
+  // The largest float below 2^31 or 2^32.
+  if (is_unsigned_int(to.dtype)) {
+    const Expr clamped = select(x > limit(4294967040.0), limit(4294967040.0), x);
+    return select(x >= limit(4294967296.0), constant_int(to, 0xffffffff),
+                  convert(select(x > limit(0), clamped, limit(0))));
+  }
+  const Expr clamped = select(x > limit(2147483520.0), limit(2147483520.0), x);
+  const Expr lower = select(x < limit(-2147483648.0), limit(-2147483648.0), clamped);
+  return select(x >= limit(2147483648.0), constant_int(to, std::numeric_limits<int32_t>::max()),
+                convert(select(unary(UnaryOp::is_nan, x), limit(0), lower)));
+}
+
+Expr lower_node(const Expr& e, const Bounds& bounds) {
+  if (auto* node = as<Cast>(e)) return lower_cast(*node);
+  auto* node = as<Binary>(e);
+  if (!node) return {};
+  const bool floating = is_float(node->a->type.dtype);
+  switch (node->op) {
+    case BinaryOp::div:
+    case BinaryOp::rem:
+    case BinaryOp::floordiv:
+    case BinaryOp::floormod:
+      return floating ? Expr() : lower_division(*node, bounds);
+    case BinaryOp::shl:
+    case BinaryOp::shr:
+      return lower_shift(*node);
+    case BinaryOp::min:
+    case BinaryOp::max:
+      return floating ? lower_min_max(*node) : Expr();
+    case BinaryOp::pow:
+      return lower_pow(*node);
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+Kernel lower_arithmetic(const Kernel& kernel) {
+  Kernel result = kernel;
+  auto lower = [](const Expr& root, const Bounds& bounds) {
+    Rewriter rewriter;
+    rewriter.expr = [&](const Expr& e) { return lower_node(e, bounds); };
+    return rewrite(root, rewriter);
+  };
+  result.body =
+      rewrite_bounded(kernel.body, bounds_of_scalars(kernel), {.expr = lower, .store = {}});
+  return result;
+}
+
+}  // namespace gossamer::codegen::text

@@ -1,0 +1,18 @@
+// Arithmetic whose meaning (nodes.def) differs from what shading languages define, spelled out.
+#pragma once
+
+#include "ir/nodes.h"
+
+namespace gossamer::codegen::text {
+
+// Needs legal types. Afterwards
+// - div and rem of integers never divide by zero, rem only sees operands that are not negative,
+// shifts are in range;
+//   floordiv and floormod remain only where neither a sign nor a divisor is known,
+// - casts from floats to integers are in range,
+// - float min and max remain only where neither operand is a constant (with one, a select keeps
+// NaN),
+// - pow with a small constant exponent is a product.
+ir::Kernel lower_arithmetic(const ir::Kernel&);
+
+}  // namespace gossamer::codegen::text

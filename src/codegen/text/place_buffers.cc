@@ -1,0 +1,217 @@
+#include "codegen/text/place_buffers.h"
+
+#include <algorithm>
+
+#include "codegen/text/bounded_rewrite.h"
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "passes/flatten_access.h"
+
+namespace gossamer::codegen::text {
+namespace {
+
+using namespace ir;
+
+constexpr int64_t most_registers = 512;
+
+struct Use {
+  bool vectors = false;      // some access is of several lanes
+  bool aligned = true;       // all those are Ramps of 4 from a multiple of 4
+  bool lane_stores = false;  // some store is of one lane
+  bool constant = true;      // all indices are constants
+};
+
+bool is_linear(const BufferNode& buffer) { return buffer.layout.memory == Memory::linear; }
+
+Expr floordiv_by(const Expr& e, int64_t by, const Bounds& bounds) {
+  return simplify(floordiv(e, by), bounds);
+}
+
+bool whole_vectors(const BufferNode& buffer, const Bounds& bounds) {
+  return bounds.multiple_of(simplify(passes::physical_elements(buffer), bounds)) % 4 == 0;
+}
+
+int64_t size_of(const BufferNode& buffer) {
+  const auto size = as_int(simplify(passes::physical_elements(buffer)));
+  GS_CHECK(size, "size of ", buffer.name, " is not constant");
+  return *size;
+}
+
+class Placer {
+ public:
+  Result<Placed> run(const Kernel& kernel) {
+    const Bounds bounds = bounds_of_scalars(kernel);
+    rewrite_bounded(kernel.body, bounds,
+                    {.expr =
+                         [&](const Expr& root, const Bounds& known) {
+                           note_loads(root, known);
+                           return Expr();
+                         },
+                     .store =
+                         [&](const Store& node, const Bounds& known) {
+                           if (is_linear(*node.buffer)) note_store(node, known);
+                           return Stmt();
+                         }});
+    visit(
+        kernel.body,
+        [&](const Stmt& s) {
+          if (auto* node = as<Alloc>(s)) uses_[node->buffer.get()];
+          return true;
+        },
+        [](const Expr&) { return false; });
+    for (const Kernel::Param& param : kernel.params) {
+      if (is_linear(*param.buffer)) uses_[param.buffer.get()];
+    }
+    for (const auto& [buffer, use] : uses_) decide(*buffer, use, bounds);
+    Placed result{kernel, {}};
+    result.kernel.body = rewrite_bounded(
+        kernel.body, bounds,
+        {.expr = [&](const Expr& root, const Bounds& known) { return lower(root, known); },
+         .store = [&](const Store& node,
+                      const Bounds& known) { return lower_store(node, known); }});
+    if (error_) return std::unexpected(*error_);
+    result.places = std::move(places_);
+    return result;
+  }
+
+ private:
+  // Row-major where a private buffer still has several indices.
+  Expr flat_index(const BufferNode& buffer, const std::vector<Expr>& indices) {
+    if (indices.empty()) return index(0);
+    Expr flat = indices[0];
+    for (size_t i = 1; i < indices.size(); ++i) {
+      GS_CHECK(indices.size() == buffer.shape.size(), "access of ", buffer.name, " is not flat");
+      Expr extent = buffer.shape[i];
+      Expr next = indices[i];
+      const int lanes = std::max(flat->type.lanes, next->type.lanes);
+      if (auto* steps = as<Ramp>(next); steps && flat->type.is_scalar()) {
+        flat = ramp(flat * extent + steps->base, steps->stride, lanes);
+        continue;
+      }
+      GS_CHECK(lanes == 1, "access of ", buffer.name, " is not flat");
+      flat = flat * extent + next;
+    }
+    return flat;
+  }
+
+  void note(const BufferNode& buffer, const std::vector<Expr>& indices, int lanes,
+            const Bounds& known, bool stores) {
+    Use& use = uses_[&buffer];
+    const Expr flat = flat_index(buffer, indices);
+    auto* steps = as<Ramp>(flat);
+    if (lanes > 4 && !error_) {
+      error_ = Diagnostic{{}, cat("access of ", lanes, " lanes to ", buffer.name), "use 4 lanes"};
+    }
+    if (lanes == 1) {
+      use.lane_stores |= stores;
+      use.constant &= as_int(simplify(flat, known)).has_value();
+      return;
+    }
+    GS_CHECK(steps && steps->stride == 1, "vector access of ", buffer.name, " is not contiguous");
+    use.vectors = true;
+    const Expr base = simplify(steps->base, known);
+    use.aligned &= lanes == 4 && known.multiple_of(base) % 4 == 0;
+    use.constant &= as_int(base).has_value();
+  }
+  void note_loads(const Expr& root, const Bounds& known) {
+    visit(root, [&](const Expr& e) {
+      auto* node = as<Load>(e);
+      if (node && is_linear(*node->buffer)) {
+        note(*node->buffer, node->indices, node->type.lanes, known, false);
+      }
+      return true;
+    });
+  }
+  void note_store(const Store& node, const Bounds& known) {
+    note(*node.buffer, node.indices, node.value->type.lanes, known, true);
+  }
+
+  void decide(const BufferNode& buffer, const Use& use, const Bounds& bounds) {
+    const bool is_private = buffer.scope == Scope::priv;
+    Place& place = places_[&buffer];
+    if (use.vectors && use.aligned && (is_private || !use.lane_stores) &&
+        whole_vectors(buffer, bounds)) {
+      place.width = 4;
+    }
+    if (buffer.scope == Scope::global) return;
+    place.elements = size_of(buffer) / place.width;
+    place.registers = is_private && use.constant && place.elements <= most_registers;
+  }
+
+  // A constant index out of bounds, in the arm of a select that is not taken, does not compile.
+  static Expr clamped(Expr index_value) {
+    const auto known = as_int(index_value);
+    return known && *known < 0 ? index(0) : index_value;
+  }
+
+  static Expr element(const Load& old, Expr at, int lanes) {
+    auto* node = new Load(old.type.with_lanes(lanes));
+    node->buffer = old.buffer;
+    node->indices = {clamped(std::move(at))};
+    return Expr(node);
+  }
+
+  Expr lower_load(const Load& node, const Bounds& known) {
+    const int width = places_.at(node.buffer.get()).width, lanes = node.type.lanes;
+    const Expr flat = flat_index(*node.buffer, node.indices);
+    auto* steps = as<Ramp>(flat);
+    if (width == 4 && lanes == 4) return element(node, floordiv_by(steps->base, 4, known), 4);
+    if (width == 4) {
+      const Expr whole = element(node, floordiv_by(flat, 4, known), 4);
+      return lane(whole, simplify(floormod(flat, 4), known));
+    }
+    if (lanes == 1) return element(node, simplify(flat, known), 1);
+    std::vector<Expr> parts;
+    for (int i = 0; i < lanes; ++i) {
+      parts.push_back(element(node, simplify(steps->base + index(i), known), 1));
+    }
+    return make_vector(std::move(parts));
+  }
+
+  Expr lower(const Expr& root, const Bounds& known) {
+    Rewriter rewriter;
+    rewriter.expr = [&](const Expr& e) {
+      auto* node = as<Load>(e);
+      return node && is_linear(*node->buffer) ? lower_load(*node, known) : Expr();
+    };
+    return rewrite(root, rewriter);
+  }
+
+  Stmt lower_store(const Store& node, const Bounds& known) {
+    if (!is_linear(*node.buffer)) return {};
+    const int width = places_.at(node.buffer.get()).width, lanes = node.value->type.lanes;
+    const Expr value = lower(node.value, known);
+    std::vector<Expr> indices;
+    for (const Expr& i : node.indices) indices.push_back(lower(i, known));
+    const Expr flat = flat_index(*node.buffer, indices);
+    auto* steps = as<Ramp>(flat);
+    auto put = [&](std::vector<Expr> at, Expr what) {
+      auto* made = new Store();
+      made->buffer = node.buffer;
+      made->indices = std::move(at);
+      made->value = std::move(what);
+      return Stmt(made);
+    };
+    if (width == 4 && lanes == 4) return put({floordiv_by(steps->base, 4, known)}, value);
+    if (width == 4) {
+      return put({floordiv_by(flat, 4, known), simplify(floormod(flat, 4), known)}, value);
+    }
+    if (lanes == 1) return put({simplify(flat, known)}, value);
+    const Var whole = var("v", value->type);
+    std::vector<Stmt> stores;
+    for (int i = 0; i < lanes; ++i) {
+      stores.push_back(put({simplify(steps->base + index(i), known)}, lane(whole, index(i))));
+    }
+    return let(whole, value, block(std::move(stores)));
+  }
+
+  std::unordered_map<const BufferNode*, Use> uses_;
+  std::unordered_map<const BufferNode*, Place> places_;
+  std::optional<Diagnostic> error_;
+};
+
+}  // namespace
+
+Result<Placed> place_buffers(const Kernel& kernel) { return Placer().run(kernel); }
+
+}  // namespace gossamer::codegen::text

@@ -1,0 +1,24 @@
+// A kernel as a shader sees it: one invocation's program.
+#pragma once
+
+#include <vector>
+
+#include "codegen/text/place_buffers.h"
+#include "ir/nodes.h"
+
+namespace gossamer::codegen::text {
+
+struct Program {
+  Placed placed;        // kernel.body is unused: `body` is what is left of it
+  ir::Var grid, group;  // group: null without a loop over invocations
+  ir::Expr range;
+  int group_size = 1;
+  std::vector<ir::Buffer> group_buffers;
+  ir::Stmt body;
+};
+
+// Runs the passes that every shading language needs (types, places, arithmetic), takes the grid and
+// group loops away, and shares expressions in what is left.
+Result<Program> raise_program(const ir::Kernel&);
+
+}  // namespace gossamer::codegen::text

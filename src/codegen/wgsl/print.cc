@@ -1,0 +1,70 @@
+#include "codegen/wgsl/print.h"
+
+#include "codegen/text/writer.h"
+#include "codegen/wgsl/dialect.h"
+#include "ir/build.h"
+
+namespace gossamer::codegen::wgsl {
+namespace {
+
+// Scalar i of the uniform array of vec4<i32>.
+std::string scalar_at(int i) {
+  return cat("s[", i / 4, "].", std::string_view("xyzw").substr(static_cast<size_t>(i % 4), 1));
+}
+
+}  // namespace
+
+Shader print(const Raised& raised) {
+  const text::Program& program = raised.program;
+  const ir::Kernel& kernel = program.placed.kernel;
+  text::Writer writer(dialect, program.placed.places);
+  Shader shader;
+  shader.group_size = program.group_size;
+  shader.range_scalar = raised.range_scalar;
+  std::string head;
+  for (size_t i = 0; i < kernel.params.size(); ++i) {
+    const ir::BufferNode* buffer = kernel.params[i].buffer.get();
+    writer.set_name(buffer, cat("b", i));
+    shader.bindings.push_back({buffer->storage, program.placed.places.at(buffer).width == 4});
+    head += cat("@group(0) @binding(", i, ") var<storage, ",
+                kernel.params[i].written ? "read_write" : "read", "> b", i, ": array<",
+                writer.element_type(buffer), ">;\n");
+  }
+  shader.scalars = raised.range_scalar ? 1 : 0;
+  for (const ir::Var& scalar : kernel.scalars) {
+    writer.set_name(scalar.get(), scalar_at(shader.scalars++));
+  }
+  if (shader.scalars > 0) {
+    head += cat("@group(0) @binding(", kernel.params.size(), ") var<uniform> s: array<vec4i, ",
+                (shader.scalars + 3) / 4, ">;\n");
+  }
+  for (const ir::Buffer& buffer : program.group_buffers) {
+    const int64_t count = program.placed.places.at(buffer.get()).elements;
+    head += cat("var<workgroup> ", writer.name_of(buffer.get()), ": array<",
+                writer.element_type(buffer.get()), ", ", count, ">;\n");
+  }
+  writer.set_name(program.grid.get(), "grid");
+  if (program.group.get()) writer.set_name(program.group.get(), "invocation");
+  const std::string body = writer.statements(program.body, 2);
+  const bool has_infinity = (body + writer.functions()).find("inf_bits") != std::string::npos;
+  if (has_infinity) head += "var<private> inf_bits = 0x7f800000u;\n";
+
+  std::string entry = cat("@compute @workgroup_size(", program.group_size, ")\nfn main(",
+                          "@builtin(workgroup_id) wid: vec3u");
+  if (raised.grid_is_2d) entry += ", @builtin(num_workgroups) groups: vec3u";
+  if (program.group.get()) entry += ", @builtin(local_invocation_index) lid: u32";
+  entry += ") {\n";
+  if (raised.grid_is_2d) {
+    const std::string range =
+        raised.range_scalar ? scalar_at(0) : std::to_string(*ir::as_int(program.range));
+    entry += cat("  let grid = i32(wid.x + wid.y * groups.x);\n  if (grid >= ", range,
+                 ") { return; }\n");
+  } else {
+    entry += "  let grid = i32(wid.x);\n";
+  }
+  if (program.group.get()) entry += "  let invocation = i32(lid);\n";
+  shader.code = head + writer.functions() + entry + body + "}\n";
+  return shader;
+}
+
+}  // namespace gossamer::codegen::wgsl
