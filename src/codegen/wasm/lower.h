@@ -1,0 +1,105 @@
+// From a kernel's loop program to a Function: where each buffer lies, which instructions each node
+// takes.
+#pragma once
+
+#include <unordered_map>
+
+#include "codegen/plan_function.h"
+#include "codegen/wasm/function.h"
+#include "codegen/wasm/instructions.h"
+#include "codegen/wasm/linear.h"
+#include "ir/nodes.h"
+
+namespace gossamer::codegen::wasm {
+
+// Where a buffer lies.
+struct Place {
+  enum class Kind : uint8_t { memory, locals };
+  Kind kind = Kind::memory;
+  bool ordered = false;  // the kernel writes it and reads it
+  ValueId base = 0;      // memory: its address
+  // locals: `lanes` consecutive elements in each, the first group in locals[0].
+  int lanes = 1;
+  std::vector<LocalId> locals;
+};
+
+// How a kernel uses a buffer of its own.
+struct Usage {
+  bool constant = true;  // every index is known
+  bool aligned = true;   // vectors begin at multiples of a piece
+  bool vectors = false;
+  bool read = false, written = false;
+  int64_t elements = 0;  // one past the last index known
+};
+std::unordered_map<const ir::BufferNode*, Usage> usage_of(const ir::Stmt& body);
+
+class Lowering {
+ public:
+  Lowering(Function& function, bool relaxed)
+      : f_(function), make_(function, relaxed), addresses_(function) {}
+
+  void kernel(const ir::Kernel& kernel);
+  void plan(const PlanFunction& plan);
+  int64_t scratch_bytes() const { return scratch_bytes_; }
+
+ private:
+  struct Binding {
+    bool is_linear = false;
+    Linear linear;
+    Pieces pieces;
+  };
+  struct Known {
+    Pieces pieces;
+    RegionId region;
+    uint32_t version;
+    bool guarded;
+  };
+
+  void stmt(const ir::Stmt& s);
+  void for_loop(const ir::For& loop);
+  void while_loop(const ir::While& loop);
+  void branch(const ir::If& s);
+  void let(const ir::Let& s);
+  void alloc(const ir::Alloc& s);
+  void store(const ir::Store& s);
+  void store_piece(ir::DType dtype, ValueId base, const Linear& bytes, ValueId piece, int count);
+  void store_item(Op op, Address address, ValueId value, int lane = 0);
+  void settle(Pieces& pieces);
+  bool reads_local(ValueId id, LocalId local) const;
+  void store_local(const ir::Store& s, Place& place);
+
+  ValueId scalar(const ir::Expr& e);
+  Pieces vector(const ir::Expr& e);
+  Pieces value(const ir::Expr& e);  // of either; remembers shared subtrees
+  Pieces compute(const ir::Expr& e);
+  Pieces compute_binary(const ir::Expr& e);
+  Pieces compute_select(const ir::Expr& e);
+  Pieces arms(ValueId condition, const ir::Expr& yes, const ir::Expr& no);
+  Pieces ramp(const ir::Ramp& e);
+  Pieces make_vector(const ir::MakeVector& e);
+  ValueId lane(const ir::Lane& e);
+  Linear linear(const ir::Expr& e);
+  bool has_load(const ir::Expr& e);
+
+  Pieces load(const ir::Load& e);
+  Pieces load_local(const ir::Load& e, const Place& place);
+  Pieces load_contiguous(const ir::Load& e, const Place& place, const ir::Expr& first);
+  ValueId load_scalar(ir::DType dtype, const Place& place, const Linear& bytes);
+  Pieces gather(ir::DType dtype, const std::vector<std::pair<const Place*, Linear>>& lanes);
+  std::vector<Linear> lane_indices(const ir::Expr& index);
+  Address address(const Place& place, const Linear& bytes);
+  const Place* memory_of(const ir::Expr& e);  // the place of a scalar load from memory, else null
+
+  Function& f_;
+  Instructions make_;
+  AddressMaker addresses_;
+  std::unordered_map<const ir::VarNode*, Binding> vars_;
+  std::unordered_map<const ir::BufferNode*, Place> places_;
+  std::unordered_map<const ir::BufferNode*, Usage> usage_;
+  std::unordered_map<const ir::ExprNode*, Known> known_;
+  std::unordered_map<const ir::ExprNode*, bool> has_load_;
+  bool guarded_ = false;  // loads may be out of bounds and must not trap
+  int64_t scratch_bytes_ = 0;
+};
+
+}  // namespace gossamer::codegen::wasm

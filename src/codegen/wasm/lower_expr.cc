@@ -1,0 +1,241 @@
+#include <cmath>
+
+#include "codegen/wasm/lower.h"
+#include "ir/build.h"
+#include "ir/rewrite.h"
+
+namespace gossamer::codegen::wasm {
+
+using ir::BinaryOp;
+using ir::DType;
+using ir::Expr;
+
+ValueId Lowering::scalar(const Expr& e) { return value(e)[0]; }
+Pieces Lowering::vector(const Expr& e) { return value(e); }
+
+Pieces Lowering::value(const Expr& e) {
+  const bool shared = e->references > 1 && e->kind != ir::NodeKind::Var &&
+                      e->kind != ir::NodeKind::IntImm && e->kind != ir::NodeKind::FloatImm;
+  if (!shared) return compute(e);
+  if (auto found = known_.find(e.get()); found != known_.end()) {
+    const Known& known = found->second;
+    if (known.version == f_.version() && known.guarded == guarded_ && f_.visible(known.region)) {
+      return known.pieces;
+    }
+  }
+  Pieces pieces = compute(e);
+  known_.insert_or_assign(e.get(), Known{pieces, f_.current(), f_.version(), guarded_});
+  return pieces;
+}
+
+// Sums and products of indices are gathered before they become instructions.
+Linear Lowering::linear(const Expr& e) {
+  if (auto* imm = ir::as<ir::IntImm>(e)) return Linear::of(imm->value);
+  if (e->kind == ir::NodeKind::Var) {
+    const Binding& binding = vars_.at(static_cast<const ir::VarNode*>(e.get()));
+    return binding.is_linear ? binding.linear : Linear::of_atom(binding.pieces[0]);
+  }
+  if (auto* binary = ir::as<ir::Binary>(e); binary && e->type.dtype == DType::index) {
+    if (binary->op == BinaryOp::mul) return multiply(linear(binary->a), linear(binary->b));
+    if (binary->op == BinaryOp::add || binary->op == BinaryOp::sub) {
+      Linear sum = linear(binary->a);
+      sum.add(linear(binary->b), binary->op == BinaryOp::add ? 1 : -1);
+      return sum;
+    }
+  }
+  const ValueId atom = scalar(e);
+  if (int64_t known; f_.is_i32(atom, &known)) return Linear::of(known);
+  return Linear::of_atom(atom);
+}
+
+bool Lowering::has_load(const Expr& e) {
+  if (auto found = has_load_.find(e.get()); found != has_load_.end()) return found->second;
+  bool found = false;
+  ir::visit(e, [&](const Expr& node) {
+    if (auto* load = ir::as<ir::Load>(node)) {
+      auto place = places_.find(load->buffer.get());
+      found = found || place == places_.end() || place->second.kind == Place::Kind::memory;
+    }
+    return !found;
+  });
+  return has_load_[e.get()] = found;
+}
+
+Pieces Lowering::ramp(const ir::Ramp& e) {
+  const DType dtype = e.type.dtype;
+  std::vector<ValueId> steps;
+  for (int k = 0; k < e.type.lanes; ++k) steps.push_back(make_.constant(dtype, e.stride * k, 0));
+  return make_.binary(BinaryOp::add, e.type, make_.splat(e.type, scalar(e.base)),
+                      make_.build(dtype, steps));
+}
+
+ValueId Lowering::lane(const ir::Lane& e) {
+  const DType dtype = e.type.dtype;
+  const Pieces pieces = vector(e.a);
+  if (auto number = ir::as_int(e.lane))
+    return make_.extract(dtype, pieces, static_cast<int>(*number));
+  const ValueId wanted = scalar(e.lane);
+  ValueId result = make_.extract(dtype, pieces, 0);
+  for (int k = 1; k < e.a->type.lanes; ++k) {
+    const ValueId hit = f_.op(Op::i32_eq, ValType::i32, wanted, f_.i32(k));
+    result = make_.select(dtype, hit, make_.extract(dtype, pieces, k), result);
+  }
+  return result;
+}
+
+Pieces Lowering::compute_binary(const Expr& e) {
+  const auto& binary = static_cast<const ir::Binary&>(*e);
+  const ir::Type type = binary.a->type;
+  if (make_.fuses(type) && (binary.op == BinaryOp::add || binary.op == BinaryOp::sub)) {
+    auto product_of = [](const Expr& side) {
+      auto* product = ir::as<ir::Binary>(side);
+      return product && product->op == BinaryOp::mul ? product : nullptr;
+    };
+    if (auto* product = product_of(binary.b)) {
+      return make_.fma(type, vector(product->a), vector(product->b), vector(binary.a),
+                       binary.op == BinaryOp::sub);
+    }
+    if (auto* product = product_of(binary.a); product && binary.op == BinaryOp::add) {
+      return make_.fma(type, vector(product->a), vector(product->b), vector(binary.b), false);
+    }
+  }
+  const Pieces a = value(binary.a);
+  const Pieces b = value(binary.b);
+  if (type.is_scalar()) return {make_.binary(binary.op, type.dtype, a[0], b[0])};
+  return make_.binary(binary.op, type, a, b);
+}
+
+// Both arms as branches, so that what stands in the arm not taken is not touched.
+Pieces Lowering::arms(ValueId condition, const Expr& yes, const Expr& no) {
+  const RegionId here = f_.current();
+  RegionId regions[2];
+  Pieces results[2];
+  for (int arm = 0; arm < 2; ++arm) {
+    regions[arm] = f_.add_region(Region::Kind::arm);
+    f_.enter(regions[arm]);
+    results[arm] = value(arm == 0 ? yes : no);
+    f_.enter(here);
+  }
+  const ValType type = f_[results[0][0]].type;
+  if (results[0].size() == 1) {
+    for (int arm = 0; arm < 2; ++arm) f_.region(regions[arm]).result = results[arm][0];
+    return {f_.if_else(condition, regions[0], regions[1], type)};
+  }
+  // Several pieces leave in locals.
+  Pieces pieces;
+  for (size_t k = 0; k < results[0].size(); ++k) {
+    const LocalId local = f_.add_local(type);
+    f_.add_item({.kind = Item::Kind::open_local, .imm = local});
+    for (int arm = 0; arm < 2; ++arm) {
+      f_.region(regions[arm])
+          .items.push_back({.kind = Item::Kind::set_local, .b = results[arm][k], .imm = local});
+    }
+    pieces.push_back(f_.get_local(local, false));
+  }
+  f_.add_item(
+      {.kind = Item::Kind::branch, .a = condition, .region = regions[0], .other = regions[1]});
+  return pieces;
+}
+
+Pieces Lowering::compute_select(const Expr& e) {
+  const auto& select = static_cast<const ir::Select&>(*e);
+  auto* splat = ir::as<ir::Broadcast>(select.condition);
+  if (e->type.is_scalar() || splat) {
+    const ValueId condition = scalar(splat ? splat->a : select.condition);
+    if (int64_t known; f_.is_i32(condition, &known)) return value(known ? select.yes : select.no);
+    if (has_load(select.yes) || has_load(select.no)) return arms(condition, select.yes, select.no);
+    const Pieces yes = value(select.yes), no = value(select.no);
+    Pieces result;
+    for (size_t k = 0; k < yes.size(); ++k) {
+      result.push_back(
+          yes[k] == no[k] ? yes[k] : f_.op(Op::select, f_[yes[k]].type, yes[k], no[k], condition));
+    }
+    return result;
+  }
+  const Pieces condition = vector(select.condition);
+  const bool saved = guarded_;
+  guarded_ = true;
+  const Pieces yes = vector(select.yes), no = vector(select.no);
+  guarded_ = saved;
+  return make_.select(e->type, condition, yes, no);
+}
+
+Pieces Lowering::compute(const Expr& e) {
+  const ir::Type type = e->type;
+  const bool is_scalar = type.is_scalar();
+  switch (e->kind) {
+    case ir::NodeKind::IntImm: {
+      const auto& imm = static_cast<const ir::IntImm&>(*e);
+      return {make_.constant(type.dtype, imm.value, static_cast<double>(imm.value))};
+    }
+    case ir::NodeKind::FloatImm:
+      return {make_.constant(type.dtype, 0, static_cast<const ir::FloatImm&>(*e).value)};
+    case ir::NodeKind::Var: {
+      const auto* var = static_cast<const ir::VarNode*>(e.get());
+      const auto found = vars_.find(var);
+      GS_CHECK(found != vars_.end(), "no value of ", var->name);
+      if (found->second.is_linear) return {addresses_.index_of(found->second.linear)};
+      return found->second.pieces;
+    }
+    case ir::NodeKind::Unary: {
+      const auto& unary = static_cast<const ir::Unary&>(*e);
+      const Pieces a = value(unary.a);
+      if (is_scalar) return {make_.unary(unary.op, unary.a->type.dtype, a[0])};
+      return make_.unary(unary.op, unary.a->type, a);
+    }
+    case ir::NodeKind::Binary: {
+      const auto op = static_cast<const ir::Binary&>(*e).op;
+      const bool is_sum = op == BinaryOp::add || op == BinaryOp::sub || op == BinaryOp::mul;
+      if (is_scalar && type.dtype == DType::index && is_sum)
+        return {addresses_.index_of(linear(e))};
+      return compute_binary(e);
+    }
+    case ir::NodeKind::Fma: {
+      const auto& fma = static_cast<const ir::Fma&>(*e);
+      const Pieces a = value(fma.a), b = value(fma.b), c = value(fma.c);
+      if (!is_scalar) return make_.fma(type, a, b, c, false);
+      return {make_.binary(BinaryOp::add, type.dtype,
+                           make_.binary(BinaryOp::mul, type.dtype, a[0], b[0]), c[0])};
+    }
+    case ir::NodeKind::Select:
+      return compute_select(e);
+    case ir::NodeKind::Cast: {
+      const auto& cast = static_cast<const ir::Cast&>(*e);
+      const Pieces a = value(cast.a);
+      if (is_scalar) return {make_.cast(type.dtype, cast.a->type.dtype, a[0])};
+      return make_.cast(type.dtype, cast.a->type, a);
+    }
+    case ir::NodeKind::Bitcast: {
+      const auto& cast = static_cast<const ir::Bitcast&>(*e);
+      const Pieces a = value(cast.a);
+      if (is_scalar) return {make_.bitcast(type.dtype, cast.a->type.dtype, a[0])};
+      return make_.bitcast(type.dtype, cast.a->type, a);
+    }
+    case ir::NodeKind::Load:
+      return load(static_cast<const ir::Load&>(*e));
+    case ir::NodeKind::Ramp:
+      return ramp(static_cast<const ir::Ramp&>(*e));
+    case ir::NodeKind::Broadcast: {
+      const auto& splat = static_cast<const ir::Broadcast&>(*e);
+      if (const Place* place = memory_of(splat.a); place && byte_size(type.dtype) >= 4) {
+        const auto& load = static_cast<const ir::Load&>(*splat.a);
+        Linear bytes;
+        bytes.add(linear(load.indices[0]), byte_size(type.dtype));
+        const Address at = address(*place, bytes);
+        const Op op = is_wide(type.dtype) ? Op::v128_load64_splat : Op::v128_load32_splat;
+        return Pieces(static_cast<size_t>(piece_count(type)),
+                      f_.load(op, ValType::v128, at.pointer, at.offset, place->ordered));
+      }
+      return make_.splat(type, scalar(splat.a));
+    }
+    case ir::NodeKind::Lane:
+      return {lane(static_cast<const ir::Lane&>(*e))};
+    case ir::NodeKind::MakeVector:
+      return make_vector(static_cast<const ir::MakeVector&>(*e));
+    default:
+      break;
+  }
+  GS_CHECK(false, "no code for ", name_of(e->kind));
+}
+
+}  // namespace gossamer::codegen::wasm
