@@ -196,7 +196,7 @@ Tensor Builder::host_tensor(DType dtype, Shape shape, std::vector<Expr> elements
     Expr linear = ir::index(0);
     for (size_t i = 0; i < point.size(); ++i) linear = linear * shape[i] + point[i];
     linear = simplify(linear);
-    auto element = [&](size_t i) {
+    auto element = [&](size_t i) -> Expr {
       if (dtype == DType::boolean) return elements[i] != 0;
       return ir::cast(dtype, elements[i]);
     };

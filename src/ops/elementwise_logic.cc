@@ -75,14 +75,15 @@ Result<> where(Builder& b) {
 
 std::vector<OpDef> logic_family() {
   return {
-      comparison("Equal", "A == B.", 19, any_type, [](Expr a, Expr b) { return a == b; }),
-      comparison("Greater", "A > B.", 13, any_number, [](Expr a, Expr b) { return a > b; }),
+      comparison("Equal", "A == B.", 19, any_type, [](Expr a, Expr b) -> Expr { return a == b; }),
+      comparison("Greater", "A > B.", 13, any_number, [](Expr a, Expr b) -> Expr { return a > b; }),
       comparison("GreaterOrEqual", "A >= B.", 16, any_number,
-                 [](Expr a, Expr b) { return a >= b; }),
-      comparison("Less", "A < B.", 13, any_number, [](Expr a, Expr b) { return a < b; }),
-      comparison("LessOrEqual", "A <= B.", 16, any_number, [](Expr a, Expr b) { return a <= b; }),
-      logic("And", "A and B.", [](Expr a, Expr b) { return a && b; }),
-      logic("Or", "A or B.", [](Expr a, Expr b) { return a || b; }),
+                 [](Expr a, Expr b) -> Expr { return a >= b; }),
+      comparison("Less", "A < B.", 13, any_number, [](Expr a, Expr b) -> Expr { return a < b; }),
+      comparison("LessOrEqual", "A <= B.", 16, any_number,
+                 [](Expr a, Expr b) -> Expr { return a <= b; }),
+      logic("And", "A and B.", [](Expr a, Expr b) -> Expr { return a && b; }),
+      logic("Or", "A or B.", [](Expr a, Expr b) -> Expr { return a || b; }),
       logic("Xor", "A or B, not both.",
             [](Expr a, Expr b) { return ir::binary(ir::BinaryOp::logical_xor, a, b); }),
       bits("BitwiseAnd", "A & B.", ir::BinaryOp::bit_and),

@@ -41,7 +41,7 @@ Result<> identity(Builder& b) {
 
 Result<> is_inf_define(Builder& b) {
   bool positive = b.integer("detect_positive") != 0, negative = b.integer("detect_negative") != 0;
-  return elementwise(b, DType::boolean, [&](std::span<const Expr> x) {
+  return elementwise(b, DType::boolean, [&](std::span<const Expr> x) -> Expr {
     if (positive && negative) return ir::is_inf(x[0]);
     if (positive) return ir::is_inf(x[0]) && x[0] > 0;
     if (negative) return ir::is_inf(x[0]) && x[0] < 0;

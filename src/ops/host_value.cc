@@ -94,11 +94,11 @@ Maybe Evaluator::eval_binary(const ir::Binary& node) {
   if (ir::is_float(dtype)) {
     Expr ia = exact_integer(*a), ib = exact_integer(*b);
     using enum ir::BinaryOp;
-    if (ia && ib && (node.op == add || node.op == sub || node.op == mul)) {
+    if (ia.get() && ib.get() && (node.op == add || node.op == sub || node.op == mul)) {
       return ir::cast(dtype, ir::simplify(ir::binary(node.op, ia, ib)));
     }
     // Dividing by a whole number what is a multiple of it stays exact.
-    if (ia && ib && node.op == div && ir::prove(ir::floormod(ia, ib) == 0)) {
+    if (ia.get() && ib.get() && node.op == div && ir::prove(ir::floormod(ia, ib) == 0)) {
       return ir::cast(dtype, ir::simplify(ir::floordiv(ia, ib)));
     }
   }
