@@ -1,0 +1,40 @@
+// Kernels to native machine code through LLVM, and to the shared library of a cpu package.
+// Printing takes no decisions: the vectors, tiles and loops of the IR are what the machine runs.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "codegen/plan_function.h"
+#include "ir/nodes.h"
+
+namespace gossamer::codegen::llvm_ {
+
+struct LlvmOptions {
+  std::string cpu = "native";  // LLVM's name of a processor of this machine's architecture
+};
+
+// Kernels must be scheduled, without vectorized and unrolled loops, with flat accesses of the
+// storage types and without transcendental operations (ir::Property). Kernel i becomes
+//   void k<i>(int64_t begin, int64_t end, void* const* args)
+// with args: the buffers' addresses, then the scalars as intptr_t; `plan`, where given, becomes
+//   void plan(const int64_t* dims, int64_t* values).
+// The object needs no library, libc included. Errors: a processor that LLVM does not know or that
+// lacks what the code needs (x86-64: SSE4.1).
+Result<std::vector<std::byte>> emit_object(std::span<const ir::Kernel> kernels,
+                                           const PlanFunction* plan, const LlvmOptions& options);
+
+// The same module as LLVM's text, for dumps.
+Result<std::string> emit_text(std::span<const ir::Kernel> kernels, const PlanFunction* plan,
+                              const LlvmOptions& options);
+
+// kernels.so of an object, by the first of ld.lld-19, ld.lld, ld and cc that is installed. Errors:
+// none of them is, or it failed (its own first line is the message).
+Result<std::vector<std::byte>> link_shared_library(std::span<const std::byte> object);
+
+std::string host_cpu();  // what "native" means here: "znver5"
+
+}  // namespace gossamer::codegen::llvm_

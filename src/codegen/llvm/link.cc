@@ -1,0 +1,103 @@
+// Object to shared library, by an installed linker.
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "codegen/llvm/emit.h"
+
+extern char** environ;
+
+namespace gossamer::codegen::llvm_ {
+namespace {
+
+// Files beside each other in a fresh folder, removed at the end.
+struct Workplace {
+  std::string folder;
+  std::string object() const { return folder + "/kernels.o"; }
+  std::string library() const { return folder + "/kernels.so"; }
+  std::string messages() const { return folder + "/messages"; }
+  ~Workplace() {
+    for (const std::string& file : {object(), library(), messages()}) unlink(file.c_str());
+    rmdir(folder.c_str());
+  }
+};
+
+bool write_bytes(const std::string& path, std::span<const std::byte> bytes) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (!file) return false;
+  const bool whole = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  return std::fclose(file) == 0 && whole;
+}
+
+std::vector<std::byte> read_bytes(const std::string& path) {
+  std::vector<std::byte> bytes;
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (!file) return bytes;
+  std::byte block[65536];
+  size_t count = 0;
+  while ((count = std::fread(block, 1, sizeof block, file)) > 0)
+    bytes.insert(bytes.end(), block, block + count);
+  std::fclose(file);
+  return bytes;
+}
+
+// The exit status, or -1 where the program is not there.
+int run(const std::vector<std::string>& command, const std::string& messages) {
+  std::vector<char*> arguments;
+  for (const std::string& part : command) arguments.push_back(const_cast<char*>(part.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, messages.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  pid_t process = -1;
+  const int failure =
+      posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failure != 0) return -1;
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status)) return 1;
+  return WEXITSTATUS(status) == 127 ? -1 : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> link_shared_library(std::span<const std::byte> object) {
+  const char* base = getenv("TMPDIR");
+  std::string pattern = cat(base && *base ? base : "/tmp", "/gossamer-link.XXXXXX");
+  if (!mkdtemp(pattern.data())) return fail_at(pattern, cat("cannot be made: ", strerror(errno)));
+  const Workplace place{pattern};
+  if (!write_bytes(place.object(), object))
+    return fail_at(place.object(), cat("cannot be written: ", strerror(errno)));
+  // --no-undefined: a call that code generation introduced must not wait for the loader to fail.
+  const std::vector<std::string> flags = {
+      "-shared", "--no-undefined", "--build-id=none", "-znoexecstack", "-s", "-soname=kernels.so",
+      "-o",      place.library(),  place.object()};
+  for (const char* linker : {"ld.lld-19", "ld.lld", "ld", "cc"}) {
+    std::vector<std::string> command{linker};
+    if (std::strcmp(linker, "cc") == 0)
+      command.insert(command.end(), {"-shared", "-nostdlib", "-s", "-Wl,--no-undefined", "-o",
+                                     place.library(), place.object()});
+    else
+      command.insert(command.end(), flags.begin(), flags.end());
+    const int status = run(command, place.messages());
+    if (status < 0) continue;
+    if (status != 0) {
+      const std::vector<std::byte> said = read_bytes(place.messages());
+      const std::string_view text(reinterpret_cast<const char*>(said.data()), said.size());
+      return fail_at(linker, std::string(text.substr(0, text.find('\n'))));
+    }
+    return read_bytes(place.library());
+  }
+  return fail("no linker is installed, which target cpu needs", "install lld-19 (or any ld or cc)");
+}
+
+}  // namespace gossamer::codegen::llvm_

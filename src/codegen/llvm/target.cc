@@ -1,0 +1,67 @@
+#include "codegen/llvm/target.h"
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/TargetParser/SubtargetFeature.h>
+
+#include "codegen/llvm/emit.h"
+
+namespace gossamer::codegen::llvm_ {
+namespace {
+
+// A name alone would assume features that a virtual machine may hide, so "native" also says which
+// are there.
+std::string native_features() {
+  llvm::SubtargetFeatures features;
+  for (const auto& feature : llvm::sys::getHostCPUFeatures())
+    features.AddFeature(feature.getKey(), feature.getValue());
+  return features.getString();
+}
+
+}  // namespace
+
+std::string host_cpu() { return llvm::sys::getHostCPUName().str(); }
+
+Result<Target> make_target(const std::string& cpu) {
+  static const bool registered =
+      !llvm::InitializeNativeTarget() && !llvm::InitializeNativeTargetAsmPrinter();
+  if (!registered) return fail("this LLVM has no generator for this machine");
+  Target target;
+  target.cpu = cpu == "native" || cpu.empty() ? host_cpu() : cpu;
+  if (target.cpu != cpu) target.features = native_features();
+  const std::string triple = llvm::sys::getProcessTriple();
+  std::string error;
+  const llvm::Target* known = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!known) return fail(error);
+  // Asked of a default processor, since LLVM prints where it is given an unknown one.
+  const std::unique_ptr<llvm::MCSubtargetInfo> any(known->createMCSubtargetInfo(triple, "", ""));
+  if (!any || !any->isCPUStringValid(target.cpu))
+    return fail(cat("LLVM knows no processor \"", target.cpu, "\""),
+                "use \"native\" or a name of llc -mcpu=help");
+
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // the IR says where to fuse
+  target.machine.reset(known->createTargetMachine(triple, target.cpu, target.features, options,
+                                                  llvm::Reloc::PIC_, std::nullopt,
+                                                  llvm::CodeGenOptLevel::Default));
+  if (!target.machine) return fail(cat("LLVM cannot generate code for ", triple));
+  const llvm::MCSubtargetInfo& subtarget = *target.machine->getMCSubtargetInfo();
+  const auto has = [&](llvm::StringRef feature) {
+    return subtarget.checkFeatures(("+" + feature).str());
+  };
+  if (target.machine->getTargetTriple().isX86()) {
+    if (!has("sse4.1"))
+      return fail(cat("processor \"", target.cpu, "\" lacks SSE4.1"), "use \"x86-64-v2\" or later");
+    target.has_fma = has("fma");
+    target.has_half = has("f16c");
+    target.vector_bits = has("avx512f") ? 512 : has("avx") ? 256 : 128;
+  } else {
+    target.has_fma = target.has_half = true;  // AArch64
+  }
+  return target;
+}
+
+}  // namespace gossamer::codegen::llvm_
