@@ -12,7 +12,6 @@ const settings = {
   target: 'es2022',
   legalComments: 'none',
   logLevel: 'warning',
-  external: ['node:*'],
 };
 
 /** `import text from 'worker:./x.ts'`: x.ts bundled to one classic script, as a string. */

@@ -201,16 +201,10 @@ export class Session {
   }
 
   /** Checks the feeds at once; the runs themselves queue up. */
-  run(feeds: Readonly<Record<string, Tensor>>): Promise<RawOutput[]> {
-    if (this.#disposed) return Promise.reject(new GossamerError('disposed', 'the model was disposed'));
-    let ordered: Tensor[];
-    let dims: number[];
-    try {
-      ordered = orderFeeds(this.#manifest, feeds);
-      dims = readDims(this.#manifest, ordered);
-    } catch (problem) {
-      return Promise.reject(problem);
-    }
+  async run(feeds: Readonly<Record<string, Tensor>>): Promise<RawOutput[]> {
+    if (this.#disposed) throw new GossamerError('disposed', 'the model was disposed');
+    const ordered = orderFeeds(this.#manifest, feeds);
+    const dims = readDims(this.#manifest, ordered);
     const result = this.#last.then(() => this.#run(ordered, dims));
     this.#last = result.catch(() => undefined);
     return result;

@@ -1,6 +1,7 @@
 /** Where a package's files come from: a folder behind a URL, or memory. */
 import {Xxh3} from './hash/xxh3.ts';
 import type {FileEntry} from './manifest.ts';
+import {nodeModule} from './node.ts';
 import {GossamerError, messageOf} from './types.ts';
 
 /** Files in memory by name, as the compiler returns them. */
@@ -106,7 +107,7 @@ class UrlSource implements Source {
   }
 
   async #readLocal(url: URL, arrived?: (piece: Uint8Array) => void) {
-    const {readFile} = await import('node:fs/promises');
+    const {readFile} = nodeModule('node:fs/promises');
     try {
       const bytes: Uint8Array = await readFile(url);
       arrived?.(bytes);

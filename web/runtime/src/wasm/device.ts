@@ -1,3 +1,4 @@
+// eslint-disable-next-line @typescript-eslint/triple-slash-reference -- users of src need it too
 /// <reference path="../globals.d.ts" />
 /** The wasm backend: an engine in a worker (pages) or beside the caller (Node). */
 import type {
@@ -182,7 +183,7 @@ export async function open(needs: readonly string[], asked: number | undefined):
   // A page's main thread must stay free and may not wait; workers and Node may.
   if (typeof document !== 'undefined') {
     try {
-      const thread = await spawn(source);
+      const thread = spawn(source);
       await thread.call('start', [threads, text]);
       return new WasmDevice(thread, threads, fallbacks, adapter('in a worker'));
     } catch (problem) {

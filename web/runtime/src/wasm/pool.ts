@@ -88,7 +88,7 @@ export async function startPool(
   const control = new Int32Array(memory.buffer, 0, CONTROL_BYTES / 4);
   const others: Thread[] = [];
   try {
-    for (let at = 1; at < threads; ++at) others.push(await spawn(source));
+    for (let at = 1; at < threads; ++at) others.push(spawn(source));
     await Promise.all(others.map((thread) => thread.call('help', [memory, module, entries])));
     others.forEach((thread) => thread.detach());
   } catch (problem) {

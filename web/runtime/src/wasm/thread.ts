@@ -1,4 +1,5 @@
 /** Workers of browsers and of Node behind one face: calls that travel as messages. */
+import {nodeModule} from '../node.ts';
 import {type ErrorCode, GossamerError} from '../types.ts';
 
 /** The script that a thread runs: worker.ts as one classic script. */
@@ -38,11 +39,11 @@ interface Wire {
   stop(): void;
 }
 
-async function open(
+function open(
   source: ThreadSource,
   receive: (reply: ReplyMessage) => void,
   fail: (reason: string) => void,
-): Promise<Wire> {
+): Wire {
   if (typeof Worker !== 'undefined') {
     const url = source.url ?? URL.createObjectURL(new Blob([source.text], {type: 'text/javascript'}));
     const worker = new Worker(url);
@@ -57,7 +58,7 @@ async function open(
       },
     };
   }
-  const node = await import('node:worker_threads');
+  const node = nodeModule('node:worker_threads');
   const worker = new node.Worker(source.text, {eval: true});
   worker.on('message', receive);
   worker.on('error', (problem) => fail(String(problem)));
@@ -68,7 +69,7 @@ async function open(
   };
 }
 
-export async function spawn(source: ThreadSource): Promise<Thread> {
+export function spawn(source: ThreadSource): Thread {
   const waiting = new Map<number, Caller>();
   let next = 0;
   let failure: GossamerError | undefined;
@@ -77,7 +78,7 @@ export async function spawn(source: ThreadSource): Promise<Thread> {
     waiting.forEach(({reject}) => reject(failure as Error));
     waiting.clear();
   };
-  const wire = await open(
+  const wire = open(
     source,
     ({id, result, error}) => {
       const caller = waiting.get(id);

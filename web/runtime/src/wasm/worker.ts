@@ -2,6 +2,7 @@
  * What runs in a worker: an engine that answers calls, or a helper thread of one. Bundled as a classic
  * script and carried as text by the wasm backend, so that no second file has to be found.
  */
+import {nodeModule} from '../node.ts';
 import {GossamerError, messageOf} from '../types.ts';
 import {type KernelFunction, WasmEngine, type WasmLaunch} from './engine.ts';
 import {helpForever} from './pool.ts';
@@ -66,10 +67,9 @@ if (typeof WorkerGlobalScope !== 'undefined') {
   post = (message, transfer = []) => (self as unknown as Worker).postMessage(message, transfer);
   self.onmessage = (event: MessageEvent<CallMessage>) => receive(event.data);
 } else {
-  void import('node:worker_threads').then(({parentPort}) => {
-    post = (message, transfer = []) => parentPort?.postMessage(message, transfer);
-    parentPort?.on('message', receive);
-  });
+  const {parentPort} = nodeModule('node:worker_threads');
+  post = (message, transfer = []) => parentPort?.postMessage(message, transfer);
+  parentPort?.on('message', receive);
 }
 
 declare const WorkerGlobalScope: unknown;

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {kernelsWasm} from '../../tests/fixtures/tiny.ts';
+import {Xxh3} from '../src/hash/xxh3.ts';
+import {Arena} from '../src/wasm/arena.ts';
+import {hasRelaxedSimd, hasSimd} from '../src/wasm/features.ts';
+import {withMemoryLimits} from '../src/wasm/memory_import.ts';
+
+const hashOf = async (bytes: Uint8Array, piece = bytes.length || 1): Promise<string> => {
+  const hash = await Xxh3.create();
+  for (let at = 0; at < bytes.length; at += piece) hash.update(bytes.subarray(at, at + piece));
+  return hash.digest();
+};
+
+test('xxh3 has the published values, in one piece or in many', async () => {
+  assert.equal(await hashOf(new Uint8Array()), '2d06800538d394c2');
+  assert.equal(await hashOf(new TextEncoder().encode('abc')), '78af5f94892f3950');
+  const long = Uint8Array.from({length: 1_000_003}, (_, at) => at * 7);
+  assert.equal(await hashOf(long, 777), await hashOf(long));
+});
+
+test('the memory import takes any limits', async () => {
+  const shapes = [
+    {minimum: 0, maximum: undefined, shared: false},
+    {minimum: 1, maximum: 65536, shared: false},
+    {minimum: 1, maximum: 200, shared: true},
+  ];
+  let module = kernelsWasm();
+  for (const limits of shapes) {
+    module = withMemoryLimits(module, limits);
+    const memory = new WebAssembly.Memory({
+      initial: 1,
+      ...(limits.maximum === undefined ? {} : {maximum: limits.maximum}),
+      shared: limits.shared,
+    });
+    const compiled = await WebAssembly.compile(module as Uint8Array<ArrayBuffer>);
+    await WebAssembly.instantiate(compiled, {env: {memory}});
+  }
+  const cut = kernelsWasm().subarray(0, kernelsWasm().indexOf(0x6d, 20) + 2); // in "env" "memory"
+  assert.throws(() => withMemoryLimits(Uint8Array.of(1, 2, 3), shapes[0]!), /not a wasm module/);
+  assert.throws(() => withMemoryLimits(cut, shapes[0]!), /too early/);
+});
+
+test('the arena gives aligned blocks, merges what is freed and grows by pages', () => {
+  let size = 65536;
+  const arena = new Arena(4096, size, 4 * 65536, (end) => (size = end));
+  const first = arena.allocate(100);
+  const second = arena.allocate(5000);
+  assert.equal(first, 4096);
+  assert.equal(second % 64, 0);
+  assert.ok(second >= first + 100 + 64);
+  arena.free(first);
+  arena.free(second);
+  const large = arena.allocate(100_000);
+  assert.equal(large, 4096);
+  assert.ok(size >= large + 100_000 + 64 && size % 65536 === 0);
+  assert.throws(() => arena.allocate(10_000_000), /no room for 9\.5 MiB more/);
+  const third = arena.allocate(10);
+  assert.ok(third >= large + 100_000);
+});
+
+test('feature probes answer', () => {
+  assert.equal(hasSimd(), true);
+  assert.equal(typeof hasRelaxedSimd(), 'boolean');
+});
