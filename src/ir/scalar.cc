@@ -37,8 +37,8 @@ int64_t wrap(DType dtype, uint64_t value) {
 bool fits_unsigned(DType dtype) { return is_unsigned_int(dtype) || dtype == DType::boolean; }
 
 int64_t saturate(DType dtype, double value) {
+  if (dtype == DType::boolean) return value != 0;  // NaN is not 0
   if (std::isnan(value)) return 0;
-  if (dtype == DType::boolean) return value != 0;
   value = std::trunc(value);
   const int bits = bits_of(dtype);
   if (fits_unsigned(dtype)) {

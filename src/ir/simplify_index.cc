@@ -15,6 +15,17 @@ const Binary* binary_of(const Expr& e, BinaryOp op) {
 
 bool finite(Range r) { return r.low != minus_infinity && r.high != plus_infinity; }
 
+// What a sum costs: divisions first, then terms.
+std::pair<size_t, size_t> effort(const Poly& p) {
+  size_t divisions = 0;
+  for (const Term& term : p.terms) {
+    for (const Expr& e : term.factors) {
+      divisions += binary_of(e, BinaryOp::floordiv) || binary_of(e, BinaryOp::floormod);
+    }
+  }
+  return {divisions, p.terms.size()};
+}
+
 bool within_block(Range r, int64_t block) {
   return finite(r) && floor_div(r.low, block) == floor_div(r.high, block);
 }
@@ -149,7 +160,7 @@ Poly Simplifier::merged(Poly p) {
         whole = algebra_.add(whole, algebra_.of_atom(term.factors[0]));
         Poly candidate = algebra_.add(p, whole, -term.coefficient);
         candidate = algebra_.add(candidate, y, term.coefficient);
-        if (candidate.valid && candidate.terms.size() < p.terms.size()) {
+        if (candidate.valid && effort(candidate) < effort(p)) {
           p = std::move(candidate);
           again = true;
           break;
@@ -163,7 +174,7 @@ Poly Simplifier::merged(Poly p) {
         Poly rest = algebra_.add(x, algebra_.of_atom(term.factors[0]), -*by);
         Poly candidate = algebra_.add(p, rest, k);
         candidate = algebra_.add(candidate, floormod(x, *by), -k);
-        if (candidate.valid && candidate.terms.size() < p.terms.size()) {
+        if (candidate.valid && effort(candidate) < effort(p)) {
           p = std::move(candidate);
           again = true;
           break;
