@@ -48,7 +48,7 @@ conformance: build ## run the operator and model cases of ../shared/testdata on 
 sanitize: setup ## the C++ tests under the address and undefined-behaviour sanitizers
 	@cmake -G Ninja -B build-sanitize -DGOSSAMER_SANITIZE=address,undefined . >/dev/null
 	@cmake --build build-sanitize -j $(JOBS)
-	@ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	@$(RUN) ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  ctest --test-dir build-sanitize --output-on-failure -j $(JOBS)
 
 format: setup ## format the sources, redraw the layer picture

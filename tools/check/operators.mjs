@@ -17,7 +17,7 @@ const ordinary = new Set(
   `abs add and arg bit bitwise cast ceil clip compress constant copy cumulative dimension div dynamic
    equal exp expand flatten floor gather greater identity if index inverse is inf less like linear local
    log loop max mean mid min mod mul nan neg non not of optional or pad permute pow product random range
-   reciprocal reduce reshape resize round row scalar scan scatter select sequence shape shift sign size
+   reciprocal reduce reshape resize round row scalar scan scatter select sequence shape shift shrink sign size
    slice split sqrt square squeeze string sub sum tile transpose uniform unique unsqueeze upper where
    window xor zero`.split(/\s+/),
 );
