@@ -163,6 +163,9 @@ Result<> Lowering::lower_nodes(const Graph& graph, Values& values) {
       GS_TRY(lower_if(node, values));
       continue;
     }
+    if (node.def == control_flow_op(node.def->name)) {
+      return fail_at(place, "repeats a graph, which is not supported yet");
+    }
     std::vector<Tensor> inputs;
     for (ValueId id : node.inputs) inputs.push_back(id == no_value ? Tensor() : values[id]);
     ops::Builder builder(*node.def, node.name, std::move(inputs), node.attributes,
@@ -176,7 +179,7 @@ Result<> Lowering::lower_nodes(const Graph& graph, Values& values) {
     }
     for (const ops::Stage& stage : builder.stages) GS_TRY(check_size(stage, place));
     for (ops::Builder::Check& check : builder.checks) {
-      out_.checks.push_back({std::move(check.condition), cat(place, ": ", check.message)});
+      out_.checks.push_back({std::move(check.condition), std::move(check.message)});
     }
     size_t first_stage = out_.stages.size();
     take_stages(builder, graph, node);

@@ -119,6 +119,18 @@ Result<> Importer::add_inputs(const ProtoGraph& proto, Scope& scope) {
     auto existing = scope.values.find(name);
     // An initializer of the same name is a default value, which always stands here.
     if (existing != scope.values.end() && graph.values[existing->second].constant) continue;
+    auto given = options_.constants.find(name);
+    if (!scope.parent && given != options_.constants.end()) {
+      graph::ConstantSource source;
+      source.dtype = given->second.dtype;
+      source.shape = given->second.shape;
+      source.bytes = given->second.bytes;
+      auto dtype = dtype_of(input.element_type);
+      if (!dtype || *dtype != source.dtype)
+        return fail_at(where, "is given a value of another type");
+      add_constant(scope, name, std::move(source));
+      continue;
+    }
     graph::Value value;
     value.name = name;
     if (input.is_tensor) {

@@ -14,7 +14,8 @@ struct ReadOptions {
   const ops::Catalog* catalog = nullptr;             // null: the built-in one
   std::map<std::string, int64_t, std::less<>> dims;  // fixes dimensions by their name in the model
   std::map<std::string, std::vector<int64_t>, std::less<>>
-      shapes;                  // fixes shapes of inputs by name
+      shapes;                                                     // fixes shapes of inputs by name
+  std::map<std::string, ops::TensorData, std::less<>> constants;  // gives inputs their values
   size_t copy_limit = 4096;    // constants of at most so many bytes are copied into the graph
   LoadExternal load_external;  // for such constants in external files; may be empty
 };

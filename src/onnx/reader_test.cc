@@ -73,6 +73,17 @@ TEST(Reader, FixesDimensions) {
   EXPECT_TRUE(ir::is_const(graph.values[graph.inputs[1]].shape[0], 2));
 }
 
+TEST(Reader, GivesInputsValues) {
+  ReadOptions options;
+  options.constants = {{"axes", ops::int64s({1}, {0})}};
+  graph::Graph graph = read(model({{value("x", {"2", "3"}), value("axes", {"1"}, 7)},
+                                   {node("ReduceSum", {"x", "axes"}, {"y"})},
+                                   {value("y", {})}}),
+                            options);
+  EXPECT_EQ(graph.inputs.size(), 1u);
+  EXPECT_TRUE(graph::lower(graph, ops::builtin_catalog()).has_value());
+}
+
 TEST(Reader, SortsNodes) {
   graph::Graph graph = read(
       model({{value("x", {"2"})},
