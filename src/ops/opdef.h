@@ -63,6 +63,7 @@ struct Case {
   ir::DType dtype =
       ir::DType::f32;  // of the random inputs that can have it, others get the first type they take
   double low = -2, high = 2;  // range of random values
+  int outputs = 0;            // how many to ask for; 0: all of the entry
 };
 
 // Members without a default are mandatory: leaving one out does not compile.

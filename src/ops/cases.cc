@@ -1,0 +1,101 @@
+#include "ops/cases.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/scalar.h"
+#include "ops/host_value.h"
+
+namespace gossamer::ops {
+namespace {
+
+// A small generator of our own: the same numbers on every platform.
+struct Random {
+  uint64_t state;
+  double next() {  // in [0, 1)
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<double>(state >> 40) / static_cast<double>(1 << 24);
+  }
+};
+
+DType type_of(const InputDef& input, DType wanted) {
+  if (input.types & only(wanted)) return wanted;
+  for (unsigned i = 0; i <= static_cast<unsigned>(DType::boolean); ++i) {
+    if (input.types & (1u << i)) return static_cast<DType>(i);
+  }
+  return wanted;
+}
+
+TensorData random_tensor(DType dtype, const std::vector<int64_t>& shape, const Case& test,
+                         Random& random) {
+  TensorData data{dtype, shape, {}, {}};
+  size_t bytes = static_cast<size_t>(ir::byte_size(dtype));
+  size_t count = static_cast<size_t>(data.element_count());
+  data.bytes.resize(count * bytes);
+  for (size_t i = 0; i < count; ++i) {
+    double value = test.low + (test.high - test.low) * random.next();
+    if (dtype == DType::boolean) value = random.next() < 0.5 ? 0 : 1;
+    if (ir::is_int(dtype)) value = std::round(value);
+    ir::write_scalar(ir::Scalar::of_float(dtype, value), &data.bytes[i * bytes]);
+  }
+  return data;
+}
+
+bool is_given(const Case& test, size_t i) {
+  return i < test.inputs.size() && (!test.inputs[i].bytes.empty() || !test.inputs[i].shape.empty());
+}
+
+}  // namespace
+
+std::vector<TensorData> case_inputs(const OpDef& def, const Case& test) {
+  Random random{0x9e3779b97f4a7c15u + def.name.size() * 131 + test.name.size()};
+  std::vector<TensorData> inputs;
+  size_t count = std::max(test.shapes.size(), test.inputs.size());
+  for (size_t i = 0; i < count; ++i) {
+    if (is_given(test, i)) {
+      inputs.push_back(test.inputs[i]);
+    } else if (i >= test.shapes.size() || test.shapes[i] == std::vector<int64_t>{-1}) {
+      inputs.push_back({DType::f32, {-1}, {}, {}});
+    } else {
+      const InputDef& input = def.inputs[std::min(i, def.inputs.size() - 1)];
+      inputs.push_back(random_tensor(type_of(input, test.dtype), test.shapes[i], test, random));
+    }
+  }
+  return inputs;
+}
+
+int output_count_of(const OpDef& def, const Case& test) {
+  if (test.outputs > 0) return test.outputs;
+  return std::max<int>(1, static_cast<int>(def.outputs.size()));
+}
+
+DefinedCase define_case(const OpDef& def, const Case& test, const std::vector<TensorData>& inputs,
+                        int outputs) {
+  DefinedCase made;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorData& data = inputs[i];
+    if (data.shape == std::vector<int64_t>{-1}) {
+      made.inputs.push_back({});
+      continue;
+    }
+    Shape shape;
+    for (int64_t extent : data.shape) shape.push_back(ir::index(extent));
+    Tensor tensor{ir::buffer(cat("input", i), data.dtype, shape), std::nullopt};
+    if (is_given(test, i) && can_be_host(data.dtype) && data.element_count() <= 1024) {
+      std::vector<Expr> elements;
+      size_t bytes = static_cast<size_t>(ir::byte_size(data.dtype));
+      for (size_t k = 0; k < data.bytes.size() / bytes; ++k) {
+        ir::Scalar value = ir::read_scalar(data.dtype, &data.bytes[k * bytes]);
+        elements.push_back(ir::is_float(data.dtype) ? ir::constant(data.dtype, value.f)
+                                                    : ir::index(value.i));
+      }
+      tensor.host = std::move(elements);
+    }
+    made.inputs.push_back(std::move(tensor));
+  }
+  made.builder = std::make_unique<Builder>(def, test.name, made.inputs, test.attributes, outputs);
+  made.status = made.builder->define();
+  return made;
+}
+
+}  // namespace gossamer::ops

@@ -1,0 +1,85 @@
+// Every entry of the catalog defines each of its cases, with known shapes.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "ir/rewrite.h"
+#include "ops/cases.h"
+
+namespace gossamer::ops {
+namespace {
+
+class CatalogTest : public testing::TestWithParam<const OpDef*> {};
+
+std::vector<const OpDef*> all_entries() {
+  std::vector<const OpDef*> entries;
+  for (const OpDef& def : builtin_catalog().entries()) entries.push_back(&def);
+  return entries;
+}
+
+TEST_P(CatalogTest, IsComplete) {
+  const OpDef& def = *GetParam();
+  EXPECT_FALSE(def.doc.empty());
+  EXPECT_FALSE(def.outputs.empty());
+  EXPECT_FALSE(def.cases.empty());
+  EXPECT_EQ(builtin_catalog().find(def.domain, def.name), &def);
+  std::set<std::string> names;
+  for (const Case& test : def.cases) EXPECT_TRUE(names.insert(test.name).second) << test.name;
+}
+
+TEST_P(CatalogTest, DefinesItsCases) {
+  const OpDef& def = *GetParam();
+  for (const Case& test : def.cases) {
+    SCOPED_TRACE(test.name);
+    std::vector<TensorData> inputs = case_inputs(def, test);
+    DefinedCase made = define_case(def, test, inputs, output_count_of(def, test));
+    ASSERT_TRUE(made.status) << made.status.error().to_string();
+    for (const Tensor& output : made.builder->outputs) {
+      for (const Expr& extent : output.shape()) EXPECT_TRUE(ir::as_int(extent));
+    }
+    EXPECT_TRUE(made.builder->checks.empty());
+    std::set<std::string> stage_names;
+    std::set<const ir::BufferNode*> written;
+    for (const Stage& stage : made.builder->stages) {
+      EXPECT_TRUE(stage_names.insert(stage.name).second) << stage.name;
+      EXPECT_TRUE(written.insert(stage.output.get()).second);
+      EXPECT_FALSE(print(stage).empty());
+      EXPECT_EQ(stage.origin, test.name);
+      if (stage.view) EXPECT_EQ(inputs_of(stage).size(), 1u);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Entries, CatalogTest, testing::ValuesIn(all_entries()),
+                         [](const auto& info) { return info.param->name; });
+
+std::string error_of(std::string_view name, const Case& test) {
+  const OpDef* def = builtin_catalog().find("", name);
+  DefinedCase made = define_case(*def, test, case_inputs(*def, test));
+  return made.status ? "no error" : made.status.error().to_string();
+}
+
+TEST(CatalogErrors, NameTheNodeAndBothShapes) {
+  EXPECT_EQ(error_of("Conv", {.name = "features.3", .shapes = {{1, 4, 5, 5}, {2, 3, 3, 3}}}),
+            "[Conv] \"features.3\": weight has 3 input channels, input has 4");
+  EXPECT_EQ(error_of("MatMul", {.name = "m", .shapes = {{2, 3}, {4, 5}}}),
+            "[MatMul] \"m\": A has 3 columns, B has 4 rows");
+  EXPECT_EQ(error_of("Add", {.name = "a", .shapes = {{2, 3}, {4}}}),
+            "[Add] \"a\": shapes [2, 3] and [4] do not broadcast");
+  EXPECT_EQ(error_of("Softmax", {.name = "s", .shapes = {{2, 3}}, .attributes = {{"axis", 2}}}),
+            "[Softmax] \"s\": `axis` 2 is out of range for rank 2");
+  EXPECT_EQ(error_of("Add", {.name = "a", .shapes = {{2}}}), "[Add] \"a\": input 1 (B) is missing");
+  EXPECT_EQ(error_of("Add", {.name = "a", .shapes = {{2}}, .inputs = {{}, int64s({2}, {1, 2})}}),
+            "[Add] \"a\": inputs have types f32 and i64 (they must be equal; insert a Cast)");
+  EXPECT_EQ(error_of("Relu", {.name = "r", .shapes = {{2}}, .attributes = {{"alpha", 1.0}}}),
+            "[Relu] \"r\": attribute `alpha` is unknown in version 14");
+  EXPECT_EQ(error_of("Reshape", {.name = "r", .shapes = {{2, 3}, {2}}, .dtype = DType::i64}),
+            "[Reshape] \"r\": `shape` must be known when compiling (make it a constant, or compute "
+            "it from shapes)");
+  EXPECT_EQ(
+      error_of("Reshape", {.name = "r", .shapes = {{2, 3}}, .inputs = {{}, int64s({1}, {5})}}),
+      "[Reshape] \"r\": input of shape [2, 3] does not fit shape [5]");
+}
+
+}  // namespace
+}  // namespace gossamer::ops
