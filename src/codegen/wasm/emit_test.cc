@@ -6,7 +6,6 @@
 
 #include "codegen/wasm/run_module.h"
 #include "ir/build.h"
-#include "ir/verify.h"
 
 namespace gossamer::codegen::wasm {
 namespace {
