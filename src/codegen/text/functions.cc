@@ -27,6 +27,11 @@ Expr polynomial(const Expr& x, std::initializer_list<double> coefficients) {
   return sum;
 }
 
+// What hardware makes of exp(NaN) differs; infinity stays, too.
+Expr exp_of(const Expr& x) {
+  return select(x <= double(std::numeric_limits<float>::max()), call(UnaryOp::exp, x), x);
+}
+
 Expr with_sign_of(const Expr& x, const Expr& size) { return select(x < 0.0, -size, size); }
 
 // Below 1e-4 the sum 1 + x loses digits of x; the quotient puts them back.
@@ -108,11 +113,11 @@ Expr acos_of(const Expr& x) {
 Expr sinh_of(const Expr& x) {
   const Expr a = call(UnaryOp::abs, x), z = x * x;
   const Expr small = fma(x * z, polynomial(z, {0.000202588853, 0.00833176263, 0.166666761}), x);
-  const Expr h = call(UnaryOp::exp, a * 0.5);
+  const Expr h = exp_of(a * 0.5);
   return select(a < 1.0, small, with_sign_of(x, (h * 0.5) * h - 0.5 / h / h));
 }
 Expr cosh_of(const Expr& x) {
-  const Expr h = call(UnaryOp::exp, call(UnaryOp::abs, x) * 0.5);
+  const Expr h = exp_of(call(UnaryOp::abs, x) * 0.5);
   return (h * 0.5) * h + 0.5 / h / h;
 }
 Expr tanh_of(const Expr& x) {
@@ -120,7 +125,7 @@ Expr tanh_of(const Expr& x) {
   const Expr small = fma(
       x * z,
       polynomial(z, {-0.00609671418, 0.0209971797, -0.0538509078, 0.133327693, -0.333333284}), x);
-  const Expr e = call(UnaryOp::exp, select(a > 10.0, c(10), a) * 2.0);
+  const Expr e = exp_of(select(a > 10.0, c(10), a) * 2.0);
   return select(a < 0.625, small, with_sign_of(x, 1.0 - 2.0 / (e + 1.0)));
 }
 Expr asinh_of(const Expr& x) {
@@ -149,9 +154,9 @@ Expr erf_of(const Expr& x) {
       x * polynomial(z, {-9.66704465e-06, 0.000112659589, -0.000848408032, 0.00522103161,
                          -0.0268654302, 0.112837821, -0.376126379, 1.12837923});
   const Expr b = select(a > 4.0, c(4), a);
-  const Expr tail = call(UnaryOp::exp, polynomial(b, {1.6371514e-06, -4.60580413e-05, 0.00059680565,
-                                                      -0.0047595962, 0.0264211353, -0.110080086,
-                                                      -0.631826043, -1.13023341, 0.00032013806}));
+  const Expr tail =
+      exp_of(polynomial(b, {1.6371514e-06, -4.60580413e-05, 0.00059680565, -0.0047595962,
+                            0.0264211353, -0.110080086, -0.631826043, -1.13023341, 0.00032013806}));
   return select(a < 1.0, small, with_sign_of(x, 1.0 - tail));
 }
 
@@ -183,20 +188,24 @@ Expr floormod_of(const Expr& a, const Expr& b) {
   return select(r != 0.0 && (r < 0.0) != (b < 0.0), r + b, r);
 }
 
+// By 0 everything is 0; by -1 the quotient may overflow, so it is a product.
 struct Quotient {
+  Expr odd;                  // the divisor is 0 or -1
   Expr value, rest, adjust;  // truncated; adjust: the floor is one less
 };
-Quotient divide(const Expr& a, const Expr& b, const Expr& safe) {
+Quotient divide(const Expr& a, const Expr& b) {
+  const Expr odd = cast(u32, b + 1.0) <= constant_int(u32, 1);
+  const Expr safe = select(odd, constant_int(b->type, 1), b);
   const Expr value = a / safe, rest = a - value * safe;
-  return {value, rest, rest != 0.0 && (rest < 0.0) != (b < 0.0)};
+  return {odd, value, rest, rest != 0.0 && (rest < 0.0) != (b < 0.0)};
 }
 Expr floor_quotient(const Expr& a, const Expr& b) {
-  const Quotient q = divide(a, b, select(b == 0.0, constant_int(b->type, 1), b));
-  return select(b == 0.0, zero(b->type), select(q.adjust, q.value - 1.0, q.value));
+  const Quotient q = divide(a, b);
+  return select(q.odd, a * b, select(q.adjust, q.value - 1.0, q.value));
 }
 Expr floor_rest(const Expr& a, const Expr& b) {
-  const Quotient q = divide(a, b, select(b == 0.0, constant_int(b->type, 1), b));
-  return select(b == 0.0, zero(b->type), select(q.adjust, q.rest + b, q.rest));
+  const Quotient q = divide(a, b);
+  return select(q.odd, zero(b->type), select(q.adjust, q.rest + b, q.rest));
 }
 
 Expr power_of_two(const Expr& exponent) {

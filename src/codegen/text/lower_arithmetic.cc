@@ -39,22 +39,35 @@ bool positive(const Expr& e, const Bounds& bounds) {
 
 Expr op(BinaryOp name, Expr a, Expr b) { return binary(name, std::move(a), std::move(b)); }
 
-// a / b and a % b where b may be zero: both are 0 then.
-Expr guarded(const Expr& b, const std::function<Expr(const Expr&)>& quotient) {
-  if (auto value = int_constant(b)) return *value == 0 ? zero(b->type) : quotient(b);
-  const Expr is_zero = b == zero(b->type);
-  return select(is_zero, zero(b->type), quotient(select(is_zero, constant_int(b->type, 1), b)));
+// Divisors that hardware may treat differently: 0 (the result is 0), and -1, by which the smallest
+// integer overflows.
+struct Divisor {
+  Expr odd;   // whether it is one of them
+  Expr safe;  // the divisor, or 1
+};
+Divisor checked(const Expr& b) {
+  const Expr one = constant_int(b->type, 1);
+  const bool has_sign = !is_unsigned_int(b->type.dtype);
+  const Type bits = b->type.with_dtype(DType::u32);
+  const Expr odd = has_sign ? cast(bits, b + one) <= constant_int(bits, 1) : b == zero(b->type);
+  return {odd, select(odd, one, b)};
 }
 Expr divide(const Expr& a, const Expr& b, const Bounds& bounds) {
   if (positive(b, bounds)) return op(BinaryOp::div, a, b);
-  return guarded(b, [&](const Expr& safe) { return op(BinaryOp::div, a, safe); });
+  const Divisor by = checked(b);
+  return select(by.odd, a * b, op(BinaryOp::div, a, by.safe));
 }
 Expr remainder(const Expr& a, const Expr& b, const Bounds& bounds) {
-  if (not_negative(a, bounds) && positive(b, bounds)) return op(BinaryOp::rem, a, b);
-  if (is_unsigned_int(a->type.dtype)) {
-    return guarded(b, [&](const Expr& safe) { return op(BinaryOp::rem, a, safe); });
-  }
-  return guarded(b, [&](const Expr& safe) { return a - safe * op(BinaryOp::div, a, safe); });
+  const bool up = not_negative(a, bounds);
+  auto rest = [&](const Expr& by) {
+    return up ? op(BinaryOp::rem, a, by) : a - by * op(BinaryOp::div, a, by);
+  };
+  if (positive(b, bounds)) return rest(b);
+  // A negative operand is for the quotient only.
+  const Divisor by = checked(b);
+  const bool has_sign = !is_unsigned_int(b->type.dtype);
+  return select(by.odd, zero(b->type),
+                has_sign ? a - by.safe * op(BinaryOp::div, a, by.safe) : rest(by.safe));
 }
 
 Expr lower_division(const Binary& node, const Bounds& bounds) {
@@ -138,7 +151,21 @@ Expr lower_cast(const Cast& node) {
                 convert(select(unary(UnaryOp::is_nan, x), limit(0), lower)));
 }
 
+// exp and log of NaN are whatever the hardware makes of it. The comparison is false for NaN and
+// infinity: both stay.
+Expr lower_unary(const Unary& node) {
+  if (node.op != UnaryOp::exp && node.op != UnaryOp::log) return {};
+  const Expr largest = constant(node.type, std::numeric_limits<float>::max());
+  Expr value = unary(node.op, node.a);
+  if (node.op == UnaryOp::log) {
+    const Expr nan = constant(node.type, std::numeric_limits<double>::quiet_NaN());
+    value = select(node.a < zero(node.type), nan, value);
+  }
+  return select(node.a <= largest, value, node.a);
+}
+
 Expr lower_node(const Expr& e, const Bounds& bounds) {
+  if (auto* node = as<Unary>(e)) return lower_unary(*node);
   if (auto* node = as<Cast>(e)) return lower_cast(*node);
   auto* node = as<Binary>(e);
   if (!node) return {};

@@ -6,9 +6,10 @@
 namespace gossamer::codegen::text {
 
 // Needs legal types. Afterwards
-// - div and rem of integers never divide by zero, rem only sees operands that are not negative,
-// shifts are in range;
+// - div and rem of integers never divide by zero or overflow, rem only sees operands that are not
+// negative, shifts are in range;
 //   floordiv and floormod remain only where neither a sign nor a divisor is known,
+// - exp and log see no NaN,
 // - casts from floats to integers are in range,
 // - float min and max remain only where neither operand is a constant (with one, a select keeps
 // NaN),

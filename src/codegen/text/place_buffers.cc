@@ -19,6 +19,8 @@ struct Use {
   bool aligned = true;       // all those are Ramps of 4 from a multiple of 4
   bool lane_stores = false;  // some store is of one lane
   bool constant = true;      // all indices are constants
+  bool known_lanes = true;   // every scalar load's index modulo 4 is a constant
+  int lanes_seen = 0;        // bits of those
 };
 
 bool is_linear(const BufferNode& buffer) { return buffer.layout.memory == Memory::linear; }
@@ -104,6 +106,9 @@ class Placer {
     }
     if (lanes == 1) {
       use.lane_stores |= stores;
+      const auto lane_number = as_int(simplify(floormod(flat, 4), known));
+      use.known_lanes &= lane_number.has_value();
+      if (lane_number) use.lanes_seen |= 1 << *lane_number;
       use.constant &= as_int(simplify(flat, known)).has_value();
       return;
     }
@@ -129,7 +134,10 @@ class Placer {
   void decide(const BufferNode& buffer, const Use& use, const Bounds& bounds) {
     const bool is_private = buffer.scope == Scope::priv;
     Place& place = places_[&buffer];
-    if (use.vectors && use.aligned && (is_private || !use.lane_stores) &&
+    // Scalar loads of neighbours, as an unrolled loop makes them, share one load of their vector.
+    const bool neighbours = buffer.scope == Scope::global && use.known_lanes &&
+                            (use.lanes_seen & (use.lanes_seen - 1)) != 0;
+    if ((use.vectors || neighbours) && use.aligned && (is_private || !use.lane_stores) &&
         whole_vectors(buffer, bounds)) {
       place.width = 4;
     }

@@ -46,6 +46,17 @@ Stmt collect_group_buffers(const Stmt& s, std::vector<Buffer>& buffers) {
   return rewrite(s, rewriter);
 }
 
+// A fragment is where it is: the coordinates it stores to are not computed.
+Stmt drop_fragment_position(const Stmt& s) {
+  Rewriter rewriter;
+  rewriter.stmt = [](const Stmt& inner) {
+    auto* node = as<Store>(inner);
+    if (!node || node->buffer->layout.memory != Memory::texture) return Stmt();
+    return store(node->buffer, {index(0), index(0), node->indices[2]}, node->value);
+  };
+  return rewrite(s, rewriter);
+}
+
 }  // namespace
 
 Result<Program> raise_program(const Kernel& kernel) {
@@ -57,7 +68,7 @@ Result<Program> raise_program(const Kernel& kernel) {
   program.body = enter(lowered.body, program);
   GS_CHECK(program.grid.get(), "kernel ", kernel.name, " has no grid loop");
   program.body = collect_group_buffers(program.body, program.group_buffers);
-  program.body = share_expressions(program.body);
+  program.body = share_expressions(drop_fragment_position(program.body));
   program.placed.kernel.body = {};
   return program;
 }

@@ -46,7 +46,9 @@ std::string bare(std::string text) {
 
 std::string float_text(double value) {
   char buffer[40];
-  std::snprintf(buffer, sizeof buffer, "%.9g", value);
+  // Nine digits of the largest float are more than it.
+  const bool largest = std::fabs(value) >= std::numeric_limits<float>::max();
+  std::snprintf(buffer, sizeof buffer, largest ? "%.17g" : "%.9g", value);
   std::string text = buffer;
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return value < 0 || std::signbit(value) ? "(" + text + ")" : text;
@@ -56,6 +58,16 @@ std::string int_text(int64_t value) {
   if (value == std::numeric_limits<int32_t>::min()) return "(-2147483647 - 1)";
   const std::string text = std::to_string(value);
   return value < 0 ? "(" + text + ")" : text;
+}
+
+// Operands of an infix pattern keep their parentheses, arguments of a call need none.
+std::string apply(std::string_view pattern, std::vector<std::string> operands,
+                  std::string_view type) {
+  if (pattern[0] != '(') {
+    for (std::string& operand : operands) operand = bare(std::move(operand));
+  }
+  operands.resize(3);
+  return fill(pattern, {{'0', operands[0]}, {'1', operands[1]}, {'2', operands[2]}, {'t', type}});
 }
 
 template <class Row, class Op>
@@ -215,28 +227,23 @@ std::string Writer::expr(const Expr& e) {
   if (auto* node = as<Unary>(e)) {
     const std::string a = expr(node->a);
     if (auto* row = find_row(dialect_.unary, node->op, node->a->type)) {
-      return fill(row->pattern, {{'0', row->pattern[0] == '(' ? a : bare(a)}, {'t', type}});
+      return apply(row->pattern, {a}, type);
     }
     return call(node->op, node->a->type, {a});
   }
   if (auto* node = as<Binary>(e)) {
     const std::string a = expr(node->a), b = expr(node->b);
     if (auto* row = find_row(dialect_.binary, node->op, node->a->type)) {
-      const bool infix = row->pattern[0] == '(';
-      return fill(row->pattern,
-                  {{'0', infix ? a : bare(a)}, {'1', infix ? b : bare(b)}, {'t', type}});
+      return apply(row->pattern, {a, b}, type);
     }
     return call(node->op, node->a->type, {a, b});
   }
   if (auto* node = as<Fma>(e)) {
-    return fill(dialect_.fma,
-                {{'0', expr(node->a)}, {'1', expr(node->b)}, {'2', expr(node->c)}, {'t', type}});
+    return apply(dialect_.fma, {expr(node->a), expr(node->b), expr(node->c)}, type);
   }
   if (auto* node = as<Select>(e)) {
-    const auto& pattern = e->type.is_scalar() ? dialect_.select_scalar : dialect_.select_vector;
-    return fill(
-        pattern,
-        {{'0', expr(node->condition)}, {'1', expr(node->yes)}, {'2', expr(node->no)}, {'t', type}});
+    return apply(e->type.is_scalar() ? dialect_.select_scalar : dialect_.select_vector,
+                 {expr(node->condition), expr(node->yes), expr(node->no)}, type);
   }
   if (auto* node = as<Cast>(e)) return type + "(" + bare(expr(node->a)) + ")";
   if (auto* node = as<Bitcast>(e)) {

@@ -26,7 +26,9 @@ constexpr BinaryRow binary[] = {
     {BinaryOp::min, I | U, both, "min($0, $1)"},
     {BinaryOp::max, I | U, both, "max($0, $1)"},
     {BinaryOp::eq, F | I | U | B, both, "($0 == $1)"},
-    {BinaryOp::ne, F | I | U | B, both, "($0 != $1)"},
+    // Compilers make an ordered comparison of != between floats: false for NaN.
+    {BinaryOp::ne, F, both, "(!($0 == $1))"},
+    {BinaryOp::ne, I | U | B, both, "($0 != $1)"},
     {BinaryOp::lt, F | I | U, both, "($0 < $1)"},
     {BinaryOp::le, F | I | U, both, "($0 <= $1)"},
     {BinaryOp::gt, F | I | U, both, "($0 > $1)"},
