@@ -1,0 +1,112 @@
+#include <cmath>
+
+#include "passes/math_functions.h"
+
+namespace gossamer::passes::math {
+
+using namespace ir;
+
+namespace {
+
+constexpr double pi = 3.14159265358979323846;
+
+// x = q pi/2 + r with |r| <= pi/4.
+struct Reduced {
+  Expr quadrant;  // integers
+  Expr r;
+};
+
+Reduced reduce(const Expr& x) {
+  const Type wide = x->type.with_dtype(DType::f64);
+  const Expr large = cast(wide, x);
+  const Expr n = unary(UnaryOp::round, large * number(large, 2 / pi));
+  // pi/2 in three parts of 33 bits: n times a part is exact while n has 20.
+  Expr r = large - n * number(large, 0x1.921fb544p+0);
+  r = r - n * number(large, 0x1.0b4611a6p-34);
+  r = r - n * number(large, 0x1.3198a2e037073p-69);
+  return {cast(bits_type(x->type), n), cast(x->type, r)};
+}
+
+Expr sine_of_reduced(const Expr& r) {
+  const Expr z = r * r;
+  return fma(polynomial(z, sin_fit) * z, r, r);
+}
+
+Expr cosine_of_reduced(const Expr& r) {
+  const Expr z = r * r;
+  return fma(polynomial(z, cos_fit), z * z, fma(z, number(r, -0.5), number(r, 1)));
+}
+
+Expr bit(const Expr& integer, int64_t mask) {
+  return binary(BinaryOp::bit_and, integer, constant_int(integer->type, mask)) !=
+         constant_int(integer->type, 0);
+}
+
+Expr rotated(const Expr& quadrant, const Expr& r) {
+  const Expr value = select(bit(quadrant, 1), cosine_of_reduced(r), sine_of_reduced(r));
+  return select(bit(quadrant, 2), -value, value);
+}
+
+// asin of 0 <= x <= 1/2.
+Expr small_asin(const Expr& x) {
+  const Expr z = x * x;
+  return fma(polynomial(z, asin_fit) * z, x, x);
+}
+
+}  // namespace
+
+Expr sin(const Expr& x) {
+  const Reduced reduced = reduce(x);
+  // Tiny arguments and zeros are their own sine, sign included.
+  return select(unary(UnaryOp::abs, x) < number(x, 1e-5), fma(x * x * x, number(x, -1.0 / 6), x),
+                rotated(reduced.quadrant, reduced.r));
+}
+
+Expr cos(const Expr& x) {
+  const Reduced reduced = reduce(x);
+  return rotated(reduced.quadrant + constant_int(reduced.quadrant->type, 1), reduced.r);
+}
+
+Expr tan(const Expr& x) {
+  const Reduced reduced = reduce(x);
+  const Expr s = sine_of_reduced(reduced.r), c = cosine_of_reduced(reduced.r);
+  const Expr odd = bit(reduced.quadrant, 1);
+  return select(odd, -c, s) / select(odd, s, c);
+}
+
+Expr asin(const Expr& x) {
+  const Expr a = unary(UnaryOp::abs, x);
+  const Expr far = a > number(x, 0.5);
+  const Expr root = unary(UnaryOp::sqrt, (number(x, 1) - a) * number(x, 0.5));
+  const Expr angle = small_asin(select(far, root, a));
+  return with_sign_of(select(far, number(x, pi / 2) - (angle + angle), angle), x);
+}
+
+Expr acos(const Expr& x) {
+  const Expr a = unary(UnaryOp::abs, x);
+  const Expr far = a > number(x, 0.5);
+  const Expr root = unary(UnaryOp::sqrt, (number(x, 1) - a) * number(x, 0.5));
+  const Expr angle = small_asin(select(far, root, a));
+  const Expr twice = angle + angle;
+  const Expr negative = x < number(x, 0);
+  const double low = is_double(x) ? 6.123233995736766e-17
+                                  : pi / 2 - static_cast<double>(static_cast<float>(pi / 2));
+  const Expr from_right = number(x, pi / 2) - (select(negative, -angle, angle) - number(x, low));
+  return select(far, select(negative, number(x, pi) - twice, twice), from_right);
+}
+
+// Folds to |x| <= tan(pi/8) by the tangents of pi/4 and pi/2.
+Expr atan(const Expr& x) {
+  const Expr a = unary(UnaryOp::abs, x);
+  const Expr one = number(x, 1), zero = number(x, 0);
+  const Expr far = a > number(x, 2.414213562373095), middle = a > number(x, 0.4142135623730950);
+  const Expr over = select(far, -one, select(middle, a - one, a));
+  const Expr under = select(far, a, select(middle, a + one, one));
+  const Expr t = over / under;
+  const Expr offset = select(far, number(x, pi / 2), select(middle, number(x, pi / 4), zero));
+  const Expr z = t * t;
+  const Expr angle = offset + fma(polynomial(z, atan_fit) * z, t, t);
+  return with_sign_of(angle, x);
+}
+
+}  // namespace gossamer::passes::math
