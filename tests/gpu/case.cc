@@ -35,8 +35,6 @@ void begin(Json& json, const Case& test, const Shader& shader) {
   json.Double(test.absolute);
   json.Key("relative");
   json.Double(test.relative);
-  json.Key("timed");
-  json.Bool(test.repeat_for_time);
   json.Key("storage");
   json.StartArray();
   for (const auto& binding : shader.bindings)

@@ -23,7 +23,6 @@ struct Case {
   int64_t range = 0;
   std::vector<int64_t> scalars;
   double absolute = 0, relative = 0;  // tolerance of each element
-  bool repeat_for_time = false;
 };
 
 // {"webgpu": [...], "webgl": [...]}, bits as 32-bit words.

@@ -66,7 +66,7 @@ const Dialect dialect = {
     .bitcasts = bitcasts,
     .fma = "($0 * $1 + $2)",
     .select_scalar = "($0 ? $1 : $2)",
-    .select_vector = "choose($0, $1, $2)",
+    .select_vector = "choose_$t($0, $1, $2)",
     // Not a constant, as some compilers reject an infinite one.
     .infinity = "uintBitsToFloat(inf_bits)",
     .nan = "uintBitsToFloat(inf_bits | 0x400000u)",

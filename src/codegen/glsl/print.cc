@@ -18,13 +18,15 @@ constexpr Support support[] = {
     {"one_of(",
      "bvec4 one_of(bvec4 a, bvec4 b) { return bvec4(a.x || b.x, a.y || b.y, a.z || b.z, a.w || "
      "b.w); }\n"},
-    {"choose(",
-     "vec4 choose(bvec4 c, vec4 a, vec4 b) { return mix(b, a, c); }\n"
-     "ivec4 choose(bvec4 c, ivec4 a, ivec4 b) {\n"
-     "  return ivec4(c.x ? a.x : b.x, c.y ? a.y : b.y, c.z ? a.z : b.z, c.w ? a.w : b.w);\n}\n"
-     "uvec4 choose(bvec4 c, uvec4 a, uvec4 b) {\n"
-     "  return uvec4(c.x ? a.x : b.x, c.y ? a.y : b.y, c.z ? a.z : b.z, c.w ? a.w : b.w);\n}\n"
-     "bvec4 choose(bvec4 c, bvec4 a, bvec4 b) {\n"
+    {"choose_vec4(", "vec4 choose_vec4(bvec4 c, vec4 a, vec4 b) { return mix(b, a, c); }\n"},
+    {"choose_ivec4(",
+     "ivec4 choose_ivec4(bvec4 c, ivec4 a, ivec4 b) {\n"
+     "  return ivec4(c.x ? a.x : b.x, c.y ? a.y : b.y, c.z ? a.z : b.z, c.w ? a.w : b.w);\n}\n"},
+    {"choose_uvec4(",
+     "uvec4 choose_uvec4(bvec4 c, uvec4 a, uvec4 b) {\n"
+     "  return uvec4(c.x ? a.x : b.x, c.y ? a.y : b.y, c.z ? a.z : b.z, c.w ? a.w : b.w);\n}\n"},
+    {"choose_bvec4(",
+     "bvec4 choose_bvec4(bvec4 c, bvec4 a, bvec4 b) {\n"
      "  return bvec4(c.x ? a.x : b.x, c.y ? a.y : b.y, c.z ? a.z : b.z, c.w ? a.w : b.w);\n}\n"},
     {"inf_bits", "uint inf_bits = 0x7f800000u;\n"},
 };

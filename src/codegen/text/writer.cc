@@ -242,8 +242,10 @@ std::string Writer::expr(const Expr& e) {
     return apply(dialect_.fma, {expr(node->a), expr(node->b), expr(node->c)}, type);
   }
   if (auto* node = as<Select>(e)) {
-    return apply(e->type.is_scalar() ? dialect_.select_scalar : dialect_.select_vector,
-                 {expr(node->condition), expr(node->yes), expr(node->no)}, type);
+    auto* all = as<Broadcast>(node->condition);
+    const bool one = e->type.is_scalar() || all;
+    return apply(one ? dialect_.select_scalar : dialect_.select_vector,
+                 {expr(all ? all->a : node->condition), expr(node->yes), expr(node->no)}, type);
   }
   if (auto* node = as<Cast>(e)) return type + "(" + bare(expr(node->a)) + ")";
   if (auto* node = as<Bitcast>(e)) {

@@ -1,0 +1,214 @@
+// What legalising, lowering and the functions write means what nodes.def says, computed natively.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "codegen/text/functions.h"
+#include "codegen/text/legalize_gpu_types.h"
+#include "codegen/text/lower_arithmetic.h"
+#include "ir/build.h"
+#include "ir/scalar.h"
+
+namespace gossamer::codegen::text {
+namespace {
+
+using namespace ir;
+using Values = std::vector<std::pair<const VarNode*, Scalar>>;
+
+// Scalars only. Operations that a language would call a function for are evaluated by their
+// definition.
+Scalar evaluate(const Expr& e, const Values& values);
+
+template <class Op>
+std::optional<Scalar> by_definition(Op op, const std::vector<Scalar>& operands) {
+  const auto function = define_function(op, operands[0].dtype);
+  if (!function) return std::nullopt;
+  Values values;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    values.emplace_back(function->params[i].get(), operands[i]);
+  }
+  return evaluate(function->body, values);
+}
+
+Scalar evaluate(const Expr& e, const Values& values) {
+  auto eval = [&](const Expr& child) { return evaluate(child, values); };
+  if (auto* node = as<Unary>(e)) {
+    const Scalar a = eval(node->a);
+    if (auto defined = by_definition(node->op, {a})) return *defined;
+    return apply(node->op, a);
+  }
+  if (auto* node = as<Binary>(e)) {
+    const Scalar a = eval(node->a), b = eval(node->b);
+    const bool lowered = node->op != BinaryOp::floordiv && node->op != BinaryOp::floormod;
+    if (is_float(a.dtype) || !lowered) {
+      if (auto defined = by_definition(node->op, {a, b})) return *defined;
+    }
+    const bool divides = node->op == BinaryOp::div || node->op == BinaryOp::rem;
+    if (divides && !is_float(a.dtype)) {
+      EXPECT_NE(b.i, 0);
+      if (node->op == BinaryOp::rem) EXPECT_TRUE(a.i >= 0 && b.i > 0);
+    }
+    const bool shifts = node->op == BinaryOp::shl || node->op == BinaryOp::shr;
+    if (shifts) EXPECT_TRUE(b.i >= 0 && b.i < 32);
+    return apply(node->op, a, b);
+  }
+  if (auto* node = as<Fma>(e)) return apply_fma(eval(node->a), eval(node->b), eval(node->c));
+  if (auto* node = as<Select>(e))
+    return eval(eval(node->condition).truthy() ? node->yes : node->no);
+  if (auto* node = as<Cast>(e)) {
+    const Scalar a = eval(node->a);
+    return convert(e->type.dtype, a);
+  }
+  if (auto* node = as<Bitcast>(e)) return *reinterpret(e->type.dtype, eval(node->a));
+  if (auto* node = as<IntImm>(e)) return {e->type.dtype, node->value, 0};
+  if (auto* node = as<FloatImm>(e)) return {e->type.dtype, 0, node->value};
+  for (const auto& [var, value] : values) {
+    if (static_cast<const ExprNode*>(var) == e.get()) return value;
+  }
+  ADD_FAILURE() << "an expression without a value";
+  return {};
+}
+
+double of(UnaryOp op, double x) { return by_definition(op, {Scalar::of_float(DType::f32, x)})->f; }
+double of(BinaryOp op, double x, double y) {
+  return by_definition(op, {Scalar::of_float(DType::f32, x), Scalar::of_float(DType::f32, y)})->f;
+}
+
+// The largest error over [low, high], relative to max(|exact|, floor).
+double error_of(UnaryOp op, double low, double high, double floor) {
+  double worst = 0;
+  for (int i = 0; i <= 20000; ++i) {
+    const double x = static_cast<float>(low + (high - low) * i / 20000);
+    const Scalar in = Scalar::of_float(DType::f32, x);
+    const double exact = apply(op, in).f, have = by_definition(op, {in})->f;
+    worst = std::max(worst, std::fabs(have - exact) / std::max(std::fabs(exact), floor));
+  }
+  return worst;
+}
+
+TEST(Functions, ErrorsAreAFewUnitsInTheLastPlace) {
+  EXPECT_LT(error_of(UnaryOp::erf, -5, 5, 1e-30), 4e-7);
+  EXPECT_LT(error_of(UnaryOp::tanh, -12, 12, 1e-30), 4e-7);
+  EXPECT_LT(error_of(UnaryOp::sinh, -80, 80, 1e-30), 6e-7);
+  EXPECT_LT(error_of(UnaryOp::cosh, -80, 80, 1e-30), 6e-7);
+  EXPECT_LT(error_of(UnaryOp::asinh, -1e5, 1e5, 1e-30), 4e-7);
+  EXPECT_LT(error_of(UnaryOp::asinh, -2, 2, 1e-30), 4e-7);
+  EXPECT_LT(error_of(UnaryOp::acosh, 1, 50, 1e-30), 4e-7);
+  EXPECT_LT(error_of(UnaryOp::atanh, -0.999, 0.999, 1e-30), 4e-7);
+  EXPECT_LT(error_of(UnaryOp::asin, -1, 1, 1e-30), 4e-7);
+  EXPECT_LT(error_of(UnaryOp::acos, -1, 1, 1e-3), 4e-7);
+  EXPECT_LT(error_of(UnaryOp::atan, -50, 50, 1e-30), 4e-7);
+  EXPECT_LT(error_of(UnaryOp::sin, -1000, 1000, 1), 2e-7);
+  EXPECT_LT(error_of(UnaryOp::cos, -1e5, 1e5, 1), 4e-7);
+  EXPECT_LT(error_of(UnaryOp::tan, -1.5, 1.5, 1e-2), 6e-7);
+}
+
+TEST(Functions, PowOfSpecialValues) {
+  const double inf = std::numeric_limits<double>::infinity();
+  for (double x : {0.0, 0.5, 1.0, -1.0, 2.0, -2.0, -3.5, 10.0, inf, -inf, std::nan("")}) {
+    for (double y :
+         {0.0, 1.0, -1.0, 2.0, 3.0, -3.0, 0.5, -2.5, 10.0, 300.0, inf, -inf, std::nan("")}) {
+      const double exact = static_cast<float>(std::pow(x, y)), have = of(BinaryOp::pow, x, y);
+      if (std::isnan(exact) || std::isinf(exact)) {
+        EXPECT_EQ(std::isnan(exact), std::isnan(have)) << x << " ^ " << y;
+        if (std::isinf(exact)) EXPECT_EQ(exact, have) << x << " ^ " << y;
+      } else {
+        EXPECT_NEAR(have, exact, std::fabs(exact) * 1e-6 + 1e-37) << x << " ^ " << y;
+      }
+    }
+  }
+}
+
+TEST(Functions, NanStays) {
+  const double nan = std::nan("");
+  for (int i = 0; i <= static_cast<int>(UnaryOp::erf); ++i) {
+    const auto op = static_cast<UnaryOp>(i);
+    if (define_function(op, DType::f32)) EXPECT_TRUE(std::isnan(of(op, nan))) << name_of(op);
+  }
+  for (BinaryOp op : {BinaryOp::min, BinaryOp::max}) {
+    EXPECT_TRUE(std::isnan(of(op, nan, 1)));
+    EXPECT_TRUE(std::isnan(of(op, 1, nan)));
+    EXPECT_EQ(of(op, 2, 2), 2);
+  }
+}
+
+// The value that a kernel of one store of `body` stores, after the passes.
+Scalar lowered(const Expr& body, const std::vector<Var>& vars, const std::vector<Scalar>& inputs) {
+  Kernel kernel;
+  kernel.name = "test";
+  const Buffer out = buffer("out", body->type.dtype, {index(1)});
+  kernel.params = {{out, true}};
+  Stmt s = store(out, {index(0)}, body);
+  std::vector<Buffer> ins;
+  for (size_t i = vars.size(); i-- > 0;) {
+    ins.push_back(buffer("in", vars[i]->type.dtype, {index(1)}));
+    s = let(vars[i], load(ins.back(), {index(0)}), s);
+  }
+  kernel.body = loop(var("g"), index(1), LoopKind::grid, s);
+  const auto legal = legalize_gpu_types(kernel);
+  EXPECT_TRUE(legal);
+  const Kernel result = lower_arithmetic(*legal);
+  Stmt inner = as<For>(result.body)->body;
+  Values values;
+  for (const Scalar& input : inputs) {
+    auto* node = as<Let>(inner);
+    const DType dtype = node->var->type.dtype;
+    values.emplace_back(node->var.get(), convert(dtype, input));
+    const Stmt next = node->body;
+    inner = next;
+  }
+  return evaluate(as<Store>(inner)->value, values);
+}
+
+TEST(LowerArithmetic, IntegersOfEveryWidth) {
+  for (DType dtype : {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32}) {
+    const Var a = var("a", dtype), b = var("b", dtype);
+    std::vector<Scalar> values;
+    for (int64_t v : {0, 1, 2, 3, 7, 8, 31, 32, 100, 127, 128, 255, -1, -2, -3, -128}) {
+      values.push_back(Scalar::of_int(dtype, v));
+    }
+    values.push_back(Scalar::of_int(dtype, INT64_C(1) << (8 * byte_size(dtype) - 1)));
+    values.push_back(Scalar::of_int(dtype, (INT64_C(1) << (8 * byte_size(dtype) - 1)) - 1));
+    for (BinaryOp op : {BinaryOp::add, BinaryOp::sub, BinaryOp::mul, BinaryOp::div, BinaryOp::rem,
+                        BinaryOp::floordiv, BinaryOp::floormod, BinaryOp::shl, BinaryOp::shr}) {
+      for (const Scalar& x : values) {
+        for (const Scalar& y : values) {
+          const Scalar exact = apply(op, x, y);
+          EXPECT_EQ(lowered(binary(op, a, b), {a, b}, {x, y}).i, exact.i)
+              << name_of(dtype) << " " << x.i << " " << name_of(op) << " " << y.i;
+          const Expr constant_b = constant_int(dtype, y.i);
+          EXPECT_EQ(lowered(binary(op, a, constant_b), {a}, {x}).i, exact.i)
+              << name_of(dtype) << " " << x.i << " " << name_of(op) << " constant " << y.i;
+        }
+      }
+    }
+  }
+}
+
+TEST(LowerArithmetic, CastsOfFloatsSaturate) {
+  const Var x = var("x", DType::f32);
+  for (DType to : {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32}) {
+    for (double v : {0.0, 0.9, -0.9, 127.5, 128.0, -129.0, 256.0, 70000.0, -70000.0, 3e9, -3e9,
+                     1e20, -1e20, std::nan("")}) {
+      const Scalar in = Scalar::of_float(DType::f32, v);
+      EXPECT_EQ(lowered(cast(to, x), {x}, {in}).i, convert(to, in).i) << name_of(to) << " " << v;
+    }
+  }
+}
+
+TEST(LegalizeGpuTypes, RefusesWhatGpusLack) {
+  const Buffer in = buffer("in", DType::f64, {index(1)}),
+               out = buffer("out", DType::i64, {index(1)});
+  Kernel kernel;
+  kernel.params = {{in, false}, {out, true}};
+  kernel.body = loop(var("g"), index(1), LoopKind::grid,
+                     store(out, {index(0)}, bitcast(DType::i64, load(in, {index(0)}))));
+  const auto legal = legalize_gpu_types(kernel);
+  ASSERT_FALSE(legal);
+  EXPECT_EQ(legal.error().message, "bit cast from f64 to i64");
+}
+
+}  // namespace
+}  // namespace gossamer::codegen::text
