@@ -265,7 +265,9 @@ Result<> Lowering::check_size(const ops::Stage& stage, const std::string& place)
           return fail_at(place, cat("would make a tensor of shape ", shape_text(extents)),
                          "its input is too small, or an attribute is wrong");
         }
-        if (*known > max_elements || (product *= std::max<int64_t>(*known, 1)) > max_elements) {
+        product = *known > max_elements / product ? max_elements + 1
+                                                  : product * std::max<int64_t>(*known, 1);
+        if (product > max_elements) {
           return fail_at(place, cat("would make a tensor of shape ", shape_text(extents),
                                     ", too large for any device"));
         }

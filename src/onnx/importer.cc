@@ -181,10 +181,11 @@ Result<std::vector<ir::Expr>> Importer::input_shape(const ProtoValue& input, Sco
     }
     if (dim.value && *dim.value >= 0) {
       constexpr int64_t limit = int64_t{1} << 40;
-      if (*dim.value > limit || (product *= std::max<int64_t>(*dim.value, 1)) > limit) {
+      if (*dim.value > limit / product) {
         return fail(
             cat("has a dimension of ", *dim.value, ": more elements than any machine holds"));
       }
+      product *= std::max<int64_t>(*dim.value, 1);
       shape.push_back(ir::index(*dim.value));
       continue;
     }
