@@ -157,6 +157,8 @@ Result<> group_normalization(Builder& b) {
   int64_t groups = b.integer("num_groups");
   if (x.rank() < 3 || groups < 1)
     return b.error("the input is [n, c, spatial...], `num_groups` positive");
+  if (b.input(1).rank() != 1 || b.input(2).rank() != 1)
+    return b.error("scale and bias have one axis, the channels");
   GS_TRY(b.require(ir::floormod(x.dim(1), groups) == 0,
                    cat("channels do not divide into ", groups, " groups")));
   Expr per_group = b.simplify(ir::floordiv(x.dim(1), groups));
