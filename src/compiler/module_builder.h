@@ -36,6 +36,7 @@ class ModuleBuilder {
   ir::DType storage_of(ir::DType dtype) const;
   graph::MemoryNeed need_of(const ir::BufferNode& buffer) const;
   Result<> emit(package::Files& files);
+  Result<> emit_shader(size_t kernel);
   Result<package::File> weights(const graph::Graph& graph, std::span<const std::byte> model);
 
   const graph::StageGraph& stages_;

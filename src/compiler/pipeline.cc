@@ -23,6 +23,11 @@ Result<Kernel> on_body(const Kernel& kernel) {
   return result;
 }
 
+Result<Kernel> lower_math(const Kernel& kernel) {
+  Kernel result = kernel;
+  result.body = passes::lower_math(kernel.body);
+  return result;
+}
 Result<Kernel> flatten(const Kernel& kernel) { return passes::flatten_access(kernel); }
 
 constexpr Pass clamp{"clamp_guarded_loads", on_body<passes::clamp_guarded_loads>, 0};
@@ -34,8 +39,7 @@ constexpr Pass flatten_access{"flatten_access", flatten,
                               Property::flat_access | Property::contiguous_vectors};
 constexpr Pass legalize{"legalize_types", passes::legalize_types,
                         static_cast<ir::Properties>(Property::storage_types)};
-constexpr Pass math{"lower_math", passes::lower_math,
-                    static_cast<ir::Properties>(Property::math_lowered)};
+constexpr Pass math{"lower_math", lower_math, static_cast<ir::Properties>(Property::math_lowered)};
 
 constexpr std::array cpu_passes{
     clamp,           // first: ranges are those of loops, which unrolling dissolves

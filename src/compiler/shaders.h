@@ -8,6 +8,13 @@
 
 namespace gossamer::compiler {
 
-Result<std::string> print_shader(const ir::Kernel& kernel, schedule::TargetKind target);
+struct ShaderText {
+  std::string code;
+  int scalars = 0;
+  bool range_scalar = false;  // the launch passes its range before the other scalars
+};
+
+Result<ShaderText> print_shader(const ir::Kernel& kernel,
+                                const schedule::Capabilities& capabilities);
 
 }  // namespace gossamer::compiler

@@ -62,18 +62,30 @@ Result<> ModuleBuilder::emit(package::Files& files) {
     }
     case TargetKind::webgpu:
     case TargetKind::webgl:
-      for (size_t i = 0; i < kernels_.size(); ++i) {
-        auto shader = print_shader(kernels_[i], target_);
-        if (!shader) {
-          shader.error().where = reports_[i].origin;
-          return std::unexpected(shader.error());
-        }
-        module_.kernels[i].entry = "main";
-        module_.kernels[i].code = *std::move(shader);
-      }
+      for (size_t i = 0; i < kernels_.size(); ++i) GS_TRY(emit_shader(i));
       files.push_back(package::write_kernel_sources(module_));
       if (plan) files.push_back({"plan.wasm", codegen::wasm::emit_module({}, plan, wasm)});
       return {};
+  }
+  return {};
+}
+
+Result<> ModuleBuilder::emit_shader(size_t kernel) {
+  auto shader = print_shader(kernels_[kernel], caps_);
+  if (!shader) {
+    shader.error().where = reports_[kernel].origin;
+    return std::unexpected(shader.error());
+  }
+  package::KernelInfo& info = module_.kernels[kernel];
+  info.entry = "main";
+  info.code = std::move(shader->code);
+  info.scalars = shader->scalars;
+  if (!shader->range_scalar) return {};
+  for (std::vector<package::Launch>* launches : {&module_.init, &module_.run}) {
+    for (package::Launch& launch : *launches) {
+      if (launch.kernel == static_cast<int>(kernel))
+        launch.scalars.insert(launch.scalars.begin(), launch.range);
+    }
   }
   return {};
 }

@@ -120,10 +120,14 @@ class Fuser {
   }
 
   void run() {
+    // Elementwise chains first, then epilogues; what is left may enter the terms of a reduction.
     for (bool changed = true; changed;) {
       changed = false;
-      for (size_t i = 0; i < graph_.stages.size(); ++i) changed |= alive_[i] && try_inline(i);
-      for (size_t i = 0; i < graph_.stages.size(); ++i) changed |= alive_[i] && try_epilogue(i);
+      for (bool terms : {false, true}) {
+        for (size_t i = 0; i < graph_.stages.size(); ++i)
+          changed |= alive_[i] && try_inline(i, terms);
+        for (size_t i = 0; i < graph_.stages.size(); ++i) changed |= alive_[i] && try_epilogue(i);
+      }
     }
     std::vector<Stage> stages;
     for (size_t i = 0; i < graph_.stages.size(); ++i) {
@@ -159,7 +163,7 @@ class Fuser {
   // - into the terms of a reduction only when every element is read once, or it is movement without
   // a choice whose
   //   indices stay simple. What depends on constants alone stays apart: it runs once, at load.
-  bool try_inline(size_t i) {
+  bool try_inline(size_t i, bool into_terms) {
     const Stage& producer = graph_.stages[i];
     if (producer.kind != StageKind::compute || kept_.contains(producer.output.get())) return false;
     const auto found = consumers_.find(producer.output.get());
@@ -173,6 +177,7 @@ class Fuser {
       const Uses uses = uses_of(consumer, producer.output.get());
       if (uses.elsewhere || !fits(producer, consumer)) return false;
       if (constant && cost.loads > 0 && !constant_.contains(consumer.output.get())) return false;
+      if (uses.in_values > 0 && !into_terms) return false;
       if (uses.in_values > 0 && !may_enter_terms(producer, consumer, uses, cost)) return false;
       if (uses.in_result > 0 && !cheap && (consumers.size() > 1 || !same_point(producer, consumer)))
         return false;

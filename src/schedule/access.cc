@@ -46,7 +46,7 @@ std::vector<const ir::Load*> loads_of(const Expr& expr) {
 std::vector<const ir::Load*> loads_of(const std::vector<Expr>& exprs) {
   std::vector<const ir::Load*> loads;
   for (const Expr& expr : exprs) {
-    if (!expr) continue;
+    if (!expr.get()) continue;
     ir::visit(expr, [&](const Expr& e) {
       const auto* load = ir::as<ir::Load>(e);
       if (!load) return true;
