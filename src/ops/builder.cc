@@ -180,6 +180,11 @@ std::vector<double> Builder::numbers(std::string_view name) const {
   const auto* numbers = std::get_if<std::vector<double>>(&value);
   return numbers ? *numbers : std::vector<double>();
 }
+std::vector<std::string> Builder::texts(std::string_view name) const {
+  Attribute value = attribute(name);
+  const auto* texts = std::get_if<std::vector<std::string>>(&value);
+  return texts ? *texts : std::vector<std::string>();
+}
 const TensorData* Builder::tensor(std::string_view name) const {
   auto found = attributes_.find(name);
   return found == attributes_.end() ? nullptr : std::get_if<TensorData>(&found->second);

@@ -73,6 +73,7 @@ class Builder {
   std::string text(std::string_view name) const;
   std::vector<int64_t> integers(std::string_view name) const;  // empty when absent
   std::vector<double> numbers(std::string_view name) const;
+  std::vector<std::string> texts(std::string_view name) const;
   const TensorData* tensor(std::string_view name) const;
   Result<int> axis(std::string_view name, int rank) const;  // normalised, checked
 

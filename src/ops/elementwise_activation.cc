@@ -101,7 +101,7 @@ Result<> clip(Builder& b) {
 std::vector<OpDef> activation_family() {
   return {
       activation("Celu", "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).", 12, {{"alpha", 1.0}},
-                 celu, {{{"alpha", 2.0}}}, only(DType::f32)),
+                 celu, {{{"alpha", 2.0}}}),
       activation("Elu", "alpha * (exp(x) - 1) below 0, x above.", 22, {{"alpha", 1.0}}, elu,
                  {{{"alpha", 2.0}}}),
       activation("Gelu", "x times the normal distribution's share below x.", 20,

@@ -29,5 +29,6 @@ std::vector<OpDef> softmax_family();
 std::vector<OpDef> normalize_family();
 std::vector<OpDef> resize_family();
 std::vector<OpDef> quantize_family();
+std::vector<OpDef> recurrent_family();
 
 }  // namespace gossamer::ops

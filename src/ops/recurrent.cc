@@ -1,0 +1,263 @@
+#include "ops/recurrent.h"
+
+#include <algorithm>
+
+#include "ir/print.h"
+
+namespace gossamer::ops {
+namespace {
+
+constexpr int64_t max_steps = 1024;
+
+struct ActivationRow {
+  std::string_view name;
+  double alpha, beta;
+  Expr (*function)(Expr x, double alpha, double beta);
+};
+const ActivationRow activation_rows[] = {
+    {"Sigmoid", 0, 0, [](Expr x, double, double) { return 1.0 / (ir::exp(-x) + 1.0); }},
+    {"Tanh", 0, 0, [](Expr x, double, double) { return ir::tanh(x); }},
+    {"Relu", 0, 0, [](Expr x, double, double) { return ir::max(x, 0.0); }},
+    {"Affine", 1, 0, [](Expr x, double a, double c) { return x * a + c; }},
+    {"LeakyRelu", 0.01, 0, [](Expr x, double a, double) { return ir::select(x < 0, x * a, x); }},
+    {"ThresholdedRelu", 1, 0,
+     [](Expr x, double a, double) { return ir::select(x > a, x, ir::zero(x->type)); }},
+    {"ScaledTanh", 1, 1, [](Expr x, double a, double c) { return ir::tanh(x * c) * a; }},
+    {"HardSigmoid", 0.2, 0.5,
+     [](Expr x, double a, double c) { return ir::max(ir::min(x * a + c, 1.0), 0.0); }},
+    {"Elu", 1, 0,
+     [](Expr x, double a, double) { return ir::select(x < 0, (ir::exp(x) - 1.0) * a, x); }},
+    {"Softsign", 0, 0, [](Expr x, double, double) { return x / (ir::abs(x) + 1.0); }},
+    {"Softplus", 0, 0,
+     [](Expr x, double, double) { return ir::max(x, 0.0) + ir::log(ir::exp(-ir::abs(x)) + 1.0); }},
+};
+const ActivationRow* find_activation(std::string_view name) {
+  for (const ActivationRow& row : activation_rows) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+// Stacks [batch, hidden] tensors along new leading axes in a few stages of few inputs each.
+Tensor stack(Builder& b, const std::string& name, std::vector<Tensor> parts, const Shape& tail) {
+  for (Tensor& part : parts) {
+    Shape shape = {ir::index(1)};
+    shape.insert(shape.end(), tail.begin(), tail.end());
+    part = b.reshape(name + ".part", part, shape);
+  }
+  constexpr size_t group = 7;
+  while (parts.size() > 1) {
+    std::vector<Tensor> joined;
+    for (size_t i = 0; i < parts.size(); i += group) {
+      size_t count = std::min(group, parts.size() - i);
+      if (count == 1) {
+        joined.push_back(parts[i]);
+        continue;
+      }
+      std::vector<Expr> begins = {ir::index(0)};
+      for (size_t k = 0; k < count; ++k)
+        begins.push_back(b.simplify(begins[k] + parts[i + k].dim(0)));
+      Shape shape = {begins.back()};
+      shape.insert(shape.end(), tail.begin(), tail.end());
+      joined.push_back(b.compute(name + ".join", parts[i].dtype(), shape, [&](Point p) {
+        Expr value;
+        for (size_t k = count; k-- > 0;) {
+          std::vector<Expr> at(p.begin(), p.end());
+          at[0] = b.simplify(at[0] - begins[k]);
+          Expr load = parts[i + k].at(at);
+          value = value ? ir::select(p[0] < begins[k + 1], load, value) : load;
+        }
+        return value;
+      }));
+    }
+    parts = std::move(joined);
+  }
+  return parts[0];
+}
+
+}  // namespace
+
+Tensor Recurrence::inputs(bool recurrent_bias_too) {
+  const Tensor &x = b.input(0), &w = b.input(1);
+  DType wide = accumulator(dtype);
+  Expr d = ir::index(direction);
+  return b.reduce(
+      name + ".inputs", Builder::Join::sum, wide, {ir::index(steps), batch, w.dim(1)}, {x.dim(2)},
+      [&](Point p, Point r) {
+        Expr load = batch_first ? x({p[1], p[0], r[0]}) : x({p[0], p[1], r[0]});
+        return ir::cast(wide, load) * ir::cast(wide, w({d, p[2], r[0]}));
+      },
+      [&](Point p, Expr sum) {
+        if (!b.has(3)) return sum;
+        sum = sum + ir::cast(wide, b.input(3)({d, p[2]}));
+        if (!recurrent_bias_too) return sum;
+        return sum + ir::cast(wide, b.input(3)({d, b.simplify(p[2] + w.dim(1))}));
+      });
+}
+
+Tensor Recurrence::recurrent(const std::string& stage, const Tensor& h, int from, int to,
+                             const std::function<Expr(Point, Expr)>& finish) {
+  const Tensor& r = b.input(2);
+  DType wide = accumulator(dtype);
+  Shape shape = {batch, hidden * static_cast<double>(to - from)};
+  if (!h) return b.compute(stage, wide, shape, [&](Point p) { return finish(p, ir::zero(wide)); });
+  return b.reduce(
+      stage, Builder::Join::sum, wide, shape, {hidden},
+      [&](Point p, Point over) {
+        Expr row = b.simplify(p[1] + hidden * static_cast<double>(from));
+        return ir::cast(wide, h({p[0], over[0]})) *
+               ir::cast(wide, r({ir::index(direction), row, over[0]}));
+      },
+      finish);
+}
+
+Expr Recurrence::bias(int side, int gate, Expr unit) const {
+  DType wide = accumulator(dtype);
+  if (!b.has(3)) return ir::zero(wide);
+  Expr row = unit + hidden * static_cast<double>(side * gates + gate);
+  return ir::cast(wide, b.input(3)({ir::index(direction), b.simplify(row)}));
+}
+
+Expr Recurrence::activate(int which, Expr x) const {
+  size_t k = static_cast<size_t>(which);
+  const ActivationRow& row = *find_activation(activations[k]);
+  auto parameter = [&](std::string_view attribute, double fallback) {
+    std::vector<double> given = b.numbers(attribute);
+    size_t at = static_cast<size_t>(direction) * activations.size() + k;
+    return at < given.size() ? given[at] : fallback;
+  };
+  return row.function(x, parameter("activation_alpha", row.alpha),
+                      parameter("activation_beta", row.beta));
+}
+
+Expr Recurrence::clipped(Expr x) const {
+  if (!b.has_attribute("clip") || b.number("clip") <= 0) return x;
+  return ir::max(ir::min(x, b.number("clip")), -b.number("clip"));
+}
+
+Expr Recurrence::previous(const Tensor& state, Point point) const {
+  DType wide = accumulator(dtype);
+  return state ? ir::cast(wide, state.at(point)) : ir::zero(wide);
+}
+
+Expr Recurrence::held(int64_t time, Point point, Expr fresh, Expr old) const {
+  if (!b.has(4)) return fresh;
+  Expr length = as_index(b.input(4)({point[0]}));
+  return ir::select(length > static_cast<double>(time), fresh, old);
+}
+
+Tensor Recurrence::initial(int input) {
+  const Tensor& given = b.input(input);
+  if (!given) return {};
+  Expr d = ir::index(direction);
+  return b.compute(name + ".initial", dtype, {batch, hidden}, [&](Point p) {
+    return batch_first ? given({p[0], d, p[1]}) : given({d, p[0], p[1]});
+  });
+}
+
+Result<> recurrent_define(Builder& b, int gates, std::vector<std::string> default_activations,
+                          Layer (*layer)(Recurrence&)) {
+  const Tensor &x = b.input(0), &w = b.input(1), &r = b.input(2);
+  bool batch_first = b.integer("layout") != 0;
+  if (x.rank() != 3 || w.rank() != 3 || r.rank() != 3)
+    return b.error("X, W and R must have rank 3");
+  if (w.dtype() != x.dtype() || r.dtype() != x.dtype()) return b.error("X, W and R differ in type");
+  const Expr& hidden = r.dim(2);
+  GS_TRY(b.require(
+      w.dim(1) == hidden * static_cast<double>(gates) && r.dim(1) == w.dim(1),
+      cat("W and R must have ", gates, " rows for each of ", ir::print(hidden), " hidden units")));
+  GS_TRY(b.require(w.dim(2) == x.dim(2),
+                   cat("W takes ", ir::print(w.dim(2)), " inputs, X has ", ir::print(x.dim(2)))));
+  auto steps = ir::as_int(b.simplify(x.dim(batch_first ? 1 : 0)));
+  if (!steps)
+    return b.error("the sequence length must be known when compiling",
+                   "fix the dimension of the input");
+  if (*steps < 1 || *steps > max_steps)
+    return b.error(cat("a sequence of ", *steps, " steps is not supported"));
+  std::string direction = b.text("direction");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
+    return b.error(cat("`direction` is \"", direction, "\""),
+                   "it must be forward, reverse or bidirectional");
+  }
+  int directions = direction == "bidirectional" ? 2 : 1;
+  GS_TRY(b.require(w.dim(0) == static_cast<double>(directions),
+                   cat("W must have ", directions, " directions")));
+
+  std::vector<std::string> names = b.texts("activations");
+  size_t per_direction = default_activations.size();
+  if (names.empty()) {
+    for (int d = 0; d < directions; ++d) {
+      names.insert(names.end(), default_activations.begin(), default_activations.end());
+    }
+  }
+  if (names.size() != per_direction * static_cast<size_t>(directions)) {
+    return b.error(cat("there are ", names.size(), " activations, ", per_direction,
+                       " a direction are needed"));
+  }
+  for (const std::string& name : names) {
+    if (!find_activation(name)) return b.error(cat("activation \"", name, "\" is not known"));
+  }
+
+  std::string name = stage_name(b);
+  std::vector<Layer> layers;
+  Expr batch = x.dim(batch_first ? 0 : 1);
+  for (int d = 0; d < directions; ++d) {
+    auto first = names.begin() + static_cast<std::ptrdiff_t>(per_direction) * d;
+    Recurrence run{.b = b,
+                   .name = name,
+                   .gates = gates,
+                   .direction = d,
+                   .reverse = direction == "reverse" || d == 1,
+                   .batch_first = batch_first,
+                   .steps = *steps,
+                   .batch = batch,
+                   .hidden = hidden,
+                   .dtype = x.dtype(),
+                   .activations = {first, first + static_cast<std::ptrdiff_t>(per_direction)}};
+    layers.push_back(layer(run));
+  }
+
+  Shape tail = {batch, hidden};
+  if (b.wants(0)) {
+    std::vector<Tensor> parts;
+    for (int64_t t = 0; t < *steps; ++t) {
+      for (const Layer& made : layers) {
+        Tensor h = made.outputs[static_cast<size_t>(t)];
+        if (b.has(4)) {
+          // After a sequence's end the outputs are zero.
+          h = b.compute(name + ".ended", h.dtype(), h.shape(), [&](Point p) {
+            Expr length = as_index(b.input(4)({p[0]}));
+            return ir::select(length > static_cast<double>(t), h.at(p), ir::zero(h.dtype()));
+          });
+        }
+        parts.push_back(h);
+      }
+    }
+    Tensor all = stack(b, name, std::move(parts), tail);
+    Tensor y =
+        b.reshape(name + ".y", all, {ir::index(*steps), ir::index(directions), batch, hidden});
+    if (batch_first) {
+      y = b.compute(name + ".batch_first", y.dtype(), {batch, y.dim(0), y.dim(1), hidden},
+                    [&](Point p) { return y({p[1], p[2], p[0], p[3]}); });
+    }
+    b.output(0, y);
+  }
+  for (auto [output, first_state] : layers[0].last) {
+    if (!b.wants(output)) continue;
+    std::vector<Tensor> parts;
+    for (const Layer& made : layers) {
+      for (auto [which, state] : made.last) {
+        if (which == output) parts.push_back(state);
+      }
+    }
+    Tensor all = stack(b, name + ".last", std::move(parts), tail);
+    if (batch_first) {
+      all = b.compute(name + ".last_batch_first", all.dtype(), {batch, all.dim(0), hidden},
+                      [&](Point p) { return all({p[1], p[0], p[2]}); });
+    }
+    b.output(output, all);
+  }
+  return {};
+}
+
+}  // namespace gossamer::ops
