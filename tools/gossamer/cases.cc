@@ -1,0 +1,100 @@
+#include "gossamer/cases.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace gossamer::command {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// "test_data_set_12" sorts after "test_data_set_2".
+bool natural_less(const std::string& a, const std::string& b) {
+  const auto number_at = [](const std::string& text, size_t at) {
+    size_t end = at;
+    while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
+    return end;
+  };
+  size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    const size_t i_end = number_at(a, i), j_end = number_at(b, j);
+    if (i_end > i && j_end > j) {
+      if (i_end - i != j_end - j) return i_end - i < j_end - j;
+      if (const int order = a.compare(i, i_end - i, b, j, j_end - j)) return order < 0;
+      i = i_end, j = j_end;
+    } else {
+      if (a[i] != b[j]) return a[i] < b[j];
+      ++i, ++j;
+    }
+  }
+  return a.size() - i < b.size() - j;
+}
+
+bool is_data_folder(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  return name.starts_with("test_data_set_") || name == "gold_ort";
+}
+
+void add_cases_of(const fs::path& folder, const fs::path& root, const std::string& shown,
+                  std::vector<TestCase>& cases) {
+  std::error_code error;
+  const fs::path model = folder / "model.onnx";
+  if (!fs::is_regular_file(model, error)) return;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (!entry.is_directory(error) || !is_data_folder(entry.path())) continue;
+    std::string name = entry.path().lexically_relative(root).generic_string();
+    cases.push_back({shown.empty() ? name : cat(shown, "/", name), model, entry.path()});
+  }
+}
+
+}  // namespace
+
+Result<std::vector<TestCase>> find_cases(const std::vector<std::string>& folders) {
+  std::vector<TestCase> cases;
+  for (const std::string& given : folders) {
+    std::error_code error;
+    fs::path root = fs::path(given);
+    if (!root.has_filename()) root = root.parent_path();
+    if (!fs::exists(root, error)) return fail_at(given, "no such folder");
+    if (!fs::is_directory(root, error)) return fail_at(given, "is not a folder");
+    const std::string shown = fs::weakly_canonical(root, error).filename().string();
+    const size_t before = cases.size();
+    add_cases_of(root, root, shown, cases);
+    for (const auto& entry : fs::recursive_directory_iterator(
+             root, fs::directory_options::skip_permission_denied, error))
+      if (entry.is_directory(error)) add_cases_of(entry.path(), root, shown, cases);
+    if (cases.size() == before)
+      return fail_at(given, "holds no test case",
+                     "a case is a model.onnx with test_data_set_N/ or gold_ort/ beside it");
+  }
+  std::sort(cases.begin(), cases.end(),
+            [](const TestCase& a, const TestCase& b) { return natural_less(a.name, b.name); });
+  return cases;
+}
+
+Result<std::vector<NamedTensor>> read_numbered(const fs::path& folder, const std::string& prefix) {
+  std::vector<std::pair<int, fs::path>> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix + "_") || !name.ends_with(".pb")) continue;
+    const char* begin = name.data() + prefix.size() + 1;
+    const char* end = name.data() + name.size() - 3;
+    int number = -1;
+    const auto [stop, failure] = std::from_chars(begin, end, number);
+    if (failure == std::errc() && stop == end && number >= 0 && number < 100000)
+      files.emplace_back(number, entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<NamedTensor> tensors;
+  for (const auto& [number, path] : files) {
+    while (static_cast<int>(tensors.size()) < number)
+      tensors.push_back({"", {ir::DType::f32, {-1}, {}, {}}});
+    GS_ASSIGN(NamedTensor tensor, read_tensor_file(path));
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+}  // namespace gossamer::command

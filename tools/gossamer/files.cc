@@ -1,0 +1,127 @@
+#include "gossamer/files.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace gossamer::command {
+
+namespace fs = std::filesystem;
+
+Result<Bytes> read_file(const fs::path& path, uint64_t limit) {
+  std::error_code error;
+  const auto status = fs::status(path, error);
+  if (!fs::exists(status)) return fail_at(path.string(), "no such file");
+  if (fs::is_directory(status)) return fail_at(path.string(), "is a folder, not a file");
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return fail_at(path.string(), cat("cannot be read: ", std::strerror(errno)));
+  if (fs::is_regular_file(status)) {
+    const auto size = fs::file_size(path, error);
+    if (!error && size > limit)
+      return fail_at(path.string(), cat("is ", size, " bytes long, more than ", limit));
+    Bytes bytes(error ? 0 : size);
+    in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    if (static_cast<size_t>(in.gcount()) != bytes.size())
+      return fail_at(path.string(), "ended while it was read");
+    return bytes;
+  }
+  Bytes bytes;  // a pipe: its length is not known before
+  char block[65536];
+  while (in.read(block, sizeof block), in.gcount() > 0) {
+    const auto* begin = reinterpret_cast<const std::byte*>(block);
+    bytes.insert(bytes.end(), begin, begin + in.gcount());
+    if (bytes.size() > limit)
+      return fail_at(path.string(), cat("is longer than ", limit, " bytes"));
+  }
+  return bytes;
+}
+
+Result<std::string> read_text(const fs::path& path) {
+  GS_ASSIGN(const Bytes bytes, read_file(path));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+Result<> write_file(const fs::path& path, std::span<const std::byte> bytes) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out.write(reinterpret_cast<const char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (!out) return fail_at(path.string(), cat("cannot be written: ", std::strerror(errno)));
+  return {};
+}
+
+Result<Bytes> read_inside(const fs::path& folder, const std::string& name) {
+  std::error_code error;
+  const fs::path base = fs::canonical(folder.empty() ? fs::path(".") : folder, error);
+  const fs::path whole = fs::weakly_canonical(base / name, error);
+  const auto [end, differs] = std::mismatch(base.begin(), base.end(), whole.begin(), whole.end());
+  if (fs::path(name).is_absolute() || end != base.end())
+    return fail_at(cat("external data \"", name, "\""), "lies outside the model's folder",
+                   "move the file beside the model");
+  return read_file(whole);
+}
+
+Result<> write_package(const fs::path& folder, const package::Files& files) {
+  std::error_code error;
+  fs::path target = folder;
+  if (!target.has_filename()) target = target.parent_path();  // "out/" names out
+  if (target.empty()) return fail("the output folder has no name");
+  if (fs::exists(target, error)) {
+    if (!fs::is_directory(target)) return fail_at(target.string(), "exists and is not a folder");
+    if (!fs::is_empty(target) && !fs::exists(target / "manifest.json"))
+      return fail_at(target.string(), "exists and is not a package",
+                     "name a new folder or remove this one");
+  }
+  const fs::path parent = fs::absolute(target).parent_path();
+  fs::create_directories(parent, error);
+  if (error) return fail_at(parent.string(), cat("cannot be made: ", error.message()));
+  std::string pattern = (parent / cat(".", target.filename().string(), ".XXXXXX")).string();
+  if (!mkdtemp(pattern.data()))
+    return fail_at(parent.string(), cat("cannot be written to: ", std::strerror(errno)));
+  const fs::path temporary = pattern;
+  fs::permissions(temporary, fs::perms(0755), error);
+  const auto abandon = [&](Diagnostic diagnostic) {
+    fs::remove_all(temporary, error);
+    return std::unexpected(std::move(diagnostic));
+  };
+  for (const package::File& file : files) {
+    const fs::path path = temporary / file.name;
+    fs::create_directories(path.parent_path(), error);
+    if (auto written = write_file(path, file.bytes); !written) return abandon(written.error());
+  }
+  // A folder cannot be replaced in one step: the old one moves aside and goes when the new is
+  // there.
+  const fs::path old = temporary.string() + ".old";
+  const bool replaces = fs::exists(target, error);
+  if (replaces) fs::rename(target, old, error);
+  if (replaces && error)
+    return abandon({target.string(), cat("cannot be replaced: ", error.message()), {}});
+  fs::rename(temporary, target, error);
+  if (error) {
+    Diagnostic diagnostic{target.string(), cat("cannot be made: ", error.message()), {}};
+    if (replaces) fs::rename(old, target, error);
+    return abandon(std::move(diagnostic));
+  }
+  if (replaces) fs::remove_all(old, error);
+  return {};
+}
+
+Result<TemporaryFolder> TemporaryFolder::create() {
+  std::error_code error;
+  fs::path base = fs::temp_directory_path(error);
+  if (error) base = "/tmp";
+  std::string pattern = (base / "gossamer.XXXXXX").string();
+  if (!mkdtemp(pattern.data()))
+    return fail_at(base.string(), cat("no temporary folder: ", std::strerror(errno)));
+  return TemporaryFolder(fs::path(pattern));
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;  // what cannot be removed is the system's to clean
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+}  // namespace gossamer::command

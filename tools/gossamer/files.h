@@ -1,0 +1,46 @@
+// Whole files and folders, with errors that name them.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "package/package.h"
+
+namespace gossamer::command {
+
+using Bytes = std::vector<std::byte>;
+
+// Errors: missing, a folder, unreadable, larger than `limit`.
+Result<Bytes> read_file(const std::filesystem::path& path, uint64_t limit = uint64_t{1} << 40);
+Result<std::string> read_text(const std::filesystem::path& path);
+Result<> write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
+
+// Reads a model's external data for compiler::Options::read_file: relative names that stay inside
+// `folder`, links resolved.
+Result<Bytes> read_inside(const std::filesystem::path& folder, const std::string& name);
+
+// Writes the files to a temporary sibling and renames it into place, so that a folder is either the
+// whole new package or what was there before. Replaces only a folder that is empty or a package.
+Result<> write_package(const std::filesystem::path& folder, const package::Files& files);
+
+// A fresh folder under the system's temporary directory, removed with everything in it at the end.
+class TemporaryFolder {
+ public:
+  static Result<TemporaryFolder> create();
+  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::move(other.path_)) {
+    other.path_.clear();
+  }
+  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+  ~TemporaryFolder();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+}  // namespace gossamer::command

@@ -1,0 +1,71 @@
+// The reference interpreter as a runner: the graph's stages, before any fusion.
+#include "gossamer/model_file.h"
+#include "gossamer/runner.h"
+#include "graph/stage_graph.h"
+#include "interp/stages.h"
+#include "ir/build.h"
+
+namespace gossamer::command {
+namespace {
+
+std::vector<int64_t> known_shape(const std::vector<ir::Expr>& shape) {
+  std::vector<int64_t> known;
+  for (const ir::Expr& extent : shape) known.push_back(ir::as_int(extent).value_or(-1));
+  return known;
+}
+
+class InterpRunner : public Runner {
+ public:
+  InterpRunner(ModelFile model, graph::StageGraph stages)
+      : model_(std::move(model)), stages_(std::move(stages)) {
+    for (const auto& input : stages_.inputs)
+      inputs_.push_back({input.name, input.buffer->dtype, known_shape(input.buffer->shape)});
+    for (const auto& output : stages_.outputs)
+      outputs_.push_back({output.name, output.buffer->dtype, known_shape(output.buffer->shape)});
+  }
+  const std::vector<Port>& inputs() const override { return inputs_; }
+  const std::vector<Port>& outputs() const override { return outputs_; }
+
+  Result<std::vector<ops::TensorData>> run(const std::vector<ops::TensorData>& feeds) override {
+    GS_TRY(check_feeds(inputs_, feeds));
+    interp::Variables dims;
+    for (const graph::Dim& dim : stages_.dims)
+      dims[dim.var.get()] = ir::Scalar::of_int(
+          ir::DType::index,
+          feeds[static_cast<size_t>(dim.input)].shape[static_cast<size_t>(dim.axis)]);
+    interp::Values values;
+    for (const auto& check : stages_.checks)
+      if (!interp::evaluate(check.condition, dims, values).truthy()) return fail(check.message);
+    for (size_t at = 0; at < feeds.size(); ++at)
+      values[stages_.inputs[at].buffer.get()] = feeds[at];
+    for (const auto& constant : stages_.constants) {
+      GS_ASSIGN(Bytes bytes, constant_bytes(model_, constant.source));
+      values[constant.buffer.get()] = {
+          constant.source.dtype, constant.source.shape, std::move(bytes), {}};
+    }
+    GS_TRY(interp::run_stages(stages_.stages, values, dims));
+    std::vector<ops::TensorData> outputs;
+    for (const auto& output : stages_.outputs) {
+      const auto found = values.find(output.buffer.get());
+      if (found == values.end())
+        return fail_at(cat("output \"", output.name, "\""), "was computed by nothing");
+      outputs.push_back(found->second);
+    }
+    return outputs;
+  }
+
+ private:
+  ModelFile model_;
+  graph::StageGraph stages_;
+  std::vector<Port> inputs_, outputs_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Runner>> make_interp_runner(const std::filesystem::path& path) {
+  GS_ASSIGN(ModelFile model, read_model_file(path));
+  GS_ASSIGN(graph::StageGraph stages, graph::lower(model.graph, ops::builtin_catalog()));
+  return std::make_unique<InterpRunner>(std::move(model), std::move(stages));
+}
+
+}  // namespace gossamer::command

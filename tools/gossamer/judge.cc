@@ -1,0 +1,153 @@
+#include "gossamer/judge.h"
+
+#include <rapidjson/document.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+#include "gossamer/compare.h"
+
+namespace gossamer::command {
+
+std::string_view name_of(Verdict::Status status) {
+  switch (status) {
+    case Verdict::pass:
+      return "pass";
+    case Verdict::fail:
+      return "FAIL";
+    case Verdict::error:
+      break;
+  }
+  return "error";
+}
+
+Result<std::vector<ops::TensorData>> order_feeds(const std::vector<Port>& ports,
+                                                 std::vector<NamedTensor> tensors) {
+  if (tensors.size() != ports.size())
+    return fail(cat("the model has ", ports.size(), " inputs, the case has ", tensors.size()));
+  const auto find = [&](const std::string& name) {
+    return std::find_if(tensors.begin(), tensors.end(),
+                        [&](const NamedTensor& tensor) { return tensor.name == name; });
+  };
+  const bool named = std::all_of(ports.begin(), ports.end(), [&](const Port& port) {
+    return find(port.name) != tensors.end();
+  });
+  std::vector<ops::TensorData> feeds;
+  for (size_t at = 0; at < ports.size(); ++at)
+    feeds.push_back(std::move(named ? find(ports[at].name)->data : tensors[at].data));
+  return feeds;
+}
+
+void judge(const std::vector<ops::TensorData>& outputs, const std::vector<Port>& ports,
+           const std::vector<NamedTensor>& expected, const ModelTraits& traits,
+           const JudgeOptions& options, Verdict& verdict) {
+  verdict.status = Verdict::fail;
+  if (expected.empty()) {
+    verdict.status = Verdict::error;
+    verdict.message = "the case has no output_K.pb";
+    return;
+  }
+  if (expected.size() > outputs.size()) {
+    verdict.message =
+        cat("the model has ", outputs.size(), " outputs, the case expects ", expected.size());
+    return;
+  }
+  for (size_t at = 0; at < expected.size(); ++at) {
+    if (expected[at].data.shape == std::vector<int64_t>{-1}) continue;  // a gap: not compared
+    const OutputTraits output = at < traits.outputs.size() ? traits.outputs[at] : OutputTraits{};
+    const ir::DType dtype = expected[at].data.dtype;
+    const bool by_classes = options.classes && traits.quantized;
+    const Difference difference = by_classes ? compare_classes(outputs[at], expected[at].data, 5)
+                                             : compare(outputs[at], expected[at].data,
+                                                       tolerance_of(dtype, output.tolerated_steps));
+    verdict.ratio = std::max(verdict.ratio, difference.ratio);
+    if (!difference.agrees) {
+      verdict.message = cat("output \"", ports[at].name, "\": ", difference.mismatch);
+      return;
+    }
+    if (by_classes) {
+      char text[96];
+      if (output.step > 0)
+        std::snprintf(text, sizeof text, "classes agree, values within %.2f steps of %.4g",
+                      difference.largest / output.step, output.step);
+      else
+        std::snprintf(text, sizeof text, "classes agree, values within %.4g", difference.largest);
+      verdict.message = text;
+    }
+  }
+  verdict.status = Verdict::pass;
+}
+
+Verdict run_case(const TestCase& test, const std::string& target, const RunnerOptions& runner,
+                 const JudgeOptions& options) {
+  Verdict verdict;
+  verdict.name = test.name;
+  const auto attempt = [&]() -> Result<> {
+    GS_ASSIGN(auto inputs, read_numbered(test.data, "input"));
+    GS_ASSIGN(const auto expected, read_numbered(test.data, "output"));
+    GS_ASSIGN(const ModelTraits traits, traits_of(test.model));
+    GS_ASSIGN(const auto model, make_runner(target, test.model, runner));
+    GS_ASSIGN(const auto feeds, order_feeds(model->inputs(), std::move(inputs)));
+    GS_TRY(check_feeds(model->inputs(), feeds));
+    const auto begin = std::chrono::steady_clock::now();
+    GS_ASSIGN(const auto outputs, model->run(feeds));
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+    verdict.milliseconds = time.count();
+    judge(outputs, model->outputs(), expected, traits, options, verdict);
+    return {};
+  };
+  if (auto result = attempt(); !result) verdict.message = result.error().to_string();
+  return verdict;
+}
+
+std::string to_json(const Verdict& verdict) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> json(text);
+  json.StartObject();
+  json.Key("name");
+  json.String(verdict.name);
+  json.Key("status");
+  const std::string_view status = name_of(verdict.status);
+  json.String(status.data(), static_cast<rapidjson::SizeType>(status.size()));
+  if (!verdict.message.empty()) {
+    json.Key("message");
+    json.String(verdict.message);
+  }
+  json.Key("ratio");
+  if (std::isfinite(verdict.ratio))
+    json.Double(verdict.ratio);
+  else
+    json.Null();
+  json.Key("ms");
+  json.Double(verdict.milliseconds);
+  json.EndObject();
+  return text.GetString();
+}
+
+std::optional<Verdict> verdict_from_json(const std::string& json) {
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
+  if (document.HasParseError() || !document.IsObject()) return std::nullopt;
+  const auto member = [&](const char* key) -> const rapidjson::Value* {
+    const auto found = document.FindMember(key);
+    return found == document.MemberEnd() ? nullptr : &found->value;
+  };
+  Verdict verdict;
+  if (const auto* name = member("name"); name && name->IsString()) verdict.name = name->GetString();
+  if (const auto* message = member("message"); message && message->IsString())
+    verdict.message = message->GetString();
+  if (const auto* status = member("status"); status && status->IsString())
+    for (const auto known : {Verdict::pass, Verdict::fail, Verdict::error})
+      if (name_of(known) == status->GetString()) verdict.status = known;
+  const auto* ratio = member("ratio");
+  verdict.ratio = ratio && ratio->IsNumber() ? ratio->GetDouble() : INFINITY;
+  if (const auto* time = member("ms"); time && time->IsNumber())
+    verdict.milliseconds = time->GetDouble();
+  return verdict;
+}
+
+}  // namespace gossamer::command

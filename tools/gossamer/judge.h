@@ -1,0 +1,54 @@
+// One test case, run and judged.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gossamer/cases.h"
+#include "gossamer/runner.h"
+
+namespace gossamer::command {
+
+struct JudgeOptions {
+  bool classes = false;  // quantized models: the order of the best five classes instead of values
+};
+
+struct Verdict {
+  std::string name;
+  enum Status : uint8_t { pass, fail, error } status = error;
+  std::string message;      // why not, in one line; with `classes`, the difference in steps
+  double ratio = 0;         // largest error over what is allowed
+  double milliseconds = 0;  // of one run, without compiling
+};
+std::string_view name_of(Verdict::Status status);
+
+// What of the model decides how an output is judged.
+struct OutputTraits {
+  int tolerated_steps = 0;  // 1 where the graph quantizes this output
+  double step = 0;          // scale of the last quantization before it; 0: unknown
+};
+struct ModelTraits {
+  bool quantized = false;
+  std::vector<OutputTraits> outputs;
+};
+Result<ModelTraits> traits_of(const std::filesystem::path& model);
+
+// Feeds in the ports' order: by the files' names where all of them are the ports' names, else by
+// number.
+Result<std::vector<ops::TensorData>> order_feeds(const std::vector<Port>& ports,
+                                                 std::vector<NamedTensor> tensors);
+
+// Sets status, message and ratio.
+void judge(const std::vector<ops::TensorData>& outputs, const std::vector<Port>& ports,
+           const std::vector<NamedTensor>& expected, const ModelTraits& traits,
+           const JudgeOptions& options, Verdict& verdict);
+
+// All of it for a target that runs here.
+Verdict run_case(const TestCase& test, const std::string& target, const RunnerOptions& runner,
+                 const JudgeOptions& options);
+
+std::string to_json(const Verdict& verdict);
+std::optional<Verdict> verdict_from_json(const std::string& json);
+
+}  // namespace gossamer::command

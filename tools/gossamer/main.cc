@@ -1,0 +1,32 @@
+// The command line: gossamer compile | run | test | inspect | ops | targets.
+
+#include <cstdio>
+
+#include "gossamer/commands.h"
+
+int main(int argc, char** argv) {
+  using namespace gossamer::command;
+  CLI::App app("Gossamer compiles deep-learning models for the web and for this machine.",
+               "gossamer");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "gossamer 0.1.0");
+  Chosen chosen;
+  // add_compile(app, chosen);
+  // add_run(app, chosen);
+  add_test(app, chosen);
+  // add_inspect(app, chosen);
+  add_ops(app, chosen);
+  add_targets(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help, --version
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    std::string line = error.what();
+    for (char& letter : line)
+      if (letter == '\n') letter = ' ';
+    std::fprintf(stderr, "gossamer: %s (see gossamer --help)\n", line.c_str());
+    return 2;
+  }
+  return chosen.run();
+}

@@ -1,0 +1,24 @@
+// A model on disk, read: its bytes, graph, and the constants that the graph refers to.
+#pragma once
+
+#include <filesystem>
+
+#include "base/result.h"
+#include "gossamer/files.h"
+#include "graph/graph.h"
+
+namespace gossamer::command {
+
+struct ModelFile {
+  std::filesystem::path path, folder;
+  Bytes bytes;
+  graph::Graph graph;
+};
+
+// Errors name the file where the reader's own do not.
+Result<ModelFile> read_model_file(const std::filesystem::path& path);
+
+// A constant's elements, from the graph, the model file or an external file.
+Result<Bytes> constant_bytes(const ModelFile& model, const graph::ConstantSource& source);
+
+}  // namespace gossamer::command

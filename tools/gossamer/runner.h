@@ -1,0 +1,49 @@
+// A loaded model that turns inputs into outputs, wherever it runs.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ops/opdef.h"
+
+namespace gossamer::command {
+
+struct Port {
+  std::string name;
+  ir::DType dtype;
+  std::vector<int64_t> shape;  // -1: known when the model runs
+};
+
+struct RunnerOptions {
+  int threads = 0;  // 0: one a core
+  std::string cpu = "native";
+};
+
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  virtual const std::vector<Port>& inputs() const = 0;
+  virtual const std::vector<Port>& outputs() const = 0;
+  // One tensor an input, in order. Errors: wrong type or shape, a check of the model that fails.
+  virtual Result<std::vector<ops::TensorData>> run(const std::vector<ops::TensorData>& feeds) = 0;
+};
+
+// Loads model.onnx for the reference interpreter ("interp") or compiles it for "cpu".
+Result<std::unique_ptr<Runner>> make_runner(const std::string& target,
+                                            const std::filesystem::path& model,
+                                            const RunnerOptions& options);
+
+Result<std::unique_ptr<Runner>> make_interp_runner(const std::filesystem::path& model);
+Result<std::unique_ptr<Runner>> make_cpu_runner(const std::filesystem::path& model,
+                                                const RunnerOptions& options);
+// A folder that `gossamer compile --target cpu` wrote.
+Result<std::unique_ptr<Runner>> load_cpu_runner(const std::filesystem::path& folder,
+                                                const RunnerOptions& options);
+
+// An error where a feed's type or shape does not fit its port; names the input.
+Result<> check_feeds(const std::vector<Port>& ports, const std::vector<ops::TensorData>& feeds);
+
+}  // namespace gossamer::command

@@ -1,0 +1,32 @@
+// Tensors in files: NumPy's .npy and ONNX's TensorProto (.pb).
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "ops/opdef.h"
+
+namespace gossamer::command {
+
+struct NamedTensor {
+  std::string name;  // what the file says; "" where it says nothing
+  ops::TensorData data;
+};
+
+// Errors: not a TensorProto (a sequence or optional, for example), an element type that is not
+// supported, data of another length than the shape says.
+Result<NamedTensor> parse_pb(std::span<const std::byte> bytes);
+// Versions 1 to 3 of the format; little-endian, C or Fortran order.
+Result<ops::TensorData> parse_npy(std::span<const std::byte> bytes);
+std::string write_npy(const ops::TensorData& tensor);
+
+// By the file's extension; errors name the file.
+Result<NamedTensor> read_tensor_file(const std::filesystem::path& path);
+
+std::string shape_text(std::span<const int64_t> shape);  // "[1, 3, 224, 224]"
+// Element `at` as a number (integers beyond 2^53 lose digits).
+double element(const ops::TensorData& tensor, int64_t at);
+
+}  // namespace gossamer::command

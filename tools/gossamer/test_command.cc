@@ -1,0 +1,131 @@
+// gossamer test: every case below some folders, on one target.
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "gossamer/commands.h"
+#include "gossamer/isolate.h"
+#include "gossamer/judge.h"
+#include "gossamer/web_cases.h"
+
+namespace gossamer::command {
+namespace {
+
+struct Options {
+  std::vector<std::string> folders;
+  std::string target;
+  std::string filter, browser = "chromium";
+  int limit = 0, jobs = 1;
+  double timeout = 300;
+  bool json = false;
+  RunnerOptions runner;
+  JudgeOptions judge;
+};
+
+struct Tally {
+  int passed = 0, failed = 0;
+};
+
+void print_verdict(const Verdict& verdict, bool json, Tally& tally) {
+  ++(verdict.status == Verdict::pass ? tally.passed : tally.failed);
+  if (json) {
+    std::printf("%s\n", to_json(verdict).c_str());
+  } else {
+    std::printf("%-5s %s", std::string(name_of(verdict.status)).c_str(), verdict.name.c_str());
+    if (verdict.status != Verdict::error)
+      std::printf("  error %.3g of tolerance, %.2f ms", verdict.ratio, verdict.milliseconds);
+    if (!verdict.message.empty()) std::printf("  (%s)", verdict.message.c_str());
+    std::printf("\n");
+  }
+  std::fflush(stdout);
+}
+
+void show_progress(size_t done, size_t count) {
+  if (isatty(STDERR_FILENO))
+    std::fprintf(stderr, "\r%zu of %zu%s", done, count, done == count ? "\n" : "");
+}
+
+int run_here(const Options& options, const std::vector<TestCase>& cases, Tally& tally) {
+  run_isolated(
+      cases.size(), options.jobs, options.timeout,
+      [&](size_t at) {
+        return to_json(run_case(cases[at], options.target, options.runner, options.judge));
+      },
+      [&](size_t at, const JobOutcome& outcome) {
+        Verdict verdict;
+        verdict.name = cases[at].name;
+        verdict.message = outcome.text;
+        if (outcome.finished) {
+          auto read = verdict_from_json(outcome.text);
+          GS_CHECK(read.has_value(), outcome.text);
+          verdict = *read;
+        }
+        print_verdict(verdict, options.json, tally);
+        show_progress(at + 1, cases.size());
+      });
+  return 0;
+}
+
+int run_test(const Options& options) {
+  auto found = find_cases(options.folders);
+  if (!found) return report_error(found.error(), options.json);
+  std::vector<TestCase> cases;
+  for (TestCase& test : *found) {
+    if (!options.filter.empty() && test.name.find(options.filter) == std::string::npos) continue;
+    if (options.limit > 0 && cases.size() == static_cast<size_t>(options.limit)) break;
+    cases.push_back(std::move(test));
+  }
+  if (cases.empty())
+    return report_error({{}, cat("no case's name contains \"", options.filter, "\""), {}},
+                        options.json);
+  Tally tally;
+  if (options.target == "interp" || options.target == "cpu") {
+    run_here(options, cases, tally);
+  } else {
+    size_t done = 0;
+    const WebTestOptions web{options.target, options.browser, options.jobs, options.timeout,
+                             options.runner.threads};
+    auto result = run_web_cases(cases, web, options.judge, [&](const Verdict& verdict) {
+      print_verdict(verdict, options.json, tally);
+      show_progress(++done, cases.size());
+    });
+    if (!result) return report_error(result.error(), options.json);
+  }
+  if (options.json)
+    std::printf("{\"passed\":%d,\"failed\":%d}\n", tally.passed, tally.failed);
+  else
+    std::printf("%d passed, %d failed\n", tally.passed, tally.failed);
+  return tally.failed > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+void add_test(CLI::App& app, Chosen& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("test", "Run the test cases below folders on a target");
+  command
+      ->add_option("folders", options->folders,
+                   "Folders; a case is a model.onnx with test_data_set_N/ or gold_ort/ beside it")
+      ->required();
+  command->add_option("--target,-t", options->target, "Where the cases run")
+      ->required()
+      ->check(CLI::IsMember({"cpu", "wasm", "webgpu", "webgl", "interp"}));
+  command->add_option("--filter", options->filter, "Only cases whose name contains this");
+  command->add_option("--limit", options->limit, "At most so many cases")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--jobs,-j", options->jobs, "Cases at a time")->check(CLI::Range(1, 256));
+  command->add_option("--timeout", options->timeout, "Seconds a case may take; 0: no limit")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--threads", options->runner.threads, "Threads of a run; 0: one a core")
+      ->check(CLI::Range(0, 1024));
+  command->add_option("--browser", options->browser, "Browser of the web targets, or node (wasm)")
+      ->check(CLI::IsMember({"chromium", "firefox", "node"}));
+  command->add_flag("--classes", options->judge.classes,
+                    "Judge quantized models by the order of their best five classes");
+  command->add_flag("--json", options->json, "One JSON object a case, and a last one that counts");
+  command->callback([options, &chosen] { chosen.run = [options] { return run_test(*options); }; });
+}
+
+}  // namespace gossamer::command

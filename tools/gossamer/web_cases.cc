@@ -1,0 +1,209 @@
+#include "gossamer/web_cases.h"
+
+#include <rapidjson/document.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include "compiler/compile.h"
+#include "gossamer/files.h"
+#include "gossamer/isolate.h"
+#include "gossamer/model_file.h"
+#include "gossamer/node_process.h"
+#include "ir/build.h"
+
+namespace gossamer::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Json = rapidjson::Writer<rapidjson::StringBuffer>;
+
+// Compiles the case into folder/package and writes its inputs beside it. Returns what the parent
+// needs to know, as {"inputs": [...], "outputs": [...], "traits": ...}; throws nothing.
+Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
+                            const fs::path& folder) {
+  GS_ASSIGN(ModelFile model, read_model_file(test.model));
+  std::vector<Port> ports;
+  for (graph::ValueId id : model.graph.inputs) {
+    const graph::Value& value = model.graph.values[id];
+    std::vector<int64_t> shape;
+    for (const ir::Expr& extent : value.shape) shape.push_back(ir::as_int(extent).value_or(-1));
+    ports.push_back({value.name, value.dtype, std::move(shape)});
+  }
+  GS_ASSIGN(auto tensors, read_numbered(test.data, "input"));
+  GS_ASSIGN(const auto feeds, order_feeds(ports, std::move(tensors)));
+  GS_TRY(check_feeds(ports, feeds));
+  GS_ASSIGN(const ModelTraits traits, traits_of(test.model));
+  compiler::Options compile_options;
+  compile_options.target = options.target;
+  compile_options.read_file = [&](const std::string& name) {
+    return read_inside(model.folder, name);
+  };
+  GS_ASSIGN(const package::Files files, compiler::compile(model.bytes, compile_options));
+  GS_TRY(write_package(folder / "package", files));
+
+  rapidjson::StringBuffer text;
+  Json json(text);
+  json.StartObject();
+  json.Key("inputs");
+  json.StartArray();
+  for (size_t at = 0; at < feeds.size(); ++at) {
+    const fs::path file = folder / cat("input_", at, ".bin");
+    GS_TRY(write_file(file, feeds[at].bytes));
+    json.StartObject();
+    json.Key("name");
+    json.String(ports[at].name);
+    json.Key("file");
+    json.String(file.string());
+    json.Key("dtype");
+    json.String(std::string(ir::name_of(feeds[at].dtype)));
+    json.Key("shape");
+    json.StartArray();
+    for (int64_t extent : feeds[at].shape) json.Int64(extent);
+    json.EndArray();
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("outputs");
+  json.StartArray();
+  for (graph::ValueId id : model.graph.outputs) json.String(model.graph.values[id].name);
+  json.EndArray();
+  json.Key("quantized");
+  json.Bool(traits.quantized);
+  json.Key("traits");
+  json.StartArray();
+  for (const OutputTraits& output : traits.outputs) {
+    json.StartArray();
+    json.Int(output.tolerated_steps);
+    json.Double(output.step);
+    json.EndArray();
+  }
+  json.EndArray();
+  json.EndObject();
+  return std::string(text.GetString());
+}
+
+std::string request_line(const rapidjson::Value& prepared, const fs::path& folder, size_t id,
+                         const WebTestOptions& options) {
+  rapidjson::StringBuffer text;
+  Json json(text);
+  json.StartObject();
+  json.Key("id");
+  json.Uint64(id);
+  json.Key("package_dir");
+  json.String((folder / "package").string());
+  json.Key("inputs");
+  prepared["inputs"].Accept(json);
+  json.Key("options");
+  json.StartObject();
+  json.Key("device");
+  json.String(options.target);
+  if (options.threads > 0) {
+    json.Key("threads");
+    json.Int(options.threads);
+  }
+  if (options.timeout > 0) {
+    json.Key("timeout_s");
+    json.Double(options.timeout);
+  }
+  json.EndObject();
+  json.EndObject();
+  return text.GetString();
+}
+
+Result<ops::TensorData> read_output(const rapidjson::Value& output) {
+  ops::TensorData tensor;
+  const auto dtype = ir::dtype_named(output["dtype"].GetString());
+  if (!dtype) return fail(cat("the run time answered with type ", output["dtype"].GetString()));
+  tensor.dtype = *dtype;
+  for (const auto& extent : output["shape"].GetArray()) tensor.shape.push_back(extent.GetInt64());
+  GS_ASSIGN(tensor.bytes, read_file(output["file"].GetString()));
+  const uint64_t expected =
+      static_cast<uint64_t>(tensor.element_count()) * static_cast<uint64_t>(ir::byte_size(*dtype));
+  if (tensor.bytes.size() != expected)
+    return fail(cat("output \"", output["name"].GetString(), "\" has ", tensor.bytes.size(),
+                    " bytes, its shape ", shape_text(tensor.shape), " takes ", expected));
+  return tensor;
+}
+
+Result<> judge_answer(const rapidjson::Document& answer, const rapidjson::Value& prepared,
+                      const TestCase& test, const JudgeOptions& judging, Verdict& verdict) {
+  if (!answer.HasMember("ok") || !answer["ok"].IsTrue())
+    return fail(answer.HasMember("error") && answer["error"].IsString()
+                    ? answer["error"].GetString()
+                    : "the run time gave no answer");
+  if (answer.HasMember("ms") && answer["ms"].IsNumber())
+    verdict.milliseconds = answer["ms"].GetDouble();
+  std::vector<Port> ports;
+  std::vector<ops::TensorData> outputs;
+  for (const auto& name : prepared["outputs"].GetArray()) {
+    ports.push_back({name.GetString(), ir::DType::f32, {}});
+    bool found = false;
+    for (const auto& output : answer["outputs"].GetArray()) {
+      if (found || ports.back().name != output["name"].GetString()) continue;
+      GS_ASSIGN(ops::TensorData tensor, read_output(output));
+      outputs.push_back(std::move(tensor));
+      found = true;
+    }
+    if (!found) return fail(cat("output \"", ports.back().name, "\" is missing"));
+  }
+  ModelTraits traits;
+  traits.quantized = prepared["quantized"].GetBool();
+  for (const auto& output : prepared["traits"].GetArray())
+    traits.outputs.push_back({output[0].GetInt(), output[1].GetDouble()});
+  GS_ASSIGN(const auto expected, read_numbered(test.data, "output"));
+  judge(outputs, ports, expected, traits, judging, verdict);
+  return {};
+}
+
+}  // namespace
+
+Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions& options,
+                       const JudgeOptions& judging,
+                       const std::function<void(const Verdict&)>& done) {
+  GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
+  GS_ASSIGN(const fs::path script, find_web_file("tests/run_cases.mjs"));
+  GS_ASSIGN(NodeProcess harness,
+            NodeProcess::start({script.string(), "--browser", options.browser, "--out",
+                                (temporary.path() / "outputs").string()}));
+  GS_TRY(harness.receive());  // {"ready": true, ...}
+  const auto folder_of = [&](size_t at) { return temporary.path() / cat("case", at); };
+  Result<> status;
+  run_isolated(
+      cases.size(), options.jobs, options.timeout,
+      [&](size_t at) {
+        std::error_code error;
+        fs::create_directories(folder_of(at), error);
+        auto prepared = prepare(cases[at], options, folder_of(at));
+        return prepared ? *prepared : "!" + prepared.error().to_string();
+      },
+      [&](size_t at, const JobOutcome& outcome) {
+        Verdict verdict;
+        verdict.name = cases[at].name;
+        const auto attempt = [&]() -> Result<> {
+          if (!status) return std::unexpected(status.error());
+          if (!outcome.finished) return fail(cat("compiling ", outcome.text));
+          if (outcome.text.starts_with("!")) return fail(outcome.text.substr(1));
+          rapidjson::Document prepared;
+          prepared.Parse<rapidjson::kParseIterativeFlag>(outcome.text.c_str());
+          GS_CHECK(!prepared.HasParseError(), outcome.text);
+          auto line = harness.ask(request_line(prepared, folder_of(at), at, options));
+          if (!line) {
+            status = std::unexpected(line.error());
+            return status;
+          }
+          rapidjson::Document answer;
+          answer.Parse<rapidjson::kParseIterativeFlag>(line->c_str());
+          if (answer.HasParseError() || !answer.IsObject())
+            return fail(cat("the harness answered ", line->substr(0, 80)));
+          return judge_answer(answer, prepared, cases[at], judging, verdict);
+        };
+        if (auto result = attempt(); !result) verdict.message = result.error().to_string();
+        std::error_code error;
+        fs::remove_all(folder_of(at), error);
+        done(verdict);
+      });
+  return status;
+}
+
+}  // namespace gossamer::command

@@ -1,0 +1,23 @@
+// Test cases on a web target: compiled here, run by the Node harness in web/tests, judged here.
+#pragma once
+
+#include <functional>
+
+#include "gossamer/judge.h"
+
+namespace gossamer::command {
+
+struct WebTestOptions {
+  std::string target, browser;
+  int jobs = 1;
+  double timeout = 0;
+  int threads = 0;
+};
+
+// Calls done(verdict) for each case in order. Errors: Node or the built run time is missing, the
+// harness ended.
+Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions& options,
+                       const JudgeOptions& judging,
+                       const std::function<void(const Verdict&)>& done);
+
+}  // namespace gossamer::command
