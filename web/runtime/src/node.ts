@@ -8,5 +8,5 @@ interface NodeModules {
 }
 
 export function nodeModule<Name extends keyof NodeModules>(name: Name): NodeModules[Name] {
-  return process.getBuiltinModule(name) as NodeModules[Name];
+  return process.getBuiltinModule(name);
 }

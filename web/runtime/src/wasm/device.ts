@@ -16,8 +16,9 @@ import type {
 import {type DType, GossamerError, messageOf} from '../types.ts';
 import {WasmEngine} from './engine.ts';
 import {hasRelaxedSimd, hasSimd, hasThreads} from './features.ts';
-import {spawn, type ThreadSource} from './thread.ts';
-import text from 'worker:./worker.ts';
+import type {SharedKernels} from './pool.ts';
+import {spawn, type Thread} from './thread.ts';
+import script from 'worker:./worker.ts';
 
 /** The engine's methods, wherever it lives. */
 interface Remote {
@@ -30,7 +31,7 @@ function local(engine: WasmEngine): Remote {
   return {
     // eslint-disable-next-line @typescript-eslint/require-await -- a throw becomes a rejection
     call: async (method, args) => methods[method]?.apply(engine, [...args]),
-    stop: () => engine.close(),
+    stop: () => undefined,
   };
 }
 
@@ -118,6 +119,7 @@ export class WasmDevice implements Device {
   readonly fallbacks: readonly Fallback[];
   readonly queue: Queue;
   readonly #remote: Remote;
+  readonly #others: Thread[] = [];
 
   constructor(remote: Remote, threads: number, fallbacks: readonly Fallback[], adapter: string) {
     this.#remote = remote;
@@ -136,13 +138,27 @@ export class WasmDevice implements Device {
   async createExecutable(program: Program, progress: (done: number) => void): Promise<Executable> {
     if (!program.module) throw new GossamerError('damaged', 'the package has no kernels.wasm');
     const entries = program.kernels.map((kernel) => kernel.entry);
-    await this.#remote.call('load', [program.module, entries, program.planValues]);
+    const shared = (await this.#remote.call('load', [
+      program.module,
+      entries,
+      program.planValues,
+    ])) as SharedKernels | undefined;
+    if (shared) await this.#recruit(shared);
     progress(entries.length);
     return new WasmExecutable(this.#remote, program.planValues);
   }
 
+  /** Starts the other threads from here: browsers differ in how well workers start workers. */
+  async #recruit(shared: SharedKernels): Promise<void> {
+    for (let at = 1; at < this.threads; ++at) this.#others.push(spawn(script));
+    await Promise.all(this.#others.map((thread) => thread.call('help', [shared])));
+    this.#others.forEach((thread) => thread.detach());
+    await this.#remote.call('join', []);
+  }
+
   dispose(): void {
     this.#remote.stop();
+    this.#others.forEach((thread) => thread.stop());
   }
 }
 
@@ -177,14 +193,13 @@ export async function open(needs: readonly string[], asked: number | undefined):
     });
     threads = 1;
   }
-  const source: ThreadSource = {text, url: undefined};
   const adapter = (where: string): string =>
     `WebAssembly SIMD${needs.includes('wasm-relaxed-simd') ? ', relaxed' : ''}, ${where}`;
   // A page's main thread must stay free and may not wait; workers and Node may.
   if (typeof document !== 'undefined') {
     try {
-      const thread = spawn(source);
-      await thread.call('start', [threads, text]);
+      const thread = spawn(script);
+      await thread.call('start', [threads]);
       return new WasmDevice(thread, threads, fallbacks, adapter('in a worker'));
     } catch (problem) {
       fallbacks.push({
@@ -194,6 +209,6 @@ export async function open(needs: readonly string[], asked: number | undefined):
       threads = 1;
     }
   }
-  const engine = new WasmEngine(threads, source);
+  const engine = new WasmEngine(threads);
   return new WasmDevice(local(engine), threads, fallbacks, adapter('beside the caller'));
 }

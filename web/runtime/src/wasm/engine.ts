@@ -5,8 +5,7 @@
 import {GossamerError, messageOf} from '../types.ts';
 import {Arena} from './arena.ts';
 import {withMemoryLimits} from './memory_import.ts';
-import {CONTROL_BYTES, type Pool, startPool} from './pool.ts';
-import type {ThreadSource} from './thread.ts';
+import {CONTROL_BYTES, Pool, type SharedKernels} from './pool.ts';
 
 export type KernelFunction = (begin: number, end: number, args: number) => void;
 
@@ -47,16 +46,13 @@ export class WasmEngine {
   readonly #maximum: number;
   readonly #arena: Arena;
   readonly #threads: number;
-  readonly #source: ThreadSource;
   #pool: Pool | undefined;
   #kernels: KernelFunction[] = [];
   #plan: PlanFunction | undefined;
   readonly #recordings = new Map<number, {steps: Step[]; block: number}>();
   #next = 1;
 
-  /** `source` is what further threads run; needed for more than one. */
-  constructor(threads: number, source: ThreadSource) {
-    this.#source = source;
+  constructor(threads: number) {
     const {memory, maximum} = makeMemory(threads > 1);
     this.#memory = memory;
     this.#maximum = maximum;
@@ -66,8 +62,12 @@ export class WasmEngine {
     });
   }
 
-  /** Compiles the kernels, and starts the other threads. */
-  async load(module: Uint8Array, entries: readonly string[], planValues: number): Promise<void> {
+  /** Compiles the kernels. With several threads, gives what the others need; then join() follows. */
+  async load(
+    module: Uint8Array,
+    entries: readonly string[],
+    planValues: number,
+  ): Promise<SharedKernels | undefined> {
     const shared = this.#threads > 1;
     const patched = withMemoryLimits(module, {minimum: 0, maximum: this.#maximum, shared});
     let compiled: WebAssembly.Module;
@@ -91,10 +91,12 @@ export class WasmEngine {
       }
       this.#plan = plan as PlanFunction;
     }
-    if (shared) {
-      const kernels = {memory: this.#memory, module: compiled, entries};
-      this.#pool = await startPool(kernels, this.#kernels, this.#threads, this.#source);
-    }
+    return shared ? {memory: this.#memory, module: compiled, entries} : undefined;
+  }
+
+  /** The other threads are waiting: use them. */
+  join(): void {
+    this.#pool = new Pool(this.#memory, this.#kernels, this.#threads);
   }
 
   plan(dims: readonly number[], values: number): Int32Array {
@@ -164,9 +166,5 @@ export class WasmEngine {
 
   read(block: number, bytes: number): Uint8Array {
     return new Uint8Array(this.#memory.buffer, block, bytes).slice();
-  }
-
-  close(): void {
-    this.#pool?.stop();
   }
 }

@@ -4,7 +4,6 @@
  * all its chunks are done, so it is read after a chunk was won.
  */
 import type {KernelFunction} from './engine.ts';
-import {spawn, type Thread, type ThreadSource} from './thread.ts';
 
 /** At the start of the memory; kernels never see it. */
 export const CONTROL_BYTES = 4096;
@@ -73,72 +72,62 @@ export interface SharedKernels {
   readonly entries: readonly string[];
 }
 
-export interface Pool {
-  run(kernel: number, args: number, range: number): void;
-  stop(): void;
-}
+/** The first thread's side. The others are already in helpForever(), or will be. */
+export class Pool {
+  readonly #control: Int32Array;
+  readonly #kernels: readonly KernelFunction[];
+  readonly #threads: number;
+  #sequence = 0;
 
-/** Threads beside the calling one, with the kernels instantiated. */
-export async function startPool(
-  {memory, module, entries}: SharedKernels,
-  kernels: readonly KernelFunction[],
-  threads: number,
-  source: ThreadSource,
-): Promise<Pool> {
-  const control = new Int32Array(memory.buffer, 0, CONTROL_BYTES / 4);
-  const others: Thread[] = [];
-  try {
-    for (let at = 1; at < threads; ++at) others.push(spawn(source));
-    await Promise.all(others.map((thread) => thread.call('help', [memory, module, entries])));
-    others.forEach((thread) => thread.detach());
-  } catch (problem) {
-    others.forEach((thread) => thread.stop());
-    throw problem;
+  constructor(
+    memory: WebAssembly.Memory,
+    kernels: readonly KernelFunction[],
+    threads: number,
+  ) {
+    this.#control = new Int32Array(memory.buffer, 0, CONTROL_BYTES / 4);
+    this.#kernels = kernels;
+    this.#threads = threads;
   }
-  let sequence = 0;
 
-  const waitFor = (chunks: number): void => {
+  /** One launch, on all threads that come to help in time. */
+  run(kernel: number, args: number, range: number): void {
+    const control = this.#control;
+    const size = Math.ceil(range / Math.min(range, this.#threads * CHUNKS_PER_THREAD));
+    const chunks = Math.ceil(range / size);
+    control[KERNEL] = kernel;
+    control[ARGS] = args;
+    control[RANGE] = range;
+    control[CHUNK] = size;
+    Atomics.store(control, DONE, 0);
+    this.#sequence = (this.#sequence + 1) & 0x7fff;
+    Atomics.store(control, NEXT, (this.#sequence << 16) | chunks);
+    if (Atomics.load(control, SLEEPERS) > 0) Atomics.notify(control, NEXT);
+    let mine = 0;
+    let trap: unknown;
+    for (let chunk = takeChunk(control); chunk >= 0; chunk = takeChunk(control)) {
+      try {
+        runChunk(control, this.#kernels, chunk);
+      } catch (problem) {
+        trap = problem;
+      }
+      ++mine;
+    }
+    if (mine > 0) Atomics.add(control, DONE, mine);
+    this.#waitFor(chunks);
+    if (trap !== undefined) throw trap as Error;
+    if (Atomics.exchange(control, FAILED, 0) !== 0) {
+      throw new WebAssembly.RuntimeError('a kernel trapped on another thread');
+    }
+  }
+
+  #waitFor(chunks: number): void {
     const start = performance.now();
     for (let turn = 1; ; ++turn) {
-      const done = Atomics.load(control, DONE);
+      const done = Atomics.load(this.#control, DONE);
       if (done === chunks) return;
       if (turn % 64 === 0 && performance.now() - start > SPIN_MS) {
-        Atomics.wait(control, DONE, done, 10);
+        Atomics.wait(this.#control, DONE, done, 10);
       }
     }
-  };
-
-  return {
-    run(kernel, args, range) {
-      const size = Math.ceil(range / Math.min(range, threads * CHUNKS_PER_THREAD));
-      const chunks = Math.ceil(range / size);
-      control[KERNEL] = kernel;
-      control[ARGS] = args;
-      control[RANGE] = range;
-      control[CHUNK] = size;
-      Atomics.store(control, DONE, 0);
-      sequence = (sequence + 1) & 0x7fff;
-      Atomics.store(control, NEXT, (sequence << 16) | chunks);
-      if (Atomics.load(control, SLEEPERS) > 0) Atomics.notify(control, NEXT);
-      let mine = 0;
-      let trap: unknown;
-      for (let chunk = takeChunk(control); chunk >= 0; chunk = takeChunk(control)) {
-        try {
-          runChunk(control, kernels, chunk);
-        } catch (problem) {
-          trap = problem;
-        }
-        ++mine;
-      }
-      if (mine > 0) Atomics.add(control, DONE, mine);
-      waitFor(chunks);
-      if (trap !== undefined) throw trap as Error;
-      if (Atomics.exchange(control, FAILED, 0) !== 0) {
-        throw new WebAssembly.RuntimeError('a kernel trapped on another thread');
-      }
-    },
-    stop() {
-      others.forEach((thread) => thread.stop());
-    },
-  };
+  }
 }

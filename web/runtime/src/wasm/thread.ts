@@ -2,13 +2,6 @@
 import {nodeModule} from '../node.ts';
 import {type ErrorCode, GossamerError} from '../types.ts';
 
-/** The script that a thread runs: worker.ts as one classic script. */
-export interface ThreadSource {
-  readonly text: string;
-  /** Browsers: where the text can be loaded from; a worker knows its own address. */
-  readonly url: string | undefined;
-}
-
 export interface CallMessage {
   readonly id: number;
   readonly method: string;
@@ -40,12 +33,12 @@ interface Wire {
 }
 
 function open(
-  source: ThreadSource,
+  script: string,
   receive: (reply: ReplyMessage) => void,
   fail: (reason: string) => void,
 ): Wire {
   if (typeof Worker !== 'undefined') {
-    const url = source.url ?? URL.createObjectURL(new Blob([source.text], {type: 'text/javascript'}));
+    const url = URL.createObjectURL(new Blob([script], {type: 'text/javascript'}));
     const worker = new Worker(url);
     worker.onmessage = (event: MessageEvent<ReplyMessage>) => receive(event.data);
     worker.onerror = (event) => fail(event.message || 'its script could not be started');
@@ -54,12 +47,12 @@ function open(
       detach: () => undefined,
       stop: () => {
         worker.terminate();
-        if (source.url === undefined) URL.revokeObjectURL(url);
+        URL.revokeObjectURL(url);
       },
     };
   }
   const node = nodeModule('node:worker_threads');
-  const worker = new node.Worker(source.text, {eval: true});
+  const worker = new node.Worker(script, {eval: true});
   worker.on('message', receive);
   worker.on('error', (problem) => fail(String(problem)));
   return {
@@ -69,7 +62,8 @@ function open(
   };
 }
 
-export function spawn(source: ThreadSource): Thread {
+/** A thread that runs `script`: worker.ts as one classic script. */
+export function spawn(script: string): Thread {
   const waiting = new Map<number, Caller>();
   let next = 0;
   let failure: GossamerError | undefined;
@@ -79,7 +73,7 @@ export function spawn(source: ThreadSource): Thread {
     waiting.clear();
   };
   const wire = open(
-    source,
+    script,
     ({id, result, error}) => {
       const caller = waiting.get(id);
       waiting.delete(id);

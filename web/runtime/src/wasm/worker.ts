@@ -5,7 +5,7 @@
 import {nodeModule} from '../node.ts';
 import {GossamerError, messageOf} from '../types.ts';
 import {type KernelFunction, WasmEngine, type WasmLaunch} from './engine.ts';
-import {helpForever} from './pool.ts';
+import {helpForever, type SharedKernels} from './pool.ts';
 import type {CallMessage, ReplyMessage} from './thread.ts';
 
 type Post = (message: ReplyMessage, transfer?: ArrayBuffer[]) => void;
@@ -20,14 +20,12 @@ const running = (): WasmEngine => {
 
 /** Every call a thread understands. */
 const methods: Record<string, (...args: never[]) => unknown> = {
-  start(threads: number, text: string) {
-    engine = new WasmEngine(threads, {
-      text,
-      url: typeof location === 'undefined' ? undefined : location.href,
-    });
+  start(threads: number) {
+    engine = new WasmEngine(threads);
   },
   load: (module: Uint8Array, entries: string[], values: number) =>
     running().load(module, entries, values),
+  join: () => running().join(),
   plan: (dims: number[], values: number) => running().plan(dims, values),
   allocate: (sizes: number[]) => running().allocate(sizes),
   free: (block: number) => running().free(block),
@@ -39,7 +37,7 @@ const methods: Record<string, (...args: never[]) => unknown> = {
 };
 
 async function help(id: number, args: readonly unknown[]): Promise<void> {
-  const [memory, module, entries] = args as [WebAssembly.Memory, WebAssembly.Module, string[]];
+  const {memory, module, entries} = args[0] as SharedKernels;
   const instance = await WebAssembly.instantiate(module, {env: {memory}});
   post({id});
   helpForever(memory, entries.map((entry) => instance.exports[entry] as KernelFunction));

@@ -1,0 +1,227 @@
+/** Tests that run inside a page. The Node side lists them and calls them one by one. */
+import {
+  type DeviceKind,
+  GossamerError,
+  load,
+  type LoadOptions,
+  tensor,
+} from '../../runtime/src/index.ts';
+import {tinyFolder, tinyPackage} from '../fixtures/tiny.ts';
+
+type TestBody = () => Promise<void>;
+const tests = new Map<string, TestBody>();
+
+function check(condition: boolean, message: string): void {
+  if (!condition) throw new Error(message);
+}
+
+function same(found: unknown, wanted: unknown, what: string): void {
+  const text = (value: unknown): string =>
+    JSON.stringify(value, (_key, each: unknown) =>
+      typeof each === 'bigint'
+        ? `${each}n`
+        : ArrayBuffer.isView(each)
+          ? Array.from(each as Float32Array)
+          : each,
+    );
+  check(text(found) === text(wanted), `${what}: ${text(found)}, wanted ${text(wanted)}`);
+}
+
+async function rejects(promise: Promise<unknown>, code: string, message: RegExp): Promise<void> {
+  try {
+    await promise;
+  } catch (problem) {
+    if (problem instanceof GossamerError && problem.code === code && message.test(problem.message)) {
+      return;
+    }
+    throw problem;
+  }
+  throw new Error(`nothing was thrown; wanted ${code}: ${message}`);
+}
+
+const ramp = (n: number) => tensor(Float32Array.from({length: n}, (_, at) => at), [1, n]);
+const k = tensor(BigInt64Array.of(1n, -8n));
+
+async function runsRight(kind: DeviceKind, options: LoadOptions): Promise<void> {
+  using model = await load(await tinyPackage(kind, {n: 100}), {device: kind, ...options});
+  for (let turn = 0; turn < 3; ++turn) {
+    const {y, m} = await model.run({x: ramp(100), k});
+    same(await y?.data(), Float32Array.from({length: 100}, (_, at) => 5 * at + 3), 'y');
+    same(await m?.data(), [2n, -7n], 'm');
+    same(y?.shape, [1, 100], 'shape');
+  }
+  const report = model.report();
+  same(report.device, kind, 'device');
+  check(report.adapter.length > 5, 'no adapter name');
+  same(report.kernels[0]?.phase, 'init', 'first kernel');
+}
+
+async function grows(kind: DeviceKind): Promise<void> {
+  using model = await load(await tinyPackage(kind));
+  for (const n of [4, 400, 4, 2, 500]) {
+    const {y} = await model.run({x: ramp(n), k});
+    const wanted = Float32Array.from({length: n}, (_, at) => 5 * at + 3);
+    same(await y?.data(), wanted, `n = ${n}`);
+  }
+  await rejects(model.run({x: ramp(3), k}), 'input', /n must be even/);
+  const outs = await Promise.all([6, 8, 10].map((n) => model.run({x: ramp(n), k})));
+  for (const [at, {y}] of outs.entries()) same((await y?.data())?.length, 6 + 2 * at, 'length');
+}
+
+const changed = async (kind: DeviceKind, from: string, to: string) => {
+  const files = await tinyPackage(kind, {n: 4});
+  const bytes = files.get('kernels.json') ?? new Uint8Array();
+  const sources = new TextDecoder().decode(bytes).replace(from, to);
+  const replaced = new TextEncoder().encode(sources);
+  const manifest = JSON.parse(new TextDecoder().decode(files.get('manifest.json'))) as {
+    files: {name: string; bytes: number; xxh3: string}[];
+  };
+  const {Xxh3} = await import('../../runtime/src/hash/xxh3.ts');
+  const hash = await Xxh3.create();
+  hash.update(replaced);
+  Object.assign(manifest.files.find(({name}) => name === 'kernels.json') ?? {}, {
+    bytes: replaced.length,
+    xxh3: hash.digest(),
+  });
+  files.set('kernels.json', replaced);
+  files.set('manifest.json', new TextEncoder().encode(JSON.stringify(manifest)));
+  return files;
+};
+
+for (const kind of ['webgpu', 'webgl', 'wasm'] as const) {
+  tests.set(`${kind}: runs a package`, () => runsRight(kind, {strict: true}));
+  tests.set(`${kind}: dynamic dimensions`, () => grows(kind));
+  tests.set(`${kind}: progress and loading twice`, async () => {
+    const seen: string[] = [];
+    const files = await tinyPackage(kind, {n: 4});
+    const options: LoadOptions = {onProgress: ({stage}) => void seen.push(stage)};
+    const [first, second] = await Promise.all([load(files, options), load(files)]);
+    same([...new Set(seen)], ['download', 'compile', 'upload'], 'stages');
+    first.dispose();
+    const {y} = await second.run({x: ramp(4), k});
+    same(await y?.data(), [3, 8, 13, 18], 'after the other was disposed');
+    second.dispose();
+    await rejects(second.run({x: ramp(4), k}), 'disposed', /disposed/);
+  });
+}
+
+tests.set('wasm: two threads', async () => {
+  await runsRight('wasm', {threads: 2, strict: true});
+  using model = await load(await tinyPackage('wasm', {n: 4}), {threads: 2});
+  same(model.report().threads, 2, 'threads');
+  check(model.report().adapter.includes('worker'), model.report().adapter);
+});
+
+tests.set('wasm: many runs on three threads', async () => {
+  using model = await load(await tinyPackage('wasm', {n: 5000}), {threads: 3, strict: true});
+  for (let turn = 0; turn < 300; ++turn) {
+    const {y} = await model.run({x: ramp(5000), k});
+    const values = await y?.data();
+    for (let at = 0; at < 5000; ++at) check(values?.[at] === 5 * at + 3, `turn ${turn}, ${at}`);
+  }
+});
+
+tests.set('webgpu: a kernel that does not compile is named with its line', async () => {
+  const files = await changed('webgpu', 'f32(s[0].y)', 'f32(nothing)');
+  await rejects(load(files), 'kernel', /WebGPU refuses kernel "scale": .*nothing/s);
+});
+
+tests.set('webgl: a kernel that does not compile is named', async () => {
+  const files = await changed('webgl', 'float(s1)', 'float(nothing)');
+  await rejects(load(files), 'kernel', /WebGL refuses kernel "scale": .*nothing/s);
+});
+
+tests.set('webgpu: memory that cannot be had is an error, and the model lives on', async () => {
+  using model = await load(await tinyPackage('webgpu'));
+  const n = 2 ** 28;
+  const x = {data: {length: n} as Float32Array, shape: [1, n], dtype: 'f32'} as const;
+  try {
+    await model.run({x, k});
+    throw new Error('two buffers of 1 GiB were had');
+  } catch (problem) {
+    const code = problem instanceof GossamerError ? problem.code : '';
+    // Some adapters have such limits, but not the memory.
+    if (code !== 'unsupported' && code !== 'out-of-memory') throw problem;
+  }
+  const {y} = await model.run({x: ramp(4), k});
+  same(await y?.data(), [3, 8, 13, 18], 'y');
+});
+
+tests.set('webgl: a lost context is a clear error, and the next load works', async () => {
+  const {findContext} = await import('../../runtime/src/webgl/context.ts');
+  using model = await load(await tinyPackage('webgl', {n: 4}));
+  const context = findContext();
+  if (typeof context === 'string') throw new Error(context);
+  context.gl.getExtension('WEBGL_lose_context')?.loseContext();
+  await rejects(model.run({x: ramp(4), k}), 'lost', /context was lost: load the model again/);
+  await runsRight('webgl', {});
+});
+
+tests.set('webgpu: a lost device is a clear error, and the next load works', async () => {
+  const {getGpu} = await import('../../runtime/src/webgpu/adapter.ts');
+  using model = await load(await tinyPackage('webgpu', {n: 4}));
+  const gpu = await getGpu();
+  gpu.device.destroy();
+  await gpu.device.lost;
+  await rejects(model.run({x: ramp(4), k}), 'lost', /device was lost/);
+  await runsRight('webgpu', {});
+});
+
+tests.set('auto takes webgpu where the browser has it', async () => {
+  using model = await load(await tinyFolder({n: 4}));
+  same(model.report().device, 'webgpu', 'device');
+  same(model.report().fallbacks, [], 'fallbacks');
+});
+
+tests.set('auto goes on to webgl and then wasm, and says why', async () => {
+  const gpu = await changed('webgpu', 'f32(s[0].y)', 'f32(nothing)');
+  const files = await tinyFolder({n: 4});
+  for (const [name, bytes] of gpu) files.set(`webgpu/${name}`, bytes);
+  using model = await load(files);
+  same(model.report().device, 'webgl', 'device');
+  check(/refuses kernel "scale"/.test(model.report().fallbacks[0]?.reason ?? ''), 'no reason');
+});
+
+tests.set('auto: a need that the adapter lacks is a reason', async () => {
+  const files = await tinyFolder({n: 4});
+  const needy = await tinyPackage('webgpu', {n: 4, needs: ['webgpu-dreams']});
+  for (const [name, bytes] of needy) files.set(`webgpu/${name}`, bytes);
+  await rejects(load(files, {device: 'webgpu'}), 'unsupported', /needs webgpu-dreams/);
+  using model = await load(files);
+  same(model.report().device, 'webgl', 'device');
+});
+
+tests.set('downloads a folder, and notices what is missing or cut off', async () => {
+  using model = await load('/tiny/', {device: 'wasm'});
+  const {y} = await model.run({x: ramp(4), k});
+  same(await y?.data(), [3, 8, 13, 18], 'y');
+  await rejects(load('/nowhere/'), 'source', /nowhere\/ has no manifest\.json/);
+  await rejects(load('/cut/wasm/'), 'damaged', /kernels\.wasm has \d+ bytes instead of \d+/);
+  const stop = new AbortController();
+  const loading = load('/tiny/', {signal: stop.signal});
+  stop.abort(new GossamerError('source', 'stopped by the user'));
+  await rejects(loading, 'source', /stopped by the user/);
+});
+
+/** Only called on a page that is not cross-origin isolated. */
+tests.set('not isolated: one thread, and the report says why', async () => {
+  using model = await load(await tinyPackage('wasm', {n: 4}), {threads: 2});
+  same(model.report().threads, 1, 'threads');
+  check(/cross-origin isolated/.test(model.report().fallbacks[0]?.reason ?? ''), 'no reason');
+  await rejects(
+    load(await tinyPackage('wasm', {n: 4}), {threads: 2, strict: true}),
+    'unsupported',
+    /strict: one thread instead of 2/,
+  );
+});
+
+async function runTest(name: string): Promise<string> {
+  try {
+    await tests.get(name)?.();
+    return '';
+  } catch (problem) {
+    return problem instanceof Error ? `${problem.message}\n${problem.stack}` : String(problem);
+  }
+}
+
+Object.assign(globalThis, {listTests: () => [...tests.keys()], runTest});

@@ -1,0 +1,158 @@
+/** Chromium and Firefox behind one face: a page, calls into it, and word of its death. */
+import {existsSync} from 'node:fs';
+
+export type BrowserName = 'chromium' | 'firefox';
+
+export interface Page {
+  goto(url: string): Promise<void>;
+  /** Calls the global function `name` of the page with JSON and returns its JSON. */
+  call(name: string, argument: unknown): Promise<unknown>;
+  screenshot(file: string): Promise<void>;
+  /** Resolves when the page can no longer answer. */
+  readonly dead: Promise<string>;
+  /** What the page wrote to its console since the last call. */
+  takeLog(): string[];
+  close(): Promise<void>;
+}
+
+export interface Browser {
+  readonly version: string;
+  newPage(): Promise<Page>;
+  close(): Promise<void>;
+}
+
+export interface BrowserOptions {
+  readonly name?: BrowserName | undefined;
+  /** A program other than the system's. */
+  readonly executable?: string | undefined;
+  /** Further command line flags. */
+  readonly args?: readonly string[] | undefined;
+}
+
+const CHROMIUM_ARGS = [
+  '--no-sandbox',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--enable-unsafe-webgpu',
+  '--disable-gpu-watchdog', // a software GPU may take long over one submission
+];
+
+function firstThatExists(candidates: readonly string[], what: string): string {
+  const found = candidates.find((path) => existsSync(path));
+  if (found === undefined) throw new Error(`${what} is not installed (looked for ${candidates.join(', ')})`);
+  return found;
+}
+
+/** What both drivers' pages have in common. */
+function makeLog(): {add(line: string): void; take(): string[]} {
+  let lines: string[] = [];
+  return {
+    add: (line) => lines.push(line),
+    take: () => {
+      const taken = lines;
+      lines = [];
+      return taken;
+    },
+  };
+}
+
+async function startChromium(options: BrowserOptions): Promise<Browser> {
+  const {chromium} = await import('playwright-core');
+  const browser = await chromium.launch({
+    executablePath:
+      options.executable ??
+      process.env['GOSSAMER_CHROMIUM'] ??
+      firstThatExists(['/usr/bin/chromium', '/usr/bin/google-chrome'], 'Chromium'),
+    args: [...CHROMIUM_ARGS, ...(options.args ?? [])],
+    ignoreDefaultArgs: ['--disable-gpu', '--disable-software-rasterizer'],
+  });
+  return {
+    version: `Chromium ${browser.version()}`,
+    async newPage() {
+      const page = await browser.newPage();
+      const log = makeLog();
+      page.on('console', (message) => log.add(message.text()));
+      page.on('pageerror', (problem) => log.add(String(problem)));
+      const dead = new Promise<string>((resolve) => {
+        page.on('crash', () => resolve('the page crashed'));
+        page.on('close', () => resolve('the page was closed'));
+        browser.on('disconnected', () => resolve('the browser ended'));
+      });
+      return {
+        dead,
+        goto: async (url) => void (await page.goto(url)),
+        call: (name, argument) =>
+          page.evaluate(
+            ([called, given]) =>
+              (globalThis as unknown as Record<string, (argument: unknown) => unknown>)[
+                called as string
+              ]?.(given),
+            [name, argument],
+          ),
+        screenshot: async (path) => void (await page.screenshot({path})),
+        takeLog: () => log.take(),
+        close: () => page.close(),
+      };
+    },
+    close: () => browser.close(),
+  };
+}
+
+async function startFirefox(options: BrowserOptions): Promise<Browser> {
+  const {default: puppeteer} = await import('puppeteer-core');
+  const browser = await puppeteer.launch({
+    browser: 'firefox',
+    executablePath:
+      options.executable ??
+      process.env['GOSSAMER_FIREFOX'] ??
+      firstThatExists(['/usr/bin/firefox-esr', '/usr/bin/firefox'], 'Firefox'),
+    // WebGL needs a display there; without one Firefox runs headless.
+    headless: process.env['DISPLAY'] === undefined,
+    args: [...(options.args ?? [])],
+    protocolTimeout: 600_000,
+    extraPrefsFirefox: {
+      'dom.webgpu.enabled': true,
+      'gfx.webgpu.ignore-blocklist': true,
+      'webgl.force-enabled': true,
+      'dom.max_script_run_time': 0,
+    },
+  });
+  return {
+    version: await browser.version(),
+    async newPage() {
+      const page = await browser.newPage();
+      const log = makeLog();
+      page.on('console', (message) => log.add(message.text()));
+      page.on('pageerror', (problem) => log.add(String(problem)));
+      const dead = new Promise<string>((resolve) => {
+        page.on('error', () => resolve('the page crashed'));
+        page.on('close', () => resolve('the page was closed'));
+        browser.on('disconnected', () => resolve('the browser ended'));
+      });
+      return {
+        dead,
+        goto: async (url) => void (await page.goto(url)),
+        call: (name, argument) =>
+          page.evaluate(
+            (called, given) =>
+              (globalThis as unknown as Record<string, (argument: unknown) => unknown>)[called]?.(
+                given,
+              ),
+            name,
+            argument,
+          ),
+        screenshot: async (path) => void (await page.screenshot({path: path})),
+        takeLog: () => log.take(),
+        close: () => page.close(),
+      };
+    },
+    close: () => browser.close(),
+  };
+}
+
+export function startBrowser(options: BrowserOptions = {}): Promise<Browser> {
+  return (options.name ?? 'chromium') === 'firefox' ? startFirefox(options) : startChromium(options);
+}

@@ -1,0 +1,45 @@
+/** Runs one case in the page: loads the package, runs it and posts the outputs' bytes to the server. */
+import {decode, encode} from '../../runtime/src/storage.ts';
+import {load, type Model, tensor, type Tensor} from '../../runtime/src/index.ts';
+import type {PageAnswer, PageCase} from './protocol.ts';
+
+async function fetchTensor({url, dtype, shape}: PageCase['inputs'][number]): Promise<Tensor> {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url}: ${response.status}`);
+  return tensor(decode(new Uint8Array(await response.arrayBuffer()), dtype), shape, dtype);
+}
+
+async function run(given: PageCase): Promise<PageAnswer> {
+  let model: Model | undefined;
+  try {
+    const {device, threads, strict, runs = 1} = given.options;
+    model = await load(`${given.base}package/`, {device, threads, strict});
+    const feeds = Object.fromEntries(
+      await Promise.all(
+        given.inputs.map(async (input) => [input.name, await fetchTensor(input)] as const),
+      ),
+    );
+    let out = await model.run(feeds);
+    let ms = model.report().times.runMs ?? 0;
+    for (let turn = 1; turn < runs; ++turn) {
+      out = await model.run(feeds);
+      ms = Math.min(ms, model.report().times.runMs ?? ms);
+    }
+    const outputs = await Promise.all(
+      Object.values(out).map(async (output, at) => {
+        const {name, dtype, shape} = output;
+        const bytes = encode(await output.data(), dtype) as Uint8Array<ArrayBuffer>;
+        const answer = await fetch(`${given.base}out/${at}`, {method: 'POST', body: bytes});
+        if (!answer.ok) throw new Error(`output "${name}" could not be handed over`);
+        return {name, dtype, shape};
+      }),
+    );
+    return {outputs, report: model.report(), ms};
+  } catch (problem) {
+    return {error: problem instanceof Error ? problem.message : String(problem)};
+  } finally {
+    model?.dispose();
+  }
+}
+
+Object.assign(globalThis, {runCase: run});

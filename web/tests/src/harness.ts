@@ -1,0 +1,179 @@
+/** JSON lines in, JSON lines out: each case runs in a page of one browser that stays open. */
+import {mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join, resolve} from 'node:path';
+import {createInterface} from 'node:readline';
+
+import {type Browser, type BrowserOptions, type Page, startBrowser} from './browser.ts';
+import {readNpyHeader} from './npy.ts';
+import type {Answer, Case, PageAnswer, PageCase} from './protocol.ts';
+import {body, folder, type Server, startServer, text} from './server.ts';
+
+const PAGE = `<!doctype html><meta charset="utf-8"><title>cases</title>
+<script src="/page.js"></script>`;
+
+/** A page is replaced after this many cases, so that what one leaks does not sum up. */
+const CASES_PER_PAGE = 200;
+
+export class Harness {
+  readonly #browser: Browser;
+  readonly #server: Server;
+  readonly #out: string;
+  #page: Page | undefined;
+  #used = 0;
+  #next = 0;
+
+  private constructor(browser: Browser, server: Server, out: string) {
+    this.#browser = browser;
+    this.#server = server;
+    this.#out = out;
+  }
+
+  /** `script` is case_page.ts bundled; outputs are written below `out`. */
+  static async start(
+    options: BrowserOptions & {readonly isolated?: boolean},
+    script: string,
+    out: string,
+  ): Promise<Harness> {
+    const server = await startServer({isolated: options.isolated ?? true});
+    server.put('/page.js', text(script, 'text/javascript'));
+    server.put('/page.html', text(PAGE, 'text/html'));
+    server.put('/favicon.ico', text('', 'image/png'));
+    mkdirSync(out, {recursive: true});
+    try {
+      return new Harness(await startBrowser(options), server, out);
+    } catch (problem) {
+      server.close();
+      throw problem;
+    }
+  }
+
+  get version(): string {
+    return this.#browser.version;
+  }
+
+  async #getPage(): Promise<Page> {
+    if (this.#page && this.#used++ < CASES_PER_PAGE) return this.#page;
+    await this.#dropPage();
+    const page = await this.#browser.newPage();
+    await page.goto(`${this.#server.origin}/page.html`);
+    this.#used = 1;
+    return (this.#page = page);
+  }
+
+  async #dropPage(): Promise<void> {
+    const page = this.#page;
+    this.#page = undefined;
+    await Promise.race([page?.close().catch(() => undefined), wait(5000)]);
+  }
+
+  /** Never rejects: what goes wrong is the case's answer. */
+  async run(given: Case): Promise<Answer> {
+    const number = this.#next++;
+    const prefix = `/case${number}`;
+    const base = `${this.#server.origin}${prefix}/`;
+    const out = join(this.#out, String(number));
+    try {
+      mkdirSync(out, {recursive: true});
+      this.#server.put(`${prefix}/package`, folder(resolve(given.package_dir)));
+      this.#server.put(`${prefix}/out`, async (rest, request, response) => {
+        writeFileSync(join(out, `${Number(rest.slice(1))}.bin`), await body(request));
+        response.end();
+      });
+      const inputs = given.inputs.map((input, at): PageCase['inputs'][number] => {
+        const file = readFileSync(input.file);
+        const {dtype, shape, offset} = input.file.endsWith('.npy')
+          ? readNpyHeader(file, input.file)
+          : {dtype: input.dtype, shape: input.shape, offset: 0};
+        if (dtype === undefined || shape === undefined) {
+          throw new Error(`input "${input.name}": a raw file needs dtype and shape`);
+        }
+        const name = `${prefix}/in/${at}`;
+        this.#server.put(name, text(file.subarray(offset), 'application/octet-stream'));
+        return {name: input.name, url: name, dtype: dtype as never, shape};
+      });
+      return {id: given.id, ...(await this.#inPage({base, inputs, options: given.options ?? {}}, out))};
+    } catch (problem) {
+      return {id: given.id, ok: false, error: problem instanceof Error ? problem.message : String(problem)};
+    } finally {
+      this.#server.remove(`${prefix}/package`);
+      this.#server.remove(`${prefix}/out`);
+      given.inputs.forEach((_, at) => this.#server.remove(`${prefix}/in/${at}`));
+    }
+  }
+
+  async #inPage(given: PageCase, out: string): Promise<Omit<Answer, 'id'>> {
+    const page = await this.#getPage();
+    const seconds = given.options.timeout_s ?? 120;
+    const answer = (await Promise.race([
+      page.call('runCase', given),
+      page.dead.then((reason) => ({error: reason, gone: true})),
+      wait(seconds * 1000).then(() => ({error: `no answer within ${seconds} s`, gone: true})),
+    ])) as PageAnswer & {gone?: boolean};
+    const lines = page.takeLog();
+    const log = lines.length > 0 ? {log: lines} : {};
+    if (answer.gone) await this.#dropPage();
+    if (answer.error !== undefined) return {ok: false, error: answer.error, ...log};
+    const {report, ms = 0, outputs = []} = answer;
+    return {
+      ok: true,
+      outputs: outputs.map((output, at) => ({...output, file: join(out, `${at}.bin`)})),
+      ...(report ? {report, load_ms: report.times.loadMs} : {}),
+      ms,
+      ...log,
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.race([this.#browser.close().catch(() => undefined), wait(5000)]);
+    this.#server.close();
+  }
+}
+
+const wait = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms).unref();
+  });
+
+/** The program: options from the command line, cases from stdin, answers to stdout. */
+export async function main(args: readonly string[], script: string): Promise<void> {
+  const option = (name: string): string | undefined => {
+    const at = args.indexOf(`--${name}`);
+    return at < 0 ? undefined : args[at + 1];
+  };
+  const name = option('browser') ?? 'chromium';
+  if (name !== 'chromium' && name !== 'firefox') {
+    throw new Error(`--browser is chromium or firefox, not ${name}`);
+  }
+  const given = option('out');
+  const out = given ?? mkdtempSync(join(tmpdir(), 'gossamer-cases-'));
+  const flags = option('browser-args')?.split(' ').filter(Boolean);
+  const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+  const harness = await Harness.start(
+    {
+      name,
+      executable: option('browser-path'),
+      args: flags,
+      isolated: !args.includes('--not-isolated'),
+    },
+    script,
+    out,
+  );
+  try {
+    say({ready: true, browser: harness.version});
+    for await (const line of createInterface({input: process.stdin})) {
+      if (line.trim() === '') continue;
+      let parsed: Case;
+      try {
+        parsed = JSON.parse(line) as Case;
+      } catch {
+        say({ok: false, error: `not a JSON line: ${line.slice(0, 80)}`});
+        continue;
+      }
+      say(await harness.run(parsed));
+    }
+  } finally {
+    await harness.close();
+    if (given === undefined) rmSync(out, {recursive: true, force: true});
+  }
+}

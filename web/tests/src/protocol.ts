@@ -1,0 +1,70 @@
+/** The lines between `gossamer test` and run_cases.mjs (README.md describes them for people). */
+import type {DeviceKind, DType, Report} from '@gossamer/runtime';
+
+export interface CaseInput {
+  readonly name: string;
+  /** .npy, or raw little-endian elements with dtype and shape given. */
+  readonly file: string;
+  readonly dtype?: DType;
+  readonly shape?: readonly number[];
+}
+
+export interface CaseOptions {
+  readonly device?: 'auto' | DeviceKind;
+  readonly threads?: number;
+  readonly strict?: boolean;
+  /** How often to run; `ms` is the fastest. Default 1. */
+  readonly runs?: number;
+  /** After this long the page is given up. Default 120. */
+  readonly timeout_s?: number;
+}
+
+export interface Case {
+  readonly id: string | number;
+  readonly package_dir: string;
+  readonly inputs: readonly CaseInput[];
+  readonly options?: CaseOptions;
+}
+
+export interface CaseOutput {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  /** Raw little-endian elements. */
+  readonly file: string;
+}
+
+export interface Answer {
+  readonly id: string | number;
+  readonly ok: boolean;
+  readonly error?: string;
+  readonly outputs?: readonly CaseOutput[];
+  readonly report?: Report;
+  readonly load_ms?: number;
+  readonly ms?: number;
+  /** What the page's console said, if anything. */
+  readonly log?: readonly string[];
+}
+
+/** What the page is told: files by address. */
+export interface PageCase {
+  readonly base: string;
+  readonly inputs: readonly {
+    readonly name: string;
+    readonly url: string;
+    readonly dtype: DType;
+    readonly shape: readonly number[];
+  }[];
+  readonly options: CaseOptions;
+}
+
+export interface PageAnswer {
+  readonly error?: string;
+  readonly outputs?: readonly {
+    readonly name: string;
+    readonly dtype: DType;
+    readonly shape: readonly number[];
+  }[];
+  readonly report?: Report;
+  readonly ms?: number;
+}
