@@ -4,6 +4,9 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 JOBS ?= $(shell nproc)
+# Lets the build folders share what one of them compiled.
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
 # Node.js may be the project's own (tools/setup/environment.sh).
 RUN := . tools/setup/environment.sh;
 
