@@ -7,6 +7,7 @@
 // partly used; its other lanes hold anything.
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -15,7 +16,34 @@
 
 namespace gossamer::codegen::wasm {
 
-using Pieces = std::vector<ValueId>;
+// The pieces of a vector, in place: expressions make and drop them all the time.
+class Pieces {
+ public:
+  static constexpr size_t capacity = 16;
+  Pieces() = default;
+  Pieces(std::initializer_list<ValueId> pieces) {
+    for (ValueId piece : pieces) push_back(piece);
+  }
+  Pieces(size_t count, ValueId piece) {
+    while (size_ < count) push_back(piece);
+  }
+  void push_back(ValueId piece) {
+    GS_CHECK(size_ < capacity, "a vector of more than ", capacity, " pieces");
+    pieces_[size_++] = piece;
+  }
+  ValueId& operator[](size_t at) { return pieces_[at]; }
+  ValueId operator[](size_t at) const { return pieces_[at]; }
+  ValueId* begin() { return pieces_; }
+  ValueId* end() { return pieces_ + size_; }
+  const ValueId* begin() const { return pieces_; }
+  const ValueId* end() const { return pieces_ + size_; }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+ private:
+  uint32_t size_ = 0;
+  ValueId pieces_[capacity];
+};
 
 ValType machine_type(ir::DType dtype);  // of a scalar
 int lanes_per_piece(ir::DType dtype);   // 4 or 2

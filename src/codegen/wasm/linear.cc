@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/result.h"
+
 namespace gossamer::codegen::wasm {
 namespace {
 
@@ -18,14 +20,27 @@ bool Linear::is_ordered(const Function& function) const {
   return false;
 }
 
-void Linear::add_term(Term term) {
+void Atoms::insert(ValueId atom) {
+  GS_CHECK(count_ < capacity, "too many factors of an index");
+  size_t at = count_++;
+  for (; at > 0 && atoms_[at - 1] > atom; --at) atoms_[at] = atoms_[at - 1];
+  atoms_[at] = atom;
+}
+
+size_t Linear::most_atoms() const {
+  size_t most = 0;
+  for (const Term& term : terms) most = std::max(most, term.atoms.size());
+  return most;
+}
+
+void Linear::add_term(const Term& term) {
   for (size_t i = 0; i < terms.size(); ++i) {
     if (terms[i].atoms != term.atoms) continue;
     terms[i].coefficient += term.coefficient;
     if (terms[i].coefficient == 0) terms.erase(terms.begin() + static_cast<ptrdiff_t>(i));
     return;
   }
-  if (term.coefficient != 0) terms.push_back(std::move(term));
+  if (term.coefficient != 0) terms.push_back(term);
 }
 
 void Linear::add(const Linear& other, int64_t factor) {
@@ -42,9 +57,8 @@ Linear multiply(const Linear& a, const Linear& b) {
   for (const Term& x : a.terms) {
     for (const Term& y : b.terms) {
       Term term{x.coefficient * y.coefficient, x.atoms};
-      term.atoms.insert(term.atoms.end(), y.atoms.begin(), y.atoms.end());
-      std::sort(term.atoms.begin(), term.atoms.end());
-      product.add_term(std::move(term));
+      for (ValueId atom : y.atoms) term.atoms.insert(atom);
+      product.add_term(term);
     }
   }
   return product;
@@ -152,14 +166,14 @@ ValueId AddressMaker::pointer_of(const Linear& sum) {
         ++counters;
       } else {
         invariant = invariant && f_[atom].region != deepest;
-        slope.atoms.push_back(atom);
+        slope.atoms.insert(atom);
       }
     }
     if (counters == 1 && invariant) {
       if (slope.atoms.empty()) {
         step.constant += slope.coefficient;
       } else {
-        step.add_term(std::move(slope));
+        step.add_term(slope);
       }
     } else {
       rest.terms.push_back(term);
@@ -201,7 +215,7 @@ Address AddressMaker::address_of(ValueId base, const Linear& bytes) {
   sum.constant = 0;
   const bool immediate =
       bytes.constant >= 0 && bytes.constant < (int64_t{1} << 30) && low_of(sum) >= 0;
-  sum.terms.push_back({1, {base}});
+  sum.terms.push_back({1, base});
   Address address;
   address.pointer = pointer_of(sum);
   if (immediate) {

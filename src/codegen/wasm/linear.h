@@ -2,6 +2,7 @@
 // where it varies.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -9,11 +10,30 @@
 
 namespace gossamer::codegen::wasm {
 
-// coefficient * product of atoms. Atoms are i32 values: loop variables, parameters, and whatever is
-// not a sum.
+// The factors of a product, ascending. Atoms are i32 values: loop variables, parameters, and
+// whatever is not a sum.
+class Atoms {
+ public:
+  static constexpr size_t capacity = 6;
+  Atoms() = default;
+  Atoms(ValueId atom) : count_(1) { atoms_[0] = atom; }
+  void insert(ValueId atom);
+  const ValueId* begin() const { return atoms_; }
+  const ValueId* end() const { return atoms_ + count_; }
+  size_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  bool operator==(const Atoms& other) const {
+    return std::equal(begin(), end(), other.begin(), other.end());
+  }
+
+ private:
+  uint32_t count_ = 0;
+  ValueId atoms_[capacity] = {};
+};
+
 struct Term {
   int64_t coefficient = 0;
-  std::vector<ValueId> atoms;  // ascending
+  Atoms atoms;
 };
 
 struct Linear {
@@ -21,12 +41,14 @@ struct Linear {
   std::vector<Term> terms;  // one for each product
 
   static Linear of(int64_t number) { return {number, {}}; }
-  static Linear of_atom(ValueId atom) { return {0, {{1, {atom}}}}; }
+  static Linear of_atom(ValueId atom) { return {0, {{1, atom}}}; }
   bool is_constant() const { return terms.empty(); }
   bool is_ordered(const Function& function) const;
   void add(const Linear& other, int64_t factor = 1);
-  void add_term(Term term);
+  void add_term(const Term& term);
+  size_t most_atoms() const;  // of any term
 };
+// The terms of the product must not have more atoms than fit.
 Linear multiply(const Linear& a, const Linear& b);
 
 // Where to load from or store to: a pointer and the immediate offset to it.

@@ -36,7 +36,14 @@ Linear Lowering::linear(const Expr& e) {
     return binding.is_linear ? binding.linear : Linear::of_atom(binding.pieces[0]);
   }
   if (auto* binary = ir::as<ir::Binary>(e); binary && e->type.dtype == DType::index) {
-    if (binary->op == BinaryOp::mul) return multiply(linear(binary->a), linear(binary->b));
+    if (binary->op == BinaryOp::mul) {
+      Linear a = linear(binary->a), b = linear(binary->b);
+      if (a.most_atoms() + b.most_atoms() > Atoms::capacity)
+        a = Linear::of_atom(addresses_.index_of(a));
+      if (a.most_atoms() + b.most_atoms() > Atoms::capacity)
+        b = Linear::of_atom(addresses_.index_of(b));
+      return multiply(a, b);
+    }
     if (binary->op == BinaryOp::add || binary->op == BinaryOp::sub) {
       Linear sum = linear(binary->a);
       sum.add(linear(binary->b), binary->op == BinaryOp::add ? 1 : -1);
