@@ -417,7 +417,7 @@ TEST(LlvmEmit, RefusesProcessorsItCannotServe) {
 }
 
 // C[512, 512] = A B with an MR x (NV * 16) register tile on B packed by panels.
-Kernel matmul_kernel(int64_t m_tile, int64_t vectors, int64_t size) {
+Kernel contraction_kernel(int64_t m_tile, int64_t vectors, int64_t size) {
   constexpr int lanes = 16;
   const int64_t n_tile = vectors * lanes, rows = (size + m_tile - 1) / m_tile;
   const Buffer a = ir::buffer("a", DType::f32, {index(rows * m_tile * size)}),
@@ -458,7 +458,7 @@ Kernel matmul_kernel(int64_t m_tile, int64_t vectors, int64_t size) {
   const Stmt body = ir::alloc(tile, ir::block({ir::block(std::move(start)),
                                                ir::loop(k, index(size), LoopKind::serial, step),
                                                ir::block(std::move(finish))}));
-  return {"matmul",
+  return {"contraction",
           {{a, false}, {b, false}, {c, true}},
           {},
           ir::loop(g, index(rows * size / n_tile), LoopKind::grid,
@@ -466,10 +466,10 @@ Kernel matmul_kernel(int64_t m_tile, int64_t vectors, int64_t size) {
                            ir::let(m, ir::floormod(Expr(g), rows), body)))};
 }
 
-TEST(LlvmEmit, RegisterTileOfMatmul) {
+TEST(LlvmEmit, RegisterTileOfContraction) {
   constexpr int64_t size = 512, m_tile = 6, vectors = 4, rows = (size + m_tile - 1) / m_tile,
                     n_tile = vectors * 16;
-  Loaded code({matmul_kernel(m_tile, vectors, size)});
+  Loaded code({contraction_kernel(m_tile, vectors, size)});
   const size_t padded = static_cast<size_t>(rows * m_tile * size);
   std::vector<float> a(padded), b(size * size + 16), c(padded);
   for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i * 7919 % 1000) / 1000 - .5f;

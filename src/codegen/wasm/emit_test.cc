@@ -28,7 +28,7 @@ std::vector<float> ramp_of(size_t count, float scale) {
 }
 
 // C[M, N] = A[M, K] * B packed [N/8][K][8], tiles of mr x 8; the grid runs over (N/8, M/mr).
-Kernel matmul(int64_t m, int64_t n, int64_t k, int64_t mr) {
+Kernel contraction(int64_t m, int64_t n, int64_t k, int64_t mr) {
   const Buffer a = buffer("a", DType::f32, {index(m * k)}),
                b = buffer("b", DType::f32, {index(n * k)}),
                c = buffer("c", DType::f32, {index(m * n)});
@@ -50,12 +50,12 @@ Kernel matmul(int64_t m, int64_t n, int64_t k, int64_t mr) {
   Stmt body =
       block({block(init), loop(kk, index(k), LoopKind::serial, block(step)), block(finish)});
   body = loop(g, index(n / 8 * (m / mr)), LoopKind::grid, alloc(acc, body));
-  return {"matmul", {{a, false}, {b, false}, {c, true}}, {}, body};
+  return {"contraction", {{a, false}, {b, false}, {c, true}}, {}, body};
 }
 
-TEST(EmitModule, MatmulTile) {
+TEST(EmitModule, ContractionTile) {
   const int64_t m = 12, n = 16, k = 10;
-  const Kernel kernels[] = {matmul(m, n, k, 6), matmul(m, n, k, 4)};
+  const Kernel kernels[] = {contraction(m, n, k, 6), contraction(m, n, k, 4)};
   const auto a = ramp_of(m * k, 0.03f), b = ramp_of(n * k, 0.02f);
   for (bool relaxed : {false, true}) {
     std::vector<Job> jobs;
@@ -83,7 +83,7 @@ TEST(EmitModule, MatmulTile) {
 // The emitted code is a shape that V8 runs at full speed: pointers advance, nothing else is
 // computed in the loop.
 TEST(EmitModule, InnerLoopHasNoIndexArithmetic) {
-  const Kernel kernels[] = {matmul(512, 512, 512, 6)};
+  const Kernel kernels[] = {contraction(512, 512, 512, 6)};
   const auto module = emit_module(kernels, nullptr, {true, 1});
   size_t multiplies = 0;
   for (std::byte b : module) multiplies += b == std::byte{0x6c};  // i32.mul
