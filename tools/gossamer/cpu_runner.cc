@@ -1,13 +1,62 @@
-// The cpu target as a runner.
+// The cpu target as a runner: a package in a temporary folder, loaded by the C++ run time.
 #include "compiler/compile.h"
 #include "gossamer/files.h"
 #include "gossamer/runner.h"
+#include "runtime/model.h"
 
 namespace gossamer::command {
+namespace {
 
-Result<std::unique_ptr<Runner>> make_cpu_runner(const std::filesystem::path&,
-                                                const RunnerOptions&) {
-  return fail("target cpu is not there yet");
+class CpuRunner : public Runner {
+ public:
+  explicit CpuRunner(std::unique_ptr<runtime::Model> model) : model_(std::move(model)) {
+    for (const auto& port : model_->inputs())
+      inputs_.push_back({port.name, port.dtype, port.shape});
+    for (const auto& port : model_->outputs())
+      outputs_.push_back({port.name, port.dtype, port.shape});
+  }
+  const std::vector<Port>& inputs() const override { return inputs_; }
+  const std::vector<Port>& outputs() const override { return outputs_; }
+  Result<std::vector<ops::TensorData>> run(const std::vector<ops::TensorData>& feeds) override {
+    std::vector<runtime::HostTensor> tensors;
+    for (const ops::TensorData& feed : feeds)
+      tensors.push_back({feed.dtype, feed.shape, feed.bytes});
+    GS_ASSIGN(auto results, model_->run(tensors));
+    std::vector<ops::TensorData> outputs;
+    for (auto& result : results)
+      outputs.push_back({result.dtype, std::move(result.shape), std::move(result.bytes), {}});
+    return outputs;
+  }
+
+ private:
+  std::unique_ptr<runtime::Model> model_;
+  std::vector<Port> inputs_, outputs_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Runner>> load_cpu_runner(const std::filesystem::path& folder,
+                                                const RunnerOptions& options) {
+  runtime::LoadOptions load;
+  load.threads = options.threads;
+  GS_ASSIGN(auto model, runtime::Model::load(folder.string(), std::move(load)));
+  return std::make_unique<CpuRunner>(std::move(model));
+}
+
+Result<std::unique_ptr<Runner>> make_cpu_runner(const std::filesystem::path& path,
+                                                const RunnerOptions& options) {
+  GS_ASSIGN(const Bytes bytes, read_file(path));
+  compiler::Options compile;
+  compile.target = "cpu";
+  compile.cpu = options.cpu;
+  compile.read_file = [folder = path.parent_path()](const std::string& name) {
+    return read_inside(folder, name);
+  };
+  GS_ASSIGN(const package::Files files, compiler::compile(bytes, compile));
+  GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
+  GS_TRY(write_package(temporary.path() / "package", files));
+  // The files stay mapped when the folder is removed.
+  return load_cpu_runner(temporary.path() / "package", options);
 }
 
 }  // namespace gossamer::command

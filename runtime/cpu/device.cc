@@ -1,0 +1,157 @@
+#include "runtime/cpu/device.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "runtime/cpu/thread_pool.h"
+#include "runtime/host_memory.h"
+
+namespace gossamer::runtime {
+namespace {
+
+using Entry = void (*)(int64_t begin, int64_t end, void* const* args);
+using Plan = void (*)(const int64_t* dims, int64_t* values);
+
+class CpuExecutable : public Executable {
+ public:
+  CpuExecutable(void* library, std::vector<KernelEntry> kernels, std::vector<Entry> entries,
+                Plan plan)
+      : library_(library),
+        kernels_(std::move(kernels)),
+        entries_(std::move(entries)),
+        plan_(plan) {}
+  ~CpuExecutable() override { dlclose(library_); }
+  CpuExecutable(const CpuExecutable&) = delete;
+  CpuExecutable& operator=(const CpuExecutable&) = delete;
+  std::span<const KernelEntry> kernels() const override { return kernels_; }
+  Entry entry(int kernel) const { return entries_[static_cast<size_t>(kernel)]; }
+  Result<> plan(std::span<const int64_t> dims, std::span<int64_t> values) const override {
+    if (!plan_) return fail("the code has no plan");
+    plan_(dims.data(), values.data());
+    return {};
+  }
+
+ private:
+  void* library_;
+  std::vector<KernelEntry> kernels_;
+  std::vector<Entry> entries_;
+  Plan plan_;
+};
+
+class CpuQueue : public Queue {
+ public:
+  explicit CpuQueue(int threads) : pool_(threads) {}
+  int threads() const { return pool_.threads(); }
+  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes) override {
+    return write_host(to, offset, bytes);
+  }
+  Result<> read(const Buffer& from, size_t offset, std::span<std::byte> bytes) override {
+    return read_host(from, offset, bytes);
+  }
+  Result<> launch(const Executable& code, const LaunchArguments& arguments) override {
+    GS_TRY(check_launch(code, arguments));
+    if (arguments.range == 0) return {};
+    block_.clear();
+    for (Buffer* buffer : arguments.buffers)
+      block_.push_back(static_cast<HostBuffer*>(buffer)->data());
+    for (int64_t scalar : arguments.scalars)
+      block_.push_back(reinterpret_cast<void*>(static_cast<intptr_t>(scalar)));
+    const Call call{static_cast<const CpuExecutable&>(code).entry(arguments.kernel), block_.data()};
+    pool_.run(
+        arguments.range,
+        [](int64_t begin, int64_t end, const void* context) {
+          const auto* called = static_cast<const Call*>(context);
+          called->entry(begin, end, called->arguments);
+        },
+        &call);
+    return {};
+  }
+  Result<std::unique_ptr<Fence>> submit() override { return std::make_unique<PassedFence>(); }
+
+ private:
+  struct Call {
+    Entry entry;
+    void* const* arguments;
+  };
+  ThreadPool pool_;
+  std::vector<void*> block_;
+};
+
+// The loader wants a file: one without a name, where the system has such, else a temporary one.
+Result<void*> open_library(std::span<const std::byte> code) {
+  int file = memfd_create("kernels.so", MFD_CLOEXEC);
+  std::string path = cat("/proc/self/fd/", file);
+  char temporary[] = "/tmp/gossamer-kernels.XXXXXX";
+  const bool named = file < 0;
+  if (named) {
+    file = mkstemp(temporary);
+    path = temporary;
+  }
+  if (file < 0) return fail(cat("no temporary file: ", std::strerror(errno)));
+  size_t at = 0;
+  while (at < code.size()) {
+    const ssize_t written = ::write(file, code.data() + at, code.size() - at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    at += static_cast<size_t>(written);
+  }
+  void* library = at == code.size() ? dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+  const char* said = at == code.size() ? dlerror() : "no space";
+  if (named) unlink(temporary);
+  close(file);
+  if (!library) return fail(cat("the kernels cannot be loaded: ", said ? said : "unknown reason"));
+  return library;
+}
+
+class CpuDevice : public Device {
+ public:
+  explicit CpuDevice(int threads) : queue_(threads) {}
+  std::string_view name() const override { return "cpu"; }
+  std::string description() const override {
+    return cat("cpu, ", queue_.threads(), queue_.threads() == 1 ? " thread" : " threads");
+  }
+  Result<std::unique_ptr<Buffer>> allocate(size_t bytes) override {
+    return HostBuffer::allocate(bytes);
+  }
+  Result<std::unique_ptr<Executable>> load(std::span<const std::byte> code,
+                                           std::span<const KernelEntry> kernels,
+                                           bool has_plan) override {
+    GS_ASSIGN(void* const library, open_library(code));
+    std::vector<Entry> entries;
+    const auto find = [&](const char* name) { return dlsym(library, name); };
+    for (const KernelEntry& kernel : kernels) {
+      entries.push_back(reinterpret_cast<Entry>(find(kernel.name.c_str())));
+      if (entries.back()) continue;
+      dlclose(library);
+      return fail(cat("the code has no kernel ", kernel.name));
+    }
+    const auto plan = has_plan ? reinterpret_cast<Plan>(find("plan")) : nullptr;
+    if (has_plan && !plan) {
+      dlclose(library);
+      return fail("the code has no plan");
+    }
+    return std::make_unique<CpuExecutable>(library,
+                                           std::vector<KernelEntry>(kernels.begin(), kernels.end()),
+                                           std::move(entries), plan);
+  }
+  Queue& queue() override { return queue_; }
+
+ private:
+  CpuQueue queue_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cpu_device(int threads) {
+  if (threads <= 0) threads = static_cast<int>(std::thread::hardware_concurrency());
+  return std::make_unique<CpuDevice>(threads < 1 ? 1 : threads);
+}
+
+}  // namespace gossamer::runtime

@@ -1,0 +1,85 @@
+// The five nouns of the run time: Device, Buffer, Queue, Executable, Fence. A folder below this one
+// implements them for a kind of device; conformance_test.cc says what all of them must do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace gossamer::runtime {
+
+// Linear device memory. Kernels may read up to 64 bytes past its end, which holds nothing.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  virtual size_t size() const = 0;  // bytes
+};
+
+// What a kernel takes: how many buffers (the last is written) and scalars.
+struct KernelEntry {
+  std::string name;
+  int buffers = 0, scalars = 0;
+};
+
+// Loaded code: kernels by number, and the plan function where the package has one.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  virtual std::span<const KernelEntry> kernels() const = 0;
+  // Fills `values` from `dims` (docs/specs/package.md). An error where the code has no plan.
+  virtual Result<> plan(std::span<const int64_t> dims, std::span<int64_t> values) const = 0;
+};
+
+// Passed when everything submitted before it is done.
+class Fence {
+ public:
+  virtual ~Fence() = default;
+  virtual bool passed() const = 0;
+  virtual Result<> wait() = 0;  // may be called again
+};
+
+struct LaunchArguments {
+  int kernel = 0;
+  std::span<Buffer* const> buffers;
+  std::span<const int64_t> scalars;
+  int64_t range = 0;  // 0 does nothing
+};
+
+// Commands run in order. Host memory may be reused when a call returns (write) or the fence of a
+// later submit has passed (read).
+class Queue {
+ public:
+  virtual ~Queue() = default;
+  virtual Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes) = 0;
+  virtual Result<> read(const Buffer& from, size_t offset, std::span<std::byte> bytes) = 0;
+  // Errors: no such kernel, another number of buffers or scalars, a negative range, the written
+  // buffer also read.
+  virtual Result<> launch(const Executable& code, const LaunchArguments& arguments) = 0;
+  virtual Result<std::unique_ptr<Fence>> submit() = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string_view name() const = 0;      // "cpu", "null"
+  virtual std::string description() const = 0;    // "cpu, 2 threads"
+  virtual bool computes() const { return true; }  // false: launches do nothing
+  // Contents undefined. Errors: more memory than there is.
+  virtual Result<std::unique_ptr<Buffer>> allocate(size_t bytes) = 0;
+  // The code file of a package for this device. Errors: not such a file, an entry is missing.
+  virtual Result<std::unique_ptr<Executable>> load(std::span<const std::byte> code,
+                                                   std::span<const KernelEntry> kernels,
+                                                   bool has_plan) = 0;
+  virtual Queue& queue() = 0;
+};
+
+// What every queue checks before a launch and a copy.
+Result<> check_launch(const Executable& code, const LaunchArguments& arguments);
+Result<> check_range(const Buffer& buffer, size_t offset, size_t bytes);
+
+}  // namespace gossamer::runtime

@@ -1,0 +1,34 @@
+// Buffers in this process's memory: what the cpu and null devices have.
+#pragma once
+
+#include "runtime/device.h"
+
+namespace gossamer::runtime {
+
+class HostBuffer : public Buffer {
+ public:
+  // At a 64-byte boundary, with 64 bytes of slack at the end.
+  static Result<std::unique_ptr<Buffer>> allocate(size_t bytes);
+  ~HostBuffer() override;
+  HostBuffer(const HostBuffer&) = delete;
+  HostBuffer& operator=(const HostBuffer&) = delete;
+  size_t size() const override { return size_; }
+  std::byte* data() const { return data_; }
+
+ private:
+  HostBuffer(std::byte* data, size_t size) : data_(data), size_(size) {}
+  std::byte* data_;
+  size_t size_;
+};
+
+Result<> write_host(Buffer& to, size_t offset, std::span<const std::byte> bytes);
+Result<> read_host(const Buffer& from, size_t offset, std::span<std::byte> bytes);
+
+// A fence of a queue that has done everything when a call returns.
+class PassedFence : public Fence {
+ public:
+  bool passed() const override { return true; }
+  Result<> wait() override { return {}; }
+};
+
+}  // namespace gossamer::runtime

@@ -1,0 +1,28 @@
+// manifest.json, read and checked.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "package/package.h"
+
+namespace gossamer::runtime {
+
+struct FileEntry {
+  std::string name;
+  uint64_t bytes = 0;
+  std::string xxh3;
+};
+
+struct Manifest {
+  package::Module module;  // the shaders' code is not filled in
+  std::vector<FileEntry> files;
+};
+
+// Every index of the result is valid. Errors: not JSON, not a package, another version (named with
+// ours), a member that is missing or of the wrong kind, an index out of range.
+Result<Manifest> parse_manifest(std::string_view text);
+
+}  // namespace gossamer::runtime

@@ -1,0 +1,170 @@
+#include "runtime/model.h"
+
+#include <chrono>
+
+#include "ir/scalar.h"
+#include "runtime/cpu/device.h"
+#include "runtime/model_state.h"
+
+namespace gossamer::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOptions options) {
+  const auto begin = Clock::now();
+  auto state = std::make_unique<State>();
+  GS_ASSIGN(state->package, open_package(folder));
+  const package::Module& module = state->module();
+  state->device = std::move(options.device);
+  if (!state->device) {
+    if (module.target != "cpu")
+      return fail_at(folder, cat("is a package for ", module.target, ", this run time runs cpu"),
+                     "compile the model with --target cpu");
+    state->device = make_cpu_device(options.threads);
+  }
+  if (auto able = state->device->computes() ? check_needs(module) : Result<>(); !able)
+    return fail_at(folder, able.error().message, able.error().hint);
+  state->profile = options.profile;
+  state->describe_ports();
+  const auto steps = [&]() -> Result<> {
+    GS_TRY(state->load_code());
+    GS_TRY(state->upload_weights());
+    return state->run_init();
+  };
+  if (auto done = steps(); !done) {
+    Diagnostic error = done.error();
+    error.where = error.where.empty() ? folder : cat(folder, ": ", error.where);
+    return std::unexpected(std::move(error));
+  }
+  state->load_ms = milliseconds_since(begin);
+  return std::unique_ptr<Model>(new Model(std::move(state)));
+}
+
+Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Model::~Model() = default;
+const std::string& Model::name() const { return state_->module().name; }
+const std::vector<Port>& Model::inputs() const { return state_->inputs; }
+const std::vector<Port>& Model::outputs() const { return state_->outputs; }
+
+Result<std::vector<HostTensor>> Model::run(std::span<const HostTensor> feeds) {
+  const std::lock_guard lock(state_->turn);
+  const auto begin = Clock::now();
+  auto outputs = state_->run(feeds);
+  state_->last_run_ms = milliseconds_since(begin);
+  return outputs;
+}
+
+Report Model::report() const {
+  const std::lock_guard lock(state_->turn);
+  Report report;
+  report.device = state_->device->description();
+  report.load_ms = state_->load_ms;
+  report.last_run_ms = state_->last_run_ms;
+  const package::Module& module = state_->module();
+  for (size_t at = 0; at < state_->slots.size(); ++at) {
+    const auto& slot = state_->slots[at];
+    if (slot) report.memory_bytes += static_cast<int64_t>(slot->size());
+  }
+  if (const auto found = state_->package.files.find("weights.safetensors");
+      found != state_->package.files.end())
+    report.weight_bytes = static_cast<int64_t>(found->second.bytes().size());
+  for (size_t at = 0; at < module.run.size(); ++at) {
+    const package::Launch& launch = module.run[at];
+    const package::KernelInfo& kernel = module.kernels[static_cast<size_t>(launch.kernel)];
+    LaunchReport row{kernel.name, kernel.schedule, launch.origin, 0, 0};
+    if (at < state_->launch_ranges.size()) row.range = state_->launch_ranges[at];
+    if (at < state_->launch_ms.size()) row.milliseconds = state_->launch_ms[at];
+    report.launches.push_back(std::move(row));
+  }
+  return report;
+}
+
+void Model::State::describe_ports() {
+  const auto describe = [](const package::Port& port) {
+    Port described{port.name, port.dtype, {}, port.symbols};
+    for (size_t axis = 0; axis < port.shape.size(); ++axis) {
+      const bool open =
+          port.shape[axis].planned || (axis < port.symbols.size() && !port.symbols[axis].empty());
+      described.shape.push_back(open ? -1 : port.shape[axis].value);
+    }
+    return described;
+  };
+  for (const package::Port& port : module().inputs) inputs.push_back(describe(port));
+  for (const package::Port& port : module().outputs) outputs.push_back(describe(port));
+}
+
+Result<> Model::State::load_code() {
+  std::vector<KernelEntry> entries;
+  for (const package::KernelInfo& kernel : module().kernels)
+    entries.push_back({kernel.entry, kernel.buffers, kernel.scalars});
+  slots.resize(module().slots.size());
+  const bool has_plan = module().plan_values > 0;
+  if (entries.empty() && !has_plan && !package.files.contains("kernels.so")) return {};
+  std::span<const std::byte> bytes;
+  if (device->computes()) {
+    GS_ASSIGN(bytes, package.file("kernels.so"));
+  }
+  GS_ASSIGN(code, device->load(bytes, entries, has_plan));
+  return {};
+}
+
+Result<> Model::State::write_tensor(int tensor, ir::DType dtype, std::span<const std::byte> bytes) {
+  const package::Tensor& to = module().tensors[static_cast<size_t>(tensor)];
+  Queue& queue = device->queue();
+  if (to.storage == dtype) return queue.write(memory_of(tensor), 0, bytes);
+  const auto size = static_cast<size_t>(ir::byte_size(dtype));
+  const auto stored_size = static_cast<size_t>(ir::byte_size(to.storage));
+  std::vector<std::byte> converted(bytes.size() / size * stored_size);
+  for (size_t at = 0; at < bytes.size() / size; ++at)
+    ir::write_scalar(ir::convert(to.storage, ir::read_scalar(dtype, &bytes[at * size])),
+                     &converted[at * stored_size]);
+  return queue.write(memory_of(tensor), 0, converted);
+}
+
+Result<> Model::State::upload_weights() {
+  for (size_t at = 0; at < slots.size(); ++at) {
+    const package::Slot& slot = module().slots[at];
+    if (slot.texture.width > 0) return fail(cat("slot ", at, " is a texture"));
+    if (slot.bytes.planned) continue;
+    GS_ASSIGN(slots[at], device->allocate(static_cast<size_t>(slot.bytes.value)));
+  }
+  if (module().weights.empty()) return {};
+  GS_ASSIGN(const auto file, package.file("weights.safetensors"));
+  auto stored = parse_safetensors(file);
+  if (!stored) return fail_at("weights.safetensors", stored.error().message);
+  for (const package::Weight& weight : module().weights) {
+    const std::string where = cat("weight \"", weight.name, "\"");
+    const auto found = stored->find(weight.name);
+    if (found == stored->end()) return fail_at(where, "is not in weights.safetensors");
+    const StoredTensor& tensor = found->second;
+    uint64_t bytes = static_cast<uint64_t>(ir::byte_size(weight.dtype));
+    for (int64_t extent : weight.shape)
+      if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes))
+        return fail_at(where, "its shape has no size");
+    if (tensor.type != safetensors_name(weight.dtype) || tensor.bytes.size() != bytes)
+      return fail_at(where, cat("is ", tensor.type, shape_text(tensor.shape),
+                                " in the file, the manifest says ", ir::name_of(weight.dtype),
+                                shape_text(weight.shape)));
+    if (!slots[static_cast<size_t>(module().tensors[static_cast<size_t>(weight.tensor)].slot)])
+      return fail_at(where, "has a slot of unknown size");
+    if (auto written = write_tensor(weight.tensor, weight.dtype, tensor.bytes); !written)
+      return fail_at(where, written.error().message);
+  }
+  return {};
+}
+
+Result<> Model::State::run_init() {
+  GS_ASSIGN(const Sized sizes, compute_sizes({}, module().init));
+  for (size_t at = 0; at < module().init.size(); ++at)
+    GS_TRY(launch(module().init[at], sizes.scalars[at], sizes.ranges[at]));
+  return {};
+}
+
+}  // namespace gossamer::runtime

@@ -1,0 +1,66 @@
+// A package, loaded onto a device.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "runtime/device.h"
+#include "runtime/tensor.h"
+
+namespace gossamer::runtime {
+
+struct Port {
+  std::string name;
+  ir::DType dtype = ir::DType::f32;
+  std::vector<int64_t> shape;        // -1 where it depends on the inputs
+  std::vector<std::string> symbols;  // names of an input's symbolic dimensions, else ""
+};
+
+struct LoadOptions {
+  int threads = 0;  // 0: one a core
+  bool profile = false;
+  // What the package runs on instead of a device of its own target; for tests.
+  std::unique_ptr<Device> device;
+};
+
+struct LaunchReport {
+  std::string kernel, schedule, origin;
+  int64_t range = 0;
+  double milliseconds = 0;  // of the last run, with LoadOptions::profile
+};
+
+// Times in milliseconds, sizes in bytes.
+struct Report {
+  std::string device;
+  double load_ms = 0, last_run_ms = 0;
+  int64_t memory_bytes = 0, weight_bytes = 0;
+  std::vector<LaunchReport> launches;  // of the last run, in order
+};
+
+class Model {
+ public:
+  // Errors name the file: missing, truncated or changed files, a package of another version or
+  // target, code that this machine cannot run.
+  static Result<std::unique_ptr<Model>> load(const std::string& folder, LoadOptions options = {});
+  ~Model();
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  const std::string& name() const;
+  const std::vector<Port>& inputs() const;
+  const std::vector<Port>& outputs() const;
+  // One tensor an input, in order; gives one an output. Calls from several threads take turns.
+  // Errors: another number of tensors, a wrong type or shape, a condition of the model that fails.
+  Result<std::vector<HostTensor>> run(std::span<const HostTensor> feeds);
+  Report report() const;
+
+ private:
+  struct State;
+  explicit Model(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace gossamer::runtime

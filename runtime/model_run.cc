@@ -1,0 +1,180 @@
+// One run of a model: dimensions, sizes, inputs, launches, outputs.
+#include <algorithm>
+#include <chrono>
+
+#include "ir/scalar.h"
+#include "runtime/model_state.h"
+
+namespace gossamer::runtime {
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text = "[";
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (axis > 0) text += ", ";
+    text += shape[axis] < 0 ? "?" : cat(static_cast<long long>(shape[axis]));
+  }
+  return text + "]";
+}
+
+namespace {
+
+constexpr size_t cached_tuples = 64;
+
+Result<> check_feed(const Port& port, const HostTensor& feed) {
+  const std::string where = cat("input \"", port.name, "\"");
+  if (feed.dtype != port.dtype)
+    return fail_at(where, cat("is ", ir::name_of(port.dtype), ", the tensor given is ",
+                              ir::name_of(feed.dtype)));
+  bool fits = feed.shape.size() == port.shape.size();
+  for (size_t axis = 0; fits && axis < port.shape.size(); ++axis)
+    fits = feed.shape[axis] >= 0 && (port.shape[axis] < 0 || port.shape[axis] == feed.shape[axis]);
+  if (!fits)
+    return fail_at(where, cat("has shape ", shape_text(port.shape), ", the tensor given has ",
+                              shape_text(feed.shape)));
+  uint64_t bytes = static_cast<uint64_t>(ir::byte_size(feed.dtype));
+  for (int64_t extent : feed.shape)
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes))
+      return fail_at(where, "has a shape without a size");
+  if (bytes != feed.bytes.size())
+    return fail_at(where, cat("has ", feed.bytes.size(), " bytes, shape ", shape_text(feed.shape),
+                              " takes ", bytes));
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<int64_t>> Model::State::dims_of(std::span<const HostTensor> feeds) const {
+  std::vector<int64_t> dims;
+  for (const package::Dim& dim : module().dims)
+    dims.push_back(feeds[static_cast<size_t>(dim.input)].shape[static_cast<size_t>(dim.axis)]);
+  // A name that several inputs share is one number.
+  for (size_t input = 0; input < inputs.size(); ++input) {
+    for (size_t axis = 0; axis < inputs[input].symbols.size(); ++axis) {
+      for (size_t dim = 0; dim < dims.size(); ++dim) {
+        if (module().dims[dim].name != inputs[input].symbols[axis] ||
+            dims[dim] == feeds[input].shape[axis])
+          continue;
+        return fail_at(cat("input \"", inputs[input].name, "\""),
+                       cat("dimension ", module().dims[dim].name, " is ", feeds[input].shape[axis],
+                           " here and ", dims[dim], " in another input"));
+      }
+    }
+  }
+  return dims;
+}
+
+Result<Model::State::Sized> Model::State::compute_sizes(
+    std::span<const int64_t> dims, std::span<const package::Launch> launches) const {
+  Sized sizes;
+  if (dims.size() == module().dims.size() && module().plan_values > 0) {
+    sizes.values.resize(static_cast<size_t>(module().plan_values));
+    GS_TRY(code->plan(dims, sizes.values));
+    for (const package::Check& check : module().checks)
+      if (value_of(check.value, sizes) == 0) return fail(check.message);
+  }
+  const auto known = [&](package::Number number) {
+    return !number.planned || static_cast<size_t>(number.value) < sizes.values.size();
+  };
+  for (const package::Launch& launch : launches) {
+    std::vector<int64_t> scalars;
+    for (package::Number scalar : launch.scalars) {
+      if (!known(scalar)) return fail("a launch of init depends on the inputs");
+      scalars.push_back(value_of(scalar, sizes));
+    }
+    if (!known(launch.range)) return fail("a launch of init depends on the inputs");
+    const int64_t range = value_of(launch.range, sizes);
+    if (range < 0) return fail("these dimensions give a negative amount of work");
+    sizes.ranges.push_back(range);
+    sizes.scalars.push_back(std::move(scalars));
+  }
+  return sizes;
+}
+
+Result<const Model::State::Sized*> Model::State::sizes_of(const std::vector<int64_t>& dims) {
+  if (const auto found = sized.find(dims); found != sized.end()) return &found->second;
+  GS_ASSIGN(Sized sizes, compute_sizes(dims, module().run));
+  if (sized.size() >= cached_tuples) sized.clear();
+  return &sized.emplace(dims, std::move(sizes)).first->second;
+}
+
+// Slots only grow: shapes that come and go do not allocate again.
+Result<> Model::State::provide_slots(const Sized& sizes) {
+  for (size_t at = 0; at < slots.size(); ++at) {
+    const int64_t bytes = value_of(module().slots[at].bytes, sizes);
+    if (bytes < 0) return fail("these dimensions give a tensor of negative size");
+    if (slots[at] && slots[at]->size() >= static_cast<size_t>(bytes)) continue;
+    slots[at] = nullptr;
+    GS_ASSIGN(slots[at], device->allocate(static_cast<size_t>(bytes)));
+  }
+  return {};
+}
+
+Result<> Model::State::launch(const package::Launch& launch, std::span<const int64_t> scalars,
+                              int64_t range) {
+  std::vector<Buffer*> buffers;
+  buffers.reserve(launch.tensors.size());
+  for (int tensor : launch.tensors) buffers.push_back(&memory_of(tensor));
+  return device->queue().launch(*code, {launch.kernel, buffers, scalars, range});
+}
+
+Result<HostTensor> Model::State::read_output(const package::Port& port, const Sized& sizes) {
+  const package::Tensor& from = module().tensors[static_cast<size_t>(port.tensor)];
+  HostTensor output{port.dtype, {}, {}};
+  uint64_t count = 1;
+  for (package::Number extent : port.shape) {
+    output.shape.push_back(value_of(extent, sizes));
+    if (output.shape.back() < 0 ||
+        __builtin_mul_overflow(count, static_cast<uint64_t>(output.shape.back()), &count))
+      return fail_at(cat("output \"", port.name, "\""), "these dimensions give it no size");
+  }
+  Queue& queue = device->queue();
+  const auto size = static_cast<size_t>(ir::byte_size(port.dtype));
+  const auto stored_size = static_cast<size_t>(ir::byte_size(from.storage));
+  const Buffer& memory = memory_of(port.tensor);
+  if (count > memory.size() / stored_size)
+    return fail_at(cat("output \"", port.name, "\""), "is larger than its memory");
+  std::vector<std::byte> stored(count * stored_size);
+  GS_TRY(queue.read(memory, 0, stored));
+  if (from.storage == port.dtype) {
+    output.bytes = std::move(stored);
+    return output;
+  }
+  output.bytes.resize(count * size);
+  for (size_t at = 0; at < count; ++at)
+    ir::write_scalar(
+        ir::convert(port.dtype, ir::read_scalar(from.storage, &stored[at * stored_size])),
+        &output.bytes[at * size]);
+  return output;
+}
+
+Result<std::vector<HostTensor>> Model::State::run(std::span<const HostTensor> feeds) {
+  if (feeds.size() != inputs.size())
+    return fail(cat("the model has ", inputs.size(), " inputs, ", feeds.size(), " are given"));
+  for (size_t at = 0; at < feeds.size(); ++at) GS_TRY(check_feed(inputs[at], feeds[at]));
+  GS_ASSIGN(const std::vector<int64_t> dims, dims_of(feeds));
+  GS_ASSIGN(const Sized* const sizes, sizes_of(dims));
+  GS_TRY(provide_slots(*sizes));
+  for (size_t at = 0; at < feeds.size(); ++at)
+    GS_TRY(write_tensor(module().inputs[at].tensor, feeds[at].dtype, feeds[at].bytes));
+  launch_ranges = sizes->ranges;
+  if (profile) launch_ms.assign(module().run.size(), 0);
+  for (size_t at = 0; at < module().run.size(); ++at) {
+    const auto begin =
+        profile ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    GS_TRY(launch(module().run[at], sizes->scalars[at], sizes->ranges[at]));
+    if (profile)
+      launch_ms[at] =
+          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+              .count();
+  }
+  GS_ASSIGN(const std::unique_ptr<Fence> fence, device->queue().submit());
+  GS_TRY(fence->wait());
+  std::vector<HostTensor> results;
+  for (const package::Port& port : module().outputs) {
+    GS_ASSIGN(HostTensor output, read_output(port, *sizes));
+    results.push_back(std::move(output));
+  }
+  return results;
+}
+
+}  // namespace gossamer::runtime

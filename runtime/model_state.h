@@ -1,0 +1,59 @@
+// What a loaded model holds, and the steps of loading and running it.
+#pragma once
+
+#include <map>
+#include <mutex>
+
+#include "runtime/mapped_file.h"
+#include "runtime/model.h"
+#include "runtime/package_folder.h"
+
+namespace gossamer::runtime {
+
+struct Model::State {
+  // What follows from one tuple of dimensions.
+  struct Sized {
+    std::vector<int64_t> values;  // of the plan
+    std::vector<std::vector<int64_t>> scalars;
+    std::vector<int64_t> ranges;
+  };
+
+  std::unique_ptr<Device> device;
+  PackageFolder package;
+  std::unique_ptr<Executable> code;
+  std::vector<std::unique_ptr<Buffer>> slots;
+  std::vector<Port> inputs, outputs;
+  std::map<std::vector<int64_t>, Sized> sized;
+  bool profile = false;
+  double load_ms = 0, last_run_ms = 0;
+  std::vector<double> launch_ms;
+  std::vector<int64_t> launch_ranges;
+  mutable std::mutex turn;
+
+  const package::Module& module() const { return package.manifest.module; }
+  static int64_t value_of(package::Number number, const Sized& sizes) {
+    return number.planned ? sizes.values[static_cast<size_t>(number.value)] : number.value;
+  }
+
+  // Loading
+  Result<> load_code();
+  Result<> upload_weights();
+  Result<> run_init();
+  void describe_ports();
+
+  // Running
+  Result<std::vector<int64_t>> dims_of(std::span<const HostTensor> feeds) const;
+  Result<const Sized*> sizes_of(const std::vector<int64_t>& dims);
+  Result<Sized> compute_sizes(std::span<const int64_t> dims,
+                              std::span<const package::Launch> launches) const;
+  Result<> provide_slots(const Sized& sizes);
+  Result<> launch(const package::Launch& launch, std::span<const int64_t> scalars, int64_t range);
+  Buffer& memory_of(int tensor) {
+    return *slots[static_cast<size_t>(module().tensors[static_cast<size_t>(tensor)].slot)];
+  }
+  Result<> write_tensor(int tensor, ir::DType dtype, std::span<const std::byte> bytes);
+  Result<HostTensor> read_output(const package::Port& port, const Sized& sizes);
+  Result<std::vector<HostTensor>> run(std::span<const HostTensor> feeds);
+};
+
+}  // namespace gossamer::runtime

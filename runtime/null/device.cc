@@ -1,0 +1,63 @@
+#include "runtime/null/device.h"
+
+#include <vector>
+
+#include "runtime/host_memory.h"
+
+namespace gossamer::runtime {
+namespace {
+
+class NullExecutable : public Executable {
+ public:
+  NullExecutable(std::span<const KernelEntry> kernels, bool has_plan)
+      : kernels_(kernels.begin(), kernels.end()), has_plan_(has_plan) {}
+  std::span<const KernelEntry> kernels() const override { return kernels_; }
+  Result<> plan(std::span<const int64_t>, std::span<int64_t> values) const override {
+    if (!has_plan_) return fail("the code has no plan");
+    for (int64_t& value : values) value = 0;
+    return {};
+  }
+
+ private:
+  std::vector<KernelEntry> kernels_;
+  bool has_plan_;
+};
+
+class NullQueue : public Queue {
+ public:
+  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes) override {
+    return write_host(to, offset, bytes);
+  }
+  Result<> read(const Buffer& from, size_t offset, std::span<std::byte> bytes) override {
+    return read_host(from, offset, bytes);
+  }
+  Result<> launch(const Executable& code, const LaunchArguments& arguments) override {
+    return check_launch(code, arguments);
+  }
+  Result<std::unique_ptr<Fence>> submit() override { return std::make_unique<PassedFence>(); }
+};
+
+class NullDevice : public Device {
+ public:
+  std::string_view name() const override { return "null"; }
+  std::string description() const override { return "null, computes nothing"; }
+  bool computes() const override { return false; }
+  Result<std::unique_ptr<Buffer>> allocate(size_t bytes) override {
+    return HostBuffer::allocate(bytes);
+  }
+  Result<std::unique_ptr<Executable>> load(std::span<const std::byte>,
+                                           std::span<const KernelEntry> kernels,
+                                           bool has_plan) override {
+    return std::make_unique<NullExecutable>(kernels, has_plan);
+  }
+  Queue& queue() override { return queue_; }
+
+ private:
+  NullQueue queue_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_null_device() { return std::make_unique<NullDevice>(); }
+
+}  // namespace gossamer::runtime

@@ -1,0 +1,57 @@
+#include "runtime/package_folder.h"
+
+#include "package/write.h"
+
+namespace gossamer::runtime {
+
+Result<std::span<const std::byte>> PackageFolder::file(std::string_view name) const {
+  const auto found = files.find(name);
+  if (found == files.end()) return fail(cat("the package has no ", name));
+  return found->second.bytes();
+}
+
+Result<PackageFolder> open_package(const std::string& folder) {
+  PackageFolder package;
+  const std::string path = folder + "/manifest.json";
+  {
+    GS_ASSIGN(const MappedFile text, MappedFile::open(path));
+    const auto bytes = text.bytes();
+    auto manifest = parse_manifest({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    if (!manifest) return fail_at(path, manifest.error().message, manifest.error().hint);
+    package.manifest = std::move(*manifest);
+  }
+  for (const FileEntry& entry : package.manifest.files) {
+    if (entry.name.empty() || entry.name.find('/') != std::string::npos)
+      return fail_at(path, cat("lists \"", entry.name, "\", which is no name of a file"));
+    const std::string where = cat(folder, "/", entry.name);
+    GS_ASSIGN(MappedFile file, MappedFile::open(where));
+    if (file.bytes().size() != entry.bytes)
+      return fail_at(where,
+                     cat("has ", file.bytes().size(), " bytes, the manifest says ", entry.bytes),
+                     "copy the package again");
+    if (package::content_hash(file.bytes()) != entry.xxh3)
+      return fail_at(where, "is not the file that the manifest describes: its hash differs",
+                     "copy the package again");
+    package.files.emplace(entry.name, std::move(file));
+  }
+  return package;
+}
+
+Result<> check_needs(const package::Module& module) {
+  for (const std::string& need : module.needs) {
+    bool have = false;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    have = (need == "cpu-avx512" && __builtin_cpu_supports("avx512f") &&
+            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx512vl")) ||
+           (need == "cpu-avx2" && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
+#endif
+    if (!have)
+      return fail(cat("the package needs ", need, ", which this machine lacks"),
+                  "compile the model for this machine");
+  }
+  return {};
+}
+
+}  // namespace gossamer::runtime

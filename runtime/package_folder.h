@@ -1,0 +1,27 @@
+// The files of a package on disk, checked against its manifest.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "runtime/manifest.h"
+#include "runtime/mapped_file.h"
+
+namespace gossamer::runtime {
+
+struct PackageFolder {
+  Manifest manifest;
+  std::map<std::string, MappedFile, std::less<>> files;
+
+  // The bytes of a file of the package, or an error.
+  Result<std::span<const std::byte>> file(std::string_view name) const;
+};
+
+// Maps every file that the manifest lists. Errors name the file: missing, of another length or
+// content than the manifest says.
+Result<PackageFolder> open_package(const std::string& folder);
+
+// Can this machine run what the package needs?
+Result<> check_needs(const package::Module& module);
+
+}  // namespace gossamer::runtime
