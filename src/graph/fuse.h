@@ -1,4 +1,5 @@
-// Merges stages: producers into their consumers, consumers into the results of reductions (epilogues).
+// Merges stages: producers into their consumers, consumers into the results of reductions
+// (epilogues).
 #pragma once
 
 #include "graph/stage_graph.h"
@@ -6,7 +7,8 @@
 namespace gossamer::graph {
 
 struct FuseOptions {
-  int max_buffers = 8;  // distinct buffers a kernel may bind (storage buffers or samplers), output included
+  int max_buffers =
+      8;  // distinct buffers a kernel may bind (storage buffers or samplers), output included
 };
 
 // Decides by what stages do, never by operators: see the rules above each function in fuse.cc.

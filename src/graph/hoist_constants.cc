@@ -1,5 +1,5 @@
-// Moves arithmetic on constants out of stages into stages of their own, which run once, at load: 1 / sqrt(var + eps) of a
-// normalisation, a scale times a scale.
+// Moves arithmetic on constants out of stages into stages of their own, which run once, at load: 1
+// / sqrt(var + eps) of a normalisation, a scale times a scale.
 #include <algorithm>
 #include <set>
 
@@ -39,7 +39,8 @@ class Hoister {
   }
 
  private:
-  // Only loads of constants, at least one, at axes of the stage; and enough arithmetic to be worth a stage.
+  // Only loads of constants, at least one, at axes of the stage; and enough arithmetic to be worth
+  // a stage.
   bool worth(const Expr& e) const {
     int loads = 0, work = 0;
     bool movable = ir::is_float(e->type.dtype);

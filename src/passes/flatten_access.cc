@@ -115,6 +115,7 @@ class Flattener {
       ir::Bounds inner = bounds;
       const int64_t high = bounds.of(loop->extent).high;
       inner.set(loop->var.get(), {0, high == ir::Range{}.high ? high : high - 1});
+      if (loop->loop == ir::LoopKind::grid) grid_ = loop->var;
       return ir::loop(loop->var, expr(loop->extent, bounds), loop->loop, run(loop->body, inner));
     }
     if (const auto* loop = ir::as<ir::While>(s)) {
@@ -222,10 +223,9 @@ class Flattener {
     Address address = address_of(buffer, indices);
     address.element = ir::simplify(address.element, bounds);
     if (buffer.layout.memory == ir::Memory::texture) {
-      // The schedule walks the output's own texels: base of the run / 4 is the texel, whatever its
-      // bounds say.
-      const Expr base = lane_of(address.element, 0);
-      const Expr texel = ir::simplify(ir::floordiv(base, 4), bounds);
+      // The schedule walks the texels of the output in order, so the grid's variable is the texel:
+      // the mixed radix of its coordinates need not be undone.
+      const Expr texel = grid_;
       return ir::store(
           store.buffer,
           texel_at(buffer, texel, lane_of(ir::simplify(address.layer, bounds), 0), bounds),
@@ -242,6 +242,8 @@ class Flattener {
     }
     return ir::let(whole, value, ir::block(std::move(stores)));
   }
+
+  ir::Var grid_;
 };
 
 }  // namespace

@@ -34,6 +34,32 @@ Stmt nest(const std::vector<Loop>& loops, Stmt body) {
   return body;
 }
 
+// The dimensions that a kernel depends on, in order of appearance: what it uses and does not bind.
+std::vector<Var> free_variables(const ir::Kernel& kernel) {
+  std::set<const ir::Node*> bound;
+  std::vector<Var> used;
+  const auto on_expr = [&](const Expr& e) {
+    const auto* var = ir::as<ir::VarNode>(e);
+    if (var && std::ranges::none_of(used, [&](const Var& v) { return v.get() == var; })) {
+      used.emplace_back(var);
+    }
+    return true;
+  };
+  ir::visit(
+      kernel.body,
+      [&](const Stmt& s) {
+        if (const auto* loop = ir::as<ir::For>(s)) bound.insert(loop->var.get());
+        if (const auto* let = ir::as<ir::Let>(s)) bound.insert(let->var.get());
+        return true;
+      },
+      on_expr);
+  for (const ir::Kernel::Param& param : kernel.params) {
+    for (const Expr& extent : param.buffer->shape) ir::visit(extent, on_expr);
+  }
+  std::erase_if(used, [&](const Var& v) { return bound.contains(v.get()); });
+  return used;
+}
+
 // Builds one kernel. Every axis of the stage becomes an expression over the loop variables:
 //   grid (outer loops, flattened) > [group] > inner serial loops > rows > vectors > lanes
 class Lowering {
@@ -53,6 +79,7 @@ class Lowering {
       if (seen.insert(input.get()).second) kernel.params.push_back({input, false});
     }
     kernel.params.push_back({stage_.output, true});
+    kernel.scalars = free_variables(kernel);
     return kernel;
   }
 
