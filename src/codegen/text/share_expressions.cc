@@ -78,6 +78,7 @@ struct Value {
   int level = 0;   // the deepest scope that defines what it reads
   int height = 0;  // of its tree
   bool loads = false;
+  bool stays = false;  // in its branch: loads and floating point are not computed in vain
   int uses = 0;
   Var bound;  // the variable that holds it, while in scope
 };
@@ -151,12 +152,14 @@ class Sharer {
     auto [found, is_new] = ids_.try_emplace(std::move(key), static_cast<Id>(values_.size()));
     if (is_new) {
       int height = 0;
+      bool stays = loads || (is_float(e->type.dtype) && !children.empty());
       for (Id child : children) {
         level = std::max(level, values_[child].level);
         height = std::max(height, values_[child].height + 1);
         loads |= values_[child].loads;
+        stays |= values_[child].stays;
       }
-      values_.push_back({e, std::move(children), level, height, loads, 0, {}});
+      values_.push_back({e, std::move(children), level, height, loads, stays, 0, {}});
     }
     return found->second;
   }
@@ -282,7 +285,7 @@ class Sharer {
 
   int level_to_bind(const Value& value, int at) const {
     int level = value.level;
-    if (is_int(value.expr->type.dtype) && !value.loads) return level;
+    if (!value.stays) return level;
     for (int i = at; i > level; --i) {
       if (scopes_[static_cast<size_t>(i)].branches) return i;
     }

@@ -128,5 +128,25 @@ if g < 3 {
 )");
 }
 
+// An integer that depends on such floating point stays with it.
+TEST(ShareExpressions, NothingLeavesABranchBeforeItsOperands) {
+  EXPECT_EQ(shared(R"(kernel k[](a: f32[8], write b: index[8]) {
+  grid g in 0..8 {
+    if g < 3 {
+      b[g] = select(a[g] < 1.0, g * 3, g * 5) + 1
+      b[g * 3] = select(a[g] < 1.0, g * 3, g * 5)
+    }
+  }
+}
+)"),
+            R"(let i: index = g * 3
+if g < 3 {
+  let i_1: index = select(a[g] < 1.0, i, g * 5)
+  b[g] = i_1 + 1
+  b[i] = i_1
+}
+)");
+}
+
 }  // namespace
 }  // namespace gossamer::codegen::text

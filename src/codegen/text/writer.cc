@@ -247,7 +247,10 @@ std::string Writer::expr(const Expr& e) {
     return apply(one ? dialect_.select_scalar : dialect_.select_vector,
                  {expr(all ? all->a : node->condition), expr(node->yes), expr(node->no)}, type);
   }
-  if (auto* node = as<Cast>(e)) return type + "(" + bare(expr(node->a)) + ")";
+  if (auto* node = as<Cast>(e)) {
+    const std::string a = expr(node->a);
+    return kind_of(node->a->type.dtype) == kind_of(e->type.dtype) ? a : type + "(" + bare(a) + ")";
+  }
   if (auto* node = as<Bitcast>(e)) {
     const int from = 1 << static_cast<int>(kind_of(node->a->type.dtype)),
               to = 1 << static_cast<int>(kind_of(e->type.dtype));
@@ -264,6 +267,7 @@ std::string Writer::expr(const Expr& e) {
     for (int i = 0; i < e->type.lanes; ++i) {
       steps.push_back(constant_int(node->base->type, node->stride * i));
     }
+    if (is_const(node->base, 0)) return construct(e->type, steps);
     return cat("(", construct(e->type, {node->base}), " + ", construct(e->type, steps), ")");
   }
   if (auto* node = as<Broadcast>(e)) return construct(e->type, {node->a});
