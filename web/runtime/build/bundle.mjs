@@ -64,7 +64,7 @@ async function bundleRuntime() {
  * The page that runs a package: index.html with page.js for a folder, and single.html with everything
  * inlined but the package (page/README.md says what to fill in).
  */
-async function bundlePage(out) {
+export async function bundlePage(out) {
   const source = join(runtimeFolder, 'page');
   if (!existsSync(source)) return;
   mkdirSync(out, {recursive: true});

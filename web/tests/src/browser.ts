@@ -7,6 +7,10 @@ export interface Page {
   goto(url: string): Promise<void>;
   /** Calls the global function `name` of the page with JSON and returns its JSON. */
   call(name: string, argument: unknown): Promise<unknown>;
+  /** The value of a JavaScript expression, as JSON. */
+  evaluate(expression: string): Promise<unknown>;
+  /** Waits until the expression is true, 30 s at most. */
+  waitFor(expression: string): Promise<void>;
   screenshot(file: string): Promise<void>;
   /** Resolves when the page can no longer answer. */
   readonly dead: Promise<string>;
@@ -92,7 +96,9 @@ async function startChromium(options: BrowserOptions): Promise<Browser> {
               ]?.(given),
             [name, argument],
           ),
-        screenshot: async (path) => void (await page.screenshot({path})),
+        evaluate: (expression) => page.evaluate(expression),
+        waitFor: async (expression) => void (await page.waitForFunction(expression)),
+        screenshot: async (path) => void (await page.screenshot({path, fullPage: true})),
         takeLog: () => log.take(),
         close: () => page.close(),
       };
@@ -144,6 +150,8 @@ async function startFirefox(options: BrowserOptions): Promise<Browser> {
             name,
             argument,
           ),
+        evaluate: (expression) => page.evaluate(expression),
+        waitFor: async (expression) => void (await page.waitForFunction(expression)),
         screenshot: async (path) => void (await page.screenshot({path: path})),
         takeLog: () => log.take(),
         close: () => page.close(),
