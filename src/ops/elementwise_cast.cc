@@ -24,6 +24,18 @@ Result<> cast_define(Builder& b) {
   return cast_to(b, *to);
 }
 
+Result<> bit_cast(Builder& b) {
+  const Tensor& x = b.input(0);
+  auto to = dtype_of_onnx(b.integer("to"));
+  if (!to || ir::byte_size(*to) != ir::byte_size(x.dtype())) {
+    return b.error(cat("`to` is type code ", b.integer("to")),
+                   "it must be a type of the same size");
+  }
+  b.output(0, b.compute("bit_cast", *to, x.shape(),
+                        [&](Point point) { return ir::bitcast(*to, x.at(point)); }));
+  return {};
+}
+
 }  // namespace
 
 std::vector<OpDef> cast_family() {
@@ -55,6 +67,20 @@ std::vector<OpDef> cast_family() {
                   .dtype = DType::boolean,
                   .low = 0,
                   .high = 1}}},
+      {.name = "BitCast",
+       .doc = "The same bits as another type of the same size.",
+       .since = 26,
+       .inputs = {{"input", any_type}},
+       .outputs = {"output"},
+       .attributes = {{"to", {}, true}},
+       .define = bit_cast,
+       .cases = {{.name = "float to integer", .shapes = {{3, 5}}, .attributes = {{"to", 6}}},
+                 {.name = "signed to unsigned",
+                  .shapes = {{7}},
+                  .attributes = {{"to", 2}},
+                  .dtype = DType::i8,
+                  .low = -128,
+                  .high = 127}}},
       {.name = "CastLike",
        .doc = "Converts to the type of the second input.",
        .since = 25,

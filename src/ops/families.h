@@ -30,5 +30,9 @@ std::vector<OpDef> normalize_family();
 std::vector<OpDef> resize_family();
 std::vector<OpDef> quantize_family();
 std::vector<OpDef> recurrent_family();
+std::vector<OpDef> loss_family();
+std::vector<OpDef> attention_family();
+std::vector<OpDef> spatial_family();
+std::vector<OpDef> signal_family();
 
 }  // namespace gossamer::ops
