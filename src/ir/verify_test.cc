@@ -221,6 +221,10 @@ TEST(Verify, WrittenOnce) {
   EXPECT_EQ(check("C[g % 4, g // 4, 0] = x4(1.0) C[g % 4, g // 4, 1] = x4(2.0)"), "ok");
   EXPECT_EQ(check("let x: index = g % 4 let y: index = g // 4 C[x, y, 0] = A[x, y, 0]:f32x4"),
             "ok");
+  // Digits base 2, 3 and 2 of the texel, put together again.
+  EXPECT_EQ(check("C[g % 2 + (g // 6 * 3 + g // 2 % 3) % 2 * 2, (g // 6 * 3 + g // "
+                  "2 % 3) // 2, 0] = x4(1.0)"),
+            "ok");
   EXPECT_EQ(check("C[g // 4, g % 4, 0] = x4(1.0)"),
             "'C' is written at (g // 4, g % 4), not at the invocation's own texel");
   EXPECT_EQ(check("C[g % 4, g // 4, 0] = x4(1.0) C[g % 4, g // 4, 0] = x4(2.0)"),
