@@ -109,13 +109,13 @@ export function picture() {
 }
 
 const page = 'docs/architecture.md';
-const region = /(<!-- layers: begin[^\n]*-->\n)[^]*?(\n<!-- layers: end -->)/;
+const region = /(<!-- layers: ?begin -->\n)[^]*?(<!-- layers: ?end -->)/;
 
 export function checkPicture() {
   if (!existsSync(path.join(root, page))) return [];
   const text = read(page);
-  if (!region.test(text)) return [`${page} has no '<!-- layers: begin -->' region`];
-  return text.replace(region, `$1${picture()}$2`) === text
+  if (!region.test(text)) return [`${page} has no '<!-- layers:begin -->' region`];
+  return text.replace(region, `$1${picture()}\n$2`) === text
     ? []
     : [`the picture in ${page} is old: node tools/check/layers.mjs --update`];
 }
@@ -124,7 +124,7 @@ if (process.argv[1] === import.meta.filename) {
   if (process.argv.includes('--picture')) {
     console.log(picture());
   } else if (process.argv.includes('--update')) {
-    writeFileSync(path.join(root, page), read(page).replace(region, `$1${picture()}$2`));
+    writeFileSync(path.join(root, page), read(page).replace(region, `$1${picture()}\n$2`));
   } else {
     process.exit(report('include order', checkLayers()) ? 0 : 1);
   }
