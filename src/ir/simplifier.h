@@ -48,6 +48,8 @@ class Simplifier {
   Poly opaque(const Expr&);  // an atom (or what the expression simplifies to)
   Poly atom(Expr e);
   Poly merged(Poly);  // a * (x // a) + x % a -> x
+  Poly merged_pairs(Poly);
+  void define(const VarNode* var, const Expr& value);
   Expr finish(const Poly&);
   Poly floordiv(const Poly&, int64_t by);
   Poly floormod(const Poly&, int64_t by);
@@ -101,7 +103,8 @@ class Simplifier {
   std::vector<Poly> facts_;  // each < 0
   int depth_ = 0;
   std::unordered_map<const VarNode*, Expr> values_;  // of Lets that are spelled out
-  std::vector<Expr> values_alive_;
+  std::unordered_map<const VarNode*, Poly>
+      definitions_;  // of Lets made of quotients and remainders
 
   std::map<int, Expr> lane_variables_;
   std::unordered_map<const VarNode*, Expr> stand_ins_;       // variable -> the vector it stands for

@@ -1,4 +1,5 @@
-// Algebra over index expressions and constants: canonical sums, floordiv/floormod by ranges, min/max, comparisons.
+// Algebra over index expressions and constants: canonical sums, floordiv/floormod by ranges,
+// min/max, comparisons.
 #pragma once
 
 #include <limits>
@@ -13,8 +14,8 @@ struct Range {  // inclusive
   int64_t high = std::numeric_limits<int64_t>::max();
 };
 
-// What is known of variables while simplifying: ranges of loop variables (a dimension is at least 0 or 1), and
-// divisibility (a dimension known to be a multiple of 8).
+// What is known of variables while simplifying: ranges of loop variables (a dimension is at least 0
+// or 1), and divisibility (a dimension known to be a multiple of 8).
 class Bounds {
  public:
   void set(const VarNode* var, Range range) { ranges_[var] = range; }
@@ -22,7 +23,8 @@ class Bounds {
   // 0 <= var < extent, where the extent need not be a number.
   void set_extent(const VarNode* var, Expr extent) { extents_[var] = std::move(extent); }
   Range of(const Expr&) const;
-  int64_t multiple_of(const Expr&) const;  // the largest known k with expr % k == 0 (1 if nothing is known, 0 for 0)
+  int64_t multiple_of(const Expr&)
+      const;  // the largest known k with expr % k == 0 (1 if nothing is known, 0 for 0)
 
  private:
   friend class RangeFinder;
@@ -34,8 +36,8 @@ class Bounds {
 
 // Two index expressions that are equal as polynomials simplify to the same text.
 Expr simplify(const Expr&, const Bounds& bounds = {});
-// Simplifies every expression, with ranges from the enclosing loops and Lets; drops loops of extent 0 and 1, empty
-// blocks, branches on constants.
+// Simplifies every expression, with ranges from the enclosing loops and Lets; drops loops of extent
+// 0 and 1, empty blocks, branches on constants.
 Stmt simplify(const Stmt&, Bounds bounds = {});
 
 // True only if provable.

@@ -114,6 +114,18 @@ Expr Simplifier::finish(const Poly& p) {
   return result;
 }
 
+void Simplifier::define(const VarNode* var, const Expr& value) {
+  Poly p = poly(value);
+  Poly spelled(p.constant);
+  for (const Term& term : p.terms) {
+    auto* inner = term.factors.size() == 1 ? as<VarNode>(term.factors[0]) : nullptr;
+    auto known = inner ? definitions_.find(inner) : definitions_.end();
+    spelled = known == definitions_.end() ? algebra_.add(spelled, algebra_.of_term(term))
+                                          : algebra_.add(spelled, known->second, term.coefficient);
+  }
+  if (spelled.valid && effort(spelled).first > 0) definitions_[var] = std::move(spelled);
+}
+
 Range Simplifier::range(const Term& term) {
   Range r = exactly(term.coefficient);
   for (size_t i = 0; i < term.factors.size(); ++i) {
@@ -145,7 +157,28 @@ int64_t Simplifier::multiple_of(const Term& term) {
   return factor;
 }
 
+// With Lets replaced by their quotients and remainders where these join again: an address made of
+// the coordinates that were taken from one number is that number.
 Poly Simplifier::merged(Poly p) {
+  p = merged_pairs(std::move(p));
+  if (definitions_.empty() || !p.valid) return p;
+  Poly spelled(p.constant);
+  bool any = false;
+  for (const Term& term : p.terms) {
+    auto* var = term.factors.size() == 1 ? as<VarNode>(term.factors[0]) : nullptr;
+    auto known = var ? definitions_.find(var) : definitions_.end();
+    any = any || known != definitions_.end();
+    spelled = known == definitions_.end() ? algebra_.add(spelled, algebra_.of_term(term))
+                                          : algebra_.add(spelled, known->second, term.coefficient);
+  }
+  if (!any) return p;
+  spelled = merged_pairs(std::move(spelled));
+  const auto before = effort(p), after = effort(spelled);
+  const bool better = spelled.valid && after.first <= before.first && after.second < before.second;
+  return better ? spelled : p;
+}
+
+Poly Simplifier::merged_pairs(Poly p) {
   if (!p.valid) return p;
   for (bool again = true; again;) {
     again = false;
@@ -270,7 +303,9 @@ Poly Simplifier::floormod(const Poly& p, int64_t by) {
     Poly inside = algebra_.add(p, Poly(block), -by);
     if (inside.valid) return inside;
   }
-  Poly rest(floor_mod(p.constant, by));
+  // Coefficients stay as they are, so that x // c and x % c share x; reduced ones only serve to
+  // show the range.
+  Poly rest(floor_mod(p.constant, by)), reduced(rest.constant);
   for (const Term& term : p.terms) {
     if (multiple_of(term) % by == 0) continue;
     if (term.factors.size() == 1) {
@@ -285,13 +320,14 @@ Poly Simplifier::floormod(const Poly& p, int64_t by) {
       }
     }
     const int64_t c = term.coefficient;
-    rest = algebra_.add(rest,
-                        algebra_.of_term({term.factors, c > -by && c < by ? c : floor_mod(c, by)}));
+    rest.terms.push_back(term);
+    reduced.terms.push_back({term.factors, c > -by && c < by ? c : floor_mod(c, by)});
   }
-  rest.constant = floor_mod(rest.constant, by);
   rest = merged(std::move(rest));
-  const Range r = range(rest);
-  if (within_block(r, by)) return algebra_.add(rest, Poly(floor_div(r.low, by)), -by);
+  for (const Poly* candidate : {&rest, &reduced}) {
+    const Range r = range(*candidate);
+    if (within_block(r, by)) return algebra_.add(*candidate, Poly(floor_div(r.low, by)), -by);
+  }
   // (g * s + b) % (g * m) -> g * (s % m) + b where b stays within one block of g.
   std::vector<int64_t> blocks;
   for (const Term& term : rest.terms) {

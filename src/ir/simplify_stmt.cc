@@ -41,6 +41,7 @@ void Simplifier::bind(const VarNode* var, Range range) {
   if (known != bounds_.ranges_.end() || bounds_.extents_.contains(var) || values_.contains(var)) {
     bounds_.extents_.erase(var);
     values_.erase(var);
+    definitions_.erase(var);
     forget();
   }
   bounds_.ranges_[var] = range;
@@ -151,6 +152,7 @@ Stmt Simplifier::let_stmt(const Let& l) {
     const int64_t multiple = ranges_.multiple_of(value);
     bind(l.var.get(), r);
     bounds_.multiples_[l.var.get()] = multiple;
+    define(l.var.get(), value);
   }
   order_.set_depth(l.var.get(), order_.depth_of(value));
   return let(l.var, value, stmt(l.body));

@@ -71,7 +71,9 @@ TEST_F(Simplify, FloorDivision) {
   same(floormod(Q, 8), index(0));
   same(floordiv(Q + B, 8), floordiv(Q, 8));
   same(A / 8, floordiv(A, 8));
-  same(floormod(9 * X, 8), floormod(X, 8));
+  // x // c and x % c over one x.
+  same(floormod(9 * X, 8), floormod(X * 9, 8));
+  same(floormod(9 * C, 8), C);
 }
 
 TEST_F(Simplify, TripleSplitComesBackTogether) {
@@ -194,6 +196,19 @@ TEST_F(Simplify, Statements) {
   EXPECT_TRUE(
       equal(simplify(twice), block({loop(i, index(4), LoopKind::serial, put(index(0))),
                                     loop(i, index(8), LoopKind::serial, put(floordiv(i, 4)))})));
+}
+
+TEST_F(Simplify, CoordinatesOfOneNumberJoinAgain) {
+  Buffer out = buffer("out", DType::f32, {index(1000)});
+  Var i = var("item");
+  Expr I = i;
+  auto put = [&](Expr at) { return store(out, {at}, constant(DType::f32, 1)); };
+  Stmt s = loop(i, index(1000), LoopKind::grid,
+                let(x, floordiv(I, 100),
+                    let(y, floormod(floordiv(I, 10), 10),
+                        let(n, floormod(I, 10), put(floordiv(X * 100 + Y * 10 + N, 4))))));
+  EXPECT_TRUE(equal(simplify(s), loop(i, index(1000), LoopKind::grid, put(floordiv(I, 4)))))
+      << print(simplify(s));
 }
 
 TEST_F(Simplify, OuterTermsComeFirst) {
