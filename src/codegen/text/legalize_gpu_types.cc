@@ -164,7 +164,11 @@ class Legalizer {
     const Expr a = expr(node.a);
     const bool same_lanes = node.a->type.lanes == node.type.lanes;
     if (same_lanes && byte_size(from) == 4) return bitcast(legal(node.type), a);
-    if (same_lanes && is_int(from) && is_int(to)) return wrap(to, cast(legal(node.type), a));
+    // A boolean is the byte 0 or 1.
+    auto is_integral = [](DType t) { return is_int(t) || t == DType::boolean; };
+    if (same_lanes && is_integral(from) && is_integral(to)) {
+      return wrap(to, cast(legal(node.type), a));
+    }
     return refuse(cat("bit cast from ", to_string(node.a->type), " to ", to_string(node.type)),
                   legal(node.type));
   }
