@@ -69,8 +69,12 @@ TEST_P(StagesTest, RunsEveryCase) {
     ASSERT_TRUE(results) << test.name << ": " << results.error().to_string();
   }
 }
-INSTANTIATE_TEST_SUITE_P(Entries, StagesTest, testing::ValuesIn(all_entries()),
-                         [](const auto& info) { return info.param->name; });
+INSTANTIATE_TEST_SUITE_P(
+    Entries, StagesTest, testing::ValuesIn(all_entries()), [](const auto& info) {
+      return info.param->domain.empty()
+                 ? info.param->name
+                 : (info.param->domain == "ai.onnx.ml" ? "ml_" : "microsoft_") + info.param->name;
+    });
 
 // Expected values below were worked out by hand from the operators' definitions.
 using ops::floats;

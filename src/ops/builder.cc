@@ -151,6 +151,11 @@ Attribute Builder::attribute(std::string_view name) const {
   GS_CHECK(known, def_.name, " declares no attribute ", name);
   return known->fallback;
 }
+std::optional<Attribute> Builder::given(std::string_view name) const {
+  auto found = attributes_.find(name);
+  if (found == attributes_.end()) return std::nullopt;
+  return found->second;
+}
 bool Builder::has_attribute(std::string_view name) const {
   return !std::holds_alternative<std::monostate>(attribute(name));
 }

@@ -68,6 +68,8 @@ class Builder {
   // Attributes (defaults applied)
   // ------------------------------------------------------------------------------------
   bool has_attribute(std::string_view name) const;
+  // What the node itself says, without the default: to pass on in `call`.
+  std::optional<Attribute> given(std::string_view name) const;
   int64_t integer(std::string_view name) const;
   double number(std::string_view name) const;
   std::string text(std::string_view name) const;

@@ -11,7 +11,7 @@ const Catalog& builtin_catalog() {
       pad_family,     create_family,         scan_family,      scatter_family, matmul_family,
       conv_family,    conv_transpose_family, pool_family,      softmax_family, normalize_family,
       resize_family,  quantize_family,       recurrent_family, loss_family,    attention_family,
-      spatial_family, signal_family,
+      spatial_family, signal_family,         contrib_family,   classic_family, tree_family,
   };
   static const Catalog catalog = [] {
     Catalog made;

@@ -50,8 +50,12 @@ TEST_P(CatalogTest, DefinesItsCases) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Entries, CatalogTest, testing::ValuesIn(all_entries()),
-                         [](const auto& info) { return info.param->name; });
+INSTANTIATE_TEST_SUITE_P(
+    Entries, CatalogTest, testing::ValuesIn(all_entries()), [](const auto& info) {
+      return info.param->domain.empty()
+                 ? info.param->name
+                 : (info.param->domain == "ai.onnx.ml" ? "ml_" : "microsoft_") + info.param->name;
+    });
 
 std::string error_of(std::string_view name, const Case& test) {
   const OpDef* def = builtin_catalog().find("", name);

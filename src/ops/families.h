@@ -34,5 +34,8 @@ std::vector<OpDef> loss_family();
 std::vector<OpDef> attention_family();
 std::vector<OpDef> spatial_family();
 std::vector<OpDef> signal_family();
+std::vector<OpDef> contrib_family();
+std::vector<OpDef> classic_family();
+std::vector<OpDef> tree_family();
 
 }  // namespace gossamer::ops

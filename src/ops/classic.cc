@@ -1,0 +1,262 @@
+// Classic machine learning (domain ai.onnx.ml) on tensors of numbers: linear models, scaling,
+// feature selection.
+#include "ops/classic.h"
+
+#include <cmath>
+
+#include "ops/families.h"
+#include "ops/reduce.h"
+
+namespace gossamer::ops {
+namespace {
+
+Result<> linear_regressor(Builder& b) {
+  const Tensor& x = b.input(0);
+  GS_ASSIGN(Tensor scores, linear_scores(b, x, b.integer("targets")));
+  GS_ASSIGN(scores, post_transformed(b, scores));
+  b.output(0, scores);
+  return {};
+}
+
+Result<> linear_classifier(Builder& b) {
+  int64_t rows = static_cast<int64_t>(b.numbers("intercepts").size());
+  if (rows == 0)
+    rows = std::max<int64_t>(1, static_cast<int64_t>(b.integers("classlabels_ints").size() +
+                                                     b.texts("classlabels_strings").size()));
+  GS_ASSIGN(Tensor scores, linear_scores(b, b.input(0), rows));
+  return classified(b, scores, rows == 1, "classlabels_ints");
+}
+
+Result<> normalizer(Builder& b) {
+  const Tensor& x = b.input(0);
+  std::string norm = b.text("norm");
+  if (norm != "MAX" && norm != "L1" && norm != "L2")
+    return b.error(cat("`norm` is \"", norm, "\""), "it must be MAX, L1 or L2");
+  int last = x.rank() - 1;
+  auto real = [&](Point p) { return ir::cast(DType::f32, x.at(p)); };
+  Tensor size = reduce_axes(
+      b, "normalizer.norm", x, {last}, true,
+      norm == "MAX" ? Builder::Join::max : Builder::Join::sum, DType::f32,
+      [&](Point p) { return norm == "L2" ? real(p) * real(p) : ir::abs(real(p)); },
+      [&](Expr value) { return norm == "L2" ? ir::sqrt(value) : value; });
+  b.output(0, b.compute("normalizer", DType::f32, x.shape(), [&](Point p) {
+    Expr by = b.at_broadcast(size, p);
+    return ir::select(by == 0, real(p), real(p) / by);
+  }));
+  return {};
+}
+
+Result<> scaler(Builder& b) {
+  const Tensor& x = b.input(0);
+  auto parameter = [&](std::string_view name, float fallback) {
+    std::vector<double> given = b.numbers(name);
+    if (given.empty()) given = {fallback};
+    int64_t count = static_cast<int64_t>(given.size());
+    return b.constant(floats({count}, {given.begin(), given.end()}));
+  };
+  Tensor offset = parameter("offset", 0), scale = parameter("scale", 1);
+  GS_TRY(b.broadcast(x.shape(), offset.shape()));
+  GS_TRY(b.broadcast(x.shape(), scale.shape()));
+  b.output(0, b.compute("scaler", DType::f32, x.shape(), [&](Point p) {
+    return (ir::cast(DType::f32, x.at(p)) - b.at_broadcast(offset, p)) * b.at_broadcast(scale, p);
+  }));
+  return {};
+}
+
+Result<> feature_extractor(Builder& b) {
+  const Tensor &x = b.input(0), &y = b.input(1);
+  if (x.rank() < 1 || y.rank() < 1) return b.error("inputs need an axis");
+  Shape shape(x.shape().begin(), x.shape().end() - 1);
+  if (shape.empty()) shape.push_back(ir::index(1));
+  shape.push_back(y.dim(-1));
+  b.output(0, b.compute("array_feature_extractor", x.dtype(), shape, [&](Point p) {
+    std::vector<Expr> from(static_cast<size_t>(y.rank()), ir::index(0));
+    from.back() = p.back();
+    std::vector<Expr> at(p.begin(), p.begin() + x.rank() - 1);
+    at.push_back(as_index(y.at(from)));
+    return x.at(at);
+  }));
+  return {};
+}
+
+Result<> binarizer(Builder& b) {
+  double threshold = b.number("threshold");
+  return elementwise(b, b.input(0).dtype(), [&](std::span<const Expr> x) {
+    return ir::cast(x[0]->type, x[0] > threshold);
+  });
+}
+
+}  // namespace
+
+Result<Tensor> linear_scores(Builder& b, const Tensor& x, int64_t rows) {
+  std::vector<double> weights = b.numbers("coefficients"), offsets = b.numbers("intercepts");
+  int64_t count = static_cast<int64_t>(weights.size());
+  if (rows < 1 || count % rows != 0) return b.error("`coefficients` do not divide into rows");
+  int64_t features = count / rows;
+  if (x.rank() < 1 || x.rank() > 2)
+    return b.error(cat("input has rank ", x.rank()), "it is [samples, features]");
+  GS_TRY(b.require(x.dim(-1) == static_cast<double>(features),
+                   cat("the model has ", features, " features")));
+  Tensor w = b.constant(floats({rows, features}, {weights.begin(), weights.end()}));
+  if (offsets.empty()) offsets.assign(static_cast<size_t>(rows), 0);
+  if (static_cast<int64_t>(offsets.size()) != rows)
+    return b.error("`intercepts` do not fit the rows");
+  Tensor bias = b.constant(floats({rows}, {offsets.begin(), offsets.end()}));
+  Expr samples = x.rank() == 2 ? x.dim(0) : ir::index(1);
+  return b.reduce(
+      "linear.scores", Builder::Join::sum, DType::f32, {samples, ir::index(rows)},
+      {ir::index(features)},
+      [&](Point p, Point r) {
+        Expr load = x.rank() == 2 ? x({p[0], r[0]}) : x({r[0]});
+        return ir::cast(DType::f32, load) * w({p[1], r[0]});
+      },
+      [&](Point p, Expr sum) { return sum + bias({p[1]}); });
+}
+
+Result<Tensor> post_transformed(Builder& b, const Tensor& scores) {
+  std::string how = b.text("post_transform");
+  if (how == "NONE") return scores;
+  if (how == "LOGISTIC") return b.call1("Sigmoid", {scores});
+  if (how == "SOFTMAX") return b.call1("Softmax", {scores}, {{"axis", -1}});
+  if (how == "SOFTMAX_ZERO") {
+    // Scores of exactly 0 stay 0.
+    GS_ASSIGN(Tensor shares, b.call1("Softmax", {scores}, {{"axis", -1}}));
+    return b.compute("softmax_zero", DType::f32, scores.shape(), [&](Point p) {
+      return ir::select(scores.at(p) == 0, ir::zero(DType::f32), shares.at(p));
+    });
+  }
+  return b.error(cat("`post_transform` ", how, " is not supported"));
+}
+
+Result<> classified(Builder& b, const Tensor& scores, bool one_score,
+                    std::string_view labels_attribute) {
+  std::string how = b.text("post_transform");
+  Numbers labels = b.integers(labels_attribute);
+  size_t classes = labels.empty() ? b.texts("classlabels_strings").size() : labels.size();
+  if (labels.empty()) {
+    // Strings stay with whoever has the model: what comes out is the label's number.
+    for (size_t i = 0; i < classes; ++i) labels.push_back(static_cast<int64_t>(i));
+  }
+  Tensor made;
+  Tensor place;
+  if (one_score && classes == 2) {
+    // The score is that of the second class; the first has the rest.
+    bool logistic = how == "LOGISTIC";
+    made = b.compute("classifier.scores", DType::f32, {scores.dim(0), ir::index(2)}, [&](Point p) {
+      Expr s = scores({p[0], ir::index(0)});
+      if (logistic) s = 1.0 / (ir::exp(-s) + 1.0);
+      Expr rest = logistic || how == "NONE" ? 1.0 - s : -s;
+      return ir::select(p[1] == 1, s, rest);
+    });
+    place = b.compute("classifier.place", DType::i64, {scores.dim(0)}, [&](Point p) {
+      return ir::cast(DType::i64,
+                      made({p[0], ir::index(1)}) > (how == "NONE" || logistic ? 0.5 : 0.0));
+    });
+  } else {
+    place = best_index(b, "classifier.place", scores, 1, false, false, false);
+    GS_ASSIGN(made, post_transformed(b, scores));
+  }
+  int64_t count = static_cast<int64_t>(labels.size());
+  bool plain = true;
+  for (int64_t i = 0; i < count; ++i) plain = plain && labels[static_cast<size_t>(i)] == i;
+  if (plain) {
+    b.output(0, place);
+  } else {
+    Tensor table = b.constant(int64s({count}, labels));
+    b.output(0, b.compute("classifier.label", DType::i64, {scores.dim(0)},
+                          [&](Point p) { return table({as_index(place.at(p))}); }));
+  }
+  b.output(1, made);
+  return {};
+}
+
+std::vector<OpDef> classic_family() {
+  using D = std::vector<double>;
+  using S = std::vector<std::string>;
+  std::string ml = "ai.onnx.ml";
+  TypeSet numbers = only(DType::f32) | only(DType::f64) | only(DType::i32) | only(DType::i64);
+  return {
+      {.name = "LinearRegressor",
+       .doc = "A linear model.",
+       .domain = ml,
+       .since = 1,
+       .inputs = {{"X", numbers}},
+       .attributes =
+           {{"coefficients", D{}}, {"intercepts", D{}}, {"post_transform", "NONE"}, {"targets", 1}},
+       .define = linear_regressor,
+       .cases = {{.name = "two targets",
+                  .shapes = {{3, 2}},
+                  .attributes = {{"coefficients", D{1, 2, 3, 4}},
+                                 {"intercepts", D{0.5, -1}},
+                                 {"targets", 2}}}}},
+      {.name = "LinearClassifier",
+       .doc = "A linear model's class, and its scores. String labels come out as their numbers.",
+       .domain = ml,
+       .since = 1,
+       .inputs = {{"X", numbers}},
+       .outputs = {"Y", "Z"},
+       .attributes = {{"classlabels_ints", Numbers{}},
+                      {"classlabels_strings", S{}},
+                      {"coefficients", D{}},
+                      {"intercepts", D{}},
+                      {"multi_class", 0},
+                      {"post_transform", "NONE"}},
+       .define = linear_classifier,
+       .cases = {{.name = "three classes",
+                  .shapes = {{4, 2}},
+                  .attributes = {{"classlabels_ints", Numbers{7, 3, 5}},
+                                 {"coefficients", D{1, -2, 3, 4, 0.5, 1}},
+                                 {"intercepts", D{0, 1, -1}},
+                                 {"post_transform", "SOFTMAX"}}}}},
+      {.name = "Normalizer",
+       .doc = "Divides rows by their norm.",
+       .domain = ml,
+       .since = 1,
+       .inputs = {{"X", numbers}},
+       .attributes = {{"norm", "MAX"}},
+       .define = normalizer,
+       .cases = {{.name = "euclid", .shapes = {{3, 4}}, .attributes = {{"norm", "L2"}}},
+                 {.name = "sum", .shapes = {{2, 5}}, .attributes = {{"norm", "L1"}}}}},
+      {.name = "Scaler",
+       .doc = "(x - offset) * scale.",
+       .domain = ml,
+       .since = 1,
+       .inputs = {{"X", numbers}},
+       .attributes = {{"offset", D{}}, {"scale", D{}}},
+       .define = scaler,
+       .cases = {{.name = "columns",
+                  .shapes = {{3, 2}},
+                  .attributes = {{"offset", D{1, 2}}, {"scale", D{0.5, 2}}}}}},
+      {.name = "ArrayFeatureExtractor",
+       .doc = "Columns of X at indices.",
+       .domain = ml,
+       .since = 1,
+       .inputs = {{"X", numbers}, {"Y", only(DType::i64)}},
+       .outputs = {"Z"},
+       .define = feature_extractor,
+       .cases = {{.name = "columns", .shapes = {{3, 4}}, .inputs = {{}, int64s({1, 2}, {3, 0})}}}},
+      {.name = "ZipMap",
+       .doc = "The scores themselves: [samples, classes] in the labels' order, instead of a list "
+              "of maps.",
+       .domain = ml,
+       .since = 1,
+       .inputs = {{"X", only(DType::f32)}},
+       .outputs = {"Z"},
+       .attributes = {{"classlabels_int64s", Numbers{}}, {"classlabels_strings", S{}}},
+       .define = [](Builder& b) -> Result<> {
+         b.output(0, b.input(0));
+         return {};
+       },
+       .cases = {{.name = "scores", .shapes = {{3, 2}}}}},
+      {.name = "Binarizer",
+       .doc = "1 above a threshold, 0 elsewhere.",
+       .domain = ml,
+       .since = 1,
+       .inputs = {{"X", numbers}},
+       .attributes = {{"threshold", 0.0}},
+       .define = binarizer,
+       .cases = {{.name = "half", .shapes = {{3, 4}}, .attributes = {{"threshold", 0.5}}}}},
+  };
+}
+
+}  // namespace gossamer::ops

@@ -1,0 +1,19 @@
+// What the classic models of ai.onnx.ml share.
+#pragma once
+
+#include "ops/define.h"
+
+namespace gossamer::ops {
+
+// [samples, rows]: the attributes `coefficients` (rows * features) and `intercepts` applied to x.
+Result<Tensor> linear_scores(Builder& b, const Tensor& x, int64_t rows);
+
+// The attribute `post_transform` applied to [samples, classes].
+Result<Tensor> post_transformed(Builder& b, const Tensor& scores);
+
+// Outputs a class (0: its integer label, or the number of its string label) and transformed scores
+// (1) from [samples, classes]; `one_score`: a single column scores the second of two classes.
+Result<> classified(Builder& b, const Tensor& scores, bool one_score,
+                    std::string_view labels_attribute);
+
+}  // namespace gossamer::ops
