@@ -21,6 +21,8 @@ using ops::Tensor;
 
 constexpr size_t max_host_elements = 1024;
 constexpr int64_t max_elements = int64_t{1} << 40;
+constexpr size_t max_extent_size = 1000;    // nodes of an expression for a dimension or host value
+constexpr size_t max_stage_size = 200'000;  // nodes of an element's expression
 constexpr int64_t max_dim = (int64_t{1} << 31) - 1;
 
 // The elements of a small constant, see Tensor::host.
@@ -58,6 +60,27 @@ std::string shape_text(const std::vector<Expr>& shape) {
   std::string text = "[";
   for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + ir::print(shape[i]);
   return text + "]";
+}
+
+// Counts the nodes of an expression, shared ones each time, up to `limit`: a model may square a
+// dimension again and again.
+size_t size_of(const Expr& expr, size_t limit) {
+  std::vector<const ir::Node*> rest{expr.get()};
+  size_t count = 0;
+  while (!rest.empty() && count < limit) {
+    const ir::Node* node = rest.back();
+    rest.pop_back();
+    ++count;
+    ir::dispatch(*node, [&]<class T>(const T& concrete) {
+      ir::visit_fields(concrete, [&]<class F>(const char*, const F& field) {
+        if constexpr (std::is_same_v<F, Expr>) rest.push_back(field.get());
+        if constexpr (std::is_same_v<F, std::vector<Expr>>) {
+          for (const Expr& part : field) rest.push_back(part.get());
+        }
+      });
+    });
+  }
+  return count;
 }
 
 // A buffer that was just made, before anybody refers to its name.
@@ -228,6 +251,12 @@ bool Lowering::same_shape(const std::vector<Expr>& a, const std::vector<Expr>& b
 // An output whose elements are all known becomes a constant; a view of the same shape stands for
 // its input.
 void Lowering::settle_output(Tensor& tensor, size_t first_stage) {
+  if (tensor.host) {
+    // Numbers count as nothing: only symbolic elements grow.
+    size_t size = 0;
+    for (const Expr& element : *tensor.host) size += size_of(element, max_extent_size) - 1;
+    if (size + 1 >= max_extent_size) tensor.host.reset();
+  }
   for (size_t i = first_stage; i < out_.stages.size(); ++i) {
     const ops::Stage& stage = out_.stages[i];
     if (!stage.output.same(tensor.buffer) || stage.outputs.size() > 1) continue;
@@ -273,6 +302,17 @@ Result<> Lowering::check_size(const ops::Stage& stage, const std::string& place)
         }
         continue;
       }
+      bool has_dimension = false;
+      ir::visit(extent, [&](const Expr& part) {
+        has_dimension = has_dimension || ir::as<ir::VarNode>(part);
+        return !has_dimension;
+      });
+      if (!has_dimension || bounds_.of(extent).low > max_elements) {
+        return fail_at(place, "would make a tensor too large for any device");
+      }
+      if (size_of(extent, max_extent_size) >= max_extent_size) {
+        return fail_at(place, "computes a dimension in too complicated a way");
+      }
       auto same = [&](const Expr& other) { return ir::equal(other, extent); };
       if (ir::prove(extent >= 0.0, bounds_) || std::ranges::any_of(checked_, same)) continue;
       checked_.push_back(extent);
@@ -280,6 +320,9 @@ Result<> Lowering::check_size(const ops::Stage& stage, const std::string& place)
     }
     return {};
   };
+  size_t size = stage.result ? size_of(stage.result, max_stage_size) : 0;
+  for (const Expr& value : stage.values) size += size_of(value, max_stage_size);
+  if (size >= max_stage_size) return fail_at(place, "makes an expression too large to compile");
   GS_TRY(check(stage.extents));
   GS_TRY(check(stage.reduce_extents));
   return check(stage.output->shape);

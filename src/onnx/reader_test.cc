@@ -229,6 +229,38 @@ TEST(Reader, TakesConstantBranches) {
   EXPECT_EQ(stages->outputs[0].name, "y");
 }
 
+// Dimensions that explode end in an error, soon.
+TEST(Reader, BoundsShapeArithmetic) {
+  auto lowered = [](std::vector<Message> nodes, std::vector<Message> constants) {
+    Message message =
+        model({{value("x", {"n"})}, std::move(nodes), {value("y", {})}, std::move(constants)});
+    auto graph = read_model(bytes_of(message));
+    EXPECT_TRUE(graph.has_value());
+    auto stages = graph::lower(*graph, ops::builtin_catalog());
+    return stages ? "" : stages.error().to_string();
+  };
+  std::vector<Message> squares{node("Shape", {"x"}, {"s0"})};
+  for (int i = 0; i < 60; ++i) {
+    std::string from = "s" + std::to_string(i), to = "s" + std::to_string(i + 1);
+    squares.push_back(node("Mul", {from, from}, {to}));
+  }
+  squares.push_back(node("Expand", {"x", "s60"}, {"y"}));
+  EXPECT_NE(lowered(squares, {}).find("must be known"), std::string::npos);
+
+  std::vector<Message> doubles;
+  for (int i = 0; i < 70; ++i) {
+    std::string from = i == 0 ? "x" : "c" + std::to_string(i);
+    std::string to = i == 69 ? "y" : "c" + std::to_string(i + 1);
+    doubles.push_back(node("Concat", {from, from}, {to}, {attribute("axis", int64_t{0})}));
+  }
+  EXPECT_NE(lowered(doubles, {}).find("too large"), std::string::npos);
+
+  int64_t huge = int64_t{1} << 62;
+  EXPECT_NE(lowered({node("Pad", {"x", "pads"}, {"y"})}, {int64s("pads", {2}, {huge, huge})})
+                .find("too large"),
+            std::string::npos);
+}
+
 // Every prefix of a model, and every single changed byte, is a model or an error.
 TEST(Reader, SurvivesDamage) {
   Message message =
