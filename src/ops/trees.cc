@@ -10,6 +10,7 @@ namespace {
 
 struct Forest {
   Tensor feature, value, yes, no, roots;
+  Tensor missing;  // null where no node tracks missing values
   std::map<std::pair<int64_t, int64_t>, int32_t> number;  // (tree, node) -> row
   std::string mode;
   int depth = 0;
@@ -75,8 +76,13 @@ Result<Forest> read_forest(Builder& b) {
     yes[i] = a->second;
     no[i] = c->second;
   }
-  for (int64_t tracks : b.integers("nodes_missing_value_tracks_true")) {
-    if (tracks != 0) return b.error("`nodes_missing_value_tracks_true` is not supported");
+  // Where a missing value (NaN) goes to the true child.
+  Numbers tracks = b.integers("nodes_missing_value_tracks_true");
+  if (std::ranges::any_of(tracks, [](int64_t flag) { return flag != 0; })) {
+    if (tracks.size() != count)
+      return b.error("`nodes_missing_value_tracks_true` does not fit the nodes");
+    std::vector<uint8_t> flags(tracks.begin(), tracks.end());
+    forest.missing = b.constant(booleans({static_cast<int64_t>(count)}, std::move(flags)));
   }
   GS_ASSIGN(forest.depth, depth_of(b, roots, yes, no));
   forest.nodes = static_cast<int64_t>(count);
@@ -131,8 +137,9 @@ Result<Tensor> forest_scores(Builder& b, const std::string& prefix, const std::s
     place = b.compute("trees.level", DType::i32, shape, [&](Point p) {
       Expr at = as_index(before.at(p));
       Expr value = ir::cast(DType::f32, x({p[0], as_index(forest.feature({at}))}));
-      return ir::select(*test(b, forest.mode, value, forest.value({at})), forest.yes({at}),
-                        forest.no({at}));
+      Expr holds = *test(b, forest.mode, value, forest.value({at}));
+      if (forest.missing) holds = holds || (ir::is_nan(value) && forest.missing({at}));
+      return ir::select(holds, forest.yes({at}), forest.no({at}));
     });
   }
   using enum Builder::Join;
