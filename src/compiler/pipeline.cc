@@ -62,7 +62,7 @@ std::span<const Pass> passes_of(schedule::TargetKind target) {
 }
 
 Result<Kernel> run_pipeline(Kernel kernel, schedule::TargetKind target) {
-  ir::Properties established = static_cast<ir::Properties>(Property::scheduled);
+  [[maybe_unused]] ir::Properties established = static_cast<ir::Properties>(Property::scheduled);
   for (const Pass& pass : passes_of(target)) {
     auto result = pass.run(kernel);
     if (!result) return result;
