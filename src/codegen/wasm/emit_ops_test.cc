@@ -144,8 +144,8 @@ const int lane_counts[] = {1, 2, 3, 4, 8};
 
 TEST(EmitOps, Binary) {
   using enum BinaryOp;
+  Batch batch;
   for (int lanes : lane_counts) {
-    Batch batch;
     for (DType dtype : all_types) {
       for (BinaryOp op : {add, sub, mul, div, rem, floordiv, floormod, min,     max, eq,
                           ne,  lt,  le,  gt,  ge,  bit_and,  bit_or,   bit_xor, shl, shr}) {
@@ -164,16 +164,16 @@ TEST(EmitOps, Binary) {
           DType::boolean, lanes, [&](std::vector<Expr> in) { return binary(op, in[0], in[1]); },
           [&](std::vector<Scalar> in) { return apply(op, in[0], in[1]); });
     }
-    batch.run(false);
   }
+  batch.run(false);
 }
 
 // A constant on the right selects other instructions.
 TEST(EmitOps, BinaryWithConstant) {
   using enum BinaryOp;
+  Batch batch;
   for (int lanes : {1, 4}) {
     for (int64_t constant : {0, 1, 2, 3, 8, 40, -1, -3}) {
-      Batch batch;
       for (DType dtype : all_types) {
         for (BinaryOp op : {add, mul, div, rem, floordiv, floormod, min, max, lt, ge, shl, shr}) {
           const bool no_float = is_bitwise(op) || op == rem || op == floordiv || op == floormod;
@@ -189,15 +189,15 @@ TEST(EmitOps, BinaryWithConstant) {
               [=](std::vector<Scalar> in) { return apply(op, in[0], right); });
         }
       }
-      batch.run(false);
     }
   }
+  batch.run(false);
 }
 
 TEST(EmitOps, Unary) {
   using enum UnaryOp;
+  Batch batch;
   for (int lanes : lane_counts) {
-    Batch batch;
     for (DType dtype : all_types) {
       for (UnaryOp op :
            {neg, bit_not, UnaryOp::abs, floor, ceil, round, trunc, sqrt, is_nan, is_inf}) {
@@ -213,13 +213,13 @@ TEST(EmitOps, Unary) {
         name_for("not", DType::boolean, lanes), {DType::boolean}, DType::boolean, lanes,
         [&](std::vector<Expr> in) { return unary(logical_not, in[0]); },
         [&](std::vector<Scalar> in) { return apply(logical_not, in[0]); });
-    batch.run(false);
   }
+  batch.run(false);
 }
 
 TEST(EmitOps, Cast) {
+  Batch batch;
   for (int lanes : lane_counts) {
-    Batch batch;
     std::vector<DType> types(std::begin(all_types), std::end(all_types));
     types.push_back(DType::boolean);
     for (DType from : types) {
@@ -237,14 +237,14 @@ TEST(EmitOps, Cast) {
             [=](std::vector<Scalar> in) { return *reinterpret(to, in[0]); });
       }
     }
-    batch.run(false);
   }
+  batch.run(false);
 }
 
 TEST(EmitOps, SelectAndFma) {
   for (bool relaxed : {false, true}) {
+    Batch batch;
     for (int lanes : lane_counts) {
-      Batch batch;
       for (DType dtype : all_types) {
         batch.add(
             name_for("select", dtype, lanes), {DType::boolean, dtype, dtype}, dtype, lanes,
@@ -263,15 +263,15 @@ TEST(EmitOps, SelectAndFma) {
           {DType::boolean, DType::boolean, DType::boolean}, DType::boolean, lanes,
           [&](std::vector<Expr> in) { return select(in[0], in[1], in[2]); },
           [=](std::vector<Scalar> in) { return in[0].i ? in[1] : in[2]; });
-      batch.run(relaxed);
     }
+    batch.run(relaxed);
   }
 }
 
 TEST(EmitOps, MultiplyAdd) {
   for (bool relaxed : {false, true}) {
+    Batch batch;
     for (int lanes : lane_counts) {
-      Batch batch;
       for (DType dtype : {DType::f32, DType::f64}) {
         auto square = [](Expr a) { return a * a; };
         auto squared = [](Scalar a) { return apply(BinaryOp::mul, a, a); };
@@ -290,8 +290,8 @@ TEST(EmitOps, MultiplyAdd) {
               return apply(BinaryOp::sub, negative, squared(in[0]));
             });
       }
-      batch.run(relaxed, 1e-6);
     }
+    batch.run(relaxed, 1e-6);
   }
 }
 
