@@ -54,6 +54,10 @@ Result<> attention(Builder& b) {
   GS_TRY(b.require(ir::floormod(q.heads, k.heads) == 0,
                    cat(ir::print(q.heads), " query heads do not divide among ", ir::print(k.heads),
                        " key heads")));
+  if ((past_key && past_key.dtype() != b.input(1).dtype()) ||
+      (past_value && past_value.dtype() != b.input(2).dtype())) {
+    return b.error("past keys or values differ in type from new ones", "insert a Cast");
+  }
   if (static_cast<bool>(past_key) != static_cast<bool>(past_value))
     return b.error("past_key and past_value go together");
   Expr before = past_key ? past_key.dim(2) : ir::index(0);
@@ -147,6 +151,9 @@ Result<> attention(Builder& b) {
 Result<> rotary_embedding(Builder& b) {
   GS_ASSIGN(Heads x, heads_of(b, b.input(0), "num_heads"));
   const Tensor &cosines = b.input(1), &sines = b.input(2), &positions = b.input(3);
+  if (cosines.dtype() != b.input(0).dtype() || sines.dtype() != b.input(0).dtype()) {
+    return b.error("the caches differ in type from X", "insert a Cast");
+  }
   if (cosines.rank() != (positions ? 2 : 3)) {
     return b.error(cat("caches have rank ", cosines.rank()),
                    "it is 2 with position_ids, 3 without");

@@ -23,17 +23,29 @@ const AttributeDef* find_attribute(const OpDef& def, std::string_view name) {
   return nullptr;
 }
 
+// A definition reads its inputs as their ranks should be. Where a model's are others, the first
+// misfit is kept here while `define` runs, and becomes its error.
+thread_local std::string* misfit = nullptr;
+void note_misfit(std::string message) {
+  GS_CHECK(misfit, message);
+  if (misfit->empty()) *misfit = std::move(message);
+}
+
 }  // namespace
 
 const Expr& Tensor::dim(int axis) const {
   if (axis < 0) axis += rank();
-  GS_CHECK(axis >= 0 && axis < rank(), "axis ", axis, " of rank ", rank());
-  return buffer->shape[static_cast<size_t>(axis)];
+  if (axis >= 0 && axis < rank()) return buffer->shape[static_cast<size_t>(axis)];
+  note_misfit(cat(buffer->name, " has rank ", rank(), ", it needs an axis ", axis));
+  static thread_local const Expr one = ir::index(1);
+  return one;
 }
 Expr Tensor::at(Point point) const {
-  GS_CHECK(static_cast<int>(point.size()) == rank(), buffer->name, " has rank ", rank(), ", point ",
-           point.size());
-  return ir::load(buffer, {point.begin(), point.end()});
+  if (static_cast<int>(point.size()) == rank()) {
+    return ir::load(buffer, {point.begin(), point.end()});
+  }
+  note_misfit(cat(buffer->name, " has rank ", rank(), ", it should have ", point.size()));
+  return ir::zero(dtype());
 }
 Expr Tensor::operator()(std::initializer_list<Expr> point) const {
   return at(Point(point.begin(), point.size()));
@@ -53,7 +65,12 @@ Builder::Builder(const OpDef& def, std::string node_name, std::vector<Tensor> in
 Result<> Builder::define() {
   GS_TRY(check_inputs());
   GS_TRY(check_attributes());
-  GS_TRY(def_.define(*this));
+  std::string found;
+  std::string* outer = std::exchange(misfit, &found);
+  Result<> status = def_.define(*this);
+  misfit = outer;
+  if (!found.empty()) return error(std::move(found));
+  GS_TRY(status);
   for (int i = 0; i < output_count_; ++i) {
     if (!outputs[static_cast<size_t>(i)]) {
       if (i == 0) return error("makes no output");
@@ -265,7 +282,7 @@ Expr Builder::at_broadcast(const Tensor& tensor, Point point) const {
     if (auto known = ir::as_int((*tensor.host)[0])) return ir::constant_int(tensor.dtype(), *known);
     if (auto known = ir::as_float((*tensor.host)[0])) return ir::constant(tensor.dtype(), *known);
   }
-  GS_CHECK(rank <= point.size(), "broadcast to a smaller rank");
+  if (rank > point.size()) return tensor.at(point);
   std::vector<Expr> at(point.end() - static_cast<std::ptrdiff_t>(rank), point.end());
   for (size_t i = 0; i < rank; ++i) {
     if (ir::is_const(tensor.shape()[i], 1)) at[i] = ir::index(0);

@@ -50,6 +50,57 @@ TEST_P(CatalogTest, DefinesItsCases) {
   }
 }
 
+// Other shapes and types than a case has: an error or a definition, never a stop.
+TEST_P(CatalogTest, SurvivesOtherInputs) {
+  const OpDef& def = *GetParam();
+  for (const Case& test : def.cases) {
+    std::vector<TensorData> inputs = case_inputs(def, test);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const std::vector<int64_t> shape = inputs[i].shape;
+      if (shape == std::vector<int64_t>{-1}) continue;
+      std::vector<std::vector<int64_t>> shapes = {{}, {1}, {0}, {3}, {2, 3}, {1, 1, 1}, shape};
+      shapes.back().push_back(2);
+      shapes.push_back(shape);
+      shapes.back().insert(shapes.back().begin(), 1);
+      for (size_t k = 0; k < shape.size(); ++k) {
+        shapes.push_back(shape);
+        ++shapes.back()[k];
+        shapes.push_back(shape);
+        shapes.back()[k] = 0;
+      }
+      const InputDef& input = def.inputs[std::min(i, def.inputs.size() - 1)];
+      for (unsigned type = 0; type <= static_cast<unsigned>(DType::boolean); ++type) {
+        if (!(input.types & (1u << type))) continue;
+        for (const auto& other : shapes) {
+          Case changed = test;
+          changed.inputs.resize(inputs.size());
+          std::vector<TensorData> mutated = inputs;
+          TensorData& data = mutated[i];
+          data = {static_cast<DType>(type), other, {}, {}};
+          data.bytes.resize(static_cast<size_t>(data.element_count() * ir::byte_size(data.dtype)));
+          DefinedCase made = define_case(def, changed, mutated);
+          if (!made.status) EXPECT_FALSE(made.status.error().message.empty());
+        }
+      }
+    }
+    // One input fewer, and attributes of absurd values.
+    if (!inputs.empty()) {
+      std::vector<TensorData> fewer(inputs.begin(), inputs.end() - 1);
+      define_case(def, test, fewer);
+    }
+    for (const AttributeDef& attribute : def.attributes) {
+      for (int64_t value : {-1000, -1, 0, 3, 1000}) {
+        Case changed = test;
+        Attribute& place = changed.attributes[attribute.name];
+        bool list = std::holds_alternative<std::vector<int64_t>>(place) ||
+                    std::holds_alternative<std::vector<int64_t>>(attribute.fallback);
+        place = list ? Attribute(std::vector<int64_t>{value, value}) : Attribute(value);
+        define_case(def, changed, inputs);
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Entries, CatalogTest, testing::ValuesIn(all_entries()), [](const auto& info) {
       return info.param->domain.empty()

@@ -8,15 +8,28 @@ namespace {
 
 constexpr std::string_view domain = "com.microsoft";
 
+// All of these inputs that are present have one type.
+Result<> one_type(const Builder& b, std::initializer_list<int> inputs) {
+  int first = -1;
+  for (int i : inputs) {
+    if (!b.has(i)) continue;
+    if (first < 0) first = i;
+    if (b.input(i).dtype() != b.input(first).dtype()) {
+      return b.error(cat("inputs ", first, " and ", i, " differ in type"), "insert a Cast");
+    }
+  }
+  return {};
+}
+
 // What the fused operators of this domain name in their attribute `activation`.
 Result<Tensor> activated(Builder& b, const Tensor& x) {
   std::string name = b.text("activation");
   if (name.empty()) return x;
   Attributes attributes;
   std::vector<double> parameters;
-  if (auto value = b.given("activation_params")) parameters = std::get<std::vector<double>>(*value);
+  if (b.given("activation_params")) parameters = b.numbers("activation_params");
   for (std::string_view one : {"activation_alpha", "activation_beta"}) {
-    if (auto value = b.given(one)) parameters.push_back(std::get<double>(*value));
+    if (b.given(one)) parameters.push_back(b.number(one));
   }
   if (name == "LeakyRelu" && !parameters.empty()) attributes["alpha"] = parameters[0];
   if (name == "HardSigmoid" && parameters.size() > 1)
@@ -112,6 +125,7 @@ Result<> embed_normalization(Builder& b) {
   const Tensor &ids = b.input(0), &segments = b.input(1), &mask = b.input(7),
                &positions = b.input(8);
   const Tensor &words = b.input(2), &places = b.input(3), &kinds = b.input(4);
+  GS_TRY(one_type(b, {2, 3, 4, 5, 6}));
   if (ids.rank() != 2) return b.error("input_ids are [batch, sequence]");
   Shape shape = {ids.dim(0), ids.dim(1), words.dim(1)};
   Tensor sum = b.compute("embed.sum", words.dtype(), shape, [&](Point p) {
@@ -142,6 +156,7 @@ Result<> embed_normalization(Builder& b) {
 Result<> attention(Builder& b) {
   const Tensor &x = b.input(0), &w = b.input(1), &bias = b.input(2), &mask = b.input(3),
                &past = b.input(4), &added = b.input(5);
+  GS_TRY(one_type(b, {0, 1, 2, 4, 5}));
   int64_t heads = b.integer("num_heads");
   if (x.rank() != 3 || w.rank() != 2 || heads < 1)
     return b.error("input has rank 3, weights rank 2, `num_heads` is positive");

@@ -7,11 +7,12 @@ namespace gossamer::ops {
 
 std::string stage_name(const Builder& b) {
   std::string name;
+  bool after_lower = false;
   for (char c : b.def().name) {
     bool upper = c >= 'A' && c <= 'Z';
-    bool after_lower = !name.empty() && name.back() >= 'a' && name.back() <= 'z';
     if (upper && after_lower) name += '_';
     name += upper ? static_cast<char>(c - 'A' + 'a') : c;
+    after_lower = c >= 'a' && c <= 'z';
   }
   return name;
 }

@@ -16,7 +16,10 @@ Result<Pool> make_pool(const Builder& b) {
   const Tensor& x = b.input(0);
   if (x.rank() < 3) return b.error(cat("input has rank ", x.rank()), "it needs spatial axes");
   Shape kernel;
-  for (int64_t extent : b.integers("kernel_shape")) kernel.push_back(ir::index(extent));
+  for (int64_t extent : b.integers("kernel_shape")) {
+    if (extent < 1) return b.error("`kernel_shape` must be positive");
+    kernel.push_back(ir::index(extent));
+  }
   if (kernel.empty()) return b.error("attribute `kernel_shape` is missing");
   GS_ASSIGN(Window window, make_window(b, spatial_of(x), kernel));
   Shape shape = {x.dim(0), x.dim(1)};

@@ -147,8 +147,10 @@ std::vector<TensorData> quantization(float scale, TensorData zero) {
 }  // namespace
 
 Expr parameter_at(const Builder& b, const Tensor& parameter, Point point, int axis) {
-  if (parameter.rank() == 1 && !ir::is_const(parameter.dim(0), 1))
-    return parameter({point[static_cast<size_t>(axis)]});
+  bool varies = parameter.rank() == 1 && !ir::is_const(parameter.dim(0), 1);
+  // A parameter that varies where it may not is a misfit.
+  if (varies && (axis < 0 || static_cast<size_t>(axis) >= point.size())) return parameter.at({});
+  if (varies) return parameter({point[static_cast<size_t>(axis)]});
   if (parameter.rank() > 1) return b.at_broadcast(parameter, point);
   return b.at_broadcast(parameter,
                         std::vector<Expr>(static_cast<size_t>(parameter.rank()), ir::index(0)));

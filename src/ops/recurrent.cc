@@ -161,7 +161,11 @@ Result<> recurrent_define(Builder& b, int gates, std::vector<std::string> defaul
   bool batch_first = b.integer("layout") != 0;
   if (x.rank() != 3 || w.rank() != 3 || r.rank() != 3)
     return b.error("X, W and R must have rank 3");
-  if (w.dtype() != x.dtype() || r.dtype() != x.dtype()) return b.error("X, W and R differ in type");
+  for (int i : {1, 2, 3, 5, 6, 7}) {
+    if (b.has(i) && b.input(i).dtype() != x.dtype()) {
+      return b.error(cat("input ", i, " has another type than X"), "insert a Cast");
+    }
+  }
   const Expr& hidden = r.dim(2);
   GS_TRY(b.require(
       w.dim(1) == hidden * static_cast<double>(gates) && r.dim(1) == w.dim(1),
