@@ -104,6 +104,9 @@ Result<> run_case(const fs::path& folder, const fs::path& set, std::string& stag
         inputs[numbers[static_cast<size_t>(dim.input)]].shape[static_cast<size_t>(dim.axis)];
     variables[dim.var.get()] = ir::Scalar::of_int(ir::DType::index, extent);
   }
+  for (const graph::Check& check : stages->checks) {
+    if (!interp::evaluate(check.condition, variables, values).truthy()) return fail(check.message);
+  }
   GS_TRY(interp::run_stages(stages->stages, values, variables));
   stage = "compare";
   for (size_t i = 0; i < stages->outputs.size(); ++i) {
