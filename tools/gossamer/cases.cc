@@ -43,6 +43,8 @@ void add_cases_of(const fs::path& folder, const fs::path& root, const std::strin
   if (!fs::is_regular_file(model, error)) return;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (!entry.is_directory(error) || !is_data_folder(entry.path())) continue;
+    // Without an expected output there is nothing to judge.
+    if (!fs::exists(entry.path() / "output_0.pb", error)) continue;
     std::string name = entry.path().lexically_relative(root).generic_string();
     cases.push_back({shown.empty() ? name : cat(shown, "/", name), model, entry.path()});
   }

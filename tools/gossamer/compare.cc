@@ -110,7 +110,9 @@ Difference compare_classes(const ops::TensorData& actual, const ops::TensorData&
     difference.agrees = false;
     difference.ratio = std::numeric_limits<double>::infinity();
     difference.mismatch =
-        cat("place ", rank + 1, " is class ", got[rank], ", expected class ", wanted[rank]);
+        cat("place ", rank + 1, " is class ", got[rank], ", expected class ", wanted[rank],
+            "; expected scores ", number_text(element(expected, got[rank])), " and ",
+            number_text(element(expected, wanted[rank])));
     break;
   }
   return difference;

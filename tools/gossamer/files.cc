@@ -71,7 +71,8 @@ Result<> write_package(const fs::path& folder, const package::Files& files) {
   if (target.empty()) return fail("the output folder has no name");
   if (fs::exists(target, error)) {
     if (!fs::is_directory(target)) return fail_at(target.string(), "exists and is not a folder");
-    if (!fs::is_empty(target) && !fs::exists(target / "manifest.json"))
+    if (!fs::is_empty(target) && !fs::exists(target / "manifest.json") &&
+        !fs::exists(target / "index.json"))
       return fail_at(target.string(), "exists and is not a package",
                      "name a new folder or remove this one");
   }

@@ -65,19 +65,22 @@ void judge(const std::vector<ops::TensorData>& outputs, const std::vector<Port>&
                                              : compare(outputs[at], expected[at].data,
                                                        tolerance_of(dtype, output.tolerated_steps));
     verdict.ratio = std::max(verdict.ratio, difference.ratio);
-    if (!difference.agrees) {
-      verdict.message = cat("output \"", ports[at].name, "\": ", difference.mismatch);
-      return;
-    }
+    std::string distance;
     if (by_classes) {
       char text[96];
       if (output.step > 0)
-        std::snprintf(text, sizeof text, "classes agree, values within %.2f steps of %.4g",
+        std::snprintf(text, sizeof text, "values within %.2f steps of %.4g",
                       difference.largest / output.step, output.step);
       else
-        std::snprintf(text, sizeof text, "classes agree, values within %.4g", difference.largest);
-      verdict.message = text;
+        std::snprintf(text, sizeof text, "values within %.4g", difference.largest);
+      distance = text;
     }
+    if (!difference.agrees) {
+      verdict.message = cat("output \"", ports[at].name, "\": ", difference.mismatch,
+                            distance.empty() ? "" : "; ", distance);
+      return;
+    }
+    if (by_classes) verdict.message = cat("classes agree, ", distance);
   }
   verdict.status = Verdict::pass;
 }

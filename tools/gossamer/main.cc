@@ -11,10 +11,10 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "gossamer 0.1.0");
   Chosen chosen;
-  // add_compile(app, chosen);
-  // add_run(app, chosen);
+  add_compile(app, chosen);
+  add_run(app, chosen);
   add_test(app, chosen);
-  // add_inspect(app, chosen);
+  add_inspect(app, chosen);
   add_ops(app, chosen);
   add_targets(app, chosen);
   try {

@@ -1,0 +1,62 @@
+/* Gossamer's C ABI: load a package for cpu and run it. Functions that can fail return NULL or a
+   value other than 0; gossamer_error() then says why, in one line, on the thread that called. */
+#ifndef GOSSAMER_GOSSAMER_H
+#define GOSSAMER_GOSSAMER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* f16 and bf16 are passed as their 16 bits, boolean as one byte. */
+typedef enum gossamer_type {
+  GOSSAMER_F32,
+  GOSSAMER_F16,
+  GOSSAMER_BF16,
+  GOSSAMER_F64,
+  GOSSAMER_I8,
+  GOSSAMER_I16,
+  GOSSAMER_I32,
+  GOSSAMER_I64,
+  GOSSAMER_U8,
+  GOSSAMER_U16,
+  GOSSAMER_U32,
+  GOSSAMER_U64,
+  GOSSAMER_BOOLEAN
+} gossamer_type;
+
+/* A row-major tensor in memory. */
+typedef struct gossamer_tensor {
+  gossamer_type type;
+  size_t rank;
+  const int64_t* shape; /* of a port: -1 where it depends on the inputs */
+  const void* data;     /* of a port: NULL */
+  size_t bytes;
+} gossamer_tensor;
+
+typedef struct gossamer_model gossamer_model;
+
+const char* gossamer_error(void);
+
+/* threads: 0 takes one a core. */
+gossamer_model* gossamer_load(const char* folder, int threads);
+void gossamer_free(gossamer_model* model);
+
+size_t gossamer_input_count(const gossamer_model* model);
+size_t gossamer_output_count(const gossamer_model* model);
+const char* gossamer_input_name(const gossamer_model* model, size_t input);
+const char* gossamer_output_name(const gossamer_model* model, size_t output);
+gossamer_tensor gossamer_input_port(const gossamer_model* model, size_t input);
+gossamer_tensor gossamer_output_port(const gossamer_model* model, size_t output);
+
+/* One tensor an input, in order. Fills one tensor an output, whose memory is the model's and lasts
+   until the next run. One thread at a time may use a model. */
+int gossamer_run(gossamer_model* model, const gossamer_tensor* inputs, size_t input_count,
+                 gossamer_tensor* outputs, size_t output_count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,172 @@
+// Gossamer's C++ API: load a package that `gossamer compile --target cpu` wrote, and run it.
+//
+//   #include <gossamer/gossamer.hpp>
+//   auto model = gossamer::load("digits/").value();
+//   auto image = gossamer::Tensor::of<float>({1, 1, 28, 28}, pixels);
+//   auto outputs = model.run({{"image", image}}).value();
+//   std::span<const float> scores = outputs.at("scores").data<float>().value();
+//
+// Nothing throws: what can go wrong is a std::expected with an Error, one line for people.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gossamer {
+
+struct Error {
+  std::string where;  // a file, an input; may be empty
+  std::string message;
+  std::string hint;  // what to do; may be empty
+  std::string to_string() const;
+};
+
+// Element types, as packages name them. f16 and bf16 are passed as their 16 bits, boolean as a
+// byte.
+enum class ElementType : uint8_t {
+  f32,
+  f16,
+  bf16,
+  f64,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  boolean
+};
+
+template <class T>
+constexpr ElementType element_type_of() = delete;
+template <>
+constexpr ElementType element_type_of<float>() {
+  return ElementType::f32;
+}
+template <>
+constexpr ElementType element_type_of<double>() {
+  return ElementType::f64;
+}
+template <>
+constexpr ElementType element_type_of<int8_t>() {
+  return ElementType::i8;
+}
+template <>
+constexpr ElementType element_type_of<int16_t>() {
+  return ElementType::i16;
+}
+template <>
+constexpr ElementType element_type_of<int32_t>() {
+  return ElementType::i32;
+}
+template <>
+constexpr ElementType element_type_of<int64_t>() {
+  return ElementType::i64;
+}
+template <>
+constexpr ElementType element_type_of<uint8_t>() {
+  return ElementType::u8;
+}
+template <>
+constexpr ElementType element_type_of<uint16_t>() {
+  return ElementType::u16;
+}
+template <>
+constexpr ElementType element_type_of<uint32_t>() {
+  return ElementType::u32;
+}
+template <>
+constexpr ElementType element_type_of<uint64_t>() {
+  return ElementType::u64;
+}
+template <>
+constexpr ElementType element_type_of<bool>() {
+  return ElementType::boolean;
+}
+
+size_t byte_size(ElementType type);
+
+// A dense tensor in host memory, row-major. A value: copies are independent.
+class Tensor {
+ public:
+  Tensor() = default;
+  // Whether the bytes fit the shape is checked when the tensor is used.
+  Tensor(ElementType type, std::vector<int64_t> shape, std::vector<std::byte> bytes);
+  template <class T>
+  static Tensor of(std::vector<int64_t> shape, std::span<const T> values) {
+    const auto bytes = std::as_bytes(values);
+    return Tensor(element_type_of<T>(), std::move(shape), {bytes.begin(), bytes.end()});
+  }
+  ElementType type() const { return type_; }
+  const std::vector<int64_t>& shape() const { return shape_; }
+  std::span<const std::byte> bytes() const { return bytes_; }
+  // The elements; an error where they are of another type.
+  template <class T>
+  std::expected<std::span<const T>, Error> data() const {
+    if (type_ != element_type_of<T>()) return std::unexpected(wrong_type(element_type_of<T>()));
+    return std::span<const T>(reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T));
+  }
+
+ private:
+  Error wrong_type(ElementType asked) const;
+  ElementType type_ = ElementType::f32;
+  std::vector<int64_t> shape_;
+  std::vector<std::byte> bytes_;
+};
+
+struct Port {
+  std::string name;
+  ElementType type;
+  std::vector<int64_t> shape;  // -1 where it depends on the inputs
+};
+
+struct LoadOptions {
+  int threads = 0;       // 0: one a core
+  bool profile = false;  // time each kernel, for report()
+};
+
+// Times in milliseconds, sizes in bytes.
+struct KernelReport {
+  std::string kernel, schedule, origin;
+  double milliseconds = 0;
+};
+struct Report {
+  std::string device;
+  double load_ms = 0, last_run_ms = 0;
+  int64_t memory_bytes = 0, weight_bytes = 0;
+  std::vector<KernelReport> kernels;  // of the last run, in order
+};
+
+class Model {
+ public:
+  Model(Model&&) noexcept;
+  Model& operator=(Model&&) noexcept;
+  ~Model();
+  const std::vector<Port>& inputs() const;
+  const std::vector<Port>& outputs() const;
+  // Every input by name; gives every output by name. May be called from several threads, which take
+  // turns. Errors: an input that is missing, unknown, of another type or shape.
+  std::expected<std::map<std::string, Tensor>, Error> run(
+      const std::map<std::string, Tensor>& inputs);
+  Report report() const;
+
+ private:
+  struct State;
+  explicit Model(std::unique_ptr<State> state);
+  friend std::expected<Model, Error> load(const std::string& folder, const LoadOptions& options);
+  std::unique_ptr<State> state_;
+};
+
+// Errors: a folder that holds no package, one of another version or target, damaged files.
+std::expected<Model, Error> load(const std::string& folder, const LoadOptions& options = {});
+
+}  // namespace gossamer

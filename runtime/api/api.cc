@@ -1,0 +1,104 @@
+// The public C++ API over runtime::Model.
+#include "gossamer/gossamer.hpp"
+
+#include "runtime/api/element_type.h"
+#include "runtime/model.h"
+
+namespace gossamer {
+
+namespace {
+
+Error error_of(const Diagnostic& diagnostic) {
+  return {diagnostic.where, diagnostic.message, diagnostic.hint};
+}
+
+std::vector<Port> ports_of(const std::vector<runtime::Port>& ports) {
+  std::vector<Port> all;
+  for (const runtime::Port& port : ports)
+    all.push_back({port.name, runtime::public_type(port.dtype), port.shape});
+  return all;
+}
+
+}  // namespace
+
+std::string Error::to_string() const { return Diagnostic{where, message, hint}.to_string(); }
+
+size_t byte_size(ElementType type) {
+  return static_cast<size_t>(ir::byte_size(runtime::dtype_of(type)));
+}
+
+Tensor::Tensor(ElementType type, std::vector<int64_t> shape, std::vector<std::byte> bytes)
+    : type_(type), shape_(std::move(shape)), bytes_(std::move(bytes)) {}
+
+Error Tensor::wrong_type(ElementType asked) const {
+  return {"",
+          cat("the tensor's elements are ", ir::name_of(runtime::dtype_of(type_)), ", not ",
+              ir::name_of(runtime::dtype_of(asked))),
+          ""};
+}
+
+struct Model::State {
+  std::unique_ptr<runtime::Model> model;
+  std::vector<Port> inputs, outputs;
+};
+
+Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+const std::vector<Port>& Model::inputs() const { return state_->inputs; }
+const std::vector<Port>& Model::outputs() const { return state_->outputs; }
+
+std::expected<std::map<std::string, Tensor>, Error> Model::run(
+    const std::map<std::string, Tensor>& inputs) {
+  std::vector<runtime::HostTensor> feeds;
+  for (const Port& port : state_->inputs) {
+    const auto found = inputs.find(port.name);
+    if (found == inputs.end())
+      return std::unexpected(Error{cat("input \"", port.name, "\""), "is not given", ""});
+    const auto bytes = found->second.bytes();
+    feeds.push_back({runtime::dtype_of(found->second.type()),
+                     found->second.shape(),
+                     {bytes.begin(), bytes.end()}});
+  }
+  for (const auto& [name, tensor] : inputs) {
+    bool known = false;
+    for (const Port& port : state_->inputs) known = known || port.name == name;
+    if (!known)
+      return std::unexpected(Error{cat("input \"", name, "\""), "is no input of the model", ""});
+  }
+  auto results = state_->model->run(feeds);
+  if (!results) return std::unexpected(error_of(results.error()));
+  std::map<std::string, Tensor> outputs;
+  for (size_t at = 0; at < results->size(); ++at) {
+    runtime::HostTensor& result = (*results)[at];
+    outputs.emplace(state_->outputs[at].name,
+                    Tensor(runtime::public_type(result.dtype), std::move(result.shape),
+                           std::move(result.bytes)));
+  }
+  return outputs;
+}
+
+Report Model::report() const {
+  const runtime::Report from = state_->model->report();
+  Report report{from.device,       from.load_ms,      from.last_run_ms,
+                from.memory_bytes, from.weight_bytes, {}};
+  for (const runtime::LaunchReport& launch : from.launches)
+    report.kernels.push_back({launch.kernel, launch.schedule, launch.origin, launch.milliseconds});
+  return report;
+}
+
+std::expected<Model, Error> load(const std::string& folder, const LoadOptions& options) {
+  runtime::LoadOptions load_options;
+  load_options.threads = options.threads;
+  load_options.profile = options.profile;
+  auto model = runtime::Model::load(folder, std::move(load_options));
+  if (!model) return std::unexpected(error_of(model.error()));
+  auto state = std::make_unique<Model::State>();
+  state->inputs = ports_of((*model)->inputs());
+  state->outputs = ports_of((*model)->outputs());
+  state->model = std::move(*model);
+  return Model(std::move(state));
+}
+
+}  // namespace gossamer

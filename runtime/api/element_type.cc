@@ -1,0 +1,27 @@
+#include "runtime/api/element_type.h"
+
+#include <iterator>
+
+#include "base/result.h"
+
+namespace gossamer::runtime {
+
+namespace {
+constexpr ir::DType dtypes[] = {ir::DType::f32,    ir::DType::f16, ir::DType::bf16, ir::DType::f64,
+                                ir::DType::i8,     ir::DType::i16, ir::DType::i32,  ir::DType::i64,
+                                ir::DType::u8,     ir::DType::u16, ir::DType::u32,  ir::DType::u64,
+                                ir::DType::boolean};
+}  // namespace
+
+ir::DType dtype_of(ElementType type) {
+  GS_CHECK(static_cast<size_t>(type) < std::size(dtypes), "element type out of range");
+  return dtypes[static_cast<size_t>(type)];
+}
+
+ElementType public_type(ir::DType dtype) {
+  for (size_t at = 0; at < std::size(dtypes); ++at)
+    if (dtypes[at] == dtype) return static_cast<ElementType>(at);
+  GS_CHECK(false, "a port of type ", ir::name_of(dtype));
+}
+
+}  // namespace gossamer::runtime

@@ -1,0 +1,196 @@
+// What every device must do. A device is one row of `devices`; a case that it cannot meet says why.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <limits>
+
+#include "codegen/llvm/emit.h"
+#include "ir/build.h"
+#include "runtime/cpu/device.h"
+#include "runtime/null/device.h"
+
+namespace gossamer::runtime {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::index;
+
+struct DeviceRow {
+  const char* name;
+  std::unique_ptr<Device> (*make)();
+};
+const DeviceRow devices[] = {
+    {"cpu_one_thread", [] { return make_cpu_device(1); }},
+    {"cpu_three_threads", [] { return make_cpu_device(3); }},
+    {"null", [] { return make_null_device(); }},
+};
+
+// k0: out[i] = in[i] * scalar, one element a work item; plan: values = {2 h, h * w}.
+std::vector<std::byte> example_code() {
+  const ir::Buffer in = ir::buffer("in", DType::i32, {index(1 << 20)}),
+                   out = ir::buffer("out", DType::i32, {index(1 << 20)});
+  const ir::Var g = ir::var("g"), factor = ir::var("factor");
+  const ir::Kernel kernel{
+      "scale",
+      {{in, false}, {out, true}},
+      {factor},
+      ir::loop(g, index(1 << 20), ir::LoopKind::grid,
+               ir::store(out, {Expr(g)},
+                         ir::load(in, {Expr(g)}) * ir::cast(ir::Type(DType::i32), Expr(factor))))};
+  codegen::PlanFunction plan;
+  plan.dims = {ir::var("h"), ir::var("w")};
+  plan.values = {Expr(plan.dims[0]) * index(2), Expr(plan.dims[0]) * Expr(plan.dims[1])};
+  const auto object = codegen::llvm_::emit_object({&kernel, 1}, &plan, {});
+  GS_CHECK(object.has_value(), object ? "" : object.error().to_string());
+  const auto library = codegen::llvm_::link_shared_library(*object);
+  GS_CHECK(library.has_value(), library ? "" : library.error().to_string());
+  return *library;
+}
+
+const std::vector<KernelEntry> example_kernels{{"k0", 2, 1}};
+
+class Conformance : public ::testing::TestWithParam<DeviceRow> {
+ protected:
+  std::unique_ptr<Device> device = GetParam().make();
+  std::unique_ptr<runtime::Buffer> allocate(size_t bytes) {
+    auto buffer = device->allocate(bytes);
+    EXPECT_TRUE(buffer.has_value());
+    return std::move(*buffer);
+  }
+  std::unique_ptr<Executable> load_example() {
+    static const std::vector<std::byte> code = example_code();
+    auto loaded = device->load(code, example_kernels, true);
+    EXPECT_TRUE(loaded.has_value()) << (loaded ? "" : loaded.error().to_string());
+    return std::move(*loaded);
+  }
+};
+
+TEST_P(Conformance, KeepsWhatIsWritten) {
+  const auto buffer = allocate(1000);
+  EXPECT_EQ(buffer->size(), 1000u);
+  std::vector<std::byte> written(1000), read(400);
+  for (size_t at = 0; at < written.size(); ++at) written[at] = static_cast<std::byte>(at * 7);
+  ASSERT_TRUE(device->queue().write(*buffer, 0, written));
+  ASSERT_TRUE(device->queue().read(*buffer, 300, read));
+  const auto fence = device->queue().submit();
+  ASSERT_TRUE(fence.has_value());
+  ASSERT_TRUE((*fence)->wait());
+  EXPECT_TRUE((*fence)->passed());
+  ASSERT_TRUE((*fence)->wait());
+  EXPECT_EQ(std::memcmp(read.data(), written.data() + 300, 400), 0);
+}
+
+TEST_P(Conformance, BuffersMayBeEmpty) {
+  const auto buffer = allocate(0);
+  EXPECT_EQ(buffer->size(), 0u);
+  EXPECT_TRUE(device->queue().write(*buffer, 0, {}));
+  EXPECT_TRUE(device->queue().read(*buffer, 0, {}));
+}
+
+TEST_P(Conformance, RefusesAbsurdSizes) {
+  EXPECT_FALSE(device->allocate(std::numeric_limits<size_t>::max()).has_value());
+  EXPECT_FALSE(device->allocate(std::numeric_limits<size_t>::max() - 100).has_value());
+}
+
+TEST_P(Conformance, RefusesCopiesOutsideOfABuffer) {
+  const auto buffer = allocate(64);
+  std::vector<std::byte> bytes(65);
+  EXPECT_FALSE(device->queue().write(*buffer, 0, bytes));
+  EXPECT_FALSE(device->queue().read(*buffer, 32, {bytes.data(), 33}));
+  EXPECT_FALSE(
+      device->queue().read(*buffer, std::numeric_limits<size_t>::max(), {bytes.data(), 1}));
+  EXPECT_TRUE(device->queue().write(*buffer, 64, {}));
+}
+
+TEST_P(Conformance, RefusesLaunchesThatDoNotFit) {
+  const auto code = load_example();
+  const auto a = allocate(64), b = allocate(64);
+  runtime::Buffer* pair[] = {a.get(), b.get()};
+  runtime::Buffer* same[] = {a.get(), a.get()};
+  const int64_t scalar = 1;
+  Queue& queue = device->queue();
+  EXPECT_FALSE(queue.launch(*code, {1, pair, {&scalar, 1}, 4}));
+  EXPECT_FALSE(queue.launch(*code, {-1, pair, {&scalar, 1}, 4}));
+  EXPECT_FALSE(queue.launch(*code, {0, {pair, 1}, {&scalar, 1}, 4}));
+  EXPECT_FALSE(queue.launch(*code, {0, pair, {}, 4}));
+  EXPECT_FALSE(queue.launch(*code, {0, pair, {&scalar, 1}, -4}));
+  EXPECT_FALSE(queue.launch(*code, {0, same, {&scalar, 1}, 4}));
+}
+
+TEST_P(Conformance, RunsEveryWorkItemOnce) {
+  if (!device->computes()) GTEST_SKIP() << "the null device runs no kernels, by definition";
+  const auto code = load_example();
+  constexpr int64_t count = 10000;
+  const auto in = allocate(4 * count), out = allocate(4 * count);
+  std::vector<int32_t> x(count), y(count);
+  for (int64_t at = 0; at < count; ++at) x[static_cast<size_t>(at)] = static_cast<int32_t>(at);
+  Queue& queue = device->queue();
+  ASSERT_TRUE(queue.write(*in, 0, std::as_bytes(std::span(x))));
+  runtime::Buffer* buffers[] = {in.get(), out.get()};
+  for (int64_t range : {int64_t{0}, int64_t{1}, int64_t{7}, count}) {
+    std::fill(y.begin(), y.end(), -1);
+    ASSERT_TRUE(queue.write(*out, 0, std::as_bytes(std::span(y))));
+    const int64_t factor = -3;
+    ASSERT_TRUE(queue.launch(*code, {0, buffers, {&factor, 1}, range}));
+    ASSERT_TRUE((*queue.submit())->wait());
+    ASSERT_TRUE(queue.read(*out, 0, std::as_writable_bytes(std::span(y))));
+    for (int64_t at = 0; at < count; ++at)
+      ASSERT_EQ(y[static_cast<size_t>(at)], at < range ? -3 * at : -1) << range << " " << at;
+  }
+}
+
+TEST_P(Conformance, LaunchesRunInOrder) {
+  if (!device->computes()) GTEST_SKIP() << "the null device runs no kernels, by definition";
+  const auto code = load_example();
+  const auto a = allocate(4 * 256), b = allocate(4 * 256);
+  std::vector<int32_t> x(256, 1);
+  Queue& queue = device->queue();
+  ASSERT_TRUE(queue.write(*a, 0, std::as_bytes(std::span(x))));
+  runtime::Buffer* there[] = {a.get(), b.get()};
+  runtime::Buffer* back[] = {b.get(), a.get()};
+  const int64_t two = 2;
+  for (int turn = 0; turn < 15; ++turn) {
+    ASSERT_TRUE(queue.launch(*code, {0, there, {&two, 1}, 256}));
+    ASSERT_TRUE(queue.launch(*code, {0, back, {&two, 1}, 256}));
+  }
+  ASSERT_TRUE(queue.read(*a, 0, std::as_writable_bytes(std::span(x))));
+  for (int32_t value : x) ASSERT_EQ(value, 1 << 30);
+}
+
+TEST_P(Conformance, PlansFromDimensions) {
+  const auto code = load_example();
+  const int64_t dims[] = {5, 7};
+  int64_t values[2] = {-1, -1};
+  ASSERT_TRUE(code->plan(dims, values));
+  if (!device->computes()) GTEST_SKIP() << "the null device's plans are all zero";
+  EXPECT_EQ(values[0], 10);
+  EXPECT_EQ(values[1], 35);
+}
+
+TEST_P(Conformance, CodeWithoutAPlanSaysSo) {
+  static const std::vector<std::byte> code = example_code();
+  const auto loaded = device->load(code, example_kernels, false);
+  ASSERT_TRUE(loaded.has_value());
+  EXPECT_FALSE((*loaded)->plan({}, {}));
+}
+
+TEST_P(Conformance, RefusesWhatIsNoCode) {
+  if (!device->computes()) GTEST_SKIP() << "the null device looks at no code, by definition";
+  const std::vector<std::byte> noise(1000, std::byte{0x5a});
+  EXPECT_FALSE(device->load(noise, example_kernels, false).has_value());
+  EXPECT_FALSE(device->load({}, example_kernels, false).has_value());
+  static const std::vector<std::byte> code = example_code();
+  const std::vector<KernelEntry> missing{{"k7", 1, 0}};
+  const auto loaded = device->load(code, missing, false);
+  ASSERT_FALSE(loaded.has_value());
+  EXPECT_NE(loaded.error().message.find("k7"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Conformance, ::testing::ValuesIn(devices),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace gossamer::runtime

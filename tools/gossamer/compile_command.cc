@@ -1,0 +1,211 @@
+// gossamer compile: a model file to a package, and for the web the page that runs it.
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <chrono>
+#include <cstdio>
+#include <set>
+
+#include "compiler/compile.h"
+#include "gossamer/commands.h"
+#include "gossamer/files.h"
+#include "gossamer/page.h"
+#include "gossamer/progress.h"
+
+namespace gossamer::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string model, output, emit, labels;
+  std::vector<std::string> targets;
+  compiler::Options compile;
+  bool single_file = false, json = false;
+};
+
+struct Row {
+  std::string target;
+  package::Files files;
+  size_t kernels = 0;
+  int64_t memory = 0;
+  double milliseconds = 0;
+  size_t bytes() const {
+    size_t sum = 0;
+    for (const package::File& file : files) sum += file.bytes.size();
+    return sum;
+  }
+};
+
+Result<Row> compile_for(const std::string& target, const Bytes& model, const Options& options) {
+  compiler::Options compile = options.compile;
+  compile.target = target;
+  compile.read_file = [folder = fs::path(options.model).parent_path()](const std::string& name) {
+    return read_inside(folder, name);
+  };
+  Progress progress(options.json);
+  compile.progress = [&](std::string_view step, double fraction) {
+    progress.show(cat(target, ": ", step), fraction);
+  };
+  Row row{target, {}, 0, 0, 0};
+  const auto begin = std::chrono::steady_clock::now();
+  compiler::Report report;
+  auto files = compiler::compile(model, compile, &report);
+  if (!files) {
+    Diagnostic error = files.error();
+    if (error.where.empty()) error.where = options.model;
+    return std::unexpected(std::move(error));
+  }
+  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+  row.files = std::move(*files);
+  row.kernels = report.kernels.size();
+  row.memory = report.memory_bytes;
+  row.milliseconds = time.count();
+  return row;
+}
+
+// Several packages lie in folders of their own, listed by index.json.
+package::Files join(const std::vector<Row>& rows) {
+  if (rows.size() == 1) return rows[0].files;
+  package::Files files;
+  std::string index = "{\"variants\":{";
+  for (const Row& row : rows) {
+    index += cat(index.back() == '{' ? "" : ",", "\"", row.target, "\":\"", row.target, "/\"");
+    for (const package::File& file : row.files)
+      files.push_back({cat(row.target, "/", file.name), file.bytes});
+  }
+  index += "}}";
+  const auto* begin = reinterpret_cast<const std::byte*>(index.data());
+  files.insert(files.begin(), {"index.json", {begin, begin + index.size()}});
+  return files;
+}
+
+void print_rows(const std::vector<Row>& rows, const Options& options) {
+  if (!options.json) {
+    for (const Row& row : rows)
+      std::printf("%s: %zu kernels, %.1f KB in %zu files, %.1f MB of memory, %.0f ms -> %s\n",
+                  row.target.c_str(), row.kernels, static_cast<double>(row.bytes()) / 1e3,
+                  row.files.size(), static_cast<double>(row.memory) / 1e6, row.milliseconds,
+                  options.output.c_str());
+    return;
+  }
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> json(text);
+  json.StartObject();
+  json.Key("output");
+  json.String(options.output);
+  json.Key("packages");
+  json.StartArray();
+  for (const Row& row : rows) {
+    json.StartObject();
+    json.Key("target");
+    json.String(row.target);
+    json.Key("kernels");
+    json.Uint64(row.kernels);
+    json.Key("memory_bytes");
+    json.Int64(row.memory);
+    json.Key("ms");
+    json.Double(row.milliseconds);
+    json.Key("files");
+    json.StartArray();
+    for (const package::File& file : row.files) {
+      json.StartObject();
+      json.Key("name");
+      json.String(file.name);
+      json.Key("bytes");
+      json.Uint64(file.bytes.size());
+      json.EndObject();
+    }
+    json.EndArray();
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+  std::printf("%s\n", text.GetString());
+}
+
+Result<> compile_all(const Options& options) {
+  const bool page_asked = options.emit == "page" || options.single_file;
+  const bool web =
+      std::find(options.targets.begin(), options.targets.end(), "cpu") == options.targets.end();
+  PageOptions page{options.compile.name, {}, options.targets.size() > 1};
+  if (page.name.empty()) page.name = fs::path(options.model).parent_path().filename().string();
+  if (fs::path(options.model).stem() != "model" && options.compile.name.empty())
+    page.name = fs::path(options.model).stem().string();
+  if (!options.labels.empty()) {
+    GS_ASSIGN(page.labels, read_text(options.labels));
+  }
+  GS_ASSIGN(const Bytes model, read_file(options.model));
+  std::vector<Row> rows;
+  for (const std::string& target : options.targets) {
+    GS_ASSIGN(Row row, compile_for(target, model, options));
+    rows.push_back(std::move(row));
+  }
+  package::Files files = join(rows);
+  if (options.single_file) {
+    GS_ASSIGN(const std::string html, single_page(files, page));
+    const std::string temporary = options.output + ".part";
+    GS_TRY(write_file(temporary, std::as_bytes(std::span(html))));
+    std::error_code error;
+    fs::rename(temporary, options.output, error);
+    if (error) return fail_at(options.output, cat("cannot be made: ", error.message()));
+  } else {
+    if (web && options.emit != "package" && (page_asked || page_is_built()))
+      GS_TRY(add_page(files, page));
+    else if (web && options.emit.empty())
+      std::fprintf(stderr, "gossamer: no page: the web run time is not built\n");
+    GS_TRY(write_package(options.output, files));
+  }
+  print_rows(rows, options);
+  return {};
+}
+
+int run_compile(const Options& options) {
+  const bool cpu =
+      std::find(options.targets.begin(), options.targets.end(), "cpu") != options.targets.end();
+  if (std::set<std::string>(options.targets.begin(), options.targets.end()).size() !=
+      options.targets.size())
+    return report_usage("--target names one target twice");
+  if (cpu && options.targets.size() > 1)
+    return report_usage("--target cpu makes a package of its own");
+  if (cpu && (options.emit == "page" || options.single_file))
+    return report_usage("--emit page is for the web targets");
+  if (options.single_file && options.emit == "package")
+    return report_usage("--single-file makes a page");
+  if (auto done = compile_all(options); !done) return report_error(done.error(), options.json);
+  return 0;
+}
+
+}  // namespace
+
+void add_compile(CLI::App& app, Chosen& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("compile", "Compile a model to a package");
+  command->add_option("model", options->model, "An ONNX file")->required();
+  command
+      ->add_option("--target,-t", options->targets,
+                   "Where it runs; several web targets, separated by commas, share a page")
+      ->required()
+      ->delimiter(',')
+      ->check(CLI::IsMember({"webgpu", "webgl", "wasm", "cpu"}));
+  command->add_option("--output,-o", options->output, "The folder (or .html file) to write")
+      ->required();
+  command
+      ->add_option("--emit", options->emit,
+                   "package: only that; page: also the page that runs it (default for the web)")
+      ->check(CLI::IsMember({"package", "page"}));
+  command->add_flag("--single-file", options->single_file,
+                    "Write one .html with everything inside");
+  command->add_option("--labels", options->labels, "Class names for the page, one a line");
+  command->add_option("--name", options->compile.name, "The model's name");
+  command->add_flag("--relaxed-simd", options->compile.relaxed_simd,
+                    "wasm: use relaxed SIMD's multiply-add");
+  command->add_flag("--real-gpu", options->compile.real_gpu,
+                    "webgpu: schedules for a hardware adapter");
+  command->add_option("--cpu", options->compile.cpu, "cpu: LLVM's name of the processor");
+  command->add_flag("--json", options->json, "Machine-readable output");
+  command->callback(
+      [options, &chosen] { chosen.run = [options] { return run_compile(*options); }; });
+}
+
+}  // namespace gossamer::command

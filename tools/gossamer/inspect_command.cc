@@ -1,0 +1,244 @@
+// gossamer inspect: what a model is, and what each target makes of it.
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <cstdio>
+#include <map>
+
+#include "compiler/compile.h"
+#include "gossamer/commands.h"
+#include "gossamer/files.h"
+#include "gossamer/model_file.h"
+#include "gossamer/progress.h"
+#include "ir/print.h"
+
+namespace gossamer::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string model, dump;
+  std::vector<std::string> targets = {"webgpu", "webgl", "wasm", "cpu"};
+  bool stages = false, kernels = false, json = false;
+};
+
+struct TargetView {
+  std::string target;
+  std::string problem;  // why it cannot be compiled
+  compiler::Report report;
+  size_t package_bytes = 0;
+};
+
+std::string shape_of(const graph::Value& value) {
+  if (!value.shape_known) return "[...]";
+  std::string text = "[";
+  for (size_t axis = 0; axis < value.shape.size(); ++axis)
+    text += cat(axis ? ", " : "", ir::print(value.shape[axis]));
+  return text + "]";
+}
+
+std::map<std::string, int> count_operators(const graph::Graph& graph) {
+  std::map<std::string, int> counts;
+  for (const graph::Node& node : graph.nodes) {
+    ++counts[node.def->name];
+    for (const auto& region : node.regions)
+      for (const auto& [name, count] : count_operators(*region)) counts[name] += count;
+  }
+  return counts;
+}
+
+TargetView view(const std::string& target, const ModelFile& model) {
+  TargetView view;
+  view.target = target;
+  compiler::Options options;
+  options.target = target;
+  options.read_file = [&](const std::string& name) { return read_inside(model.folder, name); };
+  Progress progress;
+  options.progress = [&](std::string_view step, double fraction) {
+    progress.show(cat(target, ": ", step), fraction);
+  };
+  const auto files = compiler::compile(model.bytes, options, &view.report);
+  if (!files) {
+    view.problem = files.error().to_string();
+    return view;
+  }
+  for (const package::File& file : *files) view.package_bytes += file.bytes.size();
+  return view;
+}
+
+std::string dump_name(size_t at, const std::string& kernel) {
+  std::string name;
+  for (char letter : kernel.substr(0, 60))
+    name += std::isalnum(static_cast<unsigned char>(letter)) || letter == '.' ? letter : '_';
+  char number[16];
+  std::snprintf(number, sizeof number, "%03zu_", at);
+  return number + name;
+}
+
+// DIR/TARGET/stages.txt, and for each kernel its loop IR and, for shaders, the code.
+Result<> dump(const TargetView& view, const fs::path& folder) {
+  const fs::path place = folder / view.target;
+  std::error_code error;
+  fs::create_directories(place, error);
+  if (error) return fail_at(place.string(), cat("cannot be made: ", error.message()));
+  const auto write = [&](const std::string& name, const std::string& text) {
+    return write_file(place / name, std::as_bytes(std::span(text)));
+  };
+  GS_TRY(write("stages.txt", view.report.stages));
+  for (size_t at = 0; at < view.report.kernels.size(); ++at) {
+    const compiler::KernelReport& kernel = view.report.kernels[at];
+    const std::string name = dump_name(at, kernel.name);
+    GS_TRY(
+        write(name + ".ir", cat("// ", kernel.origin, "\n// ", kernel.schedule, "\n", kernel.ir)));
+    if (!kernel.code.empty())
+      GS_TRY(write(name + (view.target == "webgpu" ? ".wgsl" : ".glsl"), kernel.code));
+  }
+  return {};
+}
+
+void print_text(const ModelFile& model, const std::vector<TargetView>& views,
+                const Options& options) {
+  const graph::Graph& graph = model.graph;
+  std::printf("%s: %zu nodes, %zu bytes\n", graph.name.c_str(), graph.nodes.size(),
+              model.bytes.size());
+  const auto print_ports = [&](const char* what, const std::vector<graph::ValueId>& ids) {
+    for (graph::ValueId id : ids) {
+      const graph::Value& value = graph.values[id];
+      std::printf("%-7s %s: %s%s\n", what, value.name.c_str(),
+                  std::string(ir::name_of(value.dtype)).c_str(), shape_of(value).c_str());
+    }
+  };
+  print_ports("input", graph.inputs);
+  print_ports("output", graph.outputs);
+  std::printf("operators");
+  for (const auto& [name, count] : count_operators(graph)) {
+    std::printf(" %s", name.c_str());
+    if (count > 1) std::printf(" x%d", count);
+  }
+  std::printf("\n");
+  for (const TargetView& seen : views) {
+    if (!seen.problem.empty()) {
+      std::printf("%-6s  cannot run it: %s\n", seen.target.c_str(), seen.problem.c_str());
+      continue;
+    }
+    std::printf("%-6s  %zu kernels, %.2f MB of memory, %.2f MB of weights, package %.1f KB\n",
+                seen.target.c_str(), seen.report.kernels.size(),
+                static_cast<double>(seen.report.memory_bytes) / 1e6,
+                static_cast<double>(seen.report.weight_bytes) / 1e6,
+                static_cast<double>(seen.package_bytes) / 1e3);
+    if (options.stages) std::printf("%s\n", seen.report.stages.c_str());
+    if (!options.kernels) continue;
+    for (const compiler::KernelReport& kernel : seen.report.kernels)
+      std::printf("    %-36s %-44s %s\n", kernel.name.c_str(), kernel.schedule.c_str(),
+                  kernel.origin.c_str());
+  }
+}
+
+void print_json(const ModelFile& model, const std::vector<TargetView>& views) {
+  const graph::Graph& graph = model.graph;
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> json(text);
+  json.StartObject();
+  json.Key("name");
+  json.String(graph.name);
+  json.Key("nodes");
+  json.Uint64(graph.nodes.size());
+  const auto write_ports = [&](const char* key, const std::vector<graph::ValueId>& ids) {
+    json.Key(key);
+    json.StartArray();
+    for (graph::ValueId id : ids) {
+      json.StartObject();
+      json.Key("name");
+      json.String(graph.values[id].name);
+      json.Key("dtype");
+      json.String(std::string(ir::name_of(graph.values[id].dtype)));
+      json.Key("shape");
+      json.String(shape_of(graph.values[id]));
+      json.EndObject();
+    }
+    json.EndArray();
+  };
+  write_ports("inputs", graph.inputs);
+  write_ports("outputs", graph.outputs);
+  json.Key("operators");
+  json.StartObject();
+  for (const auto& [name, count] : count_operators(graph)) {
+    json.Key(name.c_str());
+    json.Int(count);
+  }
+  json.EndObject();
+  json.Key("targets");
+  json.StartArray();
+  for (const TargetView& seen : views) {
+    json.StartObject();
+    json.Key("target");
+    json.String(seen.target);
+    if (!seen.problem.empty()) {
+      json.Key("problem");
+      json.String(seen.problem);
+    } else {
+      json.Key("memory_bytes");
+      json.Int64(seen.report.memory_bytes);
+      json.Key("weight_bytes");
+      json.Int64(seen.report.weight_bytes);
+      json.Key("package_bytes");
+      json.Uint64(seen.package_bytes);
+      json.Key("kernels");
+      json.StartArray();
+      for (const compiler::KernelReport& kernel : seen.report.kernels) {
+        json.StartObject();
+        json.Key("name");
+        json.String(kernel.name);
+        json.Key("schedule");
+        json.String(kernel.schedule);
+        json.Key("origin");
+        json.String(kernel.origin);
+        json.EndObject();
+      }
+      json.EndArray();
+    }
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+  std::printf("%s\n", text.GetString());
+}
+
+int run_inspect(const Options& options) {
+  const auto model = read_model_file(options.model);
+  if (!model) return report_error(model.error(), options.json);
+  std::vector<TargetView> views;
+  for (const std::string& target : options.targets) {
+    views.push_back(view(target, *model));
+    if (options.dump.empty() || !views.back().problem.empty()) continue;
+    if (auto done = dump(views.back(), options.dump); !done)
+      return report_error(done.error(), options.json);
+  }
+  if (options.json)
+    print_json(*model, views);
+  else
+    print_text(*model, views, options);
+  return 0;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, Chosen& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("inspect", "Show a model's graph and what each target makes of it");
+  command->add_option("model", options->model, "An ONNX file")->required();
+  command->add_option("--target,-t", options->targets, "Only these targets")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"webgpu", "webgl", "wasm", "cpu"}));
+  command->add_flag("--stages", options->stages, "Print the stages after fusion");
+  command->add_flag("--kernels", options->kernels, "Print each kernel's schedule and origin");
+  command->add_option("--dump", options->dump,
+                      "Write stages, loop IR and shaders below this folder");
+  command->add_flag("--json", options->json, "Machine-readable output");
+  command->callback(
+      [options, &chosen] { chosen.run = [options] { return run_inspect(*options); }; });
+}
+
+}  // namespace gossamer::command

@@ -1,0 +1,293 @@
+// gossamer run: a model or a package on this machine, once, with inputs from files.
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+#include "gossamer/commands.h"
+#include "gossamer/compare.h"
+#include "gossamer/files.h"
+#include "gossamer/image_file.h"
+#include "gossamer/progress.h"
+#include "gossamer/runner.h"
+#include "gossamer/tensor_file.h"
+
+namespace gossamer::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string model, target = "cpu", labels, save;
+  std::vector<std::string> inputs;
+  int top = 5, runs = 1;
+  bool json = false;
+  RunnerOptions runner;
+  ImageOptions image;
+};
+
+struct Outcome {
+  std::vector<ops::TensorData> outputs;
+  double milliseconds = 0;  // the fastest run
+};
+
+Result<std::unique_ptr<Runner>> load(const Options& options) {
+  if (fs::is_directory(options.model)) return load_cpu_runner(options.model, options.runner);
+  return make_runner(options.target, options.model, options.runner);
+}
+
+Result<std::vector<ops::TensorData>> read_feeds(const Options& options,
+                                                const std::vector<Port>& ports) {
+  std::vector<std::string> files(ports.size());
+  std::string names;
+  for (const Port& port : ports) names += cat(names.empty() ? "" : ", ", port.name);
+  for (const std::string& given : options.inputs) {
+    // Names may hold '=': the split is the one that gives the name of an input.
+    bool found = false;
+    for (size_t at = 0; at < ports.size() && !found; ++at) {
+      if (!given.starts_with(ports[at].name + "=")) continue;
+      files[at] = given.substr(ports[at].name.size() + 1);
+      found = true;
+    }
+    // A model of one input needs no name.
+    if (!found && ports.size() == 1 && given.find('=') == std::string::npos) {
+      files[0] = given;
+      found = true;
+    }
+    if (!found)
+      return fail_at(cat("--input ", given), "names no input of the model", cat("it has ", names));
+  }
+  std::vector<ops::TensorData> feeds;
+  for (size_t at = 0; at < ports.size(); ++at) {
+    if (files[at].empty())
+      return fail_at(cat("input \"", ports[at].name, "\""), "is not given",
+                     cat("--input ", ports[at].name, "=FILE; it is ", ir::name_of(ports[at].dtype),
+                         shape_text(ports[at].shape)));
+    if (is_image_name(files[at])) {
+      GS_ASSIGN(ops::TensorData image, read_image(files[at], ports[at], options.image));
+      feeds.push_back(std::move(image));
+    } else {
+      GS_ASSIGN(NamedTensor tensor, read_tensor_file(files[at]));
+      feeds.push_back(std::move(tensor.data));
+    }
+  }
+  return feeds;
+}
+
+std::string number_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = text.find('\n', at);
+    if (end == std::string::npos) end = text.size();
+    std::string line = text.substr(at, end - at);
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    lines.push_back(std::move(line));
+    at = end + 1;
+  }
+  return lines;
+}
+
+// Scores that are no distribution yet become one; those that are stay.
+std::vector<double> probabilities(const ops::TensorData& scores) {
+  const int64_t count = scores.element_count();
+  double sum = 0, best = -INFINITY;
+  bool positive = true;
+  for (int64_t at = 0; at < count; ++at) {
+    const double value = element(scores, at);
+    sum += value;
+    positive = positive && value >= 0;
+    best = std::max(best, value);
+  }
+  std::vector<double> result;
+  const bool distribution = positive && std::abs(sum - 1) < 1e-3;
+  double total = 0;
+  for (int64_t at = 0; at < count; ++at) {
+    const double value = element(scores, at);
+    result.push_back(distribution ? value : std::exp(value - best));
+    total += result.back();
+  }
+  if (!distribution)
+    for (double& value : result) value /= total;
+  return result;
+}
+
+std::string label_of(const std::vector<std::string>& labels, int64_t at) {
+  return static_cast<size_t>(at) < labels.size() ? labels[static_cast<size_t>(at)]
+                                                 : cat("class ", at);
+}
+
+void print_tensor(const Port& port, const ops::TensorData& tensor) {
+  std::printf("%s: %s%s", port.name.c_str(), std::string(ir::name_of(tensor.dtype)).c_str(),
+              shape_text(tensor.shape).c_str());
+  const int64_t count = tensor.element_count(), shown = std::min<int64_t>(count, 16);
+  for (int64_t at = 0; at < shown; ++at)
+    std::printf(" %s", number_text(element(tensor, at)).c_str());
+  if (shown < count) {
+    double low = INFINITY, high = -INFINITY, sum = 0;
+    for (int64_t at = 0; at < count; ++at) {
+      const double value = element(tensor, at);
+      low = std::min(low, value), high = std::max(high, value), sum += value;
+    }
+    std::printf(" ... (min %s, max %s, mean %s)", number_text(low).c_str(),
+                number_text(high).c_str(), number_text(sum / static_cast<double>(count)).c_str());
+  }
+  std::printf("\n");
+}
+
+void print_text(const Runner& model, const Outcome& outcome, const Options& options,
+                const std::vector<std::string>& labels) {
+  if (!labels.empty() && !outcome.outputs.empty()) {
+    const auto chances = probabilities(outcome.outputs[0]);
+    for (int64_t at : top_classes(outcome.outputs[0], options.top))
+      std::printf("%6.2f%%  %s\n", 100 * chances[static_cast<size_t>(at)],
+                  label_of(labels, at).c_str());
+  } else {
+    for (size_t at = 0; at < outcome.outputs.size(); ++at)
+      print_tensor(model.outputs()[at], outcome.outputs[at]);
+  }
+  std::printf("%.3f ms\n", outcome.milliseconds);
+}
+
+void print_json(const Runner& model, const Outcome& outcome, const Options& options,
+                const std::vector<std::string>& labels) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer, rapidjson::UTF8<>, rapidjson::UTF8<>,
+                    rapidjson::CrtAllocator, rapidjson::kWriteNanAndInfFlag>
+      json(text);
+  json.StartObject();
+  json.Key("ms");
+  json.Double(outcome.milliseconds);
+  if (!labels.empty() && !outcome.outputs.empty()) {
+    json.Key("classes");
+    json.StartArray();
+    const auto chances = probabilities(outcome.outputs[0]);
+    for (int64_t at : top_classes(outcome.outputs[0], options.top)) {
+      json.StartObject();
+      json.Key("class");
+      json.Int64(at);
+      json.Key("label");
+      json.String(label_of(labels, at));
+      json.Key("probability");
+      json.Double(chances[static_cast<size_t>(at)]);
+      json.Key("score");
+      json.Double(element(outcome.outputs[0], at));
+      json.EndObject();
+    }
+    json.EndArray();
+  }
+  json.Key("outputs");
+  json.StartArray();
+  for (size_t output = 0; output < outcome.outputs.size(); ++output) {
+    const ops::TensorData& tensor = outcome.outputs[output];
+    json.StartObject();
+    json.Key("name");
+    json.String(model.outputs()[output].name);
+    json.Key("dtype");
+    json.String(std::string(ir::name_of(tensor.dtype)));
+    json.Key("shape");
+    json.StartArray();
+    for (int64_t extent : tensor.shape) json.Int64(extent);
+    json.EndArray();
+    json.Key("data");
+    json.StartArray();
+    for (int64_t at = 0; at < tensor.element_count(); ++at) json.Double(element(tensor, at));
+    json.EndArray();
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+  std::printf("%s\n", text.GetString());
+}
+
+Result<> save_outputs(const Runner& model, const Outcome& outcome, const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return fail_at(folder, cat("cannot be made: ", error.message()));
+  for (size_t at = 0; at < outcome.outputs.size(); ++at) {
+    std::string name = model.outputs()[at].name;
+    std::replace(name.begin(), name.end(), '/', '_');
+    const std::string npy = write_npy(outcome.outputs[at]);
+    GS_TRY(write_file(fs::path(folder) / (name + ".npy"), std::as_bytes(std::span(npy))));
+  }
+  return {};
+}
+
+Result<> run_all(const Options& options) {
+  std::vector<std::string> labels;
+  if (!options.labels.empty()) {
+    GS_ASSIGN(const std::string text, read_text(options.labels));
+    labels = lines_of(text);
+  }
+  Progress progress(options.json);
+  progress.show("loading", 0);
+  GS_ASSIGN(const std::unique_ptr<Runner> model, load(options));
+  GS_ASSIGN(const auto feeds, read_feeds(options, model->inputs()));
+  GS_TRY(check_feeds(model->inputs(), feeds));
+  Outcome outcome;
+  outcome.milliseconds = INFINITY;
+  for (int run = 0; run < options.runs; ++run) {
+    progress.show("running", static_cast<double>(run) / options.runs);
+    const auto begin = std::chrono::steady_clock::now();
+    GS_ASSIGN(outcome.outputs, model->run(feeds));
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+    outcome.milliseconds = std::min(outcome.milliseconds, time.count());
+  }
+  progress.show("done", 1);
+  if (!options.save.empty()) GS_TRY(save_outputs(*model, outcome, options.save));
+  if (options.json)
+    print_json(*model, outcome, options, labels);
+  else
+    print_text(*model, outcome, options, labels);
+  return {};
+}
+
+int run_run(const Options& options) {
+  if (auto done = run_all(options); !done) return report_error(done.error(), options.json);
+  return 0;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Chosen& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("run", "Run a model on this machine");
+  command->add_option("model", options->model, "An ONNX file, or a package for cpu")->required();
+  command->add_option("--target,-t", options->target, "cpu, or interp (slow, the reference)")
+      ->check(CLI::IsMember({"cpu", "interp"}));
+  command->add_option("--input,-i", options->inputs,
+                      "NAME=FILE for each input: .npy, .pb (TensorProto), .png or .jpg");
+  command->add_option("--labels", options->labels, "Class names, one a line: print the best ones");
+  command->add_option("--top", options->top, "How many of them")->check(CLI::Range(1, 100000));
+  command->add_option("--runs", options->runs, "How often to run; the fastest time is printed")
+      ->check(CLI::Range(1, 1000000));
+  command->add_option("--save", options->save, "Folder for the outputs as .npy");
+  command->add_option("--threads", options->runner.threads, "0: one a core")
+      ->check(CLI::Range(0, 1024));
+  command->add_option("--cpu", options->runner.cpu, "LLVM's name of the processor");
+  command
+      ->add_option("--mean", options->image.mean,
+                   "Images: subtracted from values of 0..1, one or one a channel "
+                   "(default: ImageNet's for 3 channels, else 0)")
+      ->delimiter(',');
+  command
+      ->add_option("--std", options->image.std,
+                   "Images: divisor, one or one a channel (default: ImageNet's for 3, else 1)")
+      ->delimiter(',');
+  command->add_option("--layout", options->image.layout, "Images: axes of the input")
+      ->check(CLI::IsMember({"nchw", "nhwc"}));
+  command->add_option("--height", options->image.height, "Images: where the model leaves it open");
+  command->add_option("--width", options->image.width, "Images: where the model leaves it open");
+  command->add_flag("--json", options->json, "Machine-readable output");
+  command->callback([options, &chosen] { chosen.run = [options] { return run_run(*options); }; });
+}
+
+}  // namespace gossamer::command
