@@ -52,12 +52,15 @@ constexpr std::array cpu_passes{
 // Shaders need no clamping (accesses are robust) and bring their own functions; their generators
 // legalise types and functions themselves (raise).
 constexpr std::array gpu_passes{unroll, vectorize, flatten_access};
+// The wasm generator guards loads in selects itself, with a branch or a clamped address.
+constexpr std::array wasm_passes{unroll, vectorize, flatten_access, legalize, math};
 
 }  // namespace
 
 std::span<const Pass> passes_of(schedule::TargetKind target) {
   if (target == schedule::TargetKind::webgpu || target == schedule::TargetKind::webgl)
     return gpu_passes;
+  if (target == schedule::TargetKind::wasm) return wasm_passes;
   return cpu_passes;
 }
 

@@ -63,7 +63,10 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   // Cost of a tile per element: its multiplications and loads, and the rows and vectors past the
   // edge.
   double best = 1e30;
-  const int max_vectors = tiling.pattern == "contraction" ? caps.tile_vectors : 1;
+  // Memory is rounded up to whole vectors only, so an extent that is not known takes one at a time.
+  const bool known =
+      tiling.vector_axis >= 0 && ir::as_int(stage.extents[static_cast<size_t>(tiling.vector_axis)]);
+  const int max_vectors = known && tiling.pattern == "contraction" ? caps.tile_vectors : 1;
   for (int vectors = 1; vectors <= max_vectors; ++vectors) {
     if (blocks % vectors != 0) continue;
     for (int rows = 1; rows <= caps.tile_rows && rows <= best_extent; ++rows) {
@@ -84,8 +87,8 @@ void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tili
       const bool contiguous = along(*load, layout, stage.reduce_axes[r], caps.vector_lanes,
                                     bounds) == Along::contiguous;
       // Constants were packed to follow the other operand: only the latter decides.
-      const bool packed = is_blocked(layout) && layout.layers == 1 &&
-                          layout.axes.size() > load->indices.size() + 1;
+      const bool packed =
+          is_blocked(layout) && layout.layers == 1 && layout.axes.size() > load->indices.size() + 1;
       if (contiguous && !packed && extent_or(stage.reduce_extents[r], 64) >= caps.vector_lanes) {
         tiling.reduce_split = static_cast<int>(r);
       }
