@@ -10,6 +10,7 @@
 #include "gossamer/files.h"
 #include "gossamer/model_file.h"
 #include "gossamer/progress.h"
+#include "graph/stage_graph.h"
 #include "ir/print.h"
 
 namespace gossamer::command {
@@ -205,9 +206,21 @@ void print_json(const ModelFile& model, const std::vector<TargetView>& views) {
   std::printf("%s\n", text.GetString());
 }
 
+// Shapes of outputs follow from the operators' definitions.
+void infer_outputs(graph::Graph& graph) {
+  const auto stages = graph::lower(graph, ops::builtin_catalog());
+  if (!stages) return;  // each target's view says why
+  for (size_t at = 0; at < graph.outputs.size() && at < stages->outputs.size(); ++at) {
+    graph::Value& value = graph.values[graph.outputs[at]];
+    value.shape = stages->outputs[at].buffer->shape;
+    value.shape_known = true;
+  }
+}
+
 int run_inspect(const Options& options) {
-  const auto model = read_model_file(options.model);
+  auto model = read_model_file(options.model);
   if (!model) return report_error(model.error(), options.json);
+  infer_outputs(model->graph);
   std::vector<TargetView> views;
   for (const std::string& target : options.targets) {
     views.push_back(view(target, *model));

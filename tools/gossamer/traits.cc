@@ -23,6 +23,12 @@ const graph::Node* producer(const graph::Graph& graph, graph::ValueId value) {
 
 // The first element of a constant f32 scale; 0 where it is none.
 double scale_of(const ModelFile& model, graph::ValueId value) {
+  // Some exporters put copies between an initializer and its use.
+  for (int hops = 0; hops < 8 && !model.graph.values[value].constant; ++hops) {
+    const graph::Node* node = producer(model.graph, value);
+    if (!node || node->inputs.size() != 1) return 0;
+    value = node->inputs[0];
+  }
   const auto& constant = model.graph.values[value].constant;
   if (!constant || constant->dtype != ir::DType::f32) return 0;
   const auto bytes = constant_bytes(model, *constant);
