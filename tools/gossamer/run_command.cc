@@ -208,6 +208,22 @@ void print_json(const Runner& model, const Outcome& outcome, const Options& opti
   std::printf("%s\n", text.GetString());
 }
 
+// The slowest launches of the last run, and what share of the time they took.
+void print_profile(const Runner& model) {
+  std::vector<LaunchTime> times = model.profile();
+  double sum = 0;
+  for (const LaunchTime& time : times) sum += time.milliseconds;
+  std::sort(times.begin(), times.end(), [](const LaunchTime& a, const LaunchTime& b) {
+    return a.milliseconds > b.milliseconds;
+  });
+  std::printf("%zu launches, %.3f ms\n", times.size(), sum);
+  if (times.size() > 20) times.resize(20);
+  for (const LaunchTime& time : times)
+    std::printf("%8.3f ms %5.1f%%  %-24s %8lld  %s | %s\n", time.milliseconds,
+                100 * time.milliseconds / sum, time.kernel.c_str(),
+                static_cast<long long>(time.range), time.schedule.c_str(), time.origin.c_str());
+}
+
 Result<> save_outputs(const Runner& model, const Outcome& outcome, const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -247,6 +263,7 @@ Result<> run_all(const Options& options) {
     print_json(*model, outcome, options, labels);
   else
     print_text(*model, outcome, options, labels);
+  if (options.runner.profile && !options.json) print_profile(*model);
   return {};
 }
 
@@ -269,6 +286,7 @@ void add_run(CLI::App& app, Chosen& chosen) {
   command->add_option("--top", options->top, "How many of them")->check(CLI::Range(1, 100000));
   command->add_option("--runs", options->runs, "How often to run; the fastest time is printed")
       ->check(CLI::Range(1, 1000000));
+  command->add_flag("--profile", options->runner.profile, "Print the slowest kernels");
   command->add_option("--save", options->save, "Folder for the outputs as .npy");
   command->add_option("--threads", options->runner.threads, "0: one a core")
       ->check(CLI::Range(0, 1024));
