@@ -65,8 +65,10 @@ const Dialect dialect = {
     .binary = binary,
     .bitcasts = bitcasts,
     .fma = "($0 * $1 + $2)",
-    .select_scalar = "($0 ? $1 : $2)",
+    // Compilers make branches of a ternary operator, and take minutes for a hundred of them.
+    .select_scalar = "choose_$t($0, $1, $2)",
     .select_vector = "choose_$t($0, $1, $2)",
+    .select_whole = {},
     // Not a constant, as some compilers reject an infinite one.
     .infinity = "uintBitsToFloat(inf_bits)",
     .nan = "uintBitsToFloat(inf_bits | 0x400000u)",

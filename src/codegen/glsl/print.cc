@@ -18,6 +18,10 @@ constexpr Support support[] = {
     {"one_of(",
      "bvec4 one_of(bvec4 a, bvec4 b) { return bvec4(a.x || b.x, a.y || b.y, a.z || b.z, a.w || "
      "b.w); }\n"},
+    {"choose_float(", "float choose_float(bool c, float a, float b) { return mix(b, a, c); }\n"},
+    {"choose_int(", "int choose_int(bool c, int a, int b) { return c ? a : b; }\n"},
+    {"choose_uint(", "uint choose_uint(bool c, uint a, uint b) { return c ? a : b; }\n"},
+    {"choose_bool(", "bool choose_bool(bool c, bool a, bool b) { return c ? a : b; }\n"},
     {"choose_vec4(", "vec4 choose_vec4(bvec4 c, vec4 a, vec4 b) { return mix(b, a, c); }\n"},
     {"choose_ivec4(",
      "ivec4 choose_ivec4(bvec4 c, ivec4 a, ivec4 b) {\n"

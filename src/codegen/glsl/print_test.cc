@@ -48,13 +48,14 @@ uniform highp sampler2DArray b1;
 layout(location = 0) out vec4 o0;
 layout(location = 1) out vec4 o1;
 uniform int s0;
+vec4 choose_vec4(bvec4 c, vec4 a, vec4 b) { return mix(b, a, c); }
 void main() {
   int texel = int(gl_FragCoord.x) + 8 * int(gl_FragCoord.y);
   int i_0 = texel & 7;
   int i_1 = texel >> 3;
   vec4 t_0 = vec4(texelFetch(b0, ivec2(i_0, i_1), 0));
-  o0 = (texel < s0) ? (t_0 * texelFetch(b1, ivec3(i_0, i_1, 0), 0)) : vec4(1.0);
-  o1 = (texel < s0) ? (t_0 * texelFetch(b1, ivec3(i_0, i_1, 1), 0)) : vec4(1.0);
+  o0 = choose_vec4(bvec4(texel < s0), t_0 * texelFetch(b1, ivec3(i_0, i_1, 0), 0), vec4(1.0));
+  o1 = choose_vec4(bvec4(texel < s0), t_0 * texelFetch(b1, ivec3(i_0, i_1, 1), 0), vec4(1.0));
 }
 )");
   EXPECT_EQ(shader->scalars, 1);

@@ -1,4 +1,4 @@
-// Operations that a shading language lacks or gets wrong, defined in the IR over scalars.
+// Operations that a shading language lacks or gets wrong, defined in the IR.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,11 @@ struct Function {
   ir::Expr body;
 };
 
-// Of the scalar type of the operands (f32, i32 or index). The body may use exp, log, sqrt, round,
-// floor, trunc, abs, arithmetic, comparisons and bit casts, and other operations defined here.
-// Errors relative to the true value, with exp and log exact: below 4e-7; sin, cos, tan: absolute,
-// up to |x| = 1e5; pow grows with |y log x|.
-std::optional<Function> define_function(ir::UnaryOp op, ir::DType dtype);
-std::optional<Function> define_function(ir::BinaryOp op, ir::DType dtype);
+// Of the type of the operands (f32, i32 or index, any number of lanes). The body may use exp, log,
+// sqrt, round, floor, trunc, abs, arithmetic, comparisons and bit casts, and other operations
+// defined here. Errors relative to the true value, with exp and log exact: below 4e-7; sin, cos,
+// tan: absolute, up to |x| = 1e5; pow grows with |y log x|.
+std::optional<Function> define_function(ir::UnaryOp op, ir::Type type);
+std::optional<Function> define_function(ir::BinaryOp op, ir::Type type);
 
 }  // namespace gossamer::codegen::text

@@ -155,27 +155,20 @@ std::string Writer::construct(Type type, const std::vector<Expr>& parts) {
   return text + ")";
 }
 
-// An operation that the dialect has no row for: a function, per lane.
+// An operation that the dialect has no row for: a function.
 template <class Op>
 std::string Writer::call(Op op, Type type, const std::vector<std::string>& operands) {
-  auto function = define_function(op, type.dtype);
+  const auto function = define_function(op, type);
   GS_CHECK(function, ir::name_of(op), " of ", to_string(type), " cannot be written");
-  std::string name = function->name;
-  if (!defined_.contains(name)) define(name, function->params, function->body);
-  if (!type.is_scalar()) {
-    name += std::to_string(type.lanes);
-    if (!defined_.contains(name)) {
-      define_by_lanes(name, function->name, type, function->body->type.with_lanes(type.lanes),
-                      function->params.size());
-    }
+  if (defined_.insert(function->name).second) {
+    define(function->name, function->params, function->body);
   }
-  std::string text = name + "(";
+  std::string text = function->name + "(";
   for (size_t i = 0; i < operands.size(); ++i) text += (i ? ", " : "") + bare(operands[i]);
   return text + ")";
 }
 
 void Writer::define(const std::string& name, const std::vector<Var>& params, const Expr& body) {
-  defined_.insert(name);
   std::string list;
   for (const Var& param : params) {
     alive_.push_back(param);
@@ -202,26 +195,6 @@ void Writer::define(const std::string& name, const std::vector<Var>& params, con
       fill(dialect_.function, {{'n', name}, {'p', list}, {'t', type}}) + " {\n" + lines + "}\n";
 }
 
-void Writer::define_by_lanes(const std::string& name, const std::string& lane_name, Type type,
-                             Type result, size_t arity) {
-  defined_.insert(name);
-  constexpr std::string_view params[] = {"a", "b"};
-  const std::string in = type_name(type), out = type_name(result);
-  std::string list, lanes;
-  for (size_t i = 0; i < arity; ++i) {
-    list += (i ? ", " : "") + fill(dialect_.parameter, {{'n', params[i]}, {'t', in}});
-  }
-  for (size_t l = 0; l < type.lanes; ++l) {
-    lanes += cat(l ? ", " : "", lane_name, "(");
-    for (size_t i = 0; i < arity; ++i) {
-      lanes += cat(i ? ", " : "", params[i], ".", components.substr(l, 1));
-    }
-    lanes += ")";
-  }
-  functions_ += cat(fill(dialect_.function, {{'n', name}, {'p', list}, {'t', out}}),
-                    " {\n  return ", out, "(", lanes, ");\n}\n");
-}
-
 std::string Writer::expr(const Expr& e) {
   const std::string type = type_name(e->type);
   if (auto* node = as<Unary>(e)) {
@@ -243,9 +216,11 @@ std::string Writer::expr(const Expr& e) {
   }
   if (auto* node = as<Select>(e)) {
     auto* all = as<Broadcast>(node->condition);
-    const bool one = e->type.is_scalar() || all;
-    return apply(one ? dialect_.select_scalar : dialect_.select_vector,
-                 {expr(all ? all->a : node->condition), expr(node->yes), expr(node->no)}, type);
+    const bool whole = all && !dialect_.select_whole.empty();
+    return apply(whole                 ? dialect_.select_whole
+                 : e->type.is_scalar() ? dialect_.select_scalar
+                                       : dialect_.select_vector,
+                 {expr(whole ? all->a : node->condition), expr(node->yes), expr(node->no)}, type);
   }
   if (auto* node = as<Cast>(e)) {
     const std::string a = expr(node->a);

@@ -49,8 +49,6 @@ class Writer {
   template <class Op>
   std::string call(Op op, ir::Type type, const std::vector<std::string>& operands);
   void define(const std::string& name, const std::vector<ir::Var>& params, const ir::Expr& body);
-  void define_by_lanes(const std::string& name, const std::string& lane_name, ir::Type type,
-                       ir::Type result, size_t arity);
 
   const Dialect& dialect_;
   const Places& places_;

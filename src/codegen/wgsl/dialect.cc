@@ -33,10 +33,9 @@ constexpr BinaryRow binary[] = {
     {BinaryOp::le, F | I | U, both, "($0 <= $1)"},
     {BinaryOp::gt, F | I | U, both, "($0 > $1)"},
     {BinaryOp::ge, F | I | U, both, "($0 >= $1)"},
-    {BinaryOp::logical_and, B, scalar, "($0 && $1)"},
-    {BinaryOp::logical_or, B, scalar, "($0 || $1)"},
-    {BinaryOp::logical_and, B, vector, "($0 & $1)"},
-    {BinaryOp::logical_or, B, vector, "($0 | $1)"},
+    // && and || would make branches.
+    {BinaryOp::logical_and, B, both, "($0 & $1)"},
+    {BinaryOp::logical_or, B, both, "($0 | $1)"},
     {BinaryOp::logical_xor, B, both, "($0 != $1)"},
     {BinaryOp::bit_and, I | U, both, "($0 & $1)"},
     {BinaryOp::bit_or, I | U, both, "($0 | $1)"},
@@ -62,6 +61,7 @@ const Dialect dialect = {
     .fma = "fma($0, $1, $2)",
     .select_scalar = "select($2, $1, $0)",
     .select_vector = "select($2, $1, $0)",
+    .select_whole = "select($2, $1, $0)",
     // A constant expression may not be infinite; a variable's value is not constant.
     .infinity = "bitcast<f32>(inf_bits)",
     .nan = "bitcast<f32>(inf_bits | 0x400000u)",
