@@ -171,7 +171,7 @@ export function makeForms(model: Model, place: HTMLElement): InputForm[] {
   place.replaceChildren();
   const sizes = make('div', {});
   const dims = new Dimensions(model, sizes);
-  const forms = model.inputs.map((port, at) => {
+  const forms = model.inputs.map((port) => {
     const image = imageShape(port);
     const [body, form] = image ? imageForm(port, image, dims) : valuesForm(port, dims);
     place.append(
@@ -179,7 +179,7 @@ export function makeForms(model: Model, place: HTMLElement): InputForm[] {
         'fieldset',
         {},
         make('legend', {}, port.name),
-        make('div', {className: 'port'}, model.describe().inputs[at] ?? ''),
+        make('div', {className: 'port'}, `${port.dtype} [${port.shape.join(', ')}]`),
         body,
       ),
     );

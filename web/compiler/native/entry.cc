@@ -1,0 +1,120 @@
+// The compiler's calls from JavaScript. Addresses and sizes are 32-bit; strings are UTF-8.
+//
+//   gs_alloc, gs_free        memory for the arguments
+//   gs_compile               -> Answer*, which stays the caller's until gs_release
+//
+// Progress goes to the imported gossamer.progress(text, size, fraction).
+#include <rapidjson/document.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+
+extern "C" __attribute__((import_module("gossamer"), import_name("progress"))) void
+gs_report_progress(const char* text, uint32_t size, double fraction);
+
+namespace {
+
+using gossamer::Diagnostic;
+using gossamer::Result;
+
+// As JavaScript reads it: words in this order.
+struct Entry {
+  const char* name;
+  uint32_t name_size;
+  const std::byte* bytes;
+  uint32_t size;
+};
+struct Answer {
+  uint32_t ok;  // 1: entries are the package's files; 0: one entry, the diagnostic as JSON
+  uint32_t count;
+  const Entry* entries;
+  std::vector<Entry> table;
+  gossamer::package::Files files;
+};
+
+Result<std::string> text_member(const rapidjson::Value& value, std::string_view name) {
+  if (!value.IsString())
+    return gossamer::fail_at("options", gossamer::cat(name, " is not a string"));
+  return std::string(value.GetString(), value.GetStringLength());
+}
+
+Result<gossamer::compiler::Options> read_options(std::string_view json) {
+  gossamer::compiler::Options options;
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
+  if (document.HasParseError() || !document.IsObject())
+    return gossamer::fail_at("options", "they are not a JSON object");
+  for (const auto& member : document.GetObject()) {
+    const std::string_view name(member.name.GetString(), member.name.GetStringLength());
+    if (name == "target") {
+      GS_ASSIGN(options.target, text_member(member.value, name));
+    } else if (name == "name") {
+      GS_ASSIGN(options.name, text_member(member.value, name));
+    } else if ((name == "relaxed_simd" || name == "real_gpu") && member.value.IsBool()) {
+      (name == "real_gpu" ? options.real_gpu : options.relaxed_simd) = member.value.GetBool();
+    } else {
+      return gossamer::fail_at("options", gossamer::cat("\"", name, "\" is not known"));
+    }
+  }
+  options.progress = [](std::string_view step, double fraction) {
+    gs_report_progress(step.data(), static_cast<uint32_t>(step.size()), fraction);
+  };
+  return options;
+}
+
+Result<gossamer::package::Files> compile_model(std::span<const std::byte> model,
+                                               std::string_view json) {
+  GS_ASSIGN(const auto options, read_options(json));
+  return gossamer::compiler::compile(model, options);
+}
+
+gossamer::package::File diagnostic_file(const Diagnostic& diagnostic) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> json(text);
+  json.StartObject();
+  json.Key("where");
+  json.String(diagnostic.where);
+  json.Key("message");
+  json.String(diagnostic.message);
+  json.Key("hint");
+  json.String(diagnostic.hint);
+  json.EndObject();
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.GetString());
+  return {"error", {bytes, bytes + text.GetSize()}};
+}
+
+}  // namespace
+
+#define GS_EXPORT(name) extern "C" __attribute__((export_name(#name)))
+
+GS_EXPORT(gs_alloc) void* gs_alloc(uint32_t size) { return std::malloc(size > 0 ? size : 1); }
+
+GS_EXPORT(gs_free) void gs_free(void* memory) { std::free(memory); }
+
+GS_EXPORT(gs_compile)
+Answer* gs_compile(const std::byte* model, uint32_t model_size, const char* options,
+                   uint32_t options_size) {
+  auto* answer = new Answer{};
+  auto files = compile_model({model, model_size}, {options, options_size});
+  answer->ok = files.has_value() ? 1 : 0;
+  if (files) {
+    answer->files = *std::move(files);
+  } else {
+    answer->files.push_back(diagnostic_file(files.error()));
+  }
+  for (const gossamer::package::File& file : answer->files) {
+    answer->table.push_back({file.name.data(), static_cast<uint32_t>(file.name.size()),
+                             file.bytes.data(), static_cast<uint32_t>(file.bytes.size())});
+  }
+  answer->count = static_cast<uint32_t>(answer->table.size());
+  answer->entries = answer->table.data();
+  return answer;
+}
+
+GS_EXPORT(gs_release) void gs_release(Answer* answer) { delete answer; }

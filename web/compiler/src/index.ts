@@ -1,0 +1,110 @@
+/**
+ * The Gossamer compiler in the page: ONNX bytes in, a package for `load()` out.
+ *
+ *     const files = await compile(await file.arrayBuffer(), {target: 'webgpu'});
+ *     const model = await load(files);
+ */
+// eslint-disable-next-line @typescript-eslint/triple-slash-reference -- users of src need it too
+/// <reference path="../../runtime/src/globals.d.ts" />
+import {callCompiler, type CallResult, type Diagnostic, type NativeOptions} from './call.ts';
+import type {Message, Request} from './worker.ts';
+import script from 'worker:./worker.ts';
+
+export type {Diagnostic} from './call.ts';
+
+export interface CompileOptions {
+  readonly target: 'webgpu' | 'webgl' | 'wasm';
+  /** The model's name in the manifest; else the graph's own. */
+  readonly name?: string | undefined;
+  /** wasm: multiply-add instructions; engines without relaxed SIMD then refuse the package. */
+  readonly relaxedSimd?: boolean | undefined;
+  /** webgpu: schedules for a hardware adapter instead of a software one. */
+  readonly realGpu?: boolean | undefined;
+  readonly onProgress?: ((progress: {step: string; fraction: number}) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** compiler.wasm, or where it is. Default: beside this script. */
+  readonly wasm?: string | URL | WebAssembly.Module | BufferSource | undefined;
+}
+
+/** The model cannot be compiled: what, where, and what to do. */
+export class CompileError extends Error {
+  readonly diagnostic: Diagnostic;
+  constructor(diagnostic: Diagnostic) {
+    const {where, message, hint} = diagnostic;
+    super(`${where && `${where}: `}${message}${hint && ` (${hint})`}`);
+    this.name = 'CompileError';
+    this.diagnostic = diagnostic;
+  }
+}
+
+const modules = new Map<string, Promise<WebAssembly.Module>>();
+
+async function fetchModule(url: string): Promise<WebAssembly.Module> {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url}: the server answered ${response.status}`);
+  // Not compileStreaming: it insists on a content type that many static servers do not send.
+  return WebAssembly.compile(await response.arrayBuffer());
+}
+
+/** Compiled once for a page and address. */
+function getModule(wasm: CompileOptions['wasm']): Promise<WebAssembly.Module> {
+  if (wasm instanceof WebAssembly.Module) return Promise.resolve(wasm);
+  if (wasm !== undefined && typeof wasm !== 'string' && !(wasm instanceof URL)) {
+    return WebAssembly.compile(wasm);
+  }
+  const url = String(wasm ?? new URL('compiler.wasm', import.meta.url));
+  let module = modules.get(url);
+  if (!module) {
+    module = fetchModule(url);
+    modules.set(url, module);
+    module.catch(() => modules.delete(url));
+  }
+  return module;
+}
+
+function inWorker(request: Request, options: CompileOptions): Promise<CallResult> {
+  const url = URL.createObjectURL(new Blob([script], {type: 'text/javascript'}));
+  const worker = new Worker(url);
+  const {signal, onProgress} = options;
+  return new Promise<CallResult>((resolve, reject) => {
+    signal?.addEventListener('abort', () => reject(signal.reason as Error));
+    worker.onerror = (event) => reject(new Error(`the compiler's worker failed: ${event.message}`));
+    worker.onmessage = ({data}: MessageEvent<Message>) => {
+      if (data.kind === 'progress') onProgress?.({step: data.step, fraction: data.fraction});
+      else if (data.kind === 'done') resolve(data.result);
+      else reject(new Error(data.message));
+    };
+    worker.postMessage(request);
+  }).finally(() => {
+    worker.terminate();
+    URL.revokeObjectURL(url);
+  });
+}
+
+/**
+ * Compiles a model; byte for byte what `gossamer compile` writes with the same options. In a worker
+ * where there are workers, else (Node) on the calling thread. Rejects with a CompileError for a model
+ * that cannot be compiled, or with the signal's reason.
+ */
+export async function compile(
+  onnx: ArrayBuffer | Uint8Array | Blob,
+  options: CompileOptions,
+): Promise<Map<string, Uint8Array>> {
+  const {signal, onProgress, target, name, relaxedSimd, realGpu} = options;
+  signal?.throwIfAborted();
+  const module = await getModule(options.wasm);
+  const model = new Uint8Array(onnx instanceof Blob ? await onnx.arrayBuffer() : onnx);
+  signal?.throwIfAborted();
+  const native: NativeOptions = {
+    target,
+    ...(name === undefined ? {} : {name}),
+    ...(relaxedSimd === undefined ? {} : {relaxed_simd: relaxedSimd}),
+    ...(realGpu === undefined ? {} : {real_gpu: realGpu}),
+  };
+  const result =
+    typeof Worker === 'undefined'
+      ? await callCompiler(module, model, native, (step, fraction) => onProgress?.({step, fraction}))
+      : await inWorker({module, model, options: native}, options);
+  if ('error' in result) throw new CompileError(result.error);
+  return new Map(result.files);
+}
