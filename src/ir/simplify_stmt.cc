@@ -152,7 +152,8 @@ Stmt Simplifier::let_stmt(const Let& l) {
     const int64_t multiple = ranges_.multiple_of(value);
     bind(l.var.get(), r);
     bounds_.multiples_[l.var.get()] = multiple;
-    define(l.var.get(), value);
+    // Spelled out later, a load might see another value.
+    if (!has_load(value)) define(l.var.get(), value);
   }
   order_.set_depth(l.var.get(), order_.depth_of(value));
   return let(l.var, value, stmt(l.body));

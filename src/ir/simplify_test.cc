@@ -211,6 +211,18 @@ TEST_F(Simplify, CoordinatesOfOneNumberJoinAgain) {
       << print(simplify(s));
 }
 
+TEST_F(Simplify, LetsKeepWhatTheyLoaded) {
+  // cell changes between the Lets and their use.
+  Buffer cell = buffer("cell", DType::index, {index(1)}, Scope::priv);
+  Buffer out = buffer("out", DType::f32, {index(1000)});
+  Expr held = load(cell, {index(0)});
+  Stmt s = let(x, floordiv(held, 4),
+               let(y, floormod(held, 4),
+                   block({store(cell, {index(0)}, index(7)),
+                          store(out, {X * 4 + Y}, constant(DType::f32, 1))})));
+  EXPECT_TRUE(equal(simplify(s), s)) << print(simplify(s));
+}
+
 TEST_F(Simplify, OuterTermsComeFirst) {
   Var outer = var("z"), inner = var("a");
   Buffer out = buffer("out", DType::f32, {index(100)});
