@@ -37,8 +37,9 @@ const Expr& Tensor::dim(int axis) const {
   if (axis < 0) axis += rank();
   if (axis >= 0 && axis < rank()) return buffer->shape[static_cast<size_t>(axis)];
   note_misfit(cat(buffer->name, " has rank ", rank(), ", it needs an axis ", axis));
-  static thread_local const Expr one = ir::index(1);
-  return one;
+  // Never destroyed: destructors of thread-local objects do not link for wasm.
+  static thread_local const Expr* const one = new Expr(ir::index(1));
+  return *one;
 }
 Expr Tensor::at(Point point) const {
   if (static_cast<int>(point.size()) == rank()) {
