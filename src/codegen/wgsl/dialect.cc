@@ -23,8 +23,8 @@ constexpr BinaryRow binary[] = {
     {BinaryOp::mul, F | I | U, both, "($0 * $1)"},
     {BinaryOp::div, F | I | U, both, "($0 / $1)"},
     {BinaryOp::rem, I | U, both, "($0 % $1)"},
-    {BinaryOp::min, F | I | U, both, "min($0, $1)"},
-    {BinaryOp::max, F | I | U, both, "max($0, $1)"},
+    {BinaryOp::min, I | U, both, "min($0, $1)"},
+    {BinaryOp::max, I | U, both, "max($0, $1)"},
     {BinaryOp::eq, F | I | U | B, both, "($0 == $1)"},
     // Compilers make an ordered comparison of != between floats: false for NaN.
     {BinaryOp::ne, F, both, "(!($0 == $1))"},
