@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import {execFileSync} from 'node:child_process';
+import {existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {test} from 'node:test';
+
+import {load, tensor} from '../../runtime/src/index.ts';
+import {compile, CompileError} from '../src/index.ts';
+import {perceptron} from './onnx.ts';
+
+const root = join(import.meta.dirname, '../../../../..');
+const path = process.env['GOSSAMER_COMPILER_WASM'] ?? join(root, 'build-wasm/compiler.wasm');
+const cli = process.env['GOSSAMER_CLI'] ?? join(root, 'build/gossamer');
+const skip = existsSync(path) ? false : 'compiler.wasm is not built (make wasm)';
+const wasm = skip ? undefined : new WebAssembly.Module(readFileSync(path));
+const TARGETS = ['webgpu', 'webgl', 'wasm'] as const;
+
+test('compiles a model and the result runs', {skip}, async () => {
+  const steps: string[] = [];
+  for (const n of [4, 'n']) {
+    const files = await compile(perceptron(n), {
+      target: 'wasm',
+      wasm,
+      onProgress: ({step}) => steps.push(step),
+    });
+    using model = await load(files);
+    const x = tensor([1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 10, 10], [4, 3]);
+    const {y} = await model.run({x});
+    assert.deepEqual(await y?.data(), Float32Array.of(1.5, 0, 3.5, 0, 5.5, 0, 81.5, 2));
+  }
+  assert.ok(steps.length > 0);
+});
+
+test('gives a package for every target, the same at each time', {skip}, async () => {
+  for (const target of TARGETS) {
+    const first = await compile(perceptron(4), {target, wasm});
+    const second = await compile(perceptron(4), {target, wasm});
+    assert.deepEqual(first, second);
+    assert.ok(first.has('manifest.json') && first.has('weights.safetensors'));
+    assert.ok(first.has(target === 'wasm' ? 'kernels.wasm' : 'kernels.json'));
+  }
+});
+
+const noCli = skip || (existsSync(cli) ? false : 'the command line is not built (make native)');
+test('writes byte for byte what the command line writes', {skip: noCli}, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'compile-'));
+  try {
+    const model = join(folder, 'model.onnx');
+    for (const n of [4, 'n']) {
+      writeFileSync(model, perceptron(n));
+      for (const target of TARGETS) {
+        const out = join(folder, `${target}-${n}`);
+        execFileSync(cli, ['compile', model, '--target', target, '-o', out]);
+        for (const [name, bytes] of await compile(perceptron(n), {target, wasm})) {
+          const place = readdirSync(out, {recursive: true}).find((file) => String(file).endsWith(name));
+          assert.ok(readFileSync(join(out, String(place))).equals(bytes), `${target} ${n} ${name}`);
+        }
+      }
+    }
+  } finally {
+    rmSync(folder, {recursive: true});
+  }
+});
+
+test('says what is wrong with a model', {skip}, async () => {
+  const refuses = (model: Uint8Array, message: RegExp) =>
+    assert.rejects(compile(model, {target: 'wasm', wasm}), (problem) => {
+      assert.ok(problem instanceof CompileError, String(problem));
+      assert.match(problem.message, message);
+      assert.doesNotMatch(problem.message, /the compiler stopped/);
+      return true;
+    });
+  await refuses(new Uint8Array(), /\w/);
+  await refuses(Uint8Array.from({length: 100}, (_, at) => at * 37), /\w/);
+  await refuses(perceptron(4).subarray(0, 60), /\w/);
+  await refuses(perceptron(4, 'Frobnicate'), /Frobnicate/);
+  const target = 'toaster' as 'wasm';
+  await assert.rejects(compile(perceptron(4), {target, wasm}), /toaster/);
+  const signal = AbortSignal.abort(new Error('enough'));
+  await assert.rejects(compile(perceptron(4), {target: 'wasm', wasm, signal}), /enough/);
+});
