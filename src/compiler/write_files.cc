@@ -55,6 +55,8 @@ Result<> ModuleBuilder::emit(package::Files& files) {
                 codegen::llvm_::emit_object(kernels_, plan, llvm));
       GS_ASSIGN(std::vector<std::byte> library, codegen::llvm_::link_shared_library(object));
       files.push_back({"kernels.so", std::move(library)});
+      GS_ASSIGN(const std::vector<std::string> needs, codegen::llvm_::needs_of(llvm));
+      for (const std::string& what : needs) need(module_, what);
       return {};
 #else
       return fail_at("target \"cpu\"", "this build has no LLVM", "build with GOSSAMER_LLVM=ON");

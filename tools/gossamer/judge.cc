@@ -60,10 +60,11 @@ void judge(const std::vector<ops::TensorData>& outputs, const std::vector<Port>&
     if (expected[at].data.shape == std::vector<int64_t>{-1}) continue;  // a gap: not compared
     const OutputTraits output = at < traits.outputs.size() ? traits.outputs[at] : OutputTraits{};
     const ir::DType dtype = expected[at].data.dtype;
-    const bool by_classes = options.classes && traits.quantized;
-    const Difference difference = by_classes ? compare_classes(outputs[at], expected[at].data, 5)
-                                             : compare(outputs[at], expected[at].data,
-                                                       tolerance_of(dtype, output.tolerated_steps));
+    const bool by_classes = options.classes > 0 && traits.quantized;
+    const Difference difference =
+        by_classes
+            ? compare_classes(outputs[at], expected[at].data, options.classes)
+            : compare(outputs[at], expected[at].data, tolerance_of(dtype, output.tolerated_steps));
     verdict.ratio = std::max(verdict.ratio, difference.ratio);
     std::string distance;
     if (by_classes) {

@@ -11,7 +11,7 @@
 namespace gossamer::command {
 
 struct JudgeOptions {
-  bool classes = false;  // quantized models: the order of the best five classes instead of values
+  int classes = 0;  // quantized models: the order of so many best classes instead of values
 };
 
 struct Verdict {

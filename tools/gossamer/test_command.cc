@@ -120,10 +120,12 @@ void add_test(CLI::App& app, Chosen& chosen) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--threads", options->runner.threads, "Threads of a run; 0: one a core")
       ->check(CLI::Range(0, 1024));
-  command->add_option("--browser", options->browser, "Browser of the web targets, or node (wasm)")
-      ->check(CLI::IsMember({"chromium", "firefox", "node"}));
-  command->add_flag("--classes", options->judge.classes,
-                    "Judge quantized models by the order of their best five classes");
+  command->add_option("--browser", options->browser, "Browser of the web targets")
+      ->check(CLI::IsMember({"chromium", "firefox"}));
+  command
+      ->add_option("--classes", options->judge.classes,
+                   "Judge quantized models by the order of so many best classes instead of values")
+      ->check(CLI::Range(1, 1000));
   command->add_flag("--json", options->json, "One JSON object a case, and a last one that counts");
   command->callback([options, &chosen] { chosen.run = [options] { return run_test(*options); }; });
 }

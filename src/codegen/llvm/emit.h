@@ -35,6 +35,10 @@ Result<std::string> emit_text(std::span<const ir::Kernel> kernels, const PlanFun
 // none of them is, or it failed (its own first line is the message).
 Result<std::vector<std::byte>> link_shared_library(std::span<const std::byte> object);
 
+// What a machine must have to run code made for a processor, as the manifest's `needs` spell it:
+// "cpu-avx512" or "cpu-avx2" on x86-64. Errors: as emit_object.
+Result<std::vector<std::string>> needs_of(const LlvmOptions& options);
+
 std::string host_cpu();  // what "native" means here: "znver5"
 
 }  // namespace gossamer::codegen::llvm_

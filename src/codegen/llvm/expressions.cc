@@ -95,8 +95,15 @@ llvm::Value* FunctionEmitter::emit_uncached(const Expr& expr) {
       return cast(emit_value(from), from->type, type);
     }
     case ir::NodeKind::Bitcast: {
-      llvm::Value* value = emit_value(ir::as<ir::Bitcast>(expr)->a);
-      return value->getType() == type_of(type) ? value : b_.CreateBitCast(value, type_of(type));
+      const Expr& from = ir::as<ir::Bitcast>(expr)->a;
+      llvm::Value* value = emit_value(from);
+      llvm::Type* to = type_of(type);
+      if (value->getType() == to) return value;
+      // A boolean is a bit here and a byte in memory.
+      if (from->type.dtype == DType::boolean) return b_.CreateZExt(value, to);
+      if (type.dtype == DType::boolean)
+        return b_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
+      return b_.CreateBitCast(value, to);
     }
     case ir::NodeKind::Load:
       return emit_load(*ir::as<ir::Load>(expr));

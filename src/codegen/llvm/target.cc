@@ -23,6 +23,17 @@ std::string native_features() {
 
 }  // namespace
 
+Result<std::vector<std::string>> needs_of(const LlvmOptions& options) {
+  GS_ASSIGN(const Target target, make_target(options.cpu));
+  std::vector<std::string> needs;
+  if (!target.machine->getTargetTriple().isX86()) return needs;
+  if (target.vector_bits == 512)
+    needs.emplace_back("cpu-avx512");
+  else if (target.vector_bits == 256)
+    needs.emplace_back("cpu-avx2");
+  return needs;
+}
+
 std::string host_cpu() { return llvm::sys::getHostCPUName().str(); }
 
 Result<Target> make_target(const std::string& cpu) {
