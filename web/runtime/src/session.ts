@@ -37,6 +37,7 @@ export class Session {
   readonly #executable: Executable;
   readonly #buffers: (Buffer | undefined)[];
   readonly #cache = new Map<string, Specialization>();
+  readonly #spent = new Set<number>();
   #last: Promise<unknown> = Promise.resolve();
   #disposed = false;
 
@@ -106,7 +107,23 @@ export class Session {
       const recording = await this.#executable.record(this.#launches(init, undefined));
       await this.#device.queue.submit(recording).done;
       recording.dispose();
+      this.#releaseSpent();
     }
+  }
+
+  /** Frees what only init needed, such as weights that were packed into another layout. */
+  #releaseSpent(): void {
+    const {run, inputs, outputs} = this.#manifest;
+    const used = new Set(
+      [...run.flatMap(({tensors}) => tensors), ...[...inputs, ...outputs].map(({tensor}) => tensor)]
+        .map((tensor) => this.#tensor(tensor).slot),
+    );
+    this.#buffers.forEach((buffer, slot) => {
+      if (used.has(slot)) return;
+      buffer?.dispose();
+      this.#buffers[slot] = undefined;
+      this.#spent.add(slot);
+    });
   }
 
   #isStatic(launch: LaunchEntry): boolean {
@@ -157,7 +174,7 @@ export class Session {
   async #provide(extents: readonly (Extent | undefined)[]): Promise<void> {
     const grow = extents.flatMap((extent, slot) => {
       const has = this.#buffers[slot]?.extent;
-      return extent && (!has || sizeOf(extent) > sizeOf(has)) ? [{slot, extent}] : [];
+      return extent && !this.#spent.has(slot) && (!has || sizeOf(extent) > sizeOf(has)) ? [{slot, extent}] : [];
     });
     if (grow.length === 0) return;
     for (const known of this.#cache.values()) {

@@ -42,7 +42,7 @@ for (const threads of [1, 3]) {
       'init twice', 'run scale', 'run next',
     ]);
     assert.equal(report.kernels[1]?.origin, 'Gemm "y"');
-    assert.deepEqual(report.memory, {persistent: 8, transient: 8032});
+    assert.deepEqual(report.memory, {persistent: 4, transient: 8032});
     assert.deepEqual(new Set(stages.map(({stage}) => stage)), new Set(['download', 'compile', 'upload']));
     const bytes = stages.filter(({stage}) => stage === 'download').at(-1);
     assert.equal(bytes?.done, bytes?.total);
