@@ -39,8 +39,10 @@ test: build ## build and test everything; the last line is 'N passed, N failed'
 check: setup ## the tests and checks of what the working tree changes
 	@$(RUN) node tools/check/test.mjs --changed
 
-demo: build ## compile a real model for every target and run it in a browser
-	@$(RUN) tools/demo/demo.sh
+demo: web ## compile a real model for every target and run it in a browser
+	@cmake -G Ninja -B build . $(CMAKE_FLAGS) >/dev/null
+	@cmake --build build -j $(JOBS) --target gossamer
+	@$(RUN) node tools/demo/demo.mjs
 
 bench: build ## measure against the peers, into bench/results/
 	@$(RUN) tools/setup/setup.sh --bench && bench/run.sh

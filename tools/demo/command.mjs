@@ -32,11 +32,12 @@ export function median(values) {
 export const bytesOf = (folder) =>
   readdirSync(folder).reduce((sum, name) => sum + statSync(path.join(folder, name)).size, 0);
 
-/** Rows of words as lines; the first row is the heading, columns after the first are right-aligned. */
+/** Rows of words as lines; the first row is the heading, columns of numbers are right-aligned. */
 export function tableText(rows) {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
+  const numeric = widths.map((_, column) => rows.slice(1).every((row) => /^[\d–]/.test(row[column])));
   const line = (row) =>
-    row.map((word, at) => (at === 0 ? word.padEnd(widths[at]) : word.padStart(widths[at]))).join('   ');
+    row.map((word, at) => (numeric[at] ? word.padStart(widths[at]) : word.padEnd(widths[at]))).join('   ');
   const rule = widths.map((width) => '-'.repeat(width)).join('   ');
   return [line(rows[0]), rule, ...rows.slice(1).map(line)].map((text) => text.trimEnd()).join('\n');
 }

@@ -46,11 +46,12 @@ async function showDigits(gossamer, out) {
     if (problem) failures.push(`${target}: ${problem.split('\n')[0]}`);
     else if (right < of) failures.push(`${target}: ${of - right} of ${of} digits read wrongly`);
   }
-  const note =
-    `Median over the ten digits of the fastest of ${runs} runs; cpu natively, the others in ${browser}. ` +
-    'Package: kernels, manifest and weights, without the run time; 1 KB is 1000 bytes.';
-  const section = {title: 'Ten drawn digits', rows: digitRows(results), note};
-  say(`\n${tableText(section.rows)}\n${note}\n`);
+  const notes = [
+    `Times are the median over the digits of each one's fastest of ${runs} runs, in ${browser}.`,
+    'Packages are kernels, manifest and weights, without the run time; 1 KB is 1000 bytes.',
+  ];
+  const section = {title: 'Ten drawn digits', rows: digitRows(results), note: notes.join(' ')};
+  say(`\n${tableText(section.rows)}\n\n${notes.join('\n')}\n`);
   return section;
 }
 
@@ -128,7 +129,8 @@ async function main(words) {
   writeFileSync(path.join(out, 'index.html'), landingHtml(links, sections));
   for (const failure of failures) say(`demo: FAILED: ${failure}`);
   const folder = build === 'build' ? '' : ` ${out}`;
-  say(`demo: the pages are in ${out}. To open them: node tools/demo/serve.mjs${folder}, then http://localhost:8080/`);
+  say(`demo: the pages are in ${out}. To open them:`);
+  say(`\n    node tools/demo/serve.mjs${folder}      # then http://localhost:8080/\n`);
   return failures.length > 0 ? 1 : 0;
 }
 

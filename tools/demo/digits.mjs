@@ -47,7 +47,7 @@ function rowOf(target, folder, answers) {
     ms: times.length > 0 ? median(times) : undefined,
     bytes: bytesOf(folder),
     problem,
-    where: answers.find((answer) => answer.where)?.where ?? 'this machine',
+    where: answers.find((answer) => answer.where)?.where ?? 'natively',
   };
 }
 
@@ -62,7 +62,9 @@ export async function runOnCpu(gossamer, folder) {
 }
 
 function whereOf({adapter, device, threads}) {
-  return device === 'wasm' ? `${threads} thread${threads === 1 ? '' : 's'}` : adapter;
+  if (device === 'wasm') return `Chromium, ${threads} thread${threads === 1 ? '' : 's'}`;
+  // SwiftShader is Chromium's GPU where the machine has none; its full name is a line long.
+  return `Chromium, ${/swiftshader/i.test(adapter) ? 'SwiftShader (no GPU)' : adapter}`;
 }
 
 /** The packages of all web targets, in one Chromium (web/tests/README.md). */
@@ -106,16 +108,17 @@ export async function runInChromium(web, out) {
 /** Clicks the page's samples on a device; gives how many it reads right. */
 export async function clickSamples(page, address, device) {
   await page.goto(`${address}digits/?device=${device}`);
-  await page.waitFor("document.documentElement.dataset.state !== undefined");
-  const state = await page.evaluate('document.documentElement.dataset.state');
-  if (state !== 'ready') throw new Error(String(await page.evaluate("document.querySelector('#trouble').textContent")));
+  await page.waitFor('document.documentElement.dataset.state !== undefined');
+  const trouble = await page.evaluate("document.querySelector('#trouble').textContent");
+  if (trouble) throw new Error(String(trouble));
+  const shown = "document.querySelector('#digit').textContent";
   let right = 0;
   for (const digit of digits) {
     const sample = `document.querySelector('#samples img[alt="Sample ${digit}"]')`;
     await page.waitFor(`${sample}?.complete`);
     await page.evaluate(`${sample}.closest('button').click()`);
-    await page.waitFor("document.querySelector('#digit').textContent !== '–'");
-    if ((await page.evaluate("document.querySelector('#digit').textContent")) === String(digit)) ++right;
+    await page.waitFor(`${shown} !== '–'`);
+    if ((await page.evaluate(shown)) === String(digit)) ++right;
   }
   return right;
 }

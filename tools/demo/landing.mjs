@@ -15,8 +15,7 @@ nav a { display: block; padding: 1rem 1.25rem; border: 1px solid var(--edge); bo
 nav a:hover, nav a:focus-visible { border-color: var(--accent); }
 nav strong { color: var(--accent); font-size: 1.1rem; } nav span { display: block; color: var(--quiet); }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.35rem 1.5rem 0.35rem 0; text-align: right; border-bottom: 1px solid var(--edge); }
-th:first-child, td:first-child { text-align: left; }
+th, td { padding: 0.35rem 1.5rem 0.35rem 0; text-align: left; border-bottom: 1px solid var(--edge); }
 `;
 
 const escaped = (text) =>

@@ -35,7 +35,7 @@ function fileAt(folder, address) {
 export function serve(folder, port = 0) {
   const root = path.resolve(folder);
   const server = createServer((request, response) => {
-    const {pathname, search} = new URL(request.url ?? '/', 'http://localhost');
+    const [pathname = '/', ...query] = (request.url ?? '/').split('?');
     response.setHeader('Cache-Control', 'no-store');
     response.setHeader('Cross-Origin-Opener-Policy', 'same-origin');
     response.setHeader('Cross-Origin-Embedder-Policy', 'require-corp');
@@ -46,7 +46,7 @@ export function serve(folder, port = 0) {
     let file = fileAt(root, pathname);
     if (file && statSync(file).isDirectory()) {
       if (!pathname.endsWith('/')) {
-        response.writeHead(302, {Location: `${pathname}/${search}`}).end();
+        response.writeHead(302, {Location: [`${path.posix.basename(pathname)}/`, ...query].join('?')}).end();
         return;
       }
       file = path.join(file, 'index.html');
