@@ -110,6 +110,7 @@ async function run(times: number): Promise<void> {
       times === 0
         ? `${middle.toFixed(1)} ms on ${where}`
         : `${middle.toFixed(2)} ms on ${where} (median of ${times}, fastest ${(taken[0] ?? 0).toFixed(2)})`;
+    byId('report', HTMLElement).replaceChildren(showReport(current.report()));
     document.documentElement.dataset['state'] = 'done';
   } catch (problem) {
     complain(problem);

@@ -24,14 +24,16 @@ async function refuses(files: FileMap, code: ErrorCode, message: RegExp): Promis
 for (const threads of [1, 3]) {
   test(`runs a package on ${threads} thread(s) in Node`, async () => {
     const stages: Progress[] = [];
-    const model = await load(await tinyPackage('wasm', {n: 1000}), {
+    const model = await load(await tinyPackage('wasm', {n: 100_000}), {
       threads,
       strict: true,
       onProgress: (progress) => stages.push(progress),
     });
-    for (let turn = 0; turn < 200; ++turn) {
-      const out = await model.run({x: ramp(1000), k});
-      assert.deepEqual(await out['y']?.data(), wanted(1000));
+    const x = ramp(100_000);
+    const expected = wanted(100_000);
+    for (let turn = 0; turn < 60; ++turn) {
+      const out = await model.run({x, k});
+      assert.deepEqual(await out['y']?.data(), expected);
       assert.deepEqual(await out['m']?.data(), BigInt64Array.of(2n, -7n));
     }
     const report = model.report();
@@ -42,12 +44,12 @@ for (const threads of [1, 3]) {
       'init twice', 'run scale', 'run next',
     ]);
     assert.equal(report.kernels[1]?.origin, 'Gemm "y"');
-    assert.deepEqual(report.memory, {persistent: 4, transient: 8032});
+    assert.deepEqual(report.memory, {persistent: 4, transient: 800_032});
     assert.deepEqual(new Set(stages.map(({stage}) => stage)), new Set(['download', 'compile', 'upload']));
     const bytes = stages.filter(({stage}) => stage === 'download').at(-1);
     assert.equal(bytes?.done, bytes?.total);
     model.dispose();
-    await assert.rejects(model.run({x: ramp(1000), k}), /was disposed/);
+    await assert.rejects(model.run({x, k}), /was disposed/);
   });
 }
 

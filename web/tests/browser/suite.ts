@@ -113,11 +113,11 @@ tests.set('wasm: two threads', async () => {
 });
 
 tests.set('wasm: many runs on three threads', async () => {
-  using model = await load(await tinyPackage('wasm', {n: 5000}), {threads: 3, strict: true});
-  for (let turn = 0; turn < 300; ++turn) {
-    const {y} = await model.run({x: ramp(5000), k});
+  using model = await load(await tinyPackage('wasm', {n: 60_000}), {threads: 3, strict: true});
+  for (let turn = 0; turn < 100; ++turn) {
+    const {y} = await model.run({x: ramp(60_000), k});
     const values = await y?.data();
-    for (let at = 0; at < 5000; ++at) check(values?.[at] === 5 * at + 3, `turn ${turn}, ${at}`);
+    for (let at = 0; at < 60_000; ++at) check(values?.[at] === 5 * at + 3, `turn ${turn}, ${at}`);
   }
 });
 

@@ -23,7 +23,12 @@ interface Step {
   readonly kernel: number;
   readonly args: number;
   readonly range: number;
+  /** Whether other threads help; found out by the first run, which is alone. */
+  shared: boolean | undefined;
 }
+
+/** A launch that takes less is over before another thread has come to help. */
+const WORTH_SHARING_MS = 0.05;
 
 const PAGE = 65536;
 const MAX_PAGES = 65536;
@@ -134,7 +139,7 @@ export class WasmEngine {
     let at = 0;
     const steps: Step[] = [];
     for (const {kernel, buffers, scalars, range} of launches) {
-      if (range > 0) steps.push({kernel, args: block + 4 * at, range});
+      if (range > 0) steps.push({kernel, args: block + 4 * at, range, shared: range > 1 ? undefined : false});
       memory.set(buffers, at);
       memory.set(scalars, at + buffers.length);
       at += buffers.length + scalars.length;
@@ -158,9 +163,15 @@ export class WasmEngine {
     const recording = this.#recordings.get(id);
     if (!recording) return;
     const pool = this.#pool;
-    for (const {kernel, args, range} of recording.steps) {
-      if (pool && range > 1) pool.run(kernel, args, range);
-      else this.#kernels[kernel]?.(0, range, args);
+    for (const step of recording.steps) {
+      const {kernel, args, range, shared} = step;
+      if (pool && shared) {
+        pool.run(kernel, args, range);
+      } else {
+        const begin = pool && shared === undefined ? performance.now() : 0;
+        this.#kernels[kernel]?.(0, range, args);
+        if (begin > 0) step.shared = performance.now() - begin > WORTH_SHARING_MS;
+      }
     }
   }
 
