@@ -302,12 +302,16 @@ Result<> Lowering::check_size(const ops::Stage& stage, const std::string& place)
         }
         continue;
       }
-      bool has_dimension = false;
+      // Arithmetic on huge constants may leave 64 bits, where no bound is known.
+      bool has_dimension = false, has_huge = false;
       ir::visit(extent, [&](const Expr& part) {
         has_dimension = has_dimension || ir::as<ir::VarNode>(part);
-        return !has_dimension;
+        if (auto known = ir::as_int(part)) {
+          has_huge = has_huge || *known > max_elements || *known < -max_elements;
+        }
+        return true;
       });
-      if (!has_dimension || bounds_.of(extent).low > max_elements) {
+      if (!has_dimension || has_huge || bounds_.of(extent).low > max_elements) {
         return fail_at(place, "would make a tensor too large for any device");
       }
       if (size_of(extent, max_extent_size) >= max_extent_size) {

@@ -130,6 +130,9 @@ Tally walk(const char* name) {
   FILE* report = report_name ? std::fopen(report_name, "a") : nullptr;
   std::vector<fs::path> folders;
   for (const auto& entry : fs::directory_iterator(cat("../shared/testdata/", name))) {
+    fs::path input = entry.path() / "test_data_set_0" / "input_0.pb";
+    // The interpreter would take long over a megabyte; the targets run those cases.
+    if (fs::exists(input) && fs::file_size(input) > 1'000'000) continue;
     if (fs::exists(entry.path() / "test_data_set_0")) folders.push_back(entry.path());
   }
   std::sort(folders.begin(), folders.end());
@@ -156,7 +159,7 @@ class Conformance : public testing::Test {
   }
 };
 
-TEST_F(Conformance, OperatorCases) { EXPECT_GE(walk("onnx_node").passed, 600); }
+TEST_F(Conformance, OperatorCases) { EXPECT_GE(walk("onnx_node").passed, 1050); }
 TEST_F(Conformance, OlderExporters) { EXPECT_GE(walk("onnx_pytorch-operator").passed, 25); }
 
 // Whole models that the interpreter runs in a moment; GOSSAMER_CONFORMANCE_MODELS names others,
