@@ -142,11 +142,13 @@ async function checks({onlyChanged}) {
       count(report(`web ${script}`, code === 0 ? [] : [`npm run ${script} in web/ failed`]));
     }
   }
-  const here = readdirSync(path.join(root, 'tools/check')).filter((file) => file.endsWith('_test.mjs'));
-  const own = counted(
-    await run(process.execPath, ['--test', ...here.map((file) => `tools/check/${file}`)], {quiet: true}),
+  const here = ['tools/check', 'tools/demo'].flatMap((folder) =>
+    readdirSync(path.join(root, folder))
+      .filter((file) => file.endsWith('_test.mjs'))
+      .map((file) => `${folder}/${file}`),
   );
-  report('tests of the checks', own.failed === 0 ? [] : ['node --test tools/check/']);
+  const own = counted(await run(process.execPath, ['--test', ...here], {quiet: true}));
+  report('tests of the tools', own.failed === 0 ? [] : [`node --test ${here.join(' ')}`]);
   record('checks', passed + own.passed, failed + own.failed, started);
 }
 

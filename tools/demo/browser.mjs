@@ -24,3 +24,15 @@ export async function startBrowser(options) {
     rmSync(outfile);
   }
 }
+
+/** Waits longer than a page's waitFor does: a software GPU on a busy machine takes its time. */
+export async function waitLong(page, expression, seconds = 180) {
+  const end = performance.now() + 1000 * seconds;
+  for (;;) {
+    try {
+      return await page.waitFor(expression);
+    } catch (problem) {
+      if (problem.name !== 'TimeoutError' || performance.now() > end) throw problem;
+    }
+  }
+}

@@ -1,6 +1,7 @@
 // The digits: every target reads the ten drawn ones, then the page reads them too.
 import {cpSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
+import {waitLong} from './browser.mjs';
 import {bytesOf, median, output} from './command.mjs';
 import {readGreyPng} from './png.mjs';
 
@@ -108,16 +109,16 @@ export async function runInChromium(web, out) {
 /** Clicks the page's samples on a device; gives how many it reads right. */
 export async function clickSamples(page, address, device) {
   await page.goto(`${address}digits/?device=${device}`);
-  await page.waitFor('document.documentElement.dataset.state !== undefined');
+  await waitLong(page, 'document.documentElement.dataset.state !== undefined');
   const trouble = await page.evaluate("document.querySelector('#trouble').textContent");
   if (trouble) throw new Error(String(trouble));
   const shown = "document.querySelector('#digit').textContent";
   let right = 0;
   for (const digit of digits) {
     const sample = `document.querySelector('#samples img[alt="Sample ${digit}"]')`;
-    await page.waitFor(`${sample}?.complete`);
+    await waitLong(page, `${sample}?.complete`);
     await page.evaluate(`${sample}.closest('button').click()`);
-    await page.waitFor(`${shown} !== '–'`);
+    await waitLong(page, `${shown} !== '–'`);
     if ((await page.evaluate(shown)) === String(digit)) ++right;
   }
   return right;

@@ -1,6 +1,7 @@
 // MobileNetV2 names photographs, where the test data lies beside the repository.
 import {cpSync, existsSync, mkdirSync, readFileSync} from 'node:fs';
 import path from 'node:path';
+import {waitLong} from './browser.mjs';
 import {output} from './command.mjs';
 import {webTargets} from './digits.mjs';
 
@@ -51,7 +52,8 @@ async function nameInPage(page, photo) {
     root.dataset.state = 'ready';
     document.querySelector('.drop').dispatchEvent(new DragEvent('drop', {dataTransfer, bubbles: true}));
   })()`);
-  await page.waitFor(
+  await waitLong(
+    page,
     "document.documentElement.dataset.state === 'done' || !document.querySelector('#trouble').hidden",
   );
   const trouble = await page.evaluate("document.querySelector('#trouble').textContent");
@@ -63,7 +65,7 @@ async function nameAllInPage(browser, address, device) {
   const page = await browser.newPage();
   try {
     await page.goto(`${address}photos/?device=${device}`);
-    await page.waitFor("['ready', 'failed'].includes(document.documentElement.dataset.state)");
+    await waitLong(page, "['ready', 'failed'].includes(document.documentElement.dataset.state)");
     const trouble = await page.evaluate("document.querySelector('#trouble').textContent");
     if (trouble) throw new Error(String(trouble));
     const names = [];
