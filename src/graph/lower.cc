@@ -302,21 +302,25 @@ Result<> Lowering::check_size(const ops::Stage& stage, const std::string& place)
         }
         continue;
       }
-      // Arithmetic on huge constants may leave 64 bits, where no bound is known.
-      bool has_dimension = false, has_huge = false;
+      bool has_dimension = false;
       ir::visit(extent, [&](const Expr& part) {
         has_dimension = has_dimension || ir::as<ir::VarNode>(part);
-        if (auto known = ir::as_int(part)) {
-          has_huge = has_huge || *known > max_elements || *known < -max_elements;
-        }
-        return true;
+        return !has_dimension;
       });
-      if (!has_dimension || has_huge || bounds_.of(extent).low > max_elements) {
+      if (!has_dimension || bounds_.of(extent).low > max_elements) {
         return fail_at(place, "would make a tensor too large for any device");
       }
       if (size_of(extent, max_extent_size) >= max_extent_size) {
         return fail_at(place, "computes a dimension in too complicated a way");
       }
+      // Arithmetic on huge constants may leave 64 bits, where bounds know nothing.
+      bool has_huge = false;
+      ir::visit(extent, [&](const Expr& part) {
+        auto known = ir::as_int(part);
+        has_huge = has_huge || (known && (*known > max_elements || *known < -max_elements));
+        return !has_huge;
+      });
+      if (has_huge) return fail_at(place, "would make a tensor too large for any device");
       auto same = [&](const Expr& other) { return ir::equal(other, extent); };
       if (ir::prove(extent >= 0.0, bounds_) || std::ranges::any_of(checked_, same)) continue;
       checked_.push_back(extent);
