@@ -45,7 +45,7 @@ demo: web ## compile a real model for every target and run it in a browser
 	@$(RUN) node tools/demo/demo.mjs
 
 bench: build ## measure against the peers, into bench/results/
-	@$(RUN) tools/setup/setup.sh --bench && bench/run.sh
+	@$(RUN) tools/setup/setup.sh --bench && node bench/run.mjs
 
 conformance: build ## run the operator and model cases of ../shared/testdata on every target
 	@$(RUN) node tools/check/test.mjs --suites

@@ -99,7 +99,10 @@ async function web(workspaces) {
     heading(name);
     const started = Date.now();
     const where = workspace ? ['-w', workspace] : [];
-    const result = await run('npm', ['test', '--silent', '--if-present', ...where], {cwd: path.join(root, 'web')});
+    // Firefox has WebGL only with a display, if a virtual one.
+    const display = process.env.DISPLAY || !existsSync('/usr/bin/xvfb-run') ? [] : ['xvfb-run', '-a'];
+    const [program, ...rest] = [...display, 'npm', 'test', '--silent', '--if-present', ...where];
+    const result = await run(program, rest, {cwd: path.join(root, 'web')});
     const {passed, failed} = counted(result);
     record(name, passed, failed, started);
   }

@@ -12,7 +12,7 @@ cd "$root"
 packages="ca-certificates ccache clang-19 clang-format-19 clang-tidy-19 cmake g++ git
   libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev libclang-rt-19-dev-wasm32
   libcli11-dev libgtest-dev libstb-dev libxxhash-dev lld-19 llvm-19-dev make ninja-build
-  rapidjson-dev wasi-libc"
+  rapidjson-dev wabt wasi-libc"
 [ "${1:-}" = --native ] || packages="$packages chromium firefox-esr mesa-vulkan-drivers xvfb"
 
 missing=""
