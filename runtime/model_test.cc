@@ -133,7 +133,7 @@ class ModelTest : public ::testing::Test {
     EXPECT_EQ(y.shape, std::vector<int64_t>{count});
     std::vector<float> values(static_cast<size_t>(count));
     ASSERT_EQ(y.bytes.size(), values.size() * 4);
-    std::memcpy(values.data(), y.bytes.data(), y.bytes.size());
+    if (!y.bytes.empty()) std::memcpy(values.data(), y.bytes.data(), y.bytes.size());
     for (size_t at = 0; at < values.size(); ++at)
       EXPECT_EQ(values[at], static_cast<float>(10 * at + 2 * (at % 4 + 1)));
   }
