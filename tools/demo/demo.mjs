@@ -103,7 +103,8 @@ function addCompilerPage(out, links) {
 async function main(words) {
   const at = words.indexOf('--build');
   const build = at < 0 ? 'build' : words[at + 1];
-  const gossamer = path.resolve(build, 'gossamer');
+  const gossamer = path.resolve(build ?? '', 'gossamer');
+  if (!existsSync(gossamer)) throw new Error(`${path.dirname(gossamer)} holds no gossamer: run make native`);
   const out = path.join(build, 'demo');
   rmSync(out, {recursive: true, force: true});
   mkdirSync(out, {recursive: true});
