@@ -96,7 +96,9 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
   launch.range = planner_.number(range);
   Canonical canonical = canonicalize(kernel, planner_.dims());
   for (const ir::Var& scalar : canonical.scalars) launch.scalars.push_back(planner_.number(scalar));
-  for (const ir::Kernel::Param& param : kernel.params)
+  // Of the kernel as scheduled: passes keep the order, but replace buffers whose storage changes.
+  GS_CHECK(kernel.params.size() == scheduled.kernel.params.size(), "a pass changed the parameters");
+  for (const ir::Kernel::Param& param : scheduled.kernel.params)
     launch.tensors.push_back(tensor_of(param.buffer));
 
   const auto [found, fresh] = by_text_.emplace(canonical.text, static_cast<int>(kernels_.size()));
@@ -113,8 +115,11 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
     reports_.push_back({info.name, stage.origin, info.schedule, std::move(canonical.text), {}});
   }
   launch.kernel = found->second;
-  const bool constant = std::ranges::all_of(
-      ops::inputs_of(stage), [&](const ir::Buffer& b) { return constant_.contains(b.get()); });
+  // What depends on dimensions alone is computed in every run.
+  const bool constant = canonical.scalars.empty() && !launch.range.planned &&
+                        std::ranges::all_of(ops::inputs_of(stage), [&](const ir::Buffer& b) {
+                          return constant_.contains(b.get());
+                        });
   if (constant) constant_.insert(stage.output.get());
   (constant ? module_.init : module_.run).push_back(std::move(launch));
   return {};

@@ -34,6 +34,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.tile_vectors = 2;
       c.group_size = 64;
       c.has_i64 = c.has_f64 = c.has_small_ints = false;
+      c.robust_access = true;
       break;
     case TargetKind::webgl:
       c.vector_lanes = 4;
@@ -42,6 +43,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.tile_vectors = 1;
       c.texture_memory = true;
       c.has_i64 = c.has_f64 = c.has_small_ints = false;
+      c.robust_access = true;
       break;
   }
   return c;

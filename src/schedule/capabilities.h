@@ -22,6 +22,7 @@ struct Capabilities {
   int unroll = 4;               // iterations of a reduction in one straight piece
   int group_size = 1;           // invocations of a workgroup
   int64_t map_chunk = 1;        // points of one work item of a map at least
+  bool robust_access = false;   // a load outside of its buffer is harmless
   bool fma = false;             // multiply-add is one operation (relaxed SIMD, native FMA)
   bool texture_memory = false;  // tensors are RGBA textures
   int max_textures = 16;        // samplers of a fragment program

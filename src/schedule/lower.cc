@@ -65,7 +65,11 @@ std::vector<Var> free_variables(const ir::Kernel& kernel) {
 class Lowering {
  public:
   Lowering(const Stage& stage, const Tiling& tiling, const Capabilities& caps)
-      : stage_(stage), tiling_(tiling), caps_(caps) {}
+      : stage_(stage), tiling_(tiling), caps_(caps) {
+    if (caps.robust_access) return;
+    if (stage_.result) stage_.result = held_inside(stage_.result);
+    for (Expr& value : stage_.values) value = held_inside(value);
+  }
 
   ir::Kernel run() {
     place_axes();
@@ -85,6 +89,40 @@ class Lowering {
 
  private:
   size_t rank() const { return stage_.axes.size(); }
+
+  // Loads that could leave their buffer where memory does not forgive it: lanes past the vector
+  // axis' extent that a gather would follow (consecutive ones stay within the slack of every
+  // buffer), and indices that are data.
+  Expr held_inside(const Expr& expr) const {
+    const int v = tiling_.vector_axis;
+    const ir::Bounds bounds = bounds_of(stage_);
+    const auto extent = v < 0 ? std::nullopt : ir::as_int(stage_.extents[static_cast<size_t>(v)]);
+    const bool ragged = v >= 0 && (!extent || *extent % tiling_.lanes != 0);
+    ir::Rewriter rewriter;
+    rewriter.expr = [&](const Expr& e) -> Expr {
+      const auto* load = ir::as<ir::Load>(e);
+      if (!load) return {};
+      std::vector<Expr> indices = load->indices;
+      const Var* axis = ragged ? &stage_.axes[static_cast<size_t>(v)] : nullptr;
+      const bool gathers =
+          axis && along(*load, load->buffer->layout, *axis, tiling_.lanes, bounds) == Along::gather;
+      bool changed = false;
+      for (size_t d = 0; d < indices.size(); ++d) {
+        if (gathers && ir::uses(indices[d], axis->get())) {
+          const Expr last = stage_.extents[static_cast<size_t>(v)] - ir::index(1);
+          indices[d] = ir::substitute(indices[d], {{axis->get(), ir::min(*axis, last)}});
+          changed = true;
+        }
+        if (!loads_of(indices[d]).empty()) {
+          const Expr last = load->buffer->shape[d] - ir::index(1);
+          indices[d] = ir::max(ir::min(indices[d], last), ir::index(0));
+          changed = true;
+        }
+      }
+      return changed ? ir::load(load->buffer, std::move(indices)) : Expr{};
+    };
+    return ir::rewrite(expr, rewriter);
+  }
 
   // Loop variables, and the coordinate of every axis in terms of them.
   void place_axes() {
@@ -428,7 +466,7 @@ class Lowering {
                     ir::loop(invocation, ir::index(tiling_.group_size), LoopKind::group, body));
   }
 
-  const Stage& stage_;
+  Stage stage_;
   const Tiling& tiling_;
   const Capabilities& caps_;
   Var row_, vec_, lane_;
