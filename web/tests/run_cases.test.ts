@@ -73,6 +73,8 @@ test('cases go in as lines and come out as lines', async () => {
     cases.push({id: 'no input', package_dir, inputs: inputs.slice(0, 1)});
     cases.push({id: 'no package', package_dir: join(folder, 'gone'), inputs});
     cases.push({id: 'no file', package_dir, inputs: [{name: 'x', file: join(folder, 'y.npy')}]});
+    cases.push({id: 'too slow', package_dir, inputs, options: {timeout_s: 0.001}});
+    cases.push({id: 'after it', package_dir, inputs});
     cases.push('{this is no JSON');
     const {lines, status, files} = await runCases(cases);
     assert.equal(status, 0);
@@ -94,6 +96,8 @@ test('cases go in as lines and come out as lines', async () => {
     assert.match(errorOf('no input'), /input "k" is missing/);
     assert.match(errorOf('no package'), /has no manifest\.json/);
     assert.match(errorOf('no file'), /ENOENT.*y\.npy/);
+    assert.match(errorOf('too slow'), /no answer within 0\.001 s/);
+    assert.equal(errorOf('after it'), 'undefined');
     assert.match(String(lines.at(-1)?.['error']), /not a JSON line/);
   } finally {
     rmSync(folder, {recursive: true});

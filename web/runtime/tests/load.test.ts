@@ -120,6 +120,14 @@ test('says what is wrong with a package', async () => {
   }
 });
 
+test('a kernel that traps is an error of that run', async () => {
+  const broken = withManifest(await tinyPackage('wasm', {n: 4}), (manifest) => {
+    Object.assign(manifest.kernels[0] ?? {}, {entry: 'trap'});
+  });
+  using model = await load(broken);
+  await assert.rejects(model.run({x: ramp(4), k}), /unreachable/);
+});
+
 test('explains which devices a package is for', async () => {
   const files = await tinyPackage('wasm', {n: 4});
   await assert.rejects(load(files, {device: 'webgpu'}), /compiled for wasm, not for webgpu/);
