@@ -23,11 +23,11 @@ interface Step {
   readonly kernel: number;
   readonly args: number;
   readonly range: number;
-  /** Whether other threads help; found out by the first run, which is alone. */
+  /** Whether other threads help; in the first run they do, and its time decides. */
   shared: boolean | undefined;
 }
 
-/** A launch that takes less is over before another thread has come to help. */
+/** A shared launch that takes less would take no longer alone. */
 const WORTH_SHARING_MS = 0.05;
 
 const PAGE = 65536;
@@ -165,12 +165,14 @@ export class WasmEngine {
     const pool = this.#pool;
     for (const step of recording.steps) {
       const {kernel, args, range, shared} = step;
-      if (pool && shared) {
+      if (!pool || shared === false) {
+        this.#kernels[kernel]?.(0, range, args);
+      } else if (shared) {
         pool.run(kernel, args, range);
       } else {
-        const begin = pool && shared === undefined ? performance.now() : 0;
-        this.#kernels[kernel]?.(0, range, args);
-        if (begin > 0) step.shared = performance.now() - begin > WORTH_SHARING_MS;
+        const begin = performance.now();
+        pool.run(kernel, args, range);
+        step.shared = performance.now() - begin > WORTH_SHARING_MS;
       }
     }
   }
