@@ -13,7 +13,7 @@
 
 namespace gossamer::runtime {
 
-// Linear device memory. Kernels may read up to 64 bytes past its end, which holds nothing.
+// Linear device memory. Kernels may read a vector's length past its end, which holds nothing.
 class Buffer {
  public:
   virtual ~Buffer() = default;

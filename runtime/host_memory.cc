@@ -6,7 +6,7 @@
 namespace gossamer::runtime {
 
 namespace {
-constexpr size_t alignment = 64, slack = 64;
+constexpr size_t alignment = 64, slack = 128;
 constexpr size_t largest = size_t{1} << 46;
 }  // namespace
 

@@ -7,7 +7,7 @@ namespace gossamer::runtime {
 
 class HostBuffer : public Buffer {
  public:
-  // At a 64-byte boundary, with 64 bytes of slack at the end.
+  // At a 64-byte boundary, with room at the end for a vector of 16 64-bit elements.
   static Result<std::unique_ptr<Buffer>> allocate(size_t bytes);
   ~HostBuffer() override;
   HostBuffer(const HostBuffer&) = delete;

@@ -22,7 +22,21 @@ Expr held(const ir::BufferNode& buffer, size_t dim) {
   return buffer.shape[dim];
 }
 
-Expr clamp_loads(const Expr& arm, const ir::Bounds& bounds) {
+// Where an index comes from memory, nothing is known of it: of the model's inputs, of what lies in
+// padding lanes.
+bool is_loaded(const Expr& index, const ir::Bounds& bounds) {
+  bool found = false;
+  ir::visit(index, [&](const Expr& part) {
+    // A variable without a range is a Let of something loaded (or a dimension, where clamping only
+    // costs time).
+    found = found || part->kind == ir::NodeKind::Load ||
+            (part->kind == ir::NodeKind::Var && bounds.of(part).low == ir::Range{}.low);
+    return !found;
+  });
+  return found;
+}
+
+Expr clamp_loads(const Expr& arm, const ir::Bounds& bounds, bool loaded_only) {
   ir::Rewriter rewriter;
   rewriter.expr = [&](const Expr& e) -> Expr {
     const auto* load = ir::as<ir::Load>(e);
@@ -31,6 +45,10 @@ Expr clamp_loads(const Expr& arm, const ir::Bounds& bounds) {
     bool changed = false;
     for (size_t d = 0; d < load->indices.size(); ++d) {
       Expr index = load->indices[d];
+      if (loaded_only && !is_loaded(index, bounds)) {
+        indices.push_back(index);
+        continue;
+      }
       const Expr extent = held(*load->buffer, d);
       if (!ir::prove(index < extent, bounds))
         index = ir::min(index, extent - ir::index(1)), changed = true;
@@ -48,10 +66,10 @@ Expr in_selects(const Expr& expr, const ir::Bounds& bounds) {
   rewriter.expr = [&](const Expr& e) -> Expr {
     const auto* select = ir::as<ir::Select>(e);
     if (!select) return {};
-    return ir::select(select->condition, clamp_loads(select->yes, bounds),
-                      clamp_loads(select->no, bounds));
+    return ir::select(select->condition, clamp_loads(select->yes, bounds, false),
+                      clamp_loads(select->no, bounds, false));
   };
-  return ir::rewrite(expr, rewriter);
+  return clamp_loads(ir::rewrite(expr, rewriter), bounds, true);
 }
 
 Stmt walk(const Stmt& s, ir::Bounds bounds) {
