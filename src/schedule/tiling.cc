@@ -23,7 +23,8 @@ void choose_vector(const Stage& stage, const Capabilities& caps, Tiling& tiling)
   const ir::Layout& layout = stage.output->layout;
   const int rank = static_cast<int>(stage.output->shape.size());
   if (layout.flat) {
-    tiling.lanes = 4;  // a texel of a port: four points in row-major order
+    // A texel of a port: four points in row-major order. A scalar is one point, held by all four.
+    tiling.lanes = rank == 0 ? 1 : 4;
     return;
   }
   if (rank == 0) return;
