@@ -1,0 +1,226 @@
+// The catalog times the targets, without a device: every case's stages get layouts, schedules and
+// passes, the interpreter runs the kernels that a generator would be given, and the results must be
+// those of the stages themselves.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "compiler/pipeline.h"
+#include "interp/eval.h"
+#include "interp/stages.h"
+#include "ir/print.h"
+#include "ops/cases.h"
+#include "schedule/layout.h"
+#include "schedule/schedule.h"
+
+namespace gossamer::compiler {
+namespace {
+
+using ops::Case;
+using ops::OpDef;
+using ops::Stage;
+using ops::StageKind;
+using ops::TensorData;
+using schedule::TargetKind;
+
+// Which inputs of a case are weights: constants may be packed for the kernels that read them.
+enum class Weights : uint8_t { none, all_but_first };
+
+bool has_schedule(const std::vector<Stage>& stages) {
+  return std::ranges::all_of(stages, [](const Stage& s) {
+    return s.kind == StageKind::compute || s.kind == StageKind::reduce;
+  });
+}
+
+std::vector<int64_t> numbers(const std::vector<ir::Expr>& shape) {
+  std::vector<int64_t> result;
+  for (const ir::Expr& extent : shape) result.push_back(ir::as_int(extent).value_or(-1));
+  return result;
+}
+
+// Calls back with the row-major number and the place in memory of each element. Not pack and
+// unpack: their doubles do not hold every i64.
+template <class F>
+void each_element(const ir::BufferNode& buffer, const F& callback) {
+  const interp::Place place(buffer, numbers(buffer.shape));
+  std::vector<int64_t> point(buffer.shape.size());
+  for (int64_t n = 0; n < place.logical_elements(); ++n) {
+    int64_t rest = n;
+    for (size_t d = point.size(); d-- > 0; rest /= place.extents()[d])
+      point[d] = rest % place.extents()[d];
+    const int64_t size = ir::byte_size(buffer.storage);
+    callback(static_cast<size_t>(n * size), static_cast<size_t>(place.offset(point) * size));
+  }
+}
+
+std::vector<std::byte> to_memory(const ir::BufferNode& buffer, const TensorData& data) {
+  const interp::Place place(buffer, numbers(buffer.shape));
+  const auto size = static_cast<size_t>(ir::byte_size(buffer.storage));
+  std::vector<std::byte> bytes(static_cast<size_t>(place.elements()) * size, std::byte{0xff});
+  each_element(buffer,
+               [&](size_t from, size_t to) { std::memcpy(&bytes[to], &data.bytes[from], size); });
+  return bytes;
+}
+
+TensorData from_memory(const ir::BufferNode& buffer, const std::vector<std::byte>& bytes) {
+  TensorData data{buffer.dtype, numbers(buffer.shape), {}, {}};
+  const auto size = static_cast<size_t>(ir::byte_size(buffer.storage));
+  data.bytes.resize(static_cast<size_t>(data.element_count()) * size);
+  each_element(buffer,
+               [&](size_t to, size_t from) { std::memcpy(&data.bytes[to], &bytes[from], size); });
+  return data;
+}
+
+// Floats within 1e-5 + 1e-4 of the greatest value, integers exactly, NaN and infinities the same.
+std::string difference(const TensorData& got, const TensorData& want) {
+  if (got.dtype != want.dtype || got.shape != want.shape) return "another type or shape";
+  double greatest = 0;
+  for (int64_t i = 0; i < want.element_count(); ++i) {
+    const double y = interp::element(want, i).as_double();
+    if (std::isfinite(y)) greatest = std::max(greatest, std::abs(y));
+  }
+  const double allowed = ir::is_float(want.dtype) ? 1e-5 + 1e-4 * greatest : 0;
+  for (int64_t i = 0; i < want.element_count(); ++i) {
+    const double x = interp::element(got, i).as_double();
+    const double y = interp::element(want, i).as_double();
+    const bool same = std::isfinite(y) ? std::abs(x - y) <= allowed
+                      : std::isnan(y)  ? std::isnan(x)
+                                       : x == y;
+    if (!same) return cat("element ", i, " is ", std::to_string(x), ", not ", std::to_string(y));
+  }
+  return {};
+}
+
+struct Run {
+  std::map<const ir::BufferNode*, TensorData> outputs;  // by the buffer of the definition
+  std::string kernels;                                  // as text, to see what went wrong
+  std::string error;
+};
+
+Run run_on(TargetKind target, std::vector<Stage> stages, const schedule::Ports& ports,
+           const interp::Values& inputs) {
+  const schedule::Capabilities caps = schedule::capabilities_of(target);
+  std::vector<std::pair<ir::Buffer, ir::Buffer>> replaced;
+  schedule::choose_layouts(stages, ports, caps, replaced);
+  interp::Memory memory;
+  for (const auto& [old, fresh] : replaced) {
+    if (const auto given = inputs.find(old.get()); given != inputs.end())
+      memory[fresh.get()] = to_memory(*fresh, given->second);
+  }
+  Run result;
+  for (const Stage& stage : stages) {
+    const ir::Kernel scheduled = schedule::schedule_default(stage, caps).kernel;
+    auto kernel = run_pipeline(scheduled, target);
+    if (!kernel) return {{}, result.kernels, kernel.error().to_string()};
+    result.kernels += ir::print(*kernel);
+    // Passes keep the order of parameters, but replace buffers whose storage changes.
+    interp::Memory bound;
+    for (size_t i = 0; i < kernel->params.size(); ++i) {
+      const auto known = memory.find(scheduled.params[i].buffer.get());
+      if (known != memory.end()) bound[kernel->params[i].buffer.get()] = known->second;
+    }
+    if (auto ran = interp::run(*kernel, bound); !ran)
+      return {{}, result.kernels, ran.error().to_string()};
+    memory[scheduled.params.back().buffer.get()] =
+        std::move(bound[kernel->params.back().buffer.get()]);
+  }
+  for (const auto& [old, fresh] : replaced) {
+    if (ports.outputs.contains(old.get()) && memory.contains(fresh.get()))
+      result.outputs[old.get()] = from_memory(*fresh, memory[fresh.get()]);
+  }
+  return result;
+}
+
+// What a case is: stages, data, and what the outputs must be.
+struct Example {
+  ops::DefinedCase made;
+  interp::Values inputs, expected;
+  std::vector<ir::Buffer> order;  // inputs and constants
+  bool supported = false;
+};
+
+Example example_of(const OpDef& def, const Case& test) {
+  Example example;
+  const std::vector<TensorData> data = ops::case_inputs(def, test);
+  example.made = ops::define_case(def, test, data, ops::output_count_of(def, test));
+  if (!example.made.status) return example;
+  const ops::Builder& builder = *example.made.builder;
+  example.supported = has_schedule(builder.stages);
+  if (!example.supported) return example;
+  for (size_t i = 0; i < data.size(); ++i) {
+    if (!example.made.inputs[i]) continue;
+    example.inputs[example.made.inputs[i].buffer.get()] = data[i];
+    example.order.push_back(example.made.inputs[i].buffer);
+  }
+  for (const auto& constant : builder.constants) {
+    example.inputs[constant.buffer.get()] = constant.data;
+    example.order.push_back(constant.buffer);
+  }
+  example.expected = example.inputs;
+  example.made.status = interp::run_stages(builder.stages, example.expected);
+  return example;
+}
+
+void compare(TargetKind target, const Example& example, Weights weights) {
+  const ops::Builder& builder = *example.made.builder;
+  schedule::Ports ports;
+  for (size_t i = 0; i < example.order.size(); ++i) {
+    const bool constant = weights == Weights::all_but_first && i > 0;
+    (constant ? ports.constants : ports.inputs).insert(example.order[i].get());
+  }
+  for (const ops::Tensor& output : builder.outputs) {
+    if (!example.inputs.contains(output.buffer.get())) ports.outputs.insert(output.buffer.get());
+  }
+  const Run run = run_on(target, builder.stages, ports, example.inputs);
+  ASSERT_EQ(run.error, "") << run.kernels;
+  for (const ir::BufferNode* output : ports.outputs) {
+    ASSERT_TRUE(run.outputs.contains(output)) << output->name << " is written by no kernel";
+    EXPECT_EQ(difference(run.outputs.at(output), example.expected.at(output)), "")
+        << output->name << "\n"
+        << run.kernels;
+  }
+}
+
+using Parameter = std::tuple<const OpDef*, TargetKind>;
+class DifferentialTest : public testing::TestWithParam<Parameter> {};
+
+std::vector<const OpDef*> all_entries() {
+  std::vector<const OpDef*> entries;
+  for (const OpDef& def : ops::builtin_catalog().entries()) entries.push_back(&def);
+  return entries;
+}
+
+TEST_P(DifferentialTest, KernelsComputeWhatStagesSay) {
+  const auto& [def, target] = GetParam();
+  int compared = 0;
+  for (const Case& test : def->cases) {
+    SCOPED_TRACE(test.name);
+    const Example example = example_of(*def, test);
+    ASSERT_TRUE(example.made.status) << example.made.status.error().to_string();
+    if (!example.supported) continue;
+    ++compared;
+    compare(target, example, Weights::all_but_first);
+    if (example.order.size() > 1) compare(target, example, Weights::none);
+  }
+  if (compared == 0) GTEST_SKIP() << "scatter/scan/program stages have no schedule yet";
+}
+
+std::string name_of_run(const testing::TestParamInfo<Parameter>& info) {
+  const auto& [def, target] = info.param;
+  const std::string domain = def->domain.empty()            ? ""
+                             : def->domain == "ai.onnx.ml" ? "ml_"
+                                                           : "microsoft_";
+  return cat(domain, def->name, "_", schedule::name_of(target));
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalog, DifferentialTest,
+                         testing::Combine(testing::ValuesIn(all_entries()),
+                                          testing::Values(TargetKind::cpu, TargetKind::wasm,
+                                                          TargetKind::webgpu, TargetKind::webgl)),
+                         name_of_run);
+
+}  // namespace
+}  // namespace gossamer::compiler
