@@ -1,0 +1,50 @@
+// Real models on every target against the outputs of ONNX Runtime that lie beside them: the digit model of this
+// repository, and models of ../shared/testdata where that folder exists.
+//
+//   node tests/models/suite.mjs [TARGET...]
+import {spawnSync} from 'node:child_process';
+import {existsSync} from 'node:fs';
+import path from 'node:path';
+import {fileURLToPath} from 'node:url';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const gossamer = path.join(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
+const models = path.join(root, '../shared/testdata/models');
+const targets = process.argv.length > 2 ? process.argv.slice(2) : ['cpu', 'wasm', 'webgpu', 'webgl'];
+
+// f32 models are compared element by element.
+const exact = ['mnist_8_cntk', 'super_resolution_10', 'ultraface_rfb320', 'winml_image_classifier',
+  'espcn_qonnx_float', 'yunet_n_dyn'].map((name) => path.join(models, name));
+// Its gold outputs come from integer arithmetic, ours from f32: the best classes must be the same in the same order.
+// Four, because the fifth and sixth are one quantization step apart and change places.
+const classes = {folder: path.join(models, 'mobilenetv2_int8_ort'), top: 4};
+
+let passed = 0;
+let failed = 0;
+
+function run(args) {
+  const {status, stdout, stderr, error} =
+    spawnSync(gossamer, ['test', ...args], {encoding: 'utf8', timeout: 600_000});
+  process.stdout.write(stdout ?? '');
+  const counts = /^(\d+) passed, (\d+) failed/m.exec(stdout ?? '');
+  passed += Number(counts?.[1] ?? 0);
+  failed += Number(counts?.[2] ?? 0);
+  if (!counts || (status !== 0 && counts[2] === '0')) {
+    failed += 1;
+    console.log(`FAIL  ${args.join(' ')}: ${error?.message ?? (stderr || '').trim()}`);
+  }
+}
+
+for (const target of targets) {
+  console.log(`== ${target}`);
+  run([path.join(root, 'examples/digits'), '--target', target]);
+  if (!existsSync(models)) {
+    console.log(`skip  the models of ../shared/testdata: that folder is absent`);
+    continue;
+  }
+  run([...exact, '--target', target]);
+  run([classes.folder, '--target', target, '--classes', String(classes.top)]);
+  if (target === 'wasm') run([exact[0], exact[5], '--target', target, '--threads', '2']);
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
