@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -14,6 +15,8 @@
 #include "interp/eval.h"
 #include "interp/stages.h"
 #include "ir/print.h"
+#include "ir/rewrite.h"
+#include "ir/simplify.h"
 #include "ops/cases.h"
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
@@ -40,17 +43,24 @@ bool has_schedule(const std::vector<Stage>& stages) {
   });
 }
 
-std::vector<int64_t> numbers(const std::vector<ir::Expr>& shape) {
+using Dims =
+    std::map<ir::Var, int64_t,
+             decltype([](const ir::Var& a, const ir::Var& b) { return a.get() < b.get(); })>;
+
+std::vector<int64_t> numbers(const std::vector<ir::Expr>& shape, const Dims& dims) {
+  ir::VarMap map;
+  for (const auto& [var, value] : dims) map[var.get()] = ir::index(value);
   std::vector<int64_t> result;
-  for (const ir::Expr& extent : shape) result.push_back(ir::as_int(extent).value_or(-1));
+  for (const ir::Expr& extent : shape)
+    result.push_back(ir::as_int(ir::simplify(ir::substitute(extent, map))).value_or(-1));
   return result;
 }
 
 // Calls back with the row-major number and the place in memory of each element. Not pack and
 // unpack: their doubles do not hold every i64.
 template <class F>
-void each_element(const ir::BufferNode& buffer, const F& callback) {
-  const interp::Place place(buffer, numbers(buffer.shape));
+void each_element(const ir::BufferNode& buffer, const Dims& dims, const F& callback) {
+  const interp::Place place(buffer, numbers(buffer.shape, dims));
   std::vector<int64_t> point(buffer.shape.size());
   for (int64_t n = 0; n < place.logical_elements(); ++n) {
     int64_t rest = n;
@@ -61,20 +71,22 @@ void each_element(const ir::BufferNode& buffer, const F& callback) {
   }
 }
 
-std::vector<std::byte> to_memory(const ir::BufferNode& buffer, const TensorData& data) {
-  const interp::Place place(buffer, numbers(buffer.shape));
+std::vector<std::byte> to_memory(const ir::BufferNode& buffer, const TensorData& data,
+                                 const Dims& dims) {
+  const interp::Place place(buffer, numbers(buffer.shape, dims));
   const auto size = static_cast<size_t>(ir::byte_size(buffer.storage));
   std::vector<std::byte> bytes(static_cast<size_t>(place.elements()) * size, std::byte{0xff});
-  each_element(buffer,
+  each_element(buffer, dims,
                [&](size_t from, size_t to) { std::memcpy(&bytes[to], &data.bytes[from], size); });
   return bytes;
 }
 
-TensorData from_memory(const ir::BufferNode& buffer, const std::vector<std::byte>& bytes) {
-  TensorData data{buffer.dtype, numbers(buffer.shape), {}, {}};
+TensorData from_memory(const ir::BufferNode& buffer, const std::vector<std::byte>& bytes,
+                       const Dims& dims) {
+  TensorData data{buffer.dtype, numbers(buffer.shape, dims), {}, {}};
   const auto size = static_cast<size_t>(ir::byte_size(buffer.storage));
   data.bytes.resize(static_cast<size_t>(data.element_count()) * size);
-  each_element(buffer,
+  each_element(buffer, dims,
                [&](size_t to, size_t from) { std::memcpy(&data.bytes[to], &bytes[from], size); });
   return data;
 }
@@ -106,14 +118,14 @@ struct Run {
 };
 
 Run run_on(TargetKind target, std::vector<Stage> stages, const schedule::Ports& ports,
-           const interp::Values& inputs) {
+           const interp::Values& inputs, const Dims& dims) {
   const schedule::Capabilities caps = schedule::capabilities_of(target);
   std::vector<std::pair<ir::Buffer, ir::Buffer>> replaced;
   schedule::choose_layouts(stages, ports, caps, replaced);
   interp::Memory memory;
   for (const auto& [old, fresh] : replaced) {
     if (const auto given = inputs.find(old.get()); given != inputs.end())
-      memory[fresh.get()] = to_memory(*fresh, given->second);
+      memory[fresh.get()] = to_memory(*fresh, given->second, dims);
   }
   Run result;
   for (const Stage& stage : stages) {
@@ -127,14 +139,16 @@ Run run_on(TargetKind target, std::vector<Stage> stages, const schedule::Ports& 
       const auto known = memory.find(scheduled.params[i].buffer.get());
       if (known != memory.end()) bound[kernel->params[i].buffer.get()] = known->second;
     }
-    if (auto ran = interp::run(*kernel, bound); !ran)
+    std::vector<int64_t> scalars;
+    for (const ir::Var& scalar : kernel->scalars) scalars.push_back(dims.at(scalar));
+    if (auto ran = interp::run(*kernel, bound, scalars); !ran)
       return {{}, result.kernels, ran.error().to_string()};
     memory[scheduled.params.back().buffer.get()] =
         std::move(bound[kernel->params.back().buffer.get()]);
   }
   for (const auto& [old, fresh] : replaced) {
     if (ports.outputs.contains(old.get()) && memory.contains(fresh.get()))
-      result.outputs[old.get()] = from_memory(*fresh, memory[fresh.get()]);
+      result.outputs[old.get()] = from_memory(*fresh, memory[fresh.get()], dims);
   }
   return result;
 }
@@ -144,13 +158,14 @@ struct Example {
   ops::DefinedCase made;
   interp::Values inputs, expected;
   std::vector<ir::Buffer> order;  // inputs and constants
+  Dims dims;
   bool supported = false;
 };
 
-Example example_of(const OpDef& def, const Case& test) {
+Example example_of(ops::DefinedCase made, const std::vector<TensorData>& data, Dims dims = {}) {
   Example example;
-  const std::vector<TensorData> data = ops::case_inputs(def, test);
-  example.made = ops::define_case(def, test, data, ops::output_count_of(def, test));
+  example.made = std::move(made);
+  example.dims = std::move(dims);
   if (!example.made.status) return example;
   const ops::Builder& builder = *example.made.builder;
   example.supported = has_schedule(builder.stages);
@@ -165,8 +180,32 @@ Example example_of(const OpDef& def, const Case& test) {
     example.order.push_back(constant.buffer);
   }
   example.expected = example.inputs;
-  example.made.status = interp::run_stages(builder.stages, example.expected);
+  interp::Variables variables;
+  for (const auto& [var, value] : example.dims)
+    variables[var.get()] = ir::Scalar::of_int(ir::DType::index, value);
+  example.made.status = interp::run_stages(builder.stages, example.expected, variables);
   return example;
+}
+
+Example example_of(const OpDef& def, const Case& test) {
+  const std::vector<TensorData> data = ops::case_inputs(def, test);
+  return example_of(ops::define_case(def, test, data, ops::output_count_of(def, test)), data);
+}
+
+// The same case with the first axis of its first input a dimension of the model.
+Example example_with_dim(const OpDef& def, const Case& test) {
+  const std::vector<TensorData> data = ops::case_inputs(def, test);
+  const ir::Var dim = ir::var("n");
+  ops::DefinedCase made;
+  for (size_t i = 0; i < data.size(); ++i) {
+    ops::Shape shape;
+    for (int64_t extent : data[i].shape) shape.push_back(ir::index(extent));
+    if (i == 0) shape[0] = dim;
+    made.inputs.push_back({ir::buffer(cat("input", i), data[i].dtype, shape), std::nullopt});
+  }
+  made.builder = std::make_unique<ops::Builder>(def, test.name, made.inputs, test.attributes, 1);
+  made.status = made.builder->define();
+  return example_of(std::move(made), data, {{dim, data[0].shape[0]}});
 }
 
 graph::StageGraph graph_of(const Example& example, Form form) {
@@ -201,7 +240,7 @@ void compare(TargetKind target, const Example& example, Form form) {
   for (const auto& input : graph.inputs) ports.inputs.insert(input.buffer.get());
   for (const auto& constant : graph.constants) ports.constants.insert(constant.buffer.get());
   for (const auto& output : graph.outputs) ports.outputs.insert(output.buffer.get());
-  const Run run = run_on(target, graph.stages, ports, example.inputs);
+  const Run run = run_on(target, graph.stages, ports, example.inputs, example.dims);
   ASSERT_EQ(run.error, "") << run.kernels;
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     const ir::BufferNode* output = graph.outputs[i].buffer.get();
@@ -236,6 +275,81 @@ TEST_P(DifferentialTest, KernelsComputeWhatStagesSay) {
     compare(target, example, Form::as_a_model);
   }
   if (compared == 0) GTEST_SKIP() << "scatter/scan/program stages have no schedule yet";
+}
+
+constexpr std::array targets{TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu,
+                             TargetKind::webgl};
+
+// Larger than the catalog's cases: whole tiles, tiles past an edge, reductions with left-overs.
+struct Sized {
+  const char* op;
+  Case test;
+};
+const std::vector<Sized>& sized() {
+  static const std::vector<Sized> all{
+      {"MatMul", {.name = "whole tiles", .shapes = {{16, 32}, {32, 64}}}},
+      {"MatMul", {.name = "edges", .shapes = {{15, 37}, {37, 35}}}},
+      {"MatMul", {.name = "one column", .shapes = {{33, 40}, {40, 1}}}},
+      {"MatMul", {.name = "one row", .shapes = {{1, 40}, {40, 50}}}},
+      {"MatMul", {.name = "batches", .shapes = {{3, 5, 18}, {3, 18, 17}}}},
+      {"Conv", {.name = "channels", .shapes = {{1, 16, 5, 7}, {32, 16, 3, 3}, {32}}}},
+      {"Conv",
+       {.name = "odd",
+        .shapes = {{2, 5, 6, 9}, {19, 5, 3, 2}},
+        .attributes = {{"strides", std::vector<int64_t>{2, 1}},
+                       {"pads", std::vector<int64_t>{1, 0, 2, 1}}}}},
+      {"Conv",
+       {.name = "depthwise",
+        .shapes = {{1, 20, 6, 6}, {20, 1, 3, 3}},
+        .attributes = {{"group", int64_t{20}}}}},
+      {"MaxPool",
+       {.name = "odd",
+        .shapes = {{1, 19, 7, 9}},
+        .attributes = {{"kernel_shape", std::vector<int64_t>{3, 2}}},
+        .outputs = 1}},
+      {"Softmax", {.name = "rows", .shapes = {{9, 37}}}},
+      {"Softmax", {.name = "columns", .shapes = {{33, 18}}, .attributes = {{"axis", int64_t{0}}}}},
+      {"ReduceSum", {.name = "all", .shapes = {{7, 53}}}},
+      {"Transpose",
+       {.name = "odd",
+        .shapes = {{3, 17, 20}},
+        .attributes = {{"perm", std::vector<int64_t>{2, 0, 1}}}}},
+      {"LayerNormalization", {.name = "rows", .shapes = {{5, 48}, {48}, {48}}, .outputs = 1}},
+      {"Add", {.name = "broadcast", .shapes = {{2, 17, 5, 4}, {17, 1, 1}}}},
+      {"Concat",
+       {.name = "three",
+        .shapes = {{2, 5, 6}, {2, 18, 6}, {2, 9, 6}},
+        .attributes = {{"axis", int64_t{1}}}}},
+  };
+  return all;
+}
+
+TEST(DifferentialSizes, TilesAndTheirEdges) {
+  for (const Sized& one : sized()) {
+    const Example example = example_of(*ops::builtin_catalog().find("", one.op), one.test);
+    ASSERT_TRUE(example.made.status) << one.op << ": " << example.made.status.error().to_string();
+    for (TargetKind target : targets) {
+      SCOPED_TRACE(cat(one.op, " ", one.test.name, " on ", schedule::name_of(target)));
+      compare(target, example, Form::as_defined);
+      compare(target, example, Form::as_a_model);
+    }
+  }
+}
+
+TEST(DifferentialSizes, FirstAxisIsADimension) {
+  for (const Sized& one : sized()) {
+    if (std::string_view(one.test.name) == "batches") continue;  // B's batch would have to match
+    const Example example = example_with_dim(*ops::builtin_catalog().find("", one.op), one.test);
+    if (!example.made.status) {
+      ADD_FAILURE() << one.op << ": " << example.made.status.error().to_string();
+      continue;
+    }
+    for (TargetKind target : targets) {
+      SCOPED_TRACE(cat(one.op, " ", one.test.name, " on ", schedule::name_of(target)));
+      compare(target, example, Form::as_defined);
+      compare(target, example, Form::as_a_model);
+    }
+  }
 }
 
 // The reader of the report sees how much was compared.
