@@ -19,6 +19,7 @@ struct Capabilities {
   int vector_registers = 15;    // what a register tile and its operands may use
   int tile_rows = 6;            // rows of a register tile at most
   int tile_vectors = 2;         // vectors of a row at most
+  bool join_rows = false;       // two axes as one row pay (an address a row is cheap)
   int unroll = 4;               // iterations of a reduction in one straight piece
   int group_size = 1;           // invocations of a workgroup
   int64_t map_chunk = 1;        // points of one work item of a map at least

@@ -174,8 +174,8 @@ class Chooser {
     return layout;
   }
 
-  // Rows of a fragment's tile go to the layers of an array texture: a reduction's rows reuse what it loads for the
-  // vector axis; a map keeps the layers of what it reads.
+  // Rows of a fragment's tile go to the layers of an array texture: a reduction's rows reuse what
+  // it loads for the vector axis; a map keeps the layers of what it reads.
   void add_layers(const Stage& stage, int axis, Layout& layout) const {
     int row = -1, layers = 1;
     if (stage.kind == StageKind::reduce) {
@@ -189,10 +189,12 @@ class Chooser {
     } else {
       for (const ir::Load* load : loads_of(stage.result)) {
         const Layout from = layout_of(load->buffer.get());
-        if (from.layers == 1 || from.axes.back().dim >= static_cast<int>(load->indices.size())) continue;
+        if (from.layers == 1 || from.axes.back().dim >= static_cast<int>(load->indices.size()))
+          continue;
         const auto d = static_cast<size_t>(from.axes[from.axes.size() - 2].dim);
         for (size_t i = 0; i < stage.axes.size(); ++i) {
-          if (load->indices[d].get() != stage.axes[i].get() || static_cast<int>(i) == axis) continue;
+          if (load->indices[d].get() != stage.axes[i].get() || static_cast<int>(i) == axis)
+            continue;
           row = static_cast<int>(i);
           layers = from.layers;
         }

@@ -143,6 +143,16 @@ class Lowering {
         const Var tile = ir::var(name + ".tile");
         outer.push_back({tile, ceil_div(extent, block)});
         point_[i] = Expr(tile) * ir::index(block) + vec_ * ir::index(tiling_.lanes) + lane_;
+      } else if (axis == tiling_.joined_axis) {
+        continue;  // part of the row
+      } else if (axis == tiling_.row_axis && tiling_.joined_axis >= 0) {
+        const auto outer_axis = static_cast<size_t>(tiling_.joined_axis);
+        const Expr both = ir::simplify(extent * stage_.extents[outer_axis]);
+        const Var tile = ir::var(name + ".tile");
+        outer.push_back({tile, ceil_div(both, tiling_.rows)});
+        const Expr row = clamped(Expr(tile) * ir::index(tiling_.rows), both);
+        point_[outer_axis] = ir::floordiv(row, extent);
+        point_[i] = ir::floormod(row, extent);
       } else if (axis == tiling_.row_axis && tiling_.rows > 1) {
         const Var tile = ir::var(name + ".tile");
         outer.push_back({tile, ceil_div(extent, tiling_.rows)});

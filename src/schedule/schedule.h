@@ -17,6 +17,7 @@ struct Tiling {
   int lanes = 1;         // elements of a vector
   int vectors = 1;       // vectors of a register tile along vector_axis
   int row_axis = -1;     // axis of the stage that the rows of a register tile run along; -1: none
+  int joined_axis = -1;  // the axis before row_axis where both are walked as one; -1: none
   int rows = 1;          // rows of a register tile
   int reduce_split =
       -1;  // reduction axis walked in blocks of `lanes`, because an operand lies so; -1: none

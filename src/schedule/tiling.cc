@@ -37,6 +37,28 @@ void choose_vector(const Stage& stage, const Capabilities& caps, Tiling& tiling)
   tiling.lanes = caps.vector_lanes;
 }
 
+struct Tile {
+  int rows = 1, vectors = 1;
+  double cost = 1e30;
+};
+
+// The register tile for `extent` rows of `blocks` vectors that costs least: its multiplications,
+// its loads, and what lies past the edge.
+Tile best_tile(int64_t extent, int64_t blocks, int max_vectors, const Capabilities& caps) {
+  Tile best;
+  for (int vectors = 1; vectors <= max_vectors; ++vectors) {
+    if (blocks % vectors != 0) continue;
+    for (int rows = 1; rows <= caps.tile_rows && rows <= extent; ++rows) {
+      if (rows * vectors + vectors + 1 > caps.vector_registers) continue;
+      const double tiles =
+          static_cast<double>((extent + rows - 1) / rows) * static_cast<double>(blocks / vectors);
+      const double cost = tiles * (rows * vectors + 0.6 * (rows + vectors) + 0.8);
+      if (cost < best.cost) best = {rows, vectors, cost};
+    }
+  }
+  return best;
+}
+
 // Rows reuse the operand that moves along the vectors: an axis along which some operand stands
 // still.
 void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
@@ -61,22 +83,30 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
           : (extent_or(stage.extents[static_cast<size_t>(tiling.vector_axis)], 64) + tiling.lanes -
              1) /
                 tiling.lanes;
-  // Cost of a tile per element: its multiplications and loads, and the rows and vectors past the
-  // edge.
-  double best = 1e30;
   // Memory is rounded up to whole vectors only, so an extent that is not known takes one at a time.
   const bool known =
       tiling.vector_axis >= 0 && ir::as_int(stage.extents[static_cast<size_t>(tiling.vector_axis)]);
   const int max_vectors = known && tiling.pattern == "contraction" ? caps.tile_vectors : 1;
-  for (int vectors = 1; vectors <= max_vectors; ++vectors) {
-    if (blocks % vectors != 0) continue;
-    for (int rows = 1; rows <= caps.tile_rows && rows <= best_extent; ++rows) {
-      if (rows * vectors + vectors + 1 > caps.vector_registers) continue;
-      const double tiles = static_cast<double>((best_extent + rows - 1) / rows) *
-                           static_cast<double>(blocks / vectors);
-      const double cost = tiles * (rows * vectors + 0.6 * (rows + vectors) + 0.8);
-      if (cost < best) best = cost, tiling.rows = rows, tiling.vectors = vectors;
-    }
+  const Tile single = best_tile(best_extent, blocks, max_vectors, caps);
+  tiling.rows = single.rows;
+  tiling.vectors = single.vectors;
+  // Short rows (7, 14) leave much past the edge: with the axis before them they make one long row.
+  const int outer = tiling.row_axis - 1;
+  if (!caps.join_rows || tiling.pattern != "contraction" || outer < 0 ||
+      outer == tiling.vector_axis)
+    return;
+  const auto inner_extent = ir::as_int(stage.extents[static_cast<size_t>(tiling.row_axis)]);
+  const auto outer_extent = ir::as_int(stage.extents[static_cast<size_t>(outer)]);
+  const bool stands = std::ranges::any_of(terms, [&](const ir::Load* load) {
+    return !moves(*load, stage.axes[static_cast<size_t>(outer)]) &&
+           !moves(*load, stage.axes[static_cast<size_t>(tiling.row_axis)]);
+  });
+  if (!inner_extent || !outer_extent || *outer_extent < 2 || !stands) return;
+  const Tile joined = best_tile(*inner_extent * *outer_extent, blocks, max_vectors, caps);
+  if (joined.cost * 1.04 < single.cost * static_cast<double>(*outer_extent)) {
+    tiling.joined_axis = outer;
+    tiling.rows = joined.rows;
+    tiling.vectors = joined.vectors;
   }
 }
 
@@ -108,6 +138,7 @@ std::string to_string(const Tiling& t) {
   std::string text = cat(t.pattern, " vector axis ", t.vector_axis, " x", t.lanes);
   if (t.vectors > 1) text += cat(" by ", t.vectors);
   if (t.row_axis >= 0) text += cat(", rows ", t.rows, " along axis ", t.row_axis);
+  if (t.joined_axis >= 0) text += cat(" joined with ", t.joined_axis);
   if (t.reduce_split >= 0)
     text += cat(", reduction axis ", t.reduce_split, " in blocks of ", t.lanes);
   if (t.reduce_lanes > 1) text += cat(", partial results x", t.reduce_lanes);

@@ -1,0 +1,180 @@
+#include "schedule/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "ir/build.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "schedule/access.h"
+#include "schedule/layout.h"
+
+namespace gossamer::schedule {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::index;
+using ir::Var;
+using ops::Stage;
+using ops::StageKind;
+
+constexpr std::array all_targets{TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu,
+                                 TargetKind::webgl};
+
+Stage sum_over(Buffer output, std::vector<Var> axes, Var reduce_axis, int64_t extent, Expr term) {
+  Stage stage;
+  stage.kind = StageKind::reduce;
+  stage.name = "sum";
+  stage.output = std::move(output);
+  stage.axes = std::move(axes);
+  stage.extents = stage.output->shape;
+  stage.reduce_axes = {std::move(reduce_axis)};
+  stage.reduce_extents = {index(extent)};
+  const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
+  stage.combiner = {{left}, {right}, {Expr(left) + Expr(right)}, {ir::constant(DType::f32, 0)}};
+  stage.values = {std::move(term)};
+  stage.result = left;
+  return stage;
+}
+
+// C[i, j] = sum over k of A[i, k] * B[k, j].
+struct Product {
+  Buffer a, b, c;
+  Stage stage;
+  Product(int64_t m, int64_t k, int64_t n)
+      : a(ir::buffer("A", DType::f32, {index(m), index(k)})),
+        b(ir::buffer("B", DType::f32, {index(k), index(n)})),
+        c(ir::buffer("C", DType::f32, {index(m), index(n)})) {
+    const Var i = ir::var("i"), j = ir::var("j"), r = ir::var("k");
+    stage = sum_over(c, {i, j}, r, k, ir::load(a, {i, r}) * ir::load(b, {r, j}));
+  }
+};
+
+TEST(TextureWidth, IsAPowerOfTwoNearASquare) {
+  EXPECT_EQ(texture_width(0, 4096), 1);
+  EXPECT_EQ(texture_width(1, 4096), 1);
+  EXPECT_EQ(texture_width(2, 4096), 2);
+  EXPECT_EQ(texture_width(16, 4096), 4);
+  EXPECT_EQ(texture_width(17, 4096), 8);
+  EXPECT_EQ(texture_width(int64_t{1} << 30, 4096), 4096);
+}
+
+TEST(Access, VectorDimIsTheBlockedOneElseTheLast) {
+  EXPECT_EQ(vector_dim({}, 3), 2);
+  EXPECT_EQ(vector_dim({}, 0), -1);
+  ir::Layout blocked;
+  blocked.axes = {{0, 1, 0}, {1, 8, 0}, {2, 1, 0}, {1, 1, 8}};
+  EXPECT_EQ(vector_dim(blocked, 3), 1);
+  EXPECT_TRUE(is_blocked(blocked));
+  EXPECT_FALSE(is_blocked({}));
+}
+
+TEST(Access, AlongAnAxis) {
+  const Var i = ir::var("i"), j = ir::var("j");
+  const Buffer a = ir::buffer("A", DType::f32, {index(8), index(16)});
+  const auto along_j = [&](std::vector<Expr> at) {
+    const Expr load = ir::load(a, std::move(at));
+    return along(*ir::as<ir::Load>(load), {}, j, 4, {});
+  };
+  EXPECT_EQ(along_j({i, j}), Along::contiguous);
+  EXPECT_EQ(along_j({i, Expr(j) + index(3)}), Along::contiguous);
+  EXPECT_EQ(along_j({i, index(3)}), Along::still);
+  EXPECT_EQ(along_j({j, i}), Along::gather);
+  EXPECT_EQ(along_j({i, Expr(j) * index(2)}), Along::gather);
+}
+
+// Constants are copied into the order they are read in, once, and ports stay plain.
+TEST(Layouts, ConstantsArePackedAndPortsStayPlain) {
+  for (TargetKind target : all_targets) {
+    const Capabilities caps = capabilities_of(target);
+    Product p(16, 64, 64);
+    std::vector<Stage> stages{p.stage};
+    std::vector<std::pair<Buffer, Buffer>> replaced;
+    choose_layouts(stages, {{p.a.get()}, {p.c.get()}, {p.b.get()}}, caps, replaced);
+    ASSERT_GE(stages.size(), 2u) << caps.name;
+    EXPECT_EQ(stages[0].name, "pack");
+    EXPECT_EQ(stages[0].output->layout.axes.back().modulo, caps.vector_lanes) << caps.name;
+    for (const auto& [old, fresh] : replaced) {
+      if (!old.same(p.a) && !old.same(p.c)) continue;
+      EXPECT_EQ(fresh->layout.flat, caps.texture_memory) << caps.name;
+      if (!caps.texture_memory) EXPECT_TRUE(fresh->layout.axes.empty()) << caps.name;
+    }
+    EXPECT_EQ(
+        std::ranges::count_if(replaced, [&](const auto& pair) { return pair.first.same(p.c); }), 1);
+  }
+}
+
+TEST(Tiling, StaysWithinTheRegisters) {
+  for (TargetKind target : all_targets) {
+    const Capabilities caps = capabilities_of(target);
+    for (int64_t m : {1, 5, 16, 37, 100}) {
+      for (int64_t n : {1, 4, 16, 30, 64, 1000}) {
+        Product p(m, 32, n);
+        const Tiling t = default_tiling(p.stage, caps);
+        EXPECT_LE(t.rows * t.vectors + t.vectors + 1, caps.vector_registers) << to_string(t);
+        EXPECT_LE(t.rows, std::max<int64_t>(caps.tile_rows, 1)) << to_string(t);
+        if (t.rows > 1) EXPECT_LE(t.rows, t.row_axis == 0 ? m : n) << to_string(t);
+        if (t.vector_axis == 1) EXPECT_EQ(n % (t.lanes * t.vectors), 0) << to_string(t);
+      }
+    }
+  }
+}
+
+TEST(Tiling, OfAProductIsARegisterTile) {
+  Product p(60, 32, 64);
+  const Tiling t = default_tiling(p.stage, capabilities_of(TargetKind::cpu));
+  EXPECT_EQ(t.pattern, "contraction");
+  EXPECT_EQ(t.vector_axis, 1);
+  EXPECT_EQ(t.row_axis, 0);
+  EXPECT_GT(t.rows * t.vectors, 8);
+}
+
+TEST(Lower, KernelsVerifyAsScheduled) {
+  for (TargetKind target : all_targets) {
+    const Capabilities caps = capabilities_of(target);
+    for (int64_t m : {1, 7, 16}) {
+      for (int64_t n : {1, 6, 32}) {
+        Product p(m, 19, n);
+        std::vector<Stage> stages{p.stage};
+        std::vector<std::pair<Buffer, Buffer>> replaced;
+        choose_layouts(stages, {{p.a.get()}, {p.c.get()}, {p.b.get()}}, caps, replaced);
+        for (const Stage& stage : stages) {
+          const ir::Kernel kernel = schedule_default(stage, caps).kernel;
+          const auto checked =
+              ir::verify(kernel, static_cast<ir::Properties>(ir::Property::scheduled));
+          EXPECT_TRUE(checked) << checked.error().to_string() << "\n" << ir::print(kernel);
+          EXPECT_TRUE(kernel.params.back().written);
+          EXPECT_TRUE(kernel.scalars.empty());
+        }
+      }
+    }
+  }
+}
+
+TEST(Lower, DimensionsBecomeScalars) {
+  const Var n = ir::var("n"), i = ir::var("i");
+  const Buffer a = ir::buffer("A", DType::f32, {n}), c = ir::buffer("C", DType::f32, {n});
+  Stage stage;
+  stage.name = "twice";
+  stage.output = c;
+  stage.axes = {i};
+  stage.extents = {n};
+  stage.result = ir::load(a, {i}) * 2.0;
+  const ir::Kernel kernel = schedule_default(stage, capabilities_of(TargetKind::wasm)).kernel;
+  ASSERT_EQ(kernel.scalars.size(), 1u);
+  EXPECT_TRUE(kernel.scalars[0].same(n));
+}
+
+TEST(Capabilities, TargetsHaveNames) {
+  for (TargetKind target : all_targets) EXPECT_EQ(*target_named(name_of(target)), target);
+  const auto unknown = target_named("cuda");
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().to_string().find("cpu, wasm, webgpu, webgl"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gossamer::schedule
