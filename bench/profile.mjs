@@ -15,7 +15,7 @@ const {values: options, positionals} = parseArgs({
 
 async function wasmTimes(folder, runs) {
   const dims = options.dims ? options.dims.split(',').map(Number) : [];
-  const model = await openWasmPackage(folder, dims);
+  const model = await openWasmPackage((name) => readFileSync(join(folder, name)), dims);
   model.input().fill(0.5);
   const best = model.launches.map(() => Infinity);
   for (let run = 0; run < runs; ++run) {

@@ -25,6 +25,7 @@ const {values: options} = parseArgs({
     build: {type: 'string', default: join(root, 'build')},
     budget: {type: 'string', default: '30'}, // for one comparison
     rounds: {type: 'string', default: '25'},
+    model: {type: 'string'}, // only this one
   },
 });
 const build = resolve(options.build);
@@ -49,6 +50,8 @@ if (existsSync(quantized)) {
   const input = {name: 'image', shape: [1, 3, 244, 244]};
   models.push({name: 'mobilenetv2_int8', title: 'MobileNetV2 int8', file: quantized, input, output: 'scores', dims: [1], floor: true});
 } else problems.push('MobileNetV2 int8: ../shared/testdata is not here');
+
+if (options.model) models.splice(0, models.length, ...models.filter(({name}) => name === options.model));
 
 const gossamer = join(build, 'gossamer');
 function compiled(model, target) {
@@ -108,7 +111,7 @@ async function compareInPage(chromium, device, model) {
       });
     }
     if (parties[0]?.name !== 'gossamer' || parties.length < 2) return;
-    const measured = await interleave(parties, {...settings(25), warmup: 1});
+    const measured = await interleave(parties, {...settings(25), warmup: device === 'wasm' ? 5 : 1});
     const floor = {peer: device === 'wasm' ? 'onnxruntime-web' : 'tfjs', ratio: 1};
     const all = measured.map((times, at) => ({...times, first: parties[at].first, error: parties[at].error}));
     save({section: `Chromium ${device}`, adapter: parties[0].adapter, model: model.title, floor: model.floor && floor, parties: all});
@@ -117,26 +120,42 @@ async function compareInPage(chromium, device, model) {
   }
 }
 
-/** In GFLOP/s by CPU time; kernel and peak take turns, since the clock and the core's other thread vary. */
-async function matmulRate() {
-  const model = await openWasmPackage(compiled(models[0], 'wasm'));
+/** In GFLOP/s by CPU time; kernel and peak take turns, since the clock and the core's other work vary. */
+async function matmulRate(where, kernel, peak) {
+  const [ours, top] = await interleave([kernel, peak], {rounds: 40, warmup: 5, cpuTime: kernel.cpuTime});
+  const rate = (flops, ms) => flops / ms / 1e6;
+  result.matmul.push({
+    where,
+    rate: rate(kernel.flops, ours.cpu),
+    peak: rate(peak.flops, top.cpu),
+    share: kernel.flops / peak.flops / top.cpuRatio,
+    bestRate: rate(kernel.flops, ours.bestCpu),
+    bestPeak: rate(peak.flops, top.bestCpu),
+  });
+}
+
+async function matmulInNode() {
+  const folder = compiled(models[0], 'wasm');
+  const model = await openWasmPackage((name) => readFileSync(join(folder, name)));
   model.input().set(fill(512 * 512));
-  const peak = await simdPeak();
-  const parties = [
-    {name: 'peak', run: () => peak.run()},
-    {name: 'kernel', run: () => model.run()},
-  ];
-  const [top, ours] = await interleave(parties, {rounds: 60, warmup: 10, cpuTime});
-  const flops = 2 * 512 ** 3;
-  const share = (ours.cpuRatio * flops) / peak.flops;
-  const rates = {rate: flops / ours.cpu / 1e6, peak: peak.flops / top.cpu / 1e6, share};
-  return {...rates, bestRate: flops / ours.best / 1e6, bestPeak: peak.flops / top.best / 1e6};
+  await matmulRate('Node', {flops: 2 * 512 ** 3, run: () => model.run(), cpuTime}, await simdPeak());
+}
+
+async function matmulInPage(chromium) {
+  const page = await chromium.page();
+  compiled(models[0], 'wasm');
+  await page.open({maker: 'kernel', folder: '/packages/matmul512_wasm'});
+  await page.open({maker: 'peak'});
+  const turns = 4; // a call into the page should not count for much
+  const party = (at, flops) => ({flops: turns * flops, run: () => page.run(at, turns)});
+  await matmulRate('Chromium', party(0, 2 * 512 ** 3), party(1, (await simdPeak()).flops));
+  await page.close();
 }
 
 const began = {date: new Date().toISOString().slice(0, 16).replace('T', ' '), loadBefore: loadavg()};
 mkdirSync(join(bench, 'results'), {recursive: true});
 writeModels(join(work, 'models'));
-const result = {};
+const result = {matmul: []};
 if (only.includes('cpu')) {
   for (const model of models) {
     await attempt(`cpu, ${model.title}`, () =>
@@ -148,9 +167,7 @@ if (only.includes('cpu')) {
   }
 }
 if (only.includes('node')) {
-  await attempt('matmul rate', async () => {
-    result.matmul = await matmulRate();
-  });
+  await attempt('matmul rate in Node', matmulInNode);
   for (const model of models) {
     await attempt(`Node wasm, ${model.title}`, () =>
       compareInNode('Node wasm', model, {peer: 'onnxruntime-web wasm', ratio: 1}, [
@@ -166,6 +183,7 @@ if (devices.length) {
   const folders = {bench, web: join(root, 'web'), models: join(work, 'models'), packages: join(work, 'packages')};
   const chromium = await startChromium({...folders, quantized: join(quantized, '..')});
   browser = chromium.version;
+  if (only.includes('wasm')) await attempt('matmul rate in Chromium', () => matmulInPage(chromium));
   for (const device of devices) {
     // tfjs cannot read the quantized model, so there is nobody to compare with on GPUs.
     for (const model of models.filter(({seeded}) => seeded || device === 'wasm')) {
@@ -189,7 +207,7 @@ const versions = JSON.parse(readFileSync(join(bench, 'package.json'), 'utf8')).d
 const {date, loadBefore} = began;
 const machine = {cpu: cpus()[0].model, cores: cpus().length, node: process.version, browser, loadBefore, loadAfter: loadavg()};
 const all = {date, machine, peers: versions, comparisons, ...result, problems};
-const suffix = only.length === PARTS.length ? 'latest' : `latest-${only.join('-')}`;
+const suffix = only.length === PARTS.length && !options.model ? 'latest' : `latest-${only.join('-')}`;
 writeFileSync(join(bench, `results/${suffix}.json`), `${JSON.stringify(all, null, 1)}\n`);
 writeFileSync(join(bench, `results/${suffix}.md`), markdown(all));
 console.log(`\n${markdown(all)}`);

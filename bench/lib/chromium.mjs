@@ -67,7 +67,7 @@ export async function startChromium(folders) {
   const origin = `http://127.0.0.1:${server.address().port}`;
   return {
     version: `Chromium ${browser.version()}`,
-    /** A fresh page of page/index.html: {open(options), run(at): {wall, cpu}, close()}. */
+    /** A fresh page of page/index.html: {open(options), run(at, turns): {wall, cpu}, close()}. */
     async page() {
       const page = await browser.newPage();
       page.setDefaultTimeout(600_000);
@@ -79,10 +79,10 @@ export async function startChromium(folders) {
           pids = undefined;
           return page.evaluate((given) => globalThis.openParty(given), options);
         },
-        async run(at) {
+        async run(at, turns = 1) {
           pids ??= descendants();
           const before = threadsCpu(pids);
-          const wall = await page.evaluate((which) => globalThis.runParty(which), at);
+          const wall = await page.evaluate(([which, count]) => globalThis.runParty(which, count), [at, turns]);
           return {wall, cpu: threadsCpu(pids) - before};
         },
         close: () => page.close(),

@@ -41,7 +41,7 @@ export async function interleave(parties, {rounds = 25, warmup = 3, budgetMs = 6
       rounds: wall.length,
       median: median(wall),
       best: Math.min(...wall),
-      ...(cpu.length ? {cpu: median(cpu), cpuRatio: ratio('cpu')} : {}),
+      ...(cpu.length ? {cpu: median(cpu), bestCpu: Math.min(...cpu), cpuRatio: ratio('cpu')} : {}),
       ratio: ratio('wall'),
     };
   });

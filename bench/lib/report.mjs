@@ -31,11 +31,10 @@ export function markdown(result) {
     ...comparisons.flatMap(comparison),
     '',
   ];
-  if (matmul) {
-    const {rate, peak, share, bestRate, bestPeak} = matmul;
+  for (const {where, rate, peak, share, bestRate, bestPeak} of matmul) {
     lines.push(
-      `Matmul 512^3 on wasm, one thread: ${rate.toFixed(1)} GFLOP/s in the kernel (best ${bestRate.toFixed(1)}); V8's SIMD peak in the same`,
-      `rounds ${peak.toFixed(1)} (best ${bestPeak.toFixed(1)}; multiply and add in registers, none fused): ${(100 * share).toFixed(0)}%, floor 60%: ${verdict(share >= 0.6)}.`,
+      `Matmul 512^3 on wasm in ${where}, one thread: ${rate.toFixed(1)} GFLOP/s in the kernel (best ${bestRate.toFixed(1)}); V8's SIMD peak in the`,
+      `same rounds ${peak.toFixed(1)} (best ${bestPeak.toFixed(1)}; multiply and add in registers, none fused): ${(100 * share).toFixed(0)}%, floor 60%: ${verdict(share >= 0.6)}.`,
       '',
     );
   }

@@ -1,24 +1,25 @@
 // Runs a wasm package's launches one by one on this thread, so that each can be timed. The run time
 // proper (web/runtime) hides its launches in a worker; it is what run.mjs measures.
-import {readFileSync} from 'node:fs';
-import {join} from 'node:path';
 
 const PAGE = 65536;
 
 function readWeights(bytes) {
-  const size = Number(bytes.readBigUInt64LE(0));
-  const header = JSON.parse(bytes.subarray(8, 8 + size).toString());
+  const size = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + size)));
   delete header.__metadata__;
   return new Map(
     Object.entries(header).map(([name, {data_offsets: [begin, end]}]) => [name, bytes.subarray(8 + size + begin, 8 + size + end)]),
   );
 }
 
-/** Loads and runs `init`. `dims` are the values of dynamic dimensions, in the manifest's order. */
-export async function openWasmPackage(folder, dims = []) {
-  const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
+/**
+ * Loads and runs `init`. read: gives (a promise of) the bytes of a file of the package by its name;
+ * dims: the values of dynamic dimensions, in the manifest's order.
+ */
+export async function openWasmPackage(read, dims = []) {
+  const manifest = JSON.parse(new TextDecoder().decode(await read('manifest.json')));
   const memory = new WebAssembly.Memory({initial: 2, maximum: 65536});
-  const module = readFileSync(join(folder, 'kernels.wasm'));
+  const module = await read('kernels.wasm');
   const {exports} = (await WebAssembly.instantiate(module, {env: {memory}})).instance;
   let end = 4096;
   const allocate = (bytes) => {
@@ -38,7 +39,7 @@ export async function openWasmPackage(folder, dims = []) {
   const known = (value) => (typeof value === 'number' ? value : values[value.plan]);
   const slots = manifest.slots.map(({bytes}) => allocate(known(bytes)));
   const address = (tensor) => slots[manifest.tensors[tensor].slot];
-  const weights = readWeights(readFileSync(join(folder, 'weights.safetensors')));
+  const weights = readWeights(await read('weights.safetensors'));
   for (const {name, tensor} of manifest.weights) {
     new Uint8Array(memory.buffer).set(weights.get(name), address(tensor));
   }

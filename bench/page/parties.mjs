@@ -2,6 +2,8 @@
 import {load, tensor} from '/web/runtime/dist/runtime.js';
 import {fill} from '/bench/lib/feeds.mjs';
 import {relativeError} from '/bench/lib/measure.mjs';
+import {simdPeak} from '/bench/lib/simd_peak.mjs';
+import {openWasmPackage} from '/bench/lib/wasm_package.mjs';
 import {matmul, mobilenetv2, resnet18} from '/bench/models/networks.mjs';
 import {tfjsNetwork} from './tfjs_network.mjs';
 
@@ -75,7 +77,25 @@ async function readAndFree(result) {
   return values;
 }
 
-const makers = {gossamer, 'onnxruntime-web': onnxruntime, tfjs};
+/** A wasm package's launches alone, without the run time. */
+async function kernel({folder}) {
+  const fetched = async (name) => new Uint8Array(await (await fetch(`${folder}/${name}`)).arrayBuffer());
+  const model = await openWasmPackage(fetched);
+  model.input().set(fill(model.input().length));
+  return {
+    run: () => {
+      model.run();
+      return model.output();
+    },
+  };
+}
+
+async function peak() {
+  const {run} = await simdPeak();
+  return {run: () => [run()]};
+}
+
+const makers = {kernel, peak, gossamer, 'onnxruntime-web': onnxruntime, tfjs};
 const open = [];
 
 /** Loads a party and runs it once; gives {ms: until the first result, error: against the first party}. */
@@ -88,10 +108,10 @@ globalThis.openParty = async ({maker, ...options}) => {
   return {ms, adapter: party.adapter, error: relativeError(open[0].first, party.first)};
 };
 
-/** One run; its wall time in ms. */
-globalThis.runParty = async (at) => {
+/** Runs; their wall time in ms. */
+globalThis.runParty = async (at, turns) => {
   const begin = performance.now();
-  await open[at].run();
+  for (let turn = 0; turn < turns; ++turn) await open[at].run();
   return performance.now() - begin;
 };
 
