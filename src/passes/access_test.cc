@@ -1,0 +1,132 @@
+// flatten_access and clamp_guarded_loads: the addresses they leave.
+#include <gtest/gtest.h>
+
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "ir/simplify.h"
+#include "passes/clamp_guarded_loads.h"
+#include "passes/flatten_access.h"
+
+namespace gossamer::passes {
+namespace {
+
+std::string flat(std::string_view text) {
+  auto kernel = ir::parse_kernel(text);
+  return kernel ? ir::print(flatten_access(*kernel)) : kernel.error().to_string();
+}
+std::string clamped(std::string_view text) {
+  auto kernel = ir::parse_kernel(text);
+  if (!kernel) return kernel.error().to_string();
+  kernel->body = ir::simplify(clamp_guarded_loads(kernel->body));
+  return ir::print(*kernel);
+}
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(FlattenAccess, PlainMemoryIsRowMajor) {
+  EXPECT_EQ(flat(R"(kernel k(A: f32[3, 4, 5], write C: f32[5, 4]) {
+  grid g in 0..5 {
+    for i in 0..4 {
+      C[g, i] = A[2, i, g]
+    }
+  }
+})"),
+            R"(kernel k(A: f32[3, 4, 5], write C: f32[5, 4]) {
+  grid g in 0..5 {
+    for i in 0..4 {
+      C[g * 4 + i] = A[g + i * 5 + 40]
+    }
+  }
+}
+)");
+}
+
+TEST(FlattenAccess, VectorsStayWhereTheyAreConsecutive) {
+  const std::string text =
+      flat(R"(kernel k(A: f32[8, 16] layout [1/4, 0, 1%4], B: f32[16, 8], write C: f32[8, 16]) {
+  grid g in 0..8 {
+    for i in 0..4 {
+      C[x4(g), ramp(i * 4, 1, 4)] = A[x4(g), ramp(i * 4, 1, 4)] + B[ramp(i * 4, 1, 4), x4(g)]
+    }
+  }
+})");
+  EXPECT_TRUE(has(text, "A[ramp(g * 4 + i * 32, 1, 4)]")) << text;  // the block is consecutive
+  EXPECT_TRUE(has(text, "vec(B[")) << text;                         // a column is gathered
+  EXPECT_TRUE(has(text, "C[ramp(g * 16 + i * 4, 1, 4)]")) << text;
+}
+
+TEST(FlattenAccess, ScatteredStoresEvaluateTheirValueOnce) {
+  const std::string text = flat(R"(kernel k(A: f32[8, 4], write C: f32[4, 8]) {
+  grid g in 0..8 {
+    C[ramp(0, 1, 4), x4(g)] = A[x4(g), ramp(0, 1, 4)]
+  }
+})");
+  EXPECT_TRUE(has(text, "let value: f32x4 = A[ramp(g * 4, 1, 4)]")) << text;
+  EXPECT_TRUE(has(text, "C[g + 24] = lane(value, 3)")) << text;
+}
+
+TEST(FlattenAccess, TexturesAreReadATexelAtATime) {
+  const std::string text = flat(
+      R"(kernel k(A: f32[3, 8] layout flat[0/4, 0%4] texture 4, write C: f32[3, 8] layout flat[0/4, 0%4] texture 4) {
+  grid t in 0..6 {
+    C[x4(t // 2), ramp(t % 2 * 4, 1, 4)] = A[x4(t // 2), ramp(t % 2 * 4, 1, 4)]
+  }
+})");
+  EXPECT_TRUE(has(text, "C[t % 4, t // 4, 0] = A[t % 4, t // 4, 0]:f32x4")) << text;
+}
+
+TEST(FlattenAccess, ElementsIncludePadding) {
+  const auto kernel = ir::parse_kernel(
+      "kernel k(A: f32[3, 10] layout [1/8, 0, 1%8], write C: f32[3, 10] layout flat[0/4, 0%4] "
+      "texture 4) { C[0, 0] = A[0, 0] }");
+  ASSERT_TRUE(kernel);
+  EXPECT_EQ(ir::print(physical_elements(*kernel->params[0].buffer)), "48");
+  EXPECT_EQ(ir::print(physical_elements(*kernel->params[1].buffer)), "32");
+}
+
+TEST(ClampGuardedLoads, HoldsLoadsOfArmsInside) {
+  const std::string text = clamped(R"(kernel k(A: f32[8], write C: f32[10]) {
+  grid g in 0..10 {
+    C[g] = select(g >= 1 && g < 9, A[g - 1], 0.0)
+  }
+})");
+  EXPECT_TRUE(has(text, "max(") && has(text, "min(")) << text;
+}
+
+TEST(ClampGuardedLoads, LeavesWhatIsInside) {
+  const char* text = R"(kernel k(A: f32[8], write C: f32[8]) {
+  grid g in 0..8 {
+    C[g] = select(g < 4, A[g], A[7 - g])
+  }
+}
+)";
+  EXPECT_EQ(clamped(text), text);
+}
+
+TEST(ClampGuardedLoads, LeavesLoadsOutsideOfSelects) {
+  const char* text = R"(kernel k(A: f32[8], write C: f32[8]) {
+  grid g in 0..8 {
+    C[g] = A[g + 1]
+  }
+}
+)";
+  EXPECT_FALSE(has(clamped(text), "min("));
+}
+
+// Blocks round up, and the padding is memory that may be read.
+TEST(ClampGuardedLoads, PaddingOfABlockIsInside) {
+  const auto text = [](const char* layout) {
+    return cat("kernel k(A: f32[6] layout ", layout, R"(, write C: f32[8]) {
+  grid g in 0..8 {
+    C[g] = select(g < 6, A[g], 0.0)
+  }
+}
+)");
+  };
+  EXPECT_FALSE(has(clamped(text("[0/4, 0%4]")), "min("));
+  EXPECT_TRUE(has(clamped(text("[0]")), "min("));
+}
+
+}  // namespace
+}  // namespace gossamer::passes
