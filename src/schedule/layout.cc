@@ -50,6 +50,10 @@ class Chooser {
       place_stage(stage, result);
     }
     for (Stage& stage : result) substitute_all(stage);
+    // Ports that no stage touches: an output that is a constant or an input handed through.
+    for (const auto* ports : {&ports_.inputs, &ports_.outputs, &ports_.constants}) {
+      for (const ir::BufferNode* port : *ports) fresh_of(Buffer(port));
+    }
     for (const auto& [old_buffer, fresh] : fresh_)
       replaced.emplace_back(old_owner_.at(old_buffer), fresh);
     stages_ = std::move(result);

@@ -108,6 +108,20 @@ TEST(Layouts, ConstantsArePackedAndPortsStayPlain) {
   }
 }
 
+TEST(Layouts, PortsThatNoStageTouchesAreTexturesToo) {
+  const Buffer x = ir::buffer("x", DType::f32, {index(3), index(5)});
+  const Buffer w = ir::buffer("w", DType::f32, {});
+  std::vector<Stage> stages;
+  std::vector<std::pair<Buffer, Buffer>> replaced;
+  choose_layouts(stages, {{x.get()}, {x.get(), w.get()}, {w.get()}},
+                 capabilities_of(TargetKind::webgl), replaced);
+  ASSERT_EQ(replaced.size(), 2u);
+  for (const auto& [old, fresh] : replaced) {
+    EXPECT_EQ(fresh->layout.memory, ir::Memory::texture);
+    EXPECT_EQ(fresh->layout.width, old.same(x) ? 2 : 1);
+  }
+}
+
 TEST(Tiling, StaysWithinTheRegisters) {
   for (TargetKind target : all_targets) {
     const Capabilities caps = capabilities_of(target);
