@@ -1,0 +1,83 @@
+#include "compiler/compile.h"
+
+#include <gtest/gtest.h>
+
+#include "onnx/model_writer.h"
+
+namespace gossamer::compiler {
+namespace {
+
+using onnx::bytes_of;
+using onnx::floats;
+using onnx::model;
+using onnx::node;
+using onnx::value;
+
+std::string manifest_of(const onnx::Message& message, const std::string& target) {
+  Options options;
+  options.target = target;
+  const auto files = compile(bytes_of(message), options);
+  if (!files) return files.error().to_string();
+  for (const package::File& file : *files) {
+    if (file.name == "manifest.json")
+      return {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()};
+  }
+  return "no manifest";
+}
+
+size_t count(const std::string& text, std::string_view part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+// An output without a stage of its own still has memory of the target's kind.
+TEST(Compile, ConstantOutputsHaveTexturesInWebgl) {
+  const onnx::Message constant =
+      model({{value("x", {"2"})},
+             {node("Relu", {"x"}, {"y"}), node("Identity", {"w"}, {"z"})},
+             {value("y", {"2"}), value("z", {"5"})},
+             {floats("w", {5}, {1, 2, 3, 4, 5})}});
+  const std::string manifest = manifest_of(constant, "webgl");
+  EXPECT_EQ(count(manifest, "\"width\""), 3u) << manifest;
+}
+
+TEST(Compile, ScalarOutputsCompileEverywhere) {
+  const onnx::Message scalar =
+      model({{value("x", {"3", "7"})},
+             {node("ReduceSum", {"x"}, {"y"}, {onnx::attribute("keepdims", int64_t{0})})},
+             {value("y", {})}});
+  for (const char* target : {"wasm", "webgpu", "webgl"}) {
+    const std::string manifest = manifest_of(scalar, target);
+    EXPECT_EQ(count(manifest, "\"outputs\""), 1u) << target << ": " << manifest;
+  }
+}
+
+TEST(Compile, TheSameInputGivesTheSameBytes) {
+  const onnx::Message m = model({{value("x", {"n", "16"})},
+                                 {node("MatMul", {"x", "w"}, {"h"}), node("Relu", {"h"}, {"y"})},
+                                 {value("y", {})},
+                                 {floats("w", {16, 8}, std::vector<float>(128, 0.5f))}});
+  for (const char* target : {"wasm", "webgpu", "webgl"}) {
+    Options options;
+    options.target = target;
+    const auto first = compile(bytes_of(m), options), second = compile(bytes_of(m), options);
+    ASSERT_TRUE(first) << first.error().to_string();
+    ASSERT_EQ(first->size(), second->size());
+    for (size_t i = 0; i < first->size(); ++i) {
+      EXPECT_EQ((*first)[i].name, (*second)[i].name);
+      EXPECT_EQ((*first)[i].bytes, (*second)[i].bytes) << (*first)[i].name;
+    }
+  }
+}
+
+TEST(Compile, UnknownTargetsAreErrors) {
+  Options options;
+  options.target = "vax";
+  const auto files = compile({}, options);
+  ASSERT_FALSE(files);
+  EXPECT_NE(files.error().to_string().find("cpu, wasm, webgpu, webgl"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gossamer::compiler
