@@ -5,6 +5,7 @@
 #include "graph/stage_graph.h"
 #include "onnx/reader.h"
 #include "schedule/layout.h"
+#include "schedule/scatter.h"
 
 namespace gossamer::compiler {
 namespace {
@@ -59,6 +60,11 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
   graph::fuse(stages,
               {.max_buffers = target == schedule::TargetKind::webgl ? caps.max_textures
                                                                     : caps.max_storage_buffers});
+  if (caps.robust_access) {  // GPUs: an invocation writes its own points only
+    for (ops::Stage& stage : stages.stages) {
+      if (stage.kind == ops::StageKind::scatter) stage = schedule::gather_form(stage);
+    }
+  }
   graph::hoist_constants(stages);
   graph::drop_dead(stages);
   use_layouts(stages, caps);

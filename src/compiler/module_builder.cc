@@ -73,12 +73,13 @@ Result<> ModuleBuilder::build(const Progress& progress) {
              0.15 + 0.6 * static_cast<double>(++done) / static_cast<double>(stages_.stages.size()));
   }
   GS_TRY(plan_slots());
+  GS_TRY(check_memory());
   add_plan();
   return {};
 }
 
 Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
-  if (stage.kind != ops::StageKind::compute && stage.kind != ops::StageKind::reduce) {
+  if (stage.kind == ops::StageKind::scan || stage.kind == ops::StageKind::program) {
     return fail_at(stage.origin, cat("stage \"", stage.name, "\" has a form that target ",
                                      module_.target, " cannot run yet"));
   }

@@ -193,7 +193,7 @@ const T* as(const Ref<N>& node) {
 struct Kernel {
   struct Param {
     Buffer buffer;
-    bool written = false;  // a kernel never reads a buffer that it writes
+    bool written = false;  // read back only by kernels of one work item
   };
   std::string name;
   std::vector<Param> params;

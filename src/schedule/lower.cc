@@ -72,12 +72,46 @@ class Lowering {
   }
 
   ir::Kernel run() {
+    if (stage_.kind == StageKind::scatter) return finish(scatter());
     place_axes();
     Stmt body = stage_.kind == StageKind::reduce ? reduction() : assignment(point_, {});
     body = nest(inner_, body);
+    return finish(launch_loops(body));
+  }
+
+ private:
+  // One work item: the output as it starts, then the updates in order.
+  Stmt scatter() const {
+    std::vector<Loop> copy;
+    std::vector<Expr> point;
+    for (const Expr& extent : stage_.output->shape) {
+      copy.push_back({ir::var("i" + std::to_string(copy.size())), extent});
+      point.push_back(copy.back().var);
+    }
+    std::vector<Loop> updates;
+    for (size_t i = 0; i < rank(); ++i) updates.push_back({stage_.axes[i], stage_.extents[i]});
+    Expr value = stage_.values[0];
+    if (const ops::Combiner& combiner = stage_.combiner; !combiner.left.empty()) {
+      value = ir::substitute(combiner.joined[0],
+                             {{combiner.left[0].get(), ir::load(stage_.output, stage_.target)},
+                              {combiner.right[0].get(), value}});
+    }
+    Expr inside = stage_.condition ? stage_.condition : ir::boolean(true);
+    for (size_t d = 0; d < stage_.target.size(); ++d) {
+      inside =
+          inside && stage_.target[d] >= ir::index(0) && stage_.target[d] < stage_.output->shape[d];
+    }
+    const Stmt update = ir::branch(inside, ir::store(stage_.output, stage_.target, value));
+    return ir::loop(
+        ir::var("item"), ir::index(1), LoopKind::grid,
+        ir::block({nest(copy, ir::store(stage_.output, point, ir::load(stage_.initial, point))),
+                   nest(updates, update)}));
+  }
+
+  ir::Kernel finish(Stmt body) const {
     ir::Kernel kernel;
     kernel.name = stage_.name;
-    kernel.body = ir::simplify(launch_loops(body));
+    kernel.body = ir::simplify(body);
     std::set<const ir::BufferNode*> seen;
     for (const ir::Buffer& input : ops::inputs_of(stage_)) {
       if (seen.insert(input.get()).second) kernel.params.push_back({input, false});
@@ -87,7 +121,6 @@ class Lowering {
     return kernel;
   }
 
- private:
   size_t rank() const { return stage_.axes.size(); }
 
   // Loads that could leave their buffer where memory does not forgive it: lanes past the vector
@@ -488,7 +521,7 @@ class Lowering {
 }  // namespace
 
 ir::Kernel lower(const Stage& stage, const Tiling& tiling, const Capabilities& capabilities) {
-  GS_CHECK(stage.kind == StageKind::compute || stage.kind == StageKind::reduce, stage.name);
+  GS_CHECK(stage.kind != StageKind::scan && stage.kind != StageKind::program, stage.name);
   return Lowering(stage, tiling, capabilities).run();
 }
 

@@ -149,6 +149,10 @@ std::string to_string(const Tiling& t) {
 
 Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   Tiling tiling;
+  if (stage.kind == StageKind::scatter) {
+    tiling.pattern = "scatter";
+    return tiling;
+  }
   tiling.pattern = "map";
   tiling.group_size = caps.group_size;
   choose_vector(stage, caps, tiling);

@@ -1,0 +1,13 @@
+// Scatters where a kernel may only write its own points.
+#pragma once
+
+#include "ops/stage.h"
+
+namespace gossamer::schedule {
+
+// The same values as a reduction: every point of the output looks through the scatter's whole
+// domain for the updates that aim at it, and joins them in order. Costs output points times
+// updates, so it is for GPUs, whose invocations cannot write where they like.
+ops::Stage gather_form(const ops::Stage& scatter);
+
+}  // namespace gossamer::schedule
