@@ -60,9 +60,14 @@ Result<std::unique_ptr<Runner>> make_cpu_runner(const std::filesystem::path& pat
   compile.read_file = [folder = path.parent_path()](const std::string& name) {
     return read_inside(folder, name);
   };
-  GS_ASSIGN(const package::Files files, compiler::compile(bytes, compile));
+  auto files = compiler::compile(bytes, compile);
+  if (!files) {
+    Diagnostic error = files.error();
+    if (error.where.empty()) error.where = path.string();
+    return std::unexpected(std::move(error));
+  }
   GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
-  GS_TRY(write_package(temporary.path() / "package", files));
+  GS_TRY(write_package(temporary.path() / "package", *files));
   // The files stay mapped when the folder is removed.
   return load_cpu_runner(temporary.path() / "package", options);
 }
