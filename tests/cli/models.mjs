@@ -1,0 +1,61 @@
+// Small ONNX models and .npy files as bytes: as much protobuf as that takes.
+
+const types = {f32: 1, i64: 7};
+
+function varint(number) {
+  const bytes = [];
+  let rest = BigInt.asUintN(64, BigInt(number));
+  do {
+    const low = Number(rest & 127n);
+    rest >>= 7n;
+    bytes.push(rest > 0n ? low | 128 : low);
+  } while (rest > 0n);
+  return Buffer.from(bytes);
+}
+
+const integer = (field, number) => Buffer.concat([varint(field << 3), varint(number)]);
+
+// A string, bytes or an embedded message.
+function block(field, content) {
+  const bytes = Buffer.isBuffer(content) ? content : Buffer.from(content);
+  return Buffer.concat([varint((field << 3) | 2), varint(bytes.length), bytes]);
+}
+
+const message = (...fields) => Buffer.concat(fields.flat());
+
+// ValueInfoProto: name, and TypeProto.tensor_type of element type and shape.
+export function value(name, type, shape) {
+  const extents = shape.map((extent) => block(1, integer(1, extent)));
+  return message(block(1, name), block(2, block(1, message(integer(1, types[type]), block(2, message(extents))))));
+}
+
+export function node(operator, inputs, outputs, {name = ''} = {}) {
+  return message(
+    inputs.map((input) => block(1, input)),
+    outputs.map((output) => block(2, output)),
+    block(3, name), block(4, operator));
+}
+
+// TensorProto whose data lies in a file.
+export function tensor(name, type, shape, {location}) {
+  const entry = message(block(1, 'location'), block(2, location));
+  return message(
+    shape.map((extent) => integer(1, extent)),
+    integer(2, types[type]), block(8, name), block(13, entry), integer(14, 1));
+}
+
+// ModelProto of opset 17.
+export function model({nodes, inputs, outputs, weights = []}) {
+  const graph = message(
+    nodes.map((one) => block(1, one)), block(2, 'test'), weights.map((one) => block(5, one)),
+    inputs.map((one) => block(11, one)), outputs.map((one) => block(12, one)));
+  return message(integer(1, 8), block(7, graph), block(8, integer(2, 17)));
+}
+
+// An array of zeros; kind is '<f4' or '<i8', whose digit is the element's bytes.
+export function npy(kind, shape) {
+  const header = `{'descr': '${kind}', 'fortran_order': False, 'shape': (${shape.join(', ')},), }\n`;
+  const start = Buffer.from([0x93, ...Buffer.from('NUMPY'), 1, 0, header.length & 255, header.length >> 8]);
+  const count = shape.reduce((product, extent) => product * extent, 1);
+  return Buffer.concat([start, Buffer.from(header), Buffer.alloc(count * Number(kind[2]))]);
+}

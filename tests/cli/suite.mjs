@@ -1,0 +1,227 @@
+// Bad input through the command line: exit code 1 (2 for bad usage), one line on stderr that names the file or the
+// node and the reason, and no partial package. The models are made here; where ../shared/testdata exists a sample
+// of its broken models is compiled too: none may crash or hang.
+//
+//   node tests/cli/suite.mjs
+import {spawnSync} from 'node:child_process';
+import {existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {model, node, npy, tensor, value} from './models.mjs';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
+const shared = path.join(root, '../shared/testdata');
+const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-cli-'));
+const inside = path.join(work, 'model'); // models lie here, so that work/ is outside their folder
+mkdirSync(inside);
+
+let passed = 0;
+let failed = 0;
+
+function record(name, problems) {
+  if (problems.length === 0) passed++;
+  else {
+    failed++;
+    console.log(`FAIL  ${name}: ${problems.join('; ')}`);
+  }
+}
+
+const run = (args, timeout = 60_000) =>
+  spawnSync(gossamer, args, {cwd: work, encoding: 'utf8', timeout, killSignal: 'SIGKILL'});
+
+// What is wrong with a failed command's exit code, its message, or what it left behind.
+function judge({status, signal, stderr, stdout}, code, words) {
+  const problems = [];
+  if (status !== code) problems.push(`exit code ${status ?? signal}, not ${code}`);
+  const lines = stderr.split('\n').filter((line) => line !== '');
+  if (lines.length !== 1) problems.push(`${lines.length} lines on stderr: ${stderr.slice(0, 300)}`);
+  for (const word of words)
+    if (!stderr.includes(word)) problems.push(`no "${word}" in: ${stderr.trim().slice(0, 300)}`);
+  if (stdout !== '') problems.push(`stdout: ${stdout.slice(0, 100)}`);
+  for (const left of readdirSync(work))
+    if (left !== 'model' && !left.endsWith('.npy') && left !== 'secret.bin') {
+      problems.push(`left ${left}`);
+      rmSync(path.join(work, left), {recursive: true});
+    }
+  return problems;
+}
+
+// Every one of `targets` must refuse this model with these words, and so must `run` and a page of one file.
+function refused(name, bytes, words, {targets = ['wasm', 'webgpu', 'webgl', 'cpu'], run: runs = true} = {}) {
+  const file = path.join(inside, `${name}.onnx`);
+  if (bytes) writeFileSync(file, bytes);
+  for (const target of targets) {
+    const result = run(['compile', file, '--target', target, '-o', 'out']);
+    record(`${name} for ${target}`, judge(result, 1, words));
+  }
+  if (runs) record(`run ${name}`, judge(run(['run', file, '--target', 'cpu']), 1, words));
+  const html = run(['compile', file, '--target', 'wasm', '-o', 'out.html', '--single-file']);
+  record(`${name} as a page`, judge(html, 1, words));
+}
+
+const vector = (name, extent = 4) => value(name, 'f32', [extent]);
+const sum = {
+  nodes: [node('Add', ['a', 'b'], ['c'], {name: 'the sum'})],
+  inputs: [vector('a'), vector('b')],
+  outputs: [vector('c')],
+};
+const good = model(sum);
+
+function models() {
+  refused('missing', null, ['missing.onnx', 'no such file']);
+  refused('empty', Buffer.alloc(0), ['empty.onnx']);
+  refused('text', Buffer.from('this is no model, it is a sentence.\n'), ['text.onnx']);
+  for (const part of [0.3, 0.6, 0.95])
+    refused(`cut at ${part}`, good.subarray(0, Math.floor(good.length * part)), [`cut at ${part}.onnx`], {
+      targets: ['wasm'],
+    });
+  const strange = [node('Frobnicate', ['a', 'b'], ['c'], {name: 'strange one'})];
+  refused('unknown operator', model({...sum, nodes: strange}), ['Frobnicate', 'strange one', 'unknown']);
+  const shapes = model({...sum, inputs: [vector('a', 3), vector('b', 4)]});
+  refused('shapes', shapes, ['the sum', '[3]', '[4]']);
+  const types = model({...sum, inputs: [vector('a'), value('b', 'i64', [4])]});
+  refused('types', types, ['the sum', 'f32', 'i64']);
+  refused('dangling', model({...sum, inputs: [vector('a')]}), ['the sum', '"b"']);
+  const huge = [2 ** 20, 2 ** 20, 2 ** 20];
+  const product = {
+    nodes: [node('Add', ['a', 'a'], ['c'], {name: 'too large'})],
+    inputs: [value('a', 'f32', huge)],
+    outputs: [value('c', 'f32', huge)],
+  };
+  refused('huge', model(product), ['"a"', 'more elements than any machine holds']);
+  const wrapped = {...product, inputs: [value('a', 'f32', [2 ** 32, 2 ** 32])], outputs: [vector('c')]};
+  refused('huge beyond 64 bits', model(wrapped), ['"a"']);
+  // Inputs that fit, a result that does not: 17 GB on the web, 281 TB anywhere.
+  const web = ['wasm', 'webgpu', 'webgl'];
+  for (const [bits, targets, why] of [[16, web, '17.2 GB'], [23, [...web, 'cpu'], 'too large for any device']]) {
+    const outer = {
+      nodes: [node('Add', ['a', 'b'], ['c'], {name: 'outer sum'})],
+      inputs: [value('a', 'f32', [2 ** bits, 1]), value('b', 'f32', [1, 2 ** bits])],
+      outputs: [value('c', 'f32', [2 ** bits, 2 ** bits])],
+    };
+    refused(`result of ${2 * bits} bits`, model(outer), ['outer sum', why], {targets, run: bits > 16});
+  }
+}
+
+function externalData() {
+  writeFileSync(path.join(work, 'secret.bin'), Buffer.alloc(16));
+  symlinkSync(path.join(work, 'secret.bin'), path.join(inside, 'link.bin'));
+  const absolute = path.join(work, 'secret.bin');
+  // The reader judges the path, the command line what a link leads to.
+  for (const location of ['../secret.bin', 'sub/../../secret.bin', absolute, 'link.bin']) {
+    const bytes = model({...sum, inputs: [vector('a')], weights: [tensor('b', 'f32', [4], {location})]});
+    const name = `external ${path.basename(location)} ${location.length}`;
+    refused(name, bytes, [location, "the model's folder"], {targets: ['wasm', 'cpu']});
+  }
+  const absent = model({...sum, inputs: [vector('a')], weights: [tensor('b', 'f32', [4], {location: 'no.bin'})]});
+  refused('external absent', absent, ['no.bin', 'no such file'], {targets: ['wasm']});
+  writeFileSync(path.join(inside, 'short.bin'), Buffer.alloc(8));
+  const short = model({...sum, inputs: [vector('a')], weights: [tensor('b', 'f32', [4], {location: 'short.bin'})]});
+  refused('external short', short, ['"b"', 'bytes'], {targets: ['wasm']});
+}
+
+// Commands that read models and folders without compiling for the web.
+function inspect() {
+  for (const name of ['missing', 'empty', 'text', 'cut at 0.6', 'unknown operator'])
+    record(`inspect ${name}`, judge(run(['inspect', path.join(inside, `${name}.onnx`)]), 1, [name]));
+  record('test of a missing folder', judge(run(['test', 'nowhere', '--target', 'cpu']), 1, ['nowhere']));
+}
+
+function feeds() {
+  const file = path.join(inside, 'good.onnx');
+  writeFileSync(file, good);
+  const save = (name, bytes) => (writeFileSync(path.join(work, name), bytes), name);
+  const right = save('right.npy', npy('<f4', [4]));
+  const b = ['--input', `b=${right}`];
+  const cases = [
+    ['wrong name', ['--input', `x=${right}`, ...b], ['x=', 'it has a, b']],
+    ['no input', b, ['"a"', 'not given']],
+    ['wrong type', ['--input', `a=${save('types.npy', npy('<i8', [4]))}`, ...b], ['"a"', 'i64', 'f32']],
+    ['wrong shape', ['--input', `a=${save('shape.npy', npy('<f4', [5]))}`, ...b], ['"a"', '[5]', '[4]']],
+    ['wrong rank', ['--input', `a=${save('rank.npy', npy('<f4', [2, 2]))}`, ...b], ['"a"', '[2, 2]', '[4]']],
+    ['missing file', ['--input', 'a=none.npy', ...b], ['none.npy', 'no such file']],
+    ['cut file', ['--input', `a=${save('cut.npy', npy('<f4', [4]).subarray(0, -5))}`, ...b], ['cut.npy']],
+    ['no tensor', ['--input', `a=${save('text.npy', Buffer.from('not a tensor'))}`, ...b], ['text.npy']],
+  ];
+  for (const target of ['cpu', 'interp'])
+    for (const [name, args, words] of cases)
+      record(`${name} on ${target}`, judge(run(['run', file, '--target', target, ...args]), 1, words));
+  // The counter-example: the same command with the right file works.
+  const {status, stdout} = run(['run', file, '--target', 'cpu', '--input', `a=${right}`, ...b]);
+  record('right input', status === 0 && stdout.startsWith('c: f32') ? [] : [`exit code ${status}: ${stdout}`]);
+}
+
+function usage() {
+  const file = path.join(inside, 'good.onnx');
+  const cases = [
+    ['no command', []],
+    ['unknown command', ['frobnicate']],
+    ['no target', ['compile', file, '-o', 'out']],
+    ['unknown target', ['compile', file, '--target', 'toaster', '-o', 'out']],
+    ['target twice', ['compile', file, '--target', 'wasm,wasm', '-o', 'out']],
+    ['cpu with wasm', ['compile', file, '--target', 'cpu,wasm', '-o', 'out']],
+    ['page for cpu', ['compile', file, '--target', 'cpu', '--emit', 'page', '-o', 'out']],
+    ['no output', ['compile', file, '--target', 'wasm']],
+    ['unknown option', ['compile', file, '--target', 'wasm', '-o', 'out', '--fast']],
+    ['run on a page', ['run', file, '--target', 'webgpu']],
+  ];
+  for (const [name, args] of cases) record(name, judge(run(args), 2, ['gossamer']));
+}
+
+// An output folder that is no package is not replaced, and a package is not harmed by a compilation that fails.
+function outputs() {
+  const good = path.join(inside, 'good.onnx');
+  const bad = path.join(inside, 'types.onnx');
+  const own = path.join(inside, 'own');
+  mkdirSync(own);
+  writeFileSync(path.join(own, 'letter.txt'), 'mine');
+  const foreign = run(['compile', good, '--target', 'wasm', '--emit', 'package', '-o', own]);
+  record('a folder of somebody else', judge(foreign, 1, ['own', 'not a package']));
+  record('its content stays', existsSync(path.join(own, 'letter.txt')) ? [] : ['letter.txt is gone']);
+  const out = path.join(inside, 'out');
+  run(['compile', good, '--target', 'wasm', '--emit', 'package', '-o', out]);
+  const before = readdirSync(out).join();
+  record('a failure over a package', judge(run(['compile', bad, '--target', 'wasm', '-o', out]), 1, ['the sum']));
+  record('the package stays', readdirSync(out).join() === before ? [] : ['its files changed']);
+}
+
+function sharedModels() {
+  const folders = ['hostile', 'migraphx_invalid', 'models_must_fail_or_stretch'];
+  for (const folder of folders) {
+    const from = path.join(shared, folder);
+    if (!existsSync(from)) {
+      console.log(`skip  ../shared/testdata/${folder}: that folder is absent`);
+      continue;
+    }
+    const files = readdirSync(from, {recursive: true}).filter((file) => file.endsWith('.onnx')).sort();
+    // Every fifth, for time; the last folder has five in all.
+    const sample = files.length < 20 ? files : files.filter((_, at) => at % 5 === 0);
+    for (const file of sample) {
+      const out = path.join(work, 'out');
+      const result = run(
+        ['compile', path.join(from, file), '--target', 'wasm', '--emit', 'package', '-o', 'out'], 10_000);
+      if (result.status === 0) {
+        record(`${folder}/${file}`, existsSync(path.join(out, 'manifest.json')) ? [] : ['no manifest.json']);
+        rmSync(out, {recursive: true, force: true});
+      } else {
+        record(`${folder}/${file}`, judge(result, 1, ['gossamer: ']));
+      }
+    }
+  }
+}
+
+try {
+  models();
+  externalData();
+  inspect();
+  feeds();
+  usage();
+  outputs();
+  sharedModels();
+} finally {
+  rmSync(work, {recursive: true});
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
