@@ -31,6 +31,8 @@ class ModuleBuilder {
   Result<> add_stage(const ops::Stage& stage);
   int tensor_of(const ir::Buffer& buffer);
   Result<> plan_slots();
+  // An error that names the node whose tensor the target cannot hold.
+  Result<> check_memory() const;
   void add_ports();
   void add_plan();
   ir::DType storage_of(ir::DType dtype) const;
