@@ -12,7 +12,10 @@ namespace {
 
 schedule::Capabilities capabilities_for(schedule::TargetKind target, const Options& options) {
   schedule::Capabilities caps = schedule::capabilities_of(target);
-  if (target == schedule::TargetKind::wasm && options.relaxed_simd) caps.fma = true;
+  if (target == schedule::TargetKind::wasm && options.relaxed_simd) {
+    caps.fma = true;
+    caps.tile_rows = 6;
+  }
   return caps;
 }
 

@@ -50,8 +50,8 @@ Tile best_tile(int64_t extent, int64_t blocks, int max_vectors, const Capabiliti
     if (blocks % vectors != 0) continue;
     for (int rows = 1; rows <= caps.tile_rows && rows <= extent; ++rows) {
       if (rows * vectors + vectors + 1 > caps.vector_registers) continue;
-      const double tiles =
-          static_cast<double>((extent + rows - 1) / rows) * static_cast<double>(blocks / vectors);
+      const int64_t across = (extent + rows - 1) / rows, along = blocks / vectors;
+      const auto tiles = static_cast<double>(across * along);
       const double cost = tiles * (rows * vectors + 0.6 * (rows + vectors) + 0.8);
       if (cost < best.cost) best = {rows, vectors, cost};
     }

@@ -274,6 +274,18 @@ llvm::Value* FunctionEmitter::cast(llvm::Value* value, ir::Type from, ir::Type t
   if (from_float) {
     if (from.dtype == DType::f16) return cast(b_.CreateFPExt(value, type_of(single)), single, to);
     const bool is_signed = ir::is_signed_int(to.dtype);
+    if (ir::byte_size(to.dtype) < 4) {
+      // Clamped and converted as 32-bit vectors: LLVM takes saturating conversions to bytes apart.
+      const int bits = 8 * ir::byte_size(to.dtype);
+      const double least = is_signed ? -double(1 << (bits - 1)) : 0;
+      llvm::Value* low = llvm::ConstantFP::get(value->getType(), least);
+      llvm::Value* high = llvm::ConstantFP::get(value->getType(), least + double((1 << bits) - 1));
+      llvm::Value* inside = b_.CreateSelect(b_.CreateFCmpOGT(value, low), value, low);
+      inside = b_.CreateSelect(b_.CreateFCmpOLT(inside, high), inside, high);
+      if (is_signed) inside = b_.CreateSelect(b_.CreateFCmpUNO(value, value), zero, inside);
+      llvm::Type* wide = type_of(ir::Type(DType::i32, to.lanes));
+      return b_.CreateTrunc(b_.CreateFPToSI(inside, wide), type);
+    }
     return b_.CreateIntrinsic(is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
                               {type, value->getType()}, {value});
   }
