@@ -8,7 +8,7 @@
 namespace gossamer::codegen {
 
 struct PlanFunction {
-  std::vector<ir::Var> dims;      // of type index, in the order of the manifest's dims
+  std::vector<ir::Var> dims;     // of type index, in the order of the manifest's dims
   std::vector<ir::Expr> values;  // of type index, over the dims
 };
 

@@ -1,5 +1,5 @@
-// A graph after every node's `define`: a list of stages over buffers, where operators no longer exist. Fusion, layout,
-// memory planning and scheduling work on this.
+// A graph after every node's `define`: a list of stages over buffers, where operators no longer
+// exist. Fusion, layout, memory planning and scheduling work on this.
 #pragma once
 
 #include <span>
@@ -39,8 +39,8 @@ struct StageGraph {
   std::vector<Dim> dims;
 };
 
-// Runs every node's define (decomposing composed ones), with host values and shapes propagated. Dead stages, and
-// stages that only feed host values, are dropped.
+// Runs every node's define (decomposing composed ones), with host values and shapes propagated.
+// Dead stages, and stages that only feed host values, are dropped.
 Result<StageGraph> lower(const Graph& graph, const ops::Catalog& catalog);
 
 // Prints stages, buffers with shapes and layouts; `gossamer inspect --stages`.

@@ -11,19 +11,19 @@ namespace gossamer::ir {
 Var var(std::string name, Type type = DType::index);
 Buffer buffer(std::string name, DType dtype, std::vector<Expr> shape, Scope scope = Scope::global);
 
-Expr index(int64_t value);                // IntImm of type index
-Expr constant(Type type, double value);   // by the type's kind; a vector type gives a Broadcast
+Expr index(int64_t value);               // IntImm of type index
+Expr constant(Type type, double value);  // by the type's kind; a vector type gives a Broadcast
 Expr constant_int(Type type, int64_t value);
 Expr boolean(bool value);
 Expr zero(Type type);
-Expr lowest(Type type);                   // -inf for floats, the smallest integer otherwise
+Expr lowest(Type type);  // -inf for floats, the smallest integer otherwise
 Expr highest(Type type);
 
 Expr unary(UnaryOp op, Expr a);
 Expr binary(BinaryOp op, Expr a, Expr b);  // types must match; folds constants
 Expr fma(Expr a, Expr b, Expr c);
 Expr select(Expr condition, Expr yes, Expr no);
-Expr cast(Type type, Expr a);              // no node when the type is the same already
+Expr cast(Type type, Expr a);  // no node when the type is the same already
 Expr bitcast(Type type, Expr a);
 Expr load(Buffer buffer, std::vector<Expr> indices);  // of the buffer's value type
 Expr ramp(Expr base, int64_t stride, int lanes);
@@ -31,8 +31,9 @@ Expr broadcast(Expr a, int lanes);
 Expr lane(Expr a, Expr index);
 Expr make_vector(std::vector<Expr> lanes);
 
-// What comparisons and logic of expressions give: an Expr that refuses to be a C++ condition, since `if (a == b)` or
-// `if (!a)` would build a node instead of asking anything. Whether an Expr is there: `if (a)`, `if (!a.get())`.
+// What comparisons and logic of expressions give: an Expr that refuses to be a C++ condition, since
+// `if (a == b)` or `if (!a)` would build a node instead of asking anything. Whether an Expr is
+// there: `if (a)`, `if (!a.get())`.
 struct Condition : Expr {
   Condition(Expr e) : Expr(std::move(e)) {}
   explicit operator bool() const = delete;
@@ -93,7 +94,8 @@ Stmt store(Buffer buffer, std::vector<Expr> indices, Expr value);
 Stmt alloc(Buffer buffer, Stmt body);
 Stmt barrier(Scope scope = Scope::group);
 Stmt assert_that(Expr condition, std::string message);
-Stmt launch(std::string kernel, Expr extent, std::vector<Buffer> buffers, std::vector<Expr> scalars);
+Stmt launch(std::string kernel, Expr extent, std::vector<Buffer> buffers,
+            std::vector<Expr> scalars);
 Stmt await_buffer(Buffer buffer);
 
 // The value of an integer constant (IntImm, of any integer type or boolean).

@@ -1,4 +1,5 @@
-// The loop IR: immutable, counted nodes. nodes.def lists every node and its fields, with the semantics.
+// The loop IR: immutable, counted nodes. nodes.def lists every node and its fields, with the
+// semantics.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +37,10 @@ std::string_view spelling_of(UnaryOp);
 std::string_view spelling_of(BinaryOp);
 bool gives_boolean(UnaryOp);  // is_nan, is_inf
 
-// How the iterations of a loop run. A kernel's outermost loop is its only `grid` loop; its extent is the launch's
-// range: work items on CPUs (any chunk [begin, end) may run on any thread), workgroups on compute GPUs, texels of the
-// output texture on WebGL (a fragment each). `group` is the loop over a workgroup's invocations, directly inside.
+// How the iterations of a loop run. A kernel's outermost loop is its only `grid` loop; its extent
+// is the launch's range: work items on CPUs (any chunk [begin, end) may run on any thread),
+// workgroups on compute GPUs, texels of the output texture on WebGL (a fragment each). `group` is
+// the loop over a workgroup's invocations, directly inside.
 enum class LoopKind : uint8_t { serial, unrolled, vectorized, grid, group };
 
 std::string_view name_of(LoopKind);
@@ -88,7 +90,8 @@ struct VarNode : ExprNode {
       : ExprNode(NodeKind::Var, var_type), name(std::move(var_name)) {}
 };
 
-// One physical axis of a Layout: the logical coordinate `dim`, divided by `divide`, modulo `modulo` (0: no modulo).
+// One physical axis of a Layout: the logical coordinate `dim`, divided by `divide`, modulo `modulo`
+// (0: no modulo).
 struct LayoutAxis {
   int dim = 0;
   int64_t divide = 1;
@@ -98,13 +101,15 @@ struct LayoutAxis {
 
 enum class Memory : uint8_t { linear, texture };
 
-// How a tensor lies in memory: an index map from logical coordinates to physical ones, row-major over the physical
-// axes. An empty `axes` is plain row-major. docs/specs/layout.md has pictures.
-// - NCHW8c:       axes {0}, {1, /8}, {2}, {3}, {1, %8};  logical extents round up to the block, padding lanes are undefined
+// How a tensor lies in memory: an index map from logical coordinates to physical ones, row-major
+// over the physical axes. An empty `axes` is plain row-major. docs/specs/layout.md has pictures.
+// - NCHW8c:       axes {0}, {1, /8}, {2}, {3}, {1, %8};  logical extents round up to the block,
+// padding lanes are undefined
 // - packed B of a matmul [K, N]: {1, /8}, {0}, {1, %8}
-// - `flat`: the logical coordinates are first linearised row-major into one, which is dim 0 of `axes`
-// Texture memory: the last physical axis has extent 4 (the texel's RGBA); the axis before it is the array layer when
-// `layers` > 1; the rest is linearised to t, and the texel is (t % width, t / width). `width` is a power of two.
+// - `flat`: the logical coordinates are first linearised row-major into one, which is dim 0 of
+// `axes` Texture memory: the last physical axis has extent 4 (the texel's RGBA); the axis before it
+// is the array layer when `layers` > 1; the rest is linearised to t, and the texel is (t % width, t
+// / width). `width` is a power of two.
 struct Layout {
   std::vector<LayoutAxis> axes;
   bool flat = false;
@@ -115,7 +120,8 @@ struct Layout {
 };
 std::string to_string(const Layout&);
 
-// A tensor in memory, by identity. Indices of loads and stores are logical until passes/flatten_access.
+// A tensor in memory, by identity. Indices of loads and stores are logical until
+// passes/flatten_access.
 struct BufferNode : Node {
   static constexpr NodeKind static_kind = NodeKind::Buffer;
   std::string name;
@@ -126,36 +132,44 @@ struct BufferNode : Node {
   Layout layout;
   BufferNode(std::string buffer_name, DType value_dtype, std::vector<Expr> extents,
              Scope buffer_scope = Scope::global)
-      : Node(NodeKind::Buffer), name(std::move(buffer_name)), dtype(value_dtype),
-        storage(value_dtype), shape(std::move(extents)), scope(buffer_scope) {}
+      : Node(NodeKind::Buffer),
+        name(std::move(buffer_name)),
+        dtype(value_dtype),
+        storage(value_dtype),
+        shape(std::move(extents)),
+        scope(buffer_scope) {}
 };
 
 #define F(Type, name) Type name;
-#define GS_EXPR(Name, ...)                                 \
-  struct Name : ExprNode {                                 \
-    static constexpr NodeKind static_kind = NodeKind::Name; \
+#define GS_EXPR(Name, ...)                                              \
+  struct Name : ExprNode {                                              \
+    static constexpr NodeKind static_kind = NodeKind::Name;             \
     explicit Name(Type node_type) : ExprNode(static_kind, node_type) {} \
-    __VA_ARGS__                                            \
+    __VA_ARGS__                                                         \
   };
-#define GS_STMT(Name, ...)                                 \
-  struct Name : StmtNode {                                 \
+#define GS_STMT(Name, ...)                                  \
+  struct Name : StmtNode {                                  \
     static constexpr NodeKind static_kind = NodeKind::Name; \
-    Name() : StmtNode(static_kind) {}                      \
-    __VA_ARGS__                                            \
+    Name() : StmtNode(static_kind) {}                       \
+    __VA_ARGS__                                             \
   };
 #include "ir/nodes.def"
 #undef F
 #undef GS_EXPR
 #undef GS_STMT
 
-// visit_fields(node, v) calls v("name", node.name) for each field in the order of the table; with a non-const node
-// the visitor may change them (only on a node just made).
+// visit_fields(node, v) calls v("name", node.name) for each field in the order of the table; with a
+// non-const node the visitor may change them (only on a node just made).
 #define F(Type, field) visitor(#field, node.field);
-#define GS_EXPR(Name, ...)                                  \
-  template <class V>                                        \
-  void visit_fields([[maybe_unused]] const Name& node, [[maybe_unused]] V&& visitor) { __VA_ARGS__ } \
-  template <class V>                                        \
-  void visit_fields([[maybe_unused]] Name& node, [[maybe_unused]] V&& visitor) { __VA_ARGS__ }
+#define GS_EXPR(Name, ...)                                                             \
+  template <class V>                                                                   \
+  void visit_fields([[maybe_unused]] const Name& node, [[maybe_unused]] V&& visitor) { \
+    __VA_ARGS__                                                                        \
+  }                                                                                    \
+  template <class V>                                                                   \
+  void visit_fields([[maybe_unused]] Name& node, [[maybe_unused]] V&& visitor) {       \
+    __VA_ARGS__                                                                        \
+  }
 #define GS_STMT(Name, ...) GS_EXPR(Name, __VA_ARGS__)
 #include "ir/nodes.def"
 #undef F
@@ -171,13 +185,16 @@ template <class V>
 decltype(auto) dispatch(const Node& node, V&& visitor) {
   switch (node.kind) {
 #define GS_EXPR(Name, ...) \
-  case NodeKind::Name: return visitor(static_cast<const Name&>(node));
+  case NodeKind::Name:     \
+    return visitor(static_cast<const Name&>(node));
 #define GS_STMT(Name, ...) GS_EXPR(Name)
 #include "ir/nodes.def"
 #undef GS_EXPR
 #undef GS_STMT
-    case NodeKind::Var: return visitor(static_cast<const VarNode&>(node));
-    case NodeKind::Buffer: break;
+    case NodeKind::Var:
+      return visitor(static_cast<const VarNode&>(node));
+    case NodeKind::Buffer:
+      break;
   }
   check_failed(__FILE_NAME__, __LINE__, "known node kind", "");
 }
@@ -185,11 +202,13 @@ decltype(auto) dispatch(const Node& node, V&& visitor) {
 // Checked down-cast: null where the node is of another kind.
 template <class T, class N>
 const T* as(const Ref<N>& node) {
-  return node && node->kind == T::static_kind ? static_cast<const T*>(static_cast<const Node*>(node.get()))
-                                              : nullptr;
+  return node && node->kind == T::static_kind
+             ? static_cast<const T*>(static_cast<const Node*>(node.get()))
+             : nullptr;
 }
 
-// A compiled unit of work: one launch. Parameters are bound in the order given; `scalars` follow them.
+// A compiled unit of work: one launch. Parameters are bound in the order given; `scalars` follow
+// them.
 struct Kernel {
   struct Param {
     Buffer buffer;

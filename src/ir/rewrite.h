@@ -8,18 +8,20 @@
 
 namespace gossamer::ir {
 
-// Rebuilds a tree bottom-up. For every node (children first) the hook may return a replacement, or null to keep the
-// node (rebuilt only when a child changed). Shared subtrees are rewritten once.
+// Rebuilds a tree bottom-up. For every node (children first) the hook may return a replacement, or
+// null to keep the node (rebuilt only when a child changed). Shared subtrees are rewritten once.
 struct Rewriter {
   std::function<Expr(const Expr&)> expr;  // after the children
   std::function<Stmt(const Stmt&)> stmt;
-  std::function<Expr(const Expr&)> expr_before;  // before: a non-null answer stands, children are not visited
+  std::function<Expr(const Expr&)>
+      expr_before;  // before: a non-null answer stands, children are not visited
   std::function<Stmt(const Stmt&)> stmt_before;
 };
 Expr rewrite(const Expr&, const Rewriter&);
 Stmt rewrite(const Stmt&, const Rewriter&);
 
-// Calls the hooks on every node, parents first; a hook that returns false skips the node's children.
+// Calls the hooks on every node, parents first; a hook that returns false skips the node's
+// children.
 void visit(const Expr&, const std::function<bool(const Expr&)>&);
 void visit(const Stmt&, const std::function<bool(const Stmt&)>& on_stmt,
            const std::function<bool(const Expr&)>& on_expr);

@@ -11,17 +11,28 @@ namespace gossamer::ir {
 // `index` is a mathematical integer that never overflows (the compiler may reorder it freely):
 // dimensions, loop variables, addresses. Targets compute it in 32 bits (64 natively).
 enum class DType : uint8_t {
-  f32, f16, bf16, f64,
-  i8, i16, i32, i64,
-  u8, u16, u32, u64,
-  boolean, index, string,
+  f32,
+  f16,
+  bf16,
+  f64,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  boolean,
+  index,
+  string,
 };
 
 bool is_float(DType);
-bool is_signed_int(DType);    // i8..i64 and index
-bool is_unsigned_int(DType);  // u8..u64
-bool is_int(DType);           // either, not boolean
-int byte_size(DType);         // in linear memory; boolean 1, index 4, string 0
+bool is_signed_int(DType);        // i8..i64 and index
+bool is_unsigned_int(DType);      // u8..u64
+bool is_int(DType);               // either, not boolean
+int byte_size(DType);             // in linear memory; boolean 1, index 4, string 0
 std::string_view name_of(DType);  // "f32", "bool", "index", ...
 std::optional<DType> dtype_named(std::string_view name);
 

@@ -1,4 +1,5 @@
-// The package: what the compiler writes and every run time reads. docs/specs/package.md specifies the files.
+// The package: what the compiler writes and every run time reads. docs/specs/package.md specifies
+// the files.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,8 @@ struct Number {
 struct Port {  // an input or output of the model
   std::string name;
   ir::DType dtype;
-  std::vector<Number> shape;            // outputs: plan values where symbolic
-  std::vector<std::string> symbols;     // inputs: the dimension's name where symbolic, else ""
+  std::vector<Number> shape;         // outputs: plan values where symbolic
+  std::vector<std::string> symbols;  // inputs: the dimension's name where symbolic, else ""
   int tensor = -1;
 };
 
@@ -51,9 +52,9 @@ struct Texture {
   bool operator==(const Texture&) const = default;
 };
 
-struct Slot {  // a piece of device memory that tensors share over time
-  Number bytes;      // linear memory
-  Texture texture;   // width 0: linear
+struct Slot {               // a piece of device memory that tensors share over time
+  Number bytes;             // linear memory
+  Texture texture;          // width 0: linear
   bool persistent = false;  // weights and results of init: filled once at load
 };
 
@@ -69,25 +70,27 @@ struct Weight {
   std::string name;  // key in weights.safetensors
   ir::DType dtype;   // as stored in the file
   std::vector<int64_t> shape;
-  int tensor = -1;   // uploaded as it lies (row-major; flat in a texture), converted to the tensor's storage type
+  int tensor = -1;  // uploaded as it lies (row-major; flat in a texture), converted to the tensor's
+                    // storage type
 };
 
 struct KernelInfo {
-  std::string name;     // for people: "conv_3x3.relu"
-  std::string entry;    // exported function (wasm, cpu), "main" in shaders
-  std::string code;     // shader source; empty for wasm and cpu
-  std::string schedule; // the schedule as text
-  int group_size = 1;   // invocations of a workgroup (webgpu)
+  std::string name;      // for people: "conv_3x3.relu"
+  std::string entry;     // exported function (wasm, cpu), "main" in shaders
+  std::string code;      // shader source; empty for wasm and cpu
+  std::string schedule;  // the schedule as text
+  int group_size = 1;    // invocations of a workgroup (webgpu)
   int buffers = 0, scalars = 0;
-  int written = -1;     // which buffer is written (the last one, so buffers - 1); all others are only read
+  int written =
+      -1;  // which buffer is written (the last one, so buffers - 1); all others are only read
 };
 
 struct Launch {
   int kernel = 0;
-  std::vector<int> tensors;      // one a buffer of the kernel
+  std::vector<int> tensors;  // one a buffer of the kernel
   std::vector<Number> scalars;
-  Number range;                  // extent of the grid loop
-  std::string origin;            // graph nodes it computes, for report()
+  Number range;        // extent of the grid loop
+  std::string origin;  // graph nodes it computes, for report()
 };
 
 struct Module {
