@@ -51,7 +51,7 @@ Result<> gather_nd(Builder& b) {
   Shape shape(indices.shape().begin(), indices.shape().end() - 1);
   shape.insert(shape.end(), data.shape().begin() + batch + *width, data.shape().end());
   b.output(0, b.compute("gather_nd", data.dtype(), shape, [&](Point point) {
-    auto rest = point.begin() + indices.rank() - 1;
+    auto rest = point.begin() + (indices.rank() - 1);  // of an empty point too
     std::vector<Expr> at(point.begin(), point.begin() + batch);
     std::vector<Expr> from(point.begin(), rest);
     from.push_back(ir::index(0));
