@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ struct Options {
   // Reads a file of external data, relative to the model's folder; absent: such a model is an
   // error.
   std::function<Result<std::vector<std::byte>>(const std::string& path)> read_file;
+  // Gives inputs their values: they become constants and leave the package's signature.
+  std::map<std::string, ops::TensorData, std::less<>> constants;
   std::function<void(std::string_view step, double fraction)> progress;
   const ops::Catalog* catalog = nullptr;  // null: the built-in one
 };

@@ -69,6 +69,13 @@ void write_port(Json& json, const Port& port) {
   json.EndObject();
 }
 
+// Segment 0 goes without saying.
+void write_segment(Json& json, int segment) {
+  if (segment == 0) return;
+  json.Key("segment");
+  json.Int(segment);
+}
+
 void write_slot(Json& json, const Slot& slot) {
   json.StartObject();
   if (slot.texture.width > 0) {
@@ -86,6 +93,7 @@ void write_slot(Json& json, const Slot& slot) {
     json.Key("persistent");
     json.Bool(true);
   }
+  write_segment(json, slot.segment);
   json.EndObject();
 }
 
@@ -151,6 +159,70 @@ void write_launch(Json& json, const Launch& launch) {
   json.EndObject();
 }
 
+void write_int(Json& json, const char* key, int value) {
+  json.Key(key);
+  json.Int(value);
+}
+
+void write_sets(Json& json, const Step& step) {
+  json.Key("set");
+  json.StartArray();
+  for (const auto& [dim, number] : step.sets) {
+    json.StartArray();
+    json.Int(dim);
+    write_number(json, number);
+    json.EndArray();
+  }
+  json.EndArray();
+}
+
+void write_steps(Json& json, const char* key, const std::vector<Step>& steps);
+
+void write_step(Json& json, const Step& step) {
+  json.StartObject();
+  switch (step.kind) {
+    case Step::Kind::launch:
+      json.Key("launch");
+      json.StartArray();
+      json.Int(step.first);
+      json.Int(step.last);
+      json.EndArray();
+      break;
+    case Step::Kind::read:
+      write_int(json, "read", step.tensor);
+      write_int(json, "dims", step.dim);
+      write_int(json, "count", step.count);
+      break;
+    case Step::Kind::plan:
+      write_int(json, "plan", step.segment);
+      break;
+    case Step::Kind::set:
+      write_sets(json, step);
+      break;
+    case Step::Kind::branch:
+      json.Key("if");
+      write_number(json, step.number);
+      write_steps(json, "then", step.body);
+      write_steps(json, "else", step.otherwise);
+      break;
+    case Step::Kind::loop:
+      json.Key("loop");
+      write_number(json, step.number);
+      write_int(json, "dim", step.dim);
+      if (step.condition >= 0) write_int(json, "while", step.condition);
+      write_steps(json, "body", step.body);
+      break;
+  }
+  json.EndObject();
+}
+
+void write_steps(Json& json, const char* key, const std::vector<Step>& steps) {
+  json.Key(key);
+  json.StartArray();
+  for (const Step& step : steps) write_step(json, step);
+  json.EndArray();
+}
+
 template <class Items, class Write>
 void write_array(Json& json, const char* key, const Items& items, Write write) {
   json.Key(key);
@@ -205,10 +277,10 @@ File write_manifest(const Module& module, const Files& files) {
   write_array(json, "dims", module.dims, [](Json& out, const Dim& dim) {
     out.StartObject();
     write_text(out, "name", dim.name);
-    out.Key("input");
-    out.Int(dim.input);
-    out.Key("axis");
-    out.Int(dim.axis);
+    if (dim.input >= 0) {
+      write_int(out, "input", dim.input);
+      write_int(out, "axis", dim.axis);
+    }
     out.EndObject();
   });
   write_array(json, "checks", module.checks, [](Json& out, const Check& check) {
@@ -216,6 +288,7 @@ File write_manifest(const Module& module, const Files& files) {
     out.Key("value");
     write_number(out, check.value);
     write_text(out, "message", check.message);
+    write_segment(out, check.segment);
     out.EndObject();
   });
   if (module.plan_values > 0) {
@@ -223,6 +296,7 @@ File write_manifest(const Module& module, const Files& files) {
     json.StartObject();
     json.Key("values");
     json.Int(module.plan_values);
+    if (module.plan_segments > 1) write_int(json, "segments", module.plan_segments);
     json.EndObject();
   }
   write_array(json, "tensors", module.tensors, write_tensor);
@@ -233,6 +307,7 @@ File write_manifest(const Module& module, const Files& files) {
               [&](Json& out, const KernelInfo& kernel) { write_kernel(out, kernel, sources); });
   write_array(json, "init", module.init, write_launch);
   write_array(json, "run", module.run, write_launch);
+  if (!module.steps.empty()) write_steps(json, "steps", module.steps);
   json.EndObject();
   return file_of("manifest.json", text);
 }

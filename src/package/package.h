@@ -35,14 +35,16 @@ struct Port {  // an input or output of the model
   int tensor = -1;
 };
 
+// A variable of the host program: a dimension of an input, or (input -1) one that steps set.
 struct Dim {
   std::string name;
   int input = 0, axis = 0;
 };
 
-struct Check {  // an error unless the value is nonzero
+struct Check {  // an error unless the value is nonzero after the plan's segment
   Number value;
   std::string message;
+  int segment = 0;
 };
 
 struct Texture {
@@ -56,6 +58,7 @@ struct Slot {               // a piece of device memory that tensors share over 
   Number bytes;             // linear memory
   Texture texture;          // width 0: linear
   bool persistent = false;  // weights and results of init: filled once at load
+  int segment = 0;          // of the plan, after which the size is known
 };
 
 struct Tensor {
@@ -93,6 +96,21 @@ struct Launch {
   std::string origin;  // graph nodes it computes, for report()
 };
 
+// A step of the host program, see docs/specs/host.md.
+struct Step {
+  enum class Kind : uint8_t { launch, read, plan, set, branch, loop };
+  Kind kind = Kind::launch;
+  int first = 0, last = 0;  // launch: run[first..last)
+  int tensor = -1;          // read: of its first `count` elements
+  int dim = -1;             // read: the first variable; loop: the counter
+  int count = 0;
+  int segment = 0;                              // plan
+  std::vector<std::pair<int, Number>> sets;     // set: variable, value
+  Number number;                                // branch: condition; loop: rounds
+  int condition = -1;                           // loop: a variable that must not be 0; -1: none
+  std::vector<Step> body = {}, otherwise = {};  // branch: then, else; loop: body
+};
+
 struct Module {
   std::string name, target;
   std::vector<std::string> needs;  // "wasm-simd", "wasm-relaxed-simd", "webgpu-f16", ...
@@ -100,11 +118,13 @@ struct Module {
   std::vector<Dim> dims;
   std::vector<Check> checks;
   int plan_values = 0;  // 0: everything is static
+  int plan_segments = 1;
   std::vector<Tensor> tensors;
   std::vector<Slot> slots;
   std::vector<Weight> weights;
   std::vector<KernelInfo> kernels;
   std::vector<Launch> init, run;
+  std::vector<Step> steps;  // empty: all of run, in order
 };
 
 struct File {

@@ -57,6 +57,7 @@ Result<std::unique_ptr<Runner>> make_cpu_runner(const std::filesystem::path& pat
   compiler::Options compile;
   compile.target = "cpu";
   compile.cpu = options.cpu;
+  compile.constants = options.constants;
   compile.read_file = [folder = path.parent_path()](const std::string& name) {
     return read_inside(folder, name);
   };

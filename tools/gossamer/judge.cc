@@ -1,5 +1,8 @@
 #include "gossamer/judge.h"
 
+#include "gossamer/model_file.h"
+#include "gossamer/specialize.h"
+
 #include <rapidjson/document.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
@@ -94,14 +97,37 @@ Verdict run_case(const TestCase& test, const std::string& target, const RunnerOp
     GS_ASSIGN(auto inputs, read_numbered(test.data, "input"));
     GS_ASSIGN(const auto expected, read_numbered(test.data, "output"));
     GS_ASSIGN(const ModelTraits traits, traits_of(test.model));
-    GS_ASSIGN(const auto model, make_runner(target, test.model, runner));
-    GS_ASSIGN(const auto feeds, order_feeds(model->inputs(), std::move(inputs)));
+    RunnerOptions chosen = runner;
+    auto made = make_runner(target, test.model, chosen);
+    for (bool floats : {false, true}) {
+      if (made || target != "cpu" || !asks_for_values(made.error())) break;
+      GS_ASSIGN(const ModelFile file, read_model_file(test.model));
+      const std::vector<Port> ports = ports_of(file.graph);
+      GS_ASSIGN(const auto given, order_feeds(ports, inputs));
+      chosen.constants = small_inputs(ports, given, floats);
+      made = make_runner(target, test.model, chosen);
+    }
+    if (!made) return std::unexpected(std::move(made).error());
+    const std::unique_ptr<Runner> model = *std::move(made);
+    std::vector<ops::TensorData> feeds;
+    if (chosen.constants.empty()) {
+      GS_ASSIGN(feeds, order_feeds(model->inputs(), std::move(inputs)));
+    } else {
+      GS_ASSIGN(const ModelFile file, read_model_file(test.model));
+      const std::vector<Port> ports = ports_of(file.graph);
+      GS_ASSIGN(const auto given, order_feeds(ports, std::move(inputs)));
+      for (size_t i = 0; i < ports.size(); ++i) {
+        if (!chosen.constants.contains(ports[i].name)) feeds.push_back(given[i]);
+      }
+    }
     GS_TRY(check_feeds(model->inputs(), feeds));
     const auto begin = std::chrono::steady_clock::now();
     GS_ASSIGN(const auto outputs, model->run(feeds));
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
     verdict.milliseconds = time.count();
     judge(outputs, model->outputs(), expected, traits, options, verdict);
+    if (verdict.status == Verdict::pass && !chosen.constants.empty())
+      verdict.message = describe(chosen.constants);
     return {};
   };
   if (auto result = attempt(); !result) verdict.message = result.error().to_string();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ struct RunnerOptions {
   bool profile = false;  // cpu: time each launch
   int threads = 0;       // 0: one a core
   std::string cpu = "native";
+  std::map<std::string, ops::TensorData, std::less<>> constants;  // cpu: inputs with known values
 };
 
 class Runner {

@@ -1,5 +1,7 @@
 #include "gossamer/web_cases.h"
 
+#include "gossamer/specialize.h"
+
 #include <rapidjson/document.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
@@ -23,13 +25,7 @@ using Json = rapidjson::Writer<rapidjson::StringBuffer>;
 Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
                             const fs::path& folder) {
   GS_ASSIGN(ModelFile model, read_model_file(test.model));
-  std::vector<Port> ports;
-  for (graph::ValueId id : model.graph.inputs) {
-    const graph::Value& value = model.graph.values[id];
-    std::vector<int64_t> shape;
-    for (const ir::Expr& extent : value.shape) shape.push_back(ir::as_int(extent).value_or(-1));
-    ports.push_back({value.name, value.dtype, std::move(shape)});
-  }
+  const std::vector<Port> ports = ports_of(model.graph);
   GS_ASSIGN(auto tensors, read_numbered(test.data, "input"));
   GS_ASSIGN(const auto feeds, order_feeds(ports, std::move(tensors)));
   GS_TRY(check_feeds(ports, feeds));
@@ -39,8 +35,14 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   compile_options.read_file = [&](const std::string& name) {
     return read_inside(model.folder, name);
   };
-  GS_ASSIGN(const package::Files files, compiler::compile(model.bytes, compile_options));
-  GS_TRY(write_package(folder / "package", files));
+  auto files = compiler::compile(model.bytes, compile_options);
+  for (bool floats : {false, true}) {
+    if (files || !asks_for_values(files.error())) break;
+    compile_options.constants = small_inputs(ports, feeds, floats);
+    files = compiler::compile(model.bytes, compile_options);
+  }
+  if (!files) return std::unexpected(std::move(files).error());
+  GS_TRY(write_package(folder / "package", *files));
 
   rapidjson::StringBuffer text;
   Json json(text);
@@ -48,6 +50,7 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   json.Key("inputs");
   json.StartArray();
   for (size_t at = 0; at < feeds.size(); ++at) {
+    if (compile_options.constants.contains(ports[at].name)) continue;
     const fs::path file = folder / cat("input_", at, ".bin");
     GS_TRY(write_file(file, feeds[at].bytes));
     json.StartObject();
@@ -68,6 +71,10 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   json.StartArray();
   for (graph::ValueId id : model.graph.outputs) json.String(model.graph.values[id].name);
   json.EndArray();
+  if (!compile_options.constants.empty()) {
+    json.Key("known");
+    json.String(describe(compile_options.constants));
+  }
   json.Key("quantized");
   json.Bool(traits.quantized);
   json.Key("traits");
