@@ -49,19 +49,22 @@ void add_kernel(llvm::Module& module, const Target& target, const ir::Kernel& ke
   emitter.finish();
 }
 
-void add_plan(llvm::Module& module, const Target& target, const PlanFunction& plan) {
+void add_plan(llvm::Module& module, const Target& target, const PlanFunction& plan, int segment) {
   auto& context = module.getContext();
   llvm::Type* word = llvm::Type::getInt64Ty(context);
   llvm::Type* pointer = llvm::PointerType::getUnqual(context);
-  llvm::Function* function = add_function(module, target, "plan", {pointer, pointer});
+  llvm::Function* function =
+      add_function(module, target, segment_name(segment), {pointer, pointer});
   FunctionEmitter emitter(*function, target);
   llvm::IRBuilder<>& b = emitter.builder();
   for (size_t at = 0; at < plan.dims.size(); ++at)
     emitter.bind(plan.dims[at].get(),
                  b.CreateLoad(word, b.CreateConstGEP1_64(word, function->getArg(0), at)));
-  for (size_t at = 0; at < plan.values.size(); ++at)
+  for (size_t at = 0; at < plan.values.size(); ++at) {
+    if (plan.segment_of(at) != segment) continue;
     b.CreateStore(emitter.emit_value(plan.values[at]),
                   b.CreateConstGEP1_64(word, function->getArg(1), at));
+  }
   emitter.finish();
 }
 
@@ -72,7 +75,8 @@ void build(llvm::Module& module, const Target& target, std::span<const ir::Kerne
   module.setPICLevel(llvm::PICLevel::BigPIC);
   for (size_t at = 0; at < kernels.size(); ++at)
     add_kernel(module, target, kernels[at], cat("k", at));
-  if (plan) add_plan(module, target, *plan);
+  for (int segment = 0; plan && segment < plan->segment_count(); ++segment)
+    add_plan(module, target, *plan, segment);
   std::string problem;
   llvm::raw_string_ostream text(problem);
   GS_CHECK(!llvm::verifyModule(module, &text), "the LLVM module is malformed: ", problem);

@@ -20,8 +20,9 @@ struct LlvmOptions {
 // Kernels must be scheduled, without vectorized and unrolled loops, with flat accesses of the
 // storage types and without transcendental operations (ir::Property). Kernel i becomes
 //   void k<i>(int64_t begin, int64_t end, void* const* args)
-// with args: the buffers' addresses, then the scalars as intptr_t; `plan`, where given, becomes
-//   void plan(const int64_t* dims, int64_t* values).
+// with args: the buffers' addresses, then the scalars as intptr_t; segment k of `plan`,
+// where given, becomes (segment_name)
+//   void plan_<k>(const int64_t* dims, int64_t* values).
 // The object needs no library, libc included. Errors: a processor that LLVM does not know or that
 // lacks what the code needs (x86-64: SSE4.1).
 Result<std::vector<std::byte>> emit_object(std::span<const ir::Kernel> kernels,

@@ -442,6 +442,27 @@ TEST(LlvmEmit, PlanComputesFromDimensions) {
   EXPECT_EQ(values[2], 1);
 }
 
+// Variables of later segments may be negative, and divisors zero.
+TEST(LlvmEmit, PlanSegmentsStoreTheirOwnValues) {
+  const Var h = ir::var("h"), n = ir::var("n");
+  PlanFunction plan{{h, n},
+                    {Expr(h) + index(1), ir::floordiv(Expr(h), Expr(n)), ir::floormod(Expr(n), 4),
+                     ir::floormod(Expr(h), Expr(n)), ir::max(Expr(n), index(0))},
+                    {0, 1, 1, 2, 1}};
+  Loaded code({}, &plan);
+  const auto values = [&](const char* name, std::vector<int64_t> dims) {
+    std::vector<int64_t> stored(5, 99);
+    const auto entry = reinterpret_cast<void (*)(const int64_t*, int64_t*)>(code.symbol(name));
+    EXPECT_NE(entry, nullptr) << name;
+    if (entry) entry(dims.data(), stored.data());
+    return stored;
+  };
+  EXPECT_EQ(values("plan", {17, 0}), (std::vector<int64_t>{18, 99, 99, 99, 99}));
+  EXPECT_EQ(values("plan_1", {17, -3}), (std::vector<int64_t>{99, -6, 1, 99, 0}));
+  EXPECT_EQ(values("plan_1", {17, 0}), (std::vector<int64_t>{99, 0, 0, 99, 0}));
+  EXPECT_EQ(values("plan_2", {17, 0}), (std::vector<int64_t>{99, 99, 99, 0, 99}));
+}
+
 TEST(LlvmEmit, RefusesProcessorsItCannotServe) {
   const auto unknown = emit_object({}, nullptr, {"abacus"});
   ASSERT_FALSE(unknown.has_value());

@@ -61,16 +61,16 @@ std::vector<std::byte> emit_module(std::span<const ir::Kernel> kernels, const Pl
     if (same == bodies.end()) bodies.push_back(std::move(body));
   }
   const size_t kernel_bodies = bodies.size();
-  if (plan) {
+  for (int segment = 0; plan && segment < plan->segment_count(); ++segment) {
     Function function;
     Lowering lowering(function, options.relaxed_simd);
-    lowering.plan(*plan);
+    lowering.plan(*plan, segment);
     body_of.push_back(bodies.size());
     bodies.push_back(print(function, 2));
   }
 
   Bytes module = {0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00};
-  // (begin, end, args) and plan(dims, values).
+  // (begin, end, args) and plan(dims, values), plan_1(dims, values), ...
   append_section(module, type_section, {2, 0x60, 3, 0x7f, 0x7f, 0x7f, 0, 0x60, 2, 0x7f, 0x7f, 0});
 
   Bytes imports = {1};
@@ -96,7 +96,8 @@ std::vector<std::byte> emit_module(std::span<const ir::Kernel> kernels, const Pl
   Bytes exports;
   append_unsigned(exports, body_of.size() + (scratch_bytes > 0 ? 2 : 0));
   for (size_t k = 0; k < body_of.size(); ++k) {
-    append_name(exports, k < kernels.size() ? "k" + std::to_string(k) : "plan");
+    append_name(exports, k < kernels.size() ? "k" + std::to_string(k)
+                                            : segment_name(static_cast<int>(k - kernels.size())));
     exports.push_back(exported_function);
     append_unsigned(exports, body_of[k]);
   }

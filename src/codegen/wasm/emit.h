@@ -16,8 +16,8 @@ struct WasmOptions {
 };
 
 // The module of docs/specs/package.md: imports env.memory; exports k0, k1, ... as (begin, end,
-// args) in the order of `kernels`, and plan(dims, values) unless `plan` is null. Kernels of equal
-// code share one function.
+// args) in the order of `kernels`, and the functions of the plan unless it is null. Kernels of
+// equal code share one function.
 //
 // Kernels must be scheduled, flat in access, with no unrolled or vectorized loop, contiguous
 // vectors and no transcendental function left (ir/verify.h); f16 and bf16 must have been legalised

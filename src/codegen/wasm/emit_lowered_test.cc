@@ -63,10 +63,11 @@ TEST(EmitLowered, RowSumsOfDynamicShape) {
   for (int32_t w : {0, 1, 7}) {
     const auto values = numbers(35);
     const auto got = run_one(kernel, {memory_of(values), Memory(5 * 4)}, {5, w}, 5);
-    for (int r = 0; r < 5; ++r) {
+    const auto row = static_cast<size_t>(w);
+    for (size_t r = 0; r < 5; ++r) {
       float sum = 0;
-      for (int c = 0; c < w; ++c) sum += values[static_cast<size_t>(r * w + c)];
-      EXPECT_EQ(got[static_cast<size_t>(r)], sum) << w;
+      for (size_t c = 0; c < row; ++c) sum += values[r * row + c];
+      EXPECT_EQ(got[r], sum) << w;
     }
   }
 }
@@ -316,6 +317,30 @@ TEST(EmitLowered, PlanFunction) {
   std::vector<Job> jobs = {{"plan", {memory_of(std::vector<int32_t>{17, 5}), Memory(12)}, {}, 1}};
   run_jobs(emit_module({}, &plan, {}), jobs);
   EXPECT_EQ(values_of<int32_t>(jobs[0].buffers[1]), (std::vector<int32_t>{85, 3, 50}));
+}
+
+// Variables of later segments may be negative, and divisors zero.
+TEST(EmitLowered, PlanSegmentsStoreTheirOwnValues) {
+  const Var h = var("h"), n = var("n");
+  PlanFunction plan{{h, n},
+                    {Expr(h) + index(1), floordiv(Expr(h), Expr(n)), floormod(Expr(n), 4),
+                     floormod(Expr(h), Expr(n)), max(Expr(n), index(0))},
+                    {0, 1, 1, 2, 1}};
+  ASSERT_EQ(plan.segment_count(), 3);
+  const Memory blank = memory_of(std::vector<int32_t>(5, 99));
+  const auto dims = [](int32_t first, int32_t second) {
+    return memory_of(std::vector<int32_t>{first, second});
+  };
+  std::vector<Job> jobs = {{"plan", {dims(17, 0), blank}, {}, 1},
+                           {"plan_1", {dims(17, -3), blank}, {}, 1},
+                           {"plan_1", {dims(17, 0), blank}, {}, 1},
+                           {"plan_2", {dims(17, 0), blank}, {}, 1}};
+  run_jobs(emit_module({}, &plan, {}), jobs);
+  const auto values = [&](size_t job) { return values_of<int32_t>(jobs[job].buffers[1]); };
+  EXPECT_EQ(values(0), (std::vector<int32_t>{18, 99, 99, 99, 99}));
+  EXPECT_EQ(values(1), (std::vector<int32_t>{99, -6, 1, 99, 0}));
+  EXPECT_EQ(values(2), (std::vector<int32_t>{99, 0, 0, 99, 0}));
+  EXPECT_EQ(values(3), (std::vector<int32_t>{99, 99, 99, 0, 99}));
 }
 
 TEST(EmitLowered, EqualKernelsShareCode) {

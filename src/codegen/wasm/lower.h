@@ -39,7 +39,7 @@ class Lowering {
       : f_(function), make_(function, relaxed), addresses_(function) {}
 
   void kernel(const ir::Kernel& kernel);
-  void plan(const PlanFunction& plan);
+  void plan(const PlanFunction& plan, int segment);
   int64_t scratch_bytes() const { return scratch_bytes_; }
 
  private:

@@ -36,15 +36,16 @@ void Lowering::kernel(const ir::Kernel& kernel) {
   stmt(kernel.body);
 }
 
-void Lowering::plan(const PlanFunction& plan) {
+void Lowering::plan(const PlanFunction& plan, int segment) {
   const ValueId dims = f_.op(Op::param, ValType::i32, 0, 0, 0, 0, 1);
   const ValueId values = f_.op(Op::param, ValType::i32, 0, 0, 0, 1, 1);
   for (size_t k = 0; k < plan.dims.size(); ++k) {
     const ValueId value = f_.load(Op::i32_load, ValType::i32, dims, 4 * k, false);
-    f_.set_range(value, {0, max_index});
+    if (segment == 0) f_.set_range(value, {0, max_index});
     vars_[plan.dims[k].get()] = {true, Linear::of_atom(value), {}};
   }
   for (size_t k = 0; k < plan.values.size(); ++k) {
+    if (plan.segment_of(k) != segment) continue;
     store_item(Op::i32_store, {values, 4 * k}, scalar(plan.values[k]));
   }
 }
