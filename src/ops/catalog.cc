@@ -6,12 +6,13 @@ namespace gossamer::ops {
 const Catalog& builtin_catalog() {
   using Family = std::vector<OpDef> (*)();
   static constexpr Family families[] = {
-      unary_family,   activation_family,     binary_family,    logic_family,   cast_family,
-      reduce_family,  arg_reduce_family,     shape_family,     move_family,    gather_family,
-      pad_family,     create_family,         scan_family,      scatter_family, matmul_family,
-      conv_family,    conv_transpose_family, pool_family,      softmax_family, normalize_family,
-      resize_family,  quantize_family,       recurrent_family, loss_family,    attention_family,
-      spatial_family, signal_family,         contrib_family,   classic_family, tree_family,
+      unary_family,    activation_family,     binary_family,    logic_family,   cast_family,
+      reduce_family,   arg_reduce_family,     shape_family,     move_family,    gather_family,
+      pad_family,      create_family,         scan_family,      scatter_family, matmul_family,
+      conv_family,     conv_transpose_family, pool_family,      softmax_family, normalize_family,
+      resize_family,   quantize_family,       recurrent_family, loss_family,    attention_family,
+      spatial_family,  signal_family,         contrib_family,   classic_family, tree_family,
+      sequence_family, optimizer_family,
   };
   static const Catalog catalog = [] {
     Catalog made;

@@ -96,6 +96,17 @@ Result<> clip(Builder& b) {
   return {};
 }
 
+Result<> swiglu(Builder& b) {
+  GS_TRY(same_types(b));
+  if (b.input(0).rank() != b.input(1).rank()) return b.error("A and B differ in shape");
+  for (int i = 0; i < b.input(0).rank(); ++i) {
+    GS_TRY(b.require(b.input(0).dim(i) == b.input(1).dim(i), "A and B differ in shape"));
+  }
+  return elementwise(b, b.input(0).dtype(), [&](std::span<const Expr> x) {
+    return x[0] * sigmoid(x[0] * b.number("alpha")) * x[1];
+  });
+}
+
 }  // namespace
 
 std::vector<OpDef> activation_family() {
@@ -144,6 +155,14 @@ std::vector<OpDef> activation_family() {
                    return ir::select(x > b.number("alpha"), x, ir::zero(x->type));
                  },
                  {{{"alpha", 2.0}}}),
+      {.name = "SwiGLU",
+       .doc = "A * sigmoid(alpha * A) * B.",
+       .since = 28,
+       .inputs = {{"A", any_float}, {"B", any_float}},
+       .attributes = {{"alpha", 1.0}},
+       .define = swiglu,
+       .cases = {{.name = "default", .shapes = {{3, 4}, {3, 4}}},
+                 {.name = "sharp", .shapes = {{7}, {7}}, .attributes = {{"alpha", 1.7}}}}},
       {.name = "PRelu",
        .doc = "slope * x below 0, x above.",
        .since = 16,

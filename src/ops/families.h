@@ -37,5 +37,7 @@ std::vector<OpDef> signal_family();
 std::vector<OpDef> contrib_family();
 std::vector<OpDef> classic_family();
 std::vector<OpDef> tree_family();
+std::vector<OpDef> sequence_family();
+std::vector<OpDef> optimizer_family();
 
 }  // namespace gossamer::ops
