@@ -1,4 +1,5 @@
-// Writes small models for tests: protobuf messages as strings, with nanopb's encoder.
+// Writes small models, for tests and for operator cases: protobuf messages as strings, with
+// nanopb's encoder.
 #pragma once
 
 #include <cstring>

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "gossamer/operator_file.h"
+#include "gossamer/sample_file.h"
+
 namespace gossamer::command {
 
 namespace fs = std::filesystem;
@@ -44,11 +47,48 @@ void add_cases_of(const fs::path& folder, const fs::path& root, const std::strin
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (!entry.is_directory(error) || !is_data_folder(entry.path())) continue;
     // Without an expected output there is nothing to judge.
-    if (!fs::exists(entry.path() / "output_0.pb", error)) continue;
+    if (!fs::exists(entry.path() / "output_0.pb", error) &&
+        !fs::exists(entry.path() / "output_0.sample.json", error))
+      continue;
     std::string name = entry.path().lexically_relative(root).generic_string();
     cases.push_back({shown.empty() ? name : cat(shown, "/", name), model, entry.path()});
   }
 }
+
+// A file that cannot be read is one case, which says why.
+void add_cases_in(const fs::path& file, const fs::path& root, const std::string& shown,
+                  std::vector<TestCase>& cases) {
+  const std::string path = file.lexically_relative(root).replace_extension().generic_string();
+  const std::string name = shown.empty() ? path : cat(shown, "/", path);
+  const auto names = list_operator_cases(file);
+  if (!names) cases.push_back({name, file, {}, 0});
+  for (size_t at = 0; names && at < names->size(); ++at)
+    cases.push_back({cat(name, "/", (*names)[at]), file, {}, at});
+}
+
+bool is_operator_file(const fs::path& file) { return file.extension() == ".jsonc"; }
+
+// The files PREFIX_K.ENDING of a folder by number.
+std::vector<std::pair<int, fs::path>> numbered(const fs::path& folder, const std::string& prefix,
+                                               std::string_view ending) {
+  std::vector<std::pair<int, fs::path>> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix + "_") || !name.ends_with(ending)) continue;
+    const char* begin = name.data() + prefix.size() + 1;
+    const char* end = name.data() + name.size() - ending.size();
+    int number = -1;
+    const auto [stop, failure] = std::from_chars(begin, end, number);
+    if (failure == std::errc() && stop == end && number >= 0 && number < 100000)
+      files.emplace_back(number, entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// A gap in the numbers is an absent optional one.
+NamedTensor absent() { return {"", {ir::DType::f32, {-1}, {}, {}}}; }
 
 }  // namespace
 
@@ -59,44 +99,50 @@ Result<std::vector<TestCase>> find_cases(const std::vector<std::string>& folders
     fs::path root = fs::path(given);
     if (!root.has_filename()) root = root.parent_path();
     if (!fs::exists(root, error)) return fail_at(given, "no such folder");
+    if (is_operator_file(root)) {
+      add_cases_in(root, root.parent_path(), "", cases);
+      continue;
+    }
     if (!fs::is_directory(root, error)) return fail_at(given, "is not a folder");
     const std::string shown = fs::weakly_canonical(root, error).filename().string();
     const size_t before = cases.size();
     add_cases_of(root, root, shown, cases);
     for (const auto& entry : fs::recursive_directory_iterator(
              root, fs::directory_options::skip_permission_denied, error))
-      if (entry.is_directory(error)) add_cases_of(entry.path(), root, shown, cases);
+      if (entry.is_directory(error))
+        add_cases_of(entry.path(), root, shown, cases);
+      else if (is_operator_file(entry.path()))
+        add_cases_in(entry.path(), root, shown, cases);
     if (cases.size() == before)
       return fail_at(given, "holds no test case",
-                     "a case is a model.onnx with test_data_set_N/ or gold_ort/ beside it");
+                     "a case is a model.onnx with test_data_set_N/ or gold_ort/ beside it, or one "
+                     "of an operator file (.jsonc)");
   }
   std::sort(cases.begin(), cases.end(),
             [](const TestCase& a, const TestCase& b) { return natural_less(a.name, b.name); });
   return cases;
 }
 
-Result<std::vector<NamedTensor>> read_numbered(const fs::path& folder, const std::string& prefix) {
-  std::vector<std::pair<int, fs::path>> files;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(prefix + "_") || !name.ends_with(".pb")) continue;
-    const char* begin = name.data() + prefix.size() + 1;
-    const char* end = name.data() + name.size() - 3;
-    int number = -1;
-    const auto [stop, failure] = std::from_chars(begin, end, number);
-    if (failure == std::errc() && stop == end && number >= 0 && number < 100000)
-      files.emplace_back(number, entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  std::vector<NamedTensor> tensors;
-  for (const auto& [number, path] : files) {
-    while (static_cast<int>(tensors.size()) < number)
-      tensors.push_back({"", {ir::DType::f32, {-1}, {}, {}}});
+Result<CaseContent> load_case(const TestCase& test) {
+  if (test.data.empty()) return load_operator_case(test.model, test.index);
+  CaseContent content;
+  GS_ASSIGN(content.model, read_model_file(test.model));
+  for (const auto& [number, path] : numbered(test.data, "input", ".pb")) {
+    content.inputs.resize(static_cast<size_t>(number), absent());
     GS_ASSIGN(NamedTensor tensor, read_tensor_file(path));
-    tensors.push_back(std::move(tensor));
+    content.inputs.push_back(std::move(tensor));
   }
-  return tensors;
+  for (std::string_view ending : {".pb", ".sample.json"})
+    for (const auto& [number, path] : numbered(test.data, "output", ending)) {
+      const auto at = static_cast<size_t>(number);
+      if (content.expected.size() <= at) content.expected.resize(at + 1, {absent(), std::nullopt});
+      if (ending == ".pb") {
+        GS_ASSIGN(content.expected[at].tensor, read_tensor_file(path));
+      } else {
+        GS_ASSIGN(content.expected[at], read_sample_file(path));
+      }
+    }
+  return content;
 }
 
 }  // namespace gossamer::command

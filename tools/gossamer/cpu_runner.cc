@@ -51,20 +51,19 @@ Result<std::unique_ptr<Runner>> load_cpu_runner(const std::filesystem::path& fol
   return std::make_unique<CpuRunner>(std::move(model));
 }
 
-Result<std::unique_ptr<Runner>> make_cpu_runner(const std::filesystem::path& path,
+Result<std::unique_ptr<Runner>> make_cpu_runner(const ModelFile& model,
                                                 const RunnerOptions& options) {
-  GS_ASSIGN(const Bytes bytes, read_file(path));
   compiler::Options compile;
   compile.target = "cpu";
   compile.cpu = options.cpu;
   compile.constants = options.constants;
-  compile.read_file = [folder = path.parent_path()](const std::string& name) {
+  compile.read_file = [folder = model.folder](const std::string& name) {
     return read_inside(folder, name);
   };
-  auto files = compiler::compile(bytes, compile);
+  auto files = compiler::compile(model.bytes, compile);
   if (!files) {
     Diagnostic error = files.error();
-    if (error.where.empty()) error.where = path.string();
+    if (error.where.empty()) error.where = model.path.string();
     return std::unexpected(std::move(error));
   }
   GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());

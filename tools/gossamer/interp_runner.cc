@@ -62,10 +62,9 @@ class InterpRunner : public Runner {
 
 }  // namespace
 
-Result<std::unique_ptr<Runner>> make_interp_runner(const std::filesystem::path& path) {
-  GS_ASSIGN(ModelFile model, read_model_file(path));
+Result<std::unique_ptr<Runner>> make_interp_runner(const ModelFile& model) {
   GS_ASSIGN(graph::StageGraph stages, graph::lower(model.graph, ops::builtin_catalog()));
-  return std::make_unique<InterpRunner>(std::move(model), std::move(stages));
+  return std::make_unique<InterpRunner>(model, std::move(stages));
 }
 
 }  // namespace gossamer::command

@@ -13,6 +13,7 @@
 #include <cstdio>
 
 #include "gossamer/compare.h"
+#include "gossamer/sample_file.h"
 
 namespace gossamer::command {
 
@@ -46,12 +47,12 @@ Result<std::vector<ops::TensorData>> order_feeds(const std::vector<Port>& ports,
 }
 
 void judge(const std::vector<ops::TensorData>& outputs, const std::vector<Port>& ports,
-           const std::vector<NamedTensor>& expected, const ModelTraits& traits,
+           const std::vector<Expected>& expected, const ModelTraits& traits,
            const JudgeOptions& options, Verdict& verdict) {
   verdict.status = Verdict::fail;
   if (expected.empty()) {
     verdict.status = Verdict::error;
-    verdict.message = "the case has no output_K.pb";
+    verdict.message = "the case has no expected output";
     return;
   }
   if (expected.size() > outputs.size()) {
@@ -60,14 +61,15 @@ void judge(const std::vector<ops::TensorData>& outputs, const std::vector<Port>&
     return;
   }
   for (size_t at = 0; at < expected.size(); ++at) {
-    if (expected[at].data.shape == std::vector<int64_t>{-1}) continue;  // a gap: not compared
+    const ops::TensorData& wanted = expected[at].tensor.data;
+    if (wanted.shape == std::vector<int64_t>{-1}) continue;  // a gap: not compared
     const OutputTraits output = at < traits.outputs.size() ? traits.outputs[at] : OutputTraits{};
-    const ir::DType dtype = expected[at].data.dtype;
-    const bool by_classes = options.classes > 0 && traits.quantized;
-    const Difference difference =
-        by_classes
-            ? compare_classes(outputs[at], expected[at].data, options.classes)
-            : compare(outputs[at], expected[at].data, tolerance_of(dtype, output.tolerated_steps));
+    const bool by_classes = options.classes > 0 && traits.quantized && !expected[at].sample;
+    const Tolerance tolerance = tolerance_of(wanted.dtype, output.tolerated_steps);
+    const Difference difference = by_classes ? compare_classes(outputs[at], wanted, options.classes)
+                                  : expected[at].sample
+                                      ? compare_sample(outputs[at], expected[at], tolerance)
+                                      : compare(outputs[at], wanted, tolerance);
     verdict.ratio = std::max(verdict.ratio, difference.ratio);
     std::string distance;
     if (by_classes) {
@@ -94,40 +96,28 @@ Verdict run_case(const TestCase& test, const std::string& target, const RunnerOp
   Verdict verdict;
   verdict.name = test.name;
   const auto attempt = [&]() -> Result<> {
-    GS_ASSIGN(auto inputs, read_numbered(test.data, "input"));
-    GS_ASSIGN(const auto expected, read_numbered(test.data, "output"));
-    GS_ASSIGN(const ModelTraits traits, traits_of(test.model));
+    GS_ASSIGN(CaseContent content, load_case(test));
+    const std::vector<Port> ports = ports_of(content.model.graph);
+    GS_ASSIGN(const auto given, order_feeds(ports, std::move(content.inputs)));
     RunnerOptions chosen = runner;
-    auto made = make_runner(target, test.model, chosen);
+    auto made = make_runner(target, content.model, chosen);
     for (bool floats : {false, true}) {
       if (made || target != "cpu" || !asks_for_values(made.error())) break;
-      GS_ASSIGN(const ModelFile file, read_model_file(test.model));
-      const std::vector<Port> ports = ports_of(file.graph);
-      GS_ASSIGN(const auto given, order_feeds(ports, inputs));
       chosen.constants = small_inputs(ports, given, floats);
-      made = make_runner(target, test.model, chosen);
+      made = make_runner(target, content.model, chosen);
     }
     if (!made) return std::unexpected(std::move(made).error());
     const std::unique_ptr<Runner> model = *std::move(made);
+    verdict.known = names_of(chosen.constants);
     std::vector<ops::TensorData> feeds;
-    if (chosen.constants.empty()) {
-      GS_ASSIGN(feeds, order_feeds(model->inputs(), std::move(inputs)));
-    } else {
-      GS_ASSIGN(const ModelFile file, read_model_file(test.model));
-      const std::vector<Port> ports = ports_of(file.graph);
-      GS_ASSIGN(const auto given, order_feeds(ports, std::move(inputs)));
-      for (size_t i = 0; i < ports.size(); ++i) {
-        if (!chosen.constants.contains(ports[i].name)) feeds.push_back(given[i]);
-      }
-    }
+    for (size_t i = 0; i < ports.size(); ++i)
+      if (!chosen.constants.contains(ports[i].name)) feeds.push_back(given[i]);
     GS_TRY(check_feeds(model->inputs(), feeds));
     const auto begin = std::chrono::steady_clock::now();
     GS_ASSIGN(const auto outputs, model->run(feeds));
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
     verdict.milliseconds = time.count();
-    judge(outputs, model->outputs(), expected, traits, options, verdict);
-    if (verdict.status == Verdict::pass && !chosen.constants.empty())
-      verdict.message = describe(chosen.constants);
+    judge(outputs, model->outputs(), content.expected, traits_of(content.model), options, verdict);
     return {};
   };
   if (auto result = attempt(); !result) verdict.message = result.error().to_string();
@@ -146,6 +136,14 @@ std::string to_json(const Verdict& verdict) {
   if (!verdict.message.empty()) {
     json.Key("message");
     json.String(verdict.message);
+  }
+  if (!verdict.known.empty()) {
+    json.Key("known");
+    json.String(verdict.known);
+  }
+  if (verdict.elsewhere > 0) {
+    json.Key("elsewhere");
+    json.Int(verdict.elsewhere);
   }
   json.Key("ratio");
   if (std::isfinite(verdict.ratio))
@@ -170,6 +168,10 @@ std::optional<Verdict> verdict_from_json(const std::string& json) {
   if (const auto* name = member("name"); name && name->IsString()) verdict.name = name->GetString();
   if (const auto* message = member("message"); message && message->IsString())
     verdict.message = message->GetString();
+  if (const auto* known = member("known"); known && known->IsString())
+    verdict.known = known->GetString();
+  if (const auto* count = member("elsewhere"); count && count->IsInt())
+    verdict.elsewhere = count->GetInt();
   if (const auto* status = member("status"); status && status->IsString())
     for (const auto known : {Verdict::pass, Verdict::fail, Verdict::error})
       if (name_of(known) == status->GetString()) verdict.status = known;

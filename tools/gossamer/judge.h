@@ -18,6 +18,8 @@ struct Verdict {
   std::string name;
   enum Status : uint8_t { pass, fail, error } status = error;
   std::string message;      // why not, in one line; with `classes`, the difference in steps
+  std::string known;        // inputs that had to be constants when compiling, by name
+  int elsewhere = 0;        // launches on the CPU side of another target
   double ratio = 0;         // largest error over what is allowed
   double milliseconds = 0;  // of one run, without compiling
 };
@@ -32,7 +34,7 @@ struct ModelTraits {
   bool quantized = false;
   std::vector<OutputTraits> outputs;
 };
-Result<ModelTraits> traits_of(const std::filesystem::path& model);
+ModelTraits traits_of(const ModelFile& model);
 
 // Feeds in the ports' order: by the files' names where all of them are the ports' names, else by
 // number.
@@ -41,7 +43,7 @@ Result<std::vector<ops::TensorData>> order_feeds(const std::vector<Port>& ports,
 
 // Sets status, message and ratio.
 void judge(const std::vector<ops::TensorData>& outputs, const std::vector<Port>& ports,
-           const std::vector<NamedTensor>& expected, const ModelTraits& traits,
+           const std::vector<Expected>& expected, const ModelTraits& traits,
            const JudgeOptions& options, Verdict& verdict);
 
 // All of it for a target that runs here.

@@ -5,8 +5,13 @@
 namespace gossamer::command {
 
 Result<ModelFile> read_model_file(const std::filesystem::path& path) {
-  ModelFile model{path, path.parent_path(), {}, {}};
-  GS_ASSIGN(model.bytes, read_file(path));
+  GS_ASSIGN(Bytes bytes, read_file(path));
+  return read_model(std::move(bytes), path, path.parent_path());
+}
+
+Result<ModelFile> read_model(Bytes bytes, const std::filesystem::path& path,
+                             const std::filesystem::path& folder) {
+  ModelFile model{path, folder, std::move(bytes), {}};
   onnx::ReadOptions options;
   options.load_external = [folder = model.folder](const std::string& file, uint64_t offset,
                                                   uint64_t length) -> Result<Bytes> {

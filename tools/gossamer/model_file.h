@@ -15,6 +15,10 @@ struct ModelFile {
   graph::Graph graph;
 };
 
+// External data lie in `folder`; `path` is for errors.
+Result<ModelFile> read_model(Bytes bytes, const std::filesystem::path& path,
+                             const std::filesystem::path& folder);
+
 // Errors name the file where the reader's own do not.
 Result<ModelFile> read_model_file(const std::filesystem::path& path);
 

@@ -36,7 +36,8 @@ struct Outcome {
 
 Result<std::unique_ptr<Runner>> load(const Options& options) {
   if (fs::is_directory(options.model)) return load_cpu_runner(options.model, options.runner);
-  return make_runner(options.target, options.model, options.runner);
+  GS_ASSIGN(const ModelFile model, read_model_file(options.model));
+  return make_runner(options.target, model, options.runner);
 }
 
 Result<std::vector<ops::TensorData>> read_feeds(const Options& options,

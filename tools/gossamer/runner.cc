@@ -4,8 +4,7 @@
 
 namespace gossamer::command {
 
-Result<std::unique_ptr<Runner>> make_runner(const std::string& target,
-                                            const std::filesystem::path& model,
+Result<std::unique_ptr<Runner>> make_runner(const std::string& target, const ModelFile& model,
                                             const RunnerOptions& options) {
   if (target == "interp") return make_interp_runner(model);
   if (target == "cpu") return make_cpu_runner(model, options);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "gossamer/model_file.h"
 #include "ops/opdef.h"
 
 namespace gossamer::command {
@@ -42,13 +43,12 @@ class Runner {
   virtual std::vector<LaunchTime> profile() const { return {}; }
 };
 
-// Loads model.onnx for the reference interpreter ("interp") or compiles it for "cpu".
-Result<std::unique_ptr<Runner>> make_runner(const std::string& target,
-                                            const std::filesystem::path& model,
+// Lowers a model for the reference interpreter ("interp") or compiles it for "cpu".
+Result<std::unique_ptr<Runner>> make_runner(const std::string& target, const ModelFile& model,
                                             const RunnerOptions& options);
 
-Result<std::unique_ptr<Runner>> make_interp_runner(const std::filesystem::path& model);
-Result<std::unique_ptr<Runner>> make_cpu_runner(const std::filesystem::path& model,
+Result<std::unique_ptr<Runner>> make_interp_runner(const ModelFile& model);
+Result<std::unique_ptr<Runner>> make_cpu_runner(const ModelFile& model,
                                                 const RunnerOptions& options);
 // A folder that `gossamer compile --target cpu` wrote.
 Result<std::unique_ptr<Runner>> load_cpu_runner(const std::filesystem::path& folder,

@@ -26,10 +26,10 @@ KnownInputs small_inputs(const std::vector<Port>& ports, const std::vector<ops::
   return known;
 }
 
-std::string describe(const KnownInputs& known) {
+std::string names_of(const KnownInputs& known) {
   std::string text;
   for (const auto& [name, data] : known) text += (text.empty() ? "" : ", ") + name;
-  return text + " known when compiling";
+  return text;
 }
 
 std::vector<Port> ports_of(const graph::Graph& graph) {

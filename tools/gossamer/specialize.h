@@ -21,8 +21,7 @@ bool asks_for_values(const Diagnostic& error);
 KnownInputs small_inputs(const std::vector<Port>& ports, const std::vector<ops::TensorData>& feeds,
                          bool floats);
 
-// "axes, shape known when compiling": what a verdict says of such a run.
-std::string describe(const KnownInputs& known);
+std::string names_of(const KnownInputs& known);  // "axes, shape"
 
 // The inputs of a model as its file has them.
 std::vector<Port> ports_of(const graph::Graph& graph);

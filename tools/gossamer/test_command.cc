@@ -37,6 +37,8 @@ void print_verdict(const Verdict& verdict, bool json, Tally& tally) {
     if (verdict.status != Verdict::error)
       std::printf("  error %.3g of tolerance, %.2f ms", verdict.ratio, verdict.milliseconds);
     if (!verdict.message.empty()) std::printf("  (%s)", verdict.message.c_str());
+    if (!verdict.known.empty()) std::printf("  (%s known when compiling)", verdict.known.c_str());
+    if (verdict.elsewhere > 0) std::printf("  (%d launches on the CPU side)", verdict.elsewhere);
     std::printf("\n");
   }
   std::fflush(stdout);
@@ -106,8 +108,10 @@ void add_test(CLI::App& app, Chosen& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("test", "Run the test cases below folders on a target");
   command
-      ->add_option("folders", options->folders,
-                   "Folders; a case is a model.onnx with test_data_set_N/ or gold_ort/ beside it")
+      ->add_option(
+          "folders", options->folders,
+          "Folders; a case is a model.onnx with test_data_set_N/ or gold_ort/ beside it, or one "
+          "of an operator file (.jsonc)")
       ->required();
   command->add_option("--target,-t", options->target, "Where the cases run")
       ->required()

@@ -51,8 +51,7 @@ double step_of(const ModelFile& model, graph::ValueId value) {
 
 }  // namespace
 
-Result<ModelTraits> traits_of(const std::filesystem::path& path) {
-  GS_ASSIGN(const ModelFile model, read_model_file(path));
+ModelTraits traits_of(const ModelFile& model) {
   ModelTraits traits;
   traits.quantized = std::any_of(model.graph.nodes.begin(), model.graph.nodes.end(), quantizes);
   for (graph::ValueId value : model.graph.outputs) {

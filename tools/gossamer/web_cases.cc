@@ -1,7 +1,5 @@
 #include "gossamer/web_cases.h"
 
-#include "gossamer/specialize.h"
-
 #include <rapidjson/document.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
@@ -11,6 +9,7 @@
 #include "gossamer/isolate.h"
 #include "gossamer/model_file.h"
 #include "gossamer/node_process.h"
+#include "gossamer/specialize.h"
 #include "ir/build.h"
 
 namespace gossamer::command {
@@ -24,12 +23,12 @@ using Json = rapidjson::Writer<rapidjson::StringBuffer>;
 // needs to know, as {"inputs": [...], "outputs": [...], "traits": ...}; throws nothing.
 Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
                             const fs::path& folder) {
-  GS_ASSIGN(ModelFile model, read_model_file(test.model));
+  GS_ASSIGN(CaseContent content, load_case(test));
+  const ModelFile& model = content.model;
   const std::vector<Port> ports = ports_of(model.graph);
-  GS_ASSIGN(auto tensors, read_numbered(test.data, "input"));
-  GS_ASSIGN(const auto feeds, order_feeds(ports, std::move(tensors)));
+  GS_ASSIGN(const auto feeds, order_feeds(ports, std::move(content.inputs)));
   GS_TRY(check_feeds(ports, feeds));
-  GS_ASSIGN(const ModelTraits traits, traits_of(test.model));
+  const ModelTraits traits = traits_of(model);
   compiler::Options compile_options;
   compile_options.target = options.target;
   compile_options.read_file = [&](const std::string& name) {
@@ -73,7 +72,7 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   json.EndArray();
   if (!compile_options.constants.empty()) {
     json.Key("known");
-    json.String(describe(compile_options.constants));
+    json.String(names_of(compile_options.constants));
   }
   json.Key("quantized");
   json.Bool(traits.quantized);
@@ -133,8 +132,18 @@ Result<ops::TensorData> read_output(const rapidjson::Value& output) {
   return tensor;
 }
 
+// Of the run time's report: launches on another device than the target.
+int launches_elsewhere(const rapidjson::Document& answer, const std::string& target) {
+  if (!answer.HasMember("report")) return 0;
+  int count = 0;
+  for (const auto& kernel : answer["report"]["kernels"].GetArray())
+    count += target != kernel["device"].GetString();
+  return count;
+}
+
 Result<> judge_answer(const rapidjson::Document& answer, const rapidjson::Value& prepared,
-                      const TestCase& test, const JudgeOptions& judging, Verdict& verdict) {
+                      const TestCase& test, const std::string& target, const JudgeOptions& judging,
+                      Verdict& verdict) {
   if (!answer.HasMember("ok") || !answer["ok"].IsTrue())
     return fail(answer.HasMember("error") && answer["error"].IsString()
                     ? answer["error"].GetString()
@@ -158,8 +167,9 @@ Result<> judge_answer(const rapidjson::Document& answer, const rapidjson::Value&
   traits.quantized = prepared["quantized"].GetBool();
   for (const auto& output : prepared["traits"].GetArray())
     traits.outputs.push_back({output[0].GetInt(), output[1].GetDouble()});
-  GS_ASSIGN(const auto expected, read_numbered(test.data, "output"));
-  judge(outputs, ports, expected, traits, judging, verdict);
+  verdict.elsewhere = launches_elsewhere(answer, target);
+  GS_ASSIGN(const CaseContent content, load_case(test));
+  judge(outputs, ports, content.expected, traits, judging, verdict);
   return {};
 }
 
@@ -194,6 +204,7 @@ Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions&
           rapidjson::Document prepared;
           prepared.Parse<rapidjson::kParseIterativeFlag>(outcome.text.c_str());
           GS_CHECK(!prepared.HasParseError(), outcome.text);
+          if (prepared.HasMember("known")) verdict.known = prepared["known"].GetString();
           auto line = harness.ask(request_line(prepared, folder_of(at), at, options));
           if (!line) {
             status = std::unexpected(line.error());
@@ -203,7 +214,7 @@ Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions&
           answer.Parse<rapidjson::kParseIterativeFlag>(line->c_str());
           if (answer.HasParseError() || !answer.IsObject())
             return fail(cat("the harness answered ", line->substr(0, 80)));
-          return judge_answer(answer, prepared, cases[at], judging, verdict);
+          return judge_answer(answer, prepared, cases[at], options.target, judging, verdict);
         };
         if (auto result = attempt(); !result) verdict.message = result.error().to_string();
         std::error_code error;
