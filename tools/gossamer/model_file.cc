@@ -15,9 +15,14 @@ Result<ModelFile> read_model(Bytes bytes, const std::filesystem::path& path,
   onnx::ReadOptions options;
   options.load_external = [folder = model.folder](const std::string& file, uint64_t offset,
                                                   uint64_t length) -> Result<Bytes> {
-    GS_ASSIGN(const Bytes all, read_inside(folder, file));
+    const auto read = read_inside(folder, file);
+    // The reader puts its own place in front: the message has to name the file.
+    if (!read)
+      return fail(cat("external data \"", file, "\": ", read.error().message), read.error().hint);
+    const Bytes& all = *read;
     if (offset > all.size() || length > all.size() - offset)
-      return fail_at(cat("external data \"", file, "\""), "ends too early");
+      return fail(cat("external data \"", file, "\" has ", all.size(), " bytes, ", length,
+                      " are needed from byte ", offset, " on"));
     const auto begin = all.begin() + static_cast<ptrdiff_t>(offset);
     return Bytes(begin, begin + static_cast<ptrdiff_t>(length));
   };
