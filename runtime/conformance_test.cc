@@ -28,7 +28,8 @@ const DeviceRow devices[] = {
     {"null", [] { return make_null_device(); }},
 };
 
-// k0: out[i] = in[i] * scalar, one element a work item; plan: values = {2 h, h * w}.
+// k0: out[i] = in[i] * scalar, one element a work item; plan: values = {2 h, h * w, } and,
+// in segment 1, {, , h + w}.
 std::vector<std::byte> example_code() {
   const ir::Buffer in = ir::buffer("in", DType::i32, {index(1 << 20)}),
                    out = ir::buffer("out", DType::i32, {index(1 << 20)});
@@ -42,7 +43,9 @@ std::vector<std::byte> example_code() {
                          ir::load(in, {Expr(g)}) * ir::cast(ir::Type(DType::i32), Expr(factor))))};
   codegen::PlanFunction plan;
   plan.dims = {ir::var("h"), ir::var("w")};
-  plan.values = {Expr(plan.dims[0]) * index(2), Expr(plan.dims[0]) * Expr(plan.dims[1])};
+  const Expr h = plan.dims[0], w = plan.dims[1];
+  plan.values = {h * index(2), h * w, h + w};
+  plan.segments = {0, 0, 1};
   const auto object = codegen::llvm_::emit_object({&kernel, 1}, &plan, {});
   GS_CHECK(object.has_value(), object ? "" : object.error().to_string());
   const auto library = codegen::llvm_::link_shared_library(*object);
@@ -62,7 +65,7 @@ class Conformance : public ::testing::TestWithParam<DeviceRow> {
   }
   std::unique_ptr<Executable> load_example() {
     static const std::vector<std::byte> code = example_code();
-    auto loaded = device->load(code, example_kernels, true);
+    auto loaded = device->load(code, example_kernels, 2);
     EXPECT_TRUE(loaded.has_value()) << (loaded ? "" : loaded.error().to_string());
     return std::move(*loaded);
   }
@@ -163,28 +166,34 @@ TEST_P(Conformance, LaunchesRunInOrder) {
 TEST_P(Conformance, PlansFromDimensions) {
   const auto code = load_example();
   const int64_t dims[] = {5, 7};
-  int64_t values[2] = {-1, -1};
-  ASSERT_TRUE(code->plan(dims, values));
+  int64_t values[3] = {-1, -1, -1};
+  ASSERT_TRUE(code->plan(0, dims, values));
   if (!device->computes()) GTEST_SKIP() << "the null device's plans are all zero";
   EXPECT_EQ(values[0], 10);
   EXPECT_EQ(values[1], 35);
+  EXPECT_EQ(values[2], -1);
+  ASSERT_TRUE(code->plan(1, dims, values));
+  EXPECT_EQ(values[0], 10);
+  EXPECT_EQ(values[2], 12);
+  EXPECT_FALSE(code->plan(2, dims, values));
+  EXPECT_FALSE(code->plan(-1, dims, values));
 }
 
 TEST_P(Conformance, CodeWithoutAPlanSaysSo) {
   static const std::vector<std::byte> code = example_code();
-  const auto loaded = device->load(code, example_kernels, false);
+  const auto loaded = device->load(code, example_kernels, 0);
   ASSERT_TRUE(loaded.has_value());
-  EXPECT_FALSE((*loaded)->plan({}, {}));
+  EXPECT_FALSE((*loaded)->plan(0, {}, {}));
 }
 
 TEST_P(Conformance, RefusesWhatIsNoCode) {
   if (!device->computes()) GTEST_SKIP() << "the null device looks at no code, by definition";
   const std::vector<std::byte> noise(1000, std::byte{0x5a});
-  EXPECT_FALSE(device->load(noise, example_kernels, false).has_value());
-  EXPECT_FALSE(device->load({}, example_kernels, false).has_value());
+  EXPECT_FALSE(device->load(noise, example_kernels, 0).has_value());
+  EXPECT_FALSE(device->load({}, example_kernels, 0).has_value());
   static const std::vector<std::byte> code = example_code();
   const std::vector<KernelEntry> missing{{"k7", 1, 0}};
-  const auto loaded = device->load(code, missing, false);
+  const auto loaded = device->load(code, missing, 0);
   ASSERT_FALSE(loaded.has_value());
   EXPECT_NE(loaded.error().message.find("k7"), std::string::npos);
 }

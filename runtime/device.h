@@ -26,13 +26,15 @@ struct KernelEntry {
   int buffers = 0, scalars = 0;
 };
 
-// Loaded code: kernels by number, and the plan function where the package has one.
+// Loaded code: kernels by number, and the plan's segments where the package has any.
 class Executable {
  public:
   virtual ~Executable() = default;
   virtual std::span<const KernelEntry> kernels() const = 0;
-  // Fills `values` from `dims` (docs/specs/package.md). An error where the code has no plan.
-  virtual Result<> plan(std::span<const int64_t> dims, std::span<int64_t> values) const = 0;
+  // Computes the values of a segment from `dims` and leaves the others (docs/specs/host.md). An
+  // error where the code has no such segment.
+  virtual Result<> plan(int segment, std::span<const int64_t> dims,
+                        std::span<int64_t> values) const = 0;
 };
 
 // Passed when everything submitted before it is done.
@@ -71,10 +73,11 @@ class Device {
   virtual bool computes() const { return true; }  // false: launches do nothing
   // Contents undefined. Errors: more memory than there is.
   virtual Result<std::unique_ptr<Buffer>> allocate(size_t bytes) = 0;
-  // The code file of a package for this device. Errors: not such a file, an entry is missing.
+  // The code file of a package for this device, with that many segments of a plan. Errors: not such
+  // a file, an entry is missing.
   virtual Result<std::unique_ptr<Executable>> load(std::span<const std::byte> code,
                                                    std::span<const KernelEntry> kernels,
-                                                   bool has_plan) = 0;
+                                                   int plan_segments) = 0;
   virtual Queue& queue() = 0;
 };
 

@@ -85,9 +85,18 @@ class Reader {
     path_ = outer;
   }
 
+  int segment(const Json& object) {
+    return member(object, "segment", false)
+               ? index(object, "segment", static_cast<size_t>(module_.plan_segments))
+               : 0;
+  }
   package::Port port(const Json& value, bool input);
   package::Slot slot(const Json& value);
   package::Launch launch(const Json& value);
+  package::Dim dim(const Json& value);
+  package::Step step(const Json& value, int depth);
+  std::vector<package::Step> steps(const Json& object, const char* key, int depth);
+  void check_segments();
 
   package::Module module_;
   std::string path_, problem_;
@@ -109,6 +118,7 @@ package::Port Reader::port(const Json& value, bool input) {
 package::Slot Reader::slot(const Json& value) {
   package::Slot slot;
   slot.persistent = flag(value, "persistent");
+  slot.segment = segment(value);
   if (member(value, "width", false)) {
     slot.texture.width = static_cast<int>(integer(value, "width", 1, 1 << 16));
     slot.texture.height = number(value, "height");
@@ -139,6 +149,92 @@ package::Launch Reader::launch(const Json& value) {
   return launch;
 }
 
+package::Dim Reader::dim(const Json& value) {
+  package::Dim dim;
+  dim.name = text(value, "name");
+  dim.input = -1;
+  if (!member(value, "input", false)) return dim;
+  dim.input = index(value, "input", module_.inputs.size());
+  if (problem_.empty())
+    dim.axis = index(value, "axis", module_.inputs[static_cast<size_t>(dim.input)].shape.size());
+  return dim;
+}
+
+std::vector<package::Step> Reader::steps(const Json& object, const char* key, int depth) {
+  std::vector<package::Step> all;
+  if (depth > deepest_step) {
+    wrong(cat("steps lie in each other more than ", deepest_step, " deep"));
+    return all;
+  }
+  each(object, key, [&](const Json& value) { all.push_back(step(value, depth)); });
+  return all;
+}
+
+package::Step Reader::step(const Json& value, int depth) {
+  using Kind = package::Step::Kind;
+  package::Step step;
+  const auto is = [&](const char* key) { return member(value, key, false) != nullptr; };
+  if (is("launch")) {
+    const Json& range = *member(value, "launch");
+    const auto last = static_cast<int64_t>(module_.run.size());
+    const auto at = [&](rapidjson::SizeType i) {
+      return range.IsArray() && range.Size() == 2 && range[i].IsInt() ? range[i].GetInt() : -1;
+    };
+    step.first = at(0);
+    step.last = at(1);
+    if (step.first < 0 || step.last < step.first || step.last > last)
+      wrong(cat("launch is no part of the ", last, " launches of run"));
+  } else if (is("read")) {
+    step.kind = Kind::read;
+    step.tensor = index(value, "read", module_.tensors.size());
+    step.count = static_cast<int>(integer(value, "count", 0, 1 << 16));
+    const auto room = static_cast<int64_t>(module_.dims.size()) - step.count;
+    step.dim = static_cast<int>(integer(value, "dims", 0, room));
+    if (!problem_.empty()) return step;
+    const package::Tensor& tensor = module_.tensors[static_cast<size_t>(step.tensor)];
+    for (const ir::DType dtype : {tensor.dtype, tensor.storage})
+      if (!ir::is_int(dtype) && dtype != ir::DType::boolean) wrong("reads what is no integer");
+  } else if (is("plan")) {
+    step.kind = Kind::plan;
+    step.segment = index(value, "plan", static_cast<size_t>(module_.plan_segments));
+    if (module_.plan_values == 0) wrong("plans where the package has no plan");
+  } else if (is("set")) {
+    step.kind = Kind::set;
+    each(value, "set", [&](const Json& pair) {
+      const bool fits = pair.IsArray() && pair.Size() == 2 && pair[0].IsInt() &&
+                        pair[0].GetInt() >= 0 &&
+                        static_cast<size_t>(pair[0].GetInt()) < module_.dims.size();
+      if (!fits) return wrong("is no pair of a variable and a number");
+      step.sets.emplace_back(pair[0].GetInt(), scalar(pair[1]));
+    });
+  } else if (is("if")) {
+    step.kind = Kind::branch;
+    step.number = scalar(*member(value, "if"));
+    step.body = steps(value, "then", depth + 1);
+    step.otherwise = steps(value, "else", depth + 1);
+  } else if (is("loop")) {
+    step.kind = Kind::loop;
+    step.number = scalar(*member(value, "loop"));
+    step.dim = index(value, "dim", module_.dims.size());
+    if (is("while")) step.condition = index(value, "while", module_.dims.size());
+    step.body = steps(value, "body", depth + 1);
+  } else {
+    wrong("is no step that this run time knows");
+  }
+  return step;
+}
+
+// What is needed before the first step must be known by segment 0.
+void Reader::check_segments() {
+  if (module_.steps.empty() && module_.plan_segments > 1)
+    return wrong("a plan of several segments has no steps that run them");
+  for (const package::Port& port : module_.inputs) {
+    const int slot = module_.tensors[static_cast<size_t>(port.tensor)].slot;
+    if (module_.slots[static_cast<size_t>(slot)].segment > 0)
+      return wrong(cat("input \"", port.name, "\" lies in memory of a later segment"));
+  }
+}
+
 Result<Manifest> Reader::read(const Json& root) {
   Manifest manifest;
   if (!root.IsObject() || text(root, "format") != "gossamer-package")
@@ -159,8 +255,11 @@ Result<Manifest> Reader::read(const Json& root) {
                               static_cast<uint64_t>(integer(value, "bytes", 0, int64_t{1} << 48)),
                               text(value, "xxh3")});
   });
-  if (const Json* plan = member(root, "plan", false))
+  if (const Json* plan = member(root, "plan", false)) {
     module_.plan_values = static_cast<int>(integer(*plan, "values", 1, 1 << 24));
+    if (member(*plan, "segments", false))
+      module_.plan_segments = static_cast<int>(integer(*plan, "segments", 1, 1 << 16));
+  }
   each(root, "slots", [&](const Json& value) { module_.slots.push_back(slot(value)); });
   each(root, "tensors", [&](const Json& value) {
     module_.tensors.push_back({text(value, "name"), dtype(value, "dtype"), dtype(value, "storage"),
@@ -169,16 +268,9 @@ Result<Manifest> Reader::read(const Json& root) {
   });
   each(root, "inputs", [&](const Json& value) { module_.inputs.push_back(port(value, true)); });
   each(root, "outputs", [&](const Json& value) { module_.outputs.push_back(port(value, false)); });
-  each(root, "dims", [&](const Json& value) {
-    package::Dim dim;
-    dim.name = text(value, "name");
-    dim.input = index(value, "input", module_.inputs.size());
-    if (!problem_.empty()) return;
-    dim.axis = index(value, "axis", module_.inputs[static_cast<size_t>(dim.input)].shape.size());
-    module_.dims.push_back(std::move(dim));
-  });
+  each(root, "dims", [&](const Json& value) { module_.dims.push_back(dim(value)); });
   each(root, "checks", [&](const Json& value) {
-    module_.checks.push_back({number(value, "value"), text(value, "message")});
+    module_.checks.push_back({number(value, "value"), text(value, "message"), segment(value)});
   });
   each(root, "weights", [&](const Json& value) {
     package::Weight weight;
@@ -204,6 +296,8 @@ Result<Manifest> Reader::read(const Json& root) {
   });
   each(root, "init", [&](const Json& value) { module_.init.push_back(launch(value)); });
   each(root, "run", [&](const Json& value) { module_.run.push_back(launch(value)); });
+  if (member(root, "steps", false)) module_.steps = steps(root, "steps", 0);
+  if (problem_.empty()) check_segments();
   if (!problem_.empty()) return fail(problem_, "the package is damaged: compile the model again");
   manifest.module = std::move(module_);
   return manifest;

@@ -21,8 +21,11 @@ struct Manifest {
   std::vector<FileEntry> files;
 };
 
-// Every index of the result is valid. Errors: not JSON, not a package, another version (named with
-// ours), a member that is missing or of the wrong kind, an index out of range.
+// How deep branches and loops may lie in each other.
+constexpr int deepest_step = 256;
+
+// Every index of the result is valid, in steps too. Errors: not JSON, not a package, another
+// version (named with ours), a member that is missing or of the wrong kind, an index out of range.
 Result<Manifest> parse_manifest(std::string_view text);
 
 }  // namespace gossamer::runtime

@@ -78,8 +78,9 @@ Report Model::report() const {
   for (size_t at = 0; at < module.run.size(); ++at) {
     const package::Launch& launch = module.run[at];
     const package::KernelInfo& kernel = module.kernels[static_cast<size_t>(launch.kernel)];
-    LaunchReport row{kernel.name, kernel.schedule, launch.origin, 0, 0};
+    LaunchReport row{kernel.name, kernel.schedule, launch.origin};
     if (at < state_->launch_ranges.size()) row.range = state_->launch_ranges[at];
+    if (at < state_->launch_times.size()) row.times = state_->launch_times[at];
     if (at < state_->launch_ms.size()) row.milliseconds = state_->launch_ms[at];
     report.launches.push_back(std::move(row));
   }
@@ -105,27 +106,27 @@ Result<> Model::State::load_code() {
   for (const package::KernelInfo& kernel : module().kernels)
     entries.push_back({kernel.entry, kernel.buffers, kernel.scalars});
   slots.resize(module().slots.size());
-  const bool has_plan = module().plan_values > 0;
-  if (entries.empty() && !has_plan && !package.files.contains("kernels.so")) return {};
+  const int segments = module().plan_values > 0 ? module().plan_segments : 0;
+  if (entries.empty() && segments == 0 && !package.files.contains("kernels.so")) return {};
   std::span<const std::byte> bytes;
   if (device->computes()) {
     GS_ASSIGN(bytes, package.file("kernels.so"));
   }
-  GS_ASSIGN(code, device->load(bytes, entries, has_plan));
+  GS_ASSIGN(code, device->load(bytes, entries, segments));
   return {};
 }
 
 Result<> Model::State::write_tensor(int tensor, ir::DType dtype, std::span<const std::byte> bytes) {
   const package::Tensor& to = module().tensors[static_cast<size_t>(tensor)];
   Queue& queue = device->queue();
-  if (to.storage == dtype) return queue.write(memory_of(tensor), 0, bytes);
+  if (to.storage == dtype) return queue.write(*memory_of(tensor), 0, bytes);
   const auto size = static_cast<size_t>(ir::byte_size(dtype));
   const auto stored_size = static_cast<size_t>(ir::byte_size(to.storage));
   std::vector<std::byte> converted(bytes.size() / size * stored_size);
   for (size_t at = 0; at < bytes.size() / size; ++at)
     ir::write_scalar(ir::convert(to.storage, ir::read_scalar(dtype, &bytes[at * size])),
                      &converted[at * stored_size]);
-  return queue.write(memory_of(tensor), 0, converted);
+  return queue.write(*memory_of(tensor), 0, converted);
 }
 
 Result<> Model::State::upload_weights() {

@@ -28,8 +28,9 @@ struct LoadOptions {
 
 struct LaunchReport {
   std::string kernel, schedule, origin;
-  int64_t range = 0;
-  double milliseconds = 0;  // of the last run, with LoadOptions::profile
+  int64_t range = 0;        // when it ran last
+  int64_t times = 0;        // that it ran in the last run
+  double milliseconds = 0;  // of the last run, all times together, with LoadOptions::profile
 };
 
 // Times in milliseconds, sizes in bytes.

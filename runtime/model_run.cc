@@ -45,13 +45,18 @@ Result<> check_feed(const Port& port, const HostTensor& feed) {
 
 Result<std::vector<int64_t>> Model::State::dims_of(std::span<const HostTensor> feeds) const {
   std::vector<int64_t> dims;
-  for (const package::Dim& dim : module().dims)
-    dims.push_back(feeds[static_cast<size_t>(dim.input)].shape[static_cast<size_t>(dim.axis)]);
+  for (const package::Dim& dim : module().dims) {
+    if (dim.input < 0)
+      dims.push_back(0);
+    else
+      dims.push_back(feeds[static_cast<size_t>(dim.input)].shape[static_cast<size_t>(dim.axis)]);
+  }
   // A name that several inputs share is one number.
   for (size_t input = 0; input < inputs.size(); ++input) {
     for (size_t axis = 0; axis < inputs[input].symbols.size(); ++axis) {
       for (size_t dim = 0; dim < dims.size(); ++dim) {
-        if (module().dims[dim].name != inputs[input].symbols[axis] ||
+        if (module().dims[dim].input < 0 ||
+            module().dims[dim].name != inputs[input].symbols[axis] ||
             dims[dim] == feeds[input].shape[axis])
           continue;
         return fail_at(cat("input \"", inputs[input].name, "\""),
@@ -63,15 +68,19 @@ Result<std::vector<int64_t>> Model::State::dims_of(std::span<const HostTensor> f
   return dims;
 }
 
+// The values of a segment, and its checks.
+Result<> Model::State::plan(int segment, std::span<const int64_t> dims, Sized& sizes) const {
+  sizes.values.resize(static_cast<size_t>(module().plan_values));
+  if (module().plan_values > 0) GS_TRY(code->plan(segment, dims, sizes.values));
+  for (const package::Check& check : module().checks)
+    if (check.segment == segment && value_of(check.value, sizes) == 0) return fail(check.message);
+  return {};
+}
+
 Result<Model::State::Sized> Model::State::compute_sizes(
     std::span<const int64_t> dims, std::span<const package::Launch> launches) const {
   Sized sizes;
-  if (dims.size() == module().dims.size() && module().plan_values > 0) {
-    sizes.values.resize(static_cast<size_t>(module().plan_values));
-    GS_TRY(code->plan(dims, sizes.values));
-    for (const package::Check& check : module().checks)
-      if (value_of(check.value, sizes) == 0) return fail(check.message);
-  }
+  if (dims.size() == module().dims.size() && module().plan_values > 0) GS_TRY(plan(0, dims, sizes));
   const auto known = [&](package::Number number) {
     return !number.planned || static_cast<size_t>(number.value) < sizes.values.size();
   };
@@ -97,14 +106,21 @@ Result<const Model::State::Sized*> Model::State::sizes_of(const std::vector<int6
   return &sized.emplace(dims, std::move(sizes)).first->second;
 }
 
-// Slots only grow: shapes that come and go do not allocate again.
-Result<> Model::State::provide_slots(const Sized& sizes) {
+// Slots only grow: shapes that come and go do not allocate again. One that grows after it was used
+// may do so every round of a loop, so it grows by half.
+Result<> Model::State::provide_slots(const Sized& sizes, int segment) {
   for (size_t at = 0; at < slots.size(); ++at) {
+    if (module().slots[at].segment != segment) continue;
     const int64_t bytes = value_of(module().slots[at].bytes, sizes);
     if (bytes < 0) return fail("these dimensions give a tensor of negative size");
-    if (slots[at] && slots[at]->size() >= static_cast<size_t>(bytes)) continue;
+    const auto wanted = static_cast<size_t>(bytes);
+    const size_t had = slots[at] ? slots[at]->size() : 0;
+    if (slots[at] && had >= wanted) continue;
     slots[at] = nullptr;
-    GS_ASSIGN(slots[at], device->allocate(static_cast<size_t>(bytes)));
+    if (segment > 0 && had + had / 2 > wanted)
+      if (auto more = device->allocate(had + had / 2)) slots[at] = std::move(*more);
+    if (slots[at]) continue;
+    GS_ASSIGN(slots[at], device->allocate(wanted));
   }
   return {};
 }
@@ -113,8 +129,24 @@ Result<> Model::State::launch(const package::Launch& launch, std::span<const int
                               int64_t range) {
   std::vector<Buffer*> buffers;
   buffers.reserve(launch.tensors.size());
-  for (int tensor : launch.tensors) buffers.push_back(&memory_of(tensor));
+  for (int tensor : launch.tensors) {
+    buffers.push_back(memory_of(tensor));
+    if (!buffers.back())
+      return fail_at(cat("tensor \"", module().tensors[static_cast<size_t>(tensor)].name, "\""),
+                     "is used before its size is known", "compile the model again");
+  }
   return device->queue().launch(*code, {launch.kernel, buffers, scalars, range});
+}
+
+Result<> Model::State::timed_launch(size_t at, std::span<const int64_t> scalars, int64_t range) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = profile ? Clock::now() : Clock::time_point();
+  launch_ranges[at] = range;
+  ++launch_times[at];
+  GS_TRY(launch(module().run[at], scalars, range));
+  if (profile)
+    launch_ms[at] += std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  return {};
 }
 
 Result<HostTensor> Model::State::read_output(const package::Port& port, const Sized& sizes) {
@@ -130,11 +162,12 @@ Result<HostTensor> Model::State::read_output(const package::Port& port, const Si
   Queue& queue = device->queue();
   const auto size = static_cast<size_t>(ir::byte_size(port.dtype));
   const auto stored_size = static_cast<size_t>(ir::byte_size(from.storage));
-  const Buffer& memory = memory_of(port.tensor);
-  if (count > memory.size() / stored_size)
+  const Buffer* const memory = memory_of(port.tensor);
+  if (!memory) return fail_at(cat("output \"", port.name, "\""), "was not computed");
+  if (count > memory->size() / stored_size)
     return fail_at(cat("output \"", port.name, "\""), "is larger than its memory");
   std::vector<std::byte> stored(count * stored_size);
-  GS_TRY(queue.read(memory, 0, stored));
+  GS_TRY(queue.read(*memory, 0, stored));
   if (from.storage == port.dtype) {
     output.bytes = std::move(stored);
     return output;
@@ -147,34 +180,38 @@ Result<HostTensor> Model::State::read_output(const package::Port& port, const Si
   return output;
 }
 
-Result<std::vector<HostTensor>> Model::State::run(std::span<const HostTensor> feeds) {
-  if (feeds.size() != inputs.size())
-    return fail(cat("the model has ", inputs.size(), " inputs, ", feeds.size(), " are given"));
-  for (size_t at = 0; at < feeds.size(); ++at) GS_TRY(check_feed(inputs[at], feeds[at]));
-  GS_ASSIGN(const std::vector<int64_t> dims, dims_of(feeds));
-  GS_ASSIGN(const Sized* const sizes, sizes_of(dims));
-  GS_TRY(provide_slots(*sizes));
+Result<> Model::State::write_inputs(std::span<const HostTensor> feeds) {
   for (size_t at = 0; at < feeds.size(); ++at)
     GS_TRY(write_tensor(module().inputs[at].tensor, feeds[at].dtype, feeds[at].bytes));
-  launch_ranges = sizes->ranges;
-  if (profile) launch_ms.assign(module().run.size(), 0);
-  for (size_t at = 0; at < module().run.size(); ++at) {
-    const auto begin =
-        profile ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
-    GS_TRY(launch(module().run[at], sizes->scalars[at], sizes->ranges[at]));
-    if (profile)
-      launch_ms[at] =
-          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
-              .count();
-  }
+  return {};
+}
+
+Result<std::vector<HostTensor>> Model::State::read_outputs(const Sized& sizes) {
   GS_ASSIGN(const std::unique_ptr<Fence> fence, device->queue().submit());
   GS_TRY(fence->wait());
   std::vector<HostTensor> results;
   for (const package::Port& port : module().outputs) {
-    GS_ASSIGN(HostTensor output, read_output(port, *sizes));
+    GS_ASSIGN(HostTensor output, read_output(port, sizes));
     results.push_back(std::move(output));
   }
   return results;
+}
+
+Result<std::vector<HostTensor>> Model::State::run(std::span<const HostTensor> feeds) {
+  if (feeds.size() != inputs.size())
+    return fail(cat("the model has ", inputs.size(), " inputs, ", feeds.size(), " are given"));
+  for (size_t at = 0; at < feeds.size(); ++at) GS_TRY(check_feed(inputs[at], feeds[at]));
+  GS_ASSIGN(std::vector<int64_t> dims, dims_of(feeds));
+  launch_ms.assign(module().run.size(), 0);
+  launch_ranges.assign(module().run.size(), 0);
+  launch_times.assign(module().run.size(), 0);
+  if (!module().steps.empty()) return run_steps(feeds, std::move(dims));
+  GS_ASSIGN(const Sized* const sizes, sizes_of(dims));
+  GS_TRY(provide_slots(*sizes, 0));
+  GS_TRY(write_inputs(feeds));
+  for (size_t at = 0; at < module().run.size(); ++at)
+    GS_TRY(timed_launch(at, sizes->scalars[at], sizes->ranges[at]));
+  return read_outputs(*sizes);
 }
 
 }  // namespace gossamer::runtime

@@ -26,8 +26,9 @@ struct Model::State {
   std::map<std::vector<int64_t>, Sized> sized;
   bool profile = false;
   double load_ms = 0, last_run_ms = 0;
+  // Of the last run, one a launch: milliseconds in all, the latest range, how often.
   std::vector<double> launch_ms;
-  std::vector<int64_t> launch_ranges;
+  std::vector<int64_t> launch_ranges, launch_times;
   mutable std::mutex turn;
 
   const package::Module& module() const { return package.manifest.module; }
@@ -46,14 +47,24 @@ struct Model::State {
   Result<const Sized*> sizes_of(const std::vector<int64_t>& dims);
   Result<Sized> compute_sizes(std::span<const int64_t> dims,
                               std::span<const package::Launch> launches) const;
-  Result<> provide_slots(const Sized& sizes);
+  Result<> plan(int segment, std::span<const int64_t> dims, Sized& sizes) const;
+  Result<> provide_slots(const Sized& sizes, int segment);
   Result<> launch(const package::Launch& launch, std::span<const int64_t> scalars, int64_t range);
-  Buffer& memory_of(int tensor) {
-    return *slots[static_cast<size_t>(module().tensors[static_cast<size_t>(tensor)].slot)];
+  Result<> timed_launch(size_t at, std::span<const int64_t> scalars, int64_t range);
+  // Null before the size of its slot is known.
+  Buffer* memory_of(int tensor) {
+    return slots[static_cast<size_t>(module().tensors[static_cast<size_t>(tensor)].slot)].get();
   }
   Result<> write_tensor(int tensor, ir::DType dtype, std::span<const std::byte> bytes);
   Result<HostTensor> read_output(const package::Port& port, const Sized& sizes);
+  Result<> write_inputs(std::span<const HostTensor> feeds);
+  Result<std::vector<HostTensor>> read_outputs(const Sized& sizes);
   Result<std::vector<HostTensor>> run(std::span<const HostTensor> feeds);
+
+  // Models with steps (model_steps.cc)
+  class Steps;
+  Result<std::vector<HostTensor>> run_steps(std::span<const HostTensor> feeds,
+                                            std::vector<int64_t> dims);
 };
 
 }  // namespace gossamer::runtime

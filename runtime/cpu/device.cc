@@ -22,19 +22,21 @@ using Plan = void (*)(const int64_t* dims, int64_t* values);
 class CpuExecutable : public Executable {
  public:
   CpuExecutable(void* library, std::vector<KernelEntry> kernels, std::vector<Entry> entries,
-                Plan plan)
+                std::vector<Plan> segments)
       : library_(library),
         kernels_(std::move(kernels)),
         entries_(std::move(entries)),
-        plan_(plan) {}
+        segments_(std::move(segments)) {}
   ~CpuExecutable() override { dlclose(library_); }
   CpuExecutable(const CpuExecutable&) = delete;
   CpuExecutable& operator=(const CpuExecutable&) = delete;
   std::span<const KernelEntry> kernels() const override { return kernels_; }
   Entry entry(int kernel) const { return entries_[static_cast<size_t>(kernel)]; }
-  Result<> plan(std::span<const int64_t> dims, std::span<int64_t> values) const override {
-    if (!plan_) return fail("the code has no plan");
-    plan_(dims.data(), values.data());
+  Result<> plan(int segment, std::span<const int64_t> dims,
+                std::span<int64_t> values) const override {
+    if (segment < 0 || static_cast<size_t>(segment) >= segments_.size())
+      return fail(cat("the code has no segment ", segment, " of a plan"));
+    segments_[static_cast<size_t>(segment)](dims.data(), values.data());
     return {};
   }
 
@@ -42,7 +44,7 @@ class CpuExecutable : public Executable {
   void* library_;
   std::vector<KernelEntry> kernels_;
   std::vector<Entry> entries_;
-  Plan plan_;
+  std::vector<Plan> segments_;
 };
 
 class CpuQueue : public Queue {
@@ -122,7 +124,7 @@ class CpuDevice : public Device {
   }
   Result<std::unique_ptr<Executable>> load(std::span<const std::byte> code,
                                            std::span<const KernelEntry> kernels,
-                                           bool has_plan) override {
+                                           int plan_segments) override {
     GS_ASSIGN(void* const library, open_library(code));
     std::vector<Entry> entries;
     const auto find = [&](const char* name) { return dlsym(library, name); };
@@ -132,14 +134,17 @@ class CpuDevice : public Device {
       dlclose(library);
       return fail(cat("the code has no kernel ", kernel.name));
     }
-    const auto plan = has_plan ? reinterpret_cast<Plan>(find("plan")) : nullptr;
-    if (has_plan && !plan) {
+    std::vector<Plan> segments;
+    for (int segment = 0; segment < plan_segments; ++segment) {
+      const std::string name = segment == 0 ? "plan" : cat("plan_", segment);
+      segments.push_back(reinterpret_cast<Plan>(find(name.c_str())));
+      if (segments.back()) continue;
       dlclose(library);
-      return fail("the code has no plan");
+      return fail(cat("the code has no ", name));
     }
     return std::make_unique<CpuExecutable>(library,
                                            std::vector<KernelEntry>(kernels.begin(), kernels.end()),
-                                           std::move(entries), plan);
+                                           std::move(entries), std::move(segments));
   }
   Queue& queue() override { return queue_; }
 

@@ -9,18 +9,19 @@ namespace {
 
 class NullExecutable : public Executable {
  public:
-  NullExecutable(std::span<const KernelEntry> kernels, bool has_plan)
-      : kernels_(kernels.begin(), kernels.end()), has_plan_(has_plan) {}
+  NullExecutable(std::span<const KernelEntry> kernels, int plan_segments)
+      : kernels_(kernels.begin(), kernels.end()), plan_segments_(plan_segments) {}
   std::span<const KernelEntry> kernels() const override { return kernels_; }
-  Result<> plan(std::span<const int64_t>, std::span<int64_t> values) const override {
-    if (!has_plan_) return fail("the code has no plan");
+  Result<> plan(int segment, std::span<const int64_t>, std::span<int64_t> values) const override {
+    if (segment < 0 || segment >= plan_segments_)
+      return fail(cat("the code has no segment ", segment, " of a plan"));
     for (int64_t& value : values) value = 0;
     return {};
   }
 
  private:
   std::vector<KernelEntry> kernels_;
-  bool has_plan_;
+  int plan_segments_;
 };
 
 class NullQueue : public Queue {
@@ -47,8 +48,8 @@ class NullDevice : public Device {
   }
   Result<std::unique_ptr<Executable>> load(std::span<const std::byte>,
                                            std::span<const KernelEntry> kernels,
-                                           bool has_plan) override {
-    return std::make_unique<NullExecutable>(kernels, has_plan);
+                                           int plan_segments) override {
+    return std::make_unique<NullExecutable>(kernels, plan_segments);
   }
   Queue& queue() override { return queue_; }
 

@@ -104,11 +104,11 @@ struct Step {
   int tensor = -1;          // read: of its first `count` elements
   int dim = -1;             // read: the first variable; loop: the counter
   int count = 0;
-  int segment = 0;                              // plan
-  std::vector<std::pair<int, Number>> sets;     // set: variable, value
-  Number number;                                // branch: condition; loop: rounds
-  int condition = -1;                           // loop: a variable that must not be 0; -1: none
-  std::vector<Step> body = {}, otherwise = {};  // branch: then, else; loop: body
+  int segment = 0;                                // plan
+  std::vector<std::pair<int, Number>> sets = {};  // set: variable, value
+  Number number = {};                             // branch: condition; loop: rounds
+  int condition = -1;                             // loop: a variable that must not be 0; -1: none
+  std::vector<Step> body = {}, otherwise = {};    // branch: then, else; loop: body
 };
 
 struct Module {

@@ -1,0 +1,139 @@
+// A run of a model with steps: what docs/specs/host.md says each of them does.
+#include <algorithm>
+#include <limits>
+
+#include "ir/scalar.h"
+#include "runtime/model_state.h"
+
+namespace gossamer::runtime {
+
+using package::Step;
+
+class Model::State::Steps {
+ public:
+  Steps(State& state, std::span<const HostTensor> feeds, std::vector<int64_t> dims)
+      : state_(state), feeds_(feeds), dims_(std::move(dims)) {}
+
+  // Everything that is known before the first step.
+  Result<> begin() {
+    GS_TRY(plan(0));
+    return state_.write_inputs(feeds_);
+  }
+  Result<> run(const std::vector<Step>& steps);
+  const Sized& sizes() const { return sizes_; }
+
+ private:
+  Result<> plan(int segment) {
+    GS_TRY(state_.plan(segment, dims_, sizes_));
+    return state_.provide_slots(sizes_, segment);
+  }
+  Result<> launch(const Step& step);
+  Result<> read(const Step& step);
+  void set(const Step& step);
+  Result<> loop(const Step& step);
+  int64_t number(package::Number number) const { return value_of(number, sizes_); }
+  int64_t& variable(int dim) { return dims_[static_cast<size_t>(dim)]; }
+
+  State& state_;
+  std::span<const HostTensor> feeds_;
+  std::vector<int64_t> dims_;
+  Sized sizes_;                   // values only: the rest is evaluated where it is used
+  std::vector<int64_t> numbers_;  // scalars of a launch, or values about to be set
+};
+
+Result<> Model::State::Steps::run(const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    switch (step.kind) {
+      case Step::Kind::launch:
+        GS_TRY(launch(step));
+        break;
+      case Step::Kind::read:
+        GS_TRY(read(step));
+        break;
+      case Step::Kind::plan:
+        GS_TRY(plan(step.segment));
+        break;
+      case Step::Kind::set:
+        set(step);
+        break;
+      case Step::Kind::branch:
+        GS_TRY(run(number(step.number) != 0 ? step.body : step.otherwise));
+        break;
+      case Step::Kind::loop:
+        GS_TRY(loop(step));
+        break;
+    }
+  }
+  return {};
+}
+
+Result<> Model::State::Steps::launch(const Step& step) {
+  for (int at = step.first; at < step.last; ++at) {
+    const package::Launch& launch = state_.module().run[static_cast<size_t>(at)];
+    numbers_.clear();
+    for (package::Number scalar : launch.scalars) numbers_.push_back(number(scalar));
+    GS_TRY(state_.timed_launch(static_cast<size_t>(at), numbers_, number(launch.range)));
+  }
+  return {};
+}
+
+Result<> Model::State::Steps::read(const Step& step) {
+  const package::Module& module = state_.module();
+  const package::Tensor& tensor = module.tensors[static_cast<size_t>(step.tensor)];
+  const auto count = static_cast<size_t>(step.count);
+  ir::DType dtype = tensor.storage;
+  std::span<const std::byte> bytes;
+  std::vector<std::byte> copy;
+  for (size_t at = 0; at < feeds_.size(); ++at) {
+    if (module.inputs[at].tensor != step.tensor) continue;
+    dtype = feeds_[at].dtype;
+    bytes = feeds_[at].bytes;
+  }
+  const auto size = static_cast<size_t>(ir::byte_size(dtype));
+  if (!bytes.data() && count > 0) {
+    const Buffer* const memory = state_.memory_of(step.tensor);
+    if (memory && count * size <= memory->size() && step.count <= number(tensor.elements)) {
+      copy.resize(count * size);
+      Queue& queue = state_.device->queue();
+      GS_TRY(queue.read(*memory, 0, copy));
+      GS_ASSIGN(const std::unique_ptr<Fence> fence, queue.submit());
+      GS_TRY(fence->wait());
+      bytes = copy;
+    }
+  }
+  if (bytes.size() < count * size)
+    return fail_at(cat("tensor \"", tensor.name, "\""),
+                   cat("has fewer than the ", count, " elements that are read from it"));
+  for (size_t at = 0; at < count; ++at) {
+    const double value = ir::read_scalar(dtype, &bytes[at * size]).as_double();
+    variable(step.dim + static_cast<int>(at)) = static_cast<int64_t>(std::clamp<double>(
+        value, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
+  }
+  return {};
+}
+
+void Model::State::Steps::set(const Step& step) {
+  numbers_.clear();
+  for (const auto& [dim, value] : step.sets) numbers_.push_back(number(value));
+  for (size_t at = 0; at < step.sets.size(); ++at) variable(step.sets[at].first) = numbers_[at];
+}
+
+Result<> Model::State::Steps::loop(const Step& step) {
+  const int64_t rounds = number(step.number);
+  int64_t round = 0;
+  for (variable(step.dim) = 0; round < rounds; variable(step.dim) = ++round) {
+    if (step.condition >= 0 && variable(step.condition) == 0) break;
+    GS_TRY(run(step.body));
+  }
+  return {};
+}
+
+Result<std::vector<HostTensor>> Model::State::run_steps(std::span<const HostTensor> feeds,
+                                                        std::vector<int64_t> dims) {
+  Steps steps(*this, feeds, std::move(dims));
+  GS_TRY(steps.begin());
+  GS_TRY(steps.run(module().steps));
+  return read_outputs(steps.sizes());
+}
+
+}  // namespace gossamer::runtime
