@@ -2,6 +2,9 @@
 
 #include <rapidjson/document.h>
 
+#include <algorithm>
+#include <limits>
+
 namespace gossamer::runtime {
 namespace {
 
@@ -66,6 +69,14 @@ class Reader {
   // Scalars may be negative; ranges and sizes may not.
   Number scalar(const Json& value) {
     return value.IsInt64() ? Number(value.GetInt64()) : number(value);
+  }
+  // Variables have 32 bits in every run time.
+  Number step_number(const Json& value) {
+    Number number = scalar(value);
+    if (!number.planned)
+      number.value = std::clamp<int64_t>(number.value, std::numeric_limits<int32_t>::min(),
+                                         std::numeric_limits<int32_t>::max());
+    return number;
   }
   ir::DType dtype(const Json& object, const char* key) {
     const auto known = ir::dtype_named(text(object, key));
@@ -205,16 +216,16 @@ package::Step Reader::step(const Json& value, int depth) {
                         pair[0].GetInt() >= 0 &&
                         static_cast<size_t>(pair[0].GetInt()) < module_.dims.size();
       if (!fits) return wrong("is no pair of a variable and a number");
-      step.sets.emplace_back(pair[0].GetInt(), scalar(pair[1]));
+      step.sets.emplace_back(pair[0].GetInt(), step_number(pair[1]));
     });
   } else if (is("if")) {
     step.kind = Kind::branch;
-    step.number = scalar(*member(value, "if"));
+    step.number = step_number(*member(value, "if"));
     step.body = steps(value, "then", depth + 1);
     step.otherwise = steps(value, "else", depth + 1);
   } else if (is("loop")) {
     step.kind = Kind::loop;
-    step.number = scalar(*member(value, "loop"));
+    step.number = step_number(*member(value, "loop"));
     step.dim = index(value, "dim", module_.dims.size());
     if (is("while")) step.condition = index(value, "while", module_.dims.size());
     step.body = steps(value, "body", depth + 1);

@@ -29,13 +29,20 @@ export interface Kernel {
   readonly scalars: number;
 }
 
+/** How many variables a plan takes, values it fills and segments it has. */
+export interface PlanSize {
+  readonly dims: number;
+  readonly values: number;
+  readonly segments: number;
+}
+
 /** Everything that is compiled together. */
 export interface Program {
   readonly kernels: readonly Kernel[];
   /** kernels.wasm on wasm; plan.wasm on GPUs, where shapes are dynamic. */
   readonly module: Uint8Array | undefined;
-  /** How many values the plan function fills; 0 when everything is static. */
-  readonly planValues: number;
+  /** Undefined when everything is static. */
+  readonly plan: PlanSize | undefined;
 }
 
 /** A launch with everything known: `range` is the extent of the kernel's grid loop. */
@@ -81,8 +88,8 @@ export interface Queue {
 
 /** Compiled kernels. */
 export interface Executable {
-  /** Calls the plan function: the dimensions' values in, the plan's values out. */
-  plan(dims: readonly number[]): Promise<Int32Array>;
+  /** Computes a segment's values from the variables; gives all values, the others as they were. */
+  plan(segment: number, dims: readonly number[]): Promise<Int32Array>;
   /** Binds launches once, to be submitted many times. Valid while its buffers live. */
   record(launches: readonly Launch[]): Promise<Recording>;
   dispose(): void;

@@ -39,10 +39,11 @@ export function orderFeeds(
   });
 }
 
-/** The value of each dimension, after checking that all inputs agree on it. Throws 'input'. */
+/** The value of each dimension, after checking that all inputs agree on it; 0 for variables. Throws 'input'. */
 export function readDims(manifest: Manifest, feeds: readonly Tensor[]): number[] {
   const values = new Map<string, {value: number; input: string}>();
   const dims = manifest.dims.map(({name, input, axis}) => {
+    if (input === undefined) return 0;
     const value = feeds[input]?.shape[axis] ?? 0;
     values.set(name, {value, input: manifest.inputs[input]?.name ?? ''});
     return value;

@@ -122,7 +122,8 @@ function makeProgram(manifest: Manifest, files: ReadonlyMap<string, Uint8Array>)
   if (!module && manifest.planValues > 0) {
     throw new GossamerError('damaged', 'the package has no plan function for its dynamic shapes');
   }
-  return {kernels, module, planValues: manifest.planValues};
+  const {planValues: values, planSegments: segments, dims} = manifest;
+  return {kernels, module, plan: values > 0 ? {dims: dims.length, values, segments} : undefined};
 }
 
 async function start(found: Package, options: LoadOptions): Promise<Omit<Loaded, 'passed'>> {
@@ -144,7 +145,7 @@ async function start(found: Package, options: LoadOptions): Promise<Omit<Loaded,
     signal?.throwIfAborted();
     total = manifest.weights.length;
     const weights = files.get('weights.safetensors');
-    const session = await Session.create(manifest, device, executable, weights, (done) =>
+    const session = await Session.create(manifest, [{device, executable}], weights, (done) =>
       onProgress?.({stage: 'upload', done, total}),
     );
     return {manifest, device, session};

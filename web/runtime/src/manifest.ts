@@ -1,10 +1,11 @@
 /** manifest.json, as docs/specs/package.md has it, checked once so that nothing else has to. */
-import {type DType, type DeviceKind, GossamerError, isDType} from './types.ts';
+import {Fields, type Num, readNumber, readSize} from './fields.ts';
+import {readSteps, type Step} from './steps.ts';
+import {type DType, type DeviceKind, GossamerError} from './types.ts';
+
+export type {Num} from './fields.ts';
 
 export const FORMAT_VERSION = 1;
-
-/** A number known now, or the index of a value that the plan function computes. */
-export type Num = number | {readonly plan: number};
 
 export interface Port {
   readonly name: string;
@@ -34,6 +35,23 @@ export interface SlotEntry {
   readonly height?: Num;
   readonly layers?: number;
   readonly persistent: boolean;
+  /** Of the plan, after which the size is known. */
+  readonly segment: number;
+  /** 0: the target. */
+  readonly device: number;
+}
+
+/** A variable of the host program: a dimension of an input, or one that steps set. */
+export interface DimEntry {
+  readonly name: string;
+  readonly input: number | undefined;
+  readonly axis: number;
+}
+
+export interface CheckEntry {
+  readonly value: Num;
+  readonly message: string;
+  readonly segment: number;
 }
 
 export interface WeightEntry {
@@ -51,6 +69,7 @@ export interface KernelEntry {
   readonly buffers: number;
   readonly scalars: number;
   readonly schedule: string;
+  readonly device: number;
 }
 
 export interface LaunchEntry {
@@ -68,82 +87,19 @@ export interface Manifest {
   readonly files: readonly FileEntry[];
   readonly inputs: readonly Port[];
   readonly outputs: readonly Port[];
-  readonly dims: readonly {readonly name: string; readonly input: number; readonly axis: number}[];
-  readonly checks: readonly {readonly value: Num; readonly message: string}[];
+  readonly dims: readonly DimEntry[];
+  readonly checks: readonly CheckEntry[];
+  /** 0: everything is static. */
   readonly planValues: number;
+  readonly planSegments: number;
   readonly tensors: readonly TensorEntry[];
   readonly slots: readonly SlotEntry[];
   readonly weights: readonly WeightEntry[];
   readonly kernels: readonly KernelEntry[];
   readonly init: readonly LaunchEntry[];
   readonly run: readonly LaunchEntry[];
-}
-
-type Json = Record<string, unknown>;
-
-/** Reads fields and says where in the manifest something is not as it must be. */
-class Fields {
-  readonly #json: Json;
-  readonly #where: string;
-  constructor(json: unknown, where: string) {
-    if (typeof json !== 'object' || json === null || Array.isArray(json)) {
-      throw new GossamerError('damaged', `manifest.json: ${where} is not an object`);
-    }
-    this.#json = json as Json;
-    this.#where = where;
-  }
-  wrong(key: string, wanted: string): never {
-    throw new GossamerError('damaged', `manifest.json: ${this.#where}.${key} is not ${wanted}`);
-  }
-  has(key: string): boolean {
-    return this.#json[key] !== undefined;
-  }
-  text(key: string, otherwise?: string): string {
-    const value = this.#json[key] ?? otherwise;
-    return typeof value === 'string' ? value : this.wrong(key, 'a string');
-  }
-  /** An integer in [0, below). */
-  count(key: string, below = Number.MAX_SAFE_INTEGER, otherwise?: number): number {
-    const value = this.#json[key] ?? otherwise;
-    return Number.isInteger(value) && (value as number) >= 0 && (value as number) < below
-      ? (value as number)
-      : this.wrong(key, below === Number.MAX_SAFE_INTEGER ? 'a count' : `in [0, ${below})`);
-  }
-  dtype(key: string): DType {
-    const value = this.#json[key];
-    return isDType(value) ? value : this.wrong(key, 'a known element type');
-  }
-  /** An array, absent meaning empty. */
-  list<T>(key: string, each: (item: unknown, where: string) => T): T[] {
-    const value = this.#json[key] ?? [];
-    if (!Array.isArray(value)) return this.wrong(key, 'an array');
-    return value.map((item, at) => each(item, `${this.#where}.${key}[${at}]`));
-  }
-  objects<T>(key: string, each: (fields: Fields) => T): T[] {
-    return this.list(key, (item, where) => each(new Fields(item, where)));
-  }
-  value(key: string): unknown {
-    return this.#json[key];
-  }
-}
-
-function wrongNumber(where: string): never {
-  throw new GossamerError('damaged', `manifest.json: ${where} is not a number or a plan value`);
-}
-
-function readNumber(value: unknown, where: string, planValues: number): Num {
-  if (Number.isSafeInteger(value)) return value as number;
-  const index = (value as {plan?: unknown} | null | undefined)?.plan;
-  if (Number.isInteger(index) && (index as number) >= 0 && (index as number) < planValues) {
-    return {plan: index as number};
-  }
-  return wrongNumber(where);
-}
-
-/** An extent or size: never negative. */
-function readSize(value: unknown, where: string, planValues: number): Num {
-  const size = readNumber(value, where, planValues);
-  return typeof size === 'number' && size < 0 ? wrongNumber(where) : size;
+  /** Empty: all of run, in order. */
+  readonly steps: readonly Step[];
 }
 
 function readPorts(root: Fields, key: string, tensors: number, planValues: number): Port[] {
@@ -187,22 +143,26 @@ export function parseManifest(text: string, where: string): Manifest {
   if (target !== 'webgpu' && target !== 'webgl' && target !== 'wasm') {
     throw new GossamerError('unsupported', `${where} is compiled for ${target}, not for browsers`);
   }
-  const planValues = root.has('plan')
-    ? new Fields(root.value('plan'), 'package.plan').count('values', 1 << 20)
-    : 0;
+  const plan = root.has('plan') ? new Fields(root.value('plan'), 'package.plan') : undefined;
+  const planValues = plan?.count('values', 1 << 20) ?? 0;
+  const planSegments = plan?.count('segments', 1 << 16, 1) ?? 1;
+  if (planSegments === 0 || (planSegments > 1 && !root.has('steps'))) {
+    plan?.wrong('segments', 'a number of segments that steps run');
+  }
+  const segmentOf = (fields: Fields): number => fields.count('segment', planSegments, 0);
   const number = (fields: Fields, key: string): Num =>
     readSize(fields.value(key), key, planValues);
 
   const slots = root.objects('slots', (slot): SlotEntry => {
-    const persistent = slot.value('persistent') === true;
+    const common = {persistent: slot.value('persistent') === true, segment: segmentOf(slot), device: 0};
     return target === 'webgl'
       ? {
           width: slot.count('width', 1 << 16),
           height: number(slot, 'height'),
           layers: slot.count('layers', 9),
-          persistent,
+          ...common,
         }
-      : {bytes: number(slot, 'bytes'), persistent};
+      : {bytes: number(slot, 'bytes'), ...common};
   });
   const tensors = root.objects('tensors', (tensor): TensorEntry => ({
     name: tensor.text('name', ''),
@@ -219,6 +179,7 @@ export function parseManifest(text: string, where: string): Manifest {
     buffers: kernel.count('buffers', 1 << 16),
     scalars: kernel.count('scalars', 1 << 16),
     schedule: kernel.text('schedule', ''),
+    device: 0,
   }));
   const readLaunch = (launch: Fields): LaunchEntry => {
     const kernel = launch.count('kernel', kernels.length);
@@ -242,13 +203,16 @@ export function parseManifest(text: string, where: string): Manifest {
     return entry;
   };
   const inputs = readPorts(root, 'inputs', tensors.length, planValues);
-  const dims = root.objects('dims', (dim) => {
+  for (const {name, tensor} of inputs) {
+    if (slots[tensors[tensor]?.slot ?? 0]?.segment !== 0) {
+      throw new GossamerError('damaged', `manifest.json: input "${name}" lies in a later segment`);
+    }
+  }
+  const dims = root.objects('dims', (dim): DimEntry => {
+    const name = dim.text('name');
+    if (!dim.has('input')) return {name, input: undefined, axis: 0};
     const input = dim.count('input', inputs.length);
-    return {
-      name: dim.text('name'),
-      input,
-      axis: dim.count('axis', inputs[input]?.shape.length ?? 0),
-    };
+    return {name, input, axis: dim.count('axis', inputs[input]?.shape.length ?? 0)};
   });
   const outputs = readPorts(root, 'outputs', tensors.length, planValues);
   for (const output of outputs) {
@@ -256,6 +220,7 @@ export function parseManifest(text: string, where: string): Manifest {
       throw new GossamerError('damaged', `manifest.json: output "${output.name}" has no known shape`);
     }
   }
+  const run = root.objects('run', readLaunch);
   return {
     name: root.text('name', ''),
     target,
@@ -271,8 +236,10 @@ export function parseManifest(text: string, where: string): Manifest {
     checks: root.objects('checks', (check) => ({
       value: readNumber(check.value('value'), 'checks.value', planValues),
       message: check.text('message'),
+      segment: segmentOf(check),
     })),
     planValues,
+    planSegments,
     tensors,
     slots,
     weights: root.objects('weights', (weight) => ({
@@ -283,6 +250,13 @@ export function parseManifest(text: string, where: string): Manifest {
     })),
     kernels,
     init: root.objects('init', readLaunch),
-    run: root.objects('run', readLaunch),
+    run,
+    steps: readSteps(root, 'steps', {
+      dims: dims.length,
+      launches: run.length,
+      planValues,
+      planSegments,
+      tensors,
+    }),
   };
 }

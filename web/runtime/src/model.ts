@@ -34,6 +34,8 @@ export interface KernelReport {
   readonly device: DeviceKind;
   /** 'init': once at load; 'run': every time. */
   readonly phase: 'init' | 'run';
+  /** How often it ran in the latest run. */
+  readonly times: number;
 }
 
 /** What runs where, and why. */
@@ -114,9 +116,10 @@ export class Model {
   report(): Report {
     const {manifest, device, session, fallbacks, loadMs} = this.#parts;
     const kernels = (['init', 'run'] as const).flatMap((phase) =>
-      manifest[phase].map(({kernel, origin}): KernelReport => {
+      manifest[phase].map(({kernel, origin}, at): KernelReport => {
         const {name = '', schedule = ''} = manifest.kernels[kernel] ?? {};
-        return {name, origin, schedule, device: device.kind, phase};
+        const times = phase === 'run' ? (session.times[at] ?? 0) : 0;
+        return {name, origin, schedule, device: device.kind, phase, times};
       }),
     );
     return {

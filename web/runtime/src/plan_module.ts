@@ -1,40 +1,68 @@
+import type {PlanSize} from './device.ts';
 import {GossamerError, messageOf} from './types.ts';
 import {withMemoryLimits} from './wasm/memory_import.ts';
 
-/** plan.wasm of a GPU package: from dimensions to sizes, ranges and scalars, on the caller's thread. */
-export class PlanModule {
+type Segment = (dims: number, values: number) => void;
+
+/** The functions of a plan's segments: "plan", "plan_1", ... Throws 'damaged' when one is missing. */
+export function findSegments(
+  exports: WebAssembly.Exports,
+  segments: number,
+  file: string,
+): Segment[] {
+  return Array.from({length: segments}, (_, at) => {
+    const name = at === 0 ? 'plan' : `plan_${at}`;
+    const found = exports[name];
+    if (typeof found === 'function') return found as Segment;
+    throw new GossamerError('damaged', `${file} exports no function "${name}"`);
+  });
+}
+
+/** Variables, and behind them the values, from `address` on. */
+export class PlanMemory {
   readonly #memory: WebAssembly.Memory;
-  readonly #plan: (dims: number, values: number) => void;
-  readonly #values: number;
+  readonly #segments: readonly Segment[];
+  readonly #size: PlanSize;
+  readonly #address: number;
 
-  private constructor(memory: WebAssembly.Memory, plan: unknown, values: number) {
-    if (typeof plan !== 'function') {
-      throw new GossamerError('damaged', 'plan.wasm exports no plan function');
-    }
+  constructor(
+    memory: WebAssembly.Memory,
+    segments: readonly Segment[],
+    size: PlanSize,
+    address: number,
+  ) {
     this.#memory = memory;
-    this.#plan = plan as (dims: number, values: number) => void;
-    this.#values = values;
+    this.#segments = segments;
+    this.#size = size;
+    this.#address = address;
   }
 
-  static async create(module: Uint8Array, values: number): Promise<PlanModule> {
-    const pages = Math.ceil((4 * (values + 64)) / 65536);
-    const memory = new WebAssembly.Memory({initial: pages});
-    try {
-      const patched = withMemoryLimits(module, {minimum: 0, maximum: undefined, shared: false});
-      const {instance} = await WebAssembly.instantiate(patched as Uint8Array<ArrayBuffer>, {
-        env: {memory},
-      });
-      return new PlanModule(memory, instance.exports['plan'], values);
-    } catch (problem) {
-      if (problem instanceof GossamerError) throw problem;
-      throw new GossamerError('kernel', `the engine refuses plan.wasm: ${messageOf(problem)}`);
-    }
+  evaluate(segment: number, dims: readonly number[]): Int32Array {
+    const at = this.#address + 4 * dims.length;
+    new Int32Array(this.#memory.buffer, this.#address).set(dims);
+    const values = new Int32Array(this.#memory.buffer, at, this.#size.values);
+    if (segment === 0) values.fill(0);
+    this.#segments[segment]?.(this.#address, at);
+    return values.slice();
   }
+}
 
-  evaluate(dims: readonly number[]): Int32Array {
-    if (dims.length > 64) throw new GossamerError('input', 'more than 64 dynamic dimensions');
-    new Int32Array(this.#memory.buffer).set(dims);
-    this.#plan(0, 4 * dims.length);
-    return new Int32Array(this.#memory.buffer, 4 * dims.length, this.#values).slice();
+/** plan.wasm of a GPU package: from dimensions to sizes, ranges and scalars, on the caller's thread. */
+export async function createPlan(
+  module: Uint8Array,
+  size: PlanSize,
+): Promise<PlanMemory> {
+  const pages = Math.ceil((4 * (size.values + size.dims)) / 65536);
+  const memory = new WebAssembly.Memory({initial: pages});
+  try {
+    const patched = withMemoryLimits(module, {minimum: 0, maximum: undefined, shared: false});
+    const {instance} = await WebAssembly.instantiate(patched as Uint8Array<ArrayBuffer>, {
+      env: {memory},
+    });
+    const segments = findSegments(instance.exports, size.segments, 'plan.wasm');
+    return new PlanMemory(memory, segments, size, 0);
+  } catch (problem) {
+    if (problem instanceof GossamerError) throw problem;
+    throw new GossamerError('kernel', `the engine refuses plan.wasm: ${messageOf(problem)}`);
   }
 }

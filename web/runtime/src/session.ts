@@ -1,8 +1,10 @@
-/** A loaded package on a device: memory, recordings for each tuple of dimensions, and one run after the other. */
-import type {Buffer, Device, Executable, Extent, Launch, Recording} from './device.ts';
+/** A loaded package on its devices: recordings of its launches, and one run after the other. */
+import type {Device, Executable, Extent, Fence, Recording} from './device.ts';
 import {orderFeeds, readDims} from './feeds.ts';
-import type {LaunchEntry, Manifest, Num, SlotEntry, TensorEntry} from './manifest.ts';
+import type {LaunchEntry, Manifest, SlotEntry} from './manifest.ts';
+import {extentOf, Memory, resolve} from './memory.ts';
 import {readSafetensors} from './safetensors.ts';
+import {runSteps} from './steps.ts';
 import {decode, fromStorage, toStorage} from './storage.ts';
 import type {Tensor} from './tensor.ts';
 import {BYTES, type DType, GossamerError, product, shapeText, type TensorData} from './types.ts';
@@ -14,49 +16,86 @@ export interface RawOutput {
   readonly data: Promise<TensorData>;
 }
 
+/** A device with the package's kernels for it. */
+export interface Unit {
+  readonly device: Device;
+  readonly executable: Executable;
+}
+
 /** Everything that depends on the values of the dynamic dimensions. */
 interface Specialization {
   readonly values: Int32Array;
   readonly extents: readonly Extent[];
-  readonly shapes: readonly (readonly number[])[];
   recording: Recording | undefined;
 }
 
-/** Recordings kept for other dimensions. */
+/** Recordings kept for other dimensions, and of launches between steps. */
 const KEPT = 16;
+const KEPT_PARTS = 256;
 
-const sizeOf = (extent: Extent): number =>
-  'bytes' in extent ? extent.bytes : extent.width * extent.height * extent.layers * 16;
+/** So many parts of a run may be under way before it waits for them. */
+const AHEAD = 32;
 
-const static_ = (slot: SlotEntry): boolean =>
+/** After so long a run lets others have the thread. */
+const TURN_MS = 50;
+
+const isStatic = (slot: SlotEntry): boolean =>
   typeof slot.bytes !== 'object' && typeof slot.height !== 'object';
+
+const disposed = (): GossamerError => new GossamerError('disposed', 'the model was disposed');
+
+/** Makes an entry the youngest of a map, in which order tells age, and drops the oldest of too many. */
+function keep<T>(map: Map<string, T>, key: string, entry: T, most: number): T | undefined {
+  map.delete(key);
+  const oldest = map.size >= most ? map.keys().next().value : undefined;
+  const dropped = oldest === undefined ? undefined : map.get(oldest);
+  if (oldest !== undefined) map.delete(oldest);
+  map.set(key, entry);
+  return dropped;
+}
 
 export class Session {
   readonly #manifest: Manifest;
-  readonly #device: Device;
-  readonly #executable: Executable;
-  readonly #buffers: (Buffer | undefined)[];
+  readonly #units: readonly Unit[];
+  readonly #memory: Memory;
+  /** A kernel's number among those of its device. */
+  readonly #local: readonly number[];
   readonly #cache = new Map<string, Specialization>();
-  readonly #spent = new Set<number>();
+  /** Launches between steps, by which they are and the values they depend on. */
+  readonly #parts = new Map<string, Recording>();
+  /** Tensors that launches and outputs see; other inputs are only read by steps, and stay where they are. */
+  readonly #seen: ReadonlySet<number>;
+  /** The plan values that launches depend on. */
+  readonly #uses = new Map<string, readonly number[]>();
+  /** How often each launch of `run` happened in the latest run. */
+  readonly times: number[];
   #last: Promise<unknown> = Promise.resolve();
   #disposed = false;
 
-  private constructor(manifest: Manifest, device: Device, executable: Executable) {
+  private constructor(manifest: Manifest, units: readonly Unit[]) {
     this.#manifest = manifest;
-    this.#device = device;
-    this.#executable = executable;
-    this.#buffers = manifest.slots.map(() => undefined);
+    this.#units = units;
+    const devices = units.map(({device}) => device);
+    this.#memory = new Memory(manifest, devices, () => this.#forget());
+    const counts = units.map(() => 0);
+    this.#local = manifest.kernels.map(({device}) => {
+      const number = counts[device] ?? 0;
+      counts[device] = number + 1;
+      return number;
+    });
+    this.times = manifest.run.map(() => 0);
+    const {run, outputs} = manifest;
+    this.#seen = new Set([...run.flatMap(({tensors}) => tensors), ...outputs.map(({tensor}) => tensor)]);
   }
 
   /** Places the memory, uploads the weights and runs the init launches. */
   static async create(
     manifest: Manifest,
-    device: Device,
-    executable: Executable,
+    units: readonly Unit[],
     weights: Uint8Array | undefined,
     progress: (done: number) => void,
   ): Promise<Session> {
-    const session = new Session(manifest, device, executable);
+    const session = new Session(manifest, units);
     try {
       await session.#start(weights, progress);
     } catch (problem) {
@@ -69,9 +108,8 @@ export class Session {
   async #start(file: Uint8Array | undefined, progress: (done: number) => void): Promise<void> {
     const {slots, weights, init, planValues} = this.#manifest;
     // Memory that is known now is there from the start; the rest grows with the first run.
-    await this.#provide(
-      slots.map((slot) => (static_(slot) ? this.#extent(slot, undefined) : undefined)),
-    );
+    const known = slots.map((slot) => (isStatic(slot) ? extentOf(slot, undefined) : undefined));
+    await this.#memory.provide(known, false);
     const stored = file ? readSafetensors(file, 'weights.safetensors') : new Map<string, never>();
     weights.forEach((weight, at) => {
       const found = stored.get(weight.name);
@@ -87,198 +125,224 @@ export class Session {
             `${weight.dtype} ${shapeText(weight.shape)}`,
         );
       }
-      const tensor = this.#tensor(weight.tensor);
+      const {storage} = this.#memory.tensor(weight.tensor);
       const bytes =
-        weight.dtype === tensor.storage
+        weight.dtype === storage
           ? found.bytes
           : toStorage(
               decode(found.bytes, weight.dtype),
               weight.dtype,
-              tensor.storage,
+              storage,
               `weight "${weight.name}"`,
             );
-      this.#write(weight.tensor, bytes);
+      this.#memory.write(weight.tensor, bytes);
       progress(at + 1);
     });
     if (init.length > 0) {
-      if (planValues > 0 && init.some((launch) => !this.#isStatic(launch))) {
+      const fixed = ({range, scalars}: LaunchEntry): boolean =>
+        [range, ...scalars].every((number) => typeof number === 'number');
+      if (planValues > 0 && !init.every(fixed)) {
         throw new GossamerError('damaged', 'manifest.json: an init launch has a dynamic size');
       }
-      const recording = await this.#executable.record(this.#launches(init, undefined));
-      await this.#device.queue.submit(recording).done;
+      const recording = await this.#record(init, undefined);
+      await this.#submit(init, recording).done;
       recording.dispose();
-      this.#releaseSpent();
+      this.#memory.releaseSpent();
     }
   }
 
-  /** Frees what only init needed, such as weights that were packed into another layout. */
-  #releaseSpent(): void {
-    const {run, inputs, outputs} = this.#manifest;
-    const used = new Set(
-      [...run.flatMap(({tensors}) => tensors), ...[...inputs, ...outputs].map(({tensor}) => tensor)]
-        .map((tensor) => this.#tensor(tensor).slot),
-    );
-    this.#buffers.forEach((buffer, slot) => {
-      if (used.has(slot)) return;
-      buffer?.dispose();
-      this.#buffers[slot] = undefined;
-      this.#spent.add(slot);
-    });
+  /** The unit that runs these launches: all are of one device. */
+  #unit(entries: readonly LaunchEntry[]): Unit {
+    const kernel = this.#manifest.kernels[entries[0]?.kernel ?? 0];
+    return this.#units[kernel?.device ?? 0] as Unit;
   }
 
-  #isStatic(launch: LaunchEntry): boolean {
-    return [launch.range, ...launch.scalars].every((number) => typeof number === 'number');
+  #record(entries: readonly LaunchEntry[], values: Int32Array | undefined): Promise<Recording> {
+    const launches = this.#memory.launches(entries, values, this.#local);
+    return this.#unit(entries).executable.record(launches);
   }
 
-  #tensor(index: number): TensorEntry {
-    return this.#manifest.tensors[index] as TensorEntry;
+  #submit(entries: readonly LaunchEntry[], recording: Recording): Fence {
+    return this.#unit(entries).device.queue.submit(recording);
   }
 
-  #buffer(tensor: number): Buffer {
-    const buffer = this.#buffers[this.#tensor(tensor).slot];
-    if (!buffer) throw new GossamerError('damaged', `tensor ${tensor} has no memory yet`);
-    return buffer;
-  }
-
-  #write(tensor: number, bytes: Uint8Array): void {
-    const buffer = this.#buffer(tensor);
-    if (bytes.length > sizeOf(buffer.extent)) {
-      throw new GossamerError(
-        'damaged',
-        `tensor "${this.#tensor(tensor).name}" takes ${bytes.length} bytes, ` +
-          `its slot has ${sizeOf(buffer.extent)}`,
-      );
-    }
-    this.#device.queue.write(buffer, bytes, this.#tensor(tensor).storage);
-  }
-
-  #extent(slot: SlotEntry, values: Int32Array | undefined): Extent {
-    const {width, height, layers, bytes} = slot;
-    if (width !== undefined) {
-      return {width, height: resolve(height ?? 0, values), layers: layers ?? 1};
-    }
-    return {bytes: resolve(bytes ?? 0, values)};
-  }
-
-  #launches(entries: readonly LaunchEntry[], values: Int32Array | undefined): Launch[] {
-    return entries.map(({kernel, tensors, scalars, range}) => ({
-      kernel,
-      buffers: tensors.map((tensor) => this.#buffer(tensor)),
-      storage: tensors.map((tensor) => this.#tensor(tensor).storage),
-      scalars: scalars.map((scalar) => resolve(scalar, values)),
-      range: resolve(range, values),
-    }));
-  }
-
-  /** Makes every slot at least as large as wanted. What grows takes all recordings with it. */
-  async #provide(extents: readonly (Extent | undefined)[]): Promise<void> {
-    const grow = extents.flatMap((extent, slot) => {
-      const has = this.#buffers[slot]?.extent;
-      return extent && !this.#spent.has(slot) && (!has || sizeOf(extent) > sizeOf(has)) ? [{slot, extent}] : [];
-    });
-    if (grow.length === 0) return;
+  /** Lets go of everything that holds buffers which are about to go. */
+  #forget(): void {
     for (const known of this.#cache.values()) {
       known.recording?.dispose();
       known.recording = undefined;
     }
-    for (const {slot} of grow) {
-      this.#buffers[slot]?.dispose();
-      this.#buffers[slot] = undefined;
+    for (const part of this.#parts.values()) part.dispose();
+    this.#parts.clear();
+  }
+
+  /** A segment's values, after its checks. */
+  async #plan(segment: number, dims: readonly number[]): Promise<Int32Array> {
+    const {planValues, checks} = this.#manifest;
+    const {executable} = this.#units[0] as Unit;
+    const values = planValues > 0 ? await executable.plan(segment, dims) : new Int32Array();
+    for (const check of checks) {
+      if (check.segment === segment && resolve(check.value, values) === 0) {
+        throw new GossamerError('input', check.message);
+      }
     }
-    const made = await this.#device.createBuffers(grow.map(({extent}) => extent));
-    made.forEach((buffer, at) => (this.#buffers[grow[at]?.slot ?? 0] = buffer));
+    return values;
   }
 
   async #specialize(dims: readonly number[]): Promise<Specialization> {
     const key = dims.join();
-    const known = this.#cache.get(key);
-    if (known) {
-      this.#cache.delete(key);
-      this.#cache.set(key, known); // the youngest again
-      return known;
+    let special = this.#cache.get(key);
+    if (!special) {
+      const values = await this.#plan(0, dims);
+      const extents = this.#manifest.slots.map((slot) => extentOf(slot, values));
+      special = {values, extents, recording: undefined};
     }
-    const {planValues, checks, slots, outputs} = this.#manifest;
-    const values = planValues > 0 ? await this.#executable.plan(dims) : new Int32Array();
-    for (const {value, message} of checks) {
-      if (resolve(value, values) === 0) throw new GossamerError('input', message);
-    }
-    const made: Specialization = {
-      values,
-      extents: slots.map((slot) => this.#extent(slot, values)),
-      shapes: outputs.map(({shape}) => shape.map((extent) => resolve(extent as Num, values))),
-      recording: undefined,
-    };
-    const oldest = this.#cache.keys().next().value;
-    if (this.#cache.size >= KEPT && oldest !== undefined) {
-      this.#cache.get(oldest)?.recording?.dispose();
-      this.#cache.delete(oldest);
-    }
-    this.#cache.set(key, made);
-    return made;
+    keep(this.#cache, key, special, KEPT)?.recording?.dispose();
+    return special;
   }
 
   /** Checks the feeds at once; the runs themselves queue up. */
   async run(feeds: Readonly<Record<string, Tensor>>): Promise<RawOutput[]> {
-    if (this.#disposed) throw new GossamerError('disposed', 'the model was disposed');
+    if (this.#disposed) throw disposed();
     const ordered = orderFeeds(this.#manifest, feeds);
     const dims = readDims(this.#manifest, ordered);
-    const result = this.#last.then(() => this.#run(ordered, dims));
+    const result = this.#last.then(() => {
+      if (this.#disposed) throw disposed();
+      return this.#manifest.steps.length > 0
+        ? this.#runSteps(ordered, dims)
+        : this.#runStraight(ordered, dims);
+    });
     this.#last = result.catch(() => undefined);
     return result;
   }
 
-  async #run(feeds: readonly Tensor[], dims: readonly number[]): Promise<RawOutput[]> {
-    if (this.#disposed) throw new GossamerError('disposed', 'the model was disposed');
-    const {inputs, outputs, run} = this.#manifest;
+  async #runStraight(feeds: readonly Tensor[], dims: readonly number[]): Promise<RawOutput[]> {
+    const {run} = this.#manifest;
     const special = await this.#specialize(dims);
-    await this.#provide(special.extents);
-    special.recording ??= await this.#executable.record(this.#launches(run, special.values));
-    inputs.forEach((port, at) => {
-      const feed = feeds[at] as Tensor;
-      const {storage} = this.#tensor(port.tensor);
-      this.#write(port.tensor, toStorage(feed.data, port.dtype, storage, `input "${port.name}"`));
-    });
-    const {queue} = this.#device;
-    const fence = queue.submit(special.recording);
-    // Copies are taken now: the next run overwrites the slots.
-    const results = outputs.map((port, at): RawOutput => {
-      const shape = special.shapes[at] ?? [];
-      const {storage} = this.#tensor(port.tensor);
-      const bytes = queue.read(this.#buffer(port.tensor), product(shape) * BYTES[storage], storage);
-      const data = bytes.then((stored) => fromStorage(stored, storage, port.dtype));
-      data.catch(() => undefined);
-      return {name: port.name, dtype: port.dtype, shape, data};
-    });
+    await this.#memory.provide(special.extents, false);
+    special.recording ??= await this.#record(run, special.values);
+    this.#writeInputs(feeds);
+    const fence = this.#submit(run, special.recording);
+    this.times.fill(1);
+    const results = this.#readOutputs(special.values);
     await fence.done;
     return results;
   }
 
+  async #runSteps(feeds: readonly Tensor[], dims: number[]): Promise<RawOutput[]> {
+    const {steps, slots, inputs} = this.#manifest;
+    let values = new Int32Array();
+    let turn = performance.now();
+    const fences: Fence[] = [];
+    const settle = async (): Promise<void> => {
+      await Promise.all(fences.splice(0).map(({done}) => done));
+    };
+    const plan = async (segment: number): Promise<void> => {
+      values = (await this.#plan(segment, dims)) as Int32Array<ArrayBuffer>;
+      const extents = slots.map((slot) =>
+        slot.segment === segment ? extentOf(slot, values) : undefined,
+      );
+      await this.#memory.provide(extents, segment > 0);
+    };
+    this.times.fill(0);
+    await plan(0);
+    this.#writeInputs(feeds);
+    await runSteps(steps, dims, {
+      number: (number) => resolve(number, values),
+      plan,
+      launch: async (first, last) => {
+        if (first === last) return;
+        if (fences.length >= AHEAD) await settle();
+        const entries = this.#manifest.run.slice(first, last);
+        fences.push(this.#submit(entries, await this.#part(first, last, entries, values)));
+        for (let at = first; at < last; ++at) this.times[at] = (this.times[at] ?? 0) + 1;
+      },
+      read: async (tensor, count) => {
+        const given = feeds[inputs.findIndex((port) => port.tensor === tensor)];
+        const {name, elements, storage} = this.#memory.tensor(tensor);
+        const has = given ? given.data.length : resolve(elements, values);
+        if (count > has) {
+          throw new GossamerError(
+            'damaged',
+            `tensor "${name}" has ${has} elements, ${count} are read from it`,
+          );
+        }
+        if (given) return Array.from({length: count}, (_, at) => Number(given.data[at]));
+        const [stored] = await Promise.all([this.#memory.read(tensor, count), settle()]);
+        return Array.from(decode(stored, storage) as ArrayLike<number | bigint>, Number);
+      },
+      pause: async () => {
+        if (performance.now() - turn > TURN_MS) {
+          await settle();
+          await new Promise((resolved) => setTimeout(resolved));
+          turn = performance.now();
+        }
+        if (this.#disposed) throw disposed();
+      },
+    });
+    const results = this.#readOutputs(values);
+    await settle();
+    return results;
+  }
+
+  /** A recording of these launches with these values; kept, since steps are repeated. */
+  async #part(
+    first: number,
+    last: number,
+    entries: readonly LaunchEntry[],
+    values: Int32Array,
+  ): Promise<Recording> {
+    const range = `${first},${last}`;
+    let uses = this.#uses.get(range);
+    if (!uses) {
+      const numbers = entries.flatMap(({range: extent, scalars}) => [extent, ...scalars]);
+      uses = [...new Set(numbers.flatMap((number) => (typeof number === 'object' ? [number.plan] : [])))];
+      this.#uses.set(range, uses);
+    }
+    const key = `${range}:${uses.map((at) => values[at]).join()}`;
+    const part = this.#parts.get(key) ?? (await this.#record(entries, values));
+    keep(this.#parts, key, part, KEPT_PARTS)?.dispose();
+    return part;
+  }
+
+  #writeInputs(feeds: readonly Tensor[]): void {
+    this.#manifest.inputs.forEach(({name, dtype, tensor}, at) => {
+      if (!this.#seen.has(tensor)) return;
+      const {storage} = this.#memory.tensor(tensor);
+      const {data} = feeds[at] as Tensor;
+      this.#memory.write(tensor, toStorage(data, dtype, storage, `input "${name}"`));
+    });
+  }
+
+  /** Copies are taken at once: the next run overwrites the slots. */
+  #readOutputs(values: Int32Array): RawOutput[] {
+    return this.#manifest.outputs.map(({name, dtype, tensor, shape: extents}): RawOutput => {
+      const shape = extents.map((extent) => resolve(extent as number, values));
+      if (shape.some((extent) => extent < 0)) {
+        throw new GossamerError('input', `output "${name}" would have shape ${shapeText(shape)}`);
+      }
+      const {storage} = this.#memory.tensor(tensor);
+      const bytes = this.#memory.read(tensor, product(shape));
+      const data = bytes.then((stored) => fromStorage(stored, storage, dtype));
+      data.catch(() => undefined);
+      return {name, dtype, shape, data};
+    });
+  }
+
   /** Bytes of device memory: what lasts, and what runs share. */
   memory(): {persistent: number; transient: number} {
-    let persistent = 0;
-    let transient = 0;
-    this.#buffers.forEach((buffer, slot) => {
-      const bytes = buffer ? sizeOf(buffer.extent) : 0;
-      if (this.#manifest.slots[slot]?.persistent) persistent += bytes;
-      else transient += bytes;
-    });
-    return {persistent, transient};
+    return this.#memory.usage();
   }
 
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    for (const {recording} of this.#cache.values()) recording?.dispose();
+    this.#forget();
     this.#cache.clear();
-    this.#buffers.forEach((buffer) => buffer?.dispose());
-    this.#executable.dispose();
-    this.#device.dispose();
+    this.#memory.dispose();
+    for (const {device, executable} of this.#units) {
+      executable.dispose();
+      device.dispose();
+    }
   }
-}
-
-function resolve(number: Num, values: Int32Array | undefined): number {
-  if (typeof number === 'number') return number;
-  const value = values?.[number.plan];
-  if (value === undefined) throw new GossamerError('damaged', 'manifest.json: a plan value is missing');
-  return value;
 }

@@ -6,6 +6,7 @@ import {
   type LoadOptions,
   tensor,
 } from '../../runtime/src/index.ts';
+import {STEP_CASES, stepsPackage} from '../fixtures/steps.ts';
 import {tinyFolder, tinyPackage} from '../fixtures/tiny.ts';
 
 type TestBody = () => Promise<void>;
@@ -103,6 +104,28 @@ for (const kind of ['webgpu', 'webgl', 'wasm'] as const) {
     second.dispose();
     await rejects(second.run({x: ramp(4), k}), 'disposed', /disposed/);
   });
+}
+
+for (const kind of ['webgpu', 'webgl', 'wasm'] as const) {
+  for (const {name, runs, times, ...steps} of STEP_CASES) {
+    tests.set(`${kind}: ${name}`, async () => {
+      using model = await load(await stepsPackage(kind, steps), {strict: true});
+      const run = async ([x, m, wanted]: (typeof runs)[number]): Promise<void> => {
+        const {y} = await model.run({
+          x: tensor(Float32Array.from(x)),
+          m: tensor(BigInt64Array.of(m)),
+        });
+        same(await y?.data(), wanted, `m = ${m}`);
+        same(y?.shape, [wanted.length], 'shape');
+      };
+      for (const each of runs) await run(each);
+      const {kernels} = model.report();
+      for (const [at, count] of Object.entries(times)) {
+        same(kernels[Number(at)]?.times, count, `times of launch ${at}`);
+      }
+      await Promise.all(runs.map(run)); // at the same time, each with its own result
+    });
+  }
 }
 
 tests.set('wasm: two threads', async () => {

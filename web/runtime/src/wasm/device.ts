@@ -90,13 +90,11 @@ class WasmQueue implements Queue {
 
 class WasmExecutable implements Executable {
   readonly #remote: Remote;
-  readonly #planValues: number;
-  constructor(remote: Remote, planValues: number) {
+  constructor(remote: Remote) {
     this.#remote = remote;
-    this.#planValues = planValues;
   }
-  async plan(dims: readonly number[]): Promise<Int32Array> {
-    return (await this.#remote.call('plan', [dims, this.#planValues])) as Int32Array;
+  async plan(segment: number, dims: readonly number[]): Promise<Int32Array> {
+    return (await this.#remote.call('plan', [segment, dims])) as Int32Array;
   }
   async record(launches: readonly Launch[]): Promise<Recording> {
     const steps = launches.map(({kernel, buffers, scalars, range}) => ({
@@ -141,11 +139,11 @@ export class WasmDevice implements Device {
     const shared = (await this.#remote.call('load', [
       program.module,
       entries,
-      program.planValues,
+      program.plan,
     ])) as SharedKernels | undefined;
     if (shared) await this.#recruit(shared);
     progress(entries.length);
-    return new WasmExecutable(this.#remote, program.planValues);
+    return new WasmExecutable(this.#remote);
   }
 
   /** Starts the other threads from here: browsers differ in how well workers start workers. */

@@ -2,14 +2,14 @@
  * Kernels of a wasm package in one linear memory. Synchronous where it computes; lives in a worker in
  * pages and behind the same calls in Node. Handles are numbers, so that calls can travel as messages.
  */
+import type {PlanSize} from '../device.ts';
+import {findSegments, PlanMemory} from '../plan_module.ts';
 import {GossamerError, messageOf} from '../types.ts';
 import {Arena} from './arena.ts';
 import {withMemoryLimits} from './memory_import.ts';
 import {CONTROL_BYTES, Pool, type SharedKernels} from './pool.ts';
 
 export type KernelFunction = (begin: number, end: number, args: number) => void;
-
-type PlanFunction = (dims: number, values: number) => void;
 
 /** A launch as it travels: `buffers` are handles. */
 export interface WasmLaunch {
@@ -53,7 +53,7 @@ export class WasmEngine {
   readonly #threads: number;
   #pool: Pool | undefined;
   #kernels: KernelFunction[] = [];
-  #plan: PlanFunction | undefined;
+  #plan: PlanMemory | undefined;
   readonly #recordings = new Map<number, {steps: Step[]; block: number}>();
   #next = 1;
 
@@ -71,7 +71,7 @@ export class WasmEngine {
   async load(
     module: Uint8Array,
     entries: readonly string[],
-    planValues: number,
+    plan: PlanSize | undefined,
   ): Promise<SharedKernels | undefined> {
     const shared = this.#threads > 1;
     const patched = withMemoryLimits(module, {minimum: 0, maximum: this.#maximum, shared});
@@ -89,12 +89,10 @@ export class WasmEngine {
       if (typeof kernel === 'function') return kernel as KernelFunction;
       throw new GossamerError('damaged', `kernels.wasm exports no function "${entry}"`);
     });
-    if (planValues > 0) {
-      const plan = instance.exports['plan'];
-      if (typeof plan !== 'function') {
-        throw new GossamerError('damaged', 'kernels.wasm exports no plan function');
-      }
-      this.#plan = plan as PlanFunction;
+    if (plan) {
+      const segments = findSegments(instance.exports, plan.segments, 'kernels.wasm');
+      const address = this.#arena.allocate(4 * (plan.dims + plan.values));
+      this.#plan = new PlanMemory(this.#memory, segments, plan, address);
     }
     return shared ? {memory: this.#memory, module: compiled, entries} : undefined;
   }
@@ -104,14 +102,8 @@ export class WasmEngine {
     this.#pool = new Pool(this.#memory, this.#kernels, this.#threads);
   }
 
-  plan(dims: readonly number[], values: number): Int32Array {
-    const block = this.#arena.allocate(4 * (dims.length + values));
-    const words = new Int32Array(this.#memory.buffer, block, dims.length + values);
-    words.set(dims);
-    this.#plan?.(block, block + 4 * dims.length);
-    const result = new Int32Array(this.#memory.buffer, block + 4 * dims.length, values).slice();
-    this.#arena.free(block);
-    return result;
+  plan(segment: number, dims: readonly number[]): Int32Array {
+    return this.#plan?.evaluate(segment, dims) ?? new Int32Array();
   }
 
   /** Zeroed memory for each size; none at all when one does not fit. */

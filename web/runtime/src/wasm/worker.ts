@@ -2,6 +2,7 @@
  * What runs in a worker: an engine that answers calls, or a helper thread of one. Bundled as a classic
  * script and carried as text by the wasm backend, so that no second file has to be found.
  */
+import type {PlanSize} from '../device.ts';
 import {nodeModule} from '../node.ts';
 import {GossamerError, messageOf} from '../types.ts';
 import {type KernelFunction, WasmEngine, type WasmLaunch} from './engine.ts';
@@ -23,10 +24,10 @@ const methods: Record<string, (...args: never[]) => unknown> = {
   start(threads: number) {
     engine = new WasmEngine(threads);
   },
-  load: (module: Uint8Array, entries: string[], values: number) =>
-    running().load(module, entries, values),
+  load: (module: Uint8Array, entries: string[], plan: PlanSize | undefined) =>
+    running().load(module, entries, plan),
   join: () => running().join(),
-  plan: (dims: number[], values: number) => running().plan(dims, values),
+  plan: (segment: number, dims: number[]) => running().plan(segment, dims),
   allocate: (sizes: number[]) => running().allocate(sizes),
   free: (block: number) => running().free(block),
   record: (launches: WasmLaunch[]) => running().record(launches),

@@ -10,7 +10,7 @@ import type {
   Queue,
   Recording,
 } from '../device.ts';
-import {PlanModule} from '../plan_module.ts';
+import {createPlan, type PlanMemory} from '../plan_module.ts';
 import {type DType, GossamerError} from '../types.ts';
 import {alive, findContext, type GlContext, passed} from './context.ts';
 import {buildPrograms, type GlProgram} from './programs.ts';
@@ -129,15 +129,15 @@ class GlQueue implements Queue {
 class GlExecutable implements Executable {
   readonly #context: GlContext;
   readonly #programs: readonly GlProgram[];
-  readonly #plan: PlanModule | undefined;
-  constructor(context: GlContext, programs: readonly GlProgram[], plan: PlanModule | undefined) {
+  readonly #plan: PlanMemory | undefined;
+  constructor(context: GlContext, programs: readonly GlProgram[], plan: PlanMemory | undefined) {
     this.#context = context;
     this.#programs = programs;
     this.#plan = plan;
   }
 
-  plan(dims: readonly number[]): Promise<Int32Array> {
-    return Promise.resolve(this.#plan?.evaluate(dims) ?? new Int32Array());
+  plan(segment: number, dims: readonly number[]): Promise<Int32Array> {
+    return Promise.resolve(this.#plan?.evaluate(segment, dims) ?? new Int32Array());
   }
 
   // eslint-disable-next-line @typescript-eslint/require-await -- a throw becomes a rejection
@@ -191,9 +191,8 @@ class WebGlDevice implements Device {
   }
 
   async createExecutable(program: Program, progress: (done: number) => void): Promise<Executable> {
-    const plan = program.module
-      ? await PlanModule.create(program.module, program.planValues)
-      : undefined;
+    const plan =
+      program.module && program.plan && (await createPlan(program.module, program.plan));
     const programs = await buildPrograms(this.#context, program.kernels, progress);
     return new GlExecutable(this.#context, programs, plan);
   }

@@ -10,7 +10,7 @@ import type {
   Queue,
   Recording,
 } from '../device.ts';
-import {PlanModule} from '../plan_module.ts';
+import {createPlan, type PlanMemory} from '../plan_module.ts';
 import {type DType, GossamerError} from '../types.ts';
 import {getGpu, type Gpu, missingFeature} from './adapter.ts';
 import {buildPipelines, type Pipeline} from './pipelines.ts';
@@ -153,15 +153,15 @@ class GpuQueue implements Queue {
 class GpuExecutable implements Executable {
   readonly #gpu: Gpu;
   readonly #pipelines: readonly Pipeline[];
-  readonly #plan: PlanModule | undefined;
-  constructor(gpu: Gpu, pipelines: readonly Pipeline[], plan: PlanModule | undefined) {
+  readonly #plan: PlanMemory | undefined;
+  constructor(gpu: Gpu, pipelines: readonly Pipeline[], plan: PlanMemory | undefined) {
     this.#gpu = gpu;
     this.#pipelines = pipelines;
     this.#plan = plan;
   }
 
-  plan(dims: readonly number[]): Promise<Int32Array> {
-    return Promise.resolve(this.#plan?.evaluate(dims) ?? new Int32Array());
+  plan(segment: number, dims: readonly number[]): Promise<Int32Array> {
+    return Promise.resolve(this.#plan?.evaluate(segment, dims) ?? new Int32Array());
   }
 
   record(launches: readonly Launch[]): Promise<Recording> {
@@ -250,9 +250,8 @@ class WebGpuDevice implements Device {
   }
 
   async createExecutable(program: Program, progress: (done: number) => void): Promise<Executable> {
-    const plan = program.module
-      ? await PlanModule.create(program.module, program.planValues)
-      : undefined;
+    const plan =
+      program.module && program.plan && (await createPlan(program.module, program.plan));
     const pipelines = await buildPipelines(alive(this.#gpu), program.kernels, progress);
     return new GpuExecutable(this.#gpu, pipelines, plan);
   }

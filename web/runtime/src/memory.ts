@@ -1,0 +1,164 @@
+/** The memory of a package: one buffer a slot, which grows, and what goes into and out of tensors. */
+import type {Buffer, Device, Extent, Launch} from './device.ts';
+import type {Num} from './fields.ts';
+import type {LaunchEntry, Manifest, SlotEntry, TensorEntry} from './manifest.ts';
+import {BYTES, GossamerError} from './types.ts';
+
+/** A number of the manifest, given the plan's values. */
+export function resolve(number: Num, values: Int32Array | undefined): number {
+  if (typeof number === 'number') return number;
+  const value = values?.[number.plan];
+  if (value === undefined) throw new GossamerError('damaged', 'manifest.json: a plan value is missing');
+  return value;
+}
+
+const sizeOf = (extent: Extent): number =>
+  'bytes' in extent ? extent.bytes : extent.width * extent.height * extent.layers * 16;
+
+/** Half as much again as there was, where that is more than wanted. */
+function spared(wanted: Extent, has: Extent | undefined): Extent {
+  if (has && 'bytes' in wanted && 'bytes' in has) {
+    return {bytes: Math.max(wanted.bytes, Math.ceil(has.bytes * 0.375) * 4)};
+  }
+  if (has && 'width' in wanted && 'width' in has) {
+    return {...wanted, height: Math.max(wanted.height, Math.ceil(has.height * 1.5))};
+  }
+  return wanted;
+}
+
+/** What a slot takes, given the plan's values. Throws 'input' where that is less than nothing. */
+export function extentOf(slot: SlotEntry, values: Int32Array | undefined): Extent {
+  const {width, height, layers, bytes} = slot;
+  const size = resolve((width === undefined ? bytes : height) ?? 0, values);
+  if (size < 0) throw new GossamerError('input', 'these dimensions give a tensor of negative size');
+  return width === undefined ? {bytes: size} : {width, height: size, layers: layers ?? 1};
+}
+
+export class Memory {
+  readonly #manifest: Manifest;
+  readonly #devices: readonly Device[];
+  readonly #moved: () => void;
+  readonly #buffers: (Buffer | undefined)[];
+  readonly #spent = new Set<number>();
+
+  /** `moved` is called before buffers go away that recordings may hold. */
+  constructor(manifest: Manifest, devices: readonly Device[], moved: () => void) {
+    this.#manifest = manifest;
+    this.#devices = devices;
+    this.#moved = moved;
+    this.#buffers = manifest.slots.map(() => undefined);
+  }
+
+  tensor(index: number): TensorEntry {
+    return this.#manifest.tensors[index] as TensorEntry;
+  }
+
+  buffer(tensor: number): Buffer {
+    const {slot, name} = this.tensor(tensor);
+    const buffer = this.#buffers[slot];
+    if (!buffer) throw new GossamerError('damaged', `tensor "${name}" has no memory yet`);
+    return buffer;
+  }
+
+  device(tensor: number): Device {
+    const {slot} = this.tensor(tensor);
+    return this.#devices[this.#manifest.slots[slot]?.device ?? 0] as Device;
+  }
+
+  /** The buffer, after checking that so many bytes fit into it. */
+  #holding(tensor: number, bytes: number): Buffer {
+    const buffer = this.buffer(tensor);
+    const size = sizeOf(buffer.extent);
+    if (bytes <= size) return buffer;
+    const {name} = this.tensor(tensor);
+    throw new GossamerError('damaged', `tensor "${name}" takes ${bytes} bytes, its slot has ${size}`);
+  }
+
+  write(tensor: number, bytes: Uint8Array): void {
+    const buffer = this.#holding(tensor, bytes.length);
+    this.device(tensor).queue.write(buffer, bytes, this.tensor(tensor).storage);
+  }
+
+  /** The first elements, in the tensor's storage type, as they are after everything put in before. */
+  read(tensor: number, elements: number): Promise<Uint8Array> {
+    const {storage} = this.tensor(tensor);
+    const bytes = elements * BYTES[storage];
+    return this.device(tensor).queue.read(this.#holding(tensor, bytes), bytes, storage);
+  }
+
+  /** `local` numbers a kernel among those of its device. */
+  launches(
+    entries: readonly LaunchEntry[],
+    values: Int32Array | undefined,
+    local: readonly number[],
+  ): Launch[] {
+    return entries.map(({kernel, tensors, scalars, range}) => {
+      const extent = resolve(range, values);
+      if (extent < 0) {
+        throw new GossamerError('input', 'these dimensions give a negative amount of work');
+      }
+      return {
+        kernel: local[kernel] ?? 0,
+        buffers: tensors.map((tensor) => this.buffer(tensor)),
+        storage: tensors.map((tensor) => this.tensor(tensor).storage),
+        scalars: scalars.map((scalar) => resolve(scalar, values)),
+        range: extent,
+      };
+    });
+  }
+
+  /** Makes every slot at least as large as wanted; `spare` is for those that will grow again. */
+  async provide(extents: readonly (Extent | undefined)[], spare: boolean): Promise<void> {
+    const grow = extents.flatMap((extent, slot) => {
+      const has = this.#buffers[slot]?.extent;
+      const fits = !extent || this.#spent.has(slot) || (has && sizeOf(extent) <= sizeOf(has));
+      return fits ? [] : [{slot, extent, more: spare ? spared(extent, has) : extent}];
+    });
+    if (grow.length === 0) return;
+    if (grow.some(({slot}) => this.#buffers[slot])) this.#moved();
+    this.#drop(grow.map(({slot}) => slot));
+    for (const [index, device] of this.#devices.entries()) {
+      const mine = grow.filter(({slot}) => this.#manifest.slots[slot]?.device === index);
+      if (mine.length === 0) continue;
+      const exactly = (): Promise<Buffer[]> => device.createBuffers(mine.map(({extent}) => extent));
+      const made = spare
+        ? await device.createBuffers(mine.map(({more}) => more)).catch(exactly)
+        : await exactly();
+      made.forEach((buffer, at) => (this.#buffers[mine[at]?.slot ?? 0] = buffer));
+    }
+  }
+
+  #drop(slots: readonly number[]): void {
+    for (const slot of slots) {
+      this.#buffers[slot]?.dispose();
+      this.#buffers[slot] = undefined;
+    }
+  }
+
+  /** Frees what only init needed, such as weights that were packed into another layout. */
+  releaseSpent(): void {
+    const {run, inputs, outputs, slots} = this.#manifest;
+    const tensors = [...run.flatMap((launch) => launch.tensors), ...inputs.map(({tensor}) => tensor)];
+    tensors.push(...outputs.map(({tensor}) => tensor));
+    const used = new Set(tensors.map((tensor) => this.tensor(tensor).slot));
+    const spent = slots.flatMap((_, slot) => (used.has(slot) ? [] : [slot]));
+    this.#drop(spent);
+    spent.forEach((slot) => this.#spent.add(slot));
+  }
+
+  /** Bytes: what lasts, and what runs share. */
+  usage(): {persistent: number; transient: number} {
+    let persistent = 0;
+    let transient = 0;
+    this.#buffers.forEach((buffer, slot) => {
+      const bytes = buffer ? sizeOf(buffer.extent) : 0;
+      if (this.#manifest.slots[slot]?.persistent) persistent += bytes;
+      else transient += bytes;
+    });
+    return {persistent, transient};
+  }
+
+  dispose(): void {
+    this.#drop(this.#buffers.map((_, slot) => slot));
+  }
+}

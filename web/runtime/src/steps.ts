@@ -1,0 +1,132 @@
+/** The steps of a host program (docs/specs/host.md): reading them from a manifest, and following them. */
+import {type Fields, type Num, readNumber} from './fields.ts';
+import type {DType} from './types.ts';
+
+export type Step =
+  | {readonly launch: readonly [first: number, last: number]}
+  | {readonly read: number; readonly dims: number; readonly count: number}
+  | {readonly plan: number}
+  | {readonly set: readonly (readonly [dim: number, value: Num])[]}
+  | {readonly if: Num; readonly then: readonly Step[]; readonly else: readonly Step[]}
+  | {
+      readonly loop: Num;
+      readonly dim: number;
+      readonly while: number | undefined;
+      readonly body: readonly Step[];
+    };
+
+const DEEPEST = 256;
+
+/** Variables have 32 bits. */
+export const clamp32 = (value: number): number =>
+  Math.max(-(2 ** 31), Math.min(2 ** 31 - 1, Math.trunc(value)));
+
+/** What steps may name. */
+export interface StepBounds {
+  readonly dims: number;
+  readonly launches: number;
+  readonly planValues: number;
+  readonly planSegments: number;
+  readonly tensors: readonly {readonly dtype: DType}[];
+}
+
+/** A list of steps, each index in it valid. Throws 'damaged'. */
+export function readSteps(parent: Fields, key: string, bounds: StepBounds, depth = 0): Step[] {
+  const {dims, launches, planValues, planSegments, tensors} = bounds;
+  if (depth > DEEPEST) parent.wrong(key, `at most ${DEEPEST} steps deep`);
+  const number = (value: unknown, where: string): Num =>
+    readNumber(Number.isInteger(value) ? clamp32(value as number) : value, where, planValues);
+  return parent.objects(key, (step): Step => {
+    const inner = (name: string): Step[] => {
+      if (!step.has(name)) step.wrong(name, 'a list of steps');
+      return readSteps(step, name, bounds, depth + 1);
+    };
+    if (step.has('launch')) {
+      const [first, last, ...rest] = step.list('launch', (at) => at as number);
+      const fits =
+        rest.length === 0 &&
+        Number.isInteger(first) &&
+        Number.isInteger(last) &&
+        (first as number) >= 0 &&
+        (last as number) >= (first as number) &&
+        (last as number) <= launches;
+      if (!fits) step.wrong('launch', `a part of the ${launches} launches of run`);
+      return {launch: [first as number, last as number]};
+    }
+    if (step.has('read')) {
+      const read = step.count('read', tensors.length);
+      const count = step.count('count', dims + 1);
+      if (/^f|^bf/.test(tensors[read]?.dtype ?? '')) step.wrong('read', 'a tensor of integers');
+      return {read, count, dims: step.count('dims', dims - count + 1)};
+    }
+    if (step.has('plan')) {
+      return {plan: step.count('plan', planValues > 0 ? planSegments : 0)};
+    }
+    if (step.has('set')) {
+      return {
+        set: step.list('set', (pair, where) => {
+          const [dim, value, ...rest] = Array.isArray(pair) ? (pair as unknown[]) : [];
+          const fits =
+            rest.length === 0 && Number.isInteger(dim) && (dim as number) >= 0 && (dim as number) < dims;
+          if (!fits) step.wrong('set', 'a list of pairs of a variable and a number');
+          return [dim as number, number(value, where)] as const;
+        }),
+      };
+    }
+    if (step.has('if')) {
+      return {if: number(step.value('if'), 'if'), then: inner('then'), else: inner('else')};
+    }
+    if (step.has('loop')) {
+      return {
+        loop: number(step.value('loop'), 'loop'),
+        dim: step.count('dim', dims),
+        while: step.has('while') ? step.count('while', dims) : undefined,
+        body: inner('body'),
+      };
+    }
+    return step.wrong('*', 'a step that this run time knows');
+  });
+}
+
+/** What steps do to memory and devices. */
+export interface StepHost {
+  /** The number's value now. */
+  number(number: Num): number;
+  launch(first: number, last: number): Promise<void>;
+  /** The first elements of a tensor, when everything before is done. */
+  read(tensor: number, count: number): Promise<number[]>;
+  plan(segment: number): Promise<void>;
+  /** Before each round of a loop: where a run may be ended. */
+  pause(): Promise<void>;
+}
+
+/** Follows the steps; `dims` are the variables. */
+export async function runSteps(
+  steps: readonly Step[],
+  dims: number[],
+  host: StepHost,
+): Promise<void> {
+  for (const step of steps) {
+    if ('launch' in step) {
+      await host.launch(...step.launch);
+    } else if ('read' in step) {
+      const values = await host.read(step.read, step.count);
+      values.forEach((value, at) => (dims[step.dims + at] = clamp32(value)));
+    } else if ('plan' in step) {
+      await host.plan(step.plan);
+    } else if ('set' in step) {
+      const values = step.set.map(([, value]) => host.number(value));
+      step.set.forEach(([dim], at) => (dims[dim] = values[at] ?? 0));
+    } else if ('if' in step) {
+      await runSteps(host.number(step.if) !== 0 ? step.then : step.else, dims, host);
+    } else {
+      const rounds = host.number(step.loop);
+      dims[step.dim] = 0;
+      for (let round = 0; round < rounds; dims[step.dim] = ++round) {
+        if (step.while !== undefined && dims[step.while] === 0) break;
+        await host.pause();
+        await runSteps(step.body, dims, host);
+      }
+    }
+  }
+}
