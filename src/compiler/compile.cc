@@ -64,11 +64,7 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
   graph::fuse(stages,
               {.max_buffers = target == schedule::TargetKind::webgl ? caps.max_textures
                                                                     : caps.max_storage_buffers});
-  if (caps.robust_access) {  // GPUs: an invocation writes its own points only
-    for (ops::Stage& stage : stages.stages) {
-      if (stage.kind == ops::StageKind::scatter) stage = schedule::gather_form(stage);
-    }
-  }
+  if (caps.robust_access) schedule::gather_scatters(stages.stages);  // GPUs
   graph::hoist_constants(stages);
   graph::drop_dead(stages);
   use_layouts(stages, caps);

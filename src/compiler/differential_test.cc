@@ -14,10 +14,12 @@
 #include "graph/fuse.h"
 #include "interp/eval.h"
 #include "interp/stages.h"
+#include "interp/steps.h"
 #include "ir/print.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "ops/cases.h"
+#include "ops/steps.h"
 #include "schedule/layout.h"
 #include "schedule/scatter.h"
 #include "schedule/schedule.h"
@@ -41,7 +43,7 @@ enum class Form : uint8_t {
 bool has_schedule(const std::vector<Stage>& stages) {
   return std::ranges::all_of(stages, [](const Stage& s) {
     return s.kind == StageKind::compute || s.kind == StageKind::reduce ||
-           s.kind == StageKind::scatter;
+           s.kind == StageKind::scatter || s.kind == StageKind::step;
   });
 }
 
@@ -130,27 +132,47 @@ Run run_on(TargetKind target, std::vector<Stage> stages, const schedule::Ports& 
       memory[fresh.get()] = to_memory(*fresh, given->second, dims);
   }
   Run result;
-  for (const Stage& stage : stages) {
+  interp::StepRunner steps;
+  for (const auto& [var, value] : dims)
+    steps.variables[var.get()] = ir::Scalar::of_int(ir::DType::index, value);
+  const auto dims_now = [&] {
+    Dims now = dims;
+    for (const ir::Var& var : ops::variables_of(stages)) {
+      if (const auto known = steps.variables.find(var.get()); known != steps.variables.end())
+        now[var] = known->second.as_int();
+    }
+    return now;
+  };
+  steps.element = [&](const ir::BufferNode* tensor, int64_t at) {
+    const TensorData data = from_memory(*tensor, memory.at(tensor), dims_now());
+    return interp::element(data, at);
+  };
+  steps.run = [&](const Stage& stage) -> Result<> {
     const ir::Kernel scheduled = schedule::schedule_default(stage, caps).kernel;
-    auto kernel = run_pipeline(scheduled, target);
-    if (!kernel) return {{}, result.kernels, kernel.error().to_string()};
-    result.kernels += ir::print(*kernel);
-    // Passes keep the order of parameters, but replace buffers whose storage changes.
+    GS_ASSIGN(const ir::Kernel kernel, run_pipeline(scheduled, target));
+    result.kernels += ir::print(kernel);
+    // Passes keep the order of parameters, but replace buffers whose storage changes. What a kernel
+    // writes is new memory, unless it updates a state in place.
+    const bool in_place = stage.kind == StageKind::scatter && !stage.initial;
     interp::Memory bound;
-    for (size_t i = 0; i < kernel->params.size(); ++i) {
+    for (size_t i = 0; i < kernel.params.size(); ++i) {
       const auto known = memory.find(scheduled.params[i].buffer.get());
-      if (known != memory.end()) bound[kernel->params[i].buffer.get()] = known->second;
+      if (known != memory.end() && (i + 1 < kernel.params.size() || in_place))
+        bound[kernel.params[i].buffer.get()] = known->second;
     }
     std::vector<int64_t> scalars;
-    for (const ir::Var& scalar : kernel->scalars) scalars.push_back(dims.at(scalar));
-    if (auto ran = interp::run(*kernel, bound, scalars); !ran)
-      return {{}, result.kernels, ran.error().to_string()};
+    const Dims now = dims_now();
+    for (const ir::Var& scalar : kernel.scalars) scalars.push_back(now.at(scalar));
+    GS_TRY(interp::run(kernel, bound, scalars));
     memory[scheduled.params.back().buffer.get()] =
-        std::move(bound[kernel->params.back().buffer.get()]);
-  }
+        std::move(bound[kernel.params.back().buffer.get()]);
+    return {};
+  };
+  if (auto ran = interp::run_steps(stages, steps); !ran)
+    return {{}, result.kernels, ran.error().to_string()};
   for (const auto& [old, fresh] : replaced) {
     if (ports.outputs.contains(old.get()) && memory.contains(fresh.get()))
-      result.outputs[old.get()] = from_memory(*fresh, memory[fresh.get()], dims);
+      result.outputs[old.get()] = from_memory(*fresh, memory[fresh.get()], dims_now());
   }
   return result;
 }
@@ -238,11 +260,7 @@ void compare(TargetKind target, const Example& example, Form form) {
     graph::hoist_constants(graph);
     graph::drop_dead(graph);
   }
-  if (caps.robust_access) {  // as compile() does
-    for (Stage& stage : graph.stages) {
-      if (stage.kind == StageKind::scatter) stage = schedule::gather_form(stage);
-    }
-  }
+  if (caps.robust_access) schedule::gather_scatters(graph.stages);  // as compile() does
   schedule::Ports ports;
   for (const auto& input : graph.inputs) ports.inputs.insert(input.buffer.get());
   for (const auto& constant : graph.constants) ports.constants.insert(constant.buffer.get());

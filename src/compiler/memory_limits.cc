@@ -55,7 +55,7 @@ Result<> ModuleBuilder::check_memory() const {
       continue;
     std::string where = cat("tensor \"", buffer->name, "\"");
     for (const ops::Stage& stage : stages_.stages)
-      if (stage.output.same(buffer)) where = stage.origin;
+      if (stage.output && stage.output.same(buffer)) where = stage.origin;
     return fail_at(where,
                    cat("\"", buffer->name, "\" needs ", gigabytes(*bytes), ", more than target ",
                        module_.target, " can hold in a tensor"),

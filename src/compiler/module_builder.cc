@@ -9,6 +9,7 @@
 #include "ir/build.h"
 #include "ir/print.h"
 #include "ir/simplify.h"
+#include "ops/steps.h"
 #include "passes/flatten_access.h"
 #include "schedule/access.h"
 #include "schedule/schedule.h"
@@ -40,7 +41,8 @@ ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKi
       target_(target),
       caps_(capabilities),
       options_(options),
-      planner_(stages.dims) {
+      planner_(stages.dims, ops::variables_of(stages.stages)),
+      states_(graph::states_of(stages)) {
   module_.name = options.name.empty() ? stages.name : options.name;
   module_.target = std::string(schedule::name_of(target));
   for (const graph::StageConstant& constant : stages.constants)
@@ -58,24 +60,30 @@ int ModuleBuilder::tensor_of(const ir::Buffer& buffer) {
   tensor.name = buffer->name;
   tensor.dtype = buffer->dtype;
   tensor.storage = storage_of(buffer->dtype);
-  tensor.elements = planner_.number(passes::physical_elements(*buffer));
+  const ir::Expr elements = passes::physical_elements(*buffer);
+  tensor.elements = planner_.number(elements);
+  segments_.push_back(planner_.segment_of(elements));
   buffers_.push_back(buffer);
   module_.tensors.push_back(std::move(tensor));
   return found->second;
 }
 
 Result<> ModuleBuilder::build(const Progress& progress) {
-  add_ports();
+  add_inputs();
   size_t done = 0;
   for (const ops::Stage& stage : stages_.stages) {
-    GS_TRY(add_stage(stage));
+    if (stage.kind == ops::StageKind::step) {
+      add_step(stage);
+    } else {
+      GS_TRY(add_stage(stage));
+    }
     progress("schedule",
              0.15 + 0.6 * static_cast<double>(++done) / static_cast<double>(stages_.stages.size()));
   }
+  add_outputs();
   GS_TRY(plan_slots());
   GS_TRY(check_memory());
-  add_plan();
-  return {};
+  return finish_steps();
 }
 
 Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
@@ -117,16 +125,17 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
   }
   launch.kernel = found->second;
   // What depends on dimensions alone is computed in every run.
-  const bool constant = canonical.scalars.empty() && !launch.range.planned &&
-                        std::ranges::all_of(ops::inputs_of(stage), [&](const ir::Buffer& b) {
-                          return constant_.contains(b.get());
-                        });
+  const bool constant =
+      canonical.scalars.empty() && !launch.range.planned && !states_.contains(stage.output.get()) &&
+      std::ranges::all_of(ops::inputs_of(stage),
+                          [&](const ir::Buffer& b) { return constant_.contains(b.get()); });
   if (constant) constant_.insert(stage.output.get());
+  if (!constant) events_.push_back({static_cast<int>(module_.run.size()), {}});
   (constant ? module_.init : module_.run).push_back(std::move(launch));
   return {};
 }
 
-void ModuleBuilder::add_ports() {
+void ModuleBuilder::add_inputs() {
   for (const graph::StageInput& input : stages_.inputs) {
     package::Port port{input.name, input.buffer->dtype, {}, {}, tensor_of(input.buffer)};
     for (const ir::Expr& extent : input.buffer->shape) {
@@ -137,16 +146,10 @@ void ModuleBuilder::add_ports() {
     }
     module_.inputs.push_back(std::move(port));
   }
-  for (const graph::StageOutput& output : stages_.outputs) {
-    package::Port port{output.name, output.buffer->dtype, {}, {}, tensor_of(output.buffer)};
-    for (const ir::Expr& extent : output.buffer->shape) {
-      port.shape.push_back(planner_.number(extent));
-      port.symbols.emplace_back();
-    }
-    module_.outputs.push_back(std::move(port));
-  }
   for (const graph::Dim& dim : stages_.dims)
     module_.dims.push_back({dim.var->name, dim.input, dim.axis});
+  for (size_t i = stages_.dims.size(); i < planner_.dims().size(); ++i)
+    module_.dims.push_back({planner_.dims()[i]->name, -1, 0});
   for (const graph::Check& check : stages_.checks) {
     const ir::Expr one = ir::select(check.condition, ir::index(1), ir::index(0));
     module_.checks.push_back({planner_.number(one), check.message});
@@ -157,6 +160,18 @@ void ModuleBuilder::add_ports() {
     while (!names.insert(name).second) name += "'";
     module_.weights.push_back(
         {name, constant.source.dtype, constant.source.shape, tensor_of(constant.buffer)});
+  }
+}
+
+// After the stages: their shapes may use what steps computed.
+void ModuleBuilder::add_outputs() {
+  for (const graph::StageOutput& output : stages_.outputs) {
+    package::Port port{output.name, output.buffer->dtype, {}, {}, tensor_of(output.buffer)};
+    for (const ir::Expr& extent : output.buffer->shape) {
+      port.shape.push_back(planner_.number(extent));
+      port.symbols.emplace_back();
+    }
+    module_.outputs.push_back(std::move(port));
   }
 }
 
@@ -179,12 +194,20 @@ Result<> ModuleBuilder::plan_slots() {
   for (const graph::StageInput& port : stages_.inputs) exclusive.insert(port.buffer.get());
   for (const graph::StageOutput& port : stages_.outputs) exclusive.insert(port.buffer.get());
   std::vector<graph::PlannedTensor> tensors;
-  for (const ir::Buffer& buffer : buffers_) {
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    const ir::Buffer& buffer = buffers_[i];
     tensors.push_back({buffer, need_of(*buffer), exclusive.contains(buffer.get())});
+    tensors.back().need.segment = segments_[i];
   }
   std::vector<graph::PlanStep> steps;
-  for (const package::Launch& launch : module_.run) {
+  for (const Event& event : events_) {
     graph::PlanStep step;
+    if (event.launch < 0) {
+      step.reads.push_back(event.read);
+      steps.push_back(std::move(step));
+      continue;
+    }
+    const package::Launch& launch = module_.run[static_cast<size_t>(event.launch)];
     for (size_t i = 0; i < launch.tensors.size(); ++i) {
       const ir::Buffer& buffer = buffers_[static_cast<size_t>(launch.tensors[i])];
       (i + 1 == launch.tensors.size() ? step.writes : step.reads).push_back(buffer);
@@ -192,15 +215,16 @@ Result<> ModuleBuilder::plan_slots() {
     steps.push_back(std::move(step));
   }
   ir::Bounds bounds;
-  for (const ir::Var& dim : planner_.dims()) bounds.set(dim.get(), {0, 1 << 30});
-  const graph::MemoryPlan plan = graph::plan_memory(tensors, steps, bounds);
+  for (const graph::Dim& dim : stages_.dims) bounds.set(dim.var.get(), {0, 1 << 30});
+  const graph::MemoryPlan plan = graph::plan_memory(tensors, steps, bounds, loops_);
   for (const graph::MemoryPlan::Slot& planned : plan.slots) {
     package::Slot slot;
+    slot.segment = planned.need.segment;
     if (planned.need.width > 0) {
-      slot.texture = {planned.need.width, planner_.number(planned.need.height),
+      slot.texture = {planned.need.width, planner_.number(planned.need.height, slot.segment),
                       planned.need.layers};
     } else {
-      slot.bytes = planner_.number(planned.need.bytes);
+      slot.bytes = planner_.number(planned.need.bytes, slot.segment);
     }
     module_.slots.push_back(slot);
   }
@@ -210,10 +234,6 @@ Result<> ModuleBuilder::plan_slots() {
     module_.slots[static_cast<size_t>(slot)].persistent = constant_.contains(buffers_[i].get());
   }
   return {};
-}
-
-void ModuleBuilder::add_plan() {
-  module_.plan_values = static_cast<int>(planner_.function().values.size());
 }
 
 }  // namespace gossamer::compiler

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "compiler/compile.h"
@@ -29,12 +30,20 @@ class ModuleBuilder {
 
  private:
   Result<> add_stage(const ops::Stage& stage);
+  // Steps of the host program (module_steps.cc).
+  void add_step(const ops::Stage& stage);
+  void add_step(package::Step step);
+  void add_set(const ops::Stage& stage);
+  void open_segment();
+  void flush_launches();
+  Result<> finish_steps();
+  void number_steps(std::vector<package::Step>& steps, const std::vector<int>& numbers) const;
   int tensor_of(const ir::Buffer& buffer);
   Result<> plan_slots();
   // An error that names the node whose tensor the target cannot hold.
   Result<> check_memory() const;
-  void add_ports();
-  void add_plan();
+  void add_inputs();
+  void add_outputs();
   ir::DType storage_of(ir::DType dtype) const;
   graph::MemoryNeed need_of(const ir::BufferNode& buffer) const;
   Result<> emit(package::Files& files);
@@ -51,9 +60,26 @@ class ModuleBuilder {
   std::vector<KernelReport> reports_;
   std::map<std::string, int> by_text_;  // canonical text to kernel
   std::map<const ir::BufferNode*, int> tensors_;
-  std::vector<ir::Buffer> buffers_;               // of tensors
+  std::vector<ir::Buffer> buffers_;  // of tensors
+  std::vector<int> segments_;        // of tensors: where their sizes are known
+  // The order of things, for the memory plan: launches of run, and tensors that steps read.
+  struct Event {
+    int launch = -1;
+    ir::Buffer read;
+  };
+  std::vector<Event> events_;
+  std::vector<graph::PlanLoop> loops_;
+  struct Open {  // a branch or loop whose steps are being collected
+    package::Step step;
+    bool otherwise = false;
+    size_t first_event = 0;
+  };
+  std::vector<Open> open_;
+  std::map<const ir::Node*, int> set_segment_;    // of a variable: opened when it was first set
+  size_t flushed_ = 0;                            // launches that steps have
   std::vector<std::vector<std::byte>> external_;  // weights read from other files
   std::set<const ir::BufferNode*> constant_;
+  std::unordered_set<const ir::BufferNode*> states_;
 };
 
 }  // namespace gossamer::compiler

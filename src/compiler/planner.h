@@ -8,15 +8,28 @@
 
 namespace gossamer::compiler {
 
+// Values that only depend on dimensions of inputs belong to segment 0 of the plan; others to the
+// segment that is open when they are asked for (docs/specs/host.md).
 class Planner {
  public:
-  explicit Planner(const std::vector<graph::Dim>& dims);
-  package::Number number(const ir::Expr& expr);
+  // `variables`: those that steps set.
+  Planner(const std::vector<graph::Dim>& dims, const std::vector<ir::Var>& variables);
+  package::Number number(const ir::Expr& expr) { return number(expr, segment_); }
+  package::Number number(const ir::Expr& expr, int segment);
+  int open_segment() { return segment_ = ++last_segment_; }
+  int segment() const { return segment_; }
+  int last_segment() const { return last_segment_; }
+  // Gives segments other numbers: numbers[old] is the new one.
+  void number_segments(const std::vector<int>& numbers);
+  // The segment that a value asked for now would belong to.
+  int segment_of(const ir::Expr& expr) const;
   const codegen::PlanFunction& function() const { return function_; }
-  std::vector<ir::Var> dims() const { return function_.dims; }
+  const std::vector<ir::Var>& dims() const { return function_.dims; }  // and variables
 
  private:
   codegen::PlanFunction function_;
+  size_t known_before_ = 0;  // of the dims: those of inputs
+  int segment_ = 0, last_segment_ = 0;
 };
 
 }  // namespace gossamer::compiler

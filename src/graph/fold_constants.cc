@@ -61,7 +61,9 @@ class Folder {
   }
 
   void run() {
+    const auto states = states_of(graph_);
     std::erase_if(graph_.stages, [&](const Stage& stage) {
+      if (stage.kind == StageKind::step || states.contains(stage.output.get())) return false;
       auto source = stage.view ? reshaped(stage) : std::nullopt;
       if (!source) source = evaluated(stage);
       if (!source) return false;

@@ -7,6 +7,7 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
+#include "ops/steps.h"
 
 namespace gossamer::graph {
 namespace {
@@ -116,6 +117,8 @@ class Fuser {
       constant_.insert(constant.buffer.get());
     }
     alive_.assign(graph.stages.size(), true);
+    states_ = states_of(graph);
+    blocks_ = ops::blocks_of(graph.stages);
     index();
   }
 
@@ -145,8 +148,17 @@ class Fuser {
         consumers_[input.get()].insert(i);
         constant &= constant_.contains(input.get());
       }
-      if (constant) constant_.insert(stage.output.get());
+      if (constant && stage.output && !is_state(stage)) constant_.insert(stage.output.get());
     }
+  }
+
+  bool is_state(const Stage& stage) const { return states_.contains(stage.output.get()); }
+
+  // A stage moves within its block, and never into one that writes a state: what it reads may be a
+  // state that has its next value by then.
+  bool may_move(size_t from, size_t to) const {
+    return blocks_[from] == blocks_[to] && !is_state(graph_.stages[to]) &&
+           !is_state(graph_.stages[from]);
   }
 
   bool fits(const Stage& a, const Stage& b) const {
@@ -175,7 +187,7 @@ class Fuser {
     for (size_t c : consumers) {
       const Stage& consumer = graph_.stages[c];
       const Uses uses = uses_of(consumer, producer.output.get());
-      if (uses.elsewhere || !fits(producer, consumer)) return false;
+      if (uses.elsewhere || !may_move(i, c) || !fits(producer, consumer)) return false;
       if (constant && cost.loads > 0 && !constant_.contains(consumer.output.get())) return false;
       if (uses.in_values > 0 && !into_terms) return false;
       if (uses.in_values > 0 && !may_enter_terms(producer, consumer, uses, cost)) return false;
@@ -265,7 +277,7 @@ class Fuser {
     size_t best = c;
     for (const ir::Buffer& input : ops::inputs_of(consumer)) {
       const size_t r = producer_of(input.get());
-      if (r < c && is_epilogue(r, c)) best = best == c ? r : std::max(best, r);
+      if (r < c && may_move(r, c) && is_epilogue(r, c)) best = best == c ? r : std::max(best, r);
     }
     if (best == c) return false;
     const Stage reduction = graph_.stages[best];
@@ -339,6 +351,8 @@ class Fuser {
   std::set<const ir::BufferNode*> kept_, constant_;
   std::map<const ir::BufferNode*, std::set<size_t>> consumers_;
   std::vector<bool> alive_;
+  std::unordered_set<const ir::BufferNode*> states_;
+  std::vector<int> blocks_;
 };
 
 }  // namespace

@@ -17,13 +17,16 @@ class Hoister {
  public:
   explicit Hoister(StageGraph& graph) : graph_(graph) {
     for (const StageConstant& constant : graph.constants) constant_.insert(constant.buffer.get());
+    states_ = states_of(graph);
   }
 
   void run() {
     std::vector<Stage> result;
     for (Stage& stage : graph_.stages) {
-      const bool constant = std::ranges::all_of(
-          ops::inputs_of(stage), [&](const ir::Buffer& b) { return constant_.contains(b.get()); });
+      const bool constant = stage.output && !states_.contains(stage.output.get()) &&
+                            std::ranges::all_of(ops::inputs_of(stage), [&](const ir::Buffer& b) {
+                              return constant_.contains(b.get());
+                            });
       if (constant) {
         constant_.insert(stage.output.get());
       } else if (stage.kind == ops::StageKind::compute || stage.kind == ops::StageKind::reduce) {
@@ -103,6 +106,7 @@ class Hoister {
 
   StageGraph& graph_;
   std::set<const ir::BufferNode*> constant_;
+  std::unordered_set<const ir::BufferNode*> states_;
   const Stage* stage_ = nullptr;
   std::vector<Stage>* out_ = nullptr;
   std::vector<std::pair<Expr, Expr>> made_;

@@ -5,19 +5,17 @@
 #include <unordered_set>
 
 #include "graph/control_flow.h"
-#include "graph/stage_graph.h"
+#include "graph/lowering.h"
 #include "ir/build.h"
 #include "ir/print.h"
 #include "ir/rewrite.h"
 #include "ir/scalar.h"
 #include "ops/builder.h"
 #include "ops/host_value.h"
+#include "ops/steps.h"
 
 namespace gossamer::graph {
 namespace {
-
-using ir::Expr;
-using ops::Tensor;
 
 constexpr size_t max_host_elements = 1024;
 constexpr int64_t max_elements = int64_t{1} << 40;
@@ -88,30 +86,7 @@ void rename(const ir::Buffer& buffer, std::string name) {
   const_cast<ir::BufferNode*>(buffer.get())->name = std::move(name);
 }
 
-class Lowering {
- public:
-  explicit Lowering(const ops::Catalog& catalog) : catalog_(catalog) {}
-  Result<StageGraph> run(const Graph& graph);
-
- private:
-  using Values = std::vector<Tensor>;  // of a graph, by value id
-
-  void add_constants(const Graph& graph, Values& values);
-  Result<> lower_nodes(const Graph& graph, Values& values);
-  Result<> lower_if(const Node& node, Values& values);
-  Result<> check_size(const ops::Stage& stage, const std::string& place);
-  void take_stages(ops::Builder& builder, const Graph& graph, const Node& node);
-  void settle_output(Tensor& tensor, size_t first_stage);
-  Tensor add_constant(std::string name, ConstantSource source);
-  std::string unique(std::unordered_set<std::string>& taken, std::string name);
-  bool same_shape(const std::vector<Expr>& a, const std::vector<Expr>& b) const;
-
-  const ops::Catalog& catalog_;
-  ir::Bounds bounds_;
-  StageGraph out_;
-  std::unordered_set<std::string> origins_, constant_names_;
-  std::vector<Expr> checked_;  // extents that have a check
-};
+}  // namespace
 
 std::string Lowering::unique(std::unordered_set<std::string>& taken, std::string name) {
   std::string result = name;
@@ -182,15 +157,12 @@ Result<> Lowering::lower_nodes(const Graph& graph, Values& values) {
                                   "\", a tensor of strings, which are not supported yet"));
       }
     }
-    if (node.def == control_flow_op("If")) {
-      GS_TRY(lower_if(node, values));
+    if (node.def == control_flow_op(node.def->name)) {
+      GS_TRY(lower_control(node, values));
       continue;
     }
-    if (node.def == control_flow_op(node.def->name)) {
-      return fail_at(place, "repeats a graph, which is not supported yet");
-    }
     std::vector<Tensor> inputs;
-    for (ValueId id : node.inputs) inputs.push_back(id == no_value ? Tensor() : values[id]);
+    for (ValueId id : node.inputs) inputs.push_back(id == no_value ? Tensor() : known(values[id]));
     ops::Builder builder(*node.def, node.name, std::move(inputs), node.attributes,
                          static_cast<int>(node.outputs.size()));
     builder.catalog = &catalog_;
@@ -200,12 +172,8 @@ Result<> Lowering::lower_nodes(const Graph& graph, Values& values) {
       if (error.where.empty()) error.where = place;
       return std::unexpected(std::move(error));
     }
-    for (const ops::Stage& stage : builder.stages) GS_TRY(check_size(stage, place));
-    for (ops::Builder::Check& check : builder.checks) {
-      out_.checks.push_back({std::move(check.condition), std::move(check.message)});
-    }
     size_t first_stage = out_.stages.size();
-    take_stages(builder, graph, node);
+    GS_TRY(take_stages(builder, graph, node));
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       settle_output(builder.outputs[i], first_stage);
       if (node.outputs[i] != no_value) values[node.outputs[i]] = std::move(builder.outputs[i]);
@@ -214,7 +182,8 @@ Result<> Lowering::lower_nodes(const Graph& graph, Values& values) {
   return {};
 }
 
-void Lowering::take_stages(ops::Builder& builder, const Graph& graph, const Node& node) {
+Result<> Lowering::take_stages(ops::Builder& builder, const Graph& graph, const Node& node) {
+  std::string place = cat("[", node.def->name, "] \"", node.name, "\"");
   std::string origin = unique(origins_, cat(node.def->name, " \"", node.name, "\""));
   std::unordered_map<const ir::BufferNode*, std::string> names;
   for (size_t i = node.outputs.size(); i-- > 0;) {
@@ -222,7 +191,9 @@ void Lowering::take_stages(ops::Builder& builder, const Graph& graph, const Node
       names[builder.outputs[i].buffer.get()] = graph.values[node.outputs[i]].name;
     }
   }
+  std::unordered_set<const ir::BufferNode*> settled;
   auto settle_name = [&](const ir::Buffer& buffer) {
+    if (!settled.insert(buffer.get()).second) return;
     auto found = names.find(buffer.get());
     rename(buffer, found != names.end() ? found->second : cat(node.name, "/", buffer->name));
   };
@@ -235,11 +206,47 @@ void Lowering::take_stages(ops::Builder& builder, const Graph& graph, const Node
     std::string name = unique(constant_names_, constant.buffer->name);
     out_.constants.push_back({std::move(name), constant.buffer, std::move(source)});
   }
-  for (ops::Stage& stage : builder.stages) {
-    stage.origin = origin;
-    if (stage.outputs.empty()) settle_name(stage.output);
-    for (const ir::Buffer& output : stage.outputs) settle_name(output);
+  const std::vector<int> blocks = ops::blocks_of(builder.stages);
+  for (size_t i = 0; i < builder.stages.size(); ++i) {
+    ops::Stage& stage = builder.stages[i];
+    if (stage.kind != ops::StageKind::step) {
+      GS_TRY(check_size(stage, place));
+      stage.origin = origin;
+      if (stage.outputs.empty()) settle_name(stage.output);
+      for (const ir::Buffer& output : stage.outputs) settle_name(output);
+    } else if (stage.step == ops::StepKind::read && blocks[i] == 0) {
+      reads_[stage.initial.get()] = {stage.initial, {stage.axes.begin(), stage.axes.end()}};
+    }
     out_.stages.push_back(std::move(stage));
+  }
+  for (ops::Builder::Check& check : builder.checks) {
+    add_check(std::move(check.condition), std::move(check.message));
+  }
+  return {};
+}
+
+// What a step read before is known to all that follows it in its block.
+Tensor Lowering::known(Tensor tensor) const {
+  if (!tensor || tensor.host) return tensor;
+  if (const auto found = reads_.find(tensor.buffer.get()); found != reads_.end())
+    tensor.host = found->second.second;
+  return tensor;
+}
+
+// Dimensions of inputs are known before a run; other variables when their step has run.
+void Lowering::add_check(Expr condition, std::string message) {
+  bool early = true;
+  ir::visit(condition, [&](const Expr& e) {
+    if (const auto* var = ir::as<ir::VarNode>(e)) {
+      early = early &&
+              std::ranges::any_of(out_.dims, [&](const Dim& dim) { return dim.var.get() == var; });
+    }
+    return true;
+  });
+  if (early) {
+    out_.checks.push_back({std::move(condition), std::move(message)});
+  } else {
+    out_.stages.push_back(ops::check_step(std::move(condition), std::move(message)));
   }
 }
 
@@ -259,7 +266,7 @@ void Lowering::settle_output(Tensor& tensor, size_t first_stage) {
   }
   for (size_t i = first_stage; i < out_.stages.size(); ++i) {
     const ops::Stage& stage = out_.stages[i];
-    if (!stage.output.same(tensor.buffer) || stage.outputs.size() > 1) continue;
+    if (!stage.output || !stage.output.same(tensor.buffer) || stage.outputs.size() > 1) continue;
     if (stage.view) {
       std::vector<ir::Buffer> inputs = ops::inputs_of(stage);
       if (inputs.size() == 1 && inputs[0]->dtype == tensor.dtype() &&
@@ -324,7 +331,7 @@ Result<> Lowering::check_size(const ops::Stage& stage, const std::string& place)
       auto same = [&](const Expr& other) { return ir::equal(other, extent); };
       if (ir::prove(extent >= 0.0, bounds_) || std::ranges::any_of(checked_, same)) continue;
       checked_.push_back(extent);
-      out_.checks.push_back({extent >= 0.0, cat(place, ": the model's input is too small")});
+      add_check(extent >= 0.0, cat(place, ": the model's input is too small"));
     }
     return {};
   };
@@ -335,35 +342,6 @@ Result<> Lowering::check_size(const ops::Stage& stage, const std::string& place)
   GS_TRY(check(stage.reduce_extents));
   return check(stage.output->shape);
 }
-
-Result<> Lowering::lower_if(const Node& node, Values& values) {
-  std::string place = cat("[If] \"", node.name, "\"");
-  if (node.inputs.size() != 1 || node.inputs[0] == no_value || node.regions.size() != 2) {
-    return fail_at(place, "needs one condition and two branches");
-  }
-  const Tensor& condition = values[node.inputs[0]];
-  std::optional<int64_t> known;
-  if (condition.host && condition.host->size() == 1) known = ir::as_int((*condition.host)[0]);
-  if (!known) {
-    return fail_at(place,
-                   "has a condition that is known only at run time, which is not supported yet",
-                   "fix the dimensions or inputs that it depends on");
-  }
-  const Graph& branch = *node.regions[*known ? 0 : 1];
-  if (!branch.inputs.empty() || branch.outputs.size() < node.outputs.size()) {
-    return fail_at(place, "has a branch with inputs, or with too few outputs");
-  }
-  Values inner;
-  add_constants(branch, inner);
-  for (const Capture& capture : branch.captures) inner[capture.inner] = values[capture.outer];
-  GS_TRY(lower_nodes(branch, inner));
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (node.outputs[i] != no_value) values[node.outputs[i]] = inner[branch.outputs[i]];
-  }
-  return {};
-}
-
-}  // namespace
 
 Result<StageGraph> lower(const Graph& graph, const ops::Catalog& catalog) {
   return Lowering(catalog).run(graph);

@@ -6,6 +6,7 @@
 #include "graph/stage_graph.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
+#include "ops/steps.h"
 
 namespace gossamer::graph {
 namespace {
@@ -17,6 +18,12 @@ using ops::Stage;
 struct Meaning {
   Stage stage;
   size_t hash = 0;
+};
+
+// Within one block, where a state has one value for all its readers.
+struct Known {
+  Stage stage;
+  int block = 0;
 };
 
 class Canonical {
@@ -86,26 +93,33 @@ void replace(Stage& stage, const ir::BufferMap& map) {
 
 void merge_duplicates(StageGraph& graph) {
   Canonical canonical;
-  std::unordered_multimap<size_t, Stage> seen;
+  std::unordered_multimap<size_t, Known> seen;
+  const auto states = states_of(graph);
+  const std::vector<int> blocks = ops::blocks_of(graph.stages);
+  size_t position = 0;
   ir::BufferMap merged;
   std::vector<ir::Buffer> removed;  // keys of `merged`, kept so that no new buffer takes an address
   std::vector<Stage> kept;
   for (Stage& stage : graph.stages) {
     if (!merged.empty()) replace(stage, merged);
-    if (stage.kind != ops::StageKind::compute && stage.kind != ops::StageKind::reduce) {
+    const int block = blocks[position++];
+    const bool pointwise =
+        stage.kind == ops::StageKind::compute || stage.kind == ops::StageKind::reduce;
+    if (!pointwise || states.contains(stage.output.get())) {
       kept.push_back(std::move(stage));
       continue;
     }
     Meaning meaning = canonical.of(stage);
     auto [first, last] = seen.equal_range(meaning.hash);
-    auto found = std::find_if(first, last,
-                              [&](const auto& one) { return equal(one.second, meaning.stage); });
+    auto found = std::find_if(first, last, [&](const auto& one) {
+      return one.second.block == block && equal(one.second.stage, meaning.stage);
+    });
     if (found != last) {
-      merged[stage.output.get()] = found->second.output;
+      merged[stage.output.get()] = found->second.stage.output;
       removed.push_back(stage.output);
       continue;
     }
-    seen.emplace(meaning.hash, std::move(meaning.stage));
+    seen.emplace(meaning.hash, Known{std::move(meaning.stage), block});
     kept.push_back(std::move(stage));
   }
   graph.stages = std::move(kept);

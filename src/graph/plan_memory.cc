@@ -36,8 +36,9 @@ class Planner {
   Planner(const std::vector<PlannedTensor>& tensors, const ir::Bounds& bounds)
       : tensors_(tensors), bounds_(bounds) {}
 
-  MemoryPlan run(const std::vector<PlanStep>& steps) {
+  MemoryPlan run(const std::vector<PlanStep>& steps, const std::vector<PlanLoop>& loops) {
     find_lives(steps);
+    extend_lives(loops);
     std::vector<size_t> order(tensors_.size());
     std::iota(order.begin(), order.end(), 0);
     std::vector<int64_t> sizes;
@@ -73,6 +74,18 @@ class Planner {
     }
   }
 
+  // Inner loops end first, so one pass in that order reaches outer ones.
+  void extend_lives(std::vector<PlanLoop> loops) {
+    std::ranges::sort(loops, [](const PlanLoop& a, const PlanLoop& b) { return a.last < b.last; });
+    for (const PlanLoop& loop : loops) {
+      const int first = static_cast<int>(loop.first), last = static_cast<int>(loop.last);
+      for (Life& life : lives_) {
+        if (life.first >= 0 && life.first < first && life.last >= first && life.last < last)
+          life.last = last - 1;
+      }
+    }
+  }
+
   int place(size_t tensor) {
     const PlannedTensor& wanted = tensors_[tensor];
     int chosen = wanted.exclusive ? -1 : choose(tensor);
@@ -105,7 +118,7 @@ class Planner {
   }
 
   bool fits_kind(const MemoryNeed& slot, const MemoryNeed& need) const {
-    if (slot.width != need.width) return false;
+    if (slot.width != need.width || slot.segment != need.segment) return false;
     return need.width == 0 || (slot.layers == need.layers && slot.texel == need.texel);
   }
   // A dynamic texture is made anew for other dimensions; only one of the same height stands for it.
@@ -133,8 +146,9 @@ class Planner {
 }  // namespace
 
 MemoryPlan plan_memory(const std::vector<PlannedTensor>& tensors,
-                       const std::vector<PlanStep>& steps, const ir::Bounds& bounds) {
-  return Planner(tensors, bounds).run(steps);
+                       const std::vector<PlanStep>& steps, const ir::Bounds& bounds,
+                       const std::vector<PlanLoop>& loops) {
+  return Planner(tensors, bounds).run(steps, loops);
 }
 
 }  // namespace gossamer::graph

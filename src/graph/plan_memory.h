@@ -16,6 +16,7 @@ struct MemoryNeed {
   int width = 0, layers = 1;
   ir::Expr height = {};  // in texels, of type index
   ir::DType texel = ir::DType::f32;
+  int segment = 0;  // of the plan, after which the size is known; shares only within one
 };
 
 // One tensor of the plan. `exclusive` ones share with nobody: inputs, outputs, weights, results of
@@ -29,6 +30,11 @@ struct PlannedTensor {
 // One launch.
 struct PlanStep {
   std::vector<ir::Buffer> reads, writes;
+};
+
+// A loop over steps [first, last): what is alive when it starts and used in it stays alive in it.
+struct PlanLoop {
+  size_t first = 0, last = 0;
 };
 
 struct MemoryPlan {
@@ -45,6 +51,7 @@ struct MemoryPlan {
 // before it is read unless exclusive. `bounds` says what is known of the dimensions. The result
 // depends on the order of `tensors` and `steps` only.
 MemoryPlan plan_memory(const std::vector<PlannedTensor>& tensors,
-                       const std::vector<PlanStep>& steps, const ir::Bounds& bounds = {});
+                       const std::vector<PlanStep>& steps, const ir::Bounds& bounds = {},
+                       const std::vector<PlanLoop>& loops = {});
 
 }  // namespace gossamer::graph

@@ -1,6 +1,7 @@
 #include "graph/stage_graph.h"
 
 #include "ir/print.h"
+#include "ops/steps.h"
 
 namespace gossamer::graph {
 namespace {
@@ -22,7 +23,26 @@ std::string source_text(const ConstantSource& source) {
   return cat(source.length, " bytes at ", source.offset, " of ", from);
 }
 
+std::string indented(const std::string& text, int depth) {
+  const std::string margin(static_cast<size_t>(2 * depth), ' ');
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at) + 1;
+    result += margin + text.substr(at, end - at);
+    at = end;
+  }
+  return result;
+}
+
 }  // namespace
+
+std::unordered_set<const ir::BufferNode*> states_of(const StageGraph& graph) {
+  std::unordered_set<const ir::BufferNode*> seen, states;
+  for (const ops::Stage& stage : graph.stages) {
+    if (stage.output && !seen.insert(stage.output.get()).second) states.insert(stage.output.get());
+  }
+  return states;
+}
 
 std::string print(const StageGraph& graph) {
   std::string text = cat("graph \"", graph.name, "\"\n");
@@ -39,7 +59,16 @@ std::string print(const StageGraph& graph) {
   for (const Check& check : graph.checks) {
     text += cat("check ", ir::print(check.condition), ": ", check.message, "\n");
   }
-  for (const ops::Stage& stage : graph.stages) text += ops::print(stage);
+  int depth = 0;
+  for (const ops::Stage& stage : graph.stages) {
+    const bool opens =
+        ops::is_step(stage, ops::StepKind::branch) || ops::is_step(stage, ops::StepKind::loop);
+    const bool closes = ops::is_step(stage, ops::StepKind::end);
+    const bool turns = ops::is_step(stage, ops::StepKind::otherwise);
+    depth -= closes || turns ? 1 : 0;
+    text += indented(ops::print(stage), depth);
+    depth += opens || turns ? 1 : 0;
+  }
   for (const StageOutput& output : graph.outputs) {
     text += cat("output ", output.name, ": ", tensor_text(output.buffer), "\n");
   }

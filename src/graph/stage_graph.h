@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "graph/graph.h"
@@ -34,10 +35,15 @@ struct StageGraph {
   std::vector<StageInput> inputs;
   std::vector<StageOutput> outputs;  // a buffer may be an input, a constant or a stage's output
   std::vector<StageConstant> constants;
-  std::vector<ops::Stage> stages;  // topological order; each buffer is written by one stage
-  std::vector<Check> checks;       // evaluated on the dimensions before a run
+  // Topological order, steps of the host program between them. A buffer is written by one stage,
+  // but for states of loops and results of branches.
+  std::vector<ops::Stage> stages;
+  std::vector<Check> checks;  // evaluated on the dimensions before a run
   std::vector<Dim> dims;
 };
+
+// The buffers that more than one stage writes.
+std::unordered_set<const ir::BufferNode*> states_of(const StageGraph&);
 
 // Runs every node's define (decomposing composed ones), with host values and shapes propagated.
 // Dead stages, and stages that only feed host values, are dropped.

@@ -1,5 +1,7 @@
 #include "interp/stages.h"
 
+#include "interp/steps.h"
+
 namespace gossamer::interp {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr int64_t max_elements = int64_t{1} << 28;
 
 struct Runner {
   Values& values;
-  Variables variables;
+  Variables& variables;
 
   Scalar eval(const ir::Expr& e) const { return evaluate(e, variables, values); }
 
@@ -91,7 +93,7 @@ struct Runner {
   }
 
   Result<> run_scatter(const Stage& stage) {
-    TensorData output = values.at(stage.initial.get());
+    TensorData output = values.at(stage.initial ? stage.initial.get() : stage.output.get());
     GS_ASSIGN(std::vector<int64_t> extents, extents_of(stage.extents));
     each(stage.axes, extents, [&] {
       if (stage.condition && !eval(stage.condition).truthy()) return;
@@ -143,32 +145,46 @@ struct Runner {
 
 }  // namespace
 
-Result<> run_stages(std::span<const Stage> stages, Values& values, Variables variables) {
-  Runner runner{values, std::move(variables)};
-  for (const Stage& stage : stages) {
-    Result<> status;
-    switch (stage.kind) {
-      case StageKind::compute:
-      case StageKind::reduce:
-        status = runner.run_points(stage);
-        break;
-      case StageKind::scatter:
-        status = runner.run_scatter(stage);
-        break;
-      case StageKind::scan:
-        status = runner.run_scan(stage);
-        break;
-      case StageKind::program:
-        status = fail("the stage interpreter runs no programs");
-        break;
-    }
-    if (!status) {
-      Diagnostic error = status.error();
-      error.where = cat(stage.name, " of \"", stage.origin, "\"");
-      return std::unexpected(std::move(error));
-    }
+namespace {
+
+Result<> run_points_of(Runner& runner, const Stage& stage) {
+  Result<> status;
+  switch (stage.kind) {
+    case StageKind::compute:
+    case StageKind::reduce:
+      status = runner.run_points(stage);
+      break;
+    case StageKind::scatter:
+      status = runner.run_scatter(stage);
+      break;
+    case StageKind::scan:
+      status = runner.run_scan(stage);
+      break;
+    case StageKind::program:
+      status = fail("the stage interpreter runs no programs");
+      break;
+    case StageKind::step:
+      break;
+  }
+  if (!status) {
+    Diagnostic error = status.error();
+    error.where = cat(stage.name, " of \"", stage.origin, "\"");
+    return std::unexpected(std::move(error));
   }
   return {};
+}
+
+}  // namespace
+
+Result<> run_stages(std::span<const Stage> stages, Values& values, Variables variables) {
+  StepRunner steps;
+  steps.variables = std::move(variables);
+  Runner runner{values, steps.variables};
+  steps.run = [&](const Stage& stage) { return run_points_of(runner, stage); };
+  steps.element = [&](const ir::BufferNode* tensor, int64_t at) {
+    return element(values.at(tensor), at);
+  };
+  return run_steps(stages, steps);
 }
 
 }  // namespace gossamer::interp

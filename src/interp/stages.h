@@ -8,8 +8,9 @@
 
 namespace gossamer::interp {
 
-// Runs stages in order. `values` holds inputs and constants, and gets every output; `variables` the
-// dimensions. Errors: a stage of kind program (it has no points), an absurd size.
+// Runs stages and the steps between them. `values` holds inputs and constants, and gets every
+// output; `variables` the dimensions. Errors: a stage of kind program (it has no points), an absurd
+// size.
 Result<> run_stages(std::span<const ops::Stage> stages, Values& values, Variables variables = {});
 
 }  // namespace gossamer::interp

@@ -62,6 +62,13 @@ class Builder {
   // compiling".
   Result<std::vector<Expr>> host(int i) const;
   Result<std::vector<int64_t>> host_ints(int i) const;  // same, every element a number
+  // The elements of a small integer or boolean input: its host value where it has one, else
+  // variables that the host program reads when the model runs. They may be of any sign; the element
+  // count must be a number.
+  Result<std::vector<Expr>> elements(int i);
+  // The same of any tensor, such as a count that a stage computed: shapes of later stages may use
+  // it.
+  Result<std::vector<Expr>> read(const Tensor& tensor);
   int output_count() const;  // how many outputs the node uses (later ones may be unused)
   bool wants(int output) const;
 
@@ -102,6 +109,14 @@ class Builder {
                  bool unique, const std::function<std::vector<Expr>(Point)>& target,
                  const std::function<Expr(Point)>& value,
                  const std::function<Expr(Point)>& condition = {});
+  // Stages repeated in order: `rounds` times, `body` makes the next states (of the shapes and types
+  // of the initial ones) and rows, which are stacked along a new first axis. `round` counts from 0.
+  struct Round {
+    std::vector<Tensor> states, rows;
+  };
+  Result<Round> loop(
+      std::string name, Expr rounds, std::span<const Tensor> initial,
+      const std::function<Result<Round>(const Expr& round, std::span<const Tensor> states)>& body);
   // A tensor of known elements (host expressions, see Tensor::host), e.g. the result of Shape.
   Tensor host_tensor(DType dtype, Shape shape, std::vector<Expr> elements);
   Tensor constant(const TensorData& data);
@@ -151,6 +166,7 @@ class Builder {
   ir::Bounds bounds;                 // what the graph knows of its dimensions
 
  private:
+  static bool read_allowed(const Tensor& tensor);
   Tensor finish(Stage stage, DType dtype);  // names and keeps a stage, evaluates it where it can
   void know(const Tensor& tensor);
   std::string unique_name(std::string name);

@@ -25,7 +25,20 @@ struct Combiner {
   bool is_sum() const;
 };
 
-enum class StageKind : uint8_t { compute, reduce, scan, scatter, program };
+enum class StageKind : uint8_t { compute, reduce, scan, scatter, program, step };
+
+// A step of the host program between stages, see docs/specs/host.md. A branch or loop reaches to
+// its `end`. Buffers that several stages write (states of loops, results of branches) are written
+// before every read; their shapes may use variables that steps set.
+enum class StepKind : uint8_t {
+  read,       // axes = the elements of `initial`
+  check,      // `condition` must hold, else `name` is the error
+  set,        // axes = values, all read before any is set
+  branch,     // until `otherwise` or `end` if `condition`
+  otherwise,  // until `end` if not
+  loop,  // axes[0] counts below extents[0] until `end`, while `condition` (a variable; optional)
+  end,
+};
 
 // compute:  output[axes] = result
 // reduce:   accumulators[k] = join over reduce_axes of values[k], from identity; output[axes] =
@@ -34,8 +47,8 @@ enum class StageKind : uint8_t { compute, reduce, scan, scatter, program };
 //           axes. Fused epilogues are substituted into `result`, fused producers into `values`.
 // scatter:  for every point of `axes`: output[target] = combine(output[target], values[0]) if
 // `condition`; the output
-//           starts as a copy of `initial` (a buffer of the output's shape). With `unique`, targets
-//           never collide.
+//           starts as a copy of `initial` (a buffer of the output's shape); without one the output
+//           is a state, and keeps what it holds elsewhere. With `unique`, targets never collide.
 // program:  `body` fills `outputs` from the loads it makes, imperatively; runs on the CPU side.
 // scan:     along axes[0] in order: state (buffers `states`, first value `initial_states`) steps by
 // `values` (one per
@@ -43,9 +56,10 @@ enum class StageKind : uint8_t { compute, reduce, scan, scatter, program };
 //           ...] = result.
 struct Stage {
   StageKind kind = StageKind::compute;
-  std::string name;    // "conv", "softmax.max": unique within an operator
-  std::string origin;  // the graph node it came from, for reports and errors
-  Buffer output;       // shape: one extent an axis (for scatter, the shape of the target)
+  StepKind step = StepKind::end;  // of kind step, which has no output
+  std::string name;               // "conv", "softmax.max": unique within an operator
+  std::string origin;             // the graph node it came from, for reports and errors
+  Buffer output;  // shape: one extent an axis (for scatter, the shape of the target)
   std::vector<Var> axes;
   std::vector<Expr> extents;  // of the axes; equals output->shape unless scatter
   Expr result;

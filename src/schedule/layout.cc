@@ -5,6 +5,7 @@
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
+#include "ops/steps.h"
 #include "schedule/access.h"
 
 namespace gossamer::schedule {
@@ -43,10 +44,21 @@ class Chooser {
 
   void run(std::vector<std::pair<Buffer, Buffer>>& replaced) {
     std::vector<Stage> result;
-    for (Stage& stage : stages_) {
-      const bool is_constant = std::ranges::all_of(
-          ops::inputs_of(stage), [&](const Buffer& b) { return constant_.contains(b.get()); });
+    find_states();
+    const std::vector<int> blocks = ops::blocks_of(stages_);
+    for (size_t i = 0; i < stages_.size(); ++i) {
+      Stage& stage = stages_[i];
+      if (stage.kind == StageKind::step) {
+        result.push_back(stage);
+        continue;
+      }
+      const bool is_state = states_.contains(stage.output.get());
+      const bool is_constant =
+          !is_state && std::ranges::all_of(ops::inputs_of(stage), [&](const Buffer& b) {
+            return constant_.contains(b.get());
+          });
       if (is_constant) constant_.insert(stage.output.get());
+      block_ = blocks[i];
       place_stage(stage, result);
     }
     for (Stage& stage : result) substitute_all(stage);
@@ -60,6 +72,15 @@ class Chooser {
   }
 
  private:
+  // Buffers that several stages write keep the layout of ports, in which all of them can write.
+  void find_states() {
+    std::set<const ir::BufferNode*> seen;
+    for (const Stage& stage : stages_) {
+      if (stage.output && !seen.insert(stage.output.get()).second)
+        states_.insert(stage.output.get());
+    }
+  }
+
   Layout layout_of(const ir::BufferNode* buffer) const {
     const auto found = layouts_.find(buffer);
     return found != layouts_.end() ? found->second : port_layout(buffer);
@@ -137,7 +158,8 @@ class Chooser {
 
   void place_stage(Stage& stage, std::vector<Stage>& result) {
     const int rank = static_cast<int>(stage.output->shape.size());
-    const bool port = ports_.outputs.contains(stage.output.get());
+    const bool port =
+        ports_.outputs.contains(stage.output.get()) || states_.contains(stage.output.get());
     const bool pointwise = stage.kind == StageKind::compute || stage.kind == StageKind::reduce;
     const int axis = pointwise ? choose_axis(stage) : -1;
     Layout layout = port_layout(stage.output.get());
@@ -266,7 +288,8 @@ class Chooser {
       if (stage.reduce_axes.empty()) continue;
       const Layout layout =
           packed_layout(stage, *load, static_cast<int>(moving - load->indices.begin()));
-      if (const auto known = packed_.find(source);
+      const std::pair place_of{source, constant ? 0 : block_};
+      if (const auto known = packed_.find(place_of);
           known != packed_.end() && layouts_.at(known->second.get()) == layout) {
         redirect(stage, source, known->second);
         continue;
@@ -275,7 +298,7 @@ class Chooser {
           ir::buffer(load->buffer->name + ".packed", source->dtype, source->shape);
       place(packed, layout);
       if (constant) constant_.insert(packed.get());
-      packed_[source] = packed;
+      packed_[place_of] = packed;
       result.push_back(copy_stage(load->buffer, packed, "pack", stage.origin));
       redirect(stage, source, packed);
     }
@@ -340,6 +363,7 @@ class Chooser {
   }
 
   void place(const Buffer& buffer, const Layout& layout) {
+    if (by_old_.contains(buffer.get())) return;  // a state: always as a port
     layouts_[buffer.get()] = layout;
     auto fresh = Buffer(new ir::BufferNode(*buffer));
     const_cast<ir::BufferNode*>(fresh.get())->layout = layout;
@@ -357,7 +381,7 @@ class Chooser {
   void substitute_all(Stage& stage) {
     ir::BufferMap map;
     for (const Buffer& input : ops::inputs_of(stage)) map[input.get()] = fresh_of(input);
-    stage.output = fresh_of(stage.output);
+    if (stage.output) stage.output = fresh_of(stage.output);
     if (stage.result) stage.result = ir::substitute_buffers(stage.result, map);
     for (Expr& value : stage.values) value = ir::substitute_buffers(value, map);
     for (Expr& target : stage.target) target = ir::substitute_buffers(target, map);
@@ -370,7 +394,11 @@ class Chooser {
   const Capabilities& caps_;
   std::set<const ir::BufferNode*> constant_;
   std::map<const ir::BufferNode*, Layout> layouts_;
-  std::map<const ir::BufferNode*, Buffer> packed_, by_old_, old_owner_;
+  std::set<const ir::BufferNode*> states_;
+  int block_ = 0;
+  // By source and block: a copy made in one branch is not there in the other.
+  std::map<std::pair<const ir::BufferNode*, int>, Buffer> packed_;
+  std::map<const ir::BufferNode*, Buffer> by_old_, old_owner_;
   std::vector<std::pair<const ir::BufferNode*, Buffer>> fresh_;
 };
 

@@ -102,10 +102,11 @@ class Lowering {
           inside && stage_.target[d] >= ir::index(0) && stage_.target[d] < stage_.output->shape[d];
     }
     const Stmt update = ir::branch(inside, ir::store(stage_.output, stage_.target, value));
-    return ir::loop(
-        ir::var("item"), ir::index(1), LoopKind::grid,
-        ir::block({nest(copy, ir::store(stage_.output, point, ir::load(stage_.initial, point))),
-                   nest(updates, update)}));
+    std::vector<Stmt> steps;
+    if (stage_.initial)
+      steps.push_back(nest(copy, ir::store(stage_.output, point, ir::load(stage_.initial, point))));
+    steps.push_back(nest(updates, update));
+    return ir::loop(ir::var("item"), ir::index(1), LoopKind::grid, ir::block(std::move(steps)));
   }
 
   ir::Kernel finish(Stmt body) const {

@@ -2,13 +2,54 @@
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
+#include "ir/simplify.h"
+#include "ops/steps.h"
 
 namespace gossamer::schedule {
 
 using ir::Expr;
 using ir::Var;
 
+namespace {
+
+// Every target index is one of the stage's axes, over the output's whole extent, or the same for
+// all updates: a choice per point instead of a search.
+std::optional<ops::Stage> choice_form(const ops::Stage& scatter) {
+  if (!scatter.combiner.left.empty() || scatter.condition) return std::nullopt;
+  ops::Stage choice;
+  choice.name = scatter.name;
+  choice.origin = scatter.origin;
+  choice.output = scatter.output;
+  choice.extents = scatter.output->shape;
+  std::vector<Expr> point;
+  ir::VarMap axes;
+  Expr aims = ir::boolean(true);
+  for (size_t d = 0; d < choice.extents.size(); ++d) {
+    choice.axes.push_back(ir::var("p" + std::to_string(d)));
+    point.push_back(choice.axes.back());
+    const Expr& target = scatter.target[d];
+    bool is_axis = false;
+    for (size_t i = 0; i < scatter.axes.size(); ++i) {
+      if (target.get() != scatter.axes[i].get()) {
+        if (ir::uses(target, scatter.axes[i].get())) return std::nullopt;
+        continue;
+      }
+      if (!ir::prove_equal(scatter.extents[i], choice.extents[d])) return std::nullopt;
+      is_axis = axes.emplace(scatter.axes[i].get(), point[d]).second;
+      if (!is_axis) return std::nullopt;
+    }
+    if (!is_axis) aims = aims && point[d] == target;
+  }
+  if (axes.size() != scatter.axes.size()) return std::nullopt;
+  choice.result =
+      ir::select(aims, ir::substitute(scatter.values[0], axes), ir::load(scatter.initial, point));
+  return choice;
+}
+
+}  // namespace
+
 ops::Stage gather_form(const ops::Stage& scatter) {
+  if (auto choice = choice_form(scatter)) return *std::move(choice);
   ops::Stage gather;
   gather.kind = ops::StageKind::reduce;
   gather.name = scatter.name;
@@ -47,6 +88,26 @@ ops::Stage gather_form(const ops::Stage& scatter) {
   gather.values = {ir::select(aims, ir::constant_int(flag, 1), ir::zero(flag)), scatter.values[0]};
   gather.result = ir::select(combiner.left[0] != 0.0, combiner.left[1], start);
   return gather;
+}
+
+void gather_scatters(std::vector<ops::Stage>& all) {
+  std::vector<ops::Stage> stages;
+  for (ops::Stage& stage : all) {
+    if (stage.kind != ops::StageKind::scatter) {
+      stages.push_back(std::move(stage));
+      continue;
+    }
+    const ir::Buffer state = stage.initial ? ir::Buffer() : stage.output;
+    if (state) {
+      stage.initial = state;
+      stage.output = ir::buffer(state->name + ".next", state->dtype, state->shape);
+    }
+    stages.push_back(gather_form(stage));
+    if (!state) continue;
+    stages.push_back(ops::copy_stage(state->name + ".step", stage.output, state));
+    stages.back().origin = stage.origin;
+  }
+  all = std::move(stages);
 }
 
 }  // namespace gossamer::schedule

@@ -10,4 +10,8 @@ namespace gossamer::schedule {
 // updates, so it is for GPUs, whose invocations cannot write where they like.
 ops::Stage gather_form(const ops::Stage& scatter);
 
+// Gives every scatter of a model that form. One that updates a state in place makes the state's
+// next value first.
+void gather_scatters(std::vector<ops::Stage>& stages);
+
 }  // namespace gossamer::schedule

@@ -1,0 +1,165 @@
+// The steps of the host program: what runs between launches, and which values it computes where.
+#include <algorithm>
+
+#include "compiler/module_builder.h"
+#include "ir/build.h"
+#include "ops/steps.h"
+
+namespace gossamer::compiler {
+
+using package::Step;
+
+namespace {
+
+int index_of(const std::vector<ir::Var>& dims, const ir::Expr& var) {
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i].get() == var.get()) return static_cast<int>(i);
+  }
+  GS_CHECK(false, "a step sets a variable that nobody knows");
+  return -1;
+}
+
+}  // namespace
+
+void ModuleBuilder::add_step(Step step) {
+  std::vector<Step>& list = open_.empty()            ? module_.steps
+                            : open_.back().otherwise ? open_.back().step.otherwise
+                                                     : open_.back().step.body;
+  list.push_back(std::move(step));
+}
+
+// Launches since the last step.
+void ModuleBuilder::flush_launches() {
+  if (flushed_ == module_.run.size()) return;
+  Step step;
+  step.first = static_cast<int>(flushed_);
+  step.last = static_cast<int>(module_.run.size());
+  flushed_ = module_.run.size();
+  add_step(std::move(step));
+}
+
+void ModuleBuilder::open_segment() {
+  Step step;
+  step.kind = Step::Kind::plan;
+  step.segment = planner_.open_segment();
+  add_step(std::move(step));
+}
+
+// Sizes of states that a variable is part of were computed where it was first set: there again.
+void ModuleBuilder::add_set(const ops::Stage& stage) {
+  Step step;
+  step.kind = Step::Kind::set;
+  for (size_t i = 0; i < stage.axes.size(); ++i)
+    step.sets.emplace_back(index_of(planner_.dims(), stage.axes[i]),
+                           planner_.number(stage.values[i]));
+  add_step(std::move(step));
+  std::set<int> again;
+  for (const ir::Var& var : stage.axes) {
+    if (const auto known = set_segment_.find(var.get()); known != set_segment_.end())
+      again.insert(known->second);
+  }
+  for (int segment : again) {
+    Step plan;
+    plan.kind = Step::Kind::plan;
+    plan.segment = segment;
+    add_step(std::move(plan));
+  }
+  open_segment();
+  for (const ir::Var& var : stage.axes) set_segment_.emplace(var.get(), planner_.segment());
+}
+
+void ModuleBuilder::add_step(const ops::Stage& stage) {
+  using ops::StepKind;
+  if (stage.step != StepKind::check) flush_launches();
+  switch (stage.step) {
+    case StepKind::read: {
+      Step step;
+      step.kind = Step::Kind::read;
+      step.tensor = tensor_of(stage.initial);
+      step.dim = index_of(planner_.dims(), stage.axes[0]);
+      step.count = static_cast<int>(stage.axes.size());
+      add_step(std::move(step));
+      events_.push_back({-1, stage.initial});
+      open_segment();
+      break;
+    }
+    case StepKind::check: {
+      const ir::Expr one = ir::select(stage.condition, ir::index(1), ir::index(0));
+      const package::Number number = planner_.number(one);
+      const int segment = planner_.segment_of(one);
+      module_.checks.push_back({number, stage.name, segment});
+      break;
+    }
+    case StepKind::set:
+      add_set(stage);
+      break;
+    case StepKind::branch:
+    case StepKind::loop: {
+      Open open;
+      const bool loops = stage.step == StepKind::loop;
+      open.step.kind = loops ? Step::Kind::loop : Step::Kind::branch;
+      open.step.number = planner_.number(
+          loops ? stage.extents[0] : ir::select(stage.condition, ir::index(1), ir::index(0)));
+      if (loops) {
+        open.step.dim = index_of(planner_.dims(), stage.axes[0]);
+        if (stage.condition) open.step.condition = index_of(planner_.dims(), stage.condition);
+      }
+      open.first_event = events_.size();
+      open_.push_back(std::move(open));
+      open_segment();
+      break;
+    }
+    case StepKind::otherwise:
+      open_.back().otherwise = true;
+      open_segment();
+      break;
+    case StepKind::end: {
+      Open open = std::move(open_.back());
+      open_.pop_back();
+      if (open.step.kind == Step::Kind::loop) loops_.push_back({open.first_event, events_.size()});
+      add_step(std::move(open.step));
+      open_segment();
+      break;
+    }
+  }
+}
+
+void ModuleBuilder::number_steps(std::vector<Step>& steps, const std::vector<int>& numbers) const {
+  std::erase_if(steps, [&](const Step& step) {
+    return step.kind == Step::Kind::plan && numbers[static_cast<size_t>(step.segment)] < 0;
+  });
+  for (Step& step : steps) {
+    if (step.kind == Step::Kind::plan) step.segment = numbers[static_cast<size_t>(step.segment)];
+    number_steps(step.body, numbers);
+    number_steps(step.otherwise, numbers);
+  }
+}
+
+// Segments without values go; without steps a package is straight-line.
+Result<> ModuleBuilder::finish_steps() {
+  flush_launches();
+  const codegen::PlanFunction& plan = planner_.function();
+  module_.plan_values = static_cast<int>(plan.values.size());
+  std::set<int> used(plan.segments.begin(), plan.segments.end());
+  used.insert(0);
+  std::vector<int> numbers(static_cast<size_t>(planner_.last_segment()) + 1, -1);
+  int next = 0;
+  for (int segment : used) numbers[static_cast<size_t>(segment)] = next++;
+  planner_.number_segments(numbers);
+  module_.plan_segments = next;
+  const auto renumber = [&](int& segment) {
+    segment = std::max(numbers[static_cast<size_t>(segment)], 0);
+  };
+  for (package::Slot& slot : module_.slots) renumber(slot.segment);
+  for (package::Check& check : module_.checks) renumber(check.segment);
+  number_steps(module_.steps, numbers);
+  if (module_.steps.size() == 1 && module_.steps[0].kind == Step::Kind::launch)
+    module_.steps.clear();
+  if (!module_.steps.empty() && target_ != schedule::TargetKind::cpu) {
+    return fail_at(stages_.name, cat("needs values while it runs, which target \"", module_.target,
+                                     "\" cannot read yet"));
+  }
+  return {};
+}
+
+}  // namespace gossamer::compiler

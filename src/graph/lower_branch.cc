@@ -1,0 +1,183 @@
+// If: the branch that a known condition takes, or both between steps of the host program.
+#include <algorithm>
+
+#include "graph/control_flow.h"
+#include "graph/lowering.h"
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "ops/steps.h"
+
+namespace gossamer::graph {
+
+Result<> Lowering::lower_control(const Node& node, Values& values) {
+  if (node.def == control_flow_op("If")) return lower_if(node, values);
+  if (node.def == control_flow_op("Loop")) return lower_loop(node, values);
+  return lower_scan(node, values);
+}
+
+Result<Lowering::Region> Lowering::lower_region(const Graph& graph, const Values& outer,
+                                                const std::vector<Tensor>& inputs) {
+  GS_CHECK(graph.inputs.size() == inputs.size(), "inputs of a region");
+  Region region;
+  const size_t start = out_.stages.size();
+  const auto reads = reads_;
+  Values inner;
+  add_constants(graph, inner);
+  for (const Capture& capture : graph.captures) {
+    if (!outer[capture.outer]) return fail_at(graph.name, "uses a value before it is made");
+    inner[capture.inner] = known(outer[capture.outer]);
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) inner[graph.inputs[i]] = inputs[i];
+  GS_TRY(lower_nodes(graph, inner));
+  for (ValueId id : graph.outputs) region.outputs.push_back(known(inner[id]));
+  reads_ = reads;  // what a region read is not known outside of it
+  const auto first = out_.stages.begin() + static_cast<std::ptrdiff_t>(start);
+  region.stages.assign(std::make_move_iterator(first), std::make_move_iterator(out_.stages.end()));
+  out_.stages.erase(first, out_.stages.end());
+  for (const ir::Var& var : ops::variables_of(region.stages)) region.variables.insert(var.get());
+  return region;
+}
+
+bool Lowering::Region::uses_own(const Expr& expr) const {
+  bool uses = false;
+  ir::visit(expr, [&](const Expr& e) {
+    const auto* var = ir::as<ir::VarNode>(e);
+    uses = uses || (var && variables.contains(var));
+    return !uses;
+  });
+  return uses;
+}
+
+Result<Expr> Lowering::scalar_value(const Tensor& tensor, const std::string& name) {
+  const Tensor now = known(tensor);
+  if (now.host && now.host->size() == 1) return (*now.host)[0];
+  if (!ir::is_int(now.dtype()) && now.dtype() != ir::DType::boolean)
+    return fail(cat(name, " is no integer or boolean"));
+  for (const Expr& extent : now.shape()) {
+    if (!ir::is_const(ir::simplify(extent), 1)) return fail(cat(name, " is no single number"));
+  }
+  const ir::Var var = ir::var(now.buffer->name);
+  out_.stages.push_back(ops::read_step(now.buffer, {var}));
+  reads_[now.buffer.get()] = {now.buffer, {Expr(var)}};
+  return Expr(var);
+}
+
+Tensor Lowering::add_compute(const std::string& name, ir::DType dtype, std::vector<Expr> shape,
+                             const std::function<Expr(const std::vector<Expr>&)>& body) {
+  ops::Stage stage;
+  stage.name = name;
+  stage.extents = shape;
+  std::vector<Expr> point;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    stage.axes.push_back(ir::var(cat("i", i)));
+    point.push_back(stage.axes.back());
+  }
+  stage.result = body(point);
+  stage.output = ir::buffer(name, dtype, std::move(shape));
+  Tensor tensor{stage.output, std::nullopt};
+  out_.stages.push_back(std::move(stage));
+  return tensor;
+}
+
+Tensor Lowering::add_host_tensor(const std::string& name, const ir::Buffer& like,
+                                 std::vector<Expr> elements) {
+  Tensor tensor =
+      add_compute(name, like->dtype, like->shape, [&](const std::vector<Expr>& point) -> Expr {
+        Expr linear = ir::index(0);
+        for (size_t i = 0; i < point.size(); ++i) linear = linear * like->shape[i] + point[i];
+        const auto element = [&](size_t i) -> Expr {
+          if (like->dtype == ir::DType::boolean) return elements[i] != 0.0;
+          return ir::cast(like->dtype, elements[i]);
+        };
+        if (elements.empty()) return ir::zero(like->dtype);
+        Expr chain = element(elements.size() - 1);
+        for (size_t i = elements.size() - 1; i-- > 0;)
+          chain = ir::select(linear == static_cast<double>(i), element(i), chain);
+        return chain;
+      });
+  tensor.host = std::move(elements);
+  return tensor;
+}
+
+Result<> Lowering::lower_if(const Node& node, Values& values) {
+  const std::string place = cat("[If] \"", node.name, "\"");
+  if (node.inputs.size() != 1 || node.inputs[0] == no_value || node.regions.size() != 2) {
+    return fail_at(place, "needs one condition and two branches");
+  }
+  for (const auto& region : node.regions) {
+    if (!region->inputs.empty() || region->outputs.size() < node.outputs.size()) {
+      return fail_at(place, "has a branch with inputs, or with too few outputs");
+    }
+  }
+  auto condition = scalar_value(values[node.inputs[0]], "the condition");
+  if (!condition) return fail_at(place, condition.error().message);
+  if (const auto known_now = ir::as_int(ir::simplify(*condition))) {
+    GS_ASSIGN(Region taken, lower_region(*node.regions[*known_now ? 0 : 1], values, {}));
+    std::ranges::move(taken.stages, std::back_inserter(out_.stages));
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] != no_value) values[node.outputs[i]] = taken.outputs[i];
+    }
+    return {};
+  }
+  std::vector<Region> branches;
+  for (const auto& graph : node.regions) {
+    GS_ASSIGN(Region branch, lower_region(*graph, values, {}));
+    branches.push_back(std::move(branch));
+  }
+
+  // A dimension that the branches do not share is a variable that both set.
+  std::vector<ir::Var> dims;
+  std::vector<std::vector<Expr>> extents(2);
+  std::vector<std::vector<ops::Stage>> copies(2);
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] == no_value) continue;
+    const Tensor &a = branches[0].outputs[i], &b = branches[1].outputs[i];
+    const std::string name = node.regions[0]->values[node.regions[0]->outputs[i]].name;
+    if (a.dtype() != b.dtype() || a.rank() != b.rank()) {
+      return fail_at(place, cat("makes output ", i, " of another type or rank in each branch"),
+                     "only the extents of an output may depend on the branch");
+    }
+    if (a.buffer.same(b.buffer)) {
+      values[node.outputs[i]] = a;
+      continue;
+    }
+    std::vector<Expr> shape;
+    for (size_t d = 0; d < a.shape().size(); ++d) {
+      const Expr &x = a.shape()[d], &y = b.shape()[d];
+      if (ir::prove_equal(x, y, bounds_) && !branches[0].uses_own(x)) {
+        shape.push_back(x);
+        continue;
+      }
+      dims.push_back(ir::var(cat(name, ".dim", d)));
+      extents[0].push_back(x);
+      extents[1].push_back(y);
+      shape.push_back(dims.back());
+    }
+    Tensor merged{ir::buffer(cat(node.name, "/", name), a.dtype(), std::move(shape)), std::nullopt};
+    for (size_t k = 0; k < 2; ++k) {
+      copies[k].push_back(
+          ops::copy_stage(cat(name, ".branch"), branches[k].outputs[i].buffer, merged.buffer));
+      copies[k].back().origin = cat("If \"", node.name, "\"");
+    }
+    if (a.host && b.host && a.host->size() == b.host->size()) {
+      std::vector<Expr> elements;
+      for (size_t e = 0; e < a.host->size(); ++e) {
+        const Expr &x = (*a.host)[e], &y = (*b.host)[e];
+        if (branches[0].uses_own(x) || branches[1].uses_own(y)) break;
+        elements.push_back(ir::select(*condition != 0.0, x, y));
+      }
+      if (elements.size() == a.host->size()) merged.host = std::move(elements);
+    }
+    values[node.outputs[i]] = std::move(merged);
+  }
+  for (size_t k = 0; k < 2; ++k) {
+    out_.stages.push_back(k == 0 ? ops::branch_step(*condition != 0.0) : ops::otherwise_step());
+    std::ranges::move(branches[k].stages, std::back_inserter(out_.stages));
+    if (!dims.empty()) out_.stages.push_back(ops::set_step(dims, extents[k]));
+    std::ranges::move(copies[k], std::back_inserter(out_.stages));
+  }
+  out_.stages.push_back(ops::end_step());
+  return {};
+}
+
+}  // namespace gossamer::graph

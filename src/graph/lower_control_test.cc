@@ -1,0 +1,201 @@
+// If, Loop and Scan as steps between stages, before and after the passes: the results are computed.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "graph/control_flow.h"
+#include "graph/fuse.h"
+#include "graph/stage_graph.h"
+#include "interp/stages.h"
+#include "ir/build.h"
+#include "ops/builder.h"
+
+namespace gossamer::graph {
+namespace {
+
+using ir::DType;
+using ops::TensorData;
+
+// A graph under construction; nodes by their ONNX names.
+struct Maker {
+  std::shared_ptr<Graph> graph = std::make_shared<Graph>();
+
+  ValueId value(DType dtype, std::vector<int64_t> shape, const char* name) {
+    Value made;
+    made.name = name;
+    made.dtype = dtype;
+    made.shape_known = true;
+    for (int64_t extent : shape) made.shape.push_back(ir::index(extent));
+    return graph->add_value(std::move(made));
+  }
+  ValueId input(DType dtype, std::vector<int64_t> shape, const char* name) {
+    graph->inputs.push_back(value(dtype, std::move(shape), name));
+    return graph->inputs.back();
+  }
+  ValueId constant(const TensorData& data) {
+    const ValueId id = value(data.dtype, data.shape, "k");
+    graph->values[id].constant = ConstantSource{data.dtype, data.shape, data.bytes};
+    return id;
+  }
+  ValueId capture(ValueId outer) {
+    const ValueId id = value(DType::f32, {}, "captured");
+    graph->captures.push_back({outer, id});
+    return id;
+  }
+  std::vector<ValueId> nodes(const char* op, std::vector<ValueId> inputs, int outputs,
+                             ops::Attributes attributes = {},
+                             std::vector<std::shared_ptr<Graph>> regions = {}) {
+    Node node;
+    node.def = control_flow_op(op);
+    if (!node.def) node.def = ops::builtin_catalog().find("", op);
+    node.name = cat(op, graph->nodes.size());
+    node.inputs = std::move(inputs);
+    for (int i = 0; i < outputs; ++i)
+      node.outputs.push_back(value(DType::f32, {}, cat(node.name, ".", i).c_str()));
+    node.attributes = std::move(attributes);
+    node.regions = std::move(regions);
+    graph->nodes.push_back(node);
+    return node.outputs;
+  }
+  ValueId node(const char* op, std::vector<ValueId> inputs, ops::Attributes attributes = {}) {
+    return nodes(op, std::move(inputs), 1, std::move(attributes))[0];
+  }
+};
+
+// Every output as floats, from the stages as lowered and as a compiler leaves them.
+std::vector<std::vector<float>> run(const Maker& maker, const std::vector<TensorData>& feeds) {
+  std::vector<std::vector<float>> first;
+  for (const bool passes : {false, true}) {
+    auto lowered = lower(*maker.graph, ops::builtin_catalog());
+    EXPECT_TRUE(lowered.has_value()) << (lowered ? "" : lowered.error().to_string());
+    if (!lowered) return {};
+    StageGraph& stages = *lowered;
+    if (passes) {
+      fold_constants(stages);
+      merge_duplicates(stages);
+      drop_dead(stages);
+      fuse(stages, {.max_buffers = 8});
+      hoist_constants(stages);
+      drop_dead(stages);
+    }
+    interp::Values values;
+    for (size_t i = 0; i < feeds.size(); ++i) values[stages.inputs[i].buffer.get()] = feeds[i];
+    for (const StageConstant& constant : stages.constants) {
+      values[constant.buffer.get()] = {
+          constant.source.dtype, constant.source.shape, constant.source.bytes, {}};
+    }
+    const auto status = interp::run_stages(stages.stages, values);
+    EXPECT_TRUE(status.has_value()) << status.error().to_string() << print(stages);
+    std::vector<std::vector<float>> outputs;
+    for (const StageOutput& output : stages.outputs) {
+      const TensorData& data = values.at(output.buffer.get());
+      outputs.emplace_back();
+      for (int64_t i = 0; i < data.element_count(); ++i)
+        outputs.back().push_back(static_cast<float>(interp::element(data, i).as_double()));
+    }
+    if (passes) {
+      EXPECT_EQ(outputs, first) << print(stages);
+    }
+    first = std::move(outputs);
+  }
+  return first;
+}
+
+using Floats = std::vector<float>;
+
+TEST(LowerControl, BranchesOfDifferentExtents) {
+  Maker maker, then, otherwise;
+  const ValueId condition = maker.input(DType::boolean, {}, "c");
+  const ValueId x = maker.input(DType::f32, {2}, "x");
+  const ValueId inner = then.capture(x);
+  then.graph->outputs = {then.node("Concat", {inner, inner}, {{"axis", int64_t{0}}})};
+  otherwise.graph->outputs = {otherwise.node("Neg", {otherwise.capture(x)})};
+  const ValueId merged = maker.nodes("If", {condition}, 1, {}, {then.graph, otherwise.graph})[0];
+  maker.graph->outputs = {maker.node("Add", {merged, merged})};
+  const TensorData data = ops::floats({2}, {1, 2});
+  EXPECT_EQ(run(maker, {ops::booleans({}, {1}), data})[0], (Floats{2, 4, 2, 4}));
+  EXPECT_EQ(run(maker, {ops::booleans({}, {0}), data})[0], (Floats{-2, -4}));
+}
+
+// The body hands each state the other one: no state may change before all are read.
+TEST(LowerControl, StatesMaySwap) {
+  Maker maker, body;
+  const ValueId rounds = maker.input(DType::i64, {}, "rounds");
+  const ValueId a = maker.input(DType::f32, {2}, "a"), b = maker.input(DType::f32, {2}, "b");
+  body.input(DType::i64, {}, "i");
+  const ValueId again = body.input(DType::boolean, {}, "again");
+  const ValueId x = body.input(DType::f32, {2}, "x"), y = body.input(DType::f32, {2}, "y");
+  body.graph->outputs = {again, y, body.node("Add", {x, y}), body.node("Mul", {x, y})};
+  maker.graph->outputs = maker.nodes("Loop", {rounds, no_value, a, b}, 3, {}, {body.graph});
+  const auto results =
+      run(maker, {ops::int64s({}, {3}), ops::floats({2}, {1, 2}), ops::floats({2}, {10, 20})});
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(results[0], (Floats{21, 42}));
+  EXPECT_EQ(results[1], (Floats{32, 64}));
+  EXPECT_EQ(results[2], (Floats{10, 40, 110, 440, 231, 924}));
+  const auto none =
+      run(maker, {ops::int64s({}, {0}), ops::floats({2}, {1, 2}), ops::floats({2}, {10, 20})});
+  EXPECT_EQ(none[0], (Floats{1, 2}));
+  EXPECT_TRUE(none[2].empty());
+}
+
+// while (sum(x) < 100) x = concat(x, x): extents that change, a condition that is computed.
+TEST(LowerControl, GrowsUntilAConditionFails) {
+  Maker maker, body;
+  const ValueId x = maker.input(DType::f32, {2}, "x");
+  const ValueId limit = maker.constant(ops::floats({}, {100}));
+  body.input(DType::i64, {}, "i");
+  body.input(DType::boolean, {}, "again");
+  const ValueId state = body.input(DType::f32, {2}, "s");
+  const ValueId twice = body.node("Concat", {state, state}, {{"axis", int64_t{0}}});
+  const ValueId total = body.node("ReduceSum", {twice}, {{"keepdims", int64_t{0}}});
+  body.graph->outputs = {body.node("Less", {total, body.capture(limit)}), twice, total};
+  const auto outputs = maker.nodes("Loop", {no_value, no_value, x}, 2, {}, {body.graph});
+  maker.graph->outputs = {maker.node("ReduceSum", {outputs[0]}, {{"keepdims", int64_t{0}}}),
+                          outputs[1], maker.node("Shape", {outputs[0]})};
+  const auto results = run(maker, {ops::floats({2}, {3, 4})});
+  EXPECT_EQ(results[0], (Floats{112}));
+  EXPECT_EQ(results[1], (Floats{14, 28, 56, 112}));
+  EXPECT_EQ(results[2], (Floats{32}));
+}
+
+// A counter that only makes indices stays on the host: the body's Gather reads at 2 i + 1.
+TEST(LowerControl, SmallIntegersStayOnTheHost) {
+  Maker maker, body;
+  const ValueId x = maker.input(DType::f32, {9}, "x");
+  const ValueId start = maker.constant(ops::int64s({}, {1}));
+  const ValueId rounds = maker.constant(ops::int64s({}, {4}));
+  const ValueId two = maker.constant(ops::int64s({}, {2}));
+  body.input(DType::i64, {}, "i");
+  const ValueId again = body.input(DType::boolean, {}, "again");
+  const ValueId at = body.input(DType::i64, {}, "at");
+  const ValueId row = body.node("Gather", {body.capture(x), at});
+  body.graph->outputs = {again, body.node("Add", {at, body.capture(two)}), row};
+  maker.graph->outputs = maker.nodes("Loop", {rounds, no_value, start}, 2, {}, {body.graph});
+  const auto results = run(maker, {ops::floats({9}, {0, 1, 2, 3, 4, 5, 6, 7, 8})});
+  EXPECT_EQ(results[0], (Floats{9}));
+  EXPECT_EQ(results[1], (Floats{1, 3, 5, 7}));
+}
+
+TEST(LowerControl, ScansBackwardsAlongAnAxis) {
+  Maker maker, body;
+  const ValueId start = maker.input(DType::f32, {2}, "start");
+  const ValueId x = maker.input(DType::f32, {2, 3}, "x");
+  const ValueId state = body.input(DType::f32, {2}, "s"), row = body.input(DType::f32, {2}, "r");
+  const ValueId sum = body.node("Add", {state, row});
+  body.graph->outputs = {sum, sum};
+  maker.graph->outputs = maker.nodes("Scan", {start, x}, 2,
+                                     {{"num_scan_inputs", int64_t{1}},
+                                      {"scan_input_axes", std::vector<int64_t>{1}},
+                                      {"scan_input_directions", std::vector<int64_t>{1}},
+                                      {"scan_output_axes", std::vector<int64_t>{-1}},
+                                      {"scan_output_directions", std::vector<int64_t>{1}}},
+                                     {body.graph});
+  const auto results =
+      run(maker, {ops::floats({2}, {0, 10}), ops::floats({2, 3}, {1, 2, 3, 4, 5, 6})});
+  EXPECT_EQ(results[0], (Floats{6, 25}));
+  EXPECT_EQ(results[1], (Floats{6, 5, 3, 25, 21, 16}));
+}
+
+}  // namespace
+}  // namespace gossamer::graph

@@ -1,0 +1,466 @@
+// Loop and Scan: the body's stages between steps of the host program. What a round hands to the
+// next is a state: a tensor, or, for small integers whose elements are expressions, variables. A
+// dimension that changes from round to round is a variable too.
+#include <algorithm>
+
+#include "graph/lowering.h"
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "ops/host_value.h"
+#include "ops/steps.h"
+
+namespace gossamer::graph {
+namespace {
+
+constexpr int64_t most_rounds = (int64_t{1} << 31) - 1;
+constexpr size_t most_host_elements = 64;
+
+}  // namespace
+
+// A value that rounds hand on.
+struct Lowering::Carried {
+  std::string name;
+  Tensor initial;
+  bool on_host = false;
+  std::vector<ir::Var> elements;   // on the host
+  std::vector<ir::Var> dims;       // of the state; null where the extent never changes
+  std::vector<ir::Var> next_dims;  // what the body makes of them
+  ir::Buffer state;
+
+  bool grows() const {
+    return std::ranges::any_of(dims, [](const ir::Var& var) { return static_cast<bool>(var); });
+  }
+  std::vector<Expr> shape() const {
+    std::vector<Expr> extents;
+    for (size_t d = 0; d < dims.size(); ++d)
+      extents.push_back(dims[d] ? Expr(dims[d]) : initial.shape()[d]);
+    return extents;
+  }
+};
+
+Lowering::Carried Lowering::carry(const std::string& name, const Tensor& initial) {
+  Carried carried;
+  carried.name = name;
+  carried.initial = initial;
+  carried.dims.resize(initial.shape().size());
+  carried.next_dims.resize(initial.shape().size());
+  const bool whole = ir::is_int(initial.dtype()) || initial.dtype() == ir::DType::boolean;
+  carried.on_host =
+      initial.host && whole && initial.host->size() <= most_host_elements &&
+      std::ranges::all_of(initial.shape(), [](const Expr& e) { return ir::as_int(e).has_value(); });
+  return carried;
+}
+
+// True when the body, given these states, makes values of the same form; else changes the form.
+Result<bool> Lowering::settle(Carried& carried, const Tensor& next, const std::string& place) {
+  if (next.dtype() != carried.initial.dtype() || next.rank() != carried.initial.rank()) {
+    return fail_at(place, cat("makes \"", carried.name, "\" of another type or rank than it had"),
+                   "only extents may change from round to round");
+  }
+  if (carried.on_host) {
+    if (next.host && next.host->size() == carried.elements.size()) return true;
+    carried.on_host = false;
+    return false;
+  }
+  bool settled = true;
+  for (size_t d = 0; d < carried.dims.size(); ++d) {
+    if (carried.dims[d].get()) continue;
+    if (ir::prove_equal(next.shape()[d], carried.initial.shape()[d], bounds_)) continue;
+    carried.dims[d] = ir::var(cat(carried.name, ".dim", d));
+    carried.next_dims[d] = ir::var(cat(carried.name, ".next", d));
+    settled = false;
+  }
+  return settled;
+}
+
+// The state as the body sees it in a round.
+Tensor Lowering::begin_round(Carried& carried) {
+  if (carried.on_host) {
+    carried.elements.clear();
+    std::vector<Expr> values;
+    for (size_t i = 0; i < carried.initial.host->size(); ++i) {
+      carried.elements.push_back(ir::var(cat(carried.name, ".", i)));
+      values.push_back(carried.elements.back());
+    }
+    return add_host_tensor(carried.name, carried.initial.buffer, std::move(values));
+  }
+  carried.state = ir::buffer(cat(carried.name, ".state"), carried.initial.dtype(), carried.shape());
+  return {carried.state, std::nullopt};
+}
+
+// Before the first round.
+void Lowering::start(const Carried& carried, std::vector<ops::Stage>& stages,
+                     const std::string& origin) const {
+  if (carried.on_host) {
+    stages.push_back(ops::set_step(carried.elements, *carried.initial.host));
+    return;
+  }
+  std::vector<ir::Var> variables;
+  std::vector<Expr> extents;
+  for (size_t d = 0; d < carried.dims.size(); ++d) {
+    if (!carried.dims[d].get()) continue;
+    variables.push_back(carried.dims[d]);
+    extents.push_back(carried.initial.shape()[d]);
+  }
+  if (!variables.empty()) stages.push_back(ops::set_step(variables, extents));
+  stages.push_back(
+      ops::copy_stage(cat(carried.name, ".initial"), carried.initial.buffer, carried.state));
+  stages.back().origin = origin;
+}
+
+// After the body: all next values are made before any state changes. Memory of a growing state is
+// laid out by its variables, so its next value waits in a tensor of the next extents.
+void Lowering::advance(std::vector<Carried>& all, const std::vector<Tensor>& next,
+                       const std::string& origin) {
+  std::vector<ir::Buffer> states, values;
+  std::vector<ir::Var> variables;
+  std::vector<Expr> numbers;
+  for (size_t k = 0; k < all.size(); ++k) {
+    Carried& carried = all[k];
+    if (carried.on_host) {
+      variables.insert(variables.end(), carried.elements.begin(), carried.elements.end());
+      numbers.insert(numbers.end(), next[k].host->begin(), next[k].host->end());
+      continue;
+    }
+    ir::Buffer value = next[k].buffer;
+    if (carried.grows()) {
+      std::vector<ir::Var> waiting;
+      std::vector<Expr> extents, shape;
+      for (size_t d = 0; d < carried.dims.size(); ++d) {
+        shape.push_back(carried.dims[d] ? Expr(carried.next_dims[d]) : carried.initial.shape()[d]);
+        if (!carried.dims[d].get()) continue;
+        waiting.push_back(carried.next_dims[d]);
+        extents.push_back(next[k].shape()[d]);
+        variables.push_back(carried.dims[d]);
+        numbers.emplace_back(carried.next_dims[d]);
+      }
+      out_.stages.push_back(ops::set_step(waiting, extents));
+      const ir::Buffer made = ir::buffer(cat(carried.name, ".next"), value->dtype, shape);
+      out_.stages.push_back(ops::copy_stage(made->name, value, made));
+      out_.stages.back().origin = origin;
+      value = made;
+    }
+    states.push_back(carried.state);
+    values.push_back(value);
+  }
+  std::vector<ops::Stage> copies = ops::advance_states(states, values);
+  for (ops::Stage& stage : copies) stage.origin = origin;
+  // A temporary of advance_states reads a state, whose extents must still be the old ones.
+  const auto is_state = [&](const ops::Stage& stage) {
+    return std::ranges::any_of(states,
+                               [&](const ir::Buffer& state) { return stage.output.same(state); });
+  };
+  for (ops::Stage& stage : copies) {
+    if (!is_state(stage)) out_.stages.push_back(std::move(stage));
+  }
+  if (!variables.empty()) out_.stages.push_back(ops::set_step(variables, numbers));
+  for (ops::Stage& stage : copies) {
+    if (stage.output && is_state(stage)) out_.stages.push_back(std::move(stage));
+  }
+}
+
+// A state after the last round.
+Tensor Lowering::finish(const Carried& carried) {
+  if (!carried.on_host) return {carried.state, std::nullopt};
+  return add_host_tensor(cat(carried.name, ".final"), carried.initial.buffer,
+                         {carried.elements.begin(), carried.elements.end()});
+}
+
+Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& values) {
+  const std::string place = cat("[", what.node.def->name, "] \"", what.node.name, "\"");
+  const std::string origin = cat(what.node.def->name, " \"", what.node.name, "\"");
+  const Graph& body = *what.node.regions[0];
+  std::vector<Carried> carried;
+  for (size_t k = 0; k < what.initial.size(); ++k)
+    carried.push_back(
+        carry(cat(what.node.name, "/", body.values[body.inputs[what.first_state + k]].name),
+              what.initial[k]));
+  const size_t states = carried.size();
+  const size_t first_row = what.has_condition ? 1 + states : states;
+  if (body.outputs.size() < first_row) return fail_at(place, "has a body with too few outputs");
+  const size_t rows = body.outputs.size() - first_row;
+  const std::string name = what.node.name;
+  const ir::Var round = ir::var(cat(name, ".round"));
+
+  // Until the states' forms stay as they are from round to round.
+  const StageGraph before = out_;
+  const auto origins = origins_, names = constant_names_;
+  const auto reads = reads_;
+  const auto bounds = bounds_;
+  Region region;
+  for (bool settled = false; !settled;) {
+    out_ = before;
+    origins_ = origins;
+    constant_names_ = names;
+    reads_ = reads;
+    bounds_ = bounds;
+    const int64_t last = ir::as_int(what.rounds).value_or(most_rounds) - 1;
+    bounds_.set(round.get(), {0, std::max<int64_t>(last, 0)});
+    const size_t start = out_.stages.size();
+    std::vector<Tensor> inputs = what.inputs(round);
+    for (Carried& one : carried) inputs.push_back(begin_round(one));
+    for (Tensor& row : what.rows(round)) inputs.push_back(std::move(row));
+    if (inputs.size() != body.inputs.size()) {
+      return fail_at(
+          place, cat("has a body of ", body.inputs.size(), " inputs, it is given ", inputs.size()));
+    }
+    std::vector<ops::Stage> prelude(
+        std::make_move_iterator(out_.stages.begin() + static_cast<std::ptrdiff_t>(start)),
+        std::make_move_iterator(out_.stages.end()));
+    out_.stages.resize(start);
+    GS_ASSIGN(region, lower_region(body, values, inputs));
+    region.stages.insert(region.stages.begin(), std::make_move_iterator(prelude.begin()),
+                         std::make_move_iterator(prelude.end()));
+    settled = true;
+    for (size_t k = 0; k < states; ++k) {
+      const size_t output = first_row - states + k;
+      GS_ASSIGN(const bool same, settle(carried[k], region.outputs[output], place));
+      settled = settled && same;
+    }
+  }
+  bounds_ = bounds;
+
+  // A condition that is not always true is a variable, tested before each round.
+  ir::Var condition;
+  bool endless = true;
+  if (what.has_condition) {
+    const Tensor& again = region.outputs[0];
+    const auto now = again.host && again.host->size() == 1
+                         ? ir::as_int(ir::simplify((*again.host)[0]))
+                         : std::nullopt;
+    endless = now && *now != 0 && ir::is_const(ir::simplify(what.condition), 1);
+    if (!endless) condition = ir::var(cat(name, ".again"));
+  }
+  const bool counted = endless && !ir::is_const(what.rounds, most_rounds);
+
+  // Rows: in place where the number of rounds is known before them, else a state that grows.
+  std::vector<Carried> grown;
+  std::vector<ir::Buffer> all_rows;
+  std::vector<ops::Stage> fills;
+  for (size_t r = 0; r < rows; ++r) {
+    const Tensor& row = region.outputs[first_row + r];
+    const std::string row_name = cat(name, "/", body.values[body.outputs[first_row + r]].name);
+    std::vector<Expr> shape{what.rounds};
+    for (const Expr& extent : row.shape()) {
+      if (region.uses_own(extent)) {
+        return fail_at(
+            place, cat("stacks rows of \"", row_name, "\" whose size is only known in each round"));
+      }
+      shape.push_back(extent);
+    }
+    if (counted) {
+      const ir::Buffer all = ir::buffer(cat(row_name, ".rows"), row.dtype(), shape);
+      ops::Stage fill = ops::copy_stage(cat(row_name, ".fill"), all, all);
+      fill.result = ir::zero(row.dtype());
+      fill.origin = origin;
+      fills.push_back(std::move(fill));
+      all_rows.push_back(all);
+      continue;
+    }
+    shape[0] = ir::index(0);
+    Carried one;
+    one.name = row_name;
+    one.initial = {ir::buffer(cat(row_name, ".none"), row.dtype(), shape), std::nullopt};
+    one.dims.resize(shape.size());
+    one.next_dims.resize(shape.size());
+    one.dims[0] = ir::var(cat(row_name, ".count"));
+    one.next_dims[0] = ir::var(cat(row_name, ".next"));
+    one.state = ir::buffer(cat(row_name, ".rows"), row.dtype(), one.shape());
+    ops::Stage none =
+        ops::copy_stage(one.initial.buffer->name, one.initial.buffer, one.initial.buffer);
+    none.result = ir::zero(row.dtype());
+    none.origin = origin;
+    fills.push_back(std::move(none));
+    all_rows.push_back(one.state);
+    grown.push_back(std::move(one));
+  }
+
+  // The steps and stages, in order.
+  for (const Carried& one : carried) start(one, out_.stages, origin);
+  std::ranges::move(fills, std::back_inserter(out_.stages));
+  for (const Carried& one : grown) start(one, out_.stages, origin);
+  if (condition) {
+    out_.stages.push_back(ops::set_step(
+        {condition}, {ir::select(what.condition != 0.0, ir::index(1), ir::index(0))}));
+  }
+  out_.stages.push_back(ops::loop_step(round, what.rounds, condition ? Expr(condition) : Expr()));
+  std::ranges::move(region.stages, std::back_inserter(out_.stages));
+  std::vector<Tensor> next(region.outputs.begin() + static_cast<std::ptrdiff_t>(first_row - states),
+                           region.outputs.begin() + static_cast<std::ptrdiff_t>(first_row));
+  for (size_t r = 0; r < rows; ++r) {
+    const Tensor& row = region.outputs[first_row + r];
+    if (counted) {
+      out_.stages.push_back(
+          ops::row_stage(cat(all_rows[r]->name, ".row"), all_rows[r], round, row.buffer));
+      out_.stages.back().origin = origin;
+      continue;
+    }
+    const Carried& one = grown[r];
+    std::vector<Expr> shape = one.shape();
+    shape[0] = shape[0] + ir::index(1);
+    next.push_back(add_compute(
+        cat(one.name, ".longer"), row.dtype(), shape, [&](const std::vector<Expr>& point) {
+          std::vector<Expr> at(point.begin() + 1, point.end()), old = point;
+          const Expr last = Expr(one.dims[0]);
+          old[0] = ir::min(point[0], ir::max(last - ir::index(1), ir::index(0)));
+          return ir::select(point[0] < last, ir::load(one.state, old), ir::load(row.buffer, at));
+        }));
+    out_.stages.back().origin = origin;
+  }
+  if (condition) {
+    const Tensor again = region.outputs[0];
+    if (again.host && again.host->size() == 1) {
+      out_.stages.push_back(ops::set_step(
+          {condition}, {ir::select((*again.host)[0] != 0.0, ir::index(1), ir::index(0))}));
+    } else {
+      out_.stages.push_back(ops::read_step(again.buffer, {condition}));
+    }
+  }
+  std::vector<Carried> both = carried;
+  both.insert(both.end(), grown.begin(), grown.end());
+  advance(both, next, origin);
+  out_.stages.push_back(ops::end_step());
+
+  std::vector<Tensor> results;
+  for (const Carried& one : carried) results.push_back(finish(one));
+  for (const ir::Buffer& all : all_rows) results.push_back({all, std::nullopt});
+  return results;
+}
+
+Result<> Lowering::lower_loop(const Node& node, Values& values) {
+  const std::string place = cat("[Loop] \"", node.name, "\"");
+  if (node.inputs.size() < 2 || node.regions.size() != 1) {
+    return fail_at(place, "needs a trip count, a condition and a body");
+  }
+  Repeat what(node);
+  what.has_condition = true;
+  what.first_state = 2;
+  what.rounds = ir::index(most_rounds);
+  what.condition = ir::index(1);
+  if (node.inputs[0] != no_value) {
+    auto count = scalar_value(values[node.inputs[0]], "the trip count");
+    if (!count) return fail_at(place, count.error().message);
+    what.rounds =
+        ir::simplify(ir::min(ir::max(*count, ir::index(0)), ir::index(most_rounds)), bounds_);
+  }
+  if (node.inputs[1] != no_value) {
+    auto condition = scalar_value(values[node.inputs[1]], "the condition");
+    if (!condition) return fail_at(place, condition.error().message);
+    what.condition = ir::simplify(*condition, bounds_);
+    if (ir::is_const(what.condition, 0)) what.rounds = ir::index(0);
+  }
+  for (size_t k = 2; k < node.inputs.size(); ++k) {
+    if (node.inputs[k] == no_value) return fail_at(place, "lacks a value that it carries");
+    what.initial.push_back(known(values[node.inputs[k]]));
+  }
+  what.inputs = [&](const ir::Var& round) -> std::vector<Tensor> {
+    const ir::Buffer scalar = ir::buffer(cat(node.name, "/round"), ir::DType::i64, {});
+    const ir::Buffer flag = ir::buffer(cat(node.name, "/again"), ir::DType::boolean, {});
+    return {add_host_tensor(scalar->name, scalar, {Expr(round)}),
+            add_host_tensor(flag->name, flag, {ir::index(1)})};
+  };
+  what.rows = [](const ir::Var&) { return std::vector<Tensor>(); };
+  GS_ASSIGN(std::vector<Tensor> results, repeat(what, values));
+  for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
+    if (node.outputs[i] != no_value) values[node.outputs[i]] = std::move(results[i]);
+  }
+  return {};
+}
+
+namespace {
+
+std::vector<int64_t> list_of(const Node& node, std::string_view name, size_t size) {
+  std::vector<int64_t> list;
+  if (const auto found = node.attributes.find(name); found != node.attributes.end()) {
+    if (const auto* given = std::get_if<std::vector<int64_t>>(&found->second)) list = *given;
+  }
+  list.resize(size, 0);
+  return list;
+}
+
+}  // namespace
+
+Result<> Lowering::lower_scan(const Node& node, Values& values) {
+  const std::string place = cat("[Scan] \"", node.name, "\"");
+  int64_t scanned = 0;
+  if (const auto found = node.attributes.find("num_scan_inputs"); found != node.attributes.end()) {
+    if (const auto* given = std::get_if<int64_t>(&found->second)) scanned = *given;
+  }
+  const auto inputs = static_cast<int64_t>(node.inputs.size());
+  if (scanned < 1 || scanned > inputs || node.regions.size() != 1) {
+    return fail_at(place, "needs a body and at least one input to scan");
+  }
+  for (ValueId id : node.inputs) {
+    if (id == no_value) return fail_at(place, "lacks an input");
+  }
+  const auto states = static_cast<size_t>(inputs - scanned), count = static_cast<size_t>(scanned);
+  const std::vector<int64_t> axes = list_of(node, "scan_input_axes", count);
+  const std::vector<int64_t> directions = list_of(node, "scan_input_directions", count);
+  Repeat what(node);
+  std::vector<Tensor> sources;
+  std::vector<size_t> along;
+  for (size_t i = 0; i < count; ++i) {
+    const Tensor& source = values[node.inputs[states + i]];
+    const int64_t axis = axes[i] < 0 ? axes[i] + source.rank() : axes[i];
+    if (axis < 0 || axis >= source.rank()) {
+      return fail_at(place, cat("scan_input_axes[", i, "] is ", axes[i], ", the input has rank ",
+                                source.rank()));
+    }
+    const Expr& extent = source.shape()[static_cast<size_t>(axis)];
+    if (i == 0) {
+      what.rounds = extent;
+    } else if (!ir::prove_equal(extent, what.rounds, bounds_)) {
+      add_check(extent == what.rounds, cat(place, ": the scanned inputs differ in length"));
+    }
+    sources.push_back(source);
+    along.push_back(static_cast<size_t>(axis));
+  }
+  for (size_t k = 0; k < states; ++k) what.initial.push_back(known(values[node.inputs[k]]));
+  what.inputs = [](const ir::Var&) { return std::vector<Tensor>(); };
+  what.rows = [&](const ir::Var& round) {
+    std::vector<Tensor> rows;
+    for (size_t i = 0; i < count; ++i) {
+      std::vector<Expr> shape = sources[i].shape();
+      shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(along[i]));
+      const Expr at = directions[i] == 0 ? Expr(round) : what.rounds - ir::index(1) - round;
+      rows.push_back(add_compute(
+          cat(node.name, "/slice", i), sources[i].dtype(), shape, [&](std::vector<Expr> point) {
+            point.insert(point.begin() + static_cast<std::ptrdiff_t>(along[i]), at);
+            return ir::load(sources[i].buffer, std::move(point));
+          }));
+    }
+    return rows;
+  };
+  GS_ASSIGN(std::vector<Tensor> results, repeat(what, values));
+  const size_t rows = results.size() - states;
+  const std::vector<int64_t> out_axes = list_of(node, "scan_output_axes", rows);
+  const std::vector<int64_t> out_directions = list_of(node, "scan_output_directions", rows);
+  for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
+    if (node.outputs[i] == no_value) continue;
+    Tensor result = results[i];
+    if (i >= states) {
+      const int64_t given = out_axes[i - states];
+      const int64_t axis = given < 0 ? given + result.rank() : given;
+      if (axis < 0 || axis >= result.rank())
+        return fail_at(place, cat("scan_output_axes[", i - states, "] is ", given));
+      if (axis != 0 || out_directions[i - states] != 0) {
+        const auto place_of = static_cast<std::ptrdiff_t>(axis);
+        std::vector<Expr> shape(result.shape().begin() + 1, result.shape().end());
+        shape.insert(shape.begin() + place_of, what.rounds);
+        const bool backwards = out_directions[i - states] != 0;
+        result = add_compute(cat(node.name, "/stacked", i), result.dtype(), shape,
+                             [&](std::vector<Expr> point) {
+                               Expr row = point[static_cast<size_t>(axis)];
+                               point.erase(point.begin() + place_of);
+                               if (backwards) row = what.rounds - ir::index(1) - row;
+                               point.insert(point.begin(), row);
+                               return ir::load(results[i].buffer, std::move(point));
+                             });
+      }
+    }
+    values[node.outputs[i]] = std::move(result);
+  }
+  return {};
+}
+
+}  // namespace gossamer::graph

@@ -1,0 +1,92 @@
+// From nodes to stages, as one object: lower.cc has the straight part, lower_branch.cc and
+// lower_loop.cc the operators with regions.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "graph/stage_graph.h"
+#include "ir/simplify.h"
+#include "ops/builder.h"
+
+namespace gossamer::graph {
+
+using ir::Expr;
+using ops::Tensor;
+
+class Lowering {
+ public:
+  explicit Lowering(const ops::Catalog& catalog) : catalog_(catalog) {}
+  Result<StageGraph> run(const Graph& graph);
+
+ private:
+  using Values = std::vector<Tensor>;  // of a graph, by value id
+  // The stages of a region, taken out of the list, and its outputs.
+  struct Region {
+    std::vector<ops::Stage> stages;
+    std::vector<Tensor> outputs;
+    std::unordered_set<const ir::VarNode*> variables;  // that its steps set
+    bool uses_own(const Expr& expr) const;
+  };
+
+  void add_constants(const Graph& graph, Values& values);
+  Result<> lower_nodes(const Graph& graph, Values& values);
+  Result<> lower_control(const Node& node, Values& values);
+  Result<> lower_if(const Node& node, Values& values);
+  Result<> lower_loop(const Node& node, Values& values);
+  Result<> lower_scan(const Node& node, Values& values);
+  Result<Region> lower_region(const Graph& graph, const Values& outer,
+                              const std::vector<Tensor>& inputs);
+  // A scalar integer or boolean: known now, or read when the model runs.
+  Result<Expr> scalar_value(const Tensor& tensor, const std::string& name);
+  Tensor add_compute(const std::string& name, ir::DType dtype, std::vector<Expr> shape,
+                     const std::function<Expr(const std::vector<Expr>&)>& body);
+  // A tensor of the type and shape of `like` with these elements.
+  Tensor add_host_tensor(const std::string& name, const ir::Buffer& like,
+                         std::vector<Expr> elements);
+
+  struct Carried;
+  // What a Loop and a Scan have in common.
+  struct Repeat {
+    explicit Repeat(const Node& of) : node(of) {}
+    const Node& node;
+    Expr rounds, condition;
+    bool has_condition = false;  // the body's first output says whether to go on
+    size_t first_state = 0;      // among the body's inputs
+    std::vector<Tensor> initial;
+    // The body's inputs before and after its states.
+    std::function<std::vector<Tensor>(const ir::Var& round)> inputs, rows;
+  };
+  Carried carry(const std::string& name, const Tensor& initial);
+  Result<bool> settle(Carried& carried, const Tensor& next, const std::string& place);
+  Tensor begin_round(Carried& carried);
+  void start(const Carried& carried, std::vector<ops::Stage>& stages,
+             const std::string& origin) const;
+  void advance(std::vector<Carried>& all, const std::vector<Tensor>& next,
+               const std::string& origin);
+  Tensor finish(const Carried& carried);
+  // The last states, then the stacked rows.
+  Result<std::vector<Tensor>> repeat(const Repeat& what, const Values& values);
+
+  Result<> check_size(const ops::Stage& stage, const std::string& place);
+  Result<> take_stages(ops::Builder& builder, const Graph& graph, const Node& node);
+  void settle_output(Tensor& tensor, size_t first_stage);
+  Tensor known(Tensor tensor) const;
+  void add_check(Expr condition, std::string message);
+  Tensor add_constant(std::string name, ConstantSource source);
+  std::string unique(std::unordered_set<std::string>& taken, std::string name);
+  bool same_shape(const std::vector<Expr>& a, const std::vector<Expr>& b) const;
+
+  const ops::Catalog& catalog_;
+  ir::Bounds bounds_;
+  StageGraph out_;
+  std::unordered_set<std::string> origins_, constant_names_;
+  std::vector<Expr> checked_;  // extents that have a check
+  // Elements that steps have read, by the tensor (which the entry keeps alive).
+  std::unordered_map<const ir::BufferNode*, std::pair<ir::Buffer, std::vector<Expr>>> reads_;
+};
+
+}  // namespace gossamer::graph

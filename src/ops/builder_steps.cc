@@ -1,0 +1,104 @@
+// Stages that depend on what a run computes: values read back, loops.
+#include "ops/builder.h"
+#include "ops/steps.h"
+
+namespace gossamer::ops {
+namespace {
+
+constexpr int64_t max_read_elements = 64;
+
+}  // namespace
+
+Result<std::vector<Expr>> Builder::elements(int i) {
+  const Tensor& tensor = input(i);
+  if (!tensor || tensor.host) return host(i);
+  if (!read_allowed(tensor)) return host(i);
+  GS_ASSIGN(std::vector<Expr> values, read(tensor));
+  inputs_[static_cast<size_t>(i)].host = values;
+  return values;
+}
+
+bool Builder::read_allowed(const Tensor& tensor) {
+  if (!ir::is_int(tensor.dtype()) && tensor.dtype() != DType::boolean) return false;
+  int64_t count = 1;
+  for (const Expr& extent : tensor.shape()) {
+    const auto known = ir::as_int(extent);
+    if (!known || *known > max_read_elements) return false;
+    count *= *known;
+  }
+  return count <= max_read_elements;
+}
+
+Result<std::vector<Expr>> Builder::read(const Tensor& tensor) {
+  if (const auto known = known_.find(tensor.buffer.get()); known != known_.end())
+    return known->second;
+  if (!read_allowed(tensor)) {
+    return error(cat("needs the elements of ", tensor.buffer->name,
+                     " to know a shape; it is not a small tensor of integers"));
+  }
+  int64_t count = 1;
+  for (const Expr& extent : tensor.shape()) count *= *ir::as_int(extent);
+  std::vector<Var> variables;
+  std::vector<Expr> values;
+  for (int64_t k = 0; k < count; ++k) {
+    const std::string& name = tensor.buffer->name;
+    variables.push_back(ir::var(count == 1 ? name : cat(name, ".", k)));
+    values.push_back(variables.back());
+  }
+  stages.push_back(read_step(tensor.buffer, std::move(variables)));
+  known_[tensor.buffer.get()] = values;
+  return values;
+}
+
+Result<Builder::Round> Builder::loop(
+    std::string name, Expr rounds, std::span<const Tensor> initial,
+    const std::function<Result<Round>(const Expr&, std::span<const Tensor>)>& body) {
+  rounds = simplify(rounds);
+  Round result;
+  std::vector<Buffer> states;
+  for (size_t k = 0; k < initial.size(); ++k) {
+    const Buffer& from = initial[k].buffer;
+    states.push_back(ir::buffer(unique_name(cat(name, ".state")), from->dtype, from->shape));
+    stages.push_back(copy_stage(unique_name(cat(name, ".initial")), from, states.back()));
+    result.states.push_back({states.back(), std::nullopt});
+  }
+  const Var round = ir::var(unique_name(cat(name, ".round")));
+  const size_t start = stages.size();
+  stages.push_back(loop_step(round, rounds));
+  const auto known = known_;
+  const ir::Bounds outside = bounds;
+  const int64_t last = ir::as_int(rounds).value_or(int64_t{1} << 31) - 1;
+  bounds.set(round.get(), {0, std::max<int64_t>(last, 0)});
+  GS_ASSIGN(Round made, body(round, result.states));
+  known_ = known;  // what was read in a round is not known after it
+  bounds = outside;
+  GS_CHECK(made.states.size() == states.size(), "a next value a state");
+  std::vector<Buffer> next;
+  for (size_t k = 0; k < states.size(); ++k) {
+    const Tensor& value = made.states[k];
+    GS_CHECK(value.dtype() == states[k]->dtype && value.shape().size() == states[k]->shape.size(),
+             "a state changes its type or rank");
+    next.push_back(value.buffer);
+  }
+  std::vector<Stage> fills;
+  for (const Tensor& row : made.rows) {
+    Shape shape{rounds};
+    shape.insert(shape.end(), row.shape().begin(), row.shape().end());
+    const Buffer all = ir::buffer(unique_name(cat(name, ".rows")), row.dtype(), shape);
+    Stage fill = copy_stage(unique_name(cat(name, ".fill")), all, all);
+    fill.result = ir::zero(row.dtype());
+    fills.push_back(std::move(fill));
+    stages.push_back(row_stage(unique_name(cat(name, ".row")), all, round, row.buffer));
+    result.rows.push_back({all, std::nullopt});
+  }
+  for (Stage& stage : advance_states(states, next)) {
+    stage.name = unique_name(stage.name);
+    stages.push_back(std::move(stage));
+  }
+  stages.push_back(end_step());
+  stages.insert(stages.begin() + static_cast<std::ptrdiff_t>(start),
+                std::make_move_iterator(fills.begin()), std::make_move_iterator(fills.end()));
+  return result;
+}
+
+}  // namespace gossamer::ops
