@@ -83,7 +83,8 @@ Result<> ModuleBuilder::build(const Progress& progress) {
   add_outputs();
   GS_TRY(plan_slots());
   GS_TRY(check_memory());
-  return finish_steps();
+  finish_steps();
+  return {};
 }
 
 Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {

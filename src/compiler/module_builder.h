@@ -36,7 +36,7 @@ class ModuleBuilder {
   void add_set(const ops::Stage& stage);
   void open_segment();
   void flush_launches();
-  Result<> finish_steps();
+  void finish_steps();
   void number_steps(std::vector<package::Step>& steps, const std::vector<int>& numbers) const;
   int tensor_of(const ir::Buffer& buffer);
   Result<> plan_slots();

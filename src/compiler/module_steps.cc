@@ -136,7 +136,7 @@ void ModuleBuilder::number_steps(std::vector<Step>& steps, const std::vector<int
 }
 
 // Segments without values go; without steps a package is straight-line.
-Result<> ModuleBuilder::finish_steps() {
+void ModuleBuilder::finish_steps() {
   flush_launches();
   const codegen::PlanFunction& plan = planner_.function();
   module_.plan_values = static_cast<int>(plan.values.size());
@@ -155,11 +155,6 @@ Result<> ModuleBuilder::finish_steps() {
   number_steps(module_.steps, numbers);
   if (module_.steps.size() == 1 && module_.steps[0].kind == Step::Kind::launch)
     module_.steps.clear();
-  if (!module_.steps.empty() && target_ != schedule::TargetKind::cpu) {
-    return fail_at(stages_.name, cat("needs values while it runs, which target \"", module_.target,
-                                     "\" cannot read yet"));
-  }
-  return {};
 }
 
 }  // namespace gossamer::compiler
