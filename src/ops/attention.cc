@@ -20,7 +20,7 @@ struct Heads {
   }
 };
 
-Result<Heads> heads_of(const Builder& b, const Tensor& x, std::string_view attribute) {
+Result<Heads> heads_of(Builder& b, const Tensor& x, std::string_view attribute) {
   if (x.rank() == 4) return Heads{x, x.dim(1), x.dim(2), x.dim(3)};
   int64_t heads = b.integer(attribute);
   if (x.rank() != 3 || heads < 1) {
@@ -28,6 +28,8 @@ Result<Heads> heads_of(const Builder& b, const Tensor& x, std::string_view attri
         cat("an input has rank ", x.rank(), "; `", attribute, "` is ", heads),
         "inputs are [batch, heads, sequence, width], or [batch, sequence, heads * width] with it");
   }
+  GS_TRY(b.require(ir::floormod(x.dim(2), heads) == 0,
+                   cat(ir::print(x.dim(2)), " columns do not divide into ", heads, " heads")));
   return Heads{x, ir::index(heads), x.dim(1), b.simplify(ir::floordiv(x.dim(2), heads))};
 }
 
@@ -60,6 +62,17 @@ Result<> attention(Builder& b) {
   }
   if (static_cast<bool>(past_key) != static_cast<bool>(past_value))
     return b.error("past_key and past_value go together");
+  for (int i : {1, 2}) {
+    GS_TRY(b.require(b.input(i).dim(0) == b.input(0).dim(0), "Q, K and V differ in batch"));
+  }
+  GS_TRY(b.require(k.heads == v.heads && k.sequence == v.sequence,
+                   "K and V differ in heads or sequence"));
+  for (int i : {4, 5}) {
+    const Heads& fresh = i == 4 ? k : v;
+    if (b.has(i))
+      GS_TRY(has_shape(b, i, {b.input(0).dim(0), fresh.heads, past_key.dim(2), fresh.width}));
+  }
+  GS_TRY(has_shape(b, 6, {b.input(0).dim(0)}));
   Expr before = past_key ? past_key.dim(2) : ir::index(0);
   if (past_key || b.wants(1)) k = joined(b, "attention.key", past_key, k);
   if (past_value || b.wants(2)) v = joined(b, "attention.value", past_value, v);
@@ -161,6 +174,12 @@ Result<> rotary_embedding(Builder& b) {
   Expr turned =
       b.integer("rotary_embedding_dim") ? ir::index(b.integer("rotary_embedding_dim")) : x.width;
   Expr half = b.simplify(ir::floordiv(turned, 2));
+  Expr batch = b.input(0).dim(0);
+  for (int i : {1, 2}) {
+    GS_TRY(
+        has_shape(b, i, positions ? Shape{cosines.dim(0), half} : Shape{batch, x.sequence, half}));
+  }
+  GS_TRY(has_shape(b, 3, {batch, x.sequence}));
   bool interleaved = b.integer("interleaved") != 0, flat = b.input(0).rank() == 3;
   DType dtype = b.input(0).dtype();
   Shape shape = flat ? Shape{x.tensor.dim(0), x.sequence, x.heads, x.width} : x.tensor.shape();

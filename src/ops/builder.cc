@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ir/print.h"
+#include "ir/rewrite.h"
 
 namespace gossamer::ops {
 namespace {
@@ -72,6 +73,7 @@ Result<> Builder::define() {
   misfit = outer;
   if (!found.empty()) return error(std::move(found));
   GS_TRY(status);
+  GS_TRY(reads_);
   for (int i = 0; i < output_count_; ++i) {
     if (!outputs[static_cast<size_t>(i)]) {
       if (i == 0) return error("makes no output");
@@ -234,6 +236,9 @@ Result<> Builder::require(Expr condition, std::string message) {
   if (auto known = ir::as_int(condition)) {
     if (*known) return {};
     return error(std::move(message));
+  }
+  for (const Check& check : checks) {
+    if (ir::equal(check.condition, condition)) return {};
   }
   checks.push_back(
       {std::move(condition), cat("[", def_.name, "] \"", node_name_, "\": ", message)});

@@ -181,6 +181,7 @@ class Builder {
   int output_count_;
   std::unordered_map<const ir::BufferNode*, std::vector<Expr>> known_;  // host values by buffer
   std::unordered_set<std::string> stage_names_;
+  Result<> reads_;  // the first load that leaves its tensor
 };
 
 }  // namespace gossamer::ops

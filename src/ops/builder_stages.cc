@@ -6,6 +6,7 @@
 #include "ops/builder.h"
 #include "ops/host_value.h"
 #include "ops/linearize.h"
+#include "ops/reads.h"
 
 namespace gossamer::ops {
 namespace {
@@ -74,6 +75,13 @@ Tensor Builder::finish(Stage stage, DType dtype) {
   stage.name = unique_name(std::move(stage.name));
   stage.origin = node_name_;
   stage.output = ir::buffer(stage.name, dtype, std::move(stage.output->shape));
+  check_reads(stage, [this](const Expr& read, const Expr& extent, std::string message) {
+    Expr equal = simplify(read == extent), swapped = simplify(extent == read);
+    bool known = std::ranges::any_of(checks, [&](const Check& check) {
+      return ir::equal(check.condition, equal) || ir::equal(check.condition, swapped);
+    });
+    if (reads_ && !known) reads_ = require(read <= extent, std::move(message));
+  });
   Tensor tensor{stage.output, std::nullopt};
   auto lookup = [this](const ir::BufferNode* buffer) -> const std::vector<Expr>* {
     auto found = known_.find(buffer);

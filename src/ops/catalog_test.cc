@@ -137,5 +137,65 @@ TEST(CatalogErrors, NameTheNodeAndBothShapes) {
       "[Reshape] \"r\": input of shape [2, 3] does not fit shape [5]");
 }
 
+// Shapes that ONNX forbids though each read would find an element.
+TEST(CatalogErrors, ParametersThatDoNotFit) {
+  std::vector<int64_t> absent = {-1};
+  auto refuses = [](std::string_view op, const Case& test, std::string_view words) {
+    EXPECT_NE(error_of(op, test).find(words), std::string::npos) << error_of(op, test);
+  };
+  Case split = {.name = "s", .shapes = {{11}}, .attributes = {{"num_outputs", 5}}};
+  refuses("Split", split, "5 parts for 1 outputs");
+  Case dots = {.name = "e", .shapes = {{3, 3, 3}, {3, 3, 3, 3}}};
+  dots.attributes = {{"equation", "...ii,...jj->...ij"}};
+  refuses("Einsum", dots, "\"...\" is 1 axes of one input and 2 of another");
+  dots.attributes = {{"equation", "abc,.bcd"}};
+  refuses("Einsum", dots, "other names than letters");
+  dots.attributes = {{"equation", "abc,abcd->dd"}};
+  refuses("Einsum", dots, "axis d twice");
+  Case quantized = {.name = "q", .shapes = {{6, 2}, {2, 2}}, .attributes = {{"block_size", 3}}};
+  quantized.attributes["axis"] = 0;
+  quantized.inputs = {{}, {}, int8s({1, 2}, {0, 0})};
+  refuses("QuantizeLinear", quantized, "y_zero_point is [1, 2], it should be [2, 2]");
+  quantized = {.name = "q", .shapes = {{3, 5}, {3, 3}}, .attributes = {{"block_size", 3}}};
+  refuses("QuantizeLinear", quantized, "5 in blocks of 3 need 2");
+  quantized = {.name = "q", .shapes = {{2}, {}}, .dtype = DType::u8};
+  quantized.inputs = {{}, floats({}, {1}), int8s({}, {0})};
+  refuses("DequantizeLinear", quantized, "the zero point has type i8, x has u8");
+  refuses("SoftmaxCrossEntropyLoss",
+          {.name = "l", .shapes = {{2, 4}}, .inputs = {{}, int64s({1}, {0})}},
+          "target is [1], it should be [2]");
+  refuses("InstanceNormalization", {.name = "n", .shapes = {{2, 3, 4}, {4}, {3}}},
+          "scale is [4], it should be [3]");
+  refuses("LSTM", {.name = "r", .shapes = {{3, 2, 4}, {1, 20, 4}, {1, 20, 5}, {1, 41}}},
+          "B is [1, 41], it should be [1, 40]");
+  refuses("ScatterND",
+          {.name = "s", .shapes = {{8}, {}, {3}}, .inputs = {{}, int64s({4, 1}, {0, 1, 2, 3})}},
+          "updates is [3], it should be [4]");
+  refuses("RMSNormalization", {.name = "n", .shapes = {{2, 7}, {8}}}, "does not broadcast");
+}
+
+// What no definition checks: a stage that would read past the end of an input.
+TEST(CatalogErrors, ReadsPastTheEnd) {
+  auto rows = [](std::vector<int64_t> scale) {
+    OpDef def{.name = "Scale",
+              .doc = "x times a number a column.",
+              .since = 1,
+              .inputs = {{"x", any_float}, {"scale", any_float}},
+              .define = [](Builder& b) -> Result<> {
+                const Tensor &x = b.input(0), &by = b.input(1);
+                b.output(0, b.compute("scale", x.dtype(), x.shape(),
+                                      [&](Point p) { return x.at(p) * by({p[1]}); }));
+                return {};
+              },
+              .cases = {{.name = "s", .shapes = {{2, 4}, std::move(scale)}}}};
+    DefinedCase made = define_case(def, def.cases[0], case_inputs(def, def.cases[0]));
+    return made.status ? "" : made.status.error().message;
+  };
+  EXPECT_EQ(rows({4}), "");
+  EXPECT_EQ(rows({5}), "");  // a definition may want only the first elements
+  EXPECT_NE(rows({3}).find("has 3 elements along axis 0, elements 0 to 3 are read"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace gossamer::ops

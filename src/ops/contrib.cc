@@ -1,5 +1,6 @@
 // Operators of ONNX Runtime's domain that exported and optimised models use, composed of the
 // standard ones.
+#include "ir/print.h"
 #include "ops/define.h"
 #include "ops/families.h"
 
@@ -89,6 +90,11 @@ Result<> quick_gelu(Builder& b) {
 
 // Inputs x, skip, gamma, then beta (where there is one) and bias; the sum is output 3.
 Result<> skip_normalization(Builder& b, bool simplified) {
+  const Tensor& x = b.input(0);
+  if (x.rank() != 2 && x.rank() != 3)
+    return b.error(cat("input has rank ", x.rank()), "it is [batch, sequence, hidden]");
+  for (int i = 2; i < b.input_count(); ++i) GS_TRY(has_shape(b, i, {x.dim(-1)}));
+  GS_TRY(broadcasts_to(b, 1, x.shape()));
   GS_ASSIGN(Tensor sum, b.call1("Add", {b.input(0), b.input(1)}));
   int bias = simplified ? 3 : 4;
   if (b.has(bias)) {
@@ -127,7 +133,14 @@ Result<> embed_normalization(Builder& b) {
   const Tensor &words = b.input(2), &places = b.input(3), &kinds = b.input(4);
   GS_TRY(one_type(b, {2, 3, 4, 5, 6}));
   if (ids.rank() != 2) return b.error("input_ids are [batch, sequence]");
-  Shape shape = {ids.dim(0), ids.dim(1), words.dim(1)};
+  Expr hidden = words.dim(1);
+  GS_TRY(has_shape(b, 1, ids.shape()));
+  GS_TRY(has_shape(b, 3, {places.dim(0), hidden}));
+  if (kinds) GS_TRY(has_shape(b, 4, {kinds.dim(0), hidden}));
+  for (int i : {5, 6}) GS_TRY(has_shape(b, i, {hidden}));
+  if (mask) GS_TRY(has_shape(b, 7, {ids.dim(0), mask.dim(1)}));
+  if (positions && !ir::is_const(positions.dim(0), 1)) GS_TRY(has_shape(b, 8, ids.shape()));
+  Shape shape = {ids.dim(0), ids.dim(1), hidden};
   Tensor sum = b.compute("embed.sum", words.dtype(), shape, [&](Point p) {
     Expr place = p[1];
     if (positions) {
@@ -162,6 +175,16 @@ Result<> attention(Builder& b) {
     return b.error("input has rank 3, weights rank 2, `num_heads` is positive");
   if (!b.integers("qkv_hidden_sizes").empty() || b.integer("do_rotary") != 0)
     return b.error("qkv_hidden_sizes and do_rotary are not supported");
+  if (int64_t rotary = b.integer("rotary_embedding_dim");
+      rotary != 0 && rotary != 32 && rotary != 64 && rotary != 128)
+    return b.error(cat("`rotary_embedding_dim` is ", rotary), "it must be 32, 64 or 128");
+  GS_TRY(
+      b.require(w.dim(0) == x.dim(2), cat("weights have ", ir::print(w.dim(0)), " rows, input has ",
+                                          ir::print(x.dim(2)), " columns")));
+  GS_TRY(b.require(ir::floormod(w.dim(1), 3 * heads) == 0,
+                   cat("weights have ", ir::print(w.dim(1)), " columns, not three times ", heads,
+                       " heads of one width")));
+  GS_TRY(has_shape(b, 2, {w.dim(1)}));
   Expr hidden = b.simplify(ir::floordiv(w.dim(1), 3)),
        width = b.simplify(ir::floordiv(hidden, heads));
   Tensor all = b.reduce(
@@ -176,6 +199,7 @@ Result<> attention(Builder& b) {
   Tensor query = third(0), key = third(1), value = third(2), before[2];
   Expr total = x.dim(1);
   if (past) {
+    GS_TRY(has_shape(b, 4, {ir::index(2), x.dim(0), ir::index(heads), past.dim(3), width}));
     total = b.simplify(total + past.dim(3));
     for (int i : {0, 1}) {
       before[i] = b.compute("attention.past", past.dtype(),
@@ -186,6 +210,7 @@ Result<> attention(Builder& b) {
   Tensor bias_of_scores = added;
   if (mask) {
     if (added || mask.rank() > 2) return b.error("this form of mask is not supported");
+    GS_TRY(has_shape(b, 3, mask.rank() == 1 ? Shape{x.dim(0)} : Shape{x.dim(0), total}));
     double never = b.has_attribute("mask_filter_value") ? b.number("mask_filter_value") : -10000;
     bias_of_scores = b.compute(
         "attention.mask", x.dtype(), {x.dim(0), ir::index(1), ir::index(1), total}, [&](Point p) {

@@ -64,6 +64,7 @@ Result<> conv_transpose(Builder& b) {
                    cat("input channels do not divide into ", group, " groups")));
   Shape kernel = spatial_of(w);
   size_t rank = kernel.size();
+  GS_TRY(has_shape(b, 2, {w.dim(1) * static_cast<double>(group)}));
   Numbers strides = b.integers("strides"), dilations = b.integers("dilations");
   if (strides.empty()) strides.assign(rank, 1);
   if (dilations.empty()) dilations.assign(rank, 1);

@@ -90,6 +90,7 @@ Result<> one_hot(Builder& b) {
   const Tensor &indices = b.input(0), &values = b.input(2);
   GS_ASSIGN(std::vector<Expr> depth_value, b.host(1));
   if (depth_value.size() != 1) return b.error("depth must be one number");
+  GS_TRY(has_shape(b, 2, {ir::index(2)}));
   Expr depth =
       depth_value[0]->type.dtype == DType::index ? depth_value[0] : as_index(depth_value[0]);
   GS_ASSIGN(int axis, b.axis("axis", indices.rank() + 1));

@@ -21,6 +21,12 @@ DType accumulator(DType dtype);
 // All present inputs from `first` up have the type of input `first`.
 Result<> same_types(const Builder& b, int first = 0);
 
+// An input has this shape: proved now, an error now, or a check. One that is absent has any.
+Result<> has_shape(Builder& b, int input, const Shape& shape);
+
+// An input broadcasts to this shape and does not change it.
+Result<> broadcasts_to(Builder& b, int input, const Shape& shape);
+
 // One compute stage over the broadcast of all inputs; `body` sees their elements in order. The
 // output has `dtype`.
 Result<> elementwise(Builder& b, DType dtype,

@@ -34,7 +34,12 @@ Result<Terms> read_equation(const Builder& b) {
     return b.error(
         cat("the equation has ", terms.inputs.size(), " terms for ", b.input_count(), " inputs"));
   }
-  int most = 0;
+  auto named = [](std::string term) {
+    if (size_t dots = term.find("..."); dots != std::string::npos) term.erase(dots, 3);
+    return std::ranges::all_of(
+        term, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
+  };
+  int most = -1;  // axes of every ellipsis
   auto expand = [](std::string& term, int axes) {
     size_t dots = term.find("...");
     if (dots == std::string::npos) return;
@@ -50,10 +55,17 @@ Result<Terms> read_equation(const Builder& b) {
     if (hidden < 0 || hidden > 9 || (!dots && hidden != 0)) {
       return b.error(cat("term \"", term, "\" does not fit an input of rank ", rank));
     }
+    if (!named(term)) return b.error(cat("term \"", term, "\" has other names than letters"));
+    if (dots && most >= 0 && hidden != most) {
+      return b.error(cat("\"...\" is ", most, " axes of one input and ", hidden, " of another"));
+    }
     expand(term, hidden);
-    most = std::max(most, dots ? hidden : 0);
+    if (dots) most = hidden;
   }
+  most = std::max(most, 0);
   if (terms.explicit_output) {
+    if (!named(terms.output))
+      return b.error(cat("output \"", terms.output, "\" has other names than letters"));
     expand(terms.output, most);
   } else {
     std::map<char, int> counts;
@@ -94,6 +106,8 @@ Result<> einsum(Builder& b) {
   Shape shape, summed;
   std::string summed_names;
   for (char name : terms.output) {
+    if (std::ranges::count(terms.output, name) > 1)
+      return b.error(cat("the output has axis ", std::string(1, name), " twice"));
     if (!extents.contains(name)) return b.error(cat("no input has axis ", std::string(1, name)));
     shape.push_back(extents[name]);
   }

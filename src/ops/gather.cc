@@ -1,6 +1,7 @@
 // Reads at computed places. An index out of range is the model's error; it reads any element.
 #include <algorithm>
 
+#include "ir/print.h"
 #include "ops/define.h"
 #include "ops/families.h"
 
@@ -47,6 +48,10 @@ Result<> gather_nd(Builder& b) {
   if (batch < 0 || batch >= indices.rank() || batch + *width > data.rank()) {
     return b.error(cat("indices of ", *width, " axes after ", batch, " batch axes do not fit rank ",
                        data.rank()));
+  }
+  for (int axis = 0; axis < batch; ++axis) {
+    GS_TRY(b.require(indices.dim(axis) == data.dim(axis),
+                     cat("batch axis ", axis, " of indices and data differ")));
   }
   Shape shape(indices.shape().begin(), indices.shape().end() - 1);
   shape.insert(shape.end(), data.shape().begin() + batch + *width, data.shape().end());

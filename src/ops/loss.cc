@@ -18,6 +18,10 @@ Result<Tensor> likelihood_loss(Builder& b, const std::string& name, const Tensor
   if (logs.rank() < 2 || target.rank() != logs.rank() - 1) {
     return b.error(cat("scores have rank ", logs.rank(), ", targets have rank ", target.rank()));
   }
+  Shape wanted = logs.shape();
+  wanted.erase(wanted.begin() + 1);
+  GS_TRY(has_shape(b, 1, wanted));
+  GS_TRY(has_shape(b, 2, {logs.dim(1)}));
   if (weight && weight.dtype() != logs.dtype()) return b.error("weights differ in type");
   DType dtype = logs.dtype(), wide = accumulator(dtype);
   bool ignores = b.has_attribute("ignore_index");

@@ -104,6 +104,8 @@ Result<> split(Builder& b) {
   GS_ASSIGN(int axis, b.axis("axis", x.rank()));
   std::vector<Expr> sizes;
   if (b.has(1)) {
+    if (b.has_attribute("num_outputs"))
+      return b.error("both `split` and `num_outputs` are given", "give one of them");
     GS_ASSIGN(sizes, b.host(1));
   } else {
     int64_t count = b.has_attribute("num_outputs") ? b.integer("num_outputs") : b.output_count();
@@ -113,7 +115,7 @@ Result<> split(Builder& b) {
     sizes.assign(static_cast<size_t>(count), part);
     sizes.back() = b.simplify(x.dim(axis) - part * static_cast<double>(count - 1));
   }
-  if (static_cast<int>(sizes.size()) < b.output_count()) {
+  if (static_cast<int>(sizes.size()) != b.output_count()) {
     return b.error(cat("there are ", sizes.size(), " parts for ", b.output_count(), " outputs"));
   }
   Expr begin = ir::index(0);
@@ -264,6 +266,8 @@ Result<> reverse_sequence(Builder& b) {
   const Tensor &x = b.input(0), &lengths = b.input(1);
   GS_ASSIGN(int time, b.axis("time_axis", x.rank()));
   GS_ASSIGN(int batch, b.axis("batch_axis", x.rank()));
+  if (time == batch) return b.error("`time_axis` and `batch_axis` are the same");
+  GS_TRY(has_shape(b, 1, {x.dim(batch)}));
   b.output(0, b.compute("reverse_sequence", x.dtype(), x.shape(), [&](Point point) {
     std::vector<Expr> at(point.begin(), point.end());
     Expr& moved = at[static_cast<size_t>(time)];

@@ -97,6 +97,7 @@ Tensor normalized(Builder& b, const std::string& name, const Tensor& x, const Mo
 Result<> instance_normalization(Builder& b) {
   const Tensor& x = b.input(0);
   if (x.rank() < 3) return b.error(cat("input has rank ", x.rank()), "it is [n, c, spatial...]");
+  for (int i : {1, 2}) GS_TRY(has_shape(b, i, {x.dim(1)}));
   Moments stats = moments(b, "instance_normalization", x, axes_between(2, x.rank()));
   DType wide = stats.mean.dtype();
   b.output(0, normalized(b, "instance_normalization", x, stats, b.number("epsilon"),
@@ -113,11 +114,7 @@ Result<> layer_normalization(Builder& b) {
   Moments stats = moments(b, "layer_normalization", x, axes_between(axis, x.rank()));
   DType wide = stats.mean.dtype();
   double epsilon = b.number("epsilon");
-  for (int i : {1, 2}) {
-    if (!b.has(i)) continue;
-    GS_ASSIGN(Shape joined, b.broadcast(x.shape(), b.input(i).shape()));
-    if (joined.size() != x.shape().size()) return b.error("Scale or B has a higher rank than X");
-  }
+  for (int i : {1, 2}) GS_TRY(broadcasts_to(b, i, x.shape()));
   b.output(0, normalized(b, "layer_normalization", x, stats, epsilon, [&](Point p, Expr value) {
              value = value * ir::cast(wide, b.at_broadcast(b.input(1), p));
              return b.has(2) ? value + ir::cast(wide, b.at_broadcast(b.input(2), p)) : value;
@@ -133,6 +130,7 @@ Result<> layer_normalization(Builder& b) {
 Result<> rms_normalization(Builder& b) {
   const Tensor& x = b.input(0);
   GS_ASSIGN(int axis, b.axis("axis", x.rank()));
+  GS_TRY(broadcasts_to(b, 1, x.shape()));
   std::vector<int> axes = axes_between(axis, x.rank());
   DType wide = accumulator(x.dtype());
   Expr count = ir::cast(wide, count_of(b, x, axes));
@@ -157,8 +155,7 @@ Result<> group_normalization(Builder& b) {
   int64_t groups = b.integer("num_groups");
   if (x.rank() < 3 || groups < 1)
     return b.error("the input is [n, c, spatial...], `num_groups` positive");
-  if (b.input(1).rank() != 1 || b.input(2).rank() != 1)
-    return b.error("scale and bias have one axis, the channels");
+  for (int i : {1, 2}) GS_TRY(has_shape(b, i, {x.dim(1)}));
   GS_TRY(b.require(ir::floormod(x.dim(1), groups) == 0,
                    cat("channels do not divide into ", groups, " groups")));
   Expr per_group = b.simplify(ir::floordiv(x.dim(1), groups));

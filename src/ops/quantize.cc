@@ -13,20 +13,25 @@ namespace {
 constexpr TypeSet bytes = only(DType::u8) | only(DType::i8);
 constexpr TypeSet quantized_types = bytes | only(DType::u16) | only(DType::i16);
 
+bool single_number(const Tensor& t) {
+  return t.rank() == 0 || (t.rank() == 1 && ir::is_const(t.dim(0), 1));
+}
+
 // How a scale (or zero point) lies over x: one number, one an index of `axis`, or one a block along
 // `axis`.
-Result<std::function<Expr(const Tensor&, Point)>> parameter_reader(const Builder& b,
-                                                                   const Tensor& x,
+Result<std::function<Expr(const Tensor&, Point)>> parameter_reader(Builder& b, const Tensor& x,
                                                                    const Tensor& scale) {
+  const Tensor& zero = b.input(2);
   int64_t block = b.integer("block_size");
-  bool single =
-      scale.rank() == 0 || (scale.rank() == 1 && ir::is_const(scale.dim(0), 1) && block == 0);
+  bool single = single_number(scale) && (scale.rank() == 0 || block == 0);
   if (single) {
+    if (zero && !single_number(zero)) return b.error("one scale needs one zero point");
     return [&b](const Tensor& t, Point) {
       return b.at_broadcast(t, std::vector<Expr>(static_cast<size_t>(t.rank()), ir::index(0)));
     };
   }
   GS_ASSIGN(int axis, b.axis("axis", x.rank()));
+  GS_TRY(has_shape(b, 2, scale.shape()));
   if (block == 0) {
     if (scale.rank() != 1 || !b.same(scale.dim(0), x.dim(axis))) {
       return b.error(cat("the scale does not have one element for each of axis ", axis));
@@ -35,6 +40,14 @@ Result<std::function<Expr(const Tensor&, Point)>> parameter_reader(const Builder
   }
   if (block < 0 || scale.rank() != x.rank())
     return b.error("a blocked scale has the rank of the input");
+  for (int i = 0; i < x.rank(); ++i) {
+    Expr blocks =
+        i == axis ? ir::floordiv(x.dim(i) + static_cast<double>(block - 1), block) : x.dim(i);
+    GS_TRY(b.require(scale.dim(i) == blocks,
+                     cat("the scale has ", ir::print(scale.dim(i)), " elements along axis ", i,
+                         ", ", ir::print(x.dim(i)), " in blocks of ", i == axis ? block : 1,
+                         " need ", ir::print(b.simplify(blocks)))));
+  }
   return [axis, block](const Tensor& t, Point p) {
     std::vector<Expr> at(p.begin(), p.end());
     Expr& place = at[static_cast<size_t>(axis)];
@@ -69,6 +82,10 @@ Result<> dequantize_linear(Builder& b) {
     auto asked = dtype_of_onnx(code);
     if (!asked || !ir::is_float(*asked)) return b.error("`output_dtype` must be a float type");
     to = *asked;
+  }
+  if (zero && zero.dtype() != x.dtype()) {
+    return b.error(cat("the zero point has type ", ir::name_of(zero.dtype()), ", x has ",
+                       ir::name_of(x.dtype())));
   }
   GS_ASSIGN(auto read, parameter_reader(b, x, scale));
   DType wide = accumulator(scale.dtype());
@@ -115,11 +132,26 @@ Expr requantized(const Builder& b, Expr sum, Point p, int left_axis, int right_a
   return quantized(ir::cast(DType::f32, sum) * factor, real(7, -1), b.input(7).dtype());
 }
 
+// A scale or zero point: one number, one for each of `axis`, or any shape that broadcasts to x's.
+Result<> is_parameter(Builder& b, int input, const Tensor& x, int axis) {
+  const Tensor& parameter = b.input(input);
+  if (parameter.rank() == 0 || (parameter.rank() == 1 && ir::is_const(parameter.dim(0), 1)))
+    return {};
+  if (parameter.rank() == 1 && axis >= 0 && axis < x.rank())
+    return has_shape(b, input, {x.dim(axis)});
+  return broadcasts_to(b, input, x.shape());
+}
+
 Result<> qlinear_matmul(Builder& b) {
   const Tensor &left = b.input(0), &right = b.input(3);
   GS_ASSIGN(Tensor x,
             centered(b, "qlinear_matmul.a", left, b.input(2), std::max(left.rank() - 2, 0)));
   GS_ASSIGN(Tensor y, centered(b, "qlinear_matmul.b", right, b.input(5), right.rank() - 1));
+  for (int i : {1, 2}) GS_TRY(is_parameter(b, i, left, left.rank() - 2));
+  for (int i : {4, 5}) GS_TRY(is_parameter(b, i, right, right.rank() - 1));
+  for (int i : {6, 7}) {
+    if (!single_number(b.input(i))) return b.error("the result has one scale and one zero point");
+  }
   int rank = std::max(left.rank(), right.rank());
   GS_ASSIGN(Tensor product,
             matrix_product(b, "qlinear_matmul", x, y, b.input(7).dtype(), [&](Point p, Expr sum) {
@@ -132,6 +164,12 @@ Result<> qlinear_matmul(Builder& b) {
 Result<> qlinear_conv(Builder& b) {
   GS_ASSIGN(Tensor x, centered(b, "qlinear_conv.x", b.input(0), b.input(2), 1));
   GS_ASSIGN(Tensor w, centered(b, "qlinear_conv.w", b.input(3), b.input(5), 0));
+  for (int i : {1, 2, 6, 7}) {
+    if (!single_number(b.input(i)))
+      return b.error("the input and the result have one scale and one zero point each");
+  }
+  for (int i : {4, 5}) GS_TRY(is_parameter(b, i, w, 0));
+  GS_TRY(has_shape(b, 8, {w.dim(0)}));
   GS_ASSIGN(Tensor y, convolve(b, "qlinear_conv", x, w, b.input(7).dtype(), [&](Point p, Expr sum) {
               if (b.has(8)) sum = sum + b.input(8)({p[1]});
               return requantized(b, sum, p, 1, 1);

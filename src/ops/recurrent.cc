@@ -186,6 +186,15 @@ Result<> recurrent_define(Builder& b, int gates, std::vector<std::string> defaul
   int directions = direction == "bidirectional" ? 2 : 1;
   GS_TRY(b.require(w.dim(0) == static_cast<double>(directions),
                    cat("W must have ", directions, " directions")));
+  Expr ways = ir::index(directions), sequences = x.dim(batch_first ? 0 : 1);
+  GS_TRY(has_shape(b, 2, {ways, r.dim(1), hidden}));
+  GS_TRY(has_shape(b, 3, {ways, w.dim(1) * 2.0}));
+  GS_TRY(has_shape(b, 4, {sequences}));
+  for (int i : {5, 6}) {
+    GS_TRY(has_shape(
+        b, i, batch_first ? Shape{sequences, ways, hidden} : Shape{ways, sequences, hidden}));
+  }
+  GS_TRY(has_shape(b, 7, {ways, hidden * 3.0}));
 
   std::vector<std::string> names = b.texts("activations");
   size_t per_direction = default_activations.size();

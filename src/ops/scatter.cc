@@ -1,4 +1,5 @@
 // Writes at computed places into a copy of a tensor.
+#include "ir/print.h"
 #include "ops/define.h"
 #include "ops/families.h"
 
@@ -32,6 +33,13 @@ Result<> scatter_elements(Builder& b) {
     return b.error(cat("data, indices and updates have ranks ", data.rank(), ", ", indices.rank(),
                        " and ", updates.rank()));
   }
+  GS_TRY(has_shape(b, 2, indices.shape()));
+  for (int i = 0; i < data.rank(); ++i) {
+    if (i == axis) continue;
+    GS_TRY(b.require(indices.dim(i) <= data.dim(i),
+                     cat("indices have ", ir::print(indices.dim(i)), " elements along axis ", i,
+                         ", data has ", ir::print(data.dim(i)))));
+  }
   b.output(0, b.scatter(
                   "scatter_elements", data, indices.shape(), join, !join,
                   [&](Point point) {
@@ -57,6 +65,9 @@ Result<> scatter_nd(Builder& b) {
                        " axes into rank ", data.rank(), " need ",
                        outer + data.rank() - static_cast<int>(*width)));
   }
+  Shape wanted(indices.shape().begin(), indices.shape().end() - 1);
+  wanted.insert(wanted.end(), data.shape().begin() + *width, data.shape().end());
+  GS_TRY(has_shape(b, 2, wanted));
   b.output(0, b.scatter(
                   "scatter_nd", data, updates.shape(), join, !join,
                   [&](Point point) {

@@ -1,6 +1,7 @@
 // Sampling images at computed places, and cropping.
 #include <cmath>
 
+#include "ir/print.h"
 #include "ops/define.h"
 #include "ops/families.h"
 
@@ -68,6 +69,8 @@ Result<> grid_sample(Builder& b) {
       !ir::is_const(b.simplify(grid.dim(-1)), static_cast<int64_t>(axes))) {
     return b.error("grid must have X's rank, and one coordinate a spatial axis");
   }
+  GS_TRY(b.require(grid.dim(0) == x.dim(0), cat("grid has batch ", ir::print(grid.dim(0)),
+                                                ", X has ", ir::print(x.dim(0)))));
   std::string padding = b.text("padding_mode"), mode = b.text("mode");
   Border border = padding == "border"       ? Border::border
                   : padding == "reflection" ? Border::reflection
@@ -134,7 +137,11 @@ Result<> affine_grid(Builder& b) {
   const Tensor& theta = b.input(0);
   GS_ASSIGN(Shape size, b.host(1));
   size_t axes = size.size() - 2;
-  if (size.size() < 4 || theta.rank() != 3) return b.error("size has 4 or 5 extents, theta rank 3");
+  if ((size.size() != 4 && size.size() != 5) || b.input(1).rank() != 1)
+    return b.error("size has 4 or 5 extents");
+  GS_TRY(has_shape(
+      b, 0,
+      {size[0], ir::index(static_cast<int64_t>(axes)), ir::index(static_cast<int64_t>(axes + 1))}));
   bool align = b.integer("align_corners") != 0;
   Shape shape = {size[0]};
   shape.insert(shape.end(), size.begin() + 2, size.end());

@@ -1,0 +1,24 @@
+// Compiles each model named on stdin with compiler.wasm; a line a file: {problem} when it neither worked nor was refused.
+import {readFileSync} from 'node:fs';
+import {createInterface} from 'node:readline';
+import {CompileError, compile} from '../../web/compiler/dist/compiler.js';
+
+const wasm = new WebAssembly.Module(readFileSync(new URL('../../web/compiler/dist/compiler.wasm', import.meta.url)));
+
+async function judge(file) {
+  try {
+    const files = await compile(readFileSync(file), {target: 'webgpu', wasm});
+    const manifest = JSON.parse(new TextDecoder().decode(files.get('manifest.json')));
+    const wrong = manifest.files.find(({name, bytes}) => files.get(name)?.length !== bytes);
+    return wrong ? `${wrong.name} is not as listed` : undefined;
+  } catch (problem) {
+    if (!(problem instanceof CompileError)) return String(problem);
+    const {message} = problem;
+    return message.includes('the compiler stopped') || message.includes('\n') ? message : undefined;
+  }
+}
+
+for await (const file of createInterface({input: process.stdin})) {
+  const problem = await judge(file);
+  console.log(JSON.stringify({problem, bytes: 1024 * process.resourceUsage().maxRSS}));
+}
