@@ -369,10 +369,19 @@ Result<> Lowering::lower_loop(const Node& node, Values& values) {
 
 namespace {
 
-std::vector<int64_t> list_of(const Node& node, std::string_view name, size_t size) {
+// One number for each of `size`; all 0 where the node does not say.
+Result<std::vector<int64_t>> list_of(const Node& node, std::string_view name, size_t size) {
   std::vector<int64_t> list;
   if (const auto found = node.attributes.find(name); found != node.attributes.end()) {
     if (const auto* given = std::get_if<std::vector<int64_t>>(&found->second)) list = *given;
+  }
+  const std::string place = cat("[Scan] \"", node.name, "\"");
+  if (!list.empty() && list.size() != size) {
+    return fail_at(place, cat("`", name, "` has ", list.size(), " entries, ", size, " are needed"));
+  }
+  for (int64_t entry : list) {
+    if (name.ends_with("directions") && entry != 0 && entry != 1)
+      return fail_at(place, cat("`", name, "` has an entry ", entry), "it must be 0 or 1");
   }
   list.resize(size, 0);
   return list;
@@ -394,8 +403,8 @@ Result<> Lowering::lower_scan(const Node& node, Values& values) {
     if (id == no_value) return fail_at(place, "lacks an input");
   }
   const auto states = static_cast<size_t>(inputs - scanned), count = static_cast<size_t>(scanned);
-  const std::vector<int64_t> axes = list_of(node, "scan_input_axes", count);
-  const std::vector<int64_t> directions = list_of(node, "scan_input_directions", count);
+  GS_ASSIGN(const std::vector<int64_t> axes, list_of(node, "scan_input_axes", count));
+  GS_ASSIGN(const std::vector<int64_t> directions, list_of(node, "scan_input_directions", count));
   Repeat what(node);
   std::vector<Tensor> sources;
   std::vector<size_t> along;
@@ -433,8 +442,9 @@ Result<> Lowering::lower_scan(const Node& node, Values& values) {
   };
   GS_ASSIGN(std::vector<Tensor> results, repeat(what, values));
   const size_t rows = results.size() - states;
-  const std::vector<int64_t> out_axes = list_of(node, "scan_output_axes", rows);
-  const std::vector<int64_t> out_directions = list_of(node, "scan_output_directions", rows);
+  GS_ASSIGN(const std::vector<int64_t> out_axes, list_of(node, "scan_output_axes", rows));
+  GS_ASSIGN(const std::vector<int64_t> out_directions,
+            list_of(node, "scan_output_directions", rows));
   for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
     if (node.outputs[i] == no_value) continue;
     Tensor result = results[i];
