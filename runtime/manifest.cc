@@ -101,11 +101,21 @@ class Reader {
                ? index(object, "segment", static_cast<size_t>(module_.plan_segments))
                : 0;
   }
+  int device(const Json& object) {
+    return member(object, "device", false) ? index(object, "device", side() ? 2 : 1) : 0;
+  }
+  bool side() const { return !module_.side.target.empty(); }
+  int device_of(int tensor) const {
+    const int slot = module_.tensors[static_cast<size_t>(tensor)].slot;
+    return module_.slots[static_cast<size_t>(slot)].device;
+  }
   package::Port port(const Json& value, bool input);
   package::Slot slot(const Json& value);
   package::Launch launch(const Json& value);
   package::Dim dim(const Json& value);
   package::Step step(const Json& value, int depth);
+  void part_of_run(const Json& range, package::Step& step);
+  void copy(const Json& tensors, package::Step& step);
   std::vector<package::Step> steps(const Json& object, const char* key, int depth);
   void check_segments();
 
@@ -130,6 +140,7 @@ package::Slot Reader::slot(const Json& value) {
   package::Slot slot;
   slot.persistent = flag(value, "persistent");
   slot.segment = segment(value);
+  slot.device = device(value);
   if (member(value, "width", false)) {
     slot.texture.width = static_cast<int>(integer(value, "width", 1, 1 << 16));
     slot.texture.height = number(value, "height");
@@ -152,11 +163,15 @@ package::Launch Reader::launch(const Json& value) {
   each(value, "scalars", [&](const Json& given) { launch.scalars.push_back(scalar(given)); });
   launch.range = number(value, "range");
   launch.origin = text(value, "origin", false);
+  launch.reason = text(value, "reason", false);
   if (!problem_.empty()) return launch;
   const package::KernelInfo& kernel = module_.kernels[static_cast<size_t>(launch.kernel)];
   if (launch.tensors.size() != static_cast<size_t>(kernel.buffers) ||
       launch.scalars.size() != static_cast<size_t>(kernel.scalars))
     wrong(cat("does not fit kernel ", kernel.name));
+  for (int tensor : launch.tensors)
+    if (device_of(tensor) != kernel.device)
+      wrong(cat("has tensors on another device than kernel ", kernel.name));
   return launch;
 }
 
@@ -186,15 +201,7 @@ package::Step Reader::step(const Json& value, int depth) {
   package::Step step;
   const auto is = [&](const char* key) { return member(value, key, false) != nullptr; };
   if (is("launch")) {
-    const Json& range = *member(value, "launch");
-    const auto last = static_cast<int64_t>(module_.run.size());
-    const auto at = [&](rapidjson::SizeType i) {
-      return range.IsArray() && range.Size() == 2 && range[i].IsInt() ? range[i].GetInt() : -1;
-    };
-    step.first = at(0);
-    step.last = at(1);
-    if (step.first < 0 || step.last < step.first || step.last > last)
-      wrong(cat("launch is no part of the ", last, " launches of run"));
+    part_of_run(*member(value, "launch"), step);
   } else if (is("read")) {
     step.kind = Kind::read;
     step.tensor = index(value, "read", module_.tensors.size());
@@ -209,6 +216,8 @@ package::Step Reader::step(const Json& value, int depth) {
     step.kind = Kind::plan;
     step.segment = index(value, "plan", static_cast<size_t>(module_.plan_segments));
     if (module_.plan_values == 0) wrong("plans where the package has no plan");
+  } else if (is("copy")) {
+    copy(*member(value, "copy"), step);
   } else if (is("set")) {
     step.kind = Kind::set;
     each(value, "set", [&](const Json& pair) {
@@ -235,6 +244,38 @@ package::Step Reader::step(const Json& value, int depth) {
   return step;
 }
 
+void Reader::part_of_run(const Json& range, package::Step& step) {
+  const auto last = static_cast<int64_t>(module_.run.size());
+  const auto at = [&](rapidjson::SizeType i) {
+    return range.IsArray() && range.Size() == 2 && range[i].IsInt() ? range[i].GetInt() : -1;
+  };
+  step.first = at(0);
+  step.last = at(1);
+  if (step.first < 0 || step.last < step.first || step.last > last)
+    return wrong(cat("launch is no part of the ", last, " launches of run"));
+  const auto device = [&](int launch) {
+    const int kernel = module_.run[static_cast<size_t>(launch)].kernel;
+    return module_.kernels[static_cast<size_t>(kernel)].device;
+  };
+  for (int launch = step.first; launch < step.last; ++launch)
+    if (device(launch) != device(step.first)) wrong("launch is no part of run on one device");
+}
+
+void Reader::copy(const Json& tensors, package::Step& step) {
+  const auto count = static_cast<int>(module_.tensors.size());
+  const auto at = [&](rapidjson::SizeType i) {
+    const bool fits = tensors.IsArray() && tensors.Size() == 2 && tensors[i].IsInt();
+    return fits && tensors[i].GetInt() < count ? tensors[i].GetInt() : -1;
+  };
+  step.kind = package::Step::Kind::copy;
+  step.tensor = at(0);
+  step.to = at(1);
+  const auto dtype = [&](int tensor) { return module_.tensors[static_cast<size_t>(tensor)].dtype; };
+  if (step.tensor < 0 || step.to < 0 || device_of(step.tensor) == device_of(step.to) ||
+      dtype(step.tensor) != dtype(step.to))
+    wrong("copy is no pair of tensors of one type on two devices");
+}
+
 // What is needed before the first step must be known by segment 0.
 void Reader::check_segments() {
   if (module_.steps.empty() && module_.plan_segments > 1)
@@ -257,6 +298,10 @@ Result<Manifest> Reader::read(const Json& root) {
                 "compile the model again");
   module_.name = text(root, "name");
   module_.target = text(root, "target");
+  if (const Json* value = member(root, "side", false)) {
+    module_.side = {text(*value, "target"), text(*value, "code")};
+    if (!side()) wrong("side has no target");
+  }
   each(root, "needs", [&](const Json& value) {
     if (!value.IsString()) return wrong("is not a string");
     module_.needs.emplace_back(value.GetString());
@@ -303,11 +348,12 @@ Result<Manifest> Reader::read(const Json& root) {
     kernel.buffers = static_cast<int>(integer(value, "buffers", 1, 1 << 10));
     kernel.scalars = static_cast<int>(integer(value, "scalars", 0, 1 << 10));
     kernel.written = kernel.buffers - 1;
+    kernel.device = device(value);
     module_.kernels.push_back(std::move(kernel));
   });
   each(root, "init", [&](const Json& value) { module_.init.push_back(launch(value)); });
   each(root, "run", [&](const Json& value) { module_.run.push_back(launch(value)); });
-  if (member(root, "steps", false)) module_.steps = steps(root, "steps", 0);
+  if (problem_.empty() && member(root, "steps", false)) module_.steps = steps(root, "steps", 0);
   if (problem_.empty()) check_segments();
   if (!problem_.empty()) return fail(problem_, "the package is damaged: compile the model again");
   manifest.module = std::move(module_);

@@ -29,6 +29,11 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOption
                      "compile the model with --target cpu");
     state->device = make_cpu_device(options.threads);
   }
+  if (!module.side.target.empty())
+    return fail_at(folder,
+                   cat("computes partly for ", module.side.target,
+                       " beside its target, this run time has one device"),
+                   "compile the model with --target cpu");
   if (auto able = state->device->computes() ? check_needs(module) : Result<>(); !able)
     return fail_at(folder, able.error().message, able.error().hint);
   state->profile = options.profile;

@@ -352,5 +352,41 @@ TEST_F(StepsTest, DamagedStepsAreErrorsThatNameThem) {
   EXPECT_SAYS(changed(R"("slot":0)", R"("slot":7)"), "\"x\" lies in memory of a later segment");
 }
 
+TEST_F(StepsTest, ASideIsReadButNotRun) {
+  module.side = {"wasm", "side.wasm"};
+  module.slots[made].device = 1;
+  module.kernels.push_back({"side", "k4", "", "", 1, 1, 0, 0, 1});
+  module.run[make].kernel = iota + 1;
+  module.run[make].reason = "no f64";
+  module.steps = {launch(begin), {.kind = Step::Kind::copy, .tensor = state, .to = made}};
+  const auto manifest = [&] {
+    const package::File file = package::write_manifest(module, {});
+    return parse_manifest({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()});
+  };
+  const auto error = [&] {
+    const auto read = manifest();
+    return read ? "" : read.error().to_string();
+  };
+  const auto sound = manifest();
+  ASSERT_TRUE(sound.has_value()) << sound.error().to_string();
+  EXPECT_EQ(sound->module.side.code, "side.wasm");
+  EXPECT_EQ(sound->module.kernels.back().device, 1);
+  EXPECT_EQ(sound->module.run[make].reason, "no f64");
+  EXPECT_EQ(sound->module.steps[1].to, made);
+  const auto model = load();
+  ASSERT_FALSE(model.has_value());
+  EXPECT_SAYS(model.error().to_string(), "partly for wasm");
+
+  module.steps[1].to = next;
+  EXPECT_SAYS(error(), "steps[1]: copy is no pair");
+  module.steps[1] = {.kind = Step::Kind::launch, .first = count_x, .last = grow};
+  EXPECT_SAYS(error(), "steps[1]: launch is no part of run on one device");
+  module.steps.pop_back();
+  module.run[make].kernel = iota;
+  EXPECT_SAYS(error(), "run[6]: has tensors on another device than kernel iota");
+  module.side = {};
+  EXPECT_SAYS(error(), "slots[6]: device is not a number from 0 to 0");
+}
+
 }  // namespace
 }  // namespace gossamer::runtime

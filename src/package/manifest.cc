@@ -76,6 +76,13 @@ void write_segment(Json& json, int segment) {
   json.Int(segment);
 }
 
+// Nor does the target.
+void write_device(Json& json, int device) {
+  if (device == 0) return;
+  json.Key("device");
+  json.Int(device);
+}
+
 void write_slot(Json& json, const Slot& slot) {
   json.StartObject();
   if (slot.texture.width > 0) {
@@ -94,6 +101,7 @@ void write_slot(Json& json, const Slot& slot) {
     json.Bool(true);
   }
   write_segment(json, slot.segment);
+  write_device(json, slot.device);
   json.EndObject();
 }
 
@@ -138,6 +146,7 @@ void write_kernel(Json& json, const KernelInfo& kernel,
   json.Key("scalars");
   json.Int(kernel.scalars);
   write_text(json, "schedule", kernel.schedule);
+  write_device(json, kernel.device);
   json.EndObject();
 }
 
@@ -156,6 +165,7 @@ void write_launch(Json& json, const Launch& launch) {
   json.Key("range");
   write_number(json, launch.range);
   write_text(json, "origin", launch.origin);
+  if (!launch.reason.empty()) write_text(json, "reason", launch.reason);
   json.EndObject();
 }
 
@@ -212,6 +222,13 @@ void write_step(Json& json, const Step& step) {
       if (step.condition >= 0) write_int(json, "while", step.condition);
       write_steps(json, "body", step.body);
       break;
+    case Step::Kind::copy:
+      json.Key("copy");
+      json.StartArray();
+      json.Int(step.tensor);
+      json.Int(step.to);
+      json.EndArray();
+      break;
   }
   json.EndObject();
 }
@@ -262,6 +279,13 @@ File write_manifest(const Module& module, const Files& files) {
   json.Int(format_version);
   write_text(json, "name", module.name);
   write_text(json, "target", module.target);
+  if (!module.side.target.empty()) {
+    json.Key("side");
+    json.StartObject();
+    write_text(json, "target", module.side.target);
+    write_text(json, "code", module.side.code);
+    json.EndObject();
+  }
   write_array(json, "needs", module.needs,
               [](Json& out, const std::string& need) { out.String(need); });
   write_array(json, "files", files, [](Json& out, const File& file) {

@@ -62,6 +62,42 @@ TEST(Manifest, WritesEveryFieldOfTheSpecification) {
       R"("origin":"Conv \"f\""}]})");
 }
 
+TEST(Manifest, WritesSteps) {
+  Module module;
+  module.target = "webgpu";
+  module.side = {"wasm", "side.wasm"};
+  module.dims = {{"n", 0, 1}, {"i", -1, 0}};
+  module.checks = {{Number::plan(0), "no", 1}};
+  module.plan_values = 1;
+  module.plan_segments = 2;
+  module.slots = {{64, {}, false}, {Number::plan(0), {}, false, 1, 1}};
+  module.kernels = {{"sort", "k0", "", "", 1, 2, 0, 1, 1}};
+  module.run = {{0, {0, 1}, {}, 1, "TopK", "sorts"}};
+  const Step launch{.kind = Step::Kind::launch, .first = 0, .last = 1};
+  module.steps = {
+      {.kind = Step::Kind::read, .tensor = 2, .dim = 1, .count = 3},
+      {.kind = Step::Kind::plan, .segment = 1},
+      {.kind = Step::Kind::set, .sets = {{1, Number::plan(0)}, {0, -4}}},
+      {.kind = Step::Kind::copy, .tensor = 0, .to = 1},
+      {.kind = Step::Kind::branch, .number = Number::plan(0), .body = {launch}},
+      {.kind = Step::Kind::loop, .dim = 1, .number = 9, .condition = 0, .body = {launch}},
+      {.kind = Step::Kind::loop, .dim = 1, .number = 9}};
+  const std::string text = text_of(write_manifest(module, {}));
+  const auto has = [&](std::string_view piece) {
+    EXPECT_NE(text.find(piece), std::string::npos) << piece << " in " << text;
+  };
+  has(R"("target":"webgpu","side":{"target":"wasm","code":"side.wasm"},)");
+  has(R"("dims":[{"name":"n","input":0,"axis":1},{"name":"i"}])");
+  has(R"({"value":{"plan":0},"message":"no","segment":1})");
+  has(R"("plan":{"values":1,"segments":2})");
+  has(R"("slots":[{"bytes":64},{"bytes":{"plan":0},"segment":1,"device":1}])");
+  has(R"("schedule":"","device":1}])");
+  has(R"("origin":"TopK","reason":"sorts"}])");
+  has(R"("steps":[{"read":2,"dims":1,"count":3},{"plan":1},{"set":[[1,{"plan":0}],[0,-4]]},)"
+      R"({"copy":[0,1]},{"if":{"plan":0},"then":[{"launch":[0,1]}],"else":[]},)"
+      R"({"loop":9,"dim":1,"while":0,"body":[{"launch":[0,1]}]},{"loop":9,"dim":1,"body":[]}])");
+}
+
 TEST(Manifest, LeavesOutWhatAStaticCpuPackageLacks) {
   Module module;
   module.target = "cpu";

@@ -59,6 +59,7 @@ struct Slot {               // a piece of device memory that tensors share over 
   Texture texture;          // width 0: linear
   bool persistent = false;  // weights and results of init: filled once at load
   int segment = 0;          // of the plan, after which the size is known
+  int device = 0;           // 1: the side's memory
 };
 
 struct Tensor {
@@ -86,22 +87,25 @@ struct KernelInfo {
   int buffers = 0, scalars = 0;
   int written =
       -1;  // which buffer is written (the last one, so buffers - 1); all others are only read
+  int device = 0;  // 1: the side runs it, and `code` is empty
 };
 
 struct Launch {
   int kernel = 0;
   std::vector<int> tensors;  // one a buffer of the kernel
   std::vector<Number> scalars;
-  Number range;        // extent of the grid loop
-  std::string origin;  // graph nodes it computes, for report()
+  Number range;             // extent of the grid loop
+  std::string origin;       // graph nodes it computes, for report()
+  std::string reason = {};  // why the side runs it
 };
 
 // A step of the host program, see docs/specs/host.md.
 struct Step {
-  enum class Kind : uint8_t { launch, read, plan, set, branch, loop };
+  enum class Kind : uint8_t { launch, read, plan, set, branch, loop, copy };
   Kind kind = Kind::launch;
   int first = 0, last = 0;  // launch: run[first..last)
-  int tensor = -1;          // read: of its first `count` elements
+  int tensor = -1;          // read: of its first `count` elements; copy: from
+  int to = -1;              // copy: the tensor on the other device
   int dim = -1;             // read: the first variable; loop: the counter
   int count = 0;
   int segment = 0;                                // plan
@@ -111,8 +115,15 @@ struct Step {
   std::vector<Step> body = {}, otherwise = {};    // branch: then, else; loop: body
 };
 
+// The CPU beside a GPU: what the target cannot compute runs there.
+struct Side {
+  std::string target;  // "wasm"; empty: there is no side
+  std::string code;    // the file with its kernels
+};
+
 struct Module {
   std::string name, target;
+  Side side;
   std::vector<std::string> needs;  // "wasm-simd", "wasm-relaxed-simd", "webgpu-f16", ...
   std::vector<Port> inputs, outputs;
   std::vector<Dim> dims;

@@ -9,6 +9,7 @@
  */
 export {load, type LoadOptions, type Progress} from './load.ts';
 export {
+  type CopyReport,
   type KernelReport,
   type Model,
   type Output,

@@ -100,8 +100,14 @@ async function readFiles(
   return new Map(await Promise.all(files));
 }
 
-function makeProgram(manifest: Manifest, files: ReadonlyMap<string, Uint8Array>): Program {
-  const wasm = manifest.target === 'wasm';
+/** What one of the package's devices compiles: 0 is the target, 1 the side. */
+function makeProgram(
+  manifest: Manifest,
+  files: ReadonlyMap<string, Uint8Array>,
+  device: number,
+): Program {
+  const {target, side} = manifest;
+  const wasm = target === 'wasm' || device === 1;
   let sources: unknown = [];
   if (!wasm) {
     const text = files.get('kernels.json');
@@ -111,13 +117,15 @@ function makeProgram(manifest: Manifest, files: ReadonlyMap<string, Uint8Array>)
       // Reported below: nothing in it can be found.
     }
   }
-  const kernels = manifest.kernels.map(({name, entry, group, buffers, scalars, code}) => {
+  const mine = manifest.kernels.filter((kernel) => kernel.device === device);
+  const kernels = mine.map(({name, entry, group, buffers, scalars, code}) => {
     const found = code === undefined ? undefined : (sources as unknown[])[code];
     if (!wasm && typeof found !== 'string') {
       throw new GossamerError('damaged', `kernels.json has no source for kernel "${name}"`);
     }
     return {name, entry, group, buffers, scalars, code: found as string | undefined};
   });
+  if (device === 1) return {kernels, module: files.get(side ?? ''), plan: undefined};
   const module = files.get(wasm ? 'kernels.wasm' : 'plan.wasm');
   if (!module && manifest.planValues > 0) {
     throw new GossamerError('damaged', 'the package has no plan function for its dynamic shapes');
@@ -129,37 +137,62 @@ function makeProgram(manifest: Manifest, files: ReadonlyMap<string, Uint8Array>)
 async function start(found: Package, options: LoadOptions): Promise<Omit<Loaded, 'passed'>> {
   const {manifest} = found;
   const {signal, onProgress} = options;
-  // The device first: what the browser lacks should not cost a download.
-  const device = await openDevice(manifest.target, manifest.needs, options.threads);
-  let executable: Executable | undefined;
+  const executables: Executable[] = [];
+  const devices: Device[] = [];
+  // The devices first: what the browser lacks should not cost a download.
   try {
-    if (options.strict) refuse(device.fallbacks);
+    const {target, side, needs} = manifest;
+    for (const kind of side === undefined ? [target] : [target, 'wasm' as const]) {
+      devices.push(await openDevice(kind, needs, options.threads));
+    }
+    const fallbacks = [...devices.flatMap((device) => device.fallbacks), ...sideways(manifest)];
+    if (options.strict) refuse(fallbacks);
     const files = await readFiles(found, (done, total) =>
       onProgress?.({stage: 'download', done, total}),
     );
     signal?.throwIfAborted();
     let total = manifest.kernels.length;
-    executable = await device.createExecutable(makeProgram(manifest, files), (done) =>
-      onProgress?.({stage: 'compile', done, total}),
-    );
-    signal?.throwIfAborted();
+    let before = 0;
+    for (const [at, device] of devices.entries()) {
+      const program = makeProgram(manifest, files, at);
+      executables.push(
+        await device.createExecutable(program, (done) =>
+          onProgress?.({stage: 'compile', done: before + done, total}),
+        ),
+      );
+      before += program.kernels.length;
+      signal?.throwIfAborted();
+    }
     total = manifest.weights.length;
     const weights = files.get('weights.safetensors');
-    const session = await Session.create(manifest, [{device, executable}], weights, (done) =>
+    const units = devices.map((device, at) => ({device, executable: executables[at] as Executable}));
+    const session = await Session.create(manifest, units, weights, (done) =>
       onProgress?.({stage: 'upload', done, total}),
     );
-    return {manifest, device, session};
+    return {manifest, devices, session, fallbacks};
   } catch (problem) {
-    executable?.dispose();
-    device.dispose();
+    executables.forEach((executable) => executable.dispose());
+    devices.forEach((device) => device.dispose());
     throw problem;
   }
 }
 
 interface Loaded {
   readonly manifest: Manifest;
-  readonly device: Device;
+  readonly devices: readonly Device[];
   readonly session: Session;
+  readonly fallbacks: readonly Fallback[];
+}
+
+/** What runs beside the target, and why. */
+function sideways({run, kernels}: Manifest): Fallback[] {
+  const all = run.flatMap(({kernel, origin, reason}): (readonly [string, Fallback])[] => {
+    const {device, name = ''} = kernels[kernel] ?? {};
+    if (device !== 1) return [];
+    const what = `${origin || name} on wasm`;
+    return [[what, {what, reason: reason ?? 'the package says no reason'}]];
+  });
+  return [...new Map(all).values()];
 }
 
 function refuse(fallbacks: readonly Fallback[]): void {
@@ -197,6 +230,6 @@ export async function load(from: string | URL | Files, options: LoadOptions = {}
     result.session.dispose();
     refuse(passed);
   }
-  const fallbacks = [...passed, ...result.device.fallbacks];
+  const fallbacks = [...passed, ...result.fallbacks];
   return new Model({...result, fallbacks, loadMs: performance.now() - begin});
 }

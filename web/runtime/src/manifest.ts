@@ -37,7 +37,7 @@ export interface SlotEntry {
   readonly persistent: boolean;
   /** Of the plan, after which the size is known. */
   readonly segment: number;
-  /** 0: the target. */
+  /** 0: the target, 1: the side. */
   readonly device: number;
 }
 
@@ -78,11 +78,15 @@ export interface LaunchEntry {
   readonly scalars: readonly Num[];
   readonly range: Num;
   readonly origin: string;
+  /** Why it runs on the side. */
+  readonly reason: string | undefined;
 }
 
 export interface Manifest {
   readonly name: string;
   readonly target: DeviceKind;
+  /** The file with the code of what the target cannot compute, for wasm. */
+  readonly side: string | undefined;
   readonly needs: readonly string[];
   readonly files: readonly FileEntry[];
   readonly inputs: readonly Port[];
@@ -149,13 +153,21 @@ export function parseManifest(text: string, where: string): Manifest {
   if (planSegments === 0 || (planSegments > 1 && !root.has('steps'))) {
     plan?.wrong('segments', 'a number of segments that steps run');
   }
+  let side: string | undefined;
+  if (root.has('side')) {
+    const fields = new Fields(root.value('side'), 'package.side');
+    if (fields.text('target') !== 'wasm' || target === 'wasm') fields.wrong('target', 'wasm beside a GPU');
+    side = fields.text('code');
+  }
+  const deviceOf = (fields: Fields): number => fields.count('device', side === undefined ? 1 : 2, 0);
   const segmentOf = (fields: Fields): number => fields.count('segment', planSegments, 0);
   const number = (fields: Fields, key: string): Num =>
     readSize(fields.value(key), key, planValues);
 
   const slots = root.objects('slots', (slot): SlotEntry => {
-    const common = {persistent: slot.value('persistent') === true, segment: segmentOf(slot), device: 0};
-    return target === 'webgl'
+    const device = deviceOf(slot);
+    const common = {persistent: slot.value('persistent') === true, segment: segmentOf(slot), device};
+    return target === 'webgl' && device === 0
       ? {
           width: slot.count('width', 1 << 16),
           height: number(slot, 'height'),
@@ -171,15 +183,16 @@ export function parseManifest(text: string, where: string): Manifest {
     elements: number(tensor, 'elements'),
     slot: tensor.count('slot', slots.length),
   }));
+  const places = tensors.map(({slot}) => slots[slot]?.device ?? 0);
   const kernels = root.objects('kernels', (kernel): KernelEntry => ({
     name: kernel.text('name'),
     entry: kernel.text('entry'),
-    ...(target === 'wasm' ? {} : {code: kernel.count('code')}),
+    ...(target === 'wasm' || deviceOf(kernel) === 1 ? {} : {code: kernel.count('code')}),
     group: kernel.count('group', 1 << 16, 1),
     buffers: kernel.count('buffers', 1 << 16),
     scalars: kernel.count('scalars', 1 << 16),
     schedule: kernel.text('schedule', ''),
-    device: 0,
+    device: deviceOf(kernel),
   }));
   const readLaunch = (launch: Fields): LaunchEntry => {
     const kernel = launch.count('kernel', kernels.length);
@@ -193,7 +206,11 @@ export function parseManifest(text: string, where: string): Manifest {
       scalars: launch.list('scalars', (item, at) => readNumber(item, at, planValues)),
       range: number(launch, 'range'),
       origin: launch.text('origin', ''),
+      reason: launch.has('reason') ? launch.text('reason') : undefined,
     };
+    if (entry.tensors.some((tensor) => places[tensor] !== kernels[kernel]?.device)) {
+      launch.wrong('tensors', 'on the device of the kernel');
+    }
     if (entry.tensors.length !== kernels[kernel]?.buffers) {
       launch.wrong('tensors', 'one tensor a buffer of the kernel');
     }
@@ -221,9 +238,12 @@ export function parseManifest(text: string, where: string): Manifest {
     }
   }
   const run = root.objects('run', readLaunch);
+  const launches = run.map(({kernel}) => kernels[kernel]?.device ?? 0);
+  if (!root.has('steps') && launches.includes(1)) root.wrong('steps', 'there to copy to the side');
   return {
     name: root.text('name', ''),
     target,
+    side,
     needs: root.list('needs', (need) => String(need)),
     files: root.objects('files', (file) => ({
       name: file.text('name'),
@@ -253,7 +273,8 @@ export function parseManifest(text: string, where: string): Manifest {
     run,
     steps: readSteps(root, 'steps', {
       dims: dims.length,
-      launches: run.length,
+      launches,
+      places,
       planValues,
       planSegments,
       tensors,

@@ -2,6 +2,7 @@
 import type {Buffer, Device, Extent, Launch} from './device.ts';
 import type {Num} from './fields.ts';
 import type {LaunchEntry, Manifest, SlotEntry, TensorEntry} from './manifest.ts';
+import {tensorsOf} from './steps.ts';
 import {BYTES, GossamerError} from './types.ts';
 
 /** A number of the manifest, given the plan's values. */
@@ -137,9 +138,12 @@ export class Memory {
 
   /** Frees what only init needed, such as weights that were packed into another layout. */
   releaseSpent(): void {
-    const {run, inputs, outputs, slots} = this.#manifest;
-    const tensors = [...run.flatMap((launch) => launch.tensors), ...inputs.map(({tensor}) => tensor)];
-    tensors.push(...outputs.map(({tensor}) => tensor));
+    const {run, steps, inputs, outputs, slots} = this.#manifest;
+    const tensors = [
+      ...run.flatMap((launch) => launch.tensors),
+      ...[...inputs, ...outputs].map(({tensor}) => tensor),
+      ...tensorsOf(steps),
+    ];
     const used = new Set(tensors.map((tensor) => this.tensor(tensor).slot));
     const spent = slots.flatMap((_, slot) => (used.has(slot) ? [] : [slot]));
     this.#drop(spent);

@@ -36,6 +36,17 @@ export interface KernelReport {
   readonly phase: 'init' | 'run';
   /** How often it ran in the latest run. */
   readonly times: number;
+  /** Why it runs beside the device that the package is for; undefined when it does not. */
+  readonly reason: string | undefined;
+}
+
+/** A tensor that goes from one device to another. */
+export interface CopyReport {
+  readonly tensor: string;
+  readonly from: DeviceKind;
+  readonly to: DeviceKind;
+  /** How often, in the latest run. */
+  readonly times: number;
 }
 
 /** What runs where, and why. */
@@ -45,6 +56,8 @@ export interface Report {
   readonly adapter: string;
   readonly threads: number;
   readonly kernels: readonly KernelReport[];
+  /** Of the latest run; empty where everything is computed on one device. */
+  readonly copies: readonly CopyReport[];
   /** What was wanted and not had; empty when all is as asked. */
   readonly fallbacks: readonly Fallback[];
   /** Bytes of device memory: weights and what lasts; what runs share. */
@@ -61,7 +74,8 @@ const UNKNOWN = (extent: unknown): number | string =>
 
 export interface ModelParts {
   readonly manifest: Manifest;
-  readonly device: Device;
+  /** The target, and the side where there is one. */
+  readonly devices: readonly Device[];
   readonly session: Session;
   readonly fallbacks: readonly Fallback[];
   readonly loadMs: number;
@@ -114,12 +128,16 @@ export class Model {
   }
 
   report(): Report {
-    const {manifest, device, session, fallbacks, loadMs} = this.#parts;
+    const {manifest, devices, session, fallbacks, loadMs} = this.#parts;
+    const device = devices[0] as Device;
+    const kindOf = (at = 0): DeviceKind => (devices[at] ?? device).kind;
+    const placeOf = (tensor: number): DeviceKind =>
+      kindOf(manifest.slots[manifest.tensors[tensor]?.slot ?? 0]?.device);
     const kernels = (['init', 'run'] as const).flatMap((phase) =>
-      manifest[phase].map(({kernel, origin}, at): KernelReport => {
-        const {name = '', schedule = ''} = manifest.kernels[kernel] ?? {};
+      manifest[phase].map(({kernel, origin, reason}, at): KernelReport => {
+        const {name = '', schedule = '', device: place} = manifest.kernels[kernel] ?? {};
         const times = phase === 'run' ? (session.times[at] ?? 0) : 0;
-        return {name, origin, schedule, device: device.kind, phase, times};
+        return {name, origin, schedule, device: kindOf(place), phase, times, reason};
       }),
     );
     return {
@@ -128,6 +146,12 @@ export class Model {
       adapter: device.adapter,
       threads: device.threads,
       kernels,
+      copies: [...session.copies.values()].map(({from, to, times}) => ({
+        tensor: manifest.tensors[from]?.name ?? '',
+        from: placeOf(from),
+        to: placeOf(to),
+        times,
+      })),
       fallbacks,
       memory: session.memory(),
       times: {loadMs, runMs: this.#runMs},

@@ -69,6 +69,8 @@ export class Session {
   readonly #uses = new Map<string, readonly number[]>();
   /** How often each launch of `run` happened in the latest run. */
   readonly times: number[];
+  /** Tensors that went between devices in the latest run. */
+  readonly copies = new Map<string, {from: number; to: number; times: number}>();
   #last: Promise<unknown> = Promise.resolve();
   #disposed = false;
 
@@ -138,23 +140,28 @@ export class Session {
       this.#memory.write(weight.tensor, bytes);
       progress(at + 1);
     });
-    if (init.length > 0) {
-      const fixed = ({range, scalars}: LaunchEntry): boolean =>
-        [range, ...scalars].every((number) => typeof number === 'number');
-      if (planValues > 0 && !init.every(fixed)) {
-        throw new GossamerError('damaged', 'manifest.json: an init launch has a dynamic size');
-      }
-      const recording = await this.#record(init, undefined);
-      await this.#submit(init, recording).done;
-      recording.dispose();
-      this.#memory.releaseSpent();
+    const fixed = ({range, scalars}: LaunchEntry): boolean =>
+      [range, ...scalars].every((number) => typeof number === 'number');
+    if (planValues > 0 && !init.every(fixed)) {
+      throw new GossamerError('damaged', 'manifest.json: an init launch has a dynamic size');
     }
+    for (const device of this.#units.keys()) {
+      const mine = init.filter((launch) => this.#place([launch]) === device);
+      if (mine.length === 0) continue;
+      const recording = await this.#record(mine, undefined);
+      await this.#submit(mine, recording).done;
+      recording.dispose();
+    }
+    if (init.length > 0) this.#memory.releaseSpent();
   }
 
-  /** The unit that runs these launches: all are of one device. */
+  /** The number of the device that runs these launches: all are of one. */
+  #place(entries: readonly LaunchEntry[]): number {
+    return this.#manifest.kernels[entries[0]?.kernel ?? 0]?.device ?? 0;
+  }
+
   #unit(entries: readonly LaunchEntry[]): Unit {
-    const kernel = this.#manifest.kernels[entries[0]?.kernel ?? 0];
-    return this.#units[kernel?.device ?? 0] as Unit;
+    return this.#units[this.#place(entries)] as Unit;
   }
 
   #record(entries: readonly LaunchEntry[], values: Int32Array | undefined): Promise<Recording> {
@@ -233,9 +240,18 @@ export class Session {
     const {steps, slots, inputs} = this.#manifest;
     let values = new Int32Array();
     let turn = performance.now();
-    const fences: Fence[] = [];
-    const settle = async (): Promise<void> => {
-      await Promise.all(fences.splice(0).map(({done}) => done));
+    const fences: Fence[][] = this.#units.map(() => []);
+    const settle = async (some = fences): Promise<void> => {
+      await Promise.all(some.flatMap((each) => each.splice(0)).map(({done}) => done));
+    };
+    const given = (tensor: number): Tensor | undefined =>
+      feeds[inputs.findIndex((port) => port.tensor === tensor)];
+    // What goes wrong before is the error, not what is read because of it.
+    const fetch = async (tensor: number, count: number): Promise<Uint8Array> => {
+      const {device} = slots[this.#memory.tensor(tensor).slot] as SlotEntry;
+      const mine = fences.slice(device, device + 1);
+      const [stored] = await Promise.all([this.#memory.read(tensor, count), settle(mine)]);
+      return stored;
     };
     const plan = async (segment: number): Promise<void> => {
       values = (await this.#plan(segment, dims)) as Int32Array<ArrayBuffer>;
@@ -245,6 +261,7 @@ export class Session {
       await this.#memory.provide(extents, segment > 0);
     };
     this.times.fill(0);
+    this.copies.clear();
     await plan(0);
     this.#writeInputs(feeds);
     await runSteps(steps, dims, {
@@ -252,24 +269,43 @@ export class Session {
       plan,
       launch: async (first, last) => {
         if (first === last) return;
-        if (fences.length >= AHEAD) await settle();
         const entries = this.#manifest.run.slice(first, last);
-        fences.push(this.#submit(entries, await this.#part(first, last, entries, values)));
+        const mine = fences[this.#place(entries)] ?? [];
+        if (mine.length >= AHEAD) await settle([mine]);
+        mine.push(this.#submit(entries, await this.#part(first, last, entries, values)));
         for (let at = first; at < last; ++at) this.times[at] = (this.times[at] ?? 0) + 1;
       },
       read: async (tensor, count) => {
-        const given = feeds[inputs.findIndex((port) => port.tensor === tensor)];
+        const feed = given(tensor);
         const {name, elements, storage} = this.#memory.tensor(tensor);
-        const has = given ? given.data.length : resolve(elements, values);
+        const has = feed ? feed.data.length : resolve(elements, values);
         if (count > has) {
           throw new GossamerError(
             'damaged',
             `tensor "${name}" has ${has} elements, ${count} are read from it`,
           );
         }
-        if (given) return Array.from({length: count}, (_, at) => Number(given.data[at]));
-        const [stored] = await Promise.all([this.#memory.read(tensor, count), settle()]);
-        return Array.from(decode(stored, storage) as ArrayLike<number | bigint>, Number);
+        if (feed) return Array.from({length: count}, (_, at) => Number(feed.data[at]));
+        const stored = decode(await fetch(tensor, count), storage);
+        return Array.from(stored as ArrayLike<number | bigint>, Number);
+      },
+      copy: async (from, to) => {
+        const feed = given(from);
+        const [source, target] = [this.#memory.tensor(from), this.#memory.tensor(to)];
+        const has = feed ? feed.data.length : resolve(source.elements, values);
+        const count = Math.min(has, resolve(target.elements, values));
+        const what = `"${target.name}"`;
+        if (feed) {
+          const data = feed.data.subarray(0, count);
+          this.#memory.write(to, toStorage(data, source.dtype, target.storage, what));
+        } else {
+          const stored = await fetch(from, count);
+          const same = source.storage === target.storage;
+          const data = same ? undefined : fromStorage(stored, source.storage, source.dtype);
+          this.#memory.write(to, data ? toStorage(data, source.dtype, target.storage, what) : stored);
+        }
+        const key = `${from},${to}`;
+        this.copies.set(key, {from, to, times: (this.copies.get(key)?.times ?? 0) + 1});
       },
       pause: async () => {
         if (performance.now() - turn > TURN_MS) {

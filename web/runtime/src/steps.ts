@@ -6,6 +6,7 @@ export type Step =
   | {readonly launch: readonly [first: number, last: number]}
   | {readonly read: number; readonly dims: number; readonly count: number}
   | {readonly plan: number}
+  | {readonly copy: readonly [from: number, to: number]}
   | {readonly set: readonly (readonly [dim: number, value: Num])[]}
   | {readonly if: Num; readonly then: readonly Step[]; readonly else: readonly Step[]}
   | {
@@ -24,7 +25,9 @@ export const clamp32 = (value: number): number =>
 /** What steps may name. */
 export interface StepBounds {
   readonly dims: number;
-  readonly launches: number;
+  /** The device of each launch, and of each tensor. */
+  readonly launches: readonly number[];
+  readonly places: readonly number[];
   readonly planValues: number;
   readonly planSegments: number;
   readonly tensors: readonly {readonly dtype: DType}[];
@@ -32,7 +35,7 @@ export interface StepBounds {
 
 /** A list of steps, each index in it valid. Throws 'damaged'. */
 export function readSteps(parent: Fields, key: string, bounds: StepBounds, depth = 0): Step[] {
-  const {dims, launches, planValues, planSegments, tensors} = bounds;
+  const {dims, launches, places, planValues, planSegments, tensors} = bounds;
   if (depth > DEEPEST) parent.wrong(key, `at most ${DEEPEST} steps deep`);
   const number = (value: unknown, where: string): Num =>
     readNumber(Number.isInteger(value) ? clamp32(value as number) : value, where, planValues);
@@ -49,9 +52,22 @@ export function readSteps(parent: Fields, key: string, bounds: StepBounds, depth
         Number.isInteger(last) &&
         (first as number) >= 0 &&
         (last as number) >= (first as number) &&
-        (last as number) <= launches;
-      if (!fits) step.wrong('launch', `a part of the ${launches} launches of run`);
+        (last as number) <= launches.length;
+      if (!fits) step.wrong('launch', `a part of the ${launches.length} launches of run`);
+      if (new Set(launches.slice(first, last)).size > 1) {
+        step.wrong('launch', 'a part of run on one device');
+      }
       return {launch: [first as number, last as number]};
+    }
+    if (step.has('copy')) {
+      const [from = -1, to = -1, ...rest] = step.list('copy', (at) => at as number);
+      const fits =
+        rest.length === 0 &&
+        tensors[from] !== undefined &&
+        tensors[from].dtype === tensors[to]?.dtype &&
+        places[from] !== places[to];
+      if (!fits) step.wrong('copy', 'a pair of tensors of one type on two devices');
+      return {copy: [from, to]};
     }
     if (step.has('read')) {
       const read = step.count('read', tensors.length);
@@ -88,6 +104,15 @@ export function readSteps(parent: Fields, key: string, bounds: StepBounds, depth
   });
 }
 
+/** The tensors that steps name themselves. */
+export const tensorsOf = (steps: readonly Step[]): number[] =>
+  steps.flatMap((step) => {
+    if ('read' in step) return [step.read];
+    if ('copy' in step) return step.copy;
+    if ('if' in step) return [...tensorsOf(step.then), ...tensorsOf(step.else)];
+    return 'loop' in step ? tensorsOf(step.body) : [];
+  });
+
 /** What steps do to memory and devices. */
 export interface StepHost {
   /** The number's value now. */
@@ -96,6 +121,8 @@ export interface StepHost {
   /** The first elements of a tensor, when everything before is done. */
   read(tensor: number, count: number): Promise<number[]>;
   plan(segment: number): Promise<void>;
+  /** A tensor to the other device. */
+  copy(from: number, to: number): Promise<void>;
   /** Before each round of a loop: where a run may be ended. */
   pause(): Promise<void>;
 }
@@ -114,6 +141,8 @@ export async function runSteps(
       values.forEach((value, at) => (dims[step.dims + at] = clamp32(value)));
     } else if ('plan' in step) {
       await host.plan(step.plan);
+    } else if ('copy' in step) {
+      await host.copy(...step.copy);
     } else if ('set' in step) {
       const values = step.set.map(([, value]) => host.number(value));
       step.set.forEach(([dim], at) => (dims[dim] = values[at] ?? 0));

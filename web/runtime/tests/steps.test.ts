@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {L, launch, plan, read, STEP_CASES, stepsPackage, T, V} from '../../tests/fixtures/steps.ts';
+import {sidePackage} from '../../tests/fixtures/side.ts';
+import {type Json, L, launch, plan, read, STEP_CASES, stepsPackage, T, V} from '../../tests/fixtures/steps.ts';
 import {GossamerError, load, type Model, tensor} from '../src/index.ts';
 
 const feeds = (x: readonly number[], m: bigint) => ({
@@ -75,6 +76,29 @@ test('says what is wrong with steps', async () => {
     Object.assign((manifest['slots'] as object[])[0] ?? {}, {segment: 3});
   });
   await assert.rejects(load(late), /input "x" lies in a later segment/);
+});
+
+test('says what is wrong with a side', async () => {
+  const item = (manifest: Json, key: string, at: number): object => (manifest[key] as object[])[at] ?? {};
+  const broken: [(manifest: Json) => unknown, RegExp][] = [
+    [(m) => delete m['side'], /device is not in \[0, 1\)/],
+    [(m) => (m['side'] = {target: 'webgl', code: 'side.wasm'}), /side\.target is not wasm beside a GPU/],
+    [(m) => (m['side'] = {target: 'wasm'}), /side\.code is not a string/],
+    [(m) => Object.assign(m, {target: 'wasm'}), /side\.target is not wasm beside a GPU/],
+    [(m) => Object.assign(item(m, 'slots', 4), {device: 2}), /slots\[4\]\.device is not in \[0, 2\)/],
+    [(m) => Object.assign(item(m, 'slots', 4), {device: 0}), /tensors is not on the device of the kernel/],
+    [(m) => Object.assign(item(m, 'kernels', 1), {device: 0}), /kernels\[1\]\.code is not a count/],
+    [(m) => (m['steps'] = [{launch: [0, 2]}]), /launch is not a part of run on one device/],
+    [(m) => (m['steps'] = [{copy: [0, 1]}]), /copy is not a pair of tensors of one type on two/],
+    [(m) => (m['steps'] = [{copy: [0, 6]}]), /copy is not a pair/],
+    [(m) => (m['steps'] = [{copy: [0, 13]}]), /copy is not a pair/],
+    [(m) => (m['steps'] = [{copy: [0]}]), /copy is not a pair/],
+    [(m) => (m['steps'] = [{copy: 0}]), /copy is not an array/],
+    [(m) => Object.assign(m, {steps: undefined, plan: {values: 13}}), /steps is not there to copy/],
+  ];
+  for (const [change, message] of broken) {
+    await assert.rejects(load(await sidePackage('webgpu', change)), message);
+  }
 });
 
 test('what a run cannot do is an error of that run', async () => {

@@ -6,6 +6,7 @@ import {
   type LoadOptions,
   tensor,
 } from '../../runtime/src/index.ts';
+import {sidePackage} from '../fixtures/side.ts';
 import {STEP_CASES, stepsPackage} from '../fixtures/steps.ts';
 import {tinyFolder, tinyPackage} from '../fixtures/tiny.ts';
 
@@ -126,6 +127,46 @@ for (const kind of ['webgpu', 'webgl', 'wasm'] as const) {
       await Promise.all(runs.map(run)); // at the same time, each with its own result
     });
   }
+}
+
+for (const kind of ['webgpu', 'webgl'] as const) {
+  tests.set(`${kind}: what it cannot compute runs on the side`, async () => {
+    using model = await load(await sidePackage(kind));
+    const x = (n: number) => tensor(Float32Array.from({length: n}, (_, at) => at));
+    const d = tensor(Float64Array.of(Math.PI, 1e300));
+    for (const [n, q] of [[5, -7n], [100, 2n ** 31n - 1n], [0, 0n], [3, 9n]] as const) {
+      const out = await model.run({x: x(n), d, q: tensor(BigInt64Array.of(q))});
+      same(await out['y']?.data(), Float32Array.from({length: n}, (_, at) => at + 111), 'y');
+      same(await out['d2']?.data(), [2 * Math.PI, 2e300], 'd2');
+      same(await out['r']?.data(), [q], 'r');
+      same(await out['v']?.data(), [2.5], 'v');
+      same(await out['u']?.data(), [2.5], 'u');
+    }
+    const large = tensor(BigInt64Array.of(2n ** 31n));
+    await rejects(model.run({x: x(1), d, q: large}), 'input', /"r": element 0 is 2147483648/);
+    const {kernels, copies, fallbacks, device} = model.report();
+    same(device, kind, 'device');
+    same(
+      kernels.map((each) => [each.device, each.phase, each.reason === undefined]),
+      [
+        ['wasm', 'init', false], [kind, 'run', true], ['wasm', 'run', false],
+        [kind, 'run', true], ['wasm', 'run', false],
+      ],
+      'kernels',
+    );
+    same(
+      copies,
+      [
+        {tensor: 'state', from: kind, to: 'wasm', times: 2},
+        {tensor: 'added', from: 'wasm', to: kind, times: 2},
+      ],
+      'copies of a run that failed at its third',
+    );
+    same(fallbacks.map(({what}) => what), ['Add "one" on wasm', 'Mul "d2" on wasm'], 'fallbacks');
+    check(/no f64/.test(fallbacks[0]?.reason ?? ''), 'no reason');
+    const strict = load(await sidePackage(kind), {strict: true});
+    await rejects(strict, 'unsupported', /strict: Add "one" on wasm: .*no f64/);
+  });
 }
 
 tests.set('wasm: two threads', async () => {
