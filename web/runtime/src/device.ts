@@ -104,4 +104,6 @@ export interface Recording {
 export interface Fence {
   /** Resolves when all work up to here is done; rejects when it went wrong. */
   readonly done: Promise<void>;
+  /** The same without waiting for the work, as far as that can be known. */
+  readonly accepted: Promise<void>;
 }

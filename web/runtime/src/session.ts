@@ -249,8 +249,8 @@ export class Session {
     // What goes wrong before is the error, not what is read because of it.
     const fetch = async (tensor: number, count: number): Promise<Uint8Array> => {
       const {device} = slots[this.#memory.tensor(tensor).slot] as SlotEntry;
-      const mine = fences.slice(device, device + 1);
-      const [stored] = await Promise.all([this.#memory.read(tensor, count), settle(mine)]);
+      const before = (fences[device]?.splice(0) ?? []).map(({accepted}) => accepted);
+      const [stored] = await Promise.all([this.#memory.read(tensor, count), ...before]);
       return stored;
     };
     const plan = async (segment: number): Promise<void> => {

@@ -51,10 +51,13 @@ class WasmBuffer implements Buffer {
 
 class WasmRecording implements Recording {
   readonly id: number;
+  readonly made: Promise<unknown>;
   readonly #remote: Remote;
-  constructor(id: number, remote: Remote) {
+  constructor(id: number, made: Promise<unknown>, remote: Remote) {
     this.id = id;
+    this.made = made;
     this.#remote = remote;
+    made.catch(() => undefined);
   }
   dispose(): void {
     void this.#remote.call('forget', [this.id]).catch(() => undefined);
@@ -78,10 +81,11 @@ class WasmQueue implements Queue {
   submit(recording: Recording): Fence {
     const written = this.#failure;
     this.#failure = Promise.resolve();
-    const ran = this.#remote.call('submit', [(recording as WasmRecording).id]);
-    const done = Promise.all([written, ran]).then(() => undefined);
+    const {id, made} = recording as WasmRecording;
+    const ran = this.#remote.call('submit', [id]);
+    const done = Promise.all([written, made, ran]).then(() => undefined);
     done.catch(() => undefined);
-    return {done};
+    return {done, accepted: done};
   }
   async read(buffer: Buffer, bytes: number, _storage: DType): Promise<Uint8Array> {
     return (await this.#remote.call('read', [(buffer as WasmBuffer).block, bytes])) as Uint8Array;
@@ -90,20 +94,23 @@ class WasmQueue implements Queue {
 
 class WasmExecutable implements Executable {
   readonly #remote: Remote;
+  #recordings = 0;
   constructor(remote: Remote) {
     this.#remote = remote;
   }
   async plan(segment: number, dims: readonly number[]): Promise<Int32Array> {
     return (await this.#remote.call('plan', [segment, dims])) as Int32Array;
   }
-  async record(launches: readonly Launch[]): Promise<Recording> {
+  record(launches: readonly Launch[]): Promise<Recording> {
     const steps = launches.map(({kernel, buffers, scalars, range}) => ({
       kernel,
       buffers: buffers.map((buffer) => (buffer as WasmBuffer).block),
       scalars,
       range,
     }));
-    return new WasmRecording((await this.#remote.call('record', [steps])) as number, this.#remote);
+    const id = ++this.#recordings;
+    const made = this.#remote.call('record', [id, steps]);
+    return Promise.resolve(new WasmRecording(id, made, this.#remote));
   }
   dispose(): void {
     // The engine holds one program and ends with its device.
@@ -174,6 +181,25 @@ const wantedThreads = (asked: number | undefined): number => {
     : 1;
 };
 
+const RETRIES = 5;
+const RETRY_MS = 200;
+
+/** A worker with an engine. Addresses of models that were disposed of come back some time later. */
+async function startWorker(threads: number): Promise<Thread> {
+  for (let left = RETRIES; ; --left) {
+    const thread = spawn(script);
+    try {
+      await thread.call('start', [threads]);
+      return thread;
+    } catch (problem) {
+      thread.stop();
+      const memory = problem instanceof GossamerError && problem.code === 'out-of-memory';
+      if (left === 0 || !memory) throw problem;
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+}
+
 /** Throws 'unsupported' when the engine lacks something that the package needs. */
 export async function open(needs: readonly string[], asked: number | undefined): Promise<Device> {
   const lacking = missing(needs);
@@ -196,8 +222,7 @@ export async function open(needs: readonly string[], asked: number | undefined):
   // A page's main thread must stay free and may not wait; workers and Node may.
   if (typeof document !== 'undefined') {
     try {
-      const thread = spawn(script);
-      await thread.call('start', [threads]);
+      const thread = await startWorker(threads);
       return new WasmDevice(thread, threads, fallbacks, adapter('in a worker'));
     } catch (problem) {
       fallbacks.push({

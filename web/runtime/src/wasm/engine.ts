@@ -55,7 +55,6 @@ export class WasmEngine {
   #kernels: KernelFunction[] = [];
   #plan: PlanMemory | undefined;
   readonly #recordings = new Map<number, {steps: Step[]; block: number}>();
-  #next = 1;
 
   constructor(threads: number) {
     const {memory, maximum} = makeMemory(threads > 1);
@@ -124,7 +123,8 @@ export class WasmEngine {
     this.#arena.free(block);
   }
 
-  record(launches: readonly WasmLaunch[]): number {
+  /** `id` is the caller's choice, so that nobody waits for an answer. */
+  record(id: number, launches: readonly WasmLaunch[]): void {
     const words = launches.reduce((sum, each) => sum + each.buffers.length + each.scalars.length, 0);
     const block = this.#arena.allocate(4 * words);
     const memory = new Int32Array(this.#memory.buffer, block, words);
@@ -136,9 +136,7 @@ export class WasmEngine {
       memory.set(scalars, at + buffers.length);
       at += buffers.length + scalars.length;
     }
-    const id = this.#next++;
     this.#recordings.set(id, {steps, block});
-    return id;
   }
 
   forget(id: number): void {

@@ -30,7 +30,7 @@ const methods: Record<string, (...args: never[]) => unknown> = {
   plan: (segment: number, dims: number[]) => running().plan(segment, dims),
   allocate: (sizes: number[]) => running().allocate(sizes),
   free: (block: number) => running().free(block),
-  record: (launches: WasmLaunch[]) => running().record(launches),
+  record: (id: number, launches: WasmLaunch[]) => running().record(id, launches),
   forget: (id: number) => running().forget(id),
   write: (block: number, data: Uint8Array) => running().write(block, data),
   submit: (id: number) => running().submit(id),

@@ -91,6 +91,7 @@ class GlQueue implements Queue {
     gl.flush();
     const context = this.#context;
     return {
+      accepted: Promise.resolve(),
       get done() {
         return passed(context);
       },

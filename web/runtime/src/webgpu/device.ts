@@ -112,6 +112,7 @@ class GpuQueue implements Queue {
       errors.catch(() => undefined);
     }
     return {
+      accepted: errors,
       get done() {
         return errors.then(() => device.queue.onSubmittedWorkDone());
       },
