@@ -41,6 +41,32 @@ Cost cost_of(const Expr& expr) {
   return cost;
 }
 
+struct Size {
+  int64_t nodes = 0, loads = 0;  // loads of one buffer
+};
+
+// Nodes of an expression, shared ones each time: what some walks over it pay. Ends at `limit`.
+Size size_of(const Expr& expr, const ir::BufferNode* buffer, int64_t limit) {
+  Size size;
+  std::vector<const ir::Node*> rest;
+  if (expr) rest.push_back(expr.get());
+  while (!rest.empty() && size.nodes < limit) {
+    const ir::Node* node = rest.back();
+    rest.pop_back();
+    ++size.nodes;
+    ir::dispatch(*node, [&]<class T>(const T& concrete) {
+      if constexpr (std::is_same_v<T, ir::Load>) size.loads += concrete.buffer.get() == buffer;
+      ir::visit_fields(concrete, [&]<class F>(const char*, const F& field) {
+        if constexpr (std::is_same_v<F, Expr>) rest.push_back(field.get());
+        if constexpr (std::is_same_v<F, std::vector<Expr>>) {
+          for (const Expr& part : field) rest.push_back(part.get());
+        }
+      });
+    });
+  }
+  return size;
+}
+
 // Calls f on every expression of a stage that may load (values of a reduction apart from its
 // result).
 template <class F>
@@ -191,6 +217,7 @@ class Fuser {
       if (constant && cost.loads > 0 && !constant_.contains(consumer.output.get())) return false;
       if (uses.in_values > 0 && !into_terms) return false;
       if (uses.in_values > 0 && !may_enter_terms(producer, consumer, uses, cost)) return false;
+      if (grows_too_large(producer, consumer)) return false;
       if (uses.in_result > 0 && !cheap && (consumers.size() > 1 || !same_point(producer, consumer)))
         return false;
     }
@@ -199,6 +226,21 @@ class Fuser {
     for (const ir::Buffer& input : ops::inputs_of(producer)) consumers_[input.get()].erase(i);
     consumers_.erase(producer.output.get());
     return true;
+  }
+
+  // A chain in which each stage reads the one before several times (a walk down a tree, step by
+  // step) would double at each link.
+  static bool grows_too_large(const Stage& producer, const Stage& consumer) {
+    constexpr int64_t limit = 300;
+    Size before = size_of(consumer.result, producer.output.get(), limit);
+    for (const Expr& value : consumer.values) {
+      const Size more = size_of(value, producer.output.get(), limit);
+      before.nodes += more.nodes;
+      before.loads += more.loads;
+    }
+    if (before.loads < 2) return false;
+    const Size inlined = size_of(producer.result, nullptr, limit);
+    return before.nodes + before.loads * inlined.nodes > limit;
   }
 
   static bool simple_indices(const Stage& producer) {
