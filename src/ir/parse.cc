@@ -170,7 +170,7 @@ Result<std::vector<Stmt>> Parser::statements() {
         return error(cat("'", var_name, "' is ", to_string(var_type), ", its value ",
                          to_string(o.value->type)));
       }
-      o.var = var(var_name, var_type);
+      o.var = bound(var_name, var_type);
       declare(o.var);
     } else {
       ++at_;
@@ -249,6 +249,13 @@ Result<Stmt> Parser::statement() {
   return error(cat("unknown statement '", word, "'"));
 }
 
+Var Parser::bound(const std::string& name, Type type) {
+  Var& last = last_bound_[name];
+  const bool in_scope = !vars_[name].empty();
+  if (!last.get() || in_scope || last->type != type) last = var(name, type);
+  return last;
+}
+
 Result<Stmt> Parser::loop(LoopKind kind) {
   GS_ASSIGN(std::string var_name, name("a loop variable's name"));
   GS_TRY(expect("in"));
@@ -259,7 +266,7 @@ Result<Stmt> Parser::loop(LoopKind kind) {
   if (extent->type != Type(DType::index)) {
     return error(cat("an extent of type ", to_string(extent->type)));
   }
-  Var loop_var = var(var_name);
+  Var loop_var = bound(var_name, DType::index);
   declare(loop_var);
   GS_ASSIGN(Stmt body, braces());
   vars_[var_name].pop_back();

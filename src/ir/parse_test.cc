@@ -145,6 +145,21 @@ TEST(Parse, KeepsTheTreeAsWritten) {
       " }\n  }\n}\n");
 }
 
+// Passes copy loops and Lets with their variables.
+TEST(Parse, NamesOutOfScopeAreBoundAgain) {
+  round_trip(R"(kernel twice(write C: f32[8]) {
+  for i in 0..4 {
+    let x: f32 = 1.0
+    C[i] = x
+  }
+  for i in 0..4 {
+    let x: f32 = 2.0
+    C[i + 4] = x
+  }
+}
+)");
+}
+
 TEST(Parse, ExpressionsOfGivenNames) {
   Var x = var("x");
   Buffer a = buffer("A", DType::f32, {index(4)});

@@ -53,6 +53,9 @@ class Parser {
   Result<Stmt> loop(LoopKind kind);
   Result<Stmt> store(const std::string& name);
   Result<Stmt> launch();
+  // The variable that a loop or Let binds: one bound before, out of scope by now, is bound again,
+  // as loops that passes copied are.
+  Var bound(const std::string& name, Type type);
   Result<Buffer> buffer(Scope usual);
   Result<Layout> layout();
   Result<Buffer> known_buffer();
@@ -63,6 +66,7 @@ class Parser {
   // The innermost declaration of a name is the last.
   std::unordered_map<std::string, std::vector<Var>> vars_;
   std::unordered_map<std::string, std::vector<Buffer>> buffers_;
+  std::unordered_map<std::string, Var> last_bound_;
 };
 
 // Limits recursion on nested text.
