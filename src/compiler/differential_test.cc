@@ -15,14 +15,17 @@
 #include "interp/eval.h"
 #include "interp/stages.h"
 #include "interp/steps.h"
+#include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "ops/cases.h"
 #include "ops/steps.h"
+#include "schedule/default_schedule.h"
 #include "schedule/layout.h"
+#include "schedule/lower.h"
 #include "schedule/scatter.h"
-#include "schedule/schedule.h"
+#include "schedule/trace.h"
 
 namespace gossamer::compiler {
 namespace {
@@ -121,6 +124,16 @@ struct Run {
   std::string error;
 };
 
+// The trace of a schedule makes its kernel again.
+Result<> reads_back(const schedule::Schedule& chosen, const ir::Kernel& kernel) {
+  const std::string trace = schedule::to_string(chosen);
+  GS_ASSIGN(const auto read,
+            schedule::parse_schedule(chosen.stage(), chosen.capabilities(), trace));
+  GS_ASSIGN(const ir::Kernel again, schedule::lower(read));
+  if (ir::print(again) == ir::print(kernel)) return {};
+  return fail(cat("its trace makes another kernel: ", trace));
+}
+
 Run run_on(TargetKind target, std::vector<Stage> stages, const schedule::Ports& ports,
            const interp::Values& inputs, const Dims& dims) {
   const schedule::Capabilities caps = schedule::capabilities_of(target);
@@ -148,9 +161,13 @@ Run run_on(TargetKind target, std::vector<Stage> stages, const schedule::Ports& 
     return interp::element(data, at);
   };
   steps.run = [&](const Stage& stage) -> Result<> {
-    const ir::Kernel scheduled = schedule::schedule_default(stage, caps).kernel;
+    const auto [chosen, scheduled] = schedule::schedule_default(stage, caps);
+    GS_TRY(reads_back(chosen, scheduled));
     GS_ASSIGN(const ir::Kernel kernel, run_pipeline(scheduled, target));
-    result.kernels += ir::print(kernel);
+    const std::string text = ir::print(kernel);
+    result.kernels += text;
+    GS_ASSIGN(const ir::Kernel read, ir::parse_kernel(text));
+    if (ir::print(read) != text) return fail("its text reads as another kernel");
     // Passes keep the order of parameters, but replace buffers whose storage changes. What a kernel
     // writes is new memory, unless it updates a state in place.
     const bool in_place = stage.kind == StageKind::scatter && !stage.initial;

@@ -12,7 +12,8 @@
 #include "ops/steps.h"
 #include "passes/flatten_access.h"
 #include "schedule/access.h"
-#include "schedule/schedule.h"
+#include "schedule/default_schedule.h"
+#include "schedule/trace.h"
 
 namespace gossamer::compiler {
 namespace {
@@ -115,8 +116,8 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
   if (fresh) {
     package::KernelInfo info;
     info.name = title(stage);
-    info.schedule = schedule::to_string(scheduled.tiling);
-    info.group_size = scheduled.tiling.group_size;
+    info.schedule = schedule::to_string(scheduled.schedule);
+    info.group_size = scheduled.schedule.group_size();
     info.buffers = static_cast<int>(kernel.params.size());
     info.scalars = static_cast<int>(canonical.scalars.size());
     info.written = info.buffers - 1;

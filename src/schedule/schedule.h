@@ -1,45 +1,164 @@
-// Schedules: from a stage to a kernel. One default schedule stands per access pattern, never per
-// operator.
+// A schedule: which loops compute a stage, made by primitives that each keep its meaning. The words
+// are those of Halide and TVM.
+//
+// It starts as one serial loop an axis, the axes of the output outside those of the reduction, and
+// ends as a kernel (lower.h) once a loop is bound to the grid and a reduction has accumulators. An
+// illegal use is an error that names the primitive and the reason, and leaves the schedule as it
+// was. docs/specs/schedule.md shows them on one page.
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "ir/nodes.h"
-#include "ops/stage.h"
+#include "base/result.h"
 #include "schedule/capabilities.h"
+#include "schedule/nest.h"
 
 namespace gossamer::schedule {
 
-// The knobs of a stage's schedule: a legal point of its search space.
-struct Tiling {
-  std::string pattern;   // "map", "reduce", "window", "contraction"
-  int vector_axis = -1;  // axis of the stage that lies along vectors; -1: scalar
-  int lanes = 1;         // elements of a vector
-  int vectors = 1;       // vectors of a register tile along vector_axis
-  int row_axis = -1;     // axis of the stage that the rows of a register tile run along; -1: none
-  int joined_axis = -1;  // the axis before row_axis where both are walked as one; -1: none
-  int rows = 1;          // rows of a register tile
-  int reduce_split =
-      -1;  // reduction axis walked in blocks of `lanes`, because an operand lies so; -1: none
-  int reduce_lanes =
-      1;  // partial results along reduce_split, where no axis of the stage lies along vectors
-  int unroll = 1;      // iterations of the reduction in one straight piece (at most)
-  int group_size = 1;  // invocations of a workgroup
-  int64_t chunk = 1;   // points of one work item at least (CPU maps)
-};
-std::string to_string(const Tiling& tiling);
-
-struct Scheduled {
-  ir::Kernel kernel;
-  Tiling tiling;
+// What a schedule does, by the place of its primitive in the trace.
+enum class Primitive : uint8_t {
+  split,
+  fuse,
+  unit,
+  reorder,
+  unroll,
+  vectorize,
+  bind,
+  accumulate,
+  rfactor,
+  peel
 };
 
-// The default point of the search space: by the accesses and the target's capabilities.
-Tiling default_tiling(const ops::Stage& stage, const Capabilities& capabilities);
+struct Step {
+  Primitive primitive;
+  std::vector<LoopId> loops;
+  std::vector<int64_t> factors = {};
+  Tail tail = Tail::exact;
+  ir::LoopKind kind = ir::LoopKind::serial;
+  std::vector<LoopId> made = {};
+};
 
-// Lowers a compute or reduce stage, whose buffers have their layouts, to a kernel.
-ir::Kernel lower(const ops::Stage& stage, const Tiling& tiling, const Capabilities& capabilities);
+class Schedule {
+ public:
+  // `pattern` names the schedule in dumps: "contraction".
+  Schedule(ops::Stage stage, Capabilities capabilities, std::string pattern);
 
-Scheduled schedule_default(const ops::Stage& stage, const Capabilities& capabilities);
+  const ops::Stage& stage() const { return stage_; }
+  const Capabilities& capabilities() const { return capabilities_; }
+  const std::string& pattern() const { return pattern_; }
+  const Nest& nest() const { return nest_; }
+  const std::vector<Step>& steps() const { return steps_; }
+  // The standing loops, outermost first.
+  const std::vector<LoopId>& order() const { return nest_.walks[0].order; }
+  LoopId axis(size_t i) const { return nest_.axes[i]; }
+  LoopId reduce_axis(size_t r) const { return nest_.walks[0].reduced[r]; }
+  // Invocations of a workgroup: the extent of the loop bound to `group`.
+  int group_size() const;
+
+  // Walks a loop in tiles: the first of the parts over tiles, each other one over a factor. Parts
+  // are called by `names`, or .outer and .inner. `tail` may stay away where the factors divide the
+  // extent. Tails of reductions can only be guarded (see peel); round_up needs padding in memory.
+  //
+  //   for i in 0..10 { C[i] = A[i] }     split(i, 4, shift) -> i.tile, lane
+  //   for i.tile in 0..3 { for lane in 0..4 {
+  //     C[min(i.tile * 4, 6) + lane] = A[min(i.tile * 4, 6) + lane] } }
+  //
+  // In place of min(i.tile * 4, 6) + lane:    clamp     min(i.tile * 4 + lane, 9)
+  //   round_up  i.tile * 4 + lane             guard     the same, if i.tile * 4 + lane < 10
+  Result<std::vector<LoopId>> split(LoopId loop, std::vector<int64_t> factors,
+                                    Tail tail = Tail::exact, std::vector<std::string> names = {});
+
+  // One loop in place of neighbours, each of which becomes a quotient or remainder of its variable.
+  //
+  //   for i in 0..3 { for j in 0..5 { C[i, j] = A[i, j] } }     fuse(i, j) -> ij
+  //   for ij in 0..15 { C[ij // 5, ij % 5] = A[ij // 5, ij % 5] }
+  Result<LoopId> fuse(std::vector<LoopId> loops, std::string name);
+
+  // An outermost loop of one iteration, for stages of a single point to bind.
+  //
+  //   C[] = A[]     unit() -> item
+  //   for item in 0..1 { C[] = A[] }
+  Result<LoopId> unit(std::string name);
+
+  // The loops given, in that order, on the places that they have among them.
+  //
+  //   for i { for j { for k { ... } } }     reorder(k, i)
+  //   for k { for j { for i { ... } } }
+  Result<> reorder(std::vector<LoopId> loops);
+
+  // The iterations written one after the other.
+  //
+  //   for j in 0..2 { C[i, j] = A[i, j] }     unroll(j)
+  //   C[i, 0] = A[i, 0]
+  //   C[i, 1] = A[i, 1]
+  Result<> unroll(std::vector<LoopId> loops);
+
+  // The iterations as lanes of vectors: for an innermost loop.
+  //
+  //   for lane in 0..4 { C[lane] = A[lane] }     vectorize(lane)
+  //   C[ramp(0, 1, 4)] = A[ramp(0, 1, 4)]
+  Result<> vectorize(LoopId loop);
+
+  // To the launch: `grid` is its range (work items, workgroups, texels), `group` the invocations of
+  // a workgroup. Loops that were fused into bound ones are computed from them once, by name.
+  //
+  //   for item in 0..15 { C[item // 5, item % 5] = 0.0 }     fuse(i, j) -> item; bind(item, grid)
+  //   grid item in 0..15 {
+  //     let i: index = item // 5
+  //     let j: index = item % 5
+  //     C[i, j] = 0.0 }
+  Result<> bind(LoopId loop, ir::LoopKind kind);
+
+  // Where a reduction's accumulators live: started before `loop`, which holds all loops of the
+  // reduction, and written back as results after it. Inside of it, each iteration of the output's
+  // loops has its own: a register tile. (Halide's compute_at of the update, TVM's cache_write with
+  // decompose_reduction.) Without a loop: around a reduction over nothing.
+  //
+  //   for k in 0..8 { for row in 0..2 { ... } }     accumulate(k)
+  //   alloc acc: f32[2, 1]
+  //   for row in 0..2 { acc[row, 0] = 0.0 }
+  //   for k in 0..8 { for row in 0..2 { acc[row, 0] = fma(A[row, k], B[k], acc[row, 0]) } }
+  //   for row in 0..2 { C[row] = acc[row, 0] }
+  Result<> accumulate(std::optional<LoopId> loop = {});
+
+  // Partial results for each iteration of a reduction's loop, which then is one of the register
+  // tile, joined after the last walk.
+  //
+  //   for k.block in 0..2 { for lane in 0..4 { ... } }     rfactor(lane); vectorize(lane)
+  //   acc[0, ramp(0, 1, 4)] = x4(0.0)
+  //   for k.block in 0..2 { acc[0, ramp(0, 1, 4)] = acc[...] + A[ramp(k.block * 4, 1, 4)] }
+  //   C[] = lane(acc[...], 0) + lane(acc[...], 1) + lane(acc[...], 2) + lane(acc[...], 3)
+  Result<> rfactor(LoopId loop);
+
+  // The left-over iterations of a reduction's guarded split as a walk of their own, whose loops
+  // have a tick in their names, after the whole tiles. Returns them, in the order of the nest.
+  //
+  //   for k.block in 0..3 { for k in 0..4 {           split(k, 4, guard) -> k.block, k
+  //     acc += select(k.block * 4 + k < 10, A[k.block * 4 + k], 0.0) } }
+  //                                                   peel(k.block)
+  //   for k.block in 0..2 { for k in 0..4 { acc += A[k.block * 4 + k] } }
+  //   for k in 0..2 { acc += A[8 + k] }
+  Result<std::vector<LoopId>> peel(LoopId loop);
+
+ private:
+  LoopId add(std::string name, ir::Expr extent, bool reduction);
+  std::string fresh(std::string name) const;
+  void replace(const std::vector<LoopId>& old, const std::vector<LoopId>& fresh);
+  Result<> standing(LoopId loop) const;
+  Result<> serial(LoopId loop) const;
+  Result<> pads(LoopId loop, int64_t block) const;
+  std::vector<LoopId> copy_reduction(const Walk& walk);
+
+  ops::Stage stage_;
+  Capabilities capabilities_;
+  std::string pattern_;
+  Nest nest_;
+  std::vector<Step> steps_;
+};
+
+// Whether the schedule is a kernel: what no single primitive can see. lower() asks it.
+Result<> check(const Schedule& schedule);
 
 }  // namespace gossamer::schedule

@@ -1,4 +1,4 @@
-#include "schedule/schedule.h"
+#include "schedule/default_schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -141,7 +141,7 @@ TEST(Tiling, StaysWithinTheRegisters) {
 TEST(Tiling, OfAProductIsARegisterTile) {
   Product p(60, 32, 64);
   const Tiling t = default_tiling(p.stage, capabilities_of(TargetKind::cpu));
-  EXPECT_EQ(t.pattern, "contraction");
+  EXPECT_EQ(t.pattern, Pattern::contraction);
   EXPECT_EQ(t.vector_axis, 1);
   EXPECT_EQ(t.row_axis, 0);
   EXPECT_GT(t.rows * t.vectors, 8);

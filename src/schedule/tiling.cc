@@ -1,9 +1,11 @@
+#include "schedule/tiling.h"
+
 #include <algorithm>
+#include <array>
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "schedule/access.h"
-#include "schedule/schedule.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -11,6 +13,9 @@ namespace {
 using ir::Expr;
 using ops::Stage;
 using ops::StageKind;
+
+constexpr std::array<std::string_view, 5> names{"map", "reduce", "window", "contraction",
+                                                "scatter"};
 
 int64_t extent_or(const Expr& e, int64_t fallback) { return ir::as_int(e).value_or(fallback); }
 
@@ -86,13 +91,13 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   // Memory is rounded up to whole vectors only, so an extent that is not known takes one at a time.
   const bool known =
       tiling.vector_axis >= 0 && ir::as_int(stage.extents[static_cast<size_t>(tiling.vector_axis)]);
-  const int max_vectors = known && tiling.pattern == "contraction" ? caps.tile_vectors : 1;
+  const int max_vectors = known && tiling.pattern == Pattern::contraction ? caps.tile_vectors : 1;
   const Tile single = best_tile(best_extent, blocks, max_vectors, caps);
   tiling.rows = single.rows;
   tiling.vectors = single.vectors;
   // Short rows (7, 14) leave much past the edge: with the axis before them they make one long row.
   const int outer = tiling.row_axis - 1;
-  if (!caps.join_rows || tiling.pattern != "contraction" || outer < 0 ||
+  if (!caps.join_rows || tiling.pattern != Pattern::contraction || outer < 0 ||
       outer == tiling.vector_axis)
     return;
   const auto inner_extent = ir::as_int(stage.extents[static_cast<size_t>(tiling.row_axis)]);
@@ -110,10 +115,11 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   }
 }
 
+// The axis that an operand is contiguous along is walked in blocks of a vector.
 void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   const ir::Bounds bounds = bounds_of(stage);
   for (const ir::Load* load : loads_of(stage.values)) {
-    for (size_t r = 0; r < stage.reduce_axes.size() && tiling.reduce_split < 0; ++r) {
+    for (size_t r = 0; r < stage.reduce_axes.size() && tiling.reduce_axis < 0; ++r) {
       const ir::Layout& layout = load->buffer->layout;
       const bool contiguous = along(*load, layout, stage.reduce_axes[r], caps.vector_lanes,
                                     bounds) == Along::contiguous;
@@ -121,27 +127,53 @@ void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tili
       const bool packed =
           is_blocked(layout) && layout.layers == 1 && layout.axes.size() > load->indices.size() + 1;
       if (contiguous && !packed && extent_or(stage.reduce_extents[r], 64) >= caps.vector_lanes) {
-        tiling.reduce_split = static_cast<int>(r);
+        tiling.reduce_axis = static_cast<int>(r);
       }
     }
   }
   tiling.unroll = caps.unroll;
-  if (tiling.reduce_split >= 0 && tiling.lanes == 1 && tiling.rows == 1 &&
-      ir::as_int(stage.reduce_extents[static_cast<size_t>(tiling.reduce_split)])) {
-    tiling.reduce_lanes = caps.vector_lanes;
+  if (tiling.reduce_axis < 0) return;
+  if (!ir::as_int(stage.reduce_extents[static_cast<size_t>(tiling.reduce_axis)])) {
+    tiling.reduce_axis = -1;  // what is left over after whole blocks would not be known
+    return;
   }
+  tiling.reduce_block = caps.vector_lanes;
+  tiling.partial = tiling.lanes == 1 && tiling.rows == 1;
 }
 
 }  // namespace
 
+std::string_view name_of(Pattern pattern) { return names[static_cast<size_t>(pattern)]; }
+
+Pattern pattern_of(const Stage& stage) {
+  if (stage.kind == StageKind::scatter) return Pattern::scatter;
+  if (stage.kind != StageKind::reduce) return Pattern::map;
+  const auto terms = loads_of(stage.values);
+  if (terms.size() < 2) return Pattern::reduce;
+  const bool reuse = std::ranges::all_of(terms, [&](const ir::Load* load) {
+    return std::ranges::any_of(stage.axes, [&](const ir::Var& a) {
+      return extent_or(stage.extents[static_cast<size_t>(&a - stage.axes.data())], 2) > 1 &&
+             !moves(*load, a);
+    });
+  });
+  return reuse && stage.combiner.is_sum() ? Pattern::contraction : Pattern::window;
+}
+
 std::string to_string(const Tiling& t) {
-  std::string text = cat(t.pattern, " vector axis ", t.vector_axis, " x", t.lanes);
-  if (t.vectors > 1) text += cat(" by ", t.vectors);
-  if (t.row_axis >= 0) text += cat(", rows ", t.rows, " along axis ", t.row_axis);
-  if (t.joined_axis >= 0) text += cat(" joined with ", t.joined_axis);
-  if (t.reduce_split >= 0)
-    text += cat(", reduction axis ", t.reduce_split, " in blocks of ", t.lanes);
-  if (t.reduce_lanes > 1) text += cat(", partial results x", t.reduce_lanes);
+  std::string text(name_of(t.pattern));
+  const auto by = [](int count, int lanes) {
+    return count > 1 && lanes > 1 ? cat(count, " x ", lanes) : cat(std::max(count, lanes));
+  };
+  if (t.vector_axis >= 0) text += cat(", axis ", t.vector_axis, " by ", by(t.vectors, t.lanes));
+  if (t.joined_axis >= 0) {
+    text += cat(", axes ", t.joined_axis, " and ", t.row_axis, " by ", t.rows);
+  } else if (t.row_axis >= 0 && t.rows > 1) {
+    text += cat(", axis ", t.row_axis, " by ", t.rows);
+  }
+  if (t.reduce_axis >= 0) {
+    text += cat(", reduction axis ", t.reduce_axis, " by ", t.reduce_block);
+    if (t.partial) text += " in partial results";
+  }
   if (t.unroll > 1) text += cat(", unroll ", t.unroll);
   if (t.group_size > 1) text += cat(", group ", t.group_size);
   return text;
@@ -149,37 +181,19 @@ std::string to_string(const Tiling& t) {
 
 Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   Tiling tiling;
-  if (stage.kind == StageKind::scatter) {
-    tiling.pattern = "scatter";
-    return tiling;
-  }
-  tiling.pattern = "map";
+  tiling.pattern = pattern_of(stage);
+  if (tiling.pattern == Pattern::scatter) return tiling;
   tiling.group_size = caps.group_size;
   choose_vector(stage, caps, tiling);
   tiling.rows = stage.output->layout.layers;
-  if (stage.kind != StageKind::reduce) {
+  if (tiling.pattern == Pattern::map) {
     tiling.chunk = caps.map_chunk;
     return tiling;
   }
-  const auto terms = loads_of(stage.values);
-  const bool reuse = std::ranges::all_of(terms, [&](const ir::Load* load) {
-    return std::ranges::any_of(stage.axes, [&](const ir::Var& a) {
-      return extent_or(stage.extents[static_cast<size_t>(&a - stage.axes.data())], 2) > 1 &&
-             !moves(*load, a);
-    });
-  });
-  tiling.pattern = terms.size() < 2                   ? "reduce"
-                   : reuse && stage.combiner.is_sum() ? "contraction"
-                                                      : "window";
-  if (!caps.texture_memory && (tiling.pattern != "reduce" || stage.reduce_axes.size() > 1))
+  if (!caps.texture_memory && (tiling.pattern != Pattern::reduce || stage.reduce_axes.size() > 1))
     choose_rows(stage, caps, tiling);
   choose_reduction(stage, caps, tiling);
   return tiling;
-}
-
-Scheduled schedule_default(const Stage& stage, const Capabilities& capabilities) {
-  const Tiling tiling = default_tiling(stage, capabilities);
-  return {lower(stage, tiling, capabilities), tiling};
 }
 
 }  // namespace gossamer::schedule

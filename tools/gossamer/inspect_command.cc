@@ -77,7 +77,8 @@ std::string dump_name(size_t at, const std::string& kernel) {
   return number + name;
 }
 
-// DIR/TARGET/stages.txt, and for each kernel its loop IR and, for shaders, the code.
+// DIR/TARGET/stages.txt, and for each kernel its loop IR, below its origin and schedule as
+// comments, and, for shaders, the code.
 Result<> dump(const TargetView& view, const fs::path& folder) {
   const fs::path place = folder / view.target;
   std::error_code error;
@@ -90,8 +91,7 @@ Result<> dump(const TargetView& view, const fs::path& folder) {
   for (size_t at = 0; at < view.report.kernels.size(); ++at) {
     const compiler::KernelReport& kernel = view.report.kernels[at];
     const std::string name = dump_name(at, kernel.name);
-    GS_TRY(
-        write(name + ".ir", cat("// ", kernel.origin, "\n// ", kernel.schedule, "\n", kernel.ir)));
+    GS_TRY(write(name + ".ir", cat("# ", kernel.origin, "\n# ", kernel.schedule, "\n", kernel.ir)));
     if (!kernel.code.empty())
       GS_TRY(write(name + (view.target == "webgpu" ? ".wgsl" : ".glsl"), kernel.code));
   }
@@ -131,8 +131,8 @@ void print_text(const ModelFile& model, const std::vector<TargetView>& views,
     if (options.stages) std::printf("%s\n", seen.report.stages.c_str());
     if (!options.kernels) continue;
     for (const compiler::KernelReport& kernel : seen.report.kernels)
-      std::printf("    %-36s %-44s %s\n", kernel.name.c_str(), kernel.schedule.c_str(),
-                  kernel.origin.c_str());
+      std::printf("    %-36s %-44s %s\n", kernel.name.c_str(), kernel.origin.c_str(),
+                  kernel.schedule.c_str());
   }
 }
 

@@ -222,7 +222,7 @@ void print_profile(const Runner& model) {
   for (const LaunchTime& time : times)
     std::printf("%8.3f ms %5.1f%%  %-24s %8lld  %s | %s\n", time.milliseconds,
                 100 * time.milliseconds / sum, time.kernel.c_str(),
-                static_cast<long long>(time.range), time.schedule.c_str(), time.origin.c_str());
+                static_cast<long long>(time.range), time.origin.c_str(), time.schedule.c_str());
 }
 
 Result<> save_outputs(const Runner& model, const Outcome& outcome, const std::string& folder) {

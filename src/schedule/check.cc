@@ -1,0 +1,89 @@
+// What makes a schedule a kernel, beyond what each primitive asks of its loops.
+#include <algorithm>
+
+#include "ir/build.h"
+#include "schedule/schedule.h"
+#include "schedule/texels.h"
+
+namespace gossamer::schedule {
+namespace {
+
+using ir::LoopKind;
+
+Result<> check_launch(const Nest& nest) {
+  const std::vector<LoopId>& order = nest.walks[0].order;
+  const auto grid =
+      std::ranges::find(order, LoopKind::grid, [&](LoopId id) { return nest.loop(id).kind; });
+  if (grid == order.end()) return fail("no loop is bound to the grid");
+  if (grid != order.begin())
+    return fail(cat("the grid's loop ", nest.loop(*grid).name,
+                    " is not the outermost one: ", nest.loop(order[0]).name, " is"));
+  for (size_t i = 0; i < order.size(); ++i) {
+    const Loop& loop = nest.loop(order[i]);
+    if (loop.kind == LoopKind::group && i != 1)
+      return fail(cat("the group's loop ", loop.name, " is not directly inside the grid's"));
+  }
+  return {};
+}
+
+Result<> check_vectors(const Nest& nest) {
+  for (const Walk& walk : nest.walks) {
+    for (LoopId id : walk.order) {
+      const Loop& loop = nest.loop(id);
+      if (loop.kind == LoopKind::vectorized && id != walk.order.back())
+        return fail(cat("the vectorized loop ", loop.name,
+                        " is not the innermost one: ", nest.loop(walk.order.back()).name, " is"));
+      if (loop.partial && loop.kind != LoopKind::vectorized)
+        return fail(cat("the partial results of ", loop.name, " are not lanes"), "vectorize it");
+    }
+  }
+  for (const Split& split : nest.splits) {
+    const Loop& whole = nest.loop(split.whole);
+    if (whole.reduction || (split.tail != Tail::guard && split.tail != Tail::clamp)) continue;
+    for (LoopId leaf : nest.leaves(split.whole)) {
+      if (nest.loop(leaf).kind == LoopKind::vectorized)
+        return fail(
+            cat("lanes of ", whole.name, " past its end can be neither skipped nor repeated"),
+            "split it with the tail shift or round_up");
+    }
+  }
+  return {};
+}
+
+Result<> check_accumulators(const Nest& nest) {
+  if (!nest.accumulates) return fail("the reduction has no accumulators");
+  const std::vector<LoopId> outside = nest.outside();
+  for (LoopId id : outside) {
+    if (nest.loop(id).reduction)
+      return fail(cat("the reduction's loop ", nest.loop(id).name,
+                      " is outside of the accumulators, which start ",
+                      nest.accumulators ? cat("before ", nest.loop(*nest.accumulators).name)
+                                        : std::string("inside of all loops")));
+  }
+  for (LoopId id : nest.tile()) {
+    const Loop& loop = nest.loop(id);
+    if (is_bound(loop.kind))
+      return fail(cat("the bound loop ", loop.name, " is inside of the accumulators"));
+    if (!ir::as_int(loop.extent))
+      return fail(
+          cat("a register tile has fixed extents, but that of ", loop.name, " is not known"));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<> check(const Schedule& schedule) {
+  const ops::Stage& stage = schedule.stage();
+  const Nest& nest = schedule.nest();
+  if (stage.kind == ops::StageKind::scatter) return {};
+  GS_CHECK(stage.kind == ops::StageKind::compute || stage.kind == ops::StageKind::reduce,
+           stage.name);
+  GS_TRY(check_launch(nest));
+  GS_TRY(check_vectors(nest));
+  if (stage.kind == ops::StageKind::reduce) GS_TRY(check_accumulators(nest));
+  if (stage.output->layout.memory == ir::Memory::texture) GS_TRY(check_texels(stage, nest));
+  return {};
+}
+
+}  // namespace gossamer::schedule

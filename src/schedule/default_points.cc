@@ -1,0 +1,103 @@
+#include "schedule/default_points.h"
+
+#include <algorithm>
+
+#include "ir/build.h"
+#include "schedule/texels.h"
+
+namespace gossamer::schedule {
+namespace {
+
+std::string tile_name(const Schedule& s, size_t axis) {
+  return s.stage().axes[axis]->name + ".tile";
+}
+
+Result<Points> place_texels(Schedule& s) {
+  GS_ASSIGN(Texels texels, split_by_layout(s));
+  Points points{std::move(texels.grid), {}, texels.lane};
+  if (texels.layer) points.tile.push_back(*texels.layer);
+  return points;
+}
+
+// Rows past the edge: the last tile starts early enough to end at it; where the extent is not known
+// each row is held at the last one.
+Result<Loops> split_rows(Schedule& s, LoopId loop, int rows, const std::string& name) {
+  const bool known = ir::as_int(s.nest().loop(loop).extent).has_value();
+  return s.split(loop, {rows}, known ? Tail::shift : Tail::clamp, {name, "row"});
+}
+
+// A register tile of rows times vectors. Order of the outer loops: batch-like axes, then the tile
+// along vectors (its operand stays cached), then rows.
+Result<Points> place_tiles(Schedule& s, const Tiling& t) {
+  Points points;
+  std::optional<LoopId> row, vec;
+  const int rank = static_cast<int>(s.nest().axes.size());
+  for (int i = 0; i < rank; ++i) {
+    const auto at = static_cast<size_t>(i);
+    if (i == t.joined_axis) continue;  // part of the row
+    if (i == t.vector_axis && t.vectors > 1) {
+      GS_ASSIGN(const Loops parts, s.split(s.axis(at), {t.vectors, t.lanes}, Tail::round_up,
+                                           {tile_name(s, at), "vec", "lane"}));
+      points.grid.push_back(parts[0]);
+      vec = parts[1];
+      points.lane = parts[2];
+    } else if (i == t.vector_axis) {
+      GS_ASSIGN(const Loops parts,
+                s.split(s.axis(at), {t.lanes}, Tail::round_up, {tile_name(s, at), "lane"}));
+      points.grid.push_back(parts[0]);
+      points.lane = parts[1];
+    } else if (i == t.row_axis && (t.rows > 1 || t.joined_axis >= 0)) {
+      LoopId rows = s.axis(at);
+      if (t.joined_axis >= 0) {
+        const LoopId before = s.axis(static_cast<size_t>(t.joined_axis));
+        const Nest& nest = s.nest();
+        GS_ASSIGN(rows,
+                  s.fuse({before, rows}, cat(nest.loop(before).name, ".", nest.loop(rows).name)));
+      }
+      GS_ASSIGN(const Loops parts, split_rows(s, rows, t.rows, tile_name(s, at)));
+      points.grid.push_back(parts[0]);
+      row = parts[1];
+    } else {
+      points.grid.push_back(s.axis(at));
+    }
+  }
+  if (row) points.tile.push_back(*row);
+  if (vec) points.tile.push_back(*vec);
+  return points;
+}
+
+}  // namespace
+
+Result<Points> place_points(Schedule& s, const Tiling& t) {
+  const bool texels = s.stage().output->layout.memory == ir::Memory::texture;
+  return texels ? place_texels(s) : place_tiles(s, t);
+}
+
+Result<> arrange(Schedule& s, const Loops& wanted) {
+  const Loops& order = s.order();
+  const auto [first, differs] = std::ranges::mismatch(wanted, order);
+  if (first == wanted.end()) return {};
+  auto last = wanted.end();
+  for (auto at = order.end(); *(last - 1) == *(at - 1); --at) --last;
+  return s.reorder({first, last});
+}
+
+Result<> unroll(Schedule& s, Loops loops) {
+  std::erase_if(loops, [&](LoopId id) { return ir::is_const(s.nest().loop(id).extent, 1); });
+  return loops.empty() ? Result<>{} : s.unroll(std::move(loops));
+}
+
+Result<> bind_points(Schedule& s, const Points& points, const Tiling& t) {
+  GS_TRY(unroll(s, points.tile));
+  if (points.lane) GS_TRY(s.vectorize(*points.lane));
+  GS_ASSIGN(LoopId item, points.grid.empty() ? s.unit("item") : s.fuse(points.grid, "item"));
+  if (t.group_size > 1) {
+    GS_ASSIGN(const Loops parts,
+              s.split(item, {t.group_size}, Tail::guard, {"item", "invocation"}));
+    GS_TRY(s.bind(parts[1], ir::LoopKind::group));
+    item = parts[0];
+  }
+  return s.bind(item, ir::LoopKind::grid);
+}
+
+}  // namespace gossamer::schedule

@@ -1,0 +1,13 @@
+// Memory that does not forgive accesses outside of its buffers.
+#pragma once
+
+#include "ops/stage.h"
+#include "schedule/nest.h"
+
+namespace gossamer::schedule {
+
+// The stage with its loads held inside their buffers: those that lanes past an axis' extent would
+// gather (consecutive ones stay within the slack of every buffer), and those whose place is data.
+ops::Stage hold_inside(const ops::Stage& stage, const Nest& nest);
+
+}  // namespace gossamer::schedule

@@ -1,0 +1,16 @@
+// From a schedule to a kernel.
+#pragma once
+
+#include "base/result.h"
+#include "ir/nodes.h"
+#include "schedule/schedule.h"
+
+namespace gossamer::schedule {
+
+// The loops of the schedule as loop IR, simplified. An error where it is no kernel yet: check().
+//
+// A scatter has no loops to schedule, since its updates happen in order: one work item copies the
+// output's first value and then walks the updates. GPUs run its gather form (scatter.h) instead.
+Result<ir::Kernel> lower(const Schedule& schedule);
+
+}  // namespace gossamer::schedule

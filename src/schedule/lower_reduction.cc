@@ -1,0 +1,200 @@
+// Accumulators, the walks over a reduction's domain, and what becomes of them.
+#include <algorithm>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "schedule/lower_loops.h"
+
+namespace gossamer::schedule {
+namespace {
+
+using ir::Expr;
+using ir::Stmt;
+using ir::Var;
+
+// A float sum's product becomes one operation with it where the target has that.
+Expr sum(const Expr& accumulator, const Expr& term) {
+  const auto* product = ir::as<ir::Binary>(term);
+  if (product && product->op == ir::BinaryOp::mul && ir::is_float(term->type.dtype)) {
+    return ir::fma(product->a, product->b, accumulator);
+  }
+  return accumulator + term;
+}
+
+class Reduction {
+ public:
+  Reduction(const ops::Stage& stage, const Nest& nest, const std::vector<Expr>& point,
+            Coordinates& coordinates)
+      : stage_(stage),
+        nest_(nest),
+        point_(point),
+        coordinates_(coordinates),
+        tile_(nest.tile()),
+        written_(tile_) {
+    std::erase_if(written_, [&](LoopId id) { return nest.loop(id).partial; });
+    place_cells();
+  }
+
+  Stmt run() {
+    const ops::Combiner& combiner = stage_.combiner;
+    const size_t count = combiner.left.size();
+    std::vector<Stmt> steps;
+    ir::VarMap totals;
+    for (size_t k = 0; k < count; ++k) {
+      const Var& left = combiner.left[k];
+      accumulators_.push_back(ir::buffer(count == 1 ? "acc" : cat("acc", k), left->type.dtype,
+                                         shape_, ir::Scope::priv));
+      steps.push_back(in_nest(nest_, coordinates_, tile_,
+                              ir::store(accumulators_[k], cell_, combiner.identity[k])));
+      totals[left.get()] = ir::load(accumulators_[k], cell_);
+    }
+    for (const Walk& walk : nest_.walks)
+      steps.push_back(in_nest(nest_, coordinates_, nest_.inside(walk), update(walk)));
+    steps.push_back(written_.size() < tile_.size() ? join_lanes() : write_back(totals));
+    Stmt body = ir::block(std::move(steps));
+    for (const ir::Buffer& accumulator : accumulators_) body = ir::alloc(accumulator, body);
+    return body;
+  }
+
+ private:
+  // Rows of accumulators, and in each what lies along the vectors: the vectorized loop and others
+  // of the same axis.
+  void place_cells() {
+    std::vector<LoopId> along;
+    for (LoopId id : tile_) {
+      if (nest_.loop(id).kind == ir::LoopKind::vectorized) along = siblings(id);
+    }
+    int64_t rows = 1, columns = 1;
+    Expr row = ir::index(0), column = ir::index(0);
+    for (LoopId id : tile_) {
+      const Loop& loop = nest_.loop(id);
+      const bool is_along = std::ranges::find(along, id) != along.end();
+      const int64_t extent = ir::as_int(loop.extent).value_or(1);
+      Expr& place = is_along ? column : row;
+      place = place * ir::index(extent) + loop.var;
+      (is_along ? columns : rows) *= extent;
+    }
+    cell_ = {row, column};
+    shape_ = {ir::index(rows), ir::index(columns)};
+    lanes_ = columns;
+  }
+
+  std::vector<LoopId> siblings(LoopId id) const {
+    for (const Split& split : nest_.splits) {
+      if (std::ranges::find(split.parts, id) != split.parts.end()) return nest_.leaves(split.whole);
+    }
+    return {id};
+  }
+
+  ir::VarMap axes_map() const {
+    ir::VarMap map;
+    for (size_t i = 0; i < point_.size(); ++i) map[stage_.axes[i].get()] = point_[i];
+    return map;
+  }
+
+  Stmt write_back(const ir::VarMap& totals) {
+    ir::VarMap map = axes_map();
+    map.insert(totals.begin(), totals.end());
+    const Stmt store = ir::store(stage_.output, point_, ir::substitute(stage_.result, map));
+    return in_nest(nest_, coordinates_, written_, store);
+  }
+
+  // Which iterations of a walk count; null: all.
+  Expr mask_of(const Walk& walk) {
+    Expr mask;
+    const auto both = [&](const Expr& condition) { mask = mask ? mask && condition : condition; };
+    if (walk.mask) both(nest_.loop(walk.mask->first).var < ir::index(walk.mask->second));
+    for (const Split& split : nest_.splits) {
+      if (split.tail != Tail::guard || !nest_.loop(split.whole).reduction) continue;
+      const bool here = std::ranges::all_of(nest_.leaves(split.whole), [&](LoopId leaf) {
+        return std::ranges::find(walk.order, leaf) != walk.order.end();
+      });
+      if (here) both(coordinates_.of(split.whole) < nest_.loop(split.whole).extent);
+    }
+    return mask;
+  }
+
+  Stmt update(const Walk& walk) {
+    const ops::Combiner& combiner = stage_.combiner;
+    ir::VarMap map = axes_map();
+    for (size_t r = 0; r < walk.reduced.size(); ++r)
+      map[stage_.reduce_axes[r].get()] = coordinates_.of(walk.reduced[r]);
+    const Expr mask = mask_of(walk);
+    std::vector<Expr> terms;
+    for (size_t k = 0; k < stage_.values.size(); ++k) {
+      const Expr term = ir::substitute(stage_.values[k], map);
+      terms.push_back(mask ? ir::select(mask, term, combiner.identity[k]) : term);
+    }
+    if (combiner.is_sum()) {
+      return ir::store(accumulators_[0], cell_, sum(ir::load(accumulators_[0], cell_), terms[0]));
+    }
+    ir::VarMap join;
+    for (size_t k = 0; k < accumulators_.size(); ++k) {
+      join[combiner.left[k].get()] = ir::load(accumulators_[k], cell_);
+      join[combiner.right[k].get()] = terms[k];
+    }
+    if (accumulators_.size() == 1)
+      return ir::store(accumulators_[0], cell_, ir::substitute(combiner.joined[0], join));
+    // All components are joined before any is stored.
+    std::vector<Var> results;
+    std::vector<Stmt> stores;
+    for (size_t k = 0; k < accumulators_.size(); ++k) {
+      results.push_back(ir::var(cat("joined", k), combiner.left[k]->type));
+      stores.push_back(ir::store(accumulators_[k], cell_, results[k]));
+    }
+    Stmt body = ir::block(std::move(stores));
+    for (size_t k = accumulators_.size(); k-- > 0;)
+      body = ir::let(results[k], ir::substitute(combiner.joined[k], join), body);
+    return body;
+  }
+
+  // The partial results of the lanes joined one by one, then the result.
+  Stmt join_lanes() {
+    const ops::Combiner& combiner = stage_.combiner;
+    std::vector<std::pair<Var, Expr>> lets;
+    ir::VarMap total;
+    std::vector<Var> parts;
+    for (size_t k = 0; k < accumulators_.size(); ++k) {
+      const Expr lanes = ir::ramp(ir::index(0), 1, static_cast<int>(lanes_));
+      const Expr all = ir::load(accumulators_[k], {cell_[0], lanes});
+      parts.push_back(ir::var(cat("parts", k), all->type));
+      lets.emplace_back(parts[k], all);
+      total[combiner.left[k].get()] = ir::lane(parts[k], ir::index(0));
+    }
+    for (int l = 1; l < lanes_; ++l) {
+      ir::VarMap join = total;
+      for (size_t k = 0; k < parts.size(); ++k)
+        join[combiner.right[k].get()] = ir::lane(parts[k], ir::index(l));
+      for (size_t k = 0; k < parts.size(); ++k) {
+        const Var next = ir::var(cat("total", k), combiner.left[k]->type);
+        lets.emplace_back(next, ir::substitute(combiner.joined[k], join));
+        total[combiner.left[k].get()] = next;
+      }
+    }
+    ir::VarMap map = axes_map();
+    map.insert(total.begin(), total.end());
+    Stmt body = ir::store(stage_.output, point_, ir::substitute(stage_.result, map));
+    for (auto it = lets.rbegin(); it != lets.rend(); ++it)
+      body = ir::let(it->first, it->second, body);
+    return in_nest(nest_, coordinates_, written_, body);
+  }
+
+  const ops::Stage& stage_;
+  const Nest& nest_;
+  const std::vector<Expr>& point_;
+  Coordinates& coordinates_;
+  std::vector<LoopId> tile_;     // loops that tell accumulators apart
+  std::vector<LoopId> written_;  // those of them that the output has
+  std::vector<ir::Buffer> accumulators_;
+  std::vector<Expr> cell_, shape_;
+  int64_t lanes_ = 1;
+};
+
+}  // namespace
+
+Stmt reduction(const ops::Stage& stage, const Nest& nest, const std::vector<Expr>& point,
+               Coordinates& coordinates) {
+  return Reduction(stage, nest, point, coordinates).run();
+}
+
+}  // namespace gossamer::schedule

@@ -1,0 +1,359 @@
+// Each primitive's effect on a small stage, as loop IR.
+#include <gtest/gtest.h>
+
+#include "schedule/test_stages.h"
+
+namespace gossamer::schedule {
+namespace {
+
+TEST(Schedule, StartsAsALoopAnAxis) {
+  EXPECT_EQ(loops(twice(), "bind(i, grid)"),
+            R"(
+  grid i in 0..3 {
+    for j in 0..10 {
+      C[i, j] = A[i, j] * 2.0
+    }
+  }
+)");
+}
+
+TEST(Split, TileStartsEarlyWithShift) {
+  EXPECT_EQ(loops(twice(), "split(j, 4, shift) -> j.tile, lane; bind(i, grid)"),
+            R"(
+  grid i in 0..3 {
+    for j.tile in 0..3 {
+      for lane in 0..4 {
+        C[i, min(j.tile * 4, 6) + lane] = A[i, min(j.tile * 4, 6) + lane] * 2.0
+      }
+    }
+  }
+)");
+}
+
+TEST(Split, GuardSkips) {
+  EXPECT_EQ(loops(twice(), "split(j, 4, guard); bind(i, grid)"),
+            R"(
+  grid i in 0..3 {
+    for j.outer in 0..3 {
+      for j.inner in 0..4 {
+        if j.outer * 4 + j.inner < 10 {
+          C[i, j.outer * 4 + j.inner] = A[i, j.outer * 4 + j.inner] * 2.0
+        }
+      }
+    }
+  }
+)");
+}
+
+TEST(Split, ClampRepeatsTheLastIteration) {
+  EXPECT_EQ(loops(twice(index(3), ir::var("n")), "split(j, 4, clamp); bind(i, grid)"),
+            R"(
+  grid i in 0..3 {
+    for j.outer in 0..(n + 3) // 4 {
+      for j.inner in 0..4 {
+        C[i, min(n - 1, j.outer * 4 + j.inner)] = A[i, min(n - 1, j.outer * 4 + j.inner)] * 2.0
+      }
+    }
+  }
+)");
+}
+
+TEST(Split, RoundUpGoesIntoPadding) {
+  EXPECT_EQ(loops(twice(index(3), index(10), blocked),
+                  "split(j, 4, round_up) -> j.tile, lane; vectorize(lane); bind(i, grid)"),
+            R"(
+  grid i in 0..3 {
+    for j.tile in 0..3 {
+      vectorized lane in 0..4 {
+        C[i, j.tile * 4 + lane] = A[i, j.tile * 4 + lane] * 2.0
+      }
+    }
+  }
+)");
+}
+
+TEST(Split, SeveralFactorsWithoutATail) {
+  EXPECT_EQ(loops(twice(index(3), index(24)), "split(j, 2, 4) -> j.tile, vec, lane; bind(i, grid)"),
+            R"(
+  grid i in 0..3 {
+    for j.tile in 0..3 {
+      for vec in 0..2 {
+        for lane in 0..4 {
+          C[i, j.tile * 8 + vec * 4 + lane] = A[i, j.tile * 8 + vec * 4 + lane] * 2.0
+        }
+      }
+    }
+  }
+)");
+}
+
+TEST(Fuse, CountsInRowMajorOrder) {
+  EXPECT_EQ(loops(twice(), "unit() -> item; fuse(i, j) -> ij; bind(item, grid)"),
+            R"(
+  grid item in 0..1 {
+    for ij in 0..30 {
+      C[ij // 10, ij % 10] = A[ij // 10, ij % 10] * 2.0
+    }
+  }
+)");
+}
+
+TEST(Fuse, BoundLoopsAreDecodedOnce) {
+  EXPECT_EQ(loops(twice(), "fuse(i, j) -> item; bind(item, grid)"),
+            R"(
+  grid item in 0..30 {
+    let i: index = item // 10
+    let j: index = item % 10
+    C[i, j] = A[i, j] * 2.0
+  }
+)");
+}
+
+TEST(Fuse, WholeLoopsOfATileAreDecodedInside) {
+  EXPECT_EQ(loops(twice(),
+                  "fuse(i, j) -> ij; split(ij, 4, shift) -> ij.tile, row; fuse(ij.tile) -> item; "
+                  "bind(item, grid)"),
+            R"(
+  grid item in 0..8 {
+    for row in 0..4 {
+      C[(min(item * 4, 26) + row) // 10, (min(item * 4, 26) + row) % 10] = A[(min(item * 4, 26) + row) // 10, (min(item * 4, 26) + row) % 10] * 2.0
+    }
+  }
+)");
+}
+
+TEST(Unit, MakesAPointALaunch) {
+  EXPECT_EQ(loops(total(4), "unit() -> item; accumulate(k); bind(item, grid)"),
+            R"(
+  grid item in 0..1 {
+    alloc acc: f32[1, 1]
+    acc[0, 0] = 0.0
+    for k in 0..4 {
+      acc[0, 0] = acc[0, 0] + A[k]
+    }
+    C[] = acc[0, 0]
+  }
+)");
+}
+
+TEST(Reorder, OnThePlacesAmongThem) {
+  EXPECT_EQ(loops(twice(), "split(j, 5) -> a, b; reorder(b, i); bind(b, grid)"),
+            R"(
+  grid b in 0..5 {
+    for a in 0..2 {
+      for i in 0..3 {
+        C[i, b + a * 5] = A[i, b + a * 5] * 2.0
+      }
+    }
+  }
+)");
+}
+
+TEST(Unroll, KeepsTheLoopForThePass) {
+  EXPECT_EQ(loops(twice(index(3), index(2)), "unroll(j); bind(i, grid)"),
+            R"(
+  grid i in 0..3 {
+    unrolled j in 0..2 {
+      C[i, j] = A[i, j] * 2.0
+    }
+  }
+)");
+}
+
+TEST(Vectorize, KeepsTheLoopForThePass) {
+  EXPECT_EQ(loops(twice(index(3), index(4)), "vectorize(j); bind(i, grid)"),
+            R"(
+  grid i in 0..3 {
+    vectorized j in 0..4 {
+      C[i, j] = A[i, j] * 2.0
+    }
+  }
+)");
+}
+
+TEST(Bind, GroupIsGuardedByTheGridsSplit) {
+  EXPECT_EQ(loops(twice(),
+                  "fuse(i, j) -> item; split(item, 16, guard) -> item, invocation; bind(item, "
+                  "grid); bind(invocation, group)",
+                  capabilities_of(TargetKind::webgpu)),
+            R"(
+  grid item in 0..2 {
+    group invocation in 0..16 {
+      if item * 16 + invocation < 30 {
+        let i: index = (item * 16 + invocation) // 10
+        let j: index = (item * 16 + invocation) % 10
+        C[i, j] = A[i, j] * 2.0
+      }
+    }
+  }
+)");
+}
+
+TEST(Accumulate, AroundAWalk) {
+  EXPECT_EQ(loops(product(), "accumulate(k); bind(i, grid)"),
+            R"(
+  grid i in 0..6 {
+    for j in 0..8 {
+      alloc acc: f32[1, 1]
+      acc[0, 0] = 0.0
+      for k in 0..10 {
+        acc[0, 0] = fma(A[i, k], B[k, j], acc[0, 0])
+      }
+      C[i, j] = acc[0, 0]
+    }
+  }
+)");
+}
+
+TEST(Accumulate, ARegisterTile) {
+  EXPECT_EQ(loops(product(),
+                  "split(i, 2) -> i.tile, row; split(j, 4) -> j.tile, lane; reorder(j.tile, k, "
+                  "row, lane); accumulate(k); unroll(row); vectorize(lane); bind(i.tile, grid)"),
+            R"(
+  grid i.tile in 0..3 {
+    for j.tile in 0..2 {
+      alloc acc: f32[2, 4]
+      unrolled row in 0..2 {
+        vectorized lane in 0..4 {
+          acc[row, lane] = 0.0
+        }
+      }
+      for k in 0..10 {
+        unrolled row in 0..2 {
+          vectorized lane in 0..4 {
+            acc[row, lane] = fma(A[i.tile * 2 + row, k], B[k, j.tile * 4 + lane], acc[row, lane])
+          }
+        }
+      }
+      unrolled row in 0..2 {
+        vectorized lane in 0..4 {
+          C[i.tile * 2 + row, j.tile * 4 + lane] = acc[row, lane]
+        }
+      }
+    }
+  }
+)");
+}
+
+TEST(Accumulate, AroundLoopsOfTheOutput) {
+  EXPECT_EQ(loops(product(),
+                  "split(j, 4) -> j.tile, lane; reorder(j.tile, k, lane); accumulate(j.tile); "
+                  "vectorize(lane); bind(i, grid)"),
+            R"(
+  grid i in 0..6 {
+    alloc acc: f32[1, 8]
+    for j.tile in 0..2 {
+      vectorized lane in 0..4 {
+        acc[0, j.tile * 4 + lane] = 0.0
+      }
+    }
+    for j.tile in 0..2 {
+      for k in 0..10 {
+        vectorized lane in 0..4 {
+          acc[0, j.tile * 4 + lane] = fma(A[i, k], B[k, j.tile * 4 + lane], acc[0, j.tile * 4 + lane])
+        }
+      }
+    }
+    for j.tile in 0..2 {
+      vectorized lane in 0..4 {
+        C[i, j.tile * 4 + lane] = acc[0, j.tile * 4 + lane]
+      }
+    }
+  }
+)");
+}
+
+TEST(Rfactor, JoinsLanes) {
+  EXPECT_EQ(loops(total(8),
+                  "split(k, 4) -> k.block, lane; rfactor(lane); accumulate(k.block); "
+                  "vectorize(lane); unit() -> item; bind(item, grid)"),
+            R"(
+  grid item in 0..1 {
+    alloc acc: f32[1, 4]
+    vectorized lane in 0..4 {
+      acc[0, lane] = 0.0
+    }
+    for k.block in 0..2 {
+      vectorized lane in 0..4 {
+        acc[0, lane] = acc[0, lane] + A[k.block * 4 + lane]
+      }
+    }
+    let parts0: f32x4 = acc[0, ramp(0, 1, 4)]
+    let total0: f32 = lane(parts0, 0) + lane(parts0, 1)
+    let total0_1: f32 = total0 + lane(parts0, 2)
+    let total0_2: f32 = total0_1 + lane(parts0, 3)
+    C[] = total0_2
+  }
+)");
+}
+
+TEST(Peel, WalksWhatIsLeftOver) {
+  EXPECT_EQ(loops(product(),
+                  "split(k, 4, guard) -> k.block, k; accumulate(k.block); peel(k.block) -> k'; "
+                  "unroll(k'); bind(i, grid)"),
+            R"(
+  grid i in 0..6 {
+    for j in 0..8 {
+      alloc acc: f32[1, 1]
+      acc[0, 0] = 0.0
+      for k.block in 0..2 {
+        for k in 0..4 {
+          acc[0, 0] = fma(A[i, k.block * 4 + k], B[k.block * 4 + k, j], acc[0, 0])
+        }
+      }
+      unrolled k_1 in 0..2 {
+        acc[0, 0] = fma(A[i, k_1 + 8], B[k_1 + 8, j], acc[0, 0])
+      }
+      C[i, j] = acc[0, 0]
+    }
+  }
+)");
+}
+
+TEST(Peel, MasksLanesOfPartialResults) {
+  EXPECT_EQ(loops(total(10),
+                  "split(k, 4, guard) -> k.block, lane; rfactor(lane); accumulate(k.block); "
+                  "peel(k.block); vectorize(lane); unit() -> item; bind(item, grid)"),
+            R"(
+  grid item in 0..1 {
+    alloc acc: f32[1, 4]
+    vectorized lane in 0..4 {
+      acc[0, lane] = 0.0
+    }
+    for k.block in 0..2 {
+      vectorized lane in 0..4 {
+        acc[0, lane] = acc[0, lane] + A[k.block * 4 + lane]
+      }
+    }
+    vectorized lane in 0..4 {
+      acc[0, lane] = acc[0, lane] + select(lane < 2, A[lane + 8], 0.0)
+    }
+    let parts0: f32x4 = acc[0, ramp(0, 1, 4)]
+    let total0: f32 = lane(parts0, 0) + lane(parts0, 1)
+    let total0_1: f32 = total0 + lane(parts0, 2)
+    let total0_2: f32 = total0_1 + lane(parts0, 3)
+    C[] = total0_2
+  }
+)");
+}
+
+TEST(Peel, LeavesGuardsAsMasksOtherwise) {
+  EXPECT_EQ(loops(total(10),
+                  "split(k, 4, guard) -> k.block, k; accumulate(k.block); unit() -> item; "
+                  "bind(item, grid)"),
+            R"(
+  grid item in 0..1 {
+    alloc acc: f32[1, 1]
+    acc[0, 0] = 0.0
+    for k.block in 0..3 {
+      for k in 0..4 {
+        acc[0, 0] = acc[0, 0] + select(k.block * 4 + k < 10, A[k.block * 4 + k], 0.0)
+      }
+    }
+    C[] = acc[0, 0]
+  }
+)");
+}
+
+}  // namespace
+}  // namespace gossamer::schedule

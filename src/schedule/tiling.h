@@ -1,0 +1,47 @@
+// The knobs of the default schedules: a legal point of a stage's search space.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ops/stage.h"
+#include "schedule/capabilities.h"
+
+namespace gossamer::schedule {
+
+// How a stage accesses memory; a default schedule stands for each, never for an operator.
+enum class Pattern : uint8_t {
+  map,          // a point from points
+  reduce,       // a reduction of one operand
+  window,       // a reduction of several operands, or of points that overlap
+  contraction,  // a sum of products, where each operand stands still along some axis: tiles reuse
+                // it
+  scatter,      // updates in order, to places that are data
+};
+std::string_view name_of(Pattern);
+Pattern pattern_of(const ops::Stage& stage);
+
+struct Tiling {
+  Pattern pattern = Pattern::map;
+  int vector_axis = -1;  // axis of the stage that lies along vectors; -1: scalar, or texels
+  int lanes = 1;         // elements of a vector
+  int vectors = 1;       // vectors of a register tile along vector_axis
+  int row_axis = -1;     // axis of the stage that the rows of a register tile run along; -1: none
+  int joined_axis = -1;  // the axis before row_axis where both are walked as one; -1: none
+  int rows = 1;          // rows of a register tile
+  int reduce_axis = -1;  // reduction axis walked in blocks, because an operand lies so; -1: none
+  int reduce_block = 1;  // elements of such a block
+  bool partial = false;  // a partial result for each lane of a block, where no axis of the stage
+                         // lies along vectors
+  int unroll = 1;        // iterations of the reduction in one straight piece (at most)
+  int group_size = 1;    // invocations of a workgroup
+  int64_t chunk = 1;     // points of one work item at least (CPU maps)
+};
+
+// "contraction, axis 1 by 2 x 4, axis 3 by 5, reduction axis 0 by 4, unroll 4"
+std::string to_string(const Tiling& tiling);
+
+// The default point of the search space: by the accesses and the target's capabilities.
+Tiling default_tiling(const ops::Stage& stage, const Capabilities& capabilities);
+
+}  // namespace gossamer::schedule

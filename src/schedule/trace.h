@@ -1,0 +1,29 @@
+// Schedules as text: the primitives that made one, in order, which make it again.
+//
+//   schedule = PATTERN [":" step (";" step)*]
+//   step     = PRIMITIVE "(" [argument ("," argument)*] ")" ["->" LOOP ("," LOOP)*]
+//   argument = LOOP | FACTOR | TAIL | "grid" | "group"
+//
+// Loops are called by name; a tick tells one from a namesake. split names its parts after the arrow
+// unless they end in .outer and .inner.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "schedule/schedule.h"
+
+namespace gossamer::schedule {
+
+// "contraction: split(i1, 4) -> i1.tile, lane; ...; bind(item, grid)"
+std::string to_string(const Schedule& schedule);
+
+// The schedule that the text makes of a stage. The error names the step, and what is wrong with it.
+Result<Schedule> parse_schedule(const ops::Stage& stage, const Capabilities& capabilities,
+                                std::string_view text);
+
+std::string_view name_of(Primitive);
+std::string_view name_of(Tail);
+
+}  // namespace gossamer::schedule
