@@ -4,8 +4,8 @@ import {join} from 'node:path';
 import {test, type TestContext} from 'node:test';
 
 import {type BrowserName, startBrowser} from './src/browser.ts';
-import {startServer, text} from './src/server.ts';
-import {type FileMap, tinyFolder} from './fixtures/tiny.ts';
+import {type Server, startServer, text} from './src/server.ts';
+import {tinyFolder} from './fixtures/tiny.ts';
 
 const root = join(import.meta.dirname, '../..');
 const HTML = '<!doctype html><meta charset="utf-8"><title>tests</title><script src="/suite.js"></script>';
@@ -20,27 +20,43 @@ async function suiteScript(): Promise<string> {
   return result.outputFiles[0]?.text ?? '';
 }
 
+/** A server of the suite and of packages, whole and spoilt. */
+async function serveSuite(isolated: boolean): Promise<Server> {
+  const server = await startServer({isolated});
+  const tiny = await tinyFolder({n: 4});
+  const serve = (spoil?: (bytes: Uint8Array, response: Out) => void) => (rest: string, _: unknown, response: Out) => {
+    const bytes = tiny.get(rest.slice(1));
+    if (!bytes) response.writeHead(404);
+    if (bytes && spoil && rest.endsWith('.wasm')) spoil(bytes, response);
+    else response.end(bytes);
+  };
+  const begin = (bytes: Uint8Array, response: Out): void => {
+    response.writeHead(200, {'Content-Length': bytes.length});
+    response.write(bytes.subarray(0, 99));
+  };
+  server.put('/suite.js', text(await suiteScript(), 'text/javascript'));
+  server.put('/suite.html', text(HTML, 'text/html'));
+  server.put('/tiny', serve());
+  server.put('/cut', serve((bytes, response) => response.end(bytes.subarray(0, 99))));
+  server.put('/changed', serve((bytes, response) => response.end(bytes.map((byte) => byte ^ 1))));
+  server.put('/stalls', serve(begin));
+  server.put('/dies', serve((bytes, response) => {
+    begin(bytes, response);
+    setTimeout(() => response.destroy(), 50);
+  }));
+  return server;
+}
+
 async function inBrowser(context: TestContext, name: BrowserName, skips: Skips): Promise<void> {
   const browser = await startBrowser({name});
   context.diagnostic(browser.version);
-  const script = await suiteScript();
-  const tiny = await tinyFolder({n: 4});
   try {
     for (const isolated of [true, false]) {
-      const server = await startServer({isolated});
-      const serve = (files: FileMap, cut: boolean) => (rest: string, _: unknown, response: Out) => {
-        const bytes = files.get(rest.slice(1));
-        if (!bytes) response.writeHead(404);
-        response.end(cut && rest.endsWith('.wasm') ? bytes?.subarray(0, 99) : bytes);
-      };
-      server.put('/suite.js', text(script, 'text/javascript'));
-      server.put('/suite.html', text(HTML, 'text/html'));
-      server.put('/tiny', serve(tiny, false));
-      server.put('/cut', serve(tiny, true));
+      const server = await serveSuite(isolated);
       const page = await browser.newPage();
       await page.goto(`${server.origin}/suite.html`);
       for (const each of (await page.call('listTests', undefined)) as string[]) {
-        if (each.startsWith('not isolated') === isolated) continue;
+        if (each.startsWith('bare') || each.startsWith('not isolated') === isolated) continue;
         const skip = skips.find(([pattern]) => pattern.test(each))?.[1] ?? false;
         await context.test(each, {skip}, async () => {
           const answer = await Promise.race([page.call('runTest', each), page.dead]);
@@ -55,15 +71,42 @@ async function inBrowser(context: TestContext, name: BrowserName, skips: Skips):
   }
 }
 
+/** One test in a Chromium that lacks something. */
+async function inBare(args: readonly string[], host: string, name: string): Promise<void> {
+  const browser = await startBrowser({args});
+  const server = await serveSuite(false);
+  try {
+    const page = await browser.newPage();
+    await page.goto(`http://${host}:${new URL(server.origin).port}/suite.html`);
+    assert.ok(((await page.call('listTests', undefined)) as string[]).includes(name), name);
+    assert.equal(await Promise.race([page.call('runTest', name), page.dead]), '');
+  } finally {
+    await browser.close();
+    server.close();
+  }
+}
+
 interface Out {
-  writeHead(status: number): unknown;
+  writeHead(status: number, headers?: Record<string, number>): unknown;
+  write(bytes: Uint8Array): unknown;
   end(bytes?: Uint8Array): unknown;
+  destroy(): unknown;
 }
 
 /** Pattern of names and the reason. */
 type Skips = readonly (readonly [RegExp, string])[];
 
 test('Chromium', (context) => inBrowser(context, 'chromium', []));
+
+test('Chromium without WebGPU', () =>
+  inBare(
+    ['--host-resolver-rules=MAP insecure.test 127.0.0.1'],
+    'insecure.test',
+    'bare insecure: auto takes webgl, and says what WebGPU needs',
+  ));
+
+test('Chromium without any GPU', () =>
+  inBare(['--use-gl=disabled'], '127.0.0.1', 'bare no GPU: auto takes wasm, and says what is missing'));
 
 const firefox = ['/usr/bin/firefox-esr', '/usr/bin/firefox'].some((path) => existsSync(path));
 const noDisplay = 'WebGL in Firefox needs a display; run under Xvfb';

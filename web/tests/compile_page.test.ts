@@ -5,7 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {test} from 'node:test';
 
-import {perceptron} from '../compiler/tests/onnx.ts';
+import {BAD_MODELS, perceptron} from '../compiler/tests/onnx.ts';
 import {type BrowserName, type Page, startBrowser} from './src/browser.ts';
 import {folder, startServer} from './src/server.ts';
 
@@ -24,6 +24,22 @@ async function choose(page: Page, bytes: Uint8Array): Promise<void> {
     input.files = list.files;
     input.dispatchEvent(new Event('change'));
   }`);
+}
+
+/** The page with a model that cannot be compiled says why, and works on with a good one. */
+async function refuses(page: Page): Promise<void> {
+  const state = 'document.documentElement.dataset.state';
+  for (const [what, bytes, message] of BAD_MODELS) {
+    await choose(page, bytes);
+    await page.waitFor(`${state} === 'failed'`);
+    const trouble = String(await page.evaluate("document.querySelector('#trouble').innerText"));
+    assert.match(trouble, message, what);
+    assert.doesNotMatch(trouble, /the compiler stopped|\n/, what);
+    await page.evaluate(`${state} = 'idle'`);
+  }
+  await choose(page, perceptron('n'));
+  await page.waitFor(`${state} === 'ready'`);
+  assert.equal(await page.evaluate("document.querySelector('#trouble').hidden"), true);
 }
 
 async function inPage(name: BrowserName, targets: readonly string[]): Promise<void> {
@@ -51,6 +67,7 @@ async function inPage(name: BrowserName, targets: readonly string[]): Promise<vo
       const trouble = await page.evaluate("document.querySelector('#trouble').innerText");
       assert.match(String(trouble), /Frobnicate/);
     }
+    await refuses(page);
     await page.close();
   } finally {
     await browser.close();

@@ -21,12 +21,15 @@ export function message(...fields: readonly Field[]): number[] {
 }
 
 const FLOAT = 1;
+const INT64 = 7;
 
-function valueInfo(name: string, shape: readonly (number | string)[]): number[] {
+type Shape = readonly (number | string)[];
+
+function valueInfo(name: string, shape: Shape, type = FLOAT): number[] {
   const dims = shape.map((extent): Field =>
     [1, typeof extent === 'number' ? message([1, extent]) : message([2, extent])],
   );
-  const tensor = message([1, FLOAT], [2, message(...dims)]);
+  const tensor = message([1, type], [2, message(...dims)]);
   return message([1, name], [2, message([1, tensor])]);
 }
 
@@ -51,3 +54,46 @@ export function perceptron(n: number | string, operator = 'Relu'): Uint8Array {
   );
   return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
 }
+
+export interface SumOptions {
+  readonly a?: Shape;
+  readonly b?: Shape;
+  readonly operator?: string;
+  /** b is i64. */
+  readonly integers?: boolean;
+  /** b is a weight in this file. */
+  readonly location?: string;
+}
+
+/** c = a + b, where node "the sum" can be given every mistake. */
+export function sum({a = [4], b = [4], operator = 'Add', integers, location}: SumOptions = {}): Uint8Array {
+  const weight = (path: string): number[] =>
+    message(
+      ...b.map((extent): Field => [1, Number(extent)]),
+      [2, FLOAT], [8, 'b'], [13, message([1, 'location'], [2, path])], [14, 1],
+    );
+  const graph = message(
+    [1, message([1, 'a'], [1, 'b'], [2, 'c'], [3, 'the sum'], [4, operator])],
+    [2, 'sum'],
+    ...(location === undefined ? [] : [[5, weight(location)] as const]),
+    [11, valueInfo('a', a)],
+    ...(location === undefined ? [[11, valueInfo('b', b, integers ? INT64 : FLOAT)] as const] : []),
+    [12, valueInfo('c', a)],
+  );
+  return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
+}
+
+/** What a page can be given instead of a good model, and what it must say. */
+export const BAD_MODELS: readonly (readonly [what: string, bytes: Uint8Array, message: RegExp])[] = [
+  ['an empty file', new Uint8Array(), /not an ONNX model/],
+  ['text', new TextEncoder().encode('this is no model, it is a sentence.\n'), /not an ONNX model/],
+  ['a truncated model', sum().subarray(0, 60), /truncated/],
+  ['an unknown operator', sum({operator: 'Frobnicate'}), /\[Frobnicate\] "the sum": is an unknown operator/],
+  ['two types', sum({integers: true}), /"the sum": inputs have types f32 and i64/],
+  ['shapes that do not broadcast', sum({a: [3]}), /"the sum": shapes \[3\] and \[4\] do not broadcast/],
+  ['weights in another file', sum({location: 'w.bin'}), /w\.bin: the model keeps weights in this file/],
+  ['a path out of the folder', sum({location: '../w.bin'}), /"b": .*"\.\.\/w\.bin" leaves the model's folder/],
+  ['an absolute path', sum({location: '/etc/passwd'}), /"b": .*"\/etc\/passwd" leaves the model's folder/],
+  ['an input no machine holds', sum({a: [2 ** 20, 2 ** 20, 2 ** 20], b: [1]}), /"a": .*more elements than/],
+  ['a result that does not fit', sum({a: [2 ** 16, 1], b: [1, 2 ** 16]}), /"the sum": "c" needs 17\.2 GB/],
+];

@@ -7,42 +7,13 @@ import {
   tensor,
 } from '../../runtime/src/index.ts';
 import {sidePackage} from '../fixtures/side.ts';
+import {addBadInput} from './bad_input.ts';
+import {check, k, ramp, rejects, same} from './check.ts';
 import {STEP_CASES, stepsPackage} from '../fixtures/steps.ts';
 import {tinyFolder, tinyPackage} from '../fixtures/tiny.ts';
 
 type TestBody = () => Promise<void>;
 const tests = new Map<string, TestBody>();
-
-function check(condition: boolean, message: string): void {
-  if (!condition) throw new Error(message);
-}
-
-function same(found: unknown, wanted: unknown, what: string): void {
-  const text = (value: unknown): string =>
-    JSON.stringify(value, (_key, each: unknown) =>
-      typeof each === 'bigint'
-        ? `${each}n`
-        : ArrayBuffer.isView(each)
-          ? Array.from(each as Float32Array)
-          : each,
-    );
-  check(text(found) === text(wanted), `${what}: ${text(found)}, wanted ${text(wanted)}`);
-}
-
-async function rejects(promise: Promise<unknown>, code: string, message: RegExp): Promise<void> {
-  try {
-    await promise;
-  } catch (problem) {
-    if (problem instanceof GossamerError && problem.code === code && message.test(problem.message)) {
-      return;
-    }
-    throw problem;
-  }
-  throw new Error(`nothing was thrown; wanted ${code}: ${message}`);
-}
-
-const ramp = (n: number) => tensor(Float32Array.from({length: n}, (_, at) => at), [1, n]);
-const k = tensor(BigInt64Array.of(1n, -8n));
 
 async function runsRight(kind: DeviceKind, options: LoadOptions): Promise<void> {
   using model = await load(await tinyPackage(kind, {n: 100}), {device: kind, ...options});
@@ -266,6 +237,8 @@ tests.set('downloads a folder, and notices what is missing or cut off', async ()
   stop.abort(new GossamerError('source', 'stopped by the user'));
   await rejects(loading, 'source', /stopped by the user/);
 });
+
+addBadInput(tests);
 
 /** Only called on a page that is not cross-origin isolated. */
 tests.set('not isolated: one thread, and the report says why', async () => {
