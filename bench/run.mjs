@@ -199,8 +199,14 @@ if (only.includes('sizes')) {
   });
 }
 if (only.includes('compile')) {
-  await attempt('compile time', () => {
-    result.compile = measureCompile(gossamer, testdata, work, bench);
+  await attempt('compile time', async () => {
+    const chromium = await startChromium({bench, web: join(root, 'web'), models: join(work, 'models')});
+    browser ??= chromium.version;
+    try {
+      result.compile = await measureCompile(gossamer, chromium, testdata, work, bench);
+    } finally {
+      await chromium.close();
+    }
   });
 }
 const versions = JSON.parse(readFileSync(join(bench, 'package.json'), 'utf8')).dependencies;

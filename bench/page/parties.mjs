@@ -95,7 +95,19 @@ async function peak() {
   return {run: () => [run()]};
 }
 
-const makers = {kernel, peak, gossamer, 'onnxruntime-web': onnxruntime, tfjs};
+/** The compiler in its worker; what it makes is told by its size. */
+async function compiler({file, device}) {
+  const {compile} = await import('/web/compiler/dist/compiler.js');
+  const model = await (await fetch(file)).arrayBuffer();
+  return {
+    run: async () => {
+      const files = await compile(model, {target: device});
+      return [[...files.values()].reduce((sum, {length}) => sum + length, 0)];
+    },
+  };
+}
+
+const makers = {compiler, kernel, peak, gossamer, 'onnxruntime-web': onnxruntime, tfjs};
 const open = [];
 
 /** Loads a party and runs it once; gives {ms: until the first result, error: against the first party}. */

@@ -74,7 +74,7 @@ Tensor Builder::finish(Stage stage, DType dtype) {
   }
   stage.name = unique_name(std::move(stage.name));
   stage.origin = node_name_;
-  stage.output = ir::buffer(stage.name, dtype, std::move(stage.output->shape));
+  stage.output = ir::buffer(stage.name, dtype, stage.output->shape);
   check_reads(stage, [this](const Expr& read, const Expr& extent, std::string message) {
     Expr equal = simplify(read == extent), swapped = simplify(extent == read);
     bool known = std::ranges::any_of(checks, [&](const Check& check) {
