@@ -352,6 +352,28 @@ TEST_F(StepsTest, DamagedStepsAreErrorsThatNameThem) {
   EXPECT_SAYS(changed(R"("slot":0)", R"("slot":7)"), "\"x\" lies in memory of a later segment");
 }
 
+TEST_F(StepsTest, ChangedManifestsNeverCrash) {
+  module.side = {"wasm", "side.wasm"};
+  module.slots[made].device = 1;
+  module.steps = {read(m, k),
+                  plan(2),
+                  set(w, 1),
+                  {.kind = Step::Kind::copy, .tensor = x, .to = made},
+                  branch(Number::plan(of_k), {launch(begin)}, {plan(1)}),
+                  loop(Number(3), {plan(3), launch(grow)}, w)};
+  const package::File file = package::write_manifest(module, {});
+  const std::string text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+  for (size_t at = 0; at < text.size(); ++at) {
+    for (const char* other : {"9", "-1", "{}", "[", "\"", ""}) {
+      std::string changed = text;
+      changed.replace(at, 1, other);
+      const auto manifest = parse_manifest(changed);
+      if (manifest) continue;
+      EXPECT_FALSE(manifest.error().message.empty());
+    }
+  }
+}
+
 TEST_F(StepsTest, ASideIsReadButNotRun) {
   module.side = {"wasm", "side.wasm"};
   module.slots[made].device = 1;

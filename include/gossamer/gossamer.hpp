@@ -137,7 +137,8 @@ struct LoadOptions {
 // Times in milliseconds, sizes in bytes.
 struct KernelReport {
   std::string kernel, schedule, origin;
-  double milliseconds = 0;
+  double milliseconds = 0;  // of all the times that it ran
+  int64_t times = 0;        // more than once in loops, never in branches not taken
 };
 struct Report {
   std::string device;

@@ -84,7 +84,8 @@ Report Model::report() const {
   Report report{from.device,       from.load_ms,      from.last_run_ms,
                 from.memory_bytes, from.weight_bytes, {}};
   for (const runtime::LaunchReport& launch : from.launches)
-    report.kernels.push_back({launch.kernel, launch.schedule, launch.origin, launch.milliseconds});
+    report.kernels.push_back(
+        {launch.kernel, launch.schedule, launch.origin, launch.milliseconds, launch.times});
   return report;
 }
 

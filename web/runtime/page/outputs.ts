@@ -121,9 +121,11 @@ export function showReport(report: Report): HTMLElement {
   const kernels = make('table', {});
   const cells = (tag: 'th' | 'td', texts: readonly string[]): HTMLElement =>
     make('tr', {}, ...texts.map((text) => make(tag, {}, text)));
-  kernels.append(cells('th', ['', 'Kernel', 'Computes', 'Schedule']));
-  report.kernels.forEach(({name, origin, schedule, phase}, at) => {
-    kernels.append(cells('td', [phase === 'init' ? 'once' : String(at + 1), name, origin, schedule]));
+  kernels.append(cells('th', ['', 'Kernel', 'Computes', 'Schedule', 'Runs', 'Device']));
+  report.kernels.forEach(({name, origin, schedule, phase, times, device}, at) => {
+    const first = phase === 'init';
+    const count = first ? '' : String(times);
+    kernels.append(cells('td', [first ? 'once' : String(at + 1), name, origin, schedule, count, device]));
   });
   return make('div', {className: 'scroll'}, table, kernels);
 }

@@ -89,12 +89,12 @@ export async function passed(context: GlContext): Promise<void> {
   if (!sync) throw new GossamerError('lost', 'WebGL gave no fence');
   const begin = performance.now();
   try {
-    for (let wait = 0; ; wait = Math.min(8, wait + 1)) {
+    for (let wait = 0; ; ) {
       const status = alive(context).clientWaitSync(sync, 0, 0);
       if (status === gl.ALREADY_SIGNALED || status === gl.CONDITION_SATISFIED) return;
       if (status === gl.WAIT_FAILED) throw new GossamerError('lost', 'WebGL stopped answering');
       if (performance.now() - begin < EAGER_MS) await nextTask();
-      else await new Promise((resolve) => setTimeout(resolve, wait));
+      else await new Promise((resolve) => setTimeout(resolve, (wait = Math.min(8, wait + 1))));
     }
   } finally {
     gl.deleteSync(sync);
