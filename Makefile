@@ -50,11 +50,12 @@ bench: build ## measure against the peers, into bench/results/
 conformance: build ## run the operator and model cases of ../shared/testdata on every target
 	@$(RUN) node tools/check/test.mjs --suites
 
-sanitize: setup ## the C++ tests under the address and undefined-behaviour sanitizers
+sanitize: setup ## the C++ tests and hostile models under the address and undefined-behaviour sanitizers
 	@cmake -G Ninja -B build-sanitize -DGOSSAMER_SANITIZE=address,undefined . >/dev/null
 	@cmake --build build-sanitize -j $(JOBS)
 	@$(RUN) ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  ctest --test-dir build-sanitize --output-on-failure -j $(JOBS)
+	@$(RUN) GOSSAMER_BUILD=build-sanitize node tests/hostile/suite.mjs
 
 format: setup ## format the sources, redraw the layer picture
 	@git ls-files -z -co --exclude-standard -- '*.cc' '*.h' | xargs -0 -r clang-format-19 -i

@@ -7,10 +7,12 @@
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- users of src need it too
 /// <reference path="../../runtime/src/globals.d.ts" />
 import {callCompiler, type CallResult, type Diagnostic, type NativeOptions} from './call.ts';
+import {type Operator, withOperators} from './operator.ts';
 import type {Message, Request} from './worker.ts';
 import script from 'worker:./worker.ts';
 
 export type {Diagnostic} from './call.ts';
+export * from './operator.ts';
 
 export interface CompileOptions {
   readonly target: 'webgpu' | 'webgl' | 'wasm';
@@ -20,6 +22,8 @@ export interface CompileOptions {
   readonly relaxedSimd?: boolean | undefined;
   /** webgpu: schedules for a hardware adapter instead of a software one. */
   readonly realGpu?: boolean | undefined;
+  /** Operators of the model that are the caller's own; see operator(). */
+  readonly operators?: readonly Operator[] | undefined;
   readonly onProgress?: ((progress: {step: string; fraction: number}) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
   /** compiler.wasm, or where it is. Default: beside this script. */
@@ -93,7 +97,8 @@ export async function compile(
   const {signal, onProgress, target, name, relaxedSimd, realGpu} = options;
   signal?.throwIfAborted();
   const module = await getModule(options.wasm);
-  const model = new Uint8Array(onnx instanceof Blob ? await onnx.arrayBuffer() : onnx);
+  const given = new Uint8Array(onnx instanceof Blob ? await onnx.arrayBuffer() : onnx);
+  const model = options.operators?.length ? withOperators(given, options.operators) : given;
   signal?.throwIfAborted();
   const native: NativeOptions = {
     target,

@@ -97,3 +97,18 @@ export const BAD_MODELS: readonly (readonly [what: string, bytes: Uint8Array, me
   ['an input no machine holds', sum({a: [2 ** 20, 2 ** 20, 2 ** 20], b: [1]}), /"a": .*more elements than/],
   ['a result that does not fit', sum({a: [2 ** 16, 1], b: [1, 2 ** 16]}), /"the sum": "c" needs 17\.2 GB/],
 ];
+
+/** y = -NAME(relu(x)) of com.example for x [2, 4]; `alpha` as the node's attribute. */
+export function ownOperator(name: string, shape: readonly number[] = [2, 4], alpha?: number): Uint8Array {
+  const given = alpha === undefined ? [] : [[5, message([1, 'alpha'], [3, alpha], [20, 2])] as const];
+  const graph = message(
+    [1, message([1, 'x'], [2, 'r'], [4, 'Relu'])],
+    [1, message([1, 'r'], [2, 's'], [3, 'mine'], [4, name], ...given, [7, 'com.example'])],
+    [1, message([1, 's'], [2, 'y'], [4, 'Neg'])],
+    [2, 'own operator'],
+    [11, valueInfo('x', [2, 4])],
+    [12, valueInfo('y', shape)],
+  );
+  const imports = [message([1, ''], [2, 17]), message([1, 'com.example'], [2, 1])];
+  return Uint8Array.from(message([1, 8], [7, graph], ...imports.map((each) => [8, each] as const)));
+}
