@@ -48,6 +48,7 @@ class Builder {
           Attributes attributes, int output_count);
 
   const OpDef& def() const { return def_; }
+  const std::string& node_name() const { return node_name_; }
 
   // Checks inputs and attributes against the entry, runs its `define`, and checks that every output
   // was made.

@@ -39,5 +39,10 @@ std::vector<OpDef> classic_family();
 std::vector<OpDef> tree_family();
 std::vector<OpDef> sequence_family();
 std::vector<OpDef> optimizer_family();
+std::vector<OpDef> roi_family();
+std::vector<OpDef> fold_family();
+std::vector<OpDef> random_family();
+std::vector<OpDef> linear_algebra_family();
+std::vector<OpDef> ngram_family();
 
 }  // namespace gossamer::ops

@@ -113,23 +113,6 @@ Result<> unsqueeze(Builder& b) {
   return {};
 }
 
-Result<> dropout(Builder& b) {
-  if (b.has(2)) {
-    GS_ASSIGN(Numbers training, b.host_ints(2));
-    bool drops = !b.has(1) || !b.input(1).host || !ir::as_float((*b.input(1).host)[0]) ||
-                 *ir::as_float((*b.input(1).host)[0]) != 0;
-    if (!training.empty() && training[0] != 0 && drops) {
-      return b.error("training mode is not supported", "export the model for inference");
-    }
-  }
-  b.output(0, b.input(0));
-  if (b.wants(1)) {
-    b.output(1, b.compute("dropout.mask", DType::boolean, b.input(0).shape(),
-                          [](Point) { return ir::boolean(true); }));
-  }
-  return {};
-}
-
 std::vector<TensorData> second(TensorData value) { return {TensorData{}, std::move(value)}; }
 
 }  // namespace
@@ -195,16 +178,6 @@ std::vector<OpDef> shape_family() {
        .define = unsqueeze,
        .cases = {{.name = "one", .shapes = {{3, 4}}, .inputs = second(int64s({1}, {1}))},
                  {.name = "two", .shapes = {{3, 4}}, .inputs = second(int64s({2}, {-1, 0}))}}},
-      {.name = "Dropout",
-       .doc = "Inference only: the input itself, and a mask that keeps everything.",
-       .since = 22,
-       .inputs = {{"data", any_float},
-                  {"ratio", any_float, InputDef::optional},
-                  {"training_mode", boolean_only, InputDef::optional}},
-       .outputs = {"output", "mask"},
-       .attributes = {{"seed", {}}},
-       .define = dropout,
-       .cases = {{.name = "inference", .shapes = {{3, 5}}}}},
   };
 }
 

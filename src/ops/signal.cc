@@ -1,4 +1,5 @@
 // Fourier transforms as sums, and windows.
+#include <algorithm>
 #include <cmath>
 
 #include "ops/define.h"
@@ -77,6 +78,99 @@ Result<> dft(Builder& b) {
   return {};
 }
 
+// Frames as rows of a product with a table of turns, which is made once.
+Result<> stft(Builder& b) {
+  const Tensor &x = b.input(0), &window = b.input(2);
+  if (x.rank() != 3 || (window && window.rank() != 1))
+    return b.error("the signal is [batch, samples, 1 or 2], the window [frame]");
+  if (window && window.dtype() != x.dtype()) return b.error("signal and window differ in type");
+  auto parts = ir::as_int(b.simplify(x.dim(2)));
+  if (!parts || (*parts != 1 && *parts != 2))
+    return b.error("the last axis holds 1 (real) or 2 (complex) numbers");
+  GS_ASSIGN(std::vector<Expr> step, b.host(1));
+  Expr size = window ? window.dim(0) : x.dim(1), taps = size;
+  if (b.has(3)) {
+    GS_ASSIGN(std::vector<Expr> given, b.host(3));
+    if (given.size() != 1) return b.error("frame_length must be one number");
+    size = given[0];
+    if (!window) taps = size;
+  }
+  if (step.size() != 1) return b.error("frame_step must be one number");
+  GS_TRY(b.require(step[0] > 0 && taps <= size && size <= x.dim(1),
+                   "frame_step, frame_length and the window do not fit the signal"));
+  DType dtype = x.dtype(), wide = accumulator(dtype);
+  Expr bins = b.integer("onesided") ? b.simplify(ir::floordiv(size, 2) + 1) : size;
+  Tensor table = b.compute("stft.turns", wide, {taps, bins, ir::index(2)}, [&](Point p) {
+    Turn t = turn(p[1], p[0], size, false, wide);
+    Expr value = ir::select(p[2] == 0, t.cosine, t.sine);
+    return window ? value * ir::cast(wide, window({p[0]})) : value;
+  });
+  Expr frames = b.simplify(ir::floordiv(x.dim(1) - size, step[0]) + 1);
+  b.output(0, b.reduce("stft", Builder::Join::sum, dtype, {x.dim(0), frames, bins, ir::index(2)},
+                       {taps}, [&](Point p, Point r) {
+                         auto part = [&](int64_t which) {
+                           Expr at = b.simplify(p[1] * step[0] + r[0]);
+                           return ir::cast(wide, x({p[0], at, ir::index(which)}));
+                         };
+                         Expr turned = part(0) * table({r[0], p[2], p[3]});
+                         if (*parts == 1) return turned;
+                         // i times a turn: its parts change places.
+                         Expr other = table({r[0], p[2], 1 - p[3]});
+                         return turned + part(1) * ir::select(p[3] == 0, -other, other);
+                       }));
+  return {};
+}
+
+// Triangles between neighbouring frequencies that are even on the mel scale.
+Result<> mel_weights(Builder& b) {
+  std::vector<double> numbers;
+  for (int i = 0; i < 5; ++i) {
+    GS_ASSIGN(std::vector<Expr> given, b.host(i));
+    auto known = given.size() == 1 ? ir::as_float(given[0]) : std::nullopt;
+    if (!known)
+      return b.error(
+          cat("`", b.def().inputs[static_cast<size_t>(i)].name, "` must be a constant number"));
+    numbers.push_back(*known);
+  }
+  auto dtype = dtype_of_onnx(b.integer("output_datatype"));
+  if (!dtype || !(any_number & only(*dtype))) return b.error("`output_datatype` is not a number's");
+  int64_t mels = static_cast<int64_t>(numbers[0]), size = static_cast<int64_t>(numbers[1]);
+  if (mels < 1 || mels > (1 << 16) || size < 1 || size > (1 << 20) || numbers[2] <= 0)
+    return b.error("sizes and the sample rate must be positive");
+  auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  double low = mel(numbers[3]), step = (mel(numbers[4]) - low) / static_cast<double>(mels + 2);
+  std::vector<int64_t> edges;
+  for (int64_t i = 0; i < mels + 2; ++i) {
+    double hertz = 700 * (std::pow(10, (low + step * static_cast<double>(i)) / 2595) - 1);
+    double edge = std::floor(static_cast<double>(size + 1) * hertz / numbers[2]);
+    if (!(edge >= 0 && edge < 1e9)) return b.error("the edges are out of range");
+    edges.push_back(static_cast<int64_t>(edge));
+  }
+  int64_t rows = size / 2 + 1;
+  if (edges[static_cast<size_t>(mels)] >= rows)
+    return b.error("the upper edge lies above half the sample rate");
+  std::vector<float> table(static_cast<size_t>(rows * mels), 0.0f);
+  auto element = [&](int64_t row, int64_t column) -> float& {
+    return table[static_cast<size_t>(row * mels + column)];
+  };
+  for (int64_t i = 0; i < mels; ++i) {
+    int64_t left = edges[static_cast<size_t>(i)], middle = edges[static_cast<size_t>(i) + 1],
+            right = edges[static_cast<size_t>(i) + 2];
+    auto share = [](int64_t part, int64_t all) {
+      return static_cast<float>(static_cast<double>(part) / static_cast<double>(all));
+    };
+    if (left == middle) element(middle, i) = 1;
+    for (int64_t j = left; left < middle && j <= middle; ++j)
+      element(j, i) = share(j - left, middle - left);
+    for (int64_t j = middle; j < std::min(right, rows); ++j)
+      element(j, i) = share(right - j, right - middle);
+  }
+  Tensor weights = b.constant(floats({rows, mels}, std::move(table)));
+  b.output(0, b.compute("mel_weights", *dtype, weights.shape(),
+                        [&](Point p) { return ir::cast(*dtype, weights.at(p)); }));
+  return {};
+}
+
 struct Window {
   double a0, a1, a2;
 };
@@ -128,6 +222,40 @@ std::vector<OpDef> signal_family() {
                   .shapes = {{1, 8, 3, 1}, {-1}},
                   .attributes = {{"onesided", 1}},
                   .inputs = {{}, {}, int64s({}, {1})}}}},
+      {.name = "STFT",
+       .doc = "Fourier transforms of a signal's overlapping frames.",
+       .since = 17,
+       .inputs = {{"signal", any_float},
+                  {"frame_step", integer_index},
+                  {"window", any_float, InputDef::optional},
+                  {"frame_length", integer_index, InputDef::optional}},
+       .outputs = {"output"},
+       .attributes = {{"onesided", 1}},
+       .define = stft,
+       .cases = {{.name = "half",
+                  .shapes = {{2, 32, 1}, {}, {-1}},
+                  .inputs = {{}, int64s({}, {6}), {}, int64s({}, {10})}},
+                 {.name = "window",
+                  .shapes = {{1, 20, 1}, {}, {8}},
+                  .inputs = {{}, int64s({}, {4})}},
+                 {.name = "complex",
+                  .shapes = {{1, 15, 2}, {}, {7}},
+                  .attributes = {{"onesided", 0}},
+                  .inputs = {{}, int64s({}, {4}), {}, int64s({}, {7})}}}},
+      {.name = "MelWeightMatrix",
+       .doc = "The weights that gather a spectrum into mel bands.",
+       .since = 17,
+       .inputs = {{"num_mel_bins", integer_index},
+                  {"dft_length", integer_index},
+                  {"sample_rate", integer_index},
+                  {"lower_edge_hertz", any_float},
+                  {"upper_edge_hertz", any_float}},
+       .outputs = {"output"},
+       .attributes = {{"output_datatype", 1}},
+       .define = mel_weights,
+       .cases = {{.name = "speech",
+                  .inputs = {int32s({}, {8}), int32s({}, {32}), int32s({}, {8192}),
+                             floats({}, {100}), floats({}, {4000})}}}},
       window("HannWindow", "A raised cosine.", {0.5, -0.5, 0}),
       window("HammingWindow", "A raised cosine that does not reach 0.", {25.0 / 46, -21.0 / 46, 0}),
       window("BlackmanWindow", "A sum of two cosines.", {0.42, -0.5, 0.08}),

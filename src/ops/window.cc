@@ -57,7 +57,7 @@ Result<Window> make_window(const Builder& b, const Shape& spatial, const Shape& 
   if (std::ranges::any_of(pads, [](int64_t pad) { return pad < 0; })) {
     return b.error("pads must not be negative");
   }
-  std::string auto_pad = b.text("auto_pad");
+  std::string auto_pad = declares(b, "auto_pad") ? b.text("auto_pad") : "NOTSET";
   bool ceil_mode = declares(b, "ceil_mode") && b.integer("ceil_mode") != 0;
   for (size_t i = 0; i < rank; ++i) {
     int64_t stride = window.strides[i];

@@ -1,0 +1,228 @@
+// Convolution and pooling at places that data gives: samples between elements.
+#include <algorithm>
+
+#include "ops/families.h"
+#include "ops/window.h"
+
+namespace gossamer::ops {
+namespace {
+
+Result<> deform_conv(Builder& b) {
+  const Tensor &x = b.input(0), &w = b.input(1), &offset = b.input(2), &bias = b.input(3),
+               &mask = b.input(4);
+  GS_TRY(same_types(b));
+  if (x.rank() < 3 || w.rank() != x.rank() || offset.rank() != x.rank() ||
+      (mask && mask.rank() != x.rank()) || (bias && bias.rank() != 1))
+    return b.error("X, W, offset and mask have one rank, at least 3");
+  Shape kernel(w.shape().begin() + 2, w.shape().end());
+  GS_ASSIGN(Window window, make_window(b, spatial_of(x), kernel));
+  size_t axes = window.rank();
+  int64_t groups = b.integer("group"), offset_groups = b.integer("offset_group");
+  if (groups < 1 || offset_groups < 1) return b.error("`group` and `offset_group` are positive");
+  Expr taps = ir::index(1);
+  for (const Expr& extent : kernel) taps = b.simplify(taps * extent);
+  double coordinates = static_cast<double>(axes), offsets = static_cast<double>(offset_groups);
+  GS_TRY(b.require(w.dim(1) * static_cast<double>(groups) == x.dim(1) &&
+                       ir::floormod(w.dim(0), groups) == 0 &&
+                       ir::floormod(x.dim(1), offset_groups) == 0,
+                   "channels do not divide into `group` or `offset_group`"));
+  GS_TRY(b.require(offset.dim(1) == taps * (coordinates * offsets),
+                   "offset has one channel a group, tap and coordinate"));
+  if (mask) {
+    GS_TRY(b.require(mask.dim(1) == taps * offsets, "mask has one channel a group and tap"));
+  }
+  for (size_t i = 0; i < axes; ++i) {
+    GS_TRY(b.require(offset.shape()[i + 2] == window.out[i], "offset has the output's extents"));
+  }
+  DType dtype = x.dtype(), wide = accumulator(dtype);
+  // [n, channel, taps..., out...]: X between elements, as a sum over the corners around the place.
+  Shape sampled = {x.dim(0), x.dim(1)};
+  sampled.insert(sampled.end(), kernel.begin(), kernel.end());
+  sampled.insert(sampled.end(), window.out.begin(), window.out.end());
+  Expr per_group = ir::floordiv(x.dim(1), offset_groups);
+  Tensor samples =
+      b.reduce("deform_conv.sample", Builder::Join::sum, wide, sampled, Shape(axes, ir::index(2)),
+               [&](Point p, Point corner) {
+                 Expr tap = ir::index(0);
+                 for (size_t i = 0; i < axes; ++i) tap = tap * kernel[i] + p[2 + i];
+                 Expr channel = ir::floordiv(p[1], per_group) * taps + tap;
+                 std::vector<Expr> out(p.begin() + 2 + static_cast<std::ptrdiff_t>(axes), p.end());
+                 std::vector<Expr> at = {p[0], p[1]};
+                 Expr weight, inside;
+                 for (size_t i = 0; i < axes; ++i) {
+                   std::vector<Expr> from = {
+                       p[0], b.simplify(channel * coordinates + static_cast<double>(i))};
+                   from.insert(from.end(), out.begin(), out.end());
+                   Expr start = tap_at(window, i, out[i], p[2 + i]) - window.pad_begin[i];
+                   Expr place = ir::cast(wide, b.simplify(start)) + ir::cast(wide, offset.at(from));
+                   Expr low = ir::floor(place), share = place - low;
+                   Expr here = low + ir::cast(wide, corner[i]);
+                   Expr part = ir::select(corner[i] == 0, 1.0 - share, share);
+                   Expr fits = here >= 0 && here <= ir::cast(wide, x.shape()[i + 2] - 1);
+                   weight = weight ? weight * part : part;
+                   inside = inside ? inside && fits : fits;
+                   at.push_back(as_index(here));
+                 }
+                 Expr value = ir::select(inside, ir::cast(wide, x.at(at)) * weight, ir::zero(wide));
+                 if (mask) {
+                   std::vector<Expr> from = {p[0], b.simplify(channel)};
+                   from.insert(from.end(), out.begin(), out.end());
+                   value = value * ir::cast(wide, mask.at(from));
+                 }
+                 return value;
+               });
+  Shape shape = {x.dim(0), w.dim(0)}, over = {w.dim(1)};
+  shape.insert(shape.end(), window.out.begin(), window.out.end());
+  over.insert(over.end(), kernel.begin(), kernel.end());
+  Expr rows = ir::floordiv(w.dim(0), groups);
+  b.output(0, b.reduce(
+                  "deform_conv", Builder::Join::sum, dtype, shape, over,
+                  [&](Point p, Point r) {
+                    std::vector<Expr> at = {p[0],
+                                            b.simplify(ir::floordiv(p[1], rows) * w.dim(1) + r[0])},
+                                      from = {p[1]};
+                    at.insert(at.end(), r.begin() + 1, r.end());
+                    at.insert(at.end(), p.begin() + 2, p.end());
+                    from.insert(from.end(), r.begin(), r.end());
+                    return samples.at(at) * ir::cast(wide, w.at(from));
+                  },
+                  [&](Point p, Expr sum) {
+                    return ir::cast(dtype, bias ? sum + ir::cast(wide, bias({p[1]})) : sum);
+                  }));
+  return {};
+}
+
+// One axis of a region: where its samples lie.
+struct RoiAxis {
+  Expr start, bin, steps;  // steps: samples a bin
+  Expr extent;             // of X
+};
+
+// The weight of the element `corner` (0 or 1) of the two around sample `step` of bin `at`, and
+// where it is. A sample more than one element outside weighs 0.
+std::pair<Expr, Expr> sample(const RoiAxis& axis, Expr at, Expr step, Expr corner, DType wide) {
+  Expr size = ir::cast(wide, axis.extent);
+  Expr place = axis.start + ir::cast(wide, at) * axis.bin +
+               (ir::cast(wide, step) + 0.5) * axis.bin / ir::cast(wide, axis.steps);
+  Expr outside = place < -1.0 || place > size;
+  place = ir::min(ir::max(place, 0.0), size - 1.0);
+  Expr low = ir::floor(place), share = place - low;
+  Expr weight = ir::select(corner == 0, 1.0 - share, share);
+  Expr index = ir::min(as_index(low) + corner, axis.extent - 1);
+  return {ir::select(outside, ir::zero(wide), weight), ir::select(outside, ir::index(0), index)};
+}
+
+Result<> roi_align(Builder& b) {
+  const Tensor &x = b.input(0), &rois = b.input(1), &batches = b.input(2);
+  std::string mode = b.text("mode"), transform = b.text("coordinate_transformation_mode");
+  int64_t rows = b.integer("output_height"), columns = b.integer("output_width"),
+          ratio = b.integer("sampling_ratio");
+  if (x.rank() != 4 || rois.rank() != 2 || batches.rank() != 1)
+    return b.error("X has rank 4, rois rank 2, batch_indices rank 1");
+  if (rois.dtype() != x.dtype()) return b.error("X and rois differ in type");
+  if (mode != "avg" && mode != "max")
+    return b.error(cat("`mode` is \"", mode, "\""), "it must be avg or max");
+  if (transform != "half_pixel" && transform != "output_half_pixel") {
+    return b.error(cat("`coordinate_transformation_mode` is \"", transform, "\""),
+                   "it must be half_pixel or output_half_pixel");
+  }
+  if (rows < 1 || columns < 1 || ratio < 0)
+    return b.error(
+        "`output_height` and `output_width` are positive, `sampling_ratio` is not less "
+        "than 0");
+  if (ratio == 0) {
+    return b.error("`sampling_ratio` 0 (as many samples as a region has elements) is not supported",
+                   "set the number of samples a bin");
+  }
+  GS_TRY(b.require(rois.dim(1) == 4 && rois.dim(0) == batches.dim(0),
+                   "rois are [regions, 4], batch_indices [regions]"));
+  DType dtype = x.dtype(), wide = accumulator(dtype);
+  bool half = transform == "half_pixel", mean = mode == "avg";
+  auto axis_of = [&](Expr roi, int which, int64_t bins) {
+    auto edge = [&](int k) {
+      Expr place = ir::cast(wide, rois({roi, ir::index(k)})) * b.number("spatial_scale");
+      return half ? place - 0.5 : place;
+    };
+    Expr start = edge(1 - which), size = edge(3 - which) - start;
+    if (!half) size = ir::max(size, 1.0);
+    return RoiAxis{start, size / static_cast<double>(bins), ir::index(ratio), x.dim(2 + which)};
+  };
+  Shape shape = {rois.dim(0), x.dim(1), ir::index(rows), ir::index(columns)};
+  Expr two = ir::index(2), steps = ir::index(ratio);
+  b.output(0, b.reduce(
+                  "roi_align", mean ? Builder::Join::sum : Builder::Join::max, dtype, shape,
+                  {steps, steps, two, two},
+                  [&](Point p, Point r) {
+                    auto [down, row] = sample(axis_of(p[0], 0, rows), p[2], r[0], r[2], wide);
+                    auto [right, column] =
+                        sample(axis_of(p[0], 1, columns), p[3], r[1], r[3], wide);
+                    Expr batch = as_index(batches({p[0]}));
+                    return down * right * ir::cast(wide, x({batch, p[1], row, column}));
+                  },
+                  [&](Point, Expr value) {
+                    if (mean) value = value / static_cast<double>(ratio * ratio);
+                    return ir::cast(dtype, value);
+                  }));
+  return {};
+}
+
+}  // namespace
+
+std::vector<OpDef> roi_family() {
+  auto optional = InputDef::optional;
+  using N = Numbers;
+  std::vector<int64_t> none = {-1};
+  std::vector<TensorData> regions = {
+      {}, floats({3, 4}, {0, 0, 6, 5, 1.5f, 2, 9, 9, -3, 1, 2, 4}), int64s({3}, {0, 1, 0})};
+  std::vector<std::vector<int64_t>> image = {{2, 3, 7, 8}};
+  return {
+      {.name = "DeformConv",
+       .doc = "Convolution whose taps lie where offsets say, between elements.",
+       .since = 22,
+       .inputs = {{"X", any_float},
+                  {"W", any_float},
+                  {"offset", any_float},
+                  {"B", any_float, optional},
+                  {"mask", any_float, optional}},
+       .attributes = {{"dilations", N{}},
+                      {"group", 1},
+                      {"kernel_shape", N{}},
+                      {"offset_group", 1},
+                      {"pads", N{}},
+                      {"strides", N{}}},
+       .define = deform_conv,
+       .cases = {{.name = "padded",
+                  .shapes = {{1, 2, 4, 5}, {3, 2, 2, 2}, {1, 8, 5, 6}},
+                  .attributes = {{"pads", N{1, 1, 1, 1}}}},
+                 {.name = "groups",
+                  .shapes = {{2, 4, 5, 5}, {2, 2, 2, 2}, {2, 16, 4, 4}, {2}, {2, 8, 4, 4}},
+                  .attributes = {{"group", 2}, {"offset_group", 2}}},
+                 {.name = "line", .shapes = {{1, 1, 7}, {2, 1, 3}, {1, 3, 5}, {2}}}}},
+      {.name = "RoiAlign",
+       .doc = "Pools samples of each region of an image.",
+       .since = 22,
+       .inputs = {{"X", any_float}, {"rois", any_float}, {"batch_indices", only(DType::i64)}},
+       .attributes = {{"coordinate_transformation_mode", "half_pixel"},
+                      {"mode", "avg"},
+                      {"output_height", 1},
+                      {"output_width", 1},
+                      {"sampling_ratio", 0},
+                      {"spatial_scale", 1.0}},
+       .define = roi_align,
+       .cases = {{.name = "mean",
+                  .shapes = image,
+                  .attributes = {{"output_height", 3}, {"output_width", 2}, {"sampling_ratio", 2}},
+                  .inputs = regions},
+                 {.name = "largest, whole pixels",
+                  .shapes = image,
+                  .attributes = {{"coordinate_transformation_mode", "output_half_pixel"},
+                                 {"mode", "max"},
+                                 {"output_height", 2},
+                                 {"output_width", 2},
+                                 {"sampling_ratio", 3},
+                                 {"spatial_scale", 0.8}},
+                  .inputs = regions}}},
+  };
+}
+
+}  // namespace gossamer::ops
