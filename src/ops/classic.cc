@@ -13,7 +13,7 @@ namespace {
 Result<> linear_regressor(Builder& b) {
   const Tensor& x = b.input(0);
   GS_ASSIGN(Tensor scores, linear_scores(b, x, b.integer("targets")));
-  GS_ASSIGN(scores, post_transformed(b, scores));
+  GS_ASSIGN(scores, post_transformed(b, scores, b.text("post_transform")));
   b.output(0, scores);
   return {};
 }
@@ -113,19 +113,39 @@ Result<Tensor> linear_scores(Builder& b, const Tensor& x, int64_t rows) {
       [&](Point p, Expr sum) { return sum + bias({p[1]}); });
 }
 
-Result<Tensor> post_transformed(Builder& b, const Tensor& scores) {
-  std::string how = b.text("post_transform");
+Result<Tensor> post_transformed(Builder& b, const Tensor& scores, std::string_view how) {
+  DType dtype = scores.dtype();
   if (how == "NONE") return scores;
   if (how == "LOGISTIC") return b.call1("Sigmoid", {scores});
   if (how == "SOFTMAX") return b.call1("Softmax", {scores}, {{"axis", -1}});
   if (how == "SOFTMAX_ZERO") {
-    // Scores of exactly 0 stay 0.
-    GS_ASSIGN(Tensor shares, b.call1("Softmax", {scores}, {{"axis", -1}}));
-    return b.compute("softmax_zero", DType::f32, scores.shape(), [&](Point p) {
-      return ir::select(scores.at(p) == 0, ir::zero(DType::f32), shares.at(p));
+    // Softmax over the scores that are not 0; the others count by what they are.
+    auto power = [&](const Tensor& most, Point p) {
+      Expr x = scores.at(p), top = most({p[0], ir::index(0)});
+      return ir::select(ir::abs(x) > 1e-7, ir::exp(x - top), x * ir::exp(-top));
+    };
+    auto load = [&](Point p) { return scores.at(p); };
+    Tensor most =
+        reduce_axes(b, "softmax_zero.max", scores, {1}, true, Builder::Join::max, dtype, load);
+    Tensor sum = reduce_axes(
+        b, "softmax_zero.sum", scores, {1}, true, Builder::Join::sum, dtype, [&](Point p) {
+          return ir::select(ir::abs(scores.at(p)) > 1e-7, power(most, p), ir::zero(dtype));
+        });
+    return b.compute("softmax_zero", dtype, scores.shape(), [&](Point p) {
+      Expr total = sum({p[0], ir::index(0)});
+      return ir::select(total == 0.0, power(most, p), power(most, p) / total);
     });
   }
-  return b.error(cat("`post_transform` ", how, " is not supported"));
+  if (how == "PROBIT") {
+    // The inverse of the normal distribution, by Winitzki's approximation of the inverse of erf.
+    return b.compute("probit", dtype, scores.shape(), [&](Point p) {
+      Expr x = scores.at(p) * 2.0 - 1.0;
+      Expr log = ir::log((1.0 - x) * (x + 1.0)), half = log * 0.5 + 2 / (3.14159 * 0.147);
+      Expr size = ir::sqrt(ir::sqrt(half * half - log * (1 / 0.147)) - half) * 1.41421356;
+      return ir::select(x < 0.0, -size, size);
+    });
+  }
+  return b.error(cat("`post_transform` ", how, " is not known"));
 }
 
 Result<> classified(Builder& b, const Tensor& scores, bool one_score,
@@ -154,7 +174,7 @@ Result<> classified(Builder& b, const Tensor& scores, bool one_score,
     });
   } else {
     place = best_index(b, "classifier.place", scores, 1, false, false, false);
-    GS_ASSIGN(made, post_transformed(b, scores));
+    GS_ASSIGN(made, post_transformed(b, scores, b.text("post_transform")));
   }
   int64_t count = static_cast<int64_t>(labels.size());
   bool plain = true;

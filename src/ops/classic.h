@@ -8,8 +8,8 @@ namespace gossamer::ops {
 // [samples, rows]: the attributes `coefficients` (rows * features) and `intercepts` applied to x.
 Result<Tensor> linear_scores(Builder& b, const Tensor& x, int64_t rows);
 
-// The attribute `post_transform` applied to [samples, classes].
-Result<Tensor> post_transformed(Builder& b, const Tensor& scores);
+// A `post_transform` (NONE, LOGISTIC, ...) applied to [samples, classes].
+Result<Tensor> post_transformed(Builder& b, const Tensor& scores, std::string_view how);
 
 // Outputs a class (0: its integer label, or the number of its string label) and transformed scores
 // (1) from [samples, classes]; `one_score`: a single column scores the second of two classes.

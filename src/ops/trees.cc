@@ -1,5 +1,8 @@
-// Tree ensembles: all samples walk down all trees at once, one stage a level.
+// The tree ensembles of ai.onnx.ml up to version 3: leaves are nodes, weights stand beside them.
+#include "ops/trees.h"
+
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "ops/classic.h"
@@ -9,38 +12,16 @@ namespace gossamer::ops {
 namespace {
 
 struct Forest {
-  Tensor feature, value, yes, no, roots;
-  Tensor missing;  // null where no node tracks missing values
+  std::vector<TreeNode> nodes;
+  std::vector<int32_t> roots;
   std::map<std::pair<int64_t, int64_t>, int32_t> number;  // (tree, node) -> row
-  std::string mode;
-  int depth = 0;
-  int64_t trees = 0, nodes = 0;
 };
-
-// Levels below each root; an error where nodes form a cycle.
-Result<int> depth_of(const Builder& b, const std::vector<int32_t>& roots,
-                     const std::vector<int32_t>& yes, const std::vector<int32_t>& no) {
-  std::vector<int32_t> level = roots;
-  for (int depth = 0; depth < 256; ++depth) {
-    std::vector<int32_t> next;
-    for (int32_t node : level) {
-      size_t k = static_cast<size_t>(node);
-      if (yes[k] == node) continue;
-      next.push_back(yes[k]);
-      next.push_back(no[k]);
-    }
-    if (next.empty()) return depth;
-    // Every node has one parent: more than there are means a cycle.
-    if (next.size() > yes.size()) break;
-    level = std::move(next);
-  }
-  return b.error("the trees are too deep, or their nodes form a cycle");
-}
 
 Result<Forest> read_forest(Builder& b) {
   Numbers trees = b.integers("nodes_treeids"), ids = b.integers("nodes_nodeids");
   Numbers features = b.integers("nodes_featureids"), trues = b.integers("nodes_truenodeids"),
-          falses = b.integers("nodes_falsenodeids");
+          falses = b.integers("nodes_falsenodeids"),
+          tracks = b.integers("nodes_missing_value_tracks_true");
   std::vector<double> values = b.numbers("nodes_values");
   std::vector<std::string> modes = b.texts("nodes_modes");
   size_t count = trees.size();
@@ -49,60 +30,38 @@ Result<Forest> read_forest(Builder& b) {
       modes.size() != count) {
     return b.error("the attributes of nodes differ in length");
   }
+  if (!tracks.empty() && tracks.size() != count)
+    return b.error("`nodes_missing_value_tracks_true` does not fit the nodes");
+  static constexpr std::string_view names[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
+                                               "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ"};
   Forest forest;
-  std::vector<int32_t> roots, feature(count), yes(count), no(count);
   for (size_t i = 0; i < count; ++i) {
     int32_t row = static_cast<int32_t>(i);
     if (!forest.number.emplace(std::pair(trees[i], ids[i]), row).second)
       return b.error("a node is given twice");
-    if (i == 0 || trees[i] != trees[i - 1]) roots.push_back(row);
+    if (i == 0 || trees[i] != trees[i - 1]) forest.roots.push_back(row);
   }
   for (size_t i = 0; i < count; ++i) {
-    feature[i] = static_cast<int32_t>(features[i]);
-    yes[i] = no[i] = static_cast<int32_t>(i);
-    if (modes[i] == "LEAF") {
-      // A leaf is its own child.
-      feature[i] = 0;
-      continue;
+    TreeNode node{.yes = static_cast<int32_t>(i), .no = static_cast<int32_t>(i)};
+    if (modes[i] != "LEAF") {
+      auto name = std::ranges::find(names, modes[i]);
+      if (name == std::end(names)) return b.error(cat("node mode \"", modes[i], "\" is not known"));
+      auto a = forest.number.find({trees[i], trues[i]}),
+           c = forest.number.find({trees[i], falses[i]});
+      if (a == forest.number.end() || c == forest.number.end())
+        return b.error("a node's child is missing");
+      if (features[i] < 0 || features[i] > 0x7fffffff)
+        return b.error("`nodes_featureids` are out of range");
+      node = {static_cast<int32_t>(features[i]),
+              values[i],
+              static_cast<TreeTest>(name - std::begin(names)),
+              a->second,
+              c->second,
+              !tracks.empty() && tracks[i] != 0};
     }
-    if (forest.mode.empty()) forest.mode = modes[i];
-    if (forest.mode != modes[i])
-      return b.error(
-          cat("modes ", forest.mode, " and ", modes[i], " in one ensemble are not supported"));
-    auto a = forest.number.find({trees[i], trues[i]}),
-         c = forest.number.find({trees[i], falses[i]});
-    if (a == forest.number.end() || c == forest.number.end())
-      return b.error("a node's child is missing");
-    yes[i] = a->second;
-    no[i] = c->second;
+    forest.nodes.push_back(node);
   }
-  // Where a missing value (NaN) goes to the true child.
-  Numbers tracks = b.integers("nodes_missing_value_tracks_true");
-  if (std::ranges::any_of(tracks, [](int64_t flag) { return flag != 0; })) {
-    if (tracks.size() != count)
-      return b.error("`nodes_missing_value_tracks_true` does not fit the nodes");
-    std::vector<uint8_t> flags(tracks.begin(), tracks.end());
-    forest.missing = b.constant(booleans({static_cast<int64_t>(count)}, std::move(flags)));
-  }
-  GS_ASSIGN(forest.depth, depth_of(b, roots, yes, no));
-  forest.nodes = static_cast<int64_t>(count);
-  forest.trees = static_cast<int64_t>(roots.size());
-  forest.feature = b.constant(int32s({forest.nodes}, feature));
-  forest.value = b.constant(floats({forest.nodes}, {values.begin(), values.end()}));
-  forest.yes = b.constant(int32s({forest.nodes}, yes));
-  forest.no = b.constant(int32s({forest.nodes}, no));
-  forest.roots = b.constant(int32s({forest.trees}, roots));
   return forest;
-}
-
-Result<Expr> test(const Builder& b, const std::string& mode, Expr x, Expr value) {
-  if (mode == "BRANCH_LEQ" || mode.empty()) return x <= value;
-  if (mode == "BRANCH_LT") return x < value;
-  if (mode == "BRANCH_GTE") return x >= value;
-  if (mode == "BRANCH_GT") return x > value;
-  if (mode == "BRANCH_EQ") return x == value;
-  if (mode == "BRANCH_NEQ") return x != value;
-  return b.error(cat("node mode \"", mode, "\" is not known"));
 }
 
 // [samples, outputs]: the weights of the leaves reached, joined over the trees.
@@ -111,7 +70,6 @@ Result<Tensor> forest_scores(Builder& b, const std::string& prefix, const std::s
   const Tensor& x = b.input(0);
   if (x.rank() != 2) return b.error(cat("input has rank ", x.rank()), "it is [samples, features]");
   GS_ASSIGN(Forest forest, read_forest(b));
-  GS_TRY(test(b, forest.mode, ir::zero(DType::f32), ir::zero(DType::f32)));
   Numbers trees = b.integers(prefix + "_treeids"), nodes = b.integers(prefix + "_nodeids"),
           ids = b.integers(id_name);
   std::vector<double> weights = b.numbers(prefix + "_weights"), base = b.numbers("base_values");
@@ -119,44 +77,42 @@ Result<Tensor> forest_scores(Builder& b, const std::string& prefix, const std::s
       weights.size() != trees.size()) {
     return b.error("the attributes of leaves differ in length");
   }
-  if (outputs < 1 || forest.nodes * outputs > (int64_t{1} << 28))
+  int64_t rows = static_cast<int64_t>(forest.nodes.size());
+  if (outputs < 1 || rows * outputs > (int64_t{1} << 28))
     return b.error("the ensemble is too large");
-  std::vector<float> table(static_cast<size_t>(forest.nodes * outputs), 0.0f);
-  for (size_t i = 0; i < trees.size(); ++i) {
-    auto found = forest.number.find({trees[i], nodes[i]});
-    if (found == forest.number.end() || ids[i] < 0 || ids[i] >= outputs)
-      return b.error("a leaf's weight has no place");
-    table[static_cast<size_t>(found->second * outputs + ids[i])] += static_cast<float>(weights[i]);
-  }
-  Tensor leaves = b.constant(floats({forest.nodes, outputs}, std::move(table)));
-  Shape shape = {x.dim(0), ir::index(forest.trees)};
-  Tensor place =
-      b.compute("trees.root", DType::i32, shape, [&](Point p) { return forest.roots({p[1]}); });
-  for (int level = 0; level < forest.depth; ++level) {
-    Tensor before = place;
-    place = b.compute("trees.level", DType::i32, shape, [&](Point p) {
-      Expr at = as_index(before.at(p));
-      Expr value = ir::cast(DType::f32, x({p[0], as_index(forest.feature({at}))}));
-      Expr holds = *test(b, forest.mode, value, forest.value({at}));
-      if (forest.missing) holds = holds || (ir::is_nan(value) && forest.missing({at}));
-      return ir::select(holds, forest.yes({at}), forest.no({at}));
-    });
-  }
   using enum Builder::Join;
   Builder::Join join = aggregate == "MIN" ? min : aggregate == "MAX" ? max : sum;
   if (aggregate != "SUM" && aggregate != "AVERAGE" && join == sum)
     return b.error(cat("`aggregate_function` ", aggregate, " is not known"));
-  Tensor first;
+  // A leaf without a weight for an output leaves it alone.
+  constexpr float limit = std::numeric_limits<float>::max();
+  float nothing = join == sum ? 0.0f : join == min ? limit : -limit;
+  std::vector<float> table(static_cast<size_t>(rows * outputs), nothing);
+  for (size_t i = 0; i < trees.size(); ++i) {
+    auto found = forest.number.find({trees[i], nodes[i]});
+    if (found == forest.number.end() || ids[i] < 0 || ids[i] >= outputs)
+      return b.error("a leaf's weight has no place");
+    float& place = table[static_cast<size_t>(found->second * outputs + ids[i])];
+    float weight = static_cast<float>(weights[i]);
+    place = join == sum   ? place + weight
+            : join == min ? std::min(place, weight)
+                          : std::max(place, weight);
+  }
+  Tensor leaves = b.constant(floats({rows, outputs}, std::move(table))), first;
+  GS_ASSIGN(Tensor place, leaves_reached(b, x, forest.nodes, forest.roots));
   if (!base.empty()) {
     if (static_cast<int64_t>(base.size()) != outputs)
       return b.error("`base_values` do not fit the outputs");
     first = b.constant(floats({outputs}, {base.begin(), base.end()}));
   }
+  double count = static_cast<double>(forest.roots.size());
   return b.reduce(
-      "trees.sum", join, DType::f32, {x.dim(0), ir::index(outputs)}, {ir::index(forest.trees)},
+      "trees.sum", join, DType::f32, {x.dim(0), ir::index(outputs)}, {place.dim(1)},
       [&](Point p, Point r) { return leaves({as_index(place({p[0], r[0]})), p[1]}); },
       [&](Point p, Expr total) {
-        if (aggregate == "AVERAGE") total = total / static_cast<double>(forest.trees);
+        if (aggregate == "AVERAGE") total = total / count;
+        if (join != sum)
+          total = ir::select(ir::abs(total) >= double{limit}, ir::zero(DType::f32), total);
         return first ? total + first({p[1]}) : total;
       });
 }
@@ -164,7 +120,7 @@ Result<Tensor> forest_scores(Builder& b, const std::string& prefix, const std::s
 Result<> regressor(Builder& b) {
   GS_ASSIGN(Tensor scores, forest_scores(b, "target", "target_ids", b.integer("n_targets"),
                                          b.text("aggregate_function")));
-  GS_ASSIGN(scores, post_transformed(b, scores));
+  GS_ASSIGN(scores, post_transformed(b, scores, b.text("post_transform")));
   b.output(0, scores);
   return {};
 }
