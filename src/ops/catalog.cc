@@ -43,6 +43,7 @@ const Catalog& builtin_catalog() {
       random_family,
       linear_algebra_family,
       ngram_family,
+      linear_attention_family,
       tree_ensemble_family,
   };
   static const Catalog catalog = [] {

@@ -44,6 +44,7 @@ std::vector<OpDef> fold_family();
 std::vector<OpDef> random_family();
 std::vector<OpDef> linear_algebra_family();
 std::vector<OpDef> ngram_family();
+std::vector<OpDef> linear_attention_family();
 std::vector<OpDef> tree_ensemble_family();
 
 }  // namespace gossamer::ops
