@@ -43,6 +43,8 @@ const Catalog& builtin_catalog() {
       random_family,
       linear_algebra_family,
       ngram_family,
+      filter_family,
+      suppress_family,
       linear_attention_family,
       tree_ensemble_family,
   };

@@ -44,6 +44,8 @@ std::vector<OpDef> fold_family();
 std::vector<OpDef> random_family();
 std::vector<OpDef> linear_algebra_family();
 std::vector<OpDef> ngram_family();
+std::vector<OpDef> filter_family();
+std::vector<OpDef> suppress_family();
 std::vector<OpDef> linear_attention_family();
 std::vector<OpDef> tree_ensemble_family();
 

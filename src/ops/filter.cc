@@ -1,0 +1,251 @@
+// NonZero, Compress, Unique.
+#include "ops/filter.h"
+
+#include "ops/families.h"
+#include "ops/linearize.h"
+
+namespace gossamer::ops {
+namespace {
+
+Tensor flat(Builder& b, const std::string& name, const Tensor& x) {
+  return b.reshape(name + ".flat", x, {b.simplify(product(x.shape()))});
+}
+
+Result<> non_zero(Builder& b) {
+  const Tensor& x = b.input(0);
+  Tensor all = flat(b, "non_zero", x);
+  GS_ASSIGN(Chosen found, chosen(b, "non_zero", all.dim(0), [&](Expr i) {
+              Expr value = all({i});
+              return x.dtype() == DType::boolean ? value : Expr(value != 0);
+            }));
+  Expr rank = ir::index(x.rank());
+  b.output(0, b.compute("non_zero", DType::i64, {rank, found.count}, [&](Point p) {
+    // Row k holds coordinate k of each place.
+    Expr place = as_index(found.places({p[1]})), value = ir::index(0), size = ir::index(1);
+    for (int k = x.rank(); k-- > 0;) {
+      Expr coordinate = ir::floormod(ir::floordiv(place, size), x.dim(k));
+      value = ir::select(p[0] == static_cast<double>(k), b.simplify(coordinate), value);
+      size = b.simplify(size * x.dim(k));
+    }
+    return ir::cast(DType::i64, value);
+  }));
+  return {};
+}
+
+Result<> compress(Builder& b) {
+  const Tensor& condition = b.input(1);
+  Tensor x = b.input(0);
+  int axis = 0;
+  if (b.has_attribute("axis")) {
+    GS_ASSIGN(axis, b.axis("axis", x.rank()));
+  } else {
+    x = flat(b, "compress", x);
+  }
+  if (condition.rank() != 1) return b.error(cat("condition has rank ", condition.rank()));
+  GS_TRY(b.require(condition.dim(0) <= x.dim(axis), "condition is longer than the axis"));
+  GS_ASSIGN(Chosen found,
+            chosen(b, "compress", condition.dim(0), [&](Expr i) { return condition({i}); }));
+  Shape shape = x.shape();
+  size_t at_axis = static_cast<size_t>(axis);
+  shape[at_axis] = found.count;
+  b.output(0, b.compute("compress", x.dtype(), shape, [&](Point p) {
+    std::vector<Expr> at(p.begin(), p.end());
+    at[at_axis] = as_index(found.places({p[at_axis]}));
+    return x.at(at);
+  }));
+  return {};
+}
+
+// Slices along an axis (or all elements), compared element by element: NaN equals NaN and is
+// greater than numbers.
+Result<> unique(Builder& b) {
+  Tensor x = b.input(0);
+  bool by_axis = b.has_attribute("axis"), sorted = b.integer("sorted") != 0;
+  int axis = 0;
+  if (by_axis) {
+    GS_ASSIGN(axis, b.axis("axis", x.rank()));
+  } else {
+    x = flat(b, "unique", x);
+  }
+  size_t at_axis = static_cast<size_t>(axis);
+  const Expr size = x.dim(axis);
+  Shape rest = x.shape();
+  rest.erase(rest.begin() + axis);
+  auto element = [&](Expr slice, Point within) {
+    std::vector<Expr> at(within.begin(), within.end());
+    at.insert(at.begin() + axis, std::move(slice));
+    Expr value = x.at(at);
+    return x.dtype() == DType::boolean ? ir::cast(DType::i32, value) : value;
+  };
+  // -1, 0 or 1: how slice i compares with slice j.
+  auto order = [&](Expr left, Expr right) {
+    auto sign = [](int64_t value) { return ir::constant_int(DType::i32, value); };
+    Expr less = left<right, more = left> right;
+    if (ir::is_float(left->type.dtype)) {
+      Expr nan = ir::is_nan(left), other = ir::is_nan(right);
+      less = less || (!nan && other);
+      more = more || (nan && !other);
+    }
+    return ir::select(less, sign(-1), ir::select(more, sign(1), sign(0)));
+  };
+  std::function<Expr(Expr, Expr)> compare = [&](Expr i, Expr j) {
+    return order(element(i, {}), element(j, {}));
+  };
+  Tensor table;
+  if (!rest.empty()) {
+    // The first difference decides.
+    Var sign = ir::var("sign", DType::i32), other = ir::var("other", DType::i32);
+    Var place = ir::var("place"), other_place = ir::var("other_place");
+    Expr first = Expr(other) != 0 && (Expr(sign) == 0 || Expr(other_place) < Expr(place));
+    Combiner combiner{{sign, place},
+                      {other, other_place},
+                      {ir::select(first, other, sign), ir::select(first, other_place, place)},
+                      {ir::zero(DType::i32), ir::index(0)}};
+    table = b.reduce(
+        "unique.order", combiner, DType::i32, {size, size}, rest,
+        [&](Point p, Point r) {
+          Expr linear = ir::index(0);
+          for (size_t k = 0; k < rest.size(); ++k) linear = linear * rest[k] + r[k];
+          return std::vector<Expr>{order(element(p[0], r), element(p[1], r)), b.simplify(linear)};
+        },
+        [](Point, std::span<const Var> best) { return Expr(best[0]); });
+    compare = [&](Expr i, Expr j) { return table({i, j}); };
+  }
+  constexpr double none = 0x7fffffff;
+  Tensor first = b.reduce(
+      "unique.first", Builder::Join::min, DType::i32, {size}, {size}, [&](Point p, Point r) {
+        Expr equal = compare(r[0], p[0]) == 0;
+        return ir::select(equal, ir::cast(DType::i32, r[0]), ir::constant(DType::i32, none));
+      });
+  auto is_first = [&](Expr i) { return as_index(first({i})) == i; };
+  // The place of each slice's value among the results.
+  Tensor rank = b.reduce(
+      "unique.rank", Builder::Join::sum, DType::i32, {size}, {size}, [&](Point p, Point r) {
+        Expr before = sorted ? Expr(compare(r[0], p[0]) < 0) : Expr(r[0] < as_index(first({p[0]})));
+        return ir::cast(DType::i32, is_first(r[0]) && before);
+      });
+  Tensor total = b.reduce("unique.count", Builder::Join::sum, DType::i32, {}, {size},
+                          [&](Point, Point r) { return ir::cast(DType::i32, is_first(r[0])); });
+  GS_ASSIGN(std::vector<Expr> count, b.read(total));
+  auto at_rank = [&](Expr i, const Expr& k) { return as_index(rank({i})) == k; };
+  Tensor places = b.reduce(
+      "unique.places", Builder::Join::sum, DType::i32, {count[0]}, {size}, [&](Point p, Point r) {
+        Expr here = is_first(r[0]) && at_rank(r[0], p[0]);
+        return ir::select(here, ir::cast(DType::i32, r[0]), ir::zero(DType::i32));
+      });
+  Shape shape = x.shape();
+  shape[at_axis] = count[0];
+  b.output(0, b.compute("unique", x.dtype(), shape, [&](Point p) {
+    std::vector<Expr> at(p.begin(), p.end());
+    at[at_axis] = as_index(places({p[at_axis]}));
+    return x.at(at);
+  }));
+  auto wide = [&](const std::string& name, const Tensor& narrow) {
+    return b.compute(name, DType::i64, narrow.shape(),
+                     [&](Point p) { return ir::cast(DType::i64, narrow.at(p)); });
+  };
+  if (b.wants(1)) b.output(1, wide("unique.indices", places));
+  if (b.wants(2)) b.output(2, wide("unique.inverse", rank));
+  if (b.wants(3)) {
+    b.output(3,
+             b.reduce("unique.counts", Builder::Join::sum, DType::i64, {count[0]}, {size},
+                      [&](Point p, Point r) { return ir::cast(DType::i32, at_rank(r[0], p[0])); }));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Chosen> chosen(Builder& b, const std::string& name, const Expr& size,
+                      const std::function<Expr(Expr)>& flag) {
+  // Blocks of about the root of the size: sums of blocks, then places within them.
+  int64_t block = 256;
+  if (auto known = ir::as_int(b.simplify(size))) {
+    for (block = 4; block * block < *known && block < 1024;) block *= 2;
+  }
+  Expr width = ir::index(block);
+  Expr blocks = b.simplify(ir::floordiv(size + static_cast<double>(block - 1), block));
+  auto one = [&](Expr i) {
+    Expr set = ir::select(i < size, flag(i), ir::boolean(false));
+    return ir::cast(DType::i32, b.simplify(set));
+  };
+  // [blocks, width]: how many are set up to each one of its block.
+  Tensor upto = b.reduce(name + ".upto", Builder::Join::sum, DType::i32, {blocks, width}, {width},
+                         [&](Point p, Point r) {
+                           Expr value = one(b.simplify(p[0] * static_cast<double>(block) + r[0]));
+                           return ir::select(r[0] <= p[1], value, ir::zero(DType::i32));
+                         });
+  Expr last = ir::index(block - 1);
+  Tensor ends = b.reduce(
+      name + ".ends", Builder::Join::sum, DType::i32, {blocks}, {blocks}, [&](Point p, Point r) {
+        return ir::select(r[0] <= p[0], upto({r[0], last}), ir::zero(DType::i32));
+      });
+  Tensor total = b.reduce(name + ".count", Builder::Join::sum, DType::i32, {}, {blocks},
+                          [&](Point, Point r) { return upto({r[0], last}); });
+  GS_ASSIGN(std::vector<Expr> count, b.read(total));
+  // The block of the k-th one, then its place there: as many lie before it as have smaller counts.
+  Tensor home = b.reduce(
+      name + ".block", Builder::Join::sum, DType::i32, {count[0]}, {blocks},
+      [&](Point p, Point r) { return ir::cast(DType::i32, as_index(ends({r[0]})) <= p[0]); });
+  Tensor places = b.reduce(
+      name + ".places", Builder::Join::sum, DType::i32, {count[0]}, {width},
+      [&](Point p, Point r) {
+        Expr at = as_index(home({p[0]}));
+        Expr start = as_index(ends({at})) - as_index(upto({at, last}));
+        Expr below = as_index(upto({at, r[0]})) <= p[0] - start;
+        return ir::cast(DType::i32, below);
+      },
+      [&](Point p, Expr below) {
+        return ir::cast(DType::i32, as_index(home({p[0]})) * static_cast<double>(block)) + below;
+      });
+  return Chosen{places, count[0]};
+}
+
+std::vector<OpDef> filter_family() {
+  return {
+      {.name = "NonZero",
+       .doc = "The coordinates of all elements that are not 0.",
+       .since = 13,
+       .inputs = {{"X", any_type}},
+       .define = non_zero,
+       .cases =
+           {{.name = "booleans", .shapes = {{3, 5}}, .dtype = DType::boolean},
+            {.name = "integers", .shapes = {{2, 3, 7}}, .dtype = DType::i32, .low = -1, .high = 1},
+            {.name = "none", .shapes = {{9}}, .low = 0, .high = 0}}},
+      {.name = "Compress",
+       .doc = "The elements or slices whose condition holds.",
+       .since = 11,
+       .inputs = {{"input", any_type}, {"condition", boolean_only}},
+       .outputs = {"output"},
+       .attributes = {{"axis", {}}},
+       .define = compress,
+       .cases = {{.name = "columns", .shapes = {{3, 9}, {7}}, .attributes = {{"axis", -1}}},
+                 {.name = "elements", .shapes = {{3, 4}, {12}}},
+                 {.name = "rows",
+                  .shapes = {{3, 2}},
+                  .attributes = {{"axis", 0}},
+                  .inputs = {{}, booleans({3}, {0, 1, 1})}}}},
+      {.name = "Unique",
+       .doc = "The distinct elements or slices, where they first are, which one each is, and how "
+              "often they occur.",
+       .since = 11,
+       .inputs = {{"X", any_type}},
+       .outputs = {"Y", "indices", "inverse_indices", "counts"},
+       .attributes = {{"axis", {}}, {"sorted", 1}},
+       .define = unique,
+       .cases = {{.name = "sorted", .shapes = {{17}}, .dtype = DType::i32},
+                 {.name = "as they come",
+                  .shapes = {{4, 4}},
+                  .attributes = {{"sorted", 0}},
+                  .dtype = DType::i32},
+                 {.name = "rows",
+                  .shapes = {{9, 2}},
+                  .attributes = {{"axis", 0}},
+                  .dtype = DType::i32,
+                  .low = 0,
+                  .high = 1},
+                 {.name = "floats", .inputs = {floats({6}, {2, 1, 1, 3, 4, 3})}}}},
+  };
+}
+
+}  // namespace gossamer::ops
