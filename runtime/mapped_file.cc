@@ -63,7 +63,14 @@ std::string_view safetensors_name(ir::DType dtype) {
       return "U64";
     case ir::DType::boolean:
       return "BOOL";
+    case ir::DType::f8e4m3fn:
+      return "F8_E4M3";
+    case ir::DType::f8e5m2:
+      return "F8_E5M2";
+    case ir::DType::f8e8m0:
+      return "F8_E8M0";
     default:
+      if (ir::is_small(dtype)) return safetensors_name(ir::carrier_of(dtype));
       return {};
   }
 }

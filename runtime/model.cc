@@ -125,6 +125,7 @@ Result<> Model::State::write_tensor(int tensor, ir::DType dtype, std::span<const
   const package::Tensor& to = module().tensors[static_cast<size_t>(tensor)];
   Queue& queue = device->queue();
   if (to.storage == dtype) return queue.write(*memory_of(tensor), 0, bytes);
+  dtype = ir::carrier_of(dtype);  // memory holds codes
   const auto size = static_cast<size_t>(ir::byte_size(dtype));
   const auto stored_size = static_cast<size_t>(ir::byte_size(to.storage));
   std::vector<std::byte> converted(bytes.size() / size * stored_size);

@@ -10,7 +10,9 @@
 extern "C" {
 #endif
 
-/* f16 and bf16 are passed as their 16 bits, boolean as one byte. */
+/* f16 and bf16 are passed as their 16 bits, boolean as one byte. The types from F8E4M3FN on, ONNX's
+   types of eight bits and less, are passed as one byte an element: the code of a float, the value of
+   an integer (I4 and I2 as int8_t). */
 typedef enum gossamer_type {
   GOSSAMER_F32,
   GOSSAMER_F16,
@@ -24,7 +26,17 @@ typedef enum gossamer_type {
   GOSSAMER_U16,
   GOSSAMER_U32,
   GOSSAMER_U64,
-  GOSSAMER_BOOLEAN
+  GOSSAMER_BOOLEAN,
+  GOSSAMER_F8E4M3FN,
+  GOSSAMER_F8E4M3FNUZ,
+  GOSSAMER_F8E5M2,
+  GOSSAMER_F8E5M2FNUZ,
+  GOSSAMER_F8E8M0,
+  GOSSAMER_F4E2M1,
+  GOSSAMER_I4,
+  GOSSAMER_U4,
+  GOSSAMER_I2,
+  GOSSAMER_U2
 } gossamer_type;
 
 /* A row-major tensor in memory. */

@@ -29,7 +29,8 @@ struct Error {
 };
 
 // Element types, as packages name them. f16 and bf16 are passed as their 16 bits, boolean as a
-// byte.
+// byte. Types from f8e4m3fn on are ONNX's of eight bits and less, one element a byte: the code of a
+// float, the value of an integer; of four- and two-bit ones the low bits count.
 enum class ElementType : uint8_t {
   f32,
   f16,
@@ -43,7 +44,17 @@ enum class ElementType : uint8_t {
   u16,
   u32,
   u64,
-  boolean
+  boolean,
+  f8e4m3fn,
+  f8e4m3fnuz,
+  f8e5m2,
+  f8e5m2fnuz,
+  f8e8m0,
+  f4e2m1,
+  i4,
+  u4,
+  i2,
+  u2
 };
 
 template <class T>

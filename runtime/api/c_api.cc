@@ -74,7 +74,7 @@ int gossamer_run(gossamer_model* model, const gossamer_tensor* inputs, size_t in
   std::vector<HostTensor> feeds;
   for (size_t at = 0; at < input_count; ++at) {
     const gossamer_tensor& input = inputs[at];
-    if (input.type < GOSSAMER_F32 || input.type > GOSSAMER_BOOLEAN)
+    if (input.type < GOSSAMER_F32 || input.type > GOSSAMER_U2)
       return failed("an input has an unknown element type");
     HostTensor feed{gossamer::runtime::dtype_of(static_cast<gossamer::ElementType>(input.type)),
                     {input.shape, input.shape + input.rank},

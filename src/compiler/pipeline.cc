@@ -7,6 +7,7 @@
 #include "passes/flatten_access.h"
 #include "passes/legalize_types.h"
 #include "passes/lower_math.h"
+#include "passes/lower_small_types.h"
 #include "passes/unroll_loops.h"
 #include "passes/vectorize_loops.h"
 
@@ -30,6 +31,9 @@ Result<Kernel> lower_math(const Kernel& kernel) {
 }
 Result<Kernel> flatten(const Kernel& kernel) { return passes::flatten_access(kernel); }
 
+Result<Kernel> lower_small(const Kernel& kernel) { return passes::lower_small_types(kernel); }
+
+constexpr Pass small_types{"lower_small_types", lower_small, 0};
 constexpr Pass clamp{"clamp_guarded_loads", on_body<passes::clamp_guarded_loads>, 0};
 constexpr Pass unroll{"unroll_loops", on_body<passes::unroll_loops>,
                       static_cast<ir::Properties>(Property::no_unrolled_loops)};
@@ -42,7 +46,8 @@ constexpr Pass legalize{"legalize_types", passes::legalize_types,
 constexpr Pass math{"lower_math", lower_math, static_cast<ir::Properties>(Property::math_lowered)};
 
 constexpr std::array cpu_passes{
-    clamp,           // first: ranges are those of loops, which unrolling dissolves
+    small_types,     // first: nothing else knows these types
+    clamp,           // before unroll: ranges are those of loops, which unrolling dissolves
     unroll,          // before vectorize: tiles become straight code around the lanes
     vectorize,       // before flatten_access, which decides which vectors are consecutive in memory
     flatten_access,  //
@@ -51,9 +56,9 @@ constexpr std::array cpu_passes{
 };
 // Shaders need no clamping (accesses are robust) and bring their own functions; their generators
 // legalise types and functions themselves (raise).
-constexpr std::array gpu_passes{unroll, vectorize, flatten_access};
+constexpr std::array gpu_passes{small_types, unroll, vectorize, flatten_access};
 // The wasm generator guards loads in selects itself, with a branch or a clamped address.
-constexpr std::array wasm_passes{unroll, vectorize, flatten_access, legalize, math};
+constexpr std::array wasm_passes{small_types, unroll, vectorize, flatten_access, legalize, math};
 
 }  // namespace
 

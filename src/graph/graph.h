@@ -25,6 +25,8 @@ struct ConstantSource {
   std::vector<std::byte> bytes;
   int file = -1;
   uint64_t offset = 0, length = 0;
+  // Elements a byte, in a range of a file: 2 of four bits, 4 of two, the first in the lowest bits.
+  int packed = 1;
 };
 
 struct Value {

@@ -6,6 +6,7 @@
 
 #include "graph/control_flow.h"
 #include "graph/lowering.h"
+#include "graph/unpack.h"
 #include "ir/build.h"
 #include "ir/print.h"
 #include "ir/rewrite.h"
@@ -99,6 +100,17 @@ Tensor Lowering::add_constant(std::string name, ConstantSource source) {
   std::vector<Expr> shape;
   for (int64_t extent : source.shape) shape.push_back(ir::index(extent));
   Tensor tensor{ir::buffer(name, source.dtype, std::move(shape)), host_elements(source)};
+  if (source.packed > 1) {
+    const auto words = static_cast<int64_t>(source.length);
+    const std::string packed_name = unique(constant_names_, name + ".packed");
+    const ir::Buffer words_buffer = ir::buffer(packed_name, ir::DType::u8, {ir::index(words)});
+    out_.stages.push_back(unpack_stage(words_buffer, tensor.buffer, source.packed));
+    source.dtype = ir::DType::u8;
+    source.shape = {words};
+    source.packed = 1;
+    out_.constants.push_back({packed_name, words_buffer, std::move(source)});
+    return tensor;
+  }
   out_.constants.push_back({std::move(name), tensor.buffer, std::move(source)});
   return tensor;
 }

@@ -126,7 +126,7 @@ Expr lowest(Type type) {
   if (type.dtype == DType::index) return constant_int(type, std::numeric_limits<int32_t>::min());
   if (!is_signed_int(type.dtype)) return zero(type);
   return constant_int(type,
-                      std::numeric_limits<int64_t>::min() >> (64 - 8 * byte_size(type.dtype)));
+                      std::numeric_limits<int64_t>::min() >> (64 - bit_width(type.dtype)));
 }
 
 Expr highest(Type type) {
@@ -135,7 +135,7 @@ Expr highest(Type type) {
   if (type.dtype == DType::boolean) return constant_int(type, 1);
   if (is_unsigned_int(type.dtype)) return constant_int(type, -1);
   return constant_int(type,
-                      std::numeric_limits<int64_t>::max() >> (64 - 8 * byte_size(type.dtype)));
+                      std::numeric_limits<int64_t>::max() >> (64 - bit_width(type.dtype)));
 }
 
 Expr unary(UnaryOp op, Expr a) {
@@ -236,7 +236,7 @@ Expr cast(Type type, Expr a) {
 }
 
 Expr bitcast(Type type, Expr a) {
-  GS_CHECK(a && byte_size(a->type.dtype) * a->type.lanes == byte_size(type.dtype) * type.lanes,
+  GS_CHECK(a && bit_width(a->type.dtype) * a->type.lanes == bit_width(type.dtype) * type.lanes,
            "bitcast to ", to_string(type), " changes size");
   if (a->type == type) return a;
   if (auto value = scalar_of(a); value && type.is_scalar()) {

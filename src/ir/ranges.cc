@@ -35,6 +35,14 @@ Range of_type(DType dtype) {
       return {-128, 127};
     case DType::u8:
       return {0, 255};
+    case DType::i4:
+      return {-8, 7};
+    case DType::u4:
+      return {0, 15};
+    case DType::i2:
+      return {-2, 1};
+    case DType::u2:
+      return {0, 3};
     case DType::i16:
       return {-32768, 32767};
     case DType::u16:

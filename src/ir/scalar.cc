@@ -5,12 +5,14 @@
 #include <cstring>
 #include <limits>
 
+#include "ir/small_float.h"
+
 namespace gossamer::ir {
 namespace {
 
 int bits_of(DType dtype) {
   if (dtype == DType::boolean) return 1;
-  return dtype == DType::index ? 64 : byte_size(dtype) * 8;
+  return dtype == DType::index ? 64 : bit_width(dtype);
 }
 
 int64_t wrap(DType dtype, uint64_t value) {
@@ -29,6 +31,14 @@ int64_t wrap(DType dtype, uint64_t value) {
       return static_cast<uint32_t>(value);
     case DType::boolean:
       return value != 0;
+    case DType::u4:
+    case DType::u2:
+      return static_cast<int64_t>(value & ((1u << bit_width(dtype)) - 1));
+    case DType::i4:
+    case DType::i2: {
+      const int unused = 64 - bit_width(dtype);
+      return static_cast<int64_t>(value << unused) >> unused;
+    }
     default:
       return static_cast<int64_t>(value);
   }
@@ -50,13 +60,6 @@ int64_t saturate(DType dtype, double value) {
   if (value >= limit) return static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1);
   if (value < -limit) return -static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1) - 1;
   return static_cast<int64_t>(value);
-}
-
-double round_even(double x) {
-  const double down = std::floor(x), rest = x - down;
-  if (rest < 0.5) return std::copysign(down, x);
-  if (rest > 0.5) return std::copysign(down + 1, x);
-  return std::copysign(std::fmod(down, 2) == 0 ? down : down + 1, x);
 }
 
 // Doubles throughout, rounded once at the end: libm's float versions differ between platforms in
@@ -237,6 +240,13 @@ int64_t int_binary(BinaryOp op, DType dtype, int64_t a, int64_t b) {
 
 }  // namespace
 
+double round_even(double x) {
+  const double down = std::floor(x), rest = x - down;
+  if (rest < 0.5) return std::copysign(down, x);
+  if (rest > 0.5) return std::copysign(down + 1, x);
+  return std::copysign(std::fmod(down, 2) == 0 ? down : down + 1, x);
+}
+
 int64_t floor_div(int64_t a, int64_t b) {
   if (b == 0) return 0;
   if (b == -1) return static_cast<int64_t>(-static_cast<uint64_t>(a));
@@ -318,7 +328,10 @@ Scalar apply_fma(Scalar a, Scalar b, Scalar c) {
 
 Scalar convert(DType dtype, Scalar a) {
   if (a.dtype == dtype) return a;
-  if (is_float(a.dtype)) return Scalar::of_float(dtype, a.f);
+  if (is_float(a.dtype)) {
+    if (dtype == DType::f8e5m2 && std::isinf(a.f)) a.f = std::copysign(57344, a.f);
+    return Scalar::of_float(dtype, a.f);
+  }
   if (is_float(dtype)) {
     if (dtype == DType::f32) {  // straight from the integer: through double would round twice
       const float value = a.dtype == DType::u64 ? static_cast<float>(static_cast<uint64_t>(a.i))
@@ -331,7 +344,7 @@ Scalar convert(DType dtype, Scalar a) {
 }
 
 std::optional<Scalar> reinterpret(DType dtype, Scalar a) {
-  if (byte_size(dtype) != byte_size(a.dtype) || byte_size(dtype) == 0) return std::nullopt;
+  if (bit_width(dtype) != bit_width(a.dtype) || bit_width(dtype) == 0) return std::nullopt;
   std::byte bytes[8];
   write_scalar(a, bytes);
   return read_scalar(dtype, bytes);
@@ -352,6 +365,8 @@ Scalar read_scalar(DType dtype, const std::byte* from) {
     case DType::index:
       return {dtype, static_cast<int32_t>(bits), 0};
     default:
+      if (is_small(dtype) && is_float(dtype))
+        return {dtype, 0, from_small(dtype, static_cast<uint8_t>(bits))};
       return Scalar::of_int(dtype, static_cast<int64_t>(bits));
   }
 }
@@ -372,6 +387,7 @@ void write_scalar(Scalar value, std::byte* to) {
       bits = to_bfloat(value.f);
       break;
     default:
+      if (is_small(value.dtype) && is_float(value.dtype)) bits = to_small(value.dtype, value.f);
       break;
   }
   std::memcpy(to, &bits, static_cast<size_t>(byte_size(value.dtype)));
@@ -386,7 +402,7 @@ double round_to(DType dtype, double value) {
     case DType::bf16:
       return from_bfloat(to_bfloat(value));
     default:
-      return value;
+      return is_small(dtype) ? from_small(dtype, to_small(dtype, value)) : value;
   }
 }
 

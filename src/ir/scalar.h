@@ -36,6 +36,7 @@ Scalar read_scalar(DType dtype, const std::byte* from);
 void write_scalar(Scalar value, std::byte* to);
 
 double round_to(DType dtype, double value);  // the nearest value of a float type
+double round_even(double value);             // to an integer, halves to the even one
 uint16_t to_half(double value);
 double from_half(uint16_t bits);
 uint16_t to_bfloat(double value);

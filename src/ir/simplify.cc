@@ -39,7 +39,7 @@ bool commutes(BinaryOp op) {
 
 // 1 / c where that is exact: c a power of two, neither it nor its reciprocal denormal in the type.
 std::optional<double> exact_reciprocal(DType dtype, double c) {
-  if (!std::isfinite(c) || c == 0) return std::nullopt;
+  if (!std::isfinite(c) || c == 0 || is_small(dtype)) return std::nullopt;
   int exponent;
   if (std::fabs(std::frexp(c, &exponent)) != 0.5) return std::nullopt;
   const int limit = dtype == DType::f16 ? 14 : dtype == DType::f64 ? 1022 : 126;
@@ -62,13 +62,17 @@ int exact_bits(DType dtype) {
     case DType::index:
       return 64;
     default:
-      return byte_size(dtype) * 8;
+      return bit_width(dtype);
   }
 }
 
 // Every value of `from` is one of `to`.
 bool holds(DType to, DType from) {
   if (from == DType::boolean) return true;
+  if (is_small(to) && to != from) return false;
+  // A cast makes f8e5m2's infinity a number, so that one is never the same without its detour.
+  if (is_small(from) && is_float(from))
+    return (to == DType::f32 || to == DType::f64) && from != DType::f8e5m2;
   if (is_float(from)) {
     return is_float(to) && exact_bits(to) >= exact_bits(from) &&
            !(from == DType::bf16 && to == DType::f16);

@@ -69,7 +69,12 @@ Result<ops::Attribute> Importer::convert(const ProtoAttribute& attribute) {
       GS_ASSIGN(ConstantSource source, constant_of(*attribute.data));
       auto bytes = bytes_of(source, bytes_);
       if (!bytes) return fail("lies in an external file, which is not supported for attributes");
-      return ops::TensorData{source.dtype, source.shape, {bytes->begin(), bytes->end()}, {}};
+      ops::TensorData data{source.dtype, source.shape, {bytes->begin(), bytes->end()}, {}};
+      if (source.packed > 1) {
+        const auto count = static_cast<uint64_t>(data.element_count());
+        data.bytes = unpack(*bytes, source.dtype, count);
+      }
+      return data;
     }
     default:
       return fail("is of a kind that is not supported");

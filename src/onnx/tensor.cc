@@ -53,6 +53,9 @@ uint32_t data_field_of(DType dtype) {
   }
 }
 
+// Elements a byte of raw_data and int32_data.
+int packing_of(DType dtype) { return ir::is_small(dtype) ? 8 / ir::bit_width(dtype) : 1; }
+
 Result<> wrong_length(uint64_t have, uint64_t want, const std::vector<int64_t>& dims) {
   return fail(cat("has ", have, " bytes of data, its shape ", dims_text(dims), " needs ", want),
               "the file is damaged, or the exporter is wrong");
@@ -91,7 +94,7 @@ Result<> read_typed(const ProtoTensor& tensor, uint64_t length, const TensorSour
   }
   if (!floats) {
     bytes.resize(integers.size() * size);
-    // Every integer type keeps its low bytes; f16 and bf16 are stored as their bits.
+    // Every integer type keeps its low bytes; f16, bf16 and small types are stored as their bits.
     for (size_t i = 0; i < integers.size(); ++i) {
       if (constant.dtype == DType::boolean) integers[i] = integers[i] != 0;
       std::memcpy(&bytes[i * size], &integers[i], size);
@@ -158,84 +161,15 @@ Result<> read_external(const ProtoTensor& tensor, uint64_t length, const TensorS
   return {};
 }
 
-}  // namespace
-
-Result<DType> dtype_of(int onnx_type) {
-  switch (onnx_type) {
-    case 1:
-      return DType::f32;
-    case 2:
-      return DType::u8;
-    case 3:
-      return DType::i8;
-    case 4:
-      return DType::u16;
-    case 5:
-      return DType::i16;
-    case 6:
-      return DType::i32;
-    case 7:
-      return DType::i64;
-    case 8:
-      return DType::string;
-    case 9:
-      return DType::boolean;
-    case 10:
-      return DType::f16;
-    case 11:
-      return DType::f64;
-    case 12:
-      return DType::u32;
-    case 13:
-      return DType::u64;
-    case 16:
-      return DType::bf16;
-  }
-  constexpr std::string_view names[] = {"undefined",
-                                        "",
-                                        "",
-                                        "",
-                                        "",
-                                        "",
-                                        "",
-                                        "",
-                                        "",
-                                        "",
-                                        "",
-                                        "",
-                                        "",
-                                        "",
-                                        "complex64",
-                                        "complex128",
-                                        "",
-                                        "float8e4m3fn",
-                                        "float8e4m3fnuz",
-                                        "float8e5m2",
-                                        "float8e5m2fnuz",
-                                        "uint4",
-                                        "int4",
-                                        "float4e2m1",
-                                        "float8e8m0",
-                                        "uint2",
-                                        "int2"};
-  bool named = onnx_type >= 0 && onnx_type < static_cast<int>(std::size(names));
-  return fail(cat("has the element type ", named ? std::string(names[onnx_type]) : cat(onnx_type),
-                  ", which is not supported"));
-}
-
-Result<ConstantSource> read_tensor(const ProtoTensor& tensor, const TensorSource& source) {
-  ConstantSource constant;
-  GS_ASSIGN(constant.dtype, dtype_of(tensor.data_type));
-  constant.shape = tensor.dims;
-  GS_ASSIGN(uint64_t length, size_of(tensor.dims, constant.dtype));
-  if (constant.dtype == DType::string) return constant;  // usable by no operator yet
+// The bytes as the file has them: copied, or a range.
+Result<> read_bytes(const ProtoTensor& tensor, uint64_t length, const TensorSource& source,
+                    ConstantSource& constant) {
   if (tensor.external) {
-    GS_TRY(read_external(tensor, length, source, constant));
-    return constant;
+    return read_external(tensor, length, source, constant);
   }
   if (tensor.raw && (!tensor.raw->empty() || length == 0)) {
     if (tensor.raw->size() != length) {
-      return std::unexpected(wrong_length(tensor.raw->size(), length, tensor.dims).error());
+      return wrong_length(tensor.raw->size(), length, tensor.dims);
     }
     if (length <= source.copy_limit) {
       constant.bytes.assign(tensor.raw->begin(), tensor.raw->end());
@@ -244,12 +178,49 @@ Result<ConstantSource> read_tensor(const ProtoTensor& tensor, const TensorSource
       constant.offset = static_cast<uint64_t>(tensor.raw->data() - source.model.data());
       constant.length = length;
     }
-    return constant;
+    return {};
   }
-  GS_TRY(read_typed(tensor, length, source, constant));
-  return constant;
+  return read_typed(tensor, length, source, constant);
 }
 
+}  // namespace
+
+Result<DType> dtype_of(int onnx_type) {
+  if (auto known = ops::dtype_of_onnx(onnx_type)) return *known;
+  std::string name = onnx_type == 0    ? "undefined"
+                     : onnx_type == 14 ? "complex64"
+                     : onnx_type == 15 ? "complex128"
+                                       : cat(onnx_type);
+  return fail(cat("has the element type ", name, ", which is not supported"));
+}
+
+std::vector<std::byte> unpack(Bytes packed, DType dtype, uint64_t count) {
+  const auto each = static_cast<uint64_t>(packing_of(dtype));
+  std::vector<std::byte> elements(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto code = std::to_integer<uint64_t>(packed[i / each]) >> (i % each * (8 / each));
+    const DType wrapping = ir::is_float(dtype) ? DType::u4 : dtype;
+    const auto value = ir::Scalar::of_int(wrapping, static_cast<int64_t>(code));
+    ir::write_scalar(value, &elements[i]);
+  }
+  return elements;
+}
+
+Result<ConstantSource> read_tensor(const ProtoTensor& tensor, const TensorSource& source) {
+  ConstantSource constant;
+  GS_ASSIGN(constant.dtype, dtype_of(tensor.data_type));
+  constant.shape = tensor.dims;
+  GS_ASSIGN(const uint64_t unpacked_length, size_of(tensor.dims, constant.dtype));
+  if (constant.dtype == DType::string) return constant;  // usable by no operator yet
+  constant.packed = packing_of(constant.dtype);
+  const auto packed = static_cast<uint64_t>(constant.packed);
+  GS_TRY(read_bytes(tensor, (unpacked_length + packed - 1) / packed, source, constant));
+  if (constant.file < 0 && constant.packed > 1) {
+    constant.bytes = unpack(constant.bytes, constant.dtype, unpacked_length);
+    constant.packed = 1;
+  }
+  return constant;
+}
 std::optional<Bytes> bytes_of(const ConstantSource& constant, Bytes model) {
   if (constant.file < 0) return Bytes(constant.bytes);
   if (constant.file > 0) return std::nullopt;

@@ -20,7 +20,8 @@ std::string stage_name(const Builder& b) {
 }
 
 DType accumulator(DType dtype) {
-  return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
+  const bool narrow = dtype == DType::f16 || dtype == DType::bf16;
+  return narrow || (ir::is_small(dtype) && ir::is_float(dtype)) ? DType::f32 : dtype;
 }
 
 Result<> same_types(const Builder& b, int first) {

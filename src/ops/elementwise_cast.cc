@@ -1,5 +1,6 @@
 // Conversions between element types.
-#include "ops/define.h"
+#include "ir/scalar.h"
+#include "ops/conversion.h"
 #include "ops/families.h"
 
 namespace gossamer::ops {
@@ -11,8 +12,9 @@ Result<> cast_to(Builder& b, DType to) {
     b.output(0, x);
     return {};
   }
-  b.output(
-      0, b.compute("cast", to, x.shape(), [&](Point point) { return ir::cast(to, x.at(point)); }));
+  GS_ASSIGN(const Conversion conversion, conversion_of(b));
+  b.output(0, b.compute("cast", to, x.shape(),
+                        [&](Point point) { return converted(x.at(point), to, conversion); }));
   return {};
 }
 
@@ -27,7 +29,7 @@ Result<> cast_define(Builder& b) {
 Result<> bit_cast(Builder& b) {
   const Tensor& x = b.input(0);
   auto to = dtype_of_onnx(b.integer("to"));
-  if (!to || ir::byte_size(*to) != ir::byte_size(x.dtype())) {
+  if (!to || ir::bit_width(*to) != ir::bit_width(x.dtype())) {
     return b.error(cat("`to` is type code ", b.integer("to")),
                    "it must be a type of the same size");
   }

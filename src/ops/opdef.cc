@@ -31,7 +31,10 @@ const TypeSet any_unsigned =
     only(DType::u8) | only(DType::u16) | only(DType::u32) | only(DType::u64);
 const TypeSet any_int = any_signed | any_unsigned;
 const TypeSet any_number = any_int | any_float;
-const TypeSet any_type = any_number | only(DType::boolean);
+const TypeSet small_floats = only(DType::f8e4m3fn) | only(DType::f8e4m3fnuz) | only(DType::f8e5m2) |
+                             only(DType::f8e5m2fnuz) | only(DType::f8e8m0) | only(DType::f4e2m1);
+const TypeSet small_ints = only(DType::i4) | only(DType::u4) | only(DType::i2) | only(DType::u2);
+const TypeSet any_type = any_number | only(DType::boolean) | small_floats | small_ints;
 const TypeSet integer_index = only(DType::i32) | only(DType::i64);
 const TypeSet boolean_only = only(DType::boolean);
 
@@ -90,6 +93,26 @@ std::optional<DType> dtype_of_onnx(int64_t code) {
       return DType::u64;
     case 16:
       return DType::bf16;
+    case 17:
+      return DType::f8e4m3fn;
+    case 18:
+      return DType::f8e4m3fnuz;
+    case 19:
+      return DType::f8e5m2;
+    case 20:
+      return DType::f8e5m2fnuz;
+    case 21:
+      return DType::u4;
+    case 22:
+      return DType::i4;
+    case 23:
+      return DType::f4e2m1;
+    case 24:
+      return DType::f8e8m0;
+    case 25:
+      return DType::u2;
+    case 26:
+      return DType::i2;
     default:
       return std::nullopt;
   }

@@ -41,6 +41,8 @@ using TypeSet = uint32_t;
 constexpr TypeSet only(ir::DType dtype) { return 1u << static_cast<unsigned>(dtype); }
 extern const TypeSet any_float, any_signed, any_unsigned, any_int, any_number, any_type,
     integer_index, boolean_only;
+// Types of a byte or less that tensors hold and kernels convert (ir/type.h); any_type has them.
+extern const TypeSet small_floats, small_ints;
 
 struct InputDef {
   std::string name;

@@ -3,6 +3,7 @@
 
 #include "ir/print.h"
 #include "ops/conv.h"
+#include "ops/conversion.h"
 #include "ops/families.h"
 #include "ops/matmul.h"
 #include "ops/reduce.h"
@@ -11,7 +12,8 @@ namespace gossamer::ops {
 namespace {
 
 constexpr TypeSet bytes = only(DType::u8) | only(DType::i8);
-constexpr TypeSet quantized_types = bytes | only(DType::u16) | only(DType::i16);
+const TypeSet small_quantized = (small_floats | small_ints) & ~only(DType::f8e8m0);
+const TypeSet quantized_types = bytes | only(DType::u16) | only(DType::i16) | small_quantized;
 
 bool single_number(const Tensor& t) {
   return t.rank() == 0 || (t.rank() == 1 && ir::is_const(t.dim(0), 1));
@@ -68,8 +70,22 @@ Result<> quantize_linear(Builder& b) {
   if (!(quantized_types & only(to))) return b.error(cat("cannot quantise to ", ir::name_of(to)));
   GS_ASSIGN(auto read, parameter_reader(b, x, scale));
   DType wide = scale.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  // What the quotient is rounded to.
+  DType precision = scale.dtype();
+  if (int64_t code = b.integer("precision"); code != 0) {
+    auto asked = dtype_of_onnx(code);
+    if (!asked || !(any_float & only(*asked))) return b.error("`precision` must be a float type");
+    precision = *asked;
+  }
+  const bool rounds = precision == DType::f16 || precision == DType::bf16;
+  Conversion conversion{.saturate = b.integer("saturate") != 0};
   b.output(0, b.compute("quantize_linear", to, x.shape(), [&](Point p) {
     Expr scaled = ir::cast(wide, x.at(p)) / ir::cast(wide, read(scale, p));
+    if (rounds) scaled = ir::cast(wide, ir::cast(precision, scaled));
+    if (ir::is_float(to)) {
+      if (zero) scaled = scaled + ir::cast(wide, read(zero, p));
+      return converted(scaled, to, conversion);
+    }
     return quantized(scaled, zero ? ir::cast(wide, read(zero, p)) : Expr(), to);
   }));
   return {};
@@ -80,7 +96,8 @@ Result<> dequantize_linear(Builder& b) {
   DType to = scale.dtype();
   if (int64_t code = b.integer("output_dtype"); code != 0) {
     auto asked = dtype_of_onnx(code);
-    if (!asked || !ir::is_float(*asked)) return b.error("`output_dtype` must be a float type");
+    if (!asked || !(any_float & only(*asked)))
+      return b.error("`output_dtype` must be a float type");
     to = *asked;
   }
   if (zero && zero.dtype() != x.dtype()) {
@@ -224,7 +241,7 @@ std::vector<OpDef> quantize_family() {
        .doc = "Rounds x / scale + zero point into an integer type, saturating.",
        .since = 25,
        .inputs = {{"x", any_float | only(DType::i32)},
-                  {"y_scale", scales | only(DType::i32)},
+                  {"y_scale", scales | only(DType::i32) | only(DType::f8e8m0)},
                   {"y_zero_point", quantized_types, InputDef::optional}},
        .outputs = {"y"},
        .attributes =
@@ -244,7 +261,7 @@ std::vector<OpDef> quantize_family() {
        .doc = "(x - zero point) * scale.",
        .since = 25,
        .inputs = {{"x", quantized_types | only(DType::i32)},
-                  {"x_scale", scales},
+                  {"x_scale", scales | only(DType::f8e8m0)},
                   {"x_zero_point", quantized_types | only(DType::i32), InputDef::optional}},
        .outputs = {"y"},
        .attributes = {{"axis", 1}, {"block_size", 0}, {"output_dtype", 0}},

@@ -42,6 +42,22 @@ const char* safetensors_name(ir::DType dtype) {
       return "U64";
     case ir::DType::boolean:
       return "BOOL";
+    case ir::DType::f8e4m3fn:
+      return "F8_E4M3";
+    case ir::DType::f8e5m2:
+      return "F8_E5M2";
+    case ir::DType::f8e8m0:
+      return "F8_E8M0";
+    // Codes, one a byte: readers of the format disagree about these types, or know none.
+    case ir::DType::f8e4m3fnuz:
+    case ir::DType::f8e5m2fnuz:
+    case ir::DType::f4e2m1:
+    case ir::DType::u4:
+    case ir::DType::u2:
+      return "U8";
+    case ir::DType::i4:
+    case ir::DType::i2:
+      return "I8";
     case ir::DType::index:
     case ir::DType::string:
       break;

@@ -30,6 +30,19 @@ bool same_kind(const ops::TensorData& actual, const ops::TensorData& expected,
   return false;
 }
 
+// Small floats are compared like quantised integers: by steps of their codes.
+bool counts_steps(ir::DType dtype) { return ir::is_small(dtype) && ir::is_float(dtype); }
+
+// The element as tolerances count it: its value, or its place among the type's values.
+double place_of(const ops::TensorData& tensor, int64_t at) {
+  const double value = element(tensor, at);
+  if (!counts_steps(tensor.dtype) || !std::isfinite(value)) return value;
+  const auto code = std::to_integer<int>(tensor.bytes[static_cast<size_t>(at)]);
+  if (tensor.dtype == ir::DType::f8e8m0) return code;
+  const int magnitude = code & ((1 << (ir::bit_width(tensor.dtype) - 1)) - 1);
+  return std::signbit(value) ? -magnitude : magnitude;
+}
+
 }  // namespace
 
 Tolerance tolerance_of(ir::DType dtype, int steps) {
@@ -61,7 +74,7 @@ Difference compare(const ops::TensorData& actual, const ops::TensorData& expecte
   int64_t worst = -1;
   double worst_ratio = 0;
   for (int64_t at = 0; at < count; ++at) {
-    const double x = element(actual, at), y = element(expected, at);
+    const double x = place_of(actual, at), y = place_of(expected, at);
     if (x == y || (std::isnan(x) && std::isnan(y))) continue;
     const double distance = std::abs(x - y);
     const double ratio = std::isfinite(distance) && allowed > 0
@@ -79,7 +92,8 @@ Difference compare(const ops::TensorData& actual, const ops::TensorData& expecte
     difference.agrees = false;
     difference.mismatch = cat("element ", worst, " of ", type_text(expected), " is ",
                               number_text(element(actual, worst)), ", expected ",
-                              number_text(element(expected, worst)), " ± ", number_text(allowed));
+                              number_text(element(expected, worst)), " ± ", number_text(allowed),
+                              counts_steps(expected.dtype) ? " steps" : "");
   }
   return difference;
 }

@@ -227,6 +227,7 @@ class Legalizer {
 }  // namespace
 
 DType gpu_storage_of(DType value_type) {
+  value_type = carrier_of(value_type);
   if (is_float(value_type)) return DType::f32;
   return value_type == DType::u32 || value_type == DType::u64 ? DType::u32 : DType::i32;
 }

@@ -17,7 +17,7 @@ export interface Output {
   readonly name: string;
   readonly dtype: DType;
   readonly shape: readonly number[];
-  /** Row-major values; f16 and bf16 as Float32Array, bool as bytes of 0 and 1. */
+  /** Row-major values; f16 and bf16 as Float32Array, bool as bytes of 0 and 1, codes of small types. */
   data(): Promise<TensorData>;
   /** Lets go of the values. */
   dispose(): void;

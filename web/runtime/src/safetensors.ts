@@ -6,7 +6,16 @@ const NAMES: Readonly<Record<string, DType>> = {
   I8: 'i8', I16: 'i16', I32: 'i32', I64: 'i64',
   U8: 'u8', U16: 'u16', U32: 'u32', U64: 'u64',
   BOOL: 'bool',
+  F8_E4M3: 'f8e4m3fn', F8_E5M2: 'f8e5m2', F8_E8M0: 'f8e8m0',
 };
+
+/** Types that the format lacks, and the bytes that they are in the file. */
+const STORED: Readonly<Partial<Record<DType, DType>>> = {
+  f8e4m3fnuz: 'u8', f8e5m2fnuz: 'u8', f4e2m1: 'u8', u4: 'u8', u2: 'u8', i4: 'i8', i2: 'i8',
+};
+
+/** The type as which the file has a weight. */
+export const storedType = (dtype: DType): DType => STORED[dtype] ?? dtype;
 
 export interface StoredTensor {
   readonly dtype: DType;

@@ -3,7 +3,7 @@ import type {Device, Executable, Extent, Fence, Recording} from './device.ts';
 import {orderFeeds, readDims} from './feeds.ts';
 import type {LaunchEntry, Manifest, SlotEntry} from './manifest.ts';
 import {extentOf, Memory, resolve} from './memory.ts';
-import {readSafetensors} from './safetensors.ts';
+import {readSafetensors, storedType} from './safetensors.ts';
 import {runSteps} from './steps.ts';
 import {decode, fromStorage, toStorage} from './storage.ts';
 import type {Tensor} from './tensor.ts';
@@ -116,7 +116,7 @@ export class Session {
     weights.forEach((weight, at) => {
       const found = stored.get(weight.name);
       if (
-        found?.dtype !== weight.dtype ||
+        found?.dtype !== storedType(weight.dtype) ||
         shapeText(found.shape) !== shapeText(weight.shape) ||
         found.bytes.length !== product(weight.shape) * BYTES[weight.dtype]
       ) {
@@ -124,7 +124,7 @@ export class Session {
         throw new GossamerError(
           'damaged',
           `weights.safetensors: "${weight.name}" is ${has}, the manifest wants ` +
-            `${weight.dtype} ${shapeText(weight.shape)}`,
+            `${storedType(weight.dtype)} ${shapeText(weight.shape)}`,
         );
       }
       const {storage} = this.#memory.tensor(weight.tensor);

@@ -14,6 +14,9 @@ const ARRAYS: Readonly<Record<DType, ArrayType>> = {
   i8: Int8Array, i16: Int16Array, i32: Int32Array, i64: BigInt64Array,
   u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, u64: BigUint64Array,
   bool: Uint8Array,
+  f8e4m3fn: Uint8Array, f8e4m3fnuz: Uint8Array, f8e5m2: Uint8Array, f8e5m2fnuz: Uint8Array,
+  f8e8m0: Uint8Array, f4e2m1: Uint8Array,
+  i4: Int8Array, u4: Uint8Array, i2: Int8Array, u2: Uint8Array,
 };
 
 /** A new array of the class in which values of this type travel. */

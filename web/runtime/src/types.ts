@@ -3,11 +3,16 @@ export type DType =
   | 'f32' | 'f16' | 'bf16' | 'f64'
   | 'i8' | 'i16' | 'i32' | 'i64'
   | 'u8' | 'u16' | 'u32' | 'u64'
-  | 'bool';
+  | 'bool'
+  | 'f8e4m3fn' | 'f8e4m3fnuz' | 'f8e5m2' | 'f8e5m2fnuz' | 'f8e8m0' | 'f4e2m1'
+  | 'i4' | 'u4' | 'i2' | 'u2';
 
 export type DeviceKind = 'webgpu' | 'webgl' | 'wasm';
 
-/** f16 and bf16 travel as Float32Array, bool as Uint8Array of 0 and 1. */
+/**
+ * f16 and bf16 travel as Float32Array, bool as Uint8Array of 0 and 1; 8- and 4-bit floats as
+ * Uint8Array of their codes; 4- and 2-bit integers one a byte, their low bits counting.
+ */
 export type TensorData =
   | Float32Array | Float64Array
   | Int8Array | Int16Array | Int32Array | BigInt64Array
@@ -18,6 +23,8 @@ export const BYTES: Readonly<Record<DType, number>> = {
   i8: 1, i16: 2, i32: 4, i64: 8,
   u8: 1, u16: 2, u32: 4, u64: 8,
   bool: 1,
+  f8e4m3fn: 1, f8e4m3fnuz: 1, f8e5m2: 1, f8e5m2fnuz: 1, f8e8m0: 1, f4e2m1: 1,
+  i4: 1, u4: 1, i2: 1, u2: 1,
 };
 
 export const isDType = (name: unknown): name is DType =>

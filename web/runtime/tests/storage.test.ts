@@ -31,6 +31,18 @@ test('values travel through their own form and through wider storage', () => {
   assert.deepEqual(fromStorage(toStorage(bytes, 'bool', 'u32', 'x'), 'u32', 'bool'), bytes);
 });
 
+test('small types travel as their codes, one a byte', () => {
+  const codes = Uint8Array.of(0, 0x7e, 0x80, 0xff);
+  for (const dtype of ['f8e4m3fn', 'f8e5m2fnuz', 'f8e8m0', 'f4e2m1', 'u2'] as const) {
+    assert.deepEqual(decode(encode(codes, dtype), dtype), codes);
+    assert.deepEqual(fromStorage(toStorage(codes, dtype, 'i32', 'x'), 'i32', dtype), codes);
+  }
+  const numbers = Int8Array.of(-8, 7, -1);
+  assert.deepEqual(fromStorage(toStorage(numbers, 'i4', 'i32', 'x'), 'i32', 'i4'), numbers);
+  assert.equal(tensor(new Uint8Array(2)).dtype, 'u8');
+  assert.deepEqual(tensor([-8, 7], [2], 'i4').data, Int8Array.of(-8, 7));
+});
+
 test('an integer that 32 bits cannot hold is an error, not another number', () => {
   assert.throws(
     () => toStorage(BigInt64Array.of(1n, 4294967296n), 'i64', 'i32', 'input "ids"'),
