@@ -98,7 +98,8 @@ TensorData from_memory(const ir::BufferNode& buffer, const std::vector<std::byte
   return data;
 }
 
-// Floats within 1e-5 + 1e-4 of the greatest value, integers exactly, NaN and infinities the same.
+// Floats within 1e-5 + 1e-4 of the greatest value, integers and small floats exactly, NaN and
+// infinities the same.
 std::string difference(const TensorData& got, const TensorData& want) {
   if (got.dtype != want.dtype || got.shape != want.shape) return "another type or shape";
   double greatest = 0;
@@ -106,7 +107,8 @@ std::string difference(const TensorData& got, const TensorData& want) {
     const double y = interp::element(want, i).as_double();
     if (std::isfinite(y)) greatest = std::max(greatest, std::abs(y));
   }
-  const double allowed = ir::is_float(want.dtype) ? 1e-5 + 1e-4 * greatest : 0;
+  const bool exact = !ir::is_float(want.dtype) || ir::is_small(want.dtype);
+  const double allowed = exact ? 0 : 1e-5 + 1e-4 * greatest;
   for (int64_t i = 0; i < want.element_count(); ++i) {
     const double x = interp::element(got, i).as_double();
     const double y = interp::element(want, i).as_double();

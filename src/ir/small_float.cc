@@ -76,6 +76,7 @@ uint8_t to_small(DType dtype, double value) {
   const double size = std::fabs(value);
   if (std::isinf(size) && format.infinity) return format.infinity | sign;
   if (size >= from_small(dtype, format.largest)) return format.largest | sign;
+  if (size == 0) return format.unsigned_zero ? 0 : sign;
   // The step is 2^-mantissa of the power of two below, that of the smallest exponent at least.
   int exponent = 0;
   std::frexp(size, &exponent);

@@ -1,5 +1,7 @@
 // Conversions between element types.
-#include "ir/scalar.h"
+#include <cmath>
+#include <limits>
+
 #include "ops/conversion.h"
 #include "ops/families.h"
 
@@ -38,6 +40,85 @@ Result<> bit_cast(Builder& b) {
   return {};
 }
 
+constexpr DType small_types[] = {
+    DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz, DType::f8e8m0,
+    DType::f4e2m1,   DType::i4,         DType::u4,     DType::i2,         DType::u2};
+// ONNX's codes, in this order.
+constexpr int64_t small_codes[] = {17, 18, 19, 20, 24, 23, 22, 21, 26, 25};
+
+// Every code of a type, wrapped to its own bits.
+TensorData all_codes(DType dtype) {
+  TensorData data{dtype, {256}, {}, {}};
+  for (int code = 0; code < 256; ++code) data.bytes.push_back(static_cast<std::byte>(code));
+  return data;
+}
+
+// Numbers of all sizes a small float has, halfway points, and what it cannot hold.
+TensorData telling_floats() {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> values = {0.0f,     -0.0f,     infinity, -infinity, std::nanf(""), 464.0f,
+                               464.001f, 248.0f,    61440.0f, 61439.9f,  -61440.0f,     1e30f,
+                               -1e30f,   0x1p-127f, 0x1p-17f, 0x1p-18f,  1e-40f};
+  for (int exponent = -20; exponent <= 17; ++exponent) {
+    for (int sixteenth = 16; sixteenth < 32; ++sixteenth) {
+      const float value = std::ldexp(static_cast<float>(sixteenth), exponent - 4);
+      values.push_back(sixteenth % 3 ? value : -value);
+      values.push_back(std::nextafter(value, infinity));
+    }
+  }
+  return floats({static_cast<int64_t>(values.size())}, values);
+}
+
+// Conversions from and to every small type, and those that do not saturate or round up.
+std::vector<Case> small_cases() {
+  std::vector<Case> cases;
+  for (size_t i = 0; i < std::size(small_types); ++i) {
+    const std::string name(ir::name_of(small_types[i]));
+    for (int64_t to : {1, 10, 6, 9}) {
+      cases.push_back({.name = cat("from ", name, " to ", ir::name_of(*dtype_of_onnx(to))),
+                       .attributes = {{"to", to}},
+                       .inputs = {all_codes(small_types[i])}});
+    }
+    const int64_t to = small_codes[i];
+    cases.push_back(
+        {.name = "to " + name, .attributes = {{"to", to}}, .inputs = {telling_floats()}});
+    for (DType from : {DType::f16, DType::bf16, DType::f64, DType::i32, DType::u8}) {
+      cases.push_back({.name = cat("from ", ir::name_of(from), " to ", name),
+                       .shapes = {{37}},
+                       .attributes = {{"to", to}},
+                       .dtype = from,
+                       .low = ir::is_unsigned_int(from) ? 0.0 : -500,
+                       .high = ir::is_unsigned_int(from) ? 255.0 : 500});
+    }
+    if (small_types[i] < DType::f8e8m0) {
+      cases.push_back({.name = cat("to ", name, " without saturation"),
+                       .attributes = {{"to", to}, {"saturate", 0}},
+                       .inputs = {telling_floats()}});
+    }
+  }
+  for (int64_t saturate : {0, 1}) {
+    for (const char* mode : {"up", "down", "nearest"}) {
+      cases.push_back({.name = cat("to f8e8m0 ", mode, saturate ? ", saturating" : ""),
+                       .attributes = {{"to", 24}, {"saturate", saturate}, {"round_mode", mode}},
+                       .inputs = {telling_floats()}});
+    }
+  }
+  cases.push_back(
+      {.name = "from i4 to f8e5m2", .attributes = {{"to", 19}}, .inputs = {all_codes(DType::i4)}});
+  cases.push_back({.name = "from f8e5m2 to f8e4m3fn",
+                   .attributes = {{"to", 17}},
+                   .inputs = {all_codes(DType::f8e5m2)}});
+  cases.push_back({.name = "from f8e4m3fn to u2",
+                   .attributes = {{"to", 25}},
+                   .inputs = {all_codes(DType::f8e4m3fn)}});
+  return cases;
+}
+
+std::vector<Case> joined(std::vector<Case> cases, std::vector<Case> more) {
+  cases.insert(cases.end(), more.begin(), more.end());
+  return cases;
+}
+
 }  // namespace
 
 std::vector<OpDef> cast_family() {
@@ -49,26 +130,27 @@ std::vector<OpDef> cast_family() {
        .outputs = {"output"},
        .attributes = {{"to", {}, true}, {"saturate", 1}, {"round_mode", "up"}},
        .define = cast_define,
-       .cases = {{.name = "to integer",
-                  .shapes = {{3, 5}},
-                  .attributes = {{"to", 6}},
-                  .low = -9,
-                  .high = 9},
-                 {.name = "to float",
-                  .shapes = {{7}},
-                  .attributes = {{"to", 1}},
-                  .dtype = DType::i64,
-                  .low = -9,
-                  .high = 9},
-                 {.name = "to boolean",
-                  .attributes = {{"to", 9}},
-                  .inputs = {floats({4}, {0, 1, -0.5f, 2})}},
-                 {.name = "from boolean",
-                  .shapes = {{6}},
-                  .attributes = {{"to", 1}},
-                  .dtype = DType::boolean,
-                  .low = 0,
-                  .high = 1}}},
+       .cases = joined({{.name = "to integer",
+                         .shapes = {{3, 5}},
+                         .attributes = {{"to", 6}},
+                         .low = -9,
+                         .high = 9},
+                        {.name = "to float",
+                         .shapes = {{7}},
+                         .attributes = {{"to", 1}},
+                         .dtype = DType::i64,
+                         .low = -9,
+                         .high = 9},
+                        {.name = "to boolean",
+                         .attributes = {{"to", 9}},
+                         .inputs = {floats({4}, {0, 1, -0.5f, 2})}},
+                        {.name = "from boolean",
+                         .shapes = {{6}},
+                         .attributes = {{"to", 1}},
+                         .dtype = DType::boolean,
+                         .low = 0,
+                         .high = 1}},
+                       small_cases())},
       {.name = "BitCast",
        .doc = "The same bits as another type of the same size.",
        .since = 26,
@@ -82,7 +164,13 @@ std::vector<OpDef> cast_family() {
                   .attributes = {{"to", 2}},
                   .dtype = DType::i8,
                   .low = -128,
-                  .high = 127}}},
+                  .high = 127},
+                 {.name = "small float to bits",
+                  .attributes = {{"to", 2}},
+                  .inputs = {all_codes(DType::f8e4m3fnuz)}},
+                 {.name = "of four bits",
+                  .attributes = {{"to", 22}},
+                  .inputs = {all_codes(DType::u4)}}}},
       {.name = "CastLike",
        .doc = "Converts to the type of the second input.",
        .since = 25,

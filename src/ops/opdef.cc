@@ -59,6 +59,9 @@ TensorData int8s(std::vector<int64_t> shape, std::vector<int8_t> values) {
 TensorData uint8s(std::vector<int64_t> shape, std::vector<uint8_t> values) {
   return dense(DType::u8, std::move(shape), values);
 }
+TensorData codes(DType dtype, std::vector<int64_t> shape, std::vector<int> values) {
+  return dense(dtype, std::move(shape), std::vector<uint8_t>(values.begin(), values.end()));
+}
 TensorData booleans(std::vector<int64_t> shape, std::vector<uint8_t> values) {
   return dense(DType::boolean, std::move(shape), values);
 }

@@ -28,6 +28,8 @@ TensorData int64s(std::vector<int64_t> shape, std::vector<int64_t> values);
 TensorData int32s(std::vector<int64_t> shape, std::vector<int32_t> values);
 TensorData int8s(std::vector<int64_t> shape, std::vector<int8_t> values);
 TensorData uint8s(std::vector<int64_t> shape, std::vector<uint8_t> values);
+// Of a small type: the codes of floats, the values of integers.
+TensorData codes(ir::DType dtype, std::vector<int64_t> shape, std::vector<int> values);
 TensorData booleans(std::vector<int64_t> shape, std::vector<uint8_t> values);
 
 using Attribute = std::variant<std::monostate, int64_t, double, std::string, std::vector<int64_t>,
