@@ -174,9 +174,9 @@ Result<HostTensor> Model::State::read_output(const package::Port& port, const Si
   }
   output.bytes.resize(count * size);
   for (size_t at = 0; at < count; ++at)
-    ir::write_scalar(
-        ir::convert(ir::carrier_of(port.dtype), ir::read_scalar(from.storage, &stored[at * stored_size])),
-        &output.bytes[at * size]);
+    ir::write_scalar(ir::convert(ir::carrier_of(port.dtype),
+                                 ir::read_scalar(from.storage, &stored[at * stored_size])),
+                     &output.bytes[at * size]);
   return output;
 }
 

@@ -11,8 +11,8 @@ extern "C" {
 #endif
 
 /* f16 and bf16 are passed as their 16 bits, boolean as one byte. The types from F8E4M3FN on, ONNX's
-   types of eight bits and less, are passed as one byte an element: the code of a float, the value of
-   an integer (I4 and I2 as int8_t). */
+   types of eight bits and less, are passed as one byte an element: the code of a float, the value
+   of an integer (I4 and I2 as int8_t). */
 typedef enum gossamer_type {
   GOSSAMER_F32,
   GOSSAMER_F16,
