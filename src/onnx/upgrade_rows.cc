@@ -74,11 +74,9 @@ Result<> dropout_10(Step& step) {
   return {};
 }
 
+// Statistics of every element (spatial = 0) have the shape of a sample, which tells them apart.
 Result<> batch_normalization_9(Step& step) {
-  if (step.take_integer("spatial", 1) == 0) {
-    return step.error("spatial = 0 (statistics of every element) is not supported");
-  }
-  step.drop({"is_test"});
+  step.drop({"is_test", "spatial"});
   return {};
 }
 // Outputs beside the first were statistics of training.

@@ -1,55 +1,13 @@
 // Operators of ONNX Runtime's domain that exported and optimised models use, composed of the
 // standard ones.
+#include "ops/contrib.h"
+
 #include "ir/print.h"
-#include "ops/define.h"
 #include "ops/families.h"
+#include "ops/linearize.h"
 
 namespace gossamer::ops {
 namespace {
-
-constexpr std::string_view domain = "com.microsoft";
-
-// All of these inputs that are present have one type.
-Result<> one_type(const Builder& b, std::initializer_list<int> inputs) {
-  int first = -1;
-  for (int i : inputs) {
-    if (!b.has(i)) continue;
-    if (first < 0) first = i;
-    if (b.input(i).dtype() != b.input(first).dtype()) {
-      return b.error(cat("inputs ", first, " and ", i, " differ in type"), "insert a Cast");
-    }
-  }
-  return {};
-}
-
-// What the fused operators of this domain name in their attribute `activation`.
-Result<Tensor> activated(Builder& b, const Tensor& x) {
-  std::string name = b.text("activation");
-  if (name.empty()) return x;
-  Attributes attributes;
-  std::vector<double> parameters;
-  if (b.given("activation_params")) parameters = b.numbers("activation_params");
-  for (std::string_view one : {"activation_alpha", "activation_beta"}) {
-    if (b.given(one)) parameters.push_back(b.number(one));
-  }
-  if (name == "LeakyRelu" && !parameters.empty()) attributes["alpha"] = parameters[0];
-  if (name == "HardSigmoid" && parameters.size() > 1)
-    attributes["alpha"] = parameters[0], attributes["beta"] = parameters[1];
-  if (name == "Clip" && parameters.size() > 1) {
-    return b.call1("Clip",
-                   {x, b.scalar(x.dtype(), parameters[0]), b.scalar(x.dtype(), parameters[1])});
-  }
-  return b.call1(name, {x}, std::move(attributes));
-}
-
-// The attributes of this node that `names` lists, for a call.
-Attributes passed_on(const Builder& b, std::initializer_list<std::string_view> names) {
-  Attributes all;
-  for (std::string_view name : names) {
-    if (auto value = b.given(name)) all.emplace(name, *value);
-  }
-  return all;
-}
 
 Result<> fused_gemm(Builder& b) {
   GS_ASSIGN(Tensor y, b.call1("Gemm", {b.input(0), b.input(1), b.input(2)},
@@ -72,14 +30,64 @@ Result<> fused_conv(Builder& b) {
   return {};
 }
 
+// x plus a bias. One of another length than the last axis starts again at its end, over x in
+// row-major order.
+Result<Tensor> with_bias(Builder& b, const Tensor& x, const Tensor& bias) {
+  if (bias.rank() != 1 || x.rank() == 0 || b.same(bias.dim(0), x.dim(-1)) ||
+      ir::is_const(bias.dim(0), 1)) {
+    return b.call1("Add", {x, bias});
+  }
+  Shape flat = {product(x.shape())};
+  return b.compute("bias", x.dtype(), x.shape(), [&](Point p) {
+    std::vector<Expr> point(p.begin(), p.end());
+    Expr at = same_position(flat, x.shape(), point, b.bounds)[0];
+    return x.at(p) + bias({b.simplify(ir::floormod(at, bias.dim(0)))});
+  });
+}
+
 Result<> gelu_of_sum(Builder& b, std::string approximate) {
   Tensor x = b.input(0);
+  GS_TRY(same_types(b));
   if (b.has(1)) {
-    GS_ASSIGN(x, b.call1("Add", {x, b.input(1)}));
+    GS_ASSIGN(
+        x, approximate == "tanh" ? with_bias(b, x, b.input(1)) : b.call1("Add", {x, b.input(1)}));
   }
   GS_ASSIGN(Tensor y, b.call1("Gelu", {x}, {{"approximate", std::move(approximate)}}));
   b.output(0, y);
   return {};
+}
+
+// Halves of the sum with a bias along the last axis: the first times Gelu of the second.
+Result<> bias_split_gelu(Builder& b) {
+  const Tensor &x = b.input(0), &bias = b.input(1);
+  GS_TRY(same_types(b));
+  if (x.rank() < 1) return b.error("X is [batch, sequence, channels]");
+  GS_TRY(has_shape(b, 1, {x.dim(-1)}));
+  GS_TRY(b.require(ir::floormod(x.dim(-1), 2) == 0, "the last axis does not divide in two"));
+  Shape shape = x.shape();
+  Expr half = shape.back() = b.simplify(ir::floordiv(x.dim(-1), 2));
+  auto part = [&](const std::string& name, const Expr& begin) {
+    return b.compute(name, x.dtype(), shape, [&](Point p) {
+      std::vector<Expr> at(p.begin(), p.end());
+      at.back() = b.simplify(at.back() + begin);
+      return x.at(at) + bias({at.back()});
+    });
+  };
+  Tensor left = part("bias_split_gelu.left", ir::index(0)),
+         right = part("bias_split_gelu.right", half);
+  GS_ASSIGN(right, b.call1("Gelu", {right}));
+  GS_ASSIGN(Tensor y, b.call1("Mul", {left, right}));
+  b.output(0, y);
+  return {};
+}
+
+Result<> bias_add(Builder& b) {
+  const Tensor& x = b.input(0);
+  GS_TRY(same_types(b));
+  if (x.rank() < 1) return b.error("X is [batch, sequence, channels]");
+  GS_TRY(has_shape(b, 1, {x.dim(-1)}));
+  GS_TRY(has_shape(b, 2, x.shape()));
+  return elementwise(b, x.dtype(), [](std::span<const Expr> of) { return of[0] + of[1] + of[2]; });
 }
 
 Result<> quick_gelu(Builder& b) {
@@ -164,169 +172,54 @@ Result<> embed_normalization(Builder& b) {
   return {};
 }
 
-// Self-attention with its projection: input, weights [in, 3 * hidden], bias, mask, past [2, batch,
-// heads, before, width].
-Result<> attention(Builder& b) {
-  const Tensor &x = b.input(0), &w = b.input(1), &bias = b.input(2), &mask = b.input(3),
-               &past = b.input(4), &added = b.input(5);
-  GS_TRY(one_type(b, {0, 1, 2, 4, 5}));
-  int64_t heads = b.integer("num_heads");
-  if (x.rank() != 3 || w.rank() != 2 || heads < 1)
-    return b.error("input has rank 3, weights rank 2, `num_heads` is positive");
-  if (!b.integers("qkv_hidden_sizes").empty() || b.integer("do_rotary") != 0)
-    return b.error("qkv_hidden_sizes and do_rotary are not supported");
-  if (int64_t rotary = b.integer("rotary_embedding_dim");
-      rotary != 0 && rotary != 32 && rotary != 64 && rotary != 128)
-    return b.error(cat("`rotary_embedding_dim` is ", rotary), "it must be 32, 64 or 128");
-  GS_TRY(
-      b.require(w.dim(0) == x.dim(2), cat("weights have ", ir::print(w.dim(0)), " rows, input has ",
-                                          ir::print(x.dim(2)), " columns")));
-  GS_TRY(b.require(ir::floormod(w.dim(1), 3 * heads) == 0,
-                   cat("weights have ", ir::print(w.dim(1)), " columns, not three times ", heads,
-                       " heads of one width")));
-  GS_TRY(has_shape(b, 2, {w.dim(1)}));
-  Expr hidden = b.simplify(ir::floordiv(w.dim(1), 3)),
-       width = b.simplify(ir::floordiv(hidden, heads));
-  Tensor all = b.reduce(
-      "attention.projection", Builder::Join::sum, x.dtype(), {x.dim(0), x.dim(1), w.dim(1)},
-      {x.dim(2)}, [&](Point p, Point r) { return x({p[0], p[1], r[0]}) * w({r[0], p[2]}); },
-      [&](Point p, Expr sum) { return bias ? sum + bias({p[2]}) : sum; });
-  auto third = [&](int which) {
-    return b.compute("attention.part", x.dtype(), {x.dim(0), x.dim(1), hidden}, [&](Point p) {
-      return all({p[0], p[1], b.simplify(p[2] + hidden * static_cast<double>(which))});
-    });
-  };
-  Tensor query = third(0), key = third(1), value = third(2), before[2];
-  Expr total = x.dim(1);
-  if (past) {
-    GS_TRY(has_shape(b, 4, {ir::index(2), x.dim(0), ir::index(heads), past.dim(3), width}));
-    total = b.simplify(total + past.dim(3));
-    for (int i : {0, 1}) {
-      before[i] = b.compute("attention.past", past.dtype(),
-                            {past.dim(1), past.dim(2), past.dim(3), past.dim(4)},
-                            [&](Point p) { return past({ir::index(i), p[0], p[1], p[2], p[3]}); });
+}  // namespace
+
+// All of these inputs that are present have one type.
+Result<> one_type(const Builder& b, std::initializer_list<int> inputs) {
+  int first = -1;
+  for (int i : inputs) {
+    if (!b.has(i)) continue;
+    if (first < 0) first = i;
+    if (b.input(i).dtype() != b.input(first).dtype()) {
+      return b.error(cat("inputs ", first, " and ", i, " differ in type"), "insert a Cast");
     }
   }
-  Tensor bias_of_scores = added;
-  if (mask) {
-    if (added || mask.rank() > 2) return b.error("this form of mask is not supported");
-    GS_TRY(has_shape(b, 3, mask.rank() == 1 ? Shape{x.dim(0)} : Shape{x.dim(0), total}));
-    double never = b.has_attribute("mask_filter_value") ? b.number("mask_filter_value") : -10000;
-    bias_of_scores = b.compute(
-        "attention.mask", x.dtype(), {x.dim(0), ir::index(1), ir::index(1), total}, [&](Point p) {
-          // Lengths, or 1 for what counts.
-          Expr counts = mask.rank() == 1 ? p[3] < as_index(mask({p[0]})) : mask({p[0], p[3]}) != 0;
-          return ir::select(counts, ir::zero(x.dtype()), ir::constant(x.dtype(), never));
-        });
+  return {};
+}
+
+// What the fused operators of this domain name in their attribute `activation`.
+Result<Tensor> activated(Builder& b, const Tensor& x) {
+  std::string name = b.text("activation");
+  if (name.empty()) return x;
+  Attributes attributes;
+  std::vector<double> parameters;
+  if (b.given("activation_params")) parameters = b.numbers("activation_params");
+  for (std::string_view one : {"activation_alpha", "activation_beta"}) {
+    if (b.given(one)) parameters.push_back(b.number(one));
   }
-  Attributes attributes = {
-      {"q_num_heads", heads}, {"kv_num_heads", heads}, {"is_causal", b.integer("unidirectional")}};
-  if (b.has_attribute("scale") && b.number("scale") != 0) attributes["scale"] = b.number("scale");
-  GS_ASSIGN(std::vector<Tensor> made,
-            b.call("Attention", {query, key, value, bias_of_scores, before[0], before[1]},
-                   attributes, b.wants(1) ? 3 : 1));
-  b.output(0, made[0]);
-  if (b.wants(1)) {
-    b.output(1, b.compute("attention.present", x.dtype(),
-                          {ir::index(2), x.dim(0), ir::index(heads), total, width}, [&](Point p) {
-                            Point rest = p.subspan(1);
-                            return ir::select(p[0] == 0, made[1].at(rest), made[2].at(rest));
-                          }));
+  if (name == "LeakyRelu" && !parameters.empty()) attributes["alpha"] = parameters[0];
+  if (name == "HardSigmoid" && parameters.size() > 1)
+    attributes["alpha"] = parameters[0], attributes["beta"] = parameters[1];
+  if (name == "Clip" && parameters.size() > 1) {
+    return b.call1("Clip",
+                   {x, b.scalar(x.dtype(), parameters[0]), b.scalar(x.dtype(), parameters[1])});
   }
-  return {};
+  return b.call1(name, {x}, std::move(attributes));
 }
 
-// Arithmetic on quantised tensors: A, its scale and zero point, the same of B, then the result's.
-Result<> quantized_arithmetic(Builder& b, std::string_view op) {
-  GS_ASSIGN(Tensor x, b.call1("DequantizeLinear", {b.input(0), b.input(1), b.input(2)}));
-  GS_ASSIGN(Tensor y, b.call1("DequantizeLinear", {b.input(3), b.input(4), b.input(5)}));
-  GS_ASSIGN(Tensor real, b.call1(op, {x, y}));
-  Tensor zero = b.input(7);
-  if (!zero) zero = b.scalar(b.input(0).dtype(), 0);
-  GS_ASSIGN(Tensor made, b.call1("QuantizeLinear", {real, b.input(6), zero}));
-  b.output(0, made);
-  return {};
+// The attributes of this node that `names` lists, for a call.
+Attributes passed_on(const Builder& b, std::initializer_list<std::string_view> names) {
+  Attributes all;
+  for (std::string_view name : names) {
+    if (auto value = b.given(name)) all.emplace(name, *value);
+  }
+  return all;
 }
-
-// One quantised tensor through a standard operator: X, scale, zero point, the result's scale and
-// zero point.
-Result<> quantized_unary(Builder& b, std::string_view op, Attributes attributes) {
-  GS_ASSIGN(Tensor x, b.call1("DequantizeLinear", {b.input(0), b.input(1), b.input(2)}));
-  GS_ASSIGN(Tensor real, b.call1(op, {x}, std::move(attributes)));
-  Tensor zero = b.input(4);
-  if (!zero) zero = b.scalar(b.input(0).dtype(), 0);
-  GS_ASSIGN(Tensor made, b.call1("QuantizeLinear", {real, b.input(3), zero}));
-  b.output(0, made);
-  return {};
-}
-
-Result<> quantized_pool(Builder& b) {
-  if (b.integer("channels_last") != 0) return b.error("`channels_last` is not supported");
-  return quantized_unary(b, "GlobalAveragePool", {});
-}
-
-OpDef quantized_pair(std::string name, std::string doc, std::string_view op) {
-  TypeSet bytes = only(DType::u8) | only(DType::i8), scale = only(DType::f32);
-  return {.name = std::move(name),
-          .doc = std::move(doc),
-          .domain = std::string(domain),
-          .since = 1,
-          .inputs = {{"A", bytes},
-                     {"A_scale", scale},
-                     {"A_zero_point", bytes, InputDef::optional},
-                     {"B", bytes},
-                     {"B_scale", scale},
-                     {"B_zero_point", bytes, InputDef::optional},
-                     {"C_scale", scale},
-                     {"C_zero_point", bytes, InputDef::optional}},
-          .outputs = {"C"},
-          .define = [op](Builder& b) { return quantized_arithmetic(b, op); },
-          .cases = {{.name = "broadcast",
-                     .shapes = {{3, 4}, {}, {}, {4}},
-                     .inputs = {{},
-                                floats({}, {0.1f}),
-                                uint8s({}, {10}),
-                                {},
-                                floats({}, {0.2f}),
-                                uint8s({}, {3}),
-                                floats({}, {0.5f}),
-                                uint8s({}, {7})},
-                     .dtype = DType::u8,
-                     .low = 0,
-                     .high = 90}}};
-}
-
-OpDef quantized_one(std::string name, std::string doc, std::vector<AttributeDef> attributes,
-                    std::function<Result<>(Builder&)> define) {
-  TypeSet bytes = only(DType::u8) | only(DType::i8), scale = only(DType::f32);
-  return {
-      .name = std::move(name),
-      .doc = std::move(doc),
-      .domain = std::string(domain),
-      .since = 1,
-      .inputs = {{"X", bytes},
-                 {"X_scale", scale},
-                 {"X_zero_point", bytes, InputDef::optional},
-                 {"Y_scale", scale},
-                 {"Y_zero_point", bytes, InputDef::optional}},
-      .attributes = std::move(attributes),
-      .define = std::move(define),
-      .cases = {
-          {.name = "image",
-           .shapes = {{1, 2, 3, 4}},
-           .inputs =
-               {{}, floats({}, {0.05f}), uint8s({}, {128}), floats({}, {0.02f}), uint8s({}, {100})},
-           .dtype = DType::u8,
-           .low = 0,
-           .high = 255}}};
-}
-
-}  // namespace
 
 std::vector<OpDef> contrib_family() {
   using N = Numbers;
   std::vector<int64_t> none = {-1};
-  std::string ms(domain);
+  std::string ms(microsoft);
   TypeSet ids = only(DType::i32);
   auto optional = InputDef::optional;
   return {
@@ -374,7 +267,9 @@ std::vector<OpDef> contrib_family() {
        .since = 1,
        .inputs = {{"X", any_float}, {"bias", any_float, optional}},
        .define = [](Builder& b) { return gelu_of_sum(b, "tanh"); },
-       .cases = {{.name = "bias", .shapes = {{2, 3, 5}, {5}}}, {.name = "plain", .shapes = {{7}}}}},
+       .cases = {{.name = "bias", .shapes = {{2, 3, 5}, {5}}},
+                 {.name = "plain", .shapes = {{7}}},
+                 {.name = "short bias", .shapes = {{2, 3, 5}, {4}}}}},
       {.name = "BiasGelu",
        .doc = "Gelu of A plus a bias.",
        .domain = ms,
@@ -382,6 +277,20 @@ std::vector<OpDef> contrib_family() {
        .inputs = {{"A", any_float}, {"B", any_float}},
        .define = [](Builder& b) { return gelu_of_sum(b, "none"); },
        .cases = {{.name = "bias", .shapes = {{2, 3, 5}, {5}}}}},
+      {.name = "BiasSplitGelu",
+       .doc = "The first half of X plus a bias, times Gelu of the second.",
+       .domain = ms,
+       .since = 1,
+       .inputs = {{"X", any_float}, {"bias", any_float}},
+       .define = bias_split_gelu,
+       .cases = {{.name = "halves", .shapes = {{2, 3, 8}, {8}}}}},
+      {.name = "BiasAdd",
+       .doc = "X plus a bias and a skip connection.",
+       .domain = ms,
+       .since = 1,
+       .inputs = {{"X", any_float}, {"bias", any_float}, {"skip", any_float}},
+       .define = bias_add,
+       .cases = {{.name = "skip", .shapes = {{2, 3, 5}, {5}, {2, 3, 5}}}}},
       {.name = "Gelu",
        .doc = "x times the normal distribution's share below x.",
        .domain = ms,
@@ -442,45 +351,6 @@ std::vector<OpDef> contrib_family() {
                   .shapes = {{2, 3}, {2, 3}, {5, 4}, {3, 4}, {2, 4}, {4}, {4}},
                   .inputs = {int32s({2, 3}, {0, 4, 2, 1, 1, 3}),
                              int32s({2, 3}, {0, 0, 1, 0, 1, 1})}}}},
-      {.name = "Attention",
-       .doc = "Self-attention with its projection.",
-       .domain = ms,
-       .since = 1,
-       .inputs = {{"input", any_float},
-                  {"weights", any_float},
-                  {"bias", any_float, optional},
-                  {"mask_index", ids, optional},
-                  {"past", any_float, optional},
-                  {"attention_bias", any_float, optional}},
-       .outputs = {"output", "present"},
-       .attributes = {{"do_rotary", 0},
-                      {"mask_filter_value", {}},
-                      {"num_heads", {}, true},
-                      {"past_present_share_buffer", 0},
-                      {"qkv_hidden_sizes", N{}},
-                      {"rotary_embedding_dim", 0},
-                      {"scale", {}},
-                      {"unidirectional", 0}},
-       .define = attention,
-       .cases = {{.name = "past",
-                  .shapes = {{1, 3, 4}, {4, 24}, {24}, none, {2, 1, 2, 2, 4}},
-                  .attributes = {{"num_heads", 2}, {"unidirectional", 1}}},
-                 {.name = "mask",
-                  .shapes = {{2, 3, 4}, {4, 12}, {12}},
-                  .attributes = {{"num_heads", 2}},
-                  .inputs = {{}, {}, {}, int32s({2}, {2, 3})},
-                  .outputs = 1}}},
-      quantized_pair("QLinearAdd", "The sum of quantised tensors, quantised.", "Add"),
-      quantized_pair("QLinearMul", "The product of quantised tensors, quantised.", "Mul"),
-      quantized_one("QLinearSigmoid", "Sigmoid of a quantised tensor, quantised.", {},
-                    [](Builder& b) { return quantized_unary(b, "Sigmoid", {}); }),
-      quantized_one("QLinearLeakyRelu", "LeakyRelu of a quantised tensor, quantised.",
-                    {{"alpha", 0.01}},
-                    [](Builder& b) {
-                      return quantized_unary(b, "LeakyRelu", {{"alpha", b.number("alpha")}});
-                    }),
-      quantized_one("QLinearGlobalAveragePool", "The mean of each quantised channel, quantised.",
-                    {{"channels_last", 0}}, quantized_pool),
   };
 }
 

@@ -36,20 +36,27 @@ Moments moments(Builder& b, const std::string& name, const Tensor& x,
   return {mean, variance};
 }
 
-// One number a channel (axis 1) as scale and shift: y = x * scale + shift.
+// What scale, B, mean and variance have: one number a channel, or one an element of a sample (what
+// `spatial` = 0 asked for up to version 8). A single axis is one channel.
+Shape statistics_shape(const Tensor& x, const Tensor& scale) {
+  if (x.rank() == 1) return {ir::index(1)};
+  if (scale.rank() == 1) return {x.dim(1)};
+  return {x.shape().begin() + 1, x.shape().end()};
+}
+
+// Scale and shift: y = x * scale + shift.
 Result<> batch_normalization(Builder& b) {
   const Tensor& x = b.input(0);
-  if (x.rank() < 2) return b.error(cat("input has rank ", x.rank()), "it is [n, c, ...]");
-  for (int i = 1; i < 5; ++i) {
-    if (b.input(i).rank() != 1) return b.error("scale, B, mean and var have one axis");
-    GS_TRY(
-        b.require(b.input(i).dim(0) == x.dim(1), "a parameter's extent differs from the channels"));
-  }
+  if (x.rank() < 1) return b.error("input is a scalar", "it is [n, c, ...]");
+  Shape statistics = statistics_shape(x, b.input(1));
+  for (int i = 1; i < 5; ++i) GS_TRY(has_shape(b, i, statistics));
   DType wide = b.input(3).dtype();
   if (accumulator(wide) != wide) wide = DType::f32;
   double epsilon = b.number("epsilon"), momentum = b.number("momentum");
   Tensor mean = b.input(3), variance = b.input(4);
   if (b.integer("training_mode") != 0) {
+    if (x.rank() < 2 || statistics.size() != 1)
+      return b.error("training needs [n, c, ...] and statistics of channels");
     std::vector<int> axes = axes_between(2, x.rank());
     axes.insert(axes.begin(), 0);
     Moments now = moments(b, "batch_normalization", x, axes);
@@ -68,14 +75,16 @@ Result<> batch_normalization(Builder& b) {
   }
   const Tensor &gain = b.input(1), &bias = b.input(2);
   auto element = [wide](const Tensor& t, Point p) { return ir::cast(wide, t.at(p)); };
-  Tensor scale = b.compute("batch_normalization.scale", wide, {x.dim(1)}, [&](Point p) {
+  Tensor scale = b.compute("batch_normalization.scale", wide, statistics, [&](Point p) {
     return element(gain, p) / ir::sqrt(element(variance, p) + epsilon);
   });
-  Tensor shift = b.compute("batch_normalization.shift", wide, {x.dim(1)}, [&](Point p) {
+  Tensor shift = b.compute("batch_normalization.shift", wide, statistics, [&](Point p) {
     return element(bias, p) - element(mean, p) * scale.at(p);
   });
   b.output(0, b.compute("batch_normalization", x.dtype(), x.shape(), [&](Point p) {
-    Expr value = ir::cast(wide, x.at(p)) * scale({p[1]}) + shift({p[1]});
+    std::vector<Expr> at(statistics.size(), ir::index(0));
+    if (p.size() > 1) std::copy_n(p.begin() + 1, at.size(), at.begin());
+    Expr value = ir::cast(wide, x.at(p)) * scale.at(at) + shift.at(at);
     return ir::cast(x.dtype(), value);
   }));
   return {};
@@ -269,6 +278,14 @@ std::vector<OpDef> normalize_family() {
                   .shapes = {{5, 3}, {3}, {3}, {3}, {3}},
                   .attributes = {{"epsilon", 0.01}},
                   .inputs = ones_variance,
+                  .outputs = 1},
+                 {.name = "elements",
+                  .shapes = {{4, 2, 3}, {2, 3}, {2, 3}, {2, 3}, {2, 3}},
+                  .inputs = {{}, {}, {}, {}, floats({2, 3}, {0.5f, 1, 2, 3, 0.25f, 1.5f})},
+                  .outputs = 1},
+                 {.name = "line",
+                  .shapes = {{9}, {1}, {1}, {1}, {1}},
+                  .inputs = {{}, {}, {}, {}, floats({1}, {0.5f})},
                   .outputs = 1},
                  {.name = "training",
                   .shapes = {{2, 3, 4}, {3}, {3}, {3}, {3}},

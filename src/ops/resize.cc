@@ -295,7 +295,7 @@ std::vector<OpDef> resize_family() {
        .inputs = {{"X", any_type},
                   {"roi", any_float, InputDef::optional},
                   {"scales", only(DType::f32), InputDef::optional},
-                  {"sizes", only(DType::i64), InputDef::optional}},
+                  {"sizes", integer_index, InputDef::optional}},
        .attributes = {{"antialias", 0},
                       {"axes", Numbers{}},
                       {"coordinate_transformation_mode", "half_pixel"},

@@ -142,7 +142,7 @@ std::vector<OpDef> shape_family() {
       {.name = "Reshape",
        .doc = "The same elements under another shape; 0 keeps an extent, -1 is inferred.",
        .since = 25,
-       .inputs = {{"data", any}, {"shape", i64}},
+       .inputs = {{"data", any}, {"shape", integer_index}},
        .outputs = {"reshaped"},
        .attributes = {{"allowzero", 0}},
        .define = reshape_define,

@@ -1,0 +1,22 @@
+// What the entries of ONNX Runtime's own domains share.
+#pragma once
+
+#include <initializer_list>
+
+#include "ops/define.h"
+
+namespace gossamer::ops {
+
+constexpr std::string_view microsoft = "com.microsoft";
+
+// All of these inputs that are present have one type.
+Result<> one_type(const Builder& b, std::initializer_list<int> inputs);
+
+// x after what the attributes `activation`, `activation_params` (or `activation_alpha` and
+// `activation_beta`) name; x itself where that is empty.
+Result<Tensor> activated(Builder& b, const Tensor& x);
+
+// The attributes of this node that `names` lists, for a call.
+Attributes passed_on(const Builder& b, std::initializer_list<std::string_view> names);
+
+}  // namespace gossamer::ops
