@@ -1,6 +1,5 @@
 #include "ops/reads.h"
 
-#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -71,7 +70,8 @@ class Reads {
     if (count && dense(place, axes)) {
       ir::Range range = bounds_.of(place);
       if (range.low >= 0 && range.high < *count) return;
-      fits_(ir::index(std::max(range.high, *count) + 1), extent,
+      // Never: the range may end where no number follows.
+      fits_(ir::index(1), ir::index(0),
             text(cat("elements ", range.low, " to ", range.high, " are read")));
       return;
     }
