@@ -25,8 +25,9 @@ const BYTES = 2 * 2 ** 30;
 
 const cache = path.join(build, 'CMakeCache.txt');
 const sanitized = existsSync(cache) && /^GOSSAMER_SANITIZE:\w+=./m.test(readFileSync(cache, 'utf8'));
+// Seconds of CPU time, which other work on the machine does not lengthen; what only waits is ended in the end.
 // The sanitizers reserve terabytes of addresses; what counts under them is the memory in use.
-const limit = sanitized ? '' : `ulimit -v ${BYTES / 1024}; `;
+const limit = `ulimit -t ${SECONDS}; ${sanitized ? '' : `ulimit -v ${BYTES / 1024}; `}`;
 const env = {...process.env, ...(sanitized ? {ASAN_OPTIONS: `hard_rss_limit_mb=${BYTES / 2 ** 20}`} : {})};
 
 let passed = 0;
@@ -41,7 +42,7 @@ function record(name, problems) {
 }
 
 function run(args) {
-  const options = {cwd: work, encoding: 'utf8', env, timeout: 1000 * SECONDS, killSignal: 'SIGKILL', maxBuffer: 2 ** 30};
+  const options = {cwd: work, encoding: 'utf8', env, timeout: 6000 * SECONDS, killSignal: 'SIGKILL', maxBuffer: 2 ** 30};
   return spawnSync('bash', ['-c', `${limit}exec "$@"`, 'bash', gossamer, ...args], options);
 }
 
@@ -117,7 +118,7 @@ function agree(file, manifest) {
   }
   const [cpu, interp] = ['cpu', 'interp'].map((target) => run(['run', file, '--json', '--target', target, ...args]));
   const [ours, theirs] = [outputs(cpu), outputs(interp)];
-  const refused = ({status, stdout}) => status === 1 && 'error' in JSON.parse(stdout);
+  const refused = ({status, stdout}) => status === 1 && stdout.startsWith('{"error"');
   if (!ours) return refused(cpu) ? [] : [`running: ${cpu.status ?? cpu.signal} ${cpu.stderr}`];
   if (!theirs) return interp.status === 1 ? [`only cpu runs it: ${interp.stdout}`] : [];
   const close = (a, b) => Math.abs(a - b) <= 1e-3 + 1e-3 * Math.abs(b);
