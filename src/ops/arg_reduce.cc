@@ -18,7 +18,7 @@ Result<> arg_define(Builder& b, bool smallest) {
 Result<> top_k(Builder& b) {
   const Tensor& x = b.input(0);
   GS_ASSIGN(int axis, b.axis("axis", x.rank()));
-  GS_ASSIGN(std::vector<Expr> wanted, b.host(1));
+  GS_ASSIGN(std::vector<Expr> wanted, b.elements(1));
   if (wanted.size() != 1) return b.error("K must be one number");
   size_t at_axis = static_cast<size_t>(axis);
   const Expr& extent = x.dim(axis);

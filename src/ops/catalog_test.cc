@@ -137,9 +137,10 @@ TEST(CatalogErrors, NameTheNodeAndBothShapes) {
             "[Add] \"a\": inputs have types f32 and i64 (they must be equal; insert a Cast)");
   EXPECT_EQ(error_of("Relu", {.name = "r", .shapes = {{2}}, .attributes = {{"alpha", 1.0}}}),
             "[Relu] \"r\": attribute `alpha` is unknown in version 14");
-  EXPECT_EQ(error_of("Reshape", {.name = "r", .shapes = {{2, 3}, {2}}, .dtype = DType::i64}),
-            "[Reshape] \"r\": `shape` must be known when compiling (make it a constant, or compute "
-            "it from shapes)");
+  EXPECT_EQ(
+      error_of("ReduceSum", {.name = "r", .shapes = {{2, 3}, {2}}, .dtype = DType::i64}),
+      "[ReduceSum] \"r\": `axes` must be known when compiling (make it a constant, or compute "
+      "it from shapes)");
   EXPECT_EQ(
       error_of("Reshape", {.name = "r", .shapes = {{2, 3}}, .inputs = {{}, int64s({1}, {5})}}),
       "[Reshape] \"r\": input of shape [2, 3] does not fit shape [5]");

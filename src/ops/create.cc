@@ -42,9 +42,46 @@ Result<> constant_of_shape(Builder& b) {
   return {};
 }
 
+// Bounds that are data: the count is computed and read back.
+Result<> range_of_data(Builder& b) {
+  DType dtype = b.input(0).dtype();
+  auto number = [&](int i) {
+    const Tensor& tensor = b.input(i);
+    return b.at_broadcast(tensor,
+                          std::vector<Expr>(static_cast<size_t>(tensor.rank()), ir::index(0)));
+  };
+  DType wide = ir::is_float(dtype) ? accumulator(dtype) : DType::index;
+  auto size = [&](Point) {
+    Expr step = ir::cast(wide, number(2)),
+         span = ir::cast(wide, number(1)) - ir::cast(wide, number(0));
+    if (ir::is_float(wide)) {
+      Expr steps = ir::max(ir::ceil(span / step), 0.0);
+      return ir::cast(DType::i64, ir::select(step == 0.0, ir::zero(wide), steps));
+    }
+    // Both as if upwards, the span rounded up to whole steps.
+    Expr down = step < 0, along = ir::select(down, -step, ir::max(step, 1.0));
+    Expr up = ir::select(down, -span, span);
+    Expr steps = ir::max(ir::floordiv(up + along - 1, along), 0.0);
+    return ir::cast(DType::i64, ir::select(step == 0, ir::index(0), steps));
+  };
+  GS_ASSIGN(std::vector<Expr> count, b.read(b.compute("range.count", DType::i64, {}, size)));
+  b.output(0, b.compute("range", dtype, {count[0]}, [&](Point p) {
+    DType sum = ir::is_float(dtype) ? wide : dtype;
+    Expr value = ir::cast(sum, number(0)) + ir::cast(sum, p[0]) * ir::cast(sum, number(2));
+    return ir::cast(dtype, value);
+  }));
+  return {};
+}
+
 Result<> range(Builder& b) {
   GS_TRY(same_types(b));
   DType dtype = b.input(0).dtype();
+  for (int i : {0, 1, 2}) {
+    auto known = b.input(i).host;
+    // The step's sign decides the count; floats have no host arithmetic.
+    bool number = known && known->size() == 1 && ir::as_float((*known)[0]);
+    if (!known || ((i == 2 || ir::is_float(dtype)) && !number)) return range_of_data(b);
+  }
   GS_ASSIGN(std::vector<Expr> start, b.host(0));
   GS_ASSIGN(std::vector<Expr> limit, b.host(1));
   GS_ASSIGN(std::vector<Expr> delta, b.host(2));
@@ -88,7 +125,7 @@ Result<> eye_like(Builder& b) {
 
 Result<> one_hot(Builder& b) {
   const Tensor &indices = b.input(0), &values = b.input(2);
-  GS_ASSIGN(std::vector<Expr> depth_value, b.host(1));
+  GS_ASSIGN(std::vector<Expr> depth_value, b.elements(1));
   if (depth_value.size() != 1) return b.error("depth must be one number");
   GS_TRY(has_shape(b, 2, {ir::index(2)}));
   Expr depth =

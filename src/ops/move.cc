@@ -106,7 +106,7 @@ Result<> split(Builder& b) {
   if (b.has(1)) {
     if (b.has_attribute("num_outputs"))
       return b.error("both `split` and `num_outputs` are given", "give one of them");
-    GS_ASSIGN(sizes, b.host(1));
+    GS_ASSIGN(sizes, b.elements(1));
   } else {
     int64_t count = b.has_attribute("num_outputs") ? b.integer("num_outputs") : b.output_count();
     if (count < 1) return b.error("`num_outputs` must be positive");
@@ -141,8 +141,8 @@ Expr slice_bound(const Builder& b, Expr bound, const Expr& extent, Expr low, Exp
 
 Result<> slice(Builder& b) {
   const Tensor& x = b.input(0);
-  GS_ASSIGN(std::vector<Expr> starts, b.host(1));
-  GS_ASSIGN(std::vector<Expr> ends, b.host(2));
+  GS_ASSIGN(std::vector<Expr> starts, b.elements(1));
+  GS_ASSIGN(std::vector<Expr> ends, b.elements(2));
   Numbers axes, steps(starts.size(), 1);
   for (size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<int64_t>(i));
   if (b.has(3)) {
@@ -191,9 +191,38 @@ Result<> slice(Builder& b) {
   return {};
 }
 
+// Extents that only a run knows may be 1 in either shape.
+Result<> expand_by_data(Builder& b, Shape wanted) {
+  const Tensor& x = b.input(0);
+  size_t rank = static_cast<size_t>(x.rank());
+  if (wanted.size() < rank) wanted.insert(wanted.begin(), rank - wanted.size(), ir::index(1));
+  size_t shift = wanted.size() - rank;
+  Shape shape = wanted;
+  for (size_t i = shift; i < wanted.size(); ++i) {
+    const Expr &extent = x.shape()[i - shift], &other = wanted[i];
+    if (ir::is_const(extent, 1)) continue;
+    GS_TRY(b.require(extent == 1 || other == 1 || extent == other,
+                     "the input does not broadcast to the shape"));
+    shape[i] = b.simplify(ir::select(other == 1, extent, other));
+  }
+  b.output(0, b.compute("expand", x.dtype(), shape, [&](Point p) {
+    std::vector<Expr> at(p.begin() + static_cast<std::ptrdiff_t>(shift), p.end());
+    for (size_t i = 0; i < rank; ++i) {
+      const Expr& extent = x.shape()[i];
+      bool known = ir::as_int(extent).has_value();
+      if (ir::is_const(extent, 1)) at[i] = ir::index(0);
+      if (!known) at[i] = ir::select(extent == 1, ir::index(0), at[i]);
+    }
+    return x.at(at);
+  }));
+  return {};
+}
+
 Result<> expand(Builder& b) {
   const Tensor& x = b.input(0);
-  GS_ASSIGN(Shape wanted, b.host(1));
+  bool from_data = !b.input(1).host;
+  GS_ASSIGN(Shape wanted, b.elements(1));
+  if (from_data) return expand_by_data(b, wanted);
   GS_ASSIGN(Shape shape, b.broadcast(x.shape(), wanted));
   b.output(0, b.compute("expand", x.dtype(), shape,
                         [&](Point point) { return b.at_broadcast(x, point); }));
@@ -202,7 +231,7 @@ Result<> expand(Builder& b) {
 
 Result<> tile(Builder& b) {
   const Tensor& x = b.input(0);
-  GS_ASSIGN(std::vector<Expr> repeats, b.host(1));
+  GS_ASSIGN(std::vector<Expr> repeats, b.elements(1));
   if (static_cast<int>(repeats.size()) != x.rank()) {
     return b.error(cat("there are ", repeats.size(), " repeats for rank ", x.rank()));
   }

@@ -28,7 +28,7 @@ Expr source(const Builder& b, Mode mode, Expr at, const Expr& extent) {
 
 Result<> pad_define(Builder& b) {
   const Tensor& x = b.input(0);
-  GS_ASSIGN(std::vector<Expr> pads, b.host(1));
+  GS_ASSIGN(std::vector<Expr> pads, b.elements(1));
   std::vector<int> axes;
   if (b.has(3)) {
     GS_ASSIGN(Numbers given, b.host_ints(3));

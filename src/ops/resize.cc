@@ -50,7 +50,7 @@ Result<> keep_aspect(const Builder& b, Plan& plan, const std::string& policy) {
   return {};
 }
 
-Result<Plan> make_plan(const Builder& b) {
+Result<Plan> make_plan(Builder& b) {
   const Tensor& x = b.input(0);
   Plan plan{.axes = {},
             .shape = x.shape(),
@@ -76,7 +76,10 @@ Result<Plan> make_plan(const Builder& b) {
   if (by_scale) {
     GS_ASSIGN(scales, host_numbers(b, 2));
   } else {
-    GS_ASSIGN(sizes, b.host(3));
+    // Data may give sizes where nothing else depends on them.
+    bool plain = !plan.antialias && b.text("keep_aspect_ratio_policy") == "stretch" &&
+                 (plan.coordinates == "half_pixel" || plan.coordinates == "asymmetric");
+    GS_ASSIGN(sizes, plain ? b.elements(3) : b.host(3));
   }
   if (plan.crop) {
     if (!given(b, 1)) return b.error("tf_crop_and_resize needs roi");

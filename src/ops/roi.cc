@@ -130,10 +130,6 @@ Result<> roi_align(Builder& b) {
     return b.error(
         "`output_height` and `output_width` are positive, `sampling_ratio` is not less "
         "than 0");
-  if (ratio == 0) {
-    return b.error("`sampling_ratio` 0 (as many samples as a region has elements) is not supported",
-                   "set the number of samples a bin");
-  }
   GS_TRY(b.require(rois.dim(1) == 4 && rois.dim(0) == batches.dim(0),
                    "rois are [regions, 4], batch_indices [regions]"));
   DType dtype = x.dtype(), wide = accumulator(dtype);
@@ -145,22 +141,42 @@ Result<> roi_align(Builder& b) {
     };
     Expr start = edge(1 - which), size = edge(3 - which) - start;
     if (!half) size = ir::max(size, 1.0);
-    return RoiAxis{start, size / static_cast<double>(bins), ir::index(ratio), x.dim(2 + which)};
+    Expr bin = size / static_cast<double>(bins);
+    Expr steps = ratio ? ir::index(ratio) : ir::max(as_index(ir::ceil(bin)), 0.0);
+    return RoiAxis{start, bin, steps, x.dim(2 + which)};
   };
+  // Without a ratio a bin has as many samples as elements: loops run to the most of any region.
+  Shape samples = {ir::index(ratio), ir::index(ratio)};
+  for (int which = 0; ratio == 0 && which < 2; ++which) {
+    Tensor most = b.reduce(
+        "roi_align.samples", Builder::Join::max, DType::i32, {}, {rois.dim(0)},
+        [&](Point, Point r) {
+          return ir::cast(DType::i32, axis_of(r[0], which, which ? columns : rows).steps);
+        },
+        [](Point, Expr value) { return ir::max(value, 0.0); });
+    GS_ASSIGN(std::vector<Expr> count, b.read(most));
+    samples[static_cast<size_t>(which)] = count[0];
+  }
   Shape shape = {rois.dim(0), x.dim(1), ir::index(rows), ir::index(columns)};
-  Expr two = ir::index(2), steps = ir::index(ratio);
+  Expr two = ir::index(2);
   b.output(0, b.reduce(
                   "roi_align", mean ? Builder::Join::sum : Builder::Join::max, dtype, shape,
-                  {steps, steps, two, two},
+                  {samples[0], samples[1], two, two},
                   [&](Point p, Point r) {
-                    auto [down, row] = sample(axis_of(p[0], 0, rows), p[2], r[0], r[2], wide);
-                    auto [right, column] =
-                        sample(axis_of(p[0], 1, columns), p[3], r[1], r[3], wide);
+                    RoiAxis vertical = axis_of(p[0], 0, rows),
+                            horizontal = axis_of(p[0], 1, columns);
+                    auto [down, row] = sample(vertical, p[2], r[0], r[2], wide);
+                    auto [right, column] = sample(horizontal, p[3], r[1], r[3], wide);
                     Expr batch = as_index(batches({p[0]}));
-                    return down * right * ir::cast(wide, x({batch, p[1], row, column}));
+                    Expr value = down * right * ir::cast(wide, x({batch, p[1], row, column}));
+                    if (ratio) return value;
+                    Expr mine = r[0] < vertical.steps && r[1] < horizontal.steps;
+                    return ir::select(mine, value, mean ? ir::zero(wide) : ir::lowest(wide));
                   },
-                  [&](Point, Expr value) {
-                    if (mean) value = value / static_cast<double>(ratio * ratio);
+                  [&](Point p, Expr value) {
+                    Expr count = axis_of(p[0], 0, rows).steps * axis_of(p[0], 1, columns).steps;
+                    if (mean) value = value / ir::cast(wide, ir::max(count, 1.0));
+                    if (!mean && !ratio) value = ir::select(count > 0, value, ir::zero(wide));
                     return ir::cast(dtype, value);
                   }));
   return {};
@@ -212,6 +228,10 @@ std::vector<OpDef> roi_family() {
        .cases = {{.name = "mean",
                   .shapes = image,
                   .attributes = {{"output_height", 3}, {"output_width", 2}, {"sampling_ratio", 2}},
+                  .inputs = regions},
+                 {.name = "as many samples as elements",
+                  .shapes = image,
+                  .attributes = {{"output_height", 2}, {"output_width", 2}},
                   .inputs = regions},
                  {.name = "largest, whole pixels",
                   .shapes = image,

@@ -27,8 +27,38 @@ Result<> size_define(Builder& b) {
   return {};
 }
 
+// Extents that only a run knows may be -1 and 0 too: they are resolved, then read back.
+Result<> reshape_by_data(Builder& b) {
+  const Tensor &x = b.input(0), &wanted = b.input(1);
+  auto count = ir::as_int(b.simplify(wanted.dim(0)));
+  if (wanted.rank() != 1 || !count || *count > 16)
+    return b.error("the length of `shape` must be known when compiling");
+  bool allow_zero = b.integer("allowzero") != 0;
+  auto extent = [&](int64_t i) {
+    Expr given = as_index(wanted({ir::index(i)}));
+    if (allow_zero || i >= x.rank()) return given;
+    return ir::select(given == 0, x.dim(static_cast<int>(i)), given);
+  };
+  Expr total = product(x.shape()), rest = ir::index(1);
+  for (int64_t i = 0; i < *count; ++i)
+    rest = rest * ir::select(extent(i) == -1, ir::index(1), extent(i));
+  Tensor resolved = b.compute("reshape.shape", DType::i64, {wanted.dim(0)}, [&](Point p) {
+    Expr value = ir::index(0);
+    for (int64_t i = 0; i < *count; ++i) {
+      Expr here = ir::select(extent(i) == -1, ir::floordiv(total, ir::max(rest, 1.0)), extent(i));
+      value = ir::select(p[0] == static_cast<double>(i), here, value);
+    }
+    return ir::cast(DType::i64, value);
+  });
+  GS_ASSIGN(Shape shape, b.read(resolved));
+  GS_TRY(b.require(product(shape) == total, "the input does not fit the shape"));
+  b.output(0, b.reshape("reshape", x, shape));
+  return {};
+}
+
 Result<> reshape_define(Builder& b) {
   const Tensor& x = b.input(0);
+  if (!b.input(1).host) return reshape_by_data(b);
   GS_ASSIGN(std::vector<Expr> wanted, b.host(1));
   bool allow_zero = b.integer("allowzero") != 0;
   Shape shape;

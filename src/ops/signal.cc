@@ -183,7 +183,7 @@ OpDef window(std::string name, std::string doc, Window shape) {
           .outputs = {"output"},
           .attributes = {{"output_datatype", 1}, {"periodic", 1}},
           .define = [shape](Builder& b) -> Result<> {
-            GS_ASSIGN(std::vector<Expr> size, b.host(0));
+            GS_ASSIGN(std::vector<Expr> size, b.elements(0));
             auto dtype = dtype_of_onnx(b.integer("output_datatype"));
             if (size.size() != 1 || !dtype || !ir::is_float(*dtype)) {
               return b.error("size must be one number, `output_datatype` a float type");

@@ -135,7 +135,7 @@ Result<> grid_sample(Builder& b) {
 
 Result<> affine_grid(Builder& b) {
   const Tensor& theta = b.input(0);
-  GS_ASSIGN(Shape size, b.host(1));
+  GS_ASSIGN(Shape size, b.elements(1));
   size_t axes = size.size() - 2;
   if ((size.size() != 4 && size.size() != 5) || b.input(1).rank() != 1)
     return b.error("size has 4 or 5 extents");
@@ -163,7 +163,7 @@ Result<> affine_grid(Builder& b) {
 
 Result<> center_crop_pad(Builder& b) {
   const Tensor& x = b.input(0);
-  GS_ASSIGN(std::vector<Expr> wanted, b.host(1));
+  GS_ASSIGN(std::vector<Expr> wanted, b.elements(1));
   Numbers axes = b.integers("axes");
   if (axes.empty()) {
     for (int axis = 0; axis < x.rank(); ++axis) axes.push_back(axis);

@@ -67,7 +67,7 @@ Result<> suppress(Builder& b) {
   GS_ASSIGN(std::vector<Expr> limit, b.read(longest));
   Expr rounds = b.simplify(ir::max(ir::min(most, limit[0]), 0.0));
   auto round = [&](const Expr&, std::span<const Tensor> states) -> Result<Builder::Round> {
-    const Tensor left = states[0];
+    const Tensor& left = states[0];
     Tensor open = b.compute("nms.open", DType::f32, scores.shape(), [&](Point p) {
       return ir::select(left.at(p) != 0, scores.at(p), ir::lowest(DType::f32));
     });
