@@ -35,6 +35,7 @@ const Catalog& builtin_catalog() {
       signal_family,
       contrib_family,
       contrib_attention_family,
+      contrib_group_attention_family,
       contrib_quantize_family,
       channels_last_family,
       classic_family,

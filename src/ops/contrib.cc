@@ -134,6 +134,35 @@ Result<> skip_normalization(Builder& b, bool simplified) {
   return {};
 }
 
+Result<> simplified_normalization(Builder& b) {
+  const Tensor& x = b.input(0);
+  GS_ASSIGN(int axis, b.axis("axis", x.rank()));
+  GS_ASSIGN(Tensor y, b.call1("RMSNormalization", {x, b.input(1)},
+                              passed_on(b, {"axis", "epsilon", "stash_type"})));
+  b.output(0, y);
+  if (!b.wants(1)) return {};
+  DType wide = accumulator(x.dtype());
+  Shape shape = x.shape(), extents;
+  Expr count = ir::index(1);
+  for (size_t i = static_cast<size_t>(axis); i < shape.size(); ++i) {
+    extents.push_back(shape[i]);
+    count = count * shape[i];
+    shape[i] = ir::index(1);
+  }
+  double epsilon = b.number("epsilon");
+  b.output(1, b.reduce(
+                  "simplified.inverse", Builder::Join::sum, wide, shape, extents,
+                  [&](Point p, Point r) {
+                    std::vector<Expr> at(p.begin(), p.begin() + axis);
+                    at.insert(at.end(), r.begin(), r.end());
+                    return ir::cast(wide, x.at(at)) * ir::cast(wide, x.at(at));
+                  },
+                  [&](Point, Expr sum) {
+                    return 1.0 / ir::sqrt(sum / ir::cast(wide, b.simplify(count)) + epsilon);
+                  }));
+  return {};
+}
+
 // Inputs: word ids, segment ids, three tables, gamma, beta, mask, position ids.
 Result<> embed_normalization(Builder& b) {
   const Tensor &ids = b.input(0), &segments = b.input(1), &mask = b.input(7),
@@ -331,6 +360,15 @@ std::vector<OpDef> contrib_family() {
        .attributes = {{"epsilon", 1e-12}},
        .define = [](Builder& b) { return skip_normalization(b, true); },
        .cases = {{.name = "plain", .shapes = {{1, 3, 6}, {1, 3, 6}, {6}}}}},
+      {.name = "SimplifiedLayerNormalization",
+       .doc = "RMSNormalization under the name that ONNX Runtime gave it in the standard domain.",
+       .since = 1,
+       .inputs = {{"X", any_float}, {"scale", any_float}},
+       .outputs = {"Y", "inv_std_var"},
+       .attributes = {{"axis", -1}, {"epsilon", 1e-5}, {"stash_type", 1}},
+       .define = simplified_normalization,
+       .cases = {{.name = "last", .shapes = {{2, 3, 6}, {6}}, .outputs = 1},
+                 {.name = "two axes", .shapes = {{2, 3, 5}, {3, 5}}, .attributes = {{"axis", 1}}}}},
       {.name = "EmbedLayerNormalization",
        .doc = "LayerNormalization of summed word, position and segment embeddings.",
        .domain = ms,

@@ -36,6 +36,7 @@ std::vector<OpDef> spatial_family();
 std::vector<OpDef> signal_family();
 std::vector<OpDef> contrib_family();
 std::vector<OpDef> contrib_attention_family();
+std::vector<OpDef> contrib_group_attention_family();
 std::vector<OpDef> contrib_quantize_family();
 std::vector<OpDef> channels_last_family();
 std::vector<OpDef> classic_family();
