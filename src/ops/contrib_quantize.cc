@@ -230,7 +230,7 @@ Result<> gather_block_quantized(Builder& b) {
 }  // namespace
 
 std::vector<OpDef> contrib_quantize_family() {
-  TypeSet byte = only(DType::u8);
+  TypeSet byte = only(DType::u8), nibble = only(DType::i4) | only(DType::u4);
   std::string ms(microsoft);
   auto optional = InputDef::optional;
   auto product = [](int64_t k, int64_t n, int64_t bits, int64_t block) {
@@ -280,10 +280,10 @@ std::vector<OpDef> contrib_quantize_family() {
        .doc = "Slices at indices of blockwise quantised data, as real numbers.",
        .domain = ms,
        .since = 1,
-       .inputs = {{"data", byte},
+       .inputs = {{"data", byte | nibble},
                   {"indices", integer_index},
                   {"scales", any_float},
-                  {"zero_points", byte, optional}},
+                  {"zero_points", byte | nibble, optional}},
        .outputs = {"output"},
        .attributes = {{"bits", 4}, {"block_size", 128}, {"gather_axis", 0}, {"quantize_axis", 1}},
        .define = gather_block_quantized,
@@ -293,6 +293,13 @@ std::vector<OpDef> contrib_quantize_family() {
                   .inputs = {{}, int64s({2, 1}, {3, -4})},
                   .low = 0,
                   .high = 255},
+                 {.name = "four bits, blocks along the second axis",
+                  .shapes = {{2, 20, 3}, {}, {2, 2, 3}, {2, 2, 3}},
+                  .attributes = {{"block_size", 16}, {"gather_axis", 2}},
+                  .inputs = {{}, int64s({2}, {2, -3})},
+                  .dtype = DType::i4,
+                  .low = -8,
+                  .high = 7},
                  {.name = "bytes",
                   .shapes = {{3, 2, 20}, {}, {3, 2, 2}},
                   .attributes = {{"bits", 8}, {"block_size", 16}, {"quantize_axis", -1}},
