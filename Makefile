@@ -47,8 +47,8 @@ demo: web ## compile a real model for every target and run it in a browser
 bench: build ## measure against the peers, into bench/results/
 	@$(RUN) tools/setup/setup.sh --bench && node bench/run.mjs
 
-conformance: build ## run the operator and model cases of ../shared/testdata on every target
-	@$(RUN) node tools/check/test.mjs --suites
+conformance: build ## all cases of ../shared/testdata on every target, into docs/conformance.md
+	@$(RUN) node tests/conformance/run.mjs
 
 sanitize: setup ## the C++ tests and hostile models under the address and undefined-behaviour sanitizers
 	@cmake -G Ninja -B build-sanitize -DGOSSAMER_SANITIZE=address,undefined . >/dev/null

@@ -10,8 +10,10 @@
 namespace gossamer::compiler {
 namespace {
 
-schedule::Capabilities capabilities_for(schedule::TargetKind target, const Options& options) {
+Result<schedule::Capabilities> capabilities_for(schedule::TargetKind target,
+                                                const Options& options) {
   schedule::Capabilities caps = schedule::capabilities_of(target);
+  GS_TRY(schedule::apply_limits(options.limits, caps));
   if (target == schedule::TargetKind::wasm && options.relaxed_simd) {
     caps.fma = true;
     caps.tile_rows = 6;
@@ -47,7 +49,7 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
     if (options.progress) options.progress(step, fraction);
   };
   GS_ASSIGN(const schedule::TargetKind target, schedule::target_named(options.target));
-  const schedule::Capabilities caps = capabilities_for(target, options);
+  GS_ASSIGN(const schedule::Capabilities caps, capabilities_for(target, options));
   const ops::Catalog& catalog = options.catalog ? *options.catalog : ops::builtin_catalog();
 
   progress("read", 0);

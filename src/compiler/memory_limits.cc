@@ -19,7 +19,7 @@ struct Limits {
   int64_t texture_height;  // in texels
 };
 
-Limits limits_of(TargetKind target) {
+Limits limits_of(TargetKind target, const schedule::Capabilities& caps) {
   constexpr int64_t none = INT64_MAX, gib = int64_t{1} << 30;
   switch (target) {
     case TargetKind::cpu:
@@ -27,9 +27,9 @@ Limits limits_of(TargetKind target) {
     case TargetKind::wasm:
       return {INT32_MAX, 4 * gib, 4 * gib, none};  // one memory of 32-bit addresses
     case TargetKind::webgpu:
-      return {INT32_MAX, 4 * gib, none, none};
+      return {INT32_MAX, caps.max_binding_bytes, none, none};
     case TargetKind::webgl:
-      return {INT32_MAX, 4 * gib, none, 32768};  // the tallest texture of any driver
+      return {INT32_MAX, 4 * gib, none, caps.max_texture_height};
   }
   return {none, none, none, none};
 }
@@ -43,7 +43,7 @@ std::string gigabytes(int64_t bytes) {
 }  // namespace
 
 Result<> ModuleBuilder::check_memory() const {
-  const Limits limits = limits_of(target_);
+  const Limits limits = limits_of(target_, caps_);
   for (const ir::Buffer& buffer : buffers_) {
     const graph::MemoryNeed need = need_of(*buffer);
     const auto bytes = ir::as_int(need.bytes);

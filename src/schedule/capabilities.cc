@@ -1,5 +1,6 @@
 #include "schedule/capabilities.h"
 
+#include <algorithm>
 #include <array>
 
 namespace gossamer::schedule {
@@ -48,6 +49,19 @@ Capabilities capabilities_of(TargetKind kind) {
       break;
   }
   return c;
+}
+
+Result<> apply_limits(std::string_view limits, Capabilities& caps) {
+  if (limits.empty()) return {};
+  if (limits != "mobile")
+    return fail_at(cat("limits \"", limits, "\""), "there are none of that name", "\"mobile\"");
+  caps.max_texture_size = std::min(caps.max_texture_size, 4096);
+  caps.max_texture_height = std::min(caps.max_texture_height, 4096);
+  caps.max_storage_buffers = std::min(caps.max_storage_buffers, 8);
+  caps.max_group_size = std::min(caps.max_group_size, 256);
+  caps.max_group_bytes = std::min(caps.max_group_bytes, 16384);
+  caps.max_binding_bytes = std::min(caps.max_binding_bytes, int64_t{128} << 20);
+  return {};
 }
 
 Result<TargetKind> target_named(std::string_view name) {

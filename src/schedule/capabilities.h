@@ -14,30 +14,36 @@ enum class TargetKind : uint8_t { cpu, wasm, webgpu, webgl };
 
 struct Capabilities {
   TargetKind kind = TargetKind::cpu;
-  std::string name;             // "webgpu", or "webgpu-software" for a variant
-  int vector_lanes = 4;         // f32 lanes of one vector register or texel
-  int vector_registers = 15;    // what a register tile and its operands may use
-  int tile_rows = 6;            // rows of a register tile at most
-  int tile_vectors = 2;         // vectors of a row at most
-  bool join_rows = false;       // two axes as one row pay (an address a row is cheap)
-  int unroll = 4;               // iterations of a reduction in one straight piece
-  int group_size = 1;           // invocations of a workgroup
-  int64_t map_chunk = 1;        // points of one work item of a map at least
-  bool robust_access = false;   // a load outside of its buffer is harmless
-  bool fma = false;             // multiply-add is one operation (relaxed SIMD, native FMA)
-  bool texture_memory = false;  // tensors are RGBA textures
-  int max_textures = 16;        // samplers of a fragment program
-  int max_layers = 8;           // render targets of a fragment program
-  int max_texture_size = 4096;
-  int max_storage_buffers = 8;  // of a compute kernel, output included
-  int max_group_size = 256;     // invocations of a workgroup
+  std::string name;                // "webgpu", or "webgpu-software" for a variant
+  int vector_lanes = 4;            // f32 lanes of one vector register or texel
+  int vector_registers = 15;       // what a register tile and its operands may use
+  int tile_rows = 6;               // rows of a register tile at most
+  int tile_vectors = 2;            // vectors of a row at most
+  bool join_rows = false;          // two axes as one row pay (an address a row is cheap)
+  int unroll = 4;                  // iterations of a reduction in one straight piece
+  int group_size = 1;              // invocations of a workgroup
+  int64_t map_chunk = 1;           // points of one work item of a map at least
+  bool robust_access = false;      // a load outside of its buffer is harmless
+  bool fma = false;                // multiply-add is one operation (relaxed SIMD, native FMA)
+  bool texture_memory = false;     // tensors are RGBA textures
+  int max_textures = 16;           // samplers of a fragment program
+  int max_layers = 8;              // render targets of a fragment program
+  int max_texture_size = 4096;     // widths; heights are bounded by max_texture_height
+  int max_texture_height = 32768;  // the tallest texture of any driver
+  int max_storage_buffers = 8;     // of a compute kernel, output included
+  int max_group_size = 256;        // invocations of a workgroup
   int max_group_bytes = 16384;
-  bool group_memory_pays = false;  // staging through group memory gains (a real GPU)
+  int64_t max_binding_bytes = int64_t{4} << 30;  // of one tensor in a compute kernel
+  bool group_memory_pays = false;                // staging through group memory gains (a real GPU)
   int threads = 1;
   bool has_i64 = true, has_f64 = true, has_f16 = false, has_small_ints = true;
 };
 
 Capabilities capabilities_of(TargetKind kind);
+// Limits of the GPU targets that have a name: "mobile" is what every phone of recent years has
+// (4096-texel textures, 8 storage buffers of 128 MiB, groups of 256 with 16 KiB); "" changes
+// nothing.
+Result<> apply_limits(std::string_view limits, Capabilities& caps);
 Result<TargetKind> target_named(std::string_view name);
 std::string_view name_of(TargetKind kind);
 

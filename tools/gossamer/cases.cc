@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "gossamer/operator_file.h"
 #include "gossamer/sample_file.h"
+#include "onnx/proto.h"
 
 namespace gossamer::command {
 
@@ -143,6 +145,18 @@ Result<CaseContent> load_case(const TestCase& test) {
       }
     }
   return content;
+}
+
+std::vector<std::string> operators_of(const TestCase& test) {
+  std::set<std::string> names;
+  if (test.data.empty()) {
+    if (auto name = operator_of_case(test.model, test.index)) names.insert(*name);
+  } else if (const auto bytes = read_file(test.model)) {
+    const auto model = onnx::parse_model(*bytes);
+    if (model && model->graph)
+      for (const onnx::ProtoNode& node : model->graph->nodes) names.emplace(node.op);
+  }
+  return {names.begin(), names.end()};
 }
 
 }  // namespace gossamer::command

@@ -43,4 +43,7 @@ Result<std::vector<TestCase>> find_cases(const std::vector<std::string>& folders
 
 Result<CaseContent> load_case(const TestCase& test);
 
+// The distinct operators of the case's model, sorted; none where it cannot be read.
+std::vector<std::string> operators_of(const TestCase& test);
+
 }  // namespace gossamer::command

@@ -200,6 +200,10 @@ void add_compile(CLI::App& app, Chosen& chosen) {
   command->add_option("--name", options->compile.name, "The model's name");
   command->add_flag("--relaxed-simd", options->compile.relaxed_simd,
                     "wasm: use relaxed SIMD's multiply-add");
+  command
+      ->add_option("--limits", options->compile.limits,
+                   "webgpu, webgl: keep the limits of mobile devices")
+      ->check(CLI::IsMember({"mobile"}));
   command->add_flag("--real-gpu", options->compile.real_gpu,
                     "webgpu: schedules for a hardware adapter");
   command->add_option("--cpu", options->compile.cpu, "cpu: LLVM's name of the processor");

@@ -267,14 +267,26 @@ Result<std::vector<std::string>> list_operator_cases(const fs::path& file) {
   return names;
 }
 
+std::optional<std::string> operator_of_case(const fs::path& file, size_t index) {
+  const auto tests = parse(file);
+  if (!tests || !has_the_form(*tests)) return std::nullopt;
+  for (const Json& test : tests->GetArray()) {
+    if (index < test["cases"].Size()) return text_of(test, "operator");
+    index -= test["cases"].Size();
+  }
+  return std::nullopt;
+}
+
 Result<CaseContent> load_operator_case(const fs::path& file, size_t index) {
   GS_ASSIGN(const rapidjson::Document tests, parse(file));
-  size_t at = 0;
   if (has_the_form(tests))
-    for (const Json& test : tests.GetArray())
-      for (const Json& one : test["cases"].GetArray())
-        if (at++ == index) return content_of(test, one, file);
-  return fail_at(file.string(), cat("has no case ", index));
+    for (const Json& test : tests.GetArray()) {
+      const Json& cases = test["cases"];
+      if (index < cases.Size())
+        return content_of(test, cases[static_cast<rapidjson::SizeType>(index)], file);
+      index -= cases.Size();
+    }
+  return fail_at(file.string(), "has no such case");
 }
 
 }  // namespace gossamer::command

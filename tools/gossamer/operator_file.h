@@ -15,6 +15,9 @@ namespace gossamer::command {
 // JSON of another form. Errors: not JSON.
 Result<std::vector<std::string>> list_operator_cases(const std::filesystem::path& file);
 
+// The operator of case `index`.
+std::optional<std::string> operator_of_case(const std::filesystem::path& file, size_t index);
+
 // Case `index` of that list. Errors name the test and what of it is not understood.
 Result<CaseContent> load_operator_case(const std::filesystem::path& file, size_t index);
 

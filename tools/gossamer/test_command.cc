@@ -1,11 +1,15 @@
 // gossamer test: every case below some folders, on one target.
 
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 #include <unistd.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "gossamer/commands.h"
+#include "gossamer/files.h"
 #include "gossamer/isolate.h"
 #include "gossamer/judge.h"
 #include "gossamer/web_cases.h"
@@ -16,10 +20,11 @@ namespace {
 struct Options {
   std::vector<std::string> folders;
   std::string target;
-  std::string filter, browser = "chromium";
+  std::string filter, only, limits;
+  std::string browser = "chromium", browser_path, browser_args;
   int limit = 0, jobs = 1;
   double timeout = 300;
-  bool json = false;
+  bool json = false, list = false;
   RunnerOptions runner;
   JudgeOptions judge;
 };
@@ -70,11 +75,51 @@ int run_here(const Options& options, const std::vector<TestCase>& cases, Tally& 
   return 0;
 }
 
+// The names in a file, one a line.
+Result<std::set<std::string>> read_names(const std::string& file) {
+  GS_ASSIGN(const std::string text, read_text(file));
+  std::set<std::string> names;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    names.insert(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return names;
+}
+
+void print_cases(const std::vector<TestCase>& cases, bool json) {
+  for (const TestCase& test : cases) {
+    if (!json) {
+      std::printf("%s\n", test.name.c_str());
+      continue;
+    }
+    rapidjson::StringBuffer text;
+    rapidjson::Writer<rapidjson::StringBuffer> writer(text);
+    writer.StartObject();
+    writer.Key("name");
+    writer.String(test.name);
+    writer.Key("operators");
+    writer.StartArray();
+    for (const std::string& name : operators_of(test)) writer.String(name);
+    writer.EndArray();
+    writer.EndObject();
+    std::printf("%s\n", text.GetString());
+  }
+}
+
 int run_test(const Options& options) {
+  if (!options.list && options.target.empty()) return report_usage("--target is required");
   auto found = find_cases(options.folders);
   if (!found) return report_error(found.error(), options.json);
+  std::set<std::string> only;
+  if (!options.only.empty()) {
+    auto names = read_names(options.only);
+    if (!names) return report_error(names.error(), options.json);
+    only = std::move(*names);
+  }
   std::vector<TestCase> cases;
   for (TestCase& test : *found) {
+    if (!options.only.empty() && !only.contains(test.name)) continue;
     if (!options.filter.empty() && test.name.find(options.filter) == std::string::npos) continue;
     if (options.limit > 0 && cases.size() == static_cast<size_t>(options.limit)) break;
     cases.push_back(std::move(test));
@@ -82,13 +127,23 @@ int run_test(const Options& options) {
   if (cases.empty())
     return report_error({{}, cat("no case's name contains \"", options.filter, "\""), {}},
                         options.json);
+  if (options.list) {
+    print_cases(cases, options.json);
+    return 0;
+  }
   Tally tally;
   if (options.target == "interp" || options.target == "cpu") {
     run_here(options, cases, tally);
   } else {
     size_t done = 0;
-    const WebTestOptions web{options.target, options.browser, options.jobs, options.timeout,
-                             options.runner.threads};
+    const WebTestOptions web{.target = options.target,
+                             .browser = options.browser,
+                             .browser_path = options.browser_path,
+                             .browser_args = options.browser_args,
+                             .limits = options.limits,
+                             .jobs = options.jobs,
+                             .timeout = options.timeout,
+                             .threads = options.runner.threads};
     auto result = run_web_cases(cases, web, options.judge, [&](const Verdict& verdict) {
       print_verdict(verdict, options.json, tally);
       show_progress(++done, cases.size());
@@ -114,9 +169,10 @@ void add_test(CLI::App& app, Chosen& chosen) {
           "of an operator file (.jsonc)")
       ->required();
   command->add_option("--target,-t", options->target, "Where the cases run")
-      ->required()
       ->check(CLI::IsMember({"cpu", "wasm", "webgpu", "webgl", "interp"}));
   command->add_option("--filter", options->filter, "Only cases whose name contains this");
+  command->add_option("--cases", options->only, "Only the cases that this file names, one a line");
+  command->add_flag("--list", options->list, "Only list the cases; with --json, their operators");
   command->add_option("--limit", options->limit, "At most so many cases")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--jobs,-j", options->jobs, "Cases at a time")->check(CLI::Range(1, 256));
@@ -126,6 +182,13 @@ void add_test(CLI::App& app, Chosen& chosen) {
       ->check(CLI::Range(0, 1024));
   command->add_option("--browser", options->browser, "Browser of the web targets")
       ->check(CLI::IsMember({"chromium", "firefox"}));
+  command->add_option("--browser-path", options->browser_path, "Another program of that browser");
+  command->add_option("--browser-args", options->browser_args, "Further flags for it, in one word");
+  command
+      ->add_option("--limits", options->limits,
+                   "webgpu, webgl: compile for the limits of mobile devices, and hold the browser "
+                   "to them")
+      ->check(CLI::IsMember({"mobile"}));
   command
       ->add_option("--classes", options->judge.classes,
                    "Judge quantized models by the order of so many best classes instead of values")

@@ -31,6 +31,7 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   const ModelTraits traits = traits_of(model);
   compiler::Options compile_options;
   compile_options.target = options.target;
+  compile_options.limits = options.limits;
   compile_options.read_file = [&](const std::string& name) {
     return read_inside(model.folder, name);
   };
@@ -180,9 +181,15 @@ Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions&
                        const std::function<void(const Verdict&)>& done) {
   GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
   GS_ASSIGN(const fs::path script, find_web_file("tests/run_cases.mjs"));
-  GS_ASSIGN(NodeProcess harness,
-            NodeProcess::start({script.string(), "--browser", options.browser, "--out",
-                                (temporary.path() / "outputs").string()}));
+  std::vector<std::string> arguments = {script.string(), "--browser", options.browser, "--out",
+                                        (temporary.path() / "outputs").string()};
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) arguments.insert(arguments.end(), {name, value});
+  };
+  add("--browser-path", options.browser_path);
+  add("--browser-args", options.browser_args);
+  add("--limits", options.limits);
+  GS_ASSIGN(NodeProcess harness, NodeProcess::start(std::move(arguments)));
   GS_TRY(harness.receive());  // {"ready": true, ...}
   const auto folder_of = [&](size_t at) { return temporary.path() / cat("case", at); };
   Result<> status;

@@ -9,6 +9,8 @@ namespace gossamer::command {
 
 struct WebTestOptions {
   std::string target, browser;
+  std::string browser_path, browser_args;  // "": the default ones
+  std::string limits;                      // compiler::Options::limits, kept by the browser too
   int jobs = 1;
   double timeout = 0;
   int threads = 0;

@@ -1,6 +1,7 @@
 /** Runs one case in the page: loads the package, runs it and posts the outputs' bytes to the server. */
 import {decode, encode} from '../../runtime/src/storage.ts';
 import {load, type Model, tensor, type Tensor} from '../../runtime/src/index.ts';
+import {keepLimits} from './limits.ts';
 import type {PageAnswer, PageCase} from './protocol.ts';
 
 async function fetchTensor({url, dtype, shape}: PageCase['inputs'][number]): Promise<Tensor> {
@@ -42,4 +43,5 @@ async function run(given: PageCase): Promise<PageAnswer> {
   }
 }
 
+keepLimits(new URLSearchParams(location.search).get('limits'));
 Object.assign(globalThis, {runCase: run});

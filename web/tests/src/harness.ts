@@ -15,33 +15,37 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>cases</title>
 /** A page is replaced after this many cases, so that what one leaks does not sum up. */
 const CASES_PER_PAGE = 200;
 
+export interface HarnessOptions extends BrowserOptions {
+  readonly isolated?: boolean;
+  /** The page holds the browser to these limits (limits.ts). */
+  readonly limits?: string | undefined;
+}
+
 export class Harness {
-  readonly #browser: Browser;
+  #browser: Browser;
+  readonly #options: HarnessOptions;
   readonly #server: Server;
   readonly #out: string;
   #page: Page | undefined;
   #used = 0;
   #next = 0;
 
-  private constructor(browser: Browser, server: Server, out: string) {
+  private constructor(browser: Browser, options: HarnessOptions, server: Server, out: string) {
     this.#browser = browser;
+    this.#options = options;
     this.#server = server;
     this.#out = out;
   }
 
   /** `script` is case_page.ts bundled; outputs are written below `out`. */
-  static async start(
-    options: BrowserOptions & {readonly isolated?: boolean},
-    script: string,
-    out: string,
-  ): Promise<Harness> {
+  static async start(options: HarnessOptions, script: string, out: string): Promise<Harness> {
     const server = await startServer({isolated: options.isolated ?? true});
     server.put('/page.js', text(script, 'text/javascript'));
     server.put('/page.html', text(PAGE, 'text/html'));
     server.put('/favicon.ico', text('', 'image/png'));
     mkdirSync(out, {recursive: true});
     try {
-      return new Harness(await startBrowser(options), server, out);
+      return new Harness(await startBrowser(options), options, server, out);
     } catch (problem) {
       server.close();
       throw problem;
@@ -55,10 +59,32 @@ export class Harness {
   async #getPage(): Promise<Page> {
     if (this.#page && this.#used++ < CASES_PER_PAGE) return this.#page;
     await this.#dropPage();
-    const page = await this.#browser.newPage();
-    await page.goto(`${this.#server.origin}/page.html`);
+    try {
+      return await this.#openPage();
+    } catch {
+      await this.#restart();
+      return this.#openPage();
+    }
+  }
+
+  async #openPage(): Promise<Page> {
+    const {limits} = this.#options;
+    const opening = (async (): Promise<Page> => {
+      const page = await this.#browser.newPage();
+      await page.goto(`${this.#server.origin}/page.html${limits ? `?limits=${limits}` : ''}`);
+      return page;
+    })();
+    const page = await Promise.race([opening, wait(30_000)]);
+    if (!page) throw new Error('the browser opens no page');
     this.#used = 1;
     return (this.#page = page);
+  }
+
+  /** Pages share the process of the GPU: what hung or crashed in one may have taken it along. */
+  async #restart(): Promise<void> {
+    this.#page = undefined;
+    await Promise.race([this.#browser.close().catch(() => undefined), wait(10_000)]);
+    this.#browser = await startBrowser(this.#options);
   }
 
   async #dropPage(): Promise<void> {
@@ -112,7 +138,7 @@ export class Harness {
     ])) as PageAnswer & {gone?: boolean};
     const lines = page.takeLog();
     const log = lines.length > 0 ? {log: lines} : {};
-    if (answer.gone) await this.#dropPage();
+    if (answer.gone || /\blost\b/.test(answer.error ?? '')) await this.#restart();
     if (answer.error !== undefined) return {ok: false, error: answer.error, ...log};
     const {report, ms = 0, outputs = []} = answer;
     return {
@@ -130,9 +156,9 @@ export class Harness {
   }
 }
 
-const wait = (ms: number): Promise<void> =>
+const wait = (ms: number): Promise<undefined> =>
   new Promise((resolve) => {
-    setTimeout(resolve, ms).unref();
+    setTimeout(() => resolve(undefined), ms).unref();
   });
 
 /** The program: options from the command line, cases from stdin, answers to stdout. */
@@ -155,6 +181,7 @@ export async function main(args: readonly string[], script: string): Promise<voi
       executable: option('browser-path'),
       args: flags,
       isolated: !args.includes('--not-isolated'),
+      limits: option('limits'),
     },
     script,
     out,

@@ -1,0 +1,100 @@
+// The table of the conformance run and docs/conformance.md.
+import {existsSync, readFileSync} from 'node:fs';
+import path from 'node:path';
+import {excused, suiteOf, suites, targets, testdata} from './conformance.mjs';
+
+// Of some verdicts: how many pass, how many of these ran wholly on the target, and how many had inputs that the
+// compiler was told.
+export function countsOf(verdicts) {
+  const good = verdicts.filter(({status}) => status === 'pass');
+  return {
+    cases: verdicts.length,
+    passed: good.length,
+    wholly: good.filter(({elsewhere}) => !elsewhere).length,
+    told: good.filter(({known}) => known).length,
+  };
+}
+
+const share = (part, all) => `${(Math.floor((1000 * part) / all) / 10).toFixed(1)} %`;
+const cell = ({cases, passed, wholly}) => `${passed} of ${cases} (${share(passed, cases)}) | ${share(wholly, cases)}`;
+
+// One row a configuration: for each suite what passes, and the share that ran wholly on the target.
+export function table(results) {
+  const names = [...suites.map(({name}) => name), 'all'];
+  const rows = [...results].map(([configuration, verdicts]) => {
+    const cells = suites.map((suite) => cell(countsOf(verdicts.filter(({name}) => suiteOf(name) === suite))));
+    return `| ${[configuration, ...cells, cell(countsOf(verdicts))].join(' | ')} |`;
+  });
+  return [
+    `| target | ${names.map((name) => `${name} | on it`).join(' | ')} |`,
+    `|---|${names.map(() => '---|---|').join('')}`,
+    ...rows,
+  ].join('\n');
+}
+
+// ONNX Runtime's figures on the same folders, as they lie beside the cases.
+function peer() {
+  const file = path.join(testdata, 'ort_1.30_node_status.json');
+  if (!existsSync(file)) return '';
+  const counts = new Map();
+  for (const [name, status] of Object.entries(JSON.parse(readFileSync(file, 'utf8')))) {
+    const suite = name.slice(0, name.indexOf('/'));
+    const [passed, all] = counts.get(suite) ?? [0, 0];
+    counts.set(suite, [passed + (status === 'pass' ? 1 : 0), all + 1]);
+  }
+  return [...counts].map(([suite, [passed, all]]) => `${suite} ${passed} of ${all} (${share(passed, all)})`).join(', ');
+}
+
+// Every case that does not pass somewhere: name → {targets, reason}.
+function failures(results, list) {
+  const rows = new Map();
+  for (const target of targets)
+    for (const {name, status, message} of results.get(target)) {
+      if (status === 'pass') continue;
+      const row = rows.get(name) ?? {targets: [], reason: excused(list, name, target) ?? `not listed: ${message}`};
+      row.targets.push(target);
+      rows.set(name, row);
+    }
+  return rows;
+}
+
+const escaped = (text) => text.replaceAll('|', '\\|');
+
+export function document(results, list) {
+  const rows = failures(results, list);
+  const reasons = new Map();
+  for (const [name, row] of rows) reasons.set(row.reason, [...(reasons.get(row.reason) ?? []), {name, ...row}]);
+  const groups = [...reasons].sort((a, b) => b[1].length - a[1].length || (a[0] < b[0] ? -1 : 1));
+  const on = (row) => (row.targets.length === targets.length ? 'all' : row.targets.join(', '));
+  const told = targets.map((target) => `${target} ${countsOf(results.get(target)).told}`).join(', ');
+  return `# Conformance
+
+Written by \`make conformance\` (tests/conformance). The cases lie in ../shared/testdata: ONNX's own operator cases
+(onnx_node) and its other ones, ONNX Runtime Web's operator cases (ort_web_ops), real models with outputs of ONNX
+Runtime 1.30. An output is right within the tolerances of [commands.md](commands.md#test). "on it" is the share of the
+cases that is right without a launch outside of the target, by \`report()\`.
+
+${table(results)}
+
+- webgpu is Chromium's SwiftShader (no f16, subgroups of 4); "webgpu lavapipe" is Mesa's lavapipe (f16, subgroups of 8).
+  "mobile" is the same browser held to the limits of phones: textures of 4,096 texels, 8 storage buffers of 128 MiB,
+  groups of 256 with 16 KiB. A configuration that is not in the table has not been run with this compiler.
+- Where an operator's axes, shapes or the like are inputs of the model and the compiler must know them, the case's values
+  become constants. Passed cases with such inputs: ${told}.
+- models counts data sets: a model with several is several cases. squeezenet_winml_tensor has no expected output and is
+  no case.
+- ONNX Runtime 1.30's CPU provider on ONNX's cases, for comparison: ${peer()}.
+
+## What does not pass
+
+${rows.size} cases, by reason; the list that the tests hold is tests/conformance/known.tsv.
+
+| reason | cases |
+|---|---|
+${groups.map(([reason, cases]) => `| ${escaped(reason)} | ${cases.length} |`).join('\n')}
+
+| case | targets | reason |
+|---|---|---|
+${groups.flatMap(([reason, cases]) => cases.map((row) => `| ${escaped(row.name)} | ${on(row)} | ${escaped(reason)} |`)).join('\n')}
+`;
+}

@@ -1,0 +1,142 @@
+// Every conformance case of ../shared/testdata on every target: prints the table target x suite, compares with
+// known.tsv and writes docs/conformance.md.
+//
+//   node tests/conformance/run.mjs [--targets cpu,webgl] [--limits mobile] [--adapter lavapipe] [--update]
+//
+//   --limits mobile     webgpu and webgl within the limits of phones (docs/commands.md)
+//   --adapter lavapipe  webgpu on the second adapter of ../shared/browsers (f16, subgroups of 8)
+//   --update            takes what passes off known.tsv; nothing is ever put on it
+import {execFileSync} from 'node:child_process';
+import {createHash} from 'node:crypto';
+import {existsSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs';
+import path from 'node:path';
+import {parseArgs} from 'node:util';
+import {allCases, excused, gossamer, listFile, readList, root, runCases, suites, targets,
+  testdata} from './conformance.mjs';
+import {countsOf, document, table} from './report.mjs';
+
+const {values: options} = parseArgs({options: {
+  targets: {type: 'string'},
+  limits: {type: 'string'},
+  adapter: {type: 'string'},
+  update: {type: 'boolean', default: false},
+}});
+const results = path.join(root, process.env.GOSSAMER_BUILD ?? 'build', 'conformance');
+
+// Chromium on Mesa's lavapipe: the script of ../shared/browsers stands for the browser.
+function lavapipe() {
+  const script = path.join(root, '../shared/browsers/lavapipe.sh');
+  if (!existsSync(script)) throw new Error('--adapter lavapipe needs ../shared/browsers');
+  const folder = process.env.GOSSAMER_LAVAPIPE ?? path.join(root, 'third_party/cache/lavapipe');
+  if (!existsSync(path.join(folder, 'vulkan.json'))) execFileSync('bash', [script, 'setup', folder], {stdio: 'inherit'});
+  const flags = '--use-webgpu-adapter=swiftshader --use-angle=gl-egl --ignore-gpu-blocklist';
+  return {
+    extra: ['--browser-path', script, `--browser-args=${flags}`],
+    env: {GOSSAMER_LAVAPIPE: folder},
+  };
+}
+
+// What is run: a target, possibly on another adapter or within limits.
+function configurations() {
+  if (options.adapter && options.adapter !== 'lavapipe') throw new Error(`there is no adapter ${options.adapter}`);
+  const gpus = options.adapter ? ['webgpu'] : options.limits ? ['webgpu', 'webgl'] : targets;
+  const chosen = options.targets?.split(',') ?? gpus;
+  for (const target of chosen)
+    if (!gpus.includes(target)) throw new Error(`${target} is none of ${gpus.join(', ')}`);
+  const {extra, env} = options.adapter ? lavapipe() : {extra: [], env: {}};
+  return chosen.map((target) => ({
+    name: [target, options.adapter, options.limits].filter(Boolean).join(' '),
+    target,
+    extra: options.limits ? [...extra, '--limits', options.limits] : extra,
+    env,
+  }));
+}
+
+// Results are kept by configuration, so that runs of several ones by the same compiler make one document.
+const compiler = createHash('sha256').update(readFileSync(gossamer)).digest('hex');
+const fileOf = (name) => path.join(results, `${name.replaceAll(' ', '-')}.json`);
+
+function keep(name, verdicts) {
+  mkdirSync(results, {recursive: true});
+  writeFileSync(fileOf(name), JSON.stringify({compiler, verdicts}));
+}
+
+function kept(name) {
+  if (!existsSync(fileOf(name))) return undefined;
+  const {compiler: by, verdicts} = JSON.parse(readFileSync(fileOf(name), 'utf8'));
+  return by === compiler ? verdicts : undefined;
+}
+
+// Differences from the list: what must be repaired, and what should be taken off.
+function compare(list, {target, name}, verdicts) {
+  const failing = verdicts.filter(({status, name: at}) => status !== 'pass' && !excused(list, at, target));
+  const passing = verdicts.filter(({status, name: at}) => status === 'pass' && excused(list, at, target));
+  for (const {name: at, message} of failing) console.log(`FAIL  ${name}: ${at}: ${message}`);
+  if (!options.update)
+    for (const {name: at} of passing) console.log(`FAIL  ${name}: ${at} passes: take it off known.tsv (--update does)`);
+  return {failing, passing};
+}
+
+// Takes cases off the list for the targets that they pass on.
+function shrink(passing) {
+  const lines = readFileSync(listFile, 'utf8').split('\n').flatMap((line) => {
+    const [on, name, ...rest] = line.split('\t');
+    const passes = passing.get(name);
+    if (line.startsWith('#') || !passes) return [line];
+    const left = (on === '*' ? targets : on.split(',')).filter((target) => !passes.has(target));
+    return left.length > 0 ? [[left.join(','), name, ...rest].join('\t')] : [];
+  });
+  writeFileSync(listFile, lines.join('\n'));
+}
+
+async function main() {
+  const missing = suites.flatMap(({folders}) => folders).filter((folder) => !existsSync(path.join(testdata, folder)));
+  if (missing.length > 0) {
+    console.log(`skip  ../shared/testdata lacks ${missing.join(', ')}: nothing is run`);
+    console.log('0 passed, 0 failed');
+    return 0;
+  }
+  const {list, problems} = readList();
+  problems.forEach((problem) => console.log(`FAIL  ${problem}`));
+  const cases = await allCases();
+  const taken = new Map(); // name → targets that it passes on although it is listed
+  let passed = 0;
+  let failed = problems.length;
+  for (const configuration of configurations()) {
+    const {name, target, extra, env} = configuration;
+    console.log(`== ${name}: ${cases.length} cases`);
+    const started = Date.now();
+    let done = 0;
+    const take = () => {
+      if (++done % 200 === 0) console.log(`   ${done} of ${cases.length}, ${((Date.now() - started) / 1000).toFixed(0)} s`);
+    };
+    const verdicts = await runCases({target, timeout: 120, extra, env, take});
+    keep(name, verdicts);
+    const {failing, passing} = compare(list, configuration, verdicts);
+    // On another adapter or within limits a listed case may pass by chance; the plain configuration decides.
+    if (name === target)
+      for (const {name: at} of passing) taken.set(at, new Set([...(taken.get(at) ?? []), target]));
+    const good = countsOf(verdicts);
+    passed += verdicts.length - failing.length;
+    failed += failing.length + (options.update || name !== target ? 0 : passing.length);
+    console.log(`   ${good.passed} of ${good.cases} pass, ${((Date.now() - started) / 1000).toFixed(0)} s`);
+  }
+  if (options.update) shrink(taken);
+  const shown = new Map();
+  for (const name of [...targets, 'webgpu lavapipe', 'webgpu mobile', 'webgl mobile'])
+    if (kept(name)) shown.set(name, kept(name));
+  console.log(`\n${table(shown)}\n`);
+  if (targets.every((target) => shown.has(target)))
+    writeFileSync(path.join(root, 'docs/conformance.md'), document(shown, readList().list));
+  else console.log('docs/conformance.md is as it was: it needs a run on every target by this compiler');
+  console.log(`${passed} passed, ${failed} failed`);
+  return failed === 0 ? 0 : 1;
+}
+
+try {
+  process.exit(await main());
+} catch (problem) {
+  console.log(`FAIL  ${problem.message}`);
+  console.log('0 passed, 1 failed');
+  process.exit(1);
+}
