@@ -57,9 +57,9 @@ sanitize: setup ## the C++ tests and hostile models under the address and undefi
 	  ctest --test-dir build-sanitize --output-on-failure -j $(JOBS)
 	@$(RUN) GOSSAMER_BUILD=build-sanitize node tests/hostile/suite.mjs
 
-format: setup ## format the sources, redraw the layer picture
+format: native ## format the sources, redraw the layer picture and the operators' page
 	@git ls-files -z -co --exclude-standard -- '*.cc' '*.h' | xargs -0 -r clang-format-19 -i
-	@$(RUN) node tools/check/layers.mjs --update
+	@$(RUN) node tools/check/layers.mjs --update && node tools/check/operators_page.mjs --update
 
 lint: setup ## the checks alone: layers, names, format, clang-tidy on changed files, eslint, tsc
 	@$(RUN) node tools/check/test.mjs --checks

@@ -11,6 +11,7 @@ import path from 'node:path';
 import {checkLengths, checkMachines, checkNames} from './files.mjs';
 import {checkLayers, checkPicture} from './layers.mjs';
 import {checkOperators} from './operators.mjs';
+import {checkOperatorsPage} from './operators_page.mjs';
 import {allFiles, changedFiles, layerOf, layers, report, root} from './repository.mjs';
 import {checkFormat, checkTidy} from './style.mjs';
 
@@ -133,6 +134,7 @@ async function checks({onlyChanged}) {
   count(report('include order', checkLayers()));
   count(report('layer picture', checkPicture()));
   count(report('operator names', checkOperators()));
+  count(report('operators page', checkOperatorsPage()));
   count(report('file length', checkLengths()));
   count(report('file names', checkNames()));
   count(report('machine paths', checkMachines()));

@@ -101,9 +101,9 @@ Verdict run_case(const TestCase& test, const std::string& target, const RunnerOp
     GS_ASSIGN(const auto given, order_feeds(ports, std::move(content.inputs)));
     RunnerOptions chosen = runner;
     auto made = make_runner(target, content.model, chosen);
-    for (bool floats : {false, true}) {
+    for (int level = 0; level < constant_levels; ++level) {
       if (made || target != "cpu" || !asks_for_values(made.error())) break;
-      chosen.constants = small_inputs(ports, given, floats);
+      chosen.constants = small_inputs(ports, given, level);
       made = make_runner(target, content.model, chosen);
     }
     if (!made) return std::unexpected(std::move(made).error());

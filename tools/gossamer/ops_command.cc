@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "gossamer/commands.h"
-#include "ops/opdef.h"
+#include "ops/cases.h"
 
 namespace gossamer::command {
 namespace {
@@ -29,6 +29,80 @@ std::string inputs_text(const ops::OpDef& entry) {
     if (input.arity == ops::InputDef::variadic) text += "...";
   }
   return text;
+}
+
+// The element types of a set; the wide sets by a word each.
+std::string types_text(ops::TypeSet types) {
+  const std::pair<ops::TypeSet, std::string_view> words[] = {
+      {ops::any_type, "any"},        {ops::any_number, "number"}, {ops::any_int, "integer"},
+      {ops::any_float, "float"},     {ops::any_signed, "signed"}, {ops::any_unsigned, "unsigned"},
+      {ops::boolean_only, "boolean"}};
+  std::string text;
+  for (const auto& [set, word] : words) {
+    if ((types & set) != set) continue;
+    text += (text.empty() ? "" : ", ") + std::string(word);
+    types &= ~set;
+  }
+  for (unsigned dtype = 0; dtype <= static_cast<unsigned>(ir::DType::string); ++dtype)
+    if (types & ops::only(static_cast<ir::DType>(dtype)))
+      text += (text.empty() ? "" : ", ") + std::string(ir::name_of(static_cast<ir::DType>(dtype)));
+  return text;
+}
+
+// The types that each input takes, equal neighbours once.
+std::string types_of(const ops::OpDef& entry) {
+  std::string text, last;
+  for (const ops::InputDef& input : entry.inputs) {
+    const std::string types = types_text(input.types);
+    if (types != last) text += (text.empty() ? "" : "; ") + types;
+    last = types;
+  }
+  return text;
+}
+
+// An imperative stage runs on the CPU side of a GPU target.
+bool imperative(const ops::OpDef& entry) {
+  for (const ops::Case& test : entry.cases) {
+    const auto defined = ops::define_case(entry, test, ops::case_inputs(entry, test));
+    for (const ops::Stage& stage : defined.builder->stages)
+      if (stage.kind == ops::StageKind::program) return true;
+  }
+  return false;
+}
+
+std::string cell(std::string text) {
+  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
+    text.insert(at, "\\");
+  return text;
+}
+
+int print_markdown() {
+  std::printf(
+      "# Operators\n\n"
+      "Written by `gossamer ops --markdown` from the catalog (src/ops). Older versions of an "
+      "operator are\n"
+      "upgraded when a model is read, so a version here is the newest one. Types are those of the "
+      "inputs in\n"
+      "order, equal neighbours once; `?` marks an optional input, `...` any number of them. \"CPU "
+      "side\": on\n"
+      "webgpu and webgl the package computes it in wasm, and `report()` says so. An operator "
+      "without a gradient\n"
+      "of its own derives it where it is made of ones that have one.\n");
+  std::string domain = "-";
+  for (const ops::OpDef* entry : sorted_entries()) {
+    if (entry->domain != domain) {
+      domain = entry->domain;
+      std::printf(
+          "\n## %s\n\n| operator | version | inputs | types | targets | gradient | |\n"
+          "|---|---|---|---|---|---|---|\n",
+          domain.empty() ? "ai.onnx" : domain.c_str());
+    }
+    std::printf("| %s | %d | %s | %s | %s | %s | %s |\n", entry->name.c_str(), entry->since,
+                inputs_text(*entry).c_str(), types_of(*entry).c_str(),
+                imperative(*entry) ? "cpu, wasm; CPU side" : "all", entry->gradient ? "yes" : "",
+                cell(entry->doc).c_str());
+  }
+  return 0;
 }
 
 int print_ops(bool json) {
@@ -92,7 +166,11 @@ void add_ops(CLI::App& app, Chosen& chosen) {
   auto json = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("ops", "List the operators");
   command->add_flag("--json", *json, "Machine-readable output");
-  command->callback([json, &chosen] { chosen.run = [json] { return print_ops(*json); }; });
+  auto markdown = std::make_shared<bool>(false);
+  command->add_flag("--markdown", *markdown, "The tables of docs/operators.md")->excludes("--json");
+  command->callback([json, markdown, &chosen] {
+    chosen.run = [json, markdown] { return *markdown ? print_markdown() : print_ops(*json); };
+  });
 }
 
 }  // namespace gossamer::command

@@ -14,12 +14,12 @@ bool asks_for_values(const Diagnostic& error) {
 }
 
 KnownInputs small_inputs(const std::vector<Port>& ports, const std::vector<ops::TensorData>& feeds,
-                         bool floats) {
+                         int level) {
   KnownInputs known;
   for (size_t i = 0; i < ports.size() && i < feeds.size(); ++i) {
     const ir::DType dtype = feeds[i].dtype;
-    const bool whole = dtype == ir::DType::i64 || dtype == ir::DType::i32;
-    const bool single = floats && i > 0 && dtype == ir::DType::f32;
+    const bool whole = (level > 0 || i > 0) && (dtype == ir::DType::i64 || dtype == ir::DType::i32);
+    const bool single = level > 1 && i > 0 && dtype == ir::DType::f32;
     if ((whole || single) && feeds[i].element_count() <= most_elements)
       known[ports[i].name] = feeds[i];
   }

@@ -36,9 +36,9 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
     return read_inside(model.folder, name);
   };
   auto files = compiler::compile(model.bytes, compile_options);
-  for (bool floats : {false, true}) {
+  for (int level = 0; level < constant_levels; ++level) {
     if (files || !asks_for_values(files.error())) break;
-    compile_options.constants = small_inputs(ports, feeds, floats);
+    compile_options.constants = small_inputs(ports, feeds, level);
     files = compiler::compile(model.bytes, compile_options);
   }
   if (!files) return std::unexpected(std::move(files).error());
