@@ -85,9 +85,7 @@ int print_markdown() {
       "inputs in\n"
       "order, equal neighbours once; `?` marks an optional input, `...` any number of them. \"CPU "
       "side\": on\n"
-      "webgpu and webgl the package computes it in wasm, and `report()` says so. An operator "
-      "without a gradient\n"
-      "of its own derives it where it is made of ones that have one.\n");
+      "webgpu and webgl the package computes it in wasm, and `report()` says so.\n");
   std::string domain = "-";
   for (const ops::OpDef* entry : sorted_entries()) {
     if (entry->domain != domain) {

@@ -18,7 +18,9 @@ KnownInputs small_inputs(const std::vector<Port>& ports, const std::vector<ops::
   KnownInputs known;
   for (size_t i = 0; i < ports.size() && i < feeds.size(); ++i) {
     const ir::DType dtype = feeds[i].dtype;
-    const bool whole = (level > 0 || i > 0) && (dtype == ir::DType::i64 || dtype == ir::DType::i32);
+    const bool whole =
+        (level > 0 || i > 0) &&
+        (dtype == ir::DType::i64 || dtype == ir::DType::i32 || dtype == ir::DType::boolean);
     const bool single = level > 1 && i > 0 && dtype == ir::DType::f32;
     if ((whole || single) && feeds[i].element_count() <= most_elements)
       known[ports[i].name] = feeds[i];

@@ -16,8 +16,8 @@ using KnownInputs = std::map<std::string, ops::TensorData, std::less<>>;
 // The compiler refused the model because it lacks an input's value.
 bool asks_for_values(const Diagnostic& error);
 
-// Inputs that may become constants, more of them with each of `constant_levels`: small integer ones
-// after the first input; the first too; small f32 ones after the first input too.
+// Inputs that may become constants, more of them with each of `constant_levels`: small integer
+// and boolean ones after the first input; the first too; small f32 ones after the first input too.
 constexpr int constant_levels = 3;
 KnownInputs small_inputs(const std::vector<Port>& ports, const std::vector<ops::TensorData>& feeds,
                          int level);
