@@ -13,9 +13,11 @@ using onnx::model;
 using onnx::node;
 using onnx::value;
 
-std::string manifest_of(const onnx::Message& message, const std::string& target) {
+std::string manifest_of(const onnx::Message& message, const std::string& target,
+                        const std::string& limits = "") {
   Options options;
   options.target = target;
+  options.limits = limits;
   const auto files = compile(bytes_of(message), options);
   if (!files) return files.error().to_string();
   for (const package::File& file : *files) {
@@ -69,6 +71,21 @@ TEST(Compile, TheSameInputGivesTheSameBytes) {
       EXPECT_EQ((*first)[i].bytes, (*second)[i].bytes) << (*first)[i].name;
     }
   }
+}
+
+// 160 MB: more than a phone binds, though its textures hold that. 1 GB: more than they hold.
+TEST(Compile, MobileLimitsAreErrorsOfTheCompiler) {
+  const auto sum = [](const std::string& extent) {
+    return model({.inputs = {value("a", {extent})},
+                  .nodes = {node("Add", {"a", "a"}, {"c"}, {}, "the sum")},
+                  .outputs = {value("c", {extent})}});
+  };
+  EXPECT_NE(manifest_of(sum("40000000"), "webgpu").find("\"run\""), std::string::npos);
+  EXPECT_NE(manifest_of(sum("40000000"), "webgpu", "mobile").find("0.2 GB"), std::string::npos);
+  EXPECT_NE(manifest_of(sum("40000000"), "webgl", "mobile").find("\"run\""), std::string::npos);
+  EXPECT_NE(manifest_of(sum("250000000"), "webgl").find("\"run\""), std::string::npos);
+  EXPECT_NE(manifest_of(sum("250000000"), "webgl", "mobile").find("1.0 GB"), std::string::npos);
+  EXPECT_NE(manifest_of(sum("4"), "webgl", "tiny").find("\"mobile\""), std::string::npos);
 }
 
 TEST(Compile, UnknownTargetsAreErrors) {
