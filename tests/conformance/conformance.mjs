@@ -12,11 +12,16 @@ export const listFile = path.join(root, 'tests/conformance/known.tsv');
 
 export const targets = ['cpu', 'wasm', 'webgpu', 'webgl'];
 
+// timeout: seconds that a case may take, compiling included.
 export const suites = [
-  {name: 'onnx_node', folders: ['onnx_node']},
-  {name: 'onnx_simple, onnx_pytorch-*', folders: ['onnx_simple', 'onnx_pytorch-converted', 'onnx_pytorch-operator']},
-  {name: 'ort_web_ops', folders: ['ort_web_ops']},
-  {name: 'models', folders: ['models']},
+  {name: 'onnx_node', folders: ['onnx_node'], timeout: 60},
+  {
+    name: 'onnx_simple, onnx_pytorch-*',
+    folders: ['onnx_simple', 'onnx_pytorch-converted', 'onnx_pytorch-operator'],
+    timeout: 60,
+  },
+  {name: 'ort_web_ops', folders: ['ort_web_ops'], timeout: 60},
+  {name: 'models', folders: ['models'], timeout: 300},
 ];
 
 export function suiteOf(name) {

@@ -1,8 +1,9 @@
 // Every conformance case of ../shared/testdata on every target: prints the table target x suite, compares with
 // known.tsv and writes docs/conformance.md.
 //
-//   node tests/conformance/run.mjs [--targets cpu,webgl] [--limits mobile] [--adapter lavapipe] [--update]
+//   node tests/conformance/run.mjs [--targets cpu,webgl] [--suites models] [--limits mobile] [--adapter lavapipe] [--update]
 //
+//   --suites            only some, by the name of a folder; the document needs all of them
 //   --limits mobile     webgpu and webgl within the limits of phones (docs/commands.md)
 //   --adapter lavapipe  webgpu on the second adapter of ../shared/browsers (f16, subgroups of 8)
 //   --update            takes what passes off known.tsv; nothing is ever put on it
@@ -11,12 +12,12 @@ import {createHash} from 'node:crypto';
 import {existsSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
 import {parseArgs} from 'node:util';
-import {allCases, excused, gossamer, listFile, readList, root, runCases, suites, targets,
-  testdata} from './conformance.mjs';
+import {excused, foldersOf, gossamer, listFile, readList, root, runCases, suites, targets, testdata} from './conformance.mjs';
 import {countsOf, document, table} from './report.mjs';
 
 const {values: options} = parseArgs({options: {
   targets: {type: 'string'},
+  suites: {type: 'string'},
   limits: {type: 'string'},
   adapter: {type: 'string'},
   update: {type: 'boolean', default: false},
@@ -54,6 +55,7 @@ function configurations() {
 
 // Results are kept by configuration, so that runs of several ones by the same compiler make one document.
 const compiler = createHash('sha256').update(readFileSync(gossamer)).digest('hex');
+const seconds = (started) => ((Date.now() - started) / 1000).toFixed(0);
 const fileOf = (name) => path.join(results, `${name.replaceAll(' ', '-')}.json`);
 
 function keep(name, verdicts) {
@@ -65,6 +67,30 @@ function kept(name) {
   if (!existsSync(fileOf(name))) return undefined;
   const {compiler: by, verdicts} = JSON.parse(readFileSync(fileOf(name), 'utf8'));
   return by === compiler ? verdicts : undefined;
+}
+
+function chosenSuites() {
+  const names = options.suites?.split(',');
+  const chosen = suites.filter(({folders}) => !names || folders.some((folder) => names.includes(folder)));
+  if (chosen.length === 0) throw new Error(`--suites ${options.suites}: there are ${foldersOf().join(', ')}`);
+  return chosen;
+}
+
+// A process (and a browser) a suite, the short cases first.
+async function runSuites({target, extra, env}) {
+  const verdicts = [];
+  for (const suite of chosenSuites()) {
+    const started = Date.now();
+    let done = 0;
+    const take = () => {
+      if (++done % 200 === 0) console.log(`   ${done}, ${seconds(started)} s`);
+    };
+    const some = await runCases({chosen: [suite], target, timeout: suite.timeout, extra, env, take});
+    const {cases, passed} = countsOf(some);
+    console.log(`   ${suite.name}: ${passed} of ${cases} pass, ${seconds(started)} s`);
+    verdicts.push(...some);
+  }
+  return verdicts;
 }
 
 // Differences from the list: what must be repaired, and what should be taken off.
@@ -98,28 +124,22 @@ async function main() {
   }
   const {list, problems} = readList();
   problems.forEach((problem) => console.log(`FAIL  ${problem}`));
-  const cases = await allCases();
   const taken = new Map(); // name → targets that it passes on although it is listed
   let passed = 0;
   let failed = problems.length;
   for (const configuration of configurations()) {
-    const {name, target, extra, env} = configuration;
-    console.log(`== ${name}: ${cases.length} cases`);
+    const {name, target} = configuration;
+    console.log(`== ${name}`);
     const started = Date.now();
-    let done = 0;
-    const take = () => {
-      if (++done % 200 === 0) console.log(`   ${done} of ${cases.length}, ${((Date.now() - started) / 1000).toFixed(0)} s`);
-    };
-    const verdicts = await runCases({target, timeout: 120, extra, env, take});
-    keep(name, verdicts);
+    const verdicts = await runSuites(configuration);
+    if (!options.suites) keep(name, verdicts);
     const {failing, passing} = compare(list, configuration, verdicts);
     // On another adapter or within limits a listed case may pass by chance; the plain configuration decides.
     if (name === target)
       for (const {name: at} of passing) taken.set(at, new Set([...(taken.get(at) ?? []), target]));
-    const good = countsOf(verdicts);
     passed += verdicts.length - failing.length;
     failed += failing.length + (options.update || name !== target ? 0 : passing.length);
-    console.log(`   ${good.passed} of ${good.cases} pass, ${((Date.now() - started) / 1000).toFixed(0)} s`);
+    console.log(`   all: ${countsOf(verdicts).passed} of ${verdicts.length} pass, ${seconds(started)} s`);
   }
   if (options.update) shrink(taken);
   const shown = new Map();

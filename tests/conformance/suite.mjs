@@ -32,7 +32,7 @@ async function main() {
   for (const target of chosen) {
     const picked = sample(cases).filter((name) => !endless.test(excused(list, name, target) ?? ''));
     const started = Date.now();
-    const verdicts = await runCases({chosen: present, target, names: picked, timeout: 120});
+    const verdicts = await runCases({chosen: present, target, names: picked, timeout: 300});
     for (const {name, status, message} of verdicts) {
       const reason = excused(list, name, target);
       if (status === 'pass') record(reason && `${target}: ${name} passes: take it off tests/conformance/known.tsv`);
