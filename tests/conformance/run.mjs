@@ -1,18 +1,21 @@
 // Every conformance case of ../shared/testdata on every target: prints the table target x suite, compares with
 // known.tsv and writes docs/conformance.md.
 //
-//   node tests/conformance/run.mjs [--targets cpu,webgl] [--suites models] [--limits mobile] [--adapter lavapipe] [--update]
+//   node tests/conformance/run.mjs [--targets cpu,webgl] [--suites models] [--limits mobile] [--adapter lavapipe]
+//       [--listed] [--update]
 //
 //   --suites            only some, by the name of a folder; the document needs all of them
 //   --limits mobile     webgpu and webgl within the limits of phones (docs/commands.md)
 //   --adapter lavapipe  webgpu on the second adapter of ../shared/browsers (f16, subgroups of 8)
+//   --listed            only the cases of known.tsv: what may be taken off?
 //   --update            takes what passes off known.tsv; nothing is ever put on it
 import {execFileSync} from 'node:child_process';
 import {createHash} from 'node:crypto';
 import {existsSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
 import {parseArgs} from 'node:util';
-import {excused, foldersOf, gossamer, listFile, readList, root, runCases, suites, targets, testdata} from './conformance.mjs';
+import {excused, foldersOf, gossamer, listFile, readList, root, runCases, suiteOf, suites, targets,
+  testdata} from './conformance.mjs';
 import {countsOf, document, table} from './report.mjs';
 
 const {values: options} = parseArgs({options: {
@@ -20,6 +23,7 @@ const {values: options} = parseArgs({options: {
   suites: {type: 'string'},
   limits: {type: 'string'},
   adapter: {type: 'string'},
+  listed: {type: 'boolean', default: false},
   update: {type: 'boolean', default: false},
 }});
 const results = path.join(root, process.env.GOSSAMER_BUILD ?? 'build', 'conformance');
@@ -77,15 +81,19 @@ function chosenSuites() {
 }
 
 // A process (and a browser) a suite, the short cases first.
-async function runSuites({target, extra, env}) {
+async function runSuites({target, extra, env}, list) {
   const verdicts = [];
   for (const suite of chosenSuites()) {
+    const names = options.listed
+      ? [...list.keys()].filter((name) => suiteOf(name) === suite && excused(list, name, target))
+      : undefined;
+    if (names?.length === 0) continue;
     const started = Date.now();
     let done = 0;
     const take = () => {
       if (++done % 200 === 0) console.log(`   ${done}, ${seconds(started)} s`);
     };
-    const some = await runCases({chosen: [suite], target, timeout: suite.timeout, extra, env, take});
+    const some = await runCases({chosen: [suite], target, names, timeout: suite.timeout, extra, env, take});
     const {cases, passed} = countsOf(some);
     console.log(`   ${suite.name}: ${passed} of ${cases} pass, ${seconds(started)} s`);
     verdicts.push(...some);
@@ -131,8 +139,8 @@ async function main() {
     const {name, target} = configuration;
     console.log(`== ${name}`);
     const started = Date.now();
-    const verdicts = await runSuites(configuration);
-    if (!options.suites) keep(name, verdicts);
+    const verdicts = await runSuites(configuration, list);
+    if (!options.suites && !options.listed) keep(name, verdicts);
     const {failing, passing} = compare(list, configuration, verdicts);
     // On another adapter or within limits a listed case may pass by chance; the plain configuration decides.
     if (name === target)
