@@ -4,6 +4,7 @@
 #include "codegen/wasm/emit.h"
 #include "compiler/module_builder.h"
 #include "compiler/shaders.h"
+#include "ir/scalar.h"
 #include "package/write.h"
 #ifdef GOSSAMER_LLVM
 #include "codegen/llvm/emit.h"
@@ -95,6 +96,26 @@ Result<> ModuleBuilder::emit_shader(size_t kernel) {
   return {};
 }
 
+namespace {
+
+// A target of 32 bits cannot hold every i64; the run time would refuse the weight.
+Result<> fits_storage(const package::Weight& weight, ir::DType storage,
+                      std::span<const std::byte> bytes) {
+  const bool wide = weight.dtype == ir::DType::i64 || weight.dtype == ir::DType::u64;
+  if (!wide || storage == weight.dtype) return {};
+  for (size_t at = 0; at + 8 <= bytes.size(); at += 8) {
+    const ir::Scalar value = ir::read_scalar(weight.dtype, &bytes[at]);
+    if (ir::convert(storage, value).i == value.i) continue;
+    return fail_at(cat("constant \"", weight.name, "\""),
+                   cat("element ", at / 8, " is ", value.i,
+                       ", which does not fit the 32 bits of this target's integers"),
+                   "run this model on cpu or wasm");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<package::File> ModuleBuilder::weights(const graph::Graph& graph,
                                              std::span<const std::byte> model) {
   std::vector<package::Constant> constants;
@@ -126,6 +147,8 @@ Result<package::File> ModuleBuilder::weights(const graph::Graph& graph,
       bytes = external_.back();
     }
     const package::Weight& weight = module_.weights[i];
+    GS_TRY(
+        fits_storage(weight, module_.tensors[static_cast<size_t>(weight.tensor)].storage, bytes));
     constants.push_back({weight.name, weight.dtype, weight.shape, bytes});
   }
   return package::write_safetensors(constants);

@@ -210,5 +210,22 @@ TEST(LegalizeGpuTypes, RefusesWhatGpusLack) {
   EXPECT_EQ(legal.error().message, "bit cast from f64 to i64");
 }
 
+TEST(LegalizeGpuTypes, WideConstantsBoundOrAreRefused) {
+  const Var x = var("x", DType::i64);
+  const Scalar five = Scalar::of_int(DType::i64, 5);
+  const Expr most = constant_int(DType::i64, std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(lowered(select(x < most, x, most), {x}, {five}).i, 5);
+  EXPECT_EQ(lowered(min(x, constant_int(DType::i64, int64_t{1} << 40)), {x}, {five}).i, 5);
+  const Buffer out = buffer("out", DType::i64, {index(1)});
+  Kernel kernel;
+  kernel.params = {{out, true}};
+  kernel.body = loop(var("g"), index(1), LoopKind::grid,
+                     store(out, {index(0)}, constant_int(DType::i64, int64_t{1} << 40)));
+  const auto legal = legalize_gpu_types(kernel);
+  ASSERT_FALSE(legal);
+  EXPECT_EQ(legal.error().message,
+            "the constant 1099511627776 does not fit the 32 bits of this target's integers");
+}
+
 }  // namespace
 }  // namespace gossamer::codegen::text

@@ -39,6 +39,22 @@ Expr wrap(DType narrow, Expr value) {
   return binary(BinaryOp::shr, binary(BinaryOp::shl, value, count), count);
 }
 
+// The number of 32 bits nearest to a constant of 64.
+int64_t nearest_word(const IntImm& imm) {
+  if (imm.type.dtype == DType::u64) {
+    return static_cast<int64_t>(std::min<uint64_t>(static_cast<uint64_t>(imm.value), 0xffffffffu));
+  }
+  return std::clamp<int64_t>(imm.value, std::numeric_limits<int32_t>::min(),
+                             std::numeric_limits<int32_t>::max());
+}
+
+// The ends of a type stand for "no bound": where they start a minimum, the word's ends do as well.
+bool is_bound(const IntImm& imm) {
+  if (imm.type.dtype == DType::u64) return imm.value == -1;
+  return imm.value == std::numeric_limits<int64_t>::min() ||
+         imm.value == std::numeric_limits<int64_t>::max();
+}
+
 bool leaves_range(UnaryOp op) {
   return op == UnaryOp::neg || op == UnaryOp::bit_not || op == UnaryOp::abs;
 }
@@ -99,15 +115,18 @@ class Legalizer {
     return var(Var(static_cast<const VarNode*>(old.get())));
   }
   Expr visit(const IntImm& imm, const Expr& old) {
-    int64_t value = imm.value;
-    if (imm.type.dtype == DType::i64) {
-      value = std::clamp<int64_t>(value, std::numeric_limits<int32_t>::min(),
-                                  std::numeric_limits<int32_t>::max());
-    } else if (imm.type.dtype == DType::u64) {
-      value = static_cast<int64_t>(std::min<uint64_t>(static_cast<uint64_t>(value), 0xffffffffu));
-    }
     const Type type = legal(imm.type);
-    return type == imm.type ? old : constant_int(type, value);
+    if (type == imm.type) return old;
+    const bool wide = imm.type.dtype == DType::i64 || imm.type.dtype == DType::u64;
+    const int64_t value = wide ? nearest_word(imm) : imm.value;
+    if (value != imm.value && !is_bound(imm)) {
+      return refuse(
+          cat("the constant ",
+              imm.type.dtype == DType::u64 ? cat(static_cast<uint64_t>(imm.value)) : cat(imm.value),
+              " does not fit the 32 bits of this target's integers"),
+          type);
+    }
+    return constant_int(type, value);
   }
   Expr visit(const FloatImm& imm, const Expr& old) {
     return imm.type.dtype == DType::f32 ? old : constant(legal(imm.type), imm.value);
@@ -139,8 +158,18 @@ class Legalizer {
                           : unary(node.op, a);
     return leaves_range(node.op) ? wrap(from.dtype, made) : made;
   }
+  // A bound that no value of 32 bits reaches is as good as the last one.
+  Expr bound(const Expr& e) {
+    if (auto* imm = as<IntImm>(e); imm && imm->type.dtype != DType::index) {
+      return constant_int(legal(imm->type), nearest_word(*imm));
+    }
+    return expr(e);
+  }
   Expr visit(const Binary& node, const Expr&) {
-    const Expr made = binary(node.op, expr(node.a), expr(node.b));
+    const bool wide = node.type.dtype == DType::i64 || node.type.dtype == DType::u64;
+    const bool bounds = wide && (node.op == BinaryOp::min || node.op == BinaryOp::max);
+    const Expr made = bounds ? binary(node.op, bound(node.a), bound(node.b))
+                             : binary(node.op, expr(node.a), expr(node.b));
     return leaves_range(node.op) ? wrap(node.type.dtype, made) : made;
   }
   Expr visit(const Fma& node, const Expr&) {

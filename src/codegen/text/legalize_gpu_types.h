@@ -11,9 +11,9 @@ namespace gossamer::codegen::text {
 ir::DType gpu_storage_of(ir::DType value_type);
 
 // Gives every buffer its storage type (dtype becomes it too) and every operation a legal type.
-// Narrow integers are kept in range by wrapping after arithmetic; 64-bit ones become 32-bit,
-// constants saturating; f16, bf16 and f64 are f32. Fails for strings, bit casts of types that have
-// no such bits here, and statements of host code.
+// Narrow integers are kept in range by wrapping after arithmetic; 64-bit ones become 32-bit; f16,
+// bf16 and f64 are f32. Fails for strings, bit casts of types that have no such bits here, 64-bit
+// constants that 32 bits cannot hold (unless they only bound a value), and statements of host code.
 Result<ir::Kernel> legalize_gpu_types(const ir::Kernel&);
 
 }  // namespace gossamer::codegen::text
