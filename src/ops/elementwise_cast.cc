@@ -35,8 +35,13 @@ Result<> bit_cast(Builder& b) {
     return b.error(cat("`to` is type code ", b.integer("to")),
                    "it must be a type of the same size");
   }
-  b.output(0, b.compute("bit_cast", *to, x.shape(),
-                        [&](Point point) { return ir::bitcast(*to, x.at(point)); }));
+  // A boolean is a byte of 0 or 1, whatever a target computes with.
+  b.output(0, b.compute("bit_cast", *to, x.shape(), [&](Point point) {
+    Expr value = x.at(point);
+    if (x.dtype() == DType::boolean) value = ir::cast(DType::u8, value);
+    if (*to == DType::boolean) return ir::cast(*to, ir::bitcast(DType::u8, value));
+    return ir::bitcast(*to, value);
+  }));
   return {};
 }
 
@@ -165,6 +170,10 @@ std::vector<OpDef> cast_family() {
                   .dtype = DType::i8,
                   .low = -128,
                   .high = 127},
+                 {.name = "boolean to byte",
+                  .shapes = {{37}},
+                  .attributes = {{"to", 2}},
+                  .dtype = DType::boolean},
                  {.name = "small float to bits",
                   .attributes = {{"to", 2}},
                   .inputs = {all_codes(DType::f8e4m3fnuz)}},
