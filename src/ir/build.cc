@@ -125,8 +125,7 @@ Expr lowest(Type type) {
   // Targets compute `index` in 32 bits, so nothing smaller can be compared with it.
   if (type.dtype == DType::index) return constant_int(type, std::numeric_limits<int32_t>::min());
   if (!is_signed_int(type.dtype)) return zero(type);
-  return constant_int(type,
-                      std::numeric_limits<int64_t>::min() >> (64 - bit_width(type.dtype)));
+  return constant_int(type, std::numeric_limits<int64_t>::min() >> (64 - bit_width(type.dtype)));
 }
 
 Expr highest(Type type) {
@@ -134,8 +133,7 @@ Expr highest(Type type) {
   if (type.dtype == DType::index) return constant_int(type, std::numeric_limits<int32_t>::max());
   if (type.dtype == DType::boolean) return constant_int(type, 1);
   if (is_unsigned_int(type.dtype)) return constant_int(type, -1);
-  return constant_int(type,
-                      std::numeric_limits<int64_t>::max() >> (64 - bit_width(type.dtype)));
+  return constant_int(type, std::numeric_limits<int64_t>::max() >> (64 - bit_width(type.dtype)));
 }
 
 Expr unary(UnaryOp op, Expr a) {
