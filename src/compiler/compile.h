@@ -28,6 +28,8 @@ struct Options {
   std::function<Result<std::vector<std::byte>>(const std::string& path)> read_file;
   // Gives inputs their values: they become constants and leave the package's signature.
   std::map<std::string, ops::TensorData, std::less<>> constants;
+  // Fixes shapes of inputs by name: kernels for these alone, faster and for more models.
+  std::map<std::string, std::vector<int64_t>, std::less<>> shapes;
   std::function<void(std::string_view step, double fraction)> progress;
   const ops::Catalog* catalog = nullptr;  // null: the built-in one
 };

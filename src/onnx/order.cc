@@ -51,11 +51,19 @@ std::string node_place(const ProtoNode& node) {
 
 Result<std::vector<const ProtoNode*>> topological_order(const std::vector<ProtoNode>& nodes) {
   std::unordered_map<std::string_view, size_t> maker;
+  std::vector<bool> replaced(nodes.size(), false);
   for (size_t i = 0; i < nodes.size(); ++i) {
     for (std::string_view name : nodes[i].outputs) {
-      if (!name.empty() && !maker.emplace(name, i).second) {
+      if (name.empty()) continue;
+      const auto [found, fresh] = maker.emplace(name, i);
+      if (fresh) continue;
+      // Constants that an optimizer left beside their replacements: the last one stands, as in ONNX
+      // Runtime.
+      if (nodes[i].op != "Constant" || nodes[found->second].op != "Constant") {
         return fail_at(node_place(nodes[i]), cat("makes the value \"", name, "\" a second time"));
       }
+      replaced[found->second] = true;
+      found->second = i;
     }
   }
   bool sorted = true;
@@ -75,9 +83,12 @@ Result<std::vector<const ProtoNode*>> topological_order(const std::vector<ProtoN
   std::vector<const ProtoNode*> order;
   order.reserve(nodes.size());
   if (sorted) {
-    for (const ProtoNode& node : nodes) order.push_back(&node);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (!replaced[i]) order.push_back(&nodes[i]);
+    }
     return order;
   }
+  size_t taken = 0;
   std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (waits_for[i] == 0) ready.push(i);
@@ -85,12 +96,13 @@ Result<std::vector<const ProtoNode*>> topological_order(const std::vector<ProtoN
   while (!ready.empty()) {
     size_t next = ready.top();
     ready.pop();
-    order.push_back(&nodes[next]);
+    if (!replaced[next]) order.push_back(&nodes[next]);
+    ++taken;
     for (size_t user : users[next]) {
       if (--waits_for[user] == 0) ready.push(user);
     }
   }
-  if (order.size() == nodes.size()) return order;
+  if (taken == nodes.size()) return order;
   size_t stuck = static_cast<size_t>(
       std::ranges::find_if(waits_for, [](size_t count) { return count > 0; }) - waits_for.begin());
   return fail_at(node_place(nodes[stuck]), "depends on its own output, through a cycle of nodes");

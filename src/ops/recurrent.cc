@@ -7,7 +7,7 @@
 namespace gossamer::ops {
 namespace {
 
-constexpr int64_t max_steps = 1024;
+constexpr int64_t unrolled_steps = 4;
 
 struct ActivationRow {
   std::string_view name;
@@ -82,7 +82,7 @@ Tensor Recurrence::inputs(bool recurrent_bias_too) {
   DType wide = accumulator(dtype);
   Expr d = ir::index(direction);
   return b.reduce(
-      name + ".inputs", Builder::Join::sum, wide, {ir::index(steps), batch, w.dim(1)}, {x.dim(2)},
+      name + ".inputs", Builder::Join::sum, wide, {steps, batch, w.dim(1)}, {x.dim(2)},
       [&](Point p, Point r) {
         Expr load = batch_first ? x({p[1], p[0], r[0]}) : x({p[0], p[1], r[0]});
         return ir::cast(wide, load) * ir::cast(wide, w({d, p[2], r[0]}));
@@ -140,10 +140,10 @@ Expr Recurrence::previous(const Tensor& state, Point point) const {
   return state ? ir::cast(wide, state.at(point)) : ir::zero(wide);
 }
 
-Expr Recurrence::held(int64_t time, Point point, Expr fresh, Expr old) const {
+Expr Recurrence::held(const Expr& time, Point point, Expr fresh, Expr old) const {
   if (!b.has(4)) return fresh;
   Expr length = as_index(b.input(4)({point[0]}));
-  return ir::select(length > static_cast<double>(time), fresh, old);
+  return ir::select(length > time, fresh, old);
 }
 
 Tensor Recurrence::initial(int input) {
@@ -155,8 +155,60 @@ Tensor Recurrence::initial(int input) {
   });
 }
 
-Result<> recurrent_define(Builder& b, int gates, std::vector<std::string> default_activations,
-                          Layer (*layer)(Recurrence&)) {
+namespace {
+
+// What a direction leaves: h at each time [steps, batch, hidden], and the last states.
+struct Layer {
+  Tensor outputs;
+  RecurrentState last;
+};
+
+Layer unrolled(Recurrence& run, const Cell& cell, const Tensor& inputs, int64_t steps) {
+  RecurrentState state{run.initial(5), run.initial(6)};
+  std::vector<Tensor> outputs(static_cast<size_t>(steps));
+  for (int64_t i = 0; i < steps; ++i) {
+    const int64_t time = run.reverse ? steps - 1 - i : i;
+    state = cell.step(run, inputs, ir::index(time), state);
+    outputs[static_cast<size_t>(time)] = state.h;
+  }
+  return {stack(run.b, run.name, std::move(outputs), {run.batch, run.hidden}), state};
+}
+
+Result<Layer> looped(Recurrence& run, const Cell& cell, const Tensor& inputs) {
+  Builder& b = run.b;
+  const auto start = [&](int input) {
+    Tensor given = run.initial(input);
+    if (given) return given;
+    return b.compute(run.name + ".zero", run.dtype, {run.batch, run.hidden},
+                     [&](Point) { return ir::zero(run.dtype); });
+  };
+  std::vector<Tensor> initial{start(5)};
+  if (cell.has_cell) initial.push_back(start(6));
+  const auto time_of = [&](const Expr& round) {
+    return run.reverse ? run.steps - ir::index(1) - round : round;
+  };
+  GS_ASSIGN(
+      Builder::Round rounds,
+      b.loop(run.name, run.steps, initial,
+             [&](const Expr& round, std::span<const Tensor> states) -> Result<Builder::Round> {
+               RecurrentState before{states[0], cell.has_cell ? states[1] : Tensor()};
+               RecurrentState after = cell.step(run, inputs, time_of(round), before);
+               Builder::Round made{{after.h}, {after.h}};
+               if (cell.has_cell) made.states.push_back(after.c);
+               return made;
+             }));
+  Tensor outputs = rounds.rows[0];
+  if (run.reverse) {
+    outputs = b.compute(run.name + ".reversed", run.dtype, outputs.shape(),
+                        [&](Point p) { return rounds.rows[0]({time_of(p[0]), p[1], p[2]}); });
+  }
+  return Layer{outputs, {rounds.states[0], cell.has_cell ? rounds.states[1] : Tensor()}};
+}
+
+}  // namespace
+
+Result<> recurrent_define(Builder& b, const Cell& cell) {
+  const int gates = cell.gates;
   const Tensor &x = b.input(0), &w = b.input(1), &r = b.input(2);
   bool batch_first = b.integer("layout") != 0;
   if (x.rank() != 3 || w.rank() != 3 || r.rank() != 3)
@@ -172,12 +224,9 @@ Result<> recurrent_define(Builder& b, int gates, std::vector<std::string> defaul
       cat("W and R must have ", gates, " rows for each of ", ir::print(hidden), " hidden units")));
   GS_TRY(b.require(w.dim(2) == x.dim(2),
                    cat("W takes ", ir::print(w.dim(2)), " inputs, X has ", ir::print(x.dim(2)))));
-  auto steps = ir::as_int(b.simplify(x.dim(batch_first ? 1 : 0)));
-  if (!steps)
-    return b.error("the sequence length must be known when compiling",
-                   "fix the dimension of the input");
-  if (*steps < 1 || *steps > max_steps)
-    return b.error(cat("a sequence of ", *steps, " steps is not supported"));
+  const Expr steps = b.simplify(x.dim(batch_first ? 1 : 0));
+  const auto known_steps = ir::as_int(steps);
+  if (known_steps && *known_steps < 1) return b.error("the sequence is empty");
   std::string direction = b.text("direction");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
     return b.error(cat("`direction` is \"", direction, "\""),
@@ -197,10 +246,10 @@ Result<> recurrent_define(Builder& b, int gates, std::vector<std::string> defaul
   GS_TRY(has_shape(b, 7, {ways, hidden * 3.0}));
 
   std::vector<std::string> names = b.texts("activations");
-  size_t per_direction = default_activations.size();
+  size_t per_direction = cell.activations.size();
   if (names.empty()) {
     for (int d = 0; d < directions; ++d) {
-      names.insert(names.end(), default_activations.begin(), default_activations.end());
+      names.insert(names.end(), cell.activations.begin(), cell.activations.end());
     }
   }
   if (names.size() != per_direction * static_cast<size_t>(directions)) {
@@ -222,53 +271,48 @@ Result<> recurrent_define(Builder& b, int gates, std::vector<std::string> defaul
                    .direction = d,
                    .reverse = direction == "reverse" || d == 1,
                    .batch_first = batch_first,
-                   .steps = *steps,
+                   .steps = steps,
                    .batch = batch,
                    .hidden = hidden,
                    .dtype = x.dtype(),
                    .activations = {first, first + static_cast<std::ptrdiff_t>(per_direction)}};
-    layers.push_back(layer(run));
+    const Tensor inputs = run.inputs(cell.recurrent_bias_in_inputs);
+    if (known_steps && *known_steps <= unrolled_steps) {
+      layers.push_back(unrolled(run, cell, inputs, *known_steps));
+    } else {
+      GS_ASSIGN(Layer layer, looped(run, cell, inputs));
+      layers.push_back(std::move(layer));
+    }
   }
 
-  Shape tail = {batch, hidden};
+  // Element [direction, ...] of tensors that the directions made.
+  const auto of_direction = [&](const Expr& d, const std::function<Expr(const Layer&)>& element) {
+    const Expr first = element(layers[0]);
+    return directions == 1 ? first : ir::select(d == 0.0, first, element(layers[1]));
+  };
   if (b.wants(0)) {
-    std::vector<Tensor> parts;
-    for (int64_t t = 0; t < *steps; ++t) {
-      for (const Layer& made : layers) {
-        Tensor h = made.outputs[static_cast<size_t>(t)];
-        if (b.has(4)) {
-          // After a sequence's end the outputs are zero.
-          h = b.compute(name + ".ended", h.dtype(), h.shape(), [&](Point p) {
-            Expr length = as_index(b.input(4)({p[0]}));
-            return ir::select(length > static_cast<double>(t), h.at(p), ir::zero(h.dtype()));
-          });
-        }
-        parts.push_back(h);
-      }
-    }
-    Tensor all = stack(b, name, std::move(parts), tail);
-    Tensor y =
-        b.reshape(name + ".y", all, {ir::index(*steps), ir::index(directions), batch, hidden});
-    if (batch_first) {
-      y = b.compute(name + ".batch_first", y.dtype(), {batch, y.dim(0), y.dim(1), hidden},
-                    [&](Point p) { return y({p[1], p[2], p[0], p[3]}); });
-    }
-    b.output(0, y);
+    Shape shape{steps, ir::index(directions), batch, hidden};
+    if (batch_first) shape = {batch, steps, ir::index(directions), hidden};
+    b.output(0, b.compute(name + ".y", x.dtype(), shape, [&](Point p) {
+      const Expr at = batch_first ? p[0] : p[2], time = batch_first ? p[1] : p[0];
+      const Expr h = of_direction(batch_first ? p[2] : p[1], [&](const Layer& layer) {
+        return layer.outputs({time, at, p[3]});
+      });
+      if (!b.has(4)) return h;
+      // After a sequence's end the outputs are zero.
+      return ir::select(as_index(b.input(4)({at})) > time, h, ir::zero(x.dtype()));
+    }));
   }
-  for (auto [output, first_state] : layers[0].last) {
-    if (!b.wants(output)) continue;
-    std::vector<Tensor> parts;
-    for (const Layer& made : layers) {
-      for (auto [which, state] : made.last) {
-        if (which == output) parts.push_back(state);
-      }
-    }
-    Tensor all = stack(b, name + ".last", std::move(parts), tail);
-    if (batch_first) {
-      all = b.compute(name + ".last_batch_first", all.dtype(), {batch, all.dim(0), hidden},
-                      [&](Point p) { return all({p[1], p[0], p[2]}); });
-    }
-    b.output(output, all);
+  for (int output : {1, 2}) {
+    if (!b.wants(output) || (output == 2 && !cell.has_cell)) continue;
+    Shape shape{ir::index(directions), batch, hidden};
+    if (batch_first) shape = {batch, ir::index(directions), hidden};
+    b.output(output, b.compute(name + ".last", x.dtype(), shape, [&](Point p) {
+      const Expr at = batch_first ? p[0] : p[1];
+      return of_direction(batch_first ? p[1] : p[0], [&](const Layer& layer) {
+        return (output == 1 ? layer.last.h : layer.last.c)({at, p[2]});
+      });
+    }));
   }
   return {};
 }

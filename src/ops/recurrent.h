@@ -7,15 +7,15 @@
 
 namespace gossamer::ops {
 
-// One layer in one direction. Steps are written out, so the sequence length must be known when
-// compiling.
+// One layer in one direction. A few steps are written out, more (or as many as the input has) are a
+// loop.
 struct Recurrence {
   Builder& b;
   std::string name;
   int gates;      // rows of W over hidden_size: 4, 3, 1
   int direction;  // index along the axis of directions
   bool reverse, batch_first;
-  int64_t steps = 0;
+  Expr steps;
   Expr batch, hidden;
   DType dtype;
   std::vector<std::string> activations;  // of this direction
@@ -33,16 +33,25 @@ struct Recurrence {
   // State at [batch, unit] before a step: zero where null.
   Expr previous(const Tensor& state, Point point) const;
   // The new value where the sequence has not ended, else the old one.
-  Expr held(int64_t time, Point point, Expr fresh, Expr old) const;
+  Expr held(const Expr& time, Point point, Expr fresh, Expr old) const;
   Tensor initial(int input);  // a state's first value as [batch, hidden]; null where absent
 };
 
-struct Layer {
-  std::vector<Tensor> outputs;               // h after each time, in time order, [batch, hidden]
-  std::vector<std::pair<int, Tensor>> last;  // final states by output number (1: h, 2: c)
+// What a step hands to the next: [batch, hidden]. A null one is zero; an operator without cells has
+// no c.
+struct RecurrentState {
+  Tensor h, c;
 };
-// Checks shapes, runs `layer` for each direction and joins the outputs.
-Result<> recurrent_define(Builder& b, int gates, std::vector<std::string> default_activations,
-                          Layer (*layer)(Recurrence&));
+
+// An operator: `inputs` is Recurrence::inputs, `time` the position in the sequence.
+struct Cell {
+  int gates = 1;
+  bool recurrent_bias_in_inputs = true, has_cell = false;
+  std::vector<std::string> activations;  // the default ones of a direction
+  RecurrentState (*step)(Recurrence&, const Tensor& inputs, const Expr& time,
+                         const RecurrentState& before) = nullptr;
+};
+// Checks shapes, runs the steps of each direction and joins the outputs.
+Result<> recurrent_define(Builder& b, const Cell& cell);
 
 }  // namespace gossamer::ops

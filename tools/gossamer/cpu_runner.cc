@@ -56,7 +56,8 @@ Result<std::unique_ptr<Runner>> make_cpu_runner(const ModelFile& model,
   compiler::Options compile;
   compile.target = "cpu";
   compile.cpu = options.cpu;
-  compile.constants = options.constants;
+  compile.constants = options.known.constants;
+  compile.shapes = options.known.shapes;
   compile.read_file = [folder = model.folder](const std::string& name) {
     return read_inside(folder, name);
   };

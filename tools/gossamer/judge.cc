@@ -101,17 +101,18 @@ Verdict run_case(const TestCase& test, const std::string& target, const RunnerOp
     GS_ASSIGN(const auto given, order_feeds(ports, std::move(content.inputs)));
     RunnerOptions chosen = runner;
     auto made = make_runner(target, content.model, chosen);
-    for (int level = 0; level < constant_levels; ++level) {
-      if (made || target != "cpu" || !asks_for_values(made.error())) break;
-      chosen.constants = small_inputs(ports, given, level);
+    for (const Known& known : alternatives(ports, given)) {
+      if (made || target != "cpu") break;
+      if (known.values_only && !asks_for_values(made.error())) continue;
+      chosen.known = known;
       made = make_runner(target, content.model, chosen);
     }
     if (!made) return std::unexpected(std::move(made).error());
     const std::unique_ptr<Runner> model = *std::move(made);
-    verdict.known = names_of(chosen.constants);
+    verdict.known = names_of(chosen.known);
     std::vector<ops::TensorData> feeds;
     for (size_t i = 0; i < ports.size(); ++i)
-      if (!chosen.constants.contains(ports[i].name)) feeds.push_back(given[i]);
+      if (!chosen.known.constants.contains(ports[i].name)) feeds.push_back(given[i]);
     GS_TRY(check_feeds(model->inputs(), feeds));
     const auto begin = std::chrono::steady_clock::now();
     GS_ASSIGN(const auto outputs, model->run(feeds));

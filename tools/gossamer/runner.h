@@ -2,12 +2,12 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "gossamer/known.h"
 #include "gossamer/model_file.h"
 #include "ops/opdef.h"
 
@@ -30,7 +30,7 @@ struct RunnerOptions {
   bool profile = false;  // cpu: time each launch
   int threads = 0;       // 0: one a core
   std::string cpu = "native";
-  std::map<std::string, ops::TensorData, std::less<>> constants;  // cpu: inputs with known values
+  Known known;  // cpu: what is known of inputs when compiling
 };
 
 class Runner {

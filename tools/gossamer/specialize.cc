@@ -13,24 +13,33 @@ bool asks_for_values(const Diagnostic& error) {
   return error.message.find("known when compiling") != std::string::npos;
 }
 
-KnownInputs small_inputs(const std::vector<Port>& ports, const std::vector<ops::TensorData>& feeds,
-                         int level) {
-  KnownInputs known;
+std::vector<Known> alternatives(const std::vector<Port>& ports,
+                                const std::vector<ops::TensorData>& feeds) {
+  Known later, integers, numbers, shapes;
+  bool dynamic = false;
   for (size_t i = 0; i < ports.size() && i < feeds.size(); ++i) {
     const ir::DType dtype = feeds[i].dtype;
+    const std::string& name = ports[i].name;
+    const bool small = feeds[i].element_count() <= most_elements;
     const bool whole =
-        (level > 0 || i > 0) &&
-        (dtype == ir::DType::i64 || dtype == ir::DType::i32 || dtype == ir::DType::boolean);
-    const bool single = level > 1 && i > 0 && dtype == ir::DType::f32;
-    if ((whole || single) && feeds[i].element_count() <= most_elements)
-      known[ports[i].name] = feeds[i];
+        dtype == ir::DType::i64 || dtype == ir::DType::i32 || dtype == ir::DType::boolean;
+    if (small && whole && i > 0) later.constants[name] = feeds[i];
+    if (small && whole) integers.constants[name] = numbers.constants[name] = feeds[i];
+    if (small && i > 0 && dtype == ir::DType::f32) numbers.constants[name] = feeds[i];
+    shapes.shapes[name] = feeds[i].shape;
+    for (int64_t extent : ports[i].shape) dynamic = dynamic || extent < 0;
   }
-  return known;
+  later.values_only = integers.values_only = numbers.values_only = true;
+  if (!dynamic) return {later, integers, numbers};
+  Known both = shapes;
+  both.constants = integers.constants;
+  return {later, integers, numbers, shapes, both};
 }
 
-std::string names_of(const KnownInputs& known) {
+std::string names_of(const Known& known) {
   std::string text;
-  for (const auto& [name, data] : known) text += (text.empty() ? "" : ", ") + name;
+  for (const auto& [name, data] : known.constants) text += (text.empty() ? "" : ", ") + name;
+  if (!known.shapes.empty()) text += text.empty() ? "shapes of inputs" : ", shapes of inputs";
   return text;
 }
 

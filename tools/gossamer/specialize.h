@@ -11,18 +11,17 @@
 
 namespace gossamer::command {
 
-using KnownInputs = std::map<std::string, ops::TensorData, std::less<>>;
-
 // The compiler refused the model because it lacks an input's value.
 bool asks_for_values(const Diagnostic& error);
 
-// Inputs that may become constants, more of them with each of `constant_levels`: small integer
-// and boolean ones after the first input; the first too; small f32 ones after the first input too.
-constexpr int constant_levels = 3;
-KnownInputs small_inputs(const std::vector<Port>& ports, const std::vector<ops::TensorData>& feeds,
-                         int level);
+// What to tell a compiler that refused a model, in the order to try: the values of small integer
+// and boolean inputs after the first, of the first too, of small f32 ones after the first too, the
+// shapes of dynamic inputs, both.
+std::vector<Known> alternatives(const std::vector<Port>& ports,
+                                const std::vector<ops::TensorData>& feeds);
 
-std::string names_of(const KnownInputs& known);  // "axes, shape"
+// "axes, shape", "shapes of all inputs": what had to be known.
+std::string names_of(const Known& known);
 
 // The inputs of a model as its file has them.
 std::vector<Port> ports_of(const graph::Graph& graph);

@@ -36,9 +36,13 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
     return read_inside(model.folder, name);
   };
   auto files = compiler::compile(model.bytes, compile_options);
-  for (int level = 0; level < constant_levels; ++level) {
-    if (files || !asks_for_values(files.error())) break;
-    compile_options.constants = small_inputs(ports, feeds, level);
+  Known known;
+  for (const Known& one : alternatives(ports, feeds)) {
+    if (files) break;
+    if (one.values_only && !asks_for_values(files.error())) continue;
+    known = one;
+    compile_options.constants = known.constants;
+    compile_options.shapes = known.shapes;
     files = compiler::compile(model.bytes, compile_options);
   }
   if (!files) return std::unexpected(std::move(files).error());
@@ -71,9 +75,9 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   json.StartArray();
   for (graph::ValueId id : model.graph.outputs) json.String(model.graph.values[id].name);
   json.EndArray();
-  if (!compile_options.constants.empty()) {
+  if (const std::string names = names_of(known); !names.empty()) {
     json.Key("known");
-    json.String(names_of(compile_options.constants));
+    json.String(names);
   }
   json.Key("quantized");
   json.Bool(traits.quantized);
