@@ -233,8 +233,24 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
   }
   const bool counted = endless && !ir::is_const(what.rounds, most_rounds);
 
+  std::unordered_set<const ir::Node*> changing{round.get()};
+  for (const Carried& one : carried) {
+    for (const auto* list : {&one.elements, &one.dims}) {
+      for (const ir::Var& var : *list) changing.insert(var.get());
+    }
+  }
+  const auto changes_in_rounds = [&](const Expr& extent) {
+    bool changes = region.uses_own(extent);
+    ir::visit(extent, [&](const Expr& e) {
+      changes = changes || changing.contains(e.get());
+      return !changes;
+    });
+    return changes;
+  };
+
   // Rows: in place where the number of rounds is known before them, else a state that grows.
   std::vector<Carried> grown;
+  std::vector<int> growing(rows, -1);  // of each row: its place in `grown`
   std::vector<ir::Buffer> all_rows;
   std::vector<ops::Stage> fills;
   for (size_t r = 0; r < rows; ++r) {
@@ -257,14 +273,20 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
       all_rows.push_back(all);
       continue;
     }
-    shape[0] = ir::index(0);
+    // None before the first round; an extent that a round decides is nothing until then.
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (d == 0 || changes_in_rounds(shape[d])) shape[d] = ir::index(0);
+    }
     Carried one;
     one.name = row_name;
     one.initial = {ir::buffer(cat(row_name, ".none"), row.dtype(), shape), std::nullopt};
     one.dims.resize(shape.size());
     one.next_dims.resize(shape.size());
-    one.dims[0] = ir::var(cat(row_name, ".count"));
-    one.next_dims[0] = ir::var(cat(row_name, ".next"));
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (d > 0 && !changes_in_rounds(row.shape()[d - 1])) continue;
+      one.dims[d] = ir::var(cat(row_name, d == 0 ? ".count" : cat(".dim", d)));
+      one.next_dims[d] = ir::var(cat(row_name, ".next", d));
+    }
     one.state = ir::buffer(cat(row_name, ".rows"), row.dtype(), one.shape());
     ops::Stage none =
         ops::copy_stage(one.initial.buffer->name, one.initial.buffer, one.initial.buffer);
@@ -272,6 +294,7 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
     none.origin = origin;
     fills.push_back(std::move(none));
     all_rows.push_back(one.state);
+    growing[r] = static_cast<int>(grown.size());
     grown.push_back(std::move(one));
   }
 
@@ -289,15 +312,15 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
                            region.outputs.begin() + static_cast<std::ptrdiff_t>(first_row));
   for (size_t r = 0; r < rows; ++r) {
     const Tensor& row = region.outputs[first_row + r];
-    if (counted) {
+    if (growing[r] < 0) {
       out_.stages.push_back(
           ops::row_stage(cat(all_rows[r]->name, ".row"), all_rows[r], round, row.buffer));
       out_.stages.back().origin = origin;
       continue;
     }
-    const Carried& one = grown[r];
-    std::vector<Expr> shape = one.shape();
-    shape[0] = shape[0] + ir::index(1);
+    const Carried& one = grown[static_cast<size_t>(growing[r])];
+    std::vector<Expr> shape{one.shape()[0] + ir::index(1)};
+    shape.insert(shape.end(), row.shape().begin(), row.shape().end());
     next.push_back(add_compute(
         cat(one.name, ".longer"), row.dtype(), shape, [&](const std::vector<Expr>& point) {
           std::vector<Expr> at(point.begin() + 1, point.end()), old = point;

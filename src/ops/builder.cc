@@ -248,6 +248,20 @@ Result<> Builder::require(Expr condition, std::string message) {
 Expr Builder::simplify(const Expr& expr) const { return ir::simplify(expr, bounds); }
 bool Builder::same(const Expr& a, const Expr& b) const { return ir::prove_equal(a, b, bounds); }
 
+// An extent that a run decides, rather than a dimension of an input or a sum of some: it may well
+// turn out to be 1.
+bool Builder::decided_late(const Expr& extent) const {
+  bool late = false;
+  ir::visit(extent, [&](const Expr& e) {
+    const auto* binary = ir::as<ir::Binary>(e);
+    late = late || e->kind == ir::NodeKind::Select || e->kind == ir::NodeKind::Cast ||
+           (binary && (binary->op == ir::BinaryOp::min || binary->op == ir::BinaryOp::max)) ||
+           (e->kind == ir::NodeKind::Var && bounds.of(e).low < 1);
+    return !late;
+  });
+  return late;
+}
+
 Result<Shape> Builder::broadcast(const Shape& a, const Shape& b) {
   auto text = [](const Shape& shape) {
     std::string list;
@@ -266,6 +280,12 @@ Result<Shape> Builder::broadcast(const Shape& a, const Shape& b) {
       continue;
     }
     if (same(x, y)) continue;
+    if (decided_late(x) || decided_late(y)) {
+      GS_TRY(require(x == y || x == 1.0 || y == 1.0,
+                     cat("shapes ", text(a), " and ", text(b), " do not broadcast")));
+      shape[i] = simplify(ir::select(x == 1.0, y, x));
+      continue;
+    }
     // A dimension that only a run knows may not turn out to be 1: broadcasting is decided now.
     GS_TRY(require(x == y, cat("shapes ", text(a), " and ", text(b), " do not broadcast")));
     if (ir::as_int(y)) shape[i] = y;
@@ -291,7 +311,11 @@ Expr Builder::at_broadcast(const Tensor& tensor, Point point) const {
   if (rank > point.size()) return tensor.at(point);
   std::vector<Expr> at(point.end() - static_cast<std::ptrdiff_t>(rank), point.end());
   for (size_t i = 0; i < rank; ++i) {
-    if (ir::is_const(tensor.shape()[i], 1)) at[i] = ir::index(0);
+    const Expr& extent = tensor.shape()[i];
+    if (ir::is_const(extent, 1))
+      at[i] = ir::index(0);
+    else if (decided_late(extent))
+      at[i] = ir::select(extent == 1.0, ir::index(0), at[i]);
   }
   return tensor.at(at);
 }

@@ -167,6 +167,7 @@ class Builder {
   ir::Bounds bounds;                 // what the graph knows of its dimensions
 
  private:
+  bool decided_late(const Expr& extent) const;
   static bool read_allowed(const Tensor& tensor);
   Tensor finish(Stage stage, DType dtype);  // names and keeps a stage, evaluates it where it can
   void know(const Tensor& tensor);

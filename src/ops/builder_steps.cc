@@ -98,6 +98,7 @@ Result<Builder::Round> Builder::loop(
   stages.push_back(end_step());
   stages.insert(stages.begin() + static_cast<std::ptrdiff_t>(start),
                 std::make_move_iterator(fills.begin()), std::make_move_iterator(fills.end()));
+  for (Stage& stage : stages) stage.origin = node_name_;
   return result;
 }
 

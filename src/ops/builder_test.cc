@@ -93,8 +93,10 @@ TEST(Builder, ReducesOnTheHost) {
 }
 
 TEST(Builder, ChecksWhatOnlyARunKnows) {
-  Var left = ir::var("left"), right = ir::var("right");
+  Var left = ir::var("left"), right = ir::var("right"), late = ir::var("late");
   Chain run;
+  run.bounds.set(left.get(), {1, 1 << 20});
+  run.bounds.set(right.get(), {1, 1 << 20});
   Tensor y = run("Add", {tensor("a", {left}), tensor("b", {right})});
   ASSERT_EQ(run.checks.size(), 1u);
   EXPECT_NE(run.checks[0].message.find("do not broadcast"), std::string::npos);
@@ -102,6 +104,12 @@ TEST(Builder, ChecksWhatOnlyARunKnows) {
   y = run("Add", {tensor("a", {left}), tensor("b", {ir::index(7)})});
   EXPECT_EQ(ir::as_int(y.dim(0)), 7);
   EXPECT_EQ(run.checks.size(), 1u);
+  // An extent that a step reads may be 1: broadcasting is decided in the run.
+  y = run("Add", {tensor("a", {late}), tensor("b", {ir::index(7)})});
+  for (int64_t extent : {1, 7}) {
+    const Expr made = ir::substitute(y.dim(0), {{late.get(), ir::index(extent)}});
+    EXPECT_EQ(ir::as_int(ir::simplify(made)), 7);
+  }
 }
 
 TEST(Builder, MakesContractionsOfTwoLoads) {

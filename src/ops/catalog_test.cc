@@ -53,7 +53,7 @@ TEST_P(CatalogTest, DefinesItsCases) {
       // The states and rows of a loop are written before it and in each round.
       EXPECT_TRUE(written.insert(stage.output.get()).second || !read.empty());
       EXPECT_FALSE(print(stage).empty());
-      EXPECT_EQ(stage.origin.empty() ? test.name : stage.origin, test.name);
+      EXPECT_EQ(stage.origin, test.name);
       if (stage.view) EXPECT_EQ(inputs_of(stage).size(), 1u);
     }
   }
