@@ -50,4 +50,43 @@ Canonical canonicalize(const ir::Kernel& kernel, const std::vector<Var>& dims) {
   return result;
 }
 
+SignedParts split_sign(const Var& variable) {
+  SignedParts parts;
+  parts.positive = ir::var(variable->name + ".up");
+  parts.negative = ir::var(variable->name + ".down");
+  parts.positive_of = ir::max(variable, ir::index(0));
+  parts.negative_of = ir::max(ir::index(0) - Expr(variable), ir::index(0));
+  return parts;
+}
+
+ir::Kernel with_parts(const ir::Kernel& kernel, const std::vector<Var>& variables,
+                      const std::vector<SignedParts>& parts) {
+  ir::VarMap map;
+  for (size_t i = 0; i < variables.size(); ++i)
+    map[variables[i].get()] = Expr(parts[i].positive) - Expr(parts[i].negative);
+  ir::Kernel result = kernel;
+  ir::BufferMap buffers;
+  for (ir::Kernel::Param& param : result.params) {
+    auto* node = new ir::BufferNode(*param.buffer);
+    const ir::Buffer fresh(node);
+    for (Expr& extent : node->shape) extent = ir::substitute(extent, map);
+    buffers[param.buffer.get()] = fresh;
+    param.buffer = fresh;
+  }
+  result.body = ir::substitute(ir::substitute_buffers(kernel.body, buffers), map);
+  std::vector<Var> scalars;
+  for (const Var& scalar : kernel.scalars) {
+    bool split = false;
+    for (size_t i = 0; i < variables.size(); ++i) {
+      if (!variables[i].same(scalar)) continue;
+      scalars.push_back(parts[i].positive);
+      scalars.push_back(parts[i].negative);
+      split = true;
+    }
+    if (!split) scalars.push_back(scalar);
+  }
+  result.scalars = std::move(scalars);
+  return result;
+}
+
 }  // namespace gossamer::compiler

@@ -16,4 +16,15 @@ struct Canonical {
 };
 Canonical canonicalize(const ir::Kernel& kernel, const std::vector<ir::Var>& dims);
 
+// Passes and generators take scalars as not negative, which dimensions are. A variable that may be
+// negative becomes the difference of two scalars that are not.
+struct SignedParts {
+  ir::Var positive, negative;         // what the kernel sees
+  ir::Expr positive_of, negative_of;  // of the variable
+};
+SignedParts split_sign(const ir::Var& variable);
+// The kernel with `variables` replaced by their parts, in bodies and shapes.
+ir::Kernel with_parts(const ir::Kernel& kernel, const std::vector<ir::Var>& variables,
+                      const std::vector<SignedParts>& parts);
+
 }  // namespace gossamer::compiler

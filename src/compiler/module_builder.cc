@@ -48,6 +48,26 @@ ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKi
   module_.target = std::string(schedule::name_of(target));
   for (const graph::StageConstant& constant : stages.constants)
     constant_.insert(constant.buffer.get());
+  find_parameters();
+}
+
+// Loops count up from 0; all else that a step sets may be negative.
+void ModuleBuilder::find_parameters() {
+  std::set<const ir::Node*> counters;
+  for (const ops::Stage& stage : stages_.stages) {
+    if (ops::is_step(stage, ops::StepKind::loop)) counters.insert(stage.axes[0].get());
+  }
+  parameters_ = planner_.dims();
+  for (size_t i = stages_.dims.size(); i < planner_.dims().size(); ++i) {
+    const ir::Var& variable = planner_.dims()[i];
+    if (counters.contains(variable.get())) continue;
+    signed_.push_back(variable);
+    parts_.push_back(split_sign(variable));
+    of_parts_[parts_.back().positive.get()] = parts_.back().positive_of;
+    of_parts_[parts_.back().negative.get()] = parts_.back().negative_of;
+    parameters_.push_back(parts_.back().positive);
+    parameters_.push_back(parts_.back().negative);
+  }
 }
 
 ir::DType ModuleBuilder::storage_of(ir::DType dtype) const {
@@ -94,7 +114,8 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
                                      module_.target, " cannot run yet"));
   }
   const schedule::Scheduled scheduled = schedule::schedule_default(stage, caps_);
-  auto lowered = run_pipeline(scheduled.kernel, target_);
+  auto lowered = run_pipeline(
+      signed_.empty() ? scheduled.kernel : with_parts(scheduled.kernel, signed_, parts_), target_);
   if (!lowered) {
     lowered.error().where = stage.origin;
     return std::unexpected(lowered.error());
@@ -103,10 +124,12 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
 
   package::Launch launch;
   launch.origin = stage.origin;
-  const ir::Expr range = range_of(kernel);
-  launch.range = planner_.number(range);
-  Canonical canonical = canonicalize(kernel, planner_.dims());
-  for (const ir::Var& scalar : canonical.scalars) launch.scalars.push_back(planner_.number(scalar));
+  const auto number_of = [&](const ir::Expr& expr) {
+    return planner_.number(of_parts_.empty() ? expr : ir::substitute(expr, of_parts_));
+  };
+  launch.range = number_of(range_of(kernel));
+  Canonical canonical = canonicalize(kernel, parameters_);
+  for (const ir::Var& scalar : canonical.scalars) launch.scalars.push_back(number_of(scalar));
   // Of the kernel as scheduled: passes keep the order, but replace buffers whose storage changes.
   GS_CHECK(kernel.params.size() == scheduled.kernel.params.size(), "a pass changed the parameters");
   for (const ir::Kernel::Param& param : scheduled.kernel.params)

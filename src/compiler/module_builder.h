@@ -8,10 +8,12 @@
 #include <unordered_set>
 #include <vector>
 
+#include "compiler/canonical.h"
 #include "compiler/compile.h"
 #include "compiler/planner.h"
 #include "graph/plan_memory.h"
 #include "graph/stage_graph.h"
+#include "ir/rewrite.h"
 #include "schedule/capabilities.h"
 
 namespace gossamer::compiler {
@@ -29,6 +31,7 @@ class ModuleBuilder {
                                Report* report);
 
  private:
+  void find_parameters();
   Result<> add_stage(const ops::Stage& stage);
   // Steps of the host program (module_steps.cc).
   void add_step(const ops::Stage& stage);
@@ -75,6 +78,10 @@ class ModuleBuilder {
     size_t first_event = 0;
   };
   std::vector<Open> open_;
+  std::vector<ir::Var> signed_;  // variables that steps may set to less than 0
+  std::vector<SignedParts> parts_;
+  ir::VarMap of_parts_;                           // what the parts stand for
+  std::vector<ir::Var> parameters_;               // all that kernels may have as scalars
   std::map<const ir::Node*, int> set_segment_;    // of a variable: opened when it was first set
   size_t flushed_ = 0;                            // launches that steps have
   std::vector<std::vector<std::byte>> external_;  // weights read from other files

@@ -77,10 +77,12 @@ Result<> run_steps(std::span<const Stage> stages, StepRunner& runner) {
       case StepKind::loop: {
         const size_t end = close_of(stages, i, false);
         const int64_t rounds = eval(stage.extents[0]).as_int();
+        runner.variables[stage.axes[0].get()] = number(0);
         for (int64_t round = 0; round < rounds; ++round) {
           runner.variables[stage.axes[0].get()] = number(round);
           if (stage.condition && !eval(stage.condition).truthy()) break;
           GS_TRY(run_steps(stages.subspan(i + 1, end - i - 1), runner));
+          runner.variables[stage.axes[0].get()] = number(round + 1);
         }
         i = end;
         break;
