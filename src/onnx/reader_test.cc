@@ -245,7 +245,8 @@ TEST(Reader, BoundsShapeArithmetic) {
     squares.push_back(node("Mul", {from, from}, {to}));
   }
   squares.push_back(node("Expand", {"x", "s60"}, {"y"}));
-  EXPECT_NE(lowered(squares, {}).find("must be known"), std::string::npos);
+  // Too large for an expression: stages compute it, and the host program reads it in the run.
+  EXPECT_EQ(lowered(squares, {}), "");
 
   std::vector<Message> doubles;
   for (int i = 0; i < 70; ++i) {
