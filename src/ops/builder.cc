@@ -280,10 +280,19 @@ Result<Shape> Builder::broadcast(const Shape& a, const Shape& b) {
       continue;
     }
     if (same(x, y)) continue;
-    if (decided_late(x) || decided_late(y)) {
+    if (decided_late(x) != decided_late(y)) {
+      // The other side's extent is a dimension of an input, which the late one has or is 1.
+      const Expr& late = decided_late(x) ? x : y;
+      const Expr& known = decided_late(x) ? y : x;
+      GS_TRY(require(late == known || late == 1.0,
+                     cat("shapes ", text(a), " and ", text(b), " do not broadcast")));
+      shape[i] = known;
+      continue;
+    }
+    if (decided_late(x)) {
       GS_TRY(require(x == y || x == 1.0 || y == 1.0,
                      cat("shapes ", text(a), " and ", text(b), " do not broadcast")));
-      shape[i] = simplify(ir::select(x == 1.0, y, x));
+      shape[i] = named("broadcast", simplify(ir::select(x == 1.0, y, x)));
       continue;
     }
     // A dimension that only a run knows may not turn out to be 1: broadcasting is decided now.

@@ -168,6 +168,7 @@ class Builder {
 
  private:
   bool decided_late(const Expr& extent) const;
+  Expr named(const char* name, const Expr& value);  // long expressions become a variable of the run
   static bool read_allowed(const Tensor& tensor);
   Tensor finish(Stage stage, DType dtype);  // names and keeps a stage, evaluates it where it can
   void know(const Tensor& tensor);

@@ -1,4 +1,5 @@
 // Stages that depend on what a run computes: values read back, loops.
+#include "ir/rewrite.h"
 #include "ops/builder.h"
 #include "ops/steps.h"
 
@@ -6,6 +7,7 @@ namespace gossamer::ops {
 namespace {
 
 constexpr int64_t max_read_elements = 64;
+constexpr int max_unnamed = 24;  // parts of an expression
 
 }  // namespace
 
@@ -48,6 +50,16 @@ Result<std::vector<Expr>> Builder::read(const Tensor& tensor) {
   stages.push_back(read_step(tensor.buffer, std::move(variables)));
   known_[tensor.buffer.get()] = values;
   return values;
+}
+
+// Extents made of extents double with every operator; a variable keeps them short.
+Expr Builder::named(const char* name, const Expr& value) {
+  int parts = 0;
+  ir::visit(value, [&](const Expr&) { return ++parts <= max_unnamed; });
+  if (parts <= max_unnamed) return value;
+  const Var variable = ir::var(unique_name(name));
+  stages.push_back(set_step({variable}, {value}));
+  return variable;
 }
 
 Result<Builder::Round> Builder::loop(
