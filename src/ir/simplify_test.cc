@@ -394,6 +394,17 @@ TEST(SimplifyRandom, SimpleStaysSimple) {
   EXPECT_LT(changed, 60);  // a fixed point is not promised, only nearly always reached
 }
 
+// A product too long to expand stays one, in vectors too.
+TEST(SimplifySpeed, LongProductsOfVectors) {
+  Expr number = ramp(var("x"), 1, 4);
+  for (int i = 0; i < 8; ++i) {
+    const Expr a = var("a"), b = var("b"), c = var("c");
+    number = number * broadcast(a + b * c + 1, 4) + broadcast(a * c, 4);
+  }
+  EXPECT_TRUE(simplify(number));
+  EXPECT_TRUE(simplify(floordiv(number, broadcast(index(7), 4)) * number));
+}
+
 TEST(SimplifySpeed, LinearInSharedSize) {
   Expr e = var("x");
   for (int i = 0; i < 40; ++i) e = select(e < i, e + i, floordiv(e, 3));

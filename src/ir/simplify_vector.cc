@@ -165,7 +165,10 @@ Expr Simplifier::raised_sum(const Expr& e, int lanes) {
       if (!varies(factor)) {
         same = factor * same;
       } else {
-        const Expr part = raised(factor, lanes);
+        // A sum that is a factor was kept as it is, being too long to expand.
+        const auto* kept = as<Binary>(factor);
+        const Expr part = kept ? binary(kept->op, raised(kept->a, lanes), raised(kept->b, lanes))
+                               : raised(factor, lanes);
         varying = varying ? varying * part : part;
       }
     }
