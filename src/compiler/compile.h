@@ -29,7 +29,9 @@ struct Options {
   // Gives inputs their values: they become constants and leave the package's signature.
   std::map<std::string, ops::TensorData, std::less<>> constants;
   // Fixes shapes of inputs by name: kernels for these alone, faster and for more models.
+  // -1 leaves a dimension open.
   std::map<std::string, std::vector<int64_t>, std::less<>> shapes;
+  std::map<std::string, int64_t, std::less<>> dims;  // the same for dimensions by their names
   std::function<void(std::string_view step, double fraction)> progress;
   const ops::Catalog* catalog = nullptr;  // null: the built-in one
 };

@@ -1,6 +1,7 @@
 #include "onnx/importer.h"
 
 #include <algorithm>
+#include <set>
 
 #include "graph/control_flow.h"
 #include "ir/build.h"
@@ -155,7 +156,32 @@ Result<> Importer::add_inputs(const ProtoGraph& proto, Scope& scope) {
     GS_TRY(located(define(scope, name, id), where));
     graph.inputs.push_back(id);
   }
-  return {};
+  return scope.parent ? Result<>{} : check_options(proto);
+}
+
+// A name that the model lacks would change nothing without a word.
+Result<> Importer::check_options(const ProtoGraph& proto) const {
+  std::set<std::string_view> inputs, dims;
+  for (const ProtoValue& input : proto.inputs) {
+    inputs.insert(input.name);
+    for (const ProtoDim& dim : input.dims) {
+      if (!dim.param.empty()) dims.insert(dim.param);
+    }
+  }
+  const auto check = [](const auto& given, const std::set<std::string_view>& known,
+                        const char* what) -> Result<> {
+    for (const auto& [name, value] : given) {
+      if (known.contains(name)) continue;
+      std::string names;
+      for (const std::string_view one : known) names += cat(names.empty() ? "" : ", ", one);
+      return fail_at(cat("\"", name, "\""), cat("names no ", what, " of the model"),
+                     names.empty() ? "it has none" : cat("it has ", names));
+    }
+    return {};
+  };
+  GS_TRY(check(options_.shapes, inputs, "input"));
+  GS_TRY(check(options_.constants, inputs, "input"));
+  return check(options_.dims, dims, "dimension");
 }
 
 Result<std::vector<ir::Expr>> Importer::input_shape(const ProtoValue& input, Scope& scope) {
@@ -166,7 +192,9 @@ Result<std::vector<ir::Expr>> Importer::input_shape(const ProtoValue& input, Sco
           cat("has ", dims.size(), " dimensions, the given shape has ", fixed->second.size()));
     }
     dims.resize(fixed->second.size());
-    for (size_t i = 0; i < dims.size(); ++i) dims[i].value = fixed->second[i];
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (fixed->second[i] >= 0) dims[i].value = fixed->second[i];
+    }
   } else if (!input.has_shape) {
     return fail("has no shape, not even a number of dimensions", "give its shape");
   }

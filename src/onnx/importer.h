@@ -34,6 +34,7 @@ class Importer {
 
   Result<> read_opsets(const std::vector<ProtoOpset>& list, Opsets& opsets) const;
   Result<> add_inputs(const ProtoGraph& proto, Scope& scope);
+  Result<> check_options(const ProtoGraph& proto) const;
   Result<std::vector<ir::Expr>> input_shape(const ProtoValue& input, Scope& scope);
   Result<> add_initializers(const ProtoGraph& proto, Scope& scope);
   Result<> import_graph(const ProtoGraph& proto, Scope& scope);

@@ -14,7 +14,7 @@ struct ReadOptions {
   const ops::Catalog* catalog = nullptr;             // null: the built-in one
   std::map<std::string, int64_t, std::less<>> dims;  // fixes dimensions by their name in the model
   std::map<std::string, std::vector<int64_t>, std::less<>>
-      shapes;                                                     // fixes shapes of inputs by name
+      shapes;  // fixes shapes of inputs by name; -1 leaves a dimension as it is
   std::map<std::string, ops::TensorData, std::less<>> constants;  // gives inputs their values
   size_t copy_limit = 4096;    // constants of at most so many bytes are copied into the graph
   LoadExternal load_external;  // for such constants in external files; may be empty
@@ -25,7 +25,7 @@ struct ReadOptions {
 // dimension without a number is a variable of Graph::dims, one for each distinct name. Initializers
 // that are also inputs become constants. Errors: anything malformed, an unknown operator (`[Op]
 // "node"` says where), an opset newer than the catalog's, an external path that leaves the model's
-// folder.
+// folder, an option that names no input or dimension.
 Result<graph::Graph> read_model(Bytes bytes, const ReadOptions& options = {});
 
 }  // namespace gossamer::onnx

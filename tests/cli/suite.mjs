@@ -170,6 +170,24 @@ function usage() {
   for (const [name, args] of cases) record(name, judge(run(args), 2, ['gossamer']));
 }
 
+// What --shape, --dim and --constant name must be there and have the right form.
+function fixed() {
+  const file = path.join(inside, 'good.onnx');
+  const cases = [
+    ['shape of no input', ['--shape', 'q=1,2'], ['"q"', 'no input', 'a']],
+    ['shape of letters', ['--shape', 'a=1,x'], ['--shape a=1,x', '"x"']],
+    ['shape without a name', ['--shape', '1,2'], ['--shape NAME=']],
+    ['shape of another rank', ['--shape', 'a=1,2,3,4'], ['"a"', 'dimensions']],
+    ['no such dimension', ['--dim', 'batch=2'], ['"batch"', 'no dimension']],
+    ['negative dimension', ['--dim', 'n=-1'], ['--dim n=-1']],
+    ['constant without a file', ['--constant', 'a=none.npy'], ['none.npy']],
+  ];
+  for (const [name, args, words] of cases) {
+    record(name, judge(run(['compile', file, '--target', 'wasm', '-o', 'out', ...args]), 1, words));
+    record(`inspect: ${name}`, judge(run(['inspect', file, ...args]), 1, words));
+  }
+}
+
 // An output folder that is no package is not replaced, and a package is not harmed by a compilation that fails.
 function outputs() {
   const good = path.join(inside, 'good.onnx');
@@ -218,6 +236,7 @@ try {
   inspect();
   feeds();
   usage();
+  fixed();
   outputs();
   sharedModels();
 } finally {

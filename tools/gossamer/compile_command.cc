@@ -9,6 +9,7 @@
 #include "compiler/compile.h"
 #include "gossamer/commands.h"
 #include "gossamer/files.h"
+#include "gossamer/fixed_inputs.h"
 #include "gossamer/page.h"
 #include "gossamer/progress.h"
 
@@ -21,6 +22,7 @@ struct Options {
   std::string model, output, emit, labels;
   std::vector<std::string> targets;
   compiler::Options compile;
+  FixedInputs fixed;
   bool single_file = false, json = false;
 };
 
@@ -124,7 +126,8 @@ void print_rows(const std::vector<Row>& rows, const Options& options) {
   std::printf("%s\n", text.GetString());
 }
 
-Result<> compile_all(const Options& options) {
+Result<> compile_all(Options& options) {
+  GS_TRY(apply(options.fixed, options.compile));
   const bool page_asked = options.emit == "page" || options.single_file;
   const bool web =
       std::find(options.targets.begin(), options.targets.end(), "cpu") == options.targets.end();
@@ -160,7 +163,7 @@ Result<> compile_all(const Options& options) {
   return {};
 }
 
-int run_compile(const Options& options) {
+int run_compile(Options& options) {
   const bool cpu =
       std::find(options.targets.begin(), options.targets.end(), "cpu") != options.targets.end();
   if (std::set<std::string>(options.targets.begin(), options.targets.end()).size() !=
@@ -198,6 +201,7 @@ void add_compile(CLI::App& app, Chosen& chosen) {
                     "Write one .html with everything inside");
   command->add_option("--labels", options->labels, "Class names for the page, one a line");
   command->add_option("--name", options->compile.name, "The model's name");
+  add_fixed_inputs(*command, options->fixed);
   command->add_flag("--relaxed-simd", options->compile.relaxed_simd,
                     "wasm: use relaxed SIMD's multiply-add");
   command

@@ -8,6 +8,7 @@
 #include "compiler/compile.h"
 #include "gossamer/commands.h"
 #include "gossamer/files.h"
+#include "gossamer/fixed_inputs.h"
 #include "gossamer/model_file.h"
 #include "gossamer/progress.h"
 #include "graph/stage_graph.h"
@@ -21,6 +22,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string model, dump;
   std::vector<std::string> targets = {"webgpu", "webgl", "wasm", "cpu"};
+  FixedInputs fixed;
   bool stages = false, kernels = false, json = false;
 };
 
@@ -49,10 +51,9 @@ std::map<std::string, int> count_operators(const graph::Graph& graph) {
   return counts;
 }
 
-TargetView view(const std::string& target, const ModelFile& model) {
+TargetView view(const std::string& target, const ModelFile& model, compiler::Options options) {
   TargetView view;
   view.target = target;
-  compiler::Options options;
   options.target = target;
   options.read_file = [&](const std::string& name) { return read_inside(model.folder, name); };
   Progress progress;
@@ -218,12 +219,19 @@ void infer_outputs(graph::Graph& graph) {
 }
 
 int run_inspect(const Options& options) {
-  auto model = read_model_file(options.model);
+  compiler::Options compile;
+  if (auto done = apply(options.fixed, compile); !done)
+    return report_error(done.error(), options.json);
+  onnx::ReadOptions read;
+  read.shapes = compile.shapes;
+  read.dims = compile.dims;
+  read.constants = compile.constants;
+  auto model = read_model_file(options.model, std::move(read));
   if (!model) return report_error(model.error(), options.json);
   infer_outputs(model->graph);
   std::vector<TargetView> views;
   for (const std::string& target : options.targets) {
-    views.push_back(view(target, *model));
+    views.push_back(view(target, *model, compile));
     if (options.dump.empty() || !views.back().problem.empty()) continue;
     if (auto done = dump(views.back(), options.dump); !done)
       return report_error(done.error(), options.json);
@@ -245,6 +253,7 @@ void add_inspect(CLI::App& app, Chosen& chosen) {
   command->add_option("--target,-t", options->targets, "Only these targets")
       ->delimiter(',')
       ->check(CLI::IsMember({"webgpu", "webgl", "wasm", "cpu"}));
+  add_fixed_inputs(*command, options->fixed);
   command->add_flag("--stages", options->stages, "Print the stages after fusion");
   command->add_flag("--kernels", options->kernels, "Print each kernel's schedule and origin");
   command->add_option("--dump", options->dump,

@@ -1,18 +1,15 @@
 #include "gossamer/model_file.h"
 
-#include "onnx/reader.h"
-
 namespace gossamer::command {
 
-Result<ModelFile> read_model_file(const std::filesystem::path& path) {
+Result<ModelFile> read_model_file(const std::filesystem::path& path, onnx::ReadOptions options) {
   GS_ASSIGN(Bytes bytes, read_file(path));
-  return read_model(std::move(bytes), path, path.parent_path());
+  return read_model(std::move(bytes), path, path.parent_path(), std::move(options));
 }
 
 Result<ModelFile> read_model(Bytes bytes, const std::filesystem::path& path,
-                             const std::filesystem::path& folder) {
+                             const std::filesystem::path& folder, onnx::ReadOptions options) {
   ModelFile model{path, folder, std::move(bytes), {}};
-  onnx::ReadOptions options;
   options.load_external = [folder = model.folder](const std::string& file, uint64_t offset,
                                                   uint64_t length) -> Result<Bytes> {
     const auto read = read_inside(folder, file);

@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "gossamer/files.h"
 #include "graph/graph.h"
+#include "onnx/reader.h"
 
 namespace gossamer::command {
 
@@ -17,10 +18,11 @@ struct ModelFile {
 
 // External data lie in `folder`; `path` is for errors.
 Result<ModelFile> read_model(Bytes bytes, const std::filesystem::path& path,
-                             const std::filesystem::path& folder);
+                             const std::filesystem::path& folder, onnx::ReadOptions options = {});
 
 // Errors name the file where the reader's own do not.
-Result<ModelFile> read_model_file(const std::filesystem::path& path);
+Result<ModelFile> read_model_file(const std::filesystem::path& path,
+                                  onnx::ReadOptions options = {});
 
 // A constant's elements, from the graph, the model file or an external file.
 Result<Bytes> constant_bytes(const ModelFile& model, const graph::ConstantSource& source);

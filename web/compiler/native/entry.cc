@@ -44,6 +44,22 @@ Result<std::string> text_member(const rapidjson::Value& value, std::string_view 
   return std::string(value.GetString(), value.GetStringLength());
 }
 
+Result<int64_t> extent(const rapidjson::Value& value, std::string_view name) {
+  if (!value.IsInt64() || value.GetInt64() < -1)
+    return gossamer::fail_at("options", gossamer::cat(name, ": no dimension"));
+  return value.GetInt64();
+}
+
+Result<std::vector<int64_t>> extents(const rapidjson::Value& value, std::string_view name) {
+  if (!value.IsArray()) return gossamer::fail_at("options", gossamer::cat(name, ": no shape"));
+  std::vector<int64_t> shape;
+  for (const auto& one : value.GetArray()) {
+    GS_ASSIGN(const int64_t known, extent(one, name));
+    shape.push_back(known);
+  }
+  return shape;
+}
+
 Result<gossamer::compiler::Options> read_options(std::string_view json) {
   gossamer::compiler::Options options;
   rapidjson::Document document;
@@ -58,6 +74,14 @@ Result<gossamer::compiler::Options> read_options(std::string_view json) {
       GS_ASSIGN(options.name, text_member(member.value, name));
     } else if ((name == "relaxed_simd" || name == "real_gpu") && member.value.IsBool()) {
       (name == "real_gpu" ? options.real_gpu : options.relaxed_simd) = member.value.GetBool();
+    } else if (name == "shapes" && member.value.IsObject()) {
+      for (const auto& shape : member.value.GetObject()) {
+        GS_ASSIGN(options.shapes[shape.name.GetString()], extents(shape.value, "shapes"));
+      }
+    } else if (name == "dims" && member.value.IsObject()) {
+      for (const auto& dim : member.value.GetObject()) {
+        GS_ASSIGN(options.dims[dim.name.GetString()], extent(dim.value, "dims"));
+      }
     } else {
       return gossamer::fail_at("options", gossamer::cat("\"", name, "\" is not known"));
     }

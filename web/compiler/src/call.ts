@@ -14,6 +14,8 @@ export interface NativeOptions {
   readonly name?: string;
   readonly relaxed_simd?: boolean;
   readonly real_gpu?: boolean;
+  readonly shapes?: Readonly<Record<string, readonly number[]>>;
+  readonly dims?: Readonly<Record<string, number>>;
 }
 
 export type CallResult =

@@ -22,6 +22,10 @@ export interface CompileOptions {
   readonly relaxedSimd?: boolean | undefined;
   /** webgpu: schedules for a hardware adapter instead of a software one. */
   readonly realGpu?: boolean | undefined;
+  /** Fixes shapes of inputs by name: kernels for these alone, faster and for more models; null leaves a dimension open. */
+  readonly shapes?: Readonly<Record<string, readonly (number | null)[]>> | undefined;
+  /** Fixes named dimensions of the inputs. */
+  readonly dims?: Readonly<Record<string, number>> | undefined;
   /** Operators of the model that are the caller's own; see operator(). */
   readonly operators?: readonly Operator[] | undefined;
   readonly onProgress?: ((progress: {step: string; fraction: number}) => void) | undefined;
@@ -94,7 +98,7 @@ export async function compile(
   onnx: ArrayBuffer | Uint8Array | Blob,
   options: CompileOptions,
 ): Promise<Map<string, Uint8Array>> {
-  const {signal, onProgress, target, name, relaxedSimd, realGpu} = options;
+  const {signal, onProgress, target, name, relaxedSimd, realGpu, shapes, dims} = options;
   signal?.throwIfAborted();
   const module = await getModule(options.wasm);
   const given = new Uint8Array(onnx instanceof Blob ? await onnx.arrayBuffer() : onnx);
@@ -105,6 +109,10 @@ export async function compile(
     ...(name === undefined ? {} : {name}),
     ...(relaxedSimd === undefined ? {} : {relaxed_simd: relaxedSimd}),
     ...(realGpu === undefined ? {} : {real_gpu: realGpu}),
+    ...(dims === undefined ? {} : {dims}),
+    ...(shapes === undefined
+      ? {}
+      : {shapes: Object.fromEntries(Object.entries(shapes).map(([k, v]) => [k, v.map((n) => n ?? -1)]))}),
   };
   const result =
     typeof Worker === 'undefined'

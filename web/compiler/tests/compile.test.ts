@@ -47,12 +47,18 @@ test('writes byte for byte what the command line writes', {skip: noCli}, async (
   const folder = mkdtempSync(join(tmpdir(), 'compile-'));
   try {
     const model = join(folder, 'model.onnx');
-    for (const n of [4, 'n']) {
+    const cases = [
+      {n: 4, flags: [], options: {}},
+      {n: 'n', flags: [], options: {}},
+      {n: 'n', flags: ['--shape', 'x=2,?'], options: {shapes: {x: [2, null]}}},
+      {n: 'n', flags: ['--dim', 'n=5'], options: {dims: {n: 5}}},
+    ];
+    for (const [i, {n, flags, options}] of cases.entries()) {
       writeFileSync(model, perceptron(n));
       for (const target of TARGETS) {
-        const out = join(folder, `${target}-${n}`);
-        execFileSync(cli, ['compile', model, '--target', target, '-o', out]);
-        for (const [name, bytes] of await compile(perceptron(n), {target, wasm})) {
+        const out = join(folder, `${target}-${i}`);
+        execFileSync(cli, ['compile', model, '--target', target, '-o', out, ...flags]);
+        for (const [name, bytes] of await compile(perceptron(n), {target, wasm, ...options})) {
           const place = readdirSync(out, {recursive: true}).find((file) => String(file).endsWith(name));
           assert.ok(readFileSync(join(out, String(place))).equals(bytes), `${target} ${n} ${name}`);
         }
@@ -75,6 +81,7 @@ test('says what is wrong with a model', {skip}, async () => {
   for (const [, model, message] of BAD_MODELS) await refuses(model, message);
   const target = 'toaster' as 'wasm';
   await assert.rejects(compile(perceptron(4), {target, wasm}), /toaster/);
+  await assert.rejects(compile(perceptron('n'), {target: 'wasm', wasm, dims: {m: 1}}), /"m".*dimension.*it has n/);
   const signal = AbortSignal.abort(new Error('enough'));
   await assert.rejects(compile(perceptron(4), {target: 'wasm', wasm, signal}), /enough/);
 });

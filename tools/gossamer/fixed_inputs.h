@@ -1,0 +1,23 @@
+// What the command line fixes of a model's inputs: shapes, dimensions, values.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "compiler/compile.h"
+
+namespace gossamer::command {
+
+struct FixedInputs {
+  std::vector<std::string> shapes, dims, constants;  // NAME=1,3,?,?  NAME=8  NAME=FILE
+};
+
+void add_fixed_inputs(CLI::App& command, FixedInputs& fixed);
+
+// Errors: text of another form, a file that is no tensor. Names that the model lacks are the
+// reader's errors.
+Result<> apply(const FixedInputs& fixed, compiler::Options& options);
+
+}  // namespace gossamer::command
