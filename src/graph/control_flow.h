@@ -1,4 +1,5 @@
-// The operators with regions. They are no catalog entries: lower() runs their bodies itself.
+// The operators whose regions are steps. They are no catalog entries: lower() runs their bodies
+// itself. Entries that inline their regions name them (OpDef::regions).
 #pragma once
 
 #include <span>

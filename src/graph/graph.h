@@ -44,7 +44,8 @@ struct Node {
   std::string name;  // the file's, or made from the operator and its first output
   std::vector<ValueId> inputs, outputs;
   ops::Attributes attributes;
-  std::vector<std::shared_ptr<Graph>> regions;  // If: then, else; Loop and Scan: the body
+  // If: then, else; Loop and Scan: the body; others: those of OpDef::regions, null where absent.
+  std::vector<std::shared_ptr<Graph>> regions;
 };
 
 // A symbolic dimension, and where a run reads its value: axis `axis` of graph input `input`.

@@ -179,6 +179,7 @@ Result<> Lowering::lower_nodes(const Graph& graph, Values& values) {
                          static_cast<int>(node.outputs.size()));
     builder.catalog = &catalog_;
     builder.bounds = bounds_;
+    offer_regions(node, values, builder);
     if (auto defined = builder.define(); !defined) {
       Diagnostic error = std::move(defined).error();
       if (error.where.empty()) error.where = place;

@@ -38,6 +38,27 @@ Result<Lowering::Region> Lowering::lower_region(const Graph& graph, const Values
   return region;
 }
 
+void Lowering::offer_regions(const Node& node, const Values& values, ops::Builder& builder) {
+  for (size_t i = 0; i < node.regions.size(); ++i) {
+    builder.regions.emplace_back();
+    if (!node.regions[i]) continue;
+    const Graph& graph = *node.regions[i];
+    builder.regions.back() = [this, &graph, &values](std::vector<Tensor> inputs) {
+      return inline_region(graph, values, inputs);
+    };
+  }
+}
+
+Result<ops::Builder::Inlined> Lowering::inline_region(const Graph& graph, const Values& values,
+                                                      const std::vector<Tensor>& inputs) {
+  if (graph.inputs.size() != inputs.size()) {
+    return fail(cat("its graph \"", graph.name, "\" has ", graph.inputs.size(),
+                    " inputs, it is given ", inputs.size()));
+  }
+  GS_ASSIGN(Region region, lower_region(graph, values, inputs));
+  return ops::Builder::Inlined{std::move(region.stages), std::move(region.outputs)};
+}
+
 bool Lowering::Region::uses_own(const Expr& expr) const {
   bool uses = false;
   ir::visit(expr, [&](const Expr& e) {

@@ -40,6 +40,10 @@ class Lowering {
   Result<> lower_scan(const Node& node, Values& values);
   Result<Region> lower_region(const Graph& graph, const Values& outer,
                               const std::vector<Tensor>& inputs);
+  // Lets a definition inline the regions of its node.
+  void offer_regions(const Node& node, const Values& values, ops::Builder& builder);
+  Result<ops::Builder::Inlined> inline_region(const Graph& graph, const Values& values,
+                                              const std::vector<Tensor>& inputs);
   // A scalar integer or boolean: known now, or read when the model runs.
   Result<Expr> scalar_value(const Tensor& tensor, const std::string& name);
   Tensor add_compute(const std::string& name, ir::DType dtype, std::vector<Expr> shape,

@@ -396,10 +396,22 @@ Result<> Importer::emit(ImportNode node, Scope& scope) {
 }
 
 Result<> Importer::import_regions(const ImportNode& node, graph::Node& made, Scope& scope) {
-  for (std::string_view attribute : graph::region_attributes(node.op)) {
+  const bool steps = made.def == graph::control_flow_op(node.op);
+  std::vector<std::string_view> attributes(made.def->regions.begin(), made.def->regions.end());
+  if (steps) {
+    const auto needed = graph::region_attributes(node.op);
+    attributes.assign(needed.begin(), needed.end());
+  }
+  size_t used = 0;
+  for (std::string_view attribute : attributes) {
     auto found = node.bodies.find(attribute);
-    if (found == node.bodies.end()) return fail(cat("lacks the graph `", attribute, "`"));
-    made.regions.push_back(std::make_shared<graph::Graph>());
+    made.regions.emplace_back();
+    if (found == node.bodies.end()) {
+      if (steps) return fail(cat("lacks the graph `", attribute, "`"));
+      continue;
+    }
+    ++used;
+    made.regions.back() = std::make_shared<graph::Graph>();
     Scope inner;
     inner.parent = &scope;
     inner.graph = made.regions.back().get();
@@ -409,7 +421,7 @@ Result<> Importer::import_regions(const ImportNode& node, graph::Node& made, Sco
     inner.depth = scope.depth + 1;
     GS_TRY(import_graph(*found->second, inner));
   }
-  if (made.regions.size() != node.bodies.size()) {
+  if (used != node.bodies.size()) {
     return fail("has a graph as attribute, which it cannot use");
   }
   return {};

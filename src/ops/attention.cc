@@ -110,7 +110,10 @@ Result<> attention(Builder& b) {
                        [&](Point p) { return ir::tanh(scores.at(p) / softcap) * softcap; });
   }
   show(1, scores);
-  if (mask || causal || lengths) {
+  int64_t left = b.integer("left_window_size"), right = b.integer("right_window_size");
+  if (left < -1 || right < -1)
+    return b.error("a window size is negative", "-1 leaves that side unbounded");
+  if (mask || causal || lengths || left >= 0 || right >= 0) {
     if (mask && mask.rank() > 4) return b.error(cat("attn_mask has rank ", mask.rank()));
     Expr never = ir::lowest(wide);
     scores = b.compute("attention.masked", wide, score_shape, [&](Point p) {
@@ -124,29 +127,45 @@ Result<> attention(Builder& b) {
                                                    : value + ir::cast(wide, given);
         value = whole ? with : ir::select(p[3] < reach, with, never);
       }
-      if (causal) {
-        Expr offset = lengths ? as_index(lengths({p[0]})) - q.sequence : before;
-        value = ir::select(p[3] <= p[2] + offset, value, never);
-      }
+      Expr offset = before;
+      if (lengths && !past_key) offset = as_index(lengths({p[0]})) - q.sequence;
+      if (causal) value = ir::select(p[3] <= p[2] + offset, value, never);
+      // How far a query at its place in the whole sequence looks back and ahead.
+      auto far = [](int64_t size) { return static_cast<double>(size); };
+      if (left >= 0) value = ir::select(p[3] + far(left) >= p[2] + offset, value, never);
+      if (right >= 0 && !causal)
+        value = ir::select(p[3] <= p[2] + offset + far(right), value, never);
       if (lengths) value = ir::select(p[3] < as_index(lengths({p[0]})), value, never);
       return value;
     });
   }
   show(2, scores);
+  std::optional<DType> precision;
+  if (b.has_attribute("softmax_precision")) {
+    precision = dtype_of_onnx(b.integer("softmax_precision"));
+    if (!precision || !ir::is_float(*precision))
+      return b.error(cat("`softmax_precision` ", b.integer("softmax_precision"), " is no float"));
+  }
+  // One that holds less than the sums rounds each step of softmax.
+  bool rounds = precision && ir::byte_size(*precision) < ir::byte_size(wide);
+  auto rounded = [&](Expr value) {
+    return rounds ? ir::cast(wide, ir::cast(*precision, value)) : value;
+  };
   auto row = [](Point p) { return std::vector<Expr>{p[0], p[1], p[2], ir::index(0)}; };
   Tensor largest = reduce_axes(
       b, "attention.max", scores, {3}, true, Builder::Join::max, wide,
-      [&](Point p) { return scores.at(p); },
+      [&](Point p) { return rounded(scores.at(p)); },
       // A row that sees nothing has no largest score.
       [&](Expr value) { return ir::select(ir::is_inf(value), ir::zero(wide), value); });
-  Tensor power = b.compute("attention.exp", wide, score_shape,
-                           [&](Point p) { return ir::exp(scores.at(p) - largest.at(row(p))); });
+  Tensor power = b.compute("attention.exp", wide, score_shape, [&](Point p) {
+    return rounded(ir::exp(rounded(rounded(scores.at(p)) - largest.at(row(p)))));
+  });
   Tensor total = reduce_axes(
       b, "attention.sum", power, {3}, true, Builder::Join::sum, wide,
       [&](Point p) { return power.at(p); },
-      [&](Expr value) { return ir::select(value == 0, ir::constant(wide, 1), value); });
+      [&](Expr value) { return rounded(ir::select(value == 0, ir::constant(wide, 1), value)); });
   Tensor shares = b.compute("attention.shares", wide, score_shape,
-                            [&](Point p) { return power.at(p) / total.at(row(p)); });
+                            [&](Point p) { return rounded(power.at(p) / total.at(row(p))); });
   show(3, shares);
 
   bool flat = b.input(0).rank() == 3;
@@ -208,19 +227,21 @@ std::vector<OpDef> attention_family() {
   return {
       {.name = "Attention",
        .doc = "softmax(Q K^T * scale + mask) V, with grouped heads, past keys and values.",
-       .since = 24,
+       .since = 25,
        .inputs = {{"Q", any_float},
                   {"K", any_float},
                   {"V", any_float},
-                  {"attn_mask", any_float | boolean_only, InputDef::optional},
+                  {"attn_mask", any_number | boolean_only, InputDef::optional},
                   {"past_key", any_float, InputDef::optional},
                   {"past_value", any_float, InputDef::optional},
                   {"nonpad_kv_seqlen", only(DType::i64), InputDef::optional}},
        .outputs = {"Y", "present_key", "present_value", "qk_matmul_output"},
        .attributes = {{"is_causal", 0},
                       {"kv_num_heads", 0},
+                      {"left_window_size", -1},
                       {"q_num_heads", 0},
                       {"qk_matmul_output_mode", 0},
+                      {"right_window_size", -1},
                       {"scale", {}},
                       {"softcap", 0.0},
                       {"softmax_precision", {}}},
@@ -238,7 +259,15 @@ std::vector<OpDef> attention_family() {
             {.name = "mask and past",
              .shapes =
                  {{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}, {3, 5}, {1, 2, 2, 4}, {1, 2, 2, 4}},
-             .attributes = {{"softcap", 2.0}}}}},
+             .attributes = {{"softcap", 2.0}}},
+            {.name = "window, past",
+             .shapes = {{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}, none, {1, 2, 4, 4}, {1, 2, 4, 4}},
+             .attributes = {{"left_window_size", 2}, {"right_window_size", 1}},
+             .outputs = 1},
+            {.name = "softmax in half",
+             .shapes = {{1, 2, 5, 4}, {1, 2, 5, 4}, {1, 2, 5, 4}},
+             .attributes = {{"softmax_precision", 10}},
+             .outputs = 1}}},
       {.name = "RotaryEmbedding",
        .doc = "Turns pairs of elements by angles of their position.",
        .since = 23,

@@ -126,6 +126,9 @@ class Builder {
   Result<std::vector<Tensor>> call(std::string_view op, std::vector<Tensor> inputs,
                                    Attributes attributes = {}, int output_count = 1);
   Result<Tensor> call1(std::string_view op, std::vector<Tensor> inputs, Attributes attributes = {});
+  // The outputs of the graph that attribute `name` (of OpDef::regions) holds, on these inputs.
+  bool has_region(std::string_view name) const;
+  Result<std::vector<Tensor>> region(std::string_view name, std::vector<Tensor> inputs);
   // The same tensor under another shape of equal element count: a view stage (no copy where the
   // layout allows).
   Tensor reshape(std::string name, Tensor tensor, Shape shape);
@@ -163,6 +166,12 @@ class Builder {
   std::vector<Tensor> outputs;
   std::vector<Check> checks;
   std::vector<Constant> constants;
+  // Makes the stages of a region; one for each of OpDef::regions, empty where the node has none.
+  struct Inlined {
+    std::vector<Stage> stages;
+    std::vector<Tensor> outputs;
+  };
+  std::vector<std::function<Result<Inlined>(std::vector<Tensor>)>> regions;
   const Catalog* catalog = nullptr;  // where `call` looks; null: the built-in one
   ir::Bounds bounds;                 // what the graph knows of its dimensions
 

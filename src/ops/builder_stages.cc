@@ -269,6 +269,21 @@ Result<Tensor> Builder::call1(std::string_view op, std::vector<Tensor> inputs,
   return std::move(made[0]);
 }
 
+bool Builder::has_region(std::string_view name) const {
+  const auto at = static_cast<size_t>(std::ranges::find(def_.regions, name) - def_.regions.begin());
+  GS_CHECK(at < def_.regions.size(), def_.name, " declares no region ", name);
+  return at < regions.size() && regions[at];
+}
+
+Result<std::vector<Tensor>> Builder::region(std::string_view name, std::vector<Tensor> inputs) {
+  GS_CHECK(has_region(name), "the node has no region ", name);
+  const auto at = static_cast<size_t>(std::ranges::find(def_.regions, name) - def_.regions.begin());
+  GS_ASSIGN(Inlined made, regions[at](std::move(inputs)));
+  std::ranges::move(made.stages, std::back_inserter(stages));
+  for (const Tensor& output : made.outputs) know(output);
+  return std::move(made.outputs);
+}
+
 Tensor Builder::reshape(std::string name, Tensor tensor, Shape shape) {
   shape = simplified(*this, std::move(shape));
   Tensor view = compute(std::move(name), tensor.dtype(), shape, [&](Point point) {

@@ -176,18 +176,19 @@ Result<> classified(Builder& b, const Tensor& scores, bool one_score,
     place = best_index(b, "classifier.place", scores, 1, false, false, false);
     GS_ASSIGN(made, post_transformed(b, scores, b.text("post_transform")));
   }
+  b.output(0, labelled(b, place, labels));
+  b.output(1, made);
+  return {};
+}
+
+Tensor labelled(Builder& b, const Tensor& place, const Numbers& labels) {
   int64_t count = static_cast<int64_t>(labels.size());
   bool plain = true;
   for (int64_t i = 0; i < count; ++i) plain = plain && labels[static_cast<size_t>(i)] == i;
-  if (plain) {
-    b.output(0, place);
-  } else {
-    Tensor table = b.constant(int64s({count}, labels));
-    b.output(0, b.compute("classifier.label", DType::i64, {scores.dim(0)},
-                          [&](Point p) { return table({as_index(place.at(p))}); }));
-  }
-  b.output(1, made);
-  return {};
+  if (plain) return place;
+  Tensor table = b.constant(int64s({count}, labels));
+  return b.compute("classifier.label", DType::i64, {place.dim(0)},
+                   [&](Point p) { return table({as_index(place.at(p))}); });
 }
 
 std::vector<OpDef> classic_family() {

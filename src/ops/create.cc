@@ -42,15 +42,25 @@ Result<> constant_of_shape(Builder& b) {
   return {};
 }
 
+// What half types are computed in.
+Result<DType> range_precision(Builder& b) {
+  DType dtype = b.input(0).dtype();
+  if (accumulator(dtype) == dtype) return dtype;
+  auto given = dtype_of_onnx(b.integer("stash_type"));
+  if (!given || !ir::is_float(*given))
+    return b.error(cat("`stash_type` ", b.integer("stash_type"), " is no float"));
+  return *given;
+}
+
 // Bounds that are data: the count is computed and read back.
-Result<> range_of_data(Builder& b) {
+Result<> range_of_data(Builder& b, DType stash) {
   DType dtype = b.input(0).dtype();
   auto number = [&](int i) {
     const Tensor& tensor = b.input(i);
     return b.at_broadcast(tensor,
                           std::vector<Expr>(static_cast<size_t>(tensor.rank()), ir::index(0)));
   };
-  DType wide = ir::is_float(dtype) ? accumulator(dtype) : DType::index;
+  DType wide = ir::is_float(dtype) ? stash : DType::index;
   auto size = [&](Point) {
     Expr step = ir::cast(wide, number(2)),
          span = ir::cast(wide, number(1)) - ir::cast(wide, number(0));
@@ -76,11 +86,12 @@ Result<> range_of_data(Builder& b) {
 Result<> range(Builder& b) {
   GS_TRY(same_types(b));
   DType dtype = b.input(0).dtype();
+  GS_ASSIGN(DType stash, range_precision(b));
   for (int i : {0, 1, 2}) {
     auto known = b.input(i).host;
     // The step's sign decides the count; floats have no host arithmetic.
     bool number = known && known->size() == 1 && ir::as_float((*known)[0]);
-    if (!known || ((i == 2 || ir::is_float(dtype)) && !number)) return range_of_data(b);
+    if (!known || ((i == 2 || ir::is_float(dtype)) && !number)) return range_of_data(b, stash);
   }
   GS_ASSIGN(std::vector<Expr> start, b.host(0));
   GS_ASSIGN(std::vector<Expr> limit, b.host(1));
@@ -102,8 +113,8 @@ Result<> range(Builder& b) {
         ir::max(ir::floordiv(span + static_cast<double>(magnitude - 1), magnitude), 0.0));
   }
   b.output(0, b.compute("range", dtype, {count}, [&](Point point) {
-    Expr first = ir::is_float(dtype) ? start[0] : ir::cast(dtype, start[0]);
-    return first + ir::cast(dtype, point[0]) * *step;
+    DType wide = ir::is_float(dtype) ? stash : dtype;
+    return ir::cast(dtype, ir::cast(wide, start[0]) + ir::cast(wide, point[0]) * *step);
   }));
   return {};
 }
@@ -196,9 +207,10 @@ std::vector<OpDef> create_family() {
                   .inputs = {int64s({3}, {2, 1, 4})}}}},
       {.name = "Range",
        .doc = "start, start + delta, ... before limit.",
-       .since = 11,
+       .since = 27,
        .inputs = {{"start", any_number}, {"limit", any_number}, {"delta", any_number}},
        .outputs = {"output"},
+       .attributes = {{"stash_type", 1}},
        .define = range,
        .cases = {{.name = "integers",
                   .inputs = {int64s({}, {1}), int64s({}, {9}), int64s({}, {3})}},

@@ -63,6 +63,8 @@ Expr selu(const Builder& b, Expr x) {
 
 Expr shrink(const Builder& b, Expr x) {
   double edge = b.number("lambd"), bias = b.number("bias");
+  if (DType dtype = x->type.dtype; !ir::is_float(dtype))
+    return ir::cast(dtype, shrink(b, ir::cast(DType::f32, x)));
   return ir::select(x < -edge, x + bias, ir::select(x > edge, x - bias, ir::zero(x->type)));
 }
 
@@ -140,7 +142,8 @@ std::vector<OpDef> activation_family() {
                  {{"alpha", 1.67326319217681884765625}, {"gamma", 1.05070102214813232421875}}, selu,
                  {{{"alpha", 2.0}, {"gamma", 3.0}}}),
       activation("Shrink", "0 within lambd of 0, bias nearer to 0 outside.", 9,
-                 {{"bias", 0.0}, {"lambd", 0.5}}, shrink, {{{"bias", 1.5}, {"lambd", 1.5}}}),
+                 {{"bias", 0.0}, {"lambd", 0.5}}, shrink, {{{"bias", 1.5}, {"lambd", 1.5}}},
+                 any_number),
       activation("Sigmoid", "1 / (1 + exp(-x)).", 13, {},
                  [](const Builder&, Expr x) { return sigmoid(x); }),
       activation("Softplus", "log(1 + exp(x)).", 22, {},

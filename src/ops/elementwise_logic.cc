@@ -61,8 +61,21 @@ Result<> bit_shift(Builder& b) {
     return b.error(cat("`direction` is \"", direction, "\", not LEFT or RIGHT"));
   }
   auto op = direction == "LEFT" ? ir::BinaryOp::shl : ir::BinaryOp::shr;
-  return elementwise(b, b.input(0).dtype(),
-                     [&](std::span<const Expr> x) { return ir::binary(op, x[0], x[1]); });
+  DType dtype = b.input(0).dtype();
+  if (ir::is_unsigned_int(dtype)) {
+    return elementwise(b, dtype,
+                       [&](std::span<const Expr> x) { return ir::binary(op, x[0], x[1]); });
+  }
+  // Shifted out entirely, only the sign's extension is left. Small types shift in 32 bits.
+  DType wide = dtype == DType::i64 ? dtype : DType::i32;
+  return elementwise(b, dtype, [&](std::span<const Expr> x) {
+    Expr zero = ir::zero(wide), value = ir::cast(wide, x[0]);
+    Expr out = x[1] < 0.0 || x[1] >= static_cast<double>(ir::bit_width(dtype));
+    Expr count = ir::select(out, zero, ir::cast(wide, x[1]));
+    Expr rest =
+        op == ir::BinaryOp::shl ? zero : ir::select(value < 0.0, ir::constant_int(wide, -1), zero);
+    return ir::cast(dtype, ir::select(out, rest, ir::binary(op, value, count)));
+  });
 }
 
 Result<> where(Builder& b) {
@@ -90,18 +103,26 @@ std::vector<OpDef> logic_family() {
       bits("BitwiseOr", "A | B.", ir::BinaryOp::bit_or),
       bits("BitwiseXor", "A ^ B.", ir::BinaryOp::bit_xor),
       {.name = "BitShift",
-       .doc = "X shifted by Y bits; by as many as it has or more gives 0.",
-       .since = 11,
-       .inputs = {{"X", any_unsigned}, {"Y", any_unsigned}},
+       .doc =
+           "X shifted by Y bits; by as many as it has or more leaves 0, or a right shift's sign.",
+       .since = 28,
+       .inputs = {{"X", any_int}, {"Y", any_int}},
        .outputs = {"Z"},
        .attributes = {{"direction", {}, true}},
        .define = bit_shift,
-       .cases = {{.name = "left",
-                  .attributes = {{"direction", "LEFT"}},
-                  .inputs = {uint8s({3}, {16, 4, 255}), uint8s({3}, {1, 2, 3})}},
-                 {.name = "right",
-                  .attributes = {{"direction", "RIGHT"}},
-                  .inputs = {uint8s({2, 2}, {16, 4, 1, 255}), uint8s({2}, {1, 2})}}}},
+       .cases =
+           {{.name = "left",
+             .attributes = {{"direction", "LEFT"}},
+             .inputs = {uint8s({3}, {16, 4, 255}), uint8s({3}, {1, 2, 3})}},
+            {.name = "right",
+             .attributes = {{"direction", "RIGHT"}},
+             .inputs = {uint8s({2, 2}, {16, 4, 1, 255}), uint8s({2}, {1, 2})}},
+            {.name = "signed left",
+             .attributes = {{"direction", "LEFT"}},
+             .inputs = {int8s({6}, {16, -4, 127, -128, 1, -3}), int8s({6}, {1, 2, 3, 1, 8, -1})}},
+            {.name = "signed right",
+             .attributes = {{"direction", "RIGHT"}},
+             .inputs = {int32s({5}, {-16, 1000, -1, -7, 7}), int32s({5}, {2, 3, 31, 32, -1})}}}},
       {.name = "Not",
        .doc = "Negates.",
        .since = 1,

@@ -39,18 +39,23 @@ Result<> identity(Builder& b) {
   return {};
 }
 
+// Small floats have no arithmetic of their own.
+Expr computable(const Expr& x) { return ir::is_small(x->type.dtype) ? ir::cast(DType::f32, x) : x; }
+
 Result<> is_inf_define(Builder& b) {
   bool positive = b.integer("detect_positive") != 0, negative = b.integer("detect_negative") != 0;
-  return elementwise(b, DType::boolean, [&](std::span<const Expr> x) -> Expr {
-    if (positive && negative) return ir::is_inf(x[0]);
-    if (positive) return ir::is_inf(x[0]) && x[0] > 0;
-    if (negative) return ir::is_inf(x[0]) && x[0] < 0;
+  return elementwise(b, DType::boolean, [&](std::span<const Expr> of) -> Expr {
+    Expr x = computable(of[0]);
+    if (positive && negative) return ir::is_inf(x);
+    if (positive) return ir::is_inf(x) && x > 0;
+    if (negative) return ir::is_inf(x) && x < 0;
     return ir::boolean(false);
   });
 }
 
 Result<> is_nan_define(Builder& b) {
-  return elementwise(b, DType::boolean, [](std::span<const Expr> x) { return ir::is_nan(x[0]); });
+  return elementwise(b, DType::boolean,
+                     [](std::span<const Expr> x) { return ir::is_nan(computable(x[0])); });
 }
 
 }  // namespace
@@ -69,7 +74,13 @@ std::vector<OpDef> unary_family() {
       unary("Ceil", "Rounds up.", 13, ir::ceil, -9, 9),
       unary("Cos", "Cosine.", 22, ir::cos, -9, 9),
       unary("Cosh", "Hyperbolic cosine.", 22, ir::cosh),
-      unary("Erf", "Error function.", 13, ir::erf, -3, 3),
+      unary(
+          "Erf", "Error function.", 13,
+          [](Expr x) {
+            if (ir::is_float(x->type.dtype)) return ir::erf(x);
+            return ir::cast(x->type.dtype, ir::erf(ir::cast(DType::f32, x)));
+          },
+          -3, 3, any_number),
       unary("Exp", "e to the power of x.", 13, ir::exp),
       unary("Floor", "Rounds down.", 13, ir::floor, -9, 9),
       unary("Log", "Natural logarithm.", 13, ir::log, 0.01, 9),
@@ -93,7 +104,7 @@ std::vector<OpDef> unary_family() {
       {.name = "IsInf",
        .doc = "Where x is infinite, of the signs asked for.",
        .since = 20,
-       .inputs = {{"X", any_float}},
+       .inputs = {{"X", any_float | small_floats}},
        .attributes = {{"detect_negative", 1}, {"detect_positive", 1}},
        .define = is_inf_define,
        .cases = {{.name = "both", .inputs = {floats({2, 3}, {inf, -inf, nan, 0, 1, -3})}},
@@ -102,14 +113,18 @@ std::vector<OpDef> unary_family() {
                   .inputs = {floats({5}, {inf, -inf, nan, 0, 1})}},
                  {.name = "positive",
                   .attributes = {{"detect_negative", 0}},
-                  .inputs = {floats({5}, {inf, -inf, nan, 0, 1})}}}},
+                  .inputs = {floats({5}, {inf, -inf, nan, 0, 1})}},
+                 {.name = "small",
+                  .inputs = {codes(DType::f8e5m2, {4}, {0x7c, 0xfc, 0x7d, 0x3c})}}}},
       {.name = "IsNaN",
        .doc = "Where x is not a number.",
        .since = 20,
-       .inputs = {{"X", any_float}},
+       .inputs = {{"X", any_float | small_floats}},
        .define = is_nan_define,
        .cases = {{.name = "some", .inputs = {floats({2, 3}, {inf, -inf, nan, 0, nan, -3})}},
-                 {.name = "none", .shapes = {{3, 7}}}}},
+                 {.name = "none", .shapes = {{3, 7}}},
+                 {.name = "small",
+                  .inputs = {codes(DType::f8e4m3fn, {4}, {0x7f, 0xff, 0, 0x7e})}}}},
   };
 }
 

@@ -279,12 +279,18 @@ Result<> space_to_depth(Builder& b) {
                      cat("axis ", axis, " does not divide into blocks")));
   }
   Expr size = ir::index(block);
+  std::string mode = b.text("mode");
+  if (mode != "DCR" && mode != "CRD")
+    return b.error(cat("`mode` is \"", mode, "\""), "it must be DCR or CRD");
+  bool columns = mode == "CRD";
   b.output(0, b.compute("space_to_depth", x.dtype(),
                         {x.dim(0), x.dim(1) * size * size, ir::floordiv(x.dim(2), block),
                          ir::floordiv(x.dim(3), block)},
                         [&](Point p) {
-                          Expr cell = ir::floordiv(p[1], x.dim(1)),
-                               channel = ir::floormod(p[1], x.dim(1));
+                          Expr cell = columns ? ir::floormod(p[1], block * block)
+                                              : ir::floordiv(p[1], x.dim(1)),
+                               channel = columns ? ir::floordiv(p[1], block * block)
+                                                 : ir::floormod(p[1], x.dim(1));
                           return x({p[0], channel, p[2] * size + ir::floordiv(cell, block),
                                     p[3] * size + ir::floormod(cell, block)});
                         }));
@@ -418,12 +424,15 @@ std::vector<OpDef> move_family() {
                   .attributes = {{"blocksize", 2}, {"mode", "CRD"}}}}},
       {.name = "SpaceToDepth",
        .doc = "Moves blocks of the plane into channels.",
-       .since = 13,
+       .since = 28,
        .inputs = {{"input", any_type}},
        .outputs = {"output"},
-       .attributes = {{"blocksize", {}, true}},
+       .attributes = {{"blocksize", {}, true}, {"mode", "DCR"}},
        .define = space_to_depth,
-       .cases = {{.name = "two", .shapes = {{1, 2, 4, 6}}, .attributes = {{"blocksize", 2}}}}},
+       .cases = {{.name = "two", .shapes = {{1, 2, 4, 6}}, .attributes = {{"blocksize", 2}}},
+                 {.name = "columns first",
+                  .shapes = {{2, 3, 4, 2}},
+                  .attributes = {{"blocksize", 2}, {"mode", "CRD"}}}}},
       {.name = "ReverseSequence",
        .doc = "Reverses the beginning of each sequence, as long as its length says.",
        .since = 10,

@@ -79,6 +79,7 @@ struct OpDef {
   std::vector<InputDef> inputs;
   std::vector<std::string> outputs = {"Y"};  // names; a trailing one may be unused
   std::vector<AttributeDef> attributes = {};
+  std::vector<std::string> regions = {};  // attributes that are graphs, all optional
   std::function<Result<>(Builder&)> define;
   std::function<Result<>(Builder&)> gradient = {};  // optional, in terms of other operators
   std::vector<Case> cases;

@@ -159,8 +159,25 @@ Result<> is_parameter(Builder& b, int input, const Tensor& x, int axis) {
   return broadcasts_to(b, input, x.shape());
 }
 
+// Small floats are multiplied as what they stand for.
+Result<> small_float_matmul(Builder& b) {
+  std::vector<Tensor> real;
+  for (int i : {0, 3}) {
+    const Tensor& x = b.input(i);
+    int64_t axis = i == 0 ? std::max(x.rank() - 2, 0) : x.rank() - 1;
+    GS_ASSIGN(Tensor made,
+              b.call1("DequantizeLinear", {x, b.input(i + 1), b.input(i + 2)}, {{"axis", axis}}));
+    real.push_back(std::move(made));
+  }
+  GS_ASSIGN(Tensor product, b.call1("MatMul", std::move(real)));
+  GS_ASSIGN(Tensor y, b.call1("QuantizeLinear", {product, b.input(6), b.input(7)}));
+  b.output(0, y);
+  return {};
+}
+
 Result<> qlinear_matmul(Builder& b) {
   const Tensor &left = b.input(0), &right = b.input(3);
+  if (small_floats & only(left.dtype())) return small_float_matmul(b);
   GS_ASSIGN(Tensor x,
             centered(b, "qlinear_matmul.a", left, b.input(2), std::max(left.rank() - 2, 0)));
   GS_ASSIGN(Tensor y, centered(b, "qlinear_matmul.b", right, b.input(5), right.rank() - 1));
@@ -236,6 +253,7 @@ std::vector<OpDef> quantize_family() {
       {"y_scale", scales}, {"y_zero_point", bytes}};
   std::vector<InputDef> conv_inputs = product_inputs;
   conv_inputs.push_back({"B", only(DType::i32), InputDef::optional});
+  for (size_t i : {0, 2, 3, 5, 7}) product_inputs[i].types |= small_floats;
   return {
       {.name = "QuantizeLinear",
        .doc = "Rounds x / scale + zero point into an integer type, saturating.",
@@ -357,7 +375,13 @@ std::vector<OpDef> quantize_family() {
                              uint8s({1}, {118})},
                   .dtype = DType::u8,
                   .low = 0,
-                  .high = 255}}},
+                  .high = 255},
+                 {.name = "small floats",
+                  .inputs = {codes(DType::f8e4m3fn, {2, 3}, {0x38, 0xb8, 0x40, 0x30, 0x3c, 0xc4}),
+                             floats({}, {0.5f}), codes(DType::f8e4m3fn, {}, {0}),
+                             codes(DType::f8e4m3fn, {3, 2}, {0x38, 0x40, 0xb0, 0x3c, 0x44, 0x28}),
+                             floats({}, {0.25f}), codes(DType::f8e4m3fn, {}, {0}),
+                             floats({}, {0.125f}), codes(DType::f8e4m3fn, {}, {0})}}}},
       {.name = "QLinearConv",
        .doc = "Convolution of quantised tensors, quantised.",
        .since = 10,

@@ -48,7 +48,7 @@ Result<> log_sum_exp(Builder& b) {
   const Tensor& x = b.input(0);
   GS_ASSIGN(std::vector<int> axes, reduced_axes(b));
   bool keep = b.integer("keepdims") != 0;
-  DType wide = accumulator(x.dtype());
+  DType wide = ir::is_float(x.dtype()) ? accumulator(x.dtype()) : DType::f32;
   Tensor largest = reduce_axes(
       b, "log_sum_exp.max", x, axes, true, Builder::Join::max, wide,
       [&](Point at) { return ir::cast(wide, x.at(at)); },
@@ -179,10 +179,14 @@ std::vector<OpDef> reduce_family() {
             return ir::cast(total->type, ir::sqrt(ir::cast(DType::f32, total)));
           }),
       reduction(
-          "ReduceLogSum", "The logarithm of the sum over axes.", 18, any_float, sum, same,
-          [](Expr total, Expr) { return ir::log(total); }, 0.25, 4),
+          "ReduceLogSum", "The logarithm of the sum over axes.", 18, any_number, sum, same,
+          [](Expr total, Expr) {
+            if (ir::is_float(total->type.dtype)) return ir::log(total);
+            return ir::cast(total->type, ir::log(ir::cast(DType::f32, total)));
+          },
+          0.25, 4),
       reduction("ReduceLogSumExp", "The logarithm of the sum of exponentials over axes.", 18,
-                any_float, log_sum_exp, -50, 50),
+                any_number, log_sum_exp, -50, 50),
   };
 }
 

@@ -182,6 +182,60 @@ Result<> roi_align(Builder& b) {
   return {};
 }
 
+// The largest element of each bin of each region [batch, x1, y1, x2, y2]; 0 where a bin is empty.
+Result<> max_roi_pool(Builder& b) {
+  const Tensor &x = b.input(0), &rois = b.input(1);
+  Numbers pooled = b.integers("pooled_shape");
+  if (x.rank() != 4 || rois.rank() != 2) return b.error("X has rank 4, rois rank 2");
+  GS_TRY(same_types(b));
+  if (pooled.size() != 2 || pooled[0] < 1 || pooled[1] < 1)
+    return b.error("`pooled_shape` is a height and a width");
+  GS_TRY(b.require(rois.dim(1) == 5, "rois are [regions, 5]"));
+  DType dtype = x.dtype(), wide = accumulator(dtype);
+  double scale = b.number("spatial_scale");
+  struct Bin {
+    Expr begin, end;
+  };
+  // Halves are rounded away from zero.
+  auto edge = [&](const Expr& roi, int k) {
+    Expr place = ir::cast(wide, rois({roi, ir::index(k)})) * scale;
+    return as_index(ir::select(place < 0.0, ir::ceil(place - 0.5), ir::floor(place + 0.5)));
+  };
+  auto bin = [&](const Expr& roi, int axis, const Expr& at) {
+    int64_t bins = pooled[static_cast<size_t>(axis - 2)];
+    Expr first = edge(roi, axis == 2 ? 2 : 1), last = edge(roi, axis == 2 ? 4 : 3);
+    Expr size = ir::max(last - first + 1.0, 1.0);
+    auto inside = [&](const Expr& place) {
+      return ir::min(ir::max(place + first, 0.0), x.dim(axis));
+    };
+    return Bin{inside(ir::floordiv(at * size, bins)),
+               inside(ir::floordiv((at + 1.0) * size + static_cast<double>(bins - 1), bins))};
+  };
+  Expr never = ir::lowest(wide);
+  Tensor rows = b.reduce("max_roi_pool.rows", Builder::Join::max, wide,
+                         {rois.dim(0), x.dim(1), x.dim(2), ir::index(pooled[1])}, {x.dim(3)},
+                         [&](Point p, Point r) {
+                           Bin columns = bin(p[0], 3, p[3]);
+                           Expr batch = as_index(rois({p[0], ir::index(0)}));
+                           return ir::select(r[0] >= columns.begin && r[0] < columns.end,
+                                             ir::cast(wide, x({batch, p[1], p[2], r[0]})), never);
+                         });
+  b.output(0, b.reduce(
+                  "max_roi_pool", Builder::Join::max, dtype,
+                  {rois.dim(0), x.dim(1), ir::index(pooled[0]), ir::index(pooled[1])}, {x.dim(2)},
+                  [&](Point p, Point r) {
+                    Bin over = bin(p[0], 2, p[2]);
+                    return ir::select(r[0] >= over.begin && r[0] < over.end,
+                                      rows({p[0], p[1], r[0], p[3]}), never);
+                  },
+                  [&](Point p, Expr most) {
+                    Bin over = bin(p[0], 2, p[2]), columns = bin(p[0], 3, p[3]);
+                    Expr empty = over.end <= over.begin || columns.end <= columns.begin;
+                    return ir::cast(dtype, ir::select(empty, ir::zero(wide), most));
+                  }));
+  return {};
+}
+
 }  // namespace
 
 std::vector<OpDef> roi_family() {
@@ -242,6 +296,16 @@ std::vector<OpDef> roi_family() {
                                  {"sampling_ratio", 3},
                                  {"spatial_scale", 0.8}},
                   .inputs = regions}}},
+      {.name = "MaxRoiPool",
+       .doc = "The largest element of each bin of each region of X.",
+       .since = 22,
+       .inputs = {{"X", any_float}, {"rois", any_float}},
+       .attributes = {{"pooled_shape", {}, true}, {"spatial_scale", 1.0}},
+       .define = max_roi_pool,
+       .cases = {{.name = "two regions",
+                  .shapes = {{1, 2, 5, 6}},
+                  .attributes = {{"pooled_shape", Numbers{2, 3}}, {"spatial_scale", 0.5}},
+                  .inputs = {{}, floats({2, 5}, {0, 1, 2, 9, 8, 0, 6, 3, 13, 14})}}}},
   };
 }
 

@@ -33,8 +33,8 @@ struct Sampling {
     Expr mirrored = ir::select(even, rest, span - rest) + low;
     return ir::select(span == 0, ir::zero(DType::f32), mirrored);
   }
-  // The element at a whole coordinate given as f32.
-  Expr element(Point sample, const std::vector<Expr>& at) const {
+  // The element at a whole coordinate given as f32, as `dtype`.
+  Expr element(Point sample, const std::vector<Expr>& at, DType dtype = DType::f32) const {
     std::vector<Expr> point = {sample[0], sample[1]};
     Expr inside;
     for (size_t i = 0; i < at.size(); ++i) {
@@ -49,8 +49,8 @@ struct Sampling {
       }
       point.push_back(index);
     }
-    Expr value = ir::cast(DType::f32, x.at(point));
-    return inside ? ir::select(inside, value, ir::zero(DType::f32)) : value;
+    Expr value = ir::cast(dtype, x.at(point));
+    return inside ? ir::select(inside, value, ir::zero(dtype)) : value;
   }
 };
 
@@ -112,7 +112,7 @@ Result<> grid_sample(Builder& b) {
     std::vector<Expr> at = places(p);
     if (nearest) {
       for (Expr& place : at) place = ir::round(place);
-      return ir::cast(x.dtype(), sampling.element(p, at));
+      return sampling.element(p, at, x.dtype());
     }
     Expr sum;
     for (size_t corner = 0; corner < (size_t{1} << axes); ++corner) {
@@ -202,11 +202,17 @@ std::vector<OpDef> spatial_family() {
       {.name = "GridSample",
        .doc = "Samples X at the places a grid says, in coordinates from -1 to 1.",
        .since = 22,
-       .inputs = {{"X", any_float}, {"grid", any_float}},
+       .inputs = {{"X", any_number}, {"grid", any_float}},
        .attributes = {{"align_corners", 0}, {"mode", "linear"}, {"padding_mode", "zeros"}},
        .define = grid_sample,
        .cases =
            {{.name = "linear", .shapes = {{1, 2, 4, 5}, {1, 3, 3, 2}}, .low = -1.2, .high = 1.2},
+            {.name = "nearest of integers",
+             .shapes = {{1, 2, 4, 5}, {1, 3, 3, 2}},
+             .attributes = {{"mode", "nearest"}},
+             .dtype = DType::i32,
+             .low = -1.2,
+             .high = 1.2},
             {.name = "nearest border",
              .shapes = {{1, 1, 4, 4}, {1, 2, 3, 2}},
              .attributes = {{"mode", "nearest"}, {"padding_mode", "border"}},

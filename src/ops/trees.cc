@@ -5,11 +5,24 @@
 #include <limits>
 #include <map>
 
+#include "ir/scalar.h"
 #include "ops/classic.h"
 #include "ops/families.h"
 
 namespace gossamer::ops {
 namespace {
+
+// The numbers of an attribute, or of the tensor that a name with `_as_tensor` holds.
+std::vector<double> numbers_of(const Builder& b, const std::string& name) {
+  if (const TensorData* data = b.tensor(name + "_as_tensor")) {
+    std::vector<double> values;
+    size_t bytes = static_cast<size_t>(ir::byte_size(data->dtype));
+    for (size_t i = 0; bytes > 0 && i + bytes <= data->bytes.size(); i += bytes)
+      values.push_back(ir::read_scalar(data->dtype, &data->bytes[i]).as_double());
+    return values;
+  }
+  return b.numbers(name);
+}
 
 struct Forest {
   std::vector<TreeNode> nodes;
@@ -22,7 +35,7 @@ Result<Forest> read_forest(Builder& b) {
   Numbers features = b.integers("nodes_featureids"), trues = b.integers("nodes_truenodeids"),
           falses = b.integers("nodes_falsenodeids"),
           tracks = b.integers("nodes_missing_value_tracks_true");
-  std::vector<double> values = b.numbers("nodes_values");
+  std::vector<double> values = numbers_of(b, "nodes_values");
   std::vector<std::string> modes = b.texts("nodes_modes");
   size_t count = trees.size();
   if (count == 0 || count > (1u << 24) || ids.size() != count || features.size() != count ||
@@ -72,7 +85,8 @@ Result<Tensor> forest_scores(Builder& b, const std::string& prefix, const std::s
   GS_ASSIGN(Forest forest, read_forest(b));
   Numbers trees = b.integers(prefix + "_treeids"), nodes = b.integers(prefix + "_nodeids"),
           ids = b.integers(id_name);
-  std::vector<double> weights = b.numbers(prefix + "_weights"), base = b.numbers("base_values");
+  std::vector<double> weights = numbers_of(b, prefix + "_weights"),
+                      base = numbers_of(b, "base_values");
   if (nodes.size() != trees.size() || ids.size() != trees.size() ||
       weights.size() != trees.size()) {
     return b.error("the attributes of leaves differ in length");
@@ -147,15 +161,18 @@ std::vector<AttributeDef> forest_attributes(std::vector<AttributeDef> more) {
   using D = std::vector<double>;
   using S = std::vector<std::string>;
   std::vector<AttributeDef> all = {{"base_values", D{}},
+                                   {"base_values_as_tensor", {}},
                                    {"nodes_falsenodeids", Numbers{}},
                                    {"nodes_featureids", Numbers{}},
                                    {"nodes_hitrates", D{}},
+                                   {"nodes_hitrates_as_tensor", {}},
                                    {"nodes_missing_value_tracks_true", Numbers{}},
                                    {"nodes_modes", S{}},
                                    {"nodes_nodeids", Numbers{}},
                                    {"nodes_treeids", Numbers{}},
                                    {"nodes_truenodeids", Numbers{}},
                                    {"nodes_values", D{}},
+                                   {"nodes_values_as_tensor", {}},
                                    {"post_transform", "NONE"}};
   all.insert(all.end(), more.begin(), more.end());
   return all;
@@ -198,7 +215,8 @@ std::vector<OpDef> tree_family() {
                                         {"target_ids", Numbers{}},
                                         {"target_nodeids", Numbers{}},
                                         {"target_treeids", Numbers{}},
-                                        {"target_weights", D{}}}),
+                                        {"target_weights", D{}},
+                                        {"target_weights_as_tensor", {}}}),
        .define = regressor,
        .cases = {{.name = "two targets", .shapes = {{5, 2}}, .attributes = regression}}},
       {.name = "TreeEnsembleClassifier",
@@ -212,6 +230,7 @@ std::vector<OpDef> tree_family() {
                                         {"class_nodeids", Numbers{}},
                                         {"class_treeids", Numbers{}},
                                         {"class_weights", D{}},
+                                        {"class_weights_as_tensor", {}},
                                         {"classlabels_int64s", Numbers{}},
                                         {"classlabels_strings", std::vector<std::string>{}}}),
        .define = classifier,

@@ -45,8 +45,10 @@ std::map<std::string, int> count_operators(const graph::Graph& graph) {
   std::map<std::string, int> counts;
   for (const graph::Node& node : graph.nodes) {
     ++counts[node.def->name];
-    for (const auto& region : node.regions)
+    for (const auto& region : node.regions) {
+      if (!region) continue;
       for (const auto& [name, count] : count_operators(*region)) counts[name] += count;
+    }
   }
   return counts;
 }

@@ -43,7 +43,7 @@ std::string types_text(ops::TypeSet types) {
     text += (text.empty() ? "" : ", ") + std::string(word);
     types &= ~set;
   }
-  for (unsigned dtype = 0; dtype <= static_cast<unsigned>(ir::DType::string); ++dtype)
+  for (unsigned dtype = 0; dtype <= static_cast<unsigned>(ir::DType::u2); ++dtype)
     if (types & ops::only(static_cast<ir::DType>(dtype)))
       text += (text.empty() ? "" : ", ") + std::string(ir::name_of(static_cast<ir::DType>(dtype)));
   return text;
@@ -138,6 +138,12 @@ int print_ops(bool json) {
       writer.String(input.arity == ops::InputDef::required   ? "required"
                     : input.arity == ops::InputDef::optional ? "optional"
                                                              : "variadic");
+      writer.Key("types");
+      writer.StartArray();
+      for (unsigned dtype = 0; dtype <= static_cast<unsigned>(ir::DType::u2); ++dtype)
+        if (input.types & ops::only(static_cast<ir::DType>(dtype)))
+          writer.String(std::string(ir::name_of(static_cast<ir::DType>(dtype))));
+      writer.EndArray();
       writer.EndObject();
     }
     writer.EndArray();
