@@ -37,7 +37,8 @@ Expr uniform(const Builder& b, const Shape& shape, Point point, uint32_t stream 
   Expr place = ir::index(0);
   for (size_t i = 0; i < point.size(); ++i) place = place * shape[i] + point[i];
   Expr start = ir::cast(DType::u32, b.simplify(place));
-  Expr key = ir::constant_int(DType::u32, static_cast<int64_t>(seed_of(b) + stream * 0x9e3779b9u));
+  const uint32_t number = seed_of(b) + stream * 0x9e3779b9u;
+  Expr key = ir::constant_int(DType::u32, int64_t{number});
   Expr bits = mixed(mixed(start) + key);
   Expr top = ir::binary(ir::BinaryOp::shr, bits, ir::constant_int(DType::u32, 8));
   return ir::cast(DType::f32, top) * (1.0 / (1 << 24));
