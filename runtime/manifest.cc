@@ -114,6 +114,7 @@ class Reader {
   package::Launch launch(const Json& value);
   package::Dim dim(const Json& value);
   package::Step step(const Json& value, int depth);
+  void check_strings(const std::vector<package::Port>& ports);
   void part_of_run(const Json& range, package::Step& step);
   void copy(const Json& tensors, package::Step& step);
   std::vector<package::Step> steps(const Json& object, const char* key, int depth);
@@ -128,12 +129,24 @@ package::Port Reader::port(const Json& value, bool input) {
   port.name = text(value, "name");
   port.dtype = dtype(value, "dtype");
   port.tensor = index(value, "tensor", module_.tensors.size());
+  port.strings = flag(value, "strings");
   each(value, "shape", [&](const Json& extent) {
     const bool symbol = input && extent.IsString();
     port.symbols.push_back(symbol ? extent.GetString() : "");
     port.shape.push_back(symbol ? Number(-1) : number(extent));
   });
   return port;
+}
+
+// The bytes of strings have an axis more than their lengths, which follow.
+void Reader::check_strings(const std::vector<package::Port>& ports) {
+  for (size_t at = 0; at < ports.size(); ++at) {
+    if (!ports[at].strings) continue;
+    const bool paired = at + 1 < ports.size() && !ports[at + 1].strings;
+    if (!paired || ports[at].dtype != ir::DType::u8 || ports[at + 1].dtype != ir::DType::i32 ||
+        ports[at].shape.size() != ports[at + 1].shape.size() + 1)
+      wrong(cat("port \"", ports[at].name, "\" is no tensor of strings"));
+  }
 }
 
 package::Slot Reader::slot(const Json& value) {
@@ -324,6 +337,8 @@ Result<Manifest> Reader::read(const Json& root) {
   });
   each(root, "inputs", [&](const Json& value) { module_.inputs.push_back(port(value, true)); });
   each(root, "outputs", [&](const Json& value) { module_.outputs.push_back(port(value, false)); });
+  check_strings(module_.inputs);
+  check_strings(module_.outputs);
   each(root, "dims", [&](const Json& value) { module_.dims.push_back(dim(value)); });
   each(root, "checks", [&](const Json& value) {
     module_.checks.push_back({number(value, "value"), text(value, "message"), segment(value)});

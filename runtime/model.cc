@@ -5,6 +5,7 @@
 #include "ir/scalar.h"
 #include "runtime/cpu/device.h"
 #include "runtime/model_state.h"
+#include "runtime/string_ports.h"
 
 namespace gossamer::runtime {
 namespace {
@@ -55,15 +56,17 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOption
 Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Model::~Model() = default;
 const std::string& Model::name() const { return state_->module().name; }
-const std::vector<Port>& Model::inputs() const { return state_->inputs; }
-const std::vector<Port>& Model::outputs() const { return state_->outputs; }
+const std::vector<Port>& Model::inputs() const { return state_->given; }
+const std::vector<Port>& Model::outputs() const { return state_->results; }
 
 Result<std::vector<HostTensor>> Model::run(std::span<const HostTensor> feeds) {
   const std::lock_guard lock(state_->turn);
   const auto begin = Clock::now();
-  auto outputs = state_->run(feeds);
+  GS_ASSIGN(const std::vector<HostTensor> packed, pack_feeds(state_->given, feeds));
+  auto outputs = state_->run(packed);
   state_->last_run_ms = milliseconds_since(begin);
-  return outputs;
+  if (!outputs) return outputs;
+  return unpack_outputs(state_->results, *std::move(outputs));
 }
 
 Report Model::report() const {
@@ -104,6 +107,8 @@ void Model::State::describe_ports() {
   };
   for (const package::Port& port : module().inputs) inputs.push_back(describe(port));
   for (const package::Port& port : module().outputs) outputs.push_back(describe(port));
+  given = joined_ports(inputs, module().inputs);
+  results = joined_ports(outputs, module().outputs);
 }
 
 Result<> Model::State::load_code() {

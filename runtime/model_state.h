@@ -22,7 +22,8 @@ struct Model::State {
   PackageFolder package;
   std::unique_ptr<Executable> code;
   std::vector<std::unique_ptr<Buffer>> slots;
-  std::vector<Port> inputs, outputs;
+  std::vector<Port> inputs, outputs;  // as the package has them
+  std::vector<Port> given, results;   // as users see them, see string_ports.h
   std::map<std::vector<int64_t>, Sized> sized;
   bool profile = false;
   double load_ms = 0, last_run_ms = 0;

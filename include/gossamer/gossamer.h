@@ -36,16 +36,23 @@ typedef enum gossamer_type {
   GOSSAMER_I4,
   GOSSAMER_U4,
   GOSSAMER_I2,
-  GOSSAMER_U2
+  GOSSAMER_U2,
+  GOSSAMER_STRING
 } gossamer_type;
+
+/* An element of type STRING: UTF-8, of any bytes. */
+typedef struct gossamer_string {
+  const char* data;
+  size_t bytes;
+} gossamer_string;
 
 /* A row-major tensor in memory. */
 typedef struct gossamer_tensor {
   gossamer_type type;
   size_t rank;
   const int64_t* shape; /* of a port: -1 where it depends on the inputs */
-  const void* data;     /* of a port: NULL */
-  size_t bytes;
+  const void* data;     /* of a port: NULL; of strings: an array of gossamer_string */
+  size_t bytes;         /* of what data points to */
 } gossamer_tensor;
 
 typedef struct gossamer_model gossamer_model;

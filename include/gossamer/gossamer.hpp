@@ -30,7 +30,7 @@ struct Error {
 
 // Element types, as packages name them. f16 and bf16 are passed as their 16 bits, boolean as a
 // byte. Types from f8e4m3fn on are ONNX's of eight bits and less, one element a byte: the code of a
-// float, the value of an integer; of four- and two-bit ones the low bits count.
+// float, the value of an integer; of four- and two-bit ones the low bits count. Strings are UTF-8.
 enum class ElementType : uint8_t {
   f32,
   f16,
@@ -54,7 +54,8 @@ enum class ElementType : uint8_t {
   i4,
   u4,
   i2,
-  u2
+  u2,
+  string
 };
 
 template <class T>
@@ -104,7 +105,7 @@ constexpr ElementType element_type_of<bool>() {
   return ElementType::boolean;
 }
 
-size_t byte_size(ElementType type);
+size_t byte_size(ElementType type);  // 0 for strings
 
 // A dense tensor in host memory, row-major. A value: copies are independent.
 class Tensor {
@@ -117,6 +118,7 @@ class Tensor {
     const auto bytes = std::as_bytes(values);
     return Tensor(element_type_of<T>(), std::move(shape), {bytes.begin(), bytes.end()});
   }
+  static Tensor of_strings(std::vector<int64_t> shape, std::vector<std::string> values);
   ElementType type() const { return type_; }
   const std::vector<int64_t>& shape() const { return shape_; }
   std::span<const std::byte> bytes() const { return bytes_; }
@@ -126,12 +128,15 @@ class Tensor {
     if (type_ != element_type_of<T>()) return std::unexpected(wrong_type(element_type_of<T>()));
     return std::span<const T>(reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T));
   }
+  // The elements of a tensor of strings; none of any other.
+  const std::vector<std::string>& strings() const { return strings_; }
 
  private:
   Error wrong_type(ElementType asked) const;
   ElementType type_ = ElementType::f32;
   std::vector<int64_t> shape_;
   std::vector<std::byte> bytes_;
+  std::vector<std::string> strings_;
 };
 
 struct Port {

@@ -30,6 +30,12 @@ size_t byte_size(ElementType type) {
 Tensor::Tensor(ElementType type, std::vector<int64_t> shape, std::vector<std::byte> bytes)
     : type_(type), shape_(std::move(shape)), bytes_(std::move(bytes)) {}
 
+Tensor Tensor::of_strings(std::vector<int64_t> shape, std::vector<std::string> values) {
+  Tensor tensor(ElementType::string, std::move(shape), {});
+  tensor.strings_ = std::move(values);
+  return tensor;
+}
+
 Error Tensor::wrong_type(ElementType asked) const {
   return {"",
           cat("the tensor's elements are ", ir::name_of(runtime::dtype_of(type_)), ", not ",
@@ -59,7 +65,8 @@ std::expected<std::map<std::string, Tensor>, Error> Model::run(
     const auto bytes = found->second.bytes();
     feeds.push_back({runtime::dtype_of(found->second.type()),
                      found->second.shape(),
-                     {bytes.begin(), bytes.end()}});
+                     {bytes.begin(), bytes.end()},
+                     found->second.strings()});
   }
   for (const auto& [name, tensor] : inputs) {
     bool known = false;
@@ -73,8 +80,10 @@ std::expected<std::map<std::string, Tensor>, Error> Model::run(
   for (size_t at = 0; at < results->size(); ++at) {
     runtime::HostTensor& result = (*results)[at];
     outputs.emplace(state_->outputs[at].name,
-                    Tensor(runtime::public_type(result.dtype), std::move(result.shape),
-                           std::move(result.bytes)));
+                    result.dtype == ir::DType::string
+                        ? Tensor::of_strings(std::move(result.shape), std::move(result.strings))
+                        : Tensor(runtime::public_type(result.dtype), std::move(result.shape),
+                                 std::move(result.bytes)));
   }
   return outputs;
 }

@@ -11,7 +11,8 @@ using gossamer::runtime::Port;
 
 struct gossamer_model {
   std::unique_ptr<Model> model;
-  std::vector<HostTensor> outputs;  // of the last run
+  std::vector<HostTensor> outputs;                    // of the last run
+  std::vector<std::vector<gossamer_string>> strings;  // of its outputs of strings
 };
 
 namespace {
@@ -45,7 +46,7 @@ gossamer_model* gossamer_load(const char* folder, int threads) {
     failed(model.error().to_string());
     return nullptr;
   }
-  return new gossamer_model{std::move(*model), {}};
+  return new gossamer_model{std::move(*model), {}, {}};
 }
 
 void gossamer_free(gossamer_model* model) { delete model; }
@@ -74,13 +75,19 @@ int gossamer_run(gossamer_model* model, const gossamer_tensor* inputs, size_t in
   std::vector<HostTensor> feeds;
   for (size_t at = 0; at < input_count; ++at) {
     const gossamer_tensor& input = inputs[at];
-    if (input.type < GOSSAMER_F32 || input.type > GOSSAMER_U2)
+    if (input.type < GOSSAMER_F32 || input.type > GOSSAMER_STRING)
       return failed("an input has an unknown element type");
     HostTensor feed{gossamer::runtime::dtype_of(static_cast<gossamer::ElementType>(input.type)),
                     {input.shape, input.shape + input.rank},
                     {}};
-    const auto* begin = static_cast<const std::byte*>(input.data);
-    feed.bytes.assign(begin, begin + input.bytes);
+    if (input.type == GOSSAMER_STRING) {
+      const auto* texts = static_cast<const gossamer_string*>(input.data);
+      for (size_t i = 0; i < input.bytes / sizeof *texts; ++i)
+        feed.strings.emplace_back(texts[i].data, texts[i].bytes);
+    } else {
+      const auto* begin = static_cast<const std::byte*>(input.data);
+      feed.bytes.assign(begin, begin + input.bytes);
+    }
     feeds.push_back(std::move(feed));
   }
   auto results = model->model->run(feeds);
@@ -89,8 +96,16 @@ int gossamer_run(gossamer_model* model, const gossamer_tensor* inputs, size_t in
     return failed(
         gossamer::cat("the model has ", results->size(), " outputs, room is for ", output_count));
   model->outputs = std::move(*results);
+  model->strings.assign(output_count, {});
   for (size_t at = 0; at < output_count; ++at) {
     const HostTensor& output = model->outputs[at];
+    if (output.dtype == gossamer::ir::DType::string) {
+      auto& texts = model->strings[at];
+      for (const std::string& text : output.strings) texts.push_back({text.data(), text.size()});
+      outputs[at] = {GOSSAMER_STRING, output.shape.size(), output.shape.data(), texts.data(),
+                     texts.size() * sizeof(gossamer_string)};
+      continue;
+    }
     outputs[at] = {type_of(output.dtype), output.shape.size(), output.shape.data(),
                    output.bytes.data(), output.bytes.size()};
   }

@@ -13,7 +13,7 @@ constexpr ir::DType dtypes[] = {
     ir::DType::u8,         ir::DType::u16,      ir::DType::u32,        ir::DType::u64,
     ir::DType::boolean,    ir::DType::f8e4m3fn, ir::DType::f8e4m3fnuz, ir::DType::f8e5m2,
     ir::DType::f8e5m2fnuz, ir::DType::f8e8m0,   ir::DType::f4e2m1,     ir::DType::i4,
-    ir::DType::u4,         ir::DType::i2,       ir::DType::u2};
+    ir::DType::u4,         ir::DType::i2,       ir::DType::u2,         ir::DType::string};
 }  // namespace
 
 ir::DType dtype_of(ElementType type) {

@@ -7,6 +7,6 @@
 namespace gossamer::runtime {
 
 ir::DType dtype_of(ElementType type);
-ElementType public_type(ir::DType dtype);  // of anything but index and string
+ElementType public_type(ir::DType dtype);  // of anything but index
 
 }  // namespace gossamer::runtime

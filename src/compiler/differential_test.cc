@@ -208,7 +208,7 @@ struct Example {
   bool supported = false;
 };
 
-Example example_of(ops::DefinedCase made, const std::vector<TensorData>& data, Dims dims = {}) {
+Example example_of(ops::DefinedCase made, Dims dims = {}) {
   Example example;
   example.made = std::move(made);
   example.dims = std::move(dims);
@@ -216,10 +216,9 @@ Example example_of(ops::DefinedCase made, const std::vector<TensorData>& data, D
   const ops::Builder& builder = *example.made.builder;
   example.supported = has_schedule(builder.stages);
   if (!example.supported) return example;
-  for (size_t i = 0; i < data.size(); ++i) {
-    if (!example.made.inputs[i]) continue;
-    example.inputs[example.made.inputs[i].buffer.get()] = data[i];
-    example.order.push_back(example.made.inputs[i].buffer);
+  for (const auto& [buffer, data] : example.made.memory) {
+    example.inputs[buffer.get()] = data;
+    example.order.push_back(buffer);
   }
   for (const auto& constant : builder.constants) {
     example.inputs[constant.buffer.get()] = constant.data;
@@ -235,7 +234,7 @@ Example example_of(ops::DefinedCase made, const std::vector<TensorData>& data, D
 
 Example example_of(const OpDef& def, const Case& test) {
   const std::vector<TensorData> data = ops::case_inputs(def, test);
-  return example_of(ops::define_case(def, test, data, ops::output_count_of(def, test)), data);
+  return example_of(ops::define_case(def, test, data, ops::output_count_of(def, test)));
 }
 
 // The same case with the first axis of its first input a dimension of the model.
@@ -248,10 +247,11 @@ Example example_with_dim(const OpDef& def, const Case& test) {
     for (int64_t extent : data[i].shape) shape.push_back(ir::index(extent));
     if (i == 0) shape[0] = dim;
     made.inputs.push_back({ir::buffer(cat("input", i), data[i].dtype, shape), std::nullopt});
+    made.memory.emplace_back(made.inputs.back().buffer, data[i]);
   }
   made.builder = std::make_unique<ops::Builder>(def, test.name, made.inputs, test.attributes, 1);
   made.status = made.builder->define();
-  return example_of(std::move(made), data, {{dim, data[0].shape[0]}});
+  return example_of(std::move(made), {{dim, data[0].shape[0]}});
 }
 
 graph::StageGraph graph_of(const Example& example, Form form) {
@@ -266,8 +266,8 @@ graph::StageGraph graph_of(const Example& example, Form form) {
       graph.inputs.push_back({buffer->name, buffer});
     }
   }
-  for (const ops::Tensor& output : builder.outputs)
-    graph.outputs.push_back({output.buffer->name, output.buffer});
+  for (const ir::Buffer& output : example.made.output_memory())
+    graph.outputs.push_back({output->name, output});
   return graph;
 }
 
@@ -287,13 +287,14 @@ void compare(TargetKind target, const Example& example, Form form) {
   for (const auto& input : graph.inputs) ports.inputs.insert(input.buffer.get());
   for (const auto& constant : graph.constants) ports.constants.insert(constant.buffer.get());
   for (const auto& output : graph.outputs) ports.outputs.insert(output.buffer.get());
+  const std::vector<ir::Buffer> defined_outputs = example.made.output_memory();
   const Run run = run_on(target, graph.stages, ports, example.inputs, example.dims);
   ASSERT_EQ(run.error, "") << run.kernels;
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     const ir::BufferNode* output = graph.outputs[i].buffer.get();
     if (example.inputs.contains(output)) continue;  // handed through
     ASSERT_TRUE(run.outputs.contains(output)) << output->name << " is written by no kernel";
-    const ir::BufferNode* defined = example.made.builder->outputs[i].buffer.get();
+    const ir::BufferNode* defined = defined_outputs[i].get();
     EXPECT_EQ(difference(run.outputs.at(output), example.expected.at(defined)), "")
         << output->name << "\n"
         << run.kernels;

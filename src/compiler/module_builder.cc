@@ -162,7 +162,8 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
 
 void ModuleBuilder::add_inputs() {
   for (const graph::StageInput& input : stages_.inputs) {
-    package::Port port{input.name, input.buffer->dtype, {}, {}, tensor_of(input.buffer)};
+    package::Port port{input.name, input.buffer->dtype,     {},
+                       {},         tensor_of(input.buffer), input.strings};
     for (const ir::Expr& extent : input.buffer->shape) {
       const auto known = ir::as_int(extent);
       const auto* symbol = ir::as<ir::VarNode>(extent);
@@ -191,7 +192,8 @@ void ModuleBuilder::add_inputs() {
 // After the stages: their shapes may use what steps computed.
 void ModuleBuilder::add_outputs() {
   for (const graph::StageOutput& output : stages_.outputs) {
-    package::Port port{output.name, output.buffer->dtype, {}, {}, tensor_of(output.buffer)};
+    package::Port port{output.name, output.buffer->dtype,     {},
+                       {},          tensor_of(output.buffer), output.strings};
     for (const ir::Expr& extent : output.buffer->shape) {
       port.shape.push_back(planner_.number(extent));
       port.symbols.emplace_back();

@@ -27,6 +27,7 @@ struct ConstantSource {
   uint64_t offset = 0, length = 0;
   // Elements a byte, in a range of a file: 2 of four bits, 4 of two, the first in the lowest bits.
   int packed = 1;
+  std::vector<std::string> strings = {};  // of type string: the elements
 };
 
 struct Value {

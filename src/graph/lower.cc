@@ -96,6 +96,22 @@ std::string Lowering::unique(std::unordered_set<std::string>& taken, std::string
 }
 
 Tensor Lowering::add_constant(std::string name, ConstantSource source) {
+  if (source.dtype == ir::DType::string) {
+    const auto part = [&](const std::string& part_name, ops::TensorData data) {
+      ConstantSource plain;
+      plain.dtype = data.dtype;
+      plain.shape = std::move(data.shape);
+      plain.bytes = std::move(data.bytes);
+      return add_constant(part_name, std::move(plain)).buffer;
+    };
+    ops::StringsData parts =
+        ops::split_strings({source.dtype, source.shape, {}, std::move(source.strings)});
+    Tensor tensor;
+    tensor.bytes = part(name, std::move(parts.bytes));
+    tensor.lengths = part(name + ".lengths", std::move(parts.lengths));
+    tensor.buffer = ir::buffer(name, ir::DType::string, tensor.lengths->shape);
+    return tensor;
+  }
   name = unique(constant_names_, std::move(name));
   std::vector<Expr> shape;
   for (int64_t extent : source.shape) shape.push_back(ir::index(extent));
@@ -123,9 +139,54 @@ void Lowering::add_constants(const Graph& graph, Values& values) {
   }
 }
 
+// A tensor of strings is two inputs: the numbers of those behind it are greater than the model's.
+Result<> Lowering::add_inputs(const Graph& graph, Values& values) {
+  std::vector<int> numbers;
+  for (ValueId id : graph.inputs) {
+    const Value& value = graph.values[id];
+    if (!value.shape_known) return fail_at(cat("input \"", value.name, "\""), "has no shape");
+    const auto number = static_cast<int>(out_.inputs.size());
+    numbers.push_back(number);
+    values[id] = Tensor{ir::buffer(value.name, value.dtype, value.shape), std::nullopt};
+    if (value.dtype != ir::DType::string) {
+      out_.inputs.push_back({value.name, values[id].buffer});
+      continue;
+    }
+    const ir::Var width = ir::var(value.name + ".width");
+    bounds_.set(width.get(), {1, max_dim});
+    std::vector<Expr> wide = value.shape;
+    wide.push_back(width);
+    out_.dims.push_back({width, number, static_cast<int>(value.shape.size())});
+    values[id].bytes = ir::buffer(value.name, ir::DType::u8, std::move(wide));
+    values[id].lengths = ir::buffer(value.name + ".lengths", ir::DType::i32, value.shape);
+    out_.inputs.push_back({value.name, values[id].bytes, true});
+    out_.inputs.push_back({value.name + ".lengths", values[id].lengths});
+  }
+  // Those of the graph stand first.
+  std::vector<Dim> dims;
+  for (const Dim& dim : graph.dims)
+    dims.push_back({dim.var, numbers[static_cast<size_t>(dim.input)], dim.axis});
+  out_.dims.insert(out_.dims.begin(), dims.begin(), dims.end());
+  return {};
+}
+
+Result<> Lowering::add_outputs(const Graph& graph, const Values& values) {
+  for (ValueId id : graph.outputs) {
+    const Tensor& tensor = values[id];
+    const std::string& name = graph.values[id].name;
+    GS_CHECK(tensor, "output ", name, " was not made");
+    if (tensor.dtype() == ir::DType::string) {
+      out_.outputs.push_back({name, tensor.bytes, true});
+      out_.outputs.push_back({name + ".lengths", tensor.lengths});
+    } else {
+      out_.outputs.push_back({name, tensor.buffer});
+    }
+  }
+  return {};
+}
+
 Result<StageGraph> Lowering::run(const Graph& graph) {
   out_.name = graph.name;
-  out_.dims = graph.dims;
   for (const Dim& dim : graph.dims) {
     bounds_.set(dim.var.get(), {1, max_dim});
     const Value& input = graph.values[graph.inputs[static_cast<size_t>(dim.input)]];
@@ -134,26 +195,9 @@ Result<StageGraph> Lowering::run(const Graph& graph) {
   }
   Values values;
   add_constants(graph, values);
-  for (ValueId id : graph.inputs) {
-    const Value& value = graph.values[id];
-    if (value.dtype == ir::DType::string) {
-      return fail_at(cat("input \"", value.name, "\""),
-                     "is of strings, which are not supported yet");
-    }
-    if (!value.shape_known) return fail_at(cat("input \"", value.name, "\""), "has no shape");
-    values[id] = Tensor{ir::buffer(value.name, value.dtype, value.shape), std::nullopt};
-    out_.inputs.push_back({value.name, values[id].buffer});
-  }
+  GS_TRY(add_inputs(graph, values));
   GS_TRY(lower_nodes(graph, values));
-  for (ValueId id : graph.outputs) {
-    const Tensor& tensor = values[id];
-    GS_CHECK(tensor, "output ", graph.values[id].name, " was not made");
-    if (tensor.dtype() == ir::DType::string) {
-      return fail_at(cat("output \"", graph.values[id].name, "\""),
-                     "is of strings, which are not supported yet");
-    }
-    out_.outputs.push_back({graph.values[id].name, tensor.buffer});
-  }
+  GS_TRY(add_outputs(graph, values));
   drop_dead(out_);
   return std::move(out_);
 }
@@ -164,10 +208,6 @@ Result<> Lowering::lower_nodes(const Graph& graph, Values& values) {
     for (ValueId id : node.inputs) {
       if (id == no_value) continue;
       GS_CHECK(values[id], place, " reads ", graph.values[id].name, " before it is made");
-      if (values[id].dtype() == ir::DType::string) {
-        return fail_at(place, cat("reads \"", graph.values[id].name,
-                                  "\", a tensor of strings, which are not supported yet"));
-      }
     }
     if (node.def == control_flow_op(node.def->name)) {
       GS_TRY(lower_control(node, values));
@@ -200,9 +240,12 @@ Result<> Lowering::take_stages(ops::Builder& builder, const Graph& graph, const 
   std::string origin = unique(origins_, cat(node.def->name, " \"", node.name, "\""));
   std::unordered_map<const ir::BufferNode*, std::string> names;
   for (size_t i = node.outputs.size(); i-- > 0;) {
-    if (node.outputs[i] != no_value) {
-      names[builder.outputs[i].buffer.get()] = graph.values[node.outputs[i]].name;
-    }
+    if (node.outputs[i] == no_value) continue;
+    const Tensor& output = builder.outputs[i];
+    const std::string& name = graph.values[node.outputs[i]].name;
+    const bool strings = output.dtype() == ir::DType::string;
+    names[(strings ? output.bytes : output.buffer).get()] = name;
+    if (strings) names[output.lengths.get()] = name + ".lengths";
   }
   std::unordered_set<const ir::BufferNode*> settled;
   auto settle_name = [&](const ir::Buffer& buffer) {

@@ -174,11 +174,27 @@ Result<> Lowering::lower_if(const Node& node, Values& values) {
       extents[1].push_back(y);
       shape.push_back(dims.back());
     }
-    Tensor merged{ir::buffer(cat(node.name, "/", name), a.dtype(), std::move(shape)), std::nullopt};
-    for (size_t k = 0; k < 2; ++k) {
-      copies[k].push_back(
-          ops::copy_stage(cat(name, ".branch"), branches[k].outputs[i].buffer, merged.buffer));
+    Tensor merged{ir::buffer(cat(node.name, "/", name), a.dtype(), shape), std::nullopt};
+    const auto copy = [&](const ir::Buffer& from, const ir::Buffer& to, size_t k) {
+      copies[k].push_back(ops::copy_stage(cat(name, ".branch"), from, to));
       copies[k].back().origin = cat("If \"", node.name, "\"");
+    };
+    if (a.dtype() == ir::DType::string) {
+      merged.lengths = ir::buffer(cat(node.name, "/", name, ".lengths"), ir::DType::i32, shape);
+      dims.push_back(ir::var(cat(name, ".width")));
+      extents[0].push_back(a.width());
+      extents[1].push_back(b.width());
+      shape.push_back(dims.back());
+      merged.bytes = ir::buffer(cat(node.name, "/", name), ir::DType::u8, shape);
+    }
+    for (size_t k = 0; k < 2; ++k) {
+      const Tensor& from = branches[k].outputs[i];
+      if (merged.bytes) {
+        copy(from.bytes, merged.bytes, k);
+        copy(from.lengths, merged.lengths, k);
+      } else {
+        copy(from.buffer, merged.buffer, k);
+      }
     }
     if (a.host && b.host && a.host->size() == b.host->size()) {
       std::vector<Expr> elements;

@@ -15,6 +15,13 @@ namespace {
 constexpr int64_t most_rounds = (int64_t{1} << 31) - 1;
 constexpr size_t most_host_elements = 64;
 
+// Their width would change from round to round.
+Result<> refuse_strings(const Tensor& tensor, const std::string& place) {
+  if (tensor.dtype() != ir::DType::string) return {};
+  return fail_at(place, "makes strings in its rounds, which is not supported",
+                 "use strings from outside of the loop only");
+}
+
 }  // namespace
 
 // A value that rounds hand on.
@@ -171,6 +178,7 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
   const std::string origin = cat(what.node.def->name, " \"", what.node.name, "\"");
   const Graph& body = *what.node.regions[0];
   std::vector<Carried> carried;
+  for (const Tensor& initial : what.initial) GS_TRY(refuse_strings(initial, place));
   for (size_t k = 0; k < what.initial.size(); ++k)
     carried.push_back(
         carry(cat(what.node.name, "/", body.values[body.inputs[what.first_state + k]].name),
@@ -255,6 +263,7 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
   std::vector<ops::Stage> fills;
   for (size_t r = 0; r < rows; ++r) {
     const Tensor& row = region.outputs[first_row + r];
+    GS_TRY(refuse_strings(row, place));
     const std::string row_name = cat(name, "/", body.values[body.outputs[first_row + r]].name);
     std::vector<Expr> shape{what.rounds};
     for (const Expr& extent : row.shape()) {

@@ -33,6 +33,8 @@ class Lowering {
   };
 
   void add_constants(const Graph& graph, Values& values);
+  Result<> add_inputs(const Graph& graph, Values& values);
+  Result<> add_outputs(const Graph& graph, const Values& values);
   Result<> lower_nodes(const Graph& graph, Values& values);
   Result<> lower_control(const Node& node, Values& values);
   Result<> lower_if(const Node& node, Values& values);

@@ -15,10 +15,12 @@ namespace gossamer::graph {
 struct StageInput {
   std::string name;
   ir::Buffer buffer;
+  bool strings = false;  // the bytes of a tensor of strings, whose lengths are the next port
 };
 struct StageOutput {
   std::string name;
   ir::Buffer buffer;
+  bool strings = false;
 };
 struct StageConstant {
   std::string name;

@@ -22,14 +22,17 @@ Result<std::vector<TensorData>> run_case(const OpDef& def, const Case& test, int
   ops::DefinedCase made = ops::define_case(def, test, inputs, outputs);
   GS_TRY(made.status);
   Values values;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (made.inputs[i]) values[made.inputs[i].buffer.get()] = inputs[i];
-  }
+  for (const auto& [buffer, data] : made.memory) values[buffer.get()] = data;
   for (const auto& constant : made.builder->constants)
     values[constant.buffer.get()] = constant.data;
   GS_TRY(run_stages(made.builder->stages, values));
   std::vector<TensorData> results;
   for (const ops::Tensor& output : made.builder->outputs) {
+    if (output.bytes) {
+      GS_ASSIGN(results.emplace_back(),
+                ops::join_strings(values.at(output.bytes.get()), values.at(output.lengths.get())));
+      continue;
+    }
     results.push_back(values.at(output.buffer.get()));
     // What was evaluated while compiling is what the stages compute.
     if (!output.host) continue;

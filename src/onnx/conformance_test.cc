@@ -32,7 +32,7 @@ Result<TensorData> load_tensor(const fs::path& path) {
   std::vector<std::string> files;
   GS_ASSIGN(ProtoTensor proto, parse_tensor(bytes));
   GS_ASSIGN(auto source, read_tensor(proto, {bytes, &files, SIZE_MAX, nullptr}));
-  return TensorData{source.dtype, source.shape, std::move(source.bytes), {}};
+  return TensorData{source.dtype, source.shape, std::move(source.bytes), std::move(source.strings)};
 }
 
 TensorData data_of(const graph::ConstantSource& source, Bytes model) {
@@ -44,7 +44,8 @@ TensorData data_of(const graph::ConstantSource& source, Bytes model) {
 Result<> compare(const TensorData& got, const TensorData& want) {
   if (got.dtype != want.dtype) return fail("has another type");
   if (got.shape != want.shape) return fail("has another shape");
-  int64_t count = want.element_count();
+  if (got.strings != want.strings) return fail("has other strings");
+  int64_t count = want.dtype == ir::DType::string ? 0 : want.element_count();
   double largest = 0;
   for (int64_t i = 0; i < count; ++i) {
     double y = std::fabs(interp::element(want, i).as_double());
@@ -91,17 +92,26 @@ Result<> run_case(const fs::path& folder, const fs::path& set, std::string& stag
   graph::fold_constants(*stages);
   graph::merge_duplicates(*stages);
   stage = "run";
+  std::vector<TensorData> feeds;  // one of strings is two
+  for (size_t i : numbers) {
+    if (inputs[i].dtype != ir::DType::string) {
+      feeds.push_back(inputs[i]);
+      continue;
+    }
+    ops::StringsData parts = ops::split_strings(inputs[i]);
+    feeds.push_back(std::move(parts.bytes));
+    feeds.push_back(std::move(parts.lengths));
+  }
   interp::Values values;
   interp::Variables variables;
   for (const graph::StageConstant& constant : stages->constants) {
     values[constant.buffer.get()] = data_of(constant.source, model);
   }
   for (size_t i = 0; i < stages->inputs.size(); ++i) {
-    values[stages->inputs[i].buffer.get()] = inputs[numbers[i]];
+    values[stages->inputs[i].buffer.get()] = feeds[i];
   }
   for (const graph::Dim& dim : stages->dims) {
-    int64_t extent =
-        inputs[numbers[static_cast<size_t>(dim.input)]].shape[static_cast<size_t>(dim.axis)];
+    int64_t extent = feeds[static_cast<size_t>(dim.input)].shape[static_cast<size_t>(dim.axis)];
     variables[dim.var.get()] = ir::Scalar::of_int(ir::DType::index, extent);
   }
   for (const graph::Check& check : stages->checks) {
@@ -109,12 +119,17 @@ Result<> run_case(const fs::path& folder, const fs::path& set, std::string& stag
   }
   GS_TRY(interp::run_stages(stages->stages, values, variables));
   stage = "compare";
-  for (size_t i = 0; i < stages->outputs.size(); ++i) {
-    GS_ASSIGN(TensorData want, load_tensor(set / cat("output_", i, ".pb")));
-    auto found = values.find(stages->outputs[i].buffer.get());
+  for (size_t i = 0, file = 0; i < stages->outputs.size(); ++i, ++file) {
+    GS_ASSIGN(TensorData want, load_tensor(set / cat("output_", file, ".pb")));
+    const graph::StageOutput& output = stages->outputs[i];
+    auto found = values.find(output.buffer.get());
     if (found == values.end()) return fail("was not made");
-    if (auto same = compare(found->second, want); !same) {
-      return fail_at(stages->outputs[i].name, same.error().message);
+    TensorData got = found->second;
+    if (output.strings) {
+      GS_ASSIGN(got, ops::join_strings(got, values.at(stages->outputs[++i].buffer.get())));
+    }
+    if (auto same = compare(got, want); !same) {
+      return fail_at(output.name, same.error().message);
     }
   }
   return {};

@@ -126,6 +126,7 @@ Result<> Importer::add_inputs(const ProtoGraph& proto, Scope& scope) {
       source.dtype = given->second.dtype;
       source.shape = given->second.shape;
       source.bytes = given->second.bytes;
+      source.strings = given->second.strings;
       auto dtype = dtype_of(input.element_type);
       if (!dtype || *dtype != source.dtype)
         return fail_at(where, "is given a value of another type");
@@ -285,16 +286,16 @@ Result<> Importer::import_constant(const ProtoNode& proto, const ImportNode& nod
       if (const auto* list = std::get_if<std::vector<double>>(&attribute)) {
         data = ops::floats({static_cast<int64_t>(list->size())}, {list->begin(), list->end()});
       }
-      if (std::holds_alternative<std::string>(attribute)) data.dtype = ir::DType::string;
+      if (const auto* text = std::get_if<std::string>(&attribute)) data = ops::strings({}, {*text});
       if (const auto* list = std::get_if<std::vector<std::string>>(&attribute)) {
-        data.dtype = ir::DType::string;
-        data.shape = {static_cast<int64_t>(list->size())};
+        data = ops::strings({static_cast<int64_t>(list->size())}, *list);
       }
     }
     if (node.attributes.empty()) return fail("has no value");
     source.dtype = data.dtype;
     source.shape = data.shape;
     source.bytes = std::move(data.bytes);
+    source.strings = std::move(data.strings);
   }
   if (scope.values.contains(node.outputs[0])) {
     return fail(cat("makes the value \"", node.outputs[0], "\" a second time"));

@@ -69,7 +69,8 @@ Result<ops::Attribute> Importer::convert(const ProtoAttribute& attribute) {
       GS_ASSIGN(ConstantSource source, constant_of(*attribute.data));
       auto bytes = bytes_of(source, bytes_);
       if (!bytes) return fail("lies in an external file, which is not supported for attributes");
-      ops::TensorData data{source.dtype, source.shape, {bytes->begin(), bytes->end()}, {}};
+      ops::TensorData data{
+          source.dtype, source.shape, {bytes->begin(), bytes->end()}, source.strings};
       if (source.packed > 1) {
         const auto count = static_cast<uint64_t>(data.element_count());
         data.bytes = unpack(*bytes, source.dtype, count);
@@ -150,6 +151,7 @@ UpgradeScope Importer::upgrade_scope(Scope& scope) {
     source.dtype = data.dtype;
     source.shape = data.shape;
     source.bytes = std::move(data.bytes);
+    source.strings = std::move(data.strings);
     add_constant(scope, name, std::move(source));
     return name;
   };

@@ -105,6 +105,24 @@ Result<> read_typed(const ProtoTensor& tensor, uint64_t length, const TensorSour
   return {};
 }
 
+// Elements from string_data: one a byte at least was checked to fit.
+Result<> read_strings(const ProtoTensor& tensor, ConstantSource& constant) {
+  constexpr uint32_t string_data = 6;
+  MessageReader reader(tensor.message);
+  Field field;
+  while (true) {
+    GS_ASSIGN(bool more, reader.next(field));
+    if (!more) break;
+    if (field.is(string_data, WireType::bytes)) constant.strings.emplace_back(field.text());
+  }
+  uint64_t count = 1;
+  for (int64_t dim : tensor.dims) count *= static_cast<uint64_t>(dim);
+  if (constant.strings.size() == count) return {};
+  return fail(cat("has ", constant.strings.size(), " strings, its shape ", dims_text(tensor.dims),
+                  " needs ", count),
+              "the file is damaged, or the exporter is wrong");
+}
+
 // A path that stays in the model's folder by its text alone; links are the opener's business.
 bool stays_inside(std::string_view path) {
   if (path.empty() || path.starts_with('/') || path.contains('\\') || path.contains('\0') ||
@@ -211,7 +229,10 @@ Result<ConstantSource> read_tensor(const ProtoTensor& tensor, const TensorSource
   GS_ASSIGN(constant.dtype, dtype_of(tensor.data_type));
   constant.shape = tensor.dims;
   GS_ASSIGN(const uint64_t unpacked_length, size_of(tensor.dims, constant.dtype));
-  if (constant.dtype == DType::string) return constant;  // usable by no operator yet
+  if (constant.dtype == DType::string) {
+    GS_TRY(read_strings(tensor, constant));
+    return constant;
+  }
   constant.packed = packing_of(constant.dtype);
   const auto packed = static_cast<uint64_t>(constant.packed);
   GS_TRY(read_bytes(tensor, (unpacked_length + packed - 1) / packed, source, constant));

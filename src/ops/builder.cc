@@ -128,6 +128,7 @@ Result<> Builder::check_attributes() const {
 
 void Builder::know(const Tensor& tensor) {
   if (tensor && tensor.host) known_[tensor.buffer.get()] = *tensor.host;
+  if (tensor && tensor.bytes) strings_[tensor.buffer.get()] = {tensor.bytes, tensor.lengths};
 }
 
 int Builder::input_count() const { return static_cast<int>(inputs_.size()); }

@@ -13,6 +13,7 @@
 #include "ir/simplify.h"
 #include "ops/opdef.h"
 #include "ops/stage.h"
+#include "ops/strings.h"
 
 namespace gossamer::ops {
 
@@ -29,6 +30,14 @@ struct Tensor {
   // of type index for an integer or boolean tensor (false 0, true 1), of type f32 for an f32 tensor
   // (the scales of Resize).
   std::optional<std::vector<Expr>> host;
+  // Of a tensor of strings: what it is made of. `bytes` u8 [shape..., width] is UTF-8 with zeros
+  // behind the end, `lengths` i32 [shape...]. Its own buffer is never in memory: stages that load
+  // from it, to move strings elsewhere, become stages over the two.
+  Buffer bytes = {}, lengths = {};
+
+  Tensor all_bytes() const { return {bytes, std::nullopt}; }
+  Tensor all_lengths() const { return {lengths, std::nullopt}; }
+  const Expr& width() const { return bytes->shape.back(); }
 
   explicit operator bool() const { return static_cast<bool>(buffer); }
   DType dtype() const { return buffer->dtype; }
@@ -121,6 +130,8 @@ class Builder {
   // A tensor of known elements (host expressions, see Tensor::host), e.g. the result of Shape.
   Tensor host_tensor(DType dtype, Shape shape, std::vector<Expr> elements);
   Tensor constant(const TensorData& data);
+  // The tensor of strings that these two make, see Tensor::bytes.
+  Tensor strings(const Tensor& bytes, const Tensor& lengths);
   Tensor scalar(DType dtype, double value);
   // compose: another operator's outputs on these inputs, defined in place.
   Result<std::vector<Tensor>> call(std::string_view op, std::vector<Tensor> inputs,
@@ -180,6 +191,7 @@ class Builder {
   Expr named(const char* name, const Expr& value);  // long expressions become a variable of the run
   static bool read_allowed(const Tensor& tensor);
   Tensor finish(Stage stage, DType dtype);  // names and keeps a stage, evaluates it where it can
+  Tensor finish_strings(Stage stage);       // as two stages
   void know(const Tensor& tensor);
   std::string unique_name(std::string name);
   Attribute attribute(std::string_view name) const;
@@ -192,6 +204,7 @@ class Builder {
   Attributes attributes_;
   int output_count_;
   std::unordered_map<const ir::BufferNode*, std::vector<Expr>> known_;  // host values by buffer
+  StringParts strings_;
   std::unordered_set<std::string> stage_names_;
   Result<> reads_;  // the first load that leaves its tensor
 };

@@ -68,6 +68,7 @@ std::string Builder::unique_name(std::string name) {
 }
 
 Tensor Builder::finish(Stage stage, DType dtype) {
+  if (dtype == DType::string) return finish_strings(std::move(stage));
   if (stage.result) {
     GS_CHECK(stage.result->type == Type(dtype), def_.name, " stage ", stage.name, " makes ",
              ir::to_string(stage.result->type), ", not ", ir::name_of(dtype));
@@ -220,6 +221,10 @@ Tensor Builder::host_tensor(DType dtype, Shape shape, std::vector<Expr> elements
 }
 
 Tensor Builder::constant(const TensorData& data) {
+  if (data.dtype == DType::string) {
+    const StringsData parts = split_strings(data);
+    return strings(constant(parts.bytes), constant(parts.lengths));
+  }
   Shape shape;
   for (int64_t extent : data.shape) shape.push_back(ir::index(extent));
   Tensor tensor{ir::buffer(unique_name("constant"), data.dtype, std::move(shape)), std::nullopt};
@@ -260,6 +265,7 @@ Result<std::vector<Tensor>> Builder::call(std::string_view op, std::vector<Tenso
   std::ranges::move(inner.checks, std::back_inserter(checks));
   std::ranges::move(inner.constants, std::back_inserter(constants));
   known_.merge(inner.known_);
+  strings_.merge(inner.strings_);
   return std::move(inner.outputs);
 }
 
@@ -286,6 +292,12 @@ Result<std::vector<Tensor>> Builder::region(std::string_view name, std::vector<T
 
 Tensor Builder::reshape(std::string name, Tensor tensor, Shape shape) {
   shape = simplified(*this, std::move(shape));
+  if (tensor.dtype() == DType::string) {
+    Shape wide = shape;
+    wide.push_back(tensor.width());
+    const Tensor bytes = reshape(name, tensor.all_bytes(), std::move(wide));
+    return strings(bytes, reshape(name + ".lengths", tensor.all_lengths(), std::move(shape)));
+  }
   Tensor view = compute(std::move(name), tensor.dtype(), shape, [&](Point point) {
     return tensor.at(same_position(tensor.shape(), shape, {point.begin(), point.end()}, bounds));
   });

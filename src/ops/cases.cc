@@ -31,6 +31,11 @@ TensorData random_tensor(DType dtype, const std::vector<int64_t>& shape, const C
   TensorData data{dtype, shape, {}, {}};
   size_t bytes = static_cast<size_t>(ir::byte_size(dtype));
   size_t count = static_cast<size_t>(data.element_count());
+  if (dtype == DType::string) {
+    for (size_t i = 0; i < count; ++i)
+      data.strings.push_back(std::string(static_cast<size_t>(random.next() * 3), 'a'));
+    return data;
+  }
   data.bytes.resize(count * bytes);
   for (size_t i = 0; i < count; ++i) {
     double value = test.low + (test.high - test.low) * random.next();
@@ -42,7 +47,9 @@ TensorData random_tensor(DType dtype, const std::vector<int64_t>& shape, const C
 }
 
 bool is_given(const Case& test, size_t i) {
-  return i < test.inputs.size() && (!test.inputs[i].bytes.empty() || !test.inputs[i].shape.empty());
+  if (i >= test.inputs.size()) return false;
+  const TensorData& data = test.inputs[i];
+  return !data.bytes.empty() || !data.shape.empty() || !data.strings.empty();
 }
 
 }  // namespace
@@ -81,6 +88,16 @@ DefinedCase define_case(const OpDef& def, const Case& test, const std::vector<Te
     Shape shape;
     for (int64_t extent : data.shape) shape.push_back(ir::index(extent));
     Tensor tensor{ir::buffer(cat("input", i), data.dtype, shape), std::nullopt};
+    if (data.dtype == DType::string) {
+      StringsData parts = split_strings(data);
+      tensor.lengths = ir::buffer(cat("input", i, ".lengths"), DType::i32, shape);
+      shape.push_back(ir::index(parts.bytes.shape.back()));
+      tensor.bytes = ir::buffer(cat("input", i), DType::u8, shape);
+      made.memory.emplace_back(tensor.bytes, std::move(parts.bytes));
+      made.memory.emplace_back(tensor.lengths, std::move(parts.lengths));
+    } else {
+      made.memory.emplace_back(tensor.buffer, data);
+    }
     if (is_given(test, i) && can_be_host(data.dtype) && data.element_count() <= 1024) {
       std::vector<Expr> elements;
       size_t bytes = static_cast<size_t>(ir::byte_size(data.dtype));
@@ -96,6 +113,15 @@ DefinedCase define_case(const OpDef& def, const Case& test, const std::vector<Te
   made.builder = std::make_unique<Builder>(def, test.name, made.inputs, test.attributes, outputs);
   made.status = made.builder->define();
   return made;
+}
+
+std::vector<Buffer> DefinedCase::output_memory() const {
+  std::vector<Buffer> buffers;
+  for (const Tensor& output : builder->outputs) {
+    buffers.push_back(output.bytes ? output.bytes : output.buffer);
+    if (output.bytes) buffers.push_back(output.lengths);
+  }
+  return buffers;
 }
 
 }  // namespace gossamer::ops

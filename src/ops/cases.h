@@ -18,6 +18,9 @@ struct DefinedCase {
   std::unique_ptr<Builder> builder;
   std::vector<Tensor> inputs;
   Result<> status;
+  // Each input's buffers of memory with their data: a tensor of strings has two.
+  std::vector<std::pair<Buffer, TensorData>> memory;
+  std::vector<Buffer> output_memory() const;
 };
 DefinedCase define_case(const OpDef& def, const Case& test, const std::vector<TensorData>& inputs,
                         int outputs = 1);

@@ -54,6 +54,8 @@ const Catalog& builtin_catalog() {
       suppress_family,
       linear_attention_family,
       tree_ensemble_family,
+      label_family,
+      text_family,
   };
   static const Catalog catalog = [] {
     Catalog made;

@@ -152,11 +152,8 @@ Result<> classified(Builder& b, const Tensor& scores, bool one_score,
                     std::string_view labels_attribute) {
   std::string how = b.text("post_transform");
   Numbers labels = b.integers(labels_attribute);
-  size_t classes = labels.empty() ? b.texts("classlabels_strings").size() : labels.size();
-  if (labels.empty()) {
-    // Strings stay with whoever has the model: what comes out is the label's number.
-    for (size_t i = 0; i < classes; ++i) labels.push_back(static_cast<int64_t>(i));
-  }
+  const std::vector<std::string> names = b.texts("classlabels_strings");
+  size_t classes = labels.empty() ? names.size() : labels.size();
   Tensor made;
   Tensor place;
   if (one_score && classes == 2) {
@@ -176,18 +173,20 @@ Result<> classified(Builder& b, const Tensor& scores, bool one_score,
     place = best_index(b, "classifier.place", scores, 1, false, false, false);
     GS_ASSIGN(made, post_transformed(b, scores, b.text("post_transform")));
   }
-  b.output(0, labelled(b, place, labels));
+  b.output(0, labelled(b, place, labels, names));
   b.output(1, made);
   return {};
 }
 
-Tensor labelled(Builder& b, const Tensor& place, const Numbers& labels) {
+Tensor labelled(Builder& b, const Tensor& place, const Numbers& labels,
+                const std::vector<std::string>& names) {
   int64_t count = static_cast<int64_t>(labels.size());
-  bool plain = true;
+  bool plain = !labels.empty() || names.empty();
   for (int64_t i = 0; i < count; ++i) plain = plain && labels[static_cast<size_t>(i)] == i;
   if (plain) return place;
-  Tensor table = b.constant(int64s({count}, labels));
-  return b.compute("classifier.label", DType::i64, {place.dim(0)},
+  if (labels.empty()) count = static_cast<int64_t>(names.size());
+  Tensor table = b.constant(labels.empty() ? strings({count}, names) : int64s({count}, labels));
+  return b.compute("classifier.label", table.dtype(), {place.dim(0)},
                    [&](Point p) { return table({as_index(place.at(p))}); });
 }
 
@@ -211,7 +210,7 @@ std::vector<OpDef> classic_family() {
                                  {"intercepts", D{0.5, -1}},
                                  {"targets", 2}}}}},
       {.name = "LinearClassifier",
-       .doc = "A linear model's class, and its scores. String labels come out as their numbers.",
+       .doc = "A linear model's class, and its scores.",
        .domain = ml,
        .since = 1,
        .inputs = {{"X", numbers}},
@@ -252,7 +251,7 @@ std::vector<OpDef> classic_family() {
        .doc = "Columns of X at indices.",
        .domain = ml,
        .since = 1,
-       .inputs = {{"X", numbers}, {"Y", only(DType::i64)}},
+       .inputs = {{"X", numbers | strings_only}, {"Y", only(DType::i64)}},
        .outputs = {"Z"},
        .define = feature_extractor,
        .cases = {{.name = "columns", .shapes = {{3, 4}}, .inputs = {{}, int64s({1, 2}, {3, 0})}}}},

@@ -1,6 +1,7 @@
 // Comparisons, logic and bits.
 #include "ops/define.h"
 #include "ops/families.h"
+#include "ops/string_match.h"
 
 namespace gossamer::ops {
 namespace {
@@ -78,17 +79,39 @@ Result<> bit_shift(Builder& b) {
   });
 }
 
+Result<> equal(Builder& b) {
+  GS_TRY(same_types(b));
+  if (b.input(0).dtype() == DType::string) {
+    GS_ASSIGN(Shape shape, b.broadcast(b.input(0).shape(), b.input(1).shape()));
+    const StringAt left{b.input(0)}, right{b.input(1)};
+    b.output(0, equal_strings(b, "equal", shape, left, right));
+    return {};
+  }
+  return elementwise(b, DType::boolean,
+                     [](std::span<const Expr> x) -> Expr { return x[0] == x[1]; });
+}
+
 Result<> where(Builder& b) {
   GS_TRY(same_types(b, 1));
   return elementwise(b, b.input(1).dtype(),
                      [](std::span<const Expr> x) { return ir::select(x[0], x[1], x[2]); });
 }
 
+OpDef equality() {
+  OpDef def = comparison("Equal", "A == B.", 19, any_element,
+                         [](Expr a, Expr b) -> Expr { return a == b; });
+  def.define = equal;
+  def.cases.push_back({.name = "strings",
+                       .inputs = {strings({2, 3}, {"a", "bc", "", "ab", "bc", "long enough for 2"}),
+                                  strings({3}, {"ab", "bc", ""})}});
+  return def;
+}
+
 }  // namespace
 
 std::vector<OpDef> logic_family() {
   return {
-      comparison("Equal", "A == B.", 19, any_type, [](Expr a, Expr b) -> Expr { return a == b; }),
+      equality(),
       comparison("Greater", "A > B.", 13, any_number, [](Expr a, Expr b) -> Expr { return a > b; }),
       comparison("GreaterOrEqual", "A >= B.", 16, any_number,
                  [](Expr a, Expr b) -> Expr { return a >= b; }),
@@ -147,7 +170,7 @@ std::vector<OpDef> logic_family() {
       {.name = "Where",
        .doc = "X where the condition holds, Y elsewhere.",
        .since = 16,
-       .inputs = {{"condition", boolean_only}, {"X", any_type}, {"Y", any_type}},
+       .inputs = {{"condition", boolean_only}, {"X", any_element}, {"Y", any_element}},
        .outputs = {"output"},
        .define = where,
        .cases = {{.name = "same", .shapes = {{3, 4}, {3, 4}, {3, 4}}},

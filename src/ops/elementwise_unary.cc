@@ -98,7 +98,7 @@ std::vector<OpDef> unary_family() {
       {.name = "Identity",
        .doc = "The input itself.",
        .since = 25,
-       .inputs = {{"input", any_type | only(DType::string)}},
+       .inputs = {{"input", any_element}},
        .define = identity,
        .cases = {{.name = "matrix", .shapes = {{3, 4}}}, {.name = "scalar", .shapes = {{}}}}},
       {.name = "IsInf",

@@ -55,5 +55,7 @@ std::vector<OpDef> filter_family();
 std::vector<OpDef> suppress_family();
 std::vector<OpDef> linear_attention_family();
 std::vector<OpDef> tree_ensemble_family();
+std::vector<OpDef> label_family();
+std::vector<OpDef> text_family();
 
 }  // namespace gossamer::ops

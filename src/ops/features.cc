@@ -2,6 +2,7 @@
 #include "ops/define.h"
 #include "ops/families.h"
 #include "ops/reduce.h"
+#include "ops/string_match.h"
 
 namespace gossamer::ops {
 namespace {
@@ -68,13 +69,21 @@ Result<> imputer(Builder& b) {
 Result<> one_hot_encoder(Builder& b) {
   const Tensor& x = b.input(0);
   Numbers categories = b.integers("cats_int64s");
-  if (categories.empty())
-    return b.error("`cats_int64s` is missing", "categories of strings are not supported");
-  Tensor table = b.constant(int64s({static_cast<int64_t>(categories.size())}, categories));
+  std::vector<std::string> names = b.texts("cats_strings");
+  bool texts = x.dtype() == DType::string;
+  if (texts ? names.empty() : categories.empty())
+    return b.error(cat("`", texts ? "cats_strings" : "cats_int64s", "` is missing"));
+  Tensor table = b.constant(texts ? strings({static_cast<int64_t>(names.size())}, names)
+                                  : int64s({static_cast<int64_t>(categories.size())}, categories));
   Shape shape = x.shape();
   shape.push_back(table.dim(0));
-  auto equal = [&](Point at, const Expr& category) {
-    return ir::cast(DType::i64, x.at(at)) == table({category});
+  Tensor equals;
+  if (texts) equals = equal_pairs(b, "one_hot_encoder.equal", x, table);
+  auto equal = [&](Point at, const Expr& category) -> Expr {
+    if (!texts) return ir::cast(DType::i64, x.at(at)) == table({category});
+    std::vector<Expr> pair(at.begin(), at.end());
+    pair.push_back(category);
+    return equals.at(pair);
   };
   if (b.integer("zeros") == 0) {
     Shape all = x.shape();
@@ -139,7 +148,7 @@ std::vector<OpDef> feature_family() {
        .doc = "1 where an element is the category, else 0, along a new last axis.",
        .domain = ml,
        .since = 1,
-       .inputs = {{"X", numbers}},
+       .inputs = {{"X", numbers | strings_only}},
        .attributes = {{"cats_int64s", Numbers{}},
                       {"cats_strings", std::vector<std::string>{}},
                       {"zeros", 1}},
@@ -147,6 +156,9 @@ std::vector<OpDef> feature_family() {
        .cases = {{.name = "integers",
                   .attributes = {{"cats_int64s", Numbers{3, 7, 5}}},
                   .inputs = {int64s({2, 3}, {3, 5, 4, 7, 7, 3})}},
+                 {.name = "strings",
+                  .attributes = {{"cats_strings", std::vector<std::string>{"a", "longer", ""}}},
+                  .inputs = {strings({4}, {"longer", "b", "", "a"})}},
                  {.name = "all known",
                   .attributes = {{"cats_int64s", Numbers{3, 7, 5}}, {"zeros", 0}},
                   .inputs = {int64s({4}, {3, 5, 7, 7})}}}},

@@ -215,7 +215,7 @@ std::vector<OpDef> filter_family() {
       {.name = "Compress",
        .doc = "The elements or slices whose condition holds.",
        .since = 11,
-       .inputs = {{"input", any_type}, {"condition", boolean_only}},
+       .inputs = {{"input", any_element}, {"condition", boolean_only}},
        .outputs = {"output"},
        .attributes = {{"axis", {}}},
        .define = compress,

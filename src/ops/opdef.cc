@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/result.h"
+#include "base/strings.h"
 
 namespace gossamer::ops {
 namespace {
@@ -37,6 +38,8 @@ const TypeSet small_ints = only(DType::i4) | only(DType::u4) | only(DType::i2) |
 const TypeSet any_type = any_number | only(DType::boolean) | small_floats | small_ints;
 const TypeSet integer_index = only(DType::i32) | only(DType::i64);
 const TypeSet boolean_only = only(DType::boolean);
+const TypeSet strings_only = only(DType::string);
+const TypeSet any_element = any_type | strings_only;
 
 int64_t TensorData::element_count() const {
   int64_t count = 1;
@@ -62,6 +65,25 @@ TensorData uint8s(std::vector<int64_t> shape, std::vector<uint8_t> values) {
 TensorData codes(DType dtype, std::vector<int64_t> shape, std::vector<int> values) {
   return dense(dtype, std::move(shape), std::vector<uint8_t>(values.begin(), values.end()));
 }
+TensorData strings(std::vector<int64_t> shape, std::vector<std::string> values) {
+  return {DType::string, std::move(shape), {}, std::move(values)};
+}
+
+StringsData split_strings(const TensorData& data) {
+  PackedStrings packed = pack_strings(data.strings);
+  StringsData parts;
+  parts.bytes = {DType::u8, data.shape, std::move(packed.bytes), {}};
+  parts.bytes.shape.push_back(packed.width);
+  parts.lengths = {DType::i32, data.shape, std::move(packed.lengths), {}};
+  return parts;
+}
+
+Result<TensorData> join_strings(const TensorData& bytes, const TensorData& lengths) {
+  TensorData data{DType::string, lengths.shape, {}, {}};
+  GS_ASSIGN(data.strings, unpack_strings(bytes.shape.back(), bytes.bytes, lengths.bytes));
+  return data;
+}
+
 TensorData booleans(std::vector<int64_t> shape, std::vector<uint8_t> values) {
   return dense(DType::boolean, std::move(shape), values);
 }

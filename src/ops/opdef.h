@@ -31,6 +31,15 @@ TensorData uint8s(std::vector<int64_t> shape, std::vector<uint8_t> values);
 // Of a small type: the codes of floats, the values of integers.
 TensorData codes(ir::DType dtype, std::vector<int64_t> shape, std::vector<int> values);
 TensorData booleans(std::vector<int64_t> shape, std::vector<uint8_t> values);
+TensorData strings(std::vector<int64_t> shape, std::vector<std::string> values);
+
+// The two tensors that one of strings lies in (base/strings.h).
+struct StringsData {
+  TensorData bytes, lengths;
+};
+StringsData split_strings(const TensorData& data);
+// Errors: a length beyond the width.
+Result<TensorData> join_strings(const TensorData& bytes, const TensorData& lengths);
 
 using Attribute = std::variant<std::monostate, int64_t, double, std::string, std::vector<int64_t>,
                                std::vector<double>, std::vector<std::string>, TensorData>;
@@ -42,7 +51,9 @@ class Builder;
 using TypeSet = uint32_t;
 constexpr TypeSet only(ir::DType dtype) { return 1u << static_cast<unsigned>(dtype); }
 extern const TypeSet any_float, any_signed, any_unsigned, any_int, any_number, any_type,
-    integer_index, boolean_only;
+    integer_index, boolean_only, strings_only;
+// What operators take that only move elements.
+extern const TypeSet any_element;
 // Types of a byte or less that tensors hold and kernels convert (ir/type.h); any_type has them.
 extern const TypeSet small_floats, small_ints;
 

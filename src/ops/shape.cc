@@ -148,7 +148,7 @@ std::vector<TensorData> second(TensorData value) { return {TensorData{}, std::mo
 }  // namespace
 
 std::vector<OpDef> shape_family() {
-  TypeSet any = any_type;
+  TypeSet any = any_element;
   TypeSet i64 = only(DType::i64);
   return {
       {.name = "Shape",

@@ -284,7 +284,7 @@ Result<> classifier(Builder& b) {
     place = b.compute("support_vectors.positive", DType::i64, place.shape(),
                       [&](Point p) { return ir::cast(DType::i64, weight.at(p) > 0.0); });
   }
-  b.output(0, labelled(b, place, labels));
+  b.output(0, labelled(b, place, labels, b.texts("classlabels_strings")));
   GS_ASSIGN(Tensor made, final_scores(b, scores, columns, mixed));
   b.output(1, made);
   return {};

@@ -220,8 +220,7 @@ std::vector<OpDef> tree_family() {
        .define = regressor,
        .cases = {{.name = "two targets", .shapes = {{5, 2}}, .attributes = regression}}},
       {.name = "TreeEnsembleClassifier",
-       .doc = "The class that the leaves reached vote for, and its scores. String labels come out "
-              "as their numbers.",
+       .doc = "The class that the leaves reached vote for, and its scores.",
        .domain = "ai.onnx.ml",
        .since = 3,
        .inputs = {{"X", numbers}},

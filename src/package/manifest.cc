@@ -66,6 +66,10 @@ void write_port(Json& json, const Port& port) {
   json.EndArray();
   json.Key("tensor");
   json.Int(port.tensor);
+  if (port.strings) {
+    json.Key("strings");
+    json.Bool(true);
+  }
   json.EndObject();
 }
 

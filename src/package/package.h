@@ -33,6 +33,7 @@ struct Port {  // an input or output of the model
   std::vector<Number> shape;         // outputs: plan values where symbolic
   std::vector<std::string> symbols;  // inputs: the dimension's name where symbolic, else ""
   int tensor = -1;
+  bool strings = false;  // the bytes of a tensor of strings; the next port has the lengths
 };
 
 // A variable of the host program: a dimension of an input, or (input -1) one that steps set.

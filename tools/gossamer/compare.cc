@@ -30,6 +30,19 @@ bool same_kind(const ops::TensorData& actual, const ops::TensorData& expected,
   return false;
 }
 
+Difference compare_strings(const ops::TensorData& actual, const ops::TensorData& expected) {
+  Difference difference;
+  for (size_t at = 0; at < expected.strings.size(); ++at) {
+    if (actual.strings[at] == expected.strings[at]) continue;
+    difference.agrees = false;
+    difference.ratio = std::numeric_limits<double>::infinity();
+    difference.mismatch = cat("element ", at, " of ", type_text(expected), " is \"",
+                              actual.strings[at], "\", expected \"", expected.strings[at], "\"");
+    break;
+  }
+  return difference;
+}
+
 // Small floats are compared like quantised integers: by steps of their codes.
 bool counts_steps(ir::DType dtype) { return ir::is_small(dtype) && ir::is_float(dtype); }
 
@@ -63,6 +76,7 @@ Difference compare(const ops::TensorData& actual, const ops::TensorData& expecte
                    Tolerance tolerance) {
   Difference difference;
   if (!same_kind(actual, expected, difference)) return difference;
+  if (expected.dtype == ir::DType::string) return compare_strings(actual, expected);
   const int64_t count = expected.element_count();
   if (ir::is_int(expected.dtype) && tolerance.absolute == 0 && actual.bytes == expected.bytes)
     return difference;

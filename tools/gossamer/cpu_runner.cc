@@ -20,11 +20,12 @@ class CpuRunner : public Runner {
   Result<std::vector<ops::TensorData>> run(const std::vector<ops::TensorData>& feeds) override {
     std::vector<runtime::HostTensor> tensors;
     for (const ops::TensorData& feed : feeds)
-      tensors.push_back({feed.dtype, feed.shape, feed.bytes});
+      tensors.push_back({feed.dtype, feed.shape, feed.bytes, feed.strings});
     GS_ASSIGN(auto results, model_->run(tensors));
     std::vector<ops::TensorData> outputs;
     for (auto& result : results)
-      outputs.push_back({result.dtype, std::move(result.shape), std::move(result.bytes), {}});
+      outputs.push_back({result.dtype, std::move(result.shape), std::move(result.bytes),
+                         std::move(result.strings)});
     return outputs;
   }
   std::vector<LaunchTime> profile() const override {

@@ -14,20 +14,39 @@ std::vector<int64_t> known_shape(const std::vector<ir::Expr>& shape) {
   return known;
 }
 
+// Each port of the stages, or two of them that are a tensor of strings.
+void add_ports(const auto& ports, std::vector<Port>& all) {
+  for (size_t at = 0; at < ports.size(); ++at) {
+    all.push_back({ports[at].name, ports[at].buffer->dtype, known_shape(ports[at].buffer->shape)});
+    if (!ports[at].strings) continue;
+    all.back().dtype = ir::DType::string;
+    all.back().shape.pop_back();
+    ++at;
+  }
+}
+
 class InterpRunner : public Runner {
  public:
   InterpRunner(ModelFile model, graph::StageGraph stages)
       : model_(std::move(model)), stages_(std::move(stages)) {
-    for (const auto& input : stages_.inputs)
-      inputs_.push_back({input.name, input.buffer->dtype, known_shape(input.buffer->shape)});
-    for (const auto& output : stages_.outputs)
-      outputs_.push_back({output.name, output.buffer->dtype, known_shape(output.buffer->shape)});
+    add_ports(stages_.inputs, inputs_);
+    add_ports(stages_.outputs, outputs_);
   }
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
 
-  Result<std::vector<ops::TensorData>> run(const std::vector<ops::TensorData>& feeds) override {
-    GS_TRY(check_feeds(inputs_, feeds));
+  Result<std::vector<ops::TensorData>> run(const std::vector<ops::TensorData>& given) override {
+    GS_TRY(check_feeds(inputs_, given));
+    std::vector<ops::TensorData> feeds;
+    for (const ops::TensorData& feed : given) {
+      if (feed.dtype != ir::DType::string) {
+        feeds.push_back(feed);
+        continue;
+      }
+      ops::StringsData parts = ops::split_strings(feed);
+      feeds.push_back(std::move(parts.bytes));
+      feeds.push_back(std::move(parts.lengths));
+    }
     interp::Variables dims;
     for (const graph::Dim& dim : stages_.dims)
       dims[dim.var.get()] = ir::Scalar::of_int(
@@ -45,11 +64,18 @@ class InterpRunner : public Runner {
     }
     GS_TRY(interp::run_stages(stages_.stages, values, dims));
     std::vector<ops::TensorData> outputs;
-    for (const auto& output : stages_.outputs) {
+    for (size_t at = 0; at < stages_.outputs.size(); ++at) {
+      const graph::StageOutput& output = stages_.outputs[at];
       const auto found = values.find(output.buffer.get());
       if (found == values.end())
         return fail_at(cat("output \"", output.name, "\""), "was computed by nothing");
-      outputs.push_back(found->second);
+      if (!output.strings) {
+        outputs.push_back(found->second);
+        continue;
+      }
+      const auto& lengths = values.at(stages_.outputs[++at].buffer.get());
+      GS_ASSIGN(ops::TensorData strings, ops::join_strings(found->second, lengths));
+      outputs.push_back(std::move(strings));
     }
     return outputs;
   }

@@ -130,9 +130,14 @@ void print_tensor(const Port& port, const ops::TensorData& tensor) {
   std::printf("%s: %s%s", port.name.c_str(), std::string(ir::name_of(tensor.dtype)).c_str(),
               shape_text(tensor.shape).c_str());
   const int64_t count = tensor.element_count(), shown = std::min<int64_t>(count, 16);
-  for (int64_t at = 0; at < shown; ++at)
-    std::printf(" %s", number_text(element(tensor, at)).c_str());
-  if (shown < count) {
+  const bool strings = tensor.dtype == ir::DType::string;
+  for (int64_t at = 0; at < shown; ++at) {
+    const std::string text = strings ? cat("\"", tensor.strings[static_cast<size_t>(at)], "\"")
+                                     : number_text(element(tensor, at));
+    std::printf(" %s", text.c_str());
+  }
+  if (shown < count && strings) std::printf(" ...");
+  if (shown < count && !strings) {
     double low = INFINITY, high = -INFINITY, sum = 0;
     for (int64_t at = 0; at < count; ++at) {
       const double value = element(tensor, at);
@@ -200,7 +205,9 @@ void print_json(const Runner& model, const Outcome& outcome, const Options& opti
     json.EndArray();
     json.Key("data");
     json.StartArray();
-    for (int64_t at = 0; at < tensor.element_count(); ++at) json.Double(element(tensor, at));
+    for (const std::string& string : tensor.strings) json.String(string);
+    if (tensor.strings.empty())
+      for (int64_t at = 0; at < tensor.element_count(); ++at) json.Double(element(tensor, at));
     json.EndArray();
     json.EndObject();
   }
@@ -232,8 +239,11 @@ Result<> save_outputs(const Runner& model, const Outcome& outcome, const std::st
   for (size_t at = 0; at < outcome.outputs.size(); ++at) {
     std::string name = model.outputs()[at].name;
     std::replace(name.begin(), name.end(), '/', '_');
-    const std::string npy = write_npy(outcome.outputs[at]);
-    GS_TRY(write_file(fs::path(folder) / (name + ".npy"), std::as_bytes(std::span(npy))));
+    const bool strings = outcome.outputs[at].dtype == ir::DType::string;
+    name += strings ? ".json" : ".npy";
+    const std::string file =
+        strings ? write_json_strings(outcome.outputs[at]) : write_npy(outcome.outputs[at]);
+    GS_TRY(write_file(fs::path(folder) / name, std::as_bytes(std::span(file))));
   }
   return {};
 }
@@ -281,14 +291,15 @@ void add_run(CLI::App& app, Chosen& chosen) {
   command->add_option("model", options->model, "An ONNX file, or a package for cpu")->required();
   command->add_option("--target,-t", options->target, "cpu, or interp (slow, the reference)")
       ->check(CLI::IsMember({"cpu", "interp"}));
-  command->add_option("--input,-i", options->inputs,
-                      "NAME=FILE for each input: .npy, .pb (TensorProto), .png or .jpg");
+  command->add_option(
+      "--input,-i", options->inputs,
+      "NAME=FILE for each input: .npy, .pb (TensorProto), .json (strings), .png or .jpg");
   command->add_option("--labels", options->labels, "Class names, one a line: print the best ones");
   command->add_option("--top", options->top, "How many of them")->check(CLI::Range(1, 100000));
   command->add_option("--runs", options->runs, "How often to run; the fastest time is printed")
       ->check(CLI::Range(1, 1000000));
   command->add_flag("--profile", options->runner.profile, "Print the slowest kernels");
-  command->add_option("--save", options->save, "Folder for the outputs as .npy");
+  command->add_option("--save", options->save, "Folder for the outputs as .npy, strings as .json");
   command->add_option("--threads", options->runner.threads, "0: one a core")
       ->check(CLI::Range(0, 1024));
   command->add_option("--cpu", options->runner.cpu, "LLVM's name of the processor");

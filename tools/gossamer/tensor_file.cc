@@ -1,5 +1,9 @@
 #include "gossamer/tensor_file.h"
 
+#include <rapidjson/document.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstring>
@@ -93,6 +97,7 @@ Result<NamedTensor> parse_pb(std::span<const std::byte> bytes) {
   if (!data) return fail("the tensor's data are not in the file");
   NamedTensor tensor{std::string(proto.name), {source.dtype, source.shape, {}, {}}};
   tensor.data.bytes.assign(data->begin(), data->end());
+  tensor.data.strings = source.strings;
   return tensor;
 }
 
@@ -155,6 +160,56 @@ std::string write_npy(const ops::TensorData& tensor) {
   return file;
 }
 
+namespace {
+
+// All arrays of a level have one length.
+bool add_strings(const rapidjson::Value& value, size_t axis, ops::TensorData& tensor) {
+  if (value.IsString()) {
+    tensor.strings.emplace_back(value.GetString(), value.GetStringLength());
+    return axis == tensor.shape.size();
+  }
+  if (!value.IsArray() || axis >= tensor.shape.size()) return false;
+  if (value.Size() != tensor.shape[axis]) return false;
+  return std::ranges::all_of(value.GetArray(), [&](const rapidjson::Value& inner) {
+    return add_strings(inner, axis + 1, tensor);
+  });
+}
+
+}  // namespace
+
+Result<ops::TensorData> parse_json_strings(std::span<const std::byte> bytes) {
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag>(reinterpret_cast<const char*>(bytes.data()),
+                                                 bytes.size());
+  constexpr size_t deepest = 64;
+  ops::TensorData tensor{ir::DType::string, {}, {}, {}};
+  const rapidjson::Value* inner = document.HasParseError() ? nullptr : &document;
+  while (inner && inner->IsArray() && tensor.shape.size() < deepest) {
+    tensor.shape.push_back(inner->Size());
+    inner = inner->Empty() ? nullptr : &(*inner)[0];
+  }
+  if (document.HasParseError() || !add_strings(document, 0, tensor))
+    return fail("this is no JSON of strings, or of arrays of them of one length");
+  return tensor;
+}
+
+std::string write_json_strings(const ops::TensorData& tensor) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> json(text);
+  size_t next = 0;
+  const auto write = [&](const auto& self, size_t axis) -> void {
+    if (axis == tensor.shape.size()) {
+      json.String(tensor.strings[next++]);
+      return;
+    }
+    json.StartArray();
+    for (int64_t i = 0; i < tensor.shape[axis]; ++i) self(self, axis + 1);
+    json.EndArray();
+  };
+  write(write, 0);
+  return text.GetString();
+}
+
 Result<NamedTensor> read_tensor_file(const std::filesystem::path& path) {
   GS_ASSIGN(const Bytes bytes, read_file(path));
   Result<NamedTensor> tensor = fail("");
@@ -166,9 +221,15 @@ Result<NamedTensor> read_tensor_file(const std::filesystem::path& path) {
       tensor = std::unexpected(plain.error());
   } else if (path.extension() == ".pb") {
     tensor = parse_pb(bytes);
+  } else if (path.extension() == ".json") {
+    auto strings = parse_json_strings(bytes);
+    if (strings)
+      tensor = NamedTensor{"", std::move(*strings)};
+    else
+      tensor = std::unexpected(strings.error());
   } else {
     return fail_at(path.string(), "unknown kind of tensor file",
-                   "use .npy, .pb (TensorProto), .png or .jpg");
+                   "use .npy, .pb (TensorProto), .json (strings), .png or .jpg");
   }
   if (!tensor) {
     Diagnostic error = tensor.error();

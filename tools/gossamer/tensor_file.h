@@ -21,6 +21,9 @@ Result<NamedTensor> parse_pb(std::span<const std::byte> bytes);
 // Versions 1 to 3 of the format; little-endian, C or Fortran order.
 Result<ops::TensorData> parse_npy(std::span<const std::byte> bytes);
 std::string write_npy(const ops::TensorData& tensor);
+// Strings as JSON: arrays in arrays, one level an axis.
+Result<ops::TensorData> parse_json_strings(std::span<const std::byte> bytes);
+std::string write_json_strings(const ops::TensorData& tensor);
 
 // By the file's extension; errors name the file.
 Result<NamedTensor> read_tensor_file(const std::filesystem::path& path);

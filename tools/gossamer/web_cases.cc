@@ -19,6 +19,16 @@ namespace fs = std::filesystem;
 
 using Json = rapidjson::Writer<rapidjson::StringBuffer>;
 
+// As one JSON array.
+std::string strings_text(const std::vector<std::string>& strings) {
+  rapidjson::StringBuffer text;
+  Json json(text);
+  json.StartArray();
+  for (const std::string& string : strings) json.String(string);
+  json.EndArray();
+  return text.GetString();
+}
+
 // Compiles the case into folder/package and writes its inputs beside it. Returns what the parent
 // needs to know, as {"inputs": [...], "outputs": [...], "traits": ...}; throws nothing.
 Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
@@ -63,7 +73,10 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   for (size_t at = 0; at < feeds.size(); ++at) {
     if (compile_options.constants.contains(ports[at].name)) continue;
     const fs::path file = folder / cat("input_", at, ".bin");
-    GS_TRY(write_file(file, feeds[at].bytes));
+    const std::string strings = strings_text(feeds[at].strings);
+    GS_TRY(write_file(file, feeds[at].dtype == ir::DType::string
+                                ? std::as_bytes(std::span(strings))
+                                : std::span<const std::byte>(feeds[at].bytes)));
     json.StartObject();
     json.Key("name");
     json.String(ports[at].name);
@@ -136,6 +149,17 @@ Result<ops::TensorData> read_output(const rapidjson::Value& output) {
   tensor.dtype = *dtype;
   for (const auto& extent : output["shape"].GetArray()) tensor.shape.push_back(extent.GetInt64());
   GS_ASSIGN(tensor.bytes, read_file(output["file"].GetString()));
+  if (tensor.dtype == ir::DType::string) {
+    rapidjson::Document strings;
+    strings.Parse(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+    if (strings.HasParseError() || !strings.IsArray() ||
+        strings.Size() != static_cast<uint64_t>(tensor.element_count()))
+      return fail(cat("output \"", output["name"].GetString(), "\" is no list of its strings"));
+    for (const auto& string : strings.GetArray())
+      tensor.strings.emplace_back(string.GetString(), string.GetStringLength());
+    tensor.bytes.clear();
+    return tensor;
+  }
   const uint64_t expected =
       static_cast<uint64_t>(tensor.element_count()) * static_cast<uint64_t>(ir::byte_size(*dtype));
   if (tensor.bytes.size() != expected)

@@ -1,12 +1,22 @@
 /** A form for each input: a dropped image where the shape is that of one, values otherwise. */
-import {type DType, type Model, type PortInfo, tensor, type Tensor} from '../src/index.ts';
+import {
+  type DType,
+  type Model,
+  type PortInfo,
+  type StringTensor,
+  tensor,
+  type Tensor,
+} from '../src/index.ts';
 import {arrayOf} from '../src/tensor.ts';
 import {make} from './dom.ts';
 
 export interface InputForm {
   readonly name: string;
-  read(): Tensor;
+  read(): Tensor | StringTensor;
 }
+
+type NumberPort = PortInfo & {readonly dtype: DType};
+const isNumbers = (port: PortInfo): port is NumberPort => port.dtype !== 'string';
 
 /** Where the channels of an image input are, and how many. */
 interface ImageShape {
@@ -89,7 +99,7 @@ const isName = (extent: number | string): extent is string => typeof extent === 
 const isSpatial = (model: Model, name: string): boolean =>
   model.inputs.some((port) => imageShape(port) && port.shape.indexOf(name) > 0);
 
-function imageForm(port: PortInfo, image: ImageShape, dims: Dimensions): [HTMLElement, InputForm] {
+function imageForm(port: NumberPort, image: ImageShape, dims: Dimensions): [HTMLElement, InputForm] {
   const canvas = make('canvas', {});
   canvas.setAttribute('role', 'img');
   canvas.setAttribute('aria-label', `The image that goes into ${port.name}`);
@@ -146,7 +156,19 @@ function imageForm(port: PortInfo, image: ImageShape, dims: Dimensions): [HTMLEl
   return [body, {name: port.name, read}];
 }
 
-function valuesForm(port: PortInfo, dims: Dimensions): [HTMLElement, InputForm] {
+/** One string a line, as many as there is room for. */
+function textForm(port: PortInfo, dims: Dimensions): [HTMLElement, InputForm] {
+  const lines = make('textarea', {rows: 3, value: 'text'});
+  const read = (): StringTensor => {
+    const shape = port.shape.map((extent) => dims.value(extent));
+    const texts = lines.value.split('\n');
+    const count = shape.reduce((all, extent) => all * extent, 1);
+    return tensor(Array.from({length: count}, (_, at) => texts[at] ?? ''), shape, 'string');
+  };
+  return [make('label', {className: 'row'}, 'One text a line ', lines), {name: port.name, read}];
+}
+
+function valuesForm(port: NumberPort, dims: Dimensions): [HTMLElement, InputForm] {
   const kind = make('select', {});
   const whole = !['f32', 'f16', 'bf16', 'f64'].includes(port.dtype);
   const kinds = whole ? ['zeros', 'ones', '0, 1, 2, …'] : ['random, −1 to 1', 'zeros', 'ones'];
@@ -173,7 +195,11 @@ export function makeForms(model: Model, place: HTMLElement): InputForm[] {
   const dims = new Dimensions(model, sizes);
   const forms = model.inputs.map((port) => {
     const image = imageShape(port);
-    const [body, form] = image ? imageForm(port, image, dims) : valuesForm(port, dims);
+    const [body, form] = !isNumbers(port)
+      ? textForm(port, dims)
+      : image
+        ? imageForm(port, image, dims)
+        : valuesForm(port, dims);
     place.append(
       make(
         'fieldset',

@@ -91,13 +91,18 @@ function picture({shape}: Output, values: TensorData): HTMLElement | undefined {
 }
 
 export async function showOutput(output: Output, labels: readonly string[]): Promise<HTMLElement> {
-  const values = await output.data();
   const field = make(
     'fieldset',
     {},
     make('legend', {}, output.name),
     make('div', {className: 'port'}, `${output.dtype} [${output.shape.join(', ')}]`),
   );
+  if (output.dtype === 'string') {
+    const texts = await output.data<string[]>();
+    field.append(make('pre', {}, texts.slice(0, 100).join('\n')));
+    return field;
+  }
+  const values = await output.data();
   if (isScores(output)) field.append(...bars(Array.from(values, Number), labels));
   const drawn = picture(output, values);
   if (drawn) field.append(drawn);

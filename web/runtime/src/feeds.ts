@@ -1,11 +1,12 @@
 /** Checking what a model is fed with. */
-import type {Manifest, Port} from './manifest.ts';
-import type {Tensor} from './tensor.ts';
+import type {Manifest} from './manifest.ts';
+import {packStrings, type ValuePort, valuePorts} from './strings.ts';
+import type {StringTensor, Tensor} from './tensor.ts';
 import {GossamerError, product, shapeText} from './types.ts';
 
 const quoted = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ');
 
-export const signature = (port: Port): string =>
+export const signature = (port: ValuePort): string =>
   `${port.dtype} ${shapeText(port.shape.map((extent) => (typeof extent === 'object' ? '?' : extent)))}`;
 
 const wrong = (message: string): GossamerError => new GossamerError('input', message);
@@ -13,14 +14,15 @@ const wrong = (message: string): GossamerError => new GossamerError('input', mes
 /** The feeds in the order of the inputs. Throws 'input'. */
 export function orderFeeds(
   manifest: Manifest,
-  feeds: Readonly<Record<string, Tensor>>,
+  feeds: Readonly<Record<string, Tensor | StringTensor>>,
 ): Tensor[] {
-  const known = manifest.inputs.map((port) => port.name);
+  const ports = valuePorts(manifest.inputs);
+  const known = ports.map((port) => port.name);
   const stranger = Object.keys(feeds).find((name) => !known.includes(name));
   if (stranger !== undefined) {
     throw wrong(`the model has no input "${stranger}"; it has ${quoted(known)}`);
   }
-  return manifest.inputs.map((port) => {
+  return ports.flatMap((port) => {
     const feed = feeds[port.name];
     if (!feed) throw wrong(`input "${port.name}" is missing: it wants ${signature(port)}`);
     const has = `${feed.dtype} ${shapeText(feed.shape)}`;
@@ -35,7 +37,7 @@ export function orderFeeds(
           `the data has ${feed.data.length}`,
       );
     }
-    return feed;
+    return feed.dtype === 'string' ? packStrings(feed) : feed;
   });
 }
 

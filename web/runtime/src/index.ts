@@ -16,7 +16,7 @@ export {
   type PortInfo,
   type Report,
 } from './model.ts';
-export {tensor, type Tensor} from './tensor.ts';
+export {type StringTensor, tensor, type Tensor} from './tensor.ts';
 export type {Files} from './source.ts';
 export type {Fallback} from './device.ts';
 export {type DeviceKind, type DType, type ErrorCode, GossamerError, type TensorData} from './types.ts';

@@ -13,6 +13,8 @@ export interface Port {
   /** Inputs: a number or a dimension's name; outputs: numbers or plan values. */
   readonly shape: readonly (Num | string)[];
   readonly tensor: number;
+  /** The bytes of a tensor of strings; the next port has the lengths. */
+  readonly strings: boolean;
 }
 
 export interface FileEntry {
@@ -119,6 +121,7 @@ function readPorts(root: Fields, key: string, tensors: number, planValues: numbe
         typeof extent === 'string' ? extent : readSize(extent, where, planValues),
       ),
       tensor: port.count('tensor', tensors),
+      strings: port.value('strings') === true,
     };
   });
 }

@@ -1,24 +1,28 @@
 import type {Device, Fallback} from './device.ts';
 import {signature} from './feeds.ts';
 import type {Manifest} from './manifest.ts';
-import type {Session} from './session.ts';
-import type {Tensor} from './tensor.ts';
+import type {RawOutput, Session} from './session.ts';
+import {unpackStrings, valuePorts, type ValuePort} from './strings.ts';
+import type {StringTensor, Tensor} from './tensor.ts';
 import type {DeviceKind, DType, TensorData} from './types.ts';
 
 /** An input or output. Dynamic dimensions are names ("h"), or "?" where computed from others. */
 export interface PortInfo {
   readonly name: string;
-  readonly dtype: DType;
+  readonly dtype: DType | 'string';
   readonly shape: readonly (number | string)[];
 }
 
 /** A result. Its values are on their way from the device when run() returns. */
 export interface Output {
   readonly name: string;
-  readonly dtype: DType;
+  readonly dtype: DType | 'string';
   readonly shape: readonly number[];
-  /** Row-major values; f16 and bf16 as Float32Array, bool as bytes of 0 and 1, codes of small types. */
-  data(): Promise<TensorData>;
+  /**
+   * Row-major values; f16 and bf16 as Float32Array, bool as bytes of 0 and 1, codes of small types;
+   * of an output of strings as data<string[]>().
+   */
+  data<T extends TensorData | string[] = TensorData>(): Promise<T>;
   /** Lets go of the values. */
   dispose(): void;
   [Symbol.dispose](): void;
@@ -91,26 +95,37 @@ export class Model {
   /** @internal Use load(). */
   constructor(parts: ModelParts) {
     this.#parts = parts;
-    const info = ({name, dtype, shape}: Manifest['inputs'][number]): PortInfo => ({
+    const info = ({name, dtype, shape}: ValuePort): PortInfo => ({
       name,
       dtype,
       shape: shape.map(UNKNOWN),
     });
-    this.inputs = parts.manifest.inputs.map(info);
-    this.outputs = parts.manifest.outputs.map(info);
+    this.inputs = valuePorts(parts.manifest.inputs).map(info);
+    this.outputs = valuePorts(parts.manifest.outputs).map(info);
   }
 
   /**
    * Computes all outputs from a tensor for each input. Rejects with a GossamerError: 'input' for a
    * wrong name, type or shape (naming both), 'lost' when the device went away, 'out-of-memory'.
    */
-  async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Output>> {
+  async run(
+    feeds: Readonly<Record<string, Tensor | StringTensor>>,
+  ): Promise<Record<string, Output>> {
     const start = performance.now();
     const raw = await this.#parts.session.run(feeds);
     this.#runMs = performance.now() - start;
+    const entries = this.#parts.manifest.outputs;
     return Object.fromEntries(
-      raw.map(({name, dtype, shape, data}) => {
-        let values: Promise<TensorData> | undefined = data;
+      valuePorts(entries).map(({name, dtype}) => {
+        const at = entries.findIndex((port) => port.name === name);
+        const {data, shape: extents} = raw[at] as RawOutput;
+        const shape = dtype === 'string' ? extents.slice(0, -1) : extents;
+        let values: Promise<TensorData | string[]> | undefined =
+          dtype === 'string'
+            ? Promise.all([data, raw[at + 1]?.data]).then(([bytes, lengths]) =>
+                unpackStrings(bytes as Uint8Array, lengths as Int32Array, extents.at(-1) as number),
+              )
+            : data;
         const dispose = (): void => {
           values = undefined;
         };
@@ -118,7 +133,8 @@ export class Model {
           name,
           dtype,
           shape,
-          data: () => values ?? Promise.reject(new Error(`output "${name}" was disposed`)),
+          data: <T>() =>
+            (values ?? Promise.reject(new Error(`output "${name}" was disposed`))) as Promise<T>,
           dispose,
           [Symbol.dispose]: dispose,
         };
@@ -162,8 +178,8 @@ export class Model {
   describe(): {inputs: string[]; outputs: string[]} {
     const {inputs, outputs} = this.#parts.manifest;
     return {
-      inputs: inputs.map((port) => `${port.name}: ${signature(port)}`),
-      outputs: outputs.map((port) => `${port.name}: ${signature(port)}`),
+      inputs: valuePorts(inputs).map((port) => `${port.name}: ${signature(port)}`),
+      outputs: valuePorts(outputs).map((port) => `${port.name}: ${signature(port)}`),
     };
   }
 

@@ -6,7 +6,7 @@ import {extentOf, Memory, resolve} from './memory.ts';
 import {readSafetensors, storedType} from './safetensors.ts';
 import {runSteps} from './steps.ts';
 import {decode, fromStorage, toStorage} from './storage.ts';
-import type {Tensor} from './tensor.ts';
+import type {StringTensor, Tensor} from './tensor.ts';
 import {BYTES, type DType, GossamerError, product, shapeText, type TensorData} from './types.ts';
 
 export interface RawOutput {
@@ -209,7 +209,7 @@ export class Session {
   }
 
   /** Checks the feeds at once; the runs themselves queue up. */
-  async run(feeds: Readonly<Record<string, Tensor>>): Promise<RawOutput[]> {
+  async run(feeds: Readonly<Record<string, Tensor | StringTensor>>): Promise<RawOutput[]> {
     if (this.#disposed) throw disposed();
     const ordered = orderFeeds(this.#manifest, feeds);
     const dims = readDims(this.#manifest, ordered);

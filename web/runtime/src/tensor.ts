@@ -7,6 +7,13 @@ export interface Tensor {
   readonly dtype: DType;
 }
 
+/** The same of strings. */
+export interface StringTensor {
+  readonly data: readonly string[];
+  readonly shape: readonly number[];
+  readonly dtype: 'string';
+}
+
 type ArrayType = {new (length: number): TensorData; readonly name: string};
 
 const ARRAYS: Readonly<Record<DType, ArrayType>> = {
@@ -39,29 +46,51 @@ function naturalType(data: ArrayLike<number | bigint | boolean>): DType {
 /**
  * A tensor of `data` in row-major order. The type follows the array (plain numbers are f32) unless
  * given; then the values are converted. Without a shape it is a vector. The array is not copied when
- * its class fits. Throws 'input' when the length does not fit the shape.
+ * its class fits. An array of strings makes a tensor of strings. Throws 'input' when the length does
+ * not fit the shape.
  */
 export function tensor(
+  data: readonly string[],
+  shape?: readonly number[],
+  dtype?: 'string',
+): StringTensor;
+export function tensor(
   data: ArrayLike<number> | ArrayLike<bigint> | ArrayLike<boolean>,
+  shape?: readonly number[],
+  dtype?: DType,
+): Tensor;
+export function tensor(
+  data: ArrayLike<number | bigint | boolean> | readonly string[],
   shape: readonly number[] = [data.length],
-  dtype: DType = naturalType(data),
-): Tensor {
-  const values = data as ArrayLike<number | bigint | boolean>;
+  dtype?: DType | 'string',
+): Tensor | StringTensor {
   if (!shape.every((extent) => Number.isInteger(extent) && extent >= 0)) {
     throw new GossamerError('input', `${shapeText(shape)} is not a shape`);
   }
-  if (product(shape) !== values.length) {
+  if (product(shape) !== data.length) {
     throw new GossamerError(
       'input',
-      `shape ${shapeText(shape)} has ${product(shape)} elements, the data has ${values.length}`,
+      `shape ${shapeText(shape)} has ${product(shape)} elements, the data has ${data.length}`,
     );
   }
+  if (dtype === 'string' || typeof data[0] === 'string') {
+    return {data: [...(data as readonly string[])], shape: [...shape], dtype: 'string'};
+  }
+  const values = data as ArrayLike<number | bigint | boolean>;
+  return numbers(values, shape, dtype ?? naturalType(values));
+}
+
+function numbers(
+  values: ArrayLike<number | bigint | boolean>,
+  shape: readonly number[],
+  dtype: DType,
+): Tensor {
   const target = arrayOf(dtype, 0);
   if (
-    ArrayBuffer.isView(data) &&
-    (data as object)[Symbol.toStringTag as keyof object] === target[Symbol.toStringTag]
+    ArrayBuffer.isView(values) &&
+    (values as object)[Symbol.toStringTag as keyof object] === target[Symbol.toStringTag]
   ) {
-    return {data: data as unknown as TensorData, shape: [...shape], dtype};
+    return {data: values as unknown as TensorData, shape: [...shape], dtype};
   }
   const converted = arrayOf(dtype, values.length);
   const wide = dtype === 'i64' || dtype === 'u64';

@@ -1,12 +1,19 @@
 /** Runs one case in the page: loads the package, runs it and posts the outputs' bytes to the server. */
 import {decode, encode} from '../../runtime/src/storage.ts';
-import {load, type Model, tensor, type Tensor} from '../../runtime/src/index.ts';
+import {load, type Model, type StringTensor, tensor, type Tensor} from '../../runtime/src/index.ts';
 import {keepLimits} from './limits.ts';
 import type {PageAnswer, PageCase} from './protocol.ts';
 
-async function fetchTensor({url, dtype, shape}: PageCase['inputs'][number]): Promise<Tensor> {
+async function fetchTensor({
+  url,
+  dtype,
+  shape,
+}: PageCase['inputs'][number]): Promise<Tensor | StringTensor> {
   const response = await fetch(url);
   if (!response.ok) throw new Error(`${url}: ${response.status}`);
+  if (dtype === 'string') {
+    return {data: (await response.json()) as string[], shape, dtype};
+  }
   return tensor(decode(new Uint8Array(await response.arrayBuffer()), dtype), shape, dtype);
 }
 
@@ -29,7 +36,10 @@ async function run(given: PageCase): Promise<PageAnswer> {
     const outputs = await Promise.all(
       Object.values(out).map(async (output, at) => {
         const {name, dtype, shape} = output;
-        const bytes = encode(await output.data(), dtype) as Uint8Array<ArrayBuffer>;
+        const bytes =
+          dtype === 'string'
+            ? JSON.stringify(await output.data<string[]>())
+            : (encode(await output.data(), dtype) as Uint8Array<ArrayBuffer>);
         const answer = await fetch(`${given.base}out/${at}`, {method: 'POST', body: bytes});
         if (!answer.ok) throw new Error(`output "${name}" could not be handed over`);
         return {name, dtype, shape};

@@ -3,9 +3,9 @@ import type {DeviceKind, DType, Report} from '@gossamer/runtime';
 
 export interface CaseInput {
   readonly name: string;
-  /** .npy, or raw little-endian elements with dtype and shape given. */
+  /** .npy, or raw little-endian elements with dtype and shape given; strings as one JSON array. */
   readonly file: string;
-  readonly dtype?: DType;
+  readonly dtype?: DType | 'string';
   readonly shape?: readonly number[];
 }
 
@@ -28,9 +28,9 @@ export interface Case {
 
 export interface CaseOutput {
   readonly name: string;
-  readonly dtype: DType;
+  readonly dtype: DType | 'string';
   readonly shape: readonly number[];
-  /** Raw little-endian elements. */
+  /** Raw little-endian elements; strings as one JSON array. */
   readonly file: string;
 }
 
@@ -52,7 +52,7 @@ export interface PageCase {
   readonly inputs: readonly {
     readonly name: string;
     readonly url: string;
-    readonly dtype: DType;
+    readonly dtype: DType | 'string';
     readonly shape: readonly number[];
   }[];
   readonly options: CaseOptions;
@@ -62,7 +62,7 @@ export interface PageAnswer {
   readonly error?: string;
   readonly outputs?: readonly {
     readonly name: string;
-    readonly dtype: DType;
+    readonly dtype: DType | 'string';
     readonly shape: readonly number[];
   }[];
   readonly report?: Report;

@@ -1,0 +1,40 @@
+#include "base/strings.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gossamer {
+
+PackedStrings pack_strings(std::span<const std::string> strings) {
+  constexpr size_t step = 8;
+  size_t width = 1;
+  for (const std::string& text : strings) width = std::max(width, text.size());
+  width = (width + step - 1) / step * step;
+  PackedStrings packed;
+  packed.width = static_cast<int64_t>(width);
+  packed.bytes.resize(strings.size() * width);
+  packed.lengths.resize(strings.size() * sizeof(int32_t));
+  for (size_t i = 0; i < strings.size(); ++i) {
+    const auto length = static_cast<int32_t>(strings[i].size());
+    if (length > 0) std::memcpy(&packed.bytes[i * width], strings[i].data(), strings[i].size());
+    std::memcpy(&packed.lengths[i * sizeof length], &length, sizeof length);
+  }
+  return packed;
+}
+
+Result<std::vector<std::string>> unpack_strings(int64_t width, std::span<const std::byte> bytes,
+                                                std::span<const std::byte> lengths) {
+  std::vector<std::string> strings(lengths.size() / sizeof(int32_t));
+  for (size_t i = 0; i < strings.size(); ++i) {
+    int32_t length = 0;
+    std::memcpy(&length, &lengths[i * sizeof length], sizeof length);
+    const size_t begin = i * static_cast<size_t>(width);
+    if (length < 0 || length > width || begin + static_cast<size_t>(length) > bytes.size())
+      return fail(cat("string ", i, " has the length ", length, ", there is room for ", width));
+    strings[i].assign(reinterpret_cast<const char*>(bytes.data()) + begin,
+                      static_cast<size_t>(length));
+  }
+  return strings;
+}
+
+}  // namespace gossamer

@@ -1,0 +1,27 @@
+// How a tensor of strings lies in memory: as two tensors, see docs/specs/package.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace gossamer {
+
+// `bytes` has `width` bytes a string, zeros behind its end; `lengths` an int32 each.
+struct PackedStrings {
+  int64_t width = 1;
+  std::vector<std::byte> bytes, lengths;
+};
+
+// Widths are rounded up, so that strings of about one length make tensors of one shape.
+PackedStrings pack_strings(std::span<const std::string> strings);
+
+// Errors: a length that is negative or greater than the width.
+Result<std::vector<std::string>> unpack_strings(int64_t width, std::span<const std::byte> bytes,
+                                                std::span<const std::byte> lengths);
+
+}  // namespace gossamer

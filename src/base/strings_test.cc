@@ -1,0 +1,35 @@
+#include "base/strings.h"
+
+#include <gtest/gtest.h>
+
+namespace gossamer {
+namespace {
+
+TEST(Strings, ComeBackAsTheyWere) {
+  const std::vector<std::string> texts{"", "a",
+                                       "Gr\xc3\xbc\xc3\x9f"
+                                       "e",
+                                       std::string("with\0zero", 9), "one of seventeen."};
+  const PackedStrings packed = pack_strings(texts);
+  EXPECT_EQ(packed.width, 24);  // of 17, rounded up
+  EXPECT_EQ(packed.bytes.size(), 5u * 24);
+  const auto back = unpack_strings(packed.width, packed.bytes, packed.lengths);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(*back, texts);
+}
+
+TEST(Strings, NoneHaveAWidth) {
+  EXPECT_EQ(pack_strings({}).width, 8);
+  EXPECT_TRUE(unpack_strings(8, {}, {})->empty());
+}
+
+TEST(Strings, LengthsMayNotExceedTheWidth) {
+  PackedStrings packed = pack_strings(std::vector<std::string>{"abc"});
+  packed.lengths[0] = std::byte{9};
+  EXPECT_FALSE(unpack_strings(packed.width, packed.bytes, packed.lengths));
+  packed.lengths[3] = std::byte{0x80};
+  EXPECT_FALSE(unpack_strings(packed.width, packed.bytes, packed.lengths));
+}
+
+}  // namespace
+}  // namespace gossamer

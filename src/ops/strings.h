@@ -1,0 +1,22 @@
+// Tensors of strings become two tensors each, see Tensor::bytes.
+#pragma once
+
+#include <unordered_map>
+
+#include "ops/stage.h"
+
+namespace gossamer::ops {
+
+struct StringPart {
+  Buffer bytes, lengths;
+};
+using StringParts = std::unordered_map<const ir::BufferNode*, StringPart>;
+
+// A stage that moves strings (its result, or what it scatters, is made of loads and selects), as a
+// stage that moves their bytes and one that moves their lengths. Both lack outputs' names.
+struct SplitStage {
+  Stage bytes, lengths;
+};
+SplitStage split_strings(const Stage& stage, const StringParts& parts);
+
+}  // namespace gossamer::ops

@@ -1,0 +1,36 @@
+/** A tensor of strings is one value to users and two tensors, bytes and lengths, in a package (package.md). */
+import type {Port} from './manifest.ts';
+import type {StringTensor, Tensor} from './tensor.ts';
+import type {DType} from './types.ts';
+
+/** A port as users see it. */
+export type ValuePort = Omit<Port, 'dtype'> & {readonly dtype: DType | 'string'};
+
+export const valuePorts = (ports: readonly Port[]): ValuePort[] =>
+  ports.flatMap((port, at): ValuePort[] =>
+    ports[at - 1]?.strings
+      ? []
+      : port.strings
+        ? [{...port, dtype: 'string', shape: port.shape.slice(0, -1)}]
+        : [port],
+  );
+
+/** Widths are rounded up, so that texts of about one length make tensors of one shape. */
+export function packStrings({data, shape}: StringTensor): Tensor[] {
+  const encoder = new TextEncoder();
+  const texts = data.map((text) => encoder.encode(text));
+  const width = (texts.reduce((most, {length}) => Math.max(most, length), 1) + 7) & ~7;
+  const bytes = new Uint8Array(texts.length * width);
+  texts.forEach((text, at) => bytes.set(text, at * width));
+  return [
+    {data: bytes, shape: [...shape, width], dtype: 'u8'},
+    {data: Int32Array.from(texts, ({length}) => length), shape, dtype: 'i32'},
+  ];
+}
+
+export function unpackStrings(bytes: Uint8Array, lengths: Int32Array, width: number): string[] {
+  const decoder = new TextDecoder();
+  return Array.from(lengths, (length, at) =>
+    decoder.decode(bytes.subarray(at * width, at * width + length)),
+  );
+}

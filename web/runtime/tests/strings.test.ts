@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import type {Port} from '../src/manifest.ts';
+import {packStrings, unpackStrings, valuePorts} from '../src/strings.ts';
+import {tensor} from '../src/tensor.ts';
+
+test('strings go into bytes and lengths and come back', () => {
+  const texts = ['', 'a', 'Grüße', 'zero\0inside', 'one of seventeen.', '的'];
+  const [bytes, lengths] = packStrings(tensor(texts, [2, 3]));
+  assert.deepEqual(bytes?.shape, [2, 3, 24]);
+  assert.deepEqual(lengths?.shape, [2, 3]);
+  assert.deepEqual(unpackStrings(bytes?.data as Uint8Array, lengths?.data as Int32Array, 24), texts);
+});
+
+test('no strings have a width', () => {
+  const [bytes] = packStrings(tensor([], [0], 'string'));
+  assert.deepEqual(bytes?.shape, [0, 8]);
+});
+
+test('the two ports of strings are one to users', () => {
+  const port = (name: string, dtype: Port['dtype'], shape: Port['shape'], strings = false): Port => ({
+    name, dtype, shape, tensor: 0, strings,
+  });
+  const ports = valuePorts([
+    port('a', 'f32', [2]),
+    port('words', 'u8', ['n', 'words.width'], true),
+    port('words.lengths', 'i32', ['n']),
+    port('b', 'f32', [2]),
+  ]);
+  assert.deepEqual(ports.map(({name, dtype}) => [name, dtype]), [['a', 'f32'], ['words', 'string'], ['b', 'f32']]);
+  assert.deepEqual(ports[1]?.shape, ['n']);
+});
