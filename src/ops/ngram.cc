@@ -4,6 +4,7 @@
 
 #include "ops/define.h"
 #include "ops/families.h"
+#include "ops/string_match.h"
 
 namespace gossamer::ops {
 namespace {
@@ -14,12 +15,9 @@ struct Gram {
 };
 
 // The n-grams of the lengths asked for; of equal ones the last counts.
-Result<std::vector<Gram>> read_grams(const Builder& b) {
-  Numbers pool = b.integers("pool_int64s"), starts = b.integers("ngram_counts"),
-          indexes = b.integers("ngram_indexes");
+Result<std::vector<Gram>> read_grams(const Builder& b, const Numbers& pool) {
+  Numbers starts = b.integers("ngram_counts"), indexes = b.integers("ngram_indexes");
   int64_t shortest = b.integer("min_gram_length"), longest = b.integer("max_gram_length");
-  if (!b.texts("pool_strings").empty())
-    return b.error("`pool_strings` is not supported", "give tokens as integers, `pool_int64s`");
   if (pool.empty() || indexes.empty()) return b.error("the pool of n-grams is empty");
   if (shortest < 1 || longest < shortest)
     return b.error("`min_gram_length` and `max_gram_length` do not fit");
@@ -44,8 +42,23 @@ Result<std::vector<Gram>> read_grams(const Builder& b) {
 }
 
 Result<> tf_idf(Builder& b) {
-  const Tensor& x = b.input(0);
-  GS_ASSIGN(std::vector<Gram> grams, read_grams(b));
+  Tensor x = b.input(0);
+  Numbers numbers = b.integers("pool_int64s");
+  if (x.dtype() == DType::string) {
+    // Strings as their numbers among the distinct ones of the pool.
+    std::map<std::string, int64_t> known;
+    std::vector<std::string> words;
+    numbers.clear();
+    for (const std::string& word : b.texts("pool_strings")) {
+      const auto [found, fresh] = known.emplace(word, static_cast<int64_t>(words.size()));
+      if (fresh) words.push_back(word);
+      numbers.push_back(found->second);
+    }
+    if (words.empty()) return b.error("`pool_strings` is missing");
+    const auto count = static_cast<int64_t>(words.size());
+    x = place_among(b, "tf_idf", x, strings({count}, std::move(words)));
+  }
+  GS_ASSIGN(std::vector<Gram> grams, read_grams(b, numbers));
   std::string mode = b.text("mode");
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
     return b.error(cat("`mode` is \"", mode, "\""), "it must be TF, IDF or TFIDF");
@@ -132,10 +145,17 @@ std::vector<OpDef> ngram_family() {
       {.name = "TfIdfVectorizer",
        .doc = "How often each n-gram of a pool occurs, tokens possibly apart.",
        .since = 9,
-       .inputs = {{"X", integer_index}},
+       .inputs = {{"X", integer_index | strings_only}},
        .attributes = attributes,
        .define = tf_idf,
        .cases = {{.name = "rows", .attributes = with({}), .inputs = {rows}},
+                 {.name = "words",
+                  .attributes =
+                      with({{"pool_int64s", N{}},
+                            {"pool_strings",
+                             std::vector<std::string>{"a", "an", "the", "of", "an", "apple", "a",
+                                                      "pear", "the", "apple"}}}),
+                  .inputs = {strings({6}, {"a", "pear", "the", "red", "apple", "an"})}},
                  {.name = "pairs",
                   .attributes = with({{"min_gram_length", 2}, {"max_skip_count", 0}}),
                   .inputs = {int64s({8}, {5, 6, 5, 6, 7, 8, 6, 7})}},

@@ -32,17 +32,19 @@ Tensor equal_strings(Builder& b, std::string name, const Shape& shape, const Str
       [&](Point p, Expr all) { return all != 0 && left.length(b, p) == right.length(b, p); });
 }
 
+Tensor equal_pairs(Builder& b, std::string name, const Tensor& x, const Tensor& keys) {
+  Shape pairs = x.shape();
+  pairs.push_back(keys.dim(0));
+  const StringAt element{x, [](Point p) { return std::vector<Expr>(p.begin(), p.end() - 1); }};
+  const StringAt key{keys, [](Point p) { return std::vector<Expr>{p.back()}; }};
+  return equal_strings(b, std::move(name), pairs, element, key);
+}
+
 Tensor place_among(Builder& b, const std::string& name, const Tensor& x, const TensorData& keys) {
   const auto count = ir::index(keys.element_count());
   const Tensor table = b.constant(keys);
   Tensor equal;
-  if (x.dtype() == DType::string) {
-    Shape pairs = x.shape();
-    pairs.push_back(count);
-    const StringAt element{x, [](Point p) { return std::vector<Expr>(p.begin(), p.end() - 1); }};
-    const StringAt key{table, [](Point p) { return std::vector<Expr>{p.back()}; }};
-    equal = equal_strings(b, name + ".equal", pairs, element, key);
-  }
+  if (x.dtype() == DType::string) equal = equal_pairs(b, name + ".equal", x, table);
   return b.reduce(
       name + ".place", Builder::Join::min, DType::i32, x.shape(), {count},
       [&](Point p, Point r) {
