@@ -65,11 +65,11 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
   graph::merge_duplicates(stages);
   graph::drop_dead(stages);
   progress("fuse", 0.1);
-  graph::fuse(stages,
-              {.max_buffers = target == schedule::TargetKind::webgl ? caps.max_textures
-                                                                    : caps.max_storage_buffers});
+  const int max_buffers =
+      target == schedule::TargetKind::webgl ? caps.max_textures : caps.max_storage_buffers;
+  graph::fuse(stages, {.max_buffers = max_buffers});
   if (caps.robust_access) schedule::gather_scatters(stages.stages);  // GPUs
-  graph::hoist_constants(stages);
+  graph::hoist_constants(stages, max_buffers);
   graph::drop_dead(stages);
   use_layouts(stages, caps);
   if (report) report->stages = graph::print(stages);

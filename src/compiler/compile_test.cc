@@ -55,6 +55,26 @@ TEST(Compile, ScalarOutputsCompileEverywhere) {
   }
 }
 
+// The arithmetic on constants that runs at load must not take more bindings than a kernel may have.
+TEST(Compile, HoistedConstantsFitTheBindings) {
+  const onnx::Message sampled =
+      model({{value("x", {"1", "2", "5", "5"})},
+             {node("GridSample", {"x", "grid"}, {"y"})},
+             {value("y", {})},
+             {floats("grid", {1, 3, 3, 2}, std::vector<float>(18, 0.3f))}});
+  for (const char* target : {"wasm", "webgpu", "webgl"}) {
+    const std::string manifest = manifest_of(sampled, target);
+    EXPECT_EQ(count(manifest, "\"outputs\""), 1u) << target << ": " << manifest;
+  }
+}
+
+// Whether an extent that only a run knows goes is decided now: it stays, and must not be 1.
+TEST(Compile, SqueezeWithoutAxesChecksWhatItKeeps) {
+  const onnx::Message squeezed =
+      model({{value("x", {"n", "1", "3"})}, {node("Squeeze", {"x"}, {"y"})}, {value("y", {})}});
+  EXPECT_EQ(count(manifest_of(squeezed, "wasm"), "axis 0 (n) has extent 1: without axes"), 1u);
+}
+
 TEST(Compile, TheSameInputGivesTheSameBytes) {
   const onnx::Message m = model({{value("x", {"n", "16"})},
                                  {node("MatMul", {"x", "w"}, {"h"}), node("Relu", {"h"}, {"y"})},

@@ -277,9 +277,10 @@ void compare(TargetKind target, const Example& example, Form form) {
   if (form == Form::as_a_model) {
     graph::merge_duplicates(graph);
     graph::drop_dead(graph);
-    graph::fuse(graph, {.max_buffers = target == TargetKind::webgl ? caps.max_textures
-                                                                   : caps.max_storage_buffers});
-    graph::hoist_constants(graph);
+    const int max_buffers =
+        target == TargetKind::webgl ? caps.max_textures : caps.max_storage_buffers;
+    graph::fuse(graph, {.max_buffers = max_buffers});
+    graph::hoist_constants(graph, max_buffers);
     graph::drop_dead(graph);
   }
   if (caps.robust_access) schedule::gather_scatters(graph.stages);  // as compile() does

@@ -113,6 +113,12 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
     return fail_at(stage.origin, cat("stage \"", stage.name, "\" has a form that target ",
                                      module_.target, " cannot run yet"));
   }
+  // Nothing to write, and an axis without points is a case that schedules need not know.
+  const auto is_empty = [](const ir::Expr& extent) { return ir::is_const(extent, 0); };
+  if (std::ranges::any_of(stage.output->shape, is_empty)) {
+    if (!states_.contains(stage.output.get())) constant_.insert(stage.output.get());
+    return {};
+  }
   const schedule::Scheduled scheduled = schedule::schedule_default(stage, caps_);
   auto lowered = run_pipeline(
       signed_.empty() ? scheduled.kernel : with_parts(scheduled.kernel, signed_, parts_), target_);

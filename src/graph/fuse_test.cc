@@ -209,13 +209,42 @@ TEST(Fuse, BindsNoMoreThanMaxBuffers) {
   }
 }
 
+void hoist(StageGraph& graph) { hoist_constants(graph); }
+
+TEST(HoistConstants, GuardedLoadsStayUnderTheirGuard) {
+  Chain c;
+  const Buffer x = c.input("x", {6}), w = c.constant("w", {4});
+  c.output(c.compute("y", {6}, [&](Point p) {
+    const Expr inside = p[0] < 4.0;
+    return ir::select(inside, ir::exp(ir::load(w, p)), ir::load(x, p));
+  }));
+  c.expect_same_after(hoist);
+  EXPECT_EQ(c.names(), (Names{"y"}));
+}
+
+TEST(HoistConstants, NoMoreBuffersThanAKernelMayHave) {
+  for (int limit : {2, 3, 4, 5, 6}) {
+    Chain c;
+    const Buffer x = c.input("x", {4}), w = c.constant("w", {4});
+    c.output(c.compute("y", {4}, [&](Point p) {
+      const Expr e = ir::load(w, p);
+      return ((ir::load(x, p) * ir::exp(e) + ir::sin(e)) * ir::load(x, p) + ir::cos(e)) *
+             ir::load(x, p);
+    }));
+    c.expect_same_after([&](StageGraph& graph) { hoist_constants(graph, limit); });
+    for (const Stage& stage : c.graph.stages)
+      EXPECT_LE(ops::inputs_of(stage).size() + 1, static_cast<size_t>(std::max(limit, 3)));
+    EXPECT_EQ(c.graph.stages.size(), limit < 4 ? 1u : limit == 4 ? 2u : limit == 5 ? 3u : 4u);
+  }
+}
+
 TEST(HoistConstants, ArithmeticOnConstantsBecomesAStage) {
   Chain c;
   const Buffer x = c.input("x", {3, 4}), w = c.constant("w", {4}), b = c.constant("b", {4});
   c.output(c.compute("y", {3, 4}, [&](Point p) {
     return ir::load(x, p) * (ir::exp(ir::load(w, {p[1]})) + ir::load(b, {p[1]}));
   }));
-  c.expect_same_after(hoist_constants);
+  c.expect_same_after(hoist);
   ASSERT_EQ(c.names(), (Names{"y.constant", "y"}));
   EXPECT_EQ(c.graph.stages[0].extents.size(), 1u);  // along the axis it depends on
   EXPECT_EQ(ops::inputs_of(c.graph.stages[1]).size(), 2u);
@@ -228,7 +257,7 @@ TEST(HoistConstants, OneStageForEqualArithmetic) {
     const Expr e = ir::exp(ir::load(w, p));
     return ir::load(x, p) * e + ir::max(ir::load(x, p), ir::exp(ir::load(w, p)));
   }));
-  c.expect_same_after(hoist_constants);
+  c.expect_same_after(hoist);
   EXPECT_EQ(c.names(), (Names{"y.constant", "y"}));
 }
 
@@ -238,7 +267,7 @@ TEST(HoistConstants, PlainLoadsAndConstantStagesStay) {
   const Buffer s = c.compute("s", {4}, [&](Point p) { return ir::load(w, p) + 1.0; });
   c.output(c.compute("y", {4},
                      [&](Point p) { return ir::load(x, p) * ir::load(w, p) + ir::load(s, p); }));
-  c.expect_same_after(hoist_constants);
+  c.expect_same_after(hoist);
   EXPECT_EQ(c.names(), (Names{"s", "y"}));
 }
 

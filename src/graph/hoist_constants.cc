@@ -6,6 +6,7 @@
 #include "graph/stage_graph.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
+#include "ir/simplify.h"
 
 namespace gossamer::graph {
 namespace {
@@ -15,7 +16,7 @@ using ops::Stage;
 
 class Hoister {
  public:
-  explicit Hoister(StageGraph& graph) : graph_(graph) {
+  Hoister(StageGraph& graph, int max_buffers) : graph_(graph), max_buffers_(max_buffers) {
     for (const StageConstant& constant : graph.constants) constant_.insert(constant.buffer.get());
     states_ = states_of(graph);
   }
@@ -34,6 +35,10 @@ class Hoister {
         out_ = &result;
         count_ = 0;
         made_.clear();
+        buffers_ = static_cast<int>(ops::inputs_of(stage).size()) + 1;
+        bounds_ = {};
+        for (size_t i = 0; i < stage.axes.size(); ++i)
+          bounds_.set_extent(stage.axes[i].get(), stage.extents[i]);
         stage.result = hoist(stage.result);
       }
       result.push_back(std::move(stage));
@@ -50,7 +55,7 @@ class Hoister {
     ir::visit(e, [&](const Expr& node) {
       if (const auto* load = ir::as<ir::Load>(node)) {
         ++loads;
-        movable &= constant_.contains(load->buffer.get());
+        movable &= constant_.contains(load->buffer.get()) && is_inside(*load);
       }
       if (node->kind == ir::NodeKind::Var) movable &= axis_of(node) >= 0;
       if (node->kind == ir::NodeKind::Binary && ir::is_float(node->type.dtype)) ++work;
@@ -59,6 +64,16 @@ class Hoister {
       return movable;
     });
     return movable && loads > 0 && work > 0;
+  }
+
+  // A load that a condition guards would lose its guard.
+  bool is_inside(const ir::Load& load) const {
+    for (size_t i = 0; i < load.indices.size(); ++i) {
+      const Expr& index = load.indices[i];
+      if (!ir::prove(index >= 0.0, bounds_) || !ir::prove(index < load.buffer->shape[i], bounds_))
+        return false;
+    }
+    return true;
   }
 
   int axis_of(const Expr& var) const {
@@ -70,7 +85,9 @@ class Hoister {
 
   Expr hoist(const Expr& expr) {
     ir::Rewriter rewriter;
-    rewriter.expr_before = [&](const Expr& e) -> Expr { return worth(e) ? move_out(e) : Expr{}; };
+    rewriter.expr_before = [&](const Expr& e) -> Expr {
+      return buffers_ < max_buffers_ && worth(e) ? move_out(e) : Expr{};
+    };
     return ir::rewrite(expr, rewriter);
   }
 
@@ -101,6 +118,7 @@ class Hoister {
     const Expr load = ir::load(stage.output, point);
     out_->push_back(std::move(stage));
     made_.emplace_back(e, load);
+    ++buffers_;  // at most: what the moved arithmetic read may be gone
     return load;
   }
 
@@ -110,11 +128,13 @@ class Hoister {
   const Stage* stage_ = nullptr;
   std::vector<Stage>* out_ = nullptr;
   std::vector<std::pair<Expr, Expr>> made_;
+  ir::Bounds bounds_;  // of the stage's axes
   int count_ = 0;
+  int buffers_ = 0, max_buffers_;
 };
 
 }  // namespace
 
-void hoist_constants(StageGraph& graph) { Hoister(graph).run(); }
+void hoist_constants(StageGraph& graph, int max_buffers) { Hoister(graph, max_buffers).run(); }
 
 }  // namespace gossamer::graph

@@ -2,6 +2,7 @@
 // exist. Fusion, layout, memory planning and scheduling work on this.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <string>
 #include <unordered_set>
@@ -59,7 +60,8 @@ std::string print(const StageGraph&);
 void fold_constants(StageGraph&, size_t limit = 4096);
 void drop_dead(StageGraph&);
 void merge_duplicates(StageGraph&);
-// Arithmetic on constants inside a stage becomes a stage of its own, which runs once, at load.
-void hoist_constants(StageGraph&);
+// Arithmetic on constants inside a stage becomes a stage of its own, which runs once, at load;
+// while the stage has at most `max_buffers`, the one it writes included.
+void hoist_constants(StageGraph&, int max_buffers = std::numeric_limits<int>::max());
 
 }  // namespace gossamer::graph

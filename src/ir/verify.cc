@@ -256,7 +256,10 @@ Result<> Verifier::fragment_store(const Store& s) {
   Bounds bounds;
   for (const Var& scalar : kernel_.scalars) bounds.set(scalar.get(), {0, Range{}.high});
   bounds.set_extent(grid_->var.get(), grid_->extent);
-  if (auto extent = as_int(grid_->extent)) bounds.set(grid_->var.get(), {0, *extent - 1});
+  // A grid of at most one item has a known variable, be it empty or not.
+  const Range items = bounds.of(grid_->extent);
+  if (items.high > 0 && items.high < Range{}.high)
+    bounds.set(grid_->var.get(), {0, items.high - 1});
   const Expr x = substitute(s.indices[0], values_), y = substitute(s.indices[1], values_);
   const Expr texel = y * index(b.layout.width) + x;
   const auto extent = as_int(grid_->extent);

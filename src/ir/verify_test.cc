@@ -227,6 +227,11 @@ TEST(Verify, WrittenOnce) {
             "ok");
   EXPECT_EQ(check("C[g // 4, g % 4, 0] = x4(1.0)"),
             "'C' is written at (g // 4, g % 4), not at the invocation's own texel");
+  // At most one item: its number is 0.
+  EXPECT_EQ(verdict("kernel k[n](write C: f32[n] layout flat[0/4, 0%4] texture 4) { "
+                    "grid g in 0..min(n, 4) // 8 + 1 { C[0, 0, 0] = x4(1.0) } }",
+                    Property::written_once),
+            "ok");
   EXPECT_EQ(check("C[g % 4, g // 4, 0] = x4(1.0) C[g % 4, g // 4, 0] = x4(2.0)"),
             "layer 0 of 'C' is written twice");
   EXPECT_EQ(check("C[g % 4, g // 4, 2] = x4(1.0)"), "a layer of 'C' that does not exist: 2");

@@ -117,7 +117,15 @@ Result<> squeeze(Builder& b) {
     }
   } else {
     for (int axis = 0; axis < x.rank(); ++axis) {
-      if (ir::is_const(x.dim(axis), 1)) axes.push_back(axis);
+      if (ir::is_const(x.dim(axis), 1)) {
+        axes.push_back(axis);
+        continue;
+      }
+      // The rank is decided now.
+      GS_TRY(
+          b.require(x.dim(axis) != 1,
+                    cat("axis ", axis, " (", ir::print(x.dim(axis)),
+                        ") has extent 1: without axes, which ones go is decided when compiling")));
     }
   }
   Shape shape;

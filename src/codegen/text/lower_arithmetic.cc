@@ -151,15 +151,17 @@ Expr lower_cast(const Cast& node) {
                 convert(select(unary(UnaryOp::is_nan, x), limit(0), lower)));
 }
 
-// exp and log of NaN are whatever the hardware makes of it. The comparison is false for NaN and
-// infinity: both stay.
+// exp and log of NaN, and log of 0, are whatever the hardware makes of it. The comparison is false
+// for NaN and infinity: both stay.
 Expr lower_unary(const Unary& node) {
   if (node.op != UnaryOp::exp && node.op != UnaryOp::log) return {};
   const Expr largest = constant(node.type, std::numeric_limits<float>::max());
   Expr value = unary(node.op, node.a);
   if (node.op == UnaryOp::log) {
     const Expr nan = constant(node.type, std::numeric_limits<double>::quiet_NaN());
-    value = select(node.a < zero(node.type), nan, value);
+    const Expr infinity = constant(node.type, -std::numeric_limits<double>::infinity());
+    const Expr none = zero(node.type);
+    value = select(node.a > none, value, select(node.a < none, nan, infinity));
   }
   return select(node.a <= largest, value, node.a);
 }
