@@ -11,7 +11,7 @@ export CCACHE_NOHASHDIR := 1
 RUN := . tools/setup/environment.sh;
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native wasm web build test check demo bench conformance format lint sanitize clean
+.PHONY: help setup native wasm web build test check demo bench conformance fuzz format lint sanitize clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -49,6 +49,9 @@ bench: build ## measure against the peers, into bench/results/
 
 conformance: build ## all cases of ../shared/testdata on every target, into docs/conformance.md
 	@$(RUN) node tests/conformance/run.mjs
+
+fuzz: build ## random graphs on every target; ARGS="--count 5000 --target cpu --minimise"
+	@$(RUN) node tests/fuzz/fuzz.mjs $(ARGS)
 
 sanitize: setup ## the C++ tests and hostile models under the address and undefined-behaviour sanitizers
 	@cmake -G Ninja -B build-sanitize -DGOSSAMER_SANITIZE=address,undefined . >/dev/null

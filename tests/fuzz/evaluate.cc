@@ -1,0 +1,167 @@
+#include "fuzz/evaluate.h"
+
+#include <cmath>
+#include <limits>
+
+#include "gossamer/compare.h"
+#include "gossamer/runner.h"
+#include "interp/expr_eval.h"
+#include "ir/scalar.h"
+
+namespace gossamer::fuzz {
+namespace {
+
+using ir::DType;
+using ir::Scalar;
+using ops::TensorData;
+
+constexpr int64_t max_elements = 40000;
+
+// What a target may be off after one operation, relative; half types may or may not be rounded to
+// between two operations.
+double unit_of(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+      return 1e-3;
+    case DType::bf16:
+      return 8e-3;
+    default:
+      return 2e-6;
+  }
+}
+
+double largest_of(DType dtype) {
+  if (dtype == DType::f16) return 60000;
+  return 3e38;
+}
+
+// Every second element is off by so much, the others the other way; numbers that flush are flushed,
+// zeros have the other sign.
+void shake(TensorData& data, uint64_t seed) {
+  if (!ir::is_float(data.dtype)) return;
+  for (int64_t at = 0; at < data.element_count(); ++at) {
+    Scalar value = interp::element(data, at);
+    const uint64_t bits = (seed + static_cast<uint64_t>(at)) * 0x9e3779b97f4a7c15u;
+    const double off = (bits >> 63) ? unit_of(data.dtype) : -unit_of(data.dtype);
+    if (value.f == 0 || std::abs(value.f) < 1.2e-38)
+      value.f = std::signbit(value.f) ? 0.0 : -0.0;
+    else
+      value.f *= 1 + off;
+    interp::set_element(data, at, Scalar::of_float(data.dtype, value.f));
+  }
+}
+
+Result<std::vector<TensorData>> run(const Recipe& recipe) {
+  const std::string bytes = to_onnx(recipe);
+  const auto view = std::as_bytes(std::span(bytes));
+  GS_ASSIGN(const command::ModelFile model,
+            command::read_model({view.begin(), view.end()}, "graph", {}));
+  GS_ASSIGN(const auto runner, command::make_interp_runner(model));
+  std::vector<TensorData> feeds;
+  for (const command::Port& port : runner->inputs()) {
+    const Leaf* leaf = recipe.leaf(port.name);
+    GS_CHECK(leaf, port.name);
+    feeds.push_back(leaf->data);
+  }
+  return runner->run(feeds);
+}
+
+Result<> check_stable(const TensorData& value, const TensorData& shaken) {
+  command::Tolerance allowed = command::tolerance_of(value.dtype);
+  allowed.absolute *= 0.25;
+  allowed.relative *= 0.25;
+  if (!command::compare(shaken, value, allowed).agrees) return fail("is not stable");
+  return {};
+}
+
+Result<> check_range(const TensorData& value, bool infinite_operands) {
+  if (!ir::is_float(value.dtype)) return {};
+  for (int64_t at = 0; at < value.element_count(); ++at) {
+    const double x = std::abs(interp::element(value, at).f);
+    if (std::isnan(x)) continue;
+    if (std::isinf(x) ? !infinite_operands && value.dtype != DType::f32
+                      : x > largest_of(value.dtype))
+      return fail("is out of range");
+  }
+  return {};
+}
+
+// Its results are steps, so that what a target may be off in the scale shows at once.
+bool quantizes(const ops::OpDef& def) {
+  return def.name.starts_with("QLinear") || def.name.find("Quantize") != std::string::npos;
+}
+
+bool has_infinity(const TensorData& data) {
+  if (!ir::is_float(data.dtype)) return false;
+  for (int64_t at = 0; at < data.element_count(); ++at) {
+    if (std::isinf(interp::element(data, at).f)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void add_leaves(const Recipe& recipe, Values& values) {
+  for (const Leaf& leaf : recipe.leaves) values[leaf.name] = {leaf.data, leaf.data};
+}
+
+Result<> evaluate(const Step& step, const Recipe& recipe, Values& values) {
+  Recipe alone, shaken;
+  bool infinite = false, is_shaken = false;
+  for (const std::string& name : step.inputs) {
+    if (name.empty() || alone.leaf(name)) continue;
+    const Leaf* known = recipe.leaf(name);
+    const Value& value = values.at(name);
+    alone.leaves.push_back({name, value.data, known && known->constant});
+    shaken.leaves.push_back({name, value.shaken, known && known->constant});
+    if (known && quantizes(*step.def)) {
+      shake(shaken.leaves.back().data, recipe.seed);
+      is_shaken = true;
+    }
+    infinite = infinite || has_infinity(value.data);
+    is_shaken = is_shaken || value.data.bytes != value.shaken.bytes;
+  }
+  alone.steps = shaken.steps = {step};
+  alone.outputs = shaken.outputs = step.outputs;
+  GS_ASSIGN(std::vector<TensorData> made, run(alone));
+  for (const TensorData& data : made)
+    if (data.element_count() > max_elements) return fail("has too many elements");
+  std::vector<TensorData> other = made;
+  if (is_shaken) {
+    auto again = run(shaken);
+    if (!again) return fail("is not stable");
+    other = *std::move(again);
+  }
+  for (size_t at = 0; at < made.size(); ++at) {
+    if (other[at].shape != made[at].shape) return fail("is not stable");
+    GS_TRY(check_range(made[at], infinite));
+    shake(other[at], recipe.seed + recipe.steps.size() * 1000 + at);
+    GS_TRY(check_stable(made[at], other[at]));
+  }
+  for (size_t at = 0; at < made.size(); ++at)
+    values[step.outputs[at]] = {std::move(made[at]), std::move(other[at])};
+  return {};
+}
+
+Result<Values> evaluate(const Recipe& recipe) {
+  Values values;
+  add_leaves(recipe, values);
+  for (const Step& step : recipe.steps) GS_TRY(evaluate(step, recipe, values));
+  return values;
+}
+
+Result<std::vector<TensorData>> evaluate_whole(const Recipe& recipe) { return run(recipe); }
+
+bool is_wide(const Values& values) {
+  for (const auto& [name, value] : values) {
+    const TensorData& data = value.data;
+    if (data.dtype != DType::i64 && data.dtype != DType::u64) continue;
+    for (int64_t at = 0; at < data.element_count(); ++at) {
+      const int64_t x = interp::element(data, at).i;
+      if (data.dtype == DType::i64 ? x != static_cast<int32_t>(x) : x >> 32 != 0) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace gossamer::fuzz
