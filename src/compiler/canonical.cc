@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/build.h"
-#include "ir/print.h"
+#include "ir/key.h"
 #include "ir/rewrite.h"
 
 namespace gossamer::compiler {
@@ -46,7 +46,7 @@ Canonical canonicalize(const ir::Kernel& kernel, const std::vector<Var>& dims) {
   }
   canonical.scalars = fresh;
   canonical.body = ir::substitute(ir::substitute_buffers(kernel.body, buffers), scalars);
-  result.text = ir::print(canonical);
+  result.key = ir::key_of(canonical);
   return result;
 }
 

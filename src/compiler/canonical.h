@@ -11,7 +11,7 @@ namespace gossamer::compiler {
 // dimension variables that the body uses become scalars, in the order of `dims`.
 struct Canonical {
   ir::Kernel kernel;
-  std::string text;              // equal texts, equal kernels
+  std::string key;               // equal keys, equal kernels
   std::vector<ir::Var> scalars;  // what the caller must pass: variables of the original
 };
 Canonical canonicalize(const ir::Kernel& kernel, const std::vector<ir::Var>& dims);

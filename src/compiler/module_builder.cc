@@ -7,7 +7,6 @@
 #include "compiler/canonical.h"
 #include "compiler/pipeline.h"
 #include "ir/build.h"
-#include "ir/print.h"
 #include "ir/simplify.h"
 #include "ops/steps.h"
 #include "passes/flatten_access.h"
@@ -141,7 +140,7 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
   for (const ir::Kernel::Param& param : scheduled.kernel.params)
     launch.tensors.push_back(tensor_of(param.buffer));
 
-  const auto [found, fresh] = by_text_.emplace(canonical.text, static_cast<int>(kernels_.size()));
+  const auto [found, fresh] = by_key_.emplace(canonical.key, static_cast<int>(kernels_.size()));
   if (fresh) {
     package::KernelInfo info;
     info.name = title(stage);
@@ -152,7 +151,7 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
     info.written = info.buffers - 1;
     module_.kernels.push_back(info);
     kernels_.push_back(std::move(canonical.kernel));
-    reports_.push_back({info.name, stage.origin, info.schedule, std::move(canonical.text), {}});
+    reports_.push_back({info.name, stage.origin, info.schedule, {}, {}});
   }
   launch.kernel = found->second;
   // What depends on dimensions alone is computed in every run.

@@ -61,7 +61,7 @@ class ModuleBuilder {
   package::Module module_;
   std::vector<ir::Kernel> kernels_;  // canonical, through the pipeline
   std::vector<KernelReport> reports_;
-  std::map<std::string, int> by_text_;  // canonical text to kernel
+  std::map<std::string, int> by_key_;  // canonical key to kernel
   std::map<const ir::BufferNode*, int> tensors_;
   std::vector<ir::Buffer> buffers_;  // of tensors
   std::vector<int> segments_;        // of tensors: where their sizes are known

@@ -4,6 +4,7 @@
 #include "codegen/wasm/emit.h"
 #include "compiler/module_builder.h"
 #include "compiler/shaders.h"
+#include "ir/print.h"
 #include "ir/scalar.h"
 #include "package/write.h"
 #ifdef GOSSAMER_LLVM
@@ -30,8 +31,10 @@ Result<package::Files> ModuleBuilder::write(const graph::Graph& graph,
   }
   if (report) {
     report->kernels = reports_;
-    for (size_t i = 0; i < module_.kernels.size(); ++i)
+    for (size_t i = 0; i < module_.kernels.size(); ++i) {
+      report->kernels[i].ir = ir::print(kernels_[i]);
       report->kernels[i].code = module_.kernels[i].code;
+    }
     for (const package::Slot& slot : module_.slots) {
       const package::Texture& t = slot.texture;
       report->memory_bytes += slot.bytes.planned ? 0 : slot.bytes.value;

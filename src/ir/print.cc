@@ -9,7 +9,7 @@
 namespace gossamer::ir {
 namespace {
 
-constexpr size_t longest = size_t{32} << 20;  // a shared expression may unfold without end
+constexpr size_t longest = size_t{1} << 20;  // a shared expression may unfold without end
 
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';

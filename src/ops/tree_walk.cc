@@ -1,6 +1,7 @@
 // All samples walk down all trees at once.
 #include <algorithm>
 
+#include "ir/print.h"
 #include "ir/scalar.h"
 #include "ops/trees.h"
 
@@ -87,6 +88,10 @@ void unify_tests(std::vector<TreeNode>& nodes) {
 
 Result<Tensor> leaves_reached(Builder& b, const Tensor& x, std::vector<TreeNode> nodes,
                               const std::vector<int32_t>& roots) {
+  int32_t last_feature = 0;
+  for (const TreeNode& node : nodes) last_feature = std::max(last_feature, node.feature);
+  GS_TRY(b.require(x.dim(1) > static_cast<double>(last_feature),
+                   cat("a node tests feature ", last_feature, " of ", ir::print(x.dim(1)))));
   unify_tests(nodes);
   GS_ASSIGN(int depth, depth_of(b, nodes, roots));
   size_t count = nodes.size();

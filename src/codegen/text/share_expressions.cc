@@ -416,9 +416,10 @@ class Sharer {
     add_stored(node.body, stored, barrier);
     const Id extent_id = number(node.extent);
     Expr extent = use(node.extent);
-    // Written in the loop's condition, it would be computed every time.
+    // Written in the loop's condition, it would be computed every time. As far out as it can stand,
+    // since what the loop holds may use it there.
     if (emitting_ && !values_[extent_id].bound.get() && !is_leaf(extent_id)) {
-      extent = bind(extent_id, depth(), node.var->name);
+      extent = bind(extent_id, level_to_bind(values_[extent_id], depth()), node.var->name);
     }
     const Stmt body = nested(node.body, true, [&] {
       var_levels_[node.var.get()] = depth();

@@ -54,6 +54,28 @@ for i_1 in 0..2 {
 )");
 }
 
+// (n + 2) * 3 * g stands outside of the condition, and so must n + 2.
+TEST(ShareExpressions, ExtentsStandWhereWhatUsesThemDoes) {
+  EXPECT_EQ(shared(R"(kernel k[n](a: f32[64], write b: f32[64]) {
+  grid g in 0..8 {
+    if g < n * 2 {
+      for i in 0..n + 2 {
+        b[(n + 2) * g + i] = a[i]
+      }
+    }
+  }
+}
+)"),
+            R"(let i: index = n + 2
+let i_1: index = i * g
+if g < n * 2 {
+  for i_2 in 0..i {
+    b[i_1 + i_2] = a[i_2]
+  }
+}
+)");
+}
+
 TEST(ShareExpressions, LoadsDoNotMoveAcrossStoresOrBarriers) {
   EXPECT_EQ(shared(R"(kernel k[](a: f32[8], write b: f32[8]) {
   grid g in 0..8 {
