@@ -312,7 +312,7 @@ class Printer {
     lines(s);
   }
 
-  void indent() { text.append(static_cast<size_t>(2 * depth_), ' '); }
+  void indent() { text.append(2 * static_cast<size_t>(depth_), ' '); }
 
   std::unordered_map<const Node*, std::string> names_;
   std::unordered_set<std::string> used_;
