@@ -90,6 +90,8 @@ std::vector<Case> reduce_cases(double low, double high) {
        .low = low,
        .high = high},
       {.name = "two", .shapes = {{2, 5, 3, 4}}, .inputs = axes({1, 3}), .low = low, .high = high},
+      {.name = "many", .shapes = {{2, 65, 67}}, .inputs = axes({1, 2}), .low = low, .high = high},
+      {.name = "long", .shapes = {{5003}}, .low = low, .high = high},
       {.name = "no axes",
        .shapes = {{3, 4}},
        .attributes = {{"noop_with_empty_axes", 1}},
@@ -117,6 +119,49 @@ OpDef reduction(std::string name, std::string doc, int since, TypeSet types, Bui
       [how](Builder& b) { return define_reduction(b, how); }, low, high);
 }
 
+// A sum of more terms than this loses digits when they are added one after the other.
+constexpr int64_t max_row = 4096;
+
+// How many terms each partial sum of `count` has: a divisor where one is of a good size.
+int64_t piece_of(int64_t count) {
+  for (int64_t size = 512; size >= 32; --size) {
+    if (count % size == 0) return size;
+  }
+  return 256;
+}
+
+// The sums over the last of `axes`, or over pieces of the only one, as a tensor whose sum over
+// `axes` is that of all terms; null where there are few.
+Tensor partial_sums(Builder& b, const std::string& name, const Tensor& x,
+                    const std::vector<int>& axes, const std::function<Expr(Point)>& term) {
+  int64_t terms = 1;
+  std::vector<size_t> many;  // axes of more than one term
+  for (int axis : axes) {
+    auto known = ir::as_int(b.simplify(x.dim(axis)));
+    terms = !known || terms > max_row ? max_row + 1 : terms * *known;
+    if (known != 1) many.push_back(static_cast<size_t>(axis));
+  }
+  if (terms <= max_row) return {};
+  const size_t last = many.back();
+  auto extent = ir::as_int(b.simplify(x.shape()[last]));
+  if (many.size() == 1 && !extent) return {};
+  DType wide = term(std::vector<Expr>(x.shape().size(), ir::index(0)))->type.dtype;
+  if (!ir::is_float(wide)) return {};
+  Shape shape = x.shape();
+  const bool whole = many.size() > 1;
+  const int64_t size = whole ? 0 : piece_of(*extent);
+  Expr piece = whole ? shape[last] : ir::index(size);
+  shape[last] = ir::index(whole ? 1 : (*extent + size - 1) / size);
+  return b.reduce(name + ".part", Builder::Join::sum, wide, shape, {piece}, [&](Point p, Point r) {
+    std::vector<Expr> at(p.begin(), p.end());
+    at[last] = whole ? r[0] : b.simplify(p[last] * static_cast<double>(size) + r[0]);
+    if (whole || *extent % size == 0) return term(at);
+    Expr inside = at[last] < static_cast<double>(*extent);
+    at[last] = ir::min(at[last], ir::index(*extent - 1));
+    return ir::select(inside, term(at), ir::zero(wide));
+  });
+}
+
 }  // namespace
 
 Expr count_of(const Builder& b, const Tensor& x, const std::vector<int>& axes) {
@@ -128,6 +173,13 @@ Expr count_of(const Builder& b, const Tensor& x, const std::vector<int>& axes) {
 Tensor reduce_axes(Builder& b, std::string name, const Tensor& x, const std::vector<int>& axes,
                    bool keep, Builder::Join join, DType dtype,
                    const std::function<Expr(Point)>& term, const std::function<Expr(Expr)>& last) {
+  if (join == Builder::Join::sum && !axes.empty()) {
+    if (Tensor parts = partial_sums(b, name, x, axes, term)) {
+      return reduce_axes(
+          b, std::move(name), parts, axes, keep, join, dtype,
+          [&](Point at) { return parts.at(at); }, last);
+    }
+  }
   Shape shape, extents;
   auto reduced = [&](int axis) { return std::ranges::binary_search(axes, axis); };
   for (int axis = 0; axis < x.rank(); ++axis) {
