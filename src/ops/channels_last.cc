@@ -8,15 +8,6 @@
 namespace gossamer::ops {
 namespace {
 
-// [n, c, ...] and [n, ..., c].
-Result<Tensor> with_channels(Builder& b, const Tensor& x, bool last) {
-  if (x.rank() < 3) return x;
-  Numbers order = {0};
-  for (int axis = 2; axis < x.rank(); ++axis) order.push_back(last ? axis : axis - 1);
-  order.insert(last ? order.end() : order.begin() + 1, last ? 1 : x.rank() - 1);
-  return b.call1("Transpose", {x}, {{"perm", std::move(order)}});
-}
-
 // The operator of this name, of images with channels last. Weights and parameters lie as the
 // standard has them.
 Result<> define_channels_last(Builder& b, const std::string& op,
@@ -64,6 +55,14 @@ OpDef channels_last(OpDef def) {
 }
 
 }  // namespace
+
+Result<Tensor> with_channels(Builder& b, const Tensor& x, bool last) {
+  if (x.rank() < 3) return x;
+  Numbers order = {0};
+  for (int axis = 2; axis < x.rank(); ++axis) order.push_back(last ? axis : axis - 1);
+  order.insert(last ? order.end() : order.begin() + 1, last ? 1 : x.rank() - 1);
+  return b.call1("Transpose", {x}, {{"perm", std::move(order)}});
+}
 
 std::vector<OpDef> channels_last_family() {
   static constexpr std::string_view names[] = {

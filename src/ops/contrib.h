@@ -16,6 +16,9 @@ Result<> one_type(const Builder& b, std::initializer_list<int> inputs);
 // `activation_beta`) name; x itself where that is empty.
 Result<Tensor> activated(Builder& b, const Tensor& x);
 
+// [n, ..., c] of [n, c, ...], or the other way round without `last`.
+Result<Tensor> with_channels(Builder& b, const Tensor& x, bool last);
+
 // The attributes of this node that `names` lists, for a call.
 Attributes passed_on(const Builder& b, std::initializer_list<std::string_view> names);
 

@@ -6,91 +6,6 @@
 namespace gossamer::ops {
 namespace {
 
-// Arithmetic on quantised tensors: A, its scale and zero point, the same of B, then the result's.
-Result<> quantized_arithmetic(Builder& b, std::string_view op) {
-  GS_ASSIGN(Tensor x, b.call1("DequantizeLinear", {b.input(0), b.input(1), b.input(2)}));
-  GS_ASSIGN(Tensor y, b.call1("DequantizeLinear", {b.input(3), b.input(4), b.input(5)}));
-  GS_ASSIGN(Tensor real, b.call1(op, {x, y}));
-  Tensor zero = b.input(7);
-  if (!zero) zero = b.scalar(b.input(0).dtype(), 0);
-  GS_ASSIGN(Tensor made, b.call1("QuantizeLinear", {real, b.input(6), zero}));
-  b.output(0, made);
-  return {};
-}
-
-// One quantised tensor through a standard operator: X, scale, zero point, the result's scale and
-// zero point.
-Result<> quantized_unary(Builder& b, std::string_view op, Attributes attributes) {
-  GS_ASSIGN(Tensor x, b.call1("DequantizeLinear", {b.input(0), b.input(1), b.input(2)}));
-  GS_ASSIGN(Tensor real, b.call1(op, {x}, std::move(attributes)));
-  Tensor zero = b.input(4);
-  if (!zero) zero = b.scalar(b.input(0).dtype(), 0);
-  GS_ASSIGN(Tensor made, b.call1("QuantizeLinear", {real, b.input(3), zero}));
-  b.output(0, made);
-  return {};
-}
-
-Result<> quantized_pool(Builder& b) {
-  if (b.integer("channels_last") != 0) return b.error("`channels_last` is not supported");
-  return quantized_unary(b, "GlobalAveragePool", {});
-}
-
-OpDef quantized_pair(std::string name, std::string doc, std::string_view op) {
-  TypeSet bytes = only(DType::u8) | only(DType::i8), scale = only(DType::f32);
-  return {.name = std::move(name),
-          .doc = std::move(doc),
-          .domain = std::string(microsoft),
-          .since = 1,
-          .inputs = {{"A", bytes},
-                     {"A_scale", scale},
-                     {"A_zero_point", bytes, InputDef::optional},
-                     {"B", bytes},
-                     {"B_scale", scale},
-                     {"B_zero_point", bytes, InputDef::optional},
-                     {"C_scale", scale},
-                     {"C_zero_point", bytes, InputDef::optional}},
-          .outputs = {"C"},
-          .define = [op](Builder& b) { return quantized_arithmetic(b, op); },
-          .cases = {{.name = "broadcast",
-                     .shapes = {{3, 4}, {}, {}, {4}},
-                     .inputs = {{},
-                                floats({}, {0.1f}),
-                                uint8s({}, {10}),
-                                {},
-                                floats({}, {0.2f}),
-                                uint8s({}, {3}),
-                                floats({}, {0.5f}),
-                                uint8s({}, {7})},
-                     .dtype = DType::u8,
-                     .low = 0,
-                     .high = 90}}};
-}
-
-OpDef quantized_one(std::string name, std::string doc, std::vector<AttributeDef> attributes,
-                    std::function<Result<>(Builder&)> define) {
-  TypeSet bytes = only(DType::u8) | only(DType::i8), scale = only(DType::f32);
-  return {
-      .name = std::move(name),
-      .doc = std::move(doc),
-      .domain = std::string(microsoft),
-      .since = 1,
-      .inputs = {{"X", bytes},
-                 {"X_scale", scale},
-                 {"X_zero_point", bytes, InputDef::optional},
-                 {"Y_scale", scale},
-                 {"Y_zero_point", bytes, InputDef::optional}},
-      .attributes = std::move(attributes),
-      .define = std::move(define),
-      .cases = {
-          {.name = "image",
-           .shapes = {{1, 2, 3, 4}},
-           .inputs =
-               {{}, floats({}, {0.05f}), uint8s({}, {128}), floats({}, {0.02f}), uint8s({}, {100})},
-           .dtype = DType::u8,
-           .low = 0,
-           .high = 255}}};
-}
-
 // `count` bits at place `at` of a row of packed bytes, lowest first, as i32; `row` are the indices
 // before the last.
 Expr unpacked(const Tensor& bytes, std::vector<Expr> row, const Expr& at, int64_t count) {
@@ -306,17 +221,6 @@ std::vector<OpDef> contrib_quantize_family() {
                   .inputs = {{}, int32s({2}, {0, 2})},
                   .low = 0,
                   .high = 255}}},
-      quantized_pair("QLinearAdd", "The sum of quantised tensors, quantised.", "Add"),
-      quantized_pair("QLinearMul", "The product of quantised tensors, quantised.", "Mul"),
-      quantized_one("QLinearSigmoid", "Sigmoid of a quantised tensor, quantised.", {},
-                    [](Builder& b) { return quantized_unary(b, "Sigmoid", {}); }),
-      quantized_one("QLinearLeakyRelu", "LeakyRelu of a quantised tensor, quantised.",
-                    {{"alpha", 0.01}},
-                    [](Builder& b) {
-                      return quantized_unary(b, "LeakyRelu", {{"alpha", b.number("alpha")}});
-                    }),
-      quantized_one("QLinearGlobalAveragePool", "The mean of each quantised channel, quantised.",
-                    {{"channels_last", 0}}, quantized_pool),
   };
 }
 
