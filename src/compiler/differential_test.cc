@@ -420,9 +420,8 @@ TEST(DifferentialCoverage, OnlyScansAndProgramsAreLeftOut) {
 
 std::string name_of_run(const testing::TestParamInfo<Parameter>& info) {
   const auto& [def, target] = info.param;
-  const std::string domain = def->domain.empty()           ? ""
-                             : def->domain == "ai.onnx.ml" ? "ml_"
-                                                           : "microsoft_";
+  std::string domain = def->domain.empty() ? "" : def->domain + "_";
+  std::ranges::replace(domain, '.', '_');
   return cat(domain, def->name, "_", schedule::name_of(target));
 }
 

@@ -246,7 +246,8 @@ Result<> inverse(Builder& b) {
         best_index(b, "inverse.pivot", column, static_cast<int>(batch.size()), false, false, false);
     now = b.compute("inverse.step", wide, both, [&](Point p) {
       Point outer = p.first(p.size() - 2);
-      Expr row = p[p.size() - 2], chosen = as_index(pivot.at(outer));
+      const Expr& row = p[p.size() - 2];
+      Expr chosen = as_index(pivot.at(outer));
       Expr head = before.at(at(outer, chosen, p.back())) / before.at(at(outer, chosen, own));
       Expr from = ir::select(row == chosen, own, row);  // the pivot's row takes this one's place
       Expr rest = before.at(at(outer, from, p.back())) - before.at(at(outer, from, own)) * head;
