@@ -229,7 +229,7 @@ Result<> inverse(Builder& b) {
   // The matrix, and beside it what becomes its inverse.
   Tensor now = b.compute("inverse.start", wide, both, [&](Point p) {
     Point outer = p.first(p.size() - 2);
-    Expr row = p[p.size() - 2], column = p.back();
+    const Expr &row = p[p.size() - 2], &column = p.back();
     Expr within = ir::min(column, ir::index(*size - 1));
     return ir::select(column < static_cast<double>(*size),
                       ir::cast(wide, x.at(at(outer, row, within))),
