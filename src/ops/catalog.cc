@@ -60,6 +60,9 @@ const Catalog& builtin_catalog() {
       tree_ensemble_family,
       label_family,
       text_family,
+      regex_family,
+      string_normalizer_family,
+      string_split_family,
   };
   static const Catalog catalog = [] {
     Catalog made;

@@ -61,5 +61,8 @@ std::vector<OpDef> linear_attention_family();
 std::vector<OpDef> tree_ensemble_family();
 std::vector<OpDef> label_family();
 std::vector<OpDef> text_family();
+std::vector<OpDef> regex_family();
+std::vector<OpDef> string_normalizer_family();
+std::vector<OpDef> string_split_family();
 
 }  // namespace gossamer::ops
