@@ -2,8 +2,10 @@
 
 #include "compiler/module_builder.h"
 #include "graph/fuse.h"
+#include "graph/place_on_side.h"
 #include "graph/stage_graph.h"
 #include "onnx/reader.h"
+#include "ops/steps.h"
 #include "schedule/layout.h"
 #include "schedule/scatter.h"
 
@@ -26,6 +28,10 @@ void use_layouts(graph::StageGraph& graph, const schedule::Capabilities& caps) {
   for (const auto& port : graph.inputs) ports.inputs.insert(port.buffer.get());
   for (const auto& port : graph.outputs) ports.outputs.insert(port.buffer.get());
   for (const auto& constant : graph.constants) ports.constants.insert(constant.buffer.get());
+  ports.side = graph.side;
+  for (const ops::Stage& stage : graph.stages) {
+    if (ops::is_step(stage, ops::StepKind::copy)) ports.outputs.insert(stage.initial.get());
+  }
   std::vector<std::pair<ir::Buffer, ir::Buffer>> replaced;
   schedule::choose_layouts(graph.stages, ports, caps, replaced);
   const auto replace = [&](ir::Buffer& buffer) {
@@ -67,10 +73,14 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
   progress("fuse", 0.1);
   const int max_buffers =
       target == schedule::TargetKind::webgl ? caps.max_textures : caps.max_storage_buffers;
-  graph::fuse(stages, {.max_buffers = max_buffers});
+  graph::FuseOptions fuse{.max_buffers = max_buffers};
+  if (!caps.has_f64)
+    fuse.kind = [](const ops::Stage& stage) { return !graph::needs_side(stage).empty(); };
+  graph::fuse(stages, fuse);
   if (caps.robust_access) schedule::gather_scatters(stages.stages);  // GPUs
   graph::hoist_constants(stages, max_buffers);
   graph::drop_dead(stages);
+  if (!caps.has_f64) graph::place_on_side(stages);
   use_layouts(stages, caps);
   if (report) report->stages = graph::print(stages);
 

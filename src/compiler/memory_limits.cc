@@ -43,12 +43,12 @@ std::string gigabytes(int64_t bytes) {
 }  // namespace
 
 Result<> ModuleBuilder::check_memory() const {
-  const Limits limits = limits_of(target_, caps_);
   for (const ir::Buffer& buffer : buffers_) {
+    const Limits limits = limits_of(device_of(*buffer) ? TargetKind::wasm : target_, caps_);
     const graph::MemoryNeed need = need_of(*buffer);
     const auto bytes = ir::as_int(need.bytes);
     if (!bytes) continue;
-    const int64_t elements = *bytes / std::max(ir::byte_size(storage_of(buffer->dtype)), 1);
+    const int64_t elements = *bytes / std::max(ir::byte_size(storage_of(*buffer)), 1);
     const auto height = need.height ? ir::as_int(need.height) : std::nullopt;
     if (*bytes <= limits.bytes && elements <= limits.elements &&
         height.value_or(0) <= limits.texture_height)
@@ -63,7 +63,7 @@ Result<> ModuleBuilder::check_memory() const {
   }
   int64_t sum = 0;
   for (const package::Slot& slot : module_.slots) sum += slot.bytes.planned ? 0 : slot.bytes.value;
-  if (sum > limits.sum)
+  if (sum > limits_of(target_, caps_).sum)
     return fail(cat("the tensors need ", gigabytes(sum), " together, more than target ",
                     module_.target, " can hold"),
                 "use smaller inputs");

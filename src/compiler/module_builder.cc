@@ -40,6 +40,7 @@ ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKi
     : stages_(stages),
       target_(target),
       caps_(capabilities),
+      side_caps_(schedule::capabilities_of(schedule::TargetKind::wasm)),
       options_(options),
       planner_(stages.dims, ops::variables_of(stages.stages)),
       states_(graph::states_of(stages)) {
@@ -69,8 +70,9 @@ void ModuleBuilder::find_parameters() {
   }
 }
 
-ir::DType ModuleBuilder::storage_of(ir::DType dtype) const {
-  return is_gpu(target_) ? codegen::text::gpu_storage_of(dtype) : dtype;
+ir::DType ModuleBuilder::storage_of(const ir::BufferNode& buffer) const {
+  const bool gpu = is_gpu(target_) && device_of(buffer) == 0;
+  return gpu ? codegen::text::gpu_storage_of(buffer.dtype) : buffer.dtype;
 }
 
 int ModuleBuilder::tensor_of(const ir::Buffer& buffer) {
@@ -79,7 +81,7 @@ int ModuleBuilder::tensor_of(const ir::Buffer& buffer) {
   package::Tensor tensor;
   tensor.name = buffer->name;
   tensor.dtype = buffer->dtype;
-  tensor.storage = storage_of(buffer->dtype);
+  tensor.storage = storage_of(*buffer);
   const ir::Expr elements = passes::physical_elements(*buffer);
   tensor.elements = planner_.number(elements);
   segments_.push_back(planner_.segment_of(elements));
@@ -118,9 +120,12 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
     if (!states_.contains(stage.output.get())) constant_.insert(stage.output.get());
     return {};
   }
-  const schedule::Scheduled scheduled = schedule::schedule_default(stage, caps_);
+  const int device = stage.side.empty() ? 0 : 1;
+  const schedule::Scheduled scheduled =
+      schedule::schedule_default(stage, device == 0 ? caps_ : side_caps_);
   auto lowered = run_pipeline(
-      signed_.empty() ? scheduled.kernel : with_parts(scheduled.kernel, signed_, parts_), target_);
+      signed_.empty() ? scheduled.kernel : with_parts(scheduled.kernel, signed_, parts_),
+      device == 0 ? target_ : schedule::TargetKind::wasm);
   if (!lowered) {
     lowered.error().where = stage.origin;
     return std::unexpected(lowered.error());
@@ -129,6 +134,7 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
 
   package::Launch launch;
   launch.origin = stage.origin;
+  launch.reason = stage.side;
   const auto number_of = [&](const ir::Expr& expr) {
     return planner_.number(of_parts_.empty() ? expr : ir::substitute(expr, of_parts_));
   };
@@ -140,7 +146,8 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
   for (const ir::Kernel::Param& param : scheduled.kernel.params)
     launch.tensors.push_back(tensor_of(param.buffer));
 
-  const auto [found, fresh] = by_key_.emplace(canonical.key, static_cast<int>(kernels_.size()));
+  const auto [found, fresh] = by_key_.emplace(cat(device, " ", canonical.key),
+                                              static_cast<int>(kernels_.size()));
   if (fresh) {
     package::KernelInfo info;
     info.name = title(stage);
@@ -149,6 +156,7 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
     info.buffers = static_cast<int>(kernel.params.size());
     info.scalars = static_cast<int>(canonical.scalars.size());
     info.written = info.buffers - 1;
+    info.device = device;
     module_.kernels.push_back(info);
     kernels_.push_back(std::move(canonical.kernel));
     reports_.push_back({info.name, stage.origin, info.schedule, {}, {}});
@@ -160,7 +168,11 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
       std::ranges::all_of(ops::inputs_of(stage),
                           [&](const ir::Buffer& b) { return constant_.contains(b.get()); });
   if (constant) constant_.insert(stage.output.get());
-  if (!constant) events_.push_back({static_cast<int>(module_.run.size()), {}});
+  if (!constant) {
+    if (device != launching_) flush_launches();
+    launching_ = device;
+    events_.push_back({static_cast<int>(module_.run.size()), {}, {}});
+  }
   (constant ? module_.init : module_.run).push_back(std::move(launch));
   return {};
 }
@@ -210,7 +222,8 @@ void ModuleBuilder::add_outputs() {
 graph::MemoryNeed ModuleBuilder::need_of(const ir::BufferNode& buffer) const {
   graph::MemoryNeed need;
   const ir::Expr elements = passes::physical_elements(buffer);
-  const ir::DType storage = storage_of(buffer.dtype);
+  const ir::DType storage = storage_of(buffer);
+  need.device = device_of(buffer);
   need.bytes = ir::simplify(elements * ir::index(ir::byte_size(storage)));
   if (buffer.layout.memory == ir::Memory::texture) {
     need.width = buffer.layout.width;
@@ -236,6 +249,7 @@ Result<> ModuleBuilder::plan_slots() {
     graph::PlanStep step;
     if (event.launch < 0) {
       step.reads.push_back(event.read);
+      if (event.written) step.writes.push_back(event.written);
       steps.push_back(std::move(step));
       continue;
     }
@@ -252,6 +266,7 @@ Result<> ModuleBuilder::plan_slots() {
   for (const graph::MemoryPlan::Slot& planned : plan.slots) {
     package::Slot slot;
     slot.segment = planned.need.segment;
+    slot.device = planned.need.device;
     if (planned.need.width > 0) {
       slot.texture = {planned.need.width, planner_.number(planned.need.height, slot.segment),
                       planned.need.layers};

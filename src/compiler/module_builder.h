@@ -47,15 +47,18 @@ class ModuleBuilder {
   Result<> check_memory() const;
   void add_inputs();
   void add_outputs();
-  ir::DType storage_of(ir::DType dtype) const;
+  ir::DType storage_of(const ir::BufferNode& buffer) const;
+  int device_of(const ir::BufferNode& buffer) const { return stages_.side.contains(&buffer); }
   graph::MemoryNeed need_of(const ir::BufferNode& buffer) const;
   Result<> emit(package::Files& files);
   Result<> emit_shader(size_t kernel);
+  void emit_side(package::Files& files);
   Result<package::File> weights(const graph::Graph& graph, std::span<const std::byte> model);
 
   const graph::StageGraph& stages_;
   schedule::TargetKind target_;
   const schedule::Capabilities& caps_;
+  const schedule::Capabilities side_caps_;
   const Options& options_;
   Planner planner_;
   package::Module module_;
@@ -65,10 +68,10 @@ class ModuleBuilder {
   std::map<const ir::BufferNode*, int> tensors_;
   std::vector<ir::Buffer> buffers_;  // of tensors
   std::vector<int> segments_;        // of tensors: where their sizes are known
-  // The order of things, for the memory plan: launches of run, and tensors that steps read.
+  // The order of things, for the memory plan: launches of run, tensors that steps read and write.
   struct Event {
     int launch = -1;
-    ir::Buffer read;
+    ir::Buffer read, written;
   };
   std::vector<Event> events_;
   std::vector<graph::PlanLoop> loops_;
@@ -84,6 +87,7 @@ class ModuleBuilder {
   std::vector<ir::Var> parameters_;               // all that kernels may have as scalars
   std::map<const ir::Node*, int> set_segment_;    // of a variable: opened when it was first set
   size_t flushed_ = 0;                            // launches that steps have
+  int launching_ = 0;                             // the device of those after them
   std::vector<std::vector<std::byte>> external_;  // weights read from other files
   std::set<const ir::BufferNode*> constant_;
   std::unordered_set<const ir::BufferNode*> states_;

@@ -79,8 +79,17 @@ void ModuleBuilder::add_step(const ops::Stage& stage) {
       step.dim = index_of(planner_.dims(), stage.axes[0]);
       step.count = static_cast<int>(stage.axes.size());
       add_step(std::move(step));
-      events_.push_back({-1, stage.initial});
+      events_.push_back({-1, stage.initial, {}});
       open_segment();
+      break;
+    }
+    case StepKind::copy: {
+      Step step;
+      step.kind = Step::Kind::copy;
+      step.tensor = tensor_of(stage.initial);
+      step.to = tensor_of(stage.output);
+      add_step(std::move(step));
+      events_.push_back({-1, stage.initial, stage.output});
       break;
     }
     case StepKind::check: {
@@ -153,7 +162,8 @@ void ModuleBuilder::finish_steps() {
   for (package::Slot& slot : module_.slots) renumber(slot.segment);
   for (package::Check& check : module_.checks) renumber(check.segment);
   number_steps(module_.steps, numbers);
-  if (module_.steps.size() == 1 && module_.steps[0].kind == Step::Kind::launch)
+  if (stages_.side.empty() && module_.steps.size() == 1 &&
+      module_.steps[0].kind == Step::Kind::launch)
     module_.steps.clear();
 }
 

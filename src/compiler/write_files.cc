@@ -71,12 +71,28 @@ Result<> ModuleBuilder::emit(package::Files& files) {
     }
     case TargetKind::webgpu:
     case TargetKind::webgl:
-      for (size_t i = 0; i < kernels_.size(); ++i) GS_TRY(emit_shader(i));
+      for (size_t i = 0; i < kernels_.size(); ++i) {
+        if (module_.kernels[i].device == 0) GS_TRY(emit_shader(i));
+      }
+      if (!stages_.side.empty()) emit_side(files);
       files.push_back(package::write_kernel_sources(module_));
       if (plan) files.push_back({"plan.wasm", codegen::wasm::emit_module({}, plan, wasm)});
       return {};
   }
   return {};
+}
+
+// Its kernels are numbered among themselves.
+void ModuleBuilder::emit_side(package::Files& files) {
+  need(module_, "wasm-simd");
+  module_.side = {"wasm", "side.wasm"};
+  std::vector<ir::Kernel> kernels;
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    if (module_.kernels[i].device == 0) continue;
+    module_.kernels[i].entry = cat("k", kernels.size());
+    kernels.push_back(kernels_[i]);
+  }
+  files.push_back({"side.wasm", codegen::wasm::emit_module(kernels, nullptr, {})});
 }
 
 Result<> ModuleBuilder::emit_shader(size_t kernel) {

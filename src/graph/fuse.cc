@@ -145,6 +145,7 @@ class Fuser {
     alive_.assign(graph.stages.size(), true);
     states_ = states_of(graph);
     blocks_ = ops::blocks_of(graph.stages);
+    for (const Stage& stage : graph.stages) kinds_.push_back(options.kind && options.kind(stage));
     index();
   }
 
@@ -183,8 +184,8 @@ class Fuser {
   // A stage moves within its block, and never into one that writes a state: what it reads may be a
   // state that has its next value by then.
   bool may_move(size_t from, size_t to) const {
-    return blocks_[from] == blocks_[to] && !is_state(graph_.stages[to]) &&
-           !is_state(graph_.stages[from]);
+    return blocks_[from] == blocks_[to] && kinds_[from] == kinds_[to] &&
+           !is_state(graph_.stages[to]) && !is_state(graph_.stages[from]);
   }
 
   bool fits(const Stage& a, const Stage& b) const {
@@ -390,6 +391,7 @@ class Fuser {
 
   StageGraph& graph_;
   FuseOptions options_;
+  std::vector<bool> kinds_;
   std::set<const ir::BufferNode*> kept_, constant_;
   std::map<const ir::BufferNode*, std::set<size_t>> consumers_;
   std::vector<bool> alive_;

@@ -7,6 +7,8 @@
 namespace gossamer::graph {
 
 struct FuseOptions {
+  // Stages for which it differs stay apart, such as those that other devices run.
+  bool (*kind)(const ops::Stage&) = nullptr;
   int max_buffers =
       8;  // distinct buffers a kernel may bind (storage buffers or samplers), output included
 };

@@ -118,7 +118,8 @@ class Planner {
   }
 
   bool fits_kind(const MemoryNeed& slot, const MemoryNeed& need) const {
-    if (slot.width != need.width || slot.segment != need.segment) return false;
+    if (slot.width != need.width || slot.segment != need.segment || slot.device != need.device)
+      return false;
     return need.width == 0 || (slot.layers == need.layers && slot.texel == need.texel);
   }
   // A dynamic texture is made anew for other dimensions; only one of the same height stands for it.

@@ -17,6 +17,7 @@ struct MemoryNeed {
   ir::Expr height = {};  // in texels, of type index
   ir::DType texel = ir::DType::f32;
   int segment = 0;  // of the plan, after which the size is known; shares only within one
+  int device = 0;   // shares only within one
 };
 
 // One tensor of the plan. `exclusive` ones share with nobody: inputs, outputs, weights, results of

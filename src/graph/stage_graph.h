@@ -43,6 +43,7 @@ struct StageGraph {
   std::vector<ops::Stage> stages;
   std::vector<Check> checks;  // evaluated on the dimensions before a run
   std::vector<Dim> dims;
+  std::unordered_set<const ir::BufferNode*> side;  // buffers beside a GPU, see place_on_side
 };
 
 // The buffers that more than one stage writes.

@@ -54,6 +54,8 @@ Result<> run_steps(std::span<const Stage> stages, StepRunner& runner) {
         }
         break;
       }
+      case StepKind::copy:
+        return fail("a graph placed on devices is not interpreted");
       case StepKind::check:
         if (!eval(stage.condition).truthy()) return fail(stage.name);
         break;

@@ -70,6 +70,8 @@ std::string step_text(const Stage& stage) {
     case StepKind::loop:
       return cat("loop ", stage.axes[0]->name, " < ", ir::print(stage.extents[0]),
                  stage.condition ? cat(" while ", ir::print(stage.condition)) : "");
+    case StepKind::copy:
+      return cat("copy ", stage.initial->name, " to ", stage.output->name);
     case StepKind::end:
       return "end";
   }

@@ -36,6 +36,7 @@ enum class StepKind : uint8_t {
   set,        // axes = values, all read before any is set
   branch,     // until `otherwise` or `end` if `condition`
   otherwise,  // until `end` if not
+  copy,       // `initial` to `output`, on another device
   loop,  // axes[0] counts below extents[0] until `end`, while `condition` (a variable; optional)
   end,
 };
@@ -56,9 +57,10 @@ enum class StepKind : uint8_t {
 //           ...] = result.
 struct Stage {
   StageKind kind = StageKind::compute;
-  StepKind step = StepKind::end;  // of kind step, which has no output
+  StepKind step = StepKind::end;  // of kind step, which has no output but for `copy`
   std::string name;               // "conv", "softmax.max": unique within an operator
   std::string origin;             // the graph node it came from, for reports and errors
+  std::string side = {};          // why the CPU beside a GPU runs it; empty: the target does
   Buffer output;  // shape: one extent an axis (for scatter, the shape of the target)
   std::vector<Var> axes;
   std::vector<Expr> extents;  // of the axes; equals output->shape unless scatter

@@ -56,6 +56,14 @@ Stage loop_step(Var counter, Expr rounds, Expr condition) {
 
 Stage end_step() { return step(StepKind::end); }
 
+Stage copy_step(Buffer from, Buffer to) {
+  Stage stage = step(StepKind::copy);
+  stage.name = to->name;
+  stage.initial = std::move(from);
+  stage.output = std::move(to);
+  return stage;
+}
+
 Stage copy_stage(std::string name, const Buffer& from, const Buffer& to) {
   Stage stage;
   stage.name = std::move(name);

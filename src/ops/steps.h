@@ -17,6 +17,8 @@ Stage otherwise_step();
 // `condition`: null, or a variable that must not be 0, tested before each round.
 Stage loop_step(Var counter, Expr rounds, Expr condition = {});
 Stage end_step();
+// Between devices: buffers of one type and shape.
+Stage copy_step(Buffer from, Buffer to);
 
 // What ends a round: states take their next values, all of which are read before any is set.
 // `states` and `next` are of one length; a next value may be a state itself.

@@ -48,7 +48,7 @@ class Chooser {
     const std::vector<int> blocks = ops::blocks_of(stages_);
     for (size_t i = 0; i < stages_.size(); ++i) {
       Stage& stage = stages_[i];
-      if (stage.kind == StageKind::step) {
+      if (stage.kind == StageKind::step || !stage.side.empty()) {
         result.push_back(stage);
         continue;
       }
@@ -374,6 +374,7 @@ class Chooser {
 
   // New buffers carry the layouts; ports that no stage writes get theirs on first sight.
   Buffer fresh_of(const Buffer& buffer) {
+    if (ports_.side.contains(buffer.get())) return buffer;
     if (!by_old_.contains(buffer.get())) place(buffer, port_layout(buffer.get()));
     return by_old_.at(buffer.get());
   }

@@ -148,7 +148,6 @@ async function start(found: Package, options: LoadOptions): Promise<Omit<Loaded,
     const fallbacks = [
       ...devices.flatMap((device) => device.fallbacks),
       ...sideways(manifest),
-      ...narrowed(manifest),
     ];
     if (options.strict) refuse(fallbacks);
     const files = await readFiles(found, (done, total) =>
@@ -197,15 +196,6 @@ function sideways({run, kernels}: Manifest): Fallback[] {
     return [[what, {what, reason: reason ?? 'the package says no reason'}]];
   });
   return [...new Map(all).values()];
-}
-
-/** Doubles that the device keeps and computes in single precision. */
-function narrowed({tensors, target}: Manifest): Fallback[] {
-  const wide = tensors.filter(({dtype, storage}) => dtype === 'f64' && storage !== 'f64');
-  if (wide.length === 0) return [];
-  const names = wide.slice(0, 3).map(({name}) => `"${name}"`);
-  const what = `f64: ${names.join(', ')}${wide.length > 3 ? `, ${wide.length - 3} more` : ''}`;
-  return [{what, reason: `${target} has no f64: computed in f32`}];
 }
 
 function refuse(fallbacks: readonly Fallback[]): void {

@@ -1,0 +1,170 @@
+#include "graph/place_on_side.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "ops/steps.h"
+
+namespace gossamer::graph {
+namespace {
+
+using ir::Buffer;
+using ir::Expr;
+using ops::Stage;
+using ops::StageKind;
+
+bool is_exact(const ir::BufferNode& buffer) { return buffer.dtype == ir::DType::f64; }
+
+std::vector<Expr> expressions_of(const Stage& stage) {
+  std::vector<Expr> all = stage.values;
+  all.insert(all.end(), stage.target.begin(), stage.target.end());
+  for (const Expr& one : {stage.result, stage.condition}) {
+    if (one) all.push_back(one);
+  }
+  return all;
+}
+
+class Placer {
+ public:
+  explicit Placer(StageGraph& graph) : graph_(graph), states_(states_of(graph)) {}
+
+  void run() {
+    mark();
+    find_homes();
+    if (graph_.side.empty()) return;
+    std::vector<Stage> stages = std::move(graph_.stages);
+    for (const StageInput& port : graph_.inputs) mirror(port.buffer);
+    for (const StageConstant& constant : graph_.constants) mirror(constant.buffer);
+    for (Stage& stage : stages) {
+      if (stage.kind == StageKind::step) {
+        graph_.stages.push_back(std::move(stage));
+      } else {
+        place(std::move(stage));
+      }
+    }
+  }
+
+ private:
+  // A buffer that several stages write, one of them on the side, takes all that touch it there:
+  // rows of it are written in place.
+  void mark() {
+    std::unordered_set<const ir::BufferNode*> pulled;
+    for (bool more = true; more;) {
+      more = false;
+      for (Stage& stage : graph_.stages) {
+        if (stage.kind == StageKind::step) continue;
+        if (stage.side.empty()) stage.side = needs_side(stage);
+        std::vector<Buffer> touched = ops::inputs_of(stage);
+        touched.push_back(stage.output);
+        if (stage.side.empty() && std::ranges::any_of(touched, [&](const Buffer& buffer) {
+              return pulled.contains(buffer.get());
+            })) {
+          stage.side = "it works on a tensor that the CPU changes";
+          more = true;
+        }
+        if (!stage.side.empty() && states_.contains(stage.output.get()))
+          more = pulled.insert(stage.output.get()).second || more;
+      }
+    }
+  }
+
+  void find_homes() {
+    for (const Stage& stage : graph_.stages) {
+      if (stage.kind == StageKind::step) continue;
+      auto& readers = stage.side.empty() ? target_reads_ : side_reads_;
+      auto& touched = stage.side.empty() ? on_target_ : graph_.side;
+      for (const Buffer& buffer : ops::inputs_of(stage)) {
+        readers.insert(buffer.get());
+        touched.insert(buffer.get());
+      }
+      touched.insert(stage.output.get());
+    }
+    std::erase_if(graph_.side, [&](const ir::BufferNode* buffer) {
+      return on_target_.contains(buffer) && !is_exact(*buffer);
+    });
+    const auto keep_exact = [&](const Buffer& buffer) {
+      if (is_exact(*buffer)) graph_.side.insert(buffer.get());
+    };
+    for (const StageInput& port : graph_.inputs) keep_exact(port.buffer);
+    for (const StageConstant& constant : graph_.constants) keep_exact(constant.buffer);
+    for (const StageOutput& port : graph_.outputs) kept_.insert(port.buffer.get());
+    for (const Stage& stage : graph_.stages) {
+      if (ops::is_step(stage, ops::StepKind::read)) kept_.insert(stage.initial.get());
+    }
+  }
+
+  // The other device's copy of a buffer, made where its only writer stands.
+  void mirror(const Buffer& buffer) {
+    const bool here = graph_.side.contains(buffer.get());
+    if (here || !side_reads_.contains(buffer.get()) || states_.contains(buffer.get())) return;
+    copies_[buffer.get()] = copy_to_side(buffer);
+  }
+
+  Buffer copy_to_side(const Buffer& buffer) {
+    Buffer copy = fresh(buffer);
+    graph_.stages.push_back(ops::copy_step(buffer, copy));
+    return copy;
+  }
+
+  Buffer fresh(const Buffer& buffer) {
+    Buffer copy = ir::buffer(cat(buffer->name, ".side"), buffer->dtype, buffer->shape);
+    graph_.side.insert(copy.get());
+    return copy;
+  }
+
+  void place(Stage stage) {
+    const bool side = !stage.side.empty();
+    const Buffer output = stage.output;
+    if (!side) {
+      graph_.stages.push_back(std::move(stage));
+      mirror(output);
+      return;
+    }
+    ir::BufferMap map;
+    for (const Buffer& buffer : ops::inputs_of(stage)) {
+      if (graph_.side.contains(buffer.get())) continue;
+      const auto known = copies_.find(buffer.get());
+      // One that changes is copied for each reader.
+      map[buffer.get()] = known != copies_.end() ? known->second : copy_to_side(buffer);
+    }
+    for (Expr& value : stage.values) value = ir::substitute_buffers(value, map);
+    for (Expr& target : stage.target) target = ir::substitute_buffers(target, map);
+    if (stage.result) stage.result = ir::substitute_buffers(stage.result, map);
+    if (stage.condition) stage.condition = ir::substitute_buffers(stage.condition, map);
+    if (stage.initial && map.contains(stage.initial.get()))
+      stage.initial = map.at(stage.initial.get());
+    if (graph_.side.contains(output.get())) {
+      graph_.stages.push_back(std::move(stage));
+      return;
+    }
+    stage.output = copies_[output.get()] = fresh(output);
+    graph_.stages.push_back(std::move(stage));
+    if (target_reads_.contains(output.get()) || kept_.contains(output.get()))
+      graph_.stages.push_back(ops::copy_step(copies_[output.get()], output));
+  }
+
+  StageGraph& graph_;
+  std::unordered_set<const ir::BufferNode*> states_, on_target_, side_reads_, target_reads_, kept_;
+  std::unordered_map<const ir::BufferNode*, Buffer> copies_;
+};
+
+}  // namespace
+
+std::string needs_side(const Stage& stage) {
+  if (stage.kind == StageKind::step) return "";
+  bool exact = stage.output && is_exact(*stage.output);
+  for (const Buffer& buffer : ops::inputs_of(stage)) exact = exact || is_exact(*buffer);
+  for (const Expr& expr : expressions_of(stage)) {
+    ir::visit(expr, [&](const Expr& e) {
+      exact = exact || e->type.dtype == ir::DType::f64;
+      return !exact;
+    });
+  }
+  return exact ? "64-bit floats are exact on the CPU only" : "";
+}
+
+void place_on_side(StageGraph& graph) { Placer(graph).run(); }
+
+}  // namespace gossamer::graph

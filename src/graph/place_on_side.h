@@ -1,0 +1,18 @@
+// What a GPU cannot compute exactly runs on the CPU beside it (docs/specs/host.md, "The side").
+#pragma once
+
+#include <string>
+
+#include "graph/stage_graph.h"
+
+namespace gossamer::graph {
+
+// Why a stage needs the side of a target without 64-bit floats; empty where the target can.
+std::string needs_side(const ops::Stage& stage);
+
+// Marks those stages (Stage::side), notes which buffers lie on the side (StageGraph::side) and puts
+// copies where one device reads what the other wrote. A buffer that only stages of the side touch
+// lies there too, ports and constants included.
+void place_on_side(StageGraph& graph);
+
+}  // namespace gossamer::graph
