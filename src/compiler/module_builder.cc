@@ -146,8 +146,8 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
   for (const ir::Kernel::Param& param : scheduled.kernel.params)
     launch.tensors.push_back(tensor_of(param.buffer));
 
-  const auto [found, fresh] = by_key_.emplace(cat(device, " ", canonical.key),
-                                              static_cast<int>(kernels_.size()));
+  const auto [found, fresh] =
+      by_key_.emplace(cat(device, " ", canonical.key), static_cast<int>(kernels_.size()));
   if (fresh) {
     package::KernelInfo info;
     info.name = title(stage);

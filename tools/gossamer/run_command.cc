@@ -1,5 +1,5 @@
 // gossamer run: a model or a package on this machine, once, with inputs from files.
-#include <rapidjson/stringbuffer.h>
+#include <rapidjson/filewritestream.h>
 #include <rapidjson/writer.h>
 
 #include <algorithm>
@@ -165,8 +165,10 @@ void print_text(const Runner& model, const Outcome& outcome, const Options& opti
 
 void print_json(const Runner& model, const Outcome& outcome, const Options& options,
                 const std::vector<std::string>& labels) {
-  rapidjson::StringBuffer text;
-  rapidjson::Writer<rapidjson::StringBuffer, rapidjson::UTF8<>, rapidjson::UTF8<>,
+  // Straight to the file: the text of a large output is several times its size.
+  std::vector<char> buffer(1 << 16);
+  rapidjson::FileWriteStream text(stdout, buffer.data(), buffer.size());
+  rapidjson::Writer<rapidjson::FileWriteStream, rapidjson::UTF8<>, rapidjson::UTF8<>,
                     rapidjson::CrtAllocator, rapidjson::kWriteNanAndInfFlag>
       json(text);
   json.StartObject();
@@ -213,7 +215,8 @@ void print_json(const Runner& model, const Outcome& outcome, const Options& opti
   }
   json.EndArray();
   json.EndObject();
-  std::printf("%s\n", text.GetString());
+  text.Put('\n');
+  text.Flush();
 }
 
 // The slowest launches of the last run, and what share of the time they took.
