@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 
+#include "compiler/canonical.h"
 #include "compiler/pipeline.h"
 #include "graph/fuse.h"
 #include "interp/eval.h"
@@ -136,6 +137,25 @@ Result<> reads_back(const schedule::Schedule& chosen, const ir::Kernel& kernel) 
   return fail(cat("its trace makes another kernel: ", trace));
 }
 
+// Variables that a run computes and that may be negative, as two scalars that are not: what
+// ModuleBuilder gives a kernel.
+struct Signs {
+  std::vector<ir::Var> variables;
+  std::vector<SignedParts> parts;
+};
+Signs signs_of(const std::vector<Stage>& stages, const Dims& dims) {
+  Signs signs;
+  for (const ir::Var& var : ops::variables_of(stages)) {
+    const bool counts = std::ranges::any_of(stages, [&](const Stage& stage) {
+      return ops::is_step(stage, ops::StepKind::loop) && stage.axes[0].same(var);
+    });
+    if (counts || dims.contains(var)) continue;
+    signs.variables.push_back(var);
+    signs.parts.push_back(split_sign(var));
+  }
+  return signs;
+}
+
 Run run_on(TargetKind target, std::vector<Stage> stages, const schedule::Ports& ports,
            const interp::Values& inputs, const Dims& dims) {
   const schedule::Capabilities caps = schedule::capabilities_of(target);
@@ -150,11 +170,19 @@ Run run_on(TargetKind target, std::vector<Stage> stages, const schedule::Ports& 
   interp::StepRunner steps;
   for (const auto& [var, value] : dims)
     steps.variables[var.get()] = ir::Scalar::of_int(ir::DType::index, value);
+  const std::vector<ir::Var> variables = ops::variables_of(stages);
+  const Signs signs = signs_of(stages, dims);
   const auto dims_now = [&] {
     Dims now = dims;
-    for (const ir::Var& var : ops::variables_of(stages)) {
+    for (const ir::Var& var : variables) {
       if (const auto known = steps.variables.find(var.get()); known != steps.variables.end())
         now[var] = known->second.as_int();
+    }
+    for (size_t i = 0; i < signs.variables.size(); ++i) {
+      const auto known = now.find(signs.variables[i]);
+      if (known == now.end()) continue;
+      now[signs.parts[i].positive] = std::max<int64_t>(known->second, 0);
+      now[signs.parts[i].negative] = std::max<int64_t>(-known->second, 0);
     }
     return now;
   };
@@ -165,7 +193,8 @@ Run run_on(TargetKind target, std::vector<Stage> stages, const schedule::Ports& 
   steps.run = [&](const Stage& stage) -> Result<> {
     const auto [chosen, scheduled] = schedule::schedule_default(stage, caps);
     GS_TRY(reads_back(chosen, scheduled));
-    GS_ASSIGN(const ir::Kernel kernel, run_pipeline(scheduled, target));
+    GS_ASSIGN(const ir::Kernel kernel,
+              run_pipeline(with_parts(scheduled, signs.variables, signs.parts), target));
     const std::string text = ir::print(kernel);
     result.kernels += text;
     // Texts of shared expressions as long as a random generator's are cut short.
