@@ -68,6 +68,16 @@ TEST(Compile, HoistedConstantsFitTheBindings) {
   }
 }
 
+TEST(Compile, ScattersJoinNumbersOnly) {
+  const onnx::Message scattered =
+      model({{value("x", {"4"}, 9), value("i", {"2"}, 7), value("u", {"2"}, 9)},
+             {node("ScatterElements", {"x", "i", "u"}, {"y"},
+                   {onnx::attribute("reduction", std::string_view("add"))})},
+             {value("y", {}, 9)}});
+  EXPECT_NE(manifest_of(scattered, "wasm").find("`reduction` \"add\" of type bool"),
+            std::string::npos);
+}
+
 // Whether an extent that only a run knows goes is decided now: it stays, and must not be 1.
 TEST(Compile, SqueezeWithoutAxesChecksWhatItKeeps) {
   const onnx::Message squeezed =

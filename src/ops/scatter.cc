@@ -23,11 +23,18 @@ Result<> same_data(const Builder& b) {
                      ir::name_of(b.input(2).dtype())));
 }
 
+Result<> joins_numbers(const Builder& b, std::optional<Builder::Join> join) {
+  const DType dtype = b.input(0).dtype();
+  if (!join || ir::is_int(dtype) || ir::is_float(dtype)) return {};
+  return b.error(cat("`reduction` \"", b.text("reduction"), "\" of type ", ir::name_of(dtype)));
+}
+
 // Without a reduction, equal targets are the model's error: the last write of any may stand.
 Result<> scatter_elements(Builder& b) {
   const Tensor &data = b.input(0), &indices = b.input(1), &updates = b.input(2);
   GS_TRY(same_data(b));
   GS_ASSIGN(auto join, join_of(b));
+  GS_TRY(joins_numbers(b, join));
   GS_ASSIGN(int axis, b.axis("axis", data.rank()));
   if (indices.rank() != data.rank() || updates.rank() != data.rank()) {
     return b.error(cat("data, indices and updates have ranks ", data.rank(), ", ", indices.rank(),
@@ -56,6 +63,7 @@ Result<> scatter_nd(Builder& b) {
   const Tensor &data = b.input(0), &indices = b.input(1), &updates = b.input(2);
   GS_TRY(same_data(b));
   GS_ASSIGN(auto join, join_of(b));
+  GS_TRY(joins_numbers(b, join));
   if (indices.rank() < 1) return b.error("indices need an axis");
   auto width = ir::as_int(b.simplify(indices.dim(-1)));
   if (!width) return b.error("the last extent of indices must be known when compiling");

@@ -37,12 +37,13 @@ double largest_of(DType dtype) {
 
 // Every second element is off by so much, the others the other way; numbers that flush are flushed,
 // zeros have the other sign.
-void shake(TensorData& data, uint64_t seed) {
+void shake(TensorData& data, uint64_t seed, bool other_way = false) {
   if (!ir::is_float(data.dtype)) return;
   for (int64_t at = 0; at < data.element_count(); ++at) {
     Scalar value = interp::element(data, at);
     const uint64_t bits = (seed + static_cast<uint64_t>(at)) * 0x9e3779b97f4a7c15u;
-    const double off = (bits >> 63) ? unit_of(data.dtype) : -unit_of(data.dtype);
+    const bool up = (bits >> 63 != 0) != other_way;
+    const double off = up ? unit_of(data.dtype) : -unit_of(data.dtype);
     if (value.f == 0 || std::abs(value.f) < 1.2e-38)
       value.f = std::signbit(value.f) ? 0.0 : -0.0;
     else
@@ -99,6 +100,24 @@ bool has_infinity(const TensorData& data) {
   return false;
 }
 
+// The step on its own. Leaves of a step that quantizes are off too, to either side.
+enum class Side : uint8_t { exact, one, other };
+Recipe alone(const Step& step, const Recipe& recipe, const Values& values, Side side) {
+  Recipe result;
+  for (const std::string& name : step.inputs) {
+    if (name.empty() || result.leaf(name)) continue;
+    const Leaf* known = recipe.leaf(name);
+    const Value& value = values.at(name);
+    result.leaves.push_back(
+        {name, side == Side::exact ? value.data : value.shaken, known && known->constant});
+    if (side != Side::exact && known && quantizes(*step.def))
+      shake(result.leaves.back().data, recipe.seed + result.leaves.size(), side == Side::other);
+  }
+  result.steps = {step};
+  result.outputs = step.outputs;
+  return result;
+}
+
 }  // namespace
 
 void add_leaves(const Recipe& recipe, Values& values) {
@@ -106,35 +125,33 @@ void add_leaves(const Recipe& recipe, Values& values) {
 }
 
 Result<> evaluate(const Step& step, const Recipe& recipe, Values& values) {
-  Recipe alone, shaken;
-  bool infinite = false, is_shaken = false;
-  for (const std::string& name : step.inputs) {
-    if (name.empty() || alone.leaf(name)) continue;
-    const Leaf* known = recipe.leaf(name);
-    const Value& value = values.at(name);
-    alone.leaves.push_back({name, value.data, known && known->constant});
-    shaken.leaves.push_back({name, value.shaken, known && known->constant});
-    if (known && quantizes(*step.def)) {
-      shake(shaken.leaves.back().data, recipe.seed);
-      is_shaken = true;
-    }
-    infinite = infinite || has_infinity(value.data);
-    is_shaken = is_shaken || value.data.bytes != value.shaken.bytes;
+  // Types that GPUs compute in f32 instead.
+  const auto precision = step.attributes.find("precision");
+  if (precision != step.attributes.end() && std::get<int64_t>(precision->second) != 0)
+    return fail("computes in a type of its own");
+  const Recipe exact = alone(step, recipe, values, Side::exact);
+  bool infinite = false, is_shaken = quantizes(*step.def);
+  for (const Leaf& leaf : exact.leaves) {
+    infinite = infinite || has_infinity(leaf.data);
+    is_shaken = is_shaken || leaf.data.bytes != values.at(leaf.name).shaken.bytes;
   }
-  alone.steps = shaken.steps = {step};
-  alone.outputs = shaken.outputs = step.outputs;
-  GS_ASSIGN(std::vector<TensorData> made, run(alone));
-  for (const TensorData& data : made)
+  GS_ASSIGN(std::vector<TensorData> made, run(exact));
+  for (const TensorData& data : made) {
     if (data.element_count() > max_elements) return fail("has too many elements");
+    GS_TRY(check_range(data, infinite));
+  }
   std::vector<TensorData> other = made;
-  if (is_shaken) {
-    auto again = run(shaken);
+  for (const Side side : {Side::one, Side::other}) {
+    if (!is_shaken || (side == Side::other && !quantizes(*step.def))) continue;
+    auto again = run(alone(step, recipe, values, side));
     if (!again) return fail("is not stable");
     other = *std::move(again);
+    for (size_t at = 0; at < made.size(); ++at) {
+      if (other[at].shape != made[at].shape) return fail("is not stable");
+      GS_TRY(check_stable(made[at], other[at]));
+    }
   }
   for (size_t at = 0; at < made.size(); ++at) {
-    if (other[at].shape != made[at].shape) return fail("is not stable");
-    GS_TRY(check_range(made[at], infinite));
     shake(other[at], recipe.seed + recipe.steps.size() * 1000 + at);
     GS_TRY(check_stable(made[at], other[at]));
   }

@@ -19,6 +19,7 @@ constexpr int64_t max_leaf = 20000;  // elements
 class Grower {
  public:
   Grower(uint64_t seed, const GrowOptions& options) : random_(seed), options_(options) {
+    empties_ = random_.chance(0.1);
     grown_.recipe.seed = seed;
     for (const OpDef& def : ops::builtin_catalog().entries()) {
       if (def.cases.empty()) continue;
@@ -156,6 +157,7 @@ class Grower {
     const OpDef& def = *random_.of(easy ? easy_ : entries_);
     auto call = call_of(def, random_.of(def.cases), random_);
     if (!call) return false;
+    call->empties = empties_;
     if (random_.chance(0.75) && !reads_at_places(def)) mutate_shapes(*call, random_);
     if (random_.chance(0.5)) mutate_attributes(*call, random_);
     Step step{&def, call->attributes, std::vector<std::string>(call->operands.size()), {}};
@@ -202,7 +204,7 @@ class Grower {
       for (size_t axis = 0; axis < leaf.dims.size(); ++axis) {
         const int64_t extent = leaf.data.shape[axis];
         if (extent == 0) continue;  // a dimension is at least 1: graph/lower.cc
-        if (!named.contains(extent)) named[extent] = random_.chance(extent == 1 ? 0.1 : 0.4);
+        if (!named.contains(extent)) named[extent] = random_.chance(extent == 1 ? 0.1 : 0.5);
         if (shared ? named[extent] : random_.chance(extent == 1 ? 0.05 : 0.25))
           leaf.dims[axis] = shared ? cat("n", extent) : cat(leaf.name, "_", axis);
       }
@@ -215,6 +217,7 @@ class Grower {
   std::vector<std::string> made_;
   Grown grown_;
   int names_ = 0;
+  bool empties_ = false;
 };
 
 }  // namespace

@@ -43,18 +43,19 @@ int64_t count_of(const std::vector<int64_t>& shape) {
   return count;
 }
 
-int64_t some_extent(Random& random) {
+int64_t some_extent(const Call& call, Random& random) {
+  if (call.empties && random.chance(0.3)) return 0;
   static const std::vector<int64_t> usual{1, 1, 2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 9, 11, 13, 16, 17};
   static const std::vector<int64_t> odd{0, 0, 0, 1, 23, 31, 32, 33, 64, 65, 127, 257, 5000, 9000};
   return random.of(random.chance(0.8) ? usual : odd);
 }
 
-std::vector<int64_t> some_shape(Random& random) {
+std::vector<int64_t> some_shape(const Call& call, Random& random) {
   static const std::vector<int64_t> ranks{0, 1, 1, 2, 2, 3, 3, 4, 5, 6};
   std::vector<int64_t> shape;
   const int64_t rank = random.of(ranks);
   for (int64_t axis = 0; axis < rank; ++axis) {
-    shape.push_back(some_extent(random));
+    shape.push_back(some_extent(call, random));
     if (count_of(shape) > max_elements) shape.back() = 1;
   }
   return shape;
@@ -67,7 +68,7 @@ void each_free(Call& call, const F& callback) {
 }
 
 void broadcast_shapes(Call& call, Random& random) {
-  const std::vector<int64_t> full = some_shape(random);
+  const std::vector<int64_t> full = some_shape(call, random);
   each_free(call, [&](std::vector<int64_t>& shape) {
     shape = full;
     if (!random.chance(0.4)) return;
@@ -189,13 +190,13 @@ void mutate_shapes(Call& call, Random& random) {
     const int64_t kind = random.below(8);
     std::vector<int64_t>& shape = *random.of(shapes);
     if (kind < 4 && !extents.empty()) {
-      const int64_t from = random.of(extents), to = some_extent(random);
+      const int64_t from = random.of(extents), to = some_extent(call, random);
       replace_extent(call, from, to);
     } else if (kind == 4 && !shape.empty()) {
       shape[static_cast<size_t>(random.below(std::ssize(shape)))] =
-          random.chance(0.5) ? 1 : some_extent(random);
+          random.chance(0.5) ? 1 : some_extent(call, random);
     } else if (kind == 5) {
-      const int64_t extent = some_extent(random);
+      const int64_t extent = some_extent(call, random);
       for (auto* one : shapes) one->insert(one->begin(), extent);
     } else if (kind == 6 && !shape.empty()) {
       shape.erase(shape.begin());

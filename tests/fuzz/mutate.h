@@ -19,6 +19,7 @@ struct Call {
   ops::Attributes attributes;
   std::vector<Operand> operands;
   int outputs = 1;
+  bool empties = false;  // shapes may well have axes without points
 };
 
 // Its integers are places in another tensor, which must be inside of it.
