@@ -16,7 +16,7 @@ struct Ports {
   std::set<const ir::BufferNode*> outputs;  // plain (flat in textures): the run time reads them
   std::set<const ir::BufferNode*>
       constants;  // plain (flat in textures), as the model file has them
-  std::unordered_set<const ir::BufferNode*> side;  // beside a GPU: row-major always
+  std::unordered_set<const ir::BufferNode*> side = {};  // beside a GPU: row-major always
 };
 
 // Rewrites the stages onto buffers with layouts, in place, and inserts the copies that change a
