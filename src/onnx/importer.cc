@@ -372,7 +372,11 @@ Result<> Importer::emit(ImportNode node, Scope& scope) {
     }
     made.inputs.push_back(id);
   }
-  while (!node.outputs.empty() && node.outputs.back().empty()) node.outputs.pop_back();
+  // Where an attribute counts the outputs, those without a name count too.
+  const bool counted = std::ranges::any_of(
+      made.def->attributes,
+      [](const ops::AttributeDef& attribute) { return attribute.name == "num_outputs"; });
+  while (!counted && !node.outputs.empty() && node.outputs.back().empty()) node.outputs.pop_back();
   UpgradeScope around = upgrade_scope(scope);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const std::string& name = node.outputs[i];

@@ -138,8 +138,9 @@ TEST(CatalogErrors, NameTheNodeAndBothShapes) {
   EXPECT_EQ(error_of("Relu", {.name = "r", .shapes = {{2}}, .attributes = {{"alpha", 1.0}}}),
             "[Relu] \"r\": attribute `alpha` is unknown in version 14");
   EXPECT_EQ(
-      error_of("ReduceSum", {.name = "r", .shapes = {{2, 3}, {2}}, .dtype = DType::i64}),
-      "[ReduceSum] \"r\": `axes` must be known when compiling (make it a constant, or compute "
+      error_of("ReduceLogSumExp", {.name = "r", .shapes = {{2, 3}, {2}}, .dtype = DType::i64}),
+      "[ReduceLogSumExp] \"r\": `axes` must be known when compiling (make it a constant, or "
+      "compute "
       "it from shapes)");
   EXPECT_EQ(
       error_of("Reshape", {.name = "r", .shapes = {{2, 3}}, .inputs = {{}, int64s({1}, {5})}}),

@@ -42,6 +42,16 @@ Expr wrapped(Expr at, Expr extent);
 // empty.
 Result<std::vector<int>> axes_from_input(const Builder& b, int i, int rank, bool all_if_empty);
 
+// Whether input `i` is absent, or all its elements are numbers now.
+bool known_numbers(const Builder& b, int i);
+
+// Axes that input `i` names when the model runs: of each of `rank` axes, whether it is one.
+Result<std::vector<Expr>> chosen_axes(Builder& b, int i, int rank);
+
+// The extents of the axes that are not chosen, `count` in all, as a shape.
+Shape others_of(const Builder& b, const Shape& extents, const std::vector<Expr>& chosen,
+                size_t count);
+
 inline Expr as_index(const Expr& stored) { return ir::cast(DType::index, stored); }
 
 // Rounds to even and saturates into the integer type `to`, adding the zero point after rounding.

@@ -139,8 +139,56 @@ Expr slice_bound(const Builder& b, Expr bound, const Expr& extent, Expr low, Exp
   return b.simplify(ir::min(ir::max(wrapped(bound, extent), low), high));
 }
 
+// Axes or steps that only a run knows: each axis looks for what is said of it.
+Result<> slice_by_data(Builder& b) {
+  const Tensor& x = b.input(0);
+  GS_ASSIGN(std::vector<Expr> starts, b.elements(1));
+  GS_ASSIGN(std::vector<Expr> ends, b.elements(2));
+  std::vector<Expr> axes, steps(starts.size(), ir::index(1));
+  for (size_t i = 0; i < starts.size(); ++i) axes.push_back(ir::index(static_cast<int64_t>(i)));
+  if (b.has(3)) {
+    GS_ASSIGN(axes, b.elements(3));
+    GS_TRY(chosen_axes(b, 3, x.rank()));  // in range, none twice
+  }
+  if (b.has(4)) {
+    GS_ASSIGN(steps, b.elements(4));
+  }
+  if (ends.size() != starts.size() || axes.size() != starts.size() ||
+      steps.size() != starts.size()) {
+    return b.error("starts, ends, axes and steps differ in length");
+  }
+  for (const Expr& step : steps) GS_TRY(b.require(step != 0.0, "a step is 0"));
+  Shape shape = x.shape();
+  std::vector<Expr> begins(shape.size(), ir::index(0)), strides(shape.size(), ir::index(1));
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const Expr extent = x.shape()[axis];
+    for (size_t i = 0; i < starts.size(); ++i) {
+      Expr here = wrapped(axes[i], ir::index(x.rank())) == static_cast<double>(axis);
+      Expr up = steps[i] > 0.0;
+      Expr low = b.simplify(ir::select(up, ir::index(0), ir::index(-1)));
+      Expr high = b.simplify(ir::select(up, extent, extent - 1.0));
+      Expr begin = slice_bound(b, starts[i], extent, low, high),
+           end = slice_bound(b, ends[i], extent, low, high);
+      Expr span = ir::select(up, end - begin, begin - end);
+      Expr size = ir::max(ir::select(up, steps[i], ir::index(0) - steps[i]), 1.0);
+      Expr count = ir::max(ir::floordiv(span + size - 1.0, size), 0.0);
+      begins[axis] = b.simplify(ir::select(here, begin, begins[axis]));
+      strides[axis] = b.simplify(ir::select(here, steps[i], strides[axis]));
+      shape[axis] = b.simplify(ir::select(here, count, shape[axis]));
+    }
+  }
+  b.output(0, b.compute("slice", x.dtype(), shape, [&](Point point) {
+    std::vector<Expr> at;
+    for (size_t i = 0; i < point.size(); ++i)
+      at.push_back(b.simplify(begins[i] + point[i] * strides[i]));
+    return x.at(at);
+  }));
+  return {};
+}
+
 Result<> slice(Builder& b) {
   const Tensor& x = b.input(0);
+  if (!known_numbers(b, 3) || !known_numbers(b, 4)) return slice_by_data(b);
   GS_ASSIGN(std::vector<Expr> starts, b.elements(1));
   GS_ASSIGN(std::vector<Expr> ends, b.elements(2));
   Numbers axes, steps(starts.size(), 1);
@@ -379,20 +427,22 @@ std::vector<OpDef> move_family() {
                   {"steps", integer_index, InputDef::optional}},
        .outputs = {"output"},
        .define = slice,
-       .cases = {{.name = "two axes",
-                  .shapes = {{20, 10}},
-                  .inputs = after({int64s({2}, {0, 3}), int64s({2}, {3, 10})})},
-                 {.name = "from the end",
-                  .shapes = {{4, 9}},
-                  .inputs = after({int64s({1}, {-5}), int64s({1}, {-1}), int64s({1}, {1})})},
-                 {.name = "step",
-                  .shapes = {{3, 11}},
-                  .inputs = after({int64s({1}, {1}), int64s({1}, {1000}), int64s({1}, {-1}),
-                                   int64s({1}, {3})})},
-                 {.name = "backwards",
-                  .shapes = {{7}},
-                  .inputs = after({int64s({1}, {-1}), int64s({1}, {-1000}), int64s({1}, {0}),
-                                   int64s({1}, {-2})})}}},
+       .cases =
+           {{.name = "told by data", .shapes = {{3, 4, 5}, {1}, {1}, {1}}, .low = 0, .high = 2},
+            {.name = "two axes",
+             .shapes = {{20, 10}},
+             .inputs = after({int64s({2}, {0, 3}), int64s({2}, {3, 10})})},
+            {.name = "from the end",
+             .shapes = {{4, 9}},
+             .inputs = after({int64s({1}, {-5}), int64s({1}, {-1}), int64s({1}, {1})})},
+            {.name = "step",
+             .shapes = {{3, 11}},
+             .inputs = after(
+                 {int64s({1}, {1}), int64s({1}, {1000}), int64s({1}, {-1}), int64s({1}, {3})})},
+            {.name = "backwards",
+             .shapes = {{7}},
+             .inputs = after(
+                 {int64s({1}, {-1}), int64s({1}, {-1000}), int64s({1}, {0}), int64s({1}, {-2})})}}},
       {.name = "Expand",
        .doc = "Broadcasts to a shape.",
        .since = 13,

@@ -109,6 +109,18 @@ Result<> flatten(Builder& b) {
 Result<> squeeze(Builder& b) {
   const Tensor& x = b.input(0);
   std::vector<int> axes;
+  if (!known_numbers(b, 1)) {
+    GS_ASSIGN(std::vector<Expr> chosen, chosen_axes(b, 1, x.rank()));
+    for (size_t i = 0; i < chosen.size(); ++i) {
+      GS_TRY(b.require(ir::select(chosen[i], x.shape()[i], ir::index(1)) == 1.0,
+                       "an axis has another extent than 1"));
+    }
+    int64_t count = ir::as_int(b.input(1).rank() ? b.input(1).dim(0) : ir::index(1)).value_or(0);
+    if (count > x.rank()) return b.error(cat(count, " axes are given, the rank is ", x.rank()));
+    b.output(0, b.reshape("squeeze", x,
+                          others_of(b, x.shape(), chosen, static_cast<size_t>(x.rank() - count))));
+    return {};
+  }
   if (b.has(1)) {
     GS_ASSIGN(axes, axes_from_input(b, 1, x.rank(), false));
     for (int axis : axes) {
@@ -138,8 +150,23 @@ Result<> squeeze(Builder& b) {
 
 Result<> unsqueeze(Builder& b) {
   const Tensor& x = b.input(0);
-  GS_ASSIGN(std::vector<Expr> given, b.host(1));
+  GS_ASSIGN(std::vector<Expr> given, b.elements(1));
   int rank = x.rank() + static_cast<int>(given.size());
+  if (!known_numbers(b, 1)) {
+    GS_ASSIGN(std::vector<Expr> chosen, chosen_axes(b, 1, rank));
+    Shape extents;
+    Expr before = ir::index(0);
+    for (const Expr& fresh : chosen) {
+      Expr extent = ir::index(1);
+      for (int k = 0; k < x.rank(); ++k) {
+        extent = ir::select(!fresh && before == static_cast<double>(k), x.dim(k), extent);
+      }
+      extents.push_back(b.simplify(extent));
+      before = b.simplify(before + ir::select(fresh, ir::index(0), ir::index(1)));
+    }
+    b.output(0, b.reshape("unsqueeze", x, extents));
+    return {};
+  }
   GS_ASSIGN(std::vector<int> axes, axes_from_input(b, 1, rank, false));
   Shape shape;
   int next = 0;
@@ -206,7 +233,8 @@ std::vector<OpDef> shape_family() {
        .inputs = {{"data", any}, {"axes", i64, InputDef::optional}},
        .outputs = {"squeezed"},
        .define = squeeze,
-       .cases = {{.name = "one", .shapes = {{1, 3, 1, 5}}, .inputs = second(int64s({1}, {-2}))},
+       .cases = {{.name = "told by data", .shapes = {{1, 1, 1}, {1}}, .low = 0, .high = 2},
+                 {.name = "one", .shapes = {{1, 3, 1, 5}}, .inputs = second(int64s({1}, {-2}))},
                  {.name = "all", .shapes = {{1, 3, 1, 5}}}}},
       {.name = "Unsqueeze",
        .doc = "Inserts axes of extent 1, at places of the result.",
@@ -214,7 +242,8 @@ std::vector<OpDef> shape_family() {
        .inputs = {{"data", any}, {"axes", i64}},
        .outputs = {"expanded"},
        .define = unsqueeze,
-       .cases = {{.name = "one", .shapes = {{3, 4}}, .inputs = second(int64s({1}, {1}))},
+       .cases = {{.name = "told by data", .shapes = {{2, 3}, {1}}, .low = 0, .high = 2},
+                 {.name = "one", .shapes = {{3, 4}}, .inputs = second(int64s({1}, {1}))},
                  {.name = "two", .shapes = {{3, 4}}, .inputs = second(int64s({2}, {-1, 0}))}}},
   };
 }
