@@ -124,7 +124,7 @@ function agree(file, manifest) {
   const refused = ({status, stdout}) => status === 1 && stdout.startsWith('{"error"');
   if (!ours) return refused(cpu) ? [] : [`running: ${cpu.status ?? cpu.signal} ${cpu.stderr}`];
   if (!theirs) return interp.status === 1 ? [`only cpu runs it: ${interp.stdout}`] : [];
-  const close = (a, b) => Math.abs(a - b) <= 1e-3 + 1e-3 * Math.abs(b);
+  const close = (a, b) => a === b || Math.abs(a - b) <= 1e-3 + 1e-3 * Math.abs(b);
   const same = ours.every((list, i) => list.every((number, j) => close(number, theirs[i][j])));
   return same ? [] : ['cpu and interpreter differ'];
 }
