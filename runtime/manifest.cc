@@ -110,6 +110,7 @@ class Reader {
     return module_.slots[static_cast<size_t>(slot)].device;
   }
   package::Port port(const Json& value, bool input);
+  package::Group group(const Json& value);
   package::Slot slot(const Json& value);
   package::Launch launch(const Json& value);
   package::Dim dim(const Json& value);
@@ -147,6 +148,31 @@ void Reader::check_strings(const std::vector<package::Port>& ports) {
         ports[at].shape.size() != ports[at + 1].shape.size() + 1)
       wrong(cat("port \"", ports[at].name, "\" is no tensor of strings"));
   }
+}
+
+package::Group Reader::group(const Json& value) {
+  package::Group group;
+  group.name = text(value, "name");
+  const std::string kind = text(value, "kind");
+  if (kind != "sequence" && kind != "optional") wrong("kind is not sequence or optional");
+  group.sequence = kind == "sequence";
+  group.output = member(value, "outputs", false);
+  const char* const key = group.output ? "outputs" : "inputs";
+  // Strings are two entries, and one value.
+  const std::vector<package::Port>& entries = group.output ? module_.outputs : module_.inputs;
+  const auto ports = static_cast<int64_t>(entries.size()) -
+                     std::ranges::count_if(entries, &package::Port::strings);
+  const Json* range = member(value, key);
+  if (!range || !range->IsArray() || range->Size() != 2 || !(*range)[0].IsInt() ||
+      !(*range)[1].IsInt() || (*range)[0].GetInt() < 0 || (*range)[1].GetInt() < 0 ||
+      int64_t{(*range)[0].GetInt()} + (*range)[1].GetInt() > ports) {
+    wrong(cat("has no part of the ", key));
+    return group;
+  }
+  group.first = (*range)[0].GetInt();
+  group.count = (*range)[1].GetInt();
+  if (!group.sequence && group.count > 0) wrong("is an optional that holds something");
+  return group;
 }
 
 package::Slot Reader::slot(const Json& value) {
@@ -339,6 +365,7 @@ Result<Manifest> Reader::read(const Json& root) {
   each(root, "outputs", [&](const Json& value) { module_.outputs.push_back(port(value, false)); });
   check_strings(module_.inputs);
   check_strings(module_.outputs);
+  each(root, "groups", [&](const Json& value) { module_.groups.push_back(group(value)); }, false);
   each(root, "dims", [&](const Json& value) { module_.dims.push_back(dim(value)); });
   each(root, "checks", [&](const Json& value) {
     module_.checks.push_back({number(value, "value"), text(value, "message"), segment(value)});

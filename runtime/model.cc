@@ -59,6 +59,9 @@ const std::string& Model::name() const { return state_->module().name; }
 const std::vector<Port>& Model::inputs() const { return state_->given; }
 const std::vector<Port>& Model::outputs() const { return state_->results; }
 
+const std::vector<Group>& Model::input_groups() const { return state_->input_groups; }
+const std::vector<Group>& Model::output_groups() const { return state_->output_groups; }
+
 Result<std::vector<HostTensor>> Model::run(std::span<const HostTensor> feeds) {
   const std::lock_guard lock(state_->turn);
   const auto begin = Clock::now();
@@ -109,6 +112,11 @@ void Model::State::describe_ports() {
   for (const package::Port& port : module().outputs) outputs.push_back(describe(port));
   given = joined_ports(inputs, module().inputs);
   results = joined_ports(outputs, module().outputs);
+  for (const package::Group& group : module().groups) {
+    (group.output ? output_groups : input_groups)
+        .push_back({group.name, group.sequence, static_cast<size_t>(group.first),
+                    static_cast<size_t>(group.count)});
+  }
 }
 
 Result<> Model::State::load_code() {

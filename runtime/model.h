@@ -19,6 +19,14 @@ struct Port {
   std::vector<std::string> symbols;  // names of an input's symbolic dimensions, else ""
 };
 
+// A value of the model that is no single tensor: a sequence is the inputs (outputs)
+// [first, first + count) in order, an optional that holds nothing is none of them.
+struct Group {
+  std::string name;
+  bool sequence = true;
+  size_t first = 0, count = 0;
+};
+
 struct LoadOptions {
   int threads = 0;  // 0: one a core
   bool profile = false;
@@ -53,6 +61,8 @@ class Model {
   const std::string& name() const;
   const std::vector<Port>& inputs() const;
   const std::vector<Port>& outputs() const;
+  const std::vector<Group>& input_groups() const;
+  const std::vector<Group>& output_groups() const;
   // One tensor an input, in order; gives one an output. Calls from several threads take turns.
   // Errors: another number of tensors, a wrong type or shape, a condition of the model that fails.
   Result<std::vector<HostTensor>> run(std::span<const HostTensor> feeds);

@@ -24,6 +24,7 @@ struct Model::State {
   std::vector<std::unique_ptr<Buffer>> slots;
   std::vector<Port> inputs, outputs;  // as the package has them
   std::vector<Port> given, results;   // as users see them, see string_ports.h
+  std::vector<Group> input_groups, output_groups;
   std::map<std::vector<int64_t>, Sized> sized;
   bool profile = false;
   double load_ms = 0, last_run_ms = 0;

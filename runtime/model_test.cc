@@ -195,6 +195,25 @@ TEST_F(ModelTest, NullDeviceTakesEveryPackage) {
   ASSERT_FALSE(outputs.has_value());
 }
 
+TEST_F(ModelTest, GroupsSayWhatBelongsTogether) {
+  const auto with = [&](const std::string& group) {
+    put_package("\"dims\":", "\"groups\":[{\"name\":\"l\"," + group + "}],\"dims\":");
+    return error_of_load();
+  };
+  EXPECT_SAYS(with(R"("kind":"map","inputs":[0,1])"), "groups[0]: kind is not");
+  EXPECT_SAYS(with(R"("kind":"sequence","outputs":[0,9])"),
+              "groups[0]: has no part of the outputs");
+  EXPECT_SAYS(with(R"("kind":"sequence","inputs":[-1,1])"), "has no part of the inputs");
+  EXPECT_SAYS(with(R"("kind":"optional","inputs":[0,1])"), "holds something");
+  EXPECT_EQ(with(R"("kind":"sequence","inputs":[0,1])"), "");
+  const auto model = Model::load(folder);
+  ASSERT_TRUE(model.has_value());
+  EXPECT_TRUE((*model)->output_groups().empty());
+  ASSERT_EQ((*model)->input_groups().size(), 1u);
+  EXPECT_EQ((*model)->input_groups()[0].name, "l");
+  EXPECT_EQ((*model)->input_groups()[0].count, 1u);
+}
+
 TEST_F(ModelTest, BadPackagesAreErrorsThatNameTheFile) {
   EXPECT_SAYS(error_of_load(), "manifest.json: no such file");
   put("manifest.json", {});

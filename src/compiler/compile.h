@@ -32,6 +32,9 @@ struct Options {
   // -1 leaves a dimension open.
   std::map<std::string, std::vector<int64_t>, std::less<>> shapes;
   std::map<std::string, int64_t, std::less<>> dims;  // the same for dimensions by their names
+  // How many elements an input that is a sequence has; -1: an optional input holds nothing.
+  // Elements are inputs "NAME.0", "NAME.1", ..., also in `shapes` and `constants`.
+  std::map<std::string, int64_t, std::less<>> lengths;
   std::function<void(std::string_view step, double fraction)> progress;
   const ops::Catalog* catalog = nullptr;  // null: the built-in one
 };

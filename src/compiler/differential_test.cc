@@ -280,6 +280,7 @@ Example example_with_dim(const OpDef& def, const Case& test) {
   }
   made.builder = std::make_unique<ops::Builder>(def, test.name, made.inputs, test.attributes, 1);
   made.status = made.builder->define();
+  made.outputs = made.builder->outputs;
   return example_of(std::move(made), {{dim, data[0].shape[0]}});
 }
 

@@ -217,6 +217,8 @@ void ModuleBuilder::add_outputs() {
     }
     module_.outputs.push_back(std::move(port));
   }
+  for (const graph::Group& group : stages_.groups)
+    module_.groups.push_back({group.name, group.sequence, group.output, group.first, group.count});
 }
 
 graph::MemoryNeed ModuleBuilder::need_of(const ir::BufferNode& buffer) const {

@@ -25,15 +25,18 @@ const ops::OpDef* control_flow_op(std::string_view name) {
   static const ops::OpDef if_op = entry("If", "One of two subgraphs.", 25);
   static const ops::OpDef loop = entry("Loop", "A subgraph, repeatedly.", 25);
   static const ops::OpDef scan = entry("Scan", "A subgraph along an axis.", 25);
+  static const ops::OpDef sequence_map =
+      entry("SequenceMap", "A subgraph for each element of a sequence.", 17);
   if (name == "If") return &if_op;
   if (name == "Loop") return &loop;
   if (name == "Scan") return &scan;
+  if (name == "SequenceMap") return &sequence_map;
   return nullptr;
 }
 
 std::span<const std::string_view> region_attributes(std::string_view name) {
   if (name == "If") return branches;
-  if (name == "Loop" || name == "Scan") return body;
+  if (name == "Loop" || name == "Scan" || name == "SequenceMap") return body;
   return {};
 }
 

@@ -9,7 +9,7 @@
 
 namespace gossamer::graph {
 
-// The entry of If, Loop or Scan; null for another name.
+// The entry of If, Loop, Scan or SequenceMap; null for another name.
 const ops::OpDef* control_flow_op(std::string_view name);
 // The attributes that hold an operator's regions, in the order of Node::regions.
 std::span<const std::string_view> region_attributes(std::string_view name);

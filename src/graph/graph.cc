@@ -7,4 +7,6 @@ ValueId Graph::add_value(Value value) {
   return static_cast<ValueId>(values.size() - 1);
 }
 
+std::string element_name(const std::string& name, size_t index) { return cat(name, ".", index); }
+
 }  // namespace gossamer::graph

@@ -38,6 +38,15 @@ struct Value {
   std::optional<ConstantSource> constant;
 };
 
+// A sequence or optional in the model's signature: the tensors [first, first + count) of its inputs
+// or outputs, of strings too. An optional that holds something is that, so one listed here holds
+// nothing.
+struct Group {
+  std::string name;
+  bool sequence = true, output = false;
+  int first = 0, count = 0;
+};
+
 struct Graph;
 
 struct Node {
@@ -60,12 +69,16 @@ struct Capture {
   ValueId outer = no_value, inner = no_value;
 };
 
+// "boxes.0": what element `index` of the sequence `name` is called.
+std::string element_name(const std::string& name, size_t index);
+
 struct Graph {
   std::string name;
   std::vector<Value> values;
   std::vector<Node> nodes;  // topological order
   std::vector<ValueId> inputs, outputs;
   std::vector<Capture> captures;  // of a region
+  std::vector<Group> groups;      // of inputs; of the outermost graph
   std::vector<Dim> dims;
   std::vector<std::string> files;  // external data files, relative to the model's folder
 

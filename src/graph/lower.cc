@@ -147,9 +147,10 @@ Result<> Lowering::add_inputs(const Graph& graph, Values& values) {
     if (!value.shape_known) return fail_at(cat("input \"", value.name, "\""), "has no shape");
     const auto number = static_cast<int>(out_.inputs.size());
     numbers.push_back(number);
-    values[id] = Tensor{ir::buffer(value.name, value.dtype, value.shape), std::nullopt};
+    Tensor tensor{ir::buffer(value.name, value.dtype, value.shape), std::nullopt};
     if (value.dtype != ir::DType::string) {
-      out_.inputs.push_back({value.name, values[id].buffer});
+      out_.inputs.push_back({value.name, tensor.buffer});
+      values[id] = std::move(tensor);
       continue;
     }
     const ir::Var width = ir::var(value.name + ".width");
@@ -157,11 +158,13 @@ Result<> Lowering::add_inputs(const Graph& graph, Values& values) {
     std::vector<Expr> wide = value.shape;
     wide.push_back(width);
     out_.dims.push_back({width, number, static_cast<int>(value.shape.size())});
-    values[id].bytes = ir::buffer(value.name, ir::DType::u8, std::move(wide));
-    values[id].lengths = ir::buffer(value.name + ".lengths", ir::DType::i32, value.shape);
-    out_.inputs.push_back({value.name, values[id].bytes, true});
-    out_.inputs.push_back({value.name + ".lengths", values[id].lengths});
+    tensor.bytes = ir::buffer(value.name, ir::DType::u8, std::move(wide));
+    tensor.lengths = ir::buffer(value.name + ".lengths", ir::DType::i32, value.shape);
+    out_.inputs.push_back({value.name, tensor.bytes, true});
+    out_.inputs.push_back({value.name + ".lengths", tensor.lengths});
+    values[id] = std::move(tensor);
   }
+  out_.groups = graph.groups;
   // Those of the graph stand first.
   std::vector<Dim> dims;
   for (const Dim& dim : graph.dims)
@@ -170,17 +173,29 @@ Result<> Lowering::add_inputs(const Graph& graph, Values& values) {
   return {};
 }
 
+// A sequence is an output an element, and strings are two.
 Result<> Lowering::add_outputs(const Graph& graph, const Values& values) {
-  for (ValueId id : graph.outputs) {
-    const Tensor& tensor = values[id];
-    const std::string& name = graph.values[id].name;
-    GS_CHECK(tensor, "output ", name, " was not made");
+  int count = 0;
+  const auto add = [&](const std::string& name, const Tensor& tensor) {
+    ++count;
     if (tensor.dtype() == ir::DType::string) {
       out_.outputs.push_back({name, tensor.bytes, true});
       out_.outputs.push_back({name + ".lengths", tensor.lengths});
     } else {
       out_.outputs.push_back({name, tensor.buffer});
     }
+  };
+  for (ValueId id : graph.outputs) {
+    const Item& item = values[id];
+    const std::string& name = graph.values[id].name;
+    GS_CHECK(item, "output ", name, " was not made");
+    if (item.tensor) {
+      add(name, item.tensor);
+      continue;
+    }
+    const int first = count;
+    for (size_t i = 0; i < item.elements.size(); ++i) add(element_name(name, i), item.elements[i]);
+    out_.groups.push_back({name, item.is_sequence(), true, first, count - first});
   }
   return {};
 }
@@ -213,8 +228,8 @@ Result<> Lowering::lower_nodes(const Graph& graph, Values& values) {
       GS_TRY(lower_control(node, values));
       continue;
     }
-    std::vector<Tensor> inputs;
-    for (ValueId id : node.inputs) inputs.push_back(id == no_value ? Tensor() : known(values[id]));
+    std::vector<Item> inputs;
+    for (ValueId id : node.inputs) inputs.push_back(id == no_value ? Item() : known(values[id]));
     ops::Builder builder(*node.def, node.name, std::move(inputs), node.attributes,
                          static_cast<int>(node.outputs.size()));
     builder.catalog = &catalog_;
@@ -228,8 +243,12 @@ Result<> Lowering::lower_nodes(const Graph& graph, Values& values) {
     size_t first_stage = out_.stages.size();
     GS_TRY(take_stages(builder, graph, node));
     for (size_t i = 0; i < node.outputs.size(); ++i) {
-      settle_output(builder.outputs[i], first_stage);
-      if (node.outputs[i] != no_value) values[node.outputs[i]] = std::move(builder.outputs[i]);
+      Item made = std::move(builder.outputs[i]);
+      if (const auto item = builder.items.find(static_cast<int>(i)); item != builder.items.end())
+        made = std::move(item->second);
+      if (made.tensor) settle_output(made.tensor, first_stage);
+      for (Tensor& element : made.elements) settle_output(element, first_stage);
+      if (node.outputs[i] != no_value) values[node.outputs[i]] = std::move(made);
     }
   }
   return {};
@@ -241,11 +260,18 @@ Result<> Lowering::take_stages(ops::Builder& builder, const Graph& graph, const 
   std::unordered_map<const ir::BufferNode*, std::string> names;
   for (size_t i = node.outputs.size(); i-- > 0;) {
     if (node.outputs[i] == no_value) continue;
-    const Tensor& output = builder.outputs[i];
     const std::string& name = graph.values[node.outputs[i]].name;
-    const bool strings = output.dtype() == ir::DType::string;
-    names[(strings ? output.bytes : output.buffer).get()] = name;
-    if (strings) names[output.lengths.get()] = name + ".lengths";
+    const auto name_tensor = [&](const Tensor& tensor, const std::string& called) {
+      if (!tensor) return;
+      const bool strings = tensor.dtype() == ir::DType::string;
+      names[(strings ? tensor.bytes : tensor.buffer).get()] = called;
+      if (strings) names[tensor.lengths.get()] = called + ".lengths";
+    };
+    name_tensor(builder.outputs[i], name);
+    const auto item = builder.items.find(static_cast<int>(i));
+    if (item == builder.items.end()) continue;
+    for (size_t k = item->second.elements.size(); k-- > 0;)
+      name_tensor(item->second.elements[k], element_name(name, k));
   }
   std::unordered_set<const ir::BufferNode*> settled;
   auto settle_name = [&](const ir::Buffer& buffer) {
@@ -287,6 +313,12 @@ Tensor Lowering::known(Tensor tensor) const {
   if (const auto found = reads_.find(tensor.buffer.get()); found != reads_.end())
     tensor.host = found->second.second;
   return tensor;
+}
+
+Item Lowering::known(Item item) const {
+  item.tensor = known(std::move(item.tensor));
+  for (Tensor& element : item.elements) element = known(std::move(element));
+  return item;
 }
 
 // Dimensions of inputs are known before a run; other variables when their step has run.

@@ -1,5 +1,6 @@
 // If: the branch that a known condition takes, or both between steps of the host program.
 #include <algorithm>
+#include <array>
 
 #include "graph/control_flow.h"
 #include "graph/lowering.h"
@@ -12,11 +13,12 @@ namespace gossamer::graph {
 Result<> Lowering::lower_control(const Node& node, Values& values) {
   if (node.def == control_flow_op("If")) return lower_if(node, values);
   if (node.def == control_flow_op("Loop")) return lower_loop(node, values);
+  if (node.def == control_flow_op("SequenceMap")) return lower_sequence_map(node, values);
   return lower_scan(node, values);
 }
 
 Result<Lowering::Region> Lowering::lower_region(const Graph& graph, const Values& outer,
-                                                const std::vector<Tensor>& inputs) {
+                                                const std::vector<Item>& inputs) {
   GS_CHECK(graph.inputs.size() == inputs.size(), "inputs of a region");
   Region region;
   const size_t start = out_.stages.size();
@@ -55,8 +57,14 @@ Result<ops::Builder::Inlined> Lowering::inline_region(const Graph& graph, const 
     return fail(cat("its graph \"", graph.name, "\" has ", graph.inputs.size(),
                     " inputs, it is given ", inputs.size()));
   }
-  GS_ASSIGN(Region region, lower_region(graph, values, inputs));
-  return ops::Builder::Inlined{std::move(region.stages), std::move(region.outputs)};
+  GS_ASSIGN(Region region,
+            lower_region(graph, values, std::vector<Item>(inputs.begin(), inputs.end())));
+  ops::Builder::Inlined made{std::move(region.stages), {}};
+  for (Item& output : region.outputs) {
+    if (!output.tensor) return fail(cat("its graph \"", graph.name, "\" makes what is no tensor"));
+    made.outputs.push_back(std::move(output.tensor));
+  }
+  return made;
 }
 
 bool Lowering::Region::uses_own(const Expr& expr) const {
@@ -69,8 +77,9 @@ bool Lowering::Region::uses_own(const Expr& expr) const {
   return uses;
 }
 
-Result<Expr> Lowering::scalar_value(const Tensor& tensor, const std::string& name) {
-  const Tensor now = known(tensor);
+Result<Expr> Lowering::scalar_value(const Item& item, const std::string& name) {
+  if (!item.tensor) return fail(cat(name, " is no tensor"));
+  const Tensor now = known(item.tensor);
   if (now.host && now.host->size() == 1) return (*now.host)[0];
   if (!ir::is_int(now.dtype()) && now.dtype() != ir::DType::boolean)
     return fail(cat(name, " is no integer or boolean"));
@@ -120,6 +129,86 @@ Tensor Lowering::add_host_tensor(const std::string& name, const ir::Buffer& like
   return tensor;
 }
 
+namespace {
+
+// "a sequence of 3 elements"
+std::string text_of(const Item& item) {
+  if (item.tensor) return "a tensor";
+  if (!item.is_sequence()) return "nothing";
+  return cat("a sequence of ", item.elements.size(), " elements");
+}
+
+}  // namespace
+
+// The outputs of two branches while they become one.
+struct Lowering::Merge {
+  Merge(const Node& of, Expr condition_of, const std::vector<Region>& both)
+      : node(of), condition(std::move(condition_of)), branches(both) {}
+  const Node& node;
+  Expr condition;
+  const std::vector<Region>& branches;
+  // A dimension that the branches do not share is a variable that both set.
+  std::vector<ir::Var> dims;
+  std::array<std::vector<Expr>, 2> extents;
+  std::array<std::vector<ops::Stage>, 2> copies;
+};
+
+Result<Tensor> Lowering::merge_branches(Merge& merge, const std::string& name, const Tensor& a,
+                                        const Tensor& b) {
+  if (a.dtype() != b.dtype() || a.rank() != b.rank()) {
+    return fail_at(cat("[If] \"", merge.node.name, "\""),
+                   cat("makes \"", name, "\" of another type or rank in each branch, so its ",
+                       "condition must be known when compiling"),
+                   "only the extents of an output may depend on the branch");
+  }
+  if (a.buffer.same(b.buffer)) return a;
+  std::vector<Expr> shape;
+  for (size_t d = 0; d < a.shape().size(); ++d) {
+    const Expr &x = a.shape()[d], &y = b.shape()[d];
+    if (ir::prove_equal(x, y, bounds_) && !merge.branches[0].uses_own(x)) {
+      shape.push_back(x);
+      continue;
+    }
+    merge.dims.push_back(ir::var(cat(name, ".dim", d)));
+    merge.extents[0].push_back(x);
+    merge.extents[1].push_back(y);
+    shape.push_back(merge.dims.back());
+  }
+  const std::string merged_name = cat(merge.node.name, "/", name);
+  Tensor merged{ir::buffer(merged_name, a.dtype(), shape), std::nullopt};
+  const auto copy = [&](const ir::Buffer& from, const ir::Buffer& to, size_t k) {
+    merge.copies[k].push_back(ops::copy_stage(cat(name, ".branch"), from, to));
+    merge.copies[k].back().origin = cat("If \"", merge.node.name, "\"");
+  };
+  if (a.dtype() == ir::DType::string) {
+    merged.lengths = ir::buffer(merged_name + ".lengths", ir::DType::i32, shape);
+    merge.dims.push_back(ir::var(cat(name, ".width")));
+    merge.extents[0].push_back(a.width());
+    merge.extents[1].push_back(b.width());
+    shape.push_back(merge.dims.back());
+    merged.bytes = ir::buffer(merged_name, ir::DType::u8, shape);
+  }
+  for (size_t k = 0; k < 2; ++k) {
+    const Tensor& from = k == 0 ? a : b;
+    if (merged.bytes) {
+      copy(from.bytes, merged.bytes, k);
+      copy(from.lengths, merged.lengths, k);
+    } else {
+      copy(from.buffer, merged.buffer, k);
+    }
+  }
+  if (a.host && b.host && a.host->size() == b.host->size()) {
+    std::vector<Expr> elements;
+    for (size_t e = 0; e < a.host->size(); ++e) {
+      const Expr &x = (*a.host)[e], &y = (*b.host)[e];
+      if (merge.branches[0].uses_own(x) || merge.branches[1].uses_own(y)) break;
+      elements.push_back(ir::select(merge.condition != 0.0, x, y));
+    }
+    if (elements.size() == a.host->size()) merged.host = std::move(elements);
+  }
+  return merged;
+}
+
 Result<> Lowering::lower_if(const Node& node, Values& values) {
   const std::string place = cat("[If] \"", node.name, "\"");
   if (node.inputs.size() != 1 || node.inputs[0] == no_value || node.regions.size() != 2) {
@@ -146,72 +235,32 @@ Result<> Lowering::lower_if(const Node& node, Values& values) {
     branches.push_back(std::move(branch));
   }
 
-  // A dimension that the branches do not share is a variable that both set.
-  std::vector<ir::Var> dims;
-  std::vector<std::vector<Expr>> extents(2);
-  std::vector<std::vector<ops::Stage>> copies(2);
+  Merge merge(node, *condition, branches);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] == no_value) continue;
-    const Tensor &a = branches[0].outputs[i], &b = branches[1].outputs[i];
+    const Item &a = branches[0].outputs[i], &b = branches[1].outputs[i];
     const std::string name = node.regions[0]->values[node.regions[0]->outputs[i]].name;
-    if (a.dtype() != b.dtype() || a.rank() != b.rank()) {
-      return fail_at(place, cat("makes output ", i, " of another type or rank in each branch"),
-                     "only the extents of an output may depend on the branch");
+    if (a.kind != b.kind || a.elements.size() != b.elements.size()) {
+      return fail_at(place,
+                     cat("makes output ", i, " ", text_of(a), " in one branch and ", text_of(b),
+                         " in the other, so its condition must be known when compiling"),
+                     "make the condition a constant, or give both branches one form");
     }
-    if (a.buffer.same(b.buffer)) {
-      values[node.outputs[i]] = a;
-      continue;
+    Item made = a;
+    if (a.tensor) {
+      GS_ASSIGN(made.tensor, merge_branches(merge, name, a.tensor, b.tensor));
     }
-    std::vector<Expr> shape;
-    for (size_t d = 0; d < a.shape().size(); ++d) {
-      const Expr &x = a.shape()[d], &y = b.shape()[d];
-      if (ir::prove_equal(x, y, bounds_) && !branches[0].uses_own(x)) {
-        shape.push_back(x);
-        continue;
-      }
-      dims.push_back(ir::var(cat(name, ".dim", d)));
-      extents[0].push_back(x);
-      extents[1].push_back(y);
-      shape.push_back(dims.back());
+    for (size_t k = 0; k < a.elements.size(); ++k) {
+      GS_ASSIGN(made.elements[k],
+                merge_branches(merge, element_name(name, k), a.elements[k], b.elements[k]));
     }
-    Tensor merged{ir::buffer(cat(node.name, "/", name), a.dtype(), shape), std::nullopt};
-    const auto copy = [&](const ir::Buffer& from, const ir::Buffer& to, size_t k) {
-      copies[k].push_back(ops::copy_stage(cat(name, ".branch"), from, to));
-      copies[k].back().origin = cat("If \"", node.name, "\"");
-    };
-    if (a.dtype() == ir::DType::string) {
-      merged.lengths = ir::buffer(cat(node.name, "/", name, ".lengths"), ir::DType::i32, shape);
-      dims.push_back(ir::var(cat(name, ".width")));
-      extents[0].push_back(a.width());
-      extents[1].push_back(b.width());
-      shape.push_back(dims.back());
-      merged.bytes = ir::buffer(cat(node.name, "/", name), ir::DType::u8, shape);
-    }
-    for (size_t k = 0; k < 2; ++k) {
-      const Tensor& from = branches[k].outputs[i];
-      if (merged.bytes) {
-        copy(from.bytes, merged.bytes, k);
-        copy(from.lengths, merged.lengths, k);
-      } else {
-        copy(from.buffer, merged.buffer, k);
-      }
-    }
-    if (a.host && b.host && a.host->size() == b.host->size()) {
-      std::vector<Expr> elements;
-      for (size_t e = 0; e < a.host->size(); ++e) {
-        const Expr &x = (*a.host)[e], &y = (*b.host)[e];
-        if (branches[0].uses_own(x) || branches[1].uses_own(y)) break;
-        elements.push_back(ir::select(*condition != 0.0, x, y));
-      }
-      if (elements.size() == a.host->size()) merged.host = std::move(elements);
-    }
-    values[node.outputs[i]] = std::move(merged);
+    values[node.outputs[i]] = std::move(made);
   }
   for (size_t k = 0; k < 2; ++k) {
     out_.stages.push_back(k == 0 ? ops::branch_step(*condition != 0.0) : ops::otherwise_step());
     std::ranges::move(branches[k].stages, std::back_inserter(out_.stages));
-    if (!dims.empty()) out_.stages.push_back(ops::set_step(dims, extents[k]));
-    std::ranges::move(copies[k], std::back_inserter(out_.stages));
+    if (!merge.dims.empty()) out_.stages.push_back(ops::set_step(merge.dims, merge.extents[k]));
+    std::ranges::move(merge.copies[k], std::back_inserter(out_.stages));
   }
   out_.stages.push_back(ops::end_step());
   return {};

@@ -117,6 +117,71 @@ TEST(LowerControl, BranchesOfDifferentExtents) {
   EXPECT_EQ(run(maker, {ops::booleans({}, {0}), data})[0], (Floats{-2, -4}));
 }
 
+// The bodies' condition decides how long a sequence is.
+TEST(LowerControl, SequencesNeedOneLength) {
+  for (const bool alike : {false, true}) {
+    Maker maker, then, otherwise;
+    const ValueId condition = maker.input(DType::boolean, {}, "c");
+    const ValueId x = maker.input(DType::f32, {2}, "x");
+    const ValueId inner = then.capture(x), other = otherwise.capture(x);
+    then.graph->outputs = {then.node("SequenceConstruct", {inner, inner})};
+    const ValueId negated = otherwise.node("Neg", {other});
+    std::vector<ValueId> elements(alike ? 2 : 3, negated);
+    otherwise.graph->outputs = {otherwise.node("SequenceConstruct", elements)};
+    const ValueId merged = maker.nodes("If", {condition}, 1, {}, {then.graph, otherwise.graph})[0];
+    maker.graph->outputs = {
+        maker.node("SequenceAt", {merged, maker.constant(ops::int64s({}, {1}))}), merged};
+    if (alike) {
+      const auto results = run(maker, {ops::booleans({}, {0}), ops::floats({2}, {1, 2})});
+      EXPECT_EQ(results, (std::vector<Floats>(3, {-1, -2})));
+      continue;
+    }
+    const auto lowered = lower(*maker.graph, ops::builtin_catalog());
+    ASSERT_FALSE(lowered.has_value());
+    EXPECT_NE(lowered.error().message.find("a sequence of 2 elements in one branch and a sequence "
+                                           "of 3 elements in the other, so its condition must be "
+                                           "known when compiling"),
+              std::string::npos)
+        << lowered.error().message;
+  }
+}
+
+// Each round appends what it made: the rounds come one after the other.
+TEST(LowerControl, LoopsThatCarryASequenceAreUnrolled) {
+  for (const int64_t rounds : {3, 0}) {
+    Maker maker, body;
+    const ValueId x = maker.input(DType::f32, {2}, "x");
+    body.input(DType::i64, {}, "i");
+    const ValueId again = body.input(DType::boolean, {}, "again");
+    const ValueId list = body.input(DType::f32, {}, "list"),
+                  last = body.input(DType::f32, {}, "last");
+    const ValueId next = body.node("Add", {last, body.capture(x)});
+    body.graph->outputs = {again, body.node("SequenceInsert", {list, next}), next, next};
+    const ValueId count = maker.constant(ops::int64s({}, {rounds}));
+    const ValueId first = maker.node("SequenceConstruct", {x});
+    const auto made = maker.nodes("Loop", {count, no_value, first, x}, 3, {}, {body.graph});
+    maker.graph->outputs = {made[0], made[1], made[2]};
+    const auto results = run(maker, {ops::floats({2}, {1, 2})});
+    if (rounds == 0) {
+      EXPECT_EQ(results, (std::vector<Floats>{{1, 2}, {1, 2}, {}}));
+    } else {
+      EXPECT_EQ(results,
+                (std::vector<Floats>{{1, 2}, {2, 4}, {3, 6}, {4, 8}, {4, 8}, {2, 4, 3, 6, 4, 8}}));
+    }
+  }
+}
+
+TEST(LowerControl, SequenceMapRunsItsBodyForEachElement) {
+  Maker maker, body;
+  const ValueId a = maker.input(DType::f32, {2}, "a"), b = maker.input(DType::f32, {1}, "b");
+  const ValueId list = maker.node("SequenceConstruct", {a, b});
+  const ValueId x = body.input(DType::f32, {}, "x"), y = body.input(DType::f32, {}, "y");
+  body.graph->outputs = {body.node("Mul", {x, y}), body.node("Size", {x})};
+  maker.graph->outputs = maker.nodes("SequenceMap", {list, b}, 2, {}, {body.graph});
+  const auto results = run(maker, {ops::floats({2}, {1, 2}), ops::floats({1}, {3})});
+  EXPECT_EQ(results, (std::vector<Floats>{{3, 6}, {9}, {2}, {1}}));
+}
+
 // The body hands each state the other one: no state may change before all are read.
 TEST(LowerControl, StatesMaySwap) {
   Maker maker, body;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t most_rounds = (int64_t{1} << 31) - 1;
 constexpr size_t most_host_elements = 64;
+constexpr int64_t most_unrolled = 64;  // rounds, where a loop would do but for its body
 
 // Their width would change from round to round.
 Result<> refuse_strings(const Tensor& tensor, const std::string& place) {
@@ -23,6 +24,15 @@ Result<> refuse_strings(const Tensor& tensor, const std::string& place) {
 }
 
 }  // namespace
+
+Lowering::Mark Lowering::mark() const { return {out_, origins_, constant_names_, reads_, bounds_}; }
+void Lowering::go_back(const Mark& mark) {
+  out_ = mark.out;
+  origins_ = mark.origins;
+  constant_names_ = mark.constant_names;
+  reads_ = mark.reads;
+  bounds_ = mark.bounds;
+}
 
 // A value that rounds hand on.
 struct Lowering::Carried {
@@ -191,23 +201,17 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
   const ir::Var round = ir::var(cat(name, ".round"));
 
   // Until the states' forms stay as they are from round to round.
-  const StageGraph before = out_;
-  const auto origins = origins_, names = constant_names_;
-  const auto reads = reads_;
-  const auto bounds = bounds_;
+  const Mark before = mark();
   Region region;
   for (bool settled = false; !settled;) {
-    out_ = before;
-    origins_ = origins;
-    constant_names_ = names;
-    reads_ = reads;
-    bounds_ = bounds;
+    go_back(before);
     const int64_t last = ir::as_int(what.rounds).value_or(most_rounds) - 1;
     bounds_.set(round.get(), {0, std::max<int64_t>(last, 0)});
     const size_t start = out_.stages.size();
-    std::vector<Tensor> inputs = what.inputs(round);
-    for (Carried& one : carried) inputs.push_back(begin_round(one));
-    for (Tensor& row : what.rows(round)) inputs.push_back(std::move(row));
+    std::vector<Item> inputs;
+    for (Tensor& input : what.inputs(round)) inputs.emplace_back(std::move(input));
+    for (Carried& one : carried) inputs.emplace_back(begin_round(one));
+    for (Tensor& row : what.rows(round)) inputs.emplace_back(std::move(row));
     if (inputs.size() != body.inputs.size()) {
       return fail_at(
           place, cat("has a body of ", body.inputs.size(), " inputs, it is given ", inputs.size()));
@@ -217,22 +221,25 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
         std::make_move_iterator(out_.stages.end()));
     out_.stages.resize(start);
     GS_ASSIGN(region, lower_region(body, values, inputs));
+    for (const Item& output : region.outputs) {
+      if (!output.tensor) return fail_at(place, "makes a sequence where it had a tensor");
+    }
     region.stages.insert(region.stages.begin(), std::make_move_iterator(prelude.begin()),
                          std::make_move_iterator(prelude.end()));
     settled = true;
     for (size_t k = 0; k < states; ++k) {
       const size_t output = first_row - states + k;
-      GS_ASSIGN(const bool same, settle(carried[k], region.outputs[output], place));
+      GS_ASSIGN(const bool same, settle(carried[k], region.outputs[output].tensor, place));
       settled = settled && same;
     }
   }
-  bounds_ = bounds;
+  bounds_ = before.bounds;
 
   // A condition that is not always true is a variable, tested before each round.
   ir::Var condition;
   bool endless = true;
   if (what.has_condition) {
-    const Tensor& again = region.outputs[0];
+    const Tensor& again = region.outputs[0].tensor;
     const auto now = again.host && again.host->size() == 1
                          ? ir::as_int(ir::simplify((*again.host)[0]))
                          : std::nullopt;
@@ -262,7 +269,7 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
   std::vector<ir::Buffer> all_rows;
   std::vector<ops::Stage> fills;
   for (size_t r = 0; r < rows; ++r) {
-    const Tensor& row = region.outputs[first_row + r];
+    const Tensor& row = region.outputs[first_row + r].tensor;
     GS_TRY(refuse_strings(row, place));
     const std::string row_name = cat(name, "/", body.values[body.outputs[first_row + r]].name);
     std::vector<Expr> shape{what.rounds};
@@ -317,10 +324,10 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
   }
   out_.stages.push_back(ops::loop_step(round, what.rounds, condition ? Expr(condition) : Expr()));
   std::ranges::move(region.stages, std::back_inserter(out_.stages));
-  std::vector<Tensor> next(region.outputs.begin() + static_cast<std::ptrdiff_t>(first_row - states),
-                           region.outputs.begin() + static_cast<std::ptrdiff_t>(first_row));
+  std::vector<Tensor> next;
+  for (size_t k = first_row - states; k < first_row; ++k) next.push_back(region.outputs[k].tensor);
   for (size_t r = 0; r < rows; ++r) {
-    const Tensor& row = region.outputs[first_row + r];
+    const Tensor& row = region.outputs[first_row + r].tensor;
     if (growing[r] < 0) {
       out_.stages.push_back(
           ops::row_stage(cat(all_rows[r]->name, ".row"), all_rows[r], round, row.buffer));
@@ -340,7 +347,7 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
     out_.stages.back().origin = origin;
   }
   if (condition) {
-    const Tensor again = region.outputs[0];
+    const Tensor again = region.outputs[0].tensor;
     if (again.host && again.host->size() == 1) {
       out_.stages.push_back(ops::set_step(
           {condition}, {ir::select((*again.host)[0] != 0.0, ir::index(1), ir::index(0))}));
@@ -381,9 +388,22 @@ Result<> Lowering::lower_loop(const Node& node, Values& values) {
     what.condition = ir::simplify(*condition, bounds_);
     if (ir::is_const(what.condition, 0)) what.rounds = ir::index(0);
   }
+  bool carries_lists = false;
   for (size_t k = 2; k < node.inputs.size(); ++k) {
     if (node.inputs[k] == no_value) return fail_at(place, "lacks a value that it carries");
-    what.initial.push_back(known(values[node.inputs[k]]));
+    const Item initial = known(values[node.inputs[k]]);
+    carries_lists = carries_lists || !initial.tensor;
+    what.initial.push_back(initial.tensor);
+  }
+  const auto rounds = ir::as_int(what.rounds);
+  if (carries_lists) {
+    if (!rounds || *rounds == most_rounds || !ir::as_int(what.condition)) {
+      return fail_at(place,
+                     "carries a sequence, so its trip count and its condition must be known when "
+                     "compiling",
+                     "make them constants, or compute them from shapes and lengths of sequences");
+    }
+    return unroll_loop(node, values, *rounds);
   }
   what.inputs = [&](const ir::Var& round) -> std::vector<Tensor> {
     const ir::Buffer scalar = ir::buffer(cat(node.name, "/round"), ir::DType::i64, {});
@@ -392,9 +412,18 @@ Result<> Lowering::lower_loop(const Node& node, Values& values) {
             add_host_tensor(flag->name, flag, {ir::index(1)})};
   };
   what.rows = [](const ir::Var&) { return std::vector<Tensor>(); };
-  GS_ASSIGN(std::vector<Tensor> results, repeat(what, values));
-  for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
-    if (node.outputs[i] != no_value) values[node.outputs[i]] = std::move(results[i]);
+  const Mark before = mark();
+  auto results = repeat(what, values);
+  if (!results) {
+    // Rounds that differ in more than numbers, when they are few.
+    if (!rounds || *rounds > most_unrolled || !ir::as_int(what.condition))
+      return std::unexpected(std::move(results).error());
+    go_back(before);
+    if (unroll_loop(node, values, *rounds)) return {};
+    return std::unexpected(std::move(results).error());
+  }
+  for (size_t i = 0; i < node.outputs.size() && i < results->size(); ++i) {
+    if (node.outputs[i] != no_value) values[node.outputs[i]] = std::move((*results)[i]);
   }
   return {};
 }
@@ -433,6 +462,7 @@ Result<> Lowering::lower_scan(const Node& node, Values& values) {
   }
   for (ValueId id : node.inputs) {
     if (id == no_value) return fail_at(place, "lacks an input");
+    if (!values[id].tensor) return fail_at(place, "has a sequence as input, it takes tensors");
   }
   const auto states = static_cast<size_t>(inputs - scanned), count = static_cast<size_t>(scanned);
   GS_ASSIGN(const std::vector<int64_t> axes, list_of(node, "scan_input_axes", count));
@@ -441,7 +471,7 @@ Result<> Lowering::lower_scan(const Node& node, Values& values) {
   std::vector<Tensor> sources;
   std::vector<size_t> along;
   for (size_t i = 0; i < count; ++i) {
-    const Tensor& source = values[node.inputs[states + i]];
+    const Tensor& source = values[node.inputs[states + i]].tensor;
     const int64_t axis = axes[i] < 0 ? axes[i] + source.rank() : axes[i];
     if (axis < 0 || axis >= source.rank()) {
       return fail_at(place, cat("scan_input_axes[", i, "] is ", axes[i], ", the input has rank ",
@@ -456,7 +486,7 @@ Result<> Lowering::lower_scan(const Node& node, Values& values) {
     sources.push_back(source);
     along.push_back(static_cast<size_t>(axis));
   }
-  for (size_t k = 0; k < states; ++k) what.initial.push_back(known(values[node.inputs[k]]));
+  for (size_t k = 0; k < states; ++k) what.initial.push_back(known(values[node.inputs[k]].tensor));
   what.inputs = [](const ir::Var&) { return std::vector<Tensor>(); };
   what.rows = [&](const ir::Var& round) {
     std::vector<Tensor> rows;

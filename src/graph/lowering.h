@@ -15,6 +15,7 @@
 namespace gossamer::graph {
 
 using ir::Expr;
+using ops::Item;
 using ops::Tensor;
 
 class Lowering {
@@ -23,14 +24,26 @@ class Lowering {
   Result<StageGraph> run(const Graph& graph);
 
  private:
-  using Values = std::vector<Tensor>;  // of a graph, by value id
+  using Values = std::vector<Item>;  // of a graph, by value id
   // The stages of a region, taken out of the list, and its outputs.
   struct Region {
     std::vector<ops::Stage> stages;
-    std::vector<Tensor> outputs;
+    std::vector<Item> outputs;
     std::unordered_set<const ir::VarNode*> variables;  // that its steps set
     bool uses_own(const Expr& expr) const;
   };
+
+  // Elements that steps have read, by the tensor (which the entry keeps alive).
+  using Reads = std::unordered_map<const ir::BufferNode*, std::pair<ir::Buffer, std::vector<Expr>>>;
+  // A state of the work to come back to.
+  struct Mark {
+    StageGraph out;
+    std::unordered_set<std::string> origins, constant_names;
+    Reads reads;
+    ir::Bounds bounds;
+  };
+  Mark mark() const;
+  void go_back(const Mark& mark);
 
   void add_constants(const Graph& graph, Values& values);
   Result<> add_inputs(const Graph& graph, Values& values);
@@ -39,20 +52,30 @@ class Lowering {
   Result<> lower_control(const Node& node, Values& values);
   Result<> lower_if(const Node& node, Values& values);
   Result<> lower_loop(const Node& node, Values& values);
+  // All rounds one after the other, in lower_unrolled.cc.
+  Result<> unroll_loop(const Node& node, Values& values, int64_t rounds);
+  Result<std::vector<Item>> lower_inline(const Graph& graph, const Values& outer,
+                                         const std::vector<Item>& inputs);
+  Result<Tensor> stack(const Node& node, const std::string& name, const std::vector<Tensor>& rows);
+  Result<> lower_sequence_map(const Node& node, Values& values);
   Result<> lower_scan(const Node& node, Values& values);
   Result<Region> lower_region(const Graph& graph, const Values& outer,
-                              const std::vector<Tensor>& inputs);
+                              const std::vector<Item>& inputs);
   // Lets a definition inline the regions of its node.
   void offer_regions(const Node& node, const Values& values, ops::Builder& builder);
   Result<ops::Builder::Inlined> inline_region(const Graph& graph, const Values& values,
                                               const std::vector<Tensor>& inputs);
   // A scalar integer or boolean: known now, or read when the model runs.
-  Result<Expr> scalar_value(const Tensor& tensor, const std::string& name);
+  Result<Expr> scalar_value(const Item& item, const std::string& name);
   Tensor add_compute(const std::string& name, ir::DType dtype, std::vector<Expr> shape,
                      const std::function<Expr(const std::vector<Expr>&)>& body);
   // A tensor of the type and shape of `like` with these elements.
   Tensor add_host_tensor(const std::string& name, const ir::Buffer& like,
                          std::vector<Expr> elements);
+
+  struct Merge;
+  Result<Tensor> merge_branches(Merge& merge, const std::string& name, const Tensor& a,
+                                const Tensor& b);
 
   struct Carried;
   // What a Loop and a Scan have in common.
@@ -81,6 +104,7 @@ class Lowering {
   Result<> take_stages(ops::Builder& builder, const Graph& graph, const Node& node);
   void settle_output(Tensor& tensor, size_t first_stage);
   Tensor known(Tensor tensor) const;
+  Item known(Item item) const;
   void add_check(Expr condition, std::string message);
   Tensor add_constant(std::string name, ConstantSource source);
   std::string unique(std::unordered_set<std::string>& taken, std::string name);
@@ -91,8 +115,7 @@ class Lowering {
   StageGraph out_;
   std::unordered_set<std::string> origins_, constant_names_;
   std::vector<Expr> checked_;  // extents that have a check
-  // Elements that steps have read, by the tensor (which the entry keeps alive).
-  std::unordered_map<const ir::BufferNode*, std::pair<ir::Buffer, std::vector<Expr>>> reads_;
+  Reads reads_;
 };
 
 }  // namespace gossamer::graph

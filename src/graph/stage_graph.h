@@ -37,6 +37,7 @@ struct StageGraph {
   std::string name;
   std::vector<StageInput> inputs;
   std::vector<StageOutput> outputs;  // a buffer may be an input, a constant or a stage's output
+  std::vector<Group> groups;
   std::vector<StageConstant> constants;
   // Topological order, steps of the host program between them. A buffer is written by one stage,
   // but for states of loops and results of branches.

@@ -28,7 +28,7 @@ Result<std::vector<TensorData>> run_case(const OpDef& def, const Case& test, int
     values[constant.buffer.get()] = constant.data;
   GS_TRY(run_stages(made.builder->stages, values));
   std::vector<TensorData> results;
-  for (const ops::Tensor& output : made.builder->outputs) {
+  for (const ops::Tensor& output : made.outputs) {
     if (output.bytes) {
       GS_ASSIGN(results.emplace_back(),
                 ops::join_strings(values.at(output.bytes.get()), values.at(output.lengths.get())));

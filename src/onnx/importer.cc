@@ -16,6 +16,7 @@ using graph::ValueId;
 
 constexpr int64_t max_nodes = 1'000'000;
 constexpr int max_depth = 64;
+constexpr int64_t max_length = 4096;  // of a sequence
 
 std::string function_key(std::string_view domain, std::string_view name,
                          std::string_view overload) {
@@ -120,74 +121,130 @@ Result<> Importer::add_inputs(const ProtoGraph& proto, Scope& scope) {
     auto existing = scope.values.find(name);
     // An initializer of the same name is a default value, which always stands here.
     if (existing != scope.values.end() && graph.values[existing->second].constant) continue;
-    auto given = options_.constants.find(name);
-    if (!scope.parent && given != options_.constants.end()) {
-      graph::ConstantSource source;
-      source.dtype = given->second.dtype;
-      source.shape = given->second.shape;
-      source.bytes = given->second.bytes;
-      source.strings = given->second.strings;
-      auto dtype = dtype_of(input.element_type);
-      if (!dtype || *dtype != source.dtype)
-        return fail_at(where, "is given a value of another type");
-      add_constant(scope, name, std::move(source));
-      continue;
-    }
-    graph::Value value;
-    value.name = name;
-    if (input.is_tensor) {
-      auto dtype = dtype_of(input.element_type);
-      if (!dtype) return fail_at(where, dtype.error().message);
-      value.dtype = *dtype;
-      scope.facts[name].dtype = *dtype;
-    }
-    // A region's inputs get their shapes from what flows in.
-    if (!scope.parent) {
-      if (!input.is_tensor) {
-        return fail_at(where, "is no tensor (a sequence, map or optional)",
-                       "only tensors can be inputs");
-      }
-      auto shape = input_shape(input, scope);
-      if (!shape) return fail_at(where, shape.error().message, shape.error().hint);
-      value.shape = std::move(*shape);
-      value.shape_known = true;
-      scope.facts[name].rank = static_cast<int>(value.shape.size());
-    }
-    ValueId id = graph.add_value(std::move(value));
-    GS_TRY(located(define(scope, name, id), where));
-    graph.inputs.push_back(id);
+    const bool special = input.is_sequence || input.is_optional;
+    GS_TRY(located(special && !scope.parent ? add_sequence_input(input, scope)
+                                            : add_input(input, name, name, scope),
+                   where));
   }
   return scope.parent ? Result<>{} : check_options(proto);
 }
 
 // A name that the model lacks would change nothing without a word.
 Result<> Importer::check_options(const ProtoGraph& proto) const {
-  std::set<std::string_view> inputs, dims;
+  std::set<std::string, std::less<>> inputs, dims, lists;
   for (const ProtoValue& input : proto.inputs) {
-    inputs.insert(input.name);
+    inputs.emplace(input.name);
+    if (input.is_sequence || input.is_optional) lists.emplace(input.name);
+    const auto length = options_.lengths.find(input.name);
+    const int64_t count = length != options_.lengths.end() ? length->second : 0;
+    for (int64_t i = 0; i < std::min(count, max_length); ++i)
+      inputs.insert(graph::element_name(std::string(input.name), static_cast<size_t>(i)));
     for (const ProtoDim& dim : input.dims) {
-      if (!dim.param.empty()) dims.insert(dim.param);
+      if (!dim.param.empty()) dims.emplace(dim.param);
     }
   }
-  const auto check = [](const auto& given, const std::set<std::string_view>& known,
+  const auto check = [](const auto& given, const std::set<std::string, std::less<>>& known,
                         const char* what) -> Result<> {
     for (const auto& [name, value] : given) {
       if (known.contains(name)) continue;
       std::string names;
-      for (const std::string_view one : known) names += cat(names.empty() ? "" : ", ", one);
+      for (const std::string& one : known) names += cat(names.empty() ? "" : ", ", one);
       return fail_at(cat("\"", name, "\""), cat("names no ", what, " of the model"),
                      names.empty() ? "it has none" : cat("it has ", names));
     }
     return {};
   };
   GS_TRY(check(options_.shapes, inputs, "input"));
+  GS_TRY(check(options_.lengths, lists, "sequence or optional among the inputs"));
   GS_TRY(check(options_.constants, inputs, "input"));
   return check(options_.dims, dims, "dimension");
 }
 
-Result<std::vector<ir::Expr>> Importer::input_shape(const ProtoValue& input, Scope& scope) {
+// A tensor of the signature, or (in a region) whatever flows in.
+// `key`: what nodes call it.
+Result<> Importer::add_input(const ProtoValue& input, const std::string& name,
+                             const std::string& key, Scope& scope) {
+  graph::Graph& graph = *scope.graph;
+  auto given = options_.constants.find(name);
+  if (!scope.parent && given != options_.constants.end()) {
+    graph::ConstantSource source;
+    source.dtype = given->second.dtype;
+    source.shape = given->second.shape;
+    source.bytes = given->second.bytes;
+    source.strings = given->second.strings;
+    auto dtype = dtype_of(input.element_type);
+    if (!dtype || *dtype != source.dtype) return fail("is given a value of another type");
+    add_constant(scope, key, std::move(source));
+    return {};
+  }
+  graph::Value value;
+  value.name = name;
+  if (input.is_tensor) {
+    GS_ASSIGN(value.dtype, dtype_of(input.element_type));
+    scope.facts[key].dtype = value.dtype;
+  }
+  // A region's inputs get their shapes from what flows in.
+  if (!scope.parent) {
+    if (!input.is_tensor) {
+      return fail("is no tensor, nor a sequence or optional of tensors",
+                  "maps and sparse tensors cannot be inputs");
+    }
+    GS_ASSIGN(value.shape, input_shape(input, name, scope));
+    value.shape_known = true;
+    scope.facts[key].rank = static_cast<int>(value.shape.size());
+  }
+  ValueId id = graph.add_value(std::move(value));
+  GS_TRY(define(scope, key, id));
+  graph.inputs.push_back(id);
+  return {};
+}
+
+// Inputs one an element, and a node that makes one value of them.
+Result<> Importer::add_sequence_input(const ProtoValue& input, Scope& scope) {
+  const std::string name(input.name);
+  if (!input.is_tensor) {
+    return fail("is no sequence or optional of tensors",
+                "maps and sparse tensors cannot be inputs");
+  }
+  const auto given = options_.lengths.find(name);
+  const bool is_given = given != options_.lengths.end();
+  if (is_given && (given->second < (input.is_optional ? -1 : 0) || given->second > max_length))
+    return fail(cat("is said to have ", given->second, " elements"));
+  const auto first = static_cast<int>(scope.graph->inputs.size());
+  if (is_given && given->second < 0) {
+    graph_.groups.push_back({name, false, false, first, 0});
+    return emit({"Optional", "", name, {}, {name}, {}, {}}, scope);
+  }
+  if (!input.is_sequence) return add_input(input, name, name, scope);
+  if (!is_given) {
+    return fail("is a sequence, whose length must be known when compiling",
+                cat("say it: --sequence ", name, "=3"));
+  }
+  const auto count = static_cast<size_t>(given->second);
+  ImportNode made{count ? "SequenceConstruct" : "SequenceEmpty", "", name, {}, {name}, {}, {}};
+  for (size_t i = 0; i < count; ++i) {
+    // No name of the model's.
+    made.inputs.push_back(cat(name, "\n", i));
+    GS_TRY(add_input(input, graph::element_name(name, i), made.inputs.back(), scope));
+  }
+  const size_t open = scope.graph->inputs.size() - static_cast<size_t>(first);
+  if (open != count && open != 0)
+    return fail("is given values for some of its elements only", "give all, or none");
+  if (open == count) graph_.groups.push_back({name, true, false, first, static_cast<int>(open)});
+  return emit(std::move(made), scope);
+}
+
+Result<std::vector<ir::Expr>> Importer::input_shape(const ProtoValue& input,
+                                                    const std::string& input_name, Scope& scope) {
   std::vector<ProtoDim> dims = input.dims;
-  if (auto fixed = options_.shapes.find(input.name); fixed != options_.shapes.end()) {
+  // Elements of a sequence differ in shape.
+  if (input.is_sequence) {
+    for (ProtoDim& dim : dims) dim.param = {};
+  }
+  // An element's own shape, or that of all.
+  auto fixed = options_.shapes.find(input_name);
+  if (fixed == options_.shapes.end()) fixed = options_.shapes.find(input.name);
+  if (fixed != options_.shapes.end()) {
     if (input.has_shape && dims.size() != fixed->second.size()) {
       return fail(
           cat("has ", dims.size(), " dimensions, the given shape has ", fixed->second.size()));
@@ -218,7 +275,7 @@ Result<std::vector<ir::Expr>> Importer::input_shape(const ProtoValue& input, Sco
       shape.push_back(ir::index(*dim.value));
       continue;
     }
-    std::string name = dim.param.empty() ? cat(input.name, "_", axis) : std::string(dim.param);
+    std::string name = dim.param.empty() ? cat(input_name, "_", axis) : std::string(dim.param);
     auto [known, fresh] = dims_.try_emplace(name);
     if (!fresh && dim.param.empty()) {
       // A name of ours that the model has used for something else.
@@ -254,6 +311,7 @@ Result<> Importer::import_node(const ProtoNode& proto, Scope& scope) {
   if (function != functions_.end()) return inline_function(*function->second, node, scope);
   if (node.domain.empty() && node.op == "Constant") return import_constant(proto, node, scope);
   GS_ASSIGN(int64_t version, opset_of(node.domain, scope));
+  if (node.domain.empty() && node.op == "Scan" && version < 9) return import_scan_8(node, scope);
   UpgradeScope around = upgrade_scope(scope);
   GS_ASSIGN(auto made, upgrade(std::move(node), version, around));
   for (ImportNode& one : made) {
@@ -400,6 +458,17 @@ Result<> Importer::emit(ImportNode node, Scope& scope) {
   return {};
 }
 
+Importer::Scope Importer::region_scope(Scope& around, graph::Graph& graph) {
+  Scope inner;
+  inner.parent = &around;
+  inner.graph = &graph;
+  inner.opsets = around.opsets;
+  inner.call = around.call;
+  inner.prefix = around.prefix;
+  inner.depth = around.depth + 1;
+  return inner;
+}
+
 Result<> Importer::import_regions(const ImportNode& node, graph::Node& made, Scope& scope) {
   const bool steps = made.def == graph::control_flow_op(node.op);
   std::vector<std::string_view> attributes(made.def->regions.begin(), made.def->regions.end());
@@ -417,13 +486,7 @@ Result<> Importer::import_regions(const ImportNode& node, graph::Node& made, Sco
     }
     ++used;
     made.regions.back() = std::make_shared<graph::Graph>();
-    Scope inner;
-    inner.parent = &scope;
-    inner.graph = made.regions.back().get();
-    inner.opsets = scope.opsets;
-    inner.call = scope.call;
-    inner.prefix = scope.prefix;
-    inner.depth = scope.depth + 1;
+    Scope inner = region_scope(scope, *made.regions.back());
     GS_TRY(import_graph(*found->second, inner));
   }
   if (used != node.bodies.size()) {

@@ -35,7 +35,11 @@ class Importer {
   Result<> read_opsets(const std::vector<ProtoOpset>& list, Opsets& opsets) const;
   Result<> add_inputs(const ProtoGraph& proto, Scope& scope);
   Result<> check_options(const ProtoGraph& proto) const;
-  Result<std::vector<ir::Expr>> input_shape(const ProtoValue& input, Scope& scope);
+  Result<> add_input(const ProtoValue& input, const std::string& name, const std::string& key,
+                     Scope& scope);
+  Result<> add_sequence_input(const ProtoValue& input, Scope& scope);
+  Result<std::vector<ir::Expr>> input_shape(const ProtoValue& input, const std::string& name,
+                                            Scope& scope);
   Result<> add_initializers(const ProtoGraph& proto, Scope& scope);
   Result<> import_graph(const ProtoGraph& proto, Scope& scope);
   Result<> import_nodes(const std::vector<ProtoNode>& nodes, Scope& scope);
@@ -43,6 +47,8 @@ class Importer {
   Result<> import_constant(const ProtoNode& proto, const ImportNode& node, Scope& scope);
   Result<> inline_function(const ProtoFunction& function, const ImportNode& call, Scope& scope);
   Result<> emit(ImportNode node, Scope& scope);
+  Result<> import_scan_8(const ImportNode& node, Scope& scope);
+  static Scope region_scope(Scope& around, graph::Graph& graph);
   Result<> import_regions(const ImportNode& node, graph::Node& made, Scope& scope);
   Result<ImportNode> convert(const ProtoNode& proto, const Scope& scope);
   Result<ops::Attribute> convert(const ProtoAttribute& attribute);

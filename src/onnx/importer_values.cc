@@ -39,6 +39,8 @@ Result<ImportNode> Importer::convert(const ProtoNode& proto, const Scope& scope)
       node.bodies[name] = attribute.bodies.front().get();
       continue;
     }
+    // Optional says what it may hold, which its output shows.
+    if (attribute.kind == ProtoAttribute::type && node.op == "Optional") continue;
     // A large constant stays in the file.
     if (node.op == "Constant" && attribute.data) continue;
     auto value = convert(attribute);

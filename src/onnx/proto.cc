@@ -11,7 +11,6 @@ class Parser {
   Result<> parse(Bytes bytes, ProtoModel& model);
   Result<> parse(Bytes bytes, ProtoTensor& tensor);
 
- private:
   // Calls `take(field)` for every field of a message.
   template <class Take>
   Result<> each_field(Bytes bytes, Take&& take) {
@@ -30,6 +29,7 @@ class Parser {
     return parse(field.bytes, list.emplace_back());
   }
 
+ private:
   Result<> parse(Bytes bytes, ProtoGraph& graph);
   Result<> parse(Bytes bytes, ProtoNode& node);
   Result<> parse(Bytes bytes, ProtoAttribute& attribute);
@@ -37,6 +37,7 @@ class Parser {
   Result<> parse(Bytes bytes, ProtoDim& dim);
   Result<> parse(Bytes bytes, ProtoOpset& opset);
   Result<> parse(Bytes bytes, ProtoFunction& function);
+  Result<> parse_type(Bytes bytes, ProtoValue& value, int depth);
   Result<> parse_tensor_type(Bytes bytes, ProtoValue& value);
   Result<> add_body(ProtoAttribute& attribute, Bytes bytes);
   Result<> add_text(std::vector<std::string_view>& list, const Field& field) {
@@ -61,6 +62,8 @@ Result<> Parser::parse(Bytes bytes, ProtoModel& model) {
         return add(model.opsets, field);
       case 25:
         return add(model.functions, field);
+      default:
+        break;
     }
     return {};
   });
@@ -95,6 +98,8 @@ Result<> Parser::parse(Bytes bytes, ProtoGraph& graph) {
           if (!values.name.empty()) graph.sparse_initializer = values.name;
           return {};
         });
+      default:
+        break;
     }
     return {};
   }));
@@ -124,6 +129,8 @@ Result<> Parser::parse(Bytes bytes, ProtoNode& node) {
       case 8:
         node.overload = field.text();
         return {};
+      default:
+        break;
     }
     return {};
   });
@@ -190,6 +197,8 @@ Result<> Parser::parse(Bytes bytes, ProtoAttribute& attribute) {
       case 22:
         seen = ProtoAttribute::sparse_tensor;
         return {};
+      default:
+        break;
     }
     return {};
   }));
@@ -225,6 +234,8 @@ Result<> Parser::parse(Bytes bytes, ProtoTensor& tensor) {
       case 14:
         if (field.type == WireType::varint) tensor.external = field.scalar == 1;
         return {};
+      default:
+        break;
     }
     return {};
   });
@@ -234,10 +245,24 @@ Result<> Parser::parse(Bytes bytes, ProtoValue& value) {
   return each_field(bytes, [&](const Field& field) -> Result<> {
     if (field.is(1, WireType::bytes)) value.name = field.text();
     if (!field.is(2, WireType::bytes)) return {};
-    return each_field(field.bytes, [&](const Field& type) -> Result<> {
-      if (!type.is(1, WireType::bytes)) return {};
+    return parse_type(field.bytes, value, 0);
+  });
+}
+
+// A tensor, or an optional or a sequence of another type.
+Result<> Parser::parse_type(Bytes bytes, ProtoValue& value, int depth) {
+  return each_field(bytes, [&](const Field& type) -> Result<> {
+    if (type.type != WireType::bytes) return {};
+    if (type.number == 1) {
       value.is_tensor = true;
       return parse_tensor_type(type.bytes, value);
+    }
+    const bool optional = type.number == 9 && depth == 0;
+    if (!optional && (type.number != 4 || value.is_sequence)) return {};
+    (optional ? value.is_optional : value.is_sequence) = true;
+    return each_field(type.bytes, [&](const Field& element) -> Result<> {
+      if (!element.is(1, WireType::bytes)) return {};
+      return parse_type(element.bytes, value, depth + 1);
     });
   });
 }
@@ -294,6 +319,8 @@ Result<> Parser::parse(Bytes bytes, ProtoFunction& function) {
       case 13:
         function.overload = field.text();
         return {};
+      default:
+        break;
     }
     return {};
   });
@@ -305,6 +332,40 @@ Result<ProtoModel> parse_model(Bytes bytes) {
   ProtoModel model;
   GS_TRY(Parser().parse(bytes, model));
   return model;
+}
+
+// Both start with a name and the kind of what they hold (1 a tensor, 3 a sequence), and hold it in
+// the fields that follow.
+Result<ProtoItem> parse_sequence(Bytes bytes) {
+  ProtoItem item;
+  item.is_sequence = true;
+  Parser parser;
+  uint64_t kind = 0;
+  GS_TRY(parser.each_field(bytes, [&](const Field& field) -> Result<> {
+    if (field.is(1, WireType::bytes)) item.name = field.text();
+    if (field.is(2, WireType::varint)) kind = field.scalar;
+    return field.is(3, WireType::bytes) ? parser.add(item.tensors, field) : Result<>();
+  }));
+  if (kind > 1) return fail("is a sequence of what is no tensor");
+  return item;
+}
+
+Result<ProtoItem> parse_optional(Bytes bytes) {
+  ProtoItem item;
+  Parser parser;
+  uint64_t kind = 0;
+  GS_TRY(parser.each_field(bytes, [&](const Field& field) -> Result<> {
+    if (field.is(1, WireType::bytes)) item.name = field.text();
+    if (field.is(2, WireType::varint)) kind = field.scalar;
+    if (field.is(3, WireType::bytes) && kind == 1) return parser.add(item.tensors, field);
+    if (!field.is(5, WireType::bytes) || kind != 3) return {};
+    const std::string_view name = item.name;
+    GS_ASSIGN(item, parse_sequence(field.bytes));
+    if (!name.empty()) item.name = name;
+    return {};
+  }));
+  if (kind != 0 && kind != 1 && kind != 3) return fail("is an optional of what is no tensor");
+  return item;
 }
 
 Result<ProtoTensor> parse_tensor(Bytes bytes) {

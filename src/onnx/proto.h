@@ -67,7 +67,8 @@ struct ProtoDim {
 
 struct ProtoValue {
   std::string_view name;
-  bool is_tensor = false;
+  bool is_tensor = false;  // in the end: the two below may stand around it
+  bool is_sequence = false, is_optional = false;
   int element_type = 0;
   bool has_shape = false;
   std::vector<ProtoDim> dims;
@@ -107,5 +108,14 @@ constexpr int max_graph_depth = 64;
 // more than max_graph_depth deep, more parts than any real model has.
 Result<ProtoModel> parse_model(Bytes bytes);
 Result<ProtoTensor> parse_tensor(Bytes bytes);
+
+// A SequenceProto or OptionalProto of tensors, as test data has them.
+struct ProtoItem {
+  std::string_view name;
+  bool is_sequence = false;  // else an optional that holds nothing, or one tensor
+  std::vector<ProtoTensor> tensors;
+};
+Result<ProtoItem> parse_sequence(Bytes bytes);
+Result<ProtoItem> parse_optional(Bytes bytes);
 
 }  // namespace gossamer::onnx

@@ -45,6 +45,38 @@ TEST(Reader, KeepsLargeConstantsAsRangesOfTheFile) {
   EXPECT_EQ(small.bytes.size(), 4u);
 }
 
+TEST(Reader, SequencesAreInputsAnElement) {
+  const Message element =
+      Message().add(1, Message().integer(1, 1).add(2, Message().add(1, Message().text(2, "n"))));
+  const auto typed = [&](const Message& type) { return Message().text(1, "x").add(2, type); };
+  const Message sequence = Message().add(4, Message().add(1, element));
+  const Message optional = Message().add(9, Message().add(1, element));
+  const auto reading = [&](const Message& type) {
+    return model({{typed(type)}, {node("Identity", {"x"}, {"y"})}, {value("y", {})}});
+  };
+  ReadOptions two, absent;
+  two.lengths["x"] = 2;
+  absent.lengths["x"] = -1;
+  const graph::Graph graph = read(reading(sequence), two);
+  ASSERT_EQ(graph.inputs.size(), 2u);
+  EXPECT_EQ(graph.values[graph.inputs[1]].name, "x.1");
+  EXPECT_EQ(graph.dims.size(), 2u);  // elements may differ in shape
+  ASSERT_EQ(graph.groups.size(), 1u);
+  EXPECT_EQ(graph.groups[0].name, "x");
+  EXPECT_EQ(graph.groups[0].count, 2);
+  EXPECT_EQ(ops_of(graph), (Names{"SequenceConstruct", "Identity"}));
+  EXPECT_NE(error_of(reading(sequence)).find("length must be known when compiling"),
+            std::string::npos);
+
+  const graph::Graph given = read(reading(optional));
+  EXPECT_EQ(given.inputs.size(), 1u);
+  EXPECT_TRUE(given.groups.empty());
+  const graph::Graph nothing = read(reading(optional), absent);
+  EXPECT_TRUE(nothing.inputs.empty());
+  ASSERT_EQ(nothing.groups.size(), 1u);
+  EXPECT_FALSE(nothing.groups[0].sequence);
+}
+
 TEST(Reader, NamesDimensionsOnce) {
   graph::Graph graph = read(model({{value("a", {"n", "", "3"}), value("b", {"n", ""})},
                                    {node("Relu", {"a"}, {"y"})},

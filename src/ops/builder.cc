@@ -53,7 +53,24 @@ Expr Tensor::operator()(std::initializer_list<Expr> point) const {
   return at(Point(point.begin(), point.size()));
 }
 
-Builder::Builder(const OpDef& def, std::string node_name, std::vector<Tensor> inputs,
+Item Item::sequence(std::vector<Tensor> elements) {
+  Item item;
+  item.kind = Kind::sequence;
+  item.elements = std::move(elements);
+  return item;
+}
+Item Item::nothing() {
+  Item item;
+  item.kind = Kind::nothing;
+  return item;
+}
+
+Builder::Builder(const OpDef& def, std::string node_name, const std::vector<Tensor>& inputs,
+                 Attributes attributes, int output_count)
+    : Builder(def, std::move(node_name), std::vector<Item>(inputs.begin(), inputs.end()),
+              std::move(attributes), output_count) {}
+
+Builder::Builder(const OpDef& def, std::string node_name, std::vector<Item> inputs,
                  Attributes attributes, int output_count)
     : def_(def),
       node_name_(std::move(node_name)),
@@ -61,7 +78,10 @@ Builder::Builder(const OpDef& def, std::string node_name, std::vector<Tensor> in
       attributes_(std::move(attributes)),
       output_count_(output_count) {
   outputs.resize(static_cast<size_t>(output_count));
-  for (const Tensor& tensor : inputs_) know(tensor);
+  for (const Item& item : inputs_) {
+    know(item.tensor);
+    for (const Tensor& tensor : item.elements) know(tensor);
+  }
 }
 
 Result<> Builder::define() {
@@ -75,7 +95,7 @@ Result<> Builder::define() {
   GS_TRY(status);
   GS_TRY(reads_);
   for (int i = 0; i < output_count_; ++i) {
-    if (!outputs[static_cast<size_t>(i)]) {
+    if (!outputs[static_cast<size_t>(i)] && !items.contains(i)) {
       if (i == 0) return error("makes no output");
       return error(cat("output ", i, " is not supported"), "use only the first outputs");
     }
@@ -90,18 +110,27 @@ Result<> Builder::check_inputs() const {
     return error(cat("has ", inputs_.size(), " inputs, at most ", known.size(), " are known"));
   }
   for (size_t i = 0; i < known.size(); ++i) {
-    bool absent = i >= inputs_.size() || !inputs_[i];
+    // An optional that holds nothing stands for an absent input.
+    bool absent = i >= inputs_.size() || !inputs_[i] ||
+                  (inputs_[i].kind == Item::Kind::nothing && known[i].form != InputDef::any);
     if (absent && known[i].arity != InputDef::optional) {
       return error(cat("input ", i, " (", known[i].name, ") is missing"));
     }
   }
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (!inputs_[i]) continue;
     const InputDef& input = known[std::min(i, known.size() - 1)];
-    if (!(input.types & only(inputs_[i].dtype()))) {
-      return error(cat("input ", input.name, " has type ", ir::name_of(inputs_[i].dtype()),
+    const Item& item = inputs_[i];
+    if (item.is_sequence() && input.form == InputDef::tensor)
+      return error(cat("input ", input.name, " is a sequence; it takes a tensor"));
+    if (item.tensor && input.form == InputDef::sequence)
+      return error(cat("input ", input.name, " is a tensor; it takes a sequence"));
+    const auto check = [&](const Tensor& tensor) -> Result<> {
+      if (input.types & only(tensor.dtype())) return {};
+      return error(cat("input ", input.name, " has type ", ir::name_of(tensor.dtype()),
                        "; it takes ", types_text(input.types)));
-    }
+    };
+    if (item.tensor) GS_TRY(check(item.tensor));
+    for (const Tensor& element : item.elements) GS_TRY(check(element));
   }
   return {};
 }
@@ -132,8 +161,9 @@ void Builder::know(const Tensor& tensor) {
 }
 
 int Builder::input_count() const { return static_cast<int>(inputs_.size()); }
-const Tensor& Builder::input(int i) const {
-  static const Tensor absent;
+const Tensor& Builder::input(int i) const { return item(i).tensor; }
+const Item& Builder::item(int i) const {
+  static const Item absent;
   return i >= 0 && i < input_count() ? inputs_[static_cast<size_t>(i)] : absent;
 }
 bool Builder::has(int i) const { return static_cast<bool>(input(i)); }
@@ -225,6 +255,10 @@ Result<int> Builder::axis(std::string_view name, int rank) const {
 
 void Builder::output(int i, Tensor tensor) {
   if (wants(i)) outputs[static_cast<size_t>(i)] = std::move(tensor);
+}
+void Builder::output_item(int i, Item item) {
+  if (item.tensor) return output(i, std::move(item.tensor));
+  if (wants(i)) items[i] = std::move(item);
 }
 
 std::unexpected<Diagnostic> Builder::error(std::string message, std::string hint) const {

@@ -48,13 +48,30 @@ struct Tensor {
   Expr operator()(std::initializer_list<Expr> point) const;
 };
 
+// A value of a graph: a tensor, a sequence of tensors whose number is known, or an optional that
+// holds nothing. An optional that holds something is that.
+struct Item {
+  enum class Kind : uint8_t { missing, tensor, sequence, nothing } kind = Kind::missing;
+  Tensor tensor;                 // null where it is none
+  std::vector<Tensor> elements;  // of a sequence
+
+  Item() = default;
+  Item(Tensor one) : kind(one ? Kind::tensor : Kind::missing), tensor(std::move(one)) {}
+  static Item sequence(std::vector<Tensor> elements);
+  static Item nothing();
+  explicit operator bool() const { return kind != Kind::missing; }
+  bool is_sequence() const { return kind == Kind::sequence; }
+};
+
 // The machinery behind one node's definition: collects stages and outputs. Errors carry the node's
 // name.
 class Builder {
  public:
   // `def` must outlive the builder.
-  Builder(const OpDef& def, std::string node_name, std::vector<Tensor> inputs,
+  Builder(const OpDef& def, std::string node_name, const std::vector<Tensor>& inputs,
           Attributes attributes, int output_count);
+  Builder(const OpDef& def, std::string node_name, std::vector<Item> inputs, Attributes attributes,
+          int output_count);
 
   const OpDef& def() const { return def_; }
   const std::string& node_name() const { return node_name_; }
@@ -67,7 +84,10 @@ class Builder {
   // ---------------------------------------------------------------------------------------------------------
   int input_count() const;           // variadic ones included
   const Tensor& input(int i) const;  // absent: a null Tensor
-  bool has(int i) const;
+  bool has(int i) const;             // a tensor
+  const Item& item(int i) const;     // an input that may be no tensor
+  // The tensors of an input that is a sequence.
+  const std::vector<Tensor>& sequence(int i) const { return item(i).elements; }
   // The host value of an input, or an error that asks for a constant: "`axes` must be known when
   // compiling".
   Result<std::vector<Expr>> host(int i) const;
@@ -145,6 +165,7 @@ class Builder {
   Tensor reshape(std::string name, Tensor tensor, Shape shape);
 
   void output(int i, Tensor tensor);
+  void output_item(int i, Item item);
 
   // Shapes
   // ---------------------------------------------------------------------------------------------------------------
@@ -174,7 +195,8 @@ class Builder {
     TensorData data;
   };
   std::vector<Stage> stages;
-  std::vector<Tensor> outputs;
+  std::vector<Tensor> outputs;          // null where it is in `items`
+  std::unordered_map<int, Item> items;  // outputs that are no tensors
   std::vector<Check> checks;
   std::vector<Constant> constants;
   // Makes the stages of a region; one for each of OpDef::regions, empty where the node has none.
@@ -200,7 +222,7 @@ class Builder {
 
   const OpDef& def_;
   std::string node_name_;
-  std::vector<Tensor> inputs_;
+  std::vector<Item> inputs_;
   Attributes attributes_;
   int output_count_;
   std::unordered_map<const ir::BufferNode*, std::vector<Expr>> known_;  // host values by buffer

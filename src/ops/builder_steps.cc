@@ -16,7 +16,7 @@ Result<std::vector<Expr>> Builder::elements(int i) {
   if (!tensor || tensor.host) return host(i);
   if (!read_allowed(tensor)) return host(i);
   GS_ASSIGN(std::vector<Expr> values, read(tensor));
-  inputs_[static_cast<size_t>(i)].host = values;
+  inputs_[static_cast<size_t>(i)].tensor.host = values;
   return values;
 }
 

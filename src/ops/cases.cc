@@ -54,6 +54,14 @@ bool is_given(const Case& test, size_t i) {
 
 }  // namespace
 
+const InputDef& input_of(const OpDef& def, const Case& test, size_t i) {
+  if (test.length >= 0) {
+    const auto length = static_cast<size_t>(test.length);
+    i = i < length ? 0 : i - length + 1;
+  }
+  return def.inputs[std::min(i, def.inputs.size() - 1)];
+}
+
 std::vector<TensorData> case_inputs(const OpDef& def, const Case& test) {
   Random random{0x9e3779b97f4a7c15u + def.name.size() * 131 + test.name.size()};
   std::vector<TensorData> inputs;
@@ -64,7 +72,7 @@ std::vector<TensorData> case_inputs(const OpDef& def, const Case& test) {
     } else if (i >= test.shapes.size() || test.shapes[i] == std::vector<int64_t>{-1}) {
       inputs.push_back({DType::f32, {-1}, {}, {}});
     } else {
-      const InputDef& input = def.inputs[std::min(i, def.inputs.size() - 1)];
+      const InputDef& input = input_of(def, test, i);
       inputs.push_back(random_tensor(type_of(input, test.dtype), test.shapes[i], test, random));
     }
   }
@@ -110,14 +118,32 @@ DefinedCase define_case(const OpDef& def, const Case& test, const std::vector<Te
     }
     made.inputs.push_back(std::move(tensor));
   }
-  made.builder = std::make_unique<Builder>(def, test.name, made.inputs, test.attributes, outputs);
+  std::vector<Item> items(made.inputs.begin(), made.inputs.end());
+  if (test.length >= 0) {
+    const auto end = std::min(static_cast<size_t>(test.length), made.inputs.size());
+    items.erase(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(end));
+    items.insert(items.begin(),
+                 Item::sequence({made.inputs.begin(),
+                                 made.inputs.begin() + static_cast<std::ptrdiff_t>(end)}));
+  }
+  made.builder =
+      std::make_unique<Builder>(def, test.name, std::move(items), test.attributes, outputs);
   made.status = made.builder->define();
+  if (!made.status) return made;
+  for (int i = 0; i < outputs; ++i) {
+    const auto item = made.builder->items.find(i);
+    if (item == made.builder->items.end())
+      made.outputs.push_back(made.builder->outputs[static_cast<size_t>(i)]);
+    else
+      made.outputs.insert(made.outputs.end(), item->second.elements.begin(),
+                          item->second.elements.end());
+  }
   return made;
 }
 
 std::vector<Buffer> DefinedCase::output_memory() const {
   std::vector<Buffer> buffers;
-  for (const Tensor& output : builder->outputs) {
+  for (const Tensor& output : outputs) {
     buffers.push_back(output.bytes ? output.bytes : output.buffer);
     if (output.bytes) buffers.push_back(output.lengths);
   }

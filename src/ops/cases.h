@@ -8,6 +8,9 @@
 
 namespace gossamer::ops {
 
+// The entry's input that tensor `i` of a case is, or is a part of.
+const InputDef& input_of(const OpDef& def, const Case& test, size_t i);
+
 // The inputs of a case, the same ones every time; an absent one has no bytes and shape {-1}.
 std::vector<TensorData> case_inputs(const OpDef& def, const Case& test);
 
@@ -17,6 +20,7 @@ std::vector<TensorData> case_inputs(const OpDef& def, const Case& test);
 struct DefinedCase {
   std::unique_ptr<Builder> builder;
   std::vector<Tensor> inputs;
+  std::vector<Tensor> outputs;  // the tensors of a sequence one by one
   Result<> status;
   // Each input's buffers of memory with their data: a tensor of strings has two.
   std::vector<std::pair<Buffer, TensorData>> memory;

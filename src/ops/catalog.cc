@@ -48,6 +48,7 @@ const Catalog& builtin_catalog() {
       feature_family,
       tree_family,
       sequence_family,
+      sequence_value_family,
       optimizer_family,
       roi_family,
       fold_family,

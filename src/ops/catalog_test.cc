@@ -41,7 +41,7 @@ TEST_P(CatalogTest, DefinesItsCases) {
       for (const Var& axis : stage.axes)
         if (stage.kind == StageKind::step) read.insert(axis.get());
     }
-    for (const Tensor& output : made.builder->outputs) {
+    for (const Tensor& output : made.outputs) {
       for (const Expr& extent : output.shape()) EXPECT_TRUE(ir::as_int(extent) || !read.empty());
     }
     EXPECT_TRUE(made.builder->checks.empty() || !read.empty());
@@ -77,7 +77,7 @@ TEST_P(CatalogTest, SurvivesOtherInputs) {
         shapes.push_back(shape);
         shapes.back()[k] = 0;
       }
-      const InputDef& input = def.inputs[std::min(i, def.inputs.size() - 1)];
+      const InputDef& input = input_of(def, test, i);
       for (unsigned type = 0; type <= static_cast<unsigned>(DType::boolean); ++type) {
         if (!(input.types & (1u << type))) continue;
         for (const auto& other : shapes) {

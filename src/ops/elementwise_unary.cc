@@ -35,7 +35,7 @@ Expr sign(Expr x) {
 }
 
 Result<> identity(Builder& b) {
-  b.output(0, b.input(0));
+  b.output_item(0, b.item(0));
   return {};
 }
 
@@ -98,9 +98,11 @@ std::vector<OpDef> unary_family() {
       {.name = "Identity",
        .doc = "The input itself.",
        .since = 25,
-       .inputs = {{"input", any_element}},
+       .inputs = {{"input", any_element, InputDef::required, InputDef::any}},
        .define = identity,
-       .cases = {{.name = "matrix", .shapes = {{3, 4}}}, {.name = "scalar", .shapes = {{}}}}},
+       .cases = {{.name = "matrix", .shapes = {{3, 4}}},
+                 {.name = "scalar", .shapes = {{}}},
+                 {.name = "sequence", .shapes = {{2}, {3}}, .length = 2}}},
       {.name = "IsInf",
        .doc = "Where x is infinite, of the signs asked for.",
        .since = 20,

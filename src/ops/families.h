@@ -49,6 +49,7 @@ std::vector<OpDef> support_vector_family();
 std::vector<OpDef> feature_family();
 std::vector<OpDef> tree_family();
 std::vector<OpDef> sequence_family();
+std::vector<OpDef> sequence_value_family();
 std::vector<OpDef> optimizer_family();
 std::vector<OpDef> roi_family();
 std::vector<OpDef> fold_family();

@@ -61,6 +61,8 @@ struct InputDef {
   std::string name;
   TypeSet types;
   enum Arity : uint8_t { required, optional, variadic } arity = required;
+  // A sequence: any number of tensors, of the types; `any`: a tensor, a sequence or an optional.
+  enum Form : uint8_t { tensor, sequence, any } form = tensor;
 };
 struct AttributeDef {
   std::string name;
@@ -79,6 +81,7 @@ struct Case {
       ir::DType::f32;  // of the random inputs that can have it, others get the first type they take
   double low = -2, high = 2;  // range of random values
   int outputs = 0;            // how many to ask for; 0: all of the entry
+  int length = -1;            // of the sequence that is the first input: so many of the tensors
 };
 
 // Members without a default are mandatory: leaving one out does not compile.

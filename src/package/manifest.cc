@@ -73,6 +73,18 @@ void write_port(Json& json, const Port& port) {
   json.EndObject();
 }
 
+void write_group(Json& json, const Group& group) {
+  json.StartObject();
+  write_text(json, "name", group.name);
+  write_text(json, "kind", group.sequence ? "sequence" : "optional");
+  json.Key(group.output ? "outputs" : "inputs");
+  json.StartArray();
+  json.Int(group.first);
+  json.Int(group.count);
+  json.EndArray();
+  json.EndObject();
+}
+
 // Segment 0 goes without saying.
 void write_segment(Json& json, int segment) {
   if (segment == 0) return;
@@ -302,6 +314,7 @@ File write_manifest(const Module& module, const Files& files) {
   });
   write_array(json, "inputs", module.inputs, write_port);
   write_array(json, "outputs", module.outputs, write_port);
+  if (!module.groups.empty()) write_array(json, "groups", module.groups, write_group);
   write_array(json, "dims", module.dims, [](Json& out, const Dim& dim) {
     out.StartObject();
     write_text(out, "name", dim.name);

@@ -98,6 +98,18 @@ TEST(Manifest, WritesSteps) {
       R"({"loop":9,"dim":1,"while":0,"body":[{"launch":[0,1]}]},{"loop":9,"dim":1,"body":[]}])");
 }
 
+TEST(Manifest, WritesGroups) {
+  Module module;
+  module.target = "cpu";
+  module.inputs = {{"x.0", ir::DType::f32, {1}, {}, 0}, {"x.1", ir::DType::f32, {1}, {}, 0}};
+  module.groups = {{"x", true, false, 0, 2}, {"mask", false, true, 0, 0}};
+  const std::string text = text_of(write_manifest(module, {}));
+  EXPECT_NE(text.find(R"("groups":[{"name":"x","kind":"sequence","inputs":[0,2]},)"
+                      R"({"name":"mask","kind":"optional","outputs":[0,0]}],)"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Manifest, LeavesOutWhatAStaticCpuPackageLacks) {
   Module module;
   module.target = "cpu";

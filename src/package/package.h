@@ -36,6 +36,14 @@ struct Port {  // an input or output of the model
   bool strings = false;  // the bytes of a tensor of strings; the next port has the lengths
 };
 
+// What users know as one value: a sequence is the inputs (outputs) [first, first + count), an
+// optional that holds nothing is none of them.
+struct Group {
+  std::string name;
+  bool sequence = true, output = false;
+  int first = 0, count = 0;
+};
+
 // A variable of the host program: a dimension of an input, or (input -1) one that steps set.
 struct Dim {
   std::string name;
@@ -127,6 +135,7 @@ struct Module {
   Side side;
   std::vector<std::string> needs;  // "wasm-simd", "wasm-relaxed-simd", "webgpu-f16", ...
   std::vector<Port> inputs, outputs;
+  std::vector<Group> groups;
   std::vector<Dim> dims;
   std::vector<Check> checks;
   int plan_values = 0;  // 0: everything is static

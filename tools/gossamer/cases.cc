@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <set>
 
 #include "gossamer/operator_file.h"
@@ -125,25 +126,66 @@ Result<std::vector<TestCase>> find_cases(const std::vector<std::string>& folders
   return cases;
 }
 
-Result<CaseContent> load_case(const TestCase& test) {
-  if (test.data.empty()) return load_operator_case(test.model, test.index);
-  CaseContent content;
-  GS_ASSIGN(content.model, read_model_file(test.model));
-  for (const auto& [number, path] : numbered(test.data, "input", ".pb")) {
-    content.inputs.resize(static_cast<size_t>(number), absent());
-    GS_ASSIGN(NamedTensor tensor, read_tensor_file(path));
-    content.inputs.push_back(std::move(tensor));
-  }
+namespace {
+
+Result<> load_expected(const TestCase& test, const Signature& signature, CaseContent& content) {
+  struct Output {
+    std::vector<Expected> tensors;
+    bool is_sequence = false;
+  };
+  std::vector<Output> outputs;
   for (std::string_view ending : {".pb", ".sample.json"})
     for (const auto& [number, path] : numbered(test.data, "output", ending)) {
       const auto at = static_cast<size_t>(number);
-      if (content.expected.size() <= at) content.expected.resize(at + 1, {absent(), std::nullopt});
+      while (outputs.size() <= at) outputs.push_back({{{absent(), std::nullopt}}});
+      Output output;
       if (ending == ".pb") {
-        GS_ASSIGN(content.expected[at].tensor, read_tensor_file(path));
+        GS_ASSIGN(NamedItem item,
+                  read_item_file(
+                      path, at < signature.outputs.size() ? signature.outputs[at] : Declared()));
+        output.is_sequence = item.is_sequence;
+        for (ops::TensorData& tensor : item.tensors)
+          output.tensors.push_back({{item.name, std::move(tensor)}, std::nullopt});
       } else {
-        GS_ASSIGN(content.expected[at], read_sample_file(path));
+        output.tensors.resize(1);
+        GS_ASSIGN(output.tensors[0], read_sample_file(path));
       }
+      outputs[at] = std::move(output);
     }
+  for (Output& output : outputs) {
+    if (output.is_sequence || output.tensors.empty())
+      content.groups.push_back({"", output.is_sequence, true,
+                                static_cast<int>(content.expected.size()),
+                                static_cast<int>(output.tensors.size())});
+    std::move(output.tensors.begin(), output.tensors.end(), std::back_inserter(content.expected));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<CaseContent> load_case(const TestCase& test) {
+  if (test.data.empty()) return load_operator_case(test.model, test.index);
+  CaseContent content;
+  GS_ASSIGN(Bytes model, read_file(test.model));
+  GS_ASSIGN(const Signature signature, signature_of(model));
+  const auto declared = [](const std::vector<Declared>& list, int number) {
+    const auto at = static_cast<size_t>(number);
+    return at < list.size() ? list[at] : Declared();
+  };
+  onnx::ReadOptions given;
+  for (const auto& [number, path] : numbered(test.data, "input", ".pb")) {
+    content.inputs.resize(std::max(content.inputs.size(), static_cast<size_t>(number)), absent());
+    const Declared input = declared(signature.inputs, number);
+    GS_ASSIGN(NamedItem item, read_item_file(path, input));
+    if (!input.name.empty()) tell(input, item, given);
+    for (size_t i = 0; i < item.tensors.size(); ++i)
+      content.inputs.push_back({item.is_sequence ? graph::element_name(item.name, i) : item.name,
+                                std::move(item.tensors[i])});
+  }
+  GS_ASSIGN(content.model,
+            read_model(std::move(model), test.model, test.model.parent_path(), std::move(given)));
+  GS_TRY(load_expected(test, signature, content));
   return content;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "gossamer/item_file.h"
 #include "gossamer/model_file.h"
 #include "gossamer/tensor_file.h"
 
@@ -31,10 +32,12 @@ struct Expected {
   std::optional<Sample> sample;
 };
 
+// Sequences and optionals are their tensors, one by one.
 struct CaseContent {
   ModelFile model;
   std::vector<NamedTensor> inputs;
   std::vector<Expected> expected;
+  std::vector<graph::Group> groups;  // of `expected`
 };
 
 // Every case below the folders (or in the operator files given), sorted by name. Errors: a folder

@@ -14,9 +14,15 @@ class CpuRunner : public Runner {
       inputs_.push_back({port.name, port.dtype, port.shape});
     for (const auto& port : model_->outputs())
       outputs_.push_back({port.name, port.dtype, port.shape});
+    for (const bool output : {false, true}) {
+      for (const auto& group : output ? model_->output_groups() : model_->input_groups())
+        groups_.push_back({group.name, group.sequence, output, static_cast<int>(group.first),
+                           static_cast<int>(group.count)});
+    }
   }
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
+  const std::vector<graph::Group>& groups() const override { return groups_; }
   Result<std::vector<ops::TensorData>> run(const std::vector<ops::TensorData>& feeds) override {
     std::vector<runtime::HostTensor> tensors;
     for (const ops::TensorData& feed : feeds)
@@ -39,6 +45,7 @@ class CpuRunner : public Runner {
  private:
   std::unique_ptr<runtime::Model> model_;
   std::vector<Port> inputs_, outputs_;
+  std::vector<graph::Group> groups_;
 };
 
 }  // namespace
@@ -59,6 +66,8 @@ Result<std::unique_ptr<Runner>> make_cpu_runner(const ModelFile& model,
   compile.cpu = options.cpu;
   compile.constants = options.known.constants;
   compile.shapes = options.known.shapes;
+  compile.lengths = model.lengths;
+  compile.shapes.insert(model.shapes.begin(), model.shapes.end());
   compile.read_file = [folder = model.folder](const std::string& name) {
     return read_inside(folder, name);
   };

@@ -40,6 +40,11 @@ void add_fixed_inputs(CLI::App& command, FixedInputs& fixed) {
       .add_option("--constant", fixed.constants,
                   "NAME=FILE (.npy, .pb) makes an input a constant of the package")
       ->expected(1);
+  command
+      .add_option("--sequence", fixed.sequences,
+                  "NAME=3: elements of an input that is a sequence, called NAME.0, NAME.1, ...; "
+                  "NAME=none leaves an optional input out")
+      ->expected(1);
 }
 
 Result<> apply(const FixedInputs& fixed, compiler::Options& options) {
@@ -63,6 +68,14 @@ Result<> apply(const FixedInputs& fixed, compiler::Options& options) {
   for (const std::string& text : fixed.dims) {
     GS_ASSIGN(const Pair pair, split("--dim", text, "NAME=8"));
     GS_ASSIGN(options.dims[pair.name], extent(cat("--dim ", text), pair.value));
+  }
+  for (const std::string& text : fixed.sequences) {
+    GS_ASSIGN(const Pair pair, split("--sequence", text, "NAME=3 or NAME=none"));
+    int64_t length = -1;
+    if (pair.value != "none") {
+      GS_ASSIGN(length, extent(cat("--sequence ", text), pair.value));
+    }
+    options.lengths[pair.name] = length;
   }
   for (const std::string& text : fixed.constants) {
     GS_ASSIGN(const Pair pair, split("--constant", text, "NAME=FILE"));

@@ -11,7 +11,8 @@
 namespace gossamer::command {
 
 struct FixedInputs {
-  std::vector<std::string> shapes, dims, constants;  // NAME=1,3,?,?  NAME=8  NAME=FILE
+  // NAME=1,3,?,?  NAME=8  NAME=FILE  NAME=3 or NAME=none
+  std::vector<std::string> shapes, dims, constants, sequences;
 };
 
 void add_fixed_inputs(CLI::App& command, FixedInputs& fixed);

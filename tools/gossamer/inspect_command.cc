@@ -115,6 +115,12 @@ void print_text(const ModelFile& model, const std::vector<TargetView>& views,
   };
   print_ports("input", graph.inputs);
   print_ports("output", graph.outputs);
+  for (const graph::Group& group : graph.groups) {
+    std::printf("%-7s %s: %s", group.output ? "output" : "input", group.name.c_str(),
+                group.sequence ? "sequence" : "optional, nothing");
+    if (group.sequence) std::printf(" of %d", group.count);
+    std::printf("\n");
+  }
   std::printf("operators");
   for (const auto& [name, count] : count_operators(graph)) {
     std::printf(" %s", name.c_str());
@@ -165,6 +171,22 @@ void print_json(const ModelFile& model, const std::vector<TargetView>& views) {
   };
   write_ports("inputs", graph.inputs);
   write_ports("outputs", graph.outputs);
+  json.Key("groups");
+  json.StartArray();
+  for (const graph::Group& group : graph.groups) {
+    json.StartObject();
+    json.Key("name");
+    json.String(group.name);
+    json.Key("kind");
+    json.String(group.sequence ? "sequence" : "optional");
+    json.Key(group.output ? "outputs" : "inputs");
+    json.StartArray();
+    json.Int(group.first);
+    json.Int(group.count);
+    json.EndArray();
+    json.EndObject();
+  }
+  json.EndArray();
   json.Key("operators");
   json.StartObject();
   for (const auto& [name, count] : count_operators(graph)) {
@@ -213,10 +235,16 @@ void print_json(const ModelFile& model, const std::vector<TargetView>& views) {
 void infer_outputs(graph::Graph& graph) {
   const auto stages = graph::lower(graph, ops::builtin_catalog());
   if (!stages) return;  // each target's view says why
-  for (size_t at = 0; at < graph.outputs.size() && at < stages->outputs.size(); ++at) {
-    graph::Value& value = graph.values[graph.outputs[at]];
-    value.shape = stages->outputs[at].buffer->shape;
+  // The elements of sequences stand for them.
+  graph.groups = stages->groups;
+  graph.outputs.clear();
+  for (const graph::StageOutput& output : stages->outputs) {
+    graph::Value value;
+    value.name = output.name;
+    value.dtype = output.buffer->dtype;
+    value.shape = output.buffer->shape;
     value.shape_known = true;
+    graph.outputs.push_back(graph.add_value(std::move(value)));
   }
 }
 
@@ -228,6 +256,7 @@ int run_inspect(const Options& options) {
   read.shapes = compile.shapes;
   read.dims = compile.dims;
   read.constants = compile.constants;
+  read.lengths = compile.lengths;
   auto model = read_model_file(options.model, std::move(read));
   if (!model) return report_error(model.error(), options.json);
   infer_outputs(model->graph);

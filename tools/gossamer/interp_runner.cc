@@ -34,6 +34,7 @@ class InterpRunner : public Runner {
   }
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
+  const std::vector<graph::Group>& groups() const override { return stages_.groups; }
 
   Result<std::vector<ops::TensorData>> run(const std::vector<ops::TensorData>& given) override {
     GS_TRY(check_feeds(inputs_, given));

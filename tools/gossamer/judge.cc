@@ -46,11 +46,46 @@ Result<std::vector<ops::TensorData>> order_feeds(const std::vector<Port>& ports,
   return feeds;
 }
 
+namespace {
+
+// Empty where the outputs that are expected have the form that they should.
+std::string other_form(const std::vector<graph::Group>& groups, const CaseContent& content) {
+  const auto text = [](const graph::Group& group) {
+    return group.sequence ? cat("a sequence of ", group.count, " elements") : "nothing";
+  };
+  size_t at = 0;
+  for (const graph::Group& group : groups) {
+    if (!group.output) continue;
+    if (at == content.groups.size()) {
+      // Later outputs may be left out of a case.
+      if (static_cast<size_t>(group.first) >= content.expected.size()) break;
+      return cat("output \"", group.name, "\" is ", text(group), ", one tensor is expected");
+    }
+    const graph::Group& wanted = content.groups[at++];
+    if (group.sequence != wanted.sequence || group.count != wanted.count)
+      return cat("output \"", group.name, "\" is ", text(group), ", ", text(wanted),
+                 " is expected");
+    if (group.first != wanted.first)
+      return cat("output \"", group.name, "\" comes after ", group.first, " tensors, ",
+                 wanted.first, " are expected");
+  }
+  return at == content.groups.size()
+             ? ""
+             : cat(text(content.groups[at]), " is expected, a tensor was made");
+}
+
+}  // namespace
+
 void judge(const std::vector<ops::TensorData>& outputs, const std::vector<Port>& ports,
-           const std::vector<Expected>& expected, const ModelTraits& traits,
-           const JudgeOptions& options, Verdict& verdict) {
+           const std::vector<graph::Group>& groups, const CaseContent& content,
+           const ModelTraits& traits, const JudgeOptions& options, Verdict& verdict) {
+  const std::vector<Expected>& expected = content.expected;
   verdict.status = Verdict::fail;
-  if (expected.empty()) {
+  if (std::string form = other_form(groups, content); !form.empty()) {
+    verdict.message = std::move(form);
+    return;
+  }
+  if (expected.empty() && content.groups.empty()) {
     verdict.status = Verdict::error;
     verdict.message = "the case has no expected output";
     return;
@@ -100,8 +135,9 @@ Verdict run_case(const TestCase& test, const std::string& target, const RunnerOp
     const std::vector<Port> ports = ports_of(content.model.graph);
     GS_ASSIGN(const auto given, order_feeds(ports, std::move(content.inputs)));
     RunnerOptions chosen = runner;
+    chosen.known = necessary(ports, given);
     auto made = make_runner(target, content.model, chosen);
-    for (const Known& known : alternatives(ports, given)) {
+    for (const Known& known : alternatives(ports, content.model.graph.groups, given)) {
       if (made || target != "cpu") break;
       if (known.values_only && !asks_for_values(made.error())) continue;
       chosen.known = known;
@@ -118,7 +154,8 @@ Verdict run_case(const TestCase& test, const std::string& target, const RunnerOp
     GS_ASSIGN(const auto outputs, model->run(feeds));
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
     verdict.milliseconds = time.count();
-    judge(outputs, model->outputs(), content.expected, traits_of(content.model), options, verdict);
+    judge(outputs, model->outputs(), model->groups(), content, traits_of(content.model), options,
+          verdict);
     return {};
   };
   if (auto result = attempt(); !result) verdict.message = result.error().to_string();

@@ -43,8 +43,8 @@ Result<std::vector<ops::TensorData>> order_feeds(const std::vector<Port>& ports,
 
 // Sets status, message and ratio.
 void judge(const std::vector<ops::TensorData>& outputs, const std::vector<Port>& ports,
-           const std::vector<Expected>& expected, const ModelTraits& traits,
-           const JudgeOptions& options, Verdict& verdict);
+           const std::vector<graph::Group>& groups, const CaseContent& content,
+           const ModelTraits& traits, const JudgeOptions& options, Verdict& verdict);
 
 // All of it for a target that runs here.
 Verdict run_case(const TestCase& test, const std::string& target, const RunnerOptions& runner,

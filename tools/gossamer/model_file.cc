@@ -9,7 +9,7 @@ Result<ModelFile> read_model_file(const std::filesystem::path& path, onnx::ReadO
 
 Result<ModelFile> read_model(Bytes bytes, const std::filesystem::path& path,
                              const std::filesystem::path& folder, onnx::ReadOptions options) {
-  ModelFile model{path, folder, std::move(bytes), {}};
+  ModelFile model{path, folder, std::move(bytes), options.lengths, options.shapes, {}};
   options.load_external = [folder = model.folder](const std::string& file, uint64_t offset,
                                                   uint64_t length) -> Result<Bytes> {
     const auto read = read_inside(folder, file);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "base/result.h"
 #include "gossamer/files.h"
@@ -13,6 +15,9 @@ namespace gossamer::command {
 struct ModelFile {
   std::filesystem::path path, folder;
   Bytes bytes;
+  // What the reader was told of the inputs, which a compilation must be told too.
+  std::map<std::string, int64_t, std::less<>> lengths;
+  std::map<std::string, std::vector<int64_t>, std::less<>> shapes;
   graph::Graph graph;
 };
 

@@ -6,11 +6,15 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
+#include <map>
+#include <optional>
 
 #include "gossamer/commands.h"
 #include "gossamer/compare.h"
 #include "gossamer/files.h"
 #include "gossamer/image_file.h"
+#include "gossamer/item_file.h"
 #include "gossamer/progress.h"
 #include "gossamer/runner.h"
 #include "gossamer/tensor_file.h"
@@ -34,23 +38,93 @@ struct Outcome {
   double milliseconds = 0;  // the fastest run
 };
 
-Result<std::unique_ptr<Runner>> load(const Options& options) {
-  if (fs::is_directory(options.model)) return load_cpu_runner(options.model, options.runner);
-  GS_ASSIGN(const ModelFile model, read_model_file(options.model));
+// Names may hold '=': the split is the one that gives the name of an input.
+std::optional<std::string> file_of(const std::string& given, const std::string& name) {
+  if (!given.starts_with(name + "=")) return std::nullopt;
+  return given.substr(name.size() + 1);
+}
+
+// The values of inputs that are sequences or optionals, by name: one file that holds all of it, or
+// a file an element in order. An optional without a file holds nothing.
+using Items = std::map<std::string, NamedItem>;
+
+Result<Items> read_items(const Options& options, const std::vector<Declared>& inputs) {
+  Items items;
+  for (const Declared& input : inputs) {
+    if (input.is_plain()) continue;
+    NamedItem all{input.name, input.is_sequence && !input.is_optional, {}};
+    int files = 0;
+    for (const std::string& given : options.inputs) {
+      const auto file = file_of(given, input.name);
+      if (!file) continue;
+      GS_ASSIGN(NamedItem item, read_item_file(*file, input));
+      all.is_sequence = item.is_sequence;
+      std::move(item.tensors.begin(), item.tensors.end(), std::back_inserter(all.tensors));
+      ++files;
+    }
+    if (files == 0 && !input.is_optional)
+      return fail_at(cat("input \"", input.name, "\""), "is not given",
+                     cat("--input ", input.name, "=FILE, for each element of the sequence"));
+    items[input.name] = std::move(all);
+  }
+  return items;
+}
+
+// The model, and what was given to its inputs that are no tensors.
+Result<std::unique_ptr<Runner>> load(const Options& options, Items& items) {
+  if (fs::is_directory(options.model)) {
+    GS_ASSIGN(std::unique_ptr<Runner> model, load_cpu_runner(options.model, options.runner));
+    std::vector<Declared> declared;
+    for (const graph::Group& group : model->groups())
+      if (!group.output) declared.push_back({group.name, group.sequence, !group.sequence});
+    GS_ASSIGN(items, read_items(options, declared));
+    return model;
+  }
+  GS_ASSIGN(const Bytes bytes, read_file(options.model));
+  GS_ASSIGN(const Signature signature, signature_of(bytes));
+  GS_ASSIGN(items, read_items(options, signature.inputs));
+  onnx::ReadOptions given;
+  for (const Declared& input : signature.inputs) {
+    if (const auto item = items.find(input.name); item != items.end())
+      tell(input, item->second, given);
+  }
+  GS_ASSIGN(const ModelFile model, read_model_file(options.model, std::move(given)));
   return make_runner(options.target, model, options.runner);
 }
 
-Result<std::vector<ops::TensorData>> read_feeds(const Options& options,
-                                                const std::vector<Port>& ports) {
+Result<std::vector<ops::TensorData>> read_feeds(const Options& options, const Runner& model,
+                                                const Items& items) {
+  const std::vector<Port>& ports = model.inputs();
   std::vector<std::string> files(ports.size());
+  std::vector<std::optional<ops::TensorData>> known(ports.size());
+  const auto take = [&](const std::string& name, const NamedItem& item, size_t first,
+                        size_t count) -> Result<> {
+    if (item.tensors.size() != count)
+      return fail_at(cat("input \"", name, "\""),
+                     cat("has ", count, " elements, ", item.tensors.size(), " are given"));
+    for (size_t i = 0; i < count; ++i) known[first + i] = item.tensors[i];
+    return {};
+  };
+  for (const graph::Group& group : model.groups()) {
+    if (group.output) continue;
+    const auto item = items.find(group.name);
+    if (item != items.end())
+      GS_TRY(take(group.name, item->second, static_cast<size_t>(group.first),
+                  static_cast<size_t>(group.count)));
+  }
   std::string names;
-  for (const Port& port : ports) names += cat(names.empty() ? "" : ", ", port.name);
+  for (size_t at = 0; at < ports.size(); ++at) {
+    names += cat(names.empty() ? "" : ", ", ports[at].name);
+    if (const auto item = items.find(ports[at].name); item != items.end())
+      GS_TRY(take(ports[at].name, item->second, at, 1));
+  }
   for (const std::string& given : options.inputs) {
-    // Names may hold '=': the split is the one that gives the name of an input.
-    bool found = false;
+    bool found = std::ranges::any_of(
+        items, [&](const auto& item) { return file_of(given, item.first).has_value(); });
     for (size_t at = 0; at < ports.size() && !found; ++at) {
-      if (!given.starts_with(ports[at].name + "=")) continue;
-      files[at] = given.substr(ports[at].name.size() + 1);
+      const auto file = file_of(given, ports[at].name);
+      if (!file) continue;
+      files[at] = *file;
       found = true;
     }
     // A model of one input needs no name.
@@ -63,6 +137,10 @@ Result<std::vector<ops::TensorData>> read_feeds(const Options& options,
   }
   std::vector<ops::TensorData> feeds;
   for (size_t at = 0; at < ports.size(); ++at) {
+    if (known[at]) {
+      feeds.push_back(*std::move(known[at]));
+      continue;
+    }
     if (files[at].empty())
       return fail_at(cat("input \"", ports[at].name, "\""), "is not given",
                      cat("--input ", ports[at].name, "=FILE; it is ", ir::name_of(ports[at].dtype),
@@ -159,6 +237,11 @@ void print_text(const Runner& model, const Outcome& outcome, const Options& opti
   } else {
     for (size_t at = 0; at < outcome.outputs.size(); ++at)
       print_tensor(model.outputs()[at], outcome.outputs[at]);
+    for (const graph::Group& group : model.groups()) {
+      if (group.output && group.count == 0)
+        std::printf("%s: %s\n", group.name.c_str(),
+                    group.sequence ? "a sequence without elements" : "nothing");
+    }
   }
   std::printf("%.3f ms\n", outcome.milliseconds);
 }
@@ -259,8 +342,9 @@ Result<> run_all(const Options& options) {
   }
   Progress progress(options.json);
   progress.show("loading", 0);
-  GS_ASSIGN(const std::unique_ptr<Runner> model, load(options));
-  GS_ASSIGN(const auto feeds, read_feeds(options, model->inputs()));
+  Items items;
+  GS_ASSIGN(const std::unique_ptr<Runner> model, load(options, items));
+  GS_ASSIGN(const auto feeds, read_feeds(options, *model, items));
   GS_TRY(check_feeds(model->inputs(), feeds));
   Outcome outcome;
   outcome.milliseconds = INFINITY;
@@ -294,9 +378,9 @@ void add_run(CLI::App& app, Chosen& chosen) {
   command->add_option("model", options->model, "An ONNX file, or a package for cpu")->required();
   command->add_option("--target,-t", options->target, "cpu, or interp (slow, the reference)")
       ->check(CLI::IsMember({"cpu", "interp"}));
-  command->add_option(
-      "--input,-i", options->inputs,
-      "NAME=FILE for each input: .npy, .pb (TensorProto), .json (strings), .png or .jpg");
+  command->add_option("--input,-i", options->inputs,
+                      "NAME=FILE for each input: .npy, .pb (as ONNX keeps test data), .json "
+                      "(strings), .png or .jpg; for a sequence once an element, or one .pb");
   command->add_option("--labels", options->labels, "Class names, one a line: print the best ones");
   command->add_option("--top", options->top, "How many of them")->check(CLI::Range(1, 100000));
   command->add_option("--runs", options->runs, "How often to run; the fastest time is printed")

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "gossamer/known.h"
 #include "gossamer/model_file.h"
+#include "graph/graph.h"
 #include "ops/opdef.h"
 
 namespace gossamer::command {
@@ -38,6 +39,8 @@ class Runner {
   virtual ~Runner() = default;
   virtual const std::vector<Port>& inputs() const = 0;
   virtual const std::vector<Port>& outputs() const = 0;
+  // The inputs and outputs that belong together.
+  virtual const std::vector<graph::Group>& groups() const = 0;
   // One tensor an input, in order. Errors: wrong type or shape, a check of the model that fails.
   virtual Result<std::vector<ops::TensorData>> run(const std::vector<ops::TensorData>& feeds) = 0;
   virtual std::vector<LaunchTime> profile() const { return {}; }

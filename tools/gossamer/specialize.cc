@@ -13,11 +13,33 @@ bool asks_for_values(const Diagnostic& error) {
   return error.message.find("known when compiling") != std::string::npos;
 }
 
-std::vector<Known> alternatives(const std::vector<Port>& ports,
-                                const std::vector<ops::TensorData>& feeds) {
-  Known later, integers, numbers, shapes;
-  bool dynamic = false;
+Known necessary(const std::vector<Port>& ports, const std::vector<ops::TensorData>& feeds) {
+  Known known;
   for (size_t i = 0; i < ports.size() && i < feeds.size(); ++i) {
+    const std::vector<int64_t>& given = feeds[i].shape;
+    for (size_t axis = 0; axis < given.size() && given.size() == ports[i].shape.size(); ++axis) {
+      if (given[axis] == 0 && ports[i].shape[axis] < 0) known.shapes[ports[i].name] = given;
+    }
+  }
+  return known;
+}
+
+std::vector<Known> alternatives(const std::vector<Port>& ports,
+                                const std::vector<graph::Group>& groups,
+                                const std::vector<ops::TensorData>& feeds) {
+  Known later = necessary(ports, feeds), integers = later, numbers = later, shapes;
+  bool dynamic = false;
+  // The elements of a sequence become constants together or not at all, which sizes decide; their
+  // shapes are what matters.
+  std::vector<bool> in_group(ports.size());
+  for (const graph::Group& group : groups) {
+    for (int i = 0; !group.output && i < group.count; ++i)
+      in_group[static_cast<size_t>(group.first + i)] = true;
+  }
+  for (size_t i = 0; i < ports.size() && i < feeds.size(); ++i) {
+    shapes.shapes[ports[i].name] = feeds[i].shape;
+    for (int64_t extent : ports[i].shape) dynamic = dynamic || extent < 0;
+    if (in_group[i]) continue;
     const ir::DType dtype = feeds[i].dtype;
     const std::string& name = ports[i].name;
     const bool small = feeds[i].element_count() <= most_elements;
@@ -26,8 +48,6 @@ std::vector<Known> alternatives(const std::vector<Port>& ports,
     if (small && whole && i > 0) later.constants[name] = feeds[i];
     if (small && whole) integers.constants[name] = numbers.constants[name] = feeds[i];
     if (small && i > 0 && dtype == ir::DType::f32) numbers.constants[name] = feeds[i];
-    shapes.shapes[name] = feeds[i].shape;
-    for (int64_t extent : ports[i].shape) dynamic = dynamic || extent < 0;
   }
   later.values_only = integers.values_only = numbers.values_only = true;
   if (!dynamic) return {later, integers, numbers};

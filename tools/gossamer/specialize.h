@@ -18,7 +18,11 @@ bool asks_for_values(const Diagnostic& error);
 // and boolean inputs after the first, of the first too, of small f32 ones after the first too, the
 // shapes of dynamic inputs, both.
 std::vector<Known> alternatives(const std::vector<Port>& ports,
+                                const std::vector<graph::Group>& groups,
                                 const std::vector<ops::TensorData>& feeds);
+
+// What has to be known in any case: shapes with an extent of 0, which no dimension takes in a run.
+Known necessary(const std::vector<Port>& ports, const std::vector<ops::TensorData>& feeds);
 
 // "axes, shape", "shapes of all inputs": what had to be known.
 std::string names_of(const Known& known);

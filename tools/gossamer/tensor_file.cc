@@ -89,6 +89,11 @@ bool byte_count(const ops::TensorData& tensor, uint64_t& bytes) {
 
 Result<NamedTensor> parse_pb(std::span<const std::byte> bytes) {
   GS_ASSIGN(const onnx::ProtoTensor proto, onnx::parse_tensor(bytes));
+  return tensor_of(proto);
+}
+
+Result<NamedTensor> tensor_of(const onnx::ProtoTensor& proto) {
+  const std::span<const std::byte> bytes = proto.message;
   std::vector<std::string> files;
   GS_ASSIGN(const graph::ConstantSource source,
             onnx::read_tensor(proto, {bytes, &files, std::numeric_limits<size_t>::max(), nullptr}));

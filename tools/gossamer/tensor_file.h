@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "onnx/proto.h"
 #include "ops/opdef.h"
 
 namespace gossamer::command {
@@ -18,6 +19,7 @@ struct NamedTensor {
 // Errors: not a TensorProto (a sequence or optional, for example), an element type that is not
 // supported, data of another length than the shape says.
 Result<NamedTensor> parse_pb(std::span<const std::byte> bytes);
+Result<NamedTensor> tensor_of(const onnx::ProtoTensor& proto);
 // Versions 1 to 3 of the format; little-endian, C or Fortran order.
 Result<ops::TensorData> parse_npy(std::span<const std::byte> bytes);
 std::string write_npy(const ops::TensorData& tensor);

@@ -11,6 +11,7 @@
 #include "gossamer/node_process.h"
 #include "gossamer/specialize.h"
 #include "ir/build.h"
+#include "runtime/manifest.h"
 
 namespace gossamer::command {
 namespace {
@@ -44,14 +45,20 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   compile_options.read_file = [&](const std::string& name) {
     return read_inside(model.folder, name);
   };
+  Known known = necessary(ports, feeds);
+  compile_options.lengths = model.lengths;
+  const auto set_shapes = [&] {
+    compile_options.shapes = known.shapes;
+    compile_options.shapes.insert(model.shapes.begin(), model.shapes.end());
+  };
+  set_shapes();
   auto files = compiler::compile(model.bytes, compile_options);
-  Known known;
-  for (const Known& one : alternatives(ports, feeds)) {
+  for (const Known& one : alternatives(ports, model.graph.groups, feeds)) {
     if (files) break;
     if (one.values_only && !asks_for_values(files.error())) continue;
     known = one;
     compile_options.constants = known.constants;
-    compile_options.shapes = known.shapes;
+    set_shapes();
     files = compiler::compile(model.bytes, compile_options);
   }
   if (!files) return std::unexpected(std::move(files).error());
@@ -91,9 +98,29 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
     json.EndObject();
   }
   json.EndArray();
+  const package::File& manifest_file = files->front();
+  GS_ASSIGN(const runtime::Manifest manifest,
+            runtime::parse_manifest({reinterpret_cast<const char*>(manifest_file.bytes.data()),
+                                     manifest_file.bytes.size()}));
   json.Key("outputs");
   json.StartArray();
-  for (graph::ValueId id : model.graph.outputs) json.String(model.graph.values[id].name);
+  bool lengths = false;  // of the strings before
+  for (const package::Port& port : manifest.module.outputs) {
+    if (!lengths) json.String(port.name);
+    lengths = port.strings;
+  }
+  json.EndArray();
+  json.Key("groups");
+  json.StartArray();
+  for (const package::Group& group : manifest.module.groups) {
+    if (!group.output) continue;
+    json.StartArray();
+    json.String(group.name);
+    json.Bool(group.sequence);
+    json.Int(group.first);
+    json.Int(group.count);
+    json.EndArray();
+  }
   json.EndArray();
   if (const std::string names = names_of(known); !names.empty()) {
     json.Key("known");
@@ -205,7 +232,11 @@ Result<> judge_answer(const rapidjson::Document& answer, const rapidjson::Value&
     traits.outputs.push_back({output[0].GetInt(), output[1].GetDouble()});
   verdict.elsewhere = launches_elsewhere(answer, target);
   GS_ASSIGN(const CaseContent content, load_case(test));
-  judge(outputs, ports, content.expected, traits, judging, verdict);
+  std::vector<graph::Group> groups;
+  for (const auto& group : prepared["groups"].GetArray())
+    groups.push_back(
+        {group[0].GetString(), group[1].GetBool(), true, group[2].GetInt(), group[3].GetInt()});
+  judge(outputs, ports, groups, content, traits, judging, verdict);
   return {};
 }
 

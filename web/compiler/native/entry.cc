@@ -82,6 +82,12 @@ Result<gossamer::compiler::Options> read_options(std::string_view json) {
       for (const auto& dim : member.value.GetObject()) {
         GS_ASSIGN(options.dims[dim.name.GetString()], extent(dim.value, "dims"));
       }
+    } else if (name == "lengths" && member.value.IsObject()) {
+      for (const auto& length : member.value.GetObject()) {
+        if (!length.value.IsInt())
+          return gossamer::fail_at("options", "a length of a sequence is no whole number");
+        options.lengths[length.name.GetString()] = length.value.GetInt();
+      }
     } else {
       return gossamer::fail_at("options", gossamer::cat("\"", name, "\" is not known"));
     }

@@ -16,6 +16,7 @@ export interface NativeOptions {
   readonly real_gpu?: boolean;
   readonly shapes?: Readonly<Record<string, readonly number[]>>;
   readonly dims?: Readonly<Record<string, number>>;
+  readonly lengths?: Readonly<Record<string, number>>;
 }
 
 export type CallResult =

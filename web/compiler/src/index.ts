@@ -26,6 +26,8 @@ export interface CompileOptions {
   readonly shapes?: Readonly<Record<string, readonly (number | null)[]>> | undefined;
   /** Fixes named dimensions of the inputs. */
   readonly dims?: Readonly<Record<string, number>> | undefined;
+  /** How many elements each input has that is a sequence; -1: an optional input is left out. */
+  readonly lengths?: Readonly<Record<string, number>> | undefined;
   /** Operators of the model that are the caller's own; see operator(). */
   readonly operators?: readonly Operator[] | undefined;
   readonly onProgress?: ((progress: {step: string; fraction: number}) => void) | undefined;
@@ -98,7 +100,7 @@ export async function compile(
   onnx: ArrayBuffer | Uint8Array | Blob,
   options: CompileOptions,
 ): Promise<Map<string, Uint8Array>> {
-  const {signal, onProgress, target, name, relaxedSimd, realGpu, shapes, dims} = options;
+  const {signal, onProgress, target, name, relaxedSimd, realGpu, shapes, dims, lengths} = options;
   signal?.throwIfAborted();
   const module = await getModule(options.wasm);
   const given = new Uint8Array(onnx instanceof Blob ? await onnx.arrayBuffer() : onnx);
@@ -113,6 +115,7 @@ export async function compile(
     ...(shapes === undefined
       ? {}
       : {shapes: Object.fromEntries(Object.entries(shapes).map(([k, v]) => [k, v.map((n) => n ?? -1)]))}),
+    ...(lengths === undefined ? {} : {lengths}),
   };
   const result =
     typeof Worker === 'undefined'

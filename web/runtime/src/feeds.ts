@@ -11,6 +11,41 @@ export const signature = (port: ValuePort): string =>
 
 const wrong = (message: string): GossamerError => new GossamerError('input', message);
 
+/** A tensor; an array of them for a sequence; nothing for an optional that holds nothing. */
+export type Feed = Tensor | StringTensor | readonly (Tensor | StringTensor)[] | undefined;
+
+/** Each tensor under the name of its input. Throws 'input'. */
+export function spread(
+  {groups, inputs}: Manifest,
+  feeds: Readonly<Record<string, Feed>>,
+): Record<string, Tensor | StringTensor> {
+  const flat = {...feeds};
+  const ports = valuePorts(inputs);
+  for (const {name, inputs: part} of groups) {
+    if (!part) continue;
+    const given = [flat[name] ?? []].flat();
+    delete flat[name];
+    if (given.length !== part[1]) {
+      throw wrong(`input "${name}" takes ${part[1]} tensors, as compiled; ${given.length} are given`);
+    }
+    given.forEach((feed, at) => (flat[ports[part[0] + at]?.name ?? ''] = feed));
+  }
+  return flat as Record<string, Tensor | StringTensor>;
+}
+
+/** What belongs together, under one name. */
+export function gather<T>({groups, outputs}: Manifest, results: readonly T[]): Record<string, unknown> {
+  const ports = valuePorts(outputs);
+  const named = new Map<string, unknown>(ports.map(({name}, at) => [name, results[at]]));
+  for (const {name, kind, outputs: part} of groups) {
+    if (!part) continue;
+    const [first, count] = part;
+    for (const port of ports.slice(first, first + count)) named.delete(port.name);
+    named.set(name, kind === 'sequence' ? results.slice(first, first + count) : undefined);
+  }
+  return Object.fromEntries(named);
+}
+
 /** The feeds in the order of the inputs. Throws 'input'. */
 export function orderFeeds(
   manifest: Manifest,
@@ -25,6 +60,7 @@ export function orderFeeds(
   return ports.flatMap((port) => {
     const feed = feeds[port.name];
     if (!feed) throw wrong(`input "${port.name}" is missing: it wants ${signature(port)}`);
+    if (Array.isArray(feed)) throw wrong(`input "${port.name}" wants a tensor, not an array of them`);
     const has = `${feed.dtype} ${shapeText(feed.shape)}`;
     const fits =
       feed.dtype === port.dtype &&

@@ -8,6 +8,8 @@
  * Importing this touches no DOM and starts nothing; backends are fetched when first used.
  */
 export {load, type LoadOptions, type Progress} from './load.ts';
+export type {Feed} from './feeds.ts';
+export type {Group} from './manifest.ts';
 export {
   type CopyReport,
   type KernelReport,

@@ -1,6 +1,7 @@
 /** manifest.json, as docs/specs/package.md has it, checked once so that nothing else has to. */
 import {Fields, type Num, readNumber, readSize} from './fields.ts';
 import {readSteps, type Step} from './steps.ts';
+import {valuePorts} from './strings.ts';
 import {type DType, type DeviceKind, GossamerError} from './types.ts';
 
 export type {Num} from './fields.ts';
@@ -15,6 +16,15 @@ export interface Port {
   readonly tensor: number;
   /** The bytes of a tensor of strings; the next port has the lengths. */
   readonly strings: boolean;
+}
+
+/** A value that is no single tensor: parts are the first input (output) and how many there are. */
+export interface Group {
+  readonly name: string;
+  /** An optional listed here holds nothing. */
+  readonly kind: 'sequence' | 'optional';
+  readonly inputs?: readonly [number, number];
+  readonly outputs?: readonly [number, number];
 }
 
 export interface FileEntry {
@@ -93,6 +103,7 @@ export interface Manifest {
   readonly files: readonly FileEntry[];
   readonly inputs: readonly Port[];
   readonly outputs: readonly Port[];
+  readonly groups: readonly Group[];
   readonly dims: readonly DimEntry[];
   readonly checks: readonly CheckEntry[];
   /** 0: everything is static. */
@@ -124,6 +135,16 @@ function readPorts(root: Fields, key: string, tensors: number, planValues: numbe
       strings: port.value('strings') === true,
     };
   });
+}
+
+function readGroup(group: Fields, ports: {inputs: number; outputs: number}): Group {
+  const side = group.has('outputs') ? 'outputs' : 'inputs';
+  const kind = group.text('kind');
+  if (kind !== 'sequence' && kind !== 'optional') group.wrong('kind', 'sequence or optional');
+  const [first, count] = group.list(side, Number);
+  const inside = (first as number) >= 0 && (count as number) >= 0;
+  if (!inside || (first as number) + (count as number) > ports[side]) group.wrong(side, `part of ${side}`);
+  return {name: group.text('name'), kind, [side]: [first, count]};
 }
 
 /** The manifest's content. Throws 'version' or 'damaged'; `where` names the package in messages. */
@@ -255,6 +276,9 @@ export function parseManifest(text: string, where: string): Manifest {
     })),
     inputs,
     outputs,
+    groups: root.objects('groups', (group) =>
+      readGroup(group, {inputs: valuePorts(inputs).length, outputs: valuePorts(outputs).length}),
+    ),
     dims,
     checks: root.objects('checks', (check) => ({
       value: readNumber(check.value('value'), 'checks.value', planValues),

@@ -1,9 +1,8 @@
 import type {Device, Fallback} from './device.ts';
-import {signature} from './feeds.ts';
-import type {Manifest} from './manifest.ts';
+import {type Feed, gather, signature, spread} from './feeds.ts';
+import type {Group, Manifest} from './manifest.ts';
 import type {RawOutput, Session} from './session.ts';
 import {unpackStrings, valuePorts, type ValuePort} from './strings.ts';
-import type {StringTensor, Tensor} from './tensor.ts';
 import type {DeviceKind, DType, TensorData} from './types.ts';
 
 /** An input or output. Dynamic dimensions are names ("h"), or "?" where computed from others. */
@@ -89,6 +88,8 @@ export interface ModelParts {
 export class Model {
   readonly inputs: readonly PortInfo[];
   readonly outputs: readonly PortInfo[];
+  /** Inputs and outputs that are parts of a sequence, and optionals that hold nothing. */
+  readonly groups: readonly Group[];
   readonly #parts: ModelParts;
   #runMs: number | undefined;
 
@@ -102,21 +103,25 @@ export class Model {
     });
     this.inputs = valuePorts(parts.manifest.inputs).map(info);
     this.outputs = valuePorts(parts.manifest.outputs).map(info);
+    this.groups = parts.manifest.groups;
   }
 
   /**
-   * Computes all outputs from a tensor for each input. Rejects with a GossamerError: 'input' for a
+   * Computes all outputs from a tensor for each input; a sequence is an array of tensors or of
+   * outputs, an optional that holds nothing undefined (say so in `Result`). Rejects with a GossamerError: 'input' for a
    * wrong name, type or shape (naming both), 'lost' when the device went away, 'out-of-memory'.
    */
-  async run(
-    feeds: Readonly<Record<string, Tensor | StringTensor>>,
-  ): Promise<Record<string, Output>> {
+  async run<Result extends Output | readonly Output[] | undefined = Output>(
+    feeds: Readonly<Record<string, Feed>>,
+  ): Promise<Record<string, Result>> {
     const start = performance.now();
-    const raw = await this.#parts.session.run(feeds);
+    const {manifest, session} = this.#parts;
+    const raw = await session.run(spread(manifest, feeds));
     this.#runMs = performance.now() - start;
-    const entries = this.#parts.manifest.outputs;
-    return Object.fromEntries(
-      valuePorts(entries).map(({name, dtype}) => {
+    const entries = manifest.outputs;
+    return gather(
+      manifest,
+      valuePorts(entries).map(({name, dtype}): Output => {
         const at = entries.findIndex((port) => port.name === name);
         const {data, shape: extents} = raw[at] as RawOutput;
         const shape = dtype === 'string' ? extents.slice(0, -1) : extents;
@@ -129,7 +134,7 @@ export class Model {
         const dispose = (): void => {
           values = undefined;
         };
-        const output: Output = {
+        return {
           name,
           dtype,
           shape,
@@ -138,9 +143,8 @@ export class Model {
           dispose,
           [Symbol.dispose]: dispose,
         };
-        return [name, output];
       }),
-    );
+    ) as Record<string, Result>;
   }
 
   report(): Report {

@@ -6,7 +6,7 @@ import {test} from 'node:test';
 import {pathToFileURL} from 'node:url';
 
 import {type FileMap, type Json, tinyFolder, tinyPackage, withFile, withManifest} from '../../tests/fixtures/tiny.ts';
-import {type ErrorCode, GossamerError, load, type Progress, tensor} from '../src/index.ts';
+import {type ErrorCode, GossamerError, load, type Output, type Progress, tensor} from '../src/index.ts';
 
 const k = tensor(BigInt64Array.of(1n, -8n));
 const ramp = (n: number) => tensor(Float32Array.from({length: n}, (_, at) => at), [1, n]);
@@ -66,6 +66,27 @@ test('grows with dynamic dimensions and goes back to known ones', async () => {
   await assert.rejects(model.run({x: ramp(3), k}), /n must be even/);
   const out = await model.run({x: ramp(6), k});
   assert.deepEqual(await out['y']?.data(), wanted(6));
+});
+
+test('sequences are arrays, and optionals without anything are undefined', async () => {
+  const files = await tinyPackage('wasm');
+  const grouped = (groups: readonly object[]): FileMap =>
+    withManifest(files, (manifest) => Object.assign(manifest, {groups}));
+  const both = {name: 'both', kind: 'sequence', inputs: [0, 2]};
+  const results = {name: 'results', kind: 'sequence', outputs: [0, 2]};
+  const mask = {name: 'mask', kind: 'optional', inputs: [2, 0]};
+  const none = {name: 'none', kind: 'optional', outputs: [2, 0]};
+  using model = await load(grouped([both, mask, results, none]));
+  assert.deepEqual(model.groups, [both, mask, results, none]);
+  const out = await model.run<readonly Output[] | undefined>({both: [ramp(4), k], mask: undefined});
+  assert.deepEqual(Object.keys(out), ['results', 'none']);
+  assert.equal(out['none'], undefined);
+  assert.deepEqual(await out['results']?.[0]?.data(), wanted(4));
+  assert.deepEqual(await out['results']?.[1]?.data(), BigInt64Array.of(2n, -7n));
+  await assert.rejects(model.run({both: [k]}), /"both" takes 2 tensors, as compiled; 1 are given/);
+  await assert.rejects(model.run({both: [k, k], mask: k}), /"mask" takes 0 tensors/);
+  await refuses(grouped([{...both, inputs: [1, 2]}]), 'damaged', /groups\[0\].inputs is not part of inputs/);
+  await refuses(grouped([{...both, kind: 'map'}]), 'damaged', /kind is not sequence or optional/);
 });
 
 test('runs asked for at the same time keep their own results', async () => {

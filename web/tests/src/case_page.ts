@@ -1,6 +1,6 @@
 /** Runs one case in the page: loads the package, runs it and posts the outputs' bytes to the server. */
 import {decode, encode} from '../../runtime/src/storage.ts';
-import {load, type Model, type StringTensor, tensor, type Tensor} from '../../runtime/src/index.ts';
+import {type Feed, load, type Model, type Output, type StringTensor, tensor, type Tensor} from '../../runtime/src/index.ts';
 import {keepLimits} from './limits.ts';
 import type {PageAnswer, PageCase} from './protocol.ts';
 
@@ -22,19 +22,28 @@ async function run(given: PageCase): Promise<PageAnswer> {
   try {
     const {device, threads, strict, runs = 1} = given.options;
     model = await load(`${given.base}package/`, {device, threads, strict});
-    const feeds = Object.fromEntries(
+    const feeds: Record<string, Feed> = Object.fromEntries(
       await Promise.all(
         given.inputs.map(async (input) => [input.name, await fetchTensor(input)] as const),
       ),
     );
-    let out = await model.run(feeds);
+    // Cases give the elements of sequences one by one.
+    for (const {name, kind, inputs} of model.groups) {
+      if (!inputs || kind === 'optional') continue;
+      const parts = model.inputs.slice(inputs[0], inputs[0] + inputs[1]).map((port) => port.name);
+      feeds[name] = parts.map((part) => feeds[part] as Tensor | StringTensor);
+      for (const part of parts) delete feeds[part];
+    }
+    const runAll = (): Promise<Record<string, Output | readonly Output[] | undefined>> =>
+      (model as Model).run<Output | readonly Output[] | undefined>(feeds);
+    let out = await runAll();
     let ms = model.report().times.runMs ?? 0;
     for (let turn = 1; turn < runs; ++turn) {
-      out = await model.run(feeds);
+      out = await runAll();
       ms = Math.min(ms, model.report().times.runMs ?? ms);
     }
     const outputs = await Promise.all(
-      Object.values(out).map(async (output, at) => {
+      Object.values(out).flatMap((value) => value ?? []).map(async (output, at) => {
         const {name, dtype, shape} = output;
         const bytes =
           dtype === 'string'
