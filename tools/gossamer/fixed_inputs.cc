@@ -33,18 +33,18 @@ void add_fixed_inputs(CLI::App& command, FixedInputs& fixed) {
   command
       .add_option("--shape", fixed.shapes,
                   "NAME=1,3,224,? fixes an input's shape; ? leaves a dimension open")
-      ->expected(1);
+      ->allow_extra_args(false);
   command.add_option("--dim", fixed.dims, "NAME=8 fixes a named dimension of the inputs")
-      ->expected(1);
+      ->allow_extra_args(false);
   command
       .add_option("--constant", fixed.constants,
                   "NAME=FILE (.npy, .pb) makes an input a constant of the package")
-      ->expected(1);
+      ->allow_extra_args(false);
   command
       .add_option("--sequence", fixed.sequences,
                   "NAME=3: elements of an input that is a sequence, called NAME.0, NAME.1, ...; "
                   "NAME=none leaves an optional input out")
-      ->expected(1);
+      ->allow_extra_args(false);
 }
 
 Result<> apply(const FixedInputs& fixed, compiler::Options& options) {
