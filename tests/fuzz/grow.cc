@@ -22,7 +22,7 @@ class Grower {
     empties_ = random_.chance(0.1);
     grown_.recipe.seed = seed;
     for (const OpDef& def : ops::builtin_catalog().entries()) {
-      if (def.cases.empty()) continue;
+      if (def.cases.empty() || has_lists(def)) continue;
       if (options.ops.empty() || options.ops.contains(def.name)) entries_.push_back(&def);
       if (is_elementwise(def)) easy_.push_back(&def);
     }
@@ -40,6 +40,15 @@ class Grower {
   }
 
  private:
+  // Graphs are of tensors alone.
+  static bool has_lists(const OpDef& def) {
+    static const std::set<std::string_view> makers{"SequenceConstruct", "SequenceEmpty",
+                                                   "SplitToSequence", "Optional"};
+    return makers.contains(def.name) || std::ranges::any_of(def.inputs, [](const auto& input) {
+             return input.form != ops::InputDef::tensor;
+           });
+  }
+
   std::string fresh(const char* prefix) { return cat(prefix, ++names_); }
 
   // Adds a step and its leaves; keeps nothing if the interpreter refuses.

@@ -81,10 +81,15 @@ Result<std::unique_ptr<Runner>> load(const Options& options, Items& items) {
     return model;
   }
   GS_ASSIGN(const Bytes bytes, read_file(options.model));
-  GS_ASSIGN(const Signature signature, signature_of(bytes));
-  GS_ASSIGN(items, read_items(options, signature.inputs));
+  const auto signature = signature_of(bytes);
+  if (!signature) {
+    Diagnostic error = signature.error();
+    if (error.where.empty()) error.where = options.model;
+    return std::unexpected(std::move(error));
+  }
+  GS_ASSIGN(items, read_items(options, signature->inputs));
   onnx::ReadOptions given;
-  for (const Declared& input : signature.inputs) {
+  for (const Declared& input : signature->inputs) {
     if (const auto item = items.find(input.name); item != items.end())
       tell(input, item->second, given);
   }
