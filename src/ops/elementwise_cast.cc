@@ -4,6 +4,7 @@
 
 #include "ops/conversion.h"
 #include "ops/families.h"
+#include "ops/text_of_numbers.h"
 
 namespace gossamer::ops {
 namespace {
@@ -15,14 +16,27 @@ Result<> cast_to(Builder& b, DType to) {
     return {};
   }
   GS_ASSIGN(const Conversion conversion, conversion_of(b));
+  if (to == DType::string) {
+    b.output(0, text_of_numbers(b, x));
+    return {};
+  }
+  Tensor numbers = x;
+  if (x.dtype() == DType::string) {
+    const DType wide = ir::is_float(to) ? DType::f64 : DType::i32;
+    numbers = numbers_of_text(b, x, ir::is_small(to) ? wide : to);
+  }
+  if (numbers.dtype() == to) {
+    b.output(0, numbers);
+    return {};
+  }
   b.output(0, b.compute("cast", to, x.shape(),
-                        [&](Point point) { return converted(x.at(point), to, conversion); }));
+                        [&](Point point) { return converted(numbers.at(point), to, conversion); }));
   return {};
 }
 
 Result<> cast_define(Builder& b) {
   auto to = dtype_of_onnx(b.integer("to"));
-  if (!to || *to == DType::string) {
+  if (!to) {
     return b.error(cat("conversion to type code ", b.integer("to"), " is not supported"));
   }
   return cast_to(b, *to);
@@ -119,6 +133,42 @@ std::vector<Case> small_cases() {
   return cases;
 }
 
+// Numbers that print in every way there is, and texts of every form.
+std::vector<Case> text_cases() {
+  const TensorData numbers = floats(
+      {13}, {0.0f, -0.0f, 1.0f, -0.1f, 1e-4f, 1.5e-5f, 16777216.0f, 1e16f, -3.4028235e38f,
+             9.999999e15f, 0.33333334f, std::numeric_limits<float>::infinity(), std::nanf("")});
+  const TensorData texts =
+      strings({9}, {"1e-5", "+2.5E3", " -.5 ", "nan", "-INF", "16777217", "0", "1e400", "7."});
+  std::vector<Case> cases = {
+      {.name = "text of floats", .attributes = {{"to", 8}}, .inputs = {numbers}},
+      {.name = "text of booleans",
+       .shapes = {{2, 3}},
+       .attributes = {{"to", 8}},
+       .dtype = DType::boolean},
+      {.name = "text to f32", .attributes = {{"to", 1}}, .inputs = {texts}},
+      {.name = "text to f64", .attributes = {{"to", 11}}, .inputs = {texts}},
+      {.name = "text to boolean",
+       .attributes = {{"to", 9}},
+       .inputs = {strings({4}, {"True", "false", "0", "-2"})}},
+      {.name = "text to i4", .attributes = {{"to", 22}}, .inputs = {strings({2}, {"-8", "7"})}}};
+  for (DType type :
+       {DType::f16, DType::bf16, DType::f64, DType::f8e4m3fn, DType::i8, DType::i64, DType::u32}) {
+    cases.push_back({.name = cat("text of ", ir::name_of(type)),
+                     .shapes = {{17}},
+                     .attributes = {{"to", 8}},
+                     .dtype = type,
+                     .low = ir::is_unsigned_int(type) ? 0.0 : -120,
+                     .high = 120});
+  }
+  for (int64_t to : {6, 7, 2}) {
+    cases.push_back({.name = cat("text to ", ir::name_of(*dtype_of_onnx(to))),
+                     .attributes = {{"to", to}},
+                     .inputs = {strings({4}, {"0", "17", "+99", "250.9"})}});
+  }
+  return cases;
+}
+
 std::vector<Case> joined(std::vector<Case> cases, std::vector<Case> more) {
   cases.insert(cases.end(), more.begin(), more.end());
   return cases;
@@ -129,9 +179,9 @@ std::vector<Case> joined(std::vector<Case> cases, std::vector<Case> more) {
 std::vector<OpDef> cast_family() {
   return {
       {.name = "Cast",
-       .doc = "Converts to the type with ONNX's code `to`.",
+       .doc = "Converts to the type with ONNX's code `to`, strings too.",
        .since = 25,
-       .inputs = {{"input", any_type}},
+       .inputs = {{"input", any_element}},
        .outputs = {"output"},
        .attributes = {{"to", {}, true}, {"saturate", 1}, {"round_mode", "up"}},
        .define = cast_define,
@@ -155,7 +205,7 @@ std::vector<OpDef> cast_family() {
                          .dtype = DType::boolean,
                          .low = 0,
                          .high = 1}},
-                       small_cases())},
+                       joined(text_cases(), small_cases()))},
       {.name = "BitCast",
        .doc = "The same bits as another type of the same size.",
        .since = 26,
@@ -181,15 +231,16 @@ std::vector<OpDef> cast_family() {
                   .attributes = {{"to", 22}},
                   .inputs = {all_codes(DType::u4)}}}},
       {.name = "CastLike",
-       .doc = "Converts to the type of the second input.",
+       .doc = "Converts to the type of the second input, strings too.",
        .since = 25,
-       .inputs = {{"input", any_type}, {"target_type", any_type}},
+       .inputs = {{"input", any_element}, {"target_type", any_element}},
        .outputs = {"output"},
        .attributes = {{"saturate", 1}, {"round_mode", "up"}},
        .define = [](Builder& b) { return cast_to(b, b.input(1).dtype()); },
        .cases = {{.name = "to integer",
                   .inputs = {floats({3}, {1.5f, -2.5f, 7}), int32s({1}, {0})}},
-                 {.name = "same", .shapes = {{3}, {1}}}}},
+                 {.name = "same", .shapes = {{3}, {1}}},
+                 {.name = "to text", .inputs = {int32s({3}, {4, -5, 60}), strings({1}, {"a"})}}}},
   };
 }
 
