@@ -61,10 +61,7 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
   progress("read", 0);
   onnx::ReadOptions read;
   read.catalog = &catalog;
-  read.constants = options.constants;
-  read.shapes = options.shapes;
-  read.dims = options.dims;
-  read.lengths = options.lengths;
+  read.known = options.known;
   GS_ASSIGN(const graph::Graph graph, onnx::read_model(model, read));
   progress("lower", 0.05);
   GS_ASSIGN(graph::StageGraph stages, graph::lower(graph, catalog));

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "onnx/known.h"
 #include "ops/opdef.h"
 #include "package/package.h"
 #include "schedule/capabilities.h"
@@ -26,15 +26,7 @@ struct Options {
   // Reads a file of external data, relative to the model's folder; absent: such a model is an
   // error.
   std::function<Result<std::vector<std::byte>>(const std::string& path)> read_file;
-  // Gives inputs their values: they become constants and leave the package's signature.
-  std::map<std::string, ops::TensorData, std::less<>> constants;
-  // Fixes shapes of inputs by name: kernels for these alone, faster and for more models.
-  // -1 leaves a dimension open.
-  std::map<std::string, std::vector<int64_t>, std::less<>> shapes;
-  std::map<std::string, int64_t, std::less<>> dims;  // the same for dimensions by their names
-  // How many elements an input that is a sequence has; -1: an optional input holds nothing.
-  // Elements are inputs "NAME.0", "NAME.1", ..., also in `shapes` and `constants`.
-  std::map<std::string, int64_t, std::less<>> lengths;
+  onnx::Known known;  // fixed shapes, dimensions, values and lengths of the inputs
   std::function<void(std::string_view step, double fraction)> progress;
   const ops::Catalog* catalog = nullptr;  // null: the built-in one
 };

@@ -68,12 +68,13 @@ Result<> run_case(const fs::path& folder, const fs::path& set, std::string& stag
   std::vector<std::byte> model = contents(folder / "model.onnx");
   GS_ASSIGN(graph::Graph signature, read_model(model));
   std::vector<TensorData> inputs;
-  ReadOptions constants;
+  ReadOptions options;
+  Known& known = options.known;
   for (size_t i = 0; i < signature.inputs.size(); ++i) {
     GS_ASSIGN(TensorData data, load_tensor(set / cat("input_", i, ".pb")));
     const graph::Value& value = signature.values[signature.inputs[i]];
-    constants.shapes[value.name] = data.shape;
-    if (data.element_count() <= 64) constants.constants[value.name] = data;
+    known.shapes[value.name] = data.shape;
+    if (data.element_count() <= 64) known.constants[value.name] = data;
     inputs.push_back(std::move(data));
   }
   stage = "lower";
@@ -82,9 +83,9 @@ Result<> run_case(const fs::path& folder, const fs::path& set, std::string& stag
   auto stages = graph::lower(signature, ops::builtin_catalog());
   if (!stages) {
     // Inputs that must be known when compiling, such as axes, get the values of this set.
-    GS_ASSIGN(graph::Graph fixed, read_model(model, constants));
+    GS_ASSIGN(graph::Graph fixed, read_model(model, options));
     std::erase_if(numbers, [&](size_t i) {
-      return constants.constants.contains(signature.values[signature.inputs[i]].name);
+      return known.constants.contains(signature.values[signature.inputs[i]].name);
     });
     stages = graph::lower(fixed, ops::builtin_catalog());
     if (!stages) return std::unexpected(stages.error());

@@ -135,8 +135,8 @@ Result<> Importer::check_options(const ProtoGraph& proto) const {
   for (const ProtoValue& input : proto.inputs) {
     inputs.emplace(input.name);
     if (input.is_sequence || input.is_optional) lists.emplace(input.name);
-    const auto length = options_.lengths.find(input.name);
-    const int64_t count = length != options_.lengths.end() ? length->second : 0;
+    const auto length = options_.known.lengths.find(input.name);
+    const int64_t count = length != options_.known.lengths.end() ? length->second : 0;
     for (int64_t i = 0; i < std::min(count, max_length); ++i)
       inputs.insert(graph::element_name(std::string(input.name), static_cast<size_t>(i)));
     for (const ProtoDim& dim : input.dims) {
@@ -154,10 +154,10 @@ Result<> Importer::check_options(const ProtoGraph& proto) const {
     }
     return {};
   };
-  GS_TRY(check(options_.shapes, inputs, "input"));
-  GS_TRY(check(options_.lengths, lists, "sequence or optional among the inputs"));
-  GS_TRY(check(options_.constants, inputs, "input"));
-  return check(options_.dims, dims, "dimension");
+  GS_TRY(check(options_.known.shapes, inputs, "input"));
+  GS_TRY(check(options_.known.lengths, lists, "sequence or optional among the inputs"));
+  GS_TRY(check(options_.known.constants, inputs, "input"));
+  return check(options_.known.dims, dims, "dimension");
 }
 
 // A tensor of the signature, or (in a region) whatever flows in.
@@ -165,8 +165,8 @@ Result<> Importer::check_options(const ProtoGraph& proto) const {
 Result<> Importer::add_input(const ProtoValue& input, const std::string& name,
                              const std::string& key, Scope& scope) {
   graph::Graph& graph = *scope.graph;
-  auto given = options_.constants.find(name);
-  if (!scope.parent && given != options_.constants.end()) {
+  auto given = options_.known.constants.find(name);
+  if (!scope.parent && given != options_.known.constants.end()) {
     graph::ConstantSource source;
     source.dtype = given->second.dtype;
     source.shape = given->second.shape;
@@ -206,8 +206,8 @@ Result<> Importer::add_sequence_input(const ProtoValue& input, Scope& scope) {
     return fail("is no sequence or optional of tensors",
                 "maps and sparse tensors cannot be inputs");
   }
-  const auto given = options_.lengths.find(name);
-  const bool is_given = given != options_.lengths.end();
+  const auto given = options_.known.lengths.find(name);
+  const bool is_given = given != options_.known.lengths.end();
   if (is_given && (given->second < (input.is_optional ? -1 : 0) || given->second > max_length))
     return fail(cat("is said to have ", given->second, " elements"));
   const auto first = static_cast<int>(scope.graph->inputs.size());
@@ -242,9 +242,9 @@ Result<std::vector<ir::Expr>> Importer::input_shape(const ProtoValue& input,
     for (ProtoDim& dim : dims) dim.param = {};
   }
   // An element's own shape, or that of all.
-  auto fixed = options_.shapes.find(input_name);
-  if (fixed == options_.shapes.end()) fixed = options_.shapes.find(input.name);
-  if (fixed != options_.shapes.end()) {
+  auto fixed = options_.known.shapes.find(input_name);
+  if (fixed == options_.known.shapes.end()) fixed = options_.known.shapes.find(input.name);
+  if (fixed != options_.known.shapes.end()) {
     if (input.has_shape && dims.size() != fixed->second.size()) {
       return fail(
           cat("has ", dims.size(), " dimensions, the given shape has ", fixed->second.size()));
@@ -262,7 +262,8 @@ Result<std::vector<ir::Expr>> Importer::input_shape(const ProtoValue& input,
   int64_t product = 1;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     ProtoDim dim = dims[axis];
-    if (auto fixed = options_.dims.find(dim.param); !dim.value && fixed != options_.dims.end()) {
+    if (auto fixed = options_.known.dims.find(dim.param);
+        !dim.value && fixed != options_.known.dims.end()) {
       dim.value = fixed->second;
     }
     if (dim.value && *dim.value >= 0) {

@@ -55,8 +55,8 @@ TEST(Reader, SequencesAreInputsAnElement) {
     return model({{typed(type)}, {node("Identity", {"x"}, {"y"})}, {value("y", {})}});
   };
   ReadOptions two, absent;
-  two.lengths["x"] = 2;
-  absent.lengths["x"] = -1;
+  two.known.lengths["x"] = 2;
+  absent.known.lengths["x"] = -1;
   const graph::Graph graph = read(reading(sequence), two);
   ASSERT_EQ(graph.inputs.size(), 2u);
   EXPECT_EQ(graph.values[graph.inputs[1]].name, "x.1");
@@ -94,8 +94,8 @@ TEST(Reader, NamesDimensionsOnce) {
 
 TEST(Reader, FixesDimensions) {
   ReadOptions options;
-  options.dims = {{"n", 5}};
-  options.shapes = {{"b", {2, 2}}};
+  options.known.dims = {{"n", 5}};
+  options.known.shapes = {{"b", {2, 2}}};
   graph::Graph graph = read(model({{value("a", {"n"}), value("b", {"n", ""})},
                                    {node("Relu", {"a"}, {"y"})},
                                    {value("y", {})}}),
@@ -107,7 +107,7 @@ TEST(Reader, FixesDimensions) {
 
 TEST(Reader, GivesInputsValues) {
   ReadOptions options;
-  options.constants = {{"axes", ops::int64s({1}, {0})}};
+  options.known.constants = {{"axes", ops::int64s({1}, {0})}};
   graph::Graph graph = read(model({{value("x", {"2", "3"}), value("axes", {"1"}, 7)},
                                    {node("ReduceSum", {"x", "axes"}, {"y"})},
                                    {value("y", {})}}),

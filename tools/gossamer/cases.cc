@@ -173,7 +173,7 @@ Result<CaseContent> load_case(const TestCase& test) {
     const auto at = static_cast<size_t>(number);
     return at < list.size() ? list[at] : Declared();
   };
-  onnx::ReadOptions given;
+  onnx::Known given;
   for (const auto& [number, path] : numbered(test.data, "input", ".pb")) {
     content.inputs.resize(std::max(content.inputs.size(), static_cast<size_t>(number)), absent());
     const Declared input = declared(signature.inputs, number);

@@ -127,7 +127,7 @@ void print_rows(const std::vector<Row>& rows, const Options& options) {
 }
 
 Result<> compile_all(Options& options) {
-  GS_TRY(apply(options.fixed, options.compile));
+  GS_TRY(apply(options.fixed, options.compile.known));
   const bool page_asked = options.emit == "page" || options.single_file;
   const bool web =
       std::find(options.targets.begin(), options.targets.end(), "cpu") == options.targets.end();

@@ -64,10 +64,8 @@ Result<std::unique_ptr<Runner>> make_cpu_runner(const ModelFile& model,
   compiler::Options compile;
   compile.target = "cpu";
   compile.cpu = options.cpu;
-  compile.constants = options.known.constants;
-  compile.shapes = options.known.shapes;
-  compile.lengths = model.lengths;
-  compile.shapes.insert(model.shapes.begin(), model.shapes.end());
+  compile.known = options.known;
+  compile.known.add(model.known);
   compile.read_file = [folder = model.folder](const std::string& name) {
     return read_inside(folder, name);
   };

@@ -47,11 +47,11 @@ void add_fixed_inputs(CLI::App& command, FixedInputs& fixed) {
       ->allow_extra_args(false);
 }
 
-Result<> apply(const FixedInputs& fixed, compiler::Options& options) {
+Result<> apply(const FixedInputs& fixed, onnx::Known& known) {
   for (const std::string& text : fixed.shapes) {
     const std::string place = cat("--shape ", text);
     GS_ASSIGN(const Pair pair, split("--shape", text, "NAME=1,3,224,?"));
-    std::vector<int64_t>& shape = options.shapes[pair.name];
+    std::vector<int64_t>& shape = known.shapes[pair.name];
     shape.clear();
     for (size_t begin = 0; begin < pair.value.size();) {
       const size_t end = std::min(pair.value.find(',', begin), pair.value.size());
@@ -67,7 +67,7 @@ Result<> apply(const FixedInputs& fixed, compiler::Options& options) {
   }
   for (const std::string& text : fixed.dims) {
     GS_ASSIGN(const Pair pair, split("--dim", text, "NAME=8"));
-    GS_ASSIGN(options.dims[pair.name], extent(cat("--dim ", text), pair.value));
+    GS_ASSIGN(known.dims[pair.name], extent(cat("--dim ", text), pair.value));
   }
   for (const std::string& text : fixed.sequences) {
     GS_ASSIGN(const Pair pair, split("--sequence", text, "NAME=3 or NAME=none"));
@@ -75,12 +75,12 @@ Result<> apply(const FixedInputs& fixed, compiler::Options& options) {
     if (pair.value != "none") {
       GS_ASSIGN(length, extent(cat("--sequence ", text), pair.value));
     }
-    options.lengths[pair.name] = length;
+    known.lengths[pair.name] = length;
   }
   for (const std::string& text : fixed.constants) {
     GS_ASSIGN(const Pair pair, split("--constant", text, "NAME=FILE"));
     GS_ASSIGN(NamedTensor tensor, read_tensor_file(pair.value));
-    options.constants[pair.name] = std::move(tensor.data);
+    known.constants[pair.name] = std::move(tensor.data);
   }
   return {};
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "compiler/compile.h"
+#include "onnx/known.h"
 
 namespace gossamer::command {
 
@@ -19,6 +19,6 @@ void add_fixed_inputs(CLI::App& command, FixedInputs& fixed);
 
 // Errors: text of another form, a file that is no tensor. Names that the model lacks are the
 // reader's errors.
-Result<> apply(const FixedInputs& fixed, compiler::Options& options);
+Result<> apply(const FixedInputs& fixed, onnx::Known& known);
 
 }  // namespace gossamer::command

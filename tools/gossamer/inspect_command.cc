@@ -53,10 +53,12 @@ std::map<std::string, int> count_operators(const graph::Graph& graph) {
   return counts;
 }
 
-TargetView view(const std::string& target, const ModelFile& model, compiler::Options options) {
+TargetView view(const std::string& target, const ModelFile& model) {
   TargetView view;
   view.target = target;
+  compiler::Options options;
   options.target = target;
+  options.known = model.known;
   options.read_file = [&](const std::string& name) { return read_inside(model.folder, name); };
   Progress progress;
   options.progress = [&](std::string_view step, double fraction) {
@@ -249,20 +251,15 @@ void infer_outputs(graph::Graph& graph) {
 }
 
 int run_inspect(const Options& options) {
-  compiler::Options compile;
-  if (auto done = apply(options.fixed, compile); !done)
+  onnx::Known known;
+  if (auto done = apply(options.fixed, known); !done)
     return report_error(done.error(), options.json);
-  onnx::ReadOptions read;
-  read.shapes = compile.shapes;
-  read.dims = compile.dims;
-  read.constants = compile.constants;
-  read.lengths = compile.lengths;
-  auto model = read_model_file(options.model, std::move(read));
+  auto model = read_model_file(options.model, std::move(known));
   if (!model) return report_error(model.error(), options.json);
   infer_outputs(model->graph);
   std::vector<TargetView> views;
   for (const std::string& target : options.targets) {
-    views.push_back(view(target, *model, compile));
+    views.push_back(view(target, *model));
     if (options.dump.empty() || !views.back().problem.empty()) continue;
     if (auto done = dump(views.back(), options.dump); !done)
       return report_error(done.error(), options.json);

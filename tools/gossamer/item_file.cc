@@ -54,15 +54,15 @@ Result<NamedItem> read_item_file(const std::filesystem::path& path, const Declar
   return item;
 }
 
-void tell(const Declared& declared, const NamedItem& item, onnx::ReadOptions& options) {
+void tell(const Declared& declared, const NamedItem& item, onnx::Known& known) {
   if (!declared.is_plain()) {
     const bool nothing = !item.is_sequence && item.tensors.empty();
-    options.lengths[declared.name] = nothing ? -1 : static_cast<int64_t>(item.tensors.size());
+    known.lengths[declared.name] = nothing ? -1 : static_cast<int64_t>(item.tensors.size());
   }
   for (size_t i = 0; i < item.tensors.size() && !declared.has_shape; ++i) {
     const std::string name =
         item.is_sequence ? graph::element_name(declared.name, i) : declared.name;
-    options.shapes[name] = item.tensors[i].shape;
+    known.shapes[name] = item.tensors[i].shape;
   }
 }
 

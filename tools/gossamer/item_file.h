@@ -32,6 +32,6 @@ struct NamedItem {
 Result<NamedItem> read_item_file(const std::filesystem::path& path, const Declared& declared);
 
 // What the reader of a model must know of an input with this value.
-void tell(const Declared& declared, const NamedItem& item, onnx::ReadOptions& options);
+void tell(const Declared& declared, const NamedItem& item, onnx::Known& known);
 
 }  // namespace gossamer::command

@@ -1,15 +1,19 @@
 #include "gossamer/model_file.h"
 
+#include "onnx/reader.h"
+
 namespace gossamer::command {
 
-Result<ModelFile> read_model_file(const std::filesystem::path& path, onnx::ReadOptions options) {
+Result<ModelFile> read_model_file(const std::filesystem::path& path, onnx::Known known) {
   GS_ASSIGN(Bytes bytes, read_file(path));
-  return read_model(std::move(bytes), path, path.parent_path(), std::move(options));
+  return read_model(std::move(bytes), path, path.parent_path(), std::move(known));
 }
 
 Result<ModelFile> read_model(Bytes bytes, const std::filesystem::path& path,
-                             const std::filesystem::path& folder, onnx::ReadOptions options) {
-  ModelFile model{path, folder, std::move(bytes), options.lengths, options.shapes, {}};
+                             const std::filesystem::path& folder, onnx::Known known) {
+  ModelFile model{path, folder, std::move(bytes), std::move(known), {}};
+  onnx::ReadOptions options;
+  options.known = model.known;
   options.load_external = [folder = model.folder](const std::string& file, uint64_t offset,
                                                   uint64_t length) -> Result<Bytes> {
     const auto read = read_inside(folder, file);

@@ -80,7 +80,7 @@ Result<std::unique_ptr<Runner>> load(const Options& options, Items& items) {
     GS_ASSIGN(items, read_items(options, declared));
     return model;
   }
-  GS_ASSIGN(const Bytes bytes, read_file(options.model));
+  GS_ASSIGN(Bytes bytes, read_file(options.model));
   const auto signature = signature_of(bytes);
   if (!signature) {
     Diagnostic error = signature.error();
@@ -88,12 +88,14 @@ Result<std::unique_ptr<Runner>> load(const Options& options, Items& items) {
     return std::unexpected(std::move(error));
   }
   GS_ASSIGN(items, read_items(options, signature->inputs));
-  onnx::ReadOptions given;
+  onnx::Known given;
   for (const Declared& input : signature->inputs) {
     if (const auto item = items.find(input.name); item != items.end())
       tell(input, item->second, given);
   }
-  GS_ASSIGN(const ModelFile model, read_model_file(options.model, std::move(given)));
+  const fs::path path = options.model;
+  GS_ASSIGN(const ModelFile model,
+            read_model(std::move(bytes), path, path.parent_path(), std::move(given)));
   return make_runner(options.target, model, options.runner);
 }
 

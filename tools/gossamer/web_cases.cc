@@ -46,20 +46,17 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
     return read_inside(model.folder, name);
   };
   Known known = necessary(ports, feeds);
-  compile_options.lengths = model.lengths;
-  const auto set_shapes = [&] {
-    compile_options.shapes = known.shapes;
-    compile_options.shapes.insert(model.shapes.begin(), model.shapes.end());
+  const auto compile = [&] {
+    compile_options.known = known;
+    compile_options.known.add(model.known);
+    return compiler::compile(model.bytes, compile_options);
   };
-  set_shapes();
-  auto files = compiler::compile(model.bytes, compile_options);
+  auto files = compile();
   for (const Known& one : alternatives(ports, model.graph.groups, feeds)) {
     if (files) break;
     if (one.values_only && !asks_for_values(files.error())) continue;
     known = one;
-    compile_options.constants = known.constants;
-    set_shapes();
-    files = compiler::compile(model.bytes, compile_options);
+    files = compile();
   }
   if (!files) return std::unexpected(std::move(files).error());
   std::vector<Port> open_ports;
@@ -78,7 +75,7 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   json.Key("inputs");
   json.StartArray();
   for (size_t at = 0; at < feeds.size(); ++at) {
-    if (compile_options.constants.contains(ports[at].name)) continue;
+    if (known.constants.contains(ports[at].name)) continue;
     const fs::path file = folder / cat("input_", at, ".bin");
     const std::string strings = strings_text(feeds[at].strings);
     GS_TRY(write_file(file, feeds[at].dtype == ir::DType::string

@@ -76,17 +76,17 @@ Result<gossamer::compiler::Options> read_options(std::string_view json) {
       (name == "real_gpu" ? options.real_gpu : options.relaxed_simd) = member.value.GetBool();
     } else if (name == "shapes" && member.value.IsObject()) {
       for (const auto& shape : member.value.GetObject()) {
-        GS_ASSIGN(options.shapes[shape.name.GetString()], extents(shape.value, "shapes"));
+        GS_ASSIGN(options.known.shapes[shape.name.GetString()], extents(shape.value, "shapes"));
       }
     } else if (name == "dims" && member.value.IsObject()) {
       for (const auto& dim : member.value.GetObject()) {
-        GS_ASSIGN(options.dims[dim.name.GetString()], extent(dim.value, "dims"));
+        GS_ASSIGN(options.known.dims[dim.name.GetString()], extent(dim.value, "dims"));
       }
     } else if (name == "lengths" && member.value.IsObject()) {
       for (const auto& length : member.value.GetObject()) {
         if (!length.value.IsInt())
           return gossamer::fail_at("options", "a length of a sequence is no whole number");
-        options.lengths[length.name.GetString()] = length.value.GetInt();
+        options.known.lengths[length.name.GetString()] = length.value.GetInt();
       }
     } else {
       return gossamer::fail_at("options", gossamer::cat("\"", name, "\" is not known"));
