@@ -73,22 +73,6 @@ bool equal(const Stage& a, const Stage& b) {
          equal_lists(a.combiner.identity, b.combiner.identity) && ir::equal(a.result, b.result);
 }
 
-void replace(Stage& stage, const ir::BufferMap& map) {
-  auto in = [&](Expr& expr) {
-    if (expr) expr = ir::substitute_buffers(expr, map);
-  };
-  auto buffer = [&](ir::Buffer& one) {
-    if (auto found = map.find(one.get()); found != map.end()) one = found->second;
-  };
-  in(stage.result);
-  in(stage.condition);
-  for (Expr& value : stage.values) in(value);
-  for (Expr& target : stage.target) in(target);
-  buffer(stage.initial);
-  for (ir::Buffer& first : stage.initial_states) buffer(first);
-  if (stage.body) stage.body = ir::substitute_buffers(stage.body, map);
-}
-
 }  // namespace
 
 void merge_duplicates(StageGraph& graph) {
@@ -101,7 +85,7 @@ void merge_duplicates(StageGraph& graph) {
   std::vector<ir::Buffer> removed;  // keys of `merged`, kept so that no new buffer takes an address
   std::vector<Stage> kept;
   for (Stage& stage : graph.stages) {
-    if (!merged.empty()) replace(stage, merged);
+    if (!merged.empty()) ops::replace_inputs(stage, merged);
     const int block = blocks[position++];
     const bool pointwise =
         stage.kind == ops::StageKind::compute || stage.kind == ops::StageKind::reduce;

@@ -129,12 +129,7 @@ class Placer {
       // One that changes is copied for each reader.
       map[buffer.get()] = known != copies_.end() ? known->second : copy_to_side(buffer);
     }
-    for (Expr& value : stage.values) value = ir::substitute_buffers(value, map);
-    for (Expr& target : stage.target) target = ir::substitute_buffers(target, map);
-    if (stage.result) stage.result = ir::substitute_buffers(stage.result, map);
-    if (stage.condition) stage.condition = ir::substitute_buffers(stage.condition, map);
-    if (stage.initial && map.contains(stage.initial.get()))
-      stage.initial = map.at(stage.initial.get());
+    ops::replace_inputs(stage, map);
     if (graph_.side.contains(output.get())) {
       graph_.stages.push_back(std::move(stage));
       return;

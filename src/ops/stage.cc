@@ -115,6 +115,22 @@ std::vector<Buffer> inputs_of(const Stage& stage) {
   return found;
 }
 
+void replace_inputs(Stage& stage, const ir::BufferMap& map) {
+  auto in = [&](Expr& expr) {
+    if (expr) expr = ir::substitute_buffers(expr, map);
+  };
+  auto buffer = [&](Buffer& one) {
+    if (auto found = map.find(one.get()); found != map.end()) one = found->second;
+  };
+  in(stage.result);
+  in(stage.condition);
+  for (Expr& value : stage.values) in(value);
+  for (Expr& target : stage.target) in(target);
+  buffer(stage.initial);
+  for (Buffer& first : stage.initial_states) buffer(first);
+  if (stage.body) stage.body = ir::substitute_buffers(stage.body, map);
+}
+
 std::string print(const Stage& stage) {
   if (stage.kind == StageKind::step) return step_text(stage) + "\n";
   std::string text = cat(kind_text(stage.kind), " ", stage.name, ": ", stage.output->name, " ",

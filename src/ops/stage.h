@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/nodes.h"
+#include "ir/rewrite.h"
 
 namespace gossamer::ops {
 
@@ -87,6 +88,8 @@ struct Stage {
 
 // The distinct buffers a stage loads, in order of first appearance.
 std::vector<Buffer> inputs_of(const Stage&);
+// Reads other buffers instead of those that the map has; what the stage writes stays.
+void replace_inputs(Stage&, const ir::BufferMap&);
 
 std::string print(const Stage&);
 

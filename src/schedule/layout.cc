@@ -382,12 +382,9 @@ class Chooser {
   void substitute_all(Stage& stage) {
     ir::BufferMap map;
     for (const Buffer& input : ops::inputs_of(stage)) map[input.get()] = fresh_of(input);
+    if (stage.initial) map[stage.initial.get()] = fresh_of(stage.initial);
     if (stage.output) stage.output = fresh_of(stage.output);
-    if (stage.result) stage.result = ir::substitute_buffers(stage.result, map);
-    for (Expr& value : stage.values) value = ir::substitute_buffers(value, map);
-    for (Expr& target : stage.target) target = ir::substitute_buffers(target, map);
-    if (stage.condition) stage.condition = ir::substitute_buffers(stage.condition, map);
-    if (stage.initial) stage.initial = fresh_of(stage.initial);
+    ops::replace_inputs(stage, map);
   }
 
   std::vector<Stage>& stages_;
