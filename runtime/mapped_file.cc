@@ -35,46 +35,6 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
-std::string_view safetensors_name(ir::DType dtype) {
-  switch (dtype) {
-    case ir::DType::f32:
-      return "F32";
-    case ir::DType::f16:
-      return "F16";
-    case ir::DType::bf16:
-      return "BF16";
-    case ir::DType::f64:
-      return "F64";
-    case ir::DType::i8:
-      return "I8";
-    case ir::DType::i16:
-      return "I16";
-    case ir::DType::i32:
-      return "I32";
-    case ir::DType::i64:
-      return "I64";
-    case ir::DType::u8:
-      return "U8";
-    case ir::DType::u16:
-      return "U16";
-    case ir::DType::u32:
-      return "U32";
-    case ir::DType::u64:
-      return "U64";
-    case ir::DType::boolean:
-      return "BOOL";
-    case ir::DType::f8e4m3fn:
-      return "F8_E4M3";
-    case ir::DType::f8e5m2:
-      return "F8_E5M2";
-    case ir::DType::f8e8m0:
-      return "F8_E8M0";
-    default:
-      if (ir::is_small(dtype)) return safetensors_name(ir::carrier_of(dtype));
-      return {};
-  }
-}
-
 Result<std::map<std::string, StoredTensor, std::less<>>> parse_safetensors(
     std::span<const std::byte> file) {
   if (file.size() < 8) return fail("the file is too short for a safetensors file");

@@ -34,6 +34,5 @@ struct StoredTensor {
 // Views of the file. Errors: a header that is not one, data beyond the end of the file.
 Result<std::map<std::string, StoredTensor, std::less<>>> parse_safetensors(
     std::span<const std::byte> file);
-std::string_view safetensors_name(ir::DType dtype);  // "" where the format has none
 
 }  // namespace gossamer::runtime

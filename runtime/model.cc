@@ -168,7 +168,7 @@ Result<> Model::State::upload_weights() {
     for (int64_t extent : weight.shape)
       if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes))
         return fail_at(where, "its shape has no size");
-    if (tensor.type != safetensors_name(weight.dtype) || tensor.bytes.size() != bytes)
+    if (tensor.type != package::safetensors_name(weight.dtype) || tensor.bytes.size() != bytes)
       return fail_at(where, cat("is ", tensor.type, shape_text(tensor.shape),
                                 " in the file, the manifest says ", ir::name_of(weight.dtype),
                                 shape_text(weight.shape)));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -86,6 +87,10 @@ struct Weight {
   int tensor = -1;  // uploaded as it lies (row-major; flat in a texture), converted to the tensor's
                     // storage type
 };
+
+// A type in weights.safetensors, in the format's words (https://github.com/huggingface/safetensors,
+// "Format"): "F32". "" where the format has none.
+std::string_view safetensors_name(ir::DType dtype);
 
 struct KernelInfo {
   std::string name;      // for people: "conv_3x3.relu"

@@ -13,8 +13,39 @@ constexpr uint64_t alignment = 64;
 
 uint64_t aligned(uint64_t offset) { return (offset + alignment - 1) / alignment * alignment; }
 
-// The format's own names: https://github.com/huggingface/safetensors, "Format".
-const char* safetensors_name(ir::DType dtype) {
+// The bytes a shape takes, or an error where it has no size.
+Result<uint64_t> byte_count(const Constant& constant) {
+  uint64_t bytes = static_cast<uint64_t>(ir::byte_size(constant.dtype));
+  for (int64_t extent : constant.shape) {
+    if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes))
+      return fail_at(cat("weight \"", constant.name, "\""), "its shape has no size in bytes");
+  }
+  return bytes;
+}
+
+using Json = rapidjson::Writer<rapidjson::StringBuffer>;
+
+void write_entry(Json& json, const std::string& name, std::string_view dtype,
+                 std::span<const int64_t> shape, uint64_t begin, uint64_t end) {
+  json.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
+  json.StartObject();
+  json.Key("dtype");
+  json.String(dtype.data(), static_cast<rapidjson::SizeType>(dtype.size()));
+  json.Key("shape");
+  json.StartArray();
+  for (int64_t extent : shape) json.Int64(extent);
+  json.EndArray();
+  json.Key("data_offsets");
+  json.StartArray();
+  json.Uint64(begin);
+  json.Uint64(end);
+  json.EndArray();
+  json.EndObject();
+}
+
+}  // namespace
+
+std::string_view safetensors_name(ir::DType dtype) {
   switch (dtype) {
     case ir::DType::f32:
       return "F32";
@@ -62,40 +93,8 @@ const char* safetensors_name(ir::DType dtype) {
     case ir::DType::string:
       break;
   }
-  return nullptr;
+  return {};
 }
-
-// The bytes a shape takes, or an error where it has no size.
-Result<uint64_t> byte_count(const Constant& constant) {
-  uint64_t bytes = static_cast<uint64_t>(ir::byte_size(constant.dtype));
-  for (int64_t extent : constant.shape) {
-    if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes))
-      return fail_at(cat("weight \"", constant.name, "\""), "its shape has no size in bytes");
-  }
-  return bytes;
-}
-
-using Json = rapidjson::Writer<rapidjson::StringBuffer>;
-
-void write_entry(Json& json, const std::string& name, const char* dtype,
-                 std::span<const int64_t> shape, uint64_t begin, uint64_t end) {
-  json.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
-  json.StartObject();
-  json.Key("dtype");
-  json.String(dtype);
-  json.Key("shape");
-  json.StartArray();
-  for (int64_t extent : shape) json.Int64(extent);
-  json.EndArray();
-  json.Key("data_offsets");
-  json.StartArray();
-  json.Uint64(begin);
-  json.Uint64(end);
-  json.EndArray();
-  json.EndObject();
-}
-
-}  // namespace
 
 Result<File> write_safetensors(std::span<const Constant> constants) {
   rapidjson::StringBuffer header;
@@ -111,8 +110,8 @@ Result<File> write_safetensors(std::span<const Constant> constants) {
         constant.name.starts_with("gossamer.padding."))
       return fail_at(where, "this name is not allowed in a safetensors file");
     if (!names.insert(constant.name).second) return fail_at(where, "this name is used twice");
-    const char* dtype = safetensors_name(constant.dtype);
-    if (!dtype)
+    const std::string_view dtype = safetensors_name(constant.dtype);
+    if (dtype.empty())
       return fail_at(where, cat("type ", ir::name_of(constant.dtype), " cannot be stored"));
     GS_ASSIGN(const uint64_t bytes, byte_count(constant));
     if (bytes != constant.bytes.size())
