@@ -9,6 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {model, node, npy, tensor, value} from './models.mjs';
+import {Tally} from '../tally.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
@@ -17,16 +18,7 @@ const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-cli-'));
 const inside = path.join(work, 'model'); // models lie here, so that work/ is outside their folder
 mkdirSync(inside);
 
-let passed = 0;
-let failed = 0;
-
-function record(name, problems) {
-  if (problems.length === 0) passed++;
-  else {
-    failed++;
-    console.log(`FAIL  ${name}: ${problems.join('; ')}`);
-  }
-}
+const tally = new Tally();
 
 const run = (args, timeout = 60_000) =>
   spawnSync(gossamer, args, {cwd: work, encoding: 'utf8', timeout, killSignal: 'SIGKILL'});
@@ -54,11 +46,11 @@ function refused(name, bytes, words, {targets = ['wasm', 'webgpu', 'webgl', 'cpu
   if (bytes) writeFileSync(file, bytes);
   for (const target of targets) {
     const result = run(['compile', file, '--target', target, '-o', 'out']);
-    record(`${name} for ${target}`, judge(result, 1, words));
+    tally.record(`${name} for ${target}`, judge(result, 1, words));
   }
-  if (runs) record(`run ${name}`, judge(run(['run', file, '--target', 'cpu']), 1, words));
+  if (runs) tally.record(`run ${name}`, judge(run(['run', file, '--target', 'cpu']), 1, words));
   const html = run(['compile', file, '--target', 'wasm', '-o', 'out.html', '--single-file']);
-  record(`${name} as a page`, judge(html, 1, words));
+  tally.record(`${name} as a page`, judge(html, 1, words));
 }
 
 const vector = (name, extent = 4) => value(name, 'f32', [extent]);
@@ -125,8 +117,8 @@ function externalData() {
 // Commands that read models and folders without compiling for the web.
 function inspect() {
   for (const name of ['missing', 'empty', 'text', 'cut at 0.6', 'unknown operator'])
-    record(`inspect ${name}`, judge(run(['inspect', path.join(inside, `${name}.onnx`)]), 1, [name]));
-  record('test of a missing folder', judge(run(['test', 'nowhere', '--target', 'cpu']), 1, ['nowhere']));
+    tally.record(`inspect ${name}`, judge(run(['inspect', path.join(inside, `${name}.onnx`)]), 1, [name]));
+  tally.record('test of a missing folder', judge(run(['test', 'nowhere', '--target', 'cpu']), 1, ['nowhere']));
 }
 
 function feeds() {
@@ -147,10 +139,10 @@ function feeds() {
   ];
   for (const target of ['cpu', 'interp'])
     for (const [name, args, words] of cases)
-      record(`${name} on ${target}`, judge(run(['run', file, '--target', target, ...args]), 1, words));
+      tally.record(`${name} on ${target}`, judge(run(['run', file, '--target', target, ...args]), 1, words));
   // The counter-example: the same command with the right file works.
   const {status, stdout} = run(['run', file, '--target', 'cpu', '--input', `a=${right}`, ...b]);
-  record('right input', status === 0 && stdout.startsWith('c: f32') ? [] : [`exit code ${status}: ${stdout}`]);
+  tally.record('right input', status === 0 && stdout.startsWith('c: f32') ? [] : [`exit code ${status}: ${stdout}`]);
 }
 
 function usage() {
@@ -167,7 +159,7 @@ function usage() {
     ['unknown option', ['compile', file, '--target', 'wasm', '-o', 'out', '--fast']],
     ['run on a page', ['run', file, '--target', 'webgpu']],
   ];
-  for (const [name, args] of cases) record(name, judge(run(args), 2, ['gossamer']));
+  for (const [name, args] of cases) tally.record(name, judge(run(args), 2, ['gossamer']));
 }
 
 // What --shape, --dim and --constant name must be there and have the right form.
@@ -183,8 +175,8 @@ function fixed() {
     ['constant without a file', ['--constant', 'a=none.npy'], ['none.npy']],
   ];
   for (const [name, args, words] of cases) {
-    record(name, judge(run(['compile', file, '--target', 'wasm', '-o', 'out', ...args]), 1, words));
-    record(`inspect: ${name}`, judge(run(['inspect', file, ...args]), 1, words));
+    tally.record(name, judge(run(['compile', file, '--target', 'wasm', '-o', 'out', ...args]), 1, words));
+    tally.record(`inspect: ${name}`, judge(run(['inspect', file, ...args]), 1, words));
   }
 }
 
@@ -196,13 +188,13 @@ function outputs() {
   mkdirSync(own);
   writeFileSync(path.join(own, 'letter.txt'), 'mine');
   const foreign = run(['compile', good, '--target', 'wasm', '--emit', 'package', '-o', own]);
-  record('a folder of somebody else', judge(foreign, 1, ['own', 'not a package']));
-  record('its content stays', existsSync(path.join(own, 'letter.txt')) ? [] : ['letter.txt is gone']);
+  tally.record('a folder of somebody else', judge(foreign, 1, ['own', 'not a package']));
+  tally.record('its content stays', existsSync(path.join(own, 'letter.txt')) ? [] : ['letter.txt is gone']);
   const out = path.join(inside, 'out');
   run(['compile', good, '--target', 'wasm', '--emit', 'package', '-o', out]);
   const before = readdirSync(out).join();
-  record('a failure over a package', judge(run(['compile', bad, '--target', 'wasm', '-o', out]), 1, ['the sum']));
-  record('the package stays', readdirSync(out).join() === before ? [] : ['its files changed']);
+  tally.record('a failure over a package', judge(run(['compile', bad, '--target', 'wasm', '-o', out]), 1, ['the sum']));
+  tally.record('the package stays', readdirSync(out).join() === before ? [] : ['its files changed']);
 }
 
 function sharedModels() {
@@ -221,10 +213,10 @@ function sharedModels() {
       const result = run(
         ['compile', path.join(from, file), '--target', 'wasm', '--emit', 'package', '-o', 'out'], 10_000);
       if (result.status === 0) {
-        record(`${folder}/${file}`, existsSync(path.join(out, 'manifest.json')) ? [] : ['no manifest.json']);
+        tally.record(`${folder}/${file}`, existsSync(path.join(out, 'manifest.json')) ? [] : ['no manifest.json']);
         rmSync(out, {recursive: true, force: true});
       } else {
-        record(`${folder}/${file}`, judge(result, 1, ['gossamer: ']));
+        tally.record(`${folder}/${file}`, judge(result, 1, ['gossamer: ']));
       }
     }
   }
@@ -242,5 +234,4 @@ try {
 } finally {
   rmSync(work, {recursive: true});
 }
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+tally.end();

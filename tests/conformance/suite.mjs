@@ -4,23 +4,17 @@
 //   node tests/conformance/suite.mjs [TARGET...]
 import {existsSync} from 'node:fs';
 import {allCases, excused, readList, runCases, sample, suites, targets, testdata} from './conformance.mjs';
+import {Tally} from '../tally.mjs';
 
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : targets;
 // A case that does not end would cost its whole time limit on each target at every make test.
 const endless = /^does not end/;
 
-let passed = 0;
-let failed = 0;
-
-function record(problem) {
-  if (problem) failed++;
-  else passed++;
-  if (problem) console.log(`FAIL  ${problem}`);
-}
+const tally = new Tally();
 
 async function main() {
   const {list, problems} = readList();
-  problems.forEach(record);
+  for (const problem of problems) tally.record('the list', problem);
   const present = suites.filter(({folders}) => folders.every((folder) => existsSync(`${testdata}/${folder}`)));
   for (const {name} of suites.filter((suite) => !present.includes(suite)))
     console.log(`skip  ${name}: ../shared/testdata does not have it`);
@@ -28,15 +22,15 @@ async function main() {
   const cases = await allCases(present);
   const names = new Set(cases.map(({name}) => name));
   if (present.length === suites.length)
-    for (const name of list.keys()) if (!names.has(name)) record(`known.tsv: there is no case ${name}`);
+    for (const name of list.keys()) if (!names.has(name)) tally.record('known.tsv', `there is no case ${name}`);
   for (const target of chosen) {
     const picked = sample(cases).filter((name) => !endless.test(excused(list, name, target) ?? ''));
     const started = Date.now();
     const verdicts = await runCases({chosen: present, target, names: picked, timeout: 300});
     for (const {name, status, message} of verdicts) {
       const reason = excused(list, name, target);
-      if (status === 'pass') record(reason && `${target}: ${name} passes: take it off tests/conformance/known.tsv`);
-      else record(reason ? undefined : `${target}: ${name}: ${message}`);
+      const passes = reason && 'passes: take it off tests/conformance/known.tsv';
+      tally.record(`${target}: ${name}`, status === 'pass' ? passes : !reason && (message || status));
     }
     const good = verdicts.filter(({status}) => status === 'pass').length;
     console.log(`${target}: ${good} of ${picked.length} pass, ${((Date.now() - started) / 1000).toFixed(0)} s`);
@@ -46,7 +40,6 @@ async function main() {
 try {
   await main();
 } catch (problem) {
-  record(problem.message);
+  tally.record('the suite', problem.stack);
 }
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+tally.end();

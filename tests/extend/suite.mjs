@@ -6,20 +6,14 @@ import {spawn} from 'node:child_process';
 import {readFileSync, rmSync} from 'node:fs';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
+import {Tally} from '../tally.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const build = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build');
 const folder = path.join(build, 'extend-cases');
 const targets = process.argv.length > 2 ? process.argv.slice(2) : ['cpu', 'wasm', 'webgpu', 'webgl'];
 
-let passed = 0;
-let failed = 0;
-
-function record(name, problem) {
-  if (problem) failed++;
-  else passed++;
-  console.log(problem ? `FAIL  ${name}: ${problem}` : `pass  ${name}`);
-}
+const tally = new Tally();
 
 /** Runs a program on lines of JSON; its answers, also lines of JSON, and why it failed if it did. */
 function exchange(program, args, lines = []) {
@@ -62,15 +56,15 @@ function difference(output, expected) {
 function judge(given, answer) {
   const name = `${given.target}: ${given.name}`;
   const error = given.error ?? answer?.error ?? (answer?.outputs ? undefined : 'no answer');
-  if (error) return record(name, error);
+  if (error) return tally.record(name, error);
   const found = (expected) => answer.outputs.find((output) => output.name === expected.name);
   const problems = given.expected.map((expected) => difference(found(expected), expected));
-  record(name, problems.find((problem) => problem !== ''));
+  tally.record(name, problems.find((problem) => problem !== ''));
 }
 
 rmSync(folder, {recursive: true, force: true});
 const cases = await exchange(path.join(build, 'tests/extend/extend_cases'), [folder, ...targets]);
-if (cases.problem) record('extend_cases', cases.problem);
+if (cases.problem) tally.record('extend_cases', cases.problem);
 const compiled = cases.answers.filter((given) => !given.error);
 const inBrowser = compiled
   .filter(({target}) => target !== 'cpu')
@@ -78,11 +72,10 @@ const inBrowser = compiled
 const browser = inBrowser.length > 0
   ? await exchange(process.execPath, ['web/tests/run_cases.mjs', '--out', path.join(folder, 'outputs')], inBrowser)
   : {answers: [], problem: ''};
-if (browser.problem) record('browser', browser.problem);
+if (browser.problem) tally.record('browser', browser.problem);
 const answers = new Map(browser.answers.map((answer) => [answer.id, answer]));
 
 for (const given of cases.answers.filter(({error, target}) => error || target === 'cpu')) judge(given, given);
 for (const given of inBrowser) judge(given, answers.get(given.id));
-if (cases.answers.length === 0) record('cases', 'there are none');
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+if (cases.answers.length === 0) tally.record('cases', 'there are none');
+tally.end();

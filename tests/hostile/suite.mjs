@@ -12,6 +12,7 @@ import {createInterface} from 'node:readline';
 import {fileURLToPath} from 'node:url';
 import {npy} from '../cli/models.mjs';
 import {VALID} from './valid.mjs';
+import {Tally} from '../tally.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const root = path.resolve(here, '../..');
@@ -33,16 +34,7 @@ const mb = BYTES / 2 ** 20;
 const asan = `hard_rss_limit_mb=${mb}:max_allocation_size_mb=${mb}:allocator_may_return_null=1`;
 const env = {...process.env, ...(sanitized ? {ASAN_OPTIONS: asan} : {})};
 
-let passed = 0;
-let failed = 0;
-
-function record(name, problems) {
-  if (problems.length === 0) passed++;
-  else {
-    failed++;
-    console.log(`FAIL  ${name}: ${problems.join('; ')}`);
-  }
-}
+const tally = new Tally();
 
 function run(args) {
   const options = {cwd: work, encoding: 'utf8', env, timeout: 6000 * SECONDS, killSignal: 'SIGKILL', maxBuffer: 2 ** 30};
@@ -145,7 +137,7 @@ function native({name, file, invalid}) {
       if (existsSync(out)) problems.push('left a part of a package');
     }
     rmSync(out, {recursive: true, force: true});
-    record(`${name} for ${target}`, problems);
+    tally.record(`${name} for ${target}`, problems);
   }
 }
 
@@ -164,12 +156,12 @@ async function inWasm(files) {
       const {value, done, late: hung} = await Promise.race([answers.next(), late]);
       clearTimeout(timer);
       alive = !hung && !done;
-      if (!alive) record(`${name} in compiler.wasm`, [hung ? `no answer in ${SECONDS} s` : 'the process died']);
+      if (!alive) tally.record(`${name} in compiler.wasm`, [hung ? `no answer in ${SECONDS} s` : 'the process died']);
       else {
         const {problem, bytes} = JSON.parse(value);
         const problems = problem ? [problem] : [];
         if (bytes > BYTES) problems.push(`${bytes} bytes of memory`);
-        record(`${name} in compiler.wasm`, problems);
+        tally.record(`${name} in compiler.wasm`, problems);
       }
     }
     child.kill('SIGKILL');
@@ -187,5 +179,4 @@ try {
 } finally {
   rmSync(work, {recursive: true});
 }
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+tally.end();
