@@ -110,6 +110,11 @@ TEST(Builder, ChecksWhatOnlyARunKnows) {
     const Expr made = ir::substitute(y.dim(0), {{late.get(), ir::index(extent)}});
     EXPECT_EQ(ir::as_int(ir::simplify(made)), 7);
   }
+  // Against a dimension of an input, the result has the input's.
+  for (const auto& [a, b] : {std::pair{late, left}, std::pair{left, late}}) {
+    y = run("Add", {tensor("a", {a}), tensor("b", {b})});
+    EXPECT_TRUE(ir::prove_equal(y.dim(0), left)) << ir::print(y.dim(0));
+  }
 }
 
 TEST(Builder, MakesContractionsOfTwoLoads) {

@@ -48,12 +48,12 @@ test('writes byte for byte what the command line writes', {skip: noCli}, async (
   try {
     const model = join(folder, 'model.onnx');
     const cases = [
-      {n: 4, flags: [], options: {}},
-      {n: 'n', flags: [], options: {}},
-      {n: 'n', flags: ['--shape', 'x=2,?'], options: {shapes: {x: [2, null]}}},
-      {n: 'n', flags: ['--dim', 'n=5'], options: {dims: {n: 5}}},
+      {n: 4, flags: [], options: {}, shape: [4, 3]},
+      {n: 'n', flags: [], options: {}, shape: ['n', 3]},
+      {n: 'n', flags: ['--shape', 'x=2,?'], options: {shapes: {x: [2, null]}}, shape: [2, 3]},
+      {n: 'n', flags: ['--dim', 'n=5'], options: {dims: {n: 5}}, shape: [5, 3]},
     ];
-    for (const [i, {n, flags, options}] of cases.entries()) {
+    for (const [i, {n, flags, options, shape}] of cases.entries()) {
       writeFileSync(model, perceptron(n));
       for (const target of TARGETS) {
         const out = join(folder, `${target}-${i}`);
@@ -62,6 +62,8 @@ test('writes byte for byte what the command line writes', {skip: noCli}, async (
           const place = readdirSync(out, {recursive: true}).find((file) => String(file).endsWith(name));
           assert.ok(readFileSync(join(out, String(place))).equals(bytes), `${target} ${n} ${name}`);
         }
+        const manifest = JSON.parse(readFileSync(join(out, 'manifest.json'), 'utf8'));
+        assert.deepEqual(manifest.inputs[0].shape, shape, flags.join(' '));
       }
     }
   } finally {
