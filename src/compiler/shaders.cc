@@ -5,16 +5,19 @@
 
 namespace gossamer::compiler {
 
-Result<ShaderText> print_shader(const ir::Kernel& kernel, const schedule::Capabilities& caps) {
+Result<ShaderText> print_shader(const ir::Kernel& kernel, const schedule::Capabilities& caps,
+                                bool exact) {
   if (caps.kind == schedule::TargetKind::webgl) {
     GS_ASSIGN(codegen::glsl::Shader shader,
-              codegen::glsl::emit(
-                  kernel, {.max_textures = caps.max_textures, .max_layers = caps.max_layers}));
+              codegen::glsl::emit(kernel, {.max_textures = caps.max_textures,
+                                           .max_layers = caps.max_layers,
+                                           .exact = exact}));
     return ShaderText{std::move(shader.code), shader.scalars, false};
   }
   GS_ASSIGN(codegen::wgsl::Shader shader,
             codegen::wgsl::emit(kernel, {.max_group_size = caps.max_group_size,
-                                         .max_storage_buffers = caps.max_storage_buffers}));
+                                         .max_storage_buffers = caps.max_storage_buffers,
+                                         .exact = exact}));
   return ShaderText{std::move(shader.code), shader.scalars, shader.range_scalar};
 }
 

@@ -14,7 +14,8 @@ struct ShaderText {
   bool range_scalar = false;  // the launch passes its range before the other scalars
 };
 
+// exact: its quotients are rounded as IEEE has it, at the price of some arithmetic.
 Result<ShaderText> print_shader(const ir::Kernel& kernel,
-                                const schedule::Capabilities& capabilities);
+                                const schedule::Capabilities& capabilities, bool exact = false);
 
 }  // namespace gossamer::compiler

@@ -96,7 +96,11 @@ void ModuleBuilder::emit_side(package::Files& files) {
 }
 
 Result<> ModuleBuilder::emit_shader(size_t kernel) {
-  auto shader = print_shader(kernels_[kernel], caps_);
+  // What runs once, at load, may take its time: factors of a quantization decide how ties fall.
+  const bool once = std::ranges::any_of(module_.init, [&](const package::Launch& launch) {
+    return launch.kernel == static_cast<int>(kernel);
+  });
+  auto shader = print_shader(kernels_[kernel], caps_, once);
   if (!shader) {
     shader.error().where = reports_[kernel].origin;
     return std::unexpected(shader.error());

@@ -120,6 +120,24 @@ class Elementwise {
         [=](const std::vector<Expr>& v) { return ir::binary(op, v[0], constant(v[0]->type, b)); },
         [=](const std::vector<Scalar>& v) { return apply(op, v[0], right); }, relative);
   }
+  // Of a quotient by a constant, which compilers multiply by its reciprocal, and by a value.
+  void rounded_quotient(UnaryOp op, const Data& a, double divisor) {
+    const Scalar by = Scalar::of_float(DType::f32, divisor);
+    const Data divisors{DType::f32, std::vector(count, by)};
+    const auto exact = [=](const std::vector<Scalar>& v) {
+      return apply(op, apply(BinaryOp::div, v[0], by));
+    };
+    const std::string name = cat(name_of(op), " of quotient by ", divisor);
+    add(
+        name, {a}, DType::f32,
+        [=](const std::vector<Expr>& v) {
+          return ir::unary(op, v[0] / constant(v[0]->type, divisor));
+        },
+        exact);
+    add(
+        name + " loaded", {a, divisors}, DType::f32,
+        [=](const std::vector<Expr>& v) { return ir::unary(op, v[0] / v[1]); }, exact);
+  }
   void convert(DType to, const Data& x) {
     add(
         cat("cast ", name_of(x.dtype), " to ", name_of(to)), {x}, to,
@@ -192,6 +210,17 @@ void add_floats(Elementwise& e) {
   e.unary(UnaryOp::acosh, above_one, 5e-6, 1e-6);
   e.unary(UnaryOp::atanh, unit, 5e-6, 1e-7);
   e.unary(UnaryOp::erf, any, tight, 1e-7);
+
+  for (double divisor : {0.3, 0.013, 0.0322114825, 3.0}) {
+    std::vector<double> whole, half;
+    for (int k = -200; k < 200; ++k) {
+      whole.push_back(k * divisor);
+      half.push_back((k + 0.5) * divisor);
+    }
+    e.rounded_quotient(UnaryOp::round, e.floats(half, -1, 1), divisor);
+    e.rounded_quotient(UnaryOp::floor, e.floats(whole, -1, 1), divisor);
+    e.rounded_quotient(UnaryOp::trunc, any, divisor);
+  }
 
   const auto [a, b] =
       e.pairs(DType::f32, {0, -0.0, 1, -1, 2.5, -2.5, inf, -inf, nan, 1e20, 7}, -9, 9);

@@ -11,6 +11,7 @@ namespace gossamer::codegen::glsl {
 struct Options {
   int max_textures = 16;
   int max_layers = 8;
+  bool exact = false;  // all quotients of floats are rounded as IEEE has it
 };
 
 struct Binding {

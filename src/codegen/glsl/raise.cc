@@ -3,7 +3,7 @@
 namespace gossamer::codegen::glsl {
 
 Result<text::Program> raise(const ir::Kernel& kernel, const Options& options) {
-  GS_ASSIGN(text::Program program, text::raise_program(kernel));
+  GS_ASSIGN(text::Program program, text::raise_program(kernel, options.exact));
   GS_CHECK(!program.group.get() && program.group_buffers.empty(), "workgroups in fragment program ",
            kernel.name);
   for (size_t i = 0; i < kernel.params.size(); ++i) {

@@ -129,10 +129,55 @@ Expr lower_pow(const Binary& node) {
   return {};
 }
 
+// a / b rounded as IEEE has it. Hardware may be some units off, and multiplies by the reciprocal of
+// a constant. The remainder is exact: products of halves of 12 bits have 24.
+Expr exact_quotient(const Expr& a, const Expr& b) {
+  const Type bits = a->type.with_dtype(DType::u32);
+  const auto high = [&](const Expr& x) {
+    return bitcast(x->type,
+                   op(BinaryOp::bit_and, bitcast(bits, x), constant_int(bits, 0xfffff000)));
+  };
+  const Expr near = op(BinaryOp::div, a, b);
+  const Expr near_high = high(near), near_low = near - near_high;
+  const Expr b_high = high(b), b_low = b - b_high;
+  const Expr rest =
+      a - near_high * b_high - near_high * b_low - near_low * b_high - near_low * b_low;
+  // Not after an overflow, a division by 0, or of NaN.
+  const Expr size = op(BinaryOp::bit_and, bitcast(bits, rest), constant_int(bits, 0x7fffffff));
+  return select(size < constant_int(bits, 0x7f800000), near + op(BinaryOp::div, rest, b), near);
+}
+
+// With exact quotients wherever the value is made of sums, products and choices of them.
+Expr with_exact_quotients(const Expr& e) {
+  Rewriter rewriter;
+  rewriter.expr_before = [](const Expr& node) -> Expr {
+    if (auto* inner = as<Unary>(node)) {
+      const bool follows = inner->op == UnaryOp::neg || inner->op == UnaryOp::abs;
+      return follows ? Expr() : node;
+    }
+    if (auto* inner = as<Cast>(node)) {
+      return is_float(inner->a->type.dtype) && is_float(node->type.dtype) ? Expr() : node;
+    }
+    return as<Load>(node) ? node : Expr();
+  };
+  rewriter.expr = [](const Expr& node) -> Expr {
+    auto* quotient = as<Binary>(node);
+    if (!quotient || quotient->op != BinaryOp::div || !is_float(node->type.dtype)) return {};
+    return exact_quotient(quotient->a, quotient->b);
+  };
+  return rewrite(e, rewriter);
+}
+
+// What is rounded to integers turns an error of one unit into one of 1.
+Expr lower_rounding(const Unary& node) {
+  Expr exact = with_exact_quotients(node.a);
+  return exact.same(node.a) ? Expr() : unary(node.op, std::move(exact));
+}
+
 Expr lower_cast(const Cast& node) {
   const Type from = node.a->type, to = node.type;
   if (!is_float(from.dtype) || !is_int(to.dtype)) return {};
-  const Expr& x = node.a;
+  const Expr x = with_exact_quotients(node.a);
   auto limit = [&](double value) { return constant(from, value); };
   auto convert = [&](Expr value) {
     auto* made = new Cast(to);
@@ -167,7 +212,11 @@ Expr lower_unary(const Unary& node) {
 }
 
 Expr lower_node(const Expr& e, const Bounds& bounds) {
-  if (auto* node = as<Unary>(e)) return lower_unary(*node);
+  if (auto* node = as<Unary>(e)) {
+    const bool rounds = node->op == UnaryOp::round || node->op == UnaryOp::floor ||
+                        node->op == UnaryOp::ceil || node->op == UnaryOp::trunc;
+    return rounds ? lower_rounding(*node) : lower_unary(*node);
+  }
   if (auto* node = as<Cast>(e)) return lower_cast(*node);
   auto* node = as<Binary>(e);
   if (!node) return {};
@@ -193,12 +242,13 @@ Expr lower_node(const Expr& e, const Bounds& bounds) {
 
 }  // namespace
 
-Kernel lower_arithmetic(const Kernel& kernel) {
+Kernel lower_arithmetic(const Kernel& kernel, bool exact) {
   Kernel result = kernel;
-  auto lower = [](const Expr& root, const Bounds& bounds) {
+  auto lower = [exact](const Expr& root, const Bounds& bounds) {
     Rewriter rewriter;
     rewriter.expr = [&](const Expr& e) { return lower_node(e, bounds); };
-    return rewrite(root, rewriter);
+    const Expr lowered = rewrite(root, rewriter);
+    return exact ? with_exact_quotients(lowered) : lowered;
   };
   result.body =
       rewrite_bounded(kernel.body, bounds_of_scalars(kernel), {.expr = lower, .store = {}});

@@ -11,9 +11,11 @@ namespace gossamer::codegen::text {
 //   floordiv and floormod remain only where neither a sign nor a divisor is known,
 // - exp and log see no NaN,
 // - casts from floats to integers are in range,
+// - quotients of floats are rounded as IEEE has it where a rounding to integers follows, and, with
+// `exact`, wherever sums and products of them are stored,
 // - float min and max remain only where neither operand is a constant (with one, a select keeps
 // NaN),
 // - pow with a small constant exponent is a product.
-ir::Kernel lower_arithmetic(const ir::Kernel&);
+ir::Kernel lower_arithmetic(const ir::Kernel&, bool exact = false);
 
 }  // namespace gossamer::codegen::text

@@ -59,12 +59,12 @@ Stmt drop_fragment_position(const Stmt& s) {
 
 }  // namespace
 
-Result<Program> raise_program(const Kernel& kernel) {
+Result<Program> raise_program(const Kernel& kernel, bool exact) {
   GS_ASSIGN(const Kernel legal, legalize_gpu_types(kernel));
   Program program;
   GS_ASSIGN(program.placed, place_buffers(legal));
   // After places: they divide indices. Before sharing: it makes expressions that occur twice.
-  const Kernel lowered = lower_arithmetic(program.placed.kernel);
+  const Kernel lowered = lower_arithmetic(program.placed.kernel, exact);
   program.body = enter(lowered.body, program);
   GS_CHECK(program.grid.get(), "kernel ", kernel.name, " has no grid loop");
   program.body = collect_group_buffers(program.body, program.group_buffers);

@@ -18,7 +18,7 @@ struct Program {
 };
 
 // Runs the passes that every shading language needs (types, places, arithmetic), takes the grid and
-// group loops away, and shares expressions in what is left.
-Result<Program> raise_program(const ir::Kernel&);
+// group loops away, and shares expressions in what is left. `exact`: lower_arithmetic.h.
+Result<Program> raise_program(const ir::Kernel&, bool exact = false);
 
 }  // namespace gossamer::codegen::text

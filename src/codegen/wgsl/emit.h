@@ -11,6 +11,7 @@ namespace gossamer::codegen::wgsl {
 struct Options {
   int max_group_size = 256;
   int max_storage_buffers = 8;
+  bool exact = false;  // all quotients of floats are rounded as IEEE has it
 };
 
 struct Binding {
