@@ -62,7 +62,7 @@ test('writes byte for byte what the command line writes', {skip: noCli}, async (
           const place = readdirSync(out, {recursive: true}).find((file) => String(file).endsWith(name));
           assert.ok(readFileSync(join(out, String(place))).equals(bytes), `${target} ${n} ${name}`);
         }
-        const manifest = JSON.parse(readFileSync(join(out, 'manifest.json'), 'utf8')) as {inputs: {shape: unknown}[]};
+        const manifest = JSON.parse(readFileSync(join(out, 'manifest.json'), 'utf8')) as {inputs: [{shape: unknown}]};
         assert.deepEqual(manifest.inputs[0].shape, shape, flags.join(' '));
       }
     }
