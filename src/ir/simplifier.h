@@ -10,6 +10,10 @@
 
 namespace gossamer::ir {
 
+// Most targets compute indices in 32 bits. A sum whose parts leave them still comes out right, as
+// it wraps; but a part of it must not be divided or compared by itself.
+bool leaves_32_bits(Range);
+
 class Simplifier {
  public:
   explicit Simplifier(const Bounds& bounds) : bounds_(bounds), ranges_(bounds_), algebra_(order_) {}

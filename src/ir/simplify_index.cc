@@ -32,6 +32,11 @@ bool within_block(Range r, int64_t block) {
 
 }  // namespace
 
+bool leaves_32_bits(Range r) {
+  return finite(r) && (r.low < std::numeric_limits<int32_t>::min() ||
+                       r.high > std::numeric_limits<int32_t>::max());
+}
+
 Poly Simplifier::atom(Expr e) {
   const Poly result = algebra_.of_atom(canonical(e));
   memory_.polys.emplace(e.get(), result);
@@ -235,6 +240,8 @@ Poly Simplifier::floordiv(const Poly& p, int64_t by) {
   }
   rest = merged(std::move(rest));
   const Range r = range(rest);
+  if (!quotient.terms.empty() && leaves_32_bits(r))
+    return atom(binary(BinaryOp::floordiv, finish(p), index(by)));
   if (within_block(r, by)) return algebra_.add(quotient, Poly(floor_div(r.low, by)));
   // (g * s + b) // (g * m) -> s // m where b stays within one block of g.
   std::vector<int64_t> blocks;
@@ -316,7 +323,7 @@ Poly Simplifier::floormod(const Poly& p, int64_t by) {
       if (d && *d > 0 && !__builtin_mul_overflow(*d, term.coefficient, &step) && step % by == 0) {
         Poly same = algebra_.add(p, algebra_.of_term(term), -1);
         same = algebra_.add(same, poly(nested->a), term.coefficient);
-        if (same.valid) return floormod(same, by);
+        if (same.valid && !leaves_32_bits(range(same))) return floormod(same, by);
       }
     }
     const int64_t c = term.coefficient;
@@ -324,6 +331,8 @@ Poly Simplifier::floormod(const Poly& p, int64_t by) {
     reduced.terms.push_back({term.factors, c > -by && c < by ? c : floor_mod(c, by)});
   }
   rest = merged(std::move(rest));
+  if (rest.terms.size() < p.terms.size() && leaves_32_bits(range(rest)))
+    return atom(binary(BinaryOp::floormod, finish(p), index(by)));
   for (const Poly* candidate : {&rest, &reduced}) {
     const Range r = range(*candidate);
     if (within_block(r, by)) return algebra_.add(*candidate, Poly(floor_div(r.low, by)), -by);

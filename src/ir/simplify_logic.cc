@@ -157,6 +157,11 @@ Expr Simplifier::less_than_zero(Poly p) {
   if (left.terms.empty()) {
     // k < x is x >= k + 1
     result = binary(BinaryOp::ge, finish(right), index(p.constant + 1));
+  } else if (!right.terms.empty() &&
+             (leaves_32_bits(range(left)) || leaves_32_bits(range(right)))) {
+    const int64_t limit = -p.constant;
+    p.constant = 0;
+    result = binary(BinaryOp::lt, finish(p), index(limit));
   } else {
     if (right.terms.empty() || p.constant < 0) {
       right.constant = -p.constant;

@@ -379,6 +379,79 @@ TEST(SimplifyRandom, ValuesStay) {
   EXPECT_GT(shorter, 1000);
 }
 
+// The value of scalar arithmetic in 32 bits, which wraps.
+int32_t wrapped(const Expr& e, const VarNode* var, int32_t value) {
+  if (as<VarNode>(e)) return value;
+  if (auto number = as_int(e)) return static_cast<int32_t>(*number);
+  auto* node = as<Binary>(e);
+  const int64_t a = wrapped(node->a, var, value), b = wrapped(node->b, var, value);
+  const auto cut = [](int64_t x) { return static_cast<int32_t>(static_cast<uint32_t>(x)); };
+  switch (node->op) {
+    case BinaryOp::add:
+      return cut(a + b);
+    case BinaryOp::sub:
+      return cut(a - b);
+    case BinaryOp::mul:
+      return cut(a * b);
+    case BinaryOp::floordiv:
+      return cut(floor_div(a, b));
+    case BinaryOp::floormod:
+      return cut(floor_mod(a, b));
+    case BinaryOp::lt:
+      return a < b;
+    case BinaryOp::ge:
+      return a >= b;
+    default:
+      ADD_FAILURE() << print(e);
+      return 0;
+  }
+}
+
+// Addresses of permuted coordinates: coefficients times the address leave 32 bits, addresses do
+// not, nor may what is divided or compared.
+TEST(SimplifyRandom, AddressesFit32Bits) {
+  Random random{20};
+  int wide = 0;
+  for (int round = 0; round < 600; ++round) {
+    std::vector<int64_t> shape;
+    int64_t count = 1;
+    while (shape.size() < 2 + random.next(3)) {
+      shape.push_back(2 + random.next(random.next(3) == 0 ? 30000 : 40));
+      count *= shape.back();
+    }
+    if (count > 1 << 28) continue;
+    const Var flat = var("flat");
+    Bounds bounds;
+    bounds.set(flat.get(), {0, count - 1});
+    // The coordinates of `flat`, the last one fastest, in another order.
+    std::vector<std::pair<Expr, int64_t>> coordinates;
+    Expr left = flat;
+    for (size_t i = shape.size(); i-- > 0;) {
+      coordinates.emplace_back(i > 0 ? floormod(left, index(shape[i])) : left, shape[i]);
+      left = floordiv(left, index(shape[i]));
+    }
+    if (random.next(2)) std::swap(coordinates[0], coordinates.back());
+    Expr address = index(0);
+    for (const auto& [at, extent] : coordinates) address = address * index(extent) + at;
+    const int64_t by = int64_t{2} + random.next(6);
+    const int64_t limit = random.next(static_cast<uint32_t>(count));
+    for (const Expr& e : std::vector<Expr>{
+             floordiv(address, index(by)), floormod(address, index(by)), address < index(limit),
+             floormod(floordiv(address, index(by)), index(37)), floordiv(address + by, index(3))}) {
+      const Expr simple = simplify(e, bounds);
+      wide += print(simple) != print(e);
+      for (int trial = 0; trial < 20; ++trial) {
+        const auto value = static_cast<int64_t>(random.next(static_cast<uint32_t>(count)));
+        const VarMap at{{flat.get(), index(value)}};
+        ASSERT_EQ(wrapped(simple, flat.get(), static_cast<int32_t>(value)),
+                  as_int(simplify(substitute(e, at))).value())
+            << print(e) << "\n  became " << print(simple) << "\n  at " << value << " of " << count;
+      }
+    }
+  }
+  EXPECT_GT(wide, 100);
+}
+
 TEST(SimplifyRandom, SimpleStaysSimple) {
   int changed = 0;
   for (uint64_t seed = 1; seed <= 1000; ++seed) {
