@@ -187,6 +187,7 @@ Expr Simplifier::equal_to_zero(Poly p, bool negated) {
     shown = gcd(shown, term.coefficient);
     g = gcd(g, multiple_of(term));
   }
+  GS_CHECK(shown > 0, "a term without a coefficient");
   if (g > 1 && p.constant % g != 0) return boolean(negated);
   if (p.terms[0].coefficient < 0) p = algebra_.scale(p, -1);
   for (Term& term : p.terms) term.coefficient /= shown;

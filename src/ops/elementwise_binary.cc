@@ -43,14 +43,31 @@ OpDef variadic(std::string name, std::string doc, int since, Function function, 
           .outputs = {"result"},
           .define = [function, mean](Builder& b) -> Result<> {
             GS_TRY(same_types(b));
-            return elementwise(b, b.input(0).dtype(), [&](std::span<const Expr> x) {
-              Expr value = x[0];
-              for (const Expr& next : x.subspan(1)) value = function(value, next);
-              return mean ? value / static_cast<double>(x.size()) : value;
-            });
+            // A kernel can bind few buffers: many inputs are folded in groups.
+            constexpr int group = 7;
+            Tensor folded = b.input(0);
+            int next = 1;
+            do {
+              std::vector<Tensor> some{folded};
+              while (std::ssize(some) < group && next < b.input_count())
+                some.push_back(b.input(next++));
+              const bool last = next == b.input_count();
+              GS_ASSIGN(Shape shape, b.broadcast(some));
+              folded = b.compute(stage_name(b), b.input(0).dtype(), shape, [&](Point point) {
+                Expr value = b.at_broadcast(some[0], point);
+                for (const Tensor& more : std::span(some).subspan(1))
+                  value = function(value, b.at_broadcast(more, point));
+                return mean && last ? value / static_cast<double>(b.input_count()) : value;
+              });
+            } while (next < b.input_count());
+            b.output(0, folded);
+            return {};
           },
           .cases = {{.name = "one", .shapes = {{5}}},
                     {.name = "two", .shapes = {{2, 3}, {2, 3}}},
+                    {.name = "twenty",
+                     .shapes = {{5}, {3, 5}, {5}, {5}, {5}, {5}, {5}, {5}, {1}, {5},
+                                {5}, {5},    {5}, {5}, {5}, {5}, {5}, {5}, {5}, {3, 1}}},
                     {.name = "broadcast", .shapes = {{2, 1, 5}, {3, 1}, {5}}}}};
 }
 
