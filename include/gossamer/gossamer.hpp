@@ -51,6 +51,8 @@ enum class ElementType : uint8_t {
   f8e5m2fnuz,
   f8e8m0,
   f4e2m1,
+  f6e2m3,
+  f6e3m2,
   i4,
   u4,
   i2,

@@ -12,8 +12,9 @@ constexpr ir::DType dtypes[] = {
     ir::DType::i8,         ir::DType::i16,      ir::DType::i32,        ir::DType::i64,
     ir::DType::u8,         ir::DType::u16,      ir::DType::u32,        ir::DType::u64,
     ir::DType::boolean,    ir::DType::f8e4m3fn, ir::DType::f8e4m3fnuz, ir::DType::f8e5m2,
-    ir::DType::f8e5m2fnuz, ir::DType::f8e8m0,   ir::DType::f4e2m1,     ir::DType::i4,
-    ir::DType::u4,         ir::DType::i2,       ir::DType::u2,         ir::DType::string};
+    ir::DType::f8e5m2fnuz, ir::DType::f8e8m0,   ir::DType::f4e2m1,     ir::DType::f6e2m3,
+    ir::DType::f6e3m2,     ir::DType::i4,       ir::DType::u4,         ir::DType::i2,
+    ir::DType::u2,         ir::DType::string};
 }  // namespace
 
 ir::DType dtype_of(ElementType type) {

@@ -32,6 +32,8 @@ const SmallFloat& small_float(DType dtype) {
   static constexpr SmallFloat e5m2fnuz{2, 16, 0x80, 0x7f, 0x80, 0, true};
   static constexpr SmallFloat e8m0{0, 127, 0, 0xfe, 0xff, 0, false};
   static constexpr SmallFloat e2m1{1, 1, 0x08, 0x07, 0x08, 0, false};
+  static constexpr SmallFloat e2m3{3, 1, 0x20, 0x1f, 0x20, 0, false};
+  static constexpr SmallFloat e3m2{2, 3, 0x20, 0x1f, 0x20, 0, false};
   switch (dtype) {
     case DType::f8e4m3fn:
       return e4m3fn;
@@ -45,6 +47,10 @@ const SmallFloat& small_float(DType dtype) {
       return e8m0;
     case DType::f4e2m1:
       return e2m1;
+    case DType::f6e2m3:
+      return e2m3;
+    case DType::f6e3m2:
+      return e3m2;
     default:
       check_failed(__FILE_NAME__, __LINE__, "small float", std::string(name_of(dtype)));
   }

@@ -1,5 +1,5 @@
-// The float types of a byte or less: ONNX's float8 and float4 types and what a Cast to them does
-// (https://onnx.ai/onnx/technical/float8.html).
+// The float types of a byte or less: ONNX's float8, float6 and float4 types and what a Cast to them
+// does (https://onnx.ai/onnx/technical/float8.html).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct SmallFloat {
   int bias;            // of the exponent
   uint8_t sign;        // the bit; 0: none
   uint8_t largest;     // code of the largest finite number
-  uint8_t nan;         // what a NaN becomes; negative zero in f4e2m1, which has none
+  uint8_t nan;         // what a NaN becomes; negative zero in those of six and four bits
   uint8_t infinity;    // its code; 0: the type has none
   bool unsigned_zero;  // the code of negative zero is the NaN
 };

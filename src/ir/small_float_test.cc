@@ -26,6 +26,8 @@ const Definition definitions[] = {
     {DType::f8e5m2, 5, 2, 15, Definition::ieee},
     {DType::f8e5m2fnuz, 5, 2, 16, Definition::negative_zero_is_nan},
     {DType::f4e2m1, 2, 1, 1, Definition::all_numbers},
+    {DType::f6e2m3, 2, 3, 1, Definition::all_numbers},
+    {DType::f6e3m2, 3, 2, 3, Definition::all_numbers},
 };
 
 double magnitude_of(const Definition& d, int code) {

@@ -11,7 +11,7 @@ struct Row {
   char kind;     // f, i, u, b(oolean), s(tring)
   int bits = 0;  // of a small type
 };
-constexpr std::array<Row, 25> rows{{{"f32", 4, 'f'},
+constexpr std::array<Row, 27> rows{{{"f32", 4, 'f'},
                                     {"f16", 2, 'f'},
                                     {"bf16", 2, 'f'},
                                     {"f64", 8, 'f'},
@@ -32,6 +32,8 @@ constexpr std::array<Row, 25> rows{{{"f32", 4, 'f'},
                                     {"f8e5m2fnuz", 1, 'f', 8},
                                     {"f8e8m0", 1, 'f', 8},
                                     {"f4e2m1", 1, 'f', 4},
+                                    {"f6e2m3", 1, 'f', 6},
+                                    {"f6e3m2", 1, 'f', 6},
                                     {"i4", 1, 'i', 4},
                                     {"u4", 1, 'u', 4},
                                     {"i2", 1, 'i', 2},

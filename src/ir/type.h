@@ -27,13 +27,15 @@ enum class DType : uint8_t {
   index,
   string,
   // Small types: tensors hold them, kernels compute with wider ones (passes/lower_small_types.h).
-  // One element a byte in memory; of four and two bits, the low bits count.
+  // One element a byte in memory; of six, four and two bits, the low bits count.
   f8e4m3fn,
   f8e4m3fnuz,
   f8e5m2,
   f8e5m2fnuz,
   f8e8m0,
   f4e2m1,
+  f6e2m3,
+  f6e3m2,
   i4,
   u4,
   i2,
@@ -46,7 +48,7 @@ bool is_unsigned_int(DType);      // u2..u64
 bool is_int(DType);               // either, not boolean
 bool is_small(DType);             // f8e4m3fn and all that follow it
 int byte_size(DType);             // in linear memory; boolean 1, index 4, string 0
-int bit_width(DType);             // 8 * byte_size, but 4 and 2 for types of so many bits
+int bit_width(DType);             // 8 * byte_size, but 6, 4 and 2 for types of so many bits
 DType carrier_of(DType);          // u8 or i8 for a small type, whose code it holds; else the type
 std::string_view name_of(DType);  // "f32", "bool", "index", ...
 std::optional<DType> dtype_named(std::string_view name);

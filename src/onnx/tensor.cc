@@ -4,6 +4,7 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <limits>
 
 #include "ir/scalar.h"
 
@@ -55,6 +56,10 @@ uint32_t data_field_of(DType dtype) {
 
 // Elements a byte of raw_data and int32_data.
 int packing_of(DType dtype) { return ir::is_small(dtype) ? 8 / ir::bit_width(dtype) : 1; }
+
+bool has_raw(const ProtoTensor& tensor, uint64_t length) {
+  return tensor.external || (tensor.raw && (!tensor.raw->empty() || length == 0));
+}
 
 Result<> wrong_length(uint64_t have, uint64_t want, const std::vector<int64_t>& dims) {
   return fail(cat("has ", have, " bytes of data, its shape ", dims_text(dims), " needs ", want),
@@ -185,7 +190,7 @@ Result<> read_bytes(const ProtoTensor& tensor, uint64_t length, const TensorSour
   if (tensor.external) {
     return read_external(tensor, length, source, constant);
   }
-  if (tensor.raw && (!tensor.raw->empty() || length == 0)) {
+  if (has_raw(tensor, length)) {
     if (tensor.raw->size() != length) {
       return wrong_length(tensor.raw->size(), length, tensor.dims);
     }
@@ -201,6 +206,22 @@ Result<> read_bytes(const ProtoTensor& tensor, uint64_t length, const TensorSour
   return read_typed(tensor, length, source, constant);
 }
 
+// Elements of six bits straddle bytes in raw_data; int32_data have them one by one. They are
+// always copied: no kernel unpacks them.
+Result<> read_six_bits(const ProtoTensor& tensor, uint64_t count, const TensorSource& source,
+                       ConstantSource& constant) {
+  if (!has_raw(tensor, count)) return read_typed(tensor, count, source, constant);
+  TensorSource copying = source;
+  copying.copy_limit = std::numeric_limits<size_t>::max();
+  GS_TRY(read_bytes(tensor, (count * 6 + 7) / 8, copying, constant));
+  if (constant.file >= 0) {
+    return fail("has elements of six bits in an external file",
+                "store such tensors in the model's own file");
+  }
+  constant.bytes = unpack(constant.bytes, constant.dtype, count);
+  return {};
+}
+
 }  // namespace
 
 Result<DType> dtype_of(int onnx_type) {
@@ -213,11 +234,14 @@ Result<DType> dtype_of(int onnx_type) {
 }
 
 std::vector<std::byte> unpack(Bytes packed, DType dtype, uint64_t count) {
-  const auto each = static_cast<uint64_t>(packing_of(dtype));
+  const auto bits = static_cast<uint64_t>(ir::bit_width(dtype));
   std::vector<std::byte> elements(count);
   for (uint64_t i = 0; i < count; ++i) {
-    const auto code = std::to_integer<uint64_t>(packed[i / each]) >> (i % each * (8 / each));
-    const DType wrapping = ir::is_float(dtype) ? DType::u4 : dtype;
+    const uint64_t at = i * bits / 8, shift = i * bits % 8;
+    uint64_t code = std::to_integer<uint64_t>(packed[at]);
+    if (shift + bits > 8) code |= std::to_integer<uint64_t>(packed[at + 1]) << 8;
+    code = (code >> shift) & ((1u << bits) - 1);
+    const DType wrapping = ir::is_float(dtype) ? DType::u8 : dtype;
     const auto value = ir::Scalar::of_int(wrapping, static_cast<int64_t>(code));
     ir::write_scalar(value, &elements[i]);
   }
@@ -231,6 +255,10 @@ Result<ConstantSource> read_tensor(const ProtoTensor& tensor, const TensorSource
   GS_ASSIGN(const uint64_t unpacked_length, size_of(tensor.dims, constant.dtype));
   if (constant.dtype == DType::string) {
     GS_TRY(read_strings(tensor, constant));
+    return constant;
+  }
+  if (ir::bit_width(constant.dtype) == 6) {
+    GS_TRY(read_six_bits(tensor, unpacked_length, source, constant));
     return constant;
   }
   constant.packed = packing_of(constant.dtype);

@@ -28,7 +28,8 @@ struct TensorSource {
 
 // Errors: unsupported type, dims negative or beyond 2^48 bytes, data of another length than the
 // dims say, an external path that is absolute or leaves the folder.
-// A copied tensor has one element a byte at least; a range of four- or two-bit ones stays packed.
+// A copied tensor has one element a byte at least; a range of four- or two-bit ones stays
+// packed.
 Result<graph::ConstantSource> read_tensor(const ProtoTensor& tensor, const TensorSource& source);
 
 // Elements of four or two bits, one a byte; integers are extended by their sign.

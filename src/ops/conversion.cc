@@ -81,7 +81,7 @@ Expr converted(const Expr& x, DType to, const Conversion& conversion) {
     // Cast keeps the low bits, of floats too.
     return ir::cast(to, ir::is_float(from) ? ir::cast(DType::i32, x) : x);
   }
-  if (to == DType::f4e2m1) return ir::cast(to, x);
+  if (ir::bit_width(to) < 8) return ir::cast(to, x);
   const Expr wide = from == DType::f64 ? x : ir::cast(DType::f32, x);
   if (to != DType::f8e8m0) return conversion.saturate ? ir::cast(to, x) : unsaturated(wide, to);
   if (conversion.saturate && conversion.rounding == Conversion::up) return ir::cast(to, x);

@@ -228,7 +228,7 @@ std::vector<OpDef> create_family() {
                  {.name = "above", .shapes = {{3, 5}}, .attributes = {{"k", 1}, {"dtype", 6}}}}},
       {.name = "OneHot",
        .doc = "values[1] where the new axis equals the index, values[0] elsewhere.",
-       .since = 11,
+       .since = 28,
        .inputs = {{"indices", any_number}, {"depth", any_number}, {"values", any_type}},
        .outputs = {"output"},
        .attributes = {{"axis", -1}},

@@ -113,7 +113,7 @@ Result<> swiglu(Builder& b) {
 
 std::vector<OpDef> activation_family() {
   return {
-      activation("Celu", "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).", 12, {{"alpha", 1.0}},
+      activation("Celu", "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).", 28, {{"alpha", 1.0}},
                  celu, {{{"alpha", 2.0}}}),
       activation("Elu", "alpha * (exp(x) - 1) below 0, x above.", 22, {{"alpha", 1.0}}, elu,
                  {{{"alpha", 2.0}}}),

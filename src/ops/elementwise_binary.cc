@@ -1,4 +1,6 @@
 // Arithmetic of two or more elements, with broadcasting.
+#include <limits>
+
 #include "ops/define.h"
 #include "ops/families.h"
 
@@ -6,6 +8,8 @@ namespace gossamer::ops {
 namespace {
 
 using Function = Expr (*)(Expr, Expr);
+
+constexpr float inf = std::numeric_limits<float>::infinity();
 
 std::vector<Case> broadcast_cases(double low, double high, DType dtype = DType::f32) {
   return {
@@ -151,7 +155,7 @@ std::vector<OpDef> binary_family() {
                  {.name = "integers", .inputs = {int32s({3}, {1, 2, 3}), int32s({3}, {4, 5, 6})}}}},
       {.name = "Mod",
        .doc = "The remainder, with the sign of B, or of A with `fmod`.",
-       .since = 13,
+       .since = 28,
        .inputs = {{"A", any_number}, {"B", any_number}},
        .outputs = {"C"},
        .attributes = {{"fmod", 0}},
@@ -162,6 +166,9 @@ std::vector<OpDef> binary_family() {
                   .attributes = {{"fmod", 1}},
                   .inputs = {floats({6}, {-4.3f, 7.2f, 5, 4.3f, -7.2f, 8}),
                              floats({6}, {2.1f, -3.4f, 8, -2.1f, 3.4f, 5})}},
+                 {.name = "floats, and what is infinite or zero",
+                  .inputs = {floats({10}, {-4.3f, 7.2f, 5, -7.2f, 0, 0, 5, -5, 5, -5}),
+                             floats({10}, {2.1f, -3.4f, 8, 3.4f, 3, -3, inf, inf, -inf, -inf})}},
                  {.name = "broadcast",
                   .shapes = {{3, 5}, {5}},
                   .dtype = DType::i64,

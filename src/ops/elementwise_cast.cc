@@ -59,11 +59,12 @@ Result<> bit_cast(Builder& b) {
   return {};
 }
 
-constexpr DType small_types[] = {
-    DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz, DType::f8e8m0,
-    DType::f4e2m1,   DType::i4,         DType::u4,     DType::i2,         DType::u2};
+constexpr DType small_types[] = {DType::f8e4m3fn,   DType::f8e4m3fnuz, DType::f8e5m2,
+                                 DType::f8e5m2fnuz, DType::f8e8m0,     DType::f4e2m1,
+                                 DType::f6e2m3,     DType::f6e3m2,     DType::i4,
+                                 DType::u4,         DType::i2,         DType::u2};
 // ONNX's codes, in this order.
-constexpr int64_t small_codes[] = {17, 18, 19, 20, 24, 23, 22, 21, 26, 25};
+constexpr int64_t small_codes[] = {17, 18, 19, 20, 24, 23, 27, 28, 22, 21, 26, 25};
 
 // Every code of a type, wrapped to its own bits.
 TensorData all_codes(DType dtype) {
@@ -180,7 +181,7 @@ std::vector<OpDef> cast_family() {
   return {
       {.name = "Cast",
        .doc = "Converts to the type with ONNX's code `to`, strings too.",
-       .since = 25,
+       .since = 28,
        .inputs = {{"input", any_element}},
        .outputs = {"output"},
        .attributes = {{"to", {}, true}, {"saturate", 1}, {"round_mode", "up"}},

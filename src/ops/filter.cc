@@ -214,7 +214,7 @@ std::vector<OpDef> filter_family() {
             {.name = "none", .shapes = {{9}}, .low = 0, .high = 0}}},
       {.name = "Compress",
        .doc = "The elements or slices whose condition holds.",
-       .since = 11,
+       .since = 28,
        .inputs = {{"input", any_element}, {"condition", boolean_only}},
        .outputs = {"output"},
        .attributes = {{"axis", {}}},
@@ -228,7 +228,7 @@ std::vector<OpDef> filter_family() {
       {.name = "Unique",
        .doc = "The distinct elements or slices, where they first are, which one each is, and how "
               "often they occur.",
-       .since = 11,
+       .since = 28,
        .inputs = {{"X", any_type}},
        .outputs = {"Y", "indices", "inverse_indices", "counts"},
        .attributes = {{"axis", {}}, {"sorted", 1}},

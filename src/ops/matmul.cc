@@ -2,6 +2,7 @@
 #include "ops/matmul.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/print.h"
 #include "ops/einsum.h"
@@ -57,9 +58,15 @@ Result<> gemm(Builder& b) {
                     return ir::cast(sum_type, x) * ir::cast(sum_type, y);
                   },
                   [&](Point p, Expr sum) {
-                    if (alpha != 1) sum = sum * alpha;
-                    if (b.has(2) && beta != 0) {
-                      Expr c = ir::cast(sum_type, b.at_broadcast(b.input(2), p));
+                    const bool scales = alpha != 1, adds = b.has(2) && beta != 0;
+                    // Integers times a fraction are truncated once, at the end.
+                    const bool whole = std::trunc(alpha) == alpha && std::trunc(beta) == beta;
+                    const Type type =
+                        whole || ir::is_float(sum_type.dtype) ? sum_type : Type(DType::f32);
+                    sum = ir::cast(type, sum);
+                    if (scales) sum = sum * alpha;
+                    if (adds) {
+                      Expr c = ir::cast(type, b.at_broadcast(b.input(2), p));
                       sum = sum + (beta == 1 ? c : c * beta);
                     }
                     return ir::cast(dtype, sum);
@@ -133,6 +140,12 @@ std::vector<OpDef> matmul_family() {
        .attributes = {{"alpha", 1.0}, {"beta", 1.0}, {"transA", 0}, {"transB", 0}},
        .define = gemm,
        .cases = {{.name = "bias row", .shapes = {{3, 5}, {5, 7}, {7}}},
+                 {.name = "integers by fractions",
+                  .shapes = {{3, 5}, {5, 7}, {7}},
+                  .attributes = {{"alpha", 0.25}, {"beta", 0.35}},
+                  .dtype = DType::i32,
+                  .low = -9,
+                  .high = 9},
                  {.name = "transposed",
                   .shapes = {{5, 3}, {7, 5}, {3, 1}},
                   .attributes = {{"transA", 1}, {"transB", 1}, {"alpha", 0.5}, {"beta", 2.0}}},
@@ -140,7 +153,7 @@ std::vector<OpDef> matmul_family() {
                  {.name = "scalar bias", .shapes = {{1, 4}, {4, 3}, {}}}}},
       {.name = "Einsum",
        .doc = "Sums of products over named axes.",
-       .since = 12,
+       .since = 28,
        .inputs = {{"Inputs", any_number, InputDef::variadic}},
        .outputs = {"Output"},
        .attributes = {{"equation", {}, true}},

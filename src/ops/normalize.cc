@@ -128,10 +128,20 @@ Result<> layer_normalization(Builder& b) {
              value = value * ir::cast(wide, b.at_broadcast(b.input(1), p));
              return b.has(2) ? value + ir::cast(wide, b.at_broadcast(b.input(2), p)) : value;
            }));
-  if (b.wants(1)) b.output(1, stats.mean);
+  const auto stash = dtype_of_onnx(b.integer("stash_type"));
+  if (!stash || !ir::is_float(*stash))
+    return b.error(cat("`stash_type` is ", b.integer("stash_type")), "it must be a float type");
+  if (b.wants(1)) {
+    b.output(1, stats.mean.dtype() == *stash
+                    ? stats.mean
+                    : b.compute("layer_normalization.mean", *stash, stats.mean.shape(),
+                                [&](Point p) { return ir::cast(*stash, stats.mean.at(p)); }));
+  }
   if (b.wants(2)) {
-    b.output(2, b.compute("layer_normalization.inv_std_dev", wide, stats.variance.shape(),
-                          [&](Point p) { return 1.0 / ir::sqrt(stats.variance.at(p) + epsilon); }));
+    b.output(2, b.compute("layer_normalization.inv_std_dev", *stash, stats.variance.shape(),
+                          [&](Point p) {
+                            return ir::cast(*stash, 1.0 / ir::sqrt(stats.variance.at(p) + epsilon));
+                          }));
   }
   return {};
 }
@@ -310,7 +320,8 @@ std::vector<OpDef> normalize_family() {
        .attributes = {{"axis", -1}, {"epsilon", 1e-5}, {"stash_type", 1}},
        .define = layer_normalization,
        .cases = {{.name = "last", .shapes = {{2, 3, 7}, {7}, {7}}},
-                 {.name = "two axes", .shapes = {{2, 3, 5}, {3, 5}}, .attributes = {{"axis", 1}}}}},
+                 {.name = "two axes", .shapes = {{2, 3, 5}, {3, 5}}, .attributes = {{"axis", 1}}},
+                 {.name = "f64, statistics in f32", .shapes = {{2, 7}, {7}}, .dtype = DType::f64}}},
       {.name = "RMSNormalization",
        .doc = "Divides by the root of the mean square over the axes from `axis` on.",
        .since = 23,

@@ -33,7 +33,8 @@ const TypeSet any_unsigned =
 const TypeSet any_int = any_signed | any_unsigned;
 const TypeSet any_number = any_int | any_float;
 const TypeSet small_floats = only(DType::f8e4m3fn) | only(DType::f8e4m3fnuz) | only(DType::f8e5m2) |
-                             only(DType::f8e5m2fnuz) | only(DType::f8e8m0) | only(DType::f4e2m1);
+                             only(DType::f8e5m2fnuz) | only(DType::f8e8m0) | only(DType::f4e2m1) |
+                             only(DType::f6e2m3) | only(DType::f6e3m2);
 const TypeSet small_ints = only(DType::i4) | only(DType::u4) | only(DType::i2) | only(DType::u2);
 const TypeSet any_type = any_number | only(DType::boolean) | small_floats | small_ints;
 const TypeSet integer_index = only(DType::i32) | only(DType::i64);
@@ -138,6 +139,10 @@ std::optional<DType> dtype_of_onnx(int64_t code) {
       return DType::u2;
     case 26:
       return DType::i2;
+    case 27:
+      return DType::f6e2m3;
+    case 28:
+      return DType::f6e3m2;
     default:
       return std::nullopt;
   }

@@ -257,7 +257,7 @@ std::vector<OpDef> quantize_family() {
   return {
       {.name = "QuantizeLinear",
        .doc = "Rounds x / scale + zero point into an integer type, saturating.",
-       .since = 25,
+       .since = 28,
        .inputs = {{"x", any_float | only(DType::i32)},
                   {"y_scale", scales | only(DType::i32) | only(DType::f8e8m0)},
                   {"y_zero_point", quantized_types, InputDef::optional}},
@@ -302,7 +302,7 @@ std::vector<OpDef> quantize_family() {
                   .inputs = {{}, floats({}, {0.0123f})}}}},
       {.name = "DequantizeLinear",
        .doc = "(x - zero point) * scale.",
-       .since = 25,
+       .since = 28,
        .inputs = {{"x", quantized_types | only(DType::i32)},
                   {"x_scale", scales | only(DType::f8e8m0)},
                   {"x_zero_point", quantized_types | only(DType::i32), InputDef::optional}},

@@ -274,7 +274,7 @@ std::vector<OpDef> reduce_family() {
             return ir::cast(total->type, ir::sqrt(ir::cast(DType::f32, total)));
           }),
       reduction(
-          "ReduceLogSum", "The logarithm of the sum over axes.", 18, any_number, sum, same,
+          "ReduceLogSum", "The logarithm of the sum over axes.", 28, any_number, sum, same,
           [](Expr total, Expr) {
             if (ir::is_float(total->type.dtype)) return ir::log(total);
             return ir::cast(total->type, ir::log(ir::cast(DType::f32, total)));

@@ -83,6 +83,8 @@ std::string_view safetensors_name(ir::DType dtype) {
     case ir::DType::f8e4m3fnuz:
     case ir::DType::f8e5m2fnuz:
     case ir::DType::f4e2m1:
+    case ir::DType::f6e2m3:
+    case ir::DType::f6e3m2:
     case ir::DType::u4:
     case ir::DType::u2:
       return "U8";

@@ -157,8 +157,7 @@ class Lowering {
   // Of codes that came from elsewhere only the type's own bits count.
   static Expr trimmed(DType dtype, const Expr& code, bool from_elsewhere) {
     if (bit_width(dtype) == 8 || !from_elsewhere) return code;
-    const DType plain = is_float(dtype) ? DType::u4 : dtype;
-    return encode_small(plain, cast(code->type.with_dtype(DType::i32), code));
+    return trim_small(dtype, code);
   }
 
   // Cast to a small type.

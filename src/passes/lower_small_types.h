@@ -15,6 +15,8 @@ ir::Kernel lower_small_types(const ir::Kernel& kernel);
 // rounding must know.
 ir::Expr decode_small(ir::DType dtype, const ir::Expr& code);
 ir::Expr encode_small(ir::DType dtype, const ir::Expr& value);
+// A code whose bits beyond the type's do not count: without them, a negative number extended.
+ir::Expr trim_small(ir::DType dtype, const ir::Expr& code);
 ir::Expr narrowed_to_odd(const ir::Expr& value_f64);
 
 }  // namespace gossamer::passes

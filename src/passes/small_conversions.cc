@@ -1,4 +1,6 @@
 // Codes of small types to f32 or i32 and back, as arithmetic on bits.
+#include <bit>
+
 #include "ir/build.h"
 #include "ir/small_float.h"
 #include "passes/lower_small_types.h"
@@ -27,6 +29,9 @@ Expr decode_exponent(const Expr& code) {
   return as_single(select(code == word(code, 0xff), is_nan, bits));
 }
 
+// How far the sign's bit lies below a word's.
+int above_sign(const SmallFloat& format) { return 32 - std::bit_width(format.sign); }
+
 // Up to the next power of two.
 Expr encode_exponent(const Expr& value) {
   const Expr bits = bits_and(as_word(value), 0x7fffffff);
@@ -51,8 +56,7 @@ Expr decode_float(const SmallFloat& format, const Expr& code) {
                                          : word(code, 0x7fc00000);
     bits = select(magnitude > word(code, format.largest), special, bits);
   }
-  const int to_top = format.sign == 0x80 ? 24 : 28;
-  bits = bits_or(bits, left(bits_and(code, format.sign), to_top));
+  bits = bits_or(bits, left(bits_and(code, format.sign), above_sign(format)));
   if (format.unsigned_zero) {
     bits = select(code == word(code, format.nan), word(code, 0x7fc00000), bits);
   }
@@ -63,7 +67,7 @@ Expr encode_float(const SmallFloat& format, const Expr& value) {
   const int m = format.mantissa, dropped = 23 - m;
   const Expr bits = as_word(value);
   const Expr size = bits_and(bits, 0x7fffffff);
-  const Expr sign = bits_and(right(bits, format.sign == 0x80 ? 24 : 28), format.sign);
+  const Expr sign = bits_and(right(bits, above_sign(format)), format.sign);
   const Expr odd = bits_and(right(size, dropped), 1);
   const int64_t below_half = (int64_t{1} << (dropped - 1)) - 1;
   const int64_t moved = int64_t{127 - format.bias} << 23;
@@ -77,7 +81,7 @@ Expr encode_float(const SmallFloat& format, const Expr& value) {
     code = select(code == word(bits, 0), code, bits_or(code, sign));
     return select(is_nan, word(bits, format.nan), code);
   }
-  // f4e2m1 has no NaN: its negative zero whatever the sign.
+  // Those of six and four bits have no NaN: negative zero whatever the sign.
   return bits_or(select(is_nan, word(bits, format.nan), code), sign);
 }
 
@@ -95,13 +99,18 @@ Expr encode_small(DType dtype, const Expr& value) {
     code = encode_exponent(value);
   } else if (is_float(dtype)) {
     code = encode_float(small_float(dtype), value);
-  } else if (is_signed_int(dtype)) {
-    const int unused = 32 - bit_width(dtype);
-    code = right(left(value, unused), unused);
   } else {
-    code = bits_and(value, (int64_t{1} << bit_width(dtype)) - 1);
+    return trim_small(dtype, value);
   }
   return cast(value->type.with_dtype(carrier_of(dtype)), code);
+}
+
+Expr trim_small(DType dtype, const Expr& code) {
+  const Expr wide = cast(words(code), code);
+  const int unused = 32 - bit_width(dtype);
+  const Expr trimmed = is_signed_int(dtype) ? right(left(wide, unused), unused)
+                                            : bits_and(wide, (int64_t{1} << bit_width(dtype)) - 1);
+  return cast(code->type.with_dtype(carrier_of(dtype)), trimmed);
 }
 
 // To the neighbour in f32 whose last bit is 1, unless the value is exact: rounding that to fewer

@@ -1,4 +1,5 @@
-// Weights of four and two bits: packed in the model file, packed in the stages, numbers where read.
+// Weights of six, four and two bits: packed in the model file, packed in the stages, numbers where
+// read.
 #include <gtest/gtest.h>
 
 #include "graph/stage_graph.h"
@@ -13,12 +14,12 @@ namespace {
 
 using namespace onnx;
 
-// y = DequantizeLinear(w, 0.5) of `count` elements, two or four a byte, of any old bits.
+// y = DequantizeLinear(w, 0.5) of `count` elements of `bits`, of any old bits.
 struct Packed {
   std::vector<uint8_t> bytes;
   Message message;
-  Packed(int type, int per_byte, int64_t count) {
-    for (int64_t i = 0; i < (count + per_byte - 1) / per_byte; ++i)
+  Packed(int type, int bits, int64_t count) {
+    for (int64_t i = 0; i < (count * bits + 7) / 8; ++i)
       bytes.push_back(static_cast<uint8_t>(i * 37 + i / 256));
     message =
         model({{value("unused", {"1"})},
@@ -56,31 +57,35 @@ std::vector<double> run(const Message& message, const ReadOptions& options) {
 }
 
 struct Kind {
-  int onnx_type, per_byte;
+  int onnx_type, bits;
   double (*number)(int code);
 };
 const Kind kinds[] = {
-    {21, 2, [](int code) { return 1.0 * code; }},
-    {22, 2, [](int code) { return code < 8 ? 1.0 * code : code - 16.0; }},
-    {23, 2, [](int code) { return ir::from_small(ir::DType::f4e2m1, static_cast<uint8_t>(code)); }},
-    {25, 4, [](int code) { return 1.0 * code; }},
-    {26, 4, [](int code) { return code < 2 ? 1.0 * code : code - 4.0; }},
+    {21, 4, [](int code) { return 1.0 * code; }},
+    {22, 4, [](int code) { return code < 8 ? 1.0 * code : code - 16.0; }},
+    {23, 4, [](int code) { return ir::from_small(ir::DType::f4e2m1, static_cast<uint8_t>(code)); }},
+    {27, 6, [](int code) { return ir::from_small(ir::DType::f6e2m3, static_cast<uint8_t>(code)); }},
+    {28, 6, [](int code) { return ir::from_small(ir::DType::f6e3m2, static_cast<uint8_t>(code)); }},
+    {25, 2, [](int code) { return 1.0 * code; }},
+    {26, 2, [](int code) { return code < 2 ? 1.0 * code : code - 4.0; }},
 };
 
 TEST(PackedWeights, AreTheSameNumbersCopiedOrAsARangeOfTheFile) {
   for (const Kind& kind : kinds) {
     const int64_t count =
         20'001;  // beyond the limit of what is copied; not a whole number of bytes
-    const Packed packed(kind.onnx_type, kind.per_byte, count);
+    const Packed packed(kind.onnx_type, kind.bits, count);
     const std::vector<double> ranged = run(packed.message, {});
     ReadOptions copying;
     copying.copy_limit = 1 << 20;
     EXPECT_EQ(ranged, run(packed.message, copying));
     ASSERT_EQ(ranged.size(), static_cast<size_t>(count));
-    const int bits = 8 / kind.per_byte;
     for (int64_t i = 0; i < count; ++i) {
-      const int byte = packed.bytes[static_cast<size_t>(i / kind.per_byte)];
-      const int code = byte >> (i % kind.per_byte * bits) & ((1 << bits) - 1);
+      int code = 0;
+      for (int bit = 0; bit < kind.bits; ++bit) {
+        const int64_t at = i * kind.bits + bit;
+        code |= (packed.bytes[static_cast<size_t>(at / 8)] >> (at % 8) & 1) << bit;
+      }
       ASSERT_EQ(ranged[static_cast<size_t>(i)], kind.number(code) * 0.5)
           << kind.onnx_type << " " << i;
     }
@@ -88,7 +93,7 @@ TEST(PackedWeights, AreTheSameNumbersCopiedOrAsARangeOfTheFile) {
 }
 
 TEST(PackedWeights, StayPackedInTheStages) {
-  const Packed packed(22, 2, 20'000);
+  const Packed packed(22, 4, 20'000);
   auto graph = read_model(std::as_bytes(std::span(packed.message.bytes)), {});
   ASSERT_TRUE(graph);
   auto stages = graph::lower(*graph, ops::builtin_catalog());

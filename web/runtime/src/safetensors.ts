@@ -11,7 +11,8 @@ const NAMES: Readonly<Record<string, DType>> = {
 
 /** Types that the format lacks, and the bytes that they are in the file. */
 const STORED: Readonly<Partial<Record<DType, DType>>> = {
-  f8e4m3fnuz: 'u8', f8e5m2fnuz: 'u8', f4e2m1: 'u8', u4: 'u8', u2: 'u8', i4: 'i8', i2: 'i8',
+  f8e4m3fnuz: 'u8', f8e5m2fnuz: 'u8', f4e2m1: 'u8', f6e2m3: 'u8', f6e3m2: 'u8',
+  u4: 'u8', u2: 'u8', i4: 'i8', i2: 'i8',
 };
 
 /** The type as which the file has a weight. */

@@ -22,7 +22,7 @@ const ARRAYS: Readonly<Record<DType, ArrayType>> = {
   u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, u64: BigUint64Array,
   bool: Uint8Array,
   f8e4m3fn: Uint8Array, f8e4m3fnuz: Uint8Array, f8e5m2: Uint8Array, f8e5m2fnuz: Uint8Array,
-  f8e8m0: Uint8Array, f4e2m1: Uint8Array,
+  f8e8m0: Uint8Array, f4e2m1: Uint8Array, f6e2m3: Uint8Array, f6e3m2: Uint8Array,
   i4: Int8Array, u4: Uint8Array, i2: Int8Array, u2: Uint8Array,
 };
 

@@ -4,7 +4,7 @@ export type DType =
   | 'i8' | 'i16' | 'i32' | 'i64'
   | 'u8' | 'u16' | 'u32' | 'u64'
   | 'bool'
-  | 'f8e4m3fn' | 'f8e4m3fnuz' | 'f8e5m2' | 'f8e5m2fnuz' | 'f8e8m0' | 'f4e2m1'
+  | 'f8e4m3fn' | 'f8e4m3fnuz' | 'f8e5m2' | 'f8e5m2fnuz' | 'f8e8m0' | 'f4e2m1' | 'f6e2m3' | 'f6e3m2'
   | 'i4' | 'u4' | 'i2' | 'u2';
 
 export type DeviceKind = 'webgpu' | 'webgl' | 'wasm';
@@ -23,7 +23,7 @@ export const BYTES: Readonly<Record<DType, number>> = {
   i8: 1, i16: 2, i32: 4, i64: 8,
   u8: 1, u16: 2, u32: 4, u64: 8,
   bool: 1,
-  f8e4m3fn: 1, f8e4m3fnuz: 1, f8e5m2: 1, f8e5m2fnuz: 1, f8e8m0: 1, f4e2m1: 1,
+  f8e4m3fn: 1, f8e4m3fnuz: 1, f8e5m2: 1, f8e5m2fnuz: 1, f8e8m0: 1, f4e2m1: 1, f6e2m3: 1, f6e3m2: 1,
   i4: 1, u4: 1, i2: 1, u2: 1,
 };
 

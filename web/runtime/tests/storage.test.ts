@@ -33,7 +33,7 @@ test('values travel through their own form and through wider storage', () => {
 
 test('small types travel as their codes, one a byte', () => {
   const codes = Uint8Array.of(0, 0x7e, 0x80, 0xff);
-  for (const dtype of ['f8e4m3fn', 'f8e5m2fnuz', 'f8e8m0', 'f4e2m1', 'u2'] as const) {
+  for (const dtype of ['f8e4m3fn', 'f8e5m2fnuz', 'f8e8m0', 'f4e2m1', 'f6e3m2', 'u2'] as const) {
     assert.deepEqual(decode(encode(codes, dtype), dtype), codes);
     assert.deepEqual(fromStorage(toStorage(codes, dtype, 'i32', 'x'), 'i32', dtype), codes);
   }
