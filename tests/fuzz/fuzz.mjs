@@ -2,7 +2,8 @@
 //
 //   node tests/fuzz/fuzz.mjs [--seed N] [--count N] [--target A,B] [--ops A,B] [--check] [--minimise]
 //
-// --check: compiling twice gives the same bytes, kernels' texts read back. --minimise: shrinks what is wrong.
+// --target: also "webgpu mobile" and "webgl mobile", within the limits of phones. --check: compiling twice gives the
+// same bytes, kernels' texts read back. --minimise: shrinks what is wrong.
 import {parseArgs} from 'node:util';
 import {fuzz, minimise, targets} from './graphs.mjs';
 

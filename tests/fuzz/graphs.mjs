@@ -8,6 +8,8 @@ import {fileURLToPath} from 'node:url';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 export const targets = ['cpu', 'wasm', 'webgpu', 'webgl'];
+// The limits of phones, as `gossamer test --limits mobile` has them.
+export const limited = ['webgpu mobile', 'webgl mobile'];
 const build = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build');
 export const scratch = path.join(build, 'fuzz-graphs');
 const jobs = String(os.availableParallelism());
@@ -45,9 +47,10 @@ function kindOf({status, message = ''}) {
 }
 
 /** One verdict a graph below the folders: {graph, kind, message}; `graph` is the name of its own folder. */
-export async function judge(folders, target) {
-  const threads = target === 'cpu' ? ['--threads', '2'] : [];
-  const lines = await run('gossamer', ['test', ...folders, '-t', target, '-j', jobs, '--timeout', '60', '--json', ...threads]);
+export async function judge(folders, configuration) {
+  const [target, limits] = configuration.split(' ');
+  const more = target === 'cpu' ? ['--threads', '2'] : limits ? ['--limits', limits] : [];
+  const lines = await run('gossamer', ['test', ...folders, '-t', target, '-j', jobs, '--timeout', '60', '--json', ...more]);
   return lines
     .filter(({name}) => name !== undefined)
     .map((line) => ({
@@ -59,7 +62,7 @@ export async function judge(folders, target) {
 
 /** Where a target's graphs lie: GPUs are not given integers that 32 bits do not hold. */
 function foldersFor(folder, target) {
-  const kinds = target === 'webgpu' || target === 'webgl' ? ['narrow'] : ['narrow', 'wide'];
+  const kinds = /^(webgpu|webgl)\b/.test(target) ? ['narrow'] : ['narrow', 'wide'];
   return kinds.map((kind) => path.join(folder, kind)).filter((one) => existsSync(one));
 }
 

@@ -3,7 +3,7 @@
 //
 //   node tests/fuzz/suite.mjs [TARGET...]
 import path from 'node:path';
-import {fuzz, judge, root, targets} from './graphs.mjs';
+import {fuzz, judge, limited, root, targets} from './graphs.mjs';
 import {Tally} from '../tally.mjs';
 
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : targets;
@@ -30,6 +30,7 @@ async function graphs(name, count, its, check) {
 try {
   await graphs('cpu', 200, chosen.filter((target) => target === 'cpu'), []);
   await graphs('web', 70, chosen.filter((target) => target !== 'cpu'), targets);
+  await graphs('limited', 30, limited.filter((target) => chosen.includes(target.split(' ')[0])), []);
   for (const target of chosen) {
     const verdicts = await judge([path.join(root, 'tests/fuzz/kept')], target);
     for (const {graph, kind, message} of verdicts) tally.record(`${target}: kept ${graph}`, kind === 'pass' ? '' : message || kind);
