@@ -136,7 +136,14 @@ Result<> eye_like(Builder& b) {
 
 Result<> one_hot(Builder& b) {
   const Tensor &indices = b.input(0), &values = b.input(2);
-  GS_ASSIGN(std::vector<Expr> depth_value, b.elements(1));
+  std::vector<Expr> depth_value;
+  if (const Tensor& given = b.input(1); ir::is_float(given.dtype()) && !given.host) {
+    GS_ASSIGN(depth_value,
+              b.read(b.compute("one_hot.depth", DType::i64, given.shape(),
+                               [&](Point p) { return ir::cast(DType::i64, given.at(p)); })));
+  } else {
+    GS_ASSIGN(depth_value, b.elements(1));
+  }
   if (depth_value.size() != 1) return b.error("depth must be one number");
   GS_TRY(has_shape(b, 2, {ir::index(2)}));
   Expr depth =

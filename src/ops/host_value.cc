@@ -179,14 +179,13 @@ void set_point(Evaluator& evaluator, const std::vector<Var>& axes, const std::ve
 
 }  // namespace
 
-bool can_be_host(DType dtype) {
-  return dtype == DType::i64 || dtype == DType::i32 || dtype == DType::boolean ||
-         dtype == DType::f32;
-}
+bool can_be_host(DType dtype) { return dtype != DType::string && !ir::is_small(dtype); }
 
 std::optional<std::vector<Expr>> evaluate_on_host(const Stage& stage, const HostLookup& lookup) {
   bool reduces = stage.kind == StageKind::reduce;
-  if (!can_be_host(stage.output->dtype)) return std::nullopt;
+  const DType dtype = stage.output->dtype;
+  if (dtype != DType::i64 && dtype != DType::i32 && dtype != DType::boolean && dtype != DType::f32)
+    return std::nullopt;
   if (stage.kind != StageKind::compute && !reduces) return std::nullopt;
   auto points = count_points(stage.extents, max_elements);
   if (!points) return std::nullopt;

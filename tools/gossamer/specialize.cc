@@ -1,6 +1,7 @@
 #include "gossamer/specialize.h"
 
 #include "ir/build.h"
+#include "ops/host_value.h"
 
 namespace gossamer::command {
 namespace {
@@ -42,12 +43,11 @@ std::vector<Known> alternatives(const std::vector<Port>& ports,
     if (in_group[i]) continue;
     const ir::DType dtype = feeds[i].dtype;
     const std::string& name = ports[i].name;
-    const bool small = feeds[i].element_count() <= most_elements;
-    const bool whole =
-        dtype == ir::DType::i64 || dtype == ir::DType::i32 || dtype == ir::DType::boolean;
+    const bool small = feeds[i].element_count() <= most_elements && ops::can_be_host(dtype);
+    const bool whole = !ir::is_float(dtype);
     if (small && whole && i > 0) later.constants[name] = feeds[i];
     if (small && whole) integers.constants[name] = numbers.constants[name] = feeds[i];
-    if (small && i > 0 && dtype == ir::DType::f32) numbers.constants[name] = feeds[i];
+    if (small && i > 0) numbers.constants[name] = feeds[i];
   }
   later.values_only = integers.values_only = numbers.values_only = true;
   if (!dynamic) return {later, integers, numbers};
