@@ -224,6 +224,25 @@ TEST(LowerControl, GrowsUntilAConditionFails) {
   EXPECT_EQ(results[2], (Floats{32}));
 }
 
+// Strings are two tensors, and the width of one grows.
+TEST(LowerControl, StringsGrowFromRoundToRound) {
+  Maker maker, body;
+  const ValueId rounds = maker.input(DType::i64, {}, "rounds");
+  const ValueId x = maker.input(DType::i32, {2}, "x");
+  const ValueId text = maker.node("Cast", {x}, {{"to", int64_t{8}}});
+  body.input(DType::i64, {}, "i");
+  const ValueId again = body.input(DType::boolean, {}, "again");
+  const ValueId state = body.input(DType::string, {2}, "s");
+  const ValueId longer = body.node("StringConcat", {state, body.capture(text)});
+  body.graph->outputs = {again, longer, body.capture(text)};
+  const auto made = maker.nodes("Loop", {rounds, no_value, text}, 2, {}, {body.graph});
+  maker.graph->outputs = {maker.node("Cast", {made[0]}, {{"to", int64_t{1}}}),
+                          maker.node("Cast", {made[1]}, {{"to", int64_t{6}}})};
+  const auto results = run(maker, {ops::int64s({}, {3}), ops::int32s({2}, {7, 12})});
+  EXPECT_EQ(results[0], (Floats{7777, 12121212}));
+  EXPECT_EQ(results[1], (Floats{7, 12, 7, 12, 7, 12}));
+}
+
 // A counter that only makes indices stays on the host: the body's Gather reads at 2 i + 1.
 TEST(LowerControl, SmallIntegersStayOnTheHost) {
   Maker maker, body;

@@ -16,11 +16,36 @@ constexpr int64_t most_rounds = (int64_t{1} << 31) - 1;
 constexpr size_t most_host_elements = 64;
 constexpr int64_t most_unrolled = 64;  // rounds, where a loop would do but for its body
 
-// Their width would change from round to round.
-Result<> refuse_strings(const Tensor& tensor, const std::string& place) {
-  if (tensor.dtype() != ir::DType::string) return {};
-  return fail_at(place, "makes strings in its rounds, which is not supported",
-                 "use strings from outside of the loop only");
+bool is_text(const Tensor& tensor) { return tensor.dtype() == ir::DType::string; }
+
+// Rounds hand on strings as their two tensors; the width is an extent like others.
+std::vector<Tensor> parts_of(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> parts;
+  for (const Tensor& tensor : tensors) {
+    if (is_text(tensor)) {
+      parts.push_back(tensor.all_bytes());
+      parts.push_back(tensor.all_lengths());
+    } else {
+      parts.push_back(tensor);
+    }
+  }
+  return parts;
+}
+
+Tensor joined(const Tensor& bytes, const Tensor& lengths) {
+  return {ir::buffer(bytes.buffer->name, ir::DType::string, lengths.shape()), std::nullopt,
+          bytes.buffer, lengths.buffer};
+}
+
+// The tensors that parts_of took apart; the k-th was one of strings if `texts` says so.
+std::vector<Tensor> joined(const std::vector<Tensor>& parts, const std::vector<bool>& texts) {
+  std::vector<Tensor> tensors;
+  size_t at = 0;
+  for (const bool text : texts) {
+    tensors.push_back(text ? joined(parts[at], parts[at + 1]) : parts[at]);
+    at += text ? 2 : 1;
+  }
+  return tensors;
 }
 
 }  // namespace
@@ -187,22 +212,27 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
   const std::string place = cat("[", what.node.def->name, "] \"", what.node.name, "\"");
   const std::string origin = cat(what.node.def->name, " \"", what.node.name, "\"");
   const Graph& body = *what.node.regions[0];
-  std::vector<Carried> carried;
-  for (const Tensor& initial : what.initial) GS_TRY(refuse_strings(initial, place));
-  for (size_t k = 0; k < what.initial.size(); ++k)
-    carried.push_back(
-        carry(cat(what.node.name, "/", body.values[body.inputs[what.first_state + k]].name),
-              what.initial[k]));
-  const size_t states = carried.size();
+  const size_t states = what.initial.size();
   const size_t first_row = what.has_condition ? 1 + states : states;
   if (body.outputs.size() < first_row) return fail_at(place, "has a body with too few outputs");
-  const size_t rows = body.outputs.size() - first_row;
+  std::vector<Carried> carried;
+  std::vector<bool> texts;  // of states, then of rows
+  for (size_t k = 0; k < states; ++k) {
+    const std::string& called = body.values[body.inputs[what.first_state + k]].name;
+    texts.push_back(is_text(what.initial[k]));
+    for (const Tensor& part : parts_of({what.initial[k]}))
+      carried.push_back(carry(cat(what.node.name, "/", called,
+                                  part.buffer.same(what.initial[k].lengths) ? ".lengths" : ""),
+                              part));
+  }
   const std::string name = what.node.name;
   const ir::Var round = ir::var(cat(name, ".round"));
 
   // Until the states' forms stay as they are from round to round.
   const Mark before = mark();
   Region region;
+  std::vector<Tensor> next_states, next_rows;  // of the region, in parts
+  std::vector<std::string> row_names;
   for (bool settled = false; !settled;) {
     go_back(before);
     const int64_t last = ir::as_int(what.rounds).value_or(most_rounds) - 1;
@@ -210,7 +240,9 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
     const size_t start = out_.stages.size();
     std::vector<Item> inputs;
     for (Tensor& input : what.inputs(round)) inputs.emplace_back(std::move(input));
-    for (Carried& one : carried) inputs.emplace_back(begin_round(one));
+    std::vector<Tensor> begun;
+    for (Carried& one : carried) begun.push_back(begin_round(one));
+    for (Tensor& state : joined(begun, texts)) inputs.emplace_back(std::move(state));
     for (Tensor& row : what.rows(round)) inputs.emplace_back(std::move(row));
     if (inputs.size() != body.inputs.size()) {
       return fail_at(
@@ -226,13 +258,32 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
     }
     region.stages.insert(region.stages.begin(), std::make_move_iterator(prelude.begin()),
                          std::make_move_iterator(prelude.end()));
-    settled = true;
+    next_states.clear();
     for (size_t k = 0; k < states; ++k) {
-      const size_t output = first_row - states + k;
-      GS_ASSIGN(const bool same, settle(carried[k], region.outputs[output].tensor, place));
+      const Tensor& next = region.outputs[first_row - states + k].tensor;
+      if (is_text(next) != texts[k]) {
+        return fail_at(place,
+                       cat("makes \"", carried[next_states.size()].name,
+                           "\" of another type or rank than it had"),
+                       "only extents may change from round to round");
+      }
+      for (Tensor& part : parts_of({next})) next_states.push_back(std::move(part));
+    }
+    settled = true;
+    for (size_t k = 0; k < carried.size(); ++k) {
+      GS_ASSIGN(const bool same, settle(carried[k], next_states[k], place));
       settled = settled && same;
     }
   }
+  for (size_t i = first_row; i < body.outputs.size(); ++i) {
+    const Tensor& row = region.outputs[i].tensor;
+    texts.push_back(is_text(row));
+    const std::string row_name = cat(what.node.name, "/", body.values[body.outputs[i]].name);
+    row_names.push_back(row_name);
+    if (is_text(row)) row_names.push_back(row_name + ".lengths");
+    for (Tensor& part : parts_of({row})) next_rows.push_back(std::move(part));
+  }
+  const size_t rows = next_rows.size();
   bounds_ = before.bounds;
 
   // A condition that is not always true is a variable, tested before each round.
@@ -269,9 +320,8 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
   std::vector<ir::Buffer> all_rows;
   std::vector<ops::Stage> fills;
   for (size_t r = 0; r < rows; ++r) {
-    const Tensor& row = region.outputs[first_row + r].tensor;
-    GS_TRY(refuse_strings(row, place));
-    const std::string row_name = cat(name, "/", body.values[body.outputs[first_row + r]].name);
+    const Tensor& row = next_rows[r];
+    const std::string& row_name = row_names[r];
     std::vector<Expr> shape{what.rounds};
     for (const Expr& extent : row.shape()) {
       if (region.uses_own(extent)) {
@@ -324,10 +374,9 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
   }
   out_.stages.push_back(ops::loop_step(round, what.rounds, condition ? Expr(condition) : Expr()));
   std::ranges::move(region.stages, std::back_inserter(out_.stages));
-  std::vector<Tensor> next;
-  for (size_t k = first_row - states; k < first_row; ++k) next.push_back(region.outputs[k].tensor);
+  std::vector<Tensor> next = next_states;
   for (size_t r = 0; r < rows; ++r) {
-    const Tensor& row = region.outputs[first_row + r].tensor;
+    const Tensor& row = next_rows[r];
     if (growing[r] < 0) {
       out_.stages.push_back(
           ops::row_stage(cat(all_rows[r]->name, ".row"), all_rows[r], round, row.buffer));
@@ -363,7 +412,7 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
   std::vector<Tensor> results;
   for (const Carried& one : carried) results.push_back(finish(one));
   for (const ir::Buffer& all : all_rows) results.push_back({all, std::nullopt});
-  return results;
+  return joined(results, texts);
 }
 
 Result<> Lowering::lower_loop(const Node& node, Values& values) {
@@ -491,14 +540,18 @@ Result<> Lowering::lower_scan(const Node& node, Values& values) {
   what.rows = [&](const ir::Var& round) {
     std::vector<Tensor> rows;
     for (size_t i = 0; i < count; ++i) {
-      std::vector<Expr> shape = sources[i].shape();
-      shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(along[i]));
       const Expr at = directions[i] == 0 ? Expr(round) : what.rounds - ir::index(1) - round;
-      rows.push_back(add_compute(
-          cat(node.name, "/slice", i), sources[i].dtype(), shape, [&](std::vector<Expr> point) {
-            point.insert(point.begin() + static_cast<std::ptrdiff_t>(along[i]), at);
-            return ir::load(sources[i].buffer, std::move(point));
-          }));
+      std::vector<Tensor> slices;
+      for (const Tensor& part : parts_of({sources[i]})) {
+        std::vector<Expr> shape = part.shape();
+        shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(along[i]));
+        slices.push_back(add_compute(
+            cat(node.name, "/slice", i), part.dtype(), shape, [&](std::vector<Expr> point) {
+              point.insert(point.begin() + static_cast<std::ptrdiff_t>(along[i]), at);
+              return ir::load(part.buffer, std::move(point));
+            }));
+      }
+      rows.push_back(joined(slices, {is_text(sources[i])})[0]);
     }
     return rows;
   };
@@ -517,17 +570,21 @@ Result<> Lowering::lower_scan(const Node& node, Values& values) {
         return fail_at(place, cat("scan_output_axes[", i - states, "] is ", given));
       if (axis != 0 || out_directions[i - states] != 0) {
         const auto place_of = static_cast<std::ptrdiff_t>(axis);
-        std::vector<Expr> shape(result.shape().begin() + 1, result.shape().end());
-        shape.insert(shape.begin() + place_of, what.rounds);
         const bool backwards = out_directions[i - states] != 0;
-        result = add_compute(cat(node.name, "/stacked", i), result.dtype(), shape,
-                             [&](std::vector<Expr> point) {
-                               Expr row = point[static_cast<size_t>(axis)];
-                               point.erase(point.begin() + place_of);
-                               if (backwards) row = what.rounds - ir::index(1) - row;
-                               point.insert(point.begin(), row);
-                               return ir::load(results[i].buffer, std::move(point));
-                             });
+        std::vector<Tensor> stacked;
+        for (const Tensor& part : parts_of({results[i]})) {
+          std::vector<Expr> shape(part.shape().begin() + 1, part.shape().end());
+          shape.insert(shape.begin() + place_of, what.rounds);
+          stacked.push_back(add_compute(cat(node.name, "/stacked", i), part.dtype(), shape,
+                                        [&](std::vector<Expr> point) {
+                                          Expr row = point[static_cast<size_t>(axis)];
+                                          point.erase(point.begin() + place_of);
+                                          if (backwards) row = what.rounds - ir::index(1) - row;
+                                          point.insert(point.begin(), row);
+                                          return ir::load(part.buffer, std::move(point));
+                                        }));
+        }
+        result = joined(stacked, {is_text(results[i])})[0];
       }
     }
     values[node.outputs[i]] = std::move(result);

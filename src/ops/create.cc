@@ -22,19 +22,29 @@ Result<> constant(Builder& b) {
   } else if (b.has_attribute("value_floats")) {
     std::vector<double> values = b.numbers("value_floats");
     b.output(0, b.constant(floats({count_of(values)}, {values.begin(), values.end()})));
+  } else if (b.has_attribute("value_string")) {
+    b.output(0, b.constant(strings({}, {b.text("value_string")})));
+  } else if (b.has_attribute("value_strings")) {
+    std::vector<std::string> values = b.texts("value_strings");
+    const int64_t count = count_of(values);
+    b.output(0, b.constant(strings({count}, std::move(values))));
   } else {
-    return b.error("strings and sparse tensors are not supported as constants");
+    return b.error("sparse tensors are not supported as constants", "export it dense");
   }
   return {};
 }
 
 Result<> constant_of_shape(Builder& b) {
-  GS_ASSIGN(Shape shape, b.host(0));
+  GS_ASSIGN(Shape shape, b.elements(0));
+  for (const Expr& extent : shape) GS_TRY(b.require(extent >= 0.0, "an extent is negative"));
   const TensorData* value = b.tensor("value");
   DType dtype = value ? value->dtype : DType::f32;
   Expr fill = ir::zero(dtype);
-  if (value) {
-    if (value->element_count() != 1) return b.error("`value` must have one element");
+  if (value && value->element_count() != 1) return b.error("`value` must have one element");
+  if (dtype == DType::string) {
+    const Tensor text = b.constant(strings({}, value->strings));
+    fill = text.at({});
+  } else if (value) {
     ir::Scalar scalar = ir::read_scalar(dtype, value->bytes.data());
     fill = ir::is_float(dtype) ? ir::constant(dtype, scalar.f) : ir::constant_int(dtype, scalar.i);
   }
@@ -200,6 +210,8 @@ std::vector<OpDef> create_family() {
        .define = constant,
        .cases = {{.name = "tensor", .attributes = {{"value", floats({2, 2}, {1, 2, 3, 4})}}},
                  {.name = "number", .attributes = {{"value_float", 0.5}}},
+                 {.name = "strings",
+                  .attributes = {{"value_strings", std::vector<std::string>{"a", "bcd"}}}},
                  {.name = "integers", .attributes = {{"value_ints", Numbers{1, 2, 3}}}}}},
       {.name = "ConstantOfShape",
        .doc = "A tensor of one value everywhere.",
@@ -209,6 +221,10 @@ std::vector<OpDef> create_family() {
        .attributes = {{"value", {}}},
        .define = constant_of_shape,
        .cases = {{.name = "zeros", .inputs = {int64s({2}, {3, 5})}},
+                 {.name = "told by data", .shapes = {{3}}, .low = 0, .high = 4},
+                 {.name = "strings",
+                  .attributes = {{"value", strings({1}, {"ab"})}},
+                  .inputs = {int64s({2}, {2, 3})}},
                  {.name = "ones",
                   .attributes = {{"value", int64s({1}, {1})}},
                   .inputs = {int64s({3}, {2, 1, 4})}}}},
@@ -236,11 +252,13 @@ std::vector<OpDef> create_family() {
       {.name = "OneHot",
        .doc = "values[1] where the new axis equals the index, values[0] elsewhere.",
        .since = 28,
-       .inputs = {{"indices", any_number}, {"depth", any_number}, {"values", any_type}},
+       .inputs = {{"indices", any_number}, {"depth", any_number}, {"values", any_element}},
        .outputs = {"output"},
        .attributes = {{"axis", -1}},
        .define = one_hot,
-       .cases = {{.name = "last",
+       .cases = {{.name = "strings",
+                  .inputs = {int64s({2}, {0, 2}), int64s({}, {3}), strings({2}, {"off", "on"})}},
+                 {.name = "last",
                   .inputs = {int64s({3}, {0, -1, 3}), int64s({}, {4}), floats({2}, {0, 1})}},
                  {.name = "first",
                   .attributes = {{"axis", 0}},
@@ -249,11 +267,12 @@ std::vector<OpDef> create_family() {
       {.name = "Trilu",
        .doc = "The upper or lower triangle, 0 elsewhere.",
        .since = 14,
-       .inputs = {{"input", any_type}, {"k", i64, InputDef::optional}},
+       .inputs = {{"input", any_element}, {"k", i64, InputDef::optional}},
        .outputs = {"output"},
        .attributes = {{"upper", 1}},
        .define = trilu,
        .cases = {{.name = "upper", .shapes = {{4, 5}}},
+                 {.name = "strings", .shapes = {{3, 3}}, .dtype = DType::string},
                  {.name = "lower",
                   .shapes = {{2, 3, 3}},
                   .attributes = {{"upper", 0}},

@@ -15,6 +15,7 @@ Result<> non_zero(Builder& b) {
   const Tensor& x = b.input(0);
   Tensor all = flat(b, "non_zero", x);
   GS_ASSIGN(Chosen found, chosen(b, "non_zero", all.dim(0), [&](Expr i) {
+              if (x.dtype() == DType::string) return Expr(all.all_lengths()({i}) != 0);
               Expr value = all({i});
               return x.dtype() == DType::boolean ? value : Expr(value != 0);
             }));
@@ -56,6 +57,30 @@ Result<> compress(Builder& b) {
   return {};
 }
 
+// [x.shape], i32: how many elements are less, so that strings compare as these numbers do.
+Tensor ranks_of(Builder& b, const Tensor& x) {
+  const Tensor all = flat(b, "ranks", x);
+  const Expr size = all.dim(0);
+  constexpr int64_t none = 0x7fffffff;
+  // The first byte that differs decides; zeros stand behind the end.
+  const Tensor less = b.reduce(
+      "ranks.less", Builder::Join::min, DType::i32, {size, size}, {x.width()},
+      [&](Point p, Point r) {
+        const Expr one = all.all_bytes()({p[0], r[0]}), other = all.all_bytes()({p[1], r[0]});
+        const Expr place = ir::cast(DType::i32, r[0]) * 2.0 + ir::cast(DType::i32, one > other);
+        return ir::select(one == other, ir::constant_int(DType::i32, none), place);
+      },
+      [&](Point p, Expr place) {
+        const Expr shorter = all.all_lengths()({p[0]}) < all.all_lengths()({p[1]});
+        const Expr before = ir::floormod(place, 2) == 0.0;
+        return ir::cast(DType::i32,
+                        ir::select(place == static_cast<double>(none), shorter, before));
+      });
+  const Tensor ranks = b.reduce("ranks", Builder::Join::sum, DType::i32, {size}, {size},
+                                [&](Point p, Point r) { return less({r[0], p[0]}); });
+  return b.reshape("ranks.shaped", ranks, x.shape());
+}
+
 // Slices along an axis (or all elements), compared element by element: NaN equals NaN and is
 // greater than numbers.
 Result<> unique(Builder& b) {
@@ -68,13 +93,14 @@ Result<> unique(Builder& b) {
     x = flat(b, "unique", x);
   }
   size_t at_axis = static_cast<size_t>(axis);
-  const Expr size = x.dim(axis);
+  const Tensor keys = x.dtype() == DType::string ? ranks_of(b, x) : x;
+  const Expr& size = x.dim(axis);
   Shape rest = x.shape();
   rest.erase(rest.begin() + axis);
   auto element = [&](Expr slice, Point within) {
     std::vector<Expr> at(within.begin(), within.end());
     at.insert(at.begin() + axis, std::move(slice));
-    Expr value = x.at(at);
+    Expr value = keys.at(at);
     return x.dtype() == DType::boolean ? ir::cast(DType::i32, value) : value;
   };
   // -1, 0 or 1: how slice i compares with slice j.
@@ -206,11 +232,12 @@ std::vector<OpDef> filter_family() {
       {.name = "NonZero",
        .doc = "The coordinates of all elements that are not 0.",
        .since = 13,
-       .inputs = {{"X", any_type}},
+       .inputs = {{"X", any_element}},
        .define = non_zero,
        .cases =
            {{.name = "booleans", .shapes = {{3, 5}}, .dtype = DType::boolean},
             {.name = "integers", .shapes = {{2, 3, 7}}, .dtype = DType::i32, .low = -1, .high = 1},
+            {.name = "strings", .shapes = {{2, 5}}, .dtype = DType::string},
             {.name = "none", .shapes = {{9}}, .low = 0, .high = 0}}},
       {.name = "Compress",
        .doc = "The elements or slices whose condition holds.",
@@ -229,7 +256,7 @@ std::vector<OpDef> filter_family() {
        .doc = "The distinct elements or slices, where they first are, which one each is, and how "
               "often they occur.",
        .since = 28,
-       .inputs = {{"X", any_type}},
+       .inputs = {{"X", any_element}},
        .outputs = {"Y", "indices", "inverse_indices", "counts"},
        .attributes = {{"axis", {}}, {"sorted", 1}},
        .define = unique,
@@ -244,6 +271,12 @@ std::vector<OpDef> filter_family() {
                   .dtype = DType::i32,
                   .low = 0,
                   .high = 1},
+                 {.name = "strings",
+                  .inputs = {strings({6}, {"b", "ab", "", "b", "a", "longer than others"})}},
+                 {.name = "rows of strings",
+                  .shapes = {{7, 2}},
+                  .attributes = {{"axis", 0}},
+                  .dtype = DType::string},
                  {.name = "floats", .inputs = {floats({6}, {2, 1, 1, 3, 4, 3})}}}},
   };
 }

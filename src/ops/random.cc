@@ -177,7 +177,7 @@ OpDef random_entry(std::string name, std::string doc, bool like, bool is_normal)
   return {.name = std::move(name),
           .doc = std::move(doc),
           .since = 22,
-          .inputs = like ? std::vector<InputDef>{{"input", any_type}} : std::vector<InputDef>{},
+          .inputs = like ? std::vector<InputDef>{{"input", any_element}} : std::vector<InputDef>{},
           .outputs = {"output"},
           .attributes = std::move(attributes),
           .define = [is_normal](Builder& b) { return random_tensor(b, is_normal); },

@@ -244,6 +244,9 @@ Result<> resize(Builder& b) {
     b.output(0, x);
     return {};
   }
+  if (x.dtype() == DType::string &&
+      (plan.mode != "nearest" || plan.coordinates == "tf_crop_and_resize"))
+    return b.error("strings are not mixed", "use the mode nearest, without cropping");
   // Errors in modes show at any point.
   std::vector<Expr> origin(static_cast<size_t>(x.rank()), ir::index(0));
   GS_TRY(coordinates_at(b, plan, origin));
@@ -295,7 +298,7 @@ std::vector<OpDef> resize_family() {
       {.name = "Resize",
        .doc = "Resamples axes by scales or to sizes.",
        .since = 19,
-       .inputs = {{"X", any_type},
+       .inputs = {{"X", any_element},
                   {"roi", any_float, InputDef::optional},
                   {"scales", only(DType::f32), InputDef::optional},
                   {"sizes", integer_index, InputDef::optional}},
@@ -314,6 +317,10 @@ std::vector<OpDef> resize_family() {
                   .attributes = {{"coordinate_transformation_mode", "asymmetric"},
                                  {"nearest_mode", "floor"}},
                   .inputs = by({1, 1, 2, 2})},
+                 {.name = "nearest of strings",
+                  .shapes = {{1, 1, 2, 3}},
+                  .inputs = by({1, 1, 2, 1.5f}),
+                  .dtype = DType::string},
                  {.name = "nearest sizes",
                   .shapes = {{1, 1, 4, 4}, none, none},
                   .inputs = to({1, 1, 7, 8})},

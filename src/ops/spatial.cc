@@ -72,6 +72,8 @@ Result<> grid_sample(Builder& b) {
   GS_TRY(b.require(grid.dim(0) == x.dim(0), cat("grid has batch ", ir::print(grid.dim(0)),
                                                 ", X has ", ir::print(x.dim(0)))));
   std::string padding = b.text("padding_mode"), mode = b.text("mode");
+  if (x.dtype() == DType::string && mode != "nearest")
+    return b.error("strings are not mixed", "use the mode nearest");
   Border border = padding == "border"       ? Border::border
                   : padding == "reflection" ? Border::reflection
                                             : Border::zeros;
@@ -202,7 +204,7 @@ std::vector<OpDef> spatial_family() {
       {.name = "GridSample",
        .doc = "Samples X at the places a grid says, in coordinates from -1 to 1.",
        .since = 22,
-       .inputs = {{"X", any_number}, {"grid", any_float}},
+       .inputs = {{"X", any_number | strings_only}, {"grid", any_float}},
        .attributes = {{"align_corners", 0}, {"mode", "linear"}, {"padding_mode", "zeros"}},
        .define = grid_sample,
        .cases =
@@ -211,6 +213,12 @@ std::vector<OpDef> spatial_family() {
              .shapes = {{1, 2, 4, 5}, {1, 3, 3, 2}},
              .attributes = {{"mode", "nearest"}},
              .dtype = DType::i32,
+             .low = -1.2,
+             .high = 1.2},
+            {.name = "nearest of strings",
+             .shapes = {{1, 1, 3, 4}, {1, 2, 2, 2}},
+             .attributes = {{"mode", "nearest"}},
+             .dtype = DType::string,
              .low = -1.2,
              .high = 1.2},
             {.name = "nearest border",
@@ -246,11 +254,15 @@ std::vector<OpDef> spatial_family() {
       {.name = "CenterCropPad",
        .doc = "Crops or pads axes around their middle to a shape.",
        .since = 18,
-       .inputs = {{"input_data", any_type}, {"shape", integer_index}},
+       .inputs = {{"input_data", any_element}, {"shape", integer_index}},
        .outputs = {"output_data"},
        .attributes = {{"axes", Numbers{}}},
        .define = center_crop_pad,
        .cases = {{.name = "both", .shapes = {{5, 8}}, .inputs = {{}, int64s({2}, {8, 5})}},
+                 {.name = "strings",
+                  .shapes = {{3, 2}},
+                  .inputs = {{}, int64s({2}, {2, 5})},
+                  .dtype = DType::string},
                  {.name = "axes",
                   .shapes = {{4, 7, 3}},
                   .attributes = {{"axes", Numbers{1, -1}}},

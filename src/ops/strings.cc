@@ -14,18 +14,19 @@ namespace {
 
 using LoadPart = std::function<Expr(const ir::Load& load, const StringPart& part)>;
 
-// What a value of type string is in one of the two tensors.
-Expr part_of(const Expr& value, const StringParts& parts, const LoadPart& load_part) {
+// What a value of type string is in one of the two tensors; ir::zero is the empty string.
+Expr part_of(const Expr& value, const StringParts& parts, DType dtype, const LoadPart& load_part) {
   if (const auto* load = ir::as<ir::Load>(value))
     return load_part(*load, parts.at(load->buffer.get()));
+  if (ir::is_const(value, 0)) return ir::zero(dtype);
   const auto* choice = ir::as<ir::Select>(value);
   GS_CHECK(choice, "a stage computes with strings: ", ir::print(value));
-  return ir::select(choice->condition, part_of(choice->yes, parts, load_part),
-                    part_of(choice->no, parts, load_part));
+  return ir::select(choice->condition, part_of(choice->yes, parts, dtype, load_part),
+                    part_of(choice->no, parts, dtype, load_part));
 }
 
 void widen(const Expr& value, const StringParts& parts, Expr& width) {
-  part_of(value, parts, [&](const ir::Load& load, const StringPart& part) {
+  part_of(value, parts, DType::i32, [&](const ir::Load& load, const StringPart& part) {
     const Expr& other = part.bytes->shape.back();
     if (!width.get()) {
       width = other;
@@ -45,7 +46,7 @@ SplitStage split_strings(const Stage& stage, const StringParts& parts) {
   Expr width;
   if (scatters) width = parts.at(stage.initial.get()).bytes->shape.back();
   widen(value, parts, width);
-  const Expr known = ir::simplify(width);
+  const Expr known = width ? ir::simplify(width) : ir::index(1);
 
   SplitStage split{stage, stage};
   const Var axis = ir::var("w");
@@ -56,17 +57,19 @@ SplitStage split_strings(const Stage& stage, const StringParts& parts) {
   split.lengths.output = ir::buffer(stage.name + ".lengths", DType::i32, shape);
   shape.push_back(known);
   split.bytes.output = ir::buffer(stage.name, DType::u8, std::move(shape));
-  const Expr bytes = part_of(value, parts, [&](const ir::Load& load, const StringPart& part) {
-    std::vector<Expr> at = load.indices;
-    at.push_back(place);
-    const Expr& own = part.bytes->shape.back();
-    Expr byte = ir::load(part.bytes, std::move(at));
-    if (ir::prove_equal(own, known)) return byte;
-    return ir::select(place < own, byte, ir::zero(DType::u8));
-  });
-  const Expr lengths = part_of(value, parts, [](const ir::Load& load, const StringPart& part) {
-    return ir::load(part.lengths, load.indices);
-  });
+  const Expr bytes =
+      part_of(value, parts, DType::u8, [&](const ir::Load& load, const StringPart& part) {
+        std::vector<Expr> at = load.indices;
+        at.push_back(place);
+        const Expr& own = part.bytes->shape.back();
+        Expr byte = ir::load(part.bytes, std::move(at));
+        if (ir::prove_equal(own, known)) return byte;
+        return ir::select(place < own, byte, ir::zero(DType::u8));
+      });
+  const Expr lengths =
+      part_of(value, parts, DType::i32, [](const ir::Load& load, const StringPart& part) {
+        return ir::load(part.lengths, load.indices);
+      });
   if (scatters) {
     const StringPart& initial = parts.at(stage.initial.get());
     GS_CHECK(stage.combiner.left.empty(), "strings are not joined");

@@ -12,7 +12,8 @@ struct StringPart {
 };
 using StringParts = std::unordered_map<const ir::BufferNode*, StringPart>;
 
-// A stage that moves strings (its result, or what it scatters, is made of loads and selects), as a
+// A stage that moves strings (its result, or what it scatters, is made of loads, selects and
+// ir::zero, the empty string), as a
 // stage that moves their bytes and one that moves their lengths. Both lack outputs' names.
 struct SplitStage {
   Stage bytes, lengths;
