@@ -153,7 +153,10 @@ class Builder {
   // The tensor of strings that these two make, see Tensor::bytes.
   Tensor strings(const Tensor& bytes, const Tensor& lengths);
   Tensor scalar(DType dtype, double value);
-  // compose: another operator's outputs on these inputs, defined in place.
+  // compose: another operator's outputs on these inputs, defined in place. One of another domain
+  // is DOMAIN::NAME.
+  Result<std::vector<Tensor>> call(const OpDef& def, std::vector<Tensor> inputs,
+                                   Attributes attributes, int output_count);
   Result<std::vector<Tensor>> call(std::string_view op, std::vector<Tensor> inputs,
                                    Attributes attributes = {}, int output_count = 1);
   Result<Tensor> call1(std::string_view op, std::vector<Tensor> inputs, Attributes attributes = {});

@@ -252,9 +252,17 @@ Tensor Builder::scalar(DType dtype, double value) {
 Result<std::vector<Tensor>> Builder::call(std::string_view op, std::vector<Tensor> inputs,
                                           Attributes attributes, int output_count) {
   const Catalog& from = catalog ? *catalog : builtin_catalog();
-  const OpDef* def = from.find("", op);
+  const size_t colons = op.find("::");
+  const bool foreign = colons != std::string_view::npos;
+  const OpDef* def =
+      foreign ? from.find(op.substr(0, colons), op.substr(colons + 2)) : from.find("", op);
   if (!def) return error(cat("is composed of ", op, ", which the catalog lacks"));
-  Builder inner(*def, node_name_, std::move(inputs), std::move(attributes), output_count);
+  return call(*def, std::move(inputs), std::move(attributes), output_count);
+}
+
+Result<std::vector<Tensor>> Builder::call(const OpDef& def, std::vector<Tensor> inputs,
+                                          Attributes attributes, int output_count) {
+  Builder inner(def, node_name_, std::move(inputs), std::move(attributes), output_count);
   inner.catalog = catalog;
   inner.bounds = bounds;
   inner.stage_names_ = std::move(stage_names_);

@@ -42,6 +42,8 @@ const Catalog& builtin_catalog() {
       contrib_qlinear_family,
       contrib_tensor_family,
       contrib_image_family,
+      contrib_layer_family,
+      contrib_number_family,
       channels_last_family,
       classic_family,
       support_vector_family,

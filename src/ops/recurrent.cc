@@ -98,6 +98,12 @@ Tensor Recurrence::inputs(bool recurrent_bias_too) {
 Tensor Recurrence::recurrent(const std::string& stage, const Tensor& h, int from, int to,
                              const std::function<Expr(Point, Expr)>& finish) {
   const Tensor& r = b.input(2);
+  Tensor seen = h;
+  if (h && quantized_state) {
+    Result<Tensor> bytes = seen_as_bytes(b, h);
+    GS_CHECK(bytes, "a state of f32 is quantised");
+    seen = *std::move(bytes);
+  }
   DType wide = accumulator(dtype);
   Shape shape = {batch, hidden * static_cast<double>(to - from)};
   if (!h) return b.compute(stage, wide, shape, [&](Point p) { return finish(p, ir::zero(wide)); });
@@ -105,10 +111,15 @@ Tensor Recurrence::recurrent(const std::string& stage, const Tensor& h, int from
       stage, Builder::Join::sum, wide, shape, {hidden},
       [&](Point p, Point over) {
         Expr row = b.simplify(p[1] + hidden * static_cast<double>(from));
-        return ir::cast(wide, h({p[0], over[0]})) *
+        return ir::cast(wide, seen({p[0], over[0]})) *
                ir::cast(wide, r({ir::index(direction), row, over[0]}));
       },
       finish);
+}
+
+Result<Tensor> seen_as_bytes(Builder& b, const Tensor& x) {
+  GS_ASSIGN(const std::vector<Tensor> made, b.call("DynamicQuantizeLinear", {x}, {}, 3));
+  return b.call1("DequantizeLinear", {made[0], made[1], made[2]});
 }
 
 Expr Recurrence::bias(int side, int gate, Expr unit) const {
@@ -275,7 +286,8 @@ Result<> recurrent_define(Builder& b, const Cell& cell) {
                    .batch = batch,
                    .hidden = hidden,
                    .dtype = x.dtype(),
-                   .activations = {first, first + static_cast<std::ptrdiff_t>(per_direction)}};
+                   .activations = {first, first + static_cast<std::ptrdiff_t>(per_direction)},
+                   .quantized_state = cell.quantized_state};
     const Tensor inputs = run.inputs(cell.recurrent_bias_in_inputs);
     if (known_steps && *known_steps <= unrolled_steps) {
       layers.push_back(unrolled(run, cell, inputs, *known_steps));

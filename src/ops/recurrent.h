@@ -19,6 +19,7 @@ struct Recurrence {
   Expr batch, hidden;
   DType dtype;
   std::vector<std::string> activations;  // of this direction
+  bool quantized_state = false;          // see Cell
 
   // Sum over the inputs of all steps, with the biases of both sides where `biases` says so: [seq,
   // batch, gates * hidden].
@@ -47,11 +48,16 @@ struct RecurrentState {
 struct Cell {
   int gates = 1;
   bool recurrent_bias_in_inputs = true, has_cell = false;
+  bool quantized_state = false;          // products see the state through seen_as_bytes
   std::vector<std::string> activations;  // the default ones of a direction
   RecurrentState (*step)(Recurrence&, const Tensor& inputs, const Expr& time,
                          const RecurrentState& before) = nullptr;
 };
 // Checks shapes, runs the steps of each direction and joins the outputs.
 Result<> recurrent_define(Builder& b, const Cell& cell);
+Cell lstm_cell();
+
+// x of f32 quantised to u8 by its own range, and back.
+Result<Tensor> seen_as_bytes(Builder& b, const Tensor& x);
 
 }  // namespace gossamer::ops

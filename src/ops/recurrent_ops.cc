@@ -164,6 +164,10 @@ OpDef entry(std::string name, std::string doc, const Cell& cell, std::vector<Att
 
 }  // namespace
 
+Cell lstm_cell() {
+  return {.gates = 4, .has_cell = true, .activations = {"Sigmoid", "Tanh", "Tanh"}, .step = lstm};
+}
+
 std::vector<OpDef> recurrent_family() {
   return {
       entry("RNN", "A plain recurrent layer.", {.gates = 1, .activations = {"Tanh"}, .step = rnn},
@@ -174,10 +178,7 @@ std::vector<OpDef> recurrent_family() {
              .activations = {"Sigmoid", "Tanh"},
              .step = gru},
             {{"linear_before_reset", 0}}),
-      entry(
-          "LSTM", "A layer of long short-term memory.",
-          {.gates = 4, .has_cell = true, .activations = {"Sigmoid", "Tanh", "Tanh"}, .step = lstm},
-          {{"input_forget", 0}}),
+      entry("LSTM", "A layer of long short-term memory.", lstm_cell(), {{"input_forget", 0}}),
   };
 }
 
