@@ -6,6 +6,7 @@
 #include "ir/print.h"
 #include "ops/contrib.h"
 #include "ops/families.h"
+#include "ops/linearize.h"
 #include "ops/recurrent.h"
 #include "ops/window.h"
 
@@ -159,8 +160,8 @@ Result<> decoder_self_attention(Builder& b) {
   return {};
 }
 
-// The elements of a window up to the first that the mask leaves out, along each row of it; the
-// first element of the plane always counts.
+// The elements of a window up to the first that the mask leaves out, along each row of it; an
+// image's first element always counts.
 Result<> masked_pool(Builder& b) {
   const Tensor &x = b.input(0), &mask = b.input(1);
   if (x.rank() < 3) return b.error("X has no spatial axis");
@@ -174,16 +175,16 @@ Result<> masked_pool(Builder& b) {
     GS_TRY(b.require(mask.dim(axis) == x.dim(axis), "M has X's spatial extents"));
   }
   GS_ASSIGN(Window window, make_window(b, spatial_of(x), kernel));
-  // The mask lies again and again over all planes.
+  // ONNX Runtime reads the mask of each plane at an offset of less than the mask's planes.
+  const Expr size = b.simplify(product(spatial_of(x)));
+  const Tensor flat = b.reshape("masked_pool.mask", mask, {product(mask.shape())});
   const Expr planes = b.simplify(mask.dim(0) * mask.dim(1));
   const auto masked = [&](Point p) {
-    std::vector<Expr> at(p.begin(), p.end());
-    const Expr plane = b.simplify(ir::floormod(p[0] * x.dim(1) + p[1], planes));
-    at[0] = b.simplify(ir::floordiv(plane, mask.dim(1)));
-    at[1] = b.simplify(ir::floormod(plane, mask.dim(1)));
-    Expr first = ir::boolean(true);
-    for (size_t i = 2; i < p.size(); ++i) first = first && p[i] == 0.0;
-    return !ir::Condition(first) && mask.at(at) == 0.0;
+    Expr place = ir::index(0);
+    for (size_t i = 2; i < p.size(); ++i) place = place * x.shape()[i] + p[i];
+    const Expr plane = p[0] * x.dim(1) + p[1];
+    const Expr out = flat({b.simplify(ir::floormod(plane * size, planes) + place)}) == 0.0;
+    return x.rank() == 4 ? Expr(place > 0.0 && ir::Condition(out)) : out;
   };
   Shape shape = {x.dim(0), x.dim(1)};
   shape.insert(shape.end(), window.out.begin(), window.out.end());
@@ -302,8 +303,8 @@ Result<> gated_bias(Builder& b) {
   return {};
 }
 
-// An LSTM whose products see X and the hidden state as u8, each by its own range, as they do where
-// the product is one of integers.
+// An LSTM whose products see X and the hidden state as u8, as they do where the products are of
+// integers.
 Result<> quantized_lstm(Builder& b) {
   static const OpDef lstm = [] {
     OpDef made = *builtin_catalog().find("", "LSTM");
@@ -312,7 +313,22 @@ Result<> quantized_lstm(Builder& b) {
     made.define = [cell](Builder& inner) { return recurrent_define(inner, cell); };
     return made;
   }();
-  GS_ASSIGN(const Tensor x, seen_as_bytes(b, b.input(0)));
+  // X by the range of all of it up to the longest sequence, the states each by its own.
+  Tensor given = b.input(0);
+  if (given.rank() != 3) return b.error(cat("X has rank ", given.rank(), ", not 3"));
+  if (const Tensor& lengths = b.input(4)) {
+    if (lengths.rank() != 1) return b.error("sequence_lens has one axis");
+    const Tensor longest =
+        b.reduce("lstm.longest", Builder::Join::max, DType::i32, {}, {lengths.dim(0)},
+                 [&](Point, Point r) { return lengths({r[0]}); });
+    const Tensor all = given;
+    given = b.compute("lstm.read", DType::f32, all.shape(), [&](Point p) {
+      return ir::select(p[0] < as_index(longest({})), all.at(p), ir::zero(DType::f32));
+    });
+  }
+  const Expr size = b.simplify(given.dim(0) * given.dim(1) * given.dim(2));
+  const Tensor seen = seen_as_bytes(b, b.reshape("lstm.flat", given, {ir::index(1), size}));
+  const Tensor x = b.reshape("lstm.x", seen, given.shape());
   std::vector<Tensor> inputs = {x};
   for (int i : {1, 2}) {
     const Tensor& w = b.input(i);
@@ -592,6 +608,7 @@ std::vector<OpDef> contrib_layer_family() {
        .since = 1,
        .inputs = {{"X", f32}, {"M", ids}},
        .attributes = {{"auto_pad", "NOTSET"},
+                      {"dilations", Numbers{}},
                       {"kernel_shape", {}, true},
                       {"pads", Numbers{}},
                       {"storage_order", 0},

@@ -60,7 +60,7 @@ Result<> compress(Builder& b) {
 // [x.shape], i32: how many elements are less, so that strings compare as these numbers do.
 Tensor ranks_of(Builder& b, const Tensor& x) {
   const Tensor all = flat(b, "ranks", x);
-  const Expr size = all.dim(0);
+  const Expr& size = all.dim(0);
   constexpr int64_t none = 0x7fffffff;
   // The first byte that differs decides; zeros stand behind the end.
   const Tensor less = b.reduce(
@@ -94,7 +94,7 @@ Result<> unique(Builder& b) {
   }
   size_t at_axis = static_cast<size_t>(axis);
   const Tensor keys = x.dtype() == DType::string ? ranks_of(b, x) : x;
-  const Expr& size = x.dim(axis);
+  const Expr size = x.dim(axis);
   Shape rest = x.shape();
   rest.erase(rest.begin() + axis);
   auto element = [&](Expr slice, Point within) {

@@ -99,11 +99,7 @@ Tensor Recurrence::recurrent(const std::string& stage, const Tensor& h, int from
                              const std::function<Expr(Point, Expr)>& finish) {
   const Tensor& r = b.input(2);
   Tensor seen = h;
-  if (h && quantized_state) {
-    Result<Tensor> bytes = seen_as_bytes(b, h);
-    GS_CHECK(bytes, "a state of f32 is quantised");
-    seen = *std::move(bytes);
-  }
+  if (h && quantized_state) seen = seen_as_bytes(b, h);
   DType wide = accumulator(dtype);
   Shape shape = {batch, hidden * static_cast<double>(to - from)};
   if (!h) return b.compute(stage, wide, shape, [&](Point p) { return finish(p, ir::zero(wide)); });
@@ -117,9 +113,25 @@ Tensor Recurrence::recurrent(const std::string& stage, const Tensor& h, int from
       finish);
 }
 
-Result<Tensor> seen_as_bytes(Builder& b, const Tensor& x) {
-  GS_ASSIGN(const std::vector<Tensor> made, b.call("DynamicQuantizeLinear", {x}, {}, 3));
-  return b.call1("DequantizeLinear", {made[0], made[1], made[2]});
+Tensor seen_as_bytes(Builder& b, const Tensor& x) {
+  const auto bound = [&](const char* name, Builder::Join join) {
+    return b.reduce(
+        name, join, DType::f32, {x.dim(0)}, {x.dim(1)},
+        [&](Point p, Point r) { return x({p[0], r[0]}); },
+        [&](Point, Expr value) {
+          return join == Builder::Join::min ? ir::min(std::move(value), 0.0)
+                                            : ir::max(std::move(value), 0.0);
+        });
+  };
+  const Tensor least = bound("bytes.least", Builder::Join::min),
+               most = bound("bytes.most", Builder::Join::max);
+  return b.compute("bytes", DType::f32, x.shape(), [&](Point p) {
+    const Expr low = least({p[0]}), span = most({p[0]}) - low;
+    const Expr scale = ir::select(span == 0.0, ir::constant(DType::f32, 1), span / 255.0);
+    const Expr zero = ir::round(-low / scale);
+    const Expr code = ir::max(ir::min(ir::round(x.at(p) / scale) + zero, 255.0), 0.0);
+    return (code - zero) * scale;
+  });
 }
 
 Expr Recurrence::bias(int side, int gate, Expr unit) const {

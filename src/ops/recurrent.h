@@ -57,7 +57,7 @@ struct Cell {
 Result<> recurrent_define(Builder& b, const Cell& cell);
 Cell lstm_cell();
 
-// x of f32 quantised to u8 by its own range, and back.
-Result<Tensor> seen_as_bytes(Builder& b, const Tensor& x);
+// [rows, columns] of f32 quantised to u8, each row by its own range, and back.
+Tensor seen_as_bytes(Builder& b, const Tensor& x);
 
 }  // namespace gossamer::ops
