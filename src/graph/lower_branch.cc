@@ -231,8 +231,15 @@ Result<> Lowering::lower_if(const Node& node, Values& values) {
   }
   std::vector<Region> branches;
   for (const auto& graph : node.regions) {
-    GS_ASSIGN(Region branch, lower_region(*graph, values, {}));
-    branches.push_back(std::move(branch));
+    auto branch = lower_region(*graph, values, {});
+    if (!branch) {
+      // It may be a branch for inputs of another form, which is never taken.
+      Diagnostic error = branch.error();
+      error.message += cat(", in a branch of ", place,
+                           "; if it is never taken, the condition must be known when compiling");
+      return std::unexpected(std::move(error));
+    }
+    branches.push_back(*std::move(branch));
   }
 
   Merge merge(node, *condition, branches);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/print.h"
+#include "ir/rewrite.h"
 #include "ops/define.h"
 #include "ops/families.h"
 #include "ops/linearize.h"
@@ -106,6 +107,16 @@ Result<> flatten(Builder& b) {
   return {};
 }
 
+// Whether an extent has a variable that a run computes, which may be anything.
+bool made_by_run(const Builder& b, const Expr& extent) {
+  bool made = false;
+  ir::visit(extent, [&](const Expr& e) {
+    made = made || (e->kind == ir::NodeKind::Var && b.bounds.of(e).low < 1);
+    return !made;
+  });
+  return made;
+}
+
 Result<> squeeze(Builder& b) {
   const Tensor& x = b.input(0);
   std::vector<int> axes;
@@ -133,7 +144,12 @@ Result<> squeeze(Builder& b) {
         axes.push_back(axis);
         continue;
       }
-      // The rank is decided now.
+      // The rank is decided now: a dimension of an input is checked not to be 1, what a run
+      // computes may well be.
+      if (made_by_run(b, x.dim(axis))) {
+        return b.error(cat("the extent of axis ", axis, " must be known when compiling"),
+                       "say by `axes` which ones go");
+      }
       GS_TRY(
           b.require(x.dim(axis) != 1,
                     cat("axis ", axis, " (", ir::print(x.dim(axis)),
