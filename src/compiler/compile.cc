@@ -20,6 +20,7 @@ Result<schedule::Capabilities> capabilities_for(schedule::TargetKind target,
     caps.fma = true;
     caps.tile_rows = 6;
   }
+  caps.has_f16 = target == schedule::TargetKind::webgpu && options.f16;
   return caps;
 }
 

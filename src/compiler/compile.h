@@ -22,6 +22,7 @@ struct Options {
       false;              // wasm: multiply-add instructions (manifest needs "wasm-relaxed-simd")
   std::string limits;     // webgpu, webgl: schedule::apply_limits, "mobile"
   bool real_gpu = false;  // webgpu: schedules for a hardware adapter instead of a software one
+  bool f16 = false;       // webgpu: f16 tensors are stored as such (manifest needs "webgpu-f16")
   std::string cpu = "native";  // cpu: LLVM's name of the processor
   // Reads a file of external data, relative to the model's folder; absent: such a model is an
   // error.

@@ -14,10 +14,11 @@ using onnx::node;
 using onnx::value;
 
 std::string manifest_of(const onnx::Message& message, const std::string& target,
-                        const std::string& limits = "") {
+                        const std::string& limits = "", bool f16 = false) {
   Options options;
   options.target = target;
   options.limits = limits;
+  options.f16 = f16;
   const auto files = compile(bytes_of(message), options);
   if (!files) return files.error().to_string();
   for (const package::File& file : *files) {
@@ -31,6 +32,22 @@ size_t count(const std::string& text, std::string_view part) {
   size_t found = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
   return found;
+}
+
+TEST(Compile, HalvesTakeHalfTheMemoryWhereTheDeviceHasThem) {
+  const onnx::Message add =
+      model({{value("x", {"64"}, 10)}, {node("Add", {"x", "x"}, {"y"})}, {value("y", {"64"}, 10)}});
+  const std::string wide = manifest_of(add, "webgpu"), half = manifest_of(add, "webgpu", "", true);
+  EXPECT_EQ(count(wide, "webgpu-f16"), 0u);
+  EXPECT_EQ(count(wide, R"("bytes":256)"), 2u) << wide;
+  EXPECT_EQ(count(half, R"("needs":["webgpu-f16"])"), 1u) << half;
+  EXPECT_EQ(count(half, R"("storage":"f16")"), 2u);
+  EXPECT_EQ(count(half, R"("bytes":128)"), 2u);
+  // Nothing to store so: no device is asked for it.
+  const onnx::Message plain =
+      model({{value("x", {"64"})}, {node("Relu", {"x"}, {"y"})}, {value("y", {"64"})}});
+  EXPECT_EQ(manifest_of(plain, "webgpu", "", true), manifest_of(plain, "webgpu"));
+  EXPECT_EQ(manifest_of(add, "webgl", "", true), manifest_of(add, "webgl"));
 }
 
 // An output without a stage of its own still has memory of the target's kind.

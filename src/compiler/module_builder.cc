@@ -72,7 +72,7 @@ void ModuleBuilder::find_parameters() {
 
 ir::DType ModuleBuilder::storage_of(const ir::BufferNode& buffer) const {
   const bool gpu = is_gpu(target_) && device_of(buffer) == 0;
-  return gpu ? codegen::text::gpu_storage_of(buffer.dtype) : buffer.dtype;
+  return gpu ? codegen::text::gpu_storage_of(buffer.dtype, caps_.has_f16) : buffer.dtype;
 }
 
 int ModuleBuilder::tensor_of(const ir::Buffer& buffer) {

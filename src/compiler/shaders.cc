@@ -17,6 +17,7 @@ Result<ShaderText> print_shader(const ir::Kernel& kernel, const schedule::Capabi
   GS_ASSIGN(codegen::wgsl::Shader shader,
             codegen::wgsl::emit(kernel, {.max_group_size = caps.max_group_size,
                                          .max_storage_buffers = caps.max_storage_buffers,
+                                         .f16 = caps.has_f16,
                                          .exact = exact}));
   return ShaderText{std::move(shader.code), shader.scalars, shader.range_scalar};
 }

@@ -75,6 +75,11 @@ Result<> ModuleBuilder::emit(package::Files& files) {
         if (module_.kernels[i].device == 0) GS_TRY(emit_shader(i));
       }
       if (!stages_.side.empty()) emit_side(files);
+      for (const ir::Buffer& buffer : buffers_) {
+        if (device_of(*buffer) != 0 || storage_of(*buffer) != ir::DType::f16) continue;
+        need(module_, "webgpu-f16");
+        break;
+      }
       files.push_back(package::write_kernel_sources(module_));
       if (plan) files.push_back({"plan.wasm", codegen::wasm::emit_module({}, plan, wasm)});
       return {};

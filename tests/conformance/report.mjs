@@ -76,7 +76,7 @@ cases that is right without a launch outside of the target, by \`report()\`.
 
 ${table(results)}
 
-- webgpu is Chromium's SwiftShader (no f16, subgroups of 4); "webgpu lavapipe" is Mesa's lavapipe (f16, subgroups of 8).
+- webgpu is Chromium's SwiftShader (no f16, subgroups of 4); "webgpu lavapipe" is Mesa's lavapipe (subgroups of 8), with f16 stored as such.
   "mobile" is the same browser held to the limits of phones: textures of 4,096 texels, 8 storage buffers of 128 MiB,
   groups of 256 with 16 KiB. A configuration that is not in the table has not been run with this compiler.
 - Where an operator's axes, shapes or the like are inputs of the model and the compiler must know them, the case's values

@@ -6,7 +6,7 @@
 //
 //   --suites            only some, by the name of a folder; the document needs all of them
 //   --limits mobile     webgpu and webgl within the limits of phones (docs/commands.md)
-//   --adapter lavapipe  webgpu on the second adapter of ../shared/browsers (f16, subgroups of 8)
+//   --adapter lavapipe  webgpu on the second adapter of ../shared/browsers (subgroups of 8), f16 stored as such
 //   --listed            only the cases of known.tsv: what may be taken off?
 //   --update            takes what passes off known.tsv; nothing is ever put on it
 import {execFileSync} from 'node:child_process';
@@ -36,7 +36,7 @@ function lavapipe() {
   if (!existsSync(path.join(folder, 'vulkan.json'))) execFileSync('bash', [script, 'setup', folder], {stdio: 'inherit'});
   const flags = '--use-webgpu-adapter=swiftshader --use-angle=gl-egl --ignore-gpu-blocklist';
   return {
-    extra: ['--browser-path', script, `--browser-args=${flags}`],
+    extra: ['--browser-path', script, `--browser-args=${flags}`, '--f16'],
     env: {GOSSAMER_LAVAPIPE: folder},
   };
 }

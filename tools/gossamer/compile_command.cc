@@ -210,6 +210,8 @@ void add_compile(CLI::App& app, Chosen& chosen) {
       ->check(CLI::IsMember({"mobile"}));
   command->add_flag("--real-gpu", options->compile.real_gpu,
                     "webgpu: schedules for a hardware adapter");
+  command->add_flag("--f16", options->compile.f16,
+                    "webgpu: store f16 tensors as such; the device needs shader-f16");
   command->add_option("--cpu", options->compile.cpu, "cpu: LLVM's name of the processor");
   command->add_flag("--json", options->json, "Machine-readable output");
   command->callback(

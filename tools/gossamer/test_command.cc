@@ -21,6 +21,7 @@ struct Options {
   std::vector<std::string> folders;
   std::string target;
   std::string filter, only, limits;
+  bool f16 = false;
   std::string browser = "chromium", browser_path, browser_args;
   int limit = 0, jobs = 1;
   double timeout = 300;
@@ -141,6 +142,7 @@ int run_test(const Options& options) {
                              .browser_path = options.browser_path,
                              .browser_args = options.browser_args,
                              .limits = options.limits,
+                             .f16 = options.f16,
                              .jobs = options.jobs,
                              .timeout = options.timeout,
                              .threads = options.runner.threads};
@@ -189,6 +191,8 @@ void add_test(CLI::App& app, Chosen& chosen) {
                    "webgpu, webgl: compile for the limits of mobile devices, and hold the browser "
                    "to them")
       ->check(CLI::IsMember({"mobile"}));
+  command->add_flag("--f16", options->f16,
+                    "webgpu: store f16 tensors as such; the device needs shader-f16");
   command
       ->add_option("--classes", options->judge.classes,
                    "Judge quantized models by the order of so many best classes instead of values")

@@ -65,6 +65,8 @@ bool leaves_range(BinaryOp op) {
 
 class Legalizer {
  public:
+  explicit Legalizer(bool f16) : f16_(f16) {}
+
   Result<Kernel> run(const Kernel& kernel) {
     Kernel result = kernel;
     for (Kernel::Param& param : result.params) param.buffer = buffer(param.buffer);
@@ -86,6 +88,9 @@ class Legalizer {
       auto* node = new BufferNode(*old);
       node->dtype = node->storage =
           old->dtype == DType::string ? DType::i32 : gpu_storage_of(old->dtype);
+      // Memory of kernels alone stays as they compute.
+      if (old->scope == Scope::global && old->dtype == DType::f16)
+        node->storage = gpu_storage_of(old->dtype, f16_);
       made = Buffer(node);
     }
     return made;
@@ -247,6 +252,7 @@ class Legalizer {
   }
 
   std::optional<Diagnostic> error_;
+  bool f16_;
   std::unordered_map<const BufferNode*, Buffer> buffers_;
   std::unordered_map<const VarNode*, Var> vars_;
   // The key's node is kept alive beside its replacement, so that no address is used twice.
@@ -255,12 +261,15 @@ class Legalizer {
 
 }  // namespace
 
-DType gpu_storage_of(DType value_type) {
+DType gpu_storage_of(DType value_type, bool f16) {
+  if (f16 && value_type == DType::f16) return DType::f16;
   value_type = carrier_of(value_type);
   if (is_float(value_type)) return DType::f32;
   return value_type == DType::u32 || value_type == DType::u64 ? DType::u32 : DType::i32;
 }
 
-Result<Kernel> legalize_gpu_types(const Kernel& kernel) { return Legalizer().run(kernel); }
+Result<Kernel> legalize_gpu_types(const Kernel& kernel, bool f16) {
+  return Legalizer(f16).run(kernel);
+}
 
 }  // namespace gossamer::codegen::text

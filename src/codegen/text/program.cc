@@ -59,8 +59,8 @@ Stmt drop_fragment_position(const Stmt& s) {
 
 }  // namespace
 
-Result<Program> raise_program(const Kernel& kernel, bool exact) {
-  GS_ASSIGN(const Kernel legal, legalize_gpu_types(kernel));
+Result<Program> raise_program(const Kernel& kernel, bool exact, bool f16) {
+  GS_ASSIGN(const Kernel legal, legalize_gpu_types(kernel, f16));
   Program program;
   GS_ASSIGN(program.placed, place_buffers(legal));
   // After places: they divide indices. Before sharing: it makes expressions that occur twice.

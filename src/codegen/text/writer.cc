@@ -100,6 +100,9 @@ Kind kind_of(DType dtype) {
   }
 }
 
+// Only WGSL has it.
+std::string half_name(int lanes) { return lanes == 1 ? "f16" : cat("vec", lanes, "h"); }
+
 std::string fill(std::string_view pattern,
                  std::initializer_list<std::pair<char, std::string_view>> values) {
   std::string text;
@@ -134,7 +137,9 @@ std::string Writer::type_name(Type type) const {
 }
 
 std::string Writer::element_type(const BufferNode* buffer) const {
-  return type_name(Type(buffer->storage, places_.at(buffer).width));
+  const int width = places_.at(buffer).width;
+  if (buffer->storage == DType::f16) return half_name(width);
+  return type_name(Type(buffer->storage, width));
 }
 
 std::string Writer::constant(const Expr& e) {
@@ -274,7 +279,10 @@ std::string Writer::access(const BufferNode* buffer, const std::vector<Expr>& in
 
 std::string Writer::load(const Load& node) {
   const BufferNode* buffer = node.buffer.get();
-  if (buffer->layout.memory == Memory::linear) return access(buffer, node.indices);
+  if (buffer->layout.memory == Memory::linear) {
+    const std::string text = access(buffer, node.indices);
+    return buffer->storage == DType::f16 ? cat(type_name(node.type), "(", text, ")") : text;
+  }
   const std::string name = name_of(buffer), x = bare(expr(node.indices[0])),
                     y = bare(expr(node.indices[1]));
   if (buffer->layout.layers == 1) {
@@ -285,8 +293,10 @@ std::string Writer::load(const Load& node) {
 }
 
 std::string Writer::store(const Store& node) {
-  const std::string value = bare(expr(node.value));
+  std::string value = bare(expr(node.value));
   if (node.buffer->layout.memory == Memory::linear) {
+    if (node.buffer->storage == DType::f16)
+      value = cat(half_name(node.value->type.lanes), "(", value, ")");
     return cat(access(node.buffer.get(), node.indices), " = ", value, ";");
   }
   const auto layer = as_int(node.indices[2]);

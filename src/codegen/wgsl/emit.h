@@ -11,11 +11,12 @@ namespace gossamer::codegen::wgsl {
 struct Options {
   int max_group_size = 256;
   int max_storage_buffers = 8;
+  bool f16 = false;    // f16 tensors are stored as such; the device needs shader-f16
   bool exact = false;  // all quotients of floats are rounded as IEEE has it
 };
 
 struct Binding {
-  ir::DType storage;     // f32, i32 or u32
+  ir::DType storage;     // f32, i32, u32 or f16
   bool vectors = false;  // array<vec4<...>>: the bound size is a multiple of 16 bytes
 };
 

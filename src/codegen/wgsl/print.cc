@@ -1,5 +1,7 @@
 #include "codegen/wgsl/print.h"
 
+#include <algorithm>
+
 #include "codegen/text/writer.h"
 #include "codegen/wgsl/dialect.h"
 #include "ir/build.h"
@@ -43,6 +45,9 @@ Shader print(const Raised& raised) {
     head += cat("var<workgroup> ", writer.name_of(buffer.get()), ": array<",
                 writer.element_type(buffer.get()), ", ", count, ">;\n");
   }
+  const bool has_half = std::ranges::any_of(
+      shader.bindings, [](const Binding& one) { return one.storage == ir::DType::f16; });
+  if (has_half) head = "enable f16;\n" + head;
   writer.set_name(program.grid.get(), "grid");
   if (program.group.get()) writer.set_name(program.group.get(), "invocation");
   const std::string body = writer.statements(program.body, 2);

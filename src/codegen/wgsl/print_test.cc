@@ -48,6 +48,33 @@ fn main(@builtin(workgroup_id) wid: vec3u, @builtin(local_invocation_index) lid:
   EXPECT_FALSE(shader->range_scalar);
 }
 
+TEST(PrintWgsl, HalvesAreConvertedWhereTheyAreRead) {
+  const char* text = R"(kernel k[](a: f16[8], b: f16[3], write c: f16[8]) {
+  grid g in 0..1 {
+    group t in 0..2 {
+      c[ramp(t * 4, 1, 4)] = a[ramp(t * 4, 1, 4)] + x4(b[t])
+    }
+  }
+}
+)";
+  const auto shader = shader_of(text, {.f16 = true});
+  ASSERT_TRUE(shader) << shader.error().to_string();
+  EXPECT_EQ(shader->code, R"(enable f16;
+@group(0) @binding(0) var<storage, read> b0: array<vec4h>;
+@group(0) @binding(1) var<storage, read> b1: array<f16>;
+@group(0) @binding(2) var<storage, read_write> b2: array<vec4h>;
+@compute @workgroup_size(2)
+fn main(@builtin(workgroup_id) wid: vec3u, @builtin(local_invocation_index) lid: u32) {
+  let grid = i32(wid.x);
+  let invocation = i32(lid);
+  b2[invocation] = vec4h(vec4f(b0[invocation]) + vec4f(f32(b1[invocation])));
+}
+)");
+  const auto wide = shader_of(text);
+  ASSERT_TRUE(wide) << wide.error().to_string();
+  EXPECT_EQ(wide->code.find("f16"), std::string::npos);
+}
+
 TEST(PrintWgsl, DynamicRangeNarrowTypesAndFunctions) {
   const auto shader = shader_of(R"(kernel k[n](a: u8[n], write c: bool[n]) {
   grid g in 0..n {

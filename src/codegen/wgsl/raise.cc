@@ -11,7 +11,7 @@ constexpr int64_t most_groups_in_x = 65535;
 
 Result<Raised> raise(const ir::Kernel& kernel, const Options& options) {
   Raised raised;
-  GS_ASSIGN(raised.program, text::raise_program(kernel, options.exact));
+  GS_ASSIGN(raised.program, text::raise_program(kernel, options.exact, options.f16));
   const text::Program& program = raised.program;
   for (size_t i = 0; i < kernel.params.size(); ++i) {
     GS_CHECK(kernel.params[i].written == (i + 1 == kernel.params.size()),

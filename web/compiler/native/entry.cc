@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -66,14 +67,18 @@ Result<gossamer::compiler::Options> read_options(std::string_view json) {
   document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
   if (document.HasParseError() || !document.IsObject())
     return gossamer::fail_at("options", "they are not a JSON object");
+  using gossamer::compiler::Options;
+  const std::map<std::string_view, bool Options::*> flags{{"relaxed_simd", &Options::relaxed_simd},
+                                                          {"real_gpu", &Options::real_gpu},
+                                                          {"f16", &Options::f16}};
   for (const auto& member : document.GetObject()) {
     const std::string_view name(member.name.GetString(), member.name.GetStringLength());
     if (name == "target") {
       GS_ASSIGN(options.target, text_member(member.value, name));
     } else if (name == "name") {
       GS_ASSIGN(options.name, text_member(member.value, name));
-    } else if ((name == "relaxed_simd" || name == "real_gpu") && member.value.IsBool()) {
-      (name == "real_gpu" ? options.real_gpu : options.relaxed_simd) = member.value.GetBool();
+    } else if (const auto flag = flags.find(name); flag != flags.end() && member.value.IsBool()) {
+      options.*flag->second = member.value.GetBool();
     } else if (name == "shapes" && member.value.IsObject()) {
       for (const auto& shape : member.value.GetObject()) {
         GS_ASSIGN(options.known.shapes[shape.name.GetString()], extents(shape.value, "shapes"));

@@ -14,6 +14,7 @@ export interface NativeOptions {
   readonly name?: string;
   readonly relaxed_simd?: boolean;
   readonly real_gpu?: boolean;
+  readonly f16?: boolean;
   readonly shapes?: Readonly<Record<string, readonly number[]>>;
   readonly dims?: Readonly<Record<string, number>>;
   readonly lengths?: Readonly<Record<string, number>>;

@@ -22,6 +22,8 @@ export interface CompileOptions {
   readonly relaxedSimd?: boolean | undefined;
   /** webgpu: schedules for a hardware adapter instead of a software one. */
   readonly realGpu?: boolean | undefined;
+  /** webgpu: stores f16 tensors as such, half the memory; devices without shader-f16 then refuse the package. */
+  readonly f16?: boolean | undefined;
   /** Fixes shapes of inputs by name: kernels for these alone, faster and for more models; null leaves a dimension open. */
   readonly shapes?: Readonly<Record<string, readonly (number | null)[]>> | undefined;
   /** Fixes named dimensions of the inputs. */
@@ -100,7 +102,7 @@ export async function compile(
   onnx: ArrayBuffer | Uint8Array | Blob,
   options: CompileOptions,
 ): Promise<Map<string, Uint8Array>> {
-  const {signal, onProgress, target, name, relaxedSimd, realGpu, shapes, dims, lengths} = options;
+  const {signal, onProgress, target, name, relaxedSimd, realGpu, f16, shapes, dims, lengths} = options;
   signal?.throwIfAborted();
   const module = await getModule(options.wasm);
   const given = new Uint8Array(onnx instanceof Blob ? await onnx.arrayBuffer() : onnx);
@@ -111,6 +113,7 @@ export async function compile(
     ...(name === undefined ? {} : {name}),
     ...(relaxedSimd === undefined ? {} : {relaxed_simd: relaxedSimd}),
     ...(realGpu === undefined ? {} : {real_gpu: realGpu}),
+    ...(f16 === undefined ? {} : {f16}),
     ...(dims === undefined ? {} : {dims}),
     ...(shapes === undefined
       ? {}

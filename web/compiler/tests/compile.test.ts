@@ -7,7 +7,7 @@ import {test} from 'node:test';
 
 import {load, tensor} from '../../runtime/src/index.ts';
 import {compile, CompileError} from '../src/index.ts';
-import {BAD_MODELS, perceptron} from './onnx.ts';
+import {BAD_MODELS, perceptron, relu} from './onnx.ts';
 
 const root = join(import.meta.dirname, '../../../../..');
 const path = process.env['GOSSAMER_COMPILER_WASM'] ?? join(root, 'build-wasm/compiler.wasm');
@@ -51,6 +51,7 @@ test('writes byte for byte what the command line writes', {skip: noCli}, async (
       {n: 4, flags: [], options: {}, shape: [4, 3]},
       {n: 'n', flags: [], options: {}, shape: ['n', 3]},
       {n: 'n', flags: ['--shape', 'x=2,?'], options: {shapes: {x: [2, null]}}, shape: [2, 3]},
+      {n: 'n', flags: ['--f16'], options: {f16: true}, shape: ['n', 3]},
       {n: 'n', flags: ['--dim', 'n=5'], options: {dims: {n: 5}}, shape: [5, 3]},
     ];
     for (const [i, {n, flags, options, shape}] of cases.entries()) {
@@ -69,6 +70,16 @@ test('writes byte for byte what the command line writes', {skip: noCli}, async (
   } finally {
     rmSync(folder, {recursive: true});
   }
+});
+
+test('stores halves as such for devices that have them', {skip}, async () => {
+  const files = await compile(perceptron(4), {target: 'webgpu', wasm, f16: true});
+  const manifest = JSON.parse(new TextDecoder().decode(files.get('manifest.json')));
+  assert.deepEqual(manifest.needs, [], 'a model without halves asks for nothing');
+  const half = await compile(relu(10), {target: 'webgpu', wasm, f16: true});
+  const {needs, tensors} = JSON.parse(new TextDecoder().decode(half.get('manifest.json')));
+  assert.deepEqual(needs, ['webgpu-f16']);
+  assert.deepEqual(tensors.map(({storage}: {storage: string}) => storage), ['f16', 'f16']);
 });
 
 test('says what is wrong with a model', {skip}, async () => {

@@ -55,6 +55,17 @@ export function perceptron(n: number | string, operator = 'Relu'): Uint8Array {
   return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
 }
 
+/** y = relu(x) of four elements of ONNX's type `type`. */
+export function relu(type: number): Uint8Array {
+  const graph = message(
+    [1, node('Relu', ['x'], 'y')],
+    [2, 'relu'],
+    [11, valueInfo('x', [4], type)],
+    [12, valueInfo('y', [4], type)],
+  );
+  return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
+}
+
 export interface SumOptions {
   readonly a?: Shape;
   readonly b?: Shape;

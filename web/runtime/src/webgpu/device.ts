@@ -85,7 +85,15 @@ class GpuQueue implements Queue {
   write(buffer: Buffer, data: Uint8Array, _storage: DType): void {
     if (data.byteLength === 0) return;
     const {queue} = alive(this.#gpu);
-    queue.writeBuffer((buffer as GpuBufferHolder).gpu, 0, data as Uint8Array<ArrayBuffer>);
+    const whole = data.byteLength & ~3;
+    const {gpu} = buffer as GpuBufferHolder;
+    queue.writeBuffer(gpu, 0, data as Uint8Array<ArrayBuffer>, 0, whole);
+    // Copies are of four bytes; f16 have two.
+    if (whole < data.byteLength) {
+      const rest = new Uint8Array(4);
+      rest.set(data.subarray(whole));
+      queue.writeBuffer(gpu, whole, rest);
+    }
   }
 
   submit(recording: Recording): Fence {
