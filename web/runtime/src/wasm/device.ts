@@ -184,7 +184,20 @@ const wantedThreads = (asked: number | undefined): number => {
 const RETRIES = 5;
 const RETRY_MS = 200;
 
-/** A worker with an engine. Addresses of models that were disposed of come back some time later. */
+/**
+ * Addresses of ended workers come back some time later, those of models that this thread forgot with a
+ * collection; an allocation that fails starts one.
+ */
+async function waitForAddresses(): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  try {
+    new WebAssembly.Memory({initial: 1, maximum: 65536});
+  } catch {
+    // The next worker finds out.
+  }
+}
+
+/** A worker with an engine. */
 async function startWorker(threads: number): Promise<Thread> {
   for (let left = RETRIES; ; --left) {
     const thread = spawn(script);
@@ -195,7 +208,7 @@ async function startWorker(threads: number): Promise<Thread> {
       thread.stop();
       const memory = problem instanceof GossamerError && problem.code === 'out-of-memory';
       if (left === 0 || !memory) throw problem;
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      await waitForAddresses();
     }
   }
 }
