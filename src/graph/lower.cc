@@ -18,26 +18,10 @@
 namespace gossamer::graph {
 namespace {
 
-constexpr size_t max_host_elements = 1024;
 constexpr int64_t max_elements = int64_t{1} << 40;
 constexpr size_t max_extent_size = 1000;    // nodes of an expression for a dimension or host value
 constexpr size_t max_stage_size = 200'000;  // nodes of an element's expression
 constexpr int64_t max_dim = (int64_t{1} << 31) - 1;
-
-// The elements of a small constant, see Tensor::host.
-std::optional<std::vector<Expr>> host_elements(const ConstantSource& source) {
-  if (source.file >= 0 || !ops::can_be_host(source.dtype)) return std::nullopt;
-  size_t size = static_cast<size_t>(ir::byte_size(source.dtype));
-  size_t count = source.bytes.size() / size;
-  if (count > max_host_elements) return std::nullopt;
-  std::vector<Expr> elements;
-  for (size_t i = 0; i < count; ++i) {
-    ir::Scalar value = ir::read_scalar(source.dtype, &source.bytes[i * size]);
-    elements.push_back(ir::is_float(source.dtype) ? ir::constant(source.dtype, value.f)
-                                                  : ir::index(value.i));
-  }
-  return elements;
-}
 
 // The bytes of a host value all of whose elements are numbers.
 std::optional<std::vector<std::byte>> host_bytes(const Tensor& tensor) {
@@ -115,7 +99,8 @@ Tensor Lowering::add_constant(std::string name, ConstantSource source) {
   name = unique(constant_names_, std::move(name));
   std::vector<Expr> shape;
   for (int64_t extent : source.shape) shape.push_back(ir::index(extent));
-  Tensor tensor{ir::buffer(name, source.dtype, std::move(shape)), host_elements(source)};
+  Tensor tensor{ir::buffer(name, source.dtype, std::move(shape)), std::nullopt};
+  if (source.file < 0) tensor.host = ops::host_elements(source.dtype, source.bytes);
   if (source.packed > 1) {
     const auto words = static_cast<int64_t>(source.length);
     const std::string packed_name = unique(constant_names_, name + ".packed");

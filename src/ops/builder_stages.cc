@@ -228,17 +228,8 @@ Tensor Builder::constant(const TensorData& data) {
   Shape shape;
   for (int64_t extent : data.shape) shape.push_back(ir::index(extent));
   Tensor tensor{ir::buffer(unique_name("constant"), data.dtype, std::move(shape)), std::nullopt};
-  size_t bytes = static_cast<size_t>(ir::byte_size(data.dtype));
-  if (can_be_host(data.dtype) && data.element_count() <= 1024) {
-    std::vector<Expr> elements;
-    for (size_t i = 0; i < data.bytes.size() / bytes; ++i) {
-      ir::Scalar value = ir::read_scalar(data.dtype, &data.bytes[i * bytes]);
-      elements.push_back(ir::is_float(data.dtype) ? ir::constant(data.dtype, value.f)
-                                                  : ir::index(value.i));
-    }
-    tensor.host = std::move(elements);
-    know(tensor);
-  }
+  tensor.host = host_elements(data.dtype, data.bytes);
+  know(tensor);
   constants.push_back({tensor.buffer, data});
   return tensor;
 }

@@ -106,16 +106,7 @@ DefinedCase define_case(const OpDef& def, const Case& test, const std::vector<Te
     } else {
       made.memory.emplace_back(tensor.buffer, data);
     }
-    if (is_given(test, i) && can_be_host(data.dtype) && data.element_count() <= 1024) {
-      std::vector<Expr> elements;
-      size_t bytes = static_cast<size_t>(ir::byte_size(data.dtype));
-      for (size_t k = 0; k < data.bytes.size() / bytes; ++k) {
-        ir::Scalar value = ir::read_scalar(data.dtype, &data.bytes[k * bytes]);
-        elements.push_back(ir::is_float(data.dtype) ? ir::constant(data.dtype, value.f)
-                                                    : ir::index(value.i));
-      }
-      tensor.host = std::move(elements);
-    }
+    if (is_given(test, i)) tensor.host = host_elements(data.dtype, data.bytes);
     made.inputs.push_back(std::move(tensor));
   }
   std::vector<Item> items(made.inputs.begin(), made.inputs.end());

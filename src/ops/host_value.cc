@@ -11,7 +11,6 @@ namespace gossamer::ops {
 namespace {
 
 using ir::DType;
-using ir::Type;
 using ir::UnaryOp;
 using Maybe = std::optional<Expr>;
 
@@ -180,6 +179,19 @@ void set_point(Evaluator& evaluator, const std::vector<Var>& axes, const std::ve
 }  // namespace
 
 bool can_be_host(DType dtype) { return dtype != DType::string && !ir::is_small(dtype); }
+
+std::optional<std::vector<Expr>> host_elements(DType dtype, std::span<const std::byte> bytes) {
+  if (!can_be_host(dtype)) return std::nullopt;
+  const auto size = static_cast<size_t>(ir::byte_size(dtype));
+  const size_t count = bytes.size() / size;
+  if (count > static_cast<size_t>(max_elements)) return std::nullopt;
+  std::vector<Expr> elements;
+  for (size_t i = 0; i < count; ++i) {
+    const ir::Scalar value = ir::read_scalar(dtype, &bytes[i * size]);
+    elements.push_back(ir::is_float(dtype) ? ir::constant(dtype, value.f) : ir::index(value.i));
+  }
+  return elements;
+}
 
 std::optional<std::vector<Expr>> evaluate_on_host(const Stage& stage, const HostLookup& lookup) {
   bool reduces = stage.kind == StageKind::reduce;
