@@ -6,10 +6,8 @@ namespace gossamer {
 namespace {
 
 TEST(Strings, ComeBackAsTheyWere) {
-  const std::vector<std::string> texts{"", "a",
-                                       "Gr\xc3\xbc\xc3\x9f"
-                                       "e",
-                                       std::string("with\0zero", 9), "one of seventeen."};
+  const std::vector<std::string> texts{"", "a", "Gr\u00fc\u00dfe", std::string("with\0zero", 9),
+                                       "one of seventeen."};
   const PackedStrings packed = pack_strings(texts);
   EXPECT_EQ(packed.width, 24);  // of 17, rounded up
   EXPECT_EQ(packed.bytes.size(), 5u * 24);

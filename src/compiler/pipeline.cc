@@ -78,7 +78,8 @@ Result<Kernel> run_pipeline(Kernel kernel, schedule::TargetKind target) {
     established |= pass.establishes;
 #ifndef NDEBUG
     if (auto checked = ir::verify(kernel, established); !checked) {
-      check_failed(__FILE_NAME__, __LINE__, pass.name.data(), checked.error().to_string());
+      check_failed(__FILE_NAME__, __LINE__, std::string(pass.name).c_str(),
+                   checked.error().to_string());
     }
 #endif
   }

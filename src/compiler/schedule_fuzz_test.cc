@@ -147,6 +147,8 @@ void play(Schedule& s, Random& random) {
       case 9:
         done = s.peel(random.of(loops)).has_value();
         break;
+      default:
+        break;
     }
     if (!done) EXPECT_EQ(schedule::to_string(s), before);
   }

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "graph/control_flow.h"
+#include "graph/fuse_quantized.h"
 #include "graph/lowering.h"
 #include "graph/unpack.h"
 #include "ir/build.h"
@@ -417,6 +418,9 @@ Result<> Lowering::check_size(const ops::Stage& stage, const std::string& place)
 }
 
 Result<StageGraph> lower(const Graph& graph, const ops::Catalog& catalog) {
+  const bool quantizes = std::ranges::any_of(
+      graph.nodes, [](const Node& node) { return node.def->name == "QuantizeLinear"; });
+  if (quantizes) return Lowering(catalog).run(fuse_quantized(graph, catalog));
   return Lowering(catalog).run(graph);
 }
 

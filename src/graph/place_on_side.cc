@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
@@ -34,7 +35,7 @@ class Placer {
     mark();
     find_homes();
     if (graph_.side.empty()) return;
-    std::vector<Stage> stages = std::move(graph_.stages);
+    std::vector<Stage> stages = std::exchange(graph_.stages, {});
     for (const StageInput& port : graph_.inputs) mirror(port.buffer);
     for (const StageConstant& constant : graph_.constants) mirror(constant.buffer);
     for (Stage& stage : stages) {

@@ -5,7 +5,6 @@
 namespace gossamer::interp {
 namespace {
 
-using ir::DType;
 using ir::Scalar;
 
 struct Evaluator {

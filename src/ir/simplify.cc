@@ -410,7 +410,8 @@ Expr Simplifier::simplified_load(const Expr& e) {
   auto* one = new Load(e->type.with_lanes(1));
   one->buffer = l->buffer;
   for (const Expr& i : l->indices) {
-    one->indices.push_back(i->type.is_scalar() ? i : as<Broadcast>(i)->a);
+    const auto* same = as<Broadcast>(i);
+    one->indices.push_back(same ? same->a : i);
   }
   return broadcast(Expr(one), e->type.lanes);
 }

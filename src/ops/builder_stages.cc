@@ -253,7 +253,7 @@ Result<std::vector<Tensor>> Builder::call(std::string_view op, std::vector<Tenso
 
 Result<std::vector<Tensor>> Builder::call(const OpDef& def, std::vector<Tensor> inputs,
                                           Attributes attributes, int output_count) {
-  Builder inner(def, node_name_, std::move(inputs), std::move(attributes), output_count);
+  Builder inner(def, node_name_, inputs, std::move(attributes), output_count);
   inner.catalog = catalog;
   inner.bounds = bounds;
   inner.stage_names_ = std::move(stage_names_);

@@ -25,9 +25,9 @@ struct Chain {
   ir::Bounds bounds;
   std::vector<Builder::Check> checks;
 
-  Tensor operator()(std::string_view op, std::vector<Tensor> inputs, Attributes attributes = {}) {
-    Builder b(*builtin_catalog().find("", op), std::string(op), std::move(inputs),
-              std::move(attributes), 1);
+  Tensor operator()(std::string_view op, const std::vector<Tensor>& inputs,
+                    Attributes attributes = {}) {
+    Builder b(*builtin_catalog().find("", op), std::string(op), inputs, std::move(attributes), 1);
     b.bounds = bounds;
     Result<> status = b.define();
     EXPECT_TRUE(status) << (status ? "" : status.error().to_string());

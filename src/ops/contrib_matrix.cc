@@ -94,9 +94,10 @@ Result<> quantized_gemm(Builder& b) {
   if (b.has(7) != b.has(8)) return b.error("y_scale and y_zero_point go together");
   GS_TRY(one_type(b, {0, 2}));
   GS_TRY(one_type(b, {3, 5}));
-  GS_ASSIGN(Tensor x, centered(b, "quantized_gemm.a", b.input(0), b.input(2), -1));
+  const DType wide = b.has(8) ? product_sum : DType::i32;
+  GS_ASSIGN(Tensor x, centered(b, "quantized_gemm.a", b.input(0), b.input(2), -1, wide));
   bool flip = b.integer("transB") != 0;
-  GS_ASSIGN(Tensor y, centered(b, "quantized_gemm.b", b.input(3), b.input(5), flip ? 0 : 1));
+  GS_ASSIGN(Tensor y, centered(b, "quantized_gemm.b", b.input(3), b.input(5), flip ? 0 : 1, wide));
   GS_ASSIGN(x, turned(b, x, b.integer("transA") != 0, false));
   GS_ASSIGN(y, turned(b, y, flip, false));
   if (b.has(6)) GS_TRY(broadcasts_to(b, 6, {x.dim(0), y.dim(1)}));
@@ -104,7 +105,7 @@ Result<> quantized_gemm(Builder& b) {
   DType dtype = b.has(8) ? b.input(8).dtype() : DType::f32;
   GS_ASSIGN(
       Tensor product, matrix_product(b, "quantized_gemm", x, y, dtype, [&](Point p, Expr sum) {
-        if (b.has(6)) sum = sum + b.at_broadcast(b.input(6), p);
+        if (b.has(6)) sum = sum + ir::cast(wide, b.at_broadcast(b.input(6), p));
         Expr scale = parameter_at(b, b.input(1), p, 1) * parameter_at(b, b.input(4), p, 1);
         if (alpha != 1) scale = scale * alpha;
         if (b.has(8)) scale = scale / parameter_at(b, b.input(7), p, 1);

@@ -2,6 +2,8 @@
 // real numbers, quantised.
 #include "ops/contrib.h"
 #include "ops/families.h"
+#include "ops/quantize.h"
+#include "ops/reduce.h"
 
 namespace gossamer::ops {
 namespace {
@@ -32,21 +34,43 @@ Result<> quantized_unary(Builder& b, std::string_view op, Attributes attributes)
 }
 
 // The same with channels last, if the node says so.
-Result<> quantized_pool(Builder& b, std::string_view op) {
+Result<> quantized_average(Builder& b) {
   bool last = b.integer("channels_last") != 0;
   GS_ASSIGN(Tensor x, b.call1("DequantizeLinear", {b.input(0), b.input(1), b.input(2)}));
   if (last) {
     GS_ASSIGN(x, with_channels(b, x, false));
   }
-  Attributes attributes;
-  if (op == "AveragePool")
-    attributes = passed_on(
-        b, {"auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides"});
-  GS_ASSIGN(Tensor y, b.call1(op, {x}, std::move(attributes)));
+  GS_ASSIGN(Tensor y, b.call1("AveragePool", {x},
+                              passed_on(b, {"auto_pad", "ceil_mode", "count_include_pad",
+                                            "kernel_shape", "pads", "strides"})));
   if (last) {
     GS_ASSIGN(y, with_channels(b, y, true));
   }
   return requantized(b, y, 3, 4, b.input(0).dtype());
+}
+
+// The sum of the integers, scaled once.
+Result<> quantized_global_mean(Builder& b) {
+  const Tensor& x = b.input(0);
+  if (x.rank() < 3) return b.error("X has a batch, channels and spatial axes");
+  const bool last = b.integer("channels_last") != 0;
+  std::vector<int> axes;
+  for (int axis = last ? 1 : 2; axis < x.rank() - (last ? 1 : 0); ++axis) axes.push_back(axis);
+  const DType dtype = b.has(4) ? b.input(4).dtype() : x.dtype();
+  GS_ASSIGN(const Tensor inner, centered(b, "quantized_mean.x", x, b.input(2), -1));
+  const auto number = [&](int i) {
+    return ir::cast(DType::f32, parameter_at(b, b.input(i), {}, -1));
+  };
+  const Expr count = ir::cast(DType::f32, count_of(b, x, axes));
+  b.output(0, reduce_axes(
+                  b, "quantized_mean", inner, axes, true, Builder::Join::sum, dtype,
+                  [&](Point p) { return inner.at(p); },
+                  [&](Expr sum) {
+                    const Expr factor = number(1) / (number(3) * count);
+                    return quantized(ir::cast(DType::f32, sum) * factor,
+                                     b.has(4) ? number(4) : Expr(), dtype);
+                  }));
+  return {};
 }
 
 // Up to version 12 softmax was over all axes from `axis` on.
@@ -172,19 +196,17 @@ std::vector<OpDef> contrib_qlinear_family() {
                       return quantized_unary(b, "LeakyRelu", {{"alpha", b.number("alpha")}});
                     }),
       quantized_one("QLinearGlobalAveragePool", "The mean of each quantised channel, quantised.",
-                    {{"channels_last", 0}},
-                    [](Builder& b) { return quantized_pool(b, "GlobalAveragePool"); }),
-      quantized_one("QLinearAveragePool",
-                    "The mean of each window of a quantised tensor, quantised.",
-                    {{"auto_pad", "NOTSET"},
-                     {"ceil_mode", 0},
-                     {"channels_last", 0},
-                     {"count_include_pad", 0},
-                     {"kernel_shape", {}, true},
-                     {"pads", Numbers{}},
-                     {"strides", Numbers{}}},
-                    [](Builder& b) { return quantized_pool(b, "AveragePool"); },
-                    {{"kernel_shape", Numbers{2, 2}}, {"pads", Numbers{1, 1, 0, 0}}}),
+                    {{"channels_last", 0}}, quantized_global_mean),
+      quantized_one(
+          "QLinearAveragePool", "The mean of each window of a quantised tensor, quantised.",
+          {{"auto_pad", "NOTSET"},
+           {"ceil_mode", 0},
+           {"channels_last", 0},
+           {"count_include_pad", 0},
+           {"kernel_shape", {}, true},
+           {"pads", Numbers{}},
+           {"strides", Numbers{}}},
+          quantized_average, {{"kernel_shape", Numbers{2, 2}}, {"pads", Numbers{1, 1, 0, 0}}}),
       quantized_one("QLinearSoftmax", "Softmax of a quantised tensor, quantised.",
                     {{"axis", -1}, {"opset", {}, true}}, quantized_softmax,
                     {{"axis", 2}, {"opset", 12}}),

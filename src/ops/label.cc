@@ -103,9 +103,7 @@ std::vector<OpDef> label_family() {
   using D = std::vector<double>;
   const TypeSet labels = strings_only | only(DType::i64) | only(DType::i32) | only(DType::i16) |
                          only(DType::f32) | only(DType::f64);
-  const TensorData words = strings({2, 3}, {"a", "b", "d", "c", "",
-                                            "Gr\xc3\xbc\xc3\x9f"
-                                            "e"});
+  const TensorData words = strings({2, 3}, {"a", "b", "d", "c", "", "Gr\u00fc\u00dfe"});
   return {
       {.name = "LabelEncoder",
        .doc = "The value of each key, or a default for elements that are no key.",

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ir/print.h"
+#include "ops/contrib.h"
 #include "ops/einsum.h"
 #include "ops/families.h"
 #include "ops/quantize.h"
@@ -122,6 +123,8 @@ std::vector<OpDef> matmul_family() {
        .since = 13,
        .inputs = {{"A", any_number}, {"B", any_number}},
        .define = matmul,
+       .quantized = {{.name = "QLinearMatMul",
+                      .operands = {{}, [](const Attributes&, int rank) { return rank - 1; }}}},
        .cases = {{.name = "matrices", .shapes = {{5, 7}, {7, 3}}},
                  {.name = "batches", .shapes = {{2, 3, 4}, {2, 4, 5}}},
                  {.name = "broadcast", .shapes = {{2, 1, 3, 4}, {3, 4, 5}}},
@@ -139,6 +142,18 @@ std::vector<OpDef> matmul_family() {
        .inputs = {{"A", any_number}, {"B", any_number}, {"C", any_number, InputDef::optional}},
        .attributes = {{"alpha", 1.0}, {"beta", 1.0}, {"transA", 0}, {"transB", 0}},
        .define = gemm,
+       .quantized = {{.domain = std::string(microsoft),
+                      .name = "QGemm",
+                      .operands = {{},
+                                   [](const Attributes& attributes, int) {
+                                     const auto found = attributes.find("transB");
+                                     const auto* turned =
+                                         found == attributes.end()
+                                             ? nullptr
+                                             : std::get_if<int64_t>(&found->second);
+                                     return turned && *turned != 0 ? 0 : 1;
+                                   }},
+                      .addend = 6}},
        .cases = {{.name = "bias row", .shapes = {{3, 5}, {5, 7}, {7}}},
                  {.name = "integers by fractions",
                   .shapes = {{3, 5}, {5, 7}, {7}},

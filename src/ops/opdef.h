@@ -84,6 +84,19 @@ struct Case {
   int length = -1;            // of the sequence that is the first input: so many of the tensors
 };
 
+// The operator of the catalog that an operator on dequantised tensors is when its result is
+// quantised.
+struct QuantizedForm {
+  std::string domain = {}, name;
+  // The operator's first inputs; each is a tensor, its scale and its zero point there. The function
+  // says along which axis an operand of this rank may have parameters of its own for each index;
+  // none where it takes single ones.
+  std::vector<std::function<int64_t(const Attributes&, int rank)>> operands;
+  // Behind them are the scale and zero point of the result, and at this place an i32 tensor that is
+  // added to the sums: the operator's input after the operands. -1 for none.
+  int addend = -1;
+};
+
 // Members without a default are mandatory: leaving one out does not compile.
 struct OpDef {
   std::string name;         // ONNX's
@@ -96,6 +109,7 @@ struct OpDef {
   std::vector<std::string> regions = {};  // attributes that are graphs, all optional
   std::function<Result<>(Builder&)> define;
   std::function<Result<>(Builder&)> gradient = {};  // optional, in terms of other operators
+  std::optional<QuantizedForm> quantized = {};
   std::vector<Case> cases;
 };
 

@@ -1,6 +1,7 @@
 // Pools: reductions over windows, or over all spatial axes.
 #include <cmath>
 
+#include "ops/contrib.h"
 #include "ops/families.h"
 #include "ops/window.h"
 
@@ -186,13 +187,15 @@ Result<> global_lp(Builder& b) {
 }
 
 OpDef global(std::string name, std::string doc, Result<> (*define)(Builder&),
-             std::vector<AttributeDef> attributes = {}) {
+             std::vector<AttributeDef> attributes = {},
+             std::optional<QuantizedForm> quantized = {}) {
   return {.name = std::move(name),
           .doc = std::move(doc),
           .since = 22,
           .inputs = {{"X", any_float}},
           .attributes = std::move(attributes),
           .define = define,
+          .quantized = std::move(quantized),
           .cases = {{.name = "image", .shapes = {{2, 3, 5, 7}}},
                     {.name = "line", .shapes = {{1, 4, 9}}},
                     {.name = "one", .shapes = {{1, 8, 1, 1}}}}};
@@ -263,7 +266,8 @@ std::vector<OpDef> pool_family() {
                  {.name = "cube",
                   .shapes = {{1, 3, 5, 5}},
                   .attributes = with(k3, {{"p", 3}, {"pads", N{1, 1, 1, 1}}})}}},
-      global("GlobalAveragePool", "The mean of each channel.", global_average),
+      global("GlobalAveragePool", "The mean of each channel.", global_average, {},
+             {{std::string(microsoft), "QLinearGlobalAveragePool", {{}}}}),
       global("GlobalMaxPool", "The largest element of each channel.", global_max),
       global("GlobalLpPool", "The p-norm of each channel.", global_lp, {{"p", 2}}),
   };

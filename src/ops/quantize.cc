@@ -139,8 +139,7 @@ Result<> dynamic_quantize_linear(Builder& b) {
   return {};
 }
 
-// Inputs a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point; the sum is
-// exact in 32 bits.
+// Inputs a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point.
 Expr requantized(const Builder& b, Expr sum, Point p, int left_axis, int right_axis) {
   auto real = [&](int i, int axis) {
     return ir::cast(DType::f32, parameter_at(b, b.input(i), p, axis));
@@ -178,9 +177,10 @@ Result<> small_float_matmul(Builder& b) {
 Result<> qlinear_matmul(Builder& b) {
   const Tensor &left = b.input(0), &right = b.input(3);
   if (small_floats & only(left.dtype())) return small_float_matmul(b);
-  GS_ASSIGN(Tensor x,
-            centered(b, "qlinear_matmul.a", left, b.input(2), std::max(left.rank() - 2, 0)));
-  GS_ASSIGN(Tensor y, centered(b, "qlinear_matmul.b", right, b.input(5), right.rank() - 1));
+  GS_ASSIGN(Tensor x, centered(b, "qlinear_matmul.a", left, b.input(2),
+                               std::max(left.rank() - 2, 0), product_sum));
+  GS_ASSIGN(Tensor y,
+            centered(b, "qlinear_matmul.b", right, b.input(5), right.rank() - 1, product_sum));
   for (int i : {1, 2}) GS_TRY(is_parameter(b, i, left, left.rank() - 2));
   for (int i : {4, 5}) GS_TRY(is_parameter(b, i, right, right.rank() - 1));
   for (int i : {6, 7}) {
@@ -196,8 +196,8 @@ Result<> qlinear_matmul(Builder& b) {
 }
 
 Result<> qlinear_conv(Builder& b) {
-  GS_ASSIGN(Tensor x, centered(b, "qlinear_conv.x", b.input(0), b.input(2), 1));
-  GS_ASSIGN(Tensor w, centered(b, "qlinear_conv.w", b.input(3), b.input(5), 0));
+  GS_ASSIGN(Tensor x, centered(b, "qlinear_conv.x", b.input(0), b.input(2), 1, product_sum));
+  GS_ASSIGN(Tensor w, centered(b, "qlinear_conv.w", b.input(3), b.input(5), 0, product_sum));
   for (int i : {1, 2, 6, 7}) {
     if (!single_number(b.input(i)))
       return b.error("the input and the result have one scale and one zero point each");
@@ -205,7 +205,7 @@ Result<> qlinear_conv(Builder& b) {
   for (int i : {4, 5}) GS_TRY(is_parameter(b, i, w, 0));
   GS_TRY(has_shape(b, 8, {w.dim(0)}));
   GS_ASSIGN(Tensor y, convolve(b, "qlinear_conv", x, w, b.input(7).dtype(), [&](Point p, Expr sum) {
-              if (b.has(8)) sum = sum + b.input(8)({p[1]});
+              if (b.has(8)) sum = sum + ir::cast(product_sum, b.input(8)({p[1]}));
               return requantized(b, sum, p, 1, 1);
             }));
   b.output(0, y);
@@ -229,7 +229,7 @@ Expr parameter_at(const Builder& b, const Tensor& parameter, Point point, int ax
 }
 
 Result<Tensor> centered(Builder& b, const std::string& name, const Tensor& x,
-                        const Tensor& zero_point, int axis) {
+                        const Tensor& zero_point, int axis, DType wide) {
   if (zero_point && zero_point.dtype() != x.dtype()) {
     return b.error(cat("a zero point has type ", ir::name_of(zero_point.dtype()),
                        ", its tensor has ", ir::name_of(x.dtype())));
@@ -239,9 +239,9 @@ Result<Tensor> centered(Builder& b, const std::string& name, const Tensor& x,
                      cat("a zero point has ", ir::print(zero_point.dim(0)), " elements, axis ",
                          axis, " has ", ir::print(x.dim(axis)))));
   }
-  return b.compute(name, DType::i32, x.shape(), [&](Point p) {
-    Expr value = ir::cast(DType::i32, x.at(p));
-    return zero_point ? value - ir::cast(DType::i32, parameter_at(b, zero_point, p, axis)) : value;
+  return b.compute(name, wide, x.shape(), [&](Point p) {
+    Expr value = ir::cast(wide, x.at(p));
+    return zero_point ? value - ir::cast(wide, parameter_at(b, zero_point, p, axis)) : value;
   });
 }
 

@@ -12,7 +12,8 @@ Result<> string_concat(Builder& b) {
   wide.push_back(left.text.width() + right.text.width());
   const Tensor bytes = b.compute("string_concat", DType::u8, wide, [&](Point p) {
     const Point outer(p.begin(), p.end() - 1);
-    const Expr at = p.back(), from = as_index(left.length(b, outer)), behind = at - from;
+    const Expr& at = p.back();
+    const Expr from = as_index(left.length(b, outer)), behind = at - from;
     const Expr second = ir::select(behind < as_index(right.length(b, outer)),
                                    right.byte(b, outer, behind), ir::zero(DType::u8));
     return ir::select(at < from, left.byte(b, outer, at), second);

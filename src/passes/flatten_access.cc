@@ -9,7 +9,6 @@ namespace gossamer::passes {
 namespace {
 
 using ir::Expr;
-using ir::Layout;
 using ir::Stmt;
 
 Expr like(const Expr& scalar, const Expr& vector) {

@@ -84,7 +84,7 @@ class Placer {
     for (size_t i = 1; i < indices.size(); ++i) {
       GS_CHECK(indices.size() == buffer.shape.size(), "access of ", buffer.name, " is not flat");
       Expr extent = buffer.shape[i];
-      Expr next = indices[i];
+      const Expr& next = indices[i];
       const int lanes = std::max(flat->type.lanes, next->type.lanes);
       if (auto* steps = as<Ramp>(next); steps && flat->type.is_scalar()) {
         flat = ramp(flat * extent + steps->base, steps->stride, lanes);
