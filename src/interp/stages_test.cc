@@ -178,5 +178,73 @@ TEST(Stages, Quantisation) {
       (V{-21}));
 }
 
+// Classes (output 0) and scores (output 1) of an operator of ai.onnx.ml for these scores.
+std::pair<V, V> classified(std::string_view name, const Attributes& attributes, const V& scores) {
+  const auto count = static_cast<int64_t>(scores.size());
+  const auto results =
+      run_case(*ops::builtin_catalog().find("ai.onnx.ml", name),
+               {.name = "", .attributes = attributes, .inputs = {floats({count, 1}, scores)}}, 2);
+  EXPECT_TRUE(results) << (results ? "" : results.error().to_string());
+  std::pair<V, V> made;
+  if (!results) return made;
+  for (int64_t i = 0; i < (*results)[0].element_count(); ++i)
+    made.first.push_back(static_cast<float>(element((*results)[0], i).as_double()));
+  for (int64_t i = 0; i < (*results)[1].element_count(); ++i)
+    made.second.push_back(static_cast<float>(element((*results)[1], i).as_double()));
+  return made;
+}
+
+// The scores are what ONNX Runtime 1.31 gives.
+TEST(Stages, OneScoreOfTwoClasses) {
+  using D = std::vector<double>;
+  using N = std::vector<int64_t>;
+  const N labels{5, 6};
+  Attributes line = {{"coefficients", D{1}}, {"intercepts", D{0}}, {"classlabels_ints", labels}};
+  auto [classes, scores] = classified("LinearClassifier", line, {-2, 0.25f});
+  EXPECT_EQ(classes, (V{5, 6}));
+  EXPECT_EQ(scores, (V{3, -2, 0.75f, 0.25f}));
+
+  // One node: up to 0 the first leaf, else the second.
+  const auto tree = [&](int64_t id, D weights, D base) {
+    return Attributes{{"nodes_treeids", N{0, 0, 0}},
+                      {"nodes_nodeids", N{0, 1, 2}},
+                      {"nodes_featureids", N{0, 0, 0}},
+                      {"nodes_values", D{0, 0, 0}},
+                      {"nodes_modes", std::vector<std::string>{"BRANCH_LEQ", "LEAF", "LEAF"}},
+                      {"nodes_truenodeids", N{1, 0, 0}},
+                      {"nodes_falsenodeids", N{2, 0, 0}},
+                      {"class_treeids", N{0, 0}},
+                      {"class_nodeids", N{1, 2}},
+                      {"class_ids", N{id, id}},
+                      {"class_weights", std::move(weights)},
+                      {"base_values", std::move(base)},
+                      {"classlabels_int64s", labels}};
+  };
+  using Made = std::pair<V, V>;
+  const auto made = [&](const Attributes& attributes) {
+    return classified("TreeEnsembleClassifier", attributes, {-1, 1});
+  };
+  EXPECT_EQ(made(tree(0, {0.25, 0.75}, {})), Made({5, 6}, {0.75f, 0.25f, 0.25f, 0.75f}));
+  EXPECT_EQ(made(tree(0, {-0.5, 0.25}, {})), Made({5, 6}, {0.5f, -0.5f, -0.25f, 0.25f}));
+  EXPECT_EQ(made(tree(1, {-0.5, 0.25}, {})), Made({5, 6}, {0, -0.5f, 0, 0.25f}));
+  EXPECT_EQ(made(tree(0, {-0.5, 0.25}, {1})), Made({6, 6}, {-0.5f, 0.5f, -1.25f, 1.25f}));
+}
+
+TEST(Stages, Features) {
+  const auto of = [](std::string_view name, const Case& test) {
+    const auto results = run_case(*ops::builtin_catalog().find("ai.onnx.ml", name), test);
+    EXPECT_TRUE(results);
+    V values;
+    for (int64_t i = 0; results && i < (*results)[0].element_count(); ++i)
+      values.push_back(static_cast<float>(element((*results)[0], i).as_double()));
+    return values;
+  };
+  const TensorData row = floats({1, 3}, {1, -2, 0.5f});
+  EXPECT_EQ(of("Normalizer", {.name = "", .attributes = {{"norm", "MAX"}}, .inputs = {row}}),
+            (V{1, -2, 0.5f}));
+  EXPECT_EQ(of("ArrayFeatureExtractor", {.name = "", .inputs = {row, int64s({2, 1}, {2, 0})}}),
+            (V{0.5f, 1}));
+}
+
 }  // namespace
 }  // namespace gossamer::interp

@@ -43,6 +43,8 @@ const Catalog& builtin_catalog() {
       contrib_tensor_family,
       contrib_image_family,
       contrib_layer_family,
+      contrib_quantized_layer_family,
+      contrib_decoder_family,
       contrib_number_family,
       channels_last_family,
       classic_family,

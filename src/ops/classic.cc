@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/families.h"
+#include "ops/linearize.h"
 #include "ops/reduce.h"
 
 namespace gossamer::ops {
@@ -12,10 +13,15 @@ namespace {
 
 Result<> linear_regressor(Builder& b) {
   const Tensor& x = b.input(0);
-  GS_ASSIGN(Tensor scores, linear_scores(b, x, b.integer("targets")));
-  GS_ASSIGN(scores, post_transformed(b, scores, b.text("post_transform")));
+  const int64_t targets = b.integer("targets");
+  GS_ASSIGN(Tensor scores, linear_scores(b, x, targets));
+  GS_ASSIGN(scores, transformed_targets(b, scores, targets, b.text("post_transform")));
   b.output(0, scores);
   return {};
+}
+
+size_t labels_of(const Builder& b, std::string_view integers) {
+  return std::max(b.integers(integers).size(), b.texts("classlabels_strings").size());
 }
 
 Result<> linear_classifier(Builder& b) {
@@ -24,7 +30,9 @@ Result<> linear_classifier(Builder& b) {
     rows = std::max<int64_t>(1, static_cast<int64_t>(b.integers("classlabels_ints").size() +
                                                      b.texts("classlabels_strings").size()));
   GS_ASSIGN(Tensor scores, linear_scores(b, b.input(0), rows));
-  return classified(b, scores, rows == 1, "classlabels_ints");
+  const bool one = rows == 1 && labels_of(b, "classlabels_ints") == 2;
+  return classified(b, scores, one ? std::optional(OneScore{0, true}) : std::nullopt,
+                    "classlabels_ints");
 }
 
 Result<> normalizer(Builder& b) {
@@ -37,7 +45,10 @@ Result<> normalizer(Builder& b) {
   Tensor size = reduce_axes(
       b, "normalizer.norm", x, {last}, true,
       norm == "MAX" ? Builder::Join::max : Builder::Join::sum, DType::f32,
-      [&](Point p) { return norm == "L2" ? real(p) * real(p) : ir::abs(real(p)); },
+      [&](Point p) {
+        if (norm == "MAX") return real(p);
+        return norm == "L2" ? real(p) * real(p) : ir::abs(real(p));
+      },
       [&](Expr value) { return norm == "L2" ? ir::sqrt(value) : value; });
   b.output(0, b.compute("normalizer", DType::f32, x.shape(), [&](Point p) {
     Expr by = b.at_broadcast(size, p);
@@ -63,17 +74,18 @@ Result<> scaler(Builder& b) {
   return {};
 }
 
+// The indices count as one row, whatever their shape.
 Result<> feature_extractor(Builder& b) {
-  const Tensor &x = b.input(0), &y = b.input(1);
-  if (x.rank() < 1 || y.rank() < 1) return b.error("inputs need an axis");
+  const Tensor& x = b.input(0);
+  if (x.rank() < 1) return b.error("X needs an axis");
+  const Expr count = b.simplify(product(b.input(1).shape()));
+  const Tensor row = b.reshape("array_feature_extractor.indices", b.input(1), {count});
   Shape shape(x.shape().begin(), x.shape().end() - 1);
   if (shape.empty()) shape.push_back(ir::index(1));
-  shape.push_back(y.dim(-1));
+  shape.push_back(count);
   b.output(0, b.compute("array_feature_extractor", x.dtype(), shape, [&](Point p) {
-    std::vector<Expr> from(static_cast<size_t>(y.rank()), ir::index(0));
-    from.back() = p.back();
     std::vector<Expr> at(p.begin(), p.begin() + x.rank() - 1);
-    at.push_back(as_index(y.at(from)));
+    at.push_back(as_index(row({p.back()})));
     return x.at(at);
   }));
   return {};
@@ -148,30 +160,38 @@ Result<Tensor> post_transformed(Builder& b, const Tensor& scores, std::string_vi
   return b.error(cat("`post_transform` ", how, " is not known"));
 }
 
-Result<> classified(Builder& b, const Tensor& scores, bool one_score,
+Result<Tensor> transformed_targets(Builder& b, const Tensor& scores, int64_t targets,
+                                   std::string_view how) {
+  if (targets == 1 && how != "PROBIT") return scores;
+  return post_transformed(b, scores, how);
+}
+
+Result<> classified(Builder& b, const Tensor& scores, std::optional<OneScore> one,
                     std::string_view labels_attribute) {
-  std::string how = b.text("post_transform");
-  Numbers labels = b.integers(labels_attribute);
+  const std::string how = b.text("post_transform");
+  const Numbers labels = b.integers(labels_attribute);
   const std::vector<std::string> names = b.texts("classlabels_strings");
-  size_t classes = labels.empty() ? names.size() : labels.size();
-  Tensor made;
-  Tensor place;
-  if (one_score && classes == 2) {
-    // The score is that of the second class; the first has the rest.
-    bool logistic = how == "LOGISTIC";
-    made = b.compute("classifier.scores", DType::f32, {scores.dim(0), ir::index(2)}, [&](Point p) {
-      Expr s = scores({p[0], ir::index(0)});
-      if (logistic) s = 1.0 / (ir::exp(-s) + 1.0);
-      Expr rest = logistic || how == "NONE" ? 1.0 - s : -s;
-      return ir::select(p[1] == 1, s, rest);
-    });
+  Tensor made, place;
+  if (one) {
+    const bool single = ir::is_const(scores.dim(1), 1);
+    const Expr second = ir::index(single ? 0 : 1);
     place = b.compute("classifier.place", DType::i64, {scores.dim(0)}, [&](Point p) {
-      return ir::cast(DType::i64,
-                      made({p[0], ir::index(1)}) > (how == "NONE" || logistic ? 0.5 : 0.0));
+      return ir::cast(DType::i64, scores({p[0], second}) > one->threshold);
     });
+    if (single) {
+      const bool logistic = how == "LOGISTIC";
+      made =
+          b.compute("classifier.scores", DType::f32, {scores.dim(0), ir::index(2)}, [&](Point p) {
+            const Expr s = scores({p[0], second});
+            if (logistic) return 1.0 / (ir::exp(ir::select(p[1] == 1, -s, s)) + 1.0);
+            return ir::select(p[1] == 1, s, one->missing_to_one ? 1.0 - s : -s);
+          });
+    }
   } else {
     place = best_index(b, "classifier.place", scores, 1, false, false, false);
-    GS_ASSIGN(made, post_transformed(b, scores, b.text("post_transform")));
+  }
+  if (!made) {
+    GS_ASSIGN(made, post_transformed(b, scores, how));
   }
   b.output(0, labelled(b, place, labels, names));
   b.output(1, made);
@@ -254,7 +274,10 @@ std::vector<OpDef> classic_family() {
        .inputs = {{"X", numbers | strings_only}, {"Y", only(DType::i64)}},
        .outputs = {"Z"},
        .define = feature_extractor,
-       .cases = {{.name = "columns", .shapes = {{3, 4}}, .inputs = {{}, int64s({1, 2}, {3, 0})}}}},
+       .cases = {{.name = "columns", .shapes = {{3, 4}}, .inputs = {{}, int64s({1, 2}, {3, 0})}},
+                 {.name = "indices of any shape",
+                  .shapes = {{5}},
+                  .inputs = {{}, int64s({3, 1}, {4, 0, 2})}}}},
       {.name = "ZipMap",
        .doc = "The scores themselves: [samples, classes] in the labels' order, instead of a list "
               "of maps.",

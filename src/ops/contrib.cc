@@ -2,6 +2,8 @@
 // standard ones.
 #include "ops/contrib.h"
 
+#include <algorithm>
+
 #include "ir/print.h"
 #include "ops/families.h"
 #include "ops/linearize.h"
@@ -220,18 +222,24 @@ Result<> one_type(const Builder& b, std::initializer_list<int> inputs) {
 Result<Tensor> activated(Builder& b, const Tensor& x) {
   std::string name = b.text("activation");
   if (name.empty()) return x;
-  Attributes attributes;
+  const OpDef* def = builtin_catalog().find("", name);
+  if (!def) return b.error(cat("`activation` is ", name, ", which is no operator"));
   std::vector<double> parameters;
   if (b.given("activation_params")) parameters = b.numbers("activation_params");
-  for (std::string_view one : {"activation_alpha", "activation_beta"}) {
-    if (b.given(one)) parameters.push_back(b.number(one));
-  }
-  if (name == "LeakyRelu" && !parameters.empty()) attributes["alpha"] = parameters[0];
-  if (name == "HardSigmoid" && parameters.size() > 1)
-    attributes["alpha"] = parameters[0], attributes["beta"] = parameters[1];
   if (name == "Clip" && parameters.size() > 1) {
     return b.call1("Clip",
                    {x, b.scalar(x.dtype(), parameters[0]), b.scalar(x.dtype(), parameters[1])});
+  }
+  // Given by place or by name.
+  Attributes attributes;
+  constexpr std::string_view names[] = {"alpha", "beta", "gamma"};
+  for (size_t i = 0; i < std::size(names); ++i) {
+    const std::string_view one = names[i];
+    if (std::ranges::none_of(def->attributes, [&](const AttributeDef& a) { return a.name == one; }))
+      continue;
+    const std::string named = cat("activation_", one);
+    if (i < parameters.size()) attributes.emplace(one, parameters[i]);
+    if (b.given(named)) attributes.emplace(one, b.number(named));
   }
   return b.call1(name, {x}, std::move(attributes));
 }

@@ -28,6 +28,9 @@ Result<Tensor> added_to_scores(Builder& b, int i, const Tensor& bias, const Shap
   Shape wanted = {batch, sequence, total};
   if (mask.rank() < 3) wanted.erase(wanted.begin() + 1);
   if (mask.rank() < 2) wanted.pop_back();
+  // One row of ends, or one of ends and one of starts.
+  const bool starts = mask.rank() == 1 && b.same(mask.dim(0), b.simplify(batch * 2.0));
+  if (starts) wanted[0] = mask.dim(0);
   GS_TRY(has_shape(b, i, wanted));
   double never = b.has_attribute("mask_filter_value") ? b.number("mask_filter_value") : -10000;
   DType dtype = b.input(0).dtype();
@@ -36,9 +39,11 @@ Result<Tensor> added_to_scores(Builder& b, int i, const Tensor& bias, const Shap
     GS_ASSIGN(shape, b.broadcast(shape, bias.shape()));
   }
   return b.compute("attention.mask", dtype, shape, [&](Point p) {
-    Expr counts = mask.rank() == 1   ? p[3] < as_index(mask({p[0]}))
-                  : mask.rank() == 2 ? mask({p[0], p[3]}) > 0
-                                     : mask({p[0], p[2], p[3]}) > 0;
+    Expr counts =
+        starts ? p[3] < as_index(mask({p[0]})) && p[3] >= as_index(mask({b.simplify(p[0] + batch)}))
+        : mask.rank() == 1 ? p[3] < as_index(mask({p[0]}))
+        : mask.rank() == 2 ? mask({p[0], p[3]}) > 0
+                           : mask({p[0], p[2], p[3]}) > 0;
     Expr value = ir::select(counts, ir::zero(dtype), ir::constant(dtype, never));
     return bias ? value + b.at_broadcast(bias, p) : value;
   });

@@ -44,6 +44,8 @@ std::vector<OpDef> contrib_qlinear_family();
 std::vector<OpDef> contrib_tensor_family();
 std::vector<OpDef> contrib_image_family();
 std::vector<OpDef> contrib_layer_family();
+std::vector<OpDef> contrib_quantized_layer_family();
+std::vector<OpDef> contrib_decoder_family();
 std::vector<OpDef> contrib_number_family();
 std::vector<OpDef> channels_last_family();
 std::vector<OpDef> classic_family();

@@ -81,7 +81,8 @@ Result<> regressor(Builder& b) {
                          [&](Point p) { return finished(scores.at(p)); });
     }
   }
-  GS_ASSIGN(scores, post_transformed(b, scores, b.text("post_transform")));
+  // ONNX Runtime, against which models are checked, leaves the scores as they are whatever
+  // `post_transform` says.
   b.output(0, scores);
   return {};
 }
@@ -192,15 +193,15 @@ Result<Tensor> coupled(Builder& b, const Tensor& scores, int64_t classes) {
 // The scores as the model gives them out; a single one becomes that of two classes.
 Result<Tensor> final_scores(Builder& b, const Tensor& scores, int64_t columns, bool split) {
   std::string how = b.text("post_transform");
-  if (columns >= 2 || how == "PROBIT" || !split) {
-    if (columns == 1 && how != "PROBIT") return scores;
-    return post_transformed(b, scores, how);
-  }
+  if (columns >= 2) return post_transformed(b, scores, how);
+  if (!split) return transformed_targets(b, scores, columns, how);
   Tensor both =
       b.compute("support_vectors.both", DType::f32, {scores.dim(0), ir::index(2)}, [&](Point p) {
         Expr s = scores({p[0], ir::index(0)});
         return ir::select(p[1] == 0, -s, s);
       });
+  // ONNX Runtime transforms no softmax of two scores that are one.
+  if (how == "SOFTMAX" || how == "SOFTMAX_ZERO") return both;
   return post_transformed(b, both, how);
 }
 

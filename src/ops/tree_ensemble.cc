@@ -159,7 +159,7 @@ Result<> tree_ensemble(Builder& b) {
         if (join != sum) total = ir::select(ir::abs(total) >= limit, ir::zero(DType::f32), total);
         return aggregate == 0 ? total / trees : total;
       });
-  GS_ASSIGN(scores, post_transformed(b, scores, transforms[transform]));
+  GS_ASSIGN(scores, transformed_targets(b, scores, outputs, transforms[transform]));
   if (x.dtype() != scores.dtype()) {
     Tensor real = scores;
     scores = b.compute("trees.cast", x.dtype(), real.shape(),

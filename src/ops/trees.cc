@@ -115,6 +115,8 @@ Result<Tensor> forest_scores(Builder& b, const std::string& prefix, const std::s
   Tensor leaves = b.constant(floats({rows, outputs}, std::move(table))), first;
   GS_ASSIGN(Tensor place, leaves_reached(b, x, forest.nodes, forest.roots));
   if (!base.empty()) {
+    // One for two classes belongs to the one that is scored.
+    if (base.size() == 1 && outputs == 2) base.insert(base.begin() + (!ids.empty() && ids[0] == 1 ? 0 : 1), 0);
     if (static_cast<int64_t>(base.size()) != outputs)
       return b.error("`base_values` do not fit the outputs");
     first = b.constant(floats({outputs}, {base.begin(), base.end()}));
@@ -132,29 +134,33 @@ Result<Tensor> forest_scores(Builder& b, const std::string& prefix, const std::s
 }
 
 Result<> regressor(Builder& b) {
-  GS_ASSIGN(Tensor scores, forest_scores(b, "target", "target_ids", b.integer("n_targets"),
-                                         b.text("aggregate_function")));
-  GS_ASSIGN(scores, post_transformed(b, scores, b.text("post_transform")));
+  const int64_t targets = b.integer("n_targets");
+  GS_ASSIGN(Tensor scores,
+            forest_scores(b, "target", "target_ids", targets, b.text("aggregate_function")));
+  GS_ASSIGN(scores, transformed_targets(b, scores, targets, b.text("post_transform")));
   b.output(0, scores);
   return {};
 }
 
 Result<> classifier(Builder& b) {
-  size_t classes =
+  const size_t classes =
       std::max(b.integers("classlabels_int64s").size(), b.texts("classlabels_strings").size());
-  Numbers ids = b.integers("class_ids");
-  // Two classes are often scored by one of them.
-  bool one = classes == 2 && std::ranges::all_of(ids, [&](int64_t id) { return id == ids[0]; });
-  if (one) {
-    GS_ASSIGN(Tensor scores, forest_scores(b, "class", "class_ids", 2, "SUM"));
-    Expr column = ir::index(ids.empty() ? 0 : ids[0]);
-    Tensor single = b.compute("trees.single", DType::f32, {scores.dim(0), ir::index(1)},
-                              [&](Point p) { return scores({p[0], column}); });
-    return classified(b, single, true, "classlabels_int64s");
-  }
-  GS_ASSIGN(Tensor scores,
+  const Numbers ids = b.integers("class_ids");
+  const std::string labels = "classlabels_int64s";
+  GS_ASSIGN(const Tensor scores,
             forest_scores(b, "class", "class_ids", static_cast<int64_t>(classes), "SUM"));
-  return classified(b, scores, false, "classlabels_int64s");
+  // Two classes are often scored by one of them. What follows from that is written nowhere; models
+  // are made for ONNX Runtime, which takes scores without a negative weight as shares.
+  if (classes != 2 || ids.empty() ||
+      std::ranges::any_of(ids, [&](int64_t id) { return id != ids[0]; }))
+    return classified(b, scores, {}, labels);
+  const bool shares =
+      std::ranges::all_of(numbers_of(b, "class_weights"), [](double w) { return w >= 0; });
+  const OneScore one{shares ? 0.5 : 0, shares};
+  if (ids[0] == 1) return classified(b, scores, one, labels);
+  const Tensor single = b.compute("trees.single", DType::f32, {scores.dim(0), ir::index(1)},
+                                  [&](Point p) { return scores.at(p); });
+  return classified(b, single, one, labels);
 }
 
 std::vector<AttributeDef> forest_attributes(std::vector<AttributeDef> more) {
