@@ -1,8 +1,12 @@
 // flatten_access and clamp_guarded_loads: the addresses they leave.
 #include <gtest/gtest.h>
 
+#include <unordered_set>
+
+#include "ir/build.h"
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "passes/clamp_guarded_loads.h"
 #include "passes/flatten_access.h"
@@ -74,6 +78,49 @@ TEST(FlattenAccess, TexturesAreReadATexelAtATime) {
   }
 })");
   EXPECT_TRUE(has(text, "C[t % 4, t // 4, 0] = A[t % 4, t // 4, 0]:f32x4")) << text;
+}
+
+void add_nodes(const ir::Expr& e, std::unordered_set<const ir::Node*>& seen) {
+  if (!e.get() || !seen.insert(e.get()).second) return;
+  ir::dispatch(*e, [&](const auto& node) {
+    ir::visit_fields(node, [&]<class F>(const char*, const F& field) {
+      if constexpr (std::is_same_v<F, ir::Expr>) add_nodes(field, seen);
+      if constexpr (std::is_same_v<F, std::vector<ir::Expr>>) {
+        for (const ir::Expr& part : field) add_nodes(part, seen);
+      }
+    });
+  });
+}
+
+// A walk down a tree: each level's place occurs twice in the next one's address, and the address
+// three times in the coordinates of a texel.
+TEST(FlattenAccess, AddressesOfNestedLoadsShareTheirParts) {
+  auto kernel = ir::parse_kernel(
+      R"(kernel k(A: i32[99, 2] layout flat[0/4, 0%4] texture 8, write C: i32[99] layout flat[0/4, 0%4] texture 8) {
+  grid t in 0..25 {
+    C[ramp(t * 4, 1, 4)] = x4(A[t, 0])
+  }
+})");
+  ASSERT_TRUE(kernel) << kernel.error().to_string();
+  const ir::Buffer child = kernel->params[0].buffer, to = kernel->params[1].buffer;
+  const auto* grid = ir::as<ir::For>(kernel->body);
+  const auto* store = ir::as<ir::Store>(grid->body);
+  ir::Expr place = ir::load(child, {grid->var, ir::index(0)});
+  for (int level = 0; level < 7; ++level) {
+    const ir::Expr at = ir::cast(ir::DType::index, place);
+    place = ir::load(child, {at, ir::cast(ir::DType::index, place > 7.0)});
+  }
+  kernel->body = ir::loop(grid->var, grid->extent, grid->loop,
+                          ir::store(to, store->indices, ir::broadcast(place, 4)));
+  const ir::Kernel flattened = flatten_access(*kernel);
+  std::unordered_set<const ir::Node*> nodes;
+  ir::visit(
+      flattened.body, [](const ir::Stmt&) { return true; },
+      [&](const ir::Expr& e) {
+        add_nodes(e, nodes);
+        return false;
+      });
+  EXPECT_LT(nodes.size(), 400u);
 }
 
 TEST(FlattenAccess, ElementsIncludePadding) {

@@ -2,7 +2,7 @@
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
-#include "ir/simplify.h"
+#include "ir/simplifier.h"
 #include "passes/vectorize_loops.h"
 
 namespace gossamer::passes {
@@ -131,11 +131,24 @@ class Flattener {
   }
 
  private:
-  Expr expr(const Expr& e, const ir::Bounds& bounds) const {
+  // What knows the bounds in one statement, and what it has simplified there: the addresses of
+  // loads whose indices are loaded share their parts, which are many.
+  struct Knowledge {
+    explicit Knowledge(const ir::Bounds& all) : bounds(all), simplifier(all) {}
+    Expr simplify(const Expr& e) { return simplifier.expr(e); }
+    const ir::Bounds& bounds;
+    ir::Simplifier simplifier;
+  };
+
+  static Expr expr(const Expr& e, const ir::Bounds& bounds) {
+    Knowledge known(bounds);
+    return expr(e, known);
+  }
+  static Expr expr(const Expr& e, Knowledge& known) {
     ir::Rewriter rewriter;
     rewriter.expr = [&](const Expr& node) -> Expr {
       const auto* load = ir::as<ir::Load>(node);
-      return load ? load_from(*load, bounds) : Expr{};
+      return load ? load_from(*load, known) : Expr{};
     };
     return ir::rewrite(e, rewriter);
   }
@@ -145,11 +158,11 @@ class Flattener {
     return ramp && ramp->stride == 1;
   }
 
-  static Expr load_from(const ir::Load& load, const ir::Bounds& bounds) {
+  static Expr load_from(const ir::Load& load, Knowledge& known) {
     const ir::BufferNode& buffer = *load.buffer;
     Address address = address_of(buffer, load.indices);
-    address.element = ir::simplify(address.element, bounds);
-    if (buffer.layout.memory == ir::Memory::texture) return texel_load(load, address, bounds);
+    address.element = known.simplify(address.element);
+    if (buffer.layout.memory == ir::Memory::texture) return texel_load(load, address, known);
     if (address.element->type.is_scalar() || is_run(address.element)) {
       return ir::load(load.buffer, {address.element});
     }
@@ -158,23 +171,23 @@ class Flattener {
     }
     std::vector<Expr> lanes;
     for (int i = 0; i < address.element->type.lanes; ++i) {
-      lanes.push_back(ir::load(load.buffer, {ir::simplify(lane_of(address.element, i), bounds)}));
+      lanes.push_back(ir::load(load.buffer, {known.simplify(lane_of(address.element, i))}));
     }
     return ir::make_vector(std::move(lanes));
   }
 
   static std::vector<Expr> texel_at(const ir::BufferNode& buffer, const Expr& texel,
-                                    const Expr& layer, const ir::Bounds& bounds) {
+                                    const Expr& layer, Knowledge& known) {
     const int64_t width = buffer.layout.width;
-    return {ir::simplify(ir::floormod(texel, width), bounds),
-            ir::simplify(ir::floordiv(texel, width), bounds), ir::simplify(layer, bounds)};
+    return {known.simplify(ir::floormod(texel, width)), known.simplify(ir::floordiv(texel, width)),
+            known.simplify(layer)};
   }
 
   static Expr one_element(const ir::Load& load, const Expr& element, const Expr& layer,
-                          const ir::Bounds& bounds) {
-    const Expr texel = ir::simplify(ir::floordiv(element, 4), bounds);
-    const Expr component = ir::simplify(ir::floormod(element, 4), bounds);
-    return ir::lane(vector_load(load.buffer, texel_at(*load.buffer, texel, layer, bounds)),
+                          Knowledge& known) {
+    const Expr texel = known.simplify(ir::floordiv(element, 4));
+    const Expr component = known.simplify(ir::floormod(element, 4));
+    return ir::lane(vector_load(load.buffer, texel_at(*load.buffer, texel, layer, known)),
                     component);
   }
 
@@ -186,49 +199,49 @@ class Flattener {
     return Expr(node);
   }
 
-  static Expr texel_load(const ir::Load& load, const Address& address, const ir::Bounds& bounds) {
-    const Expr layer = ir::simplify(address.layer, bounds);
+  static Expr texel_load(const ir::Load& load, const Address& address, Knowledge& known) {
+    const Expr layer = known.simplify(address.layer);
     const Expr& element = address.element;
     const int lanes = element->type.lanes;
-    if (lanes == 1 && layer->type.is_scalar()) return one_element(load, element, layer, bounds);
+    if (lanes == 1 && layer->type.is_scalar()) return one_element(load, element, layer, known);
     const auto* uniform_layer = ir::as<ir::Broadcast>(layer);
     const Expr one_layer = layer->type.is_scalar() ? layer
                            : uniform_layer         ? uniform_layer->a
                                                    : Expr{};
     if (one_layer && is_run(element) && lanes == 4) {
       const Expr& base = ir::as<ir::Ramp>(element)->base;
-      if (bounds.multiple_of(base) % 4 == 0) {
-        const Expr texel = ir::simplify(ir::floordiv(base, 4), bounds);
-        return vector_load(load.buffer, texel_at(*load.buffer, texel, one_layer, bounds));
+      if (known.bounds.multiple_of(base) % 4 == 0) {
+        const Expr texel = known.simplify(ir::floordiv(base, 4));
+        return vector_load(load.buffer, texel_at(*load.buffer, texel, one_layer, known));
       }
     }
     if (const auto* all = ir::as<ir::Broadcast>(element); all && one_layer) {
-      return ir::broadcast(one_element(load, all->a, one_layer, bounds), lanes);
+      return ir::broadcast(one_element(load, all->a, one_layer, known), lanes);
     }
     std::vector<Expr> parts;
     const int count = std::max<int>(lanes, layer->type.lanes);
     for (int i = 0; i < count; ++i) {
       parts.push_back(
-          one_element(load, ir::simplify(lane_of(element, i), bounds), lane_of(layer, i), bounds));
+          one_element(load, known.simplify(lane_of(element, i)), lane_of(layer, i), known));
     }
     return ir::make_vector(std::move(parts));
   }
 
   Stmt store_to(const ir::Store& store, const ir::Bounds& bounds) const {
+    Knowledge known(bounds);
     const ir::BufferNode& buffer = *store.buffer;
-    Expr value = expr(store.value, bounds);
+    Expr value = expr(store.value, known);
     std::vector<Expr> indices;
-    for (const Expr& index : store.indices) indices.push_back(expr(index, bounds));
+    for (const Expr& index : store.indices) indices.push_back(expr(index, known));
     Address address = address_of(buffer, indices);
-    address.element = ir::simplify(address.element, bounds);
+    address.element = known.simplify(address.element);
     if (buffer.layout.memory == ir::Memory::texture) {
       // The schedule walks the texels of the output in order, so the grid's variable is the texel:
       // the mixed radix of its coordinates need not be undone.
       const Expr texel = grid_;
-      return ir::store(
-          store.buffer,
-          texel_at(buffer, texel, lane_of(ir::simplify(address.layer, bounds), 0), bounds),
-          value->type.is_scalar() ? ir::broadcast(value, 4) : value);
+      return ir::store(store.buffer,
+                       texel_at(buffer, texel, lane_of(known.simplify(address.layer), 0), known),
+                       value->type.is_scalar() ? ir::broadcast(value, 4) : value);
     }
     if (address.element->type.is_scalar() || is_run(address.element)) {
       return ir::store(store.buffer, {address.element}, value);
@@ -236,7 +249,7 @@ class Flattener {
     const ir::Var whole = ir::var("value", value->type);
     std::vector<Stmt> stores;
     for (int i = 0; i < value->type.lanes; ++i) {
-      stores.push_back(ir::store(store.buffer, {ir::simplify(lane_of(address.element, i), bounds)},
+      stores.push_back(ir::store(store.buffer, {known.simplify(lane_of(address.element, i))},
                                  ir::lane(whole, ir::index(i))));
     }
     return ir::let(whole, value, ir::block(std::move(stores)));

@@ -261,8 +261,10 @@ class Sharer {
     return sum;
   }
 
+  // What is written again at every use takes what it reads along.
   void count(Id id) {
-    if (++values_[id].uses > 1) return;
+    const int uses = ++values_[id].uses;
+    if (uses > 2 || (uses == 2 && pays(values_[id]))) return;
     for (Id child : values_[id].children) count(child);
   }
 

@@ -32,6 +32,19 @@ b[i + 2] = a_1[i + 5]
 )");
 }
 
+// A conversion is not worth a variable, what it converts is.
+TEST(ShareExpressions, LooksThroughWhatIsWrittenAgain) {
+  EXPECT_EQ(shared(R"(kernel k[](a: i32[64], c: f32[64], write b: i32[64]) {
+  grid g in 0..8 {
+    b[g] = a[index(c[index(a[index(a[g])])] <= c[index(a[g])]) + index(a[g]) * 2]
+  }
+}
+)"),
+            R"(let a: i32 = a_1[g]
+b[g] = a_1[index(c[index(a_1[index(a)])] <= c[index(a)]) + index(a) * 2]
+)");
+}
+
 TEST(ShareExpressions, MovesInvariantsOutOfLoopsAndOrdersSums) {
   EXPECT_EQ(shared(R"(kernel k[](a: f32[64], write b: f32[64]) {
   grid g in 0..8 {
