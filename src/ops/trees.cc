@@ -116,7 +116,8 @@ Result<Tensor> forest_scores(Builder& b, const std::string& prefix, const std::s
   GS_ASSIGN(Tensor place, leaves_reached(b, x, forest.nodes, forest.roots));
   if (!base.empty()) {
     // One for two classes belongs to the one that is scored.
-    if (base.size() == 1 && outputs == 2) base.insert(base.begin() + (!ids.empty() && ids[0] == 1 ? 0 : 1), 0);
+    if (base.size() == 1 && outputs == 2)
+      base.insert(base.begin() + (!ids.empty() && ids[0] == 1 ? 0 : 1), 0);
     if (static_cast<int64_t>(base.size()) != outputs)
       return b.error("`base_values` do not fit the outputs");
     first = b.constant(floats({outputs}, {base.begin(), base.end()}));

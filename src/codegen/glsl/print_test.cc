@@ -51,11 +51,12 @@ uniform int s0;
 vec4 choose_vec4(bvec4 c, vec4 a, vec4 b) { return mix(b, a, c); }
 void main() {
   int texel = int(gl_FragCoord.x) + 8 * int(gl_FragCoord.y);
+  bool t_0 = texel < s0;
   int i_0 = texel & 7;
   int i_1 = texel >> 3;
-  vec4 t_0 = vec4(texelFetch(b0, ivec2(i_0, i_1), 0));
-  o0 = choose_vec4(bvec4(texel < s0), t_0 * texelFetch(b1, ivec3(i_0, i_1, 0), 0), vec4(1.0));
-  o1 = choose_vec4(bvec4(texel < s0), t_0 * texelFetch(b1, ivec3(i_0, i_1, 1), 0), vec4(1.0));
+  vec4 t_1 = vec4(texelFetch(b0, ivec2(i_0, i_1), 0));
+  o0 = choose_vec4(bvec4(t_0), t_1 * texelFetch(b1, ivec3(i_0, i_1, 0), 0), vec4(1.0));
+  o1 = choose_vec4(bvec4(t_0), t_1 * texelFetch(b1, ivec3(i_0, i_1, 1), 0), vec4(1.0));
 }
 )");
   EXPECT_EQ(shader->scalars, 1);
