@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <utility>
 
 #include "ir/scalar.h"
@@ -105,6 +106,7 @@ class Fusion {
   std::optional<DType> dtype_of(ValueId id) const {
     id = source(id);
     if (id == no_value) return std::nullopt;
+    if (const auto fused = fused_.find(id); fused != fused_.end()) return fused->second;
     const Node* node = maker(id);
     if (!node) return graph_.values[id].dtype;
     if (is_standard(*node, "Cast")) return ops::dtype_of_onnx(integer(*node, "to", 0));
@@ -277,6 +279,7 @@ class Fusion {
     if (form->addend >= 0)
       made.inputs.insert(made.inputs.begin() + form->addend, bias ? bias->integers : no_value);
     replaced_.insert(replaced_.end(), between.begin(), between.end());
+    fused_.emplace(made.outputs[0], dtype);
     graph_.nodes[place] = std::move(made);
   }
 
@@ -285,6 +288,7 @@ class Fusion {
   std::vector<int> makers_;   // of a value: its node, or -1
   std::vector<size_t> uses_;  // of a value
   std::vector<ValueId> replaced_;
+  std::unordered_map<ValueId, DType> fused_;  // results of fused nodes
 };
 
 }  // namespace

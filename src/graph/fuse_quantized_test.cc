@@ -83,6 +83,15 @@ TEST_F(Quantized, ConvolutionIsOneOfIntegers) {
   EXPECT_EQ(count("Conv"), 0u);
 }
 
+TEST_F(Quantized, GroupsFollowEachOther) {
+  const ValueId first = quantized(convolution());
+  const ValueId two = constant(ops::floats({}, {2.0f}));
+  const ValueId real = node("DequantizeLinear", {first, two, constant(ops::uint8s({}, {0}))});
+  quantized(node("GlobalAveragePool", {real}));
+  EXPECT_EQ(count("QLinearConv"), 1u);
+  EXPECT_EQ(count("QLinearGlobalAveragePool"), 1u);
+}
+
 TEST_F(Quantized, WhatSaturatesAnywayGoes) {
   quantized(node("Relu", {convolution()}));
   EXPECT_EQ(count("QLinearConv"), 1u);

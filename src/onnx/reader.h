@@ -10,7 +10,7 @@ namespace gossamer::onnx {
 struct ReadOptions {
   const ops::Catalog* catalog = nullptr;  // null: the built-in one
   Known known;                            // what is fixed of the inputs
-  size_t copy_limit = 4096;    // constants of at most so many bytes are copied into the graph
+  size_t copy_limit = 16384;   // constants of at most so many bytes are copied into the graph
   LoadExternal load_external;  // for such constants in external files; may be empty
 };
 
