@@ -65,6 +65,10 @@ Result<Coordinate> source_coordinate(const Builder& b, const std::string& mode,
     if (p) return ratio(b, (at * 2.0 + 1) * q - p, p * 2.0);
     return Coordinate{{}, {}, (real(at) + 0.5) / scale.value - 0.5};
   }
+  if (mode == "tf_half_pixel_for_nn") {  // up to opset 17; TensorFlow's nearest, with `floor`
+    if (p) return ratio(b, (at * 2.0 + 1) * q, p * 2.0);
+    return Coordinate{{}, {}, (real(at) + 0.5) / scale.value};
+  }
   if (mode == "half_pixel_symmetric") {
     // The window of the output is centred on the input where the extent was rounded down.
     if (p) return ratio(b, (at * 2.0 + 1) * q - p + axis.in * p - axis.out * q, p * 2.0);
@@ -76,8 +80,7 @@ Result<Coordinate> source_coordinate(const Builder& b, const std::string& mode,
     Expr last = real(axis.in - 1);
     double start = axis.roi_start, end = axis.roi_end;
     if (single) return Coordinate{{}, {}, last * (0.5 * (start + end))};
-    Expr step = last * (end - start) / real(axis.out - 1);
-    return Coordinate{{}, {}, last * start + real(at) * step};
+    return Coordinate{{}, {}, last * start + real(at) * (end - start) * last / real(axis.out - 1)};
   }
   return b.error(cat("`coordinate_transformation_mode` \"", mode, "\" is not known"));
 }
