@@ -27,16 +27,16 @@ std::vector<std::string> ops_of(const graph::Graph& graph) {
 using Names = std::vector<std::string>;
 
 TEST(Reader, KeepsLargeConstantsAsRangesOfTheFile) {
-  std::vector<float> weights(2000, 1.5f);
-  Message message = model({{value("x", {"4", "2000"})},
+  std::vector<float> weights(5000, 1.5f);
+  Message message = model({{value("x", {"4", "5000"})},
                            {node("Mul", {"x", "w"}, {"y"}), node("Add", {"y", "b"}, {"z"})},
                            {value("z", {})},
-                           {floats("w", {2000}, weights), floats("b", {1}, {7})}});
+                           {floats("w", {5000}, weights), floats("b", {1}, {7})}});
   graph::Graph graph = read(message);
   ASSERT_EQ(ops_of(graph), (Names{"Mul", "Add"}));
   const auto& large = *graph.values[graph.nodes[0].inputs[1]].constant;
   EXPECT_EQ(large.file, 0);
-  EXPECT_EQ(large.length, 8000u);
+  EXPECT_EQ(large.length, 20000u);
   float first = 0;
   std::memcpy(&first, message.bytes.data() + large.offset, 4);
   EXPECT_EQ(first, 1.5f);
