@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "ir/scalar.h"
@@ -52,9 +53,7 @@ class Fusion {
     }
     // The makers of what nobody reads any more.
     std::erase_if(graph_.nodes, [&](const Node& node) {
-      return std::ranges::any_of(node.outputs, [&](ValueId id) {
-        return std::ranges::find(replaced_, id) != replaced_.end();
-      });
+      return std::ranges::any_of(node.outputs, [&](ValueId id) { return replaced_.contains(id); });
     });
     return std::move(graph_);
   }
@@ -211,6 +210,22 @@ class Fusion {
     return true;
   }
 
+  // Input `i` of an operator, if it has the form of one of bytes with parameters where it may.
+  std::optional<Quantized> operand_of(const Node& node, const ops::QuantizedForm& form,
+                                      size_t i) const {
+    auto operand = dequantized(node.inputs[i]);
+    if (!operand || !is_byte(operand->dtype)) return std::nullopt;
+    for (ValueId parameter : {operand->scale, operand->zero_point}) {
+      if (parameter == no_value || is_single(parameter)) continue;
+      const ConstantSource* whole = constant(operand->integers);
+      if (!form.operands[i] || !whole) return std::nullopt;
+      const int rank = static_cast<int>(whole->shape.size());
+      const int64_t axis = operand->axis < 0 ? operand->axis + rank : operand->axis;
+      if (axis != form.operands[i](node.attributes, rank)) return std::nullopt;
+    }
+    return operand;
+  }
+
   void fuse(size_t place) {
     const Node& quantize = graph_.nodes[place];
     const ValueId scale = source(input(quantize, 1));
@@ -242,16 +257,8 @@ class Fusion {
 
     std::vector<Quantized> operands;
     for (size_t i = 0; i < form->operands.size(); ++i) {
-      auto operand = dequantized(node->inputs[i]);
-      if (!operand || !is_byte(operand->dtype)) return;
-      for (ValueId parameter : {operand->scale, operand->zero_point}) {
-        if (parameter == no_value || is_single(parameter)) continue;
-        const ConstantSource* whole = constant(operand->integers);
-        if (!form->operands[i] || !whole) return;
-        const int rank = static_cast<int>(whole->shape.size());
-        const int64_t axis = operand->axis < 0 ? operand->axis + rank : operand->axis;
-        if (axis != form->operands[i](node->attributes, rank)) return;
-      }
+      const auto operand = operand_of(*node, *form, i);
+      if (!operand) return;
       operands.push_back(*operand);
     }
     std::optional<Quantized> bias;
@@ -278,7 +285,7 @@ class Fusion {
                        {scale, zero_point == no_value ? zeros(dtype) : zero_point});
     if (form->addend >= 0)
       made.inputs.insert(made.inputs.begin() + form->addend, bias ? bias->integers : no_value);
-    replaced_.insert(replaced_.end(), between.begin(), between.end());
+    replaced_.insert(between.begin(), between.end());
     fused_.emplace(made.outputs[0], dtype);
     graph_.nodes[place] = std::move(made);
   }
@@ -287,7 +294,7 @@ class Fusion {
   const ops::Catalog& catalog_;
   std::vector<int> makers_;   // of a value: its node, or -1
   std::vector<size_t> uses_;  // of a value
-  std::vector<ValueId> replaced_;
+  std::unordered_set<ValueId> replaced_;
   std::unordered_map<ValueId, DType> fused_;  // results of fused nodes
 };
 

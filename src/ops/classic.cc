@@ -20,17 +20,13 @@ Result<> linear_regressor(Builder& b) {
   return {};
 }
 
-size_t labels_of(const Builder& b, std::string_view integers) {
-  return std::max(b.integers(integers).size(), b.texts("classlabels_strings").size());
-}
-
 Result<> linear_classifier(Builder& b) {
   int64_t rows = static_cast<int64_t>(b.numbers("intercepts").size());
   if (rows == 0)
     rows = std::max<int64_t>(1, static_cast<int64_t>(b.integers("classlabels_ints").size() +
                                                      b.texts("classlabels_strings").size()));
   GS_ASSIGN(Tensor scores, linear_scores(b, b.input(0), rows));
-  const bool one = rows == 1 && labels_of(b, "classlabels_ints") == 2;
+  const bool one = rows == 1 && label_count(b, "classlabels_ints") == 2;
   return classified(b, scores, one ? std::optional(OneScore{0, true}) : std::nullopt,
                     "classlabels_ints");
 }
@@ -164,6 +160,10 @@ Result<Tensor> transformed_targets(Builder& b, const Tensor& scores, int64_t tar
                                    std::string_view how) {
   if (targets == 1 && how != "PROBIT") return scores;
   return post_transformed(b, scores, how);
+}
+
+size_t label_count(const Builder& b, std::string_view labels_attribute) {
+  return std::max(b.integers(labels_attribute).size(), b.texts("classlabels_strings").size());
 }
 
 Result<> classified(Builder& b, const Tensor& scores, std::optional<OneScore> one,

@@ -30,6 +30,9 @@ struct OneScore {
   bool missing_to_one = false;
 };
 
+// How many labels the classes have, integers of this attribute or strings.
+size_t label_count(const Builder& b, std::string_view labels_attribute);
+
 // Outputs a class (0: its label, an integer or a string) and transformed scores
 // (1) from [samples, classes]; with `one`, a single column is the score of the second class.
 Result<> classified(Builder& b, const Tensor& scores, std::optional<OneScore> one,

@@ -209,8 +209,7 @@ Result<> classifier(Builder& b) {
   std::vector<double> weights = b.numbers("coefficients"), rho = b.numbers("rho");
   Numbers sizes = b.integers("vectors_per_class"), labels = b.integers("classlabels_ints");
   if (rho.empty() || weights.empty()) return b.error("`rho` or `coefficients` is missing");
-  int64_t known =
-      static_cast<int64_t>(std::max(labels.size(), b.texts("classlabels_strings").size()));
+  int64_t known = static_cast<int64_t>(label_count(b, "classlabels_ints"));
   int64_t classes = std::max<int64_t>(known, 1), vectors = 0;
   for (int64_t size : sizes) {
     if (size < 0 || size > max_vectors) return b.error("`vectors_per_class` is out of range");

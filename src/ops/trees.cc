@@ -144,10 +144,9 @@ Result<> regressor(Builder& b) {
 }
 
 Result<> classifier(Builder& b) {
-  const size_t classes =
-      std::max(b.integers("classlabels_int64s").size(), b.texts("classlabels_strings").size());
+  constexpr std::string_view labels = "classlabels_int64s";
+  const size_t classes = label_count(b, labels);
   const Numbers ids = b.integers("class_ids");
-  const std::string labels = "classlabels_int64s";
   GS_ASSIGN(const Tensor scores,
             forest_scores(b, "class", "class_ids", static_cast<int64_t>(classes), "SUM"));
   // Two classes are often scored by one of them. What follows from that is written nowhere; models
