@@ -79,7 +79,10 @@ export interface Buffer {
 
 /** Work happens in the order in which it is put in. */
 export interface Queue {
-  /** Copies elements of type `storage` to the start of the buffer (in a texture: four to a texel). */
+  /**
+   * Copies elements of type `storage` to the start of the buffer (in a texture: four to a texel). `data` is
+   * the caller's again when this returns.
+   */
   write(buffer: Buffer, data: Uint8Array, storage: DType): void;
   submit(recording: Recording): Fence;
   /** The first `bytes` bytes as they are after everything put in before. */

@@ -1,8 +1,9 @@
 /** Checking what a model is fed with. */
 import type {Manifest} from './manifest.ts';
+import type {Output} from './model.ts';
 import {packStrings, type ValuePort, valuePorts} from './strings.ts';
-import type {StringTensor, Tensor} from './tensor.ts';
-import {GossamerError, product, shapeText} from './types.ts';
+import {arrayOf, type StringTensor, type Tensor} from './tensor.ts';
+import {about, GossamerError, product, shapeText} from './types.ts';
 
 const quoted = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ');
 
@@ -11,14 +12,20 @@ export const signature = (port: ValuePort): string =>
 
 const wrong = (message: string): GossamerError => new GossamerError('input', message);
 
-/** A tensor; an array of them for a sequence; nothing for an optional that holds nothing. */
-export type Feed = Tensor | StringTensor | readonly (Tensor | StringTensor)[] | undefined;
+/** A tensor, or an output of a run of any model. */
+type Part = Tensor | StringTensor | Output;
+
+/** One of them; an array of them for a sequence; nothing for an optional that holds nothing. */
+export type Feed = Part | readonly Part[] | undefined;
+
+/** Feeds of a run by the names of its inputs. */
+export type Flat = Readonly<Record<string, Tensor | StringTensor>>;
 
 /** Each tensor under the name of its input. Throws 'input'. */
 export function spread(
   {groups, inputs}: Manifest,
   feeds: Readonly<Record<string, Feed>>,
-): Record<string, Tensor | StringTensor> {
+): Readonly<Record<string, Part>> {
   const flat = {...feeds};
   const ports = valuePorts(inputs);
   for (const {name, inputs: part} of groups) {
@@ -30,7 +37,31 @@ export function spread(
     }
     given.forEach((feed, at) => (flat[ports[part[0] + at]?.name ?? ''] = feed));
   }
-  return flat as Record<string, Tensor | StringTensor>;
+  return flat as Record<string, Part>;
+}
+
+/** Whether all values are there, so that no output has to be waited for. */
+export const isFlat = (feeds: Readonly<Record<string, Part>>): feeds is Flat =>
+  Object.values(feeds).every((feed) => typeof (feed as Part | undefined)?.data !== 'function');
+
+/** The tensor with its own copy of the values; what can't be copied stays for the checks. */
+export function take<T extends Tensor | StringTensor>(feed: T): T {
+  try {
+    const data = ((feed as T | undefined)?.data as {slice?: () => T['data']} | undefined)?.slice?.();
+    return data ? {...feed, data, shape: feed.shape.slice()} : feed;
+  } catch (problem) {
+    throw about(`a feed of ${shapeText(feed.shape)}`, problem);
+  }
+}
+
+/** The values of all feeds as they are now, those of outputs when they arrive. */
+export async function takeAll(feeds: Readonly<Record<string, Part>>): Promise<Flat> {
+  const taken = Object.entries(feeds).map(async ([name, feed]) => {
+    if (typeof (feed as Part | undefined)?.data !== 'function') return [name, take(feed as Tensor)] as const;
+    const {dtype, shape, data} = feed as Output;
+    return [name, take({dtype, shape, data: await data()} as Tensor)] as const;
+  });
+  return Object.fromEntries(await Promise.all(taken));
 }
 
 /** What belongs together, under one name. */
@@ -47,10 +78,7 @@ export function gather<T>({groups, outputs}: Manifest, results: readonly T[]): R
 }
 
 /** The feeds in the order of the inputs. Throws 'input'. */
-export function orderFeeds(
-  manifest: Manifest,
-  feeds: Readonly<Record<string, Tensor | StringTensor>>,
-): Tensor[] {
+export function orderFeeds(manifest: Manifest, feeds: Flat): Tensor[] {
   const ports = valuePorts(manifest.inputs);
   const known = ports.map((port) => port.name);
   const stranger = Object.keys(feeds).find((name) => !known.includes(name));
@@ -73,7 +101,12 @@ export function orderFeeds(
           `the data has ${feed.data.length}`,
       );
     }
-    return feed.dtype === 'string' ? packStrings(feed) : feed;
+    if (feed.dtype === 'string') return packStrings(feed);
+    const wanted = arrayOf(feed.dtype, 0)[Symbol.toStringTag];
+    if ((feed.data as object)[Symbol.toStringTag as keyof object] !== wanted) {
+      throw wrong(`input "${port.name}": values of ${feed.dtype} are a ${wanted}, as tensor() makes it`);
+    }
+    return feed;
   });
 }
 

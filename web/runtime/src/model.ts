@@ -1,5 +1,5 @@
 import type {Device, Fallback} from './device.ts';
-import {type Feed, gather, signature, spread} from './feeds.ts';
+import {type Feed, gather, isFlat, signature, spread, takeAll} from './feeds.ts';
 import type {Group, Manifest} from './manifest.ts';
 import type {RawOutput, Session} from './session.ts';
 import {unpackStrings, valuePorts, type ValuePort} from './strings.ts';
@@ -107,8 +107,9 @@ export class Model {
   }
 
   /**
-   * Computes all outputs from a tensor for each input; a sequence is an array of tensors or of
-   * outputs, an optional that holds nothing undefined (say so in `Result`). Rejects with a GossamerError: 'input' for a
+   * Computes all outputs from a tensor for each input, which may be an output of another run; a sequence is
+   * an array of tensors or of outputs, an optional that holds nothing undefined (say so in `Result`). The
+   * feeds are taken at the call: arrays may be changed as soon as it returns its promise. Rejects with a GossamerError: 'input' for a
    * wrong name, type or shape (naming both), 'lost' when the device went away, 'out-of-memory'.
    */
   async run<Result extends Output | readonly Output[] | undefined = Output>(
@@ -116,7 +117,10 @@ export class Model {
   ): Promise<Record<string, Result>> {
     const start = performance.now();
     const {manifest, session} = this.#parts;
-    const raw = await session.run(spread(manifest, feeds));
+    const given = spread(manifest, feeds);
+    const raw = await (isFlat(given)
+      ? session.run(given)
+      : session.run(await takeAll(given), true));
     this.#runMs = performance.now() - start;
     const entries = manifest.outputs;
     return gather(

@@ -59,3 +59,14 @@ export class GossamerError extends Error {
 
 export const messageOf = (problem: unknown): string =>
   problem instanceof Error ? problem.message : String(problem);
+
+/** An error with what it is about before its message; what the page has no memory for is 'out-of-memory'. */
+export function about(what: string, problem: unknown): unknown {
+  const code =
+    problem instanceof GossamerError
+      ? problem.code
+      : problem instanceof RangeError
+        ? 'out-of-memory'
+        : undefined;
+  return code ? new GossamerError(code, `${what}: ${messageOf(problem)}`, {cause: problem}) : problem;
+}

@@ -9,6 +9,7 @@ import {
 import {sidePackage} from '../fixtures/side.ts';
 import {addBadInput} from './bad_input.ts';
 import {check, k, ramp, rejects, same} from './check.ts';
+import {addFeeds} from './feeds.ts';
 import {STEP_CASES, stepsPackage} from '../fixtures/steps.ts';
 import {tinyFolder, tinyPackage} from '../fixtures/tiny.ts';
 
@@ -169,9 +170,8 @@ tests.set('webgl: a kernel that does not compile is named', async () => {
 tests.set('webgpu: memory that cannot be had is an error, and the model lives on', async () => {
   using model = await load(await tinyPackage('webgpu'));
   const n = 2 ** 28;
-  const x = {data: {length: n} as Float32Array, shape: [1, n], dtype: 'f32'} as const;
   try {
-    await model.run({x, k});
+    await model.run({x: tensor(new Float32Array(n), [1, n]), k});
     throw new Error('two buffers of 1 GiB were had');
   } catch (problem) {
     const code = problem instanceof GossamerError ? problem.code : '';
@@ -239,6 +239,7 @@ tests.set('downloads a folder, and notices what is missing or cut off', async ()
 });
 
 addBadInput(tests);
+addFeeds(tests, ['webgpu', 'webgl', 'wasm']);
 
 /** Only called on a page that is not cross-origin isolated. */
 tests.set('not isolated: one thread, and the report says why', async () => {
