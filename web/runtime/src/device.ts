@@ -2,12 +2,22 @@
  * The five nouns that every backend implements. Nothing here knows what a model is: a program is a set
  * of kernels, a recording is a list of launches on buffers, and the model sees to the rest.
  */
+import type {Lifetime} from './lifetime.ts';
 import type {DeviceKind, DType} from './types.ts';
 
 /** Device memory: linear bytes, or a texture of RGBA texels (webgl). */
 export type Extent =
   | {readonly bytes: number}
   | {readonly width: number; readonly height: number; readonly layers: number};
+
+/** Memory asked for, and what for. */
+export interface Room {
+  readonly extent: Extent;
+  /** For messages, such as 'tensor "y"'. */
+  readonly name: string;
+  /** Element types of the tensors that will lie there. */
+  readonly storage: readonly DType[];
+}
 
 /** Something asked for that this browser or page lacks, and what happens instead. */
 export interface Fallback {
@@ -18,6 +28,8 @@ export interface Fallback {
 /** One kernel of a program, as the manifest lists it. */
 export interface Kernel {
   readonly name: string;
+  /** The first node of the model that it computes. */
+  readonly origin: string;
   /** Exported function (wasm), "main" in shaders. */
   readonly entry: string;
   /** Shader source; undefined for wasm. */
@@ -48,12 +60,18 @@ export interface Program {
 /** A launch with everything known: `range` is the extent of the kernel's grid loop. */
 export interface Launch {
   readonly kernel: number;
+  /** For messages: the kernel and the node of the model. */
+  readonly name: string;
   readonly buffers: readonly Buffer[];
   /** Element types of the buffers' tensors in memory, in the same order. */
   readonly storage: readonly DType[];
   readonly scalars: readonly number[];
   readonly range: number;
 }
+
+/** What messages call a kernel: its name, and the node of the model that it computes. */
+export const kernelName = (name: string, origin: string): string =>
+  `kernel "${name}"${origin && ` (${origin})`}`;
 
 /** Something that computes. Everything made from it dies with it. */
 export interface Device {
@@ -64,8 +82,13 @@ export interface Device {
   readonly threads: number;
   readonly fallbacks: readonly Fallback[];
   readonly queue: Queue;
-  /** Zeroed memory. Fails as a whole: 'out-of-memory', or 'unsupported' where a limit is too small. */
-  createBuffers(extents: readonly Extent[]): Promise<Buffer[]>;
+  /** Over when the device is lost. */
+  readonly life: Lifetime;
+  /**
+   * Zeroed memory, had when this resolves. Fails as a whole, naming one: 'out-of-memory', or 'unsupported'
+   * where a limit is too small.
+   */
+  createBuffers(rooms: readonly Room[]): Promise<Buffer[]>;
   /** Compiles all kernels at once; `progress` is called with the number compiled so far. */
   createExecutable(program: Program, progress: (done: number) => void): Promise<Executable>;
   dispose(): void;

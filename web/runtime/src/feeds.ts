@@ -58,8 +58,8 @@ export function take<T extends Tensor | StringTensor>(feed: T): T {
 export async function takeAll(feeds: Readonly<Record<string, Part>>): Promise<Flat> {
   const taken = Object.entries(feeds).map(async ([name, feed]) => {
     if (typeof (feed as Part | undefined)?.data !== 'function') return [name, take(feed as Tensor)] as const;
-    const {dtype, shape, data} = feed as Output;
-    return [name, take({dtype, shape, data: await data()} as Tensor)] as const;
+    const {dtype, shape} = feed;
+    return [name, take({dtype, shape, data: await (feed as Output).data()} as Tensor)] as const;
   });
   return Object.fromEntries(await Promise.all(taken));
 }

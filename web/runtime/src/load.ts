@@ -117,13 +117,17 @@ function makeProgram(
       // Reported below: nothing in it can be found.
     }
   }
-  const mine = manifest.kernels.filter((kernel) => kernel.device === device);
-  const kernels = mine.map(({name, entry, group, buffers, scalars, code}) => {
+  const origins = new Map(
+    [...manifest.run, ...manifest.init].reverse().map(({kernel, origin}) => [kernel, origin]),
+  );
+  const mine = [...manifest.kernels.entries()].filter(([, kernel]) => kernel.device === device);
+  const kernels = mine.map(([at, {name, entry, group, buffers, scalars, code}]) => {
     const found = code === undefined ? undefined : (sources as unknown[])[code];
     if (!wasm && typeof found !== 'string') {
       throw new GossamerError('damaged', `kernels.json has no source for kernel "${name}"`);
     }
-    return {name, entry, group, buffers, scalars, code: found as string | undefined};
+    const origin = origins.get(at) ?? '';
+    return {name, origin, entry, group, buffers, scalars, code: found as string | undefined};
   });
   if (device === 1) return {kernels, module: files.get(side ?? ''), plan: undefined};
   const module = files.get(wasm ? 'kernels.wasm' : 'plan.wasm');
@@ -176,6 +180,7 @@ async function start(found: Package, options: LoadOptions): Promise<Omit<Loaded,
   } catch (problem) {
     executables.forEach((executable) => executable.dispose());
     devices.forEach((device) => device.dispose());
+    await devices[0]?.life.verdict(problem);
     throw problem;
   }
 }

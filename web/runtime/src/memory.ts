@@ -1,9 +1,9 @@
 /** The memory of a package: one buffer a slot, which grows, and what goes into and out of tensors. */
-import type {Buffer, Device, Extent, Launch} from './device.ts';
+import {type Buffer, type Device, type Extent, kernelName, type Launch, type Room} from './device.ts';
 import type {Num} from './fields.ts';
 import type {LaunchEntry, Manifest, SlotEntry, TensorEntry} from './manifest.ts';
 import {tensorsOf} from './steps.ts';
-import {BYTES, GossamerError} from './types.ts';
+import {about, BYTES, GossamerError} from './types.ts';
 
 /** A number of the manifest, given the plan's values. */
 export function resolve(number: Num, values: Int32Array | undefined): number {
@@ -81,10 +81,15 @@ export class Memory {
   }
 
   /** The first elements, in the tensor's storage type, as they are after everything put in before. */
-  read(tensor: number, elements: number): Promise<Uint8Array> {
-    const {storage} = this.tensor(tensor);
+  async read(tensor: number, elements: number): Promise<Uint8Array> {
+    const {storage, name} = this.tensor(tensor);
     const bytes = elements * BYTES[storage];
-    return this.device(tensor).queue.read(this.#holding(tensor, bytes), bytes, storage);
+    const {queue, life} = this.device(tensor);
+    try {
+      return await queue.read(this.#holding(tensor, bytes), bytes, storage);
+    } catch (problem) {
+      return life.verdict(about(`tensor "${name}"`, problem));
+    }
   }
 
   /** `local` numbers a kernel among those of its device. */
@@ -93,13 +98,14 @@ export class Memory {
     values: Int32Array | undefined,
     local: readonly number[],
   ): Launch[] {
-    return entries.map(({kernel, tensors, scalars, range}) => {
+    return entries.map(({kernel, tensors, scalars, range, origin}) => {
       const extent = resolve(range, values);
       if (extent < 0) {
         throw new GossamerError('input', 'these dimensions give a negative amount of work');
       }
       return {
         kernel: local[kernel] ?? 0,
+        name: kernelName(this.#manifest.kernels[kernel]?.name ?? '', origin),
         buffers: tensors.map((tensor) => this.buffer(tensor)),
         storage: tensors.map((tensor) => this.tensor(tensor).storage),
         scalars: scalars.map((scalar) => resolve(scalar, values)),
@@ -121,12 +127,19 @@ export class Memory {
     for (const [index, device] of this.#devices.entries()) {
       const mine = grow.filter(({slot}) => this.#manifest.slots[slot]?.device === index);
       if (mine.length === 0) continue;
-      const exactly = (): Promise<Buffer[]> => device.createBuffers(mine.map(({extent}) => extent));
+      const create = (part: 'extent' | 'more'): Promise<Buffer[]> =>
+        device.createBuffers(mine.map((each) => this.#room(each.slot, each[part])));
       const made = spare
-        ? await device.createBuffers(mine.map(({more}) => more)).catch(exactly)
-        : await exactly();
+        ? await create('more').catch(() => create('extent'))
+        : await create('extent');
       made.forEach((buffer, at) => (this.#buffers[mine[at]?.slot ?? 0] = buffer));
     }
+  }
+
+  #room(slot: number, extent: Extent): Room {
+    const tensors = this.#manifest.tensors.filter((tensor) => tensor.slot === slot);
+    const name = `tensor "${tensors.find((tensor) => tensor.name)?.name ?? ''}"`;
+    return {extent, name, storage: [...new Set(tensors.map(({storage}) => storage))]};
   }
 
   #drop(slots: readonly number[]): void {

@@ -2,6 +2,7 @@
 import type {Device, Executable, Extent, Fence, Recording} from './device.ts';
 import {orderFeeds, readDims, take} from './feeds.ts';
 import type {LaunchEntry, Manifest, SlotEntry} from './manifest.ts';
+import type {Lifetime} from './lifetime.ts';
 import {extentOf, Memory, resolve} from './memory.ts';
 import {readSafetensors, storedType} from './safetensors.ts';
 import {runSteps} from './steps.ts';
@@ -157,6 +158,10 @@ export class Session {
     if (init.length > 0) this.#memory.releaseSpent();
   }
 
+  get #life(): Lifetime {
+    return (this.#units[0] as Unit).device.life;
+  }
+
   /** The number of the device that runs these launches: all are of one. */
   #place(entries: readonly LaunchEntry[]): number {
     return this.#manifest.kernels[entries[0]?.kernel ?? 0]?.device ?? 0;
@@ -227,6 +232,8 @@ export class Session {
       try {
         if (this.#disposed) throw disposed();
         return await (straight ? this.#runStraight(taken, dims) : this.#runSteps(taken, dims));
+      } catch (problem) {
+        return await this.#life.verdict(this.#disposed ? disposed() : problem);
       } finally {
         --this.#pending;
       }

@@ -40,7 +40,7 @@ async function reusedArrays(kind: DeviceKind): Promise<void> {
 }
 
 async function reusedInSteps(kind: DeviceKind): Promise<void> {
-  for (const {runs, times: _, ...steps} of STEP_CASES) {
+  for (const {runs, ...steps} of STEP_CASES) {
     using model = await load(await stepsPackage(kind, steps));
     const outs = runs.map(([x, m, result]) => {
       const [values, count] = [Float32Array.from(x), BigInt64Array.of(m)];
@@ -70,10 +70,10 @@ async function outputsAsFeeds(kind: DeviceKind): Promise<void> {
   using model = await load(await tinyPackage(kind, {n: 4}));
   const x = ramp(4);
   const {y, m} = await model.run({x, k});
-  const again = model.run({x: y as Output, k: m as Output});
+  const again = model.run({x: y, k: m});
   const [values, numbers] = [await y?.data<Float32Array>(), await m?.data<BigInt64Array>()];
   y?.dispose();
-  const next = model.run({x, k: m as Output});
+  const next = model.run({x, k: m});
   await Promise.resolve(); // an output's values are taken when they have arrived
   values?.fill(NaN);
   await again.then(async (out) => {
@@ -82,7 +82,7 @@ async function outputsAsFeeds(kind: DeviceKind): Promise<void> {
   });
   same(await (await next)['m']?.data(), [3n, -6n], 'm');
   check(numbers?.length === 2, 'm');
-  await rejects(model.run({x: m as Output, k}), 'input', /"x" wants f32 \[1, 4\], the tensor is i64 \[2\]/);
+  await rejects(model.run({x: m, k}), 'input', /"x" wants f32 \[1, 4\], the tensor is i64 \[2\]/);
   const plain = {data: [1, 2, 3, 4], shape: [1, 4], dtype: 'f32'} as never;
   await rejects(model.run({x: plain, k}), 'input', /"x": values of f32 are a Float32Array/);
 }

@@ -10,6 +10,7 @@ import {sidePackage} from '../fixtures/side.ts';
 import {addBadInput} from './bad_input.ts';
 import {check, k, ramp, rejects, same} from './check.ts';
 import {addFeeds} from './feeds.ts';
+import {addTrouble} from './trouble.ts';
 import {STEP_CASES, stepsPackage} from '../fixtures/steps.ts';
 import {tinyFolder, tinyPackage} from '../fixtures/tiny.ts';
 
@@ -159,12 +160,12 @@ tests.set('wasm: many runs on three threads', async () => {
 
 tests.set('webgpu: a kernel that does not compile is named with its line', async () => {
   const files = await changed('webgpu', 'f32(s[0].y)', 'f32(nothing)');
-  await rejects(load(files), 'kernel', /WebGPU refuses kernel "scale": .*nothing/s);
+  await rejects(load(files), 'kernel', /WebGPU refuses kernel "scale" \(Gemm "y"\): .*nothing/s);
 });
 
 tests.set('webgl: a kernel that does not compile is named', async () => {
   const files = await changed('webgl', 'float(s1)', 'float(nothing)');
-  await rejects(load(files), 'kernel', /WebGL refuses kernel "scale": .*nothing/s);
+  await rejects(load(files), 'kernel', /WebGL refuses kernel "scale" \(Gemm "y"\): .*nothing/s);
 });
 
 tests.set('webgpu: memory that cannot be had is an error, and the model lives on', async () => {
@@ -214,7 +215,7 @@ tests.set('auto goes on to webgl and then wasm, and says why', async () => {
   for (const [name, bytes] of gpu) files.set(`webgpu/${name}`, bytes);
   using model = await load(files);
   same(model.report().device, 'webgl', 'device');
-  check(/refuses kernel "scale"/.test(model.report().fallbacks[0]?.reason ?? ''), 'no reason');
+  check(/refuses kernel "scale" \(Gemm "y"\)/.test(model.report().fallbacks[0]?.reason ?? ''), 'no reason');
 });
 
 tests.set('auto: a need that the adapter lacks is a reason', async () => {
@@ -239,6 +240,7 @@ tests.set('downloads a folder, and notices what is missing or cut off', async ()
 });
 
 addBadInput(tests);
+addTrouble(tests);
 addFeeds(tests, ['webgpu', 'webgl', 'wasm']);
 
 /** Only called on a page that is not cross-origin isolated. */

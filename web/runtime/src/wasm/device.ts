@@ -12,7 +12,9 @@ import type {
   Program,
   Queue,
   Recording,
+  Room,
 } from '../device.ts';
+import {Lifetime} from '../lifetime.ts';
 import {type DType, GossamerError, messageOf} from '../types.ts';
 import {WasmEngine} from './engine.ts';
 import {hasRelaxedSimd, hasSimd, hasThreads} from './features.ts';
@@ -123,21 +125,29 @@ export class WasmDevice implements Device {
   readonly threads: number;
   readonly fallbacks: readonly Fallback[];
   readonly queue: Queue;
+  readonly life = new Lifetime();
   readonly #remote: Remote;
   readonly #others: Thread[] = [];
 
   constructor(remote: Remote, threads: number, fallbacks: readonly Fallback[], adapter: string) {
-    this.#remote = remote;
+    this.#remote = {
+      call: (...given) =>
+        remote.call(...given).catch((problem: unknown) => {
+          if (problem instanceof GossamerError && problem.code === 'lost') this.life.end(problem);
+          throw problem;
+        }),
+      stop: () => remote.stop(),
+    };
     this.threads = threads;
     this.fallbacks = fallbacks;
     this.adapter = adapter;
-    this.queue = new WasmQueue(remote);
+    this.queue = new WasmQueue(this.#remote);
   }
 
-  async createBuffers(extents: readonly Extent[]): Promise<Buffer[]> {
-    const sizes = extents.map((extent) => ('bytes' in extent ? extent.bytes : 0));
+  async createBuffers(rooms: readonly Room[]): Promise<Buffer[]> {
+    const sizes = rooms.map(({extent}) => ('bytes' in extent ? extent.bytes : 0));
     const blocks = (await this.#remote.call('allocate', [sizes])) as number[];
-    return extents.map((extent, at) => new WasmBuffer(extent, blocks[at] ?? 0, this.#remote));
+    return rooms.map(({extent}, at) => new WasmBuffer(extent, blocks[at] ?? 0, this.#remote));
   }
 
   async createExecutable(program: Program, progress: (done: number) => void): Promise<Executable> {

@@ -1,4 +1,5 @@
 /** One WebGL 2 context for the whole page: browsers keep about sixteen and then drop the oldest. */
+import {Lifetime} from '../lifetime.ts';
 import {GossamerError} from '../types.ts';
 
 export interface GlContext {
@@ -9,7 +10,7 @@ export interface GlContext {
   readonly maxSize: number;
   readonly maxTargets: number;
   readonly maxUnits: number;
-  lost: boolean;
+  readonly life: Lifetime;
 }
 
 let current: GlContext | undefined;
@@ -43,13 +44,16 @@ function make(): GlContext | string {
     maxSize: gl.getParameter(gl.MAX_TEXTURE_SIZE) as number,
     maxTargets: gl.getParameter(gl.MAX_DRAW_BUFFERS) as number,
     maxUnits: gl.getParameter(gl.MAX_TEXTURE_IMAGE_UNITS) as number,
-    lost: false,
+    life: new Lifetime(),
   };
-  canvas.addEventListener('webglcontextlost', () => {
-    context.lost = true;
-    if (current === context) current = undefined;
-  });
+  canvas.addEventListener('webglcontextlost', () => lose(context));
   return context;
+}
+
+function lose(context: GlContext): void {
+  if (current === context) current = undefined;
+  const message = 'the WebGL context was lost: load the model again, or with recover';
+  context.life.end(new GossamerError('lost', message));
 }
 
 /** The page's context, made on first use and again after a loss; or what is missing. */
@@ -62,9 +66,8 @@ export function findContext(): GlContext | string {
 
 /** The context for use now. Throws 'lost' after a context loss. */
 export function alive(context: GlContext): WebGL2RenderingContext {
-  if (context.lost || context.gl.isContextLost()) {
-    throw new GossamerError('lost', 'the WebGL context was lost: load the model again');
-  }
+  if (context.gl.isContextLost()) lose(context);
+  context.life.check();
   return context.gl;
 }
 

@@ -3,20 +3,23 @@ import type {
   Buffer,
   Device,
   Executable,
-  Extent,
   Fence,
   Launch,
   Program,
   Queue,
   Recording,
+  Room,
 } from '../device.ts';
+import type {Lifetime} from '../lifetime.ts';
 import {createPlan, type PlanMemory} from '../plan_module.ts';
 import {type DType, GossamerError} from '../types.ts';
 import {alive, findContext, type GlContext, passed} from './context.ts';
+import {complaint} from './errors.ts';
 import {buildPrograms, type GlProgram} from './programs.ts';
 import {formatOf, type TexelType, Texture, texelType} from './texture.ts';
 
 interface Draw {
+  readonly name: string;
   readonly program: GlProgram;
   readonly inputs: readonly {readonly target: number; readonly texture: WebGLTexture}[];
   readonly frame: WebGLFramebuffer;
@@ -40,6 +43,9 @@ function requireFlat(texture: Texture): void {
     throw new GossamerError('damaged', 'an input, output or weight lies in a texture with layers');
   }
 }
+
+/** Behind each result, since a context whose end has not been heard of yet answers with zeros. */
+const SEAL = Uint8Array.of(0x47, 0x6f, 0x73, 0x73);
 
 class GlQueue implements Queue {
   readonly #context: GlContext;
@@ -65,10 +71,10 @@ class GlQueue implements Queue {
     gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, width, rows, format, element, new array(padded));
   }
 
-  submit(recording: Recording): Fence {
+  #draw(draws: readonly Draw[]): void {
     const gl = alive(this.#context);
     let program: WebGLProgram | undefined;
-    for (const draw of (recording as GlRecording).draws) {
+    for (const draw of draws) {
       if (draw.program.program !== program) gl.useProgram((program = draw.program.program));
       draw.inputs.forEach(({target, texture}, unit) => {
         gl.activeTexture(gl.TEXTURE0 + unit);
@@ -79,13 +85,23 @@ class GlQueue implements Queue {
       gl.viewport(0, 0, draw.width, draw.height);
       gl.drawArrays(gl.TRIANGLES, 0, 3);
     }
+  }
+
+  submit(recording: Recording): Fence {
+    const gl = alive(this.#context);
+    const {draws} = recording as GlRecording;
+    this.#draw(draws);
     if (!this.#watched.has(recording as GlRecording)) {
       // Asking for errors waits for the GPU, so only a recording's first run does.
       this.#watched.add(recording as GlRecording);
-      const error = gl.getError();
-      if (error !== gl.NO_ERROR) {
-        const code = error === gl.OUT_OF_MEMORY ? 'out-of-memory' : 'kernel';
-        throw new GossamerError(code, `WebGL refused a launch (error 0x${error.toString(16)})`);
+      const problem = complaint(gl, 'run');
+      if (problem) {
+        for (const draw of draws) {
+          this.#draw([draw]);
+          const blamed = complaint(gl, draw.name);
+          if (blamed) throw blamed;
+        }
+        throw problem;
       }
     }
     gl.flush();
@@ -110,16 +126,23 @@ class GlQueue implements Queue {
     gl.bindFramebuffer(gl.FRAMEBUFFER, texture.frame(type));
     gl.readBuffer(gl.COLOR_ATTACHMENT0);
     const staging = gl.createBuffer();
+    const end = rows * width * 16;
     try {
       gl.bindBuffer(gl.PIXEL_PACK_BUFFER, staging);
-      gl.bufferData(gl.PIXEL_PACK_BUFFER, rows * width * 16, gl.STREAM_READ);
+      gl.bufferData(gl.PIXEL_PACK_BUFFER, end + SEAL.length, gl.STREAM_READ);
+      gl.bufferSubData(gl.PIXEL_PACK_BUFFER, end, SEAL);
       gl.readPixels(0, 0, width, rows, format, element, 0);
       gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
       await passed(this.#context);
       const result = new Uint8Array(bytes);
+      const seal = new Uint8Array(SEAL.length);
       alive(this.#context).bindBuffer(gl.PIXEL_PACK_BUFFER, staging);
       gl.getBufferSubData(gl.PIXEL_PACK_BUFFER, 0, result);
+      gl.getBufferSubData(gl.PIXEL_PACK_BUFFER, end, seal);
       gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
+      if (seal.join() !== SEAL.join()) {
+        throw complaint(gl, 'reading') ?? new GossamerError('lost', 'WebGL gave no result');
+      }
       return result;
     } finally {
       gl.deleteBuffer(staging);
@@ -155,6 +178,7 @@ class GlExecutable implements Executable {
           return {target: texture.target, texture: texture.texture(type)};
         });
         return {
+          name: launch.name,
           program,
           inputs,
           frame: written.frame(texelType(launch.storage.at(-1) ?? 'f32')),
@@ -179,16 +203,25 @@ class WebGlDevice implements Device {
   readonly threads = 1;
   readonly fallbacks = [];
   readonly queue: Queue;
+  readonly life: Lifetime;
   readonly #context: GlContext;
   constructor(context: GlContext) {
     this.#context = context;
+    this.life = context.life;
     this.adapter = context.name;
     this.queue = new GlQueue(context);
   }
 
   // eslint-disable-next-line @typescript-eslint/require-await -- a throw becomes a rejection
-  async createBuffers(extents: readonly Extent[]): Promise<Buffer[]> {
-    return extents.map((extent) => new Texture(this.#context, extent));
+  async createBuffers(rooms: readonly Room[]): Promise<Buffer[]> {
+    const made = rooms.map((room) => new Texture(this.#context, room));
+    try {
+      made.forEach((texture, at) => texture.claim(rooms[at] as Room));
+    } catch (problem) {
+      made.forEach((texture) => texture.dispose());
+      throw problem;
+    }
+    return made;
   }
 
   async createExecutable(program: Program, progress: (done: number) => void): Promise<Executable> {

@@ -1,5 +1,5 @@
 /** Fragment programs of a package: all compiled before the first is waited for. */
-import type {Kernel} from '../device.ts';
+import {type Kernel, kernelName} from '../device.ts';
 import {GossamerError} from '../types.ts';
 import {alive, type GlContext} from './context.ts';
 
@@ -25,7 +25,7 @@ interface Building {
 
 function complaint(gl: WebGL2RenderingContext, {kernel, program, fragment}: Building): GossamerError {
   const log = gl.getShaderInfoLog(fragment) || gl.getProgramInfoLog(program) || 'no reason given';
-  const message = `WebGL refuses kernel "${kernel.name}": ${log.trim()}`;
+  const message = `WebGL refuses ${kernelName(kernel.name, kernel.origin)}: ${log.trim()}`;
   return new GossamerError(gl.isContextLost() ? 'lost' : 'kernel', message);
 }
 
@@ -58,7 +58,7 @@ export async function buildPrograms(
     if (kernel.buffers - 1 > context.maxUnits) {
       throw new GossamerError(
         'unsupported',
-        `kernel "${kernel.name}" reads ${kernel.buffers - 1} textures, ` +
+        `${kernelName(kernel.name, kernel.origin)} reads ${kernel.buffers - 1} textures, ` +
           `this adapter allows ${context.maxUnits}`,
       );
     }

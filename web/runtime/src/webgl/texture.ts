@@ -1,6 +1,7 @@
-import type {Buffer, Extent} from '../device.ts';
+import type {Buffer, Extent, Room} from '../device.ts';
 import {type DType, GossamerError} from '../types.ts';
 import {alive, type GlContext} from './context.ts';
+import {complaint, nameOf} from './errors.ts';
 
 export type TexelType = 'f32' | 'i32' | 'u32';
 
@@ -39,7 +40,7 @@ export class Texture implements Buffer {
   readonly #textures = new Map<TexelType, WebGLTexture>();
   readonly #frames = new Map<TexelType, WebGLFramebuffer>();
 
-  constructor(context: GlContext, extent: Extent) {
+  constructor(context: GlContext, {extent, name}: Room) {
     if (!('width' in extent)) throw new GossamerError('damaged', 'a webgl slot is not a texture');
     this.extent = extent;
     this.width = extent.width;
@@ -50,14 +51,14 @@ export class Texture implements Buffer {
     if (this.width > maxSize || this.height > maxSize) {
       throw new GossamerError(
         'unsupported',
-        `a tensor needs a texture of ${this.width} x ${this.height}, ` +
+        `${name} needs a texture of ${this.width} x ${this.height}, ` +
           `this adapter allows ${maxSize} x ${maxSize}`,
       );
     }
     if (this.layers > maxTargets) {
       throw new GossamerError(
         'unsupported',
-        `a tensor needs ${this.layers} render targets, this adapter allows ${maxTargets}`,
+        `${name} needs ${this.layers} render targets, this adapter allows ${maxTargets}`,
       );
     }
   }
@@ -71,7 +72,6 @@ export class Texture implements Buffer {
     const known = this.#textures.get(type);
     if (known) return known;
     const gl = alive(this.#context);
-    while (gl.getError() !== gl.NO_ERROR); // what others left behind
     const texture = gl.createTexture();
     const {internal} = formatOf(gl, type);
     const {target, width, height, layers} = this;
@@ -83,14 +83,6 @@ export class Texture implements Buffer {
     }
     for (const name of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) {
       gl.texParameteri(target, name, gl.CLAMP_TO_EDGE);
-    }
-    if (gl.getError() !== gl.NO_ERROR) {
-      gl.deleteTexture(texture);
-      const mebibytes = (width * height * layers * 16) / 2 ** 20;
-      throw new GossamerError(
-        gl.isContextLost() ? 'lost' : 'out-of-memory',
-        `WebGL made no texture of ${mebibytes.toFixed(1)} MiB`,
-      );
     }
     this.#textures.set(type, texture);
     return texture;
@@ -117,10 +109,27 @@ export class Texture implements Buffer {
     if (status !== gl.FRAMEBUFFER_COMPLETE) {
       gl.deleteFramebuffer(frame);
       const what = `${this.layers} ${type} textures of ${this.width} x ${this.height}`;
-      throw new GossamerError('unsupported', `WebGL cannot render to ${what} (status ${status})`);
+      throw new GossamerError('unsupported', `WebGL cannot render to ${what} (${nameOf(gl, status)})`);
     }
     this.#frames.set(type, frame);
     return frame;
+  }
+
+  /** Makes the drivers that allocate on first use do so, and throws what they say. */
+  claim({name, storage}: Room): void {
+    const gl = alive(this.#context);
+    while (gl.getError() !== gl.NO_ERROR); // what others left behind
+    for (const type of new Set(storage.map(texelType))) {
+      this.frame(type);
+      for (let layer = 0; layer < this.layers; ++layer) {
+        if (type === 'f32') gl.clearBufferfv(gl.COLOR, layer, new Float32Array(4));
+        else if (type === 'i32') gl.clearBufferiv(gl.COLOR, layer, new Int32Array(4));
+        else gl.clearBufferuiv(gl.COLOR, layer, new Uint32Array(4));
+      }
+    }
+    const mebibytes = (this.width * this.height * this.layers * 16) / 2 ** 20;
+    const problem = complaint(gl, `${name}, a texture of ${mebibytes.toFixed(1)} MiB`);
+    if (problem) throw problem;
   }
 
   dispose(): void {

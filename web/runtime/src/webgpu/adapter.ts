@@ -1,11 +1,11 @@
 /** One GPUDevice for the whole page: adapters hand out few, and buffers cannot cross between them. */
+import {Lifetime} from '../lifetime.ts';
 import {GossamerError, messageOf} from '../types.ts';
 
 export interface Gpu {
   readonly device: GPUDevice;
   readonly name: string;
-  /** Set when the device is lost. */
-  lost: string | undefined;
+  readonly life: Lifetime;
 }
 
 const FEATURES: Readonly<Record<string, GPUFeatureName>> = {
@@ -51,12 +51,12 @@ async function requestGpu(gone: () => void): Promise<Gpu> {
   const requiredFeatures = Object.values(FEATURES).filter((name) => adapter.features.has(name));
   try {
     const device = await adapter.requestDevice({requiredLimits, requiredFeatures});
-    const gpu: Gpu = {device, name: nameOf(adapter), lost: undefined};
+    const life = new Lifetime();
     void device.lost.then(({reason, message}) => {
-      gpu.lost = `the WebGPU device was lost (${reason}): ${message}`;
       gone();
+      life.end(new GossamerError('lost', `the WebGPU device was lost (${reason}): ${message}`));
     });
-    return gpu;
+    return {device, name: nameOf(adapter), life};
   } catch (problem) {
     throw new GossamerError('unsupported', `WebGPU gave no device: ${messageOf(problem)}`);
   }

@@ -9,37 +9,15 @@ import type {
   Program,
   Queue,
   Recording,
+  Room,
 } from '../device.ts';
+import type {Lifetime} from '../lifetime.ts';
 import {createPlan, type PlanMemory} from '../plan_module.ts';
 import {type DType, GossamerError} from '../types.ts';
 import {getGpu, type Gpu, missingFeature} from './adapter.ts';
+import {alive, checked, checkedParts} from './checked.ts';
 import {buildPipelines, type Pipeline} from './pipelines.ts';
-
-const alive = (gpu: Gpu): GPUDevice => {
-  if (gpu.lost !== undefined) throw new GossamerError('lost', gpu.lost);
-  return gpu.device;
-};
-
-/** Runs `work` and rejects with what the device complained about meanwhile. */
-async function checked<T>(gpu: Gpu, what: string, work: () => T): Promise<T> {
-  const device = alive(gpu);
-  device.pushErrorScope('internal');
-  device.pushErrorScope('out-of-memory');
-  device.pushErrorScope('validation');
-  let result: T;
-  const scopes: Promise<GPUError | null>[] = [];
-  try {
-    result = work();
-  } finally {
-    for (let at = 0; at < 3; ++at) scopes.push(device.popErrorScope());
-  }
-  const [validation, memory, internal] = await Promise.all(scopes);
-  if (gpu.lost !== undefined) throw new GossamerError('lost', gpu.lost);
-  if (memory) throw new GossamerError('out-of-memory', `${what}: ${memory.message}`);
-  const problem = validation ?? internal;
-  if (problem) throw new GossamerError('kernel', `${what}: ${problem.message}`);
-  return result;
-}
+import {Staging} from './staging.ts';
 
 class GpuBufferHolder implements Buffer {
   readonly extent: Extent;
@@ -54,6 +32,7 @@ class GpuBufferHolder implements Buffer {
 }
 
 interface Step {
+  readonly name: string;
   readonly pipeline: GPUComputePipeline;
   readonly group: GPUBindGroup;
   readonly x: number;
@@ -76,10 +55,10 @@ class GpuRecording implements Recording {
 
 class GpuQueue implements Queue {
   readonly #gpu: Gpu;
-  /** Staging buffers at rest, by size. */
-  readonly #staging = new Map<number, GPUBuffer[]>();
+  readonly #staging: Staging;
   constructor(gpu: Gpu) {
     this.#gpu = gpu;
+    this.#staging = new Staging(gpu);
   }
 
   write(buffer: Buffer, data: Uint8Array, _storage: DType): void {
@@ -99,11 +78,11 @@ class GpuQueue implements Queue {
   submit(recording: Recording): Fence {
     const device = alive(this.#gpu);
     const {steps} = recording as GpuRecording;
-    const work = (): void => {
+    const work = (some: readonly Step[]): void => {
       const encoder = device.createCommandEncoder();
       const pass = encoder.beginComputePass();
       let pipeline: GPUComputePipeline | undefined;
-      for (const step of steps) {
+      for (const step of some) {
         if (step.pipeline !== pipeline) pass.setPipeline((pipeline = step.pipeline));
         pass.setBindGroup(0, step.group);
         pass.dispatchWorkgroups(step.x, step.y);
@@ -113,49 +92,29 @@ class GpuQueue implements Queue {
     };
     let errors: Promise<void> = Promise.resolve();
     if ((recording as GpuRecording).watched) {
-      work();
+      work(steps);
     } else {
       (recording as GpuRecording).watched = true;
-      errors = checked(this.#gpu, 'run', work);
+      errors = checkedParts(this.#gpu, 'run', steps, work);
       errors.catch(() => undefined);
     }
+    const {life} = this.#gpu;
     return {
       accepted: errors,
       get done() {
-        return errors.then(() => device.queue.onSubmittedWorkDone());
+        return errors.then(() => life.guard(device.queue.onSubmittedWorkDone().then(() => undefined)));
       },
     };
   }
 
-  async read(buffer: Buffer, bytes: number, _storage: DType): Promise<Uint8Array> {
-    if (bytes === 0) return new Uint8Array();
-    const device = alive(this.#gpu);
-    const size = Math.ceil(bytes / 4) * 4;
-    const rest = this.#staging.get(size) ?? [];
-    this.#staging.set(size, rest);
-    const staging =
-      rest.pop() ??
-      device.createBuffer({size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST});
-    const encoder = device.createCommandEncoder();
-    encoder.copyBufferToBuffer((buffer as GpuBufferHolder).gpu, 0, staging, 0, size);
-    device.queue.submit([encoder.finish()]);
-    try {
-      await staging.mapAsync(GPUMapMode.READ);
-    } catch (problem) {
-      throw new GossamerError('lost', this.#gpu.lost ?? 'the result could not be read', {
-        cause: problem,
-      });
-    }
-    const copy = new Uint8Array(staging.getMappedRange().slice(0, bytes));
-    staging.unmap();
-    if (rest.length < 4) rest.push(staging);
-    else staging.destroy();
-    return copy;
+  read(buffer: Buffer, bytes: number, _storage: DType): Promise<Uint8Array> {
+    return bytes === 0
+      ? Promise.resolve(new Uint8Array())
+      : this.#staging.read((buffer as GpuBufferHolder).gpu, bytes);
   }
 
   dispose(): void {
-    for (const rest of this.#staging.values()) rest.forEach((staging) => staging.destroy());
-    this.#staging.clear();
+    this.#staging.dispose();
   }
 }
 
@@ -174,7 +133,7 @@ class GpuExecutable implements Executable {
   }
 
   record(launches: readonly Launch[]): Promise<Recording> {
-    return checked(this.#gpu, 'bindings', () => this.#record(launches));
+    return checkedParts(this.#gpu, 'bindings', launches, (some) => this.#record(some));
   }
 
   #record(launches: readonly Launch[]): Recording {
@@ -205,8 +164,9 @@ class GpuExecutable implements Executable {
       }
       const x = Math.min(launch.range, 65535);
       const y = Math.ceil(launch.range / x);
-      const group = device.createBindGroup({layout: pipeline.layout, entries});
-      return {pipeline: pipeline.pipeline, group, x, y};
+      const {name} = launch;
+      const group = device.createBindGroup({layout: pipeline.layout, entries, label: name});
+      return {name, pipeline: pipeline.pipeline, group, x, y};
     });
     if (scalars) device.queue.writeBuffer(scalars, 0, words);
     return new GpuRecording(steps, scalars);
@@ -223,45 +183,48 @@ class WebGpuDevice implements Device {
   readonly threads = 1;
   readonly fallbacks = [];
   readonly queue: GpuQueue;
+  readonly life: Lifetime;
   readonly #gpu: Gpu;
   constructor(gpu: Gpu) {
     this.#gpu = gpu;
+    this.life = gpu.life;
     this.adapter = gpu.name;
     this.queue = new GpuQueue(gpu);
   }
 
-  async createBuffers(extents: readonly Extent[]): Promise<Buffer[]> {
+  async createBuffers(rooms: readonly Room[]): Promise<Buffer[]> {
     const device = alive(this.#gpu);
     const {maxStorageBufferBindingSize, maxBufferSize} = device.limits;
     const limit = Math.min(maxStorageBufferBindingSize, maxBufferSize);
-    const sizes = extents.map((extent) => {
+    const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC;
+    const all = rooms.map(({extent, name}) => {
       const bytes = 'bytes' in extent ? extent.bytes : 0;
-      if (bytes <= limit) return Math.max(16, Math.ceil(bytes / 16) * 16);
-      throw new GossamerError(
-        'unsupported',
-        `a tensor takes ${bytes} bytes, a WebGPU buffer here holds ${limit} at most`,
-      );
+      if (bytes > limit) {
+        throw new GossamerError(
+          'unsupported',
+          `${name} takes ${bytes} bytes, a WebGPU buffer here holds ${limit} at most`,
+        );
+      }
+      return {extent, name, size: Math.max(16, Math.ceil(bytes / 16) * 16)};
     });
-    const made: Buffer[] = [];
-    try {
-      await checked(this.#gpu, 'memory', () => {
-        const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC;
-        sizes.forEach((size, at) => {
-          const extent = extents[at] ?? {bytes: size};
-          made.push(new GpuBufferHolder(extent, device.createBuffer({size, usage})));
-        });
-      });
-    } catch (problem) {
-      made.forEach((buffer) => buffer.dispose());
-      throw problem;
-    }
-    return made;
+    const made = await Promise.allSettled(
+      all.map(({extent, name, size}) =>
+        checked(this.#gpu, `${name}, ${size} bytes`, () => {
+          return new GpuBufferHolder(extent, device.createBuffer({size, usage}));
+        }),
+      ),
+    );
+    return made.map((each) => {
+      if (each.status === 'fulfilled') return each.value;
+      made.forEach((other) => other.status === 'fulfilled' && other.value.dispose());
+      throw each.reason;
+    });
   }
 
   async createExecutable(program: Program, progress: (done: number) => void): Promise<Executable> {
     const plan =
       program.module && program.plan && (await createPlan(program.module, program.plan));
-    const pipelines = await buildPipelines(alive(this.#gpu), program.kernels, progress);
+    const pipelines = await buildPipelines(this.#gpu, program.kernels, progress);
     return new GpuExecutable(this.#gpu, pipelines, plan);
   }
 

@@ -1,25 +1,27 @@
 /** Compute pipelines of a package: equal kernels once, all built at the same time. */
-import type {Kernel} from '../device.ts';
+import {type Kernel, kernelName} from '../device.ts';
 import {GossamerError, messageOf} from '../types.ts';
+import type {Gpu} from './adapter.ts';
+import {alive} from './checked.ts';
 
 export interface Pipeline {
   readonly pipeline: GPUComputePipeline;
   readonly layout: GPUBindGroupLayout;
 }
 
-function refuseTooLarge(device: GPUDevice, kernel: Kernel): void {
+function refuseTooLarge(device: GPUDevice, kernel: Kernel, name: string): void {
   const {maxStorageBuffersPerShaderStage, maxComputeInvocationsPerWorkgroup} = device.limits;
   if (kernel.buffers > maxStorageBuffersPerShaderStage) {
     throw new GossamerError(
       'unsupported',
-      `kernel "${kernel.name}" binds ${kernel.buffers} buffers, ` +
+      `${name} binds ${kernel.buffers} buffers, ` +
         `this adapter allows ${maxStorageBuffersPerShaderStage}`,
     );
   }
   if (kernel.group > maxComputeInvocationsPerWorkgroup) {
     throw new GossamerError(
       'unsupported',
-      `kernel "${kernel.name}" has workgroups of ${kernel.group}, ` +
+      `${name} has workgroups of ${kernel.group}, ` +
         `this adapter allows ${maxComputeInvocationsPerWorkgroup}`,
     );
   }
@@ -62,15 +64,17 @@ async function explain(module: GPUShaderModule, problem: unknown): Promise<strin
 
 /** One pipeline a kernel. Throws 'unsupported' or 'kernel' with the driver's first complaint. */
 export async function buildPipelines(
-  device: GPUDevice,
+  gpu: Gpu,
   kernels: readonly Kernel[],
   progress: (done: number) => void,
 ): Promise<Pipeline[]> {
+  const device = alive(gpu);
   const layouts = new Layouts(device);
   const made = new Map<string, Promise<Pipeline>>();
   let done = 0;
   const build = async (kernel: Kernel): Promise<Pipeline> => {
-    refuseTooLarge(device, kernel);
+    const name = kernelName(kernel.name, kernel.origin);
+    refuseTooLarge(device, kernel, name);
     const [group, layout] = layouts.get(kernel);
     // A module's errors are reported by the pipeline; without a scope they would also reach the page.
     device.pushErrorScope('validation');
@@ -78,18 +82,15 @@ export async function buildPipelines(
     device.popErrorScope().catch(() => undefined);
     try {
       const compute = {module, entryPoint: kernel.entry};
-      const pipeline = await device.createComputePipelineAsync({
-        layout,
-        compute,
-        label: kernel.name,
-      });
+      const label = kernel.name;
+      const pipeline = await gpu.life.guard(
+        device.createComputePipelineAsync({layout, compute, label}),
+      );
       return {pipeline, layout: group};
     } catch (problem) {
-      throw new GossamerError(
-        'kernel',
-        `WebGPU refuses kernel "${kernel.name}": ${await explain(module, problem)}`,
-        {cause: problem},
-      );
+      gpu.life.check();
+      const why = await gpu.life.guard(explain(module, problem));
+      throw new GossamerError('kernel', `WebGPU refuses ${name}: ${why}`, {cause: problem});
     }
   };
   return Promise.all(
