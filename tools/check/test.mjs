@@ -14,6 +14,7 @@ import {checkOperators} from './operators.mjs';
 import {checkOperatorsPage} from './operators_page.mjs';
 import {allFiles, changedFiles, layerOf, layers, report, root} from './repository.mjs';
 import {checkFormat, checkTidy} from './style.mjs';
+import {checkVersion} from './version.mjs';
 
 const build = process.env.GOSSAMER_BUILD ?? 'build';
 const jobs = String(os.availableParallelism());
@@ -138,6 +139,7 @@ async function checks({onlyChanged}) {
   count(report('file length', checkLengths()));
   count(report('file names', checkNames()));
   count(report('machine paths', checkMachines()));
+  count(report('version and licence', checkVersion()));
   count(report('clang-format', checkFormat(files)));
   count(report('clang-tidy (changed files)', checkTidy()));
   if (!onlyChanged || files.some((file) => file.startsWith('web/'))) {

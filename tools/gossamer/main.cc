@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   CLI::App app("Gossamer compiles deep-learning models for the web and for this machine.",
                "gossamer");
   app.require_subcommand(1);
-  app.set_version_flag("--version", "gossamer 0.1.0");
+  app.set_version_flag("--version", "gossamer " GOSSAMER_VERSION);
   Chosen chosen;
   add_compile(app, chosen);
   add_run(app, chosen);
