@@ -1,402 +1,451 @@
 #include "runtime/manifest.h"
 
-#include <rapidjson/document.h>
-
 #include <algorithm>
 #include <limits>
+#include <set>
+
+#include "runtime/fields.h"
 
 namespace gossamer::runtime {
 namespace {
 
-using Json = rapidjson::Value;
 using package::Number;
+using Item = rapidjson::SizeType;
 
-// Walks the document; the first thing that is wrong is kept, and what follows reads as nothing.
+// What an index names; nothing in particular where it is wrong, which has been said by then.
+template <class T>
+const T& entry_of(const std::vector<T>& entries, int64_t at) {
+  static const T none{};
+  return at >= 0 && static_cast<size_t>(at) < entries.size() ? entries[static_cast<size_t>(at)]
+                                                             : none;
+}
+
+int64_t size_of(const auto& entries) { return static_cast<int64_t>(entries.size()); }
+
+bool is_static(const package::Slot& slot) {
+  return slot.texture.width > 0 ? !slot.texture.height.planned : !slot.bytes.planned;
+}
+
+// Floats are stored as f32 where not as they are, integers and codes in 32 bits.
+bool storable(ir::DType dtype, ir::DType storage) {
+  using enum ir::DType;
+  if (storage == dtype) return true;
+  const bool wide = dtype == f32 || dtype == f16 || dtype == bf16 || dtype == f64;
+  return wide ? storage == f32 : storage == i32 || storage == u32;
+}
+
+// How many bytes of a tensor a slot of known size has room for. Like the products below exact up to
+// 2^53, and only larger beyond.
+double room_of(const package::Slot& slot, double size) {
+  const package::Texture& texture = slot.texture;
+  return texture.width == 0 ? static_cast<double>(slot.bytes.value)
+                            : texture.width * static_cast<double>(texture.height.value) *
+                                  texture.layers * 4 * size;
+}
+
+// The counterpart of web/runtime/src/manifest.ts: the same checks in the same order.
 class Reader {
  public:
-  Result<Manifest> read(const Json& root);
+  Result<Manifest> read(const Json& json);
 
  private:
-  void wrong(const std::string& what) {
-    if (problem_.empty()) problem_ = cat(path_, path_.empty() ? "" : ": ", what);
+  bool on_gpu(int device) const {
+    return device == 0 && (module_.target == "webgpu" || module_.target == "webgl");
   }
-  const Json* member(const Json& object, const char* key, bool needed = true) {
-    if (object.IsObject())
-      if (const auto found = object.FindMember(key); found != object.MemberEnd())
-        return &found->value;
-    if (needed) wrong(cat("has no ", key));
-    return nullptr;
+  int device(const Fields& fields) const {
+    return static_cast<int>(fields.count("device", module_.side.target.empty() ? 1 : 2, 0));
   }
-  std::string text(const Json& object, const char* key, bool needed = true) {
-    const Json* value = member(object, key, needed);
-    if (value && !value->IsString()) wrong(cat(key, " is not a string"));
-    return value && value->IsString() ? std::string(value->GetString(), value->GetStringLength())
-                                      : std::string();
+  int segment(const Fields& fields) const {
+    return static_cast<int>(fields.count("segment", module_.plan_segments, 0));
   }
-  int64_t integer(const Json& object, const char* key, int64_t low, int64_t high) {
-    const Json* value = member(object, key);
-    if (!value) return low;
-    if (!value->IsInt64() || value->GetInt64() < low || value->GetInt64() > high) {
-      wrong(cat(key, " is not a number from ", low, " to ", high));
-      return low;
-    }
-    return value->GetInt64();
+  Number number(const Fields& fields, Fields::Key key) const {
+    return fields.number(key, module_.plan_values);
   }
-  int index(const Json& object, const char* key, size_t count) {
-    return static_cast<int>(integer(object, key, 0, static_cast<int64_t>(count) - 1));
+  const package::Slot& slot_of(int tensor) const {
+    return entry_of(module_.slots, entry_of(module_.tensors, tensor).slot);
   }
-  bool flag(const Json& object, const char* key) {
-    const Json* value = member(object, key, false);
-    if (value && !value->IsBool()) wrong(cat(key, " is not true or false"));
-    return value && value->IsBool() && value->GetBool();
+  int device_of(int launch) const {
+    return entry_of(module_.kernels, entry_of(module_.run, launch).kernel).device;
   }
-  Number number(const Json& value) {
-    if (value.IsInt64()) {
-      if (value.GetInt64() < 0) wrong("a number is negative");
-      return value.GetInt64();
-    }
-    const Json* plan = value.IsObject() ? member(value, "plan") : nullptr;
-    if (!plan || !plan->IsInt() || plan->GetInt() < 0 || plan->GetInt() >= module_.plan_values) {
-      wrong("a number is neither an integer nor a plan value");
-      return 0;
-    }
-    return Number::plan(plan->GetInt());
-  }
-  Number number(const Json& object, const char* key) {
-    const Json* value = member(object, key);
-    return value ? number(*value) : Number(0);
-  }
-  // Scalars may be negative; ranges and sizes may not.
-  Number scalar(const Json& value) {
-    return value.IsInt64() ? Number(value.GetInt64()) : number(value);
-  }
-  // Variables have 32 bits in every run time.
-  Number step_number(const Json& value) {
-    Number number = scalar(value);
-    if (!number.planned)
-      number.value = std::clamp<int64_t>(number.value, std::numeric_limits<int32_t>::min(),
-                                         std::numeric_limits<int32_t>::max());
-    return number;
-  }
-  ir::DType dtype(const Json& object, const char* key) {
-    const auto known = ir::dtype_named(text(object, key));
-    if (!known) wrong(cat(key, " is no element type"));
-    return known.value_or(ir::DType::f32);
-  }
-  template <class Visit>
-  void each(const Json& object, const char* key, Visit visit, bool needed = true) {
-    const Json* array = member(object, key, needed);
-    if (!array) return;
-    if (!array->IsArray()) return wrong(cat(key, " is not a list"));
-    const std::string outer = path_;
-    for (rapidjson::SizeType at = 0; at < array->Size() && problem_.empty(); ++at) {
-      path_ = cat(outer, outer.empty() ? "" : ".", key, "[", at, "]");
-      visit((*array)[at]);
-    }
-    path_ = outer;
+  // The integers of a list, each below the limit.
+  std::vector<int> counts(const Fields& fields, Fields::Key key, int64_t below,
+                          std::optional<Item> length = {}) const {
+    std::vector<int> all;
+    fields.list(
+        key,
+        [&](const Fields& items, Item at) {
+          all.push_back(static_cast<int>(items.count(at, below)));
+        },
+        length);
+    if (length) all.resize(*length);
+    return all;
   }
 
-  int segment(const Json& object) {
-    return member(object, "segment", false)
-               ? index(object, "segment", static_cast<size_t>(module_.plan_segments))
-               : 0;
-  }
-  int device(const Json& object) {
-    return member(object, "device", false) ? index(object, "device", side() ? 2 : 1) : 0;
-  }
-  bool side() const { return !module_.side.target.empty(); }
-  int device_of(int tensor) const {
-    const int slot = module_.tensors[static_cast<size_t>(tensor)].slot;
-    return module_.slots[static_cast<size_t>(slot)].device;
-  }
-  package::Port port(const Json& value, bool input);
-  package::Group group(const Json& value);
-  package::Slot slot(const Json& value);
-  package::Launch launch(const Json& value);
-  package::Dim dim(const Json& value);
-  package::Step step(const Json& value, int depth);
-  void check_strings(const std::vector<package::Port>& ports);
-  void part_of_run(const Json& range, package::Step& step);
-  void copy(const Json& tensors, package::Step& step);
-  std::vector<package::Step> steps(const Json& object, const char* key, int depth);
-  void check_segments();
+  void plan(const Fields& fields);
+  void side(const Fields& fields, const std::vector<FileEntry>& files);
+  std::vector<FileEntry> files(const Fields& root);
+  package::Slot slot(const Fields& fields);
+  package::Tensor tensor(const Fields& fields);
+  package::KernelInfo kernel(const Fields& fields);
+  void check_tensor(const Fields& fields, ir::DType dtype, int tensor, double elements);
+  std::vector<package::Port> ports(const Fields& root, bool input);
+  package::Group group(const Fields& fields);
+  void dims(const Fields& root);
+  package::Weight weight(const Fields& fields);
+  package::Launch launch(const Fields& fields, int64_t plan_values);
+  package::Launch init(const Fields& fields);
+  Number step_number(const Fields& fields, Fields::Key key) const;
+  std::vector<package::Step> inner(const Fields& fields, const char* key, int depth);
+  std::vector<package::Step> steps(const Fields& fields, const char* key, int depth);
+  package::Step step(const Fields& fields, int depth);
 
   package::Module module_;
-  std::string path_, problem_;
+  std::string problem_;
 };
 
-package::Port Reader::port(const Json& value, bool input) {
-  package::Port port;
-  port.name = text(value, "name");
-  port.dtype = dtype(value, "dtype");
-  port.tensor = index(value, "tensor", module_.tensors.size());
-  port.strings = flag(value, "strings");
-  each(value, "shape", [&](const Json& extent) {
-    const bool symbol = input && extent.IsString();
-    port.symbols.push_back(symbol ? extent.GetString() : "");
-    port.shape.push_back(symbol ? Number(-1) : number(extent));
+void Reader::plan(const Fields& fields) {
+  module_.plan_values = static_cast<int>(fields.count("values", (1 << 20) + 1, {}, 1));
+  module_.plan_segments = static_cast<int>(fields.count("segments", 1 << 16, 1, 1));
+}
+
+void Reader::side(const Fields& fields, const std::vector<FileEntry>& files) {
+  if (std::ranges::find(files, module_.side.code, &FileEntry::name) == files.end())
+    fields.wrong("code", "one of the files");
+}
+
+std::vector<FileEntry> Reader::files(const Fields& root) {
+  std::vector<FileEntry> all;
+  std::set<std::string> seen;
+  root.objects("files", [&](const Fields& fields) {
+    FileEntry file{fields.plain_name("name"), static_cast<uint64_t>(fields.count("bytes")),
+                   fields.text("xxh3")};
+    if (file.xxh3.size() != 16 ||
+        file.xxh3.find_first_not_of("0123456789abcdef") != std::string::npos)
+      fields.wrong("xxh3", "16 hexadecimal digits");
+    if (!seen.insert(file.name).second) fields.wrong("name", "unique");
+    all.push_back(std::move(file));
   });
-  return port;
+  return all;
 }
 
-// The bytes of strings have an axis more than their lengths, which follow.
-void Reader::check_strings(const std::vector<package::Port>& ports) {
-  for (size_t at = 0; at < ports.size(); ++at) {
-    if (!ports[at].strings) continue;
-    const bool paired = at + 1 < ports.size() && !ports[at + 1].strings;
-    if (!paired || ports[at].dtype != ir::DType::u8 || ports[at + 1].dtype != ir::DType::i32 ||
-        ports[at].shape.size() != ports[at + 1].shape.size() + 1)
-      wrong(cat("port \"", ports[at].name, "\" is no tensor of strings"));
-  }
-}
-
-package::Group Reader::group(const Json& value) {
-  package::Group group;
-  group.name = text(value, "name");
-  const std::string kind = text(value, "kind");
-  if (kind != "sequence" && kind != "optional") wrong("kind is not sequence or optional");
-  group.sequence = kind == "sequence";
-  group.output = member(value, "outputs", false);
-  const char* const key = group.output ? "outputs" : "inputs";
-  // Strings are two entries, and one value.
-  const std::vector<package::Port>& entries = group.output ? module_.outputs : module_.inputs;
-  const auto ports = static_cast<int64_t>(entries.size()) -
-                     std::ranges::count_if(entries, &package::Port::strings);
-  const Json* range = member(value, key);
-  if (!range || !range->IsArray() || range->Size() != 2 || !(*range)[0].IsInt() ||
-      !(*range)[1].IsInt() || (*range)[0].GetInt() < 0 || (*range)[1].GetInt() < 0 ||
-      int64_t{(*range)[0].GetInt()} + (*range)[1].GetInt() > ports) {
-    wrong(cat("has no part of the ", key));
-    return group;
-  }
-  group.first = (*range)[0].GetInt();
-  group.count = (*range)[1].GetInt();
-  if (!group.sequence && group.count > 0) wrong("is an optional that holds something");
-  return group;
-}
-
-package::Slot Reader::slot(const Json& value) {
+package::Slot Reader::slot(const Fields& fields) {
   package::Slot slot;
-  slot.persistent = flag(value, "persistent");
-  slot.segment = segment(value);
-  slot.device = device(value);
-  if (member(value, "width", false)) {
-    slot.texture.width = static_cast<int>(integer(value, "width", 1, 1 << 16));
-    slot.texture.height = number(value, "height");
-    slot.texture.layers = static_cast<int>(integer(value, "layers", 1, 64));
+  slot.persistent = fields.flag("persistent");
+  slot.segment = segment(fields);
+  slot.device = device(fields);
+  if (module_.target == "webgl" && slot.device == 0) {
+    slot.texture.width = static_cast<int>(fields.count("width", (1 << 16) + 1, {}, 1));
+    slot.texture.height = number(fields, "height");
+    slot.texture.layers = static_cast<int>(fields.count("layers", 9, {}, 1));
   } else {
-    slot.bytes = number(value, "bytes");
+    slot.bytes = number(fields, "bytes");
   }
   return slot;
 }
 
-package::Launch Reader::launch(const Json& value) {
-  package::Launch launch;
-  launch.kernel = index(value, "kernel", module_.kernels.size());
-  each(value, "tensors", [&](const Json& tensor) {
-    if (!tensor.IsInt() || tensor.GetInt() < 0 ||
-        static_cast<size_t>(tensor.GetInt()) >= module_.tensors.size())
-      return wrong("is no tensor");
-    launch.tensors.push_back(tensor.GetInt());
+package::Tensor Reader::tensor(const Fields& fields) {
+  package::Tensor tensor{fields.text("name", ""), fields.dtype("dtype"), fields.dtype("storage"),
+                         number(fields, "elements"),
+                         static_cast<int>(fields.count("slot", size_of(module_.slots)))};
+  if (!storable(tensor.dtype, tensor.storage))
+    fields.wrong("storage", cat("a storage type of ", ir::name_of(tensor.dtype)));
+  const package::Slot& slot = entry_of(module_.slots, tensor.slot);
+  const double size = ir::byte_size(tensor.storage);
+  if (!tensor.elements.planned && is_static(slot))
+    if (static_cast<double>(tensor.elements.value) * size > room_of(slot, size))
+      fields.wrong("elements", "within its slot");
+  return tensor;
+}
+
+package::KernelInfo Reader::kernel(const Fields& fields) {
+  package::KernelInfo kernel;
+  kernel.device = device(fields);
+  kernel.name = fields.text("name");
+  kernel.entry = fields.text("entry");
+  if (on_gpu(kernel.device)) fields.count("code");
+  kernel.group_size = static_cast<int>(fields.count("group", (1 << 16) + 1, 1, 1));
+  kernel.buffers = static_cast<int>(fields.count("buffers", 1025, {}, 1));
+  kernel.scalars = static_cast<int>(fields.count("scalars", 1025));
+  kernel.schedule = fields.text("schedule", "");
+  kernel.written = kernel.buffers - 1;
+  return kernel;
+}
+
+// Of a port or weight: what is known fits its tensor, and the types are one. Fewer than 0 elements
+// are not known.
+void Reader::check_tensor(const Fields& fields, ir::DType dtype, int tensor, double elements) {
+  const package::Tensor& entry = entry_of(module_.tensors, tensor);
+  if (entry.dtype != dtype)
+    fields.wrong("dtype", cat("that of its tensor, ", ir::name_of(entry.dtype)));
+  if (!entry.elements.planned && elements > static_cast<double>(entry.elements.value))
+    fields.wrong("shape", "within its tensor");
+}
+
+std::vector<package::Port> Reader::ports(const Fields& root, bool input) {
+  std::vector<package::Port> ports;
+  std::vector<Fields> all;
+  std::set<std::string> seen;
+  root.objects(input ? "inputs" : "outputs", [&](const Fields& fields) {
+    package::Port port;
+    port.name = fields.text("name");
+    port.dtype = fields.dtype("dtype");
+    double elements = 1;
+    fields.list("shape", [&](const Fields& list, Item at) {
+      const Json* extent = list.find(at);
+      const bool symbol = input && extent->IsString();
+      port.symbols.push_back(symbol ? list.text(at) : "");
+      port.shape.push_back(symbol ? Number(-1) : input ? Number(list.count(at)) : number(list, at));
+      const Number number = port.shape.back();
+      const bool known = !symbol && !number.planned && elements >= 0;
+      elements = known ? elements * static_cast<double>(number.value) : -1;
+    });
+    port.tensor = static_cast<int>(fields.count("tensor", size_of(module_.tensors)));
+    port.strings = fields.flag("strings");
+    check_tensor(fields, port.dtype, port.tensor, elements);
+    if (input && slot_of(port.tensor).segment > 0)
+      fields.wrong("tensor", "in memory of the first segment");
+    if (!seen.insert(port.name).second) fields.wrong("name", "unique");
+    ports.push_back(std::move(port));
+    all.push_back(fields);
   });
-  each(value, "scalars", [&](const Json& given) { launch.scalars.push_back(scalar(given)); });
-  launch.range = number(value, "range");
-  launch.origin = text(value, "origin", false);
-  launch.reason = text(value, "reason", false);
-  if (!problem_.empty()) return launch;
-  const package::KernelInfo& kernel = module_.kernels[static_cast<size_t>(launch.kernel)];
-  if (launch.tensors.size() != static_cast<size_t>(kernel.buffers) ||
-      launch.scalars.size() != static_cast<size_t>(kernel.scalars))
-    wrong(cat("does not fit kernel ", kernel.name));
-  for (int tensor : launch.tensors)
-    if (device_of(tensor) != kernel.device)
-      wrong(cat("has tensors on another device than kernel ", kernel.name));
+  // The bytes of strings have an axis more than their lengths, which follow.
+  for (size_t at = 0; at < ports.size(); ++at) {
+    const package::Port& port = ports[at];
+    const package::Port& next = entry_of(ports, static_cast<int64_t>(at) + 1);
+    if (!port.strings) continue;
+    if (at + 1 == ports.size() || next.strings || port.dtype != ir::DType::u8 ||
+        next.dtype != ir::DType::i32 || port.shape.size() != next.shape.size() + 1)
+      all[at].wrong("strings", "before its lengths");
+  }
+  return ports;
+}
+
+package::Group Reader::group(const Fields& fields) {
+  package::Group group;
+  const std::string kind = fields.text("kind");
+  if (kind != "sequence" && kind != "optional") fields.wrong("kind", "sequence or optional");
+  group.sequence = kind == "sequence";
+  group.output = fields.has("outputs");
+  const char* const key = group.output ? "outputs" : "inputs";
+  // Strings are two entries, and one value.
+  const std::vector<package::Port>& entries = group.output ? module_.outputs : module_.inputs;
+  const int64_t most = size_of(entries) - std::ranges::count_if(entries, &package::Port::strings);
+  const std::vector<int> part = counts(fields, key, most + 1, 2);
+  if (part[0] + part[1] > most) fields.wrong(key, cat("part of ", key));
+  if (!group.sequence && part[1] > 0) fields.wrong("kind", "that of something");
+  group.first = part[0];
+  group.count = part[1];
+  group.name = fields.text("name");
+  return group;
+}
+
+void Reader::dims(const Fields& root) {
+  std::set<std::string> named;
+  root.objects("dims", [&](const Fields& fields) {
+    package::Dim dim{fields.text("name"), -1, 0};
+    if (fields.has("input")) {
+      dim.input = static_cast<int>(fields.count("input", size_of(module_.inputs)));
+      const std::vector<std::string>& symbols = entry_of(module_.inputs, dim.input).symbols;
+      dim.axis = static_cast<int>(fields.count("axis", size_of(symbols)));
+      const package::Port& port = entry_of(module_.inputs, dim.input);
+      const bool symbolic = entry_of(port.shape, dim.axis).value < 0;
+      if (!symbolic || entry_of(symbols, dim.axis) != dim.name || !named.insert(dim.name).second)
+        fields.wrong("name", "that of its axis, once");
+    }
+    module_.dims.push_back(std::move(dim));
+  });
+  for (const package::Port& port : module_.inputs)
+    for (size_t axis = 0; axis < port.shape.size(); ++axis)
+      if (port.shape[axis].value < 0 && !named.contains(port.symbols[axis]))
+        root.wrong("dims", "complete");
+}
+
+package::Weight Reader::weight(const Fields& fields) {
+  package::Weight weight;
+  weight.name = fields.text("name");
+  weight.dtype = fields.dtype("dtype");
+  double elements = 1;
+  fields.list("shape", [&](const Fields& list, Item at) {
+    weight.shape.push_back(list.count(at));
+    elements *= static_cast<double>(weight.shape.back());
+  });
+  weight.tensor = static_cast<int>(fields.count("tensor", size_of(module_.tensors)));
+  check_tensor(fields, weight.dtype, weight.tensor, elements);
+  if (!is_static(slot_of(weight.tensor))) fields.wrong("tensor", "in memory of known size");
+  return weight;
+}
+
+package::Launch Reader::launch(const Fields& fields, int64_t plan_values) {
+  // Scalars and ranges have 32 bits but on the CPU.
+  const int64_t most = module_.target == "cpu" ? any_count : int64_t{1} << 31;
+  package::Launch launch;
+  launch.kernel = static_cast<int>(fields.count("kernel", size_of(module_.kernels)));
+  launch.tensors = counts(fields, "tensors", size_of(module_.tensors));
+  fields.list("scalars", [&](const Fields& list, Item at) {
+    launch.scalars.push_back(list.number(at, plan_values, most, -most));
+  });
+  launch.range = fields.number("range", plan_values, most);
+  launch.origin = fields.text("origin", "");
+  if (fields.has("reason")) launch.reason = fields.text("reason");
+  const package::KernelInfo& kernel = entry_of(module_.kernels, launch.kernel);
+  if (size_of(launch.tensors) != kernel.buffers)
+    fields.wrong("tensors", "one tensor a buffer of the kernel");
+  if (size_of(launch.scalars) != kernel.scalars)
+    fields.wrong("scalars", "one number a scalar of the kernel");
+  if (std::ranges::any_of(launch.tensors,
+                          [&](int tensor) { return slot_of(tensor).device != kernel.device; }))
+    fields.wrong("tensors", "on the device of the kernel");
+  const auto slot = [&](int tensor) { return entry_of(module_.tensors, tensor).slot; };
+  for (size_t at = 0; at + 1 < launch.tensors.size(); ++at)
+    if (slot(launch.tensors[at]) == slot(launch.tensors.back()))
+      fields.wrong("tensors", "apart from what the kernel writes");
   return launch;
 }
 
-package::Dim Reader::dim(const Json& value) {
-  package::Dim dim;
-  dim.name = text(value, "name");
-  dim.input = -1;
-  if (!member(value, "input", false)) return dim;
-  dim.input = index(value, "input", module_.inputs.size());
-  if (problem_.empty())
-    dim.axis = index(value, "axis", module_.inputs[static_cast<size_t>(dim.input)].shape.size());
-  return dim;
+package::Launch Reader::init(const Fields& fields) {
+  package::Launch launch = this->launch(fields, 0);
+  if (!std::ranges::all_of(launch.tensors, [&](int tensor) { return is_static(slot_of(tensor)); }))
+    fields.wrong("tensors", "in memory of known size");
+  return launch;
 }
 
-std::vector<package::Step> Reader::steps(const Json& object, const char* key, int depth) {
+// Variables have 32 bits in every run time.
+Number Reader::step_number(const Fields& fields, Fields::Key key) const {
+  Number number = fields.number(key, module_.plan_values, any_count, -any_count);
+  if (!number.planned)
+    number.value = std::clamp<int64_t>(number.value, std::numeric_limits<int32_t>::min(),
+                                       std::numeric_limits<int32_t>::max());
+  return number;
+}
+
+std::vector<package::Step> Reader::inner(const Fields& fields, const char* key, int depth) {
+  if (!fields.has(key)) fields.wrong(key, "a list of steps");
+  return steps(fields, key, depth + 1);
+}
+
+std::vector<package::Step> Reader::steps(const Fields& fields, const char* key, int depth) {
   std::vector<package::Step> all;
-  if (depth > deepest_step) {
-    wrong(cat("steps lie in each other more than ", deepest_step, " deep"));
-    return all;
-  }
-  each(object, key, [&](const Json& value) { all.push_back(step(value, depth)); });
+  if (depth > deepest_step) fields.wrong(key, cat("at most ", deepest_step, " steps deep"));
+  if (depth > deepest_step) return all;
+  fields.objects(key, [&](const Fields& one) { all.push_back(step(one, depth)); });
   return all;
 }
 
-package::Step Reader::step(const Json& value, int depth) {
+package::Step Reader::step(const Fields& fields, int depth) {
   using Kind = package::Step::Kind;
+  const int64_t variables = size_of(module_.dims);
   package::Step step;
-  const auto is = [&](const char* key) { return member(value, key, false) != nullptr; };
-  if (is("launch")) {
-    part_of_run(*member(value, "launch"), step);
-  } else if (is("read")) {
+  if (fields.has("launch")) {
+    const std::vector<int> part = counts(fields, "launch", size_of(module_.run) + 1, 2);
+    step.first = part[0];
+    step.last = part[1];
+    if (step.last < step.first) fields.wrong("launch", "a part of run");
+    for (int at = step.first; at < step.last && at < size_of(module_.run); ++at)
+      if (device_of(at) != device_of(step.first))
+        fields.wrong("launch", "a part of run on one device");
+  } else if (fields.has("copy")) {
+    step.kind = Kind::copy;
+    const std::vector<int> pair = counts(fields, "copy", size_of(module_.tensors), 2);
+    step.tensor = pair[0];
+    step.to = pair[1];
+    if (entry_of(module_.tensors, step.tensor).dtype != entry_of(module_.tensors, step.to).dtype ||
+        slot_of(step.tensor).device == slot_of(step.to).device)
+      fields.wrong("copy", "a pair of tensors of one type on two devices");
+  } else if (fields.has("read")) {
     step.kind = Kind::read;
-    step.tensor = index(value, "read", module_.tensors.size());
-    step.count = static_cast<int>(integer(value, "count", 0, 1 << 16));
-    const auto room = static_cast<int64_t>(module_.dims.size()) - step.count;
-    step.dim = static_cast<int>(integer(value, "dims", 0, room));
-    if (!problem_.empty()) return step;
-    const package::Tensor& tensor = module_.tensors[static_cast<size_t>(step.tensor)];
-    for (const ir::DType dtype : {tensor.dtype, tensor.storage})
-      if (!ir::is_int(dtype) && dtype != ir::DType::boolean) wrong("reads what is no integer");
-  } else if (is("plan")) {
+    step.tensor = static_cast<int>(fields.count("read", size_of(module_.tensors)));
+    step.count = static_cast<int>(fields.count("count", variables + 1));
+    const ir::DType dtype = entry_of(module_.tensors, step.tensor).dtype;
+    if (!ir::is_int(dtype) && dtype != ir::DType::boolean)
+      fields.wrong("read", "a tensor of integers");
+    step.dim = static_cast<int>(fields.count("dims", variables - step.count + 1));
+  } else if (fields.has("plan")) {
     step.kind = Kind::plan;
-    step.segment = index(value, "plan", static_cast<size_t>(module_.plan_segments));
-    if (module_.plan_values == 0) wrong("plans where the package has no plan");
-  } else if (is("copy")) {
-    copy(*member(value, "copy"), step);
-  } else if (is("set")) {
+    step.segment =
+        static_cast<int>(fields.count("plan", module_.plan_values > 0 ? module_.plan_segments : 0));
+  } else if (fields.has("set")) {
     step.kind = Kind::set;
-    each(value, "set", [&](const Json& pair) {
-      const bool fits = pair.IsArray() && pair.Size() == 2 && pair[0].IsInt() &&
-                        pair[0].GetInt() >= 0 &&
-                        static_cast<size_t>(pair[0].GetInt()) < module_.dims.size();
-      if (!fits) return wrong("is no pair of a variable and a number");
-      step.sets.emplace_back(pair[0].GetInt(), step_number(pair[1]));
+    fields.list("set", [&](const Fields& list, Item outer) {
+      std::pair<int, Number> set;
+      list.list(
+          outer,
+          [&](const Fields& pair, Item at) {
+            if (at == 0)
+              set.first = static_cast<int>(pair.count(at, variables));
+            else
+              set.second = step_number(pair, at);
+          },
+          2);
+      step.sets.push_back(set);
     });
-  } else if (is("if")) {
+  } else if (fields.has("if")) {
     step.kind = Kind::branch;
-    step.number = step_number(*member(value, "if"));
-    step.body = steps(value, "then", depth + 1);
-    step.otherwise = steps(value, "else", depth + 1);
-  } else if (is("loop")) {
+    step.number = step_number(fields, "if");
+    step.body = inner(fields, "then", depth);
+    step.otherwise = inner(fields, "else", depth);
+  } else if (fields.has("loop")) {
     step.kind = Kind::loop;
-    step.number = step_number(*member(value, "loop"));
-    step.dim = index(value, "dim", module_.dims.size());
-    if (is("while")) step.condition = index(value, "while", module_.dims.size());
-    step.body = steps(value, "body", depth + 1);
+    step.number = step_number(fields, "loop");
+    step.dim = static_cast<int>(fields.count("dim", variables));
+    if (fields.has("while")) step.condition = static_cast<int>(fields.count("while", variables));
+    step.body = inner(fields, "body", depth);
   } else {
-    wrong("is no step that this run time knows");
+    fields.wrong("*", "a step that this run time knows");
   }
   return step;
 }
 
-void Reader::part_of_run(const Json& range, package::Step& step) {
-  const auto last = static_cast<int64_t>(module_.run.size());
-  const auto at = [&](rapidjson::SizeType i) {
-    return range.IsArray() && range.Size() == 2 && range[i].IsInt() ? range[i].GetInt() : -1;
-  };
-  step.first = at(0);
-  step.last = at(1);
-  if (step.first < 0 || step.last < step.first || step.last > last)
-    return wrong(cat("launch is no part of the ", last, " launches of run"));
-  const auto device = [&](int launch) {
-    const int kernel = module_.run[static_cast<size_t>(launch)].kernel;
-    return module_.kernels[static_cast<size_t>(kernel)].device;
-  };
-  for (int launch = step.first; launch < step.last; ++launch)
-    if (device(launch) != device(step.first)) wrong("launch is no part of run on one device");
-}
-
-void Reader::copy(const Json& tensors, package::Step& step) {
-  const auto count = static_cast<int>(module_.tensors.size());
-  const auto at = [&](rapidjson::SizeType i) {
-    const bool fits = tensors.IsArray() && tensors.Size() == 2 && tensors[i].IsInt();
-    return fits && tensors[i].GetInt() < count ? tensors[i].GetInt() : -1;
-  };
-  step.kind = package::Step::Kind::copy;
-  step.tensor = at(0);
-  step.to = at(1);
-  const auto dtype = [&](int tensor) { return module_.tensors[static_cast<size_t>(tensor)].dtype; };
-  if (step.tensor < 0 || step.to < 0 || device_of(step.tensor) == device_of(step.to) ||
-      dtype(step.tensor) != dtype(step.to))
-    wrong("copy is no pair of tensors of one type on two devices");
-}
-
-// What is needed before the first step must be known by segment 0.
-void Reader::check_segments() {
-  if (module_.steps.empty() && module_.plan_segments > 1)
-    return wrong("a plan of several segments has no steps that run them");
-  for (const package::Port& port : module_.inputs) {
-    const int slot = module_.tensors[static_cast<size_t>(port.tensor)].slot;
-    if (module_.slots[static_cast<size_t>(slot)].segment > 0)
-      return wrong(cat("input \"", port.name, "\" lies in memory of a later segment"));
-  }
-}
-
-Result<Manifest> Reader::read(const Json& root) {
+Result<Manifest> Reader::read(const Json& json) {
   Manifest manifest;
-  if (!root.IsObject() || text(root, "format") != "gossamer-package")
+  const Fields root(json, "package", problem_);
+  const Json* const format = root.find("format");
+  if (problem_.empty() && (!format || !format->IsString() || *format != "gossamer-package"))
     return fail("this is not a package of Gossamer");
-  const int64_t version = integer(root, "version", 0, int64_t{1} << 31);
-  if (problem_.empty() && version != package::format_version)
-    return fail(cat("the package has format version ", version, ", this run time reads version ",
-                    package::format_version),
+  const Json* const version = root.find("version");
+  const std::optional<int64_t> known = version ? integer_of(*version) : std::nullopt;
+  if (problem_.empty() && known != package::format_version)
+    return fail(cat("the package has format version ", known ? cat(*known) : "that is no number",
+                    ", this run time reads version ", package::format_version),
                 "compile the model again");
-  module_.name = text(root, "name");
-  module_.target = text(root, "target");
-  if (const Json* value = member(root, "side", false)) {
-    module_.side = {text(*value, "target"), text(*value, "code")};
-    if (!side()) wrong("side has no target");
+  module_.target = root.text("target");
+  const std::string& target = module_.target;
+  if (problem_.empty() && target != "webgpu" && target != "webgl" && target != "wasm" &&
+      target != "cpu")
+    return fail(cat("the package is compiled for ", target, ", which no run time knows"));
+  if (root.has("plan")) plan(root.fields("plan"));
+  if (root.has("side")) {
+    const Fields fields = root.fields("side");
+    module_.side.target = fields.text("target");
+    if (module_.side.target != "wasm") fields.wrong("target", "wasm");
+    if (!on_gpu(0)) fields.wrong("target", "beside a GPU");
+    module_.side.code = fields.plain_name("code");
   }
-  each(root, "needs", [&](const Json& value) {
-    if (!value.IsString()) return wrong("is not a string");
-    module_.needs.emplace_back(value.GetString());
+  module_.name = root.text("name", "");
+  root.list("needs", [&](const Fields& list, Item at) { module_.needs.push_back(list.text(at)); });
+  manifest.files = files(root);
+  if (root.has("side")) side(root.fields("side"), manifest.files);
+  root.objects("slots", [&](const Fields& one) { module_.slots.push_back(slot(one)); });
+  root.objects("tensors", [&](const Fields& one) { module_.tensors.push_back(tensor(one)); });
+  root.objects("kernels", [&](const Fields& one) { module_.kernels.push_back(kernel(one)); });
+  module_.inputs = ports(root, true);
+  module_.outputs = ports(root, false);
+  root.objects("groups", [&](const Fields& one) { module_.groups.push_back(group(one)); });
+  dims(root);
+  root.objects("checks", [&](const Fields& one) {
+    module_.checks.push_back({number(one, "value"), one.text("message"), segment(one)});
   });
-  each(root, "files", [&](const Json& value) {
-    manifest.files.push_back({text(value, "name"),
-                              static_cast<uint64_t>(integer(value, "bytes", 0, int64_t{1} << 48)),
-                              text(value, "xxh3")});
-  });
-  if (const Json* plan = member(root, "plan", false)) {
-    module_.plan_values = static_cast<int>(integer(*plan, "values", 1, 1 << 24));
-    if (member(*plan, "segments", false))
-      module_.plan_segments = static_cast<int>(integer(*plan, "segments", 1, 1 << 16));
-  }
-  each(root, "slots", [&](const Json& value) { module_.slots.push_back(slot(value)); });
-  each(root, "tensors", [&](const Json& value) {
-    module_.tensors.push_back({text(value, "name"), dtype(value, "dtype"), dtype(value, "storage"),
-                               number(value, "elements"),
-                               index(value, "slot", module_.slots.size())});
-  });
-  each(root, "inputs", [&](const Json& value) { module_.inputs.push_back(port(value, true)); });
-  each(root, "outputs", [&](const Json& value) { module_.outputs.push_back(port(value, false)); });
-  check_strings(module_.inputs);
-  check_strings(module_.outputs);
-  each(root, "groups", [&](const Json& value) { module_.groups.push_back(group(value)); }, false);
-  each(root, "dims", [&](const Json& value) { module_.dims.push_back(dim(value)); });
-  each(root, "checks", [&](const Json& value) {
-    module_.checks.push_back({number(value, "value"), text(value, "message"), segment(value)});
-  });
-  each(root, "weights", [&](const Json& value) {
-    package::Weight weight;
-    weight.name = text(value, "name");
-    weight.dtype = dtype(value, "dtype");
-    weight.tensor = index(value, "tensor", module_.tensors.size());
-    each(value, "shape", [&](const Json& extent) {
-      if (!extent.IsInt64() || extent.GetInt64() < 0) return wrong("is no extent");
-      weight.shape.push_back(extent.GetInt64());
-    });
-    module_.weights.push_back(std::move(weight));
-  });
-  each(root, "kernels", [&](const Json& value) {
-    package::KernelInfo kernel;
-    kernel.name = text(value, "name");
-    kernel.entry = text(value, "entry");
-    kernel.schedule = text(value, "schedule", false);
-    kernel.group_size = static_cast<int>(integer(value, "group", 1, 1 << 16));
-    kernel.buffers = static_cast<int>(integer(value, "buffers", 1, 1 << 10));
-    kernel.scalars = static_cast<int>(integer(value, "scalars", 0, 1 << 10));
-    kernel.written = kernel.buffers - 1;
-    kernel.device = device(value);
-    module_.kernels.push_back(std::move(kernel));
-  });
-  each(root, "init", [&](const Json& value) { module_.init.push_back(launch(value)); });
-  each(root, "run", [&](const Json& value) { module_.run.push_back(launch(value)); });
-  if (problem_.empty() && member(root, "steps", false)) module_.steps = steps(root, "steps", 0);
-  if (problem_.empty()) check_segments();
+  root.objects("weights", [&](const Fields& one) { module_.weights.push_back(weight(one)); });
+  root.objects("init", [&](const Fields& one) { module_.init.push_back(init(one)); });
+  root.objects("run",
+               [&](const Fields& one) { module_.run.push_back(launch(one, module_.plan_values)); });
+  module_.steps = steps(root, "steps", 0);
+  const auto beside = [&](const package::Launch& launch) {
+    return entry_of(module_.kernels, launch.kernel).device == 1;
+  };
+  if (module_.steps.empty() && std::ranges::any_of(module_.run, beside))
+    root.wrong("steps", "there to copy to the side");
+  if (module_.steps.empty() && module_.plan_segments > 1)
+    root.fields("plan").wrong("segments", "a number of segments that steps run");
   if (!problem_.empty()) return fail(problem_, "the package is damaged: compile the model again");
   manifest.module = std::move(module_);
   return manifest;
@@ -406,7 +455,8 @@ Result<Manifest> Reader::read(const Json& root) {
 
 Result<Manifest> parse_manifest(std::string_view text) {
   rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
+  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(),
+                                                                                      text.size());
   if (document.HasParseError())
     return fail(cat("this is not JSON, from byte ", document.GetErrorOffset()),
                 "the package is damaged: compile the model again");

@@ -1,13 +1,14 @@
 #include "runtime/mapped_file.h"
 
 #include <fcntl.h>
-#include <rapidjson/document.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+
+#include "runtime/fields.h"
 
 namespace gossamer::runtime {
 
@@ -44,30 +45,32 @@ Result<std::map<std::string, StoredTensor, std::less<>>> parse_safetensors(
   rapidjson::Document header;
   header.Parse<rapidjson::kParseIterativeFlag>(reinterpret_cast<const char*>(file.data()) + 8,
                                                length);
-  if (header.HasParseError() || !header.IsObject()) return fail("the header is not a JSON object");
+  if (header.HasParseError()) return fail("the header is not JSON");
+  std::string problem;
+  const Fields root(header, "header", problem);
+  if (!root.ok()) return fail(problem);
   const auto data = file.subspan(8 + length);
+  const auto room = static_cast<int64_t>(data.size()) + 1;
   std::map<std::string, StoredTensor, std::less<>> tensors;
-  for (const auto& entry : header.GetObject()) {
-    const std::string name = entry.name.GetString();
+  for (const auto& member : header.GetObject()) {
+    std::string name(member.name.GetString(), member.name.GetStringLength());
     if (name == "__metadata__" || name.starts_with("gossamer.padding.")) continue;
-    const auto bad = [&](const char* what) { return fail_at(cat("tensor \"", name, "\""), what); };
-    if (!entry.value.IsObject() || !entry.value.HasMember("dtype") ||
-        !entry.value.HasMember("shape") || !entry.value.HasMember("data_offsets"))
-      return bad("its entry is incomplete");
-    const auto& type = entry.value["dtype"];
-    const auto& shape = entry.value["shape"];
-    const auto& offsets = entry.value["data_offsets"];
-    if (!type.IsString() || !shape.IsArray() || !offsets.IsArray() || offsets.Size() != 2 ||
-        !offsets[0].IsUint64() || !offsets[1].IsUint64())
-      return bad("its entry is malformed");
-    const uint64_t begin = offsets[0].GetUint64(), end = offsets[1].GetUint64();
-    if (begin > end || end > data.size()) return bad("lies beyond the end of the file");
-    StoredTensor tensor{type.GetString(), {}, data.subspan(begin, end - begin)};
-    for (const auto& extent : shape.GetArray()) {
-      if (!extent.IsInt64() || extent.GetInt64() < 0) return bad("has a malformed shape");
-      tensor.shape.push_back(extent.GetInt64());
-    }
-    tensors.emplace(name, std::move(tensor));
+    const Fields entry(member.value, cat("header.", name), problem);
+    StoredTensor tensor{entry.text("dtype"), {}, {}};
+    entry.list("shape", [&](const Fields& list, rapidjson::SizeType at) {
+      tensor.shape.push_back(list.count(at));
+    });
+    size_t offsets[2] = {};
+    entry.list(
+        "data_offsets",
+        [&](const Fields& list, rapidjson::SizeType at) {
+          offsets[at] = static_cast<size_t>(list.count(at, room));
+        },
+        2);
+    if (offsets[1] < offsets[0]) entry.wrong("data_offsets", "in order");
+    if (!problem.empty()) return fail(problem);
+    tensor.bytes = data.subspan(offsets[0], offsets[1] - offsets[0]);
+    tensors.insert_or_assign(std::move(name), std::move(tensor));
   }
   return tensors;
 }

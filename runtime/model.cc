@@ -168,12 +168,11 @@ Result<> Model::State::upload_weights() {
     for (int64_t extent : weight.shape)
       if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes))
         return fail_at(where, "its shape has no size");
-    if (tensor.type != package::safetensors_name(weight.dtype) || tensor.bytes.size() != bytes)
+    if (tensor.type != package::safetensors_name(weight.dtype) || tensor.shape != weight.shape ||
+        tensor.bytes.size() != bytes)
       return fail_at(where, cat("is ", tensor.type, shape_text(tensor.shape),
                                 " in the file, the manifest says ", ir::name_of(weight.dtype),
                                 shape_text(weight.shape)));
-    if (!slots[static_cast<size_t>(module().tensors[static_cast<size_t>(weight.tensor)].slot)])
-      return fail_at(where, "has a slot of unknown size");
     if (auto written = write_tensor(weight.tensor, weight.dtype, tensor.bytes); !written)
       return fail_at(where, written.error().message);
   }

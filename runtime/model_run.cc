@@ -81,16 +81,9 @@ Result<Model::State::Sized> Model::State::compute_sizes(
     std::span<const int64_t> dims, std::span<const package::Launch> launches) const {
   Sized sizes;
   if (dims.size() == module().dims.size() && module().plan_values > 0) GS_TRY(plan(0, dims, sizes));
-  const auto known = [&](package::Number number) {
-    return !number.planned || static_cast<size_t>(number.value) < sizes.values.size();
-  };
   for (const package::Launch& launch : launches) {
     std::vector<int64_t> scalars;
-    for (package::Number scalar : launch.scalars) {
-      if (!known(scalar)) return fail("a launch of init depends on the inputs");
-      scalars.push_back(value_of(scalar, sizes));
-    }
-    if (!known(launch.range)) return fail("a launch of init depends on the inputs");
+    for (package::Number scalar : launch.scalars) scalars.push_back(value_of(scalar, sizes));
     const int64_t range = value_of(launch.range, sizes);
     if (range < 0) return fail("these dimensions give a negative amount of work");
     sizes.ranges.push_back(range);

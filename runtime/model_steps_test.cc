@@ -150,8 +150,8 @@ class StepsTest : public ::testing::Test {
   }
   Result<std::unique_ptr<Model>> load(LoadOptions options = {}) const {
     static const std::vector<std::byte> code = make_code();
-    const package::Files files{{"kernels.so", code}};
-    put("kernels.so", code);
+    const package::Files files{{"kernels.so", code}, {"side.wasm", {}}};
+    for (const package::File& file : files) put(file.name, file.bytes);
     put("manifest.json", package::write_manifest(module, files).bytes);
     options.threads = 1;
     return Model::load(folder, std::move(options));
@@ -313,25 +313,25 @@ TEST_F(StepsTest, DamagedStepsAreErrorsThatNameThem) {
   };
   EXPECT_EQ(error(sound), "");
   EXPECT_SAYS(error("7"), "steps is not a list");
-  EXPECT_SAYS(error("[7]"), "steps[0]: is no step");
-  EXPECT_SAYS(error("[{}]"), "steps[0]: is no step");
-  EXPECT_SAYS(error(R"([{"jump":0}])"), "is no step");
+  EXPECT_SAYS(error("[7]"), "steps[0]");
+  EXPECT_SAYS(error("[{}]"), "steps[0]");
+  EXPECT_SAYS(error(R"([{"jump":0}])"), "steps[0].* is not a step");
   for (const char* range : {"[0,10]", "[2,1]", "[-1,1]", "[0]", "3", "[0,1,2]", "[0.5,1]"})
-    EXPECT_SAYS(error(cat("[{\"launch\":", range, "}]")), "steps[0]: launch is no part of the 9");
-  EXPECT_SAYS(error(R"([{"read":8,"dims":0,"count":1}])"), "read is not a number from 0 to 7");
-  EXPECT_SAYS(error(R"([{"read":1,"dims":3,"count":2}])"), "dims is not a number from 0 to 2");
-  EXPECT_SAYS(error(R"([{"read":1,"dims":0,"count":5}])"), "dims is not");
+    EXPECT_SAYS(error(cat("[{\"launch\":", range, "}]")), "steps[0].launch");
+  EXPECT_SAYS(error(R"([{"read":8,"dims":0,"count":1}])"), "read is not in [0, 8)");
+  EXPECT_SAYS(error(R"([{"read":1,"dims":3,"count":2}])"), "dims is not in [0, 3)");
+  EXPECT_SAYS(error(R"([{"read":1,"dims":0,"count":5}])"), "count is not");
   EXPECT_SAYS(error(R"([{"read":1,"dims":0,"count":-1}])"), "count is not");
-  EXPECT_SAYS(error(R"([{"read":0,"dims":0,"count":1}])"), "reads what is no integer");
-  EXPECT_SAYS(error(R"([{"plan":4}])"), "plan is not a number from 0 to 3");
-  EXPECT_SAYS(error(R"([{"set":[[4,0]]}])"), "steps[0].set[0]: is no pair");
-  EXPECT_SAYS(error(R"([{"set":[[0]]}])"), "is no pair");
-  EXPECT_SAYS(error(R"([{"set":[[0,{"plan":7}]]}])"), "plan value");
-  EXPECT_SAYS(error(R"([{"if":{"plan":0},"then":[]}])"), "has no else");
-  EXPECT_SAYS(error(R"([{"if":"yes","then":[],"else":[]}])"), "plan value");
+  EXPECT_SAYS(error(R"([{"read":0,"dims":0,"count":1}])"), "read is not a tensor of integers");
+  EXPECT_SAYS(error(R"([{"plan":4}])"), "plan is not in [0, 4)");
+  EXPECT_SAYS(error(R"([{"set":[[4,0]]}])"), "steps[0].set[0][0] is not in [0, 4)");
+  EXPECT_SAYS(error(R"([{"set":[[0]]}])"), "steps[0].set[0] is not 2 items long");
+  EXPECT_SAYS(error(R"([{"set":[[0,{"plan":7}]]}])"), "set[0][1].plan is not in [0, 7)");
+  EXPECT_SAYS(error(R"([{"if":{"plan":0},"then":[]}])"), "else is not a list");
+  EXPECT_SAYS(error(R"([{"if":"yes","then":[],"else":[]}])"), "if is not an integer");
   EXPECT_SAYS(error(R"([{"loop":1,"dim":4,"body":[]}])"), "dim is not");
   EXPECT_SAYS(error(R"([{"loop":1,"dim":0,"while":9,"body":[]}])"), "while is not");
-  EXPECT_SAYS(error(R"([{"loop":1,"dim":1,"body":[{"plan":9}]}])"), "steps[0].body[0]: plan");
+  EXPECT_SAYS(error(R"([{"loop":1,"dim":1,"body":[{"plan":9}]}])"), "steps[0].body[0].plan");
   std::string deep, end;
   for (int level = 0; level < 100000; ++level) {
     deep += R"([{"loop":1,"dim":1,"body":)";
@@ -347,9 +347,11 @@ TEST_F(StepsTest, DamagedStepsAreErrorsThatNameThem) {
     return read ? "" : read.error().to_string();
   };
   EXPECT_SAYS(changed(R"("segments":4)", R"("segments":0)"), "segments is not");
-  EXPECT_SAYS(changed(R"("segment":3)", R"("segment":4)"), "slots[7]: segment is not");
-  EXPECT_SAYS(changed(R"(,"steps":[{"launch":[0,1]}])", ""), "no steps that run them");
-  EXPECT_SAYS(changed(R"("slot":0)", R"("slot":7)"), "\"x\" lies in memory of a later segment");
+  EXPECT_SAYS(changed(R"("segment":3)", R"("segment":4)"), "slots[7].segment is not");
+  EXPECT_SAYS(changed(R"(,"steps":[{"launch":[0,1]}])", ""),
+              "plan.segments is not a number of segments that steps run");
+  EXPECT_SAYS(changed(R"("slot":0)", R"("slot":7)"),
+              "inputs[0].tensor is not in memory of the first segment");
 }
 
 TEST_F(StepsTest, ChangedManifestsNeverCrash) {
@@ -375,6 +377,8 @@ TEST_F(StepsTest, ChangedManifestsNeverCrash) {
 }
 
 TEST_F(StepsTest, ASideIsReadButNotRun) {
+  module.target = "webgpu";
+  for (package::KernelInfo& kernel : module.kernels) kernel.code = "a shader";
   module.side = {"wasm", "side.wasm"};
   module.slots[made].device = 1;
   module.kernels.push_back({"side", "k4", "", "", 1, 1, 0, 0, 1});
@@ -382,7 +386,7 @@ TEST_F(StepsTest, ASideIsReadButNotRun) {
   module.run[make].reason = "no f64";
   module.steps = {launch(begin), {.kind = Step::Kind::copy, .tensor = state, .to = made}};
   const auto manifest = [&] {
-    const package::File file = package::write_manifest(module, {});
+    const package::File file = package::write_manifest(module, {{"side.wasm", {}}});
     return parse_manifest({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()});
   };
   const auto error = [&] {
@@ -395,19 +399,21 @@ TEST_F(StepsTest, ASideIsReadButNotRun) {
   EXPECT_EQ(sound->module.kernels.back().device, 1);
   EXPECT_EQ(sound->module.run[make].reason, "no f64");
   EXPECT_EQ(sound->module.steps[1].to, made);
-  const auto model = load();
+  LoadOptions options;
+  options.device = make_null_device();
+  const auto model = load(std::move(options));
   ASSERT_FALSE(model.has_value());
   EXPECT_SAYS(model.error().to_string(), "partly for wasm");
 
   module.steps[1].to = next;
-  EXPECT_SAYS(error(), "steps[1]: copy is no pair");
+  EXPECT_SAYS(error(), "steps[1].copy is not a pair");
   module.steps[1] = {.kind = Step::Kind::launch, .first = count_x, .last = grow};
-  EXPECT_SAYS(error(), "steps[1]: launch is no part of run on one device");
+  EXPECT_SAYS(error(), "steps[1].launch is not a part of run on one device");
   module.steps.pop_back();
   module.run[make].kernel = iota;
-  EXPECT_SAYS(error(), "run[6]: has tensors on another device than kernel iota");
+  EXPECT_SAYS(error(), "run[6].tensors is not on the device of the kernel");
   module.side = {};
-  EXPECT_SAYS(error(), "slots[6]: device is not a number from 0 to 0");
+  EXPECT_SAYS(error(), "slots[6].device is not in [0, 1)");
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ export function orderFeeds(manifest: Manifest, feeds: Flat): Tensor[] {
     throw wrong(`the model has no input "${stranger}"; it has ${quoted(known)}`);
   }
   return ports.flatMap((port) => {
-    const feed = feeds[port.name];
+    const feed = Object.hasOwn(feeds, port.name) ? feeds[port.name] : undefined;
     if (!feed) throw wrong(`input "${port.name}" is missing: it wants ${signature(port)}`);
     if (Array.isArray(feed)) throw wrong(`input "${port.name}" wants a tensor, not an array of them`);
     const has = `${feed.dtype} ${shapeText(feed.shape)}`;

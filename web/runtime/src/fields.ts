@@ -4,67 +4,89 @@ import {type DType, GossamerError, isDType} from './types.ts';
 /** A number known now, or the index of a value that the plan function computes. */
 export type Num = number | {readonly plan: number};
 
-/** Reads fields and says where in the manifest something is not as it must be. */
+/** A file of a package, or a folder of several: plain, so that it can only lie where it is looked for. */
+const NAME = /^\w[\w.-]{0,127}$/;
+
+/** Beyond what a double counts exactly. */
+export const ANY = 2 ** 53;
+
+/** The fields of an object, or the items of a list; says where in the file something is not as it must be. */
 export class Fields {
-  readonly #json: Record<string, unknown>;
+  readonly #json: Readonly<Record<string | number, unknown>>;
   readonly #where: string;
-  constructor(json: unknown, where: string) {
-    if (typeof json !== 'object' || json === null || Array.isArray(json)) {
-      throw new GossamerError('damaged', `manifest.json: ${where} is not an object`);
+  constructor(json: unknown, where: string, list = false) {
+    if (typeof json !== 'object' || json === null || Array.isArray(json) !== list) {
+      throw new GossamerError('damaged', `${where} is not ${list ? 'a list' : 'an object'}`);
     }
-    this.#json = json as Record<string, unknown>;
+    this.#json = json as Readonly<Record<string | number, unknown>>;
     this.#where = where;
   }
-  wrong(key: string, wanted: string): never {
-    throw new GossamerError('damaged', `manifest.json: ${this.#where}.${key} is not ${wanted}`);
+  #at(key: string | number): string {
+    return typeof key === 'string' ? `${this.#where}.${key}` : `${this.#where}[${key}]`;
+  }
+  wrong(key: string | number, wanted: string): never {
+    throw new GossamerError('damaged', `${this.#at(key)} is not ${wanted}`);
   }
   has(key: string): boolean {
     return this.#json[key] !== undefined;
   }
-  text(key: string, otherwise?: string): string {
-    const value = this.#json[key] ?? otherwise;
-    return typeof value === 'string' ? value : this.wrong(key, 'a string');
+  value(key: string | number): unknown {
+    return this.#json[key];
   }
-  /** An integer in [0, below). */
-  count(key: string, below = Number.MAX_SAFE_INTEGER, otherwise?: number): number {
-    const value = this.#json[key] ?? otherwise;
-    return Number.isInteger(value) && (value as number) >= 0 && (value as number) < below
-      ? (value as number)
-      : this.wrong(key, below === Number.MAX_SAFE_INTEGER ? 'a count' : `in [0, ${below})`);
+  text(key: string | number, otherwise?: string): string {
+    const value = this.#json[key] === undefined ? otherwise : this.#json[key];
+    if (typeof value !== 'string') this.wrong(key, 'a string');
+    return value;
+  }
+  /** The name of a file. */
+  name(key: string): string {
+    const name = this.text(key);
+    if (!NAME.test(name)) this.wrong(key, 'a plain name');
+    return name;
+  }
+  /** A folder below, as plain names. */
+  folder(key: string): string {
+    const names = this.text(key).replace(/^\.\//, '').replace(/\/$/, '').split('/');
+    if (!names.every((name) => NAME.test(name))) this.wrong(key, 'a folder below');
+    return `${names.join('/')}/`;
+  }
+  flag(key: string): boolean {
+    const value = this.#json[key] === undefined ? false : this.#json[key];
+    if (typeof value !== 'boolean') this.wrong(key, 'true or false');
+    return value;
+  }
+  /** An integer in [least, below). */
+  count(key: string | number, below = ANY, otherwise?: number, least = 0): number {
+    const value = (this.#json[key] === undefined ? otherwise : this.#json[key]) as number;
+    if (!Number.isSafeInteger(value) || value < least || value >= below) {
+      this.wrong(key, below === ANY ? 'an integer in range' : `in [${least}, ${below})`);
+    }
+    return value + 0; // no -0
+  }
+  /** The same, or a value of the plan. */
+  number(key: string | number, planValues: number, below = ANY, least = 0): Num {
+    const value = this.#json[key];
+    return typeof value === 'object'
+      ? {plan: this.fields(key).count('plan', planValues)}
+      : this.count(key, below, undefined, least);
   }
   dtype(key: string): DType {
     const value = this.#json[key];
-    return isDType(value) ? value : this.wrong(key, 'a known element type');
+    if (!isDType(value)) this.wrong(key, 'a known element type');
+    return value;
   }
-  /** An array, absent meaning empty. */
-  list<T>(key: string, each: (item: unknown, where: string) => T): T[] {
-    const value = this.#json[key] ?? [];
-    if (!Array.isArray(value)) return this.wrong(key, 'an array');
-    return value.map((item, at) => each(item, `${this.#where}.${key}[${at}]`));
+  fields(key: string | number): Fields {
+    return new Fields(this.#json[key], this.#at(key));
+  }
+  /** A list, absent meaning empty; `length` is how many items it must have. */
+  list<T>(key: string | number, each: (items: Fields, at: number) => T, length?: number): T[] {
+    const value = this.#json[key] === undefined ? [] : this.#json[key];
+    const items = new Fields(value, this.#at(key), true);
+    const all = value as unknown[];
+    if (length !== undefined && all.length !== length) this.wrong(key, `${length} items long`);
+    return all.map((_, at) => each(items, at));
   }
   objects<T>(key: string, each: (fields: Fields) => T): T[] {
-    return this.list(key, (item, where) => each(new Fields(item, where)));
+    return this.list(key, (items, at) => each(items.fields(at)));
   }
-  value(key: string): unknown {
-    return this.#json[key];
-  }
-}
-
-function wrongNumber(where: string): never {
-  throw new GossamerError('damaged', `manifest.json: ${where} is not a number or a plan value`);
-}
-
-export function readNumber(value: unknown, where: string, planValues: number): Num {
-  if (Number.isSafeInteger(value)) return value as number;
-  const index = (value as {plan?: unknown} | null | undefined)?.plan;
-  if (Number.isInteger(index) && (index as number) >= 0 && (index as number) < planValues) {
-    return {plan: index as number};
-  }
-  return wrongNumber(where);
-}
-
-/** An extent or size: never negative. */
-export function readSize(value: unknown, where: string, planValues: number): Num {
-  const size = readNumber(value, where, planValues);
-  return typeof size === 'number' && size < 0 ? wrongNumber(where) : size;
 }

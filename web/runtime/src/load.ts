@@ -1,6 +1,6 @@
 import {firstThatWorks, KINDS, openDevice} from './choose.ts';
 import type {Device, Executable, Fallback, Program} from './device.ts';
-import {type Manifest, parseManifest} from './manifest.ts';
+import {type Manifest, parseIndex, parseManifest} from './manifest.ts';
 import {Model} from './model.ts';
 import {Session} from './session.ts';
 import {type Files, openSource, readChecked, type Source} from './source.ts';
@@ -37,21 +37,6 @@ async function readText(source: Source, name: string): Promise<string | undefine
   return bytes && new TextDecoder().decode(bytes);
 }
 
-/** The folders of index.json by device. */
-function parseIndex(text: string, where: string): Map<DeviceKind, string> {
-  try {
-    const {variants} = JSON.parse(text) as {variants: Record<string, string>};
-    return new Map(
-      KINDS.flatMap((kind) => {
-        const folder = variants[kind];
-        return typeof folder === 'string' ? [[kind, folder] as const] : [];
-      }),
-    );
-  } catch (problem) {
-    throw new GossamerError('damaged', `${where}: index.json lists no variants`, {cause: problem});
-  }
-}
-
 async function readPackage(source: Source, text?: string): Promise<Package> {
   const found = text ?? (await readText(source, 'manifest.json'));
   if (found === undefined) {
@@ -79,7 +64,7 @@ async function findPackages(
       `${source.where} has no ${file ?? 'manifest.json and no index.json'}`,
     );
   }
-  const folders = [...parseIndex(index, source.where)];
+  const folders = [...parseIndex(index, KINDS)];
   return new Map(
     folders.map(([kind, folder]) => [kind, () => readPackage(source.folder(folder))] as const),
   );
@@ -108,11 +93,11 @@ function makeProgram(
 ): Program {
   const {target, side} = manifest;
   const wasm = target === 'wasm' || device === 1;
-  let sources: unknown = [];
+  let sources: unknown;
   if (!wasm) {
     const text = files.get('kernels.json');
     try {
-      sources = text ? JSON.parse(new TextDecoder().decode(text)) : [];
+      sources = text && JSON.parse(new TextDecoder().decode(text));
     } catch {
       // Reported below: nothing in it can be found.
     }
@@ -122,7 +107,7 @@ function makeProgram(
   );
   const mine = [...manifest.kernels.entries()].filter(([, kernel]) => kernel.device === device);
   const kernels = mine.map(([at, {name, entry, group, buffers, scalars, code}]) => {
-    const found = code === undefined ? undefined : (sources as unknown[])[code];
+    const found = code === undefined ? undefined : (sources as unknown[] | null | undefined)?.[code];
     if (!wasm && typeof found !== 'string') {
       throw new GossamerError('damaged', `kernels.json has no source for kernel "${name}"`);
     }

@@ -1,8 +1,8 @@
 /** manifest.json, as docs/specs/package.md has it, checked once so that nothing else has to. */
-import {Fields, type Num, readNumber, readSize} from './fields.ts';
+import {Fields, type Num} from './fields.ts';
 import {readSteps, type Step} from './steps.ts';
 import {valuePorts} from './strings.ts';
-import {type DType, type DeviceKind, GossamerError} from './types.ts';
+import {BYTES, type DType, type DeviceKind, GossamerError, product} from './types.ts';
 
 export type {Num} from './fields.ts';
 
@@ -119,32 +119,50 @@ export interface Manifest {
   readonly steps: readonly Step[];
 }
 
-function readPorts(root: Fields, key: string, tensors: number, planValues: number): Port[] {
+/** Sizes, ranges and scalars of the targets have 32 bits. */
+const INT = 2 ** 31;
+
+const isNumber = (each: unknown): each is number => typeof each === 'number';
+
+/** Whether the size is known before anything runs. */
+export const isStatic = ({bytes, height}: SlotEntry): boolean => isNumber(bytes ?? height);
+
+/** How many bytes of a tensor a slot of known size has room for. */
+const roomOf = ({bytes, width = 0, height, layers = 0}: SlotEntry, size: number): number =>
+  isNumber(bytes) ? bytes : isNumber(height) ? width * height * layers * 4 * size : Infinity;
+
+/** Floats are stored as f32 where not as they are, integers and codes in 32 bits. */
+const storable = (dtype: DType, storage: DType): boolean =>
+  storage === dtype || (/^b?f\d+$/.test(dtype) ? storage === 'f32' : /^[iu]32$/.test(storage));
+
+function readUnique<T extends {readonly name: string}>(
+  root: Fields,
+  key: string,
+  each: (fields: Fields) => T,
+): T[] {
   const seen = new Set<string>();
-  return root.objects(key, (port) => {
-    const name = port.text('name');
-    if (seen.has(name)) port.wrong('name', 'unique');
-    seen.add(name);
-    return {
-      name,
-      dtype: port.dtype('dtype'),
-      shape: port.list('shape', (extent, where) =>
-        typeof extent === 'string' ? extent : readSize(extent, where, planValues),
-      ),
-      tensor: port.count('tensor', tensors),
-      strings: port.value('strings') === true,
-    };
+  return root.objects(key, (fields) => {
+    const entry = each(fields);
+    if (seen.has(entry.name)) fields.wrong('name', 'unique');
+    seen.add(entry.name);
+    return entry;
   });
 }
 
-function readGroup(group: Fields, ports: {inputs: number; outputs: number}): Group {
-  const side = group.has('outputs') ? 'outputs' : 'inputs';
-  const kind = group.text('kind');
-  if (kind !== 'sequence' && kind !== 'optional') group.wrong('kind', 'sequence or optional');
-  const [first, count] = group.list(side, Number);
-  const inside = (first as number) >= 0 && (count as number) >= 0;
-  if (!inside || (first as number) + (count as number) > ports[side]) group.wrong(side, `part of ${side}`);
-  return {name: group.text('name'), kind, [side]: [first, count]};
+/** The bytes of strings have an axis more than their lengths, which follow. */
+function checkStrings(fields: Fields, ports: readonly Port[], at: number): void {
+  const {dtype, shape, strings} = ports[at] as Port;
+  const next = ports[at + 1];
+  if (!strings) return;
+  if (
+    !next ||
+    next.strings ||
+    dtype !== 'u8' ||
+    next.dtype !== 'i32' ||
+    shape.length !== next.shape.length + 1
+  ) {
+    fields.wrong('strings', 'before its lengths');
+  }
 }
 
 /** The manifest's content. Throws 'version' or 'damaged'; `where` names the package in messages. */
@@ -155,7 +173,7 @@ export function parseManifest(text: string, where: string): Manifest {
   } catch (problem) {
     throw new GossamerError('damaged', `${where}: manifest.json is not JSON`, {cause: problem});
   }
-  const root = new Fields(json, 'package');
+  const root = new Fields(json, 'manifest.json: package');
   if (root.value('format') !== 'gossamer-package') {
     throw new GossamerError('damaged', `${where}: manifest.json is not that of a gossamer package`);
   }
@@ -167,144 +185,201 @@ export function parseManifest(text: string, where: string): Manifest {
         `use the run time that came with the compiler`,
     );
   }
-  const target = root.text('target');
+  const target = root.text('target') as DeviceKind;
   if (target !== 'webgpu' && target !== 'webgl' && target !== 'wasm') {
-    throw new GossamerError('unsupported', `${where} is compiled for ${target}, not for browsers`);
+    throw new GossamerError('unsupported', `${where} is compiled for ${String(target)}, not for browsers`);
   }
-  const plan = root.has('plan') ? new Fields(root.value('plan'), 'package.plan') : undefined;
-  const planValues = plan?.count('values', 1 << 20) ?? 0;
-  const planSegments = plan?.count('segments', 1 << 16, 1) ?? 1;
-  if (planSegments === 0 || (planSegments > 1 && !root.has('steps'))) {
-    plan?.wrong('segments', 'a number of segments that steps run');
-  }
-  let side: string | undefined;
-  if (root.has('side')) {
-    const fields = new Fields(root.value('side'), 'package.side');
-    if (fields.text('target') !== 'wasm' || target === 'wasm') fields.wrong('target', 'wasm beside a GPU');
-    side = fields.text('code');
-  }
-  const deviceOf = (fields: Fields): number => fields.count('device', side === undefined ? 1 : 2, 0);
-  const segmentOf = (fields: Fields): number => fields.count('segment', planSegments, 0);
-  const number = (fields: Fields, key: string): Num =>
-    readSize(fields.value(key), key, planValues);
+  const plan = root.has('plan') ? root.fields('plan') : undefined;
+  const planValues = plan?.count('values', 2 ** 20 + 1, undefined, 1) ?? 0;
+  const planSegments = plan?.count('segments', 2 ** 16, 1, 1) ?? 1;
+  const beside = root.has('side') ? root.fields('side') : undefined;
+  if (beside && beside.text('target') !== 'wasm') beside.wrong('target', 'wasm');
+  if (beside && target === 'wasm') beside.wrong('target', 'beside a GPU');
+  const side = beside?.name('code');
+  const name = root.text('name', '');
+  const needs = root.list('needs', (list, at) => list.text(at));
+  const files = readUnique(root, 'files', (file): FileEntry => {
+    const entry = {name: file.name('name'), bytes: file.count('bytes'), xxh3: file.text('xxh3')};
+    if (!/^[0-9a-f]{16}$/.test(entry.xxh3)) file.wrong('xxh3', '16 hexadecimal digits');
+    return entry;
+  });
+  if (beside && !files.some((file) => file.name === side)) beside.wrong('code', 'one of the files');
 
+  const deviceOf = (fields: Fields): number => fields.count('device', side === undefined ? 1 : 2, 0);
   const slots = root.objects('slots', (slot): SlotEntry => {
-    const device = deviceOf(slot);
-    const common = {persistent: slot.value('persistent') === true, segment: segmentOf(slot), device};
-    return target === 'webgl' && device === 0
+    const common = {
+      persistent: slot.flag('persistent'),
+      segment: slot.count('segment', planSegments, 0),
+      device: deviceOf(slot),
+    };
+    return target === 'webgl' && common.device === 0
       ? {
-          width: slot.count('width', 1 << 16),
-          height: number(slot, 'height'),
-          layers: slot.count('layers', 9),
+          width: slot.count('width', 2 ** 16 + 1, undefined, 1),
+          height: slot.number('height', planValues),
+          layers: slot.count('layers', 9, undefined, 1),
           ...common,
         }
-      : {bytes: number(slot, 'bytes'), ...common};
+      : {bytes: slot.number('bytes', planValues), ...common};
   });
-  const tensors = root.objects('tensors', (tensor): TensorEntry => ({
-    name: tensor.text('name', ''),
-    dtype: tensor.dtype('dtype'),
-    storage: tensor.dtype('storage'),
-    elements: number(tensor, 'elements'),
-    slot: tensor.count('slot', slots.length),
+  const tensors = root.objects('tensors', (tensor): TensorEntry => {
+    const entry = {
+      name: tensor.text('name', ''),
+      dtype: tensor.dtype('dtype'),
+      storage: tensor.dtype('storage'),
+      elements: tensor.number('elements', planValues),
+      slot: tensor.count('slot', slots.length),
+    };
+    const {dtype, storage, elements, slot} = entry;
+    const size = BYTES[storage];
+    if (!storable(dtype, storage)) tensor.wrong('storage', `a storage type of ${dtype}`);
+    if (isNumber(elements) && elements * size > roomOf(slots[slot] as SlotEntry, size)) {
+      tensor.wrong('elements', 'within its slot');
+    }
+    return entry;
+  });
+  const slotOf = (tensor: number): SlotEntry => slots[tensors[tensor]?.slot ?? 0] as SlotEntry;
+  const places = tensors.map((_, at) => slotOf(at).device);
+  const kernels = root.objects('kernels', (kernel): KernelEntry => {
+    const device = deviceOf(kernel);
+    return {
+      name: kernel.text('name'),
+      entry: kernel.text('entry'),
+      ...(target === 'wasm' || device === 1 ? {} : {code: kernel.count('code')}),
+      group: kernel.count('group', 2 ** 16 + 1, 1, 1),
+      buffers: kernel.count('buffers', 1025, undefined, 1),
+      scalars: kernel.count('scalars', 1025),
+      schedule: kernel.text('schedule', ''),
+      device,
+    };
+  });
+
+  /** Of a port or weight: what is known fits its tensor, and the types are one. */
+  const checkTensor = (
+    fields: Fields,
+    {dtype, shape, tensor}: {dtype: DType; shape: readonly unknown[]; tensor: number},
+  ): void => {
+    const entry = tensors[tensor] as TensorEntry;
+    if (entry.dtype !== dtype) fields.wrong('dtype', `that of its tensor, ${entry.dtype}`);
+    if (shape.every(isNumber) && isNumber(entry.elements) && product(shape) > entry.elements) {
+      fields.wrong('shape', 'within its tensor');
+    }
+  };
+  const readPorts = (key: 'inputs' | 'outputs'): Port[] => {
+    const all: Fields[] = [];
+    const ports = readUnique(root, key, (port): Port => {
+      all.push(port);
+      const entry = {
+        name: port.text('name'),
+        dtype: port.dtype('dtype'),
+        shape: port.list('shape', (list, at) => {
+          const symbol = list.value(at);
+          if (key === 'outputs') return list.number(at, planValues);
+          return typeof symbol === 'string' ? symbol : list.count(at);
+        }),
+        tensor: port.count('tensor', tensors.length),
+        strings: port.flag('strings'),
+      };
+      checkTensor(port, entry);
+      if (key === 'inputs' && slotOf(entry.tensor).segment > 0) {
+        port.wrong('tensor', 'in memory of the first segment');
+      }
+      return entry;
+    });
+    all.forEach((port, at) => checkStrings(port, ports, at));
+    return ports;
+  };
+  const inputs = readPorts('inputs');
+  const outputs = readPorts('outputs');
+  const groups = root.objects('groups', (group): Group => {
+    const kind = group.text('kind') as Group['kind'];
+    if (kind !== 'sequence' && kind !== 'optional') group.wrong('kind', 'sequence or optional');
+    const key = group.has('outputs') ? 'outputs' : 'inputs';
+    const most = valuePorts(key === 'outputs' ? outputs : inputs).length;
+    const part = group.list(key, (list, at) => list.count(at, most + 1), 2) as [number, number];
+    if (part[0] + part[1] > most) group.wrong(key, `part of ${key}`);
+    if (kind === 'optional' && part[1] > 0) group.wrong('kind', 'that of something');
+    return {name: group.text('name'), kind, [key]: part};
+  });
+  const named = new Set<unknown>();
+  const dims = root.objects('dims', (dim): DimEntry => {
+    const entry = {name: dim.text('name'), input: undefined, axis: 0};
+    if (!dim.has('input')) return entry;
+    const input = dim.count('input', inputs.length);
+    const {shape} = inputs[input] as Port;
+    const axis = dim.count('axis', shape.length);
+    if (shape[axis] !== entry.name || named.has(entry.name)) dim.wrong('name', 'that of its axis, once');
+    named.add(entry.name);
+    return {...entry, input, axis};
+  });
+  if (inputs.some(({shape}) => shape.some((each) => typeof each === 'string' && !named.has(each)))) {
+    root.wrong('dims', 'complete');
+  }
+  const checks = root.objects('checks', (check): CheckEntry => ({
+    value: check.number('value', planValues),
+    message: check.text('message'),
+    segment: check.count('segment', planSegments, 0),
   }));
-  const places = tensors.map(({slot}) => slots[slot]?.device ?? 0);
-  const kernels = root.objects('kernels', (kernel): KernelEntry => ({
-    name: kernel.text('name'),
-    entry: kernel.text('entry'),
-    ...(target === 'wasm' || deviceOf(kernel) === 1 ? {} : {code: kernel.count('code')}),
-    group: kernel.count('group', 1 << 16, 1),
-    buffers: kernel.count('buffers', 1 << 16),
-    scalars: kernel.count('scalars', 1 << 16),
-    schedule: kernel.text('schedule', ''),
-    device: deviceOf(kernel),
-  }));
-  const readLaunch = (launch: Fields): LaunchEntry => {
-    const kernel = launch.count('kernel', kernels.length);
-    const index = (item: unknown): number =>
-      Number.isInteger(item) && (item as number) >= 0 && (item as number) < tensors.length
-        ? (item as number)
-        : launch.wrong('tensors', 'a list of tensors');
+  const weights = root.objects('weights', (weight): WeightEntry => {
+    const entry = {
+      name: weight.text('name'),
+      dtype: weight.dtype('dtype'),
+      shape: weight.list('shape', (list, at) => list.count(at)),
+      tensor: weight.count('tensor', tensors.length),
+    };
+    checkTensor(weight, entry);
+    if (!isStatic(slotOf(entry.tensor))) weight.wrong('tensor', 'in memory of known size');
+    return entry;
+  });
+  /** Numbers of launches at load are known. */
+  const readLaunch = (launch: Fields, values: number): LaunchEntry => {
     const entry: LaunchEntry = {
-      kernel,
-      tensors: launch.list('tensors', index),
-      scalars: launch.list('scalars', (item, at) => readNumber(item, at, planValues)),
-      range: number(launch, 'range'),
+      kernel: launch.count('kernel', kernels.length),
+      tensors: launch.list('tensors', (list, at) => list.count(at, tensors.length)),
+      scalars: launch.list('scalars', (list, at) => list.number(at, values, INT, -INT)),
+      range: launch.number('range', values, INT),
       origin: launch.text('origin', ''),
       reason: launch.has('reason') ? launch.text('reason') : undefined,
     };
-    if (entry.tensors.some((tensor) => places[tensor] !== kernels[kernel]?.device)) {
+    const kernel = kernels[entry.kernel] as KernelEntry;
+    const touched = entry.tensors.map(slotOf);
+    if (touched.length !== kernel.buffers) launch.wrong('tensors', 'one tensor a buffer of the kernel');
+    if (entry.scalars.length !== kernel.scalars) launch.wrong('scalars', 'one number a scalar of the kernel');
+    if (touched.some(({device}) => device !== kernel.device)) {
       launch.wrong('tensors', 'on the device of the kernel');
     }
-    if (entry.tensors.length !== kernels[kernel]?.buffers) {
-      launch.wrong('tensors', 'one tensor a buffer of the kernel');
-    }
-    if (entry.scalars.length !== kernels[kernel].scalars) {
-      launch.wrong('scalars', 'one number a scalar of the kernel');
+    if (touched.indexOf(touched.at(-1) as SlotEntry) < touched.length - 1) {
+      launch.wrong('tensors', 'apart from what the kernel writes');
     }
     return entry;
   };
-  const inputs = readPorts(root, 'inputs', tensors.length, planValues);
-  for (const {name, tensor} of inputs) {
-    if (slots[tensors[tensor]?.slot ?? 0]?.segment !== 0) {
-      throw new GossamerError('damaged', `manifest.json: input "${name}" lies in a later segment`);
-    }
-  }
-  const dims = root.objects('dims', (dim): DimEntry => {
-    const name = dim.text('name');
-    if (!dim.has('input')) return {name, input: undefined, axis: 0};
-    const input = dim.count('input', inputs.length);
-    return {name, input, axis: dim.count('axis', inputs[input]?.shape.length ?? 0)};
+  const init = root.objects('init', (launch) => {
+    const entry = readLaunch(launch, 0);
+    if (!entry.tensors.map(slotOf).every(isStatic)) launch.wrong('tensors', 'in memory of known size');
+    return entry;
   });
-  const outputs = readPorts(root, 'outputs', tensors.length, planValues);
-  for (const output of outputs) {
-    if (output.shape.some((extent) => typeof extent === 'string')) {
-      throw new GossamerError('damaged', `manifest.json: output "${output.name}" has no known shape`);
-    }
-  }
-  const run = root.objects('run', readLaunch);
+  const run = root.objects('run', (launch) => readLaunch(launch, planValues));
   const launches = run.map(({kernel}) => kernels[kernel]?.device ?? 0);
-  if (!root.has('steps') && launches.includes(1)) root.wrong('steps', 'there to copy to the side');
+  const steps = readSteps(root, 'steps', {
+    dims: dims.length, launches, places, planValues, planSegments, tensors,
+  });
+  if (steps.length === 0 && launches.includes(1)) root.wrong('steps', 'there to copy to the side');
+  if (steps.length === 0 && planSegments > 1) plan?.wrong('segments', 'a number of segments that steps run');
   return {
-    name: root.text('name', ''),
-    target,
-    side,
-    needs: root.list('needs', (need) => String(need)),
-    files: root.objects('files', (file) => ({
-      name: file.text('name'),
-      bytes: file.count('bytes'),
-      xxh3: file.text('xxh3'),
-    })),
-    inputs,
-    outputs,
-    groups: root.objects('groups', (group) =>
-      readGroup(group, {inputs: valuePorts(inputs).length, outputs: valuePorts(outputs).length}),
-    ),
-    dims,
-    checks: root.objects('checks', (check) => ({
-      value: readNumber(check.value('value'), 'checks.value', planValues),
-      message: check.text('message'),
-      segment: segmentOf(check),
-    })),
-    planValues,
-    planSegments,
-    tensors,
-    slots,
-    weights: root.objects('weights', (weight) => ({
-      name: weight.text('name'),
-      dtype: weight.dtype('dtype'),
-      shape: weight.list('shape', (extent) => Number(extent)),
-      tensor: weight.count('tensor', tensors.length),
-    })),
-    kernels,
-    init: root.objects('init', readLaunch),
-    run,
-    steps: readSteps(root, 'steps', {
-      dims: dims.length,
-      launches,
-      places,
-      planValues,
-      planSegments,
-      tensors,
-    }),
+    name, target, side, needs, files, inputs, outputs, groups, dims, checks, planValues, planSegments,
+    tensors, slots, weights, kernels, init, run, steps,
   };
+}
+
+/** The folder of each package that index.json lists. Throws 'damaged'. */
+export function parseIndex(text: string, kinds: readonly DeviceKind[]): Map<DeviceKind, string> {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    // Below: nothing that is no object lists any.
+  }
+  const variants = new Fields(json, 'index.json: index').fields('variants');
+  return new Map(
+    kinds.flatMap((kind) => (variants.has(kind) ? [[kind, variants.folder(kind)] as const] : [])),
+  );
 }

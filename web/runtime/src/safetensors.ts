@@ -1,13 +1,14 @@
 /** Reading weights.safetensors (https://github.com/huggingface/safetensors, "Format"). */
+import {Fields} from './fields.ts';
 import {type DType, GossamerError} from './types.ts';
 
-const NAMES: Readonly<Record<string, DType>> = {
+const NAMES = new Map<string, DType>(Object.entries({
   F32: 'f32', F16: 'f16', BF16: 'bf16', F64: 'f64',
   I8: 'i8', I16: 'i16', I32: 'i32', I64: 'i64',
   U8: 'u8', U16: 'u16', U32: 'u32', U64: 'u64',
   BOOL: 'bool',
   F8_E4M3: 'f8e4m3fn', F8_E5M2: 'f8e5m2', F8_E8M0: 'f8e8m0',
-};
+}));
 
 /** Types that the format lacks, and the bytes that they are in the file. */
 const STORED: Readonly<Partial<Record<DType, DType>>> = {
@@ -19,16 +20,11 @@ const STORED: Readonly<Partial<Record<DType, DType>>> = {
 export const storedType = (dtype: DType): DType => STORED[dtype] ?? dtype;
 
 export interface StoredTensor {
-  readonly dtype: DType;
+  /** Undefined: a type that no weight has. */
+  readonly dtype: DType | undefined;
   readonly shape: readonly number[];
   /** A view into the file. */
   readonly bytes: Uint8Array;
-}
-
-interface Entry {
-  readonly dtype?: unknown;
-  readonly shape?: unknown;
-  readonly data_offsets?: unknown;
 }
 
 /** All tensors of a file by name. Throws 'damaged'. */
@@ -40,36 +36,23 @@ export function readSafetensors(file: Uint8Array, where: string): Map<string, St
   const view = new DataView(file.buffer as ArrayBuffer, file.byteOffset, file.byteLength);
   const start = 8 + view.getUint32(0, true);
   if (view.getUint32(4, true) !== 0 || start > file.length) damaged('its header is cut off');
-  let header: Record<string, Entry | null> = {};
+  let json: unknown;
   try {
-    header = JSON.parse(new TextDecoder().decode(file.subarray(8, start))) as typeof header;
+    json = JSON.parse(new TextDecoder().decode(file.subarray(8, start)));
   } catch {
     damaged('its header is not JSON');
   }
+  const header = new Fields(json, `${where}: header`);
+  const room = file.length - start + 1;
   const tensors = new Map<string, StoredTensor>();
-  for (const [name, entry] of Object.entries(header)) {
-    if (name === '__metadata__') continue;
-    const dtype = NAMES[String(entry?.dtype)];
-    const shape = entry?.shape;
-    const offsets = entry?.data_offsets;
-    if (dtype === undefined || !Array.isArray(shape) || !Array.isArray(offsets)) {
-      return damaged(`its entry "${name}" is not that of a tensor`);
-    }
-    const [begin, end] = offsets as [unknown, unknown];
-    if (
-      !Number.isInteger(begin) ||
-      !Number.isInteger(end) ||
-      (begin as number) < 0 ||
-      (end as number) < (begin as number) ||
-      start + (end as number) > file.length
-    ) {
-      damaged(`tensor "${name}" lies outside the file`);
-    }
-    tensors.set(name, {
-      dtype,
-      shape: shape.map(Number),
-      bytes: file.subarray(start + (begin as number), start + (end as number)),
-    });
+  for (const name of Object.keys(json as object)) {
+    if (name === '__metadata__' || name.startsWith('gossamer.padding.')) continue;
+    const entry = header.fields(name);
+    const dtype = NAMES.get(entry.text('dtype'));
+    const shape = entry.list('shape', (list, at) => list.count(at));
+    const [begin = 0, end = 0] = entry.list('data_offsets', (list, at) => list.count(at, room), 2);
+    if (end < begin) entry.wrong('data_offsets', 'in order');
+    tensors.set(name, {dtype, shape, bytes: file.subarray(start + begin, start + end)});
   }
   return tensors;
 }

@@ -1,7 +1,7 @@
 /** A loaded package on its devices: recordings of its launches, and one run after the other. */
 import type {Device, Executable, Extent, Fence, Recording} from './device.ts';
 import {orderFeeds, readDims, take} from './feeds.ts';
-import type {LaunchEntry, Manifest, SlotEntry} from './manifest.ts';
+import {isStatic, type LaunchEntry, type Manifest, type SlotEntry} from './manifest.ts';
 import type {Lifetime} from './lifetime.ts';
 import {extentOf, Memory, resolve} from './memory.ts';
 import {readSafetensors, storedType} from './safetensors.ts';
@@ -39,9 +39,6 @@ const AHEAD = 32;
 
 /** After so long a run lets others have the thread. */
 const TURN_MS = 50;
-
-const isStatic = (slot: SlotEntry): boolean =>
-  typeof slot.bytes !== 'object' && typeof slot.height !== 'object';
 
 const disposed = (): GossamerError => new GossamerError('disposed', 'the model was disposed');
 
@@ -111,7 +108,7 @@ export class Session {
   }
 
   async #start(file: Uint8Array | undefined, progress: (done: number) => void): Promise<void> {
-    const {slots, weights, init, planValues} = this.#manifest;
+    const {slots, weights, init} = this.#manifest;
     // Memory that is known now is there from the start; the rest grows with the first run.
     const known = slots.map((slot) => (isStatic(slot) ? extentOf(slot, undefined) : undefined));
     await this.#memory.provide(known, false);
@@ -143,11 +140,6 @@ export class Session {
       this.#memory.write(weight.tensor, bytes);
       progress(at + 1);
     });
-    const fixed = ({range, scalars}: LaunchEntry): boolean =>
-      [range, ...scalars].every((number) => typeof number === 'number');
-    if (planValues > 0 && !init.every(fixed)) {
-      throw new GossamerError('damaged', 'manifest.json: an init launch has a dynamic size');
-    }
     for (const device of this.#units.keys()) {
       const mine = init.filter((launch) => this.#place([launch]) === device);
       if (mine.length === 0) continue;

@@ -1,5 +1,5 @@
 /** The steps of a host program (docs/specs/host.md): reading them from a manifest, and following them. */
-import {type Fields, type Num, readNumber} from './fields.ts';
+import {ANY, type Fields, type Num} from './fields.ts';
 import type {DType} from './types.ts';
 
 export type Step =
@@ -37,42 +37,36 @@ export interface StepBounds {
 export function readSteps(parent: Fields, key: string, bounds: StepBounds, depth = 0): Step[] {
   const {dims, launches, places, planValues, planSegments, tensors} = bounds;
   if (depth > DEEPEST) parent.wrong(key, `at most ${DEEPEST} steps deep`);
-  const number = (value: unknown, where: string): Num =>
-    readNumber(Number.isInteger(value) ? clamp32(value as number) : value, where, planValues);
+  const number = (fields: Fields, name: string | number): Num => {
+    const read = fields.number(name, planValues, ANY, -ANY);
+    return typeof read === 'number' ? clamp32(read) : read;
+  };
   return parent.objects(key, (step): Step => {
     const inner = (name: string): Step[] => {
       if (!step.has(name)) step.wrong(name, 'a list of steps');
       return readSteps(step, name, bounds, depth + 1);
     };
     if (step.has('launch')) {
-      const [first, last, ...rest] = step.list('launch', (at) => at as number);
-      const fits =
-        rest.length === 0 &&
-        Number.isInteger(first) &&
-        Number.isInteger(last) &&
-        (first as number) >= 0 &&
-        (last as number) >= (first as number) &&
-        (last as number) <= launches.length;
-      if (!fits) step.wrong('launch', `a part of the ${launches.length} launches of run`);
+      const part = step.list('launch', (list, at) => list.count(at, launches.length + 1), 2);
+      const [first, last] = part as [number, number];
+      if (last < first) step.wrong('launch', 'a part of run');
       if (new Set(launches.slice(first, last)).size > 1) {
         step.wrong('launch', 'a part of run on one device');
       }
-      return {launch: [first as number, last as number]};
+      return {launch: [first, last]};
     }
     if (step.has('copy')) {
-      const [from = -1, to = -1, ...rest] = step.list('copy', (at) => at as number);
-      const fits =
-        rest.length === 0 &&
-        tensors[from] !== undefined &&
-        tensors[from].dtype === tensors[to]?.dtype &&
-        places[from] !== places[to];
-      if (!fits) step.wrong('copy', 'a pair of tensors of one type on two devices');
+      const pair = step.list('copy', (list, at) => list.count(at, tensors.length), 2);
+      const [from, to] = pair as [number, number];
+      if (tensors[from]?.dtype !== tensors[to]?.dtype || places[from] === places[to]) {
+        step.wrong('copy', 'a pair of tensors of one type on two devices');
+      }
       return {copy: [from, to]};
     }
     if (step.has('read')) {
       const read = step.count('read', tensors.length);
       const count = step.count('count', dims + 1);
-      if (/^f|^bf/.test(tensors[read]?.dtype ?? '')) step.wrong('read', 'a tensor of integers');
+      if (/f/.test(tensors[read]?.dtype ?? '')) step.wrong('read', 'a tensor of integers');
       return {read, count, dims: step.count('dims', dims - count + 1)};
     }
     if (step.has('plan')) {
@@ -80,21 +74,18 @@ export function readSteps(parent: Fields, key: string, bounds: StepBounds, depth
     }
     if (step.has('set')) {
       return {
-        set: step.list('set', (pair, where) => {
-          const [dim, value, ...rest] = Array.isArray(pair) ? (pair as unknown[]) : [];
-          const fits =
-            rest.length === 0 && Number.isInteger(dim) && (dim as number) >= 0 && (dim as number) < dims;
-          if (!fits) step.wrong('set', 'a list of pairs of a variable and a number');
-          return [dim as number, number(value, where)] as const;
+        set: step.list('set', (list, at) => {
+          const pair = list.list(at, (items) => items, 2)[0] as Fields;
+          return [pair.count(0, dims), number(pair, 1)] as const;
         }),
       };
     }
     if (step.has('if')) {
-      return {if: number(step.value('if'), 'if'), then: inner('then'), else: inner('else')};
+      return {if: number(step, 'if'), then: inner('then'), else: inner('else')};
     }
     if (step.has('loop')) {
       return {
-        loop: number(step.value('loop'), 'loop'),
+        loop: number(step, 'loop'),
         dim: step.count('dim', dims),
         while: step.has('while') ? step.count('while', dims) : undefined,
         body: inner('body'),

@@ -131,10 +131,10 @@ test('says what is wrong with a package', async () => {
   const broken: [(manifest: Json) => unknown, RegExp][] = [
     [(m) => Object.assign(m, {slots: [], tensors: m['tensors']}), /tensors\[0\]\.slot is not in/],
     [(m) => Object.assign(m, {run: [{kernel: 9}]}), /run\[0\]\.kernel is not in \[0, 3\)/],
-    [(m) => Object.assign(m, {inputs: 5}), /inputs is not an array/],
-    [(m) => Object.assign(m.weights[0] ?? {}, {shape: [2]}), /the manifest wants f32 \[2\]/],
+    [(m) => Object.assign(m, {inputs: 5}), /inputs is not a list/],
+    [(m) => Object.assign(m.weights[0] ?? {}, {shape: [0]}), /the manifest wants f32 \[0\]/],
     [(m) => Object.assign(m.kernels[0] ?? {}, {entry: 'gone'}), /exports no function "gone"/],
-    [(m) => Object.assign(m.slots[0] ?? {}, {bytes: {plan: 0}}), /bytes is not a number/],
+    [(m) => Object.assign(m.slots[0] ?? {}, {bytes: {plan: 0}}), /slots\[0\]\.bytes\.plan is not in \[0, 0\)/],
   ];
   for (const [change, message] of broken) {
     await refuses(withManifest(good, change), 'damaged', message);

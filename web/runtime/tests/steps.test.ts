@@ -35,25 +35,25 @@ const count = {steps: [launch(L.begin)], output: 'state', length: 'n'} as const;
 
 test('says what is wrong with steps', async () => {
   const broken: [unknown, RegExp][] = [
-    [7, /package\.steps is not an array/],
+    [7, /package\.steps is not a list/],
     [[7], /package\.steps\[0\] is not an object/],
     [[{}], /steps\[0\]\.\* is not a step that this run time knows/],
-    [[{launch: [0, 10]}], /steps\[0\]\.launch is not a part of the 9 launches of run/],
+    [[{launch: [0, 10]}], /steps\[0\]\.launch\[1\] is not in \[0, 10\)/],
     [[{launch: [2, 1]}], /launch is not a part/],
-    [[{launch: [-1, 1]}], /launch is not a part/],
-    [[{launch: [0.5, 1]}], /launch is not a part/],
-    [[{launch: [0]}], /launch is not a part/],
-    [[{launch: [0, 1, 2]}], /launch is not a part/],
+    [[{launch: [-1, 1]}], /launch\[0\] is not in/],
+    [[{launch: [0.5, 1]}], /launch\[0\] is not in/],
+    [[{launch: [0]}], /launch is not 2 items long/],
+    [[{launch: [0, 1, 2]}], /launch is not 2 items long/],
     [[read(8, 0)], /steps\[0\]\.read is not in \[0, 8\)/],
     [[read(T.m, 3, 2)], /dims is not in \[0, 3\)/],
     [[read(T.m, 0, 5)], /count is not in \[0, 5\)/],
     [[read(T.x, 0)], /read is not a tensor of integers/],
     [[plan(4)], /plan is not in \[0, 4\)/],
-    [[{set: [[4, 0]]}], /set is not a list of pairs/],
-    [[{set: [[0]]}], /steps\[0\]\.set\[0\] is not a number/],
-    [[{set: [[0, {plan: 13}]]}], /is not a number or a plan value/],
+    [[{set: [[4, 0]]}], /set\[0\]\[0\] is not in \[0, 4\)/],
+    [[{set: [[0]]}], /steps\[0\]\.set\[0\] is not 2 items long/],
+    [[{set: [[0, {plan: 13}]]}], /set\[0\]\[1\]\.plan is not in \[0, 13\)/],
     [[{if: {plan: 0}, then: []}], /else is not a list of steps/],
-    [[{if: 'yes', then: [], else: []}], /if is not a number/],
+    [[{if: 'yes', then: [], else: []}], /if is not an integer/],
     [[{loop: 1, dim: 4, body: []}], /dim is not in \[0, 4\)/],
     [[{loop: 1, dim: 0, while: 9, body: []}], /while is not in \[0, 4\)/],
     [[{loop: 1, dim: 1, body: [plan(9)]}], /steps\[0\]\.body\[0\]\.plan is not in/],
@@ -71,29 +71,29 @@ test('says what is wrong with steps', async () => {
   for (let level = 0; level < 300; ++level) deep = [{loop: 1, dim: 1, body: deep}];
   await assert.rejects(load(await stepsPackage('wasm', {...count, steps: deep})), /256 steps deep/);
   const segments = await stepsPackage('wasm', count, (manifest) => delete manifest['steps']);
-  await assert.rejects(load(segments), /segments that steps run/);
+  await assert.rejects(load(segments), /plan\.segments is not a number of segments that steps run/);
   const late = await stepsPackage('wasm', count, (manifest) => {
     Object.assign((manifest['slots'] as object[])[0] ?? {}, {segment: 3});
   });
-  await assert.rejects(load(late), /input "x" lies in a later segment/);
+  await assert.rejects(load(late), /inputs\[0\]\.tensor is not in memory of the first segment/);
 });
 
 test('says what is wrong with a side', async () => {
   const item = (manifest: Json, key: string, at: number): object => (manifest[key] as object[])[at] ?? {};
   const broken: [(manifest: Json) => unknown, RegExp][] = [
     [(m) => delete m['side'], /device is not in \[0, 1\)/],
-    [(m) => (m['side'] = {target: 'webgl', code: 'side.wasm'}), /side\.target is not wasm beside a GPU/],
+    [(m) => (m['side'] = {target: 'webgl', code: 'side.wasm'}), /side\.target is not wasm/],
     [(m) => (m['side'] = {target: 'wasm'}), /side\.code is not a string/],
-    [(m) => Object.assign(m, {target: 'wasm'}), /side\.target is not wasm beside a GPU/],
+    [(m) => Object.assign(m, {target: 'wasm'}), /side\.target is not beside a GPU/],
     [(m) => Object.assign(item(m, 'slots', 4), {device: 2}), /slots\[4\]\.device is not in \[0, 2\)/],
     [(m) => Object.assign(item(m, 'slots', 4), {device: 0}), /tensors is not on the device of the kernel/],
-    [(m) => Object.assign(item(m, 'kernels', 1), {device: 0}), /kernels\[1\]\.code is not a count/],
+    [(m) => Object.assign(item(m, 'kernels', 1), {device: 0}), /kernels\[1\]\.code is not an integer/],
     [(m) => (m['steps'] = [{launch: [0, 2]}]), /launch is not a part of run on one device/],
     [(m) => (m['steps'] = [{copy: [0, 1]}]), /copy is not a pair of tensors of one type on two/],
     [(m) => (m['steps'] = [{copy: [0, 6]}]), /copy is not a pair/],
-    [(m) => (m['steps'] = [{copy: [0, 13]}]), /copy is not a pair/],
-    [(m) => (m['steps'] = [{copy: [0]}]), /copy is not a pair/],
-    [(m) => (m['steps'] = [{copy: 0}]), /copy is not an array/],
+    [(m) => (m['steps'] = [{copy: [0, 13]}]), /copy\[1\] is not in \[0, 13\)/],
+    [(m) => (m['steps'] = [{copy: [0]}]), /copy is not 2 items long/],
+    [(m) => (m['steps'] = [{copy: 0}]), /copy is not a list/],
     [(m) => Object.assign(m, {steps: undefined, plan: {values: 13}}), /steps is not there to copy/],
   ];
   for (const [change, message] of broken) {
