@@ -9,6 +9,7 @@ import {
 import {sidePackage} from '../fixtures/side.ts';
 import {addBadInput} from './bad_input.ts';
 import {check, k, ramp, rejects, same} from './check.ts';
+import {addEndedWorkers} from './ended_workers.ts';
 import {addFeeds} from './feeds.ts';
 import {addTrouble} from './trouble.ts';
 import {STEP_CASES, stepsPackage} from '../fixtures/steps.ts';
@@ -242,6 +243,7 @@ tests.set('downloads a folder, and notices what is missing or cut off', async ()
 addBadInput(tests);
 addTrouble(tests);
 addFeeds(tests, ['webgpu', 'webgl', 'wasm']);
+addEndedWorkers(tests);
 
 /** Only called on a page that is not cross-origin isolated. */
 tests.set('not isolated: one thread, and the report says why', async () => {

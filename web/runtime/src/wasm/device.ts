@@ -18,7 +18,8 @@ import {Lifetime} from '../lifetime.ts';
 import {type DType, GossamerError, messageOf} from '../types.ts';
 import {WasmEngine} from './engine.ts';
 import {hasRelaxedSimd, hasSimd, hasThreads} from './features.ts';
-import type {SharedKernels} from './pool.ts';
+import {type MemoryLimits, withMemoryLimits} from './memory_import.ts';
+import {announceLoss, type SharedKernels} from './pool.ts';
 import {spawn, type Thread} from './thread.ts';
 import script from 'worker:./worker.ts';
 
@@ -26,13 +27,19 @@ import script from 'worker:./worker.ts';
 interface Remote {
   call(method: string, args: readonly unknown[], transfer?: readonly ArrayBuffer[]): Promise<unknown>;
   stop(): void;
+  died?: ((failure: GossamerError) => void) | undefined;
 }
 
 function local(engine: WasmEngine): Remote {
   const methods = engine as unknown as Record<string, (...args: readonly unknown[]) => unknown>;
+  let last: Promise<unknown> = Promise.resolve();
   return {
-    // eslint-disable-next-line @typescript-eslint/require-await -- a throw becomes a rejection
-    call: async (method, args) => methods[method]?.apply(engine, [...args]),
+    // One call after the other, also across those that wait.
+    call(method, args) {
+      const result = last.then(() => methods[method]?.apply(engine, [...args]));
+      last = result.catch(() => undefined);
+      return result;
+    },
     stop: () => undefined,
   };
 }
@@ -104,8 +111,9 @@ class WasmExecutable implements Executable {
     return (await this.#remote.call('plan', [segment, dims])) as Int32Array;
   }
   record(launches: readonly Launch[]): Promise<Recording> {
-    const steps = launches.map(({kernel, buffers, scalars, range}) => ({
+    const steps = launches.map(({kernel, name, buffers, scalars, range}) => ({
       kernel,
+      name,
       buffers: buffers.map((buffer) => (buffer as WasmBuffer).block),
       scalars,
       range,
@@ -127,17 +135,19 @@ export class WasmDevice implements Device {
   readonly queue: Queue;
   readonly life = new Lifetime();
   readonly #remote: Remote;
+  readonly #limits: MemoryLimits;
   readonly #others: Thread[] = [];
 
-  constructor(remote: Remote, threads: number, fallbacks: readonly Fallback[], adapter: string) {
-    this.#remote = {
-      call: (...given) =>
-        remote.call(...given).catch((problem: unknown) => {
-          if (problem instanceof GossamerError && problem.code === 'lost') this.life.end(problem);
-          throw problem;
-        }),
-      stop: () => remote.stop(),
-    };
+  constructor(
+    remote: Remote,
+    limits: MemoryLimits,
+    threads: number,
+    fallbacks: readonly Fallback[],
+    adapter: string,
+  ) {
+    this.#remote = remote;
+    remote.died = (failure) => this.#died(failure);
+    this.#limits = limits;
     this.threads = threads;
     this.fallbacks = fallbacks;
     this.adapter = adapter;
@@ -154,7 +164,7 @@ export class WasmDevice implements Device {
     if (!program.module) throw new GossamerError('damaged', 'the package has no kernels.wasm');
     const entries = program.kernels.map((kernel) => kernel.entry);
     const shared = (await this.#remote.call('load', [
-      program.module,
+      withMemoryLimits(program.module, this.#limits),
       entries,
       program.plan,
     ])) as SharedKernels | undefined;
@@ -163,9 +173,20 @@ export class WasmDevice implements Device {
     return new WasmExecutable(this.#remote);
   }
 
+  #died(failure: GossamerError): void {
+    if (failure.code === 'lost') this.life.end(failure);
+  }
+
   /** Starts the other threads from here: browsers differ in how well workers start workers. */
   async #recruit(shared: SharedKernels): Promise<void> {
-    for (let at = 1; at < this.threads; ++at) this.#others.push(spawn(script));
+    for (let at = 1; at < this.threads; ++at) {
+      const thread = spawn(script);
+      thread.died = (failure) => {
+        announceLoss(shared.memory, failure.message);
+        this.#died(failure);
+      };
+      this.#others.push(thread);
+    }
     await Promise.all(this.#others.map((thread) => thread.call('help', [shared])));
     this.#others.forEach((thread) => thread.detach());
     await this.#remote.call('join', []);
@@ -207,13 +228,12 @@ async function waitForAddresses(): Promise<void> {
   }
 }
 
-/** A worker with an engine. */
-async function startWorker(threads: number): Promise<Thread> {
+/** A worker with an engine, and the limits of its memory. */
+async function startWorker(threads: number): Promise<[Thread, MemoryLimits]> {
   for (let left = RETRIES; ; --left) {
     const thread = spawn(script);
     try {
-      await thread.call('start', [threads]);
-      return thread;
+      return [thread, (await thread.call('start', [threads])) as MemoryLimits];
     } catch (problem) {
       thread.stop();
       const memory = problem instanceof GossamerError && problem.code === 'out-of-memory';
@@ -245,8 +265,8 @@ export async function open(needs: readonly string[], asked: number | undefined):
   // A page's main thread must stay free and may not wait; workers and Node may.
   if (typeof document !== 'undefined') {
     try {
-      const thread = await startWorker(threads);
-      return new WasmDevice(thread, threads, fallbacks, adapter('in a worker'));
+      const [thread, limits] = await startWorker(threads);
+      return new WasmDevice(thread, limits, threads, fallbacks, adapter('in a worker'));
     } catch (problem) {
       fallbacks.push({
         what: 'one thread on the main thread',
@@ -256,5 +276,5 @@ export async function open(needs: readonly string[], asked: number | undefined):
     }
   }
   const engine = new WasmEngine(threads);
-  return new WasmDevice(local(engine), threads, fallbacks, adapter('beside the caller'));
+  return new WasmDevice(local(engine), engine.limits, threads, fallbacks, adapter('beside the caller'));
 }

@@ -6,7 +6,7 @@ import type {PlanSize} from '../device.ts';
 import {findSegments, PlanMemory} from '../plan_module.ts';
 import {GossamerError, messageOf} from '../types.ts';
 import {Arena} from './arena.ts';
-import {withMemoryLimits} from './memory_import.ts';
+import type {MemoryLimits} from './memory_import.ts';
 import {CONTROL_BYTES, Pool, type SharedKernels} from './pool.ts';
 
 export type KernelFunction = (begin: number, end: number, args: number) => void;
@@ -14,6 +14,7 @@ export type KernelFunction = (begin: number, end: number, args: number) => void;
 /** A launch as it travels: `buffers` are handles. */
 export interface WasmLaunch {
   readonly kernel: number;
+  readonly name: string;
   readonly buffers: readonly number[];
   readonly scalars: readonly number[];
   readonly range: number;
@@ -21,6 +22,7 @@ export interface WasmLaunch {
 
 interface Step {
   readonly kernel: number;
+  readonly name: string;
   readonly args: number;
   readonly range: number;
   /** Whether other threads help; in the first run they do, and its time decides. */
@@ -47,38 +49,43 @@ function makeMemory(shared: boolean): {memory: WebAssembly.Memory; maximum: numb
 }
 
 export class WasmEngine {
+  /** What the module's memory import has to say. */
+  readonly limits: MemoryLimits;
   readonly #memory: WebAssembly.Memory;
-  readonly #maximum: number;
   readonly #arena: Arena;
   readonly #threads: number;
   #pool: Pool | undefined;
   #kernels: KernelFunction[] = [];
   #plan: PlanMemory | undefined;
   readonly #recordings = new Map<number, {steps: Step[]; block: number}>();
+  /**
+   * What ended the last run, and every run after it. Kernels of the compiler do not trap on any input,
+   * so one that does had wrong addresses, and may have written over weights before.
+   */
+  #failure: GossamerError | undefined;
 
   constructor(threads: number) {
-    const {memory, maximum} = makeMemory(threads > 1);
+    const shared = threads > 1;
+    const {memory, maximum} = makeMemory(shared);
     this.#memory = memory;
-    this.#maximum = maximum;
+    this.limits = {minimum: 0, maximum, shared};
     this.#threads = threads;
     this.#arena = new Arena(CONTROL_BYTES, PAGE, maximum * PAGE, (end) => {
       memory.grow(Math.ceil((end - memory.buffer.byteLength) / PAGE));
     });
   }
 
-  /** Compiles the kernels. With several threads, gives what the others need; then join() follows. */
+  /** Compiles the kernels of a module with these limits. With several threads, gives what the others need; then join() follows. */
   async load(
     module: Uint8Array,
     entries: readonly string[],
     plan: PlanSize | undefined,
   ): Promise<SharedKernels | undefined> {
-    const shared = this.#threads > 1;
-    const patched = withMemoryLimits(module, {minimum: 0, maximum: this.#maximum, shared});
     let compiled: WebAssembly.Module;
     let instance: WebAssembly.Instance;
     const env = {memory: this.#memory};
     try {
-      compiled = await WebAssembly.compile(patched as Uint8Array<ArrayBuffer>);
+      compiled = await WebAssembly.compile(module as Uint8Array<ArrayBuffer>);
       instance = await WebAssembly.instantiate(compiled, {env});
     } catch (problem) {
       throw new GossamerError('kernel', `the engine refuses kernels.wasm: ${messageOf(problem)}`);
@@ -93,7 +100,7 @@ export class WasmEngine {
       const address = this.#arena.allocate(4 * (plan.dims + plan.values));
       this.#plan = new PlanMemory(this.#memory, segments, plan, address);
     }
-    return shared ? {memory: this.#memory, module: compiled, entries} : undefined;
+    return this.#threads > 1 ? {memory: this.#memory, module: compiled, entries} : undefined;
   }
 
   /** The other threads are waiting: use them. */
@@ -130,8 +137,9 @@ export class WasmEngine {
     const memory = new Int32Array(this.#memory.buffer, block, words);
     let at = 0;
     const steps: Step[] = [];
-    for (const {kernel, buffers, scalars, range} of launches) {
-      if (range > 0) steps.push({kernel, args: block + 4 * at, range, shared: range > 1 ? undefined : false});
+    for (const {kernel, name, buffers, scalars, range} of launches) {
+      const shared = range > 1 ? undefined : false;
+      if (range > 0) steps.push({kernel, name, args: block + 4 * at, range, shared});
       memory.set(buffers, at);
       memory.set(scalars, at + buffers.length);
       at += buffers.length + scalars.length;
@@ -149,20 +157,24 @@ export class WasmEngine {
     new Uint8Array(this.#memory.buffer).set(data, block);
   }
 
-  submit(id: number): void {
-    const recording = this.#recordings.get(id);
-    if (!recording) return;
+  async submit(id: number): Promise<void> {
+    if (this.#failure) throw this.#failure;
     const pool = this.#pool;
-    for (const step of recording.steps) {
-      const {kernel, args, range, shared} = step;
-      if (!pool || shared === false) {
-        this.#kernels[kernel]?.(0, range, args);
-      } else if (shared) {
-        pool.run(kernel, args, range);
-      } else {
-        const begin = performance.now();
-        pool.run(kernel, args, range);
-        step.shared = performance.now() - begin > WORTH_SHARING_MS;
+    for (const step of this.#recordings.get(id)?.steps ?? []) {
+      const {kernel, name, args, range, shared} = step;
+      try {
+        if (!pool || shared === false) {
+          this.#kernels[kernel]?.(0, range, args);
+        } else {
+          const begin = performance.now();
+          await pool.run(kernel, args, range);
+          step.shared ??= performance.now() - begin > WORTH_SHARING_MS;
+        }
+      } catch (problem) {
+        throw (this.#failure =
+          problem instanceof GossamerError
+            ? problem
+            : new GossamerError('kernel', `${name} trapped: ${messageOf(problem)}; load the model again`));
       }
     }
   }

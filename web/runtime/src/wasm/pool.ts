@@ -3,6 +3,7 @@
  * chunks are left, and whoever swaps it takes one. The launch's description is only overwritten when
  * all its chunks are done, so it is read after a chunk was won.
  */
+import {GossamerError, messageOf} from '../types.ts';
 import type {KernelFunction} from './engine.ts';
 
 /** At the start of the memory; kernels never see it. */
@@ -16,10 +17,33 @@ const KERNEL = 64;
 const ARGS = 65;
 const RANGE = 66;
 const CHUNK = 67;
-const FAILED = 68; // 1 when a kernel trapped on another thread
+const FAILED = 68; // what went wrong on another thread; BUSY while it writes down why
+const COUNT = 127; // letters of the reason, from the next word on
+
+const [BUSY, TRAPPED, LOST] = [1, 2, 3];
+const MOST_LETTERS = 512;
 
 const CHUNKS_PER_THREAD = 4;
 const SPIN_MS = 1;
+/** After so long the thread that waits lets its events happen: one may say that another thread died. */
+const BLOCK_MS = 50;
+const POLL_MS = 4;
+
+const controlOf = ({buffer}: WebAssembly.Memory): Int32Array =>
+  new Int32Array(buffer, 0, CONTROL_BYTES / 4);
+
+/** The first failure stays. */
+function announce(control: Int32Array, kind: number, reason: string): void {
+  if (Atomics.compareExchange(control, FAILED, 0, BUSY) !== 0) return;
+  const letters = Array.from(reason.slice(0, MOST_LETTERS), (letter) => letter.charCodeAt(0));
+  control.set([letters.length, ...letters], COUNT);
+  Atomics.store(control, FAILED, kind);
+  Atomics.notify(control, DONE);
+}
+
+/** Another thread ended: its part of a launch will never be done. */
+export const announceLoss = (memory: WebAssembly.Memory, reason: string): void =>
+  announce(controlOf(memory), LOST, reason);
 
 function runChunk(control: Int32Array, kernels: readonly KernelFunction[], chunk: number): void {
   const size = control[CHUNK] ?? 0;
@@ -40,15 +64,15 @@ function takeChunk(control: Int32Array): number {
 
 /** What every thread but the first does, for ever. */
 export function helpForever(memory: WebAssembly.Memory, kernels: readonly KernelFunction[]): void {
-  const control = new Int32Array(memory.buffer, 0, CONTROL_BYTES / 4);
+  const control = controlOf(memory);
   let idleSince = performance.now();
   for (let turn = 1; ; ++turn) {
     const chunk = takeChunk(control);
     if (chunk >= 0) {
       try {
         runChunk(control, kernels, chunk);
-      } catch {
-        Atomics.store(control, FAILED, 1);
+      } catch (problem) {
+        announce(control, TRAPPED, messageOf(problem));
       }
       Atomics.add(control, DONE, 1);
       Atomics.notify(control, DONE);
@@ -84,13 +108,16 @@ export class Pool {
     kernels: readonly KernelFunction[],
     threads: number,
   ) {
-    this.#control = new Int32Array(memory.buffer, 0, CONTROL_BYTES / 4);
+    this.#control = controlOf(memory);
     this.#kernels = kernels;
     this.#threads = threads;
   }
 
-  /** One launch, on all threads that come to help in time. */
-  run(kernel: number, args: number, range: number): void {
+  /**
+   * One launch, on all threads that come to help in time. Throws what a kernel traps with, and 'lost'
+   * where a thread ended.
+   */
+  async run(kernel: number, args: number, range: number): Promise<void> {
     const control = this.#control;
     const size = Math.ceil(range / Math.min(range, this.#threads * CHUNKS_PER_THREAD));
     const chunks = Math.ceil(range / size);
@@ -113,21 +140,20 @@ export class Pool {
       ++mine;
     }
     if (mine > 0) Atomics.add(control, DONE, mine);
-    this.#waitFor(chunks);
-    if (trap !== undefined) throw trap as Error;
-    if (Atomics.exchange(control, FAILED, 0) !== 0) {
-      throw new WebAssembly.RuntimeError('a kernel trapped on another thread');
-    }
-  }
-
-  #waitFor(chunks: number): void {
     const start = performance.now();
-    for (let turn = 1; ; ++turn) {
-      const done = Atomics.load(this.#control, DONE);
-      if (done === chunks) return;
-      if (turn % 64 === 0 && performance.now() - start > SPIN_MS) {
-        Atomics.wait(this.#control, DONE, done, 10);
-      }
+    for (let turn = 1; Atomics.load(control, FAILED) !== LOST; ++turn) {
+      const done = Atomics.load(control, DONE);
+      if (done === chunks) break;
+      const waited = turn % 64 === 0 ? performance.now() - start : 0;
+      if (waited > BLOCK_MS) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      else if (waited > SPIN_MS) Atomics.wait(control, DONE, done, 10);
     }
+    if (trap !== undefined) throw trap as Error;
+    let failed = BUSY;
+    while (failed === BUSY) failed = Atomics.load(control, FAILED);
+    if (failed === 0) return;
+    const letters = control.subarray(COUNT + 1, COUNT + 1 + (control[COUNT] ?? 0));
+    const reason = String.fromCharCode(...letters);
+    throw failed === LOST ? new GossamerError('lost', reason) : new Error(reason);
   }
 }

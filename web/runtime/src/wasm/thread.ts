@@ -19,6 +19,8 @@ export interface Thread {
   /** From now on the thread does not keep the process alive (Node). */
   detach(): void;
   stop(): void;
+  /** Called once, when the thread ends: by itself ('lost') or by stop() ('disposed'). */
+  died?: ((failure: GossamerError) => void) | undefined;
 }
 
 interface Caller {
@@ -42,6 +44,7 @@ function open(
     const worker = new Worker(url);
     worker.onmessage = (event: MessageEvent<ReplyMessage>) => receive(event.data);
     worker.onerror = (event) => fail(event.message || 'its script could not be started');
+    worker.onmessageerror = () => fail('a message from it could not be read');
     return {
       post: (message, transfer) => worker.postMessage(message, [...transfer]),
       detach: () => undefined,
@@ -55,6 +58,8 @@ function open(
   const worker = new node.Worker(script, {eval: true});
   worker.on('message', receive);
   worker.on('error', (problem) => fail(String(problem)));
+  worker.on('messageerror', (problem) => fail(String(problem)));
+  worker.on('exit', (code) => fail(`it exited with code ${code}`));
   return {
     post: (message, transfer) => worker.postMessage(message, [...transfer]),
     detach: () => worker.unref(),
@@ -67,11 +72,14 @@ export function spawn(script: string): Thread {
   const waiting = new Map<number, Caller>();
   let next = 0;
   let failure: GossamerError | undefined;
-  const fail = (reason: string): void => {
-    failure ??= new GossamerError('lost', `the worker stopped: ${reason}`);
+  const fail = (reason: string, code: ErrorCode = 'lost'): void => {
+    if (failure) return;
+    failure = new GossamerError(code, reason);
     waiting.forEach(({reject}) => reject(failure as Error));
     waiting.clear();
+    thread.died?.(failure);
   };
+  const lost = (reason: string): void => fail(`a worker of the model stopped: ${reason}; load the model again`);
   const wire = open(
     script,
     ({id, result, error}) => {
@@ -80,9 +88,9 @@ export function spawn(script: string): Thread {
       if (!error) caller?.resolve(result);
       else caller?.reject(error.code ? new GossamerError(error.code, error.message) : new Error(error.message));
     },
-    fail,
+    lost,
   );
-  return {
+  const thread: Thread = {
     call(method, args, transfer = []) {
       if (failure) return Promise.reject(failure);
       return new Promise((resolve, reject) => {
@@ -94,7 +102,16 @@ export function spawn(script: string): Thread {
     detach: () => wire.detach(),
     stop() {
       wire.stop();
-      fail('the model was disposed');
+      fail('the model was disposed', 'disposed');
     },
   };
+  // Browsers do not say when they end a worker, but its lock becomes free then.
+  if (typeof Worker !== 'undefined' && navigator.locks) {
+    const name = crypto.randomUUID();
+    thread
+      .call('hold', [name])
+      .then(() => navigator.locks.request(name, () => lost('the browser ended it')))
+      .catch(() => undefined);
+  }
+  return thread;
 }

@@ -21,8 +21,18 @@ const running = (): WasmEngine => {
 
 /** Every call a thread understands. */
 const methods: Record<string, (...args: never[]) => unknown> = {
+  /** Has the lock of this name until the worker ends. */
+  hold: (name: string) =>
+    new Promise<void>((resolve, reject) => {
+      const held = (): Promise<void> => {
+        resolve();
+        return new Promise(() => undefined);
+      };
+      navigator.locks.request(name, held).catch(reject);
+    }),
   start(threads: number) {
     engine = new WasmEngine(threads);
+    return engine.limits;
   },
   load: (module: Uint8Array, entries: string[], plan: PlanSize | undefined) =>
     running().load(module, entries, plan),
@@ -62,13 +72,19 @@ const receive = (message: CallMessage): void => {
   last = last.then(() => answer(message));
 };
 
+const garbled = (): never => {
+  throw new Error('a message to it could not be read');
+};
+
 if (typeof WorkerGlobalScope !== 'undefined') {
   post = (message, transfer = []) => (self as unknown as Worker).postMessage(message, transfer);
   self.onmessage = (event: MessageEvent<CallMessage>) => receive(event.data);
+  self.onmessageerror = garbled;
 } else {
   const {parentPort} = nodeModule('node:worker_threads');
   post = (message, transfer = []) => parentPort?.postMessage(message, transfer);
   parentPort?.on('message', receive);
+  parentPort?.on('messageerror', garbled);
 }
 
 declare const WorkerGlobalScope: unknown;
