@@ -33,7 +33,7 @@ web: wasm ## build the TypeScript packages
 
 build: native wasm web ## build everything
 
-test: build ## build and test everything; the last line is 'N passed, N failed'
+test: build ## build and test everything; the last line is 'N passed, N failed' (', N skipped')
 	@$(RUN) node tools/check/test.mjs
 
 check: setup ## the tests and checks of what the working tree changes

@@ -202,7 +202,7 @@ function sharedModels() {
   for (const folder of folders) {
     const from = path.join(shared, folder);
     if (!existsSync(from)) {
-      console.log(`skip  ../shared/testdata/${folder}: that folder is absent`);
+      tally.skip(`../shared/testdata/${folder}`, 'that folder is absent');
       continue;
     }
     const files = readdirSync(from, {recursive: true}).filter((file) => file.endsWith('.onnx')).sort();

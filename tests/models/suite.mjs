@@ -6,6 +6,7 @@ import {spawnSync} from 'node:child_process';
 import {existsSync} from 'node:fs';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
+import {Tally} from '../tally.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const gossamer = path.join(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
@@ -16,31 +17,27 @@ const targets = process.argv.length > 2 ? process.argv.slice(2) : ['cpu', 'wasm'
 const exact = ['mnist_8_cntk', 'super_resolution_10', 'ultraface_rfb320', 'winml_image_classifier',
   'espcn_qonnx_float', 'yunet_n_dyn', 'mobilenetv2_int8_ort'].map((name) => path.join(models, name));
 
-let passed = 0;
-let failed = 0;
+const tally = new Tally();
 
 function run(args) {
   const {status, stdout, stderr, error} =
     spawnSync(gossamer, ['test', ...args], {encoding: 'utf8', timeout: 600_000});
   process.stdout.write(stdout ?? '');
   const counts = /^(\d+) passed, (\d+) failed/m.exec(stdout ?? '');
-  passed += Number(counts?.[1] ?? 0);
-  failed += Number(counts?.[2] ?? 0);
-  if (!counts || (status !== 0 && counts[2] === '0')) {
-    failed += 1;
-    console.log(`FAIL  ${args.join(' ')}: ${error?.message ?? (stderr || '').trim()}`);
-  }
+  tally.passed += Number(counts?.[1] ?? 0);
+  tally.failed += Number(counts?.[2] ?? 0);
+  if (!counts || (status !== 0 && counts[2] === '0'))
+    tally.record(args.join(' '), error?.message ?? ((stderr || '').trim() || 'no result'));
 }
 
 for (const target of targets) {
   console.log(`== ${target}`);
   run([path.join(root, 'examples/digits'), '--target', target]);
   if (!existsSync(models)) {
-    console.log(`skip  the models of ../shared/testdata: that folder is absent`);
+    tally.skip(`${target}: the models of ../shared/testdata`, 'that folder is absent');
     continue;
   }
   run([...exact, '--target', target]);
   if (target === 'wasm') run([exact[0], exact[5], '--target', target, '--threads', '2']);
 }
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+tally.end();

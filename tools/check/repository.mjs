@@ -92,8 +92,13 @@ export function layerOf(file, rows) {
   return best;
 }
 
-// Prints `[name] problem` lines and a verdict; returns whether there were none.
+// Prints `[name] problem` lines and a verdict; returns whether there were none. `{skipped: reason}` instead of problems
+// is no verdict: undefined.
 export function report(name, problems) {
+  if (problems.skipped) {
+    console.log(`skip  ${name}: ${problems.skipped}`);
+    return undefined;
+  }
   for (const problem of problems) console.log(`[${name}] ${problem}`);
   console.log(`${problems.length === 0 ? 'ok  ' : 'FAIL'} ${name}`);
   return problems.length === 0;

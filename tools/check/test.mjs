@@ -1,4 +1,4 @@
-// Runs the tests and sums them up; the last line is 'N passed, N failed'.
+// Runs the tests and sums them up; the last line is 'N passed, N failed', or 'N passed, N failed, N skipped'.
 //
 //   node tools/check/test.mjs              everything (after make build)
 //   node tools/check/test.mjs --changed    what the working tree changes: builds and tests those folders
@@ -14,14 +14,17 @@ import {checkOperators} from './operators.mjs';
 import {checkOperatorsPage} from './operators_page.mjs';
 import {allFiles, changedFiles, layerOf, layers, report, root} from './repository.mjs';
 import {checkFormat, checkTidy} from './style.mjs';
+import {counted, countedPrograms, summary} from './summary.mjs';
 import {checkVersion} from './version.mjs';
 
 const build = process.env.GOSSAMER_BUILD ?? 'build';
 const jobs = String(os.availableParallelism());
-const rows = []; // {name, passed, failed, seconds}
+const rows = []; // {name, passed, failed, skipped, seconds, reason}
 
-function record(name, passed, failed, started) {
-  rows.push({name, passed, failed, seconds: (Date.now() - started) / 1000});
+function record(name, counts, started) {
+  const {passed = 0, failed = 0, skipped = 0, reason, problem} = counts;
+  if (problem) console.log(`FAIL  ${name} ${problem}`);
+  rows.push({name, passed, failed, skipped, reason, seconds: (Date.now() - started) / 1000});
 }
 
 // Runs a program with its output shown, unless quiet; resolves to {code, output}.
@@ -44,26 +47,6 @@ function heading(text) {
   console.log(`\n== ${text}`);
 }
 
-// Counts from what test programs print: node:test's summary ('# pass 3'), or lines '3 passed, 0 failed'.
-function counted({code, output}) {
-  let passed = 0;
-  let failed = 0;
-  // eslint-disable-next-line no-control-regex
-  const plain = output.replace(/\x1b\[[0-9;]*m/g, '');
-  for (const [, word, number] of plain.matchAll(/^(?:#|ℹ) (pass|fail) (\d+)$/gm)) {
-    if (word === 'pass') passed += Number(number);
-    else failed += Number(number);
-  }
-  for (const match of plain.matchAll(/^(\d+) passed, (\d+) failed\b/gm)) {
-    passed += Number(match[1]);
-    failed += Number(match[2]);
-  }
-  // A program that died, or one that reported nothing, must not look like a success.
-  if (code !== 0 && failed === 0) failed = 1;
-  if (code === 0 && passed === 0 && failed === 0) passed = 1;
-  return {passed, failed};
-}
-
 async function native(pattern) {
   heading('C++ tests');
   const started = Date.now();
@@ -74,24 +57,22 @@ async function native(pattern) {
   const select = pattern ? ['-R', pattern] : [];
   const {code} = await run('ctest', [
     '--test-dir', build, '--output-on-failure', '-j', jobs, '--timeout', '900',
-    '--output-junit', junit, ...select,
+    '--test-output-size-passed', String(1 << 20), '--output-junit', junit, ...select,
   ]);
-  let passed = 0;
-  let failed = 0;
-  const summary = existsSync(junit) ? readFileSync(junit, 'utf8') : '';
-  for (const [, name, status] of summary.matchAll(/<testcase name="([^"]*)"[^>]*status="(\w+)"/g)) {
+  const summaryFile = existsSync(junit) ? readFileSync(junit, 'utf8') : '';
+  const programs = countedPrograms(summaryFile, (name) => {
     const file = path.join(results, `${name}.xml`);
-    const xml = existsSync(file) ? readFileSync(file, 'utf8') : '';
-    const cases = /<testsuites tests="(\d+)" failures="(\d+)" disabled="(\d+)"/.exec(xml);
-    const skipped = [...xml.matchAll(/ result="skipped"/g)].length;
+    return existsSync(file) ? readFileSync(file, 'utf8') : '';
+  });
+  for (const {name, skipped, problem} of programs) {
     if (skipped > 0) console.log(`${name}: ${skipped} skipped`);
-    const bad = cases ? Number(cases[2]) : 0;
-    if (cases) passed += Number(cases[1]) - bad - Number(cases[3]) - skipped;
-    else if (status === 'run') passed++;
-    failed += status === 'run' ? bad : Math.max(bad, 1);
+    if (problem) console.log(`FAIL  ${name} ${problem}`);
   }
-  if (code !== 0 && failed === 0) failed = 1;
-  record('C++ tests', passed, failed, started);
+  const sum = (word) => programs.reduce((total, program) => total + program[word], 0);
+  const counts = {passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped')};
+  if (programs.length === 0) Object.assign(counts, {failed: 1, problem: 'ended without a result'});
+  else if (code !== 0 && counts.failed === 0) Object.assign(counts, {failed: 1, problem: `ended with exit code ${code}`});
+  record('C++ tests', counts, started);
 }
 
 async function web(workspaces) {
@@ -105,8 +86,7 @@ async function web(workspaces) {
     const display = process.env.DISPLAY || !existsSync('/usr/bin/xvfb-run') ? [] : ['xvfb-run', '-a'];
     const [program, ...rest] = [...display, 'npm', 'test', '--silent', '--if-present', ...where];
     const result = await run(program, rest, {cwd: path.join(root, 'web')});
-    const {passed, failed} = counted(result);
-    record(name, passed, failed, started);
+    record(name, counted(result), started);
   }
 }
 
@@ -119,8 +99,7 @@ async function suites() {
       if (!existsSync(path.join(root, script))) continue;
       heading(script);
       const started = Date.now();
-      const {passed, failed} = counted(await run(program, [script]));
-      record(script, passed, failed, started);
+      record(script, counted(await run(program, [script])), started);
     }
   }
 }
@@ -128,9 +107,8 @@ async function suites() {
 async function checks({onlyChanged}) {
   heading('checks');
   const started = Date.now();
-  let passed = 0;
-  let failed = 0;
-  const count = (good) => (good ? passed++ : failed++);
+  const counts = {passed: 0, failed: 0, skipped: 0};
+  const count = (good) => counts[good === undefined ? 'skipped' : good ? 'passed' : 'failed']++;
   const files = onlyChanged ? changedFiles() : allFiles();
   count(report('include order', checkLayers()));
   count(report('layer picture', checkPicture()));
@@ -156,7 +134,8 @@ async function checks({onlyChanged}) {
   );
   const own = counted(await run(process.execPath, ['--test', ...here], {quiet: true}));
   report('tests of the tools', own.failed === 0 ? [] : [`node --test ${here.join(' ')}`]);
-  record('checks', passed + own.passed, failed + own.failed, started);
+  for (const word of Object.keys(counts)) counts[word] += own[word];
+  record('checks', {...counts, problem: own.problem}, started);
 }
 
 // The C++ test programs and npm workspaces of the changed files.
@@ -183,7 +162,7 @@ async function changed() {
     const {output} = await run('ninja', ['-C', build, '-t', 'targets', 'all'], {quiet: true});
     const known = [...programs].filter((program) => new RegExp(`^${program}:`, 'm').test(output));
     const {code} = await run('ninja', ['-C', build, '-j', jobs, ...known]);
-    if (code !== 0) record('build', 0, 1, started);
+    if (code !== 0) record('build', {failed: 1}, started);
     else if (known.length > 0) await native(`^(${known.join('|')})$`);
   }
   if (workspaces.size > 0) await web([...workspaces]);
@@ -205,9 +184,5 @@ if (option === '--changed') {
 }
 
 heading('summary');
-for (const {name, passed, failed, seconds} of rows) {
-  console.log(`${name}: ${passed} ok, ${failed} bad, ${seconds.toFixed(1)} s`);
-}
-const total = rows.reduce((sum, row) => [sum[0] + row.passed, sum[1] + row.failed], [0, 0]);
-console.log(`${total[0]} passed, ${total[1]} failed`);
-process.exitCode = total[1] === 0 ? 0 : 1;
+for (const line of summary(rows)) console.log(line);
+process.exitCode = rows.some(({failed}) => failed > 0) ? 1 : 0;

@@ -1,0 +1,86 @@
+// What a test program's output adds up to, and the lines at the end of a run. What ran nothing is no pass: with a
+// reason it is skipped, without one it failed.
+
+const none = {passed: 0, failed: 0, skipped: 0};
+
+function add(...counts) {
+  return counts.reduce((sum, {passed, failed, skipped}) => ({
+    passed: sum.passed + passed,
+    failed: sum.failed + failed,
+    skipped: sum.skipped + skipped,
+  }), none);
+}
+
+// The summaries of node:test: '# tests 4', then suites, pass, fail, cancelled, skipped, todo.
+function nodeSummaries(text) {
+  const blocks = [];
+  for (const [, word, number] of text.matchAll(/^(?:#|ℹ) (tests|pass|fail|cancelled|skipped) (\d+)$/gm)) {
+    if (word === 'tests') blocks.push({});
+    if (blocks.length > 0) blocks.at(-1)[word] = Number(number);
+  }
+  return blocks.map(({tests, pass = 0, fail = 0, cancelled = 0, skipped = 0}) => ({
+    passed: pass,
+    failed: fail + cancelled + (tests === 0 ? 1 : 0),
+    skipped,
+  }));
+}
+
+// Lines 'N passed, N failed', also with ', N skipped'.
+function ownSummaries(text) {
+  return [...text.matchAll(/^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\b/gm)].map(
+    ([, passed, failed, skipped = 0]) => ({passed: Number(passed), failed: Number(failed), skipped: Number(skipped)}));
+}
+
+/** The counts of a program that ended with `code`, and with `problem` why it failed beyond what it says itself. */
+export function counted({code, output}) {
+  // eslint-disable-next-line no-control-regex
+  const plain = output.replace(/\x1b\[[0-9;]*m/g, '');
+  const sum = add(...nodeSummaries(plain), ...ownSummaries(plain));
+  const failed = (problem) => ({...sum, failed: 1, problem});
+  if (sum.failed > 0) return sum;
+  if (code !== 0) return failed(`ended with exit code ${code}`);
+  if (sum.passed + sum.skipped === 0) return failed('ended without a result');
+  if (sum.passed > 0) return sum;
+  const reasons = [...plain.matchAll(/^skip {2}(.+)$|# SKIP (.+)$/gm)].map(([, own, node]) => own ?? node);
+  return reasons.length > 0 ? {...sum, reason: reasons.join('; ')} : failed('skipped everything without a reason');
+}
+
+const unescaped = (xml) =>
+  xml.replace(/&(lt|gt|quot|apos|amp);/g, (_, name) => ({lt: '<', gt: '>', quot: '"', apos: "'", amp: '&'})[name]);
+
+// What GoogleTest wrote of one program.
+function countedCases(xml) {
+  const [, tests, failures, disabled] = /<testsuites tests="(\d+)" failures="(\d+)" disabled="(\d+)"/.exec(xml);
+  const errors = Number(/<testsuites [^>]*errors="(\d+)"/.exec(xml)?.[1] ?? 0);
+  const skipped = [...xml.matchAll(/ result="skipped"/g)].length + Number(disabled);
+  const failed = Number(failures) + errors;
+  const ran = Number(tests) - skipped;
+  if (Number(tests) === 0) return {...none, failed: 1, problem: 'has no test'};
+  return {passed: ran - failed, failed, skipped};
+}
+
+/**
+ * The programs that ctest ran, [{name, passed, failed, skipped, problem}]: of its JUnit summary, and what `xmlOf(name)`
+ * gives of GoogleTest's own file ('' where there is none: then the program's output is read).
+ */
+export function countedPrograms(junit, xmlOf) {
+  return [...junit.matchAll(/<testcase name="([^"]*)"[^>]*?status="(\w+)"[^>]*?(?:\/>|>([\s\S]*?)<\/testcase>)/g)].map(
+    ([, name, status, inside = '']) => {
+      const xml = xmlOf(name);
+      const output = unescaped(/<system-out>([\s\S]*?)<\/system-out>/.exec(inside)?.[1] ?? '');
+      const counts = xml.includes('<testsuites ') ? countedCases(xml) : counted({code: status === 'run' ? 0 : 1, output});
+      const died = status !== 'run' && counts.failed === 0;
+      return {name, ...counts, ...(died ? {failed: 1, problem: `ended as "${status}"`} : {})};
+    });
+}
+
+/** The lines of rows {name, passed, failed, skipped, seconds, reason}; the last one counts everything. */
+export function summary(rows) {
+  const lines = rows.map(({name, passed, failed, skipped, seconds, reason}) => {
+    const time = `${seconds.toFixed(1)} s`;
+    if (passed + failed === 0) return `${name}: skipped: ${reason ?? `${skipped} tests`}`;
+    return `${name}: ${passed} ok, ${failed} bad${skipped > 0 ? `, ${skipped} skipped` : ''}, ${time}`;
+  });
+  const {passed, failed, skipped} = add(...rows);
+  return [...lines, `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`];
+}
