@@ -116,7 +116,12 @@ Result<> mod_define(Builder& b) {
   GS_TRY(same_types(b));
   bool like_c = b.integer("fmod") != 0;
   return elementwise(b, b.input(0).dtype(), [&](std::span<const Expr> x) {
-    return like_c ? ir::binary(ir::BinaryOp::rem, x[0], x[1]) : ir::floormod(x[0], x[1]);
+    if (like_c) return ir::binary(ir::BinaryOp::rem, x[0], x[1]);
+    Expr result = ir::floormod(x[0], x[1]);
+    if (!ir::is_float(result->type.dtype)) return result;
+    // A remainder of zero has the sign of the divisor, too.
+    const auto zero = [&](double value) { return ir::constant(result->type, value); };
+    return ir::select(result == 0.0, ir::select(x[1] < 0.0, zero(-0.0), zero(0.0)), result);
   });
 }
 

@@ -72,6 +72,7 @@ const Dialect dialect = {
     // Not a constant, as some compilers reject an infinite one.
     .infinity = "uintBitsToFloat(inf_bits)",
     .nan = "uintBitsToFloat(inf_bits | 0x400000u)",
+    .negative_zero = "uintBitsToFloat(inf_bits << 8)",
     .let = "$t $n = $e;",
     .variable = "$t $n;",
     .array = "$t $n[$c];",

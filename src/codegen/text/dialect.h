@@ -41,8 +41,8 @@ struct Dialect {
   std::span<const BitcastRow> bitcasts;
   std::string_view fma;                           // of floats
   std::string_view select_scalar, select_vector;  // $0 ? $1 : $2, lane by lane
-  std::string_view select_whole;   // of vectors, by one boolean; empty: lane by lane, too
-  std::string_view infinity, nan;  // spelled so that no constant appears
+  std::string_view select_whole;  // of vectors, by one boolean; empty: lane by lane, too
+  std::string_view infinity, nan, negative_zero;  // spelled so that no constant appears
   // Statements: $n a name, $t a type's, $e an expression, $c a count.
   std::string_view let, variable, array, loop;
   std::string_view function, parameter;  // $n, $p the parameters, $t the result's type

@@ -150,6 +150,7 @@ std::string Writer::constant(const Expr& e) {
   }
   const double value = as<FloatImm>(e)->value;
   if (std::isnan(value)) return std::string(dialect_.nan);
+  if (value == 0 && std::signbit(value)) return std::string(dialect_.negative_zero);
   if (std::isinf(value)) return cat(value < 0 ? "(-" : "(", dialect_.infinity, ")");
   return float_text(value);
 }

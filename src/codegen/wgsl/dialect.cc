@@ -65,6 +65,7 @@ const Dialect dialect = {
     // A constant expression may not be infinite; a variable's value is not constant.
     .infinity = "bitcast<f32>(inf_bits)",
     .nan = "bitcast<f32>(inf_bits | 0x400000u)",
+    .negative_zero = "bitcast<f32>(inf_bits << 8u)",
     .let = "let $n = $e;",
     .variable = "var $n: $t;",
     .array = "var $n: array<$t, $c>;",
