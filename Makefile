@@ -47,7 +47,7 @@ demo: web ## compile a real model for every target and run it in a browser
 bench: build ## measure against the peers, into bench/results/
 	@$(RUN) tools/setup/setup.sh --bench && node bench/run.mjs
 
-conformance: build ## all cases of ../shared/testdata on every target, into docs/conformance.md
+conformance: build ## all cases of ../shared/testdata and the onnx package on every target, into docs/conformance.md
 	@$(RUN) node tests/conformance/run.mjs
 
 fuzz: build ## random graphs on every target; ARGS="--count 5000 --target cpu --minimise"

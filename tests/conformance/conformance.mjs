@@ -4,6 +4,7 @@ import {existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node
 import os from 'node:os';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
+import * as onnxPackage from './onnx_package.mjs';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 export const testdata = path.join(root, '../shared/testdata');
@@ -12,7 +13,7 @@ export const listFile = path.join(root, 'tests/conformance/known.tsv');
 
 export const targets = ['cpu', 'wasm', 'webgpu', 'webgl'];
 
-// timeout: seconds that a case may take, compiling included.
+// The folders lie in ../shared/testdata, or in `from`. timeout: seconds that a case may take, compiling included.
 export const suites = [
   {name: 'onnx_node', folders: ['onnx_node'], timeout: 60},
   {
@@ -22,7 +23,10 @@ export const suites = [
   },
   {name: 'ort_web_ops', folders: ['ort_web_ops'], timeout: 60},
   {name: 'models', folders: ['models'], timeout: 300},
+  // Twin of the first two, and more; made by the package's own code.
+  {name: 'onnx package', folders: [onnxPackage.folder], from: onnxPackage.cache, timeout: 300},
 ];
+export const packageSuite = suites.at(-1);
 
 export function suiteOf(name) {
   const folder = name.slice(0, name.indexOf('/'));
@@ -30,8 +34,26 @@ export function suiteOf(name) {
 }
 
 export function foldersOf(chosen = suites) {
-  return chosen.flatMap(({folders}) => folders.map((folder) => path.join(testdata, folder)));
+  return chosen.flatMap(({folders, from = testdata}) => folders.map((folder) => path.join(from, folder)));
 }
+
+/** Those of some suites whose cases are here, made if need be; of the others, `absent(suite, reason)` is told why not. */
+export function presentSuites(chosen, absent) {
+  return chosen.filter((suite) => {
+    try {
+      if (suite === packageSuite) onnxPackage.makeCases();
+    } catch (problem) {
+      absent(suite, `the package cannot be had: ${problem.message}`);
+      return false;
+    }
+    const missing = suite.folders.filter((folder) => !existsSync(path.join(suite.from ?? testdata, folder)));
+    if (missing.length > 0) absent(suite, `../shared/testdata lacks ${missing.join(', ')}`);
+    return missing.length === 0;
+  });
+}
+
+/** The case of ../shared/testdata that one of the package is, if that lies there. */
+export const twinOf = (name) => name.replace(/^onnx_package\//, 'onnx_');
 
 // Cases that are known not to pass: name → {targets: Set or undefined for all, reason}. A row of the file is
 // 'targets TAB case TAB reason', with * for all targets; lines that begin with # are comments.
@@ -123,6 +145,7 @@ export function hash(text) {
 // whole models, the suite.
 export function familyOf({name, operators}, byName) {
   const {name: suite} = suiteOf(name);
+  if (name.startsWith('onnx_package/light/')) return `${suite} light`;
   if (suite === 'models') return suite;
   if (operators.length === 1) return `${suite} ${operators[0]}`;
   const base = byName.get(name.replace(/_expanded[^/]*/, ''));

@@ -1,7 +1,8 @@
 // The table of the conformance run and docs/conformance.md.
 import {existsSync, readFileSync} from 'node:fs';
 import path from 'node:path';
-import {excused, suiteOf, suites, targets, testdata} from './conformance.mjs';
+import {excused, packageSuite, suiteOf, suites, targets, testdata, twinOf} from './conformance.mjs';
+import {kinds, version} from './onnx_package.mjs';
 
 // Of some verdicts: how many pass, how many of these ran wholly on the target, and how many had inputs that the
 // compiler was told.
@@ -18,12 +19,20 @@ export function countsOf(verdicts) {
 const share = (part, all) => `${(Math.floor((1000 * part) / all) / 10).toFixed(1)} %`;
 const cell = ({cases, passed, wholly}) => `${passed} of ${cases} (${share(passed, cases)}) | ${share(wholly, cases)}`;
 
+const ofSuite = (verdicts, suite) => verdicts.filter(({name}) => suiteOf(name) === suite);
+
+// Without the cases of the package that ../shared has, too.
+function once(verdicts) {
+  const names = new Set(verdicts.map(({name}) => name));
+  return verdicts.filter(({name}) => suiteOf(name) !== packageSuite || !names.has(twinOf(name)));
+}
+
 // One row a configuration: for each suite what passes, and the share that ran wholly on the target.
-export function table(results) {
-  const names = [...suites.map(({name}) => name), 'all'];
+export function table(results, chosen = suites) {
+  const names = [...chosen.map(({name}) => name), 'all, each once'];
   const rows = [...results].map(([configuration, verdicts]) => {
-    const cells = suites.map((suite) => cell(countsOf(verdicts.filter(({name}) => suiteOf(name) === suite))));
-    return `| ${[configuration, ...cells, cell(countsOf(verdicts))].join(' | ')} |`;
+    const cells = chosen.map((suite) => cell(countsOf(ofSuite(verdicts, suite))));
+    return `| ${[configuration, ...cells, cell(countsOf(once(verdicts)))].join(' | ')} |`;
   });
   return [
     `| target | ${names.map((name) => `${name} | on it`).join(' | ')} |`,
@@ -66,12 +75,14 @@ export function document(results, list) {
   for (const [name, row] of rows) reasons.set(row.reason, [...(reasons.get(row.reason) ?? []), {name, ...row}]);
   const groups = [...reasons].sort((a, b) => b[1].length - a[1].length || (a[0] < b[0] ? -1 : 1));
   const on = (row) => (row.targets.length === targets.length ? 'all' : row.targets.join(', '));
+  const [verdicts] = results.values();
+  const twins = verdicts.length - once(verdicts).length;
   const told = targets.map((target) => `${target} ${countsOf(results.get(target)).told}`).join(', ');
   return `# Conformance
 
 Written by \`make conformance\` (tests/conformance). The cases lie in ../shared/testdata: ONNX's own operator cases
 (onnx_node) and its other ones, ONNX Runtime Web's operator cases (ort_web_ops), real models with outputs of ONNX
-Runtime 1.30. An output is right within the tolerances of [commands.md](commands.md#test). "on it" is the share of the
+Runtime 1.30; and in the public onnx package ${version}, whose code makes them (onnx package: ${kinds()}). An output is right within the tolerances of [commands.md](commands.md#test). "on it" is the share of the
 cases that is right without a launch outside of the target, by \`report()\`.
 
 ${table(results)}
@@ -81,6 +92,8 @@ ${table(results)}
   groups of 256 with 16 KiB. A configuration that is not in the table has not been run with this compiler.
 - Where an operator's axes, shapes or the like are inputs of the model and the compiler must know them, the case's values
   become constants. Passed cases with such inputs: ${told}.
+- The onnx package needs no ../shared: without it \`make conformance\` runs the package's cases alone. It has ${twins} cases that
+  the first two columns have, too; "all, each once" counts those once.
 - models counts data sets: a model with several is several cases. squeezenet_winml_tensor has no expected output and is
   no case.
 - ONNX Runtime 1.30's CPU provider on ONNX's cases, for comparison: ${peer()}.

@@ -2,8 +2,8 @@
 // listed must not. `make conformance` (run.mjs) runs all of them.
 //
 //   node tests/conformance/suite.mjs [TARGET...]
-import {existsSync} from 'node:fs';
-import {allCases, excused, readList, runCases, sample, suites, targets, testdata} from './conformance.mjs';
+import {allCases, excused, packageSuite, presentSuites, readList, runCases, sample, suiteOf, suites, targets,
+  twinOf} from './conformance.mjs';
 import {Tally} from '../tally.mjs';
 
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : targets;
@@ -15,14 +15,14 @@ const tally = new Tally();
 async function main() {
   const {list, problems} = readList();
   for (const problem of problems) tally.record('the list', problem);
-  const present = suites.filter(({folders}) => folders.every((folder) => existsSync(`${testdata}/${folder}`)));
-  for (const {name} of suites.filter((suite) => !present.includes(suite)))
-    console.log(`skip  ${name}: ../shared/testdata does not have it`);
+  const present = presentSuites(suites, ({name}, reason) => tally.skip(name, reason));
   if (present.length === 0) return;
-  const cases = await allCases(present);
-  const names = new Set(cases.map(({name}) => name));
+  const every = await allCases(present);
+  const names = new Set(every.map(({name}) => name));
   if (present.length === suites.length)
     for (const name of list.keys()) if (!names.has(name)) tally.record('known.tsv', `there is no case ${name}`);
+  // What ../shared has, too, is run once.
+  const cases = every.filter(({name}) => suiteOf(name) !== packageSuite || !names.has(twinOf(name)));
   for (const target of chosen) {
     const picked = sample(cases).filter((name) => !endless.test(excused(list, name, target) ?? ''));
     const started = Date.now();
