@@ -178,6 +178,40 @@ TEST(Stages, Quantisation) {
       (V{-21}));
 }
 
+// What ONNX Runtime 1.31 gives beyond the letter of ONNX (docs/specs/semantics.md).
+TEST(Stages, LenientInputs) {
+  const TensorData cube = floats({2, 2, 1}, {1, 5, 3, 4});
+  EXPECT_EQ(floats_of("ReduceSum", {.name = "", .inputs = {cube, int64s({2}, {1, -2})}}),
+            (V{6, 7}));
+  EXPECT_EQ(floats_of("Squeeze", {.name = "", .inputs = {cube, int64s({2}, {2, -1})}}),
+            (V{1, 5, 3, 4}));
+  EXPECT_EQ(floats_of("ReduceMax", {.name = "", .inputs = {floats({}, {7}), int64s({1}, {0})}}),
+            (V{7}));
+  EXPECT_EQ(floats_of("ArgMin", {.name = "", .inputs = {floats({}, {7})}}), (V{0}));
+  EXPECT_EQ(floats_of("Concat", {.name = "",
+                                 .attributes = {{"axis", 0}},
+                                 .inputs = {floats({0, 5}, {}), floats({1, 2}, {1, 2})}}),
+            (V{1, 2}));
+  EXPECT_EQ(
+      floats_of("PRelu", {.name = "", .inputs = {floats({2}, {-1, 1}), floats({2, 1}, {2, 3})}}),
+      (V{-2, 1, -3, 1}));
+  EXPECT_EQ(floats_of("Gemm",
+                      {.name = "", .inputs = {floats({2}, {1, 2}), floats({2, 2}, {1, 2, 3, 4})}}),
+            (V{7, 10}));
+  const TensorData samples = floats({1, 4}, {1, 2, 3, 4}), window = floats({2}, {1, 1});
+  EXPECT_EQ(floats_of("STFT", {.name = "", .inputs = {samples, int64s({1}, {2}), window}}),
+            floats_of("STFT", {.name = "",
+                               .inputs = {floats({1, 4, 1}, {1, 2, 3, 4}), int64s({}, {2}),
+                                          floats({2}, {1, 1})}}));
+  auto silence =
+      run_case(entry("DynamicQuantizeLinear"), {.name = "", .inputs = {floats({2}, {0, 0})}}, 3);
+  ASSERT_TRUE(silence);
+  EXPECT_EQ(element((*silence)[1], 0).as_double(), 1);
+  auto boxes = run_case(entry("NonMaxSuppression"), {.name = "", .shapes = {{1, 3, 4}, {1, 1, 3}}});
+  ASSERT_TRUE(boxes);
+  EXPECT_EQ((*boxes)[0].shape, (std::vector<int64_t>{0, 3}));
+}
+
 // Classes (output 0) and scores (output 1) of an operator of ai.onnx.ml for these scores.
 std::pair<V, V> classified(std::string_view name, const Attributes& attributes, const V& scores) {
   const auto count = static_cast<int64_t>(scores.size());

@@ -7,6 +7,11 @@ namespace {
 
 Result<> arg_define(Builder& b, bool smallest) {
   const Tensor& x = b.input(0);
+  // A scalar has its one element at 0, as ONNX Runtime says.
+  if (const int64_t named = b.integer("axis"); x.rank() == 0 && (named == 0 || named == -1)) {
+    b.output(0, b.scalar(DType::i64, 0));
+    return {};
+  }
   GS_ASSIGN(int axis, b.axis("axis", x.rank()));
   b.output(0, best_index(b, stage_name(b), x, axis, b.integer("keepdims") != 0, smallest,
                          b.integer("select_last_index") != 0));
@@ -61,6 +66,7 @@ OpDef arg(std::string name, std::string doc, bool smallest) {
           .attributes = {{"axis", 0}, {"keepdims", 1}, {"select_last_index", 0}},
           .define = [smallest](Builder& b) { return arg_define(b, smallest); },
           .cases = {{.name = "first axis", .shapes = {{5, 3}}},
+                    {.name = "scalar", .shapes = {{}}},
                     {.name = "last axis",
                      .shapes = {{2, 3, 7}},
                      .attributes = {{"axis", -1}, {"keepdims", 0}}},

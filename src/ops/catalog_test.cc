@@ -181,6 +181,17 @@ TEST(CatalogErrors, ParametersThatDoNotFit) {
   refuses("ScatterND",
           {.name = "s", .shapes = {{8}, {}, {3}}, .inputs = {{}, int64s({4, 1}, {0, 1, 2, 3})}},
           "updates is [3], it should be [4]");
+  // Lenient shapes are no excuse for wrong ones.
+  refuses("STFT", {.name = "s", .shapes = {{20}, {}, {8}}, .inputs = {{}, int64s({}, {4})}},
+          "the signal is [batch, samples] or [batch, samples, 1 or 2]");
+  refuses("STFT", {.name = "s", .shapes = {{1, 20}, {}, {1, 4}}, .inputs = {{}, int64s({}, {4})}},
+          "the window [frame]");
+  refuses("ReduceSum", {.name = "r", .shapes = {{}}, .inputs = {{}, int64s({1}, {1})}},
+          "axis 1 is out of range for rank 0");
+  refuses("Unsqueeze", {.name = "u", .shapes = {{3}}, .inputs = {{}, int64s({2}, {0, 0})}},
+          "an axis is given twice");
+  refuses("Concat", {.name = "c", .shapes = {{0, 5}, {2, 3}, {2, 4}}, .attributes = {{"axis", 0}}},
+          "inputs 1 and 2 have extents 3 and 4 on axis 1");
   refuses("RMSNormalization", {.name = "n", .shapes = {{2, 7}, {8}}}, "does not broadcast");
 }
 

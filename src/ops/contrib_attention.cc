@@ -21,16 +21,22 @@ Result<Tensor> added_to_scores(Builder& b, int i, const Tensor& bias, const Shap
     }
     if (bias.rank() != 4) return b.error(cat("attention_bias has rank ", bias.rank(), ", not 4"));
   }
-  if (!mask) return bias;
+  // Attention's [batch, 1] and [1, 1] are placeholders for no mask, of models with a past.
+  const bool placeholder = mask && mask.rank() == 2 && ir::is_const(mask.dim(1), 1) &&
+                           b.def().inputs[static_cast<size_t>(i)].name == "mask_index";
+  if (!mask || placeholder) return bias;
   const Expr &batch = scores[0], &sequence = scores[2], &total = scores[3];
   if (mask.rank() < 1 || mask.rank() > 3)
     return b.error(cat("a mask of rank ", mask.rank(), " is not supported"));
   Shape wanted = {batch, sequence, total};
   if (mask.rank() < 3) wanted.erase(wanted.begin() + 1);
   if (mask.rank() < 2) wanted.pop_back();
-  // One row of ends, or one of ends and one of starts.
-  const bool starts = mask.rank() == 1 && b.same(mask.dim(0), b.simplify(batch * 2.0));
-  if (starts) wanted[0] = mask.dim(0);
+  // One row of ends, or one of ends and one of starts, or one of ends and two of batch + 1 places
+  // of a packed form, which say the same.
+  const bool list = mask.rank() == 1;
+  const bool starts = list && b.same(mask.dim(0), b.simplify(batch * 2.0));
+  const bool places = list && b.same(mask.dim(0), b.simplify(batch * 3.0 + 2.0));
+  if (starts || places) wanted[0] = mask.dim(0);
   GS_TRY(has_shape(b, i, wanted));
   double never = b.has_attribute("mask_filter_value") ? b.number("mask_filter_value") : -10000;
   DType dtype = b.input(0).dtype();
@@ -266,6 +272,11 @@ std::vector<OpDef> contrib_attention_family() {
                   .attributes = {{"num_heads", 2}},
                   .inputs = {{}, {}, {}, int32s({2}, {2, 3})},
                   .outputs = 1},
+                 {.name = "placeholder of a mask",
+                  .shapes = {{2, 3, 4}, {4, 12}, {12}},
+                  .attributes = {{"num_heads", 2}},
+                  .inputs = {{}, {}, {}, int32s({2, 1}, {0, 1})},
+                  .outputs = 1},
                  {.name = "wider values, mask of elements",
                   .shapes = {{2, 3, 4}, {4, 14}, {14}},
                   .attributes = {{"num_heads", 2}, {"qkv_hidden_sizes", Numbers{4, 4, 6}}},
@@ -304,6 +315,11 @@ std::vector<OpDef> contrib_attention_family() {
                              {DType::f32, {-1}, {}, {}},
                              {DType::f32, {-1}, {}, {}},
                              int32s({2}, {4, 5})},
+                  .outputs = 1},
+                 {.name = "lengths and places",
+                  .shapes = {{2, 3, 8}, {2, 5, 8}, {2, 5, 8}, none},
+                  .attributes = with_heads(2),
+                  .inputs = {{}, {}, {}, {}, int32s({8}, {5, 2, 0, 3, 6, 0, 5, 7})},
                   .outputs = 1},
                  {.name = "past, attention bias",
                   .shapes = {{1, 2, 8},

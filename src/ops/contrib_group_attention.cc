@@ -101,10 +101,10 @@ Result<> group_query_attention(Builder& b) {
     if (b.has(i))
       GS_TRY(has_shape(b, i, {query.dim(0), ir::index(groups), past_key.dim(2), width}));
   }
-  GS_TRY(has_shape(b, 5, {query.dim(0)}));
+  GS_ASSIGN(const Tensor last, as_list(b, 5, query.dim(0)));
   GS_TRY(has_shape(b, 11, {ir::index(heads)}));
 
-  Lengths lengths{query.dim(1), query.dim(1), {}, b.input(5)};
+  Lengths lengths{query.dim(1), query.dim(1), {}, last};
   GS_ASSIGN(std::vector<Expr> totals, b.elements(6));
   if (totals.size() != 1) return b.error("total_sequence_length is one number");
   const Expr& total = totals[0];
@@ -215,6 +215,10 @@ std::vector<OpDef> contrib_group_attention_family() {
              .shapes = {{2, 3, 32}, {2, 3, 16}, {2, 3, 16}, none, none},
              .attributes = {{"num_heads", 4}, {"kv_num_heads", 2}},
              .inputs = lengths({2, 1}, 3)},
+            {.name = "lengths of rank 2",
+             .shapes = {{2, 3, 32}, {2, 3, 16}, {2, 3, 16}, none, none},
+             .attributes = {{"num_heads", 4}, {"kv_num_heads", 2}},
+             .inputs = {{}, {}, {}, {}, {}, int32s({2, 1}, {2, 1}), int32s({1, 1}, {3})}},
             {.name = "one more, packed, rotated",
              .shapes =
                  {{2, 1, 64}, none, none, {2, 1, 5, 16}, {2, 1, 5, 16}, {}, {}, {8, 8}, {8, 8}},

@@ -73,6 +73,20 @@ Result<> has_shape(Builder& b, int input, const Shape& shape) {
   return {};
 }
 
+Result<Tensor> as_list(Builder& b, int input, const Expr& count) {
+  const Tensor& tensor = b.input(input);
+  if (tensor.rank() == 1) {
+    GS_TRY(has_shape(b, input, {count}));
+    return tensor;
+  }
+  Expr elements = ir::index(1);
+  for (const Expr& extent : tensor.shape()) elements = elements * extent;
+  const std::string& name = b.def().inputs[static_cast<size_t>(input)].name;
+  GS_TRY(b.require(elements == count, cat("input ", name, " is ", shape_text(tensor.shape()),
+                                          ", it should be ", shape_text({b.simplify(count)}))));
+  return b.reshape(cat(stage_name(b), ".", name), tensor, {b.simplify(count)});
+}
+
 Result<> elementwise(Builder& b, DType dtype,
                      const std::function<Expr(std::span<const Expr>)>& body) {
   std::vector<Tensor> tensors;
@@ -139,11 +153,13 @@ Shape others_of(const Builder& b, const Shape& extents, const std::vector<Expr>&
   return shape;
 }
 
-Result<std::vector<int>> axes_from_input(const Builder& b, int i, int rank, bool all_if_empty) {
+Result<std::vector<int>> axes_from_input(const Builder& b, int i, int rank, bool all_if_empty,
+                                         bool loose) {
   std::vector<int> axes;
   if (b.has(i)) {
     GS_ASSIGN(Numbers given, b.host_ints(i));
     for (int64_t axis : given) {
+      if (loose && rank == 0 && (axis == 0 || axis == -1)) continue;
       if (axis < -rank || axis >= rank) {
         return b.error(cat("axis ", axis, " is out of range for rank ", rank));
       }
@@ -151,7 +167,9 @@ Result<std::vector<int>> axes_from_input(const Builder& b, int i, int rank, bool
     }
   }
   std::ranges::sort(axes);
-  if (std::ranges::adjacent_find(axes) != axes.end()) return b.error("an axis is given twice");
+  const auto twice = std::ranges::unique(axes);
+  if (!twice.empty() && !loose) return b.error("an axis is given twice");
+  axes.erase(twice.begin(), twice.end());
   if (axes.empty() && all_if_empty) {
     for (int axis = 0; axis < rank; ++axis) axes.push_back(axis);
   }

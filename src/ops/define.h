@@ -24,6 +24,10 @@ Result<> same_types(const Builder& b, int first = 0);
 // An input has this shape: proved now, an error now, or a check. One that is absent has any.
 Result<> has_shape(Builder& b, int input, const Shape& shape);
 
+// Input `input` as [count]: exporters and ONNX Runtime give lists other shapes, too, such as
+// [count, 1]. Errors: it has another number of elements.
+Result<Tensor> as_list(Builder& b, int input, const Expr& count);
+
 // An input broadcasts to this shape and does not change it.
 Result<> broadcasts_to(Builder& b, int input, const Shape& shape);
 
@@ -39,8 +43,10 @@ Expr wrapped_index(Expr stored, Expr extent);
 Expr wrapped(Expr at, Expr extent);
 
 // Attributes `axes` or the host value of input `i`, normalised and sorted; all axes where absent or
-// empty.
-Result<std::vector<int>> axes_from_input(const Builder& b, int i, int rank, bool all_if_empty);
+// empty. `loose`, as ONNX Runtime is where it only asks whether an axis is named: one may be given
+// twice, and that of a scalar is 0.
+Result<std::vector<int>> axes_from_input(const Builder& b, int i, int rank, bool all_if_empty,
+                                         bool loose = false);
 
 // Whether input `i` is absent, or all its elements are numbers now.
 bool known_numbers(const Builder& b, int i);

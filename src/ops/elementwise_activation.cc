@@ -70,7 +70,6 @@ Expr shrink(const Builder& b, Expr x) {
 
 Result<> prelu(Builder& b) {
   GS_TRY(same_types(b));
-  if (b.input(1).rank() > b.input(0).rank()) return b.error("slope has a higher rank than X");
   return elementwise(b, b.input(0).dtype(), [](std::span<const Expr> x) {
     return ir::select(x[0] < 0, x[0] * x[1], x[0]);
   });
@@ -173,7 +172,8 @@ std::vector<OpDef> activation_family() {
        .define = prelu,
        .cases = {{.name = "same", .shapes = {{3, 4, 5}, {3, 4, 5}}},
                  {.name = "channel", .shapes = {{2, 3, 4}, {3, 1}}},
-                 {.name = "one", .shapes = {{2, 5}, {1}}}}},
+                 {.name = "one", .shapes = {{2, 5}, {1}}},
+                 {.name = "more slopes", .shapes = {{4, 5}, {2, 4, 1}}}}},
       {.name = "Clip",
        .doc = "Keeps x within [min, max].",
        .since = 13,

@@ -32,12 +32,15 @@ Result<> matmul_integer(Builder& b) {
 
 Result<> gemm(Builder& b) {
   GS_TRY(same_types(b));
-  const Tensor &left = b.input(0), &right = b.input(1);
+  Tensor left = b.input(0);
+  const Tensor& right = b.input(1);
+  bool flip_a = b.integer("transA") != 0, flip_b = b.integer("transB") != 0;
+  // ONNX Runtime takes a vector as a row.
+  if (left.rank() == 1 && !flip_a) left = b.reshape("gemm.row", left, {index(1), left.dim(0)});
   if (left.rank() != 2 || right.rank() != 2) {
     return b.error(cat("A has rank ", left.rank(), ", B has rank ", right.rank()),
                    "both must be matrices; use MatMul for batches");
   }
-  bool flip_a = b.integer("transA") != 0, flip_b = b.integer("transB") != 0;
   double alpha = b.number("alpha"), beta = b.number("beta");
   const Expr &m = left.dim(flip_a ? 1 : 0), &k = left.dim(flip_a ? 0 : 1);
   const Expr &n = right.dim(flip_b ? 0 : 1), &depth = right.dim(flip_b ? 1 : 0);
@@ -164,6 +167,7 @@ std::vector<OpDef> matmul_family() {
                  {.name = "transposed",
                   .shapes = {{5, 3}, {7, 5}, {3, 1}},
                   .attributes = {{"transA", 1}, {"transB", 1}, {"alpha", 0.5}, {"beta", 2.0}}},
+                 {.name = "vector", .shapes = {{5}, {5, 7}, {7}}},
                  {.name = "no bias", .shapes = {{2, 9}, {4, 9}}, .attributes = {{"transB", 1}}},
                  {.name = "scalar bias", .shapes = {{1, 4}, {4, 3}, {}}}}},
       {.name = "Einsum",

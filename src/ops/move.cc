@@ -58,21 +58,28 @@ Result<> concat(Builder& b) {
   GS_TRY(same_types(b));
   GS_ASSIGN(int axis, b.axis("axis", b.input(0).rank()));
   std::vector<Tensor> parts;
+  // What adds nothing is not asked for its other extents, as ONNX Runtime does not.
+  int first = 0;
+  while (first + 1 < b.input_count() && b.input(first).rank() == b.input(0).rank() &&
+         ir::is_const(b.input(first).dim(axis), 0))
+    ++first;
   for (int i = 0; i < b.input_count(); ++i) {
     const Tensor& part = b.input(i);
     if (part.rank() != b.input(0).rank()) {
       return b.error(
           cat("inputs 0 and ", i, " have ranks ", b.input(0).rank(), " and ", part.rank()));
     }
+    if (ir::is_const(part.dim(axis), 0)) continue;
     for (int k = 0; k < part.rank(); ++k) {
       if (k == axis) continue;
-      GS_TRY(b.require(part.dim(k) == b.input(0).dim(k),
-                       cat("inputs 0 and ", i, " have extents ", ir::print(b.input(0).dim(k)),
-                           " and ", ir::print(part.dim(k)), " on axis ", k)));
+      GS_TRY(b.require(
+          part.dim(k) == b.input(first).dim(k),
+          cat("inputs ", first, " and ", i, " have extents ", ir::print(b.input(first).dim(k)),
+              " and ", ir::print(part.dim(k)), " on axis ", k)));
     }
-    if (!ir::is_const(part.dim(axis), 0)) parts.push_back(part);
+    parts.push_back(part);
   }
-  if (parts.empty()) parts.push_back(b.input(0));
+  if (parts.empty()) parts.push_back(b.input(first));
   // A kernel can bind few buffers: many parts are joined in groups.
   constexpr size_t group = 7;
   while (parts.size() > 1) {
@@ -401,6 +408,9 @@ std::vector<OpDef> move_family() {
                   .shapes = {{2, 3, 2}, {1, 3, 2}, {4, 3, 2}},
                   .attributes = {{"axis", -3}}},
                  {.name = "one", .shapes = {{5}}, .attributes = {{"axis", 0}}},
+                 {.name = "nothing of another extent",
+                  .shapes = {{0, 5}, {2, 3}, {0, 4}, {1, 3}},
+                  .attributes = {{"axis", 0}}},
                  {.name = "nine",
                   .shapes = {{1}, {2}, {1}, {3}, {1}, {1}, {2}, {1}, {1}},
                   .attributes = {{"axis", 0}}}}},

@@ -124,15 +124,15 @@ Result<> dynamic_quantize_linear(Builder& b) {
                            DType::f32, load, [](Expr value) { return ir::min(value, 0.0); });
   Tensor high = reduce_axes(b, "dynamic_quantize_linear.high", x, axes, false, Builder::Join::max,
                             DType::f32, load, [](Expr value) { return ir::max(value, 0.0); });
-  Tensor scale = b.compute("dynamic_quantize_linear.scale", DType::f32, {},
-                           [&](Point) { return (high({}) - low({})) / 255.0; });
-  Tensor zero = b.compute("dynamic_quantize_linear.zero_point", DType::u8, {}, [&](Point) {
-    Expr place = ir::select(scale({}) == 0, ir::zero(DType::f32), -low({}) / scale({}));
-    return quantized(place, {}, DType::u8);
+  // Silence has scale 1, as in ONNX Runtime: by 0 nobody behind this could divide.
+  Tensor scale = b.compute("dynamic_quantize_linear.scale", DType::f32, {}, [&](Point) {
+    Expr step = (high({}) - low({})) / 255.0;
+    return ir::select(step == 0, ir::constant(DType::f32, 1), step);
   });
+  Tensor zero = b.compute("dynamic_quantize_linear.zero_point", DType::u8, {},
+                          [&](Point) { return quantized(-low({}) / scale({}), {}, DType::u8); });
   b.output(0, b.compute("dynamic_quantize_linear", DType::u8, x.shape(), [&](Point p) {
-    Expr scaled = ir::select(scale({}) == 0, ir::zero(DType::f32), x.at(p) / scale({}));
-    return quantized(scaled, ir::cast(DType::f32, zero({})), DType::u8);
+    return quantized(x.at(p) / scale({}), ir::cast(DType::f32, zero({})), DType::u8);
   }));
   b.output(1, scale);
   b.output(2, zero);
@@ -356,7 +356,8 @@ std::vector<OpDef> quantize_family() {
        .outputs = {"y", "y_scale", "y_zero_point"},
        .define = dynamic_quantize_linear,
        .cases = {{.name = "both signs", .shapes = {{3, 5}}},
-                 {.name = "positive", .shapes = {{7}}, .low = 1, .high = 4}}},
+                 {.name = "positive", .shapes = {{7}}, .low = 1, .high = 4},
+                 {.name = "silence", .inputs = {floats({2, 3}, {0, 0, 0, 0, 0, 0})}}}},
       {.name = "QLinearMatMul",
        .doc = "Product of quantised matrices, quantised.",
        .since = 21,

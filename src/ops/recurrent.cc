@@ -31,9 +31,11 @@ const ActivationRow activation_rows[] = {
     {"Softplus", 0, 0,
      [](Expr x, double, double) { return ir::max(x, 0.0) + ir::log(ir::exp(-ir::abs(x)) + 1.0); }},
 };
+// In any case, as ONNX Runtime reads them.
 const ActivationRow* find_activation(std::string_view name) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   for (const ActivationRow& row : activation_rows) {
-    if (row.name == name) return &row;
+    if (std::ranges::equal(std::string_view(row.name), name, {}, lower, lower)) return &row;
   }
   return nullptr;
 }

@@ -98,6 +98,13 @@ RecurrentState gru(Recurrence& run, const Tensor& x, const Expr& time,
           {}};
 }
 
+std::vector<std::string> lower_case(std::vector<std::string> names) {
+  for (std::string& name : names) {
+    for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return names;
+}
+
 OpDef entry(std::string name, std::string doc, const Cell& cell, std::vector<AttributeDef> more) {
   std::vector<AttributeDef> attributes = {{"activation_alpha", std::vector<double>{}},
                                           {"activation_beta", std::vector<double>{}},
@@ -145,6 +152,11 @@ OpDef entry(std::string name, std::string doc, const Cell& cell, std::vector<Att
        .shapes = {{7, 2, 4}, {2, g * 3, 4}, {2, g * 3, 3}, {2, 2 * g * 3}, {2}, {2, 2, 3}},
        .attributes = {{"direction", "bidirectional"}},
        .inputs = {{}, {}, {}, {}, int32s({2}, {7, 4}), {}},
+       .low = -1,
+       .high = 1},
+      {.name = "lower case",
+       .shapes = {{2, 2, 4}, {1, g * 3, 4}, {1, g * 3, 3}},
+       .attributes = {{"activations", lower_case(cell.activations)}},
        .low = -1,
        .high = 1},
       {.name = "many steps backwards",

@@ -22,7 +22,7 @@ Expr joined(Expr value, Expr) { return value; }
 
 Result<std::vector<int>> reduced_axes(const Builder& b) {
   bool noop = b.integer("noop_with_empty_axes") != 0;
-  return axes_from_input(b, 1, b.input(0).rank(), !noop);
+  return axes_from_input(b, 1, b.input(0).rank(), !noop, true);
 }
 
 // Axes that only a run knows: every axis is one of the result or of the reduction, the other has
@@ -66,8 +66,11 @@ Result<> late_reduction(Builder& b, const Reduction& how) {
 
 Result<> define_reduction(Builder& b, const Reduction& how) {
   const Tensor& x = b.input(0);
-  if (!known_numbers(b, 1)) return late_reduction(b, how);
-  GS_ASSIGN(std::vector<int> axes, reduced_axes(b));
+  if (!known_numbers(b, 1) && x.rank() > 0) return late_reduction(b, how);
+  std::vector<int> axes;  // a scalar has none to name
+  if (known_numbers(b, 1)) {
+    GS_ASSIGN(axes, reduced_axes(b));
+  }
   bool keep = b.integer("keepdims") != 0;
   // Booleans reduce as integers: any, all.
   bool logical = x.dtype() == DType::boolean;
@@ -132,6 +135,17 @@ std::vector<Case> reduce_cases(double low, double high) {
       {.name = "two", .shapes = {{2, 5, 3, 4}}, .inputs = axes({1, 3}), .low = low, .high = high},
       {.name = "many", .shapes = {{2, 65, 67}}, .inputs = axes({1, 2}), .low = low, .high = high},
       {.name = "long", .shapes = {{5003}}, .low = low, .high = high},
+      {.name = "one axis twice",
+       .shapes = {{2, 3, 4}},
+       .attributes = {{"keepdims", 0}},
+       .inputs = axes({1, -2}),
+       .low = low,
+       .high = high},
+      {.name = "the axis of a scalar",
+       .shapes = {{}},
+       .inputs = axes({0}),
+       .low = low,
+       .high = high},
       {.name = "no axes",
        .shapes = {{3, 4}},
        .attributes = {{"noop_with_empty_axes", 1}},

@@ -133,7 +133,7 @@ Result<> squeeze(Builder& b) {
     return {};
   }
   if (b.has(1)) {
-    GS_ASSIGN(axes, axes_from_input(b, 1, x.rank(), false));
+    GS_ASSIGN(axes, axes_from_input(b, 1, x.rank(), false, true));
     for (int axis : axes) {
       GS_TRY(
           b.require(x.dim(axis) == 1, cat("axis ", axis, " has extent ", ir::print(x.dim(axis)))));
@@ -251,6 +251,9 @@ std::vector<OpDef> shape_family() {
        .define = squeeze,
        .cases = {{.name = "told by data", .shapes = {{1, 1, 1}, {1}}, .low = 0, .high = 2},
                  {.name = "one", .shapes = {{1, 3, 1, 5}}, .inputs = second(int64s({1}, {-2}))},
+                 {.name = "one axis twice",
+                  .shapes = {{1, 3, 1, 5}},
+                  .inputs = second(int64s({2}, {0, -4}))},
                  {.name = "all", .shapes = {{1, 3, 1, 5}}}}},
       {.name = "Unsqueeze",
        .doc = "Inserts axes of extent 1, at places of the result.",

@@ -80,9 +80,13 @@ Result<> dft(Builder& b) {
 
 // Frames as rows of a product with a table of turns, which is made once.
 Result<> stft(Builder& b) {
-  const Tensor &x = b.input(0), &window = b.input(2);
+  const Tensor& window = b.input(2);
+  Tensor x = b.input(0);
+  // What PyTorch exports and ONNX Runtime takes: a real signal without the last axis.
+  if (x.rank() == 2) x = b.reshape("stft.signal", x, {x.dim(0), x.dim(1), ir::index(1)});
   if (x.rank() != 3 || (window && window.rank() != 1))
-    return b.error("the signal is [batch, samples, 1 or 2], the window [frame]");
+    return b.error(
+        "the signal is [batch, samples] or [batch, samples, 1 or 2], the window [frame]");
   if (window && window.dtype() != x.dtype()) return b.error("signal and window differ in type");
   auto parts = ir::as_int(b.simplify(x.dim(2)));
   if (!parts || (*parts != 1 && *parts != 2))
@@ -241,7 +245,10 @@ std::vector<OpDef> signal_family() {
                  {.name = "complex",
                   .shapes = {{1, 15, 2}, {}, {7}},
                   .attributes = {{"onesided", 0}},
-                  .inputs = {{}, int64s({}, {4}), {}, int64s({}, {7})}}}},
+                  .inputs = {{}, int64s({}, {4}), {}, int64s({}, {7})}},
+                 {.name = "samples alone",
+                  .shapes = {{2, 20}, {1}, {8}},
+                  .inputs = {{}, int64s({1}, {4})}}}},
       {.name = "MelWeightMatrix",
        .doc = "The weights that gather a spectrum into mel bands.",
        .since = 17,

@@ -66,6 +66,11 @@ Result<> suppress(Builder& b) {
       [](Point, Expr value) { return ir::max(value, 0.0); });
   GS_ASSIGN(std::vector<Expr> limit, b.read(longest));
   Expr rounds = b.simplify(ir::max(ir::min(most, limit[0]), 0.0));
+  if (ir::is_const(rounds, 0)) {
+    b.output(0, b.compute("nms", DType::i64, {ir::index(0), ir::index(3)},
+                          [](Point) { return ir::zero(DType::i64); }));
+    return {};
+  }
   auto round = [&](const Expr&, std::span<const Tensor> states) -> Result<Builder::Round> {
     const Tensor& left = states[0];
     Tensor open = b.compute("nms.open", DType::f32, scores.shape(), [&](Point p) {
@@ -131,6 +136,7 @@ std::vector<OpDef> suppress_family() {
        .cases = {{.name = "corners",
                   .shapes = {{1, 12, 4}, {1, 2, 12}},
                   .inputs = {{}, {}, int64s({1}, {4}), floats({1}, {0.3f}), floats({1}, {-0.5f})}},
+                 {.name = "none asked for", .shapes = {{1, 12, 4}, {1, 2, 12}}},
                  {.name = "centers",
                   .shapes = {{2, 7, 4}, {2, 1, 7}},
                   .attributes = {{"center_point_box", 1}},
