@@ -1,6 +1,6 @@
 // Small ONNX models and .npy files as bytes: as much protobuf as that takes.
 
-const types = {f32: 1, i64: 7};
+const types = {f32: 1, u8: 2, i64: 7, string: 8, bool: 9, f16: 10};
 
 function varint(number) {
   const bytes = [];
@@ -23,10 +23,14 @@ function block(field, content) {
 
 const message = (...fields) => Buffer.concat(fields.flat());
 
-// ValueInfoProto: name, and TypeProto.tensor_type of element type and shape.
-export function value(name, type, shape) {
-  const extents = shape.map((extent) => block(1, integer(1, extent)));
-  return message(block(1, name), block(2, block(1, message(integer(1, types[type]), block(2, message(extents))))));
+// ValueInfoProto: name, and a tensor type of element type and shape (numbers, or names of dimensions), which may
+// stand in a sequence or an optional.
+export function value(name, type, shape, {sequence = false, optional = false} = {}) {
+  const extents = shape.map((extent) => block(1, typeof extent === 'string' ? block(2, extent) : integer(1, extent)));
+  let proto = block(1, message(integer(1, types[type]), block(2, message(extents))));
+  if (sequence) proto = block(4, block(1, proto)); // TypeProto.sequence_type.elem_type
+  if (optional) proto = block(9, block(1, proto));
+  return message(block(1, name), block(2, proto));
 }
 
 export function node(operator, inputs, outputs, {name = ''} = {}) {
@@ -52,10 +56,17 @@ export function model({nodes, inputs, outputs, weights = []}) {
   return message(integer(1, 8), block(7, graph), block(8, integer(2, 17)));
 }
 
-// An array of zeros; kind is '<f4' or '<i8', whose digit is the element's bytes.
-export function npy(kind, shape) {
-  const header = `{'descr': '${kind}', 'fortran_order': False, 'shape': (${shape.join(', ')},), }\n`;
+// An .npy file of this content; kind is '<f4' or '|u1', whose digit is the element's bytes.
+export function npyOf(kind, shape, content, {fortran = false} = {}) {
+  const order = fortran ? 'True' : 'False';
+  const extents = shape.map((extent) => `${extent},`).join(' ');
+  const header = `{'descr': '${kind}', 'fortran_order': ${order}, 'shape': (${extents}), }\n`;
   const start = Buffer.from([0x93, ...Buffer.from('NUMPY'), 1, 0, header.length & 255, header.length >> 8]);
+  return Buffer.concat([start, Buffer.from(header), content]);
+}
+
+// An array of zeros.
+export function npy(kind, shape) {
   const count = shape.reduce((product, extent) => product * extent, 1);
-  return Buffer.concat([start, Buffer.from(header), Buffer.alloc(count * Number(kind[2]))]);
+  return npyOf(kind, shape, Buffer.alloc(count * Number(kind[2])));
 }

@@ -15,6 +15,7 @@
 #include "gossamer/files.h"
 #include "gossamer/image_file.h"
 #include "gossamer/item_file.h"
+#include "gossamer/preprocess.h"
 #include "gossamer/progress.h"
 #include "gossamer/runner.h"
 #include "gossamer/tensor_file.h"
@@ -153,7 +154,8 @@ Result<std::vector<ops::TensorData>> read_feeds(const Options& options, const Ru
                      cat("--input ", ports[at].name, "=FILE; it is ", ir::name_of(ports[at].dtype),
                          shape_text(ports[at].shape)));
     if (is_image_name(files[at])) {
-      GS_ASSIGN(ops::TensorData image, read_image(files[at], ports[at], options.image));
+      GS_ASSIGN(const Picture picture, read_picture(files[at]));
+      GS_ASSIGN(ops::TensorData image, preprocess(picture, ports[at], options.image));
       feeds.push_back(std::move(image));
     } else {
       GS_ASSIGN(NamedTensor tensor, read_tensor_file(files[at]));
@@ -399,13 +401,17 @@ void add_run(CLI::App& app, Chosen& chosen) {
   command->add_option("--cpu", options->runner.cpu, "LLVM's name of the processor");
   command
       ->add_option("--mean", options->image.mean,
-                   "Images: subtracted from values of 0..1, one or one a channel "
-                   "(default: ImageNet's for 3 channels, else 0)")
+                   "Images: subtracted from the scaled bytes, one or one a channel (default: 0; "
+                   "ImageNet's for floats of 3 channels without --mean, --std and --scale)")
       ->delimiter(',');
   command
-      ->add_option("--std", options->image.std,
-                   "Images: divisor, one or one a channel (default: ImageNet's for 3, else 1)")
+      ->add_option(
+          "--std", options->image.std,
+          "Images: divisor, one or one a channel (default: 1, or ImageNet's as for --mean)")
       ->delimiter(',');
+  command->add_option("--scale", options->image.scale,
+                      "Images: factor of the bytes before --mean and --std (default: 1/255 for "
+                      "floats, 1 for integers)");
   command->add_option("--layout", options->image.layout, "Images: axes of the input")
       ->check(CLI::IsMember({"nchw", "nhwc"}));
   command->add_option("--height", options->image.height, "Images: where the model leaves it open");

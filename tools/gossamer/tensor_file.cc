@@ -76,6 +76,14 @@ void from_fortran(ops::TensorData& tensor) {
   tensor.bytes = std::move(ordered);
 }
 
+// The elements of a bf16 tensor as f32: its bits are the upper half.
+std::vector<std::byte> widened(const ops::TensorData& tensor) {
+  std::vector<std::byte> wide(2 * tensor.bytes.size());
+  for (size_t at = 0; at < tensor.bytes.size(); at += 2)
+    std::memcpy(&wide[2 * at + 2], &tensor.bytes[at], 2);
+  return wide;
+}
+
 // The bytes a shape takes; false beyond 2^48, so that nothing is allocated from a wild number.
 bool byte_count(const ops::TensorData& tensor, uint64_t& bytes) {
   bytes = static_cast<uint64_t>(ir::byte_size(tensor.dtype));
@@ -145,8 +153,12 @@ Result<ops::TensorData> parse_npy(std::span<const std::byte> bytes) {
   return tensor;
 }
 
-std::string write_npy(const ops::TensorData& tensor) {
-  std::string code = "u1";
+std::string write_npy(const ops::TensorData& given) {
+  // NumPy has no bf16: its values are f32's.
+  const bool brain = given.dtype == ir::DType::bf16;
+  const ops::TensorData tensor =
+      brain ? ops::TensorData{ir::DType::f32, given.shape, widened(given), {}} : given;
+  std::string code = ir::is_signed_int(tensor.dtype) ? "i1" : "u1";
   for (const NpyType& type : npy_types)
     if (type.dtype == tensor.dtype) code = type.code;
   std::string shape;

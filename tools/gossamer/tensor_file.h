@@ -22,6 +22,7 @@ Result<NamedTensor> parse_pb(std::span<const std::byte> bytes);
 Result<NamedTensor> tensor_of(const onnx::ProtoTensor& proto);
 // Versions 1 to 3 of the format; little-endian, C or Fortran order.
 Result<ops::TensorData> parse_npy(std::span<const std::byte> bytes);
+// Types that NumPy lacks: bf16 as f32, small ones as bytes.
 std::string write_npy(const ops::TensorData& tensor);
 // Strings as JSON: arrays in arrays, one level an axis.
 Result<ops::TensorData> parse_json_strings(std::span<const std::byte> bytes);

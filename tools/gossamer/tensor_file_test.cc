@@ -27,6 +27,19 @@ TEST(TensorFile, NpyRoundTrip) {
   }
 }
 
+TEST(TensorFile, NpyOfTypesThatNumpyLacks) {
+  ops::TensorData brain{ir::DType::bf16, {2}, {}, {}};
+  for (int byte : {0x80, 0x3f, 0x20, 0xc0}) brain.bytes.push_back(static_cast<std::byte>(byte));
+  const auto floats = parse_npy(bytes_of(write_npy(brain)));
+  ASSERT_TRUE(floats.has_value());
+  EXPECT_EQ(floats->dtype, ir::DType::f32);
+  EXPECT_EQ(floats->bytes, ops::floats({2}, {1, -2.5}).bytes);
+  const ops::TensorData nibbles{ir::DType::i4, {1}, {std::byte{0xff}}, {}};
+  const auto small = parse_npy(bytes_of(write_npy(nibbles)));
+  ASSERT_TRUE(small.has_value());
+  EXPECT_EQ(element(*small, 0), -1);
+}
+
 TEST(TensorFile, NpyOfColumnMajorOrder) {
   std::string file = write_npy(ops::floats({2, 3}, {1, 4, 2, 5, 3, 6}));
   const std::string order = "'fortran_order': False";

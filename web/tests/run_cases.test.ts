@@ -6,7 +6,7 @@ import {join} from 'node:path';
 import {test} from 'node:test';
 
 import type {Answer, Case} from './src/protocol.ts';
-import {readNpyHeader} from './src/npy.ts';
+import {readNpyHeader} from '../runtime/page/npy.ts';
 import {tinyPackage} from './fixtures/tiny.ts';
 
 const root = join(import.meta.dirname, '../..');

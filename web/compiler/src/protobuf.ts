@@ -10,7 +10,8 @@ export class Float {
   }
 }
 
-function* varint(value: bigint): Generator<number> {
+/** A number in pieces of seven bits. */
+export function* varint(value: bigint): Generator<number> {
   let rest = BigInt.asUintN(64, value);
   for (; rest > 127n; rest >>= 7n) yield Number(rest & 127n) | 128;
   yield Number(rest);

@@ -94,6 +94,29 @@ export function sum({a = [4], b = [4], operator = 'Add', integers, location}: Su
   return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
 }
 
+/** y is element 0 of the sequence xs of [n, 2], plus 1 where the optional mask of [2] is given. */
+export function picked(): Uint8Array {
+  const pair = (shape: Shape): number[] => {
+    const dims = shape.map((extent): Field =>
+      [1, typeof extent === 'number' ? message([1, extent]) : message([2, extent])],
+    );
+    return message([1, message([1, FLOAT], [2, message(...dims)])]);
+  };
+  const zero = message([2, INT64], [8, 'zero'], [9, new Uint8Array(8)]);
+  const graph = message(
+    [1, node('SequenceAt', ['xs', 'zero'], 'x')],
+    [1, node('OptionalHasElement', ['mask'], 'has')],
+    [1, message([1, 'has'], [2, 'one'], [4, 'Cast'], [5, message([1, 'to'], [3, FLOAT], [20, 2])])],
+    [1, node('Add', ['x', 'one'], 'y')],
+    [2, 'picked'],
+    [5, zero],
+    [11, message([1, 'xs'], [2, message([4, message([1, pair(['n', 2])])])])],
+    [11, message([1, 'mask'], [2, message([9, message([1, pair([2])])])])],
+    [12, valueInfo('y', ['m', 2])],
+  );
+  return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
+}
+
 /** What a page can be given instead of a good model, and what it must say. */
 export const BAD_MODELS: readonly (readonly [what: string, bytes: Uint8Array, message: RegExp])[] = [
   ['an empty file', new Uint8Array(), /not an ONNX model/],

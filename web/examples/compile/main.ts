@@ -1,33 +1,33 @@
-/** Drop a model, compile it for a target here in the page, run what came out. */
-import {compile} from '../../compiler/src/index.ts';
+/** Drop a model, fix what is to be fixed, compile it for a target here in the page, run and keep what came out. */
+import {compile, CompileError} from '../../compiler/src/index.ts';
 import {byId, make} from '../../runtime/page/dom.ts';
-import {type InputForm, makeForms} from '../../runtime/page/inputs.ts';
-import {showOutput, showReport} from '../../runtime/page/outputs.ts';
-import {load, type Model} from '../../runtime/src/index.ts';
+import {acceptDrops, FieldProblem} from '../../runtime/page/field.ts';
+import {labelsOf} from '../../runtime/page/labels.ts';
+import {download} from '../../runtime/page/outputs.ts';
+import {RunPanel, setState, showTrouble} from '../../runtime/page/run_panel.ts';
+import {load} from '../../runtime/src/index.ts';
+import {beside, fromControl, fromDrop, type GivenFiles} from './given_files.ts';
+import {readSignature, type Signature, withConstants, withFiles} from './model_file.ts';
+import {Settings} from './settings.ts';
 
 type Target = 'webgpu' | 'webgl' | 'wasm';
 
 const target = byId('target', HTMLSelectElement);
-const file = byId('file', HTMLInputElement);
-const drop = byId('drop', HTMLElement);
+const which = byId('which', HTMLSelectElement);
 const status = byId('status', HTMLElement);
 const progress = byId('progress', HTMLProgressElement);
-const trouble = byId('trouble', HTMLElement);
 const cancel = byId('cancel', HTMLButtonElement);
-const runButton = byId('run', HTMLButtonElement);
 const main = document.querySelector('main');
+const panel = new RunPanel();
 
-let given: {name: string; bytes: Blob} | undefined;
-let model: Model | undefined;
-let forms: InputForm[] = [];
+let given: GivenFiles = new Map();
+let model: {path: string; bytes: Uint8Array; signature: Signature} | undefined;
+let settings: Settings | undefined;
+let files: Map<string, Uint8Array> | undefined;
 let running: AbortController | undefined;
 
-function complain(problem: unknown): void {
-  trouble.textContent = problem instanceof Error ? problem.message : String(problem);
-  trouble.hidden = false;
-  document.documentElement.dataset['state'] = 'failed';
-}
-
+const isModel = (path: string): boolean => path.endsWith('.onnx');
+const nameOf = (path: string): string => /([^/]*?)(\.onnx)?$/.exec(path)?.[1] ?? path;
 const kilobytes = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KB`;
 
 async function gzipSize(bytes: Uint8Array): Promise<number> {
@@ -37,7 +37,7 @@ async function gzipSize(bytes: Uint8Array): Promise<number> {
 }
 
 /** A row a file, with its size as it is and as a server would send it. */
-async function showPackage(files: ReadonlyMap<string, Uint8Array>): Promise<HTMLElement> {
+async function showPackage(all: ReadonlyMap<string, Uint8Array>): Promise<HTMLElement> {
   const row = (tag: 'th' | 'td', name: string, ...sizes: string[]): HTMLElement =>
     make(
       'tr',
@@ -46,95 +46,139 @@ async function showPackage(files: ReadonlyMap<string, Uint8Array>): Promise<HTML
       ...sizes.map((size) => make(tag, {className: 'number'}, size)),
     );
   const table = make('table', {}, row('th', 'File', 'Size', 'gzip'));
-  for (const [name, bytes] of files) {
+  for (const [name, bytes] of all) {
     table.append(row('td', name, kilobytes(bytes.length), kilobytes(await gzipSize(bytes))));
   }
   return table;
 }
 
+/** Which files of weights the model names, and which of them are here. */
+function showWeights({path, signature}: NonNullable<typeof model>): void {
+  const list = byId('weights', HTMLElement);
+  list.hidden = signature.externalFiles.length === 0;
+  list.replaceChildren(
+    ...signature.externalFiles.map((location) => {
+      const file = beside(given, path, location);
+      const said = file ? kilobytes(file.size) : 'missing: drop it here too';
+      return make('li', {className: file ? '' : 'problem'}, make('code', {}, location), ` ${said}`);
+    }),
+  );
+}
+
+/** The model as it is compiled: weights from other files in it, constants too. */
+async function assembled({path, bytes, signature}: NonNullable<typeof model>, constants: Parameters<typeof withConstants>[1]) {
+  const found = new Map<string, Uint8Array>();
+  for (const location of signature.externalFiles) {
+    const file = beside(given, path, location);
+    if (file) found.set(location, new Uint8Array(await file.arrayBuffer()));
+  }
+  const joined = (pieces: readonly Uint8Array[]): Blob => new Blob(pieces as Uint8Array<ArrayBuffer>[]);
+  const constant = joined(withConstants(bytes, constants));
+  return found.size === 0 ? constant : joined(withFiles(new Uint8Array(await constant.arrayBuffer()), found));
+}
+
+function refuse(problem: unknown): void {
+  status.textContent = 'Not compiled';
+  const fix = byId('fix', HTMLDetailsElement);
+  if (problem instanceof FieldProblem) fix.open = true;
+  else showTrouble(problem);
+  if (problem instanceof CompileError && settings?.complain(problem.diagnostic.where, problem)) fix.open = true;
+  setState('failed');
+}
+
 async function build(): Promise<void> {
-  if (!given) return;
+  if (!model) return;
   running?.abort(new Error('stopped'));
   const mine = new AbortController();
   running = mine;
-  trouble.hidden = true;
+  showTrouble();
   progress.hidden = cancel.hidden = false;
   progress.value = 0;
-  status.textContent = `Compiling ${given.name} for ${target.value} …`;
-  document.documentElement.dataset['state'] = 'busy';
+  const name = nameOf(model.path);
+  status.textContent = `Compiling ${name} for ${target.value} …`;
+  setState('busy');
   try {
+    const chosen = settings?.read();
     const begin = performance.now();
-    const files = await compile(given.bytes, {
+    const made = await compile(await assembled(model, chosen?.constants ?? {}), {
       target: target.value as Target,
+      ...chosen?.options,
       signal: mine.signal,
       onProgress({step, fraction}) {
         progress.value = fraction;
-        status.textContent = `Compiling ${given?.name ?? ''}: ${step}`;
+        status.textContent = `Compiling ${name}: ${step}`;
       },
     });
     const compiled = performance.now();
-    model?.dispose();
-    model = undefined;
-    model = await load(files, {device: target.value as Target, signal: mine.signal});
-    const loaded = performance.now();
+    const loaded = await load(made, {device: target.value as Target, signal: mine.signal});
+    const end = performance.now();
+    byId('package', HTMLElement).replaceChildren(await showPackage(made));
+    files = made;
+    panel.show(loaded);
     status.textContent =
-      `${given.name}: compiled in ${(compiled - begin).toFixed(0)} ms, ` +
-      `loaded in ${(loaded - compiled).toFixed(0)} ms on ${model.report().adapter}`;
-    byId('package', HTMLElement).replaceChildren(await showPackage(files));
-    byId('report', HTMLElement).replaceChildren(showReport(model.report()));
-    byId('outputs', HTMLElement).replaceChildren();
-    byId('time', HTMLElement).textContent = '';
-    forms = makeForms(model, byId('inputs', HTMLElement));
+      `${name}: compiled in ${(compiled - begin).toFixed(0)} ms, ` +
+      `loaded in ${(end - compiled).toFixed(0)} ms on ${loaded.report().adapter}`;
     if (main) main.hidden = false;
-    document.documentElement.dataset['state'] = 'ready';
+    setState('ready');
   } catch (problem) {
-    if (running === mine) {
-      status.textContent = 'Not compiled';
-      complain(problem);
-    }
+    if (running === mine) refuse(problem);
   }
   if (running === mine) progress.hidden = cancel.hidden = true;
 }
 
-async function run(): Promise<void> {
-  if (!model) return;
-  trouble.hidden = true;
-  runButton.disabled = true;
+/** Reads the chosen model and shows what can be fixed of it. */
+async function open(path: string): Promise<void> {
+  const bytes = new Uint8Array((await given.get(path)?.arrayBuffer()) ?? []);
+  let signature: Signature = {inputs: [], externalFiles: []};
   try {
-    const out = await model.run(Object.fromEntries(forms.map((form) => [form.name, form.read()])));
-    const shown = await Promise.all(Object.values(out).map((each) => showOutput(each, [])));
-    byId('outputs', HTMLElement).replaceChildren(...shown);
-    const {device, times} = model.report();
-    byId('time', HTMLElement).textContent = `${(times.runMs ?? 0).toFixed(1)} ms on ${device}`;
-    document.documentElement.dataset['state'] = 'done';
-  } catch (problem) {
-    complain(problem);
+    signature = readSignature(bytes);
+  } catch {
+    // The compiler says what is wrong with the file.
   }
-  runButton.disabled = false;
+  model = {path, bytes, signature};
+  settings = new Settings(signature.inputs, byId('settings', HTMLElement));
+  byId('model', HTMLElement).hidden = signature.inputs.length === 0;
+  // Sequences have a length that only the user knows.
+  byId('fix', HTMLDetailsElement).open = signature.inputs.some(({sequence}) => sequence);
+  showWeights(model);
+  await build();
 }
 
-function take(chosen: File | undefined): void {
-  if (!chosen) return;
-  given = {name: chosen.name, bytes: chosen};
-  void build();
+/** A model replaces what was there; files of weights and class names join it. */
+async function take(more: GivenFiles): Promise<void> {
+  const paths = [...more.keys()];
+  if (paths.some(isModel)) setState('busy');
+  const names = paths.find((path) => path.endsWith('.txt'));
+  if (names) panel.setLabels(labelsOf((await more.get(names)?.text()) ?? ''));
+  if (paths.every((path) => path.endsWith('.txt'))) return;
+  const models = paths.filter(isModel);
+  given = models.length > 0 && model ? more : new Map([...given, ...more]);
+  if (models.length > 0) {
+    which.replaceChildren(...models.map((path) => make('option', {value: path}, path)));
+    byId('choice', HTMLElement).hidden = models.length < 2;
+    await open(which.value);
+  } else if (model) {
+    showWeights(model);
+    await build();
+  } else {
+    status.textContent = `${paths.join(', ')}: drop the .onnx file too`;
+  }
 }
 
-file.addEventListener('change', () => take(file.files?.[0]));
-drop.addEventListener('dragover', (event) => {
-  event.preventDefault();
-  drop.classList.add('over');
-});
-drop.addEventListener('dragleave', () => drop.classList.remove('over'));
-drop.addEventListener('drop', (event) => {
-  event.preventDefault();
-  drop.classList.remove('over');
-  take(event.dataTransfer?.files[0]);
-});
+for (const id of ['file', 'folder']) {
+  const control = byId(id, HTMLInputElement);
+  control.addEventListener('change', () => void take(fromControl(control.files ?? [])));
+}
+acceptDrops(byId('drop', HTMLElement), (data) => void fromDrop(data).then(take).catch(refuse));
+which.addEventListener('change', () => void open(which.value));
 target.addEventListener('change', () => void build());
+byId('compile', HTMLButtonElement).addEventListener('click', () => void build());
 cancel.addEventListener('click', () => running?.abort(new Error('stopped')));
-runButton.addEventListener('click', () => void run());
-byId('inputs', HTMLElement).addEventListener('ready', () => void run());
+byId('download', HTMLButtonElement).addEventListener('click', () => {
+  const [name, kept] = [`${nameOf(model?.path ?? 'model')}-${target.value}.zip`, files];
+  if (kept) void import('./package_zip.ts').then(({zipPackage}) => download(name, zipPackage(kept)), refuse);
+});
 const wanted = new URLSearchParams(location.search).get('target') ?? '';
 if (['webgpu', 'webgl', 'wasm'].includes(wanted)) target.value = wanted;
 else if (!('gpu' in navigator)) target.value = 'webgl';
-document.documentElement.dataset['state'] = 'idle';
+setState('idle');

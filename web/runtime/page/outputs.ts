@@ -1,5 +1,7 @@
-import type {Output, Report, TensorData} from '../src/index.ts';
+/** What a model gave: classes, pictures, numbers, and files to keep. */
+import type {Output, TensorData} from '../src/index.ts';
 import {make} from './dom.ts';
+import {writeNpy} from './npy.ts';
 
 const TOP = 5;
 
@@ -76,13 +78,19 @@ function picture({shape}: Output, values: TensorData): HTMLElement | undefined {
   const context = canvas.getContext('2d');
   if (!context) return undefined;
   const image = context.createImageData(width, height);
-  let high = 0;
-  for (const value of values) high = Math.max(high, Number(value));
-  const scale = high > 2 ? 1 : 255;
+  let [low, high] = [0, 0];
+  for (const value of values) {
+    low = Math.min(low, Number(value));
+    high = Math.max(high, Number(value));
+  }
+  // 0 to 1, 0 to 255, or anything else from its least to its greatest.
+  const plain = low > -0.1 && high < 300;
+  const scale = plain ? (high > 2 ? 1 : 255) : 255 / (high - low);
+  const begin = plain ? 0 : low;
   for (let at = 0; at < width * height; ++at) {
     for (let channel = 0; channel < 3; ++channel) {
       const plane = planes === 3 ? channel : 0;
-      image.data[4 * at + channel] = Number(values[plane * width * height + at]) * scale;
+      image.data[4 * at + channel] = (Number(values[plane * width * height + at]) - begin) * scale;
     }
     image.data[4 * at + 3] = 255;
   }
@@ -90,47 +98,70 @@ function picture({shape}: Output, values: TensorData): HTMLElement | undefined {
   return make('div', {className: 'drop'}, canvas);
 }
 
-export async function showOutput(output: Output, labels: readonly string[]): Promise<HTMLElement> {
-  const field = make(
-    'fieldset',
-    {},
-    make('legend', {}, output.name),
-    make('div', {className: 'port'}, `${output.dtype} [${output.shape.join(', ')}]`),
-  );
-  if (output.dtype === 'string') {
+/** Hands the browser a file to save. */
+export function download(name: string, bytes: Uint8Array | string): void {
+  const url = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>]));
+  const link = make('a', {href: url, download: name});
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+/** Strings in lists, one level an axis. */
+function nested(texts: readonly string[], shape: readonly number[]): unknown {
+  const [extent, ...rest] = shape;
+  if (extent === undefined) return texts[0];
+  const size = rest.reduce((all, each) => all * each, 1);
+  return Array.from({length: extent}, (_, at) => nested(texts.slice(at * size, (at + 1) * size), rest));
+}
+
+/** Saves under the name that `gossamer run --save` would give. */
+function saveButton(name: string, ending: string, content: () => Uint8Array | string): HTMLElement {
+  const file = `${name.replaceAll('/', '_')}${ending}`;
+  const button = make('button', {type: 'button', className: 'quiet small'}, `Download ${file}`);
+  button.addEventListener('click', () => download(file, content()));
+  return button;
+}
+
+async function showTensor(output: Output, labels: readonly string[]): Promise<HTMLElement> {
+  const {name, dtype, shape} = output;
+  const type = make('div', {className: 'port'}, `${dtype} [${shape.join(', ')}]`);
+  const field = make('fieldset', {}, make('legend', {}, name), type);
+  if (dtype === 'string') {
     const texts = await output.data<string[]>();
-    field.append(make('pre', {}, texts.slice(0, 100).join('\n')));
+    field.append(make('pre', {}, texts.slice(0, 100).join('\n') + (texts.length > 100 ? '\n…' : '')));
+    field.append(saveButton(name, '.json', () => JSON.stringify(nested(texts, shape))));
     return field;
   }
   const values = await output.data();
   if (isScores(output)) field.append(...bars(Array.from(values, Number), labels));
   const drawn = picture(output, values);
   if (drawn) field.append(drawn);
-  field.append(numbers(values));
+  field.append(numbers(values), saveButton(name, '.npy', () => writeNpy({data: values, shape, dtype})));
   return field;
 }
 
-export function showReport(report: Report): HTMLElement {
-  const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(2)} MB`;
-  const facts: [string, string][] = [
-    ['Device', `${report.device} (${report.adapter})`],
-    ['Threads', String(report.threads)],
-    ['Loaded in', `${report.times.loadMs.toFixed(0)} ms`],
-    ['Memory', `${megabytes(report.memory.persistent)} weights, ${megabytes(report.memory.transient)} for a run`],
-    ...report.fallbacks.map(({what, reason}): [string, string] => [what, reason]),
-  ];
-  const table = make('table', {});
-  for (const [what, value] of facts) {
-    table.append(make('tr', {}, make('th', {scope: 'row'}, what), make('td', {}, value)));
-  }
-  const kernels = make('table', {});
-  const cells = (tag: 'th' | 'td', texts: readonly string[]): HTMLElement =>
-    make('tr', {}, ...texts.map((text) => make(tag, {}, text)));
-  kernels.append(cells('th', ['', 'Kernel', 'Computes', 'Schedule', 'Runs', 'Device']));
-  report.kernels.forEach(({name, origin, schedule, phase, times, device}, at) => {
-    const first = phase === 'init';
-    const count = first ? '' : String(times);
-    kernels.append(cells('td', [first ? 'once' : String(at + 1), name, origin, schedule, count, device]));
-  });
-  return make('div', {className: 'scroll'}, table, kernels);
+/** What a model gave under a name: a tensor, a list of them, or nothing. */
+export async function showOutput(
+  name: string,
+  output: Output | readonly Output[] | undefined,
+  labels: readonly string[],
+): Promise<HTMLElement> {
+  if (output !== undefined && 'data' in output) return showTensor(output, labels);
+  const parts = await Promise.all((output ?? []).map((part) => showTensor(part, labels)));
+  const type = output ? `sequence of ${output.length}` : 'optional, holds nothing';
+  const field = make('fieldset', {}, make('legend', {}, name), make('div', {className: 'port'}, type), ...parts);
+  field.classList.toggle('list', parts.length > 0);
+  return field;
+}
+
+/** All results of a run, in the place of earlier ones. */
+export async function showOutputs(
+  place: HTMLElement,
+  results: Readonly<Record<string, Output | readonly Output[] | undefined>>,
+  labels: readonly string[],
+): Promise<void> {
+  const shown = Object.entries(results).map(([name, output]) => showOutput(name, output, labels));
+  place.replaceChildren(...(await Promise.all(shown)));
 }

@@ -1,5 +1,5 @@
 /** Chromium and Firefox behind one face: a page, calls into it, and word of its death. */
-import {existsSync} from 'node:fs';
+import {existsSync, readFileSync} from 'node:fs';
 
 export type BrowserName = 'chromium' | 'firefox';
 
@@ -12,11 +12,22 @@ export interface Page {
   /** Waits until the expression is true, 30 s at most. */
   waitFor(expression: string): Promise<void>;
   screenshot(file: string): Promise<void>;
+  /** Gives the file control that the selector finds these files, as its user would. */
+  choose(selector: string, files: readonly GivenFile[]): Promise<void>;
+  /** What the browser saves when the element that the selector finds is clicked. Chromium only. */
+  save(selector: string): Promise<GivenFile>;
   /** Resolves when the page can no longer answer. */
   readonly dead: Promise<string>;
   /** What the page wrote to its console since the last call. */
   takeLog(): string[];
   close(): Promise<void>;
+}
+
+export interface GivenFile {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+  /** The media type, where it matters. */
+  readonly type?: string | undefined;
 }
 
 export interface Browser {
@@ -49,6 +60,20 @@ function firstThatExists(candidates: readonly string[], what: string): string {
   if (found === undefined) throw new Error(`${what} is not installed (looked for ${candidates.join(', ')})`);
   return found;
 }
+
+const chooseScript = (selector: string, files: readonly GivenFile[]): string => {
+  const list = files.map(({name, bytes, type = ''}) => [name, Buffer.from(bytes).toString('base64'), type]);
+  return `{
+    const list = new DataTransfer();
+    for (const [name, text, type] of ${JSON.stringify(list)}) {
+      const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+      list.items.add(new File([bytes], name, {type}));
+    }
+    const input = document.querySelector(${JSON.stringify(selector)});
+    input.files = list.files;
+    input.dispatchEvent(new Event('change', {bubbles: true}));
+  }`;
+};
 
 /** What both drivers' pages have in common. */
 function makeLog(): {add(line: string): void; take(): string[]} {
@@ -99,6 +124,14 @@ async function startChromium(options: BrowserOptions): Promise<Browser> {
         evaluate: (expression) => page.evaluate(expression),
         waitFor: async (expression) => void (await page.waitForFunction(expression)),
         screenshot: async (path) => void (await page.screenshot({path, fullPage: true})),
+        choose: (selector, files) => page.evaluate(chooseScript(selector, files)),
+        async save(selector) {
+          const [download] = await Promise.all([
+            page.waitForEvent('download'),
+            page.evaluate(`document.querySelector(${JSON.stringify(selector)}).click()`),
+          ]);
+          return {name: download.suggestedFilename(), bytes: readFileSync(await download.path())};
+        },
         takeLog: () => log.take(),
         close: () => page.close(),
       };
@@ -153,6 +186,8 @@ async function startFirefox(options: BrowserOptions): Promise<Browser> {
         evaluate: (expression) => page.evaluate(expression),
         waitFor: async (expression) => void (await page.waitForFunction(expression)),
         screenshot: async (path) => void (await page.screenshot({path: path})),
+        choose: async (selector, files) => void (await page.evaluate(chooseScript(selector, files))),
+        save: () => Promise.reject(new Error('Firefox saves files by itself')),
         takeLog: () => log.take(),
         close: () => page.close(),
       };

@@ -4,8 +4,8 @@ import {tmpdir} from 'node:os';
 import {join, resolve} from 'node:path';
 import {createInterface} from 'node:readline';
 
+import {readNpyHeader} from '../../runtime/page/npy.ts';
 import {type Browser, type BrowserOptions, type Page, startBrowser} from './browser.ts';
-import {readNpyHeader} from './npy.ts';
 import type {Answer, Case, PageAnswer, PageCase} from './protocol.ts';
 import {body, folder, type Server, startServer, text} from './server.ts';
 
@@ -108,15 +108,16 @@ export class Harness {
       });
       const inputs = given.inputs.map((input, at): PageCase['inputs'][number] => {
         const file = readFileSync(input.file);
-        const {dtype, shape, offset} = input.file.endsWith('.npy')
+        const {dtype, shape, offset, columnMajor} = input.file.endsWith('.npy')
           ? readNpyHeader(file, input.file)
-          : {dtype: input.dtype, shape: input.shape, offset: 0};
+          : {dtype: input.dtype, shape: input.shape, offset: 0, columnMajor: false};
+        if (columnMajor) throw new Error(`${input.file}: not in row-major order`);
         if (dtype === undefined || shape === undefined) {
           throw new Error(`input "${input.name}": a raw file needs dtype and shape`);
         }
         const name = `${prefix}/in/${at}`;
         this.#server.put(name, text(file.subarray(offset), 'application/octet-stream'));
-        return {name: input.name, url: name, dtype: dtype as never, shape};
+        return {name: input.name, url: name, dtype, shape};
       });
       return {id: given.id, ...(await this.#inPage({base, inputs, options: given.options ?? {}}, out))};
     } catch (problem) {
