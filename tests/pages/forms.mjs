@@ -179,7 +179,7 @@ async function wrongValues(user, {site}) {
     ['a.npy', npyOf('<f4', [1, 3], floats), /a\.npy has f32 \[1, 3\], the input takes u8/],
     ['b.npy', npyOf('|u1', [3, 1], Buffer.from([1, 2, 3])), /b\.npy has shape \[3, 1\], the input takes \[rows, 3\]/],
     ['c.npy', npyOf('|u1', [1, 3], Buffer.from([1, 2])), /shape \[1, 3\] of u8 does not fit 2 bytes/],
-    ['d.npy', Buffer.from('text'), /d\.npy: not a \.npy file/],
+    ['d.npy', Buffer.from('text'), /d\.npy: not an \.npy file/],
     ['e.raw', Buffer.from([1, 2]), /e\.raw has 2 bytes, u8 \[1, 3\] needs 3/],
     ['f.pb', Buffer.from([8, 1]), /f\.pb: its element type/],
   ];

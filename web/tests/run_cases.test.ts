@@ -106,7 +106,7 @@ test('cases go in as lines and come out as lines', async () => {
 
 test('headers of .npy files', () => {
   const header = readNpyHeader(npy(new Float32Array(4), '4,'), 'x.npy');
-  assert.deepEqual(header, {dtype: 'f32', shape: [4], offset: 128});
+  assert.deepEqual(header, {dtype: 'f32', shape: [4], columnMajor: false, offset: 128});
   assert.deepEqual(readNpyHeader(npy(new Float32Array(1), ''), 'x.npy').shape, []);
   assert.throws(() => readNpyHeader(Buffer.alloc(20), 'x.npy'), /x\.npy: not an \.npy file/);
 });

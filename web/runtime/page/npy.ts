@@ -24,7 +24,7 @@ export function readNpyHeader(file: Uint8Array, where: string): NpyHeader {
     throw new Error(`${where}: ${what}`);
   };
   if (file.length < 12 || file[0] !== 0x93 || String.fromCharCode(...file.subarray(1, 6)) !== 'NUMPY') {
-    wrong('not a .npy file');
+    wrong('not an .npy file');
   }
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const old = file[6] === 1;
