@@ -69,10 +69,6 @@ export interface Launch {
   readonly range: number;
 }
 
-/** What messages call a kernel: its name, and the node of the model that it computes. */
-export const kernelName = (name: string, origin: string): string =>
-  `kernel "${name}"${origin && ` (${origin})`}`;
-
 /** Something that computes. Everything made from it dies with it. */
 export interface Device {
   readonly kind: DeviceKind;

@@ -18,6 +18,7 @@ export {
   type PortInfo,
   type Report,
 } from './model.ts';
+export type {Loss} from './recovery.ts';
 export {type StringTensor, tensor, type Tensor} from './tensor.ts';
 export type {Files} from './source.ts';
 export type {Fallback} from './device.ts';

@@ -1,7 +1,8 @@
 import {firstThatWorks, KINDS, openDevice} from './choose.ts';
 import type {Device, Executable, Fallback, Program} from './device.ts';
 import {type Manifest, parseIndex, parseManifest} from './manifest.ts';
-import {Model} from './model.ts';
+import {Model, type ModelParts} from './model.ts';
+import {type Loss, Recovery, type Reload} from './recovery.ts';
 import {Session} from './session.ts';
 import {type Files, openSource, readChecked, type Source} from './source.ts';
 import {type DeviceKind, GossamerError} from './types.ts';
@@ -25,6 +26,15 @@ export interface LoadOptions {
   readonly strict?: boolean | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
+  /**
+   * True: when the device is lost (the driver crashed, the browser took it away), the package is loaded again,
+   * on the same device where that comes back, else on the next that 'auto' would take. Runs under way or asked
+   * for meanwhile are done there, with the feeds as they were at the call; report() tells. After six losses and
+   * failed attempts without a run between them, runs reject with 'lost'. False (the default): they do at once.
+   */
+  readonly recover?: boolean | undefined;
+  /** Called after each loss, also of an idle model, before it is loaded again. */
+  readonly onLost?: ((loss: Loss) => void) | undefined;
 }
 
 interface Package {
@@ -123,7 +133,7 @@ function makeProgram(
   return {kernels, module, plan: values > 0 ? {dims: dims.length, values, segments} : undefined};
 }
 
-async function start(found: Package, options: LoadOptions): Promise<Omit<Loaded, 'passed'>> {
+async function start(found: Package, options: LoadOptions): Promise<Started> {
   const {manifest} = found;
   const {signal, onProgress} = options;
   const executables: Executable[] = [];
@@ -170,7 +180,7 @@ async function start(found: Package, options: LoadOptions): Promise<Omit<Loaded,
   }
 }
 
-interface Loaded {
+interface Started {
   readonly manifest: Manifest;
   readonly devices: readonly Device[];
   readonly session: Session;
@@ -193,36 +203,76 @@ function refuse(fallbacks: readonly Fallback[]): void {
   if (first) throw new GossamerError('unsupported', `strict: ${first.what}: ${first.reason}`);
 }
 
+/** The devices to try, in order. Throws 'unsupported'. */
+function kindsOf(
+  packages: ReadonlyMap<DeviceKind, unknown>,
+  wanted: 'auto' | DeviceKind,
+  where: string,
+): DeviceKind[] {
+  const kinds = KINDS.filter((kind) => packages.has(kind) && (wanted === 'auto' || wanted === kind));
+  if (kinds.length > 0) return kinds;
+  const has = [...packages.keys()].join(', ') || 'nothing';
+  throw new GossamerError(
+    'unsupported',
+    wanted === 'auto'
+      ? `${where} lists no package for webgpu, webgl or wasm`
+      : `${where} is compiled for ${has}, not for ${wanted}: compile it with --target ${wanted}`,
+  );
+}
+
 /**
  * Loads a package from its folder's URL, from a folder with index.json that lists several
  * ({"variants": {"webgpu": "webgpu/", ...}}), or from files in memory under the same names.
  * Rejects with a GossamerError (see ErrorCode), or with the signal's reason.
  */
 export async function load(from: string | URL | Files, options: LoadOptions = {}): Promise<Model> {
-  const begin = performance.now();
-  const {source, file} = openSource(from, options.signal);
-  const packages = await findPackages(source, file);
-  const wanted = options.device ?? 'auto';
-  const kinds = KINDS.filter((kind) => packages.has(kind) && (wanted === 'auto' || wanted === kind));
-  if (kinds.length === 0) {
-    const has = [...packages.keys()].join(', ') || 'nothing';
-    throw new GossamerError(
-      'unsupported',
-      wanted === 'auto'
-        ? `${source.where} lists no package for webgpu, webgl or wasm`
-        : `${source.where} is compiled for ${has}, not for ${wanted}: ` +
-            `compile it with --target ${wanted}`,
-    );
+  let time = performance.now();
+  // The signal is for loading; reloading ends with the model.
+  const stop = new AbortController();
+  const {signal, onLost, recover, strict} = options;
+  const abort = (): void => stop.abort(signal?.reason);
+  if (signal?.aborted) abort();
+  signal?.addEventListener('abort', abort);
+  try {
+    const {source, file} = openSource(from, stop.signal);
+    const packages = await findPackages(source, file);
+    const kinds = kindsOf(packages, options.device ?? 'auto', source.where);
+    const known = new Map<DeviceKind, Package>();
+    const passed: Fallback[] = [];
+    const attempt = async (kind: DeviceKind): Promise<Started> => {
+      const found = known.get(kind) ?? (await packages.get(kind)?.());
+      if (!found) throw new GossamerError('source', `${source.where} has no package for ${kind}`);
+      // Kept, so that a model is the same after a reload whatever the server has by then.
+      known.set(kind, found);
+      const begun = (): Promise<Started> => start(found, {...options, signal: stop.signal});
+      return begun().catch((problem: unknown) => {
+        if (problem instanceof GossamerError && problem.code === 'lost') return begun();
+        throw problem;
+      });
+    };
+    const begin = async (
+      some: readonly DeviceKind[],
+      instead: readonly Fallback[],
+    ): Promise<ModelParts> => {
+      const choice = await firstThatWorks(some, attempt);
+      const parts = choice.result;
+      const worse = choice.passed.length > 0 ? choice.passed : instead;
+      if (strict && worse.length > 0) {
+        parts.session.dispose();
+        refuse(worse);
+      }
+      passed.push(...worse);
+      const fallbacks = [...passed, ...parts.fallbacks];
+      return {...parts, fallbacks, loadMs: performance.now() - time};
+    };
+    const reload: Reload = (lost, reason, tries) => {
+      const at = kinds.indexOf(lost);
+      const some = tries < 2 || strict ? [lost] : kinds.slice(tries < 3 || !kinds[at + 1] ? at : at + 1);
+      time = performance.now();
+      return begin(some, some[0] === lost ? [] : [{what: `not ${lost}`, reason}]);
+    };
+    return new Model(new Recovery(await begin(kinds, []), stop, recover ? reload : undefined, onLost));
+  } finally {
+    signal?.removeEventListener('abort', abort);
   }
-  const {result, passed} = await firstThatWorks(kinds, async (kind) => {
-    const found = await packages.get(kind)?.();
-    if (!found) throw new GossamerError('source', `${source.where} has no package for ${kind}`);
-    return start(found, options);
-  });
-  if (options.strict && passed.length > 0) {
-    result.session.dispose();
-    refuse(passed);
-  }
-  const fallbacks = [...passed, ...result.fallbacks];
-  return new Model({...result, fallbacks, loadMs: performance.now() - begin});
 }

@@ -1,9 +1,9 @@
 /** The memory of a package: one buffer a slot, which grows, and what goes into and out of tensors. */
-import {type Buffer, type Device, type Extent, kernelName, type Launch, type Room} from './device.ts';
+import type {Buffer, Device, Extent, Launch, Room} from './device.ts';
 import type {Num} from './fields.ts';
 import type {LaunchEntry, Manifest, SlotEntry, TensorEntry} from './manifest.ts';
 import {tensorsOf} from './steps.ts';
-import {about, BYTES, GossamerError} from './types.ts';
+import {about, BYTES, disposed, GossamerError, kernelName} from './types.ts';
 
 /** A number of the manifest, given the plan's values. */
 export function resolve(number: Num, values: Int32Array | undefined): number {
@@ -41,6 +41,7 @@ export class Memory {
   readonly #moved: () => void;
   readonly #buffers: (Buffer | undefined)[];
   readonly #spent = new Set<number>();
+  #disposed = false;
 
   /** `moved` is called before buffers go away that recordings may hold. */
   constructor(manifest: Manifest, devices: readonly Device[], moved: () => void) {
@@ -57,6 +58,7 @@ export class Memory {
   buffer(tensor: number): Buffer {
     const {slot, name} = this.tensor(tensor);
     const buffer = this.#buffers[slot];
+    if (this.#disposed) throw disposed();
     if (!buffer) throw new GossamerError('damaged', `tensor "${name}" has no memory yet`);
     return buffer;
   }
@@ -176,6 +178,7 @@ export class Memory {
   }
 
   dispose(): void {
+    this.#disposed = true;
     this.#drop(this.#buffers.map((_, slot) => slot));
   }
 }

@@ -1,6 +1,7 @@
 import type {Device, Fallback} from './device.ts';
 import {type Feed, gather, isFlat, signature, spread, takeAll} from './feeds.ts';
 import type {Group, Manifest} from './manifest.ts';
+import type {Loss, Recovery} from './recovery.ts';
 import type {RawOutput, Session} from './session.ts';
 import {unpackStrings, valuePorts, type ValuePort} from './strings.ts';
 import type {DeviceKind, DType, TensorData} from './types.ts';
@@ -63,6 +64,8 @@ export interface Report {
   readonly copies: readonly CopyReport[];
   /** What was wanted and not had; empty when all is as asked. */
   readonly fallbacks: readonly Fallback[];
+  /** Devices that were lost since load(), the latest last; 100 at most. */
+  readonly losses: readonly Loss[];
   /** Bytes of device memory: weights and what lasts; what runs share. */
   readonly memory: {readonly persistent: number; readonly transient: number};
   readonly times: {
@@ -84,18 +87,51 @@ export interface ModelParts {
   readonly loadMs: number;
 }
 
+/** What run() gives. */
+function results(manifest: Manifest, raw: readonly RawOutput[]): Record<string, unknown> {
+  const entries = manifest.outputs;
+  return gather(
+    manifest,
+    valuePorts(entries).map(({name, dtype}): Output => {
+      const at = entries.findIndex((port) => port.name === name);
+      const {data, shape: extents} = raw[at] as RawOutput;
+      const shape = dtype === 'string' ? extents.slice(0, -1) : extents;
+      let values: Promise<TensorData | string[]> | undefined =
+        dtype === 'string'
+          ? Promise.all([data, raw[at + 1]?.data]).then(([bytes, lengths]) =>
+              unpackStrings(bytes as Uint8Array, lengths as Int32Array, extents.at(-1) as number),
+            )
+          : data;
+      values.catch(() => undefined); // whoever asks for them is told
+      const dispose = (): void => {
+        values = undefined;
+      };
+      return {
+        name,
+        dtype,
+        shape,
+        data: <T>() =>
+          (values ?? Promise.reject(new Error(`output "${name}" was disposed`))) as Promise<T>,
+        dispose,
+        [Symbol.dispose]: dispose,
+      };
+    }),
+  );
+}
+
 /** A loaded model. Runs asked for at the same time are done one after the other. */
 export class Model {
   readonly inputs: readonly PortInfo[];
   readonly outputs: readonly PortInfo[];
   /** Inputs and outputs that are parts of a sequence, and optionals that hold nothing. */
   readonly groups: readonly Group[];
-  readonly #parts: ModelParts;
+  readonly #recovery: Recovery;
   #runMs: number | undefined;
 
   /** @internal Use load(). */
-  constructor(parts: ModelParts) {
-    this.#parts = parts;
+  constructor(recovery: Recovery) {
+    this.#recovery = recovery;
+    const {parts} = recovery;
     const info = ({name, dtype, shape}: ValuePort): PortInfo => ({
       name,
       dtype,
@@ -109,50 +145,39 @@ export class Model {
   /**
    * Computes all outputs from a tensor for each input, which may be an output of another run; a sequence is
    * an array of tensors or of outputs, an optional that holds nothing undefined (say so in `Result`). The
-   * feeds are taken at the call: arrays may be changed as soon as it returns its promise. Rejects with a GossamerError: 'input' for a
-   * wrong name, type or shape (naming both), 'lost' when the device went away, 'out-of-memory'.
+   * feeds are taken at the call: arrays may be changed as soon as it returns its promise. Rejects with a
+   * GossamerError: 'input' for a wrong name, type or shape (naming both), 'lost' when the device went away,
+   * 'out-of-memory'. With `recover` a lost run is done again where the model is loaded next, and resolves
+   * when its values have arrived.
    */
   async run<Result extends Output | readonly Output[] | undefined = Output>(
     feeds: Readonly<Record<string, Feed>>,
   ): Promise<Record<string, Result>> {
     const start = performance.now();
-    const {manifest, session} = this.#parts;
-    const given = spread(manifest, feeds);
-    const raw = await (isFlat(given)
-      ? session.run(given)
-      : session.run(await takeAll(given), true));
-    this.#runMs = performance.now() - start;
-    const entries = manifest.outputs;
-    return gather(
-      manifest,
-      valuePorts(entries).map(({name, dtype}): Output => {
-        const at = entries.findIndex((port) => port.name === name);
-        const {data, shape: extents} = raw[at] as RawOutput;
-        const shape = dtype === 'string' ? extents.slice(0, -1) : extents;
-        let values: Promise<TensorData | string[]> | undefined =
-          dtype === 'string'
-            ? Promise.all([data, raw[at + 1]?.data]).then(([bytes, lengths]) =>
-                unpackStrings(bytes as Uint8Array, lengths as Int32Array, extents.at(-1) as number),
-              )
-            : data;
-        const dispose = (): void => {
-          values = undefined;
-        };
-        return {
-          name,
-          dtype,
-          shape,
-          data: <T>() =>
-            (values ?? Promise.reject(new Error(`output "${name}" was disposed`))) as Promise<T>,
-          dispose,
-          [Symbol.dispose]: dispose,
-        };
-      }),
-    ) as Record<string, Result>;
+    const recovery = this.#recovery;
+    const {recovers} = recovery;
+    const given = spread(recovery.parts.manifest, feeds);
+    const flat = !recovers && isFlat(given) ? given : await takeAll(given);
+    for (;;) {
+      const {next} = recovery;
+      // No wait where none is needed: the feeds are taken before this returns.
+      const parts = next instanceof Promise ? await next : next;
+      try {
+        const raw = await parts.session.run(flat, flat !== given);
+        // A run that can be done again has its results when it is done.
+        if (recovers) await Promise.all(raw.map(({data}) => data));
+        recovery.ran();
+        this.#runMs = performance.now() - start;
+        return results(parts.manifest, raw) as Record<string, Result>;
+      } catch (problem) {
+        if (!recovery.retries(parts, problem)) throw problem;
+      }
+    }
   }
 
   report(): Report {
-    const {manifest, devices, session, fallbacks, loadMs} = this.#parts;
+    const {parts, losses} = this.#recovery;
+    const {manifest, devices, session, fallbacks, loadMs} = parts;
     const device = devices[0] as Device;
     const kindOf = (at = 0): DeviceKind => (devices[at] ?? device).kind;
     const placeOf = (tensor: number): DeviceKind =>
@@ -177,6 +202,7 @@ export class Model {
         times,
       })),
       fallbacks,
+      losses: losses.map((loss) => ({...loss})),
       memory: session.memory(),
       times: {loadMs, runMs: this.#runMs},
     };
@@ -184,16 +210,16 @@ export class Model {
 
   /** "image: f32 [1, 3, h, w]" for each input and output, for people. */
   describe(): {inputs: string[]; outputs: string[]} {
-    const {inputs, outputs} = this.#parts.manifest;
+    const {inputs, outputs} = this.#recovery.parts.manifest;
     return {
       inputs: valuePorts(inputs).map((port) => `${port.name}: ${signature(port)}`),
       outputs: valuePorts(outputs).map((port) => `${port.name}: ${signature(port)}`),
     };
   }
 
-  /** Frees the device's memory and stops its threads. */
+  /** Frees the device's memory and stops its threads. Runs that are not done reject with 'disposed'. */
   dispose(): void {
-    this.#parts.session.dispose();
+    this.#recovery.dispose();
   }
 
   [Symbol.dispose](): void {

@@ -8,7 +8,7 @@ import {readSafetensors, storedType} from './safetensors.ts';
 import {runSteps} from './steps.ts';
 import {decode, fromStorage, toStorage} from './storage.ts';
 import type {StringTensor, Tensor} from './tensor.ts';
-import {BYTES, type DType, GossamerError, product, shapeText, type TensorData} from './types.ts';
+import {BYTES, type DType, disposed, GossamerError, product, shapeText, type TensorData} from './types.ts';
 
 export interface RawOutput {
   readonly name: string;
@@ -39,8 +39,6 @@ const AHEAD = 32;
 
 /** After so long a run lets others have the thread. */
 const TURN_MS = 50;
-
-const disposed = (): GossamerError => new GossamerError('disposed', 'the model was disposed');
 
 /** Makes an entry the youngest of a map, in which order tells age, and drops the oldest of too many. */
 function keep<T>(map: Map<string, T>, key: string, entry: T, most: number): T | undefined {

@@ -1,7 +1,6 @@
 /** Where a package's files come from: a folder behind a URL, or memory. */
 import {Xxh3} from './hash/xxh3.ts';
 import type {FileEntry} from './manifest.ts';
-import {nodeModule} from './node.ts';
 import {GossamerError, messageOf} from './types.ts';
 
 /** Files in memory by name, as the compiler returns them. */
@@ -107,7 +106,8 @@ class UrlSource implements Source {
   }
 
   async #readLocal(url: URL, arrived?: (piece: Uint8Array) => void) {
-    const {readFile} = nodeModule('node:fs/promises');
+    // Not imported, so that bundlers for browsers do not stumble over it.
+    const {readFile} = process.getBuiltinModule('node:fs/promises');
     try {
       const bytes: Uint8Array = await readFile(url);
       arrived?.(bytes);

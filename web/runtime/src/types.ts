@@ -57,6 +57,12 @@ export class GossamerError extends Error {
   }
 }
 
+/** What messages call a kernel: its name, and the node of the model that it computes. */
+export const kernelName = (name: string, origin: string): string =>
+  `kernel "${name}"${origin && ` (${origin})`}`;
+
+export const disposed = (): GossamerError => new GossamerError('disposed', 'the model was disposed');
+
 export const messageOf = (problem: unknown): string =>
   problem instanceof Error ? problem.message : String(problem);
 

@@ -11,6 +11,7 @@ import {addBadInput} from './bad_input.ts';
 import {check, k, ramp, rejects, same} from './check.ts';
 import {addEndedWorkers} from './ended_workers.ts';
 import {addFeeds} from './feeds.ts';
+import {addRecovery} from './recover.ts';
 import {addTrouble} from './trouble.ts';
 import {STEP_CASES, stepsPackage} from '../fixtures/steps.ts';
 import {tinyFolder, tinyPackage} from '../fixtures/tiny.ts';
@@ -242,6 +243,7 @@ tests.set('downloads a folder, and notices what is missing or cut off', async ()
 
 addBadInput(tests);
 addTrouble(tests);
+addRecovery(tests);
 addFeeds(tests, ['webgpu', 'webgl', 'wasm']);
 addEndedWorkers(tests);
 

@@ -1,7 +1,7 @@
 /** What GPUs run out of and complain about: each says which tensor or kernel, and of which node. */
 import {type DeviceKind, load, type Model, type Output, tensor} from '../../runtime/src/index.ts';
 import {KEPT_BYTES} from '../../runtime/src/webgpu/staging.ts';
-import {tinyFolder, tinyPackage, withManifest} from '../fixtures/tiny.ts';
+import {tinyFolder, tinyPackage} from '../fixtures/tiny.ts';
 import {check, k, ramp, rejects, same} from './check.ts';
 
 type Body = () => Promise<void>;
@@ -151,15 +151,29 @@ async function gpuMemory(): Promise<void> {
   await worksOn(model);
 }
 
-/** The kernel "next" writes what it reads. */
+/** A driver that refuses what the kernel "next" wants, the only one of integers. */
 async function wrongLaunch(kind: 'webgpu' | 'webgl'): Promise<void> {
-  const files = withManifest(await tinyPackage(kind, {n: 4}), (manifest) => {
-    Object.assign((manifest['run'] as object[]).at(-1) ?? {}, {tensors: [4, 4]});
-  });
-  using model = await load(files);
-  const what = kind === 'webgl' ? 'WebGL says INVALID_OPERATION' : '.';
-  const message = new RegExp(`^kernel "next" \\(Add "m"\\): ${what}`);
-  await rejects(model.run({x: ramp(4), k}), 'kernel', message);
+  using model = await load(await tinyPackage(kind, {n: 4}));
+  const fails = (message: RegExp): Body => () => rejects(model.run({x: ramp(4), k}), 'kernel', message);
+  if (kind === 'webgl') {
+    type Draw = WebGL2RenderingContext['drawArrays'];
+    const draw = (real: Draw): Draw =>
+      function (this: WebGL2RenderingContext, mode, first, count) {
+        const program = this.getParameter(this.CURRENT_PROGRAM) as WebGLProgram;
+        const {type} = this.getActiveUniform(program, 0) as WebGLActiveInfo;
+        real.call(this, mode, first, type === this.INT_SAMPLER_2D ? -1 : count);
+      };
+    const message = /^kernel "next" \(Add "m"\): WebGL says INVALID_VALUE/;
+    await patched(WebGL2RenderingContext.prototype, 'drawArrays', draw, fails(message));
+  } else {
+    type Bind = (this: GPUComputePassEncoder, index: number, group: GPUBindGroup) => undefined;
+    const bind = (real: Bind): Bind =>
+      function (this: GPUComputePassEncoder, index, group) {
+        return real.call(this, group.label.includes('next') ? 3 : index, group);
+      };
+    const {prototype} = GPUComputePassEncoder;
+    await patched(prototype as {setBindGroup: Bind}, 'setBindGroup', bind, fails(/^kernel "next" \(Add "m"\): ./));
+  }
 }
 
 async function wrongBinding(): Promise<void> {

@@ -1,5 +1,4 @@
 /** Workers of browsers and of Node behind one face: calls that travel as messages. */
-import {nodeModule} from '../node.ts';
 import {type ErrorCode, GossamerError} from '../types.ts';
 
 export interface CallMessage {
@@ -54,7 +53,7 @@ function open(
       },
     };
   }
-  const node = nodeModule('node:worker_threads');
+  const node = process.getBuiltinModule('node:worker_threads');
   const worker = new node.Worker(script, {eval: true});
   worker.on('message', receive);
   worker.on('error', (problem) => fail(String(problem)));

@@ -3,7 +3,6 @@
  * script and carried as text by the wasm backend, so that no second file has to be found.
  */
 import type {PlanSize} from '../device.ts';
-import {nodeModule} from '../node.ts';
 import {GossamerError, messageOf} from '../types.ts';
 import {type KernelFunction, WasmEngine, type WasmLaunch} from './engine.ts';
 import {helpForever, type SharedKernels} from './pool.ts';
@@ -81,7 +80,7 @@ if (typeof WorkerGlobalScope !== 'undefined') {
   self.onmessage = (event: MessageEvent<CallMessage>) => receive(event.data);
   self.onmessageerror = garbled;
 } else {
-  const {parentPort} = nodeModule('node:worker_threads');
+  const {parentPort} = process.getBuiltinModule('node:worker_threads');
   post = (message, transfer = []) => parentPort?.postMessage(message, transfer);
   parentPort?.on('message', receive);
   parentPort?.on('messageerror', garbled);

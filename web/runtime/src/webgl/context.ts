@@ -52,7 +52,7 @@ function make(): GlContext | string {
 
 function lose(context: GlContext): void {
   if (current === context) current = undefined;
-  const message = 'the WebGL context was lost: load the model again, or with recover';
+  const message = 'the WebGL context was lost: load the model again';
   context.life.end(new GossamerError('lost', message));
 }
 

@@ -1,6 +1,6 @@
 /** Fragment programs of a package: all compiled before the first is waited for. */
-import {type Kernel, kernelName} from '../device.ts';
-import {GossamerError} from '../types.ts';
+import type {Kernel} from '../device.ts';
+import {GossamerError, kernelName} from '../types.ts';
 import {alive, type GlContext} from './context.ts';
 
 export interface GlProgram {

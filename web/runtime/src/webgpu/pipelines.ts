@@ -1,6 +1,6 @@
 /** Compute pipelines of a package: equal kernels once, all built at the same time. */
-import {type Kernel, kernelName} from '../device.ts';
-import {GossamerError, messageOf} from '../types.ts';
+import type {Kernel} from '../device.ts';
+import {GossamerError, kernelName, messageOf} from '../types.ts';
 import type {Gpu} from './adapter.ts';
 import {alive} from './checked.ts';
 
