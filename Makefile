@@ -48,7 +48,7 @@ bench: build ## measure against the peers, into bench/results/
 	@$(RUN) tools/setup/setup.sh --bench && node bench/run.mjs
 
 conformance: build ## all cases of ../shared/testdata and the onnx package on every target, into docs/conformance.md
-	@$(RUN) node tests/conformance/run.mjs
+	@$(RUN) node tests/conformance/run.mjs && node tests/catalog/suite.mjs --all
 
 fuzz: build ## random graphs on every target; ARGS="--count 5000 --target cpu --minimise"
 	@$(RUN) node tests/fuzz/fuzz.mjs $(ARGS)

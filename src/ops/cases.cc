@@ -46,13 +46,13 @@ TensorData random_tensor(DType dtype, const std::vector<int64_t>& shape, const C
   return data;
 }
 
+}  // namespace
+
 bool is_given(const Case& test, size_t i) {
   if (i >= test.inputs.size()) return false;
   const TensorData& data = test.inputs[i];
   return !data.bytes.empty() || !data.shape.empty() || !data.strings.empty();
 }
-
-}  // namespace
 
 const InputDef& input_of(const OpDef& def, const Case& test, size_t i) {
   if (test.length >= 0) {

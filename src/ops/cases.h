@@ -11,6 +11,9 @@ namespace gossamer::ops {
 // The entry's input that tensor `i` of a case is, or is a part of.
 const InputDef& input_of(const OpDef& def, const Case& test, size_t i);
 
+// Does the case spell out input `i`?
+bool is_given(const Case& test, size_t i);
+
 // The inputs of a case, the same ones every time; an absent one has no bytes and shape {-1}.
 std::vector<TensorData> case_inputs(const OpDef& def, const Case& test);
 

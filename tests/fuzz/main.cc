@@ -2,14 +2,16 @@
 //
 //   graph_fuzz FOLDER [--seed N] [--count N] [--jobs N] [--ops A,B] [--check TARGET,TARGET]
 //              [--edits A,B] [--variants]
+//   graph_fuzz FOLDER --catalog [--jobs N] [--ops A,B]
 //
 // Graphs whose integers 32 bits do not hold come into FOLDER/wide, others into FOLDER/narrow, each
 // in a folder of its number. --check: the compiler's own properties. --edits: what of shrink.h to
 // do to the graph; --variants: every graph that one more edit makes, in FOLDER/EDIT. Prints a line
-// of JSON a graph.
+// of JSON a graph. --catalog: the cases of the catalog instead, in FOLDER/narrow/OPERATOR/CASE.
 #include <charconv>
 #include <cstdio>
 
+#include "fuzz/catalog.h"
 #include "fuzz/shrink.h"
 #include "fuzz/write_case.h"
 #include "gossamer/isolate.h"
@@ -24,7 +26,7 @@ struct Options {
   uint64_t seed = 1;
   size_t count = 1;
   int jobs = 1;
-  bool variants = false;
+  bool variants = false, catalog = false;
   std::vector<std::string> check, edits;
   GrowOptions grow;
 };
@@ -50,6 +52,10 @@ bool read(int argc, char** argv, Options& options) {
     const std::string_view word = argv[at];
     if (word == "--variants") {
       options.variants = true;
+      continue;
+    }
+    if (word == "--catalog") {
+      options.catalog = true;
       continue;
     }
     if (!word.starts_with("--")) {
@@ -128,12 +134,51 @@ Result<std::string> write_graph(uint64_t seed, const Options& options) {
   return lines;
 }
 
+struct CatalogCase {
+  const ops::OpDef* def;
+  size_t number;
+};
+
+std::vector<CatalogCase> catalog_cases(const Options& options) {
+  std::vector<CatalogCase> all;
+  for (const ops::OpDef& def : ops::builtin_catalog().entries()) {
+    if (!options.grow.ops.empty() && !options.grow.ops.contains(def.name)) continue;
+    for (size_t number = 0; number < def.cases.size(); ++number) all.push_back({&def, number});
+  }
+  return all;
+}
+
+Result<std::string> write_catalog_case(const CatalogCase& one, const Options& options) {
+  const ops::Case& test = one.def->cases[one.number];
+  const auto failed = [&](const Diagnostic& error) {
+    return fail(cat(one.def->name, ", ", test.name, ": ", error.to_string()));
+  };
+  const Recipe recipe = recipe_of(*one.def, test);
+  const auto expected = evaluate_whole(recipe);
+  if (!expected) return failed(expected.error());
+  Values values;
+  add_leaves(recipe, values);
+  for (size_t at = 0; at < recipe.outputs.size(); ++at)
+    values[recipe.outputs[at]] = {(*expected)[at], {}};
+  std::string name = cat(one.number, " ", test.name);
+  for (char& c : name)
+    if (c == '/' || c == ' ') c = '_';
+  const fs::path folder = options.folder / (is_wide(values) ? "wide" : "narrow") /
+                          cat(one.def->domain, one.def->domain.empty() ? "" : ".", one.def->name) /
+                          name;
+  if (auto done = write_files(recipe, *expected, folder); !done) return failed(done.error());
+  return cat("{\"folder\":", json_text(folder.string()), "}\n");
+}
+
 int run(const Options& options) {
   int failed = 0;
+  const std::vector<CatalogCase> cases =
+      options.catalog ? catalog_cases(options) : std::vector<CatalogCase>{};
   command::run_isolated(
-      options.count, options.jobs, 60,
+      options.catalog ? cases.size() : options.count, options.jobs, 60,
       [&](size_t at) {
-        auto lines = write_graph(options.seed + at, options);
+        auto lines = options.catalog ? write_catalog_case(cases[at], options)
+                                     : write_graph(options.seed + at, options);
         return lines ? *lines : "!" + lines.error().to_string();
       },
       [&](size_t at, const command::JobOutcome& outcome) {
@@ -159,7 +204,7 @@ int main(int argc, char** argv) {
     std::fprintf(
         stderr,
         "usage: graph_fuzz FOLDER [--seed N] [--count N] [--jobs N] [--nodes N] [--ops A,B]"
-        " [--check TARGETS] [--edits A,B] [--variants]\n");
+        " [--check TARGETS] [--edits A,B] [--variants] [--catalog]\n");
     return 2;
   }
   return gossamer::fuzz::run(options);

@@ -12,17 +12,28 @@ namespace {
 using onnx::Message;
 using ops::TensorData;
 
-int onnx_code(ir::DType dtype) {
-  for (int code = 1; code <= 16; ++code) {
-    if (ops::dtype_of_onnx(code) == dtype) return code;
+// Elements of less than a byte lie side by side in TensorProto, in memory each has its own.
+std::vector<char> packed(const TensorData& data) {
+  const int bits = ir::is_small(data.dtype) ? ir::bit_width(data.dtype) : 8;
+  const auto* bytes = reinterpret_cast<const char*>(data.bytes.data());
+  if (bits == 8) return {bytes, bytes + data.bytes.size()};
+  std::vector<char> result((data.bytes.size() * static_cast<size_t>(bits) + 7) / 8);
+  for (size_t at = 0; at < data.bytes.size() * static_cast<size_t>(bits); ++at) {
+    const size_t element = at / static_cast<size_t>(bits), bit = at % static_cast<size_t>(bits);
+    if ((std::to_integer<unsigned>(data.bytes[element]) >> bit) & 1)
+      result[at / 8] = static_cast<char>(result[at / 8] | (1 << (at % 8)));
   }
-  GS_CHECK(false, ir::name_of(dtype), " has no ONNX type");
+  return result;
 }
 
 Message tensor(std::string_view name, const TensorData& data) {
-  const auto* bytes = reinterpret_cast<const char*>(data.bytes.data());
-  return onnx::tensor(name, onnx_code(data.dtype), data.shape,
-                      std::vector<char>(bytes, bytes + data.bytes.size()));
+  if (data.dtype != ir::DType::string)
+    return onnx::tensor(name, onnx_code(data.dtype), data.shape, packed(data));
+  Message message;
+  for (int64_t extent : data.shape) message.integer(1, extent);
+  message.integer(2, onnx_code(data.dtype)).text(8, name);
+  for (const std::string& text : data.strings) message.text(6, text);
+  return message;
 }
 
 struct WriteAttribute {
@@ -80,6 +91,13 @@ std::vector<std::string> dims_of(const Leaf& leaf) {
 
 }  // namespace
 
+int onnx_code(ir::DType dtype) {
+  for (int code = 1; code < 64; ++code) {
+    if (ops::dtype_of_onnx(code) == dtype) return code;
+  }
+  GS_CHECK(false, ir::name_of(dtype), " has no ONNX type");
+}
+
 const Leaf* Recipe::leaf(std::string_view name) const {
   const auto found = std::ranges::find(leaves, name, &Leaf::name);
   return found == leaves.end() ? nullptr : &*found;
@@ -136,7 +154,7 @@ std::string to_text(const Recipe& recipe) {
     if (!leaf.dims.empty()) text += cat(" as [", named, "]");
     const int64_t count = leaf.data.element_count();
     std::string values;
-    for (int64_t at = 0; at < std::min<int64_t>(count, 12); ++at) {
+    for (int64_t at = 0; at < std::min<int64_t>(leaf.data.bytes.empty() ? 0 : count, 12); ++at) {
       char number[32];
       std::snprintf(number, sizeof number, " %.9g", command::element(leaf.data, at));
       values += number;

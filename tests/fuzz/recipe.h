@@ -34,6 +34,8 @@ struct Recipe {
   void prune();
 };
 
+int onnx_code(ir::DType dtype);  // in TensorProto
+
 std::string to_onnx(const Recipe& recipe);                                // ModelProto
 std::string to_text(const Recipe& recipe);                                // for people
 std::string to_pb(const std::string& name, const ops::TensorData& data);  // TensorProto

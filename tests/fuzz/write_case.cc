@@ -19,7 +19,8 @@ Result<> write_text(const fs::path& path, const std::string& text) {
 
 }  // namespace
 
-Result<> write_case(const Recipe& recipe, const Values& values, const fs::path& folder) {
+Result<> write_files(const Recipe& recipe, const std::vector<ops::TensorData>& expected,
+                     const fs::path& folder) {
   const fs::path data = folder / "test_data_set_0";
   std::error_code error;
   fs::create_directories(data, error);
@@ -31,9 +32,16 @@ Result<> write_case(const Recipe& recipe, const Values& values, const fs::path& 
     GS_TRY(write_text(data / cat("input_", number++, ".pb"), to_pb(leaf.name, leaf.data)));
   }
   for (size_t at = 0; at < recipe.outputs.size(); ++at) {
-    const std::string& name = recipe.outputs[at];
-    GS_TRY(write_text(data / cat("output_", at, ".pb"), to_pb(name, values.at(name).data)));
+    const std::string file = to_pb(recipe.outputs[at], expected[at]);
+    GS_TRY(write_text(data / cat("output_", at, ".pb"), file));
   }
+  return {};
+}
+
+Result<> write_case(const Recipe& recipe, const Values& values, const fs::path& folder) {
+  std::vector<ops::TensorData> expected;
+  for (const std::string& name : recipe.outputs) expected.push_back(values.at(name).data);
+  GS_TRY(write_files(recipe, expected, folder));
   // A dimension may hide what a node needs to know: then the whole is refused, which is no error.
   const bool dynamic =
       std::ranges::any_of(recipe.leaves, [](const Leaf& leaf) { return !leaf.dims.empty(); });

@@ -7,7 +7,11 @@
 
 namespace gossamer::fuzz {
 
-// model.onnx, graph.txt and test_data_set_0 with what the interpreter says. Errors: the
+// model.onnx, graph.txt and test_data_set_0; `expected`: a tensor an output.
+Result<> write_files(const Recipe& recipe, const std::vector<ops::TensorData>& expected,
+                     const std::filesystem::path& folder);
+
+// The same with what the interpreter says. Errors: the
 // interpreter says otherwise of the whole graph than of its nodes.
 Result<> write_case(const Recipe& recipe, const Values& values,
                     const std::filesystem::path& folder);

@@ -1,0 +1,52 @@
+// Every case of every entry of the catalog, compiled and run as a model on each target, against the interpreter: all of
+// them natively, elsewhere a fixed share. With --all, all of them everywhere, as `make conformance` does.
+//
+//   node tests/catalog/suite.mjs [--all] [TARGET...]
+import {judge, share, targets, write} from './cases.mjs';
+import {Tally} from '../tally.mjs';
+
+const words = process.argv.slice(2);
+const all = words.includes('--all');
+const chosen = words.filter((word) => !word.startsWith('--'));
+// One case in so many, for time: a browser takes some ten times as long for one.
+const EVERY = {cpu: 1, wasm: 3, webgpu: 4, webgl: 8};
+// What does not pass, and why; a listed case that passes fails the suite.
+const half = 'GPUs compute halves in f32 (docs/specs/semantics.md)';
+const KNOWN = new Map([
+  ['webgpu: Attention/5_softmax_in_half', half],
+  ['webgl: Attention/5_softmax_in_half', half],
+]);
+// What would cost its whole time limit, and why; never run.
+const ENDLESS = new Map([
+  ['cpu: StringNormalizer/0_upper', 'of a constant text, its one kernel is unrolled until compiling takes minutes'],
+]);
+const keyOf = (target, name) => `${target}: ${name.split('/').slice(1, 3).join('/')}`;
+const tally = new Tally();
+
+async function onTarget(cases, target) {
+  const started = Date.now();
+  // GPUs refuse integers that 32 bits do not hold (docs/specs/semantics.md).
+  const possible = cases.filter(({wide}) => !wide || !target.startsWith('webg'));
+  const ends = possible.filter(({name}) => !ENDLESS.has(keyOf(target, name)));
+  for (const {name} of possible.filter((one) => !ends.includes(one)))
+    tally.skip(`${target}: ${name}`, ENDLESS.get(keyOf(target, name)));
+  const picked = all ? ends : share(ends, EVERY[target], target);
+  const verdicts = await judge(picked, target);
+  if (verdicts.length !== picked.length) tally.record(target, `${verdicts.length} verdicts of ${picked.length} cases`);
+  for (const {name, status, message} of verdicts) {
+    const reason = KNOWN.get(keyOf(target, name));
+    const bad = status !== 'pass' && (message || status);
+    tally.record(`${target}: ${name}`, reason ? !bad && 'passes: take it off the list above' : bad);
+  }
+  const good = verdicts.filter(({status}) => status === 'pass').length;
+  console.log(`${target}: ${good} of ${picked.length} pass, ${((Date.now() - started) / 1000).toFixed(0)} s`);
+}
+
+try {
+  const {cases, problems} = await write();
+  for (const problem of problems) tally.record('the cases', problem);
+  for (const target of chosen.length > 0 ? chosen : targets) await onTarget(cases, target);
+} catch (problem) {
+  tally.record('the suite', problem.stack);
+}
+tally.end();
