@@ -1,4 +1,4 @@
-// Malformed, malicious and invalid models of ../shared/testdata: each ends in one line that says what is wrong, or in
+// Malformed, malicious and invalid models, of ../shared/testdata and damaged ones of our own: each ends in one line that says what is wrong, or in
 // a package that works, within 10 s and 2 GB. Natively for cpu and webgpu, some of them through compiler.wasm too.
 // An invalid model may not compile; where a folder of invalid models holds one that is not, VALID says why.
 //
@@ -11,6 +11,7 @@ import path from 'node:path';
 import {createInterface} from 'node:readline';
 import {fileURLToPath} from 'node:url';
 import {npy} from '../cli/models.mjs';
+import {mutants} from './mutants.mjs';
 import {VALID} from './valid.mjs';
 import {Tally} from '../tally.mjs';
 
@@ -23,6 +24,7 @@ const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-hostile-'));
 const words = process.argv.slice(2);
 const SECONDS = 10;
 const BYTES = 2 * 2 ** 30;
+const MUTANTS = 100; // damaged models of our own; fewer beside those of ../shared
 
 const cache = path.join(build, 'CMakeCache.txt');
 const sanitized = existsSync(cache) && /^GOSSAMER_SANITIZE:\w+=./m.test(readFileSync(cache, 'utf8'));
@@ -60,7 +62,7 @@ function models() {
   for (const folder of ['hostile', 'migraphx_invalid', 'models_must_fail_or_stretch']) {
     const from = path.join(data, folder);
     if (!existsSync(from)) {
-      console.log(`skip  ../shared/testdata/${folder}: that folder is absent`);
+      tally.skip(`../shared/testdata/${folder}`, 'that folder is absent');
       continue;
     }
     for (const entry of readdirSync(from, {recursive: true}).sort()) {
@@ -75,6 +77,7 @@ function models() {
         found.push({name: `${folder}/${entry}/${seed}`, file: path.join(to, seed), invalid: false});
     }
   }
+  found.push(...mutants(build, work, found.length > 0 ? MUTANTS / 5 : MUTANTS));
   return found.filter(({name}) => words.every((word) => name.includes(word)));
 }
 
@@ -103,7 +106,8 @@ function outputs({status, stdout}) {
 
 // Compiled code and the interpreter give the same. Where the interpreter is too slow, or the model refuses these
 // inputs (an index out of range), running must still end well.
-function agree(file, manifest) {
+// A damaged model's numbers may be such that rounding decides: only its end counts.
+function agree(file, manifest, damaged) {
   const args = [];
   for (const [at, {name, dtype, shape}] of manifest.inputs.entries()) {
     const bytes = feed(dtype, shape.map((extent) => (typeof extent === 'number' ? extent : 3)));
@@ -114,6 +118,7 @@ function agree(file, manifest) {
   const [cpu, interp] = ['cpu', 'interp'].map((target) => run(['run', file, '--json', '--target', target, ...args]));
   const [ours, theirs] = [outputs(cpu), outputs(interp)];
   const refused = ({status, stdout}) => status === 1 && stdout.startsWith('{"error"');
+  if (damaged) return ours || refused(cpu) ? [] : [`running: ${cpu.status ?? cpu.signal} ${cpu.stderr}`];
   if (!ours) return refused(cpu) ? [] : [`running: ${cpu.status ?? cpu.signal} ${cpu.stderr}`];
   if (!theirs) return interp.status === 1 ? [`only cpu runs it: ${interp.stdout}`] : [];
   const close = (a, b) => a === b || Math.abs(a - b) <= 1e-3 + 1e-3 * Math.abs(b);
@@ -121,7 +126,7 @@ function agree(file, manifest) {
   return same ? [] : ['cpu and interpreter differ'];
 }
 
-function native({name, file, invalid}) {
+function native({name, file, invalid, damaged}) {
   for (const target of ['cpu', 'webgpu']) {
     const out = path.join(work, 'out');
     const result = run(['compile', file, '--target', target, '--emit', 'package', '-o', out]);
@@ -131,7 +136,7 @@ function native({name, file, invalid}) {
       const manifest = sizeOf('manifest.json') < 0 ? null : JSON.parse(readFileSync(path.join(out, 'manifest.json')));
       problems = manifest ? unlike(manifest, sizeOf) : ['no manifest.json'];
       if (invalid && !VALID[path.basename(name)]) problems.push('compiles, though it is invalid');
-      if (target === 'cpu' && problems.length === 0) problems.push(...agree(file, manifest));
+      if (target === 'cpu' && problems.length === 0) problems.push(...agree(file, manifest, damaged));
     } else {
       problems = refusal(result);
       if (existsSync(out)) problems.push('left a part of a package');
@@ -172,8 +177,8 @@ try {
   const all = models();
   for (const model of all) native(model);
   if (!existsSync(path.join(root, 'web/compiler/dist/compiler.wasm')))
-    console.log('skip  compiler.wasm: it is not built (make web)');
-  else if (sanitized) console.log('skip  compiler.wasm: the sanitizers watch the native build');
+    tally.skip('compiler.wasm', 'it is not built (make web)');
+  else if (sanitized) tally.skip('compiler.wasm', 'the sanitizers watch the native build');
   // Every third, for time, and all of the few large ones.
   else await inWasm(all.filter(({name}, at) => at % 3 === 0 || name.startsWith('models_must')));
 } finally {
