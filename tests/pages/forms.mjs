@@ -173,6 +173,8 @@ async function wrongValues(user, {site}) {
     const state = await user.run();
     const said = await user.problem('x');
     if (state !== 'refused' || !words.test(said)) problems.push(`"${text}" is ${state}: ${said}`);
+    const focus = await user.page.evaluate('document.activeElement.tagName');
+    if (focus !== 'TEXTAREA') problems.push(`"${text}" leaves the focus on ${focus}`);
   }
   const floats = Buffer.from(Float32Array.of(1, 2, 3).buffer);
   const files = [

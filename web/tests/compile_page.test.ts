@@ -146,16 +146,18 @@ test('the page fixes what the command line fixes, and keeps the package', {skip}
       assert.equal(await user.compile(), 'ready');
       assert.match(await user.text('#inputs'), /f32 \[5, 3\]/);
       await user.page.evaluate(`document.querySelector('${dim}').value = ''`);
-      await user.set('#settings', 'x', 'input[type=text]', "control.value = '7, 3'");
+      await user.set('#settings', 'x', 'input[type=text]', "control.value = '7x3'");
       assert.equal(await user.compile(), 'ready');
       assert.match(await user.text('#inputs'), /f32 \[7, 3\]/);
       for (const [text, words] of [
         ['7', /1 dimensions, the input has 2: \[n, 3\]/],
         ['7, three', /"three" is no dimension/],
+        ['x, 3', /"x" is no dimension/],
       ] as const) {
         await user.set('#settings', 'x', 'input[type=text]', `control.value = '${text}'`);
         assert.equal(await user.compile(), 'failed');
         assert.match(await user.text('#settings .problem:not([hidden])'), words);
+        assert.equal(await user.page.evaluate('document.activeElement.type'), 'text');
       }
       await user.set('#settings', 'x', 'input[type=text]', "control.value = '7, 8'");
       assert.equal(await user.compile(), 'failed');

@@ -23,7 +23,7 @@ const panel = new RunPanel();
 let given: GivenFiles = new Map();
 let model: {path: string; bytes: Uint8Array; signature: Signature} | undefined;
 let settings: Settings | undefined;
-let files: Map<string, Uint8Array> | undefined;
+let kept: {zip: string; files: Map<string, Uint8Array>} | undefined;
 let running: AbortController | undefined;
 
 const isModel = (path: string): boolean => path.endsWith('.onnx');
@@ -79,10 +79,8 @@ async function assembled({path, bytes, signature}: NonNullable<typeof model>, co
 
 function refuse(problem: unknown): void {
   status.textContent = 'Not compiled';
-  const fix = byId('fix', HTMLDetailsElement);
-  if (problem instanceof FieldProblem) fix.open = true;
-  else showTrouble(problem);
-  if (problem instanceof CompileError && settings?.complain(problem.diagnostic.where, problem)) fix.open = true;
+  if (!(problem instanceof FieldProblem)) showTrouble(problem);
+  if (problem instanceof CompileError) settings?.complain(problem.diagnostic.where, problem);
   setState('failed');
 }
 
@@ -95,13 +93,14 @@ async function build(): Promise<void> {
   progress.hidden = cancel.hidden = false;
   progress.value = 0;
   const name = nameOf(model.path);
-  status.textContent = `Compiling ${name} for ${target.value} …`;
+  const kind = target.value as Target;
+  status.textContent = `Compiling ${name} for ${kind} …`;
   setState('busy');
   try {
     const chosen = settings?.read();
     const begin = performance.now();
     const made = await compile(await assembled(model, chosen?.constants ?? {}), {
-      target: target.value as Target,
+      target: kind,
       ...chosen?.options,
       signal: mine.signal,
       onProgress({step, fraction}) {
@@ -110,10 +109,10 @@ async function build(): Promise<void> {
       },
     });
     const compiled = performance.now();
-    const loaded = await load(made, {device: target.value as Target, signal: mine.signal});
+    const loaded = await load(made, {device: kind, signal: mine.signal});
     const end = performance.now();
     byId('package', HTMLElement).replaceChildren(await showPackage(made));
-    files = made;
+    kept = {zip: `${name}-${kind}.zip`, files: made};
     panel.show(loaded);
     status.textContent =
       `${name}: compiled in ${(compiled - begin).toFixed(0)} ms, ` +
@@ -175,8 +174,9 @@ target.addEventListener('change', () => void build());
 byId('compile', HTMLButtonElement).addEventListener('click', () => void build());
 cancel.addEventListener('click', () => running?.abort(new Error('stopped')));
 byId('download', HTMLButtonElement).addEventListener('click', () => {
-  const [name, kept] = [`${nameOf(model?.path ?? 'model')}-${target.value}.zip`, files];
-  if (kept) void import('./package_zip.ts').then(({zipPackage}) => download(name, zipPackage(kept)), refuse);
+  const found = kept;
+  if (!found) return;
+  void import('./package_zip.ts').then(({zipPackage}) => download(found.zip, zipPackage(found.files)), refuse);
 });
 const wanted = new URLSearchParams(location.search).get('target') ?? '';
 if (['webgpu', 'webgl', 'wasm'].includes(wanted)) target.value = wanted;

@@ -17,7 +17,7 @@ const isOpen = (extent: Extent): boolean => typeof extent === 'string';
 
 /** "1, 3, ?, 8": null leaves a dimension open. Throws an Error that says what is no dimension. */
 export function parseShape(text: string, declared: readonly Extent[] | undefined): (number | null)[] {
-  const words = text.replace(/^\s*\[|\]\s*$/g, '').split(/[\s,x×]+/).filter((word) => word !== '');
+  const words = text.replace(/^\s*\[|\]\s*$/g, '').split(/[\s,]+|(?<=\d)[x×](?=[\d?])/).filter((word) => word !== '');
   const shape = words.map((word, axis) => {
     if (word === '?' || word === declared?.[axis]) return null;
     if (!/^\d+$/.test(word)) throw new Error(`"${word}" is no dimension: write a number, or ? to leave it open`);
@@ -151,10 +151,8 @@ export class Settings {
     return {options: {shapes, dims, lengths}, constants};
   }
 
-  /** Shows a problem by the input that it names; false: it names none. */
-  complain(where: string, problem: Error): boolean {
-    const input = this.#inputs.find(({name}) => where === `input "${name}"`);
-    input?.field.complain(problem);
-    return input !== undefined;
+  /** Shows a problem by the input that it names, if any. */
+  complain(where: string, problem: Error): void {
+    this.#inputs.find(({name}) => where === `input "${name}"`)?.field.complain(problem);
   }
 }

@@ -30,12 +30,17 @@ export class Field {
     this.element.removeAttribute('data-wrong');
   }
 
-  /** Shows what is wrong, and goes there. */
+  /** Shows what is wrong, and goes there; folds around it open. */
   complain(problem: unknown): void {
     this.#problem.textContent = messageOf(problem);
     this.#problem.hidden = false;
     this.element.dataset['wrong'] = '';
-    this.#body.querySelector<HTMLElement>('textarea, input:not([hidden]), select')?.focus();
+    for (let fold = this.element.closest('details'); fold; fold = fold.parentElement?.closest('details') ?? null) {
+      fold.open = true;
+    }
+    const controls = [...this.#body.querySelectorAll<HTMLElement>('textarea, input, select')];
+    const shown = controls.filter((control) => control.offsetParent !== null);
+    (shown.find((control) => !(control instanceof HTMLSelectElement)) ?? shown[0])?.focus();
   }
 }
 
