@@ -26,12 +26,15 @@ bool is_static(const package::Slot& slot) {
   return slot.texture.width > 0 ? !slot.texture.height.planned : !slot.bytes.planned;
 }
 
-// Floats are stored as f32 where not as they are, integers and codes in 32 bits.
-bool storable(ir::DType dtype, ir::DType storage) {
+// Floats are stored as f32 where not as they are, integers and codes in 32 bits; GPUs have little
+// else.
+bool storable(ir::DType dtype, ir::DType storage, std::string_view kind) {
   using enum ir::DType;
-  if (storage == dtype) return true;
   const bool wide = dtype == f32 || dtype == f16 || dtype == bf16 || dtype == f64;
-  return wide ? storage == f32 : storage == i32 || storage == u32;
+  const bool word = storage == i32 || storage == u32;
+  const bool gpu = kind == "webgpu" || kind == "webgl";
+  return (storage == dtype || (wide ? storage == f32 : word)) &&
+         (!gpu || word || storage == f32 || (kind == "webgpu" && storage == f16));
 }
 
 // How many bytes of a tensor a slot of known size has room for. Like the products below exact up to
@@ -147,9 +150,9 @@ package::Tensor Reader::tensor(const Fields& fields) {
   package::Tensor tensor{fields.text("name", ""), fields.dtype("dtype"), fields.dtype("storage"),
                          number(fields, "elements"),
                          static_cast<int>(fields.count("slot", size_of(module_.slots)))};
-  if (!storable(tensor.dtype, tensor.storage))
-    fields.wrong("storage", cat("a storage type of ", ir::name_of(tensor.dtype)));
   const package::Slot& slot = entry_of(module_.slots, tensor.slot);
+  if (!storable(tensor.dtype, tensor.storage, slot.device == 0 ? module_.target : "wasm"))
+    fields.wrong("storage", cat("a storage type of ", ir::name_of(tensor.dtype), " there"));
   const double size = ir::byte_size(tensor.storage);
   if (!tensor.elements.planned && is_static(slot))
     if (static_cast<double>(tensor.elements.value) * size > room_of(slot, size))
@@ -213,8 +216,8 @@ std::vector<package::Port> Reader::ports(const Fields& root, bool input) {
     const package::Port& port = ports[at];
     const package::Port& next = entry_of(ports, static_cast<int64_t>(at) + 1);
     if (!port.strings) continue;
-    if (at + 1 == ports.size() || next.strings || port.dtype != ir::DType::u8 ||
-        next.dtype != ir::DType::i32 || port.shape.size() != next.shape.size() + 1)
+    if (next.strings || port.dtype != ir::DType::u8 || next.dtype != ir::DType::i32 ||
+        port.shape.size() != next.shape.size() + 1)
       all[at].wrong("strings", "before its lengths");
   }
   return ports;
@@ -418,7 +421,7 @@ Result<Manifest> Reader::read(const Json& json) {
     module_.side.target = fields.text("target");
     if (module_.side.target != "wasm") fields.wrong("target", "wasm");
     if (!on_gpu(0)) fields.wrong("target", "beside a GPU");
-    module_.side.code = fields.plain_name("code");
+    module_.side.code = fields.text("code");
   }
   module_.name = root.text("name", "");
   root.list("needs", [&](const Fields& list, Item at) { module_.needs.push_back(list.text(at)); });

@@ -131,9 +131,10 @@ export const isStatic = ({bytes, height}: SlotEntry): boolean => isNumber(bytes 
 const roomOf = ({bytes, width = 0, height, layers = 0}: SlotEntry, size: number): number =>
   isNumber(bytes) ? bytes : isNumber(height) ? width * height * layers * 4 * size : Infinity;
 
-/** Floats are stored as f32 where not as they are, integers and codes in 32 bits. */
-const storable = (dtype: DType, storage: DType): boolean =>
-  storage === dtype || (/^b?f\d+$/.test(dtype) ? storage === 'f32' : /^[iu]32$/.test(storage));
+/** Floats are stored as f32 where not as they are, integers and codes in 32 bits; GPUs have little else. */
+const storable = (dtype: DType, storage: DType, kind: DeviceKind): boolean =>
+  (storage === dtype || (/^b?f\d+$/.test(dtype) ? storage === 'f32' : /^[iu]32$/.test(storage))) &&
+  (kind === 'wasm' || /^[fiu]32$/.test(storage) || (kind === 'webgpu' && storage === 'f16'));
 
 function readUnique<T extends {readonly name: string}>(
   root: Fields,
@@ -195,7 +196,7 @@ export function parseManifest(text: string, where: string): Manifest {
   const beside = root.has('side') ? root.fields('side') : undefined;
   if (beside && beside.text('target') !== 'wasm') beside.wrong('target', 'wasm');
   if (beside && target === 'wasm') beside.wrong('target', 'beside a GPU');
-  const side = beside?.name('code');
+  const side = beside?.text('code');
   const name = root.text('name', '');
   const needs = root.list('needs', (list, at) => list.text(at));
   const files = readUnique(root, 'files', (file): FileEntry => {
@@ -231,8 +232,11 @@ export function parseManifest(text: string, where: string): Manifest {
     };
     const {dtype, storage, elements, slot} = entry;
     const size = BYTES[storage];
-    if (!storable(dtype, storage)) tensor.wrong('storage', `a storage type of ${dtype}`);
-    if (isNumber(elements) && elements * size > roomOf(slots[slot] as SlotEntry, size)) {
+    const memory = slots[slot] as SlotEntry;
+    if (!storable(dtype, storage, memory.device === 0 ? target : 'wasm')) {
+      tensor.wrong('storage', `a storage type of ${dtype} there`);
+    }
+    if (isNumber(elements) && elements * size > roomOf(memory, size)) {
       tensor.wrong('elements', 'within its slot');
     }
     return entry;

@@ -8,9 +8,7 @@ import {about, BYTES, disposed, GossamerError, kernelName} from './types.ts';
 /** A number of the manifest, given the plan's values. */
 export function resolve(number: Num, values: Int32Array | undefined): number {
   if (typeof number === 'number') return number;
-  const value = values?.[number.plan];
-  if (value === undefined) throw new GossamerError('damaged', 'manifest.json: a plan value is missing');
-  return value;
+  return values?.[number.plan] ?? 0;
 }
 
 const sizeOf = (extent: Extent): number =>
@@ -72,9 +70,11 @@ export class Memory {
   #holding(tensor: number, bytes: number): Buffer {
     const buffer = this.buffer(tensor);
     const size = sizeOf(buffer.extent);
-    if (bytes <= size) return buffer;
-    const {name} = this.tensor(tensor);
-    throw new GossamerError('damaged', `tensor "${name}" takes ${bytes} bytes, its slot has ${size}`);
+    if (bytes < 0 || bytes > size) {
+      const {name} = this.tensor(tensor);
+      throw new GossamerError('damaged', `tensor "${name}" takes ${bytes} bytes, its slot has ${size}`);
+    }
+    return buffer;
   }
 
   write(tensor: number, bytes: Uint8Array): void {

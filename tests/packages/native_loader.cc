@@ -1,0 +1,210 @@
+// Feeds the native run time with manifests (cases.mjs): native_loader CASES FOLDER [check left out]
+// FOLDER/SEED holds the files of a package. One line a case: how reading it ended, '|', and how
+// loading and running it did.
+#include <rapidjson/document.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "runtime/host_memory.h"
+#include "runtime/manifest.h"
+#include "runtime/model.h"
+
+// Set by the program that mutants.mjs builds: the number of the check that is left out.
+[[gnu::weak]] int gossamer_check_left_out = -1;
+
+namespace gossamer::runtime {
+namespace {
+
+constexpr size_t most_bytes = size_t{1} << 26;
+constexpr int most_operations = 3000;
+
+std::string violation;
+
+void must(bool fine, const std::string& what) {
+  if (!fine && violation.empty()) violation = what;
+}
+
+// Computes nothing and believes nothing: `values` are what the plan says.
+class CheckedExecutable : public Executable {
+ public:
+  CheckedExecutable(std::span<const KernelEntry> kernels, int segments, int turn)
+      : kernels_(kernels.begin(), kernels.end()), segments_(segments), turn_(turn) {}
+  std::span<const KernelEntry> kernels() const override { return kernels_; }
+  Result<> plan(int segment, std::span<const int64_t>, std::span<int64_t> values) const override {
+    constexpr int64_t anything[] = {0,
+                                    1,
+                                    2,
+                                    5,
+                                    17,
+                                    -1,
+                                    -5,
+                                    -(int64_t{1} << 31),
+                                    (int64_t{1} << 31) - 1,
+                                    70000,
+                                    1 << 20,
+                                    int64_t{1} << 40,
+                                    -(int64_t{1} << 40)};
+    must(segment >= 0 && segment < segments_, cat("segment ", segment));
+    for (size_t at = 0; at < values.size(); ++at)
+      values[at] =
+          turn_ == 0 ? (at == 1 || at == 4 || at == 6 ? 32 : 4)
+                     : anything[(static_cast<size_t>(turn_ * 7 + segment * 5) + at * (3 + turn_)) %
+                                std::size(anything)];
+    return {};
+  }
+
+ private:
+  std::vector<KernelEntry> kernels_;
+  int segments_, turn_;
+};
+
+class CheckedDevice : public Device, public Queue {
+ public:
+  explicit CheckedDevice(int turn) : turn_(turn) {}
+  std::string_view name() const override { return "checked"; }
+  std::string description() const override { return "checked"; }
+  bool computes() const override { return false; }
+  Result<std::unique_ptr<Buffer>> allocate(size_t bytes) override {
+    if (bytes > most_bytes) return fail(cat("no room for ", bytes, " bytes"));
+    GS_TRY(spend());
+    return HostBuffer::allocate(bytes);
+  }
+  Result<std::unique_ptr<Executable>> load(std::span<const std::byte>,
+                                           std::span<const KernelEntry> kernels,
+                                           int plan_segments) override {
+    return std::make_unique<CheckedExecutable>(kernels, plan_segments, turn_);
+  }
+  Queue& queue() override { return *this; }
+  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes) override {
+    GS_TRY(spend());
+    GS_TRY(check_range(to, offset, bytes.size()));
+    must(offset + bytes.size() <= to.size(), "a write outside");
+    return {};
+  }
+  Result<> read(const Buffer& from, size_t offset, std::span<std::byte> bytes) override {
+    GS_TRY(spend());
+    GS_TRY(check_range(from, offset, bytes.size()));
+    must(offset + bytes.size() <= from.size(), "a read outside");
+    for (std::byte& byte : bytes) byte = std::byte{1};
+    return {};
+  }
+  Result<> launch(const Executable& code, const LaunchArguments& arguments) override {
+    GS_TRY(spend());
+    GS_TRY(check_launch(code, arguments));
+    const auto kernels = code.kernels();
+    const bool known =
+        arguments.kernel >= 0 && static_cast<size_t>(arguments.kernel) < kernels.size();
+    must(known, "no kernel");
+    if (!known) return {};
+    const KernelEntry& kernel = kernels[static_cast<size_t>(arguments.kernel)];
+    must(arguments.buffers.size() == static_cast<size_t>(kernel.buffers), "other buffers");
+    must(arguments.scalars.size() == static_cast<size_t>(kernel.scalars), "other scalars");
+    must(arguments.range >= 0, "a negative range");
+    for (size_t at = 0; at < arguments.buffers.size(); ++at) {
+      must(arguments.buffers[at], "no memory");
+      must(at + 1 == arguments.buffers.size() || arguments.buffers[at] != arguments.buffers.back(),
+           "a launch that reads what it writes");
+    }
+    return {};
+  }
+  Result<std::unique_ptr<Fence>> submit() override { return std::make_unique<PassedFence>(); }
+
+ private:
+  Result<> spend() {
+    if (++operations_ > most_operations) return fail("the test has seen enough");
+    return {};
+  }
+  int turn_;
+  int operations_ = 0;
+};
+
+// The words that the web loader has for it.
+std::string word_for(const Diagnostic& problem) {
+  const std::string& message = problem.message;
+  if (message.find("not JSON") != std::string::npos) return "not JSON";
+  if (message.find("not a package") != std::string::npos) return "format";
+  if (message.find("format version") != std::string::npos) return "version";
+  if (message.find("compiled for") != std::string::npos) return "target";
+  size_t begin = message.find("package");
+  if (begin == std::string::npos) begin = message.find("header");
+  const size_t end = message.find(" is not ");
+  if (begin == std::string::npos || end == std::string::npos) return "UNNAMED " + message;
+  return message.substr(begin, end - begin);
+}
+
+std::vector<HostTensor> feeds_of(const Model& model) {
+  std::vector<HostTensor> feeds;
+  for (const Port& port : model.inputs()) {
+    HostTensor feed{port.dtype, {}, {}, {}};
+    size_t count = 1;
+    for (int64_t extent : port.shape) {
+      feed.shape.push_back(extent < 0 ? 4 : std::min<int64_t>(extent, 64));
+      count = std::min<size_t>(count * static_cast<size_t>(feed.shape.back()), 1 << 16);
+    }
+    if (port.dtype == ir::DType::string)
+      feed.strings.resize(count, "text");
+    else
+      feed.bytes.resize(count * static_cast<size_t>(ir::byte_size(port.dtype)), std::byte{1});
+    feeds.push_back(std::move(feed));
+  }
+  return feeds;
+}
+
+void put(const std::string& file, std::string_view content) {
+  std::ofstream(file, std::ios::binary)
+      .write(content.data(), static_cast<std::streamsize>(content.size()));
+}
+
+std::string use(const std::string& folder, int turn) {
+  LoadOptions options;
+  options.device = std::make_unique<CheckedDevice>(turn);
+  auto model = Model::load(folder, std::move(options));
+  if (!model) {
+    const Diagnostic& problem = model.error();
+    if (problem.where.find("weight") == std::string::npos) return "load";
+    const std::string word = word_for(problem);
+    return cat("load ", word.starts_with("UNNAMED") ? "weights" : word);
+  }
+  auto outputs = (*model)->run(feeds_of(**model));
+  return outputs ? "ran" : "run";
+}
+
+int run(int count, char** arguments) {
+  if (count > 3) gossamer_check_left_out = std::atoi(arguments[3]);
+  std::ifstream cases(arguments[1]);
+  std::string line;
+  for (int at = 0; std::getline(cases, line); ++at) {
+    rapidjson::Document one;
+    one.Parse(line.data(), line.size());
+    const std::string folder = cat(arguments[2], "/", one["seed"].GetString());
+    const std::string_view text(one["manifest"].GetString(), one["manifest"].GetStringLength());
+    violation.clear();
+    const auto manifest = parse_manifest(text);
+    std::string said = manifest ? "fine|" : word_for(manifest.error()) + "|";
+    if (manifest) {
+      put(folder + "/manifest.json", text);
+      const std::string file = folder + "/weights.safetensors", kept = file + ".kept";
+      if (one.HasMember("weights")) {
+        std::string bytes;
+        const std::string hex = one["weights"].GetString();
+        for (size_t digit = 0; digit < hex.size(); digit += 2)
+          bytes += static_cast<char>(std::strtol(hex.substr(digit, 2).c_str(), nullptr, 16));
+        std::rename(file.c_str(), kept.c_str());
+        put(file, bytes);
+      }
+      said += use(folder, at % 3);
+      if (one.HasMember("weights")) std::rename(kept.c_str(), file.c_str());
+    }
+    if (!violation.empty()) said = "fine|VIOLATION " + violation;
+    std::printf("%s\n", said.c_str());
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace gossamer::runtime
+
+int main(int count, char** arguments) { return gossamer::runtime::run(count, arguments); }
