@@ -6,39 +6,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gossamer/element_types.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* f16 and bf16 are passed as their 16 bits, boolean as one byte. The types from F8E4M3FN on, ONNX's
-   types of eight bits and less, are passed as one byte an element: the code of a float, the value
-   of an integer (I4 and I2 as int8_t). */
-typedef enum gossamer_type {
-  GOSSAMER_F32,
-  GOSSAMER_F16,
-  GOSSAMER_BF16,
-  GOSSAMER_F64,
-  GOSSAMER_I8,
-  GOSSAMER_I16,
-  GOSSAMER_I32,
-  GOSSAMER_I64,
-  GOSSAMER_U8,
-  GOSSAMER_U16,
-  GOSSAMER_U32,
-  GOSSAMER_U64,
-  GOSSAMER_BOOLEAN,
-  GOSSAMER_F8E4M3FN,
-  GOSSAMER_F8E4M3FNUZ,
-  GOSSAMER_F8E5M2,
-  GOSSAMER_F8E5M2FNUZ,
-  GOSSAMER_F8E8M0,
-  GOSSAMER_F4E2M1,
-  GOSSAMER_I4,
-  GOSSAMER_U4,
-  GOSSAMER_I2,
-  GOSSAMER_U2,
-  GOSSAMER_STRING
-} gossamer_type;
+/* GOSSAMER_F32, GOSSAMER_F16, ...: see element_types.h. f16 and bf16 are passed as their 16 bits,
+   boolean as one byte. The types from F8E4M3FN on, ONNX's types of eight bits and less, are passed
+   as one byte an element: the code of a float, the value of an integer (I4 and I2 as int8_t). */
+#define GOSSAMER_TYPE(NAME, name, text, kind, bits, onnx) GOSSAMER_##NAME,
+#ifdef __cplusplus /* whatever number a caller stores is then one of the enumeration's */
+typedef enum gossamer_type : unsigned { GOSSAMER_ELEMENT_TYPES(GOSSAMER_TYPE) } gossamer_type;
+#else
+typedef enum gossamer_type { GOSSAMER_ELEMENT_TYPES(GOSSAMER_TYPE) } gossamer_type;
+#endif
+#undef GOSSAMER_TYPE
 
 /* An element of type STRING: UTF-8, of any bytes. */
 typedef struct gossamer_string {
@@ -63,6 +46,8 @@ const char* gossamer_error(void);
 gossamer_model* gossamer_load(const char* folder, int threads);
 void gossamer_free(gossamer_model* model);
 
+/* Of a model that is NULL there are none. The name of a port out of range is NULL, its description
+   all zeros. Names and shapes are the model's and last as long. */
 size_t gossamer_input_count(const gossamer_model* model);
 size_t gossamer_output_count(const gossamer_model* model);
 const char* gossamer_input_name(const gossamer_model* model, size_t input);
@@ -71,7 +56,10 @@ gossamer_tensor gossamer_input_port(const gossamer_model* model, size_t input);
 gossamer_tensor gossamer_output_port(const gossamer_model* model, size_t output);
 
 /* One tensor an input, in order. Fills one tensor an output, whose memory is the model's and lasts
-   until the next run. One thread at a time may use a model. */
+   until the next run that succeeds. One thread at a time may use a model. Errors: a NULL where
+   something is read or written, another number of tensors, a type, rank, shape or number of bytes
+   that does not fit the port; outputs is then left as it was. Nothing is read through data before
+   all of that fits. */
 int gossamer_run(gossamer_model* model, const gossamer_tensor* inputs, size_t input_count,
                  gossamer_tensor* outputs, size_t output_count);
 

@@ -19,6 +19,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gossamer/element_types.h"
+
 namespace gossamer {
 
 struct Error {
@@ -28,37 +30,13 @@ struct Error {
   std::string to_string() const;
 };
 
-// Element types, as packages name them. f16 and bf16 are passed as their 16 bits, boolean as a
-// byte. Types from f8e4m3fn on are ONNX's of eight bits and less, one element a byte: the code of a
-// float, the value of an integer; of four- and two-bit ones the low bits count. Strings are UTF-8.
-enum class ElementType : uint8_t {
-  f32,
-  f16,
-  bf16,
-  f64,
-  i8,
-  i16,
-  i32,
-  i64,
-  u8,
-  u16,
-  u32,
-  u64,
-  boolean,
-  f8e4m3fn,
-  f8e4m3fnuz,
-  f8e5m2,
-  f8e5m2fnuz,
-  f8e8m0,
-  f4e2m1,
-  f6e2m3,
-  f6e3m2,
-  i4,
-  u4,
-  i2,
-  u2,
-  string
-};
+// Element types, f32 and so on: see element_types.h. f16 and bf16 are passed as their 16 bits,
+// boolean as a byte. Types from f8e4m3fn on are ONNX's of eight bits and less, one element a byte:
+// the code of a float, the value of an integer; of four- and two-bit ones the low bits count.
+// Strings are UTF-8.
+#define GOSSAMER_TYPE(NAME, name, text, kind, bits, onnx) name,
+enum class ElementType : uint8_t { GOSSAMER_ELEMENT_TYPES(GOSSAMER_TYPE) };
+#undef GOSSAMER_TYPE
 
 template <class T>
 constexpr ElementType element_type_of() = delete;
@@ -107,7 +85,7 @@ constexpr ElementType element_type_of<bool>() {
   return ElementType::boolean;
 }
 
-size_t byte_size(ElementType type);  // 0 for strings
+size_t byte_size(ElementType type);  // of an element in memory; 0 for strings
 
 // A dense tensor in host memory, row-major. A value: copies are independent.
 class Tensor {

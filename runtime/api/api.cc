@@ -24,7 +24,8 @@ std::vector<Port> ports_of(const std::vector<runtime::Port>& ports) {
 std::string Error::to_string() const { return Diagnostic{where, message, hint}.to_string(); }
 
 size_t byte_size(ElementType type) {
-  return static_cast<size_t>(ir::byte_size(runtime::dtype_of(type)));
+  const auto dtype = runtime::dtype_of(type);
+  return dtype ? static_cast<size_t>(ir::byte_size(*dtype)) : 0;
 }
 
 Tensor::Tensor(ElementType type, std::vector<int64_t> shape, std::vector<std::byte> bytes)
@@ -37,10 +38,11 @@ Tensor Tensor::of_strings(std::vector<int64_t> shape, std::vector<std::string> v
 }
 
 Error Tensor::wrong_type(ElementType asked) const {
-  return {"",
-          cat("the tensor's elements are ", ir::name_of(runtime::dtype_of(type_)), ", not ",
-              ir::name_of(runtime::dtype_of(asked))),
-          ""};
+  const auto name = [](ElementType type) {
+    const auto dtype = runtime::dtype_of(type);
+    return dtype ? ir::name_of(*dtype) : "of an unknown type";
+  };
+  return {"", cat("the tensor's elements are ", name(type_), ", not ", name(asked)), ""};
 }
 
 struct Model::State {
@@ -62,11 +64,13 @@ std::expected<std::map<std::string, Tensor>, Error> Model::run(
     const auto found = inputs.find(port.name);
     if (found == inputs.end())
       return std::unexpected(Error{cat("input \"", port.name, "\""), "is not given", ""});
+    const auto dtype = runtime::dtype_of(found->second.type());
+    if (!dtype)
+      return std::unexpected(
+          Error{cat("input \"", port.name, "\""), "has an unknown element type", ""});
     const auto bytes = found->second.bytes();
-    feeds.push_back({runtime::dtype_of(found->second.type()),
-                     found->second.shape(),
-                     {bytes.begin(), bytes.end()},
-                     found->second.strings()});
+    feeds.push_back(
+        {*dtype, found->second.shape(), {bytes.begin(), bytes.end()}, found->second.strings()});
   }
   for (const auto& [name, tensor] : inputs) {
     bool known = false;

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <thread>
@@ -18,6 +19,8 @@ namespace {
 
 using Entry = void (*)(int64_t begin, int64_t end, void* const* args);
 using Plan = void (*)(const int64_t* dims, int64_t* values);
+
+constexpr int most_threads = 1024;  // that any machine of today runs at once, and any system starts
 
 class CpuExecutable : public Executable {
  public:
@@ -156,7 +159,7 @@ class CpuDevice : public Device {
 
 std::unique_ptr<Device> make_cpu_device(int threads) {
   if (threads <= 0) threads = static_cast<int>(std::thread::hardware_concurrency());
-  return std::make_unique<CpuDevice>(threads < 1 ? 1 : threads);
+  return std::make_unique<CpuDevice>(std::clamp(threads, 1, most_threads));
 }
 
 }  // namespace gossamer::runtime

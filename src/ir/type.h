@@ -6,50 +6,27 @@
 #include <string>
 #include <string_view>
 
+#include "gossamer/element_types.h"
+
 namespace gossamer::ir {
 
-// `index` is a mathematical integer that never overflows (the compiler may reorder it freely):
-// dimensions, loop variables, addresses. Targets compute it in 32 bits (64 natively).
-enum class DType : uint8_t {
-  f32,
-  f16,
-  bf16,
-  f64,
-  i8,
-  i16,
-  i32,
-  i64,
-  u8,
-  u16,
-  u32,
-  u64,
-  boolean,
-  index,
-  string,
-  // Small types: tensors hold them, kernels compute with wider ones (passes/lower_small_types.h).
-  // One element a byte in memory; of six, four and two bits, the low bits count.
-  f8e4m3fn,
-  f8e4m3fnuz,
-  f8e5m2,
-  f8e5m2fnuz,
-  f8e8m0,
-  f4e2m1,
-  f6e2m3,
-  f6e3m2,
-  i4,
-  u4,
-  i2,
-  u2,
-};
+// The public element types, in their order, and `index`: a mathematical integer that never
+// overflows (the compiler may reorder it freely): dimensions, loop variables, addresses. Targets
+// compute it in 32 bits (64 natively). Small types, f8e4m3fn to u2, are what tensors hold and
+// kernels compute with wider ones (passes/lower_small_types.h): one element a byte in memory; of
+// six, four and two bits, the low bits count.
+#define GOSSAMER_TYPE(NAME, name, text, kind, bits, onnx) name,
+enum class DType : uint8_t { GOSSAMER_ELEMENT_TYPES(GOSSAMER_TYPE) index };
+#undef GOSSAMER_TYPE
 
 bool is_float(DType);
-bool is_signed_int(DType);        // i2..i64 and index
-bool is_unsigned_int(DType);      // u2..u64
-bool is_int(DType);               // either, not boolean
-bool is_small(DType);             // f8e4m3fn and all that follow it
-int byte_size(DType);             // in linear memory; boolean 1, index 4, string 0
-int bit_width(DType);             // 8 * byte_size, but 6, 4 and 2 for types of so many bits
-DType carrier_of(DType);          // u8 or i8 for a small type, whose code it holds; else the type
+bool is_signed_int(DType);    // i2..i64 and index
+bool is_unsigned_int(DType);  // u2..u64
+bool is_int(DType);           // either, not boolean
+bool is_small(DType);         // f8e4m3fn to u2
+int byte_size(DType);         // in linear memory; boolean 1, index 4, string 0
+int bit_width(DType);     // of the value: 8 * byte_size, but 6, 4 and 2 for types of so many bits
+DType carrier_of(DType);  // u8 or i8 for a small type, whose code it holds; else the type
 std::string_view name_of(DType);  // "f32", "bool", "index", ...
 std::optional<DType> dtype_named(std::string_view name);
 

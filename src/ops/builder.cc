@@ -10,7 +10,7 @@ namespace {
 
 std::string types_text(TypeSet types) {
   std::string text;
-  for (unsigned i = 0; i <= static_cast<unsigned>(DType::string); ++i) {
+  for (unsigned i = 0; i < static_cast<unsigned>(DType::index); ++i) {
     if (types & (1u << i))
       text += cat(text.empty() ? "" : ", ", ir::name_of(static_cast<DType>(i)));
   }

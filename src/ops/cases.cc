@@ -20,7 +20,7 @@ struct Random {
 
 DType type_of(const InputDef& input, DType wanted) {
   if (input.types & only(wanted)) return wanted;
-  for (unsigned i = 0; i <= static_cast<unsigned>(DType::u2); ++i) {
+  for (unsigned i = 0; i < static_cast<unsigned>(DType::index); ++i) {
     if (input.types & (1u << i)) return static_cast<DType>(i);
   }
   return wanted;

@@ -66,7 +66,7 @@ class Grower {
     if (!evaluate(step, recipe, grown_.values)) return undo();
     for (const std::string& name : step.outputs) {
       const DType dtype = grown_.values.at(name).data.dtype;
-      if (dtype >= DType::index) return undo();
+      if (dtype > DType::boolean) return undo();
     }
     for (const std::string& name : step.outputs) made_.push_back(name);
     recipe.steps.push_back(std::move(step));

@@ -28,11 +28,11 @@ const std::vector<DType>& common_types() {
   return types;
 }
 
-bool in_files(DType dtype) { return !ir::is_small(dtype) && dtype < DType::index; }
+bool in_files(DType dtype) { return dtype <= DType::boolean; }
 
 DType type_of(const ops::InputDef& input, DType wanted) {
   if (input.types & ops::only(wanted)) return wanted;
-  for (unsigned i = 0; i < static_cast<unsigned>(DType::index); ++i)
+  for (unsigned i = 0; i <= static_cast<unsigned>(DType::boolean); ++i)
     if (input.types & (1u << i)) return static_cast<DType>(i);
   return DType::string;
 }
