@@ -16,10 +16,8 @@ Result<schedule::Capabilities> capabilities_for(schedule::TargetKind target,
                                                 const Options& options) {
   schedule::Capabilities caps = schedule::capabilities_of(target);
   GS_TRY(schedule::apply_limits(options.limits, caps));
-  if (target == schedule::TargetKind::wasm && options.relaxed_simd) {
-    caps.fma = true;
-    caps.tile_rows = 6;
-  }
+  // A multiply-add needs no register for the product.
+  if (target == schedule::TargetKind::wasm && options.relaxed_simd) caps.tile_rows = 6;
   caps.has_f16 = target == schedule::TargetKind::webgpu && options.f16;
   return caps;
 }

@@ -19,10 +19,9 @@ struct Options {
   std::string target = "wasm";  // "webgpu", "webgl", "wasm", "cpu"
   std::string name;             // of the model; "" takes the graph's
   bool relaxed_simd =
-      false;              // wasm: multiply-add instructions (manifest needs "wasm-relaxed-simd")
-  std::string limits;     // webgpu, webgl: schedule::apply_limits, "mobile"
-  bool real_gpu = false;  // webgpu: schedules for a hardware adapter instead of a software one
-  bool f16 = false;       // webgpu: f16 tensors are stored as such (manifest needs "webgpu-f16")
+      false;           // wasm: multiply-add instructions (manifest needs "wasm-relaxed-simd")
+  std::string limits;  // webgpu, webgl: schedule::apply_limits, "mobile"
+  bool f16 = false;    // webgpu: f16 tensors are stored as such (manifest needs "webgpu-f16")
   std::string cpu = "native";  // cpu: LLVM's name of the processor
   // Reads a file of external data, relative to the model's folder; absent: such a model is an
   // error.

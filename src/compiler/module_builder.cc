@@ -110,10 +110,6 @@ Result<> ModuleBuilder::build(const Progress& progress) {
 }
 
 Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
-  if (stage.kind == ops::StageKind::scan || stage.kind == ops::StageKind::program) {
-    return fail_at(stage.origin, cat("stage \"", stage.name, "\" has a form that target ",
-                                     module_.target, " cannot run yet"));
-  }
   // Nothing to write, and an axis without points is a case that schedules need not know.
   const auto is_empty = [](const ir::Expr& extent) { return ir::is_const(extent, 0); };
   if (std::ranges::any_of(stage.output->shape, is_empty)) {

@@ -39,14 +39,7 @@ class Liveness {
   }
 
   bool wanted(const Stage& stage) const {
-    if (stage.kind != StageKind::step) {
-      bool wanted = buffers_.contains(stage.output.get());
-      for (const ir::Buffer& output : stage.outputs)
-        wanted = wanted || buffers_.contains(output.get());
-      for (const ir::Buffer& state : stage.states)
-        wanted = wanted || buffers_.contains(state.get());
-      return wanted;
-    }
+    if (stage.kind != StageKind::step) return buffers_.contains(stage.output.get());
     if (stage.step == StepKind::check) return true;
     bool wanted = false;
     if (stage.step == StepKind::read || stage.step == StepKind::set) {

@@ -90,7 +90,6 @@ class Folder {
   }
 
   std::optional<ConstantSource> evaluated(const Stage& stage) {
-    if (stage.kind == StageKind::program || stage.kind == StageKind::scan) return std::nullopt;
     int64_t elements = product(stage.output->shape), points = product(stage.extents);
     int64_t terms = product(stage.reduce_extents);
     int64_t size = ir::byte_size(stage.output->dtype);

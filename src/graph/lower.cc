@@ -280,8 +280,7 @@ Result<> Lowering::take_stages(ops::Builder& builder, const Graph& graph, const 
     if (stage.kind != ops::StageKind::step) {
       GS_TRY(check_size(stage, place));
       stage.origin = origin;
-      if (stage.outputs.empty()) settle_name(stage.output);
-      for (const ir::Buffer& output : stage.outputs) settle_name(output);
+      settle_name(stage.output);
     } else if (stage.step == ops::StepKind::read && blocks[i] == 0) {
       reads_[stage.initial.get()] = {stage.initial, {stage.axes.begin(), stage.axes.end()}};
     }
@@ -340,7 +339,7 @@ void Lowering::settle_output(Tensor& tensor, size_t first_stage) {
   }
   for (size_t i = first_stage; i < out_.stages.size(); ++i) {
     const ops::Stage& stage = out_.stages[i];
-    if (!stage.output || !stage.output.same(tensor.buffer) || stage.outputs.size() > 1) continue;
+    if (!stage.output || !stage.output.same(tensor.buffer)) continue;
     if (stage.view) {
       std::vector<ir::Buffer> inputs = ops::inputs_of(stage);
       if (inputs.size() == 1 && inputs[0]->dtype == tensor.dtype() &&

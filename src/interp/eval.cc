@@ -171,11 +171,6 @@ class Machine {
               cat("a barrier reached by ", active.size(), " of ", group_size_, " invocations"));
         }
         return {};
-      case NodeKind::Assert:
-        if (!eval_bool(as<ir::Assert>(s)->condition, *active[0])) {
-          return error(as<ir::Assert>(s)->message);
-        }
-        return {};
       default:
         return error(cat("cannot run ", ir::name_of(s->kind), " here"));
     }

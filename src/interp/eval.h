@@ -23,8 +23,8 @@ struct Chunk {
 
 // Runs a kernel (or a chunk of its grid). `scalars` are the values of kernel.scalars. Buffers that
 // memory lacks are added, filled with 0xff. Accesses are logical as long as they have an index per
-// axis, else flat. A load outside of its buffer gives NaN or all ones; a store outside, an Assert
-// that fails, a barrier that not every invocation reaches and a host statement are errors.
+// axis, else flat. A load outside of its buffer gives NaN or all ones; a store outside and a
+// barrier that not every invocation reaches are errors.
 Result<> run(const ir::Kernel& kernel, Memory& memory, std::span<const int64_t> scalars = {},
              std::optional<Chunk> chunk = {});
 

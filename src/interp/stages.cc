@@ -112,35 +112,6 @@ struct Runner {
     values[stage.output.get()] = std::move(output);
     return {};
   }
-
-  Result<> run_scan(const Stage& stage) {
-    GS_ASSIGN(TensorData output, make(stage.output));
-    GS_ASSIGN(std::vector<int64_t> extents, extents_of(stage.extents));
-    for (size_t k = 0; k < stage.states.size(); ++k) {
-      values[stage.states[k].get()] = values.at(stage.initial_states[k].get());
-    }
-    std::vector<ir::Var> rest(stage.axes.begin() + 1, stage.axes.end());
-    std::vector<int64_t> inner(extents.begin() + 1, extents.end());
-    int64_t offset = 0;
-    for (int64_t step = 0; step < extents[0]; ++step) {
-      // All states step from the previous ones; the result sees the new ones.
-      std::vector<TensorData> next;
-      for (const ir::Buffer& state : stage.states) next.push_back(values.at(state.get()));
-      int64_t place = 0;
-      auto set_step = [&] {
-        variables[stage.axes[0].get()] = Scalar::of_int(ir::DType::index, step);
-      };
-      set_step();
-      each(rest, inner, [&] {
-        for (size_t k = 0; k < next.size(); ++k) set_element(next[k], place, eval(stage.values[k]));
-        ++place;
-      });
-      for (size_t k = 0; k < next.size(); ++k) values[stage.states[k].get()] = std::move(next[k]);
-      each(rest, inner, [&] { set_element(output, offset++, eval(stage.result)); });
-    }
-    values[stage.output.get()] = std::move(output);
-    return {};
-  }
 };
 
 }  // namespace
@@ -156,12 +127,6 @@ Result<> run_points_of(Runner& runner, const Stage& stage) {
       break;
     case StageKind::scatter:
       status = runner.run_scatter(stage);
-      break;
-    case StageKind::scan:
-      status = runner.run_scan(stage);
-      break;
-    case StageKind::program:
-      status = fail("the stage interpreter runs no programs");
       break;
     case StageKind::step:
       break;

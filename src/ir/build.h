@@ -93,10 +93,6 @@ Stmt branch(Expr condition, Stmt yes, Stmt no = {});
 Stmt store(Buffer buffer, std::vector<Expr> indices, Expr value);
 Stmt alloc(Buffer buffer, Stmt body);
 Stmt barrier(Scope scope = Scope::group);
-Stmt assert_that(Expr condition, std::string message);
-Stmt launch(std::string kernel, Expr extent, std::vector<Buffer> buffers,
-            std::vector<Expr> scalars);
-Stmt await_buffer(Buffer buffer);
 
 // The value of an integer constant (IntImm, of any integer type or boolean).
 std::optional<int64_t> as_int(const Expr&);

@@ -85,30 +85,4 @@ Stmt barrier(Scope scope) {
   return Stmt(node);
 }
 
-Stmt assert_that(Expr condition, std::string message) {
-  GS_CHECK(condition && condition->type == Type(DType::boolean), "assert: ", message);
-  auto* node = new Assert();
-  node->condition = std::move(condition);
-  node->message = std::move(message);
-  return Stmt(node);
-}
-
-Stmt launch(std::string kernel, Expr extent, std::vector<Buffer> buffers,
-            std::vector<Expr> scalars) {
-  GS_CHECK(extent && extent->type == Type(DType::index), "extent of launch ", kernel);
-  auto* node = new Launch();
-  node->kernel = std::move(kernel);
-  node->extent = std::move(extent);
-  node->buffers = std::move(buffers);
-  node->scalars = std::move(scalars);
-  return Stmt(node);
-}
-
-Stmt await_buffer(Buffer buffer) {
-  GS_CHECK(buffer, "await");
-  auto* node = new Await();
-  node->buffer = std::move(buffer);
-  return Stmt(node);
-}
-
 }  // namespace gossamer::ir

@@ -19,8 +19,6 @@ class Lexer {
         word();
       } else if (is_digit(c)) {
         number();
-      } else if (c == '"') {
-        GS_TRY(string());
       } else {
         GS_TRY(symbol());
       }
@@ -76,24 +74,6 @@ class Lexer {
     const size_t suffix = at_;
     while (is_letter(peek()) || is_digit(peek())) ++at_;
     tokens_.back().suffix = text_.substr(suffix, at_ - suffix);
-  }
-
-  Result<> string() {
-    std::string content;
-    const int first_line = line_;
-    for (++at_; peek() != '"'; ++at_) {
-      if (at_ >= text_.size()) return fail(cat("line ", first_line, ": a string without an end"));
-      if (text_[at_] == '\n') ++line_;
-      if (text_[at_] == '\\' && at_ + 1 < text_.size()) {
-        ++at_;
-        content += text_[at_] == 'n' ? '\n' : text_[at_];
-      } else {
-        content += text_[at_];
-      }
-    }
-    ++at_;
-    push(Token::Kind::string, content);
-    return {};
   }
 
   Result<> symbol() {

@@ -10,8 +10,8 @@
 namespace gossamer::ir::text {
 
 struct Token {
-  enum class Kind : uint8_t { word, number, string, symbol, end } kind = Kind::end;
-  std::string text;    // a number without its suffix; a string without quotes and escapes
+  enum class Kind : uint8_t { word, number, symbol, end } kind = Kind::end;
+  std::string text;    // a number without its suffix
   std::string suffix;  // of a number: the name of its type, or empty
   int line = 1;
 };

@@ -233,18 +233,6 @@ Result<Stmt> Parser::statement() {
     }
     return error("expected a scope");
   }
-  if (word == "assert") {
-    GS_ASSIGN(Expr condition, expr());
-    GS_TRY(expect(","));
-    if (condition->type != Type(DType::boolean)) return error("assert takes a condition");
-    if (peek().kind != Token::Kind::string) return error("expected a message");
-    return assert_that(condition, tokens_[at_++].text);
-  }
-  if (word == "launch") return launch();
-  if (word == "await") {
-    GS_ASSIGN(Buffer buffer, known_buffer());
-    return await_buffer(buffer);
-  }
   if (at("[")) return store(word);
   return error(cat("unknown statement '", word, "'"));
 }
@@ -284,23 +272,6 @@ Result<Stmt> Parser::store(const std::string& buffer_name) {
                      to_string(value->type)));
   }
   return ir::store(buffer, std::move(indices), std::move(value));
-}
-
-Result<Stmt> Parser::launch() {
-  if (peek().kind != Token::Kind::string) return error("expected the kernel's name");
-  const std::string kernel_name = tokens_[at_++].text;
-  GS_TRY(expect("("));
-  std::vector<Buffer> buffers;
-  while (!accept(";")) {
-    if (!buffers.empty()) GS_TRY(expect(","));
-    GS_ASSIGN(Buffer buffer, known_buffer());
-    buffers.push_back(buffer);
-  }
-  GS_ASSIGN(std::vector<Expr> scalars, expr_list(")"));
-  GS_TRY(expect("over"));
-  GS_ASSIGN(Expr extent, expr());
-  if (extent->type != Type(DType::index)) return error("an extent is a scalar index");
-  return ir::launch(kernel_name, extent, std::move(buffers), std::move(scalars));
 }
 
 }  // namespace gossamer::ir::text

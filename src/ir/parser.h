@@ -52,7 +52,6 @@ class Parser {
   Result<Stmt> statement();
   Result<Stmt> loop(LoopKind kind);
   Result<Stmt> store(const std::string& name);
-  Result<Stmt> launch();
   // The variable that a loop or Let binds: one bound before, out of scope by now, is bound again,
   // as loops that passes copied are.
   Var bound(const std::string& name, Type type);

@@ -109,25 +109,6 @@ class Printer {
         text += "barrier ";
         text += ir::name_of(as<Barrier>(s)->scope);
         break;
-      case NodeKind::Assert:
-        text += "assert ";
-        expr(as<Assert>(s)->condition);
-        text += ", " + text::quoted(as<Assert>(s)->message);
-        break;
-      case NodeKind::Launch: {
-        auto* l = as<Launch>(s);
-        text += "launch " + text::quoted(l->kernel) + "(";
-        for (size_t i = 0; i < l->buffers.size(); ++i) {
-          if (i) text += ", ";
-          text += name_of(l->buffers[i].get());
-        }
-        list("; ", l->scalars, ") over ");
-        expr(l->extent);
-        break;
-      }
-      case NodeKind::Await:
-        text += "await " + name_of(as<Await>(s)->buffer.get());
-        break;
       default:
         GS_CHECK(false, "not a statement: ", ir::name_of(s->kind));
     }

@@ -80,17 +80,6 @@ Stmt Simplifier::stmt(const Stmt& s) {
       Stmt body = stmt(as<Alloc>(s)->body);
       return is_empty(body) ? body : alloc(as<Alloc>(s)->buffer, std::move(body));
     }
-    case NodeKind::Assert: {
-      const Expr condition = expr(as<Assert>(s)->condition);
-      if (is_const(condition, 1)) return block({});
-      return assert_that(condition, as<Assert>(s)->message);
-    }
-    case NodeKind::Launch: {
-      auto* copy = new Launch(*as<Launch>(s));
-      copy->extent = expr(copy->extent);
-      for (Expr& scalar : copy->scalars) scalar = expr(scalar);
-      return Stmt(copy);
-    }
     default:
       return s;
   }

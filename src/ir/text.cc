@@ -46,9 +46,9 @@ int precedence(BinaryOp op) {
 }
 
 bool is_reserved(std::string_view word) {
-  static constexpr std::array<std::string_view, 19> words{
-      "alloc", "assert", "await", "barrier", "bitcast", "block", "else", "false", "for",  "grid",
-      "group", "if",     "in",    "kernel",  "launch",  "let",   "true", "while", "write"};
+  static constexpr std::array<std::string_view, 16> words{
+      "alloc", "barrier", "bitcast", "block",  "else", "false", "for",   "grid",
+      "group", "if",      "in",      "kernel", "let",  "true",  "while", "write"};
   if (std::find(words.begin(), words.end(), word) != words.end()) return true;
   if (word == "unrolled" || word == "vectorized") return true;
   return word.ends_with(".inf") || word.ends_with(".nan");
@@ -76,19 +76,6 @@ std::string number(DType dtype, double value) {
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   if (dtype != DType::f32) text += type;
   return text;
-}
-
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') {
-      out += "\\n";
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
 }
 
 }  // namespace gossamer::ir::text

@@ -20,6 +20,4 @@ bool is_reserved(std::string_view word);
 std::string number(DType dtype, double value);
 std::string number(DType dtype, int64_t value);
 
-std::string quoted(std::string_view text);  // "..." with \" \\ \n escaped
-
 }  // namespace gossamer::ir::text

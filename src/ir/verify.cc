@@ -122,10 +122,6 @@ Result<> Verifier::stmt(const Stmt& s) {
       }
       if (divergent_depth_ > 0) return error("a barrier under divergent control flow");
       return {};
-    case NodeKind::Assert:
-    case NodeKind::Launch:
-    case NodeKind::Await:
-      return error(cat(name_of(s->kind), " belongs to host code"));
     default:
       return error(cat(name_of(s->kind), " is no statement"));
   }

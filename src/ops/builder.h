@@ -133,10 +133,9 @@ class Builder {
                 const std::function<std::vector<Expr>(Point, Point)>& body,
                 const std::function<Expr(Point, std::span<const Var>)>& finish);
   // For every point of `domain`: output[target] joins `value` (replaces, without a join) where
-  // `condition` holds. The output starts as a copy of `initial`; with `unique`, no two points share
-  // a target.
+  // `condition` holds, one point after the other. The output starts as a copy of `initial`.
   Tensor scatter(std::string name, Tensor initial, Shape domain, std::optional<Join> join,
-                 bool unique, const std::function<std::vector<Expr>(Point)>& target,
+                 const std::function<std::vector<Expr>(Point)>& target,
                  const std::function<Expr(Point)>& value,
                  const std::function<Expr(Point)>& condition = {});
   // Stages repeated in order: `rounds` times, `body` makes the next states (of the shapes and types

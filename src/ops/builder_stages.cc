@@ -152,7 +152,7 @@ Tensor Builder::reduce(std::string name, Combiner combiner, DType dtype, Shape s
 }
 
 Tensor Builder::scatter(std::string name, Tensor initial, Shape domain, std::optional<Join> join,
-                        bool unique, const std::function<std::vector<Expr>(Point)>& target,
+                        const std::function<std::vector<Expr>(Point)>& target,
                         const std::function<Expr(Point)>& value,
                         const std::function<Expr(Point)>& condition) {
   domain = simplified(*this, std::move(domain));
@@ -167,7 +167,6 @@ Tensor Builder::scatter(std::string name, Tensor initial, Shape domain, std::opt
   stage.values = {value(point)};
   if (condition) stage.condition = condition(point);
   if (join) stage.combiner = make_combiner(*join, stage.values[0]->type);
-  stage.unique = unique;
   stage.output = ir::buffer("", initial.dtype(), initial.shape());
   GS_CHECK(stage.values[0]->type == Type(initial.dtype()), "scattered values differ in type");
   GS_CHECK(static_cast<int>(stage.target.size()) == initial.rank(), "target rank");

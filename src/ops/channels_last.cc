@@ -41,7 +41,6 @@ OpDef channels_last(OpDef def) {
   }
   // Up to version 8; the shape of the statistics says the same.
   if (def.name == "BatchNormalization") def.attributes.push_back({"spatial", 1});
-  def.gradient = {};
   std::erase_if(def.cases, [](const Case& test) {
     return test.outputs > 1 || test.attributes.contains("training_mode") ||
            (!test.inputs.empty() && !test.inputs[0].bytes.empty());

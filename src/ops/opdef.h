@@ -108,7 +108,6 @@ struct OpDef {
   std::vector<AttributeDef> attributes = {};
   std::vector<std::string> regions = {};  // attributes that are graphs, all optional
   std::function<Result<>(Builder&)> define;
-  std::function<Result<>(Builder&)> gradient = {};  // optional, in terms of other operators
   std::optional<QuantizedForm> quantized = {};
   std::vector<Case> cases;
 };

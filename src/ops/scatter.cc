@@ -48,7 +48,7 @@ Result<> scatter_elements(Builder& b) {
                          ", data has ", ir::print(data.dim(i)))));
   }
   b.output(0, b.scatter(
-                  "scatter_elements", data, indices.shape(), join, !join,
+                  "scatter_elements", data, indices.shape(), join,
                   [&](Point point) {
                     std::vector<Expr> at(point.begin(), point.end());
                     at[static_cast<size_t>(axis)] =
@@ -77,7 +77,7 @@ Result<> scatter_nd(Builder& b) {
   wanted.insert(wanted.end(), data.shape().begin() + *width, data.shape().end());
   GS_TRY(has_shape(b, 2, wanted));
   b.output(0, b.scatter(
-                  "scatter_nd", data, updates.shape(), join, !join,
+                  "scatter_nd", data, updates.shape(), join,
                   [&](Point point) {
                     auto rest = point.begin() + outer;
                     std::vector<Expr> at, from(point.begin(), rest);

@@ -35,12 +35,8 @@ std::string_view kind_text(StageKind kind) {
       return "compute";
     case StageKind::reduce:
       return "reduce";
-    case StageKind::scan:
-      return "scan";
     case StageKind::scatter:
       return "scatter";
-    case StageKind::program:
-      return "program";
     case StageKind::step:
       return "step";
   }
@@ -104,13 +100,9 @@ std::vector<Buffer> inputs_of(const Stage& stage) {
   if (stage.result) ir::visit(stage.result, on_expr);
   for (const Expr& expr : stage.target) ir::visit(expr, on_expr);
   if (stage.condition) ir::visit(stage.condition, on_expr);
-  for (const Buffer& buffer : stage.initial_states) add(buffer);
-  if (stage.body) ir::visit(stage.body, [](const Stmt&) { return true; }, on_expr);
-  // What a stage itself writes is not an input: states of a scan, cells and outputs of a program.
+  // What a stage itself writes is not an input.
   std::erase_if(found, [&](const Buffer& buffer) {
-    auto same = [&](const Buffer& other) { return other.same(buffer); };
-    return buffer->scope != ir::Scope::global || buffer.same(stage.output) ||
-           std::ranges::any_of(stage.states, same) || std::ranges::any_of(stage.outputs, same);
+    return buffer->scope != ir::Scope::global || buffer.same(stage.output);
   });
   return found;
 }
@@ -127,8 +119,6 @@ void replace_inputs(Stage& stage, const ir::BufferMap& map) {
   for (Expr& value : stage.values) in(value);
   for (Expr& target : stage.target) in(target);
   buffer(stage.initial);
-  for (Buffer& first : stage.initial_states) buffer(first);
-  if (stage.body) stage.body = ir::substitute_buffers(stage.body, map);
 }
 
 std::string print(const Stage& stage) {
@@ -151,7 +141,6 @@ std::string print(const Stage& stage) {
   if (!stage.target.empty()) text += cat("  target [", list_text(stage.target), "]\n");
   if (stage.condition) text += cat("  if ", ir::print(stage.condition), "\n");
   if (stage.result) text += cat("  = ", ir::print(stage.result), "\n");
-  if (stage.body) text += ir::print(stage.body) + "\n";
   return text;
 }
 

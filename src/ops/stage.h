@@ -12,7 +12,6 @@ namespace gossamer::ops {
 
 using ir::Buffer;
 using ir::Expr;
-using ir::Stmt;
 using ir::Var;
 
 // How a reduction joins two partial results: tuples `left`, `right` -> `joined`, starting from
@@ -26,7 +25,7 @@ struct Combiner {
   bool is_sum() const;
 };
 
-enum class StageKind : uint8_t { compute, reduce, scan, scatter, program, step };
+enum class StageKind : uint8_t { compute, reduce, scatter, step };
 
 // A step of the host program between stages, see docs/specs/host.md. A branch or loop reaches to
 // its `end`. Buffers that several stages write (states of loops, results of branches) are written
@@ -50,12 +49,7 @@ enum class StepKind : uint8_t {
 // scatter:  for every point of `axes`: output[target] = combine(output[target], values[0]) if
 // `condition`; the output
 //           starts as a copy of `initial` (a buffer of the output's shape); without one the output
-//           is a state, and keeps what it holds elsewhere. With `unique`, targets never collide.
-// program:  `body` fills `outputs` from the loads it makes, imperatively; runs on the CPU side.
-// scan:     along axes[0] in order: state (buffers `states`, first value `initial_states`) steps by
-// `values` (one per
-//           state, over the remaining axes, may load the states of the previous step); output[step,
-//           ...] = result.
+//           is a state, and keeps what it holds elsewhere. Points are taken in order.
 struct Stage {
   StageKind kind = StageKind::compute;
   StepKind step = StepKind::end;  // of kind step, which has no output but for `copy`
@@ -78,12 +72,6 @@ struct Stage {
   Buffer initial;
   std::vector<Expr> target;
   Expr condition;
-  bool unique = false;
-
-  std::vector<Buffer> outputs;  // program with several outputs: output is outputs[0]
-  Stmt body;
-
-  std::vector<Buffer> states, initial_states;
 };
 
 // The distinct buffers a stage loads, in order of first appearance.

@@ -109,7 +109,6 @@ Stage row_stage(std::string name, const Buffer& all, const Expr& round, const Bu
   stage.values = {ir::load(row, point)};
   stage.target = {round};
   stage.target.insert(stage.target.end(), point.begin(), point.end());
-  stage.unique = true;
   return stage;
 }
 

@@ -11,14 +11,12 @@ constexpr std::array<std::string_view, 4> names{"cpu", "wasm", "webgpu", "webgl"
 Capabilities capabilities_of(TargetKind kind) {
   Capabilities c;
   c.kind = kind;
-  c.name = name_of(kind);
   switch (kind) {
     case TargetKind::cpu:
       c.vector_lanes = 16;  // AVX-512: 32 registers; LLVM splits vectors on smaller machines
       c.vector_registers = 31;
       c.tile_rows = 14;
       c.tile_vectors = 4;
-      c.fma = true;
       c.map_chunk = 1024;
       break;
     case TargetKind::wasm:
@@ -35,7 +33,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.tile_rows = 8;
       c.tile_vectors = 2;
       c.group_size = 64;
-      c.has_i64 = c.has_f64 = c.has_small_ints = false;
+      c.has_f64 = false;
       c.robust_access = true;
       break;
     case TargetKind::webgl:
@@ -44,7 +42,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.tile_rows = 1;
       c.tile_vectors = 1;
       c.texture_memory = true;
-      c.has_i64 = c.has_f64 = c.has_small_ints = false;
+      c.has_f64 = false;
       c.robust_access = true;
       break;
   }
@@ -59,7 +57,6 @@ Result<> apply_limits(std::string_view limits, Capabilities& caps) {
   caps.max_texture_height = std::min(caps.max_texture_height, 4096);
   caps.max_storage_buffers = std::min(caps.max_storage_buffers, 8);
   caps.max_group_size = std::min(caps.max_group_size, 256);
-  caps.max_group_bytes = std::min(caps.max_group_bytes, 16384);
   caps.max_binding_bytes = std::min(caps.max_binding_bytes, int64_t{128} << 20);
   return {};
 }

@@ -14,7 +14,6 @@ enum class TargetKind : uint8_t { cpu, wasm, webgpu, webgl };
 
 struct Capabilities {
   TargetKind kind = TargetKind::cpu;
-  std::string name;                // "webgpu", or "webgpu-software" for a variant
   int vector_lanes = 4;            // f32 lanes of one vector register or texel
   int vector_registers = 15;       // what a register tile and its operands may use
   int tile_rows = 6;               // rows of a register tile at most
@@ -24,7 +23,6 @@ struct Capabilities {
   int group_size = 1;              // invocations of a workgroup
   int64_t map_chunk = 1;           // points of one work item of a map at least
   bool robust_access = false;      // a load outside of its buffer is harmless
-  bool fma = false;                // multiply-add is one operation (relaxed SIMD, native FMA)
   bool texture_memory = false;     // tensors are RGBA textures
   int max_textures = 16;           // samplers of a fragment program
   int max_layers = 8;              // render targets of a fragment program
@@ -32,16 +30,14 @@ struct Capabilities {
   int max_texture_height = 32768;  // the tallest texture of any driver
   int max_storage_buffers = 8;     // of a compute kernel, output included
   int max_group_size = 256;        // invocations of a workgroup
-  int max_group_bytes = 16384;
   int64_t max_binding_bytes = int64_t{4} << 30;  // of one tensor in a compute kernel
-  bool group_memory_pays = false;                // staging through group memory gains (a real GPU)
-  int threads = 1;
-  bool has_i64 = true, has_f64 = true, has_f16 = false, has_small_ints = true;
+  bool has_f64 = true;                           // else the CPU beside it computes in 64-bit floats
+  bool has_f16 = false;                          // f16 tensors are stored as such
 };
 
 Capabilities capabilities_of(TargetKind kind);
 // Limits of the GPU targets that have a name: "mobile" is what every phone of recent years has
-// (4096-texel textures, 8 storage buffers of 128 MiB, groups of 256 with 16 KiB); "" changes
+// (4096-texel textures, 8 storage buffers of 128 MiB, groups of 256); "" changes
 // nothing.
 Result<> apply_limits(std::string_view limits, Capabilities& caps);
 Result<TargetKind> target_named(std::string_view name);

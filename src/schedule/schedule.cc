@@ -120,7 +120,7 @@ Result<> Schedule::bind(LoopId loop, ir::LoopKind kind) {
   }
   const auto extent = ir::as_int(one.extent);
   if (kind == ir::LoopKind::group && (!extent || *extent > capabilities_.max_group_size))
-    return fail(cat(what, "a workgroup of ", capabilities_.name, " has at most ",
+    return fail(cat(what, "a workgroup of ", name_of(capabilities_.kind), " has at most ",
                     capabilities_.max_group_size, " invocations"));
   nest_.loop(loop).kind = kind;
   steps_.push_back({Primitive::bind, {loop}, {}, Tail::exact, kind});

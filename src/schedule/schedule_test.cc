@@ -95,13 +95,13 @@ TEST(Layouts, ConstantsArePackedAndPortsStayPlain) {
     std::vector<Stage> stages{p.stage};
     std::vector<std::pair<Buffer, Buffer>> replaced;
     choose_layouts(stages, {{p.a.get()}, {p.c.get()}, {p.b.get()}}, caps, replaced);
-    ASSERT_GE(stages.size(), 2u) << caps.name;
+    ASSERT_GE(stages.size(), 2u) << name_of(caps.kind);
     EXPECT_EQ(stages[0].name, "pack");
-    EXPECT_EQ(stages[0].output->layout.axes.back().modulo, caps.vector_lanes) << caps.name;
+    EXPECT_EQ(stages[0].output->layout.axes.back().modulo, caps.vector_lanes) << name_of(caps.kind);
     for (const auto& [old, fresh] : replaced) {
       if (!old.same(p.a) && !old.same(p.c)) continue;
-      EXPECT_EQ(fresh->layout.flat, caps.texture_memory) << caps.name;
-      if (!caps.texture_memory) EXPECT_TRUE(fresh->layout.axes.empty()) << caps.name;
+      EXPECT_EQ(fresh->layout.flat, caps.texture_memory) << name_of(caps.kind);
+      if (!caps.texture_memory) EXPECT_TRUE(fresh->layout.axes.empty()) << name_of(caps.kind);
     }
     EXPECT_EQ(
         std::ranges::count_if(replaced, [&](const auto& pair) { return pair.first.same(p.c); }), 1);

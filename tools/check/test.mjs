@@ -15,6 +15,7 @@ import {checkOperatorsPage} from './operators_page.mjs';
 import {allFiles, changedFiles, layerOf, layers, report, root} from './repository.mjs';
 import {checkFormat, checkTidy} from './style.mjs';
 import {counted, countedPrograms, summary} from './summary.mjs';
+import {checkUnread} from './unread.mjs';
 import {checkVersion} from './version.mjs';
 
 const build = process.env.GOSSAMER_BUILD ?? 'build';
@@ -118,6 +119,7 @@ async function checks({onlyChanged}) {
   count(report('file names', checkNames()));
   count(report('machine paths', checkMachines()));
   count(report('version and licence', checkVersion()));
+  count(report('nothing unread', checkUnread()));
   count(report('clang-format', checkFormat(files)));
   count(report('clang-tidy (changed files)', checkTidy()));
   if (!onlyChanged || files.some((file) => file.startsWith('web/'))) {

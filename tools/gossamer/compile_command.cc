@@ -208,8 +208,6 @@ void add_compile(CLI::App& app, Chosen& chosen) {
       ->add_option("--limits", options->compile.limits,
                    "webgpu, webgl: keep the limits of mobile devices")
       ->check(CLI::IsMember({"mobile"}));
-  command->add_flag("--real-gpu", options->compile.real_gpu,
-                    "webgpu: schedules for a hardware adapter");
   command->add_flag("--f16", options->compile.f16,
                     "webgpu: store f16 tensors as such; the device needs shader-f16");
   command->add_option("--cpu", options->compile.cpu, "cpu: LLVM's name of the processor");

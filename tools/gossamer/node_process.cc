@@ -109,34 +109,4 @@ Result<std::string> NodeProcess::ask(const std::string& line) {
   return receive();
 }
 
-Result<> run_node(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "node");
-  int errors[2];
-  if (pipe2(errors, O_CLOEXEC) != 0) return fail(cat("no pipe: ", std::strerror(errno)));
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, errors[1], STDERR_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t process = -1;
-  const int failure =
-      posix_spawnp(&process, "node", &actions, nullptr, pointers(arguments).data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(errors[1]);
-  if (failure != 0) {
-    close(errors[0]);
-    return fail(cat("node cannot be started: ", std::strerror(failure)),
-                "install Node 20 or later");
-  }
-  std::string said;
-  char block[4096];
-  for (ssize_t count = 0; (count = read(errors[0], block, sizeof block)) > 0;)
-    said.append(block, static_cast<size_t>(count));
-  close(errors[0]);
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  return fail(cat("node ", arguments[1], " failed: ", said.substr(0, said.find('\n'))));
-}
-
 }  // namespace gossamer::command

@@ -29,7 +29,4 @@ class NodeProcess {
   std::string rest_;
 };
 
-// Runs a Node program to its end. An error has the first line that it wrote to standard error.
-Result<> run_node(std::vector<std::string> arguments);
-
 }  // namespace gossamer::command

@@ -6,6 +6,8 @@
 #include <cstdio>
 
 #include "gossamer/commands.h"
+#include "graph/place_on_side.h"
+#include "ir/scalar.h"
 #include "ops/cases.h"
 
 namespace gossamer::command {
@@ -43,7 +45,7 @@ std::string types_text(ops::TypeSet types) {
     text += (text.empty() ? "" : ", ") + std::string(word);
     types &= ~set;
   }
-  for (unsigned dtype = 0; dtype <= static_cast<unsigned>(ir::DType::u2); ++dtype)
+  for (unsigned dtype = 0; dtype < static_cast<unsigned>(ir::DType::index); ++dtype)
     if (types & ops::only(static_cast<ir::DType>(dtype)))
       text += (text.empty() ? "" : ", ") + std::string(ir::name_of(static_cast<ir::DType>(dtype)));
   return text;
@@ -60,14 +62,55 @@ std::string types_of(const ops::OpDef& entry) {
   return text;
 }
 
-// An imperative stage runs on the CPU side of a GPU target.
-bool imperative(const ops::OpDef& entry) {
-  for (const ops::Case& test : entry.cases) {
-    const auto defined = ops::define_case(entry, test, ops::case_inputs(entry, test));
-    for (const ops::Stage& stage : defined.builder->stages)
-      if (stage.kind == ops::StageKind::program) return true;
+ops::TensorData as_doubles(const ops::TensorData& data) {
+  ops::TensorData made{ir::DType::f64, data.shape, std::vector<std::byte>(), {}};
+  const auto size = static_cast<size_t>(ir::byte_size(data.dtype));
+  for (size_t at = 0; at < data.bytes.size(); at += size) {
+    made.bytes.resize(made.bytes.size() + 8);
+    ir::write_scalar(
+        ir::convert(ir::DType::f64, ir::read_scalar(ir::carrier_of(data.dtype), &data.bytes[at])),
+        &made.bytes[made.bytes.size() - 8]);
   }
-  return false;
+  return made;
+}
+
+// Where an entry's stages run, as they are placed for the targets without 64-bit floats: looks at
+// its cases as they are, and with 64-bit floats in each of the inputs that take them, in all, and
+// as the type that an attribute asks for.
+std::string targets_text(const ops::OpDef& entry) {
+  bool exact = false, whatever_the_types = false;
+  const auto is_exact = [](ir::DType dtype) { return dtype == ir::DType::f64; };
+  const auto look = [&](const ops::Case& test, const std::vector<ops::TensorData>& inputs) {
+    const auto made = ops::define_case(entry, test, inputs, ops::output_count_of(entry, test));
+    if (!made.status || std::ranges::none_of(made.builder->stages, [](const ops::Stage& stage) {
+          return !graph::needs_side(stage).empty();
+        }))
+      return;
+    const bool asked = std::ranges::any_of(inputs, is_exact, &ops::TensorData::dtype) ||
+                       std::ranges::any_of(made.outputs, is_exact, &ops::Tensor::dtype);
+    (asked ? exact : whatever_the_types) = true;
+  };
+  for (const ops::Case& test : entry.cases) {
+    const std::vector<ops::TensorData> inputs = ops::case_inputs(entry, test);
+    look(test, inputs);
+    std::vector<ops::TensorData> all = inputs;
+    for (size_t at = 0; at < inputs.size(); ++at) {
+      if (inputs[at].bytes.empty() || inputs[at].dtype == ir::DType::string ||
+          !(ops::input_of(entry, test, at).types & ops::only(ir::DType::f64)))
+        continue;
+      std::vector<ops::TensorData> one = inputs;
+      one[at] = all[at] = as_doubles(inputs[at]);
+      look(test, one);
+    }
+    look(test, all);
+    for (const ops::AttributeDef& attribute : entry.attributes) {
+      if (attribute.name != "dtype" && attribute.name != "output_datatype") continue;
+      ops::Case asks = test;
+      asks.attributes[attribute.name] = int64_t{11};  // ONNX's code of f64
+      look(asks, inputs);
+    }
+  }
+  return whatever_the_types ? "all; partly CPU side" : exact ? "all; f64: CPU side" : "all";
 }
 
 std::string cell(std::string text) {
@@ -83,21 +126,24 @@ int print_markdown() {
       "operator are\n"
       "upgraded when a model is read, so a version here is the newest one. Types are those of the "
       "inputs in\n"
-      "order, equal neighbours once; `?` marks an optional input, `...` any number of them. \"CPU "
-      "side\": on\n"
-      "webgpu and webgl the package computes it in wasm, and `report()` says so.\n");
+      "order, equal neighbours once; `?` marks an optional input, `...` any number of them.\n\n"
+      "Every operator runs on every target: cpu, wasm, webgpu and webgl. GPUs have no 64-bit "
+      "floats, so packages\n"
+      "for webgpu and webgl compute them in wasm, and `report()` says so. \"f64: CPU side\" marks "
+      "the operators that\n"
+      "take or make 64-bit floats, \"partly CPU side\" those that need them for other types, "
+      "too.\n");
   std::string domain = "-";
   for (const ops::OpDef* entry : sorted_entries()) {
     if (entry->domain != domain) {
       domain = entry->domain;
       std::printf(
-          "\n## %s\n\n| operator | version | inputs | types | targets | gradient | |\n"
-          "|---|---|---|---|---|---|---|\n",
+          "\n## %s\n\n| operator | version | inputs | types | targets | |\n"
+          "|---|---|---|---|---|---|\n",
           domain.empty() ? "ai.onnx" : domain.c_str());
     }
-    std::printf("| %s | %d | %s | %s | %s | %s | %s |\n", entry->name.c_str(), entry->since,
-                inputs_text(*entry).c_str(), types_of(*entry).c_str(),
-                imperative(*entry) ? "cpu, wasm; CPU side" : "all", entry->gradient ? "yes" : "",
+    std::printf("| %s | %d | %s | %s | %s | %s |\n", entry->name.c_str(), entry->since,
+                inputs_text(*entry).c_str(), types_of(*entry).c_str(), targets_text(*entry).c_str(),
                 cell(entry->doc).c_str());
   }
   return 0;
@@ -140,7 +186,7 @@ int print_ops(bool json) {
                                                              : "variadic");
       writer.Key("types");
       writer.StartArray();
-      for (unsigned dtype = 0; dtype <= static_cast<unsigned>(ir::DType::u2); ++dtype)
+      for (unsigned dtype = 0; dtype < static_cast<unsigned>(ir::DType::index); ++dtype)
         if (input.types & ops::only(static_cast<ir::DType>(dtype)))
           writer.String(std::string(ir::name_of(static_cast<ir::DType>(dtype))));
       writer.EndArray();
@@ -155,8 +201,6 @@ int print_ops(bool json) {
     writer.StartArray();
     for (const ops::AttributeDef& attribute : entry->attributes) writer.String(attribute.name);
     writer.EndArray();
-    writer.Key("gradient");
-    writer.Bool(static_cast<bool>(entry->gradient));
     writer.EndObject();
   }
   writer.EndArray();

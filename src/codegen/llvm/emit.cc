@@ -100,16 +100,4 @@ Result<std::vector<std::byte>> emit_object(std::span<const ir::Kernel> kernels,
   return std::vector<std::byte>(begin, begin + object.size());
 }
 
-Result<std::string> emit_text(std::span<const ir::Kernel> kernels, const PlanFunction* plan,
-                              const LlvmOptions& options) {
-  GS_ASSIGN(const Target target, make_target(options.cpu));
-  llvm::LLVMContext context;
-  llvm::Module module("kernels", context);
-  build(module, target, kernels, plan);
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  module.print(out, nullptr);
-  return text;
-}
-
 }  // namespace gossamer::codegen::llvm_

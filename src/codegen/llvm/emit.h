@@ -28,10 +28,6 @@ struct LlvmOptions {
 Result<std::vector<std::byte>> emit_object(std::span<const ir::Kernel> kernels,
                                            const PlanFunction* plan, const LlvmOptions& options);
 
-// The same module as LLVM's text, for dumps.
-Result<std::string> emit_text(std::span<const ir::Kernel> kernels, const PlanFunction* plan,
-                              const LlvmOptions& options);
-
 // kernels.so of an object, by the first of ld.lld-19, ld.lld, ld and cc that is installed. Errors:
 // none of them is, or it failed (its own first line is the message).
 Result<std::vector<std::byte>> link_shared_library(std::span<const std::byte> object);

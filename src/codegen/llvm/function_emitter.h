@@ -103,7 +103,6 @@ class FunctionEmitter {
   llvm::Value* mask_ = nullptr;
   // Values of shared subexpressions, within one statement and under one mask.
   std::unordered_map<const ir::ExprNode*, std::pair<llvm::Value*, llvm::Value*>> cache_;
-  Stmt body_;  // of the kernel: where private buffers look for their accesses
 };
 
 }  // namespace gossamer::codegen::llvm_

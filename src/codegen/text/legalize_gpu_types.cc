@@ -247,7 +247,7 @@ class Legalizer {
       return store(to, exprs(node->indices), cast(value->type.with_dtype(to->dtype), value));
     }
     if (auto* node = as<Alloc>(old)) return alloc(buffer(node->buffer), stmt(node->body));
-    if (!as<Barrier>(old)) refuse("statement of host code in a GPU kernel", Type());
+    GS_CHECK(as<Barrier>(old), "statement ", name_of(old->kind));
     return old;
   }
 

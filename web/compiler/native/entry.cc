@@ -69,7 +69,6 @@ Result<gossamer::compiler::Options> read_options(std::string_view json) {
     return gossamer::fail_at("options", "they are not a JSON object");
   using gossamer::compiler::Options;
   const std::map<std::string_view, bool Options::*> flags{{"relaxed_simd", &Options::relaxed_simd},
-                                                          {"real_gpu", &Options::real_gpu},
                                                           {"f16", &Options::f16}};
   for (const auto& member : document.GetObject()) {
     const std::string_view name(member.name.GetString(), member.name.GetStringLength());

@@ -13,7 +13,6 @@ export interface NativeOptions {
   readonly target: string;
   readonly name?: string;
   readonly relaxed_simd?: boolean;
-  readonly real_gpu?: boolean;
   readonly f16?: boolean;
   readonly shapes?: Readonly<Record<string, readonly number[]>>;
   readonly dims?: Readonly<Record<string, number>>;

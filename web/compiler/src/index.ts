@@ -20,8 +20,6 @@ export interface CompileOptions {
   readonly name?: string | undefined;
   /** wasm: multiply-add instructions; engines without relaxed SIMD then refuse the package. */
   readonly relaxedSimd?: boolean | undefined;
-  /** webgpu: schedules for a hardware adapter instead of a software one. */
-  readonly realGpu?: boolean | undefined;
   /** webgpu: stores f16 tensors as such, half the memory; devices without shader-f16 then refuse the package. */
   readonly f16?: boolean | undefined;
   /** Fixes shapes of inputs by name: kernels for these alone, faster and for more models; null leaves a dimension open. */
@@ -102,7 +100,7 @@ export async function compile(
   onnx: ArrayBuffer | Uint8Array | Blob,
   options: CompileOptions,
 ): Promise<Map<string, Uint8Array>> {
-  const {signal, onProgress, target, name, relaxedSimd, realGpu, f16, shapes, dims, lengths} = options;
+  const {signal, onProgress, target, name, relaxedSimd, f16, shapes, dims, lengths} = options;
   signal?.throwIfAborted();
   const module = await getModule(options.wasm);
   const given = new Uint8Array(onnx instanceof Blob ? await onnx.arrayBuffer() : onnx);
@@ -112,7 +110,6 @@ export async function compile(
     target,
     ...(name === undefined ? {} : {name}),
     ...(relaxedSimd === undefined ? {} : {relaxed_simd: relaxedSimd}),
-    ...(realGpu === undefined ? {} : {real_gpu: realGpu}),
     ...(f16 === undefined ? {} : {f16}),
     ...(dims === undefined ? {} : {dims}),
     ...(shapes === undefined
