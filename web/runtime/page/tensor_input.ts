@@ -108,7 +108,7 @@ export class TensorInput implements InputForm<Tensor | StringTensor> {
   async take([file]: readonly File[]): Promise<void> {
     if (!file) return;
     this.#field.clear();
-    const image = this.#image && /^image\//.test(file.type);
+    const image = this.#image && (/^image\//.test(file.type) || /\.(png|jpe?g|webp|gif|bmp|avif)$/i.test(file.name));
     this.#choose(image ? 'image' : 'file');
     try {
       if (image) {
