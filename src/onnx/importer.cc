@@ -81,10 +81,6 @@ Result<int64_t> Importer::opset_of(const std::string& domain, const Scope& scope
 Result<> Importer::import_graph(const ProtoGraph& proto, Scope& scope) {
   graph::Graph& graph = *scope.graph;
   graph.name = proto.name;
-  if (!proto.sparse_initializer.empty()) {
-    return fail_at(cat("initializer \"", proto.sparse_initializer, "\""),
-                   "is sparse, which is not supported", "export it dense");
-  }
   GS_TRY(add_initializers(proto, scope));
   GS_TRY(add_inputs(proto, scope));
   for (const ProtoValue& value : proto.values) {
@@ -103,14 +99,18 @@ Result<> Importer::import_graph(const ProtoGraph& proto, Scope& scope) {
 }
 
 Result<> Importer::add_initializers(const ProtoGraph& proto, Scope& scope) {
-  for (const ProtoTensor& tensor : proto.initializers) {
-    std::string name(tensor.name), where = cat("initializer \"", name, "\"");
+  const auto add = [&](std::string_view given, const auto& tensor) -> Result<> {
+    std::string name(given), where = cat("initializer \"", name, "\"");
     if (name.empty()) return fail_at(where, "has no name");
     if (scope.values.contains(name)) return fail_at(where, "is given twice");
     auto source = constant_of(tensor);
     if (!source) return fail_at(where, source.error().message, source.error().hint);
     add_constant(scope, name, std::move(*source));
-  }
+    return {};
+  };
+  for (const ProtoTensor& tensor : proto.initializers) GS_TRY(add(tensor.name, tensor));
+  for (const ProtoSparse& tensor : proto.sparse_initializers)
+    GS_TRY(add(tensor.values.name, tensor));
   return {};
 }
 
@@ -327,9 +327,11 @@ Result<> Importer::import_constant(const ProtoNode& proto, const ImportNode& nod
   const ProtoAttribute* value = nullptr;
   for (const ProtoAttribute& attribute : proto.attributes) {
     if (attribute.name.starts_with("value")) value = &attribute;
-    if (attribute.name == "sparse_value") return fail("is sparse, which is not supported");
+    if (attribute.name == "sparse_value") value = &attribute;
   }
-  if (value && value->data) {
+  if (value && value->sparse) {
+    GS_ASSIGN(source, constant_of(*value->sparse));
+  } else if (value && value->data) {
     GS_ASSIGN(source, constant_of(*value->data));
   } else {
     ops::TensorData data;

@@ -53,6 +53,7 @@ class Importer {
   Result<ImportNode> convert(const ProtoNode& proto, const Scope& scope);
   Result<ops::Attribute> convert(const ProtoAttribute& attribute);
   Result<graph::ConstantSource> constant_of(const ProtoTensor& tensor);
+  Result<graph::ConstantSource> constant_of(const ProtoSparse& tensor);
   Result<int64_t> opset_of(const std::string& domain, const Scope& scope) const;
 
   Result<> define(Scope& scope, const std::string& name, graph::ValueId id);
@@ -70,6 +71,7 @@ class Importer {
   std::map<std::string, const ProtoFunction*, std::less<>> functions_;  // "domain:name:overload"
   std::map<std::string, ir::Var, std::less<>> dims_;
   int64_t nodes_ = 0;
+  uint64_t sparse_room_ = max_dense;  // see read_sparse
   int64_t fresh_ = 0;
 };
 

@@ -42,7 +42,7 @@ Result<ImportNode> Importer::convert(const ProtoNode& proto, const Scope& scope)
     // Optional says what it may hold, which its output shows.
     if (attribute.kind == ProtoAttribute::type && node.op == "Optional") continue;
     // A large constant stays in the file.
-    if (node.op == "Constant" && attribute.data) continue;
+    if (node.op == "Constant" && (attribute.data || attribute.sparse)) continue;
     auto value = convert(attribute);
     if (!value) {
       return fail(cat("attribute `", name, "` ", value.error().message), value.error().hint);
@@ -88,6 +88,11 @@ Result<ConstantSource> Importer::constant_of(const ProtoTensor& tensor) {
   // External files of every graph are listed in the outermost one.
   TensorSource source{bytes_, &graph_.files, options_.copy_limit, &options_.load_external};
   return read_tensor(tensor, source);
+}
+
+Result<ConstantSource> Importer::constant_of(const ProtoSparse& tensor) {
+  const TensorSource source{bytes_, &graph_.files, options_.copy_limit, &options_.load_external};
+  return read_sparse(tensor, source, sparse_room_);
 }
 
 Result<> Importer::define(Scope& scope, const std::string& name, ValueId id) {

@@ -31,6 +31,7 @@ class Parser {
 
  private:
   Result<> parse(Bytes bytes, ProtoGraph& graph);
+  Result<> parse(Bytes bytes, ProtoSparse& tensor);
   Result<> parse(Bytes bytes, ProtoNode& node);
   Result<> parse(Bytes bytes, ProtoAttribute& attribute);
   Result<> parse(Bytes bytes, ProtoValue& value);
@@ -90,14 +91,7 @@ Result<> Parser::parse(Bytes bytes, ProtoGraph& graph) {
       case 13:
         return add(graph.values, field);
       case 15:
-        graph.sparse_initializer = "?";
-        return each_field(field.bytes, [&](const Field& part) -> Result<> {
-          if (!part.is(1, WireType::bytes)) return {};
-          ProtoTensor values;
-          GS_TRY(parse(part.bytes, values));
-          if (!values.name.empty()) graph.sparse_initializer = values.name;
-          return {};
-        });
+        return add(graph.sparse_initializers, field);
       default:
         break;
     }
@@ -105,6 +99,15 @@ Result<> Parser::parse(Bytes bytes, ProtoGraph& graph) {
   }));
   --depth_;
   return {};
+}
+
+Result<> Parser::parse(Bytes bytes, ProtoSparse& tensor) {
+  return each_field(bytes, [&](const Field& field) -> Result<> {
+    if (field.is(1, WireType::bytes)) return parse(field.bytes, tensor.values);
+    if (field.is(2, WireType::bytes)) return parse(field.bytes, tensor.indices);
+    if (field.number == 3) return append_varints(field, tensor.dims);
+    return {};
+  });
 }
 
 Result<> Parser::parse(Bytes bytes, ProtoNode& node) {
@@ -196,7 +199,8 @@ Result<> Parser::parse(Bytes bytes, ProtoAttribute& attribute) {
         return {};
       case 22:
         seen = ProtoAttribute::sparse_tensor;
-        return {};
+        attribute.sparse = std::make_unique<ProtoSparse>();
+        return parse(field.bytes, *attribute.sparse);
       default:
         break;
     }

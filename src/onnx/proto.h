@@ -23,6 +23,13 @@ struct ProtoTensor {
   std::vector<std::pair<std::string_view, std::string_view>> external_data;
 };
 
+// A SparseTensorProto: values at places of a tensor of zeros.
+struct ProtoSparse {
+  ProtoTensor values;   // of rank 1; its name is the tensor's
+  ProtoTensor indices;  // i64, one number a value (row-major), or one row of places a value
+  std::vector<int64_t> dims;
+};
+
 struct ProtoAttribute {
   enum Kind : uint8_t {  // numbered as ONNX does
     undefined,
@@ -51,6 +58,7 @@ struct ProtoAttribute {
   std::vector<int64_t> values;
   std::vector<std::string_view> strings;
   std::unique_ptr<ProtoTensor> data;
+  std::unique_ptr<ProtoSparse> sparse;
   std::vector<std::unique_ptr<ProtoGraph>> bodies;
 };
 
@@ -79,7 +87,7 @@ struct ProtoGraph {
   std::vector<ProtoNode> nodes;
   std::vector<ProtoTensor> initializers;
   std::vector<ProtoValue> inputs, outputs, values;
-  std::string_view sparse_initializer;  // the name of the first one: they are not supported
+  std::vector<ProtoSparse> sparse_initializers;
 };
 
 struct ProtoOpset {

@@ -164,6 +164,52 @@ TEST(Reader, RefusesWrongTensors) {
             std::string::npos);
 }
 
+Message sparse(const Message& values, const Message& indices, const std::vector<int64_t>& dims) {
+  Message message = Message().add(1, values).add(2, indices);
+  for (int64_t dim : dims) message.integer(3, dim);
+  return message;
+}
+
+TEST(Reader, SparseConstantsBecomeDense) {
+  const Message values = floats("w", {2}, {5, 6});
+  // y = x + w, of an initializer and of a Constant.
+  const auto initialized = [](const Message& w) {
+    Message graph = Message().add(1, node("Add", {"x", "w"}, {"y"})).add(15, w);
+    graph.add(11, value("x", {"2", "3"})).add(12, value("y", {}));
+    return Message().integer(1, 8).add(8, opset(21)).add(7, graph);
+  };
+  const auto made = [](const Message& w) {
+    const Message attribute = Message().text(1, "sparse_value").add(22, w).integer(20, 11);
+    return model({{value("x", {"2", "3"})},
+                  {node("Constant", {}, {"w"}, {attribute}), node("Add", {"x", "w"}, {"y"})},
+                  {value("y", {})}});
+  };
+  for (const Message& message :
+       {initialized(sparse(values, int64s("", {2}, {1, 5}), {2, 3})),
+        initialized(sparse(values, int64s("", {2, 2}, {0, 1, 1, 2}), {2, 3})),
+        made(sparse(values, int64s("", {2}, {1, 5}), {2, 3}))}) {
+    graph::Graph graph = read(message);
+    ASSERT_EQ(ops_of(graph), (Names{"Add"}));
+    const auto& w = *graph.values[graph.nodes[0].inputs[1]].constant;
+    EXPECT_EQ(w.shape, (std::vector<int64_t>{2, 3}));
+    std::vector<float> dense(6);
+    ASSERT_EQ(w.bytes.size(), 24u);
+    std::memcpy(dense.data(), w.bytes.data(), 24);
+    EXPECT_EQ(dense, (std::vector<float>{0, 5, 0, 0, 0, 6}));
+  }
+  const auto refused = [&](const Message& indices, const std::vector<int64_t>& dims) {
+    return error_of(initialized(sparse(values, indices, dims)));
+  };
+  EXPECT_NE(refused(int64s("", {2}, {1, 6}), {2, 3}).find("value 1 lies outside"),
+            std::string::npos);
+  EXPECT_NE(refused(int64s("", {2, 2}, {0, 1, 1, -1}), {2, 3}).find("value 1 lies outside"),
+            std::string::npos);
+  EXPECT_NE(refused(int64s("", {3}, {1, 2, 3}), {2, 3}).find("do not fit its 2 values"),
+            std::string::npos);
+  EXPECT_NE(refused(int64s("", {2}, {1, 2}), {1 << 20, 1 << 10}).find("export it dense"),
+            std::string::npos);
+}
+
 Message external(std::string_view location) {
   Message message = Message().integer(1, 2).integer(2, 1).text(8, "w").integer(14, 1);
   message.add(13, Message().text(1, "location").text(2, location));

@@ -270,6 +270,52 @@ Result<ConstantSource> read_tensor(const ProtoTensor& tensor, const TensorSource
   }
   return constant;
 }
+
+Result<ConstantSource> read_sparse(const ProtoSparse& tensor, const TensorSource& source,
+                                   uint64_t& room) {
+  TensorSource copying = source;
+  copying.copy_limit = std::numeric_limits<size_t>::max();
+  GS_ASSIGN(const ConstantSource values, read_tensor(tensor.values, copying));
+  GS_ASSIGN(const ConstantSource indices, read_tensor(tensor.indices, copying));
+  if (values.file >= 0 || indices.file >= 0 || values.dtype == DType::string)
+    return fail("is sparse, of strings or in an external file", "export it dense");
+  ConstantSource dense;
+  dense.dtype = values.dtype;
+  dense.shape = tensor.dims;
+  GS_ASSIGN(const uint64_t length, size_of(tensor.dims, dense.dtype));
+  if (length > room)
+    return fail(cat("is sparse and takes ", length, " bytes when it is not; a model's may take ",
+                    max_dense),
+                "export it dense");
+  room -= length;
+  const auto size = static_cast<size_t>(ir::byte_size(dense.dtype));
+  const size_t count = values.bytes.size() / size, rank = tensor.dims.size();
+  const bool linear = indices.shape.size() == 1;
+  const std::vector<int64_t> wanted =
+      linear ? std::vector<int64_t>{static_cast<int64_t>(count)}
+             : std::vector<int64_t>{static_cast<int64_t>(count), static_cast<int64_t>(rank)};
+  if (indices.dtype != DType::i64 || indices.shape != wanted)
+    return fail(cat("is sparse and its indices do not fit its ", count, " values"),
+                "they are i64, one for each value or one row of places");
+  dense.bytes.resize(length);
+  const auto index = [&](size_t i) {
+    return ir::read_scalar(DType::i64, &indices.bytes[i * sizeof(int64_t)]).as_int();
+  };
+  const auto elements = static_cast<int64_t>(length / size);
+  for (size_t i = 0; i < count; ++i) {
+    int64_t at = linear ? index(i) : 0;
+    bool inside = at >= 0 && at < elements;
+    for (size_t axis = 0; !linear && axis < rank; ++axis) {
+      const int64_t place = index(i * rank + axis);
+      inside = inside && place >= 0 && place < tensor.dims[axis];
+      if (inside) at = at * tensor.dims[axis] + place;
+    }
+    if (!inside) return fail(cat("is sparse and its value ", i, " lies outside"));
+    std::copy_n(&values.bytes[i * size], size, &dense.bytes[static_cast<size_t>(at) * size]);
+  }
+  return dense;
+}
+
 std::optional<Bytes> bytes_of(const ConstantSource& constant, Bytes model) {
   if (constant.file < 0) return Bytes(constant.bytes);
   if (constant.file > 0) return std::nullopt;

@@ -32,6 +32,13 @@ struct TensorSource {
 // packed.
 Result<graph::ConstantSource> read_tensor(const ProtoTensor& tensor, const TensorSource& source);
 
+// The same tensor dense. `room`: bytes that a model's sparse tensors may still take, as a few bytes
+// of a file can ask for any number. Errors: those of read_tensor, parts in external files, indices
+// out of range, strings, no room.
+constexpr uint64_t max_dense = uint64_t{1} << 28;
+Result<graph::ConstantSource> read_sparse(const ProtoSparse& tensor, const TensorSource& source,
+                                          uint64_t& room);
+
 // Elements of four or two bits, one a byte; integers are extended by their sign.
 std::vector<std::byte> unpack(Bytes packed, ir::DType dtype, uint64_t count);
 
