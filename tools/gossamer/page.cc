@@ -50,7 +50,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 void fill_in(std::string& html, const PageOptions& options) {
   replace_all(html, "{{NAME}}", escaped(options.name.empty() ? "Model" : options.name));
-  replace_all(html, "{{MODEL}}", options.several ? "index.json" : "./");
+  replace_all(html, "{{MODEL}}", options.several ? "index.json" : "manifest.json");
   replace_all(html, "{{LABELS}}", options.labels.empty() ? "" : "labels.txt");
 }
 

@@ -37,6 +37,16 @@ async function serveSuite(isolated: boolean): Promise<Server> {
   server.put('/suite.js', text(await suiteScript(), 'text/javascript'));
   server.put('/suite.html', text(HTML, 'text/html'));
   server.put('/tiny', serve());
+  let deployed = tiny;
+  server.put('/deploy', async (rest, _, response) => {
+    deployed = await tinyFolder({n: 4, w: Number(rest.slice(1))});
+    response.end();
+  });
+  server.put('/cached', (rest, _, response) => {
+    const bytes = deployed.get(rest.slice(1));
+    response.setHeader('Cache-Control', 'max-age=3600');
+    response.writeHead(bytes ? 200 : 404).end(bytes);
+  });
   server.put('/cut', serve((bytes, response) => response.end(bytes.subarray(0, 99))));
   server.put('/changed', serve((bytes, response) => response.end(bytes.map((byte) => byte ^ 1))));
   server.put('/stalls', serve(begin));

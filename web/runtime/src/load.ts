@@ -1,10 +1,11 @@
 import {firstThatWorks, KINDS, openDevice} from './choose.ts';
 import type {Device, Executable, Fallback, Program} from './device.ts';
-import {type Manifest, parseIndex, parseManifest} from './manifest.ts';
+import type {Manifest} from './manifest.ts';
 import {Model, type ModelParts} from './model.ts';
+import {findPackages, maybeStale, type Package, readFiles} from './packages.ts';
 import {type Loss, Recovery, type Reload} from './recovery.ts';
 import {Session} from './session.ts';
-import {type Files, openSource, readChecked, type Source} from './source.ts';
+import {type Files, openSource, type Requests} from './source.ts';
 import {type DeviceKind, GossamerError} from './types.ts';
 
 /** How far loading is; `done` of `total` are bytes (download), kernels (compile) or weights (upload). */
@@ -14,7 +15,7 @@ export interface Progress {
   readonly total: number;
 }
 
-export interface LoadOptions {
+export interface LoadOptions extends Requests {
   /**
    * 'auto' (the default) takes the first of webgpu, webgl, wasm that the package has and the browser
    * can run, and says in report() why not a better one. Any other value is that device or an error.
@@ -35,64 +36,6 @@ export interface LoadOptions {
   readonly recover?: boolean | undefined;
   /** Called after each loss, also of an idle model, before it is loaded again. */
   readonly onLost?: ((loss: Loss) => void) | undefined;
-}
-
-interface Package {
-  readonly source: Source;
-  readonly manifest: Manifest;
-}
-
-async function readText(source: Source, name: string): Promise<string | undefined> {
-  const bytes = await source.read(name);
-  return bytes && new TextDecoder().decode(bytes);
-}
-
-async function readPackage(source: Source, text?: string): Promise<Package> {
-  const found = text ?? (await readText(source, 'manifest.json'));
-  if (found === undefined) {
-    throw new GossamerError('source', `${source.where}: manifest.json is missing`);
-  }
-  return {source, manifest: parseManifest(found, source.where)};
-}
-
-/** Every package behind the address, by device; read when first asked for. */
-async function findPackages(
-  source: Source,
-  file: string | undefined,
-): Promise<Map<DeviceKind, () => Promise<Package>>> {
-  if (file !== 'index.json') {
-    const text = await readText(source, file ?? 'manifest.json');
-    if (text !== undefined) {
-      const found = await readPackage(source, text);
-      return new Map([[found.manifest.target, () => Promise.resolve(found)]]);
-    }
-  }
-  const index = await readText(source, 'index.json');
-  if (index === undefined) {
-    throw new GossamerError(
-      'source',
-      `${source.where} has no ${file ?? 'manifest.json and no index.json'}`,
-    );
-  }
-  const folders = [...parseIndex(index, KINDS)];
-  return new Map(
-    folders.map(([kind, folder]) => [kind, () => readPackage(source.folder(folder))] as const),
-  );
-}
-
-/** All files of a package, fetched at the same time and checked. */
-async function readFiles(
-  {source, manifest}: Package,
-  report: (done: number, total: number) => void,
-): Promise<Map<string, Uint8Array>> {
-  const total = manifest.files.reduce((sum, {bytes}) => sum + bytes, 0);
-  let done = 0;
-  report(0, total);
-  const files = manifest.files.map(async (entry) => {
-    const bytes = await readChecked(source, entry, (count) => report((done += count), total));
-    return [entry.name, bytes] as const;
-  });
-  return new Map(await Promise.all(files));
 }
 
 /** What one of the package's devices compiles: 0 is the target, 1 the side. */
@@ -223,7 +166,8 @@ function kindsOf(
 /**
  * Loads a package from its folder's URL, from a folder with index.json that lists several
  * ({"variants": {"webgpu": "webgpu/", ...}}), or from files in memory under the same names.
- * Rejects with a GossamerError (see ErrorCode), or with the signal's reason.
+ * An address may have a query, which goes to every file. Rejects with a GossamerError (see ErrorCode), or
+ * with the signal's reason.
  */
 export async function load(from: string | URL | Files, options: LoadOptions = {}): Promise<Model> {
   let time = performance.now();
@@ -234,21 +178,25 @@ export async function load(from: string | URL | Files, options: LoadOptions = {}
   if (signal?.aborted) abort();
   signal?.addEventListener('abort', abort);
   try {
-    const {source, file} = openSource(from, stop.signal);
+    const {source, file} = openSource(from, stop.signal, options);
     const packages = await findPackages(source, file);
     const kinds = kindsOf(packages, options.device ?? 'auto', source.where);
     const known = new Map<DeviceKind, Package>();
     const passed: Fallback[] = [];
     const attempt = async (kind: DeviceKind): Promise<Started> => {
-      const found = known.get(kind) ?? (await packages.get(kind)?.());
+      let found = known.get(kind) ?? (await packages.get(kind)?.());
       if (!found) throw new GossamerError('source', `${source.where} has no package for ${kind}`);
+      const begun = (): Promise<Started> => start(found as Package, {...options, signal: stop.signal});
+      const started = await begun().catch(async (problem: unknown) => {
+        const lost = problem instanceof GossamerError && problem.code === 'lost';
+        const newer = maybeStale(problem) ? await found?.renewed() : undefined;
+        if (!lost && !newer) throw problem;
+        found = newer ?? found;
+        return begun();
+      });
       // Kept, so that a model is the same after a reload whatever the server has by then.
       known.set(kind, found);
-      const begun = (): Promise<Started> => start(found, {...options, signal: stop.signal});
-      return begun().catch((problem: unknown) => {
-        if (problem instanceof GossamerError && problem.code === 'lost') return begun();
-        throw problem;
-      });
+      return started;
     };
     const begin = async (
       some: readonly DeviceKind[],

@@ -9,24 +9,41 @@ export type Files =
   | Readonly<Record<string, Uint8Array>>
   | readonly {readonly name: string; readonly bytes: Uint8Array}[];
 
+/** How a file is read. */
+export interface Reading {
+  /** Its size, if known. */
+  readonly expected?: number;
+  /** Called with each piece. */
+  readonly arrived?: (piece: Uint8Array) => void;
+  /** Past the HTTP cache. */
+  readonly fresh?: boolean;
+}
+
+/** How requests are made. */
+export interface Requests {
+  /** Makes every request in place of the global fetch, from a URL and its settings. */
+  readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
+  /** Settings of every request, such as headers and credentials. */
+  readonly requestInit?: Omit<RequestInit, 'body' | 'method' | 'signal'> | undefined;
+}
+
 export interface Source {
   /** For messages. */
   readonly where: string;
+  /** Whether there may be newer files than those read first. */
+  readonly cached: boolean;
   /**
-   * The file's bytes, or undefined when there is none. `expected` is its size if known; `arrived` is
-   * called with each piece. Throws 'source' when it cannot be had and the signal's reason on abort.
+   * The file's bytes. Throws 'source' when it cannot be had, with a cause where trying again may help, and
+   * the signal's reason on abort.
    */
-  read(
-    name: string,
-    expected?: number,
-    arrived?: (piece: Uint8Array) => void,
-  ): Promise<Uint8Array | undefined>;
+  read(name: string, reading?: Reading): Promise<Uint8Array>;
   /** The folder of this name within. */
   folder(name: string): Source;
 }
 
 class MemorySource implements Source {
   readonly where: string;
+  readonly cached = false;
   readonly #files: ReadonlyMap<string, Uint8Array>;
   readonly #prefix: string;
   constructor(files: ReadonlyMap<string, Uint8Array>, prefix: string) {
@@ -34,87 +51,124 @@ class MemorySource implements Source {
     this.#prefix = prefix;
     this.where = prefix === '' ? 'package' : `package ${prefix}`;
   }
-  read(name: string, _expected?: number, arrived?: (piece: Uint8Array) => void) {
+  async read(name: string, {arrived}: Reading = {}) {
     const bytes = this.#files.get(this.#prefix + name);
-    if (bytes) arrived?.(bytes);
+    if (!bytes) throw new GossamerError('source', `${this.where}: ${name} is missing`);
+    arrived?.(bytes);
     return Promise.resolve(bytes);
   }
   folder(name: string): Source {
-    return new MemorySource(this.#files, this.#prefix + name.replace(/^\.\//, ''));
+    return new MemorySource(this.#files, this.#prefix + name);
   }
 }
 
-/** Collects pieces; into one array from the start when the size is known. */
+/** Memory of this size, or none yet where there is not so much. */
+function reserve(size: number): Uint8Array<ArrayBuffer> {
+  try {
+    return new Uint8Array(size);
+  } catch {
+    return new Uint8Array();
+  }
+}
+
+/** The same promise, but rejected as soon as the signal says so, whatever it waits for. */
+function until<T>(signal: AbortSignal | undefined, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal?.reason as Error);
+    signal?.addEventListener('abort', stop);
+    promise.then(resolve, reject).finally(() => signal?.removeEventListener('abort', stop));
+  });
+}
+
+/** Collects pieces, into one array where the size is known; stops soon after that size. */
 async function collect(
   stream: ReadableStream<Uint8Array>,
-  expected: number | undefined,
-  arrived: ((piece: Uint8Array) => void) | undefined,
+  signal: AbortSignal | undefined,
+  {expected, arrived}: Reading,
 ): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  let whole = new Uint8Array(expected ?? 0);
+  let whole = reserve(expected ?? 0);
   let size = 0;
   const reader = stream.getReader();
-  for (;;) {
-    const {done, value} = await reader.read();
-    if (done) break;
-    if (expected !== undefined && size + value.length <= expected) whole.set(value, size);
-    else pieces.push(value);
-    size += value.length;
-    arrived?.(value);
+  try {
+    while (expected === undefined || size <= expected) {
+      const {done, value} = await until(signal, reader.read());
+      if (done) break;
+      if (size + value.length > whole.length) {
+        const more = new Uint8Array(Math.max(size + value.length, 2 * size));
+        more.set(whole.subarray(0, size));
+        whole = more;
+      }
+      whole.set(value, size);
+      size += value.length;
+      arrived?.(value);
+    }
+  } finally {
+    reader.cancel().catch(() => undefined);
   }
-  if (pieces.length === 0) return whole.subarray(0, size);
-  const kept = whole.subarray(0, size - pieces.reduce((sum, piece) => sum + piece.length, 0));
-  whole = new Uint8Array(size);
-  let at = kept.length;
-  whole.set(kept);
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
+  return whole.subarray(0, size);
 }
 
 class UrlSource implements Source {
   readonly where: string;
+  readonly cached: boolean;
   readonly #base: URL;
+  readonly #search: string;
   readonly #signal: AbortSignal | undefined;
-  constructor(base: URL, signal: AbortSignal | undefined) {
+  readonly #requests: Requests;
+  /** `search` goes to every file: signed addresses end in one. */
+  constructor(base: URL, search: string, signal: AbortSignal | undefined, requests: Requests) {
     this.#base = base;
+    this.#search = search;
     this.#signal = signal;
+    this.#requests = requests;
     this.where = base.href;
+    this.cached = base.protocol !== 'file:';
   }
 
   folder(name: string): Source {
-    return new UrlSource(new URL(name.endsWith('/') ? name : `${name}/`, this.#base), this.#signal);
+    return new UrlSource(new URL(name, this.#base), this.#search, this.#signal, this.#requests);
   }
 
-  async read(name: string, expected?: number, arrived?: (piece: Uint8Array) => void) {
+  async read(name: string, reading: Reading = {}) {
     const url = new URL(name, this.#base);
-    this.#signal?.throwIfAborted();
-    if (url.protocol === 'file:' && 'process' in globalThis) return this.#readLocal(url, arrived);
+    const {fetch: own, requestInit} = this.#requests;
+    const signal = this.#signal;
+    signal?.throwIfAborted();
+    // Without the query, which may be a secret.
+    const failed = (what: string, cause?: unknown): GossamerError =>
+      new GossamerError('source', `${url.href}: ${what}`, {cause});
+    if (url.protocol === 'file:' && 'process' in globalThis && !own) {
+      return this.#readLocal(url, failed, reading.arrived);
+    }
     try {
-      const response = await fetch(url, this.#signal ? {signal: this.#signal} : {});
-      if (response.status === 404) return undefined;
-      if (!response.ok || !response.body) {
-        throw new Error(`the server answered ${response.status} ${response.statusText}`.trim());
-      }
-      return await collect(response.body, expected, arrived);
+      const address = url.href + this.#search;
+      const init = {...requestInit, ...(signal && {signal}), ...(reading.fresh && {cache: 'reload' as const})};
+      const response = await until(signal, own ? own(address, init) : fetch(address, init));
+      if (!response.ok) throw failed(`the server answered ${response.status} ${response.statusText}`.trim());
+      if (response.body) return await collect(response.body, signal, reading);
+      const bytes = new Uint8Array(await until(signal, response.arrayBuffer()));
+      reading.arrived?.(bytes);
+      return bytes;
     } catch (problem) {
-      this.#signal?.throwIfAborted();
-      throw new GossamerError('source', `${url.href}: ${messageOf(problem)}`, {cause: problem});
+      signal?.throwIfAborted();
+      throw problem instanceof GossamerError ? problem : failed(messageOf(problem), problem);
     }
   }
 
-  async #readLocal(url: URL, arrived?: (piece: Uint8Array) => void) {
+  async #readLocal(
+    url: URL,
+    failed: (what: string) => GossamerError,
+    arrived: Reading['arrived'],
+  ): Promise<Uint8Array> {
     // Not imported, so that bundlers for browsers do not stumble over it.
     const {readFile} = process.getBuiltinModule('node:fs/promises');
     try {
-      const bytes: Uint8Array = await readFile(url);
+      const bytes: Uint8Array = await until(this.#signal, readFile(url));
       arrived?.(bytes);
       return bytes;
     } catch (problem) {
-      if ((problem as {code?: string}).code === 'ENOENT') return undefined;
-      throw new GossamerError('source', `${url.href}: ${messageOf(problem)}`, {cause: problem});
+      this.#signal?.throwIfAborted();
+      throw failed((problem as {code?: string}).code === 'ENOENT' ? 'it is missing' : messageOf(problem));
     }
   }
 }
@@ -130,12 +184,13 @@ function here(): string {
 export function openSource(
   from: string | URL | Files,
   signal: AbortSignal | undefined,
+  requests: Requests,
 ): {source: Source; file: string | undefined} {
   if (typeof from === 'string' || from instanceof URL) {
     const url = new URL(from, here());
     const file = /[^/]+\.json$/.exec(url.pathname)?.[0];
     if (file === undefined && !url.pathname.endsWith('/')) url.pathname += '/';
-    return {source: new UrlSource(new URL('.', url), signal), file};
+    return {source: new UrlSource(new URL('.', url), url.search, signal, requests), file};
   }
   const files = Array.isArray(from)
     ? (from as {name: string; bytes: Uint8Array}[]).map((file) => [file.name, file.bytes] as const)
@@ -145,19 +200,22 @@ export function openSource(
   return {source: new MemorySource(new Map(files), ''), file: undefined};
 }
 
-/** A file of the package, checked against its size and hash. Throws 'source' or 'damaged'. */
-export async function readChecked(
+async function readOnce(
   source: Source,
   entry: FileEntry,
+  fresh: boolean,
   arrived: (bytes: number) => void,
 ): Promise<Uint8Array> {
   const hash = await Xxh3.create();
-  const bytes = await source.read(entry.name, entry.bytes, (piece) => {
-    hash.update(piece);
-    arrived(piece.length);
+  const bytes = await source.read(entry.name, {
+    expected: entry.bytes,
+    fresh,
+    arrived: (piece) => {
+      hash.update(piece);
+      arrived(piece.length);
+    },
   });
   const name = `${source.where}: ${entry.name}`;
-  if (!bytes) throw new GossamerError('source', `${name} is missing`);
   if (bytes.length !== entry.bytes) {
     const trouble = bytes.length < entry.bytes ? 'the download was cut off' : 'another file';
     throw new GossamerError(
@@ -173,4 +231,24 @@ export async function readChecked(
     );
   }
   return bytes;
+}
+
+/**
+ * A file of the package, checked against its size and hash. What is cut off or not as listed is fetched once
+ * more, past the HTTP cache: it may be older than its manifest. Throws 'source' or 'damaged'.
+ */
+export async function readChecked(
+  source: Source,
+  entry: FileEntry,
+  arrived: (bytes: number) => void,
+): Promise<Uint8Array> {
+  let seen = 0;
+  try {
+    return await readOnce(source, entry, false, (count) => arrived(((seen += count), count)));
+  } catch (problem) {
+    const {code, cause} = problem as Partial<GossamerError>;
+    if (!source.cached || (code !== 'damaged' && !(code === 'source' && cause))) throw problem;
+    arrived(-seen);
+    return readOnce(source, entry, true, arrived);
+  }
 }

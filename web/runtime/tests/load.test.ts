@@ -183,7 +183,7 @@ test('reads a folder from disk and stops when told to', async () => {
     }
     const stopped = AbortSignal.abort(new Error('enough'));
     await assert.rejects(load(pathToFileURL(folder), {signal: stopped}), /enough/);
-    await assert.rejects(load(pathToFileURL(join(folder, 'nowhere/'))), /has no manifest\.json/);
+    await assert.rejects(load(pathToFileURL(join(folder, 'nowhere/'))), /has no index\.json and no manifest\.json: .*it is missing/);
   } finally {
     rmSync(folder, {recursive: true});
   }

@@ -9,6 +9,7 @@ import {
 import {sidePackage} from '../fixtures/side.ts';
 import {addBadInput} from './bad_input.ts';
 import {check, k, ramp, rejects, same} from './check.ts';
+import {addCaches} from './caches.ts';
 import {addEndedWorkers} from './ended_workers.ts';
 import {addFeeds} from './feeds.ts';
 import {addRecovery} from './recover.ts';
@@ -233,7 +234,7 @@ tests.set('downloads a folder, and notices what is missing or cut off', async ()
   using model = await load('/tiny/', {device: 'wasm'});
   const {y} = await model.run({x: ramp(4), k});
   same(await y?.data(), [3, 8, 13, 18], 'y');
-  await rejects(load('/nowhere/'), 'source', /nowhere\/ has no manifest\.json/);
+  await rejects(load('/nowhere/'), 'source', /nowhere\/ has no index\.json and no manifest\.json: .*answered 404/);
   await rejects(load('/cut/wasm/'), 'damaged', /kernels\.wasm has \d+ bytes instead of \d+/);
   const stop = new AbortController();
   const loading = load('/tiny/', {signal: stop.signal});
@@ -241,6 +242,7 @@ tests.set('downloads a folder, and notices what is missing or cut off', async ()
   await rejects(loading, 'source', /stopped by the user/);
 });
 
+addCaches(tests);
 addBadInput(tests);
 addTrouble(tests);
 addRecovery(tests);
