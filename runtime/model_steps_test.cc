@@ -378,6 +378,9 @@ TEST_F(StepsTest, ChangedManifestsNeverCrash) {
 
 TEST_F(StepsTest, ASideIsReadButNotRun) {
   module.target = "webgpu";
+  for (package::Tensor& tensor : module.tensors)
+    if (tensor.dtype != DType::f32) tensor.storage = DType::i32;  // as GPUs hold it
+  module.slots[condition].bytes = Number(4);
   for (package::KernelInfo& kernel : module.kernels) kernel.code = "a shader";
   module.side = {"wasm", "side.wasm"};
   module.slots[made].device = 1;
