@@ -56,6 +56,12 @@ Result<graph::Graph> Importer::import() {
   scope.graph = &graph_;
   scope.opsets = &opsets_;
   GS_TRY(import_graph(*model_.graph, scope));
+  // A run gives its outputs by name: one listed again is the one before it.
+  std::vector<graph::ValueId> outputs;
+  for (graph::ValueId output : scope.graph->outputs) {
+    if (std::ranges::find(outputs, output) == outputs.end()) outputs.push_back(output);
+  }
+  scope.graph->outputs = std::move(outputs);
   return std::move(graph_);
 }
 

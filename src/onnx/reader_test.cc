@@ -45,6 +45,13 @@ TEST(Reader, KeepsLargeConstantsAsRangesOfTheFile) {
   EXPECT_EQ(small.bytes.size(), 4u);
 }
 
+TEST(Reader, AnOutputListedAgainIsOne) {
+  const graph::Graph graph = read(model({{value("x", {"4"})},
+                                         {node("Neg", {"x"}, {"y"}), node("Abs", {"x"}, {"z"})},
+                                         {value("y", {}), value("z", {}), value("y", {})}}));
+  EXPECT_EQ(graph.outputs.size(), 2u);
+}
+
 TEST(Reader, SequencesAreInputsAnElement) {
   const Message element =
       Message().add(1, Message().integer(1, 1).add(2, Message().add(1, Message().text(2, "n"))));
