@@ -137,7 +137,7 @@ function wholes(manifest) {
     for (let level = 0; level < depth; ++level) deep = [level % 2 ? {loop: 1, dim: 0, body: deep} : {if: 1, then: deep, else: []}];
     change((copy) => (copy.steps = deep));
   }
-  for (const [from, to] of [[0, 1], [0, 4], [1, 1], [4, 4]]) change((copy) => (copy.steps = [{copy: [from, to]}]));
+  for (const [from, to] of [[0, 1], [0, 4], [0, 6], [1, 1], [4, 4]]) change((copy) => (copy.steps = [{copy: [from, to]}]));
   change((copy) => (copy.steps = [{read: 5, dims: 0, count: 2}]));
   change((copy) => copy.init[0] && (copy.init[0].tensors[1] = 0));
   if (manifest.groups) {
