@@ -1,4 +1,4 @@
-// Regenerates src/hash/xxh3_wasm.ts: node build/hash.mjs (needs clang-19 and libxxhash-dev).
+// Regenerates src/hash/xxh3_wasm.ts: node build/hash.mjs (needs clang-19, wabt and libxxhash-dev).
 import {execFileSync} from 'node:child_process';
 import {copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
@@ -14,7 +14,8 @@ execFileSync('clang-19', [
   '-Wl,--no-entry,--gc-sections,--strip-all,-z,stack-size=16384',
   join(here, 'xxh3.c'), '-o', join(scratch, 'xxh3.wasm'),
 ]);
-const text = readFileSync(join(scratch, 'xxh3.wasm')).toString('base64');
+execFileSync('wasm-strip', [join(scratch, 'xxh3.wasm')]);
+const text = readFileSync(join(scratch, 'xxh3.wasm')).toString('hex');
 rmSync(scratch, {recursive: true});
 const lines = text.match(/.{1,96}/g).map((line) => `  '${line}'`);
 writeFileSync(

@@ -24,7 +24,8 @@ export class Xxh3 {
 
   static async create(): Promise<Xxh3> {
     compiled ??= WebAssembly.compile(
-      Uint8Array.from(atob(XXH3_WASM), (letter) => letter.charCodeAt(0)),
+      // In hexadecimal, which gzip packs better than base64.
+      Uint8Array.from(XXH3_WASM.match(/../g) ?? [], (byte) => parseInt(byte, 16)),
     );
     const instance = await WebAssembly.instantiate(await compiled);
     return new Xxh3(instance.exports as unknown as Exports);
