@@ -100,9 +100,10 @@ export interface Buffer {
 export interface Queue {
   /**
    * Copies elements of type `storage` to the start of the buffer (in a texture: four to a texel). `data` is
-   * the caller's again when this returns.
+   * the caller's again when this returns, unless it is an array of its own that may be taken (`own`). Who
+   * writes much awaits the result.
    */
-  write(buffer: Buffer, data: Uint8Array, storage: DType): void;
+  write(buffer: Buffer, data: Uint8Array, storage: DType, own?: boolean): unknown;
   submit(recording: Recording): Fence;
   /** The first `bytes` bytes as they are after everything put in before. */
   read(buffer: Buffer, bytes: number, storage: DType): Promise<Uint8Array>;

@@ -3,6 +3,7 @@ import type {Device, Executable, Fallback, Program} from './device.ts';
 import type {Manifest} from './manifest.ts';
 import {Model, type ModelParts} from './model.ts';
 import {findPackages, maybeStale, type Package, readFiles} from './packages.ts';
+import type {Pieces} from './pieces.ts';
 import {type Loss, Recovery, type Reload} from './recovery.ts';
 import {Session} from './session.ts';
 import {type Files, openSource, type Requests} from './source.ts';
@@ -41,14 +42,14 @@ export interface LoadOptions extends Requests {
 /** What one of the package's devices compiles: 0 is the target, 1 the side. */
 function makeProgram(
   manifest: Manifest,
-  files: ReadonlyMap<string, Uint8Array>,
+  files: ReadonlyMap<string, Pieces>,
   device: number,
 ): Program {
   const {target, side} = manifest;
   const wasm = target === 'wasm' || device === 1;
   let sources: unknown;
   if (!wasm) {
-    const text = files.get('kernels.json');
+    const text = files.get('kernels.json')?.take();
     try {
       sources = text && JSON.parse(new TextDecoder().decode(text));
     } catch {
@@ -67,8 +68,8 @@ function makeProgram(
     const origin = origins.get(at) ?? '';
     return {name, origin, entry, group, buffers, scalars, code: found as string | undefined};
   });
-  if (device === 1) return {kernels, module: files.get(side ?? ''), plan: undefined};
-  const module = files.get(wasm ? 'kernels.wasm' : 'plan.wasm');
+  if (device === 1) return {kernels, module: files.get(side ?? '')?.take(), plan: undefined};
+  const module = files.get(wasm ? 'kernels.wasm' : 'plan.wasm')?.take();
   if (!module && manifest.planValues > 0) {
     throw new GossamerError('damaged', 'the package has no plan function for its dynamic shapes');
   }

@@ -77,9 +77,10 @@ export class Memory {
     return buffer;
   }
 
-  write(tensor: number, bytes: Uint8Array): void {
+  /** As Queue.write(). */
+  write(tensor: number, bytes: Uint8Array, own?: boolean): unknown {
     const buffer = this.#holding(tensor, bytes.length);
-    this.device(tensor).queue.write(buffer, bytes, this.tensor(tensor).storage);
+    return this.device(tensor).queue.write(buffer, bytes, this.tensor(tensor).storage, own);
   }
 
   /** The first elements, in the tensor's storage type, as they are after everything put in before. */
@@ -151,18 +152,32 @@ export class Memory {
     }
   }
 
-  /** Frees what only init needed, such as weights that were packed into another layout. */
-  releaseSpent(): void {
-    const {run, steps, inputs, outputs, slots} = this.#manifest;
+  /**
+   * The slots that only init needs, such as those of weights that are packed into another layout, with
+   * the number of the last launch that does.
+   */
+  lastUses(): ReadonlyMap<number, number> {
+    const {init, run, steps, inputs, outputs} = this.#manifest;
     const tensors = [
       ...run.flatMap((launch) => launch.tensors),
       ...[...inputs, ...outputs].map(({tensor}) => tensor),
       ...tensorsOf(steps),
     ];
     const used = new Set(tensors.map((tensor) => this.tensor(tensor).slot));
-    const spent = slots.flatMap((_, slot) => (used.has(slot) ? [] : [slot]));
-    this.#drop(spent);
-    spent.forEach((slot) => this.#spent.add(slot));
+    const last = new Map<number, number>();
+    init.forEach((launch, at) => {
+      for (const tensor of launch.tensors) {
+        const {slot} = this.tensor(tensor);
+        if (!used.has(slot)) last.set(slot, at);
+      }
+    });
+    return last;
+  }
+
+  /** Frees a slot for good. */
+  spend(slot: number): void {
+    this.#drop([slot]);
+    this.#spent.add(slot);
   }
 
   /** Bytes: what lasts, and what runs share. */

@@ -1,6 +1,7 @@
 /** From an address to the packages behind it, whatever servers and caches make of them. */
 import {KINDS} from './choose.ts';
 import {type Manifest, parseIndex, parseManifest} from './manifest.ts';
+import type {Pieces} from './pieces.ts';
 import {readChecked, type Source} from './source.ts';
 import {type DeviceKind, GossamerError, messageOf} from './types.ts';
 
@@ -16,7 +17,7 @@ export const maybeStale = (problem: unknown): boolean =>
   problem instanceof GossamerError && ['source', 'damaged', 'version'].includes(problem.code);
 
 async function readText(source: Source, name: string, fresh: boolean): Promise<string> {
-  const text = new TextDecoder().decode(await source.read(name, {fresh}));
+  const text = new TextDecoder().decode((await source.read(name, {fresh})).take());
   if (/^\s*</.test(text)) {
     throw new GossamerError('source', `${source.where}${name}: the server answered with a page instead`);
   }
@@ -106,13 +107,13 @@ export async function findPackages(source: Source, file: string | undefined): Pr
 export async function readFiles(
   {source, manifest}: Package,
   report: (done: number, total: number) => void,
-): Promise<Map<string, Uint8Array>> {
+): Promise<Map<string, Pieces>> {
   const total = manifest.files.reduce((sum, {bytes}) => sum + bytes, 0);
   let done = 0;
   report(0, total);
   const files = manifest.files.map(async (entry) => {
-    const bytes = await readChecked(source, entry, (count) => report((done += count), total));
-    return [entry.name, bytes] as const;
+    const file = await readChecked(source, entry, (count) => report((done += count), total));
+    return [entry.name, file] as const;
   });
   return new Map(await Promise.all(files));
 }

@@ -1,5 +1,6 @@
 /** Reading weights.safetensors (https://github.com/huggingface/safetensors, "Format"). */
 import {Fields} from './fields.ts';
+import type {Pieces} from './pieces.ts';
 import {type DType, GossamerError} from './types.ts';
 
 const NAMES = new Map<string, DType>(Object.entries({
@@ -23,22 +24,23 @@ export interface StoredTensor {
   /** Undefined: a type that no weight has. */
   readonly dtype: DType | undefined;
   readonly shape: readonly number[];
-  /** A view into the file. */
-  readonly bytes: Uint8Array;
+  /** Of its bytes in the file. */
+  readonly begin: number;
+  readonly end: number;
 }
 
-/** All tensors of a file by name. Throws 'damaged'. */
-export function readSafetensors(file: Uint8Array, where: string): Map<string, StoredTensor> {
+/** All tensors of a file by name; takes its header. Throws 'damaged'. */
+export function readSafetensors(file: Pieces, where: string): Map<string, StoredTensor> {
   const damaged = (what: string): never => {
     throw new GossamerError('damaged', `${where}: ${what}`);
   };
   if (file.length < 8) damaged('too short for a safetensors file');
-  const view = new DataView(file.buffer as ArrayBuffer, file.byteOffset, file.byteLength);
+  const view = new DataView(file.take(0, 8).buffer);
   const start = 8 + view.getUint32(0, true);
   if (view.getUint32(4, true) !== 0 || start > file.length) damaged('its header is cut off');
   let json: unknown;
   try {
-    json = JSON.parse(new TextDecoder().decode(file.subarray(8, start)));
+    json = JSON.parse(new TextDecoder().decode(file.take(8, start)));
   } catch {
     damaged('its header is not JSON');
   }
@@ -52,7 +54,7 @@ export function readSafetensors(file: Uint8Array, where: string): Map<string, St
     const shape = entry.list('shape', (list, at) => list.count(at));
     const [begin = 0, end = 0] = entry.list('data_offsets', (list, at) => list.count(at, room), 2);
     if (end < begin) entry.wrong('data_offsets', 'in order');
-    tensors.set(name, {dtype, shape, bytes: file.subarray(start + begin, start + end)});
+    tensors.set(name, {dtype, shape, begin: start + begin, end: start + end});
   }
   return tensors;
 }

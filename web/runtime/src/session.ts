@@ -1,10 +1,12 @@
 /** A loaded package on its devices: recordings of its launches, and one run after the other. */
 import type {Device, Executable, Extent, Fence, Recording} from './device.ts';
+import {discard} from './discard.ts';
 import {orderFeeds, readDims, take} from './feeds.ts';
-import {isStatic, type LaunchEntry, type Manifest, type SlotEntry} from './manifest.ts';
+import {isStatic, type LaunchEntry, type Manifest, type SlotEntry, type WeightEntry} from './manifest.ts';
 import type {Lifetime} from './lifetime.ts';
 import {extentOf, Memory, resolve} from './memory.ts';
-import {readSafetensors, storedType} from './safetensors.ts';
+import type {Pieces} from './pieces.ts';
+import {readSafetensors, type StoredTensor, storedType} from './safetensors.ts';
 import {runSteps} from './steps.ts';
 import {decode, fromStorage, toStorage} from './storage.ts';
 import type {StringTensor, Tensor} from './tensor.ts';
@@ -50,6 +52,23 @@ function keep<T>(map: Map<string, T>, key: string, entry: T, most: number): T | 
   return dropped;
 }
 
+/** A weight's place in the file. Throws 'damaged' where it is not as the manifest says. */
+function findWeight(stored: ReadonlyMap<string, StoredTensor>, {name, dtype, shape}: WeightEntry): StoredTensor {
+  const found = stored.get(name);
+  if (
+    found?.dtype === storedType(dtype) &&
+    shapeText(found.shape) === shapeText(shape) &&
+    found.end - found.begin === product(shape) * BYTES[dtype]
+  ) {
+    return found;
+  }
+  const has = found ? `${found.dtype} ${shapeText(found.shape)}` : 'nothing';
+  throw new GossamerError(
+    'damaged',
+    `weights.safetensors: "${name}" is ${has}, the manifest wants ${storedType(dtype)} ${shapeText(shape)}`,
+  );
+}
+
 export class Session {
   readonly #manifest: Manifest;
   readonly #units: readonly Unit[];
@@ -92,7 +111,7 @@ export class Session {
   static async create(
     manifest: Manifest,
     units: readonly Unit[],
-    weights: Uint8Array | undefined,
+    weights: Pieces | undefined,
     progress: (done: number) => void,
   ): Promise<Session> {
     const session = new Session(manifest, units);
@@ -105,47 +124,48 @@ export class Session {
     return session;
   }
 
-  async #start(file: Uint8Array | undefined, progress: (done: number) => void): Promise<void> {
+  async #start(file: Pieces | undefined, progress: (done: number) => void): Promise<void> {
     const {slots, weights, init} = this.#manifest;
+    const last = this.#memory.lastUses();
+    const provide = (wanted: (slot: number) => boolean): Promise<void> =>
+      this.#memory.provide(
+        slots.map((slot, at) => (isStatic(slot) && wanted(at) ? extentOf(slot, undefined) : undefined)),
+        false,
+      );
     // Memory that is known now is there from the start; the rest grows with the first run.
-    const known = slots.map((slot) => (isStatic(slot) ? extentOf(slot, undefined) : undefined));
-    await this.#memory.provide(known, false);
-    const stored = file ? readSafetensors(file, 'weights.safetensors') : new Map<string, never>();
-    weights.forEach((weight, at) => {
-      const found = stored.get(weight.name);
-      if (
-        found?.dtype !== storedType(weight.dtype) ||
-        shapeText(found.shape) !== shapeText(weight.shape) ||
-        found.bytes.length !== product(weight.shape) * BYTES[weight.dtype]
-      ) {
-        const has = found ? `${found.dtype} ${shapeText(found.shape)}` : 'nothing';
-        throw new GossamerError(
-          'damaged',
-          `weights.safetensors: "${weight.name}" is ${has}, the manifest wants ` +
-            `${storedType(weight.dtype)} ${shapeText(weight.shape)}`,
-        );
+    await provide((slot) => !last.has(slot));
+    const stored = file ? readSafetensors(file, 'weights.safetensors') : new Map<string, StoredTensor>();
+    const left = new Map(weights.map((weight) => [weight.tensor, weight]));
+    const upload = async (tensor: number): Promise<void> => {
+      const weight = left.get(tensor);
+      if (!weight) return;
+      left.delete(tensor);
+      const {begin, end} = findWeight(stored, weight);
+      const {storage} = this.#memory.tensor(tensor);
+      let bytes: Uint8Array = (file as Pieces).take(begin, end);
+      if (weight.dtype !== storage) {
+        const values = decode(bytes, weight.dtype);
+        bytes = toStorage(values, weight.dtype, storage, `weight "${weight.name}"`);
       }
-      const {storage} = this.#memory.tensor(weight.tensor);
-      const bytes =
-        weight.dtype === storage
-          ? found.bytes
-          : toStorage(
-              decode(found.bytes, weight.dtype),
-              weight.dtype,
-              storage,
-              `weight "${weight.name}"`,
-            );
-      this.#memory.write(weight.tensor, bytes);
-      progress(at + 1);
-    });
-    for (const device of this.#units.keys()) {
-      const mine = init.filter((launch) => this.#place([launch]) === device);
-      if (mine.length === 0) continue;
-      const recording = await this.#record(mine, undefined);
-      await this.#submit(mine, recording).done;
+      await this.#memory.write(tensor, bytes, true);
+      discard(bytes);
+      progress(weights.length - left.size);
+    };
+    // Each weight that is packed has gone before the next comes.
+    const fences: Promise<void>[] = [];
+    for (const [at, launch] of init.entries()) {
+      const mine = launch.tensors.map((tensor) => this.#memory.tensor(tensor).slot);
+      await provide((slot) => mine.includes(slot) && last.has(slot));
+      for (const tensor of launch.tensors) await upload(tensor);
+      const recording = await this.#record([launch], undefined);
+      const {done} = this.#submit([launch], recording);
+      done.catch(() => undefined);
+      fences.push(done);
       recording.dispose();
+      for (const slot of mine) if (last.get(slot) === at) this.#memory.spend(slot);
     }
-    if (init.length > 0) this.#memory.releaseSpent();
+    for (const tensor of left.keys()) await upload(tensor);
+    await Promise.all(fences);
   }
 
   get #life(): Lifetime {

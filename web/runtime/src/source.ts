@@ -1,6 +1,8 @@
 /** Where a package's files come from: a folder behind a URL, or memory. */
+import {discard} from './discard.ts';
 import {Xxh3} from './hash/xxh3.ts';
 import type {FileEntry} from './manifest.ts';
+import {Pieces} from './pieces.ts';
 import {GossamerError, messageOf} from './types.ts';
 
 /** Files in memory by name, as the compiler returns them. */
@@ -36,7 +38,7 @@ export interface Source {
    * The file's bytes. Throws 'source' when it cannot be had, with a cause where trying again may help, and
    * the signal's reason on abort.
    */
-  read(name: string, reading?: Reading): Promise<Uint8Array>;
+  read(name: string, reading?: Reading): Promise<Pieces>;
   /** The folder of this name within. */
   folder(name: string): Source;
 }
@@ -55,19 +57,10 @@ class MemorySource implements Source {
     const bytes = this.#files.get(this.#prefix + name);
     if (!bytes) throw new GossamerError('source', `${this.where}: ${name} is missing`);
     arrived?.(bytes);
-    return Promise.resolve(bytes);
+    return Promise.resolve(new Pieces([bytes], false));
   }
   folder(name: string): Source {
     return new MemorySource(this.#files, this.#prefix + name);
-  }
-}
-
-/** Memory of this size, or none yet where there is not so much. */
-function reserve(size: number): Uint8Array<ArrayBuffer> {
-  try {
-    return new Uint8Array(size);
-  } catch {
-    return new Uint8Array();
   }
 }
 
@@ -80,32 +73,42 @@ function until<T>(signal: AbortSignal | undefined, promise: Promise<T>): Promise
   });
 }
 
-/** Collects pieces, into one array where the size is known; stops soon after that size. */
+/** Of this size, memory goes back to the system when it is freed; allocators keep smaller pieces. */
+const BLOCK = 1 << 22;
+
+/** Collects what arrives in blocks; stops soon after the size that is expected. */
 async function collect(
   stream: ReadableStream<Uint8Array>,
   signal: AbortSignal | undefined,
   {expected, arrived}: Reading,
-): Promise<Uint8Array> {
-  let whole = reserve(expected ?? 0);
+): Promise<Pieces> {
+  const blocks: Uint8Array[] = [];
   let size = 0;
+  let room = 0;
   const reader = stream.getReader();
   try {
     while (expected === undefined || size <= expected) {
       const {done, value} = await until(signal, reader.read());
       if (done) break;
-      if (size + value.length > whole.length) {
-        const more = new Uint8Array(Math.max(size + value.length, 2 * size));
-        more.set(whole.subarray(0, size));
-        whole = more;
-      }
-      whole.set(value, size);
-      size += value.length;
       arrived?.(value);
+      for (let at = 0; at < value.length; ) {
+        if (room === 0) {
+          room = Math.min(BLOCK, Math.max((expected ?? 0) - size, value.length - at));
+          blocks.push(new Uint8Array(room));
+        }
+        const block = blocks.at(-1) as Uint8Array;
+        const part = value.subarray(at, at + room);
+        block.set(part, block.length - room);
+        at += part.length;
+        size += part.length;
+        room -= part.length;
+      }
+      discard(value);
     }
   } finally {
     reader.cancel().catch(() => undefined);
   }
-  return whole.subarray(0, size);
+  return new Pieces(blocks, true, size);
 }
 
 class UrlSource implements Source {
@@ -138,7 +141,7 @@ class UrlSource implements Source {
     const failed = (what: string, cause?: unknown): GossamerError =>
       new GossamerError('source', `${url.href}: ${what}`, {cause});
     if (url.protocol === 'file:' && 'process' in globalThis && !own) {
-      return this.#readLocal(url, failed, reading.arrived);
+      return this.#readLocal(url, failed, reading);
     }
     try {
       const address = url.href + this.#search;
@@ -148,7 +151,7 @@ class UrlSource implements Source {
       if (response.body) return await collect(response.body, signal, reading);
       const bytes = new Uint8Array(await until(signal, response.arrayBuffer()));
       reading.arrived?.(bytes);
-      return bytes;
+      return new Pieces([bytes], true);
     } catch (problem) {
       signal?.throwIfAborted();
       throw problem instanceof GossamerError ? problem : failed(messageOf(problem), problem);
@@ -158,14 +161,13 @@ class UrlSource implements Source {
   async #readLocal(
     url: URL,
     failed: (what: string) => GossamerError,
-    arrived: Reading['arrived'],
-  ): Promise<Uint8Array> {
+    reading: Reading,
+  ): Promise<Pieces> {
     // Not imported, so that bundlers for browsers do not stumble over it.
-    const {readFile} = process.getBuiltinModule('node:fs/promises');
+    const {openAsBlob, promises} = process.getBuiltinModule('node:fs');
     try {
-      const bytes: Uint8Array = await until(this.#signal, readFile(url));
-      arrived?.(bytes);
-      return bytes;
+      await promises.access(url);
+      return await collect((await openAsBlob(url)).stream(), this.#signal, reading);
     } catch (problem) {
       this.#signal?.throwIfAborted();
       throw failed((problem as {code?: string}).code === 'ENOENT' ? 'it is missing' : messageOf(problem));
@@ -205,7 +207,7 @@ async function readOnce(
   entry: FileEntry,
   fresh: boolean,
   arrived: (bytes: number) => void,
-): Promise<Uint8Array> {
+): Promise<Pieces> {
   const hash = await Xxh3.create();
   const bytes = await source.read(entry.name, {
     expected: entry.bytes,
@@ -241,7 +243,7 @@ export async function readChecked(
   source: Source,
   entry: FileEntry,
   arrived: (bytes: number) => void,
-): Promise<Uint8Array> {
+): Promise<Pieces> {
   let seen = 0;
   try {
     return await readOnce(source, entry, false, (count) => arrived(((seen += count), count)));

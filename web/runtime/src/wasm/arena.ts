@@ -22,6 +22,9 @@ export class Arena {
   }
   #end: number;
 
+  /** From here on nobody had memory yet. */
+  fresh = 0;
+
   allocate(bytes: number): number {
     const size = roundUp(bytes) + SLACK;
     let at = this.#free.findIndex(({begin, end}) => end - begin >= size);
@@ -35,6 +38,7 @@ export class Arena {
     range.begin += size;
     if (range.begin === range.end) this.#free.splice(at, 1);
     this.#sizes.set(address, size);
+    this.fresh = Math.max(this.fresh, range.begin);
     return address;
   }
 

@@ -79,13 +79,14 @@ class WasmQueue implements Queue {
   constructor(remote: Remote) {
     this.#remote = remote;
   }
-  write(buffer: Buffer, data: Uint8Array, _storage: DType): void {
+  write(buffer: Buffer, data: Uint8Array, _storage: DType, own = false): Promise<unknown> {
     // A copy travels: the caller's array stays his, and a view does not drag its whole file along.
-    const copy = data.slice();
+    const copy = own ? (data as Uint8Array<ArrayBuffer>) : data.slice();
     const written = this.#remote.call('write', [(buffer as WasmBuffer).block, copy], [copy.buffer]);
     written.catch(() => undefined);
     this.#failure = this.#failure.then(() => written);
     this.#failure.catch(() => undefined);
+    return written;
   }
   submit(recording: Recording): Fence {
     const written = this.#failure;

@@ -115,6 +115,7 @@ export class WasmEngine {
   /** Zeroed memory for each size; none at all when one does not fit. */
   allocate(sizes: readonly number[]): number[] {
     const blocks: number[] = [];
+    const {fresh} = this.#arena;
     try {
       for (const size of sizes) blocks.push(this.#arena.allocate(size));
     } catch (problem) {
@@ -122,7 +123,8 @@ export class WasmEngine {
       throw problem;
     }
     const bytes = new Uint8Array(this.#memory.buffer);
-    blocks.forEach((block, at) => bytes.fill(0, block, block + (sizes[at] ?? 0)));
+    // Fresh memory is zero, and takes none of the machine's until it is written.
+    blocks.forEach((block, at) => bytes.fill(0, block, Math.min(block + (sizes[at] ?? 0), fresh)));
     return blocks;
   }
 

@@ -3,6 +3,7 @@
  * script and carried as text by the wasm backend, so that no second file has to be found.
  */
 import type {PlanSize} from '../device.ts';
+import {discard} from '../discard.ts';
 import {GossamerError, messageOf} from '../types.ts';
 import {type KernelFunction, WasmEngine, type WasmLaunch} from './engine.ts';
 import {helpForever, type SharedKernels} from './pool.ts';
@@ -41,7 +42,10 @@ const methods: Record<string, (...args: never[]) => unknown> = {
   free: (block: number) => running().free(block),
   record: (id: number, launches: WasmLaunch[]) => running().record(id, launches),
   forget: (id: number) => running().forget(id),
-  write: (block: number, data: Uint8Array) => running().write(block, data),
+  write(block: number, data: Uint8Array) {
+    running().write(block, data);
+    discard(data);
+  },
   submit: (id: number) => running().submit(id),
   read: (block: number, bytes: number) => running().read(block, bytes),
 };
