@@ -166,7 +166,7 @@ TEST_P(Conformance, LaunchesRunInOrder) {
 TEST_P(Conformance, PlansFromDimensions) {
   const auto code = load_example();
   const int64_t dims[] = {5, 7};
-  int64_t values[3] = {-1, -1, -1};
+  double values[3] = {-1, -1, -1};
   ASSERT_TRUE(code->plan(0, dims, values));
   if (!device->computes()) GTEST_SKIP() << "the null device's plans are all zero";
   EXPECT_EQ(values[0], 10);

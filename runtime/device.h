@@ -31,10 +31,11 @@ class Executable {
  public:
   virtual ~Executable() = default;
   virtual std::span<const KernelEntry> kernels() const = 0;
-  // Computes the values of a segment from `dims` and leaves the others (docs/specs/host.md). An
-  // error where the code has no such segment.
+  // Computes the values of a segment from `dims` and leaves the others (docs/specs/host.md):
+  // integers, exact below 2^53, NaN where none can be given. An error where the code has no such
+  // segment.
   virtual Result<> plan(int segment, std::span<const int64_t> dims,
-                        std::span<int64_t> values) const = 0;
+                        std::span<double> values) const = 0;
 };
 
 // Passed when everything submitted before it is done.

@@ -1,22 +1,53 @@
 #include "runtime/host_memory.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <limits>
+#include <string>
 
 namespace gossamer::runtime {
 
 namespace {
 constexpr size_t alignment = 64, slack = 128;
-constexpr size_t largest = size_t{1} << 46;
+constexpr size_t worth_asking = size_t{64} << 20;
+
+// The number behind a word of a file of the system; `otherwise` where there is none.
+uint64_t number_in(const char* file, std::string_view word, uint64_t otherwise) {
+  std::ifstream stream(file);
+  std::string key;
+  uint64_t value = 0;
+  while (stream && !word.empty() && key != word) stream >> key;
+  return stream >> value ? value : otherwise;
+}
+
+// What the machine, and the group of processes that this one is in, have left.
+uint64_t free_memory() {
+  constexpr uint64_t any = std::numeric_limits<uint64_t>::max();
+  const uint64_t kibibytes = number_in("/proc/meminfo", "MemAvailable:", any / 1024);
+  const uint64_t most = number_in("/sys/fs/cgroup/memory.max", "", any);
+  const uint64_t used = number_in("/sys/fs/cgroup/memory.current", "", 0);
+  const uint64_t cache = number_in("/sys/fs/cgroup/memory.stat", "inactive_file", 0);
+  return std::min(kibibytes * 1024,
+                  most == any ? any : most - std::min(most, used - std::min(used, cache)));
+}
 }  // namespace
 
+Result<> has_room(size_t bytes) {
+  if (bytes < worth_asking) return {};
+  const uint64_t left = free_memory();
+  void* const probe = bytes <= left ? std::malloc(bytes) : nullptr;
+  std::free(probe);
+  if (probe) return {};
+  return fail(cat("would take ", bytes, " bytes, more than there is memory for"));
+}
+
 Result<std::unique_ptr<Buffer>> HostBuffer::allocate(size_t bytes) {
-  void* data = nullptr;
-  if (bytes <= largest) {
-    const size_t rounded = (bytes + slack + alignment - 1) / alignment * alignment;
-    data = std::aligned_alloc(alignment, rounded);
-  }
-  if (!data) return fail(cat("there is no memory for a buffer of ", bytes, " bytes"));
+  GS_TRY(has_room(bytes));
+  const size_t rounded = (bytes + slack + alignment - 1) / alignment * alignment;
+  void* const data = std::aligned_alloc(alignment, rounded);
+  if (!data) return fail(cat("would take ", bytes, " bytes, more than there is memory for"));
   // The slack is read, never used: defined contents keep checkers of memory quiet.
   std::memset(static_cast<std::byte*>(data) + bytes, 0, slack);
   return std::unique_ptr<Buffer>(new HostBuffer(static_cast<std::byte*>(data), bytes));

@@ -21,6 +21,10 @@ class HostBuffer : public Buffer {
   size_t size_;
 };
 
+// An error where there is no room for that many bytes more. Ask before making what would end the
+// process, or have the system end it, where memory runs out.
+Result<> has_room(size_t bytes);
+
 Result<> write_host(Buffer& to, size_t offset, std::span<const std::byte> bytes);
 Result<> read_host(const Buffer& from, size_t offset, std::span<std::byte> bytes);
 

@@ -1,7 +1,6 @@
 #include "runtime/manifest.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "runtime/fields.h"
@@ -312,13 +311,8 @@ package::Launch Reader::init(const Fields& fields) {
   return launch;
 }
 
-// Variables have 32 bits in every run time.
 Number Reader::step_number(const Fields& fields, Fields::Key key) const {
-  Number number = fields.number(key, module_.plan_values, any_count, -any_count);
-  if (!number.planned)
-    number.value = std::clamp<int64_t>(number.value, std::numeric_limits<int32_t>::min(),
-                                       std::numeric_limits<int32_t>::max());
-  return number;
+  return fields.number(key, module_.plan_values, any_count, -any_count);
 }
 
 std::vector<package::Step> Reader::inner(const Fields& fields, const char* key, int depth) {
@@ -436,6 +430,7 @@ Result<Manifest> Reader::read(const Json& json) {
   dims(root);
   root.objects("checks", [&](const Fields& one) {
     module_.checks.push_back({number(one, "value"), one.text("message"), segment(one)});
+    if (one.has("most")) module_.checks.back().most = one.count("most");
   });
   root.objects("weights", [&](const Fields& one) { module_.weights.push_back(weight(one)); });
   root.objects("init", [&](const Fields& one) { module_.init.push_back(init(one)); });

@@ -153,7 +153,7 @@ Result<> Model::State::upload_weights() {
     const package::Slot& slot = module().slots[at];
     if (slot.texture.width > 0) return fail(cat("slot ", at, " is a texture"));
     if (slot.bytes.planned) continue;
-    GS_ASSIGN(slots[at], device->allocate(static_cast<size_t>(slot.bytes.value)));
+    GS_ASSIGN(slots[at], allocate(at, {}));
   }
   if (module().weights.empty()) return {};
   GS_ASSIGN(const auto file, package.file("weights.safetensors"));

@@ -1,8 +1,10 @@
 // One run of a model: dimensions, sizes, inputs, launches, outputs.
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "ir/scalar.h"
+#include "runtime/host_memory.h"
 #include "runtime/model_state.h"
 
 namespace gossamer::runtime {
@@ -19,12 +21,24 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 namespace {
 
 constexpr size_t cached_tuples = 64;
+constexpr int64_t largest_number = (int64_t{1} << 53) - 1;  // up to here doubles are exact
+constexpr int64_t largest_dim = (int64_t{1} << 31) - 1;
+
+std::string too_many(const std::string& what, int64_t elements, int64_t most) {
+  const bool counted = elements >= 0 && elements <= largest_number;
+  return cat(what, " would have ", counted ? cat(elements) : "too many", " elements, at most ",
+             most, " are possible");
+}
 
 Result<> check_feed(const Port& port, const HostTensor& feed) {
   const std::string where = cat("input \"", port.name, "\"");
   if (feed.dtype != port.dtype)
     return fail_at(where, cat("is ", ir::name_of(port.dtype), ", the tensor given is ",
                               ir::name_of(feed.dtype)));
+  for (size_t axis = 0; axis < feed.shape.size(); ++axis)
+    if (feed.shape[axis] > largest_dim)
+      return fail_at(where, cat("has ", feed.shape[axis], " elements along axis ", axis,
+                                ", at most ", largest_dim, " are possible"));
   bool fits = feed.shape.size() == port.shape.size();
   for (size_t axis = 0; fits && axis < port.shape.size(); ++axis)
     fits = feed.shape[axis] >= 0 && (port.shape[axis] < 0 || port.shape[axis] == feed.shape[axis]);
@@ -73,7 +87,11 @@ Result<> Model::State::plan(int segment, std::span<const int64_t> dims, Sized& s
   sizes.values.resize(static_cast<size_t>(module().plan_values));
   if (module().plan_values > 0) GS_TRY(code->plan(segment, dims, sizes.values));
   for (const package::Check& check : module().checks)
-    if (check.segment == segment && value_of(check.value, sizes) == 0) return fail(check.message);
+    if (check.segment == segment) {
+      const int64_t value = value_of(check.value, sizes);
+      if (check.most < 0 ? value == 0 : value < 0 || value > check.most)
+        return fail(check.most < 0 ? check.message : too_many(check.message, value, check.most));
+    }
   return {};
 }
 
@@ -85,7 +103,7 @@ Result<Model::State::Sized> Model::State::compute_sizes(
     std::vector<int64_t> scalars;
     for (package::Number scalar : launch.scalars) scalars.push_back(value_of(scalar, sizes));
     const int64_t range = value_of(launch.range, sizes);
-    if (range < 0) return fail("these dimensions give a negative amount of work");
+    GS_TRY(check_numbers(launch, scalars, range));
     sizes.ranges.push_back(range);
     sizes.scalars.push_back(std::move(scalars));
   }
@@ -99,22 +117,63 @@ Result<const Model::State::Sized*> Model::State::sizes_of(const std::vector<int6
   return &sized.emplace(dims, std::move(sizes)).first->second;
 }
 
+std::string Model::State::tensor_in(size_t slot, const Sized& sizes) const {
+  const package::Tensor* largest = nullptr;
+  double most = -1;
+  for (const package::Tensor& tensor : module().tensors) {
+    if (static_cast<size_t>(tensor.slot) != slot) continue;
+    if (tensor.elements.planned && sizes.values.empty()) continue;
+    const auto elements = static_cast<double>(value_of(tensor.elements, sizes));
+    if (!largest || elements * ir::byte_size(tensor.storage) > most) {
+      largest = &tensor;
+      most = elements * ir::byte_size(tensor.storage);
+    }
+  }
+  return largest ? cat("tensor \"", largest->name, "\"") : cat("slot ", slot);
+}
+
+Result<std::unique_ptr<Buffer>> Model::State::allocate(size_t slot, const Sized& sizes) {
+  const int64_t bytes = value_of(module().slots[slot].bytes, sizes);
+  const auto wrong = [&](const std::string& what) {
+    return fail_at(tensor_in(slot, sizes), what, "use smaller inputs");
+  };
+  if (bytes == std::numeric_limits<int64_t>::min() || bytes > largest_number)
+    return wrong("would take more bytes than can be counted");
+  if (bytes < 0) return wrong(cat("would have a negative size: ", bytes, " bytes"));
+  auto made = device->allocate(static_cast<size_t>(bytes));
+  if (!made) return wrong(made.error().message);
+  return made;
+}
+
 // Slots only grow: shapes that come and go do not allocate again. One that grows after it was used
 // may do so every round of a loop, so it grows by half.
 Result<> Model::State::provide_slots(const Sized& sizes, int segment) {
   for (size_t at = 0; at < slots.size(); ++at) {
     if (module().slots[at].segment != segment) continue;
     const int64_t bytes = value_of(module().slots[at].bytes, sizes);
-    if (bytes < 0) return fail("these dimensions give a tensor of negative size");
-    const auto wanted = static_cast<size_t>(bytes);
     const size_t had = slots[at] ? slots[at]->size() : 0;
-    if (slots[at] && had >= wanted) continue;
+    if (slots[at] && bytes >= 0 && had >= static_cast<size_t>(bytes)) continue;
     slots[at] = nullptr;
-    if (segment > 0 && had + had / 2 > wanted)
+    if (segment > 0 && bytes >= 0 && had + had / 2 > static_cast<size_t>(bytes))
       if (auto more = device->allocate(had + had / 2)) slots[at] = std::move(*more);
     if (slots[at]) continue;
-    GS_ASSIGN(slots[at], device->allocate(wanted));
+    GS_ASSIGN(slots[at], allocate(at, sizes));
   }
+  return {};
+}
+
+// A launch's numbers are exact, as memory that they belong to would have been refused otherwise;
+// what belongs to none is refused here.
+Result<> Model::State::check_numbers(const package::Launch& launch,
+                                     std::span<const int64_t> scalars, int64_t range) const {
+  const package::KernelInfo& kernel = module().kernels[static_cast<size_t>(launch.kernel)];
+  const std::string where = launch.origin.empty() ? cat("kernel ", kernel.name) : launch.origin;
+  if (range > largest_number || range == std::numeric_limits<int64_t>::min())
+    return fail_at(where, "these dimensions give more work than can be counted");
+  if (range < 0) return fail_at(where, "these dimensions give a negative amount of work");
+  for (const int64_t scalar : scalars)
+    if (scalar > largest_number || scalar < -largest_number)
+      return fail_at(where, "a number computed from these dimensions is too large");
   return {};
 }
 
@@ -159,6 +218,9 @@ Result<HostTensor> Model::State::read_output(const package::Port& port, const Si
   if (!memory) return fail_at(cat("output \"", port.name, "\""), "was not computed");
   if (count > memory->size() / stored_size)
     return fail_at(cat("output \"", port.name, "\""), "is larger than its memory");
+  // Twice: the caller copies it.
+  if (auto room = has_room(2 * count * std::max(size, stored_size)); !room)
+    return fail_at(cat("output \"", port.name, "\""), room.error().message);
   std::vector<std::byte> stored(count * stored_size);
   GS_TRY(queue.read(*memory, 0, stored));
   if (from.storage == port.dtype) {

@@ -1,6 +1,7 @@
 // What a loaded model holds, and the steps of loading and running it.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <mutex>
 
@@ -13,7 +14,7 @@ namespace gossamer::runtime {
 struct Model::State {
   // What follows from one tuple of dimensions.
   struct Sized {
-    std::vector<int64_t> values;  // of the plan
+    std::vector<double> values;  // of the plan, see Executable::plan
     std::vector<std::vector<int64_t>> scalars;
     std::vector<int64_t> ranges;
   };
@@ -34,8 +35,12 @@ struct Model::State {
   mutable std::mutex turn;
 
   const package::Module& module() const { return package.manifest.module; }
+  // Saturates; the lowest number stands for one that cannot be given.
   static int64_t value_of(package::Number number, const Sized& sizes) {
-    return number.planned ? sizes.values[static_cast<size_t>(number.value)] : number.value;
+    if (!number.planned) return number.value;
+    const double value = sizes.values[static_cast<size_t>(number.value)];
+    if (!(value > -0x1p63)) return std::numeric_limits<int64_t>::min();
+    return value < 0x1p63 ? static_cast<int64_t>(value) : std::numeric_limits<int64_t>::max();
   }
 
   // Loading
@@ -51,6 +56,11 @@ struct Model::State {
                               std::span<const package::Launch> launches) const;
   Result<> plan(int segment, std::span<const int64_t> dims, Sized& sizes) const;
   Result<> provide_slots(const Sized& sizes, int segment);
+  Result<std::unique_ptr<Buffer>> allocate(size_t slot, const Sized& sizes);
+  // The largest tensor of a slot: 'tensor "x"'.
+  std::string tensor_in(size_t slot, const Sized& sizes) const;
+  Result<> check_numbers(const package::Launch& launch, std::span<const int64_t> scalars,
+                         int64_t range) const;
   Result<> launch(const package::Launch& launch, std::span<const int64_t> scalars, int64_t range);
   Result<> timed_launch(size_t at, std::span<const int64_t> scalars, int64_t range);
   // Null before the size of its slot is known.

@@ -1,6 +1,6 @@
 // A run of a model with steps: what docs/specs/host.md says each of them does.
 #include <algorithm>
-#include <limits>
+#include <cmath>
 
 #include "ir/scalar.h"
 #include "runtime/model_state.h"
@@ -8,6 +8,10 @@
 namespace gossamer::runtime {
 
 using package::Step;
+
+namespace {
+constexpr double largest_number = 0x1p53 - 1;
+}  // namespace
 
 class Model::State::Steps {
  public:
@@ -29,9 +33,15 @@ class Model::State::Steps {
   }
   Result<> launch(const Step& step);
   Result<> read(const Step& step);
-  void set(const Step& step);
+  Result<> set(const Step& step);
   Result<> loop(const Step& step);
-  int64_t number(package::Number number) const { return value_of(number, sizes_); }
+  int64_t value(package::Number number) const { return value_of(number, sizes_); }
+  // What decides how the run goes on must be exact.
+  Result<int64_t> number(package::Number number) const {
+    const int64_t known = value(number);
+    if (std::abs(static_cast<double>(known)) <= largest_number) return known;
+    return fail("these dimensions give a number too large to count with");
+  }
   int64_t& variable(int dim) { return dims_[static_cast<size_t>(dim)]; }
 
   State& state_;
@@ -54,11 +64,12 @@ Result<> Model::State::Steps::run(const std::vector<Step>& steps) {
         GS_TRY(plan(step.segment));
         break;
       case Step::Kind::set:
-        set(step);
+        GS_TRY(set(step));
         break;
-      case Step::Kind::branch:
-        GS_TRY(run(number(step.number) != 0 ? step.body : step.otherwise));
-        break;
+      case Step::Kind::branch: {
+        GS_ASSIGN(const int64_t condition, number(step.number));
+        GS_TRY(run(condition != 0 ? step.body : step.otherwise));
+      } break;
       case Step::Kind::loop:
         GS_TRY(loop(step));
         break;
@@ -73,8 +84,10 @@ Result<> Model::State::Steps::launch(const Step& step) {
   for (int at = step.first; at < step.last; ++at) {
     const package::Launch& launch = state_.module().run[static_cast<size_t>(at)];
     numbers_.clear();
-    for (package::Number scalar : launch.scalars) numbers_.push_back(number(scalar));
-    GS_TRY(state_.timed_launch(static_cast<size_t>(at), numbers_, number(launch.range)));
+    for (package::Number scalar : launch.scalars) numbers_.push_back(value(scalar));
+    const int64_t range = value(launch.range);
+    GS_TRY(state_.check_numbers(launch, numbers_, range));
+    GS_TRY(state_.timed_launch(static_cast<size_t>(at), numbers_, range));
   }
   return {};
 }
@@ -94,7 +107,7 @@ Result<> Model::State::Steps::read(const Step& step) {
   const auto size = static_cast<size_t>(ir::byte_size(dtype));
   if (!bytes.data() && count > 0) {
     const Buffer* const memory = state_.memory_of(step.tensor);
-    if (memory && count * size <= memory->size() && step.count <= number(tensor.elements)) {
+    if (memory && count * size <= memory->size() && step.count <= value(tensor.elements)) {
       copy.resize(count * size);
       Queue& queue = state_.device->queue();
       GS_TRY(queue.read(*memory, 0, copy));
@@ -108,20 +121,24 @@ Result<> Model::State::Steps::read(const Step& step) {
                    cat("has fewer than the ", count, " elements that are read from it"));
   for (size_t at = 0; at < count; ++at) {
     const double value = ir::read_scalar(dtype, &bytes[at * size]).as_double();
-    variable(step.dim + static_cast<int>(at)) = static_cast<int64_t>(std::clamp<double>(
-        value, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
+    variable(step.dim + static_cast<int>(at)) =
+        static_cast<int64_t>(std::clamp(value, -largest_number, largest_number));
   }
   return {};
 }
 
-void Model::State::Steps::set(const Step& step) {
+Result<> Model::State::Steps::set(const Step& step) {
   numbers_.clear();
-  for (const auto& [dim, value] : step.sets) numbers_.push_back(number(value));
+  for (const auto& [dim, value] : step.sets) {
+    GS_ASSIGN(const int64_t known, number(value));
+    numbers_.push_back(known);
+  }
   for (size_t at = 0; at < step.sets.size(); ++at) variable(step.sets[at].first) = numbers_[at];
+  return {};
 }
 
 Result<> Model::State::Steps::loop(const Step& step) {
-  const int64_t rounds = number(step.number);
+  GS_ASSIGN(const int64_t rounds, number(step.number));
   int64_t round = 0;
   for (variable(step.dim) = 0; round < rounds; variable(step.dim) = ++round) {
     if (step.condition >= 0 && variable(step.condition) == 0) break;

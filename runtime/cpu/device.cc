@@ -18,7 +18,7 @@ namespace gossamer::runtime {
 namespace {
 
 using Entry = void (*)(int64_t begin, int64_t end, void* const* args);
-using Plan = void (*)(const int64_t* dims, int64_t* values);
+using Plan = void (*)(const double* dims, double* values);
 
 constexpr int most_threads = 1024;  // that any machine of today runs at once, and any system starts
 
@@ -36,10 +36,11 @@ class CpuExecutable : public Executable {
   std::span<const KernelEntry> kernels() const override { return kernels_; }
   Entry entry(int kernel) const { return entries_[static_cast<size_t>(kernel)]; }
   Result<> plan(int segment, std::span<const int64_t> dims,
-                std::span<int64_t> values) const override {
+                std::span<double> values) const override {
     if (segment < 0 || static_cast<size_t>(segment) >= segments_.size())
       return fail(cat("the code has no segment ", segment, " of a plan"));
-    segments_[static_cast<size_t>(segment)](dims.data(), values.data());
+    const std::vector<double> numbers(dims.begin(), dims.end());
+    segments_[static_cast<size_t>(segment)](numbers.data(), values.data());
     return {};
   }
 

@@ -12,10 +12,10 @@ class NullExecutable : public Executable {
   NullExecutable(std::span<const KernelEntry> kernels, int plan_segments)
       : kernels_(kernels.begin(), kernels.end()), plan_segments_(plan_segments) {}
   std::span<const KernelEntry> kernels() const override { return kernels_; }
-  Result<> plan(int segment, std::span<const int64_t>, std::span<int64_t> values) const override {
+  Result<> plan(int segment, std::span<const int64_t>, std::span<double> values) const override {
     if (segment < 0 || segment >= plan_segments_)
       return fail(cat("the code has no segment ", segment, " of a plan"));
-    for (int64_t& value : values) value = 0;
+    for (double& value : values) value = 0;
     return {};
   }
 

@@ -63,7 +63,7 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
   read.known = options.known;
   GS_ASSIGN(const graph::Graph graph, onnx::read_model(model, read));
   progress("lower", 0.05);
-  GS_ASSIGN(graph::StageGraph stages, graph::lower(graph, catalog));
+  GS_ASSIGN(graph::StageGraph stages, graph::lower(graph, catalog, most_elements(target)));
   graph::fold_constants(stages);
   graph::merge_duplicates(stages);
   graph::drop_dead(stages);

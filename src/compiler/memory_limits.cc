@@ -19,17 +19,19 @@ struct Limits {
   int64_t texture_height;  // in texels
 };
 
+constexpr int64_t most_of_32_bits = most_elements(TargetKind::wasm);
+
 Limits limits_of(TargetKind target, const schedule::Capabilities& caps) {
   constexpr int64_t none = INT64_MAX, gib = int64_t{1} << 30;
   switch (target) {
     case TargetKind::cpu:
       return {none, int64_t{1} << 46, int64_t{1} << 46, none};  // the address space of a process
     case TargetKind::wasm:
-      return {INT32_MAX, 4 * gib, 4 * gib, none};  // one memory of 32-bit addresses
+      return {most_of_32_bits, 4 * gib, 4 * gib, none};  // one memory of 32-bit addresses
     case TargetKind::webgpu:
-      return {INT32_MAX, caps.max_binding_bytes, none, none};
+      return {most_of_32_bits, caps.max_binding_bytes, none, none};
     case TargetKind::webgl:
-      return {INT32_MAX, 4 * gib, none, caps.max_texture_height};
+      return {most_of_32_bits, 4 * gib, none, caps.max_texture_height};
   }
   return {none, none, none, none};
 }

@@ -85,6 +85,7 @@ int ModuleBuilder::tensor_of(const ir::Buffer& buffer) {
   const ir::Expr elements = passes::physical_elements(*buffer);
   tensor.elements = planner_.number(elements);
   segments_.push_back(planner_.segment_of(elements));
+  if (tensor.elements.planned) add_check({{}, cat("tensor \"", buffer->name, "\""), elements});
   buffers_.push_back(buffer);
   module_.tensors.push_back(std::move(tensor));
   return found->second;
@@ -136,7 +137,13 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
   };
   launch.range = number_of(range_of(kernel));
   Canonical canonical = canonicalize(kernel, parameters_);
-  for (const ir::Var& scalar : canonical.scalars) launch.scalars.push_back(number_of(scalar));
+  // Variables have 53 bits, such as a slice's end beyond every tensor; kernels see the nearest of
+  // 32, which bounds an index as well. What sizes depend on is checked where they are computed.
+  for (const ir::Var& scalar : canonical.scalars) {
+    const bool part = of_parts_.contains(scalar.get()) && module_.target != "cpu";
+    launch.scalars.push_back(
+        number_of(part ? ir::min(scalar, ir::index(codegen::largest_dim)) : ir::Expr(scalar)));
+  }
   // Of the kernel as scheduled: passes keep the order, but replace buffers whose storage changes.
   GS_CHECK(kernel.params.size() == scheduled.kernel.params.size(), "a pass changed the parameters");
   for (const ir::Kernel::Param& param : scheduled.kernel.params)
@@ -189,10 +196,7 @@ void ModuleBuilder::add_inputs() {
     module_.dims.push_back({dim.var->name, dim.input, dim.axis});
   for (size_t i = stages_.dims.size(); i < planner_.dims().size(); ++i)
     module_.dims.push_back({planner_.dims()[i]->name, -1, 0});
-  for (const graph::Check& check : stages_.checks) {
-    const ir::Expr one = ir::select(check.condition, ir::index(1), ir::index(0));
-    module_.checks.push_back({planner_.number(one), check.message});
-  }
+  for (const graph::Check& check : stages_.checks) add_check(check);
   std::set<std::string> names;
   for (const graph::StageConstant& constant : stages_.constants) {
     std::string name = constant.name;
@@ -259,7 +263,7 @@ Result<> ModuleBuilder::plan_slots() {
     steps.push_back(std::move(step));
   }
   ir::Bounds bounds;
-  for (const graph::Dim& dim : stages_.dims) bounds.set(dim.var.get(), {0, 1 << 30});
+  for (const graph::Dim& dim : stages_.dims) bounds.set(dim.var.get(), {0, codegen::largest_dim});
   const graph::MemoryPlan plan = graph::plan_memory(tensors, steps, bounds, loops_);
   for (const graph::MemoryPlan::Slot& planned : plan.slots) {
     package::Slot slot;

@@ -18,6 +18,13 @@
 
 namespace gossamer::compiler {
 
+// The most elements that kernels of a target can count in one tensor. Of 2^31 in 32 bits, some are
+// for what lies behind the last element in the last tile or workgroup.
+constexpr int64_t most_elements(schedule::TargetKind target) {
+  return target == schedule::TargetKind::cpu ? int64_t{1} << 40
+                                             : (int64_t{1} << 31) - (int64_t{1} << 20);
+}
+
 class ModuleBuilder {
  public:
   ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKind target,
@@ -37,6 +44,7 @@ class ModuleBuilder {
   void add_step(const ops::Stage& stage);
   void add_step(package::Step step);
   void add_set(const ops::Stage& stage);
+  void add_check(const graph::Check& check);
   void open_segment();
   void flush_launches();
   void finish_steps();

@@ -68,6 +68,18 @@ void ModuleBuilder::add_set(const ops::Stage& stage) {
   for (const ir::Var& var : stage.axes) set_segment_.emplace(var.get(), planner_.segment());
 }
 
+// Counts of the same are checked once.
+void ModuleBuilder::add_check(const graph::Check& check) {
+  const ir::Expr value =
+      check.elements ? check.elements : ir::select(check.condition, ir::index(1), ir::index(0));
+  package::Check made{planner_.number(value), check.message, planner_.segment_of(value)};
+  if (check.elements) made.most = most_elements(target_);
+  const bool known = std::ranges::any_of(module_.checks, [&](const package::Check& other) {
+    return other.value == made.value && other.most == made.most && made.most >= 0;
+  });
+  if (!known) module_.checks.push_back(std::move(made));
+}
+
 void ModuleBuilder::add_step(const ops::Stage& stage) {
   using ops::StepKind;
   if (stage.step != StepKind::check) flush_launches();
@@ -92,13 +104,9 @@ void ModuleBuilder::add_step(const ops::Stage& stage) {
       events_.push_back({-1, stage.initial, stage.output});
       break;
     }
-    case StepKind::check: {
-      const ir::Expr one = ir::select(stage.condition, ir::index(1), ir::index(0));
-      const package::Number number = planner_.number(one);
-      const int segment = planner_.segment_of(one);
-      module_.checks.push_back({number, stage.name, segment});
+    case StepKind::check:
+      add_check({stage.condition, stage.name, stage.values.empty() ? ir::Expr() : stage.values[0]});
       break;
-    }
     case StepKind::set:
       add_set(stage);
       break;

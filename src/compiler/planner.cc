@@ -10,7 +10,7 @@ namespace gossamer::compiler {
 
 Planner::Planner(const std::vector<graph::Dim>& dims, const std::vector<ir::Var>& variables) {
   for (const graph::Dim& dim : dims) function_.dims.push_back(dim.var);
-  known_before_ = dims.size();
+  known_before_ = function_.inputs = dims.size();
   function_.dims.insert(function_.dims.end(), variables.begin(), variables.end());
 }
 
@@ -31,7 +31,8 @@ void Planner::number_segments(const std::vector<int>& numbers) {
 
 package::Number Planner::number(const ir::Expr& expr, int segment) {
   ir::Bounds bounds;
-  for (size_t i = 0; i < known_before_; ++i) bounds.set(function_.dims[i].get(), {0, 1 << 30});
+  for (size_t i = 0; i < known_before_; ++i)
+    bounds.set(function_.dims[i].get(), {0, codegen::largest_dim});
   const ir::Expr simple = ir::simplify(expr, bounds);
   if (const auto known = ir::as_int(simple)) return package::Number(*known);
   if (segment_of(simple) == 0) segment = 0;

@@ -281,6 +281,7 @@ Result<> Lowering::take_stages(ops::Builder& builder, const Graph& graph, const 
       GS_TRY(check_size(stage, place));
       stage.origin = origin;
       settle_name(stage.output);
+      GS_TRY(check_count(stage, place));
     } else if (stage.step == ops::StepKind::read && blocks[i] == 0) {
       reads_[stage.initial.get()] = {stage.initial, {stage.axes.begin(), stage.axes.end()}};
     }
@@ -307,7 +308,7 @@ Item Lowering::known(Item item) const {
 }
 
 // Dimensions of inputs are known before a run; other variables when their step has run.
-void Lowering::add_check(Expr condition, std::string message) {
+void Lowering::add_check(Expr condition, std::string message, Expr elements) {
   bool early = true;
   ir::visit(condition, [&](const Expr& e) {
     if (const auto* var = ir::as<ir::VarNode>(e)) {
@@ -317,9 +318,10 @@ void Lowering::add_check(Expr condition, std::string message) {
     return true;
   });
   if (early) {
-    out_.checks.push_back({std::move(condition), std::move(message)});
+    out_.checks.push_back({std::move(condition), std::move(message), std::move(elements)});
   } else {
     out_.stages.push_back(ops::check_step(std::move(condition), std::move(message)));
+    if (elements) out_.stages.back().values = {std::move(elements)};
   }
 }
 
@@ -416,11 +418,31 @@ Result<> Lowering::check_size(const ops::Stage& stage, const std::string& place)
   return check(stage.output->shape);
 }
 
-Result<StageGraph> lower(const Graph& graph, const ops::Catalog& catalog) {
+// Kernels compute with indices into tensors that fusion has dissolved, too.
+Result<> Lowering::check_count(const ops::Stage& stage, const std::string& place) {
+  Expr elements = ir::index(1);
+  for (const Expr& extent : stage.output->shape) elements = elements * extent;
+  elements = ir::simplify(elements, bounds_);
+  if (const auto known = ir::as_int(elements); known && *known > most_) {
+    return fail_at(place,
+                   cat("would make a tensor of ", *known, " elements, \"", stage.output->name,
+                       "\", more than this target can count (", most_, ")"),
+                   "use smaller inputs");
+  }
+  if (bounds_.of(elements).high <= most_ ||
+      std::ranges::any_of(counted_, [&](const Expr& e) { return ir::equal(e, elements); }))
+    return {};
+  counted_.push_back(elements);
+  add_check(elements <= ir::index(most_),
+            cat("tensor \"", stage.output->name, "\" of ", stage.origin), elements);
+  return {};
+}
+
+Result<StageGraph> lower(const Graph& graph, const ops::Catalog& catalog, int64_t most) {
   const bool quantizes = std::ranges::any_of(
       graph.nodes, [](const Node& node) { return node.def->name == "QuantizeLinear"; });
-  if (quantizes) return Lowering(catalog).run(fuse_quantized(graph, catalog));
-  return Lowering(catalog).run(graph);
+  if (quantizes) return Lowering(catalog, most).run(fuse_quantized(graph, catalog));
+  return Lowering(catalog, most).run(graph);
 }
 
 }  // namespace gossamer::graph

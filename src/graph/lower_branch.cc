@@ -23,6 +23,7 @@ Result<Lowering::Region> Lowering::lower_region(const Graph& graph, const Values
   Region region;
   const size_t start = out_.stages.size();
   const auto reads = reads_;
+  const auto counted = counted_;
   Values inner;
   add_constants(graph, inner);
   for (const Capture& capture : graph.captures) {
@@ -33,6 +34,7 @@ Result<Lowering::Region> Lowering::lower_region(const Graph& graph, const Values
   GS_TRY(lower_nodes(graph, inner));
   for (ValueId id : graph.outputs) region.outputs.push_back(known(inner[id]));
   reads_ = reads;  // what a region read is not known outside of it
+  counted_ = counted;
   const auto first = out_.stages.begin() + static_cast<std::ptrdiff_t>(start);
   region.stages.assign(std::make_move_iterator(first), std::make_move_iterator(out_.stages.end()));
   out_.stages.erase(first, out_.stages.end());

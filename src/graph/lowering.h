@@ -20,7 +20,7 @@ using ops::Tensor;
 
 class Lowering {
  public:
-  explicit Lowering(const ops::Catalog& catalog) : catalog_(catalog) {}
+  Lowering(const ops::Catalog& catalog, int64_t most) : catalog_(catalog), most_(most) {}
   Result<StageGraph> run(const Graph& graph);
 
  private:
@@ -101,20 +101,23 @@ class Lowering {
   Result<std::vector<Tensor>> repeat(const Repeat& what, const Values& values);
 
   Result<> check_size(const ops::Stage& stage, const std::string& place);
+  Result<> check_count(const ops::Stage& stage, const std::string& place);
   Result<> take_stages(ops::Builder& builder, const Graph& graph, const Node& node);
   void settle_output(Tensor& tensor, size_t first_stage);
   Tensor known(Tensor tensor) const;
   Item known(Item item) const;
-  void add_check(Expr condition, std::string message);
+  void add_check(Expr condition, std::string message, Expr elements = {});
   Tensor add_constant(std::string name, ConstantSource source);
   std::string unique(std::unordered_set<std::string>& taken, std::string name);
   bool same_shape(const std::vector<Expr>& a, const std::vector<Expr>& b) const;
 
   const ops::Catalog& catalog_;
+  int64_t most_;  // elements of a tensor
   ir::Bounds bounds_;
   StageGraph out_;
   std::unordered_set<std::string> origins_, constant_names_;
   std::vector<Expr> checked_;  // extents that have a check
+  std::vector<Expr> counted_;  // numbers of elements that have one, in this region or before it
   Reads reads_;
 };
 

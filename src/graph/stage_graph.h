@@ -31,6 +31,7 @@ struct StageConstant {
 struct Check {
   ir::Expr condition;
   std::string message;
+  ir::Expr elements = {};  // where the condition is `elements <= most`: of what `message` names
 };
 
 struct StageGraph {
@@ -51,8 +52,10 @@ struct StageGraph {
 std::unordered_set<const ir::BufferNode*> states_of(const StageGraph&);
 
 // Runs every node's define (decomposing composed ones), with host values and shapes propagated.
-// Dead stages, and stages that only feed host values, are dropped.
-Result<StageGraph> lower(const Graph& graph, const ops::Catalog& catalog);
+// Dead stages, and stages that only feed host values, are dropped. No tensor, also of those that
+// will be fused away, has more than `most` elements: an error, or a check of the run.
+Result<StageGraph> lower(const Graph& graph, const ops::Catalog& catalog,
+                         int64_t most = int64_t{1} << 40);
 
 // Prints stages, buffers with shapes and layouts; `gossamer inspect --stages`.
 std::string print(const StageGraph&);

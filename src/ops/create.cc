@@ -70,19 +70,22 @@ Result<> range_of_data(Builder& b, DType stash) {
     return b.at_broadcast(tensor,
                           std::vector<Expr>(static_cast<size_t>(tensor.rank()), ir::index(0)));
   };
-  DType wide = ir::is_float(dtype) ? stash : DType::index;
+  DType wide = ir::is_float(dtype) ? stash : DType::i64;
   auto size = [&](Point) {
-    Expr step = ir::cast(wide, number(2)),
-         span = ir::cast(wide, number(1)) - ir::cast(wide, number(0));
+    Expr step = ir::cast(wide, number(2)), from = ir::cast(wide, number(0)),
+         to = ir::cast(wide, number(1));
     if (ir::is_float(wide)) {
-      Expr steps = ir::max(ir::ceil(span / step), 0.0);
+      Expr steps = ir::max(ir::ceil((to - from) / step), 0.0);
       return ir::cast(DType::i64, ir::select(step == 0.0, ir::zero(wide), steps));
     }
-    // Both as if upwards, the span rounded up to whole steps.
-    Expr down = step < 0, along = ir::select(down, -step, ir::max(step, 1.0));
-    Expr up = ir::select(down, -span, span);
-    Expr steps = ir::max(ir::floordiv(up + along - 1, along), 0.0);
-    return ir::cast(DType::i64, ir::select(step == 0, ir::index(0), steps));
+    // Both as if upwards, the span rounded up to whole steps. One that wraps is too long for any
+    // tensor.
+    const Expr zero = ir::zero(wide), one = ir::constant_int(wide, 1);
+    Expr down = step < zero, along = ir::select(down, -step, ir::max(step, one));
+    Expr begin = ir::select(down, to, from), end = ir::select(down, from, to);
+    Expr span = end - begin;
+    Expr steps = ir::select(span <= zero, ir::highest(wide), ir::floordiv(span - one, along) + one);
+    return ir::select(step == zero || end <= begin, zero, steps);
   };
   GS_ASSIGN(std::vector<Expr> count, b.read(b.compute("range.count", DType::i64, {}, size)));
   b.output(0, b.compute("range", dtype, {count[0]}, [&](Point p) {

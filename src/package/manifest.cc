@@ -330,6 +330,10 @@ File write_manifest(const Module& module, const Files& files) {
     write_number(out, check.value);
     write_text(out, "message", check.message);
     write_segment(out, check.segment);
+    if (check.most >= 0) {
+      out.Key("most");
+      out.Int64(check.most);
+    }
     out.EndObject();
   });
   if (module.plan_values > 0) {

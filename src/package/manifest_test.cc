@@ -40,7 +40,7 @@ TEST(Manifest, WritesEveryFieldOfTheSpecification) {
   EXPECT_EQ(text_of(write_kernel_sources(module)), R"(["source A","source \"B\""])");
   EXPECT_EQ(
       text_of(write_manifest(module, one_file("kernels.json", "abc"))),
-      R"({"format":"gossamer-package","version":1,"name":"tiny","target":"webgpu",)"
+      R"({"format":"gossamer-package","version":2,"name":"tiny","target":"webgpu",)"
       R"("needs":["webgpu-f16"],)"
       R"("files":[{"name":"kernels.json","bytes":3,"xxh3":"78af5f94892f3950"}],)"
       R"("inputs":[{"name":"x","dtype":"f32","shape":[1,"n"],"tensor":0}],)"

@@ -13,7 +13,7 @@
 
 namespace gossamer::package {
 
-constexpr int format_version = 1;
+constexpr int format_version = 2;
 
 // A number known now, or the index of a value that the plan function computes from the dimensions.
 struct Number {
@@ -55,6 +55,7 @@ struct Check {  // an error unless the value is nonzero after the plan's segment
   Number value;
   std::string message;
   int segment = 0;
+  int64_t most = -1;  // not -1: the value counts something, and this is the most there may be
 };
 
 struct Texture {

@@ -1,6 +1,6 @@
 // Small ONNX models and .npy files as bytes: as much protobuf as that takes.
 
-const types = {f32: 1, u8: 2, i64: 7, string: 8, bool: 9, f16: 10};
+export const types = {f32: 1, u8: 2, i64: 7, string: 8, bool: 9, f16: 10};
 
 function varint(number) {
   const bytes = [];
@@ -13,15 +13,15 @@ function varint(number) {
   return Buffer.from(bytes);
 }
 
-const integer = (field, number) => Buffer.concat([varint(field << 3), varint(number)]);
+export const integer = (field, number) => Buffer.concat([varint(field << 3), varint(number)]);
 
 // A string, bytes or an embedded message.
-function block(field, content) {
+export function block(field, content) {
   const bytes = Buffer.isBuffer(content) ? content : Buffer.from(content);
   return Buffer.concat([varint((field << 3) | 2), varint(bytes.length), bytes]);
 }
 
-const message = (...fields) => Buffer.concat(fields.flat());
+export const message = (...fields) => Buffer.concat(fields.flat());
 
 // ValueInfoProto: name, and a tensor type of element type and shape (numbers, or names of dimensions), which may
 // stand in a sequence or an optional.
@@ -33,11 +33,13 @@ export function value(name, type, shape, {sequence = false, optional = false} = 
   return message(block(1, name), block(2, proto));
 }
 
-export function node(operator, inputs, outputs, {name = ''} = {}) {
+// `integers`: the attributes that are one integer each.
+export function node(operator, inputs, outputs, {name = '', integers = {}} = {}) {
   return message(
     inputs.map((input) => block(1, input)),
     outputs.map((output) => block(2, output)),
-    block(3, name), block(4, operator));
+    block(3, name), block(4, operator),
+    Object.entries(integers).map(([key, number]) => block(5, message(block(1, key), integer(3, number), integer(20, 2)))));
 }
 
 // TensorProto whose data lies in a file.

@@ -51,7 +51,7 @@ void add_kernel(llvm::Module& module, const Target& target, const ir::Kernel& ke
 
 void add_plan(llvm::Module& module, const Target& target, const PlanFunction& plan, int segment) {
   auto& context = module.getContext();
-  llvm::Type* word = llvm::Type::getInt64Ty(context);
+  llvm::Type* word = llvm::Type::getDoubleTy(context);
   llvm::Type* pointer = llvm::PointerType::getUnqual(context);
   llvm::Function* function =
       add_function(module, target, segment_name(segment), {pointer, pointer});
@@ -75,8 +75,9 @@ void build(llvm::Module& module, const Target& target, std::span<const ir::Kerne
   module.setPICLevel(llvm::PICLevel::BigPIC);
   for (size_t at = 0; at < kernels.size(); ++at)
     add_kernel(module, target, kernels[at], cat("k", at));
+  const PlanFunction numbers = plan ? in_doubles(*plan) : PlanFunction();
   for (int segment = 0; plan && segment < plan->segment_count(); ++segment)
-    add_plan(module, target, *plan, segment);
+    add_plan(module, target, numbers, segment);
   std::string problem;
   llvm::raw_string_ostream text(problem);
   GS_CHECK(!llvm::verifyModule(module, &text), "the LLVM module is malformed: ", problem);

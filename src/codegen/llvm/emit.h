@@ -22,7 +22,7 @@ struct LlvmOptions {
 //   void k<i>(int64_t begin, int64_t end, void* const* args)
 // with args: the buffers' addresses, then the scalars as intptr_t; segment k of `plan`,
 // where given, becomes (segment_name)
-//   void plan_<k>(const int64_t* dims, int64_t* values).
+//   void plan_<k>(const double* dims, double* values).
 // The object needs no library, libc included. Errors: a processor that LLVM does not know or that
 // lacks what the code needs (x86-64: SSE4.1).
 Result<std::vector<std::byte>> emit_object(std::span<const ir::Kernel> kernels,

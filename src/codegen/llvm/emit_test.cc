@@ -432,14 +432,17 @@ TEST(LlvmEmit, PlanComputesFromDimensions) {
                  ir::floordiv(Expr(plan.dims[0]) - index(3), 2) + index(1),
                  ir::select(Expr(plan.dims[0]) > Expr(plan.dims[1]), index(1), index(0))};
   Loaded code({}, &plan);
-  const auto entry = reinterpret_cast<void (*)(const int64_t*, int64_t*)>(code.symbol("plan"));
+  const auto entry = reinterpret_cast<void (*)(const double*, double*)>(code.symbol("plan"));
   ASSERT_NE(entry, nullptr);
-  const int64_t dims[] = {100000, 70000};
-  int64_t values[3] = {};
+  const double dims[] = {100000, 70000};
+  double values[3] = {};
   entry(dims, values);
   EXPECT_EQ(values[0], 7000000000);
   EXPECT_EQ(values[1], 49999);
   EXPECT_EQ(values[2], 1);
+  const double larger[] = {0x1p53, 0x1p53};
+  entry(larger, values);
+  EXPECT_EQ(values[0], 0x1p106);
 }
 
 // Variables of later segments may be negative, and divisors zero.
@@ -450,17 +453,17 @@ TEST(LlvmEmit, PlanSegmentsStoreTheirOwnValues) {
                      ir::floormod(Expr(h), Expr(n)), ir::max(Expr(n), index(0))},
                     {0, 1, 1, 2, 1}};
   Loaded code({}, &plan);
-  const auto values = [&](const char* name, std::vector<int64_t> dims) {
-    std::vector<int64_t> stored(5, 99);
-    const auto entry = reinterpret_cast<void (*)(const int64_t*, int64_t*)>(code.symbol(name));
+  const auto values = [&](const char* name, std::vector<double> dims) {
+    std::vector<double> stored(5, 99);
+    const auto entry = reinterpret_cast<void (*)(const double*, double*)>(code.symbol(name));
     EXPECT_NE(entry, nullptr) << name;
     if (entry) entry(dims.data(), stored.data());
     return stored;
   };
-  EXPECT_EQ(values("plan", {17, 0}), (std::vector<int64_t>{18, 99, 99, 99, 99}));
-  EXPECT_EQ(values("plan_1", {17, -3}), (std::vector<int64_t>{99, -6, 1, 99, 0}));
-  EXPECT_EQ(values("plan_1", {17, 0}), (std::vector<int64_t>{99, 0, 0, 99, 0}));
-  EXPECT_EQ(values("plan_2", {17, 0}), (std::vector<int64_t>{99, 99, 99, 0, 99}));
+  EXPECT_EQ(values("plan", {17, 0}), (std::vector<double>{18, 99, 99, 99, 99}));
+  EXPECT_EQ(values("plan_1", {17, -3}), (std::vector<double>{99, -6, 1, 99, 0}));
+  EXPECT_EQ(values("plan_1", {17, 0}), (std::vector<double>{99, 0, 0, 99, 0}));
+  EXPECT_EQ(values("plan_2", {17, 0}), (std::vector<double>{99, 99, 99, 0, 99}));
 }
 
 TEST(LlvmEmit, RefusesProcessorsItCannotServe) {

@@ -61,10 +61,11 @@ std::vector<std::byte> emit_module(std::span<const ir::Kernel> kernels, const Pl
     if (same == bodies.end()) bodies.push_back(std::move(body));
   }
   const size_t kernel_bodies = bodies.size();
+  const PlanFunction numbers = plan ? in_doubles(*plan) : PlanFunction();
   for (int segment = 0; plan && segment < plan->segment_count(); ++segment) {
     Function function;
     Lowering lowering(function, options.relaxed_simd);
-    lowering.plan(*plan, segment);
+    lowering.plan(numbers, segment);
     body_of.push_back(bodies.size());
     bodies.push_back(print(function, 2));
   }

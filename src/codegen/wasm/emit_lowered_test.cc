@@ -314,9 +314,27 @@ TEST(EmitLowered, PlanFunction) {
   PlanFunction plan{{h, w},
                     {Expr(h) * Expr(w), floordiv(Expr(h) + index(7), 8),
                      max(Expr(h), Expr(w)) * index(3) - index(1)}};
-  std::vector<Job> jobs = {{"plan", {memory_of(std::vector<int32_t>{17, 5}), Memory(12)}, {}, 1}};
+  std::vector<Job> jobs = {{"plan", {memory_of(std::vector<double>{17, 5}), Memory(24)}, {}, 1}};
   run_jobs(emit_module({}, &plan, {}), jobs);
-  EXPECT_EQ(values_of<int32_t>(jobs[0].buffers[1]), (std::vector<int32_t>{85, 3, 50}));
+  EXPECT_EQ(values_of<double>(jobs[0].buffers[1]), (std::vector<double>{85, 3, 50}));
+}
+
+// Sizes beyond 32 and 64 bits: numbers as they are, or NaN where nothing exact is known.
+TEST(EmitLowered, PlanHasSizesOf64Bits) {
+  const Var n = var("n"), m = var("m");
+  const Expr product = Expr(n) * Expr(m);
+  PlanFunction plan{{n, m},
+                    {product, product * index(4), product * product * product,
+                     floordiv(product * product, product), floordiv(product + index(3), 4)}};
+  std::vector<Job> jobs = {
+      {"plan", {memory_of(std::vector<double>{65536, 65537}), Memory(40)}, {}, 1}};
+  run_jobs(emit_module({}, &plan, {}), jobs);
+  const std::vector<double> values = values_of<double>(jobs[0].buffers[1]);
+  EXPECT_EQ(values[0], 4295032832.0);
+  EXPECT_EQ(values[1], 17180131328.0);
+  EXPECT_GT(values[2], 0x1p95);
+  EXPECT_TRUE(std::isnan(values[3]));
+  EXPECT_EQ(values[4], 1073758208.0);
 }
 
 // Variables of later segments may be negative, and divisors zero.
@@ -327,20 +345,20 @@ TEST(EmitLowered, PlanSegmentsStoreTheirOwnValues) {
                      floormod(Expr(h), Expr(n)), max(Expr(n), index(0))},
                     {0, 1, 1, 2, 1}};
   ASSERT_EQ(plan.segment_count(), 3);
-  const Memory blank = memory_of(std::vector<int32_t>(5, 99));
-  const auto dims = [](int32_t first, int32_t second) {
-    return memory_of(std::vector<int32_t>{first, second});
+  const Memory blank = memory_of(std::vector<double>(5, 99));
+  const auto dims = [](double first, double second) {
+    return memory_of(std::vector<double>{first, second});
   };
   std::vector<Job> jobs = {{"plan", {dims(17, 0), blank}, {}, 1},
                            {"plan_1", {dims(17, -3), blank}, {}, 1},
                            {"plan_1", {dims(17, 0), blank}, {}, 1},
                            {"plan_2", {dims(17, 0), blank}, {}, 1}};
   run_jobs(emit_module({}, &plan, {}), jobs);
-  const auto values = [&](size_t job) { return values_of<int32_t>(jobs[job].buffers[1]); };
-  EXPECT_EQ(values(0), (std::vector<int32_t>{18, 99, 99, 99, 99}));
-  EXPECT_EQ(values(1), (std::vector<int32_t>{99, -6, 1, 99, 0}));
-  EXPECT_EQ(values(2), (std::vector<int32_t>{99, 0, 0, 99, 0}));
-  EXPECT_EQ(values(3), (std::vector<int32_t>{99, 99, 99, 0, 99}));
+  const auto values = [&](size_t job) { return values_of<double>(jobs[job].buffers[1]); };
+  EXPECT_EQ(values(0), (std::vector<double>{18, 99, 99, 99, 99}));
+  EXPECT_EQ(values(1), (std::vector<double>{99, -6, 1, 99, 0}));
+  EXPECT_EQ(values(2), (std::vector<double>{99, 0, 0, 99, 0}));
+  EXPECT_EQ(values(3), (std::vector<double>{99, 99, 99, 0, 99}));
 }
 
 TEST(EmitLowered, EqualKernelsShareCode) {

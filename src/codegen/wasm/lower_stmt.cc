@@ -40,13 +40,12 @@ void Lowering::plan(const PlanFunction& plan, int segment) {
   const ValueId dims = f_.op(Op::param, ValType::i32, 0, 0, 0, 0, 1);
   const ValueId values = f_.op(Op::param, ValType::i32, 0, 0, 0, 1, 1);
   for (size_t k = 0; k < plan.dims.size(); ++k) {
-    const ValueId value = f_.load(Op::i32_load, ValType::i32, dims, 4 * k, false);
-    if (segment == 0) f_.set_range(value, {0, max_index});
-    vars_[plan.dims[k].get()] = {true, Linear::of_atom(value), {}};
+    const ValueId value = f_.load(Op::f64_load, ValType::f64, dims, 8 * k, false);
+    vars_[plan.dims[k].get()] = {false, {}, {value}};
   }
   for (size_t k = 0; k < plan.values.size(); ++k) {
     if (plan.segment_of(k) != segment) continue;
-    store_item(Op::i32_store, {values, 4 * k}, scalar(plan.values[k]));
+    store_item(Op::f64_store, {values, 8 * k}, scalar(plan.values[k]));
   }
 }
 

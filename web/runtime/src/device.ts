@@ -111,8 +111,11 @@ export interface Queue {
 
 /** Compiled kernels. */
 export interface Executable {
-  /** Computes a segment's values from the variables; gives all values, the others as they were. */
-  plan(segment: number, dims: readonly number[]): Promise<Int32Array>;
+  /**
+   * Computes a segment's values from the variables; gives all values, the others as they were. Integers,
+   * exact where they are safe; NaN where none can be given.
+   */
+  plan(segment: number, dims: readonly number[]): Promise<Float64Array>;
   /** Binds launches once, to be submitted many times. Valid while its buffers live. */
   record(launches: readonly Launch[]): Promise<Recording>;
   dispose(): void;

@@ -3,7 +3,7 @@ import type {Manifest} from './manifest.ts';
 import type {Output} from './model.ts';
 import {packStrings, type ValuePort, valuePorts} from './strings.ts';
 import {arrayOf, type StringTensor, type Tensor} from './tensor.ts';
-import {about, GossamerError, product, shapeText} from './types.ts';
+import {about, GossamerError, LARGEST, product, shapeText, within} from './types.ts';
 
 const quoted = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ');
 
@@ -94,6 +94,7 @@ export function orderFeeds(manifest: Manifest, feeds: Flat): Tensor[] {
       feed.dtype === port.dtype &&
       feed.shape.length === port.shape.length &&
       port.shape.every((extent, axis) => typeof extent !== 'number' || feed.shape[axis] === extent);
+    feed.shape.forEach((extent) => within(extent, `an axis of input "${port.name}"`, LARGEST));
     if (!fits) throw wrong(`input "${port.name}" wants ${signature(port)}, the tensor is ${has}`);
     if (feed.data.length !== product(feed.shape)) {
       throw wrong(

@@ -1,12 +1,12 @@
 /** manifest.json, as docs/specs/package.md has it, checked once so that nothing else has to. */
-import {Fields, type Num} from './fields.ts';
+import {ANY, Fields, type Num} from './fields.ts';
 import {readSteps, type Step} from './steps.ts';
 import {valuePorts} from './strings.ts';
 import {BYTES, type DType, type DeviceKind, GossamerError, product} from './types.ts';
 
 export type {Num} from './fields.ts';
 
-export const FORMAT_VERSION = 1;
+export const FORMAT_VERSION = 2;
 
 export interface Port {
   readonly name: string;
@@ -64,6 +64,8 @@ export interface CheckEntry {
   readonly value: Num;
   readonly message: string;
   readonly segment: number;
+  /** Not 0: the value counts elements, and this is the most there may be. */
+  readonly most: number;
 }
 
 export interface WeightEntry {
@@ -322,6 +324,7 @@ export function parseManifest(text: string, where: string): Manifest {
     value: check.number('value', planValues),
     message: check.text('message'),
     segment: check.count('segment', planSegments, 0),
+    most: check.count('most', ANY, 0),
   }));
   const weights = root.objects('weights', (weight): WeightEntry => {
     const entry = {

@@ -3,12 +3,11 @@ import type {Buffer, Device, Extent, Launch, Room} from './device.ts';
 import type {Num} from './fields.ts';
 import type {LaunchEntry, Manifest, SlotEntry, TensorEntry} from './manifest.ts';
 import {tensorsOf} from './steps.ts';
-import {about, BYTES, disposed, GossamerError, kernelName} from './types.ts';
+import {about, BYTES, disposed, GossamerError, kernelName, LARGEST, within} from './types.ts';
 
-/** A number of the manifest, given the plan's values. */
-export function resolve(number: Num, values: Int32Array | undefined): number {
-  if (typeof number === 'number') return number;
-  return values?.[number.plan] ?? 0;
+/** A number of the manifest, given the plan's values: an integer, exact where it is safe, or NaN. */
+export function resolve(number: Num, values: Float64Array | undefined): number {
+  return typeof number === 'number' ? number : (values?.[number.plan] ?? NaN);
 }
 
 const sizeOf = (extent: Extent): number =>
@@ -25,11 +24,19 @@ function spared(wanted: Extent, has: Extent | undefined): Extent {
   return wanted;
 }
 
-/** What a slot takes, given the plan's values. Throws 'input' where that is less than nothing. */
-export function extentOf(slot: SlotEntry, values: Int32Array | undefined): Extent {
-  const {width, height, layers, bytes} = slot;
+/**
+ * What a slot takes, given the plan's values. Throws 'input', naming a tensor in it, where that is less
+ * than nothing or more than can be counted.
+ */
+export function extentOf(
+  {slots, tensors}: Manifest,
+  index: number,
+  values: Float64Array | undefined,
+): Extent {
+  const {width, height, layers, bytes} = slots[index] as SlotEntry;
   const size = resolve((width === undefined ? bytes : height) ?? 0, values);
-  if (size < 0) throw new GossamerError('input', 'these dimensions give a tensor of negative size');
+  const name = tensors.find(({slot}) => slot === index)?.name;
+  within(size, `size of tensor "${name}"`);
   return width === undefined ? {bytes: size} : {width, height: size, layers: layers ?? 1};
 }
 
@@ -98,21 +105,18 @@ export class Memory {
   /** `local` numbers a kernel among those of its device. */
   launches(
     entries: readonly LaunchEntry[],
-    values: Int32Array | undefined,
+    values: Float64Array | undefined,
     local: readonly number[],
   ): Launch[] {
     return entries.map(({kernel, tensors, scalars, range, origin}) => {
-      const extent = resolve(range, values);
-      if (extent < 0) {
-        throw new GossamerError('input', 'these dimensions give a negative amount of work');
-      }
+      const name = kernelName(this.#manifest.kernels[kernel]?.name ?? '', origin);
       return {
         kernel: local[kernel] ?? 0,
-        name: kernelName(this.#manifest.kernels[kernel]?.name ?? '', origin),
+        name,
         buffers: tensors.map((tensor) => this.buffer(tensor)),
         storage: tensors.map((tensor) => this.tensor(tensor).storage),
-        scalars: scalars.map((scalar) => resolve(scalar, values)),
-        range: extent,
+        scalars: scalars.map((scalar) => within(resolve(scalar, values), `scalar of ${name}`, LARGEST, -LARGEST - 1)),
+        range: within(resolve(range, values), `work of ${name}`, LARGEST),
       };
     });
   }

@@ -18,7 +18,7 @@ export function findSegments(
   });
 }
 
-/** Variables, and behind them the values, from `address` on. */
+/** Variables, and behind them the values, all f64, from `address` (a multiple of 8) on. */
 export class PlanMemory {
   readonly #memory: WebAssembly.Memory;
   readonly #segments: readonly Segment[];
@@ -37,10 +37,10 @@ export class PlanMemory {
     this.#address = address;
   }
 
-  evaluate(segment: number, dims: readonly number[]): Int32Array {
-    const at = this.#address + 4 * dims.length;
-    new Int32Array(this.#memory.buffer, this.#address).set(dims);
-    const values = new Int32Array(this.#memory.buffer, at, this.#size.values);
+  evaluate(segment: number, dims: readonly number[]): Float64Array {
+    const at = this.#address + 8 * dims.length;
+    new Float64Array(this.#memory.buffer, this.#address, dims.length).set(dims);
+    const values = new Float64Array(this.#memory.buffer, at, this.#size.values);
     if (segment === 0) values.fill(0);
     this.#segments[segment]?.(this.#address, at);
     return values.slice();
@@ -52,7 +52,7 @@ export async function createPlan(
   module: Uint8Array,
   size: PlanSize,
 ): Promise<PlanMemory> {
-  const pages = Math.ceil((4 * (size.values + size.dims)) / 65536);
+  const pages = Math.ceil((8 * (size.values + size.dims)) / 65536);
   const memory = new WebAssembly.Memory({initial: pages});
   try {
     const patched = withMemoryLimits(module, {minimum: 0, maximum: undefined, shared: false});

@@ -10,7 +10,7 @@ import {readSafetensors, type StoredTensor, storedType} from './safetensors.ts';
 import {runSteps} from './steps.ts';
 import {decode, fromStorage, toStorage} from './storage.ts';
 import type {StringTensor, Tensor} from './tensor.ts';
-import {BYTES, type DType, disposed, GossamerError, product, shapeText, type TensorData} from './types.ts';
+import {BYTES, type DType, disposed, GossamerError, product, shapeText, type TensorData, SAFE, within} from './types.ts';
 
 export interface RawOutput {
   readonly name: string;
@@ -27,7 +27,7 @@ export interface Unit {
 
 /** Everything that depends on the values of the dynamic dimensions. */
 interface Specialization {
-  readonly values: Int32Array;
+  readonly values: Float64Array;
   readonly extents: readonly Extent[];
   recording: Recording | undefined;
 }
@@ -129,7 +129,9 @@ export class Session {
     const last = this.#memory.lastUses();
     const provide = (wanted: (slot: number) => boolean): Promise<void> =>
       this.#memory.provide(
-        slots.map((slot, at) => (isStatic(slot) && wanted(at) ? extentOf(slot, undefined) : undefined)),
+        slots.map((slot, at) =>
+          isStatic(slot) && wanted(at) ? extentOf(this.#manifest, at, undefined) : undefined,
+        ),
         false,
       );
     // Memory that is known now is there from the start; the rest grows with the first run.
@@ -181,7 +183,7 @@ export class Session {
     return this.#units[this.#place(entries)] as Unit;
   }
 
-  #record(entries: readonly LaunchEntry[], values: Int32Array | undefined): Promise<Recording> {
+  #record(entries: readonly LaunchEntry[], values: Float64Array | undefined): Promise<Recording> {
     const launches = this.#memory.launches(entries, values, this.#local);
     return this.#unit(entries).executable.record(launches);
   }
@@ -201,14 +203,15 @@ export class Session {
   }
 
   /** A segment's values, after its checks. */
-  async #plan(segment: number, dims: readonly number[]): Promise<Int32Array> {
+  async #plan(segment: number, dims: readonly number[]): Promise<Float64Array> {
     const {planValues, checks} = this.#manifest;
     const {executable} = this.#units[0] as Unit;
-    const values = planValues > 0 ? await executable.plan(segment, dims) : new Int32Array();
+    const values = planValues > 0 ? await executable.plan(segment, dims) : new Float64Array();
     for (const check of checks) {
-      if (check.segment === segment && resolve(check.value, values) === 0) {
-        throw new GossamerError('input', check.message);
-      }
+      if (check.segment !== segment) continue;
+      const value = resolve(check.value, values);
+      if (check.most) within(value, `elements of ${check.message}`, check.most);
+      else if (!value) throw new GossamerError('input', check.message);
     }
     return values;
   }
@@ -217,7 +220,7 @@ export class Session {
     let special = this.#cache.get(key);
     if (!special) {
       const values = await this.#plan(0, dims);
-      const extents = this.#manifest.slots.map((slot) => extentOf(slot, values));
+      const extents = this.#manifest.slots.map((_, at) => extentOf(this.#manifest, at, values));
       special = {values, extents, recording: undefined};
     }
     await this.#memory.provide(special.extents, false);
@@ -272,7 +275,7 @@ export class Session {
 
   async #runSteps(feeds: readonly Tensor[], dims: number[]): Promise<RawOutput[]> {
     const {steps, slots, inputs} = this.#manifest;
-    let values = new Int32Array();
+    let values = new Float64Array();
     let turn = performance.now();
     const fences: Fence[][] = this.#units.map(() => []);
     const settle = async (some = fences): Promise<void> => {
@@ -288,9 +291,9 @@ export class Session {
       return stored;
     };
     const plan = async (segment: number): Promise<void> => {
-      values = (await this.#plan(segment, dims)) as Int32Array<ArrayBuffer>;
-      const extents = slots.map((slot) =>
-        slot.segment === segment ? extentOf(slot, values) : undefined,
+      values = (await this.#plan(segment, dims)) as Float64Array<ArrayBuffer>;
+      const extents = slots.map((slot, at) =>
+        slot.segment === segment ? extentOf(this.#manifest, at, values) : undefined,
       );
       await this.#memory.provide(extents, segment > 0);
     };
@@ -299,7 +302,8 @@ export class Session {
     await plan(0);
     this.#writeInputs(feeds);
     await runSteps(steps, dims, {
-      number: (number) => resolve(number, values),
+      number: (number) =>
+        within(resolve(number, values), 'a step', SAFE, -SAFE),
       plan,
       launch: async (first, last) => {
         if (first === last) return;
@@ -360,7 +364,7 @@ export class Session {
     first: number,
     last: number,
     entries: readonly LaunchEntry[],
-    values: Int32Array,
+    values: Float64Array,
   ): Promise<Recording> {
     const range = `${first},${last}`;
     let uses = this.#uses.get(range);
@@ -385,12 +389,11 @@ export class Session {
   }
 
   /** Copies are taken at once: the next run overwrites the slots. */
-  #readOutputs(values: Int32Array): RawOutput[] {
+  #readOutputs(values: Float64Array): RawOutput[] {
     return this.#manifest.outputs.map(({name, dtype, tensor, shape: extents}): RawOutput => {
-      const shape = extents.map((extent) => resolve(extent as number, values));
-      if (shape.some((extent) => extent < 0)) {
-        throw new GossamerError('input', `output "${name}" would have shape ${shapeText(shape)}`);
-      }
+      const shape = extents.map((extent) =>
+        within(resolve(extent as number, values), `an axis of output "${name}"`),
+      );
       const {storage} = this.#memory.tensor(tensor);
       const bytes = this.#memory.read(tensor, product(shape));
       const data = bytes.then((stored) => fromStorage(stored, storage, dtype));

@@ -1,6 +1,6 @@
 /** The steps of a host program (docs/specs/host.md): reading them from a manifest, and following them. */
 import {ANY, type Fields, type Num} from './fields.ts';
-import type {DType} from './types.ts';
+import {type DType, SAFE} from './types.ts';
 
 export type Step =
   | {readonly launch: readonly [first: number, last: number]}
@@ -18,9 +18,9 @@ export type Step =
 
 const DEEPEST = 256;
 
-/** Variables have 32 bits. */
-export const clamp32 = (value: number): number =>
-  Math.max(-(2 ** 31), Math.min(2 ** 31 - 1, Math.trunc(value)));
+/** Variables are exact integers. */
+export const clampSafe = (value: number): number =>
+  Math.max(-SAFE, Math.min(SAFE, Math.trunc(value)));
 
 /** What steps may name. */
 export interface StepBounds {
@@ -37,10 +37,8 @@ export interface StepBounds {
 export function readSteps(parent: Fields, key: string, bounds: StepBounds, depth = 0): Step[] {
   const {dims, launches, places, planValues, planSegments, tensors} = bounds;
   if (depth > DEEPEST) parent.wrong(key, `at most ${DEEPEST} steps deep`);
-  const number = (fields: Fields, name: string | number): Num => {
-    const read = fields.number(name, planValues, ANY, -ANY);
-    return typeof read === 'number' ? clamp32(read) : read;
-  };
+  const number = (fields: Fields, name: string | number): Num =>
+    fields.number(name, planValues, ANY, -ANY);
   return parent.objects(key, (step): Step => {
     const inner = (name: string): Step[] => {
       if (!step.has(name)) step.wrong(name, 'a list of steps');
@@ -129,7 +127,7 @@ export async function runSteps(
       await host.launch(...step.launch);
     } else if ('read' in step) {
       const values = await host.read(step.read, step.count);
-      values.forEach((value, at) => (dims[step.dims + at] = clamp32(value)));
+      values.forEach((value, at) => (dims[step.dims + at] = clampSafe(value)));
     } else if ('plan' in step) {
       await host.plan(step.plan);
     } else if ('copy' in step) {

@@ -19,7 +19,8 @@ export const valuePorts = (ports: readonly Port[]): ValuePort[] =>
 export function packStrings({data, shape}: StringTensor): Tensor[] {
   const encoder = new TextEncoder();
   const texts = data.map((text) => encoder.encode(text));
-  const width = (texts.reduce((most, {length}) => Math.max(most, length), 1) + 7) & ~7;
+  const longest = texts.reduce((most, {length}) => Math.max(most, length), 1);
+  const width = Math.ceil(longest / 8) * 8;
   const bytes = new Uint8Array(texts.length * width);
   texts.forEach((text, at) => bytes.set(text, at * width));
   return [

@@ -33,6 +33,22 @@ export const isDType = (name: unknown): name is DType =>
 export const product = (shape: readonly number[]): number =>
   shape.reduce((all, extent) => all * extent, 1);
 
+/** Kernels count elements and work in 32 bits. */
+export const LARGEST = 2 ** 31 - 1;
+
+export const SAFE = Number.MAX_SAFE_INTEGER;
+
+/** The number, in a range (by default exact and not negative). Throws 'input', also for NaN. */
+export function within(
+  value: number,
+  what: string,
+  most = SAFE,
+  least = 0,
+): number {
+  if (value >= least && value <= most) return value;
+  throw new GossamerError('input', `${what} would be ${value}, not ${least} to ${most}`);
+}
+
 export const shapeText = (shape: readonly (number | string)[]): string => `[${shape.join(', ')}]`;
 
 /** What kind of trouble an error is; a program may branch on it, people read the message. */

@@ -34,7 +34,7 @@ async function damaged(kind: 'webgpu' | 'webgl' | 'wasm'): Promise<void> {
     await rejects(load(withFile(good, name, cut)), 'damaged', new RegExp(`${name} has \\d+ bytes instead of`));
     await rejects(load(withFile(good, name, undefined)), 'source', new RegExp(`${name} is missing`));
   }
-  await rejects(load(await tinyPackage(kind, {version: 7})), 'version', /version 7, this run time knows 1/);
+  await rejects(load(await tinyPackage(kind, {version: 7})), 'version', /version 7, this run time knows 2/);
   const text = withFile(good, 'manifest.json', new TextEncoder().encode('{"format": '));
   await rejects(load(text), 'damaged', /manifest\.json is not JSON/);
   const other = withManifest(good, (manifest) => Object.assign(manifest, {format: 'a letter'}));

@@ -32,8 +32,7 @@ export class Arena {
       this.#extend(size, bytes);
       at = this.#free.length - 1;
     }
-    const range = this.#free[at];
-    if (!range) throw new RangeError('arena without a last range');
+    const range = this.#free[at] as {begin: number; end: number};
     const address = range.begin;
     range.begin += size;
     if (range.begin === range.end) this.#free.splice(at, 1);
@@ -48,13 +47,12 @@ export class Arena {
     const begin = tail ? tail.begin : this.#end;
     const end = Math.ceil((begin + size) / 65536) * 65536;
     try {
-      if (end > this.#limit) throw new RangeError('beyond the address space');
+      if (end > this.#limit) throw new RangeError();
       this.#grow(end);
     } catch (problem) {
       throw new GossamerError(
         'out-of-memory',
-        `no room for ${(wanted / 2 ** 20).toFixed(1)} MiB more; ` +
-          `${(this.#end / 2 ** 20).toFixed(1)} MiB of wasm memory are in use`,
+        `no room for ${wanted} bytes`,
         {cause: problem},
       );
     }

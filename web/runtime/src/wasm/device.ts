@@ -15,7 +15,7 @@ import type {
   Room,
 } from '../device.ts';
 import {Lifetime} from '../lifetime.ts';
-import {type DType, GossamerError, messageOf} from '../types.ts';
+import {about, type DType, GossamerError, messageOf} from '../types.ts';
 import {WasmEngine} from './engine.ts';
 import {hasRelaxedSimd, hasSimd, hasThreads} from './features.ts';
 import {type MemoryLimits, withMemoryLimits} from './memory_import.ts';
@@ -108,8 +108,8 @@ class WasmExecutable implements Executable {
   constructor(remote: Remote) {
     this.#remote = remote;
   }
-  async plan(segment: number, dims: readonly number[]): Promise<Int32Array> {
-    return (await this.#remote.call('plan', [segment, dims])) as Int32Array;
+  async plan(segment: number, dims: readonly number[]): Promise<Float64Array> {
+    return (await this.#remote.call('plan', [segment, dims])) as Float64Array;
   }
   record(launches: readonly Launch[]): Promise<Recording> {
     const steps = launches.map(({kernel, name, buffers, scalars, range}) => ({
@@ -157,7 +157,9 @@ export class WasmDevice implements Device {
 
   async createBuffers(rooms: readonly Room[]): Promise<Buffer[]> {
     const sizes = rooms.map(({extent}) => ('bytes' in extent ? extent.bytes : 0));
-    const blocks = (await this.#remote.call('allocate', [sizes])) as number[];
+    const blocks = (await this.#remote.call('allocate', [sizes]).catch((problem: unknown) => {
+      throw about(rooms.map(({name}) => name).join(), problem);
+    })) as number[];
     return rooms.map(({extent}, at) => new WasmBuffer(extent, blocks[at] ?? 0, this.#remote));
   }
 

@@ -97,7 +97,7 @@ export class WasmEngine {
     });
     if (plan) {
       const segments = findSegments(instance.exports, plan.segments, 'kernels.wasm');
-      const address = this.#arena.allocate(4 * (plan.dims + plan.values));
+      const address = this.#arena.allocate(8 * (plan.dims + plan.values));
       this.#plan = new PlanMemory(this.#memory, segments, plan, address);
     }
     return this.#threads > 1 ? {memory: this.#memory, module: compiled, entries} : undefined;
@@ -108,8 +108,8 @@ export class WasmEngine {
     this.#pool = new Pool(this.#memory, this.#kernels, this.#threads);
   }
 
-  plan(segment: number, dims: readonly number[]): Int32Array {
-    return this.#plan?.evaluate(segment, dims) ?? new Int32Array();
+  plan(segment: number, dims: readonly number[]): Float64Array {
+    return this.#plan?.evaluate(segment, dims) ?? new Float64Array();
   }
 
   /** Zeroed memory for each size; none at all when one does not fit. */

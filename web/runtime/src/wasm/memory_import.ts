@@ -30,7 +30,7 @@ class Reader {
       value += (byte & 127) * 2 ** shift;
       if (byte < 128) return value;
     }
-    throw new GossamerError('damaged', 'the wasm module has a number that is too long');
+    throw new GossamerError('damaged', 'the wasm module has a bad number');
   }
   skip(count: number): void {
     this.at += count;
@@ -102,7 +102,7 @@ export function withMemoryLimits(module: Uint8Array, limits: MemoryLimits): Uint
         }
         return result;
       } else {
-        throw new GossamerError('damaged', 'kernels import functions and one memory, nothing else');
+        throw new GossamerError('damaged', 'kernels import functions and one memory');
       }
     }
     return module;

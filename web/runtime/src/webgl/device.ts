@@ -160,8 +160,8 @@ class GlExecutable implements Executable {
     this.#plan = plan;
   }
 
-  plan(segment: number, dims: readonly number[]): Promise<Int32Array> {
-    return Promise.resolve(this.#plan?.evaluate(segment, dims) ?? new Int32Array());
+  plan(segment: number, dims: readonly number[]): Promise<Float64Array> {
+    return Promise.resolve(this.#plan?.evaluate(segment, dims) ?? new Float64Array());
   }
 
   // eslint-disable-next-line @typescript-eslint/require-await -- a throw becomes a rejection

@@ -41,7 +41,7 @@ export class Texture implements Buffer {
   readonly #frames = new Map<TexelType, WebGLFramebuffer>();
 
   constructor(context: GlContext, {extent, name}: Room) {
-    if (!('width' in extent)) throw new GossamerError('damaged', 'a webgl slot is not a texture');
+    if (!('width' in extent)) throw new GossamerError('damaged', 'no texture');
     this.extent = extent;
     this.width = extent.width;
     this.height = Math.max(1, extent.height);

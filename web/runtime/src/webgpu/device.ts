@@ -64,7 +64,7 @@ class GpuQueue implements Queue {
   write(buffer: Buffer, data: Uint8Array, _storage: DType): void {
     if (data.byteLength === 0) return;
     const {queue} = alive(this.#gpu);
-    const whole = data.byteLength & ~3;
+    const whole = data.byteLength - (data.byteLength % 4);
     const {gpu} = buffer as GpuBufferHolder;
     queue.writeBuffer(gpu, 0, data as Uint8Array<ArrayBuffer>, 0, whole);
     // Copies are of four bytes; f16 have two.
@@ -128,8 +128,8 @@ class GpuExecutable implements Executable {
     this.#plan = plan;
   }
 
-  plan(segment: number, dims: readonly number[]): Promise<Int32Array> {
-    return Promise.resolve(this.#plan?.evaluate(segment, dims) ?? new Int32Array());
+  plan(segment: number, dims: readonly number[]): Promise<Float64Array> {
+    return Promise.resolve(this.#plan?.evaluate(segment, dims) ?? new Float64Array());
   }
 
   record(launches: readonly Launch[]): Promise<Recording> {
@@ -199,13 +199,14 @@ class WebGpuDevice implements Device {
     const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC;
     const all = rooms.map(({extent, name}) => {
       const bytes = 'bytes' in extent ? extent.bytes : 0;
-      if (bytes > limit) {
+      const size = Math.max(16, Math.ceil(bytes / 16) * 16);
+      if (size > limit) {
         throw new GossamerError(
           'unsupported',
-          `${name} takes ${bytes} bytes, a WebGPU buffer here holds ${limit} at most`,
+          `${name} takes ${bytes} bytes, a WebGPU buffer here holds ${limit}`,
         );
       }
-      return {extent, name, size: Math.max(16, Math.ceil(bytes / 16) * 16)};
+      return {extent, name, size};
     });
     const made = await Promise.allSettled(
       all.map(({extent, name, size}) =>
