@@ -64,7 +64,8 @@ function rewrite(text, file, language, checks, skip) {
     const close = closing(text, open);
     const after = text.slice(close + 1).trimStart();
     if (!language.error.test(after) || skip.test(after.slice(0, 300)) || skip.test(text.slice(open, close))) continue;
-    for (const [begin, end] of pieces(text, open + 1, close, '||')) {
+    const [declared] = /^auto [^;{}]*;/.exec(text.slice(open + 1, close)) ?? ['']; // if (auto x = ...; condition)
+    for (const [begin, end] of pieces(text, open + 1 + declared.length, close, '||')) {
       const number = note(begin, text.slice(begin, end));
       edits.push([begin, end, `(!(${language.off(number)}) && (${text.slice(begin, end).trim()}))`]);
     }

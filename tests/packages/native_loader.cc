@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 
 #include "runtime/host_memory.h"
 #include "runtime/manifest.h"
@@ -32,20 +33,12 @@ class CheckedExecutable : public Executable {
   CheckedExecutable(std::span<const KernelEntry> kernels, int segments, int turn)
       : kernels_(kernels.begin(), kernels.end()), segments_(segments), turn_(turn) {}
   std::span<const KernelEntry> kernels() const override { return kernels_; }
-  Result<> plan(int segment, std::span<const int64_t>, std::span<int64_t> values) const override {
-    constexpr int64_t anything[] = {0,
-                                    1,
-                                    2,
-                                    5,
-                                    17,
-                                    -1,
-                                    -5,
-                                    -(int64_t{1} << 31),
-                                    (int64_t{1} << 31) - 1,
-                                    70000,
-                                    1 << 20,
-                                    int64_t{1} << 40,
-                                    -(int64_t{1} << 40)};
+  Result<> plan(int segment, std::span<const int64_t>, std::span<double> values) const override {
+    constexpr double anything[] = {
+        0,          1,      2,      5,
+        17,         -1,     -5,     -0x1p31,
+        0x1p31 - 1, 70000,  0x1p20, 0x1p40,
+        -0x1p40,    0x1p53, 0.5,    std::numeric_limits<double>::quiet_NaN()};
     must(segment >= 0 && segment < segments_, cat("segment ", segment));
     for (size_t at = 0; at < values.size(); ++at)
       values[at] =

@@ -3,6 +3,7 @@
 import {createReadStream, readFileSync} from 'node:fs';
 import {createInterface} from 'node:readline';
 import {parseManifest} from '../../web/runtime/src/manifest.ts';
+import {Pieces} from '../../web/runtime/src/pieces.ts';
 import {Session} from '../../web/runtime/src/session.ts';
 import {arrayOf} from '../../web/runtime/src/tensor.ts';
 import {GossamerError, product} from '../../web/runtime/src/types.ts';
@@ -26,7 +27,9 @@ function wordFor(problem) {
 const ours = (problem) => (problem instanceof GossamerError ? problem.code : wordFor(problem));
 
 /** Half of the plans are kind, the others say anything. */
-const ANYTHING = [0, 1, 2, 5, 17, -1, -5, -(2 ** 31), 2 ** 31 - 1, 70000, 2 ** 20];
+const ANYTHING = [
+  0, 1, 2, 5, 17, -1, -5, -(2 ** 31), 2 ** 31 - 1, 70000, 2 ** 20, 2 ** 40, -(2 ** 40), 2 ** 53, 0.5, NaN,
+];
 const planOf = (turn) => (segment, at) => {
   if (turn === 0) return at === 1 || at === 4 || at === 6 ? 32 : 4;
   return ANYTHING[(turn * 7 + segment * 5 + at * (3 + turn)) % ANYTHING.length];
@@ -63,7 +66,7 @@ async function use(manifest, weights, turn) {
   );
   let word = 'load';
   try {
-    const session = await Session.create(manifest, units, weights, () => undefined);
+    const session = await Session.create(manifest, units, weights && new Pieces([weights], false), () => undefined);
     try {
       word = 'run';
       const outputs = await session.run(feedsOf(manifest));

@@ -94,7 +94,7 @@ test('cases go in as lines and come out as lines', async () => {
     }
     const errorOf = (id: string): string => String(lines.find((line) => line['id'] === id)?.['error']);
     assert.match(errorOf('no input'), /input "k" is missing/);
-    assert.match(errorOf('no package'), /has no manifest\.json/);
+    assert.match(errorOf('no package'), /manifest\.json/);
     assert.match(errorOf('no file'), /ENOENT.*y\.npy/);
     assert.match(errorOf('too slow'), /no answer within 0\.001 s/);
     assert.equal(errorOf('after it'), 'undefined');

@@ -206,7 +206,8 @@ export class Session {
   async #plan(segment: number, dims: readonly number[]): Promise<Float64Array> {
     const {planValues, checks} = this.#manifest;
     const {executable} = this.#units[0] as Unit;
-    const values = planValues > 0 ? await executable.plan(segment, dims) : new Float64Array();
+    // Integers, whatever a package that is not ours computes.
+    const values = planValues > 0 ? (await executable.plan(segment, dims)).map(Math.trunc) : new Float64Array();
     for (const check of checks) {
       if (check.segment !== segment) continue;
       const value = resolve(check.value, values);
