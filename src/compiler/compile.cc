@@ -61,6 +61,7 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
   onnx::ReadOptions read;
   read.catalog = &catalog;
   read.known = options.known;
+  read.external = options.external;
   GS_ASSIGN(const graph::Graph graph, onnx::read_model(model, read));
   progress("lower", 0.05);
   GS_ASSIGN(graph::StageGraph stages, graph::lower(graph, catalog, most_elements(target)));

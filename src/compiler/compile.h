@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "onnx/external_files.h"
 #include "onnx/known.h"
 #include "ops/opdef.h"
 #include "package/package.h"
@@ -23,9 +24,8 @@ struct Options {
   std::string limits;  // webgpu, webgl: schedule::apply_limits, "mobile"
   bool f16 = false;    // webgpu: f16 tensors are stored as such (manifest needs "webgpu-f16")
   std::string cpu = "native";  // cpu: LLVM's name of the processor
-  // Reads a file of external data, relative to the model's folder; absent: such a model is an
-  // error.
-  std::function<Result<std::vector<std::byte>>(const std::string& path)> read_file;
+  // Of the model, the caller's; null: one whose weights lie in other files is an error.
+  onnx::ExternalFiles* external = nullptr;
   onnx::Known known;  // fixed shapes, dimensions, values and lengths of the inputs
   std::function<void(std::string_view step, double fraction)> progress;
   const ops::Catalog* catalog = nullptr;  // null: the built-in one

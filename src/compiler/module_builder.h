@@ -91,12 +91,11 @@ class ModuleBuilder {
   std::vector<Open> open_;
   std::vector<ir::Var> signed_;  // variables that steps may set to less than 0
   std::vector<SignedParts> parts_;
-  ir::VarMap of_parts_;                           // what the parts stand for
-  std::vector<ir::Var> parameters_;               // all that kernels may have as scalars
-  std::map<const ir::Node*, int> set_segment_;    // of a variable: opened when it was first set
-  size_t flushed_ = 0;                            // launches that steps have
-  int launching_ = 0;                             // the device of those after them
-  std::vector<std::vector<std::byte>> external_;  // weights read from other files
+  ir::VarMap of_parts_;                         // what the parts stand for
+  std::vector<ir::Var> parameters_;             // all that kernels may have as scalars
+  std::map<const ir::Node*, int> set_segment_;  // of a variable: opened when it was first set
+  size_t flushed_ = 0;                          // launches that steps have
+  int launching_ = 0;                           // the device of those after them
   std::set<const ir::BufferNode*> constant_;
   std::unordered_set<const ir::BufferNode*> states_;
 };

@@ -147,8 +147,6 @@ Result<> fits_storage(const package::Weight& weight, ir::DType storage,
 Result<package::File> ModuleBuilder::weights(const graph::Graph& graph,
                                              std::span<const std::byte> model) {
   std::vector<package::Constant> constants;
-  external_.clear();
-  external_.reserve(stages_.constants.size());
   for (size_t i = 0; i < stages_.constants.size(); ++i) {
     const graph::ConstantSource& source = stages_.constants[i].source;
     std::span<const std::byte> bytes = source.bytes;
@@ -159,20 +157,14 @@ Result<package::File> ModuleBuilder::weights(const graph::Graph& graph,
       bytes = model.subspan(source.offset, source.length);
     } else if (source.file > 0) {
       const std::string& path = graph.files[static_cast<size_t>(source.file) - 1];
-      if (!options_.read_file) {
-        return fail_at(path, "the model keeps weights in this file, which cannot be read here");
+      if (!options_.external)
+        return fail_at(path, "the model keeps weights in this file, which was not given");
+      auto range = options_.external->range(path, source.offset, source.length);
+      if (!range) {
+        range.error().where = cat("\"", stages_.constants[i].name, "\"");
+        return std::unexpected(std::move(range).error());
       }
-      GS_ASSIGN(std::vector<std::byte> file, options_.read_file(path));
-      const uint64_t length = source.length
-                                  ? source.length
-                                  : file.size() - std::min<uint64_t>(source.offset, file.size());
-      if (source.offset > file.size() || length > file.size() - source.offset) {
-        return fail_at(path, cat("the file has ", file.size(), " bytes, \"",
-                                 stages_.constants[i].name, "\" needs ", source.offset + length));
-      }
-      external_.emplace_back(file.begin() + static_cast<long>(source.offset),
-                             file.begin() + static_cast<long>(source.offset + length));
-      bytes = external_.back();
+      bytes = *range;
     }
     const package::Weight& weight = module_.weights[i];
     GS_TRY(

@@ -86,12 +86,12 @@ Result<ops::Attribute> Importer::convert(const ProtoAttribute& attribute) {
 
 Result<ConstantSource> Importer::constant_of(const ProtoTensor& tensor) {
   // External files of every graph are listed in the outermost one.
-  TensorSource source{bytes_, &graph_.files, options_.copy_limit, &options_.load_external};
+  TensorSource source{bytes_, &graph_.files, options_.copy_limit, options_.external};
   return read_tensor(tensor, source);
 }
 
 Result<ConstantSource> Importer::constant_of(const ProtoSparse& tensor) {
-  const TensorSource source{bytes_, &graph_.files, options_.copy_limit, &options_.load_external};
+  const TensorSource source{bytes_, &graph_.files, options_.copy_limit, options_.external};
   return read_sparse(tensor, source, sparse_room_);
 }
 

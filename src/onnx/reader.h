@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/graph.h"
+#include "onnx/external_files.h"
 #include "onnx/known.h"
 #include "onnx/tensor.h"
 
@@ -10,8 +11,8 @@ namespace gossamer::onnx {
 struct ReadOptions {
   const ops::Catalog* catalog = nullptr;  // null: the built-in one
   Known known;                            // what is fixed of the inputs
-  size_t copy_limit = 16384;   // constants of at most so many bytes are copied into the graph
-  LoadExternal load_external;  // for such constants in external files; may be empty
+  size_t copy_limit = 16384;  // constants of at most so many bytes are copied into the graph
+  ExternalFiles* external = nullptr;  // for such constants in external files; may be null
 };
 
 // The graph refers to ranges of `bytes` (file 0) and of external files (Graph::files); it keeps no

@@ -174,11 +174,9 @@ Result<> read_external(const ProtoTensor& tensor, uint64_t length, const TensorS
   constant.file = static_cast<int>(found - source.files->begin()) + 1;
   constant.offset = offset;
   constant.length = length;
-  if (length <= source.copy_limit && source.load && *source.load) {
-    GS_ASSIGN(constant.bytes, (*source.load)(file, offset, length));
-    if (constant.bytes.size() != length) {
-      return wrong_length(constant.bytes.size(), length, tensor.dims);
-    }
+  if (length <= source.copy_limit && source.external) {
+    GS_ASSIGN(const Bytes bytes, source.external->range(file, offset, length));
+    constant.bytes.assign(bytes.begin(), bytes.end());
     constant.file = -1;
   }
   return {};

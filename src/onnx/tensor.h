@@ -2,12 +2,12 @@
 // bytes.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "graph/graph.h"
+#include "onnx/external_files.h"
 #include "onnx/proto.h"
 
 namespace gossamer::onnx {
@@ -15,15 +15,11 @@ namespace gossamer::onnx {
 // The element type of ONNX's number; an error names the type where it is not supported.
 Result<ir::DType> dtype_of(int onnx_type);
 
-// Reads a range of a file in the model's folder.
-using LoadExternal = std::function<Result<std::vector<std::byte>>(
-    const std::string& file, uint64_t offset, uint64_t length)>;
-
 struct TensorSource {
   Bytes model;                      // byte ranges are relative to its start
   std::vector<std::string>* files;  // external files, see graph::ConstantSource; new ones are added
   size_t copy_limit = 0;            // tensors of at most so many bytes are copied
-  const LoadExternal* load = nullptr;  // for small tensors in external files; may be null
+  ExternalFiles* external = nullptr;  // for small tensors in external files; may be null
 };
 
 // Errors: unsupported type, dims negative or beyond 2^48 bytes, data of another length than the

@@ -56,7 +56,7 @@ Result<std::vector<TensorData>> run(const Recipe& recipe) {
   const std::string bytes = to_onnx(recipe);
   const auto view = std::as_bytes(std::span(bytes));
   GS_ASSIGN(const command::ModelFile model,
-            command::read_model({view.begin(), view.end()}, "graph", {}));
+            command::read_model({view.begin(), view.end()}, "graph", nullptr));
   GS_ASSIGN(const auto runner, command::make_interp_runner(model));
   std::vector<TensorData> feeds;
   for (const command::Port& port : runner->inputs()) {

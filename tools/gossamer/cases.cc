@@ -183,8 +183,8 @@ Result<CaseContent> load_case(const TestCase& test) {
       content.inputs.push_back({item.is_sequence ? graph::element_name(item.name, i) : item.name,
                                 std::move(item.tensors[i])});
   }
-  GS_ASSIGN(content.model,
-            read_model(std::move(model), test.model, test.model.parent_path(), std::move(given)));
+  GS_ASSIGN(content.model, read_model(std::move(model), test.model,
+                                      external_files(test.model.parent_path()), std::move(given)));
   GS_TRY(load_expected(test, signature, content));
   return content;
 }

@@ -39,12 +39,11 @@ struct Row {
   }
 };
 
-Result<Row> compile_for(const std::string& target, const Bytes& model, const Options& options) {
+Result<Row> compile_for(const std::string& target, const Bytes& model,
+                        onnx::ExternalFiles& external, const Options& options) {
   compiler::Options compile = options.compile;
   compile.target = target;
-  compile.read_file = [folder = fs::path(options.model).parent_path()](const std::string& name) {
-    return read_inside(folder, name);
-  };
+  compile.external = &external;
   Progress progress(options.json);
   compile.progress = [&](std::string_view step, double fraction) {
     progress.show(cat(target, ": ", step), fraction);
@@ -139,9 +138,10 @@ Result<> compile_all(Options& options) {
     GS_ASSIGN(page.labels, read_text(options.labels));
   }
   GS_ASSIGN(const Bytes model, read_file(options.model));
+  const auto external = external_files(fs::path(options.model).parent_path());
   std::vector<Row> rows;
   for (const std::string& target : options.targets) {
-    GS_ASSIGN(Row row, compile_for(target, model, options));
+    GS_ASSIGN(Row row, compile_for(target, model, *external, options));
     rows.push_back(std::move(row));
   }
   package::Files files = join(rows);

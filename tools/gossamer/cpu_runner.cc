@@ -66,9 +66,7 @@ Result<std::unique_ptr<Runner>> make_cpu_runner(const ModelFile& model,
   compile.cpu = options.cpu;
   compile.known = options.known;
   compile.known.add(model.known);
-  compile.read_file = [folder = model.folder](const std::string& name) {
-    return read_inside(folder, name);
-  };
+  compile.external = model.external.get();
   auto files = compiler::compile(model.bytes, compile);
   if (!files) {
     Diagnostic error = files.error();

@@ -6,6 +6,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <list>
+
+#include "runtime/mapped_file.h"
 
 namespace gossamer::command {
 
@@ -53,15 +56,21 @@ Result<> write_file(const fs::path& path, std::span<const std::byte> bytes) {
   return {};
 }
 
-Result<Bytes> read_inside(const fs::path& folder, const std::string& name) {
-  std::error_code error;
-  const fs::path base = fs::canonical(folder.empty() ? fs::path(".") : folder, error);
-  const fs::path whole = fs::weakly_canonical(base / name, error);
-  const auto [end, differs] = std::mismatch(base.begin(), base.end(), whole.begin(), whole.end());
-  if (fs::path(name).is_absolute() || end != base.end())
-    return fail_at(cat("external data \"", name, "\""), "lies outside the model's folder",
-                   "move the file beside the model");
-  return read_file(whole);
+std::shared_ptr<onnx::ExternalFiles> external_files(const fs::path& folder) {
+  // A function is copied, so what it maps is shared; a list keeps its elements where they are.
+  const auto mapped = std::make_shared<std::list<runtime::MappedFile>>();
+  return std::make_shared<onnx::ExternalFiles>(
+      [folder, mapped](const std::string& name) -> Result<std::span<const std::byte>> {
+        std::error_code error;
+        const fs::path base = fs::canonical(folder.empty() ? fs::path(".") : folder, error);
+        const fs::path whole = fs::weakly_canonical(base / name, error);
+        const auto [end, differs] =
+            std::mismatch(base.begin(), base.end(), whole.begin(), whole.end());
+        if (fs::path(name).is_absolute() || end != base.end())
+          return fail("lies outside the model's folder", "move the file beside the model");
+        GS_ASSIGN(runtime::MappedFile file, runtime::MappedFile::open(whole.string()));
+        return mapped->emplace_back(std::move(file)).bytes();
+      });
 }
 
 Result<> write_package(const fs::path& folder, const package::Files& files) {

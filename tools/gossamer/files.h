@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "onnx/external_files.h"
 #include "package/package.h"
 
 namespace gossamer::command {
@@ -19,9 +21,8 @@ Result<Bytes> read_file(const std::filesystem::path& path, uint64_t limit = uint
 Result<std::string> read_text(const std::filesystem::path& path);
 Result<> write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
-// Reads a model's external data for compiler::Options::read_file: relative names that stay inside
-// `folder`, links resolved.
-Result<Bytes> read_inside(const std::filesystem::path& folder, const std::string& name);
+// External data of a model in `folder`, mapped: relative names that stay inside it, links resolved.
+std::shared_ptr<onnx::ExternalFiles> external_files(const std::filesystem::path& folder);
 
 // Writes the files to a temporary sibling and renames it into place, so that a folder is either the
 // whole new package or what was there before. Replaces only a folder that is empty or a package.

@@ -59,7 +59,7 @@ TargetView view(const std::string& target, const ModelFile& model) {
   compiler::Options options;
   options.target = target;
   options.known = model.known;
-  options.read_file = [&](const std::string& name) { return read_inside(model.folder, name); };
+  options.external = model.external.get();
   Progress progress;
   options.progress = [&](std::string_view step, double fraction) {
     progress.show(cat(target, ": ", step), fraction);

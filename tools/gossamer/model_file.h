@@ -11,15 +11,16 @@
 namespace gossamer::command {
 
 struct ModelFile {
-  std::filesystem::path path, folder;
+  std::filesystem::path path;
+  std::shared_ptr<onnx::ExternalFiles> external;
   Bytes bytes;
   onnx::Known known;  // what the reader was told, which a compilation must be told too
   graph::Graph graph;
 };
 
-// External data lie in `folder`; `path` is for errors.
+// `path` is for errors.
 Result<ModelFile> read_model(Bytes bytes, const std::filesystem::path& path,
-                             const std::filesystem::path& folder, onnx::Known known = {});
+                             std::shared_ptr<onnx::ExternalFiles> external, onnx::Known known = {});
 
 // Errors name the file where the reader's own do not.
 Result<ModelFile> read_model_file(const std::filesystem::path& path, onnx::Known known = {});

@@ -95,8 +95,9 @@ Result<std::unique_ptr<Runner>> load(const Options& options, Items& items) {
       tell(input, item->second, given);
   }
   const fs::path path = options.model;
-  GS_ASSIGN(const ModelFile model,
-            read_model(std::move(bytes), path, path.parent_path(), std::move(given)));
+  GS_ASSIGN(
+      const ModelFile model,
+      read_model(std::move(bytes), path, external_files(path.parent_path()), std::move(given)));
   return make_runner(options.target, model, options.runner);
 }
 

@@ -43,9 +43,7 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   compile_options.target = options.target;
   compile_options.limits = options.limits;
   compile_options.f16 = options.f16;
-  compile_options.read_file = [&](const std::string& name) {
-    return read_inside(model.folder, name);
-  };
+  compile_options.external = model.external.get();
   Known known = necessary(ports, feeds);
   const auto compile = [&] {
     compile_options.known = known;
