@@ -1,7 +1,9 @@
 // The compiler's calls from JavaScript. Addresses and sizes are 32-bit; strings are UTF-8.
 //
 //   gs_alloc, gs_free        memory for the arguments
-//   gs_compile               -> Answer*, which stays the caller's until gs_release
+//   gs_compile               -> Answer*, which stays the caller's until gs_release; files of
+//   external
+//                            data are entries, by their paths from the model
 //
 // Progress goes to the imported gossamer.progress(text, size, fraction).
 #include <rapidjson/document.h>
@@ -103,8 +105,18 @@ Result<gossamer::compiler::Options> read_options(std::string_view json) {
 }
 
 Result<gossamer::package::Files> compile_model(std::span<const std::byte> model,
-                                               std::string_view json) {
-  GS_ASSIGN(const auto options, read_options(json));
+                                               std::string_view json,
+                                               std::span<const Entry> given) {
+  GS_ASSIGN(auto options, read_options(json));
+  gossamer::onnx::ExternalFiles external(
+      [given](const std::string& path) -> Result<std::span<const std::byte>> {
+        for (const Entry& entry : given) {
+          if (path == std::string_view(entry.name, entry.name_size))
+            return std::span(entry.bytes, entry.size);
+        }
+        return gossamer::fail("was not given", "add it to externalData");
+      });
+  if (!given.empty()) options.external = &external;
   return gossamer::compiler::compile(model, options);
 }
 
@@ -133,9 +145,9 @@ GS_EXPORT(gs_free) void gs_free(void* memory) { std::free(memory); }
 
 GS_EXPORT(gs_compile)
 Answer* gs_compile(const std::byte* model, uint32_t model_size, const char* options,
-                   uint32_t options_size) {
+                   uint32_t options_size, const Entry* given, uint32_t given_count) {
   auto* answer = new Answer{};
-  auto files = compile_model({model, model_size}, {options, options_size});
+  auto files = compile_model({model, model_size}, {options, options_size}, {given, given_count});
   answer->ok = files.has_value() ? 1 : 0;
   if (files) {
     answer->files = *std::move(files);

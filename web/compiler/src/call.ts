@@ -23,17 +23,21 @@ export type CallResult =
   | {readonly files: [name: string, bytes: Uint8Array<ArrayBuffer>][]}
   | {readonly error: Diagnostic};
 
+/** Files of weights by their paths from the model. */
+export type NamedFile = readonly [name: string, bytes: Uint8Array | Blob];
+
 interface Exports {
   readonly memory: WebAssembly.Memory;
   _initialize(): void;
   gs_alloc(size: number): number;
-  gs_compile(model: number, size: number, options: number, optionsSize: number): number;
+  gs_compile(model: number, size: number, options: number, optionsSize: number, files: number, count: number): number;
 }
 
 export async function callCompiler(
   module: WebAssembly.Module,
   model: Uint8Array,
   options: NativeOptions,
+  external: readonly NamedFile[],
   progress: (step: string, fraction: number) => void,
 ): Promise<CallResult> {
   const wasi = makeWasi(module);
@@ -58,7 +62,15 @@ export async function callCompiler(
   try {
     exports._initialize();
     const json = new TextEncoder().encode(JSON.stringify(options));
-    const answer = exports.gs_compile(put(model), model.length, put(json), json.length) >>> 0;
+    const given: number[] = [];
+    for (const [name, file] of external) {
+      const path = new TextEncoder().encode(name);
+      const bytes = file instanceof Uint8Array ? file : new Uint8Array(await file.arrayBuffer());
+      given.push(put(path), path.length, put(bytes), bytes.length);
+    }
+    const list = put(new Uint8Array(Uint32Array.from(given).buffer));
+    const answer =
+      exports.gs_compile(put(model), model.length, put(json), json.length, list, external.length) >>> 0;
     const [ok = 0, count = 0, entries = 0] = new Uint32Array(exports.memory.buffer, answer, 3);
     const table = new Uint32Array(exports.memory.buffer, entries, 4 * count);
     const files = Array.from({length: count}, (_, at): [string, Uint8Array<ArrayBuffer>] => {

@@ -6,13 +6,22 @@
  */
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- users of src need it too
 /// <reference path="../../runtime/src/globals.d.ts" />
-import {callCompiler, type CallResult, type Diagnostic, type NativeOptions} from './call.ts';
+import {callCompiler, type CallResult, type Diagnostic, type NamedFile, type NativeOptions} from './call.ts';
 import {type Operator, withOperators} from './operator.ts';
 import type {Message, Request} from './worker.ts';
 import script from 'worker:./worker.ts';
 
 export type {Diagnostic} from './call.ts';
 export * from './operator.ts';
+
+/**
+ * Files by their names, as the model names them ("location" of its tensors, a path from the model's folder).
+ * They stay the caller's; of a Blob there is no copy but the compiler's.
+ */
+export type ExternalData =
+  | ReadonlyMap<string, Uint8Array | Blob>
+  | Readonly<Record<string, Uint8Array | Blob>>
+  | readonly {readonly name: string; readonly bytes: Uint8Array | Blob}[];
 
 export interface CompileOptions {
   readonly target: 'webgpu' | 'webgl' | 'wasm';
@@ -28,6 +37,8 @@ export interface CompileOptions {
   readonly dims?: Readonly<Record<string, number>> | undefined;
   /** How many elements each input has that is a sequence; -1: an optional input is left out. */
   readonly lengths?: Readonly<Record<string, number>> | undefined;
+  /** Files beside the model that hold weights; each is given to the compiler once. */
+  readonly externalData?: ExternalData | undefined;
   /** Operators of the model that are the caller's own; see operator(). */
   readonly operators?: readonly Operator[] | undefined;
   readonly onProgress?: ((progress: {step: string; fraction: number}) => void) | undefined;
@@ -84,11 +95,25 @@ function inWorker(request: Request, options: CompileOptions): Promise<CallResult
       else if (data.kind === 'done') resolve(data.result);
       else reject(new Error(data.message));
     };
-    worker.postMessage(request);
+    // A message clones whole buffers: bytes of part of one go as a copy of their own.
+    const external = request.external.map(([name, file]): NamedFile => [
+      name,
+      file instanceof Uint8Array ? file.slice() : file,
+    ]);
+    const transfer = external.flatMap(([, file]) => (file instanceof Uint8Array ? [file.buffer as ArrayBuffer] : []));
+    worker.postMessage({...request, external}, transfer);
   }).finally(() => {
     worker.terminate();
     URL.revokeObjectURL(url);
   });
+}
+
+function namedFiles(given: ExternalData): NamedFile[] {
+  if (given instanceof Map) return [...(given as ReadonlyMap<string, Uint8Array | Blob>)];
+  if (Array.isArray(given)) {
+    return (given as readonly {name: string; bytes: Uint8Array | Blob}[]).map(({name, bytes}) => [name, bytes]);
+  }
+  return Object.entries(given as Readonly<Record<string, Uint8Array | Blob>>);
 }
 
 /**
@@ -117,10 +142,11 @@ export async function compile(
       : {shapes: Object.fromEntries(Object.entries(shapes).map(([k, v]) => [k, v.map((n) => n ?? -1)]))}),
     ...(lengths === undefined ? {} : {lengths}),
   };
+  const external = namedFiles(options.externalData ?? []);
   const result =
     typeof Worker === 'undefined'
-      ? await callCompiler(module, model, native, (step, fraction) => onProgress?.({step, fraction}))
-      : await inWorker({module, model, options: native}, options);
+      ? await callCompiler(module, model, native, external, (step, fraction) => onProgress?.({step, fraction}))
+      : await inWorker({module, model, options: native, external}, options);
   if ('error' in result) throw new CompileError(result.error);
   return new Map(result.files);
 }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
-import {existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {test} from 'node:test';
 
 import {load, tensor} from '../../runtime/src/index.ts';
 import {compile, CompileError} from '../src/index.ts';
-import {BAD_MODELS, perceptron, relu} from './onnx.ts';
+import {BAD_MODELS, manyWeights, perceptron, relu, sum} from './onnx.ts';
 
 const root = join(import.meta.dirname, '../../../../..');
 const path = process.env['GOSSAMER_COMPILER_WASM'] ?? join(root, 'build-wasm/compiler.wasm');
@@ -70,6 +70,53 @@ test('writes byte for byte what the command line writes', {skip: noCli}, async (
   } finally {
     rmSync(folder, {recursive: true});
   }
+});
+
+test('takes weights from files beside the model, as the command line does', {skip: noCli}, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'compile-'));
+  try {
+    const {model, file} = manyWeights(200);
+    mkdirSync(join(folder, 'data'));
+    writeFileSync(join(folder, 'model.onnx'), model);
+    writeFileSync(join(folder, 'data/w.bin'), file);
+    for (const target of TARGETS) {
+      const out = join(folder, target);
+      const args = ['compile', join(folder, 'model.onnx'), '--target', target, '-o', out, '--emit', 'package'];
+      execFileSync(cli, args);
+      // As a part of a longer buffer, too.
+      const part = new Uint8Array([0, ...file]).subarray(1);
+      let read = 0;
+      class Counted extends Blob {
+        override arrayBuffer(): Promise<ArrayBuffer> {
+          read += 1;
+          return super.arrayBuffer();
+        }
+      }
+      const blob = new Counted([file as Uint8Array<ArrayBuffer>]);
+      const forms = [new Map([['data/w.bin', part]]), {'data/w.bin': blob}, [{name: 'data/w.bin', bytes: file}]];
+      for (const externalData of forms) {
+        const files = await compile(model, {target, wasm, externalData});
+        assert.deepEqual([...files.keys()].sort(), readdirSync(out).sort());
+        for (const [name, bytes] of files) assert.ok(readFileSync(join(out, name)).equals(bytes), `${target} ${name}`);
+      }
+      assert.equal(read, 1);
+    }
+    using ready = await load(await compile(model, {target: 'wasm', wasm, externalData: {'data/w.bin': file}}));
+    const {y} = await ready.run({x: tensor(new Float32Array(8192).fill(0.5), [8192])});
+    assert.deepEqual(y?.shape, [64, 128]);
+    assert.ok((await y?.data<Float32Array>())?.every((value) => value === (199 * 200) / 2 + 0.5));
+  } finally {
+    rmSync(folder, {recursive: true});
+  }
+});
+
+test('says which file of weights is missing or too short', {skip}, async () => {
+  const model = sum({location: 'data/w.bin'});
+  const given = (name: string, size: number) =>
+    compile(model, {target: 'wasm', wasm, externalData: {[name]: new Uint8Array(size)}});
+  await given('data/w.bin', 16);
+  await assert.rejects(given('w.bin', 16), /"b": external data "data\/w\.bin": was not given/);
+  await assert.rejects(given('data/w.bin', 8), /"b": external data "data\/w\.bin" has 8 bytes, 16 are needed/);
 });
 
 test('stores halves as such for devices that have them', {skip}, async () => {

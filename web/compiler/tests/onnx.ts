@@ -146,3 +146,45 @@ export function ownOperator(name: string, shape: readonly number[] = [2, 4], alp
   const imports = [message([1, ''], [2, 17]), message([1, 'com.example'], [2, 1])];
   return Uint8Array.from(message([1, 8], [7, graph], ...imports.map((each) => [8, each] as const)));
 }
+
+function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  const all = new Uint8Array(pieces.reduce((sum, {length}) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    all.set(piece, at);
+    at += piece.length;
+  }
+  return all;
+}
+
+/**
+ * y = x + w0 + w1 + ... of 8192 elements, reshaped to [64, 128]; every other weight is a scalar of four bytes. Weights and
+ * the shape lie in the file data/w.bin, which comes beside the model.
+ */
+export function manyWeights(count: number): {model: Uint8Array; file: Uint8Array} {
+  const pieces: Uint8Array[] = [];
+  let offset = 0;
+  const outside = (name: string, type: number, values: Float32Array | BigInt64Array): number[] => {
+    const entries = {location: 'data/w.bin', offset: String(offset), length: String(values.byteLength)};
+    pieces.push(new Uint8Array(values.buffer as ArrayBuffer));
+    offset += values.byteLength;
+    return message(
+      [1, values.length], [2, type], [8, name],
+      ...Object.entries(entries).map(([key, text]): Field => [13, message([1, key], [2, text])]),
+      [14, 1],
+    );
+  };
+  const weights = Array.from({length: count}, (_, i) =>
+    outside(`w${i}`, FLOAT, new Float32Array(i % 2 ? 8192 : 1).fill(i)),
+  );
+  const sums = weights.map((_, i) => node('Add', [i === 0 ? 'x' : `s${i - 1}`, `w${i}`], `s${i}`));
+  const graph = message(
+    ...[...sums, node('Reshape', [`s${count - 1}`, 'shape'], 'y')].map((one): Field => [1, one]),
+    [2, 'many weights'],
+    ...[...weights, outside('shape', INT64, BigInt64Array.of(64n, 128n))].map((one): Field => [5, one]),
+    [11, valueInfo('x', [8192])],
+    [12, valueInfo('y', [64, 128])],
+  );
+  const model = Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
+  return {model, file: joined(pieces)};
+}

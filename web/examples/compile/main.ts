@@ -7,7 +7,7 @@ import {download} from '../../runtime/page/outputs.ts';
 import {RunPanel, setState, showTrouble} from '../../runtime/page/run_panel.ts';
 import {load} from '../../runtime/src/index.ts';
 import {beside, fromControl, fromDrop, type GivenFiles} from './given_files.ts';
-import {readSignature, type Signature, withConstants, withFiles} from './model_file.ts';
+import {readSignature, type Signature, withConstants} from './model_file.ts';
 import {Settings} from './settings.ts';
 
 type Target = 'webgpu' | 'webgl' | 'wasm';
@@ -65,16 +65,14 @@ function showWeights({path, signature}: NonNullable<typeof model>): void {
   );
 }
 
-/** The model as it is compiled: weights from other files in it, constants too. */
-async function assembled({path, bytes, signature}: NonNullable<typeof model>, constants: Parameters<typeof withConstants>[1]) {
-  const found = new Map<string, Uint8Array>();
+/** The files of weights that are here, as the model names them. */
+function weightsOf({path, signature}: NonNullable<typeof model>): Map<string, File> {
+  const found = new Map<string, File>();
   for (const location of signature.externalFiles) {
     const file = beside(given, path, location);
-    if (file) found.set(location, new Uint8Array(await file.arrayBuffer()));
+    if (file) found.set(location, file);
   }
-  const joined = (pieces: readonly Uint8Array[]): Blob => new Blob(pieces as Uint8Array<ArrayBuffer>[]);
-  const constant = joined(withConstants(bytes, constants));
-  return found.size === 0 ? constant : joined(withFiles(new Uint8Array(await constant.arrayBuffer()), found));
+  return found;
 }
 
 function refuse(problem: unknown): void {
@@ -99,8 +97,10 @@ async function build(): Promise<void> {
   try {
     const chosen = settings?.read();
     const begin = performance.now();
-    const made = await compile(await assembled(model, chosen?.constants ?? {}), {
+    const pieces = withConstants(model.bytes, chosen?.constants ?? {});
+    const made = await compile(new Blob(pieces as Uint8Array<ArrayBuffer>[]), {
       target: kind,
+      externalData: weightsOf(model),
       ...chosen?.options,
       signal: mine.signal,
       onProgress({step, fraction}) {

@@ -28,7 +28,7 @@ const GRAPH = {node: 1, initializer: 5, input: 11} as const;
 const NODE = {attribute: 5} as const;
 const FUNCTION = {node: 7} as const;
 const ATTRIBUTE = {tensor: 5, graph: 6, tensors: 10, graphs: 11} as const;
-const TENSOR = {dims: 1, type: 2, strings: 6, name: 8, raw: 9, external: 13, location: 14} as const;
+const TENSOR = {dims: 1, type: 2, strings: 6, name: 8, raw: 9, external: 13} as const;
 
 const find = (message: Uint8Array, number: number): Field | undefined => {
   for (const field of fieldsOf(message)) if (field.number === number) return field;
@@ -81,40 +81,38 @@ function wrapped(number: number, content: readonly Uint8Array[]): Uint8Array[] {
   return [Uint8Array.from([...varint(BigInt(8 * number + 2)), ...varint(BigInt(size))]), ...content];
 }
 
-type TensorChange = (tensor: Uint8Array) => Uint8Array[] | undefined;
-
-/** The model with every tensor in it replaced by what `change` makes of it. */
-function withTensors(model: Uint8Array, change: TensorChange): Uint8Array[] | undefined {
-  const inNode = (node: Uint8Array): Uint8Array[] | undefined =>
-    changed(node, ({number, bytes}) =>
-      number !== NODE.attribute
-        ? undefined
-        : changed(bytes, (field) => {
-            if (field.number === ATTRIBUTE.tensor || field.number === ATTRIBUTE.tensors) return change(field.bytes);
-            const isGraph = field.number === ATTRIBUTE.graph || field.number === ATTRIBUTE.graphs;
-            return isGraph ? inGraph(field.bytes) : undefined;
-          }),
-    );
-  const inGraph = (graph: Uint8Array): Uint8Array[] | undefined =>
-    changed(graph, ({number, bytes}) =>
-      number === GRAPH.node ? inNode(bytes) : number === GRAPH.initializer ? change(bytes) : undefined,
-    );
-  return changed(model, ({number, bytes}) => {
-    if (number === MODEL.graph) return inGraph(bytes);
-    if (number !== MODEL.functions) return undefined;
-    return changed(bytes, (field) => (field.number === FUNCTION.node ? inNode(field.bytes) : undefined));
-  });
+/** Calls `see` with every tensor of the model, those of nested graphs and functions too. */
+function eachTensor(model: Uint8Array, see: (tensor: Uint8Array) => void): void {
+  const inNode = (node: Uint8Array): void => {
+    for (const attribute of fieldsOf(node)) {
+      if (attribute.number !== NODE.attribute) continue;
+      for (const {number, bytes} of fieldsOf(attribute.bytes)) {
+        if (number === ATTRIBUTE.tensor || number === ATTRIBUTE.tensors) see(bytes);
+        else if (number === ATTRIBUTE.graph || number === ATTRIBUTE.graphs) inGraph(bytes);
+      }
+    }
+  };
+  const inGraph = (graph: Uint8Array): void => {
+    for (const {number, bytes} of fieldsOf(graph)) {
+      if (number === GRAPH.node) inNode(bytes);
+      else if (number === GRAPH.initializer) see(bytes);
+    }
+  };
+  for (const {number, bytes} of fieldsOf(model)) {
+    if (number === MODEL.graph) inGraph(bytes);
+    if (number !== MODEL.functions) continue;
+    for (const field of fieldsOf(bytes)) if (field.number === FUNCTION.node) inNode(field.bytes);
+  }
 }
 
-/** Where a tensor's values lie, if in another file. */
-function externalOf(tensor: Uint8Array): Map<string, string> | undefined {
-  const entries = [...fieldsOf(tensor)].filter(({number}) => number === TENSOR.external);
-  if (entries.length === 0) return undefined;
-  const text = (entry: Uint8Array, number: number): string => {
-    const field = find(entry, number);
-    return field ? textOf(field) : '';
-  };
-  return new Map(entries.map(({bytes}) => [text(bytes, 1), text(bytes, 2)]));
+/** The file that holds a tensor's values, if it is another one. */
+function locationOf(tensor: Uint8Array): string | undefined {
+  for (const {number, bytes} of fieldsOf(tensor)) {
+    const key = number === TENSOR.external ? find(bytes, 1) : undefined;
+    const value = key && textOf(key) === 'location' ? find(bytes, 2) : undefined;
+    if (value) return textOf(value);
+  }
+  return undefined;
 }
 
 /** Throws an Error where the bytes are no model. */
@@ -128,28 +126,11 @@ export function readSignature(model: Uint8Array): Signature {
     if (number === GRAPH.input) inputs.push(readInput(bytes));
   }
   const files = new Set<string>();
-  withTensors(model, (tensor) => {
-    const location = externalOf(tensor)?.get('location');
+  eachTensor(model, (tensor) => {
+    const location = locationOf(tensor);
     if (location) files.add(location);
-    return undefined;
   });
   return {inputs: inputs.filter(({name}) => !named.has(name)), externalFiles: [...files]};
-}
-
-/** The model with the weights of these files in it; what is not among them stays outside. */
-export function withFiles(model: Uint8Array, files: ReadonlyMap<string, Uint8Array>): Uint8Array[] {
-  const inlined = withTensors(model, (tensor) => {
-    const external = externalOf(tensor);
-    const file = files.get(external?.get('location') ?? '');
-    if (!external || !file) return undefined;
-    const offset = Number(external.get('offset') ?? 0);
-    const length = external.get('length');
-    const values = file.subarray(offset, length === undefined ? undefined : offset + Number(length));
-    const outside: number[] = [TENSOR.external, TENSOR.location, TENSOR.raw];
-    const rest = [...fieldsOf(tensor)].filter(({number}) => !outside.includes(number));
-    return [...rest.map(({begin, end}) => tensor.subarray(begin, end)), ...wrapped(TENSOR.raw, [values])];
-  });
-  return inlined ?? [model];
 }
 
 function tensorProto(name: string, {data, shape, dtype}: Tensor | StringTensor): Uint8Array {
