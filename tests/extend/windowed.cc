@@ -1,7 +1,7 @@
 // A windowed operator of three stages: two reductions over the taps, and their difference. Padding
 // is whatever leaves a reduction alone.
 #include "extend/entries.h"
-#include "ops/window.h"
+#include "ops/nn/window.h"
 
 namespace gossamer::extend {
 namespace {

@@ -22,6 +22,6 @@ test('words of the loop language are free', () => {
 });
 
 test('comments and includes may name operators', () => {
-  assert.deepEqual(found('int x;  // as in Conv\n/* MatMul\n */ int y;\n#include "ops/conv.h"'), []);
+  assert.deepEqual(found('int x;  // as in Conv\n/* MatMul\n */ int y;\n#include "ops/nn/conv.h"'), []);
   assert.deepEqual(found('auto url = "http://x"; int conv;'), ['1 Conv']);
 });

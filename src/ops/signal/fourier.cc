@@ -1,0 +1,272 @@
+// Fourier transforms as sums, and windows.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/define.h"
+#include "ops/families.h"
+
+namespace gossamer::ops {
+namespace {
+
+constexpr double pi = 3.14159265358979323846;
+
+// e^(-+2 pi i k n / size), its real (part 0) or imaginary half; the product is reduced first, so
+// that it stays exact.
+struct Turn {
+  Expr cosine, sine;
+};
+Turn turn(Expr k, Expr n, const Expr& size, bool inverse, DType dtype) {
+  Expr angle = ir::cast(dtype, ir::floormod(k * n, size)) * (2 * pi) / ir::cast(dtype, size);
+  Expr sine = ir::sin(angle);
+  return {ir::cos(angle), inverse ? sine : -sine};
+}
+
+Result<> dft(Builder& b) {
+  const Tensor& x = b.input(0);
+  int rank = x.rank();
+  int64_t axis = -2;
+  if (b.has(2)) {
+    GS_ASSIGN(Numbers given, b.host_ints(2));
+    if (given.size() != 1) return b.error("axis must be one number");
+    axis = given[0];
+  }
+  if (axis < 0) axis += rank;
+  if (rank < 2 || axis < 0 || axis >= rank - 1) return b.error("axis is out of range");
+  size_t at_axis = static_cast<size_t>(axis), last = static_cast<size_t>(rank) - 1;
+  auto parts = ir::as_int(b.simplify(x.dim(-1)));
+  if (!parts || (*parts != 1 && *parts != 2))
+    return b.error("the last axis holds 1 (real) or 2 (complex) numbers");
+  bool inverse = b.integer("inverse") != 0, onesided = b.integer("onesided") != 0;
+  Expr length = x.dim(static_cast<int>(axis));
+  Expr size = length;
+  if (b.has(1)) {
+    GS_ASSIGN(std::vector<Expr> given, b.host(1));
+    size = given[0];
+  }
+  // Half a spectrum stands for the whole one when going back: the rest is its mirror image.
+  bool halved = onesided && inverse;
+  if (halved && !b.has(1)) size = b.simplify((length - 1) * 2.0);
+  Shape shape = x.shape();
+  shape[at_axis] = onesided && !inverse ? b.simplify(ir::floordiv(size, 2) + 1) : size;
+  shape[last] = ir::index(halved ? 1 : 2);
+  DType dtype = x.dtype(), wide = accumulator(dtype);
+  b.output(0, b.reduce(
+                  "dft", Builder::Join::sum, dtype, shape, {size},
+                  [&](Point p, Point r) {
+                    std::vector<Expr> at(p.begin(), p.end());
+                    Expr mirrored = halved ? r[0] > ir::floordiv(size, 2) : Expr();
+                    at[at_axis] = halved ? ir::select(mirrored, size - r[0], r[0]) : r[0];
+                    auto part = [&](int64_t which) {
+                      if (which >= *parts) return ir::zero(wide);
+                      at[last] = ir::index(which);
+                      Expr value = ir::cast(wide, x.at(at));
+                      if (halved && which == 1) value = ir::select(mirrored, -value, value);
+                      return b.same(size, length) || halved
+                                 ? value
+                                 : ir::select(r[0] < length, value, ir::zero(wide));
+                    };
+                    Expr re = part(0), im = part(1);
+                    Turn t = turn(p[at_axis], r[0], size, inverse, wide);
+                    Expr real = *parts == 2 ? re * t.cosine - im * t.sine : re * t.cosine;
+                    if (halved) return real;
+                    Expr imaginary = *parts == 2 ? re * t.sine + im * t.cosine : re * t.sine;
+                    return ir::select(p[last] == 0, real, imaginary);
+                  },
+                  [&](Point, Expr sum) {
+                    return ir::cast(dtype, inverse ? sum / ir::cast(wide, size) : sum);
+                  }));
+  return {};
+}
+
+// Frames as rows of a product with a table of turns, which is made once.
+Result<> stft(Builder& b) {
+  const Tensor& window = b.input(2);
+  Tensor x = b.input(0);
+  // What PyTorch exports and ONNX Runtime takes: a real signal without the last axis.
+  if (x.rank() == 2) x = b.reshape("stft.signal", x, {x.dim(0), x.dim(1), ir::index(1)});
+  if (x.rank() != 3 || (window && window.rank() != 1))
+    return b.error(
+        "the signal is [batch, samples] or [batch, samples, 1 or 2], the window [frame]");
+  if (window && window.dtype() != x.dtype()) return b.error("signal and window differ in type");
+  auto parts = ir::as_int(b.simplify(x.dim(2)));
+  if (!parts || (*parts != 1 && *parts != 2))
+    return b.error("the last axis holds 1 (real) or 2 (complex) numbers");
+  GS_ASSIGN(std::vector<Expr> step, b.host(1));
+  Expr size = window ? window.dim(0) : x.dim(1), taps = size;
+  if (b.has(3)) {
+    GS_ASSIGN(std::vector<Expr> given, b.host(3));
+    if (given.size() != 1) return b.error("frame_length must be one number");
+    size = given[0];
+    if (!window) taps = size;
+  }
+  if (step.size() != 1) return b.error("frame_step must be one number");
+  GS_TRY(b.require(step[0] > 0 && taps <= size && size <= x.dim(1),
+                   "frame_step, frame_length and the window do not fit the signal"));
+  DType dtype = x.dtype(), wide = accumulator(dtype);
+  Expr bins = b.integer("onesided") ? b.simplify(ir::floordiv(size, 2) + 1) : size;
+  Tensor table = b.compute("stft.turns", wide, {taps, bins, ir::index(2)}, [&](Point p) {
+    Turn t = turn(p[1], p[0], size, false, wide);
+    Expr value = ir::select(p[2] == 0, t.cosine, t.sine);
+    return window ? value * ir::cast(wide, window({p[0]})) : value;
+  });
+  Expr frames = b.simplify(ir::floordiv(x.dim(1) - size, step[0]) + 1);
+  b.output(0, b.reduce("stft", Builder::Join::sum, dtype, {x.dim(0), frames, bins, ir::index(2)},
+                       {taps}, [&](Point p, Point r) {
+                         auto part = [&](int64_t which) {
+                           Expr at = b.simplify(p[1] * step[0] + r[0]);
+                           return ir::cast(wide, x({p[0], at, ir::index(which)}));
+                         };
+                         Expr turned = part(0) * table({r[0], p[2], p[3]});
+                         if (*parts == 1) return turned;
+                         // i times a turn: its parts change places.
+                         Expr other = table({r[0], p[2], 1 - p[3]});
+                         return turned + part(1) * ir::select(p[3] == 0, -other, other);
+                       }));
+  return {};
+}
+
+// Triangles between neighbouring frequencies that are even on the mel scale.
+Result<> mel_weights(Builder& b) {
+  std::vector<double> numbers;
+  for (int i = 0; i < 5; ++i) {
+    GS_ASSIGN(std::vector<Expr> given, b.host(i));
+    auto known = given.size() == 1 ? ir::as_float(given[0]) : std::nullopt;
+    if (!known)
+      return b.error(
+          cat("`", b.def().inputs[static_cast<size_t>(i)].name, "` must be a constant number"));
+    numbers.push_back(*known);
+  }
+  auto dtype = dtype_of_onnx(b.integer("output_datatype"));
+  if (!dtype || !(any_number & only(*dtype))) return b.error("`output_datatype` is not a number's");
+  int64_t mels = static_cast<int64_t>(numbers[0]), size = static_cast<int64_t>(numbers[1]);
+  if (mels < 1 || mels > (1 << 16) || size < 1 || size > (1 << 20) || numbers[2] <= 0)
+    return b.error("sizes and the sample rate must be positive");
+  auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  double low = mel(numbers[3]), step = (mel(numbers[4]) - low) / static_cast<double>(mels + 2);
+  std::vector<int64_t> edges;
+  for (int64_t i = 0; i < mels + 2; ++i) {
+    double hertz = 700 * (std::pow(10, (low + step * static_cast<double>(i)) / 2595) - 1);
+    double edge = std::floor(static_cast<double>(size + 1) * hertz / numbers[2]);
+    if (!(edge >= 0 && edge < 1e9)) return b.error("the edges are out of range");
+    edges.push_back(static_cast<int64_t>(edge));
+  }
+  int64_t rows = size / 2 + 1;
+  if (edges[static_cast<size_t>(mels)] >= rows)
+    return b.error("the upper edge lies above half the sample rate");
+  std::vector<float> table(static_cast<size_t>(rows * mels), 0.0f);
+  auto element = [&](int64_t row, int64_t column) -> float& {
+    return table[static_cast<size_t>(row * mels + column)];
+  };
+  for (int64_t i = 0; i < mels; ++i) {
+    int64_t left = edges[static_cast<size_t>(i)], middle = edges[static_cast<size_t>(i) + 1],
+            right = edges[static_cast<size_t>(i) + 2];
+    auto share = [](int64_t part, int64_t all) {
+      return static_cast<float>(static_cast<double>(part) / static_cast<double>(all));
+    };
+    if (left == middle) element(middle, i) = 1;
+    for (int64_t j = left; left < middle && j <= middle; ++j)
+      element(j, i) = share(j - left, middle - left);
+    for (int64_t j = middle; j < std::min(right, rows); ++j)
+      element(j, i) = share(right - j, right - middle);
+  }
+  Tensor weights = b.constant(floats({rows, mels}, std::move(table)));
+  b.output(0, b.compute("mel_weights", *dtype, weights.shape(),
+                        [&](Point p) { return ir::cast(*dtype, weights.at(p)); }));
+  return {};
+}
+
+struct Window {
+  double a0, a1, a2;
+};
+
+OpDef window(std::string name, std::string doc, Window shape) {
+  return {.name = std::move(name),
+          .doc = std::move(doc),
+          .since = 17,
+          .inputs = {{"size", integer_index}},
+          .outputs = {"output"},
+          .attributes = {{"output_datatype", 1}, {"periodic", 1}},
+          .define = [shape](Builder& b) -> Result<> {
+            GS_ASSIGN(std::vector<Expr> size, b.elements(0));
+            auto dtype = dtype_of_onnx(b.integer("output_datatype"));
+            if (size.size() != 1 || !dtype || !ir::is_float(*dtype)) {
+              return b.error("size must be one number, `output_datatype` a float type");
+            }
+            Expr period = b.integer("periodic") ? size[0] : ir::max(size[0] - 1, 1.0);
+            b.output(0, b.compute(stage_name(b), *dtype, {size[0]}, [&](Point p) {
+              Expr angle = ir::cast(DType::f32, p[0]) * (2 * pi) / ir::cast(DType::f32, period);
+              Expr value = ir::cos(angle) * shape.a1 + shape.a0;
+              if (shape.a2 != 0) value = value + ir::cos(angle * 2.0) * shape.a2;
+              return ir::cast(*dtype, value);
+            }));
+            return {};
+          },
+          .cases = {
+              {.name = "periodic", .inputs = {int32s({}, {10})}},
+              {.name = "symmetric", .attributes = {{"periodic", 0}}, .inputs = {int64s({}, {7})}}}};
+}
+
+}  // namespace
+
+std::vector<OpDef> fourier_family() {
+  std::vector<TensorData> none = {{}};
+  return {
+      {.name = "DFT",
+       .doc = "The discrete Fourier transform along an axis.",
+       .since = 20,
+       .inputs = {{"input", any_float},
+                  {"dft_length", integer_index, InputDef::optional},
+                  {"axis", only(DType::i64), InputDef::optional}},
+       .outputs = {"output"},
+       .attributes = {{"inverse", 0}, {"onesided", 0}},
+       .define = dft,
+       .cases = {{.name = "real", .shapes = {{2, 7, 1}}},
+                 {.name = "complex inverse", .shapes = {{1, 6, 2}}, .attributes = {{"inverse", 1}}},
+                 {.name = "half",
+                  .shapes = {{1, 8, 3, 1}, {-1}},
+                  .attributes = {{"onesided", 1}},
+                  .inputs = {{}, {}, int64s({}, {1})}}}},
+      {.name = "STFT",
+       .doc = "Fourier transforms of a signal's overlapping frames.",
+       .since = 17,
+       .inputs = {{"signal", any_float},
+                  {"frame_step", integer_index},
+                  {"window", any_float, InputDef::optional},
+                  {"frame_length", integer_index, InputDef::optional}},
+       .outputs = {"output"},
+       .attributes = {{"onesided", 1}},
+       .define = stft,
+       .cases = {{.name = "half",
+                  .shapes = {{2, 32, 1}, {}, {-1}},
+                  .inputs = {{}, int64s({}, {6}), {}, int64s({}, {10})}},
+                 {.name = "window",
+                  .shapes = {{1, 20, 1}, {}, {8}},
+                  .inputs = {{}, int64s({}, {4})}},
+                 {.name = "complex",
+                  .shapes = {{1, 15, 2}, {}, {7}},
+                  .attributes = {{"onesided", 0}},
+                  .inputs = {{}, int64s({}, {4}), {}, int64s({}, {7})}},
+                 {.name = "samples alone",
+                  .shapes = {{2, 20}, {1}, {8}},
+                  .inputs = {{}, int64s({1}, {4})}}}},
+      {.name = "MelWeightMatrix",
+       .doc = "The weights that gather a spectrum into mel bands.",
+       .since = 17,
+       .inputs = {{"num_mel_bins", integer_index},
+                  {"dft_length", integer_index},
+                  {"sample_rate", integer_index},
+                  {"lower_edge_hertz", any_float},
+                  {"upper_edge_hertz", any_float}},
+       .outputs = {"output"},
+       .attributes = {{"output_datatype", 1}},
+       .define = mel_weights,
+       .cases = {{.name = "speech",
+                  .inputs = {int32s({}, {8}), int32s({}, {32}), int32s({}, {8192}),
+                             floats({}, {100}), floats({}, {4000})}}}},
+      window("HannWindow", "A raised cosine.", {0.5, -0.5, 0}),
+      window("HammingWindow", "A raised cosine that does not reach 0.", {25.0 / 46, -21.0 / 46, 0}),
+      window("BlackmanWindow", "A sum of two cosines.", {0.42, -0.5, 0.08}),
+  };
+}
+
+}  // namespace gossamer::ops
