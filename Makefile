@@ -11,7 +11,7 @@ export CCACHE_NOHASHDIR := 1
 RUN := . tools/setup/environment.sh;
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native wasm web build test check demo bench conformance fuzz format lint sanitize clean
+.PHONY: help setup native wasm web build test check demo bench bench-pack conformance fuzz format lint sanitize clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -44,8 +44,11 @@ demo: web ## compile a real model for every target and run it in a browser
 	@cmake --build build -j $(JOBS) --target gossamer
 	@$(RUN) node tools/demo/demo.mjs
 
-bench: build ## measure against the peers, into bench/results/
-	@$(RUN) tools/setup/setup.sh --bench && node bench/run.mjs
+bench: build ## measure against the peers, into bench/results/; ARGS="--only wasm --model resnet50"
+	@$(RUN) tools/setup/setup.sh --bench && bench/before.sh >/dev/null && node bench/run.mjs $(ARGS)
+
+bench-pack: build ## one folder that measures on any machine with a Chromium and Node.js, and is a page for any browser
+	@$(RUN) tools/setup/setup.sh --bench && bench/before.sh >/dev/null && node bench/pack.mjs $(ARGS)
 
 conformance: build ## all cases of ../shared/testdata and the onnx package on every target, into docs/conformance.md
 	@$(RUN) node tests/conformance/run.mjs && node tests/catalog/suite.mjs --all

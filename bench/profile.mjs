@@ -4,8 +4,8 @@
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {parseArgs} from 'node:util';
-import {openCpu} from './lib/cpu.mjs';
-import {mobilenetv2, resnet18} from './models/networks.mjs';
+import {openCpu} from './lib/cpu/serve.mjs';
+import {mobilenetv2, resnet18, resnet50, squeezenet} from './models/networks.mjs';
 import {openWasmPackage} from './lib/wasm_package.mjs';
 
 const {values: options, positionals} = parseArgs({
@@ -43,16 +43,16 @@ function flopsOf(net) {
     const [, ...rest] = weight.shape;
     const flops = 2 * rest.reduce((product, extent) => product * extent, 1) * shape.reduce((a, b) => a * b, 1);
     const shapes = `${weight.shape.join('x')} -> ${shape.join('x')}`;
-    for (const suffix of ['', '_raw']) known.set(`${name}${suffix}`, {flops, shapes, kind});
+    known.set(name, {flops, shapes, kind});
   }
-  return ({origin}) => known.get(/^(?:Conv|Gemm) "([^"]*)"/.exec(origin)?.[1]);
+  return ({origin}) => known.get(/^(?:Conv|Gemm) "([^"]*)_(?:Conv|Gemm)"/.exec(origin)?.[1]);
 }
 
 for (const folder of positionals) {
   const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
   const runs = Number(options.runs);
   const times = await (manifest.target === 'cpu' ? cpuTimes : wasmTimes)(folder, runs);
-  const net = [resnet18(), mobilenetv2()].find(({name}) => name === manifest.name);
+  const net = [resnet18(), resnet50(), mobilenetv2(), squeezenet()].find(({name}) => name === manifest.name);
   const work = flopsOf(net);
   const total = times.reduce((sum, {ms}) => sum + ms, 0);
   const rate = net ? `, ${(net.flops / total / 1e6).toFixed(1)} GFLOP/s` : '';

@@ -1,12 +1,15 @@
 // Runs a cpu package on commands from stdin, so that it can take turns with a peer in another
 // process:
-//   serve PACKAGE THREADS DIM...   (DIM: values for the inputs' open dimensions, in order)
-//   "run N"      N runs; prints {"wall": [ms...], "cpu": [ms...]}
-//   "profile N"  prints [{"name", "schedule", "origin", "ms": fastest of N}...]
-//   "save FILE"  writes the first output of the latest run, raw
-// The inputs are filled by the rule of lib/feeds.mjs.
+//   serve PACKAGE THREADS [--profile] [NAME=SHAPE=FILE | DIM]...
+//     NAME=1x3x4=FILE: that input's raw bytes; other inputs are f32 and filled with periodic
+//     values, their open dimensions with the DIMs in order
+//   "run N"       N runs; prints {"wall": [ms...], "cpu": [ms...]}
+//   "profile N"   prints [{"name", "schedule", "origin", "ms": fastest of N}...]
+//   "save STEM"   writes the outputs of the latest run, raw, to STEM0, STEM1, ...; prints {"types":
+//   ["f32", ...]}
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -61,6 +64,30 @@ std::string list(const std::vector<double>& values) {
   return result + "]";
 }
 
+std::vector<std::byte> file_bytes(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (!file) die("cannot read " + path);
+  std::fseek(file, 0, SEEK_END);
+  std::vector<std::byte> bytes(static_cast<size_t>(std::ftell(file)));
+  std::rewind(file);
+  if (std::fread(bytes.data(), 1, bytes.size(), file) != bytes.size()) die("cannot read " + path);
+  std::fclose(file);
+  return bytes;
+}
+
+// SHAPE=FILE of an input's argument; SHAPE may be empty.
+runtime::HostTensor given(ir::DType dtype, const std::string& text) {
+  const size_t middle = text.find('=');
+  if (middle == std::string::npos) die("an input is given as NAME=SHAPE=FILE");
+  std::vector<int64_t> shape;
+  for (const char* at = text.c_str(); at < text.c_str() + middle;) {
+    char* end = nullptr;
+    shape.push_back(std::strtoll(at, &end, 10));
+    at = end + 1;
+  }
+  return {dtype, std::move(shape), file_bytes(text.substr(middle + 1))};
+}
+
 runtime::HostTensor fill(ir::DType dtype, std::vector<int64_t> shape) {
   if (dtype != ir::DType::f32) die("an input is not f32");
   int64_t count = 1;
@@ -75,18 +102,28 @@ runtime::HostTensor fill(ir::DType dtype, std::vector<int64_t> shape) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) die("serve PACKAGE THREADS DIM...");
+  if (argc < 3) die("serve PACKAGE THREADS [--profile] [NAME=SHAPE=FILE | DIM]...");
   runtime::LoadOptions options;
   options.threads = std::atoi(argv[2]);
   options.profile = argc > 3 && std::strcmp(argv[3], "--profile") == 0;
-  int next = options.profile ? 4 : 3;
+  std::vector<std::string> inputs, dims;
+  for (int at = options.profile ? 4 : 3; at < argc; ++at)
+    (std::strchr(argv[at], '=') ? inputs : dims).push_back(argv[at]);
+  size_t next = 0;
   auto model = runtime::Model::load(argv[1], std::move(options));
   if (!model) die(model.error().to_string());
   std::vector<runtime::HostTensor> feeds;
   for (const runtime::Port& port : (*model)->inputs()) {
+    const std::string prefix = port.name + "=";
+    const auto found = std::ranges::find_if(
+        inputs, [&](const std::string& input) { return input.starts_with(prefix); });
+    if (found != inputs.end()) {
+      feeds.push_back(given(port.dtype, found->substr(prefix.size())));
+      continue;
+    }
     std::vector<int64_t> shape = port.shape;
     for (int64_t& extent : shape) {
-      if (extent < 0) extent = next < argc ? std::atoll(argv[next++]) : 1;
+      if (extent < 0) extent = next < dims.size() ? std::atoll(dims[next++].c_str()) : 1;
     }
     feeds.push_back(fill(port.dtype, std::move(shape)));
   }
@@ -129,12 +166,16 @@ int main(int argc, char** argv) {
       }
       std::printf("]\n");
     } else if (std::strncmp(line, "save ", 5) == 0) {
-      const std::string path(line + 5, std::strcspn(line + 5, "\n"));
-      std::FILE* file = std::fopen(path.c_str(), "wb");
-      if (!file || outputs.empty()) die("nothing to save, or nowhere");
-      std::fwrite(outputs[0].bytes.data(), 1, outputs[0].bytes.size(), file);
-      std::fclose(file);
-      std::printf("{}\n");
+      const std::string stem(line + 5, std::strcspn(line + 5, "\n"));
+      std::string types;
+      for (size_t at = 0; at < outputs.size(); ++at) {
+        std::FILE* file = std::fopen((stem + std::to_string(at)).c_str(), "wb");
+        if (!file) die("cannot write " + stem);
+        std::fwrite(outputs[at].bytes.data(), 1, outputs[at].bytes.size(), file);
+        std::fclose(file);
+        types += (at ? ", " : "") + quoted(std::string(ir::name_of(outputs[at].dtype)));
+      }
+      std::printf("{\"types\": [%s]}\n", types.c_str());
     } else {
       die("unknown command");
     }

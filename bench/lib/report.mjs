@@ -1,51 +1,50 @@
-// The Markdown table of a result (results/latest.json).
-const ms = (value) => (value === undefined ? '' : value >= 100 ? value.toFixed(0) : value.toFixed(2));
-const kb = (bytes) => `${(bytes / 1024).toFixed(1)} KB`;
-const verdict = (good) => (good ? 'met' : '**missed**');
+// A result as Markdown, for files and for the page that lets one copy it.
+import {modelOf} from '../models/table.mjs';
+import {partyOf} from '../parties.mjs';
 
-function comparison({section, model, floor, parties, error}) {
-  const [ours, ...peers] = parties;
-  return peers.map((peer) => {
-    const ratio = peer.cpuRatio ?? peer.ratio;
-    const met = floor?.peer === peer.name ? verdict(ratio <= floor.ratio) : '';
-    const cells = [section, model, peer.name, ms(ours.cpu), ms(peer.cpu), ms(ours.median), ms(peer.median)];
-    const starts = ours.first === undefined ? '' : `${ms(ours.first)} / ${ms(peer.first)}`;
-    const tail = [ratio.toFixed(2), peer.ratio.toFixed(2), floor?.peer === peer.name ? `≤ ${floor.ratio}` : '', met];
-    return `| ${[...cells, starts, ...tail, (peer.error ?? error)?.toExponential(1) ?? ''].join(' | ')} |`;
+export const ms = (value) =>
+  value === undefined ? '' : value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toPrecision(2);
+
+/** Of a kernel's arithmetic. */
+export const rate = ({flops}, {median}) =>
+  flops / median >= 1e9 ? `${(flops / median / 1e9).toFixed(1)} TFLOP/s` : `${(flops / median / 1e6).toFixed(1)} GFLOP/s`;
+
+/** What is to be said about a party beside its times; '' when all is well. */
+export function verdict({problem, overMs, wrong, error}) {
+  if (overMs) return `> ${Math.round(overMs)} ms`;
+  if (problem) return `refuses: ${problem.slice(0, 120)}`;
+  if (wrong) return `wrong: its output is off by ${error === Infinity ? 'its size' : error?.toExponential(0)}`;
+  return '';
+}
+
+const cell = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
+
+function rowsOf({model: name, device, threads, parties}) {
+  const model = modelOf(name);
+  return parties.map((party) => {
+    const times = party.median === undefined ? '' : `${ms(party.low)} to ${ms(party.high)}`;
+    const speed = model.part === 'matmul' && party.median > 0 ? rate(model, party) : '';
+    const said = [verdict(party), party.note].filter(Boolean).join('; ');
+    const place = device === 'wasm' || device === 'cpu' ? `${device}, ${threads}` : device;
+    const cells = [model.title, place, partyOf(party.name).title, ms(party.median), times, ms(party.cpu), party.ratio?.toFixed(2) ?? '', speed];
+    return `| ${[...cells, ms(party.load), ms(party.first), said].map(cell).join(' | ')} |`;
   });
 }
 
-export function markdown(result) {
-  const {machine, comparisons, matmul, sizes, compile, problems} = result;
-  const lines = [
+/** result: {machine: {text}, rows}. */
+export function markdown({machine, rows}) {
+  return [
     '# Benchmark',
     '',
-    `${result.date}, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ${machine.browser ?? 'no browser'}; load ${machine.loadBefore.map((load) => load.toFixed(1)).join(' ')} at the start, ${machine.loadAfter.map((load) => load.toFixed(1)).join(' ')} at the end.`,
-    'One thread (software GPUs use what they like). Parties take turns, round by round; times are medians in ms with',
-    'inputs written and outputs read. Ratios are medians over rounds of ours / peer, by CPU time and by wall time; below 1 we are',
-    'faster. The floor is judged by CPU time, which other work on the machine does not lengthen as it does wall time.',
-    'First: until the first result, loading and compiling shaders included. Error: largest difference from the peer / largest value.',
+    machine.text,
     '',
-    '| where | model | peer | our CPU | peer CPU | our wall | peer wall | first, ours / peer | CPU ratio | wall ratio | floor | | error |',
-    '|---|---|---|---|---|---|---|---|---|---|---|---|---|',
-    ...comparisons.flatMap(comparison),
+    'Medians in ms with inputs written and outputs read, batch 1; the parties take turns, run by run. Ratio: the median over',
+    'rounds of Gossamer / this one, below 1 Gossamer is faster. Products: the difference between chains of 3 and of 35, by link.',
+    'Load: until a model is ready, downloads from this machine; first: until its first result.',
     '',
-  ];
-  for (const {where, rate, peak, share, bestRate, bestPeak} of matmul) {
-    lines.push(
-      `Matmul 512^3 on wasm in ${where}, one thread: ${rate.toFixed(1)} GFLOP/s in the kernel (best ${bestRate.toFixed(1)}); V8's SIMD peak in the`,
-      `same rounds ${peak.toFixed(1)} (best ${bestPeak.toFixed(1)}; multiply and add in registers, none fused): ${(100 * share).toFixed(0)}%, floor 60%: ${verdict(share >= 0.6)}.`,
-      '',
-    );
-  }
-  if (sizes) {
-    lines.push('| size after gzip | bytes | limit | |', '|---|---|---|---|');
-    for (const {what, bytes, limit} of sizes) lines.push(`| ${what} | ${kb(bytes)} | ${kb(limit)} | ${verdict(bytes <= limit)} |`);
-    lines.push('');
-  }
-  for (const {what, wall, cpu, limit} of compile ?? []) {
-    lines.push(`Compiling ${what}: ${(cpu / 1e3).toFixed(2)} s CPU time, ${(wall / 1e3).toFixed(2)} s wall, limit ${limit / 1e3} s: ${verdict(cpu <= limit)}.`);
-  }
-  if (problems.length) lines.push('', 'Not measured:', '', ...problems.map((problem) => `- ${problem}`));
-  return `${lines.join('\n')}\n`;
+    '| model | where | party | ms | half of them | CPU ms | ratio | rate | load | first | |',
+    '|---|---|---|---|---|---|---|---|---|---|---|',
+    ...rows.flatMap(rowsOf),
+    '',
+  ].join('\n');
 }

@@ -1,24 +1,11 @@
 // The benchmark's networks with seeded weights, as lists of layers that become ONNX files here and
-// tfjs calls in page/tfjs_network.mjs. Batch normalization is folded, as exporters do.
+// calls of tfjs and .tflite files elsewhere. Batch normalization is folded, as exporters do.
 //
 // A layer reads `from` (layer names) and is one of
-//   conv   {channels, kernel, stride, pad, groups, activation}    weights [O, I / groups, k, k], bias [O]
-//   maxpool {kernel, stride, pad}; add {activation}; mean (over height and width); dense {channels}
+//   conv   {kernel, stride, pad, groups, activation}    weights [O, I / groups, k, k], bias [O]
+//   maxpool {kernel, stride, pad}; add {activation}; concat (channels); mean (over height and width); dense
 // activation: '' | 'relu' | 'relu6'. Shapes are [channels, height, width], without the batch of 1.
-import {onnxFile} from './onnx_file.mjs';
-
-/** Uniform in ±limit, by xorshift32 from a seed. */
-export function draw(seed, count, limit) {
-  const values = new Float32Array(count);
-  let state = Math.imul(seed, 2654435761) >>> 0 || 1;
-  for (let at = 0; at < count; ++at) {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    values[at] = ((state >>> 0) / 2 ** 31 - 1) * limit;
-  }
-  return values;
-}
+import {draw, Graph, product, random} from './graph.mjs';
 
 class Builder {
   constructor(name, shape) {
@@ -33,22 +20,20 @@ class Builder {
     this.layers.push({name: `${kind}_${this.layers.length}`, kind, shape, from: from.map(({name}) => name), ...more});
     return this.last;
   }
-  weights(fanIn, shape, channels) {
+  weights(fanIn, shape, channels, gain) {
     const seed = this.layers.length;
-    const count = shape.reduce((product, extent) => product * extent, 1);
     return {
-      weight: {shape, data: draw(2 * seed, count, Math.sqrt(6 / fanIn))},
+      weight: {shape, data: draw(2 * seed, product(shape), Math.sqrt((3 * gain) / fanIn))},
       bias: {shape: [channels], data: draw(2 * seed + 1, channels, 0.1)},
     };
   }
-  conv(from, channels, kernel, {stride = 1, groups = 1, activation = ''} = {}) {
-    const pad = (kernel - 1) / 2;
+  conv(from, channels, kernel, {stride = 1, groups = 1, activation = '', pad = (kernel - 1) / 2, gain = activation ? 2 : 1} = {}) {
     const [inputs, height, width] = from.shape;
     const size = (extent) => Math.floor((extent + 2 * pad - kernel) / stride) + 1;
     const shape = [channels, size(height), size(width)];
     const fanIn = (inputs / groups) * kernel * kernel;
     this.flops += 2 * fanIn * channels * shape[1] * shape[2];
-    const parts = this.weights(fanIn, [channels, inputs / groups, kernel, kernel], channels);
+    const parts = this.weights(fanIn, [channels, inputs / groups, kernel, kernel], channels, gain);
     return this.add('conv', shape, [from], {kernel, stride, pad, groups, activation, ...parts});
   }
   maxpool(from, kernel, stride, pad) {
@@ -59,29 +44,58 @@ class Builder {
   sum(a, b, activation) {
     return this.add('add', a.shape, [a, b], {activation});
   }
+  concat(a, b) {
+    return this.add('concat', [a.shape[0] + b.shape[0], a.shape[1], a.shape[2]], [a, b]);
+  }
+  mean(from) {
+    return this.add('mean', [from.shape[0]], [from]);
+  }
   head(from, channels) {
-    const pooled = this.add('mean', [from.shape[0]], [from]);
+    const pooled = this.mean(from);
     this.flops += 2 * pooled.shape[0] * channels;
-    const parts = this.weights(pooled.shape[0], [channels, pooled.shape[0]], channels);
+    const parts = this.weights(pooled.shape[0], [channels, pooled.shape[0]], channels, 1);
     return this.add('dense', [channels], [pooled], parts);
   }
 }
 
-/** He et al. 2015: two 3x3 convolutions a block, 18 layers with weights. */
-export function resnet18() {
-  const net = new Builder('resnet18', [3, 224, 224]);
+/** He et al. 2015: residual blocks of two 3x3 convolutions, or of a narrow one between two 1x1 that shrink and grow. */
+function resnet(name, blocks, narrow) {
+  const net = new Builder(name, [3, 224, 224]);
   let at = net.conv(net.last, 64, 7, {stride: 2, activation: 'relu'});
   at = net.maxpool(at, 3, 2, 1);
-  for (const [stage, channels] of [64, 128, 256, 512].entries()) {
-    for (let block = 0; block < 2; ++block) {
+  for (const [stage, count] of blocks.entries()) {
+    const channels = 64 << stage;
+    const wide = narrow ? 4 * channels : channels;
+    for (let block = 0; block < count; ++block) {
       const stride = stage > 0 && block === 0 ? 2 : 1;
-      const first = net.conv(at, channels, 3, {stride, activation: 'relu'});
-      const second = net.conv(first, channels, 3);
-      const skip = stride === 1 ? at : net.conv(at, channels, 1, {stride});
-      at = net.sum(second, skip, 'relu');
+      const first = narrow ? net.conv(at, channels, 1, {activation: 'relu'}) : at;
+      const second = net.conv(first, channels, 3, {stride, activation: 'relu'});
+      // Half the variance each, so that their sum keeps it.
+      const last = net.conv(second, wide, narrow ? 1 : 3, {gain: 0.5});
+      const skip = stride === 1 && at.shape[0] === wide ? at : net.conv(at, wide, 1, {stride, gain: 0.5});
+      at = net.sum(last, skip, 'relu');
     }
   }
   net.head(at, 1000);
+  return net;
+}
+
+export const resnet18 = () => resnet('resnet18', [2, 2, 2, 2], false);
+export const resnet50 = () => resnet('resnet50', [3, 4, 6, 3], true);
+
+/** Iandola et al. 2016, version 1.1. Pooling rounds down: at these sizes rounding up gives the same, and not all parties know it. */
+export function squeezenet() {
+  const net = new Builder('squeezenet', [3, 224, 224]);
+  const relu = {activation: 'relu'};
+  const fire = (from, squeezed, expanded) => {
+    const narrow = net.conv(from, squeezed, 1, relu);
+    return net.concat(net.conv(narrow, expanded, 1, relu), net.conv(narrow, expanded, 3, relu));
+  };
+  let at = net.maxpool(net.conv(net.last, 64, 3, {stride: 2, pad: 0, ...relu}), 3, 2, 0);
+  at = net.maxpool(fire(fire(at, 16, 64), 16, 64), 3, 2, 0);
+  at = net.maxpool(fire(fire(at, 32, 128), 32, 128), 3, 2, 0);
+  at = fire(fire(fire(fire(at, 48, 192), 48, 192), 64, 256), 64, 256);
+  net.mean(net.conv(at, 1000, 1, relu));
   return net;
 }
 
@@ -104,45 +118,37 @@ export function mobilenetv2() {
   return net;
 }
 
-/** C = A * B of size^3: B is a weight, as in a fully connected layer. */
-export function matmul(size) {
-  const weights = [{name: 'b', shape: [size, size], data: draw(7, size * size, 1)}];
-  const nodes = [{op: 'MatMul', inputs: ['a', 'b'], output: 'c'}];
-  const shape = [size, size];
-  const file = () =>
-    onnxFile({name: `matmul${size}`, nodes, weights, inputs: [{name: 'a', shape}], outputs: [{name: 'c', shape}]});
-  return {name: `matmul${size}`, flops: 2 * size ** 3, input: {name: 'a', shape}, file, weight: weights[0]};
-}
+/** The values of the network's input, channels first. */
+export const imageOf = (net) => random(99, product(net.layers[0].shape), 1);
 
-/** A network as the bytes of an ONNX file. */
-export function networkFile(net) {
-  const nodes = [];
-  const weights = [];
-  const node = (op, inputs, output, attributes) => nodes.push({op, inputs, output, attributes});
-  const activate = (layer, raw) => {
-    if (layer.activation === 'relu') node('Relu', [raw], layer.name);
-    if (layer.activation === 'relu6') node('Clip', [raw, 'zero', 'six'], layer.name);
+/** A network as an ONNX graph. */
+export function networkGraph(net) {
+  const graph = new Graph(net.name);
+  const values = new Map();
+  const activated = {'': (x) => x, relu: (x) => graph.node('Relu', [x], x.shape), relu6: (x) => graph.node('Clip', [x, graph.scalar(0), graph.scalar(6)], x.shape)};
+  const steps = {
+    conv: (layer, shape, x) => {
+      const {kernel, stride, pad, groups} = layer;
+      const window = {kernel_shape: [kernel, kernel], strides: [stride, stride], pads: [pad, pad, pad, pad], group: groups};
+      return graph.node('Conv', [...x, ...parameters(layer)], shape, window);
+    },
+    maxpool: ({kernel, stride, pad}, shape, x) =>
+      graph.node('MaxPool', x, shape, {kernel_shape: [kernel, kernel], strides: [stride, stride], pads: [pad, pad, pad, pad]}),
+    add: (_layer, shape, x) => graph.node('Add', x, shape),
+    concat: (_layer, shape, x) => graph.node('Concat', x, shape, {axis: 1}),
+    mean: (_layer, shape, x) => graph.node('Flatten', [graph.node('GlobalAveragePool', x, [...shape, 1, 1])], shape),
+    dense: (layer, shape, x) => graph.node('Gemm', [...x, ...parameters(layer)], shape, {transB: 1}),
   };
-  weights.push({name: 'zero', shape: [], data: Float32Array.of(0)}, {name: 'six', shape: [], data: Float32Array.of(6)});
+  const parameters = ({weight, bias}) => [weight, bias].map(({data, shape}) => graph.constant(data, shape));
   for (const layer of net.layers) {
-    const {name, kind, from, kernel, stride, pad, groups, activation} = layer;
-    const raw = activation ? `${name}_raw` : name;
-    const window = {kernel_shape: [kernel, kernel], strides: [stride, stride], pads: [pad, pad, pad, pad]};
-    for (const part of ['weight', 'bias']) {
-      if (layer[part]) weights.push({name: `${name}.${part}`, ...layer[part]});
-    }
-    const inputs = [...from, ...(layer.weight ? [`${name}.weight`, `${name}.bias`] : [])];
-    if (kind === 'conv') node('Conv', inputs, raw, {...window, group: groups});
-    if (kind === 'maxpool') node('MaxPool', inputs, raw, window);
-    if (kind === 'add') node('Add', inputs, raw);
-    if (kind === 'mean') {
-      node('GlobalAveragePool', inputs, `${name}_4d`);
-      node('Flatten', [`${name}_4d`], name);
-    }
-    if (kind === 'dense') node('Gemm', inputs, raw, {transB: 1});
-    if (kind !== 'input') activate(layer, raw);
+    const shape = [1, ...layer.shape];
+    graph.prefix = layer.name;
+    const made =
+      layer.kind === 'input'
+        ? graph.input(layer.name, shape, imageOf(net))
+        : activated[layer.activation ?? ''](steps[layer.kind](layer, shape, layer.from.map((name) => values.get(name))));
+    values.set(layer.name, made);
   }
-  const port = ({name, shape}) => ({name, shape: [1, ...shape]});
-  const last = net.layers.at(-1);
-  return onnxFile({name: net.name, nodes, weights, inputs: [port(net.layers[0])], outputs: [port(last)]});
+  graph.output(values.get(net.layers.at(-1).name));
+  return graph;
 }

@@ -1,63 +1,72 @@
-// Writes ONNX files: the few messages of the format that the benchmark's networks need.
-const FLOAT = 1;
-const INT64 = 7;
+// Writes ONNX files, in Node.js and in pages: the few messages of the format that the benchmark needs.
+// A message is a list of chunks that are joined once at the end: BERT's weights are 340 MB.
+const TYPES = {f32: 1, u8: 2, i8: 3, i32: 6, i64: 7, bool: 9};
+
+/** The element type of an array, as in ports. */
+export function typeOf(data) {
+  if (data instanceof Float32Array) return 'f32';
+  if (data instanceof BigInt64Array) return 'i64';
+  if (data instanceof Int32Array) return 'i32';
+  if (data instanceof Int8Array) return 'i8';
+  if (data instanceof Uint8Array) return 'u8';
+  throw new Error(`onnx_file: no element type for ${data?.constructor?.name}`);
+}
 
 function varint(value) {
   const bytes = [];
   let rest = BigInt.asUintN(64, BigInt(value));
   for (; rest > 127n; rest >>= 7n) bytes.push(Number(rest & 127n) | 128);
-  return Buffer.from([...bytes, Number(rest)]);
+  return Uint8Array.from([...bytes, Number(rest)]);
 }
 
-const number = (field, value) => Buffer.concat([varint(field << 3), varint(value)]);
+const sizeOf = (chunks) => chunks.reduce((sum, {length}) => sum + length, 0);
+const number = (field, value) => [varint(field << 3), varint(value)];
+const message = (field, ...parts) => {
+  const body = parts.flat(Infinity);
+  return [varint((field << 3) | 2), varint(sizeOf(body)), ...body];
+};
+const text = (field, value) => message(field, new TextEncoder().encode(value));
+const float = (field, value) => [varint((field << 3) | 5), new Uint8Array(Float32Array.of(value).buffer)];
 
-function message(field, ...parts) {
-  const body = Buffer.concat(parts.flat());
-  return Buffer.concat([varint((field << 3) | 2), varint(body.length), body]);
-}
-
-const text = (field, value) => message(field, Buffer.from(value));
-
+/** A number written as an integer, {float: 0.5}, a string, or a list of integers. */
 function attribute([name, value]) {
-  if (Array.isArray(value)) {
-    return message(5, text(1, name), value.map((each) => number(8, each)), number(20, 7));
-  }
+  if (Array.isArray(value)) return message(5, text(1, name), value.map((each) => number(8, each)), number(20, 7));
+  if (typeof value === 'string') return message(5, text(1, name), text(4, value), number(20, 3));
+  if (typeof value === 'object') return message(5, text(1, name), float(2, value.float), number(20, 1));
   return message(5, text(1, name), number(3, value), number(20, 2));
 }
 
 function tensor({name, shape, data}) {
-  const type = data instanceof BigInt64Array ? INT64 : FLOAT;
-  const raw = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-  return message(5, shape.map((extent) => number(1, extent)), number(2, type), text(8, name), message(9, raw));
+  const raw = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  return message(5, shape.map((extent) => number(1, extent)), number(2, TYPES[typeOf(data)]), text(8, name), message(9, raw));
 }
 
-function port(field, {name, shape}) {
-  const dims = shape.map((extent) => message(1, number(1, extent)));
-  return message(field, text(1, name), message(2, message(1, number(1, FLOAT), message(2, dims))));
+/** Extents that are names are free dimensions. */
+function port(field, {name, type, dims}) {
+  const extents = dims.map((extent) => message(1, typeof extent === 'string' ? text(2, extent) : number(1, extent)));
+  return message(field, text(1, name), message(2, message(1, number(1, TYPES[type]), message(2, extents))));
+}
+
+function node({op, inputs, outputs, attributes = {}, domain}) {
+  const names = [inputs.map((each) => text(1, each)), outputs.map((each) => text(2, each))];
+  return message(1, ...names, text(3, outputs[0]), text(4, op), Object.entries(attributes).map(attribute), domain ? text(7, domain) : []);
 }
 
 /**
- * The bytes of a model of opset 13. nodes: {op, inputs, output, attributes}; weights: {name, shape,
- * data: Float32Array or BigInt64Array}; inputs and outputs: {name, shape}, all f32.
+ * The bytes of a model. nodes: {op, inputs, outputs, attributes, domain}; weights: {name, shape, data: typed array};
+ * inputs and outputs: {name, type, dims}; opset: of ONNX's own domain.
  */
-export function onnxFile({name, nodes, weights, inputs, outputs}) {
-  const encoded = nodes.map(({op, inputs: from, output, attributes = {}}) =>
-    message(
-      1,
-      from.map((each) => text(1, each)),
-      text(2, output),
-      text(3, output),
-      text(4, op),
-      Object.entries(attributes).map(attribute),
-    ),
-  );
-  const graph = message(
-    7,
-    encoded,
-    text(2, name),
-    weights.map(tensor),
-    inputs.map((each) => port(11, each)),
-    outputs.map((each) => port(12, each)),
-  );
-  return Buffer.concat([number(1, 8), text(2, 'gossamer-bench'), graph, message(8, text(1, ''), number(2, 13))]);
+export function onnxFile({name, nodes, weights, inputs, outputs, opset}) {
+  const ports = [inputs.map((each) => port(11, each)), outputs.map((each) => port(12, each))];
+  const graph = message(7, nodes.map(node), text(2, name), weights.map(tensor), ...ports);
+  const domains = new Set(nodes.map(({domain}) => domain).filter(Boolean));
+  const opsets = [message(8, text(1, ''), number(2, opset)), ...[...domains].map((each) => message(8, text(1, each), number(2, 1)))];
+  const chunks = [number(1, 8), text(2, 'gossamer-bench'), graph, opsets].flat(Infinity);
+  const file = new Uint8Array(sizeOf(chunks));
+  let at = 0;
+  for (const chunk of chunks) {
+    file.set(chunk, at);
+    at += chunk.length;
+  }
+  return file;
 }

@@ -129,7 +129,7 @@ async function checks({onlyChanged}) {
       count(report(`web ${script}`, code === 0 ? [] : [`npm run ${script} in web/ failed`]));
     }
   }
-  const here = ['tools/check', 'tools/demo'].flatMap((folder) =>
+  const here = ['tools/check', 'tools/demo', 'bench/tests'].flatMap((folder) =>
     readdirSync(path.join(root, folder))
       .filter((file) => file.endsWith('_test.mjs'))
       .map((file) => `${folder}/${file}`),

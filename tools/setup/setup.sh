@@ -58,7 +58,10 @@ for folder in web bench; do
   stamp=$folder/node_modules/.gossamer-lock
   if ! cmp -s "$folder/package-lock.json" "$stamp"; then
     echo "setup: installing npm packages of $folder/"
-    npm ci --prefix "$folder" --no-audit --no-fund
+    scripts=""
+    # onnxruntime-node's would fetch CUDA libraries.
+    [ "$folder" = bench ] && scripts="--ignore-scripts"
+    npm ci --prefix "$folder" --no-audit --no-fund $scripts
     cp "$folder/package-lock.json" "$stamp"
   fi
 done

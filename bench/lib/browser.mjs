@@ -1,0 +1,57 @@
+// A Chromium without a window on one address. Nothing drives it: the page works by itself and tells the server.
+import {execFileSync, spawn} from 'node:child_process';
+import {existsSync, mkdtempSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {below} from './processes.mjs';
+
+const FLAGS = [
+  '--headless',
+  '--no-sandbox',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-background-timer-throttling',
+  '--disable-backgrounding-occluded-windows',
+  '--disable-component-update',
+  '--disable-extensions',
+  '--disable-gpu-watchdog',
+  '--disable-renderer-backgrounding',
+  '--disable-sync',
+  '--enable-unsafe-webgpu',
+  '--hide-scrollbars',
+  '--remote-debugging-port=0', // The headless shell ends at once without it.
+];
+
+export function findBrowser() {
+  const known = ['/usr/bin/chromium', '/usr/bin/google-chrome'];
+  const found = process.env.GOSSAMER_CHROMIUM ?? known.find((path) => existsSync(path));
+  if (!found) throw new Error('no Chromium found: name one with --browser PATH');
+  return found;
+}
+
+export function versionOf(path) {
+  return execFileSync(path, ['--version', '--no-sandbox'], {stdio: ['ignore', 'pipe', 'ignore']}).toString().trim();
+}
+
+/** {processes(): pids, ended: promise, close()}; with an empty profile, which is deleted afterwards. */
+export function openBrowser(path, url, more = []) {
+  const profile = mkdtempSync(join(tmpdir(), 'gossamer-bench-'));
+  const child = spawn(path, [...FLAGS, `--user-data-dir=${profile}`, ...more, url], {stdio: 'ignore', detached: true});
+  const ended = new Promise((resolve) => {
+    child.once('exit', resolve);
+    child.once('error', resolve);
+  });
+  return {
+    ended,
+    processes: () => below(child.pid),
+    async close() {
+      try {
+        process.kill(-child.pid, 'SIGKILL'); // its group: the browser's other processes too
+      } catch {
+        // It has ended.
+      }
+      await ended;
+      rmSync(profile, {recursive: true, force: true, maxRetries: 10, retryDelay: 100});
+    },
+  };
+}

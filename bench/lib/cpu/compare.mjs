@@ -1,0 +1,22 @@
+// Comparisons of the cpu, in this process and others.
+import {join} from 'node:path';
+import {compare} from '../compare.mjs';
+
+/** As lib/drive.mjs; editions: {now: {checkout, build}, ...}; packages: of lib/packages.mjs. */
+export async function compareOnCpu(comparisons, {settings, save, say = () => {}, editions, packages, untilMs = Infinity}) {
+  const openers = async (module) => {
+    const {open} = await import(`./${module}.mjs`);
+    return (given) => open({...given, ...editions[given.edition]});
+  };
+  const prepare = (wanted) => {
+    const {name, ms} = packages.make(wanted);
+    return {folder: join(packages.folder, name), ms};
+  };
+  let left = [...comparisons];
+  while (left.length && performance.now() < untilMs) {
+    save(await compare(left[0], {...settings, prepare}, openers, say));
+    left = left.slice(1);
+    packages.clear();
+  }
+  return {left};
+}

@@ -1,0 +1,24 @@
+// onnxruntime-web, one of its bundles. Its threads are set once a page.
+import {at} from '../places.mjs';
+
+export const TYPES = {f32: 'float32', i64: 'int64', i32: 'int32', i8: 'int8', u8: 'uint8', bool: 'bool'};
+
+export async function open({bundle, provider, threads, graph}) {
+  const dist = at('peers/onnxruntime-web/dist/');
+  const imported = await import(`${dist}${bundle}`);
+  const ort = imported.InferenceSession ? imported : imported.default;
+  ort.env.wasm.wasmPaths = dist;
+  ort.env.wasm.numThreads = threads;
+  ort.env.logLevel = 'error';
+  const session = await ort.InferenceSession.create(graph.file(), {executionProviders: [provider]});
+  const feeds = Object.fromEntries(graph.inputs.map(({name, type, data, shape}) => [name, new ort.Tensor(TYPES[type], data, shape)]));
+  return {
+    run: async () => {
+      const out = await session.run(feeds);
+      const read = await Promise.all(graph.outputs.map(({name}) => out[name].getData()));
+      for (const each of Object.values(out)) each.dispose();
+      return read;
+    },
+    close: () => session.release(),
+  };
+}
