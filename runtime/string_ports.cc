@@ -41,6 +41,8 @@ Result<std::vector<HostTensor>> pack_feeds(const std::vector<Port>& ports,
       return fail_at(where,
                      cat("has shape ", shape_text(ports[at].shape), ", the tensor given has ",
                          shape_text(feed.shape), " and ", feed.strings.size(), " strings"));
+    const auto width = packed_width(feed.strings);
+    if (!width) return fail_at(where, width.error().message, width.error().hint);
     PackedStrings strings = pack_strings(feed.strings);
     HostTensor bytes{ir::DType::u8, feed.shape, std::move(strings.bytes)};
     bytes.shape.push_back(strings.width);

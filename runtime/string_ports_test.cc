@@ -53,6 +53,9 @@ TEST(StringPorts, RefuseWhatDoesNotFit) {
   EXPECT_NE(error_of({DType::string, {3}, {}, {"a", "b"}}), "");
   EXPECT_NE(error_of({DType::string, {1, 2}, {}, {"a", "b"}}), "");
   EXPECT_NE(error_of({DType::string, {-2}, {}, {"a", "b"}}), "");
+  HostTensor many{DType::string, {65536}, {}, std::vector<std::string>(65536)};
+  many.strings[0] = std::string(32768, 'x');
+  EXPECT_TRUE(error_of(many).starts_with("input \"words\": has 65536 strings, the longest"));
 }
 
 }  // namespace

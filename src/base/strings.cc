@@ -5,11 +5,23 @@
 
 namespace gossamer {
 
-PackedStrings pack_strings(std::span<const std::string> strings) {
-  constexpr size_t step = 8;
-  size_t width = 1;
-  for (const std::string& text : strings) width = std::max(width, text.size());
+Result<size_t> packed_width(std::span<const std::string> strings) {
+  constexpr uint64_t step = 8, most = (uint64_t{1} << 31) - 1;
+  uint64_t width = 1;
+  for (const std::string& text : strings) width = std::max<uint64_t>(width, text.size());
   width = (width + step - 1) / step * step;
+  if (width > most / std::max<size_t>(strings.size(), 1)) {
+    return fail(cat("has ", strings.size(), " strings, the longest of which takes ", width,
+                    " bytes: at most ", most, " are possible in all"),
+                "use shorter strings, or fewer at once");
+  }
+  return static_cast<size_t>(width);
+}
+
+PackedStrings pack_strings(std::span<const std::string> strings) {
+  const auto checked = packed_width(strings);
+  GS_CHECK(checked, "strings that do not fit");
+  const size_t width = *checked;
   PackedStrings packed;
   packed.width = static_cast<int64_t>(width);
   packed.bytes.resize(strings.size() * width);

@@ -17,7 +17,12 @@ struct PackedStrings {
   std::vector<std::byte> bytes, lengths;
 };
 
-// Widths are rounded up, so that strings of about one length make tensors of one shape.
+// How many bytes a string they take: the longest one's, rounded up, so that strings of about one
+// length make tensors of one shape. Errors: they would be more bytes in all than 31 bits count, as
+// many empty strings and a long one are.
+Result<size_t> packed_width(std::span<const std::string> strings);
+
+// Strings whose packed_width is no error.
 PackedStrings pack_strings(std::span<const std::string> strings);
 
 // Errors: a length that is negative or greater than the width.

@@ -21,6 +21,18 @@ TEST(Strings, NoneHaveAWidth) {
   EXPECT_TRUE(unpack_strings(8, {}, {})->empty());
 }
 
+TEST(Strings, MayNotTakeMoreThan31BitsPacked) {
+  std::vector<std::string> texts(65536);
+  texts[7] = std::string(32760, 'x');
+  EXPECT_EQ(packed_width(texts), 32760u);
+  texts[7] += 'x';
+  const auto width = packed_width(texts);
+  ASSERT_FALSE(width);
+  EXPECT_EQ(width.error().message,
+            "has 65536 strings, the longest of which takes 32768 bytes: at most 2147483647 are "
+            "possible in all");
+}
+
 TEST(Strings, LengthsMayNotExceedTheWidth) {
   PackedStrings packed = pack_strings(std::vector<std::string>{"abc"});
   packed.lengths[0] = std::byte{9};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/strings.h"
 #include "graph/control_flow.h"
 #include "ir/build.h"
 #include "onnx/facts.h"
@@ -363,6 +364,7 @@ Result<> Importer::import_constant(const ProtoNode& proto, const ImportNode& nod
     source.shape = data.shape;
     source.bytes = std::move(data.bytes);
     source.strings = std::move(data.strings);
+    GS_TRY(packed_width(source.strings));
   }
   if (scope.values.contains(node.outputs[0])) {
     return fail(cat("makes the value \"", node.outputs[0], "\" a second time"));

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/strings.h"
 #include "ir/scalar.h"
 
 namespace gossamer::onnx {
@@ -122,7 +123,10 @@ Result<> read_strings(const ProtoTensor& tensor, ConstantSource& constant) {
   }
   uint64_t count = 1;
   for (int64_t dim : tensor.dims) count *= static_cast<uint64_t>(dim);
-  if (constant.strings.size() == count) return {};
+  if (constant.strings.size() == count) {
+    GS_TRY(packed_width(constant.strings));
+    return {};
+  }
   return fail(cat("has ", constant.strings.size(), " strings, its shape ", dims_text(tensor.dims),
                   " needs ", count),
               "the file is damaged, or the exporter is wrong");

@@ -1,4 +1,5 @@
 // The reference interpreter as a runner: the graph's stages, before any fusion.
+#include "base/strings.h"
 #include "gossamer/model_file.h"
 #include "gossamer/runner.h"
 #include "graph/stage_graph.h"
@@ -44,6 +45,7 @@ class InterpRunner : public Runner {
         feeds.push_back(feed);
         continue;
       }
+      GS_TRY(packed_width(feed.strings));
       ops::StringsData parts = ops::split_strings(feed);
       feeds.push_back(std::move(parts.bytes));
       feeds.push_back(std::move(parts.lengths));

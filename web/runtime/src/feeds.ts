@@ -102,7 +102,7 @@ export function orderFeeds(manifest: Manifest, feeds: Flat): Tensor[] {
           `the data has ${feed.data.length}`,
       );
     }
-    if (feed.dtype === 'string') return packStrings(feed);
+    if (feed.dtype === 'string') return packStrings(feed, port.name);
     const wanted = arrayOf(feed.dtype, 0)[Symbol.toStringTag];
     if ((feed.data as object)[Symbol.toStringTag as keyof object] !== wanted) {
       throw wrong(`input "${port.name}": values of ${feed.dtype} are a ${wanted}, as tensor() makes it`);

@@ -1,7 +1,7 @@
 /** A tensor of strings is one value to users and two tensors, bytes and lengths, in a package (package.md). */
 import type {Port} from './manifest.ts';
 import type {StringTensor, Tensor} from './tensor.ts';
-import type {DType} from './types.ts';
+import {type DType, LARGEST, within} from './types.ts';
 
 /** A port as users see it. */
 export type ValuePort = Omit<Port, 'dtype'> & {readonly dtype: DType | 'string'};
@@ -15,13 +15,16 @@ export const valuePorts = (ports: readonly Port[]): ValuePort[] =>
         : [port],
   );
 
-/** Widths are rounded up, so that texts of about one length make tensors of one shape. */
-export function packStrings({data, shape}: StringTensor): Tensor[] {
+/**
+ * Widths are rounded up, so that texts of about one length make tensors of one shape. Throws 'input' where
+ * many texts and a long one are more bytes than 31 bits count.
+ */
+export function packStrings({data, shape}: StringTensor, name = ''): Tensor[] {
   const encoder = new TextEncoder();
   const texts = data.map((text) => encoder.encode(text));
   const longest = texts.reduce((most, {length}) => Math.max(most, length), 1);
   const width = Math.ceil(longest / 8) * 8;
-  const bytes = new Uint8Array(texts.length * width);
+  const bytes = new Uint8Array(within(texts.length * width, `bytes of input "${name}", packed,`, LARGEST));
   texts.forEach((text, at) => bytes.set(text, at * width));
   return [
     {data: bytes, shape: [...shape, width], dtype: 'u8'},

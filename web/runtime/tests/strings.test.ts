@@ -18,6 +18,15 @@ test('no strings have a width', () => {
   assert.deepEqual(bytes?.shape, [0, 8]);
 });
 
+test('strings that do not fit 31 bits when packed are refused by name', () => {
+  const texts = Array.from({length: 65536}, () => '');
+  texts[7] = 'x'.repeat(32761);
+  assert.throws(() => packStrings(tensor(texts, [65536]), 'words'), {
+    code: 'input',
+    message: 'bytes of input "words", packed, would be 2147483648, not 0 to 2147483647',
+  });
+});
+
 test('the two ports of strings are one to users', () => {
   const port = (name: string, dtype: Port['dtype'], shape: Port['shape'], strings = false): Port => ({
     name, dtype, shape, tensor: 0, strings,
