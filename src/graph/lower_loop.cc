@@ -298,6 +298,15 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
     if (!endless) condition = ir::var(cat(name, ".again"));
   }
   const bool counted = endless && !ir::is_const(what.rounds, most_rounds);
+  // Rounds are counted in 32 bits; a condition is meant to end a loop long before.
+  if (endless && what.wanted) {
+    const std::string problem = cat("goes on for more than ", most_rounds, " rounds");
+    const auto wanted = ir::as_int(what.wanted);
+    if (wanted && *wanted > most_rounds) return fail_at(place, problem);
+    if (!wanted) {
+      add_check(what.wanted <= static_cast<double>(most_rounds), cat(place, ": ", problem));
+    }
+  }
 
   std::unordered_set<const ir::Node*> changing{round.get()};
   for (const Carried& one : carried) {
@@ -428,6 +437,7 @@ Result<> Lowering::lower_loop(const Node& node, Values& values) {
   if (node.inputs[0] != no_value) {
     auto count = scalar_value(values[node.inputs[0]], "the trip count");
     if (!count) return fail_at(place, count.error().message);
+    what.wanted = ir::simplify(*count, bounds_);
     what.rounds =
         ir::simplify(ir::min(ir::max(*count, ir::index(0)), ir::index(most_rounds)), bounds_);
   }

@@ -83,6 +83,7 @@ class Lowering {
     explicit Repeat(const Node& of) : node(of) {}
     const Node& node;
     Expr rounds, condition;
+    Expr wanted;                 // rounds before they were cut to what is counted; may be null
     bool has_condition = false;  // the body's first output says whether to go on
     size_t first_state = 0;      // among the body's inputs
     std::vector<Tensor> initial;

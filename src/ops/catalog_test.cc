@@ -184,7 +184,7 @@ TEST(CatalogErrors, ParametersThatDoNotFit) {
   // Lenient shapes are no excuse for wrong ones.
   refuses("STFT", {.name = "s", .shapes = {{20}, {}, {8}}, .inputs = {{}, int64s({}, {4})}},
           "the signal is [batch, samples] or [batch, samples, 1 or 2]");
-  refuses("STFT", {.name = "s", .shapes = {{1, 20}, {}, {1, 4}}, .inputs = {{}, int64s({}, {4})}},
+  refuses("STFT", {.name = "s", .shapes = {{1, 20}, {}, {2, 4}}, .inputs = {{}, int64s({}, {4})}},
           "the window [frame]");
   refuses("ReduceSum", {.name = "r", .shapes = {{}}, .inputs = {{}, int64s({1}, {1})}},
           "axis 1 is out of range for rank 0");

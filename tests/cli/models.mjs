@@ -33,13 +33,17 @@ export function value(name, type, shape, {sequence = false, optional = false} = 
   return message(block(1, name), block(2, proto));
 }
 
-// `integers`: the attributes that are one integer each.
-export function node(operator, inputs, outputs, {name = '', integers = {}} = {}) {
+// `integers`, `strings`, `graphs`: the attributes that are one of these each.
+export function node(operator, inputs, outputs, {name = '', integers = {}, strings = {}, graphs = {}} = {}) {
+  const attributes = (given, type, field) =>
+    Object.entries(given).map(([key, content]) => block(5, message(block(1, key), field(content), integer(20, type))));
   return message(
     inputs.map((input) => block(1, input)),
     outputs.map((output) => block(2, output)),
     block(3, name), block(4, operator),
-    Object.entries(integers).map(([key, number]) => block(5, message(block(1, key), integer(3, number), integer(20, 2)))));
+    attributes(integers, 2, (number) => integer(3, number)),
+    attributes(strings, 3, (text) => block(4, text)),
+    attributes(graphs, 5, (graph) => block(6, graph)));
 }
 
 // TensorProto whose data lies in a file.
@@ -50,13 +54,18 @@ export function tensor(name, type, shape, {location}) {
     integer(2, types[type]), block(8, name), block(13, entry), integer(14, 1));
 }
 
+// TensorProto with its data in it; `data` is an array of the type's elements.
+export const stored = ({type, shape, data}, name = '') => message(
+  shape.map((extent) => integer(1, extent)), integer(2, types[type]), block(8, name),
+  block(9, Buffer.from(data.buffer, data.byteOffset, data.byteLength)));
+
+// GraphProto.
+export const graph = ({nodes, inputs, outputs, weights = []}) => message(
+  nodes.map((one) => block(1, one)), block(2, 'test'), weights.map((one) => block(5, one)),
+  inputs.map((one) => block(11, one)), outputs.map((one) => block(12, one)));
+
 // ModelProto of opset 17.
-export function model({nodes, inputs, outputs, weights = []}) {
-  const graph = message(
-    nodes.map((one) => block(1, one)), block(2, 'test'), weights.map((one) => block(5, one)),
-    inputs.map((one) => block(11, one)), outputs.map((one) => block(12, one)));
-  return message(integer(1, 8), block(7, graph), block(8, integer(2, 17)));
-}
+export const model = (parts) => message(integer(1, 8), block(7, graph(parts)), block(8, integer(2, 17)));
 
 // An .npy file of this content; kind is '<f4' or '|u1', whose digit is the element's bytes.
 export function npyOf(kind, shape, content, {fortran = false} = {}) {

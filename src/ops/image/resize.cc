@@ -4,6 +4,7 @@
 
 #include "ops/families.h"
 #include "ops/image/resize_axis.h"
+#include "ops/wide_product.h"
 
 namespace gossamer::ops {
 namespace {
@@ -18,6 +19,11 @@ struct Plan {
 
 bool given(const Builder& b, int i) {
   return b.has(i) && !(b.input(i).rank() == 1 && ir::is_const(b.input(i).dim(0), 0));
+}
+
+// Saturates, far beyond what any tensor has.
+Expr whole_extent(double extent) {
+  return ir::index(static_cast<int64_t>(std::min(std::floor(extent), 0x1p53)));
 }
 
 Result<std::vector<double>> host_numbers(const Builder& b, int i) {
@@ -43,7 +49,7 @@ Result<> keep_aspect(const Builder& b, Plan& plan, const std::string& policy) {
   }
   for (ResizedAxis& axis : plan.axes) {
     double extent = static_cast<double>(*ir::as_int(axis.in));
-    axis.out = ir::index(static_cast<int64_t>(std::floor(extent * chosen + 0.5)));
+    axis.out = whole_extent(extent * chosen + 0.5);
     axis.scale = scale_of_number(chosen);
     plan.shape[static_cast<size_t>(axis.axis)] = axis.out;
   }
@@ -103,7 +109,7 @@ Result<Plan> make_plan(Builder& b) {
       if (auto extent = ir::as_int(axis.in)) {
         // In f32, as the scale is: 0.6 * 10 is 6, though 0.6f is a little more.
         float exact = static_cast<float>(scales[i]) * static_cast<float>(*extent);
-        axis.out = ir::index(static_cast<int64_t>(std::floor(exact)));
+        axis.out = whole_extent(exact);
       } else if (axis.scale.above) {
         axis.out = b.simplify(ir::floordiv(axis.in * axis.scale.above, axis.scale.below));
       } else {
@@ -119,6 +125,13 @@ Result<Plan> make_plan(Builder& b) {
     if (!unchanged) plan.axes.push_back(axis);
   }
   if (!by_scale) GS_TRY(keep_aspect(b, plan, b.text("keep_aspect_ratio_policy")));
+  for (const ResizedAxis& axis : plan.axes) {
+    GS_TRY(b.require(axis.out <= static_cast<double>(longest_resized),
+                     cat("would make axis ", axis.axis, " longer than ", longest_resized)));
+    GS_TRY(b.require(
+        axis.in <= ir::floordiv(ir::index(wide_product_limit / 2), ir::max(axis.out, 1.0)),
+        cat("would take axis ", axis.axis, " between extents too large")));
+  }
   return plan;
 }
 
@@ -258,7 +271,7 @@ Result<> resize(Builder& b) {
     return {};
   }
   if (plan.mode == "nearest") {
-    GS_TRY(nearest(b, plan.nearest_mode, {{}, {}, ir::zero(DType::f32)}));
+    GS_TRY(nearest(b, plan.nearest_mode, {{}, {}, ir::zero(DType::f32), {}}));
   }
   DType wide = ir::is_float(x.dtype()) ? accumulator(x.dtype()) : DType::f32;
   b.output(0, b.compute("resize", x.dtype(), plan.shape, [&](Point point) {

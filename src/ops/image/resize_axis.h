@@ -24,10 +24,16 @@ struct ResizedAxis {
   double roi_start = 0, roi_end = 1;
 };
 
-// A source coordinate: a ratio of index expressions, or an f32 expression.
+// The longest an axis may become, and the largest product of its extents: what coordinates are
+// exact for.
+inline constexpr int64_t longest_resized = int64_t{1} << 27;
+
+// A source coordinate: a ratio of index expressions, after a whole number if there is one, or an
+// f32 expression.
 struct Coordinate {
   Expr above, below;
   Expr real;
+  Expr whole;
 
   Expr floor() const;     // of type index
   Expr fraction() const;  // f32, coordinate - floor

@@ -7,6 +7,7 @@
 #include "ops/linearize.h"
 #include "ops/microsoft/fused.h"
 #include "ops/reduction/reduce.h"
+#include "ops/wide_product.h"
 
 namespace gossamer::ops {
 namespace {
@@ -125,6 +126,7 @@ Result<> irfft(Builder& b) {
   if (x.rank() < 2) return b.error("X is [..., n / 2 + 1, 2]");
   GS_TRY(b.require(x.dim(-1) == 2, "the last axis is a real and an imaginary part"));
   Expr half = b.simplify(x.dim(-2) - 1.0), size = b.simplify(half * 2.0);
+  GS_TRY(check_modulus(b, size));
   Shape shape(x.shape().begin(), x.shape().end() - 2);
   shape.push_back(size);
   DType dtype = x.dtype(), wide = accumulator(dtype);
@@ -136,7 +138,7 @@ Result<> irfft(Builder& b) {
                     at.push_back(ir::index(0));
                     Expr real = ir::cast(wide, x.at(at));
                     at.back() = ir::index(1);
-                    Expr turn = ir::cast(wide, ir::floormod(p.back() * r[0], size)) *
+                    Expr turn = ir::cast(wide, product_modulo(b, p.back(), r[0], size)) *
                                 (2 * std::numbers::pi) / ir::cast(wide, size);
                     Expr value = real * ir::cos(turn) - ir::cast(wide, x.at(at)) * ir::sin(turn);
                     return ir::select(r[0] == 0 || r[0] == half, real * ir::cos(turn), value * 2.0);

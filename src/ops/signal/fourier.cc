@@ -4,6 +4,7 @@
 
 #include "ops/define.h"
 #include "ops/families.h"
+#include "ops/wide_product.h"
 
 namespace gossamer::ops {
 namespace {
@@ -15,8 +16,9 @@ constexpr double pi = 3.14159265358979323846;
 struct Turn {
   Expr cosine, sine;
 };
-Turn turn(Expr k, Expr n, const Expr& size, bool inverse, DType dtype) {
-  Expr angle = ir::cast(dtype, ir::floormod(k * n, size)) * (2 * pi) / ir::cast(dtype, size);
+Turn turn(const Builder& b, const Expr& k, const Expr& n, const Expr& size, bool inverse,
+          DType dtype) {
+  Expr angle = ir::cast(dtype, product_modulo(b, k, n, size)) * (2 * pi) / ir::cast(dtype, size);
   Expr sine = ir::sin(angle);
   return {ir::cos(angle), inverse ? sine : -sine};
 }
@@ -49,6 +51,7 @@ Result<> dft(Builder& b) {
   Shape shape = x.shape();
   shape[at_axis] = onesided && !inverse ? b.simplify(ir::floordiv(size, 2) + 1) : size;
   shape[last] = ir::index(halved ? 1 : 2);
+  GS_TRY(check_modulus(b, size));
   DType dtype = x.dtype(), wide = accumulator(dtype);
   b.output(0, b.reduce(
                   "dft", Builder::Join::sum, dtype, shape, {size},
@@ -66,7 +69,7 @@ Result<> dft(Builder& b) {
                                  : ir::select(r[0] < length, value, ir::zero(wide));
                     };
                     Expr re = part(0), im = part(1);
-                    Turn t = turn(p[at_axis], r[0], size, inverse, wide);
+                    Turn t = turn(b, p[at_axis], r[0], size, inverse, wide);
                     Expr real = *parts == 2 ? re * t.cosine - im * t.sine : re * t.cosine;
                     if (halved) return real;
                     Expr imaginary = *parts == 2 ? re * t.sine + im * t.cosine : re * t.sine;
@@ -80,10 +83,11 @@ Result<> dft(Builder& b) {
 
 // Frames as rows of a product with a table of turns, which is made once.
 Result<> stft(Builder& b) {
-  const Tensor& window = b.input(2);
-  Tensor x = b.input(0);
+  Tensor window = b.input(2), x = b.input(0);
   // What PyTorch exports and ONNX Runtime takes: a real signal without the last axis.
   if (x.rank() == 2) x = b.reshape("stft.signal", x, {x.dim(0), x.dim(1), ir::index(1)});
+  if (window && window.rank() == 2 && ir::is_const(window.dim(0), 1))
+    window = b.reshape("stft.window", window, {window.dim(1)});
   if (x.rank() != 3 || (window && window.rank() != 1))
     return b.error(
         "the signal is [batch, samples] or [batch, samples, 1 or 2], the window [frame]");
@@ -102,10 +106,11 @@ Result<> stft(Builder& b) {
   if (step.size() != 1) return b.error("frame_step must be one number");
   GS_TRY(b.require(step[0] > 0 && taps <= size && size <= x.dim(1),
                    "frame_step, frame_length and the window do not fit the signal"));
+  GS_TRY(check_modulus(b, size));
   DType dtype = x.dtype(), wide = accumulator(dtype);
   Expr bins = b.integer("onesided") ? b.simplify(ir::floordiv(size, 2) + 1) : size;
   Tensor table = b.compute("stft.turns", wide, {taps, bins, ir::index(2)}, [&](Point p) {
-    Turn t = turn(p[1], p[0], size, false, wide);
+    Turn t = turn(b, p[1], p[0], size, false, wide);
     Expr value = ir::select(p[2] == 0, t.cosine, t.sine);
     return window ? value * ir::cast(wide, window({p[0]})) : value;
   });
@@ -246,6 +251,9 @@ std::vector<OpDef> fourier_family() {
                   .shapes = {{1, 15, 2}, {}, {7}},
                   .attributes = {{"onesided", 0}},
                   .inputs = {{}, int64s({}, {4}), {}, int64s({}, {7})}},
+                 {.name = "window in a row",
+                  .shapes = {{1, 20, 1}, {}, {1, 8}},
+                  .inputs = {{}, int64s({}, {4})}},
                  {.name = "samples alone",
                   .shapes = {{2, 20}, {1}, {8}},
                   .inputs = {{}, int64s({1}, {4})}}}},

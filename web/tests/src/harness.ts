@@ -1,5 +1,5 @@
 /** JSON lines in, JSON lines out: each case runs in a page of one browser that stays open. */
-import {mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join, resolve} from 'node:path';
 import {createInterface} from 'node:readline';
@@ -103,7 +103,7 @@ export class Harness {
       mkdirSync(out, {recursive: true});
       this.#server.put(`${prefix}/package`, folder(resolve(given.package_dir)));
       this.#server.put(`${prefix}/out`, async (rest, request, response) => {
-        writeFileSync(join(out, `${Number(rest.slice(1))}.bin`), await body(request));
+        appendFileSync(join(out, `${Number(rest.slice(1))}.bin`), await body(request));
         response.end();
       });
       const inputs = given.inputs.map((input, at): PageCase['inputs'][number] => {
