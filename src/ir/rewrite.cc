@@ -1,16 +1,15 @@
-#include "ir/rewrite.h"
+#include "ir/rewriting.h"
 
 #include <optional>
 #include <unordered_set>
 
 namespace gossamer::ir {
-namespace {
 
 // Applies a Rewriter. Only nodes with several owners can be reached twice, so only they are
 // remembered.
-class Walk {
+class RewriteWalk {
  public:
-  explicit Walk(const Rewriter& rewriter) : rewriter_(rewriter) {}
+  explicit RewriteWalk(const Rewriter& rewriter) : rewriter_(rewriter) {}
 
   Expr apply(const Expr& expr) {
     if (!expr) return expr;
@@ -111,6 +110,20 @@ class Walk {
   Memo<Stmt> stmts_;
 };
 
+Rewriting::Rewriting(Rewriter rewriter)
+    : rewriter_(std::move(rewriter)), walk_(std::make_unique<RewriteWalk>(rewriter_)) {}
+Rewriting::~Rewriting() = default;
+Expr Rewriting::operator()(const Expr& expr) { return walk_->apply(expr); }
+
+Expr rewrite(const Expr& expr, const Rewriter& rewriter) {
+  return RewriteWalk(rewriter).apply(expr);
+}
+Stmt rewrite(const Stmt& stmt, const Rewriter& rewriter) {
+  return RewriteWalk(rewriter).apply(stmt);
+}
+
+namespace {
+
 class Visit {
  public:
   Visit(const std::function<bool(const Stmt&)>* on_stmt,
@@ -199,9 +212,6 @@ Rewriter buffer_substituter(const BufferMap& map) {
 }
 
 }  // namespace
-
-Expr rewrite(const Expr& expr, const Rewriter& rewriter) { return Walk(rewriter).apply(expr); }
-Stmt rewrite(const Stmt& stmt, const Rewriter& rewriter) { return Walk(rewriter).apply(stmt); }
 
 void visit(const Expr& expr, const std::function<bool(const Expr&)>& on_expr) {
   Visit(nullptr, on_expr)(expr);

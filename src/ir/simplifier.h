@@ -26,6 +26,8 @@ class Simplifier {
   struct Memory {
     std::unordered_map<const Node*, Expr> exprs;
     std::unordered_map<const Node*, Poly> polys;
+    std::unordered_map<const Node*, Expr> lowered;
+    std::map<int, std::unordered_map<const Node*, Expr>> raised;  // by the number of lanes
     std::vector<Expr> alive;
   };
 
@@ -85,7 +87,9 @@ class Simplifier {
   bool is_lane_algebra(const Expr&) const;
   Expr vector(const Expr&);
   Expr lowered(const Expr&, int lanes);  // as a scalar over the lane variable
+  Expr compute_lowered(const Expr&, int lanes);
   Expr raised(const Expr&, int lanes);
+  Expr compute_raised(const Expr&, int lanes);
   Expr raised_sum(const Expr&, int lanes);
   bool varies(const Expr&);  // uses a lane variable or a stand-in
   Expr lane_variable(int lanes);

@@ -47,6 +47,15 @@ Expr Simplifier::vector(const Expr& e) {
 }
 
 Expr Simplifier::lowered(const Expr& e, int lanes) {
+  if (auto known = memory_.lowered.find(e.get()); known != memory_.lowered.end())
+    return known->second;
+  const Expr result = compute_lowered(e, lanes);
+  memory_.lowered.emplace(e.get(), result);
+  memory_.alive.push_back(e);
+  return result;
+}
+
+Expr Simplifier::compute_lowered(const Expr& e, int lanes) {
   auto low = [this, lanes](const Expr& child) { return lowered(child, lanes); };
   switch (e->kind) {
     case NodeKind::Broadcast:
@@ -120,6 +129,15 @@ bool Simplifier::varies(const Expr& e) {
 
 Expr Simplifier::raised(const Expr& e, int lanes) {
   if (!varies(e)) return broadcast(e, lanes);
+  auto& known = memory_.raised[lanes];
+  if (auto found = known.find(e.get()); found != known.end()) return found->second;
+  const Expr result = compute_raised(e, lanes);
+  known.emplace(e.get(), result);
+  memory_.alive.push_back(e);
+  return result;
+}
+
+Expr Simplifier::compute_raised(const Expr& e, int lanes) {
   switch (e->kind) {
     case NodeKind::Var: {
       auto stands_for = stand_ins_.find(as<VarNode>(e));

@@ -161,6 +161,35 @@ TEST(ClampGuardedLoads, LeavesLoadsOutsideOfSelects) {
   EXPECT_FALSE(has(clamped(text), "min("));
 }
 
+// An arm within arms, and what several of them share: one load, clamped once, where no extent can
+// be proven.
+TEST(ClampGuardedLoads, ClampsASharedLoadOnce) {
+  auto kernel = ir::parse_kernel(R"(kernel k[n](A: f32[n], write C: f32[n]) {
+  grid g in 0..n {
+    C[g] = A[g]
+  }
+})");
+  ASSERT_TRUE(kernel) << kernel.error().to_string();
+  const auto* grid = ir::as<ir::For>(kernel->body);
+  const auto* store = ir::as<ir::Store>(grid->body);
+  const ir::Expr shared = ir::load(kernel->params[0].buffer, {ir::Expr(grid->var) + ir::index(1)});
+  ir::Expr value = shared;
+  for (int level = 0; level < 8; ++level) {
+    const ir::Expr inside = ir::Expr(grid->var) < ir::index(level);
+    value = ir::select(inside, value + shared, value * shared);
+  }
+  const ir::Stmt body = clamp_guarded_loads(ir::loop(
+      grid->var, grid->extent, grid->loop, ir::store(store->buffer, store->indices, value)));
+  int loads = 0;
+  ir::visit(
+      body, [](const ir::Stmt&) { return true; },
+      [&](const ir::Expr& e) {
+        loads += e->kind == ir::NodeKind::Load;
+        return true;
+      });
+  EXPECT_EQ(loads, 1);
+}
+
 // Blocks round up, and the padding is memory that may be read.
 TEST(ClampGuardedLoads, PaddingOfABlockIsInside) {
   const auto text = [](const char* layout) {

@@ -1,7 +1,7 @@
 #include "passes/clamp_guarded_loads.h"
 
 #include "ir/build.h"
-#include "ir/rewrite.h"
+#include "ir/rewriting.h"
 #include "ir/simplify.h"
 
 namespace gossamer::passes {
@@ -36,67 +36,89 @@ bool is_loaded(const Expr& index, const ir::Bounds& bounds) {
   return found;
 }
 
-Expr clamp_loads(const Expr& arm, const ir::Bounds& bounds, bool loaded_only) {
-  ir::Rewriter rewriter;
-  rewriter.expr = [&](const Expr& e) -> Expr {
-    const auto* load = ir::as<ir::Load>(e);
+// The expressions of one statement. However often one of them is shared, it becomes at most two:
+// what it is where it is always evaluated, and what it is in the arms of selects.
+class Clamping {
+ public:
+  explicit Clamping(const ir::Bounds& bounds)
+      : bounds_(bounds), always_(hooks(true)), guarded_(hooks(false)) {}
+
+  Expr operator()(const Expr& expr) { return always_(expr); }
+  std::vector<Expr> operator()(const std::vector<Expr>& exprs) {
+    std::vector<Expr> result;
+    for (const Expr& expr : exprs) result.push_back(always_(expr));
+    return result;
+  }
+
+ private:
+  ir::Rewriter hooks(bool always) {
+    ir::Rewriter hooks;
+    hooks.expr = [this, always](const Expr& e) { return clamp(e, always); };
+    if (always) hooks.expr_before = [this](const Expr& e) { return in_arms(e); };
+    return hooks;
+  }
+
+  Expr in_arms(const Expr& expr) {
+    const auto* select = ir::as<ir::Select>(expr);
+    if (!select) return {};
+    return ir::select(always_(select->condition), guarded_(select->yes), guarded_(select->no));
+  }
+
+  Expr clamp(const Expr& expr, bool loaded_only) const {
+    const auto* load = ir::as<ir::Load>(expr);
     if (!load || load->buffer->scope != ir::Scope::global) return {};
     std::vector<Expr> indices;
     bool changed = false;
     for (size_t d = 0; d < load->indices.size(); ++d) {
       Expr index = load->indices[d];
-      if (loaded_only && !is_loaded(index, bounds)) {
+      if (loaded_only && !is_loaded(index, bounds_)) {
         indices.push_back(index);
         continue;
       }
       const Expr extent = held(*load->buffer, d);
-      if (!ir::prove(index < extent, bounds))
+      if (!ir::prove(index < extent, bounds_))
         index = ir::min(index, extent - ir::index(1)), changed = true;
-      if (!ir::prove(index >= ir::index(0), bounds))
+      if (!ir::prove(index >= ir::index(0), bounds_))
         index = ir::max(index, ir::index(0)), changed = true;
       indices.push_back(index);
     }
     return changed ? ir::load(load->buffer, indices) : Expr{};
-  };
-  return ir::rewrite(arm, rewriter);
-}
+  }
 
-Expr in_selects(const Expr& expr, const ir::Bounds& bounds) {
-  ir::Rewriter rewriter;
-  rewriter.expr = [&](const Expr& e) -> Expr {
-    const auto* select = ir::as<ir::Select>(e);
-    if (!select) return {};
-    return ir::select(select->condition, clamp_loads(select->yes, bounds, false),
-                      clamp_loads(select->no, bounds, false));
-  };
-  return clamp_loads(ir::rewrite(expr, rewriter), bounds, true);
-}
+  const ir::Bounds& bounds_;
+  ir::Rewriting always_, guarded_;
+};
 
 Stmt walk(const Stmt& s, ir::Bounds bounds) {
   if (!s) return s;
+  Clamping clamped(bounds);
   if (const auto* block = ir::as<ir::Block>(s)) {
     std::vector<Stmt> stmts;
     for (const Stmt& child : block->stmts) stmts.push_back(walk(child, bounds));
     return ir::block(std::move(stmts));
   }
   if (const auto* let = ir::as<ir::Let>(s)) {
-    const Expr value = in_selects(let->value, bounds);
+    const Expr value = clamped(let->value);
     if (value->type == ir::Type(ir::DType::index)) bounds.set(let->var.get(), bounds.of(value));
     return ir::let(let->var, value, walk(let->body, bounds));
   }
   if (const auto* loop = ir::as<ir::For>(s)) {
-    const int64_t high = bounds.of(loop->extent).high;
+    const Expr extent = clamped(loop->extent);
+    const int64_t high = bounds.of(extent).high;
     bounds.set(loop->var.get(), {0, high == ir::Range{}.high ? high : high - 1});
-    return ir::loop(loop->var, loop->extent, loop->loop, walk(loop->body, bounds));
+    return ir::loop(loop->var, extent, loop->loop, walk(loop->body, bounds));
   }
+  if (const auto* loop = ir::as<ir::While>(s))
+    return ir::while_loop(clamped(loop->condition), walk(loop->body, bounds));
   if (const auto* branch = ir::as<ir::If>(s)) {
-    return ir::branch(in_selects(branch->condition, bounds), walk(branch->yes, bounds),
+    return ir::branch(clamped(branch->condition), walk(branch->yes, bounds),
                       walk(branch->no, bounds));
   }
   if (const auto* alloc = ir::as<ir::Alloc>(s))
     return ir::alloc(alloc->buffer, walk(alloc->body, bounds));
   if (const auto* store = ir::as<ir::Store>(s)) {
-    return ir::store(store->buffer, store->indices, in_selects(store->value, bounds));
+    const std::vector<Expr> indices = clamped(store->indices);
+    return ir::store(store->buffer, indices, clamped(store->value));
   }
   return s;
 }

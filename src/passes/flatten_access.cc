@@ -138,6 +138,7 @@ class Flattener {
     Expr simplify(const Expr& e) { return simplifier.expr(e); }
     const ir::Bounds& bounds;
     ir::Simplifier simplifier;
+    Lanes lanes;
   };
 
   static Expr expr(const Expr& e, const ir::Bounds& bounds) {
@@ -171,7 +172,7 @@ class Flattener {
     }
     std::vector<Expr> lanes;
     for (int i = 0; i < address.element->type.lanes; ++i) {
-      lanes.push_back(ir::load(load.buffer, {known.simplify(lane_of(address.element, i))}));
+      lanes.push_back(ir::load(load.buffer, {known.simplify(known.lanes.of(address.element, i))}));
     }
     return ir::make_vector(std::move(lanes));
   }
@@ -221,8 +222,8 @@ class Flattener {
     std::vector<Expr> parts;
     const int count = std::max<int>(lanes, layer->type.lanes);
     for (int i = 0; i < count; ++i) {
-      parts.push_back(
-          one_element(load, known.simplify(lane_of(element, i)), lane_of(layer, i), known));
+      parts.push_back(one_element(load, known.simplify(known.lanes.of(element, i)),
+                                  known.lanes.of(layer, i), known));
     }
     return ir::make_vector(std::move(parts));
   }
@@ -239,9 +240,10 @@ class Flattener {
       // The schedule walks the texels of the output in order, so the grid's variable is the texel:
       // the mixed radix of its coordinates need not be undone.
       const Expr texel = grid_;
-      return ir::store(store.buffer,
-                       texel_at(buffer, texel, lane_of(known.simplify(address.layer), 0), known),
-                       value->type.is_scalar() ? ir::broadcast(value, 4) : value);
+      return ir::store(
+          store.buffer,
+          texel_at(buffer, texel, known.lanes.of(known.simplify(address.layer), 0), known),
+          value->type.is_scalar() ? ir::broadcast(value, 4) : value);
     }
     if (address.element->type.is_scalar() || is_run(address.element)) {
       return ir::store(store.buffer, {address.element}, value);
@@ -249,7 +251,7 @@ class Flattener {
     const ir::Var whole = ir::var("value", value->type);
     std::vector<Stmt> stores;
     for (int i = 0; i < value->type.lanes; ++i) {
-      stores.push_back(ir::store(store.buffer, {known.simplify(lane_of(address.element, i))},
+      stores.push_back(ir::store(store.buffer, {known.simplify(known.lanes.of(address.element, i))},
                                  ir::lane(whole, ir::index(i))));
     }
     return ir::let(whole, value, ir::block(std::move(stores)));

@@ -110,7 +110,7 @@ TEST(VectorizeLoops, LoopsInsideStayScalarAndSelectsWiden) {
 TEST(LaneOf, ReachesThroughArithmetic) {
   const auto a = ir::parse_expr("ramp(5, 2, 4) * x4(3)");
   ASSERT_TRUE(a);
-  EXPECT_EQ(ir::print(ir::simplify(lane_of(*a, 2))), "27");
+  EXPECT_EQ(ir::print(ir::simplify(Lanes().of(*a, 2))), "27");
 }
 
 }  // namespace

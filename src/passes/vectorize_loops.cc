@@ -1,7 +1,5 @@
 #include "passes/vectorize_loops.h"
 
-#include <unordered_map>
-
 #include "ir/build.h"
 #include "ir/rewrite.h"
 
@@ -140,8 +138,16 @@ Stmt vectorize_loops(const Stmt& body) {
   return ir::rewrite(body, rewriter);
 }
 
-Expr lane_of(const Expr& e, int lane) {
+Expr Lanes::of(const Expr& e, int lane) {
   if (e->type.is_scalar()) return e;
+  const auto [known, added] = known_.try_emplace(e.get(), e->type.lanes);
+  if (added) kept_.push_back(e);
+  Expr& result = known->second[static_cast<size_t>(lane)];  // stays in place when the map grows
+  if (!result.get()) result = make(e, lane);
+  return result;
+}
+
+Expr Lanes::make(const Expr& e, int lane) {
   switch (e->kind) {
     case ir::NodeKind::Ramp: {
       const auto& r = *ir::as<ir::Ramp>(e);
@@ -153,24 +159,24 @@ Expr lane_of(const Expr& e, int lane) {
       return ir::as<ir::MakeVector>(e)->lanes[static_cast<size_t>(lane)];
     case ir::NodeKind::Unary: {
       const auto& u = *ir::as<ir::Unary>(e);
-      return ir::unary(u.op, lane_of(u.a, lane));
+      return ir::unary(u.op, of(u.a, lane));
     }
     case ir::NodeKind::Binary: {
       const auto& b = *ir::as<ir::Binary>(e);
-      return ir::binary(b.op, lane_of(b.a, lane), lane_of(b.b, lane));
+      return ir::binary(b.op, of(b.a, lane), of(b.b, lane));
     }
     case ir::NodeKind::Fma: {
       const auto& f = *ir::as<ir::Fma>(e);
-      return ir::fma(lane_of(f.a, lane), lane_of(f.b, lane), lane_of(f.c, lane));
+      return ir::fma(of(f.a, lane), of(f.b, lane), of(f.c, lane));
     }
     case ir::NodeKind::Select: {
       const auto& s = *ir::as<ir::Select>(e);
-      return ir::select(lane_of(s.condition, lane), lane_of(s.yes, lane), lane_of(s.no, lane));
+      return ir::select(of(s.condition, lane), of(s.yes, lane), of(s.no, lane));
     }
     case ir::NodeKind::Cast:
-      return ir::cast(e->type.with_lanes(1), lane_of(ir::as<ir::Cast>(e)->a, lane));
+      return ir::cast(e->type.with_lanes(1), of(ir::as<ir::Cast>(e)->a, lane));
     case ir::NodeKind::Bitcast:
-      return ir::bitcast(e->type.with_lanes(1), lane_of(ir::as<ir::Bitcast>(e)->a, lane));
+      return ir::bitcast(e->type.with_lanes(1), of(ir::as<ir::Bitcast>(e)->a, lane));
     default:
       return ir::lane(e, ir::index(lane));
   }

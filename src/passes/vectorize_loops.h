@@ -1,5 +1,8 @@
 #pragma once
 
+#include <unordered_map>
+#include <vector>
+
 #include "ir/nodes.h"
 
 namespace gossamer::passes {
@@ -9,8 +12,17 @@ namespace gossamer::passes {
 // no_vector_loops.
 ir::Stmt vectorize_loops(const ir::Stmt& body);
 
-// One lane of a vector expression as a scalar expression, without a Lane node where the lanes are
-// known.
-ir::Expr lane_of(const ir::Expr& vector, int lane);
+// Lanes of vector expressions as scalar expressions, without a Lane node where the lanes are known.
+// What vectors share, their lanes share.
+class Lanes {
+ public:
+  ir::Expr of(const ir::Expr& vector, int lane);
+
+ private:
+  ir::Expr make(const ir::Expr& vector, int lane);
+
+  std::unordered_map<const ir::ExprNode*, std::vector<ir::Expr>> known_;
+  std::vector<ir::Expr> kept_;  // keys of known_ stay alive
+};
 
 }  // namespace gossamer::passes

@@ -16,10 +16,6 @@ const KNOWN = new Map([
   ['webgpu: Attention/5_softmax_in_half', half],
   ['webgl: Attention/5_softmax_in_half', half],
 ]);
-// What would cost its whole time limit, and why; never run.
-const ENDLESS = new Map([
-  ['cpu: StringNormalizer/0_upper', 'of a constant text, its one kernel is unrolled until compiling takes minutes'],
-]);
 const keyOf = (target, name) => `${target}: ${name.split('/').slice(1, 3).join('/')}`;
 const tally = new Tally();
 
@@ -27,10 +23,7 @@ async function onTarget(cases, target) {
   const started = Date.now();
   // GPUs refuse integers that 32 bits do not hold (docs/specs/semantics.md).
   const possible = cases.filter(({wide}) => !wide || !target.startsWith('webg'));
-  const ends = possible.filter(({name}) => !ENDLESS.has(keyOf(target, name)));
-  for (const {name} of possible.filter((one) => !ends.includes(one)))
-    tally.skip(`${target}: ${name}`, ENDLESS.get(keyOf(target, name)));
-  const picked = all ? ends : share(ends, EVERY[target], target);
+  const picked = all ? possible : share(possible, EVERY[target], target);
   const verdicts = await judge(picked, target);
   if (verdicts.length !== picked.length) tally.record(target, `${verdicts.length} verdicts of ${picked.length} cases`);
   for (const {name, status, message} of verdicts) {

@@ -52,18 +52,28 @@ llvm::Value* FunctionEmitter::splat(llvm::Value* value, int lanes) {
   return b_.CreateVectorSplat(static_cast<unsigned>(lanes), value);
 }
 
+namespace {
+
+constexpr int most_masks = 1;
+
+}  // namespace
+
 llvm::Value* FunctionEmitter::emit_value(const Expr& expr) {
   if (expr->kind == ir::NodeKind::Var) {
     const auto found = vars_.find(ir::as<ir::VarNode>(expr));
     GS_CHECK(found != vars_.end(), "variable ", ir::as<ir::VarNode>(expr)->name, " is not bound");
     return found->second;
   }
-  if (expr->references > 1)
-    if (const auto found = cache_.find(expr.get());
-        found != cache_.end() && found->second.second == mask_)
-      return found->second.first;
+  if (expr->references <= 1) return emit_uncached(expr);
+  const Known known = cache_[expr.get()];
+  if (known.value && (known.mask == mask_ || known.times > most_masks)) return known.value;
+  // Arms within arms are masks without end. What many of them want is evaluated for all lanes: its
+  // loads are inside their buffers anyway (clamp_guarded_loads), a mask only spares the access.
+  llvm::Value* const outer = mask_;
+  if (known.times == most_masks) mask_ = nullptr;
   llvm::Value* value = emit_uncached(expr);
-  if (expr->references > 1) cache_[expr.get()] = {value, mask_};
+  cache_[expr.get()] = {value, mask_, known.times + 1};
+  mask_ = outer;
   return value;
 }
 

@@ -101,8 +101,12 @@ class FunctionEmitter {
 
   // Which lanes of what is being evaluated are wanted, null for all: loads of others must not trap.
   llvm::Value* mask_ = nullptr;
-  // Values of shared subexpressions, within one statement and under one mask.
-  std::unordered_map<const ir::ExprNode*, std::pair<llvm::Value*, llvm::Value*>> cache_;
+  // Values of shared subexpressions, within one statement; under one mask, or for all lanes.
+  struct Known {
+    llvm::Value *value = nullptr, *mask = nullptr;
+    int times = 0;  // evaluated
+  };
+  std::unordered_map<const ir::ExprNode*, Known> cache_;
 };
 
 }  // namespace gossamer::codegen::llvm_
