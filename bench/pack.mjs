@@ -19,6 +19,12 @@ export const PEERS = [
   `${ORT}/ort-wasm-simd-threaded.mjs`,
   `${ORT}/ort-wasm-simd-threaded.wasm`,
   `${ORT}/ort.webgl.min.mjs`,
+  '@litertjs/core/dist/index.js',
+  '@litertjs/wasm-utils/dist/index.js',
+  ...['', '_threaded'].flatMap((kind) => ['js', 'wasm'].map((end) => `@litertjs/core/wasm/litert_wasm${kind}_internal.${end}`)),
+  '@tensorflow/tfjs/dist/tf.min.js',
+  ...['webgpu', 'wasm'].map((backend) => `@tensorflow/tfjs-backend-${backend}/dist/tf-backend-${backend}.min.js`),
+  ...['', '-simd', '-threaded-simd'].map((kind) => `@tensorflow/tfjs-backend-wasm/dist/tfjs-backend-wasm${kind}.wasm`),
 ];
 const OWN = ['lib', 'models', 'page', 'parties.mjs'];
 

@@ -23,7 +23,7 @@ const {values: options} = parseArgs({
     rounds: {type: 'string', default: '25'},
     budget: {type: 'string', default: '20'}, // seconds for one comparison, besides its start
     limit: {type: 'string', default: '1e9'}, // seconds in all: begins nothing after
-    stall: {type: 'string', default: '180'}, // seconds without a sign of life after which a comparison is given up
+    stall: {type: 'string', default: '180'}, // seconds that a party may take to open, or to run
     resume: {type: 'boolean', default: false}, // goes on with what FOLDER has
   },
 });
@@ -48,9 +48,8 @@ const write = () => {
 };
 
 const {left, description} = await drive({'': here}, comparisons, {
-  settings: {rounds: Number(options.rounds), leastRounds: 5, warmup: 3, budgetMs: 1e3 * Number(options.budget), openMs: 1e3 * Number(options.stall), limitMs: 60_000},
+  settings: {rounds: Number(options.rounds), leastRounds: 5, warmup: 3, budgetMs: 1e3 * Number(options.budget), openMs: 1e3 * Number(options.stall), firstMs: 1e3 * Number(options.stall), limitMs: 20_000, growthMs: 2000},
   browser: {path: options.browser ?? findBrowser(), args: options['browser-args'].split(/\s+/).filter(Boolean)},
-  stallMs: 1e3 * Number(options.stall),
   untilMs: performance.now() + 1e3 * Number(options.limit),
   say: (text) => console.log(text),
   save: (row) => {

@@ -1,6 +1,7 @@
 // Who takes part. A row:
 //   name; title; devices: where it runs (webgpu, webgl, wasm in a page; cpu in processes of their own)
-//   reads: 'onnx'; or 'net': only networks that the table of models has as layers
+//   reads: which rows of the table of models it takes, a name of READS
+//   once: not with more threads; floor: computes nothing
 //   open: the module that opens it (page/parties/ or lib/cpu/), and options for it
 export const parties = [
   {name: 'gossamer', title: 'Gossamer', devices: ['webgpu', 'webgl', 'wasm', 'cpu'], reads: 'onnx', open: 'gossamer', options: {edition: 'now'}},
@@ -9,12 +10,21 @@ export const parties = [
   {name: 'ort-jsep', title: 'ONNX Runtime, JSEP', devices: ['webgpu'], reads: 'onnx', open: 'onnxruntime', options: {bundle: 'ort.all.bundle.min.mjs', provider: 'webgpu'}},
   {name: 'ort-webgl', title: 'ONNX Runtime, WebGL', devices: ['webgl'], reads: 'onnx', open: 'onnxruntime', options: {bundle: 'ort.webgl.min.mjs', provider: 'webgl'}},
   {name: 'ort-wasm', title: 'ONNX Runtime Web', devices: ['wasm'], reads: 'onnx', open: 'onnxruntime', options: {bundle: 'ort.wasm.bundle.min.mjs', provider: 'wasm'}},
+  {name: 'litert', title: 'LiteRT.js', devices: ['wasm', 'webgpu'], reads: 'net', open: 'litert', options: {}},
+  {name: 'tfjs', title: 'TensorFlow.js', devices: ['webgpu', 'webgl', 'wasm'], reads: 'net or product', open: 'tfjs', options: {}},
   {name: 'ort-node', title: 'ONNX Runtime', devices: ['cpu'], reads: 'onnx', open: 'onnxruntime', options: {}},
+  {name: 'tvm', title: 'Apache TVM, untuned', devices: ['cpu'], reads: 'models', open: 'tvm', options: {}, once: true},
   {name: 'floor', title: 'Empty run', devices: ['webgpu'], reads: 'onnx', open: 'floor', options: {}, floor: true},
 ];
 
 export const partyOf = (name) => parties.find((party) => party.name === name);
 
+const READS = {
+  onnx: () => true,
+  models: ({part}) => part === 'models', // it compiles for long
+  net: ({net}) => net, // networks that the table has as layers
+  'net or product': ({net, part}) => net || part === 'matmul',
+};
+
 /** Those that run this model there. */
-export const partiesFor = (model, device) =>
-  parties.filter(({devices, reads}) => devices.includes(device) && (reads === 'onnx' || model.net));
+export const partiesFor = (model, device) => parties.filter(({devices, reads}) => devices.includes(device) && READS[reads](model));

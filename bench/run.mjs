@@ -1,5 +1,5 @@
 // Measures Gossamer against its peers and against its own earlier build, side by side, into results/.
-// node bench/run.mjs [--only wasm,webgpu,webgl,cpu,sizes,compile] [--model NAME,...] [--budget SECONDS] (README.md)
+// node bench/run.mjs [--only cpu,wasm,webgpu,webgl,load,sizes,compile] [--model NAME,...] [--budget SECONDS] (README.md)
 import {mkdirSync, readFileSync, writeFileSync} from 'node:fs';
 import {arch, cpus, loadavg, platform} from 'node:os';
 import {join, resolve} from 'node:path';
@@ -7,22 +7,27 @@ import {parseArgs} from 'node:util';
 import {findBrowser, versionOf} from './lib/browser.mjs';
 import {measureCompile} from './lib/compile_time.mjs';
 import {compareOnCpu} from './lib/cpu/compare.mjs';
+import {buildServe} from './lib/cpu/serve.mjs';
 import {drive} from './lib/drive.mjs';
 import {comparisonsOf, listed} from './lib/job.mjs';
 import {bench, builtBefore, layout, root} from './lib/layout.mjs';
+import {LOADED, measureLoad} from './lib/load_part.mjs';
 import {packageMaker} from './lib/packages.mjs';
+import {plot} from './lib/plot.mjs';
 import {markdown} from './lib/report.mjs';
+import {checkTflite} from './lib/self_check.mjs';
 import {measureSizes} from './lib/sizes.mjs';
+import {models} from './models/table.mjs';
 
 const DEVICES = ['cpu', 'wasm', 'webgpu', 'webgl'];
-const PARTS = [...DEVICES, 'sizes', 'compile'];
+const PARTS = [...DEVICES, 'load', 'sizes', 'compile'];
 const {values: options} = parseArgs({
   options: {
     only: {type: 'string', default: PARTS.join(',')},
     model: {type: 'string'},
     build: {type: 'string', default: join(root, 'build')},
     before: {type: 'string'}, // a checkout that bench/before.sh has built
-    budget: {type: 'string', default: '10'}, // seconds for one comparison, besides its start
+    budget: {type: 'string', default: '6'}, // seconds for one comparison, besides its start
     rounds: {type: 'string', default: '25'},
     threads: {type: 'string', default: '1,2'},
     machine: {type: 'string'}, // its kind, the name of the files
@@ -39,12 +44,12 @@ const editions = {
   now: {checkout: root, build: resolve(options.build)},
   ...(before ? {before: {checkout: before, build: join(before, 'build')}} : {}),
 };
-const packages = packageMaker(editions, join(bench, '.cache/packages'));
+const packages = packageMaker(editions, join(bench, `.cache/packages-${process.pid}`));
 const problems = before ? [] : ['the earlier build: bench/before.sh has not made it, or not here'];
 const kind = options.machine ?? `${cpus()[0].model.toLowerCase().replace(/[^a-z0-9]+/g, '-')}-${cpus().length}-core`;
 const whole = only.length === PARTS.length && !options.model;
 const folder = whole ? join(bench, 'results') : join(bench, '.cache/results');
-const stem = join(folder, whole ? kind : [kind, ...only, ...(listed(options.model) ?? [])].join('-'));
+const stem = join(folder, whole ? kind : [kind, ...only, ...(listed(options.model) ?? [])].join('-').slice(0, 120));
 const loadBefore = loadavg();
 const rows = [];
 const result = {rows, problems};
@@ -59,35 +64,53 @@ async function attempt(what, body) {
   }
 }
 
-const settings = {rounds: Number(options.rounds), leastRounds: 5, warmup: 3, budgetMs: 1e3 * Number(options.budget), openMs: 180_000, limitMs: 60_000};
+// What there is when something stops it.
+const partial = join(bench, '.cache/results/partial.json');
+mkdirSync(join(partial, '..'), {recursive: true});
+
+const settings = {rounds: Number(options.rounds), leastRounds: 5, warmup: 3, budgetMs: 1e3 * Number(options.budget), openMs: 180_000, firstMs: 120_000, limitMs: 20_000, growthMs: 2000};
 function save(row) {
   rows.push(row);
+  writeFileSync(partial, JSON.stringify(result));
   const said = row.parties.map(({name, median, problem, wrong}) => `${name} ${median?.toFixed(2) ?? problem}${wrong ? ' (wrong)' : ''}`);
   console.log(`${row.device}, ${row.threads}, ${row.model}: ${said.join(', ')}`);
 }
 const asked = {names: listed(options.model), without: before ? [] : ['before'], threads: listed(options.threads).map(Number)};
 
-const browser = DEVICES.some((device) => device !== 'cpu' && only.includes(device)) ? {path: findBrowser(), args: []} : undefined;
+const served = layout({before, packages: packages.folder});
+const browser = ['wasm', 'webgpu', 'webgl', 'load'].some((part) => only.includes(part)) ? {path: findBrowser(), args: []} : undefined;
+if (only.includes('wasm')) {
+  const networks = models.filter(({name, net}) => net && (!asked.names || asked.names.includes(name))).map(({name}) => name);
+  await attempt('self check', () => checkTflite(served, networks, {settings, packages, browser}));
+}
 for (const device of DEVICES.filter((each) => only.includes(each))) {
   const comparisons = comparisonsOf({...asked, devices: [device]});
   const given = {settings, save, say: (text) => console.log(`  ${device}: ${text}`)};
   await attempt(device, async () => {
     if (device === 'cpu') {
+      for (const {checkout, build} of Object.values(editions)) buildServe(checkout, build); // no part of loading
       await compareOnCpu(comparisons, {...given, editions, packages});
       return;
     }
-    const prepare = (wanted) => {
-      const {name, ms} = packages.make(wanted);
-      return {folder: `packages/${name}/`, ms};
-    };
     const saved = (row) => {
       save(row);
       packages.clear();
     };
-    const served = layout({before, packages: packages.folder});
-    const {description} = await drive(served, comparisons, {...given, save: saved, prepare, browser});
+    const {description} = await drive(served, comparisons, {...given, save: saved, packages, browser});
     result.page = description;
   });
+}
+if (only.includes('load')) {
+  const alone = {...settings, rounds: 1, warmup: 0};
+  const run = async (comparison) => {
+    let row;
+    await drive(served, [comparison], {settings: alone, packages, browser, save: (made) => (row = made)});
+    console.log(`load, ${comparison.device}, ${comparison.model}, ${comparison.parties}: ${row.parties[0].first?.toFixed(0) ?? row.parties[0].problem}`);
+    return row;
+  };
+  const devices = DEVICES.filter((device) => device !== 'cpu' && (only.includes(device) || !DEVICES.some((each) => only.includes(each))));
+  await attempt('load', async () => (result.load = await measureLoad({...asked, names: asked.names ?? LOADED, devices}, run)));
+  packages.clear();
 }
 if (only.includes('sizes')) {
   await attempt('sizes', () => {
@@ -108,4 +131,5 @@ const all = {machine: {kind, cpu, cores, date, browser: browser && versionOf(bro
 mkdirSync(folder, {recursive: true});
 writeFileSync(`${stem}.json`, `${JSON.stringify(all, null, 1)}\n`);
 writeFileSync(`${stem}.md`, markdown(all));
+if (rows.length) writeFileSync(`${stem}.svg`, plot(all));
 console.log(`\n${markdown(all)}\n${stem}.md`);

@@ -1,8 +1,11 @@
 // Which comparisons are made: from the tables of models and parties, and what was asked for.
-import {models} from '../models/table.mjs';
+import {modelOf, models} from '../models/table.mjs';
 import {partiesFor} from '../parties.mjs';
 
 const listed = (given) => given?.split(',').map((each) => each.trim());
+
+// With more threads only where it is asked for: models and products.
+const THREADED = ['models', 'matmul'];
 
 /**
  * devices, names (of models), parts (of the table), without (parties): lists; undefined: all. threads: of wasm and cpu.
@@ -12,14 +15,32 @@ export function comparisonsOf({devices, names, parts, without = [], threads = [1
   const unknown = names?.find((name) => !models.some((model) => model.name === name));
   if (unknown) throw new Error(`no model "${unknown}"; there are ${models.map(({name}) => name).join(', ')}`);
   const wanted = models.filter(({name, part}) => (!names || names.includes(name)) && (!parts || parts.includes(part)));
+  const counts = (device) => (device === 'wasm' || device === 'cpu' ? threads : [1]);
   return devices.flatMap((device) =>
-    (device === 'wasm' || device === 'cpu' ? threads : [1]).flatMap((count) =>
-      wanted.map((model) => {
-        const parties = partiesFor(model, device).map(({name}) => name);
-        return {model: model.name, device, threads: count, parties: parties.filter((name) => !without.includes(name))};
-      }),
+    counts(device).flatMap((count, nth) =>
+      wanted
+        .filter(({part}) => nth === 0 || THREADED.includes(part))
+        .map((model) => {
+          const parties = partiesFor(model, device).filter(({once}) => nth === 0 || !once);
+          return {model: model.name, device, threads: count, parties: parties.map(({name}) => name).filter((name) => !without.includes(name))};
+        }),
     ),
   );
+}
+
+/**
+ * Of the comparisons that are left, with what `row` says about their parties: of one family of growth, whoever was too
+ * slow at a size is not tried at a larger one.
+ */
+export function withoutTheSlow(left, row, limitMs) {
+  const {family, count} = modelOf(row.model);
+  const slow = row.parties.filter(({overMs, median}) => overMs || median > limitMs).map(({name, overMs, median}) => ({name, overMs: overMs ?? median, problem: 'not tried: too slow with less data'}));
+  if (!family || !slow.length) return left;
+  return left.map((each) => {
+    const model = modelOf(each.model);
+    if (model.family !== family || model.count < count || each.device !== row.device || each.threads !== row.threads) return each;
+    return {...each, out: [...(each.out ?? []), ...slow]};
+  });
 }
 
 export {listed};

@@ -19,8 +19,9 @@ export function verdict({problem, overMs, wrong, error}) {
 
 const cell = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
 
-function rowsOf({model: name, device, threads, parties}) {
+function rowsOf({model: name, device, threads, parties, leftOut}) {
   const model = modelOf(name);
+  if (leftOut) return [`| ${model.title} | ${device} | | | | | | | | | ${leftOut} |`];
   return parties.map((party) => {
     const times = party.median === undefined ? '' : `${ms(party.low)} to ${ms(party.high)}`;
     const speed = model.part === 'matmul' && party.median > 0 ? rate(model, party) : '';
@@ -31,20 +32,64 @@ function rowsOf({model: name, device, threads, parties}) {
   });
 }
 
-/** result: {machine: {text}, rows}. */
-export function markdown({machine, rows}) {
+const megabytes = (bytes) => (bytes === undefined ? '' : (bytes / 2 ** 20).toFixed(1));
+
+function loadTable(load) {
+  const rows = load.flatMap(({model, device, parties}) =>
+    parties.map((party) => {
+      const cells = [modelOf(model).title, device, partyOf(party.name).title, ms(party.load), ms(party.first), megabytes(party.code), megabytes(party.weights), megabytes(party.peak)];
+      return `| ${[...cells, verdict(party)].map(cell).join(' | ')} |`;
+    }),
+  );
+  return [
+    '## Before the first result',
+    '',
+    'Each party alone in a fresh browser with an empty profile; medians of three. ms until ready, and until the first result;',
+    'MB of code after gzip and of weights that were fetched from this machine; MB by which the peaks of all of the browser’s',
+    'processes together grew, memory they share counted in each.',
+    '',
+    '| model | where | party | load | first | code | weights | memory | |',
+    '|---|---|---|---|---|---|---|---|---|',
+    ...rows,
+    '',
+  ];
+}
+
+const sizeTable = (sizes) => [
+  '## Sizes',
+  '',
+  '| after gzip | KB | limit | |',
+  '|---|---|---|---|',
+  ...sizes.map(({what, bytes, limit}) => `| ${what} | ${(bytes / 1024).toFixed(1)} | ${(limit / 1024).toFixed(1)} | ${bytes <= limit ? 'met' : '**missed**'} |`),
+  '',
+];
+
+const compileTable = (compile) => [
+  '## Compiling',
+  '',
+  'With the command line, reading and writing files included; medians of three, in turns.',
+  '',
+  '| what | party | ms |',
+  '|---|---|---|',
+  ...compile.map(({what, edition, ms: time}) => `| ${what} | ${edition === 'now' ? 'Gossamer' : 'Gossamer before'} | ${ms(time)} |`),
+  '',
+];
+
+/** result: {machine: {text}, rows, load?, sizes?, compile?, problems?}. */
+export function markdown({machine, rows, load, sizes, compile, problems}) {
   return [
     '# Benchmark',
     '',
     machine.text,
     '',
     'Medians in ms with inputs written and outputs read, batch 1; the parties take turns, run by run. Ratio: the median over',
-    'rounds of Gossamer / this one, below 1 Gossamer is faster. Products: the difference between chains of 3 and of 35, by link.',
-    'Load: until a model is ready, downloads from this machine; first: until its first result.',
+    'rounds of Gossamer / this one, below 1 Gossamer is faster. Products and kernels: the difference between chains of them, by',
+    'link. Load: until a model is ready, files from this machine; first: until its first result, compiling shaders included.',
     '',
-    '| model | where | party | ms | half of them | CPU ms | ratio | rate | load | first | |',
-    '|---|---|---|---|---|---|---|---|---|---|---|',
-    ...rows.flatMap(rowsOf),
-    '',
+    ...(rows.length ? ['| model | where | party | ms | half of them | CPU ms | ratio | rate | load | first | |', '|---|---|---|---|---|---|---|---|---|---|---|', ...rows.flatMap(rowsOf), ''] : []),
+    ...(load ? loadTable(load) : []),
+    ...(sizes ? sizeTable(sizes) : []),
+    ...(compile ? compileTable(compile) : []),
+    ...(problems?.length ? ['Not measured:', '', ...problems.map((problem) => `- ${problem}`), ''] : []),
   ].join('\n');
 }

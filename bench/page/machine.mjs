@@ -11,5 +11,6 @@ export async function describePage() {
   const name = browser ? `${browser.brand} ${browser.version}` : navigator.userAgent;
   const parts = [name, `${navigator.hardwareConcurrency} threads`, webgpu && `WebGPU: ${webgpu}`, webgl && `WebGL: ${webgl}`];
   const date = new Date().toISOString().slice(0, 16).replace('T', ' ');
-  return {date, browser: name, webgpu, webgl, text: [date, ...parts.filter(Boolean)].join('; ')};
+  const software = /swiftshader|llvmpipe|lavapipe/i.test(webgpu || webgl);
+  return {date, browser: name, webgpu, webgl, software, text: [date, ...parts.filter(Boolean)].join('; ')};
 }

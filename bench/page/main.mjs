@@ -8,7 +8,7 @@ import {at} from './places.mjs';
 import {showRow} from './show.mjs';
 
 const DEVICES = {webgpu: 'WebGPU', webgl: 'WebGL', wasm: 'WebAssembly'};
-const settings = {rounds: 15, leastRounds: 3, warmup: 3, budgetMs: 15_000, openMs: 120_000, limitMs: 30_000};
+const settings = {rounds: 15, leastRounds: 3, warmup: 3, budgetMs: 15_000, openMs: 120_000, firstMs: 120_000, limitMs: 30_000, growthMs: 2000};
 const $ = (id) => document.getElementById(id);
 const rows = [];
 
@@ -21,7 +21,7 @@ async function available(folder) {
 }
 
 /** To the server that gave the job. */
-async function post(path, body) {
+async function post(path, body = null) {
   const answer = await (await fetch(path, {method: 'POST', body: JSON.stringify(body)})).json();
   if (answer?.error) throw new Error(answer.error);
   return answer;
@@ -41,23 +41,26 @@ async function runOne(comparison, given, tell) {
   const frame = await openArena();
   const cpuTime = given.cpu ? async () => (await fetch('/cpu')).json() : undefined;
   const prepare = given.packages ? (wanted) => post('/prepare', wanted) : undefined;
-  const row = await frame.contentWindow.compare(comparison, {...given, cpuTime, prepare}, tell);
+  const row = await frame.contentWindow.compare(comparison, {...given, cpuTime, prepare, post: given.packages ? post : undefined}, tell);
   rows.push(row);
   $('results').append(showRow(row));
   return row;
 }
 
-async function doJob({comparisons, settings: given}) {
+async function doJob({settings: given}) {
   $('choice').hidden = true;
-  for (const comparison of comparisons) {
-    const row = await runOne(comparison, given, (text) => {
-      $('status').textContent = text;
-      void post('/progress', text);
-    });
-    await post('/row', row);
+  const machine = await describePage();
+  const tell = (step) => {
+    $('status').textContent = step.text;
+    void post('/progress', step);
+  };
+  for (;;) {
+    const comparison = await post('/next');
+    if (!comparison) break;
+    await post('/row', await runOne(comparison, {...given, software: machine.software}, tell));
   }
   $('status').textContent = 'Done.';
-  await post('/done', await describePage());
+  await post('/done', machine);
 }
 
 function chip(into, name, title, checked) {
@@ -80,11 +83,12 @@ async function offer() {
   $('choice').addEventListener('submit', async (event) => {
     event.preventDefault();
     $('start').disabled = true;
+    const {software} = await describePage();
     for (const device of Object.keys(DEVICES).filter((each) => boxes[each].checked)) {
       for (const model of models.filter(({name}) => boxes[name].checked)) {
         const parties = partiesFor(model, device).filter(({name}) => before || name !== 'before');
         const comparison = {model: model.name, device, threads: 1, parties: parties.map(({name}) => name)};
-        await runOne(comparison, settings, (text) => {
+        await runOne(comparison, {...settings, software}, ({text}) => {
           $('status').textContent = `${DEVICES[device]}, ${text}`;
         });
       }

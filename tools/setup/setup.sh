@@ -65,3 +65,14 @@ for folder in web bench; do
     cp "$folder/package-lock.json" "$stamp"
   fi
 done
+
+# Apache TVM, a peer; without it the benchmark says so.
+if [ "${1:-}" = --bench ]; then
+  stamp=third_party/cache/bench_python/.gossamer-requirements
+  if ! cmp -s bench/requirements.txt "$stamp"; then
+    echo "setup: installing Python packages of bench/"
+    python3 -m venv third_party/cache/bench_python
+    third_party/cache/bench_python/bin/pip install -q -r bench/requirements.txt && cp bench/requirements.txt "$stamp" ||
+      echo "setup: Apache TVM could not be installed; it will not take part"
+  fi
+fi

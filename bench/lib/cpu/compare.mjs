@@ -1,6 +1,7 @@
 // Comparisons of the cpu, in this process and others.
 import {join} from 'node:path';
 import {compare} from '../compare.mjs';
+import {withoutTheSlow} from '../job.mjs';
 
 /** As lib/drive.mjs; editions: {now: {checkout, build}, ...}; packages: of lib/packages.mjs. */
 export async function compareOnCpu(comparisons, {settings, save, say = () => {}, editions, packages, untilMs = Infinity}) {
@@ -14,8 +15,9 @@ export async function compareOnCpu(comparisons, {settings, save, say = () => {},
   };
   let left = [...comparisons];
   while (left.length && performance.now() < untilMs) {
-    save(await compare(left[0], {...settings, prepare}, openers, say));
-    left = left.slice(1);
+    const row = await compare(left[0], {...settings, prepare}, openers, ({text}) => say(text));
+    save(row);
+    left = withoutTheSlow(left.slice(1), row, settings.growthMs);
     packages.clear();
   }
   return {left};

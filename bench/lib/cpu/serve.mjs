@@ -1,6 +1,7 @@
 // cpu packages in a process of their own (cpu/serve.cc, linked against the libraries of the checkout it measures).
 import {execFileSync, spawn} from 'node:child_process';
-import {existsSync, mkdirSync, statSync} from 'node:fs';
+import {existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
 import {basename, join} from 'node:path';
 import {createInterface} from 'node:readline';
 import {bench, root} from '../layout.mjs';
@@ -20,20 +21,24 @@ export function buildServe(from = root, build = join(from, 'build')) {
   return program;
 }
 
-/** A process that answers each line with one of JSON: {ask(line), pid, hello: its first answer, close()}. */
-export async function openProcess(program, args, what = basename(program)) {
-  const child = spawn(program, args, {stdio: ['pipe', 'pipe', 'inherit']});
+/** A process that answers each line with one of JSON: {ask(line), hello: its first answer, close()}. */
+async function openProcess(program, args) {
+  const child = spawn(program, args, {stdio: ['pipe', 'pipe', 'pipe']});
+  let said = '';
+  child.stderr.on('data', (chunk) => {
+    said = `${said}${chunk}`.slice(-10_000);
+  });
+  child.stdin.on('error', () => {}); // It ended; the next answer tells.
   const failed = new Promise((_, reject) => child.once('error', reject));
   const lines = createInterface({input: child.stdout})[Symbol.asyncIterator]();
   const answer = async () => {
     const {value, done} = await Promise.race([lines.next(), failed]);
-    if (done) throw new Error(`${what} stopped`);
+    if (done) throw new Error(said.trim().split('\n').at(-1) || `${basename(program)} stopped`);
     return JSON.parse(value);
   };
   const hello = await answer();
   return {
     hello,
-    pid: child.pid,
     ask: (command) => {
       child.stdin.write(`${command}\n`);
       return answer();
@@ -42,17 +47,48 @@ export async function openProcess(program, args, what = basename(program)) {
   };
 }
 
-/** Opens a cpu package: {device, pid, run(N), profile(N), save(STEM), close()}, one command at a time. inputs: {name, shape, file}. */
-export async function openCpu(folder, {from = root, build, threads = 1, dims = [], inputs = [], profile = true} = {}) {
-  const given = inputs.map(({name, shape, file}) => `${name}=${shape.join('x')}=${file}`);
-  const args = [folder, String(threads), ...(profile ? ['--profile'] : []), ...given, ...dims.map(String)];
-  const {hello, pid, ask, close} = await openProcess(buildServe(from, build), args, `bench/cpu/serve on ${basename(folder)}`);
-  return {
-    device: hello.device,
-    pid,
-    run: (count) => ask(`run ${count}`),
-    profile: (count) => ask(`profile ${count}`),
-    save: (stem) => ask(`save ${stem}`),
-    close,
+const ARRAYS = {f32: Float32Array, i32: Int32Array, i64: BigInt64Array, i8: Int8Array, u8: Uint8Array, bool: Uint8Array};
+
+/** A party (lib/compare.mjs) in a process that takes the graph's inputs as arguments and commands as cpu/serve.cc does. */
+export async function openServed(program, args, graph) {
+  const scratch = mkdtempSync(join(tmpdir(), 'gossamer-bench-cpu-'));
+  const inputs = graph.inputs.map(({name, shape, data}, at) => {
+    const file = join(scratch, `in${at}`);
+    writeFileSync(file, new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+    return `${name}=${shape.join('x')}=${file}`;
+  });
+  const close = () => rmSync(scratch, {recursive: true, force: true});
+  let served;
+  try {
+    served = await openProcess(program, [...args, ...inputs]);
+  } catch (problem) {
+    close();
+    throw problem;
+  }
+  const timed = async () => {
+    const {wall, cpu} = await served.ask('run 1');
+    return {wall: wall[0], cpu: cpu[0]};
   };
+  return {
+    adapter: served.hello.device,
+    timed,
+    run: async () => {
+      await timed();
+      const {types} = await served.ask(`save ${join(scratch, 'out')}`);
+      return types.map((type, at) => {
+        const {buffer, byteOffset, length} = readFileSync(join(scratch, `out${at}`));
+        return new ARRAYS[type](buffer.slice(byteOffset, byteOffset + length));
+      });
+    },
+    close: () => {
+      served.close();
+      close();
+    },
+  };
+}
+
+/** Opens a cpu package to be profiled: {device, profile(N), close()}, one command at a time. */
+export async function openCpu(folder, {from = root, build, threads = 1, dims = []} = {}) {
+  const {hello, ask, close} = await openProcess(buildServe(from, build), [folder, String(threads), '--profile', ...dims.map(String)]);
+  return {device: hello.device, profile: (count) => ask(`profile ${count}`), close};
 }

@@ -3,7 +3,7 @@ import {at} from '../places.mjs';
 
 async function compileHere({edition, device, graph, relaxedSimd}) {
   const {compile} = await import(at(`${edition}/compiler/compiler.js`));
-  return compile(graph.file(), {target: device, ...(device === 'wasm' ? {relaxedSimd} : {})});
+  return compile(await graph.file(), {target: device, ...(device === 'wasm' ? {relaxedSimd} : {})});
 }
 
 export async function open({edition, device, threads, graph, folder, relaxedSimd = true}) {

@@ -10,9 +10,13 @@ export async function open({bundle, provider, threads, graph}) {
   ort.env.wasm.wasmPaths = dist;
   ort.env.wasm.numThreads = threads;
   ort.env.logLevel = 'error';
-  const session = await ort.InferenceSession.create(graph.file(), {executionProviders: [provider]});
+  const begin = performance.now();
+  const file = await graph.file();
+  const making = graph.served ? 0 : performance.now() - begin;
+  const session = await ort.InferenceSession.create(file, {executionProviders: [provider]});
   const feeds = Object.fromEntries(graph.inputs.map(({name, type, data, shape}) => [name, new ort.Tensor(TYPES[type], data, shape)]));
   return {
+    making,
     run: async () => {
       const out = await session.run(feeds);
       const read = await Promise.all(graph.outputs.map(({name}) => out[name].getData()));
