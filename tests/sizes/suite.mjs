@@ -1,6 +1,6 @@
 // Models whose tensors become as large as a few numbers of their inputs say, up to far beyond 64 bits of elements, on
 // every target: each run ends in the right answer, or in an error that names the tensor or the node. Never in a crash,
-// a hang or another answer.
+// a hang or another answer. And tensors that lie high in the memory of wasm (high_memory.mjs).
 //
 //   node tests/sizes/suite.mjs [targets] [--count N]      N: runs of each model on each target
 import {spawn} from 'node:child_process';
@@ -10,6 +10,7 @@ import path from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {stored} from '../cli/models.mjs';
 import {Tally} from '../tally.mjs';
+import {testHighMemory} from './high_memory.mjs';
 import {HUGE, MODELS} from './models.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -104,6 +105,7 @@ try {
       tally.record(`${name} (${given.join(', ')}) on ${target}`, problems);
     }
   }
+  if (targets.includes('wasm')) await testHighMemory({gossamer, work, record: (name, problems) => tally.record(name, problems)});
 } finally {
   rmSync(work, {recursive: true});
 }
