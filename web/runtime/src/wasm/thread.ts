@@ -104,7 +104,8 @@ export function spawn(script: string): Thread {
       fail('the model was disposed', 'disposed');
     },
   };
-  // Browsers do not say when they end a worker, but its lock becomes free then.
+  // Browsers do not say when they end a worker, but its lock becomes free then. Without locks nothing tells a
+  // worker that ended from one in a long kernel.
   if (typeof Worker !== 'undefined' && navigator.locks) {
     const name = crypto.randomUUID();
     thread
