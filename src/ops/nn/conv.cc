@@ -40,7 +40,7 @@ Result<> conv_integer(Builder& b) {
 
 Result<Tensor> convolve(Builder& b, const std::string& name, const Tensor& x, const Tensor& w,
                         DType dtype, const Finish& finish) {
-  if (x.rank() < 3 || x.rank() != w.rank()) {
+  if (x.rank() < 2 || x.rank() != w.rank()) {
     return b.error(cat("input has rank ", x.rank(), ", weight has rank ", w.rank()),
                    "both are [batch or output channels, channels, spatial axes...]");
   }
@@ -121,6 +121,7 @@ std::vector<OpDef> conv_family() {
                  {.name = "groups",
                   .shapes = {{1, 4, 5, 5}, {6, 2, 3, 3}},
                   .attributes = {{"group", 2}, {"auto_pad", "SAME_UPPER"}}},
+                 {.name = "no axis", .shapes = {{5, 6}, {4, 3}, {4}}, .attributes = {{"group", 2}}},
                  {.name = "one axis",
                   .shapes = {{2, 3, 11}, {4, 3, 3}, {4}},
                   .attributes = {{"auto_pad", "SAME_LOWER"}, {"strides", N{2}}}},

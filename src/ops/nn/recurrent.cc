@@ -251,7 +251,6 @@ Result<> recurrent_define(Builder& b, const Cell& cell) {
                    cat("W takes ", ir::print(w.dim(2)), " inputs, X has ", ir::print(x.dim(2)))));
   const Expr steps = b.simplify(x.dim(batch_first ? 1 : 0));
   const auto known_steps = ir::as_int(steps);
-  if (known_steps && *known_steps < 1) return b.error("the sequence is empty");
   std::string direction = b.text("direction");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
     return b.error(cat("`direction` is \"", direction, "\""),
@@ -303,7 +302,8 @@ Result<> recurrent_define(Builder& b, const Cell& cell) {
                    .activations = {first, first + static_cast<std::ptrdiff_t>(per_direction)},
                    .quantized_state = cell.quantized_state};
     const Tensor inputs = run.inputs(cell.recurrent_bias_in_inputs);
-    if (known_steps && *known_steps <= unrolled_steps) {
+    // Of no steps, the first states are the last ones: a loop of no rounds.
+    if (known_steps && *known_steps > 0 && *known_steps <= unrolled_steps) {
       layers.push_back(unrolled(run, cell, inputs, *known_steps));
     } else {
       GS_ASSIGN(Layer layer, looped(run, cell, inputs));
