@@ -39,21 +39,65 @@ function pieces(text, begin, end, separator) {
 }
 
 const TS = {
-  error: /^\{?\s*((return )?[\w.?]*\b(wrong|damaged)\(|throw new GossamerError\(\s*('damaged'|'input',\s*['`](these dimensions|output)))/,
+  made: /\b(?:wrong|damaged)\(|new GossamerError\(\s*'damaged'/g,
+  error: /^\{?\s*(?:const [^;]*;\s*)?((return )?[\w.?]*\b(wrong|damaged)\(|throw new GossamerError\(\s*('damaged'|'input',\s*['`](these dimensions|output)))/,
   off: (number) => `globalThis.checkLeftOut === ${number}`,
   limit: (number, sign, argument) => `(globalThis.checkLeftOut === ${number} ? ${sign}(2 ** 53) : (${argument}))`,
   keep: /^\s*(ANY|-ANY|undefined|0)\s*$/,
 };
 const CC = {
+  made: /\b(?:wrong|bad|fail|fail_at)\(/g,
   error: /^\{?\s*((return )?[\w.[\]]*(fields\("plan"\)\.)?\b(wrong|bad|fail|fail_at)\()/,
   off: (number) => `gossamer_check_left_out == ${number}`,
   limit: (number, sign, argument) => `(gossamer_check_left_out == ${number} ? ${sign}(int64_t{1} << 53) : static_cast<int64_t>(${argument}))`,
   keep: /^\s*(any_count|-any_count|\{\}|0)\s*$/,
 };
 
+/**
+ * Errors that stand under no `if` that can be left out, by a piece of their text, and why. Whatever else a loader says
+ * must stand behind a check that was found, so that a source written in another way is noticed.
+ */
+const WITHOUT_CHECK = new Map([
+  ['wrong(key: string | number, wanted: string): never {', 'makes the error'],
+  ['throw new GossamerError(\'damaged\', `${this.#at(key)} is not', 'makes the error'],
+  ['void Fields::wrong(', 'makes the error'],
+  ['throw new GossamerError(\'damaged\', `${where}: ${what}`)', 'makes the error'],
+  ['return fail_at(tensor_in(slot, sizes), what,', 'makes the error'],
+  ['return fail_at(cat("kernel ", kernel.name),', 'makes the error'],
+  ['manifest.json is not JSON', 'of what JSON.parse throws'],
+  ['damaged(\'its header is not JSON\')', 'of what JSON.parse throws'],
+  ['\'a step that this run time knows\'', 'the last of the kinds of step'],
+  ['fields.wrong("*", "a step that this run time knows")', 'the last of the kinds of step'],
+  ['return fail_at(path, "is not a file")', 'of the file system'],
+  ['weights.safetensors: "${name}" is ${has}', 'returns before where all is well'],
+  ['return fail_at(cat("input \\"", inputs[input].name', 'of feeds'],
+  ['a number too large to count with', 'returns before where all is well'],
+]);
+
+/** Throws, naming the line, for an error that is neither in the table nor under a check of `claimed`. */
+function requireChecks(text, file, language, claimed) {
+  for (const {index} of text.matchAll(language.made)) {
+    if (claimed.some(([begin, end]) => begin < index && index < end)) continue;
+    const rest = text.slice(text.lastIndexOf('\n', index) + 1, index + 200);
+    if (![...WITHOUT_CHECK.keys()].some((piece) => rest.includes(piece))) {
+      const line = text.slice(0, index).split('\n').length;
+      throw new Error(`${file}:${line}: tests/packages/mutants.mjs finds no check before this error, so none can be left out: ` +
+        `write it as "if (condition) error", or say in WITHOUT_CHECK why there is none: ${rest.split('\n')[0].trim()}`);
+    }
+  }
+}
+
+/** Throws for a line of the table whose text is gone. */
+function requireTable(root) {
+  const all = [...WEB, ...NATIVE].map((file) => readFileSync(path.join(root, file), 'utf8')).join('\n');
+  const gone = [...WITHOUT_CHECK.keys()].filter((piece) => !all.includes(piece));
+  if (gone.length > 0) throw new Error(`tests/packages/mutants.mjs: no source says what WITHOUT_CHECK excuses: ${gone.join('; ')}`);
+}
+
 /** Rewrites one source; `checks` gets {number, file, line, what} of each check. */
 function rewrite(text, file, language, checks, skip) {
   const edits = []; // [begin, end, make(text)]
+  const claimed = []; // [begin, end] of what a condition leads to
   const note = (at, what) => {
     const line = text.slice(0, at).split('\n').length;
     checks.push({number: checks.length, file, line, what: what.replace(/\s+/g, ' ')});
@@ -63,6 +107,10 @@ function rewrite(text, file, language, checks, skip) {
     const open = index + 3;
     const close = closing(text, open);
     const after = text.slice(close + 1).trimStart();
+    if (language.error.test(after)) {
+      const block = text.length - after.length;
+      claimed.push([close, after.startsWith('{') ? closing(text, block) : text.indexOf(';', close)]);
+    }
     if (!language.error.test(after) || skip.test(after.slice(0, 300)) || skip.test(text.slice(open, close))) continue;
     const [declared] = /^auto [^;{}]*;/.exec(text.slice(open + 1, close)) ?? ['']; // if (auto x = ...; condition)
     for (const [begin, end] of pieces(text, open + 1 + declared.length, close, '||')) {
@@ -93,6 +141,7 @@ function rewrite(text, file, language, checks, skip) {
     const other = whole.replace(/\.(name|plain_name)\(/, '.text(');
     edits.push([index - start, close + 1, `(${language.off(number)} ? ${other} : ${whole})`]);
   }
+  requireChecks(text, file, language, claimed);
   // Inner edits first; an outer one takes the text as it then is.
   edits.sort((a, b) => b[0] - a[0] || a[1] - b[1]);
   for (const [begin, end, other] of edits) text = text.slice(0, begin) + other + text.slice(end);
@@ -107,6 +156,7 @@ const NATIVE = ['fields', 'manifest', 'mapped_file', 'device', 'model', 'model_r
 
 /** The web loader as one script, its checks such as can be left out, and what they are. */
 export async function bundleWeb(root, out) {
+  requireTable(root);
   const {build} = await import(path.join(root, 'web/node_modules/esbuild/lib/main.js'));
   const checks = [];
   const sources = new Map(

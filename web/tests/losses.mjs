@@ -1,33 +1,19 @@
 #!/usr/bin/env node
 // Models that lose their devices, hundreds of times: node web/tests/losses.mjs --rounds 300 --kills 6 --seed 1
-import {mkdirSync, rmSync} from 'node:fs';
-import {join} from 'node:path';
-import {bundle} from '../runtime/build/bundle.mjs';
+import {bundled} from './bundled.mjs';
 
-const here = import.meta.dirname;
 const args = process.argv.slice(2);
 const number = (name, otherwise) => {
   const at = args.indexOf(`--${name}`);
   return at < 0 ? otherwise : Number(args[at + 1]);
 };
 
-const page = await bundle({entryPoints: [join(here, 'browser/loss_page.ts')], format: 'iife', write: false});
-mkdirSync(join(here, 'dist'), {recursive: true});
-const outfile = join(here, 'dist', `losses-${process.pid}.mjs`);
-await bundle({
-  entryPoints: [join(here, 'src/losses.ts')],
-  platform: 'node',
-  format: 'esm',
-  packages: 'external',
-  outfile,
-});
-const {loseDevices} = await import(outfile);
-rmSync(outfile);
-const outcome = await loseDevices({
+const {script, program} = await bundled('browser/loss_page.ts', 'src/losses.ts');
+const outcome = await program.loseDevices({
   rounds: number('rounds', 300),
   kills: number('kills', 6),
   seed: number('seed', 1),
-  script: page.outputFiles[0].text,
+  script,
   say: (line) => console.log(line),
 });
 const {problems, ...figures} = outcome;

@@ -77,7 +77,7 @@ export class Memory {
   #holding(tensor: number, bytes: number): Buffer {
     const buffer = this.buffer(tensor);
     const size = sizeOf(buffer.extent);
-    if (bytes < 0 || bytes > size) {
+    if (bytes > size) {
       const {name} = this.tensor(tensor);
       throw new GossamerError('damaged', `tensor "${name}" takes ${bytes} bytes, its slot has ${size}`);
     }
