@@ -5,7 +5,6 @@
 #include "graph/place_on_side.h"
 #include "graph/stage_graph.h"
 #include "onnx/reader.h"
-#include "ops/steps.h"
 #include "schedule/layout.h"
 #include "schedule/scatter.h"
 
@@ -28,11 +27,11 @@ void use_layouts(graph::StageGraph& graph, const schedule::Capabilities& caps) {
   for (const auto& port : graph.outputs) ports.outputs.insert(port.buffer.get());
   for (const auto& constant : graph.constants) ports.constants.insert(constant.buffer.get());
   ports.side = graph.side;
-  for (const ops::Stage& stage : graph.stages) {
-    if (ops::is_step(stage, ops::StepKind::copy)) ports.outputs.insert(stage.initial.get());
+  for (const ops::Entry& entry : graph.program) {
+    if (entry.is(ops::StepKind::copy)) ports.outputs.insert(entry.step()->from.get());
   }
   std::vector<std::pair<ir::Buffer, ir::Buffer>> replaced;
-  schedule::choose_layouts(graph.stages, ports, caps, replaced);
+  schedule::choose_layouts(graph.program, ports, caps, replaced);
   const auto replace = [&](ir::Buffer& buffer) {
     for (const auto& [old_buffer, fresh] : replaced) {
       if (old_buffer.same(buffer)) {
@@ -75,7 +74,7 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
   if (!caps.has_f64)
     fuse.kind = [](const ops::Stage& stage) { return !graph::needs_side(stage).empty(); };
   graph::fuse(stages, fuse);
-  if (caps.robust_access) schedule::gather_scatters(stages.stages);  // GPUs
+  if (caps.robust_access) schedule::gather_scatters(stages.program);  // GPUs
   graph::hoist_constants(stages, max_buffers);
   graph::drop_dead(stages);
   if (!caps.has_f64) graph::place_on_side(stages);

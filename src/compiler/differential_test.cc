@@ -20,7 +20,6 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "ops/cases.h"
-#include "ops/steps.h"
 #include "schedule/default_schedule.h"
 #include "schedule/layout.h"
 #include "schedule/lower.h"
@@ -135,11 +134,11 @@ struct Signs {
   std::vector<ir::Var> variables;
   std::vector<SignedParts> parts;
 };
-Signs signs_of(const std::vector<Stage>& stages, const Dims& dims) {
+Signs signs_of(const ops::Program& program, const Dims& dims) {
   Signs signs;
-  for (const ir::Var& var : ops::variables_of(stages)) {
-    const bool counts = std::ranges::any_of(stages, [&](const Stage& stage) {
-      return ops::is_step(stage, ops::StepKind::loop) && stage.axes[0].same(var);
+  for (const ir::Var& var : ops::variables_of(program)) {
+    const bool counts = std::ranges::any_of(program, [&](const ops::Entry& entry) {
+      return entry.is(ops::StepKind::loop) && entry.step()->variables[0].same(var);
     });
     if (counts || dims.contains(var)) continue;
     signs.variables.push_back(var);
@@ -148,11 +147,11 @@ Signs signs_of(const std::vector<Stage>& stages, const Dims& dims) {
   return signs;
 }
 
-Run run_on(TargetKind target, std::vector<Stage> stages, const schedule::Ports& ports,
+Run run_on(TargetKind target, ops::Program program, const schedule::Ports& ports,
            const interp::Values& inputs, const Dims& dims) {
   const schedule::Capabilities caps = schedule::capabilities_of(target);
   std::vector<std::pair<ir::Buffer, ir::Buffer>> replaced;
-  schedule::choose_layouts(stages, ports, caps, replaced);
+  schedule::choose_layouts(program, ports, caps, replaced);
   interp::Memory memory;
   for (const auto& [old, fresh] : replaced) {
     if (const auto given = inputs.find(old.get()); given != inputs.end())
@@ -162,8 +161,8 @@ Run run_on(TargetKind target, std::vector<Stage> stages, const schedule::Ports& 
   interp::StepRunner steps;
   for (const auto& [var, value] : dims)
     steps.variables[var.get()] = ir::Scalar::of_int(ir::DType::index, value);
-  const std::vector<ir::Var> variables = ops::variables_of(stages);
-  const Signs signs = signs_of(stages, dims);
+  const std::vector<ir::Var> variables = ops::variables_of(program);
+  const Signs signs = signs_of(program, dims);
   const auto dims_now = [&] {
     Dims now = dims;
     for (const ir::Var& var : variables) {
@@ -211,7 +210,7 @@ Run run_on(TargetKind target, std::vector<Stage> stages, const schedule::Ports& 
         std::move(bound[kernel.params.back().buffer.get()]);
     return {};
   };
-  if (auto ran = interp::run_steps(stages, steps); !ran)
+  if (auto ran = interp::run_steps(program, steps); !ran)
     return {{}, result.kernels, ran.error().to_string()};
   for (const auto& [old, fresh] : replaced) {
     if (ports.outputs.contains(old.get()) && memory.contains(fresh.get()))
@@ -246,7 +245,7 @@ Example example_of(ops::DefinedCase made, Dims dims = {}) {
   interp::Variables variables;
   for (const auto& [var, value] : example.dims)
     variables[var.get()] = ir::Scalar::of_int(ir::DType::index, value);
-  example.made.status = interp::run_stages(builder.stages, example.expected, variables);
+  example.made.status = interp::run_program(builder.program, example.expected, variables);
   return example;
 }
 
@@ -276,7 +275,7 @@ Example example_with_dim(const OpDef& def, const Case& test) {
 graph::StageGraph graph_of(const Example& example, Form form) {
   const ops::Builder& builder = *example.made.builder;
   graph::StageGraph graph;
-  graph.stages = builder.stages;
+  graph.program = builder.program;
   for (const ir::Buffer& buffer : example.order) {
     if (form == Form::as_a_model && !graph.inputs.empty()) {
       const TensorData& data = example.inputs.at(buffer.get());
@@ -302,13 +301,13 @@ void compare(TargetKind target, const Example& example, Form form) {
     graph::hoist_constants(graph, max_buffers);
     graph::drop_dead(graph);
   }
-  if (caps.robust_access) schedule::gather_scatters(graph.stages);  // as compile() does
+  if (caps.robust_access) schedule::gather_scatters(graph.program);  // as compile() does
   schedule::Ports ports;
   for (const auto& input : graph.inputs) ports.inputs.insert(input.buffer.get());
   for (const auto& constant : graph.constants) ports.constants.insert(constant.buffer.get());
   for (const auto& output : graph.outputs) ports.outputs.insert(output.buffer.get());
   const std::vector<ir::Buffer> defined_outputs = example.made.output_memory();
-  const Run run = run_on(target, graph.stages, ports, example.inputs, example.dims);
+  const Run run = run_on(target, graph.program, ports, example.inputs, example.dims);
   ASSERT_EQ(run.error, "") << run.kernels;
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     const ir::BufferNode* output = graph.outputs[i].buffer.get();

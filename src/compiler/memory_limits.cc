@@ -56,8 +56,8 @@ Result<> ModuleBuilder::check_memory() const {
         height.value_or(0) <= limits.texture_height)
       continue;
     std::string where = cat("tensor \"", buffer->name, "\"");
-    for (const ops::Stage& stage : stages_.stages)
-      if (stage.output && stage.output.same(buffer)) where = stage.origin;
+    for (const ops::Stage& stage : ops::stages_of(stages_.program))
+      if (stage.output.same(buffer)) where = stage.origin;
     return fail_at(where,
                    cat("\"", buffer->name, "\" needs ", gigabytes(*bytes), ", more than target ",
                        module_.target, " can hold in a tensor"),

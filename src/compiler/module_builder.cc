@@ -8,7 +8,6 @@
 #include "compiler/pipeline.h"
 #include "ir/build.h"
 #include "ir/simplify.h"
-#include "ops/steps.h"
 #include "passes/flatten_access.h"
 #include "schedule/access.h"
 #include "schedule/default_schedule.h"
@@ -42,7 +41,7 @@ ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKi
       caps_(capabilities),
       side_caps_(schedule::capabilities_of(schedule::TargetKind::wasm)),
       options_(options),
-      planner_(stages.dims, ops::variables_of(stages.stages)),
+      planner_(stages.dims, ops::variables_of(stages.program)),
       states_(graph::states_of(stages)) {
   module_.name = options.name.empty() ? stages.name : options.name;
   module_.target = std::string(schedule::name_of(target));
@@ -54,8 +53,8 @@ ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKi
 // Loops count up from 0; all else that a step sets may be negative.
 void ModuleBuilder::find_parameters() {
   std::set<const ir::Node*> counters;
-  for (const ops::Stage& stage : stages_.stages) {
-    if (ops::is_step(stage, ops::StepKind::loop)) counters.insert(stage.axes[0].get());
+  for (const ops::Entry& entry : stages_.program) {
+    if (entry.is(ops::StepKind::loop)) counters.insert(entry.step()->variables[0].get());
   }
   parameters_ = planner_.dims();
   for (size_t i = stages_.dims.size(); i < planner_.dims().size(); ++i) {
@@ -94,14 +93,14 @@ int ModuleBuilder::tensor_of(const ir::Buffer& buffer) {
 Result<> ModuleBuilder::build(const Progress& progress) {
   add_inputs();
   size_t done = 0;
-  for (const ops::Stage& stage : stages_.stages) {
-    if (stage.kind == ops::StageKind::step) {
-      add_step(stage);
+  for (const ops::Entry& entry : stages_.program) {
+    if (entry.step()) {
+      add_step(*entry.step());
     } else {
-      GS_TRY(add_stage(stage));
+      GS_TRY(add_stage(*entry.stage()));
     }
-    progress("schedule",
-             0.15 + 0.6 * static_cast<double>(++done) / static_cast<double>(stages_.stages.size()));
+    progress("schedule", 0.15 + 0.6 * static_cast<double>(++done) /
+                                    static_cast<double>(stages_.program.size()));
   }
   add_outputs();
   GS_TRY(plan_slots());

@@ -41,9 +41,9 @@ class ModuleBuilder {
   void find_parameters();
   Result<> add_stage(const ops::Stage& stage);
   // Steps of the host program (module_steps.cc).
-  void add_step(const ops::Stage& stage);
+  void add_step(const ops::Step& step);
   void add_step(package::Step step);
-  void add_set(const ops::Stage& stage);
+  void add_set(const ops::Step& step);
   void add_check(const graph::Check& check);
   void open_segment();
   void flush_launches();

@@ -3,7 +3,6 @@
 
 #include "compiler/module_builder.h"
 #include "ir/build.h"
-#include "ops/steps.h"
 
 namespace gossamer::compiler {
 
@@ -46,15 +45,15 @@ void ModuleBuilder::open_segment() {
 }
 
 // Sizes of states that a variable is part of were computed where it was first set: there again.
-void ModuleBuilder::add_set(const ops::Stage& stage) {
+void ModuleBuilder::add_set(const ops::Step& set) {
   Step step;
   step.kind = Step::Kind::set;
-  for (size_t i = 0; i < stage.axes.size(); ++i)
-    step.sets.emplace_back(index_of(planner_.dims(), stage.axes[i]),
-                           planner_.number(stage.values[i]));
+  for (size_t i = 0; i < set.variables.size(); ++i)
+    step.sets.emplace_back(index_of(planner_.dims(), set.variables[i]),
+                           planner_.number(set.values[i]));
   add_step(std::move(step));
   std::set<int> again;
-  for (const ir::Var& var : stage.axes) {
+  for (const ir::Var& var : set.variables) {
     if (const auto known = set_segment_.find(var.get()); known != set_segment_.end())
       again.insert(known->second);
   }
@@ -65,7 +64,7 @@ void ModuleBuilder::add_set(const ops::Stage& stage) {
     add_step(std::move(plan));
   }
   open_segment();
-  for (const ir::Var& var : stage.axes) set_segment_.emplace(var.get(), planner_.segment());
+  for (const ir::Var& var : set.variables) set_segment_.emplace(var.get(), planner_.segment());
 }
 
 // Counts of the same are checked once.
@@ -80,46 +79,46 @@ void ModuleBuilder::add_check(const graph::Check& check) {
   if (!known) module_.checks.push_back(std::move(made));
 }
 
-void ModuleBuilder::add_step(const ops::Stage& stage) {
+void ModuleBuilder::add_step(const ops::Step& from) {
   using ops::StepKind;
-  if (stage.step != StepKind::check) flush_launches();
-  switch (stage.step) {
+  if (from.kind != StepKind::check) flush_launches();
+  switch (from.kind) {
     case StepKind::read: {
       Step step;
       step.kind = Step::Kind::read;
-      step.tensor = tensor_of(stage.initial);
-      step.dim = index_of(planner_.dims(), stage.axes[0]);
-      step.count = static_cast<int>(stage.axes.size());
+      step.tensor = tensor_of(from.from);
+      step.dim = index_of(planner_.dims(), from.variables[0]);
+      step.count = static_cast<int>(from.variables.size());
       add_step(std::move(step));
-      events_.push_back({-1, stage.initial, {}});
+      events_.push_back({-1, from.from, {}});
       open_segment();
       break;
     }
     case StepKind::copy: {
       Step step;
       step.kind = Step::Kind::copy;
-      step.tensor = tensor_of(stage.initial);
-      step.to = tensor_of(stage.output);
+      step.tensor = tensor_of(from.from);
+      step.to = tensor_of(from.to);
       add_step(std::move(step));
-      events_.push_back({-1, stage.initial, stage.output});
+      events_.push_back({-1, from.from, from.to});
       break;
     }
     case StepKind::check:
-      add_check({stage.condition, stage.name, stage.values.empty() ? ir::Expr() : stage.values[0]});
+      add_check({from.condition, from.message, from.elements});
       break;
     case StepKind::set:
-      add_set(stage);
+      add_set(from);
       break;
     case StepKind::branch:
     case StepKind::loop: {
       Open open;
-      const bool loops = stage.step == StepKind::loop;
+      const bool loops = from.kind == StepKind::loop;
       open.step.kind = loops ? Step::Kind::loop : Step::Kind::branch;
       open.step.number = planner_.number(
-          loops ? stage.extents[0] : ir::select(stage.condition, ir::index(1), ir::index(0)));
+          loops ? from.rounds : ir::select(from.condition, ir::index(1), ir::index(0)));
       if (loops) {
-        open.step.dim = index_of(planner_.dims(), stage.axes[0]);
-        if (stage.condition) open.step.condition = index_of(planner_.dims(), stage.condition);
+        open.step.dim = index_of(planner_.dims(), from.variables[0]);
+        if (from.condition) open.step.condition = index_of(planner_.dims(), from.condition);
       }
       open.first_event = events_.size();
       open_.push_back(std::move(open));

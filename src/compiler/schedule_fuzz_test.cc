@@ -230,7 +230,7 @@ TEST(ScheduleFuzz, KernelsComputeWhatTheStageSays) {
     }
     const interp::Variables variables{
         {example.n.get(), ir::Scalar::of_int(DType::index, example.extent)}};
-    ASSERT_TRUE(interp::run_stages(std::vector{example.stage}, values, variables));
+    ASSERT_TRUE(interp::run_stage(example.stage, values, variables));
     const auto ran = interp::run(*kernel, memory, scalars);
     if (!ran) {
       fail(ran.error().to_string());

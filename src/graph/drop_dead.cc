@@ -1,21 +1,22 @@
 // Removes stages and constants that no output depends on.
+#include <algorithm>
 #include <unordered_set>
 
 #include "graph/stage_graph.h"
 #include "ir/rewrite.h"
-#include "ops/steps.h"
 
 namespace gossamer::graph {
 namespace {
 
+using ops::Entry;
 using ops::Stage;
-using ops::StageKind;
+using ops::Step;
 using ops::StepKind;
 
 // Marks what is needed until nothing is added: a round of a loop needs what the last one made.
 class Liveness {
  public:
-  explicit Liveness(const StageGraph& graph) : graph_(graph), live_(graph.stages.size(), false) {
+  explicit Liveness(const StageGraph& graph) : graph_(graph), live_(graph.program.size(), false) {
     for (const StageOutput& output : graph.outputs) {
       buffers_.insert(output.buffer.get());
       use(output.buffer->shape);
@@ -23,7 +24,7 @@ class Liveness {
     while (mark()) {
     }
   }
-  const std::vector<bool>& stages() const { return live_; }
+  const std::vector<bool>& entries() const { return live_; }
   bool needs(const ir::Buffer& buffer) const { return buffers_.contains(buffer.get()); }
 
  private:
@@ -38,56 +39,61 @@ class Liveness {
     for (const ir::Expr& expr : exprs) use(expr);
   }
 
-  bool wanted(const Stage& stage) const {
-    if (stage.kind != StageKind::step) return buffers_.contains(stage.output.get());
-    if (stage.step == StepKind::check) return true;
-    bool wanted = false;
-    if (stage.step == StepKind::read || stage.step == StepKind::set) {
-      for (const ir::Var& var : stage.axes) wanted = wanted || variables_.contains(var.get());
-    }
-    return wanted;
+  bool wanted(const Entry& entry) const {
+    if (entry.output() && buffers_.contains(entry.output().get())) return true;
+    if (entry.is(StepKind::check)) return true;
+    return (entry.is(StepKind::read) || entry.is(StepKind::set)) &&
+           std::ranges::any_of(entry.step()->variables,
+                               [&](const ir::Var& var) { return variables_.contains(var.get()); });
   }
 
-  void need(const Stage& stage) {
-    for (const ir::Buffer& input : ops::inputs_of(stage)) {
+  void need(const Entry& entry) {
+    for (const ir::Buffer& input : entry.inputs()) {
       buffers_.insert(input.get());
       use(input->shape);
     }
-    if (stage.output) use(stage.output->shape);
-    use(stage.extents);
-    use(stage.reduce_extents);
-    use(stage.values);
-    use(stage.target);
-    use(stage.result);
-    use(stage.condition);
+    if (entry.output()) use(entry.output()->shape);
+    if (const Stage* stage = entry.stage()) {
+      use(stage->extents);
+      use(stage->reduce_extents);
+      use(stage->values);
+      use(stage->target);
+      use(stage->result);
+      use(stage->condition);
+    } else {
+      const Step& step = *entry.step();
+      use(step.values);
+      use(step.condition);
+      use(step.elements);
+      use(step.rounds);
+    }
   }
 
   bool mark() {
     bool added = false;
     std::vector<size_t> open;  // positions of the steps that open the blocks around
-    for (size_t i = 0; i < graph_.stages.size(); ++i) {
-      const Stage& stage = graph_.stages[i];
-      if (ops::is_step(stage, StepKind::end)) {
+    for (size_t i = 0; i < graph_.program.size(); ++i) {
+      const Entry& entry = graph_.program[i];
+      if (entry.is(StepKind::end)) {
         const size_t opener = open.back();
         open.pop_back();
         if (live_[opener] && !live_[i]) live_[i] = added = true;
         continue;
       }
-      if (ops::is_step(stage, StepKind::otherwise)) {
+      if (entry.is(StepKind::otherwise)) {
         if (live_[open.back()] && !live_[i]) live_[i] = added = true;
         continue;
       }
-      if (!live_[i] && wanted(stage)) {
+      if (!live_[i] && wanted(entry)) {
         live_[i] = added = true;
-        need(stage);
+        need(entry);
         for (size_t opener : open) {
           if (live_[opener]) continue;
           live_[opener] = true;
-          need(graph_.stages[opener]);
+          need(graph_.program[opener]);
         }
       }
-      if (ops::is_step(stage, StepKind::branch) || ops::is_step(stage, StepKind::loop))
-        open.push_back(i);
+      if (entry.is(StepKind::branch) || entry.is(StepKind::loop)) open.push_back(i);
     }
     return added;
   }
@@ -102,11 +108,11 @@ class Liveness {
 
 void drop_dead(StageGraph& graph) {
   const Liveness liveness(graph);
-  std::vector<Stage> kept;
-  for (size_t i = 0; i < graph.stages.size(); ++i) {
-    if (liveness.stages()[i]) kept.push_back(std::move(graph.stages[i]));
+  ops::Program kept;
+  for (size_t i = 0; i < graph.program.size(); ++i) {
+    if (liveness.entries()[i]) kept.push_back(std::move(graph.program[i]));
   }
-  graph.stages = std::move(kept);
+  graph.program = std::move(kept);
   std::erase_if(graph.constants,
                 [&](const StageConstant& constant) { return !liveness.needs(constant.buffer); });
 }

@@ -12,7 +12,6 @@ namespace gossamer::graph {
 namespace {
 
 using ops::Stage;
-using ops::StageKind;
 
 constexpr int64_t max_work = 1 << 18;   // points times terms of a stage: the interpreter is slow
 constexpr int64_t max_total = 1 << 22;  // of a model
@@ -62,12 +61,13 @@ class Folder {
 
   void run() {
     const auto states = states_of(graph_);
-    std::erase_if(graph_.stages, [&](const Stage& stage) {
-      if (stage.kind == StageKind::step || states.contains(stage.output.get())) return false;
-      auto source = stage.view ? reshaped(stage) : std::nullopt;
-      if (!source) source = evaluated(stage);
+    std::erase_if(graph_.program, [&](const ops::Entry& entry) {
+      const Stage* stage = entry.stage();
+      if (!stage || states.contains(stage->output.get())) return false;
+      auto source = stage->view ? reshaped(*stage) : std::nullopt;
+      if (!source) source = evaluated(*stage);
       if (!source) return false;
-      add(stage.output, std::move(*source));
+      add(stage->output, std::move(*source));
       return true;
     });
   }
@@ -105,7 +105,7 @@ class Folder {
     }
     total_ += points * terms;
     if (total_ > max_total) return std::nullopt;
-    if (reads_dimensions(stage) || !interp::run_stages({&stage, 1}, values)) return std::nullopt;
+    if (reads_dimensions(stage) || !interp::run_stage(stage, values)) return std::nullopt;
     ops::TensorData& data = values[stage.output.get()];
     ConstantSource source;
     source.dtype = data.dtype;

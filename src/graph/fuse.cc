@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
-#include "ops/steps.h"
 
 namespace gossamer::graph {
 namespace {
@@ -80,7 +80,7 @@ void for_each_expr(Stage& stage, F&& f) {
 struct Uses {
   int in_values = 0;  // loads in a reduction's terms
   int in_result = 0;  // loads in the result
-  int elsewhere = 0;  // loads a rewrite cannot reach: program bodies, initial buffers
+  int elsewhere = 0;  // loads a rewrite cannot reach: of scatters, initial buffers
 };
 
 Uses uses_of(const Stage& stage, const ir::BufferNode* buffer) {
@@ -142,10 +142,11 @@ class Fuser {
     for (const StageConstant& constant : graph.constants) {
       constant_.insert(constant.buffer.get());
     }
-    alive_.assign(graph.stages.size(), true);
+    alive_.assign(graph.program.size(), true);
     states_ = states_of(graph);
-    blocks_ = ops::blocks_of(graph.stages);
-    for (const Stage& stage : graph.stages) kinds_.push_back(options.kind && options.kind(stage));
+    blocks_ = ops::blocks_of(graph.program);
+    for (const ops::Entry& entry : graph.program)
+      kinds_.push_back(options.kind && entry.stage() && options.kind(*entry.stage()));
     index();
   }
 
@@ -154,38 +155,41 @@ class Fuser {
     for (bool changed = true; changed;) {
       changed = false;
       for (bool terms : {false, true}) {
-        for (size_t i = 0; i < graph_.stages.size(); ++i)
+        for (size_t i = 0; i < graph_.program.size(); ++i)
           changed |= alive_[i] && try_inline(i, terms);
-        for (size_t i = 0; i < graph_.stages.size(); ++i) changed |= alive_[i] && try_epilogue(i);
+        for (size_t i = 0; i < graph_.program.size(); ++i) changed |= alive_[i] && try_epilogue(i);
       }
     }
-    std::vector<Stage> stages;
-    for (size_t i = 0; i < graph_.stages.size(); ++i) {
-      if (alive_[i]) stages.push_back(std::move(graph_.stages[i]));
+    ops::Program program;
+    for (size_t i = 0; i < graph_.program.size(); ++i) {
+      if (alive_[i]) program.push_back(std::move(graph_.program[i]));
     }
-    graph_.stages = std::move(stages);
+    graph_.program = std::move(program);
   }
 
  private:
   void index() {
-    for (size_t i = 0; i < graph_.stages.size(); ++i) {
-      const Stage& stage = graph_.stages[i];
+    for (size_t i = 0; i < graph_.program.size(); ++i) {
       bool constant = true;
-      for (const ir::Buffer& input : ops::inputs_of(stage)) {
+      for (const ir::Buffer& input : graph_.program[i].inputs()) {
         consumers_[input.get()].insert(i);
         constant &= constant_.contains(input.get());
       }
-      if (constant && stage.output && !is_state(stage)) constant_.insert(stage.output.get());
+      if (constant && stage_at(i) && !writes_state(i)) constant_.insert(stage_at(i)->output.get());
     }
   }
 
-  bool is_state(const Stage& stage) const { return states_.contains(stage.output.get()); }
+  // Null where a step stands.
+  Stage* stage_at(size_t i) { return graph_.program[i].stage(); }
+  const Stage* stage_at(size_t i) const { return std::as_const(graph_.program[i]).stage(); }
+
+  bool writes_state(size_t i) const { return states_.contains(graph_.program[i].output().get()); }
 
   // A stage moves within its block, and never into one that writes a state: what it reads may be a
   // state that has its next value by then.
   bool may_move(size_t from, size_t to) const {
-    return blocks_[from] == blocks_[to] && kinds_[from] == kinds_[to] &&
-           !is_state(graph_.stages[to]) && !is_state(graph_.stages[from]);
+    return blocks_[from] == blocks_[to] && kinds_[from] == kinds_[to] && !writes_state(to) &&
+           !writes_state(from);
   }
 
   bool fits(const Stage& a, const Stage& b) const {
@@ -203,7 +207,8 @@ class Fuser {
   // a choice whose
   //   indices stay simple. What depends on constants alone stays apart: it runs once, at load.
   bool try_inline(size_t i, bool into_terms) {
-    const Stage& producer = graph_.stages[i];
+    if (!stage_at(i)) return false;
+    const Stage& producer = *stage_at(i);
     if (producer.kind != StageKind::compute || kept_.contains(producer.output.get())) return false;
     const auto found = consumers_.find(producer.output.get());
     if (found == consumers_.end() || found->second.empty()) return false;
@@ -212,7 +217,8 @@ class Fuser {
     const bool cheap = cost.movement() && cost.loads <= 1 && cost.selects <= 1;
     const bool constant = constant_.contains(producer.output.get());
     for (size_t c : consumers) {
-      const Stage& consumer = graph_.stages[c];
+      if (!stage_at(c)) return false;  // a step reads it
+      const Stage& consumer = *stage_at(c);
       const Uses uses = uses_of(consumer, producer.output.get());
       if (uses.elsewhere || !may_move(i, c) || !fits(producer, consumer)) return false;
       if (constant && cost.loads > 0 && !constant_.contains(consumer.output.get())) return false;
@@ -302,8 +308,8 @@ class Fuser {
   }
 
   void merge_producer(size_t p, size_t c) {
-    const Stage& producer = graph_.stages[p];
-    Stage& consumer = graph_.stages[c];
+    const Stage& producer = *stage_at(p);
+    Stage& consumer = *stage_at(c);
     const ir::Bounds bounds = bounds_of(consumer);
     for_each_expr(consumer, [&](Expr& e) { e = ir::simplify(inline_loads(e, producer), bounds); });
     consumer.view = consumer.view && producer.view;
@@ -315,7 +321,8 @@ class Fuser {
   // Rule 2. A compute stage becomes the result of the reduction that it alone reads, element for
   // element (axes may be permuted and unit axes dropped): the reduction's epilogue.
   bool try_epilogue(size_t c) {
-    Stage& consumer = graph_.stages[c];
+    if (!stage_at(c)) return false;
+    const Stage& consumer = *stage_at(c);
     if (consumer.kind != StageKind::compute) return false;
     size_t best = c;
     for (const ir::Buffer& input : ops::inputs_of(consumer)) {
@@ -323,7 +330,7 @@ class Fuser {
       if (r < c && may_move(r, c) && is_epilogue(r, c)) best = best == c ? r : std::max(best, r);
     }
     if (best == c) return false;
-    const Stage reduction = graph_.stages[best];
+    const Stage reduction = *stage_at(best);
     const ir::Load* load = find_load(consumer, reduction.output.get());
     ir::VarMap map;
     for (size_t k = 0; k < reduction.axes.size(); ++k)
@@ -339,17 +346,16 @@ class Fuser {
     alive_[best] = false;
     for (const ir::Buffer& input : ops::inputs_of(reduction)) consumers_[input.get()].erase(best);
     consumers_.erase(reduction.output.get());
-    graph_.stages[c] = std::move(merged);
-    for (const ir::Buffer& input : ops::inputs_of(graph_.stages[c]))
-      consumers_[input.get()].insert(c);
+    for (const ir::Buffer& input : ops::inputs_of(merged)) consumers_[input.get()].insert(c);
+    *stage_at(c) = std::move(merged);
     return true;
   }
 
   size_t producer_of(const ir::BufferNode* buffer) const {
-    for (size_t i = 0; i < graph_.stages.size(); ++i) {
-      if (alive_[i] && graph_.stages[i].output.get() == buffer) return i;
+    for (size_t i = 0; i < graph_.program.size(); ++i) {
+      if (alive_[i] && stage_at(i) && stage_at(i)->output.get() == buffer) return i;
     }
-    return graph_.stages.size();
+    return graph_.program.size();
   }
 
   static const ir::Load* find_load(const Stage& stage, const ir::BufferNode* buffer) {
@@ -363,8 +369,8 @@ class Fuser {
   }
 
   bool is_epilogue(size_t r, size_t c) const {
-    const Stage& reduction = graph_.stages[r];
-    const Stage& consumer = graph_.stages[c];
+    const Stage& reduction = *stage_at(r);
+    const Stage& consumer = *stage_at(c);
     if (reduction.kind != StageKind::reduce || kept_.contains(reduction.output.get())) return false;
     const auto readers = consumers_.find(reduction.output.get());
     if (readers == consumers_.end() || readers->second.size() != 1) return false;

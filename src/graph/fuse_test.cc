@@ -53,7 +53,7 @@ struct Chain {
                  const std::function<Expr(Point)>& body) {
     Stage stage = stage_of(name, shape);
     stage.result = body(Point(stage.axes.begin(), stage.axes.end()));
-    graph.stages.push_back(stage);
+    graph.program.push_back(stage);
     return stage.output;
   }
   Buffer sum(const std::string& name, const std::vector<int64_t>& shape, int64_t extent,
@@ -67,7 +67,7 @@ struct Chain {
     stage.combiner = {{left}, {right}, {Expr(left) + Expr(right)}, {ir::constant(DType::f32, 0)}};
     stage.values = {body(Point(stage.axes.begin(), stage.axes.end()), r)};
     stage.result = left;
-    graph.stages.push_back(stage);
+    graph.program.push_back(stage);
     return stage.output;
   }
   void output(const Buffer& buffer) { graph.outputs.push_back({buffer->name, buffer}); }
@@ -83,7 +83,7 @@ struct Chain {
 
   std::vector<TensorData> run() const {
     interp::Values copy = values;
-    const auto status = interp::run_stages(graph.stages, copy);
+    const auto status = interp::run_program(graph.program, copy);
     EXPECT_TRUE(status) << status.error().to_string();
     std::vector<TensorData> results;
     for (const StageOutput& out : graph.outputs) results.push_back(copy.at(out.buffer.get()));
@@ -102,7 +102,7 @@ struct Chain {
   }
   std::vector<std::string> names() const {
     std::vector<std::string> result;
-    for (const Stage& stage : graph.stages) result.push_back(stage.name);
+    for (const Stage& stage : ops::stages_of(graph.program)) result.push_back(stage.name);
     return result;
   }
 };
@@ -131,10 +131,10 @@ TEST(Fuse, EpilogueBeforeTerms) {
   c.output(c.sum("second", {4, 3}, 5,
                  [&](Point p, Expr r) { return ir::load(a, {p[0], r}) * ir::load(v, {r, p[1]}); }));
   c.fuse_with(8);
-  ASSERT_EQ(c.graph.stages.size(), 2u);
+  ASSERT_EQ(c.graph.program.size(), 2u);
   EXPECT_EQ(c.names(), (Names{"first", "second"}));
-  EXPECT_NE(c.graph.stages[0].result->kind, ir::NodeKind::Var);
-  EXPECT_EQ(c.graph.stages[1].result->kind, ir::NodeKind::Var);
+  EXPECT_NE(c.graph.program[0].stage()->result->kind, ir::NodeKind::Var);
+  EXPECT_EQ(c.graph.program[1].stage()->result->kind, ir::NodeKind::Var);
 }
 
 // Elements that a reduction reads once are computed where they are read.
@@ -202,10 +202,10 @@ TEST(Fuse, BindsNoMoreThanMaxBuffers) {
     }
     c.output(sum);
     c.fuse_with(limit);
-    for (const Stage& stage : c.graph.stages)
+    for (const Stage& stage : ops::stages_of(c.graph.program))
       EXPECT_LE(ops::inputs_of(stage).size() + 1, static_cast<size_t>(limit));
     // Two inputs and the output, three and the output, all that fit.
-    EXPECT_EQ(c.graph.stages.size(), limit == 3 ? 7u : limit == 4 ? 4u : 2u);
+    EXPECT_EQ(c.graph.program.size(), limit == 3 ? 7u : limit == 4 ? 4u : 2u);
   }
 }
 
@@ -232,9 +232,9 @@ TEST(HoistConstants, NoMoreBuffersThanAKernelMayHave) {
              ir::load(x, p);
     }));
     c.expect_same_after([&](StageGraph& graph) { hoist_constants(graph, limit); });
-    for (const Stage& stage : c.graph.stages)
+    for (const Stage& stage : ops::stages_of(c.graph.program))
       EXPECT_LE(ops::inputs_of(stage).size() + 1, static_cast<size_t>(std::max(limit, 3)));
-    EXPECT_EQ(c.graph.stages.size(), limit < 4 ? 1u : limit == 4 ? 2u : limit == 5 ? 3u : 4u);
+    EXPECT_EQ(c.graph.program.size(), limit < 4 ? 1u : limit == 4 ? 2u : limit == 5 ? 3u : 4u);
   }
 }
 
@@ -246,8 +246,8 @@ TEST(HoistConstants, ArithmeticOnConstantsBecomesAStage) {
   }));
   c.expect_same_after(hoist);
   ASSERT_EQ(c.names(), (Names{"y.constant", "y"}));
-  EXPECT_EQ(c.graph.stages[0].extents.size(), 1u);  // along the axis it depends on
-  EXPECT_EQ(ops::inputs_of(c.graph.stages[1]).size(), 2u);
+  EXPECT_EQ(c.graph.program[0].stage()->extents.size(), 1u);  // along the axis it depends on
+  EXPECT_EQ(ops::inputs_of(*c.graph.program[1].stage()).size(), 2u);
 }
 
 TEST(HoistConstants, OneStageForEqualArithmetic) {

@@ -22,31 +22,36 @@ class Hoister {
   }
 
   void run() {
-    std::vector<Stage> result;
-    for (Stage& stage : graph_.stages) {
-      const bool constant = stage.output && !states_.contains(stage.output.get()) &&
-                            std::ranges::all_of(ops::inputs_of(stage), [&](const ir::Buffer& b) {
-                              return constant_.contains(b.get());
-                            });
-      if (constant) {
-        constant_.insert(stage.output.get());
-      } else if (stage.kind == ops::StageKind::compute || stage.kind == ops::StageKind::reduce) {
-        stage_ = &stage;
-        out_ = &result;
-        count_ = 0;
-        made_.clear();
-        buffers_ = static_cast<int>(ops::inputs_of(stage).size()) + 1;
-        bounds_ = {};
-        for (size_t i = 0; i < stage.axes.size(); ++i)
-          bounds_.set_extent(stage.axes[i].get(), stage.extents[i]);
-        stage.result = hoist(stage.result);
-      }
-      result.push_back(std::move(stage));
+    ops::Program result;
+    for (ops::Entry& entry : graph_.program) {
+      if (Stage* stage = entry.stage()) look_at(*stage, result);
+      result.push_back(std::move(entry));
     }
-    graph_.stages = std::move(result);
+    graph_.program = std::move(result);
   }
 
  private:
+  void look_at(Stage& stage, ops::Program& out) {
+    const bool constant = !states_.contains(stage.output.get()) &&
+                          std::ranges::all_of(ops::inputs_of(stage), [&](const ir::Buffer& b) {
+                            return constant_.contains(b.get());
+                          });
+    if (constant) {
+      constant_.insert(stage.output.get());
+      return;
+    }
+    if (stage.kind != ops::StageKind::compute && stage.kind != ops::StageKind::reduce) return;
+    stage_ = &stage;
+    out_ = &out;
+    count_ = 0;
+    made_.clear();
+    buffers_ = static_cast<int>(ops::inputs_of(stage).size()) + 1;
+    bounds_ = {};
+    for (size_t i = 0; i < stage.axes.size(); ++i)
+      bounds_.set_extent(stage.axes[i].get(), stage.extents[i]);
+    stage.result = hoist(stage.result);
+  }
+
   // Only loads of constants, at least one, at axes of the stage; and enough arithmetic to be worth
   // a stage.
   bool worth(const Expr& e) const {
@@ -126,7 +131,7 @@ class Hoister {
   std::set<const ir::BufferNode*> constant_;
   std::unordered_set<const ir::BufferNode*> states_;
   const Stage* stage_ = nullptr;
-  std::vector<Stage>* out_ = nullptr;
+  ops::Program* out_ = nullptr;
   std::vector<std::pair<Expr, Expr>> made_;
   ir::Bounds bounds_;  // of the stage's axes
   int count_ = 0;

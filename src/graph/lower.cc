@@ -14,7 +14,6 @@
 #include "ir/scalar.h"
 #include "ops/builder.h"
 #include "ops/host_value.h"
-#include "ops/steps.h"
 
 namespace gossamer::graph {
 namespace {
@@ -106,7 +105,7 @@ Tensor Lowering::add_constant(std::string name, ConstantSource source) {
     const auto words = static_cast<int64_t>(source.length);
     const std::string packed_name = unique(constant_names_, name + ".packed");
     const ir::Buffer words_buffer = ir::buffer(packed_name, ir::DType::u8, {ir::index(words)});
-    out_.stages.push_back(unpack_stage(words_buffer, tensor.buffer, source.packed));
+    out_.program.push_back(unpack_stage(words_buffer, tensor.buffer, source.packed));
     source.dtype = ir::DType::u8;
     source.shape = {words};
     source.packed = 1;
@@ -226,7 +225,7 @@ Result<> Lowering::lower_nodes(const Graph& graph, Values& values) {
       if (error.where.empty()) error.where = place;
       return std::unexpected(std::move(error));
     }
-    size_t first_stage = out_.stages.size();
+    size_t first_stage = out_.program.size();
     GS_TRY(take_stages(builder, graph, node));
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       Item made = std::move(builder.outputs[i]);
@@ -274,18 +273,19 @@ Result<> Lowering::take_stages(ops::Builder& builder, const Graph& graph, const 
     std::string name = unique(constant_names_, constant.buffer->name);
     out_.constants.push_back({std::move(name), constant.buffer, std::move(source)});
   }
-  const std::vector<int> blocks = ops::blocks_of(builder.stages);
-  for (size_t i = 0; i < builder.stages.size(); ++i) {
-    ops::Stage& stage = builder.stages[i];
-    if (stage.kind != ops::StageKind::step) {
-      GS_TRY(check_size(stage, place));
-      stage.origin = origin;
-      settle_name(stage.output);
-      GS_TRY(check_count(stage, place));
-    } else if (stage.step == ops::StepKind::read && blocks[i] == 0) {
-      reads_[stage.initial.get()] = {stage.initial, {stage.axes.begin(), stage.axes.end()}};
+  const std::vector<int> blocks = ops::blocks_of(builder.program);
+  for (size_t i = 0; i < builder.program.size(); ++i) {
+    ops::Entry& entry = builder.program[i];
+    if (ops::Stage* stage = entry.stage()) {
+      GS_TRY(check_size(*stage, place));
+      stage->origin = origin;
+      settle_name(stage->output);
+      GS_TRY(check_count(*stage, place));
+    } else if (entry.is(ops::StepKind::read) && blocks[i] == 0) {
+      const ops::Step& step = *entry.step();
+      reads_[step.from.get()] = {step.from, {step.variables.begin(), step.variables.end()}};
     }
-    out_.stages.push_back(std::move(stage));
+    out_.program.push_back(std::move(entry));
   }
   for (ops::Builder::Check& check : builder.checks) {
     add_check(std::move(check.condition), std::move(check.message));
@@ -320,8 +320,8 @@ void Lowering::add_check(Expr condition, std::string message, Expr elements) {
   if (early) {
     out_.checks.push_back({std::move(condition), std::move(message), std::move(elements)});
   } else {
-    out_.stages.push_back(ops::check_step(std::move(condition), std::move(message)));
-    if (elements) out_.stages.back().values = {std::move(elements)};
+    out_.program.emplace_back(
+        ops::check_step(std::move(condition), std::move(message), std::move(elements)));
   }
 }
 
@@ -339,11 +339,11 @@ void Lowering::settle_output(Tensor& tensor, size_t first_stage) {
     for (const Expr& element : *tensor.host) size += size_of(element, max_extent_size) - 1;
     if (size + 1 >= max_extent_size) tensor.host.reset();
   }
-  for (size_t i = first_stage; i < out_.stages.size(); ++i) {
-    const ops::Stage& stage = out_.stages[i];
-    if (!stage.output || !stage.output.same(tensor.buffer)) continue;
-    if (stage.view) {
-      std::vector<ir::Buffer> inputs = ops::inputs_of(stage);
+  for (size_t i = first_stage; i < out_.program.size(); ++i) {
+    const ops::Stage* stage = out_.program[i].stage();
+    if (!stage || !stage->output.same(tensor.buffer)) continue;
+    if (stage->view) {
+      std::vector<ir::Buffer> inputs = ops::inputs_of(*stage);
       if (inputs.size() == 1 && inputs[0]->dtype == tensor.dtype() &&
           same_shape(inputs[0]->shape, tensor.shape())) {
         tensor.buffer = inputs[0];

@@ -6,7 +6,7 @@
 #include "graph/lowering.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
-#include "ops/steps.h"
+#include "ops/states.h"
 
 namespace gossamer::graph {
 
@@ -21,7 +21,7 @@ Result<Lowering::Region> Lowering::lower_region(const Graph& graph, const Values
                                                 const std::vector<Item>& inputs) {
   GS_CHECK(graph.inputs.size() == inputs.size(), "inputs of a region");
   Region region;
-  const size_t start = out_.stages.size();
+  const size_t start = out_.program.size();
   const auto reads = reads_;
   const auto counted = counted_;
   Values inner;
@@ -35,10 +35,11 @@ Result<Lowering::Region> Lowering::lower_region(const Graph& graph, const Values
   for (ValueId id : graph.outputs) region.outputs.push_back(known(inner[id]));
   reads_ = reads;  // what a region read is not known outside of it
   counted_ = counted;
-  const auto first = out_.stages.begin() + static_cast<std::ptrdiff_t>(start);
-  region.stages.assign(std::make_move_iterator(first), std::make_move_iterator(out_.stages.end()));
-  out_.stages.erase(first, out_.stages.end());
-  for (const ir::Var& var : ops::variables_of(region.stages)) region.variables.insert(var.get());
+  const auto first = out_.program.begin() + static_cast<std::ptrdiff_t>(start);
+  region.program.assign(std::make_move_iterator(first),
+                        std::make_move_iterator(out_.program.end()));
+  out_.program.erase(first, out_.program.end());
+  for (const ir::Var& var : ops::variables_of(region.program)) region.variables.insert(var.get());
   return region;
 }
 
@@ -61,7 +62,7 @@ Result<ops::Builder::Inlined> Lowering::inline_region(const Graph& graph, const 
   }
   GS_ASSIGN(Region region,
             lower_region(graph, values, std::vector<Item>(inputs.begin(), inputs.end())));
-  ops::Builder::Inlined made{std::move(region.stages), {}};
+  ops::Builder::Inlined made{std::move(region.program), {}};
   for (Item& output : region.outputs) {
     if (!output.tensor) return fail(cat("its graph \"", graph.name, "\" makes what is no tensor"));
     made.outputs.push_back(std::move(output.tensor));
@@ -89,9 +90,14 @@ Result<Expr> Lowering::scalar_value(const Item& item, const std::string& name) {
     if (!ir::is_const(ir::simplify(extent), 1)) return fail(cat(name, " is no single number"));
   }
   const ir::Var var = ir::var(now.buffer->name);
-  out_.stages.push_back(ops::read_step(now.buffer, {var}));
+  out_.program.push_back(ops::read_step(now.buffer, {var}));
   reads_[now.buffer.get()] = {now.buffer, {Expr(var)}};
   return Expr(var);
+}
+
+void Lowering::add_stage(ops::Stage stage, const std::string& origin) {
+  stage.origin = origin;
+  out_.program.emplace_back(std::move(stage));
 }
 
 Tensor Lowering::add_compute(const std::string& name, ir::DType dtype, std::vector<Expr> shape,
@@ -107,7 +113,7 @@ Tensor Lowering::add_compute(const std::string& name, ir::DType dtype, std::vect
   stage.result = body(point);
   stage.output = ir::buffer(name, dtype, std::move(shape));
   Tensor tensor{stage.output, std::nullopt};
-  out_.stages.push_back(std::move(stage));
+  out_.program.push_back(std::move(stage));
   return tensor;
 }
 
@@ -152,7 +158,7 @@ struct Lowering::Merge {
   // A dimension that the branches do not share is a variable that both set.
   std::vector<ir::Var> dims;
   std::array<std::vector<Expr>, 2> extents;
-  std::array<std::vector<ops::Stage>, 2> copies;
+  std::array<ops::Program, 2> copies;
 };
 
 Result<Tensor> Lowering::merge_branches(Merge& merge, const std::string& name, const Tensor& a,
@@ -179,8 +185,9 @@ Result<Tensor> Lowering::merge_branches(Merge& merge, const std::string& name, c
   const std::string merged_name = cat(merge.node.name, "/", name);
   Tensor merged{ir::buffer(merged_name, a.dtype(), shape), std::nullopt};
   const auto copy = [&](const ir::Buffer& from, const ir::Buffer& to, size_t k) {
-    merge.copies[k].push_back(ops::copy_stage(cat(name, ".branch"), from, to));
-    merge.copies[k].back().origin = cat("If \"", merge.node.name, "\"");
+    ops::Stage stage = ops::copy_stage(cat(name, ".branch"), from, to);
+    stage.origin = cat("If \"", merge.node.name, "\"");
+    merge.copies[k].emplace_back(std::move(stage));
   };
   if (a.dtype() == ir::DType::string) {
     merged.lengths = ir::buffer(merged_name + ".lengths", ir::DType::i32, shape);
@@ -225,7 +232,7 @@ Result<> Lowering::lower_if(const Node& node, Values& values) {
   if (!condition) return fail_at(place, condition.error().message);
   if (const auto known_now = ir::as_int(ir::simplify(*condition))) {
     GS_ASSIGN(Region taken, lower_region(*node.regions[*known_now ? 0 : 1], values, {}));
-    std::ranges::move(taken.stages, std::back_inserter(out_.stages));
+    std::ranges::move(taken.program, std::back_inserter(out_.program));
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] != no_value) values[node.outputs[i]] = taken.outputs[i];
     }
@@ -266,12 +273,12 @@ Result<> Lowering::lower_if(const Node& node, Values& values) {
     values[node.outputs[i]] = std::move(made);
   }
   for (size_t k = 0; k < 2; ++k) {
-    out_.stages.push_back(k == 0 ? ops::branch_step(*condition != 0.0) : ops::otherwise_step());
-    std::ranges::move(branches[k].stages, std::back_inserter(out_.stages));
-    if (!merge.dims.empty()) out_.stages.push_back(ops::set_step(merge.dims, merge.extents[k]));
-    std::ranges::move(merge.copies[k], std::back_inserter(out_.stages));
+    out_.program.push_back(k == 0 ? ops::branch_step(*condition != 0.0) : ops::otherwise_step());
+    std::ranges::move(branches[k].program, std::back_inserter(out_.program));
+    if (!merge.dims.empty()) out_.program.push_back(ops::set_step(merge.dims, merge.extents[k]));
+    std::ranges::move(merge.copies[k], std::back_inserter(out_.program));
   }
-  out_.stages.push_back(ops::end_step());
+  out_.program.push_back(ops::end_step());
   return {};
 }
 

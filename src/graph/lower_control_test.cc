@@ -84,7 +84,7 @@ std::vector<std::vector<float>> run(const Maker& maker, const std::vector<Tensor
       values[constant.buffer.get()] = {
           constant.source.dtype, constant.source.shape, constant.source.bytes, {}};
     }
-    const auto status = interp::run_stages(stages.stages, values);
+    const auto status = interp::run_program(stages.program, values);
     EXPECT_TRUE(status.has_value()) << status.error().to_string() << print(stages);
     std::vector<std::vector<float>> outputs;
     for (const StageOutput& output : stages.outputs) {

@@ -7,7 +7,7 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ops/host_value.h"
-#include "ops/steps.h"
+#include "ops/states.h"
 
 namespace gossamer::graph {
 namespace {
@@ -131,10 +131,10 @@ Tensor Lowering::begin_round(Carried& carried) {
 }
 
 // Before the first round.
-void Lowering::start(const Carried& carried, std::vector<ops::Stage>& stages,
+void Lowering::start(const Carried& carried, ops::Program& program,
                      const std::string& origin) const {
   if (carried.on_host) {
-    stages.push_back(ops::set_step(carried.elements, *carried.initial.host));
+    program.push_back(ops::set_step(carried.elements, *carried.initial.host));
     return;
   }
   std::vector<ir::Var> variables;
@@ -144,10 +144,11 @@ void Lowering::start(const Carried& carried, std::vector<ops::Stage>& stages,
     variables.push_back(carried.dims[d]);
     extents.push_back(carried.initial.shape()[d]);
   }
-  if (!variables.empty()) stages.push_back(ops::set_step(variables, extents));
-  stages.push_back(
-      ops::copy_stage(cat(carried.name, ".initial"), carried.initial.buffer, carried.state));
-  stages.back().origin = origin;
+  if (!variables.empty()) program.push_back(ops::set_step(variables, extents));
+  ops::Stage stage =
+      ops::copy_stage(cat(carried.name, ".initial"), carried.initial.buffer, carried.state);
+  stage.origin = origin;
+  program.push_back(std::move(stage));
 }
 
 // After the body: all next values are made before any state changes. Memory of a growing state is
@@ -176,10 +177,9 @@ void Lowering::advance(std::vector<Carried>& all, const std::vector<Tensor>& nex
         variables.push_back(carried.dims[d]);
         numbers.emplace_back(carried.next_dims[d]);
       }
-      out_.stages.push_back(ops::set_step(waiting, extents));
+      out_.program.push_back(ops::set_step(waiting, extents));
       const ir::Buffer made = ir::buffer(cat(carried.name, ".next"), value->dtype, shape);
-      out_.stages.push_back(ops::copy_stage(made->name, value, made));
-      out_.stages.back().origin = origin;
+      add_stage(ops::copy_stage(made->name, value, made), origin);
       value = made;
     }
     states.push_back(carried.state);
@@ -193,11 +193,11 @@ void Lowering::advance(std::vector<Carried>& all, const std::vector<Tensor>& nex
                                [&](const ir::Buffer& state) { return stage.output.same(state); });
   };
   for (ops::Stage& stage : copies) {
-    if (!is_state(stage)) out_.stages.push_back(std::move(stage));
+    if (!is_state(stage)) out_.program.push_back(std::move(stage));
   }
-  if (!variables.empty()) out_.stages.push_back(ops::set_step(variables, numbers));
+  if (!variables.empty()) out_.program.push_back(ops::set_step(variables, numbers));
   for (ops::Stage& stage : copies) {
-    if (stage.output && is_state(stage)) out_.stages.push_back(std::move(stage));
+    if (is_state(stage)) out_.program.push_back(std::move(stage));
   }
 }
 
@@ -237,7 +237,7 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
     go_back(before);
     const int64_t last = ir::as_int(what.rounds).value_or(most_rounds) - 1;
     bounds_.set(round.get(), {0, std::max<int64_t>(last, 0)});
-    const size_t start = out_.stages.size();
+    const size_t start = out_.program.size();
     std::vector<Item> inputs;
     for (Tensor& input : what.inputs(round)) inputs.emplace_back(std::move(input));
     std::vector<Tensor> begun;
@@ -248,16 +248,17 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
       return fail_at(
           place, cat("has a body of ", body.inputs.size(), " inputs, it is given ", inputs.size()));
     }
-    std::vector<ops::Stage> prelude(
-        std::make_move_iterator(out_.stages.begin() + static_cast<std::ptrdiff_t>(start)),
-        std::make_move_iterator(out_.stages.end()));
-    out_.stages.resize(start);
+    ops::Program prelude(
+        std::make_move_iterator(out_.program.begin() + static_cast<std::ptrdiff_t>(start)),
+        std::make_move_iterator(out_.program.end()));
+    out_.program.erase(out_.program.begin() + static_cast<std::ptrdiff_t>(start),
+                       out_.program.end());
     GS_ASSIGN(region, lower_region(body, values, inputs));
     for (const Item& output : region.outputs) {
       if (!output.tensor) return fail_at(place, "makes a sequence where it had a tensor");
     }
-    region.stages.insert(region.stages.begin(), std::make_move_iterator(prelude.begin()),
-                         std::make_move_iterator(prelude.end()));
+    region.program.insert(region.program.begin(), std::make_move_iterator(prelude.begin()),
+                          std::make_move_iterator(prelude.end()));
     next_states.clear();
     for (size_t k = 0; k < states; ++k) {
       const Tensor& next = region.outputs[first_row - states + k].tensor;
@@ -327,7 +328,7 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
   std::vector<Carried> grown;
   std::vector<int> growing(rows, -1);  // of each row: its place in `grown`
   std::vector<ir::Buffer> all_rows;
-  std::vector<ops::Stage> fills;
+  ops::Program fills;
   for (size_t r = 0; r < rows; ++r) {
     const Tensor& row = next_rows[r];
     const std::string& row_name = row_names[r];
@@ -374,22 +375,21 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
   }
 
   // The steps and stages, in order.
-  for (const Carried& one : carried) start(one, out_.stages, origin);
-  std::ranges::move(fills, std::back_inserter(out_.stages));
-  for (const Carried& one : grown) start(one, out_.stages, origin);
+  for (const Carried& one : carried) start(one, out_.program, origin);
+  std::ranges::move(fills, std::back_inserter(out_.program));
+  for (const Carried& one : grown) start(one, out_.program, origin);
   if (condition) {
-    out_.stages.push_back(ops::set_step(
+    out_.program.push_back(ops::set_step(
         {condition}, {ir::select(what.condition != 0.0, ir::index(1), ir::index(0))}));
   }
-  out_.stages.push_back(ops::loop_step(round, what.rounds, condition ? Expr(condition) : Expr()));
-  std::ranges::move(region.stages, std::back_inserter(out_.stages));
+  out_.program.push_back(ops::loop_step(round, what.rounds, condition ? Expr(condition) : Expr()));
+  std::ranges::move(region.program, std::back_inserter(out_.program));
   std::vector<Tensor> next = next_states;
   for (size_t r = 0; r < rows; ++r) {
     const Tensor& row = next_rows[r];
     if (growing[r] < 0) {
-      out_.stages.push_back(
-          ops::row_stage(cat(all_rows[r]->name, ".row"), all_rows[r], round, row.buffer));
-      out_.stages.back().origin = origin;
+      add_stage(ops::row_stage(cat(all_rows[r]->name, ".row"), all_rows[r], round, row.buffer),
+                origin);
       continue;
     }
     const Carried& one = grown[static_cast<size_t>(growing[r])];
@@ -402,21 +402,21 @@ Result<std::vector<Tensor>> Lowering::repeat(const Repeat& what, const Values& v
           old[0] = ir::min(point[0], ir::max(last - ir::index(1), ir::index(0)));
           return ir::select(point[0] < last, ir::load(one.state, old), ir::load(row.buffer, at));
         }));
-    out_.stages.back().origin = origin;
+    out_.program.back().stage()->origin = origin;
   }
   if (condition) {
     const Tensor again = region.outputs[0].tensor;
     if (again.host && again.host->size() == 1) {
-      out_.stages.push_back(ops::set_step(
+      out_.program.push_back(ops::set_step(
           {condition}, {ir::select((*again.host)[0] != 0.0, ir::index(1), ir::index(0))}));
     } else {
-      out_.stages.push_back(ops::read_step(again.buffer, {condition}));
+      out_.program.push_back(ops::read_step(again.buffer, {condition}));
     }
   }
   std::vector<Carried> both = carried;
   both.insert(both.end(), grown.begin(), grown.end());
   advance(both, next, origin);
-  out_.stages.push_back(ops::end_step());
+  out_.program.push_back(ops::end_step());
 
   std::vector<Tensor> results;
   for (const Carried& one : carried) results.push_back(finish(one));

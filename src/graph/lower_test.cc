@@ -104,11 +104,11 @@ struct Lowered : testing::Test {
 TEST_F(Lowered, NamesBuffersAndOrigins) {
   ValueId x = input({ir::index(4)});
   StageGraph stages = lowered({node("Total", {node("Double", {x}, "a")}, "a")});
-  ASSERT_EQ(stages.stages.size(), 2u);
-  EXPECT_EQ(stages.stages[0].origin, "Double \"a\"");
-  EXPECT_EQ(stages.stages[1].origin, "Total \"a\"");
-  EXPECT_EQ(stages.stages[0].output->name, "a.out");
-  EXPECT_TRUE(stages.outputs[0].buffer.same(stages.stages[1].output));
+  ASSERT_EQ(stages.program.size(), 2u);
+  EXPECT_EQ(stages.program[0].stage()->origin, "Double \"a\"");
+  EXPECT_EQ(stages.program[1].stage()->origin, "Total \"a\"");
+  EXPECT_EQ(stages.program[0].stage()->output->name, "a.out");
+  EXPECT_TRUE(stages.outputs[0].buffer.same(stages.program[1].stage()->output));
 }
 
 TEST_F(Lowered, HostValuesMakeShapesAndNoStages) {
@@ -117,15 +117,15 @@ TEST_F(Lowered, HostValuesMakeShapesAndNoStages) {
   graph.dims.push_back({n, 0, 0});
   ValueId twice = node("Double", {node("Extent", {x}, "extent")}, "twice");
   StageGraph stages = lowered({node("Resized", {x, twice}, "big")});
-  ASSERT_EQ(stages.stages.size(), 1u);
-  EXPECT_TRUE(ir::prove_equal(stages.stages[0].extents[0], ir::Expr(n) * 2.0));
+  ASSERT_EQ(stages.program.size(), 1u);
+  EXPECT_TRUE(ir::prove_equal(stages.program[0].stage()->extents[0], ir::Expr(n) * 2.0));
 }
 
 TEST_F(Lowered, KnownElementsBecomeConstants) {
   ValueId x = input({ir::index(4)});
   (void)x;
   StageGraph stages = lowered({node("Double", {constant({3, 4})}, "d")});
-  EXPECT_TRUE(stages.stages.empty());
+  EXPECT_TRUE(stages.program.empty());
   ASSERT_EQ(stages.constants.size(), 1u);
   EXPECT_EQ(stages.constants[0].source.bytes, ops::int64s({2}, {6, 8}).bytes);
 }
@@ -133,7 +133,7 @@ TEST_F(Lowered, KnownElementsBecomeConstants) {
 TEST_F(Lowered, OutputsMayBeInputs) {
   ValueId x = input({ir::index(4)});
   StageGraph stages = lowered({x, node("Same", {x}, "s")});
-  EXPECT_TRUE(stages.stages.empty());
+  EXPECT_TRUE(stages.program.empty());
   EXPECT_TRUE(stages.outputs[1].buffer.same(stages.inputs[0].buffer));
 }
 
@@ -144,9 +144,9 @@ TEST_F(Lowered, DuplicatesAndDeadStagesGo) {
   ValueId c = node("Total", {node("Double", {a}, "aa")}, "c");
   ValueId d = node("Total", {node("Double", {b}, "bb")}, "d");
   StageGraph stages = lowered({c, d});
-  EXPECT_EQ(stages.stages.size(), 6u);
+  EXPECT_EQ(stages.program.size(), 6u);
   merge_duplicates(stages);
-  EXPECT_EQ(stages.stages.size(), 3u);
+  EXPECT_EQ(stages.program.size(), 3u);
   EXPECT_TRUE(stages.outputs[0].buffer.same(stages.outputs[1].buffer));
 }
 
@@ -157,9 +157,9 @@ TEST_F(Lowered, SmallConstantsFold) {
   value.dtype = value.constant->dtype = DType::u8;
   value.constant->bytes = {std::byte{1}, std::byte{2}, std::byte{200}};
   StageGraph stages = lowered({node("Total", {node("Double", {bytes}, "d")}, "t")});
-  EXPECT_EQ(stages.stages.size(), 2u);
+  EXPECT_EQ(stages.program.size(), 2u);
   fold_constants(stages);
-  EXPECT_TRUE(stages.stages.empty());
+  EXPECT_TRUE(stages.program.empty());
   ASSERT_EQ(stages.constants.size(), 1u);
   EXPECT_EQ(stages.constants[0].source.bytes, std::vector{std::byte{150}});  // 406 - 256
 }

@@ -27,7 +27,7 @@ ConstantSource number(ir::DType dtype, int64_t value) {
 Result<std::vector<Item>> Lowering::lower_inline(const Graph& graph, const Values& outer,
                                                  const std::vector<Item>& inputs) {
   GS_ASSIGN(Region region, lower_region(graph, outer, inputs));
-  std::ranges::move(region.stages, std::back_inserter(out_.stages));
+  std::ranges::move(region.program, std::back_inserter(out_.program));
   return std::move(region.outputs);
 }
 
@@ -43,7 +43,7 @@ Result<Tensor> Lowering::stack(const Node& node, const std::string& name,
   Node made;
   made.def = &builder.def();
   made.name = builder.node_name();
-  const size_t first_stage = out_.stages.size();
+  const size_t first_stage = out_.program.size();
   GS_TRY(take_stages(builder, {}, made));
   settle_output(builder.outputs[0], first_stage);
   return builder.outputs[0];

@@ -25,9 +25,9 @@ class Lowering {
 
  private:
   using Values = std::vector<Item>;  // of a graph, by value id
-  // The stages of a region, taken out of the list, and its outputs.
+  // The program of a region, taken out of that around it, and its outputs.
   struct Region {
-    std::vector<ops::Stage> stages;
+    ops::Program program;
     std::vector<Item> outputs;
     std::unordered_set<const ir::VarNode*> variables;  // that its steps set
     bool uses_own(const Expr& expr) const;
@@ -67,6 +67,7 @@ class Lowering {
                                               const std::vector<Tensor>& inputs);
   // A scalar integer or boolean: known now, or read when the model runs.
   Result<Expr> scalar_value(const Item& item, const std::string& name);
+  void add_stage(ops::Stage stage, const std::string& origin);
   Tensor add_compute(const std::string& name, ir::DType dtype, std::vector<Expr> shape,
                      const std::function<Expr(const std::vector<Expr>&)>& body);
   // A tensor of the type and shape of `like` with these elements.
@@ -93,8 +94,7 @@ class Lowering {
   Carried carry(const std::string& name, const Tensor& initial);
   Result<bool> settle(Carried& carried, const Tensor& next, const std::string& place);
   Tensor begin_round(Carried& carried);
-  void start(const Carried& carried, std::vector<ops::Stage>& stages,
-             const std::string& origin) const;
+  void start(const Carried& carried, ops::Program& program, const std::string& origin) const;
   void advance(std::vector<Carried>& all, const std::vector<Tensor>& next,
                const std::string& origin);
   Tensor finish(const Carried& carried);

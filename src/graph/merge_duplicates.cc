@@ -6,7 +6,6 @@
 #include "graph/stage_graph.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
-#include "ops/steps.h"
 
 namespace gossamer::graph {
 namespace {
@@ -79,34 +78,35 @@ void merge_duplicates(StageGraph& graph) {
   Canonical canonical;
   std::unordered_multimap<size_t, Known> seen;
   const auto states = states_of(graph);
-  const std::vector<int> blocks = ops::blocks_of(graph.stages);
+  const std::vector<int> blocks = ops::blocks_of(graph.program);
   size_t position = 0;
   ir::BufferMap merged;
   std::vector<ir::Buffer> removed;  // keys of `merged`, kept so that no new buffer takes an address
-  std::vector<Stage> kept;
-  for (Stage& stage : graph.stages) {
-    if (!merged.empty()) ops::replace_inputs(stage, merged);
+  ops::Program kept;
+  for (ops::Entry& entry : graph.program) {
+    if (!merged.empty()) ops::replace_inputs(entry, merged);
     const int block = blocks[position++];
+    const Stage* stage = entry.stage();
     const bool pointwise =
-        stage.kind == ops::StageKind::compute || stage.kind == ops::StageKind::reduce;
-    if (!pointwise || states.contains(stage.output.get())) {
-      kept.push_back(std::move(stage));
+        stage && (stage->kind == ops::StageKind::compute || stage->kind == ops::StageKind::reduce);
+    if (!pointwise || states.contains(stage->output.get())) {
+      kept.push_back(std::move(entry));
       continue;
     }
-    Meaning meaning = canonical.of(stage);
+    Meaning meaning = canonical.of(*stage);
     auto [first, last] = seen.equal_range(meaning.hash);
     auto found = std::find_if(first, last, [&](const auto& one) {
       return one.second.block == block && equal(one.second.stage, meaning.stage);
     });
     if (found != last) {
-      merged[stage.output.get()] = found->second.stage.output;
-      removed.push_back(stage.output);
+      merged[stage->output.get()] = found->second.stage.output;
+      removed.push_back(stage->output);
       continue;
     }
     seen.emplace(meaning.hash, Known{std::move(meaning.stage), block});
-    kept.push_back(std::move(stage));
+    kept.push_back(std::move(entry));
   }
-  graph.stages = std::move(kept);
+  graph.program = std::move(kept);
   for (StageOutput& output : graph.outputs) {
     if (auto found = merged.find(output.buffer.get()); found != merged.end()) {
       output.buffer = found->second;

@@ -6,7 +6,6 @@
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
-#include "ops/steps.h"
 
 namespace gossamer::graph {
 namespace {
@@ -14,7 +13,6 @@ namespace {
 using ir::Buffer;
 using ir::Expr;
 using ops::Stage;
-using ops::StageKind;
 
 bool is_exact(const ir::BufferNode& buffer) { return buffer.dtype == ir::DType::f64; }
 
@@ -35,14 +33,14 @@ class Placer {
     mark();
     find_homes();
     if (graph_.side.empty()) return;
-    std::vector<Stage> stages = std::exchange(graph_.stages, {});
+    ops::Program program = std::exchange(graph_.program, {});
     for (const StageInput& port : graph_.inputs) mirror(port.buffer);
     for (const StageConstant& constant : graph_.constants) mirror(constant.buffer);
-    for (Stage& stage : stages) {
-      if (stage.kind == StageKind::step) {
-        graph_.stages.push_back(std::move(stage));
+    for (ops::Entry& entry : program) {
+      if (Stage* stage = entry.stage()) {
+        place(std::move(*stage));
       } else {
-        place(std::move(stage));
+        graph_.program.push_back(std::move(entry));
       }
     }
   }
@@ -54,8 +52,7 @@ class Placer {
     std::unordered_set<const ir::BufferNode*> pulled;
     for (bool more = true; more;) {
       more = false;
-      for (Stage& stage : graph_.stages) {
-        if (stage.kind == StageKind::step) continue;
+      for (Stage& stage : ops::stages_of(graph_.program)) {
         if (stage.side.empty()) stage.side = needs_side(stage);
         std::vector<Buffer> touched = ops::inputs_of(stage);
         touched.push_back(stage.output);
@@ -72,8 +69,7 @@ class Placer {
   }
 
   void find_homes() {
-    for (const Stage& stage : graph_.stages) {
-      if (stage.kind == StageKind::step) continue;
+    for (const Stage& stage : ops::stages_of(graph_.program)) {
       auto& readers = stage.side.empty() ? target_reads_ : side_reads_;
       auto& touched = stage.side.empty() ? on_target_ : graph_.side;
       for (const Buffer& buffer : ops::inputs_of(stage)) {
@@ -91,8 +87,8 @@ class Placer {
     for (const StageInput& port : graph_.inputs) keep_exact(port.buffer);
     for (const StageConstant& constant : graph_.constants) keep_exact(constant.buffer);
     for (const StageOutput& port : graph_.outputs) kept_.insert(port.buffer.get());
-    for (const Stage& stage : graph_.stages) {
-      if (ops::is_step(stage, ops::StepKind::read)) kept_.insert(stage.initial.get());
+    for (const ops::Entry& entry : graph_.program) {
+      if (entry.is(ops::StepKind::read)) kept_.insert(entry.step()->from.get());
     }
   }
 
@@ -105,7 +101,7 @@ class Placer {
 
   Buffer copy_to_side(const Buffer& buffer) {
     Buffer copy = fresh(buffer);
-    graph_.stages.push_back(ops::copy_step(buffer, copy));
+    graph_.program.push_back(ops::copy_step(buffer, copy));
     return copy;
   }
 
@@ -119,7 +115,7 @@ class Placer {
     const bool side = !stage.side.empty();
     const Buffer output = stage.output;
     if (!side) {
-      graph_.stages.push_back(std::move(stage));
+      graph_.program.push_back(std::move(stage));
       mirror(output);
       return;
     }
@@ -132,13 +128,13 @@ class Placer {
     }
     ops::replace_inputs(stage, map);
     if (graph_.side.contains(output.get())) {
-      graph_.stages.push_back(std::move(stage));
+      graph_.program.push_back(std::move(stage));
       return;
     }
     stage.output = copies_[output.get()] = fresh(output);
-    graph_.stages.push_back(std::move(stage));
+    graph_.program.push_back(std::move(stage));
     if (target_reads_.contains(output.get()) || kept_.contains(output.get()))
-      graph_.stages.push_back(ops::copy_step(copies_[output.get()], output));
+      graph_.program.push_back(ops::copy_step(copies_[output.get()], output));
   }
 
   StageGraph& graph_;
@@ -149,8 +145,7 @@ class Placer {
 }  // namespace
 
 std::string needs_side(const Stage& stage) {
-  if (stage.kind == StageKind::step) return "";
-  bool exact = stage.output && is_exact(*stage.output);
+  bool exact = is_exact(*stage.output);
   for (const Buffer& buffer : ops::inputs_of(stage)) exact = exact || is_exact(*buffer);
   for (const Expr& expr : expressions_of(stage)) {
     ir::visit(expr, [&](const Expr& e) {

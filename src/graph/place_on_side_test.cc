@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "ir/build.h"
-#include "ops/steps.h"
 
 namespace gossamer::graph {
 namespace {
@@ -32,14 +31,14 @@ Stage stage(const Buffer& output, const Value& value) {
 // One line a stage: "a", "b on side", "a -> a.side".
 std::string outline(const StageGraph& graph) {
   std::string text;
-  for (const Stage& one : graph.stages) {
+  for (const ops::Entry& entry : graph.program) {
     text += text.empty() ? "" : ", ";
-    if (ops::is_step(one, ops::StepKind::copy))
-      text += cat(one.initial->name, " -> ", one.output->name);
-    else if (one.kind == ops::StageKind::step)
-      text += "step";
+    if (entry.is(ops::StepKind::copy))
+      text += cat(entry.step()->from->name, " -> ", entry.step()->to->name);
+    else if (const Stage* one = entry.stage())
+      text += cat(one->output->name, one->side.empty() ? "" : " on side");
     else
-      text += cat(one.output->name, one.side.empty() ? "" : " on side");
+      text += "step";
   }
   return text;
 }
@@ -60,7 +59,7 @@ struct Doubles : testing::Test {
 TEST_F(Doubles, CopiesCrossTheBorder) {
   graph.inputs = {{"x", x}};
   graph.outputs = {{"z", z}};
-  graph.stages = {twice(x, a), convert(a, b), convert(b, y), twice(y, z)};
+  graph.program = {twice(x, a), convert(a, b), convert(b, y), twice(y, z)};
   place_on_side(graph);
   EXPECT_EQ(outline(graph), "a, a -> a.side, b on side, y.side on side, y.side -> y, z");
   EXPECT_TRUE(graph.side.contains(b.get()));
@@ -71,7 +70,7 @@ TEST_F(Doubles, CopiesCrossTheBorder) {
 TEST_F(Doubles, WhatOnlyTheSideTouchesLiesThere) {
   graph.inputs = {{"x", x}};
   graph.outputs = {{"y", y}};
-  graph.stages = {convert(x, b), convert(b, y)};
+  graph.program = {convert(x, b), convert(b, y)};
   place_on_side(graph);
   EXPECT_EQ(outline(graph), "b on side, y on side");
   EXPECT_EQ(graph.side.size(), 3u);
@@ -81,7 +80,7 @@ TEST_F(Doubles, AnInputThatBothReadIsCopiedOnce) {
   const Buffer c = tensor("c", DType::f64);
   graph.inputs = {{"x", x}};
   graph.outputs = {{"b", b}, {"c", c}, {"a", a}};
-  graph.stages = {twice(x, a), convert(x, b), convert(x, c)};
+  graph.program = {twice(x, a), convert(x, b), convert(x, c)};
   place_on_side(graph);
   EXPECT_EQ(outline(graph), "x -> x.side, a, b on side, c on side");
 }
@@ -90,8 +89,8 @@ TEST_F(Doubles, AnInputThatBothReadIsCopiedOnce) {
 TEST_F(Doubles, AStateMovesAsAWhole) {
   graph.inputs = {{"x", x}};
   graph.outputs = {{"z", z}};
-  graph.stages = {twice(x, a),   convert(x, b),   ops::loop_step(ir::var("round"), ir::index(3)),
-                  convert(b, a), ops::end_step(), twice(a, z)};
+  graph.program = {twice(x, a),   convert(x, b),   ops::loop_step(ir::var("round"), ir::index(3)),
+                   convert(b, a), ops::end_step(), twice(a, z)};
   place_on_side(graph);
   EXPECT_EQ(outline(graph), "a on side, b on side, step, a on side, step, z on side");
 }
@@ -99,7 +98,7 @@ TEST_F(Doubles, AStateMovesAsAWhole) {
 TEST_F(Doubles, SinglePrecisionStaysWhereItIs) {
   graph.inputs = {{"x", x}};
   graph.outputs = {{"z", z}};
-  graph.stages = {twice(x, a), twice(a, z)};
+  graph.program = {twice(x, a), twice(a, z)};
   place_on_side(graph);
   EXPECT_EQ(outline(graph), "a, z");
   EXPECT_TRUE(graph.side.empty());

@@ -1,7 +1,6 @@
 #include "graph/stage_graph.h"
 
 #include "ir/print.h"
-#include "ops/steps.h"
 
 namespace gossamer::graph {
 namespace {
@@ -38,8 +37,9 @@ std::string indented(const std::string& text, int depth) {
 
 std::unordered_set<const ir::BufferNode*> states_of(const StageGraph& graph) {
   std::unordered_set<const ir::BufferNode*> seen, states;
-  for (const ops::Stage& stage : graph.stages) {
-    if (stage.output && !seen.insert(stage.output.get()).second) states.insert(stage.output.get());
+  for (const ops::Entry& entry : graph.program) {
+    const ir::BufferNode* output = entry.output().get();
+    if (output && !seen.insert(output).second) states.insert(output);
   }
   return states;
 }
@@ -60,13 +60,12 @@ std::string print(const StageGraph& graph) {
     text += cat("check ", ir::print(check.condition), ": ", check.message, "\n");
   }
   int depth = 0;
-  for (const ops::Stage& stage : graph.stages) {
-    const bool opens =
-        ops::is_step(stage, ops::StepKind::branch) || ops::is_step(stage, ops::StepKind::loop);
-    const bool closes = ops::is_step(stage, ops::StepKind::end);
-    const bool turns = ops::is_step(stage, ops::StepKind::otherwise);
+  for (const ops::Entry& entry : graph.program) {
+    const bool opens = entry.is(ops::StepKind::branch) || entry.is(ops::StepKind::loop);
+    const bool closes = entry.is(ops::StepKind::end);
+    const bool turns = entry.is(ops::StepKind::otherwise);
     depth -= closes || turns ? 1 : 0;
-    text += indented(ops::print(stage), depth);
+    text += indented(ops::print(entry), depth);
     depth += opens || turns ? 1 : 0;
   }
   for (const StageOutput& output : graph.outputs) {

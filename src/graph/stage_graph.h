@@ -1,4 +1,4 @@
-// A graph after every node's `define`: a list of stages over buffers, where operators no longer
+// A graph after every node's `define`: a program of stages over buffers, where operators no longer
 // exist. Fusion, layout, memory planning and scheduling work on this.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "ops/stage.h"
+#include "ops/program.h"
 
 namespace gossamer::graph {
 
@@ -40,15 +40,15 @@ struct StageGraph {
   std::vector<StageOutput> outputs;  // a buffer may be an input, a constant or a stage's output
   std::vector<Group> groups;
   std::vector<StageConstant> constants;
-  // Topological order, steps of the host program between them. A buffer is written by one stage,
-  // but for states of loops and results of branches.
-  std::vector<ops::Stage> stages;
+  // Stages in topological order, steps of the host program between them. A buffer is written by one
+  // of them, but for states of loops and results of branches.
+  ops::Program program;
   std::vector<Check> checks;  // evaluated on the dimensions before a run
   std::vector<Dim> dims;
   std::unordered_set<const ir::BufferNode*> side;  // buffers beside a GPU, see place_on_side
 };
 
-// The buffers that more than one stage writes.
+// The buffers that more than one stage or step writes.
 std::unordered_set<const ir::BufferNode*> states_of(const StageGraph&);
 
 // Runs every node's define (decomposing composed ones), with host values and shapes propagated.

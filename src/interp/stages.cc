@@ -128,8 +128,6 @@ Result<> run_points_of(Runner& runner, const Stage& stage) {
     case StageKind::scatter:
       status = runner.run_scatter(stage);
       break;
-    case StageKind::step:
-      break;
   }
   if (!status) {
     Diagnostic error = status.error();
@@ -141,7 +139,12 @@ Result<> run_points_of(Runner& runner, const Stage& stage) {
 
 }  // namespace
 
-Result<> run_stages(std::span<const Stage> stages, Values& values, Variables variables) {
+Result<> run_stage(const Stage& stage, Values& values, Variables variables) {
+  Runner runner{values, variables};
+  return run_points_of(runner, stage);
+}
+
+Result<> run_program(std::span<const ops::Entry> program, Values& values, Variables variables) {
   StepRunner steps;
   steps.variables = std::move(variables);
   Runner runner{values, steps.variables};
@@ -149,7 +152,7 @@ Result<> run_stages(std::span<const Stage> stages, Values& values, Variables var
   steps.element = [&](const ir::BufferNode* tensor, int64_t at) {
     return element(values.at(tensor), at);
   };
-  return run_steps(stages, steps);
+  return run_steps(program, steps);
 }
 
 }  // namespace gossamer::interp

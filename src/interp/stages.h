@@ -4,13 +4,13 @@
 #include <span>
 
 #include "interp/expr_eval.h"
-#include "ops/stage.h"
+#include "ops/program.h"
 
 namespace gossamer::interp {
 
 // Runs stages and the steps between them. `values` holds inputs and constants, and gets every
-// output; `variables` the dimensions. Errors: a stage of kind program (it has no points), an absurd
-// size.
-Result<> run_stages(std::span<const ops::Stage> stages, Values& values, Variables variables = {});
+// output; `variables` the dimensions. Errors: an absurd size, a check that fails.
+Result<> run_program(std::span<const ops::Entry> program, Values& values, Variables variables = {});
+Result<> run_stage(const ops::Stage& stage, Values& values, Variables variables = {});
 
 }  // namespace gossamer::interp

@@ -26,7 +26,7 @@ Result<std::vector<TensorData>> run_case(const OpDef& def, const Case& test, int
   for (const auto& [buffer, data] : made.memory) values[buffer.get()] = data;
   for (const auto& constant : made.builder->constants)
     values[constant.buffer.get()] = constant.data;
-  GS_TRY(run_stages(made.builder->stages, values));
+  GS_TRY(run_program(made.builder->program, values));
   std::vector<TensorData> results;
   for (const ops::Tensor& output : made.outputs) {
     if (output.bytes) {

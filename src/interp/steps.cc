@@ -3,19 +3,18 @@
 namespace gossamer::interp {
 
 using ir::Scalar;
-using ops::Stage;
-using ops::StageKind;
+using ops::Entry;
 using ops::StepKind;
 
 namespace {
 
 // The position of the `otherwise` (where asked for) or `end` that belongs to the block opened at
 // `open`.
-size_t close_of(std::span<const Stage> stages, size_t open, bool stop_at_otherwise) {
+size_t close_of(std::span<const Entry> program, size_t open, bool stop_at_otherwise) {
   int depth = 0;
-  for (size_t i = open + 1; i < stages.size(); ++i) {
-    if (stages[i].kind != StageKind::step) continue;
-    switch (stages[i].step) {
+  for (size_t i = open + 1; i < program.size(); ++i) {
+    if (!program[i].step()) continue;
+    switch (program[i].step()->kind) {
       case StepKind::branch:
       case StepKind::loop:
         ++depth;
@@ -31,60 +30,60 @@ size_t close_of(std::span<const Stage> stages, size_t open, bool stop_at_otherwi
     }
   }
   GS_CHECK(false, "a block without an end");
-  return stages.size();
+  return program.size();
 }
 
 }  // namespace
 
-Result<> run_steps(std::span<const Stage> stages, StepRunner& runner) {
+Result<> run_steps(std::span<const Entry> program, StepRunner& runner) {
   const Values none;
   const auto eval = [&](const ir::Expr& e) { return evaluate(e, runner.variables, none); };
   const auto number = [](int64_t value) { return Scalar::of_int(ir::DType::index, value); };
-  for (size_t i = 0; i < stages.size(); ++i) {
-    const Stage& stage = stages[i];
-    if (stage.kind != StageKind::step) {
-      GS_TRY(runner.run(stage));
+  for (size_t i = 0; i < program.size(); ++i) {
+    if (const ops::Stage* stage = program[i].stage()) {
+      GS_TRY(runner.run(*stage));
       continue;
     }
-    switch (stage.step) {
+    const ops::Step& step = *program[i].step();
+    switch (step.kind) {
       case StepKind::read: {
-        for (size_t k = 0; k < stage.axes.size(); ++k) {
-          runner.variables[stage.axes[k].get()] =
-              number(runner.element(stage.initial.get(), static_cast<int64_t>(k)).as_int());
+        for (size_t k = 0; k < step.variables.size(); ++k) {
+          runner.variables[step.variables[k].get()] =
+              number(runner.element(step.from.get(), static_cast<int64_t>(k)).as_int());
         }
         break;
       }
       case StepKind::copy:
         return fail("a graph placed on devices is not interpreted");
       case StepKind::check:
-        if (!eval(stage.condition).truthy()) return fail(stage.name);
+        if (!eval(step.condition).truthy()) return fail(step.message);
         break;
       case StepKind::set: {
         std::vector<Scalar> values;
-        for (const ir::Expr& value : stage.values) values.push_back(eval(value));
+        for (const ir::Expr& value : step.values) values.push_back(eval(value));
         for (size_t k = 0; k < values.size(); ++k)
-          runner.variables[stage.axes[k].get()] = values[k];
+          runner.variables[step.variables[k].get()] = values[k];
         break;
       }
       case StepKind::branch: {
-        const size_t middle = close_of(stages, i, true), end = close_of(stages, i, false);
-        if (eval(stage.condition).truthy()) {
-          GS_TRY(run_steps(stages.subspan(i + 1, middle - i - 1), runner));
+        const size_t middle = close_of(program, i, true), end = close_of(program, i, false);
+        if (eval(step.condition).truthy()) {
+          GS_TRY(run_steps(program.subspan(i + 1, middle - i - 1), runner));
         } else if (middle < end) {
-          GS_TRY(run_steps(stages.subspan(middle + 1, end - middle - 1), runner));
+          GS_TRY(run_steps(program.subspan(middle + 1, end - middle - 1), runner));
         }
         i = end;
         break;
       }
       case StepKind::loop: {
-        const size_t end = close_of(stages, i, false);
-        const int64_t rounds = eval(stage.extents[0]).as_int();
-        runner.variables[stage.axes[0].get()] = number(0);
+        const size_t end = close_of(program, i, false);
+        const int64_t rounds = eval(step.rounds).as_int();
+        runner.variables[step.variables[0].get()] = number(0);
         for (int64_t round = 0; round < rounds; ++round) {
-          runner.variables[stage.axes[0].get()] = number(round);
-          if (stage.condition && !eval(stage.condition).truthy()) break;
-          GS_TRY(run_steps(stages.subspan(i + 1, end - i - 1), runner));
-          runner.variables[stage.axes[0].get()] = number(round + 1);
+          runner.variables[step.variables[0].get()] = number(round);
+          if (step.condition && !eval(step.condition).truthy()) break;
+          GS_TRY(run_steps(program.subspan(i + 1, end - i - 1), runner));
+          runner.variables[step.variables[0].get()] = number(round + 1);
         }
         i = end;
         break;

@@ -1,11 +1,11 @@
-// Walks stages and the steps of the host program between them.
+// Walks a program: stages, and the steps of the host program between them.
 #pragma once
 
 #include <functional>
 #include <span>
 
 #include "interp/expr_eval.h"
-#include "ops/stage.h"
+#include "ops/program.h"
 
 namespace gossamer::interp {
 
@@ -17,6 +17,6 @@ struct StepRunner {
 };
 
 // Errors: a check that fails, what `run` returns.
-Result<> run_steps(std::span<const ops::Stage> stages, StepRunner& runner);
+Result<> run_steps(std::span<const ops::Entry> program, StepRunner& runner);
 
 }  // namespace gossamer::interp

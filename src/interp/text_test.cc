@@ -24,7 +24,7 @@ TensorData cast(const TensorData& x, int64_t to) {
   for (const auto& [buffer, data] : made.memory) values[buffer.get()] = data;
   for (const auto& constant : made.builder->constants)
     values[constant.buffer.get()] = constant.data;
-  EXPECT_TRUE(run_stages(made.builder->stages, values));
+  EXPECT_TRUE(run_program(made.builder->program, values));
   const ops::Tensor& y = made.outputs[0];
   if (!y.bytes) return values.at(y.buffer.get());
   return *ops::join_strings(values.at(y.bytes.get()), values.at(y.lengths.get()));

@@ -118,7 +118,7 @@ Result<> run_case(const fs::path& folder, const fs::path& set, std::string& stag
   for (const graph::Check& check : stages->checks) {
     if (!interp::evaluate(check.condition, variables, values).truthy()) return fail(check.message);
   }
-  GS_TRY(interp::run_stages(stages->stages, values, variables));
+  GS_TRY(interp::run_program(stages->program, values, variables));
   stage = "compare";
   for (size_t i = 0, file = 0; i < stages->outputs.size(); ++i, ++file) {
     GS_ASSIGN(TensorData want, load_tensor(set / cat("output_", file, ".pb")));

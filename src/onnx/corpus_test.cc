@@ -50,7 +50,7 @@ Tally walk(const char* folder, const char* extension) {
         graph::merge_duplicates(*stages);
         graph::drop_dead(*stages);
         EXPECT_FALSE(graph::print(*stages).empty());
-        outcome = cat("ok ", graph->nodes.size(), " nodes, ", stages->stages.size(), " stages");
+        outcome = cat("ok ", graph->nodes.size(), " nodes, ", stages->program.size(), " stages");
       } else {
         outcome = "LOWER " + stages.error().to_string();
         EXPECT_FALSE(stages.error().where.empty()) << path << ": " << outcome;

@@ -309,8 +309,8 @@ TEST(Reader, TakesConstantBranches) {
   ASSERT_EQ(graph.nodes.size(), 1u);
   auto stages = graph::lower(graph, ops::builtin_catalog());
   ASSERT_TRUE(stages.has_value()) << stages.error().to_string();
-  ASSERT_EQ(stages->stages.size(), 1u);
-  EXPECT_EQ(stages->stages[0].origin, "Exp \"out\"");
+  ASSERT_EQ(stages->program.size(), 1u);
+  EXPECT_EQ(stages->program[0].stage()->origin, "Exp \"out\"");
   EXPECT_EQ(stages->outputs[0].name, "y");
 }
 

@@ -12,7 +12,7 @@
 #include "ir/build.h"
 #include "ir/simplify.h"
 #include "ops/opdef.h"
-#include "ops/stage.h"
+#include "ops/program.h"
 #include "ops/strings.h"
 
 namespace gossamer::ops {
@@ -196,14 +196,14 @@ class Builder {
     Buffer buffer;
     TensorData data;
   };
-  std::vector<Stage> stages;
+  Program program;
   std::vector<Tensor> outputs;          // null where it is in `items`
   std::unordered_map<int, Item> items;  // outputs that are no tensors
   std::vector<Check> checks;
   std::vector<Constant> constants;
   // Makes the stages of a region; one for each of OpDef::regions, empty where the node has none.
   struct Inlined {
-    std::vector<Stage> stages;
+    Program program;
     std::vector<Tensor> outputs;
   };
   std::vector<std::function<Result<Inlined>(std::vector<Tensor>)>> regions;

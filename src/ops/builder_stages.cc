@@ -93,7 +93,7 @@ Tensor Builder::finish(Stage stage, DType dtype) {
     tensor.host = std::move(*elements);
     know(tensor);
   }
-  stages.push_back(std::move(stage));
+  program.push_back(std::move(stage));
   return tensor;
 }
 
@@ -259,7 +259,7 @@ Result<std::vector<Tensor>> Builder::call(const OpDef& def, std::vector<Tensor> 
   Result<> status = inner.define();
   stage_names_ = std::move(inner.stage_names_);
   GS_TRY(status);
-  std::ranges::move(inner.stages, std::back_inserter(stages));
+  std::ranges::move(inner.program, std::back_inserter(program));
   std::ranges::move(inner.checks, std::back_inserter(checks));
   std::ranges::move(inner.constants, std::back_inserter(constants));
   known_.merge(inner.known_);
@@ -283,7 +283,7 @@ Result<std::vector<Tensor>> Builder::region(std::string_view name, std::vector<T
   GS_CHECK(has_region(name), "the node has no region ", name);
   const auto at = static_cast<size_t>(std::ranges::find(def_.regions, name) - def_.regions.begin());
   GS_ASSIGN(Inlined made, regions[at](std::move(inputs)));
-  std::ranges::move(made.stages, std::back_inserter(stages));
+  std::ranges::move(made.program, std::back_inserter(program));
   for (const Tensor& output : made.outputs) know(output);
   return std::move(made.outputs);
 }
@@ -299,7 +299,7 @@ Tensor Builder::reshape(std::string name, Tensor tensor, Shape shape) {
   Tensor view = compute(std::move(name), tensor.dtype(), shape, [&](Point point) {
     return tensor.at(same_position(tensor.shape(), shape, {point.begin(), point.end()}, bounds));
   });
-  stages.back().view = true;
+  program.back().stage()->view = true;
   if (tensor.host) {
     view.host = tensor.host;
     know(view);

@@ -1,7 +1,7 @@
 // Stages that depend on what a run computes: values read back, loops.
 #include "ir/rewrite.h"
 #include "ops/builder.h"
-#include "ops/steps.h"
+#include "ops/states.h"
 
 namespace gossamer::ops {
 namespace {
@@ -47,7 +47,7 @@ Result<std::vector<Expr>> Builder::read(const Tensor& tensor) {
     variables.push_back(ir::var(count == 1 ? name : cat(name, ".", k)));
     values.push_back(variables.back());
   }
-  stages.push_back(read_step(tensor.buffer, std::move(variables)));
+  program.push_back(read_step(tensor.buffer, std::move(variables)));
   known_[tensor.buffer.get()] = values;
   return values;
 }
@@ -58,7 +58,7 @@ Expr Builder::named(const char* name, const Expr& value) {
   ir::visit(value, [&](const Expr&) { return ++parts <= max_unnamed; });
   if (parts <= max_unnamed) return value;
   const Var variable = ir::var(unique_name(name));
-  stages.push_back(set_step({variable}, {value}));
+  program.push_back(set_step({variable}, {value}));
   return variable;
 }
 
@@ -71,12 +71,12 @@ Result<Builder::Round> Builder::loop(
   for (size_t k = 0; k < initial.size(); ++k) {
     const Buffer& from = initial[k].buffer;
     states.push_back(ir::buffer(unique_name(cat(name, ".state")), from->dtype, from->shape));
-    stages.push_back(copy_stage(unique_name(cat(name, ".initial")), from, states.back()));
+    program.push_back(copy_stage(unique_name(cat(name, ".initial")), from, states.back()));
     result.states.push_back({states.back(), std::nullopt});
   }
   const Var round = ir::var(unique_name(cat(name, ".round")));
-  const size_t start = stages.size();
-  stages.push_back(loop_step(round, rounds));
+  const size_t start = program.size();
+  program.push_back(loop_step(round, rounds));
   const auto known = known_;
   const ir::Bounds outside = bounds;
   const int64_t last = ir::as_int(rounds).value_or(int64_t{1} << 31) - 1;
@@ -100,17 +100,17 @@ Result<Builder::Round> Builder::loop(
     Stage fill = copy_stage(unique_name(cat(name, ".fill")), all, all);
     fill.result = ir::zero(row.dtype());
     fills.push_back(std::move(fill));
-    stages.push_back(row_stage(unique_name(cat(name, ".row")), all, round, row.buffer));
+    program.push_back(row_stage(unique_name(cat(name, ".row")), all, round, row.buffer));
     result.rows.push_back({all, std::nullopt});
   }
   for (Stage& stage : advance_states(states, next)) {
     stage.name = unique_name(stage.name);
-    stages.push_back(std::move(stage));
+    program.push_back(std::move(stage));
   }
-  stages.push_back(end_step());
-  stages.insert(stages.begin() + static_cast<std::ptrdiff_t>(start),
-                std::make_move_iterator(fills.begin()), std::make_move_iterator(fills.end()));
-  for (Stage& stage : stages) stage.origin = node_name_;
+  program.push_back(end_step());
+  program.insert(program.begin() + static_cast<std::ptrdiff_t>(start),
+                 std::make_move_iterator(fills.begin()), std::make_move_iterator(fills.end()));
+  for (Stage& stage : stages_of(program)) stage.origin = node_name_;
   return result;
 }
 

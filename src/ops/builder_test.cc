@@ -32,7 +32,7 @@ struct Chain {
     Result<> status = b.define();
     EXPECT_TRUE(status) << (status ? "" : status.error().to_string());
     for (auto& check : b.checks) checks.push_back(check);
-    stages = b.stages;
+    for (const Stage& stage : stages_of(b.program)) stages.push_back(stage);
     return status ? b.outputs[0] : Tensor();
   }
   std::vector<Stage> stages;

@@ -37,18 +37,14 @@ TEST_P(CatalogTest, DefinesItsCases) {
     ASSERT_TRUE(made.status) << made.status.error().to_string();
     // Extents are numbers, but for those that are read from data.
     std::set<const ir::VarNode*> read;
-    for (const Stage& stage : made.builder->stages) {
-      for (const Var& axis : stage.axes)
-        if (stage.kind == StageKind::step) read.insert(axis.get());
-    }
+    for (const Var& variable : variables_of(made.builder->program)) read.insert(variable.get());
     for (const Tensor& output : made.outputs) {
       for (const Expr& extent : output.shape()) EXPECT_TRUE(ir::as_int(extent) || !read.empty());
     }
     EXPECT_TRUE(made.builder->checks.empty() || !read.empty());
     std::set<std::string> stage_names;
     std::set<const ir::BufferNode*> written;
-    for (const Stage& stage : made.builder->stages) {
-      if (stage.kind == StageKind::step) continue;
+    for (const Stage& stage : stages_of(made.builder->program)) {
       EXPECT_TRUE(stage_names.insert(stage.name).second) << stage.name;
       // The states and rows of a loop are written before it and in each round.
       EXPECT_TRUE(written.insert(stage.output.get()).second || !read.empty());

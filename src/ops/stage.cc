@@ -37,39 +37,6 @@ std::string_view kind_text(StageKind kind) {
       return "reduce";
     case StageKind::scatter:
       return "scatter";
-    case StageKind::step:
-      return "step";
-  }
-  return "?";
-}
-
-std::string step_text(const Stage& stage) {
-  switch (stage.step) {
-    case StepKind::read: {
-      std::string names;
-      for (const Var& var : stage.axes) names += (names.empty() ? "" : ", ") + var->name;
-      return cat("read ", names, " from ", stage.initial->name);
-    }
-    case StepKind::check:
-      return cat("check ", ir::print(stage.condition), ": ", stage.name);
-    case StepKind::set: {
-      std::string text = "set";
-      for (size_t i = 0; i < stage.axes.size(); ++i) {
-        text += cat(i ? ", " : " ", stage.axes[i]->name, " = ", ir::print(stage.values[i]));
-      }
-      return text;
-    }
-    case StepKind::branch:
-      return cat("if ", ir::print(stage.condition));
-    case StepKind::otherwise:
-      return "else";
-    case StepKind::loop:
-      return cat("loop ", stage.axes[0]->name, " < ", ir::print(stage.extents[0]),
-                 stage.condition ? cat(" while ", ir::print(stage.condition)) : "");
-    case StepKind::copy:
-      return cat("copy ", stage.initial->name, " to ", stage.output->name);
-    case StepKind::end:
-      return "end";
   }
   return "?";
 }
@@ -122,7 +89,6 @@ void replace_inputs(Stage& stage, const ir::BufferMap& map) {
 }
 
 std::string print(const Stage& stage) {
-  if (stage.kind == StageKind::step) return step_text(stage) + "\n";
   std::string text = cat(kind_text(stage.kind), " ", stage.name, ": ", stage.output->name, " ",
                          ir::name_of(stage.output->dtype), shape_text(stage.output->shape));
   if (stage.view) text += " view";

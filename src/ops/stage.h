@@ -25,21 +25,7 @@ struct Combiner {
   bool is_sum() const;
 };
 
-enum class StageKind : uint8_t { compute, reduce, scatter, step };
-
-// A step of the host program between stages, see docs/specs/host.md. A branch or loop reaches to
-// its `end`. Buffers that several stages write (states of loops, results of branches) are written
-// before every read; their shapes may use variables that steps set.
-enum class StepKind : uint8_t {
-  read,       // axes = the elements of `initial`
-  check,      // `condition` must hold, else `name` is the error
-  set,        // axes = values, all read before any is set
-  branch,     // until `otherwise` or `end` if `condition`
-  otherwise,  // until `end` if not
-  copy,       // `initial` to `output`, on another device
-  loop,  // axes[0] counts below extents[0] until `end`, while `condition` (a variable; optional)
-  end,
-};
+enum class StageKind : uint8_t { compute, reduce, scatter };
 
 // compute:  output[axes] = result
 // reduce:   accumulators[k] = join over reduce_axes of values[k], from identity; output[axes] =
@@ -52,11 +38,10 @@ enum class StepKind : uint8_t {
 //           is a state, and keeps what it holds elsewhere. Points are taken in order.
 struct Stage {
   StageKind kind = StageKind::compute;
-  StepKind step = StepKind::end;  // of kind step, which has no output but for `copy`
-  std::string name;               // "conv", "softmax.max": unique within an operator
-  std::string origin;             // the graph node it came from, for reports and errors
-  std::string side = {};          // why the CPU beside a GPU runs it; empty: the target does
-  Buffer output;  // shape: one extent an axis (for scatter, the shape of the target)
+  std::string name;       // "conv", "softmax.max": unique within an operator
+  std::string origin;     // the graph node it came from, for reports and errors
+  std::string side = {};  // why the CPU beside a GPU runs it; empty: the target does
+  Buffer output;          // shape: one extent an axis (for scatter, the shape of the target)
   std::vector<Var> axes;
   std::vector<Expr> extents;  // of the axes; equals output->shape unless scatter
   Expr result;

@@ -5,7 +5,7 @@
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
-#include "ops/steps.h"
+#include "ops/states.h"
 #include "schedule/access.h"
 
 namespace gossamer::schedule {
@@ -14,6 +14,7 @@ namespace {
 using ir::Buffer;
 using ir::Expr;
 using ir::Layout;
+using ops::Program;
 using ops::Stage;
 using ops::StageKind;
 
@@ -37,21 +38,21 @@ Layout blocked(const std::vector<int>& order, int dim, int lanes) {
 
 class Chooser {
  public:
-  Chooser(std::vector<Stage>& stages, const Ports& ports, const Capabilities& capabilities)
-      : stages_(stages), ports_(ports), caps_(capabilities) {
+  Chooser(Program& program, const Ports& ports, const Capabilities& capabilities)
+      : program_(program), ports_(ports), caps_(capabilities) {
     for (const ir::BufferNode* constant : ports.constants) constant_.insert(constant);
   }
 
   void run(std::vector<std::pair<Buffer, Buffer>>& replaced) {
-    std::vector<Stage> result;
+    Program result;
     find_states();
-    const std::vector<int> blocks = ops::blocks_of(stages_);
-    for (size_t i = 0; i < stages_.size(); ++i) {
-      Stage& stage = stages_[i];
-      if (stage.kind == StageKind::step || !stage.side.empty()) {
-        result.push_back(stage);
+    const std::vector<int> blocks = ops::blocks_of(program_);
+    for (size_t i = 0; i < program_.size(); ++i) {
+      if (!program_[i].stage() || !program_[i].stage()->side.empty()) {
+        result.push_back(program_[i]);
         continue;
       }
+      Stage& stage = *program_[i].stage();
       const bool is_state = states_.contains(stage.output.get());
       const bool is_constant =
           !is_state && std::ranges::all_of(ops::inputs_of(stage), [&](const Buffer& b) {
@@ -61,23 +62,23 @@ class Chooser {
       block_ = blocks[i];
       place_stage(stage, result);
     }
-    for (Stage& stage : result) substitute_all(stage);
+    for (ops::Entry& entry : result) substitute_all(entry);
     // Ports that no stage touches: an output that is a constant or an input handed through.
     for (const auto* ports : {&ports_.inputs, &ports_.outputs, &ports_.constants}) {
       for (const ir::BufferNode* port : *ports) fresh_of(Buffer(port));
     }
     for (const auto& [old_buffer, fresh] : fresh_)
       replaced.emplace_back(old_owner_.at(old_buffer), fresh);
-    stages_ = std::move(result);
+    program_ = std::move(result);
   }
 
  private:
   // Buffers that several stages write keep the layout of ports, in which all of them can write.
   void find_states() {
     std::set<const ir::BufferNode*> seen;
-    for (const Stage& stage : stages_) {
-      if (stage.output && !seen.insert(stage.output.get()).second)
-        states_.insert(stage.output.get());
+    for (const ops::Entry& entry : program_) {
+      const ir::BufferNode* output = entry.output().get();
+      if (output && !seen.insert(output).second) states_.insert(output);
     }
   }
 
@@ -156,7 +157,7 @@ class Chooser {
     return stage.kind == StageKind::reduce && best_score < 0 ? -1 : best;
   }
 
-  void place_stage(Stage& stage, std::vector<Stage>& result) {
+  void place_stage(Stage& stage, Program& result) {
     const int rank = static_cast<int>(stage.output->shape.size());
     const bool port =
         ports_.outputs.contains(stage.output.get()) || states_.contains(stage.output.get());
@@ -247,24 +248,15 @@ class Chooser {
 
   static Stage copy_stage(const Buffer& from, const Buffer& to, const std::string& name,
                           const std::string& origin) {
-    Stage copy;
-    copy.name = name;
+    Stage copy = ops::copy_stage(name, from, to);
     copy.origin = origin;
-    copy.output = to;
-    copy.extents = to->shape;
-    std::vector<Expr> point;
-    for (size_t i = 0; i < to->shape.size(); ++i) {
-      copy.axes.push_back(ir::var("i" + std::to_string(i)));
-      point.push_back(copy.axes.back());
-    }
-    copy.result = ir::load(from, point);
     return copy;
   }
 
   // Operands of a reduction that a vector along `axis` would gather, or that are constant, are laid
   // out in the order in which the reduction walks them: [axis/lanes, other axes, reduction loops,
   // axis%lanes].
-  void pack_operands(Stage& stage, int axis, std::vector<Stage>& result) {
+  void pack_operands(Stage& stage, int axis, Program& result) {
     const ir::Bounds bounds = bounds_of(stage);
     const ir::Var& v = stage.axes[static_cast<size_t>(axis)];
     const int64_t output_points = product_or(stage.extents, 1 << 20);
@@ -379,15 +371,14 @@ class Chooser {
     return by_old_.at(buffer.get());
   }
 
-  void substitute_all(Stage& stage) {
+  void substitute_all(ops::Entry& entry) {
     ir::BufferMap map;
-    for (const Buffer& input : ops::inputs_of(stage)) map[input.get()] = fresh_of(input);
-    if (stage.initial) map[stage.initial.get()] = fresh_of(stage.initial);
-    if (stage.output) stage.output = fresh_of(stage.output);
-    ops::replace_inputs(stage, map);
+    for (const Buffer& input : entry.inputs()) map[input.get()] = fresh_of(input);
+    if (entry.output()) entry.set_output(fresh_of(entry.output()));
+    ops::replace_inputs(entry, map);
   }
 
-  std::vector<Stage>& stages_;
+  Program& program_;
   const Ports& ports_;
   const Capabilities& caps_;
   std::set<const ir::BufferNode*> constant_;
@@ -402,10 +393,9 @@ class Chooser {
 
 }  // namespace
 
-void choose_layouts(std::vector<Stage>& stages, const Ports& ports,
-                    const Capabilities& capabilities,
+void choose_layouts(Program& program, const Ports& ports, const Capabilities& capabilities,
                     std::vector<std::pair<Buffer, Buffer>>& replaced) {
-  Chooser(stages, ports, capabilities).run(replaced);
+  Chooser(program, ports, capabilities).run(replaced);
 }
 
 int texture_width(int64_t texels, int max_size) {

@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "ops/stage.h"
+#include "ops/program.h"
 #include "schedule/capabilities.h"
 
 namespace gossamer::schedule {
@@ -19,11 +19,10 @@ struct Ports {
   std::unordered_set<const ir::BufferNode*> side = {};  // beside a GPU: row-major always
 };
 
-// Rewrites the stages onto buffers with layouts, in place, and inserts the copies that change a
+// Rewrites a program onto buffers with layouts, in place, and inserts the copies that change a
 // layout (packing of constants, results of blocked computations that leave the model). `replaced`
 // maps old buffers to new ones.
-void choose_layouts(std::vector<ops::Stage>& stages, const Ports& ports,
-                    const Capabilities& capabilities,
+void choose_layouts(ops::Program& program, const Ports& ports, const Capabilities& capabilities,
                     std::vector<std::pair<ir::Buffer, ir::Buffer>>& replaced);
 
 // Texture width for a number of texels: a power of two that keeps the texture near a square.

@@ -3,7 +3,7 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
-#include "ops/steps.h"
+#include "ops/states.h"
 
 namespace gossamer::schedule {
 
@@ -90,24 +90,26 @@ ops::Stage gather_form(const ops::Stage& scatter) {
   return gather;
 }
 
-void gather_scatters(std::vector<ops::Stage>& all) {
-  std::vector<ops::Stage> stages;
-  for (ops::Stage& stage : all) {
-    if (stage.kind != ops::StageKind::scatter) {
-      stages.push_back(std::move(stage));
+void gather_scatters(ops::Program& program) {
+  ops::Program result;
+  for (ops::Entry& entry : program) {
+    if (!entry.stage() || entry.stage()->kind != ops::StageKind::scatter) {
+      result.push_back(std::move(entry));
       continue;
     }
+    ops::Stage& stage = *entry.stage();
     const ir::Buffer state = stage.initial ? ir::Buffer() : stage.output;
     if (state) {
       stage.initial = state;
       stage.output = ir::buffer(state->name + ".next", state->dtype, state->shape);
     }
-    stages.push_back(gather_form(stage));
+    result.emplace_back(gather_form(stage));
     if (!state) continue;
-    stages.push_back(ops::copy_stage(state->name + ".step", stage.output, state));
-    stages.back().origin = stage.origin;
+    ops::Stage step = ops::copy_stage(state->name + ".step", stage.output, state);
+    step.origin = stage.origin;
+    result.emplace_back(std::move(step));
   }
-  all = std::move(stages);
+  program = std::move(result);
 }
 
 }  // namespace gossamer::schedule

@@ -1,7 +1,7 @@
 // Scatters where a kernel may only write its own points.
 #pragma once
 
-#include "ops/stage.h"
+#include "ops/program.h"
 
 namespace gossamer::schedule {
 
@@ -12,6 +12,6 @@ ops::Stage gather_form(const ops::Stage& scatter);
 
 // Gives every scatter of a model that form. One that updates a state in place makes the state's
 // next value first.
-void gather_scatters(std::vector<ops::Stage>& stages);
+void gather_scatters(ops::Program& program);
 
 }  // namespace gossamer::schedule

@@ -92,12 +92,13 @@ TEST(Layouts, ConstantsArePackedAndPortsStayPlain) {
   for (TargetKind target : all_targets) {
     const Capabilities caps = capabilities_of(target);
     Product p(16, 64, 64);
-    std::vector<Stage> stages{p.stage};
+    ops::Program stages{p.stage};
     std::vector<std::pair<Buffer, Buffer>> replaced;
     choose_layouts(stages, {{p.a.get()}, {p.c.get()}, {p.b.get()}}, caps, replaced);
     ASSERT_GE(stages.size(), 2u) << name_of(caps.kind);
-    EXPECT_EQ(stages[0].name, "pack");
-    EXPECT_EQ(stages[0].output->layout.axes.back().modulo, caps.vector_lanes) << name_of(caps.kind);
+    EXPECT_EQ(stages[0].stage()->name, "pack");
+    EXPECT_EQ(stages[0].output()->layout.axes.back().modulo, caps.vector_lanes)
+        << name_of(caps.kind);
     for (const auto& [old, fresh] : replaced) {
       if (!old.same(p.a) && !old.same(p.c)) continue;
       EXPECT_EQ(fresh->layout.flat, caps.texture_memory) << name_of(caps.kind);
@@ -111,7 +112,7 @@ TEST(Layouts, ConstantsArePackedAndPortsStayPlain) {
 TEST(Layouts, PortsThatNoStageTouchesAreTexturesToo) {
   const Buffer x = ir::buffer("x", DType::f32, {index(3), index(5)});
   const Buffer w = ir::buffer("w", DType::f32, {});
-  std::vector<Stage> stages;
+  ops::Program stages;
   std::vector<std::pair<Buffer, Buffer>> replaced;
   choose_layouts(stages, {{x.get()}, {x.get(), w.get()}, {w.get()}},
                  capabilities_of(TargetKind::webgl), replaced);
@@ -153,10 +154,10 @@ TEST(Lower, KernelsVerifyAsScheduled) {
     for (int64_t m : {1, 7, 16}) {
       for (int64_t n : {1, 6, 32}) {
         Product p(m, 19, n);
-        std::vector<Stage> stages{p.stage};
+        ops::Program stages{p.stage};
         std::vector<std::pair<Buffer, Buffer>> replaced;
         choose_layouts(stages, {{p.a.get()}, {p.c.get()}, {p.b.get()}}, caps, replaced);
-        for (const Stage& stage : stages) {
+        for (const Stage& stage : ops::stages_of(stages)) {
           const ir::Kernel kernel = schedule_default(stage, caps).kernel;
           const auto checked =
               ir::verify(kernel, static_cast<ir::Properties>(ir::Property::scheduled));

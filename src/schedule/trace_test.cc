@@ -47,15 +47,17 @@ Stage scattered() {
 
 // The stages that a target makes of one: its operands but the first are constants.
 std::vector<Stage> laid_out(const Stage& stage, const Capabilities& caps) {
-  std::vector<Stage> stages{stage};
+  const bool gathers = caps.robust_access && stage.kind == StageKind::scatter;
+  ops::Program program{gathers ? gather_form(stage) : stage};
   Ports ports;
   const std::vector<Buffer> inputs = ops::inputs_of(stage);
   for (const Buffer& input : inputs)
     (input.same(inputs[0]) ? ports.inputs : ports.constants).insert(input.get());
   ports.outputs = {stage.output.get()};
-  if (caps.robust_access && stage.kind == StageKind::scatter) stages[0] = gather_form(stage);
   std::vector<std::pair<Buffer, Buffer>> replaced;
-  choose_layouts(stages, ports, caps, replaced);
+  choose_layouts(program, ports, caps, replaced);
+  std::vector<Stage> stages;
+  for (const Stage& one : ops::stages_of(program)) stages.push_back(one);
   return stages;
 }
 

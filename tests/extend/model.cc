@@ -67,7 +67,7 @@ Result<std::vector<Named>> interpret(const std::string& bytes, const ops::Catalo
     values[constant.buffer.get()] = {
         constant.source.dtype, constant.source.shape, std::move(elements), {}};
   }
-  GS_TRY(interp::run_stages(graph.stages, values));
+  GS_TRY(interp::run_program(graph.program, values));
   std::vector<Named> outputs;
   for (const auto& output : graph.outputs)
     outputs.push_back({output.name, values.at(output.buffer.get())});

@@ -48,7 +48,7 @@ std::vector<double> run(const Message& message, const ReadOptions& options) {
               static_cast<size_t>(data.element_count() * ir::byte_size(data.dtype)));
     values[constant.buffer.get()] = data;
   }
-  EXPECT_TRUE(interp::run_stages(stages->stages, values));
+  EXPECT_TRUE(interp::run_program(stages->program, values));
   std::vector<double> numbers;
   const ops::TensorData& y = values[stages->outputs[0].buffer.get()];
   for (int64_t i = 0; i < y.element_count(); ++i)

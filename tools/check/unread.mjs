@@ -11,11 +11,12 @@ const structs = [
   {name: 'Options', header: 'src/compiler/compile.h', called: 'options_?', readers: /^src\//},
   {name: 'Capabilities', header: 'src/schedule/capabilities.h', called: '(?:\\w*caps|capabilities)_?(?:\\(\\))?', readers: /^src\//},
   {name: 'Stage', header: 'src/ops/stage.h', readers: /^src\//},
+  {name: 'Step', header: 'src/ops/step.h', readers: /^src\//},
   {name: 'OpDef', header: 'src/ops/opdef.h', readers: /^(src|tools)\//, givers: /^src\/ops\//},
 ];
 const kinds = [
   {name: 'StageKind', header: 'src/ops/stage.h'},
-  {name: 'StepKind', header: 'src/ops/stage.h'},
+  {name: 'StepKind', header: 'src/ops/step.h'},
 ];
 // IR nodes that only text makes, each with its reason.
 const madeFromText = new Map([
@@ -102,11 +103,11 @@ function idleKinds(files, textsOf) {
   for (const {name, header} of kinds) {
     for (const value of enumValues(files.get(header) ?? '', name)) {
       const full = `(?:\\w+::)*${name}::${value}\\b`;
-      const made = new RegExp(`(?:[^=!<>]=\\s*|\\bstep\\(\\s*)${full}`);
-      const asked = new RegExp(`(?:[=!]=\\s*|\\bcase\\s+|\\bis_step\\([^()]*,\\s*)${full}`);
+      const made = new RegExp(`(?:[^=!<>]=\\s*|\\bof_kind\\(\\s*)${full}`);
+      const asked = new RegExp(`(?:[=!]=\\s*|\\bcase\\s+|\\bis\\(\\s*)${full}`);
       if (!anyOf(textsOf((file) => file.startsWith('src/')), made)) problems.push(`${header}: nothing makes ${name}::${value}`);
       // Printing a kind is not yet doing something about it.
-      const texts = textsOf((file) => file.startsWith('src/') && file !== 'src/ops/stage.cc');
+      const texts = textsOf((file) => file.startsWith('src/') && !['src/ops/stage.cc', 'src/ops/step.cc'].includes(file));
       if (!anyOf(texts, asked)) problems.push(`${header}: nothing asks for ${name}::${value}`);
     }
   }

@@ -39,6 +39,7 @@ test('fields of stages and of operators', () => {
   assert.deepEqual(planted('src/ops/stage.h', 'bool view = false;', 'bool view = false, dead = false;'), [
     'src/ops/stage.h: nothing reads Stage::dead',
   ]);
+  assert.deepEqual(planted('src/ops/step.h', 'ir::Expr rounds;', 'ir::Expr rounds, dead;'), ['src/ops/step.h: nothing reads Step::dead']);
   assert.deepEqual(planted('src/ops/opdef.h', 'std::vector<Case> cases;', 'std::vector<Case> cases;\n  std::function<int(int)> dead = {};'), [
     'src/ops/opdef.h: nothing reads OpDef::dead',
     'src/ops/opdef.h: no entry gives OpDef::dead',
@@ -49,6 +50,10 @@ test('kinds that nothing makes', () => {
   assert.deepEqual(planted('src/ops/stage.h', 'enum class StageKind : uint8_t { compute,', 'enum class StageKind : uint8_t { compute, dead,'), [
     'src/ops/stage.h: nothing makes StageKind::dead',
     'src/ops/stage.h: nothing asks for StageKind::dead',
+  ]);
+  assert.deepEqual(planted('src/ops/step.h', 'enum class StepKind : uint8_t {', 'enum class StepKind : uint8_t { dead,'), [
+    'src/ops/step.h: nothing makes StepKind::dead',
+    'src/ops/step.h: nothing asks for StepKind::dead',
   ]);
   assert.deepEqual(planted('src/ir/nodes.def', 'GS_STMT(Block,', 'GS_STMT(Dead, F(Expr, e))\nGS_STMT(Block,'), [
     'src/ir/nodes.def: nothing makes Dead',

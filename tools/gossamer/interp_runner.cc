@@ -65,7 +65,7 @@ class InterpRunner : public Runner {
       values[constant.buffer.get()] = {
           constant.source.dtype, constant.source.shape, std::move(bytes), {}};
     }
-    GS_TRY(interp::run_stages(stages_.stages, values, dims));
+    GS_TRY(interp::run_program(stages_.program, values, dims));
     std::vector<ops::TensorData> outputs;
     for (size_t at = 0; at < stages_.outputs.size(); ++at) {
       const graph::StageOutput& output = stages_.outputs[at];

@@ -82,8 +82,8 @@ std::string targets_text(const ops::OpDef& entry) {
   const auto is_exact = [](ir::DType dtype) { return dtype == ir::DType::f64; };
   const auto look = [&](const ops::Case& test, const std::vector<ops::TensorData>& inputs) {
     const auto made = ops::define_case(entry, test, inputs, ops::output_count_of(entry, test));
-    if (!made.status || std::ranges::none_of(made.builder->stages, [](const ops::Stage& stage) {
-          return !graph::needs_side(stage).empty();
+    if (!made.status || std::ranges::none_of(made.builder->program, [](const ops::Entry& entry) {
+          return entry.stage() && !graph::needs_side(*entry.stage()).empty();
         }))
       return;
     const bool asked = std::ranges::any_of(inputs, is_exact, &ops::TensorData::dtype) ||
