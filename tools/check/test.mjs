@@ -8,6 +8,7 @@ import {spawn} from 'node:child_process';
 import {existsSync, mkdirSync, readFileSync, readdirSync, rmSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import {checkCircles} from './circles.mjs';
 import {checkLengths, checkMachines, checkNames} from './files.mjs';
 import {checkLayers, checkPicture} from './layers.mjs';
 import {checkOperators} from './operators.mjs';
@@ -113,6 +114,7 @@ async function checks({onlyChanged}) {
   const files = onlyChanged ? changedFiles() : allFiles();
   count(report('include order', checkLayers()));
   count(report('layer picture', checkPicture()));
+  count(report('no include circles', checkCircles()));
   count(report('operator names', checkOperators()));
   count(report('operators page', checkOperatorsPage()));
   count(report('file length', checkLengths()));

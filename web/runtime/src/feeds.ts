@@ -1,8 +1,8 @@
 /** Checking what a model is fed with. */
 import type {Manifest} from './manifest.ts';
-import type {Output} from './model.ts';
-import {packStrings, type ValuePort, valuePorts} from './strings.ts';
-import {arrayOf, type StringTensor, type Tensor} from './tensor.ts';
+import {type ValuePort, valuePorts} from './ports.ts';
+import {packStrings} from './strings.ts';
+import {arrayOf, type Output, type StringTensor, type Tensor} from './tensor.ts';
 import {about, GossamerError, LARGEST, product, shapeText, within} from './types.ts';
 
 const quoted = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ');

@@ -10,16 +10,9 @@
 export {load, type LoadOptions, type Progress} from './load.ts';
 export type {Feed} from './feeds.ts';
 export type {Group} from './manifest.ts';
-export {
-  type CopyReport,
-  type KernelReport,
-  type Model,
-  type Output,
-  type PortInfo,
-  type Report,
-} from './model.ts';
+export type {CopyReport, KernelReport, Model, PortInfo, Report} from './model.ts';
 export type {Loss} from './recovery.ts';
-export {type StringTensor, tensor, type Tensor} from './tensor.ts';
+export {type Output, type StringTensor, tensor, type Tensor} from './tensor.ts';
 export type {Files} from './source.ts';
 export type {Fallback} from './device.ts';
 export {type DeviceKind, type DType, type ErrorCode, GossamerError, type TensorData} from './types.ts';

@@ -1,10 +1,10 @@
 import {firstThatWorks, KINDS, openDevice} from './choose.ts';
 import type {Device, Executable, Fallback, Program} from './device.ts';
 import type {Manifest} from './manifest.ts';
-import {Model, type ModelParts} from './model.ts';
+import {Model} from './model.ts';
 import {findPackages, maybeStale, type Package, readFiles} from './packages.ts';
 import type {Pieces} from './pieces.ts';
-import {type Loss, Recovery, type Reload} from './recovery.ts';
+import {type Loss, type ModelParts, Recovery, type Reload} from './recovery.ts';
 import {Session} from './session.ts';
 import {type Files, openSource, type Requests} from './source.ts';
 import {type DeviceKind, GossamerError} from './types.ts';

@@ -1,22 +1,12 @@
 /** manifest.json, as docs/specs/package.md has it, checked once so that nothing else has to. */
 import {ANY, Fields, type Num} from './fields.ts';
+import {type Port, valuePorts} from './ports.ts';
 import {readSteps, type Step} from './steps.ts';
-import {valuePorts} from './strings.ts';
 import {BYTES, type DType, type DeviceKind, GossamerError, product} from './types.ts';
 
 export type {Num} from './fields.ts';
 
 export const FORMAT_VERSION = 2;
-
-export interface Port {
-  readonly name: string;
-  readonly dtype: DType;
-  /** Inputs: a number or a dimension's name; outputs: numbers or plan values. */
-  readonly shape: readonly (Num | string)[];
-  readonly tensor: number;
-  /** The bytes of a tensor of strings; the next port has the lengths. */
-  readonly strings: boolean;
-}
 
 /** A value that is no single tensor: parts are the first input (output) and how many there are. */
 export interface Group {

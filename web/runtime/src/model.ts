@@ -1,9 +1,11 @@
 import type {Device, Fallback} from './device.ts';
 import {type Feed, gather, isFlat, signature, spread, takeAll} from './feeds.ts';
 import type {Group, Manifest} from './manifest.ts';
+import {type ValuePort, valuePorts} from './ports.ts';
 import type {Loss, Recovery} from './recovery.ts';
-import type {RawOutput, Session} from './session.ts';
-import {unpackStrings, valuePorts, type ValuePort} from './strings.ts';
+import type {RawOutput} from './session.ts';
+import {unpackStrings} from './strings.ts';
+import type {Output} from './tensor.ts';
 import type {DeviceKind, DType, TensorData} from './types.ts';
 
 /** An input or output. Dynamic dimensions are names ("h"), or "?" where computed from others. */
@@ -11,21 +13,6 @@ export interface PortInfo {
   readonly name: string;
   readonly dtype: DType | 'string';
   readonly shape: readonly (number | string)[];
-}
-
-/** A result. Its values are on their way from the device when run() returns. */
-export interface Output {
-  readonly name: string;
-  readonly dtype: DType | 'string';
-  readonly shape: readonly number[];
-  /**
-   * Row-major values; f16 and bf16 as Float32Array, bool as bytes of 0 and 1, codes of small types;
-   * of an output of strings as data<string[]>().
-   */
-  data<T extends TensorData | string[] = TensorData>(): Promise<T>;
-  /** Lets go of the values. */
-  dispose(): void;
-  [Symbol.dispose](): void;
 }
 
 export interface KernelReport {
@@ -77,15 +64,6 @@ export interface Report {
 
 const UNKNOWN = (extent: unknown): number | string =>
   typeof extent === 'number' || typeof extent === 'string' ? extent : '?';
-
-export interface ModelParts {
-  readonly manifest: Manifest;
-  /** The target, and the side where there is one. */
-  readonly devices: readonly Device[];
-  readonly session: Session;
-  readonly fallbacks: readonly Fallback[];
-  readonly loadMs: number;
-}
 
 /** What run() gives. */
 function results(manifest: Manifest, raw: readonly RawOutput[]): Record<string, unknown> {

@@ -1,7 +1,19 @@
 /** What a model runs on, and what becomes of it when a device is lost. */
+import type {Device, Fallback} from './device.ts';
 import {Lifetime} from './lifetime.ts';
-import type {ModelParts} from './model.ts';
+import type {Manifest} from './manifest.ts';
+import type {Session} from './session.ts';
 import {about, type DeviceKind, disposed, GossamerError, messageOf} from './types.ts';
+
+/** A package loaded on its devices. */
+export interface ModelParts {
+  readonly manifest: Manifest;
+  /** The target, and the side where there is one. */
+  readonly devices: readonly Device[];
+  readonly session: Session;
+  readonly fallbacks: readonly Fallback[];
+  readonly loadMs: number;
+}
 
 /** A device that went away under a model. */
 export interface Loss {

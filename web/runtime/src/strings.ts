@@ -1,19 +1,6 @@
 /** A tensor of strings is one value to users and two tensors, bytes and lengths, in a package (package.md). */
-import type {Port} from './manifest.ts';
 import type {StringTensor, Tensor} from './tensor.ts';
-import {type DType, LARGEST, within} from './types.ts';
-
-/** A port as users see it. */
-export type ValuePort = Omit<Port, 'dtype'> & {readonly dtype: DType | 'string'};
-
-export const valuePorts = (ports: readonly Port[]): ValuePort[] =>
-  ports.flatMap((port, at): ValuePort[] =>
-    ports[at - 1]?.strings
-      ? []
-      : port.strings
-        ? [{...port, dtype: 'string', shape: port.shape.slice(0, -1)}]
-        : [port],
-  );
+import {LARGEST, within} from './types.ts';
 
 /**
  * Widths are rounded up, so that texts of about one length make tensors of one shape. Throws 'input' where

@@ -14,6 +14,21 @@ export interface StringTensor {
   readonly dtype: 'string';
 }
 
+/** A result. Its values are on their way from the device when run() returns. */
+export interface Output {
+  readonly name: string;
+  readonly dtype: DType | 'string';
+  readonly shape: readonly number[];
+  /**
+   * Row-major values; f16 and bf16 as Float32Array, bool as bytes of 0 and 1, codes of small types;
+   * of an output of strings as data<string[]>().
+   */
+  data<T extends TensorData | string[] = TensorData>(): Promise<T>;
+  /** Lets go of the values. */
+  dispose(): void;
+  [Symbol.dispose](): void;
+}
+
 type ArrayType = {new (length: number): TensorData; readonly name: string};
 
 const ARRAYS: Readonly<Record<DType, ArrayType>> = {

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {Lifetime} from '../src/lifetime.ts';
-import type {ModelParts} from '../src/model.ts';
-import {Recovery, type Reload, TRIES} from '../src/recovery.ts';
+import {type ModelParts, Recovery, type Reload, TRIES} from '../src/recovery.ts';
 import {GossamerError} from '../src/types.ts';
 
 const lost = (): GossamerError => new GossamerError('lost', 'gone');

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import type {Port} from '../src/manifest.ts';
-import {packStrings, unpackStrings, valuePorts} from '../src/strings.ts';
+import {type Port, valuePorts} from '../src/ports.ts';
+import {packStrings, unpackStrings} from '../src/strings.ts';
 import {tensor} from '../src/tensor.ts';
 
 test('strings go into bytes and lengths and come back', () => {

@@ -7,9 +7,7 @@ import {findSegments, PlanMemory} from '../plan_module.ts';
 import {GossamerError, messageOf} from '../types.ts';
 import {Arena} from './arena.ts';
 import type {MemoryLimits} from './memory_import.ts';
-import {CONTROL_BYTES, Pool, type SharedKernels} from './pool.ts';
-
-export type KernelFunction = (begin: number, end: number, args: number) => void;
+import {CONTROL_BYTES, type KernelFunction, Pool, type SharedKernels} from './pool.ts';
 
 /** A launch as it travels: `buffers` are handles. */
 export interface WasmLaunch {

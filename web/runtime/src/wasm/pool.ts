@@ -4,7 +4,9 @@
  * all its chunks are done, so it is read after a chunk was won.
  */
 import {GossamerError, messageOf} from '../types.ts';
-import type {KernelFunction} from './engine.ts';
+
+/** Computes the points [begin, end) of a launch, whose arguments lie at `args`. */
+export type KernelFunction = (begin: number, end: number, args: number) => void;
 
 /** At the start of the memory; kernels never see it. */
 export const CONTROL_BYTES = 4096;

@@ -5,8 +5,8 @@
 import type {PlanSize} from '../device.ts';
 import {discard} from '../discard.ts';
 import {GossamerError, messageOf} from '../types.ts';
-import {type KernelFunction, WasmEngine, type WasmLaunch} from './engine.ts';
-import {helpForever, type SharedKernels} from './pool.ts';
+import {WasmEngine, type WasmLaunch} from './engine.ts';
+import {helpForever, type KernelFunction, type SharedKernels} from './pool.ts';
 import type {CallMessage, ReplyMessage} from './thread.ts';
 
 type Post = (message: ReplyMessage, transfer?: ArrayBuffer[]) => void;
