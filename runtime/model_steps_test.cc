@@ -1,9 +1,6 @@
 // Packages with steps, written by hand: loops, branches, reads and memory that grows.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
-#include <fstream>
 #include <limits>
 
 #include "codegen/llvm/emit.h"
@@ -12,11 +9,11 @@
 #include "runtime/manifest.h"
 #include "runtime/model.h"
 #include "runtime/null/device.h"
+#include "runtime/test_folder.h"
 
 namespace gossamer::runtime {
 namespace {
 
-namespace fs = std::filesystem;
 using ir::DType;
 using ir::Expr;
 using ir::index;
@@ -135,19 +132,8 @@ Step branch(Number number, std::vector<Step> yes, std::vector<Step> no) {
           .otherwise = std::move(no)};
 }
 
-class StepsTest : public ::testing::Test {
+class StepsTest : public FolderTest {
  protected:
-  StepsTest() {
-    char pattern[] = "/tmp/gossamer-steps.XXXXXX";
-    folder = mkdtemp(pattern);
-  }
-  ~StepsTest() override { fs::remove_all(folder); }
-
-  void put(const std::string& name, std::span<const std::byte> bytes) const {
-    std::ofstream(fs::path(folder) / name, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-  }
   Result<std::unique_ptr<Model>> load(LoadOptions options = {}) const {
     static const std::vector<std::byte> code = make_code();
     const package::Files files{{"kernels.so", code}, {"side.wasm", {}}};
@@ -184,7 +170,6 @@ class StepsTest : public ::testing::Test {
     EXPECT_EQ((*outputs)[0].shape, expected.shape) << number;
     EXPECT_EQ((*outputs)[0].bytes, expected.bytes) << number;
   }
-  std::string folder;
   package::Module module = make_module();
 };
 

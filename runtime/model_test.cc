@@ -2,7 +2,6 @@
 #include "runtime/model.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cstring>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include "package/write.h"
 #include "runtime/manifest.h"
 #include "runtime/null/device.h"
+#include "runtime/test_folder.h"
 
 namespace gossamer::runtime {
 namespace {
@@ -90,19 +90,8 @@ Example make_example() {
   return example;
 }
 
-class ModelTest : public ::testing::Test {
+class ModelTest : public FolderTest {
  protected:
-  ModelTest() {
-    char pattern[] = "/tmp/gossamer-model.XXXXXX";
-    folder = mkdtemp(pattern);
-  }
-  ~ModelTest() override { fs::remove_all(folder); }
-
-  void put(const std::string& name, std::span<const std::byte> bytes) {
-    std::ofstream(fs::path(folder) / name, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-  }
   // Writes the package, its manifest changed by replacing a piece of text.
   void put_package(const std::string& from = {}, const std::string& to = {}) {
     static const Example example = make_example();
@@ -137,7 +126,6 @@ class ModelTest : public ::testing::Test {
     for (size_t at = 0; at < values.size(); ++at)
       EXPECT_EQ(values[at], static_cast<float>(10 * at + 2 * (at % 4 + 1)));
   }
-  std::string folder;
 };
 
 #define EXPECT_SAYS(text, piece) EXPECT_NE((text).find(piece), std::string::npos) << (text)

@@ -2,12 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "c_abi/every_type.h"
 #include "compiler/compile.h"
 #include "gossamer/gossamer.hpp"
 #include "onnx/model_writer.h"
+#include "runtime/test_folder.h"
 
 namespace gossamer {
 namespace {
@@ -27,32 +27,20 @@ onnx::Message model_of(int type) {
       25);
 }
 
-class CAbiTest : public ::testing::Test {
+class CAbiTest : public runtime::FolderTest {
  protected:
-  CAbiTest() {
-    char pattern[] = "/tmp/gossamer-c-abi.XXXXXX";
-    folder_ = mkdtemp(pattern);
-  }
-  ~CAbiTest() override { fs::remove_all(folder_); }
-
   std::string package_of(const char* name, int onnx_type) const {
-    const std::string folder = folder_ + "/" + name;
+    const std::string below = std::string(name) + "/";
     const onnx::Message model = model_of(onnx_type);
     compiler::Options options;
     options.target = "cpu";
     const auto files = compiler::compile(onnx::bytes_of(model), options);
     EXPECT_TRUE(files) << name << ": " << files.error().to_string();
     if (!files) return folder;
-    fs::create_directory(folder);
-    for (const package::File& file : *files)
-      std::ofstream(folder + "/" + file.name, std::ios::binary)
-          .write(reinterpret_cast<const char*>(file.bytes.data()),
-                 static_cast<std::streamsize>(file.bytes.size()));
-    return folder;
+    fs::create_directory(folder + "/" + below);
+    for (const package::File& file : *files) put(below + file.name, file.bytes);
+    return folder + "/" + name;
   }
-
- private:
-  std::string folder_;
 };
 
 void expect_none(const char* wrong, const std::string& where) {
