@@ -7,7 +7,7 @@ import {Pieces} from '../../web/runtime/src/pieces.ts';
 import {Session} from '../../web/runtime/src/session.ts';
 import {arrayOf} from '../../web/runtime/src/tensor.ts';
 import {GossamerError, product} from '../../web/runtime/src/types.ts';
-import {valuePorts} from '../../web/runtime/src/strings.ts';
+import {valuePorts} from '../../web/runtime/src/ports.ts';
 import {checkedDevice} from './checked_device.mjs';
 
 globalThis.checkLeftOut = Number(process.argv[4] ?? -1);
