@@ -74,7 +74,7 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
   if (!caps.has_f64)
     fuse.kind = [](const ops::Stage& stage) { return !graph::needs_side(stage).empty(); };
   graph::fuse(stages, fuse);
-  if (caps.robust_access) schedule::gather_scatters(stages.program);  // GPUs
+  if (!caps.scatters) schedule::gather_scatters(stages.program);
   graph::hoist_constants(stages, max_buffers);
   graph::drop_dead(stages);
   if (!caps.has_f64) graph::place_on_side(stages);

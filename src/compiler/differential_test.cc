@@ -301,7 +301,7 @@ void compare(TargetKind target, const Example& example, Form form) {
     graph::hoist_constants(graph, max_buffers);
     graph::drop_dead(graph);
   }
-  if (caps.robust_access) schedule::gather_scatters(graph.program);  // as compile() does
+  if (!caps.scatters) schedule::gather_scatters(graph.program);  // as compile() does
   schedule::Ports ports;
   for (const auto& input : graph.inputs) ports.inputs.insert(input.buffer.get());
   for (const auto& constant : graph.constants) ports.constants.insert(constant.buffer.get());

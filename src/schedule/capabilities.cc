@@ -34,7 +34,8 @@ Capabilities capabilities_of(TargetKind kind) {
       c.tile_vectors = 2;
       c.group_size = 64;
       c.has_f64 = false;
-      c.robust_access = true;
+      c.harmless_loads = true;
+      c.scatters = false;
       break;
     case TargetKind::webgl:
       c.vector_lanes = 4;
@@ -43,7 +44,8 @@ Capabilities capabilities_of(TargetKind kind) {
       c.tile_vectors = 1;
       c.texture_memory = true;
       c.has_f64 = false;
-      c.robust_access = true;
+      c.harmless_loads = true;
+      c.scatters = false;
       break;
   }
   return c;

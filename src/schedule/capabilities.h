@@ -22,7 +22,8 @@ struct Capabilities {
   int unroll = 4;                  // iterations of a reduction in one straight piece
   int group_size = 1;              // invocations of a workgroup
   int64_t map_chunk = 1;           // points of one work item of a map at least
-  bool robust_access = false;      // a load outside of its buffer is harmless
+  bool harmless_loads = false;     // a load outside of its buffer gives any value and does no harm
+  bool scatters = true;            // a kernel may write where data says, one update after the other
   bool texture_memory = false;     // tensors are RGBA textures
   int max_textures = 16;           // samplers of a fragment program
   int max_layers = 8;              // render targets of a fragment program

@@ -25,7 +25,4 @@ struct Ports {
 void choose_layouts(ops::Program& program, const Ports& ports, const Capabilities& capabilities,
                     std::vector<std::pair<ir::Buffer, ir::Buffer>>& replaced);
 
-// Texture width for a number of texels: a power of two that keeps the texture near a square.
-int texture_width(int64_t texels, int max_size);
-
 }  // namespace gossamer::schedule

@@ -99,7 +99,7 @@ Result<ir::Kernel> lower(const Schedule& schedule) {
   }
   const Nest& nest = schedule.nest();
   // Where memory forgives, loads outside of buffers are left as they are.
-  const ops::Stage stage = schedule.capabilities().robust_access
+  const ops::Stage stage = schedule.capabilities().harmless_loads
                                ? schedule.stage()
                                : hold_inside(schedule.stage(), nest);
   if (stage.kind == ops::StageKind::scatter) return finish(stage, scatter(stage));

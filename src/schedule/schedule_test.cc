@@ -10,6 +10,7 @@
 #include "ir/verify.h"
 #include "schedule/access.h"
 #include "schedule/layout.h"
+#include "schedule/texture_layout.h"
 
 namespace gossamer::schedule {
 namespace {

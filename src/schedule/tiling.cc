@@ -6,6 +6,7 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "schedule/access.h"
+#include "schedule/costs.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -50,6 +51,7 @@ struct Tile {
 // The register tile for `extent` rows of `blocks` vectors that costs least: its multiplications,
 // its loads, and what lies past the edge.
 Tile best_tile(int64_t extent, int64_t blocks, int max_vectors, const Capabilities& caps) {
+  const Costs& costs = costs_of(caps);
   Tile best;
   for (int vectors = 1; vectors <= max_vectors; ++vectors) {
     if (blocks % vectors != 0) continue;
@@ -57,7 +59,7 @@ Tile best_tile(int64_t extent, int64_t blocks, int max_vectors, const Capabiliti
       if (rows * vectors + vectors + 1 > caps.vector_registers) continue;
       const int64_t across = (extent + rows - 1) / rows, along = blocks / vectors;
       const auto tiles = static_cast<double>(across * along);
-      const double cost = tiles * (rows * vectors + 0.6 * (rows + vectors) + 0.8);
+      const double cost = tiles * (rows * vectors + costs.operand * (rows + vectors) + costs.tile);
       if (cost < best.cost) best = {rows, vectors, cost};
     }
   }
@@ -108,7 +110,7 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   });
   if (!inner_extent || !outer_extent || *outer_extent < 2 || !stands) return;
   const Tile joined = best_tile(*inner_extent * *outer_extent, blocks, max_vectors, caps);
-  if (joined.cost * 1.04 < single.cost * static_cast<double>(*outer_extent)) {
+  if (joined.cost * costs_of(caps).join < single.cost * static_cast<double>(*outer_extent)) {
     tiling.joined_axis = outer;
     tiling.rows = joined.rows;
     tiling.vectors = joined.vectors;

@@ -47,7 +47,7 @@ Stage scattered() {
 
 // The stages that a target makes of one: its operands but the first are constants.
 std::vector<Stage> laid_out(const Stage& stage, const Capabilities& caps) {
-  const bool gathers = caps.robust_access && stage.kind == StageKind::scatter;
+  const bool gathers = !caps.scatters && stage.kind == StageKind::scatter;
   ops::Program program{gathers ? gather_form(stage) : stage};
   Ports ports;
   const std::vector<Buffer> inputs = ops::inputs_of(stage);

@@ -10,6 +10,7 @@ const test = /_test\.cc$/;
 const structs = [
   {name: 'Options', header: 'src/compiler/compile.h', called: 'options_?', readers: /^src\//},
   {name: 'Capabilities', header: 'src/schedule/capabilities.h', called: '(?:\\w*caps|capabilities)_?(?:\\(\\))?', readers: /^src\//},
+  {name: 'Costs', header: 'src/schedule/costs.h', called: 'costs(?:_|_of\\(\\w+\\))?', readers: /^src\//},
   {name: 'Stage', header: 'src/ops/stage.h', readers: /^src\//},
   {name: 'Step', header: 'src/ops/step.h', readers: /^src\//},
   {name: 'OpDef', header: 'src/ops/opdef.h', readers: /^(src|tools)\//, givers: /^src\/ops\//},
@@ -63,7 +64,7 @@ function unreadFields(files, textsOf) {
   for (const {name, header, called = '[\\w\\])]', readers, givers} of structs) {
     for (const field of fieldsOf(files.get(header) ?? '', name)) {
       const reading = new RegExp(`${called}(?:\\.|->)${field}\\b(?!\\s*=[^=])|&(?:\\w+::)*${name}::${field}\\b`);
-      const texts = textsOf((file) => readers.test(file) && file !== header && !file.endsWith('/capabilities.cc'));
+      const texts = textsOf((file) => readers.test(file) && file !== header && !/\/(capabilities|costs)\.cc$/.test(file));
       if (!anyOf(texts, reading)) problems.push(`${header}: nothing reads ${name}::${field}`);
       const giving = new RegExp(`\\.${field}\\s*=(?!=|\\s*\\{\\s*\\})`);
       if (givers && !anyOf(textsOf((file) => givers.test(file)), giving)) {

@@ -1,0 +1,32 @@
+// What choices cost on a class of machines, in comparison with each other: the numbers by which
+// layouts and tiles are chosen, apart from the code that chooses.
+#pragma once
+
+#include "schedule/capabilities.h"
+
+namespace gossamer::schedule {
+
+struct Costs {
+  // Of a register tile, in multiplications of a vector (tiling.cc).
+  double operand;  // a vector or a broadcast that a tile loads in a step of the reduction
+  double tile;     // a step of a tile, whatever its size
+  double join;     // the inner axis alone must cost so much more than two axes as one row
+
+  // Points of an axis of a stage as its vector axis (layout.cc); the most win.
+  int contiguous;  // a load of a whole vector
+  int still;       // a term that all lanes share
+  int packable;    // a gather from a constant, which a copy at load puts in order
+  int gather;      // a load of each lane by itself
+  int short_axis;  // fewer points than lanes
+  int unit_axis;   // a single point
+  int scale;       // of all of the above, to leave room for what decides between equals:
+  int shared;      // a packed constant that moves along the axis
+
+  // Copies of operands in the order in which they are walked (packing.cc).
+  int64_t small_constant;  // so many elements are read in any order
+  int64_t reuse;           // vectors' worth of the output that pay for a copy in each run
+};
+
+const Costs& costs_of(const Capabilities& capabilities);
+
+}  // namespace gossamer::schedule

@@ -1,0 +1,125 @@
+#include "schedule/packing.h"
+
+#include <algorithm>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "ops/states.h"
+#include "schedule/access.h"
+#include "schedule/texture_layout.h"
+
+namespace gossamer::schedule {
+
+using ir::Buffer;
+using ir::Expr;
+using ir::Layout;
+using ops::Stage;
+
+namespace {
+
+void redirect(Stage& stage, const ir::BufferNode* from, const Buffer& to) {
+  const ir::BufferMap map{{from, to}};
+  for (Expr& value : stage.values) value = ir::substitute_buffers(value, map);
+}
+
+}  // namespace
+
+bool Packing::may_pack(const Stage& stage, const ir::Load& load) const {
+  return stage.kind == ops::StageKind::reduce && constant_.contains(load.buffer.get()) &&
+         simple_indices(load);
+}
+
+void Packing::pack_operands(Stage& stage, int axis, int block, ops::Program& result) {
+  const ir::Bounds bounds = bounds_of(stage);
+  const ir::Var& v = stage.axes[static_cast<size_t>(axis)];
+  const int64_t output_points = product_or(stage.extents, 1 << 20);
+  const std::vector<Expr> before = stage.values;  // keeps the loads alive while they are redirected
+  for (const ir::Load* load : loads_of(before)) {
+    const ir::BufferNode* source = load->buffer.get();
+    if (!simple_indices(*load)) continue;
+    const auto moving =
+        std::ranges::find_if(load->indices, [&](const Expr& e) { return e.get() == v.get(); });
+    if (moving == load->indices.end()) continue;
+    const Along now = along(*load, placed_.layout_of(source), v, caps_.vector_lanes, bounds);
+    const bool constant = constant_.contains(source);
+    const int64_t size = product_or(source->shape, 1);
+    if (now == Along::contiguous && (!constant || !caps_.texture_memory)) {
+      if (!constant || size <= costs_.small_constant) continue;
+    }
+    if (!constant &&
+        output_points < costs_.reuse * product_or({stage.extents[static_cast<size_t>(axis)]}, 64))
+      continue;
+    if (stage.reduce_axes.empty()) continue;
+    const Layout layout =
+        packed_layout(stage, *load, static_cast<int>(moving - load->indices.begin()));
+    const std::pair place_of{source, constant ? 0 : block};
+    if (const auto known = packed_.find(place_of);
+        known != packed_.end() && placed_.layout_of(known->second.get()) == layout) {
+      redirect(stage, source, known->second);
+      continue;
+    }
+    const Buffer packed = ir::buffer(load->buffer->name + ".packed", source->dtype, source->shape);
+    placed_.place(packed, layout);
+    if (constant) constant_.insert(packed.get());
+    packed_[place_of] = packed;
+    Stage copy = ops::copy_stage("pack", load->buffer, packed);
+    copy.origin = stage.origin;
+    result.emplace_back(std::move(copy));
+    redirect(stage, source, packed);
+  }
+}
+
+Layout Packing::packed_layout(const Stage& stage, const ir::Load& load, int vector) const {
+  const int lanes = caps_.vector_lanes;
+  std::vector<int> order{vector};
+  const auto position = [&](const Expr& e, const std::vector<ir::Var>& axes) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (axes[i].get() == e.get()) return static_cast<int>(i);
+    }
+    return -1;
+  };
+  for (size_t d = 0; d < load.indices.size(); ++d) {
+    if (static_cast<int>(d) != vector && position(load.indices[d], stage.reduce_axes) < 0) {
+      order.push_back(static_cast<int>(d));
+    }
+  }
+  int split =
+      -1;  // the reduction axis walked in blocks, because another operand is blocked along it
+  for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
+    for (size_t d = 0; d < load.indices.size(); ++d) {
+      if (load.indices[d].get() != stage.reduce_axes[r].get()) continue;
+      order.push_back(static_cast<int>(d));
+      if (reduces_along_vector(stage, r)) split = static_cast<int>(d);
+    }
+  }
+  Layout layout = blocked(order, vector, lanes);
+  if (split >= 0) {
+    for (ir::LayoutAxis& a : layout.axes) {
+      if (a.dim == split) a.divide = lanes;
+    }
+    layout.axes.insert(layout.axes.end() - 1, ir::LayoutAxis{split, 1, lanes});
+  }
+  if (caps_.texture_memory) {
+    int64_t elements = padded_elements(load.buffer->shape, vector, lanes);
+    if (split >= 0) {
+      const auto e = ir::as_int(load.buffer->shape[static_cast<size_t>(split)]);
+      if (e && elements > 0) elements = elements / *e * ((*e + lanes - 1) / lanes * lanes);
+    }
+    set_texture(layout, elements, caps_);
+  }
+  return layout;
+}
+
+bool Packing::reduces_along_vector(const Stage& stage, size_t r) const {
+  const ir::Bounds bounds = bounds_of(stage);
+  for (const ir::Load* load : loads_of(stage.values)) {
+    if (constant_.contains(load->buffer.get())) continue;
+    if (along(*load, placed_.layout_of(load->buffer.get()), stage.reduce_axes[r],
+              caps_.vector_lanes, bounds) == Along::contiguous) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace gossamer::schedule

@@ -1,0 +1,41 @@
+// Operands of reductions, copied into the order in which they are walked.
+#pragma once
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "ops/program.h"
+#include "schedule/costs.h"
+#include "schedule/placed_buffers.h"
+
+namespace gossamer::schedule {
+
+class Packing {
+ public:
+  // `constant`: buffers that a run does not change; packed ones join them.
+  Packing(PlacedBuffers& placed, std::set<const ir::BufferNode*>& constant,
+          const Capabilities& caps)
+      : placed_(placed), constant_(constant), caps_(caps), costs_(costs_of(caps)) {}
+
+  // A constant that a reduction walks in a simple way.
+  bool may_pack(const ops::Stage& stage, const ir::Load& load) const;
+
+  // Operands of a reduction that a vector along `axis` would gather, or that are constant, are laid
+  // out in the order in which the reduction walks them: [axis/lanes, other axes, reduction loops,
+  // axis%lanes]. Copies that a run makes stand in `block` (ops::blocks_of).
+  void pack_operands(ops::Stage& stage, int axis, int block, ops::Program& result);
+
+ private:
+  ir::Layout packed_layout(const ops::Stage& stage, const ir::Load& load, int vector) const;
+  bool reduces_along_vector(const ops::Stage& stage, size_t r) const;
+
+  PlacedBuffers& placed_;
+  std::set<const ir::BufferNode*>& constant_;
+  const Capabilities& caps_;
+  const Costs& costs_;
+  // By source and block: a copy made in one branch is not there in the other.
+  std::map<std::pair<const ir::BufferNode*, int>, ir::Buffer> packed_;
+};
+
+}  // namespace gossamer::schedule
