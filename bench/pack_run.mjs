@@ -1,5 +1,5 @@
 // node run.mjs [--browser PATH] [--browser-args "..."] [--out FOLDER] [--resume]: the benchmark's comparisons on this
-// machine's GPU, into results.json and results.md. Needs nothing but Node.js and a Chromium.
+// machine's GPU, into results.json, results.md and results.svg. Needs nothing but Node.js and a Chromium.
 import {existsSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs';
 import {arch, cpus, platform} from 'node:os';
 import {join, resolve} from 'node:path';
@@ -7,6 +7,7 @@ import {parseArgs} from 'node:util';
 import {findBrowser} from './bench/lib/browser.mjs';
 import {drive, keyOf} from './bench/lib/drive.mjs';
 import {comparisonsOf, listed} from './bench/lib/job.mjs';
+import {plot} from './bench/lib/plot.mjs';
 import {markdown} from './bench/lib/report.mjs';
 
 // The value of --browser-args begins with a dash itself, which parseArgs takes for another option.
@@ -18,7 +19,8 @@ const {values: options} = parseArgs({
     'browser-args': {type: 'string', default: ''},
     out: {type: 'string', default: '.'},
     device: {type: 'string', default: 'webgpu'},
-    model: {type: 'string'}, // names; default: models and matmul
+    model: {type: 'string'}, // names; default: all
+    part: {type: 'string'}, // of the table: models,matmul,kernels,growth
     without: {type: 'string'}, // parties to leave out
     rounds: {type: 'string', default: '25'},
     budget: {type: 'string', default: '20'}, // seconds for one comparison, besides its start
@@ -35,7 +37,7 @@ const done = options.resume && existsSync(file) ? JSON.parse(readFileSync(file, 
 
 const without = listed(options.without) ?? [];
 if (!existsSync(join(here, 'before'))) without.push('before');
-const wanted = comparisonsOf({devices: listed(options.device), names: listed(options.model), without});
+const wanted = comparisonsOf({devices: listed(options.device), names: listed(options.model), parts: listed(options.part), without});
 const comparisons = wanted.filter((each) => !done.rows.some((row) => keyOf(row) === keyOf(each)));
 
 const machine = {...done.machine, cpu: cpus()[0].model, cores: cpus().length, system: `${platform()} ${arch()}`, node: process.version};
@@ -45,6 +47,7 @@ const write = () => {
   const result = {machine: {...machine, text}, rows: done.rows};
   writeFileSync(file, `${JSON.stringify(result, null, 1)}\n`);
   writeFileSync(join(out, 'results.md'), markdown(result));
+  writeFileSync(join(out, 'results.svg'), plot({...result, machine: {...result.machine, kind: machine.webgpu ?? machine.cpu}}));
 };
 
 const {left, description} = await drive({'': here}, comparisons, {

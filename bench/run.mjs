@@ -25,6 +25,7 @@ const {values: options} = parseArgs({
   options: {
     only: {type: 'string', default: PARTS.join(',')},
     model: {type: 'string'},
+    part: {type: 'string'}, // of the table of models: models,matmul,kernels,growth
     build: {type: 'string', default: join(root, 'build')},
     before: {type: 'string'}, // a checkout that bench/before.sh has built
     budget: {type: 'string', default: '6'}, // seconds for one comparison, besides its start
@@ -45,11 +46,14 @@ const editions = {
   ...(before ? {before: {checkout: before, build: join(before, 'build')}} : {}),
 };
 const packages = packageMaker(editions, join(bench, `.cache/packages-${process.pid}`));
+// Large files; also when something stops this.
+process.once('exit', () => packages.clear());
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 const problems = before ? [] : ['the earlier build: bench/before.sh has not made it, or not here'];
 const kind = options.machine ?? `${cpus()[0].model.toLowerCase().replace(/[^a-z0-9]+/g, '-')}-${cpus().length}-core`;
-const whole = only.length === PARTS.length && !options.model;
+const whole = only.length === PARTS.length && !options.model && !options.part;
 const folder = whole ? join(bench, 'results') : join(bench, '.cache/results');
-const stem = join(folder, whole ? kind : [kind, ...only, ...(listed(options.model) ?? [])].join('-').slice(0, 120));
+const stem = join(folder, whole ? kind : [kind, ...only, ...(listed(options.part) ?? []), ...(listed(options.model) ?? [])].join('-').slice(0, 120));
 const loadBefore = loadavg();
 const rows = [];
 const result = {rows, problems};
@@ -75,7 +79,7 @@ function save(row) {
   const said = row.parties.map(({name, median, problem, wrong}) => `${name} ${median?.toFixed(2) ?? problem}${wrong ? ' (wrong)' : ''}`);
   console.log(`${row.device}, ${row.threads}, ${row.model}: ${said.join(', ')}`);
 }
-const asked = {names: listed(options.model), without: before ? [] : ['before'], threads: listed(options.threads).map(Number)};
+const asked = {names: listed(options.model), parts: listed(options.part), without: before ? [] : ['before'], threads: listed(options.threads).map(Number)};
 
 const served = layout({before, packages: packages.folder});
 const browser = ['wasm', 'webgpu', 'webgl', 'load'].some((part) => only.includes(part)) ? {path: findBrowser(), args: []} : undefined;
@@ -109,7 +113,7 @@ if (only.includes('load')) {
     return row;
   };
   const devices = DEVICES.filter((device) => device !== 'cpu' && (only.includes(device) || !DEVICES.some((each) => only.includes(each))));
-  await attempt('load', async () => (result.load = await measureLoad({...asked, names: asked.names ?? LOADED, devices}, run)));
+  await attempt('load', async () => (result.load = await measureLoad({...asked, parts: undefined, names: asked.names ?? LOADED, devices}, run)));
   packages.clear();
 }
 if (only.includes('sizes')) {

@@ -41,15 +41,26 @@ export function openBrowser(path, url, more = []) {
     child.once('exit', resolve);
     child.once('error', resolve);
   });
+  const kill = () => {
+    try {
+      process.kill(-child.pid, 'SIGKILL'); // its group: the browser's other processes too
+    } catch {
+      // It has ended.
+    }
+    rmSync(profile, {recursive: true, force: true, maxRetries: 10, retryDelay: 100});
+  };
+  // A group of its own outlives this process.
+  const stop = () => process.exit(1);
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+  process.once('exit', kill);
+  for (const signal of signals) process.once(signal, stop);
   return {
     ended,
     processes: () => below(child.pid),
     async close() {
-      try {
-        process.kill(-child.pid, 'SIGKILL'); // its group: the browser's other processes too
-      } catch {
-        // It has ended.
-      }
+      process.off('exit', kill);
+      for (const signal of signals) process.off(signal, stop);
+      kill();
       await ended;
       rmSync(profile, {recursive: true, force: true, maxRetries: 10, retryDelay: 100});
     },

@@ -3,7 +3,7 @@ import {chainOf, leftOut, modelOf} from '../models/table.mjs';
 import {partyOf} from '../parties.mjs';
 import {interleave, judge, summary, within} from './measure.mjs';
 
-// Telling costs a little, just before a run that is timed.
+// Telling costs a little, just before a run that is timed; who stops everything mostly does so when warming up.
 const TELL_MS = 5000;
 
 const line = (problem) => String(problem?.message ?? problem).split('\n')[0].slice(0, 300);
@@ -126,10 +126,10 @@ export async function compare({model: name, device, threads, parties: names, out
   const alive = opened.filter(({problem}) => !problem);
   const runs = alive.filter(({slow}) => !slow).map(({name: party, timed, run}) => ({name: party, run: timed ?? (async () => void (await run()))}));
   let told = -Infinity;
-  const tell = (party) => {
-    if (performance.now() - told < TELL_MS) return;
+  const tell = (party, counts) => {
+    if (counts && performance.now() - told < TELL_MS) return;
     told = performance.now();
-    progress({text: `${model.title}: in turns`, party, ms: 2 * settings.limitMs + TELL_MS});
+    progress({text: `${model.title}: in turns`, party, ms: 2 * settings.limitMs + 20_000});
   };
   const measured = runs.length ? await interleave(runs, {...settings, first: names[0], tell}) : [];
   const ours = measured.find((each) => each.name === names[0]);

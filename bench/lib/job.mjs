@@ -9,11 +9,13 @@ const THREADED = ['models', 'matmul'];
 
 /**
  * devices, names (of models), parts (of the table), without (parties): lists; undefined: all. threads: of wasm and cpu.
- * Throws for a name that is in no table.
+ * Throws for a name or a part that is in no table.
  */
 export function comparisonsOf({devices, names, parts, without = [], threads = [1]}) {
   const unknown = names?.find((name) => !models.some((model) => model.name === name));
   if (unknown) throw new Error(`no model "${unknown}"; there are ${models.map(({name}) => name).join(', ')}`);
+  const strange = parts?.find((part) => !models.some((model) => model.part === part));
+  if (strange) throw new Error(`no part "${strange}"; there are ${[...new Set(models.map(({part}) => part))].join(', ')}`);
   const wanted = models.filter(({name, part}) => (!names || names.includes(name)) && (!parts || parts.includes(part)));
   const counts = (device) => (device === 'wasm' || device === 'cpu' ? threads : [1]);
   return devices.flatMap((device) =>

@@ -26,7 +26,8 @@ export function within(ms, promise, what) {
  * parties: {name, run: async () => ({wall, cpu?})} in ms, or run: async () => anything, then timed here. Warms up for
  * `warmup` rounds, or one where that takes a quarter of budgetMs. Stops after `rounds`, or once budgetMs have passed and
  * `leastRounds` are done, or twice as much and three are. A party whose run fails or takes longer than limitMs is out of
- * the later rounds and has no statistics. first: the name of the party that ratios are of. tell(name): before each run.
+ * the later rounds and has no statistics. first: the name of the party that ratios are of. tell(name, counts): before each run;
+ * counts is false while warming up.
  * Gives for each {name, rounds, median, best, low, high, cpu, bestCpu, cpuRatio, ratio}: medians, fastest and quartiles
  * in ms; cpu where it is known; ratio: the median over rounds of `first` / this. Or {name, problem, overMs}.
  */
@@ -48,7 +49,7 @@ export async function interleave(parties, {rounds = 25, leastRounds = 5, warmup 
     const order = parties.map((_, at) => (at + round) % parties.length).filter((at) => !problems[at]);
     for (const at of order) {
       try {
-        tell?.(parties[at].name);
+        tell?.(parties[at].name, keep);
         const time = await timed(parties[at]);
         if (keep) times[at].push(time);
       } catch (problem) {

@@ -6,7 +6,7 @@ import {partyOf} from '../parties.mjs';
 const COLOURS = {before: '#7d8a91', 'ort-native': '#3568c0', 'ort-jsep': '#7fa6e8', 'ort-webgl': '#3568c0', 'ort-wasm': '#3568c0', 'ort-node': '#3568c0', litert: '#d97a1d', tfjs: '#b5539c', tvm: '#8a6d3b'};
 const OURS = '#0b7a6f';
 const [WIDTH, LEFT, RIGHT, LINE, HEAD] = [900, 250, 40, 22, 54];
-const TICKS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000, 10_000];
+const TICKS = [0.0001, 0.001, 0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000];
 
 const escaped = (text) => String(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 
@@ -51,7 +51,7 @@ function panelOf({place, rows}, top) {
 function legendOf(rows, top) {
   const names = [...new Set(rows.flatMap((row) => shown(row).map(({name}) => name)))];
   const entries = [{title: 'Gossamer', colour: OURS}, ...names.map((name) => ({title: partyOf(name).title, colour: COLOURS[name]}))];
-  const each = 290;
+  const each = 285;
   const perLine = Math.floor((WIDTH - 32) / each);
   const parts = entries.map(({title, colour}, at) => {
     const x = 22 + each * (at % perLine);

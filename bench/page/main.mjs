@@ -7,6 +7,8 @@ import {describePage} from './machine.mjs';
 import {at} from './places.mjs';
 import {showRow} from './show.mjs';
 
+// Parts of the table that are chosen as a whole.
+const GROUPS = {kernels: 'kernels of networks', growth: 'sorting, scans and others, at growing sizes'};
 const DEVICES = {webgpu: 'WebGPU', webgl: 'WebGL', wasm: 'WebAssembly'};
 const settings = {rounds: 15, leastRounds: 3, warmup: 3, budgetMs: 15_000, openMs: 120_000, firstMs: 120_000, limitMs: 30_000, growthMs: 2000};
 const $ = (id) => document.getElementById(id);
@@ -79,7 +81,11 @@ async function offer() {
     boxes[device] = chip($('devices'), device, title, device === 'webgpu');
     if (device === 'webgpu') boxes[device].disabled = !navigator.gpu;
   }
-  for (const model of models) boxes[model.name] = chip($('models'), model.name, model.title, model.part === 'models' && !(phone && model.large));
+  const groups = Object.fromEntries(Object.entries(GROUPS).map(([part, title]) => [part, chip($('more'), part, title, false)]));
+  for (const model of models) {
+    const {name, title, part, large} = model;
+    boxes[name] = groups[part] ?? chip($(part), name, title, part === 'models' && !(phone && large));
+  }
   $('choice').addEventListener('submit', async (event) => {
     event.preventDefault();
     $('start').disabled = true;
