@@ -14,7 +14,7 @@ export const parties = [
   {name: 'tfjs', title: 'TensorFlow.js', devices: ['webgpu', 'webgl', 'wasm'], reads: 'net or product', open: 'tfjs', options: {}},
   {name: 'ort-node', title: 'ONNX Runtime', devices: ['cpu'], reads: 'onnx', open: 'onnxruntime', options: {}},
   {name: 'tvm', title: 'Apache TVM, untuned', devices: ['cpu'], reads: 'models', open: 'tvm', options: {}, once: true},
-  {name: 'floor', title: 'Empty run', devices: ['webgpu'], reads: 'onnx', open: 'floor', options: {}, floor: true},
+  {name: 'floor', title: 'Empty run', devices: ['webgpu', 'webgl'], reads: 'onnx', open: 'floor', options: {}, floor: true},
 ];
 
 export const partyOf = (name) => parties.find((party) => party.name === name);
