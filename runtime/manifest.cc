@@ -94,6 +94,7 @@ class Reader {
   package::Group group(const Fields& fields);
   void dims(const Fields& root);
   package::Weight weight(const Fields& fields);
+  package::Call call(const Fields& fields, int64_t plan_values, const std::vector<int>& tensors);
   package::Launch launch(const Fields& fields, int64_t plan_values);
   package::Launch init(const Fields& fields);
   Number step_number(const Fields& fields, Fields::Key key) const;
@@ -277,26 +278,38 @@ package::Weight Reader::weight(const Fields& fields) {
   return weight;
 }
 
-package::Launch Reader::launch(const Fields& fields, int64_t plan_values) {
+package::Call Reader::call(const Fields& fields, int64_t plan_values,
+                           const std::vector<int>& tensors) {
   // Scalars and ranges have 32 bits but on the CPU.
   const int64_t most = module_.target == "cpu" ? any_count : int64_t{1} << 31;
-  package::Launch launch;
-  launch.kernel = static_cast<int>(fields.count("kernel", size_of(module_.kernels)));
-  launch.tensors = counts(fields, "tensors", size_of(module_.tensors));
+  package::Call call;
+  call.kernel = static_cast<int>(fields.count("kernel", size_of(module_.kernels)));
   fields.list("scalars", [&](const Fields& list, Item at) {
-    launch.scalars.push_back(list.number(at, plan_values, most, -most));
+    call.scalars.push_back(list.number(at, plan_values, most, -most));
   });
-  launch.range = fields.number("range", plan_values, most);
+  call.range = fields.number("range", plan_values, most);
+  const package::KernelInfo& kernel = entry_of(module_.kernels, call.kernel);
+  if (size_of(tensors) != kernel.buffers)
+    fields.wrong("kernel", "one with a buffer a tensor");
+  if (size_of(call.scalars) != kernel.scalars)
+    fields.wrong("scalars", "one number a scalar of the kernel");
+  if (std::ranges::any_of(tensors,
+                          [&](int tensor) { return slot_of(tensor).device != kernel.device; }))
+    fields.wrong("kernel", "on the device of its tensors");
+  return call;
+}
+
+package::Launch Reader::launch(const Fields& fields, int64_t plan_values) {
+  package::Launch launch;
+  launch.tensors = counts(fields, "tensors", size_of(module_.tensors));
+  package::Call own = call(fields, plan_values, launch.tensors);
+  launch.kernel = own.kernel;
+  launch.scalars = std::move(own.scalars);
+  launch.range = own.range;
+  if (fields.has("hardware"))
+    launch.hardware = call(fields.fields("hardware"), plan_values, launch.tensors);
   launch.origin = fields.text("origin", "");
   if (fields.has("reason")) launch.reason = fields.text("reason");
-  const package::KernelInfo& kernel = entry_of(module_.kernels, launch.kernel);
-  if (size_of(launch.tensors) != kernel.buffers)
-    fields.wrong("tensors", "one tensor a buffer of the kernel");
-  if (size_of(launch.scalars) != kernel.scalars)
-    fields.wrong("scalars", "one number a scalar of the kernel");
-  if (std::ranges::any_of(launch.tensors,
-                          [&](int tensor) { return slot_of(tensor).device != kernel.device; }))
-    fields.wrong("tensors", "on the device of the kernel");
   const auto slot = [&](int tensor) { return entry_of(module_.tensors, tensor).slot; };
   for (size_t at = 0; at + 1 < launch.tensors.size(); ++at)
     if (slot(launch.tensors[at]) == slot(launch.tensors.back()))

@@ -399,7 +399,7 @@ TEST_F(StepsTest, ASideIsReadButNotRun) {
   EXPECT_SAYS(error(), "steps[1].launch is not a part of run on one device");
   module.steps.pop_back();
   module.run[make].kernel = iota;
-  EXPECT_SAYS(error(), "run[6].tensors is not on the device of the kernel");
+  EXPECT_SAYS(error(), "run[6].kernel is not on the device of its tensors");
   module.side = {};
   EXPECT_SAYS(error(), "slots[6].device is not in [0, 1)");
 }

@@ -219,7 +219,7 @@ TEST_F(ModelTest, BadPackagesAreErrorsThatNameTheFile) {
   EXPECT_SAYS(changed("\"slot\":3", "\"slot\":4"), "tensors[3].slot is not in [0, 4)");
   EXPECT_SAYS(changed("\"kernel\":1", "\"kernel\":-1"), "run[0].kernel is not");
   EXPECT_SAYS(changed("\"tensors\":[0,3,1]", "\"tensors\":[0,3]"),
-              "run[0].tensors is not one tensor a buffer");
+              "run[0].kernel is not one with a buffer a tensor");
   EXPECT_SAYS(changed("\"tensors\":[0,3,1]", "\"tensors\":[0,3,9]"),
               "run[0].tensors[2] is not in [0, 4)");
   EXPECT_SAYS(changed("\"entry\":\"k1\"", "\"entry\":\"k9\""), "no kernel k9");

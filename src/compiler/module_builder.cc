@@ -116,9 +116,44 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
     if (!states_.contains(stage.output.get())) constant_.insert(stage.output.get());
     return {};
   }
+  package::Launch launch;
+  launch.origin = stage.origin;
+  launch.reason = stage.side;
   const int device = stage.side.empty() ? 0 : 1;
-  const schedule::Scheduled scheduled =
-      schedule::schedule_default(stage, device == 0 ? caps_ : side_caps_);
+  GS_ASSIGN(package::Call call,
+            add_kernel(stage, device == 0 ? caps_ : side_caps_, launch.tensors));
+  launch.kernel = call.kernel;
+  launch.scalars = std::move(call.scalars);
+  launch.range = call.range;
+  if (device == 0 && options_.adapters == "any" && target_ == schedule::TargetKind::webgpu) {
+    schedule::Capabilities hardware = caps_;
+    hardware.hardware = true;
+    if (is_grouped(schedule::default_tiling(stage, hardware))) {
+      std::vector<int> same;
+      GS_ASSIGN(launch.hardware, add_kernel(stage, hardware, same));
+      GS_CHECK(same == launch.tensors, "variants of ", stage.name, " take other tensors");
+    }
+  }
+  // What depends on dimensions alone is computed in every run.
+  const bool constant =
+      launch.scalars.empty() && !launch.range.planned && !states_.contains(stage.output.get()) &&
+      std::ranges::all_of(ops::inputs_of(stage),
+                          [&](const ir::Buffer& b) { return constant_.contains(b.get()); });
+  if (constant) constant_.insert(stage.output.get());
+  if (!constant) {
+    if (device != launching_) flush_launches();
+    launching_ = device;
+    events_.push_back({static_cast<int>(module_.run.size()), {}, {}});
+  }
+  (constant ? module_.init : module_.run).push_back(std::move(launch));
+  return {};
+}
+
+Result<package::Call> ModuleBuilder::add_kernel(const ops::Stage& stage,
+                                                const schedule::Capabilities& capabilities,
+                                                std::vector<int>& tensors) {
+  const int device = stage.side.empty() ? 0 : 1;
+  const schedule::Scheduled scheduled = schedule::schedule_default(stage, capabilities);
   auto lowered = run_pipeline(
       signed_.empty() ? scheduled.kernel : with_parts(scheduled.kernel, signed_, parts_),
       device == 0 ? target_ : schedule::TargetKind::wasm);
@@ -128,25 +163,23 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
   }
   ir::Kernel kernel = *std::move(lowered);
 
-  package::Launch launch;
-  launch.origin = stage.origin;
-  launch.reason = stage.side;
+  package::Call call;
   const auto number_of = [&](const ir::Expr& expr) {
     return planner_.number(of_parts_.empty() ? expr : ir::substitute(expr, of_parts_));
   };
-  launch.range = number_of(range_of(kernel));
+  call.range = number_of(range_of(kernel));
   Canonical canonical = canonicalize(kernel, parameters_);
   // Variables have 53 bits, such as a slice's end beyond every tensor; kernels see the nearest of
   // 32, which bounds an index as well. What sizes depend on is checked where they are computed.
   for (const ir::Var& scalar : canonical.scalars) {
     const bool part = of_parts_.contains(scalar.get()) && module_.target != "cpu";
-    launch.scalars.push_back(
+    call.scalars.push_back(
         number_of(part ? ir::min(scalar, ir::index(codegen::largest_dim)) : ir::Expr(scalar)));
   }
   // Of the kernel as scheduled: passes keep the order, but replace buffers whose storage changes.
   GS_CHECK(kernel.params.size() == scheduled.kernel.params.size(), "a pass changed the parameters");
   for (const ir::Kernel::Param& param : scheduled.kernel.params)
-    launch.tensors.push_back(tensor_of(param.buffer));
+    tensors.push_back(tensor_of(param.buffer));
 
   const auto [found, fresh] =
       by_key_.emplace(cat(device, " ", canonical.key), static_cast<int>(kernels_.size()));
@@ -163,20 +196,8 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
     kernels_.push_back(std::move(canonical.kernel));
     reports_.push_back({info.name, stage.origin, info.schedule, {}, {}});
   }
-  launch.kernel = found->second;
-  // What depends on dimensions alone is computed in every run.
-  const bool constant =
-      canonical.scalars.empty() && !launch.range.planned && !states_.contains(stage.output.get()) &&
-      std::ranges::all_of(ops::inputs_of(stage),
-                          [&](const ir::Buffer& b) { return constant_.contains(b.get()); });
-  if (constant) constant_.insert(stage.output.get());
-  if (!constant) {
-    if (device != launching_) flush_launches();
-    launching_ = device;
-    events_.push_back({static_cast<int>(module_.run.size()), {}, {}});
-  }
-  (constant ? module_.init : module_.run).push_back(std::move(launch));
-  return {};
+  call.kernel = found->second;
+  return call;
 }
 
 void ModuleBuilder::add_inputs() {

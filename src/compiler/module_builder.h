@@ -40,6 +40,10 @@ class ModuleBuilder {
  private:
   void find_parameters();
   Result<> add_stage(const ops::Stage& stage);
+  // The stage's kernel for these capabilities, and what calls it; `tensors` are its buffers.
+  Result<package::Call> add_kernel(const ops::Stage& stage,
+                                   const schedule::Capabilities& capabilities,
+                                   std::vector<int>& tensors);
   // Steps of the host program (module_steps.cc).
   void add_step(const ops::Step& step);
   void add_step(package::Step step);

@@ -116,9 +116,13 @@ Result<> ModuleBuilder::emit_shader(size_t kernel) {
   info.scalars = shader->scalars;
   if (!shader->range_scalar) return {};
   for (std::vector<package::Launch>* launches : {&module_.init, &module_.run}) {
+    const auto add_range = [&](auto& call) {
+      if (call.kernel == static_cast<int>(kernel))
+        call.scalars.insert(call.scalars.begin(), call.range);
+    };
     for (package::Launch& launch : *launches) {
-      if (launch.kernel == static_cast<int>(kernel))
-        launch.scalars.insert(launch.scalars.begin(), launch.range);
+      add_range(launch);
+      if (launch.hardware) add_range(*launch.hardware);
     }
   }
   return {};

@@ -166,6 +166,15 @@ void write_kernel(Json& json, const KernelInfo& kernel,
   json.EndObject();
 }
 
+void write_numbers(Json& json, const std::vector<Number>& scalars, const Number& range) {
+  json.Key("scalars");
+  json.StartArray();
+  for (const Number& scalar : scalars) write_number(json, scalar);
+  json.EndArray();
+  json.Key("range");
+  write_number(json, range);
+}
+
 void write_launch(Json& json, const Launch& launch) {
   json.StartObject();
   json.Key("kernel");
@@ -174,12 +183,15 @@ void write_launch(Json& json, const Launch& launch) {
   json.StartArray();
   for (int tensor : launch.tensors) json.Int(tensor);
   json.EndArray();
-  json.Key("scalars");
-  json.StartArray();
-  for (const Number& scalar : launch.scalars) write_number(json, scalar);
-  json.EndArray();
-  json.Key("range");
-  write_number(json, launch.range);
+  write_numbers(json, launch.scalars, launch.range);
+  if (launch.hardware) {
+    json.Key("hardware");
+    json.StartObject();
+    json.Key("kernel");
+    json.Int(launch.hardware->kernel);
+    write_numbers(json, launch.hardware->scalars, launch.hardware->range);
+    json.EndObject();
+  }
   write_text(json, "origin", launch.origin);
   if (!launch.reason.empty()) write_text(json, "reason", launch.reason);
   json.EndObject();

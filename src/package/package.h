@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -105,13 +106,20 @@ struct KernelInfo {
   int device = 0;  // 1: the side runs it, and `code` is empty
 };
 
+struct Call {
+  int kernel = 0;
+  std::vector<Number> scalars;
+  Number range;  // extent of the grid loop
+};
 struct Launch {
   int kernel = 0;
   std::vector<int> tensors;  // one a buffer of the kernel
   std::vector<Number> scalars;
-  Number range;             // extent of the grid loop
+  Number range;
   std::string origin;       // graph nodes it computes, for report()
   std::string reason = {};  // why the side runs it
+  // What computes the same on GPUs in hardware, where that differs from software adapters.
+  std::optional<Call> hardware = {};
 };
 
 // A step of the host program, see docs/specs/host.md.

@@ -33,6 +33,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.tile_rows = 8;
       c.tile_vectors = 2;
       c.group_size = 64;
+      c.max_group_bytes = 16384;
       c.has_f64 = false;
       c.harmless_loads = true;
       c.scatters = false;

@@ -3,6 +3,7 @@
 
 #include "ir/build.h"
 #include "schedule/schedule.h"
+#include "schedule/stage_in.h"
 #include "schedule/texels.h"
 
 namespace gossamer::schedule {
@@ -71,6 +72,32 @@ Result<> check_accumulators(const Nest& nest) {
   return {};
 }
 
+// Whether all invocations come to the barriers around a tile, and it fits.
+Result<> check_staged(const Schedule& schedule) {
+  const Nest& nest = schedule.nest();
+  if (nest.staged.empty()) return {};
+  const std::vector<LoopId> group = group_loops(nest);
+  if (group.empty()) return fail("operands are staged, but no loop is bound to the group");
+  const std::vector<LoopId> loops = nest.inside(nest.walks[0]);
+  int64_t bytes = 0;
+  for (const StageIn& staged : nest.staged) {
+    const std::string what = cat("operand ", staged.operand, " is staged in ",
+                                 nest.loop(staged.loop).name, ", ");
+    const auto at = std::ranges::find(loops, staged.loop);
+    if (at == loops.end()) return fail(what + "which is outside of the accumulators");
+    for (auto id = at + 1; id != loops.end(); ++id) {
+      if (!ir::as_int(nest.loop(*id).extent))
+        return fail(cat(what, "but the extent of ", nest.loop(*id).name, " inside is not known"));
+    }
+    bytes += tile_bytes(schedule, staged, {at + 1, loops.end()});
+  }
+  if (bytes > schedule.capabilities().max_group_bytes)
+    return fail(cat("tiles of ", bytes, " bytes; a workgroup of ",
+                    name_of(schedule.capabilities().kind), " shares ",
+                    schedule.capabilities().max_group_bytes));
+  return {};
+}
+
 }  // namespace
 
 Result<> check(const Schedule& schedule) {
@@ -82,6 +109,7 @@ Result<> check(const Schedule& schedule) {
   GS_TRY(check_launch(nest));
   GS_TRY(check_vectors(nest));
   if (stage.kind == ops::StageKind::reduce) GS_TRY(check_accumulators(nest));
+  GS_TRY(check_staged(schedule));
   if (stage.output->layout.memory == ir::Memory::texture) GS_TRY(check_texels(stage, nest));
   return {};
 }

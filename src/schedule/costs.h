@@ -2,9 +2,20 @@
 // layouts and tiles are chosen, apart from the code that chooses.
 #pragma once
 
+#include <span>
+
 #include "schedule/capabilities.h"
 
 namespace gossamer::schedule {
+
+// A workgroup's tile of a contraction.
+struct GroupTile {
+  int rows, vectors, group_rows, group_vectors;  // as in Tiling
+  int block;                                     // iterations of the reduction at a time
+  int unroll;
+  bool ahead;
+  int64_t groups;  // so many of them at least must cover the output
+};
 
 struct Costs {
   // Of a register tile, in multiplications of a vector (tiling.cc).
@@ -25,6 +36,11 @@ struct Costs {
   // Copies of operands in the order in which they are walked (packing.cc).
   int64_t small_constant;  // so many elements are read in any order
   int64_t reuse;           // vectors' worth of the output that pay for a copy in each run
+
+  // Tiles in group memory (tiling.cc), largest first: the first that fits is taken. None: never.
+  std::span<const GroupTile> group_tiles = {};
+  int64_t least_group_rows = 0;       // with fewer rows, most of a tile lies past the edge
+  int64_t least_group_reduction = 0;  // in shorter ones a tile is read too seldom to pay
 };
 
 const Costs& costs_of(const Capabilities& capabilities);

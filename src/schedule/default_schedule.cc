@@ -86,6 +86,63 @@ Result<> reduction(Schedule& s, const Tiling& t) {
   return bind_points(s, points, t);
 }
 
+// A workgroup's tile of the output, its invocations interleaved in it so that neighbours write
+// neighbours, and both operands' tiles in group memory, block by block of one reduction axis.
+Result<> grouped(Schedule& s, const Tiling& t) {
+  Loops grid, group, tile;
+  LoopId lane = -1;
+  for (int i = 0; i < static_cast<int>(s.nest().axes.size()); ++i) {
+    LoopId axis = s.axis(static_cast<size_t>(i));
+    if (i == t.joined_axis) continue;  // part of the row
+    if (i == t.vector_axis) {
+      const std::string name = s.nest().loop(axis).name;
+      GS_ASSIGN(const Loops parts,
+                s.split(axis, {t.vectors, t.group_vectors, t.lanes}, Tail::shift,
+                        {name + ".tile", "vec", name + ".thread", "lane"}));
+      grid.push_back(parts[0]);
+      tile.push_back(parts[1]);
+      group.push_back(parts[2]);
+      lane = parts[3];
+    } else if (i == t.row_axis) {
+      if (t.joined_axis >= 0) {
+        const LoopId before = s.axis(static_cast<size_t>(t.joined_axis));
+        GS_ASSIGN(axis, s.fuse({before, axis},
+                               cat(s.nest().loop(before).name, ".", s.nest().loop(axis).name)));
+      }
+      const std::string name = s.nest().loop(axis).name;
+      GS_ASSIGN(const Loops parts, s.split(axis, {t.rows, t.group_rows}, Tail::guard,
+                                           {name + ".tile", "row", name + ".thread"}));
+      grid.push_back(parts[0]);
+      tile.insert(tile.begin(), parts[1]);
+      group.insert(group.begin(), parts[2]);
+    } else {
+      grid.push_back(axis);
+    }
+  }
+  Loops walk;
+  for (size_t r = 0; r < s.stage().reduce_axes.size(); ++r) {
+    if (static_cast<int>(r) != t.reduce_axis) walk.push_back(s.reduce_axis(r));
+  }
+  const LoopId along = s.reduce_axis(static_cast<size_t>(t.reduce_axis));
+  const std::string name = s.nest().loop(along).var->name;
+  GS_ASSIGN(const Loops blocks,
+            s.split(along, {t.reduce_block}, Tail::guard, {name + ".block", name}));
+  walk.insert(walk.end(), blocks.begin(), blocks.end());
+  Loops order = grid;
+  for (const Loops& loops : {group, walk, tile}) order.insert(order.end(), loops.begin(), loops.end());
+  order.push_back(lane);
+  GS_TRY(arrange(s, order));
+  GS_TRY(s.accumulate(walk[0]));
+  for (int operand : {0, 1}) GS_TRY(s.stage_in(blocks[0], operand, t.ahead));
+  GS_TRY(unroll_innermost(s, {blocks[1]}, t.unroll));
+  GS_TRY(unroll(s, tile));
+  GS_TRY(s.vectorize(lane));
+  GS_ASSIGN(const LoopId item, s.fuse(grid, "item"));
+  GS_ASSIGN(const LoopId invocation, s.fuse(group, "invocation"));
+  GS_TRY(s.bind(invocation, ir::LoopKind::group));
+  return s.bind(item, ir::LoopKind::grid);
+}
+
 }  // namespace
 
 Result<Schedule> schedule_with(const ops::Stage& stage, const Capabilities& capabilities,
@@ -100,7 +157,7 @@ Result<Schedule> schedule_with(const ops::Stage& stage, const Capabilities& capa
     case Pattern::reduce:
     case Pattern::window:
     case Pattern::contraction:
-      GS_TRY(reduction(s, tiling));
+      GS_TRY(is_grouped(tiling) ? grouped(s, tiling) : reduction(s, tiling));
       break;
   }
   return s;

@@ -59,12 +59,22 @@ ir::Stmt in_nest(const Nest& nest, Coordinates& coordinates, const std::vector<L
   return body;
 }
 
+ir::Stmt in_loops(const Nest& nest, const std::vector<LoopId>& loops, ir::Stmt body) {
+  for (auto id = loops.rbegin(); id != loops.rend(); ++id) body = in_loop(nest.loop(*id), body);
+  return body;
+}
+
+ir::Stmt in_guards(const Nest& nest, Coordinates& coordinates, ir::Stmt body) {
+  for (const Guard& guard : guards_of(nest, coordinates)) body = ir::branch(guard.inside, body);
+  return body;
+}
+
 ir::Stmt in_launch(const Nest& nest, Coordinates& coordinates, const std::vector<LoopId>& loops,
                    ir::Stmt body) {
   const auto& lets = coordinates.launch();
   std::vector<Guard> guards = guards_of(nest, coordinates);
   std::erase_if(guards, [&](const Guard& guard) {
-    return std::ranges::find(loops, guard.deepest) == loops.end();
+    return !nest.staged.empty() || std::ranges::find(loops, guard.deepest) == loops.end();
   });
   for (const Guard& guard : guards) {
     if (uses_any(guard.inside, lets)) body = ir::branch(guard.inside, body);

@@ -4,6 +4,7 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "schedule/lower_loops.h"
+#include "schedule/stage_in.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -44,15 +45,18 @@ class Reduction {
       const Var& left = combiner.left[k];
       accumulators_.push_back(ir::buffer(count == 1 ? "acc" : cat("acc", k), left->type.dtype,
                                          shape_, ir::Scope::priv));
-      steps.push_back(in_nest(nest_, coordinates_, tile_,
-                              ir::store(accumulators_[k], cell_, combiner.identity[k])));
+      steps.push_back(
+          in_tile(tile_, ir::store(accumulators_[k], cell_, combiner.identity[k])));
       totals[left.get()] = ir::load(accumulators_[k], cell_);
     }
     for (const Walk& walk : nest_.walks)
-      steps.push_back(in_nest(nest_, coordinates_, nest_.inside(walk), update(walk)));
+      steps.push_back(nest_.staged.empty()
+                          ? in_nest(nest_, coordinates_, nest_.inside(walk), update(walk))
+                          : staged_walk(walk));
     steps.push_back(written_.size() < tile_.size() ? join_lanes() : write_back(totals));
     Stmt body = ir::block(std::move(steps));
     for (const ir::Buffer& accumulator : accumulators_) body = ir::alloc(accumulator, body);
+    for (const OperandTile& tile : tiles_) body = tile.alloc(body);
     return body;
   }
 
@@ -92,11 +96,67 @@ class Reduction {
     return map;
   }
 
+  // Of the stage's axes and the reduction's.
+  ir::VarMap points_map(const Walk& walk) {
+    ir::VarMap map = axes_map();
+    for (size_t r = 0; r < walk.reduced.size(); ++r)
+      map[stage_.reduce_axes[r].get()] = coordinates_.of(walk.reduced[r]);
+    return map;
+  }
+
   Stmt write_back(const ir::VarMap& totals) {
     ir::VarMap map = axes_map();
     map.insert(totals.begin(), totals.end());
     const Stmt store = ir::store(stage_.output, point_, ir::substitute(stage_.result, map));
-    return in_nest(nest_, coordinates_, written_, store);
+    if (nest_.staged.empty()) return in_nest(nest_, coordinates_, written_, store);
+    return in_loops(nest_, written_, in_guards(nest_, coordinates_, store));
+  }
+
+  // Inside of loops over accumulators, those of points past the end too where operands are staged.
+  Stmt in_tile(const std::vector<LoopId>& loops, const Stmt& body) {
+    return nest_.staged.empty() ? in_nest(nest_, coordinates_, loops, body)
+                                : in_loops(nest_, loops, body);
+  }
+
+  // Each tile is filled in its loop, between two barriers: all have used the last one, all have
+  // written this one.
+  Stmt staged_walk(const Walk& walk) {
+    const std::vector<LoopId> loops = nest_.inside(walk);
+    const Factors factors = factors_of(stage_);
+    const ir::VarMap map = points_map(walk);
+    const Expr mask = mask_of(walk);
+    Expr factor[2] = {ir::substitute(factors.a, map), ir::substitute(factors.b, map)};
+    // Zeros count for nothing in a sum of products, whatever they meet: so both or none.
+    const bool masked = mask && nest_.staged.size() < 2;
+    for (const StageIn& staged : nest_.staged) {
+      Expr& one = factor[staged.operand];
+      if (mask && !masked) one = ir::select(mask, one, ir::zero(one->type));
+      const auto at = std::ranges::find(loops, staged.loop);
+      tiles_.emplace_back(nest_, staged, one, std::vector<LoopId>(at + 1, loops.end()));
+      one = tiles_.back().value();
+    }
+    Expr term = factor[0] * factor[1];
+    if (masked) term = ir::select(mask, term, stage_.combiner.identity[0]);
+    Stmt body =
+        ir::store(accumulators_[0], cell_, sum(ir::load(accumulators_[0], cell_), term));
+    auto end = loops.end();
+    for (auto at = loops.end(); at != loops.begin();) {
+      --at;
+      std::vector<Stmt> before, fills, next;
+      for (const OperandTile& tile : tiles_) {
+        if (tile.loop() != *at) continue;
+        before.push_back(tile.prologue());
+        fills.push_back(tile.fill());
+        next.push_back(tile.fetch_next());
+      }
+      if (fills.empty()) continue;
+      body = in_loops(nest_, {at + 1, end}, body);
+      body = ir::block({ir::barrier(), ir::block(fills), ir::barrier(), ir::block(next), body});
+      before.push_back(in_loops(nest_, {*at}, body));
+      body = ir::block(before);
+      end = at;
+    }
+    return in_loops(nest_, {loops.begin(), end}, body);
   }
 
   // Which iterations of a walk count; null: all.
@@ -116,9 +176,7 @@ class Reduction {
 
   Stmt update(const Walk& walk) {
     const ops::Combiner& combiner = stage_.combiner;
-    ir::VarMap map = axes_map();
-    for (size_t r = 0; r < walk.reduced.size(); ++r)
-      map[stage_.reduce_axes[r].get()] = coordinates_.of(walk.reduced[r]);
+    const ir::VarMap map = points_map(walk);
     const Expr mask = mask_of(walk);
     std::vector<Expr> terms;
     for (size_t k = 0; k < stage_.values.size(); ++k) {
@@ -186,6 +244,7 @@ class Reduction {
   std::vector<LoopId> tile_;     // loops that tell accumulators apart
   std::vector<LoopId> written_;  // those of them that the output has
   std::vector<ir::Buffer> accumulators_;
+  std::vector<OperandTile> tiles_;
   std::vector<Expr> cell_, shape_;
   int64_t lanes_ = 1;
 };

@@ -65,6 +65,13 @@ struct Walk {
 // What the two parts of a split are called unless it says so: i.outer and i.inner.
 std::vector<std::string> part_names(const std::string& whole);
 
+// A factor of the terms whose tile lies in group memory, loaded anew in each iteration of `loop`.
+struct StageIn {
+  LoopId loop;
+  int operand;         // 0 or 1: which factor of the product
+  bool ahead = false;  // the next tile is read into registers while this one is used
+};
+
 struct Nest {
   std::vector<Loop> loops;
   std::vector<Split> splits;
@@ -73,6 +80,7 @@ struct Nest {
   std::vector<Walk> walks;   // the whole nest, and after `peel` what it left over
   bool accumulates = false;
   std::optional<LoopId> accumulators;  // before which loop they start; none: inside all loops
+  std::vector<StageIn> staged;
 
   const Loop& loop(LoopId id) const { return loops[static_cast<size_t>(id)]; }
   Loop& loop(LoopId id) { return loops[static_cast<size_t>(id)]; }

@@ -28,7 +28,8 @@ enum class Primitive : uint8_t {
   bind,
   accumulate,
   rfactor,
-  peel
+  peel,
+  stage_in
 };
 
 struct Step {
@@ -38,6 +39,7 @@ struct Step {
   Tail tail = Tail::exact;
   ir::LoopKind kind = ir::LoopKind::serial;
   std::vector<LoopId> made = {};
+  bool ahead = false;
 };
 
 class Schedule {
@@ -141,6 +143,20 @@ class Schedule {
   //   for k.block in 0..2 { for k in 0..4 { acc += A[k.block * 4 + k] } }
   //   for k in 0..2 { acc += A[8 + k] }
   Result<std::vector<LoopId>> peel(LoopId loop);
+
+  // A factor of a sum's products in group memory: in each iteration of the reduction's loop `loop`
+  // the invocations of the group load its tile together, in vectors, then wait for each other.
+  // The tile has an element for each iteration of the loops inside of `loop`, and of the group's,
+  // that the factor depends on. `ahead`: the next tile is read into registers while this one is
+  // used. Points that guards leave out are computed and not stored, so that all invocations wait.
+  //
+  //   group t in 0..4 { for k.block in 0..2 { for k in 0..8 { acc += A[k.block * 8 + k] * B[t] } } }
+  //                                                   stage_in(k.block, 0)
+  //   alloc A.tile: f32[8] in group
+  //   for k.block in 0..2 { barrier
+  //     for step in 0..1 { if t < 2 { A.tile[ramp(t * 4)] = A[ramp(k.block * 8 + t * 4)] } } barrier
+  //     for k in 0..8 { acc += A.tile[k] * B[t] } }
+  Result<> stage_in(LoopId loop, int operand, bool ahead = false);
 
  private:
   LoopId add(std::string name, ir::Expr extent, bool reduction);

@@ -7,6 +7,7 @@
 #include "ir/rewrite.h"
 #include "schedule/access.h"
 #include "schedule/costs.h"
+#include "schedule/stage_in.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -143,6 +144,89 @@ void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tili
   tiling.partial = tiling.lanes == 1 && tiling.rows == 1;
 }
 
+int64_t extent_at(const Stage& stage, int axis) {
+  return axis < 0 ? 1 : extent_or(stage.extents[static_cast<size_t>(axis)], 128);
+}
+
+// The reduction's axis to walk in blocks: one that an operand is contiguous along, else the
+// longest.
+int block_axis(const Stage& stage, const Capabilities& caps) {
+  const ir::Bounds bounds = bounds_of(stage);
+  int longest = 0;
+  for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
+    for (const ir::Load* load : loads_of(stage.values)) {
+      if (extent_or(stage.reduce_extents[r], 64) >= caps.vector_lanes &&
+          along(*load, load->buffer->layout, stage.reduce_axes[r], caps.vector_lanes, bounds) ==
+              Along::contiguous)
+        return static_cast<int>(r);
+    }
+    const auto length = [&](size_t at) { return extent_or(stage.reduce_extents[at], 64); };
+    if (length(r) > length(static_cast<size_t>(longest))) longest = static_cast<int>(r);
+  }
+  return longest;
+}
+
+// The rows of a workgroup's tile: the longest axis that an operand stands still along, with the one
+// before it where it does so along both.
+struct GroupRows {
+  int axis = -1, joined = -1;
+  int64_t extent = 1;
+};
+GroupRows group_rows(const Stage& stage, int vector_axis) {
+  const std::vector<const ir::Load*> terms = loads_of(stage.values);
+  const auto stands = [&](const std::vector<int>& axes) {
+    return std::ranges::any_of(terms, [&](const ir::Load* load) {
+      return std::ranges::none_of(
+          axes, [&](int axis) { return moves(*load, stage.axes[static_cast<size_t>(axis)]); });
+    });
+  };
+  GroupRows best;
+  for (int i = static_cast<int>(stage.axes.size()); i-- > 0;) {
+    if (i == vector_axis || !stands({i})) continue;
+    const bool joins = i > 0 && i - 1 != vector_axis && stands({i - 1, i});
+    const GroupRows rows{i, joins ? i - 1 : -1,
+                         extent_at(stage, i) * (joins ? extent_at(stage, i - 1) : 1)};
+    if (rows.extent > best.extent) best = rows;
+  }
+  return best;
+}
+
+void choose_group_tile(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
+  if (tiling.vector_axis < 0 || !factors_of(stage).a.get()) return;
+  const auto columns = ir::as_int(stage.extents[static_cast<size_t>(tiling.vector_axis)]);
+  if (!columns || *columns % tiling.lanes != 0) return;
+  const GroupRows rows = group_rows(stage, tiling.vector_axis);
+  const int along = block_axis(stage, caps);
+  int64_t others = 1;
+  for (int i = 0; i < static_cast<int>(stage.axes.size()); ++i) {
+    if (i != rows.axis && i != tiling.vector_axis && i != rows.joined)
+      others *= extent_at(stage, i);
+  }
+  const Costs& costs = costs_of(caps);
+  if (rows.extent < costs.least_group_rows ||
+      extent_or(stage.reduce_extents[static_cast<size_t>(along)], 64) < costs.least_group_reduction)
+    return;
+  for (const GroupTile& tile : costs.group_tiles) {
+    const int64_t down = tile.rows * tile.group_rows;
+    const int64_t across = tile.vectors * tile.group_vectors * tiling.lanes;
+    const int64_t groups =
+        others * ((rows.extent + down - 1) / down) * ((*columns + across - 1) / across);
+    if (*columns < across || groups < tile.groups) continue;
+    tiling.row_axis = rows.axis;
+    tiling.joined_axis = rows.joined;
+    tiling.reduce_axis = along;
+    tiling.reduce_block = tile.block;
+    tiling.partial = false;
+    tiling.rows = tile.rows;
+    tiling.vectors = tile.vectors;
+    tiling.group_rows = tile.group_rows;
+    tiling.group_vectors = tile.group_vectors;
+    tiling.unroll = tile.unroll;
+    tiling.ahead = tile.ahead;
+    return;
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(Pattern pattern) { return names[static_cast<size_t>(pattern)]; }
@@ -177,7 +261,11 @@ std::string to_string(const Tiling& t) {
     if (t.partial) text += " in partial results";
   }
   if (t.unroll > 1) text += cat(", unroll ", t.unroll);
-  if (t.group_size > 1) text += cat(", group ", t.group_size);
+  if (is_grouped(t)) {
+    text += cat(", group ", t.group_rows, " x ", t.group_vectors,
+                t.ahead ? " with tiles ahead" : " with tiles");
+  } else if (t.group_size > 1)
+    text += cat(", group ", t.group_size);
   return text;
 }
 
@@ -195,6 +283,7 @@ Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   if (!caps.texture_memory && (tiling.pattern != Pattern::reduce || stage.reduce_axes.size() > 1))
     choose_rows(stage, caps, tiling);
   choose_reduction(stage, caps, tiling);
+  if (tiling.pattern == Pattern::contraction) choose_group_tile(stage, caps, tiling);
   return tiling;
 }
 

@@ -8,9 +8,9 @@
 namespace gossamer::schedule {
 namespace {
 
-constexpr std::array<std::string_view, 10> primitives{"split",   "fuse",      "unit", "reorder",
-                                                      "unroll",  "vectorize", "bind", "accumulate",
-                                                      "rfactor", "peel"};
+constexpr std::array<std::string_view, 11> primitives{
+    "split", "fuse",       "unit",    "reorder", "unroll",  "vectorize",
+    "bind",  "accumulate", "rfactor", "peel",    "stage_in"};
 constexpr std::array<std::string_view, 5> tails{"exact", "guard", "shift", "clamp", "round_up"};
 
 std::string_view stripped(std::string_view text) {
@@ -82,7 +82,7 @@ class Reader {
     if (found == primitives.end())
       return fail(cat("there is no primitive \"", words.name, "\""),
                   "there are split, fuse, unit, reorder, unroll, vectorize, bind, accumulate, "
-                  "rfactor and peel");
+                  "rfactor, peel and stage_in");
     const auto primitive = static_cast<Primitive>(found - primitives.begin());
     GS_TRY(read(words, primitive));
     GS_TRY(run(primitive));
@@ -116,14 +116,14 @@ class Reader {
         tail_ = static_cast<Tail>(tail - tails.begin());
         rest = rest.first(rest.size() - 1);
       }
-      for (std::string_view number : rest.subspan(1)) {
-        int64_t& factor = factors_.emplace_back();
-        const auto [end, error] =
-            std::from_chars(number.data(), number.data() + number.size(), factor);
-        if (error != std::errc() || end != number.data() + number.size())
-          return fail(cat("\"", number, "\" is neither a factor nor a tail"),
-                      "tails are guard, shift, clamp and round_up");
-      }
+      GS_TRY(read_factors(rest.subspan(1), "neither a factor nor a tail",
+                          "tails are guard, shift, clamp and round_up"));
+      rest = rest.first(1);
+    }
+    if (primitive == Primitive::stage_in && rest.size() > 1) {
+      ahead_ = rest.back() == "ahead";
+      if (ahead_) rest = rest.first(rest.size() - 1);
+      GS_TRY(read_factors(rest.subspan(1), "no operand", "operands are 0 and 1"));
       rest = rest.first(1);
     }
     for (std::string_view name : rest) {
@@ -136,13 +136,27 @@ class Reader {
     }
     const bool single = primitive == Primitive::split || primitive == Primitive::vectorize ||
                         primitive == Primitive::bind || primitive == Primitive::rfactor ||
-                        primitive == Primitive::peel;
+                        primitive == Primitive::peel || primitive == Primitive::stage_in;
     const bool names = primitive == Primitive::fuse || primitive == Primitive::unit;
     if (single && loops_.size() != 1) return fail(cat(words.name, " takes one loop"));
     if (primitive == Primitive::accumulate && loops_.size() > 1)
       return fail("accumulate takes one loop or none");
+    if (primitive == Primitive::stage_in && factors_.size() != 1)
+      return fail("stage_in takes a loop and an operand");
     if (names && names_.size() != 1)
       return fail(cat(words.name, " makes one loop, named after \"->\""));
+    return {};
+  }
+
+  Result<> read_factors(std::span<const std::string_view> numbers, std::string_view what,
+                        std::string_view hint) {
+    for (std::string_view number : numbers) {
+      int64_t& factor = factors_.emplace_back();
+      const auto [end, error] =
+          std::from_chars(number.data(), number.data() + number.size(), factor);
+      if (error != std::errc() || end != number.data() + number.size())
+        return fail(cat("\"", number, "\" is ", what), std::string(hint));
+    }
     return {};
   }
 
@@ -178,6 +192,8 @@ class Reader {
         GS_ASSIGN(made_, schedule_.peel(loops_[0]));
         return {};
       }
+      case Primitive::stage_in:
+        return schedule_.stage_in(loops_[0], static_cast<int>(factors_[0]), ahead_);
     }
     return {};
   }
@@ -202,6 +218,7 @@ class Reader {
   std::vector<std::string> names_;
   Tail tail_ = Tail::exact;
   ir::LoopKind kind_ = ir::LoopKind::serial;
+  bool ahead_ = false;
 };
 
 std::string text_of(const Nest& nest, const Step& step) {
@@ -210,6 +227,7 @@ std::string text_of(const Nest& nest, const Step& step) {
   for (int64_t factor : step.factors) arguments.push_back(cat(factor));
   if (step.tail != Tail::exact) arguments.emplace_back(name_of(step.tail));
   if (step.primitive == Primitive::bind) arguments.emplace_back(ir::name_of(step.kind));
+  if (step.ahead) arguments.emplace_back("ahead");
   for (LoopId loop : step.made) made.push_back(nest.loop(loop).name);
   std::string text = cat(name_of(step.primitive), "(", joined(arguments, ", "), ")");
   if (step.primitive == Primitive::split && made == part_names(arguments[0])) made.clear();

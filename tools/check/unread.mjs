@@ -6,11 +6,12 @@ import {allFiles, read, report} from './repository.mjs';
 const source = /^(src|tools\/gossamer|web\/compiler\/native)\/.*\.(cc|h|def)$/;
 const test = /_test\.cc$/;
 
-// struct → where it stands, what its objects are called (anything, unless said), which folders' reading counts.
+// struct → where it stands, what its objects are called (anything, unless said), which folders' reading counts, but in the file that
+// fills them.
 const structs = [
   {name: 'Options', header: 'src/compiler/compile.h', called: 'options_?', readers: /^src\//},
-  {name: 'Capabilities', header: 'src/schedule/capabilities.h', called: '(?:\\w*caps|capabilities)_?(?:\\(\\))?', readers: /^src\//},
-  {name: 'Costs', header: 'src/schedule/costs.h', called: 'costs(?:_|_of\\(\\w+\\))?', readers: /^src\//},
+  {name: 'Capabilities', header: 'src/schedule/capabilities.h', called: '(?:\\w*caps|capabilities)_?(?:\\(\\))?', readers: /^src\//, table: 'src/schedule/capabilities.cc'},
+  {name: 'Costs', header: 'src/schedule/costs.h', called: 'costs(?:_|_of\\(\\w+\\))?', readers: /^src\//, table: 'src/schedule/costs.cc'},
   {name: 'Stage', header: 'src/ops/stage.h', readers: /^src\//},
   {name: 'Step', header: 'src/ops/step.h', readers: /^src\//},
   {name: 'OpDef', header: 'src/ops/opdef.h', readers: /^(src|tools)\//, givers: /^src\/ops\//},
@@ -20,9 +21,7 @@ const kinds = [
   {name: 'StepKind', header: 'src/ops/step.h'},
 ];
 // IR nodes that only text makes, each with its reason.
-const madeFromText = new Map([
-  ['Barrier', 'kernels as text with memory of a group, which tests/gpu and the generators are tested with'],
-]);
+const madeFromText = new Map();
 
 const withoutComments = (text) =>
   text.replace(/"(?:\\.|[^"\\\n])*"|\/\/.*|\/\*[^]*?\*\//g, (match) => (match.startsWith('"') ? match : ' '));
@@ -61,10 +60,10 @@ const anyOf = (texts, pattern) => texts.some((text) => pattern.test(text));
 
 function unreadFields(files, textsOf) {
   const problems = [];
-  for (const {name, header, called = '[\\w\\])]', readers, givers} of structs) {
+  for (const {name, header, called = '[\\w\\])]', readers, givers, table} of structs) {
     for (const field of fieldsOf(files.get(header) ?? '', name)) {
       const reading = new RegExp(`${called}(?:\\.|->)${field}\\b(?!\\s*=[^=])|&(?:\\w+::)*${name}::${field}\\b`);
-      const texts = textsOf((file) => readers.test(file) && file !== header && !/\/(capabilities|costs)\.cc$/.test(file));
+      const texts = textsOf((file) => readers.test(file) && file !== header && file !== table);
       if (!anyOf(texts, reading)) problems.push(`${header}: nothing reads ${name}::${field}`);
       const giving = new RegExp(`\\.${field}\\s*=(?!=|\\s*\\{\\s*\\})`);
       if (givers && !anyOf(textsOf((file) => givers.test(file)), giving)) {

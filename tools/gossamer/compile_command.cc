@@ -208,6 +208,11 @@ void add_compile(CLI::App& app, Chosen& chosen) {
       ->add_option("--limits", options->compile.limits,
                    "webgpu, webgl: keep the limits of mobile devices")
       ->check(CLI::IsMember({"mobile"}));
+  command
+      ->add_option("--adapters", options->compile.adapters,
+                   "webgpu: kernels for GPUs in hardware, for software that acts as one, or both")
+      ->check(CLI::IsMember({"any", "hardware", "software"}))
+      ->capture_default_str();
   command->add_flag("--f16", options->compile.f16,
                     "webgpu: store f16 tensors as such; the device needs shader-f16");
   command->add_option("--cpu", options->compile.cpu, "cpu: LLVM's name of the processor");

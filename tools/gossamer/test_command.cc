@@ -20,7 +20,7 @@ namespace {
 struct Options {
   std::vector<std::string> folders;
   std::string target;
-  std::string filter, only, limits;
+  std::string filter, only, limits, adapters = "any";
   bool f16 = false;
   std::string browser = "chromium", browser_path, browser_args;
   int limit = 0, jobs = 1;
@@ -142,6 +142,7 @@ int run_test(const Options& options) {
                              .browser_path = options.browser_path,
                              .browser_args = options.browser_args,
                              .limits = options.limits,
+                             .adapters = options.adapters,
                              .f16 = options.f16,
                              .jobs = options.jobs,
                              .timeout = options.timeout,
@@ -191,6 +192,11 @@ void add_test(CLI::App& app, Chosen& chosen) {
                    "webgpu, webgl: compile for the limits of mobile devices, and hold the browser "
                    "to them")
       ->check(CLI::IsMember({"mobile"}));
+  command
+      ->add_option("--adapters", options->adapters,
+                   "webgpu: with the kernels for GPUs in hardware, or for software, whatever is "
+                   "there")
+      ->check(CLI::IsMember({"any", "hardware", "software"}));
   command->add_flag("--f16", options->f16,
                     "webgpu: store f16 tensors as such; the device needs shader-f16");
   command

@@ -11,6 +11,7 @@ struct WebTestOptions {
   std::string target, browser;
   std::string browser_path, browser_args;  // "": the default ones
   std::string limits;                      // compiler::Options::limits, kept by the browser too
+  std::string adapters = "any";            // compiler::Options::adapters
   bool f16 = false;                        // compiler::Options::f16
   int jobs = 1;
   double timeout = 0;

@@ -74,6 +74,8 @@ export interface Device {
   readonly kind: DeviceKind;
   /** The hardware or engine, for people. */
   readonly adapter: string;
+  /** Whether a GPU is software that acts as one. */
+  readonly software?: boolean;
   /** How many threads compute; 1 on GPUs. */
   readonly threads: number;
   readonly fallbacks: readonly Fallback[];

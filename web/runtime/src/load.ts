@@ -1,6 +1,6 @@
 import {firstThatWorks, KINDS, openDevice} from './choose.ts';
 import type {Device, Executable, Fallback, Program} from './device.ts';
-import type {Manifest} from './manifest.ts';
+import {forAdapter, type Manifest} from './manifest.ts';
 import {Model} from './model.ts';
 import {findPackages, maybeStale, type Package, readFiles} from './packages.ts';
 import type {Pieces} from './pieces.ts';
@@ -78,7 +78,7 @@ function makeProgram(
 }
 
 async function start(found: Package, options: LoadOptions): Promise<Started> {
-  const {manifest} = found;
+  let {manifest} = found;
   const {signal, onProgress} = options;
   const executables: Executable[] = [];
   const devices: Device[] = [];
@@ -88,6 +88,7 @@ async function start(found: Package, options: LoadOptions): Promise<Started> {
     for (const kind of side === undefined ? [target] : [target, 'wasm' as const]) {
       devices.push(await openDevice(kind, needs, options.threads));
     }
+    manifest = forAdapter(manifest, devices[0]?.software ?? false);
     const fallbacks = [
       ...devices.flatMap((device) => device.fallbacks),
       ...sideways(manifest),

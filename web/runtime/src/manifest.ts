@@ -76,11 +76,16 @@ export interface KernelEntry {
   readonly device: number;
 }
 
-export interface LaunchEntry {
+export interface CallEntry {
   readonly kernel: number;
-  readonly tensors: readonly number[];
   readonly scalars: readonly Num[];
   readonly range: Num;
+}
+
+export interface LaunchEntry extends CallEntry {
+  readonly tensors: readonly number[];
+  /** What computes the same on GPUs in hardware, where that differs from software adapters. */
+  readonly hardware: CallEntry | undefined;
   readonly origin: string;
   /** Why it runs on the side. */
   readonly reason: string | undefined;
@@ -329,21 +334,29 @@ export function parseManifest(text: string, where: string): Manifest {
   });
   /** Numbers of launches at load are known. */
   const readLaunch = (launch: Fields, values: number): LaunchEntry => {
+    const own = launch.list('tensors', (list, at) => list.count(at, tensors.length));
+    const touched = own.map(slotOf);
+    const readCall = (call: Fields): CallEntry => {
+      const entry = {
+        kernel: call.count('kernel', kernels.length),
+        scalars: call.list('scalars', (list, at) => list.number(at, values, INT, -INT)),
+        range: call.number('range', values, INT),
+      };
+      const kernel = kernels[entry.kernel] as KernelEntry;
+      if (touched.length !== kernel.buffers) call.wrong('kernel', 'one with a buffer a tensor');
+      if (entry.scalars.length !== kernel.scalars) call.wrong('scalars', 'one number a scalar of the kernel');
+      if (touched.some(({device}) => device !== kernel.device)) {
+        call.wrong('kernel', 'on the device of its tensors');
+      }
+      return entry;
+    };
     const entry: LaunchEntry = {
-      kernel: launch.count('kernel', kernels.length),
-      tensors: launch.list('tensors', (list, at) => list.count(at, tensors.length)),
-      scalars: launch.list('scalars', (list, at) => list.number(at, values, INT, -INT)),
-      range: launch.number('range', values, INT),
+      ...readCall(launch),
+      tensors: own,
+      hardware: launch.has('hardware') ? readCall(launch.fields('hardware')) : undefined,
       origin: launch.text('origin', ''),
       reason: launch.has('reason') ? launch.text('reason') : undefined,
     };
-    const kernel = kernels[entry.kernel] as KernelEntry;
-    const touched = entry.tensors.map(slotOf);
-    if (touched.length !== kernel.buffers) launch.wrong('tensors', 'one tensor a buffer of the kernel');
-    if (entry.scalars.length !== kernel.scalars) launch.wrong('scalars', 'one number a scalar of the kernel');
-    if (touched.some(({device}) => device !== kernel.device)) {
-      launch.wrong('tensors', 'on the device of the kernel');
-    }
     if (touched.indexOf(touched.at(-1) as SlotEntry) < touched.length - 1) {
       launch.wrong('tensors', 'apart from what the kernel writes');
     }
@@ -365,6 +378,22 @@ export function parseManifest(text: string, where: string): Manifest {
     name, target, side, needs, files, inputs, outputs, groups, dims, checks, planValues, planSegments,
     tensors, slots, weights, kernels, init, run, steps,
   };
+}
+
+/** The manifest as it is for one kind of adapter: its launches, and the kernels that they call. */
+export function forAdapter(manifest: Manifest, software: boolean): Manifest {
+  if (!manifest.run.concat(manifest.init).some(({hardware}) => hardware)) return manifest;
+  const numbers = new Map<number, number>();
+  const pick = (launch: LaunchEntry): LaunchEntry => {
+    const chosen = {...launch, ...(software ? undefined : launch.hardware)};
+    const number = numbers.get(chosen.kernel) ?? numbers.size;
+    numbers.set(chosen.kernel, number);
+    return {...chosen, kernel: number};
+  };
+  const init = manifest.init.map(pick);
+  const run = manifest.run.map(pick);
+  const kernels = [...numbers.keys()].map((at) => manifest.kernels[at] as KernelEntry);
+  return {...manifest, init, run, kernels};
 }
 
 /** The folder of each package that index.json lists. Throws 'damaged'. */

@@ -86,7 +86,7 @@ test('says what is wrong with a side', async () => {
     [(m) => (m['side'] = {target: 'wasm'}), /side\.code is not a string/],
     [(m) => Object.assign(m, {target: 'wasm'}), /side\.target is not beside a GPU/],
     [(m) => Object.assign(item(m, 'slots', 4), {device: 2}), /slots\[4\]\.device is not in \[0, 2\)/],
-    [(m) => Object.assign(item(m, 'slots', 4), {device: 0}), /tensors is not on the device of the kernel/],
+    [(m) => Object.assign(item(m, 'slots', 4), {device: 0}), /kernel is not on the device of its tensors/],
     [(m) => Object.assign(item(m, 'kernels', 1), {device: 0}), /kernels\[1\]\.code is not an integer/],
     [(m) => (m['steps'] = [{launch: [0, 2]}]), /launch is not a part of run on one device/],
     [(m) => (m['steps'] = [{copy: [0, 1]}]), /copy is not a pair of tensors of one type on two/],

@@ -5,6 +5,8 @@ import {GossamerError, messageOf} from '../types.ts';
 export interface Gpu {
   readonly device: GPUDevice;
   readonly name: string;
+  /** A CPU acts as the GPU. */
+  readonly software: boolean;
   readonly life: Lifetime;
 }
 
@@ -43,6 +45,9 @@ function nameOf(adapter: GPUAdapter): string {
   return name || 'WebGPU adapter';
 }
 
+const isSoftware = ({isFallbackAdapter, architecture, description}: GPUAdapterInfo): boolean =>
+  isFallbackAdapter || /swiftshader|llvmpipe|lavapipe|basic render/i.test(architecture + description);
+
 async function requestGpu(gone: () => void): Promise<Gpu> {
   const adapter = await findAdapter();
   if (typeof adapter === 'string') throw new GossamerError('unsupported', adapter);
@@ -56,7 +61,7 @@ async function requestGpu(gone: () => void): Promise<Gpu> {
       gone();
       life.end(new GossamerError('lost', `the WebGPU device was lost (${reason}): ${message}`));
     });
-    return {device, name: nameOf(adapter), life};
+    return {device, name: nameOf(adapter), software: isSoftware(adapter.info), life};
   } catch (problem) {
     throw new GossamerError('unsupported', `WebGPU gave no device: ${messageOf(problem)}`);
   }

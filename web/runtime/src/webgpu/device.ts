@@ -180,6 +180,7 @@ class GpuExecutable implements Executable {
 class WebGpuDevice implements Device {
   readonly kind = 'webgpu';
   readonly adapter: string;
+  readonly software: boolean;
   readonly threads = 1;
   readonly fallbacks = [];
   readonly queue: GpuQueue;
@@ -189,6 +190,7 @@ class WebGpuDevice implements Device {
     this.#gpu = gpu;
     this.life = gpu.life;
     this.adapter = gpu.name;
+    this.software = gpu.software;
     this.queue = new GpuQueue(gpu);
   }
 

@@ -1,0 +1,63 @@
+// Tiles of operands in group memory.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "ops/stage.h"
+#include "schedule/coordinates.h"
+#include "schedule/schedule.h"
+
+namespace gossamer::schedule {
+
+// The factors of a sum's products; null where its terms are no products.
+struct Factors {
+  ir::Expr a, b;
+};
+Factors factors_of(const ops::Stage& stage);
+
+// The loop bound to the group's invocations, or the loops that were fused into it; empty: none.
+std::vector<LoopId> group_loops(const Nest& nest);
+
+// The size of the tile of a staged factor.
+int64_t tile_bytes(const Schedule& schedule, const StageIn& staged,
+                   const std::vector<LoopId>& inside);
+
+// The tile of one staged factor: where it lies, and what fills it.
+class OperandTile {
+ public:
+  // `factor`: over the variables of the nest's loops. `inside`: the loops inside of the one that
+  // it is loaded in.
+  OperandTile(const Nest& nest, const StageIn& staged, ir::Expr factor,
+              const std::vector<LoopId>& inside);
+
+  LoopId loop() const { return staged_.loop; }
+  int64_t bytes() const { return 4 * elements_; }
+  // The factor in the present iterations.
+  ir::Expr value() const;
+  // The body with the memory that the tile needs.
+  ir::Stmt alloc(const ir::Stmt& body) const;
+  // Before the loop; inside of it, between barriers; after these. May be null.
+  ir::Stmt prologue() const;
+  ir::Stmt fill() const;
+  ir::Stmt fetch_next() const;
+
+ private:
+  void order_loops(const std::vector<LoopId>& inside);
+  // All vectors, shared among the invocations: `body` has the place of a vector's first element,
+  // that of the invocation's own copy of it, and the vector's number.
+  using Copy = std::function<ir::Stmt(const ir::Expr& place, const ir::Expr& own,
+                                      const ir::Expr& vector, const ir::Expr& lane)>;
+  ir::Stmt copy(const Copy& body) const;
+  ir::Expr factor_at(const ir::Expr& vector, const ir::Expr& lane, const ir::Expr& iteration) const;
+
+  const Nest& nest_;
+  StageIn staged_;
+  ir::Expr factor_;
+  std::vector<LoopId> loops_;  // that tell its elements apart, outermost first
+  int64_t elements_ = 1, lanes_ = 1, steps_ = 1, invocations_ = 1;
+  ir::Expr invocation_;
+  ir::Buffer tile_, registers_;
+};
+
+}  // namespace gossamer::schedule

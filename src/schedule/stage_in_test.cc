@@ -1,0 +1,142 @@
+// Tiles of operands in group memory, as loop IR.
+#include <gtest/gtest.h>
+
+#include "schedule/default_schedule.h"
+#include "schedule/test_stages.h"
+
+namespace gossamer::schedule {
+namespace {
+
+const Capabilities webgpu = capabilities_of(TargetKind::webgpu);
+
+// The steps between the splits and the launch.
+std::string tiles(const std::string& splits, const std::string& staged) {
+  return splits +
+         "; reorder(i.tile, j.tile, ti, tj, k.block, k, row, lane); accumulate(k.block); " +
+         staged +
+         "; unroll(row); vectorize(lane); fuse(i.tile, j.tile) -> item; "
+         "fuse(ti, tj) -> invocation; bind(invocation, group); bind(item, grid)";
+}
+const std::string splits =
+    "split(i, 2, 2) -> i.tile, row, ti; split(j, 2, 4) -> j.tile, tj, lane; "
+    "split(k, 4) -> k.block, k";
+
+TEST(StageIn, InvocationsLoadATileTogether) {
+  EXPECT_EQ(loops(product(index(8), index(12), index(16)),
+                  tiles(splits, "stage_in(k.block, 0); stage_in(k.block, 1)"), webgpu),
+            R"(
+  grid item in 0..4 {
+    group invocation in 0..4 {
+      let ti: index = invocation // 2
+      let tj: index = invocation % 2
+      let i.tile: index = item // 2
+      let j.tile: index = item % 2
+      alloc b.tile: f32[32] group
+      alloc a.tile: f32[16] group
+      alloc acc: f32[2, 4]
+      unrolled row in 0..2 {
+        vectorized lane in 0..4 {
+          acc[row, lane] = 0.0
+        }
+      }
+      for k.block in 0..3 {
+        barrier group
+        vectorized lane_1 in 0..4 {
+          a.tile[invocation * 4 + lane_1] = A[i.tile * 4 + invocation, k.block * 4 + lane_1]
+        }
+        unrolled step in 0..2 {
+          vectorized lane_2 in 0..4 {
+            b.tile[invocation * 4 + step * 16 + lane_2] = B[invocation // 2 + k.block * 4 + step * 2, j.tile * 8 + invocation % 2 * 4 + lane_2]
+          }
+        }
+        barrier group
+        for k in 0..4 {
+          unrolled row in 0..2 {
+            vectorized lane in 0..4 {
+              acc[row, lane] = fma(a.tile[ti * 4 + k + row * 8], b.tile[tj * 4 + k * 8 + lane], acc[row, lane])
+            }
+          }
+        }
+      }
+      unrolled row in 0..2 {
+        vectorized lane in 0..4 {
+          C[i.tile * 4 + ti + row * 2, j.tile * 8 + tj * 4 + lane] = acc[row, lane]
+        }
+      }
+    }
+  }
+)");
+}
+
+// Points past the end are computed, of zeros and of what lies there, and left out when stored: all
+// invocations come to the barriers.
+TEST(StageIn, EdgesAreZerosAndGuardedStores) {
+  const std::string text =
+      loops(product(index(7), index(10), index(16)),
+            tiles("split(i, 2, 2, guard) -> i.tile, row, ti; split(j, 2, 4) -> j.tile, tj, lane; "
+                  "split(k, 4, guard) -> k.block, k",
+                  "stage_in(k.block, 0, ahead); stage_in(k.block, 1)"),
+            webgpu);
+  for (const char* part :
+       {"a.tile.next[lane_1] = A[i.tile * 4 + invocation, lane_1]",
+        "a.tile.next[lane_4] = select(k.block * 4 + lane_4 < 6, A[", "if k.block < 2 {",
+        "a.tile[invocation * 4 + lane_2] = a.tile.next[lane_2]",
+        "select(invocation // 2 + k.block * 4 + step * 2 < 10, B[",
+        "acc[row, lane] = fma(a.tile[ti * 4 + k + row * 8], b.tile[tj * 4 + k * 8 + lane], "
+        "acc[row, lane])",
+        "if i.tile * 4 + ti + row * 2 < 7 {"})
+    EXPECT_NE(text.find(part), text.npos) << part << text;
+  EXPECT_EQ(text.find("if"), text.find("if k.block")) << text;
+}
+
+TEST(StageIn, IllegalUses) {
+  const auto error_of = [](const Stage& stage, const std::string& steps,
+                           const Capabilities& caps = webgpu) { return loops(stage, steps, caps); };
+  const Stage stage = product(index(8), index(12), index(16));
+  EXPECT_EQ(error_of(stage, "stage_in(k, 2)"),
+            "stage_in(k, 2): cannot stage operand 2 in k: operands are 0 and 1");
+  EXPECT_EQ(error_of(stage, "stage_in(i, 0)"),
+            "stage_in(i, 0): cannot stage operand 0 in i: it is no loop of a reduction");
+  EXPECT_EQ(error_of(stage, "stage_in(k)"), "stage_in(k): stage_in takes a loop and an operand");
+  EXPECT_EQ(error_of(stage, "stage_in(k, first)"),
+            "stage_in(k, first): \"first\" is no operand (operands are 0 and 1)");
+  EXPECT_EQ(error_of(stage, "stage_in(k, 0); stage_in(k, 0)"),
+            "stage_in(k, 0): cannot stage operand 0 in k: it is staged already");
+  EXPECT_EQ(error_of(total(8), "stage_in(k, 0)"),
+            "stage_in(k, 0): cannot stage operand 0 in k: the stage is no sum of products");
+  EXPECT_EQ(error_of(stage, "stage_in(k, 0)", wasm),
+            "stage_in(k, 0): cannot stage operand 0 in k: wasm has no group memory");
+  EXPECT_EQ(error_of(stage, "accumulate(k); stage_in(k, 0); fuse(i, j) -> item; bind(item, grid)"),
+            "schedule of \"sum\": operands are staged, but no loop is bound to the group");
+  Capabilities small = webgpu;
+  small.max_group_bytes = 100;
+  EXPECT_EQ(error_of(stage, tiles(splits, "stage_in(k.block, 0); stage_in(k.block, 1)"), small),
+            "schedule of \"sum\": tiles of 192 bytes; a workgroup of webgpu shares 100");
+}
+
+// Sizes on, at and beside the edges of tiles, small ones and those that are not known.
+TEST(StageIn, HardwareGetsTilesWhereTheyPay) {
+  Capabilities hardware = webgpu;
+  hardware.hardware = true;
+  const auto tiling = [&](int64_t m, int64_t k, int64_t n) {
+    return to_string(default_tiling(product(index(m), index(k), index(n)), hardware));
+  };
+  EXPECT_EQ(tiling(2048, 2048, 2048),
+            "contraction, axis 1 by 2 x 4, axis 0 by 8, reduction axis 0 by 16, unroll 16, group "
+            "16 x 16 with tiles");
+  EXPECT_EQ(tiling(1000, 1000, 1000),
+            "contraction, axis 1 by 4, axis 0 by 4, reduction axis 0 by 16, unroll 4, group 16 x "
+            "16 with tiles ahead");
+  EXPECT_EQ(tiling(49, 512, 512),
+            "contraction, axis 1 by 4, axis 0 by 4, reduction axis 0 by 16, unroll 4, group 8 x 8 "
+            "with tiles ahead");
+  EXPECT_EQ(tiling(8, 512, 512).find("tiles"), std::string::npos);
+  EXPECT_EQ(tiling(512, 8, 512).find("tiles"), std::string::npos);
+  EXPECT_EQ(tiling(512, 512, 16).find("tiles"), std::string::npos);
+  EXPECT_EQ(to_string(default_tiling(product(index(2048), index(2048), index(2048)), webgpu))
+                .find("tiles"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace gossamer::schedule
