@@ -6,7 +6,7 @@
 #include "graph/stage_graph.h"
 #include "onnx/reader.h"
 #include "schedule/layout.h"
-#include "schedule/scatter.h"
+#include "schedule/legalize_stages.h"
 
 namespace gossamer::compiler {
 namespace {
@@ -75,7 +75,7 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
   if (!caps.has_f64)
     fuse.kind = [](const ops::Stage& stage) { return !graph::needs_side(stage).empty(); };
   graph::fuse(stages, fuse);
-  if (!caps.scatters) schedule::gather_scatters(stages.program);
+  schedule::legalize_stages(stages.program, caps);
   graph::hoist_constants(stages, max_buffers);
   graph::drop_dead(stages);
   if (!caps.has_f64) graph::place_on_side(stages);

@@ -62,7 +62,11 @@ struct Example {
     stage.output = c;
     stage.axes = {i, j};
     stage.extents = c->shape;
-    const int64_t form = random.below(4);
+    const int64_t form = random.below(5);
+    if (form == 4) {
+      running(ir::load(a, {i, index(1)}) + ir::load(b, {index(0), j}), random);
+      return;
+    }
     if (form == 0) {
       stage.result = ir::load(a, {i, index(0)}) + ir::load(b, {index(0), j});
       return;
@@ -92,6 +96,23 @@ struct Example {
     combiner.identity = {ir::lowest(DType::f32), ir::constant(DType::f32, 0)};
     stage.values = {term, x};
     stage.result = Expr(left) + Expr(sum) * 16.0;
+  }
+
+  // Running sums along either axis, perhaps in segments that start from what is before them.
+  void running(const Expr& term, Random& random) {
+    stage.kind = ops::StageKind::scan;
+    stage.along = static_cast<size_t>(random.below(2));
+    stage.segment = random.below(2) * (1 + random.below(4));
+    const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
+    stage.combiner = {{left}, {right}, {Expr(left) + Expr(right)}, {ir::constant(DType::f32, 0)}};
+    stage.values = {term};
+    stage.result = Expr(left) * 2.0;
+    if (stage.segment == 0) return;
+    std::vector<Expr> shape = stage.extents, at{stage.axes.begin(), stage.axes.end()};
+    const Expr segment = index(stage.segment);
+    shape[stage.along] = ir::floordiv(shape[stage.along] + segment - index(1), segment);
+    at[stage.along] = ir::floordiv(at[stage.along], segment);
+    stage.starts = {ir::load(ir::buffer("D", DType::f32, shape), at)};
   }
 };
 
@@ -156,8 +177,13 @@ void play(Schedule& s, Random& random) {
 
 // What a kernel needs at least.
 void complete(Schedule& s, Random& random) {
-  const auto in_reduction = [&](LoopId id) { return s.nest().loop(id).reduction; };
-  if (s.stage().kind == ops::StageKind::reduce && !s.nest().accumulates)
+  const Stage& stage = s.stage();
+  if (stage.kind == ops::StageKind::scan && stage.segment > 0)
+    (void)s.split(s.axis(stage.along), {stage.segment}, Tail::guard, {"segment", "point"});
+  const auto in_reduction = [&](LoopId id) {
+    return s.nest().loop(id).reduction || s.nest().loop(id).carried;
+  };
+  if (stage.kind != ops::StageKind::compute && !s.nest().accumulates)
     (void)s.accumulate(*std::ranges::find_if(s.order(), in_reduction));
   for (LoopId id : s.order()) {
     if (s.nest().loop(id).partial) (void)s.vectorize(id);
@@ -183,7 +209,7 @@ std::vector<double> numbers(int64_t count, int64_t step) {
 
 TEST(ScheduleFuzz, KernelsComputeWhatTheStageSays) {
   const int count = std::getenv("GOSSAMER_FUZZ") ? std::atoi(std::getenv("GOSSAMER_FUZZ")) : 1000;
-  int lowered = 0, peeled = 0, partial = 0, failures = 0;
+  int lowered = 0, peeled = 0, partial = 0, running = 0, failures = 0;
   for (int seed = 1; seed <= count && failures < 3; ++seed) {
     Random random(static_cast<uint64_t>(seed));
     const auto target =
@@ -202,6 +228,7 @@ TEST(ScheduleFuzz, KernelsComputeWhatTheStageSays) {
     const std::string text = schedule::to_string(s);
     peeled += text.find("peel(") != std::string::npos ? 1 : 0;
     partial += text.find("rfactor(") != std::string::npos ? 1 : 0;
+    running += example.stage.kind == ops::StageKind::scan ? 1 : 0;
     const auto fail = [&](const std::string& why) {
       ADD_FAILURE() << "seed " << seed << ": " << why << "\n"
                     << text << "\n"
@@ -251,8 +278,9 @@ TEST(ScheduleFuzz, KernelsComputeWhatTheStageSays) {
   EXPECT_GT(lowered, count / 4);
   EXPECT_GT(peeled, 0);
   EXPECT_GT(partial, 0);
-  std::printf("%d of %d random schedules are kernels, %d peel and %d rfactor\n", lowered, count,
-              peeled, partial);
+  EXPECT_GT(running, 0);
+  std::printf("%d of %d random schedules are kernels, %d peel, %d rfactor and %d scan\n", lowered,
+              count, peeled, partial, running);
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ class Liveness {
       use(stage->reduce_extents);
       use(stage->values);
       use(stage->target);
+      use(stage->starts);
       use(stage->result);
       use(stage->condition);
     } else {

@@ -43,8 +43,8 @@ bool reads_dimensions(const Stage& stage) {
   };
   if (stage.result) ir::visit(stage.result, look);
   if (stage.condition) ir::visit(stage.condition, look);
-  for (const auto* list :
-       {&stage.values, &stage.target, &stage.combiner.joined, &stage.combiner.identity}) {
+  for (const auto* list : {&stage.values, &stage.target, &stage.starts, &stage.combiner.joined,
+                           &stage.combiner.identity}) {
     for (const ir::Expr& expr : *list) ir::visit(expr, look);
   }
   return found;

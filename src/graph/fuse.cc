@@ -92,9 +92,10 @@ Uses uses_of(const Stage& stage, const ir::BufferNode* buffer) {
       return true;
     });
   };
-  if (stage.kind == StageKind::compute || stage.kind == StageKind::reduce) {
-    count(stage.result, uses.in_result);
+  if (stage.kind != StageKind::scatter) {
+    if (stage.result) count(stage.result, uses.in_result);  // a sort has none
     for (const Expr& value : stage.values) count(value, uses.in_values);
+    for (const Expr& start : stage.starts) count(start, uses.elsewhere);
     return uses;
   }
   for (const ir::Buffer& input : ops::inputs_of(stage)) {

@@ -87,8 +87,8 @@ void merge_duplicates(StageGraph& graph) {
     if (!merged.empty()) ops::replace_inputs(entry, merged);
     const int block = blocks[position++];
     const Stage* stage = entry.stage();
-    const bool pointwise =
-        stage && (stage->kind == ops::StageKind::compute || stage->kind == ops::StageKind::reduce);
+    const bool pointwise = stage && (stage->kind == ops::StageKind::compute ||
+                                     (stage->kind == ops::StageKind::reduce && !stage->in_order));
     if (!pointwise || states.contains(stage->output.get())) {
       kept.push_back(std::move(entry));
       continue;

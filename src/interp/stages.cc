@@ -1,5 +1,7 @@
 #include "interp/stages.h"
 
+#include <algorithm>
+
 #include "interp/steps.h"
 
 namespace gossamer::interp {
@@ -61,22 +63,24 @@ struct Runner {
     }
   }
 
+  // Joins the terms of the current point to the accumulators.
+  void join(const ops::Combiner& combiner, std::vector<Scalar>& state,
+            const std::vector<ir::Expr>& terms_of) {
+    for (size_t k = 0; k < state.size(); ++k) variables[combiner.left[k].get()] = state[k];
+    std::vector<Scalar> terms;
+    for (const ir::Expr& value : terms_of) terms.push_back(eval(value));
+    for (size_t k = 0; k < state.size(); ++k) variables[combiner.right[k].get()] = terms[k];
+    for (size_t k = 0; k < state.size(); ++k) state[k] = eval(combiner.joined[k]);
+  }
+
   // The accumulators of a reduction at the current point, as the variables combiner.left.
   void accumulate(const Stage& stage, const std::vector<int64_t>& reduce_extents) {
     const ops::Combiner& combiner = stage.combiner;
-    size_t count = combiner.left.size();
     std::vector<Scalar> state;
-    for (const ir::Expr& first : combiner.identity) state.push_back(eval(first));
-    each(stage.reduce_axes, reduce_extents, [&] {
-      std::vector<Scalar> terms;
-      for (const ir::Expr& value : stage.values) terms.push_back(eval(value));
-      for (size_t k = 0; k < count; ++k) {
-        variables[combiner.left[k].get()] = state[k];
-        variables[combiner.right[k].get()] = terms[k];
-      }
-      for (size_t k = 0; k < count; ++k) state[k] = eval(combiner.joined[k]);
-    });
-    for (size_t k = 0; k < count; ++k) variables[combiner.left[k].get()] = state[k];
+    for (const ir::Expr& first : stage.starts.empty() ? combiner.identity : stage.starts)
+      state.push_back(eval(first));
+    each(stage.reduce_axes, reduce_extents, [&] { join(combiner, state, stage.values); });
+    for (size_t k = 0; k < state.size(); ++k) variables[combiner.left[k].get()] = state[k];
   }
 
   Result<> run_points(const Stage& stage) {
@@ -112,6 +116,85 @@ struct Runner {
     values[stage.output.get()] = std::move(output);
     return {};
   }
+
+  // Calls `body` with all axes set but the one that a scan or sort goes along.
+  void each_row(const Stage& stage, const std::vector<int64_t>& extents,
+                const std::function<void()>& body) {
+    std::vector<ir::Var> rest = stage.axes;
+    std::vector<int64_t> rows = extents;
+    const auto along = static_cast<std::ptrdiff_t>(stage.along);
+    rest.erase(rest.begin() + along);
+    rows.erase(rows.begin() + along);
+    each(rest, rows, body);
+  }
+
+  void set_index(const ir::Var& axis, int64_t at) {
+    variables[axis.get()] = Scalar::of_int(ir::DType::index, at);
+  }
+
+  // Where the present point lies in a row-major tensor.
+  int64_t place(const Stage& stage, const TensorData& output) const {
+    std::vector<int64_t> point;
+    for (const ir::Var& axis : stage.axes) point.push_back(variables.at(axis.get()).as_int());
+    return offset_of(output.shape, point);
+  }
+
+  Result<> run_sort(const Stage& stage) {
+    GS_ASSIGN(TensorData output, make(stage.output));
+    GS_ASSIGN(std::vector<int64_t> extents, extents_of(stage.extents));
+    GS_ASSIGN(std::vector<int64_t> reduce_extents, extents_of(stage.reduce_extents));
+    const ops::Combiner& combiner = stage.combiner;
+    each_row(stage, extents, [&] {
+      std::vector<std::vector<Scalar>> keys;
+      std::vector<int64_t> places;
+      for (int64_t at = 0; at < reduce_extents[0]; ++at) {
+        set_index(stage.reduce_axes[0], at);
+        std::vector<Scalar>& key = keys.emplace_back();
+        for (const ir::Expr& value : stage.values) key.push_back(eval(value));
+        places.push_back(at);
+      }
+      const auto comes_before = [&](int64_t a, int64_t b) {
+        for (size_t k = 0; k < stage.values.size(); ++k) {
+          variables[combiner.left[k].get()] = keys[static_cast<size_t>(a)][k];
+          variables[combiner.right[k].get()] = keys[static_cast<size_t>(b)][k];
+        }
+        return eval(combiner.joined[0]).truthy();
+      };
+      std::ranges::sort(places, [&](int64_t a, int64_t b) {
+        return comes_before(a, b) || (a < b && !comes_before(b, a));
+      });
+      for (int64_t at = 0; at < extents[stage.along]; ++at) {
+        set_index(stage.axes[stage.along], at);
+        set_element(output, place(stage, output),
+                    Scalar::of_int(stage.output->dtype, places[static_cast<size_t>(at)]));
+      }
+    });
+    values[stage.output.get()] = std::move(output);
+    return {};
+  }
+
+  Result<> run_scan(const Stage& stage) {
+    GS_ASSIGN(TensorData output, make(stage.output));
+    GS_ASSIGN(std::vector<int64_t> extents, extents_of(stage.extents));
+    const ops::Combiner& combiner = stage.combiner;
+    const size_t count = combiner.left.size();
+    each_row(stage, extents, [&] {
+      std::vector<Scalar> state;
+      for (int64_t at = 0; at < extents[stage.along]; ++at) {
+        set_index(stage.axes[stage.along], at);
+        if (at == 0 || (stage.segment > 0 && at % stage.segment == 0)) {
+          state.clear();
+          for (const ir::Expr& first : stage.starts.empty() ? combiner.identity : stage.starts)
+            state.push_back(eval(first));
+        }
+        join(combiner, state, stage.values);
+        for (size_t k = 0; k < count; ++k) variables[combiner.left[k].get()] = state[k];
+        set_element(output, place(stage, output), eval(stage.result));
+      }
+    });
+    values[stage.output.get()] = std::move(output);
+    return {};
+  }
 };
 
 }  // namespace
@@ -124,6 +207,12 @@ Result<> run_points_of(Runner& runner, const Stage& stage) {
     case StageKind::compute:
     case StageKind::reduce:
       status = runner.run_points(stage);
+      break;
+    case StageKind::scan:
+      status = runner.run_scan(stage);
+      break;
+    case StageKind::sort:
+      status = runner.run_sort(stage);
       break;
     case StageKind::scatter:
       status = runner.run_scatter(stage);

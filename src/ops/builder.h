@@ -132,12 +132,28 @@ class Builder {
   Tensor reduce(std::string name, Combiner combiner, DType dtype, Shape shape, Shape extents,
                 const std::function<std::vector<Expr>(Point, Point)>& body,
                 const std::function<Expr(Point, std::span<const Var>)>& finish);
+  // Running results along `axis`: the element of `dtype` at a point is made from the join of the
+  // terms `body(point)` at all points up to it.
+  Tensor scan(std::string name, Join join, DType dtype, Shape shape, int axis,
+              const std::function<Expr(Point)>& body,
+              const std::function<Expr(Point, Expr)>& finish = {});
+  // [shape], i32: along `axis`, where the elements lie that come first, second, ... of `length`;
+  // no more of them than the shape has. `keys(point)` are what `before(left, right)` compares of
+  // the element at a point; equals keep their order.
+  Tensor sort(std::string name, Shape shape, int axis, Expr length,
+              const std::function<std::vector<Expr>(Point)>& keys,
+              const std::function<Expr(std::span<const Var>, std::span<const Var>)>& before);
+  // [shape], i32: the first place of 0..length where `holds(point, place)`, which holds at all
+  // places behind it too; `length` where it holds nowhere. In log(length) steps.
+  Tensor search(std::string name, Shape shape, Expr length,
+                const std::function<Expr(Point, Expr)>& holds);
   // For every point of `domain`: output[target] joins `value` (replaces, without a join) where
   // `condition` holds, one point after the other. The output starts as a copy of `initial`.
+  // `increasing`: Stage::increasing.
   Tensor scatter(std::string name, Tensor initial, Shape domain, std::optional<Join> join,
                  const std::function<std::vector<Expr>(Point)>& target,
                  const std::function<Expr(Point)>& value,
-                 const std::function<Expr(Point)>& condition = {});
+                 const std::function<Expr(Point)>& condition = {}, bool increasing = false);
   // Stages repeated in order: `rounds` times, `body` makes the next states (of the shapes and types
   // of the initial ones) and rows, which are stacked along a new first axis. `round` counts from 0.
   struct Round {

@@ -7,6 +7,7 @@
 #include "ops/host_value.h"
 #include "ops/linearize.h"
 #include "ops/reads.h"
+#include "ops/search.h"
 
 namespace gossamer::ops {
 namespace {
@@ -151,10 +152,71 @@ Tensor Builder::reduce(std::string name, Combiner combiner, DType dtype, Shape s
   return finish(std::move(stage), dtype);
 }
 
+Tensor Builder::scan(std::string name, Join join, DType dtype, Shape shape, int axis,
+                     const std::function<Expr(Point)>& body,
+                     const std::function<Expr(Point, Expr)>& finish_body) {
+  shape = simplified(*this, std::move(shape));
+  Stage stage;
+  stage.kind = StageKind::scan;
+  stage.name = std::move(name);
+  stage.axes = make_axes("i", shape);
+  stage.extents = shape;
+  stage.along = static_cast<size_t>(axis);
+  const std::vector<Expr> point = points_of(stage.axes, shape);
+  stage.values = {body(point)};
+  stage.combiner = make_combiner(join, stage.values[0]->type);
+  Expr total = stage.combiner.left[0];
+  stage.result = finish_body ? finish_body(point, total) : ir::cast(dtype, total);
+  stage.output = ir::buffer("", dtype, shape);
+  return finish(std::move(stage), dtype);
+}
+
+Tensor Builder::sort(
+    std::string name, Shape shape, int axis, Expr length,
+    const std::function<std::vector<Expr>(Point)>& keys,
+    const std::function<Expr(std::span<const Var>, std::span<const Var>)>& before) {
+  shape = simplified(*this, std::move(shape));
+  Stage stage;
+  stage.kind = StageKind::sort;
+  stage.name = std::move(name);
+  stage.axes = make_axes("i", shape);
+  stage.extents = shape;
+  stage.along = static_cast<size_t>(axis);
+  stage.reduce_axes = {ir::var("r0")};
+  stage.reduce_extents = {simplify(length)};
+  std::vector<Expr> point = points_of(stage.axes, shape);
+  point[stage.along] = stage.reduce_axes[0];
+  stage.values = keys(point);
+  for (const Expr& value : stage.values) {
+    stage.combiner.left.push_back(ir::var("left", value->type));
+    stage.combiner.right.push_back(ir::var("right", value->type));
+  }
+  stage.combiner.joined = {before(stage.combiner.left, stage.combiner.right)};
+  stage.output = ir::buffer("", DType::i32, shape);
+  return finish(std::move(stage), DType::i32);
+}
+
+Tensor Builder::search(std::string name, Shape shape, Expr length,
+                       const std::function<Expr(Point, Expr)>& holds) {
+  shape = simplified(*this, std::move(shape));
+  length = simplify(length);
+  Stage stage;
+  stage.name = std::move(name);
+  stage.axes = make_axes("i", shape);
+  stage.extents = shape;
+  const std::vector<Expr> point = points_of(stage.axes, shape);
+  search_in(stage, ir::index(0), length, ir::as_int(length).value_or(-1), [&](const Expr& middle) {
+    return holds(point, ir::max(ir::min(middle, length - ir::index(1)), ir::index(0)));
+  });
+  stage.result = ir::cast(DType::i32, stage.combiner.left[0]);
+  stage.output = ir::buffer("", DType::i32, shape);
+  return finish(std::move(stage), DType::i32);
+}
+
 Tensor Builder::scatter(std::string name, Tensor initial, Shape domain, std::optional<Join> join,
                         const std::function<std::vector<Expr>(Point)>& target,
                         const std::function<Expr(Point)>& value,
-                        const std::function<Expr(Point)>& condition) {
+                        const std::function<Expr(Point)>& condition, bool increasing) {
   domain = simplified(*this, std::move(domain));
   Stage stage;
   stage.kind = StageKind::scatter;
@@ -167,6 +229,7 @@ Tensor Builder::scatter(std::string name, Tensor initial, Shape domain, std::opt
   stage.values = {value(point)};
   if (condition) stage.condition = condition(point);
   if (join) stage.combiner = make_combiner(*join, stage.values[0]->type);
+  stage.increasing = increasing;
   stage.output = ir::buffer("", initial.dtype(), initial.shape());
   GS_CHECK(stage.values[0]->type == Type(initial.dtype()), "scattered values differ in type");
   GS_CHECK(static_cast<int>(stage.target.size()) == initial.rank(), "target rank");

@@ -215,18 +215,18 @@ std::optional<std::vector<Expr>> evaluate_on_host(const Stage& stage, const Host
     set_point(evaluator, stage.axes, stage.extents, point);
     if (reduces) {
       std::vector<Expr> state;
-      for (const Expr& first : combiner.identity) {
+      for (const Expr& first : stage.starts.empty() ? combiner.identity : stage.starts) {
         Maybe value = evaluator.eval(first);
         if (!value) return std::nullopt;
         state.push_back(*value);
       }
       for (int64_t term = 0; term < *terms; ++term) {
         set_point(evaluator, stage.reduce_axes, stage.reduce_extents, term);
+        for (size_t k = 0; k < states; ++k) evaluator.vars[combiner.left[k].get()] = state[k];
         for (size_t k = 0; k < states; ++k) {
           Maybe value = evaluator.eval(stage.values[k]);
           if (!value) return std::nullopt;
           evaluator.vars[combiner.right[k].get()] = *value;
-          evaluator.vars[combiner.left[k].get()] = state[k];
         }
         for (size_t k = 0; k < states; ++k) {
           Maybe joined = evaluator.eval(combiner.joined[k]);

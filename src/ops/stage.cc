@@ -35,6 +35,10 @@ std::string_view kind_text(StageKind kind) {
       return "compute";
     case StageKind::reduce:
       return "reduce";
+    case StageKind::scan:
+      return "scan";
+    case StageKind::sort:
+      return "sort";
     case StageKind::scatter:
       return "scatter";
   }
@@ -67,6 +71,7 @@ std::vector<Buffer> inputs_of(const Stage& stage) {
   if (stage.result) ir::visit(stage.result, on_expr);
   for (const Expr& expr : stage.target) ir::visit(expr, on_expr);
   if (stage.condition) ir::visit(stage.condition, on_expr);
+  for (const Expr& expr : stage.starts) ir::visit(expr, on_expr);
   // What a stage itself writes is not an input.
   std::erase_if(found, [&](const Buffer& buffer) {
     return buffer->scope != ir::Scope::global || buffer.same(stage.output);
@@ -86,12 +91,14 @@ void replace_inputs(Stage& stage, const ir::BufferMap& map) {
   for (Expr& value : stage.values) in(value);
   for (Expr& target : stage.target) in(target);
   buffer(stage.initial);
+  for (Expr& start : stage.starts) in(start);
 }
 
 std::string print(const Stage& stage) {
   std::string text = cat(kind_text(stage.kind), " ", stage.name, ": ", stage.output->name, " ",
                          ir::name_of(stage.output->dtype), shape_text(stage.output->shape));
   if (stage.view) text += " view";
+  if (stage.in_order) text += " in order";
   if (!stage.origin.empty()) text += cat("  // ", stage.origin);
   text += "\n";
   if (!stage.axes.empty()) text += cat("  for ", axes_text(stage.axes, stage.extents), "\n");
@@ -99,8 +106,16 @@ std::string print(const Stage& stage) {
     text += cat("  over ", axes_text(stage.reduce_axes, stage.reduce_extents), "\n");
   }
   if (!stage.combiner.left.empty()) {
-    text += cat("  join ", list_text(stage.combiner.joined), " from ",
-                list_text(stage.combiner.identity), "\n");
+    text +=
+        cat(stage.kind == StageKind::sort ? "  by " : "  join ", list_text(stage.combiner.joined));
+    if (!stage.combiner.identity.empty()) text += cat(" from ", list_text(stage.combiner.identity));
+    text += "\n";
+  }
+  if (stage.kind == StageKind::scan || stage.kind == StageKind::sort) {
+    text += cat("  along ", stage.axes[stage.along]->name);
+    if (stage.segment > 0)
+      text += cat(" in segments of ", stage.segment, " from ", list_text(stage.starts));
+    text += "\n";
   }
   if (stage.initial) text += cat("  initial ", stage.initial->name, "\n");
   if (!stage.values.empty()) text += cat("  values ", list_text(stage.values), "\n");

@@ -25,13 +25,22 @@ struct Combiner {
   bool is_sum() const;
 };
 
-enum class StageKind : uint8_t { compute, reduce, scatter };
+enum class StageKind : uint8_t { compute, reduce, scan, sort, scatter };
 
 // compute:  output[axes] = result
 // reduce:   accumulators[k] = join over reduce_axes of values[k], from identity; output[axes] =
 // result, where `result`
 //           sees the accumulators as the variables combiner.left (after the last join), and the
 //           axes. Fused epilogues are substituted into `result`, fused producers into `values`.
+// sort:     the places along the only reduce axis, in order: output[axes] is where the element lies
+// that has
+//           axes[along] before it. `values` are its keys; combiner.joined[0] says whether `left`
+//           comes before `right`, and equals keep their order. The output may be shorter.
+// scan:     accumulators[k] = join of values[k] over the points up to this one along axes[along];
+// output[axes] =
+//           result, which sees them as a reduction's does. The combiner is associative. They start
+//           from identity; with a `segment`, anew at each multiple of it, from `starts` at that
+//           point.
 // scatter:  for every point of `axes`: output[target] = combine(output[target], values[0]) if
 // `condition`; the output
 //           starts as a copy of `initial` (a buffer of the output's shape); without one the output
@@ -57,6 +66,21 @@ struct Stage {
   Buffer initial;
   std::vector<Expr> target;
   Expr condition;
+
+  // Of a scatter from one axis to one: targets do not fall along it, and the condition holds at the
+  // first point of each target of the output, alone (a running count of what is chosen). A place
+  // can then search for its update.
+  bool increasing = false;
+
+  // Of reductions and scans: values are the next accumulators and see those so far as
+  // combiner.left (a search, a merge, a walk down a tree); joined is `right`.
+  bool in_order = false;
+
+  size_t along = 0;     // of scans and sorts: the place of the axis
+  int64_t segment = 0;  // of a scan; 0: one for all of the axis
+  // What accumulators start from where that is not identity, for each point, of a scan for each
+  // segment.
+  std::vector<Expr> starts;
 };
 
 // The distinct buffers a stage loads, in order of first appearance.

@@ -8,8 +8,8 @@
 namespace gossamer::schedule {
 
 Result<> Schedule::accumulate(std::optional<LoopId> loop) {
-  if (stage_.kind != ops::StageKind::reduce)
-    return fail("cannot accumulate: the stage is no reduction");
+  if (stage_.kind != ops::StageKind::reduce && stage_.kind != ops::StageKind::scan)
+    return fail("cannot accumulate: the stage is no reduction and no scan");
   if (nest_.accumulates) return fail("cannot accumulate: there are accumulators already");
   std::vector<LoopId> at;
   if (loop) {
@@ -30,6 +30,7 @@ Result<> Schedule::rfactor(LoopId loop) {
   Loop& one = nest_.loop(loop);
   const std::string what = cat("cannot rfactor ", one.name, ": ");
   if (!one.reduction) return fail(what + "it is no loop of a reduction");
+  if (stage_.in_order) return fail(what + "its terms see the accumulators, in order");
   if (one.partial) return fail(what + "it holds partial results already");
   if (!ir::as_int(one.extent)) return fail(what + "its extent is not known");
   if (nest_.walks.size() > 1) return fail(what + "walks share accumulators", "rfactor before peel");

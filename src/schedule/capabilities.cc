@@ -34,6 +34,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.tile_vectors = 2;
       c.group_size = 64;
       c.max_group_bytes = 16384;
+      c.scan_segment = 64;
       c.has_f64 = false;
       c.harmless_loads = true;
       c.scatters = false;
@@ -44,6 +45,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.tile_rows = 1;
       c.tile_vectors = 1;
       c.texture_memory = true;
+      c.scan_segment = 16;
       c.has_f64 = false;
       c.harmless_loads = true;
       c.scatters = false;

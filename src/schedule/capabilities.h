@@ -22,6 +22,7 @@ struct Capabilities {
   int unroll = 4;                  // iterations of a reduction in one straight piece
   int group_size = 1;              // invocations of a workgroup
   int64_t map_chunk = 1;           // points of one work item of a map at least
+  int64_t scan_segment = 0;        // points of a scan that one invocation walks; 0: a whole axis
   bool harmless_loads = false;     // a load outside of its buffer gives any value and does no harm
   bool scatters = true;            // a kernel may write where data says, one update after the other
   bool texture_memory = false;     // tensors are RGBA textures

@@ -52,12 +52,12 @@ Result<> check_vectors(const Nest& nest) {
 }
 
 Result<> check_accumulators(const Nest& nest) {
-  if (!nest.accumulates) return fail("the reduction has no accumulators");
+  if (!nest.accumulates) return fail("the stage has no accumulators");
   const std::vector<LoopId> outside = nest.outside();
   for (LoopId id : outside) {
-    if (nest.loop(id).reduction)
-      return fail(cat("the reduction's loop ", nest.loop(id).name,
-                      " is outside of the accumulators, which start ",
+    if (nest.loop(id).reduction || nest.loop(id).carried)
+      return fail(cat(nest.loop(id).carried ? "the scan's loop " : "the reduction's loop ",
+                      nest.loop(id).name, " is outside of the accumulators, which start ",
                       nest.accumulators ? cat("before ", nest.loop(*nest.accumulators).name)
                                         : std::string("inside of all loops")));
   }
@@ -81,8 +81,8 @@ Result<> check_staged(const Schedule& schedule) {
   const std::vector<LoopId> loops = nest.inside(nest.walks[0]);
   int64_t bytes = 0;
   for (const StageIn& staged : nest.staged) {
-    const std::string what = cat("operand ", staged.operand, " is staged in ",
-                                 nest.loop(staged.loop).name, ", ");
+    const std::string what =
+        cat("operand ", staged.operand, " is staged in ", nest.loop(staged.loop).name, ", ");
     const auto at = std::ranges::find(loops, staged.loop);
     if (at == loops.end()) return fail(what + "which is outside of the accumulators");
     for (auto id = at + 1; id != loops.end(); ++id) {
@@ -104,11 +104,12 @@ Result<> check(const Schedule& schedule) {
   const ops::Stage& stage = schedule.stage();
   const Nest& nest = schedule.nest();
   if (stage.kind == ops::StageKind::scatter) return {};
-  GS_CHECK(stage.kind == ops::StageKind::compute || stage.kind == ops::StageKind::reduce,
-           stage.name);
   GS_TRY(check_launch(nest));
   GS_TRY(check_vectors(nest));
-  if (stage.kind == ops::StageKind::reduce) GS_TRY(check_accumulators(nest));
+  if (stage.kind != ops::StageKind::compute) GS_TRY(check_accumulators(nest));
+  if (stage.kind == ops::StageKind::scan && stage.segment > 0 &&
+      nest.loop(nest.axes[stage.along]).split < 0)
+    return fail("the scan's axis is not split by its segment");
   GS_TRY(check_staged(schedule));
   if (stage.output->layout.memory == ir::Memory::texture) GS_TRY(check_texels(stage, nest));
   return {};

@@ -96,9 +96,8 @@ Result<> grouped(Schedule& s, const Tiling& t) {
     if (i == t.joined_axis) continue;  // part of the row
     if (i == t.vector_axis) {
       const std::string name = s.nest().loop(axis).name;
-      GS_ASSIGN(const Loops parts,
-                s.split(axis, {t.vectors, t.group_vectors, t.lanes}, Tail::shift,
-                        {name + ".tile", "vec", name + ".thread", "lane"}));
+      GS_ASSIGN(const Loops parts, s.split(axis, {t.vectors, t.group_vectors, t.lanes}, Tail::shift,
+                                           {name + ".tile", "vec", name + ".thread", "lane"}));
       grid.push_back(parts[0]);
       tile.push_back(parts[1]);
       group.push_back(parts[2]);
@@ -129,7 +128,8 @@ Result<> grouped(Schedule& s, const Tiling& t) {
             s.split(along, {t.reduce_block}, Tail::guard, {name + ".block", name}));
   walk.insert(walk.end(), blocks.begin(), blocks.end());
   Loops order = grid;
-  for (const Loops& loops : {group, walk, tile}) order.insert(order.end(), loops.begin(), loops.end());
+  for (const Loops& loops : {group, walk, tile})
+    order.insert(order.end(), loops.begin(), loops.end());
   order.push_back(lane);
   GS_TRY(arrange(s, order));
   GS_TRY(s.accumulate(walk[0]));
@@ -143,6 +143,37 @@ Result<> grouped(Schedule& s, const Tiling& t) {
   return s.bind(item, ir::LoopKind::grid);
 }
 
+// Rows and segments outside, the axis in order inside of each, lanes over neighbouring rows.
+Result<> scan(Schedule& s, const Tiling& t) {
+  GS_ASSIGN(Points points, place_points(s, t));
+  LoopId walk = s.axis(s.stage().along);
+  const auto place = std::ranges::find(points.grid, walk);
+  if (s.stage().segment > 0) {
+    const std::string name = s.nest().loop(walk).name;
+    GS_ASSIGN(const Loops parts,
+              s.split(walk, {s.stage().segment}, Tail::guard, {name + ".segment", name}));
+    *place = parts[0];
+    walk = parts[1];
+    // Steps wait for each other, and those of other segments fill the time.
+    const auto segments = ir::as_int(s.nest().loop(parts[0]).extent);
+    if (t.rows > 1 && segments && *segments >= t.rows) {
+      GS_ASSIGN(const Loops tile,
+                s.split(parts[0], {t.rows}, Tail::shift, {name + ".tile", "row"}));
+      *place = tile[0];
+      points.tile.push_back(tile[1]);
+    }
+  } else {
+    points.grid.erase(place);
+  }
+  Loops order = points.grid;
+  order.push_back(walk);
+  order.insert(order.end(), points.tile.begin(), points.tile.end());
+  if (points.lane) order.push_back(*points.lane);
+  GS_TRY(arrange(s, order));
+  GS_TRY(s.accumulate(walk));
+  return bind_points(s, points, t);
+}
+
 }  // namespace
 
 Result<Schedule> schedule_with(const ops::Stage& stage, const Capabilities& capabilities,
@@ -153,6 +184,9 @@ Result<Schedule> schedule_with(const ops::Stage& stage, const Capabilities& capa
       break;  // in order: lower.h
     case Pattern::map:
       GS_TRY(map(s, tiling));
+      break;
+    case Pattern::scan:
+      GS_TRY(scan(s, tiling));
       break;
     case Pattern::reduce:
     case Pattern::window:

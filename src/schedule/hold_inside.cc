@@ -68,6 +68,7 @@ ops::Stage hold_inside(const ops::Stage& stage, const Nest& nest) {
   ops::Stage held = stage;
   if (held.result) held.result = ir::rewrite(held.result, rewriter);
   for (Expr& value : held.values) value = ir::rewrite(value, rewriter);
+  for (Expr& start : held.starts) start = ir::rewrite(start, rewriter);
   return held;
 }
 

@@ -105,7 +105,8 @@ TEST(Illegal, KindsOfLoops) {
 
 TEST(Illegal, Reductions) {
   expect_errors({
-      {twice(), "accumulate(j)", "accumulate(j): cannot accumulate: the stage is no reduction"},
+      {twice(), "accumulate(j)",
+       "accumulate(j): cannot accumulate: the stage is no reduction and no scan"},
       {product(), "accumulate(k); accumulate(k)",
        "accumulate(k): cannot accumulate: there are accumulators already"},
       {twice(), "rfactor(j)", "rfactor(j): cannot rfactor j: it is no loop of a reduction"},
@@ -154,7 +155,7 @@ TEST(Illegal, WhatIsNoKernel) {
        "schedule of \"twice\": lanes of j past its end can be neither skipped nor repeated (split "
        "it with "
        "the tail shift or round_up)"},
-      {product(), "bind(i, grid)", "schedule of \"sum\": the reduction has no accumulators"},
+      {product(), "bind(i, grid)", "schedule of \"sum\": the stage has no accumulators"},
       {product(), "bind(i, grid); split(k, 5); reorder(k.outer, j); accumulate(k.inner)",
        "schedule of \"sum\": the reduction's loop k.outer is outside of the accumulators, which "
        "start before k.inner"},

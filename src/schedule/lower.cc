@@ -107,7 +107,7 @@ Result<ir::Kernel> lower(const Schedule& schedule) {
   Coordinates coordinates(nest);
   const std::vector<Expr> point = coordinates.of(nest.axes);
   Stmt body;
-  if (stage.kind == ops::StageKind::reduce) {
+  if (stage.kind != ops::StageKind::compute) {
     body = reduction(stage, nest, point, coordinates);
   } else {
     ir::VarMap map;

@@ -22,14 +22,19 @@ LoopId deepest_of(const Nest& nest, const Split& split) {
 struct Guard {
   LoopId deepest;
   ir::Expr inside;
+  LoopId carried;  // a scan's loop that it is about; -1: none
 };
 
 std::vector<Guard> guards_of(const Nest& nest, Coordinates& coordinates) {
   std::vector<Guard> guards;
   for (const Split& split : nest.splits) {
     if (split.tail != Tail::guard || nest.loop(split.whole).reduction) continue;
-    guards.push_back(
-        {deepest_of(nest, split), coordinates.of(split.whole) < nest.loop(split.whole).extent});
+    Guard guard{deepest_of(nest, split),
+                coordinates.of(split.whole) < nest.loop(split.whole).extent, -1};
+    for (LoopId leaf : nest.leaves(split.whole)) {
+      if (nest.loop(leaf).carried) guard.carried = leaf;
+    }
+    guards.push_back(std::move(guard));
   }
   return guards;
 }
@@ -49,7 +54,11 @@ ir::Stmt in_loop(const Loop& loop, const ir::Stmt& body) {
 
 ir::Stmt in_nest(const Nest& nest, Coordinates& coordinates, const std::vector<LoopId>& loops,
                  ir::Stmt body) {
-  const std::vector<Guard> guards = guards_of(nest, coordinates);
+  std::vector<Guard> guards = guards_of(nest, coordinates);
+  // Where the walk has not begun, its points are not asked about.
+  std::erase_if(guards, [&](const Guard& guard) {
+    return guard.carried >= 0 && std::ranges::find(loops, guard.carried) == loops.end();
+  });
   for (auto id = loops.rbegin(); id != loops.rend(); ++id) {
     for (const Guard& guard : guards) {
       if (guard.deepest == *id) body = ir::branch(guard.inside, body);

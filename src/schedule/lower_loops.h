@@ -22,7 +22,8 @@ ir::Stmt in_guards(const Nest& nest, Coordinates& coordinates, ir::Stmt body);
 ir::Stmt in_launch(const Nest& nest, Coordinates& coordinates, const std::vector<LoopId>& loops,
                    ir::Stmt body);
 
-// What lies inside of the accumulators, and they: started, walked, written back to `point`.
+// What lies inside of the accumulators of a reduction or scan, and they: started, walked, written
+// back to `point`, by a scan at each step.
 ir::Stmt reduction(const ops::Stage& stage, const Nest& nest, const std::vector<ir::Expr>& point,
                    Coordinates& coordinates);
 

@@ -40,27 +40,44 @@ class Reduction {
     const ops::Combiner& combiner = stage_.combiner;
     const size_t count = combiner.left.size();
     std::vector<Stmt> steps;
-    ir::VarMap totals;
     for (size_t k = 0; k < count; ++k) {
       const Var& left = combiner.left[k];
       accumulators_.push_back(ir::buffer(count == 1 ? "acc" : cat("acc", k), left->type.dtype,
                                          shape_, ir::Scope::priv));
-      steps.push_back(
-          in_tile(tile_, ir::store(accumulators_[k], cell_, combiner.identity[k])));
-      totals[left.get()] = ir::load(accumulators_[k], cell_);
+      steps.push_back(in_tile(tile_, ir::store(accumulators_[k], cell_, start(k))));
+    }
+    const ir::VarMap totals = accumulated();
+    if (stage_.kind == ops::StageKind::scan) {
+      const Walk& walk = nest_.walks[0];
+      steps.push_back(in_nest(nest_, coordinates_, nest_.inside(walk),
+                              ir::block({update(walk), store_result(totals)})));
+      return in_accumulators(ir::block(std::move(steps)));
     }
     for (const Walk& walk : nest_.walks)
       steps.push_back(nest_.staged.empty()
                           ? in_nest(nest_, coordinates_, nest_.inside(walk), update(walk))
                           : staged_walk(walk));
     steps.push_back(written_.size() < tile_.size() ? join_lanes() : write_back(totals));
-    Stmt body = ir::block(std::move(steps));
+    return in_accumulators(ir::block(std::move(steps)));
+  }
+
+ private:
+  Stmt in_accumulators(Stmt body) const {
     for (const ir::Buffer& accumulator : accumulators_) body = ir::alloc(accumulator, body);
     for (const OperandTile& tile : tiles_) body = tile.alloc(body);
     return body;
   }
 
- private:
+  // What accumulator k holds before the first term: of a segment, at its first point.
+  Expr start(size_t k) const {
+    if (stage_.starts.empty()) return stage_.combiner.identity[k];
+    ir::VarMap first;
+    for (const Loop& loop : nest_.loops) {
+      if (loop.carried) first[loop.var.get()] = ir::index(0);
+    }
+    return ir::substitute(ir::substitute(stage_.starts[k], axes_map()), first);
+  }
+
   // Rows of accumulators, and in each what lies along the vectors: the vectorized loop and others
   // of the same axis.
   void place_cells() {
@@ -104,10 +121,22 @@ class Reduction {
     return map;
   }
 
-  Stmt write_back(const ir::VarMap& totals) {
+  // The accumulators as they are.
+  ir::VarMap accumulated() const {
+    ir::VarMap map;
+    for (size_t k = 0; k < accumulators_.size(); ++k)
+      map[stage_.combiner.left[k].get()] = ir::load(accumulators_[k], cell_);
+    return map;
+  }
+
+  Stmt store_result(const ir::VarMap& totals) const {
     ir::VarMap map = axes_map();
     map.insert(totals.begin(), totals.end());
-    const Stmt store = ir::store(stage_.output, point_, ir::substitute(stage_.result, map));
+    return ir::store(stage_.output, point_, ir::substitute(stage_.result, map));
+  }
+
+  Stmt write_back(const ir::VarMap& totals) {
+    const Stmt store = store_result(totals);
     if (nest_.staged.empty()) return in_nest(nest_, coordinates_, written_, store);
     return in_loops(nest_, written_, in_guards(nest_, coordinates_, store));
   }
@@ -137,8 +166,7 @@ class Reduction {
     }
     Expr term = factor[0] * factor[1];
     if (masked) term = ir::select(mask, term, stage_.combiner.identity[0]);
-    Stmt body =
-        ir::store(accumulators_[0], cell_, sum(ir::load(accumulators_[0], cell_), term));
+    Stmt body = ir::store(accumulators_[0], cell_, sum(ir::load(accumulators_[0], cell_), term));
     auto end = loops.end();
     for (auto at = loops.end(); at != loops.begin();) {
       --at;
@@ -180,17 +208,15 @@ class Reduction {
     const Expr mask = mask_of(walk);
     std::vector<Expr> terms;
     for (size_t k = 0; k < stage_.values.size(); ++k) {
-      const Expr term = ir::substitute(stage_.values[k], map);
+      Expr term = ir::substitute(stage_.values[k], map);
+      if (stage_.in_order) term = ir::substitute(term, accumulated());
       terms.push_back(mask ? ir::select(mask, term, combiner.identity[k]) : term);
     }
     if (combiner.is_sum()) {
       return ir::store(accumulators_[0], cell_, sum(ir::load(accumulators_[0], cell_), terms[0]));
     }
-    ir::VarMap join;
-    for (size_t k = 0; k < accumulators_.size(); ++k) {
-      join[combiner.left[k].get()] = ir::load(accumulators_[k], cell_);
-      join[combiner.right[k].get()] = terms[k];
-    }
+    ir::VarMap join = accumulated();
+    for (size_t k = 0; k < accumulators_.size(); ++k) join[combiner.right[k].get()] = terms[k];
     if (accumulators_.size() == 1)
       return ir::store(accumulators_[0], cell_, ir::substitute(combiner.joined[0], join));
     // All components are joined before any is stored.
@@ -229,9 +255,7 @@ class Reduction {
         total[combiner.left[k].get()] = next;
       }
     }
-    ir::VarMap map = axes_map();
-    map.insert(total.begin(), total.end());
-    Stmt body = ir::store(stage_.output, point_, ir::substitute(stage_.result, map));
+    Stmt body = store_result(total);
     for (auto it = lets.rbegin(); it != lets.rend(); ++it)
       body = ir::let(it->first, it->second, body);
     return in_nest(nest_, coordinates_, written_, body);

@@ -42,7 +42,9 @@ std::vector<LoopId> Nest::inside(const Walk& walk) const {
 
 std::vector<LoopId> Nest::tile() const {
   std::vector<LoopId> result = inside(walks[0]);
-  std::erase_if(result, [&](LoopId id) { return loop(id).reduction && !loop(id).partial; });
+  std::erase_if(result, [&](LoopId id) {
+    return (loop(id).reduction && !loop(id).partial) || loop(id).carried;
+  });
   return result;
 }
 

@@ -34,6 +34,7 @@ struct Loop {
   ir::LoopKind kind = ir::LoopKind::serial;
   bool reduction = false;
   bool partial = false;  // a reduction's loop whose iterations keep results of their own (rfactor)
+  bool carried = false;  // a scan's loop: each iteration goes on from the accumulators of the last
   int split = -1;        // place in Nest::splits of what replaced it; -1: none did
   int fuse = -1;         // likewise in Nest::fuses
 };

@@ -3,6 +3,7 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
+#include "ops/search.h"
 #include "ops/states.h"
 
 namespace gossamer::schedule {
@@ -46,9 +47,32 @@ std::optional<ops::Stage> choice_form(const ops::Stage& scatter) {
   return choice;
 }
 
+// Each point searches for the first update that aims at it or beyond it.
+ops::Stage search_form(const ops::Stage& scatter) {
+  ops::Stage search;
+  search.name = scatter.name;
+  search.origin = scatter.origin;
+  search.output = scatter.output;
+  search.extents = scatter.output->shape;
+  search.axes = {ir::var("p")};
+  const Expr point = search.axes[0], length = scatter.extents[0];
+  const auto at = [&](const Expr& expr, const Expr& place) {
+    const Expr inside = ir::max(ir::min(place, length - ir::index(1)), ir::index(0));
+    return ir::substitute(expr, {{scatter.axes[0].get(), inside}});
+  };
+  ops::search_in(search, ir::index(0), length, ir::as_int(length).value_or(-1),
+                 [&](const Expr& place) { return at(scatter.target[0], place) >= point; });
+  const Expr found = search.combiner.left[0];
+  const Expr aims = found < length && at(scatter.target[0], found) == point;
+  search.result =
+      ir::select(aims, at(scatter.values[0], found), ir::load(scatter.initial, {point}));
+  return search;
+}
+
 }  // namespace
 
 ops::Stage gather_form(const ops::Stage& scatter) {
+  if (scatter.increasing) return search_form(scatter);
   if (auto choice = choice_form(scatter)) return *std::move(choice);
   ops::Stage gather;
   gather.kind = ops::StageKind::reduce;

@@ -7,7 +7,8 @@ namespace gossamer::schedule {
 
 // The same values as a reduction: every point of the output looks through the scatter's whole
 // domain for the updates that aim at it, and joins them in order. Costs output points times
-// updates, so it is for GPUs, whose invocations cannot write where they like.
+// updates (their logarithm, where their places increase), so it is for GPUs, whose invocations
+// cannot write where they like.
 ops::Stage gather_form(const ops::Stage& scatter);
 
 // Gives every scatter of a model that form. One that updates a state in place makes the state's

@@ -25,6 +25,7 @@ Schedule::Schedule(ops::Stage stage, Capabilities capabilities, std::string patt
     nest_.axes.push_back(add(stage_.axes[i]->name, stage_.extents[i], false));
     walk.order.push_back(nest_.axes.back());
   }
+  if (stage_.kind == ops::StageKind::scan) nest_.loop(nest_.axes[stage_.along]).carried = true;
   for (size_t r = 0; r < stage_.reduce_axes.size(); ++r) {
     walk.reduced.push_back(add(stage_.reduce_axes[r]->name, stage_.reduce_extents[r], true));
     walk.order.push_back(walk.reduced.back());
@@ -98,6 +99,7 @@ Result<> Schedule::vectorize(LoopId loop) {
   if (!ir::as_int(one.extent)) return fail(what + "its extent is not known");
   if (one.reduction && !one.partial)
     return fail(what + "lanes of a reduction would write one accumulator", "rfactor it first");
+  if (one.carried) return fail(what + "its iterations follow each other");
   for (LoopId other : order()) {
     if (nest_.loop(other).kind == ir::LoopKind::vectorized)
       return fail(cat(what, nest_.loop(other).name, " is vectorized already"));
@@ -114,6 +116,8 @@ Result<> Schedule::bind(LoopId loop, ir::LoopKind kind) {
   if (kind != ir::LoopKind::grid && kind != ir::LoopKind::group)
     return fail(what + "a loop is bound to grid or group");
   if (one.reduction) return fail(what + "invocations cannot share the accumulators of a reduction");
+  if (one.carried)
+    return fail(what + "its iterations follow each other", "split it by the scan's segment");
   for (LoopId other : order()) {
     if (nest_.loop(other).kind == kind)
       return fail(cat(what, nest_.loop(other).name, " is, and a launch has one range"));

@@ -59,11 +59,18 @@ Result<std::vector<LoopId>> Schedule::split(LoopId loop, std::vector<int64_t> fa
   const Loop whole = nest_.loop(loop);
   const std::string what = cat("cannot split ", whole.name, ": ");
   if (whole.partial) return fail(what + "it holds partial results", "split before rfactor");
+  if (whole.carried &&
+      (factors != std::vector{stage_.segment} || (tail != Tail::exact && tail != Tail::guard)))
+    return fail(what + "its iterations follow each other",
+                stage_.segment > 0 ? cat("split it by the scan's segment of ", stage_.segment)
+                                   : std::string());
   if (factors.empty()) return fail(what + "there is no factor");
   if (std::ranges::any_of(factors, [](int64_t factor) { return factor < 1; }))
     return fail(what + "factors are at least 1");
   const int64_t block = product(factors);
   const auto extent = ir::as_int(whole.extent);
+  if (whole.reduction && stage_.in_order)
+    return fail(what + "its terms see the accumulators, in order");
   if (extent && *extent % block == 0) {
     tail = Tail::exact;
   } else if (tail == Tail::exact) {
@@ -89,6 +96,7 @@ Result<std::vector<LoopId>> Schedule::split(LoopId loop, std::vector<int64_t> fa
     const Expr tiles = k == 0 ? ceil_div(whole.extent, block) : ir::index(split.factors[k - 1]);
     split.parts.push_back(add(std::move(names[k]), tiles, whole.reduction));
   }
+  nest_.loop(split.parts.back()).carried = whole.carried;  // each segment starts anew
   replace({loop}, split.parts);
   steps_.push_back({Primitive::split, {loop}, split.factors, tail, {}, split.parts});
   nest_.splits.push_back(std::move(split));
@@ -107,6 +115,8 @@ Result<LoopId> Schedule::fuse(std::vector<LoopId> loops, std::string name) {
     if (loop.partial)
       return fail(cat("cannot fuse ", loop.name, ": it holds partial results"),
                   "fuse before rfactor");
+    if (loop.carried)
+      return fail(cat("cannot fuse ", loop.name, ": its iterations follow each other"));
     extent = extent * loop.extent;
   }
   for (const Walk& walk : nest_.walks) {

@@ -16,8 +16,8 @@ using ir::Expr;
 using ops::Stage;
 using ops::StageKind;
 
-constexpr std::array<std::string_view, 5> names{"map", "reduce", "window", "contraction",
-                                                "scatter"};
+constexpr std::array<std::string_view, 6> names{"map",         "reduce", "window",
+                                                "contraction", "scan",   "scatter"};
 
 int64_t extent_or(const Expr& e, int64_t fallback) { return ir::as_int(e).value_or(fallback); }
 
@@ -39,7 +39,8 @@ void choose_vector(const Stage& stage, const Capabilities& caps, Tiling& tiling)
   const bool whole =
       is_blocked(layout) ||
       extent_or(stage.output->shape[static_cast<size_t>(dim)], 1) % caps.vector_lanes == 0;
-  if (!whole) return;
+  const bool carried = stage.kind == StageKind::scan && dim == static_cast<int>(stage.along);
+  if (!whole || carried) return;
   tiling.vector_axis = dim;
   tiling.lanes = caps.vector_lanes;
 }
@@ -121,6 +122,7 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
 // The axis that an operand is contiguous along is walked in blocks of a vector.
 void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   const ir::Bounds bounds = bounds_of(stage);
+  if (stage.in_order) return;
   for (const ir::Load* load : loads_of(stage.values)) {
     for (size_t r = 0; r < stage.reduce_axes.size() && tiling.reduce_axis < 0; ++r) {
       const ir::Layout& layout = load->buffer->layout;
@@ -233,7 +235,9 @@ std::string_view name_of(Pattern pattern) { return names[static_cast<size_t>(pat
 
 Pattern pattern_of(const Stage& stage) {
   if (stage.kind == StageKind::scatter) return Pattern::scatter;
+  if (stage.kind == StageKind::scan) return Pattern::scan;
   if (stage.kind != StageKind::reduce) return Pattern::map;
+  if (stage.in_order) return Pattern::reduce;
   const auto terms = loads_of(stage.values);
   if (terms.size() < 2) return Pattern::reduce;
   const bool reuse = std::ranges::all_of(terms, [&](const ir::Load* load) {
@@ -275,6 +279,10 @@ Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   if (tiling.pattern == Pattern::scatter) return tiling;
   tiling.group_size = caps.group_size;
   choose_vector(stage, caps, tiling);
+  if (tiling.pattern == Pattern::scan) {
+    if (stage.in_order && caps.scan_segment == 0) tiling.rows = 4;
+    return tiling;
+  }
   tiling.rows = stage.output->layout.layers;
   if (tiling.pattern == Pattern::map) {
     tiling.chunk = caps.map_chunk;

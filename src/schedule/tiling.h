@@ -16,6 +16,7 @@ enum class Pattern : uint8_t {
   window,       // a reduction of several operands, or of points that overlap
   contraction,  // a sum of products, where each operand stands still along some axis: tiles reuse
                 // it
+  scan,         // running results along an axis
   scatter,      // updates in order, to places that are data
 };
 std::string_view name_of(Pattern);

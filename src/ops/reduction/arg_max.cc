@@ -41,6 +41,13 @@ OpDef arg(std::string name, std::string doc, bool smallest) {
 
 }  // namespace
 
+Expr comes_before(const Expr& x, const Expr& y, bool largest) {
+  const Expr &more = largest ? x : y, &less = largest ? y : x;
+  const Expr greater = more > less;
+  if (!ir::is_float(x->type.dtype)) return greater;
+  return greater || (ir::is_nan(more) && !ir::is_nan(less));
+}
+
 Tensor best_index(Builder& b, std::string name, const Tensor& x, int axis, bool keep, bool smallest,
                   bool last_of_equals) {
   Type type = accumulator(x.dtype());

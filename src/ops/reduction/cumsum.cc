@@ -1,54 +1,54 @@
-// Running sums along an axis, as sums over what comes before: quadratic in the axis, in parallel.
+// Running sums and products along an axis.
 #include "ops/define.h"
 #include "ops/families.h"
 
 namespace gossamer::ops {
 namespace {
 
-// The axis is known in a run: among all of them, the one that is chosen.
-Result<> running_late(Builder& b, Builder::Join join) {
+// What the attributes make of a running result along one axis.
+Tensor along(Builder& b, const std::string& name, Builder::Join join, size_t axis) {
   const Tensor& x = b.input(0);
-  GS_ASSIGN(std::vector<Expr> chosen, chosen_axes(b, 1, x.rank()));
   bool exclusive = b.integer("exclusive") != 0, reverse = b.integer("reverse") != 0;
   Type wide = accumulator(x.dtype());
   Expr neutral = ir::constant(wide, join == Builder::Join::sum ? 0 : 1);
-  auto of_axis = [&](Point all) {
-    Expr sum = ir::index(0);
-    for (size_t i = 0; i < chosen.size(); ++i)
-      sum = sum + ir::select(chosen[i], all[i], ir::index(0));
-    return b.simplify(sum);
+  const Expr last = x.dim(static_cast<int>(axis)) - ir::index(1);
+  auto turned = [&](Point point) {
+    std::vector<Expr> at(point.begin(), point.end());
+    if (reverse) at[axis] = b.simplify(last - at[axis]);
+    return at;
   };
-  b.output(0, b.reduce(stage_name(b), join, x.dtype(), x.shape(), {of_axis(x.shape())},
-                       [&](Point point, Point over) {
-                         std::vector<Expr> at;
-                         for (size_t i = 0; i < chosen.size(); ++i)
-                           at.push_back(ir::select(chosen[i], over[0], point[i]));
-                         Expr own = of_axis(point);
-                         Expr from = reverse ? own : over[0], to = reverse ? over[0] : own;
-                         Expr counts = exclusive ? from < to : from <= to;
-                         return ir::select(counts, ir::cast(wide, x.at(at)), neutral);
-                       }));
-  return {};
+  Tensor running =
+      b.scan(name, join, x.dtype(), x.shape(), static_cast<int>(axis), [&](Point point) {
+        std::vector<Expr> before(point.begin(), point.end());
+        if (exclusive) before[axis] = before[axis] - ir::index(1);
+        Expr value = ir::cast(wide, x.at(turned(before)));
+        return exclusive ? ir::select(point[axis] > ir::index(0), value, neutral) : value;
+      });
+  if (!reverse) return running;
+  return b.compute(name + ".turned", x.dtype(), x.shape(),
+                   [&](Point point) { return running.at(turned(point)); });
 }
 
 Result<> running(Builder& b, Builder::Join join) {
   const Tensor& x = b.input(0);
-  if (!known_numbers(b, 1)) return running_late(b, join);
-  GS_ASSIGN(std::vector<int> axes, axes_from_input(b, 1, x.rank(), false));
-  if (axes.size() != 1) return b.error("`axis` must be one number");
-  size_t axis = static_cast<size_t>(axes[0]);
-  bool exclusive = b.integer("exclusive") != 0, reverse = b.integer("reverse") != 0;
-  Type wide = accumulator(x.dtype());
-  Expr neutral = ir::constant(wide, join == Builder::Join::sum ? 0 : 1);
-  b.output(0, b.reduce(stage_name(b), join, x.dtype(), x.shape(), {x.dim(axes[0])},
-                       [&](Point point, Point over) {
-                         std::vector<Expr> at(point.begin(), point.end());
-                         at[axis] = over[0];
-                         Expr from = reverse ? point[axis] : over[0];
-                         Expr to = reverse ? over[0] : point[axis];
-                         Expr counts = exclusive ? from < to : from <= to;
-                         return ir::select(counts, ir::cast(wide, x.at(at)), neutral);
-                       }));
+  if (known_numbers(b, 1)) {
+    GS_ASSIGN(std::vector<int> axes, axes_from_input(b, 1, x.rank(), false));
+    if (axes.size() != 1) return b.error("`axis` must be one number");
+    b.output(0, along(b, stage_name(b), join, static_cast<size_t>(axes[0])));
+    return {};
+  }
+  // The axis is known in a run: of the results along each, the one that is chosen.
+  if (x.rank() == 0) return b.error("`x` has no axis");
+  GS_ASSIGN(std::vector<Expr> chosen, chosen_axes(b, 1, x.rank()));
+  std::vector<Tensor> results;
+  for (size_t axis = 0; axis < chosen.size(); ++axis)
+    results.push_back(along(b, cat(stage_name(b), ".", axis), join, axis));
+  b.output(0, b.compute(stage_name(b), x.dtype(), x.shape(), [&](Point point) {
+    Expr value = results.back().at(point);
+    for (size_t i = results.size() - 1; i-- > 0;)
+      value = ir::select(chosen[i], results[i].at(point), value);
+    return value;
+  }));
   return {};
 }
 

@@ -16,6 +16,9 @@ Tensor reduce_axes(Builder& b, std::string name, const Tensor& x, const std::vec
 Tensor best_index(Builder& b, std::string name, const Tensor& x, int axis, bool keep, bool smallest,
                   bool last_of_equals);
 
+// Whether x comes before y among the largest (or smallest) first: NaN is greater than numbers.
+Expr comes_before(const Expr& x, const Expr& y, bool largest);
+
 // The number of elements that `axes` of x span.
 Expr count_of(const Builder& b, const Tensor& x, const std::vector<int>& axes);
 

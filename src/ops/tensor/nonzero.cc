@@ -61,46 +61,20 @@ Result<> compress(Builder& b) {
 
 Result<Chosen> chosen(Builder& b, const std::string& name, const Expr& size,
                       const std::function<Expr(Expr)>& flag) {
-  // Blocks of about the root of the size: sums of blocks, then places within them.
-  int64_t block = 256;
-  if (auto known = ir::as_int(b.simplify(size))) {
-    for (block = 4; block * block < *known && block < 1024;) block *= 2;
-  }
-  Expr width = ir::index(block);
-  Expr blocks = b.simplify(ir::floordiv(size + static_cast<double>(block - 1), block));
-  auto one = [&](Expr i) {
-    Expr set = ir::select(i < size, flag(i), ir::boolean(false));
-    return ir::cast(DType::i32, b.simplify(set));
-  };
-  // [blocks, width]: how many are set up to each one of its block.
-  Tensor upto = b.reduce(name + ".upto", Builder::Join::sum, DType::i32, {blocks, width}, {width},
-                         [&](Point p, Point r) {
-                           Expr value = one(b.simplify(p[0] * static_cast<double>(block) + r[0]));
-                           return ir::select(r[0] <= p[1], value, ir::zero(DType::i32));
-                         });
-  Expr last = ir::index(block - 1);
-  Tensor ends = b.reduce(
-      name + ".ends", Builder::Join::sum, DType::i32, {blocks}, {blocks}, [&](Point p, Point r) {
-        return ir::select(r[0] <= p[0], upto({r[0], last}), ir::zero(DType::i32));
-      });
-  Tensor total = b.reduce(name + ".count", Builder::Join::sum, DType::i32, {}, {blocks},
-                          [&](Point, Point r) { return upto({r[0], last}); });
+  const Tensor upto = b.scan(name + ".upto", Builder::Join::sum, DType::i32, {size}, 0,
+                             [&](Point p) { return ir::cast(DType::i32, flag(p[0])); });
+  const Expr last = b.simplify(size - ir::index(1));
+  const Tensor total = b.compute(name + ".count", DType::i32, {}, [&](Point) {
+    return ir::select(size > ir::index(0), upto({last}), ir::zero(DType::i32));
+  });
   GS_ASSIGN(std::vector<Expr> count, b.read(total));
-  // The block of the k-th one, then its place there: as many lie before it as have smaller counts.
-  Tensor home = b.reduce(
-      name + ".block", Builder::Join::sum, DType::i32, {count[0]}, {blocks},
-      [&](Point p, Point r) { return ir::cast(DType::i32, as_index(ends({r[0]})) <= p[0]); });
-  Tensor places = b.reduce(
-      name + ".places", Builder::Join::sum, DType::i32, {count[0]}, {width},
-      [&](Point p, Point r) {
-        Expr at = as_index(home({p[0]}));
-        Expr start = as_index(ends({at})) - as_index(upto({at, last}));
-        Expr below = as_index(upto({at, r[0]})) <= p[0] - start;
-        return ir::cast(DType::i32, below);
-      },
-      [&](Point p, Expr below) {
-        return ir::cast(DType::i32, as_index(home({p[0]})) * static_cast<double>(block)) + below;
-      });
+  const Tensor none =
+      b.compute(name + ".none", DType::i32, {count[0]}, [](Point) { return ir::zero(DType::i32); });
+  const Tensor places = b.scatter(
+      name + ".places", none, {size}, {},
+      [&](Point p) { return std::vector<Expr>{as_index(upto({p[0]})) - ir::index(1)}; },
+      [&](Point p) { return ir::cast(DType::i32, p[0]); }, [&](Point p) { return flag(p[0]); },
+      /*increasing=*/true);
   return Chosen{places, count[0]};
 }
 

@@ -1,45 +1,110 @@
 // TopK.
+#include <cmath>
+
 #include "ops/define.h"
 #include "ops/families.h"
+#include "ops/reduction/reduce.h"
 
 namespace gossamer::ops {
 namespace {
 
-// Ranks every element by counting those before it, then picks by rank: quadratic in the axis, in
-// parallel.
+// An item's value by its number along the axis of a point.
+using Values = std::function<Expr(Point)>;
+
+struct TopK {
+  Builder& b;
+  size_t axis;
+  bool largest;
+
+  std::vector<Expr> with(Point point, Expr place) const {
+    std::vector<Expr> at(point.begin(), point.end());
+    at[axis] = std::move(place);
+    return at;
+  }
+
+  Tensor in_order(const std::string& name, const Shape& shape, const Expr& items,
+                  const Values& value) const {
+    return b.sort(
+        name, shape, static_cast<int>(axis), items,
+        [&](Point p) { return std::vector<Expr>{value(p)}; },
+        [&](std::span<const Var> x, std::span<const Var> y) {
+          return comes_before(x[0], y[0], largest);
+        });
+  }
+
+  // The items that come first, in order, as numbers i32 [.., count, ..] below `items`. Of many
+  // items, chunks of sqrt(items / count) are ordered by the first of each: the items wanted lie in
+  // the first `count` chunks, or behind the last whole one. Linear in the items, and n log n in
+  // those that are sorted.
+  Tensor first(const std::string& name, const Shape& shape, const Expr& items,
+               const Values& value) const {
+    const auto all = ir::as_int(items), count = ir::as_int(shape[axis]);
+    if (!all || !count || *all < 256 || *all < 16 * *count || *count == 0)
+      return in_order(name, shape, items, value);
+    int64_t chunk = 4;
+    while (chunk * chunk * *count < *all) chunk *= 2;
+    const Expr size = ir::index(chunk);
+    const Type type = value(Shape(shape.size(), ir::index(0)))->type;
+    // Nothing comes after it.
+    const Expr worst = largest                    ? ir::lowest(type)
+                       : ir::is_float(type.dtype) ? ir::constant(type, std::nan(""))
+                                                  : ir::highest(type);
+    const Var best = ir::var("best", type), other = ir::var("other", type);
+    const Expr better = ir::select(comes_before(other, best, largest), other, best);
+    Shape chunks = shape;
+    chunks[axis] = ir::index(*all / chunk);
+    const Tensor winners = b.reduce(
+        name + ".winners", Combiner{{best}, {other}, {better}, {worst}}, type.dtype, chunks, {size},
+        [&](Point point, Point over) {
+          return std::vector<Expr>{value(with(point, point[axis] * size + over[0]))};
+        },
+        [](Point, std::span<const Var> winner) { return Expr(winner[0]); });
+    const Tensor found = first(name + ".chunks", shape, chunks[axis],
+                               [&](Point point) { return winners.at(point); });
+    // Equals are told apart by their numbers: candidates stand in the order of the items.
+    const Tensor rising = b.sort(
+        name + ".rising", shape, static_cast<int>(axis), shape[axis],
+        [&](Point p) { return std::vector<Expr>{found.at(p)}; },
+        [](std::span<const Var> x, std::span<const Var> y) { return x[0] < y[0]; });
+    const int64_t in_chunks = *count * chunk, behind = *all % chunk;
+    auto candidate = [&](Point point, const Expr& number) {
+      const Expr nth = ir::min(ir::floordiv(number, size), shape[axis] - ir::index(1));
+      const Expr place = as_index(rising.at(with(point, nth)));
+      const Expr of = as_index(found.at(with(point, place)));
+      const Expr there = of * size + ir::floormod(number, size);
+      if (behind == 0) return there;
+      return ir::select(number < ir::index(in_chunks), there,
+                        number + ir::index(*all - behind - in_chunks));
+    };
+    const Tensor order =
+        first(name + ".candidates", shape, ir::index(in_chunks + behind),
+              [&](Point point) { return value(with(point, candidate(point, point[axis]))); });
+    return b.compute(name, DType::i32, shape, [&](Point point) {
+      return ir::cast(DType::i32, candidate(point, as_index(order.at(point))));
+    });
+  }
+};
+
+// Equals come by place; NaN is greater than numbers.
 Result<> top_k(Builder& b) {
   const Tensor& x = b.input(0);
   GS_ASSIGN(int axis, b.axis("axis", x.rank()));
   GS_ASSIGN(std::vector<Expr> wanted, b.elements(1));
   if (wanted.size() != 1) return b.error("K must be one number");
-  size_t at_axis = static_cast<size_t>(axis);
-  const Expr& extent = x.dim(axis);
-  GS_TRY(b.require(wanted[0] <= extent, "K is larger than the axis"));
-  bool largest = b.integer("largest") != 0;
-  Tensor rank = b.reduce("top_k.rank", Builder::Join::sum, DType::i32, x.shape(), {extent},
-                         [&](Point point, Point over) {
-                           std::vector<Expr> other(point.begin(), point.end());
-                           other[at_axis] = over[0];
-                           Expr mine = x.at(point), theirs = x.at(other);
-                           Expr before = largest ? theirs > mine : theirs < mine;
-                           before = before || (theirs == mine && over[0] < point[at_axis]);
-                           return ir::cast(DType::i32, before);
-                         });
+  const size_t at_axis = static_cast<size_t>(axis);
+  GS_TRY(b.require(wanted[0] <= x.dim(axis), "K is larger than the axis"));
   Shape shape = x.shape();
   shape[at_axis] = wanted[0];
-  auto pick = [&](std::string name, DType dtype, const std::function<Expr(Point)>& value) {
-    return b.reduce(std::move(name), Builder::Join::sum, dtype, shape, {extent},
-                    [&](Point point, Point over) {
-                      std::vector<Expr> source(point.begin(), point.end());
-                      source[at_axis] = over[0];
-                      Expr here = as_index(rank.at(source)) == point[at_axis];
-                      return ir::select(here, value(source), ir::zero(dtype));
-                    });
-  };
-  b.output(0, pick("top_k", x.dtype(), [&](Point source) { return x.at(source); }));
+  const TopK items{b, at_axis, b.integer("largest") != 0};
+  const Tensor places = items.first("top_k.places", shape, x.dim(axis), [&](Point point) {
+    return ir::cast(accumulator(x.dtype()), x.at(point));
+  });
+  b.output(0, b.compute("top_k", x.dtype(), shape, [&](Point point) {
+    return x.at(items.with(point, as_index(places.at(point))));
+  }));
   if (b.wants(1)) {
-    b.output(1, pick("top_k.indices", DType::i64,
-                     [&](Point source) { return ir::cast(DType::i64, source[at_axis]); }));
+    b.output(1, b.compute("top_k.indices", DType::i64, shape,
+                          [&](Point point) { return ir::cast(DType::i64, places.at(point)); }));
   }
   return {};
 }

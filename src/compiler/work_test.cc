@@ -1,0 +1,86 @@
+// The work of a definition grows with its data no faster than the textbook's: sixteen times the
+// elements are sixteen times the terms, and a logarithm more where it sorts.
+#include <gtest/gtest.h>
+
+#include "ir/rewrite.h"
+#include "ir/simplify.h"
+#include "ops/cases.h"
+#include "ops/program.h"
+#include "schedule/legalize_stages.h"
+
+namespace gossamer::compiler {
+namespace {
+
+using ops::Stage;
+using schedule::TargetKind;
+
+// Terms of all stages as the target runs them; extents that a run reads are `size`.
+double work_of(const ops::Program& program, int64_t size) {
+  ir::VarMap known;
+  for (const ir::Var& var : ops::variables_of(program)) known[var.get()] = ir::index(size);
+  const auto count = [&](const std::vector<ir::Expr>& extents) {
+    double points = 1;
+    for (const ir::Expr& extent : extents) {
+      const auto number = ir::as_int(ir::simplify(ir::substitute(extent, known)));
+      EXPECT_TRUE(number) << "an extent is not known";
+      points *= static_cast<double>(number.value_or(0));
+    }
+    return points;
+  };
+  double work = 0;
+  for (const Stage& stage : ops::stages_of(program))
+    work += count(stage.extents) * count(stage.reduce_extents);
+  return work;
+}
+
+struct Growing {
+  const char* op;
+  std::function<ops::Case(int64_t size)> at;
+};
+
+const std::vector<Growing>& growing() {
+  static const std::vector<Growing> all{
+      {"CumSum",
+       [](int64_t n) {
+         return ops::Case{.name = "line", .shapes = {{n}}, .inputs = {{}, ops::int64s({}, {0})}};
+       }},
+      {"NonZero", [](int64_t n) { return ops::Case{.name = "line", .shapes = {{n}}}; }},
+      {"Compress", [](int64_t n) { return ops::Case{.name = "line", .shapes = {{n}, {n}}}; }},
+      {"Unique", [](int64_t n) { return ops::Case{.name = "line", .shapes = {{n}}}; }},
+      {"TopK",
+       [](int64_t n) {
+         return ops::Case{.name = "few", .shapes = {{n}}, .inputs = {{}, ops::int64s({1}, {20})}};
+       }},
+      {"TopK",
+       [](int64_t n) {
+         return ops::Case{
+             .name = "half", .shapes = {{n}}, .inputs = {{}, ops::int64s({1}, {n / 2})}};
+       }},
+  };
+  return all;
+}
+
+double work_on(TargetKind target, const Growing& one, int64_t size) {
+  const ops::OpDef& def = *ops::builtin_catalog().find("", one.op);
+  const ops::Case test = one.at(size);
+  const ops::DefinedCase made =
+      ops::define_case(def, test, ops::case_inputs(def, test), ops::output_count_of(def, test));
+  EXPECT_TRUE(made.status);
+  ops::Program program = made.builder->program;
+  schedule::legalize_stages(program, schedule::capabilities_of(target));
+  return work_of(program, size);
+}
+
+TEST(Work, GrowsAsTheTextbooks) {
+  for (const Growing& one : growing()) {
+    for (TargetKind target :
+         {TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu, TargetKind::webgl}) {
+      const double small = work_on(target, one, 4000), large = work_on(target, one, 64000);
+      EXPECT_LT(large / small, 16 * 1.7)
+          << one.op << " " << one.at(1).name << " on " << schedule::name_of(target);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gossamer::compiler

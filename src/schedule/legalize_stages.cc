@@ -1,0 +1,27 @@
+#include "schedule/legalize_stages.h"
+
+#include <utility>
+
+#include "schedule/scan.h"
+#include "schedule/scatter.h"
+#include "schedule/sort.h"
+
+namespace gossamer::schedule {
+
+void legalize_stages(ops::Program& program, const Capabilities& capabilities) {
+  if (!capabilities.scatters) gather_scatters(program);
+  ops::Program made;
+  for (ops::Entry& entry : program) {
+    if (!entry.stage()) {
+      made.push_back(std::move(entry));
+      continue;
+    }
+    std::vector<ops::Stage> stages{std::move(*entry.stage())};
+    merge_sorts(stages, capabilities);
+    split_scans(stages, capabilities);
+    for (ops::Stage& stage : stages) made.emplace_back(std::move(stage));
+  }
+  program = std::move(made);
+}
+
+}  // namespace gossamer::schedule
