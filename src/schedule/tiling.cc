@@ -25,6 +25,25 @@ bool moves(const ir::Load& load, const ir::Var& axis) {
   return std::ranges::any_of(load.indices, [&](const Expr& e) { return ir::uses(e, axis.get()); });
 }
 
+// Whether vectors along an axis would gather what lies along a reduction's own axis (sums of rows).
+bool rows_are_contiguous(const Stage& stage, int dim, const Capabilities& caps) {
+  if (stage.kind != StageKind::reduce || stage.in_order) return false;
+  const ir::Bounds bounds = bounds_of(stage);
+  const auto loads = loads_of(stage.values);
+  return !loads.empty() && std::ranges::all_of(loads, [&](const ir::Load* load) {
+    const auto moves_along = [&](const ir::Var& axis) {
+      return along(*load, load->buffer->layout, axis, caps.vector_lanes, bounds);
+    };
+    if (moves_along(stage.axes[static_cast<size_t>(dim)]) != Along::gather) return false;
+    for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
+      const int64_t extent = extent_or(stage.reduce_extents[r], 0);
+      if (extent >= caps.vector_lanes && moves_along(stage.reduce_axes[r]) == Along::contiguous)
+        return true;
+    }
+    return false;
+  });
+}
+
 // Vectors along the axis that the output's layout asks for.
 void choose_vector(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   const ir::Layout& layout = stage.output->layout;
@@ -41,6 +60,7 @@ void choose_vector(const Stage& stage, const Capabilities& caps, Tiling& tiling)
       extent_or(stage.output->shape[static_cast<size_t>(dim)], 1) % caps.vector_lanes == 0;
   const bool carried = stage.kind == StageKind::scan && dim == static_cast<int>(stage.along);
   if (!whole || carried) return;
+  if (!is_blocked(layout) && rows_are_contiguous(stage, dim, caps)) return;
   tiling.vector_axis = dim;
   tiling.lanes = caps.vector_lanes;
 }

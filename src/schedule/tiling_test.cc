@@ -1,0 +1,25 @@
+// Which way the default schedules walk.
+#include "schedule/tiling.h"
+
+#include "schedule/test_stages.h"
+
+namespace gossamer::schedule {
+namespace {
+
+TEST(Tiling, SumsOfRowsRunAlongTheRows) {
+  const Buffer a = ir::buffer("A", DType::f32, {index(32), index(64)});
+  const Var i = ir::var("i"), k = ir::var("k");
+  const auto row_sums = [&](Expr term) {
+    return default_tiling(
+        sum(ir::buffer("C", DType::f32, {index(32)}), {i}, {k}, {index(64)}, std::move(term)),
+        wasm);
+  };
+  const Tiling rows = row_sums(ir::load(a, {i, k}));
+  EXPECT_EQ(rows.vector_axis, -1);
+  EXPECT_TRUE(rows.partial);
+  const Buffer b = ir::buffer("B", DType::f32, {index(64), index(32)});
+  EXPECT_EQ(row_sums(ir::load(b, {k, i})).vector_axis, 0);
+}
+
+}  // namespace
+}  // namespace gossamer::schedule
