@@ -448,7 +448,7 @@ TEST(DifferentialSizes, FirstAxisIsADimension) {
   for (const Sized& one : sized()) {
     const std::string_view name = one.test.name;
     if (name == "batches") continue;  // B's batch would have to match
-    // Sorts of a free axis are 27 merges each: "many" and "columns" do.
+    // Sorts of a free axis are 26 merges each: "many" and "columns" do.
     if (name == "equal data" || name == "as they come") continue;
     const Example example = example_with_dim(*ops::builtin_catalog().find("", one.op), one.test);
     if (!example.made.status) {

@@ -21,8 +21,8 @@ using ops::StageKind;
 // Elements of a run, and the points that one work item of a merge makes where a target names no
 // segment of its own.
 constexpr int64_t run_length = 16, whole_segment = 1024;
-// Of an axis that is not known: more elements than an index of 32 bits tells apart.
-constexpr int64_t longest = int64_t{1} << 31;
+// Of an axis that is not known: the most whose merges count in 32 bits.
+constexpr int64_t longest = int64_t{1} << 30;
 
 Expr at_most(const Expr& a, const Expr& b) { return ir::simplify(ir::min(a, b)); }
 

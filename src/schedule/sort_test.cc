@@ -56,6 +56,13 @@ TEST(MergeSorts, TheLastOneMakesNoMoreThanIsWanted) {
   }
 }
 
+TEST(MergeSorts, AFreeAxisCountsIn32Bits) {
+  for (const Stage& stage : merged(ir::var("n"), ir::var("n"))) {
+    EXPECT_EQ(ops::print(stage).find(std::to_string(int64_t{1} << 31)), std::string::npos)
+        << ops::print(stage);
+  }
+}
+
 TEST(MergeSorts, RunsLieAlongVectors) {
   const auto stages = merged(index(64), index(64));
   for (const Stage& stage : {stages[0], stages[1]}) {
