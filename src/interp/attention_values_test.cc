@@ -40,7 +40,7 @@ V made_by(std::string_view name, const Attributes& attributes, std::vector<Tenso
   for (const auto& [buffer, data] : made.memory) values[buffer.get()] = data;
   for (const auto& constant : made.builder->constants)
     values[constant.buffer.get()] = constant.data;
-  const Result<> ran = run_stages(made.builder->stages, values);
+  const Result<> ran = run_program(made.builder->program, values);
   EXPECT_TRUE(ran) << (ran ? "" : ran.error().to_string());
   const TensorData& output = values.at(made.outputs[0].buffer.get());
   V result;
