@@ -289,8 +289,7 @@ package::Call Reader::call(const Fields& fields, int64_t plan_values,
   });
   call.range = fields.number("range", plan_values, most);
   const package::KernelInfo& kernel = entry_of(module_.kernels, call.kernel);
-  if (size_of(tensors) != kernel.buffers)
-    fields.wrong("kernel", "one with a buffer a tensor");
+  if (size_of(tensors) != kernel.buffers) fields.wrong("kernel", "one with a buffer a tensor");
   if (size_of(call.scalars) != kernel.scalars)
     fields.wrong("scalars", "one number a scalar of the kernel");
   if (std::ranges::any_of(tensors,

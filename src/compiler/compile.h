@@ -23,7 +23,7 @@ struct Options {
       false;           // wasm: multiply-add instructions (manifest needs "wasm-relaxed-simd")
   std::string limits;  // webgpu, webgl: schedule::apply_limits, "mobile"
   std::string adapters = "any";  // webgpu: kernels for GPUs in "hardware", for "software", or both
-  bool f16 = false;    // webgpu: f16 tensors are stored as such (manifest needs "webgpu-f16")
+  bool f16 = false;  // webgpu: f16 tensors are stored as such (manifest needs "webgpu-f16")
   std::string cpu = "native";  // cpu: LLVM's name of the processor
   // Of the model, the caller's; null: one whose weights lie in other files is an error.
   onnx::ExternalFiles* external = nullptr;

@@ -150,12 +150,13 @@ class Schedule {
   // that the factor depends on. `ahead`: the next tile is read into registers while this one is
   // used. Points that guards leave out are computed and not stored, so that all invocations wait.
   //
-  //   group t in 0..4 { for k.block in 0..2 { for k in 0..8 { acc += A[k.block * 8 + k] * B[t] } } }
+  //   group t in 0..4 { for k.block in 0..2 { for k in 0..8 { acc += A[k.block * 8 + k] * B[t] } }
+  //   }
   //                                                   stage_in(k.block, 0)
   //   alloc A.tile: f32[8] in group
   //   for k.block in 0..2 { barrier
-  //     for step in 0..1 { if t < 2 { A.tile[ramp(t * 4)] = A[ramp(k.block * 8 + t * 4)] } } barrier
-  //     for k in 0..8 { acc += A.tile[k] * B[t] } }
+  //     for step in 0..1 { if t < 2 { A.tile[ramp(t * 4)] = A[ramp(k.block * 8 + t * 4)] } }
+  //     barrier for k in 0..8 { acc += A.tile[k] * B[t] } }
   Result<> stage_in(LoopId loop, int operand, bool ahead = false);
 
  private:

@@ -97,8 +97,7 @@ OperandTile::OperandTile(const Nest& nest, const StageIn& staged, Expr factor,
   const std::string name = staged.operand == 0 ? "a.tile" : "b.tile";
   const ir::DType dtype = factor_->type.dtype;
   tile_ = ir::buffer(name, dtype, {ir::index(elements_)}, ir::Scope::group);
-  registers_ =
-      ir::buffer(name + ".next", dtype, {ir::index(steps_ * lanes_)}, ir::Scope::priv);
+  registers_ = ir::buffer(name + ".next", dtype, {ir::index(steps_ * lanes_)}, ir::Scope::priv);
 }
 
 // Elements that are neighbours in the operand's memory are neighbours in the tile: the loops of the
@@ -109,8 +108,7 @@ void OperandTile::order_loops(const std::vector<LoopId>& inside) {
   ir::Bounds bounds;
   for (const Loop& loop : nest_.loops) {
     const auto extent = ir::as_int(loop.extent);
-    bounds.set(loop.var.get(),
-               extent ? ir::Range{0, *extent - 1} : ir::Range{0, ir::Range{}.high});
+    bounds.set(loop.var.get(), extent ? ir::Range{0, *extent - 1} : ir::Range{0, ir::Range{}.high});
   }
   LoopId contiguous = -1;
   for (LoopId id : candidates) {
@@ -161,9 +159,10 @@ Expr OperandTile::factor_at(const Expr& vector, const Expr& lane, const Expr& it
 Stmt OperandTile::copy(const Copy& body) const {
   const int64_t vectors = elements_ / lanes_;
   const ir::Var lane = ir::var("lane"), step = ir::var("step");
-  const Expr number = steps_ == 1 ? invocation_ : Expr(step) * ir::index(invocations_) + invocation_;
-  Stmt made = body(number * ir::index(lanes_) + lane, Expr(step) * ir::index(lanes_) + lane, number,
-                   lane);
+  const Expr number =
+      steps_ == 1 ? invocation_ : Expr(step) * ir::index(invocations_) + invocation_;
+  Stmt made =
+      body(number * ir::index(lanes_) + lane, Expr(step) * ir::index(lanes_) + lane, number, lane);
   made = lanes_ == 1 ? ir::substitute(made, {{lane.get(), ir::index(0)}})
                      : ir::loop(lane, ir::index(lanes_), ir::LoopKind::vectorized, made);
   if (vectors % invocations_ != 0) made = ir::branch(number < ir::index(vectors), made);
@@ -189,16 +188,16 @@ Stmt OperandTile::fetch_next() const {
   if (!staged_.ahead) return {};
   const Loop& loop = nest_.loop(staged_.loop);
   const Expr next = Expr(loop.var) + ir::index(1);
-  const Stmt fetch =
-      copy([&](const Expr&, const Expr& own, const Expr& vector, const Expr& lane) {
-        return ir::store(registers_, {own}, factor_at(vector, lane, next));
-      });
+  const Stmt fetch = copy([&](const Expr&, const Expr& own, const Expr& vector, const Expr& lane) {
+    return ir::store(registers_, {own}, factor_at(vector, lane, next));
+  });
   return ir::branch(next < loop.extent, fetch);
 }
 
 Result<> Schedule::stage_in(LoopId loop, int operand, bool ahead) {
   GS_TRY(serial(loop));
-  const std::string what = cat("cannot stage operand ", operand, " in ", nest_.loop(loop).name, ": ");
+  const std::string what =
+      cat("cannot stage operand ", operand, " in ", nest_.loop(loop).name, ": ");
   const Factors factors = factors_of(stage_);
   if (!factors.a.get()) return fail(what + "the stage is no sum of products");
   if (operand != 0 && operand != 1) return fail(what + "operands are 0 and 1");
@@ -207,8 +206,8 @@ Result<> Schedule::stage_in(LoopId loop, int operand, bool ahead) {
     return fail(what + "a left-over walk was peeled off", "tiles need no peel: they hold zeros");
   const ir::Expr& factor = operand == 0 ? factors.a : factors.b;
   if (ir::byte_size(factor->type.dtype) != 4 || factor->type.dtype == ir::DType::index)
-    return fail(cat(what, "group memory holds numbers of 32 bits, not ",
-                    ir::name_of(factor->type.dtype)));
+    return fail(
+        cat(what, "group memory holds numbers of 32 bits, not ", ir::name_of(factor->type.dtype)));
   for (const StageIn& staged : nest_.staged) {
     if (staged.operand == operand) return fail(what + "it is staged already");
   }

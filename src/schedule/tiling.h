@@ -39,14 +39,16 @@ struct Tiling {
   // Invocations of a workgroup along row_axis and vector_axis, whose tiles of both operands lie in
   // group memory, `reduce_block` iterations at a time; 1 x 1: each loads what it needs.
   int group_rows = 1, group_vectors = 1;
-  bool ahead = false;    // the next tiles are read into registers while these are used
-  int64_t chunk = 1;     // points of one work item at least (CPU maps)
+  bool ahead = false;  // the next tiles are read into registers while these are used
+  int64_t chunk = 1;   // points of one work item at least (CPU maps)
 };
 
 // "contraction, axis 1 by 2 x 4, axis 3 by 5, reduction axis 0 by 4, unroll 4"
 std::string to_string(const Tiling& tiling);
 
-inline bool is_grouped(const Tiling& tiling) { return tiling.group_rows * tiling.group_vectors > 1; }
+inline bool is_grouped(const Tiling& tiling) {
+  return tiling.group_rows * tiling.group_vectors > 1;
+}
 
 // The default point of the search space: by the accesses and the target's capabilities.
 Tiling default_tiling(const ops::Stage& stage, const Capabilities& capabilities);
