@@ -132,6 +132,7 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
       std::vector<int> same;
       GS_ASSIGN(launch.hardware, add_kernel(stage, hardware, same));
       GS_CHECK(same == launch.tensors, "variants of ", stage.name, " take other tensors");
+      if (launch.hardware->kernel == launch.kernel) launch.hardware.reset();
     }
   }
   // What depends on dimensions alone is computed in every run.

@@ -174,6 +174,13 @@ Result<> scan(Schedule& s, const Tiling& t) {
   return bind_points(s, points, t);
 }
 
+Result<Scheduled> schedule_at(const ops::Stage& stage, const Capabilities& capabilities,
+                              const Tiling& tiling) {
+  GS_ASSIGN(Schedule schedule, schedule_with(stage, capabilities, tiling));
+  GS_ASSIGN(ir::Kernel kernel, lower(schedule));
+  return Scheduled{std::move(schedule), std::move(kernel)};
+}
+
 }  // namespace
 
 Result<Schedule> schedule_with(const ops::Stage& stage, const Capabilities& capabilities,
@@ -197,17 +204,19 @@ Result<Schedule> schedule_with(const ops::Stage& stage, const Capabilities& capa
   return s;
 }
 
-Schedule default_schedule(const ops::Stage& stage, const Capabilities& capabilities) {
-  auto schedule = schedule_with(stage, capabilities, default_tiling(stage, capabilities));
-  GS_CHECK(schedule, stage.name, ": ", schedule.error().to_string());
-  return *std::move(schedule);
+Scheduled schedule_default(const ops::Stage& stage, const Capabilities& capabilities) {
+  auto made = schedule_at(stage, capabilities, default_tiling(stage, capabilities));
+  if (!made && capabilities.hardware) {
+    Capabilities plain = capabilities;
+    plain.hardware = false;
+    made = schedule_at(stage, capabilities, default_tiling(stage, plain));
+  }
+  GS_CHECK(made, stage.name, ": ", made.error().to_string());
+  return *std::move(made);
 }
 
-Scheduled schedule_default(const ops::Stage& stage, const Capabilities& capabilities) {
-  Schedule schedule = default_schedule(stage, capabilities);
-  auto kernel = lower(schedule);
-  GS_CHECK(kernel, stage.name, ": ", kernel.error().to_string());
-  return {std::move(schedule), *std::move(kernel)};
+Schedule default_schedule(const ops::Stage& stage, const Capabilities& capabilities) {
+  return schedule_default(stage, capabilities).schedule;
 }
 
 }  // namespace gossamer::schedule

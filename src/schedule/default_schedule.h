@@ -12,7 +12,7 @@ namespace gossamer::schedule {
 Result<Schedule> schedule_with(const ops::Stage& stage, const Capabilities& capabilities,
                                const Tiling& tiling);
 
-// At the default point.
+// At the default point, or, where a limit refuses tiles in group memory, at the one without them.
 Schedule default_schedule(const ops::Stage& stage, const Capabilities& capabilities);
 
 struct Scheduled {

@@ -138,5 +138,22 @@ TEST(StageIn, HardwareGetsTilesWhereTheyPay) {
             std::string::npos);
 }
 
+// Its tile would hold an element for each point and step; so would that of windows over both axes.
+TEST(StageIn, FactorsAlongBothAxesGetNoTiles) {
+  Capabilities hardware = webgpu;
+  hardware.hardware = true;
+  const Expr extent = index(64);
+  const Buffer a = ir::buffer("A", DType::f32, {index(127), extent});
+  const Buffer b = ir::buffer("B", DType::f32, {extent, extent});
+  const Var i = ir::var("i"), j = ir::var("j"), k = ir::var("k");
+  const Stage stage = sum(ir::buffer("C", DType::f32, {extent, extent}), {i, j}, {k}, {extent},
+                          ir::load(a, {Expr(i) + Expr(j), k}) * ir::load(b, {k, j}));
+  EXPECT_EQ(to_string(default_tiling(stage, hardware)).find("tiles"), std::string::npos);
+  // A limit that refuses them leads to the kernel without.
+  hardware.max_group_bytes = 1024;
+  const Scheduled made = schedule_default(product(extent, extent, extent), hardware);
+  EXPECT_EQ(to_string(made.schedule).find("stage_in"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace gossamer::schedule

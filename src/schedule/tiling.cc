@@ -188,27 +188,27 @@ int block_axis(const Stage& stage, const Capabilities& caps) {
   return longest;
 }
 
-// The rows of a workgroup's tile: the longest axis that an operand stands still along, with the one
-// before it where it does so along both.
+// The rows of a workgroup's tile: the longest axis that the factor of the columns stands still
+// along, as the other one does along the vectors, with the axis before it where that is so, too.
 struct GroupRows {
   int axis = -1, joined = -1;
   int64_t extent = 1;
 };
 GroupRows group_rows(const Stage& stage, int vector_axis) {
-  const std::vector<const ir::Load*> terms = loads_of(stage.values);
-  const auto stands = [&](const std::vector<int>& axes) {
-    return std::ranges::any_of(terms, [&](const ir::Load* load) {
-      return std::ranges::none_of(
-          axes, [&](int axis) { return moves(*load, stage.axes[static_cast<size_t>(axis)]); });
-    });
+  const Factors factors = factors_of(stage);
+  const auto uses = [&](const Expr& factor, int axis) {
+    return ir::uses(factor, stage.axes[static_cast<size_t>(axis)].get());
   };
   GroupRows best;
-  for (int i = static_cast<int>(stage.axes.size()); i-- > 0;) {
-    if (i == vector_axis || !stands({i})) continue;
-    const bool joins = i > 0 && i - 1 != vector_axis && stands({i - 1, i});
-    const GroupRows rows{i, joins ? i - 1 : -1,
-                         extent_at(stage, i) * (joins ? extent_at(stage, i - 1) : 1)};
-    if (rows.extent > best.extent) best = rows;
+  for (const auto& [rows, columns] : {std::pair(factors.a, factors.b), {factors.b, factors.a}}) {
+    if (uses(rows, vector_axis)) continue;
+    for (int i = static_cast<int>(stage.axes.size()); i-- > 0;) {
+      if (i == vector_axis || uses(columns, i)) continue;
+      const bool joins = i > 0 && i - 1 != vector_axis && !uses(columns, i - 1);
+      const GroupRows found{i, joins ? i - 1 : -1,
+                            extent_at(stage, i) * (joins ? extent_at(stage, i - 1) : 1)};
+      if (found.extent > best.extent) best = found;
+    }
   }
   return best;
 }
