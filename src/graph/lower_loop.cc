@@ -1,9 +1,10 @@
-// Loop and Scan: the body's stages between steps of the host program. What a round hands to the
-// next is a state: a tensor, or, for small integers whose elements are expressions, variables. A
-// dimension that changes from round to round is a variable too.
+// Loop, and what it has in common with Scan: the body's stages between steps of the host program.
+// What a round hands to the next is a state: a tensor, or, for small integers whose elements are
+// expressions, variables. A dimension that changes from round to round is a variable too.
 #include <algorithm>
 
 #include "graph/lowering.h"
+#include "graph/text_parts.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ops/host_value.h"
@@ -15,38 +16,6 @@ namespace {
 constexpr int64_t most_rounds = (int64_t{1} << 31) - 1;
 constexpr size_t most_host_elements = 64;
 constexpr int64_t most_unrolled = 64;  // rounds, where a loop would do but for its body
-
-bool is_text(const Tensor& tensor) { return tensor.dtype() == ir::DType::string; }
-
-// Rounds hand on strings as their two tensors; the width is an extent like others.
-std::vector<Tensor> parts_of(const std::vector<Tensor>& tensors) {
-  std::vector<Tensor> parts;
-  for (const Tensor& tensor : tensors) {
-    if (is_text(tensor)) {
-      parts.push_back(tensor.all_bytes());
-      parts.push_back(tensor.all_lengths());
-    } else {
-      parts.push_back(tensor);
-    }
-  }
-  return parts;
-}
-
-Tensor joined(const Tensor& bytes, const Tensor& lengths) {
-  return {ir::buffer(bytes.buffer->name, ir::DType::string, lengths.shape()), std::nullopt,
-          bytes.buffer, lengths.buffer};
-}
-
-// The tensors that parts_of took apart; the k-th was one of strings if `texts` says so.
-std::vector<Tensor> joined(const std::vector<Tensor>& parts, const std::vector<bool>& texts) {
-  std::vector<Tensor> tensors;
-  size_t at = 0;
-  for (const bool text : texts) {
-    tensors.push_back(text ? joined(parts[at], parts[at + 1]) : parts[at]);
-    at += text ? 2 : 1;
-  }
-  return tensors;
-}
 
 }  // namespace
 
@@ -483,121 +452,6 @@ Result<> Lowering::lower_loop(const Node& node, Values& values) {
   }
   for (size_t i = 0; i < node.outputs.size() && i < results->size(); ++i) {
     if (node.outputs[i] != no_value) values[node.outputs[i]] = std::move((*results)[i]);
-  }
-  return {};
-}
-
-namespace {
-
-// One number for each of `size`; all 0 where the node does not say.
-Result<std::vector<int64_t>> list_of(const Node& node, std::string_view name, size_t size) {
-  std::vector<int64_t> list;
-  if (const auto found = node.attributes.find(name); found != node.attributes.end()) {
-    if (const auto* given = std::get_if<std::vector<int64_t>>(&found->second)) list = *given;
-  }
-  const std::string place = cat("[Scan] \"", node.name, "\"");
-  if (!list.empty() && list.size() != size) {
-    return fail_at(place, cat("`", name, "` has ", list.size(), " entries, ", size, " are needed"));
-  }
-  for (int64_t entry : list) {
-    if (name.ends_with("directions") && entry != 0 && entry != 1)
-      return fail_at(place, cat("`", name, "` has an entry ", entry), "it must be 0 or 1");
-  }
-  list.resize(size, 0);
-  return list;
-}
-
-}  // namespace
-
-Result<> Lowering::lower_scan(const Node& node, Values& values) {
-  const std::string place = cat("[Scan] \"", node.name, "\"");
-  int64_t scanned = 0;
-  if (const auto found = node.attributes.find("num_scan_inputs"); found != node.attributes.end()) {
-    if (const auto* given = std::get_if<int64_t>(&found->second)) scanned = *given;
-  }
-  const auto inputs = static_cast<int64_t>(node.inputs.size());
-  if (scanned < 1 || scanned > inputs || node.regions.size() != 1) {
-    return fail_at(place, "needs a body and at least one input to scan");
-  }
-  for (ValueId id : node.inputs) {
-    if (id == no_value) return fail_at(place, "lacks an input");
-    if (!values[id].tensor) return fail_at(place, "has a sequence as input, it takes tensors");
-  }
-  const auto states = static_cast<size_t>(inputs - scanned), count = static_cast<size_t>(scanned);
-  GS_ASSIGN(const std::vector<int64_t> axes, list_of(node, "scan_input_axes", count));
-  GS_ASSIGN(const std::vector<int64_t> directions, list_of(node, "scan_input_directions", count));
-  Repeat what(node);
-  std::vector<Tensor> sources;
-  std::vector<size_t> along;
-  for (size_t i = 0; i < count; ++i) {
-    const Tensor& source = values[node.inputs[states + i]].tensor;
-    const int64_t axis = axes[i] < 0 ? axes[i] + source.rank() : axes[i];
-    if (axis < 0 || axis >= source.rank()) {
-      return fail_at(place, cat("scan_input_axes[", i, "] is ", axes[i], ", the input has rank ",
-                                source.rank()));
-    }
-    const Expr& extent = source.shape()[static_cast<size_t>(axis)];
-    if (i == 0) {
-      what.rounds = extent;
-    } else if (!ir::prove_equal(extent, what.rounds, bounds_)) {
-      add_check(extent == what.rounds, cat(place, ": the scanned inputs differ in length"));
-    }
-    sources.push_back(source);
-    along.push_back(static_cast<size_t>(axis));
-  }
-  for (size_t k = 0; k < states; ++k) what.initial.push_back(known(values[node.inputs[k]].tensor));
-  what.inputs = [](const ir::Var&) { return std::vector<Tensor>(); };
-  what.rows = [&](const ir::Var& round) {
-    std::vector<Tensor> rows;
-    for (size_t i = 0; i < count; ++i) {
-      const Expr at = directions[i] == 0 ? Expr(round) : what.rounds - ir::index(1) - round;
-      std::vector<Tensor> slices;
-      for (const Tensor& part : parts_of({sources[i]})) {
-        std::vector<Expr> shape = part.shape();
-        shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(along[i]));
-        slices.push_back(add_compute(
-            cat(node.name, "/slice", i), part.dtype(), shape, [&](std::vector<Expr> point) {
-              point.insert(point.begin() + static_cast<std::ptrdiff_t>(along[i]), at);
-              return ir::load(part.buffer, std::move(point));
-            }));
-      }
-      rows.push_back(joined(slices, {is_text(sources[i])})[0]);
-    }
-    return rows;
-  };
-  GS_ASSIGN(std::vector<Tensor> results, repeat(what, values));
-  const size_t rows = results.size() - states;
-  GS_ASSIGN(const std::vector<int64_t> out_axes, list_of(node, "scan_output_axes", rows));
-  GS_ASSIGN(const std::vector<int64_t> out_directions,
-            list_of(node, "scan_output_directions", rows));
-  for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
-    if (node.outputs[i] == no_value) continue;
-    Tensor result = results[i];
-    if (i >= states) {
-      const int64_t given = out_axes[i - states];
-      const int64_t axis = given < 0 ? given + result.rank() : given;
-      if (axis < 0 || axis >= result.rank())
-        return fail_at(place, cat("scan_output_axes[", i - states, "] is ", given));
-      if (axis != 0 || out_directions[i - states] != 0) {
-        const auto place_of = static_cast<std::ptrdiff_t>(axis);
-        const bool backwards = out_directions[i - states] != 0;
-        std::vector<Tensor> stacked;
-        for (const Tensor& part : parts_of({results[i]})) {
-          std::vector<Expr> shape(part.shape().begin() + 1, part.shape().end());
-          shape.insert(shape.begin() + place_of, what.rounds);
-          stacked.push_back(add_compute(cat(node.name, "/stacked", i), part.dtype(), shape,
-                                        [&](std::vector<Expr> point) {
-                                          Expr row = point[static_cast<size_t>(axis)];
-                                          point.erase(point.begin() + place_of);
-                                          if (backwards) row = what.rounds - ir::index(1) - row;
-                                          point.insert(point.begin(), row);
-                                          return ir::load(part.buffer, std::move(point));
-                                        }));
-        }
-        result = joined(stacked, {is_text(results[i])})[0];
-      }
-    }
-    values[node.outputs[i]] = std::move(result);
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// From nodes to stages, as one object: lower.cc has the straight part, lower_branch.cc and
-// lower_loop.cc the operators with regions.
+// From nodes to stages, as one object: lower.cc has the straight part, lower_branch.cc,
+// lower_loop.cc and lower_scan.cc the operators with regions.
 #pragma once
 
 #include <functional>

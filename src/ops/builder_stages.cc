@@ -60,6 +60,15 @@ Shape simplified(const Builder& builder, Shape shape) {
   return shape;
 }
 
+Stage stage_over(StageKind kind, std::string name, const Shape& extents) {
+  Stage stage;
+  stage.kind = kind;
+  stage.name = std::move(name);
+  stage.axes = make_axes("i", extents);
+  stage.extents = extents;
+  return stage;
+}
+
 }  // namespace
 
 std::string Builder::unique_name(std::string name) {
@@ -101,10 +110,7 @@ Tensor Builder::finish(Stage stage, DType dtype) {
 Tensor Builder::compute(std::string name, DType dtype, Shape shape,
                         const std::function<Expr(Point)>& body) {
   shape = simplified(*this, std::move(shape));
-  Stage stage;
-  stage.name = std::move(name);
-  stage.axes = make_axes("i", shape);
-  stage.extents = shape;
+  Stage stage = stage_over(StageKind::compute, std::move(name), shape);
   stage.result = body(points_of(stage.axes, shape));
   stage.output = ir::buffer("", dtype, shape);
   return finish(std::move(stage), dtype);
@@ -115,11 +121,7 @@ Tensor Builder::reduce(std::string name, Join join, DType dtype, Shape shape, Sh
                        const std::function<Expr(Point, Expr)>& finish_body) {
   shape = simplified(*this, std::move(shape));
   extents = simplified(*this, std::move(extents));
-  Stage stage;
-  stage.kind = StageKind::reduce;
-  stage.name = std::move(name);
-  stage.axes = make_axes("i", shape);
-  stage.extents = shape;
+  Stage stage = stage_over(StageKind::reduce, std::move(name), shape);
   stage.reduce_axes = make_axes("r", extents);
   stage.reduce_extents = extents;
   std::vector<Expr> point = points_of(stage.axes, shape);
@@ -136,11 +138,7 @@ Tensor Builder::reduce(std::string name, Combiner combiner, DType dtype, Shape s
                        const std::function<Expr(Point, std::span<const Var>)>& finish_body) {
   shape = simplified(*this, std::move(shape));
   extents = simplified(*this, std::move(extents));
-  Stage stage;
-  stage.kind = StageKind::reduce;
-  stage.name = std::move(name);
-  stage.axes = make_axes("i", shape);
-  stage.extents = shape;
+  Stage stage = stage_over(StageKind::reduce, std::move(name), shape);
   stage.reduce_axes = make_axes("r", extents);
   stage.reduce_extents = extents;
   std::vector<Expr> point = points_of(stage.axes, shape);
@@ -156,11 +154,7 @@ Tensor Builder::scan(std::string name, Join join, DType dtype, Shape shape, int 
                      const std::function<Expr(Point)>& body,
                      const std::function<Expr(Point, Expr)>& finish_body) {
   shape = simplified(*this, std::move(shape));
-  Stage stage;
-  stage.kind = StageKind::scan;
-  stage.name = std::move(name);
-  stage.axes = make_axes("i", shape);
-  stage.extents = shape;
+  Stage stage = stage_over(StageKind::scan, std::move(name), shape);
   stage.along = static_cast<size_t>(axis);
   const std::vector<Expr> point = points_of(stage.axes, shape);
   stage.values = {body(point)};
@@ -176,11 +170,7 @@ Tensor Builder::sort(
     const std::function<std::vector<Expr>(Point)>& keys,
     const std::function<Expr(std::span<const Var>, std::span<const Var>)>& before) {
   shape = simplified(*this, std::move(shape));
-  Stage stage;
-  stage.kind = StageKind::sort;
-  stage.name = std::move(name);
-  stage.axes = make_axes("i", shape);
-  stage.extents = shape;
+  Stage stage = stage_over(StageKind::sort, std::move(name), shape);
   stage.along = static_cast<size_t>(axis);
   stage.reduce_axes = {ir::var("r0")};
   stage.reduce_extents = {simplify(length)};
@@ -200,10 +190,7 @@ Tensor Builder::search(std::string name, Shape shape, Expr length,
                        const std::function<Expr(Point, Expr)>& holds) {
   shape = simplified(*this, std::move(shape));
   length = simplify(length);
-  Stage stage;
-  stage.name = std::move(name);
-  stage.axes = make_axes("i", shape);
-  stage.extents = shape;
+  Stage stage = stage_over(StageKind::compute, std::move(name), shape);
   const std::vector<Expr> point = points_of(stage.axes, shape);
   search_in(stage, ir::index(0), length, ir::as_int(length).value_or(-1), [&](const Expr& middle) {
     return holds(point, ir::max(ir::min(middle, length - ir::index(1)), ir::index(0)));
@@ -218,11 +205,7 @@ Tensor Builder::scatter(std::string name, Tensor initial, Shape domain, std::opt
                         const std::function<Expr(Point)>& value,
                         const std::function<Expr(Point)>& condition, bool increasing) {
   domain = simplified(*this, std::move(domain));
-  Stage stage;
-  stage.kind = StageKind::scatter;
-  stage.name = std::move(name);
-  stage.axes = make_axes("i", domain);
-  stage.extents = domain;
+  Stage stage = stage_over(StageKind::scatter, std::move(name), domain);
   stage.initial = initial.buffer;
   std::vector<Expr> point = points_of(stage.axes, domain);
   stage.target = target(point);

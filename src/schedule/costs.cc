@@ -25,9 +25,8 @@ constexpr Costs vector_units{.operand = 0.6,
 // adapters in software run.
 constexpr Costs invocations = vector_units;
 
-// GPUs in hardware. Measured on an NVIDIA H200 with products of 4096^3 to 49 x 512 x 512, 50 tiles
-// each: 39.6, 38.5 (2048^3), 30.5 (1024^3) and 1.7 TFLOP/s; the register tile alone 24, 24, 11
-// and 0.4.
+// GPUs in hardware. The best of 50 tiles on an NVIDIA H200, for products of 4096^3 to 49 x 512 x
+// 512; bench/results/nvidia-h200.md has what models and chains of products make of them.
 constexpr std::array<GroupTile, 3> group_tiles{{
     {8, 2, 16, 16, 16, 16, false, 192},
     {4, 1, 16, 16, 16, 4, true, 96},

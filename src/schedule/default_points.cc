@@ -47,13 +47,7 @@ Result<Points> place_tiles(Schedule& s, const Tiling& t) {
       points.grid.push_back(parts[0]);
       points.lane = parts[1];
     } else if (i == t.row_axis && (t.rows > 1 || t.joined_axis >= 0)) {
-      LoopId rows = s.axis(at);
-      if (t.joined_axis >= 0) {
-        const LoopId before = s.axis(static_cast<size_t>(t.joined_axis));
-        const Nest& nest = s.nest();
-        GS_ASSIGN(rows,
-                  s.fuse({before, rows}, cat(nest.loop(before).name, ".", nest.loop(rows).name)));
-      }
+      GS_ASSIGN(const LoopId rows, rows_of(s, t));
       GS_ASSIGN(const Loops parts, split_rows(s, rows, t.rows, tile_name(s, at)));
       points.grid.push_back(parts[0]);
       row = parts[1];
@@ -71,6 +65,14 @@ Result<Points> place_tiles(Schedule& s, const Tiling& t) {
 Result<Points> place_points(Schedule& s, const Tiling& t) {
   const bool texels = s.stage().output->layout.memory == ir::Memory::texture;
   return texels ? place_texels(s) : place_tiles(s, t);
+}
+
+Result<LoopId> rows_of(Schedule& s, const Tiling& t) {
+  const LoopId rows = s.axis(static_cast<size_t>(t.row_axis));
+  if (t.joined_axis < 0) return rows;
+  const LoopId before = s.axis(static_cast<size_t>(t.joined_axis));
+  const Nest& nest = s.nest();
+  return s.fuse({before, rows}, cat(nest.loop(before).name, ".", nest.loop(rows).name));
 }
 
 Result<> arrange(Schedule& s, const Loops& wanted) {

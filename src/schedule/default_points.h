@@ -20,6 +20,9 @@ struct Points {
 // Splits the output's axes: by its layout in textures, else into a register tile.
 Result<Points> place_points(Schedule& schedule, const Tiling& tiling);
 
+// The loop that a tile's rows run along: of row_axis, fused with joined_axis before it.
+Result<LoopId> rows_of(Schedule& schedule, const Tiling& tiling);
+
 // reorder, without the loops at either end that stand where they should.
 Result<> arrange(Schedule& schedule, const Loops& wanted);
 

@@ -92,7 +92,7 @@ Result<> grouped(Schedule& s, const Tiling& t) {
   Loops grid, group, tile;
   LoopId lane = -1;
   for (int i = 0; i < static_cast<int>(s.nest().axes.size()); ++i) {
-    LoopId axis = s.axis(static_cast<size_t>(i));
+    const LoopId axis = s.axis(static_cast<size_t>(i));
     if (i == t.joined_axis) continue;  // part of the row
     if (i == t.vector_axis) {
       const std::string name = s.nest().loop(axis).name;
@@ -103,13 +103,9 @@ Result<> grouped(Schedule& s, const Tiling& t) {
       group.push_back(parts[2]);
       lane = parts[3];
     } else if (i == t.row_axis) {
-      if (t.joined_axis >= 0) {
-        const LoopId before = s.axis(static_cast<size_t>(t.joined_axis));
-        GS_ASSIGN(axis, s.fuse({before, axis},
-                               cat(s.nest().loop(before).name, ".", s.nest().loop(axis).name)));
-      }
-      const std::string name = s.nest().loop(axis).name;
-      GS_ASSIGN(const Loops parts, s.split(axis, {t.rows, t.group_rows}, Tail::guard,
+      GS_ASSIGN(const LoopId rows, rows_of(s, t));
+      const std::string name = s.nest().loop(rows).name;
+      GS_ASSIGN(const Loops parts, s.split(rows, {t.rows, t.group_rows}, Tail::guard,
                                            {name + ".tile", "row", name + ".thread"}));
       grid.push_back(parts[0]);
       tile.insert(tile.begin(), parts[1]);

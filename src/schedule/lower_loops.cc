@@ -25,7 +25,7 @@ struct Guard {
   LoopId carried;  // a scan's loop that it is about; -1: none
 };
 
-std::vector<Guard> guards_of(const Nest& nest, Coordinates& coordinates) {
+std::vector<Guard> all_guards_of(const Nest& nest, Coordinates& coordinates) {
   std::vector<Guard> guards;
   for (const Split& split : nest.splits) {
     if (split.tail != Tail::guard || nest.loop(split.whole).reduction) continue;
@@ -37,6 +37,11 @@ std::vector<Guard> guards_of(const Nest& nest, Coordinates& coordinates) {
     guards.push_back(std::move(guard));
   }
   return guards;
+}
+
+// Those that stand around loops: in a staged nest they stand around stores alone.
+std::vector<Guard> guards_of(const Nest& nest, Coordinates& coordinates) {
+  return nest.staged.empty() ? all_guards_of(nest, coordinates) : std::vector<Guard>{};
 }
 
 bool uses_any(const ir::Expr& expr, const std::vector<std::pair<ir::Var, ir::Expr>>& lets) {
@@ -68,13 +73,9 @@ ir::Stmt in_nest(const Nest& nest, Coordinates& coordinates, const std::vector<L
   return body;
 }
 
-ir::Stmt in_loops(const Nest& nest, const std::vector<LoopId>& loops, ir::Stmt body) {
-  for (auto id = loops.rbegin(); id != loops.rend(); ++id) body = in_loop(nest.loop(*id), body);
-  return body;
-}
-
 ir::Stmt in_guards(const Nest& nest, Coordinates& coordinates, ir::Stmt body) {
-  for (const Guard& guard : guards_of(nest, coordinates)) body = ir::branch(guard.inside, body);
+  if (nest.staged.empty()) return body;
+  for (const Guard& guard : all_guards_of(nest, coordinates)) body = ir::branch(guard.inside, body);
   return body;
 }
 
@@ -83,7 +84,7 @@ ir::Stmt in_launch(const Nest& nest, Coordinates& coordinates, const std::vector
   const auto& lets = coordinates.launch();
   std::vector<Guard> guards = guards_of(nest, coordinates);
   std::erase_if(guards, [&](const Guard& guard) {
-    return !nest.staged.empty() || std::ranges::find(loops, guard.deepest) == loops.end();
+    return std::ranges::find(loops, guard.deepest) == loops.end();
   });
   for (const Guard& guard : guards) {
     if (uses_any(guard.inside, lets)) body = ir::branch(guard.inside, body);

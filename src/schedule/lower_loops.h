@@ -9,16 +9,15 @@
 
 namespace gossamer::schedule {
 
-// The body inside of some loops of the nest, outermost first, and of what guards these loops.
+// The body inside of some loops of the nest, outermost first, and of what guards these loops. Where
+// operands are staged, nothing does: all invocations come to the barriers (in_guards).
 ir::Stmt in_nest(const Nest& nest, Coordinates& coordinates, const std::vector<LoopId>& loops,
                  ir::Stmt body);
-// The same without guards.
-ir::Stmt in_loops(const Nest& nest, const std::vector<LoopId>& loops, ir::Stmt body);
-// The body where no guard leaves its point out.
+// What a staged nest does for points that no guard leaves out; in another nest, the body.
 ir::Stmt in_guards(const Nest& nest, Coordinates& coordinates, ir::Stmt body);
 
 // The body inside of the launch: the bound loops, what they say of the loops fused into them, and
-// (unless operands are staged: all invocations wait then) what guards either.
+// what guards either.
 ir::Stmt in_launch(const Nest& nest, Coordinates& coordinates, const std::vector<LoopId>& loops,
                    ir::Stmt body);
 

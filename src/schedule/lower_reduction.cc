@@ -44,7 +44,8 @@ class Reduction {
       const Var& left = combiner.left[k];
       accumulators_.push_back(ir::buffer(count == 1 ? "acc" : cat("acc", k), left->type.dtype,
                                          shape_, ir::Scope::priv));
-      steps.push_back(in_tile(tile_, ir::store(accumulators_[k], cell_, start(k))));
+      steps.push_back(
+          in_nest(nest_, coordinates_, tile_, ir::store(accumulators_[k], cell_, start(k))));
     }
     const ir::VarMap totals = accumulated();
     if (stage_.kind == ops::StageKind::scan) {
@@ -137,14 +138,7 @@ class Reduction {
 
   Stmt write_back(const ir::VarMap& totals) {
     const Stmt store = store_result(totals);
-    if (nest_.staged.empty()) return in_nest(nest_, coordinates_, written_, store);
-    return in_loops(nest_, written_, in_guards(nest_, coordinates_, store));
-  }
-
-  // Inside of loops over accumulators, those of points past the end too where operands are staged.
-  Stmt in_tile(const std::vector<LoopId>& loops, const Stmt& body) {
-    return nest_.staged.empty() ? in_nest(nest_, coordinates_, loops, body)
-                                : in_loops(nest_, loops, body);
+    return in_nest(nest_, coordinates_, written_, in_guards(nest_, coordinates_, store));
   }
 
   // Each tile is filled in its loop, between two barriers: all have used the last one, all have
@@ -178,13 +172,13 @@ class Reduction {
         next.push_back(tile.fetch_next());
       }
       if (fills.empty()) continue;
-      body = in_loops(nest_, {at + 1, end}, body);
+      body = in_nest(nest_, coordinates_, {at + 1, end}, body);
       body = ir::block({ir::barrier(), ir::block(fills), ir::barrier(), ir::block(next), body});
-      before.push_back(in_loops(nest_, {*at}, body));
+      before.push_back(in_nest(nest_, coordinates_, {*at}, body));
       body = ir::block(before);
       end = at;
     }
-    return in_loops(nest_, {loops.begin(), end}, body);
+    return in_nest(nest_, coordinates_, {loops.begin(), end}, body);
   }
 
   // Which iterations of a walk count; null: all.

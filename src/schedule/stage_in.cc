@@ -124,7 +124,8 @@ void OperandTile::order_loops(const std::vector<LoopId>& inside) {
     std::vector<LoopId> parts;
     find_parts(nest_, root, used, parts);
     const bool along = std::ranges::find(parts, contiguous) != parts.end();
-    (along ? last : loops_).insert((along ? last : loops_).end(), parts.begin(), parts.end());
+    std::vector<LoopId>& order = along ? last : loops_;
+    order.insert(order.end(), parts.begin(), parts.end());
   }
   loops_.insert(loops_.end(), last.begin(), last.end());
 }

@@ -103,7 +103,7 @@ function idleKinds(files, textsOf) {
   for (const {name, header} of kinds) {
     for (const value of enumValues(files.get(header) ?? '', name)) {
       const full = `(?:\\w+::)*${name}::${value}\\b`;
-      const made = new RegExp(`(?:[^=!<>]=\\s*|\\bof_kind\\(\\s*)${full}`);
+      const made = new RegExp(`(?:[^=!<>]=\\s*|\\b(?:of_kind|stage_over)\\(\\s*)${full}`);
       const asked = new RegExp(`(?:[=!]=\\s*|\\bcase\\s+|\\bis\\(\\s*)${full}`);
       if (!anyOf(textsOf((file) => file.startsWith('src/')), made)) problems.push(`${header}: nothing makes ${name}::${value}`);
       // Printing a kind is not yet doing something about it.
