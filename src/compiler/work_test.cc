@@ -44,6 +44,17 @@ const std::vector<Growing>& growing() {
        [](int64_t n) {
          return ops::Case{.name = "line", .shapes = {{n}}, .inputs = {{}, ops::int64s({}, {0})}};
        }},
+      {"DFT", [](int64_t n) { return ops::Case{.name = "complex", .shapes = {{1, n, 2}}}; }},
+      {"DFT",
+       [](int64_t n) {  // 4,001 is a prime, 64,001 also has large ones
+         return ops::Case{.name = "large primes", .shapes = {{1, n + 1, 1}}};
+       }},
+      {"STFT",
+       [](int64_t n) {
+         return ops::Case{.name = "one frame",
+                          .shapes = {{1, n, 1}, {}, {-1}, {}},
+                          .inputs = {{}, ops::int64s({}, {1}), {}, ops::int64s({}, {n})}};
+       }},
       {"NonZero", [](int64_t n) { return ops::Case{.name = "line", .shapes = {{n}}}; }},
       {"Compress", [](int64_t n) { return ops::Case{.name = "line", .shapes = {{n}, {n}}}; }},
       {"Unique", [](int64_t n) { return ops::Case{.name = "line", .shapes = {{n}}}; }},

@@ -4,12 +4,14 @@
 
 #include "ops/define.h"
 #include "ops/families.h"
+#include "ops/signal/fast_fourier.h"
 #include "ops/wide_product.h"
 
 namespace gossamer::ops {
 namespace {
 
 constexpr double pi = 3.14159265358979323846;
+constexpr int64_t longest_product = 64;  // of frames
 
 // e^(-+2 pi i k n / size), its real (part 0) or imaginary half; the product is reduced first, so
 // that it stays exact.
@@ -18,11 +20,34 @@ struct Turn {
 };
 Turn turn(const Builder& b, const Expr& k, const Expr& n, const Expr& size, bool inverse,
           DType dtype) {
-  Expr angle = ir::cast(dtype, product_modulo(b, k, n, size)) * (2 * pi) / ir::cast(dtype, size);
-  Expr sine = ir::sin(angle);
+  const Expr angle =
+      ir::cast(dtype, product_modulo(b, k, n, size)) * (2 * pi) / ir::cast(dtype, size);
+  const Expr sine = ir::sin(angle);
   return {ir::cos(angle), inverse ? sine : -sine};
 }
 
+// x's number along `axis`, padded by zeros or cut to `size`, of the part 0 (real) or 1. Half a
+// spectrum stands for the whole one when going back: the rest is its mirror image.
+struct Signal {
+  const Tensor& x;
+  size_t axis;
+  int64_t parts;
+  Expr size, length;
+  bool halved, fits;
+  DType wide;
+
+  Expr at(std::vector<Expr> point, const Expr& place, int64_t part) const {
+    if (part >= parts) return ir::zero(wide);
+    const Expr mirrored = halved ? place > ir::floordiv(size, 2) : Expr();
+    point[axis] = halved ? ir::select(mirrored, size - place, place) : place;
+    point.back() = ir::index(part);
+    const Expr value = ir::cast(wide, x.at(point));
+    if (halved) return part == 1 ? ir::select(mirrored, -value, value) : value;
+    return fits ? value : ir::select(place < length, value, ir::zero(wide));
+  }
+};
+
+// A length that is known: by its factors. Else n^2 terms.
 Result<> dft(Builder& b) {
   const Tensor& x = b.input(0);
   int rank = x.rank();
@@ -52,23 +77,35 @@ Result<> dft(Builder& b) {
   shape[at_axis] = onesided && !inverse ? b.simplify(ir::floordiv(size, 2) + 1) : size;
   shape[last] = ir::index(halved ? 1 : 2);
   GS_TRY(check_modulus(b, size));
-  DType dtype = x.dtype(), wide = accumulator(dtype);
+  const DType dtype = x.dtype(), wide = accumulator(dtype);
+  const Signal signal{x, at_axis, *parts, size, length, halved, b.same(size, length), wide};
+  if (const auto known = ir::as_int(b.simplify(size)); known && *known > 0) {
+    Shape planes = shape;
+    planes.erase(planes.begin() + axis);
+    planes.back() = ir::index(*parts);
+    planes.push_back(size);
+    const Tensor in = b.compute("dft.in", wide, planes, [&](Point p) {
+      std::vector<Expr> at(p.begin(), p.end() - 1);
+      at.insert(at.begin() + axis, p.back());
+      Expr value = signal.at(at, p.back(), 0);
+      if (*parts == 2) value = ir::select(at.back() == 0, value, signal.at(at, p.back(), 1));
+      return value;
+    });
+    const Tensor found = fast_fourier(b, "dft", in, *known, inverse);
+    b.output(0, b.compute("dft", dtype, shape, [&](Point p) {
+      std::vector<Expr> at(p.begin(), p.end());
+      at.erase(at.begin() + axis);
+      at.push_back(p[at_axis]);
+      const Expr value = found.at(at);
+      return ir::cast(dtype, inverse ? value * (1.0 / static_cast<double>(*known)) : value);
+    }));
+    return {};
+  }
   b.output(0, b.reduce(
                   "dft", Builder::Join::sum, dtype, shape, {size},
                   [&](Point p, Point r) {
-                    std::vector<Expr> at(p.begin(), p.end());
-                    Expr mirrored = halved ? r[0] > ir::floordiv(size, 2) : Expr();
-                    at[at_axis] = halved ? ir::select(mirrored, size - r[0], r[0]) : r[0];
-                    auto part = [&](int64_t which) {
-                      if (which >= *parts) return ir::zero(wide);
-                      at[last] = ir::index(which);
-                      Expr value = ir::cast(wide, x.at(at));
-                      if (halved && which == 1) value = ir::select(mirrored, -value, value);
-                      return b.same(size, length) || halved
-                                 ? value
-                                 : ir::select(r[0] < length, value, ir::zero(wide));
-                    };
-                    Expr re = part(0), im = part(1);
+                    const std::vector<Expr> at(p.begin(), p.end());
+                    const Expr re = signal.at(at, r[0], 0), im = signal.at(at, r[0], 1);
                     Turn t = turn(b, p[at_axis], r[0], size, inverse, wide);
                     Expr real = *parts == 2 ? re * t.cosine - im * t.sine : re * t.cosine;
                     if (halved) return real;
@@ -81,7 +118,8 @@ Result<> dft(Builder& b) {
   return {};
 }
 
-// Frames as rows of a product with a table of turns, which is made once.
+// Frames of a length that is known: by its factors. Else, and of short ones, as rows of a product
+// with a table of turns, which is made once.
 Result<> stft(Builder& b) {
   Tensor window = b.input(2), x = b.input(0);
   // What PyTorch exports and ONNX Runtime takes: a real signal without the last axis.
@@ -109,24 +147,37 @@ Result<> stft(Builder& b) {
   GS_TRY(check_modulus(b, size));
   DType dtype = x.dtype(), wide = accumulator(dtype);
   Expr bins = b.integer("onesided") ? b.simplify(ir::floordiv(size, 2) + 1) : size;
+  const Expr frames = b.simplify(ir::floordiv(x.dim(1) - size, step[0]) + 1);
+  const Shape shape{x.dim(0), frames, bins, ir::index(2)};
+  if (const auto known = ir::as_int(b.simplify(size)); known && *known > longest_product) {
+    const Tensor in =
+        b.compute("stft.in", wide, {x.dim(0), frames, ir::index(*parts), size}, [&](Point p) {
+          Expr value = ir::cast(wide, x({p[0], b.simplify(p[1] * step[0] + p[3]), p[2]}));
+          if (window) value = value * ir::cast(wide, window({p[3]}));
+          return b.same(taps, size) ? value : ir::select(p[3] < taps, value, ir::zero(wide));
+        });
+    const Tensor found = fast_fourier(b, "stft", in, *known, false);
+    b.output(0, b.compute("stft", dtype, shape, [&](Point p) {
+      return ir::cast(dtype, found({p[0], p[1], p[3], p[2]}));
+    }));
+    return {};
+  }
   Tensor table = b.compute("stft.turns", wide, {taps, bins, ir::index(2)}, [&](Point p) {
     Turn t = turn(b, p[1], p[0], size, false, wide);
     Expr value = ir::select(p[2] == 0, t.cosine, t.sine);
     return window ? value * ir::cast(wide, window({p[0]})) : value;
   });
-  Expr frames = b.simplify(ir::floordiv(x.dim(1) - size, step[0]) + 1);
-  b.output(0, b.reduce("stft", Builder::Join::sum, dtype, {x.dim(0), frames, bins, ir::index(2)},
-                       {taps}, [&](Point p, Point r) {
-                         auto part = [&](int64_t which) {
-                           Expr at = b.simplify(p[1] * step[0] + r[0]);
-                           return ir::cast(wide, x({p[0], at, ir::index(which)}));
-                         };
-                         Expr turned = part(0) * table({r[0], p[2], p[3]});
-                         if (*parts == 1) return turned;
-                         // i times a turn: its parts change places.
-                         Expr other = table({r[0], p[2], 1 - p[3]});
-                         return turned + part(1) * ir::select(p[3] == 0, -other, other);
-                       }));
+  b.output(0, b.reduce("stft", Builder::Join::sum, dtype, shape, {taps}, [&](Point p, Point r) {
+    auto part = [&](int64_t which) {
+      Expr at = b.simplify(p[1] * step[0] + r[0]);
+      return ir::cast(wide, x({p[0], at, ir::index(which)}));
+    };
+    Expr turned = part(0) * table({r[0], p[2], p[3]});
+    if (*parts == 1) return turned;
+    // i times a turn: its parts change places.
+    Expr other = table({r[0], p[2], 1 - p[3]});
+    return turned + part(1) * ir::select(p[3] == 0, -other, other);
+  }));
   return {};
 }
 
@@ -226,6 +277,18 @@ std::vector<OpDef> fourier_family() {
        .attributes = {{"inverse", 0}, {"onesided", 0}},
        .define = dft,
        .cases = {{.name = "real", .shapes = {{2, 7, 1}}},
+                 {.name = "factors",
+                  .shapes = {{2, 96, 3, 2}},
+                  .attributes = {{"inverse", 1}},
+                  .inputs = {{}, {}, int64s({}, {1})}},
+                 {.name = "a large prime", .shapes = {{1, 67, 1}}},
+                 {.name = "padded half",
+                  .shapes = {{2, 70, 1}, {}},
+                  .attributes = {{"onesided", 1}},
+                  .inputs = {{}, int64s({}, {80})}},
+                 {.name = "back from half",
+                  .shapes = {{1, 41, 2}},
+                  .attributes = {{"onesided", 1}, {"inverse", 1}}},
                  {.name = "complex inverse", .shapes = {{1, 6, 2}}, .attributes = {{"inverse", 1}}},
                  {.name = "half",
                   .shapes = {{1, 8, 3, 1}, {-1}},
@@ -254,6 +317,9 @@ std::vector<OpDef> fourier_family() {
                  {.name = "window in a row",
                   .shapes = {{1, 20, 1}, {}, {1, 8}},
                   .inputs = {{}, int64s({}, {4})}},
+                 {.name = "factors",
+                  .shapes = {{1, 200, 1}, {}, {72}},
+                  .inputs = {{}, int64s({}, {40}), {}, int64s({}, {80})}},
                  {.name = "samples alone",
                   .shapes = {{2, 20}, {1}, {8}},
                   .inputs = {{}, int64s({1}, {4})}}}},
