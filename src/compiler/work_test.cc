@@ -28,9 +28,25 @@ double work_of(const ops::Program& program, int64_t size) {
     return points;
   };
   double work = 0;
-  for (const Stage& stage : ops::stages_of(program))
-    work += count(stage.extents) * count(stage.reduce_extents);
+  std::vector<double> rounds{1};  // of the blocks around
+  for (const ops::Entry& entry : program) {
+    if (const Stage* stage = entry.stage()) {
+      work += rounds.back() * count(stage->extents) * count(stage->reduce_extents);
+    } else if (const ops::Step& step = *entry.step(); step.kind == ops::StepKind::loop) {
+      rounds.push_back(rounds.back() * count({step.rounds}));
+    } else if (step.kind == ops::StepKind::branch) {
+      rounds.push_back(rounds.back());
+    } else if (step.kind == ops::StepKind::end) {
+      rounds.pop_back();
+    }
+  }
   return work;
+}
+
+ops::Case suppressing(int64_t boxes, int64_t most) {
+  return {.name = "boxes",
+          .shapes = {{1, boxes, 4}, {1, 1, boxes}},
+          .inputs = {{}, {}, ops::int64s({1}, {most}), ops::floats({1}, {0.5f})}};
 }
 
 struct Growing {
@@ -58,6 +74,7 @@ const std::vector<Growing>& growing() {
       {"NonZero", [](int64_t n) { return ops::Case{.name = "line", .shapes = {{n}}}; }},
       {"Compress", [](int64_t n) { return ops::Case{.name = "line", .shapes = {{n}, {n}}}; }},
       {"Unique", [](int64_t n) { return ops::Case{.name = "line", .shapes = {{n}}}; }},
+      {"NonMaxSuppression", [](int64_t n) { return suppressing(n, 100); }},
       {"TopK",
        [](int64_t n) {
          return ops::Case{.name = "few", .shapes = {{n}}, .inputs = {{}, ops::int64s({1}, {20})}};
@@ -71,13 +88,16 @@ const std::vector<Growing>& growing() {
   return all;
 }
 
-double work_on(TargetKind target, const Growing& one, int64_t size) {
-  const ops::OpDef& def = *ops::builtin_catalog().find("", one.op);
-  const ops::Case test = one.at(size);
-  const ops::DefinedCase made =
+ops::Program defined(const char* op, const ops::Case& test) {
+  const ops::OpDef& def = *ops::builtin_catalog().find("", op);
+  ops::DefinedCase made =
       ops::define_case(def, test, ops::case_inputs(def, test), ops::output_count_of(def, test));
   EXPECT_TRUE(made.status);
-  ops::Program program = made.builder->program;
+  return std::move(made.builder->program);
+}
+
+double work_on(TargetKind target, const Growing& one, int64_t size) {
+  ops::Program program = defined(one.op, one.at(size));
   schedule::legalize_stages(program, schedule::capabilities_of(target));
   return work_of(program, size);
 }
@@ -91,6 +111,16 @@ TEST(Work, GrowsAsTheTextbooks) {
           << one.op << " " << one.at(1).name << " on " << schedule::name_of(target);
     }
   }
+}
+
+// A round has launches and a wait.
+TEST(Work, SuppressionTakesBoxesInBlocks) {
+  double rounds = 0;
+  for (const ops::Entry& entry : defined("NonMaxSuppression", suppressing(8400, 8400))) {
+    if (const ops::Step* step = entry.step(); step && step->kind == ops::StepKind::loop)
+      rounds += static_cast<double>(ir::as_int(ir::simplify(step->rounds)).value_or(8400));
+  }
+  EXPECT_LE(rounds, 40);
 }
 
 }  // namespace

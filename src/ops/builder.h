@@ -137,6 +137,13 @@ class Builder {
   Tensor scan(std::string name, Join join, DType dtype, Shape shape, int axis,
               const std::function<Expr(Point)>& body,
               const std::function<Expr(Point, Expr)>& finish = {});
+  // Steps along `axis`, whose extent is a number, in order: accumulators are `starts(point)` before
+  // the first one, `next(point, accumulators)` after each; `finish` gives the element of what they
+  // are by then.
+  Tensor walk(std::string name, DType dtype, Shape shape, int axis,
+              const std::function<std::vector<Expr>(Point)>& starts,
+              const std::function<std::vector<Expr>(Point, std::span<const Var>)>& next,
+              const std::function<Expr(Point, std::span<const Var>)>& finish);
   // [shape], i32: along `axis`, where the elements lie that come first, second, ... of `length`;
   // no more of them than the shape has. `keys(point)` are what `before(left, right)` compares of
   // the element at a point; equals keep their order.
@@ -156,12 +163,17 @@ class Builder {
                  const std::function<Expr(Point)>& condition = {}, bool increasing = false);
   // Stages repeated in order: `rounds` times, `body` makes the next states (of the shapes and types
   // of the initial ones) and rows, which are stacked along a new first axis. `round` counts from 0.
+  // `carried`: variables of the run, set before; no round begins where the first one is 0.
+  // Round::carried (small, of integers), if the body makes it, gives them anew at the end of a
+  // round, which waits for it.
   struct Round {
     std::vector<Tensor> states, rows;
+    Tensor carried = {};
   };
   Result<Round> loop(
       std::string name, Expr rounds, std::span<const Tensor> initial,
-      const std::function<Result<Round>(const Expr& round, std::span<const Tensor> states)>& body);
+      const std::function<Result<Round>(const Expr& round, std::span<const Tensor> states)>& body,
+      const std::vector<Var>& carried = {});
   // A tensor of known elements (host expressions, see Tensor::host), e.g. the result of Shape.
   Tensor host_tensor(DType dtype, Shape shape, std::vector<Expr> elements);
   Tensor constant(const TensorData& data);

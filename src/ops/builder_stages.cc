@@ -165,6 +165,32 @@ Tensor Builder::scan(std::string name, Join join, DType dtype, Shape shape, int 
   return finish(std::move(stage), dtype);
 }
 
+Tensor Builder::walk(std::string name, DType dtype, Shape shape, int axis,
+                     const std::function<std::vector<Expr>(Point)>& starts,
+                     const std::function<std::vector<Expr>(Point, std::span<const Var>)>& next,
+                     const std::function<Expr(Point, std::span<const Var>)>& finish_body) {
+  shape = simplified(*this, std::move(shape));
+  Stage stage = stage_over(StageKind::scan, std::move(name), shape);
+  stage.along = static_cast<size_t>(axis);
+  stage.in_order = true;
+  const auto steps = ir::as_int(shape[stage.along]);
+  GS_CHECK(steps, "steps of a walk");
+  stage.segment = *steps;
+  const std::vector<Expr> point = points_of(stage.axes, shape);
+  stage.starts = starts(point);
+  for (const Expr& start : stage.starts) {
+    const size_t k = stage.combiner.left.size();
+    stage.combiner.left.push_back(ir::var(cat("so_far", k), start->type));
+    stage.combiner.right.push_back(ir::var(cat("next", k), start->type));
+    stage.combiner.joined.push_back(stage.combiner.right.back());
+    stage.combiner.identity.push_back(ir::zero(start->type));
+  }
+  stage.values = next(point, stage.combiner.left);
+  stage.result = finish_body(point, stage.combiner.left);
+  stage.output = ir::buffer("", dtype, shape);
+  return finish(std::move(stage), dtype);
+}
+
 Tensor Builder::sort(
     std::string name, Shape shape, int axis, Expr length,
     const std::function<std::vector<Expr>(Point)>& keys,

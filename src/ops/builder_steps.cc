@@ -64,7 +64,8 @@ Expr Builder::named(const char* name, const Expr& value) {
 
 Result<Builder::Round> Builder::loop(
     std::string name, Expr rounds, std::span<const Tensor> initial,
-    const std::function<Result<Round>(const Expr&, std::span<const Tensor>)>& body) {
+    const std::function<Result<Round>(const Expr&, std::span<const Tensor>)>& body,
+    const std::vector<Var>& carried) {
   rounds = simplify(rounds);
   Round result;
   std::vector<Buffer> states;
@@ -76,7 +77,7 @@ Result<Builder::Round> Builder::loop(
   }
   const Var round = ir::var(unique_name(cat(name, ".round")));
   const size_t start = program.size();
-  program.push_back(loop_step(round, rounds));
+  program.push_back(loop_step(round, rounds, carried.empty() ? Expr() : Expr(carried[0])));
   const auto known = known_;
   const ir::Bounds outside = bounds;
   const int64_t last = ir::as_int(rounds).value_or(int64_t{1} << 31) - 1;
@@ -107,6 +108,7 @@ Result<Builder::Round> Builder::loop(
     stage.name = unique_name(stage.name);
     program.push_back(std::move(stage));
   }
+  if (made.carried) program.push_back(read_step(made.carried.buffer, carried));
   program.push_back(end_step());
   program.insert(program.begin() + static_cast<std::ptrdiff_t>(start),
                  std::make_move_iterator(fills.begin()), std::make_move_iterator(fills.end()));
