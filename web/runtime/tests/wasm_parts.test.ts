@@ -4,8 +4,10 @@ import {test} from 'node:test';
 import {kernelsWasm} from '../../tests/fixtures/tiny.ts';
 import {Xxh3} from '../src/hash/xxh3.ts';
 import {Arena} from '../src/wasm/arena.ts';
+import {WasmEngine} from '../src/wasm/engine.ts';
 import {hasRelaxedSimd, hasSimd} from '../src/wasm/features.ts';
 import {withMemoryLimits} from '../src/wasm/memory_import.ts';
+import type {SharedKernels} from '../src/wasm/pool.ts';
 
 const hashOf = async (bytes: Uint8Array, piece = bytes.length || 1): Promise<string> => {
   const hash = await Xxh3.create();
@@ -58,6 +60,30 @@ test('the arena gives aligned blocks, merges what is freed and grows by pages', 
   assert.throws(() => arena.allocate(10_000_000), /no room for 10000000 bytes/);
   const third = arena.allocate(10);
   assert.ok(third >= large + 100_000);
+});
+
+test('launches are shared where their fastest of four runs says that it pays', async (context) => {
+  const engine = new WasmEngine(2);
+  const kernels = await engine.load(withMemoryLimits(kernelsWasm(), engine.limits), ['k0', 'twice'], undefined);
+  engine.join(); // The first thread does the work of all, since no other comes.
+  const control = new Int32Array((kernels as SharedKernels).memory.buffer, 0, 1);
+  const [weight = 0, ...others] = engine.allocate([4, 64, 64]);
+  const launch = {kernel: 1, name: 'twice', buffers: [weight, others[0] ?? 0], scalars: [], range: 1};
+  engine.record(1, [{...launch, range: 16}, launch]);
+  let now = 0;
+  const times: number[] = [];
+  context.mock.method(performance, 'now', () => (now += times.shift() ?? 0));
+  const shared = async (...ms: number[]): Promise<number> => {
+    const before = (control[0] ?? 0) >>> 16;
+    // Before a launch, before waiting (which there is none of), after it.
+    times.push(...ms.flatMap((each) => [0, each]));
+    for (let left = ms.length; left > 0; --left) await engine.submit(1);
+    return ((control[0] ?? 0) >>> 16) - before;
+  };
+  assert.equal(await shared(9, 0.01, 0.01, 0.01), 4); // the first compiles
+  assert.equal(await shared(9, 9, 9), 0);
+  engine.record(1, [{...launch, range: 16}]);
+  assert.equal(await shared(9, 0.1, 9, 9, 0.01, 0.01), 6);
 });
 
 test('feature probes answer', () => {

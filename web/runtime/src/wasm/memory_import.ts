@@ -11,101 +11,63 @@ export interface MemoryLimits {
   readonly shared: boolean;
 }
 
-class Reader {
-  at: number;
-  readonly #bytes: Uint8Array;
-  constructor(bytes: Uint8Array, at: number) {
-    this.#bytes = bytes;
-    this.at = at;
-  }
-  byte(): number {
-    const value = this.#bytes[this.at++];
-    if (value === undefined) throw new GossamerError('damaged', 'the wasm module ends too early');
-    return value;
-  }
-  u32(): number {
+function leb(value: number): number[] {
+  const low = value & 127;
+  return value > 127 ? [low | 128, ...leb(value >>> 7)] : [low];
+}
+
+const encoded = ({minimum, maximum, shared}: MemoryLimits): number[] =>
+  maximum === undefined ? [0, ...leb(minimum)] : [shared ? 3 : 1, ...leb(minimum), ...leb(maximum)];
+
+const IMPORT_SECTION = 2;
+const MEMORY = 2;
+
+/** The module with its imported memory's limits replaced; itself when it imports nothing. */
+export function withMemoryLimits(module: Uint8Array, limits: MemoryLimits): Uint8Array {
+  const damaged = (what: string): never => {
+    throw new GossamerError('damaged', what);
+  };
+  if (String.fromCharCode(...module.subarray(0, 8)) !== '\0asm\x01\0\0\0') damaged('this is not a wasm module');
+  let at = 8;
+  const number = (): number => {
     let value = 0;
-    for (let shift = 0; shift < 35; shift += 7) {
-      const byte = this.byte();
+    for (let shift = 0; ; shift += 7) {
+      const byte = module[at++] ?? damaged('the wasm module ends too early');
       value += (byte & 127) * 2 ** shift;
       if (byte < 128) return value;
     }
-    throw new GossamerError('damaged', 'the wasm module has a bad number');
-  }
-  skip(count: number): void {
-    this.at += count;
-  }
-  limits(): MemoryLimits {
-    const flags = this.byte();
-    const minimum = this.u32();
-    return {minimum, maximum: flags & 1 ? this.u32() : undefined, shared: (flags & 2) !== 0};
-  }
-}
-
-function leb(value: number): number[] {
-  const bytes: number[] = [];
-  do {
-    const low = value & 127;
-    value >>>= 7;
-    bytes.push(value ? low | 128 : low);
-  } while (value);
-  return bytes;
-}
-
-const encoded = (limits: MemoryLimits): number[] =>
-  limits.maximum === undefined
-    ? [0, ...leb(limits.minimum)]
-    : [limits.shared ? 3 : 1, ...leb(limits.minimum), ...leb(limits.maximum)];
-
-const IMPORT_SECTION = 2;
-
-/** The module with its imported memory's limits replaced; itself when it imports no memory. */
-export function withMemoryLimits(module: Uint8Array, limits: MemoryLimits): Uint8Array {
-  const magic = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
-  if (!magic.every((byte, at) => module[at] === byte)) {
-    throw new GossamerError('damaged', 'this is not a wasm module');
-  }
-  const reader = new Reader(module, 8);
-  while (reader.at < module.length) {
-    const section = reader.at;
-    const id = reader.byte();
-    const size = reader.u32();
-    const start = reader.at;
+  };
+  while (at < module.length) {
+    const section = at;
+    const id = number();
+    const size = number();
+    const start = at;
     if (id !== IMPORT_SECTION) {
-      reader.skip(size);
+      at += size;
       continue;
     }
-    for (let count = reader.u32(); count > 0; --count) {
-      reader.skip(reader.u32()); // module name
-      reader.skip(reader.u32()); // field name
-      const kind = reader.byte();
-      if (kind === 0) {
-        reader.u32();
-      } else if (kind === 2) {
-        const from = reader.at;
-        reader.limits();
-        const to = reader.at;
-        const changed = encoded(limits);
-        const head = [id, ...leb(size + changed.length - (to - from))];
-        const parts = [
-          module.subarray(0, section),
-          head,
-          module.subarray(start, from),
-          changed,
-          module.subarray(to),
-        ];
-        const result = new Uint8Array(parts.reduce((all, part) => all + part.length, 0));
-        let at = 0;
-        for (const part of parts) {
-          result.set(part, at);
-          at += part.length;
-        }
-        return result;
-      } else {
-        throw new GossamerError('damaged', 'kernels import functions and one memory');
-      }
+    const count = number();
+    const skipName = (): void => void (at = number() + at);
+    skipName();
+    skipName();
+    if (count !== 1 || number() !== MEMORY) damaged('kernels import one memory');
+    const from = at;
+    for (let left = number() & 1 ? 2 : 1; left > 0; --left) number();
+    const changed = encoded(limits);
+    const parts = [
+      module.subarray(0, section),
+      [id, ...leb(size + changed.length - (at - from))],
+      module.subarray(start, from),
+      changed,
+      module.subarray(at),
+    ];
+    const result = new Uint8Array(parts.reduce((all, part) => all + part.length, 0));
+    let to = 0;
+    for (const part of parts) {
+      result.set(part, to);
+      to += part.length;
     }
-    return module;
+    return result;
   }
   return module;
 }

@@ -116,10 +116,10 @@ export class Pool {
   }
 
   /**
-   * One launch, on all threads that come to help in time. Throws what a kernel traps with, and 'lost'
-   * where a thread ended.
+   * One launch, on all threads that come to help in time; a promise only where one of them takes long. Throws
+   * what a kernel traps with, and 'lost' where a thread ended.
    */
-  async run(kernel: number, args: number, range: number): Promise<void> {
+  run(kernel: number, args: number, range: number): Promise<void> | undefined {
     const control = this.#control;
     const size = Math.ceil(range / Math.min(range, this.#threads * CHUNKS_PER_THREAD));
     const chunks = Math.ceil(range / size);
@@ -142,15 +142,29 @@ export class Pool {
       ++mine;
     }
     if (mine > 0) Atomics.add(control, DONE, mine);
-    const start = performance.now();
-    for (let turn = 1; Atomics.load(control, FAILED) !== LOST; ++turn) {
-      const done = Atomics.load(control, DONE);
-      if (done === chunks) break;
+    const start = mine < chunks ? performance.now() : 0;
+    for (let turn = 1; !this.#over(chunks); ++turn) {
       const waited = turn % 64 === 0 ? performance.now() - start : 0;
-      if (waited > BLOCK_MS) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-      else if (waited > SPIN_MS) Atomics.wait(control, DONE, done, 10);
+      if (waited > BLOCK_MS) return this.#wait(chunks, trap);
+      if (waited > SPIN_MS) Atomics.wait(control, DONE, Atomics.load(control, DONE), 10);
     }
+    this.#end(trap);
+    return undefined;
+  }
+
+  /** Whether all chunks are done, or never will be. */
+  #over(chunks: number): boolean {
+    return Atomics.load(this.#control, DONE) === chunks || Atomics.load(this.#control, FAILED) === LOST;
+  }
+
+  async #wait(chunks: number, trap: unknown): Promise<void> {
+    while (!this.#over(chunks)) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    this.#end(trap);
+  }
+
+  #end(trap: unknown): void {
     if (trap !== undefined) throw trap as Error;
+    const control = this.#control;
     let failed = BUSY;
     while (failed === BUSY) failed = Atomics.load(control, FAILED);
     if (failed === 0) return;
