@@ -56,7 +56,7 @@ export function chainOf({chained, flops = 5e7}, device, software) {
 
 /** Why a row is not measured there, if it is not. */
 export function leftOut({chained, flops, special}, device, software) {
-  if (software && special) return 'left to hardware: this adapter is slow';
+  if (software && special && device !== 'wasm') return 'left to hardware: this adapter is slow';
   const most = device === 'webgpu' && !software ? Infinity : software || device === 'webgl' ? 4e9 : 4e10;
   return chained && flops > most ? 'too large to be measured there' : undefined;
 }

@@ -22,18 +22,16 @@ Expr as_i32(const Expr& condition) { return ir::cast(DType::i32, condition); }
 
 }  // namespace
 
+bool has_order_key(DType dtype) { return dtype == DType::f32 || dtype == DType::i32; }
+
 Expr order_key(const Expr& x, bool largest) {
-  const DType type = x->type.dtype;
-  Expr key;
-  if (type == DType::f32) {
+  GS_CHECK(has_order_key(x->type.dtype), "a key of 32 bits");
+  Expr key = x;
+  if (ir::is_float(x->type.dtype)) {
     const Expr bits = ir::bitcast(DType::i32, ir::select(x == 0.0, ir::zero(x->type), x));
     const Expr rising =
         ir::select(bits < 0.0, ir::binary(ir::BinaryOp::bit_xor, bits, whole(0x7fffffff)), bits);
     key = ir::select(ir::is_nan(x), whole(0x7fffffff), rising);
-  } else if (type == DType::i32) {
-    key = x;
-  } else {
-    return {};
   }
   return largest ? ir::bit_not(key) : key;
 }

@@ -5,8 +5,9 @@
 
 namespace gossamer::ops {
 
-// An integer whose order is that of x among the largest (or smallest) first: -0 equals 0, NaN is
-// greater than numbers. Of type i32 where x has 32 bits or fewer and is no u32, else null.
+// An i32 that is less in what comes first among the largest (or smallest): -0 equals 0, NaN is
+// greater than numbers. Of f32 and i32.
+bool has_order_key(DType dtype);
 Expr order_key(const Expr& x, bool largest);
 
 // What `keys` i32 [rows.., n] have least, `count` of each row (positive), of equals those that come

@@ -32,12 +32,16 @@ class Sorter {
       : sort_(sort),
         made_(made),
         length_(sort.reduce_extents[0]),
-        segment_(caps.scan_segment > 0 ? caps.scan_segment : whole_segment) {}
+        segment_(caps.scan_segment > 0 ? caps.scan_segment : whole_segment),
+        wide_(caps.has_f64) {}
 
   void run() {
     const int64_t all = ir::as_int(length_).value_or(longest);
     one_run_ = all <= run_length;
-    for (const Expr& value : sort_.values) keys_.push_back(key_buffer(value));
+    if (wide_ && !one_run_ && rises_with_key()) pack();
+    if (!packed_) {
+      for (const Expr& value : sort_.values) keys_.push_back(key_buffer(value));
+    }
     Buffer order = runs();
     for (int64_t width = run_length; width < all; width *= 2)
       order = merged(order, width, width * 2 >= all);
@@ -77,9 +81,42 @@ class Sorter {
     return with(std::move(point), along);
   }
 
+  // One key of 32 bits that is less in what comes first.
+  bool rises_with_key() const {
+    const ops::Combiner& order = sort_.combiner;
+    if (order.left.size() != 1 || order.left[0]->type != ir::Type(DType::i32)) return false;
+    return ir::equal(order.joined[0], Expr(order.left[0]) < Expr(order.right[0]));
+  }
+
+  // Keys above places, in one word: no two are equal, and merges read one memory. Places behind the
+  // end fill the last run.
+  void pack() {
+    const Expr length = length_;
+    length_ = ir::simplify(ceil_div(length, run_length) * one_run());
+    Stage words = stage(StageKind::compute, ".words", DType::i64, {length_});
+    const Expr place = words.axes[sort_.along];
+    ir::VarMap axes{{sort_.reduce_axes[0].get(), place}};
+    for (size_t i = 0; i < words.axes.size(); ++i) {
+      if (i != sort_.along) axes[sort_.axes[i].get()] = words.axes[i];
+    }
+    Expr key = ir::substitute(sort_.values[0], axes);
+    if (!ir::prove_equal(length, length_))
+      key = ir::select(place < length, key, ir::highest(key->type));
+    const auto word = [](const Expr& e) { return ir::cast(DType::i64, e); };
+    words.result =
+        ir::binary(ir::BinaryOp::bit_or, ir::binary(ir::BinaryOp::shl, word(key), bits_of_place()),
+                   word(place));
+    made_.push_back(words);
+    packed_ = words.output;
+  }
+  static Expr place_in(const Expr& word) {
+    return ir::binary(ir::BinaryOp::bit_and, word, ir::constant_int(DType::i64, 0xffffffff));
+  }
+  static Expr bits_of_place() { return ir::constant_int(DType::i64, 32); }
+
   bool whole_runs() const {
     const auto known = ir::as_int(length_);
-    return one_run_ || (known && *known % run_length == 0);
+    return one_run_ || packed_ || (known && *known % run_length == 0);
   }
 
   // Where a key lies in memory, up to the end of the last run; it is computed or copied there,
@@ -106,8 +143,9 @@ class Sorter {
     return keys.output;
   }
 
-  // Whether the element at place p comes before that at q.
+  // Whether the element at place p comes before that at q; of packed ones, the word p before q.
   Expr before(const Stage& one, const Expr& p, const Expr& q) const {
+    if (packed_) return p < q;
     ir::VarMap map;
     for (size_t k = 0; k < keys_.size(); ++k) {
       map[sort_.combiner.left[k].get()] = ir::load(keys_[k], at(one, {p}));
@@ -117,8 +155,8 @@ class Sorter {
   }
 
   static void sum_of(Stage& one, const Expr& term) {
-    const Var left = ir::var("acc", DType::i32), right = ir::var("term", DType::i32);
-    one.combiner = {{left}, {right}, {Expr(left) + Expr(right)}, {ir::constant_int(DType::i32, 0)}};
+    const Var left = ir::var("acc", term->type), right = ir::var("term", term->type);
+    one.combiner = {{left}, {right}, {Expr(left) + Expr(right)}, {ir::zero(term->type)}};
     one.values = {term};
     one.result = left;
   }
@@ -138,7 +176,11 @@ class Sorter {
     rank.reduce_axes = {j};
     rank.reduce_extents = {blocks.back()};
     const size_t lane_axis = sort_.along + blocks.size() - 1;
-    const Expr lane = rank.axes[lane_axis], own = start(rank) + lane, other = start(rank) + j;
+    const auto in_run = [&](const Stage& one, const Expr& at) {
+      const Expr place = start(one) + at;
+      return packed_ ? ir::load(packed_, this->at(one, {place})) : place;
+    };
+    const Expr lane = rank.axes[lane_axis], own = in_run(rank, lane), other = in_run(rank, j);
     Expr not_after = !before(rank, own, other), first = before(rank, other, own);
     if (!whole_runs()) {  // what pads the last run comes behind its elements
       not_after = own >= length_ || not_after;
@@ -149,24 +191,29 @@ class Sorter {
 
     Stage order = one_run_ ? stage(StageKind::reduce, ".runs", DType::i32,
                                    {sort_.extents[sort_.along]}, /*last=*/true)
-                           : stage(StageKind::reduce, ".runs", DType::i32, blocks);
+                           : stage(StageKind::reduce, ".runs", stored(), blocks);
     order.reduce_axes = {j};
     order.reduce_extents = rank.reduce_extents;
     std::vector<Expr> counted{j};
     if (!one_run_) counted.insert(counted.begin(), order.axes[sort_.along]);
     const Expr rank_there = ir::load(rank.output, at(order, counted));
     const Expr here = rank_there == ir::cast(DType::i32, order.axes[lane_axis]);
-    sum_of(order, ir::select(here, ir::cast(DType::i32, start(order) + j), none));
+    const Expr found = ir::cast(stored(), in_run(order, j));
+    sum_of(order, ir::select(here, found, ir::zero(found->type)));
     made_.push_back(order);
     return order.output;
   }
+
+  // What is stored of an element: where it lies, or its word.
+  DType stored() const { return packed_ ? DType::i64 : DType::i32; }
 
   Expr element(const Stage& one, const Buffer& order, const Expr& place) const {
     const Expr inside = at_most(place, length_ - ir::index(1));
     std::vector<Expr> along{inside};
     if (order->shape.size() > sort_.axes.size())
       along = {ir::floordiv(inside, one_run()), ir::floormod(inside, one_run())};
-    return ir::cast(DType::index, ir::load(order, at(one, along)));
+    const Expr element = ir::load(order, at(one, along));
+    return packed_ ? element : ir::cast(DType::index, element);
   }
 
   // Where the first and the second of two neighbours of `width` elements begin, and the end of
@@ -202,7 +249,7 @@ class Sorter {
   // computed once a segment.
   Buffer merged(const Buffer& order, int64_t width, bool last) {
     const int64_t segment = std::min(segment_, 2 * width);
-    Stage merge = stage(StageKind::scan, ".merged", DType::i32,
+    Stage merge = stage(StageKind::scan, ".merged", stored(),
                         {last ? sort_.extents[sort_.along] : length_}, last);
     const Expr place = merge.axes[sort_.along];
     const Pair pair = pair_of(place, width);
@@ -213,35 +260,38 @@ class Sorter {
       taken = ir::cast(DType::index, ir::load(from, at(merge, {start})));
     }
     ops::Combiner& step = merge.combiner;
-    for (const char* name : {"first", "second", "first_end", "second_end", "picked"}) {
-      step.left.push_back(ir::var(name));
-      step.right.push_back(ir::var(cat("next_", name)));
+    const ir::Type picked = packed_ ? DType::i64 : DType::index;
+    for (const char* name : {"first", "first_end", "second_end", "picked"}) {
+      const ir::Type type = name == std::string_view("picked") ? picked : ir::Type(DType::index);
+      step.left.push_back(ir::var(name, type));
+      step.right.push_back(ir::var(cat("next_", name), type));
       step.joined.push_back(step.right.back());
-      step.identity.push_back(ir::index(0));
+      step.identity.push_back(ir::zero(type));
     }
-    const Expr first = step.left[0], second = step.left[1];
-    const Expr first_end = step.left[2], second_end = step.left[3];
+    const Expr first = step.left[0], first_end = step.left[1], second_end = step.left[2];
+    const Expr second = first_end + place - first;
     const Expr of_first = element(merge, order, first), of_second = element(merge, order, second);
     const Expr take =
         first < first_end && (second >= second_end || !before(merge, of_second, of_first));
     merge.in_order = true;
     merge.segment = segment;
-    merge.values = {ir::select(take, first + ir::index(1), first),
-                    ir::select(take, second, second + ir::index(1)), first_end, second_end,
+    merge.values = {ir::select(take, first + ir::index(1), first), first_end, second_end,
                     ir::select(take, of_first, of_second)};
-    merge.starts = {pair.first + taken, pair.second + place - pair.first - taken, pair.second,
-                    pair.end, ir::index(0)};
-    merge.result = ir::cast(DType::i32, step.left[4]);
+    merge.starts = {pair.first + taken, pair.second, pair.end, ir::zero(picked)};
+    merge.result = ir::cast(last ? DType::i32 : stored(),
+                            packed_ && last ? place_in(step.left[3]) : step.left[3]);
     made_.push_back(merge);
     return merge.output;
   }
 
   const Stage& sort_;
   std::vector<Stage>& made_;
-  const Expr length_;
+  Expr length_;
   const int64_t segment_;
+  const bool wide_;  // the target counts in 64 bits
   bool one_run_ = false;
   std::vector<Buffer> keys_;
+  Buffer packed_;  // null where keys stay apart
 };
 
 }  // namespace

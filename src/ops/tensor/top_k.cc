@@ -3,18 +3,20 @@
 
 #include "ops/define.h"
 #include "ops/families.h"
+#include "ops/least.h"
 #include "ops/reduction/reduce.h"
 
 namespace gossamer::ops {
 namespace {
 
-// An item's value by its number along the axis of a point.
+// An item's value by its number along the axis of a point: its order_key, which is the least of
+// what comes first, where the type has one.
 using Values = std::function<Expr(Point)>;
 
 struct TopK {
   Builder& b;
   size_t axis;
-  bool largest;
+  bool largest, keyed;
 
   std::vector<Expr> with(Point point, Expr place) const {
     std::vector<Expr> at(point.begin(), point.end());
@@ -22,14 +24,16 @@ struct TopK {
     return at;
   }
 
+  Expr before(const Expr& x, const Expr& y) const {
+    return keyed ? Expr(x < y) : comes_before(x, y, largest);
+  }
+
   Tensor in_order(const std::string& name, const Shape& shape, const Expr& items,
                   const Values& value) const {
     return b.sort(
         name, shape, static_cast<int>(axis), items,
         [&](Point p) { return std::vector<Expr>{value(p)}; },
-        [&](std::span<const Var> x, std::span<const Var> y) {
-          return comes_before(x[0], y[0], largest);
-        });
+        [&](std::span<const Var> x, std::span<const Var> y) { return before(x[0], y[0]); });
   }
 
   // The items that come first, in order, as numbers i32 [.., count, ..] below `items`. Of many
@@ -46,11 +50,12 @@ struct TopK {
     const Expr size = ir::index(chunk);
     const Type type = value(Shape(shape.size(), ir::index(0)))->type;
     // Nothing comes after it.
-    const Expr worst = largest                    ? ir::lowest(type)
+    const Expr worst = keyed                      ? ir::highest(type)
+                       : largest                  ? ir::lowest(type)
                        : ir::is_float(type.dtype) ? ir::constant(type, std::nan(""))
                                                   : ir::highest(type);
     const Var best = ir::var("best", type), other = ir::var("other", type);
-    const Expr better = ir::select(comes_before(other, best, largest), other, best);
+    const Expr better = keyed ? ir::min(best, other) : ir::select(before(other, best), other, best);
     Shape chunks = shape;
     chunks[axis] = ir::index(*all / chunk);
     const Tensor winners = b.reduce(
@@ -95,9 +100,12 @@ Result<> top_k(Builder& b) {
   GS_TRY(b.require(wanted[0] <= x.dim(axis), "K is larger than the axis"));
   Shape shape = x.shape();
   shape[at_axis] = wanted[0];
-  const TopK items{b, at_axis, b.integer("largest") != 0};
+  const bool largest = b.integer("largest") != 0;
+  const auto value_at = [&](Point point) { return ir::cast(accumulator(x.dtype()), x.at(point)); };
+  const bool keyed = has_order_key(accumulator(x.dtype()));
+  const TopK items{b, at_axis, largest, keyed};
   const Tensor places = items.first("top_k.places", shape, x.dim(axis), [&](Point point) {
-    return ir::cast(accumulator(x.dtype()), x.at(point));
+    return keyed ? order_key(value_at(point), largest) : value_at(point);
   });
   b.output(0, b.compute("top_k", x.dtype(), shape, [&](Point point) {
     return x.at(items.with(point, as_index(places.at(point))));

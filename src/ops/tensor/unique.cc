@@ -1,6 +1,7 @@
 // Unique.
 #include "ops/define.h"
 #include "ops/families.h"
+#include "ops/least.h"
 #include "ops/linearize.h"
 #include "ops/reduction/reduce.h"
 
@@ -46,13 +47,17 @@ Columns columns_of(Builder& b, const Tensor& x, int axis) {
 // [size], i32: slices in order. Sorted by one column after the other, the last one first: equals
 // keep the order that they have.
 Result<Tensor> in_order(Builder& b, const Columns& columns, const Expr& size) {
+  const auto sort_key = [&](const Expr& slice, const Expr& column) {
+    const Expr key = columns.key(slice, column);
+    return has_order_key(key->type.dtype) ? order_key(key, false) : key;
+  };
   auto less = [](std::span<const Var> left, std::span<const Var> right) {
     return comes_before(left[0], right[0], false);
   };
   if (ir::is_const(columns.count, 1)) {
     return b.sort(
         "unique.order", {size}, 0, size,
-        [&](Point p) { return std::vector<Expr>{columns.key(p[0], ir::index(0))}; }, less);
+        [&](Point p) { return std::vector<Expr>{sort_key(p[0], ir::index(0))}; }, less);
   }
   const Tensor as_given = b.compute("unique.given", DType::i32, {size},
                                     [](Point p) { return ir::cast(DType::i32, p[0]); });
@@ -61,7 +66,7 @@ Result<Tensor> in_order(Builder& b, const Columns& columns, const Expr& size) {
     const Expr column = columns.count - ir::index(1) - done;
     const Tensor next = b.sort(
         "unique.column", {size}, 0, size,
-        [&](Point p) { return std::vector<Expr>{columns.key(as_index(order({p[0]})), column)}; },
+        [&](Point p) { return std::vector<Expr>{sort_key(as_index(order({p[0]})), column)}; },
         less);
     return Builder::Round{{b.compute("unique.order", DType::i32, {size},
                                      [&](Point p) { return order({as_index(next({p[0]}))}); })},
