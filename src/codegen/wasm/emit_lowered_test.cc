@@ -2,6 +2,8 @@
 // floats, functions.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "codegen/wasm/emit.h"
@@ -91,6 +93,31 @@ TEST(EmitLowered, GuardedWindow) {
     for (int64_t j = std::max<int64_t>(0, i - 3); j < std::min(n, i + 4); ++j)
       sum += values[static_cast<size_t>(j)];
     EXPECT_EQ(got[static_cast<size_t>(i)], sum);
+  }
+}
+
+// A choice between what is not loaded yet branches; between what its condition loaded, as a merge
+// does it, it does not: data would decide where the processor goes on.
+TEST(EmitLowered, ChoicesOfLoadedValuesDoNotBranch) {
+  const int64_t n = 20;
+  const Buffer a = floats("a", n), b = floats("b", n), out = floats("out", n);
+  const Var g = var("g");
+  for (const bool loaded : {true, false}) {
+    const Expr of_a = at(a, g), of_b = at(b, g);
+    const Expr least =
+        loaded ? select(of_a < of_b, of_a, of_b) : select(Expr(g) < index(7), of_a, of_b);
+    const Kernel kernel{
+        "least", {{a, false}, {b, false}, {out, true}}, {}, grid(g, n, put(out, g, least))};
+    const auto code = emit_module({&kernel, 1}, nullptr, {false, 1});
+    const std::array<uint8_t, 2> if_of_f32{0x04, 0x7d};
+    const bool branches = !std::ranges::search(code, if_of_f32, {}, [](auto byte) {
+                             return static_cast<uint8_t>(byte);
+                           }).empty();
+    EXPECT_EQ(branches, !loaded);
+    std::vector<float> x = numbers(n), y(x.rbegin(), x.rend());
+    const auto got = run_one(kernel, {memory_of(x), memory_of(y), Memory(n * 4)}, {}, n);
+    for (size_t i = 0; i < n; ++i)
+      EXPECT_EQ(got[i], loaded ? std::min(x[i], y[i]) : i < 7 ? x[i] : y[i]);
   }
 }
 

@@ -70,7 +70,8 @@ class Lowering {
 
   ValueId scalar(const ir::Expr& e);
   Pieces vector(const ir::Expr& e);
-  Pieces value(const ir::Expr& e);  // of either; remembers shared subtrees
+  Pieces value(const ir::Expr& e);                     // of either; remembers shared subtrees
+  const Pieces* known_value(const ir::Expr& e) const;  // null where it was not computed yet
   Pieces compute(const ir::Expr& e);
   Pieces compute_binary(const ir::Expr& e);
   Pieces compute_select(const ir::Expr& e);

@@ -17,15 +17,19 @@ Pieces Lowering::value(const Expr& e) {
   const bool shared = e->references > 1 && e->kind != ir::NodeKind::Var &&
                       e->kind != ir::NodeKind::IntImm && e->kind != ir::NodeKind::FloatImm;
   if (!shared) return compute(e);
-  if (auto found = known_.find(e.get()); found != known_.end()) {
-    const Known& known = found->second;
-    if (known.version == f_.version() && known.guarded == guarded_ && f_.visible(known.region)) {
-      return known.pieces;
-    }
-  }
+  if (const Pieces* known = known_value(e)) return *known;
   Pieces pieces = compute(e);
   known_.insert_or_assign(e.get(), Known{pieces, f_.current(), f_.version(), guarded_});
   return pieces;
+}
+
+const Pieces* Lowering::known_value(const Expr& e) const {
+  const auto found = known_.find(e.get());
+  if (found == known_.end()) return nullptr;
+  const Known& known = found->second;
+  const bool valid =
+      known.version == f_.version() && known.guarded == guarded_ && f_.visible(known.region);
+  return valid ? &known.pieces : nullptr;
 }
 
 // Sums and products of indices are gathered before they become instructions.
@@ -150,7 +154,9 @@ Pieces Lowering::compute_select(const Expr& e) {
   if (e->type.is_scalar() || splat) {
     const ValueId condition = scalar(splat ? splat->a : select.condition);
     if (int64_t known; f_.is_i32(condition, &known)) return value(known ? select.yes : select.no);
-    if (has_load(select.yes) || has_load(select.no)) return arms(condition, select.yes, select.no);
+    // What was loaded for the condition can do no harm.
+    const auto touches = [&](const Expr& arm) { return !known_value(arm) && has_load(arm); };
+    if (touches(select.yes) || touches(select.no)) return arms(condition, select.yes, select.no);
     const Pieces yes = value(select.yes), no = value(select.no);
     Pieces result;
     for (size_t k = 0; k < yes.size(); ++k) {
