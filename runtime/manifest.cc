@@ -170,7 +170,7 @@ package::KernelInfo Reader::kernel(const Fields& fields) {
   kernel.buffers = static_cast<int>(fields.count("buffers", 1025, {}, 1));
   kernel.scalars = static_cast<int>(fields.count("scalars", 1025));
   kernel.schedule = fields.text("schedule", "");
-  kernel.written = kernel.buffers - 1;
+  kernel.writes = static_cast<int>(fields.count("writes", kernel.buffers + 1, 1, 1));
   return kernel;
 }
 

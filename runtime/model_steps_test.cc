@@ -98,7 +98,7 @@ package::Module make_module() {
                     {"add", "k1", "", "", 1, 2, 1, 1},
                     {"less", "k2", "", "", 1, 2, 1, 1},
                     {"whole", "k3", "", "", 1, 2, 0, 1},
-                    {"iota", "k4", "", "", 1, 1, 0, 0}};
+                    {"iota", "k4", "", "", 1, 1, 0, 1}};
   const Number all = Number::plan(of_n), one = Number(1);
   module.run = {{copy, {x, state}, {}, all, ""},
                 {add, {state, next}, {Number::plan(of_i)}, all, ""},
@@ -369,7 +369,7 @@ TEST_F(StepsTest, ASideIsReadButNotRun) {
   for (package::KernelInfo& kernel : module.kernels) kernel.code = "a shader";
   module.side = {"wasm", "side.wasm"};
   module.slots[made].device = 1;
-  module.kernels.push_back({"side", "k4", "", "", 1, 1, 0, 0, 1});
+  module.kernels.push_back({"side", "k4", "", "", 1, 1, 0, 1, 1});
   module.run[make].kernel = iota + 1;
   module.run[make].reason = "no f64";
   module.steps = {launch(begin), {.kind = Step::Kind::copy, .tensor = state, .to = made}};

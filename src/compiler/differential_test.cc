@@ -21,6 +21,7 @@
 #include "ir/simplify.h"
 #include "ops/cases.h"
 #include "schedule/default_schedule.h"
+#include "schedule/group_stages.h"
 #include "schedule/layout.h"
 #include "schedule/legalize_stages.h"
 #include "schedule/lower.h"
@@ -120,14 +121,29 @@ struct Run {
   std::string error;
 };
 
-// The trace of a schedule makes its kernel again.
-Result<> reads_back(const schedule::Schedule& chosen, const ir::Kernel& kernel) {
+// The traces of a group's schedules make its kernel again.
+Result<> reads_back(const schedule::Group& group, const std::vector<schedule::Schedule>& chosen,
+                    const schedule::Capabilities& caps, const ir::Kernel& kernel) {
   const std::string trace = schedule::to_string(chosen);
-  GS_ASSIGN(const auto read,
-            schedule::parse_schedule(chosen.stage(), chosen.capabilities(), trace));
-  GS_ASSIGN(const ir::Kernel again, schedule::lower(read));
+  GS_ASSIGN(const auto read, schedule::parse_schedules(group, caps, trace));
+  GS_ASSIGN(const ir::Kernel again, schedule::lower(group, read));
   if (ir::print(again) == ir::print(kernel)) return {};
   return fail(cat("its trace makes another kernel: ", trace));
+}
+
+// As after the layouts have replaced the ports' buffers.
+schedule::Ends ends_of(const ops::Program& program, const schedule::Ports& ports,
+                       const std::vector<std::pair<ir::Buffer, ir::Buffer>>& replaced) {
+  schedule::Ends ends;
+  for (const auto& [old, fresh] : replaced) {
+    if (ports.outputs.contains(old.get())) ends.kept.insert(fresh.get());
+    if (ports.constants.contains(old.get())) ends.constants.insert(fresh.get());
+  }
+  for (const ops::Entry& entry : program) {
+    if (!entry.step()) continue;
+    for (const ir::Buffer& read : entry.inputs()) ends.kept.insert(read.get());
+  }
+  return ends;
 }
 
 // Variables that a run computes and that may be negative, as two scalars that are not: what
@@ -182,9 +198,27 @@ Run run_on(const schedule::Capabilities& caps, ops::Program program, const sched
     const TensorData data = from_memory(*tensor, memory.at(tensor), dims_now());
     return interp::element(data, at);
   };
+  // Of each launch the last stage stands for all, by what it writes.
+  std::map<const ir::BufferNode*, schedule::Group> groups;
+  ops::Program launched;
+  for (schedule::Launched& one :
+       schedule::group_stages(program, ends_of(program, ports, replaced), caps)) {
+    if (const auto* step = std::get_if<ops::Step>(&one)) {
+      launched.emplace_back(*step);
+      continue;
+    }
+    schedule::Group& group = std::get<schedule::Group>(one);
+    launched.emplace_back(group.last());
+    if (group.form != schedule::GroupForm::single)
+      groups.emplace(group.last().output.get(), std::move(group));
+  }
   steps.run = [&](const Stage& stage) -> Result<> {
-    const auto [chosen, scheduled] = schedule::schedule_default(stage, caps);
-    GS_TRY(reads_back(chosen, scheduled));
+    const auto found = groups.find(stage.output.get());
+    const schedule::Group group =
+        found == groups.end() ? schedule::Group{schedule::GroupForm::single, {{stage, {}, true}}}
+                              : found->second;
+    const auto [chosen, scheduled] = schedule::schedule_default(group, caps);
+    GS_TRY(reads_back(group, chosen, caps, scheduled));
     GS_ASSIGN(const ir::Kernel kernel,
               run_pipeline(with_parts(scheduled, signs.variables, signs.parts), caps.kind));
     const std::string text = ir::print(kernel);
@@ -200,18 +234,20 @@ Run run_on(const schedule::Capabilities& caps, ops::Program program, const sched
     interp::Memory bound;
     for (size_t i = 0; i < kernel.params.size(); ++i) {
       const auto known = memory.find(scheduled.params[i].buffer.get());
-      if (known != memory.end() && (i + 1 < kernel.params.size() || in_place))
+      if (known != memory.end() && (!kernel.params[i].written || in_place))
         bound[kernel.params[i].buffer.get()] = known->second;
     }
     std::vector<int64_t> scalars;
     const Dims now = dims_now();
     for (const ir::Var& scalar : kernel.scalars) scalars.push_back(now.at(scalar));
     GS_TRY(interp::run(kernel, bound, scalars));
-    memory[scheduled.params.back().buffer.get()] =
-        std::move(bound[kernel.params.back().buffer.get()]);
+    for (size_t i = 0; i < kernel.params.size(); ++i) {
+      if (kernel.params[i].written)
+        memory[scheduled.params[i].buffer.get()] = std::move(bound[kernel.params[i].buffer.get()]);
+    }
     return {};
   };
-  if (auto ran = interp::run_steps(program, steps); !ran)
+  if (auto ran = interp::run_steps(launched, steps); !ran)
     return {{}, result.kernels, ran.error().to_string()};
   for (const auto& [old, fresh] : replaced) {
     if (ports.outputs.contains(old.get()) && memory.contains(fresh.get()))
@@ -499,6 +535,61 @@ TEST(DifferentialSizes, TilesInGroupMemory) {
     const Example dynamic = example_with_dim(*ops::builtin_catalog().find("", one.op), one.test);
     ASSERT_TRUE(dynamic.made.status) << one.op << ": " << dynamic.made.status.error().to_string();
     compare(hardware, dynamic, Form::as_a_model);
+  }
+}
+
+// Reductions and maps over the same rows in one launch: rows that lie along memory and across it,
+// lengths beside those of vectors and workgroups, several invocations a row.
+TEST(DifferentialSizes, RowsInOneLaunch) {
+  const auto integer = [](const char* name, int64_t value) {
+    return ops::Attributes{{name, value}};
+  };
+  const std::vector<Sized> all{
+      {"Softmax", {.name = "short", .shapes = {{5, 7}}}},
+      {"Softmax", {.name = "vectors", .shapes = {{67, 36}}}},
+      {"Softmax", {.name = "left over", .shapes = {{3, 131}}}},
+      {"Softmax", {.name = "long", .shapes = {{2, 1024}}}},
+      {"Softmax", {.name = "longer", .shapes = {{2, 1030}}}},
+      {"Softmax", {.name = "heads", .shapes = {{2, 3, 5, 64}}}},
+      {"Softmax", {.name = "one", .shapes = {{260}}, .attributes = integer("axis", 0)}},
+      {"Softmax",
+       {.name = "channels", .shapes = {{2, 21, 4, 8}}, .attributes = integer("axis", 1)}},
+      {"Softmax", {.name = "odd", .shapes = {{2, 9, 5, 7}}, .attributes = integer("axis", 1)}},
+      {"LogSoftmax", {.name = "rows", .shapes = {{9, 200}}}},
+      {"LayerNormalization", {.name = "outputs", .shapes = {{6, 96}, {96}, {96}}, .outputs = 3}},
+      {"LayerNormalization",
+       {.name = "two axes",
+        .shapes = {{4, 6, 20}, {6, 20}, {6, 20}},
+        .attributes = integer("axis", 1),
+        .outputs = 1}},
+      {"RMSNormalization", {.name = "rows", .shapes = {{7, 130}, {130}}}},
+      {"GroupNormalization",
+       {.name = "groups",
+        .shapes = {{2, 12, 5, 7}, {12}, {12}},
+        .attributes = integer("num_groups", 3)}},
+      {"InstanceNormalization", {.name = "planes", .shapes = {{2, 5, 6, 10}, {5}, {5}}}},
+      {"LpNormalization", {.name = "rows", .shapes = {{8, 70}}}},
+      {"Hardmax", {.name = "rows", .shapes = {{4, 100}}}},
+  };
+  schedule::Capabilities hardware = schedule::capabilities_of(TargetKind::webgpu);
+  hardware.hardware = true;
+  for (const Sized& one : all) {
+    SCOPED_TRACE(cat(one.op, " ", one.test.name));
+    const OpDef& def = *ops::builtin_catalog().find("", one.op);
+    const Example example = example_of(def, one.test);
+    ASSERT_TRUE(example.made.status) << example.made.status.error().to_string();
+    const Example dynamic = example_with_dim(def, one.test);
+    for (TargetKind target : targets) {
+      SCOPED_TRACE(schedule::name_of(target));
+      const std::string kernels =
+          compare(schedule::capabilities_of(target), example, Form::as_a_model);
+      if (target != TargetKind::webgl)
+        EXPECT_EQ(kernels.find("kernel "), kernels.rfind("kernel ")) << kernels;
+      if (dynamic.made.status) compare(target, dynamic, Form::as_a_model);
+    }
+    const std::string kernels = compare(hardware, example, Form::as_a_model);
+    EXPECT_EQ(kernels.find("kernel "), kernels.rfind("kernel ")) << kernels;
+    if (dynamic.made.status) compare(hardware, dynamic, Form::as_a_model);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "passes/flatten_access.h"
 #include "schedule/access.h"
 #include "schedule/default_schedule.h"
+#include "schedule/group_stages.h"
 #include "schedule/trace.h"
 
 namespace gossamer::compiler {
@@ -29,8 +30,17 @@ ir::Expr range_of(const ir::Kernel& kernel) {
   return grid && grid->loop == ir::LoopKind::grid ? grid->extent : ir::index(1);
 }
 
-// "conv.sum" of `Conv "features.0"`: what people see.
-std::string title(const ops::Stage& stage) { return stage.name; }
+schedule::Ends ends_of(const graph::StageGraph& graph) {
+  schedule::Ends ends;
+  for (const auto& output : graph.outputs) ends.kept.insert(output.buffer.get());
+  for (const ir::BufferNode* state : graph::states_of(graph)) ends.kept.insert(state);
+  for (const ops::Entry& entry : graph.program) {
+    if (!entry.step()) continue;
+    for (const ir::Buffer& read : entry.inputs()) ends.kept.insert(read.get());
+  }
+  for (const auto& constant : graph.constants) ends.constants.insert(constant.buffer.get());
+  return ends;
+}
 
 }  // namespace
 
@@ -92,15 +102,17 @@ int ModuleBuilder::tensor_of(const ir::Buffer& buffer) {
 
 Result<> ModuleBuilder::build(const Progress& progress) {
   add_inputs();
+  const std::vector<schedule::Launched> launched =
+      schedule::group_stages(stages_.program, ends_of(stages_), caps_);
   size_t done = 0;
-  for (const ops::Entry& entry : stages_.program) {
-    if (entry.step()) {
-      add_step(*entry.step());
+  for (const schedule::Launched& one : launched) {
+    if (const auto* step = std::get_if<ops::Step>(&one)) {
+      add_step(*step);
     } else {
-      GS_TRY(add_stage(*entry.stage()));
+      GS_TRY(add_group(std::get<schedule::Group>(one)));
     }
-    progress("schedule", 0.15 + 0.6 * static_cast<double>(++done) /
-                                    static_cast<double>(stages_.program.size()));
+    progress("schedule",
+             0.15 + 0.6 * static_cast<double>(++done) / static_cast<double>(launched.size()));
   }
   add_outputs();
   GS_TRY(plan_slots());
@@ -109,39 +121,40 @@ Result<> ModuleBuilder::build(const Progress& progress) {
   return {};
 }
 
-Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
+Result<> ModuleBuilder::add_group(const schedule::Group& group) {
   // Nothing to write, and an axis without points is a case that schedules need not know.
   const auto is_empty = [](const ir::Expr& extent) { return ir::is_const(extent, 0); };
-  if (std::ranges::any_of(stage.output->shape, is_empty)) {
-    if (!states_.contains(stage.output.get())) constant_.insert(stage.output.get());
+  const ops::Stage& last = group.last();
+  if (std::ranges::any_of(last.output->shape, is_empty)) {
+    if (!states_.contains(last.output.get())) constant_.insert(last.output.get());
     return {};
   }
   package::Launch launch;
-  launch.origin = stage.origin;
-  launch.reason = stage.side;
-  const int device = stage.side.empty() ? 0 : 1;
+  launch.origin = origin_of(group);
+  launch.reason = last.side;
+  const int device = last.side.empty() ? 0 : 1;
   GS_ASSIGN(package::Call call,
-            add_kernel(stage, device == 0 ? caps_ : side_caps_, launch.tensors));
+            add_kernel(group, device == 0 ? caps_ : side_caps_, launch.tensors));
   launch.kernel = call.kernel;
   launch.scalars = std::move(call.scalars);
   launch.range = call.range;
-  if (device == 0 && options_.adapters == "any" && target_ == schedule::TargetKind::webgpu) {
+  if (device == 0 && options_.adapters == "any" && target_ == schedule::TargetKind::webgpu &&
+      schedule::has_hardware_variant(group, caps_)) {
     schedule::Capabilities hardware = caps_;
     hardware.hardware = true;
-    if (is_grouped(schedule::default_tiling(stage, hardware))) {
-      std::vector<int> same;
-      GS_ASSIGN(launch.hardware, add_kernel(stage, hardware, same));
-      GS_CHECK(same == launch.tensors, "variants of ", stage.name, " take other tensors");
-      if (launch.hardware->kernel == launch.kernel) launch.hardware.reset();
-    }
+    std::vector<int> same;
+    GS_ASSIGN(launch.hardware, add_kernel(group, hardware, same));
+    GS_CHECK(same == launch.tensors, "variants of ", title_of(group), " take other tensors");
+    if (launch.hardware->kernel == launch.kernel) launch.hardware.reset();
   }
   // What depends on dimensions alone is computed in every run.
   const bool constant =
-      launch.scalars.empty() && !launch.range.planned && !states_.contains(stage.output.get()) &&
-      std::ranges::all_of(ops::inputs_of(stage),
+      launch.scalars.empty() && !launch.range.planned && !states_.contains(last.output.get()) &&
+      std::ranges::all_of(inputs_of(group),
                           [&](const ir::Buffer& b) { return constant_.contains(b.get()); });
-  if (constant) constant_.insert(stage.output.get());
-  if (!constant) {
+  if (constant) {
+    for (const ir::Buffer& output : outputs_of(group)) constant_.insert(output.get());
+  } else {
     if (device != launching_) flush_launches();
     launching_ = device;
     events_.push_back({static_cast<int>(module_.run.size()), {}, {}});
@@ -150,16 +163,16 @@ Result<> ModuleBuilder::add_stage(const ops::Stage& stage) {
   return {};
 }
 
-Result<package::Call> ModuleBuilder::add_kernel(const ops::Stage& stage,
+Result<package::Call> ModuleBuilder::add_kernel(const schedule::Group& group,
                                                 const schedule::Capabilities& capabilities,
                                                 std::vector<int>& tensors) {
-  const int device = stage.side.empty() ? 0 : 1;
-  const schedule::Scheduled scheduled = schedule::schedule_default(stage, capabilities);
+  const int device = group.last().side.empty() ? 0 : 1;
+  const schedule::ScheduledGroup scheduled = schedule::schedule_default(group, capabilities);
   auto lowered = run_pipeline(
       signed_.empty() ? scheduled.kernel : with_parts(scheduled.kernel, signed_, parts_),
       device == 0 ? target_ : schedule::TargetKind::wasm);
   if (!lowered) {
-    lowered.error().where = stage.origin;
+    lowered.error().where = origin_of(group);
     return std::unexpected(lowered.error());
   }
   ir::Kernel kernel = *std::move(lowered);
@@ -186,16 +199,16 @@ Result<package::Call> ModuleBuilder::add_kernel(const ops::Stage& stage,
       by_key_.emplace(cat(device, " ", canonical.key), static_cast<int>(kernels_.size()));
   if (fresh) {
     package::KernelInfo info;
-    info.name = title(stage);
-    info.schedule = schedule::to_string(scheduled.schedule);
-    info.group_size = scheduled.schedule.group_size();
+    info.name = title_of(group);
+    info.schedule = schedule::to_string(scheduled.schedules);
+    info.group_size = scheduled.group_size();
     info.buffers = static_cast<int>(kernel.params.size());
     info.scalars = static_cast<int>(canonical.scalars.size());
-    info.written = info.buffers - 1;
+    info.writes = static_cast<int>(outputs_of(group).size());
     info.device = device;
     module_.kernels.push_back(info);
     kernels_.push_back(std::move(canonical.kernel));
-    reports_.push_back({info.name, stage.origin, info.schedule, {}, {}});
+    reports_.push_back({info.name, origin_of(group), info.schedule, {}, {}});
   }
   call.kernel = found->second;
   return call;
@@ -277,9 +290,11 @@ Result<> ModuleBuilder::plan_slots() {
       continue;
     }
     const package::Launch& launch = module_.run[static_cast<size_t>(event.launch)];
+    const int writes = module_.kernels[static_cast<size_t>(launch.kernel)].writes;
+    const size_t reads = launch.tensors.size() - static_cast<size_t>(writes);
     for (size_t i = 0; i < launch.tensors.size(); ++i) {
       const ir::Buffer& buffer = buffers_[static_cast<size_t>(launch.tensors[i])];
-      (i + 1 == launch.tensors.size() ? step.writes : step.reads).push_back(buffer);
+      (i < reads ? step.reads : step.writes).push_back(buffer);
     }
     steps.push_back(std::move(step));
   }

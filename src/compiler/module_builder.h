@@ -15,6 +15,7 @@
 #include "graph/stage_graph.h"
 #include "ir/rewrite.h"
 #include "schedule/capabilities.h"
+#include "schedule/group.h"
 
 namespace gossamer::compiler {
 
@@ -39,9 +40,9 @@ class ModuleBuilder {
 
  private:
   void find_parameters();
-  Result<> add_stage(const ops::Stage& stage);
-  // The stage's kernel for these capabilities, and what calls it; `tensors` are its buffers.
-  Result<package::Call> add_kernel(const ops::Stage& stage,
+  Result<> add_group(const schedule::Group& group);
+  // The group's kernel for these capabilities, and what calls it; `tensors` are its buffers.
+  Result<package::Call> add_kernel(const schedule::Group& group,
                                    const schedule::Capabilities& capabilities,
                                    std::vector<int>& tensors);
   // Steps of the host program (module_steps.cc).

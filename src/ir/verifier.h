@@ -50,7 +50,8 @@ class Verifier {
   std::unordered_set<const BufferNode*> params_;
   std::unordered_set<const Node*> checked_;  // shared expressions, within one scope
   std::unordered_set<const VarNode*> divergent_;
-  VarMap values_;  // of index Lets, for written_once
+  VarMap values_;                                 // of index Lets, for written_once
+  std::unordered_set<const BufferNode*> stored_;  // so far
   const For* grid_ = nullptr;
   const For* group_ = nullptr;
   int loops_ = 0;  // serial, unrolled, vectorized and while loops around

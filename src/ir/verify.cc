@@ -230,6 +230,7 @@ Result<> Verifier::store(const Store& s) {
   for (const Expr& i : s.indices) GS_TRY(expr(i));
   GS_TRY(expr(s.value));
   GS_TRY(access(s.buffer, s.indices, s.value->type, s.value));
+  stored_.insert(s.buffer.get());
   if (params_.contains(s.buffer.get())) {
     if (!buffers_[s.buffer.get()]) {
       return error("a store to '" + s.buffer->name + "', which the kernel does not write");

@@ -134,10 +134,11 @@ Result<> Verifier::node(const Expr& e) {
     case NodeKind::Load: {
       auto* l = as<Load>(e);
       auto found = buffers_.find(l->buffer.get());
-      // A kernel of one work item is sequential: it may read back what it wrote.
+      // An invocation may read back what it wrote. A kernel of one work item is sequential.
       const bool sequential = grid_ && is_const(grid_->extent, 1);
-      if (found != buffers_.end() && found->second && !sequential) {
-        return error("a load of the written buffer '" + l->buffer->name + "'", e);
+      if (found != buffers_.end() && found->second && !sequential &&
+          !stored_.contains(l->buffer.get())) {
+        return error("a load of the written buffer '" + l->buffer->name + "', before any store", e);
       }
       return access(l->buffer, l->indices, type, e);
     }

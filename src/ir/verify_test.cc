@@ -130,7 +130,8 @@ TEST(Verify, AccessesFitTheBuffer) {
   EXPECT_EQ(verdict("kernel k(A: f32[4]) { A[0] = 1.0 }"),
             "a store to 'A', which the kernel does not write");
   EXPECT_EQ(verdict("kernel k(write A: f32[4]) { A[0] = A[1] }"),
-            "a load of the written buffer 'A': A[1]");
+            "a load of the written buffer 'A', before any store: A[1]");
+  EXPECT_EQ(verdict("kernel k(write A: f32[4]) { A[0] = 1.0\nA[1] = A[0] }"), "ok");
 }
 
 TEST(Verify, Structure) {

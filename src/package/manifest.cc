@@ -159,6 +159,10 @@ void write_kernel(Json& json, const KernelInfo& kernel,
   json.Int(kernel.group_size);
   json.Key("buffers");
   json.Int(kernel.buffers);
+  if (kernel.writes != 1) {
+    json.Key("writes");
+    json.Int(kernel.writes);
+  }
   json.Key("scalars");
   json.Int(kernel.scalars);
   write_text(json, "schedule", kernel.schedule);

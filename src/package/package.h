@@ -101,8 +101,7 @@ struct KernelInfo {
   std::string schedule;  // the schedule as text
   int group_size = 1;    // invocations of a workgroup (webgpu)
   int buffers = 0, scalars = 0;
-  int written =
-      -1;  // which buffer is written (the last one, so buffers - 1); all others are only read
+  int writes = 1;  // the last so many buffers are written; all others are only read
   int device = 0;  // 1: the side runs it, and `code` is empty
 };
 

@@ -32,7 +32,9 @@ class Widener {
     }
     if (const auto* let = ir::as<ir::Let>(s)) {
       const Expr value = widen(let->value);
-      const ir::Var var = ir::var(let->var->name, value->type);
+      // What is a scalar stays as it is, and so do expressions that use it.
+      const ir::Var var =
+          value->type == let->var->type ? let->var : ir::var(let->var->name, value->type);
       wide_[let->var.get()] = var;
       return ir::let(var, value, widen(let->body));
     }

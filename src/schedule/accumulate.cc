@@ -34,10 +34,6 @@ Result<> Schedule::rfactor(LoopId loop) {
   if (one.partial) return fail(what + "it holds partial results already");
   if (!ir::as_int(one.extent)) return fail(what + "its extent is not known");
   if (nest_.walks.size() > 1) return fail(what + "walks share accumulators", "rfactor before peel");
-  for (LoopId other : order()) {
-    if (nest_.loop(other).partial)
-      return fail(cat(what, nest_.loop(other).name, " holds partial results already"));
-  }
   one.partial = true;
   steps_.push_back({Primitive::rfactor, {loop}});
   return {};

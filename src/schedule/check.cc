@@ -34,8 +34,12 @@ Result<> check_vectors(const Nest& nest) {
       if (loop.kind == LoopKind::vectorized && id != walk.order.back())
         return fail(cat("the vectorized loop ", loop.name,
                         " is not the innermost one: ", nest.loop(walk.order.back()).name, " is"));
-      if (loop.partial && loop.kind != LoopKind::vectorized)
-        return fail(cat("the partial results of ", loop.name, " are not lanes"), "vectorize it");
+      const bool is_fused =
+          std::ranges::any_of(nest.fuses, [&](const Fuse& fuse) { return fuse.whole == id; });
+      if (loop.partial && loop.kind != LoopKind::group &&
+          (is_fused || loop.kind != LoopKind::vectorized))
+        return fail(cat("the partial results of ", loop.name, " are not lanes"),
+                    is_fused ? "bind it to the group" : "vectorize it or bind it to the group");
     }
   }
   for (const Split& split : nest.splits) {
@@ -55,7 +59,7 @@ Result<> check_accumulators(const Nest& nest) {
   if (!nest.accumulates) return fail("the stage has no accumulators");
   const std::vector<LoopId> outside = nest.outside();
   for (LoopId id : outside) {
-    if (nest.loop(id).reduction || nest.loop(id).carried)
+    if ((nest.loop(id).reduction && !nest.loop(id).partial) || nest.loop(id).carried)
       return fail(cat(nest.loop(id).carried ? "the scan's loop " : "the reduction's loop ",
                       nest.loop(id).name, " is outside of the accumulators, which start ",
                       nest.accumulators ? cat("before ", nest.loop(*nest.accumulators).name)
@@ -98,6 +102,34 @@ Result<> check_staged(const Schedule& schedule) {
   return {};
 }
 
+// Partial results that invocations hold are joined in group memory.
+Result<> check_joined(const Schedule& schedule) {
+  const Nest& nest = schedule.nest();
+  const std::vector<LoopId> joined = nest.joined();
+  if (joined.empty()) return {};
+  const std::string what =
+      cat("invocations hold the partial results of ", nest.loop(joined[0]).name, ", ");
+  if (joined.size() > 1)
+    return fail(cat(what, "and those of ", nest.loop(joined[1]).name), "fuse the two first");
+  if (!nest.staged.empty()) return fail(what + "and operands are staged");
+  for (LoopId id : nest.tile()) {
+    if (!nest.loop(id).partial && !ir::is_const(nest.loop(id).extent, 1))
+      return fail(cat(what, "but there is one for each iteration of ", nest.loop(id).name));
+  }
+  int64_t bytes = 0;
+  for (const ir::Var& var : schedule.stage().combiner.left) {
+    const ir::DType dtype = var->type.dtype;
+    if (ir::byte_size(dtype) != 4)
+      return fail(cat(what, "but group memory holds numbers of 32 bits, not ", ir::name_of(dtype)));
+    bytes += 4 * int64_t{schedule.group_size()};
+  }
+  const Capabilities& caps = schedule.capabilities();
+  if (!caps.harmless_loads || bytes > caps.max_group_bytes)
+    return fail(cat(what, bytes, " bytes; a workgroup of ", name_of(caps.kind), " shares ",
+                    caps.max_group_bytes));
+  return {};
+}
+
 }  // namespace
 
 Result<> check(const Schedule& schedule) {
@@ -111,6 +143,7 @@ Result<> check(const Schedule& schedule) {
       nest.loop(nest.axes[stage.along]).split < 0)
     return fail("the scan's axis is not split by its segment");
   GS_TRY(check_staged(schedule));
+  GS_TRY(check_joined(schedule));
   if (stage.output->layout.memory == ir::Memory::texture) GS_TRY(check_texels(stage, nest));
   return {};
 }

@@ -23,7 +23,12 @@ constexpr Costs vector_units{.operand = 0.6,
 
 // Invocations and fragments of GPUs. Not measured apart: the values of vector units, on which
 // adapters in software run.
-constexpr Costs invocations = vector_units;
+constexpr Costs invocations = [] {
+  Costs costs = vector_units;
+  costs.least_group = 4;
+  costs.groups = 16;
+  return costs;
+}();
 
 // GPUs in hardware. The best of 50 tiles on an NVIDIA H200, for products of 4096^3 to 49 x 512 x
 // 512; bench/results/nvidia-h200.md has what models and chains of products make of them.
@@ -37,6 +42,7 @@ constexpr Costs hardware = [] {
   costs.group_tiles = group_tiles;
   costs.least_group_rows = 16;
   costs.least_group_reduction = 16;
+  costs.row_threads = 128;
   return costs;
 }();
 

@@ -41,6 +41,14 @@ struct Costs {
   std::span<const GroupTile> group_tiles = {};
   int64_t least_group_rows = 0;       // with fewer rows, most of a tile lies past the edge
   int64_t least_group_reduction = 0;  // in shorter ones a tile is read too seldom to pay
+
+  // Rows of a group of stages (row_schedule.cc).
+  int64_t short_row = 4096;  // rows of more columns need
+  int64_t long_rows = 64;    // so many of them at least
+  uint64_t row_vectors = 8;  // vectors of a row at least that invocations share
+  int row_threads = 1;       // invocations that share a row at most
+  int least_group = 64;      // invocations of a workgroup, where rows are few
+  int64_t groups = 0;        // workgroups that keep all processors busy
 };
 
 const Costs& costs_of(const Capabilities& capabilities);

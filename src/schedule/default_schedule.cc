@@ -5,6 +5,7 @@
 #include "ir/build.h"
 #include "schedule/default_points.h"
 #include "schedule/lower.h"
+#include "schedule/row_schedule.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -170,6 +171,11 @@ Result<> scan(Schedule& s, const Tiling& t) {
   return bind_points(s, points, t);
 }
 
+Capabilities without_hardware(Capabilities capabilities) {
+  capabilities.hardware = false;
+  return capabilities;
+}
+
 Result<Scheduled> schedule_at(const ops::Stage& stage, const Capabilities& capabilities,
                               const Tiling& tiling) {
   GS_ASSIGN(Schedule schedule, schedule_with(stage, capabilities, tiling));
@@ -202,17 +208,53 @@ Result<Schedule> schedule_with(const ops::Stage& stage, const Capabilities& capa
 
 Scheduled schedule_default(const ops::Stage& stage, const Capabilities& capabilities) {
   auto made = schedule_at(stage, capabilities, default_tiling(stage, capabilities));
-  if (!made && capabilities.hardware) {
-    Capabilities plain = capabilities;
-    plain.hardware = false;
-    made = schedule_at(stage, capabilities, default_tiling(stage, plain));
-  }
+  if (!made && capabilities.hardware)
+    made = schedule_at(stage, capabilities, default_tiling(stage, without_hardware(capabilities)));
   GS_CHECK(made, stage.name, ": ", made.error().to_string());
   return *std::move(made);
 }
 
 Schedule default_schedule(const ops::Stage& stage, const Capabilities& capabilities) {
   return schedule_default(stage, capabilities).schedule;
+}
+
+namespace {
+
+Result<ScheduledGroup> schedule_rows(const Group& group, const Capabilities& capabilities) {
+  const RowTiling tiling = default_row_tiling(group, capabilities);
+  ScheduledGroup made;
+  for (const Member& member : group.members) {
+    GS_ASSIGN(Schedule schedule, schedule_rows(member, capabilities, tiling));
+    made.schedules.push_back(std::move(schedule));
+  }
+  GS_ASSIGN(made.kernel, lower(group, made.schedules));
+  return made;
+}
+
+}  // namespace
+
+ScheduledGroup schedule_default(const Group& group, const Capabilities& capabilities) {
+  if (group.form != GroupForm::rows) {
+    Scheduled last = schedule_default(group.last(), capabilities);
+    ScheduledGroup made{{std::move(last.schedule)}, std::move(last.kernel)};
+    if (group.form == GroupForm::points) {
+      auto kernel = lower(group, made.schedules);
+      GS_CHECK(kernel, title_of(group), ": ", kernel.error().to_string());
+      made.kernel = *std::move(kernel);
+    }
+    return made;
+  }
+  auto made = schedule_rows(group, capabilities);
+  if (!made && capabilities.hardware) made = schedule_rows(group, without_hardware(capabilities));
+  GS_CHECK(made, title_of(group), ": ", made.error().to_string());
+  return *std::move(made);
+}
+
+bool has_hardware_variant(const Group& group, const Capabilities& capabilities) {
+  Capabilities hardware = capabilities;
+  hardware.hardware = true;
+  if (group.form == GroupForm::rows) return default_row_tiling(group, hardware).threads > 1;
+  return group.form == GroupForm::single && is_grouped(default_tiling(group.last(), hardware));
 }
 
 }  // namespace gossamer::schedule

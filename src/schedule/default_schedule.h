@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "schedule/group.h"
 #include "schedule/schedule.h"
 #include "schedule/tiling.h"
 
@@ -20,5 +21,17 @@ struct Scheduled {
   ir::Kernel kernel;
 };
 Scheduled schedule_default(const ops::Stage& stage, const Capabilities& capabilities);
+
+// One schedule for stages with the same points, one a stage for those over the same rows.
+struct ScheduledGroup {
+  std::vector<Schedule> schedules;
+  ir::Kernel kernel;
+
+  int group_size() const { return schedules.back().group_size(); }
+};
+ScheduledGroup schedule_default(const Group& group, const Capabilities& capabilities);
+
+// Whether GPUs in hardware compute the group in another way than software adapters.
+bool has_hardware_variant(const Group& group, const Capabilities& capabilities);
 
 }  // namespace gossamer::schedule

@@ -114,8 +114,6 @@ TEST(Illegal, Reductions) {
        "rfactor(k): cannot rfactor k: its extent is not known"},
       {product(), "rfactor(k); rfactor(k)",
        "rfactor(k): cannot rfactor k: it holds partial results already"},
-      {product(), "split(k, 5); rfactor(k.inner); rfactor(k.outer)",
-       "rfactor(k.outer): cannot rfactor k.outer: k.inner holds partial results already"},
       {twice(), "split(j, 4, guard); peel(j.outer)",
        "peel(j.outer): cannot peel j.outer: points past the end are the business of their split's "
        "tail"},
@@ -167,7 +165,12 @@ TEST(Illegal, WhatIsNoKernel) {
       {product(index(6), index(10), ir::var("n")), "reorder(k, j); accumulate(k); bind(i, grid)",
        "schedule of \"sum\": a register tile has fixed extents, but that of j is not known"},
       {total(8), "rfactor(k); accumulate(k); unit() -> item; bind(item, grid)",
-       "schedule of \"sum\": the partial results of k are not lanes (vectorize it)"},
+       "schedule of \"sum\": the partial results of k are not lanes (vectorize it or bind it "
+       "to the group)"},
+      {product(),
+       "rfactor(k); reorder(k, j); fuse(i, k) -> t; accumulate(j); unit() -> item; "
+       "bind(item, grid)",
+       "schedule of \"sum\": the partial results of t are not lanes (bind it to the group)"},
   });
 }
 

@@ -44,16 +44,12 @@ std::vector<Var> free_variables(const ir::Kernel& kernel) {
 }
 
 ir::Kernel finish(const ops::Stage& stage, const Stmt& body) {
-  ir::Kernel kernel;
-  kernel.name = stage.name;
-  kernel.body = ir::simplify(body);
-  std::set<const ir::BufferNode*> seen;
+  std::vector<ir::Buffer> inputs;
   for (const ir::Buffer& input : ops::inputs_of(stage)) {
-    if (seen.insert(input.get()).second) kernel.params.push_back({input, false});
+    if (std::ranges::none_of(inputs, [&](const ir::Buffer& b) { return b.same(input); }))
+      inputs.push_back(input);
   }
-  kernel.params.push_back({stage.output, true});
-  kernel.scalars = free_variables(kernel);
-  return kernel;
+  return kernel_of(stage.name, body, inputs, std::span(&stage.output, 1));
 }
 
 Stmt in_loops(const std::vector<std::pair<Var, Expr>>& loops, Stmt body) {
@@ -92,6 +88,32 @@ Stmt scatter(const ops::Stage& stage) {
 
 }  // namespace
 
+ir::Kernel kernel_of(std::string name, const Stmt& body, std::span<const ir::Buffer> inputs,
+                     std::span<const ir::Buffer> outputs) {
+  ir::Kernel kernel;
+  kernel.name = std::move(name);
+  kernel.body = ir::simplify(body);
+  for (const ir::Buffer& input : inputs) kernel.params.push_back({input, false});
+  for (const ir::Buffer& output : outputs) kernel.params.push_back({output, true});
+  kernel.scalars = free_variables(kernel);
+  return kernel;
+}
+
+Stmt in_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coordinates,
+                   const Destination& destination) {
+  Stmt body;
+  if (stage.kind != ops::StageKind::compute) {
+    body = reduction(stage, nest, destination, coordinates);
+  } else {
+    ir::VarMap map;
+    for (size_t i = 0; i < stage.axes.size(); ++i) map[stage.axes[i].get()] = destination.point[i];
+    body = store_to(nest, coordinates, destination, ir::substitute(stage.result, map));
+  }
+  std::vector<LoopId> serial = nest.outside();
+  std::erase_if(serial, [&](LoopId id) { return is_bound(nest.loop(id).kind); });
+  return at_invocation(nest, coordinates, in_nest(nest, coordinates, serial, body));
+}
+
 Result<ir::Kernel> lower(const Schedule& schedule) {
   if (auto checked = check(schedule); !checked) {
     checked.error().where = cat("schedule of \"", schedule.stage().name, "\"");
@@ -103,22 +125,9 @@ Result<ir::Kernel> lower(const Schedule& schedule) {
                                ? schedule.stage()
                                : hold_inside(schedule.stage(), nest);
   if (stage.kind == ops::StageKind::scatter) return finish(stage, scatter(stage));
-
   Coordinates coordinates(nest);
-  const std::vector<Expr> point = coordinates.of(nest.axes);
-  Stmt body;
-  if (stage.kind != ops::StageKind::compute) {
-    body = reduction(stage, nest, point, coordinates);
-  } else {
-    ir::VarMap map;
-    for (size_t i = 0; i < point.size(); ++i) map[stage.axes[i].get()] = point[i];
-    body = ir::store(stage.output, point, ir::substitute(stage.result, map));
-  }
-  const std::vector<LoopId> outside = nest.outside();
-  const auto serial =
-      std::ranges::find_if(outside, [&](LoopId id) { return !is_bound(nest.loop(id).kind); });
-  body = in_nest(nest, coordinates, {serial, outside.end()}, body);
-  return finish(stage, in_launch(nest, coordinates, {outside.begin(), serial}, body));
+  const Destination memory{stage.output, coordinates.of(nest.axes), {}, {}};
+  return finish(stage, in_launch(nest, in_invocation(stage, nest, coordinates, memory)));
 }
 
 }  // namespace gossamer::schedule

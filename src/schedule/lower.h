@@ -1,8 +1,11 @@
 // From a schedule to a kernel.
 #pragma once
 
+#include <span>
+
 #include "base/result.h"
 #include "ir/nodes.h"
+#include "schedule/group.h"
 #include "schedule/schedule.h"
 
 namespace gossamer::schedule {
@@ -12,5 +15,10 @@ namespace gossamer::schedule {
 // A scatter has no loops to schedule, since its updates happen in order: one work item copies the
 // output's first value and then walks the updates. GPUs run its gather form (scatter.h) instead.
 Result<ir::Kernel> lower(const Schedule& schedule);
+
+// Stages under one launch, see group.h. With the same points they have one schedule, that of the
+// last stage. Over the same rows each has its own, and their launches are one: the loops bound to
+// the grid and to the group have the same extents.
+Result<ir::Kernel> lower(const Group& group, std::span<const Schedule> schedules);
 
 }  // namespace gossamer::schedule

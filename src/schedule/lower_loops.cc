@@ -39,9 +39,9 @@ std::vector<Guard> all_guards_of(const Nest& nest, Coordinates& coordinates) {
   return guards;
 }
 
-// Those that stand around loops: in a staged nest they stand around stores alone.
+// Those that stand around loops: where invocations wait, they stand around stores alone.
 std::vector<Guard> guards_of(const Nest& nest, Coordinates& coordinates) {
-  return nest.staged.empty() ? all_guards_of(nest, coordinates) : std::vector<Guard>{};
+  return nest.waits() ? std::vector<Guard>{} : all_guards_of(nest, coordinates);
 }
 
 bool uses_any(const ir::Expr& expr, const std::vector<std::pair<ir::Var, ir::Expr>>& lets) {
@@ -74,31 +74,50 @@ ir::Stmt in_nest(const Nest& nest, Coordinates& coordinates, const std::vector<L
 }
 
 ir::Stmt in_guards(const Nest& nest, Coordinates& coordinates, ir::Stmt body) {
-  if (nest.staged.empty()) return body;
+  if (!nest.waits()) return body;
   for (const Guard& guard : all_guards_of(nest, coordinates)) body = ir::branch(guard.inside, body);
   return body;
 }
 
-ir::Stmt in_launch(const Nest& nest, Coordinates& coordinates, const std::vector<LoopId>& loops,
-                   ir::Stmt body) {
+ir::Stmt at_invocation(const Nest& nest, Coordinates& coordinates, ir::Stmt body) {
   const auto& lets = coordinates.launch();
   std::vector<Guard> guards = guards_of(nest, coordinates);
-  std::erase_if(guards, [&](const Guard& guard) {
-    return std::ranges::find(loops, guard.deepest) == loops.end();
-  });
+  std::erase_if(guards,
+                [&](const Guard& guard) { return !is_bound(nest.loop(guard.deepest).kind); });
   for (const Guard& guard : guards) {
     if (uses_any(guard.inside, lets)) body = ir::branch(guard.inside, body);
   }
   for (auto let = lets.rbegin(); let != lets.rend(); ++let)
     body = ir::let(let->first, let->second, body);
-  for (auto id = loops.rbegin(); id != loops.rend(); ++id) {
-    for (const Guard& guard : guards) {
-      if (guard.deepest == *id && !uses_any(guard.inside, lets))
-        body = ir::branch(guard.inside, body);
-    }
-    body = in_loop(nest.loop(*id), body);
+  for (const Guard& guard : guards) {
+    if (!uses_any(guard.inside, lets)) body = ir::branch(guard.inside, body);
   }
   return body;
+}
+
+ir::Stmt in_launch(const Nest& nest, ir::Stmt body) {
+  const std::vector<LoopId>& order = nest.walks[0].order;
+  for (auto id = order.rbegin(); id != order.rend(); ++id) {
+    if (is_bound(nest.loop(*id).kind)) body = in_loop(nest.loop(*id), body);
+  }
+  return body;
+}
+
+ir::Stmt store_to(const Nest& nest, Coordinates& coordinates, const Destination& destination,
+                  const ir::Expr& value, const ir::Expr& writes) {
+  const auto stores = [&](const ir::Expr& result) {
+    std::vector<ir::Stmt> steps;
+    if (destination.held) steps.push_back(ir::store(destination.held, destination.cell, result));
+    if (destination.memory) {
+      ir::Stmt store = ir::store(destination.memory, destination.point, result);
+      if (writes) store = ir::branch(writes, store);
+      steps.push_back(in_guards(nest, coordinates, store));
+    }
+    return steps.size() == 1 ? steps[0] : ir::block(std::move(steps));
+  };
+  if (!destination.held || !destination.memory) return stores(value);
+  const ir::Var result = ir::var("result", value->type);
+  return ir::let(result, value, stores(result));
 }
 
 }  // namespace gossamer::schedule

@@ -1,6 +1,8 @@
 // Pieces of a kernel that lower() puts together.
 #pragma once
 
+#include <span>
+#include <string>
 #include <vector>
 
 #include "ops/stage.h"
@@ -16,14 +18,34 @@ ir::Stmt in_nest(const Nest& nest, Coordinates& coordinates, const std::vector<L
 // What a staged nest does for points that no guard leaves out; in another nest, the body.
 ir::Stmt in_guards(const Nest& nest, Coordinates& coordinates, ir::Stmt body);
 
-// The body inside of the launch: the bound loops, what they say of the loops fused into them, and
-// what guards either.
-ir::Stmt in_launch(const Nest& nest, Coordinates& coordinates, const std::vector<LoopId>& loops,
-                   ir::Stmt body);
+// The body in one invocation of the launch: what the bound loops say of the loops fused into them,
+// and what guards these.
+ir::Stmt at_invocation(const Nest& nest, Coordinates& coordinates, ir::Stmt body);
+// The bound loops around the body.
+ir::Stmt in_launch(const Nest& nest, ir::Stmt body);
+
+// Where the result of a point goes, in terms of the nest's loops.
+struct Destination {
+  ir::Buffer memory;            // null: nowhere
+  std::vector<ir::Expr> point;  // of the stage: in `memory`
+  ir::Buffer held;              // by the invocation, for other stages of the launch; null: not
+  std::vector<ir::Expr> cell;   // in `held`
+};
+// The stores of a value; those to memory where `writes`, if that is not null.
+ir::Stmt store_to(const Nest& nest, Coordinates& coordinates, const Destination& destination,
+                  const ir::Expr& value, const ir::Expr& writes = {});
 
 // What lies inside of the accumulators of a reduction or scan, and they: started, walked, written
-// back to `point`, by a scan at each step.
-ir::Stmt reduction(const ops::Stage& stage, const Nest& nest, const std::vector<ir::Expr>& point,
+// back, by a scan at each step.
+ir::Stmt reduction(const ops::Stage& stage, const Nest& nest, const Destination& destination,
                    Coordinates& coordinates);
+
+// A stage in one invocation of its launch.
+ir::Stmt in_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coordinates,
+                       const Destination& destination);
+
+// The kernel with this body: simplified, with the dimensions that it depends on.
+ir::Kernel kernel_of(std::string name, const ir::Stmt& body, std::span<const ir::Buffer> inputs,
+                     std::span<const ir::Buffer> outputs);
 
 }  // namespace gossamer::schedule

@@ -24,16 +24,17 @@ Expr sum(const Expr& accumulator, const Expr& term) {
 
 class Reduction {
  public:
-  Reduction(const ops::Stage& stage, const Nest& nest, const std::vector<Expr>& point,
+  Reduction(const ops::Stage& stage, const Nest& nest, const Destination& destination,
             Coordinates& coordinates)
       : stage_(stage),
         nest_(nest),
-        point_(point),
+        destination_(destination),
         coordinates_(coordinates),
         tile_(nest.tile()),
         written_(tile_) {
     std::erase_if(written_, [&](LoopId id) { return nest.loop(id).partial; });
     place_cells();
+    find_joined();
   }
 
   Stmt run() {
@@ -58,7 +59,7 @@ class Reduction {
       steps.push_back(nest_.staged.empty()
                           ? in_nest(nest_, coordinates_, nest_.inside(walk), update(walk))
                           : staged_walk(walk));
-    steps.push_back(written_.size() < tile_.size() ? join_lanes() : write_back(totals));
+    steps.push_back(written_.size() < tile_.size() ? joined_lanes() : write_back(totals));
     return in_accumulators(ir::block(std::move(steps)));
   }
 
@@ -66,6 +67,7 @@ class Reduction {
   Stmt in_accumulators(Stmt body) const {
     for (const ir::Buffer& accumulator : accumulators_) body = ir::alloc(accumulator, body);
     for (const OperandTile& tile : tiles_) body = tile.alloc(body);
+    for (const ir::Buffer& shared : shared_) body = ir::alloc(shared, body);
     return body;
   }
 
@@ -110,7 +112,8 @@ class Reduction {
 
   ir::VarMap axes_map() const {
     ir::VarMap map;
-    for (size_t i = 0; i < point_.size(); ++i) map[stage_.axes[i].get()] = point_[i];
+    for (size_t i = 0; i < destination_.point.size(); ++i)
+      map[stage_.axes[i].get()] = destination_.point[i];
     return map;
   }
 
@@ -130,15 +133,81 @@ class Reduction {
     return map;
   }
 
-  Stmt store_result(const ir::VarMap& totals) const {
+  Stmt store_result(const ir::VarMap& totals, const Expr& writes = {}) {
     ir::VarMap map = axes_map();
     map.insert(totals.begin(), totals.end());
-    return ir::store(stage_.output, point_, ir::substitute(stage_.result, map));
+    return store_to(nest_, coordinates_, destination_, ir::substitute(stage_.result, map), writes);
   }
 
   Stmt write_back(const ir::VarMap& totals) {
-    const Stmt store = store_result(totals);
-    return in_nest(nest_, coordinates_, written_, in_guards(nest_, coordinates_, store));
+    const Stmt stores = joined_.loop < 0 ? store_result(totals) : join_invocations(totals);
+    return in_nest(nest_, coordinates_, written_, stores);
+  }
+
+  // The loop whose partial results the invocations of a workgroup hold: their numbers are
+  // ... + iteration * stride + ...
+  struct Joined {
+    LoopId loop = -1;
+    int64_t extent = 1, stride = 1;
+    Var invocation;
+    int64_t invocations = 1;
+  };
+  void find_joined() {
+    const std::vector<LoopId> loops = nest_.joined();
+    if (loops.empty()) return;
+    joined_.loop = loops[0];
+    joined_.extent = *ir::as_int(nest_.loop(joined_.loop).extent);
+    const std::vector<LoopId> group = group_loops(nest_);
+    for (size_t i = group.size(); group[--i] != joined_.loop;)
+      joined_.stride *= *ir::as_int(nest_.loop(group[i]).extent);
+    for (LoopId id : nest_.walks[0].order) {
+      if (nest_.loop(id).kind != ir::LoopKind::group) continue;
+      joined_.invocation = nest_.loop(id).var;
+      joined_.invocations = *ir::as_int(nest_.loop(id).extent);
+    }
+  }
+
+  // The partial results of the invocations, by a tree in group memory. All of them get the result;
+  // the first one writes it.
+  Stmt join_invocations(const ir::VarMap& parts) {
+    const ops::Combiner& combiner = stage_.combiner;
+    const size_t count = accumulators_.size();
+    const Expr self = joined_.invocation, iteration = nest_.loop(joined_.loop).var;
+    std::vector<Stmt> steps;
+    for (size_t k = 0; k < count; ++k) {
+      shared_.push_back(ir::buffer(cat(accumulators_[k]->name, ".shared"),
+                                   combiner.left[k]->type.dtype, {ir::index(joined_.invocations)},
+                                   ir::Scope::group));
+      steps.push_back(ir::store(shared_[k], {self}, parts.at(combiner.left[k].get())));
+    }
+    steps.push_back(ir::barrier());
+    for (int64_t rest = joined_.extent; rest > 1;) {
+      const int64_t half = (rest + 1) / 2;
+      ir::VarMap join;
+      for (size_t k = 0; k < count; ++k) {
+        join[combiner.left[k].get()] = ir::load(shared_[k], {self});
+        join[combiner.right[k].get()] =
+            ir::load(shared_[k], {self + ir::index(half * joined_.stride)});
+      }
+      std::vector<Var> results;
+      std::vector<Stmt> stores;
+      for (size_t k = 0; k < count; ++k) {
+        results.push_back(ir::var(cat("joined", k), combiner.left[k]->type));
+        stores.push_back(ir::store(shared_[k], {self}, results[k]));
+      }
+      Stmt step = ir::block(std::move(stores));
+      for (size_t k = count; k-- > 0;)
+        step = ir::let(results[k], ir::substitute(combiner.joined[k], join), step);
+      steps.push_back(ir::branch(iteration < ir::index(rest - half), step));
+      steps.push_back(ir::barrier());
+      rest = half;
+    }
+    ir::VarMap totals;
+    for (size_t k = 0; k < count; ++k)
+      totals[combiner.left[k].get()] =
+          ir::load(shared_[k], {self - iteration * ir::index(joined_.stride)});
+    steps.push_back(store_result(totals, iteration == ir::index(0)));
+    return ir::block(std::move(steps));
   }
 
   // Each tile is filled in its loop, between two barriers: all have used the last one, all have
@@ -227,7 +296,7 @@ class Reduction {
   }
 
   // The partial results of the lanes joined one by one, then the result.
-  Stmt join_lanes() {
+  Stmt joined_lanes() {
     const ops::Combiner& combiner = stage_.combiner;
     std::vector<std::pair<Var, Expr>> lets;
     ir::VarMap total;
@@ -249,7 +318,7 @@ class Reduction {
         total[combiner.left[k].get()] = next;
       }
     }
-    Stmt body = store_result(total);
+    Stmt body = joined_.loop < 0 ? store_result(total) : join_invocations(total);
     for (auto it = lets.rbegin(); it != lets.rend(); ++it)
       body = ir::let(it->first, it->second, body);
     return in_nest(nest_, coordinates_, written_, body);
@@ -257,21 +326,23 @@ class Reduction {
 
   const ops::Stage& stage_;
   const Nest& nest_;
-  const std::vector<Expr>& point_;
+  const Destination& destination_;
   Coordinates& coordinates_;
   std::vector<LoopId> tile_;     // loops that tell accumulators apart
   std::vector<LoopId> written_;  // those of them that the output has
   std::vector<ir::Buffer> accumulators_;
   std::vector<OperandTile> tiles_;
+  Joined joined_;
+  std::vector<ir::Buffer> shared_;  // partial results of the invocations
   std::vector<Expr> cell_, shape_;
   int64_t lanes_ = 1;
 };
 
 }  // namespace
 
-Stmt reduction(const ops::Stage& stage, const Nest& nest, const std::vector<Expr>& point,
+Stmt reduction(const ops::Stage& stage, const Nest& nest, const Destination& destination,
                Coordinates& coordinates) {
-  return Reduction(stage, nest, point, coordinates).run();
+  return Reduction(stage, nest, destination, coordinates).run();
 }
 
 }  // namespace gossamer::schedule

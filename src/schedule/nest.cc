@@ -48,4 +48,18 @@ std::vector<LoopId> Nest::tile() const {
   return result;
 }
 
+std::vector<LoopId> Nest::joined() const {
+  std::vector<LoopId> result;
+  for (size_t i = 0; i < loops.size(); ++i) {
+    const auto id = static_cast<LoopId>(i);
+    if (!loop(id).partial ||
+        std::ranges::any_of(fuses, [&](const Fuse& f) { return f.whole == id; }))
+      continue;
+    if (std::ranges::any_of(leaves(id),
+                            [&](LoopId leaf) { return loop(leaf).kind == ir::LoopKind::group; }))
+      result.push_back(id);
+  }
+  return result;
+}
+
 }  // namespace gossamer::schedule

@@ -95,6 +95,10 @@ struct Nest {
   std::vector<LoopId> inside(const Walk& walk) const;
   // Of those, the ones that tell accumulators apart.
   std::vector<LoopId> tile() const;
+  // The loops whose partial results the invocations of a workgroup hold, one each.
+  std::vector<LoopId> joined() const;
+  // Whether the invocations of a workgroup wait for each other: all of them come to each barrier.
+  bool waits() const { return !staged.empty() || !joined().empty(); }
 };
 
 }  // namespace gossamer::schedule

@@ -115,7 +115,9 @@ Result<> Schedule::bind(LoopId loop, ir::LoopKind kind) {
   const std::string what = cat("cannot bind ", one.name, " to ", ir::name_of(kind), ": ");
   if (kind != ir::LoopKind::grid && kind != ir::LoopKind::group)
     return fail(what + "a loop is bound to grid or group");
-  if (one.reduction) return fail(what + "invocations cannot share the accumulators of a reduction");
+  if (one.reduction && !(one.partial && kind == ir::LoopKind::group))
+    return fail(what + "invocations cannot share the accumulators of a reduction",
+                kind == ir::LoopKind::group ? "rfactor it first" : "");
   if (one.carried)
     return fail(what + "its iterations follow each other", "split it by the scan's segment");
   for (LoopId other : order()) {

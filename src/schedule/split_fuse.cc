@@ -106,15 +106,16 @@ Result<std::vector<LoopId>> Schedule::split(LoopId loop, std::vector<int64_t> fa
 Result<LoopId> Schedule::fuse(std::vector<LoopId> loops, std::string name) {
   if (loops.empty()) return fail("cannot fuse: no loop is given");
   Expr extent = ir::index(1);
+  bool partial = false;
+  // Points, or partial results: iterations that do not share accumulators.
+  const auto keeps_apart = [](const Loop& loop) { return !loop.reduction || loop.partial; };
   for (size_t i = 0; i < loops.size(); ++i) {
     GS_TRY(serial(loops[i]));
     const Loop& loop = nest_.loop(loops[i]);
-    if (loop.reduction != nest_.loop(loops[0]).reduction)
+    partial |= loop.partial;
+    if (keeps_apart(loop) != keeps_apart(nest_.loop(loops[0])))
       return fail(cat("cannot fuse ", nest_.loop(loops[0]).name, " with ", loop.name,
                       ": one of them is of the reduction"));
-    if (loop.partial)
-      return fail(cat("cannot fuse ", loop.name, ": it holds partial results"),
-                  "fuse before rfactor");
     if (loop.carried)
       return fail(cat("cannot fuse ", loop.name, ": its iterations follow each other"));
     extent = extent * loop.extent;
@@ -129,7 +130,9 @@ Result<LoopId> Schedule::fuse(std::vector<LoopId> loops, std::string name) {
                   "reorder them first");
   }
   for (LoopId loop : loops) nest_.loop(loop).fuse = static_cast<int>(nest_.fuses.size());
-  const LoopId fused = add(std::move(name), ir::simplify(extent), nest_.loop(loops[0]).reduction);
+  const LoopId fused =
+      add(std::move(name), ir::simplify(extent), partial || nest_.loop(loops[0]).reduction);
+  nest_.loop(fused).partial = partial;
   replace(loops, {fused});
   nest_.fuses.push_back({loops, fused});
   steps_.push_back({Primitive::fuse, std::move(loops), {}, Tail::exact, {}, {fused}});

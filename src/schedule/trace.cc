@@ -261,4 +261,26 @@ Result<Schedule> parse_schedule(const ops::Stage& stage, const Capabilities& cap
   return schedule;
 }
 
+std::string to_string(const std::vector<Schedule>& schedules) {
+  std::string text;
+  for (const Schedule& schedule : schedules)
+    text += cat(text.empty() ? "" : " | ", to_string(schedule));
+  return text;
+}
+
+Result<std::vector<Schedule>> parse_schedules(const Group& group, const Capabilities& capabilities,
+                                              std::string_view text) {
+  const std::vector<std::string_view> texts = pieces_of(text, '|');
+  const size_t count = group.form == GroupForm::rows ? group.members.size() : 1;
+  if (texts.size() != count)
+    return fail(cat(texts.size(), " schedules for a group that takes ", count));
+  std::vector<Schedule> schedules;
+  for (size_t i = 0; i < count; ++i) {
+    const ops::Stage& stage = count == 1 ? group.last() : group.members[i].stage;
+    GS_ASSIGN(Schedule schedule, parse_schedule(stage, capabilities, texts[i]));
+    schedules.push_back(std::move(schedule));
+  }
+  return schedules;
+}
+
 }  // namespace gossamer::schedule

@@ -1,5 +1,6 @@
 // Schedules as text: the primitives that made one, in order, which make it again.
 //
+//   group    = schedule ("|" schedule)*
 //   schedule = PATTERN [":" step (";" step)*]
 //   step     = PRIMITIVE "(" [argument ("," argument)*] ")" ["->" LOOP ("," LOOP)*]
 //   argument = LOOP | FACTOR | TAIL | "grid" | "group"
@@ -10,8 +11,10 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
+#include "schedule/group.h"
 #include "schedule/schedule.h"
 
 namespace gossamer::schedule {
@@ -22,6 +25,11 @@ std::string to_string(const Schedule& schedule);
 // The schedule that the text makes of a stage. The error names the step, and what is wrong with it.
 Result<Schedule> parse_schedule(const ops::Stage& stage, const Capabilities& capabilities,
                                 std::string_view text);
+
+// A group's: one after the other, " | " between them.
+std::string to_string(const std::vector<Schedule>& schedules);
+Result<std::vector<Schedule>> parse_schedules(const Group& group, const Capabilities& capabilities,
+                                              std::string_view text);
 
 std::string_view name_of(Primitive);
 std::string_view name_of(Tail);

@@ -1,5 +1,8 @@
 #include "codegen/wgsl/raise.h"
 
+#include <algorithm>
+#include <functional>
+
 #include "ir/build.h"
 
 namespace gossamer::codegen::wgsl {
@@ -13,10 +16,10 @@ Result<Raised> raise(const ir::Kernel& kernel, const Options& options) {
   Raised raised;
   GS_ASSIGN(raised.program, text::raise_program(kernel, options.exact, options.f16));
   const text::Program& program = raised.program;
-  for (size_t i = 0; i < kernel.params.size(); ++i) {
-    GS_CHECK(kernel.params[i].written == (i + 1 == kernel.params.size()),
-             "the last buffer, and no other, is written by ", kernel.name);
-  }
+  GS_CHECK(std::ranges::is_partitioned(kernel.params, std::logical_not<>(),
+                                       &ir::Kernel::Param::written) &&
+               kernel.params.back().written,
+           "what ", kernel.name, " writes comes last");
   if (program.group_size > options.max_group_size) {
     return fail_at(kernel.name, cat("a workgroup of ", program.group_size, " invocations; at most ",
                                     options.max_group_size, " are allowed"));

@@ -68,6 +68,7 @@ Result<> dft(Builder& b) {
   Expr size = length;
   if (b.has(1)) {
     GS_ASSIGN(std::vector<Expr> given, b.host(1));
+    if (given.size() != 1) return b.error("dft_length is one number");
     size = given[0];
   }
   // Half a spectrum stands for the whole one when going back: the rest is its mirror image.

@@ -36,8 +36,10 @@ export interface Kernel {
   readonly code: string | undefined;
   /** Invocations of a workgroup (webgpu). */
   readonly group: number;
-  /** How many buffers are bound; the last one is written, the others are read. */
+  /** How many buffers are bound. */
   readonly buffers: number;
+  /** How many of them are written: the last ones. */
+  readonly writes: number;
   readonly scalars: number;
 }
 

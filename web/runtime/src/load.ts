@@ -60,13 +60,13 @@ function makeProgram(
     [...manifest.run, ...manifest.init].reverse().map(({kernel, origin}) => [kernel, origin]),
   );
   const mine = [...manifest.kernels.entries()].filter(([, kernel]) => kernel.device === device);
-  const kernels = mine.map(([at, {name, entry, group, buffers, scalars, code}]) => {
+  const kernels = mine.map(([at, {name, entry, group, buffers, writes, scalars, code}]) => {
     const found = code === undefined ? undefined : (sources as unknown[] | null | undefined)?.[code];
     if (!wasm && typeof found !== 'string') {
       throw new GossamerError('damaged', `kernels.json has no source for kernel "${name}"`);
     }
     const origin = origins.get(at) ?? '';
-    return {name, origin, entry, group, buffers, scalars, code: found as string | undefined};
+    return {name, origin, entry, group, buffers, writes, scalars, code: found as string | undefined};
   });
   if (device === 1) return {kernels, module: files.get(side ?? '')?.take(), plan: undefined};
   const module = files.get(wasm ? 'kernels.wasm' : 'plan.wasm')?.take();

@@ -71,6 +71,7 @@ export interface KernelEntry {
   readonly code?: number;
   readonly group: number;
   readonly buffers: number;
+  readonly writes: number;
   readonly scalars: number;
   readonly schedule: string;
   readonly device: number;
@@ -242,12 +243,14 @@ export function parseManifest(text: string, where: string): Manifest {
   const places = tensors.map((_, at) => slotOf(at).device);
   const kernels = root.objects('kernels', (kernel): KernelEntry => {
     const device = deviceOf(kernel);
+    const buffers = kernel.count('buffers', 1025, undefined, 1);
     return {
       name: kernel.text('name'),
       entry: kernel.text('entry'),
       ...(target === 'wasm' || device === 1 ? {} : {code: kernel.count('code')}),
       group: kernel.count('group', 2 ** 16 + 1, 1, 1),
-      buffers: kernel.count('buffers', 1025, undefined, 1),
+      buffers,
+      writes: kernel.count('writes', buffers + 1, 1, 1),
       scalars: kernel.count('scalars', 1025),
       schedule: kernel.text('schedule', ''),
       device,

@@ -27,21 +27,21 @@ function refuseTooLarge(device: GPUDevice, kernel: Kernel, name: string): void {
   }
 }
 
-/** Layouts by number of buffers and whether scalars follow; the last buffer is written. */
+/** Layouts by number of buffers, how many of them are written, and whether scalars follow. */
 class Layouts {
   readonly #device: GPUDevice;
   readonly #made = new Map<string, [GPUBindGroupLayout, GPUPipelineLayout]>();
   constructor(device: GPUDevice) {
     this.#device = device;
   }
-  get({buffers, scalars}: Kernel): [GPUBindGroupLayout, GPUPipelineLayout] {
-    const key = `${buffers} ${scalars > 0}`;
+  get({buffers, writes, scalars}: Kernel): [GPUBindGroupLayout, GPUPipelineLayout] {
+    const key = `${buffers} ${writes} ${scalars > 0}`;
     let pair = this.#made.get(key);
     if (!pair) {
       const entries = Array.from({length: buffers}, (_, binding): GPUBindGroupLayoutEntry => ({
         binding,
         visibility: GPUShaderStage.COMPUTE,
-        buffer: {type: binding === buffers - 1 ? 'storage' : 'read-only-storage'},
+        buffer: {type: binding >= buffers - writes ? 'storage' : 'read-only-storage'},
       }));
       if (scalars > 0) {
         const buffer = {type: 'uniform'} as const;
@@ -95,7 +95,7 @@ export async function buildPipelines(
   };
   return Promise.all(
     kernels.map(async (kernel) => {
-      const key = `${kernel.entry} ${kernel.buffers} ${kernel.scalars > 0}\n${kernel.code}`;
+      const key = `${kernel.entry} ${kernel.buffers} ${kernel.writes} ${kernel.scalars > 0}\n${kernel.code}`;
       let pipeline = made.get(key);
       if (!pipeline) {
         pipeline = build(kernel);

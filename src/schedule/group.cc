@@ -1,0 +1,71 @@
+#include "schedule/group.h"
+
+#include <algorithm>
+
+#include "ir/build.h"
+#include "schedule/access.h"
+
+namespace gossamer::schedule {
+namespace {
+
+bool contains(const std::vector<ir::Buffer>& buffers, const ir::Buffer& buffer) {
+  return std::ranges::any_of(buffers, [&](const ir::Buffer& one) { return one.same(buffer); });
+}
+
+}  // namespace
+
+std::vector<ir::Buffer> inputs_of(const Group& group) {
+  std::vector<ir::Buffer> inputs, made;
+  for (const Member& member : group.members) {
+    for (const ir::Buffer& input : ops::inputs_of(member.stage)) {
+      if (!contains(made, input) && !contains(inputs, input)) inputs.push_back(input);
+    }
+    made.push_back(member.stage.output);
+  }
+  return inputs;
+}
+
+std::vector<ir::Buffer> outputs_of(const Group& group) {
+  std::vector<ir::Buffer> outputs;
+  for (const Member& member : group.members) {
+    if (member.written && !member.stage.output.same(group.last().output))
+      outputs.push_back(member.stage.output);
+  }
+  outputs.push_back(group.last().output);
+  return outputs;
+}
+
+std::string title_of(const Group& group) {
+  std::string title;
+  for (const Member& member : group.members)
+    title += cat(title.empty() ? "" : " + ", member.stage.name);
+  return title;
+}
+
+std::string origin_of(const Group& group) {
+  std::string origin;
+  for (const Member& member : group.members) {
+    const std::string& one = member.stage.origin;
+    if (one.empty() || origin.find(one) != std::string::npos) continue;
+    // A later stage's origin may say more: "Softmax + Reshape" after "Softmax".
+    if (one.find(origin) != std::string::npos) {
+      origin = one;
+    } else {
+      origin += cat(" + ", one);
+    }
+  }
+  return origin;
+}
+
+std::vector<int> columns_of(const Member& member) {
+  std::vector<int> columns;
+  for (size_t i = 0; i < member.stage.axes.size(); ++i) {
+    const auto row = std::ranges::find(member.rows, static_cast<int>(i), &RowAxis::axis);
+    const bool is_row = row != member.rows.end() && row->quotient == 1;
+    if (!is_row && !ir::is_const(member.stage.extents[i], 1))
+      columns.push_back(static_cast<int>(i));
+  }
+  return columns;
+}
+
+}  // namespace gossamer::schedule

@@ -1,0 +1,50 @@
+// Groups: stages under one launch.
+//
+// Stages with the same points share all loops: several outputs of one map. Stages over the same
+// rows share the loops of the rows: a softmax is a maximum, a sum and a quotient a row. What one
+// stage of a group makes and others read is held by the invocation, or, where it is more than a
+// value a row, read back from memory by the invocation that wrote it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ops/stage.h"
+
+namespace gossamer::schedule {
+
+// An axis of a stage that tells rows apart; with a quotient, its points in runs of that many.
+struct RowAxis {
+  int axis = 0;
+  int64_t quotient = 1;
+  friend bool operator==(const RowAxis&, const RowAxis&) = default;
+};
+
+struct Member {
+  ops::Stage stage;
+  std::vector<RowAxis> rows;  // in the order that all members have
+  bool written = true;        // in memory after the launch
+};
+
+enum class GroupForm : uint8_t { single, points, rows };
+
+struct Group {
+  GroupForm form = GroupForm::single;
+  std::vector<Member> members;  // in the order in which they run
+
+  const ops::Stage& last() const { return members.back().stage; }
+};
+
+// What a kernel of the group reads, and what it writes: the last stage's output last.
+std::vector<ir::Buffer> inputs_of(const Group& group);
+std::vector<ir::Buffer> outputs_of(const Group& group);
+
+// The axes with more points than one that do not tell rows apart: a value a row has none.
+std::vector<int> columns_of(const Member& member);
+
+// "softmax.max + softmax.sum + softmax"
+std::string title_of(const Group& group);
+// Of all members, see Stage::origin.
+std::string origin_of(const Group& group);
+
+}  // namespace gossamer::schedule

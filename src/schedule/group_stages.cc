@@ -1,0 +1,455 @@
+#include "schedule/group_stages.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "ir/simplify.h"
+#include "schedule/access.h"
+#include "schedule/row_schedule.h"
+#include "schedule/tiling.h"
+
+namespace gossamer::schedule {
+namespace {
+
+using ir::Buffer;
+using ir::Expr;
+using ops::Stage;
+using ops::StageKind;
+
+std::vector<const ir::Load*> loads_of_stage(const Stage& stage) {
+  std::vector<Expr> exprs = stage.values;
+  if (stage.result) exprs.push_back(stage.result);
+  exprs.insert(exprs.end(), stage.starts.begin(), stage.starts.end());
+  return loads_of(exprs);
+}
+
+std::optional<size_t> place_of(const std::vector<ir::Var>& vars, const Expr& index) {
+  const auto found =
+      std::ranges::find_if(vars, [&](const ir::Var& var) { return var.get() == index.get(); });
+  if (found == vars.end()) return std::nullopt;
+  return static_cast<size_t>(found - vars.begin());
+}
+
+// An axis of the reader, or its quotient.
+std::optional<RowAxis> row_axis_of(const Stage& reader, const Expr& index) {
+  if (const auto at = place_of(reader.axes, index)) return RowAxis{static_cast<int>(*at), 1};
+  const auto* quotient = ir::as<ir::Binary>(index);
+  if (!quotient || quotient->op != ir::BinaryOp::floordiv) return std::nullopt;
+  const auto at = place_of(reader.axes, quotient->a);
+  const auto by = ir::as_int(quotient->b);
+  if (!at || !by) return std::nullopt;
+  const auto extent = ir::as_int(reader.extents[*at]);
+  if (!extent || *extent % *by != 0) return std::nullopt;
+  return RowAxis{static_cast<int>(*at), *by};
+}
+
+Expr extent_of(const Stage& stage, const RowAxis& row) {
+  const Expr& extent = stage.extents[static_cast<size_t>(row.axis)];
+  return row.quotient == 1 ? extent : ir::simplify(ir::floordiv(extent, row.quotient));
+}
+
+// What a load says about the rows and columns of its reader, by those of what it reads.
+struct Relation {
+  std::vector<RowAxis> rows;    // of the reader
+  std::vector<size_t> columns;  // of the reader: reduce axes, or axes
+};
+bool operator==(const Relation& a, const Relation& b) {
+  return a.rows == b.rows && a.columns == b.columns;
+}
+
+std::vector<RowAxis> all_axes(const Stage& stage) {
+  std::vector<RowAxis> rows;
+  for (size_t i = 0; i < stage.axes.size(); ++i) {
+    if (!ir::is_const(stage.extents[i], 1)) rows.push_back({static_cast<int>(i), 1});
+  }
+  return rows;
+}
+
+std::optional<Relation> relation_of(const Stage& producer, const std::vector<RowAxis>& rows,
+                                    const Stage& reader, const ir::Load& load) {
+  Relation relation;
+  std::vector<bool> is_row(producer.axes.size());
+  for (const RowAxis& row : rows) {
+    if (row.quotient != 1) return std::nullopt;
+    const auto at = static_cast<size_t>(row.axis);
+    is_row[at] = true;
+    const auto axis = row_axis_of(reader, load.indices[at]);
+    if (!axis || !ir::prove_equal(extent_of(reader, *axis), producer.extents[at]))
+      return std::nullopt;
+    relation.rows.push_back(*axis);
+  }
+  const bool reduces = reader.kind == StageKind::reduce;
+  for (size_t i = 0; i < producer.axes.size(); ++i) {
+    if (is_row[i] || ir::is_const(producer.extents[i], 1)) continue;
+    const auto at = place_of(reduces ? reader.reduce_axes : reader.axes, load.indices[i]);
+    if (!at || !ir::prove_equal((reduces ? reader.reduce_extents : reader.extents)[*at],
+                                producer.extents[i]))
+      return std::nullopt;
+    relation.columns.push_back(*at);
+  }
+  return relation;
+}
+
+bool is_rowwise(const Stage& stage) {
+  if (stage.kind == StageKind::compute) return true;
+  if (stage.kind != StageKind::reduce || stage.in_order || !stage.starts.empty()) return false;
+  // Products read each element many times: their tiles are worth more than a launch.
+  return pattern_of(stage) != Pattern::contraction;
+}
+
+class Grouper {
+ public:
+  Grouper(const ops::Program& program, const Ends& ends, const Capabilities& capabilities)
+      : kept_(ends.kept), caps_(capabilities), blocks_(ops::blocks_of(program)) {
+    std::set<const ir::BufferNode*> constants = ends.constants;
+    for (const ops::Entry& entry : program) {
+      Item& item = items_.emplace_back();
+      if (entry.step()) {
+        item.step = entry.step();
+        continue;
+      }
+      item.group.members.push_back({*entry.stage(), {}, true});
+      const auto inputs = entry.inputs();
+      item.constant = !kept_.contains(entry.output().get()) &&
+                      std::ranges::all_of(inputs, [&](const Buffer& input) {
+                        return constants.contains(input.get());
+                      });
+      if (item.constant) constants.insert(entry.output().get());
+    }
+    for (size_t i = 0; i < items_.size(); ++i) {
+      for (const Buffer& input : program[i].inputs()) readers_[input.get()].insert(i);
+      if (program[i].output()) writers_[program[i].output().get()].push_back(i);
+    }
+  }
+
+  std::vector<Launched> run() {
+    if (!caps_.texture_memory) {
+      for (size_t i = 0; i < items_.size(); ++i) {
+        while (merge_producer(i)) continue;
+      }
+      for (size_t i = 0; i < items_.size(); ++i) merge_sibling(i);
+    }
+    std::vector<Launched> launched;
+    for (Item& item : items_) {
+      if (!item.alive) continue;
+      if (item.step) {
+        launched.emplace_back(*item.step);
+        continue;
+      }
+      if (item.group.form == GroupForm::rows) share_memory(item.group);
+      launched.emplace_back(std::move(item.group));
+    }
+    return launched;
+  }
+
+ private:
+  struct Item {
+    const ops::Step* step = nullptr;
+    Group group;
+    bool alive = true;
+    bool constant = false;
+  };
+
+  bool may_group(size_t i) const {
+    const Item& item = items_[i];
+    return item.alive && !item.step &&
+           std::ranges::all_of(item.group.members, [&](const Member& member) {
+             return member.stage.side.empty() && is_rowwise(member.stage) &&
+                    writers_.at(member.stage.output.get()).size() == 1 &&
+                    std::ranges::none_of(member.stage.output->shape,
+                                         [](const Expr& e) { return ir::is_const(e, 0); });
+           });
+  }
+
+  // Whether the group at `from` may run where the one at `to` stands: nobody between them reads
+  // what it makes, or changes what it reads.
+  bool may_move(size_t from, size_t to) const {
+    if (blocks_[from] != blocks_[to] || items_[from].constant != items_[to].constant) return false;
+    for (size_t k = from + 1; k < to; ++k) {
+      if (!items_[k].alive) continue;
+      if (items_[k].step) return false;
+    }
+    for (const Member& member : items_[from].group.members) {
+      for (size_t reader : readers_.at_or_empty(member.stage.output.get())) {
+        if (reader > from && reader < to && items_[reader].alive) return false;
+      }
+    }
+    for (const Buffer& input : inputs_of(items_[from].group)) {
+      const auto found = writers_.find(input.get());
+      if (found == writers_.end()) continue;
+      for (size_t writer : found->second) {
+        if (writer > from && writer < to) return false;
+      }
+    }
+    return true;
+  }
+
+  bool fits(const Group& group) const {
+    size_t buffers = inputs_of(group).size() + outputs_of(group).size();
+    for (const Member& member : group.members) {
+      if (group.form == GroupForm::rows && !member.written && !columns_of(member).empty())
+        ++buffers;  // in memory, see share_memory
+    }
+    return caps_.group_size == 1 || static_cast<int>(buffers) <= caps_.max_storage_buffers;
+  }
+
+  // The latest producer of what the group at `i` reads, merged into it if that is legal and pays.
+  bool merge_producer(size_t i) {
+    if (!may_group(i)) return false;
+    for (size_t p = i; p-- > 0;) {
+      if (blocks_[p] != blocks_[i] || items_[p].step) return false;
+      if (!may_group(p) || !feeds(p, i) || !may_move(p, i)) continue;
+      if (auto merged = merged_points(items_[p].group, items_[i].group)) {
+        if (merge(p, i, *std::move(merged))) return true;
+      } else if (auto rows = merged_rows(items_[p].group, items_[i].group)) {
+        if (merge(p, i, *std::move(rows))) return true;
+      }
+    }
+    return false;
+  }
+
+  bool merge(size_t from, size_t to, Group group) {
+    for (Member& member : group.members) member.written = is_needed(member.stage.output, from, to);
+    group.members.back().written = true;
+    if (!fits(group)) return false;
+    for (auto& [buffer, readers] : readers_.map) {
+      if (readers.erase(from)) readers.insert(to);
+    }
+    for (auto& [buffer, writers] : writers_) std::ranges::replace(writers, from, to);
+    items_[from].alive = false;
+    items_[to].group = std::move(group);
+    return true;
+  }
+
+  bool feeds(size_t from, size_t to) const {
+    return std::ranges::any_of(items_[from].group.members, [&](const Member& member) {
+      return readers_.at_or_empty(member.stage.output.get()).contains(to);
+    });
+  }
+
+  // Whether anybody else reads a buffer.
+  bool is_needed(const Buffer& buffer, size_t a, size_t b) const {
+    const auto& readers = readers_.at_or_empty(buffer.get());
+    return kept_.contains(buffer.get()) ||
+           std::ranges::any_of(readers, [&](size_t i) { return i != a && i != b; });
+  }
+
+  static bool same_points(const Stage& a, const Stage& b) {
+    if (a.kind != StageKind::compute || b.kind != StageKind::compute || a.view || b.view ||
+        a.extents.size() != b.extents.size() || !(a.output->layout == b.output->layout))
+      return false;
+    for (size_t i = 0; i < a.extents.size(); ++i) {
+      if (!ir::prove_equal(a.extents[i], b.extents[i])) return false;
+    }
+    return true;
+  }
+
+  // One nest for both: each reads what the other makes at its own point.
+  std::optional<Group> merged_points(const Group& producer, const Group& reader) const {
+    if (producer.form == GroupForm::rows || reader.form == GroupForm::rows) return std::nullopt;
+    if (!same_points(producer.last(), reader.last())) return std::nullopt;
+    for (const Member& made : producer.members) {
+      for (const Member& member : reader.members) {
+        for (const ir::Load* load : loads_of_stage(member.stage)) {
+          if (!load->buffer.same(made.stage.output)) continue;
+          for (size_t i = 0; i < load->indices.size(); ++i) {
+            if (load->indices[i].get() != member.stage.axes[i].get() &&
+                !ir::is_const(member.stage.extents[i], 1))
+              return std::nullopt;
+          }
+        }
+      }
+    }
+    Group merged{GroupForm::points, producer.members};
+    merged.members.insert(merged.members.end(), reader.members.begin(), reader.members.end());
+    return merged;
+  }
+
+  // The rows of `member` by what it reads of a producer; null: they are none, or not the same ones
+  // everywhere.
+  static std::optional<Relation> relation(const Stage& producer, const std::vector<RowAxis>& rows,
+                                          const Member& member) {
+    std::optional<Relation> found;
+    for (const ir::Load* load : loads_of_stage(member.stage)) {
+      if (!load->buffer.same(producer.output)) continue;
+      const auto one = relation_of(producer, rows, member.stage, *load);
+      if (!one || (found && !(*found == *one))) return std::nullopt;
+      found = one;
+    }
+    return found;
+  }
+
+  // Columns must be walked alike by all that hand them on: whole, in order.
+  static bool walks_columns(const Member& member, const std::vector<size_t>& columns) {
+    if (columns.empty()) return true;
+    if (member.stage.kind == StageKind::reduce) {
+      if (columns.size() != member.stage.reduce_axes.size()) return false;
+    } else {
+      const std::vector<int> own = columns_of(member);
+      if (!std::ranges::equal(own, columns,
+                              [](int a, size_t b) { return a == static_cast<int>(b); }))
+        return false;
+    }
+    return std::ranges::is_sorted(columns);
+  }
+
+  std::optional<Group> merged_rows(const Group& producer, const Group& reader) const {
+    if (producer.form == GroupForm::points || reader.form == GroupForm::points) return std::nullopt;
+    Group merged{GroupForm::rows, producer.members};
+    // A single stage has its own points as rows where it gives a value a row.
+    if (producer.form == GroupForm::single) {
+      Member& only = merged.members[0];
+      if (only.stage.kind != StageKind::reduce) return std::nullopt;
+      only.rows = all_axes(only.stage);
+    }
+    std::vector<Member> readers = reader.members;
+    if (reader.form == GroupForm::single) {
+      std::optional<Relation> found;
+      for (const Member& made : merged.members) {
+        if (const auto one = relation(made.stage, made.rows, readers[0])) found = one;
+      }
+      if (!found) return std::nullopt;
+      readers[0].rows = found->rows;
+      if (readers[0].stage.kind == StageKind::reduce &&
+          readers[0].rows.size() != all_axes(readers[0].stage).size())
+        return std::nullopt;  // its points are more than the rows
+    }
+    // Every load between them is of the same row.
+    for (const Member& member : readers) {
+      for (const Member& made : merged.members) {
+        const auto loads = loads_of_stage(member.stage);
+        const bool reads = std::ranges::any_of(
+            loads, [&](const ir::Load* load) { return load->buffer.same(made.stage.output); });
+        if (!reads) continue;
+        const auto one = relation(made.stage, made.rows, member);
+        if (!one || one->rows != member.rows || !walks_columns(member, one->columns))
+          return std::nullopt;
+      }
+    }
+    merged.members.insert(merged.members.end(), readers.begin(), readers.end());
+    if (!same_rows(merged) || !pays(merged)) return std::nullopt;
+    return merged;
+  }
+
+  static bool same_rows(const Group& group) {
+    const Member& last = group.members.back();
+    return std::ranges::all_of(group.members, [&](const Member& member) {
+      if (member.rows.size() != last.rows.size()) return false;
+      for (size_t i = 0; i < last.rows.size(); ++i) {
+        if (!ir::prove_equal(extent_of(member.stage, member.rows[i]),
+                             extent_of(last.stage, last.rows[i])))
+          return false;
+      }
+      return true;
+    });
+  }
+
+  // Memory is read along one way, and there are rows enough to go round.
+  bool pays(const Group& group) const {
+    bool columns = false, rows = false;
+    for (const Member& member : group.members) {
+      const RowsAlong along = rows_along(member, caps_);
+      if (along == RowsAlong::mixed) return false;
+      columns |= along == RowsAlong::columns;
+      rows |= along == RowsAlong::rows;
+    }
+    return !(columns && rows) && enough_rows(group, caps_);
+  }
+
+  // Maps that read the same, side by side: one walk over it makes all of them.
+  void merge_sibling(size_t i) {
+    if (!may_group(i) || items_[i].group.form == GroupForm::rows) return;
+    for (size_t p = i; p-- > 0;) {
+      if (blocks_[p] != blocks_[i] || items_[p].step) return;
+      if (!may_group(p) || items_[p].group.form == GroupForm::rows || !may_move(p, i)) continue;
+      if (!same_points(items_[p].group.last(), items_[i].group.last()) || !share_inputs(p, i) ||
+          feeds(p, i))
+        continue;
+      Group merged{GroupForm::points, items_[p].group.members};
+      const std::vector<Member>& members = items_[i].group.members;
+      merged.members.insert(merged.members.end(), members.begin(), members.end());
+      merge(p, i, std::move(merged));
+    }
+  }
+
+  // At the same points: what is read at other ones is no reason.
+  bool share_inputs(size_t a, size_t b) const {
+    const auto reads = [](const Group& group) {
+      std::vector<const ir::BufferNode*> buffers;
+      for (const Member& member : group.members) {
+        for (const ir::Load* load : loads_of_stage(member.stage)) {
+          bool own = load->indices.size() == member.stage.axes.size();
+          for (size_t i = 0; own && i < load->indices.size(); ++i)
+            own = load->indices[i].get() == member.stage.axes[i].get();
+          if (own) buffers.push_back(load->buffer.get());
+        }
+      }
+      return buffers;
+    };
+    const auto one = reads(items_[a].group), other = reads(items_[b].group);
+    return std::ranges::any_of(
+        one, [&](const auto* buffer) { return std::ranges::find(other, buffer) != other.end(); });
+  }
+
+  // What only the group reads, and has the last output's points, lies in that until the last stage
+  // overwrites it, point by point.
+  void share_memory(Group& group) const {
+    const Stage last = group.last();
+    const RowTiling tiling = default_row_tiling(group, caps_);
+    for (Member& member : group.members) {
+      const Stage& stage = member.stage;
+      if (member.written || columns_of(member).empty()) continue;
+      member.written = true;
+      const auto same = [&] {
+        if (last.kind != StageKind::compute || stage.output->dtype != last.output->dtype ||
+            stage.extents.size() != last.extents.size() ||
+            !(stage.output->layout == last.output->layout) ||
+            member.rows != group.members.back().rows)
+          return false;
+        for (size_t i = 0; i < stage.extents.size(); ++i) {
+          if (!ir::prove_equal(stage.extents[i], last.extents[i])) return false;
+        }
+        const auto extent = ir::as_int(last.extents.back());
+        return tiling.column_lanes == 1 || (extent && *extent % tiling.column_lanes == 0);
+      };
+      const bool free = std::ranges::none_of(group.members, [&](const Member& other) {
+        return &other != &member && &other != &group.members.back() &&
+               other.stage.output.same(last.output);
+      });
+      if (!free || !same()) continue;
+      const ir::BufferMap map{{stage.output.get(), last.output}};
+      member.stage.output = last.output;
+      for (Member& reader : group.members) ops::replace_inputs(reader.stage, map);
+    }
+  }
+
+  // Sets of places by buffer.
+  struct Places {
+    std::map<const ir::BufferNode*, std::set<size_t>> map;
+    std::set<size_t>& operator[](const ir::BufferNode* buffer) { return map[buffer]; }
+    const std::set<size_t>& at_or_empty(const ir::BufferNode* buffer) const {
+      static const std::set<size_t> none;
+      const auto found = map.find(buffer);
+      return found == map.end() ? none : found->second;
+    }
+  };
+
+  const std::set<const ir::BufferNode*>& kept_;
+  const Capabilities& caps_;
+  std::vector<int> blocks_;
+  std::vector<Item> items_;
+  Places readers_;
+  std::map<const ir::BufferNode*, std::vector<size_t>> writers_;
+};
+
+}  // namespace
+
+std::vector<Launched> group_stages(const ops::Program& program, const Ends& ends,
+                                   const Capabilities& capabilities) {
+  return Grouper(program, ends, capabilities).run();
+}
+
+}  // namespace gossamer::schedule

@@ -1,0 +1,33 @@
+// Which stages share a launch.
+#pragma once
+
+#include <set>
+#include <variant>
+#include <vector>
+
+#include "ops/program.h"
+#include "schedule/capabilities.h"
+#include "schedule/group.h"
+
+namespace gossamer::schedule {
+
+// Launches and the steps between them, in order.
+using Launched = std::variant<Group, ops::Step>;
+
+struct Ends {
+  // In memory after the run, whoever reads them: outputs, states, what steps read.
+  std::set<const ir::BufferNode*> kept;
+  // What depends on these alone runs once, at load, and is merged with its kind only.
+  std::set<const ir::BufferNode*> constants;
+};
+
+// Merges stages that are connected by what one makes and the other reads: maps over the same
+// points, and reductions and maps over the same rows. Targets whose kernels write one buffer have
+// no groups.
+//
+// A merge is refused where a limit forbids it, where a stage between the two would see a value too
+// late, and where operands lie along memory in different ways.
+std::vector<Launched> group_stages(const ops::Program& program, const Ends& ends,
+                                   const Capabilities& capabilities);
+
+}  // namespace gossamer::schedule

@@ -1,0 +1,156 @@
+// Several stages under one launch, and what they hand to each other.
+#include <algorithm>
+#include <map>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "ir/simplify.h"
+#include "schedule/hold_inside.h"
+#include "schedule/lower.h"
+#include "schedule/lower_loops.h"
+
+namespace gossamer::schedule {
+namespace {
+
+using ir::Expr;
+using ir::Stmt;
+
+using Loads = std::map<const ir::BufferNode*, Expr>;
+
+// Loads of some buffers as what they are known to give.
+template <class Node>
+Node replace_loads(const Node& node, const Loads& known) {
+  ir::Rewriter rewriter;
+  rewriter.expr = [&](const Expr& e) -> Expr {
+    const auto* load = ir::as<ir::Load>(e);
+    const auto found = load ? known.find(load->buffer.get()) : known.end();
+    return found == known.end() ? Expr{} : found->second;
+  };
+  return ir::rewrite(node, rewriter);
+}
+
+bool reads(const Member& member, const ir::Buffer& buffer) {
+  const std::vector<ir::Buffer> inputs = ops::inputs_of(member.stage);
+  return std::ranges::any_of(inputs, [&](const ir::Buffer& one) { return one.same(buffer); });
+}
+
+bool is_read(const Group& group, const ir::Buffer& buffer) {
+  return std::ranges::any_of(group.members,
+                             [&](const Member& member) { return reads(member, buffer); });
+}
+
+ops::Stage legal(const ops::Stage& stage, const Schedule& schedule) {
+  return schedule.capabilities().harmless_loads ? stage : hold_inside(stage, schedule.nest());
+}
+
+Result<> checked(const Schedule& schedule) {
+  auto result = check(schedule);
+  if (!result) result.error().where = cat("schedule of \"", schedule.stage().name, "\"");
+  return result;
+}
+
+// All members at each point of the last one's nest.
+Result<ir::Kernel> lower_points(const Group& group, const Schedule& schedule) {
+  GS_TRY(checked(schedule));
+  const Nest& nest = schedule.nest();
+  Coordinates coordinates(nest);
+  const std::vector<Expr> point = coordinates.of(nest.axes);
+  Loads known;
+  std::vector<std::pair<ir::Var, Expr>> values;
+  std::vector<Stmt> stores;
+  for (const Member& member : group.members) {
+    const ops::Stage stage = legal(member.stage, schedule);
+    ir::VarMap map;
+    for (size_t i = 0; i < point.size(); ++i) map[stage.axes[i].get()] = point[i];
+    const Expr value = replace_loads(ir::substitute(stage.result, map), known);
+    values.emplace_back(ir::var(cat("value", values.size()), value->type), value);
+    known[stage.output.get()] = values.back().first;
+    if (member.written) stores.push_back(ir::store(stage.output, point, values.back().first));
+  }
+  Stmt body = ir::block(std::move(stores));
+  for (auto value = values.rbegin(); value != values.rend(); ++value)
+    body = ir::let(value->first, value->second, body);
+  std::vector<LoopId> serial = nest.outside();
+  std::erase_if(serial, [&](LoopId id) { return is_bound(nest.loop(id).kind); });
+  body = at_invocation(nest, coordinates, in_nest(nest, coordinates, serial, body));
+  return kernel_of(title_of(group), in_launch(nest, body), inputs_of(group), outputs_of(group));
+}
+
+// The loop of lanes that lie along a row axis; -1: none does.
+LoopId lane_of_rows(const Member& member, const Nest& nest) {
+  for (const RowAxis& row : member.rows) {
+    if (row.quotient != 1) continue;
+    for (LoopId leaf : nest.leaves(nest.axes[static_cast<size_t>(row.axis)])) {
+      if (nest.loop(leaf).kind == ir::LoopKind::vectorized) return leaf;
+    }
+  }
+  return -1;
+}
+
+std::vector<LoopId> bound_of(const Nest& nest) {
+  std::vector<LoopId> loops = nest.walks[0].order;
+  std::erase_if(loops, [&](LoopId id) { return !is_bound(nest.loop(id).kind); });
+  return loops;
+}
+
+// One after the other for each row.
+Result<ir::Kernel> lower_rows(const Group& group, std::span<const Schedule> schedules) {
+  const Nest& last = schedules.back().nest();
+  const std::vector<LoopId> launch = bound_of(last);
+  std::vector<Stmt> steps;
+  std::vector<ir::Buffer> kept;
+  std::map<const ir::BufferNode*, ir::Buffer> held;
+  for (size_t i = 0; i < group.members.size(); ++i) {
+    const Member& member = group.members[i];
+    const Schedule& schedule = schedules[i];
+    GS_TRY(checked(schedule));
+    const Nest& nest = schedule.nest();
+    const std::vector<LoopId> bound = bound_of(nest);
+    ir::VarMap same;
+    for (size_t k = 0; k < std::max(bound.size(), launch.size()); ++k) {
+      const bool both = k < bound.size() && k < launch.size();
+      if (!both || nest.loop(bound[k]).kind != last.loop(launch[k]).kind ||
+          !ir::prove_equal(nest.loop(bound[k]).extent, last.loop(launch[k]).extent))
+        return fail_at(cat("schedule of \"", member.stage.name, "\""),
+                       cat("its launch is not that of \"", group.last().name, "\""));
+      same[nest.loop(bound[k]).var.get()] = last.loop(launch[k]).var;
+    }
+    const LoopId lane = lane_of_rows(member, nest);
+    const std::vector<Expr> cell{ir::index(0), lane < 0 ? ir::index(0) : Expr(nest.loop(lane).var)};
+    Loads known;
+    for (const auto& [output, place] : held) known[output] = ir::load(place, cell);
+
+    const ops::Stage stage = legal(member.stage, schedule);
+    Coordinates coordinates(nest);
+    Destination destination{
+        member.written ? stage.output : ir::Buffer(), coordinates.of(nest.axes), {}, cell};
+    if (columns_of(member).empty() && is_read(group, stage.output)) {
+      const Expr lanes = lane < 0 ? ir::index(1) : nest.loop(lane).extent;
+      destination.held = ir::buffer(cat("row", held.size()), stage.output->dtype,
+                                    {ir::index(1), lanes}, ir::Scope::priv);
+      held[stage.output.get()] = destination.held;
+      kept.push_back(destination.held);
+    }
+    const Stmt body = in_invocation(stage, nest, coordinates, destination);
+    steps.push_back(ir::substitute(replace_loads(body, known), same));
+  }
+  Stmt body = ir::block(std::move(steps));
+  for (const ir::Buffer& buffer : kept) body = ir::alloc(buffer, body);
+  return kernel_of(title_of(group), in_launch(last, body), inputs_of(group), outputs_of(group));
+}
+
+}  // namespace
+
+Result<ir::Kernel> lower(const Group& group, std::span<const Schedule> schedules) {
+  switch (group.form) {
+    case GroupForm::single:
+      return lower(schedules[0]);
+    case GroupForm::points:
+      return lower_points(group, schedules[0]);
+    case GroupForm::rows:
+      return lower_rows(group, schedules);
+  }
+  return lower(schedules[0]);
+}
+
+}  // namespace gossamer::schedule

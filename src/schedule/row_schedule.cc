@@ -1,0 +1,313 @@
+#include "schedule/row_schedule.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "schedule/access.h"
+#include "schedule/costs.h"
+#include "schedule/default_points.h"
+
+namespace gossamer::schedule {
+namespace {
+
+using ops::Stage;
+
+// What the loops over columns are made from: of a reduction its own axes.
+const std::vector<ir::Var>& column_vars(const Stage& stage) {
+  return stage.kind == ops::StageKind::reduce ? stage.reduce_axes : stage.axes;
+}
+
+ir::Var last_column(const Member& member) {
+  if (member.stage.kind == ops::StageKind::reduce) return member.stage.reduce_axes.back();
+  const std::vector<int> columns = columns_of(member);
+  return columns.empty() ? ir::Var() : member.stage.axes[static_cast<size_t>(columns.back())];
+}
+
+std::optional<int64_t> last_extent(const Member& member) {
+  const Stage& stage = member.stage;
+  if (stage.kind == ops::StageKind::reduce) return ir::as_int(stage.reduce_extents.back());
+  const std::vector<int> columns = columns_of(member);
+  if (columns.empty()) return std::nullopt;
+  const int axis = columns.back();
+  const auto row = std::ranges::find(member.rows, axis, &RowAxis::axis);
+  if (row != member.rows.end()) return row->quotient;
+  return ir::as_int(stage.extents[static_cast<size_t>(axis)]);
+}
+
+bool has_columns(const Member& member) {
+  return member.stage.kind == ops::StageKind::reduce || !columns_of(member).empty();
+}
+
+// Columns of a row, 0: not known.
+int64_t count_columns(const Member& member) {
+  const Stage& stage = member.stage;
+  int64_t count = 1;
+  if (stage.kind == ops::StageKind::reduce) {
+    for (const ir::Expr& extent : stage.reduce_extents) count *= ir::as_int(extent).value_or(0);
+    return count;
+  }
+  for (int axis : columns_of(member)) {
+    const auto row = std::ranges::find(member.rows, axis, &RowAxis::axis);
+    count *= row != member.rows.end()
+                 ? row->quotient
+                 : ir::as_int(stage.extents[static_cast<size_t>(axis)]).value_or(0);
+  }
+  return count;
+}
+
+int64_t count_rows(const Member& member) {
+  int64_t count = 1;
+  for (const RowAxis& row : member.rows)
+    count *=
+        ir::as_int(member.stage.extents[static_cast<size_t>(row.axis)]).value_or(0) / row.quotient;
+  return count;
+}
+
+class Rows {
+ public:
+  Rows(const Member& member, const Capabilities& capabilities, const RowTiling& tiling)
+      : member_(member), t_(tiling), s_(member.stage, capabilities, "rows") {}
+
+  Result<Schedule> run() {
+    GS_TRY(split_axes());
+    GS_TRY(split_columns());
+    Loops order = grid_;
+    if (thread_) order.push_back(*thread_);
+    order.insert(order.end(), columns_.begin(), columns_.end());
+    if (lane_) order.push_back(*lane_);
+    GS_TRY(arrange(s_, order));
+    if (is_reduction()) {
+      GS_TRY(s_.accumulate(columns_[0]));
+      if (left_over_) {
+        GS_ASSIGN(const Loops rest, s_.peel(columns_.back()));
+        (void)rest;
+      }
+    }
+    GS_TRY(unroll_columns());
+    if (lane_) GS_TRY(s_.vectorize(*lane_));
+    GS_TRY(bind());
+    return std::move(s_);
+  }
+
+ private:
+  bool is_reduction() const { return member_.stage.kind == ops::StageKind::reduce; }
+  const std::string& name_of(LoopId id) const { return s_.nest().loop(id).name; }
+
+  // Rows to the grid, in the group's order; what is left of the axes to the columns.
+  Result<> split_axes() {
+    std::vector<std::optional<LoopId>> left(s_.nest().axes.size());
+    for (size_t i = 0; i < left.size(); ++i) left[i] = s_.axis(i);
+    for (const RowAxis& row : member_.rows) {
+      const auto at = static_cast<size_t>(row.axis);
+      const LoopId axis = s_.axis(at);
+      left[at].reset();
+      if (row.quotient > 1) {
+        GS_ASSIGN(const Loops parts, s_.split(axis, {row.quotient}, Tail::exact,
+                                              {name_of(axis) + ".row", name_of(axis)}));
+        grid_.push_back(parts[0]);
+        left[at] = parts[1];
+      } else if (&row == &member_.rows.back() && t_.row_lanes > 1) {
+        GS_ASSIGN(const Loops parts, s_.split(axis, {t_.row_lanes}, Tail::round_up,
+                                              {name_of(axis) + ".tile", "lane"}));
+        grid_.push_back(parts[0]);
+        lane_ = parts[1];
+      } else {
+        grid_.push_back(axis);
+      }
+    }
+    if (is_reduction()) {
+      // Axes of one point stand with the rows.
+      for (const auto& axis : left) {
+        if (axis) grid_.push_back(*axis);
+      }
+      for (size_t r = 0; r < member_.stage.reduce_axes.size(); ++r)
+        columns_.push_back(s_.reduce_axis(r));
+      return {};
+    }
+    for (size_t i = 0; i < left.size(); ++i) {
+      if (!left[i]) continue;
+      const bool single = ir::is_const(s_.nest().loop(*left[i]).extent, 1);
+      (single ? grid_ : columns_).push_back(*left[i]);
+    }
+    return {};
+  }
+
+  Result<> split_columns() {
+    if (columns_.empty()) return {};
+    if (t_.column_lanes > 1) {
+      LoopId& last = columns_.back();
+      const auto extent = ir::as_int(s_.nest().loop(last).extent);
+      const int64_t lanes = lanes_of(extent.value_or(0));
+      const bool exact = extent && *extent % lanes == 0;
+      const Tail tail = exact ? Tail::exact : is_reduction() ? Tail::guard : Tail::shift;
+      GS_ASSIGN(const Loops parts,
+                s_.split(last, {lanes}, tail, {name_of(last) + ".block", "lane"}));
+      last = parts[0];
+      lane_ = parts[1];
+      left_over_ = is_reduction() && !exact;
+      accumulators_ = lanes / t_.column_lanes;
+      if (is_reduction()) GS_TRY(s_.rfactor(*lane_));
+    }
+    if (t_.threads == 1) return {};
+    Loops order = grid_;
+    order.insert(order.end(), columns_.begin(), columns_.end());
+    if (lane_) order.push_back(*lane_);
+    GS_TRY(arrange(s_, order));
+    LoopId column = columns_[0];
+    if (columns_.size() > 1) {
+      GS_ASSIGN(column, s_.fuse(columns_, "column"));
+    }
+    GS_ASSIGN(const Loops parts,
+              s_.split(column, {t_.threads}, Tail::guard, {name_of(column) + ".step", "thread"}));
+    columns_ = {parts[0]};
+    thread_ = parts[1];
+    return is_reduction() ? s_.rfactor(*thread_) : Result<>{};
+  }
+
+  // Long reductions have several accumulators, which do not wait for each other.
+  int64_t lanes_of(int64_t extent) const {
+    constexpr int64_t accumulators = 4;
+    const int64_t more = t_.column_lanes * accumulators;
+    return is_reduction() && t_.threads == 1 && s_.capabilities().group_size == 1 &&
+                   extent >= 16 * more
+               ? more
+               : t_.column_lanes;
+  }
+
+  Result<> unroll_columns() {
+    if (columns_.empty()) return {};
+    const auto extent = ir::as_int(s_.nest().loop(columns_.back()).extent);
+    // Several accumulators are as many iterations.
+    const int most = accumulators_ > 1 || !is_reduction() ? 1 : t_.unroll;
+    if (!extent || most <= 1) return {};
+    if (*extent <= most) return unroll(s_, {columns_.back()});
+    if (*extent % most != 0) return {};
+    GS_ASSIGN(const Loops parts, s_.split(columns_.back(), {most}));
+    return unroll(s_, {parts[1]});
+  }
+
+  Result<> bind() {
+    GS_ASSIGN(LoopId item, grid_.empty() ? s_.unit("item") : s_.fuse(grid_, "item"));
+    std::optional<LoopId> group = thread_;
+    if (t_.group_rows > 1) {
+      GS_ASSIGN(const Loops parts, s_.split(item, {t_.group_rows}, Tail::guard,
+                                            {"item", thread_ ? "row" : "invocation"}));
+      item = parts[0];
+      group = parts[1];
+      if (thread_) {
+        GS_ASSIGN(group, s_.fuse({parts[1], *thread_}, "invocation"));
+      }
+    }
+    if (group) GS_TRY(s_.bind(*group, ir::LoopKind::group));
+    return s_.bind(item, ir::LoopKind::grid);
+  }
+
+  const Member& member_;
+  const RowTiling& t_;
+  Schedule s_;
+  Loops grid_, columns_;
+  std::optional<LoopId> lane_, thread_;
+  bool left_over_ = false;
+  int64_t accumulators_ = 1;
+};
+
+}  // namespace
+
+std::string to_string(const RowTiling& t) {
+  std::string text = cat("rows ", t.group_rows, " x ", t.threads);
+  if (t.row_lanes > 1) text += cat(", rows by ", t.row_lanes);
+  if (t.column_lanes > 1) text += cat(", columns by ", t.column_lanes);
+  if (t.unroll > 1) text += cat(", unroll ", t.unroll);
+  return text;
+}
+
+RowsAlong rows_along(const Member& member, const Capabilities& caps) {
+  const Stage& stage = member.stage;
+  const ir::Bounds bounds = bounds_of(stage);
+  const ir::Var column = last_column(member);
+  const ir::Var row =
+      member.rows.empty() ? ir::Var() : stage.axes[static_cast<size_t>(member.rows.back().axis)];
+  bool columns = false, rows = false;
+  const auto look = [&](const ir::Load* load) {
+    const auto lies = [&](const ir::Var& axis) {
+      return axis && along(*load, load->buffer->layout, axis, caps.vector_lanes, bounds) ==
+                         Along::contiguous;
+    };
+    if (lies(column)) {
+      columns = true;
+    } else if (lies(row) && std::ranges::any_of(column_vars(stage), [&](const ir::Var& var) {
+                 return !var.same(row) && std::ranges::any_of(load->indices, [&](const auto& e) {
+                   return ir::uses(e, var.get());
+                 });
+               })) {
+      rows = true;
+    }
+  };
+  std::vector<ir::Expr> exprs = stage.values;
+  exprs.push_back(stage.result);
+  for (const ir::Load* load : loads_of(exprs)) look(load);
+  if (stage.kind != ops::StageKind::reduce && has_columns(member)) {
+    std::vector<ir::Expr> point(stage.axes.begin(), stage.axes.end());
+    const ir::Expr store = ir::load(stage.output, point);
+    look(ir::as<ir::Load>(store));
+  }
+  if (columns && rows) return RowsAlong::mixed;
+  return columns ? RowsAlong::columns : rows ? RowsAlong::rows : RowsAlong::neither;
+}
+
+bool enough_rows(const Group& group, const Capabilities& caps) {
+  const Costs& costs = costs_of(caps);
+  int64_t columns = 1;
+  for (const Member& member : group.members) {
+    if (has_columns(member)) columns = std::max(columns, count_columns(member));
+  }
+  const int64_t rows = count_rows(group.members.back());
+  return rows == 0 || rows >= costs.long_rows || columns <= costs.short_row;
+}
+
+RowTiling default_row_tiling(const Group& group, const Capabilities& caps) {
+  RowTiling t;
+  bool columns = false, rows = false, all = true, divides = true, blocks = true;
+  int64_t most = 1;
+  for (const Member& member : group.members) {
+    const RowsAlong along = rows_along(member, caps);
+    columns |= along == RowsAlong::columns;
+    rows |= along == RowsAlong::rows;
+    all &= has_columns(member);
+    if (!member.rows.empty()) {
+      const auto axis = static_cast<size_t>(member.rows.back().axis);
+      const auto extent = ir::as_int(member.stage.extents[axis]);
+      divides &= member.rows.back().quotient == 1 && extent && *extent % caps.vector_lanes == 0;
+    }
+    if (!has_columns(member)) continue;
+    const auto extent = last_extent(member);
+    blocks &= extent && (*extent % caps.vector_lanes == 0 ||
+                         (caps.group_size == 1 && *extent >= caps.vector_lanes));
+    most = std::max(most, count_columns(member));
+  }
+  if (rows && !columns && divides) t.row_lanes = caps.vector_lanes;
+  if (columns && !rows && blocks) t.column_lanes = caps.vector_lanes;
+  t.unroll = caps.unroll;
+  if (caps.group_size == 1) return t;
+  const Costs& costs = costs_of(caps);
+  const auto vectors = static_cast<uint64_t>(std::max<int64_t>(most / t.column_lanes, 1));
+  if (all && t.row_lanes == 1 && vectors >= costs.row_vectors)
+    t.threads = std::min(costs.row_threads, static_cast<int>(std::bit_ceil(vectors)));
+  t.group_rows = std::max(1, caps.group_size / t.threads);
+  // Few rows: on as many workgroups as there are processors for.
+  const int64_t count = count_rows(group.members.back());
+  while (t.threads == 1 && t.group_rows > costs.least_group && count > 0 &&
+         count / t.group_rows < costs.groups)
+    t.group_rows /= 2;
+  return t;
+}
+
+Result<Schedule> schedule_rows(const Member& member, const Capabilities& capabilities,
+                               const RowTiling& tiling) {
+  return Rows(member, capabilities, tiling).run();
+}
+
+}  // namespace gossamer::schedule
