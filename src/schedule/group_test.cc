@@ -1,0 +1,264 @@
+// Which stages share a launch, and the loops that they then are.
+#include <gtest/gtest.h>
+
+#include "schedule/default_schedule.h"
+#include "schedule/group_stages.h"
+#include "schedule/row_schedule.h"
+#include "schedule/test_stages.h"
+
+namespace gossamer::schedule {
+namespace {
+
+const Capabilities cpu = capabilities_of(TargetKind::cpu);
+const Capabilities webgpu = capabilities_of(TargetKind::webgpu);
+
+Capabilities with_hardware() {
+  Capabilities caps = webgpu;
+  caps.hardware = true;
+  return caps;
+}
+
+// sums[i] = sum over k of a[i, k]
+Stage row_sum(const Buffer& a, const Buffer& sums) {
+  const Var i = ir::var("i"), k = ir::var("k");
+  return sum(sums, {i}, {k}, {a->shape[1]}, ir::load(a, {i, k}));
+}
+
+Stage map(const char* name, const Buffer& output, std::vector<Var> axes, Expr value) {
+  Stage stage;
+  stage.name = name;
+  stage.output = output;
+  stage.axes = std::move(axes);
+  stage.extents = output->shape;
+  stage.result = std::move(value);
+  return stage;
+}
+
+// Each row divided by its sum.
+struct Rows {
+  Buffer a, sums, c;
+  Stage total, quotient;
+  explicit Rows(Expr rows, Expr columns)
+      : a(ir::buffer("A", DType::f32, {rows, columns})),
+        sums(ir::buffer("S", DType::f32, {rows})),
+        c(ir::buffer("C", DType::f32, {rows, columns})),
+        total(row_sum(a, sums)) {
+    const Var i = ir::var("i"), j = ir::var("j");
+    quotient = map("quotient", c, {i, j}, ir::load(a, {i, j}) / ir::load(sums, {i}));
+  }
+  ops::Program program() const { return {total, quotient}; }
+};
+
+// "total + quotient; other" of the launches.
+std::string grouped(const ops::Program& program, std::set<const ir::BufferNode*> kept,
+                    const Capabilities& caps = wasm,
+                    std::set<const ir::BufferNode*> constants = {}) {
+  std::string text;
+  for (const Launched& one : group_stages(program, {std::move(kept), std::move(constants)}, caps)) {
+    const auto* group = std::get_if<Group>(&one);
+    text += cat(text.empty() ? "" : "; ", group ? title_of(*group) : "step");
+  }
+  return text;
+}
+
+Group only_group(const ops::Program& program, const Buffer& output, const Capabilities& caps) {
+  return std::get<Group>(group_stages(program, {{output.get()}, {}}, caps)[0]);
+}
+
+// The loops of the default schedules, which read back.
+std::string loops(const Group& group, const Capabilities& caps) {
+  const ScheduledGroup made = schedule_default(group, caps);
+  const auto read = parse_schedules(group, caps, to_string(made.schedules));
+  EXPECT_TRUE(read) << read.error().to_string();
+  EXPECT_EQ(ir::print(*lower(group, *read)), ir::print(made.kernel));
+  const auto verified =
+      ir::verify(made.kernel, static_cast<ir::Properties>(ir::Property::scheduled));
+  EXPECT_TRUE(verified) << verified.error().to_string();
+  return ir::print(made.kernel);
+}
+
+TEST(Groups, StagesOverTheSameRows) {
+  const Rows rows(index(6), index(10));
+  EXPECT_EQ(grouped(rows.program(), {rows.c.get()}), "sum + quotient");
+  EXPECT_EQ(loops(only_group(rows.program(), rows.c, cpu), cpu),
+            R"(kernel sum___quotient(A: f32[6, 10], write C: f32[6, 10]) {
+  grid item in 0..6 {
+    alloc row0: f32[1, 1]
+    alloc acc: f32[1, 1] {
+      acc[0, 0] = 0.0
+      for k in 0..10 {
+        acc[0, 0] = acc[0, 0] + A[item, k]
+      }
+      row0[0, 0] = acc[0, 0]
+    }
+    for j in 0..10 {
+      C[item, j] = A[item, j] / row0[0, 0]
+    }
+  }
+}
+)");
+}
+
+TEST(Groups, InvocationsShareARow) {
+  const Rows rows(index(6), index(64));
+  EXPECT_EQ(loops(only_group(rows.program(), rows.c, with_hardware()), with_hardware()),
+            R"(kernel sum___quotient(A: f32[6, 64], write C: f32[6, 64]) {
+  grid item in 0..2 {
+    group invocation in 0..64 {
+      alloc row0: f32[1, 1]
+      let row: index = invocation // 16 {
+        let thread: index = invocation % 16
+        let i: index = item * 4 + row
+        alloc acc.shared: f32[64] group
+        alloc acc: f32[1, 4]
+        vectorized lane in 0..4 {
+          acc[0, lane] = 0.0
+        }
+        vectorized lane in 0..4 {
+          acc[0, lane] = acc[0, lane] + A[i, thread * 4 + lane]
+        }
+        let parts0: f32x4 = acc[0, ramp(0, 1, 4)]
+        let total0: f32 = lane(parts0, 0) + lane(parts0, 1)
+        let total0_1: f32 = total0 + lane(parts0, 2)
+        let total0_2: f32 = total0_1 + lane(parts0, 3)
+        acc.shared[invocation] = total0_2
+        barrier group
+        if thread < 8 {
+          let joined0: f32 = acc.shared[invocation] + acc.shared[invocation + 8]
+          acc.shared[invocation] = joined0
+        }
+        barrier group
+        if thread < 4 {
+          let joined0_1: f32 = acc.shared[invocation] + acc.shared[invocation + 4]
+          acc.shared[invocation] = joined0_1
+        }
+        barrier group
+        if thread < 2 {
+          let joined0_2: f32 = acc.shared[invocation] + acc.shared[invocation + 2]
+          acc.shared[invocation] = joined0_2
+        }
+        barrier group
+        if thread < 1 {
+          let joined0_3: f32 = acc.shared[invocation] + acc.shared[invocation + 1]
+          acc.shared[invocation] = joined0_3
+        }
+        barrier group
+        row0[0, 0] = acc.shared[invocation - thread]
+      }
+      let row_1: index = invocation // 16
+      let thread_1: index = invocation % 16
+      let i_1: index = item * 4 + row_1
+      if item * 4 + row_1 < 6 {
+        vectorized lane_1 in 0..4 {
+          C[i_1, thread_1 * 4 + lane_1] = A[i_1, thread_1 * 4 + lane_1] / row0[0, 0]
+        }
+      }
+    }
+  }
+}
+)");
+}
+
+TEST(Groups, WhatCutsThem) {
+  const Rows rows(index(6), index(10));
+  // One written buffer a kernel, and textures that cannot be read back.
+  EXPECT_EQ(grouped(rows.program(), {rows.c.get()}, capabilities_of(TargetKind::webgl)),
+            "sum; quotient");
+  // A sum of constants runs once, at load.
+  ops::Program at_load = rows.program();
+  const Buffer b = ir::buffer("B", DType::f32, {index(6), index(10)});
+  const Var i = ir::var("i"), j = ir::var("j");
+  at_load[1] = map("quotient", rows.c, {i, j}, ir::load(b, {i, j}) / ir::load(rows.sums, {i}));
+  EXPECT_EQ(grouped(at_load, {rows.c.get()}, wasm, {rows.a.get()}), "sum; quotient");
+  // Another row's sum.
+  ops::Program shifted = rows.program();
+  shifted[1] = map("quotient", rows.c, {i, j},
+                   ir::load(rows.a, {i, j}) / ir::load(rows.sums, {index(5) - Expr(i)}));
+  EXPECT_EQ(grouped(shifted, {rows.c.get()}), "sum; quotient");
+  // Somebody between them reads the sums.
+  ops::Program between = rows.program();
+  const Buffer d = ir::buffer("D", DType::f32, {index(3)});
+  between.insert(between.begin() + 1,
+                 map("other", d, {i}, ir::load(rows.sums, {Expr(i) + index(3)})));
+  EXPECT_EQ(grouped(between, {rows.c.get(), d.get()}), "sum; other; quotient");
+  // A product is worth more as one.
+  const Stage product = schedule::product();
+  const Var m = ir::var("m"), n = ir::var("n");
+  const Buffer scaled = ir::buffer("E", DType::f32, {index(6), index(8), index(2)});
+  const Var p = ir::var("p");
+  EXPECT_EQ(
+      grouped({product, map("scaled", scaled, {m, n, p}, ir::load(product.output, {m, n}) * 2.0)},
+              {scaled.get()}),
+      "sum; scaled");
+  // Few and long rows would leave most of a machine idle.
+  const Rows few(index(2), index(100'000));
+  EXPECT_EQ(grouped(few.program(), {few.c.get()}), "sum; quotient");
+}
+
+TEST(Groups, MapsOverTheSamePoints) {
+  const Buffer a = ir::buffer("A", DType::f32, {index(8)}),
+               b = ir::buffer("B", DType::f32, {index(8)}),
+               c = ir::buffer("C", DType::f32, {index(8)}),
+               d = ir::buffer("D", DType::f32, {index(8)});
+  const Var i = ir::var("i"), j = ir::var("j"), k = ir::var("k");
+  const ops::Program program{map("first", b, {i}, ir::load(a, {i}) * 2.0),
+                             map("second", c, {j}, ir::load(b, {j}) + ir::load(a, {j})),
+                             map("side", d, {k}, ir::load(a, {k}) - 1.0)};
+  EXPECT_EQ(grouped(program, {b.get(), c.get(), d.get()}), "first + second + side");
+  EXPECT_EQ(
+      loops(std::get<Group>(group_stages(program, {{b.get(), c.get(), d.get()}, {}}, wasm)[0]),
+            wasm),
+      R"(kernel first___second___side(A: f32[8], write B: f32[8], write C: f32[8], write D: f32[8]) {
+  grid item in 0..1 {
+    for k.tile in 0..2 {
+      vectorized lane in 0..4 {
+        let value0: f32 = A[k.tile * 4 + lane] * 2.0
+        let value1: f32 = value0 + A[k.tile * 4 + lane]
+        let value2: f32 = A[k.tile * 4 + lane] - 1.0
+        B[k.tile * 4 + lane] = value0
+        C[k.tile * 4 + lane] = value1
+        D[k.tile * 4 + lane] = value2
+      }
+    }
+  }
+}
+)");
+  // Points read elsewhere are written by others.
+  const ops::Program mirrored{program[0], map("second", c, {j}, ir::load(b, {index(7) - Expr(j)}))};
+  EXPECT_EQ(grouped(mirrored, {b.get(), c.get()}), "first; second");
+}
+
+TEST(Groups, ColumnsLieInTheLastOutput) {
+  const Buffer a = ir::buffer("A", DType::f32, {index(6), index(8)}),
+               e = ir::buffer("E", DType::f32, {index(6), index(8)}),
+               s = ir::buffer("S", DType::f32, {index(6)}),
+               c = ir::buffer("C", DType::f32, {index(6), index(8)});
+  const Var i = ir::var("i"), j = ir::var("j"), k = ir::var("k"), l = ir::var("l");
+  const Buffer first = ir::buffer("F", DType::f32, {index(6)});
+  const ops::Program program{
+      row_sum(a, first), map("more", e, {k, l}, ir::load(a, {k, l}) + ir::load(first, {k})),
+      row_sum(e, s), map("quotient", c, {i, j}, ir::load(e, {i, j}) / ir::load(s, {i}))};
+  const Group group = only_group(program, c, wasm);
+  EXPECT_EQ(title_of(group), "sum + more + sum + quotient");
+  EXPECT_EQ(outputs_of(group).size(), 1u);
+  EXPECT_EQ(group.members[1].stage.output.get(), c.get());
+  // Where others read them, too, they have memory of their own.
+  const auto both = group_stages(program, {{c.get(), e.get()}, {}}, wasm);
+  EXPECT_EQ(outputs_of(std::get<Group>(both[0])).size(), 2u);
+}
+
+TEST(Groups, LaunchesMustBeOne) {
+  const Rows rows(index(6), index(64));
+  const Group group = only_group(rows.program(), rows.c, with_hardware());
+  const RowTiling one{.column_lanes = 4, .threads = 16, .group_rows = 2},
+      other{.column_lanes = 4, .threads = 8, .group_rows = 4};
+  std::vector<Schedule> schedules{*schedule_rows(group.members[0], with_hardware(), one),
+                                  *schedule_rows(group.members[1], with_hardware(), other)};
+  const auto kernel = lower(group, schedules);
+  ASSERT_FALSE(kernel);
+  EXPECT_EQ(kernel.error().to_string(),
+            "schedule of \"sum\": its launch is not that of \"quotient\"");
+}
+
+}  // namespace
+}  // namespace gossamer::schedule
