@@ -48,18 +48,19 @@ export function checkedDevice(kind, plan, violations) {
         living(buffer, 'write');
         must(taken(buffer.extent, data.length, storage) <= sizeOf(buffer.extent), `write of ${data.length} bytes`);
       },
-      submit(recording) {
+      submit(recordings, reads) {
         spend();
-        must(recording.alive, 'a recording that is gone');
-        for (const launch of recording.launches) launch.buffers.forEach((buffer) => living(buffer, 'launch'));
-        return {done: Promise.resolve(), accepted: Promise.resolve()};
-      },
-      read(buffer, bytes, storage) {
-        spend();
-        living(buffer, 'read');
-        const fits = whole(bytes, 0, 2 ** 53) && taken(buffer.extent, bytes, storage) <= sizeOf(buffer.extent);
-        must(fits, `read of ${bytes} bytes`);
-        return Promise.resolve(new Uint8Array(fits ? bytes : 0).fill(1));
+        for (const {alive, launches} of recordings) {
+          must(alive, 'a recording that is gone');
+          for (const launch of launches) launch.buffers.forEach((buffer) => living(buffer, 'launch'));
+        }
+        const data = reads.map(({buffer, bytes, storage}) => {
+          living(buffer, 'read');
+          const fits = whole(bytes, 0, 2 ** 53) && taken(buffer.extent, bytes, storage) <= sizeOf(buffer.extent);
+          must(fits, `read of ${bytes} bytes`);
+          return new Uint8Array(fits ? bytes : 0).fill(1);
+        });
+        return {done: Promise.resolve(), accepted: Promise.resolve(), data: Promise.resolve(data)};
       },
     },
   };

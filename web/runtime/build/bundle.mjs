@@ -65,6 +65,8 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
     entryPoints: {runtime: entry},
     format: 'esm',
     splitting: true,
+    // Makes every part reach these, so that they lie in the chunk that all parts share and not in chunks of their own.
+    inject: ['shared', 'plan_module'].map((name) => join(runtimeFolder, `src/${name}.ts`)),
     chunkNames: 'chunk-[hash]',
     outdir: dist,
   });

@@ -1,7 +1,7 @@
 /** NumPy's .npy files (https://numpy.org/neps/nep-0001-npy-format.html), versions 1 to 3. */
 import {decode, encode} from '../src/storage.ts';
 import {arrayOf} from '../src/tensor.ts';
-import {BYTES, type DType, product, shapeText, type TensorData} from '../src/types.ts';
+import {bytesOf, type DType, product, shapeText, type TensorData} from '../src/types.ts';
 import type {Tensor} from '../src/index.ts';
 
 const TYPES: Readonly<Record<string, DType>> = {
@@ -66,7 +66,7 @@ function toRowMajor(values: TensorData, shape: readonly number[], dtype: DType):
 export function readNpy(file: Uint8Array, where: string): Tensor {
   const {dtype, shape, columnMajor, offset} = readNpyHeader(file, where);
   const bytes = file.subarray(offset);
-  if (product(shape) * BYTES[dtype] !== bytes.length) {
+  if (product(shape) * bytesOf(dtype) !== bytes.length) {
     throw new Error(`${where}: shape ${shapeText(shape)} of ${dtype} does not fit ${bytes.length} bytes of data`);
   }
   const values = decode(bytes, dtype);
@@ -83,7 +83,7 @@ export function writeNpy({data, shape, dtype}: Tensor): Uint8Array {
   const type = npyType(dtype, data);
   const code = Object.keys(TYPES).find((each) => TYPES[each] === type) ?? 'u1';
   const tuple = shape.length === 1 ? `${shape[0]},` : shape.join(', ');
-  const order = BYTES[type] === 1 ? '|' : '<';
+  const order = bytesOf(type) === 1 ? '|' : '<';
   const header = `{'descr': '${order}${code}', 'fortran_order': False, 'shape': (${tuple}), }`;
   const size = Math.ceil((10 + header.length + 1) / 64) * 64 - 10;
   const values = encode(data, type);

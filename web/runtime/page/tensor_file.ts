@@ -1,6 +1,6 @@
 /** Tensors in the files that a user gives. */
 import {decode} from '../src/storage.ts';
-import {BYTES, type DType, product, shapeText} from '../src/types.ts';
+import {bytesOf, type DType, product, shapeText} from '../src/types.ts';
 import type {PortInfo, StringTensor, Tensor} from '../src/index.ts';
 import {readNpy} from './npy.ts';
 import {readTensorProto} from './tensor_proto.ts';
@@ -58,7 +58,7 @@ export async function readTensorFile(
 
 function readRaw(bytes: Uint8Array, {dtype}: PortInfo, shape: readonly number[], where: string): Tensor {
   if (dtype === 'string') throw new Error(`${where}: strings come as .json or .pb`);
-  const size = product(shape) * BYTES[dtype];
+  const size = product(shape) * bytesOf(dtype);
   if (bytes.length !== size) {
     throw new Error(`${where} has ${bytes.length} bytes, ${dtype} ${shapeText(shape)} needs ${size}`);
   }

@@ -1,6 +1,6 @@
 /** ONNX's TensorProto (onnx.proto3), as its test data keeps tensors in .pb files. */
 import {decode} from '../src/storage.ts';
-import {BYTES, type DType, messageOf, product, shapeText} from '../src/types.ts';
+import {bytesOf, type DType, messageOf, product, shapeText} from '../src/types.ts';
 import type {StringTensor, Tensor} from '../src/index.ts';
 import {fieldsOf, textOf, varintsOf} from './protobuf.ts';
 
@@ -65,14 +65,14 @@ function parse(file: Uint8Array): Tensor | StringTensor {
     return {data: ofIntegers(integers, dtype), shape, dtype};
   }
   const bytes = raw ?? joined(pieces);
-  if (bytes.length !== count * BYTES[dtype]) wrong(Math.floor(bytes.length / BYTES[dtype]));
+  if (bytes.length !== count * bytesOf(dtype)) wrong(Math.floor(bytes.length / bytesOf(dtype)));
   return {data: decode(bytes, dtype), shape, dtype};
 }
 
 /** Every integer type keeps its low bytes; f16, bf16 and f8 are stored as their bits. */
 function ofIntegers(integers: readonly bigint[], dtype: DType) {
   if (dtype === 'bool') return Uint8Array.from(integers, Number);
-  const size = BYTES[dtype];
+  const size = bytesOf(dtype);
   const bytes = new Uint8Array(integers.length * size);
   integers.forEach((value, at) => bytes.set(new Uint8Array(BigUint64Array.of(value).buffer, 0, size), at * size));
   return decode(bytes, dtype);

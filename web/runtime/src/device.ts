@@ -53,9 +53,9 @@ export interface PlanSize {
 /** Everything that is compiled together. */
 export interface Program {
   readonly kernels: readonly Kernel[];
-  /** kernels.wasm on wasm; plan.wasm on GPUs, where shapes are dynamic. */
+  /** kernels.wasm; undefined on GPUs. */
   readonly module: Uint8Array | undefined;
-  /** Undefined when everything is static. */
+  /** Undefined when everything is static, and where the module has no plan. */
   readonly plan: PlanSize | undefined;
 }
 
@@ -108,18 +108,24 @@ export interface Queue {
    * writes much awaits the result.
    */
   write(buffer: Buffer, data: Uint8Array, storage: DType, own?: boolean): unknown;
-  submit(recording: Recording): Fence;
-  /** The first `bytes` bytes as they are after everything put in before. */
-  read(buffer: Buffer, bytes: number, storage: DType): Promise<Uint8Array>;
+  /** Launches the recordings one after the other, then takes what is read: as one piece of work where that can be. */
+  submit(recordings: readonly Recording[], reads: readonly Read[]): Fence;
+}
+
+/** The first `bytes` bytes of a buffer, of elements of type `storage`. */
+export interface Read {
+  readonly buffer: Buffer;
+  readonly bytes: number;
+  readonly storage: DType;
 }
 
 /** Compiled kernels. */
 export interface Executable {
   /**
    * Computes a segment's values from the variables; gives all values, the others as they were. Integers,
-   * exact where they are safe; NaN where none can be given.
+   * exact where they are safe; NaN where none can be given. Where the module has the plan.
    */
-  plan(segment: number, dims: readonly number[]): Promise<Float64Array>;
+  plan?(segment: number, dims: readonly number[]): Promise<Float64Array>;
   /** Binds launches once, to be submitted many times. Valid while its buffers live. */
   record(launches: readonly Launch[]): Promise<Recording>;
   dispose(): void;
@@ -132,8 +138,10 @@ export interface Recording {
 
 /** A moment in a queue. */
 export interface Fence {
-  /** Resolves when all work up to here is done; rejects when it went wrong. */
-  readonly done: Promise<void>;
+  /** Resolves when all work up to here is done; rejects when it went wrong. Asked for at most once. */
+  readonly done: Promise<unknown>;
   /** The same without waiting for the work, as far as that can be known. */
-  readonly accepted: Promise<void>;
+  readonly accepted: Promise<unknown>;
+  /** What was read, each in memory of its own; rejects when that went wrong. */
+  readonly data: Promise<Uint8Array[]>;
 }

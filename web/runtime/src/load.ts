@@ -1,9 +1,10 @@
 import {firstThatWorks, KINDS, openDevice} from './choose.ts';
-import type {Device, Executable, Fallback, Program} from './device.ts';
+import type {Device, Executable, Fallback, PlanSize, Program} from './device.ts';
 import {forAdapter, type Manifest} from './manifest.ts';
 import {Model} from './model.ts';
 import {findPackages, maybeStale, type Package, readFiles} from './packages.ts';
 import type {Pieces} from './pieces.ts';
+import {createPlan, type PlanMemory} from './plan_module.ts';
 import {type Loss, type ModelParts, Recovery, type Reload} from './recovery.ts';
 import {Session} from './session.ts';
 import {type Files, openSource, type Requests} from './source.ts';
@@ -68,13 +69,20 @@ function makeProgram(
     const origin = origins.get(at) ?? '';
     return {name, origin, entry, group, buffers, writes, scalars, code: found as string | undefined};
   });
-  if (device === 1) return {kernels, module: files.get(side ?? '')?.take(), plan: undefined};
-  const module = files.get(wasm ? 'kernels.wasm' : 'plan.wasm')?.take();
-  if (!module && manifest.planValues > 0) {
-    throw new GossamerError('damaged', 'the package has no plan function for its dynamic shapes');
-  }
-  const {planValues: values, planSegments: segments, dims} = manifest;
-  return {kernels, module, plan: values > 0 ? {dims: dims.length, values, segments} : undefined};
+  const module = wasm ? files.get(device === 1 ? (side ?? '') : 'kernels.wasm')?.take() : undefined;
+  return {kernels, module, plan: wasm && device === 0 ? planSize(manifest) : undefined};
+}
+
+const planSize = ({planValues: values, planSegments: segments, dims}: Manifest): PlanSize | undefined =>
+  values > 0 ? {dims: dims.length, values, segments} : undefined;
+
+/** What GPUs have their plan in. */
+function openPlan(manifest: Manifest, files: ReadonlyMap<string, Pieces>): Promise<PlanMemory> | undefined {
+  const size = manifest.target === 'wasm' ? undefined : planSize(manifest);
+  if (!size) return undefined;
+  const module = files.get('plan.wasm')?.take();
+  if (module) return createPlan(module, size);
+  throw new GossamerError('damaged', 'the package has no plan function for its dynamic shapes');
 }
 
 async function start(found: Package, options: LoadOptions): Promise<Started> {
@@ -112,7 +120,8 @@ async function start(found: Package, options: LoadOptions): Promise<Started> {
     }
     total = manifest.weights.length;
     const weights = files.get('weights.safetensors');
-    const units = devices.map((device, at) => ({device, executable: executables[at] as Executable}));
+    const plan = await openPlan(manifest, files);
+    const units = devices.map((device, at) => ({device, executable: executables[at] as Executable, plan}));
     const session = await Session.create(manifest, units, weights, (done) =>
       onProgress?.({stage: 'upload', done, total}),
     );

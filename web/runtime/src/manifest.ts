@@ -2,7 +2,7 @@
 import {ANY, Fields, type Num} from './fields.ts';
 import {type Port, valuePorts} from './ports.ts';
 import {readSteps, type Step} from './steps.ts';
-import {BYTES, type DType, type DeviceKind, GossamerError, product} from './types.ts';
+import {bytesOf, type DType, type DeviceKind, GossamerError, product} from './types.ts';
 
 export type {Num} from './fields.ts';
 
@@ -229,7 +229,7 @@ export function parseManifest(text: string, where: string): Manifest {
       slot: tensor.count('slot', slots.length),
     };
     const {dtype, storage, elements, slot} = entry;
-    const size = BYTES[storage];
+    const size = bytesOf(storage);
     const memory = slots[slot] as SlotEntry;
     if (!storable(dtype, storage, memory.device === 0 ? target : 'wasm')) {
       tensor.wrong('storage', `a storage type of ${dtype} there`);

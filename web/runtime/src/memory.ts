@@ -1,9 +1,9 @@
 /** The memory of a package: one buffer a slot, which grows, and what goes into and out of tensors. */
-import type {Buffer, Device, Extent, Launch, Room} from './device.ts';
+import type {Buffer, Device, Extent, Launch, Read, Room} from './device.ts';
 import type {Num} from './fields.ts';
 import type {LaunchEntry, Manifest, SlotEntry, TensorEntry} from './manifest.ts';
 import {tensorsOf} from './steps.ts';
-import {about, BYTES, disposed, GossamerError, kernelName, LARGEST, within} from './types.ts';
+import {bytesOf, disposed, GossamerError, kernelName, LARGEST, within} from './types.ts';
 
 /** A number of the manifest, given the plan's values: an integer, exact where it is safe, or NaN. */
 export function resolve(number: Num, values: Float64Array | undefined): number {
@@ -68,9 +68,9 @@ export class Memory {
     return buffer;
   }
 
-  device(tensor: number): Device {
-    const {slot} = this.tensor(tensor);
-    return this.#devices[this.#manifest.slots[slot]?.device ?? 0] as Device;
+  /** The number of the tensor's device. */
+  place(tensor: number): number {
+    return this.#manifest.slots[this.tensor(tensor).slot]?.device ?? 0;
   }
 
   /** The buffer, after checking that so many bytes fit into it. */
@@ -87,19 +87,15 @@ export class Memory {
   /** As Queue.write(). */
   write(tensor: number, bytes: Uint8Array, own?: boolean): unknown {
     const buffer = this.#holding(tensor, bytes.length);
-    return this.device(tensor).queue.write(buffer, bytes, this.tensor(tensor).storage, own);
+    const {queue} = this.#devices[this.place(tensor)] as Device;
+    return queue.write(buffer, bytes, this.tensor(tensor).storage, own);
   }
 
-  /** The first elements, in the tensor's storage type, as they are after everything put in before. */
-  async read(tensor: number, elements: number): Promise<Uint8Array> {
-    const {storage, name} = this.tensor(tensor);
-    const bytes = elements * BYTES[storage];
-    const {queue, life} = this.device(tensor);
-    try {
-      return await queue.read(this.#holding(tensor, bytes), bytes, storage);
-    } catch (problem) {
-      return life.verdict(about(`tensor "${name}"`, problem));
-    }
+  /** The reading of the first elements, in the tensor's storage type. */
+  reading(tensor: number, elements: number): Read {
+    const {storage} = this.tensor(tensor);
+    const bytes = elements * bytesOf(storage);
+    return {buffer: this.#holding(tensor, bytes), bytes, storage};
   }
 
   /** `local` numbers a kernel among those of its device. */

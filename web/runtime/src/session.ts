@@ -1,16 +1,18 @@
-/** A loaded package on its devices: recordings of its launches, and one run after the other. */
-import type {Device, Executable, Extent, Fence, Recording} from './device.ts';
+/** A loaded package on its devices: recordings of its launches, and runs that are put in one after the other. */
+import type {Device, Executable, Extent, Read, Recording} from './device.ts';
 import {discard} from './discard.ts';
 import {orderFeeds, readDims, take} from './feeds.ts';
-import {isStatic, type LaunchEntry, type Manifest, type SlotEntry, type WeightEntry} from './manifest.ts';
+import {isStatic, type LaunchEntry, type Manifest, type WeightEntry} from './manifest.ts';
+import {Lane} from './lane.ts';
 import type {Lifetime} from './lifetime.ts';
 import {extentOf, Memory, resolve} from './memory.ts';
 import type {Pieces} from './pieces.ts';
+import type {PlanMemory} from './plan_module.ts';
 import {readSafetensors, type StoredTensor, storedType} from './safetensors.ts';
 import {runSteps} from './steps.ts';
 import {decode, fromStorage, toStorage} from './storage.ts';
 import type {StringTensor, Tensor} from './tensor.ts';
-import {BYTES, type DType, disposed, GossamerError, product, shapeText, type TensorData, SAFE, within} from './types.ts';
+import {about, bytesOf, type DType, disposed, GossamerError, product, shapeText, type TensorData, SAFE, within} from './types.ts';
 
 export interface RawOutput {
   readonly name: string;
@@ -23,6 +25,14 @@ export interface RawOutput {
 export interface Unit {
   readonly device: Device;
   readonly executable: Executable;
+  /** Where it is no part of the executable. */
+  readonly plan: PlanMemory | undefined;
+}
+
+/** A run that is put in. */
+interface Going {
+  readonly results: RawOutput[];
+  readonly done: Promise<unknown>;
 }
 
 /** Everything that depends on the values of the dynamic dimensions. */
@@ -32,12 +42,18 @@ interface Specialization {
   recording: Recording | undefined;
 }
 
+interface Range {
+  readonly name: string;
+  readonly entries: readonly LaunchEntry[];
+  readonly uses: readonly number[];
+}
+
 /** Recordings kept for other dimensions, and of launches between steps. */
 const KEPT = 16;
 const KEPT_PARTS = 256;
 
-/** So many parts of a run may be under way before it waits for them. */
-const AHEAD = 32;
+/** So many runs may be under way before the next waits for the first. */
+const IN_FLIGHT = 8;
 
 /** After so long a run lets others have the thread. */
 const TURN_MS = 50;
@@ -58,7 +74,7 @@ function findWeight(stored: ReadonlyMap<string, StoredTensor>, {name, dtype, sha
   if (
     found?.dtype === storedType(dtype) &&
     shapeText(found.shape) === shapeText(shape) &&
-    found.end - found.begin === product(shape) * BYTES[dtype]
+    found.end - found.begin === product(shape) * bytesOf(dtype)
   ) {
     return found;
   }
@@ -72,6 +88,7 @@ function findWeight(stored: ReadonlyMap<string, StoredTensor>, {name, dtype, sha
 export class Session {
   readonly #manifest: Manifest;
   readonly #units: readonly Unit[];
+  readonly #lanes: readonly Lane[];
   readonly #memory: Memory;
   /** A kernel's number among those of its device. */
   readonly #local: readonly number[];
@@ -80,21 +97,25 @@ export class Session {
   readonly #parts = new Map<string, Recording>();
   /** Tensors that launches and outputs see; other inputs are only read by steps, and stay where they are. */
   readonly #seen: ReadonlySet<number>;
-  /** The plan values that launches depend on. */
-  readonly #uses = new Map<string, readonly number[]>();
+  /** Launches of a step, and the plan values that they depend on. */
+  readonly #ranges = new Map<string, Range>();
   /** How often each launch of `run` happened in the latest run. */
   readonly times: number[];
   /** Tensors that went between devices in the latest run. */
   readonly copies = new Map<string, {from: number; to: number; times: number}>();
+  /** Until the run asked for last is put in. */
   #last: Promise<unknown> = Promise.resolve();
-  /** Runs asked for and not done. */
-  #pending = 0;
+  /** Runs asked for and not put in. */
+  #waiting = 0;
+  /** Runs put in and not done. */
+  readonly #flying = new Set<Promise<unknown>>();
   #disposed = false;
 
   private constructor(manifest: Manifest, units: readonly Unit[]) {
     this.#manifest = manifest;
     this.#units = units;
     const devices = units.map(({device}) => device);
+    this.#lanes = devices.map(({queue}) => new Lane(queue));
     this.#memory = new Memory(manifest, devices, () => this.#forget());
     const counts = units.map(() => 0);
     this.#local = manifest.kernels.map(({device}) => {
@@ -154,13 +175,13 @@ export class Session {
       progress(weights.length - left.size);
     };
     // Each weight that is packed has gone before the next comes.
-    const fences: Promise<void>[] = [];
+    const fences: Promise<unknown>[] = [];
     for (const [at, launch] of init.entries()) {
       const mine = launch.tensors.map((tensor) => this.#memory.tensor(tensor).slot);
       await provide((slot) => mine.includes(slot) && last.has(slot));
       for (const tensor of launch.tensors) await upload(tensor);
       const recording = await this.#record([launch], undefined);
-      const {done} = this.#submit([launch], recording);
+      const {done} = this.#unit([launch]).device.queue.submit([recording], []);
       done.catch(() => undefined);
       fences.push(done);
       recording.dispose();
@@ -188,12 +209,9 @@ export class Session {
     return this.#unit(entries).executable.record(launches);
   }
 
-  #submit(entries: readonly LaunchEntry[], recording: Recording): Fence {
-    return this.#unit(entries).device.queue.submit(recording);
-  }
-
   /** Lets go of everything that holds buffers which are about to go. */
   #forget(): void {
+    for (const lane of this.#lanes) void lane.submit();
     for (const known of this.#cache.values()) {
       known.recording?.dispose();
       known.recording = undefined;
@@ -205,9 +223,10 @@ export class Session {
   /** A segment's values, after its checks. */
   async #plan(segment: number, dims: readonly number[]): Promise<Float64Array> {
     const {planValues, checks} = this.#manifest;
-    const {executable} = this.#units[0] as Unit;
+    const {executable, plan} = this.#units[0] as Unit;
+    const found = planValues > 0 ? (plan?.evaluate(segment, dims) ?? (await executable.plan?.(segment, dims))) : undefined;
     // Integers, whatever a package that is not ours computes.
-    const values = planValues > 0 ? (await executable.plan(segment, dims)).map(Math.trunc) : new Float64Array();
+    const values = found?.map(Math.trunc) ?? new Float64Array();
     for (const check of checks) {
       if (check.segment !== segment) continue;
       const value = resolve(check.value, values);
@@ -217,8 +236,8 @@ export class Session {
     return values;
   }
 
-  async #specialize(key: string, dims: readonly number[]): Promise<Specialization> {
-    let special = this.#cache.get(key);
+  async #specialize(dims: readonly number[]): Promise<Specialization> {
+    let special = this.#cache.get(dims.join());
     if (!special) {
       const values = await this.#plan(0, dims);
       const extents = this.#manifest.slots.map((_, at) => extentOf(this.#manifest, at, values));
@@ -230,8 +249,8 @@ export class Session {
   }
 
   /**
-   * Checks the feeds at once and takes them: copies, unless they are `owned`, or nothing is under way and
-   * they reach the device before this returns. The runs themselves queue up.
+   * Checks the feeds at once and takes them: copies, unless they are `owned`, or nothing waits and they reach the
+   * device before this returns. Runs are put in one after the other, each before the last is done.
    */
   async run(
     feeds: Readonly<Record<string, Tensor | StringTensor>>,
@@ -240,56 +259,63 @@ export class Session {
     if (this.#disposed) throw disposed();
     const ordered = orderFeeds(this.#manifest, feeds);
     const dims = readDims(this.#manifest, ordered);
-    const straight = this.#manifest.steps.length === 0;
-    const idle = this.#pending++ === 0;
-    const start = async (taken: readonly Tensor[]): Promise<RawOutput[]> => {
-      try {
-        if (this.#disposed) throw disposed();
-        return await (straight ? this.#runStraight(taken, dims) : this.#runSteps(taken, dims));
-      } catch (problem) {
-        return await this.#life.verdict(this.#disposed ? disposed() : problem);
-      } finally {
-        --this.#pending;
+    const special = this.#cache.get(dims.join());
+    try {
+      const ready = special?.recording && this.#waiting === 0 && this.#flying.size < IN_FLIGHT;
+      const {results, done} = ready
+        ? this.#launch(ordered, dims, special)
+        : await this.#queue(owned ? ordered : ordered.map(take), dims);
+      await done;
+      return results;
+    } catch (problem) {
+      return await this.#life.verdict(this.#disposed ? disposed() : problem);
+    }
+  }
+
+  /** Puts a run in when those before it are. */
+  async #queue(feeds: readonly Tensor[], dims: number[]): Promise<Going> {
+    const begun = this.#last.then(async () => {
+      for (const first of this.#flying) {
+        if (this.#flying.size < IN_FLIGHT) break;
+        await first.catch(() => undefined);
       }
-    };
-    const ready = idle && straight && this.#cache.get(dims.join())?.recording !== undefined;
-    const taken = owned || ready ? ordered : ordered.map(take);
-    const result = idle ? start(taken) : this.#last.then(() => start(taken));
-    this.#last = result.catch(() => undefined);
-    return result;
+      if (this.#disposed) throw disposed();
+      return this.#manifest.steps.length > 0
+        ? this.#runSteps(feeds, dims)
+        : this.#launch(feeds, dims, await this.#specialize(dims));
+    });
+    this.#last = begun.catch(() => undefined);
+    ++this.#waiting;
+    try {
+      return await begun;
+    } finally {
+      --this.#waiting;
+    }
   }
 
-  /** Reads the feeds before its first wait where these dimensions were recorded. */
-  async #runStraight(feeds: readonly Tensor[], dims: readonly number[]): Promise<RawOutput[]> {
-    const {run} = this.#manifest;
-    const key = dims.join();
-    let special = this.#cache.get(key);
-    if (!special?.recording) special = await this.#specialize(key, dims);
-    keep(this.#cache, key, special, KEPT)?.recording?.dispose();
+  /** A run without steps. */
+  #launch(feeds: readonly Tensor[], dims: readonly number[], special: Specialization): Going {
+    keep(this.#cache, dims.join(), special, KEPT)?.recording?.dispose();
     this.#writeInputs(feeds);
-    const fence = this.#submit(run, special.recording as Recording);
+    void this.#lanes[0]?.add(special.recording as Recording, 0);
     this.times.fill(1);
-    const results = this.#readOutputs(special.values);
-    await fence.done;
-    return results;
+    return this.#finish(special.values);
   }
 
-  async #runSteps(feeds: readonly Tensor[], dims: number[]): Promise<RawOutput[]> {
+  async #runSteps(feeds: readonly Tensor[], dims: number[]): Promise<Going> {
     const {steps, slots, inputs} = this.#manifest;
+    const lanes = this.#lanes;
     let values = new Float64Array();
     let turn = performance.now();
-    const fences: Fence[][] = this.#units.map(() => []);
-    const settle = async (some = fences): Promise<void> => {
-      await Promise.all(some.flatMap((each) => each.splice(0)).map(({done}) => done));
-    };
+    const laneOf = (tensor: number): Lane => lanes[this.#memory.place(tensor)] as Lane;
     const given = (tensor: number): Tensor | undefined =>
       feeds[inputs.findIndex((port) => port.tensor === tensor)];
-    // What goes wrong before is the error, not what is read because of it.
     const fetch = async (tensor: number, count: number): Promise<Uint8Array> => {
-      const {device} = slots[this.#memory.tensor(tensor).slot] as SlotEntry;
-      const before = (fences[device]?.splice(0) ?? []).map(({accepted}) => accepted);
-      const [stored] = await Promise.all([this.#memory.read(tensor, count), ...before]);
-      return stored;
+      const lane = laneOf(tensor);
+      const data = lane.submit([this.#memory.reading(tensor, count)]);
+      // What goes wrong before is the error, not what is read because of it.
+      await Promise.all(lane.take().map(({accepted}) => accepted));
+      return this.#arrived(tensor, data, 0);
     };
     const plan = async (segment: number): Promise<void> => {
       values = (await this.#plan(segment, dims)) as Float64Array<ArrayBuffer>;
@@ -308,11 +334,10 @@ export class Session {
       plan,
       launch: async (first, last) => {
         if (first === last) return;
-        const entries = this.#manifest.run.slice(first, last);
-        const mine = fences[this.#place(entries)] ?? [];
-        if (mine.length >= AHEAD) await settle([mine]);
-        mine.push(this.#submit(entries, await this.#part(first, last, entries, values)));
+        const range = this.#range(first, last);
+        const part = await this.#part(range, values);
         for (let at = first; at < last; ++at) this.times[at] = (this.times[at] ?? 0) + 1;
+        await lanes[this.#place(range.entries)]?.add(part, last - first);
       },
       read: async (tensor, count) => {
         const feed = given(tensor);
@@ -334,6 +359,7 @@ export class Session {
         const has = feed ? feed.data.length : resolve(source.elements, values);
         const count = Math.min(has, resolve(target.elements, values));
         const what = `"${target.name}"`;
+        void laneOf(to).submit();
         if (feed) {
           const data = feed.data.subarray(0, count);
           this.#memory.write(to, toStorage(data, source.dtype, target.storage, what));
@@ -348,39 +374,42 @@ export class Session {
       },
       pause: async () => {
         if (performance.now() - turn > TURN_MS) {
-          await settle();
+          await Promise.all(lanes.map((lane) => lane.settle()));
           await new Promise((resolved) => setTimeout(resolved));
           turn = performance.now();
         }
         if (this.#disposed) throw disposed();
       },
     });
-    const results = this.#readOutputs(values);
-    await settle();
-    return results;
+    return this.#finish(values);
+  }
+
+  #range(first: number, last: number): Range {
+    const name = `${first},${last}`;
+    let range = this.#ranges.get(name);
+    if (!range) {
+      const entries = this.#manifest.run.slice(first, last);
+      const numbers = entries.flatMap(({range: extent, scalars}) => [extent, ...scalars]);
+      const uses = new Set(numbers.flatMap((number) => (typeof number === 'object' ? [number.plan] : [])));
+      this.#ranges.set(name, (range = {name, entries, uses: [...uses]}));
+    }
+    return range;
   }
 
   /** A recording of these launches with these values; kept, since steps are repeated. */
-  async #part(
-    first: number,
-    last: number,
-    entries: readonly LaunchEntry[],
-    values: Float64Array,
-  ): Promise<Recording> {
-    const range = `${first},${last}`;
-    let uses = this.#uses.get(range);
-    if (!uses) {
-      const numbers = entries.flatMap(({range: extent, scalars}) => [extent, ...scalars]);
-      uses = [...new Set(numbers.flatMap((number) => (typeof number === 'object' ? [number.plan] : [])))];
-      this.#uses.set(range, uses);
-    }
-    const key = `${range}:${uses.map((at) => values[at]).join()}`;
+  async #part({name, entries, uses}: Range, values: Float64Array): Promise<Recording> {
+    const key = uses.reduce((text, at) => `${text} ${values[at]}`, name);
     const part = this.#parts.get(key) ?? (await this.#record(entries, values));
-    keep(this.#parts, key, part, KEPT_PARTS)?.dispose();
+    const dropped = keep(this.#parts, key, part, KEPT_PARTS);
+    if (dropped) {
+      for (const lane of this.#lanes) void lane.submit();
+      dropped.dispose();
+    }
     return part;
   }
 
   #writeInputs(feeds: readonly Tensor[]): void {
+    this.#lanes.forEach((lane) => lane.clear());
     this.#manifest.inputs.forEach(({name, dtype, tensor}, at) => {
       if (!this.#seen.has(tensor)) return;
       const {storage} = this.#memory.tensor(tensor);
@@ -389,18 +418,37 @@ export class Session {
     });
   }
 
-  /** Copies are taken at once: the next run overwrites the slots. */
-  #readOutputs(values: Float64Array): RawOutput[] {
-    return this.#manifest.outputs.map(({name, dtype, tensor, shape: extents}): RawOutput => {
+  /** Submits what waits, with the copies of the outputs in it: the next run overwrites their memory. */
+  #finish(values: Float64Array): Going {
+    const reads = this.#lanes.map((): Read[] => []);
+    const ports = this.#manifest.outputs.map(({name, dtype, tensor, shape: extents}) => {
       const shape = extents.map((extent) =>
         within(resolve(extent as number, values), `an axis of output "${name}"`),
       );
-      const {storage} = this.#memory.tensor(tensor);
-      const bytes = this.#memory.read(tensor, product(shape));
-      const data = bytes.then((stored) => fromStorage(stored, storage, dtype));
+      const mine = reads[this.#memory.place(tensor)] as Read[];
+      return {name, dtype, tensor, shape, at: mine.push(this.#memory.reading(tensor, product(shape))) - 1};
+    });
+    const read = this.#lanes.map((lane, place) => lane.submit(reads[place]));
+    const results = ports.map(({name, dtype, tensor, shape, at}): RawOutput => {
+      const bytes = this.#arrived(tensor, read[this.#memory.place(tensor)] as Promise<Uint8Array[]>, at);
+      const data = bytes.then((stored) => fromStorage(stored, this.#memory.tensor(tensor).storage, dtype));
       data.catch(() => undefined);
       return {name, dtype, shape, data};
     });
+    const done = Promise.all(this.#lanes.flatMap((lane) => lane.take()).map((fence) => fence.done));
+    this.#flying.add(done);
+    done.catch(() => undefined).finally(() => this.#flying.delete(done));
+    return {results, done};
+  }
+
+  /** One of what was read: a tensor, whose name errors have. */
+  async #arrived(tensor: number, data: Promise<Uint8Array[]>, at: number): Promise<Uint8Array> {
+    try {
+      return (await data)[at] as Uint8Array;
+    } catch (problem) {
+      const {life} = (this.#units[this.#memory.place(tensor)] as Unit).device;
+      return life.verdict(about(`tensor "${this.#memory.tensor(tensor).name}"`, problem));
+    }
   }
 
   /** Bytes of device memory: what lasts, and what runs share. */
@@ -411,6 +459,7 @@ export class Session {
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
+    this.#lanes.forEach((lane) => lane.clear());
     this.#forget();
     this.#cache.clear();
     this.#memory.dispose();

@@ -1,6 +1,6 @@
 /** Between what values mean (value type) and how they lie in a buffer (storage type). */
 import {arrayOf} from './tensor.ts';
-import {BYTES, type DType, GossamerError, type TensorData} from './types.ts';
+import {bytesOf, type DType, GossamerError, type TensorData} from './types.ts';
 
 const word = new DataView(new ArrayBuffer(4));
 
@@ -40,18 +40,18 @@ function fromBfloat(bits: number): number {
   return word.getFloat32(0);
 }
 
-const bytesOf = (data: ArrayBufferView): Uint8Array =>
+const viewOf = (data: ArrayBufferView): Uint8Array =>
   new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, data.byteLength);
 
 /** The file's or buffer's bytes of a type, as the array in which its values travel. Copies. */
 export function decode(bytes: Uint8Array, dtype: DType): TensorData {
-  const count = Math.floor(bytes.byteLength / BYTES[dtype]);
+  const count = Math.floor(bytes.byteLength / bytesOf(dtype));
   if (dtype === 'f16' || dtype === 'bf16') {
     const bits = new Uint16Array(bytes.slice(0, count * 2).buffer);
     return Float32Array.from(bits, dtype === 'f16' ? fromHalf : fromBfloat);
   }
   const values = arrayOf(dtype, count);
-  bytesOf(values).set(bytes.subarray(0, count * BYTES[dtype]));
+  viewOf(values).set(bytes.subarray(0, count * bytesOf(dtype)));
   return values;
 }
 
@@ -61,9 +61,9 @@ export function encode(data: TensorData, dtype: DType): Uint8Array {
     const bits = new Uint16Array(data.length);
     const convert = dtype === 'f16' ? toHalf : toBfloat;
     for (let at = 0; at < bits.length; ++at) bits[at] = convert(Number(data[at]));
-    return bytesOf(bits);
+    return viewOf(bits);
   }
-  return bytesOf(data);
+  return viewOf(data);
 }
 
 /**

@@ -1,4 +1,4 @@
-import {type DType, GossamerError, product, shapeText, type TensorData} from './types.ts';
+import {ARRAYS, type DType, GossamerError, product, shapeText, type TensorData} from './types.ts';
 
 /** Values in the page's memory: what a model is fed with. */
 export interface Tensor {
@@ -28,18 +28,6 @@ export interface Output {
   dispose(): void;
   [Symbol.dispose](): void;
 }
-
-type ArrayType = {new (length: number): TensorData; readonly name: string};
-
-const ARRAYS: Readonly<Record<DType, ArrayType>> = {
-  f32: Float32Array, f16: Float32Array, bf16: Float32Array, f64: Float64Array,
-  i8: Int8Array, i16: Int16Array, i32: Int32Array, i64: BigInt64Array,
-  u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, u64: BigUint64Array,
-  bool: Uint8Array,
-  f8e4m3fn: Uint8Array, f8e4m3fnuz: Uint8Array, f8e5m2: Uint8Array, f8e5m2fnuz: Uint8Array,
-  f8e8m0: Uint8Array, f4e2m1: Uint8Array, f6e2m3: Uint8Array, f6e3m2: Uint8Array,
-  i4: Int8Array, u4: Uint8Array, i2: Int8Array, u2: Uint8Array,
-};
 
 /** A new array of the class in which values of this type travel. */
 export const arrayOf = (dtype: DType, length: number): TensorData => new ARRAYS[dtype](length);

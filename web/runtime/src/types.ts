@@ -18,17 +18,24 @@ export type TensorData =
   | Int8Array | Int16Array | Int32Array | BigInt64Array
   | Uint8Array | Uint16Array | Uint32Array | BigUint64Array;
 
-export const BYTES: Readonly<Record<DType, number>> = {
-  f32: 4, f16: 2, bf16: 2, f64: 8,
-  i8: 1, i16: 2, i32: 4, i64: 8,
-  u8: 1, u16: 2, u32: 4, u64: 8,
-  bool: 1,
-  f8e4m3fn: 1, f8e4m3fnuz: 1, f8e5m2: 1, f8e5m2fnuz: 1, f8e8m0: 1, f4e2m1: 1, f6e2m3: 1, f6e3m2: 1,
-  i4: 1, u4: 1, i2: 1, u2: 1,
+type ArrayType = {new (length: number): TensorData; readonly name: string; readonly BYTES_PER_ELEMENT: number};
+
+/** The class in which values of a type travel. */
+export const ARRAYS: Readonly<Record<DType, ArrayType>> = {
+  f32: Float32Array, f16: Float32Array, bf16: Float32Array, f64: Float64Array,
+  i8: Int8Array, i16: Int16Array, i32: Int32Array, i64: BigInt64Array,
+  u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, u64: BigUint64Array,
+  bool: Uint8Array,
+  f8e4m3fn: Uint8Array, f8e4m3fnuz: Uint8Array, f8e5m2: Uint8Array, f8e5m2fnuz: Uint8Array,
+  f8e8m0: Uint8Array, f4e2m1: Uint8Array, f6e2m3: Uint8Array, f6e3m2: Uint8Array,
+  i4: Int8Array, u4: Uint8Array, i2: Int8Array, u2: Uint8Array,
 };
 
+/** Bytes of an element in memory. */
+export const bytesOf = (dtype: DType): number => (/f16$/.test(dtype) ? 2 : ARRAYS[dtype].BYTES_PER_ELEMENT);
+
 export const isDType = (name: unknown): name is DType =>
-  typeof name === 'string' && Object.hasOwn(BYTES, name);
+  typeof name === 'string' && Object.hasOwn(ARRAYS, name);
 
 export const product = (shape: readonly number[]): number =>
   shape.reduce((all, extent) => all * extent, 1);

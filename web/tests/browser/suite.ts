@@ -12,6 +12,7 @@ import {check, k, ramp, rejects, same} from './check.ts';
 import {addCaches} from './caches.ts';
 import {addEndedWorkers} from './ended_workers.ts';
 import {addFeeds} from './feeds.ts';
+import {addLaunches} from './launches.ts';
 import {addRecovery} from './recover.ts';
 import {addTrouble} from './trouble.ts';
 import {STEP_CASES, stepsPackage} from '../fixtures/steps.ts';
@@ -247,6 +248,7 @@ addBadInput(tests);
 addTrouble(tests);
 addRecovery(tests);
 addFeeds(tests, ['webgpu', 'webgl', 'wasm']);
+addLaunches(tests);
 addEndedWorkers(tests);
 
 /** Only called on a page that is not cross-origin isolated. */

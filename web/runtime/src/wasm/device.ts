@@ -11,6 +11,7 @@ import type {
   Launch,
   Program,
   Queue,
+  Read,
   Recording,
   Room,
 } from '../device.ts';
@@ -88,17 +89,16 @@ class WasmQueue implements Queue {
     this.#failure.catch(() => undefined);
     return written;
   }
-  submit(recording: Recording): Fence {
-    const written = this.#failure;
+  submit(recordings: readonly Recording[], reads: readonly Read[]): Fence {
+    const before = [this.#failure];
     this.#failure = Promise.resolve();
-    const {id, made} = recording as WasmRecording;
-    const ran = this.#remote.call('submit', [id]);
-    const done = Promise.all([written, made, ran]).then(() => undefined);
+    for (const {id, made} of recordings as readonly WasmRecording[]) {
+      before.push(made, this.#remote.call('submit', [id]));
+    }
+    const done = Promise.all(before);
     done.catch(() => undefined);
-    return {done, accepted: done};
-  }
-  async read(buffer: Buffer, bytes: number, _storage: DType): Promise<Uint8Array> {
-    return (await this.#remote.call('read', [(buffer as WasmBuffer).block, bytes])) as Uint8Array;
+    const data = reads.map(({buffer, bytes}) => this.#remote.call('read', [(buffer as WasmBuffer).block, bytes]));
+    return {done, accepted: done, data: Promise.all(data) as Promise<Uint8Array[]>};
   }
 }
 

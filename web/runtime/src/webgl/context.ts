@@ -1,6 +1,13 @@
 /** One WebGL 2 context for the whole page: browsers keep about sixteen and then drop the oldest. */
 import {Lifetime} from '../lifetime.ts';
+import {Shared} from '../shared.ts';
 import {GossamerError} from '../types.ts';
+
+export interface GlProgram {
+  readonly program: WebGLProgram;
+  /** Locations of s0, s1, ...; null where the compiler dropped one. */
+  readonly scalars: readonly (WebGLUniformLocation | null)[];
+}
 
 export interface GlContext {
   readonly gl: WebGL2RenderingContext;
@@ -11,6 +18,7 @@ export interface GlContext {
   readonly maxTargets: number;
   readonly maxUnits: number;
   readonly life: Lifetime;
+  readonly programs: Shared<GlProgram>;
 }
 
 let current: GlContext | undefined;
@@ -45,6 +53,7 @@ function make(): GlContext | string {
     maxTargets: gl.getParameter(gl.MAX_DRAW_BUFFERS) as number,
     maxUnits: gl.getParameter(gl.MAX_TEXTURE_IMAGE_UNITS) as number,
     life: new Lifetime(),
+    programs: new Shared(({program}) => gl.deleteProgram(program)),
   };
   canvas.addEventListener('webglcontextlost', () => lose(context));
   return context;

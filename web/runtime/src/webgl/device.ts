@@ -7,16 +7,16 @@ import type {
   Launch,
   Program,
   Queue,
+  Read,
   Recording,
   Room,
 } from '../device.ts';
 import type {Lifetime} from '../lifetime.ts';
-import {createPlan, type PlanMemory} from '../plan_module.ts';
 import {type DType, GossamerError} from '../types.ts';
-import {alive, findContext, type GlContext, passed} from './context.ts';
+import {alive, findContext, type GlContext, type GlProgram, passed} from './context.ts';
 import {complaint} from './errors.ts';
-import {buildPrograms, type GlProgram} from './programs.ts';
-import {formatOf, type TexelType, Texture, texelType} from './texture.ts';
+import {buildPrograms} from './programs.ts';
+import {formatOf, Texture, texelType} from './texture.ts';
 
 interface Draw {
   readonly name: string;
@@ -28,14 +28,10 @@ interface Draw {
   readonly height: number;
 }
 
-class GlRecording implements Recording {
+interface GlRecording extends Recording {
   readonly draws: readonly Draw[];
-  constructor(draws: readonly Draw[]) {
-    this.draws = draws;
-  }
-  dispose(): void {
-    // Textures and framebuffers belong to the slots.
-  }
+  /** The first submission is watched. */
+  watched: boolean;
 }
 
 function requireFlat(texture: Texture): void {
@@ -44,12 +40,11 @@ function requireFlat(texture: Texture): void {
   }
 }
 
-/** Behind each result, since a context whose end has not been heard of yet answers with zeros. */
+/** At the end of what is read, since a context whose end has not been heard of yet answers with zeros. */
 const SEAL = Uint8Array.of(0x47, 0x6f, 0x73, 0x73);
 
 class GlQueue implements Queue {
   readonly #context: GlContext;
-  #watched = new WeakSet<GlRecording>();
   constructor(context: GlContext) {
     this.#context = context;
   }
@@ -71,130 +66,121 @@ class GlQueue implements Queue {
     gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, width, rows, format, element, new array(padded));
   }
 
-  #draw(draws: readonly Draw[]): void {
+  #draw({draws}: Pick<GlRecording, 'draws'>): void {
     const gl = alive(this.#context);
-    let program: WebGLProgram | undefined;
-    for (const draw of draws) {
-      if (draw.program.program !== program) gl.useProgram((program = draw.program.program));
-      draw.inputs.forEach(({target, texture}, unit) => {
+    let used: WebGLProgram | undefined;
+    for (const {program: {program, scalars: places}, inputs, frame, scalars, width, height} of draws) {
+      if (program !== used) gl.useProgram((used = program));
+      for (let unit = 0; unit < inputs.length; ++unit) {
+        const {target, texture} = inputs[unit] as Draw['inputs'][number];
         gl.activeTexture(gl.TEXTURE0 + unit);
         gl.bindTexture(target, texture);
-      });
-      draw.program.scalars.forEach((at, index) => gl.uniform1i(at, draw.scalars[index] ?? 0));
-      gl.bindFramebuffer(gl.FRAMEBUFFER, draw.frame);
-      gl.viewport(0, 0, draw.width, draw.height);
+      }
+      for (let at = 0; at < places.length; ++at) gl.uniform1i(places[at] ?? null, scalars[at] ?? 0);
+      gl.bindFramebuffer(gl.FRAMEBUFFER, frame);
+      gl.viewport(0, 0, width, height);
       gl.drawArrays(gl.TRIANGLES, 0, 3);
     }
   }
 
-  submit(recording: Recording): Fence {
-    const gl = alive(this.#context);
-    const {draws} = recording as GlRecording;
-    this.#draw(draws);
-    if (!this.#watched.has(recording as GlRecording)) {
-      // Asking for errors waits for the GPU, so only a recording's first run does.
-      this.#watched.add(recording as GlRecording);
-      const problem = complaint(gl, 'run');
-      if (problem) {
-        for (const draw of draws) {
-          this.#draw([draw]);
-          const blamed = complaint(gl, draw.name);
-          if (blamed) throw blamed;
-        }
-        throw problem;
-      }
-    }
-    gl.flush();
+  submit(recordings: readonly Recording[], reads: readonly Read[]): Fence {
     const context = this.#context;
+    const gl = alive(context);
+    for (const recording of recordings as readonly GlRecording[]) {
+      this.#draw(recording);
+      if (recording.watched) continue;
+      // Asking for errors waits for the GPU, so only a recording's first run does.
+      recording.watched = true;
+      const problem = complaint(gl, 'run');
+      if (!problem) continue;
+      for (const draw of recording.draws) {
+        this.#draw({draws: [draw]});
+        const blamed = complaint(gl, draw.name);
+        if (blamed) throw blamed;
+      }
+      throw problem;
+    }
+    const data = this.#read(reads);
+    gl.flush();
     return {
       accepted: Promise.resolve(),
+      data,
       get done() {
-        return passed(context);
+        return reads.length > 0 ? data : passed(context);
       },
     };
   }
 
-  async read(buffer: Buffer, bytes: number, storage: DType): Promise<Uint8Array> {
-    const texture = buffer as Texture;
-    requireFlat(texture);
-    if (bytes === 0) return new Uint8Array();
+  async #read(reads: readonly Read[]): Promise<Uint8Array[]> {
+    if (reads.length === 0) return [];
     const gl = alive(this.#context);
-    const type: TexelType = texelType(storage);
-    const {width} = texture;
-    const rows = Math.ceil(bytes / (16 * width));
-    const {format, type: element} = formatOf(gl, type);
-    gl.bindFramebuffer(gl.FRAMEBUFFER, texture.frame(type));
-    gl.readBuffer(gl.COLOR_ATTACHMENT0);
-    const staging = gl.createBuffer();
-    const end = rows * width * 16;
+    const {PIXEL_PACK_BUFFER} = gl;
+    let end = 0;
+    const parts = reads.map(({buffer, bytes, storage}) => {
+      const texture = buffer as Texture;
+      requireFlat(texture);
+      const rows = Math.ceil(bytes / (16 * texture.width));
+      const begin = end;
+      end += rows * texture.width * 16;
+      return {texture, bytes, type: texelType(storage), rows, begin};
+    });
+    // One for all that is read at once; Chromium copies ahead only out of buffers that are written once.
+    const buffer = gl.createBuffer();
+    const into = (from: number, bytes: Uint8Array): Uint8Array => {
+      gl.getBufferSubData(PIXEL_PACK_BUFFER, from, bytes);
+      return bytes;
+    };
     try {
-      gl.bindBuffer(gl.PIXEL_PACK_BUFFER, staging);
-      gl.bufferData(gl.PIXEL_PACK_BUFFER, end + SEAL.length, gl.STREAM_READ);
-      gl.bufferSubData(gl.PIXEL_PACK_BUFFER, end, SEAL);
-      gl.readPixels(0, 0, width, rows, format, element, 0);
-      gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
+      gl.bindBuffer(PIXEL_PACK_BUFFER, buffer);
+      gl.bufferData(PIXEL_PACK_BUFFER, end + SEAL.length, gl.STREAM_READ);
+      gl.bufferSubData(PIXEL_PACK_BUFFER, end, SEAL);
+      for (const {texture, type, rows, begin} of parts) {
+        const {format, type: element} = formatOf(gl, type);
+        gl.bindFramebuffer(gl.FRAMEBUFFER, texture.frame(type));
+        gl.readPixels(0, 0, texture.width, rows, format, element, begin);
+      }
+      gl.bindBuffer(PIXEL_PACK_BUFFER, null);
       await passed(this.#context);
-      const result = new Uint8Array(bytes);
-      const seal = new Uint8Array(SEAL.length);
-      alive(this.#context).bindBuffer(gl.PIXEL_PACK_BUFFER, staging);
-      gl.getBufferSubData(gl.PIXEL_PACK_BUFFER, 0, result);
-      gl.getBufferSubData(gl.PIXEL_PACK_BUFFER, end, seal);
-      gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
+      alive(this.#context).bindBuffer(PIXEL_PACK_BUFFER, buffer);
+      const results = parts.map(({begin, bytes}) => into(begin, new Uint8Array(bytes)));
+      const seal = into(end, new Uint8Array(SEAL.length));
+      gl.bindBuffer(PIXEL_PACK_BUFFER, null);
       if (seal.join() !== SEAL.join()) {
         throw complaint(gl, 'reading') ?? new GossamerError('lost', 'WebGL gave no result');
       }
-      return result;
+      return results;
     } finally {
-      gl.deleteBuffer(staging);
+      gl.deleteBuffer(buffer);
     }
   }
 }
 
-class GlExecutable implements Executable {
-  readonly #context: GlContext;
-  readonly #programs: readonly GlProgram[];
-  readonly #plan: PlanMemory | undefined;
-  constructor(context: GlContext, programs: readonly GlProgram[], plan: PlanMemory | undefined) {
-    this.#context = context;
-    this.#programs = programs;
-    this.#plan = plan;
-  }
-
-  plan(segment: number, dims: readonly number[]): Promise<Float64Array> {
-    return Promise.resolve(this.#plan?.evaluate(segment, dims) ?? new Float64Array());
-  }
-
-  // eslint-disable-next-line @typescript-eslint/require-await -- a throw becomes a rejection
-  async record(launches: readonly Launch[]): Promise<Recording> {
-    const draws = launches
-      .filter((launch) => launch.range > 0)
-      .map((launch): Draw => {
-        const program = this.#programs[launch.kernel];
-        const written = launch.buffers.at(-1) as Texture | undefined;
-        if (!program || !written) throw new GossamerError('damaged', `kernel ${launch.kernel}`);
-        const inputs = launch.buffers.slice(0, -1).map((buffer, at) => {
-          const texture = buffer as Texture;
-          const type = texelType(launch.storage[at] ?? 'f32');
-          return {target: texture.target, texture: texture.texture(type)};
-        });
-        return {
-          name: launch.name,
-          program,
-          inputs,
-          frame: written.frame(texelType(launch.storage.at(-1) ?? 'f32')),
-          scalars: launch.scalars,
-          width: written.width,
-          // Rows below the tensor's last texel hold nothing.
-          height: Math.min(written.height, Math.ceil(launch.range / written.width)),
-        };
+// eslint-disable-next-line @typescript-eslint/require-await -- a throw becomes a rejection
+async function record(programs: readonly GlProgram[], launches: readonly Launch[]): Promise<GlRecording> {
+  const draws = launches
+    .filter((launch) => launch.range > 0)
+    .map((launch): Draw => {
+      const program = programs[launch.kernel];
+      const written = launch.buffers.at(-1) as Texture | undefined;
+      if (!program || !written) throw new GossamerError('damaged', `kernel ${launch.kernel}`);
+      const inputs = launch.buffers.slice(0, -1).map((buffer, at) => {
+        const texture = buffer as Texture;
+        const type = texelType(launch.storage[at] ?? 'f32');
+        return {target: texture.target, texture: texture.texture(type)};
       });
-    return new GlRecording(draws);
-  }
-
-  dispose(): void {
-    const {gl} = this.#context;
-    new Set(this.#programs).forEach(({program}) => gl.deleteProgram(program));
-  }
+      return {
+        name: launch.name,
+        program,
+        inputs,
+        frame: written.frame(texelType(launch.storage.at(-1) ?? 'f32')),
+        scalars: launch.scalars,
+        width: written.width,
+        // Rows below the tensor's last texel hold nothing.
+        height: Math.min(written.height, Math.ceil(launch.range / written.width)),
+      };
+    });
+  // Textures and framebuffers belong to the slots.
+  return {draws, watched: false, dispose: () => undefined};
 }
 
 class WebGlDevice implements Device {
@@ -224,11 +210,9 @@ class WebGlDevice implements Device {
     return made;
   }
 
-  async createExecutable(program: Program, progress: (done: number) => void): Promise<Executable> {
-    const plan =
-      program.module && program.plan && (await createPlan(program.module, program.plan));
-    const programs = await buildPrograms(this.#context, program.kernels, progress);
-    return new GlExecutable(this.#context, programs, plan);
+  async createExecutable({kernels}: Program, progress: (done: number) => void): Promise<Executable> {
+    const [programs, dispose] = await buildPrograms(this.#context, kernels, progress);
+    return {record: (launches) => record(programs, launches), dispose};
   }
 
   dispose(): void {

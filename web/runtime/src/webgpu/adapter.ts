@@ -1,6 +1,12 @@
 /** One GPUDevice for the whole page: adapters hand out few, and buffers cannot cross between them. */
 import {Lifetime} from '../lifetime.ts';
+import {Shared} from '../shared.ts';
 import {GossamerError, messageOf} from '../types.ts';
+
+export interface Pipeline {
+  readonly pipeline: GPUComputePipeline;
+  readonly layout: GPUBindGroupLayout;
+}
 
 export interface Gpu {
   readonly device: GPUDevice;
@@ -8,6 +14,7 @@ export interface Gpu {
   /** A CPU acts as the GPU. */
   readonly software: boolean;
   readonly life: Lifetime;
+  readonly pipelines: Shared<Pipeline>;
 }
 
 const FEATURES: Readonly<Record<string, GPUFeatureName>> = {
@@ -61,7 +68,8 @@ async function requestGpu(gone: () => void): Promise<Gpu> {
       gone();
       life.end(new GossamerError('lost', `the WebGPU device was lost (${reason}): ${message}`));
     });
-    return {device, name: nameOf(adapter), software: isSoftware(adapter.info), life};
+    const pipelines = new Shared<Pipeline>(() => undefined);
+    return {device, name: nameOf(adapter), software: isSoftware(adapter.info), life, pipelines};
   } catch (problem) {
     throw new GossamerError('unsupported', `WebGPU gave no device: ${messageOf(problem)}`);
   }

@@ -1,4 +1,4 @@
-/** The WebGPU backend: one compute pass a run, bind groups made once, pipelines built in parallel. */
+/** The WebGPU backend: one command buffer a run, bind groups made once, pipelines built in parallel. */
 import type {
   Buffer,
   Device,
@@ -8,16 +8,16 @@ import type {
   Launch,
   Program,
   Queue,
+  Read,
   Recording,
   Room,
 } from '../device.ts';
 import type {Lifetime} from '../lifetime.ts';
-import {createPlan, type PlanMemory} from '../plan_module.ts';
 import {type DType, GossamerError} from '../types.ts';
-import {getGpu, type Gpu, missingFeature} from './adapter.ts';
+import {getGpu, type Gpu, missingFeature, type Pipeline} from './adapter.ts';
 import {alive, checked, checkedParts} from './checked.ts';
-import {buildPipelines, type Pipeline} from './pipelines.ts';
-import {Staging} from './staging.ts';
+import {buildPipelines} from './pipelines.ts';
+import {type Copy, Staging} from './staging.ts';
 
 class GpuBufferHolder implements Buffer {
   readonly extent: Extent;
@@ -39,18 +39,10 @@ interface Step {
   readonly y: number;
 }
 
-class GpuRecording implements Recording {
+interface GpuRecording extends Recording {
   readonly steps: readonly Step[];
-  readonly #scalars: GPUBuffer | undefined;
-  /** The first submission is watched: afterwards the same commands are known to be valid. */
-  watched = false;
-  constructor(steps: readonly Step[], scalars: GPUBuffer | undefined) {
-    this.steps = steps;
-    this.#scalars = scalars;
-  }
-  dispose(): void {
-    this.#scalars?.destroy();
-  }
+  /** What the device said to the first submission; undefined before. Afterwards the same commands are known to be valid. */
+  accepted: Promise<unknown> | undefined;
 }
 
 class GpuQueue implements Queue {
@@ -58,7 +50,7 @@ class GpuQueue implements Queue {
   readonly #staging: Staging;
   constructor(gpu: Gpu) {
     this.#gpu = gpu;
-    this.#staging = new Staging(gpu);
+    this.#staging = new Staging(gpu, ({buffer}) => (buffer as GpuBufferHolder).gpu);
   }
 
   write(buffer: Buffer, data: Uint8Array, _storage: DType): void {
@@ -75,42 +67,55 @@ class GpuQueue implements Queue {
     }
   }
 
-  submit(recording: Recording): Fence {
-    const device = alive(this.#gpu);
-    const {steps} = recording as GpuRecording;
-    const work = (some: readonly Step[]): void => {
-      const encoder = device.createCommandEncoder();
-      const pass = encoder.beginComputePass();
-      let pipeline: GPUComputePipeline | undefined;
-      for (const step of some) {
-        if (step.pipeline !== pipeline) pass.setPipeline((pipeline = step.pipeline));
-        pass.setBindGroup(0, step.group);
-        pass.dispatchWorkgroups(step.x, step.y);
+  submit(recordings: readonly Recording[], reads: readonly Read[]): Fence {
+    const gpu = this.#gpu;
+    const {queue} = alive(gpu);
+    const all = recordings as readonly GpuRecording[];
+    const fresh = all.filter(({accepted}) => !accepted);
+    const together = fresh.length === 0 && this.#staging.has(reads);
+    if (fresh.length > 0) {
+      const steps = all.flatMap((each) => each.steps);
+      const checking = checkedParts(gpu, 'run', steps, (some) => this.#send([{steps: some}]));
+      for (const each of fresh) {
+        each.accepted = checking;
+        checking.catch(() => (each.accepted = undefined));
       }
-      pass.end();
-      device.queue.submit([encoder.finish()]);
-    };
-    let errors: Promise<void> = Promise.resolve();
-    if ((recording as GpuRecording).watched) {
-      work(steps);
-    } else {
-      (recording as GpuRecording).watched = true;
-      errors = checkedParts(this.#gpu, 'run', steps, work);
-      errors.catch(() => undefined);
+    } else if (!together && all.length > 0) {
+      this.#send(all);
     }
-    const {life} = this.#gpu;
+    const data = this.#staging.read(reads, (copy) => this.#send(together ? all : [], copy));
+    const accepted = Promise.all(all.map((each) => each.accepted as Promise<unknown>));
+    accepted.catch(() => undefined);
+    const {life} = gpu;
     return {
-      accepted: errors,
+      accepted,
+      data,
       get done() {
-        return errors.then(() => life.guard(device.queue.onSubmittedWorkDone().then(() => undefined)));
+        // What was mapped is done.
+        const ended = reads.length > 0 ? data.catch(() => life.check()) : life.guard(queue.onSubmittedWorkDone());
+        return accepted.then(() => ended);
       },
     };
   }
 
-  read(buffer: Buffer, bytes: number, _storage: DType): Promise<Uint8Array> {
-    return bytes === 0
-      ? Promise.resolve(new Uint8Array())
-      : this.#staging.read((buffer as GpuBufferHolder).gpu, bytes);
+  /** One command buffer with one pass. */
+  #send(recordings: readonly Pick<GpuRecording, 'steps'>[], copy?: Copy): void {
+    const device = alive(this.#gpu);
+    const encoder = device.createCommandEncoder();
+    if (recordings.length > 0) {
+      const pass = encoder.beginComputePass();
+      let pipeline: GPUComputePipeline | undefined;
+      for (const {steps} of recordings) {
+        for (const step of steps) {
+          if (step.pipeline !== pipeline) pass.setPipeline((pipeline = step.pipeline));
+          pass.setBindGroup(0, step.group);
+          pass.dispatchWorkgroups(step.x, step.y);
+        }
+      }
+      pass.end();
+    }
+    copy?.(encoder);
+    device.queue.submit([encoder.finish()]);
   }
 
   dispose(): void {
@@ -118,63 +123,39 @@ class GpuQueue implements Queue {
   }
 }
 
-class GpuExecutable implements Executable {
-  readonly #gpu: Gpu;
-  readonly #pipelines: readonly Pipeline[];
-  readonly #plan: PlanMemory | undefined;
-  constructor(gpu: Gpu, pipelines: readonly Pipeline[], plan: PlanMemory | undefined) {
-    this.#gpu = gpu;
-    this.#pipelines = pipelines;
-    this.#plan = plan;
-  }
-
-  plan(segment: number, dims: readonly number[]): Promise<Float64Array> {
-    return Promise.resolve(this.#plan?.evaluate(segment, dims) ?? new Float64Array());
-  }
-
-  record(launches: readonly Launch[]): Promise<Recording> {
-    return checkedParts(this.#gpu, 'bindings', launches, (some) => this.#record(some));
-  }
-
-  #record(launches: readonly Launch[]): Recording {
-    const {device} = this.#gpu;
-    const live = launches.filter((launch) => launch.range > 0);
-    // All launches' scalars lie in one uniform buffer, each at an offset that a binding may have.
-    const align = device.limits.minUniformBufferOffsetAlignment;
-    const room = (count: number): number => Math.ceil((count * 4) / align) * align;
-    const total = live.reduce((sum, launch) => sum + room(launch.scalars.length), 0);
-    const scalars =
-      total > 0
-        ? device.createBuffer({size: total, usage: GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST})
-        : undefined;
-    const words = new Int32Array(total / 4);
-    let offset = 0;
-    const steps = live.map((launch): Step => {
-      const pipeline = this.#pipelines[launch.kernel];
-      if (!pipeline) throw new GossamerError('damaged', `no kernel ${launch.kernel}`);
-      const entries: GPUBindGroupEntry[] = launch.buffers.map((buffer, binding) => ({
-        binding,
-        resource: {buffer: (buffer as GpuBufferHolder).gpu},
-      }));
-      if (scalars && launch.scalars.length > 0) {
-        words.set(launch.scalars, offset / 4);
-        const size = Math.ceil(launch.scalars.length / 4) * 16;
-        entries.push({binding: entries.length, resource: {buffer: scalars, offset, size}});
-        offset += room(launch.scalars.length);
-      }
-      const x = Math.min(launch.range, 65535);
-      const y = Math.ceil(launch.range / x);
-      const {name} = launch;
-      const group = device.createBindGroup({layout: pipeline.layout, entries, label: name});
-      return {name, pipeline: pipeline.pipeline, group, x, y};
-    });
-    if (scalars) device.queue.writeBuffer(scalars, 0, words);
-    return new GpuRecording(steps, scalars);
-  }
-
-  dispose(): void {
-    // Pipelines and bind groups are collected with the objects that hold them.
-  }
+function record(device: GPUDevice, pipelines: readonly Pipeline[], launches: readonly Launch[]): GpuRecording {
+  const live = launches.filter((launch) => launch.range > 0);
+  // All launches' scalars lie in one uniform buffer, each at an offset that a binding may have.
+  const align = device.limits.minUniformBufferOffsetAlignment;
+  const room = (count: number): number => Math.ceil((count * 4) / align) * align;
+  const total = live.reduce((sum, launch) => sum + room(launch.scalars.length), 0);
+  const scalars =
+    total > 0
+      ? device.createBuffer({size: total, usage: GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST})
+      : undefined;
+  const words = new Int32Array(total / 4);
+  let offset = 0;
+  const steps = live.map((launch): Step => {
+    const pipeline = pipelines[launch.kernel];
+    if (!pipeline) throw new GossamerError('damaged', `no kernel ${launch.kernel}`);
+    const entries: GPUBindGroupEntry[] = launch.buffers.map((buffer, binding) => ({
+      binding,
+      resource: {buffer: (buffer as GpuBufferHolder).gpu},
+    }));
+    if (scalars && launch.scalars.length > 0) {
+      words.set(launch.scalars, offset / 4);
+      const size = Math.ceil(launch.scalars.length / 4) * 16;
+      entries.push({binding: entries.length, resource: {buffer: scalars, offset, size}});
+      offset += room(launch.scalars.length);
+    }
+    const x = Math.min(launch.range, 65535);
+    const y = Math.ceil(launch.range / x);
+    const {name} = launch;
+    const group = device.createBindGroup({layout: pipeline.layout, entries, label: name});
+    return {name, pipeline: pipeline.pipeline, group, x, y};
+  });
+  if (scalars) device.queue.writeBuffer(scalars, 0, words);
+  return {steps, accepted: undefined, dispose: () => scalars?.destroy()};
 }
 
 class WebGpuDevice implements Device {
@@ -224,11 +205,14 @@ class WebGpuDevice implements Device {
     });
   }
 
-  async createExecutable(program: Program, progress: (done: number) => void): Promise<Executable> {
-    const plan =
-      program.module && program.plan && (await createPlan(program.module, program.plan));
-    const pipelines = await buildPipelines(this.#gpu, program.kernels, progress);
-    return new GpuExecutable(this.#gpu, pipelines, plan);
+  async createExecutable({kernels}: Program, progress: (done: number) => void): Promise<Executable> {
+    const gpu = this.#gpu;
+    const [pipelines, dispose] = await buildPipelines(gpu, kernels, progress);
+    return {
+      record: (launches) =>
+        checkedParts(gpu, 'bindings', launches, (some) => record(gpu.device, pipelines, some)),
+      dispose,
+    };
   }
 
   dispose(): void {
