@@ -1,5 +1,6 @@
 #include "codegen/text/writer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -60,12 +61,20 @@ std::string int_text(int64_t value) {
   return value < 0 ? "(" + text + ")" : text;
 }
 
-// Operands of an infix pattern keep their parentheses, arguments of a call need none.
+// Arguments of a call need no parentheses. WGSL takes `a < b, c >` for a list of a template: where
+// something is greater, what is less keeps them.
+void bare_arguments(std::vector<std::string>& arguments) {
+  const auto greater = [](const std::string& argument) { return argument.contains(" >"); };
+  const bool any = arguments.size() > 1 && std::ranges::any_of(arguments, greater);
+  for (std::string& argument : arguments) {
+    if (!any || !argument.contains(" < ")) argument = bare(std::move(argument));
+  }
+}
+
+// Operands of an infix pattern keep their parentheses.
 std::string apply(std::string_view pattern, std::vector<std::string> operands,
                   std::string_view type) {
-  if (pattern[0] != '(') {
-    for (std::string& operand : operands) operand = bare(std::move(operand));
-  }
+  if (pattern[0] != '(') bare_arguments(operands);
   operands.resize(3);
   return fill(pattern, {{'0', operands[0]}, {'1', operands[1]}, {'2', operands[2]}, {'t', type}});
 }
@@ -157,20 +166,24 @@ std::string Writer::constant(const Expr& e) {
 
 std::string Writer::construct(Type type, const std::vector<Expr>& parts) {
   std::string text = type_name(type) + "(";
-  for (size_t i = 0; i < parts.size(); ++i) text += (i ? ", " : "") + bare(expr(parts[i]));
+  std::vector<std::string> arguments;
+  for (const Expr& part : parts) arguments.push_back(expr(part));
+  bare_arguments(arguments);
+  for (size_t i = 0; i < arguments.size(); ++i) text += (i ? ", " : "") + arguments[i];
   return text + ")";
 }
 
 // An operation that the dialect has no row for: a function.
 template <class Op>
-std::string Writer::call(Op op, Type type, const std::vector<std::string>& operands) {
+std::string Writer::call(Op op, Type type, std::vector<std::string> operands) {
   const auto function = define_function(op, type);
   GS_CHECK(function, ir::name_of(op), " of ", to_string(type), " cannot be written");
   if (defined_.insert(function->name).second) {
     define(function->name, function->params, function->body);
   }
   std::string text = function->name + "(";
-  for (size_t i = 0; i < operands.size(); ++i) text += (i ? ", " : "") + bare(operands[i]);
+  bare_arguments(operands);
+  for (size_t i = 0; i < operands.size(); ++i) text += (i ? ", " : "") + operands[i];
   return text + ")";
 }
 

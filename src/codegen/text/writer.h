@@ -47,7 +47,7 @@ class Writer {
   std::string declare(const ir::BufferNode* buffer, int indent);
   std::string construct(ir::Type type, const std::vector<ir::Expr>& parts);
   template <class Op>
-  std::string call(Op op, ir::Type type, const std::vector<std::string>& operands);
+  std::string call(Op op, ir::Type type, std::vector<std::string> operands);
   void define(const std::string& name, const std::vector<ir::Var>& params, const ir::Expr& body);
 
   const Dialect& dialect_;

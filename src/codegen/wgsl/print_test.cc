@@ -93,6 +93,21 @@ TEST(PrintWgsl, DynamicRangeNarrowTypesAndFunctions) {
   EXPECT_NE(code.find("is_nan_f(tanh_f(f32((b0[grid] + 200) & 255)))"), code.npos) << code;
 }
 
+// `a < b, c >` would begin a list of a template.
+TEST(PrintWgsl, ComparisonsAreNoTemplates) {
+  const auto shader = shader_of(R"(kernel k(a: i32[8], write c: i32[8]) {
+  grid g in 0..4 {
+    group t in 0..1 {
+      c[g] = i32(select(g < 2, a[g + 1] >= a[g], a[g] < a[g + 1]))
+    }
+  }
+}
+)");
+  ASSERT_TRUE(shader) << shader.error().to_string();
+  const std::string_view code = shader->code;
+  EXPECT_NE(code.find("select((a_1 < a_0), a_0 >= a_1, "), code.npos) << code;
+}
+
 TEST(PrintWgsl, LimitsAreErrors) {
   const auto shader = shader_of(R"(kernel k[](write c: f32[512]) {
   grid g in 0..1 {
