@@ -5,6 +5,7 @@
 #include "schedule/scan.h"
 #include "schedule/scatter.h"
 #include "schedule/sort.h"
+#include "schedule/split_reduction.h"
 
 namespace gossamer::schedule {
 
@@ -19,6 +20,7 @@ void legalize_stages(ops::Program& program, const Capabilities& capabilities) {
     std::vector<ops::Stage> stages{std::move(*entry.stage())};
     merge_sorts(stages, capabilities);
     split_scans(stages, capabilities);
+    split_reductions(stages, capabilities);
     for (ops::Stage& stage : stages) made.emplace_back(std::move(stage));
   }
   program = std::move(made);

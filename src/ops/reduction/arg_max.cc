@@ -31,6 +31,7 @@ OpDef arg(std::string name, std::string doc, bool smallest) {
                     {.name = "last axis",
                      .shapes = {{2, 3, 7}},
                      .attributes = {{"axis", -1}, {"keepdims", 0}}},
+                    {.name = "long axis", .shapes = {{66001}}},
                     {.name = "ties",
                      .attributes = {{"axis", 1}},
                      .inputs = {floats({2, 4}, {2, 5, 5, 2, 1, 1, 1, 1})}},

@@ -62,6 +62,7 @@ OpDef entry(std::string name, std::string doc, int since, Builder::Join join) {
           .attributes = {{"exclusive", 0}, {"reverse", 0}},
           .define = [join](Builder& b) { return running(b, join); },
           .cases = {{.name = "line", .shapes = {{7}}, .inputs = along(0)},
+                    {.name = "long axis", .shapes = {{2, 4500}}, .inputs = along(1)},
                     {.name = "told by data", .shapes = {{3, 4, 2}, {}}, .low = 0, .high = 2},
                     {.name = "rows", .shapes = {{3, 5}}, .inputs = along(-1)},
                     {.name = "exclusive",

@@ -1,0 +1,187 @@
+#include "schedule/split_reduction.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "ir/simplify.h"
+#include "schedule/access.h"
+#include "schedule/tiling.h"
+
+namespace gossamer::schedule {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Var;
+using ops::Stage;
+using ops::StageKind;
+
+int64_t product(const std::vector<Expr>& extents) {
+  int64_t count = 1;
+  for (const Expr& extent : extents) {
+    const auto known = ir::as_int(extent);
+    if (!known || *known <= 0 || count > (int64_t{1} << 40) / *known) return -1;
+    count *= *known;
+  }
+  return count;
+}
+
+// How a long axis is cut, and when.
+struct Cut {
+  int64_t points;        // of a stage at most
+  int64_t terms;         // of a point at least
+  int64_t part;          // terms of a part, of all axes
+  int64_t most_parts;    // of a point
+  bool interleaved;      // a part's terms lie a number of parts apart
+  int64_t accumulators;  // sums under way in a part
+};
+
+Cut cut_of(const Capabilities& caps) {
+  if (caps.scan_segment == 0) return {4, 1 << 16, 1 << 14, 16, false, 4};
+  return {256, 1 << 12, caps.scan_segment, int64_t{1} << 30, true, 1};
+}
+
+class Splitter {
+ public:
+  Splitter(const Capabilities& caps, std::vector<Stage>& made) : made_(made), cut_(cut_of(caps)) {}
+
+  void split(Stage stage, int level = 1) {
+    const auto axis = long_axis(stage);
+    if (!axis) {
+      made_.push_back(std::move(stage));
+      return;
+    }
+    const int64_t length = *ir::as_int(stage.reduce_extents[*axis]);
+    const int64_t others = product(stage.reduce_extents) / length;
+    const int64_t wanted = std::max<int64_t>(1, cut_.part / others);
+    int64_t parts = std::min((length + wanted - 1) / wanted, cut_.most_parts);
+    // Whole parts need no guard.
+    for (int64_t fewer = parts; fewer > parts / 2; --fewer) {
+      if (length % (fewer * cut_.accumulators) == 0) {
+        parts = fewer;
+        break;
+      }
+    }
+    std::vector<Buffer> partial;
+    for (size_t k = 0; k < stage.combiner.left.size(); ++k) {
+      made_.push_back(of_parts(stage, *axis, parts, k, level));
+      partial.push_back(made_.back().output);
+    }
+    split(joined(stage, partial, parts), level + 1);
+  }
+
+ private:
+  std::optional<size_t> long_axis(const Stage& stage) const {
+    if (stage.kind != StageKind::reduce || stage.in_order || !stage.starts.empty())
+      return std::nullopt;
+    const int64_t points = product(stage.extents), terms = product(stage.reduce_extents);
+    if (points < 0 || points > cut_.points || terms < cut_.terms) return std::nullopt;
+    if (pattern_of(stage) == Pattern::contraction) return std::nullopt;
+    const auto longest = std::ranges::max_element(
+        stage.reduce_extents, {}, [](const Expr& extent) { return *ir::as_int(extent); });
+    const auto axis = static_cast<size_t>(longest - stage.reduce_extents.begin());
+    // Otherwise the axis would be cut into pieces of one.
+    if (terms / *ir::as_int(*longest) * 4 > cut_.part) return std::nullopt;
+    return axis;
+  }
+
+  // Accumulator `which` over each part: [points.., parts].
+  Stage of_parts(const Stage& whole, size_t axis, int64_t parts, size_t which, int level) const {
+    const int64_t length = *ir::as_int(whole.reduce_extents[axis]), sums = cut_.accumulators;
+    const int64_t terms = (length + parts * sums - 1) / (parts * sums);
+    Stage stage = whole;
+    const std::string what =
+        cat(".parts", level > 1 ? std::to_string(level) : "", which > 0 ? cat(".", which) : "");
+    stage.name = whole.name + what;
+    stage.extents.push_back(ir::index(parts));
+    const DType kept = stored(whole.combiner.left[which]->type.dtype);
+    stage.output = ir::buffer(whole.output->name + what, kept, stage.extents);
+    const Var part = ir::var("part");
+    stage.axes.push_back(part);
+    stage.reduce_extents[axis] = ir::index(terms);
+    stage.values.clear();
+    ops::Combiner& combiner = stage.combiner;
+    combiner = {};
+    ir::VarMap total;  // the first sum joined with the others, one after the other
+    const size_t count = whole.combiner.left.size();
+    for (int64_t sum = 0; sum < sums; ++sum) {
+      const Expr step = whole.reduce_axes[axis];
+      const Expr place =
+          cut_.interleaved
+              ? step * ir::index(parts) + part
+              : (Expr(part) * ir::index(sums) + ir::index(sum)) * ir::index(terms) + step;
+      ir::VarMap own;
+      for (size_t k = 0; k < count; ++k) {
+        combiner.left.push_back(copy_of(whole.combiner.left[k], sum));
+        combiner.right.push_back(copy_of(whole.combiner.right[k], sum));
+        own[whole.combiner.left[k].get()] = combiner.left.back();
+        own[whole.combiner.right[k].get()] = combiner.right.back();
+      }
+      for (size_t k = 0; k < count; ++k) {
+        combiner.joined.push_back(ir::substitute(whole.combiner.joined[k], own));
+        combiner.identity.push_back(whole.combiner.identity[k]);
+        Expr value = ir::substitute(whole.values[k], {{whole.reduce_axes[axis].get(), place}});
+        if (terms * parts * sums > length)
+          value = ir::select(place < ir::index(length), value, whole.combiner.identity[k]);
+        stage.values.push_back(value);
+      }
+      total = next_total(whole.combiner, total, own);
+    }
+    stage.result = ir::cast(kept, total.at(whole.combiner.left[which].get()));
+    return stage;
+  }
+
+  // Memory has no type for indices.
+  static DType stored(DType dtype) { return dtype == DType::index ? DType::i32 : dtype; }
+
+  static Var copy_of(const Var& var, int64_t sum) {
+    return sum == 0 ? var : ir::var(cat(var->name, sum), var->type);
+  }
+
+  static ir::VarMap next_total(const ops::Combiner& combiner, const ir::VarMap& total,
+                               const ir::VarMap& own) {
+    ir::VarMap next;
+    if (total.empty()) {
+      for (const Var& left : combiner.left) next[left.get()] = own.at(left.get());
+      return next;
+    }
+    ir::VarMap sides = total;
+    for (size_t k = 0; k < combiner.left.size(); ++k)
+      sides[combiner.right[k].get()] = own.at(combiner.left[k].get());
+    for (size_t k = 0; k < combiner.left.size(); ++k)
+      next[combiner.left[k].get()] = ir::substitute(combiner.joined[k], sides);
+    return next;
+  }
+
+  static Stage joined(const Stage& whole, const std::vector<Buffer>& partial, int64_t parts) {
+    Stage stage = whole;
+    const Var part = ir::var("part");
+    stage.reduce_axes = {part};
+    stage.reduce_extents = {ir::index(parts)};
+    std::vector<Expr> point(whole.axes.begin(), whole.axes.end());
+    point.push_back(part);
+    stage.values.clear();
+    for (size_t k = 0; k < partial.size(); ++k)
+      stage.values.push_back(ir::cast(whole.combiner.left[k]->type, ir::load(partial[k], point)));
+    return stage;
+  }
+
+  std::vector<Stage>& made_;
+  const Cut cut_;
+};
+
+}  // namespace
+
+void split_reductions(std::vector<Stage>& stages, const Capabilities& capabilities) {
+  std::vector<Stage> made;
+  Splitter splitter(capabilities, made);
+  for (Stage& stage : stages) splitter.split(std::move(stage));
+  stages = std::move(made);
+}
+
+}  // namespace gossamer::schedule

@@ -1,0 +1,16 @@
+// Reductions over long axes as reductions of parts and of what these give.
+#pragma once
+
+#include <vector>
+
+#include "ops/stage.h"
+#include "schedule/capabilities.h"
+
+namespace gossamer::schedule {
+
+// Where few points have many terms each, an axis of known length: CPUs get parts for threads, and
+// in each several sums under way; GPUs parts of few terms, interleaved so that neighbours read
+// neighbours, again and again until few are left. Contractions have tiles instead.
+void split_reductions(std::vector<ops::Stage>& stages, const Capabilities& capabilities);
+
+}  // namespace gossamer::schedule
