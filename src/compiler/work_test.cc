@@ -6,6 +6,7 @@
 #include "ir/simplify.h"
 #include "ops/cases.h"
 #include "ops/program.h"
+#include "ops/states.h"
 #include "schedule/legalize_stages.h"
 
 namespace gossamer::compiler {
@@ -111,6 +112,23 @@ TEST(Work, GrowsAsTheTextbooks) {
           << one.op << " " << one.at(1).name << " on " << schedule::name_of(target);
     }
   }
+}
+
+// A loop of n rounds that stacks rows: the work of all rounds is that of the stack.
+TEST(Work, RowsOfLoopsAreWrittenAlone) {
+  const auto work = [](TargetKind target, int64_t rounds) {
+    const ir::Var round = ir::var("round");
+    const ir::Buffer row = ir::buffer("row", ir::DType::f32, {ir::index(16)});
+    const ir::Buffer all = ir::buffer("all", ir::DType::f32, {ir::index(rounds), ir::index(16)});
+    ops::Program program;
+    program.push_back(ops::loop_step(round, ir::index(rounds)));
+    program.push_back(ops::row_stage("rows.row", all, round, row));
+    program.push_back(ops::end_step());
+    schedule::legalize_stages(program, schedule::capabilities_of(target));
+    return work_of(program, rounds);
+  };
+  for (const TargetKind target : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu})
+    EXPECT_LE(work(target, 10'000), 16 * 10'000.0) << schedule::name_of(target);
 }
 
 // A round has launches and a wait.

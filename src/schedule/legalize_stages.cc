@@ -10,7 +10,7 @@
 namespace gossamer::schedule {
 
 void legalize_stages(ops::Program& program, const Capabilities& capabilities) {
-  if (!capabilities.scatters) gather_scatters(program);
+  if (!capabilities.scatters) gather_scatters(program, capabilities);
   ops::Program made;
   for (ops::Entry& entry : program) {
     if (!entry.stage()) {

@@ -6,9 +6,11 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
+#include "schedule/access.h"
 #include "schedule/coordinates.h"
 #include "schedule/hold_inside.h"
 #include "schedule/lower_loops.h"
+#include "schedule/scatter.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -56,6 +58,31 @@ Stmt in_loops(const std::vector<std::pair<Var, Expr>>& loops, Stmt body) {
   for (auto it = loops.rbegin(); it != loops.rend(); ++it)
     body = ir::loop(it->first, it->second, ir::LoopKind::serial, body);
   return body;
+}
+
+// An invocation an update.
+Stmt row(const ops::Stage& stage, int64_t group) {
+  Expr updates = ir::index(1);
+  for (const Expr& extent : stage.extents) updates = updates * extent;
+  updates = ir::simplify(updates);
+  const Var item = ir::var("item"), invocation = ir::var("invocation");
+  const Expr update = Expr(item) * ir::index(group) + invocation;
+  ir::VarMap axes;
+  Expr rest = update;
+  for (size_t i = stage.axes.size(); i-- > 0;) {
+    axes[stage.axes[i].get()] = i == 0 ? rest : ir::floormod(rest, stage.extents[i]);
+    rest = ir::floordiv(rest, stage.extents[i]);
+  }
+  std::vector<Expr> target;
+  Expr inside = update < updates;
+  for (size_t d = 0; d < stage.target.size(); ++d) {
+    target.push_back(ir::substitute(stage.target[d], axes));
+    inside = inside && target[d] >= ir::index(0) && target[d] < stage.output->shape[d];
+  }
+  const Stmt store = ir::store(stage.output, target, ir::substitute(stage.values[0], axes));
+  const Stmt invocations =
+      ir::loop(invocation, ir::index(group), ir::LoopKind::group, ir::branch(inside, store));
+  return ir::loop(item, ir::simplify(ceil_div(updates, group)), ir::LoopKind::grid, invocations);
 }
 
 // One work item: the output as it starts (a state already does), then the updates in order.
@@ -124,7 +151,11 @@ Result<ir::Kernel> lower(const Schedule& schedule) {
   const ops::Stage stage = schedule.capabilities().harmless_loads
                                ? schedule.stage()
                                : hold_inside(schedule.stage(), nest);
-  if (stage.kind == ops::StageKind::scatter) return finish(stage, scatter(stage));
+  if (stage.kind == ops::StageKind::scatter) {
+    const int group = schedule.capabilities().group_size;
+    const bool any_order = group > 1 && writes_a_row(stage);
+    return finish(stage, any_order ? row(stage, group) : scatter(stage));
+  }
   Coordinates coordinates(nest);
   const Destination memory{stage.output, coordinates.of(nest.axes), {}, {}};
   return finish(stage, in_launch(nest, in_invocation(stage, nest, coordinates, memory)));

@@ -17,6 +17,7 @@ namespace {
 // all updates: a choice per point instead of a search.
 std::optional<ops::Stage> choice_form(const ops::Stage& scatter) {
   if (!scatter.combiner.left.empty() || scatter.condition) return std::nullopt;
+  const ir::Buffer& before = scatter.initial ? scatter.initial : scatter.output;
   ops::Stage choice;
   choice.name = scatter.name;
   choice.origin = scatter.origin;
@@ -43,7 +44,7 @@ std::optional<ops::Stage> choice_form(const ops::Stage& scatter) {
   }
   if (axes.size() != scatter.axes.size()) return std::nullopt;
   choice.result =
-      ir::select(aims, ir::substitute(scatter.values[0], axes), ir::load(scatter.initial, point));
+      ir::select(aims, ir::substitute(scatter.values[0], axes), ir::load(before, point));
   return choice;
 }
 
@@ -114,10 +115,15 @@ ops::Stage gather_form(const ops::Stage& scatter) {
   return gather;
 }
 
-void gather_scatters(ops::Program& program) {
+bool writes_a_row(const ops::Stage& scatter) {
+  return scatter.kind == ops::StageKind::scatter && !scatter.initial && choice_form(scatter);
+}
+
+void gather_scatters(ops::Program& program, const Capabilities& capabilities) {
   ops::Program result;
   for (ops::Entry& entry : program) {
-    if (!entry.stage() || entry.stage()->kind != ops::StageKind::scatter) {
+    if (!entry.stage() || entry.stage()->kind != ops::StageKind::scatter ||
+        (!capabilities.texture_memory && writes_a_row(*entry.stage()))) {
       result.push_back(std::move(entry));
       continue;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/program.h"
+#include "schedule/capabilities.h"
 
 namespace gossamer::schedule {
 
@@ -13,6 +14,10 @@ ops::Stage gather_form(const ops::Stage& scatter);
 
 // Gives every scatter of a model that form. One that updates a state in place makes the state's
 // next value first.
-void gather_scatters(ops::Program& program);
+void gather_scatters(ops::Program& program, const Capabilities& capabilities);
+
+// Whether each update has a place of its own in a state, so that they may be written in any order:
+// each axis is an index of the target, the others are the same for all (a row of a loop's output).
+bool writes_a_row(const ops::Stage& scatter);
 
 }  // namespace gossamer::schedule
