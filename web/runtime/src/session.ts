@@ -319,9 +319,10 @@ export class Session {
     };
     const plan = async (segment: number): Promise<void> => {
       values = (await this.#plan(segment, dims)) as Float64Array<ArrayBuffer>;
-      const extents = slots.map((slot, at) =>
-        slot.segment === segment ? extentOf(this.#manifest, at, values) : undefined,
-      );
+      const extents: Extent[] = []; // with holes, which provide() skips
+      slots.forEach((slot, at) => {
+        if (slot.segment === segment) extents[at] = extentOf(this.#manifest, at, values);
+      });
       await this.#memory.provide(extents, segment > 0);
     };
     this.times.fill(0);

@@ -4,6 +4,8 @@ import {test} from 'node:test';
 import {sidePackage} from '../../tests/fixtures/side.ts';
 import {type Json, L, launch, plan, read, STEP_CASES, stepsPackage, T, V} from '../../tests/fixtures/steps.ts';
 import {GossamerError, load, type Model, tensor} from '../src/index.ts';
+import type {Manifest} from '../src/manifest.ts';
+import {extentOf} from '../src/memory.ts';
 
 const feeds = (x: readonly number[], m: bigint) => ({
   x: tensor(Float32Array.from(x)),
@@ -126,4 +128,20 @@ test('a run without an end stops when the model is disposed of', async () => {
   await new Promise((resolve) => setTimeout(resolve, 200));
   model.dispose();
   await running;
+});
+
+test('slots are sized without a look at the tensors, but where a size is none', () => {
+  let looks = 0;
+  const tensors = new Proxy([{slot: 0, name: 'large'}], {
+    get: (list, key): unknown => {
+      ++looks;
+      return Reflect.get(list, key);
+    },
+  });
+  const manifest = {slots: [{bytes: {plan: 0}}], tensors} as unknown as Manifest;
+  assert.deepEqual(extentOf(manifest, 0, Float64Array.of(64)), {bytes: 64});
+  assert.equal(looks, 0);
+  for (const size of [-4, NaN, 2 ** 60]) {
+    assert.throws(() => extentOf(manifest, 0, Float64Array.of(size)), /size of tensor "large" would be/);
+  }
 });
