@@ -13,6 +13,7 @@
 #include "ops/opdef.h"
 #include "package/package.h"
 #include "schedule/capabilities.h"
+#include "schedule/choice.h"
 
 namespace gossamer::compiler {
 
@@ -24,7 +25,9 @@ struct Options {
   std::string limits;  // webgpu, webgl: schedule::apply_limits, "mobile"
   std::string adapters = "any";  // webgpu: kernels for GPUs in "hardware", for "software", or both
   bool f16 = false;  // webgpu: f16 tensors are stored as such (manifest needs "webgpu-f16")
-  std::string cpu = "native";  // cpu: LLVM's name of the processor
+  std::string cpu = "native";                  // cpu: LLVM's name of the processor
+  const schedule::Records* records = nullptr;  // points to take instead of the default ones
+  bool space = false;                          // KernelReport::space
   // Of the model, the caller's; null: one whose weights lie in other files is an error.
   onnx::ExternalFiles* external = nullptr;
   onnx::Known known;  // fixed shapes, dimensions, values and lengths of the inputs
@@ -35,12 +38,15 @@ struct Options {
 // What compiling a stage gave, for `inspect` and dumps.
 struct KernelReport {
   std::string name, origin, schedule, ir, code;
+  std::string key, machine, point;  // of records: schedule/choice.h
+  std::vector<std::string> space;   // the points to choose from, where asked for
 };
 struct Report {
   std::string stages;  // printed after fusion and layout
   std::vector<KernelReport> kernels;
   int64_t memory_bytes = 0;  // slots, where static
   int64_t weight_bytes = 0;
+  int recorded = 0, refused = 0;  // points of records that were taken, and that are not legal
 };
 
 Result<package::Files> compile(std::span<const std::byte> model, const Options& options,

@@ -163,11 +163,38 @@ Result<> ModuleBuilder::add_group(const schedule::Group& group) {
   return {};
 }
 
+// At the recorded point, where there is one and it is legal.
+schedule::ScheduledGroup ModuleBuilder::choose(const schedule::Group& group,
+                                               const schedule::Capabilities& capabilities) {
+  if (options_.records) {
+    const schedule::Point* point = options_.records->find(key_of(group), class_of(capabilities));
+    if (point) {
+      auto made = schedule_at(group, capabilities, *point);
+      ++(made ? recorded_ : refused_);
+      if (made) return *std::move(made);
+    }
+  }
+  return schedule::schedule_default(group, capabilities);
+}
+
+KernelReport ModuleBuilder::report_of(const schedule::Group& group,
+                                      const schedule::Capabilities& capabilities,
+                                      const std::string& schedule) const {
+  KernelReport report{title_of(group), origin_of(group), schedule, {}, {}, {}, {}, {}, {}};
+  if (!options_.space) return report;
+  report.key = key_of(group);
+  report.machine = class_of(capabilities);
+  for (const schedule::Point& point : space_of(group, capabilities))
+    report.space.push_back(to_string(point));
+  report.point = report.space[0];
+  return report;
+}
+
 Result<package::Call> ModuleBuilder::add_kernel(const schedule::Group& group,
                                                 const schedule::Capabilities& capabilities,
                                                 std::vector<int>& tensors) {
   const int device = group.last().side.empty() ? 0 : 1;
-  const schedule::ScheduledGroup scheduled = schedule::schedule_default(group, capabilities);
+  const schedule::ScheduledGroup scheduled = choose(group, capabilities);
   auto lowered = run_pipeline(
       signed_.empty() ? scheduled.kernel : with_parts(scheduled.kernel, signed_, parts_),
       device == 0 ? target_ : schedule::TargetKind::wasm);
@@ -208,7 +235,7 @@ Result<package::Call> ModuleBuilder::add_kernel(const schedule::Group& group,
     info.device = device;
     module_.kernels.push_back(info);
     kernels_.push_back(std::move(canonical.kernel));
-    reports_.push_back({info.name, origin_of(group), info.schedule, {}, {}});
+    reports_.push_back(report_of(group, capabilities, info.schedule));
   }
   call.kernel = found->second;
   return call;

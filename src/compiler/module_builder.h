@@ -45,6 +45,10 @@ class ModuleBuilder {
   Result<package::Call> add_kernel(const schedule::Group& group,
                                    const schedule::Capabilities& capabilities,
                                    std::vector<int>& tensors);
+  schedule::ScheduledGroup choose(const schedule::Group& group,
+                                  const schedule::Capabilities& capabilities);
+  KernelReport report_of(const schedule::Group& group, const schedule::Capabilities& capabilities,
+                         const std::string& schedule) const;
   // Steps of the host program (module_steps.cc).
   void add_step(const ops::Step& step);
   void add_step(package::Step step);
@@ -77,6 +81,7 @@ class ModuleBuilder {
   package::Module module_;
   std::vector<ir::Kernel> kernels_;  // canonical, through the pipeline
   std::vector<KernelReport> reports_;
+  int recorded_ = 0, refused_ = 0;
   std::map<std::string, int> by_key_;  // canonical key to kernel
   std::map<const ir::BufferNode*, int> tensors_;
   std::vector<ir::Buffer> buffers_;  // of tensors

@@ -31,6 +31,8 @@ Result<package::Files> ModuleBuilder::write(const graph::Graph& graph,
   }
   if (report) {
     report->kernels = reports_;
+    report->recorded = recorded_;
+    report->refused = refused_;
     for (size_t i = 0; i < module_.kernels.size(); ++i) {
       report->kernels[i].ir = ir::print(kernels_[i]);
       report->kernels[i].code = module_.kernels[i].code;

@@ -218,10 +218,16 @@ Schedule default_schedule(const ops::Stage& stage, const Capabilities& capabilit
   return schedule_default(stage, capabilities).schedule;
 }
 
-namespace {
+Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,
+                                   const Tiling& tiling) {
+  GS_ASSIGN(Schedule schedule, schedule_with(group.last(), capabilities, tiling));
+  ScheduledGroup made{{std::move(schedule)}, {}};
+  GS_ASSIGN(made.kernel, lower(group, made.schedules));
+  return made;
+}
 
-Result<ScheduledGroup> schedule_rows(const Group& group, const Capabilities& capabilities) {
-  const RowTiling tiling = default_row_tiling(group, capabilities);
+Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,
+                                   const RowTiling& tiling) {
   ScheduledGroup made;
   for (const Member& member : group.members) {
     GS_ASSIGN(Schedule schedule, schedule_rows(member, capabilities, tiling));
@@ -231,21 +237,14 @@ Result<ScheduledGroup> schedule_rows(const Group& group, const Capabilities& cap
   return made;
 }
 
-}  // namespace
-
 ScheduledGroup schedule_default(const Group& group, const Capabilities& capabilities) {
-  if (group.form != GroupForm::rows) {
-    Scheduled last = schedule_default(group.last(), capabilities);
-    ScheduledGroup made{{std::move(last.schedule)}, std::move(last.kernel)};
-    if (group.form == GroupForm::points) {
-      auto kernel = lower(group, made.schedules);
-      GS_CHECK(kernel, title_of(group), ": ", kernel.error().to_string());
-      made.kernel = *std::move(kernel);
-    }
-    return made;
-  }
-  auto made = schedule_rows(group, capabilities);
-  if (!made && capabilities.hardware) made = schedule_rows(group, without_hardware(capabilities));
+  const auto with = [&](const Capabilities& caps) {
+    return group.form == GroupForm::rows
+               ? schedule_at(group, capabilities, default_row_tiling(group, caps))
+               : schedule_at(group, capabilities, default_tiling(group.last(), caps));
+  };
+  auto made = with(capabilities);
+  if (!made && capabilities.hardware) made = with(without_hardware(capabilities));
   GS_CHECK(made, title_of(group), ": ", made.error().to_string());
   return *std::move(made);
 }

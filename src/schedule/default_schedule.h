@@ -3,6 +3,7 @@
 
 #include "base/result.h"
 #include "schedule/group.h"
+#include "schedule/row_schedule.h"
 #include "schedule/schedule.h"
 #include "schedule/tiling.h"
 
@@ -30,6 +31,11 @@ struct ScheduledGroup {
   int group_size() const { return schedules.back().group_size(); }
 };
 ScheduledGroup schedule_default(const Group& group, const Capabilities& capabilities);
+// At a point of the space of its last stage, or, where the group is over rows, of the rows.
+Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,
+                                   const Tiling& tiling);
+Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,
+                                   const RowTiling& tiling);
 
 // Whether GPUs in hardware compute the group in another way than software adapters.
 bool has_hardware_variant(const Group& group, const Capabilities& capabilities);

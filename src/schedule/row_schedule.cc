@@ -216,14 +216,6 @@ class Rows {
 
 }  // namespace
 
-std::string to_string(const RowTiling& t) {
-  std::string text = cat("rows ", t.group_rows, " x ", t.threads);
-  if (t.row_lanes > 1) text += cat(", rows by ", t.row_lanes);
-  if (t.column_lanes > 1) text += cat(", columns by ", t.column_lanes);
-  if (t.unroll > 1) text += cat(", unroll ", t.unroll);
-  return text;
-}
-
 RowsAlong rows_along(const Member& member, const Capabilities& caps) {
   const Stage& stage = member.stage;
   const ir::Bounds bounds = bounds_of(stage);

@@ -18,9 +18,6 @@ struct RowTiling {
   int unroll = 1;        // iterations over columns in one straight piece (at most)
 };
 
-// "rows 4 x 64, columns by 4"
-std::string to_string(const RowTiling& tiling);
-
 // The default point: by what lies along memory, and the target's capabilities.
 RowTiling default_row_tiling(const Group& group, const Capabilities& capabilities);
 

@@ -1,4 +1,4 @@
-#include "schedule/default_schedule.h"
+#include "schedule/choice.h"
 
 #include <gtest/gtest.h>
 
@@ -131,10 +131,10 @@ TEST(Tiling, StaysWithinTheRegisters) {
       for (int64_t n : {1, 4, 16, 30, 64, 1000}) {
         Product p(m, 32, n);
         const Tiling t = default_tiling(p.stage, caps);
-        EXPECT_LE(t.rows * t.vectors + t.vectors + 1, caps.vector_registers) << to_string(t);
-        EXPECT_LE(t.rows, std::max<int64_t>(caps.tile_rows, 1)) << to_string(t);
-        if (t.rows > 1) EXPECT_LE(t.rows, t.row_axis == 0 ? m : n) << to_string(t);
-        if (t.vector_axis == 1) EXPECT_EQ(n % (t.lanes * t.vectors), 0) << to_string(t);
+        EXPECT_LE(t.rows * t.vectors + t.vectors + 1, caps.vector_registers) << to_string(Point(t));
+        EXPECT_LE(t.rows, std::max<int64_t>(caps.tile_rows, 1)) << to_string(Point(t));
+        if (t.rows > 1) EXPECT_LE(t.rows, t.row_axis == 0 ? m : n) << to_string(Point(t));
+        if (t.vector_axis == 1) EXPECT_EQ(n % (t.lanes * t.vectors), 0) << to_string(Point(t));
       }
     }
   }

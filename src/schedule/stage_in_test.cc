@@ -1,7 +1,7 @@
 // Tiles of operands in group memory, as loop IR.
 #include <gtest/gtest.h>
 
-#include "schedule/default_schedule.h"
+#include "schedule/choice.h"
 #include "schedule/test_stages.h"
 
 namespace gossamer::schedule {
@@ -119,22 +119,22 @@ TEST(StageIn, HardwareGetsTilesWhereTheyPay) {
   Capabilities hardware = webgpu;
   hardware.hardware = true;
   const auto tiling = [&](int64_t m, int64_t k, int64_t n) {
-    return to_string(default_tiling(product(index(m), index(k), index(n)), hardware));
+    return to_string(Point(default_tiling(product(index(m), index(k), index(n)), hardware)));
   };
   EXPECT_EQ(tiling(2048, 2048, 2048),
-            "contraction, axis 1 by 2 x 4, axis 0 by 8, reduction axis 0 by 16, unroll 16, group "
-            "16 x 16 with tiles");
+            "contraction vector_axis=1 lanes=4 vectors=2 row_axis=0 rows=8 reduce_axis=0 "
+            "reduce_block=16 unroll=16 group_size=64 group_rows=16 group_vectors=16");
   EXPECT_EQ(tiling(1000, 1000, 1000),
-            "contraction, axis 1 by 4, axis 0 by 4, reduction axis 0 by 16, unroll 4, group 16 x "
-            "16 with tiles ahead");
+            "contraction vector_axis=1 lanes=4 row_axis=0 rows=4 reduce_axis=0 reduce_block=16 "
+            "unroll=4 group_size=64 group_rows=16 group_vectors=16 ahead=1");
   EXPECT_EQ(tiling(49, 512, 512),
-            "contraction, axis 1 by 4, axis 0 by 4, reduction axis 0 by 16, unroll 4, group 8 x 8 "
-            "with tiles ahead");
-  EXPECT_EQ(tiling(8, 512, 512).find("tiles"), std::string::npos);
-  EXPECT_EQ(tiling(512, 8, 512).find("tiles"), std::string::npos);
-  EXPECT_EQ(tiling(512, 512, 16).find("tiles"), std::string::npos);
-  EXPECT_EQ(to_string(default_tiling(product(index(2048), index(2048), index(2048)), webgpu))
-                .find("tiles"),
+            "contraction vector_axis=1 lanes=4 row_axis=0 rows=4 reduce_axis=0 reduce_block=16 "
+            "unroll=4 group_size=64 group_rows=8 group_vectors=8 ahead=1");
+  EXPECT_EQ(tiling(8, 512, 512).find("group_rows"), std::string::npos);
+  EXPECT_EQ(tiling(512, 8, 512).find("group_rows"), std::string::npos);
+  EXPECT_EQ(tiling(512, 512, 16).find("group_rows"), std::string::npos);
+  EXPECT_EQ(to_string(Point(default_tiling(product(index(2048), index(2048), index(2048)), webgpu)))
+                .find("group_rows"),
             std::string::npos);
 }
 
@@ -148,7 +148,8 @@ TEST(StageIn, FactorsAlongBothAxesGetNoTiles) {
   const Var i = ir::var("i"), j = ir::var("j"), k = ir::var("k");
   const Stage stage = sum(ir::buffer("C", DType::f32, {extent, extent}), {i, j}, {k}, {extent},
                           ir::load(a, {Expr(i) + Expr(j), k}) * ir::load(b, {k, j}));
-  EXPECT_EQ(to_string(default_tiling(stage, hardware)).find("tiles"), std::string::npos);
+  EXPECT_EQ(to_string(Point(default_tiling(stage, hardware))).find("group_rows"),
+            std::string::npos);
   // A limit that refuses them leads to the kernel without.
   hardware.max_group_bytes = 1024;
   const Scheduled made = schedule_default(product(extent, extent, extent), hardware);

@@ -269,30 +269,6 @@ Pattern pattern_of(const Stage& stage) {
   return reuse && stage.combiner.is_sum() ? Pattern::contraction : Pattern::window;
 }
 
-std::string to_string(const Tiling& t) {
-  std::string text(name_of(t.pattern));
-  const auto by = [](int count, int lanes) {
-    return count > 1 && lanes > 1 ? cat(count, " x ", lanes) : cat(std::max(count, lanes));
-  };
-  if (t.vector_axis >= 0) text += cat(", axis ", t.vector_axis, " by ", by(t.vectors, t.lanes));
-  if (t.joined_axis >= 0) {
-    text += cat(", axes ", t.joined_axis, " and ", t.row_axis, " by ", t.rows);
-  } else if (t.row_axis >= 0 && t.rows > 1) {
-    text += cat(", axis ", t.row_axis, " by ", t.rows);
-  }
-  if (t.reduce_axis >= 0) {
-    text += cat(", reduction axis ", t.reduce_axis, " by ", t.reduce_block);
-    if (t.partial) text += " in partial results";
-  }
-  if (t.unroll > 1) text += cat(", unroll ", t.unroll);
-  if (is_grouped(t)) {
-    text += cat(", group ", t.group_rows, " x ", t.group_vectors,
-                t.ahead ? " with tiles ahead" : " with tiles");
-  } else if (t.group_size > 1)
-    text += cat(", group ", t.group_size);
-  return text;
-}
-
 Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   Tiling tiling;
   tiling.pattern = pattern_of(stage);

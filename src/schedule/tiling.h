@@ -43,9 +43,6 @@ struct Tiling {
   int64_t chunk = 1;   // points of one work item at least (CPU maps)
 };
 
-// "contraction, axis 1 by 2 x 4, axis 3 by 5, reduction axis 0 by 4, unroll 4"
-std::string to_string(const Tiling& tiling);
-
 inline bool is_grouped(const Tiling& tiling) {
   return tiling.group_rows * tiling.group_vectors > 1;
 }

@@ -12,6 +12,7 @@
 #include "gossamer/fixed_inputs.h"
 #include "gossamer/page.h"
 #include "gossamer/progress.h"
+#include "gossamer/records_file.h"
 
 namespace gossamer::command {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string model, output, emit, labels;
+  std::string model, output, emit, labels, records;
   std::vector<std::string> targets;
   compiler::Options compile;
   FixedInputs fixed;
@@ -30,6 +31,7 @@ struct Row {
   std::string target;
   package::Files files;
   size_t kernels = 0;
+  int recorded = 0, refused = 0;  // points of records
   int64_t memory = 0;
   double milliseconds = 0;
   size_t bytes() const {
@@ -48,7 +50,8 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
   compile.progress = [&](std::string_view step, double fraction) {
     progress.show(cat(target, ": ", step), fraction);
   };
-  Row row{target, {}, 0, 0, 0};
+  Row row;
+  row.target = target;
   const auto begin = std::chrono::steady_clock::now();
   compiler::Report report;
   auto files = compiler::compile(model, compile, &report);
@@ -61,6 +64,8 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
   row.files = std::move(*files);
   row.kernels = report.kernels.size();
   row.memory = report.memory_bytes;
+  row.recorded = report.recorded;
+  row.refused = report.refused;
   row.milliseconds = time.count();
   return row;
 }
@@ -88,6 +93,11 @@ void print_rows(const std::vector<Row>& rows, const Options& options) {
                   row.target.c_str(), row.kernels, static_cast<double>(row.bytes()) / 1e3,
                   row.files.size(), static_cast<double>(row.memory) / 1e6, row.milliseconds,
                   options.output.c_str());
+    for (const Row& row : rows) {
+      if (options.compile.records)
+        std::printf("%s: %d kernels as recorded, %d whose recorded point is not legal\n",
+                    row.target.c_str(), row.recorded, row.refused);
+    }
     return;
   }
   rapidjson::StringBuffer text;
@@ -103,6 +113,10 @@ void print_rows(const std::vector<Row>& rows, const Options& options) {
     json.String(row.target);
     json.Key("kernels");
     json.Uint64(row.kernels);
+    json.Key("recorded");
+    json.Int(row.recorded);
+    json.Key("refused");
+    json.Int(row.refused);
     json.Key("memory_bytes");
     json.Int64(row.memory);
     json.Key("ms");
@@ -175,6 +189,13 @@ int run_compile(Options& options) {
     return report_usage("--emit page is for the web targets");
   if (options.single_file && options.emit == "package")
     return report_usage("--single-file makes a page");
+  schedule::Records records;
+  if (!options.records.empty()) {
+    auto read = read_records(options.records);
+    if (!read) return report_error(read.error(), options.json);
+    records = *std::move(read);
+    options.compile.records = &records;
+  }
   if (auto done = compile_all(options); !done) return report_error(done.error(), options.json);
   return 0;
 }
@@ -216,6 +237,8 @@ void add_compile(CLI::App& app, Chosen& chosen) {
   command->add_flag("--f16", options->compile.f16,
                     "webgpu: store f16 tensors as such; the device needs shader-f16");
   command->add_option("--cpu", options->compile.cpu, "cpu: LLVM's name of the processor");
+  command->add_option("--records", options->records,
+                      "Points of search spaces to take, a JSON object a line (inspect --space)");
   command->add_flag("--json", options->json, "Machine-readable output");
   command->callback(
       [options, &chosen] { chosen.run = [options] { return run_compile(*options); }; });

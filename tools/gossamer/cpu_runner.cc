@@ -64,6 +64,7 @@ Result<std::unique_ptr<Runner>> make_cpu_runner(const ModelFile& model,
   compiler::Options compile;
   compile.target = "cpu";
   compile.cpu = options.cpu;
+  compile.records = options.records;
   compile.known = options.known;
   compile.known.add(model.known);
   compile.external = model.external.get();

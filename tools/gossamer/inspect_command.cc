@@ -23,7 +23,7 @@ struct Options {
   std::string model, dump;
   std::vector<std::string> targets = {"webgpu", "webgl", "wasm", "cpu"};
   FixedInputs fixed;
-  bool stages = false, kernels = false, json = false;
+  bool stages = false, kernels = false, space = false, json = false;
 };
 
 struct TargetView {
@@ -53,13 +53,14 @@ std::map<std::string, int> count_operators(const graph::Graph& graph) {
   return counts;
 }
 
-TargetView view(const std::string& target, const ModelFile& model) {
+TargetView view(const std::string& target, const ModelFile& model, bool space) {
   TargetView view;
   view.target = target;
   compiler::Options options;
   options.target = target;
   options.known = model.known;
   options.external = model.external.get();
+  options.space = space;
   Progress progress;
   options.progress = [&](std::string_view step, double fraction) {
     progress.show(cat(target, ": ", step), fraction);
@@ -140,10 +141,15 @@ void print_text(const ModelFile& model, const std::vector<TargetView>& views,
                 static_cast<double>(seen.report.weight_bytes) / 1e6,
                 static_cast<double>(seen.package_bytes) / 1e3);
     if (options.stages) std::printf("%s\n", seen.report.stages.c_str());
-    if (!options.kernels) continue;
-    for (const compiler::KernelReport& kernel : seen.report.kernels)
+    if (!options.kernels && !options.space) continue;
+    for (const compiler::KernelReport& kernel : seen.report.kernels) {
       std::printf("    %-36s %-44s %s\n", kernel.name.c_str(), kernel.origin.c_str(),
                   kernel.schedule.c_str());
+      if (!options.space) continue;
+      std::printf("        key %s, class %s; %zu points, the default one first\n",
+                  kernel.key.c_str(), kernel.machine.c_str(), kernel.space.size());
+      for (const std::string& point : kernel.space) std::printf("        %s\n", point.c_str());
+    }
   }
 }
 
@@ -222,6 +228,16 @@ void print_json(const ModelFile& model, const std::vector<TargetView>& views) {
         json.String(kernel.schedule);
         json.Key("origin");
         json.String(kernel.origin);
+        if (!kernel.key.empty()) {
+          json.Key("key");
+          json.String(kernel.key);
+          json.Key("class");
+          json.String(kernel.machine);
+          json.Key("points");
+          json.StartArray();
+          for (const std::string& point : kernel.space) json.String(point);
+          json.EndArray();
+        }
         json.EndObject();
       }
       json.EndArray();
@@ -259,7 +275,7 @@ int run_inspect(const Options& options) {
   infer_outputs(model->graph);
   std::vector<TargetView> views;
   for (const std::string& target : options.targets) {
-    views.push_back(view(target, *model));
+    views.push_back(view(target, *model, options.space));
     if (options.dump.empty() || !views.back().problem.empty()) continue;
     if (auto done = dump(views.back(), options.dump); !done)
       return report_error(done.error(), options.json);
@@ -284,6 +300,8 @@ void add_inspect(CLI::App& app, Chosen& chosen) {
   add_fixed_inputs(*command, options->fixed);
   command->add_flag("--stages", options->stages, "Print the stages after fusion");
   command->add_flag("--kernels", options->kernels, "Print each kernel's schedule and origin");
+  command->add_flag("--space", options->space,
+                    "Print the points that each kernel could be at, for compile --records");
   command->add_option("--dump", options->dump,
                       "Write stages, loop IR and shaders below this folder");
   command->add_flag("--json", options->json, "Machine-readable output");

@@ -11,6 +11,7 @@
 #include "gossamer/model_file.h"
 #include "graph/graph.h"
 #include "ops/opdef.h"
+#include "schedule/choice.h"
 
 namespace gossamer::command {
 
@@ -31,7 +32,8 @@ struct RunnerOptions {
   bool profile = false;  // cpu: time each launch
   int threads = 0;       // 0: one a core
   std::string cpu = "native";
-  Known known;  // cpu: what is known of inputs when compiling
+  const schedule::Records* records = nullptr;  // cpu: compiler::Options::records
+  Known known;                                 // cpu: what is known of inputs when compiling
 };
 
 class Runner {

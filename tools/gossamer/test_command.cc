@@ -12,6 +12,7 @@
 #include "gossamer/files.h"
 #include "gossamer/isolate.h"
 #include "gossamer/judge.h"
+#include "gossamer/records_file.h"
 #include "gossamer/web_cases.h"
 
 namespace gossamer::command {
@@ -20,7 +21,7 @@ namespace {
 struct Options {
   std::vector<std::string> folders;
   std::string target;
-  std::string filter, only, limits, adapters = "any";
+  std::string records, filter, only, limits, adapters = "any";
   bool f16 = false;
   std::string browser = "chromium", browser_path, browser_args;
   int limit = 0, jobs = 1;
@@ -108,10 +109,17 @@ void print_cases(const std::vector<TestCase>& cases, bool json) {
   }
 }
 
-int run_test(const Options& options) {
+int run_test(Options& options) {
   if (!options.list && options.target.empty()) return report_usage("--target is required");
   auto found = find_cases(options.folders);
   if (!found) return report_error(found.error(), options.json);
+  schedule::Records records;
+  if (!options.records.empty()) {
+    auto read = read_records(options.records);
+    if (!read) return report_error(read.error(), options.json);
+    records = *std::move(read);
+    options.runner.records = &records;
+  }
   std::set<std::string> only;
   if (!options.only.empty()) {
     auto names = read_names(options.only);
@@ -143,6 +151,7 @@ int run_test(const Options& options) {
                              .browser_args = options.browser_args,
                              .limits = options.limits,
                              .adapters = options.adapters,
+                             .records = options.runner.records,
                              .f16 = options.f16,
                              .jobs = options.jobs,
                              .timeout = options.timeout,
@@ -197,6 +206,8 @@ void add_test(CLI::App& app, Chosen& chosen) {
                    "webgpu: with the kernels for GPUs in hardware, or for software, whatever is "
                    "there")
       ->check(CLI::IsMember({"any", "hardware", "software"}));
+  command->add_option("--records", options->records,
+                      "Points of search spaces to take, a JSON object a line (inspect --space)");
   command->add_flag("--f16", options->f16,
                     "webgpu: store f16 tensors as such; the device needs shader-f16");
   command

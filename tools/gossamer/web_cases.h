@@ -9,10 +9,11 @@ namespace gossamer::command {
 
 struct WebTestOptions {
   std::string target, browser;
-  std::string browser_path, browser_args;  // "": the default ones
-  std::string limits;                      // compiler::Options::limits, kept by the browser too
-  std::string adapters = "any";            // compiler::Options::adapters
-  bool f16 = false;                        // compiler::Options::f16
+  std::string browser_path, browser_args;      // "": the default ones
+  std::string limits;                          // compiler::Options::limits, kept by the browser too
+  std::string adapters = "any";                // compiler::Options::adapters
+  const schedule::Records* records = nullptr;  // compiler::Options::records
+  bool f16 = false;                            // compiler::Options::f16
   int jobs = 1;
   double timeout = 0;
   int threads = 0;

@@ -1,0 +1,54 @@
+// Choices as data: the points of a group's search space, as text, and records of good ones.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "schedule/default_schedule.h"
+#include "schedule/row_schedule.h"
+#include "schedule/tiling.h"
+
+namespace gossamer::schedule {
+
+// A group over rows has a RowTiling, any other the Tiling of its last stage.
+using Point = std::variant<Tiling, RowTiling>;
+
+// "contraction vector_axis=1 lanes=4 rows=6": the fields that are not as they start. Reads back.
+std::string to_string(const Point& point);
+// Errors: an unknown pattern or field, a value that is no number.
+Result<Point> parse_point(std::string_view text);
+
+// What the compiler chooses where nothing is recorded.
+Point default_point(const Group& group, const Capabilities& capabilities);
+
+// The default point and its neighbours in the space: all whose schedules are legal, the default
+// first. Each is scheduled once to see that.
+std::vector<Point> space_of(const Group& group, const Capabilities& capabilities);
+
+// The group's kernel at a point; an error where a primitive or a limit refuses it.
+Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,
+                                   const Point& point);
+
+// What points belong to, whatever model the group is part of: its stages without names, hashed.
+std::string key_of(const Group& group);
+// What they were measured on: "cpu", "wasm", "webgl", "webgpu.hardware", "webgpu.software".
+std::string class_of(const Capabilities& capabilities);
+
+// Points to take instead of the default ones, by key and class. The last one added counts.
+class Records {
+ public:
+  void add(std::string key, std::string machine, Point point);
+  // Null: there is none.
+  const Point* find(const std::string& key, const std::string& machine) const;
+  size_t size() const { return points_.size(); }
+
+ private:
+  std::map<std::pair<std::string, std::string>, Point> points_;
+};
+
+}  // namespace gossamer::schedule

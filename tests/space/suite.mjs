@@ -1,0 +1,92 @@
+// Every point is right: for each kernel of ten models a point of its search space is drawn, another one for each seed, and
+// the answers must be those of ONNX Runtime all the same. As a user would: `inspect --space`, records, `test --records`.
+//
+//   node tests/space/suite.mjs [--seeds N] [TARGET...]
+import {spawnSync} from 'node:child_process';
+import {existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import path from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {parseArgs} from 'node:util';
+import {Tally} from '../tally.mjs';
+
+const {values: options, positionals} = parseArgs({allowPositionals: true, options: {seeds: {type: 'string'}}});
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const gossamer = path.join(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
+const models = path.join(root, '../shared/testdata/models');
+const folder = mkdtempSync(path.join(tmpdir(), 'gossamer-space-'));
+const targets = positionals.length > 0 ? positionals : ['cpu', 'wasm', 'webgpu', 'webgl'];
+// Convolutions, products, quantised ones, recurrences, softmax and normalizations, trees, sorts, dynamic shapes.
+const names = ['mnist_8_cntk', 'espcn_qonnx_float', 'yunet_n_dyn', 'byte_sb_bidi_lstm', 'bert_toy_ort', 'dtln_1',
+  'rf_iris', 'winml_image_classifier', 'gpt2_past_ort', 'magika_fast_v2_1'];
+const seeds = {cpu: 2, wasm: 1, webgpu: 1, webgl: 1};
+const tally = new Tally();
+
+function call(...args) {
+  const {status, stdout, stderr, error} =
+    spawnSync(gossamer, args, {encoding: 'utf8', timeout: 600_000, maxBuffer: 1 << 28});
+  return {status, stdout: stdout ?? '', problem: error?.message ?? (stderr || '').trim()};
+}
+
+// Numbers in [0, 1), the same ones for a seed.
+function generator(seed) {
+  let state = (seed * 2654435761) >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+function kernelsOf(model, target) {
+  const {stdout, problem} = call('inspect', model, '--space', '--json', '--target', target);
+  const [seen] = stdout ? JSON.parse(stdout).targets : [{problem}];
+  if (seen.problem) throw new Error(seen.problem);
+  return seen.kernels;
+}
+
+function check(name, target, seed) {
+  const place = path.join(models, name);
+  const model = path.join(place, readdirSync(place).find((file) => file.endsWith('.onnx')));
+  const kernels = kernelsOf(model, target);
+  const random = generator(seed);
+  const records = kernels.map(({key, class: machine, points}) =>
+    ({key, class: machine, point: points[Math.floor(random() * points.length)]}));
+  const changed = records.filter(({point}, at) => point !== kernels[at].points[0]).length;
+  const file = path.join(folder, `${name}.${target}.${seed}.jsonl`);
+  writeFileSync(file, records.map((record) => JSON.stringify(record)).join('\n'));
+  for (const adapters of target === 'webgpu' ? ['software', 'hardware'] : [undefined]) {
+    const flags = adapters ? ['--adapters', adapters] : [];
+    const {stdout, problem} = call('test', place, '--target', target, '--records', file, ...flags);
+    const counts = /^(\d+) passed, (\d+) failed/m.exec(stdout);
+    const bad = counts?.[2] === '0' ? undefined : stdout.split('\n').filter((line) => /^(FAIL|error)/.test(line)).join('; ') || problem;
+    const drawn = bad && records.map(({key, point}) => `${key} ${point}`).join('\n  ');
+    tally.record(`${target}${adapters ? ` ${adapters}` : ''}: ${name}, seed ${seed}, ${changed} of ${kernels.length} kernels elsewhere`,
+      bad && `${bad}\n  ${drawn}`);
+  }
+  // A record that changes nothing would pass as well.
+  if (target === 'wasm') {
+    const {stdout} = call('compile', model, '--target', target, '--records', file, '--emit', 'package', '--json',
+      '-o', path.join(folder, `${name}.package`));
+    const {recorded, refused} = JSON.parse(stdout).packages[0];
+    tally.record(`${target}: ${name}: all records are taken`,
+      recorded >= kernels.length && refused === 0 ? undefined : `${recorded} of ${kernels.length}, ${refused} refused`);
+  }
+}
+
+for (const target of targets) {
+  if (!existsSync(models)) {
+    tally.skip(`${target}: the models of ../shared/testdata`, 'that folder is absent');
+    continue;
+  }
+  for (const name of names) {
+    for (let seed = 1; seed <= Number(options.seeds ?? seeds[target]); seed++) {
+      try {
+        check(name, target, seed);
+      } catch (problem) {
+        tally.record(`${target}: ${name}, seed ${seed}`, String(problem.message));
+      }
+    }
+  }
+}
+rmSync(folder, {recursive: true});
+tally.end();

@@ -1,0 +1,50 @@
+#include "gossamer/records_file.h"
+
+#include <rapidjson/document.h>
+
+#include <algorithm>
+
+#include "gossamer/files.h"
+
+namespace gossamer::command {
+namespace {
+
+Result<> read_line(const std::string& line, schedule::Records& records) {
+  rapidjson::Document document;
+  document.Parse(line);
+  if (document.HasParseError() || !document.IsObject()) return fail("is no JSON object");
+  const auto text = [&](const char* name) -> Result<std::string> {
+    const auto member = document.FindMember(name);
+    if (member == document.MemberEnd() || !member->value.IsString())
+      return fail(cat("has no text \"", name, "\""), "`gossamer inspect --space` lists all three");
+    return std::string(member->value.GetString(), member->value.GetStringLength());
+  };
+  GS_ASSIGN(std::string key, text("key"));
+  GS_ASSIGN(std::string machine, text("class"));
+  GS_ASSIGN(const std::string words, text("point"));
+  GS_ASSIGN(schedule::Point point, schedule::parse_point(words));
+  records.add(std::move(key), std::move(machine), std::move(point));
+  return {};
+}
+
+}  // namespace
+
+Result<schedule::Records> read_records(const std::filesystem::path& file) {
+  GS_ASSIGN(const std::string text, read_text(file.string()));
+  schedule::Records records;
+  int number = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    at = end + 1;
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    if (auto read = read_line(line, records); !read) {
+      read.error().where = cat(file.string(), ":", number);
+      return std::unexpected(read.error());
+    }
+  }
+  return records;
+}
+
+}  // namespace gossamer::command
