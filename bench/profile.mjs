@@ -1,16 +1,23 @@
 // node bench/profile.mjs PACKAGE [--runs N] [--dims 1,2]: where a package's time goes, launch by launch
 // and by kernel. For a wasm package on this thread; for a cpu package through bench/cpu/serve.cc.
 // A launch's time is its fastest of N runs, which other work on the machine hardly touches.
-import {readFileSync} from 'node:fs';
+// Packages for GPUs, and others with --page, in Chromium: [--dims n=1,h=2] [--threads N] [--trace FILE] [--browser PATH]
+// [--browser-args "A B"].
+import {readFileSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {parseArgs} from 'node:util';
 import {openCpu} from './lib/cpu/serve.mjs';
 import {mobilenetv2, resnet18, resnet50, squeezenet} from './models/networks.mjs';
+import {profileInPage} from './lib/profile_page.mjs';
 import {openWasmPackage} from './lib/wasm_package.mjs';
 
 const {values: options, positionals} = parseArgs({
   allowPositionals: true,
-  options: {runs: {type: 'string', default: '30'}, dims: {type: 'string', default: ''}, build: {type: 'string'}},
+  options: {
+    runs: {type: 'string', default: '30'}, dims: {type: 'string', default: ''}, build: {type: 'string'},
+    page: {type: 'boolean'}, threads: {type: 'string'}, trace: {type: 'string'}, browser: {type: 'string'},
+    'browser-args': {type: 'string', default: ''},
+  },
 });
 
 async function wasmTimes(folder, runs) {
@@ -51,6 +58,15 @@ function flopsOf(net) {
 for (const folder of positionals) {
   const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
   const runs = Number(options.runs);
+  if (options.page || manifest.target.startsWith('web')) {
+    const dims = Object.fromEntries(options.dims.split(',').filter(Boolean).map((each) => each.split('=')).map(([name, value]) => [name, Number(value)]));
+    const threads = options.threads ? {threads: Number(options.threads)} : {};
+    const args = options['browser-args'].split(' ').filter(Boolean);
+    const {table, trace} = await profileInPage(folder, {dims, runs, ...threads}, {browser: options.browser, args});
+    console.log(table);
+    if (options.trace) writeFileSync(options.trace, trace);
+    continue;
+  }
   const times = await (manifest.target === 'cpu' ? cpuTimes : wasmTimes)(folder, runs);
   const net = [resnet18(), resnet50(), mobilenetv2(), squeezenet()].find(({name}) => name === manifest.name);
   const work = flopsOf(net);

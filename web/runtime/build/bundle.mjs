@@ -57,7 +57,9 @@ async function tighten(folder) {
   }
 }
 
-/** dist/runtime.js with its lazy chunks, and dist/runtime.iife.js (global `gossamer`) in one piece. */
+/**
+ * dist/runtime.js with its lazy chunks, dist/runtime.iife.js (global `gossamer`) in one piece, and dist/profile/profile.js.
+ */
 async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
   rmSync(dist, {recursive: true, force: true});
   const entry = join(runtimeFolder, 'src/index.ts');
@@ -77,6 +79,8 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
     outfile: join(dist, 'runtime.iife.js'),
   });
   await tighten(dist);
+  // Apart, as few need it: it does not count as part of the run time.
+  await bundle({entryPoints: [join(runtimeFolder, 'src/profile/profile.ts')], format: 'esm', outdir: join(dist, 'profile')});
   await bundlePage(join(dist, 'page'));
 }
 

@@ -2,7 +2,7 @@ import type {Device, Fallback} from './device.ts';
 import {type Feed, gather, isFlat, signature, spread, takeAll} from './feeds.ts';
 import type {Group, Manifest} from './manifest.ts';
 import {type ValuePort, valuePorts} from './ports.ts';
-import type {Loss, Recovery} from './recovery.ts';
+import type {Loss, ModelParts, Recovery} from './recovery.ts';
 import type {RawOutput} from './session.ts';
 import {unpackStrings} from './strings.ts';
 import type {Output} from './tensor.ts';
@@ -184,6 +184,11 @@ export class Model {
       memory: session.memory(),
       times: {loadMs, runMs: this.#runMs},
     };
+  }
+
+  /** @internal What profile() looks into. */
+  get parts(): ModelParts {
+    return this.#recovery.parts;
   }
 
   /** "image: f32 [1, 3, h, w]" for each input and output, for people. */

@@ -42,6 +42,12 @@ interface Specialization {
   recording: Recording | undefined;
 }
 
+/** Which launches a recording has, and the values that they depend on. */
+export interface Recorded extends Recording {
+  readonly entries: readonly LaunchEntry[];
+  readonly values: Float64Array | undefined;
+}
+
 interface Range {
   readonly name: string;
   readonly entries: readonly LaunchEntry[];
@@ -87,7 +93,7 @@ function findWeight(stored: ReadonlyMap<string, StoredTensor>, {name, dtype, sha
 
 export class Session {
   readonly #manifest: Manifest;
-  readonly #units: readonly Unit[];
+  readonly units: readonly Unit[];
   readonly #lanes: readonly Lane[];
   readonly #memory: Memory;
   /** A kernel's number among those of its device. */
@@ -113,7 +119,7 @@ export class Session {
 
   private constructor(manifest: Manifest, units: readonly Unit[]) {
     this.#manifest = manifest;
-    this.#units = units;
+    this.units = units;
     const devices = units.map(({device}) => device);
     this.#lanes = devices.map(({queue}) => new Lane(queue));
     this.#memory = new Memory(manifest, devices, () => this.#forget());
@@ -180,7 +186,7 @@ export class Session {
       const mine = launch.tensors.map((tensor) => this.#memory.tensor(tensor).slot);
       await provide((slot) => mine.includes(slot) && last.has(slot));
       for (const tensor of launch.tensors) await upload(tensor);
-      const recording = await this.#record([launch], undefined);
+      const recording = await this.record([launch], undefined);
       const {done} = this.#unit([launch]).device.queue.submit([recording], []);
       done.catch(() => undefined);
       fences.push(done);
@@ -192,7 +198,7 @@ export class Session {
   }
 
   get #life(): Lifetime {
-    return (this.#units[0] as Unit).device.life;
+    return (this.units[0] as Unit).device.life;
   }
 
   /** The number of the device that runs these launches: all are of one. */
@@ -201,12 +207,13 @@ export class Session {
   }
 
   #unit(entries: readonly LaunchEntry[]): Unit {
-    return this.#units[this.#place(entries)] as Unit;
+    return this.units[this.#place(entries)] as Unit;
   }
 
-  #record(entries: readonly LaunchEntry[], values: Float64Array | undefined): Promise<Recording> {
+  /** Binds launches of one device, and says what they are. */
+  async record(entries: readonly LaunchEntry[], values: Float64Array | undefined): Promise<Recorded> {
     const launches = this.#memory.launches(entries, values, this.#local);
-    return this.#unit(entries).executable.record(launches);
+    return Object.assign(await this.#unit(entries).executable.record(launches), {entries, values});
   }
 
   /** Lets go of everything that holds buffers which are about to go. */
@@ -223,7 +230,7 @@ export class Session {
   /** A segment's values, after its checks. */
   async #plan(segment: number, dims: readonly number[]): Promise<Float64Array> {
     const {planValues, checks} = this.#manifest;
-    const {executable, plan} = this.#units[0] as Unit;
+    const {executable, plan} = this.units[0] as Unit;
     const found = planValues > 0 ? (plan?.evaluate(segment, dims) ?? (await executable.plan?.(segment, dims))) : undefined;
     // Integers, whatever a package that is not ours computes.
     const values = found?.map(Math.trunc) ?? new Float64Array();
@@ -244,7 +251,7 @@ export class Session {
       special = {values, extents, recording: undefined};
     }
     await this.#memory.provide(special.extents, false);
-    special.recording ??= await this.#record(this.#manifest.run, special.values);
+    special.recording ??= await this.record(this.#manifest.run, special.values);
     return special;
   }
 
@@ -400,7 +407,7 @@ export class Session {
   /** A recording of these launches with these values; kept, since steps are repeated. */
   async #part({name, entries, uses}: Range, values: Float64Array): Promise<Recording> {
     const key = uses.reduce((text, at) => `${text} ${values[at]}`, name);
-    const part = this.#parts.get(key) ?? (await this.#record(entries, values));
+    const part = this.#parts.get(key) ?? (await this.record(entries, values));
     const dropped = keep(this.#parts, key, part, KEPT_PARTS);
     if (dropped) {
       for (const lane of this.#lanes) void lane.submit();
@@ -447,7 +454,7 @@ export class Session {
     try {
       return (await data)[at] as Uint8Array;
     } catch (problem) {
-      const {life} = (this.#units[this.#memory.place(tensor)] as Unit).device;
+      const {life} = (this.units[this.#memory.place(tensor)] as Unit).device;
       return life.verdict(about(`tensor "${this.#memory.tensor(tensor).name}"`, problem));
     }
   }
@@ -464,7 +471,7 @@ export class Session {
     this.#forget();
     this.#cache.clear();
     this.#memory.dispose();
-    for (const {device, executable} of this.#units) {
+    for (const {device, executable} of this.units) {
       executable.dispose();
       device.dispose();
     }

@@ -13,6 +13,7 @@ import {addCaches} from './caches.ts';
 import {addEndedWorkers} from './ended_workers.ts';
 import {addFeeds} from './feeds.ts';
 import {addLaunches} from './launches.ts';
+import {addProfiles} from './profile.ts';
 import {addRecovery} from './recover.ts';
 import {addTrouble} from './trouble.ts';
 import {STEP_CASES, stepsPackage} from '../fixtures/steps.ts';
@@ -249,6 +250,7 @@ addTrouble(tests);
 addRecovery(tests);
 addFeeds(tests, ['webgpu', 'webgl', 'wasm']);
 addLaunches(tests);
+addProfiles(tests);
 addEndedWorkers(tests);
 
 /** Only called on a page that is not cross-origin isolated. */

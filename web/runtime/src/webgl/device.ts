@@ -183,16 +183,16 @@ async function record(programs: readonly GlProgram[], launches: readonly Launch[
   return {draws, watched: false, dispose: () => undefined};
 }
 
-class WebGlDevice implements Device {
+export class WebGlDevice implements Device {
   readonly kind = 'webgl';
   readonly adapter: string;
   readonly threads = 1;
   readonly fallbacks = [];
   readonly queue: Queue;
   readonly life: Lifetime;
-  readonly #context: GlContext;
+  readonly context: GlContext;
   constructor(context: GlContext) {
-    this.#context = context;
+    this.context = context;
     this.life = context.life;
     this.adapter = context.name;
     this.queue = new GlQueue(context);
@@ -200,7 +200,7 @@ class WebGlDevice implements Device {
 
   // eslint-disable-next-line @typescript-eslint/require-await -- a throw becomes a rejection
   async createBuffers(rooms: readonly Room[]): Promise<Buffer[]> {
-    const made = rooms.map((room) => new Texture(this.#context, room));
+    const made = rooms.map((room) => new Texture(this.context, room));
     try {
       made.forEach((texture, at) => texture.claim(rooms[at] as Room));
     } catch (problem) {
@@ -211,7 +211,7 @@ class WebGlDevice implements Device {
   }
 
   async createExecutable({kernels}: Program, progress: (done: number) => void): Promise<Executable> {
-    const [programs, dispose] = await buildPrograms(this.#context, kernels, progress);
+    const [programs, dispose] = await buildPrograms(this.context, kernels, progress);
     return {record: (launches) => record(programs, launches), dispose};
   }
 

@@ -60,7 +60,8 @@ async function requestGpu(gone: () => void): Promise<Gpu> {
   if (typeof adapter === 'string') throw new GossamerError('unsupported', adapter);
   const requiredLimits: Record<string, number> = {};
   for (const limit of LIMITS) requiredLimits[limit] = adapter.limits[limit];
-  const requiredFeatures = Object.values(FEATURES).filter((name) => adapter.features.has(name));
+  const wanted: GPUFeatureName[] = [...Object.values(FEATURES), 'timestamp-query'];
+  const requiredFeatures = wanted.filter((name) => adapter.features.has(name));
   try {
     const device = await adapter.requestDevice({requiredLimits, requiredFeatures});
     const life = new Lifetime();

@@ -31,7 +31,8 @@ class GpuBufferHolder implements Buffer {
   }
 }
 
-interface Step {
+/** A launch with its bindings. */
+export interface Step {
   readonly name: string;
   readonly pipeline: GPUComputePipeline;
   readonly group: GPUBindGroup;
@@ -39,7 +40,7 @@ interface Step {
   readonly y: number;
 }
 
-interface GpuRecording extends Recording {
+export interface GpuRecording extends Recording {
   readonly steps: readonly Step[];
   /** What the device said to the first submission; undefined before. Afterwards the same commands are known to be valid. */
   accepted: Promise<unknown> | undefined;
@@ -158,7 +159,7 @@ function record(device: GPUDevice, pipelines: readonly Pipeline[], launches: rea
   return {steps, accepted: undefined, dispose: () => scalars?.destroy()};
 }
 
-class WebGpuDevice implements Device {
+export class WebGpuDevice implements Device {
   readonly kind = 'webgpu';
   readonly adapter: string;
   readonly software: boolean;
@@ -166,9 +167,9 @@ class WebGpuDevice implements Device {
   readonly fallbacks = [];
   readonly queue: GpuQueue;
   readonly life: Lifetime;
-  readonly #gpu: Gpu;
+  readonly gpu: Gpu;
   constructor(gpu: Gpu) {
-    this.#gpu = gpu;
+    this.gpu = gpu;
     this.life = gpu.life;
     this.adapter = gpu.name;
     this.software = gpu.software;
@@ -176,7 +177,7 @@ class WebGpuDevice implements Device {
   }
 
   async createBuffers(rooms: readonly Room[]): Promise<Buffer[]> {
-    const device = alive(this.#gpu);
+    const device = alive(this.gpu);
     const {maxStorageBufferBindingSize, maxBufferSize} = device.limits;
     const limit = Math.min(maxStorageBufferBindingSize, maxBufferSize);
     const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC;
@@ -193,7 +194,7 @@ class WebGpuDevice implements Device {
     });
     const made = await Promise.allSettled(
       all.map(({extent, name, size}) =>
-        checked(this.#gpu, `${name}, ${size} bytes`, () => {
+        checked(this.gpu, `${name}, ${size} bytes`, () => {
           return new GpuBufferHolder(extent, device.createBuffer({size, usage}));
         }),
       ),
@@ -206,7 +207,7 @@ class WebGpuDevice implements Device {
   }
 
   async createExecutable({kernels}: Program, progress: (done: number) => void): Promise<Executable> {
-    const gpu = this.#gpu;
+    const gpu = this.gpu;
     const [pipelines, dispose] = await buildPipelines(gpu, kernels, progress);
     return {
       record: (launches) =>

@@ -1,0 +1,20 @@
+import {gather, type Feed} from '../feeds.ts';
+import type {Model} from '../model.ts';
+import {tensor} from '../tensor.ts';
+import {product} from '../types.ts';
+
+/**
+ * Feeds that a model may be timed with: halves, and zeros where they are no floats, since those may be indices. `dims`
+ * says how long named dimensions are (default 1).
+ */
+export function anyFeeds(model: Model, dims: Readonly<Record<string, number>> = {}): Record<string, Feed> {
+  const {manifest} = model.parts;
+  const all = model.inputs.map(({dtype, shape: extents}) => {
+    const shape = extents.map((extent) => (typeof extent === 'number' ? extent : (dims[extent] ?? 1)));
+    const count = product(shape);
+    if (dtype === 'string') return tensor(new Array<string>(count).fill('a'), shape);
+    return tensor(new Float32Array(count).fill(/^b?f\d+$/.test(dtype) ? 0.5 : 0), shape, dtype);
+  });
+  const sides = {groups: manifest.groups.map(({inputs: outputs, ...rest}) => ({...rest, ...(outputs && {outputs})}))};
+  return gather({...manifest, ...sides, outputs: manifest.inputs}, all) as Record<string, Feed>;
+}

@@ -1,0 +1,137 @@
+/**
+ * Where a model's time goes: `import {profile} from '@gossamer/runtime/profile'`. A module of its own, so that pages
+ * that do not measure do not load it.
+ */
+import type {Queue, Recording} from '../device.ts';
+import type {Feed} from '../feeds.ts';
+import type {LaunchEntry, Manifest} from '../manifest.ts';
+import {resolve} from '../memory.ts';
+import type {Model} from '../model.ts';
+import type {Recorded, Session} from '../session.ts';
+import {bytesOf, type DeviceKind} from '../types.ts';
+import type {WebGpuDevice} from '../webgpu/device.ts';
+import type {KernelProfile, LaunchProfile, Profile} from './findings.ts';
+import {copyLimit} from './limits.ts';
+import {byRepetition} from './repetition.ts';
+import {byTimestamps, hasTimestamps} from './timestamps.ts';
+
+export {anyFeeds} from './feeds.ts';
+export type {KernelProfile, LaunchProfile, Profile} from './findings.ts';
+export {tableOf} from './table.ts';
+export {traceOf} from './trace.ts';
+
+export interface ProfileOptions {
+  /** Whole runs that are timed besides (default 5, after one that is not). */
+  readonly runs?: number | undefined;
+  /** A launch is repeated until it takes so long at once, in milliseconds (default 4). */
+  readonly minMs?: number | undefined;
+}
+
+/** A launch as it was submitted. */
+interface Submitted {
+  readonly place: number;
+  readonly entry: LaunchEntry;
+  readonly values: Float64Array | undefined;
+}
+
+/** What a run submits, in order. */
+async function watch(session: Session, run: () => Promise<void>): Promise<Submitted[]> {
+  const seen: Submitted[] = [];
+  const undo = session.units.map(({device}, place) => {
+    const queue = device.queue as Partial<Queue>;
+    const submit = device.queue.submit.bind(device.queue);
+    queue.submit = (recordings: readonly Recording[], reads) => {
+      for (const {entries, values} of recordings as readonly Recorded[]) {
+        for (const entry of entries) seen.push({place, entry, values});
+      }
+      return submit(recordings, reads);
+    };
+    return () => delete queue.submit; // its class has the real one
+  });
+  try {
+    await run();
+  } finally {
+    undo.forEach((each) => each());
+  }
+  return seen;
+}
+
+const bytesIn = ({tensors}: Manifest, {tensors: used}: LaunchEntry, values: Float64Array | undefined): number =>
+  used.reduce((sum, at) => {
+    const {elements = 0, storage = 'f32'} = tensors[at] ?? {};
+    return sum + resolve(elements, values) * bytesOf(storage);
+  }, 0);
+
+const median = (all: readonly number[]): number =>
+  [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)] ?? 0;
+
+/**
+ * Runs the model some times, then each launch of a run alone and repeated, in order, on the memory that the run left.
+ * Launches that differ in nothing are timed once. Nothing else should run on the model meanwhile. Rejects as run() does.
+ */
+export async function profile(
+  model: Model,
+  feeds: Readonly<Record<string, Feed>>,
+  {runs = 5, minMs = 4}: ProfileOptions = {},
+): Promise<Profile> {
+  const {session, manifest, devices} = model.parts;
+  const run = async (): Promise<void> => {
+    const outputs = Object.values(await model.run(feeds)).flat();
+    await Promise.all(outputs.map((output) => output.data()));
+  };
+  await run();
+  const times: number[] = [];
+  for (let at = 0; at < Math.max(1, runs); ++at) {
+    const begin = performance.now();
+    await run();
+    times.push(performance.now() - begin);
+  }
+  const submitted = await watch(session, run);
+  const keyOf = ({entry, values}: Submitted): string =>
+    [manifest.run.indexOf(entry), ...[entry.range, ...entry.scalars].map((number) => resolve(number, values))].join();
+  const different = new Map(submitted.map((each) => [keyOf(each), each]));
+  const alone = new Map<string, Recorded>();
+  for (const [key, {entry, values}] of different) alone.set(key, await session.record([entry], values));
+  const ms = new Map<string, number>();
+  const gpu = devices[0]?.kind === 'webgpu' ? (devices[0] as WebGpuDevice).gpu : undefined;
+  const timed = gpu && hasTimestamps(gpu);
+  for (const [place, unit] of session.units.entries()) {
+    const mine = [...different].filter(([, each]) => each.place === place).map(([key]) => key);
+    const recordings = mine.map((key) => alone.get(key) as Recorded);
+    const found =
+      timed && place === 0 ? await byTimestamps(gpu, recordings, minMs) : await byRepetition(unit, recordings, minMs);
+    mine.forEach((key, at) => ms.set(key, found[at] ?? 0));
+  }
+  alone.forEach((recording) => recording.dispose());
+  const kindOf = (place = 0): DeviceKind => devices[place]?.kind ?? manifest.target;
+  const launches = submitted.map((each): LaunchProfile => {
+    const {entry, values, place} = each;
+    const {kernel, origin} = entry;
+    const {name = ''} = manifest.kernels[kernel] ?? {};
+    const bytes = bytesIn(manifest, entry, values);
+    return {name, kernel, origin, device: kindOf(place), ms: ms.get(keyOf(each)) ?? 0, bytes};
+  });
+  const sum = (some: readonly LaunchProfile[], key: 'ms' | 'bytes'): number =>
+    some.reduce((all, launch) => all + launch[key], 0);
+  const kernels = manifest.kernels.map(({name, schedule, device}, at): KernelProfile => {
+    const mine = launches.filter(({kernel}) => kernel === at);
+    const origins = [...manifest.run, ...manifest.init].filter(({kernel}) => kernel === at).map(({origin}) => origin);
+    const origin = origins[0] ?? '';
+    return {
+      name, schedule, device: kindOf(device), launches: mine.length, ms: sum(mine, 'ms'), bytes: sum(mine, 'bytes'),
+      origin: origins.length > 1 ? `${origin} and ${origins.length - 1} more` : origin,
+    };
+  });
+  return {
+    model: manifest.name,
+    device: manifest.target,
+    adapter: devices[0]?.adapter ?? '',
+    threads: devices[0]?.threads ?? 1,
+    method: timed ? 'timestamps' : 'repetition',
+    runMs: median(times),
+    kernelMs: sum(launches, 'ms'),
+    copyRate: await copyLimit(devices[0] as (typeof devices)[number]),
+    kernels: kernels.sort((a, b) => b.ms - a.ms),
+    launches,
+  };
+}
