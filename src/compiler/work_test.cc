@@ -75,6 +75,16 @@ const std::vector<Growing>& growing() {
       {"NonZero", [](int64_t n) { return ops::Case{.name = "line", .shapes = {{n}}}; }},
       {"Compress", [](int64_t n) { return ops::Case{.name = "line", .shapes = {{n}, {n}}}; }},
       {"Unique", [](int64_t n) { return ops::Case{.name = "line", .shapes = {{n}}}; }},
+      {"ScatterND",
+       [](int64_t n) {
+         return ops::Case{.name = "quarter", .shapes = {{n}, {n / 4, 1}, {n / 4}}};
+       }},
+      {"ScatterND",
+       [](int64_t n) {
+         return ops::Case{.name = "sums of slices",
+                          .shapes = {{n, 3}, {n / 4, 1}, {n / 4, 3}},
+                          .attributes = {{"reduction", "add"}}};
+       }},
       {"NonMaxSuppression", [](int64_t n) { return suppressing(n, 100); }},
       {"TopK",
        [](int64_t n) {

@@ -78,8 +78,21 @@ class Splitter {
       const Expr value = ir::substitute(scan.values[j], {{scan.axes[scan.along].get(), at}});
       totals.values.push_back(ir::select(inside, value, scan.combiner.identity[j]));
     }
+    if (totals.values.size() > 1) keep_order(totals);
     totals.result = scan.combiner.left[k];
     return totals;
+  }
+
+  // Tuples need not join in any order (runs of equals), and reductions take lanes apart.
+  static void keep_order(Stage& totals) {
+    ir::VarMap next;
+    for (size_t j = 0; j < totals.values.size(); ++j)
+      next[totals.combiner.right[j].get()] = totals.values[j];
+    for (size_t j = 0; j < totals.values.size(); ++j) {
+      totals.values[j] = ir::substitute(totals.combiner.joined[j], next);
+      totals.combiner.joined[j] = totals.combiner.right[j];
+    }
+    totals.in_order = true;
   }
 
   // Accumulator k before each segment.

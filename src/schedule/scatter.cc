@@ -1,5 +1,9 @@
 #include "schedule/scatter.h"
 
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
@@ -70,6 +74,218 @@ ops::Stage search_form(const ops::Stage& scatter) {
   return search;
 }
 
+// Updates sorted by where they aim, so that each point searches for its own: the logarithm of their
+// number a point, where looking through all of them takes their number.
+class SortForm {
+ public:
+  // More updates than that are sorted.
+  static constexpr int64_t few = 64;
+
+  explicit SortForm(const ops::Stage& scatter) : scatter_(scatter) {
+    for (size_t i = 0; i < scatter.axes.size(); ++i) {
+      const auto place = passed_to(i);
+      (place ? passed_ : sorted_).push_back(i);
+      if (place) to_[i] = *place;
+    }
+    for (const size_t i : sorted_) updates_ = updates_ * scatter.extents[i];
+    updates_ = ir::simplify(updates_);
+  }
+
+  bool pays() const { return ir::as_int(updates_).value_or(0) > few; }
+
+  std::vector<ops::Stage> stages() {
+    // Axes that all of a row's targets hang on have sorts of their own.
+    for (const size_t i : passed_) {
+      const auto uses = [&](const Expr& e) { return e && ir::uses(e, scatter_.axes[i].get()); };
+      bool row = uses(scatter_.condition);
+      for (size_t d = 0; d < scatter_.target.size(); ++d)
+        row = row || (d != to_[i] && uses(scatter_.target[d]));
+      (row ? rows_ : free_).push_back(i);
+    }
+    const ops::Stage key = keys(), order = sort(key);
+    made_.push_back(key);
+    made_.push_back(order);
+    made_.push_back(in_order(key.output, order.output));
+    const ir::Buffer sorted = made_.back().output;
+    ir::Buffer joined;
+    if (!scatter_.combiner.left.empty()) {
+      made_.push_back(running(order.output, sorted));
+      joined = made_.back().output;
+    }
+    made_.push_back(found(order.output, sorted, joined));
+    return std::move(made_);
+  }
+
+ private:
+  // The index of the target that is this axis, over all of the output, and no other one.
+  std::optional<size_t> passed_to(size_t axis) const {
+    for (size_t d = 0; d < scatter_.target.size(); ++d) {
+      if (scatter_.target[d].get() == scatter_.axes[axis].get() &&
+          ir::prove_equal(scatter_.extents[axis], scatter_.output->shape[d]))
+        return d;
+    }
+    return std::nullopt;
+  }
+
+  bool is_key(size_t d) const {
+    return std::ranges::none_of(passed_, [&](size_t i) { return to_.at(i) == d; });
+  }
+
+  ops::Stage stage(const char* what, ops::StageKind kind, ir::DType dtype,
+                   const std::vector<size_t>& outer) const {
+    ops::Stage one;
+    one.kind = kind;
+    one.name = scatter_.name + what;
+    one.origin = scatter_.origin;
+    for (const size_t i : outer) {
+      one.axes.push_back(ir::var(cat("row", i)));
+      one.extents.push_back(scatter_.extents[i]);
+    }
+    one.axes.push_back(ir::var("update"));
+    one.extents.push_back(updates_);
+    one.along = one.axes.size() - 1;
+    one.output = ir::buffer(scatter_.output->name + what, dtype, one.extents);
+    return one;
+  }
+
+  // The scatter's axes for an update, and for places along those that are passed on.
+  ir::VarMap axes_at(const Expr& update, const std::unordered_map<size_t, Expr>& passed) const {
+    ir::VarMap map;
+    Expr rest = update;
+    for (size_t k = sorted_.size(); k-- > 0;) {
+      const size_t i = sorted_[k];
+      map[scatter_.axes[i].get()] = k == 0 ? rest : ir::floormod(rest, scatter_.extents[i]);
+      rest = ir::floordiv(rest, scatter_.extents[i]);
+    }
+    for (const auto& [i, place] : passed) map[scatter_.axes[i].get()] = place;
+    return map;
+  }
+
+  static std::unordered_map<size_t, Expr> places(const ops::Stage& one,
+                                                 const std::vector<size_t>& outer) {
+    std::unordered_map<size_t, Expr> all;
+    for (size_t k = 0; k < outer.size(); ++k) all[outer[k]] = one.axes[k];
+    return all;
+  }
+
+  // Row-major over the indices that updates choose; what aims nowhere has the last of all.
+  ops::Stage keys() const {
+    ops::Stage key = stage(".keys", ops::StageKind::compute, ir::DType::i32, rows_);
+    Expr aim = ir::index(0);
+    Expr inside = scatter_.condition ? scatter_.condition : ir::boolean(true);
+    for (size_t d = 0; d < scatter_.target.size(); ++d) {
+      if (!is_key(d)) continue;
+      const Expr &target = scatter_.target[d], &extent = scatter_.output->shape[d];
+      inside = inside && target >= ir::index(0) && target < extent;
+      aim = aim * extent + target;
+    }
+    const Expr value =
+        ir::select(inside, ir::cast(ir::DType::i32, aim), ir::highest(ir::DType::i32));
+    key.result = ir::substitute(value, axes_at(key.axes.back(), places(key, rows_)));
+    return key;
+  }
+
+  static Expr at(const ir::Buffer& buffer, const ops::Stage& one, size_t rows, const Expr& place) {
+    std::vector<Expr> point(one.axes.begin(), one.axes.begin() + static_cast<long>(rows));
+    point.push_back(place);
+    return ir::load(buffer, std::move(point));
+  }
+
+  ops::Stage sort(const ops::Stage& key) const {
+    ops::Stage order = stage(".order", ops::StageKind::sort, ir::DType::i32, rows_);
+    const Var place = ir::var("place");
+    order.reduce_axes = {place};
+    order.reduce_extents = {updates_};
+    order.values = {at(key.output, order, rows_.size(), place)};
+    const Var left = ir::var("left", ir::DType::i32), right = ir::var("right", ir::DType::i32);
+    order.combiner = {{left}, {right}, {Expr(left) < Expr(right)}, {}};
+    return order;
+  }
+
+  ops::Stage in_order(const ir::Buffer& key, const ir::Buffer& order) const {
+    ops::Stage sorted = stage(".sorted", ops::StageKind::compute, ir::DType::i32, rows_);
+    const Expr from = at(order, sorted, rows_.size(), sorted.axes.back());
+    sorted.result = at(key, sorted, rows_.size(), ir::cast(ir::DType::index, from));
+    return sorted;
+  }
+
+  // The join of the updates up to each one that aim at the same place.
+  ops::Stage running(const ir::Buffer& order, const ir::Buffer& sorted) const {
+    std::vector<size_t> outer = rows_;
+    outer.insert(outer.end(), free_.begin(), free_.end());
+    const ops::Combiner& join = scatter_.combiner;
+    const ir::Type type = scatter_.values[0]->type;
+    ops::Stage scan = stage(".joined", ops::StageKind::scan, type.dtype, outer);
+    const Expr update = scan.axes.back(), before = ir::max(update - ir::index(1), ir::index(0));
+    const size_t rows = rows_.size();
+    const auto flag = [](const Expr& e) { return ir::cast(ir::DType::i32, e); };
+    const Var from = ir::var("from", ir::DType::i32), begins = ir::var("begins", ir::DType::i32);
+    const Var left = join.left[0], right = join.right[0];
+    scan.combiner = {{from, left},
+                     {begins, right},
+                     {ir::max(from, begins), ir::select(begins != 0.0, right, join.joined[0])},
+                     {ir::zero(ir::DType::i32), join.identity[0]}};
+    const Expr taken = ir::cast(ir::DType::index, at(order, scan, rows, update));
+    scan.values = {flag(at(sorted, scan, rows, update) != at(sorted, scan, rows, before)),
+                   ir::substitute(scatter_.values[0], axes_at(taken, places(scan, outer)))};
+    scan.result = left;
+    return scan;
+  }
+
+  ops::Stage found(const ir::Buffer& order, const ir::Buffer& sorted,
+                   const ir::Buffer& joined) const {
+    ops::Stage search;
+    search.name = scatter_.name;
+    search.origin = scatter_.origin;
+    search.output = scatter_.output;
+    search.extents = scatter_.output->shape;
+    std::vector<Expr> point;
+    Expr aim = ir::index(0);
+    for (size_t d = 0; d < search.extents.size(); ++d) {
+      search.axes.push_back(ir::var(cat("p", d)));
+      point.push_back(search.axes.back());
+      if (is_key(d)) aim = aim * search.extents[d] + point[d];
+    }
+    const Expr wanted = ir::cast(ir::DType::i32, aim);
+    std::vector<Expr> row;
+    std::unordered_map<size_t, Expr> passed;
+    for (const size_t i : passed_) passed[i] = point[to_.at(i)];
+    for (const size_t i : rows_) row.push_back(passed.at(i));
+    const auto in_row = [&](const ir::Buffer& buffer, const Expr& place) {
+      std::vector<Expr> at = row;
+      at.push_back(ir::max(ir::min(place, updates_ - ir::index(1)), ir::index(0)));
+      return ir::load(buffer, std::move(at));
+    };
+    // The last one that aims here or before.
+    ops::search_in(search, ir::index(0), updates_, *ir::as_int(updates_),
+                   [&](const Expr& place) { return in_row(sorted, place) > wanted; });
+    const Expr last = Expr(search.combiner.left[0]) - ir::index(1);
+    const Expr aims = last >= ir::index(0) && in_row(sorted, last) == wanted;
+    const Expr start = ir::load(scatter_.initial, point);
+    Expr value;
+    if (joined) {
+      std::vector<Expr> at = row;
+      for (const size_t i : free_) at.push_back(passed.at(i));
+      at.push_back(ir::max(last, ir::index(0)));
+      const ops::Combiner& join = scatter_.combiner;
+      value = ir::substitute(join.joined[0], {{join.left[0].get(), start},
+                                              {join.right[0].get(), ir::load(joined, at)}});
+    } else {
+      const Expr taken = ir::cast(ir::DType::index, in_row(order, last));
+      value = ir::substitute(scatter_.values[0], axes_at(taken, passed));
+    }
+    search.result = ir::select(aims, value, start);
+    return search;
+  }
+
+  const ops::Stage& scatter_;
+  std::vector<size_t> passed_, sorted_;  // axes: indices of the target, and others
+  std::vector<size_t> rows_, free_;      // of those passed on: what targets hang on, and others
+  std::unordered_map<size_t, size_t> to_;
+  Expr updates_ = ir::index(1);
+  std::vector<ops::Stage> made_;
+};
+
 }  // namespace
 
 ops::Stage gather_form(const ops::Stage& scatter) {
@@ -133,7 +349,11 @@ void gather_scatters(ops::Program& program, const Capabilities& capabilities) {
       stage.initial = state;
       stage.output = ir::buffer(state->name + ".next", state->dtype, state->shape);
     }
-    result.emplace_back(gather_form(stage));
+    if (SortForm form(stage); !stage.increasing && !choice_form(stage) && form.pays()) {
+      for (ops::Stage& one : form.stages()) result.emplace_back(std::move(one));
+    } else {
+      result.emplace_back(gather_form(stage));
+    }
     if (!state) continue;
     ops::Stage step = ops::copy_stage(state->name + ".step", stage.output, state);
     step.origin = stage.origin;

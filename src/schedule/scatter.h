@@ -12,8 +12,9 @@ namespace gossamer::schedule {
 // cannot write where they like.
 ops::Stage gather_form(const ops::Stage& scatter);
 
-// Gives every scatter of a model that form. One that updates a state in place makes the state's
-// next value first.
+// Gives every scatter of a model that form, or, where many updates are known in number, that of
+// a sort of the updates and a search for each point. One that updates a state in place makes the
+// state's next value first; a row of one is written in place.
 void gather_scatters(ops::Program& program, const Capabilities& capabilities);
 
 // Whether each update has a place of its own in a state, so that they may be written in any order:

@@ -93,6 +93,15 @@ Result<> scatter_nd(Builder& b) {
   return {};
 }
 
+// Many of them aim at one place, and from both ends.
+TensorData many_indices(std::vector<int64_t> shape, int64_t extent) {
+  std::vector<int64_t> values;
+  int64_t count = 1;
+  for (const int64_t each : shape) count *= each;
+  for (int64_t i = 0; i < count; ++i) values.push_back(i * i * 7 % (2 * extent) - extent);
+  return int64s(std::move(shape), std::move(values));
+}
+
 }  // namespace
 
 std::vector<OpDef> scatter_family() {
@@ -108,6 +117,14 @@ std::vector<OpDef> scatter_family() {
                   .shapes = {{1, 5}, {}, {1, 2}},
                   .attributes = {{"axis", 1}},
                   .inputs = {{}, int64s({1, 2}, {1, -2})}},
+                 {.name = "many",
+                  .shapes = {{3, 40}, {}, {3, 70}},
+                  .attributes = {{"axis", 1}},
+                  .inputs = {{}, many_indices({3, 70}, 40)}},
+                 {.name = "many products",
+                  .shapes = {{90, 2}, {}, {80, 2}},
+                  .attributes = {{"reduction", "mul"}},
+                  .inputs = {{}, many_indices({80, 2}, 90)}},
                  {.name = "add",
                   .shapes = {{3, 3}, {}, {2, 3}},
                   .attributes = {{"reduction", "add"}},
@@ -125,6 +142,13 @@ std::vector<OpDef> scatter_family() {
                  {.name = "rows",
                   .shapes = {{4, 3, 2}, {}, {2, 3, 2}},
                   .inputs = {{}, int64s({2, 1}, {0, 2})}},
+                 {.name = "many rows",
+                  .shapes = {{20, 5, 3}, {}, {80, 3}},
+                  .inputs = {{}, many_indices({80, 2}, 5)}},
+                 {.name = "sums of many rows",
+                  .shapes = {{50, 3}, {}, {90, 3}},
+                  .attributes = {{"reduction", "add"}},
+                  .inputs = {{}, many_indices({90, 1}, 50)}},
                  {.name = "largest",
                   .shapes = {{5}, {}, {3}},
                   .attributes = {{"reduction", "max"}},
