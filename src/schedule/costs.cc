@@ -6,10 +6,14 @@ namespace gossamer::schedule {
 namespace {
 
 // Machines with vectors in registers. `join` was measured on wasm (V8 on x86-64), with convolutions
-// whose rows are 7 and 14 long; the rest was set with the first schedules on x86-64, cpu and wasm.
+// whose rows are 7 and 14 long, `sums` with products of a row and a matrix that no cache holds (of
+// 1, 2, 4 and 8, with and without fused multiply-adds); the rest was set with the first schedules
+// on x86-64, cpu and wasm.
 constexpr Costs vector_units{.operand = 0.6,
                              .tile = 0.8,
                              .join = 1.04,
+                             .sums = 8,
+                             .least_sums = 16,
                              .contiguous = 2,
                              .still = 1,
                              .packable = 2,
@@ -27,6 +31,7 @@ constexpr Costs invocations = [] {
   Costs costs = vector_units;
   costs.least_group = 4;
   costs.groups = 16;
+  costs.sums = 1;  // other invocations fill the time
   return costs;
 }();
 

@@ -23,6 +23,10 @@ struct Costs {
   double tile;     // a step of a tile, whatever its size
   double join;     // the inner axis alone must cost so much more than two axes as one row
 
+  // Of tiles without rows (tiling.cc).
+  int sums;            // of vectors under way at a time: each step of one waits for that before
+  int64_t least_sums;  // tiles that threads have at least to share
+
   // Points of an axis of a stage as its vector axis (layout.cc); the most win.
   int contiguous;  // a load of a whole vector
   int still;       // a term that all lanes share

@@ -7,6 +7,7 @@
 #include "ops/states.h"
 #include "schedule/access.h"
 #include "schedule/texture_layout.h"
+#include "schedule/tiling.h"
 
 namespace gossamer::schedule {
 
@@ -51,7 +52,7 @@ void Packing::pack_operands(Stage& stage, int axis, int block, ops::Program& res
       continue;
     if (stage.reduce_axes.empty()) continue;
     const Layout layout =
-        packed_layout(stage, *load, static_cast<int>(moving - load->indices.begin()));
+        packed_layout(stage, *load, axis, static_cast<int>(moving - load->indices.begin()));
     const std::pair place_of{source, constant ? 0 : block};
     if (const auto known = packed_.find(place_of);
         known != packed_.end() && placed_.layout_of(known->second.get()) == layout) {
@@ -69,7 +70,8 @@ void Packing::pack_operands(Stage& stage, int axis, int block, ops::Program& res
   }
 }
 
-Layout Packing::packed_layout(const Stage& stage, const ir::Load& load, int vector) const {
+Layout Packing::packed_layout(const Stage& stage, const ir::Load& load, int axis,
+                              int vector) const {
   const int lanes = caps_.vector_lanes;
   std::vector<int> order{vector};
   const auto position = [&](const Expr& e, const std::vector<ir::Var>& axes) {
@@ -92,7 +94,7 @@ Layout Packing::packed_layout(const Stage& stage, const ir::Load& load, int vect
       if (reduces_along_vector(stage, r)) split = static_cast<int>(d);
     }
   }
-  Layout layout = blocked(order, vector, lanes);
+  Layout layout = blocked(order, vector, lanes * vectors_without_rows(stage, axis, caps_));
   if (split >= 0) {
     for (ir::LayoutAxis& a : layout.axes) {
       if (a.dim == split) a.divide = lanes;

@@ -27,7 +27,8 @@ class Packing {
   void pack_operands(ops::Stage& stage, int axis, int block, ops::Program& result);
 
  private:
-  ir::Layout packed_layout(const ops::Stage& stage, const ir::Load& load, int vector) const;
+  ir::Layout packed_layout(const ops::Stage& stage, const ir::Load& load, int axis,
+                           int vector) const;
   bool reduces_along_vector(const ops::Stage& stage, size_t r) const;
 
   PlacedBuffers& placed_;

@@ -110,6 +110,20 @@ TEST(Layouts, ConstantsArePackedAndPortsStayPlain) {
   }
 }
 
+// A row times a matrix: several sums at a time, whose weights lie in one stream.
+TEST(Layouts, ConstantsOfARowsProductArePackedAcrossItsTile) {
+  for (TargetKind target : {TargetKind::cpu, TargetKind::wasm}) {
+    const Capabilities caps = capabilities_of(target);
+    Product p(1, 64, 4096);
+    ops::Program stages{p.stage};
+    std::vector<std::pair<Buffer, Buffer>> replaced;
+    choose_layouts(stages, {{p.a.get()}, {p.c.get()}, {p.b.get()}}, caps, replaced);
+    const Tiling t = default_tiling(*stages.back().stage(), caps);
+    EXPECT_EQ(t.vectors, 8) << to_string(t);
+    EXPECT_EQ(stages[0].output()->layout.axes.back().modulo, t.vectors * t.lanes) << to_string(t);
+  }
+}
+
 TEST(Layouts, PortsThatNoStageTouchesAreTexturesToo) {
   const Buffer x = ir::buffer("x", DType::f32, {index(3), index(5)});
   const Buffer w = ir::buffer("w", DType::f32, {});

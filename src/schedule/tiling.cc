@@ -30,7 +30,7 @@ bool rows_are_contiguous(const Stage& stage, int dim, const Capabilities& caps) 
   if (stage.kind != StageKind::reduce || stage.in_order) return false;
   const ir::Bounds bounds = bounds_of(stage);
   const auto loads = loads_of(stage.values);
-  return !loads.empty() && std::ranges::all_of(loads, [&](const ir::Load* load) {
+  const auto runs_along_reduction = [&](const ir::Load* load) {
     const auto moves_along = [&](const ir::Var& axis) {
       return along(*load, load->buffer->layout, axis, caps.vector_lanes, bounds);
     };
@@ -41,7 +41,8 @@ bool rows_are_contiguous(const Stage& stage, int dim, const Capabilities& caps) 
         return true;
     }
     return false;
-  });
+  };
+  return !loads.empty() && std::ranges::all_of(loads, runs_along_reduction);
 }
 
 // Vectors along the axis that the output's layout asks for.
@@ -88,6 +89,21 @@ Tile best_tile(int64_t extent, int64_t blocks, int max_vectors, const Capabiliti
   return best;
 }
 
+// Whether an operand stands still along the axis, so that rows along it share what they load of it.
+bool reuses(const std::vector<const ir::Load*>& terms, const ir::Var& axis) {
+  return std::ranges::any_of(terms, [&](const ir::Load* load) { return !moves(*load, axis); });
+}
+
+bool has_rows(const Stage& stage, int vector_axis) {
+  const auto terms = loads_of(stage.values);
+  for (size_t i = 0; i < stage.axes.size(); ++i) {
+    if (static_cast<int>(i) != vector_axis && extent_or(stage.extents[i], 64) > 1 &&
+        reuses(terms, stage.axes[i]))
+      return true;
+  }
+  return false;
+}
+
 // Rows reuse the operand that moves along the vectors: an axis along which some operand stands
 // still.
 void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
@@ -95,11 +111,8 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   int64_t best_extent = 1;
   for (int i = static_cast<int>(stage.axes.size()) - 1; i >= 0; --i) {
     if (i == tiling.vector_axis) continue;
-    const bool reuse = std::ranges::any_of(terms, [&](const ir::Load* load) {
-      return !moves(*load, stage.axes[static_cast<size_t>(i)]);
-    });
     const int64_t extent = extent_or(stage.extents[static_cast<size_t>(i)], 64);
-    if (!reuse || extent < 2) continue;
+    if (extent < 2 || !reuses(terms, stage.axes[static_cast<size_t>(i)])) continue;
     if (tiling.row_axis < 0 || (best_extent < 4 && extent > best_extent)) {
       tiling.row_axis = i;
       best_extent = extent;
@@ -269,6 +282,29 @@ Pattern pattern_of(const Stage& stage) {
   return reuse && stage.combiner.is_sum() ? Pattern::contraction : Pattern::window;
 }
 
+int vectors_without_rows(const Stage& stage, int vector_axis, const Capabilities& caps) {
+  if (vector_axis < 0 || caps.texture_memory || stage.in_order || has_rows(stage, vector_axis))
+    return 1;
+  const auto columns = ir::as_int(stage.extents[static_cast<size_t>(vector_axis)]);
+  if (!columns) return 1;
+  const Costs& costs = costs_of(caps);
+  const int64_t blocks = (*columns + caps.vector_lanes - 1) / caps.vector_lanes;
+  int64_t others = 1;
+  for (int i = 0; i < static_cast<int>(stage.axes.size()); ++i)
+    others *= i == vector_axis ? 1 : extent_at(stage, i);
+  const auto fits = [&](int vectors) {
+    return blocks % vectors == 0 && others * (blocks / vectors) >= costs.least_sums &&
+           std::ranges::all_of(loads_of(stage.values), [&](const ir::Load* load) {
+             return !moves(*load, stage.axes[static_cast<size_t>(vector_axis)]) ||
+                    !is_blocked(load->buffer->layout) ||
+                    load->buffer->layout.axes.back().modulo % (vectors * caps.vector_lanes) == 0;
+           });
+  };
+  int vectors = costs.sums / static_cast<int>(stage.values.size());
+  while (vectors > 1 && !fits(vectors)) --vectors;
+  return std::max(vectors, 1);
+}
+
 Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   Tiling tiling;
   tiling.pattern = pattern_of(stage);
@@ -287,6 +323,7 @@ Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   if (!caps.texture_memory && (tiling.pattern != Pattern::reduce || stage.reduce_axes.size() > 1))
     choose_rows(stage, caps, tiling);
   choose_reduction(stage, caps, tiling);
+  if (tiling.rows == 1) tiling.vectors = vectors_without_rows(stage, tiling.vector_axis, caps);
   if (tiling.pattern == Pattern::contraction) choose_group_tile(stage, caps, tiling);
   return tiling;
 }

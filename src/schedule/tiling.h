@@ -47,6 +47,11 @@ inline bool is_grouped(const Tiling& tiling) {
   return tiling.group_rows * tiling.group_vectors > 1;
 }
 
+// Vectors of a tile along `vector_axis` (-1: none) of a reduction none of whose operands rows would
+// share: a product with one row, a sum of columns. Each step of a sum waits for the one before, so
+// that several are under way; operands are packed in blocks of so many vectors.
+int vectors_without_rows(const ops::Stage& stage, int vector_axis, const Capabilities& caps);
+
 // The default point of the search space: by the accesses and the target's capabilities.
 Tiling default_tiling(const ops::Stage& stage, const Capabilities& capabilities);
 

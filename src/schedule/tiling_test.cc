@@ -21,5 +21,18 @@ TEST(Tiling, SumsOfRowsRunAlongTheRows) {
   EXPECT_EQ(row_sums(ir::load(b, {k, i})).vector_axis, 0);
 }
 
+TEST(Tiling, SumsWithoutRowsAreSeveralAtATime) {
+  const auto columns = [](int64_t count) {
+    return default_tiling(product(index(1), index(64), index(count)), wasm).vectors;
+  };
+  EXPECT_EQ(columns(4096), 8);
+  EXPECT_EQ(columns(4 * 125), 5);  // whole tiles, without columns past the edge
+  EXPECT_EQ(columns(64), 1);       // threads have tiles to share
+  EXPECT_EQ(vectors_without_rows(product(index(2), index(64), index(4096)), 1, wasm), 1);
+  EXPECT_EQ(vectors_without_rows(product(index(1), index(64), index(4096)), 1,
+                                 capabilities_of(TargetKind::webgpu)),
+            1);
+}
+
 }  // namespace
 }  // namespace gossamer::schedule
