@@ -243,18 +243,17 @@ export function parseManifest(text: string, where: string): Manifest {
   const places = tensors.map((_, at) => slotOf(at).device);
   const kernels = root.objects('kernels', (kernel): KernelEntry => {
     const device = deviceOf(kernel);
-    const buffers = kernel.count('buffers', 1025, undefined, 1);
-    return {
+    const entry = {
       name: kernel.text('name'),
       entry: kernel.text('entry'),
       ...(target === 'wasm' || device === 1 ? {} : {code: kernel.count('code')}),
       group: kernel.count('group', 2 ** 16 + 1, 1, 1),
-      buffers,
-      writes: kernel.count('writes', buffers + 1, 1, 1),
+      buffers: kernel.count('buffers', 1025, undefined, 1),
       scalars: kernel.count('scalars', 1025),
       schedule: kernel.text('schedule', ''),
       device,
     };
+    return {...entry, writes: kernel.count('writes', entry.buffers + 1, 1, 1)};
   });
 
   /** Of a port or weight: what is known fits its tensor, and the types are one. */
