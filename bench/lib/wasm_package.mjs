@@ -2,6 +2,7 @@
 // proper (web/runtime) hides its launches in a worker; it is what run.mjs measures.
 
 const PAGE = 65536;
+const RELAXED = 'kernels.relaxed.wasm';
 
 function readWeights(bytes) {
   const size = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
@@ -19,7 +20,10 @@ function readWeights(bytes) {
 export async function openWasmPackage(read, dims = []) {
   const manifest = JSON.parse(new TextDecoder().decode(await read('manifest.json')));
   const memory = new WebAssembly.Memory({initial: 2, maximum: 65536});
-  const module = await read('kernels.wasm');
+  // With relaxed SIMD where the package and this engine have it.
+  const fast = manifest.files.some(({name}) => name === RELAXED) && (await read(RELAXED));
+  const relaxed = fast && WebAssembly.validate(fast);
+  const module = relaxed ? fast : await read('kernels.wasm');
   const {exports} = (await WebAssembly.instantiate(module, {env: {memory}})).instance;
   let end = 4096;
   const allocate = (bytes) => {
@@ -43,7 +47,8 @@ export async function openWasmPackage(read, dims = []) {
   for (const {name, tensor} of manifest.weights) {
     new Uint8Array(memory.buffer).set(weights.get(name), address(tensor));
   }
-  const prepare = ({kernel, tensors, scalars, range, origin}) => {
+  const prepare = (launch) => {
+    const {kernel, tensors, scalars, range, origin} = {...launch, ...(relaxed ? launch.hardware : {})};
     const args = allocate(4 * (tensors.length + scalars.length));
     new Int32Array(memory.buffer).set([...tensors.map(address), ...scalars.map(known)], args / 4);
     const {entry, name, schedule} = manifest.kernels[kernel];

@@ -15,8 +15,6 @@ Result<schedule::Capabilities> capabilities_for(schedule::TargetKind target,
                                                 const Options& options) {
   schedule::Capabilities caps = schedule::capabilities_of(target);
   GS_TRY(schedule::apply_limits(options.limits, caps));
-  // A multiply-add needs no register for the product.
-  if (target == schedule::TargetKind::wasm && options.relaxed_simd) caps.tile_rows = 6;
   caps.hardware = target == schedule::TargetKind::webgpu && options.adapters == "hardware";
   caps.has_f16 = target == schedule::TargetKind::webgpu && options.f16;
   return caps;

@@ -18,11 +18,10 @@
 namespace gossamer::compiler {
 
 struct Options {
-  std::string target = "wasm";  // "webgpu", "webgl", "wasm", "cpu"
-  std::string name;             // of the model; "" takes the graph's
-  bool relaxed_simd =
-      false;           // wasm: multiply-add instructions (manifest needs "wasm-relaxed-simd")
-  std::string limits;  // webgpu, webgl: schedule::apply_limits, "mobile"
+  std::string target = "wasm";   // "webgpu", "webgl", "wasm", "cpu"
+  std::string name;              // of the model; "" takes the graph's
+  bool relaxed_simd = true;      // wasm: the kernels with relaxed SIMD's multiply-adds, too
+  std::string limits;            // webgpu, webgl: schedule::apply_limits, "mobile"
   std::string adapters = "any";  // webgpu: kernels for GPUs in "hardware", for "software", or both
   bool f16 = false;  // webgpu: f16 tensors are stored as such (manifest needs "webgpu-f16")
   std::string cpu = "native";                  // cpu: LLVM's name of the processor

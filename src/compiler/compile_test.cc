@@ -102,6 +102,31 @@ TEST(Compile, SqueezeWithoutAxesChecksWhatItKeeps) {
   EXPECT_EQ(count(manifest_of(squeezed, "wasm"), "axis 0 (n) has extent 1: without axes"), 1u);
 }
 
+// Kernels with relaxed SIMD stand beside the others where there are multiply-adds; weights are
+// there once.
+TEST(Compile, WasmPackagesHaveKernelsWithAndWithoutRelaxedSimd) {
+  const auto names = [](const onnx::Message& made, bool relaxed) {
+    Options options;
+    options.relaxed_simd = relaxed;
+    const auto files = compile(bytes_of(made), options);
+    std::string all;
+    for (const package::File& file : *files) all += cat(file.name, " ");
+    return all;
+  };
+  const onnx::Message product = model({{value("x", {"12", "16"})},
+                                       {node("MatMul", {"x", "w"}, {"y"})},
+                                       {value("y", {})},
+                                       {floats("w", {16, 8}, std::vector<float>(128, 0.5f))}});
+  EXPECT_EQ(names(product, true),
+            "manifest.json kernels.wasm kernels.relaxed.wasm weights.safetensors ");
+  EXPECT_EQ(names(product, false), "manifest.json kernels.wasm weights.safetensors ");
+  // Tiles of five and of six rows: a launch has both.
+  EXPECT_EQ(count(manifest_of(product, "wasm"), "\"hardware\""), 1u);
+  const onnx::Message sum =
+      model({{value("x", {"12"})}, {node("Add", {"x", "x"}, {"y"})}, {value("y", {})}});
+  EXPECT_EQ(names(sum, true), "manifest.json kernels.wasm ");
+}
+
 TEST(Compile, TheSameInputGivesTheSameBytes) {
   const onnx::Message m = model({{value("x", {"n", "16"})},
                                  {node("MatMul", {"x", "w"}, {"h"}), node("Relu", {"h"}, {"y"})},

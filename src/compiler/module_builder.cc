@@ -121,6 +121,19 @@ Result<> ModuleBuilder::build(const Progress& progress) {
   return {};
 }
 
+std::optional<schedule::Capabilities> ModuleBuilder::hardware_caps() const {
+  schedule::Capabilities caps = caps_;
+  if (target_ == schedule::TargetKind::webgpu && options_.adapters == "any") {
+    caps.hardware = true;
+    return caps;
+  }
+  if (target_ == schedule::TargetKind::wasm && options_.relaxed_simd) {
+    caps.tile_rows = 6;  // a multiply-add needs no register for the product
+    return caps;
+  }
+  return std::nullopt;
+}
+
 Result<> ModuleBuilder::add_group(const schedule::Group& group) {
   // Nothing to write, and an axis without points is a case that schedules need not know.
   const auto is_empty = [](const ir::Expr& extent) { return ir::is_const(extent, 0); };
@@ -138,12 +151,10 @@ Result<> ModuleBuilder::add_group(const schedule::Group& group) {
   launch.kernel = call.kernel;
   launch.scalars = std::move(call.scalars);
   launch.range = call.range;
-  if (device == 0 && options_.adapters == "any" && target_ == schedule::TargetKind::webgpu &&
-      schedule::has_hardware_variant(group, caps_)) {
-    schedule::Capabilities hardware = caps_;
-    hardware.hardware = true;
+  const std::optional<schedule::Capabilities> hardware = hardware_caps();
+  if (device == 0 && hardware && schedule::has_variant(group, caps_, *hardware)) {
     std::vector<int> same;
-    GS_ASSIGN(launch.hardware, add_kernel(group, hardware, same));
+    GS_ASSIGN(launch.hardware, add_kernel(group, *hardware, same));
     GS_CHECK(same == launch.tensors, "variants of ", title_of(group), " take other tensors");
     if (launch.hardware->kernel == launch.kernel) launch.hardware.reset();
   }

@@ -40,6 +40,8 @@ class ModuleBuilder {
 
  private:
   void find_parameters();
+  // What the variants are made for that a launch has for GPUs in hardware or for relaxed SIMD.
+  std::optional<schedule::Capabilities> hardware_caps() const;
   Result<> add_group(const schedule::Group& group);
   // The group's kernel for these capabilities, and what calls it; `tensors` are its buffers.
   Result<package::Call> add_kernel(const schedule::Group& group,
@@ -70,6 +72,7 @@ class ModuleBuilder {
   Result<> emit(package::Files& files);
   Result<> emit_shader(size_t kernel);
   void emit_side(package::Files& files);
+  void emit_wasm(const codegen::PlanFunction* plan, package::Files& files);
   Result<package::File> weights(const graph::Graph& graph, std::span<const std::byte> model);
 
   const graph::StageGraph& stages_;

@@ -1,5 +1,6 @@
 // The files of a package: code for every kernel, weights, the manifest.
 #include <algorithm>
+#include <set>
 
 #include "codegen/wasm/emit.h"
 #include "compiler/module_builder.h"
@@ -49,13 +50,11 @@ Result<package::Files> ModuleBuilder::write(const graph::Graph& graph,
 
 Result<> ModuleBuilder::emit(package::Files& files) {
   const codegen::PlanFunction* plan = module_.plan_values > 0 ? &planner_.function() : nullptr;
-  const codegen::wasm::WasmOptions wasm{.relaxed_simd = options_.relaxed_simd};
   for (size_t i = 0; i < module_.kernels.size(); ++i) module_.kernels[i].entry = cat("k", i);
   switch (target_) {
     case TargetKind::wasm:
       need(module_, "wasm-simd");
-      if (options_.relaxed_simd) need(module_, "wasm-relaxed-simd");
-      files.push_back({"kernels.wasm", codegen::wasm::emit_module(kernels_, plan, wasm)});
+      emit_wasm(plan, files);
       return {};
     case TargetKind::cpu: {
 #ifdef GOSSAMER_LLVM
@@ -83,10 +82,29 @@ Result<> ModuleBuilder::emit(package::Files& files) {
         break;
       }
       files.push_back(package::write_kernel_sources(module_));
-      if (plan) files.push_back({"plan.wasm", codegen::wasm::emit_module({}, plan, wasm)});
+      if (plan) files.push_back({"plan.wasm", codegen::wasm::emit_module({}, plan, {})});
       return {};
   }
   return {};
+}
+
+// With relaxed SIMD's multiply-adds and without, each with the kernels that its launches call.
+void ModuleBuilder::emit_wasm(const codegen::PlanFunction* plan, package::Files& files) {
+  const auto module = [&](bool relaxed) {
+    std::set<int> called;
+    for (const std::vector<package::Launch>* launches : {&module_.init, &module_.run}) {
+      for (const package::Launch& launch : *launches)
+        called.insert(relaxed && launch.hardware ? launch.hardware->kernel : launch.kernel);
+    }
+    const std::vector<int> numbers(called.begin(), called.end());
+    std::vector<ir::Kernel> kernels;
+    for (int kernel : numbers) kernels.push_back(kernels_[static_cast<size_t>(kernel)]);
+    return codegen::wasm::emit_module(kernels, plan, {.relaxed_simd = relaxed, .numbers = numbers});
+  };
+  files.push_back({"kernels.wasm", module(false)});
+  if (!options_.relaxed_simd) return;
+  std::vector<std::byte> relaxed = module(true);
+  if (relaxed != files.back().bytes) files.push_back({"kernels.relaxed.wasm", std::move(relaxed)});
 }
 
 // Its kernels are numbered among themselves.

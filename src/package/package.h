@@ -146,7 +146,7 @@ struct Side {
 struct Module {
   std::string name, target;
   Side side;
-  std::vector<std::string> needs;  // "wasm-simd", "wasm-relaxed-simd", "webgpu-f16", ...
+  std::vector<std::string> needs;  // "wasm-simd", "webgpu-f16", ...
   std::vector<Port> inputs, outputs;
   std::vector<Group> groups;
   std::vector<Dim> dims;

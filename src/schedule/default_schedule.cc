@@ -249,11 +249,12 @@ ScheduledGroup schedule_default(const Group& group, const Capabilities& capabili
   return *std::move(made);
 }
 
-bool has_hardware_variant(const Group& group, const Capabilities& capabilities) {
-  Capabilities hardware = capabilities;
-  hardware.hardware = true;
-  if (group.form == GroupForm::rows) return default_row_tiling(group, hardware).threads > 1;
-  return group.form == GroupForm::single && is_grouped(default_tiling(group.last(), hardware));
+bool has_variant(const Group& group, const Capabilities& capabilities, const Capabilities& others) {
+  if (group.form == GroupForm::rows)
+    return default_row_tiling(group, others).threads !=
+           default_row_tiling(group, capabilities).threads;
+  return group.form == GroupForm::single &&
+         default_tiling(group.last(), others) != default_tiling(group.last(), capabilities);
 }
 
 }  // namespace gossamer::schedule

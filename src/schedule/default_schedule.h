@@ -37,7 +37,7 @@ Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capab
 Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,
                                    const RowTiling& tiling);
 
-// Whether GPUs in hardware compute the group in another way than software adapters.
-bool has_hardware_variant(const Group& group, const Capabilities& capabilities);
+// Whether machines with these other capabilities compute the group in another way.
+bool has_variant(const Group& group, const Capabilities& capabilities, const Capabilities& others);
 
 }  // namespace gossamer::schedule

@@ -41,6 +41,7 @@ struct Tiling {
   int group_rows = 1, group_vectors = 1;
   bool ahead = false;  // the next tiles are read into registers while these are used
   int64_t chunk = 1;   // points of one work item at least (CPU maps)
+  bool operator==(const Tiling&) const = default;
 };
 
 inline bool is_grouped(const Tiling& tiling) {

@@ -40,6 +40,9 @@ for (const target of targets) {
   run([...exact, '--target', target]);
   // What GPUs in hardware get computes the same on software.
   if (target === 'webgpu') run([exact[0], exact[1], exact[3], '--target', target, '--adapters', 'hardware']);
-  if (target === 'wasm') run([exact[0], exact[5], '--target', target, '--threads', '2']);
+  if (target === 'wasm') {
+    run([exact[0], exact[5], '--target', target, '--threads', '2']);
+    run([exact[0], exact[5], '--target', target, '--no-relaxed-simd']);
+  }
 }
 tally.end();

@@ -223,8 +223,8 @@ void add_compile(CLI::App& app, Chosen& chosen) {
   command->add_option("--labels", options->labels, "Class names for the page, one a line");
   command->add_option("--name", options->compile.name, "The model's name");
   add_fixed_inputs(*command, options->fixed);
-  command->add_flag("--relaxed-simd", options->compile.relaxed_simd,
-                    "wasm: use relaxed SIMD's multiply-add");
+  command->add_flag("--relaxed-simd,!--no-relaxed-simd", options->compile.relaxed_simd,
+                    "wasm: kernels with and without relaxed SIMD (the default), or without alone");
   command
       ->add_option("--limits", options->compile.limits,
                    "webgpu, webgl: keep the limits of mobile devices")

@@ -22,7 +22,7 @@ struct Options {
   std::vector<std::string> folders;
   std::string target;
   std::string records, filter, only, limits, adapters = "any";
-  bool f16 = false;
+  bool f16 = false, relaxed_simd = true;
   std::string browser = "chromium", browser_path, browser_args;
   int limit = 0, jobs = 1;
   double timeout = 300;
@@ -153,6 +153,7 @@ int run_test(Options& options) {
                              .adapters = options.adapters,
                              .records = options.runner.records,
                              .f16 = options.f16,
+                             .relaxed_simd = options.relaxed_simd,
                              .jobs = options.jobs,
                              .timeout = options.timeout,
                              .threads = options.runner.threads};
@@ -206,6 +207,8 @@ void add_test(CLI::App& app, Chosen& chosen) {
                    "webgpu: with the kernels for GPUs in hardware, or for software, whatever is "
                    "there")
       ->check(CLI::IsMember({"any", "hardware", "software"}));
+  command->add_flag("--relaxed-simd,!--no-relaxed-simd", options->relaxed_simd,
+                    "wasm: with the browser's relaxed SIMD (the default), or without");
   command->add_option("--records", options->records,
                       "Points of search spaces to take, a JSON object a line (inspect --space)");
   command->add_flag("--f16", options->f16,

@@ -45,6 +45,7 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   compile_options.adapters = options.adapters;
   compile_options.records = options.records;
   compile_options.f16 = options.f16;
+  compile_options.relaxed_simd = options.relaxed_simd;
   compile_options.external = model.external.get();
   Known known = necessary(ports, feeds);
   const auto compile = [&] {

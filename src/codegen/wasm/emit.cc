@@ -97,8 +97,10 @@ std::vector<std::byte> emit_module(std::span<const ir::Kernel> kernels, const Pl
   Bytes exports;
   append_unsigned(exports, body_of.size() + (scratch_bytes > 0 ? 2 : 0));
   for (size_t k = 0; k < body_of.size(); ++k) {
-    append_name(exports, k < kernels.size() ? "k" + std::to_string(k)
-                                            : segment_name(static_cast<int>(k - kernels.size())));
+    append_name(exports, k < kernels.size()
+                             ? "k" + std::to_string(options.numbers.empty() ? static_cast<int>(k)
+                                                                            : options.numbers[k])
+                             : segment_name(static_cast<int>(k - kernels.size())));
     exports.push_back(exported_function);
     append_unsigned(exports, body_of[k]);
   }

@@ -423,7 +423,7 @@ Pieces Instructions::binary(BinaryOp op, ir::Type type, const Pieces& a, const P
 }
 
 bool Instructions::fuses(ir::Type type) const {
-  return relaxed_ && !type.is_scalar() && is_float(type.dtype);
+  return relaxed_ && !type.is_scalar() && type.dtype == DType::f32;
 }
 
 Pieces Instructions::fma(ir::Type type, const Pieces& a, const Pieces& b, const Pieces& c,
@@ -432,8 +432,7 @@ Pieces Instructions::fma(ir::Type type, const Pieces& a, const Pieces& b, const 
     return binary(negate_product ? BinaryOp::sub : BinaryOp::add, type, c,
                   binary(BinaryOp::mul, type, a, b));
   }
-  const Op name = (is_wide(type.dtype) ? Op::f64x2_relaxed_madd : Op::f32x4_relaxed_madd) +
-                  (negate_product ? 1 : 0);
+  const Op name = negate_product ? Op::f32x4_relaxed_nmadd : Op::f32x4_relaxed_madd;
   Pieces result;
   for (size_t k = 0; k < a.size(); ++k) result.push_back(v(name, a[k], b[k], c[k]));
   return result;
@@ -450,9 +449,8 @@ Pieces Instructions::select(ir::Type type, const Pieces& condition, const Pieces
     }
     ValueId mask = condition[wide ? k / 2 : k];
     if (wide) mask = v(k % 2 ? Op::i64x2_extend_high_i32x4_s : Op::i64x2_extend_low_i32x4_s, mask);
-    const Op name = !relaxed_ ? Op::v128_bitselect
-                    : wide    ? Op::i64x2_relaxed_laneselect
-                              : Op::i32x4_relaxed_laneselect;
+    const bool lanes = relaxed_ && !wide;
+    const Op name = lanes ? Op::i32x4_relaxed_laneselect : Op::v128_bitselect;
     result.push_back(v(name, yes[k], no[k], mask));
   }
   return result;

@@ -27,7 +27,7 @@ export interface CompileOptions {
   readonly target: 'webgpu' | 'webgl' | 'wasm';
   /** The model's name in the manifest; else the graph's own. */
   readonly name?: string | undefined;
-  /** wasm: multiply-add instructions; engines without relaxed SIMD then refuse the package. */
+  /** wasm: false leaves out the kernels with relaxed SIMD's multiply-adds, which stand beside the others. */
   readonly relaxedSimd?: boolean | undefined;
   /** webgpu: stores f16 tensors as such, half the memory; devices without shader-f16 then refuse the package. */
   readonly f16?: boolean | undefined;

@@ -5,11 +5,12 @@ import {type DeviceKind, GossamerError, messageOf} from './types.ts';
 /** In order of preference. */
 export const KINDS: readonly DeviceKind[] = ['webgpu', 'webgl', 'wasm'];
 
-/** Opens a backend; its code is fetched only now. */
+/** Opens a backend; its code is fetched only now. `relaxed`: for wasm, there are kernels with relaxed SIMD, too. */
 export async function openDevice(
   kind: DeviceKind,
   needs: readonly string[],
   threads: number | undefined,
+  relaxed: boolean,
 ): Promise<Device> {
   switch (kind) {
     case 'webgpu':
@@ -17,7 +18,7 @@ export async function openDevice(
     case 'webgl':
       return (await import('./webgl/device.ts')).open();
     case 'wasm':
-      return (await import('./wasm/device.ts')).open(needs, threads);
+      return (await import('./wasm/device.ts')).open(threads, relaxed);
   }
 }
 

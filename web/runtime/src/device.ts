@@ -76,7 +76,7 @@ export interface Device {
   readonly kind: DeviceKind;
   /** The hardware or engine, for people. */
   readonly adapter: string;
-  /** Whether a GPU is software that acts as one. */
+  /** Whether a GPU is software that acts as one; on wasm, whether the package or the engine has no relaxed SIMD. */
   readonly software?: boolean;
   /** How many threads compute; 1 on GPUs. */
   readonly threads: number;

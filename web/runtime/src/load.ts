@@ -1,6 +1,6 @@
 import {firstThatWorks, KINDS, openDevice} from './choose.ts';
 import type {Device, Executable, Fallback, PlanSize, Program} from './device.ts';
-import {forAdapter, type Manifest} from './manifest.ts';
+import {forAdapter, type Manifest, RELAXED} from './manifest.ts';
 import {Model} from './model.ts';
 import {findPackages, maybeStale, type Package, readFiles} from './packages.ts';
 import type {Pieces} from './pieces.ts';
@@ -69,7 +69,8 @@ function makeProgram(
     const origin = origins.get(at) ?? '';
     return {name, origin, entry, group, buffers, writes, scalars, code: found as string | undefined};
   });
-  const module = wasm ? files.get(device === 1 ? (side ?? '') : 'kernels.wasm')?.take() : undefined;
+  const name = device === 1 ? (side ?? '') : files.has(RELAXED) ? RELAXED : 'kernels.wasm';
+  const module = wasm ? files.get(name)?.take() : undefined;
   return {kernels, module, plan: wasm && device === 0 ? planSize(manifest) : undefined};
 }
 
@@ -92,9 +93,9 @@ async function start(found: Package, options: LoadOptions): Promise<Started> {
   const devices: Device[] = [];
   // The devices first: what the browser lacks should not cost a download.
   try {
-    const {target, side, needs} = manifest;
+    const {target, side, needs, files: listed} = manifest;
     for (const kind of side === undefined ? [target] : [target, 'wasm' as const]) {
-      devices.push(await openDevice(kind, needs, options.threads));
+      devices.push(await openDevice(kind, needs, options.threads, listed.some(({name}) => name === RELAXED)));
     }
     manifest = forAdapter(manifest, devices[0]?.software ?? false);
     const fallbacks = [
@@ -102,7 +103,7 @@ async function start(found: Package, options: LoadOptions): Promise<Started> {
       ...sideways(manifest),
     ];
     if (options.strict) refuse(fallbacks);
-    const files = await readFiles(found, (done, total) =>
+    const files = await readFiles({...found, manifest}, (done, total) =>
       onProgress?.({stage: 'download', done, total}),
     );
     signal?.throwIfAborted();

@@ -85,7 +85,7 @@ export interface CallEntry {
 
 export interface LaunchEntry extends CallEntry {
   readonly tensors: readonly number[];
-  /** What computes the same on GPUs in hardware, where that differs from software adapters. */
+  /** What computes the same on GPUs in hardware, or with relaxed SIMD, where that differs from others. */
   readonly hardware: CallEntry | undefined;
   readonly origin: string;
   /** Why it runs on the side. */
@@ -382,8 +382,13 @@ export function parseManifest(text: string, where: string): Manifest {
   };
 }
 
-/** The manifest as it is for one kind of adapter: its launches, and the kernels that they call. */
-export function forAdapter(manifest: Manifest, software: boolean): Manifest {
+/** Kernels of wasm packages with relaxed SIMD, where that makes a difference. */
+export const RELAXED = 'kernels.relaxed.wasm';
+
+/** The manifest as it is for one kind of adapter: its launches, the kernels that they call, the files that have these. */
+export function forAdapter(given: Manifest, software: boolean): Manifest {
+  const other = software ? RELAXED : 'kernels.wasm';
+  const manifest = {...given, files: given.files.filter(({name}) => name !== other)};
   if (!manifest.run.concat(manifest.init).some(({hardware}) => hardware)) return manifest;
   const numbers = new Map<number, number>();
   const pick = (launch: LaunchEntry): LaunchEntry => {

@@ -1,6 +1,5 @@
 import type {PlanSize} from './device.ts';
 import {GossamerError, messageOf} from './types.ts';
-import {withMemoryLimits} from './wasm/memory_import.ts';
 
 type Segment = (dims: number, values: number) => void;
 
@@ -55,10 +54,7 @@ export async function createPlan(
   const pages = Math.ceil((8 * (size.values + size.dims)) / 65536);
   const memory = new WebAssembly.Memory({initial: pages});
   try {
-    const patched = withMemoryLimits(module, {minimum: 0, maximum: undefined, shared: false});
-    const {instance} = await WebAssembly.instantiate(patched as Uint8Array<ArrayBuffer>, {
-      env: {memory},
-    });
+    const {instance} = await WebAssembly.instantiate(module as Uint8Array<ArrayBuffer>, {env: {memory}});
     const segments = findSegments(instance.exports, size.segments, 'plan.wasm');
     return new PlanMemory(memory, segments, size, 0);
   } catch (problem) {

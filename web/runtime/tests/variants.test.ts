@@ -7,6 +7,7 @@ const launch = (kernel: number, hardware?: LaunchEntry['hardware']): LaunchEntry
   kernel, tensors: [0, 1], scalars: [], range: 8, hardware, origin: '', reason: undefined,
 });
 const manifest = {
+  files: [],
   kernels: ['pack', 'small', 'tiles'].map((name) => ({name})),
   init: [launch(0)],
   run: [launch(1, {kernel: 2, scalars: [3], range: 2}), launch(1)],
@@ -26,5 +27,5 @@ test('an adapter gets its launches and the kernels that they call', () => {
 
 test('a manifest without variants stays as it is', () => {
   const plain = {...manifest, run: [launch(1)]};
-  assert.equal(forAdapter(plain, false), plain);
+  assert.deepEqual(forAdapter(plain, false), plain);
 });

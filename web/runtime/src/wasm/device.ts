@@ -131,6 +131,7 @@ class WasmExecutable implements Executable {
 export class WasmDevice implements Device {
   readonly kind = 'wasm';
   readonly adapter: string;
+  readonly software: boolean;
   readonly threads: number;
   readonly fallbacks: readonly Fallback[];
   readonly queue: Queue;
@@ -151,6 +152,7 @@ export class WasmDevice implements Device {
     this.#limits = limits;
     this.threads = threads;
     this.fallbacks = fallbacks;
+    this.software = !adapter.includes('relaxed');
     this.adapter = adapter;
     this.queue = new WasmQueue(this.#remote);
   }
@@ -201,13 +203,6 @@ export class WasmDevice implements Device {
   }
 }
 
-/** What is missing for these needs, or undefined. */
-export function missing(needs: readonly string[]): string | undefined {
-  if (!hasSimd()) return 'WebAssembly with SIMD';
-  if (needs.includes('wasm-relaxed-simd') && !hasRelaxedSimd()) return 'WebAssembly relaxed SIMD';
-  return undefined;
-}
-
 const wantedThreads = (asked: number | undefined): number => {
   if (asked !== undefined) return Math.max(1, Math.min(64, Math.floor(asked)));
   return hasThreads() && typeof document !== 'undefined'
@@ -246,12 +241,9 @@ async function startWorker(threads: number): Promise<[Thread, MemoryLimits]> {
   }
 }
 
-/** Throws 'unsupported' when the engine lacks something that the package needs. */
-export async function open(needs: readonly string[], asked: number | undefined): Promise<Device> {
-  const lacking = missing(needs);
-  if (lacking !== undefined) {
-    throw new GossamerError('unsupported', `this engine has no ${lacking}`);
-  }
+/** Throws 'unsupported' when the engine lacks SIMD. `relaxed`: the package has kernels with relaxed SIMD, too. */
+export async function open(asked: number | undefined, relaxed: boolean): Promise<Device> {
+  if (!hasSimd()) throw new GossamerError('unsupported', 'this engine has no WebAssembly with SIMD');
   const fallbacks: Fallback[] = [];
   let threads = wantedThreads(asked);
   if (threads > 1 && !hasThreads()) {
@@ -264,7 +256,7 @@ export async function open(needs: readonly string[], asked: number | undefined):
     threads = 1;
   }
   const adapter = (where: string): string =>
-    `WebAssembly SIMD${needs.includes('wasm-relaxed-simd') ? ', relaxed' : ''}, ${where}`;
+    `WebAssembly SIMD${relaxed && hasRelaxedSimd() ? ', relaxed' : ''}, ${where}`;
   // A page's main thread must stay free and may not wait; workers and Node may.
   if (typeof document !== 'undefined') {
     try {

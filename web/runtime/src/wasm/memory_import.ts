@@ -6,8 +6,8 @@ import {GossamerError} from '../types.ts';
 
 export interface MemoryLimits {
   readonly minimum: number;
-  /** In pages of 64 KiB; required when shared. */
-  readonly maximum: number | undefined;
+  /** In pages of 64 KiB. */
+  readonly maximum: number;
   readonly shared: boolean;
 }
 
@@ -16,19 +16,15 @@ function leb(value: number): number[] {
   return value > 127 ? [low | 128, ...leb(value >>> 7)] : [low];
 }
 
-const encoded = ({minimum, maximum, shared}: MemoryLimits): number[] =>
-  maximum === undefined ? [0, ...leb(minimum)] : [shared ? 3 : 1, ...leb(minimum), ...leb(maximum)];
-
 const IMPORT_SECTION = 2;
 const MEMORY = 2;
 
 /** The module with its imported memory's limits replaced; itself when it imports nothing. */
-export function withMemoryLimits(module: Uint8Array, limits: MemoryLimits): Uint8Array {
+export function withMemoryLimits(module: Uint8Array, {minimum, maximum, shared}: MemoryLimits): Uint8Array {
   const damaged = (what: string): never => {
     throw new GossamerError('damaged', what);
   };
-  if (String.fromCharCode(...module.subarray(0, 8)) !== '\0asm\x01\0\0\0') damaged('this is not a wasm module');
-  let at = 8;
+  let at = 8; // Whether it is a module at all is told by who compiles it.
   const number = (): number => {
     let value = 0;
     for (let shift = 0; ; shift += 7) {
@@ -53,7 +49,7 @@ export function withMemoryLimits(module: Uint8Array, limits: MemoryLimits): Uint
     if (count !== 1 || number() !== MEMORY) damaged('kernels import one memory');
     const from = at;
     for (let left = number() & 1 ? 2 : 1; left > 0; --left) number();
-    const changed = encoded(limits);
+    const changed = [shared ? 3 : 1, ...leb(minimum), ...leb(maximum)];
     const parts = [
       module.subarray(0, section),
       [id, ...leb(size + changed.length - (at - from))],
