@@ -295,6 +295,13 @@ package::Call Reader::call(const Fields& fields, int64_t plan_values,
   if (std::ranges::any_of(tensors,
                           [&](int tensor) { return slot_of(tensor).device != kernel.device; }))
     fields.wrong("kernel", "on the device of its tensors");
+  for (int at = kernel.buffers - kernel.writes; at < size_of(tensors); ++at) {
+    for (int before = 0; before < at; ++before) {
+      if (entry_of(module_.tensors, tensors[static_cast<size_t>(before)]).slot ==
+          entry_of(module_.tensors, tensors[static_cast<size_t>(at)]).slot)
+        fields.wrong("tensors", "apart from what the kernel writes");
+    }
+  }
   return call;
 }
 
@@ -309,10 +316,6 @@ package::Launch Reader::launch(const Fields& fields, int64_t plan_values) {
     launch.hardware = call(fields.fields("hardware"), plan_values, launch.tensors);
   launch.origin = fields.text("origin", "");
   if (fields.has("reason")) launch.reason = fields.text("reason");
-  const auto slot = [&](int tensor) { return entry_of(module_.tensors, tensor).slot; };
-  for (size_t at = 0; at + 1 < launch.tensors.size(); ++at)
-    if (slot(launch.tensors[at]) == slot(launch.tensors.back()))
-      fields.wrong("tensors", "apart from what the kernel writes");
   return launch;
 }
 

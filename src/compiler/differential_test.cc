@@ -593,6 +593,30 @@ TEST(DifferentialSizes, RowsInOneLaunch) {
   }
 }
 
+// Few points with long reductions, which invocations share.
+TEST(DifferentialSizes, PartsOfReductions) {
+  schedule::Capabilities hardware = schedule::capabilities_of(TargetKind::webgpu);
+  hardware.hardware = true;
+  const std::vector<Sized> all{
+      {"MatMul", {.name = "one row", .shapes = {{1, 256}, {256, 64}}}},
+      {"MatMul", {.name = "edges", .shapes = {{1, 131}, {131, 36}}}},
+      {"MatMul", {.name = "three rows", .shapes = {{3, 100}, {100, 44}}}},
+      {"MatMul", {.name = "six rows", .shapes = {{6, 100}, {100, 12}}}},
+      {"Conv", {.name = "one point", .shapes = {{1, 20, 3, 3}, {32, 20, 3, 3}, {32}}}},
+      {"ReduceSum",
+       {.name = "columns", .shapes = {{300, 24}, {1}}, .inputs = {{}, int64s({1}, {0})}}},
+      {"ReduceMax",
+       {.name = "middle", .shapes = {{2, 70, 20}, {1}}, .inputs = {{}, int64s({1}, {1})}}},
+  };
+  for (const Sized& one : all) {
+    SCOPED_TRACE(cat(one.op, " ", one.test.name));
+    const Example example = example_of(*ops::builtin_catalog().find("", one.op), one.test);
+    ASSERT_TRUE(example.made.status) << one.op << ": " << example.made.status.error().to_string();
+    EXPECT_NE(compare(hardware, example, Form::as_defined).find("barrier"), std::string::npos);
+    compare(hardware, example, Form::as_a_model);
+  }
+}
+
 std::string name_of_run(const testing::TestParamInfo<Parameter>& info) {
   const auto& [def, target] = info.param;
   std::string domain = def->domain.empty() ? "" : def->domain + "_";

@@ -112,16 +112,22 @@ Result<> check_joined(const Schedule& schedule) {
   if (joined.size() > 1)
     return fail(cat(what, "and those of ", nest.loop(joined[1]).name), "fuse the two first");
   if (!nest.staged.empty()) return fail(what + "and operands are staged");
-  for (LoopId id : nest.tile()) {
-    if (!nest.loop(id).partial && !ir::is_const(nest.loop(id).extent, 1))
-      return fail(cat(what, "but there is one for each iteration of ", nest.loop(id).name));
+  const std::vector<LoopId> tile = nest.tile();
+  const bool lanes = std::ranges::any_of(tile, [&](LoopId id) { return nest.loop(id).partial; });
+  int64_t cells = 1;
+  for (LoopId id : tile) {
+    const int64_t extent = ir::as_int(nest.loop(id).extent).value_or(1);
+    if (lanes && !nest.loop(id).partial && extent > 1)
+      return fail(cat(what, "and lanes of vectors; there is one for each iteration of ",
+                      nest.loop(id).name));
+    if (!nest.loop(id).partial) cells *= extent;
   }
   int64_t bytes = 0;
   for (const ir::Var& var : schedule.stage().combiner.left) {
     const ir::DType dtype = var->type.dtype;
     if (ir::byte_size(dtype) != 4)
       return fail(cat(what, "but group memory holds numbers of 32 bits, not ", ir::name_of(dtype)));
-    bytes += 4 * int64_t{schedule.group_size()};
+    bytes += 4 * cells * schedule.group_size();
   }
   const Capabilities& caps = schedule.capabilities();
   if (!caps.harmless_loads || bytes > caps.max_group_bytes)

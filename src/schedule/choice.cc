@@ -23,7 +23,7 @@ struct Field {
   std::variant<int T::*, int64_t T::*, bool T::*> place;
 };
 
-constexpr std::array<Field<Tiling>, 15> tiling_fields{{
+constexpr std::array<Field<Tiling>, 17> tiling_fields{{
     {"vector_axis", &Tiling::vector_axis},
     {"lanes", &Tiling::lanes},
     {"vectors", &Tiling::vectors},
@@ -38,6 +38,8 @@ constexpr std::array<Field<Tiling>, 15> tiling_fields{{
     {"group_rows", &Tiling::group_rows},
     {"group_vectors", &Tiling::group_vectors},
     {"ahead", &Tiling::ahead},
+    {"parts", &Tiling::parts},
+    {"part_vectors", &Tiling::part_vectors},
     {"chunk", &Tiling::chunk},
 }};
 constexpr std::array<Field<RowTiling>, 5> row_fields{{
@@ -157,6 +159,17 @@ class Space {
     if (start.pattern == Pattern::scatter || textures)
       return vary(start, &Tiling::unroll, {1, 2, 4});
     if (is_grouped(start)) return around_group_tile(start);
+    if (start.parts > 1) {
+      for (int parts : {2, 4, 8, 16, 32, 64}) {
+        for (int vectors : {1, 4, 8, 16, 32}) {
+          Tiling point = start;
+          point.parts = parts;
+          point.part_vectors = vectors;
+          add(point);
+        }
+      }
+      return vary(start, &Tiling::unroll, {1, 2, 4, 8});
+    }
     if (caps_.group_size > 1) vary(start, &Tiling::group_size, {32, 64, 128});
     if (start.pattern == Pattern::map) {
       if (caps_.group_size == 1)
@@ -288,7 +301,8 @@ Result<> in_range(const ops::Stage& stage, const Capabilities& caps, const Tilin
   if (t.lanes != 1 && t.lanes != caps.vector_lanes && t.lanes != 4)
     return fail(cat("vectors have ", caps.vector_lanes, " lanes, not ", t.lanes));
   for (int64_t value : {int64_t{t.vectors}, int64_t{t.rows}, int64_t{t.reduce_block},
-                        int64_t{t.unroll}, int64_t{t.group_rows}, int64_t{t.group_vectors}}) {
+                        int64_t{t.unroll}, int64_t{t.group_rows}, int64_t{t.group_vectors},
+                        int64_t{t.parts}, int64_t{t.part_vectors}}) {
     if (value < 1 || value > 64) return fail(cat(value, " is not between 1 and 64"));
   }
   if (t.group_size < 1 || t.group_size > caps.max_group_size || t.chunk < 1)

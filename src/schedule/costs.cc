@@ -48,6 +48,7 @@ constexpr Costs hardware = [] {
   costs.least_group_rows = 16;
   costs.least_group_reduction = 16;
   costs.row_threads = 128;
+  costs.busy = 16384;
   return costs;
 }();
 

@@ -46,6 +46,12 @@ struct Costs {
   int64_t least_group_rows = 0;       // with fewer rows, most of a tile lies past the edge
   int64_t least_group_reduction = 0;  // in shorter ones a tile is read too seldom to pay
 
+  // Reductions that invocations share (tiling.cc).
+  int64_t busy = 0;        // vectors of the output that keep all processors busy without; 0: any
+  int64_t part_steps = 8;  // steps of the reduction at least for each of them
+  int64_t parts = 32;      // at most
+  int part_vectors = 8;    // of the output in a workgroup: what is read at a time
+
   // Rows of a group of stages (row_schedule.cc).
   int64_t short_row = 4096;  // rows of more columns need
   int64_t long_rows = 64;    // so many of them at least

@@ -140,6 +140,58 @@ Result<> grouped(Schedule& s, const Tiling& t) {
   return s.bind(item, ir::LoopKind::grid);
 }
 
+// A few vectors of the output a workgroup, for each of which several invocations walk a part of the
+// reduction; neighbours have neighbouring vectors.
+Result<> parted(Schedule& s, const Tiling& t) {
+  if (t.vector_axis < 0 || t.reduce_axis < 0) return fail("parts are of vectors, along an axis");
+  Loops grid, tile;
+  LoopId column = -1, lane = -1;
+  for (int i = 0; i < static_cast<int>(s.nest().axes.size()); ++i) {
+    const LoopId axis = s.axis(static_cast<size_t>(i));
+    if (i == t.vector_axis) {
+      const std::string name = s.nest().loop(axis).name;
+      GS_ASSIGN(const Loops vectors,
+                s.split(axis, {t.lanes}, Tail::exact, {name + ".vector", "lane"}));
+      GS_ASSIGN(const Loops parts, s.split(vectors[0], {t.part_vectors}, Tail::guard,
+                                           {name + ".tile", name + ".thread"}));
+      grid.push_back(parts[0]);
+      column = parts[1];
+      lane = vectors[1];
+    } else if (i == t.row_axis && t.rows > 1) {
+      tile.push_back(axis);
+    } else {
+      grid.push_back(axis);
+    }
+  }
+  Loops walk;
+  LoopId part = -1;
+  for (size_t r = 0; r < s.stage().reduce_axes.size(); ++r) {
+    walk.push_back(s.reduce_axis(r));
+    if (static_cast<int>(r) != t.reduce_axis) continue;
+    const std::string name = s.nest().loop(walk.back()).name;
+    GS_ASSIGN(const Loops parts,
+              s.split(walk.back(), {t.parts}, Tail::guard, {name + ".step", "part"}));
+    walk.back() = parts[0];
+    part = parts[1];
+  }
+  GS_TRY(s.rfactor(part));
+  Loops order = grid;
+  order.push_back(part);
+  order.push_back(column);
+  order.insert(order.end(), walk.begin(), walk.end());
+  order.insert(order.end(), tile.begin(), tile.end());
+  order.push_back(lane);
+  GS_TRY(arrange(s, order));
+  GS_TRY(s.accumulate(walk[0]));
+  GS_TRY(unroll_innermost(s, walk, t.unroll));
+  GS_TRY(unroll(s, tile));
+  GS_TRY(s.vectorize(lane));
+  GS_ASSIGN(const LoopId item, s.fuse(grid, "item"));
+  GS_ASSIGN(const LoopId invocation, s.fuse({part, column}, "invocation"));
+  GS_TRY(s.bind(invocation, ir::LoopKind::group));
+  return s.bind(item, ir::LoopKind::grid);
+}
+
 // Rows and segments outside, the axis in order inside of each, lanes over neighbouring rows.
 Result<> scan(Schedule& s, const Tiling& t) {
   GS_ASSIGN(Points points, place_points(s, t));
@@ -200,7 +252,9 @@ Result<Schedule> schedule_with(const ops::Stage& stage, const Capabilities& capa
     case Pattern::reduce:
     case Pattern::window:
     case Pattern::contraction:
-      GS_TRY(is_grouped(tiling) ? grouped(s, tiling) : reduction(s, tiling));
+      GS_TRY(is_grouped(tiling) ? grouped(s, tiling)
+             : tiling.parts > 1 ? parted(s, tiling)
+                                : reduction(s, tiling));
       break;
   }
   return s;

@@ -95,7 +95,9 @@ std::optional<Relation> relation_of(const Stage& producer, const std::vector<Row
 
 bool is_rowwise(const Stage& stage) {
   if (stage.kind == StageKind::compute) return true;
-  if (stage.kind != StageKind::reduce || stage.in_order || !stage.starts.empty()) return false;
+  if (stage.kind != StageKind::reduce || stage.reduce_axes.empty() || stage.in_order ||
+      !stage.starts.empty())
+    return false;
   // Products read each element many times: their tiles are worth more than a launch.
   return pattern_of(stage) != Pattern::contraction;
 }

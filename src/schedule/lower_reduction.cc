@@ -140,8 +140,8 @@ class Reduction {
   }
 
   Stmt write_back(const ir::VarMap& totals) {
-    const Stmt stores = joined_.loop < 0 ? store_result(totals) : join_invocations(totals);
-    return in_nest(nest_, coordinates_, written_, stores);
+    if (joined_.loop >= 0) return join_invocations(totals);
+    return in_nest(nest_, coordinates_, written_, store_result(totals));
   }
 
   // The loop whose partial results the invocations of a workgroup hold: their numbers are
@@ -167,46 +167,57 @@ class Reduction {
     }
   }
 
-  // The partial results of the invocations, by a tree in group memory. All of them get the result;
-  // the first one writes it.
+  // The partial results of the invocations, by a tree in group memory, where the cells of a tile
+  // lie beside each other. All of them get the result; the first one writes it.
   Stmt join_invocations(const ir::VarMap& parts) {
     const ops::Combiner& combiner = stage_.combiner;
     const size_t count = accumulators_.size();
     const Expr self = joined_.invocation, iteration = nest_.loop(joined_.loop).var;
-    std::vector<Stmt> steps;
+    int64_t cells = 1;
+    Expr cell = ir::index(0);
+    for (LoopId id : written_) {
+      const int64_t extent = *ir::as_int(nest_.loop(id).extent);
+      cell = cell * ir::index(extent) + nest_.loop(id).var;
+      cells *= extent;
+    }
+    const auto place = [&](const Expr& invocation) { return invocation * ir::index(cells) + cell; };
+    const auto in_tile = [&](Stmt body) {
+      return in_nest(nest_, coordinates_, written_, std::move(body));
+    };
+    std::vector<Stmt> first;
     for (size_t k = 0; k < count; ++k) {
       shared_.push_back(ir::buffer(cat(accumulators_[k]->name, ".shared"),
-                                   combiner.left[k]->type.dtype, {ir::index(joined_.invocations)},
-                                   ir::Scope::group));
-      steps.push_back(ir::store(shared_[k], {self}, parts.at(combiner.left[k].get())));
+                                   combiner.left[k]->type.dtype,
+                                   {ir::index(joined_.invocations * cells)}, ir::Scope::group));
+      first.push_back(ir::store(shared_[k], {place(self)}, parts.at(combiner.left[k].get())));
     }
-    steps.push_back(ir::barrier());
+    std::vector<Stmt> steps{in_tile(ir::block(std::move(first))), ir::barrier()};
     for (int64_t rest = joined_.extent; rest > 1;) {
       const int64_t half = (rest + 1) / 2;
       ir::VarMap join;
       for (size_t k = 0; k < count; ++k) {
-        join[combiner.left[k].get()] = ir::load(shared_[k], {self});
+        join[combiner.left[k].get()] = ir::load(shared_[k], {place(self)});
         join[combiner.right[k].get()] =
-            ir::load(shared_[k], {self + ir::index(half * joined_.stride)});
+            ir::load(shared_[k], {place(self + ir::index(half * joined_.stride))});
       }
       std::vector<Var> results;
       std::vector<Stmt> stores;
       for (size_t k = 0; k < count; ++k) {
         results.push_back(ir::var(cat("joined", k), combiner.left[k]->type));
-        stores.push_back(ir::store(shared_[k], {self}, results[k]));
+        stores.push_back(ir::store(shared_[k], {place(self)}, results[k]));
       }
       Stmt step = ir::block(std::move(stores));
       for (size_t k = count; k-- > 0;)
         step = ir::let(results[k], ir::substitute(combiner.joined[k], join), step);
-      steps.push_back(ir::branch(iteration < ir::index(rest - half), step));
+      steps.push_back(ir::branch(iteration < ir::index(rest - half), in_tile(step)));
       steps.push_back(ir::barrier());
       rest = half;
     }
     ir::VarMap totals;
     for (size_t k = 0; k < count; ++k)
       totals[combiner.left[k].get()] =
-          ir::load(shared_[k], {self - iteration * ir::index(joined_.stride)});
-    steps.push_back(store_result(totals, iteration == ir::index(0)));
+          ir::load(shared_[k], {place(self - iteration * ir::index(joined_.stride))});
+    steps.push_back(in_tile(store_result(totals, iteration == ir::index(0))));
     return ir::block(std::move(steps));
   }
 
@@ -321,7 +332,7 @@ class Reduction {
     Stmt body = joined_.loop < 0 ? store_result(total) : join_invocations(total);
     for (auto it = lets.rbegin(); it != lets.rend(); ++it)
       body = ir::let(it->first, it->second, body);
-    return in_nest(nest_, coordinates_, written_, body);
+    return joined_.loop < 0 ? in_nest(nest_, coordinates_, written_, body) : body;
   }
 
   const ops::Stage& stage_;

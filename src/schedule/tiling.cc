@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <optional>
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
@@ -262,6 +264,43 @@ void choose_group_tile(const Stage& stage, const Capabilities& caps, Tiling& til
   }
 }
 
+// Few points with long reductions: invocations share them, each with every so-manieth step.
+void choose_parts(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
+  const Costs& costs = costs_of(caps);
+  if (costs.busy == 0 || tiling.vector_axis < 0 || is_grouped(tiling) || stage.in_order ||
+      !stage.starts.empty())
+    return;
+  const auto columns = ir::as_int(stage.extents[static_cast<size_t>(tiling.vector_axis)]);
+  if (!columns || *columns % tiling.lanes != 0) return;
+  int64_t points = 1, steps = 1;
+  for (size_t i = 0; i < stage.axes.size(); ++i) points *= extent_at(stage, static_cast<int>(i));
+  size_t longest = 0;
+  for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
+    const auto length = [&](size_t at) { return extent_or(stage.reduce_extents[at], 64); };
+    steps *= length(r);
+    if (length(r) > length(longest)) longest = r;
+  }
+  const int64_t length = extent_or(stage.reduce_extents[longest], 64);
+  // So many that all are busy, and each has some steps.
+  const int64_t most =
+      std::min({costs.parts, costs.busy * 4 / std::max<int64_t>(points / tiling.lanes, 1),
+                steps / costs.part_steps, length});
+  if (most < 2) return;
+  const auto parts = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most)));
+  tiling.reduce_axis = static_cast<int>(longest);
+  tiling.reduce_block = 1;
+  tiling.partial = false;
+  tiling.parts = static_cast<int>(parts);
+  tiling.part_vectors = costs.part_vectors;
+  tiling.vectors = 1;
+  tiling.joined_axis = -1;
+  // All rows at once read what they share once.
+  const auto rows = tiling.row_axis < 0
+                        ? std::nullopt
+                        : ir::as_int(stage.extents[static_cast<size_t>(tiling.row_axis)]);
+  tiling.rows = rows && *rows <= 4 ? static_cast<int>(*rows) : 1;
+}
+
 }  // namespace
 
 std::string_view name_of(Pattern pattern) { return names[static_cast<size_t>(pattern)]; }
@@ -325,6 +364,7 @@ Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   choose_reduction(stage, caps, tiling);
   if (tiling.rows == 1) tiling.vectors = vectors_without_rows(stage, tiling.vector_axis, caps);
   if (tiling.pattern == Pattern::contraction) choose_group_tile(stage, caps, tiling);
+  choose_parts(stage, caps, tiling);
   return tiling;
 }
 

@@ -132,6 +132,9 @@ function wholes(manifest) {
     change((copy) => (copy.run[at].tensors[0] = tensors.at(-1)));
     change((copy) => (copy.run[at].scalars = [...copy.run[at].scalars, 1]));
   }
+  for (const [at, {buffers}] of manifest.kernels.entries()) {
+    for (const writes of [-1, 0, 2, buffers, buffers + 1, 0.5]) change((copy) => (copy.kernels[at].writes = writes));
+  }
   for (const depth of [200, 256, 257, 258, 600]) {
     let deep = [];
     for (let level = 0; level < depth; ++level) deep = [level % 2 ? {loop: 1, dim: 0, body: deep} : {if: 1, then: deep, else: []}];

@@ -350,6 +350,9 @@ export function parseManifest(text: string, where: string): Manifest {
       if (touched.some(({device}) => device !== kernel.device)) {
         call.wrong('kernel', 'on the device of its tensors');
       }
+      if (touched.some((slot, at) => at >= touched.length - kernel.writes && touched.indexOf(slot) < at)) {
+        launch.wrong('tensors', 'apart from what the kernel writes');
+      }
       return entry;
     };
     const entry: LaunchEntry = {
@@ -359,9 +362,6 @@ export function parseManifest(text: string, where: string): Manifest {
       origin: launch.text('origin', ''),
       reason: launch.has('reason') ? launch.text('reason') : undefined,
     };
-    if (touched.indexOf(touched.at(-1) as SlotEntry) < touched.length - 1) {
-      launch.wrong('tensors', 'apart from what the kernel writes');
-    }
     return entry;
   };
   const init = root.objects('init', (launch) => {
