@@ -1,6 +1,7 @@
 #include "schedule/group_stages.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -107,9 +108,12 @@ class Grouper {
   Grouper(const ops::Program& program, const Ends& ends, const Capabilities& capabilities)
       : kept_(ends.kept), caps_(capabilities), blocks_(ops::blocks_of(program)) {
     std::set<const ir::BufferNode*> constants = ends.constants;
+    size_t steps = 0;
     for (const ops::Entry& entry : program) {
       Item& item = items_.emplace_back();
+      steps_before_.push_back(steps);
       if (entry.step()) {
+        ++steps;
         item.step = entry.step();
         continue;
       }
@@ -169,11 +173,9 @@ class Grouper {
   // Whether the group at `from` may run where the one at `to` stands: nobody between them reads
   // what it makes, or changes what it reads.
   bool may_move(size_t from, size_t to) const {
-    if (blocks_[from] != blocks_[to] || items_[from].constant != items_[to].constant) return false;
-    for (size_t k = from + 1; k < to; ++k) {
-      if (!items_[k].alive) continue;
-      if (items_[k].step) return false;
-    }
+    if (blocks_[from] != blocks_[to] || items_[from].constant != items_[to].constant ||
+        steps_before_[from] != steps_before_[to])
+      return false;
     for (const Member& member : items_[from].group.members) {
       for (size_t reader : readers_.at_or_empty(member.stage.output.get())) {
         if (reader > from && reader < to && items_[reader].alive) return false;
@@ -201,9 +203,13 @@ class Grouper {
   // The latest producer of what the group at `i` reads, merged into it if that is legal and pays.
   bool merge_producer(size_t i) {
     if (!may_group(i)) return false;
-    for (size_t p = i; p-- > 0;) {
-      if (blocks_[p] != blocks_[i] || items_[p].step) return false;
-      if (!may_group(p) || !feeds(p, i) || !may_move(p, i)) continue;
+    std::set<size_t, std::greater<>> producers;
+    for (const Buffer& input : inputs_of(items_[i].group)) {
+      const auto found = writers_.find(input.get());
+      if (found != writers_.end()) producers.insert(found->second.begin(), found->second.end());
+    }
+    for (size_t p : producers) {
+      if (p >= i || !may_group(p) || !may_move(p, i)) continue;
       if (auto merged = merged_points(items_[p].group, items_[i].group)) {
         if (merge(p, i, *std::move(merged))) return true;
       } else if (auto rows = merged_rows(items_[p].group, items_[i].group)) {
@@ -217,10 +223,13 @@ class Grouper {
     for (Member& member : group.members) member.written = is_needed(member.stage.output, from, to);
     group.members.back().written = true;
     if (!fits(group)) return false;
-    for (auto& [buffer, readers] : readers_.map) {
-      if (readers.erase(from)) readers.insert(to);
+    for (const Member& member : items_[from].group.members) {
+      for (const Buffer& input : ops::inputs_of(member.stage)) {
+        readers_[input.get()].erase(from);
+        readers_[input.get()].insert(to);
+      }
+      std::ranges::replace(writers_[member.stage.output.get()], from, to);
     }
-    for (auto& [buffer, writers] : writers_) std::ranges::replace(writers, from, to);
     items_[from].alive = false;
     items_[to].group = std::move(group);
     return true;
@@ -364,9 +373,14 @@ class Grouper {
   // Maps that read the same, side by side: one walk over it makes all of them.
   void merge_sibling(size_t i) {
     if (!may_group(i) || items_[i].group.form == GroupForm::rows) return;
-    for (size_t p = i; p-- > 0;) {
-      if (blocks_[p] != blocks_[i] || items_[p].step) return;
-      if (!may_group(p) || items_[p].group.form == GroupForm::rows || !may_move(p, i)) continue;
+    std::set<size_t, std::greater<>> siblings;
+    for (const Buffer& input : inputs_of(items_[i].group)) {
+      const std::set<size_t>& readers = readers_.at_or_empty(input.get());
+      siblings.insert(readers.begin(), readers.end());
+    }
+    for (size_t p : siblings) {
+      if (p >= i || !may_group(p) || items_[p].group.form == GroupForm::rows || !may_move(p, i))
+        continue;
       if (!same_points(items_[p].group.last(), items_[i].group.last()) || !share_inputs(p, i) ||
           feeds(p, i))
         continue;
@@ -442,6 +456,7 @@ class Grouper {
   const std::set<const ir::BufferNode*>& kept_;
   const Capabilities& caps_;
   std::vector<int> blocks_;
+  std::vector<size_t> steps_before_;
   std::vector<Item> items_;
   Places readers_;
   std::map<const ir::BufferNode*, std::vector<size_t>> writers_;
