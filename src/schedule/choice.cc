@@ -381,8 +381,8 @@ std::string class_of(const Capabilities& capabilities) {
   return target + (capabilities.hardware ? ".hardware" : ".software");
 }
 
-void Records::add(std::string key, std::string machine, Point point) {
-  points_.insert_or_assign({std::move(key), std::move(machine)}, std::move(point));
+void Records::add(std::string key, std::string machine, const Point& point) {
+  points_.insert_or_assign({std::move(key), std::move(machine)}, point);
 }
 
 const Point* Records::find(const std::string& key, const std::string& machine) const {

@@ -42,7 +42,7 @@ std::string class_of(const Capabilities& capabilities);
 // Points to take instead of the default ones, by key and class. The last one added counts.
 class Records {
  public:
-  void add(std::string key, std::string machine, Point point);
+  void add(std::string key, std::string machine, const Point& point);
   // Null: there is none.
   const Point* find(const std::string& key, const std::string& machine) const;
   size_t size() const { return points_.size(); }

@@ -22,8 +22,8 @@ Result<> read_line(const std::string& line, schedule::Records& records) {
   GS_ASSIGN(std::string key, text("key"));
   GS_ASSIGN(std::string machine, text("class"));
   GS_ASSIGN(const std::string words, text("point"));
-  GS_ASSIGN(schedule::Point point, schedule::parse_point(words));
-  records.add(std::move(key), std::move(machine), std::move(point));
+  GS_ASSIGN(const schedule::Point point, schedule::parse_point(words));
+  records.add(std::move(key), std::move(machine), point);
   return {};
 }
 
