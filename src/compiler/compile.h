@@ -37,8 +37,8 @@ struct Options {
 // What compiling a stage gave, for `inspect` and dumps.
 struct KernelReport {
   std::string name, origin, schedule, ir, code;
-  std::string key, machine, point;  // of records: schedule/choice.h
-  std::vector<std::string> space;   // the points to choose from, where asked for
+  std::string key, machine;        // of records: schedule/choice.h
+  std::vector<std::string> space;  // the points to choose from, where asked for
 };
 struct Report {
   std::string stages;  // printed after fusion and layout

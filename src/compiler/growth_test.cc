@@ -52,7 +52,8 @@ struct Size {
 
 Size size_of(TargetKind target, const ops::Stage& stage) {
   const schedule::Capabilities caps = schedule::capabilities_of(target);
-  const auto kernel = run_pipeline(schedule::schedule_default(stage, caps).kernel, target);
+  const auto kernel =
+      run_pipeline(schedule::schedule_default(schedule::single_group(stage), caps).kernel, target);
   EXPECT_TRUE(kernel);
   if (!kernel) return {};
   Size size{node_count(kernel->body), 0};

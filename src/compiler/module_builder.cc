@@ -191,13 +191,12 @@ schedule::ScheduledGroup ModuleBuilder::choose(const schedule::Group& group,
 KernelReport ModuleBuilder::report_of(const schedule::Group& group,
                                       const schedule::Capabilities& capabilities,
                                       const std::string& schedule) const {
-  KernelReport report{title_of(group), origin_of(group), schedule, {}, {}, {}, {}, {}, {}};
+  KernelReport report{title_of(group), origin_of(group), schedule, {}, {}, {}, {}, {}};
   if (!options_.space) return report;
   report.key = key_of(group);
   report.machine = class_of(capabilities);
   for (const schedule::Point& point : space_of(group, capabilities))
     report.space.push_back(to_string(point));
-  report.point = report.space[0];
   return report;
 }
 

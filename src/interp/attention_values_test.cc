@@ -6,13 +6,11 @@
 #include <cmath>
 #include <functional>
 
-#include "interp/stages.h"
-#include "ops/cases.h"
+#include "interp/case_values.h"
 
 namespace gossamer::interp {
 namespace {
 
-using ops::Attributes;
 using ops::floats;
 using ops::int32s;
 using ops::TensorData;
@@ -23,30 +21,6 @@ V numbers(size_t count, double phase) {
   for (size_t i = 0; i < count; ++i)
     values.push_back(static_cast<float>(std::sin(phase + 1.7 * static_cast<double>(i))));
   return values;
-}
-
-// The first output.
-V made_by(std::string_view name, const Attributes& attributes, std::vector<TensorData> inputs) {
-  const ops::OpDef& def = *ops::builtin_catalog().find("com.microsoft", name);
-  ops::Case test{.name = "values", .attributes = attributes, .inputs = std::move(inputs)};
-  // An input without data is absent.
-  for (const TensorData& input : test.inputs)
-    test.shapes.push_back(input.bytes.empty() ? std::vector<int64_t>{-1} : input.shape);
-  const std::vector<TensorData> given = ops::case_inputs(def, test);
-  ops::DefinedCase made = ops::define_case(def, test, given, 1);
-  EXPECT_TRUE(made.status) << (made.status ? "" : made.status.error().to_string());
-  if (!made.status) return {};
-  Values values;
-  for (const auto& [buffer, data] : made.memory) values[buffer.get()] = data;
-  for (const auto& constant : made.builder->constants)
-    values[constant.buffer.get()] = constant.data;
-  const Result<> ran = run_program(made.builder->program, values);
-  EXPECT_TRUE(ran) << (ran ? "" : ran.error().to_string());
-  const TensorData& output = values.at(made.outputs[0].buffer.get());
-  V result;
-  for (int64_t i = 0; i < output.element_count(); ++i)
-    result.push_back(static_cast<float>(element(output, i).as_double()));
-  return result;
 }
 
 // One query over keys [count][width]; `score` changes a product (mask, softcap), `sink` is one more
@@ -110,12 +84,12 @@ void compare(const Grouped& g) {
   inputs[6] = int32s({1}, {total});
   if (g.biased) inputs[10] = floats(shape({1, 1, g.sequence, room}), bias);
   if (!g.sinks.empty()) inputs[11] = floats(shape({g.heads}), g.sinks);
-  const V made = made_by("GroupQueryAttention",
-                         {{"num_heads", static_cast<int64_t>(g.heads)},
-                          {"kv_num_heads", static_cast<int64_t>(g.groups)},
-                          {"local_window_size", g.window},
-                          {"softcap", g.softcap}},
-                         std::move(inputs));
+  const std::vector<double> made = values_of("com.microsoft", "GroupQueryAttention",
+                                             {{"num_heads", static_cast<int64_t>(g.heads)},
+                                              {"kv_num_heads", static_cast<int64_t>(g.groups)},
+                                              {"local_window_size", g.window},
+                                              {"softcap", g.softcap}},
+                                             std::move(inputs));
   ASSERT_EQ(made.size(), q.size());
   const bool prompt = static_cast<size_t>(total) == g.sequence;
   for (size_t b = 0; b < g.batch; ++b) {
@@ -227,8 +201,9 @@ TEST(AttentionValues, MultiHeadMasks) {
   }
   for (const TensorData& mask : {int32s({2}, {3, 1}), int32s({2, 3}, {1, 1, 1, 1, 0, 0}),
                                  int32s({8}, {3, 1, 0, 3, 6, 0, 3, 4})}) {
-    const V made = made_by("MultiHeadAttention", {{"num_heads", int64_t{heads}}},
-                           {cube(q), cube(k), cube(v), {}, mask});
+    const std::vector<double> made =
+        values_of("com.microsoft", "MultiHeadAttention", {{"num_heads", int64_t{heads}}},
+                  {cube(q), cube(k), cube(v), {}, mask});
     ASSERT_EQ(made.size(), wanted.size());
     for (size_t i = 0; i < made.size(); ++i) EXPECT_NEAR(made[i], wanted[i], 1e-5) << i;
   }

@@ -4,44 +4,25 @@
 #include <cmath>
 #include <complex>
 
-#include "interp/stages.h"
-#include "ops/cases.h"
+#include "interp/case_values.h"
 
 namespace gossamer::interp {
 namespace {
 
-using ops::TensorData;
 using Complex = std::complex<double>;
 
 float sample(int64_t at) { return static_cast<float>(std::sin(1.7 * static_cast<double>(at))); }
 
 // [1, n, parts], and what the entry makes of it: [1, n, 2].
-std::vector<float> transformed(int64_t n, int64_t parts, bool inverse) {
+std::vector<double> transformed(int64_t n, int64_t parts, bool inverse) {
   std::vector<float> samples;
   for (int64_t i = 0; i < n * parts; ++i) samples.push_back(sample(i));
-  const ops::OpDef& def = *ops::builtin_catalog().find("", "DFT");
-  const ops::Case test{.name = "values",
-                       .shapes = {{1, n, parts}},
-                       .attributes = {{"inverse", inverse ? 1 : 0}},
-                       .inputs = {ops::floats({1, n, parts}, samples)}};
-  const std::vector<TensorData> given = ops::case_inputs(def, test);
-  const ops::DefinedCase made = ops::define_case(def, test, given, 1);
-  EXPECT_TRUE(made.status) << (made.status ? "" : made.status.error().to_string());
-  if (!made.status) return {};
-  Values values;
-  for (const auto& [buffer, data] : made.memory) values[buffer.get()] = data;
-  for (const auto& constant : made.builder->constants)
-    values[constant.buffer.get()] = constant.data;
-  EXPECT_TRUE(run_program(made.builder->program, values));
-  const TensorData& output = values.at(made.outputs[0].buffer.get());
-  std::vector<float> result;
-  for (int64_t i = 0; i < output.element_count(); ++i)
-    result.push_back(static_cast<float>(element(output, i).as_double()));
-  return result;
+  return values_of("", "DFT", {{"inverse", inverse ? 1 : 0}},
+                   {ops::floats({1, n, parts}, samples)});
 }
 
 void expect_sums(int64_t n, int64_t parts, bool inverse) {
-  const std::vector<float> found = transformed(n, parts, inverse);
+  const std::vector<double> found = transformed(n, parts, inverse);
   ASSERT_EQ(found.size(), static_cast<size_t>(2 * n));
   double largest = 0, error = 0;
   for (int64_t k = 0; k < n; ++k) {

@@ -6,13 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include "interp/stages.h"
-#include "ops/cases.h"
+#include "interp/case_values.h"
 
 namespace gossamer::interp {
 namespace {
-
-using ops::TensorData;
 
 constexpr int64_t boxes = 420, classes = 2;
 constexpr float overlap = 0.3f;
@@ -42,7 +39,7 @@ std::vector<float> scores() {
   return all;
 }
 
-std::vector<int64_t> by_loops(int64_t most) {
+std::vector<double> by_loops(int64_t most) {
   const std::vector<float> sides = corners(), all = scores();
   const auto shared = [&](int64_t a, int64_t b) {
     const auto low = [&](int64_t i, int k) {
@@ -63,7 +60,7 @@ std::vector<int64_t> by_loops(int64_t most) {
     };
     return both[0] * both[1] / (area(a) + area(b) - both[0] * both[1]);
   };
-  std::vector<int64_t> result;
+  std::vector<double> result;
   for (int64_t c = 0; c < classes; ++c) {
     const auto score = [&](int64_t i) { return all[static_cast<size_t>(c * boxes + i)]; };
     std::vector<int64_t> order, kept;
@@ -78,37 +75,22 @@ std::vector<int64_t> by_loops(int64_t most) {
       if (std::ranges::none_of(kept, [&](int64_t k) { return shared(k, i) > overlap; }))
         kept.push_back(i);
     }
-    for (const int64_t i : kept) result.insert(result.end(), {0, c, i});
+    for (const int64_t i : kept)
+      result.insert(result.end(), {0, static_cast<double>(c), static_cast<double>(i)});
   }
   return result;
 }
 
-std::vector<int64_t> by_blocks(int64_t most) {
-  const ops::OpDef& def = *ops::builtin_catalog().find("", "NonMaxSuppression");
-  const ops::Case test{
-      .name = "values",
-      .shapes = {{1, boxes, 4}, {1, classes, boxes}},
-      .inputs = {ops::floats({1, boxes, 4}, corners()), ops::floats({1, classes, boxes}, scores()),
-                 ops::int64s({1}, {most}), ops::floats({1}, {overlap}), ops::floats({1}, {-0.9f})}};
-  const std::vector<TensorData> given = ops::case_inputs(def, test);
-  const ops::DefinedCase made = ops::define_case(def, test, given, 1);
-  EXPECT_TRUE(made.status) << (made.status ? "" : made.status.error().to_string());
-  if (!made.status) return {};
-  Values values;
-  for (const auto& [buffer, data] : made.memory) values[buffer.get()] = data;
-  for (const auto& constant : made.builder->constants)
-    values[constant.buffer.get()] = constant.data;
-  EXPECT_TRUE(run_program(made.builder->program, values));
-  const TensorData& output = values.at(made.outputs[0].buffer.get());
-  std::vector<int64_t> result;
-  for (int64_t i = 0; i < output.element_count(); ++i)
-    result.push_back(element(output, i).as_int());
-  return result;
+std::vector<double> by_blocks(int64_t most) {
+  return values_of(
+      "", "NonMaxSuppression", {},
+      {ops::floats({1, boxes, 4}, corners()), ops::floats({1, classes, boxes}, scores()),
+       ops::int64s({1}, {most}), ops::floats({1}, {overlap}), ops::floats({1}, {-0.9f})});
 }
 
 TEST(SuppressionValues, BlocksKeepWhatLoopsKeep) {
   for (const int64_t most : {40, 420}) {
-    const std::vector<int64_t> wanted = by_loops(most);
+    const std::vector<double> wanted = by_loops(most);
     EXPECT_EQ(by_blocks(most), wanted) << most;
     if (most == 420) {
       EXPECT_GT(wanted.size(), 3u * 2 * 256) << "they fit into one block";

@@ -83,6 +83,16 @@ bool simple_indices(const ir::Load& load) {
   return true;
 }
 
+std::vector<Expr> unravel(const Expr& number, const std::vector<Expr>& extents) {
+  std::vector<Expr> point(extents.size());
+  Expr rest = number;
+  for (size_t i = extents.size(); i-- > 0;) {
+    point[i] = i == 0 ? rest : ir::floormod(rest, extents[i]);
+    rest = ir::floordiv(rest, extents[i]);
+  }
+  return point;
+}
+
 Expr ceil_div(Expr a, int64_t b) {
   return ir::simplify(ir::floordiv(std::move(a) + ir::index(b - 1), b));
 }

@@ -36,6 +36,9 @@ ir::Bounds bounds_of(const ops::Stage& stage);
 // will.
 bool simple_indices(const ir::Load& load);
 
+// The point whose row-major number among these extents is given.
+std::vector<ir::Expr> unravel(const ir::Expr& number, const std::vector<ir::Expr>& extents);
+
 ir::Expr ceil_div(ir::Expr a, int64_t b);
 ir::Expr round_up(ir::Expr a, int64_t b);
 

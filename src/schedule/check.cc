@@ -34,8 +34,7 @@ Result<> check_vectors(const Nest& nest) {
       if (loop.kind == LoopKind::vectorized && id != walk.order.back())
         return fail(cat("the vectorized loop ", loop.name,
                         " is not the innermost one: ", nest.loop(walk.order.back()).name, " is"));
-      const bool is_fused =
-          std::ranges::any_of(nest.fuses, [&](const Fuse& fuse) { return fuse.whole == id; });
+      const bool is_fused = nest.is_fused(id);
       if (loop.partial && loop.kind != LoopKind::group &&
           (is_fused || loop.kind != LoopKind::vectorized))
         return fail(cat("the partial results of ", loop.name, " are not lanes"),

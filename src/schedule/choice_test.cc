@@ -8,8 +8,6 @@
 namespace gossamer::schedule {
 namespace {
 
-Group single(Stage stage) { return {GroupForm::single, {{std::move(stage), {}, true}}}; }
-
 std::string read_back(std::string_view text) {
   const auto point = parse_point(text);
   return point ? to_string(*point) : point.error().to_string();
@@ -19,7 +17,7 @@ TEST(Choice, PointsReadBack) {
   for (const Stage& stage :
        {twice(), product(), product(index(64), index(64), index(64)), total(100)}) {
     for (TargetKind target : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu}) {
-      const Group group = single(stage);
+      const Group group = single_group(stage);
       const Capabilities caps = capabilities_of(target);
       const std::vector<Point> space = space_of(group, caps);
       EXPECT_GT(space.size(), 1u) << stage.name;
@@ -44,7 +42,7 @@ TEST(Choice, WhatIsNoPoint) {
 
 // Whatever a file says, the compiler goes on with the default point.
 TEST(Choice, PointsThatTheStageDoesNotHave) {
-  const Group group = single(product());
+  const Group group = single_group(product());
   for (const char* text :
        {"map", "rows", "contraction vector_axis=7 lanes=4", "contraction row_axis=-1 rows=4",
         "contraction vector_axis=1 lanes=3", "contraction rows=1000000 row_axis=0",
@@ -66,11 +64,13 @@ TEST(Choice, KeysAreOfWhatIsComputed) {
   Stage one = product(), other = product();
   other.name = "another";
   other.origin = "a layer";
-  EXPECT_EQ(key_of(single(one)), key_of(single(other)));
-  EXPECT_NE(key_of(single(one)), key_of(single(product(index(6), index(10), index(9)))));
-  EXPECT_EQ(key_of(single(product(ir::var("n"), index(4), index(4)))),
-            key_of(single(product(ir::var("m"), index(4), index(4)))));
-  EXPECT_NE(key_of(single(twice())), key_of(single(twice(index(3), index(10), blocked))));
+  EXPECT_EQ(key_of(single_group(one)), key_of(single_group(other)));
+  EXPECT_NE(key_of(single_group(one)),
+            key_of(single_group(product(index(6), index(10), index(9)))));
+  EXPECT_EQ(key_of(single_group(product(ir::var("n"), index(4), index(4)))),
+            key_of(single_group(product(ir::var("m"), index(4), index(4)))));
+  EXPECT_NE(key_of(single_group(twice())),
+            key_of(single_group(twice(index(3), index(10), blocked))));
 }
 
 TEST(Choice, RecordsByKeyAndClass) {

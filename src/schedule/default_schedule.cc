@@ -228,13 +228,6 @@ Capabilities without_hardware(Capabilities capabilities) {
   return capabilities;
 }
 
-Result<Scheduled> schedule_at(const ops::Stage& stage, const Capabilities& capabilities,
-                              const Tiling& tiling) {
-  GS_ASSIGN(Schedule schedule, schedule_with(stage, capabilities, tiling));
-  GS_ASSIGN(ir::Kernel kernel, lower(schedule));
-  return Scheduled{std::move(schedule), std::move(kernel)};
-}
-
 }  // namespace
 
 Result<Schedule> schedule_with(const ops::Stage& stage, const Capabilities& capabilities,
@@ -258,18 +251,6 @@ Result<Schedule> schedule_with(const ops::Stage& stage, const Capabilities& capa
       break;
   }
   return s;
-}
-
-Scheduled schedule_default(const ops::Stage& stage, const Capabilities& capabilities) {
-  auto made = schedule_at(stage, capabilities, default_tiling(stage, capabilities));
-  if (!made && capabilities.hardware)
-    made = schedule_at(stage, capabilities, default_tiling(stage, without_hardware(capabilities)));
-  GS_CHECK(made, stage.name, ": ", made.error().to_string());
-  return *std::move(made);
-}
-
-Schedule default_schedule(const ops::Stage& stage, const Capabilities& capabilities) {
-  return schedule_default(stage, capabilities).schedule;
 }
 
 Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,
@@ -301,6 +282,10 @@ ScheduledGroup schedule_default(const Group& group, const Capabilities& capabili
   if (!made && capabilities.hardware) made = with(without_hardware(capabilities));
   GS_CHECK(made, title_of(group), ": ", made.error().to_string());
   return *std::move(made);
+}
+
+Schedule default_schedule(const ops::Stage& stage, const Capabilities& capabilities) {
+  return std::move(schedule_default(single_group(stage), capabilities).schedules.back());
 }
 
 bool has_variant(const Group& group, const Capabilities& capabilities, const Capabilities& others) {

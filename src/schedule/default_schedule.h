@@ -14,15 +14,6 @@ namespace gossamer::schedule {
 Result<Schedule> schedule_with(const ops::Stage& stage, const Capabilities& capabilities,
                                const Tiling& tiling);
 
-// At the default point, or, where a limit refuses tiles in group memory, at the one without them.
-Schedule default_schedule(const ops::Stage& stage, const Capabilities& capabilities);
-
-struct Scheduled {
-  Schedule schedule;
-  ir::Kernel kernel;
-};
-Scheduled schedule_default(const ops::Stage& stage, const Capabilities& capabilities);
-
 // One schedule for stages with the same points, one a stage for those over the same rows.
 struct ScheduledGroup {
   std::vector<Schedule> schedules;
@@ -30,12 +21,16 @@ struct ScheduledGroup {
 
   int group_size() const { return schedules.back().group_size(); }
 };
+// At the default point, or, where a limit refuses tiles in group memory, at the one without them.
 ScheduledGroup schedule_default(const Group& group, const Capabilities& capabilities);
 // At a point of the space of its last stage, or, where the group is over rows, of the rows.
 Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,
                                    const Tiling& tiling);
 Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,
                                    const RowTiling& tiling);
+
+// Of a stage in a launch of its own.
+Schedule default_schedule(const ops::Stage& stage, const Capabilities& capabilities);
 
 // Whether machines with these other capabilities compute the group in another way.
 bool has_variant(const Group& group, const Capabilities& capabilities, const Capabilities& others);

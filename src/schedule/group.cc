@@ -14,6 +14,8 @@ bool contains(const std::vector<ir::Buffer>& buffers, const ir::Buffer& buffer) 
 
 }  // namespace
 
+Group single_group(ops::Stage stage) { return {GroupForm::single, {{std::move(stage), {}, true}}}; }
+
 std::vector<ir::Buffer> inputs_of(const Group& group) {
   std::vector<ir::Buffer> inputs, made;
   for (const Member& member : group.members) {

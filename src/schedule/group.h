@@ -35,6 +35,8 @@ struct Group {
   const ops::Stage& last() const { return members.back().stage; }
 };
 
+Group single_group(ops::Stage stage);
+
 // What a kernel of the group reads, and what it writes: the last stage's output last.
 std::vector<ir::Buffer> inputs_of(const Group& group);
 std::vector<ir::Buffer> outputs_of(const Group& group);

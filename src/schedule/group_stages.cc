@@ -56,10 +56,8 @@ Expr extent_of(const Stage& stage, const RowAxis& row) {
 struct Relation {
   std::vector<RowAxis> rows;    // of the reader
   std::vector<size_t> columns;  // of the reader: reduce axes, or axes
+  friend bool operator==(const Relation&, const Relation&) = default;
 };
-bool operator==(const Relation& a, const Relation& b) {
-  return a.rows == b.rows && a.columns == b.columns;
-}
 
 std::vector<RowAxis> all_axes(const Stage& stage) {
   std::vector<RowAxis> rows;

@@ -68,11 +68,8 @@ Stmt row(const ops::Stage& stage, int64_t group) {
   const Var item = ir::var("item"), invocation = ir::var("invocation");
   const Expr update = Expr(item) * ir::index(group) + invocation;
   ir::VarMap axes;
-  Expr rest = update;
-  for (size_t i = stage.axes.size(); i-- > 0;) {
-    axes[stage.axes[i].get()] = i == 0 ? rest : ir::floormod(rest, stage.extents[i]);
-    rest = ir::floordiv(rest, stage.extents[i]);
-  }
+  const std::vector<Expr> place = unravel(update, stage.extents);
+  for (size_t i = 0; i < place.size(); ++i) axes[stage.axes[i].get()] = place[i];
   std::vector<Expr> target;
   Expr inside = update < updates;
   for (size_t d = 0; d < stage.target.size(); ++d) {
@@ -126,6 +123,22 @@ ir::Kernel kernel_of(std::string name, const Stmt& body, std::span<const ir::Buf
   return kernel;
 }
 
+Result<> can_lower(const Schedule& schedule) {
+  auto result = check(schedule);
+  if (!result) result.error().where = cat("schedule of \"", schedule.stage().name, "\"");
+  return result;
+}
+
+ops::Stage with_legal_loads(const ops::Stage& stage, const Schedule& schedule) {
+  return schedule.capabilities().harmless_loads ? stage : hold_inside(stage, schedule.nest());
+}
+
+Stmt in_serial_loops(const Nest& nest, Coordinates& coordinates, const Stmt& body) {
+  std::vector<LoopId> serial = nest.outside();
+  std::erase_if(serial, [&](LoopId id) { return is_bound(nest.loop(id).kind); });
+  return at_invocation(nest, coordinates, in_nest(nest, coordinates, serial, body));
+}
+
 Stmt in_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coordinates,
                    const Destination& destination) {
   Stmt body;
@@ -136,21 +149,13 @@ Stmt in_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coord
     for (size_t i = 0; i < stage.axes.size(); ++i) map[stage.axes[i].get()] = destination.point[i];
     body = store_to(nest, coordinates, destination, ir::substitute(stage.result, map));
   }
-  std::vector<LoopId> serial = nest.outside();
-  std::erase_if(serial, [&](LoopId id) { return is_bound(nest.loop(id).kind); });
-  return at_invocation(nest, coordinates, in_nest(nest, coordinates, serial, body));
+  return in_serial_loops(nest, coordinates, body);
 }
 
 Result<ir::Kernel> lower(const Schedule& schedule) {
-  if (auto checked = check(schedule); !checked) {
-    checked.error().where = cat("schedule of \"", schedule.stage().name, "\"");
-    return std::unexpected(checked.error());
-  }
+  GS_TRY(can_lower(schedule));
+  const ops::Stage stage = with_legal_loads(schedule.stage(), schedule);
   const Nest& nest = schedule.nest();
-  // Where memory forgives, loads outside of buffers are left as they are.
-  const ops::Stage stage = schedule.capabilities().harmless_loads
-                               ? schedule.stage()
-                               : hold_inside(schedule.stage(), nest);
   if (stage.kind == ops::StageKind::scatter) {
     const int group = schedule.capabilities().group_size;
     const bool any_order = group > 1 && writes_a_row(stage);

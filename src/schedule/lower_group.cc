@@ -5,7 +5,6 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
-#include "schedule/hold_inside.h"
 #include "schedule/lower.h"
 #include "schedule/lower_loops.h"
 
@@ -39,19 +38,9 @@ bool is_read(const Group& group, const ir::Buffer& buffer) {
                              [&](const Member& member) { return reads(member, buffer); });
 }
 
-ops::Stage legal(const ops::Stage& stage, const Schedule& schedule) {
-  return schedule.capabilities().harmless_loads ? stage : hold_inside(stage, schedule.nest());
-}
-
-Result<> checked(const Schedule& schedule) {
-  auto result = check(schedule);
-  if (!result) result.error().where = cat("schedule of \"", schedule.stage().name, "\"");
-  return result;
-}
-
 // All members at each point of the last one's nest.
 Result<ir::Kernel> lower_points(const Group& group, const Schedule& schedule) {
-  GS_TRY(checked(schedule));
+  GS_TRY(can_lower(schedule));
   const Nest& nest = schedule.nest();
   Coordinates coordinates(nest);
   const std::vector<Expr> point = coordinates.of(nest.axes);
@@ -59,7 +48,7 @@ Result<ir::Kernel> lower_points(const Group& group, const Schedule& schedule) {
   std::vector<std::pair<ir::Var, Expr>> values;
   std::vector<Stmt> stores;
   for (const Member& member : group.members) {
-    const ops::Stage stage = legal(member.stage, schedule);
+    const ops::Stage stage = with_legal_loads(member.stage, schedule);
     ir::VarMap map;
     for (size_t i = 0; i < point.size(); ++i) map[stage.axes[i].get()] = point[i];
     const Expr value = replace_loads(ir::substitute(stage.result, map), known);
@@ -70,10 +59,8 @@ Result<ir::Kernel> lower_points(const Group& group, const Schedule& schedule) {
   Stmt body = ir::block(std::move(stores));
   for (auto value = values.rbegin(); value != values.rend(); ++value)
     body = ir::let(value->first, value->second, body);
-  std::vector<LoopId> serial = nest.outside();
-  std::erase_if(serial, [&](LoopId id) { return is_bound(nest.loop(id).kind); });
-  body = at_invocation(nest, coordinates, in_nest(nest, coordinates, serial, body));
-  return kernel_of(title_of(group), in_launch(nest, body), inputs_of(group), outputs_of(group));
+  body = in_launch(nest, in_serial_loops(nest, coordinates, body));
+  return kernel_of(title_of(group), body, inputs_of(group), outputs_of(group));
 }
 
 // The loop of lanes that lie along a row axis; -1: none does.
@@ -103,7 +90,7 @@ Result<ir::Kernel> lower_rows(const Group& group, std::span<const Schedule> sche
   for (size_t i = 0; i < group.members.size(); ++i) {
     const Member& member = group.members[i];
     const Schedule& schedule = schedules[i];
-    GS_TRY(checked(schedule));
+    GS_TRY(can_lower(schedule));
     const Nest& nest = schedule.nest();
     const std::vector<LoopId> bound = bound_of(nest);
     ir::VarMap same;
@@ -120,7 +107,7 @@ Result<ir::Kernel> lower_rows(const Group& group, std::span<const Schedule> sche
     Loads known;
     for (const auto& [output, place] : held) known[output] = ir::load(place, cell);
 
-    const ops::Stage stage = legal(member.stage, schedule);
+    const ops::Stage stage = with_legal_loads(member.stage, schedule);
     Coordinates coordinates(nest);
     Destination destination{
         member.written ? stage.output : ir::Buffer(), coordinates.of(nest.axes), {}, cell};

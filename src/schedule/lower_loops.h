@@ -8,8 +8,15 @@
 #include "ops/stage.h"
 #include "schedule/coordinates.h"
 #include "schedule/nest.h"
+#include "schedule/schedule.h"
 
 namespace gossamer::schedule {
+
+// check(), whose error says which stage's schedule.
+Result<> can_lower(const Schedule& schedule);
+// A stage as it is lowered: where memory does not forgive loads outside of buffers, they are held
+// inside.
+ops::Stage with_legal_loads(const ops::Stage& stage, const Schedule& schedule);
 
 // The body inside of some loops of the nest, outermost first, and of what guards these loops. Where
 // operands are staged, nothing does: all invocations come to the barriers (in_guards).
@@ -21,6 +28,8 @@ ir::Stmt in_guards(const Nest& nest, Coordinates& coordinates, ir::Stmt body);
 // The body in one invocation of the launch: what the bound loops say of the loops fused into them,
 // and what guards these.
 ir::Stmt at_invocation(const Nest& nest, Coordinates& coordinates, ir::Stmt body);
+// All serial loops outside of the accumulators, in one invocation.
+ir::Stmt in_serial_loops(const Nest& nest, Coordinates& coordinates, const ir::Stmt& body);
 // The bound loops around the body.
 ir::Stmt in_launch(const Nest& nest, ir::Stmt body);
 

@@ -13,6 +13,10 @@ std::vector<std::string> part_names(const std::string& whole) {
 
 bool Nest::stands(LoopId id) const { return loop(id).split < 0 && loop(id).fuse < 0; }
 
+bool Nest::is_fused(LoopId id) const {
+  return std::ranges::any_of(fuses, [&](const Fuse& fuse) { return fuse.whole == id; });
+}
+
 std::vector<LoopId> Nest::leaves(LoopId id) const {
   const Loop& loop = this->loop(id);
   if (loop.fuse >= 0) return leaves(fuses[static_cast<size_t>(loop.fuse)].whole);
@@ -52,9 +56,7 @@ std::vector<LoopId> Nest::joined() const {
   std::vector<LoopId> result;
   for (size_t i = 0; i < loops.size(); ++i) {
     const auto id = static_cast<LoopId>(i);
-    if (!loop(id).partial ||
-        std::ranges::any_of(fuses, [&](const Fuse& f) { return f.whole == id; }))
-      continue;
+    if (!loop(id).partial || is_fused(id)) continue;
     if (std::ranges::any_of(leaves(id),
                             [&](LoopId leaf) { return loop(leaf).kind == ir::LoopKind::group; }))
       result.push_back(id);

@@ -87,6 +87,8 @@ struct Nest {
   Loop& loop(LoopId id) { return loops[static_cast<size_t>(id)]; }
   // Part of the present nest: nothing has replaced it.
   bool stands(LoopId id) const;
+  // Put together from others.
+  bool is_fused(LoopId id) const;
   // The standing loops that a loop's value is computed from.
   std::vector<LoopId> leaves(LoopId id) const;
   // Loops of the first walk outside of the accumulators: all of them where there are none.

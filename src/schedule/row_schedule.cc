@@ -20,41 +20,35 @@ const std::vector<ir::Var>& column_vars(const Stage& stage) {
   return stage.kind == ops::StageKind::reduce ? stage.reduce_axes : stage.axes;
 }
 
-ir::Var last_column(const Member& member) {
-  if (member.stage.kind == ops::StageKind::reduce) return member.stage.reduce_axes.back();
-  const std::vector<int> columns = columns_of(member);
-  return columns.empty() ? ir::Var() : member.stage.axes[static_cast<size_t>(columns.back())];
-}
+// An axis that a row is walked along.
+struct Column {
+  ir::Var var;
+  int64_t extent = 0;  // 0: not known
+};
 
-std::optional<int64_t> last_extent(const Member& member) {
+// Of a reduction its own axes, of a map those that do not tell rows apart.
+std::vector<Column> walked_columns(const Member& member) {
   const Stage& stage = member.stage;
-  if (stage.kind == ops::StageKind::reduce) return ir::as_int(stage.reduce_extents.back());
-  const std::vector<int> columns = columns_of(member);
-  if (columns.empty()) return std::nullopt;
-  const int axis = columns.back();
-  const auto row = std::ranges::find(member.rows, axis, &RowAxis::axis);
-  if (row != member.rows.end()) return row->quotient;
-  return ir::as_int(stage.extents[static_cast<size_t>(axis)]);
-}
-
-bool has_columns(const Member& member) {
-  return member.stage.kind == ops::StageKind::reduce || !columns_of(member).empty();
+  const auto known = [](const ir::Expr& extent) { return ir::as_int(extent).value_or(0); };
+  std::vector<Column> walked;
+  if (stage.kind == ops::StageKind::reduce) {
+    for (size_t r = 0; r < stage.reduce_axes.size(); ++r)
+      walked.push_back({stage.reduce_axes[r], known(stage.reduce_extents[r])});
+    return walked;
+  }
+  for (int axis : columns_of(member)) {
+    const auto at = static_cast<size_t>(axis);
+    const auto row = std::ranges::find(member.rows, axis, &RowAxis::axis);
+    walked.push_back(
+        {stage.axes[at], row != member.rows.end() ? row->quotient : known(stage.extents[at])});
+  }
+  return walked;
 }
 
 // Columns of a row, 0: not known.
-int64_t count_columns(const Member& member) {
-  const Stage& stage = member.stage;
+int64_t count_columns(const std::vector<Column>& walked) {
   int64_t count = 1;
-  if (stage.kind == ops::StageKind::reduce) {
-    for (const ir::Expr& extent : stage.reduce_extents) count *= ir::as_int(extent).value_or(0);
-    return count;
-  }
-  for (int axis : columns_of(member)) {
-    const auto row = std::ranges::find(member.rows, axis, &RowAxis::axis);
-    count *= row != member.rows.end()
-                 ? row->quotient
-                 : ir::as_int(stage.extents[static_cast<size_t>(axis)]).value_or(0);
-  }
+  for (const Column& column : walked) count *= column.extent;
   return count;
 }
 
@@ -219,7 +213,8 @@ class Rows {
 RowsAlong rows_along(const Member& member, const Capabilities& caps) {
   const Stage& stage = member.stage;
   const ir::Bounds bounds = bounds_of(stage);
-  const ir::Var column = last_column(member);
+  const std::vector<Column> walked = walked_columns(member);
+  const ir::Var column = walked.empty() ? ir::Var() : walked.back().var;
   const ir::Var row =
       member.rows.empty() ? ir::Var() : stage.axes[static_cast<size_t>(member.rows.back().axis)];
   bool columns = false, rows = false;
@@ -241,7 +236,7 @@ RowsAlong rows_along(const Member& member, const Capabilities& caps) {
   std::vector<ir::Expr> exprs = stage.values;
   exprs.push_back(stage.result);
   for (const ir::Load* load : loads_of(exprs)) look(load);
-  if (stage.kind != ops::StageKind::reduce && has_columns(member)) {
+  if (stage.kind != ops::StageKind::reduce && !walked.empty()) {
     std::vector<ir::Expr> point(stage.axes.begin(), stage.axes.end());
     const ir::Expr store = ir::load(stage.output, point);
     look(ir::as<ir::Load>(store));
@@ -254,7 +249,7 @@ bool enough_rows(const Group& group, const Capabilities& caps) {
   const Costs& costs = costs_of(caps);
   int64_t columns = 1;
   for (const Member& member : group.members) {
-    if (has_columns(member)) columns = std::max(columns, count_columns(member));
+    columns = std::max(columns, count_columns(walked_columns(member)));
   }
   const int64_t rows = count_rows(group.members.back());
   return rows == 0 || rows >= costs.long_rows || columns <= costs.short_row;
@@ -268,17 +263,18 @@ RowTiling default_row_tiling(const Group& group, const Capabilities& caps) {
     const RowsAlong along = rows_along(member, caps);
     columns |= along == RowsAlong::columns;
     rows |= along == RowsAlong::rows;
-    all &= has_columns(member);
+    const std::vector<Column> walked = walked_columns(member);
+    all &= !walked.empty();
     if (!member.rows.empty()) {
       const auto axis = static_cast<size_t>(member.rows.back().axis);
       const auto extent = ir::as_int(member.stage.extents[axis]);
       divides &= member.rows.back().quotient == 1 && extent && *extent % caps.vector_lanes == 0;
     }
-    if (!has_columns(member)) continue;
-    const auto extent = last_extent(member);
-    blocks &= extent && (*extent % caps.vector_lanes == 0 ||
-                         (caps.group_size == 1 && *extent >= caps.vector_lanes));
-    most = std::max(most, count_columns(member));
+    if (walked.empty()) continue;
+    const int64_t extent = walked.back().extent;
+    blocks &= extent > 0 && (extent % caps.vector_lanes == 0 ||
+                             (caps.group_size == 1 && extent >= caps.vector_lanes));
+    most = std::max(most, count_columns(walked));
   }
   if (rows && !columns && divides) t.row_lanes = caps.vector_lanes;
   if (columns && !rows && blocks) t.column_lanes = caps.vector_lanes;

@@ -9,6 +9,7 @@
 #include "ir/simplify.h"
 #include "ops/search.h"
 #include "ops/states.h"
+#include "schedule/access.h"
 
 namespace gossamer::schedule {
 
@@ -151,12 +152,10 @@ class SortForm {
   // The scatter's axes for an update, and for places along those that are passed on.
   ir::VarMap axes_at(const Expr& update, const std::unordered_map<size_t, Expr>& passed) const {
     ir::VarMap map;
-    Expr rest = update;
-    for (size_t k = sorted_.size(); k-- > 0;) {
-      const size_t i = sorted_[k];
-      map[scatter_.axes[i].get()] = k == 0 ? rest : ir::floormod(rest, scatter_.extents[i]);
-      rest = ir::floordiv(rest, scatter_.extents[i]);
-    }
+    std::vector<Expr> extents;
+    for (const size_t i : sorted_) extents.push_back(scatter_.extents[i]);
+    const std::vector<Expr> point = unravel(update, extents);
+    for (size_t k = 0; k < sorted_.size(); ++k) map[scatter_.axes[sorted_[k]].get()] = point[k];
     for (const auto& [i, place] : passed) map[scatter_.axes[i].get()] = place;
     return map;
   }

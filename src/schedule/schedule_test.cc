@@ -173,7 +173,7 @@ TEST(Lower, KernelsVerifyAsScheduled) {
         std::vector<std::pair<Buffer, Buffer>> replaced;
         choose_layouts(stages, {{p.a.get()}, {p.c.get()}, {p.b.get()}}, caps, replaced);
         for (const Stage& stage : ops::stages_of(stages)) {
-          const ir::Kernel kernel = schedule_default(stage, caps).kernel;
+          const ir::Kernel kernel = schedule_default(single_group(stage), caps).kernel;
           const auto checked =
               ir::verify(kernel, static_cast<ir::Properties>(ir::Property::scheduled));
           EXPECT_TRUE(checked) << checked.error().to_string() << "\n" << ir::print(kernel);
@@ -194,7 +194,8 @@ TEST(Lower, DimensionsBecomeScalars) {
   stage.axes = {i};
   stage.extents = {n};
   stage.result = ir::load(a, {i}) * 2.0;
-  const ir::Kernel kernel = schedule_default(stage, capabilities_of(TargetKind::wasm)).kernel;
+  const ir::Kernel kernel =
+      schedule_default(single_group(stage), capabilities_of(TargetKind::wasm)).kernel;
   ASSERT_EQ(kernel.scalars.size(), 1u);
   EXPECT_TRUE(kernel.scalars[0].same(n));
 }

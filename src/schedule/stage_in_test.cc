@@ -77,13 +77,14 @@ TEST(StageIn, EdgesAreZerosAndGuardedStores) {
                   "split(k, 4, guard) -> k.block, k",
                   "stage_in(k.block, 0, ahead); stage_in(k.block, 1)"),
             webgpu);
+  const auto* sum =
+      "acc[row, lane] = fma(a.tile[ti * 4 + k + row * 8], b.tile[tj * 4 + k * 8 + lane], "
+      "acc[row, lane])";
   for (const char* part :
        {"a.tile.next[lane_1] = A[i.tile * 4 + invocation, lane_1]",
         "a.tile.next[lane_4] = select(k.block * 4 + lane_4 < 6, A[", "if k.block < 2 {",
         "a.tile[invocation * 4 + lane_2] = a.tile.next[lane_2]",
-        "select(invocation // 2 + k.block * 4 + step * 2 < 10, B[",
-        "acc[row, lane] = fma(a.tile[ti * 4 + k + row * 8], b.tile[tj * 4 + k * 8 + lane], "
-        "acc[row, lane])",
+        "select(invocation // 2 + k.block * 4 + step * 2 < 10, B[", sum,
         "if i.tile * 4 + ti + row * 2 < 7 {"})
     EXPECT_NE(text.find(part), text.npos) << part << text;
   EXPECT_EQ(text.find("if"), text.find("if k.block")) << text;
@@ -152,8 +153,8 @@ TEST(StageIn, FactorsAlongBothAxesGetNoTiles) {
             std::string::npos);
   // A limit that refuses them leads to the kernel without.
   hardware.max_group_bytes = 1024;
-  const Scheduled made = schedule_default(product(extent, extent, extent), hardware);
-  EXPECT_EQ(to_string(made.schedule).find("stage_in"), std::string::npos);
+  const Schedule made = default_schedule(product(extent, extent, extent), hardware);
+  EXPECT_EQ(to_string(made).find("stage_in"), std::string::npos);
 }
 
 }  // namespace

@@ -89,8 +89,8 @@ TEST(Trace, MakesTheSameKernelAgain) {
     const Capabilities caps = capabilities_of(target);
     for (const Stage& stage : stages) {
       for (const Stage& one : laid_out(stage, caps)) {
-        const Scheduled scheduled = schedule_default(one, caps);
-        const std::string text = to_string(scheduled.schedule);
+        const ScheduledGroup scheduled = schedule_default(single_group(one), caps);
+        const std::string text = to_string(scheduled.schedules[0]);
         const auto again = parse_schedule(one, caps, text);
         ASSERT_TRUE(again) << text << "\n" << again.error().to_string();
         EXPECT_EQ(to_string(*again), text);

@@ -19,6 +19,8 @@ using Bytes = std::vector<std::byte>;
 // Errors: missing, a folder, unreadable, larger than `limit`.
 Result<Bytes> read_file(const std::filesystem::path& path, uint64_t limit = uint64_t{1} << 40);
 Result<std::string> read_text(const std::filesystem::path& path);
+// Without their ends, be these of one character or two.
+std::vector<std::string> lines_of(const std::string& text);
 Result<> write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
 // External data of a model in `folder`, mapped: relative names that stay inside it, links resolved.

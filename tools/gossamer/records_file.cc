@@ -2,8 +2,6 @@
 
 #include <rapidjson/document.h>
 
-#include <algorithm>
-
 #include "gossamer/files.h"
 
 namespace gossamer::command {
@@ -33,12 +31,9 @@ Result<schedule::Records> read_records(const std::filesystem::path& file) {
   GS_ASSIGN(const std::string text, read_text(file.string()));
   schedule::Records records;
   int number = 0;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    const std::string line = text.substr(at, end - at);
-    at = end + 1;
+  for (const std::string& line : lines_of(text)) {
     ++number;
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    if (line.find_first_not_of(" \t") == std::string::npos) continue;
     if (auto read = read_line(line, records); !read) {
       read.error().where = cat(file.string(), ":", number);
       return std::unexpected(read.error());

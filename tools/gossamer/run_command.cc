@@ -172,19 +172,6 @@ std::string number_text(double value) {
   return text;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (size_t at = 0; at < text.size();) {
-    size_t end = text.find('\n', at);
-    if (end == std::string::npos) end = text.size();
-    std::string line = text.substr(at, end - at);
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    lines.push_back(std::move(line));
-    at = end + 1;
-  }
-  return lines;
-}
-
 // Scores that are no distribution yet become one; those that are stay.
 std::vector<double> probabilities(const ops::TensorData& scores) {
   const int64_t count = scores.element_count();

@@ -80,13 +80,8 @@ int run_here(const Options& options, const std::vector<TestCase>& cases, Tally& 
 // The names in a file, one a line.
 Result<std::set<std::string>> read_names(const std::string& file) {
   GS_ASSIGN(const std::string text, read_text(file));
-  std::set<std::string> names;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    names.insert(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return names;
+  const std::vector<std::string> lines = lines_of(text);
+  return std::set<std::string>(lines.begin(), lines.end());
 }
 
 void print_cases(const std::vector<TestCase>& cases, bool json) {

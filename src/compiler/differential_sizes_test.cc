@@ -1,0 +1,240 @@
+// Beside the catalog's cases: whole tiles, tiles past an edge, rows, parts, free dimensions.
+#include "compiler/differential.h"
+
+namespace gossamer::compiler {
+namespace {
+
+using ir::DType;
+using ops::int64s;
+
+// Larger than the catalog's cases: whole tiles, tiles past an edge, reductions with left-overs.
+struct Sized {
+  const char* op;
+  Case test;
+};
+const std::vector<Sized>& sized() {
+  static const std::vector<Sized> all{
+      {"MatMul", {.name = "whole tiles", .shapes = {{16, 32}, {32, 64}}}},
+      {"MatMul", {.name = "edges", .shapes = {{15, 37}, {37, 35}}}},
+      {"MatMul", {.name = "one column", .shapes = {{33, 40}, {40, 1}}}},
+      {"MatMul", {.name = "one row", .shapes = {{1, 40}, {40, 50}}}},
+      {"MatMul", {.name = "batches", .shapes = {{3, 5, 18}, {3, 18, 17}}}},
+      {"Conv", {.name = "channels", .shapes = {{1, 16, 5, 7}, {32, 16, 3, 3}, {32}}}},
+      {"Conv",
+       {.name = "odd",
+        .shapes = {{2, 5, 6, 9}, {19, 5, 3, 2}},
+        .attributes = {{"strides", std::vector<int64_t>{2, 1}},
+                       {"pads", std::vector<int64_t>{1, 0, 2, 1}}}}},
+      {"Conv",
+       {.name = "depthwise",
+        .shapes = {{1, 20, 6, 6}, {20, 1, 3, 3}},
+        .attributes = {{"group", int64_t{20}}}}},
+      {"MaxPool",
+       {.name = "odd",
+        .shapes = {{1, 19, 7, 9}},
+        .attributes = {{"kernel_shape", std::vector<int64_t>{3, 2}}},
+        .outputs = 1}},
+      {"Softmax", {.name = "rows", .shapes = {{9, 37}}}},
+      {"Softmax", {.name = "columns", .shapes = {{33, 18}}, .attributes = {{"axis", int64_t{0}}}}},
+      {"ReduceSum", {.name = "all", .shapes = {{7, 53}}}},
+      {"CumSum", {.name = "segments", .shapes = {{3, 301}}, .inputs = {{}, int64s({}, {1})}}},
+      {"CumSum",
+       {.name = "levels",
+        .shapes = {{4999}},
+        .attributes = {{"reverse", int64_t{1}}, {"exclusive", int64_t{1}}},
+        .inputs = {{}, int64s({}, {0})}}},
+      {"TopK", {.name = "runs", .shapes = {{3, 100}}, .inputs = {{}, int64s({1}, {60})}}},
+      {"TopK",
+       {.name = "columns",
+        .shapes = {{75, 5}},
+        .attributes = {{"axis", int64_t{0}}, {"largest", int64_t{0}}},
+        .inputs = {{}, int64s({1}, {75})}}},
+      {"TopK", {.name = "chunks", .shapes = {{2, 999}}, .inputs = {{}, int64s({1}, {3})}}},
+      {"TopK",
+       {.name = "equal data",
+        .shapes = {{257}},
+        .inputs = {{}, int64s({1}, {9})},
+        .dtype = DType::i32,
+        .low = 0,
+        .high = 1}},
+      {"Unique", {.name = "many", .shapes = {{130}}, .dtype = DType::i32, .low = -20, .high = 20}},
+      {"Unique",
+       {.name = "as they come",
+        .shapes = {{60}},
+        .attributes = {{"sorted", int64_t{0}}},
+        .dtype = DType::i32,
+        .low = -20,
+        .high = 20}},
+      {"NonZero",
+       {.name = "segments", .shapes = {{3, 150}}, .dtype = DType::i32, .low = -1, .high = 1}},
+      {"CumProd",
+       {.name = "columns",
+        .shapes = {{70, 36}},
+        .inputs = {{}, int64s({}, {0})},
+        .low = 0.9,
+        .high = 1.1}},
+      {"Transpose",
+       {.name = "odd",
+        .shapes = {{3, 17, 20}},
+        .attributes = {{"perm", std::vector<int64_t>{2, 0, 1}}}}},
+      {"LayerNormalization", {.name = "rows", .shapes = {{5, 48}, {48}, {48}}, .outputs = 1}},
+      {"Add", {.name = "broadcast", .shapes = {{2, 17, 5, 4}, {17, 1, 1}}}},
+      {"Concat",
+       {.name = "three",
+        .shapes = {{2, 5, 6}, {2, 18, 6}, {2, 9, 6}},
+        .attributes = {{"axis", int64_t{1}}}}},
+  };
+  return all;
+}
+
+TEST(DifferentialSizes, TilesAndTheirEdges) {
+  for (const Sized& one : sized()) {
+    const Example example = example_of(*ops::builtin_catalog().find("", one.op), one.test);
+    ASSERT_TRUE(example.made.status) << one.op << ": " << example.made.status.error().to_string();
+    for (TargetKind target : targets) {
+      SCOPED_TRACE(cat(one.op, " ", one.test.name, " on ", schedule::name_of(target)));
+      compare(target, example, Form::as_defined);
+      compare(target, example, Form::as_a_model);
+    }
+  }
+}
+
+TEST(DifferentialSizes, FirstAxisIsADimension) {
+  for (const Sized& one : sized()) {
+    const std::string_view name = one.test.name;
+    if (name == "batches") continue;  // B's batch would have to match
+    // Sorts of a free axis are 26 merges each: "many" and "columns" do.
+    if (name == "equal data" || name == "as they come") continue;
+    const Example example = example_with_dim(*ops::builtin_catalog().find("", one.op), one.test);
+    if (!example.made.status) {
+      ADD_FAILURE() << one.op << ": " << example.made.status.error().to_string();
+      continue;
+    }
+    for (TargetKind target : targets) {
+      SCOPED_TRACE(cat(one.op, " ", one.test.name, " on ", schedule::name_of(target)));
+      compare(target, example, Form::as_defined);
+      compare(target, example, Form::as_a_model);
+    }
+  }
+}
+
+// Contractions whose operands' tiles lie in group memory: at, on and beside the edges of tiles.
+TEST(DifferentialSizes, TilesInGroupMemory) {
+  using Ints = std::vector<int64_t>;
+  schedule::Capabilities hardware = schedule::capabilities_of(TargetKind::webgpu);
+  hardware.hardware = true;
+  const std::vector<Sized> all{
+      {"MatMul", {.name = "whole", .shapes = {{32, 32}, {32, 64}}}},
+      {"MatMul", {.name = "edges", .shapes = {{33, 41}, {41, 36}}}},
+      {"MatMul", {.name = "batches", .shapes = {{2, 17, 19}, {2, 19, 40}}}},
+      {"MatMul", {.name = "wide", .shapes = {{16, 16}, {16, 68}}}},
+      {"MatMulInteger",
+       {.name = "integers", .shapes = {{18, 20}, {20, 32}, {}, {}}, .dtype = ir::DType::u8}},
+      {"Gemm",
+       {.name = "transposed",
+        .shapes = {{35, 24}, {44, 24}, {44}},
+        .attributes = {{"transB", int64_t{1}}}}},
+      {"Conv",
+       {.name = "taps",
+        .shapes = {{1, 16, 4, 36}, {32, 16, 3, 3}, {32}},
+        .attributes = {{"pads", Ints{1, 1, 1, 1}}}}},
+      {"Conv",
+       {.name = "strides and pads",
+        .shapes = {{2, 20, 4, 72}, {36, 20, 3, 2}},
+        .attributes = {{"strides", Ints{1, 2}}, {"pads", Ints{1, 0, 2, 1}}}}},
+      {"Conv", {.name = "points", .shapes = {{1, 32, 2, 32}, {64, 32, 1, 1}}}},
+  };
+  for (const Sized& one : all) {
+    SCOPED_TRACE(cat(one.op, " ", one.test.name));
+    const Example example = example_of(*ops::builtin_catalog().find("", one.op), one.test);
+    ASSERT_TRUE(example.made.status) << one.op << ": " << example.made.status.error().to_string();
+    EXPECT_NE(compare(hardware, example, Form::as_defined).find("barrier"), std::string::npos);
+    EXPECT_NE(compare(hardware, example, Form::as_a_model).find("barrier"), std::string::npos);
+    if (std::string_view(one.test.name) == "batches") continue;  // B's batch would have to match
+    const Example dynamic = example_with_dim(*ops::builtin_catalog().find("", one.op), one.test);
+    ASSERT_TRUE(dynamic.made.status) << one.op << ": " << dynamic.made.status.error().to_string();
+    compare(hardware, dynamic, Form::as_a_model);
+  }
+}
+
+// Reductions and maps over the same rows in one launch: rows that lie along memory and across it,
+// lengths beside those of vectors and workgroups, several invocations a row.
+TEST(DifferentialSizes, RowsInOneLaunch) {
+  const auto integer = [](const char* name, int64_t value) {
+    return ops::Attributes{{name, value}};
+  };
+  const std::vector<Sized> all{
+      {"Softmax", {.name = "short", .shapes = {{5, 7}}}},
+      {"Softmax", {.name = "vectors", .shapes = {{67, 36}}}},
+      {"Softmax", {.name = "left over", .shapes = {{3, 131}}}},
+      {"Softmax", {.name = "long", .shapes = {{2, 1024}}}},
+      {"Softmax", {.name = "longer", .shapes = {{2, 1030}}}},
+      {"Softmax", {.name = "heads", .shapes = {{2, 3, 5, 64}}}},
+      {"Softmax", {.name = "one", .shapes = {{260}}, .attributes = integer("axis", 0)}},
+      {"Softmax",
+       {.name = "channels", .shapes = {{2, 21, 4, 8}}, .attributes = integer("axis", 1)}},
+      {"Softmax", {.name = "odd", .shapes = {{2, 9, 5, 7}}, .attributes = integer("axis", 1)}},
+      {"LogSoftmax", {.name = "rows", .shapes = {{9, 200}}}},
+      {"LayerNormalization", {.name = "outputs", .shapes = {{6, 96}, {96}, {96}}, .outputs = 3}},
+      {"LayerNormalization",
+       {.name = "two axes",
+        .shapes = {{4, 6, 20}, {6, 20}, {6, 20}},
+        .attributes = integer("axis", 1),
+        .outputs = 1}},
+      {"RMSNormalization", {.name = "rows", .shapes = {{7, 130}, {130}}}},
+      {"GroupNormalization",
+       {.name = "groups",
+        .shapes = {{2, 12, 5, 7}, {12}, {12}},
+        .attributes = integer("num_groups", 3)}},
+      {"InstanceNormalization", {.name = "planes", .shapes = {{2, 5, 6, 10}, {5}, {5}}}},
+      {"LpNormalization", {.name = "rows", .shapes = {{8, 70}}}},
+      {"Hardmax", {.name = "rows", .shapes = {{4, 100}}}},
+  };
+  schedule::Capabilities hardware = schedule::capabilities_of(TargetKind::webgpu);
+  hardware.hardware = true;
+  for (const Sized& one : all) {
+    SCOPED_TRACE(cat(one.op, " ", one.test.name));
+    const OpDef& def = *ops::builtin_catalog().find("", one.op);
+    const Example example = example_of(def, one.test);
+    ASSERT_TRUE(example.made.status) << example.made.status.error().to_string();
+    const Example dynamic = example_with_dim(def, one.test);
+    for (TargetKind target : targets) {
+      SCOPED_TRACE(schedule::name_of(target));
+      const std::string kernels =
+          compare(schedule::capabilities_of(target), example, Form::as_a_model);
+      if (target != TargetKind::webgl)
+        EXPECT_EQ(kernels.find("kernel "), kernels.rfind("kernel ")) << kernels;
+      if (dynamic.made.status) compare(target, dynamic, Form::as_a_model);
+    }
+    const std::string kernels = compare(hardware, example, Form::as_a_model);
+    EXPECT_EQ(kernels.find("kernel "), kernels.rfind("kernel ")) << kernels;
+    if (dynamic.made.status) compare(hardware, dynamic, Form::as_a_model);
+  }
+}
+
+// Few points with long reductions, which invocations share.
+TEST(DifferentialSizes, PartsOfReductions) {
+  schedule::Capabilities hardware = schedule::capabilities_of(TargetKind::webgpu);
+  hardware.hardware = true;
+  const std::vector<Sized> all{
+      {"MatMul", {.name = "one row", .shapes = {{1, 256}, {256, 64}}}},
+      {"MatMul", {.name = "edges", .shapes = {{1, 131}, {131, 36}}}},
+      {"MatMul", {.name = "three rows", .shapes = {{3, 100}, {100, 44}}}},
+      {"MatMul", {.name = "six rows", .shapes = {{6, 100}, {100, 12}}}},
+      {"Conv", {.name = "one point", .shapes = {{1, 20, 3, 3}, {32, 20, 3, 3}, {32}}}},
+      {"ReduceSum",
+       {.name = "columns", .shapes = {{300, 24}, {1}}, .inputs = {{}, int64s({1}, {0})}}},
+      {"ReduceMax",
+       {.name = "middle", .shapes = {{2, 70, 20}, {1}}, .inputs = {{}, int64s({1}, {1})}}},
+  };
+  for (const Sized& one : all) {
+    SCOPED_TRACE(cat(one.op, " ", one.test.name));
+    const Example example = example_of(*ops::builtin_catalog().find("", one.op), one.test);
+    ASSERT_TRUE(example.made.status) << one.op << ": " << example.made.status.error().to_string();
+    EXPECT_NE(compare(hardware, example, Form::as_defined).find("barrier"), std::string::npos);
+    compare(hardware, example, Form::as_a_model);
+  }
+}
+
+}  // namespace
+}  // namespace gossamer::compiler
