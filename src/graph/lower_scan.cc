@@ -1,5 +1,7 @@
-// Scan: a Loop whose rounds read slices of inputs and stack their rows, along any axes, either way.
-#include "graph/lowering.h"
+#include "graph/lower_scan.h"
+
+#include "graph/control_tensors.h"
+#include "graph/repeat.h"
 #include "graph/text_parts.h"
 #include "ir/build.h"
 
@@ -24,30 +26,58 @@ Result<std::vector<int64_t>> list_of(const Node& node, std::string_view name, si
   return list;
 }
 
-}  // namespace
+// An input that rounds read a slice of.
+struct Scanned {
+  Tensor source;
+  size_t axis = 0;
+  bool backwards = false;
+};
 
-Result<> Lowering::lower_scan(const Node& node, Values& values) {
+// Its slice in a round.
+Tensor slice(const Scanned& scanned, const std::string& name, const Repeat& what,
+             const ir::Var& round, StageBuilder& stages) {
+  const Expr at = scanned.backwards ? what.rounds - ir::index(1) - round : Expr(round);
+  const auto axis = static_cast<std::ptrdiff_t>(scanned.axis);
+  std::vector<Tensor> slices;
+  for (const Tensor& part : parts_of({scanned.source})) {
+    std::vector<Expr> shape = part.shape();
+    shape.erase(shape.begin() + axis);
+    slices.push_back(add_compute(stages, name, part.dtype(), shape, [&](std::vector<Expr> point) {
+      point.insert(point.begin() + axis, at);
+      return ir::load(part.buffer, std::move(point));
+    }));
+  }
+  return joined(slices, {is_text(scanned.source)})[0];
+}
+
+// Rows that are stacked along the first axis, along `axis` instead.
+Tensor turn(const Tensor& rows, size_t axis, bool backwards, const std::string& name,
+            const Repeat& what, StageBuilder& stages) {
+  const auto place = static_cast<std::ptrdiff_t>(axis);
+  std::vector<Tensor> turned;
+  for (const Tensor& part : parts_of({rows})) {
+    std::vector<Expr> shape(part.shape().begin() + 1, part.shape().end());
+    shape.insert(shape.begin() + place, what.rounds);
+    turned.push_back(add_compute(stages, name, part.dtype(), shape, [&](std::vector<Expr> point) {
+      Expr row = point[axis];
+      point.erase(point.begin() + place);
+      if (backwards) row = what.rounds - ir::index(1) - row;
+      point.insert(point.begin(), row);
+      return ir::load(part.buffer, std::move(point));
+    }));
+  }
+  return joined(turned, {is_text(rows)})[0];
+}
+
+// The last `count` inputs, and how many rounds they make.
+Result<std::vector<Scanned>> scanned_inputs(const Node& node, const Values& values, size_t count,
+                                            StageBuilder& stages, Repeat& what) {
   const std::string place = cat("[Scan] \"", node.name, "\"");
-  int64_t scanned = 0;
-  if (const auto found = node.attributes.find("num_scan_inputs"); found != node.attributes.end()) {
-    if (const auto* given = std::get_if<int64_t>(&found->second)) scanned = *given;
-  }
-  const auto inputs = static_cast<int64_t>(node.inputs.size());
-  if (scanned < 1 || scanned > inputs || node.regions.size() != 1) {
-    return fail_at(place, "needs a body and at least one input to scan");
-  }
-  for (ValueId id : node.inputs) {
-    if (id == no_value) return fail_at(place, "lacks an input");
-    if (!values[id].tensor) return fail_at(place, "has a sequence as input, it takes tensors");
-  }
-  const auto states = static_cast<size_t>(inputs - scanned), count = static_cast<size_t>(scanned);
   GS_ASSIGN(const std::vector<int64_t> axes, list_of(node, "scan_input_axes", count));
   GS_ASSIGN(const std::vector<int64_t> directions, list_of(node, "scan_input_directions", count));
-  Repeat what(node);
-  std::vector<Tensor> sources;
-  std::vector<size_t> along;
+  std::vector<Scanned> all;
   for (size_t i = 0; i < count; ++i) {
-    const Tensor& source = values[node.inputs[states + i]].tensor;
+    const Tensor& source = values[node.inputs[node.inputs.size() - count + i]].tensor;
     const int64_t axis = axes[i] < 0 ? axes[i] + source.rank() : axes[i];
     if (axis < 0 || axis >= source.rank()) {
       return fail_at(place, cat("scan_input_axes[", i, "] is ", axes[i], ", the input has rank ",
@@ -56,65 +86,66 @@ Result<> Lowering::lower_scan(const Node& node, Values& values) {
     const Expr& extent = source.shape()[static_cast<size_t>(axis)];
     if (i == 0) {
       what.rounds = extent;
-    } else if (!ir::prove_equal(extent, what.rounds, bounds_)) {
-      add_check(extent == what.rounds, cat(place, ": the scanned inputs differ in length"));
+    } else if (!ir::prove_equal(extent, what.rounds, stages.bounds)) {
+      stages.add_check(extent == what.rounds, cat(place, ": the scanned inputs differ in length"));
     }
-    sources.push_back(source);
-    along.push_back(static_cast<size_t>(axis));
+    all.push_back({source, static_cast<size_t>(axis), directions[i] != 0});
   }
-  for (size_t k = 0; k < states; ++k) what.initial.push_back(known(values[node.inputs[k]].tensor));
+  return all;
+}
+
+// The last `count` results are rows, which go where the node says.
+Result<> turn_rows(const Node& node, size_t count, const Repeat& what, StageBuilder& stages,
+                   std::vector<Tensor>& results) {
+  const std::string place = cat("[Scan] \"", node.name, "\"");
+  GS_ASSIGN(const std::vector<int64_t> axes, list_of(node, "scan_output_axes", count));
+  GS_ASSIGN(const std::vector<int64_t> directions, list_of(node, "scan_output_directions", count));
+  for (size_t r = 0; r < count; ++r) {
+    const size_t i = results.size() - count + r;
+    if (i >= node.outputs.size() || node.outputs[i] == no_value) continue;
+    const int64_t axis = axes[r] < 0 ? axes[r] + results[i].rank() : axes[r];
+    if (axis < 0 || axis >= results[i].rank())
+      return fail_at(place, cat("scan_output_axes[", r, "] is ", axes[r]));
+    const bool backwards = directions[r] != 0;
+    if (axis == 0 && !backwards) continue;
+    results[i] = turn(results[i], static_cast<size_t>(axis), backwards,
+                      cat(node.name, "/stacked", i), what, stages);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<> lower_scan(const Node& node, Values& values, GraphLowering& lowering) {
+  const std::string place = cat("[Scan] \"", node.name, "\"");
+  int64_t given = 0;
+  if (const auto found = node.attributes.find("num_scan_inputs"); found != node.attributes.end()) {
+    if (const auto* number = std::get_if<int64_t>(&found->second)) given = *number;
+  }
+  if (given < 1 || given > static_cast<int64_t>(node.inputs.size()) || node.regions.size() != 1) {
+    return fail_at(place, "needs a body and at least one input to scan");
+  }
+  for (ValueId id : node.inputs) {
+    if (id == no_value) return fail_at(place, "lacks an input");
+    if (!values[id].tensor) return fail_at(place, "has a sequence as input, it takes tensors");
+  }
+  const size_t count = static_cast<size_t>(given), states = node.inputs.size() - count;
+  StageBuilder& stages = lowering.stages();
+  Repeat what(node);
+  GS_ASSIGN(const std::vector<Scanned> scanned, scanned_inputs(node, values, count, stages, what));
+  for (size_t k = 0; k < states; ++k)
+    what.initial.push_back(stages.known.of(values[node.inputs[k]].tensor));
   what.inputs = [](const ir::Var&) { return std::vector<Tensor>(); };
   what.rows = [&](const ir::Var& round) {
     std::vector<Tensor> rows;
-    for (size_t i = 0; i < count; ++i) {
-      const Expr at = directions[i] == 0 ? Expr(round) : what.rounds - ir::index(1) - round;
-      std::vector<Tensor> slices;
-      for (const Tensor& part : parts_of({sources[i]})) {
-        std::vector<Expr> shape = part.shape();
-        shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(along[i]));
-        slices.push_back(add_compute(
-            cat(node.name, "/slice", i), part.dtype(), shape, [&](std::vector<Expr> point) {
-              point.insert(point.begin() + static_cast<std::ptrdiff_t>(along[i]), at);
-              return ir::load(part.buffer, std::move(point));
-            }));
-      }
-      rows.push_back(joined(slices, {is_text(sources[i])})[0]);
-    }
+    for (size_t i = 0; i < count; ++i)
+      rows.push_back(slice(scanned[i], cat(node.name, "/slice", i), what, round, stages));
     return rows;
   };
-  GS_ASSIGN(std::vector<Tensor> results, repeat(what, values));
-  const size_t rows = results.size() - states;
-  GS_ASSIGN(const std::vector<int64_t> out_axes, list_of(node, "scan_output_axes", rows));
-  GS_ASSIGN(const std::vector<int64_t> out_directions,
-            list_of(node, "scan_output_directions", rows));
+  GS_ASSIGN(std::vector<Tensor> results, lower_repeat(what, values, lowering));
+  GS_TRY(turn_rows(node, results.size() - states, what, stages, results));
   for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
-    if (node.outputs[i] == no_value) continue;
-    Tensor result = results[i];
-    if (i >= states) {
-      const int64_t given = out_axes[i - states];
-      const int64_t axis = given < 0 ? given + result.rank() : given;
-      if (axis < 0 || axis >= result.rank())
-        return fail_at(place, cat("scan_output_axes[", i - states, "] is ", given));
-      if (axis != 0 || out_directions[i - states] != 0) {
-        const auto place_of = static_cast<std::ptrdiff_t>(axis);
-        const bool backwards = out_directions[i - states] != 0;
-        std::vector<Tensor> stacked;
-        for (const Tensor& part : parts_of({results[i]})) {
-          std::vector<Expr> shape(part.shape().begin() + 1, part.shape().end());
-          shape.insert(shape.begin() + place_of, what.rounds);
-          stacked.push_back(add_compute(cat(node.name, "/stacked", i), part.dtype(), shape,
-                                        [&](std::vector<Expr> point) {
-                                          Expr row = point[static_cast<size_t>(axis)];
-                                          point.erase(point.begin() + place_of);
-                                          if (backwards) row = what.rounds - ir::index(1) - row;
-                                          point.insert(point.begin(), row);
-                                          return ir::load(part.buffer, std::move(point));
-                                        }));
-        }
-        result = joined(stacked, {is_text(results[i])})[0];
-      }
-    }
-    values[node.outputs[i]] = std::move(result);
+    if (node.outputs[i] != no_value) values[node.outputs[i]] = std::move(results[i]);
   }
   return {};
 }

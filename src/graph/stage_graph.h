@@ -60,7 +60,7 @@ Result<StageGraph> lower(const Graph& graph, const ops::Catalog& catalog,
 // Prints stages, buffers with shapes and layouts; `gossamer inspect --stages`.
 std::string print(const StageGraph&);
 
-// Passes, each a function StageGraph -> StageGraph in place; graph/pipeline.cc lists them in order.
+// Passes, each a function StageGraph -> StageGraph in place; compiler/compile.cc has their order.
 // Evaluates stages whose inputs are all constants if the result is at most `limit` bytes.
 void fold_constants(StageGraph&, size_t limit = 4096);
 void drop_dead(StageGraph&);

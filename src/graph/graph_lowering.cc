@@ -1,0 +1,141 @@
+#include "graph/graph_lowering.h"
+
+#include "graph/control_flow.h"
+#include "graph/lower_if.h"
+#include "graph/lower_loop.h"
+#include "graph/lower_node.h"
+#include "graph/lower_scan.h"
+#include "graph/lower_sequence_map.h"
+#include "ir/rewrite.h"
+
+namespace gossamer::graph {
+namespace {
+
+Result<> lower_control(const Node& node, Values& values, GraphLowering& lowering) {
+  if (node.def == control_flow_op("If")) return lower_if(node, values, lowering);
+  if (node.def == control_flow_op("Loop")) return lower_loop(node, values, lowering);
+  if (node.def == control_flow_op("SequenceMap")) return lower_sequence_map(node, values, lowering);
+  return lower_scan(node, values, lowering);
+}
+
+}  // namespace
+
+bool Region::uses_own(const Expr& expr) const {
+  bool uses = false;
+  ir::visit(expr, [&](const Expr& e) {
+    const auto* var = ir::as<ir::VarNode>(e);
+    uses = uses || (var && variables.contains(var));
+    return !uses;
+  });
+  return uses;
+}
+
+Values GraphLowering::add_constants(const Graph& graph) {
+  Values values(graph.values.size());
+  for (size_t i = 0; i < graph.values.size(); ++i) {
+    const Value& value = graph.values[i];
+    if (value.constant) values[i] = stages_.add_constant(value.name, *value.constant);
+  }
+  return values;
+}
+
+Result<> GraphLowering::lower_nodes(const Graph& graph, Values& values) {
+  for (const Node& node : graph.nodes) {
+    for (ValueId id : node.inputs) {
+      if (id == no_value) continue;
+      GS_CHECK(values[id], "[", node.def->name, "] \"", node.name, "\" reads ",
+               graph.values[id].name, " before it is made");
+    }
+    if (node.def == control_flow_op(node.def->name)) {
+      GS_TRY(lower_control(node, values, *this));
+    } else {
+      GS_TRY(lower_defined(graph, node, values));
+    }
+  }
+  return {};
+}
+
+Result<> GraphLowering::lower_defined(const Graph& graph, const Node& node, Values& values) {
+  std::vector<Item> inputs;
+  for (ValueId id : node.inputs)
+    inputs.push_back(id == no_value ? Item() : stages_.known.of(values[id]));
+  ops::Builder builder(*node.def, node.name, std::move(inputs), node.attributes,
+                       static_cast<int>(node.outputs.size()));
+  builder.catalog = &catalog_;
+  offer_regions(node, values, builder);
+  std::vector<std::optional<std::string>> names(node.outputs.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (node.outputs[i] != no_value) names[i] = graph.values[node.outputs[i]].name;
+  }
+  GS_ASSIGN(std::vector<Item> made, lower_node(builder, names, stages_, sizes_));
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (node.outputs[i] != no_value) values[node.outputs[i]] = std::move(made[i]);
+  }
+  return {};
+}
+
+Result<Item> GraphLowering::lower_call(std::string_view op, const std::string& name,
+                                       std::vector<Item> inputs, ops::Attributes attributes) {
+  ops::Builder builder(*catalog_.find("", op), name, std::move(inputs), std::move(attributes), 1);
+  builder.catalog = &catalog_;
+  GS_ASSIGN(std::vector<Item> made, lower_node(builder, {}, stages_, sizes_));
+  return std::move(made[0]);
+}
+
+Result<Region> GraphLowering::lower_region(const Graph& graph, const Values& outer,
+                                           const std::vector<Item>& inputs) {
+  GS_CHECK(graph.inputs.size() == inputs.size(), "inputs of a region");
+  Region region;
+  const size_t start = stages_.program().size();
+  const KnownElements known = stages_.known;
+  const size_t counted = sizes_.counted();
+  Values inner = add_constants(graph);
+  for (const Capture& capture : graph.captures) {
+    if (!outer[capture.outer]) return fail_at(graph.name, "uses a value before it is made");
+    inner[capture.inner] = stages_.known.of(outer[capture.outer]);
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) inner[graph.inputs[i]] = inputs[i];
+  GS_TRY(lower_nodes(graph, inner));
+  for (ValueId id : graph.outputs) region.outputs.push_back(stages_.known.of(inner[id]));
+  stages_.known = known;  // what a region read is not known outside of it
+  sizes_.forget(counted);
+  region.program = stages_.cut(start);
+  for (const ir::Var& var : ops::variables_of(region.program)) region.variables.insert(var.get());
+  return region;
+}
+
+Result<std::vector<Item>> GraphLowering::lower_inline(const Graph& graph, const Values& outer,
+                                                      const std::vector<Item>& inputs) {
+  GS_ASSIGN(Region region, lower_region(graph, outer, inputs));
+  stages_.append(std::move(region.program));
+  return std::move(region.outputs);
+}
+
+void GraphLowering::offer_regions(const Node& node, const Values& values, ops::Builder& builder) {
+  for (size_t i = 0; i < node.regions.size(); ++i) {
+    builder.regions.emplace_back();
+    if (!node.regions[i]) continue;
+    const Graph& graph = *node.regions[i];
+    builder.regions.back() = [this, &graph, &values](std::vector<Tensor> inputs) {
+      return inline_region(graph, values, inputs);
+    };
+  }
+}
+
+Result<ops::Builder::Inlined> GraphLowering::inline_region(const Graph& graph, const Values& values,
+                                                           const std::vector<Tensor>& inputs) {
+  if (graph.inputs.size() != inputs.size()) {
+    return fail(cat("its graph \"", graph.name, "\" has ", graph.inputs.size(),
+                    " inputs, it is given ", inputs.size()));
+  }
+  GS_ASSIGN(Region region,
+            lower_region(graph, values, std::vector<Item>(inputs.begin(), inputs.end())));
+  ops::Builder::Inlined made{std::move(region.program), {}};
+  for (Item& output : region.outputs) {
+    if (!output.tensor) return fail(cat("its graph \"", graph.name, "\" makes what is no tensor"));
+    made.outputs.push_back(std::move(output.tensor));
+  }
+  return made;
+}
+
+}  // namespace gossamer::graph

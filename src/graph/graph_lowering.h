@@ -1,0 +1,61 @@
+// From nodes to stages: graphs, and the regions of their nodes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "graph/graph.h"
+#include "graph/size_checks.h"
+#include "graph/stage_builder.h"
+
+namespace gossamer::graph {
+
+using Values = std::vector<Item>;  // of a graph, by value id
+
+// The stages and steps of a region, taken out of those around it, and its outputs.
+struct Region {
+  ops::Program program;
+  std::vector<Item> outputs;
+  std::unordered_set<const ir::VarNode*> variables;  // that its steps set
+  bool uses_own(const Expr& expr) const;
+};
+
+// What lower_if, lower_loop, lower_scan and lower_sequence_map call back for their regions.
+class GraphLowering {
+ public:
+  // `most`: elements of a tensor. The catalog and the builder outlive this.
+  GraphLowering(const ops::Catalog& catalog, int64_t most, StageBuilder& stages)
+      : catalog_(catalog), stages_(stages), sizes_(most) {}
+
+  StageBuilder& stages() { return stages_; }
+
+  // The values of a graph that are constants.
+  Values add_constants(const Graph& graph);
+  // Every node's stages in order; `values` has what the graph is given, and gets what nodes make.
+  Result<> lower_nodes(const Graph& graph, Values& values);
+  // An operator that no node of the model is, which has one output.
+  Result<Item> lower_call(std::string_view op, const std::string& name, std::vector<Item> inputs,
+                          ops::Attributes attributes);
+
+  // `outer`: values of the graph around the region.
+  Result<Region> lower_region(const Graph& graph, const Values& outer,
+                              const std::vector<Item>& inputs);
+  // A region's stages among those around it.
+  Result<std::vector<Item>> lower_inline(const Graph& graph, const Values& outer,
+                                         const std::vector<Item>& inputs);
+
+ private:
+  Result<> lower_defined(const Graph& graph, const Node& node, Values& values);
+  // Lets a definition inline the regions of its node.
+  void offer_regions(const Node& node, const Values& values, ops::Builder& builder);
+  Result<ops::Builder::Inlined> inline_region(const Graph& graph, const Values& values,
+                                              const std::vector<Tensor>& inputs);
+
+  const ops::Catalog& catalog_;
+  StageBuilder& stages_;
+  SizeChecks sizes_;
+};
+
+}  // namespace gossamer::graph

@@ -1,0 +1,122 @@
+#include "graph/size_checks.h"
+
+#include <algorithm>
+
+#include "ir/build.h"
+#include "ir/print.h"
+#include "ir/rewrite.h"
+
+namespace gossamer::graph {
+namespace {
+
+constexpr int64_t max_elements = int64_t{1} << 40;
+constexpr size_t max_stage_size = 200'000;  // nodes of an element's expression
+
+std::string shape_text(const std::vector<Expr>& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + ir::print(shape[i]);
+  return text + "]";
+}
+
+bool any_part(const Expr& expr, const std::function<bool(const Expr&)>& holds) {
+  bool found = false;
+  ir::visit(expr, [&](const Expr& part) {
+    found = found || holds(part);
+    return !found;
+  });
+  return found;
+}
+
+}  // namespace
+
+size_t size_of(const Expr& expr, size_t limit) {
+  std::vector<const ir::Node*> rest{expr.get()};
+  size_t count = 0;
+  while (!rest.empty() && count < limit) {
+    const ir::Node* node = rest.back();
+    rest.pop_back();
+    ++count;
+    ir::dispatch(*node, [&]<class T>(const T& concrete) {
+      ir::visit_fields(concrete, [&]<class F>(const char*, const F& field) {
+        if constexpr (std::is_same_v<F, Expr>) rest.push_back(field.get());
+        if constexpr (std::is_same_v<F, std::vector<Expr>>) {
+          for (const Expr& part : field) rest.push_back(part.get());
+        }
+      });
+    });
+  }
+  return count;
+}
+
+Result<> SizeChecks::check(const ops::Stage& stage, const std::string& place,
+                           StageBuilder& stages) {
+  size_t size = stage.result ? size_of(stage.result, max_stage_size) : 0;
+  for (const Expr& value : stage.values) size += size_of(value, max_stage_size);
+  if (size >= max_stage_size) return fail_at(place, "makes an expression too large to compile");
+  GS_TRY(check_extents(stage.extents, place, stages));
+  GS_TRY(check_extents(stage.reduce_extents, place, stages));
+  GS_TRY(check_extents(stage.output->shape, place, stages));
+  return check_count(stage, place, stages);
+}
+
+Result<> SizeChecks::check_extents(const std::vector<Expr>& extents, const std::string& place,
+                                   StageBuilder& stages) {
+  int64_t product = 1;
+  for (const Expr& extent : extents) {
+    if (auto known = ir::as_int(extent)) {
+      if (*known < 0) {
+        return fail_at(place, cat("would make a tensor of shape ", shape_text(extents)),
+                       "its input is too small, or an attribute is wrong");
+      }
+      product = *known > max_elements / product ? max_elements + 1
+                                                : product * std::max<int64_t>(*known, 1);
+      if (product > max_elements) {
+        return fail_at(place, cat("would make a tensor of shape ", shape_text(extents),
+                                  ", too large for any device"));
+      }
+      continue;
+    }
+    const bool has_dimension =
+        any_part(extent, [](const Expr& part) { return ir::as<ir::VarNode>(part) != nullptr; });
+    if (!has_dimension || stages.bounds.of(extent).low > max_elements) {
+      return fail_at(place, "would make a tensor too large for any device");
+    }
+    if (size_of(extent, max_extent_size) >= max_extent_size) {
+      return fail_at(place, "computes a dimension in too complicated a way");
+    }
+    // Arithmetic on huge constants may leave 64 bits, where bounds know nothing.
+    const bool has_huge = any_part(extent, [](const Expr& part) {
+      const auto known = ir::as_int(part);
+      return known && (*known > max_elements || *known < -max_elements);
+    });
+    if (has_huge) return fail_at(place, "would make a tensor too large for any device");
+    auto same = [&](const Expr& other) { return ir::equal(other, extent); };
+    if (ir::prove(extent >= 0.0, stages.bounds) || std::ranges::any_of(checked_, same)) continue;
+    checked_.push_back(extent);
+    stages.add_check(extent >= 0.0, cat(place, ": the model's input is too small"));
+  }
+  return {};
+}
+
+// Kernels compute with indices into tensors that fusion has dissolved, too.
+Result<> SizeChecks::check_count(const ops::Stage& stage, const std::string& place,
+                                 StageBuilder& stages) {
+  Expr elements = ir::index(1);
+  for (const Expr& extent : stage.output->shape) elements = elements * extent;
+  elements = ir::simplify(elements, stages.bounds);
+  if (const auto known = ir::as_int(elements); known && *known > most_) {
+    return fail_at(place,
+                   cat("would make a tensor of ", *known, " elements, \"", stage.output->name,
+                       "\", more than this target can count (", most_, ")"),
+                   "use smaller inputs");
+  }
+  if (stages.bounds.of(elements).high <= most_ ||
+      std::ranges::any_of(counted_, [&](const Expr& e) { return ir::equal(e, elements); }))
+    return {};
+  counted_.push_back(elements);
+  stages.add_check(elements <= ir::index(most_),
+                   cat("tensor \"", stage.output->name, "\" of ", stage.origin), elements);
+  return {};
+}
+
+}  // namespace gossamer::graph

@@ -1,0 +1,52 @@
+// A stage graph under construction.
+#pragma once
+
+#include <string>
+#include <unordered_set>
+
+#include "graph/known_elements.h"
+#include "graph/stage_graph.h"
+#include "ir/simplify.h"
+
+namespace gossamer::graph {
+
+using ir::Expr;
+using ops::Item;
+using ops::Tensor;
+
+// Its stages and steps in order, constants, checks, the names that are taken, and what is known of
+// numbers by then. A value: a copy is a state to come back to.
+class StageBuilder {
+ public:
+  // `signature` has the inputs and the dimensions, which `known_bounds` bounds.
+  StageBuilder(StageGraph signature, ir::Bounds known_bounds);
+
+  void append(ops::Entry entry);
+  void append(ops::Program entries);
+  const ops::Program& program() const { return graph_.program; }
+  // Takes out the entries from `first` on.
+  ops::Program cut(size_t first);
+
+  // A constant called `name`, or, where that is taken, after it. One of strings is two; numbers
+  // that are packed in a file are unpacked by a stage.
+  Tensor add_constant(const std::string& name, ConstantSource source);
+  // One whose buffer is there, called as that is.
+  void add_constant(const ir::Buffer& buffer, ConstantSource source);
+  // Before the run, where `condition` has no variables but dimensions of inputs; else a step.
+  // `elements`: Check::elements.
+  void add_check(Expr condition, std::string message, Expr elements = {});
+  // What no other node's stages have as origin: `name`, or one after it.
+  std::string unique_origin(const std::string& name);
+
+  // All that was built, which ends the construction.
+  StageGraph finish() { return std::move(graph_); }
+
+  ir::Bounds bounds;    // of dimensions, and of the rounds around the next entry
+  KnownElements known;  // to the next entry
+
+ private:
+  StageGraph graph_;
+  std::unordered_set<std::string> origins_, constant_names_;
+};
+
+}  // namespace gossamer::graph
