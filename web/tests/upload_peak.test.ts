@@ -21,7 +21,7 @@ const WEIGHTS = COUNT * WEIGHT;
  * Weights may be held so often at the peak, beyond what a small package takes; the rest is a tensor on its
  * way, and what waits for a collection.
  */
-const MOST = {node: 1.7, chromium: 2.4};
+const MOST = {node: 1.7, chromium: 1.7};
 
 /** The most memory that a process had so far, in bytes. */
 const peakOf = (process: string): number =>

@@ -1,6 +1,6 @@
 /** Between what values mean (value type) and how they lie in a buffer (storage type). */
 import {arrayOf} from './tensor.ts';
-import {bytesOf, type DType, GossamerError, type TensorData} from './types.ts';
+import {ARRAYS, bytesOf, type DType, GossamerError, type TensorData} from './types.ts';
 
 const word = new DataView(new ArrayBuffer(4));
 
@@ -43,16 +43,15 @@ function fromBfloat(bits: number): number {
 const viewOf = (data: ArrayBufferView): Uint8Array =>
   new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, data.byteLength);
 
-/** The file's or buffer's bytes of a type, as the array in which its values travel. Copies. */
+/** The file's or buffer's bytes of a type, as the array in which its values travel. May share their memory. */
 export function decode(bytes: Uint8Array, dtype: DType): TensorData {
   const count = Math.floor(bytes.byteLength / bytesOf(dtype));
   if (dtype === 'f16' || dtype === 'bf16') {
     const bits = new Uint16Array(bytes.slice(0, count * 2).buffer);
     return Float32Array.from(bits, dtype === 'f16' ? fromHalf : fromBfloat);
   }
-  const values = arrayOf(dtype, count);
-  viewOf(values).set(bytes.subarray(0, count * bytesOf(dtype)));
-  return values;
+  const {buffer, byteOffset} = bytes.byteOffset % bytesOf(dtype) ? bytes.slice() : bytes;
+  return new ARRAYS[dtype](buffer, byteOffset, count);
 }
 
 /** The bytes of values in a type's own form; inverse of decode. May share the array's memory. */

@@ -18,7 +18,10 @@ export type TensorData =
   | Int8Array | Int16Array | Int32Array | BigInt64Array
   | Uint8Array | Uint16Array | Uint32Array | BigUint64Array;
 
-type ArrayType = {new (length: number): TensorData; readonly name: string; readonly BYTES_PER_ELEMENT: number};
+type ArrayType = {
+  new (length: number): TensorData;
+  new (buffer: ArrayBufferLike, byteOffset: number, length: number): TensorData;
+  readonly name: string; readonly BYTES_PER_ELEMENT: number};
 
 /** The class in which values of a type travel. */
 export const ARRAYS: Readonly<Record<DType, ArrayType>> = {

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {kernelsWasm} from '../../tests/fixtures/tiny.ts';
+import type {Launch} from '../src/device.ts';
 import {Xxh3} from '../src/hash/xxh3.ts';
 import {Arena} from '../src/wasm/arena.ts';
 import {WasmEngine} from '../src/wasm/engine.ts';
 import {hasRelaxedSimd, hasSimd} from '../src/wasm/features.ts';
 import {withMemoryLimits} from '../src/wasm/memory_import.ts';
 import type {SharedKernels} from '../src/wasm/pool.ts';
+import {type Table, tableOf} from '../src/wasm/table.ts';
 
 const hashOf = async (bytes: Uint8Array, piece = bytes.length || 1): Promise<string> => {
   const hash = await Xxh3.create();
@@ -63,27 +65,35 @@ test('the arena gives aligned blocks, merges what is freed and grows by pages', 
 });
 
 test('launches are shared where their fastest of four runs says that it pays', async (context) => {
-  const engine = new WasmEngine(2);
+  const engine = new WasmEngine(true);
   const kernels = await engine.load(withMemoryLimits(kernelsWasm(), engine.limits), ['k0', 'twice'], undefined);
-  engine.join(); // The first thread does the work of all, since no other comes.
+  engine.join(2); // The first thread does the work of all, since no other comes.
   const control = new Int32Array((kernels as SharedKernels).memory.buffer, 0, 1);
-  const [weight = 0, ...others] = engine.allocate([4, 64, 64]);
-  const launch = {kernel: 1, name: 'twice', buffers: [weight, others[0] ?? 0], scalars: [], range: 1};
-  engine.record(1, [{...launch, range: 16}, launch]);
+  const [weight = 0, other = 0, ...tables] = engine.allocate([4, 64, 256, 256]);
+  const launch = {kernel: 1, name: 'twice', buffers: [], storage: [], scalars: [weight, other], range: 1};
+  const record = (at: number, launches: readonly Launch[]): void => {
+    engine.write(tables[at] ?? 0, new Uint8Array(tableOf(launches, () => 0).buffer));
+  };
+  const tablesOf = (at: number): Table[] => [[tables[at] ?? 0, at === 0 ? 2 : 1]];
+  record(0, [{...launch, range: 16}, launch]);
   let now = 0;
   const times: number[] = [];
   context.mock.method(performance, 'now', () => (now += times.shift() ?? 0));
-  const shared = async (...ms: number[]): Promise<number> => {
+  const shared = async (at: number, ...ms: number[]): Promise<number> => {
     const before = (control[0] ?? 0) >>> 16;
-    // Before a launch, before waiting (which there is none of), after it.
-    times.push(...ms.flatMap((each) => [0, each]));
-    for (let left = ms.length; left > 0; --left) await engine.submit(1);
+    for (const each of ms) {
+      // Before all launches, before this one (waiting there is none of), after it, after all.
+      times.push(0, 0, each);
+      await engine.compute(tablesOf(at));
+    }
     return ((control[0] ?? 0) >>> 16) - before;
   };
-  assert.equal(await shared(9, 0.01, 0.01, 0.01), 4); // the first compiles
-  assert.equal(await shared(9, 9, 9), 0);
-  engine.record(1, [{...launch, range: 16}]);
-  assert.equal(await shared(9, 0.1, 9, 9, 0.01, 0.01), 6);
+  assert.equal(await shared(0, 9, 0.01, 0.01, 0.01), 4); // the first compiles
+  assert.equal(await shared(0, 9, 9, 9), 0);
+  record(1, [{...launch, range: 16}]);
+  assert.equal(await shared(1, 9, 0.1, 9, 9, 0.01, 0.01), 6);
+  assert.ok(engine.timeOf(tablesOf(0)) < 1e4); // each by itself, so the time of one thread is known
+  assert.ok(engine.timeOf(tablesOf(1)) > 1e9);
 });
 
 test('feature probes answer', () => {

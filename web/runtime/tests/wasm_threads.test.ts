@@ -35,7 +35,7 @@ function watchWorkers(context: TestContext, kernel = ''): Worker[] {
   return started;
 }
 
-/** The engine moves into a worker where there is a document. */
+/** A worker computes where there is a document. */
 function pretendPage(context: TestContext): void {
   Object.assign(globalThis, {document: {baseURI: 'http://page.test/'}});
   context.after(() => Reflect.deleteProperty(globalThis, 'document'));
@@ -114,7 +114,7 @@ test('a helper that is ended at any time is an error, 60 times', async (context)
   }
 });
 
-test('a worker with the engine that ends in the middle of a run is an error, 60 times', async (context) => {
+test('a worker that computes and ends in the middle of a run is an error, 60 times', async (context) => {
   pretendPage(context);
   const started = watchWorkers(context);
   const files = await slowPackage();

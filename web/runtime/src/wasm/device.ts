@@ -1,11 +1,10 @@
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- users of src need it too
 /// <reference path="../globals.d.ts" />
-/** The wasm backend: an engine in a worker (pages) or beside the caller (Node). */
+/** The wasm backend: an engine beside the caller, or in a worker where memory cannot be shared (engine.ts). */
 import type {
   Buffer,
   Device,
   Executable,
-  Extent,
   Fallback,
   Fence,
   Launch,
@@ -16,112 +15,137 @@ import type {
   Room,
 } from '../device.ts';
 import {Lifetime} from '../lifetime.ts';
-import {about, type DType, GossamerError, messageOf} from '../types.ts';
+import {about, disposed, type DType, GossamerError, messageOf} from '../types.ts';
 import {WasmEngine} from './engine.ts';
 import {hasRelaxedSimd, hasSimd, hasThreads} from './features.ts';
 import {type MemoryLimits, withMemoryLimits} from './memory_import.ts';
 import {announceLoss, type SharedKernels} from './pool.ts';
+import {DONE_OF, HEAD, type Table, tableOf} from './table.ts';
 import {spawn, type Thread} from './thread.ts';
 import script from 'worker:./worker.ts';
 
 /** The engine's methods, wherever it lives. */
 interface Remote {
+  /** A call would be done before it returns. */
+  readonly direct?: boolean;
   call(method: string, args: readonly unknown[], transfer?: readonly ArrayBuffer[]): Promise<unknown>;
-  stop(): void;
-  died?: ((failure: GossamerError) => void) | undefined;
+  stop(why?: GossamerError): void;
 }
 
-function local(engine: WasmEngine): Remote {
-  const methods = engine as unknown as Record<string, (...args: readonly unknown[]) => unknown>;
+/** The thread of a page: what takes longer is computed on another, and so is what follows so much in one go. */
+const STAY_US = 1000;
+const TURN_MS = 8;
+
+/** `leader`: computes what takes long. */
+function local(engine: WasmEngine | undefined, leader: Thread | undefined): Remote {
   let last: Promise<unknown> = Promise.resolve();
+  let waiting = 0;
+  let over: GossamerError | undefined;
+  /** When this thread began to compute for those who had it last; 0: its events have happened since. */
+  let turn = 0;
+  /** Whether what took so long is worth no message, and there was not much of that in one go. */
+  const stays = (micros: number): boolean => {
+    const now = performance.now();
+    if (micros <= STAY_US && !turn) {
+      turn = now;
+      setTimeout(() => (turn = 0));
+    }
+    return micros <= STAY_US && now - turn < TURN_MS;
+  };
   return {
+    get direct() {
+      return waiting === 0;
+    },
     // One call after the other, also across those that wait.
-    call(method, args) {
-      const result = last.then(() => methods[method]?.apply(engine, [...args]));
-      last = result.catch(() => undefined);
+    // eslint-disable-next-line @typescript-eslint/require-await -- what is thrown rejects
+    async call(method, args) {
+      const act = (): unknown => {
+        if (over) throw over;
+        const away = leader && method === 'compute' && !stays(engine?.timeOf(args[0] as Table[]) ?? 0);
+        const methods = engine as unknown as Record<string, (...args: readonly unknown[]) => unknown>;
+        return away ? leader.call(method, args) : methods[method]?.(...args);
+      };
+      const result = waiting > 0 ? last.then(act) : act();
+      if (result instanceof Promise) {
+        ++waiting;
+        const passed = (): number => --waiting;
+        last = result.then(passed, passed);
+      }
       return result;
     },
-    stop: () => undefined,
+    stop(why = disposed()) {
+      over ??= why;
+      engine = undefined; // and with it the memory
+    },
   };
 }
 
-class WasmBuffer implements Buffer {
-  readonly extent: Extent;
+interface WasmBuffer extends Buffer {
   readonly block: number;
-  readonly #remote: Remote;
-  constructor(extent: Extent, block: number, remote: Remote) {
-    this.extent = extent;
-    this.block = block;
-    this.#remote = remote;
-  }
-  dispose(): void {
-    void this.#remote.call('free', [this.block]).catch(() => undefined);
-  }
 }
 
-class WasmRecording implements Recording {
-  readonly id: number;
-  readonly made: Promise<unknown>;
-  readonly #remote: Remote;
-  constructor(id: number, made: Promise<unknown>, remote: Remote) {
-    this.id = id;
-    this.made = made;
-    this.#remote = remote;
-    made.catch(() => undefined);
-  }
-  dispose(): void {
-    void this.#remote.call('forget', [this.id]).catch(() => undefined);
-  }
+interface WasmRecording extends Recording {
+  readonly table: number;
+  /** Of its launches. */
+  readonly names: readonly string[];
 }
+
+const allocate = (remote: Remote, sizes: readonly number[]): Promise<number[]> =>
+  remote.call('allocate', [sizes]) as Promise<number[]>;
+
+const free = (remote: Remote, block: number): unknown => remote.call('free', [block]).catch(() => undefined);
 
 class WasmQueue implements Queue {
   readonly #remote: Remote;
-  #failure: Promise<unknown> = Promise.resolve();
+  /** Of the launch that trapped first; no later one runs. */
+  #failure: GossamerError | undefined;
   constructor(remote: Remote) {
     this.#remote = remote;
   }
   write(buffer: Buffer, data: Uint8Array, _storage: DType, own = false): Promise<unknown> {
     // A copy travels: the caller's array stays his, and a view does not drag its whole file along.
-    const copy = own ? (data as Uint8Array<ArrayBuffer>) : data.slice();
+    const copy = own || this.#remote.direct ? (data as Uint8Array<ArrayBuffer>) : data.slice();
     const written = this.#remote.call('write', [(buffer as WasmBuffer).block, copy], [copy.buffer]);
-    written.catch(() => undefined);
-    this.#failure = this.#failure.then(() => written);
-    this.#failure.catch(() => undefined);
+    written.catch(() => undefined); // whoever does not wait is told by submit()
     return written;
   }
   submit(recordings: readonly Recording[], reads: readonly Read[]): Fence {
-    const before = [this.#failure];
-    this.#failure = Promise.resolve();
-    for (const {id, made} of recordings as readonly WasmRecording[]) {
-      before.push(made, this.#remote.call('submit', [id]));
-    }
-    const done = Promise.all(before);
+    const done = this.#compute(recordings as readonly WasmRecording[]);
     done.catch(() => undefined);
-    const data = reads.map(({buffer, bytes}) => this.#remote.call('read', [(buffer as WasmBuffer).block, bytes]));
-    return {done, accepted: done, data: Promise.all(data) as Promise<Uint8Array[]>};
+    const data = reads.map(({buffer, bytes}) => this.#read((buffer as WasmBuffer).block, bytes));
+    return {done, accepted: done, data: Promise.all(data)};
+  }
+  #read(block: number, bytes: number): Promise<Uint8Array> {
+    return this.#remote.call('read', [block, bytes]) as Promise<Uint8Array>;
+  }
+  async #compute(recordings: readonly WasmRecording[]): Promise<void> {
+    try {
+      await this.#remote.call('compute', [recordings.map(({table, names}): Table => [table, names.length])]);
+    } catch (problem) {
+      if (problem instanceof GossamerError) throw problem;
+      let name: string | undefined;
+      for (const {table, names} of recordings) {
+        const head = await this.#read(table, 4 * HEAD);
+        name ??= names[new Int32Array(head.buffer)[DONE_OF] ?? 0];
+      }
+      throw (this.#failure ??= new GossamerError('kernel', `${name} trapped: ${messageOf(problem)}; load the model again`));
+    }
   }
 }
 
 class WasmExecutable implements Executable {
   readonly #remote: Remote;
-  #recordings = 0;
   constructor(remote: Remote) {
     this.#remote = remote;
   }
   async plan(segment: number, dims: readonly number[]): Promise<Float64Array> {
     return (await this.#remote.call('plan', [segment, dims])) as Float64Array;
   }
-  record(launches: readonly Launch[]): Promise<Recording> {
-    const steps = launches.map(({kernel, name, buffers, scalars, range}) => ({
-      kernel,
-      name,
-      buffers: buffers.map((buffer) => (buffer as WasmBuffer).block),
-      scalars,
-      range,
-    }));
-    const id = ++this.#recordings;
-    const made = this.#remote.call('record', [id, steps]);
-    return Promise.resolve(new WasmRecording(id, made, this.#remote));
+  async record(launches: readonly Launch[]): Promise<WasmRecording> {
+    const words = tableOf(launches, (buffer) => (buffer as WasmBuffer).block);
+    const [table = 0] = await allocate(this.#remote, [words.byteLength]);
+    void this.#remote.call('write', [table, new Uint8Array(words.buffer)]).catch(() => undefined);
+    return {table, names: launches.map(({name}) => name), dispose: () => free(this.#remote, table)};
   }
   dispose(): void {
     // The engine holds one program and ends with its device.
@@ -138,18 +162,20 @@ export class WasmDevice implements Device {
   readonly life = new Lifetime();
   readonly #remote: Remote;
   readonly #limits: MemoryLimits;
+  readonly #first: Thread | undefined;
   readonly #others: Thread[] = [];
 
+  /** `engine`: beside the caller, else it is in the worker `first`, which otherwise computes for a page. */
   constructor(
-    remote: Remote,
-    limits: MemoryLimits,
+    {limits, engine, first}: Place,
     threads: number,
     fallbacks: readonly Fallback[],
     adapter: string,
   ) {
-    this.#remote = remote;
-    remote.died = (failure) => this.#died(failure);
+    this.#remote = engine ? local(engine, first) : (first as Thread);
     this.#limits = limits;
+    this.#first = first;
+    if (first) this.#watch(first);
     this.threads = threads;
     this.fallbacks = fallbacks;
     this.software = !adapter.includes('relaxed');
@@ -159,10 +185,13 @@ export class WasmDevice implements Device {
 
   async createBuffers(rooms: readonly Room[]): Promise<Buffer[]> {
     const sizes = rooms.map(({extent}) => ('bytes' in extent ? extent.bytes : 0));
-    const blocks = (await this.#remote.call('allocate', [sizes]).catch((problem: unknown) => {
+    const blocks = await allocate(this.#remote, sizes).catch((problem: unknown) => {
       throw about(rooms.map(({name}) => name).join(), problem);
-    })) as number[];
-    return rooms.map(({extent}, at) => new WasmBuffer(extent, blocks[at] ?? 0, this.#remote));
+    });
+    return rooms.map(({extent}, at): WasmBuffer => {
+      const block = blocks[at] ?? 0;
+      return {extent, block, dispose: () => free(this.#remote, block)};
+    });
   }
 
   async createExecutable(program: Program, progress: (done: number) => void): Promise<Executable> {
@@ -178,28 +207,32 @@ export class WasmDevice implements Device {
     return new WasmExecutable(this.#remote);
   }
 
-  #died(failure: GossamerError): void {
-    if (failure.code === 'lost') this.life.end(failure);
+  #watch(thread: Thread, memory?: WebAssembly.Memory): void {
+    thread.died = (failure) => {
+      if (failure.code !== 'lost') return;
+      if (memory) announceLoss(memory, failure.message);
+      this.#remote.stop(failure);
+      this.life.end(failure);
+    };
   }
 
   /** Starts the other threads from here: browsers differ in how well workers start workers. */
   async #recruit(shared: SharedKernels): Promise<void> {
-    for (let at = 1; at < this.threads; ++at) {
+    const {threads} = this;
+    for (let at = 1; at < threads; ++at) {
       const thread = spawn(script);
-      thread.died = (failure) => {
-        announceLoss(shared.memory, failure.message);
-        this.#died(failure);
-      };
+      this.#watch(thread, shared.memory);
       this.#others.push(thread);
     }
-    await Promise.all(this.#others.map((thread) => thread.call('help', [shared])));
+    const calls = this.#others.map((thread) => thread.call('help', [shared]));
+    await Promise.all([...calls, this.#first?.call('lead', [shared, threads])]);
     this.#others.forEach((thread) => thread.detach());
-    await this.#remote.call('join', []);
+    if (!this.#first) await this.#remote.call('join', [threads]);
   }
 
   dispose(): void {
     this.#remote.stop();
-    this.#others.forEach((thread) => thread.stop());
+    for (const thread of [this.#first, ...this.#others]) thread?.stop();
   }
 }
 
@@ -226,14 +259,26 @@ async function waitForAddresses(): Promise<void> {
   }
 }
 
-/** A worker with an engine, and the limits of its memory. */
-async function startWorker(threads: number): Promise<[Thread, MemoryLimits]> {
+/** Where the engine is, with the worker of a page. */
+interface Place {
+  readonly limits: MemoryLimits;
+  readonly engine?: WasmEngine | undefined;
+  readonly first?: Thread | undefined;
+}
+
+function beside(shared: boolean, first?: Thread): Place {
+  const engine = new WasmEngine(shared);
+  return {limits: engine.limits, engine, first};
+}
+
+async function startWorker(): Promise<Place> {
   for (let left = RETRIES; ; --left) {
-    const thread = spawn(script);
+    const first = spawn(script);
     try {
-      return [thread, (await thread.call('start', [threads])) as MemoryLimits];
+      const limits = (await first.call('start', [hasThreads()])) as MemoryLimits | undefined;
+      return limits ? {limits, first} : beside(true, first);
     } catch (problem) {
-      thread.stop();
+      first.stop();
       const memory = problem instanceof GossamerError && problem.code === 'out-of-memory';
       if (left === 0 || !memory) throw problem;
       await waitForAddresses();
@@ -260,8 +305,7 @@ export async function open(asked: number | undefined, relaxed: boolean): Promise
   // A page's main thread must stay free and may not wait; workers and Node may.
   if (typeof document !== 'undefined') {
     try {
-      const [thread, limits] = await startWorker(threads);
-      return new WasmDevice(thread, limits, threads, fallbacks, adapter('in a worker'));
+      return new WasmDevice(await startWorker(), threads, fallbacks, adapter('in a worker'));
     } catch (problem) {
       fallbacks.push({
         what: 'one thread on the main thread',
@@ -270,6 +314,5 @@ export async function open(asked: number | undefined, relaxed: boolean): Promise
       threads = 1;
     }
   }
-  const engine = new WasmEngine(threads);
-  return new WasmDevice(local(engine), engine.limits, threads, fallbacks, adapter('beside the caller'));
+  return new WasmDevice(beside(threads > 1), threads, fallbacks, adapter('beside the caller'));
 }

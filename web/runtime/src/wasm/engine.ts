@@ -1,6 +1,7 @@
 /**
- * Kernels of a wasm package in one linear memory. Synchronous where it computes; lives in a worker in
- * pages and behind the same calls in Node. Handles are numbers, so that calls can travel as messages.
+ * Kernels of a wasm package in one linear memory. Lives beside the caller, in pages with another thread on the same
+ * memory that computes what takes long; in a worker where memory cannot be shared. Blocks are addresses, so that
+ * calls can travel as messages.
  */
 import type {PlanSize} from '../device.ts';
 import {findSegments, PlanMemory} from '../plan_module.ts';
@@ -8,30 +9,7 @@ import {GossamerError, messageOf} from '../types.ts';
 import {Arena} from './arena.ts';
 import type {MemoryLimits} from './memory_import.ts';
 import {CONTROL_BYTES, type KernelFunction, Pool, type SharedKernels} from './pool.ts';
-
-/** A launch as it travels: `buffers` are handles. */
-export interface WasmLaunch {
-  readonly kernel: number;
-  readonly name: string;
-  readonly buffers: readonly number[];
-  readonly scalars: readonly number[];
-  readonly range: number;
-}
-
-interface Step {
-  readonly kernel: number;
-  readonly name: string;
-  readonly args: number;
-  readonly range: number;
-  /** Its first runs, in which all threads help, and the shortest of these: code is being compiled in others. */
-  tries: number;
-  least: number;
-}
-
-const TRIES = 4;
-
-/** A shared launch that takes less would take no longer alone. */
-const WORTH_SHARING_MS = 0.05;
+import {MICROS, type Table} from './table.ts';
 
 const PAGE = 65536;
 const MAX_PAGES = 65536;
@@ -54,29 +32,20 @@ export class WasmEngine {
   readonly limits: MemoryLimits;
   readonly #memory: WebAssembly.Memory;
   readonly #arena: Arena;
-  readonly #threads: number;
-  #pool: Pool | undefined;
   #kernels: KernelFunction[] = [];
+  #pool: Pool | undefined;
   #plan: PlanMemory | undefined;
-  readonly #recordings = new Map<number, {steps: Step[]; block: number}>();
-  /**
-   * What ended the last run, and every run after it. Kernels of the compiler do not trap on any input,
-   * so one that does had wrong addresses, and may have written over weights before.
-   */
-  #failure: GossamerError | undefined;
 
-  constructor(threads: number) {
-    const shared = threads > 1;
+  constructor(shared: boolean) {
     const {memory, maximum} = makeMemory(shared);
     this.#memory = memory;
     this.limits = {minimum: 0, maximum, shared};
-    this.#threads = threads;
     this.#arena = new Arena(CONTROL_BYTES, PAGE, maximum * PAGE, (end) => {
       memory.grow(Math.ceil((end - memory.buffer.byteLength) / PAGE));
     });
   }
 
-  /** Compiles the kernels of a module with these limits. With several threads, gives what the others need; then join() follows. */
+  /** Compiles the kernels of a module with these limits. Where memory is shared, gives what other threads need; then join() may follow. */
   async load(
     module: Uint8Array,
     entries: readonly string[],
@@ -101,12 +70,13 @@ export class WasmEngine {
       const address = this.#arena.allocate(8 * (plan.dims + plan.values));
       this.#plan = new PlanMemory(this.#memory, segments, plan, address);
     }
-    return this.#threads > 1 ? {memory: this.#memory, module: compiled, entries} : undefined;
+    this.join(1);
+    return this.limits.shared ? {memory: this.#memory, module: compiled, entries} : undefined;
   }
 
-  /** The other threads are waiting: use them. */
-  join(): void {
-    this.#pool = new Pool(this.#memory, this.#kernels, this.#threads);
+  /** Other threads are waiting: use them, so many with this one. */
+  join(threads: number): void {
+    this.#pool = new Pool(this.#memory, this.#kernels, threads);
   }
 
   plan(segment: number, dims: readonly number[]): Float64Array {
@@ -133,56 +103,19 @@ export class WasmEngine {
     this.#arena.free(block);
   }
 
-  /** `id` is the caller's choice, so that nobody waits for an answer. */
-  record(id: number, launches: readonly WasmLaunch[]): void {
-    const words = launches.reduce((sum, each) => sum + each.buffers.length + each.scalars.length, 0);
-    const block = this.#arena.allocate(4 * words);
-    const memory = new Int32Array(this.#memory.buffer, block, words);
-    let at = 0;
-    const steps: Step[] = [];
-    for (const {kernel, name, buffers, scalars, range} of launches) {
-      if (range > 0) steps.push({kernel, name, args: block + 4 * at, range, tries: 0, least: Infinity});
-      memory.set(buffers, at);
-      memory.set(scalars, at + buffers.length);
-      at += buffers.length + scalars.length;
-    }
-    this.#recordings.set(id, {steps, block});
-  }
-
-  forget(id: number): void {
-    const recording = this.#recordings.get(id);
-    if (recording) this.#arena.free(recording.block);
-    this.#recordings.delete(id);
-  }
-
   write(block: number, data: Uint8Array): void {
     new Uint8Array(this.#memory.buffer).set(data, block);
   }
 
-  async submit(id: number): Promise<void> {
-    if (this.#failure) throw this.#failure;
-    const pool = this.#pool;
-    for (const step of this.#recordings.get(id)?.steps ?? []) {
-      const {kernel, name, args, range} = step;
-      try {
-        if (!pool || range === 1 || (step.tries === TRIES && step.least < WORTH_SHARING_MS)) {
-          this.#kernels[kernel]?.(0, range, args);
-        } else {
-          const begin = performance.now();
-          const late = pool.run(kernel, args, range);
-          if (late) await late;
-          if (step.tries < TRIES) {
-            ++step.tries;
-            step.least = Math.min(step.least, performance.now() - begin);
-          }
-        }
-      } catch (problem) {
-        throw (this.#failure =
-          problem instanceof GossamerError
-            ? problem
-            : new GossamerError('kernel', `${name} trapped: ${messageOf(problem)}; load the model again`));
-      }
-    }
+  /** As Pool.compute(). */
+  compute(tables: readonly Table[]): Promise<void> | undefined {
+    return this.#pool?.compute(tables);
+  }
+
+  /** Microseconds of the latest time of these tables. */
+  timeOf(tables: readonly Table[]): number {
+    const words = new Int32Array(this.#memory.buffer);
+    return tables.reduce((sum, [table]) => sum + (words[table / 4 + MICROS] as number), 0);
   }
 
   read(block: number, bytes: number): Uint8Array {

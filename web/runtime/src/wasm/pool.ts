@@ -4,6 +4,7 @@
  * all its chunks are done, so it is read after a chunk was won.
  */
 import {GossamerError, messageOf} from '../types.ts';
+import {ARGS, DONE_OF, HEAD, LEAST, LONG, MICROS, RANGE, ROW, type Table, TRIED} from './table.ts';
 
 /** Computes the points [begin, end) of a launch, whose arguments lie at `args`. */
 export type KernelFunction = (begin: number, end: number, args: number) => void;
@@ -16,14 +17,18 @@ const NEXT = 0; // sequence << 16 | chunks left
 const DONE = 16; // chunks finished of the current launch
 const SLEEPERS = 32; // threads in Atomics.wait on NEXT
 const KERNEL = 64;
-const ARGS = 65;
-const RANGE = 66;
+const ARGUMENTS = 65;
+const EXTENT = 66;
 const CHUNK = 67;
 const FAILED = 68; // what went wrong on another thread; BUSY while it writes down why
 const COUNT = 127; // letters of the reason, from the next word on
 
 const [BUSY, TRAPPED, LOST] = [1, 2, 3];
 const MOST_LETTERS = 512;
+
+/** Shared so often, a launch has run compiled; one that takes less would take no longer alone. */
+const TRIES = 4;
+const WORTH_SHARING_US = 50;
 
 const CHUNKS_PER_THREAD = 4;
 const SPIN_MS = 1;
@@ -49,9 +54,9 @@ export const announceLoss = (memory: WebAssembly.Memory, reason: string): void =
 
 function runChunk(control: Int32Array, kernels: readonly KernelFunction[], chunk: number): void {
   const size = control[CHUNK] ?? 0;
-  const range = control[RANGE] ?? 0;
+  const range = control[EXTENT] ?? 0;
   const begin = chunk * size;
-  kernels[control[KERNEL] ?? 0]?.(begin, Math.min(begin + size, range), control[ARGS] ?? 0);
+  kernels[control[KERNEL] ?? 0]?.(begin, Math.min(begin + size, range), control[ARGUMENTS] ?? 0);
 }
 
 /** Wins a chunk of the current launch, or gives -1. */
@@ -100,21 +105,66 @@ export interface SharedKernels {
 
 /** The first thread's side. The others are already in helpForever(), or will be. */
 export class Pool {
+  readonly #memory: WebAssembly.Memory;
   readonly #control: Int32Array;
   readonly #kernels: readonly KernelFunction[];
   readonly #threads: number;
   #sequence = 0;
+  /**
+   * What ended the last run, and every run after it. Kernels of the compiler do not trap on any input,
+   * so one that does had wrong addresses, and may have written over weights before.
+   */
+  #failure: unknown;
 
   constructor(
     memory: WebAssembly.Memory,
     kernels: readonly KernelFunction[],
     threads: number,
   ) {
+    this.#memory = memory;
     this.#control = controlOf(memory);
     this.#kernels = kernels;
     this.#threads = threads;
   }
 
+  /** Does the launches of tables, before it returns where no thread takes long. Rejects with what run() throws. */
+  async compute(tables: readonly Table[]): Promise<void> {
+    if (this.#failure) throw this.#failure as Error;
+    try {
+      for (const [table, count] of tables) {
+        const words = new Int32Array(this.#memory.buffer, table);
+        const word = (at: number): number => words[at] as number;
+        const since = (start: number): number => Math.min(LONG, Math.ceil(1e3 * (performance.now() - start)));
+        const begin = performance.now();
+        let shared = false;
+        for (let at = 0; at < count; ++at) {
+          words[DONE_OF] = at;
+          const row = HEAD + ROW * at;
+          const kernel = word(row);
+          const args = table + word(row + ARGS);
+          const range = word(row + RANGE);
+          const tried = word(row + TRIED);
+          if (range <= 0) continue;
+          if (this.#threads === 1 || range === 1 || (tried === TRIES && word(row + LEAST) < WORTH_SHARING_US)) {
+            this.#kernels[kernel]?.(0, range, args);
+          } else {
+            shared = true;
+            const start = performance.now();
+            const late = this.run(kernel, args, range);
+            if (late) await late;
+            if (tried < TRIES) {
+              words[row + TRIED] = tried + 1;
+              words[row + LEAST] = Math.min(word(row + LEAST), since(start));
+            }
+          }
+        }
+        words[DONE_OF] = count;
+        words[MICROS] = shared ? LONG : since(begin);
+      }
+    } catch (problem) {
+      throw (this.#failure = problem) as Error;
+    }
+  }
   /**
    * One launch, on all threads that come to help in time; a promise only where one of them takes long. Throws
    * what a kernel traps with, and 'lost' where a thread ended.
@@ -124,8 +174,8 @@ export class Pool {
     const size = Math.ceil(range / Math.min(range, this.#threads * CHUNKS_PER_THREAD));
     const chunks = Math.ceil(range / size);
     control[KERNEL] = kernel;
-    control[ARGS] = args;
-    control[RANGE] = range;
+    control[ARGUMENTS] = args;
+    control[EXTENT] = range;
     control[CHUNK] = size;
     Atomics.store(control, DONE, 0);
     this.#sequence = (this.#sequence + 1) & 0x7fff;

@@ -1,5 +1,5 @@
 /** Workers of browsers and of Node behind one face: calls that travel as messages. */
-import {type ErrorCode, GossamerError} from '../types.ts';
+import {type ErrorCode, GossamerError, messageOf} from '../types.ts';
 
 export interface CallMessage {
   readonly id: number;
@@ -28,24 +28,24 @@ interface Caller {
 }
 
 interface Wire {
-  post(message: CallMessage, transfer: readonly ArrayBuffer[]): void;
+  post(messages: readonly CallMessage[], transfer: readonly ArrayBuffer[]): void;
   detach(): void;
   stop(): void;
 }
 
 function open(
   script: string,
-  receive: (reply: ReplyMessage) => void,
+  receive: (replies: readonly ReplyMessage[]) => void,
   fail: (reason: string) => void,
 ): Wire {
   if (typeof Worker !== 'undefined') {
     const url = URL.createObjectURL(new Blob([script], {type: 'text/javascript'}));
     const worker = new Worker(url);
-    worker.onmessage = (event: MessageEvent<ReplyMessage>) => receive(event.data);
+    worker.onmessage = (event: MessageEvent<ReplyMessage[]>) => receive(event.data);
     worker.onerror = (event) => fail(event.message || 'its script could not be started');
     worker.onmessageerror = () => fail('a message from it could not be read');
     return {
-      post: (message, transfer) => worker.postMessage(message, [...transfer]),
+      post: (messages, transfer) => worker.postMessage(messages, [...transfer]),
       detach: () => undefined,
       stop: () => {
         worker.terminate();
@@ -60,7 +60,7 @@ function open(
   worker.on('messageerror', (problem) => fail(String(problem)));
   worker.on('exit', (code) => fail(`it exited with code ${code}`));
   return {
-    post: (message, transfer) => worker.postMessage(message, [...transfer]),
+    post: (messages, transfer) => worker.postMessage(messages, [...transfer]),
     detach: () => worker.unref(),
     stop: () => void worker.terminate(),
   };
@@ -69,6 +69,8 @@ function open(
 /** A thread that runs `script`: worker.ts as one classic script. */
 export function spawn(script: string): Thread {
   const waiting = new Map<number, Caller>();
+  let calls: CallMessage[] = [];
+  let moved: ArrayBuffer[] = [];
   let next = 0;
   let failure: GossamerError | undefined;
   const fail = (reason: string, code: ErrorCode = 'lost'): void => {
@@ -81,21 +83,35 @@ export function spawn(script: string): Thread {
   const lost = (reason: string): void => fail(`a worker of the model stopped: ${reason}; load the model again`);
   const wire = open(
     script,
-    ({id, result, error}) => {
-      const caller = waiting.get(id);
-      waiting.delete(id);
-      if (!error) caller?.resolve(result);
-      else caller?.reject(error.code ? new GossamerError(error.code, error.message) : new Error(error.message));
+    (replies) => {
+      for (const {id, result, error} of replies) {
+        const caller = waiting.get(id);
+        waiting.delete(id);
+        if (!error) caller?.resolve(result);
+        else caller?.reject(error.code ? new GossamerError(error.code, error.message) : new Error(error.message));
+      }
     },
     lost,
   );
+  const flush = (): void => {
+    try {
+      wire.post(calls, moved);
+    } catch (problem) {
+      lost(messageOf(problem));
+    }
+    calls = [];
+    moved = [];
+  };
   const thread: Thread = {
     call(method, args, transfer = []) {
       if (failure) return Promise.reject(failure);
       return new Promise((resolve, reject) => {
         const id = next++;
         waiting.set(id, {resolve, reject});
-        wire.post({id, method, args}, transfer);
+        // What is asked for in one go travels as one message, and comes back as one.
+        if (calls.length === 0) queueMicrotask(flush);
+        calls.push({id, method, args});
+        moved.push(...transfer);
       });
     },
     detach: () => wire.detach(),
