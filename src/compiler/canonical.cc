@@ -42,7 +42,7 @@ Canonical canonicalize(const ir::Kernel& kernel, const std::vector<Var>& dims) {
     for (Expr& extent : node->shape) extent = ir::substitute(extent, scalars);
     const ir::Buffer buffer(node);
     buffers[kernel.params[i].buffer.get()] = buffer;
-    canonical.params.push_back({buffer, kernel.params[i].written});
+    canonical.params.push_back({buffer, kernel.params[i].written, kernel.params[i].updated});
   }
   canonical.scalars = fresh;
   canonical.body = ir::substitute(ir::substitute_buffers(kernel.body, buffers), scalars);

@@ -209,7 +209,7 @@ inline Run run_on(const schedule::Capabilities& caps, ops::Program program,
     }
     schedule::Group& group = std::get<schedule::Group>(one);
     launched.emplace_back(group.last());
-    if (group.form != schedule::GroupForm::single)
+    if (group.form != schedule::GroupForm::single || !group.in_place.empty())
       groups.emplace(group.last().output.get(), std::move(group));
   }
   steps.run = [&](const Stage& stage) -> Result<> {
@@ -230,10 +230,14 @@ inline Run run_on(const schedule::Capabilities& caps, ops::Program program,
     // Passes keep the order of parameters, but replace buffers whose storage changes. What a kernel
     // writes is new memory, unless it updates a state in place.
     const bool in_place = stage.kind == StageKind::scatter && !stage.initial;
+    std::map<const ir::BufferNode*, const ir::BufferNode*> before;
+    for (const schedule::InPlace& one : group.in_place) before[one.output.get()] = one.input.get();
     interp::Memory bound;
     for (size_t i = 0; i < kernel.params.size(); ++i) {
-      const auto known = memory.find(scheduled.params[i].buffer.get());
-      if (known != memory.end() && (!kernel.params[i].written || in_place))
+      const ir::BufferNode* buffer = scheduled.params[i].buffer.get();
+      const auto known = memory.find(kernel.params[i].updated ? before.at(buffer) : buffer);
+      if (known != memory.end() &&
+          (!kernel.params[i].written || in_place || kernel.params[i].updated))
         bound[kernel.params[i].buffer.get()] = known->second;
     }
     std::vector<int64_t> scalars;

@@ -229,6 +229,10 @@ Result<package::Call> ModuleBuilder::add_kernel(const schedule::Group& group,
   }
   // Of the kernel as scheduled: passes keep the order, but replace buffers whose storage changes.
   GS_CHECK(kernel.params.size() == scheduled.kernel.params.size(), "a pass changed the parameters");
+  for (const schedule::InPlace& one : group.in_place) {
+    tensor_of(one.input);
+    in_place_[one.output.get()] = one.input;
+  }
   for (const ir::Kernel::Param& param : scheduled.kernel.params)
     tensors.push_back(tensor_of(param.buffer));
 
@@ -314,7 +318,9 @@ Result<> ModuleBuilder::plan_slots() {
   std::vector<graph::PlannedTensor> tensors;
   for (size_t i = 0; i < buffers_.size(); ++i) {
     const ir::Buffer& buffer = buffers_[i];
-    tensors.push_back({buffer, need_of(*buffer), exclusive.contains(buffer.get())});
+    const auto before = in_place_.find(buffer.get());
+    tensors.push_back({buffer, need_of(*buffer), exclusive.contains(buffer.get()),
+                       before == in_place_.end() ? ir::Buffer() : before->second});
     tensors.back().need.segment = segments_[i];
   }
   std::vector<graph::PlanStep> steps;
@@ -332,6 +338,8 @@ Result<> ModuleBuilder::plan_slots() {
     for (size_t i = 0; i < launch.tensors.size(); ++i) {
       const ir::Buffer& buffer = buffers_[static_cast<size_t>(launch.tensors[i])];
       (i < reads ? step.reads : step.writes).push_back(buffer);
+      if (const auto before = in_place_.find(buffer.get()); before != in_place_.end() && i >= reads)
+        step.reads.push_back(before->second);
     }
     steps.push_back(std::move(step));
   }

@@ -110,6 +110,7 @@ class ModuleBuilder {
   size_t flushed_ = 0;                          // launches that steps have
   int launching_ = 0;                           // the device of those after them
   std::set<const ir::BufferNode*> constant_;
+  std::map<const ir::BufferNode*, ir::Buffer> in_place_;  // by the output: whose place it takes
   std::unordered_set<const ir::BufferNode*> states_;
 };
 

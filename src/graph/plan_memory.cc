@@ -39,8 +39,14 @@ class Planner {
   MemoryPlan run(const std::vector<PlanStep>& steps, const std::vector<PlanLoop>& loops) {
     find_lives(steps);
     extend_lives(loops);
-    std::vector<size_t> order(tensors_.size());
-    std::iota(order.begin(), order.end(), 0);
+    std::vector<size_t> order;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (first_of(i) == i) {
+        order.push_back(i);
+      } else {
+        join(tensors_[i], lives_[i], first_of(i));
+      }
+    }
     std::vector<int64_t> sizes;
     for (const PlannedTensor& tensor : tensors_) sizes.push_back(estimate(size_of(tensor.need)));
     // Large ones first: later ones fit into slots that exist.
@@ -48,21 +54,24 @@ class Planner {
       return sizes[a] != sizes[b] ? sizes[a] > sizes[b] : a < b;
     });
     for (size_t i : order) plan_.slot_of[tensors_[i].buffer.get()] = place(i);
+    for (size_t i = 0; i < tensors_.size(); ++i)
+      plan_.slot_of[tensors_[i].buffer.get()] =
+          plan_.slot_of.at(tensors_[first_of(i)].buffer.get());
     return std::move(plan_);
   }
 
  private:
   void find_lives(const std::vector<PlanStep>& steps) {
-    std::unordered_map<const ir::BufferNode*, size_t> number;
     for (size_t i = 0; i < tensors_.size(); ++i) {
-      GS_CHECK(number.emplace(tensors_[i].buffer.get(), i).second, tensors_[i].buffer->name,
+      GS_CHECK(number_.emplace(tensors_[i].buffer.get(), i).second, tensors_[i].buffer->name,
                " is planned twice");
     }
     lives_.resize(tensors_.size());
+    for (const PlannedTensor& tensor : tensors_) exclusive_.push_back(tensor.exclusive);
     for (size_t step = 0; step < steps.size(); ++step) {
       auto use = [&](const ir::Buffer& buffer, bool writes) {
-        auto found = number.find(buffer.get());
-        GS_CHECK(found != number.end(), buffer->name, " is used and not planned");
+        auto found = number_.find(buffer.get());
+        GS_CHECK(found != number_.end(), buffer->name, " is used and not planned");
         Life& life = lives_[found->second];
         GS_CHECK(writes || life.first >= 0 || tensors_[found->second].exclusive, buffer->name,
                  " is read before it is written");
@@ -72,6 +81,23 @@ class Planner {
       for (const ir::Buffer& buffer : steps[step].reads) use(buffer, false);
       for (const ir::Buffer& buffer : steps[step].writes) use(buffer, true);
     }
+  }
+
+  // Of the tensors that have one slot because each takes the place of another.
+  size_t first_of(size_t tensor) const {
+    while (tensors_[tensor].in_place_of) tensor = number_.at(tensors_[tensor].in_place_of.get());
+    return tensor;
+  }
+
+  // Their slot is held from the first to the last.
+  void join(const PlannedTensor& later, const Life& life, size_t first) {
+    const MemoryNeed& need = tensors_[first].need;
+    GS_CHECK(fits_kind(need, later.need), later.buffer->name, " cannot lie in ",
+             tensors_[first].buffer->name);
+    Life& all = lives_[first];
+    if (life.first >= 0 && (all.first < 0 || life.first < all.first)) all.first = life.first;
+    all.last = std::max(all.last, life.last);
+    exclusive_[first] = exclusive_[first] || later.exclusive;
   }
 
   // Inner loops end first, so one pass in that order reaches outer ones.
@@ -88,9 +114,9 @@ class Planner {
 
   int place(size_t tensor) {
     const PlannedTensor& wanted = tensors_[tensor];
-    int chosen = wanted.exclusive ? -1 : choose(tensor);
+    int chosen = exclusive_[tensor] ? -1 : choose(tensor);
     if (chosen < 0) {
-      plan_.slots.push_back({wanted.need, wanted.exclusive});
+      plan_.slots.push_back({wanted.need, exclusive_[tensor]});
       tenants_.emplace_back();
       chosen = static_cast<int>(plan_.slots.size()) - 1;
     }
@@ -139,7 +165,9 @@ class Planner {
 
   const std::vector<PlannedTensor>& tensors_;
   const ir::Bounds& bounds_;
+  std::unordered_map<const ir::BufferNode*, size_t> number_;
   std::vector<Life> lives_;
+  std::vector<bool> exclusive_;               // of the tensors and those in their place
   std::vector<std::vector<size_t>> tenants_;  // of each slot
   MemoryPlan plan_;
 };

@@ -26,6 +26,7 @@ struct PlannedTensor {
   ir::Buffer buffer;
   MemoryNeed need;
   bool exclusive = false;
+  ir::Buffer in_place_of = {};  // a tensor before it, whose slot it has: a launch updates that
 };
 
 // One launch.
@@ -48,7 +49,8 @@ struct MemoryPlan {
 };
 
 // Assigns a slot to every tensor. Two tensors share one only if no step has both alive, so a launch
-// never reads and writes one slot. Every buffer of `steps` must be among `tensors`, each written
+// never reads and writes one slot but
+// to update a tensor in place. Every buffer of `steps` must be among `tensors`, each written
 // before it is read unless exclusive. `bounds` says what is known of the dimensions. The result
 // depends on the order of `tensors` and `steps` only.
 MemoryPlan plan_memory(const std::vector<PlannedTensor>& tensors,

@@ -33,6 +33,27 @@ TEST_F(Chain, NeighboursAlternateBetweenTwoSlots) {
   EXPECT_TRUE(plan.slots[plan.slot_of[x.get()]].exclusive);
 }
 
+// One slot from the first to the last, apart from what is alive in between.
+TEST_F(Chain, UpdatesInPlaceKeepTheSlot) {
+  const auto in_place = [](const ir::Buffer& buffer, const ir::Buffer& before) {
+    PlannedTensor tensor = linear(buffer, ir::index(64));
+    tensor.in_place_of = before;
+    return tensor;
+  };
+  auto plan = plan_memory({linear(x, ir::index(64), true), linear(a, ir::index(64)), in_place(b, a),
+                           linear(c, ir::index(64)), in_place(y, b)},
+                          {{{x}, {a}}, {{a}, {b}}, {{x}, {c}}, {{b, c}, {y}}});
+  EXPECT_EQ(plan.slots.size(), 3u);
+  EXPECT_EQ(plan.slot_of[a.get()], plan.slot_of[b.get()]);
+  EXPECT_EQ(plan.slot_of[a.get()], plan.slot_of[y.get()]);
+  EXPECT_NE(plan.slot_of[a.get()], plan.slot_of[c.get()]);
+  // What is an output, or in an input's place, shares with nobody else.
+  plan = plan_memory({linear(x, ir::index(64), true), in_place(a, x), linear(b, ir::index(64))},
+                     {{{x}, {a}}, {{a}, {b}}});
+  EXPECT_EQ(plan.slot_of[a.get()], plan.slot_of[x.get()]);
+  EXPECT_TRUE(plan.slots[plan.slot_of[a.get()]].exclusive);
+}
+
 TEST_F(Chain, SymbolicSizesShareAtTheirMaximum) {
   ir::Var h = ir::var("h"), w = ir::var("w");
   ir::Expr eh = h, ew = w;

@@ -79,7 +79,10 @@ std::string key_of(const Kernel& kernel) {
   Writer writer;
   std::string last;
   for (const Kernel::Param& param : kernel.params)
-    last += cat(param.written ? "write " : "read ", writer.node(param.buffer.get()), " ");
+    last += cat(param.updated   ? "update "
+                : param.written ? "write "
+                                : "read ",
+                writer.node(param.buffer.get()), " ");
   for (const Var& scalar : kernel.scalars) last += cat("scalar ", writer.node(scalar.get()), " ");
   last += cat("body ", writer.node(kernel.body.get()));
   return writer.text + last;

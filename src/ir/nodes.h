@@ -212,7 +212,8 @@ const T* as(const Ref<N>& node) {
 struct Kernel {
   struct Param {
     Buffer buffer;
-    bool written = false;  // read back only by kernels of one work item
+    bool written = false;
+    bool updated = false;  // written, and read before that: it goes on from what it holds
   };
   std::string name;
   std::vector<Param> params;

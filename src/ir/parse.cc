@@ -30,10 +30,11 @@ Result<Kernel> Parser::kernel() {
   GS_TRY(expect("("));
   while (!accept(")")) {
     if (!k.params.empty()) GS_TRY(expect(","));
-    const bool written = accept("write");
+    const bool updated = accept("update");
+    const bool written = updated || accept("write");
     GS_ASSIGN(Buffer param, buffer(Scope::global));
     declare(param);
-    k.params.push_back({param, written});
+    k.params.push_back({param, written, updated});
   }
   GS_ASSIGN(k.body, braces());
   if (!at_end()) return error(cat("text after the kernel: '", peek().text, "'"));

@@ -44,7 +44,7 @@ class Printer {
     text += "(";
     for (size_t i = 0; i < k.params.size(); ++i) {
       if (i) text += ", ";
-      if (k.params[i].written) text += "write ";
+      if (k.params[i].written) text += k.params[i].updated ? "update " : "write ";
       declare(*k.params[i].buffer, Scope::global);
     }
     text += ") ";

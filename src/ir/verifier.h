@@ -52,6 +52,7 @@ class Verifier {
   std::unordered_set<const VarNode*> divergent_;
   VarMap values_;                                 // of index Lets, for written_once
   std::unordered_set<const BufferNode*> stored_;  // so far
+  std::unordered_set<const BufferNode*> updated_;
   const For* grid_ = nullptr;
   const For* group_ = nullptr;
   int loops_ = 0;  // serial, unrolled, vectorized and while loops around

@@ -67,7 +67,10 @@ Result<> Verifier::params() {
       return error(cat("constant '", b.name, "' is written"));
     }
     if (!params_.insert(&b).second) return error(cat("parameter '", b.name, "' occurs twice"));
+    if (param.updated && !param.written)
+      return error(cat("'", b.name, "' is updated and not written"));
     buffers_[&b] = param.written;
+    if (param.updated) updated_.insert(&b);
     for (const Expr& extent : b.shape) GS_TRY(expr(extent));
   }
   return {};

@@ -137,7 +137,7 @@ Result<> Verifier::node(const Expr& e) {
       // An invocation may read back what it wrote. A kernel of one work item is sequential.
       const bool sequential = grid_ && is_const(grid_->extent, 1);
       if (found != buffers_.end() && found->second && !sequential &&
-          !stored_.contains(l->buffer.get())) {
+          !stored_.contains(l->buffer.get()) && !updated_.contains(l->buffer.get())) {
         return error("a load of the written buffer '" + l->buffer->name + "', before any store", e);
       }
       return access(l->buffer, l->indices, type, e);

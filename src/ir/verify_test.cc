@@ -132,6 +132,7 @@ TEST(Verify, AccessesFitTheBuffer) {
   EXPECT_EQ(verdict("kernel k(write A: f32[4]) { A[0] = A[1] }"),
             "a load of the written buffer 'A', before any store: A[1]");
   EXPECT_EQ(verdict("kernel k(write A: f32[4]) { A[0] = 1.0\nA[1] = A[0] }"), "ok");
+  EXPECT_EQ(verdict("kernel k(update A: f32[4]) { A[0] = A[0] + 1.0 }"), "ok");
 }
 
 TEST(Verify, Structure) {

@@ -60,6 +60,13 @@ std::vector<const ir::Load*> loads_of(const std::vector<Expr>& exprs) {
   return loads;
 }
 
+std::vector<const ir::Load*> loads_of_stage(const ops::Stage& stage) {
+  std::vector<Expr> exprs = stage.values;
+  if (stage.result) exprs.push_back(stage.result);
+  exprs.insert(exprs.end(), stage.starts.begin(), stage.starts.end());
+  return loads_of(exprs);
+}
+
 ir::Bounds bounds_of(const ops::Stage& stage) {
   ir::Bounds bounds;
   const auto add = [&](const std::vector<ir::Var>& axes, const std::vector<Expr>& extents) {

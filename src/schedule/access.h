@@ -29,6 +29,9 @@ Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis,
 std::vector<const ir::Load*> loads_of(const ir::Expr& expr);
 std::vector<const ir::Load*> loads_of(const std::vector<ir::Expr>& exprs);
 
+// Of a stage's values, result and first values.
+std::vector<const ir::Load*> loads_of_stage(const ops::Stage& stage);
+
 // Ranges of a stage's axes, for simplification.
 ir::Bounds bounds_of(const ops::Stage& stage);
 

@@ -82,7 +82,6 @@ Result<> check_staged(const Schedule& schedule) {
   const std::vector<LoopId> group = group_loops(nest);
   if (group.empty()) return fail("operands are staged, but no loop is bound to the group");
   const std::vector<LoopId> loops = nest.inside(nest.walks[0]);
-  int64_t bytes = 0;
   for (const StageIn& staged : nest.staged) {
     const std::string what =
         cat("operand ", staged.operand, " is staged in ", nest.loop(staged.loop).name, ", ");
@@ -92,8 +91,8 @@ Result<> check_staged(const Schedule& schedule) {
       if (!ir::as_int(nest.loop(*id).extent))
         return fail(cat(what, "but the extent of ", nest.loop(*id).name, " inside is not known"));
     }
-    bytes += tile_bytes(schedule, staged, {at + 1, loops.end()});
   }
+  const int64_t bytes = tile_bytes(schedule);
   if (bytes > schedule.capabilities().max_group_bytes)
     return fail(cat("tiles of ", bytes, " bytes; a workgroup of ",
                     name_of(schedule.capabilities().kind), " shares ",
@@ -110,7 +109,7 @@ Result<> check_joined(const Schedule& schedule) {
       cat("invocations hold the partial results of ", nest.loop(joined[0]).name, ", ");
   if (joined.size() > 1)
     return fail(cat(what, "and those of ", nest.loop(joined[1]).name), "fuse the two first");
-  if (!nest.staged.empty()) return fail(what + "and operands are staged");
+  const bool is_staged = !nest.staged.empty();
   const std::vector<LoopId> tile = nest.tile();
   const bool lanes = std::ranges::any_of(tile, [&](LoopId id) { return nest.loop(id).partial; });
   int64_t cells = 1;
@@ -121,12 +120,13 @@ Result<> check_joined(const Schedule& schedule) {
                       nest.loop(id).name));
     if (!nest.loop(id).partial) cells *= extent;
   }
-  int64_t bytes = 0;
+  int64_t bytes = is_staged ? tile_bytes(schedule) : 0;
+  const int64_t sharing = is_staged ? handed_over(joined_of(nest)) : schedule.group_size();
   for (const ir::Var& var : schedule.stage().combiner.left) {
     const ir::DType dtype = var->type.dtype;
     if (ir::byte_size(dtype) != 4)
       return fail(cat(what, "but group memory holds numbers of 32 bits, not ", ir::name_of(dtype)));
-    bytes += 4 * cells * schedule.group_size();
+    bytes += 4 * cells * sharing;
   }
   const Capabilities& caps = schedule.capabilities();
   if (!caps.harmless_loads || bytes > caps.max_group_bytes)

@@ -202,17 +202,24 @@ class Space {
     }
   }
 
-  // Tiles in group memory: all that a workgroup has room for.
+  // Tiles in group memory: all that a workgroup has room for, of 64 invocations or more.
   void around_group_tile(const Tiling& start) {
-    for (int rows : {2, 4, 8}) {
-      for (int vectors : {1, 2}) {
-        for (int side : {8, 16}) {
+    constexpr std::array<std::pair<int, int>, 4> registers{{{2, 1}, {4, 1}, {8, 1}, {8, 2}}};
+    constexpr std::array<std::pair<int, int>, 4> sides{{{8, 8}, {16, 16}, {16, 8}, {4, 8}}};
+    for (const auto [rows, vectors] : registers) {
+      for (const auto [down, across] : sides) {
+        for (int parts = 1; parts * down * across <= 256; parts *= 2) {
+          if (parts * down * across < 64) continue;
           for (int block : {8, 16, 32}) {
             for (bool ahead : {false, true}) {
+              // The next tile needs registers of its own.
+              if (ahead && rows > 4) continue;
               Tiling point = start;
               point.rows = rows;
               point.vectors = vectors;
-              point.group_rows = point.group_vectors = side;
+              point.group_rows = down;
+              point.group_vectors = across;
+              point.parts = parts;
               point.reduce_block = block;
               point.unroll = 4;
               point.ahead = ahead;

@@ -35,12 +35,21 @@ constexpr Costs invocations = [] {
   return costs;
 }();
 
-// GPUs in hardware. The best of 50 tiles on an NVIDIA H200, for products of 4096^3 to 49 x 512 x
-// 512; bench/results/nvidia-h200.md has what models and chains of products make of them.
-constexpr std::array<GroupTile, 3> group_tiles{{
-    {8, 2, 16, 16, 16, 16, false, 192},
-    {4, 1, 16, 16, 16, 4, true, 96},
-    {4, 1, 8, 8, 16, 4, true, 0},
+// GPUs in hardware. Measured on an NVIDIA H200: the best of 50 tiles for products of 4096^3 to 49 x
+// 512 x 512, and of 20 with and without parts for the kernels of ResNet, MobileNetV2, SqueezeNet,
+// BERT and GPT-2. Where tiles are few, parts give a processor more to do at a time; tiles of 16 and
+// 8 rows give more processors something to do.
+constexpr std::array<GroupTile, 10> group_tiles{{
+    {8, 2, 16, 16, 16, 16, false, 1, 192, 16},
+    {4, 1, 16, 16, 16, 4, true, 1, 96, 16},
+    {4, 1, 16, 8, 8, 4, true, 2, 96, 256},
+    {4, 1, 8, 8, 16, 4, true, 1, 160, 16},
+    {4, 1, 8, 8, 8, 4, true, 4, 80, 256},
+    {4, 1, 8, 8, 8, 4, true, 2, 80, 64},
+    {2, 1, 8, 8, 16, 4, true, 4, 80, 256},
+    {2, 1, 8, 8, 8, 4, true, 4, 80, 64},
+    {2, 1, 4, 8, 8, 4, true, 8, 0, 64},
+    {4, 1, 8, 8, 16, 4, true, 1, 0, 16},
 }};
 constexpr Costs hardware = [] {
   Costs costs = invocations;

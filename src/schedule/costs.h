@@ -14,7 +14,9 @@ struct GroupTile {
   int block;                                     // iterations of the reduction at a time
   int unroll;
   bool ahead;
-  int64_t groups;  // so many of them at least must cover the output
+  int parts;          // as in Tiling
+  int64_t groups;     // so many of them at least must cover the output
+  int64_t reduction;  // and so long must the reduction be at least
 };
 
 struct Costs {
@@ -41,7 +43,7 @@ struct Costs {
   int64_t small_constant;  // so many elements are read in any order
   int64_t reuse;           // vectors' worth of the output that pay for a copy in each run
 
-  // Tiles in group memory (tiling.cc), largest first: the first that fits is taken. None: never.
+  // Tiles in group memory (tiling.cc): the first that fits is taken. None: never.
   std::span<const GroupTile> group_tiles = {};
   int64_t least_group_rows = 0;       // with fewer rows, most of a tile lies past the edge
   int64_t least_group_reduction = 0;  // in shorter ones a tile is read too seldom to pay

@@ -88,7 +88,8 @@ Result<> reduction(Schedule& s, const Tiling& t) {
 }
 
 // A workgroup's tile of the output, its invocations interleaved in it so that neighbours write
-// neighbours, and both operands' tiles in group memory, block by block of one reduction axis.
+// neighbours, and both operands' tiles in group memory, block by block of one reduction axis. With
+// parts, so many invocations share a tile of registers, each with every so-manieth block.
 Result<> grouped(Schedule& s, const Tiling& t) {
   Loops grid, group, tile;
   LoopId lane = -1;
@@ -121,8 +122,16 @@ Result<> grouped(Schedule& s, const Tiling& t) {
   }
   const LoopId along = s.reduce_axis(static_cast<size_t>(t.reduce_axis));
   const std::string name = s.nest().loop(along).var->name;
-  GS_ASSIGN(const Loops blocks,
-            s.split(along, {t.reduce_block}, Tail::guard, {name + ".block", name}));
+  Loops blocks;
+  if (t.parts > 1) {
+    GS_ASSIGN(blocks, s.split(along, {t.parts, t.reduce_block}, Tail::guard,
+                              {name + ".block", "part", name}));
+    GS_TRY(s.rfactor(blocks[1]));
+    group.insert(group.begin(), blocks[1]);
+    blocks.erase(blocks.begin() + 1);
+  } else {
+    GS_ASSIGN(blocks, s.split(along, {t.reduce_block}, Tail::guard, {name + ".block", name}));
+  }
   walk.insert(walk.end(), blocks.begin(), blocks.end());
   Loops order = grid;
   for (const Loops& loops : {group, walk, tile})

@@ -28,16 +28,23 @@ struct Member {
 
 enum class GroupForm : uint8_t { single, points, rows };
 
+// An output in an input's memory: each point is read by the invocation alone that writes it.
+struct InPlace {
+  ir::Buffer input, output;
+};
+
 struct Group {
   GroupForm form = GroupForm::single;
   std::vector<Member> members;  // in the order in which they run
+  std::vector<InPlace> in_place = {};
 
   const ops::Stage& last() const { return members.back().stage; }
 };
 
 Group single_group(ops::Stage stage);
 
-// What a kernel of the group reads, and what it writes: the last stage's output last.
+// What the group reads, and what it writes: the last stage's output last. Of its kernel, inputs
+// whose place an output takes are no parameters.
 std::vector<ir::Buffer> inputs_of(const Group& group);
 std::vector<ir::Buffer> outputs_of(const Group& group);
 

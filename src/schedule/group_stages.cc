@@ -9,6 +9,7 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "schedule/access.h"
+#include "schedule/in_place.h"
 #include "schedule/row_schedule.h"
 #include "schedule/tiling.h"
 
@@ -19,13 +20,6 @@ using ir::Buffer;
 using ir::Expr;
 using ops::Stage;
 using ops::StageKind;
-
-std::vector<const ir::Load*> loads_of_stage(const Stage& stage) {
-  std::vector<Expr> exprs = stage.values;
-  if (stage.result) exprs.push_back(stage.result);
-  exprs.insert(exprs.end(), stage.starts.begin(), stage.starts.end());
-  return loads_of(exprs);
-}
 
 std::optional<size_t> place_of(const std::vector<ir::Var>& vars, const Expr& index) {
   const auto found =
@@ -104,8 +98,10 @@ bool is_rowwise(const Stage& stage) {
 class Grouper {
  public:
   Grouper(const ops::Program& program, const Ends& ends, const Capabilities& capabilities)
-      : kept_(ends.kept), caps_(capabilities), blocks_(ops::blocks_of(program)) {
-    std::set<const ir::BufferNode*> constants = ends.constants;
+      : kept_(ends.kept),
+        constants_(ends.constants),
+        caps_(capabilities),
+        blocks_(ops::blocks_of(program)) {
     size_t steps = 0;
     for (const ops::Entry& entry : program) {
       Item& item = items_.emplace_back();
@@ -119,9 +115,9 @@ class Grouper {
       const auto inputs = entry.inputs();
       item.constant = !kept_.contains(entry.output().get()) &&
                       std::ranges::all_of(inputs, [&](const Buffer& input) {
-                        return constants.contains(input.get());
+                        return constants_.contains(input.get());
                       });
-      if (item.constant) constants.insert(entry.output().get());
+      if (item.constant) constants_.insert(entry.output().get());
     }
     for (size_t i = 0; i < items_.size(); ++i) {
       for (const Buffer& input : program[i].inputs()) readers_[input.get()].insert(i);
@@ -136,15 +132,20 @@ class Grouper {
       }
       for (size_t i = 0; i < items_.size(); ++i) merge_sibling(i);
     }
+    for (size_t i = 0; i < items_.size(); ++i) {
+      Item& item = items_[i];
+      if (!item.alive || item.step) continue;
+      if (item.group.form == GroupForm::rows) share_memory(item.group);
+      item.group.in_place = in_place(item.group, i, i);
+    }
     std::vector<Launched> launched;
     for (Item& item : items_) {
       if (!item.alive) continue;
       if (item.step) {
         launched.emplace_back(*item.step);
-        continue;
+      } else {
+        launched.emplace_back(std::move(item.group));
       }
-      if (item.group.form == GroupForm::rows) share_memory(item.group);
-      launched.emplace_back(std::move(item.group));
     }
     return launched;
   }
@@ -189,8 +190,34 @@ class Grouper {
     return true;
   }
 
-  bool fits(const Group& group) const {
-    size_t buffers = inputs_of(group).size() + outputs_of(group).size();
+  // Of the group that stands at `to`, or will, `from` merged into it. Only what is read there
+  // alone: others that read it may still come to run later. A model's input is spared where the
+  // bindings suffice without: its memory may be the caller's.
+  std::vector<InPlace> in_place(const Group& group, size_t from, size_t to) const {
+    if (caps_.texture_memory || items_[to].constant || !group.last().side.empty()) return {};
+    const auto dies = [&](const Buffer& input, bool spared) {
+      if (constants_.contains(input.get()) || is_needed(input, from, to)) return false;
+      const auto writers = writers_.find(input.get());
+      // In a loop, what came from outside is read again.
+      if (writers == writers_.end()) return !spared && blocks_[to] == 0;
+      return std::ranges::all_of(writers->second, [&](size_t writer) {
+        const Group& made = items_[writer].group;
+        return !items_[writer].step && blocks_[writer] == blocks_[to] && made.last().side.empty();
+      });
+    };
+    auto found = find_in_place(group, [&](const Buffer& input) { return dies(input, true); });
+    if (static_cast<int>(bindings(group) - found.size()) <= caps_.max_storage_buffers ||
+        caps_.group_size == 1)
+      return found;
+    return find_in_place(group, [&](const Buffer& input) { return dies(input, false); });
+  }
+
+  static size_t bindings(const Group& group) {
+    return inputs_of(group).size() + outputs_of(group).size();
+  }
+
+  bool fits(const Group& group, size_t from, size_t to) const {
+    size_t buffers = bindings(group) - in_place(group, from, to).size();
     for (const Member& member : group.members) {
       if (group.form == GroupForm::rows && !member.written && !columns_of(member).empty())
         ++buffers;  // in memory, see share_memory
@@ -220,7 +247,7 @@ class Grouper {
   bool merge(size_t from, size_t to, Group group) {
     for (Member& member : group.members) member.written = is_needed(member.stage.output, from, to);
     group.members.back().written = true;
-    if (!fits(group)) return false;
+    if (!fits(group, from, to)) return false;
     for (const Member& member : items_[from].group.members) {
       for (const Buffer& input : ops::inputs_of(member.stage)) {
         readers_[input.get()].erase(from);
@@ -395,10 +422,7 @@ class Grouper {
       std::vector<const ir::BufferNode*> buffers;
       for (const Member& member : group.members) {
         for (const ir::Load* load : loads_of_stage(member.stage)) {
-          bool own = load->indices.size() == member.stage.axes.size();
-          for (size_t i = 0; own && i < load->indices.size(); ++i)
-            own = load->indices[i].get() == member.stage.axes[i].get();
-          if (own) buffers.push_back(load->buffer.get());
+          if (at_own_point(*load, member.stage)) buffers.push_back(load->buffer.get());
         }
       }
       return buffers;
@@ -452,6 +476,7 @@ class Grouper {
   };
 
   const std::set<const ir::BufferNode*>& kept_;
+  std::set<const ir::BufferNode*> constants_;  // as the run goes
   const Capabilities& caps_;
   std::vector<int> blocks_;
   std::vector<size_t> steps_before_;

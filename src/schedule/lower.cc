@@ -117,8 +117,8 @@ ir::Kernel kernel_of(std::string name, const Stmt& body, std::span<const ir::Buf
   ir::Kernel kernel;
   kernel.name = std::move(name);
   kernel.body = ir::simplify(body);
-  for (const ir::Buffer& input : inputs) kernel.params.push_back({input, false});
-  for (const ir::Buffer& output : outputs) kernel.params.push_back({output, true});
+  for (const ir::Buffer& input : inputs) kernel.params.push_back({input, false, false});
+  for (const ir::Buffer& output : outputs) kernel.params.push_back({output, true, false});
   kernel.scalars = free_variables(kernel);
   return kernel;
 }

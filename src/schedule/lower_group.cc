@@ -5,6 +5,7 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
+#include "schedule/in_place.h"
 #include "schedule/lower.h"
 #include "schedule/lower_loops.h"
 
@@ -129,15 +130,10 @@ Result<ir::Kernel> lower_rows(const Group& group, std::span<const Schedule> sche
 }  // namespace
 
 Result<ir::Kernel> lower(const Group& group, std::span<const Schedule> schedules) {
-  switch (group.form) {
-    case GroupForm::single:
-      return lower(schedules[0]);
-    case GroupForm::points:
-      return lower_points(group, schedules[0]);
-    case GroupForm::rows:
-      return lower_rows(group, schedules);
-  }
-  return lower(schedules[0]);
+  if (group.form == GroupForm::rows) return lower_rows(group, schedules);
+  GS_ASSIGN(ir::Kernel kernel, group.form == GroupForm::single ? lower(schedules[0])
+                                                               : lower_points(group, schedules[0]));
+  return update_in_place(std::move(kernel), group, schedules[0]);
 }
 
 }  // namespace gossamer::schedule

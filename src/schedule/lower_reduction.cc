@@ -34,7 +34,7 @@ class Reduction {
         written_(tile_) {
     std::erase_if(written_, [&](LoopId id) { return nest.loop(id).partial; });
     place_cells();
-    find_joined();
+    if (!nest.joined().empty()) joined_ = joined_of(nest);
   }
 
   Stmt run() {
@@ -140,31 +140,81 @@ class Reduction {
   }
 
   Stmt write_back(const ir::VarMap& totals) {
-    if (joined_.loop >= 0) return join_invocations(totals);
+    if (joined_.loop >= 0) return nest_.staged.empty() ? join_invocations(totals) : join_halves();
     return in_nest(nest_, coordinates_, written_, store_result(totals));
   }
 
-  // The loop whose partial results the invocations of a workgroup hold: their numbers are
-  // ... + iteration * stride + ...
-  struct Joined {
-    LoopId loop = -1;
-    int64_t extent = 1, stride = 1;
-    Var invocation;
-    int64_t invocations = 1;
-  };
-  void find_joined() {
-    const std::vector<LoopId> loops = nest_.joined();
-    if (loops.empty()) return;
-    joined_.loop = loops[0];
-    joined_.extent = *ir::as_int(nest_.loop(joined_.loop).extent);
-    const std::vector<LoopId> group = group_loops(nest_);
-    for (size_t i = group.size(); group[--i] != joined_.loop;)
-      joined_.stride *= *ir::as_int(nest_.loop(group[i]).extent);
-    for (LoopId id : nest_.walks[0].order) {
-      if (nest_.loop(id).kind != ir::LoopKind::group) continue;
-      joined_.invocation = nest_.loop(id).var;
-      joined_.invocations = *ir::as_int(nest_.loop(id).extent);
+  // A loop over the written part of the tile, and the number of the cell that it is at.
+  std::pair<Expr, int64_t> written_cells() const {
+    int64_t cells = 1;
+    Expr cell = ir::index(0);
+    for (LoopId id : written_) {
+      const int64_t extent = *ir::as_int(nest_.loop(id).extent);
+      cell = cell * ir::index(extent) + nest_.loop(id).var;
+      cells *= extent;
     }
+    return {cell, cells};
+  }
+  Stmt in_written(Stmt body) { return in_nest(nest_, coordinates_, written_, std::move(body)); }
+
+  // What joins the results in `right` to those in `left`, by way of `store`.
+  Stmt join_into(const std::vector<Expr>& left, const std::vector<Expr>& right,
+                 const std::function<Stmt(size_t, const Expr&)>& store) const {
+    const ops::Combiner& combiner = stage_.combiner;
+    ir::VarMap join;
+    for (size_t k = 0; k < left.size(); ++k) {
+      join[combiner.left[k].get()] = left[k];
+      join[combiner.right[k].get()] = right[k];
+    }
+    // All components are joined before any is stored.
+    std::vector<Var> results;
+    std::vector<Stmt> stores;
+    for (size_t k = 0; k < left.size(); ++k) {
+      results.push_back(ir::var(cat("joined", k), combiner.left[k]->type));
+      stores.push_back(store(k, results[k]));
+    }
+    Stmt step = ir::block(std::move(stores));
+    for (size_t k = left.size(); k-- > 0;)
+      step = ir::let(results[k], ir::substitute(combiner.joined[k], join), step);
+    return step;
+  }
+
+  // Large tiles, which group memory would not hold of all invocations: of those that still have
+  // partial results the latter half hands theirs over, the first adds them to its own.
+  Stmt join_halves() {
+    const auto [cell, cells] = written_cells();
+    const Expr iteration = nest_.loop(joined_.loop).var;
+    std::vector<Expr> own, others;
+    for (const ir::Buffer& accumulator : accumulators_) {
+      own.push_back(ir::load(accumulator, cell_));
+      shared_.push_back(ir::buffer(cat(accumulator->name, ".shared"), accumulator->dtype,
+                                   {ir::index(handed_over(joined_) * cells)}, ir::Scope::group));
+    }
+    const auto place = [&](const Expr& first) {
+      return (Expr(joined_.invocation) - first) * ir::index(cells) + cell;
+    };
+    std::vector<Stmt> steps;
+    for (int64_t rest = joined_.extent; rest > 1;) {
+      const int64_t half = (rest + 1) / 2;
+      std::vector<Stmt> given;
+      others.clear();
+      for (size_t k = 0; k < own.size(); ++k) {
+        given.push_back(ir::store(shared_[k], {place(ir::index(half * joined_.stride))}, own[k]));
+        others.push_back(ir::load(shared_[k], {place(ir::index(0))}));
+      }
+      // Those whose results were taken before are beyond `rest`.
+      steps.push_back(ir::branch(iteration >= ir::index(half) && iteration < ir::index(rest),
+                                 in_written(ir::block(std::move(given)))));
+      steps.push_back(ir::barrier());
+      const Stmt taken = join_into(own, others, [&](size_t k, const Expr& result) {
+        return ir::store(accumulators_[k], cell_, result);
+      });
+      steps.push_back(ir::branch(iteration < ir::index(rest - half), in_written(taken)));
+      if (half > 1) steps.push_back(ir::barrier());
+      rest = half;
+    }
+    steps.push_back(in_written(store_result(accumulated(), iteration == ir::index(0))));
+    return ir::block(std::move(steps));
   }
 
   // The partial results of the invocations, by a tree in group memory, where the cells of a tile
@@ -173,16 +223,9 @@ class Reduction {
     const ops::Combiner& combiner = stage_.combiner;
     const size_t count = accumulators_.size();
     const Expr self = joined_.invocation, iteration = nest_.loop(joined_.loop).var;
-    int64_t cells = 1;
-    Expr cell = ir::index(0);
-    for (LoopId id : written_) {
-      const int64_t extent = *ir::as_int(nest_.loop(id).extent);
-      cell = cell * ir::index(extent) + nest_.loop(id).var;
-      cells *= extent;
-    }
-    const auto place = [&](const Expr& invocation) { return invocation * ir::index(cells) + cell; };
-    const auto in_tile = [&](Stmt body) {
-      return in_nest(nest_, coordinates_, written_, std::move(body));
+    const auto [number, cells] = written_cells();
+    const auto place = [&, cell = number, cells = cells](const Expr& invocation) {
+      return invocation * ir::index(cells) + cell;
     };
     std::vector<Stmt> first;
     for (size_t k = 0; k < count; ++k) {
@@ -191,25 +234,18 @@ class Reduction {
                                    {ir::index(joined_.invocations * cells)}, ir::Scope::group));
       first.push_back(ir::store(shared_[k], {place(self)}, parts.at(combiner.left[k].get())));
     }
-    std::vector<Stmt> steps{in_tile(ir::block(std::move(first))), ir::barrier()};
+    std::vector<Stmt> steps{in_written(ir::block(std::move(first))), ir::barrier()};
     for (int64_t rest = joined_.extent; rest > 1;) {
       const int64_t half = (rest + 1) / 2;
-      ir::VarMap join;
+      std::vector<Expr> own, others;
       for (size_t k = 0; k < count; ++k) {
-        join[combiner.left[k].get()] = ir::load(shared_[k], {place(self)});
-        join[combiner.right[k].get()] =
-            ir::load(shared_[k], {place(self + ir::index(half * joined_.stride))});
+        own.push_back(ir::load(shared_[k], {place(self)}));
+        others.push_back(ir::load(shared_[k], {place(self + ir::index(half * joined_.stride))}));
       }
-      std::vector<Var> results;
-      std::vector<Stmt> stores;
-      for (size_t k = 0; k < count; ++k) {
-        results.push_back(ir::var(cat("joined", k), combiner.left[k]->type));
-        stores.push_back(ir::store(shared_[k], {place(self)}, results[k]));
-      }
-      Stmt step = ir::block(std::move(stores));
-      for (size_t k = count; k-- > 0;)
-        step = ir::let(results[k], ir::substitute(combiner.joined[k], join), step);
-      steps.push_back(ir::branch(iteration < ir::index(rest - half), in_tile(step)));
+      const Stmt step = join_into(own, others, [&](size_t k, const Expr& result) {
+        return ir::store(shared_[k], {place(self)}, result);
+      });
+      steps.push_back(ir::branch(iteration < ir::index(rest - half), in_written(step)));
       steps.push_back(ir::barrier());
       rest = half;
     }
@@ -217,7 +253,7 @@ class Reduction {
     for (size_t k = 0; k < count; ++k)
       totals[combiner.left[k].get()] =
           ir::load(shared_[k], {place(self - iteration * ir::index(joined_.stride))});
-    steps.push_back(in_tile(store_result(totals, iteration == ir::index(0))));
+    steps.push_back(in_written(store_result(totals, iteration == ir::index(0))));
     return ir::block(std::move(steps));
   }
 
@@ -289,21 +325,16 @@ class Reduction {
     if (combiner.is_sum()) {
       return ir::store(accumulators_[0], cell_, sum(ir::load(accumulators_[0], cell_), terms[0]));
     }
-    ir::VarMap join = accumulated();
-    for (size_t k = 0; k < accumulators_.size(); ++k) join[combiner.right[k].get()] = terms[k];
-    if (accumulators_.size() == 1)
+    if (accumulators_.size() == 1) {
+      ir::VarMap join = accumulated();
+      join[combiner.right[0].get()] = terms[0];
       return ir::store(accumulators_[0], cell_, ir::substitute(combiner.joined[0], join));
-    // All components are joined before any is stored.
-    std::vector<Var> results;
-    std::vector<Stmt> stores;
-    for (size_t k = 0; k < accumulators_.size(); ++k) {
-      results.push_back(ir::var(cat("joined", k), combiner.left[k]->type));
-      stores.push_back(ir::store(accumulators_[k], cell_, results[k]));
     }
-    Stmt body = ir::block(std::move(stores));
-    for (size_t k = accumulators_.size(); k-- > 0;)
-      body = ir::let(results[k], ir::substitute(combiner.joined[k], join), body);
-    return body;
+    std::vector<Expr> own;
+    for (const ir::Buffer& accumulator : accumulators_) own.push_back(ir::load(accumulator, cell_));
+    return join_into(own, terms, [&](size_t k, const Expr& result) {
+      return ir::store(accumulators_[k], cell_, result);
+    });
   }
 
   // The partial results of the lanes joined one by one, then the result.

@@ -70,8 +70,24 @@ std::vector<LoopId> group_loops(const Nest& nest) {
   return parts;
 }
 
-int64_t tile_bytes(const Schedule& schedule, const StageIn& staged,
-                   const std::vector<LoopId>& inside) {
+Joined joined_of(const Nest& nest) {
+  Joined joined;
+  joined.loop = nest.joined()[0];
+  joined.extent = extent_of(nest, joined.loop);
+  const std::vector<LoopId> group = group_loops(nest);
+  for (size_t i = group.size(); group[--i] != joined.loop;)
+    joined.stride *= extent_of(nest, group[i]);
+  const LoopId bound = bound_to_group(nest);
+  joined.invocation = nest.loop(bound).var;
+  joined.invocations = extent_of(nest, bound);
+  return joined;
+}
+
+int64_t handed_over(const Joined& joined) {
+  return joined.invocations - joined.extent / 2 * joined.stride;
+}
+
+int64_t tile_bytes(const Schedule& schedule) {
   const Nest& nest = schedule.nest();
   Coordinates coordinates(nest);
   ir::VarMap map;
@@ -80,8 +96,14 @@ int64_t tile_bytes(const Schedule& schedule, const StageIn& staged,
   for (size_t r = 0; r < nest.walks[0].reduced.size(); ++r)
     map[schedule.stage().reduce_axes[r].get()] = coordinates.of(nest.walks[0].reduced[r]);
   const Factors factors = factors_of(schedule.stage());
-  const Expr factor = ir::substitute(staged.operand == 0 ? factors.a : factors.b, map);
-  return OperandTile(nest, staged, factor, inside).bytes();
+  const std::vector<LoopId> loops = nest.inside(nest.walks[0]);
+  int64_t bytes = 0;
+  for (const StageIn& staged : nest.staged) {
+    const Expr factor = ir::substitute(staged.operand == 0 ? factors.a : factors.b, map);
+    const auto at = std::ranges::find(loops, staged.loop);
+    bytes += OperandTile(nest, staged, factor, {at + 1, loops.end()}).bytes();
+  }
+  return bytes;
 }
 
 OperandTile::OperandTile(const Nest& nest, const StageIn& staged, Expr factor,

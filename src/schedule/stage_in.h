@@ -19,9 +19,21 @@ Factors factors_of(const ops::Stage& stage);
 // The loop bound to the group's invocations, or the loops that were fused into it; empty: none.
 std::vector<LoopId> group_loops(const Nest& nest);
 
-// The size of the tile of a staged factor.
-int64_t tile_bytes(const Schedule& schedule, const StageIn& staged,
-                   const std::vector<LoopId>& inside);
+// The loop whose partial results the invocations of a workgroup hold: their numbers are
+// ... + iteration * stride + ...
+struct Joined {
+  LoopId loop = -1;
+  int64_t extent = 1, stride = 1;
+  ir::Var invocation;
+  int64_t invocations = 1;
+};
+Joined joined_of(const Nest& nest);
+// Invocations' worth of group memory in which the latter half of the iterations hands its results
+// over to the first.
+int64_t handed_over(const Joined& joined);
+
+// The size of the tiles of all staged factors.
+int64_t tile_bytes(const Schedule& schedule);
 
 // The tile of one staged factor: where it lies, and what fills it.
 class OperandTile {

@@ -129,14 +129,45 @@ TEST(StageIn, HardwareGetsTilesWhereTheyPay) {
             "contraction vector_axis=1 lanes=4 row_axis=0 rows=4 reduce_axis=0 reduce_block=16 "
             "unroll=4 group_size=64 group_rows=16 group_vectors=16 ahead=1");
   EXPECT_EQ(tiling(49, 512, 512),
-            "contraction vector_axis=1 lanes=4 row_axis=0 rows=4 reduce_axis=0 reduce_block=16 "
-            "unroll=4 group_size=64 group_rows=8 group_vectors=8 ahead=1");
+            "contraction vector_axis=1 lanes=4 row_axis=0 rows=2 reduce_axis=0 reduce_block=8 "
+            "unroll=4 group_size=64 group_rows=4 group_vectors=8 ahead=1 parts=8");
+  EXPECT_EQ(tiling(128, 768, 768),
+            "contraction vector_axis=1 lanes=4 row_axis=0 rows=4 reduce_axis=0 reduce_block=8 "
+            "unroll=4 group_size=64 group_rows=8 group_vectors=8 ahead=1 parts=4");
+  // Too short for parts.
+  EXPECT_EQ(tiling(128, 32, 768).find("parts"), std::string::npos);
   EXPECT_EQ(tiling(8, 512, 512).find("group_rows"), std::string::npos);
   EXPECT_EQ(tiling(512, 8, 512).find("group_rows"), std::string::npos);
   EXPECT_EQ(tiling(512, 512, 16).find("group_rows"), std::string::npos);
   EXPECT_EQ(to_string(Point(default_tiling(product(index(2048), index(2048), index(2048)), webgpu)))
                 .find("group_rows"),
             std::string::npos);
+}
+
+// Parts whose results meet in group memory: each hands its tile to the one that it is added to.
+TEST(StageIn, PartsOfTiles) {
+  const std::string splits =
+      "split(i, 2, 2) -> i.tile, ti, row; split(j, 2, 4) -> j.tile, tj, lane; "
+      "split(k, 3, 4, guard) -> k.block, part, k; rfactor(part); "
+      "reorder(i.tile, j.tile, part, ti, tj, k.block, k, row, lane); accumulate(k.block); ";
+  const std::string bound =
+      "; vectorize(lane); fuse(i.tile, j.tile) -> item; fuse(part, ti, tj) -> invocation; "
+      "bind(invocation, group); bind(item, grid)";
+  const Stage stage = product(index(8), index(26), index(16));
+  const std::string text =
+      loops(stage, splits + "stage_in(k.block, 0); stage_in(k.block, 1)" + bound, webgpu);
+  // The third part first, then the second.
+  for (const char* line :
+       {"alloc acc.shared: f32[64] group", "if part >= 2 {", "if part < 1 {",
+        "acc.shared[invocation * 8 + row * 4 + lane - 64] = acc[row, lane]",
+        "let joined0: f32 = acc[row, lane] + acc.shared[invocation * 8 + row * 4 + lane]",
+        "if part == 0 {"})
+    EXPECT_NE(text.find(line), text.npos) << line << text;
+  Capabilities small = webgpu;
+  small.max_group_bytes = 800;
+  EXPECT_EQ(loops(stage, splits + "stage_in(k.block, 0); stage_in(k.block, 1)" + bound, small),
+            "schedule of \"sum\": invocations hold the partial results of part, 832 bytes; a "
+            "workgroup of webgpu shares 800");
 }
 
 // Its tile would hold an element for each point and step; so would that of windows over both axes.

@@ -240,15 +240,19 @@ void choose_group_tile(const Stage& stage, const Capabilities& caps, Tiling& til
       others *= extent_at(stage, i);
   }
   const Costs& costs = costs_of(caps);
-  if (rows.extent < costs.least_group_rows ||
-      extent_or(stage.reduce_extents[static_cast<size_t>(along)], 64) < costs.least_group_reduction)
-    return;
+  const int64_t length = extent_or(stage.reduce_extents[static_cast<size_t>(along)], 64);
+  if (rows.extent < costs.least_group_rows || length < costs.least_group_reduction) return;
+  int64_t steps = 1;
+  for (const Expr& extent : stage.reduce_extents) steps *= extent_or(extent, 64);
+  const bool joins = ir::byte_size(stage.combiner.left[0]->type.dtype) == 4;
   for (const GroupTile& tile : costs.group_tiles) {
     const int64_t down = tile.rows * tile.group_rows;
     const int64_t across = tile.vectors * tile.group_vectors * tiling.lanes;
     const int64_t groups =
         others * ((rows.extent + down - 1) / down) * ((*columns + across - 1) / across);
-    if (*columns < across || groups < tile.groups) continue;
+    if (*columns < across || groups < tile.groups || steps < tile.reduction) continue;
+    // Parts of which half would have nothing to do.
+    if (tile.parts > 1 && (!joins || 2 * length < tile.parts * tile.block)) continue;
     tiling.row_axis = rows.axis;
     tiling.joined_axis = rows.joined;
     tiling.reduce_axis = along;
@@ -260,6 +264,7 @@ void choose_group_tile(const Stage& stage, const Capabilities& caps, Tiling& til
     tiling.group_vectors = tile.group_vectors;
     tiling.unroll = tile.unroll;
     tiling.ahead = tile.ahead;
+    tiling.parts = tile.parts;
     return;
   }
 }

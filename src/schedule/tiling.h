@@ -40,8 +40,8 @@ struct Tiling {
   // group memory, `reduce_block` iterations at a time; 1 x 1: each loads what it needs.
   int group_rows = 1, group_vectors = 1;
   bool ahead = false;  // the next tiles are read into registers while these are used
-  // Invocations of a workgroup that share a point's reduction, along reduce_axis, and vectors of
-  // the output that a workgroup computes so.
+  // Invocations of a workgroup that share a point's reduction, along reduce_axis, and, without
+  // tiles in group memory, vectors of the output that a workgroup computes so.
   int parts = 1, part_vectors = 1;
   int64_t chunk = 1;  // points of one work item at least (CPU maps)
   bool operator==(const Tiling&) const = default;
