@@ -143,6 +143,12 @@ TEST(DifferentialSizes, TilesInGroupMemory) {
         .shapes = {{2, 20, 4, 72}, {36, 20, 3, 2}},
         .attributes = {{"strides", Ints{1, 2}}, {"pads", Ints{1, 0, 2, 1}}}}},
       {"Conv", {.name = "points", .shapes = {{1, 32, 2, 32}, {64, 32, 1, 1}}}},
+      {"MatMul", {.name = "eight parts", .shapes = {{20, 200}, {200, 72}}}},
+      {"MatMul", {.name = "four parts", .shapes = {{129, 270}, {270, 520}}}},
+      {"Conv",
+       {.name = "parts and taps",
+        .shapes = {{1, 70, 5, 7}, {36, 70, 3, 3}, {36}},
+        .attributes = {{"pads", Ints{1, 1, 1, 1}}}}},
   };
   for (const Sized& one : all) {
     SCOPED_TRACE(cat(one.op, " ", one.test.name));

@@ -101,7 +101,7 @@ export class Session {
   readonly #cache = new Map<string, Specialization>();
   /** Launches between steps, by which they are and the values they depend on. */
   readonly #parts = new Map<string, Recording>();
-  /** Tensors that launches and outputs see; other inputs are only read by steps, and stay where they are. */
+  /** Slots that launches and outputs see; other inputs are only read by steps, and stay where they are. */
   readonly #seen: ReadonlySet<number>;
   /** Launches of a step, and the plan values that they depend on. */
   readonly #ranges = new Map<string, Range>();
@@ -131,7 +131,9 @@ export class Session {
     });
     this.times = manifest.run.map(() => 0);
     const {run, outputs} = manifest;
-    this.#seen = new Set([...run.flatMap(({tensors}) => tensors), ...outputs.map(({tensor}) => tensor)]);
+    // An input that a launch updates in place is seen as the output in its slot.
+    const seen = [...run.flatMap(({tensors}) => tensors), ...outputs.map(({tensor}) => tensor)];
+    this.#seen = new Set(seen.map((tensor) => this.#memory.tensor(tensor).slot));
   }
 
   /** Places the memory, uploads the weights and runs the init launches. */
@@ -419,8 +421,8 @@ export class Session {
   #writeInputs(feeds: readonly Tensor[]): void {
     this.#lanes.forEach((lane) => lane.clear());
     this.#manifest.inputs.forEach(({name, dtype, tensor}, at) => {
-      if (!this.#seen.has(tensor)) return;
-      const {storage} = this.#memory.tensor(tensor);
+      const {slot, storage} = this.#memory.tensor(tensor);
+      if (!this.#seen.has(slot)) return;
       const {data} = feeds[at] as Tensor;
       this.#memory.write(tensor, toStorage(data, dtype, storage, `input "${name}"`));
     });
