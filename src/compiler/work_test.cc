@@ -32,7 +32,13 @@ double work_of(const ops::Program& program, int64_t size) {
   std::vector<double> rounds{1};  // of the blocks around
   for (const ops::Entry& entry : program) {
     if (const Stage* stage = entry.stage()) {
-      work += rounds.back() * count(stage->extents) * count(stage->reduce_extents);
+      // A table a row is filled once, before the row's points.
+      const std::vector<ir::Expr> rows(stage->extents.begin(),
+                                       stage->extents.end() - (stage->table ? 1 : 0));
+      work +=
+          stage->table
+              ? rounds.back() * (count(rows) * count(stage->reduce_extents) + count(stage->extents))
+              : rounds.back() * count(rows) * count(stage->reduce_extents);
     } else if (const ops::Step& step = *entry.step(); step.kind == ops::StepKind::loop) {
       rounds.push_back(rounds.back() * count({step.rounds}));
     } else if (step.kind == ops::StepKind::branch) {

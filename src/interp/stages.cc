@@ -96,7 +96,30 @@ struct Runner {
     return {};
   }
 
+  Result<> run_tally(const Stage& stage) {
+    GS_ASSIGN(TensorData output, make(stage.output));
+    GS_ASSIGN(std::vector<int64_t> extents, extents_of(stage.extents));
+    GS_ASSIGN(const std::vector<int64_t> buckets, extents_of(stage.reduce_extents));
+    std::vector<int64_t> table;
+    each(stage.axes, extents, [&] {
+      if (variables.at(stage.axes.back().get()).as_int() == 0) {
+        table.clear();
+        each(stage.reduce_axes, buckets, [&] { table.push_back(eval(stage.starts[0]).as_int()); });
+      }
+      if (stage.condition && !eval(stage.condition).truthy()) return;
+      int64_t& next = table.at(static_cast<size_t>(eval(stage.values[1]).as_int()));
+      variables[stage.tally.get()] = Scalar::of_int(stage.tally->type.dtype, next++);
+      std::vector<int64_t> point;
+      for (const ir::Expr& e : stage.target) point.push_back(eval(e).as_int());
+      const int64_t offset = offset_of(output.shape, point);
+      if (offset >= 0) set_element(output, offset, eval(stage.values[0]));
+    });
+    values[stage.output.get()] = std::move(output);
+    return {};
+  }
+
   Result<> run_scatter(const Stage& stage) {
+    if (stage.table) return run_tally(stage);
     TensorData output = values.at(stage.initial ? stage.initial.get() : stage.output.get());
     GS_ASSIGN(std::vector<int64_t> extents, extents_of(stage.extents));
     each(stage.axes, extents, [&] {

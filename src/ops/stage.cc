@@ -118,6 +118,7 @@ std::string print(const Stage& stage) {
     text += "\n";
   }
   if (stage.initial) text += cat("  initial ", stage.initial->name, "\n");
+  if (stage.table) text += cat("  ", stage.tally->name, " from ", list_text(stage.starts), "\n");
   if (!stage.values.empty()) text += cat("  values ", list_text(stage.values), "\n");
   if (!stage.target.empty()) text += cat("  target [", list_text(stage.target), "]\n");
   if (stage.condition) text += cat("  if ", ir::print(stage.condition), "\n");

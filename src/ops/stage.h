@@ -72,6 +72,13 @@ struct Stage {
   // can then search for its update.
   bool increasing = false;
 
+  // Of a scatter whose rows (all axes but the last) count in `table`, memory of the stage's own,
+  // [rows.., buckets], from starts[0] on (over reduce_axes[0], the buckets): where the condition
+  // holds, a point takes the number in bucket values[1] of its row as `tally`, which values[0] and
+  // target see, and leaves one more there. Rows aim at places of their own, all in the output.
+  Buffer table;
+  Var tally;
+
   // Of reductions and scans: values are the next accumulators and see those so far as
   // combiner.left (a search, a merge, a walk down a tree); joined is `right`.
   bool in_order = false;

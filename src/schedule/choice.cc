@@ -251,6 +251,7 @@ class Text {
       for (const auto* vars : {&stage.combiner.left, &stage.combiner.right}) {
         for (const ir::Var& var : *vars) own_.insert(var.get());
       }
+      if (stage.tally) own_.insert(stage.tally.get());
       ops::replace_inputs(stage, buffers_);
       stage.output = buffers_.at(stage.output.get());
       for (auto* exprs : {&stage.extents, &stage.reduce_extents, &stage.values, &stage.starts,

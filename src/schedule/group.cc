@@ -32,6 +32,7 @@ std::vector<ir::Buffer> outputs_of(const Group& group) {
   for (const Member& member : group.members) {
     if (member.written && !member.stage.output.same(group.last().output))
       outputs.push_back(member.stage.output);
+    if (member.stage.table) outputs.push_back(member.stage.table);
   }
   outputs.push_back(group.last().output);
   return outputs;

@@ -51,7 +51,9 @@ ir::Kernel finish(const ops::Stage& stage, const Stmt& body) {
     if (std::ranges::none_of(inputs, [&](const ir::Buffer& b) { return b.same(input); }))
       inputs.push_back(input);
   }
-  return kernel_of(stage.name, body, inputs, std::span(&stage.output, 1));
+  std::vector<ir::Buffer> outputs{stage.output};
+  if (stage.table) outputs.insert(outputs.begin(), stage.table);
+  return kernel_of(stage.name, body, inputs, outputs);
 }
 
 Stmt in_loops(const std::vector<std::pair<Var, Expr>>& loops, Stmt body) {
@@ -82,15 +84,64 @@ Stmt row(const ops::Stage& stage, int64_t group) {
   return ir::loop(item, ir::simplify(ceil_div(updates, group)), ir::LoopKind::grid, invocations);
 }
 
-// One work item: the output as it starts (a state already does), then the updates in order.
+// How many leading axes tell rows of the output apart: each is the index of the target there, over
+// the output's whole extent. With tables, all but the last axis.
+size_t rows_of(const ops::Stage& stage) {
+  if (stage.table) return stage.axes.size() - 1;
+  size_t rows = 0;
+  while (rows < stage.axes.size() && rows < stage.target.size() &&
+         stage.target[rows].get() == stage.axes[rows].get() &&
+         ir::prove_equal(stage.extents[rows], stage.output->shape[rows]))
+    ++rows;
+  return rows;
+}
+
+// A work item a row, with these loops inside.
+Stmt in_rows(const ops::Stage& stage, size_t rows, const Stmt& body) {
+  const Var item = ir::var("item");
+  Expr count = ir::index(1), rest = item;
+  ir::VarMap axes;
+  for (size_t i = rows; i-- > 0;) {
+    axes[stage.axes[i].get()] = i == 0 ? rest : ir::floormod(rest, stage.extents[i]);
+    rest = ir::floordiv(rest, stage.extents[i]);
+    count = count * stage.extents[i];
+  }
+  return ir::loop(item, ir::simplify(count), ir::LoopKind::grid, ir::substitute(body, axes));
+}
+
+Stmt tallied(const ops::Stage& stage, const Stmt& update) {
+  const auto last = stage.axes.end() - 1;
+  const auto counter = [&](const Expr& bucket) {
+    std::vector<Expr> point(stage.axes.begin(), last);
+    point.push_back(bucket);
+    return point;
+  };
+  const Var bucket = ir::var("bucket");
+  const Expr next = Expr(stage.tally) + ir::constant_int(stage.tally->type, 1);
+  Stmt point = ir::block({ir::store(stage.table, counter(bucket), next), update});
+  point = ir::let(bucket, stage.values[1],
+                  ir::let(stage.tally, ir::load(stage.table, counter(bucket)), point));
+  if (stage.condition) point = ir::branch(stage.condition, point);
+  const Var& each = stage.reduce_axes[0];
+  return ir::block({in_loops({{each, stage.reduce_extents[0]}},
+                             ir::store(stage.table, counter(each), stage.starts[0])),
+                    in_loops({{*last, stage.extents.back()}}, point)});
+}
+
+// Updates in order, a work item for those that are sure to aim elsewhere than the others: the
+// output as it starts (a state already does), then the updates.
 Stmt scatter(const ops::Stage& stage) {
+  const bool counts = static_cast<bool>(stage.table);
+  const size_t rows = rows_of(stage);
   std::vector<std::pair<Var, Expr>> copy, updates;
   std::vector<Expr> point;
   for (const Expr& extent : stage.output->shape) {
-    copy.emplace_back(ir::var("i" + std::to_string(copy.size())), extent);
-    point.push_back(copy.back().first);
+    const bool row = point.size() < rows && !counts;
+    const Var axis = row ? stage.axes[point.size()] : ir::var("i" + std::to_string(point.size()));
+    if (!row) copy.emplace_back(axis, extent);
+    point.push_back(axis);
   }
-  for (size_t i = 0; i < stage.axes.size(); ++i)
+  for (size_t i = rows; i < stage.axes.size(); ++i)
     updates.emplace_back(stage.axes[i], stage.extents[i]);
   Expr value = stage.values[0];
   if (const ops::Combiner& combiner = stage.combiner; !combiner.left.empty()) {
@@ -98,16 +149,21 @@ Stmt scatter(const ops::Stage& stage) {
                            {{combiner.left[0].get(), ir::load(stage.output, stage.target)},
                             {combiner.right[0].get(), value}});
   }
-  Expr inside = stage.condition ? stage.condition : ir::boolean(true);
-  for (size_t d = 0; d < stage.target.size(); ++d) {
-    inside = inside && stage.target[d] >= ir::index(0) && stage.target[d] < stage.output->shape[d];
+  std::vector<Expr> target = stage.target;
+  Expr inside = stage.condition && !counts ? stage.condition : ir::boolean(true);
+  if (stage.increasing) {
+    // What is not chosen is written where the next one will be: no branch that depends on data.
+    target[0] = target[0] + ir::cast(ir::DType::index, !ir::Condition(inside));
+    inside = ir::boolean(true);
   }
-  const Stmt update = ir::branch(inside, ir::store(stage.output, stage.target, value));
+  for (size_t d = counts ? target.size() : rows; d < target.size(); ++d)
+    inside = inside && target[d] >= ir::index(0) && target[d] < stage.output->shape[d];
+  const Stmt update = ir::branch(inside, ir::store(stage.output, target, value));
   std::vector<Stmt> steps;
   if (stage.initial)
     steps.push_back(in_loops(copy, ir::store(stage.output, point, ir::load(stage.initial, point))));
-  steps.push_back(in_loops(updates, update));
-  return ir::loop(ir::var("item"), ir::index(1), ir::LoopKind::grid, ir::block(std::move(steps)));
+  steps.push_back(counts ? tallied(stage, update) : in_loops(updates, update));
+  return in_rows(stage, rows, ir::block(std::move(steps)));
 }
 
 }  // namespace

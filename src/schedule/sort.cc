@@ -7,6 +7,7 @@
 #include "ir/simplify.h"
 #include "ops/search.h"
 #include "schedule/access.h"
+#include "schedule/radix_sort.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -38,7 +39,7 @@ class Sorter {
   void run() {
     const int64_t all = ir::as_int(length_).value_or(longest);
     one_run_ = all <= run_length;
-    if (wide_ && !one_run_ && rises_with_key()) pack();
+    if (wide_ && !one_run_ && rises_with_key(sort_)) pack();
     if (!packed_) {
       for (const Expr& value : sort_.values) keys_.push_back(key_buffer(value));
     }
@@ -79,13 +80,6 @@ class Sorter {
     const auto from = point.begin() + static_cast<std::ptrdiff_t>(sort_.along);
     point.erase(from, from + extra);
     return with(std::move(point), along);
-  }
-
-  // One key of 32 bits that is less in what comes first.
-  bool rises_with_key() const {
-    const ops::Combiner& order = sort_.combiner;
-    if (order.left.size() != 1 || order.left[0]->type != ir::Type(DType::i32)) return false;
-    return ir::equal(order.joined[0], Expr(order.left[0]) < Expr(order.right[0]));
   }
 
   // Keys above places, in one word: no two are equal, and merges read one memory. Places behind the
@@ -299,7 +293,9 @@ class Sorter {
 void merge_sorts(std::vector<Stage>& stages, const Capabilities& capabilities) {
   std::vector<Stage> made;
   for (Stage& stage : stages) {
-    if (stage.kind == StageKind::sort) {
+    if (stage.kind == StageKind::sort && has_digits(stage, capabilities)) {
+      sort_by_digits(stage, made);
+    } else if (stage.kind == StageKind::sort) {
       Sorter(stage, capabilities, made).run();
     } else {
       made.push_back(std::move(stage));
