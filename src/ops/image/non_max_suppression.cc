@@ -1,6 +1,8 @@
 // NonMaxSuppression: candidates of every batch and class in blocks, best first, against the boxes
 // kept so far and each other. As many tests as candidates times boxes kept and a block more, and a
 // wait a block, of which none comes after a row is full.
+#include <algorithm>
+
 #include "ops/families.h"
 #include "ops/least.h"
 #include "ops/reduction/reduce.h"
@@ -53,21 +55,23 @@ class Suppression {
       return {};
     }
     key_candidates();
-    find_corners();
-    const auto known = ir::as_int(b_.simplify(boxes_));
-    at_once_ = known && *known <= block ? *known : block;
+    const auto known = ir::as_int(b_.simplify(boxes_)), wanted = ir::as_int(most_);
+    // Few boxes that are wanted are mostly among few candidates.
+    if (wanted) first_ = std::min(block, (*wanted * 5 / 4 + word - 1) / word * word);
+    if (known && *known <= block) first_ = *known;
     const Builder::Round best = kept_of(first_block(), {}, ir::index(0), ir::index(0));
     if (known && *known <= block) return give({best.states[0], best.states[1]});
     // The others are sorted where they are asked for.
     GS_ASSIGN(const std::vector<Expr> after, b_.read(best.carried));
     const Var more = ir::var("nms.more"), held = ir::var("nms.held");
     b_.program.push_back(set_step({more, held}, after));
-    const Expr blocks = b_.simplify(ir::floordiv(boxes_ - 1.0, block));
+    const Expr blocks =
+        b_.simplify(ir::floordiv(boxes_ + ir::index(block - first_ - 1), ir::index(block)));
     auto rest = [&](const Expr&, std::span<const Tensor> states) {
       const Tensor order = sorted("nms.all", keys_);
       auto round = [&](const Expr& done, std::span<const Tensor> kept) -> Result<Builder::Round> {
-        const Expr seen = b_.simplify((done + 1.0) * static_cast<double>(block));
-        return kept_of(later_block(order, seen), {kept[0], kept[1]}, seen, held);
+        const Expr seen = b_.simplify(done * ir::index(block) + ir::index(first_));
+        return kept_of(later_block(order, seen, block), {kept[0], kept[1]}, seen, held);
       };
       return b_.loop("nms.block", blocks, states, round, {more, held});
     };
@@ -103,28 +107,31 @@ class Suppression {
                   [&](Point p, Point r) { return flag(keys_({p[0], p[1], r[0]}) < last_); });
   }
 
-  void find_corners() {
+  // Corners of the boxes [batches, classes, count] at these places, as top, left, bottom, right:
+  // [batches, classes, 4, count].
+  Tensor sides_of(const std::string& name, const Tensor& places) const {
     const Tensor& boxes = b_.input(0);
     const bool centered = b_.integer("center_point_box") != 0;
-    corners_ =
-        b_.compute("nms.corners", DType::f32, {batches_, ir::index(4), boxes_}, [&](Point p) {
-          const auto number = [&](int k) { return boxes({p[0], p[2], ir::index(k)}); };
-          const auto corner = [&](int k) {  // any two opposite ones are given
-            if (centered) {
-              const Expr middle = number(1 - k % 2), half = number(3 - k % 2) * 0.5;
-              return k < 2 ? middle - half : middle + half;
-            }
-            const Expr a = number(k % 2), c = number(k % 2 + 2);
-            return k < 2 ? ir::min(a, c) : ir::max(a, c);
-          };
-          return ir::select(
-              p[1] == 0, corner(0),
-              ir::select(p[1] == 1, corner(1), ir::select(p[1] == 2, corner(2), corner(3))));
-        });
+    const Shape shape{batches_, classes_, ir::index(4), places.dim(2)};
+    return b_.compute(name, DType::f32, shape, [&](Point p) {
+      const Expr place = ir::max(as_index(places({p[0], p[1], p[3]})), 0.0);
+      const auto number = [&](int k) { return boxes({p[0], place, ir::index(k)}); };
+      const auto corner = [&](int k) {  // any two opposite ones are given
+        if (centered) {
+          const Expr middle = number(1 - k % 2), half = number(3 - k % 2) * 0.5;
+          return k < 2 ? middle - half : middle + half;
+        }
+        const Expr a = number(k % 2), c = number(k % 2 + 2);
+        return k < 2 ? ir::min(a, c) : ir::max(a, c);
+      };
+      return ir::select(
+          p[2] == 0, corner(0),
+          ir::select(p[2] == 1, corner(1), ir::select(p[2] == 2, corner(2), corner(3))));
+    });
   }
 
-  Box box_at(const Expr& batch, const Expr& place) const {
-    const auto side = [&](int k) { return corners_({batch, ir::index(k), place}); };
+  static Box box_at(const Tensor& sides, Point p, const Expr& at) {
+    const auto side = [&](int k) { return sides({p[0], p[1], ir::index(k), at}); };
     return {side(0), side(1), side(2), side(3)};
   }
 
@@ -136,10 +143,10 @@ class Suppression {
 
   // The candidates of a block, best first, then -1: [batches, classes, block].
   Tensor first_block() const {
-    const Expr size = ir::index(at_once_);
+    const Expr size = ir::index(first_);
     const Shape shape{batches_, classes_, size};
-    if (ir::is_const(b_.simplify(boxes_), at_once_))
-      return later_block(sorted("nms.order", keys_), ir::index(0));
+    if (ir::is_const(b_.simplify(boxes_), first_))
+      return later_block(sorted("nms.order", keys_), ir::index(0), first_);
     const Tensor places = least_of(b_, "nms.best", keys_, size).places;
     const Tensor keys = b_.compute("nms.best.keys", DType::i32, shape,
                                    [&](Point p) { return key_at(p, as_index(places.at(p))); });
@@ -150,8 +157,8 @@ class Suppression {
     });
   }
 
-  Tensor later_block(const Tensor& order, const Expr& seen) const {
-    const Shape shape{batches_, classes_, ir::index(at_once_)};
+  Tensor later_block(const Tensor& order, const Expr& seen, int64_t size) const {
+    const Shape shape{batches_, classes_, ir::index(size)};
     return b_.compute("nms.next.boxes", DType::i32, shape, [&](Point p) {
       const Expr at = ir::min(p[2] + seen, boxes_ - ir::index(1));
       const Expr box = order({p[0], p[1], at});
@@ -171,44 +178,36 @@ class Suppression {
   // has kept.
   Builder::Round kept_of(const Tensor& box, const Kept& kept, const Expr& seen,
                          const Expr& held) const {
-    const Expr size = ir::index(at_once_);
+    const Expr size = box.dim(2);
+    const int64_t count = (*ir::as_int(size) + word - 1) / word;
     const Shape shape{batches_, classes_, size};
     const auto count_of = [&](Point p) {
       return kept.counts ? kept.counts({p[0], p[1]}) : whole(0);
     };
-    const Tensor sides =
-        b_.compute("nms.sides", DType::f32, {batches_, classes_, ir::index(4), size}, [&](Point p) {
-          return corners_({p[0], p[2], ir::max(as_index(box({p[0], p[1], p[3]})), 0.0)});
-        });
-    const auto sides_of = [&](Point p, const Expr& at) {
-      const auto side = [&](int k) { return sides({p[0], p[1], ir::index(k), at}); };
-      return Box{side(0), side(1), side(2), side(3)};
-    };
+    const Tensor sides = sides_of("nms.sides", box);
     Tensor beaten;
     if (kept.boxes) {
-      beaten =
-          b_.reduce("nms.beaten", Builder::Join::max, DType::i32, shape, {ir::min(held, most_)},
-                    [&](Point p, Point r) {
-                      const Expr other = as_index(kept.boxes({p[0], p[1], r[0]}));
-                      return flag(r[0] < as_index(count_of(p)) &&
-                                  overlap_above(box_at(p[0], other), sides_of(p, p[2]), scalar(3)));
-                    });
+      const Tensor others = sides_of("nms.kept.sides", kept.boxes);
+      beaten = b_.reduce(
+          "nms.beaten", Builder::Join::max, DType::i32, shape, {ir::min(held, most_)},
+          [&](Point p, Point r) {
+            return flag(r[0] < as_index(count_of(p)) &&
+                        overlap_above(box_at(others, p, r[0]), box_at(sides, p, p[2]), scalar(3)));
+          });
     }
     const auto beaten_at = [&](Point p) {
       return beaten ? Expr(beaten.at(p) > 0) : ir::boolean(false);
     };
     // A bit for each of the block's candidates that a candidate overlaps.
-    const Expr words = ir::index((at_once_ + word - 1) / word);
     const Tensor overlaps = b_.reduce(
-        "nms.overlaps", Builder::Join::sum, DType::i32, {batches_, classes_, words, size},
-        {ir::index(word)}, [&](Point p, Point r) {
+        "nms.overlaps", Builder::Join::sum, DType::i32,
+        {batches_, classes_, ir::index(count), size}, {ir::index(word)}, [&](Point p, Point r) {
           const Expr other = p[2] * ir::index(word) + r[0];
-          const Expr near = other < p[3] && overlap_above(sides_of(p, ir::min(other, p[3])),
-                                                          sides_of(p, p[3]), scalar(3));
+          const Expr near = other < p[3] && overlap_above(box_at(sides, p, ir::min(other, p[3])),
+                                                          box_at(sides, p, p[3]), scalar(3));
           return ir::select(near, bit(r[0]), whole(0));
         });
     // How many boxes there are up to each candidate, with one word of bits after the other.
-    const int64_t count = (at_once_ + word - 1) / word;
     const Tensor upto = b_.walk(
         "nms.upto", DType::i32, shape, 2,
         [&](Point p) {
@@ -239,7 +238,7 @@ class Suppression {
         },
         [](Point, std::span<const Var> so_far) { return Expr(so_far.back()); });
     const Tensor counts = b_.compute("nms.counts", DType::i32, {batches_, classes_}, [&](Point p) {
-      return upto({p[0], p[1], ir::index(at_once_ - 1)});
+      return upto({p[0], p[1], size - ir::index(1)});
     });
     const Shape room{batches_, classes_, most_};
     const Tensor places = b_.search("nms.place", room, size, [&](Point p, const Expr& place) {
@@ -290,8 +289,8 @@ class Suppression {
   Builder& b_;
   const Expr batches_, classes_, boxes_, last_ = whole(0x7fffffff);
   Expr most_;
-  int64_t at_once_ = block;
-  Tensor keys_, candidates_, corners_;
+  int64_t first_ = block;  // candidates of the first block
+  Tensor keys_, candidates_;
 };
 
 Result<> suppress(Builder& b) {
