@@ -1,5 +1,6 @@
 // What every device must do. A device is one row of `devices`; a case that it cannot meet says why.
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <atomic>
 #include <cstring>
@@ -84,6 +85,8 @@ TEST_P(Conformance, KeepsWhatIsWritten) {
   EXPECT_TRUE((*fence)->passed());
   ASSERT_TRUE((*fence)->wait());
   EXPECT_EQ(std::memcmp(read.data(), written.data() + 300, 400), 0);
+  if (const auto seen = buffer->mapped(); !seen.empty())
+    EXPECT_TRUE(std::ranges::equal(seen, written));
 }
 
 TEST_P(Conformance, BuffersMayBeEmpty) {

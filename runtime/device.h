@@ -18,6 +18,8 @@ class Buffer {
  public:
   virtual ~Buffer() = default;
   virtual size_t size() const = 0;  // bytes
+  // All of it, where the host sees it once a fence has passed; else empty.
+  virtual std::span<const std::byte> mapped() const { return {}; }
 };
 
 // What a kernel takes: how many buffers (the last is written) and scalars.

@@ -13,6 +13,7 @@ class HostBuffer : public Buffer {
   HostBuffer(const HostBuffer&) = delete;
   HostBuffer& operator=(const HostBuffer&) = delete;
   size_t size() const override { return size_; }
+  std::span<const std::byte> mapped() const override { return {data_, size_}; }
   std::byte* data() const { return data_; }
 
  private:

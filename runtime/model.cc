@@ -63,13 +63,29 @@ const std::vector<Group>& Model::input_groups() const { return state_->input_gro
 const std::vector<Group>& Model::output_groups() const { return state_->output_groups; }
 
 Result<std::vector<HostTensor>> Model::run(std::span<const HostTensor> feeds) {
+  std::vector<HostTensor> outputs;
+  GS_TRY(run(feeds, outputs));
+  return outputs;
+}
+
+Result<> Model::run(std::span<const HostTensor> feeds, std::vector<HostTensor>& outputs) {
+  std::vector<TensorView> views;
+  for (const HostTensor& feed : feeds) views.push_back(view_of(feed));
+  return run(views, outputs);
+}
+
+Result<> Model::run(std::span<const TensorView> feeds, std::vector<HostTensor>& outputs) {
   const std::lock_guard lock(state_->turn);
   const auto begin = Clock::now();
-  GS_ASSIGN(const std::vector<HostTensor> packed, pack_feeds(state_->given, feeds));
-  auto outputs = state_->run(packed);
+  GS_ASSIGN(const PackedFeeds packed, pack_feeds(state_->given, feeds));
+  const bool strings = state_->results.size() != state_->outputs.size();
+  std::vector<HostTensor> pairs;
+  GS_TRY(state_->run(packed.feeds, strings ? pairs : outputs));
+  if (strings) {
+    GS_ASSIGN(outputs, unpack_outputs(state_->results, std::move(pairs)));
+  }
   state_->last_run_ms = milliseconds_since(begin);
-  if (!outputs) return outputs;
-  return unpack_outputs(state_->results, *std::move(outputs));
+  return {};
 }
 
 Report Model::report() const {

@@ -66,6 +66,10 @@ class Model {
   // One tensor an input, in order; gives one an output. Calls from several threads take turns.
   // Errors: another number of tensors, a wrong type or shape, a condition of the model that fails.
   Result<std::vector<HostTensor>> run(std::span<const HostTensor> feeds);
+  // The same into memory that is there: the vector's tensors take theirs again where it is large
+  // enough, and stay as they were on errors. Feeds may lie in it.
+  Result<> run(std::span<const TensorView> feeds, std::vector<HostTensor>& outputs);
+  Result<> run(std::span<const HostTensor> feeds, std::vector<HostTensor>& outputs);
   Report report() const;
 
  private:

@@ -9,7 +9,7 @@
 
 namespace gossamer::runtime {
 
-std::string shape_text(const std::vector<int64_t>& shape) {
+std::string shape_text(std::span<const int64_t> shape) {
   std::string text = "[";
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     if (axis > 0) text += ", ";
@@ -30,7 +30,7 @@ std::string too_many(const std::string& what, int64_t elements, int64_t most) {
              most, " are possible");
 }
 
-Result<> check_feed(const Port& port, const HostTensor& feed) {
+Result<> check_feed(const Port& port, const TensorView& feed) {
   const std::string where = cat("input \"", port.name, "\"");
   if (feed.dtype != port.dtype)
     return fail_at(where, cat("is ", ir::name_of(port.dtype), ", the tensor given is ",
@@ -57,7 +57,7 @@ Result<> check_feed(const Port& port, const HostTensor& feed) {
 
 }  // namespace
 
-Result<std::vector<int64_t>> Model::State::dims_of(std::span<const HostTensor> feeds) const {
+Result<std::vector<int64_t>> Model::State::dims_of(std::span<const TensorView> feeds) const {
   std::vector<int64_t> dims;
   for (const package::Dim& dim : module().dims) {
     if (dim.input < 0)
@@ -201,58 +201,80 @@ Result<> Model::State::timed_launch(size_t at, std::span<const int64_t> scalars,
   return {};
 }
 
-Result<HostTensor> Model::State::read_output(const package::Port& port, const Sized& sizes) {
+Result<std::vector<int64_t>> Model::State::shape_of(const package::Port& port, const Sized& sizes) {
   const package::Tensor& from = module().tensors[static_cast<size_t>(port.tensor)];
-  HostTensor output{port.dtype, {}, {}};
+  const std::string where = cat("output \"", port.name, "\"");
+  std::vector<int64_t> shape;
   uint64_t count = 1;
   for (package::Number extent : port.shape) {
-    output.shape.push_back(value_of(extent, sizes));
-    if (output.shape.back() < 0 ||
-        __builtin_mul_overflow(count, static_cast<uint64_t>(output.shape.back()), &count))
-      return fail_at(cat("output \"", port.name, "\""), "these dimensions give it no size");
+    shape.push_back(value_of(extent, sizes));
+    if (shape.back() < 0 ||
+        __builtin_mul_overflow(count, static_cast<uint64_t>(shape.back()), &count))
+      return fail_at(where, "these dimensions give it no size");
   }
-  Queue& queue = device->queue();
   const auto size = static_cast<size_t>(ir::byte_size(port.dtype));
   const auto stored_size = static_cast<size_t>(ir::byte_size(from.storage));
   const Buffer* const memory = memory_of(port.tensor);
-  if (!memory) return fail_at(cat("output \"", port.name, "\""), "was not computed");
-  if (count > memory->size() / stored_size)
-    return fail_at(cat("output \"", port.name, "\""), "is larger than its memory");
+  if (!memory) return fail_at(where, "was not computed");
+  if (count > memory->size() / stored_size) return fail_at(where, "is larger than its memory");
   // Twice: the caller copies it.
   if (auto room = has_room(2 * count * std::max(size, stored_size)); !room)
-    return fail_at(cat("output \"", port.name, "\""), room.error().message);
-  std::vector<std::byte> stored(count * stored_size);
-  GS_TRY(queue.read(*memory, 0, stored));
+    return fail_at(where, room.error().message);
+  return shape;
+}
+
+Result<> Model::State::read_output(const package::Port& port, std::vector<int64_t> shape,
+                                   HostTensor& output) {
+  const package::Tensor& from = module().tensors[static_cast<size_t>(port.tensor)];
+  const auto size = static_cast<size_t>(ir::byte_size(port.dtype));
+  const auto stored_size = static_cast<size_t>(ir::byte_size(from.storage));
+  size_t count = 1;
+  for (int64_t extent : shape) count *= static_cast<size_t>(extent);
+  const Buffer& memory = *memory_of(port.tensor);
+  std::vector<std::byte> read;
+  const std::byte* stored = memory.mapped().data();
+  if (!stored) {
+    read.resize(count * stored_size);
+    GS_TRY(device->queue().read(memory, 0, read));
+    stored = read.data();
+  }
+  output.dtype = port.dtype;
+  output.shape = std::move(shape);
+  output.strings.clear();
   if (from.storage == port.dtype) {
-    output.bytes = std::move(stored);
-    return output;
+    output.bytes.assign(stored, stored + count * size);
+    return {};
   }
   output.bytes.resize(count * size);
   for (size_t at = 0; at < count; ++at)
     ir::write_scalar(ir::convert(ir::carrier_of(port.dtype),
                                  ir::read_scalar(from.storage, &stored[at * stored_size])),
                      &output.bytes[at * size]);
-  return output;
+  return {};
 }
 
-Result<> Model::State::write_inputs(std::span<const HostTensor> feeds) {
+Result<> Model::State::write_inputs(std::span<const TensorView> feeds) {
   for (size_t at = 0; at < feeds.size(); ++at)
     GS_TRY(write_tensor(module().inputs[at].tensor, feeds[at].dtype, feeds[at].bytes));
   return {};
 }
 
-Result<std::vector<HostTensor>> Model::State::read_outputs(const Sized& sizes) {
+// Nothing is written before all is known to fit.
+Result<> Model::State::read_outputs(const Sized& sizes, std::vector<HostTensor>& results) {
   GS_ASSIGN(const std::unique_ptr<Fence> fence, device->queue().submit());
   GS_TRY(fence->wait());
-  std::vector<HostTensor> results;
+  std::vector<std::vector<int64_t>> shapes;
   for (const package::Port& port : module().outputs) {
-    GS_ASSIGN(HostTensor output, read_output(port, sizes));
-    results.push_back(std::move(output));
+    GS_ASSIGN(std::vector<int64_t> shape, shape_of(port, sizes));
+    shapes.push_back(std::move(shape));
   }
-  return results;
+  results.resize(shapes.size());
+  for (size_t at = 0; at < shapes.size(); ++at)
+    GS_TRY(read_output(module().outputs[at], std::move(shapes[at]), results[at]));
+  return {};
 }
 
-Result<std::vector<HostTensor>> Model::State::run(std::span<const HostTensor> feeds) {
+Result<> Model::State::run(std::span<const TensorView> feeds, std::vector<HostTensor>& results) {
   if (feeds.size() != inputs.size())
     return fail(cat("the model has ", inputs.size(), " inputs, ", feeds.size(), " are given"));
   for (size_t at = 0; at < feeds.size(); ++at) GS_TRY(check_feed(inputs[at], feeds[at]));
@@ -260,13 +282,13 @@ Result<std::vector<HostTensor>> Model::State::run(std::span<const HostTensor> fe
   launch_ms.assign(module().run.size(), 0);
   launch_ranges.assign(module().run.size(), 0);
   launch_times.assign(module().run.size(), 0);
-  if (!module().steps.empty()) return run_steps(feeds, std::move(dims));
+  if (!module().steps.empty()) return run_steps(feeds, std::move(dims), results);
   GS_ASSIGN(const Sized* const sizes, sizes_of(dims));
   GS_TRY(provide_slots(*sizes, 0));
   GS_TRY(write_inputs(feeds));
   for (size_t at = 0; at < module().run.size(); ++at)
     GS_TRY(timed_launch(at, sizes->scalars[at], sizes->ranges[at]));
-  return read_outputs(*sizes);
+  return read_outputs(*sizes, results);
 }
 
 }  // namespace gossamer::runtime

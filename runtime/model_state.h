@@ -50,7 +50,7 @@ struct Model::State {
   void describe_ports();
 
   // Running
-  Result<std::vector<int64_t>> dims_of(std::span<const HostTensor> feeds) const;
+  Result<std::vector<int64_t>> dims_of(std::span<const TensorView> feeds) const;
   Result<const Sized*> sizes_of(const std::vector<int64_t>& dims);
   Result<Sized> compute_sizes(std::span<const int64_t> dims,
                               std::span<const package::Launch> launches) const;
@@ -68,15 +68,17 @@ struct Model::State {
     return slots[static_cast<size_t>(module().tensors[static_cast<size_t>(tensor)].slot)].get();
   }
   Result<> write_tensor(int tensor, ir::DType dtype, std::span<const std::byte> bytes);
-  Result<HostTensor> read_output(const package::Port& port, const Sized& sizes);
-  Result<> write_inputs(std::span<const HostTensor> feeds);
-  Result<std::vector<HostTensor>> read_outputs(const Sized& sizes);
-  Result<std::vector<HostTensor>> run(std::span<const HostTensor> feeds);
+  // Of an output that is computed and for which there is room.
+  Result<std::vector<int64_t>> shape_of(const package::Port& port, const Sized& sizes);
+  Result<> read_output(const package::Port& port, std::vector<int64_t> shape, HostTensor& output);
+  Result<> write_inputs(std::span<const TensorView> feeds);
+  Result<> read_outputs(const Sized& sizes, std::vector<HostTensor>& results);
+  Result<> run(std::span<const TensorView> feeds, std::vector<HostTensor>& results);
 
   // Models with steps (model_steps.cc)
   class Steps;
-  Result<std::vector<HostTensor>> run_steps(std::span<const HostTensor> feeds,
-                                            std::vector<int64_t> dims);
+  Result<> run_steps(std::span<const TensorView> feeds, std::vector<int64_t> dims,
+                     std::vector<HostTensor>& results);
 };
 
 }  // namespace gossamer::runtime

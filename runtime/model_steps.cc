@@ -15,7 +15,7 @@ constexpr double largest_number = 0x1p53 - 1;
 
 class Model::State::Steps {
  public:
-  Steps(State& state, std::span<const HostTensor> feeds, std::vector<int64_t> dims)
+  Steps(State& state, std::span<const TensorView> feeds, std::vector<int64_t> dims)
       : state_(state), feeds_(feeds), dims_(std::move(dims)) {}
 
   // Everything that is known before the first step.
@@ -45,7 +45,7 @@ class Model::State::Steps {
   int64_t& variable(int dim) { return dims_[static_cast<size_t>(dim)]; }
 
   State& state_;
-  std::span<const HostTensor> feeds_;
+  std::span<const TensorView> feeds_;
   std::vector<int64_t> dims_;
   Sized sizes_;                   // values only: the rest is evaluated where it is used
   std::vector<int64_t> numbers_;  // scalars of a launch, or values about to be set
@@ -147,12 +147,12 @@ Result<> Model::State::Steps::loop(const Step& step) {
   return {};
 }
 
-Result<std::vector<HostTensor>> Model::State::run_steps(std::span<const HostTensor> feeds,
-                                                        std::vector<int64_t> dims) {
+Result<> Model::State::run_steps(std::span<const TensorView> feeds, std::vector<int64_t> dims,
+                                 std::vector<HostTensor>& results) {
   Steps steps(*this, feeds, std::move(dims));
   GS_TRY(steps.begin());
   GS_TRY(steps.run(module().steps));
-  return read_outputs(steps.sizes());
+  return read_outputs(steps.sizes(), results);
 }
 
 }  // namespace gossamer::runtime

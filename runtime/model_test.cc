@@ -171,6 +171,28 @@ TEST_F(ModelTest, RefusesWrongInputs) {
   expect_sum((*(*model)->run({std::vector{ramp(4)}}))[0], 4);
 }
 
+TEST_F(ModelTest, RunsIntoMemoryThatIsThere) {
+  put_package();
+  auto model = Model::load(folder);
+  ASSERT_TRUE(model.has_value());
+  std::vector<HostTensor> outputs;
+  ASSERT_TRUE((*model)->run(std::vector{ramp(64)}, outputs));
+  const std::byte* const memory = outputs[0].bytes.data();
+  for (int64_t count : {64, 8, 0, 64}) {
+    ASSERT_TRUE((*model)->run(std::vector{ramp(count)}, outputs));
+    expect_sum(outputs[0], count);
+    EXPECT_EQ(outputs[0].bytes.data(), memory);
+  }
+  // What fails changes nothing.
+  EXPECT_FALSE((*model)->run(std::vector{ramp(6)}, outputs));
+  expect_sum(outputs[0], 64);
+  // A feed may be what the run before gave, and is no copy of it.
+  const std::vector<std::byte> expected = (*(*model)->run(outputs))[0].bytes;
+  ASSERT_TRUE((*model)->run(outputs, outputs));
+  EXPECT_EQ(outputs[0].bytes, expected);
+  EXPECT_EQ(outputs[0].bytes.data(), memory);
+}
+
 TEST_F(ModelTest, NullDeviceTakesEveryPackage) {
   put_package();
   LoadOptions options;

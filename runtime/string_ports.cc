@@ -19,15 +19,15 @@ std::vector<Port> joined_ports(const std::vector<Port>& ports,
   return joined;
 }
 
-Result<std::vector<HostTensor>> pack_feeds(const std::vector<Port>& ports,
-                                           std::span<const HostTensor> feeds) {
+Result<PackedFeeds> pack_feeds(const std::vector<Port>& ports, std::span<const TensorView> feeds) {
   if (feeds.size() != ports.size())
     return fail(cat("the model has ", ports.size(), " inputs, ", feeds.size(), " are given"));
-  std::vector<HostTensor> packed;
+  PackedFeeds packed;
+  packed.strings.reserve(2 * ports.size());  // views show what lies there
   for (size_t at = 0; at < ports.size(); ++at) {
-    const HostTensor& feed = feeds[at];
+    const TensorView& feed = feeds[at];
     if (ports[at].dtype != ir::DType::string) {
-      packed.push_back(feed);
+      packed.feeds.push_back(feed);
       continue;
     }
     const std::string where = cat("input \"", ports[at].name, "\"");
@@ -44,10 +44,12 @@ Result<std::vector<HostTensor>> pack_feeds(const std::vector<Port>& ports,
     const auto width = packed_width(feed.strings);
     if (!width) return fail_at(where, width.error().message, width.error().hint);
     PackedStrings strings = pack_strings(feed.strings);
-    HostTensor bytes{ir::DType::u8, feed.shape, std::move(strings.bytes)};
+    const std::vector<int64_t> shape(feed.shape.begin(), feed.shape.end());
+    HostTensor bytes{ir::DType::u8, shape, std::move(strings.bytes)};
     bytes.shape.push_back(strings.width);
-    packed.push_back(std::move(bytes));
-    packed.push_back({ir::DType::i32, feed.shape, std::move(strings.lengths)});
+    packed.feeds.push_back(view_of(packed.strings.emplace_back(std::move(bytes))));
+    HostTensor lengths{ir::DType::i32, shape, std::move(strings.lengths)};
+    packed.feeds.push_back(view_of(packed.strings.emplace_back(std::move(lengths))));
   }
   return packed;
 }

@@ -10,10 +10,14 @@ namespace gossamer::runtime {
 std::vector<Port> joined_ports(const std::vector<Port>& ports,
                                const std::vector<package::Port>& entries);
 
+struct PackedFeeds {
+  std::vector<TensorView> feeds;
+  std::vector<HostTensor> strings;  // what the views of strings show
+};
+
 // What the package takes for what users give. Errors: another number of tensors, something else
 // where strings are wanted, another shape.
-Result<std::vector<HostTensor>> pack_feeds(const std::vector<Port>& ports,
-                                           std::span<const HostTensor> feeds);
+Result<PackedFeeds> pack_feeds(const std::vector<Port>& ports, std::span<const TensorView> feeds);
 
 // The other way round, of outputs.
 Result<std::vector<HostTensor>> unpack_outputs(const std::vector<Port>& ports,

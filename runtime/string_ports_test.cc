@@ -32,11 +32,15 @@ TEST(StringPorts, PackAndUnpack) {
   const std::vector<Port> ports = example_ports();
   const HostTensor number{DType::f32, {2}, std::vector<std::byte>(8)};
   const HostTensor words{DType::string, {2}, {}, {"x", "longer than 8"}};
-  const auto packed = pack_feeds(ports, std::vector<HostTensor>{number, words, number});
+  const auto packed =
+      pack_feeds(ports, std::vector<TensorView>{view_of(number), view_of(words), view_of(number)});
   ASSERT_TRUE(packed) << packed.error().to_string();
-  ASSERT_EQ(packed->size(), 4u);
-  EXPECT_EQ((*packed)[1].shape, (std::vector<int64_t>{2, 16}));
-  const auto back = unpack_outputs(ports, *packed);
+  ASSERT_EQ(packed->feeds.size(), 4u);
+  EXPECT_EQ(packed->feeds[0].bytes.data(), number.bytes.data());  // no copy
+  ASSERT_EQ(packed->strings.size(), 2u);
+  EXPECT_EQ(packed->strings[0].shape, (std::vector<int64_t>{2, 16}));
+  EXPECT_EQ(packed->feeds[2].bytes.data(), packed->strings[1].bytes.data());
+  const auto back = unpack_outputs(ports, {number, packed->strings[0], packed->strings[1], number});
   ASSERT_TRUE(back);
   EXPECT_EQ((*back)[1].strings, words.strings);
   EXPECT_EQ((*back)[1].shape, words.shape);
@@ -46,7 +50,8 @@ TEST(StringPorts, RefuseWhatDoesNotFit) {
   const std::vector<Port> ports = example_ports();
   const HostTensor number{DType::f32, {2}, std::vector<std::byte>(8)};
   const auto error_of = [&](HostTensor words) {
-    const auto packed = pack_feeds(ports, std::vector<HostTensor>{number, words, number});
+    const auto packed = pack_feeds(
+        ports, std::vector<TensorView>{view_of(number), view_of(words), view_of(number)});
     return packed ? "" : packed.error().to_string();
   };
   EXPECT_EQ(error_of(number), "input \"words\": is string, the tensor given is f32");

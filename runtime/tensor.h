@@ -1,8 +1,9 @@
-// A tensor in host memory, row-major.
+// Tensors in host memory, row-major.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,18 @@ struct HostTensor {
   std::vector<std::string> strings = {};  // of type string: the elements, as UTF-8
 };
 
-std::string shape_text(const std::vector<int64_t>& shape);  // "[1, 3, 224, 224]"
+// One in memory of the caller, who keeps it until the call returns.
+struct TensorView {
+  ir::DType dtype = ir::DType::f32;
+  std::span<const int64_t> shape;
+  std::span<const std::byte> bytes;
+  std::span<const std::string> strings = {};
+};
+
+inline TensorView view_of(const HostTensor& tensor) {
+  return {tensor.dtype, tensor.shape, tensor.bytes, tensor.strings};
+}
+
+std::string shape_text(std::span<const int64_t> shape);  // "[1, 3, 224, 224]"
 
 }  // namespace gossamer::runtime

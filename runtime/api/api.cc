@@ -59,7 +59,7 @@ const std::vector<Port>& Model::outputs() const { return state_->outputs; }
 
 std::expected<std::map<std::string, Tensor>, Error> Model::run(
     const std::map<std::string, Tensor>& inputs) {
-  std::vector<runtime::HostTensor> feeds;
+  std::vector<runtime::TensorView> feeds;
   for (const Port& port : state_->inputs) {
     const auto found = inputs.find(port.name);
     if (found == inputs.end())
@@ -68,9 +68,8 @@ std::expected<std::map<std::string, Tensor>, Error> Model::run(
     if (!dtype)
       return std::unexpected(
           Error{cat("input \"", port.name, "\""), "has an unknown element type", ""});
-    const auto bytes = found->second.bytes();
     feeds.push_back(
-        {*dtype, found->second.shape(), {bytes.begin(), bytes.end()}, found->second.strings()});
+        {*dtype, found->second.shape(), found->second.bytes(), found->second.strings()});
   }
   for (const auto& [name, tensor] : inputs) {
     bool known = false;
@@ -78,11 +77,12 @@ std::expected<std::map<std::string, Tensor>, Error> Model::run(
     if (!known)
       return std::unexpected(Error{cat("input \"", name, "\""), "is no input of the model", ""});
   }
-  auto results = state_->model->run(feeds);
-  if (!results) return std::unexpected(error_of(results.error()));
+  std::vector<runtime::HostTensor> results;
+  if (auto done = state_->model->run(feeds, results); !done)
+    return std::unexpected(error_of(done.error()));
   std::map<std::string, Tensor> outputs;
-  for (size_t at = 0; at < results->size(); ++at) {
-    runtime::HostTensor& result = (*results)[at];
+  for (size_t at = 0; at < results.size(); ++at) {
+    runtime::HostTensor& result = results[at];
     outputs.emplace(state_->outputs[at].name,
                     result.dtype == ir::DType::string
                         ? Tensor::of_strings(std::move(result.shape), std::move(result.strings))

@@ -16,6 +16,7 @@ using gossamer::runtime::HostTensor;
 using gossamer::runtime::Model;
 using gossamer::runtime::Port;
 using gossamer::runtime::shape_text;
+using gossamer::runtime::TensorView;
 
 struct gossamer_model {
   std::unique_ptr<Model> model;
@@ -48,8 +49,10 @@ const std::vector<Port>& ports_of(const gossamer_model* model, bool inputs) {
   return inputs ? model->model->inputs() : model->model->outputs();
 }
 
-// A caller's tensor, whose numbers all fit the port before a byte of it is read.
-Result<HostTensor> feed_of(const Port& port, const gossamer_tensor& input) {
+// A caller's tensor, whose numbers all fit the port before a byte of it is read. Strings are copied
+// to `strings`, which the view then shows.
+Result<TensorView> feed_of(const Port& port, const gossamer_tensor& input,
+                           std::vector<std::string>& strings) {
   const std::string where = cat("input \"", port.name, "\"");
   const auto dtype = dtype_of(input.type);
   if (!dtype) return fail_at(where, "has an unknown element type", "see gossamer_type");
@@ -60,7 +63,7 @@ Result<HostTensor> feed_of(const Port& port, const gossamer_tensor& input) {
     return fail_at(where,
                    cat("has rank ", port.shape.size(), ", the tensor given has ", input.rank));
   if (!input.shape && input.rank > 0) return fail_at(where, "has no shape: it is NULL");
-  HostTensor feed{*dtype, {input.shape, input.shape + input.rank}, {}};
+  TensorView feed{*dtype, {input.shape, input.rank}, {}};
   size_t bytes = *dtype == DType::string ? sizeof(gossamer_string)
                                          : static_cast<size_t>(gossamer::ir::byte_size(*dtype));
   for (int64_t extent : feed.shape)
@@ -72,15 +75,15 @@ Result<HostTensor> feed_of(const Port& port, const gossamer_tensor& input) {
   if (bytes == 0) return feed;
   if (!input.data) return fail_at(where, "has no data: it is NULL");
   if (*dtype != DType::string) {
-    const auto* begin = static_cast<const std::byte*>(input.data);
-    feed.bytes.assign(begin, begin + bytes);
+    feed.bytes = {static_cast<const std::byte*>(input.data), bytes};
     return feed;
   }
   for (const gossamer_string& text : std::span(static_cast<const gossamer_string*>(input.data),
                                                bytes / sizeof(gossamer_string))) {
     if (!text.data && text.bytes > 0) return fail_at(where, "has a string whose data is NULL");
-    feed.strings.emplace_back(text.data ? text.data : "", text.bytes);
+    strings.emplace_back(text.data ? text.data : "", text.bytes);
   }
+  feed.strings = strings;
   return feed;
 }
 
@@ -133,15 +136,15 @@ int gossamer_run(gossamer_model* model, const gossamer_tensor* inputs, size_t in
     return failed(cat("the model has ", made, " outputs, room is for ", output_count));
   if (!inputs && input_count > 0) return failed("the inputs are NULL");
   if (!outputs && output_count > 0) return failed("the outputs are NULL");
-  std::vector<HostTensor> feeds;
+  std::vector<TensorView> feeds;
+  std::vector<std::vector<std::string>> strings(input_count);
   for (size_t at = 0; at < input_count; ++at) {
-    auto feed = feed_of(ports[at], inputs[at]);
+    auto feed = feed_of(ports[at], inputs[at], strings[at]);
     if (!feed) return failed(feed.error().to_string());
-    feeds.push_back(*std::move(feed));
+    feeds.push_back(*feed);
   }
-  auto results = model->model->run(feeds);
-  if (!results) return failed(results.error().to_string());
-  model->outputs = std::move(*results);
+  if (auto done = model->model->run(feeds, model->outputs); !done)
+    return failed(done.error().to_string());
   model->strings.assign(output_count, {});
   for (size_t at = 0; at < output_count; ++at) {
     const HostTensor& output = model->outputs[at];

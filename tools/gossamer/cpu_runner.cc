@@ -24,10 +24,11 @@ class CpuRunner : public Runner {
   const std::vector<Port>& outputs() const override { return outputs_; }
   const std::vector<graph::Group>& groups() const override { return groups_; }
   Result<std::vector<ops::TensorData>> run(const std::vector<ops::TensorData>& feeds) override {
-    std::vector<runtime::HostTensor> tensors;
+    std::vector<runtime::TensorView> tensors;
     for (const ops::TensorData& feed : feeds)
       tensors.push_back({feed.dtype, feed.shape, feed.bytes, feed.strings});
-    GS_ASSIGN(auto results, model_->run(tensors));
+    std::vector<runtime::HostTensor> results;
+    GS_TRY(model_->run(tensors, results));
     std::vector<ops::TensorData> outputs;
     for (auto& result : results)
       outputs.push_back({result.dtype, std::move(result.shape), std::move(result.bytes),
