@@ -314,6 +314,7 @@ package::Launch Reader::launch(const Fields& fields, int64_t plan_values) {
   launch.range = own.range;
   if (fields.has("hardware"))
     launch.hardware = call(fields.fields("hardware"), plan_values, launch.tensors);
+  if (fields.has("operations")) launch.operations = fields.number("operations", plan_values);
   launch.origin = fields.text("origin", "");
   if (fields.has("reason")) launch.reason = fields.text("reason");
   return launch;

@@ -5,6 +5,7 @@
 
 #include "codegen/text/legalize_gpu_types.h"
 #include "compiler/canonical.h"
+#include "compiler/operations.h"
 #include "compiler/pipeline.h"
 #include "ir/build.h"
 #include "ir/simplify.h"
@@ -151,6 +152,7 @@ Result<> ModuleBuilder::add_group(const schedule::Group& group) {
   launch.kernel = call.kernel;
   launch.scalars = std::move(call.scalars);
   launch.range = call.range;
+  launch.operations = planner_.number(operations_of(group));
   const std::optional<schedule::Capabilities> hardware = hardware_caps();
   if (device == 0 && hardware && schedule::has_variant(group, caps_, *hardware)) {
     std::vector<int> same;

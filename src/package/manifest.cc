@@ -196,6 +196,10 @@ void write_launch(Json& json, const Launch& launch) {
     write_numbers(json, launch.hardware->scalars, launch.hardware->range);
     json.EndObject();
   }
+  if (launch.operations != Number()) {
+    json.Key("operations");
+    write_number(json, launch.operations);
+  }
   write_text(json, "origin", launch.origin);
   if (!launch.reason.empty()) write_text(json, "reason", launch.reason);
   json.EndObject();

@@ -35,7 +35,8 @@ TEST(Manifest, WritesEveryFieldOfTheSpecification) {
   KernelInfo second = first;
   second.code = "source \"B\"";
   module.kernels = {first, second, first};
-  module.run = {{1, {0, 1}, {Number::plan(2)}, 1024, "Conv \"f\"", {}, Call{0, {}, 7}}};
+  module.run = {
+      {1, {0, 1}, {Number::plan(2)}, 1024, "Conv \"f\"", {}, Call{0, {}, 7}, Number::plan(2)}};
 
   EXPECT_EQ(text_of(write_kernel_sources(module)), R"(["source A","source \"B\""])");
   EXPECT_EQ(
@@ -59,7 +60,7 @@ TEST(Manifest, WritesEveryFieldOfTheSpecification) {
       R"({"name":"a.relu","entry":"main","code":0,"group":64,"buffers":2,"scalars":1,)"
       R"("schedule":"tile 8"}],"init":[],)"
       R"("run":[{"kernel":1,"tensors":[0,1],"scalars":[{"plan":2}],"range":1024,)"
-      R"("hardware":{"kernel":0,"scalars":[],"range":7},)"
+      R"("hardware":{"kernel":0,"scalars":[],"range":7},"operations":{"plan":2},)"
       R"("origin":"Conv \"f\""}]})");
 }
 

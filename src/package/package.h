@@ -119,6 +119,7 @@ struct Launch {
   std::string reason = {};  // why the side runs it
   // What computes the same on GPUs in hardware, where that differs from software adapters.
   std::optional<Call> hardware = {};
+  Number operations = {};  // of its arithmetic, for profiles; 0: none, or not known
 };
 
 // A step of the host program, see docs/specs/host.md.

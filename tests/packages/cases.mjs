@@ -135,6 +135,10 @@ function wholes(manifest) {
   for (const [at, {buffers}] of manifest.kernels.entries()) {
     for (const writes of [-1, 0, 2, buffers, buffers + 1, 0.5]) change((copy) => (copy.kernels[at].writes = writes));
   }
+  // One value alone passes these limits, and a share of the changes need not have it.
+  change((copy) => (copy.files[0].xxh3 = '0123456789abcdeF'));
+  for (const scalar of [-(2 ** 31) - 1, 2 ** 31]) change((copy) => (copy.run[0].scalars[0] = scalar));
+  for (const operations of [-1, 2 ** 53, {plan: 2 ** 20}, 'x']) change((copy) => (copy.run[0].operations = operations));
   for (const depth of [200, 256, 257, 258, 600]) {
     let deep = [];
     for (let level = 0; level < depth; ++level) deep = [level % 2 ? {loop: 1, dim: 0, body: deep} : {if: 1, then: deep, else: []}];

@@ -87,6 +87,8 @@ export interface LaunchEntry extends CallEntry {
   readonly tensors: readonly number[];
   /** What computes the same on GPUs in hardware, or with relaxed SIMD, where that differs from others. */
   readonly hardware: CallEntry | undefined;
+  /** Of its arithmetic, for profiles; 0: none, or not known. */
+  readonly operations: Num;
   readonly origin: string;
   /** Why it runs on the side. */
   readonly reason: string | undefined;
@@ -359,6 +361,7 @@ export function parseManifest(text: string, where: string): Manifest {
       ...readCall(launch),
       tensors: own,
       hardware: launch.has('hardware') ? readCall(launch.fields('hardware')) : undefined,
+      operations: launch.has('operations') ? launch.number('operations', values) : 0,
       origin: launch.text('origin', ''),
       reason: launch.has('reason') ? launch.text('reason') : undefined,
     };
