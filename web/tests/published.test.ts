@@ -16,6 +16,11 @@ globalThis.runOn = async (options) => {
   const {y} = await model.run({x: tensor([0, 1, 2, 3], [1, 4]), k});
   return Array.from(await y.data());
 };
+globalThis.profileOn = async (options) => {
+  const model = await load('/site/', options);
+  const found = await model.profile(undefined, {runs: 1, minMs: 1});
+  return found.table();
+};
 </script>`;
 
 test('what is published runs on every device', async () => {
@@ -40,6 +45,8 @@ test('what is published runs on every device', async () => {
     for (const options of [{device: 'webgpu'}, {device: 'webgl', recover: true}, {device: 'wasm', threads: 2}]) {
       assert.deepEqual(await page.call('runOn', options), [3, 8, 13, 18], options.device);
     }
+    // The profiler is a file of its own beside it.
+    assert.match((await page.call('profileOn', {device: 'wasm', threads: 2})) as string, /^tiny on wasm: .*\n.*kernel/);
   } finally {
     await browser.close();
     server.close();

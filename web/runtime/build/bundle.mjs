@@ -36,6 +36,14 @@ export const workerText = {
   },
 };
 
+/** The profiler stays a file of its own, which a run time fetches when it is asked for a profile. */
+const profilerApart = {
+  name: 'profiler-apart',
+  setup({onResolve}) {
+    onResolve({filter: /^\.\/profile\/profile\.ts$/}, () => ({path: './profile/profile.js', external: true}));
+  },
+};
+
 /** Bundles with the run time's settings. */
 export const bundle = (options) => build({...settings, plugins: [workerText], ...options});
 
@@ -63,6 +71,7 @@ async function tighten(folder) {
 async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
   rmSync(dist, {recursive: true, force: true});
   const entry = join(runtimeFolder, 'src/index.ts');
+  const plugins = [profilerApart, workerText];
   await bundle({
     entryPoints: {runtime: entry},
     format: 'esm',
@@ -71,10 +80,12 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
     inject: ['shared', 'plan_module'].map((name) => join(runtimeFolder, `src/${name}.ts`)),
     chunkNames: 'chunk-[hash]',
     outdir: dist,
+    plugins,
   });
   await bundle({
     entryPoints: [entry],
     format: 'iife',
+    plugins,
     globalName: 'gossamer',
     outfile: join(dist, 'runtime.iife.js'),
   });
@@ -93,11 +104,13 @@ export async function bundlePage(out) {
   if (!existsSync(source)) return;
   mkdirSync(out, {recursive: true});
   const entryPoints = {page: join(source, 'app.ts')};
-  await bundle({entryPoints, format: 'esm', splitting: true, chunkNames: 'chunk-[hash]', outdir: out});
+  const plugins = [profilerApart, workerText]; // It does not profile.
+  await bundle({entryPoints, format: 'esm', splitting: true, chunkNames: 'chunk-[hash]', outdir: out, plugins});
   const {outputFiles} = await bundle({
     entryPoints: [join(source, 'app.ts')],
     format: 'iife',
     write: false,
+    plugins,
   });
   const {outputFiles: styles} = await bundle({
     entryPoints: [join(source, 'style.css')],

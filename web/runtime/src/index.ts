@@ -11,6 +11,7 @@ export {load, type LoadOptions, type Progress} from './load.ts';
 export type {Feed} from './feeds.ts';
 export type {Group} from './manifest.ts';
 export type {CopyReport, KernelReport, Model, PortInfo, Report} from './model.ts';
+export type {KernelProfile, LaunchProfile, Limits, Profile, ProfileOptions} from './profile/profile.ts';
 export type {Loss} from './recovery.ts';
 export {type Output, type StringTensor, tensor, type Tensor} from './tensor.ts';
 export type {Files} from './source.ts';

@@ -1,6 +1,7 @@
 import type {Device, Fallback} from './device.ts';
 import {type Feed, gather, isFlat, signature, spread, takeAll} from './feeds.ts';
 import type {Group, Manifest} from './manifest.ts';
+import type {Profile, ProfileOptions} from './profile/profile.ts';
 import {type ValuePort, valuePorts} from './ports.ts';
 import type {Loss, ModelParts, Recovery} from './recovery.ts';
 import type {RawOutput} from './session.ts';
@@ -184,6 +185,14 @@ export class Model {
       memory: session.memory(),
       times: {loadMs, runMs: this.#runMs},
     };
+  }
+
+  /**
+   * Where the time of a run goes, kernel by kernel, in milliseconds; with made-up feeds if none are given. Loads
+   * profile/profile.js. Nothing else should run on the model meanwhile. Rejects as run() does.
+   */
+  async profile(feeds?: Readonly<Record<string, Feed>>, options?: ProfileOptions): Promise<Profile> {
+    return (await import('./profile/profile.ts')).profile(this, feeds, options);
   }
 
   /** @internal What profile() looks into. */

@@ -1,17 +1,13 @@
 /** Profiles: every kernel is named, every launch timed, and the sums are what a run may take. */
-import {type DeviceKind, load, type Model, tensor} from '../../runtime/src/index.ts';
-import {anyFeeds, profile, type Profile, tableOf, traceOf} from '../../runtime/src/profile/profile.ts';
+import {type DeviceKind, load, type Model, type Profile, tensor} from '../../runtime/src/index.ts';
 import {sidePackage} from '../fixtures/side.ts';
 import {STEP_CASES, stepsPackage, type StepPackage} from '../fixtures/steps.ts';
 import {tinyPackage} from '../fixtures/tiny.ts';
+import {checkTrace} from '../fixtures/trace.ts';
 import {check, k, ramp, same} from './check.ts';
 
-interface Trace {
-  readonly traceEvents: readonly {ph: string; name: string; ts: number; dur: number; tid: number}[];
-}
-
 function checkProfile(model: Model, found: Profile, launches?: number): void {
-  const {kernels, runMs, kernelMs, copyRate, device} = found;
+  const {kernels, runMs, kernelMs, limits, device} = found;
   const reported = model.report().kernels;
   for (const {name} of reported) check(kernels.some((each) => each.name === name), `no line of kernel ${name}`);
   const ran = reported.reduce((all, {times}) => all + times, 0);
@@ -20,13 +16,19 @@ function checkProfile(model: Model, found: Profile, launches?: number): void {
   const sum = found.launches.reduce((all, {ms}) => all + ms, 0);
   check(Math.abs(sum - kernelMs) < 1e-9 && sum > 0, `${sum} ms of launches, ${kernelMs} in all`);
   check(kernelMs < 2 * runMs + 1, `${kernelMs} ms of kernels in a run of ${runMs}`);
-  check(copyRate > 0.05 && copyRate < 1e5, `a copy at ${copyRate} GB/s`);
-  const table = tableOf(found);
+  for (const {device: kind, copyRate, arithmeticRate} of limits) {
+    check(copyRate > 0.05 && copyRate < 1e5, `${kind}: a copy at ${copyRate} GB/s`);
+    check(arithmeticRate > 0.05 && arithmeticRate < 1e6, `${kind}: multiply-adds at ${arithmeticRate} GFLOP/s`);
+  }
+  for (const each of kernels) {
+    const {copyRate = 0, arithmeticRate = 0} = limits.find((limit) => limit.device === each.device) ?? {};
+    const least = Math.max(each.bytes / copyRate, each.operations / arithmeticRate) / 1e6;
+    check(each.ms === 0 || Math.abs(each.share - least / each.ms) <= 1e-9 * each.share, `${each.name}: share ${each.share}`);
+  }
+  const table = found.table();
   for (const {name} of kernels) check(table.includes(name), `${name} is not in\n${table}`);
-  const {traceEvents} = JSON.parse(traceOf(found)) as Trace;
-  const events = traceEvents.filter(({ph}) => ph === 'X');
+  const events = checkTrace(found.trace());
   same(events.map(({name}) => name), found.launches.map(({name}) => name), 'events');
-  check(events.every(({ts, dur}, at) => ts >= 0 && dur >= 0 && ts >= (events[at - 1]?.ts ?? 0)), 'their times');
   check(device === model.report().device, device);
 }
 
@@ -35,12 +37,14 @@ async function tiny(kind: DeviceKind): Promise<void> {
     using model = await load(await tinyPackage(kind, {n}), {device: kind});
     const feeds = {x: ramp(kind === 'webgpu' ? 512 : 4096), k};
     if (kind === 'webgpu' && n !== undefined) continue; // its kernel has no more than eight groups
-    checkProfile(model, await profile(model, feeds, {runs: 3, minMs: 2}), kind === 'webgl' ? 3 : 2);
-    const {launches} = await profile(model, feeds, {runs: 1, minMs: 1});
+    checkProfile(model, await model.profile(feeds, {runs: 3, minMs: 2}), kind === 'webgl' ? 3 : 2);
+    const {launches} = await model.profile(feeds, {runs: 1, minMs: 1});
     // x, w and y of the first; the layers between on webgl.
     const {length} = feeds.x.data;
     const bytes = kind === 'webgl' ? [2 * 4 * length + 4, 2 * 4 * length] : [2 * 4 * length + 4];
     same(launches.slice(0, bytes.length).map((each) => each.bytes), bytes, 'bytes');
+    // As its manifest counts them: one an element, and two of the other.
+    same([launches[0]?.operations, launches.at(-1)?.operations], [length, 2], 'operations');
     const {y} = await model.run(feeds);
     const wanted = Float32Array.from({length}, (_, at) => 5 * at + 3);
     same(await y?.data(), wanted, 'a run after the profile');
@@ -51,31 +55,31 @@ async function withSteps(kind: DeviceKind): Promise<void> {
   const loop = STEP_CASES[0] as StepPackage;
   using model = await load(await stepsPackage(kind, loop), {device: kind});
   const feeds = {x: tensor(Float32Array.of(1, 2, 3)), m: tensor(BigInt64Array.of(9n))};
-  const found = await profile(model, feeds, {runs: 1, minMs: 1});
+  const found = await model.profile(feeds, {runs: 1, minMs: 1});
   checkProfile(model, found, 19);
   same(found.kernels.map(({launches}) => launches).sort((a, b) => b - a).slice(0, 2), [10, 9], 'launches of kernels');
 }
 
 async function besides(): Promise<void> {
   using model = await load(await sidePackage('webgpu'));
-  const found = await profile(model, anyFeeds(model, {n: 100}), {runs: 1, minMs: 1});
+  const found = await model.profile(undefined, {runs: 1, minMs: 1, dims: {n: 100}});
   checkProfile(model, found);
   same([...new Set(found.launches.map(({device}) => device))].sort(), ['wasm', 'webgpu'], 'devices');
-  check(tableOf(found).includes('(wasm)'), 'the table does not say what runs beside the GPU');
+  check(found.table().includes('(wasm)'), 'the table does not say what runs beside the GPU');
 }
 
 /** Without timestamps launches are timed by repeating them, with about the same result. */
 async function withoutTimestamps(): Promise<void> {
   using model = await load(await tinyPackage('webgpu'));
   const feeds = {x: ramp(512), k};
-  const first = await profile(model, feeds, {runs: 1, minMs: 3});
+  const first = await model.profile(feeds, {runs: 1, minMs: 3});
   const owner = GPUSupportedFeatures.prototype as {has: (this: GPUSupportedFeatures, name: string) => boolean};
   const {has: real} = owner;
   owner.has = function (name) {
     return name !== 'timestamp-query' && real.call(this, name);
   };
   try {
-    const second = await profile(model, feeds, {runs: 1, minMs: 3});
+    const second = await model.profile(feeds, {runs: 1, minMs: 3});
     checkProfile(model, second, 2);
     same(second.method, 'repetition', 'method');
     if (first.method === 'timestamps') {

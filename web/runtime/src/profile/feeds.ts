@@ -1,13 +1,22 @@
 import {gather, type Feed} from '../feeds.ts';
-import type {Model} from '../model.ts';
-import {tensor} from '../tensor.ts';
-import {product} from '../types.ts';
+import type {ModelParts} from '../recovery.ts';
+import {type Output, tensor} from '../tensor.ts';
+import {type DType, product} from '../types.ts';
+
+/** What a profile needs of a model. */
+export interface Profiled {
+  readonly inputs: readonly {readonly dtype: DType | 'string'; readonly shape: readonly (number | string)[]}[];
+  readonly parts: ModelParts;
+  run<Result extends Output | readonly Output[] | undefined>(
+    feeds: Readonly<Record<string, Feed>>,
+  ): Promise<Record<string, Result>>;
+}
 
 /**
  * Feeds that a model may be timed with: halves, and zeros where they are no floats, since those may be indices. `dims`
  * says how long named dimensions are (default 1).
  */
-export function anyFeeds(model: Model, dims: Readonly<Record<string, number>> = {}): Record<string, Feed> {
+export function anyFeeds(model: Profiled, dims: Readonly<Record<string, number>> = {}): Record<string, Feed> {
   const {manifest} = model.parts;
   const all = model.inputs.map(({dtype, shape: extents}) => {
     const shape = extents.map((extent) => (typeof extent === 'number' ? extent : (dims[extent] ?? 1)));

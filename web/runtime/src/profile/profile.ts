@@ -1,30 +1,29 @@
-/**
- * Where a model's time goes: `import {profile} from '@gossamer/runtime/profile'`. A module of its own, so that pages
- * that do not measure do not load it.
- */
+/** Where a model's time goes: what Model.profile() loads, so that pages that do not measure do not load it. */
 import type {Queue, Recording} from '../device.ts';
 import type {Feed} from '../feeds.ts';
 import type {LaunchEntry, Manifest} from '../manifest.ts';
 import {resolve} from '../memory.ts';
-import type {Model} from '../model.ts';
 import type {Recorded, Session} from '../session.ts';
+import type {Output} from '../tensor.ts';
 import {bytesOf, type DeviceKind} from '../types.ts';
 import type {WebGpuDevice} from '../webgpu/device.ts';
-import type {KernelProfile, LaunchProfile, Profile} from './findings.ts';
-import {copyLimit} from './limits.ts';
+import {anyFeeds, type Profiled} from './feeds.ts';
+import type {Findings, KernelProfile, LaunchProfile, Limits, Profile} from './findings.ts';
+import {limitsOf} from './limits.ts';
 import {byRepetition} from './repetition.ts';
+import {tableOf} from './table.ts';
 import {byTimestamps, hasTimestamps} from './timestamps.ts';
+import {traceOf} from './trace.ts';
 
-export {anyFeeds} from './feeds.ts';
-export type {KernelProfile, LaunchProfile, Profile} from './findings.ts';
-export {tableOf} from './table.ts';
-export {traceOf} from './trace.ts';
+export type {KernelProfile, LaunchProfile, Limits, Profile} from './findings.ts';
 
 export interface ProfileOptions {
   /** Whole runs that are timed besides (default 5, after one that is not). */
   readonly runs?: number | undefined;
   /** A launch is repeated until it takes so long at once, in milliseconds (default 4). */
   readonly minMs?: number | undefined;
+  /** How long named dimensions are where no feeds are given (default 1). */
+  readonly dims?: Readonly<Record<string, number>> | undefined;
 }
 
 /** A launch as it was submitted. */
@@ -62,6 +61,12 @@ const bytesIn = ({tensors}: Manifest, {tensors: used}: LaunchEntry, values: Floa
     return sum + resolve(elements, values) * bytesOf(storage);
   }, 0);
 
+/** 0 where nobody could count them. */
+const operationsIn = ({operations}: LaunchEntry, values: Float64Array | undefined): number => {
+  const count = resolve(operations, values);
+  return count > 0 && count < Infinity ? count : 0;
+};
+
 const median = (all: readonly number[]): number =>
   [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)] ?? 0;
 
@@ -70,14 +75,15 @@ const median = (all: readonly number[]): number =>
  * Launches that differ in nothing are timed once. Nothing else should run on the model meanwhile. Rejects as run() does.
  */
 export async function profile(
-  model: Model,
-  feeds: Readonly<Record<string, Feed>>,
-  {runs = 5, minMs = 4}: ProfileOptions = {},
+  model: Profiled,
+  given?: Readonly<Record<string, Feed>>,
+  {runs = 5, minMs = 4, dims}: ProfileOptions = {},
 ): Promise<Profile> {
   const {session, manifest, devices} = model.parts;
+  const feeds = given ?? anyFeeds(model, dims);
   const run = async (): Promise<void> => {
-    const outputs = Object.values(await model.run(feeds)).flat();
-    await Promise.all(outputs.map((output) => output.data()));
+    const outputs = Object.values(await model.run<Output | readonly Output[] | undefined>(feeds));
+    await Promise.all(outputs.flatMap((output) => output ?? []).map((output) => output.data()));
   };
   await run();
   const times: number[] = [];
@@ -108,30 +114,49 @@ export async function profile(
     const {entry, values, place} = each;
     const {kernel, origin} = entry;
     const {name = ''} = manifest.kernels[kernel] ?? {};
-    const bytes = bytesIn(manifest, entry, values);
-    return {name, kernel, origin, device: kindOf(place), ms: ms.get(keyOf(each)) ?? 0, bytes};
-  });
-  const sum = (some: readonly LaunchProfile[], key: 'ms' | 'bytes'): number =>
-    some.reduce((all, launch) => all + launch[key], 0);
-  const kernels = manifest.kernels.map(({name, schedule, device}, at): KernelProfile => {
-    const mine = launches.filter(({kernel}) => kernel === at);
-    const origins = [...manifest.run, ...manifest.init].filter(({kernel}) => kernel === at).map(({origin}) => origin);
-    const origin = origins[0] ?? '';
     return {
-      name, schedule, device: kindOf(device), launches: mine.length, ms: sum(mine, 'ms'), bytes: sum(mine, 'bytes'),
-      origin: origins.length > 1 ? `${origin} and ${origins.length - 1} more` : origin,
+      name, kernel, origin, device: kindOf(place), ms: ms.get(keyOf(each)) ?? 0, bytes: bytesIn(manifest, entry, values),
+      operations: operationsIn(entry, values),
     };
   });
-  return {
+  const limits: Limits[] = [];
+  for (const device of devices) limits.push(await limitsOf(device));
+  const found: Findings = {
     model: manifest.name,
     device: manifest.target,
     adapter: devices[0]?.adapter ?? '',
     threads: devices[0]?.threads ?? 1,
     method: timed ? 'timestamps' : 'repetition',
     runMs: median(times),
-    kernelMs: sum(launches, 'ms'),
-    copyRate: await copyLimit(devices[0] as (typeof devices)[number]),
-    kernels: kernels.sort((a, b) => b.ms - a.ms),
+    kernelMs: launches.reduce((all, launch) => all + launch.ms, 0),
+    limits,
+    kernels: manifest.kernels
+      .map(({device}, at) => kernelOf(manifest, at, kindOf(device), launches, limits))
+      .sort((a, b) => b.ms - a.ms),
     launches,
+  };
+  return {...found, table: () => tableOf(found), trace: () => traceOf(found)};
+}
+
+function kernelOf(
+  manifest: Manifest,
+  kernel: number,
+  device: DeviceKind,
+  launches: readonly LaunchProfile[],
+  limits: readonly Limits[],
+): KernelProfile {
+  const mine = launches.filter((each) => each.kernel === kernel);
+  const sum = (key: 'ms' | 'bytes' | 'operations'): number => mine.reduce((all, launch) => all + launch[key], 0);
+  const [ms, bytes, operations] = [sum('ms'), sum('bytes'), sum('operations')];
+  const {copyRate = Infinity, arithmeticRate = Infinity} = limits.find((each) => each.device === device) ?? {};
+  const [moving, computing] = [bytes / copyRate / 1e6, operations / arithmeticRate / 1e6];
+  const {name = '', schedule = ''} = manifest.kernels[kernel] ?? {};
+  const origins = [...manifest.run, ...manifest.init].filter((each) => each.kernel === kernel).map(({origin}) => origin);
+  const origin = origins[0] ?? '';
+  return {
+    name, schedule, device, launches: mine.length, ms, bytes, operations,
+    origin: origins.length > 1 ? `${origin} and ${origins.length - 1} more` : origin,
+    limit: computing > moving ? 'arithmetic' : 'memory',
+    share: ms > 0 ? Math.max(moving, computing) / ms : 0,
   };
 }

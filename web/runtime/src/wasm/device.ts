@@ -295,7 +295,7 @@ export async function open(asked: number | undefined, relaxed: boolean): Promise
     fallbacks.push({
       what: `one thread instead of ${threads}`,
       reason:
-        'the page is not cross-origin isolated (it needs the headers ' +
+        'the page is not cross-origin isolated (it needs ' +
         'Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp)',
     });
     threads = 1;

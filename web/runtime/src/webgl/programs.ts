@@ -5,9 +5,7 @@ import {alive, type GlContext, type GlProgram} from './context.ts';
 
 // One triangle that covers the viewport.
 const VERTEX = `#version 300 es
-void main() {
-  gl_Position = vec4(gl_VertexID == 1 ? 3.0 : -1.0, gl_VertexID == 2 ? 3.0 : -1.0, 0.0, 1.0);
-}`;
+void main(){gl_Position=vec4(gl_VertexID%2*4-1,gl_VertexID/2*4-1,0,1);}`;
 
 const COMPLETION_STATUS_KHR = 0x91b1;
 
