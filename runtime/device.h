@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "gossamer/profile.hpp"
 
 namespace gossamer::runtime {
 
@@ -82,6 +83,8 @@ class Device {
                                                    std::span<const KernelEntry> kernels,
                                                    int plan_segments) = 0;
   virtual Queue& queue() = 0;
+  // What it reaches at most, measured by this call: some tens of milliseconds.
+  virtual Limits limits() { return {}; }
 };
 
 // What every queue checks before a launch and a copy.

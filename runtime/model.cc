@@ -37,7 +37,6 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOption
                    "compile the model with --target cpu");
   if (auto able = state->device->computes() ? check_needs(module) : Result<>(); !able)
     return fail_at(folder, able.error().message, able.error().hint);
-  state->profile = options.profile;
   state->describe_ports();
   const auto steps = [&]() -> Result<> {
     GS_TRY(state->load_code());
@@ -108,7 +107,6 @@ Report Model::report() const {
     LaunchReport row{kernel.name, kernel.schedule, launch.origin};
     if (at < state_->launch_ranges.size()) row.range = state_->launch_ranges[at];
     if (at < state_->launch_times.size()) row.times = state_->launch_times[at];
-    if (at < state_->launch_ms.size()) row.milliseconds = state_->launch_ms[at];
     report.launches.push_back(std::move(row));
   }
   return report;

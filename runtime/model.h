@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "gossamer/profile.hpp"
 #include "runtime/device.h"
 #include "runtime/tensor.h"
 
@@ -29,16 +30,14 @@ struct Group {
 
 struct LoadOptions {
   int threads = 0;  // 0: one a core
-  bool profile = false;
   // What the package runs on instead of a device of its own target; for tests.
   std::unique_ptr<Device> device;
 };
 
 struct LaunchReport {
   std::string kernel, schedule, origin;
-  int64_t range = 0;        // when it ran last
-  int64_t times = 0;        // that it ran in the last run
-  double milliseconds = 0;  // of the last run, all times together, with LoadOptions::profile
+  int64_t range = 0;  // when it ran last
+  int64_t times = 0;  // that it ran in the last run
 };
 
 // Times in milliseconds, sizes in bytes.
@@ -71,6 +70,9 @@ class Model {
   Result<> run(std::span<const TensorView> feeds, std::vector<HostTensor>& outputs);
   Result<> run(std::span<const HostTensor> feeds, std::vector<HostTensor>& outputs);
   Report report() const;
+  // Where the time of a run goes; errors as of run().
+  Result<Profile> profile(std::span<const TensorView> feeds, const ProfileOptions& options = {});
+  Result<Profile> profile(std::span<const HostTensor> feeds, const ProfileOptions& options = {});
 
  private:
   struct State;

@@ -1,6 +1,5 @@
 // One run of a model: dimensions, sizes, inputs, launches, outputs.
 #include <algorithm>
-#include <chrono>
 #include <limits>
 
 #include "ir/scalar.h"
@@ -190,15 +189,12 @@ Result<> Model::State::launch(const package::Launch& launch, std::span<const int
   return device->queue().launch(*code, {launch.kernel, buffers, scalars, range});
 }
 
-Result<> Model::State::timed_launch(size_t at, std::span<const int64_t> scalars, int64_t range) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = profile ? Clock::now() : Clock::time_point();
+Result<> Model::State::launch_of_run(size_t at, std::span<const int64_t> scalars, int64_t range,
+                                     const Sized& sizes) {
   launch_ranges[at] = range;
   ++launch_times[at];
-  GS_TRY(launch(module().run[at], scalars, range));
-  if (profile)
-    launch_ms[at] += std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-  return {};
+  return executions ? timed_launch(at, scalars, range, sizes)
+                    : launch(module().run[at], scalars, range);
 }
 
 Result<std::vector<int64_t>> Model::State::shape_of(const package::Port& port, const Sized& sizes) {
@@ -279,7 +275,6 @@ Result<> Model::State::run(std::span<const TensorView> feeds, std::vector<HostTe
     return fail(cat("the model has ", inputs.size(), " inputs, ", feeds.size(), " are given"));
   for (size_t at = 0; at < feeds.size(); ++at) GS_TRY(check_feed(inputs[at], feeds[at]));
   GS_ASSIGN(std::vector<int64_t> dims, dims_of(feeds));
-  launch_ms.assign(module().run.size(), 0);
   launch_ranges.assign(module().run.size(), 0);
   launch_times.assign(module().run.size(), 0);
   if (!module().steps.empty()) return run_steps(feeds, std::move(dims), results);
@@ -287,7 +282,7 @@ Result<> Model::State::run(std::span<const TensorView> feeds, std::vector<HostTe
   GS_TRY(provide_slots(*sizes, 0));
   GS_TRY(write_inputs(feeds));
   for (size_t at = 0; at < module().run.size(); ++at)
-    GS_TRY(timed_launch(at, sizes->scalars[at], sizes->ranges[at]));
+    GS_TRY(launch_of_run(at, sizes->scalars[at], sizes->ranges[at], *sizes));
   return read_outputs(*sizes, results);
 }
 

@@ -27,10 +27,8 @@ struct Model::State {
   std::vector<Port> given, results;   // as users see them, see string_ports.h
   std::vector<Group> input_groups, output_groups;
   std::map<std::vector<int64_t>, Sized> sized;
-  bool profile = false;
   double load_ms = 0, last_run_ms = 0;
-  // Of the last run, one a launch: milliseconds in all, the latest range, how often.
-  std::vector<double> launch_ms;
+  // Of the last run, one a launch: the latest range, how often.
   std::vector<int64_t> launch_ranges, launch_times;
   mutable std::mutex turn;
 
@@ -62,7 +60,17 @@ struct Model::State {
   Result<> check_numbers(const package::Launch& launch, std::span<const int64_t> scalars,
                          int64_t range) const;
   Result<> launch(const package::Launch& launch, std::span<const int64_t> scalars, int64_t range);
-  Result<> timed_launch(size_t at, std::span<const int64_t> scalars, int64_t range);
+  // Launches run[at], and times it while `executions` is there to be told.
+  Result<> launch_of_run(size_t at, std::span<const int64_t> scalars, int64_t range,
+                         const Sized& sizes);
+  // What a launch of a run took and did (profile.cc).
+  struct Execution {
+    size_t launch;
+    double ms, bytes, operations;
+  };
+  std::vector<Execution>* executions = nullptr;
+  Result<> timed_launch(size_t at, std::span<const int64_t> scalars, int64_t range,
+                        const Sized& sizes);
   // Null before the size of its slot is known.
   Buffer* memory_of(int tensor) {
     return slots[static_cast<size_t>(module().tensors[static_cast<size_t>(tensor)].slot)].get();

@@ -87,7 +87,7 @@ Result<> Model::State::Steps::launch(const Step& step) {
     for (package::Number scalar : launch.scalars) numbers_.push_back(value(scalar));
     const int64_t range = value(launch.range);
     GS_TRY(state_.check_numbers(launch, numbers_, range));
-    GS_TRY(state_.timed_launch(static_cast<size_t>(at), numbers_, range));
+    GS_TRY(state_.launch_of_run(static_cast<size_t>(at), numbers_, range, sizes_));
   }
   return {};
 }

@@ -1,10 +1,9 @@
 // Runs a cpu package on commands from stdin, so that it can take turns with a peer in another
 // process:
-//   serve PACKAGE THREADS [--profile] [NAME=SHAPE=FILE | DIM]...
+//   serve PACKAGE THREADS [NAME=SHAPE=FILE | DIM]...
 //     NAME=1x3x4=FILE: that input's raw bytes; other inputs are f32 and filled with periodic
 //     values, their open dimensions with the DIMs in order
 //   "run N"       N runs; prints {"wall": [ms...], "cpu": [ms...]}
-//   "profile N"   prints [{"name", "schedule", "origin", "ms": fastest of N}...]
 //   "save STEM"   writes the outputs of the latest run, raw, to STEM0, STEM1, ...; prints {"types":
 //   ["f32", ...]}
 #include <sys/resource.h>
@@ -14,7 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -102,12 +100,11 @@ runtime::HostTensor fill(ir::DType dtype, std::vector<int64_t> shape) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) die("serve PACKAGE THREADS [--profile] [NAME=SHAPE=FILE | DIM]...");
+  if (argc < 3) die("serve PACKAGE THREADS [NAME=SHAPE=FILE | DIM]...");
   runtime::LoadOptions options;
   options.threads = std::atoi(argv[2]);
-  options.profile = argc > 3 && std::strcmp(argv[3], "--profile") == 0;
   std::vector<std::string> inputs, dims;
-  for (int at = options.profile ? 4 : 3; at < argc; ++at)
+  for (int at = 3; at < argc; ++at)
     (std::strchr(argv[at], '=') ? inputs : dims).push_back(argv[at]);
   size_t next = 0;
   auto model = runtime::Model::load(argv[1], std::move(options));
@@ -154,24 +151,6 @@ int main(int argc, char** argv) {
         cpu.push_back(cpu_ms() - used);
       }
       std::printf("{\"wall\": %s, \"cpu\": %s}\n", list(wall).c_str(), list(cpu).c_str());
-    } else if (std::sscanf(line, "profile %d", &count) == 1) {
-      std::vector<double> best;
-      for (int turn = 0; turn < count; ++turn) {
-        run();
-        const auto launches = (*model)->report().launches;
-        best.resize(launches.size(), std::numeric_limits<double>::infinity());
-        for (size_t at = 0; at < best.size(); ++at)
-          best[at] = std::min(best[at], launches[at].milliseconds);
-      }
-      const auto launches = (*model)->report().launches;
-      std::printf("[");
-      for (size_t at = 0; at < best.size(); ++at) {
-        std::printf("%s{\"name\": %s, \"schedule\": %s, \"origin\": %s, \"ms\": %.5f}",
-                    at ? "," : "", quoted(launches[at].kernel).c_str(),
-                    quoted(launches[at].schedule).c_str(), quoted(launches[at].origin).c_str(),
-                    best[at]);
-      }
-      std::printf("]\n");
     } else if (std::strncmp(line, "save ", 5) == 0) {
       const std::string stem(line + 5, std::strcspn(line + 5, "\n"));
       std::string types;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "gossamer/element_types.h"
+#include "gossamer/profile.hpp"
 
 namespace gossamer {
 
@@ -126,15 +127,13 @@ struct Port {
 };
 
 struct LoadOptions {
-  int threads = 0;       // 0: one a core
-  bool profile = false;  // time each kernel, for report()
+  int threads = 0;  // 0: one a core
 };
 
 // Times in milliseconds, sizes in bytes.
 struct KernelReport {
   std::string kernel, schedule, origin;
-  double milliseconds = 0;  // of all the times that it ran
-  int64_t times = 0;        // more than once in loops, never in branches not taken
+  int64_t times = 0;  // that it ran: more than once in loops, never in branches not taken
 };
 struct Report {
   std::string device;
@@ -155,6 +154,10 @@ class Model {
   std::expected<std::map<std::string, Tensor>, Error> run(
       const std::map<std::string, Tensor>& inputs);
   Report report() const;
+  // Where the time of a run with these inputs goes. Other calls wait meanwhile. Errors: as of
+  // run().
+  std::expected<Profile, Error> profile(const std::map<std::string, Tensor>& inputs,
+                                        const ProfileOptions& options = {});
 
  private:
   struct State;

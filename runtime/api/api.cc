@@ -57,10 +57,13 @@ Model::~Model() = default;
 const std::vector<Port>& Model::inputs() const { return state_->inputs; }
 const std::vector<Port>& Model::outputs() const { return state_->outputs; }
 
-std::expected<std::map<std::string, Tensor>, Error> Model::run(
-    const std::map<std::string, Tensor>& inputs) {
+namespace {
+
+// One tensor an input, in order, where they lie.
+std::expected<std::vector<runtime::TensorView>, Error> feeds_of(
+    const std::vector<Port>& ports, const std::map<std::string, Tensor>& inputs) {
   std::vector<runtime::TensorView> feeds;
-  for (const Port& port : state_->inputs) {
+  for (const Port& port : ports) {
     const auto found = inputs.find(port.name);
     if (found == inputs.end())
       return std::unexpected(Error{cat("input \"", port.name, "\""), "is not given", ""});
@@ -73,12 +76,21 @@ std::expected<std::map<std::string, Tensor>, Error> Model::run(
   }
   for (const auto& [name, tensor] : inputs) {
     bool known = false;
-    for (const Port& port : state_->inputs) known = known || port.name == name;
+    for (const Port& port : ports) known = known || port.name == name;
     if (!known)
       return std::unexpected(Error{cat("input \"", name, "\""), "is no input of the model", ""});
   }
+  return feeds;
+}
+
+}  // namespace
+
+std::expected<std::map<std::string, Tensor>, Error> Model::run(
+    const std::map<std::string, Tensor>& inputs) {
+  const auto feeds = feeds_of(state_->inputs, inputs);
+  if (!feeds) return std::unexpected(feeds.error());
   std::vector<runtime::HostTensor> results;
-  if (auto done = state_->model->run(feeds, results); !done)
+  if (auto done = state_->model->run(*feeds, results); !done)
     return std::unexpected(error_of(done.error()));
   std::map<std::string, Tensor> outputs;
   for (size_t at = 0; at < results.size(); ++at) {
@@ -97,15 +109,22 @@ Report Model::report() const {
   Report report{from.device,       from.load_ms,      from.last_run_ms,
                 from.memory_bytes, from.weight_bytes, {}};
   for (const runtime::LaunchReport& launch : from.launches)
-    report.kernels.push_back(
-        {launch.kernel, launch.schedule, launch.origin, launch.milliseconds, launch.times});
+    report.kernels.push_back({launch.kernel, launch.schedule, launch.origin, launch.times});
   return report;
+}
+
+std::expected<Profile, Error> Model::profile(const std::map<std::string, Tensor>& inputs,
+                                             const ProfileOptions& options) {
+  const auto feeds = feeds_of(state_->inputs, inputs);
+  if (!feeds) return std::unexpected(feeds.error());
+  auto profile = state_->model->profile(*feeds, options);
+  if (!profile) return std::unexpected(error_of(profile.error()));
+  return *std::move(profile);
 }
 
 std::expected<Model, Error> load(const std::string& folder, const LoadOptions& options) {
   runtime::LoadOptions load_options;
   load_options.threads = options.threads;
-  load_options.profile = options.profile;
   auto model = runtime::Model::load(folder, std::move(load_options));
   if (!model) return std::unexpected(error_of(model.error()));
   auto state = std::make_unique<Model::State>();

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/cpu/limits.h"
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/host_memory.h"
 
@@ -55,6 +56,7 @@ class CpuQueue : public Queue {
  public:
   explicit CpuQueue(int threads) : pool_(threads) {}
   int threads() const { return pool_.threads(); }
+  ThreadPool& pool() { return pool_; }
   Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes) override {
     return write_host(to, offset, bytes);
   }
@@ -151,6 +153,7 @@ class CpuDevice : public Device {
                                            std::move(entries), std::move(segments));
   }
   Queue& queue() override { return queue_; }
+  Limits limits() override { return measure_limits(queue_.pool()); }
 
  private:
   CpuQueue queue_;

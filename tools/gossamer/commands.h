@@ -16,6 +16,7 @@ struct Chosen {
 
 void add_compile(CLI::App& app, Chosen& chosen);
 void add_run(CLI::App& app, Chosen& chosen);
+void add_bench(CLI::App& app, Chosen& chosen);
 void add_test(CLI::App& app, Chosen& chosen);
 void add_inspect(CLI::App& app, Chosen& chosen);
 void add_ops(CLI::App& app, Chosen& chosen);

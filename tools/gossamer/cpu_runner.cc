@@ -35,13 +35,6 @@ class CpuRunner : public Runner {
                          std::move(result.strings)});
     return outputs;
   }
-  std::vector<LaunchTime> profile() const override {
-    std::vector<LaunchTime> times;
-    for (const auto& launch : model_->report().launches)
-      times.push_back(
-          {launch.kernel, launch.schedule, launch.origin, launch.range, launch.milliseconds});
-    return times;
-  }
 
  private:
   std::unique_ptr<runtime::Model> model_;
@@ -55,7 +48,6 @@ Result<std::unique_ptr<Runner>> load_cpu_runner(const std::filesystem::path& fol
                                                 const RunnerOptions& options) {
   runtime::LoadOptions load;
   load.threads = options.threads;
-  load.profile = options.profile;
   GS_ASSIGN(auto model, runtime::Model::load(folder.string(), std::move(load)));
   return std::make_unique<CpuRunner>(std::move(model));
 }

@@ -1,4 +1,4 @@
-// The command line: gossamer compile | run | test | inspect | ops | targets.
+// The command line: gossamer compile | run | bench | test | inspect | ops | targets.
 
 #include <cstdio>
 
@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   Chosen chosen;
   add_compile(app, chosen);
   add_run(app, chosen);
+  add_bench(app, chosen);
   add_test(app, chosen);
   add_inspect(app, chosen);
   add_ops(app, chosen);

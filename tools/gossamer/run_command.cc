@@ -12,10 +12,9 @@
 
 #include "gossamer/commands.h"
 #include "gossamer/compare.h"
+#include "gossamer/feeds.h"
 #include "gossamer/files.h"
-#include "gossamer/image_file.h"
 #include "gossamer/item_file.h"
-#include "gossamer/preprocess.h"
 #include "gossamer/progress.h"
 #include "gossamer/runner.h"
 #include "gossamer/tensor_file.h"
@@ -38,12 +37,6 @@ struct Outcome {
   std::vector<ops::TensorData> outputs;
   double milliseconds = 0;  // the fastest run
 };
-
-// Names may hold '=': the split is the one that gives the name of an input.
-std::optional<std::string> file_of(const std::string& given, const std::string& name) {
-  if (!given.starts_with(name + "=")) return std::nullopt;
-  return given.substr(name.size() + 1);
-}
 
 // The values of inputs that are sequences or optionals, by name: one file that holds all of it, or
 // a file an element in order. An optional without a file holds nothing.
@@ -154,14 +147,8 @@ Result<std::vector<ops::TensorData>> read_feeds(const Options& options, const Ru
       return fail_at(cat("input \"", ports[at].name, "\""), "is not given",
                      cat("--input ", ports[at].name, "=FILE; it is ", ir::name_of(ports[at].dtype),
                          shape_text(ports[at].shape)));
-    if (is_image_name(files[at])) {
-      GS_ASSIGN(const Picture picture, read_picture(files[at]));
-      GS_ASSIGN(ops::TensorData image, preprocess(picture, ports[at], options.image));
-      feeds.push_back(std::move(image));
-    } else {
-      GS_ASSIGN(NamedTensor tensor, read_tensor_file(files[at]));
-      feeds.push_back(std::move(tensor.data));
-    }
+    GS_ASSIGN(ops::TensorData feed, read_feed(files[at], ports[at], options.image));
+    feeds.push_back(std::move(feed));
   }
   return feeds;
 }
@@ -299,22 +286,6 @@ void print_json(const Runner& model, const Outcome& outcome, const Options& opti
   text.Flush();
 }
 
-// The slowest launches of the last run, and what share of the time they took.
-void print_profile(const Runner& model) {
-  std::vector<LaunchTime> times = model.profile();
-  double sum = 0;
-  for (const LaunchTime& time : times) sum += time.milliseconds;
-  std::sort(times.begin(), times.end(), [](const LaunchTime& a, const LaunchTime& b) {
-    return a.milliseconds > b.milliseconds;
-  });
-  std::printf("%zu launches, %.3f ms\n", times.size(), sum);
-  if (times.size() > 20) times.resize(20);
-  for (const LaunchTime& time : times)
-    std::printf("%8.3f ms %5.1f%%  %-24s %8lld  %s | %s\n", time.milliseconds,
-                100 * time.milliseconds / sum, time.kernel.c_str(),
-                static_cast<long long>(time.range), time.origin.c_str(), time.schedule.c_str());
-}
-
 Result<> save_outputs(const Runner& model, const Outcome& outcome, const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -358,7 +329,6 @@ Result<> run_all(const Options& options) {
     print_json(*model, outcome, options, labels);
   else
     print_text(*model, outcome, options, labels);
-  if (options.runner.profile && !options.json) print_profile(*model);
   return {};
 }
 
@@ -382,7 +352,6 @@ void add_run(CLI::App& app, Chosen& chosen) {
   command->add_option("--top", options->top, "How many of them")->check(CLI::Range(1, 100000));
   command->add_option("--runs", options->runs, "How often to run; the fastest time is printed")
       ->check(CLI::Range(1, 1000000));
-  command->add_flag("--profile", options->runner.profile, "Print the slowest kernels");
   command->add_option("--save", options->save, "Folder for the outputs as .npy, strings as .json");
   command->add_option("--threads", options->runner.threads, "0: one a core")
       ->check(CLI::Range(0, 1024));

@@ -21,16 +21,8 @@ struct Port {
   std::vector<int64_t> shape;  // -1: known when the model runs
 };
 
-// One launch of the last run.
-struct LaunchTime {
-  std::string kernel, schedule, origin;
-  int64_t range = 0;
-  double milliseconds = 0;
-};
-
 struct RunnerOptions {
-  bool profile = false;  // cpu: time each launch
-  int threads = 0;       // 0: one a core
+  int threads = 0;  // 0: one a core
   std::string cpu = "native";
   const schedule::Records* records = nullptr;  // cpu: compiler::Options::records
   Known known;                                 // cpu: what is known of inputs when compiling
@@ -45,7 +37,6 @@ class Runner {
   virtual const std::vector<graph::Group>& groups() const = 0;
   // One tensor an input, in order. Errors: wrong type or shape, a check of the model that fails.
   virtual Result<std::vector<ops::TensorData>> run(const std::vector<ops::TensorData>& feeds) = 0;
-  virtual std::vector<LaunchTime> profile() const { return {}; }
 };
 
 // Lowers a model for the reference interpreter ("interp") or compiles it for "cpu".

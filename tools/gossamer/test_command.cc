@@ -21,9 +21,9 @@ namespace {
 struct Options {
   std::vector<std::string> folders;
   std::string target;
-  std::string records, filter, only, limits, adapters = "any";
+  std::string records, filter, only, adapters = "any";
   bool f16 = false, relaxed_simd = true;
-  std::string browser = "chromium", browser_path, browser_args;
+  BrowserOptions browser;
   int limit = 0, jobs = 1;
   double timeout = 300;
   bool json = false, list = false;
@@ -142,9 +142,6 @@ int run_test(Options& options) {
     size_t done = 0;
     const WebTestOptions web{.target = options.target,
                              .browser = options.browser,
-                             .browser_path = options.browser_path,
-                             .browser_args = options.browser_args,
-                             .limits = options.limits,
                              .adapters = options.adapters,
                              .records = options.runner.records,
                              .f16 = options.f16,
@@ -188,12 +185,9 @@ void add_test(CLI::App& app, Chosen& chosen) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--threads", options->runner.threads, "Threads of a run; 0: one a core")
       ->check(CLI::Range(0, 1024));
-  command->add_option("--browser", options->browser, "Browser of the web targets")
-      ->check(CLI::IsMember({"chromium", "firefox"}));
-  command->add_option("--browser-path", options->browser_path, "Another program of that browser");
-  command->add_option("--browser-args", options->browser_args, "Further flags for it, in one word");
+  add_browser_options(*command, options->browser);
   command
-      ->add_option("--limits", options->limits,
+      ->add_option("--limits", options->browser.limits,
                    "webgpu, webgl: compile for the limits of mobile devices, and hold the browser "
                    "to them")
       ->check(CLI::IsMember({"mobile"}));

@@ -8,7 +8,6 @@
 #include "gossamer/files.h"
 #include "gossamer/isolate.h"
 #include "gossamer/model_file.h"
-#include "gossamer/node_process.h"
 #include "gossamer/specialize.h"
 #include "ir/build.h"
 #include "runtime/manifest.h"
@@ -19,16 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using Json = rapidjson::Writer<rapidjson::StringBuffer>;
-
-// As one JSON array.
-std::string strings_text(const std::vector<std::string>& strings) {
-  rapidjson::StringBuffer text;
-  Json json(text);
-  json.StartArray();
-  for (const std::string& string : strings) json.String(string);
-  json.EndArray();
-  return text.GetString();
-}
 
 // Compiles the case into folder/package and writes its inputs beside it. Returns what the parent
 // needs to know, as {"inputs": [...], "outputs": [...], "traits": ...}; throws nothing.
@@ -41,7 +30,7 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   const ModelTraits traits = traits_of(model);
   compiler::Options compile_options;
   compile_options.target = options.target;
-  compile_options.limits = options.limits;
+  compile_options.limits = options.browser.limits;
   compile_options.adapters = options.adapters;
   compile_options.records = options.records;
   compile_options.f16 = options.f16;
@@ -74,29 +63,9 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   rapidjson::StringBuffer text;
   Json json(text);
   json.StartObject();
+  GS_ASSIGN(const std::string inputs, write_inputs(open_ports, open_feeds, folder));
   json.Key("inputs");
-  json.StartArray();
-  for (size_t at = 0; at < feeds.size(); ++at) {
-    if (known.constants.contains(ports[at].name)) continue;
-    const fs::path file = folder / cat("input_", at, ".bin");
-    const std::string strings = strings_text(feeds[at].strings);
-    GS_TRY(write_file(file, feeds[at].dtype == ir::DType::string
-                                ? std::as_bytes(std::span(strings))
-                                : std::span<const std::byte>(feeds[at].bytes)));
-    json.StartObject();
-    json.Key("name");
-    json.String(ports[at].name);
-    json.Key("file");
-    json.String(file.string());
-    json.Key("dtype");
-    json.String(std::string(ir::name_of(feeds[at].dtype)));
-    json.Key("shape");
-    json.StartArray();
-    for (int64_t extent : feeds[at].shape) json.Int64(extent);
-    json.EndArray();
-    json.EndObject();
-  }
-  json.EndArray();
+  json.RawValue(inputs.data(), inputs.size(), rapidjson::kArrayType);
   const package::File& manifest_file = files->front();
   GS_ASSIGN(const runtime::Manifest manifest,
             runtime::parse_manifest({reinterpret_cast<const char*>(manifest_file.bytes.data()),
@@ -245,17 +214,7 @@ Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions&
                        const JudgeOptions& judging,
                        const std::function<void(const Verdict&)>& done) {
   GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
-  GS_ASSIGN(const fs::path script, find_web_file("tests/run_cases.mjs"));
-  std::vector<std::string> arguments = {script.string(), "--browser", options.browser, "--out",
-                                        (temporary.path() / "outputs").string()};
-  const auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty()) arguments.insert(arguments.end(), {name, value});
-  };
-  add("--browser-path", options.browser_path);
-  add("--browser-args", options.browser_args);
-  add("--limits", options.limits);
-  GS_ASSIGN(NodeProcess harness, NodeProcess::start(std::move(arguments)));
-  GS_TRY(harness.receive());  // {"ready": true, ...}
+  GS_ASSIGN(NodeProcess harness, start_harness(options.browser, temporary.path() / "outputs"));
   const auto folder_of = [&](size_t at) { return temporary.path() / cat("case", at); };
   Result<> status;
   run_isolated(

@@ -4,13 +4,13 @@
 #include <functional>
 
 #include "gossamer/judge.h"
+#include "gossamer/web_harness.h"
 
 namespace gossamer::command {
 
 struct WebTestOptions {
-  std::string target, browser;
-  std::string browser_path, browser_args;      // "": the default ones
-  std::string limits;                          // compiler::Options::limits, kept by the browser too
+  std::string target;
+  BrowserOptions browser;
   std::string adapters = "any";                // compiler::Options::adapters
   const schedule::Records* records = nullptr;  // compiler::Options::records
   bool f16 = false;                            // compiler::Options::f16

@@ -86,9 +86,3 @@ export async function openServed(program, args, graph) {
     },
   };
 }
-
-/** Opens a cpu package to be profiled: {device, profile(N), close()}, one command at a time. */
-export async function openCpu(folder, {from = root, build, threads = 1, dims = []} = {}) {
-  const {hello, ask, close} = await openProcess(buildServe(from, build), [folder, String(threads), '--profile', ...dims.map(String)]);
-  return {device: hello.device, profile: (count) => ask(`profile ${count}`), close};
-}

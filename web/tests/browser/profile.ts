@@ -26,7 +26,7 @@ function checkProfile(model: Model, found: Profile, launches?: number): void {
     check(each.ms === 0 || Math.abs(each.share - least / each.ms) <= 1e-9 * each.share, `${each.name}: share ${each.share}`);
   }
   const table = found.table();
-  for (const {name} of kernels) check(table.includes(name), `${name} is not in\n${table}`);
+  for (const {name} of found.launches) check(table.includes(name), `${name} is not in\n${table}`);
   const events = checkTrace(found.trace());
   same(events.map(({name}) => name), found.launches.map(({name}) => name), 'events');
   check(device === model.report().device, device);

@@ -2,7 +2,7 @@
 import {decode, encode} from '../../runtime/src/storage.ts';
 import {type Feed, load, type Model, type Output, type StringTensor, tensor, type Tensor} from '../../runtime/src/index.ts';
 import {keepLimits} from './limits.ts';
-import type {PageAnswer, PageCase} from './protocol.ts';
+import type {Bench, PageAnswer, PageCase} from './protocol.ts';
 
 const PIECE = 16 * 2 ** 20; // bytes
 
@@ -19,10 +19,29 @@ async function fetchTensor({
   return tensor(decode(new Uint8Array(await response.arrayBuffer()), dtype), shape, dtype);
 }
 
+type Outputs = Record<string, Output | readonly Output[] | undefined>;
+
+/** How long it takes, and no values but those that a run reads back. */
+async function time(model: Model, feeds: Readonly<Record<string, Feed>>, runs: number, profile: boolean): Promise<Bench> {
+  const {adapter} = model.report();
+  if (profile) {
+    const found = await model.profile(feeds, {runs});
+    return {adapter, times: [], profile: found, table: found.table(), trace: found.trace()};
+  }
+  const times: number[] = [];
+  for (let turn = -1; turn < runs; ++turn) {
+    const begin = performance.now();
+    const outputs = Object.values(await model.run<Outputs[string]>(feeds));
+    await Promise.all(outputs.flatMap((value) => value ?? []).map((output) => output.data()));
+    if (turn >= 0) times.push(performance.now() - begin);
+  }
+  return {adapter, times};
+}
+
 async function run(given: PageCase): Promise<PageAnswer> {
   let model: Model | undefined;
   try {
-    const {device, threads, strict, runs = 1} = given.options;
+    const {device, threads, strict, runs = 1, bench} = given.options;
     model = await load(`${given.base}package/`, {device, threads, strict});
     const feeds: Record<string, Feed> = Object.fromEntries(
       await Promise.all(
@@ -36,8 +55,8 @@ async function run(given: PageCase): Promise<PageAnswer> {
       feeds[name] = parts.map((part) => feeds[part] as Tensor | StringTensor);
       for (const part of parts) delete feeds[part];
     }
-    const runAll = (): Promise<Record<string, Output | readonly Output[] | undefined>> =>
-      (model as Model).run<Output | readonly Output[] | undefined>(feeds);
+    if (bench) return {bench: await time(model, feeds, runs, bench === 'profile')};
+    const runAll = (): Promise<Outputs> => (model as Model).run<Outputs[string]>(feeds);
     let out = await runAll();
     let ms = model.report().times.runMs ?? 0;
     for (let turn = 1; turn < runs; ++turn) {

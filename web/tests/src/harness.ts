@@ -141,12 +141,13 @@ export class Harness {
     const log = lines.length > 0 ? {log: lines} : {};
     if (answer.gone || /\blost\b/.test(answer.error ?? '')) await this.#restart();
     if (answer.error !== undefined) return {ok: false, error: answer.error, ...log};
-    const {report, ms = 0, outputs = []} = answer;
+    const {report, ms = 0, outputs = [], bench} = answer;
     return {
       ok: true,
       outputs: outputs.map((output, at) => ({...output, file: join(out, `${at}.bin`)})),
       ...(report ? {report, load_ms: report.times.loadMs} : {}),
       ms,
+      ...(bench ? {bench} : {}),
       ...log,
     };
   }

@@ -1,5 +1,5 @@
 /** The lines between `gossamer test` and run_cases.mjs (README.md describes them for people). */
-import type {DeviceKind, DType, Report} from '@gossamer/runtime';
+import type {DeviceKind, DType, Profile, Report} from '@gossamer/runtime';
 
 export interface CaseInput {
   readonly name: string;
@@ -15,6 +15,8 @@ export interface CaseOptions {
   readonly strict?: boolean;
   /** How often to run; `ms` is the fastest. Default 1. */
   readonly runs?: number;
+  /** Only times: of `runs` runs after one more, or of the kernels too. There are no outputs then. */
+  readonly bench?: 'runs' | 'profile';
   /** After this long the page is given up. Default 120. */
   readonly timeout_s?: number;
 }
@@ -34,6 +36,15 @@ export interface CaseOutput {
   readonly file: string;
 }
 
+/** What was timed; milliseconds. */
+export interface Bench {
+  readonly adapter: string;
+  readonly times: readonly number[];
+  readonly profile?: Profile;
+  readonly table?: string;
+  readonly trace?: string;
+}
+
 export interface Answer {
   readonly id: string | number;
   readonly ok: boolean;
@@ -41,6 +52,7 @@ export interface Answer {
   readonly outputs?: readonly CaseOutput[];
   readonly report?: Report;
   readonly load_ms?: number;
+  readonly bench?: Bench;
   readonly ms?: number;
   /** What the page's console said, if anything. */
   readonly log?: readonly string[];
@@ -67,4 +79,5 @@ export interface PageAnswer {
   }[];
   readonly report?: Report;
   readonly ms?: number;
+  readonly bench?: Bench;
 }

@@ -2,13 +2,14 @@ import type {Findings} from './findings.ts';
 
 const fixed = (value: number, digits: number): string => (Number.isFinite(value) && value > 0 ? value.toFixed(digits) : '-');
 
-/** A line a kernel, those that take most first, and below what they sum up to. */
+/** A line a kernel of a run, those that take most first, and below what they sum up to. */
 export function tableOf({model, device, adapter, threads, method, runMs, kernelMs, limits, kernels}: Findings): string {
   const head = ['ms', '%', 'launches', 'MB', 'GB/s', 'GFLOP/s', '% of', 'limit', 'kernel', 'nodes', 'schedule'];
   const numbers = 7;
-  const rows = kernels.map(({name, origin, schedule, launches, ms, bytes, operations, limit, share, device: place}) => [
-    fixed(ms, 3), fixed((100 * ms) / kernelMs, 1), String(launches), fixed(bytes / 1e6, 2), fixed(bytes / ms / 1e6, 1),
-    fixed(operations / ms / 1e6, 1), fixed(100 * share, 0), launches > 0 ? limit : '-',
+  const ran = kernels.filter(({launches}) => launches > 0);
+  const rows = ran.map(({name, origin, schedule, launches, ms, bytes, operations, limit, share, device: place}) => [
+    fixed(ms, 4), fixed((100 * ms) / kernelMs, 1), String(launches), fixed(bytes / 1e6, 2), fixed(bytes / ms / 1e6, 1),
+    fixed(operations / ms / 1e6, 1), fixed(100 * share, 0), limit,
     place === device ? name : `${name} (${place})`, origin,
     // Only what kind it is: the rest of it fills lines.
     schedule.split(':')[0] ?? '',

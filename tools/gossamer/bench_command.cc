@@ -1,0 +1,311 @@
+// gossamer bench: how long runs of a model take on a target, and each of its kernels.
+#include <rapidjson/document.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "compiler/compile.h"
+#include "gossamer/commands.h"
+#include "gossamer/feeds.h"
+#include "gossamer/files.h"
+#include "gossamer/fixed_inputs.h"
+#include "gossamer/web_harness.h"
+#include "runtime/manifest.h"
+#include "runtime/model.h"
+
+namespace gossamer::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Json = rapidjson::Writer<rapidjson::StringBuffer>;
+
+struct Options {
+  std::string model, target, trace;
+  std::vector<std::string> inputs;
+  FixedInputs fixed;
+  ImageOptions image;
+  BrowserOptions browser;
+  int runs = 10, threads = 0;
+  double timeout = 600;
+  bool profile = false, json = false;
+};
+
+// A package that is there, or in a temporary folder.
+struct Package {
+  fs::path folder;
+  package::Module module;
+  onnx::Known known;  // what the command line says of the inputs
+};
+
+// What a target's run time found: whole runs, or a profile of its own making.
+struct Found {
+  std::string model, adapter;
+  std::vector<double> times;  // milliseconds
+  std::string table, trace, json;
+};
+
+Result<Package> find_package(const Options& options, const TemporaryFolder& temporary) {
+  Package found;
+  GS_TRY(apply(options.fixed, found.known));
+  if (fs::is_directory(options.model)) {
+    if (!options.fixed.shapes.empty() || !options.fixed.constants.empty() ||
+        !options.fixed.sequences.empty())
+      return fail_at(options.model, "is compiled: of its inputs, --dim alone can say something");
+    found.folder = options.model;
+    std::error_code error;
+    if (!fs::exists(found.folder / "manifest.json", error)) found.folder /= options.target;
+  } else {
+    GS_ASSIGN(const Bytes model, read_file(options.model));
+    const auto external = external_files(fs::path(options.model).parent_path());
+    compiler::Options compile;
+    compile.target = options.target;
+    compile.known = found.known;
+    compile.external = external.get();
+    auto files = compiler::compile(model, compile);
+    if (!files) {
+      Diagnostic error = files.error();
+      if (error.where.empty()) error.where = options.model;
+      return std::unexpected(std::move(error));
+    }
+    found.folder = temporary.path() / "package";
+    GS_TRY(write_package(found.folder, *files));
+  }
+  const std::string file = (found.folder / "manifest.json").string();
+  GS_ASSIGN(const std::string text, read_text(file));
+  auto manifest = runtime::parse_manifest(text);
+  if (!manifest) return fail_at(file, manifest.error().message, manifest.error().hint);
+  found.module = std::move(manifest->module);
+  if (!options.target.empty() && found.module.target != options.target)
+    return fail_at(options.model,
+                   cat("is a package for ", found.module.target, ", not for ", options.target));
+  return found;
+}
+
+// As users know them: strings are one. Extents that --dim does not tell are -1.
+std::vector<Port> ports_of(const Package& package) {
+  std::vector<Port> ports;
+  bool lengths = false;  // of the strings before
+  for (const package::Port& entry : package.module.inputs) {
+    Port port{entry.name, entry.strings ? ir::DType::string : entry.dtype, {}};
+    for (size_t axis = 0; axis < entry.shape.size(); ++axis) {
+      const auto told = package.known.dims.find(entry.symbols[axis]);
+      const bool open = !entry.symbols[axis].empty();
+      port.shape.push_back(!open                              ? entry.shape[axis].value
+                           : told != package.known.dims.end() ? told->second
+                                                              : -1);
+    }
+    if (entry.strings) port.shape.pop_back();
+    if (!lengths) ports.push_back(std::move(port));
+    lengths = entry.strings;
+  }
+  return ports;
+}
+
+Result<std::vector<ops::TensorData>> make_feeds(const Options& options,
+                                                const std::vector<Port>& ports) {
+  for (const std::string& given : options.inputs) {
+    if (std::ranges::none_of(
+            ports, [&](const Port& port) { return file_of(given, port.name).has_value(); }))
+      return fail_at(cat("--input ", given), "names no input of the model");
+  }
+  std::vector<ops::TensorData> feeds;
+  for (const Port& port : ports) {
+    const auto given = std::ranges::find_if(options.inputs, [&](const std::string& one) {
+      return file_of(one, port.name).has_value();
+    });
+    if (given != options.inputs.end()) {
+      GS_ASSIGN(ops::TensorData feed, read_feed(*file_of(*given, port.name), port, options.image));
+      feeds.push_back(std::move(feed));
+      continue;
+    }
+    std::vector<int64_t> shape = port.shape;
+    std::ranges::replace(shape, -1, 1);
+    auto feed = made_up(port.dtype, std::move(shape));
+    if (!feed) return fail_at(cat("input \"", port.name, "\""), feed.error().message);
+    feeds.push_back(*std::move(feed));
+  }
+  GS_TRY(check_feeds(ports, feeds));
+  return feeds;
+}
+
+Result<Found> bench_here(const Options& options, const Package& package,
+                         const std::vector<ops::TensorData>& feeds) {
+  using Clock = std::chrono::steady_clock;
+  runtime::LoadOptions load;
+  load.threads = options.threads;
+  GS_ASSIGN(const auto model, runtime::Model::load(package.folder.string(), std::move(load)));
+  std::vector<runtime::HostTensor> tensors;
+  for (const ops::TensorData& feed : feeds)
+    tensors.push_back({feed.dtype, feed.shape, feed.bytes, feed.strings});
+  Found found;
+  if (options.profile) {
+    GS_ASSIGN(const Profile profile, model->profile(tensors, {options.runs}));
+    return Found{{}, {}, {}, profile.table(), profile.trace(), profile.json()};
+  }
+  for (int run = -1; run < options.runs; ++run) {  // the first warms up
+    const Clock::time_point begin = Clock::now();
+    GS_TRY(model->run(tensors));
+    const std::chrono::duration<double, std::milli> time = Clock::now() - begin;
+    if (run >= 0) found.times.push_back(time.count());
+  }
+  found.model = model->name();
+  found.adapter = model->report().device;
+  return found;
+}
+
+std::string request_line(const Options& options, const Package& package,
+                         const std::string& inputs) {
+  rapidjson::StringBuffer text;
+  Json json(text);
+  json.StartObject();
+  json.Key("id");
+  json.Int(0);
+  json.Key("package_dir");
+  json.String(fs::absolute(package.folder).string());
+  json.Key("inputs");
+  json.RawValue(inputs.data(), inputs.size(), rapidjson::kArrayType);
+  json.Key("options");
+  json.StartObject();
+  json.Key("device");
+  json.String(package.module.target);
+  json.Key("runs");
+  json.Int(options.runs);
+  json.Key("bench");
+  json.String(options.profile ? "profile" : "runs");
+  json.Key("timeout_s");
+  json.Double(options.timeout);
+  if (options.threads > 0) {
+    json.Key("threads");
+    json.Int(options.threads);
+  }
+  json.EndObject();
+  json.EndObject();
+  return text.GetString();
+}
+
+Result<Found> bench_in_browser(const Options& options, const Package& package,
+                               const std::vector<Port>& ports,
+                               const std::vector<ops::TensorData>& feeds,
+                               const fs::path& temporary) {
+  GS_ASSIGN(const std::string inputs, write_inputs(ports, feeds, temporary));
+  GS_ASSIGN(NodeProcess harness, start_harness(options.browser, temporary / "outputs"));
+  GS_ASSIGN(const std::string line, harness.ask(request_line(options, package, inputs)));
+  rapidjson::Document answer;
+  answer.Parse<rapidjson::kParseIterativeFlag>(line.c_str());
+  if (answer.HasParseError() || !answer.IsObject())
+    return fail(cat("the harness answered ", line.substr(0, 80)));
+  if (!answer.HasMember("bench"))
+    return fail_at(options.model, answer.HasMember("error") && answer["error"].IsString()
+                                      ? answer["error"].GetString()
+                                      : "the run time gave no answer");
+  const auto& bench = answer["bench"];
+  Found found;
+  if (!options.profile) {
+    found.model = package.module.name;
+    found.adapter = bench["adapter"].GetString();
+    for (const auto& time : bench["times"].GetArray()) found.times.push_back(time.GetDouble());
+    return found;
+  }
+  found.table = bench["table"].GetString();
+  found.trace = bench["trace"].GetString();
+  rapidjson::StringBuffer text;
+  Json json(text);
+  bench["profile"].Accept(json);
+  found.json = text.GetString();
+  return found;
+}
+
+void print_times(const Options& options, const std::string& target, Found found) {
+  std::ranges::sort(found.times);
+  const double median = found.times[found.times.size() / 2], fastest = found.times[0];
+  if (!options.json) {
+    std::printf("%s on %s: %s\n%.3f ms a run, the median of %zu; the fastest %.3f ms\n",
+                found.model.c_str(), target.c_str(), found.adapter.c_str(), median,
+                found.times.size(), fastest);
+    return;
+  }
+  rapidjson::StringBuffer text;
+  Json json(text);
+  json.StartObject();
+  json.Key("model");
+  json.String(found.model);
+  json.Key("device");
+  json.String(target);
+  json.Key("adapter");
+  json.String(found.adapter);
+  json.Key("runs");
+  json.Uint64(found.times.size());
+  json.Key("runMs");
+  json.Double(median);
+  json.Key("fastestMs");
+  json.Double(fastest);
+  json.EndObject();
+  std::printf("%s\n", text.GetString());
+}
+
+Result<> bench(const Options& options) {
+  GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
+  GS_ASSIGN(const Package package, find_package(options, temporary));
+  const std::vector<Port> ports = ports_of(package);
+  GS_ASSIGN(const auto feeds, make_feeds(options, ports));
+  const std::string& target = package.module.target;
+  GS_ASSIGN(const Found found,
+            target == "cpu" ? bench_here(options, package, feeds)
+                            : bench_in_browser(options, package, ports, feeds, temporary.path()));
+  if (!options.profile) {
+    print_times(options, target, found);
+    return {};
+  }
+  if (!options.trace.empty())
+    GS_TRY(write_file(options.trace, std::as_bytes(std::span(found.trace))));
+  std::printf("%s\n", (options.json ? found.json : found.table).c_str());
+  return {};
+}
+
+int run_bench(const Options& options) {
+  if (options.target.empty() && !fs::is_directory(options.model))
+    return report_usage("--target is required for an ONNX file");
+  if (!options.trace.empty() && !options.profile) return report_usage("--trace is for --profile");
+  if (auto done = bench(options); !done) return report_error(done.error(), options.json);
+  return 0;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Chosen& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("bench", "Time a model's runs on a target, or each of its kernels");
+  command->add_option("model", options->model, "An ONNX file, or a package")->required();
+  command->add_option("--target,-t", options->target, "Where it runs; web targets in a browser")
+      ->check(CLI::IsMember({"cpu", "wasm", "webgpu", "webgl"}));
+  command->add_flag("--profile", options->profile,
+                    "A line a kernel: time, bytes, operations, and the share of the measured rate "
+                    "of the machine that it reaches");
+  command->add_option("--trace", options->trace,
+                      "With --profile: write one run as a trace, for ui.perfetto.dev");
+  command->add_option("--runs", options->runs, "Whole runs that are timed")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command
+      ->add_option("--input,-i", options->inputs,
+                   "NAME=FILE: .npy, .pb, .json (strings), .png or .jpg; inputs without one are "
+                   "made up: halves, and zeros where they are no floats")
+      ->allow_extra_args(false);
+  add_fixed_inputs(*command, options->fixed);
+  command
+      ->add_option("--threads", options->threads,
+                   "Of cpu and wasm; 0: one a core, in browsers up to 4")
+      ->check(CLI::Range(0, 1024));
+  command->add_option("--timeout", options->timeout, "Seconds that a browser may take")
+      ->check(CLI::PositiveNumber);
+  add_browser_options(*command, options->browser);
+  command->add_flag("--json", options->json, "Machine-readable output");
+  command->callback([options, &chosen] { chosen.run = [options] { return run_bench(*options); }; });
+}
+
+}  // namespace gossamer::command

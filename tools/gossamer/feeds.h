@@ -1,0 +1,24 @@
+// Values of a model's inputs: from files that the command line names, or made up.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "gossamer/preprocess.h"
+#include "gossamer/runner.h"
+
+namespace gossamer::command {
+
+// FILE of NAME=FILE, where that is this input's name. Names may hold '=': the split is the one that
+// gives the name of an input.
+std::optional<std::string> file_of(const std::string& given, const std::string& name);
+
+// A tensor file, or a picture as a tensor for `port`. Errors name the file.
+Result<ops::TensorData> read_feed(const std::string& file, const Port& port,
+                                  const ImageOptions& image);
+
+// Halves, zeros where they are no floats of 16 bits or more (they may be indices), "a" where
+// strings. Errors: a shape that no memory holds.
+Result<ops::TensorData> made_up(ir::DType dtype, std::vector<int64_t> shape);
+
+}  // namespace gossamer::command

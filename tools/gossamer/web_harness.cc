@@ -1,0 +1,78 @@
+#include "gossamer/web_harness.h"
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include "gossamer/files.h"
+
+namespace gossamer::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Json = rapidjson::Writer<rapidjson::StringBuffer>;
+
+// As one JSON array.
+std::string strings_text(const std::vector<std::string>& strings) {
+  rapidjson::StringBuffer text;
+  Json json(text);
+  json.StartArray();
+  for (const std::string& string : strings) json.String(string);
+  json.EndArray();
+  return text.GetString();
+}
+
+}  // namespace
+
+void add_browser_options(CLI::App& command, BrowserOptions& options) {
+  command.add_option("--browser", options.name, "Browser of the web targets")
+      ->check(CLI::IsMember({"chromium", "firefox"}));
+  command.add_option("--browser-path", options.path, "Another program of that browser");
+  command.add_option("--browser-args", options.args, "Further flags for it, in one word");
+}
+
+Result<NodeProcess> start_harness(const BrowserOptions& options, const fs::path& outputs) {
+  GS_ASSIGN(const fs::path script, find_web_file("tests/run_cases.mjs"));
+  std::vector<std::string> arguments = {script.string(), "--browser", options.name, "--out",
+                                        outputs.string()};
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) arguments.insert(arguments.end(), {name, value});
+  };
+  add("--browser-path", options.path);
+  add("--browser-args", options.args);
+  add("--limits", options.limits);
+  GS_ASSIGN(NodeProcess harness, NodeProcess::start(std::move(arguments)));
+  GS_TRY(harness.receive());  // {"ready": true, ...}
+  return harness;
+}
+
+Result<std::string> write_inputs(const std::vector<Port>& ports,
+                                 const std::vector<ops::TensorData>& feeds,
+                                 const fs::path& folder) {
+  rapidjson::StringBuffer text;
+  Json json(text);
+  json.StartArray();
+  for (size_t at = 0; at < feeds.size(); ++at) {
+    const fs::path file = folder / cat("input_", at, ".bin");
+    const std::string strings = strings_text(feeds[at].strings);
+    GS_TRY(write_file(file, feeds[at].dtype == ir::DType::string
+                                ? std::as_bytes(std::span(strings))
+                                : std::span<const std::byte>(feeds[at].bytes)));
+    json.StartObject();
+    json.Key("name");
+    json.String(ports[at].name);
+    json.Key("file");
+    json.String(file.string());
+    json.Key("dtype");
+    json.String(std::string(ir::name_of(feeds[at].dtype)));
+    json.Key("shape");
+    json.StartArray();
+    for (int64_t extent : feeds[at].shape) json.Int64(extent);
+    json.EndArray();
+    json.EndObject();
+  }
+  json.EndArray();
+  return text.GetString();
+}
+
+}  // namespace gossamer::command
