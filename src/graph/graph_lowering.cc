@@ -67,7 +67,7 @@ Result<> GraphLowering::lower_defined(const Graph& graph, const Node& node, Valu
   for (size_t i = 0; i < names.size(); ++i) {
     if (node.outputs[i] != no_value) names[i] = graph.values[node.outputs[i]].name;
   }
-  GS_ASSIGN(std::vector<Item> made, lower_node(builder, names, stages_, sizes_));
+  GS_ASSIGN(std::vector<Item> made, lower_node(builder, names, most_, stages_));
   for (size_t i = 0; i < names.size(); ++i) {
     if (node.outputs[i] != no_value) values[node.outputs[i]] = std::move(made[i]);
   }
@@ -78,7 +78,7 @@ Result<Item> GraphLowering::lower_call(std::string_view op, const std::string& n
                                        std::vector<Item> inputs, ops::Attributes attributes) {
   ops::Builder builder(*catalog_.find("", op), name, std::move(inputs), std::move(attributes), 1);
   builder.catalog = &catalog_;
-  GS_ASSIGN(std::vector<Item> made, lower_node(builder, {}, stages_, sizes_));
+  GS_ASSIGN(std::vector<Item> made, lower_node(builder, {}, most_, stages_));
   return std::move(made[0]);
 }
 
@@ -88,7 +88,6 @@ Result<Region> GraphLowering::lower_region(const Graph& graph, const Values& out
   Region region;
   const size_t start = stages_.program().size();
   const KnownElements known = stages_.known;
-  const size_t counted = sizes_.counted();
   Values inner = add_constants(graph);
   for (const Capture& capture : graph.captures) {
     if (!outer[capture.outer]) return fail_at(graph.name, "uses a value before it is made");
@@ -98,7 +97,6 @@ Result<Region> GraphLowering::lower_region(const Graph& graph, const Values& out
   GS_TRY(lower_nodes(graph, inner));
   for (ValueId id : graph.outputs) region.outputs.push_back(stages_.known.of(inner[id]));
   stages_.known = known;  // what a region read is not known outside of it
-  sizes_.forget(counted);
   region.program = stages_.cut(start);
   for (const ir::Var& var : ops::variables_of(region.program)) region.variables.insert(var.get());
   return region;

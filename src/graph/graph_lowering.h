@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "graph/size_checks.h"
 #include "graph/stage_builder.h"
 
 namespace gossamer::graph {
@@ -27,7 +26,7 @@ class GraphLowering {
  public:
   // `most`: elements of a tensor. The catalog and the builder outlive this.
   GraphLowering(const ops::Catalog& catalog, int64_t most, StageBuilder& stages)
-      : catalog_(catalog), stages_(stages), sizes_(most) {}
+      : catalog_(catalog), most_(most), stages_(stages) {}
 
   StageBuilder& stages() { return stages_; }
 
@@ -54,8 +53,8 @@ class GraphLowering {
                                               const std::vector<Tensor>& inputs);
 
   const ops::Catalog& catalog_;
+  int64_t most_;
   StageBuilder& stages_;
-  SizeChecks sizes_;
 };
 
 }  // namespace gossamer::graph

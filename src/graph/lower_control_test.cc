@@ -1,6 +1,7 @@
 // If, Loop and Scan as steps between stages, before and after the passes: the results are computed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "graph/control_flow.h"
@@ -14,6 +15,7 @@ namespace gossamer::graph {
 namespace {
 
 using ir::DType;
+using ir::Expr;
 using ops::TensorData;
 
 // A graph under construction; nodes by their ONNX names.
@@ -102,6 +104,26 @@ std::vector<std::vector<float>> run(const Maker& maker, const std::vector<Tensor
 }
 
 using Floats = std::vector<float>;
+
+// The error that the stages as lowered end in; empty where they run.
+std::string failure(const Maker& maker, const std::vector<TensorData>& feeds) {
+  auto stages = lower(*maker.graph, ops::builtin_catalog());
+  if (!stages) return "does not compile: " + stages.error().to_string();
+  interp::Values values;
+  for (size_t i = 0; i < feeds.size(); ++i) values[stages->inputs[i].buffer.get()] = feeds[i];
+  for (const StageConstant& constant : stages->constants) {
+    values[constant.buffer.get()] = {
+        constant.source.dtype, constant.source.shape, constant.source.bytes, {}};
+  }
+  const auto status = interp::run_program(stages->program, values);
+  return status ? "" : status.error().message;
+}
+
+// The sum of a list without its first three elements.
+ValueId sum_of_rest(Maker& maker, ValueId list) {
+  const ValueId rest = maker.node("Pad", {list, maker.constant(ops::int64s({2}, {-3, 0}))});
+  return maker.node("ReduceSum", {rest}, {{"keepdims", int64_t{0}}});
+}
 
 TEST(LowerControl, BranchesOfDifferentExtents) {
   Maker maker, then, otherwise;
@@ -279,6 +301,66 @@ TEST(LowerControl, ScansBackwardsAlongAnAxis) {
       run(maker, {ops::floats({2}, {0, 10}), ops::floats({2, 3}, {1, 2, 3, 4, 5, 6})});
   EXPECT_EQ(results[0], (Floats{6, 25}));
   EXPECT_EQ(results[1], (Floats{6, 5, 3, 25, 21, 16}));
+}
+
+// A state that grows has the body lowered again, from the state before it.
+TEST(LowerControl, ABodyLoweredAgainHasItsChecksAgain) {
+  for (const bool grows : {false, true}) {
+    Maker maker, body;
+    const ValueId rounds = maker.input(DType::i64, {}, "rounds");
+    const ValueId start = maker.input(DType::f32, {1}, "start");
+    const ValueId x = maker.input(DType::f32, {1}, "x");
+    const ir::Var n = ir::var("n");
+    maker.graph->values[x].shape = {n};
+    maker.graph->dims.push_back({n, 2, 0});
+    body.input(DType::i64, {}, "i");
+    const ValueId again = body.input(DType::boolean, {}, "again");
+    const ValueId state = body.input(DType::f32, {1}, "s");
+    const ValueId sum = body.node(
+        "Reshape", {sum_of_rest(body, body.capture(x)), body.constant(ops::int64s({1}, {1}))});
+    const ValueId next = grows ? body.node("Concat", {state, sum}, {{"axis", int64_t{0}}})
+                               : body.node("Add", {state, sum});
+    body.graph->outputs = {again, next};
+    maker.graph->outputs = maker.nodes("Loop", {rounds, no_value, start}, 1, {}, {body.graph});
+    const auto stages = lower(*maker.graph, ops::builtin_catalog());
+    ASSERT_TRUE(stages.has_value()) << stages.error().to_string();
+    const auto too_small = std::ranges::count_if(stages->checks, [&](const Check& check) {
+      return ir::equal(ir::simplify(check.condition), ir::simplify(Expr(n) - ir::index(3) >= 0.0));
+    });
+    EXPECT_EQ(too_small, 1) << print(*stages);
+  }
+}
+
+// What one branch has checked is checked in the other, and after both.
+TEST(LowerControl, EachBranchHasItsChecks) {
+  const auto made = [](bool in_then, bool in_otherwise, bool after) {
+    Maker maker, then, otherwise;
+    const ValueId condition = maker.input(DType::boolean, {}, "c");
+    const ValueId count = maker.input(DType::i64, {}, "count");
+    const ValueId list = maker.node("Range", {maker.constant(ops::int64s({}, {0})), count,
+                                              maker.constant(ops::int64s({}, {1}))});
+    const auto sum = [&](Maker& of, ValueId outer, bool of_rest) {
+      return of_rest ? sum_of_rest(of, outer)
+                     : of.node("ReduceSum", {outer}, {{"keepdims", int64_t{0}}});
+    };
+    then.graph->outputs = {sum(then, then.capture(list), in_then)};
+    otherwise.graph->outputs = {sum(otherwise, otherwise.capture(list), in_otherwise)};
+    const ValueId merged = maker.nodes("If", {condition}, 1, {}, {then.graph, otherwise.graph})[0];
+    maker.graph->outputs = {maker.node("Add", {merged, sum(maker, list, after)})};
+    return maker;
+  };
+  const auto feeds = [](bool condition, int64_t count) {
+    return std::vector<TensorData>{ops::booleans({}, {condition}), ops::int64s({}, {count})};
+  };
+  EXPECT_EQ(run(made(true, true, true), feeds(true, 5))[0], (Floats{14}));
+  EXPECT_EQ(run(made(true, true, true), feeds(false, 5))[0], (Floats{14}));
+  const std::string error = "the model's input is too small";
+  for (const bool condition : {true, false}) {
+    EXPECT_NE(failure(made(true, true, false), feeds(condition, 1)).find(error), std::string::npos);
+    EXPECT_NE(failure(made(true, false, true), feeds(condition, 1)).find(error), std::string::npos);
+  }
+  // The branch that is not taken need not hold.
+  EXPECT_EQ(failure(made(true, false, false), feeds(false, 1)), "");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/size_checks.h"
 #include "ir/build.h"
 #include "ir/scalar.h"
 
@@ -63,8 +64,8 @@ class Renaming {
 };
 
 Result<> take_stages(ops::Builder& node,
-                     const std::vector<std::optional<std::string>>& output_names,
-                     const std::string& place, StageBuilder& stages, SizeChecks& sizes) {
+                     const std::vector<std::optional<std::string>>& output_names, int64_t most,
+                     const std::string& place, StageBuilder& stages) {
   const std::string origin =
       stages.unique_origin(cat(node.def().name, " \"", node.node_name(), "\""));
   Renaming names(node, output_names);
@@ -82,7 +83,7 @@ Result<> take_stages(ops::Builder& node,
     if (ops::Stage* stage = entry.stage()) {
       stage->origin = origin;
       names.rename(stage->output);
-      GS_TRY(sizes.check(*stage, place, stages));
+      GS_TRY(check_sizes(*stage, most, place, stages));
     } else if (entry.is(ops::StepKind::read) && blocks[i] == 0) {
       const ops::Step& step = *entry.step();
       stages.known.add(step.from, {step.variables.begin(), step.variables.end()});
@@ -151,7 +152,7 @@ void settle_output(Tensor& tensor, size_t first_stage, StageBuilder& stages) {
 
 Result<std::vector<Item>> lower_node(ops::Builder& node,
                                      const std::vector<std::optional<std::string>>& output_names,
-                                     StageBuilder& stages, SizeChecks& sizes) {
+                                     int64_t most, StageBuilder& stages) {
   const std::string place = cat("[", node.def().name, "] \"", node.node_name(), "\"");
   node.bounds = stages.bounds;
   if (auto defined = node.define(); !defined) {
@@ -160,7 +161,7 @@ Result<std::vector<Item>> lower_node(ops::Builder& node,
     return std::unexpected(std::move(error));
   }
   const size_t first_stage = stages.program().size();
-  GS_TRY(take_stages(node, output_names, place, stages, sizes));
+  GS_TRY(take_stages(node, output_names, most, place, stages));
   std::vector<Item> outputs;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     Item made = std::move(node.outputs[i]);

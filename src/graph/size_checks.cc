@@ -27,40 +27,8 @@ bool any_part(const Expr& expr, const std::function<bool(const Expr&)>& holds) {
   return found;
 }
 
-}  // namespace
-
-size_t size_of(const Expr& expr, size_t limit) {
-  std::vector<const ir::Node*> rest{expr.get()};
-  size_t count = 0;
-  while (!rest.empty() && count < limit) {
-    const ir::Node* node = rest.back();
-    rest.pop_back();
-    ++count;
-    ir::dispatch(*node, [&]<class T>(const T& concrete) {
-      ir::visit_fields(concrete, [&]<class F>(const char*, const F& field) {
-        if constexpr (std::is_same_v<F, Expr>) rest.push_back(field.get());
-        if constexpr (std::is_same_v<F, std::vector<Expr>>) {
-          for (const Expr& part : field) rest.push_back(part.get());
-        }
-      });
-    });
-  }
-  return count;
-}
-
-Result<> SizeChecks::check(const ops::Stage& stage, const std::string& place,
-                           StageBuilder& stages) {
-  size_t size = stage.result ? size_of(stage.result, max_stage_size) : 0;
-  for (const Expr& value : stage.values) size += size_of(value, max_stage_size);
-  if (size >= max_stage_size) return fail_at(place, "makes an expression too large to compile");
-  GS_TRY(check_extents(stage.extents, place, stages));
-  GS_TRY(check_extents(stage.reduce_extents, place, stages));
-  GS_TRY(check_extents(stage.output->shape, place, stages));
-  return check_count(stage, place, stages);
-}
-
-Result<> SizeChecks::check_extents(const std::vector<Expr>& extents, const std::string& place,
-                                   StageBuilder& stages) {
+Result<> check_extents(const std::vector<Expr>& extents, const std::string& place,
+                       StageBuilder& stages) {
   int64_t product = 1;
   for (const Expr& extent : extents) {
     if (auto known = ir::as_int(extent)) {
@@ -90,33 +58,60 @@ Result<> SizeChecks::check_extents(const std::vector<Expr>& extents, const std::
       return known && (*known > max_elements || *known < -max_elements);
     });
     if (has_huge) return fail_at(place, "would make a tensor too large for any device");
-    auto same = [&](const Expr& other) { return ir::equal(other, extent); };
-    if (ir::prove(extent >= 0.0, stages.bounds) || std::ranges::any_of(checked_, same)) continue;
-    checked_.push_back(extent);
+    if (ir::prove(extent >= 0.0, stages.bounds)) continue;
     stages.add_check(extent >= 0.0, cat(place, ": the model's input is too small"));
   }
   return {};
 }
 
 // Kernels compute with indices into tensors that fusion has dissolved, too.
-Result<> SizeChecks::check_count(const ops::Stage& stage, const std::string& place,
-                                 StageBuilder& stages) {
+Result<> check_count(const ops::Stage& stage, int64_t most, const std::string& place,
+                     StageBuilder& stages) {
   Expr elements = ir::index(1);
   for (const Expr& extent : stage.output->shape) elements = elements * extent;
   elements = ir::simplify(elements, stages.bounds);
-  if (const auto known = ir::as_int(elements); known && *known > most_) {
+  if (const auto known = ir::as_int(elements); known && *known > most) {
     return fail_at(place,
                    cat("would make a tensor of ", *known, " elements, \"", stage.output->name,
-                       "\", more than this target can count (", most_, ")"),
+                       "\", more than this target can count (", most, ")"),
                    "use smaller inputs");
   }
-  if (stages.bounds.of(elements).high <= most_ ||
-      std::ranges::any_of(counted_, [&](const Expr& e) { return ir::equal(e, elements); }))
-    return {};
-  counted_.push_back(elements);
-  stages.add_check(elements <= ir::index(most_),
+  if (stages.bounds.of(elements).high <= most) return {};
+  stages.add_check(elements <= ir::index(most),
                    cat("tensor \"", stage.output->name, "\" of ", stage.origin), elements);
   return {};
+}
+
+}  // namespace
+
+size_t size_of(const Expr& expr, size_t limit) {
+  std::vector<const ir::Node*> rest{expr.get()};
+  size_t count = 0;
+  while (!rest.empty() && count < limit) {
+    const ir::Node* node = rest.back();
+    rest.pop_back();
+    ++count;
+    ir::dispatch(*node, [&]<class T>(const T& concrete) {
+      ir::visit_fields(concrete, [&]<class F>(const char*, const F& field) {
+        if constexpr (std::is_same_v<F, Expr>) rest.push_back(field.get());
+        if constexpr (std::is_same_v<F, std::vector<Expr>>) {
+          for (const Expr& part : field) rest.push_back(part.get());
+        }
+      });
+    });
+  }
+  return count;
+}
+
+Result<> check_sizes(const ops::Stage& stage, int64_t most, const std::string& place,
+                     StageBuilder& stages) {
+  size_t size = stage.result ? size_of(stage.result, max_stage_size) : 0;
+  for (const Expr& value : stage.values) size += size_of(value, max_stage_size);
+  if (size >= max_stage_size) return fail_at(place, "makes an expression too large to compile");
+  GS_TRY(check_extents(stage.extents, place, stages));
+  GS_TRY(check_extents(stage.reduce_extents, place, stages));
+  GS_TRY(check_extents(stage.output->shape, place, stages));
+  return check_count(stage, most, place, stages);
 }
 
 }  // namespace gossamer::graph

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "graph/stage_builder.h"
 
@@ -13,25 +12,9 @@ namespace gossamer::graph {
 size_t size_of(const Expr& expr, size_t limit);
 constexpr size_t max_extent_size = 1000;  // nodes of an expression for a dimension or host value
 
-class SizeChecks {
- public:
-  // No tensor has more than `most` elements.
-  explicit SizeChecks(int64_t most) : most_(most) {}
-  // An error, or, where dimensions decide, checks before the stage, which is the next entry.
-  // `place` is what errors call the stage.
-  Result<> check(const ops::Stage& stage, const std::string& place, StageBuilder& stages);
-  // How many numbers of elements have checks; and the others' are gone, with the region of theirs.
-  size_t counted() const { return counted_.size(); }
-  void forget(size_t counted) { counted_.resize(counted); }
-
- private:
-  Result<> check_extents(const std::vector<Expr>& extents, const std::string& place,
-                         StageBuilder& stages);
-  Result<> check_count(const ops::Stage& stage, const std::string& place, StageBuilder& stages);
-
-  int64_t most_;
-  std::vector<Expr> checked_;  // extents that have a check
-  std::vector<Expr> counted_;  // numbers of elements that have one, in this region or before it
-};
+// An error, or, where dimensions decide, checks before the stage, which is the next entry. No
+// tensor has more than `most` elements. `place` is what errors call the stage.
+Result<> check_sizes(const ops::Stage& stage, int64_t most, const std::string& place,
+                     StageBuilder& stages);
 
 }  // namespace gossamer::graph

@@ -22,13 +22,41 @@ std::string unique(std::unordered_set<std::string>& taken, const std::string& na
 StageBuilder::StageBuilder(StageGraph signature, ir::Bounds known_bounds)
     : bounds(std::move(known_bounds)), graph_(std::move(signature)) {}
 
-void StageBuilder::append(ops::Entry entry) { graph_.program.push_back(std::move(entry)); }
+void StageBuilder::append(ops::Entry entry) {
+  if (const ops::Step* step = entry.step()) {
+    const size_t here = graph_.program.size();
+    switch (step->kind) {
+      case ops::StepKind::check:
+        checked_.push_back({step->condition, here});
+        break;
+      case ops::StepKind::branch:
+      case ops::StepKind::loop:
+        open_.push_back(here);
+        break;
+      case ops::StepKind::otherwise:
+        forget_checks(open_.back());
+        break;
+      case ops::StepKind::end:
+        forget_checks(open_.back());
+        open_.pop_back();
+        break;
+      default:
+        break;
+    }
+  }
+  graph_.program.push_back(std::move(entry));
+}
 
 void StageBuilder::append(ops::Program entries) {
-  std::ranges::move(entries, std::back_inserter(graph_.program));
+  for (ops::Entry& entry : entries) append(std::move(entry));
+}
+
+void StageBuilder::forget_checks(size_t first) {
+  while (!checked_.empty() && checked_.back().entry >= first) checked_.pop_back();
 }
 
 ops::Program StageBuilder::cut(size_t first) {
+  forget_checks(first);
   const auto from = graph_.program.begin() + static_cast<std::ptrdiff_t>(first);
   ops::Program entries(std::make_move_iterator(from),
                        std::make_move_iterator(graph_.program.end()));
@@ -87,9 +115,11 @@ void StageBuilder::add_check(Expr condition, std::string message, Expr elements)
     if (const auto* var = ir::as<ir::VarNode>(e)) early = early && is_dimension(var);
     return true;
   });
+  const auto same = [&](const auto& other) { return ir::equal(other.condition, condition); };
   if (early) {
+    if (std::ranges::any_of(graph_.checks, same)) return;
     graph_.checks.push_back({std::move(condition), std::move(message), std::move(elements)});
-  } else {
+  } else if (std::ranges::none_of(checked_, same)) {
     append(ops::check_step(std::move(condition), std::move(message), std::move(elements)));
   }
 }

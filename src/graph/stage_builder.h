@@ -32,8 +32,8 @@ class StageBuilder {
   Tensor add_constant(const std::string& name, ConstantSource source);
   // One whose buffer is there, called as that is.
   void add_constant(const ir::Buffer& buffer, ConstantSource source);
-  // Before the run, where `condition` has no variables but dimensions of inputs; else a step.
-  // `elements`: Check::elements.
+  // Before the run, where `condition` has no variables but dimensions of inputs; else a step. None
+  // where the same is checked by then. `elements`: Check::elements.
   void add_check(Expr condition, std::string message, Expr elements = {});
   // What no other node's stages have as origin: `name`, or one after it.
   std::string unique_origin(const std::string& name);
@@ -45,8 +45,18 @@ class StageBuilder {
   KnownElements known;  // to the next entry
 
  private:
+  // By a step that every run has passed before the next entry, and which entry that is.
+  struct Checked {
+    Expr condition;
+    size_t entry = 0;
+  };
+  // The entries from `first` on may not have run.
+  void forget_checks(size_t first);
+
   StageGraph graph_;
   std::unordered_set<std::string> origins_, constant_names_;
+  std::vector<Checked> checked_;
+  std::vector<size_t> open_;  // entries that open the blocks around the next one
 };
 
 }  // namespace gossamer::graph

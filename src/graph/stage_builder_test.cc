@@ -86,6 +86,39 @@ TEST(StageBuilder, ChecksOfDimensionsComeBeforeTheRun) {
   EXPECT_TRUE(made.program[0].is(ops::StepKind::check));
 }
 
+// A check stands once, but for blocks that a run may leave out.
+TEST(StageBuilder, AConditionIsCheckedOnce) {
+  Signature of;
+  const ir::Var read = ir::var("read");
+  const auto added = [&] {
+    const size_t before = of.stages.program().size();
+    of.stages.add_check(Expr(of.n) >= 3.0, "early");
+    of.stages.add_check(Expr(read) >= 3.0, "late");
+    return of.stages.program().size() - before;
+  };
+  of.stages.append(ops::branch_step(Expr(read) >= 0.0));
+  EXPECT_EQ(added(), 1U);
+  EXPECT_EQ(added(), 0U);
+  of.stages.append(ops::otherwise_step());
+  EXPECT_EQ(added(), 1U);
+  of.stages.append(ops::end_step());
+  const StageBuilder before = of.stages;
+  const size_t outside = of.stages.program().size();
+  EXPECT_EQ(added(), 1U);
+  of.stages.append(ops::loop_step(ir::var("round"), ir::index(2), {}));
+  EXPECT_EQ(added(), 0U);
+  of.stages.append(ops::end_step());
+  EXPECT_EQ(added(), 0U);
+  ops::Program cut = of.stages.cut(outside);
+  EXPECT_EQ(added(), 1U);
+  of.stages = before;
+  of.stages.append(std::move(cut));
+  EXPECT_EQ(added(), 0U);
+  of.stages = before;
+  EXPECT_EQ(added(), 1U);
+  EXPECT_EQ(of.stages.finish().checks.size(), 1U);
+}
+
 TEST(StageBuilder, ACopyIsAStateToComeBackTo) {
   Signature of;
   of.stages.append(stage_of("kept", of.n));

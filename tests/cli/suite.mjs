@@ -8,7 +8,7 @@ import {existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, wr
 import os from 'node:os';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
-import {model, node, npy, tensor, value} from './models.mjs';
+import {graph, model, node, npy, npyOf, stored, tensor, value} from './models.mjs';
 import {Tally} from '../tally.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -145,6 +145,37 @@ function feeds() {
   tally.record('right input', status === 0 && stdout.startsWith('c: f32') ? [] : [`exit code ${status}: ${stdout}`]);
 }
 
+// Each round appends the sum of x without its first three elements, of which x has fewer.
+function smallInputs() {
+  const list = (name, ...numbers) => stored({type: 'i64', shape: [numbers.length], data: BigInt64Array.from(numbers, BigInt)}, name);
+  const body = graph({
+    nodes: [
+      node('Pad', ['x', 'pads'], ['rest'], {name: 'the cut'}),
+      node('ReduceSum', ['rest', 'first'], ['sum']),
+      node('Concat', ['sums', 'sum'], ['longer'], {integers: {axis: 0}}),
+      node('Identity', ['going'], ['again']),
+    ],
+    inputs: [value('i', 'i64', []), value('going', 'bool', []), value('sums', 'f32', ['m'])],
+    outputs: [value('again', 'bool', []), value('longer', 'f32', ['k'])],
+  });
+  const file = path.join(inside, 'growing.onnx');
+  writeFileSync(file, model({
+    nodes: [node('Loop', ['n', '', 's'], ['y'], {graphs: {body}})],
+    inputs: [value('n', 'i64', []), value('s', 'f32', [1]), value('x', 'f32', ['N'])],
+    outputs: [value('y', 'f32', ['M'])],
+    weights: [list('pads', -3, 0), list('first', 0)],
+  }));
+  const save = (name, bytes) => (writeFileSync(path.join(work, name), bytes), name);
+  const given = ['--input', `n=${save('two.npy', npyOf('<i8', [], Buffer.from(BigInt64Array.of(2n).buffer)))}`,
+    '--input', `s=${save('one.npy', npy('<f4', [1]))}`];
+  for (const target of ['cpu', 'interp']) {
+    const of = (extent) => run(['run', file, '--target', target, ...given, '--input', `x=${save('x.npy', npy('<f4', [extent]))}`]);
+    tally.record(`too small for a loop on ${target}`, judge(of(1), 1, ['the cut', 'too small']));
+    const {status, stdout, stderr} = of(4);
+    tally.record(`enough for a loop on ${target}`, status === 0 && stdout.startsWith('y: f32[3]') ? [] : [`exit code ${status}: ${stdout}${stderr}`]);
+  }
+}
+
 function usage() {
   const file = path.join(inside, 'good.onnx');
   const cases = [
@@ -227,6 +258,7 @@ try {
   externalData();
   inspect();
   feeds();
+  smallInputs();
   usage();
   fixed();
   outputs();
