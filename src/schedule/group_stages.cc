@@ -194,16 +194,18 @@ class Grouper {
   // alone: others that read it may still come to run later. A model's input is spared where the
   // bindings suffice without: its memory may be the caller's.
   std::vector<InPlace> in_place(const Group& group, size_t from, size_t to) const {
-    if (caps_.texture_memory || items_[to].constant || !group.last().side.empty()) return {};
+    const auto once = [&](const Buffer& output) { return writers_.at(output.get()).size() == 1; };
+    if (caps_.texture_memory || items_[to].constant || !group.last().side.empty() ||
+        !std::ranges::all_of(outputs_of(group), once))
+      return {};
     const auto dies = [&](const Buffer& input, bool spared) {
       if (constants_.contains(input.get()) || is_needed(input, from, to)) return false;
       const auto writers = writers_.find(input.get());
       // In a loop, what came from outside is read again.
       if (writers == writers_.end()) return !spared && blocks_[to] == 0;
-      return std::ranges::all_of(writers->second, [&](size_t writer) {
-        const Group& made = items_[writer].group;
-        return !items_[writer].step && blocks_[writer] == blocks_[to] && made.last().side.empty();
-      });
+      const size_t writer = writers->second.front();
+      return writers->second.size() == 1 && !items_[writer].step &&
+             blocks_[writer] == blocks_[to] && items_[writer].group.last().side.empty();
     };
     auto found = find_in_place(group, [&](const Buffer& input) { return dies(input, true); });
     if (static_cast<int>(bindings(group) - found.size()) <= caps_.max_storage_buffers ||

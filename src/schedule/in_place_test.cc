@@ -64,8 +64,8 @@ std::string places(const std::vector<Launched>& launched) {
 
 // Nine tensors, and eight bindings at most.
 TEST(InPlace, AnOptimizerIsOneLaunch) {
-  const Optimizer adam;
-  const auto launched = group_stages(adam.program(), {adam.kept(), {}}, webgpu);
+  const Optimizer optimizer;
+  const auto launched = group_stages(optimizer.program(), {optimizer.kept(), {}}, webgpu);
   EXPECT_EQ(places(launched), "M2 + V2 + W2 M2=M V2=G W2=V");
   const ScheduledGroup made = schedule_default(std::get<Group>(launched[0]), webgpu);
   EXPECT_EQ(made.kernel.params.size(), 6u);
@@ -75,7 +75,8 @@ TEST(InPlace, AnOptimizerIsOneLaunch) {
       ir::verify(made.kernel, static_cast<ir::Properties>(ir::Property::scheduled));
   EXPECT_TRUE(verified) << verified.error().to_string();
   // Where nothing forbids it, the inputs of a model stay as they are.
-  EXPECT_EQ(places(group_stages(adam.program(), {adam.kept(), {}}, wasm)), "M2 + V2 + W2");
+  EXPECT_EQ(places(group_stages(optimizer.program(), {optimizer.kept(), {}}, wasm)),
+            "M2 + V2 + W2");
 }
 
 // C = B + B of a product B, which no map joins.
