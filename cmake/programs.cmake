@@ -8,7 +8,8 @@ if(GS_WASM)
     set_target_properties(compiler PROPERTIES SUFFIX .wasm)
     target_link_libraries(compiler PRIVATE gs_options gossamer_compiler gossamer_tensor)
     # A reactor exports its functions and keeps its memory between calls. -O0 here only stops clang from
-    # running Debian's wasm-opt silently, which is older than the wasm that clang writes.
+    # running Debian's wasm-opt silently, which is older than the wasm that clang writes; web/compiler/build
+    # runs one that is not.
     target_link_options(compiler PRIVATE -mexec-model=reactor -O0
       -Wl,-O2,--gc-sections,--strip-all,-z,stack-size=1048576)
   endif()

@@ -194,7 +194,10 @@ class Grouper {
   // alone: others that read it may still come to run later. A model's input is spared where the
   // bindings suffice without: its memory may be the caller's.
   std::vector<InPlace> in_place(const Group& group, size_t from, size_t to) const {
-    const auto once = [&](const Buffer& output) { return writers_.at(output.get()).size() == 1; };
+    const auto once = [&](const Buffer& output) {
+      const auto writers = writers_.find(output.get());
+      return writers != writers_.end() && writers->second.size() == 1;
+    };
     if (caps_.texture_memory || items_[to].constant || !group.last().side.empty() ||
         !std::ranges::all_of(outputs_of(group), once))
       return {};
