@@ -4,31 +4,19 @@
 #include <set>
 
 #include "codegen/text/legalize_gpu_types.h"
-#include "compiler/canonical.h"
 #include "compiler/operations.h"
-#include "compiler/pipeline.h"
 #include "ir/build.h"
 #include "ir/simplify.h"
 #include "passes/flatten_access.h"
 #include "schedule/access.h"
 #include "schedule/default_schedule.h"
 #include "schedule/group_stages.h"
-#include "schedule/trace.h"
 
 namespace gossamer::compiler {
 namespace {
 
 bool is_gpu(schedule::TargetKind target) {
   return target == schedule::TargetKind::webgpu || target == schedule::TargetKind::webgl;
-}
-
-// The grid loop's extent: under the Lets that may stand around it.
-ir::Expr range_of(const ir::Kernel& kernel) {
-  ir::Stmt s = kernel.body;
-  while (const auto* let = ir::as<ir::Let>(s)) s = let->body;
-  const auto* grid = ir::as<ir::For>(s);
-  // A grid of one item was simplified away.
-  return grid && grid->loop == ir::LoopKind::grid ? grid->extent : ir::index(1);
 }
 
 schedule::Ends ends_of(const graph::StageGraph& graph) {
@@ -53,31 +41,14 @@ ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKi
       side_caps_(schedule::capabilities_of(schedule::TargetKind::wasm)),
       options_(options),
       planner_(stages.dims, ops::variables_of(stages.program)),
+      kernels_(target, options, parameters_of(stages.program, planner_.dims(), stages.dims.size())),
+      host_(planner_, most_elements(target),
+            [this](const ir::Buffer& buffer) { return tensor_of(buffer); }),
       states_(graph::states_of(stages)) {
   module_.name = options.name.empty() ? stages.name : options.name;
   module_.target = std::string(schedule::name_of(target));
   for (const graph::StageConstant& constant : stages.constants)
     constant_.insert(constant.buffer.get());
-  find_parameters();
-}
-
-// Loops count up from 0; all else that a step sets may be negative.
-void ModuleBuilder::find_parameters() {
-  std::set<const ir::Node*> counters;
-  for (const ops::Entry& entry : stages_.program) {
-    if (entry.is(ops::StepKind::loop)) counters.insert(entry.step()->variables[0].get());
-  }
-  parameters_ = planner_.dims();
-  for (size_t i = stages_.dims.size(); i < planner_.dims().size(); ++i) {
-    const ir::Var& variable = planner_.dims()[i];
-    if (counters.contains(variable.get())) continue;
-    signed_.push_back(variable);
-    parts_.push_back(split_sign(variable));
-    of_parts_[parts_.back().positive.get()] = parts_.back().positive_of;
-    of_parts_[parts_.back().negative.get()] = parts_.back().negative_of;
-    parameters_.push_back(parts_.back().positive);
-    parameters_.push_back(parts_.back().negative);
-  }
 }
 
 ir::DType ModuleBuilder::storage_of(const ir::BufferNode& buffer) const {
@@ -95,7 +66,7 @@ int ModuleBuilder::tensor_of(const ir::Buffer& buffer) {
   const ir::Expr elements = passes::physical_elements(*buffer);
   tensor.elements = planner_.number(elements);
   segments_.push_back(planner_.segment_of(elements));
-  if (tensor.elements.planned) add_check({{}, cat("tensor \"", buffer->name, "\""), elements});
+  if (tensor.elements.planned) host_.check({{}, cat("tensor \"", buffer->name, "\""), elements});
   buffers_.push_back(buffer);
   module_.tensors.push_back(std::move(tensor));
   return found->second;
@@ -108,7 +79,7 @@ Result<> ModuleBuilder::build(const Progress& progress) {
   size_t done = 0;
   for (const schedule::Launched& one : launched) {
     if (const auto* step = std::get_if<ops::Step>(&one)) {
-      add_step(*step);
+      host_.add(*step);
     } else {
       GS_TRY(add_group(std::get<schedule::Group>(one)));
     }
@@ -116,9 +87,10 @@ Result<> ModuleBuilder::build(const Progress& progress) {
              0.15 + 0.6 * static_cast<double>(++done) / static_cast<double>(launched.size()));
   }
   add_outputs();
+  module_.kernels = kernels_.infos();
   GS_TRY(plan_slots());
   GS_TRY(check_memory());
-  finish_steps();
+  host_.finish(module_, !stages_.side.empty());
   return {};
 }
 
@@ -168,92 +140,26 @@ Result<> ModuleBuilder::add_group(const schedule::Group& group) {
   if (constant) {
     for (const ir::Buffer& output : outputs_of(group)) constant_.insert(output.get());
   } else {
-    if (device != launching_) flush_launches();
-    launching_ = device;
-    events_.push_back({static_cast<int>(module_.run.size()), {}, {}});
+    host_.launch(device);
   }
   (constant ? module_.init : module_.run).push_back(std::move(launch));
   return {};
-}
-
-// At the recorded point, where there is one and it is legal.
-schedule::ScheduledGroup ModuleBuilder::choose(const schedule::Group& group,
-                                               const schedule::Capabilities& capabilities) {
-  if (options_.records) {
-    const schedule::Point* point = options_.records->find(key_of(group), class_of(capabilities));
-    if (point) {
-      auto made = schedule_at(group, capabilities, *point);
-      ++(made ? recorded_ : refused_);
-      if (made) return *std::move(made);
-    }
-  }
-  return schedule::schedule_default(group, capabilities);
-}
-
-KernelReport ModuleBuilder::report_of(const schedule::Group& group,
-                                      const schedule::Capabilities& capabilities,
-                                      const std::string& schedule) const {
-  KernelReport report{title_of(group), origin_of(group), schedule, {}, {}, {}, {}, {}};
-  if (!options_.space) return report;
-  report.key = key_of(group);
-  report.machine = class_of(capabilities);
-  for (const schedule::Point& point : space_of(group, capabilities))
-    report.space.push_back(to_string(point));
-  return report;
 }
 
 Result<package::Call> ModuleBuilder::add_kernel(const schedule::Group& group,
                                                 const schedule::Capabilities& capabilities,
                                                 std::vector<int>& tensors) {
   const int device = group.last().side.empty() ? 0 : 1;
-  const schedule::ScheduledGroup scheduled = choose(group, capabilities);
-  auto lowered = run_pipeline(
-      signed_.empty() ? scheduled.kernel : with_parts(scheduled.kernel, signed_, parts_),
-      device == 0 ? target_ : schedule::TargetKind::wasm);
-  if (!lowered) {
-    lowered.error().where = origin_of(group);
-    return std::unexpected(lowered.error());
-  }
-  ir::Kernel kernel = *std::move(lowered);
-
+  GS_ASSIGN(const KernelSet::Use use, kernels_.add(group, capabilities, device));
   package::Call call;
-  const auto number_of = [&](const ir::Expr& expr) {
-    return planner_.number(of_parts_.empty() ? expr : ir::substitute(expr, of_parts_));
-  };
-  call.range = number_of(range_of(kernel));
-  Canonical canonical = canonicalize(kernel, parameters_);
-  // Variables have 53 bits, such as a slice's end beyond every tensor; kernels see the nearest of
-  // 32, which bounds an index as well. What sizes depend on is checked where they are computed.
-  for (const ir::Var& scalar : canonical.scalars) {
-    const bool part = of_parts_.contains(scalar.get()) && module_.target != "cpu";
-    call.scalars.push_back(
-        number_of(part ? ir::min(scalar, ir::index(codegen::largest_dim)) : ir::Expr(scalar)));
-  }
-  // Of the kernel as scheduled: passes keep the order, but replace buffers whose storage changes.
-  GS_CHECK(kernel.params.size() == scheduled.kernel.params.size(), "a pass changed the parameters");
+  call.kernel = use.kernel;
+  call.range = planner_.number(use.range);
+  for (const ir::Expr& scalar : use.scalars) call.scalars.push_back(planner_.number(scalar));
   for (const schedule::InPlace& one : group.in_place) {
     tensor_of(one.input);
     in_place_[one.output.get()] = one.input;
   }
-  for (const ir::Kernel::Param& param : scheduled.kernel.params)
-    tensors.push_back(tensor_of(param.buffer));
-
-  const auto [found, fresh] =
-      by_key_.emplace(cat(device, " ", canonical.key), static_cast<int>(kernels_.size()));
-  if (fresh) {
-    package::KernelInfo info;
-    info.name = title_of(group);
-    info.schedule = schedule::to_string(scheduled.schedules);
-    info.group_size = scheduled.group_size();
-    info.buffers = static_cast<int>(kernel.params.size());
-    info.scalars = static_cast<int>(canonical.scalars.size());
-    info.writes = static_cast<int>(outputs_of(group).size());
-    info.device = device;
-    module_.kernels.push_back(info);
-    kernels_.push_back(std::move(canonical.kernel));
-    reports_.push_back(report_of(group, capabilities, info.schedule));
-  }
-  call.kernel = found->second;
+  for (const ir::Buffer& buffer : use.buffers) tensors.push_back(tensor_of(buffer));
   return call;
 }
 
@@ -273,7 +179,7 @@ void ModuleBuilder::add_inputs() {
     module_.dims.push_back({dim.var->name, dim.input, dim.axis});
   for (size_t i = stages_.dims.size(); i < planner_.dims().size(); ++i)
     module_.dims.push_back({planner_.dims()[i]->name, -1, 0});
-  for (const graph::Check& check : stages_.checks) add_check(check);
+  for (const graph::Check& check : stages_.checks) host_.check(check);
   std::set<std::string> names;
   for (const graph::StageConstant& constant : stages_.constants) {
     std::string name = constant.name;
@@ -326,7 +232,7 @@ Result<> ModuleBuilder::plan_slots() {
     tensors.back().need.segment = segments_[i];
   }
   std::vector<graph::PlanStep> steps;
-  for (const Event& event : events_) {
+  for (const HostProgram::Event& event : host_.events()) {
     graph::PlanStep step;
     if (event.launch < 0) {
       step.reads.push_back(event.read);
@@ -347,7 +253,7 @@ Result<> ModuleBuilder::plan_slots() {
   }
   ir::Bounds bounds;
   for (const graph::Dim& dim : stages_.dims) bounds.set(dim.var.get(), {0, codegen::largest_dim});
-  const graph::MemoryPlan plan = graph::plan_memory(tensors, steps, bounds, loops_);
+  const graph::MemoryPlan plan = graph::plan_memory(tensors, steps, bounds, host_.loops());
   for (const graph::MemoryPlan::Slot& planned : plan.slots) {
     package::Slot slot;
     slot.segment = planned.need.segment;

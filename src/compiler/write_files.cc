@@ -5,7 +5,6 @@
 #include "codegen/wasm/emit.h"
 #include "compiler/module_builder.h"
 #include "compiler/shaders.h"
-#include "ir/print.h"
 #include "ir/scalar.h"
 #include "package/write.h"
 #ifdef GOSSAMER_LLVM
@@ -31,13 +30,9 @@ Result<package::Files> ModuleBuilder::write(const graph::Graph& graph,
     files.push_back(std::move(file));
   }
   if (report) {
-    report->kernels = reports_;
-    report->recorded = recorded_;
-    report->refused = refused_;
-    for (size_t i = 0; i < module_.kernels.size(); ++i) {
-      report->kernels[i].ir = ir::print(kernels_[i]);
+    kernels_.tell(*report);
+    for (size_t i = 0; i < module_.kernels.size(); ++i)
       report->kernels[i].code = module_.kernels[i].code;
-    }
     for (const package::Slot& slot : module_.slots) {
       const package::Texture& t = slot.texture;
       report->memory_bytes += slot.bytes.planned ? 0 : slot.bytes.value;
@@ -60,7 +55,7 @@ Result<> ModuleBuilder::emit(package::Files& files) {
 #ifdef GOSSAMER_LLVM
       const codegen::llvm_::LlvmOptions llvm{options_.cpu};
       GS_ASSIGN(const std::vector<std::byte> object,
-                codegen::llvm_::emit_object(kernels_, plan, llvm));
+                codegen::llvm_::emit_object(kernels_.kernels(), plan, llvm));
       GS_ASSIGN(std::vector<std::byte> library, codegen::llvm_::link_shared_library(object));
       files.push_back({"kernels.so", std::move(library)});
       GS_ASSIGN(const std::vector<std::string> needs, codegen::llvm_::needs_of(llvm));
@@ -72,7 +67,7 @@ Result<> ModuleBuilder::emit(package::Files& files) {
     }
     case TargetKind::webgpu:
     case TargetKind::webgl:
-      for (size_t i = 0; i < kernels_.size(); ++i) {
+      for (size_t i = 0; i < kernels_.kernels().size(); ++i) {
         if (module_.kernels[i].device == 0) GS_TRY(emit_shader(i));
       }
       if (!stages_.side.empty()) emit_side(files);
@@ -98,7 +93,7 @@ void ModuleBuilder::emit_wasm(const codegen::PlanFunction* plan, package::Files&
     }
     const std::vector<int> numbers(called.begin(), called.end());
     std::vector<ir::Kernel> kernels;
-    for (int kernel : numbers) kernels.push_back(kernels_[static_cast<size_t>(kernel)]);
+    for (int kernel : numbers) kernels.push_back(kernels_.kernels()[static_cast<size_t>(kernel)]);
     return codegen::wasm::emit_module(kernels, plan, {.relaxed_simd = relaxed, .numbers = numbers});
   };
   files.push_back({"kernels.wasm", module(false)});
@@ -112,10 +107,10 @@ void ModuleBuilder::emit_side(package::Files& files) {
   need(module_, "wasm-simd");
   module_.side = {"wasm", "side.wasm"};
   std::vector<ir::Kernel> kernels;
-  for (size_t i = 0; i < kernels_.size(); ++i) {
+  for (size_t i = 0; i < kernels_.kernels().size(); ++i) {
     if (module_.kernels[i].device == 0) continue;
     module_.kernels[i].entry = cat("k", kernels.size());
-    kernels.push_back(kernels_[i]);
+    kernels.push_back(kernels_.kernels()[i]);
   }
   files.push_back({"side.wasm", codegen::wasm::emit_module(kernels, nullptr, {})});
 }
@@ -125,9 +120,9 @@ Result<> ModuleBuilder::emit_shader(size_t kernel) {
   const bool once = std::ranges::any_of(module_.init, [&](const package::Launch& launch) {
     return launch.kernel == static_cast<int>(kernel);
   });
-  auto shader = print_shader(kernels_[kernel], caps_, once);
+  auto shader = print_shader(kernels_.kernels()[kernel], caps_, once);
   if (!shader) {
-    shader.error().where = reports_[kernel].origin;
+    shader.error().where = kernels_.origin_of(kernel);
     return std::unexpected(shader.error());
   }
   package::KernelInfo& info = module_.kernels[kernel];

@@ -1,7 +1,8 @@
-// The steps of the host program: what runs between launches, and which values it computes where.
-#include <algorithm>
+#include "compiler/host_program.h"
 
-#include "compiler/module_builder.h"
+#include <algorithm>
+#include <set>
+
 #include "ir/build.h"
 
 namespace gossamer::compiler {
@@ -18,40 +19,57 @@ int index_of(const std::vector<ir::Var>& dims, const ir::Expr& var) {
   return -1;
 }
 
+void number_steps(std::vector<Step>& steps, const std::vector<int>& numbers) {
+  std::erase_if(steps, [&](const Step& step) {
+    return step.kind == Step::Kind::plan && numbers[static_cast<size_t>(step.segment)] < 0;
+  });
+  for (Step& step : steps) {
+    if (step.kind == Step::Kind::plan) step.segment = numbers[static_cast<size_t>(step.segment)];
+    number_steps(step.body, numbers);
+    number_steps(step.otherwise, numbers);
+  }
+}
+
 }  // namespace
 
-void ModuleBuilder::add_step(Step step) {
-  std::vector<Step>& list = open_.empty()            ? module_.steps
+void HostProgram::put(Step step) {
+  std::vector<Step>& list = open_.empty()            ? steps_
                             : open_.back().otherwise ? open_.back().step.otherwise
                                                      : open_.back().step.body;
   list.push_back(std::move(step));
 }
 
-// Launches since the last step.
-void ModuleBuilder::flush_launches() {
-  if (flushed_ == module_.run.size()) return;
-  Step step;
-  step.first = static_cast<int>(flushed_);
-  step.last = static_cast<int>(module_.run.size());
-  flushed_ = module_.run.size();
-  add_step(std::move(step));
+void HostProgram::launch(int device) {
+  if (device != launching_) flush_launches();
+  launching_ = device;
+  events_.push_back({launches_++, {}, {}});
 }
 
-void ModuleBuilder::open_segment() {
+// Launches since the last step.
+void HostProgram::flush_launches() {
+  if (flushed_ == launches_) return;
+  Step step;
+  step.first = flushed_;
+  step.last = launches_;
+  flushed_ = launches_;
+  put(std::move(step));
+}
+
+void HostProgram::open_segment() {
   Step step;
   step.kind = Step::Kind::plan;
   step.segment = planner_.open_segment();
-  add_step(std::move(step));
+  put(std::move(step));
 }
 
 // Sizes of states that a variable is part of were computed where it was first set: there again.
-void ModuleBuilder::add_set(const ops::Step& set) {
+void HostProgram::set(const ops::Step& set) {
   Step step;
   step.kind = Step::Kind::set;
   for (size_t i = 0; i < set.variables.size(); ++i)
     step.sets.emplace_back(index_of(planner_.dims(), set.variables[i]),
                            planner_.number(set.values[i]));
-  add_step(std::move(step));
+  put(std::move(step));
   std::set<int> again;
   for (const ir::Var& var : set.variables) {
     if (const auto known = set_segment_.find(var.get()); known != set_segment_.end())
@@ -61,35 +79,34 @@ void ModuleBuilder::add_set(const ops::Step& set) {
     Step plan;
     plan.kind = Step::Kind::plan;
     plan.segment = segment;
-    add_step(std::move(plan));
+    put(std::move(plan));
   }
   open_segment();
   for (const ir::Var& var : set.variables) set_segment_.emplace(var.get(), planner_.segment());
 }
 
-// Counts of the same are checked once.
-void ModuleBuilder::add_check(const graph::Check& check) {
+void HostProgram::check(const graph::Check& check) {
   const ir::Expr value =
       check.elements ? check.elements : ir::select(check.condition, ir::index(1), ir::index(0));
   package::Check made{planner_.number(value), check.message, planner_.segment_of(value)};
-  if (check.elements) made.most = most_elements(target_);
-  const bool known = std::ranges::any_of(module_.checks, [&](const package::Check& other) {
+  if (check.elements) made.most = most_;
+  const bool known = std::ranges::any_of(checks_, [&](const package::Check& other) {
     return other.value == made.value && other.most == made.most && made.most >= 0;
   });
-  if (!known) module_.checks.push_back(std::move(made));
+  if (!known) checks_.push_back(std::move(made));
 }
 
-void ModuleBuilder::add_step(const ops::Step& from) {
+void HostProgram::add(const ops::Step& from) {
   using ops::StepKind;
   if (from.kind != StepKind::check) flush_launches();
   switch (from.kind) {
     case StepKind::read: {
       Step step;
       step.kind = Step::Kind::read;
-      step.tensor = tensor_of(from.from);
+      step.tensor = tensor_of_(from.from);
       step.dim = index_of(planner_.dims(), from.variables[0]);
       step.count = static_cast<int>(from.variables.size());
-      add_step(std::move(step));
+      put(std::move(step));
       events_.push_back({-1, from.from, {}});
       open_segment();
       break;
@@ -97,17 +114,17 @@ void ModuleBuilder::add_step(const ops::Step& from) {
     case StepKind::copy: {
       Step step;
       step.kind = Step::Kind::copy;
-      step.tensor = tensor_of(from.from);
-      step.to = tensor_of(from.to);
-      add_step(std::move(step));
+      step.tensor = tensor_of_(from.from);
+      step.to = tensor_of_(from.to);
+      put(std::move(step));
       events_.push_back({-1, from.from, from.to});
       break;
     }
     case StepKind::check:
-      add_check({from.condition, from.message, from.elements});
+      check({from.condition, from.message, from.elements});
       break;
     case StepKind::set:
-      add_set(from);
+      set(from);
       break;
     case StepKind::branch:
     case StepKind::loop: {
@@ -133,45 +150,33 @@ void ModuleBuilder::add_step(const ops::Step& from) {
       Open open = std::move(open_.back());
       open_.pop_back();
       if (open.step.kind == Step::Kind::loop) loops_.push_back({open.first_event, events_.size()});
-      add_step(std::move(open.step));
+      put(std::move(open.step));
       open_segment();
       break;
     }
   }
 }
 
-void ModuleBuilder::number_steps(std::vector<Step>& steps, const std::vector<int>& numbers) const {
-  std::erase_if(steps, [&](const Step& step) {
-    return step.kind == Step::Kind::plan && numbers[static_cast<size_t>(step.segment)] < 0;
-  });
-  for (Step& step : steps) {
-    if (step.kind == Step::Kind::plan) step.segment = numbers[static_cast<size_t>(step.segment)];
-    number_steps(step.body, numbers);
-    number_steps(step.otherwise, numbers);
-  }
-}
-
-// Segments without values go; without steps a package is straight-line.
-void ModuleBuilder::finish_steps() {
+void HostProgram::finish(package::Module& module, bool has_side) {
   flush_launches();
   const codegen::PlanFunction& plan = planner_.function();
-  module_.plan_values = static_cast<int>(plan.values.size());
+  module.plan_values = static_cast<int>(plan.values.size());
   std::set<int> used(plan.segments.begin(), plan.segments.end());
   used.insert(0);
   std::vector<int> numbers(static_cast<size_t>(planner_.last_segment()) + 1, -1);
   int next = 0;
   for (int segment : used) numbers[static_cast<size_t>(segment)] = next++;
   planner_.number_segments(numbers);
-  module_.plan_segments = next;
+  module.plan_segments = next;
   const auto renumber = [&](int& segment) {
     segment = std::max(numbers[static_cast<size_t>(segment)], 0);
   };
-  for (package::Slot& slot : module_.slots) renumber(slot.segment);
-  for (package::Check& check : module_.checks) renumber(check.segment);
-  number_steps(module_.steps, numbers);
-  if (stages_.side.empty() && module_.steps.size() == 1 &&
-      module_.steps[0].kind == Step::Kind::launch)
-    module_.steps.clear();
+  for (package::Slot& slot : module.slots) renumber(slot.segment);
+  for (package::Check& check : checks_) renumber(check.segment);
+  number_steps(steps_, numbers);
+  if (!has_side && steps_.size() == 1 && steps_[0].kind == Step::Kind::launch) steps_.clear();
+  module.steps = std::move(steps_);
+  module.checks = std::move(checks_);
 }
 
 }  // namespace gossamer::compiler

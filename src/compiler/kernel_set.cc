@@ -1,0 +1,131 @@
+#include "compiler/kernel_set.h"
+
+#include <algorithm>
+#include <set>
+
+#include "codegen/plan_function.h"
+#include "compiler/pipeline.h"
+#include "ir/build.h"
+#include "ir/print.h"
+#include "schedule/choice.h"
+#include "schedule/trace.h"
+
+namespace gossamer::compiler {
+namespace {
+
+// The grid loop's extent: under the Lets that may stand around it.
+ir::Expr range_of(const ir::Kernel& kernel) {
+  ir::Stmt s = kernel.body;
+  while (const auto* let = ir::as<ir::Let>(s)) s = let->body;
+  const auto* grid = ir::as<ir::For>(s);
+  // A grid of one item was simplified away.
+  return grid && grid->loop == ir::LoopKind::grid ? grid->extent : ir::index(1);
+}
+
+}  // namespace
+
+KernelParameters parameters_of(const ops::Program& program, const std::vector<ir::Var>& dims,
+                               size_t first_variable) {
+  std::set<const ir::Node*> counters;
+  for (const ops::Entry& entry : program) {
+    if (entry.is(ops::StepKind::loop)) counters.insert(entry.step()->variables[0].get());
+  }
+  KernelParameters parameters;
+  parameters.all = dims;
+  for (size_t i = first_variable; i < dims.size(); ++i) {
+    if (counters.contains(dims[i].get())) continue;
+    const SignedParts parts = split_sign(dims[i]);
+    parameters.signed_ones.push_back(dims[i]);
+    parameters.parts.push_back(parts);
+    parameters.of_parts[parts.positive.get()] = parts.positive_of;
+    parameters.of_parts[parts.negative.get()] = parts.negative_of;
+    parameters.all.push_back(parts.positive);
+    parameters.all.push_back(parts.negative);
+  }
+  return parameters;
+}
+
+// At the recorded point, where there is one and it is legal.
+schedule::ScheduledGroup KernelSet::choose(const schedule::Group& group,
+                                           const schedule::Capabilities& capabilities) {
+  if (options_.records) {
+    const schedule::Point* point = options_.records->find(key_of(group), class_of(capabilities));
+    if (point) {
+      auto made = schedule_at(group, capabilities, *point);
+      ++(made ? recorded_ : refused_);
+      if (made) return *std::move(made);
+    }
+  }
+  return schedule::schedule_default(group, capabilities);
+}
+
+KernelReport KernelSet::report_of(const schedule::Group& group,
+                                  const schedule::Capabilities& capabilities,
+                                  const std::string& schedule) const {
+  KernelReport report{title_of(group), schedule::origin_of(group), schedule, {}, {}, {}, {}, {}};
+  if (!options_.space) return report;
+  report.key = key_of(group);
+  report.machine = class_of(capabilities);
+  for (const schedule::Point& point : space_of(group, capabilities))
+    report.space.push_back(to_string(point));
+  return report;
+}
+
+Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
+                                      const schedule::Capabilities& capabilities, int device) {
+  const schedule::ScheduledGroup scheduled = choose(group, capabilities);
+  const KernelParameters& p = parameters_;
+  auto lowered =
+      run_pipeline(p.signed_ones.empty() ? scheduled.kernel
+                                         : with_parts(scheduled.kernel, p.signed_ones, p.parts),
+                   device == 0 ? target_ : schedule::TargetKind::wasm);
+  if (!lowered) {
+    lowered.error().where = schedule::origin_of(group);
+    return std::unexpected(lowered.error());
+  }
+  ir::Kernel kernel = *std::move(lowered);
+  const auto over_variables = [&](const ir::Expr& expr) {
+    return p.of_parts.empty() ? expr : ir::substitute(expr, p.of_parts);
+  };
+  Use use;
+  use.range = over_variables(range_of(kernel));
+  Canonical canonical = canonicalize(kernel, p.all);
+  // Variables have 53 bits, such as a slice's end beyond every tensor; kernels see the nearest of
+  // 32, which bounds an index as well. What sizes depend on is checked where they are computed.
+  for (const ir::Var& scalar : canonical.scalars) {
+    const bool part = p.of_parts.contains(scalar.get()) && target_ != schedule::TargetKind::cpu;
+    use.scalars.push_back(
+        over_variables(part ? ir::min(scalar, ir::index(codegen::largest_dim)) : ir::Expr(scalar)));
+  }
+  // Of the kernel as scheduled: passes keep the order, but replace buffers whose storage changes.
+  GS_CHECK(kernel.params.size() == scheduled.kernel.params.size(), "a pass changed the parameters");
+  for (const ir::Kernel::Param& param : scheduled.kernel.params)
+    use.buffers.push_back(param.buffer);
+
+  const auto [found, fresh] =
+      by_key_.emplace(cat(device, " ", canonical.key), static_cast<int>(kernels_.size()));
+  if (fresh) {
+    package::KernelInfo info;
+    info.name = title_of(group);
+    info.schedule = schedule::to_string(scheduled.schedules);
+    info.group_size = scheduled.group_size();
+    info.buffers = static_cast<int>(kernel.params.size());
+    info.scalars = static_cast<int>(canonical.scalars.size());
+    info.writes = static_cast<int>(outputs_of(group).size());
+    info.device = device;
+    infos_.push_back(info);
+    kernels_.push_back(std::move(canonical.kernel));
+    reports_.push_back(report_of(group, capabilities, info.schedule));
+  }
+  use.kernel = found->second;
+  return use;
+}
+
+void KernelSet::tell(Report& report) const {
+  report.kernels = reports_;
+  report.recorded = recorded_;
+  report.refused = refused_;
+  for (size_t i = 0; i < kernels_.size(); ++i) report.kernels[i].ir = ir::print(kernels_[i]);
+}
+
+}  // namespace gossamer::compiler

@@ -1,0 +1,73 @@
+// The kernels of a package: groups scheduled, lowered and put through the passes, each distinct
+// kernel once.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "compiler/canonical.h"
+#include "compiler/compile.h"
+#include "ir/rewrite.h"
+#include "ops/program.h"
+#include "package/package.h"
+#include "schedule/capabilities.h"
+#include "schedule/default_schedule.h"
+#include "schedule/group.h"
+
+namespace gossamer::compiler {
+
+// The variables that kernels may have as scalars. One that may be negative becomes two that are
+// not.
+struct KernelParameters {
+  std::vector<ir::Var> all;
+  std::vector<ir::Var> signed_ones;
+  std::vector<SignedParts> parts;  // of these
+  ir::VarMap of_parts;             // what the parts stand for
+};
+// `dims`: of the inputs, from `first_variable` on what the program's steps set. Loops count up from
+// 0; all else that a step sets may be negative.
+KernelParameters parameters_of(const ops::Program& program, const std::vector<ir::Var>& dims,
+                               size_t first_variable);
+
+class KernelSet {
+ public:
+  KernelSet(schedule::TargetKind target, const Options& options, KernelParameters parameters)
+      : target_(target), options_(options), parameters_(std::move(parameters)) {}
+
+  // What a launch of a kernel needs, over the dimensions and variables.
+  struct Use {
+    int kernel = 0;
+    ir::Expr range;
+    std::vector<ir::Expr> scalars;
+    std::vector<ir::Buffer> buffers;
+  };
+  // `device`: 0, or 1 for what the CPU beside a GPU computes. An error names the group's nodes.
+  Result<Use> add(const schedule::Group& group, const schedule::Capabilities& capabilities,
+                  int device);
+
+  const std::vector<ir::Kernel>& kernels() const { return kernels_; }
+  // Of each kernel, but its code.
+  const std::vector<package::KernelInfo>& infos() const { return infos_; }
+  const std::string& origin_of(size_t kernel) const { return reports_[kernel].origin; }
+  // Kernels without their code, and what became of records.
+  void tell(Report& report) const;
+
+ private:
+  schedule::ScheduledGroup choose(const schedule::Group& group,
+                                  const schedule::Capabilities& capabilities);
+  KernelReport report_of(const schedule::Group& group, const schedule::Capabilities& capabilities,
+                         const std::string& schedule) const;
+
+  schedule::TargetKind target_;
+  const Options& options_;
+  KernelParameters parameters_;
+  std::vector<ir::Kernel> kernels_;  // canonical
+  std::vector<package::KernelInfo> infos_;
+  std::vector<KernelReport> reports_;
+  std::map<std::string, int> by_key_;  // canonical key to kernel
+  int recorded_ = 0, refused_ = 0;
+};
+
+}  // namespace gossamer::compiler
