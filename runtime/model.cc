@@ -1,23 +1,12 @@
 #include "runtime/model.h"
 
-#include <chrono>
-
 #include "ir/scalar.h"
+#include "runtime/clock.h"
 #include "runtime/cpu/device.h"
 #include "runtime/model_state.h"
 #include "runtime/string_ports.h"
 
 namespace gossamer::runtime {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
-
-}  // namespace
-
 Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOptions options) {
   const auto begin = Clock::now();
   auto state = std::make_unique<State>();

@@ -1,18 +1,12 @@
 // Model::profile: what each launch of some runs takes, by the host's clock.
 #include <algorithm>
-#include <chrono>
 
+#include "runtime/clock.h"
 #include "runtime/model_state.h"
 #include "runtime/string_ports.h"
 
 namespace gossamer::runtime {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double ms_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
 
 double median(std::vector<double> all) {
   if (all.empty()) return 0;
@@ -67,7 +61,7 @@ Result<> Model::State::timed_launch(size_t at, std::span<const int64_t> scalars,
   GS_TRY(launch(one, scalars, range));
   GS_ASSIGN(const std::unique_ptr<Fence> fence, device->queue().submit());
   GS_TRY(fence->wait());
-  execution.ms = ms_since(begin);
+  execution.ms = milliseconds_since(begin);
   executions->push_back(execution);
   return {};
 }
@@ -88,7 +82,7 @@ Result<Profile> Model::profile(std::span<const TensorView> feeds, const ProfileO
   for (int run = -1; run < runs; ++run) {
     const Clock::time_point begin = Clock::now();
     GS_TRY(state_->run(packed.feeds, outputs));
-    if (run >= 0) whole.push_back(ms_since(begin));
+    if (run >= 0) whole.push_back(milliseconds_since(begin));
   }
   std::vector<State::Execution> first;
   std::vector<std::vector<double>> times;  // of each launch of the first run

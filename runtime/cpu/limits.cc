@@ -1,10 +1,11 @@
 #include "runtime/cpu/limits.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <vector>
+
+#include "runtime/clock.h"
 
 namespace gossamer::runtime {
 namespace {
@@ -97,12 +98,11 @@ void copy(int64_t begin, int64_t end, const void* context) {
 }
 
 double fastest_ms(ThreadPool& pool, int64_t range, ThreadPool::Work work, const void* context) {
-  using Clock = std::chrono::steady_clock;
   double best = 1e9;
   for (int turn = 0; turn < 8; ++turn) {
     const Clock::time_point begin = Clock::now();
     pool.run(range, work, context);
-    best = std::min(best, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+    best = std::min(best, milliseconds_since(begin));
   }
   return std::max(best, 1e-6);
 }

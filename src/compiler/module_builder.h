@@ -14,7 +14,6 @@
 #include "compiler/planner.h"
 #include "graph/plan_memory.h"
 #include "graph/stage_graph.h"
-#include "ir/rewrite.h"
 #include "schedule/capabilities.h"
 #include "schedule/group.h"
 

@@ -75,10 +75,10 @@ Result<> check_accumulators(const Nest& nest) {
   return {};
 }
 
-// Whether all invocations come to the barriers around a tile, and it fits.
-Result<> check_staged(const Schedule& schedule) {
+// Whether all invocations come to the barriers around the tiles, and they fit; their bytes.
+Result<int64_t> check_staged(const Schedule& schedule) {
   const Nest& nest = schedule.nest();
-  if (nest.staged.empty()) return {};
+  if (nest.staged.empty()) return 0;
   const std::vector<LoopId> group = group_loops(nest);
   if (group.empty()) return fail("operands are staged, but no loop is bound to the group");
   const std::vector<LoopId> loops = nest.inside(nest.walks[0]);
@@ -97,11 +97,11 @@ Result<> check_staged(const Schedule& schedule) {
     return fail(cat("tiles of ", bytes, " bytes; a workgroup of ",
                     name_of(schedule.capabilities().kind), " shares ",
                     schedule.capabilities().max_group_bytes));
-  return {};
+  return bytes;
 }
 
-// Partial results that invocations hold are joined in group memory.
-Result<> check_joined(const Schedule& schedule) {
+// Partial results that invocations hold are joined in group memory, beside the tiles.
+Result<> check_joined(const Schedule& schedule, int64_t tiles) {
   const Nest& nest = schedule.nest();
   const std::vector<LoopId> joined = nest.joined();
   if (joined.empty()) return {};
@@ -109,7 +109,6 @@ Result<> check_joined(const Schedule& schedule) {
       cat("invocations hold the partial results of ", nest.loop(joined[0]).name, ", ");
   if (joined.size() > 1)
     return fail(cat(what, "and those of ", nest.loop(joined[1]).name), "fuse the two first");
-  const bool is_staged = !nest.staged.empty();
   const std::vector<LoopId> tile = nest.tile();
   const bool lanes = std::ranges::any_of(tile, [&](LoopId id) { return nest.loop(id).partial; });
   int64_t cells = 1;
@@ -120,8 +119,9 @@ Result<> check_joined(const Schedule& schedule) {
                       nest.loop(id).name));
     if (!nest.loop(id).partial) cells *= extent;
   }
-  int64_t bytes = is_staged ? tile_bytes(schedule) : 0;
-  const int64_t sharing = is_staged ? handed_over(joined_of(nest)) : schedule.group_size();
+  int64_t bytes = tiles;
+  const int64_t sharing =
+      nest.staged.empty() ? schedule.group_size() : handed_over(joined_of(nest));
   for (const ir::Var& var : schedule.stage().combiner.left) {
     const ir::DType dtype = var->type.dtype;
     if (ir::byte_size(dtype) != 4)
@@ -147,8 +147,8 @@ Result<> check(const Schedule& schedule) {
   if (stage.kind == ops::StageKind::scan && stage.segment > 0 &&
       nest.loop(nest.axes[stage.along]).split < 0)
     return fail("the scan's axis is not split by its segment");
-  GS_TRY(check_staged(schedule));
-  GS_TRY(check_joined(schedule));
+  GS_ASSIGN(const int64_t tiles, check_staged(schedule));
+  GS_TRY(check_joined(schedule, tiles));
   if (stage.output->layout.memory == ir::Memory::texture) GS_TRY(check_texels(stage, nest));
   return {};
 }

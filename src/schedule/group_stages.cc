@@ -222,12 +222,13 @@ class Grouper {
   }
 
   bool fits(const Group& group, size_t from, size_t to) const {
+    if (caps_.group_size == 1) return true;
     size_t buffers = bindings(group) - in_place(group, from, to).size();
     for (const Member& member : group.members) {
       if (group.form == GroupForm::rows && !member.written && !columns_of(member).empty())
         ++buffers;  // in memory, see share_memory
     }
-    return caps_.group_size == 1 || static_cast<int>(buffers) <= caps_.max_storage_buffers;
+    return static_cast<int>(buffers) <= caps_.max_storage_buffers;
   }
 
   // The latest producer of what the group at `i` reads, merged into it if that is legal and pays.
