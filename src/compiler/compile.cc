@@ -44,25 +44,23 @@ void use_layouts(graph::StageGraph& graph, const schedule::Capabilities& caps) {
   for (auto& constant : graph.constants) replace(constant.buffer);
 }
 
+const ops::Catalog& catalog_of(const Options& options) {
+  return options.catalog ? *options.catalog : ops::builtin_catalog();
+}
+
 }  // namespace
 
-Result<package::Files> compile(std::span<const std::byte> model, const Options& options,
-                               Report* report) {
+Result<package::Files> compile(const graph::Graph& graph, const Options& options, Report* report,
+                               std::span<const std::byte> file) {
   const auto progress = [&](std::string_view step, double fraction) {
     if (options.progress) options.progress(step, fraction);
   };
   GS_ASSIGN(const schedule::TargetKind target, schedule::target_named(options.target));
   GS_ASSIGN(const schedule::Capabilities caps, capabilities_for(target, options));
-  const ops::Catalog& catalog = options.catalog ? *options.catalog : ops::builtin_catalog();
 
-  progress("read", 0);
-  onnx::ReadOptions read;
-  read.catalog = &catalog;
-  read.known = options.known;
-  read.external = options.external;
-  GS_ASSIGN(const graph::Graph graph, onnx::read_model(model, read));
   progress("lower", 0.05);
-  GS_ASSIGN(graph::StageGraph stages, graph::lower(graph, catalog, most_elements(target)));
+  GS_ASSIGN(graph::StageGraph stages,
+            graph::lower(graph, catalog_of(options), most_elements(target)));
   graph::fold_constants(stages);
   graph::merge_duplicates(stages);
   graph::drop_dead(stages);
@@ -82,7 +80,20 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
 
   ModuleBuilder builder(stages, target, caps, options);
   GS_TRY(builder.build(progress));
-  return builder.write(graph, model, report);
+  return builder.write(graph, file, report);
+}
+
+Result<package::Files> compile(std::span<const std::byte> model, const Options& options,
+                               Report* report) {
+  if (options.progress) options.progress("read", 0);
+  // What no reading helps comes first.
+  GS_TRY(schedule::target_named(options.target));
+  onnx::ReadOptions read;
+  read.catalog = &catalog_of(options);
+  read.known = options.known;
+  read.external = options.external;
+  GS_ASSIGN(const graph::Graph graph, onnx::read_model(model, read));
+  return compile(graph, options, report, model);
 }
 
 }  // namespace gossamer::compiler

@@ -1,4 +1,5 @@
-// The whole compiler: ONNX bytes in, the files of a package out. The same code natively and in
+// The whole compiler: a graph in, the files of a package out. An ONNX model is one way to make a
+// graph, a program of lazy tensors (src/tensor) another. The same code natively and in
 // compiler.wasm.
 #pragma once
 
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "graph/graph.h"
 #include "onnx/external_files.h"
 #include "onnx/known.h"
 #include "ops/opdef.h"
@@ -48,6 +50,13 @@ struct Report {
   int recorded = 0, refused = 0;  // points of records that were taken, and that are not legal
 };
 
+// `file` is what constants of the graph with `file` 0 are ranges of. Options::known is for the
+// reader of a model and has no part here: a graph says what is known of it. Errors: an unknown
+// target or option of one, a node that cannot be defined for its inputs ([Op] "node"), a tensor or
+// program that the target cannot hold.
+Result<package::Files> compile(const graph::Graph& graph, const Options& options,
+                               Report* report = nullptr, std::span<const std::byte> file = {});
+// The same of an ONNX model. Errors: also those of onnx::read_model.
 Result<package::Files> compile(std::span<const std::byte> model, const Options& options,
                                Report* report = nullptr);
 

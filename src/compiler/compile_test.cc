@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/build.h"
 #include "onnx/model_writer.h"
 
 namespace gossamer::compiler {
@@ -160,10 +161,42 @@ TEST(Compile, MobileLimitsAreErrorsOfTheCompiler) {
   EXPECT_NE(manifest_of(sum("4"), "webgl", "tiny").find("\"mobile\""), std::string::npos);
 }
 
+// A graph that the caller made compiles to what its model does.
+TEST(Compile, GraphsAreAnEntranceOfTheirOwn) {
+  graph::Graph graph;
+  graph.name = "test";
+  for (const char* name : {"x", "y"}) {
+    graph::Value value;
+    value.name = name;
+    value.shape = {ir::index(4)};
+    value.shape_known = true;
+    graph.add_value(std::move(value));
+  }
+  graph.nodes.push_back({ops::builtin_catalog().find("", "Relu"), "the node", {0}, {1}, {}, {}});
+  graph.inputs = {0};
+  graph.outputs = {1};
+  const onnx::Message m = model(
+      {{value("x", {"4"})}, {node("Relu", {"x"}, {"y"}, {}, "the node")}, {value("y", {"4"})}});
+  for (const char* target : {"wasm", "webgpu", "webgl"}) {
+    Options options;
+    options.target = target;
+    const auto made = compile(graph, options), read = compile(bytes_of(m), options);
+    ASSERT_TRUE(made) << made.error().to_string();
+    ASSERT_EQ(made->size(), read->size());
+    for (size_t i = 0; i < made->size(); ++i)
+      EXPECT_EQ((*made)[i].bytes, (*read)[i].bytes) << (*made)[i].name;
+  }
+  graph.values[0].shape = {ir::index(4), ir::index(int64_t{1} << 40)};
+  const auto large = compile(graph, Options{});
+  ASSERT_FALSE(large);
+  EXPECT_NE(large.error().to_string().find("[Relu] \"the node\""), std::string::npos)
+      << large.error().to_string();
+}
+
 TEST(Compile, UnknownTargetsAreErrors) {
   Options options;
   options.target = "vax";
-  const auto files = compile({}, options);
+  const auto files = compile(std::span<const std::byte>(), options);
   ASSERT_FALSE(files);
   EXPECT_NE(files.error().to_string().find("cpu, wasm, webgpu, webgl"), std::string::npos);
 }

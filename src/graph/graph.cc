@@ -2,6 +2,15 @@
 
 namespace gossamer::graph {
 
+ConstantSource source_of(const ops::TensorData& data) {
+  ConstantSource source;
+  source.dtype = data.dtype;
+  source.shape = data.shape;
+  source.bytes = data.bytes;
+  source.strings = data.strings;
+  return source;
+}
+
 ValueId Graph::add_value(Value value) {
   values.push_back(std::move(value));
   return static_cast<ValueId>(values.size() - 1);

@@ -30,6 +30,8 @@ struct ConstantSource {
   std::vector<std::string> strings = {};  // of type string: the elements
 };
 
+ConstantSource source_of(const ops::TensorData& data);
+
 struct Value {
   std::string name;
   ir::DType dtype = ir::DType::f32;

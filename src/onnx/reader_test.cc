@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "graph/stage_graph.h"
 #include "ir/build.h"
 #include "onnx/model_writer.h"

@@ -97,6 +97,14 @@ std::optional<DType> dtype_of_onnx(int64_t code) {
   return std::nullopt;
 }
 
+int64_t onnx_of_dtype(DType dtype) {
+#define GOSSAMER_TYPE(NAME, name, text, kind, bits, onnx) \
+  if (dtype == DType::name) return onnx;
+  GOSSAMER_ELEMENT_TYPES(GOSSAMER_TYPE)
+#undef GOSSAMER_TYPE
+  return 0;
+}
+
 Catalog::Catalog(std::vector<OpDef> entries) {
   for (OpDef& entry : entries) add(std::move(entry));
 }

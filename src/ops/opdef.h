@@ -115,6 +115,8 @@ struct OpDef {
 // ONNX's TensorProto.DataType codes (1 is f32, 7 is i64, ...), as `to` and `dtype` attributes have
 // them.
 std::optional<ir::DType> dtype_of_onnx(int64_t code);
+// The code of a type that tensors have; 0 for index.
+int64_t onnx_of_dtype(ir::DType dtype);
 
 // A catalog is a value: catalog.cc concatenates the families, a user's program may add entries of
 // its own.

@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "api/files.h"
 #include "compiler/compile.h"
 #include "extend/entries.h"
 #include "extend/model.h"
-#include "gossamer/files.h"
 #include "gossamer/runner.h"
 
 namespace gossamer::extend {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "api/files.h"
 #include "compiler/compile.h"
 #include "gossamer/compare.h"
-#include "gossamer/files.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 

@@ -7,10 +7,10 @@
 #include <chrono>
 #include <cstdio>
 
+#include "api/files.h"
 #include "compiler/compile.h"
 #include "gossamer/commands.h"
 #include "gossamer/feeds.h"
-#include "gossamer/files.h"
 #include "gossamer/fixed_inputs.h"
 #include "gossamer/web_harness.h"
 #include "runtime/manifest.h"

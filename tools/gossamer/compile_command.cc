@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <set>
 
+#include "api/files.h"
 #include "compiler/compile.h"
 #include "gossamer/commands.h"
-#include "gossamer/files.h"
 #include "gossamer/fixed_inputs.h"
 #include "gossamer/page.h"
 #include "gossamer/progress.h"

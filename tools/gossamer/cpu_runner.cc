@@ -1,6 +1,6 @@
 // The cpu target as a runner: a package in a temporary folder, loaded by the C++ run time.
+#include "api/files.h"
 #include "compiler/compile.h"
-#include "gossamer/files.h"
 #include "gossamer/runner.h"
 #include "runtime/model.h"
 

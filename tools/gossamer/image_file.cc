@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "api/files.h"
 #include "gossamer/exif.h"
-#include "gossamer/files.h"
 
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_STATIC

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <map>
 
+#include "api/files.h"
 #include "compiler/compile.h"
 #include "gossamer/commands.h"
-#include "gossamer/files.h"
 #include "gossamer/fixed_inputs.h"
 #include "gossamer/model_file.h"
 #include "gossamer/progress.h"

@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
+#include "api/files.h"
 #include "base/result.h"
-#include "gossamer/files.h"
 #include "graph/graph.h"
 #include "onnx/known.h"
 

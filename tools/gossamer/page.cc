@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "gossamer/files.h"
+#include "api/files.h"
 #include "gossamer/node_process.h"
 
 namespace gossamer::command {

@@ -2,7 +2,7 @@
 
 #include <rapidjson/document.h>
 
-#include "gossamer/files.h"
+#include "api/files.h"
 
 namespace gossamer::command {
 namespace {

@@ -10,10 +10,10 @@
 #include <map>
 #include <optional>
 
+#include "api/files.h"
 #include "gossamer/commands.h"
 #include "gossamer/compare.h"
 #include "gossamer/feeds.h"
-#include "gossamer/files.h"
 #include "gossamer/item_file.h"
 #include "gossamer/progress.h"
 #include "gossamer/runner.h"

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <limits>
 
-#include "gossamer/files.h"
+#include "api/files.h"
 #include "ir/scalar.h"
 #include "onnx/tensor.h"
 

@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <set>
 
+#include "api/files.h"
 #include "gossamer/commands.h"
-#include "gossamer/files.h"
 #include "gossamer/isolate.h"
 #include "gossamer/judge.h"
 #include "gossamer/records_file.h"

@@ -4,8 +4,8 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include "api/files.h"
 #include "compiler/compile.h"
-#include "gossamer/files.h"
 #include "gossamer/isolate.h"
 #include "gossamer/model_file.h"
 #include "gossamer/specialize.h"

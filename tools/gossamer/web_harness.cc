@@ -3,7 +3,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
-#include "gossamer/files.h"
+#include "api/files.h"
 
 namespace gossamer::command {
 namespace {

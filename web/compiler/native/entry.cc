@@ -7,15 +7,11 @@
 //
 // Progress goes to the imported gossamer.progress(text, size, fraction).
 #include <rapidjson/document.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
-#include <cstdint>
 #include <cstdlib>
 #include <map>
-#include <string>
-#include <vector>
 
+#include "answer.h"
 #include "compiler/compile.h"
 
 extern "C" __attribute__((import_module("gossamer"), import_name("progress"))) void
@@ -23,23 +19,9 @@ gs_report_progress(const char* text, uint32_t size, double fraction);
 
 namespace {
 
-using gossamer::Diagnostic;
 using gossamer::Result;
-
-// As JavaScript reads it: words in this order.
-struct Entry {
-  const char* name;
-  uint32_t name_size;
-  const std::byte* bytes;
-  uint32_t size;
-};
-struct Answer {
-  uint32_t ok;  // 1: entries are the package's files; 0: one entry, the diagnostic as JSON
-  uint32_t count;
-  const Entry* entries;
-  std::vector<Entry> table;
-  gossamer::package::Files files;
-};
+using gossamer::web::Answer;
+using gossamer::web::Entry;
 
 Result<std::string> text_member(const rapidjson::Value& value, std::string_view name) {
   if (!value.IsString())
@@ -120,24 +102,7 @@ Result<gossamer::package::Files> compile_model(std::span<const std::byte> model,
   return gossamer::compiler::compile(model, options);
 }
 
-gossamer::package::File diagnostic_file(const Diagnostic& diagnostic) {
-  rapidjson::StringBuffer text;
-  rapidjson::Writer<rapidjson::StringBuffer> json(text);
-  json.StartObject();
-  json.Key("where");
-  json.String(diagnostic.where);
-  json.Key("message");
-  json.String(diagnostic.message);
-  json.Key("hint");
-  json.String(diagnostic.hint);
-  json.EndObject();
-  const auto* bytes = reinterpret_cast<const std::byte*>(text.GetString());
-  return {"error", {bytes, bytes + text.GetSize()}};
-}
-
 }  // namespace
-
-#define GS_EXPORT(name) extern "C" __attribute__((export_name(#name)))
 
 GS_EXPORT(gs_alloc) void* gs_alloc(uint32_t size) { return std::malloc(size > 0 ? size : 1); }
 
@@ -146,21 +111,8 @@ GS_EXPORT(gs_free) void gs_free(void* memory) { std::free(memory); }
 GS_EXPORT(gs_compile)
 Answer* gs_compile(const std::byte* model, uint32_t model_size, const char* options,
                    uint32_t options_size, const Entry* given, uint32_t given_count) {
-  auto* answer = new Answer{};
-  auto files = compile_model({model, model_size}, {options, options_size}, {given, given_count});
-  answer->ok = files.has_value() ? 1 : 0;
-  if (files) {
-    answer->files = *std::move(files);
-  } else {
-    answer->files.push_back(diagnostic_file(files.error()));
-  }
-  for (const gossamer::package::File& file : answer->files) {
-    answer->table.push_back({file.name.data(), static_cast<uint32_t>(file.name.size()),
-                             file.bytes.data(), static_cast<uint32_t>(file.bytes.size())});
-  }
-  answer->count = static_cast<uint32_t>(answer->table.size());
-  answer->entries = answer->table.data();
-  return answer;
+  return gossamer::web::answer(
+      compile_model({model, model_size}, {options, options_size}, {given, given_count}));
 }
 
 GS_EXPORT(gs_release) void gs_release(Answer* answer) { delete answer; }

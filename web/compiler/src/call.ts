@@ -1,4 +1,4 @@
-/** One compilation in a fresh instance of compiler.wasm, on the calling thread. */
+/** Compilations in an instance of compiler.wasm, on the calling thread. */
 import {makeWasi} from './wasi.ts';
 
 /** As src/base/result.h has it. */
@@ -6,6 +6,17 @@ export interface Diagnostic {
   readonly where: string;
   readonly message: string;
   readonly hint: string;
+}
+
+/** The model cannot be compiled: what, where, and what to do. */
+export class CompileError extends Error {
+  readonly diagnostic: Diagnostic;
+  constructor(diagnostic: Diagnostic) {
+    const {where, message, hint} = diagnostic;
+    super(`${where && `${where}: `}${message}${hint && ` (${hint})`}`);
+    this.name = 'CompileError';
+    this.diagnostic = diagnostic;
+  }
 }
 
 /** The options as entry.cc reads them. */
@@ -26,68 +37,122 @@ export type CallResult =
 /** Files of weights by their paths from the model. */
 export type NamedFile = readonly [name: string, bytes: Uint8Array | Blob];
 
-interface Exports {
+/** Words of an Answer, of the files or the diagnostic. */
+export type Entries = readonly (readonly [name: string, bytes: Uint8Array<ArrayBuffer>])[];
+
+/** What every instance exports; recorder.ts knows more. */
+export interface Exports {
   readonly memory: WebAssembly.Memory;
   _initialize(): void;
   gs_alloc(size: number): number;
+  gs_free(address: number): void;
+  gs_release(answer: number): void;
   gs_compile(model: number, size: number, options: number, optionsSize: number, files: number, count: number): number;
 }
 
-export async function callCompiler(
-  module: WebAssembly.Module,
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** compiler.wasm in a memory of its own, on the calling thread. After a trap it is of no more use. */
+export class Instance {
+  readonly exports: Exports;
+  readonly #said: () => string;
+  progress: (step: string, fraction: number) => void = () => undefined;
+
+  private constructor(exports: Exports, said: () => string) {
+    this.exports = exports;
+    this.#said = said;
+  }
+
+  static async create(module: WebAssembly.Module): Promise<Instance> {
+    const wasi = makeWasi(module);
+    const progress = (address: number, size: number, fraction: number): void =>
+      made.progress(decoder.decode(made.read(address, size)), fraction);
+    const {exports} = await WebAssembly.instantiate(module, {
+      wasi_snapshot_preview1: wasi.imports,
+      gossamer: {progress},
+    });
+    const made = new Instance(exports as unknown as Exports, () => wasi.errorText());
+    wasi.attach(made.exports.memory);
+    made.exports._initialize();
+    return made;
+  }
+
+  /** Bytes that its memory takes. */
+  get size(): number {
+    return this.exports.memory.buffer.byteLength;
+  }
+
+  read(address: number, size: number): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.exports.memory.buffer, address, size).slice();
+  }
+
+  /** A copy in its memory, until gs_free. Throws a RangeError. */
+  put(bytes: Uint8Array): number {
+    const address = this.exports.gs_alloc(bytes.length) >>> 0;
+    if (address === 0) throw new RangeError('out of memory');
+    new Uint8Array(this.exports.memory.buffer).set(bytes, address);
+    return address;
+  }
+
+  putText(text: string): [address: number, size: number] {
+    const bytes = encoder.encode(text);
+    return [this.put(bytes), bytes.length];
+  }
+
+  /** Takes an Answer over: its files, or throws nothing and gives the diagnostic. */
+  take(answer: number): {readonly files: Entries} | {readonly error: Diagnostic} {
+    const {buffer} = this.exports.memory;
+    const [ok = 0, count = 0, entries = 0] = new Uint32Array(buffer, answer >>> 0, 3);
+    const table = new Uint32Array(buffer, entries, 4 * count);
+    const files = Array.from({length: count}, (_, at) => {
+      const [name = 0, nameSize = 0, bytes = 0, size = 0] = table.subarray(4 * at, 4 * at + 4);
+      return [decoder.decode(this.read(name, nameSize)), this.read(bytes, size)] as const;
+    });
+    this.exports.gs_release(answer);
+    if (ok) return {files};
+    return {error: JSON.parse(decoder.decode(files[0]?.[1])) as Diagnostic};
+  }
+
+  /** What a trap means: the compiler's own check, or no memory left. What it printed says which. */
+  stopped(problem: unknown): Diagnostic {
+    return {
+      where: 'compiler.wasm',
+      message: `the compiler stopped: ${this.#said() || String(problem)}`,
+      hint: 'the model may need more memory than a page has; otherwise this is our mistake',
+    };
+  }
+}
+
+/** One compilation. `trapped`: the instance is of no more use. */
+export async function compileIn(
+  instance: Instance,
   model: Uint8Array,
   options: NativeOptions,
   external: readonly NamedFile[],
   progress: (step: string, fraction: number) => void,
-): Promise<CallResult> {
-  const wasi = makeWasi(module);
-  const text = new TextDecoder();
-  const instance = await WebAssembly.instantiate(module, {
-    wasi_snapshot_preview1: wasi.imports,
-    gossamer: {
-      progress: (address: number, size: number, fraction: number) =>
-        progress(text.decode(read(address, size)), fraction),
-    },
-  });
-  const exports = instance.exports as unknown as Exports;
-  const read = (address: number, size: number): Uint8Array<ArrayBuffer> =>
-    new Uint8Array(exports.memory.buffer, address, size).slice();
-  wasi.attach(exports.memory);
+): Promise<CallResult & {readonly trapped?: boolean}> {
+  const mine: number[] = [];
   const put = (bytes: Uint8Array): number => {
-    const address = exports.gs_alloc(bytes.length) >>> 0;
-    if (address === 0) throw new RangeError('out of memory');
-    new Uint8Array(exports.memory.buffer).set(bytes, address);
+    const address = instance.put(bytes);
+    mine.push(address);
     return address;
   };
   try {
-    exports._initialize();
-    const json = new TextEncoder().encode(JSON.stringify(options));
+    instance.progress = progress;
     const given: number[] = [];
     for (const [name, file] of external) {
-      const path = new TextEncoder().encode(name);
+      const path = encoder.encode(name);
       const bytes = file instanceof Uint8Array ? file : new Uint8Array(await file.arrayBuffer());
       given.push(put(path), path.length, put(bytes), bytes.length);
     }
     const list = put(new Uint8Array(Uint32Array.from(given).buffer));
-    const answer =
-      exports.gs_compile(put(model), model.length, put(json), json.length, list, external.length) >>> 0;
-    const [ok = 0, count = 0, entries = 0] = new Uint32Array(exports.memory.buffer, answer, 3);
-    const table = new Uint32Array(exports.memory.buffer, entries, 4 * count);
-    const files = Array.from({length: count}, (_, at): [string, Uint8Array<ArrayBuffer>] => {
-      const [name = 0, nameSize = 0, bytes = 0, size = 0] = table.subarray(4 * at, 4 * at + 4);
-      return [text.decode(read(name, nameSize)), read(bytes, size)];
-    });
-    if (ok) return {files};
-    return {error: JSON.parse(text.decode(files[0]?.[1])) as Diagnostic};
+    const json = encoder.encode(JSON.stringify(options));
+    const answer = instance.exports.gs_compile(put(model), model.length, put(json), json.length, list, external.length);
+    const made = instance.take(answer);
+    for (const address of mine) instance.exports.gs_free(address);
+    return 'files' in made ? {files: made.files.map(([name, bytes]) => [name, bytes])} : made;
   } catch (problem) {
-    // A trap: the compiler's own check, or no memory left. What it printed says which.
-    const said = wasi.errorText() || String(problem);
-    return {
-      error: {
-        where: 'compiler.wasm',
-        message: `the compiler stopped: ${said}`,
-        hint: 'the model may need more memory than a page has; otherwise this is our mistake',
-      },
-    };
+    return {error: instance.stopped(problem), trapped: true};
   }
 }

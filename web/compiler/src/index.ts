@@ -6,12 +6,14 @@
  */
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- users of src need it too
 /// <reference path="../../runtime/src/globals.d.ts" />
-import {callCompiler, type CallResult, type Diagnostic, type NamedFile, type NativeOptions} from './call.ts';
+import {besideCaller, type Call, type Place} from './beside.ts';
+import {CompileError, type NamedFile, type NativeOptions} from './call.ts';
+import {inWorker} from './in_worker.ts';
+import {getModule, type WasmSource} from './module.ts';
 import {type Operator, withOperators} from './operator.ts';
-import type {Message, Request} from './worker.ts';
-import script from 'worker:./worker.ts';
 
-export type {Diagnostic} from './call.ts';
+export {CompileError, type Diagnostic} from './call.ts';
+export * from './recorder.ts';
 export * from './operator.ts';
 
 /**
@@ -44,68 +46,7 @@ export interface CompileOptions {
   readonly onProgress?: ((progress: {step: string; fraction: number}) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
   /** compiler.wasm, or where it is. Default: beside this script. */
-  readonly wasm?: string | URL | WebAssembly.Module | BufferSource | undefined;
-}
-
-/** The model cannot be compiled: what, where, and what to do. */
-export class CompileError extends Error {
-  readonly diagnostic: Diagnostic;
-  constructor(diagnostic: Diagnostic) {
-    const {where, message, hint} = diagnostic;
-    super(`${where && `${where}: `}${message}${hint && ` (${hint})`}`);
-    this.name = 'CompileError';
-    this.diagnostic = diagnostic;
-  }
-}
-
-const modules = new Map<string, Promise<WebAssembly.Module>>();
-
-async function fetchModule(url: string): Promise<WebAssembly.Module> {
-  const response = await fetch(url);
-  if (!response.ok) throw new Error(`${url}: the server answered ${response.status}`);
-  // Not compileStreaming: it insists on a content type that many static servers do not send.
-  return WebAssembly.compile(await response.arrayBuffer());
-}
-
-/** Compiled once for a page and address. */
-function getModule(wasm: CompileOptions['wasm']): Promise<WebAssembly.Module> {
-  if (wasm instanceof WebAssembly.Module) return Promise.resolve(wasm);
-  if (wasm !== undefined && typeof wasm !== 'string' && !(wasm instanceof URL)) {
-    return WebAssembly.compile(wasm);
-  }
-  const url = String(wasm ?? new URL('compiler.wasm', import.meta.url));
-  let module = modules.get(url);
-  if (!module) {
-    module = fetchModule(url);
-    modules.set(url, module);
-    module.catch(() => modules.delete(url));
-  }
-  return module;
-}
-
-function inWorker(request: Request, options: CompileOptions): Promise<CallResult> {
-  const url = URL.createObjectURL(new Blob([script], {type: 'text/javascript'}));
-  const worker = new Worker(url);
-  const {signal, onProgress} = options;
-  return new Promise<CallResult>((resolve, reject) => {
-    signal?.addEventListener('abort', () => reject(signal.reason as Error));
-    worker.onerror = (event) => reject(new Error(`the compiler's worker failed: ${event.message}`));
-    worker.onmessage = ({data}: MessageEvent<Message>) => {
-      if (data.kind === 'progress') onProgress?.({step: data.step, fraction: data.fraction});
-      else if (data.kind === 'done') resolve(data.result);
-      else reject(new Error(data.message));
-    };
-    // A message clones whole buffers: bytes of part of one go as a copy of their own.
-    const external = request.external.map(([name, file]): NamedFile => [
-      name,
-      file instanceof Uint8Array ? file.slice() : file,
-    ]);
-    const transfer = external.flatMap(([, file]) => (file instanceof Uint8Array ? [file.buffer as ArrayBuffer] : []));
-    worker.postMessage({...request, external}, transfer);
-  }).finally(() => {
-    worker.terminate();
-    URL.revokeObjectURL(url);
-  });
+  readonly wasm?: WasmSource | undefined;
 }
 
 function namedFiles(given: ExternalData): NamedFile[] {
@@ -116,22 +57,8 @@ function namedFiles(given: ExternalData): NamedFile[] {
   return Object.entries(given as Readonly<Record<string, Uint8Array | Blob>>);
 }
 
-/**
- * Compiles a model; byte for byte what `gossamer compile` writes with the same options. In a worker
- * where there are workers, else (Node) on the calling thread. Rejects with a CompileError for a model
- * that cannot be compiled, or with the signal's reason.
- */
-export async function compile(
-  onnx: ArrayBuffer | Uint8Array | Blob,
-  options: CompileOptions,
-): Promise<Map<string, Uint8Array>> {
-  const {signal, onProgress, target, name, relaxedSimd, f16, shapes, dims, lengths} = options;
-  signal?.throwIfAborted();
-  const module = await getModule(options.wasm);
-  const given = new Uint8Array(onnx instanceof Blob ? await onnx.arrayBuffer() : onnx);
-  const model = options.operators?.length ? withOperators(given, options.operators) : given;
-  signal?.throwIfAborted();
-  const native: NativeOptions = {
+function nativeOptions({target, name, relaxedSimd, f16, shapes, dims, lengths}: CompileOptions): NativeOptions {
+  return {
     target,
     ...(name === undefined ? {} : {name}),
     ...(relaxedSimd === undefined ? {} : {relaxed_simd: relaxedSimd}),
@@ -142,11 +69,73 @@ export async function compile(
       : {shapes: Object.fromEntries(Object.entries(shapes).map(([k, v]) => [k, v.map((n) => n ?? -1)]))}),
     ...(lengths === undefined ? {} : {lengths}),
   };
-  const external = namedFiles(options.externalData ?? []);
-  const result =
-    typeof Worker === 'undefined'
-      ? await callCompiler(module, model, native, external, (step, fraction) => onProgress?.({step, fraction}))
-      : await inWorker({module, model, options: native, external}, options);
-  if ('error' in result) throw new CompileError(result.error);
-  return new Map(result.files);
+}
+
+/**
+ * A compiler that stays in memory, for many models or programs one after the other: no start and end of a worker
+ * each time. In a worker of its own where there are workers, else (Node) on the calling thread.
+ */
+export class Compiler {
+  readonly #place: Place;
+  private constructor(place: Place) {
+    this.#place = place;
+  }
+
+  static async open(options: Pick<CompileOptions, 'wasm'> = {}): Promise<Compiler> {
+    const module = await getModule(options.wasm);
+    return new Compiler(typeof Worker === 'undefined' ? besideCaller(module) : inWorker(module));
+  }
+
+  /**
+   * As compile() of this module, which see. Compilations asked for at the same time are done one after the other;
+   * one that is aborted or fails leaves the compiler of use.
+   */
+  async compile(
+    onnx: ArrayBuffer | Uint8Array | Blob,
+    options: Omit<CompileOptions, 'wasm'>,
+  ): Promise<Map<string, Uint8Array>> {
+    const {signal, onProgress} = options;
+    signal?.throwIfAborted();
+    const given = new Uint8Array(onnx instanceof Blob ? await onnx.arrayBuffer() : onnx);
+    const model = options.operators?.length ? withOperators(given, options.operators) : given;
+    const call: Call = {model, options: nativeOptions(options), external: namedFiles(options.externalData ?? [])};
+    const result = await unlessAborted(
+      this.#place.compile(call, (step, fraction) => onProgress?.({step, fraction})),
+      signal,
+    );
+    if ('error' in result) throw new CompileError(result.error);
+    return new Map(result.files);
+  }
+
+  /** Stops the worker; compilations under way reject. */
+  dispose(): void {
+    this.#place.stop();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}
+
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work;
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error);
+    signal.addEventListener('abort', abort);
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+/**
+ * Compiles a model; byte for byte what `gossamer compile` writes with the same options. In a worker
+ * where there are workers, else (Node) on the calling thread, with memory of its own that goes when it is done.
+ * Rejects with a CompileError for a model that cannot be compiled, or with the signal's reason.
+ */
+export async function compile(
+  onnx: ArrayBuffer | Uint8Array | Blob,
+  options: CompileOptions,
+): Promise<Map<string, Uint8Array>> {
+  options.signal?.throwIfAborted();
+  using compiler = await Compiler.open(options);
+  return await compiler.compile(onnx, options);
 }

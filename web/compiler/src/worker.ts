@@ -1,30 +1,42 @@
-/** The compiler in a worker: one compilation, then the worker is thrown away with all its memory. */
-import {callCompiler, type CallResult, type NamedFile, type NativeOptions} from './call.ts';
+/** The compiler in a worker: one compilation after the other, until it is terminated with all its memory. */
+import {type CallResult, type NamedFile, type NativeOptions} from './call.ts';
+import {besideCaller, type Place} from './beside.ts';
 
-export interface Request {
-  readonly module: WebAssembly.Module;
-  readonly model: Uint8Array;
-  readonly options: NativeOptions;
-  readonly external: readonly NamedFile[];
-}
+/** First the module, then calls. */
+export type Request =
+  | {readonly module: WebAssembly.Module}
+  | {
+      readonly call: number;
+      readonly model: Uint8Array;
+      readonly options: NativeOptions;
+      readonly external: readonly NamedFile[];
+    };
 
-export type Message =
+export type Message = {readonly call: number} & (
   | {readonly kind: 'progress'; readonly step: string; readonly fraction: number}
   | {readonly kind: 'done'; readonly result: CallResult}
-  | {readonly kind: 'failed'; readonly message: string};
+  | {readonly kind: 'failed'; readonly message: string}
+);
 
 const post = (message: Message, transfer: ArrayBuffer[] = []): void =>
   (self as unknown as Worker).postMessage(message, transfer);
 
-async function work({module, model, options, external}: Request): Promise<void> {
+let place: Place | undefined;
+
+async function work(request: Request): Promise<void> {
+  if ('module' in request) {
+    place = besideCaller(request.module);
+    return;
+  }
+  const {call} = request;
   try {
-    const result = await callCompiler(module, model, options, external, (step, fraction) =>
-      post({kind: 'progress', step, fraction}),
-    );
+    const result = (await place?.compile(request, (step, fraction) =>
+      post({call, kind: 'progress', step, fraction}),
+    )) as CallResult;
     const transfer = 'files' in result ? result.files.map(([, bytes]) => bytes.buffer) : [];
-    post({kind: 'done', result}, transfer);
+    post({call, kind: 'done', result}, transfer);
   } catch (problem) {
-    post({kind: 'failed', message: String(problem)});
+    post({call, kind: 'failed', message: String(problem)});
   }
 }
 

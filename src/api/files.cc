@@ -1,4 +1,4 @@
-#include "gossamer/files.h"
+#include "api/files.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 #include "runtime/mapped_file.h"
 
-namespace gossamer::command {
+namespace gossamer {
 
 namespace fs = std::filesystem;
 
@@ -147,4 +147,4 @@ TemporaryFolder::~TemporaryFolder() {
   if (!path_.empty()) fs::remove_all(path_, ignored);
 }
 
-}  // namespace gossamer::command
+}  // namespace gossamer

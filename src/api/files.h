@@ -12,7 +12,7 @@
 #include "onnx/external_files.h"
 #include "package/package.h"
 
-namespace gossamer::command {
+namespace gossamer {
 
 using Bytes = std::vector<std::byte>;
 
@@ -46,4 +46,4 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace gossamer::command
+}  // namespace gossamer

@@ -1,0 +1,63 @@
+// Gossamer's C++ API of compiling: an ONNX model in, a package out, for any target.
+//
+//   #include <gossamer/compile.hpp>
+//   auto package = gossamer::compile_file("digits.onnx").value();   // for this machine's CPU
+//   auto model = gossamer::load(package).value();                   // or: package.write("digits/")
+//
+// Nothing throws: what can go wrong is a std::expected with an Error, one line for people.
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gossamer/gossamer.hpp"
+
+namespace gossamer {
+
+struct CompileOptions {
+  std::string target = "cpu";  // "cpu", "wasm", "webgpu", "webgl"
+  std::string name;            // of the model; "" takes the graph's
+  std::string cpu = "native";  // cpu: LLVM's name of the processor
+  bool relaxed_simd = true;    // wasm: kernels with relaxed SIMD's multiply-adds beside the others
+  bool f16 = false;            // webgpu: f16 tensors are stored as such
+  std::string limits;          // webgpu, webgl: "mobile" keeps to a phone's limits
+  std::string adapters = "any";  // webgpu: kernels for GPUs in "hardware", in "software" or both
+  // Fixed shapes of inputs (-1 leaves a dimension open), named dimensions, lengths of sequences (-1
+  // leaves an optional input out). Faster kernels, and more models compile.
+  std::map<std::string, std::vector<int64_t>> shapes;
+  std::map<std::string, int64_t> dims;
+  std::map<std::string, int> lengths;
+  std::function<void(std::string_view step, double fraction)> progress;
+};
+
+// The files of a package by their names (docs/specs/package.md).
+struct Package {
+  struct File {
+    std::string name;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<File> files;
+
+  // Writes a folder, which is then either the whole new package or what was there before. Errors: a
+  // folder that is neither empty nor a package, what the file system says.
+  std::expected<void, Error> write(const std::string& folder) const;
+};
+
+// Errors: whatever the model's author or the options can cause, with the node and what to do; a
+// target that this library was built without.
+std::expected<Package, Error> compile(std::span<const std::byte> onnx,
+                                      const CompileOptions& options = {});
+// The same of a file; weights in other files are found beside it. Errors: also those of reading.
+std::expected<Package, Error> compile_file(const std::string& path,
+                                           const CompileOptions& options = {});
+
+// Errors: as of load(folder); a package for another target than cpu.
+std::expected<Model, Error> load(const Package& package, const LoadOptions& options = {});
+
+}  // namespace gossamer

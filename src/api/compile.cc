@@ -1,0 +1,79 @@
+// The public C++ API over compiler::compile.
+#include "gossamer/compile.hpp"
+
+#include "api/files.h"
+#include "compiler/compile.h"
+
+namespace gossamer {
+namespace {
+
+template <class T>
+std::expected<T, Error> told(Result<T> result) {
+  if (!result)
+    return std::unexpected(
+        Error{result.error().where, result.error().message, result.error().hint});
+  if constexpr (std::is_void_v<T>) {
+    return {};
+  } else {
+    return *std::move(result);
+  }
+}
+
+Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptions& options,
+                             onnx::ExternalFiles* external) {
+  compiler::Options given;
+  given.target = options.target;
+  given.name = options.name;
+  given.cpu = options.cpu;
+  given.relaxed_simd = options.relaxed_simd;
+  given.f16 = options.f16;
+  given.limits = options.limits;
+  given.adapters = options.adapters;
+  given.known.shapes.insert(options.shapes.begin(), options.shapes.end());
+  given.known.dims.insert(options.dims.begin(), options.dims.end());
+  given.known.lengths.insert(options.lengths.begin(), options.lengths.end());
+  given.progress = options.progress;
+  given.external = external;
+  GS_ASSIGN(package::Files files, compiler::compile(onnx, given));
+  Package package;
+  for (package::File& file : files)
+    package.files.push_back({std::move(file.name), std::move(file.bytes)});
+  return package;
+}
+
+Result<> write_files(const Package& package, const std::string& folder) {
+  package::Files files;
+  for (const Package::File& file : package.files) files.push_back({file.name, file.bytes});
+  return write_package(folder, files);
+}
+
+}  // namespace
+
+std::expected<void, Error> Package::write(const std::string& folder) const {
+  return told(write_files(*this, folder));
+}
+
+std::expected<Package, Error> compile(std::span<const std::byte> onnx,
+                                      const CompileOptions& options) {
+  return told(compile_with(onnx, options, nullptr));
+}
+
+std::expected<Package, Error> compile_file(const std::string& path, const CompileOptions& options) {
+  const auto bytes = read_file(path);
+  if (!bytes) return told(Result<Package>(std::unexpected(bytes.error())));
+  const auto external = external_files(std::filesystem::path(path).parent_path());
+  auto package = compile_with(*bytes, options, external.get());
+  if (!package && package.error().where.empty()) package.error().where = path;
+  return told(std::move(package));
+}
+
+// A run time maps files; what it has mapped stays when the folder goes.
+std::expected<Model, Error> load(const Package& package, const LoadOptions& options) {
+  const auto folder = TemporaryFolder::create();
+  if (!folder) return std::unexpected(Error{folder.error().where, folder.error().message, ""});
+  const std::string place = (folder->path() / "package").string();
+  if (auto written = package.write(place); !written) return std::unexpected(written.error());
+  return load(place, options);
+}
+
+}  // namespace gossamer

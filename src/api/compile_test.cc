@@ -1,0 +1,67 @@
+#include "gossamer/compile.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "onnx/model_writer.h"
+
+namespace gossamer {
+namespace {
+
+using onnx::node;
+using onnx::value;
+
+const onnx::Message& perceptron() {
+  static const onnx::Message message =
+      onnx::model({{value("x", {"n", "3"})},
+                   {node("MatMul", {"x", "w"}, {"h"}), node("Relu", {"h"}, {"y"})},
+                   {value("y", {"n", "2"})},
+                   {onnx::floats("w", {3, 2}, {1, 2, 3, 4, -5, -6})}});
+  return message;
+}
+
+TEST(CompileApi, CompilesAndRunsInOneProgram) {
+  auto package = compile(onnx::bytes_of(perceptron()));
+  ASSERT_TRUE(package) << package.error().to_string();
+  auto model = load(*package, {.threads = 1});
+  ASSERT_TRUE(model) << model.error().to_string();
+  const std::vector<float> x{1, 2, 1, 0, 0, 3};
+  const auto outputs = model->run({{"x", Tensor::of<float>({2, 3}, x)}});
+  ASSERT_TRUE(outputs) << outputs.error().to_string();
+  const auto y = outputs->at("y").data<float>().value();
+  EXPECT_EQ(std::vector<float>(y.begin(), y.end()), std::vector<float>({2, 4, 0, 0}));
+}
+
+TEST(CompileApi, WritesPackagesForEveryTarget) {
+  for (const char* target : {"cpu", "wasm", "webgpu", "webgl"}) {
+    CompileOptions options;
+    options.target = target;
+    options.dims["n"] = 4;
+    options.name = "named";
+    const auto package = compile(onnx::bytes_of(perceptron()), options);
+    ASSERT_TRUE(package) << target << ": " << package.error().to_string();
+    EXPECT_EQ(package->files[0].name, "manifest.json");
+    const auto& manifest = package->files[0].bytes;
+    const std::string text(reinterpret_cast<const char*>(manifest.data()), manifest.size());
+    EXPECT_NE(text.find("\"named\""), std::string::npos);
+    EXPECT_NE(text.find("[4,3]"), std::string::npos) << text;
+    const auto loaded = load(*package);
+    EXPECT_EQ(loaded.has_value(), std::string(target) == "cpu");
+  }
+}
+
+TEST(CompileApi, ErrorsSayWhatAndWhere) {
+  const auto nothing = compile({});
+  ASSERT_FALSE(nothing);
+  EXPECT_FALSE(nothing.error().message.empty());
+  const auto missing = compile_file("no/such/model.onnx");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().to_string(), "no/such/model.onnx: no such file");
+  CompileOptions options;
+  options.dims["m"] = 4;
+  EXPECT_FALSE(compile(onnx::bytes_of(perceptron()), options));
+}
+
+}  // namespace
+}  // namespace gossamer

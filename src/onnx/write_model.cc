@@ -1,0 +1,264 @@
+#include "onnx/write_model.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_set>
+
+#include "graph/control_flow.h"
+#include "ir/build.h"
+#include "onnx/message.h"
+#include "onnx/tensor.h"
+#include "onnx/upgrade.h"
+
+namespace gossamer::onnx {
+namespace {
+
+using graph::ConstantSource;
+using graph::Graph;
+using graph::no_value;
+using graph::ValueId;
+
+// Fields of ONNX's messages, by their numbers in onnx.proto3.
+namespace model_field {
+constexpr uint32_t ir_version = 1, producer = 2, graph = 7, opset = 8;
+}
+namespace graph_field {
+constexpr uint32_t node = 1, name = 2, initializer = 5, input = 11, output = 12;
+}
+namespace node_field {
+constexpr uint32_t input = 1, output = 2, name = 3, op = 4, attribute = 5, domain = 7;
+}
+namespace attribute_field {
+constexpr uint32_t name = 1, f = 2, i = 3, s = 4, t = 5, g = 6, floats = 7, ints = 8, strings = 9,
+                   type = 20;
+}
+namespace tensor_field {
+constexpr uint32_t dims = 1, data_type = 2, string_data = 6, name = 8, raw_data = 9;
+}
+
+constexpr int64_t ir_version = 10;
+
+std::string_view text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Elements of four or two bits lie several to a byte in a file, one to a byte here.
+std::string pack(Bytes codes, ir::DType dtype) {
+  const int width = ir::bit_width(dtype), each = 8 / width;
+  std::string packed((codes.size() + static_cast<size_t>(each) - 1) / static_cast<size_t>(each),
+                     '\0');
+  for (size_t i = 0; i < codes.size(); ++i) {
+    const unsigned code = std::to_integer<unsigned>(codes[i]) & ((1u << width) - 1);
+    const size_t at = i / static_cast<size_t>(each);
+    const unsigned shift =
+        static_cast<unsigned>(i % static_cast<size_t>(each)) * static_cast<unsigned>(width);
+    packed[at] = static_cast<char>(static_cast<unsigned char>(packed[at]) | (code << shift));
+  }
+  return packed;
+}
+
+Message tensor_message(std::string_view name, ir::DType dtype, const std::vector<int64_t>& shape) {
+  Message message;
+  for (int64_t extent : shape) message.integer(tensor_field::dims, extent);
+  message.integer(tensor_field::data_type, ops::onnx_of_dtype(dtype));
+  if (!name.empty()) message.text(tensor_field::name, name);
+  return message;
+}
+
+void add_elements(Message& message, ir::DType dtype, Bytes bytes,
+                  const std::vector<std::string>& strings) {
+  if (dtype == ir::DType::string) {
+    for (const std::string& one : strings) message.text(tensor_field::string_data, one);
+  } else if (ir::is_small(dtype) && ir::bit_width(dtype) < 8 && 8 % ir::bit_width(dtype) == 0) {
+    message.text(tensor_field::raw_data, pack(bytes, dtype));
+  } else {
+    message.text(tensor_field::raw_data, text_of(bytes));
+  }
+}
+
+Message attribute_message(const std::string& name, const ops::Attribute& attribute) {
+  Message message = Message().text(attribute_field::name, name);
+  const auto type = [&](ProtoAttribute::Kind kind) -> Message& {
+    return message.integer(attribute_field::type, kind);
+  };
+  if (const auto* i = std::get_if<int64_t>(&attribute)) {
+    type(ProtoAttribute::integer).integer(attribute_field::i, *i);
+  } else if (const auto* f = std::get_if<double>(&attribute)) {
+    type(ProtoAttribute::real).real(attribute_field::f, static_cast<float>(*f));
+  } else if (const auto* s = std::get_if<std::string>(&attribute)) {
+    type(ProtoAttribute::text).text(attribute_field::s, *s);
+  } else if (const auto* ints = std::get_if<std::vector<int64_t>>(&attribute)) {
+    type(ProtoAttribute::integers);
+    for (int64_t value : *ints) message.integer(attribute_field::ints, value);
+  } else if (const auto* floats = std::get_if<std::vector<double>>(&attribute)) {
+    type(ProtoAttribute::reals);
+    for (double value : *floats) message.real(attribute_field::floats, static_cast<float>(value));
+  } else if (const auto* strings = std::get_if<std::vector<std::string>>(&attribute)) {
+    type(ProtoAttribute::texts);
+    for (const std::string& value : *strings) message.text(attribute_field::strings, value);
+  } else if (const auto* tensor = std::get_if<ops::TensorData>(&attribute)) {
+    Message data = tensor_message("", tensor->dtype, tensor->shape);
+    add_elements(data, tensor->dtype, tensor->bytes, tensor->strings);
+    type(ProtoAttribute::tensor).add(attribute_field::t, data);
+  }
+  return message;
+}
+
+// TypeProto of a tensor; no shape where none is known.
+Message value_message(const std::string& name, const graph::Value& value) {
+  Message tensor = Message().integer(1, ops::onnx_of_dtype(value.dtype));
+  if (value.shape_known) {
+    Message shape;
+    for (const ir::Expr& extent : value.shape) {
+      Message dim;
+      if (const auto number = ir::as_int(extent)) {
+        dim.integer(1, *number);
+      } else if (const auto* var = ir::as<ir::VarNode>(extent)) {
+        dim.text(2, var->name);
+      }
+      shape.add(1, dim);
+    }
+    tensor.add(2, shape);
+  }
+  return Message().text(1, name).add(2, Message().add(1, tensor));
+}
+
+class Writer {
+ public:
+  explicit Writer(Bytes file) : file_(file) {}
+
+  Result<std::string> write(const Graph& graph) {
+    if (!graph.groups.empty())
+      return fail(cat("port \"", graph.groups[0].name, "\" is a sequence or optional"),
+                  "only models whose ports are tensors can be written");
+    files_ = &graph.files;
+    GS_ASSIGN(const Message body, graph_message(graph, {}));
+    Message model = Message()
+                        .integer(model_field::ir_version, ir_version)
+                        .text(model_field::producer, "gossamer");
+    domains_.insert("");
+    for (const std::string& domain : domains_) {
+      const int64_t version = domain.empty() ? newest_opset : newest_of(domain);
+      model.add(model_field::opset, Message().text(1, domain).integer(2, version));
+    }
+    return model.add(model_field::graph, body).bytes;
+  }
+
+ private:
+  int64_t newest_of(const std::string& domain) const {
+    const auto found = versions_.find(domain);
+    return found == versions_.end() ? 1 : found->second;
+  }
+
+  // Of a value of its graph: no other value of the model is called so.
+  std::string unique(const std::string& wanted, size_t id) {
+    std::string name = wanted.empty() ? cat("v", id) : wanted;
+    while (!used_.insert(name).second) name += cat("_", id);
+    return name;
+  }
+
+  Result<Message> graph_message(const Graph& graph, const std::vector<std::string>& outer) {
+    std::vector<std::string> names(graph.values.size());
+    for (const graph::Capture& capture : graph.captures)
+      names[capture.inner] = outer[capture.outer];
+    // Ports first: their names are the model's interface.
+    for (const std::vector<ValueId>* ports : {&graph.inputs, &graph.outputs}) {
+      for (ValueId id : *ports)
+        if (names[id].empty()) names[id] = unique(graph.values[id].name, id);
+    }
+    for (size_t id = 0; id < names.size(); ++id)
+      if (names[id].empty()) names[id] = unique(graph.values[id].name, id);
+    Message message;
+    for (const graph::Node& node : graph.nodes) {
+      GS_ASSIGN(const Message one, node_message(node, names));
+      message.add(graph_field::node, one);
+    }
+    message.text(graph_field::name, graph.name);
+    for (size_t id = 0; id < graph.values.size(); ++id) {
+      const graph::Value& value = graph.values[id];
+      if (!value.constant) continue;
+      GS_ASSIGN(const Message one, initializer(names[id], *value.constant));
+      message.add(graph_field::initializer, one);
+    }
+    for (ValueId id : graph.inputs)
+      message.add(graph_field::input, value_message(names[id], graph.values[id]));
+    for (ValueId id : graph.outputs)
+      message.add(graph_field::output, value_message(names[id], graph.values[id]));
+    return message;
+  }
+
+  Result<Message> initializer(const std::string& name, const ConstantSource& source) const {
+    Bytes bytes = source.bytes;
+    if (source.file > 0) {
+      return fail_at(cat("\"", name, "\""),
+                     cat("its data lie in ", (*files_)[static_cast<size_t>(source.file) - 1]),
+                     "a model with external data cannot be written");
+    }
+    if (source.file == 0) {
+      if (source.offset > file_.size() || source.length > file_.size() - source.offset)
+        return fail_at(cat("\"", name, "\""), "its bytes lie outside the model file");
+      bytes = file_.subspan(source.offset, source.length);
+    }
+    Message message = tensor_message(name, source.dtype, source.shape);
+    if (source.packed > 1) {
+      message.text(tensor_field::raw_data, text_of(bytes));
+    } else {
+      add_elements(message, source.dtype, bytes, source.strings);
+    }
+    return message;
+  }
+
+  Result<Message> node_message(const graph::Node& node, const std::vector<std::string>& names) {
+    Message message;
+    const auto name_of = [&](ValueId id) {
+      return id == no_value ? std::string_view() : std::string_view(names[id]);
+    };
+    for (ValueId id : node.inputs) message.text(node_field::input, name_of(id));
+    for (ValueId id : node.outputs) message.text(node_field::output, name_of(id));
+    if (!node.name.empty()) message.text(node_field::name, node.name);
+    message.text(node_field::op, node.def->name);
+    for (const auto& [name, attribute] : node.attributes) {
+      if (!std::holds_alternative<std::monostate>(attribute))
+        message.add(node_field::attribute, attribute_message(name, attribute));
+    }
+    GS_TRY(add_regions(node, names, message));
+    if (!node.def->domain.empty()) {
+      message.text(node_field::domain, node.def->domain);
+      int64_t& version = versions_[node.def->domain];
+      version = std::max<int64_t>(version, node.def->since);
+    }
+    domains_.insert(node.def->domain);
+    return message;
+  }
+
+  Result<> add_regions(const graph::Node& node, const std::vector<std::string>& names,
+                       Message& message) {
+    const auto steps = graph::region_attributes(node.def->name);
+    for (size_t i = 0; i < node.regions.size(); ++i) {
+      if (!node.regions[i]) continue;
+      const std::string attribute(steps.empty() ? std::string_view(node.def->regions[i])
+                                                : steps[i]);
+      GS_ASSIGN(const Message body, graph_message(*node.regions[i], names));
+      message.add(node_field::attribute, Message()
+                                             .text(attribute_field::name, attribute)
+                                             .integer(attribute_field::type, ProtoAttribute::graph)
+                                             .add(attribute_field::g, body));
+    }
+    return {};
+  }
+
+  Bytes file_;
+  const std::vector<std::string>* files_ = nullptr;
+  std::unordered_set<std::string> used_;
+  std::set<std::string> domains_;
+  std::map<std::string, int64_t> versions_;  // of domains: the newest operator that is used
+};
+
+}  // namespace
+
+Result<std::string> write_model(const graph::Graph& graph, Bytes file) {
+  return Writer(file).write(graph);
+}
+
+}  // namespace gossamer::onnx

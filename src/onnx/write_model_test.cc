@@ -1,0 +1,89 @@
+#include "onnx/write_model.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/stage_graph.h"
+#include "ir/build.h"
+#include "onnx/model_writer.h"
+#include "onnx/reader.h"
+
+namespace gossamer::onnx {
+namespace {
+
+graph::Value value_of(std::string name, std::vector<ir::Expr> shape) {
+  graph::Value value;
+  value.name = std::move(name);
+  value.shape = std::move(shape);
+  value.shape_known = true;
+  return value;
+}
+
+std::string stages_of(const graph::Graph& graph) {
+  const auto stages = graph::lower(graph, ops::builtin_catalog());
+  return stages ? graph::print(*stages) : stages.error().to_string();
+}
+
+graph::Graph read(Bytes bytes) {
+  auto graph = read_model(bytes);
+  EXPECT_TRUE(graph) << graph.error().to_string();
+  return graph ? *std::move(graph) : graph::Graph{};
+}
+
+// y = LeakyRelu(x, 0.25) * w, whose names are not all different.
+graph::Graph example() {
+  const ops::Catalog& catalog = ops::builtin_catalog();
+  graph::Graph graph;
+  graph.name = "example";
+  const auto x = graph.add_value(value_of("x", {ir::index(2), ir::index(3)}));
+  graph::Value weight = value_of("w", {ir::index(3)});
+  weight.constant = graph::source_of(ops::floats({3}, {1, 2, 3}));
+  const auto w = graph.add_value(std::move(weight));
+  const auto middle = graph.add_value(value_of("x", {ir::index(2), ir::index(3)}));
+  const auto y = graph.add_value(value_of("y", {ir::index(2), ir::index(3)}));
+  graph.nodes.push_back({catalog.find("", "LeakyRelu"), "a", {x}, {middle}, {{"alpha", 0.25}}, {}});
+  graph.nodes.push_back({catalog.find("", "Mul"), "b", {middle, w}, {y}, {}, {}});
+  graph.inputs = {x};
+  graph.outputs = {y};
+  return graph;
+}
+
+TEST(WriteModel, ReadsBackAsTheSameStages) {
+  graph::Graph graph = example();
+  const auto written = write_model(graph);
+  ASSERT_TRUE(written) << written.error().to_string();
+  const graph::Graph again = read(std::as_bytes(std::span(*written)));
+  graph.values[2].name = "x_2";
+  EXPECT_EQ(stages_of(again), stages_of(graph));
+}
+
+TEST(WriteModel, KeepsRegionsAndWhatTheyCapture) {
+  const Message branch =
+      onnx::graph({{}, {node("Add", {"x", "w"}, {"sum"})}, {value("sum", {"2"})}});
+  const Message other =
+      onnx::graph({{}, {node("Neg", {"x"}, {"negative"})}, {value("negative", {"2"})}});
+  const Message message = model(
+      {{value("x", {"2"}), value("c", {}, 9)},
+       {node("If", {"c"}, {"y"},
+             {graph_attribute("then_branch", branch), graph_attribute("else_branch", other)})},
+       {value("y", {"2"})},
+       {floats("w", {2}, {1, 2})}});
+  const graph::Graph graph = read(bytes_of(message));
+  const auto written = write_model(graph, bytes_of(message));
+  ASSERT_TRUE(written) << written.error().to_string();
+  EXPECT_EQ(stages_of(read(std::as_bytes(std::span(*written)))), stages_of(graph));
+}
+
+TEST(WriteModel, SaysWhatItCannotWrite) {
+  graph::Graph graph = example();
+  graph.values[1].constant->file = 0;
+  graph.values[1].constant->length = 12;
+  graph.values[1].constant->bytes.clear();
+  const auto beyond = write_model(graph);
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().to_string(), "\"w\": its bytes lie outside the model file");
+  graph.groups.push_back({"boxes"});
+  ASSERT_FALSE(write_model(graph));
+}
+
+}  // namespace
+}  // namespace gossamer::onnx

@@ -1,0 +1,227 @@
+#include "tensor/planner.h"
+
+#include <algorithm>
+
+#include "ir/build.h"
+
+namespace gossamer::tensor {
+
+// Whether one of the scope's xs is among what the tensor was made of.
+bool Recorder::Planner::depends(Scope& scope, Id id) const {
+  std::vector<Id> rest{id};
+  while (!rest.empty()) {
+    const Id at = rest.back();
+    if (scope.depends.contains(at)) {
+      rest.pop_back();
+      continue;
+    }
+    const int maker = recorder_.tensors_[at].maker;
+    bool found = scope.xs.contains(at), complete = true;
+    if (!found && maker >= 0) {
+      for (Id input : recorder_.nodes_[static_cast<size_t>(maker)].inputs) {
+        if (input == no_tensor) continue;
+        const auto known = scope.depends.find(input);
+        if (known == scope.depends.end()) {
+          rest.push_back(input);
+          complete = false;
+        } else {
+          found = found || known->second;
+        }
+      }
+    }
+    if (!complete) continue;
+    scope.depends.emplace(at, found);
+    rest.pop_back();
+  }
+  return scope.depends.at(id);
+}
+
+Recorder::Planner::Place Recorder::Planner::resolve(Place place) {
+  while (place.scope != 0) {
+    Scope& scope = scopes_[static_cast<size_t>(place.scope)];
+    if (!scope.xs.contains(place.id) && depends(scope, place.id)) break;
+    place.scope = scope.around;
+  }
+  return place;
+}
+
+// Of the node that makes a tensor.
+std::vector<Recorder::Planner::Place> Recorder::Planner::inputs_of(Place place) {
+  const int maker = recorder_.tensors_[place.id].maker;
+  const Node& node = recorder_.nodes_[static_cast<size_t>(maker)];
+  const Operation& operation = recorder_.operations_[static_cast<size_t>(node.operation)];
+  int scope = place.scope;
+  size_t xs = node.inputs.size();
+  if (operation.xs >= 0 && recorder_.histories_ > 0) {
+    xs = static_cast<size_t>(operation.xs);
+    const auto [found, fresh] = gradient_scopes_.try_emplace(
+        key({place.scope, static_cast<Id>(maker)}), static_cast<int>(scopes_.size()));
+    if (fresh) {
+      scopes_.push_back({.around = place.scope});
+      scopes_.back().xs.insert(node.inputs.begin(),
+                               node.inputs.begin() + static_cast<std::ptrdiff_t>(xs));
+    }
+    scope = found->second;
+  }
+  std::vector<Place> inputs;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Place input{i == xs ? scope : place.scope, node.inputs[i]};
+    inputs.push_back(input.id == no_tensor ? input : resolve(input));
+  }
+  return inputs;
+}
+
+void Recorder::Planner::add_node(Place place, const std::vector<Place>& inputs) {
+  const Node& node = recorder_.nodes_[static_cast<size_t>(recorder_.tensors_[place.id].maker)];
+  words.push_back(node.operation);
+  words.push_back(static_cast<int64_t>(inputs.size()));
+  words.push_back(static_cast<int64_t>(node.outputs.size()));
+  for (const Place& input : inputs) words.push_back(input.id == no_tensor ? -1 : *find(input));
+  for (Id output : node.outputs) {
+    if (output == no_tensor) {
+      ++next_;
+    } else {
+      name({place.scope, output});
+    }
+  }
+}
+
+// Without recursion: programs may be as deep as they are long.
+void Recorder::Planner::walk(Place start) {
+  std::vector<Place> rest{start};
+  while (!rest.empty()) {
+    const Place place = rest.back();
+    if (find(place)) {
+      rest.pop_back();
+      continue;
+    }
+    const Tensor& tensor = recorder_.tensors_[place.id];
+    if (tensor.constant >= 0) {
+      words.insert(words.end(), {word::constant, tensor.constant});
+      name(place);
+      continue;
+    }
+    if (tensor.maker < 0 || (place.scope == 0 && tensor.settled)) {
+      words.insert(words.end(), {word::feed, tensor.spec});
+      feeds.push_back(place.id);
+      name(place);
+      continue;
+    }
+    const std::vector<Place> inputs = inputs_of(place);
+    const size_t before = rest.size();
+    for (const Place& input : inputs)
+      if (input.id != no_tensor && !find(input)) rest.push_back(input);
+    // The first input first, so that feeds come in the order in which they are used.
+    std::reverse(rest.begin() + static_cast<std::ptrdiff_t>(before), rest.end());
+    if (rest.size() == before) add_node(place, inputs);
+  }
+}
+
+void Recorder::Planner::plan(std::span<const Id> wanted) {
+  Words outputs;
+  for (Id id : wanted) {
+    walk({0, id});
+    outputs.insert(outputs.end(), {*find({0, id}), recorder_.tensors_[id].spec});
+  }
+  words.push_back(word::wanted);
+  words.push_back(static_cast<int64_t>(wanted.size()));
+  words.insert(words.end(), outputs.begin(), outputs.end());
+}
+
+Recorder::Plan Recorder::plan(std::span<const Id> wanted) {
+  Planner planner(*this);
+  planner.plan(wanted);
+  const auto [found, fresh] =
+      program_numbers_.try_emplace(std::move(planner.words), static_cast<int>(programs_.size()));
+  if (fresh) programs_.push_back(found->first);
+  return {found->second, std::move(planner.feeds)};
+}
+
+namespace {
+
+graph::Value value_of(std::string name, const Spec& spec) {
+  graph::Value value;
+  value.name = std::move(name);
+  value.dtype = spec.dtype;
+  value.shape_known = true;
+  for (int64_t extent : spec.shape) value.shape.push_back(ir::index(extent));
+  return value;
+}
+
+// What a node makes, of which reading the model again tells the rest.
+graph::ValueId add_value(graph::Graph& made, std::string name) {
+  graph::Value value;
+  value.name = std::move(name);
+  return made.add_value(std::move(value));
+}
+
+}  // namespace
+
+graph::Graph Recorder::program(int number) const {
+  const Words& words = programs_[static_cast<size_t>(number)];
+  graph::Graph made;
+  made.name = cat("program ", number);
+  size_t at = 0;
+  for (; words[at] != word::wanted;) {
+    const int64_t kind = words[at];
+    if (kind == word::feed) {
+      const Spec& spec = specs_[static_cast<size_t>(words[at + 1])];
+      made.inputs.push_back(made.add_value(value_of(cat("i", made.inputs.size()), spec)));
+      at += 2;
+    } else if (kind == word::constant) {
+      const ops::TensorData& data = constants_[static_cast<size_t>(words[at + 1])];
+      graph::Value value = value_of(cat("c", made.values.size()), Spec{data.dtype, data.shape});
+      value.constant = graph::source_of(data);
+      made.add_value(std::move(value));
+      at += 2;
+    } else {
+      at = add_node(made, words, at);
+    }
+  }
+  const auto count = static_cast<size_t>(words[at + 1]);
+  for (size_t i = 0; i < count; ++i) {
+    const Spec& spec = specs_[static_cast<size_t>(words[at + 3 + 2 * i])];
+    add_output(made, static_cast<graph::ValueId>(words[at + 2 + 2 * i]),
+               value_of(cat("o", i), spec));
+  }
+  return made;
+}
+
+// The node at a place of the words; the place behind it.
+size_t Recorder::add_node(graph::Graph& made, const Words& words, size_t at) const {
+  const Operation& operation = operations_[static_cast<size_t>(words[at])];
+  const auto inputs = static_cast<size_t>(words[at + 1]);
+  const auto outputs = static_cast<size_t>(words[at + 2]);
+  graph::Node node;
+  node.def = operation.def;
+  node.attributes = operation.attributes;
+  node.name = cat("n", made.nodes.size());
+  at += 3;
+  for (size_t i = 0; i < inputs; ++i, ++at) {
+    node.inputs.push_back(words[at] < 0 ? graph::no_value : static_cast<graph::ValueId>(words[at]));
+  }
+  for (size_t i = 0; i < outputs; ++i)
+    node.outputs.push_back(add_value(made, cat("v", made.values.size())));
+  made.nodes.push_back(std::move(node));
+  return at;
+}
+
+// Outputs are values that nodes make, each of its own: else a node that copies makes one.
+void Recorder::add_output(graph::Graph& made, graph::ValueId id, graph::Value output) const {
+  const auto given = [&](const std::vector<graph::ValueId>& list) {
+    return std::ranges::find(list, id) != list.end();
+  };
+  if (made.values[id].constant || given(made.inputs) || given(made.outputs)) {
+    graph::Node copy;
+    copy.def = catalog_.find("", "Identity");
+    copy.name = cat("n", made.nodes.size());
+    copy.inputs = {id};
+    id = add_value(made, "");
+    copy.outputs = {id};
+    made.nodes.push_back(std::move(copy));
+  }
+  made.values[id] = std::move(output);
+  made.outputs.push_back(id);
+}
+
+}  // namespace gossamer::tensor

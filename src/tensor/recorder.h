@@ -1,0 +1,133 @@
+// Lazy tensors: operations are recorded as nodes, with shapes at once and nothing computed. What is
+// wanted is planned as a program; programs of the same structure are one, so that a loop that
+// repeats a step is compiled once. Elements are the caller's, under the tensors' ids.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/graph.h"
+#include "tensor/words.h"
+
+namespace gossamer::tensor {
+
+// Of a tensor; of one that nobody holds or uses any more, later of another.
+using Id = uint32_t;
+constexpr Id no_tensor = 0xffffffff;  // an absent optional input
+
+struct Spec {
+  ir::DType dtype = ir::DType::f32;
+  std::vector<int64_t> shape;  // -1: an extent that a run decides
+};
+
+class Recorder {
+ public:
+  // The catalog outlives this.
+  explicit Recorder(const ops::Catalog& catalog = ops::builtin_catalog());
+
+  // A tensor whose elements the caller has.
+  Id leaf(ir::DType dtype, std::vector<int64_t> shape);
+  // A tensor whose elements are part of programs: shapes, axes, numbers. Errors: more bytes than
+  // most_constant_bytes, another number of bytes than the shape says.
+  static constexpr size_t most_constant_bytes = 1 << 16;
+  Result<Id> constant(const ops::TensorData& data);
+
+  // The number of an operator ("Add", "com.microsoft::Gelu") with these attributes, to record nodes
+  // of. Errors: no such operator in the catalog.
+  Result<int> operation(std::string_view op, const ops::Attributes& attributes);
+  // A node, and so many of its outputs. Errors: inputs that do not fit the operator or one another
+  // (`[MatMul]`, with their shapes), an input whose shape a run decides and none has yet.
+  Result<std::vector<Id>> record(int operation, std::span<const Id> inputs, size_t outputs = 1);
+  // The derivatives of the sum of y * seed (of ones without a seed) by each x, of its shape.
+  // Errors: a seed of another type or shape than y, an x that is no float.
+  Result<std::vector<Id>> gradient(Id y, std::span<const Id> xs, Id seed = no_tensor);
+
+  const Spec& spec(Id id) const { return specs_[static_cast<size_t>(tensors_[id].spec)]; }
+  // The same for tensors of the same type and shape.
+  int spec_number(Id id) const { return tensors_[id].spec; }
+  const Spec& spec_at(int number) const { return specs_[static_cast<size_t>(number)]; }
+  bool is_held(Id id) const { return id < tensors_.size() && tensors_[id].held; }
+  // Tensors that somebody holds or uses.
+  size_t size() const { return tensors_.size() - free_tensors_.size(); }
+
+  // What computes the wanted tensors: a program, whose outputs they are in order, and the leaves
+  // that it is fed, in the order of its inputs.
+  struct Plan {
+    int program = 0;
+    std::vector<Id> feeds;
+  };
+  Plan plan(std::span<const Id> wanted);
+  // Inputs are called i0, i1, ..., outputs o0, o1, ...
+  graph::Graph program(int number) const;
+  size_t program_count() const { return programs_.size(); }
+
+  // The caller has its elements. With `history`, gradients still go through how it was made. A
+  // shape that the run decided is known from here on.
+  void settle(Id id, bool history);
+  void decide(Id id, std::vector<int64_t> shape);
+  // How it was made is forgotten: no gradient goes through it any more.
+  void forget(Id id);
+  // Nobody holds it any more; what was made of it may still use it.
+  void release(Id id);
+  // Leaves, or settled tensors, that nobody holds or uses since the last call: their elements may
+  // go.
+  std::vector<Id> take_unused();
+
+ private:
+  struct Tensor {
+    int spec = 0;
+    int constant = -1;
+    int maker = -1;       // node
+    uint32_t uses = 0;    // by nodes
+    uint16_t output = 0;  // of the maker
+    bool held = false;
+    bool settled = false;  // the caller has its elements
+  };
+  struct Node {
+    int operation = -1;
+    std::vector<Id> inputs, outputs;  // no_tensor: absent; of outputs, one that is gone
+    size_t live = 0;                  // outputs that are not
+  };
+  struct Operation {
+    const ops::OpDef* def;
+    ops::Attributes attributes;
+    int xs = -1;  // of a gradient: how many inputs it is by
+  };
+  class Planner;
+
+  int spec_of(ir::DType dtype, std::vector<int64_t> shape);
+  Id add(Tensor tensor);
+  std::vector<Id> add_node(int operation, std::span<const Id> inputs,
+                           std::span<const int> output_specs);
+  Result<std::vector<int>> infer(int operation, std::span<const Id> inputs, size_t outputs);
+  Result<std::vector<int>> define(int operation, std::span<const Id> inputs, size_t outputs);
+  Result<> check_gradient(Id y, std::span<const Id> xs, Id seed) const;
+  void drop_maker(Id id);
+  void collect(Id id);
+  size_t add_node(graph::Graph& made, const Words& words, size_t at) const;
+  void add_output(graph::Graph& made, graph::ValueId id, graph::Value output) const;
+
+  const ops::Catalog& catalog_;
+  std::vector<Tensor> tensors_;
+  std::vector<Id> free_tensors_, unused_;
+  std::vector<Node> nodes_;
+  std::vector<int> free_nodes_;
+  size_t histories_ = 0;  // settled tensors that have a maker
+
+  std::vector<Spec> specs_;
+  std::unordered_map<Words, int, WordsHash> spec_numbers_;
+  std::vector<ops::TensorData> constants_;
+  std::map<std::pair<int, std::vector<std::byte>>, int> constant_numbers_;
+  std::vector<Operation> operations_;
+  std::map<std::string, int, std::less<>> operation_numbers_;  // by text of operator and attributes
+  std::unordered_map<Words, std::vector<int>, WordsHash> inferred_;  // specs of outputs
+  std::vector<Words> programs_;
+  std::unordered_map<Words, int, WordsHash> program_numbers_;
+};
+
+}  // namespace gossamer::tensor

@@ -1,0 +1,43 @@
+#include "answer.h"
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+namespace gossamer::web {
+namespace {
+
+package::File diagnostic_file(const Diagnostic& diagnostic) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> json(text);
+  json.StartObject();
+  json.Key("where");
+  json.String(diagnostic.where);
+  json.Key("message");
+  json.String(diagnostic.message);
+  json.Key("hint");
+  json.String(diagnostic.hint);
+  json.EndObject();
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.GetString());
+  return {"error", {bytes, bytes + text.GetSize()}};
+}
+
+}  // namespace
+
+Answer* answer(Result<package::Files> files) {
+  auto* made = new Answer{};
+  made->ok = files.has_value() ? 1 : 0;
+  if (files) {
+    made->files = *std::move(files);
+  } else {
+    made->files.push_back(diagnostic_file(files.error()));
+  }
+  for (const package::File& file : made->files) {
+    made->table.push_back({file.name.data(), static_cast<uint32_t>(file.name.size()),
+                           file.bytes.data(), static_cast<uint32_t>(file.bytes.size())});
+  }
+  made->count = static_cast<uint32_t>(made->table.size());
+  made->entries = made->table.data();
+  return made;
+}
+
+}  // namespace gossamer::web

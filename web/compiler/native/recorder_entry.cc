@@ -1,0 +1,231 @@
+// The recorder's calls from JavaScript (src/tensor/recorder.h), one recorder an instance. Numbers
+// travel in a row of words, which both sides fill and read:
+//
+//   gs_row(words)            where the row is, with room for so many words
+//   gs_leaf(dtype, rank)     row: extents. -> id, spec
+//   gs_constant(dtype, rank, bytes, size)   row: extents. -> id, spec
+//   gs_operation(op, size, attributes, size)   attributes as JSON -> number
+//   gs_record(operation, inputs, outputs)   row: ids of inputs. -> id, spec of each output
+//   gs_gradient(xs, seeded)  row: ids of xs, y, a seed. -> id, spec of each
+//   gs_spec(number)          -> dtype, rank, extents
+//   gs_plan(wanted)          row: ids. -> program, number of feeds, ids of feeds
+//   gs_program(number)       -> Answer*: one file, an ONNX model
+//   gs_settle(id, history), gs_forget(id), gs_held(id)
+//   gs_decide(id, rank)      row: extents. -> id, spec
+//   gs_drop(id)              -> number of ids whose elements may go; row: them
+//   gs_fault()               -> Answer*: why the last call gave -1
+//
+// dtype: ONNX's code. Attributes: {"axis": 1, "perm": [0, 1], "mode": "linear", "keys": ["a"],
+// "alpha": {"f": 0.5}, "scales": {"fs": [1, 2]}}
+#include <rapidjson/document.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "answer.h"
+#include "onnx/write_model.h"
+#include "tensor/recorder.h"
+
+namespace {
+
+using gossamer::Diagnostic;
+using gossamer::Result;
+using gossamer::tensor::Id;
+using gossamer::tensor::Recorder;
+using gossamer::web::Answer;
+namespace ops = gossamer::ops;
+
+struct State {
+  Recorder recorder;
+  std::vector<int32_t> row = std::vector<int32_t>(256);
+  Diagnostic fault;
+};
+// Made at the first call; an instance lives as long as its memory.
+State& state() {
+  static State* const made = new State;
+  return *made;
+}
+
+int32_t fault(Diagnostic diagnostic) {
+  state().fault = std::move(diagnostic);
+  return -1;
+}
+int32_t fault(std::string message) { return fault(Diagnostic{"recorder", std::move(message), ""}); }
+
+bool is_held(int32_t id) { return id >= 0 && state().recorder.is_held(static_cast<Id>(id)); }
+
+std::vector<int64_t> extents(uint32_t rank) {
+  const std::vector<int32_t>& row = state().row;
+  return {row.begin(), row.begin() + rank};
+}
+
+// The ids at the front of the row; none where one of them is not held.
+std::optional<std::vector<Id>> ids(uint32_t count) {
+  std::vector<Id> found;
+  for (uint32_t i = 0; i < count; ++i) {
+    const int32_t id = state().row[i];
+    if (id != -1 && !is_held(id)) return std::nullopt;
+    found.push_back(static_cast<Id>(id));
+  }
+  return found;
+}
+
+void tell(std::span<const Id> made) {
+  std::vector<int32_t>& row = state().row;
+  if (row.size() < 2 * made.size()) row.resize(2 * made.size());
+  for (size_t i = 0; i < made.size(); ++i) {
+    row[2 * i] = static_cast<int32_t>(made[i]);
+    row[2 * i + 1] = state().recorder.spec_number(made[i]);
+  }
+}
+
+Result<ops::Attribute> numbers(const rapidjson::Value& list, const std::string& name, bool whole) {
+  std::vector<int64_t> ints;
+  std::vector<double> floats;
+  for (const auto& one : list.GetArray()) {
+    if (!one.IsNumber() || (whole && !one.IsInt64()))
+      return gossamer::fail_at("attributes", gossamer::cat(name, ": a list of other things"));
+    if (whole) ints.push_back(one.GetInt64());
+    floats.push_back(one.GetDouble());
+  }
+  if (whole) return ints;
+  return floats;
+}
+
+Result<ops::Attribute> attribute(const rapidjson::Value& value, const std::string& name) {
+  if (value.IsInt64()) return value.GetInt64();
+  if (value.IsString()) return std::string(value.GetString(), value.GetStringLength());
+  if (value.IsArray() && !value.Empty() && value[0].IsString()) {
+    std::vector<std::string> texts;
+    for (const auto& one : value.GetArray()) {
+      if (one.IsString()) texts.emplace_back(one.GetString(), one.GetStringLength());
+    }
+    return texts;
+  }
+  if (value.IsArray()) return numbers(value, name, true);
+  if (value.IsObject() && value.HasMember("f") && value["f"].IsNumber())
+    return value["f"].GetDouble();
+  if (value.IsObject() && value.HasMember("fs") && value["fs"].IsArray())
+    return numbers(value["fs"], name, false);
+  return gossamer::fail_at("attributes", gossamer::cat(name, " is of no known kind"));
+}
+
+Result<ops::Attributes> attributes(std::string_view json) {
+  ops::Attributes made;
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
+  if (document.HasParseError() || !document.IsObject())
+    return gossamer::fail_at("attributes", "they are not a JSON object");
+  for (const auto& member : document.GetObject()) {
+    const std::string name(member.name.GetString(), member.name.GetStringLength());
+    GS_ASSIGN(made[name], attribute(member.value, name));
+  }
+  return made;
+}
+
+}  // namespace
+
+GS_EXPORT(gs_row) int32_t* gs_row(uint32_t words) {
+  std::vector<int32_t>& row = state().row;
+  if (row.size() < words) row.resize(words);
+  return row.data();
+}
+
+GS_EXPORT(gs_leaf) int32_t gs_leaf(int32_t dtype, uint32_t rank) {
+  const auto known = ops::dtype_of_onnx(dtype);
+  if (!known) return fault("no element type");
+  const Id id = state().recorder.leaf(*known, extents(rank));
+  tell({&id, 1});
+  return 0;
+}
+
+GS_EXPORT(gs_constant)
+int32_t gs_constant(int32_t dtype, uint32_t rank, const std::byte* bytes, uint32_t size) {
+  const auto known = ops::dtype_of_onnx(dtype);
+  if (!known) return fault("no element type");
+  auto id = state().recorder.constant({*known, extents(rank), {bytes, bytes + size}});
+  if (!id) return fault(std::move(id).error());
+  tell({&*id, 1});
+  return 0;
+}
+
+GS_EXPORT(gs_operation)
+int32_t gs_operation(const char* op, uint32_t op_size, const char* json, uint32_t size) {
+  auto given = attributes({json, size});
+  if (!given) return fault(std::move(given).error());
+  auto number = state().recorder.operation({op, op_size}, *given);
+  return number ? *number : fault(std::move(number).error());
+}
+
+GS_EXPORT(gs_record) int32_t gs_record(int32_t operation, uint32_t inputs, uint32_t outputs) {
+  const auto given = ids(inputs);
+  if (!given) return fault("an input was disposed");
+  auto made = state().recorder.record(operation, *given, outputs);
+  if (!made) return fault(std::move(made).error());
+  tell(*made);
+  return 0;
+}
+
+GS_EXPORT(gs_gradient) int32_t gs_gradient(uint32_t xs, uint32_t seeded) {
+  const auto given = ids(xs + 1 + seeded);
+  if (!given) return fault("a tensor was disposed");
+  const std::span<const Id> all(*given);
+  const Id seed = seeded ? all.back() : gossamer::tensor::no_tensor;
+  auto made = state().recorder.gradient(all[xs], all.first(xs), seed);
+  if (!made) return fault(std::move(made).error());
+  tell(*made);
+  return 0;
+}
+
+GS_EXPORT(gs_spec) void gs_spec(int32_t number) {
+  const gossamer::tensor::Spec& spec = state().recorder.spec_at(number);
+  int32_t* row = gs_row(static_cast<uint32_t>(2 + spec.shape.size()));
+  row[0] = static_cast<int32_t>(ops::onnx_of_dtype(spec.dtype));
+  row[1] = static_cast<int32_t>(spec.shape.size());
+  for (size_t i = 0; i < spec.shape.size(); ++i) row[2 + i] = static_cast<int32_t>(spec.shape[i]);
+}
+
+GS_EXPORT(gs_plan) int32_t gs_plan(uint32_t wanted) {
+  const auto given = ids(wanted);
+  if (!given) return fault("a tensor was disposed");
+  const Recorder::Plan plan = state().recorder.plan(*given);
+  int32_t* row = gs_row(static_cast<uint32_t>(2 + plan.feeds.size()));
+  row[0] = plan.program;
+  row[1] = static_cast<int32_t>(plan.feeds.size());
+  for (size_t i = 0; i < plan.feeds.size(); ++i) row[2 + i] = static_cast<int32_t>(plan.feeds[i]);
+  return 0;
+}
+
+GS_EXPORT(gs_program) Answer* gs_program(int32_t number) {
+  auto model = gossamer::onnx::write_model(state().recorder.program(number));
+  if (!model) return gossamer::web::answer(std::unexpected(std::move(model).error()));
+  const auto bytes = std::as_bytes(std::span(*model));
+  return gossamer::web::answer(
+      gossamer::package::Files{{"model.onnx", {bytes.begin(), bytes.end()}}});
+}
+
+GS_EXPORT(gs_settle) void gs_settle(int32_t id, int32_t history) {
+  if (is_held(id)) state().recorder.settle(static_cast<Id>(id), history != 0);
+}
+
+GS_EXPORT(gs_decide) void gs_decide(int32_t id, uint32_t rank) {
+  if (!is_held(id)) return;
+  const Id held = static_cast<Id>(id);
+  state().recorder.decide(held, extents(rank));
+  tell({&held, 1});
+}
+
+GS_EXPORT(gs_forget) void gs_forget(int32_t id) {
+  if (is_held(id)) state().recorder.forget(static_cast<Id>(id));
+}
+
+GS_EXPORT(gs_drop) uint32_t gs_drop(int32_t id) {
+  if (is_held(id)) state().recorder.release(static_cast<Id>(id));
+  const std::vector<Id> unused = state().recorder.take_unused();
+  std::copy(unused.begin(), unused.end(), gs_row(static_cast<uint32_t>(unused.size())));
+  return static_cast<uint32_t>(unused.size());
+}
+
+GS_EXPORT(gs_fault) Answer* gs_fault() {
+  return gossamer::web::answer(std::unexpected(state().fault));
+}

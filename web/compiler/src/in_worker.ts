@@ -1,0 +1,54 @@
+// eslint-disable-next-line @typescript-eslint/triple-slash-reference -- users of src need it too
+/// <reference path="../../runtime/src/globals.d.ts" />
+/** Compilations in a worker. */
+import type {CallResult, NamedFile} from './call.ts';
+import type {Place, Progress} from './beside.ts';
+import type {Message, Request} from './worker.ts';
+import script from 'worker:./worker.ts';
+
+interface Waiting {
+  readonly progress: Progress;
+  readonly resolve: (result: CallResult) => void;
+  readonly reject: (problem: unknown) => void;
+}
+
+export function inWorker(module: WebAssembly.Module): Place {
+  const url = URL.createObjectURL(new Blob([script], {type: 'text/javascript'}));
+  const worker = new Worker(url);
+  const waiting = new Map<number, Waiting>();
+  let calls = 0;
+  let over: Error | undefined;
+  const end = (problem: Error): void => {
+    over ??= problem;
+    worker.terminate();
+    URL.revokeObjectURL(url);
+    for (const {reject} of waiting.values()) reject(over);
+    waiting.clear();
+  };
+  worker.onerror = (event) => end(new Error(`the compiler's worker failed: ${event.message}`));
+  worker.onmessage = ({data}: MessageEvent<Message>) => {
+    const call = waiting.get(data.call);
+    if (data.kind === 'progress') {
+      call?.progress(data.step, data.fraction);
+      return;
+    }
+    waiting.delete(data.call);
+    if (data.kind === 'done') call?.resolve(data.result);
+    else call?.reject(new Error(data.message));
+  };
+  worker.postMessage({module} satisfies Request);
+  return {
+    compile({model, options, external}, progress) {
+      if (over) return Promise.reject(over);
+      const call = ++calls;
+      // A message clones whole buffers: bytes of part of one go as a copy of their own.
+      const own = external.map(([name, file]): NamedFile => [name, file instanceof Uint8Array ? file.slice() : file]);
+      const transfer = own.flatMap(([, file]) => (file instanceof Uint8Array ? [file.buffer as ArrayBuffer] : []));
+      return new Promise((resolve, reject) => {
+        waiting.set(call, {progress, resolve, reject});
+        worker.postMessage({call, model, options, external: own} satisfies Request, transfer);
+      });
+    },
+    stop: () => end(new Error('the compiler was disposed')),
+  };
+}

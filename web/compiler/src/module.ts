@@ -1,0 +1,41 @@
+/** compiler.wasm as a module. */
+
+/** compiler.wasm, or where it is. */
+export type WasmSource = string | URL | WebAssembly.Module | BufferSource;
+
+const modules = new Map<string, Promise<WebAssembly.Module>>();
+
+interface NodeFiles {
+  readFile(path: URL): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+/** Node's fetch does not read files; asked for so that bundlers see no import. */
+function nodeFiles(): NodeFiles | undefined {
+  const {process} = globalThis as {process?: {getBuiltinModule?: (name: string) => NodeFiles}};
+  return process?.getBuiltinModule?.('node:fs/promises');
+}
+
+async function fetchModule(url: string): Promise<WebAssembly.Module> {
+  const files = url.startsWith('file:') ? nodeFiles() : undefined;
+  if (files) return WebAssembly.compile(await files.readFile(new URL(url)));
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url}: the server answered ${response.status}`);
+  // Not compileStreaming: it insists on a content type that many static servers do not send.
+  return WebAssembly.compile(await response.arrayBuffer());
+}
+
+/** Compiled once for a page and address. By default the one beside this script. */
+export function getModule(wasm: WasmSource | undefined): Promise<WebAssembly.Module> {
+  if (wasm instanceof WebAssembly.Module) return Promise.resolve(wasm);
+  if (wasm !== undefined && typeof wasm !== 'string' && !(wasm instanceof URL)) {
+    return WebAssembly.compile(wasm);
+  }
+  const url = String(wasm ?? new URL('compiler.wasm', import.meta.url));
+  let module = modules.get(url);
+  if (!module) {
+    module = fetchModule(url);
+    modules.set(url, module);
+    module.catch(() => modules.delete(url));
+  }
+  return module;
+}
