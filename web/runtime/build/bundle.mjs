@@ -58,7 +58,8 @@ async function tight(text, module) {
   return code;
 }
 
-async function tighten(folder) {
+/** All scripts of a folder, in place. */
+export async function tightenFolder(folder) {
   for (const name of readdirSync(folder).filter((each) => each.endsWith('.js'))) {
     const file = join(folder, name);
     writeFileSync(file, await tight(readFileSync(file, 'utf8'), !name.includes('iife')));
@@ -89,7 +90,7 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
     globalName: 'gossamer',
     outfile: join(dist, 'runtime.iife.js'),
   });
-  await tighten(dist);
+  await tightenFolder(dist);
   // Apart, as few need it: it does not count as part of the run time.
   await bundle({entryPoints: [join(runtimeFolder, 'src/profile/profile.ts')], format: 'esm', outdir: join(dist, 'profile')});
   await bundlePage(join(dist, 'page'));

@@ -1,0 +1,38 @@
+/** Gradients as functions. */
+import {Origin} from './core.ts';
+import {wrong} from './shape.ts';
+import {Tensor} from './tensor.ts';
+
+export interface GradOptions {
+  /** The gradient of what is computed from y, in its shape; needed unless y is a single number. */
+  readonly seed?: Tensor | undefined;
+  /** Gradients may be asked of the gradients. */
+  readonly createGraph?: boolean | undefined;
+}
+
+/** The gradients of y (summed up with `seed`) with respect to tensors that it was computed from, which need not be leaves. */
+export function grad(y: Tensor, xs: Tensor, options?: GradOptions): Tensor;
+export function grad(y: Tensor, xs: readonly Tensor[], options?: GradOptions): Tensor[];
+export function grad(y: Tensor, xs: Tensor | readonly Tensor[], {seed, createGraph}: GradOptions = {}): Tensor | Tensor[] {
+  if (!y.origin) throw wrong('grad: nothing that y was computed from requires a gradient');
+  const list = xs instanceof Tensor ? [xs] : xs;
+  const places = list.map((x): Origin => {
+    if (!x.origin?.value) throw wrong(`grad: a tensor of shape [${x.shape.join(', ')}] does not require a gradient`);
+    return new Origin([x.origin], x.value, x);
+  });
+  const made = y.gradients(places, seed, createGraph);
+  return xs instanceof Tensor ? (made[0] as Tensor) : made;
+}
+
+/** The gradient of a function of one tensor to a single number by differences, for tests: 2 programs run an element. */
+export async function numericalGradient(compute: (x: Tensor) => Tensor, x: Tensor, epsilon = 1e-3): Promise<Tensor> {
+  const data = Float64Array.from(await x.data<Float32Array>());
+  const made = new Float64Array(data.length);
+  const at = async (place: number, by: number): Promise<number> => {
+    const moved = data.slice();
+    moved[place] = (moved[place] ?? 0) + by;
+    return compute(new Tensor(moved, {shape: x.shape, dtype: x.dtype, device: x.device})).item();
+  };
+  for (let place = 0; place < data.length; ++place) made[place] = ((await at(place, epsilon)) - (await at(place, -epsilon))) / (2 * epsilon);
+  return new Tensor(made, {shape: x.shape, dtype: x.dtype});
+}

@@ -1,0 +1,467 @@
+/** A tensor: a value that is recorded, read when asked for, and let go of; and how gradients find their leaves. */
+import {arrayOf, tensor as hostTensor} from '../../runtime/src/tensor.ts';
+import {bytesOf, type DType as AnyType, GossamerError, product, shapeText, type TensorData} from '../../runtime/src/types.ts';
+import {watch} from './anomaly.ts';
+import {category, codeOf, type DType, type DTypeName, dtypeOf, isFloat} from './dtype.ts';
+import {engineOf} from './engine.ts';
+import {ask, flushOlder, replace, type Variable} from './execution.ts';
+import {type Attributes, type Device, getRecorder, recordError, recordNode, type Recorded, Value} from './recording.ts';
+import {inferShape, shapeOf, wrong} from './shape.ts';
+
+export interface TensorOptions {
+  /** Of the elements in row-major order; one extent may be -1. Default: that of the nested arrays. */
+  readonly shape?: readonly number[] | undefined;
+  /** Default: the typed array's; f32 for plain numbers, bool for booleans, i64 for bigints. */
+  readonly dtype?: DTypeName | undefined;
+  /** Where it is computed with. Default: 'cpu', which is wasm. */
+  readonly device?: Device | undefined;
+  /** backward() computes the gradient with respect to it. */
+  readonly requiresGrad?: boolean | undefined;
+}
+
+export type Nested = number | bigint | boolean | readonly Nested[];
+export type Data = Nested | Exclude<TensorData, never> | ArrayLike<number> | ArrayLike<bigint> | ArrayLike<boolean>;
+
+/** Where a tensor comes from, as far as gradients care. */
+export class Origin {
+  readonly parents: readonly Origin[];
+  /** The value at this place, where a gradient may be wanted of it. */
+  readonly value: Value | undefined;
+  /** The tensor that takes the gradient. */
+  readonly owner: Core | undefined;
+  #seen = 0;
+  static #round = 0;
+
+  constructor(parents: readonly Origin[], value?: Value, owner?: Core) {
+    this.parents = parents;
+    this.value = value;
+    this.owner = owner;
+  }
+
+  /** All places above this one, itself included, that have an owner; each once. */
+  owned(): Origin[] {
+    const round = ++Origin.#round;
+    const found: Origin[] = [];
+    const open: Origin[] = [this];
+    for (let next = open.pop(); next; next = open.pop()) {
+      if (next.#seen === round) continue;
+      next.#seen = round;
+      if (next.owner) found.push(next);
+      open.push(...next.parents);
+    }
+    // In the order in which they were made, as it is part of the program's structure.
+    return found.sort((a, b) => (a.value?.id ?? 0) - (b.value?.id ?? 0));
+  }
+}
+
+let recordsGradients = true;
+
+/** What `make` gives, computed without a trace for gradients. Awaits what is a promise. */
+export function noGrad<T>(make: () => T): T {
+  return withGradients(false, make);
+}
+
+export function enableGrad<T>(make: () => T): T {
+  return withGradients(true, make);
+}
+
+function withGradients<T>(on: boolean, make: () => T): T {
+  const before = recordsGradients;
+  recordsGradients = on;
+  let made: T | undefined;
+  try {
+    made = make();
+  } finally {
+    if (!(made instanceof Promise)) recordsGradients = before;
+  }
+  if (made instanceof Promise) return made.finally(() => (recordsGradients = before)) as T;
+  return made;
+}
+
+const handles = new FinalizationRegistry<Value>((value) => value.release());
+let live = 0;
+
+/** How many tensors are in use. */
+export const liveTensors = (): number => live;
+
+/** Tensors made since the innermost tidy() began. */
+let scope: Set<Core> | undefined;
+
+const isTensor = (value: unknown): value is Core => value instanceof Core;
+
+function* tensorsIn(value: unknown): Generator<Core> {
+  if (isTensor(value)) yield value;
+  else if (Array.isArray(value)) for (const each of value as unknown[]) yield* tensorsIn(each);
+  else if (value && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype) {
+    for (const each of Object.values(value)) yield* tensorsIn(each);
+  }
+}
+
+/**
+ * Disposes every tensor that `make` makes, but those that it returns (also in arrays and plain objects), parameters, what
+ * optimizers and modules keep, gradients, and those on which keep() was called.
+ */
+export function tidy<T>(make: () => T): T {
+  const outer = scope;
+  const mine = new Set<Core>();
+  scope = mine;
+  const end = (made: T): T => {
+    for (const each of tensorsIn(made)) {
+      mine.delete(each);
+      outer?.add(each);
+    }
+    mine.forEach((each) => each.dispose());
+    return made;
+  };
+  let made: T;
+  try {
+    made = make();
+  } catch (problem) {
+    mine.forEach((each) => each.dispose());
+    throw problem;
+  } finally {
+    scope = outer;
+  }
+  if (made instanceof Promise) throw new GossamerError('input', 'tidy: it takes a function that is not async');
+  return end(made);
+}
+
+/** Extents of nested arrays. Throws 'input' where rows differ. */
+function nestedShape(data: unknown): number[] {
+  if (!Array.isArray(data)) return [];
+  const [first] = data as unknown[];
+  if (!Array.isArray(first)) return [data.length];
+  const inner = nestedShape(first);
+  for (const row of data as unknown[]) {
+    if (shapeText(nestedShape(row)) !== shapeText(inner)) throw wrong('Tensor: rows of nested arrays have different lengths');
+  }
+  return [data.length, ...inner];
+}
+
+/** The elements of the caller, as an array of their own type. */
+function elements(data: Data, dtype: DType | undefined): {data: TensorData; dtype: DType; shape: number[]} {
+  const scalar = typeof data === 'number' || typeof data === 'bigint' || typeof data === 'boolean';
+  const shape = scalar ? [] : ArrayBuffer.isView(data) ? [data.byteLength / (data).BYTES_PER_ELEMENT] : nestedShape(data);
+  const flat = scalar ? [data] : Array.isArray(data) ? (data.flat(Infinity) as number[]) : (data as ArrayLike<number>);
+  const made = hostTensor(flat as ArrayLike<number>, [flat.length], dtype as AnyType);
+  // The caller may change the array it gave.
+  return {data: made.data === (data as unknown) ? made.data.slice() : made.data, dtype: made.dtype as DType, shape};
+}
+
+/** What operations take: tensors, constants of the program, and nothing for an optional operand. */
+export type Operand = Core | Recorded | null;
+
+export class Core implements Variable {
+  /** What operations give; the class that has all of them. */
+  static type: new (value: Value, options?: {readonly origin?: Origin | undefined}) => Core;
+
+  #value: Value;
+  #origin: Origin | undefined;
+  #disposed = false;
+  #grad: Core | undefined;
+  #retains = false;
+
+  /** Throws 'input' where the elements don't fit the shape. */
+  constructor(data: Data | Value, options: TensorOptions | {readonly origin?: Origin | undefined} = {}) {
+    if (data instanceof Value) {
+      this.#value = data;
+      this.#origin = (options as {origin?: Origin}).origin;
+    } else {
+      const {shape, dtype, device = 'cpu', requiresGrad} = options as TensorOptions;
+      const given = elements(data, dtype === undefined ? undefined : dtypeOf(dtype));
+      const size = given.data.length;
+      const extents = shape ? inferShape(shape, size, 'Tensor') : given.shape;
+      this.#value = uploaded(given.dtype, extents, given.data, device);
+      if (requiresGrad) this.requiresGrad = true;
+    }
+    live += 1;
+    scope?.add(this);
+    handles.register(this, this.#value, this);
+  }
+
+  /** @internal */
+  get value(): Value {
+    if (this.#disposed) throw new GossamerError('disposed', `this tensor of shape ${shapeText(this.#value.shape)} was disposed`);
+    return this.#value;
+  }
+
+  /** @internal */
+  get origin(): Origin | undefined {
+    return this.#origin;
+  }
+
+  get dtype(): DType {
+    return this.#value.dtype;
+  }
+
+  get shape(): readonly number[] {
+    return this.#value.shape;
+  }
+
+  get device(): Device {
+    return this.#value.device;
+  }
+
+  /** How many axes. */
+  get ndim(): number {
+    return this.#value.shape.length;
+  }
+
+  /** How many elements. */
+  get size(): number {
+    return product(this.#value.shape);
+  }
+
+  numel(): number {
+    return this.size;
+  }
+
+  /** Whether gradients are computed for it, or flow through it. */
+  get requiresGrad(): boolean {
+    return this.#origin !== undefined;
+  }
+
+  /** Throws 'input' for types that have no gradient, and for what was computed. */
+  set requiresGrad(wanted: boolean) {
+    if (wanted === this.requiresGrad) return;
+    if (this.#origin && !this.isLeaf) throw wrong('requiresGrad: this was computed; detach() it');
+    if (wanted && !isFloat(this.dtype)) throw wrong(`requiresGrad: gradients are of floats, this tensor is ${this.dtype}`);
+    this.#origin = wanted ? new Origin([], this.value, this) : undefined;
+  }
+
+  /** Whether it was not computed, as far as gradients care. */
+  get isLeaf(): boolean {
+    return !this.#origin || this.#origin.parents.length === 0;
+  }
+
+  /** The gradient that backward() has summed up; null before. */
+  get grad(): this | null {
+    return (this.#grad as this | undefined) ?? null;
+  }
+
+  set grad(grad: this | null) {
+    this.#grad?.dispose();
+    this.#grad = grad?.keep();
+  }
+
+  /** Keeps the gradient of what was computed, too. */
+  retainGrad(): this {
+    if (!this.#origin) throw wrong('retainGrad: no gradient flows through this tensor');
+    this.#retains = true;
+    if (!this.isLeaf) this.#origin = new Origin(this.#origin.parents, this.value, this);
+    return this;
+  }
+
+  /** Row-major elements. They are computed, with all else that is asked for in the same turn, in one program. */
+  async data<T extends TensorData = TensorData>(): Promise<T> {
+    return (await ask(this.value)) as T;
+  }
+
+  /** The only element. Rejects with 'input' where there are others. */
+  async item(): Promise<number> {
+    if (this.size !== 1) throw wrong(`item: a tensor of shape ${shapeText(this.shape)} has not one element`);
+    return Number((await ask(this.value))[0]);
+  }
+
+  /** The elements as nested arrays; of bool as booleans, of 64-bit integers as bigints. */
+  async array(): Promise<Nested> {
+    const data = await ask(this.value);
+    const bools = this.dtype === 'bool';
+    let at = 0;
+    const build = (axis: number): Nested => {
+      if (axis < this.ndim) return Array.from({length: this.shape[axis] ?? 0}, () => build(axis + 1));
+      const element = data[at++] ?? 0;
+      return bools ? element !== 0 : element;
+    };
+    return build(0);
+  }
+
+  /** The same elements without a past: gradients stop here. */
+  detach(): this {
+    return this.make(this.value.hold());
+  }
+
+  /** Stays when the tidy() around it ends. */
+  keep(): this {
+    scope?.delete(this);
+    return this;
+  }
+
+  /** Lets go of it. What was computed from it stays. */
+  dispose(): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    live -= 1;
+    handles.unregister(this);
+    this.#grad?.dispose();
+    this.#value.release();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  toString(): string {
+    return `Tensor(${this.dtype} ${shapeText(this.shape)}, ${this.device}${this.requiresGrad ? ', requiresGrad' : ''})`;
+  }
+
+  /** @internal */
+  make(value: Value, origin?: Origin): this {
+    return new Core.type(value, {origin}) as this;
+  }
+
+  /**
+   * Any operator of the catalog (docs/operators.md) on this tensor and others, as "domain::Name" or the name of one of ONNX's
+   * own. Throws 'input' with the operator and the shapes where they don't fit.
+   */
+  apply(op: string, inputs: readonly Operand[] = [this], attributes?: Attributes): this {
+    return this.applyAll(op, inputs, attributes, 1)[0] as this;
+  }
+
+  /** The same for several outputs. */
+  applyAll(op: string, inputs: readonly Operand[], attributes: Attributes | undefined, outputs: number): this[] {
+    let device: Device | undefined;
+    let single: Device | undefined;
+    let parents: Origin[] | undefined;
+    const recorded = inputs.map((input) => {
+      if (!(input instanceof Core)) return input;
+      const {value} = input;
+      // As in PyTorch, a single number is at home everywhere.
+      if (value.shape.length === 0) single ??= value.device;
+      else if (device !== undefined && device !== value.device) throw apart(op, device, value.device);
+      else device = value.device;
+      if (recordsGradients && input.#origin) (parents ??= []).push(input.#origin);
+      return value.recorded;
+    });
+    const place = device ?? single ?? 'cpu';
+    const made = recordNode(op, recorded, attributes, outputs);
+    watch(op, recorded, made, place);
+    return made.map((each) => {
+      const tracked = parents !== undefined && isFloat(each.dtype);
+      const value = new Value(each, place, tracked);
+      return this.make(value, tracked ? new Origin(parents as Origin[], value) : undefined);
+    });
+  }
+
+  /** As another type. Floats become integers by cutting off, as in PyTorch. */
+  cast(dtype: DTypeName): this {
+    const wanted = dtypeOf(dtype);
+    return wanted === this.dtype ? this : this.apply('Cast', [this], {to: codeOf(wanted)});
+  }
+
+  /** Itself if it is of floats, else as f32. */
+  protected floating(): this {
+    return isFloat(this.dtype) ? this : this.cast('f32');
+  }
+
+  /** Throws 'input' unless this is of floats. */
+  protected wantFloats(op: string): void {
+    if (category(this.dtype) < 2) throw wrong(`${op} is of floats, this tensor is ${this.dtype}: cast() it`);
+  }
+
+  /** Puts it on another device, or makes it of another type. Gradients flow through. */
+  to(where: Device | DTypeName): this {
+    if (where !== 'cpu' && where !== 'webgpu' && where !== 'webgl') return this.cast(where);
+    if (where === this.device) return this;
+    const {value} = this;
+    const stored = this.#origin ? undefined : value.stored;
+    if (stored) return this.make(uploaded(this.dtype, this.shape, stored.read(), where));
+    const [same] = recordNode('Identity', [value.recorded]);
+    const from = recordsGradients ? this.#origin : undefined;
+    const moved = new Value(same as Recorded, where, from !== undefined);
+    return this.make(moved, from && new Origin([from], moved));
+  }
+
+  /**
+   * Sums the gradients of this with respect to the leaves that require them up in their `grad`; lazily, nothing runs. `grad`: that
+   * of what is computed from this, in its shape. Throws 'input' where there is no gradient, where `grad` is needed and
+   * where a step has replaced a parameter since.
+   */
+  backward(grad?: this): void {
+    const origin = this.#origin;
+    if (!origin) throw wrong('backward: nothing that this was computed from requires a gradient');
+    flushOlder();
+    const owners = origin.owned().filter(({owner}) => owner && (owner.isLeaf || owner.#retains) && !owner.#disposed);
+    const gradients = this.gradients(owners, grad);
+    gradients.forEach((gradient, at) => {
+      const owner = owners[at]?.owner as this;
+      const before = owner.#grad as this | undefined;
+      owner.#grad = (before ? before.apply('Add', [before, gradient]) : gradient).keep();
+      before?.dispose();
+      if (before) gradient.dispose();
+    });
+  }
+
+  /** @internal The gradients at these places. */
+  gradients(places: readonly Origin[], grad: Core | undefined, createGraph = false): this[] {
+    if (!grad && this.size !== 1) {
+      throw wrong(`backward: of a shape of ${shapeText(this.shape)} it needs the gradient; only a single number does without`);
+    }
+    if (grad && shapeText(grad.shape) !== shapeText(this.shape)) {
+      throw wrong(`backward: the gradient has shape ${shapeText(grad.shape)}, the tensor ${shapeText(this.shape)}`);
+    }
+    for (const {owner, value} of places) {
+      if (owner?.isLeaf && owner.value !== value) {
+        throw wrong(`backward: a parameter of shape ${shapeText(owner.shape)} was replaced since this was computed from it`);
+      }
+    }
+    const xs = places.map(({value}) => (value as Value).recorded);
+    let made: Recorded[];
+    try {
+      made = getRecorder().gradient(this.value.recorded, xs, grad?.value.recorded);
+    } catch (problem) {
+      throw recordError(`backward from shape ${shapeText(this.shape)}`, problem);
+    }
+    watch('backward', [this.value.recorded], made, this.device);
+    const parents = createGraph ? [...places, ...(this.#origin ? [this.#origin] : []), ...(grad?.origin ? [grad.origin] : [])] : [];
+    return made.map((each, at) => {
+      const value = new Value(each, places[at]?.value?.device ?? this.device, createGraph);
+      return this.make(value, createGraph ? new Origin(parents, value) : undefined);
+    });
+  }
+
+  /** @internal Puts it on another device, in place. */
+  move(device: Device): void {
+    if (device === this.device) return;
+    const moved = noGrad(() => this.to(device));
+    const before = this.value;
+    this.#take(moved.value.hold());
+    moved.dispose();
+    before.release();
+  }
+
+  #take(value: Value): void {
+    handles.unregister(this);
+    this.#value = value;
+    if (this.#origin) this.#origin = new Origin([], value, this);
+    handles.register(this, value, this);
+  }
+
+  /** @internal Takes the value of `next`, which is disposed; it is computed with what is read next. */
+  assign(next: Core | Value): void {
+    const before = this.value;
+    if (shapeText(next.shape) !== shapeText(before.shape) || next.dtype !== before.dtype) {
+      throw wrong(`assign: ${before.dtype} ${shapeText(before.shape)} cannot become ${next.dtype} ${shapeText(next.shape)}`);
+    }
+    if (next instanceof Core) {
+      this.#take(next.value.hold());
+      next.dispose();
+    } else this.#take(next);
+    replace(this, before);
+  }
+}
+
+const apart = (op: string, a: Device, b: Device): GossamerError =>
+  wrong(`${op}: its tensors are on ${a} and ${b}; bring them together with to()`);
+
+/** A leaf with these elements, which must not change any more. */
+export function uploaded(dtype: DType, shape: readonly number[], data: TensorData | Promise<TensorData>, device: Device): Value {
+  const value = new Value(getRecorder().leaf(dtype, [...shapeOf(shape, 'Tensor')]), device, false);
+  value.stored = engineOf(device).upload({dtype, shape: value.shape}, data);
+  return value;
+}
+
+/** An array of this many elements of a type. */
+export const arrayFor = (dtype: DType, count: number): TensorData => arrayOf(dtype, count);
+
+export const byteSize = (tensor: Core): number => tensor.size * bytesOf(tensor.dtype);

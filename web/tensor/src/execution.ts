@@ -1,0 +1,143 @@
+/**
+ * When what is recorded runs: what is asked for in one turn of the page's events, with all that is due on its device, is one
+ * program. Due are new values of parameters, optimizers' states and running statistics: nobody may ever read them, but the next
+ * step is computed from them.
+ */
+import {GossamerError, type TensorData} from '../../runtime/src/types.ts';
+import {allEngines, engineOf} from './engine.ts';
+import type { Value} from './recording.ts';
+import {type Device, drop, getRecorder, leafOf, type Stored} from './recording.ts';
+import {anomalies, type Anomaly} from './anomaly.ts';
+
+/** What has a value that updates replace. */
+export interface Variable {
+  readonly value: Value;
+}
+
+/** Steps of optimizers so far. */
+let generation = 0;
+/** The generation in which the first of what is due was made. */
+let dueSince = 0;
+const due = new Set<Variable>();
+/** Values that were replaced, by when. */
+const replaced: {readonly value: Value; readonly at: number}[] = [];
+
+/** How many steps of optimizers the elements of a replaced parameter last. */
+const GENERATIONS = 2;
+
+interface Ask {
+  readonly value: Value;
+  readonly resolve: (data: TensorData) => void;
+  readonly reject: (problem: unknown) => void;
+}
+let asked: Ask[] = [];
+
+/** The elements of a value: computed in the program of this turn. */
+export function ask(value: Value): Promise<TensorData> {
+  if (value.stored) return value.stored.read();
+  return new Promise((resolve, reject) => {
+    if (asked.length === 0) queueMicrotask(flush);
+    asked.push({value: value.hold(), resolve, reject});
+  });
+}
+
+/** Computes what is asked for and what is due. Rejects nothing here: those who asked are told. */
+export function flush(): void {
+  const asks = asked;
+  asked = [];
+  const devices = new Set<Device>(asks.map(({value}) => value.device));
+  for (const {value} of due) devices.add(value.device);
+  const wanted = [...due].map(({value}) => value).filter(({held}) => held);
+  due.clear();
+  for (const device of devices) {
+    const mine = asks.filter(({value}) => value.device === device);
+    const watched = anomalies(device);
+    const all = [...mine.map(({value}) => value), ...wanted.filter((value) => value.device === device), ...watched.map(({flag}) => flag)];
+    let problem: unknown;
+    try {
+      launch(device, [...new Set(all)].filter((value) => !value.stored));
+    } catch (thrown) {
+      problem = thrown;
+    }
+    const clean = watched.length > 0 && problem === undefined ? checked(watched) : undefined;
+    for (const {value, resolve, reject} of mine) {
+      const {stored} = value;
+      if (problem !== undefined && !stored) reject(problem);
+      else Promise.all([(stored as Stored).read(), clean]).then(([data]) => resolve(data), reject);
+      value.release();
+    }
+    // Nobody asked, but a step that gave NaN must not pass unseen.
+    if (mine.length === 0 && clean) void clean;
+    watched.forEach(({flag}) => flag.release());
+  }
+}
+
+/** One program that computes these. */
+function launch(device: Device, values: readonly Value[]): void {
+  if (values.length === 0) return;
+  const recorder = getRecorder();
+  const ids = values.map(({id}) => id);
+  const {program, feeds} = recorder.plan(ids);
+  const engine = engineOf(device);
+  const given = feeds.map((id) => onDevice(leafOf(id), device));
+  const results = engine.run(
+    program,
+    () => recorder.model(program),
+    given,
+    values.map(({recorded}) => recorded),
+  );
+  values.forEach((value, at) => {
+    value.stored = results[at];
+    recorder.settle(value.id, value.tracked);
+  });
+  drop(recorder.release(-1));
+}
+
+/** The elements of a leaf, moved to a device where they are elsewhere. */
+function onDevice(leaf: Value, device: Device): Stored {
+  const stored = leaf.stored as Stored;
+  if (stored.device === device) return stored;
+  const moved = engineOf(device).upload(stored, stored.read());
+  stored.dispose();
+  leaf.stored = moved;
+  return moved;
+}
+
+/** Rejects with the first operation that gave NaN or an infinity. */
+async function checked(watched: readonly Anomaly[]): Promise<void> {
+  const found = await Promise.all(watched.map(({flag}) => (flag.stored as Stored).read()));
+  const at = found.findIndex((data) => Number(data[0]) !== 0);
+  if (at < 0) return;
+  const {where, what} = watched[at] as Anomaly;
+  const problem = new GossamerError('input', what, {cause: where});
+  problem.stack = `${problem.name}: ${what}\n${(where.stack ?? '').split('\n').slice(1).join('\n')}`;
+  throw problem;
+}
+
+/** Computes what is due. Resolves when all devices are done. */
+export async function synchronize(): Promise<void> {
+  flush();
+  await Promise.all(allEngines().map((engine) => engine.idle()));
+}
+
+/** Starts what is due where it is from before the latest step, so that each step is a program of its own. */
+export function flushOlder(): void {
+  if (due.size > 0 && dueSince < generation) flush();
+}
+
+/** Makes `variable`'s new value due and lets go of the one before. */
+export function replace(variable: Variable, before: Value): void {
+  if (due.size === 0) dueSince = generation;
+  due.add(variable);
+  replaced.push({value: before, at: generation});
+  before.release();
+}
+
+/** A step of an optimizer is recorded: what it replaced two steps ago is let go of, though something recorded may want it. */
+export function stepped(): void {
+  generation += 1;
+  let count = 0;
+  while (count < replaced.length && (replaced[count]?.at ?? 0) + GENERATIONS < generation) count += 1;
+  for (const {value} of replaced.splice(0, count)) if (!value.held) value.stored = undefined;
+}
+

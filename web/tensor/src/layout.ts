@@ -1,0 +1,256 @@
+/** Operations that move elements: other shapes, parts, joined parts, elements at indices. */
+import {shapeText} from '../../runtime/src/types.ts';
+import {Reductions} from './reductions.ts';
+import {constant, integers, recordNode, type Recorded} from './recording.ts';
+import {axisOf, broadcastShapes, inferShape, type Shape, wrong} from './shape.ts';
+
+/**
+ * One axis of index(): a place; [start, end, step] (null: as far as it goes); a tensor of places; ':' a whole axis; '...' all
+ * axes that are not named; null a new one.
+ */
+export type Index<T> = number | readonly [start: number | null, end?: number | null, step?: number] | T | ':' | '...' | null;
+
+/** How what lies outside is made up. */
+export type PadMode = 'constant' | 'reflect' | 'edge' | 'replicate' | 'wrap' | 'circular';
+
+const END = 2 ** 31 - 1;
+
+export class Layout extends Reductions {
+  /** The same elements in another shape; one extent may be -1. */
+  reshape(...shape: readonly (number | Shape)[]): this {
+    const made = inferShape(shape.flat(), this.size, 'reshape');
+    return this.apply('Reshape', [this, integers(made)], {allowzero: 1});
+  }
+
+  view(...shape: readonly (number | Shape)[]): this { return this.reshape(...shape); }
+
+  /** Axes in another order. */
+  permute(...order: readonly (number | Shape)[]): this {
+    const axes = order.flat().map((axis) => axisOf(axis, this.ndim, 'permute'));
+    if (new Set(axes).size !== this.ndim) throw wrong(`permute: [${axes.join(', ')}] is no order of ${this.ndim} axes`);
+    return this.apply('Transpose', [this], {perm: axes});
+  }
+
+  /** Two axes exchanged; a list: axes in another order; nothing: in the opposite order. */
+  transpose(first?: number | Shape, second?: number): this {
+    if (typeof first === 'object') return this.permute(first);
+    const order = this.shape.map((_, axis) => axis);
+    if (first === undefined) return this.permute(order.reverse());
+    const [a, b] = [axisOf(first, this.ndim, 'transpose'), axisOf(second ?? -1, this.ndim, 'transpose')];
+    [order[a], order[b]] = [b, a];
+    return this.permute(order);
+  }
+
+  /** The transposed matrix. */
+  get T(): this { return this.transpose(); }
+
+  /** Without axes of extent 1: the given ones, or all. */
+  squeeze(axes?: number | Shape): this {
+    const given = axes === undefined ? undefined : [axes].flat().map((axis) => axisOf(axis, this.ndim, 'squeeze'));
+    const gone = this.shape.flatMap((extent, axis) => (extent === 1 && (given?.includes(axis) ?? true) ? [axis] : []));
+    return this.reshape(this.shape.filter((_, axis) => !gone.includes(axis)));
+  }
+
+  /** With an axis of extent 1 more, at this place. */
+  unsqueeze(axis: number): this {
+    const shape = [...this.shape];
+    shape.splice(axisOf(axis, this.ndim + 1, 'unsqueeze'), 0, 1);
+    return this.reshape(shape);
+  }
+
+  /** With axes `start` to `end` as one. */
+  flatten(start = 0, end = -1): this {
+    if (this.ndim === 0) return this.reshape(1);
+    const [from, to] = [axisOf(start, this.ndim, 'flatten'), axisOf(end, this.ndim, 'flatten')];
+    const joined = this.shape.slice(from, to + 1).reduce((all, extent) => all * extent, 1);
+    return this.reshape([...this.shape.slice(0, from), joined, ...this.shape.slice(to + 1)]);
+  }
+
+  /** Broadcast to a shape; -1 keeps an extent. */
+  expand(...shape: readonly (number | Shape)[]): this {
+    const wanted = shape.flat();
+    const whole = wanted.map((extent, axis) => (extent === -1 ? (this.shape[axis - wanted.length + this.ndim] ?? 1) : extent));
+    if (broadcastShapes(this.shape, whole, 'expand').join() !== whole.join()) {
+      throw wrong(`expand: shape ${shapeText(this.shape)} does not broadcast to ${shapeText(whole)}`);
+    }
+    return this.apply('Expand', [this, integers(whole)]);
+  }
+
+  /** This so many times along each axis. */
+  repeat(...times: readonly (number | Shape)[]): this {
+    const counts = times.flat();
+    if (counts.length < this.ndim) throw wrong(`repeat: ${counts.length} numbers for ${this.ndim} axes`);
+    const fitted = this.reshape([...new Array<number>(counts.length - this.ndim).fill(1), ...this.shape]);
+    return fitted.apply('Tile', [fitted, integers(counts)]);
+  }
+
+  tile(...times: readonly (number | Shape)[]): this {
+    const counts = times.flat();
+    return this.repeat([...new Array<number>(Math.max(this.ndim - counts.length, 0)).fill(1), ...counts]);
+  }
+
+  /** This and the others, one after the other along an axis. */
+  concat(others: this | readonly this[], axis = 0): this {
+    const parts = [this, ...[others].flat()] as this[];
+    const dtype = parts.reduce<this['dtype']>((type, part) => part.common(part.cast(type)), this.dtype);
+    return this.apply('Concat', parts.map((part) => part.cast(dtype)), {axis: axisOf(axis, this.ndim, 'concat')});
+  }
+
+  /** Parts of a size along an axis, or of the given sizes. */
+  split(sizes: number | Shape, axis = 0): this[] {
+    const at = axisOf(axis, this.ndim, 'split');
+    const extent = this.shape[at] ?? 1;
+    const list = typeof sizes === 'number'
+      ? Array.from({length: Math.ceil(extent / sizes)}, (_, part) => Math.min(sizes, extent - part * sizes))
+      : [...sizes];
+    return this.applyAll('Split', [this, integers(list)], {axis: at}, list.length);
+  }
+
+  /** So many parts along an axis, the last ones perhaps smaller. */
+  chunk(parts: number, axis = 0): this[] {
+    return this.split(Math.ceil((this.shape[axisOf(axis, this.ndim, 'chunk')] ?? 1) / parts), axis);
+  }
+
+  /** Every step-th element from start up to end along axes (default: the first ones). */
+  slice(starts: Shape, ends: Shape, axes: Shape = starts.map((_, axis) => axis), steps: Shape = starts.map(() => 1)): this {
+    const list = axes.map((axis) => axisOf(axis, this.ndim, 'slice'));
+    return this.apply('Slice', [this, integers(starts), integers(ends), integers(list), integers(steps)]);
+  }
+
+  narrow(axis: number, start: number, length: number): this {
+    const extent = this.shape[axisOf(axis, this.ndim, 'narrow')] ?? 1;
+    if (start < 0 || length < 0 || start + length > extent) throw wrong(`narrow: ${start} to ${start + length} of ${extent}`);
+    return this.slice([start], [start + length], [axis]);
+  }
+
+  /** One place of an axis, which goes. */
+  select(axis: number, place: number): this {
+    const at = axisOf(axis, this.ndim, 'select');
+    const extent = this.shape[at] ?? 1;
+    const from = place < 0 ? place + extent : place;
+    if (!Number.isInteger(from) || from < 0 || from >= extent) throw wrong(`select: place ${place} of ${extent} on axis ${at}`);
+    const rest = this.shape.filter((_, other) => other !== at);
+    return this.slice([from], [from + 1], [at]).reshape(rest);
+  }
+
+  /** Parts by places, ranges, tensors of places and new axes, one an axis: t.index(0, [1, null, 2], '...', null). */
+  index(...where: readonly Index<this>[]): this {
+    const named = where.filter((each) => each !== null && each !== '...').length;
+    if (named > this.ndim) throw wrong(`index: ${named} axes of a tensor of ${this.ndim}`);
+    const starts: number[] = [], ends: number[] = [], axes: number[] = [], steps: number[] = [], shape: number[] = [];
+    let picked: this | undefined;
+    let pickedAt = 0;
+    let axis = 0;
+    for (const each of where) {
+      if (each === null) shape.push(1);
+      else if (each === ':') shape.push(this.shape[axis++] ?? 1);
+      else if (each === '...') for (const end = axis + this.ndim - named; axis < end; ) shape.push(this.shape[axis++] ?? 1);
+      else if (each instanceof Layout) {
+        if (picked || each.dtype === 'bool') throw wrong('index: it takes one tensor of places; see gather() and where()');
+        picked = each;
+        pickedAt = shape.length;
+        shape.push(this.shape[axis++] ?? 1);
+      } else {
+        const extent = this.shape[axis] ?? 1;
+        const whole = typeof each === 'number';
+        const [start, end, step = 1] = whole ? [each, each === -1 ? null : each + 1] : each;
+        if (whole && !(each >= -extent && each < extent)) throw wrong(`index: place ${each} of ${extent} on axis ${axis}`);
+        starts.push(start ?? (step < 0 ? END : 0));
+        ends.push(end ?? (step < 0 ? -END : END));
+        steps.push(step);
+        axes.push(axis++);
+        const at = (place: number): number => Math.min(Math.max(place < 0 ? place + extent : place, step < 0 ? -1 : 0), step < 0 ? extent - 1 : extent);
+        const last = end === null || end === undefined ? (step < 0 ? -1 : extent) : at(end);
+        if (!whole) shape.push(Math.max(0, Math.ceil((last - at(start ?? (step < 0 ? extent - 1 : 0))) / step)));
+      }
+    }
+    shape.push(...this.shape.slice(axis));
+    const cut = axes.length > 0 ? this.slice(starts, ends, axes, steps) : this;
+    const made = cut.reshape(shape);
+    return picked ? made.indexSelect(pickedAt, picked) : made;
+  }
+
+  /** Slices along an axis at places (ONNX's Gather, which TensorJS calls gather). */
+  indexSelect(axis: number, places: this): this {
+    return this.apply('Gather', [this, asPlaces(places)], {axis: axisOf(axis, this.ndim, 'indexSelect')});
+  }
+
+  /** Elements along an axis at places, one for each of `places` (PyTorch's gather, ONNX's GatherElements). */
+  gather(axis: number, places: this): this {
+    return this.apply('GatherElements', [this, asPlaces(places)], {axis: axisOf(axis, this.ndim, 'gather')});
+  }
+
+  /** `source` written at places along an axis. */
+  scatter(axis: number, places: this, source: this): this {
+    return this.#scatter(axis, places, source, 'none');
+  }
+
+  /** `source` added at places along an axis. */
+  scatterAdd(axis: number, places: this, source: this): this {
+    return this.#scatter(axis, places, source, 'add');
+  }
+
+  #scatter(axis: number, places: this, source: this, reduction: string): this {
+    const at = axisOf(axis, this.ndim, 'scatter');
+    return this.apply('ScatterElements', [this, asPlaces(places), source.cast(this.dtype)], {axis: at, reduction});
+  }
+
+  /** In the opposite order along axes. */
+  flip(axes: number | Shape): this {
+    const list = [axes].flat();
+    return this.slice(list.map(() => END), list.map(() => -END), list, list.map(() => -1));
+  }
+
+  /** Elements moved along an axis; those that leave come in again at the other end. */
+  roll(shift: number, axis = 0): this {
+    const extent = this.shape[axisOf(axis, this.ndim, 'roll')] ?? 1;
+    const cut = extent && ((-shift % extent) + extent) % extent;
+    if (cut === 0) return this;
+    return this.slice([cut], [END], [axis]).concat(this.slice([0], [cut], [axis]), axis);
+  }
+
+  /** More elements at both ends: `pads` has those at the begin of each axis, then those at the end; negative ones cut. */
+  pad(pads: Shape, mode: PadMode = 'constant', value = 0): this {
+    if (pads.length !== 2 * this.ndim) throw wrong(`pad: ${pads.length} numbers for ${this.ndim} axes, two each are needed`);
+    const name = {replicate: 'edge', circular: 'wrap'}[mode as string] ?? mode;
+    return this.apply('Pad', name === 'constant' ? [this, integers(pads), this.number(value, this.dtype)] : [this, integers(pads)], {mode: name});
+  }
+
+  /** The upper triangle of matrices, 0 below. */
+  triu(diagonal = 0): this { return this.#triangle(diagonal, 1); }
+  tril(diagonal = 0): this { return this.#triangle(diagonal, 0); }
+
+  #triangle(diagonal: number, upper: number): this {
+    return this.apply('Trilu', [this, constant('i64', [], [diagonal])], {upper});
+  }
+
+  /** The elements [i, i] of a matrix. */
+  diagonal(): this {
+    const [rows = 0, columns = 0] = this.shape;
+    const places = Array.from({length: Math.min(rows, columns)}, (_, at) => at * (columns + 1));
+    const flat = this.reshape(-1);
+    return flat.apply('Gather', [flat, integers(places)], {axis: 0});
+  }
+
+  trace(): this { return this.diagonal().sum(); }
+
+  /** 1 where a new last axis equals the class, 0 elsewhere; i32. */
+  oneHot(classes: number): this {
+    return this.apply('OneHot', [this, integers([classes]), constant('i32', [2], [0, 1])], {axis: -1});
+  }
+
+  /** This with `values` written from `starts` on. */
+  setValues(values: this, starts: Shape): this {
+    const ends = this.shape.map((extent, axis) => extent - (starts[axis] ?? 0) - (values.shape[axis] ?? 1));
+    if (values.ndim !== this.ndim || starts.length !== this.ndim || [...starts, ...ends].some((each) => each < 0)) {
+      throw wrong(`setValues: shape ${shapeText(values.shape)} at [${starts.join(', ')}] of shape ${shapeText(this.shape)}`);
+    }
+    const pads = [...starts, ...ends];
+    const here = recordNode('Pad', [
+      recordNode('Expand', [constant('bool', [], [1]), integers(values.shape)])[0] as Recorded, integers(pads), constant('bool', [], [0]),
+    ])[0] as Recorded;
+    return this.apply('Where', [here, values.cast(this.dtype).pad(pads), this]);
+  }
+}
+
+const asPlaces = <T extends Layout>(places: T): T => (places.dtype === 'i64' ? places : places.cast('i32'));

@@ -1,0 +1,181 @@
+/** Modules: parameters and other modules under names, and what is done with all of them. */
+import {GossamerError, shapeText} from '../../../runtime/src/types.ts';
+import type {Data} from '../core.ts';
+import {flushOlder} from '../execution.ts';
+import type {Device} from '../recording.ts';
+import {loadSafetensors, saveSafetensors} from '../safetensors.ts';
+import {type MakeOptions, Tensor} from '../tensor.ts';
+
+/** A tensor that a module learns. */
+export class Parameter extends Tensor {
+  constructor(data: Tensor | Data, {requiresGrad = true, ...options}: MakeOptions = {}) {
+    if (data instanceof Tensor) super(data.value.hold());
+    else super(data, options);
+    this.requiresGrad = requiresGrad;
+    this.keep();
+  }
+}
+
+/** Statistics of a module that it does not learn, but that belong to its state. */
+export class BufferTensor extends Tensor {
+  constructor(data: Tensor) {
+    super(data.value.hold());
+    this.keep();
+  }
+}
+
+export type StateDict = Readonly<Record<string, Tensor>>;
+
+/** As PyTorch would call a property: runningMean is running_mean. */
+const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/**
+ * Something with parameters. Properties that are parameters, buffers or modules are found by themselves, in the order in which they
+ * were set; state_dict names are PyTorch's.
+ */
+export abstract class Module {
+  /** Whether it learns: dropout drops, normalisation takes statistics of the batch. */
+  training = true;
+
+  // Modules differ in what they take; each says it in its own signature.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  abstract forward(...inputs: any[]): any;
+
+  namedChildren(): [string, Module][] {
+    return Object.entries(this).filter((entry): entry is [string, Module] => entry[1] instanceof Module)
+      .map(([name, child]) => [snake(name), child]);
+  }
+
+  children(): Module[] {
+    return this.namedChildren().map(([, child]) => child);
+  }
+
+  /** This and all modules below, each once. */
+  modules(): Module[] {
+    return [...new Map(this.namedModules().map(([name, module]) => [module, name])).keys()];
+  }
+
+  namedModules(prefix = ''): [string, Module][] {
+    const below = this.namedChildren().flatMap(([name, child]) => child.namedModules(prefix ? `${prefix}.${name}` : name));
+    return [[prefix, this], ...below];
+  }
+
+  #tensors<T extends Tensor>(type: abstract new (...args: never[]) => T): [string, T][] {
+    const seen = new Set<Tensor>();
+    return this.namedModules().flatMap(([path, module]) =>
+      Object.entries(module).flatMap(([name, value]): [string, T][] => {
+        if (!(value instanceof type) || seen.has(value)) return [];
+        seen.add(value);
+        return [[path ? `${path}.${snake(name)}` : snake(name), value]];
+      }),
+    );
+  }
+
+  /** Each once, also where several modules share it. */
+  namedParameters(): [string, Parameter][] {
+    return this.#tensors(Parameter);
+  }
+
+  parameters(): Parameter[] {
+    return this.namedParameters().map(([, parameter]) => parameter);
+  }
+
+  namedBuffers(): [string, BufferTensor][] {
+    return this.#tensors(BufferTensor);
+  }
+
+  buffers(): BufferTensor[] {
+    return this.namedBuffers().map(([, buffer]) => buffer);
+  }
+
+  train(mode = true): this {
+    this.modules().forEach((module) => (module.training = mode));
+    return this;
+  }
+
+  eval(): this {
+    return this.train(false);
+  }
+
+  /** Whether gradients are computed for its parameters. */
+  setRequiresGrad(wanted: boolean): this {
+    this.parameters().forEach((parameter) => (parameter.requiresGrad = wanted));
+    return this;
+  }
+
+  freeze(): this { return this.setRequiresGrad(false); }
+  unfreeze(): this { return this.setRequiresGrad(true); }
+
+  zeroGrad(): void {
+    this.parameters().forEach((parameter) => (parameter.grad = null));
+  }
+
+  /** Its tensors, on another device from here on. */
+  to(device: Device): this {
+    for (const tensor of [...this.parameters(), ...this.buffers()]) tensor.move(device);
+    return this;
+  }
+
+  /** The tensors of its state by PyTorch's names. They are this moment's: later steps don't change them. */
+  stateDict(): Record<string, Tensor> {
+    const all = [...this.namedParameters(), ...this.namedBuffers()];
+    return Object.fromEntries(all.map(([name, tensor]) => [name, tensor.detach()]));
+  }
+
+  /**
+   * Takes its state from tensors by name. Throws 'input', and keeps the old state, where a name or shape does not fit; with
+   * `strict: false` names may be missing or be strange. PyTorch's counts of batches are passed over.
+   */
+  loadStateDict(state: StateDict, {strict = true}: {readonly strict?: boolean} = {}): void {
+    const own: [string, Tensor][] = [...this.namedParameters(), ...this.namedBuffers()];
+    const known = new Set(own.map(([name]) => name));
+    const strange = Object.keys(state).filter((name) => !known.has(name) && !name.endsWith('num_batches_tracked'));
+    const missing = own.filter(([name]) => !Object.hasOwn(state, name)).map(([name]) => name);
+    const refuse = (what: string): never => {
+      throw new GossamerError('input', `loadStateDict: ${what}`);
+    };
+    if (strict && missing.length > 0) refuse(`the state lacks ${missing.join(', ')}`);
+    if (strict && strange.length > 0) refuse(`the module has no ${strange.join(', ')}`);
+    for (const [name, tensor] of own) {
+      const given = state[name];
+      if (given && shapeText(given.shape) !== shapeText(tensor.shape)) {
+        refuse(`"${name}" has shape ${shapeText(given.shape)}, the module wants ${shapeText(tensor.shape)}`);
+      }
+    }
+    flushOlder();
+    for (const [name, tensor] of own) {
+      const given = state[name];
+      if (given) tensor.assign(given.detach().cast(tensor.dtype).to(tensor.device));
+    }
+  }
+
+  /** Its state as a safetensors file. */
+  save(): Promise<Uint8Array> {
+    return saveSafetensors(this.stateDict());
+  }
+
+  /** Takes its state from a safetensors file. Rejects with 'damaged' for one that is cut or changed, 'input' for another model's. */
+  async load(file: Uint8Array | ArrayBuffer, options: {readonly strict?: boolean} = {}): Promise<void> {
+    this.loadStateDict(await loadSafetensors(file), options);
+  }
+
+  /** Lets go of its tensors. */
+  dispose(): void {
+    [...this.parameters(), ...this.buffers()].forEach((tensor) => tensor.dispose());
+  }
+
+  // TensorJS's names.
+  getParameters(): Parameter[] { return this.parameters(); }
+  getSubModules(): Module[] { return this.children(); }
+  toBackend(backend: 'CPU' | 'WASM' | 'GPU' | Device): this { return this.to(backend === 'GPU' ? 'webgl' : backend === 'CPU' || backend === 'WASM' ? 'cpu' : backend); }
+  toCPU(): this { return this.to('cpu'); }
+  toWASM(): this { return this.to('cpu'); }
+  toGPU(): this { return this.to('webgl'); }
+  get mode(): 'train' | 'inference' { return this.training ? 'train' : 'inference'; }
+  set mode(mode: 'train' | 'inference') { this.train(mode === 'train'); }
+}
+
+/** A module of one tensor to one. */
+export abstract class Layer extends Module {
+  abstract override forward(x: Tensor): Tensor;
+}

@@ -1,0 +1,196 @@
+/** Sums of products and windows: matrices, convolutions, pools, normalisation, resampling. */
+import {shapeText} from '../../runtime/src/types.ts';
+import {Layout} from './layout.ts';
+import {type Attributes, constant, Floats, integers} from './recording.ts';
+import {type Shape, wrong} from './shape.ts';
+
+export type Activation = 'id' | 'relu' | 'relu6';
+
+/** A number for all axes of the plane, or one each. */
+export type PerAxis = number | Shape;
+
+export interface WindowOptions {
+  readonly stride?: PerAxis | undefined;
+  /** At both ends. */
+  readonly padding?: PerAxis | undefined;
+  readonly dilation?: PerAxis | undefined;
+}
+
+export interface ConvOptions extends WindowOptions {
+  readonly groups?: number | undefined;
+}
+
+export interface PoolOptions extends WindowOptions {
+  /** Windows that reach over the end count too. */
+  readonly ceilMode?: boolean | undefined;
+}
+
+export interface ResizeOptions {
+  readonly size?: PerAxis | undefined;
+  readonly scale?: PerAxis | undefined;
+  readonly mode?: 'nearest' | 'linear' | 'bilinear' | 'bicubic' | undefined;
+  readonly alignCorners?: boolean | undefined;
+}
+
+const spread = (given: PerAxis | undefined, rank: number, otherwise: number): number[] =>
+  given === undefined || typeof given === 'number' ? new Array<number>(rank).fill(given ?? otherwise) : [...given];
+
+export class Products extends Layout {
+  /** The matrix product; leading axes are batches and broadcast. */
+  matmul(other: this): this {
+    return this.binary('MatMul', other);
+  }
+
+  matMul(other: this): this { return this.matmul(other); }
+  mm(other: this): this { return this.matmul(other); }
+  bmm(other: this): this { return this.matmul(other); }
+  mv(other: this): this { return this.matmul(other); }
+  dot(other: this): this { return this.matmul(other); }
+  outer(other: this): this { return this.unsqueeze(1).mul(other.unsqueeze(0)); }
+
+  /** alpha * this * b + beta * c, with this and b transposed if asked; axes before the last two are batches. */
+  gemm(b: this, aTranspose = false, bTranspose = false, alpha = 1, c?: this | null, beta = 1): this {
+    if (this.ndim !== 2) {
+      const product = (aTranspose ? this.transpose(-2, -1) : this).matmul(bTranspose ? b.transpose(-2, -1) : b).mul(alpha);
+      return c ? product.add(c.mul(beta)) : product;
+    }
+    const attributes = {transA: Number(aTranspose), transB: Number(bTranspose), alpha: new Floats(alpha), beta: new Floats(beta)};
+    return this.apply('Gemm', c ? [this, b, c] : [this, b], attributes);
+  }
+
+  /** this + a * b. */
+  addmm(a: this, b: this): this { return a.gemm(b, false, false, 1, this); }
+
+  /** x * weight^T + bias, over the last axis. */
+  linear(weight: this, bias?: this | null): this {
+    if (weight.ndim !== 2 || this.shape.at(-1) !== weight.shape[1]) {
+      throw wrong(`linear: shape ${shapeText(this.shape)} times weight of shape ${shapeText(weight.shape)}: ${this.shape.at(-1) ?? 1} and ${weight.shape[1] ?? 1} features`);
+    }
+    if (this.ndim === 2) return this.gemm(weight, false, true, 1, bias);
+    const product = this.matmul(weight.transpose());
+    return bias ? product.add(bias) : product;
+  }
+
+  /** ONNX's Einsum: x.einsum('ij,jk->ik', y). */
+  einsum(equation: string, ...others: readonly this[]): this {
+    return this.apply('Einsum', [this, ...others], {equation});
+  }
+
+  /** Convolution of [n, channels, ...plane] with a kernel [out, channels / group, ...window]; `pads`: begins, then ends. */
+  conv(kernel: this, bias?: this | null, dilations?: Shape, group = 1, pads?: Shape, strides?: Shape, activation: Activation = 'id'): this {
+    const rank = kernel.ndim - 2;
+    const padding = pads ?? new Array<number>(2 * rank).fill(0);
+    const made = this.apply('Conv', bias ? [this, kernel, bias] : [this, kernel], {
+      dilations: spread(dilations, rank, 1), group, pads: padding, strides: spread(strides, rank, 1), kernel_shape: kernel.shape.slice(2),
+    });
+    return activation === 'relu' ? made.relu() : activation === 'relu6' ? made.relu6() : made;
+  }
+
+  /** PyTorch's conv1d, conv2d and conv3d. */
+  convolve(kernel: this, bias?: this | null, {stride, padding, dilation, groups}: ConvOptions = {}): this {
+    const rank = kernel.ndim - 2;
+    const ends = spread(padding, rank, 0);
+    return this.conv(kernel, bias, spread(dilation, rank, 1), groups, [...ends, ...ends], spread(stride, rank, 1));
+  }
+
+  /** Transposed convolution with a kernel [channels, out / group, ...window]; `pads`: begins, then ends. */
+  convTranspose(kernel: this, bias?: this | null, dilations?: Shape, group = 1, pads?: Shape, strides?: Shape, outputPadding?: Shape): this {
+    const rank = kernel.ndim - 2;
+    return this.apply('ConvTranspose', bias ? [this, kernel, bias] : [this, kernel], {
+      dilations: spread(dilations, rank, 1), group, pads: pads ?? new Array<number>(2 * rank).fill(0),
+      strides: spread(strides, rank, 1), output_padding: spread(outputPadding, rank, 0), kernel_shape: kernel.shape.slice(2),
+    });
+  }
+
+  #pool(op: string, window: PerAxis, {stride, padding, dilation, ceilMode}: PoolOptions, more: Attributes = {}): this {
+    const rank = Math.max(this.ndim - 2, 1);
+    const kernel = spread(window, rank, 1);
+    const ends = spread(padding, rank, 0);
+    return this.apply(op, [this], {
+      kernel_shape: kernel, strides: stride === undefined ? kernel : spread(stride, rank, 1), pads: [...ends, ...ends],
+      dilations: spread(dilation, rank, 1), ceil_mode: Number(ceilMode ?? false), ...more,
+    });
+  }
+
+  /** The largest element of each window of the plane. */
+  maxPool(window: PerAxis, options: PoolOptions = {}): this { return this.#pool('MaxPool', window, options); }
+
+  /** The mean of each window of the plane; padding counts as zeros unless told otherwise. */
+  avgPool(window: PerAxis, options: PoolOptions & {readonly countIncludePad?: boolean} = {}): this {
+    return this.#pool('AveragePool', window, options, {count_include_pad: Number(options.countIncludePad ?? true)});
+  }
+
+  /** TensorJS's averagePool: `pads` are begins, then ends. */
+  averagePool(kernelShape: Shape, pads?: Shape, strides?: Shape, includePad = false): this {
+    const rank = kernelShape.length;
+    return this.apply('AveragePool', [this], {
+      kernel_shape: kernelShape, pads: pads ?? new Array<number>(2 * rank).fill(0),
+      strides: spread(strides, rank, 1), count_include_pad: Number(includePad),
+    });
+  }
+
+  globalAveragePool(): this { return this.apply('GlobalAveragePool'); }
+  globalMaxPool(): this { return this.apply('GlobalMaxPool'); }
+
+  /** The mean (or largest element) of windows that make a plane of this size, which must divide the input's. */
+  adaptivePool(size: PerAxis, kind: 'avg' | 'max' = 'avg'): this {
+    const plane = this.shape.slice(2);
+    const wanted = spread(size, plane.length, 1);
+    const window = plane.map((extent, axis) => extent / (wanted[axis] ?? 1));
+    if (!window.every(Number.isInteger)) throw wrong(`adaptivePool: ${shapeText(wanted)} does not divide the plane ${shapeText(plane)}`);
+    return kind === 'avg' ? this.avgPool(window) : this.maxPool(window);
+  }
+
+  /** The plane at another size, or by a factor. */
+  interpolate({size, scale, mode = 'nearest', alignCorners}: ResizeOptions): this {
+    const rank = this.ndim - 2;
+    const linear = mode !== 'nearest' && mode !== 'bicubic';
+    const attributes: Attributes = {
+      mode: mode === 'bicubic' ? 'cubic' : linear ? 'linear' : 'nearest',
+      coordinate_transformation_mode: mode === 'nearest' ? 'asymmetric' : alignCorners ? 'align_corners' : 'pytorch_half_pixel',
+      ...(mode === 'nearest' ? {nearest_mode: 'floor'} : {}),
+      ...(mode === 'bicubic' ? {cubic_coeff_a: new Floats(-0.75)} : {}),
+    };
+    if (size === undefined && scale === undefined) throw wrong('interpolate: it needs a size or a scale');
+    const plane = size === undefined
+      ? spread(scale, rank, 1).map((factor, axis) => Math.floor((this.shape[axis + 2] ?? 1) * factor))
+      : spread(size, rank, 1);
+    return this.apply('Resize', [this, null, null, integers([...this.shape.slice(0, 2), ...plane])], attributes);
+  }
+
+  /** TensorJS's upsample: factors of all axes, elements repeated. */
+  upsample(scales: Shape): this {
+    const shape = this.shape.map((extent, axis) => Math.floor(extent * (scales[axis] ?? 1)));
+    return this.apply('Resize', [this, null, null, integers(shape)], {mode: 'nearest', coordinate_transformation_mode: 'asymmetric', nearest_mode: 'floor'});
+  }
+
+  /** (this - mean) / sqrt(variance + epsilon) * scale + bias, a number a channel (axis 1). */
+  normalize(mean: this, variance: this, epsilon: number, scale?: this | null, bias?: this | null): this {
+    const channels = this.shape[1] ?? 1;
+    const filled = (value: number) => constant(this.dtype, [channels], new Array<number>(channels).fill(value));
+    return this.apply('BatchNormalization', [this, scale ?? filled(1), bias ?? filled(0), mean, variance], {epsilon: new Floats(epsilon)});
+  }
+
+  /** Normalised over the last axes, whose extents `shape` has. */
+  layerNorm(shape: Shape, weight?: this | null, bias?: this | null, epsilon = 1e-5): this {
+    const axis = this.ndim - shape.length;
+    if (axis < 0 || this.shape.slice(axis).join() !== shape.join()) {
+      throw wrong(`layerNorm: a tensor of shape ${shapeText(this.shape)} does not end in ${shapeText(shape)}`);
+    }
+    const ones = constant(this.dtype, [], [1]);
+    const scale = weight ?? this.apply('Expand', [ones, integers(shape)]);
+    return this.apply('LayerNormalization', bias ? [this, scale, bias] : [this, scale], {axis, epsilon: new Floats(epsilon)});
+  }
+
+  /** Groups of channels (axis 1) normalised by their own mean and variance. */
+  groupNorm(groups: number, weight?: this | null, bias?: this | null, epsilon = 1e-5): this {
+    const [batch = 1, channels = 1] = this.shape;
+    if (channels % groups) throw wrong(`groupNorm: ${channels} channels in ${groups} groups`);
+    const rows = this.reshape(batch, groups, -1);
+    const middle = rows.sub(rows.mean(-1, true));
+    const normal = middle.div(middle.square().mean(-1, true).add(epsilon).sqrt()).reshape(this.shape);
+    const spreadOver = (each: this) => each.reshape([channels, ...new Array<number>(this.ndim - 2).fill(1)]);
+    const scaled = weight ? normal.mul(spreadOver(weight)) : normal;
+    return bias ? scaled.add(spreadOver(bias)) : scaled;
+  }
+}

@@ -1,0 +1,162 @@
+/** What is recorded: the recorder of this realm, and values of its tensors with how many hold each. */
+import {Floats, type Recorded, type RecordedAttributes, Recorder} from '../../compiler/src/recorder.ts';
+import {encode} from '../../runtime/src/storage.ts';
+import {arrayOf} from '../../runtime/src/tensor.ts';
+import {type DType as AnyType, GossamerError, shapeText, type TensorData} from '../../runtime/src/types.ts';
+import type {DType} from './dtype.ts';
+
+export {Floats, type Recorded};
+export type Attributes = RecordedAttributes;
+export type Device = 'cpu' | 'webgpu' | 'webgl';
+
+let recorder: Recorder | undefined;
+let missing: unknown = new GossamerError('source', 'compiler.wasm is still on its way: await init() first');
+
+/** compiler.wasm for programs; what the recorder was made of. */
+export let compilerModule: WebAssembly.Module | undefined;
+
+/** Throws what kept compiler.wasm from being had. */
+export function getRecorder(): Recorder {
+  if (recorder) return recorder;
+  throw missing;
+}
+
+export async function startRecorder(module: WebAssembly.Module): Promise<void> {
+  compilerModule = module;
+  recorder = await Recorder.create({wasm: module});
+}
+
+export function setMissing(problem: unknown): void {
+  missing = problem;
+}
+
+/** Elements on a device. */
+export interface Stored {
+  readonly device: Device;
+  readonly dtype: AnyType;
+  readonly shape: readonly number[];
+  /** Of the elements. */
+  readonly bytes: number;
+  /** Row-major elements; rejects as the run that makes them. */
+  read(): Promise<TensorData>;
+  dispose(): void;
+}
+
+/** What programs are fed, as something recorded may still be computed from it: elements, and of which value they are. */
+const leaves = new Map<number, {readonly stored: Stored; readonly value: Value}>();
+
+/** A recorded tensor. */
+export class Value {
+  readonly recorded: Recorded;
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  readonly device: Device;
+  /** A gradient may be asked of it, so it stays recorded where it was computed. */
+  readonly tracked: boolean;
+  #holders = 1;
+
+  constructor(recorded: Recorded, device: Device, tracked: boolean) {
+    this.recorded = recorded;
+    this.dtype = recorded.dtype as DType;
+    this.shape = recorded.shape;
+    this.device = device;
+    this.tracked = tracked;
+  }
+
+  get id(): number {
+    return this.recorded.id;
+  }
+
+  get held(): boolean {
+    return this.#holders > 0;
+  }
+
+  /** Its elements, once they are computed or under way. */
+  get stored(): Stored | undefined {
+    const leaf = leaves.get(this.id);
+    return leaf?.value === this ? leaf.stored : undefined;
+  }
+
+  /** From here on programs are fed these elements. */
+  set stored(stored: Stored | undefined) {
+    if (stored) leaves.set(this.id, {stored, value: this});
+    else if (this.stored) drop([this.id]);
+  }
+
+  hold(): this {
+    this.#holders += 1;
+    return this;
+  }
+
+  release(): void {
+    this.#holders -= 1;
+    if (this.#holders !== 0) return;
+    letGo(this.recorded);
+  }
+}
+
+/** Lets go of elements that nothing is computed from any more. */
+export function drop(ids: readonly number[]): void {
+  for (const id of ids) {
+    leaves.get(id)?.stored.dispose();
+    leaves.delete(id);
+  }
+}
+
+/** Nobody holds it any more, though what is recorded of it may use it. */
+export function letGo({id}: Recorded): void {
+  drop(getRecorder().release(id));
+}
+
+/** The value of a leaf. Throws 'disposed' where they were let go of two steps after they were replaced. */
+export function leafOf(id: number): Value {
+  const leaf = leaves.get(id);
+  if (leaf) return leaf.value;
+  throw new GossamerError(
+    'disposed',
+    'this was computed from parameters that optimizers have replaced more than two steps ago: read it (data(), item()) earlier, or detach() it',
+  );
+}
+
+/** Bytes of all elements that are held. */
+export const leafBytes = (): number => [...leaves.values()].reduce((sum, {stored}) => sum + stored.bytes, 0);
+
+/** Constants by type, shape and elements: axes, shapes and numbers recur in every step. */
+const constants = new Map<string, Recorded>();
+const MOST_CONSTANTS = 1024;
+
+/** Elements that are part of the program: other ones make another program. */
+export function constant(dtype: DType, shape: readonly number[], data: readonly (number | bigint)[]): Recorded {
+  const key = `${dtype}|${shape.join()}|${data.join()}`;
+  const known = constants.get(key);
+  if (known) return known;
+  const elements = arrayOf(dtype, data.length);
+  const wide = dtype === 'i64' || dtype === 'u64';
+  for (let at = 0; at < data.length; ++at) elements[at] = wide ? BigInt(data[at] ?? 0) : Number(data[at]);
+  if (constants.size >= MOST_CONSTANTS) {
+    constants.forEach(letGo);
+    constants.clear();
+  }
+  const made = getRecorder().constant(dtype, shape, dtype === 'f16' ? encode(elements, dtype) : elements);
+  constants.set(key, made);
+  return made;
+}
+
+/** A list of whole numbers, as ONNX wants axes and shapes. */
+export const integers = (list: readonly number[]): Recorded => constant('i64', [list.length], list);
+
+const described = (input: Recorded | null): string => (input ? `${input.dtype} ${shapeText(input.shape)}` : 'nothing');
+
+/** One node. Throws 'input' with the operator and the shapes of its inputs. */
+export function recordNode(op: string, inputs: readonly (Recorded | null)[], attributes?: Attributes, outputs = 1): Recorded[] {
+  try {
+    return getRecorder().record(op, inputs, attributes, outputs);
+  } catch (problem) {
+    throw recordError(`${op}(${inputs.map(described).join(', ')})`, problem);
+  }
+}
+
+export function recordError(what: string, problem: unknown): unknown {
+  if (!(problem instanceof Error) || problem instanceof GossamerError) return problem;
+  return new GossamerError('input', `${what}: ${problem.message}`, {cause: problem});
+}

@@ -1,0 +1,123 @@
+/** Operations along axes: sums, extremes, order, running values. */
+import {isFloat} from './dtype.ts';
+import {Elementwise} from './elementwise.ts';
+import {constant, integers, type Attributes} from './recording.ts';
+import {axisOf, wrong} from './shape.ts';
+
+/** One axis, some, or all of them; counted from the end where negative. */
+export type Axes = number | readonly number[] | null | undefined;
+
+export interface Ordered<T> {
+  readonly values: T;
+  /** Where they are along the axis; i32. */
+  readonly indices: T;
+}
+
+export class Reductions extends Elementwise {
+  protected axisList(axes: Axes, what: string): number[] {
+    const list = axes === undefined || axes === null ? [] : typeof axes === 'number' ? [axes] : [...axes];
+    return list.length > 0 ? list.map((axis) => axisOf(axis, this.ndim, what)) : this.shape.map((_, axis) => axis);
+  }
+
+  /** How many elements join to one. */
+  protected reduced(axes: Axes, what: string): number {
+    return this.axisList(axes, what).reduce((all, axis) => all * (this.shape[axis] ?? 1), 1);
+  }
+
+  protected reduce(op: string, axes: Axes, keepDims: boolean): this {
+    const list = axes === undefined || axes === null || this.ndim === 0 ? null : integers(this.axisList(axes, op));
+    return this.apply(op, list ? [this, list] : [this], {keepdims: Number(keepDims)});
+  }
+
+  /** Sums of bool and of integers narrower than 32 bits are i32. */
+  #summable(): this {
+    return isFloat(this.dtype) || /[36][24]/.test(this.dtype) ? this : this.cast('i32');
+  }
+
+  sum(axes?: Axes, keepDims = false): this { return this.#summable().reduce('ReduceSum', axes, keepDims); }
+  prod(axes?: Axes, keepDims = false): this { return this.#summable().reduce('ReduceProd', axes, keepDims); }
+  /** Throws 'input' for integers. */
+  mean(axes?: Axes, keepDims = false): this {
+    this.wantFloats('mean');
+    return this.reduce('ReduceMean', axes, keepDims);
+  }
+  /** The largest elements; where they are says argmax(). */
+  max(axes?: Axes, keepDims = false): this { return this.reduce('ReduceMax', axes, keepDims); }
+  min(axes?: Axes, keepDims = false): this { return this.reduce('ReduceMin', axes, keepDims); }
+  amax(axes?: Axes, keepDims = false): this { return this.max(axes, keepDims); }
+  amin(axes?: Axes, keepDims = false): this { return this.min(axes, keepDims); }
+  any(axes?: Axes, keepDims = false): this { return this.cast('bool').reduce('ReduceMax', axes, keepDims); }
+  all(axes?: Axes, keepDims = false): this { return this.cast('bool').reduce('ReduceMin', axes, keepDims); }
+  logsumexp(axes?: Axes, keepDims = false): this { return this.floating().reduce('ReduceLogSumExp', axes, keepDims); }
+
+  /** The mean square deviation, over n - correction. */
+  var(axes?: Axes, {correction = 1, keepDims = false} = {}): this {
+    this.wantFloats('var');
+    const count = this.reduced(axes, 'var');
+    const squares = this.sub(this.mean(axes ?? null, true)).square();
+    return squares.sum(axes, keepDims).div(Math.max(count - correction, 0));
+  }
+
+  std(axes?: Axes, options: {readonly correction?: number; readonly keepDims?: boolean} = {}): this {
+    return this.var(axes, options).sqrt();
+  }
+
+  /** The p-norm; Infinity: the largest absolute value. */
+  norm(p = 2, axes?: Axes, keepDims = false): this {
+    const x = this.floating();
+    if (p === 2) return x.reduce('ReduceL2', axes, keepDims);
+    if (p === 1) return x.reduce('ReduceL1', axes, keepDims);
+    if (p === Infinity) return x.abs().max(axes, keepDims);
+    return x.abs().pow(p).sum(axes, keepDims).pow(1 / p);
+  }
+
+  /** Where the largest element lies along an axis, the first one of equals, or among all; i32. */
+  argmax(axis?: number | null, keepDims = false): this { return this.#argument('ArgMax', axis, keepDims); }
+  argmin(axis?: number | null, keepDims = false): this { return this.#argument('ArgMin', axis, keepDims); }
+
+  #argument(op: string, axis: number | null | undefined, keepDims: boolean): this {
+    const all = axis === undefined || axis === null;
+    const x = all ? this.apply('Reshape', [this, integers([-1])]) : this;
+    const at = all ? 0 : axisOf(axis, this.ndim, op);
+    return x.apply(op, [x], {axis: at, keepdims: Number(keepDims && !all)}).cast('i32');
+  }
+
+  softmax(axis = -1): this { return this.#along('Softmax', axis); }
+  logSoftmax(axis = -1): this { return this.#along('LogSoftmax', axis); }
+
+  #along(op: string, axis: number): this {
+    const x = this.floating();
+    return x.apply(op, [x], {axis: axisOf(axis, this.ndim, op)});
+  }
+
+  cumsum(axis: number): this { return this.#running('CumSum', axis); }
+  cumprod(axis: number): this { return this.#running('CumProd', axis); }
+
+  #running(op: string, axis: number): this {
+    const x = this.#summable();
+    return x.apply(op, [x, constant('i64', [], [axisOf(axis, this.ndim, op)])]);
+  }
+
+  /** The k largest (or smallest) elements along an axis, in order, and where they are (i32). */
+  topk(k: number, axis = -1, largest = true): Ordered<this> {
+    const at = axisOf(axis, this.ndim, 'topk');
+    if (!(k >= 0 && k <= (this.shape[at] ?? 1))) throw wrong(`topk: ${k} of ${this.shape[at] ?? 1} elements`);
+    const attributes: Attributes = {axis: at, largest: Number(largest), sorted: 1};
+    const [values, indices] = this.applyAll('TopK', [this, integers([k])], attributes, 2) as [this, this];
+    return {values, indices: indices.cast('i32')};
+  }
+
+  sort(axis = -1, descending = false): Ordered<this> {
+    return this.topk(this.shape[axisOf(axis, this.ndim, 'sort')] ?? 1, axis, descending);
+  }
+
+  argsort(axis = -1, descending = false): this { return this.sort(axis, descending).indices; }
+
+  // TensorJS's names, and ONNX's other reductions.
+  product(axes?: Axes, keepDims = false): this { return this.prod(axes, keepDims); }
+  sumSquare(axes?: Axes, keepDims = false): this { return this.reduce('ReduceSumSquare', axes, keepDims); }
+  reduceMean(axes?: Axes, keepDims = false): this { return this.mean(axes, keepDims); }
+  reduceMeanSquare(axes?: Axes, keepDims = false): this { return this.sumSquare(axes, keepDims).div(this.reduced(axes, 'mean')); }
+  reduceLogSum(axes?: Axes, keepDims = false): this { return this.floating().reduce('ReduceLogSum', axes, keepDims); }
+  reduceLogSumExp(axes?: Axes, keepDims = false): this { return this.logsumexp(axes, keepDims); }
+}
