@@ -108,6 +108,13 @@ foreach(folder ${GS_FOLDERS})
   endif()
 endforeach()
 
+# Most of a compilation's time is spent here, and a page waits for it.
+if(GS_WASM)
+  foreach(target gossamer_ir gossamer_passes)
+    target_compile_options(${target} PRIVATE -O2)
+  endforeach()
+endif()
+
 # What each layer uses from outside (docs/dependencies.md).
 function(gs_uses target)
   if(TARGET ${target})

@@ -94,20 +94,37 @@ Address address_of(const ir::BufferNode& buffer, const std::vector<Expr>& indice
 
 class Flattener {
  public:
-  Stmt run(const Stmt& s, ir::Bounds bounds) {
+  Stmt run(const Stmt& s, const ir::Bounds& bounds) {
+    Knowledge known(bounds);
+    return run(s, known);
+  }
+
+ private:
+  // What knows the bounds in one scope, and what it has simplified there: the addresses of
+  // neighbours, and of loads whose indices are loaded, share their parts, which are many.
+  struct Knowledge {
+    explicit Knowledge(const ir::Bounds& all) : bounds(all), simplifier(all) {}
+    Expr simplify(const Expr& e) { return simplifier.expr(e); }
+    const ir::Bounds& bounds;  // outlive this
+    ir::Simplifier simplifier;
+    Lanes lanes;
+  };
+
+  Stmt run(const Stmt& s, Knowledge& known) {
     if (!s) return s;
+    const ir::Bounds& bounds = known.bounds;
     if (const auto* block = ir::as<ir::Block>(s)) {
       std::vector<Stmt> stmts;
-      for (const Stmt& child : block->stmts) stmts.push_back(run(child, bounds));
+      for (const Stmt& child : block->stmts) stmts.push_back(run(child, known));
       return ir::block(std::move(stmts));
     }
     if (const auto* let = ir::as<ir::Let>(s)) {
-      const Expr value = expr(let->value, bounds);
+      const Expr value = expr(let->value, known);
+      if (value->type != ir::Type(ir::DType::index))
+        return ir::let(let->var, value, run(let->body, known));
       ir::Bounds inner = bounds;
-      if (value->type == ir::Type(ir::DType::index)) {
-        inner.set(let->var.get(), bounds.of(value));
-        inner.set_multiple(let->var.get(), bounds.multiple_of(value));
-      }
+      inner.set(let->var.get(), bounds.of(value));
+      inner.set_multiple(let->var.get(), bounds.multiple_of(value));
       return ir::let(let->var, value, run(let->body, inner));
     }
     if (const auto* loop = ir::as<ir::For>(s)) {
@@ -115,36 +132,21 @@ class Flattener {
       const int64_t high = bounds.of(loop->extent).high;
       inner.set(loop->var.get(), {0, high == ir::Range{}.high ? high : high - 1});
       if (loop->loop == ir::LoopKind::grid) grid_ = loop->var;
-      return ir::loop(loop->var, expr(loop->extent, bounds), loop->loop, run(loop->body, inner));
+      return ir::loop(loop->var, expr(loop->extent, known), loop->loop, run(loop->body, inner));
     }
     if (const auto* loop = ir::as<ir::While>(s)) {
-      return ir::while_loop(expr(loop->condition, bounds), run(loop->body, bounds));
+      return ir::while_loop(expr(loop->condition, known), run(loop->body, known));
     }
     if (const auto* branch = ir::as<ir::If>(s)) {
-      return ir::branch(expr(branch->condition, bounds), run(branch->yes, bounds),
-                        run(branch->no, bounds));
+      return ir::branch(expr(branch->condition, known), run(branch->yes, known),
+                        run(branch->no, known));
     }
     if (const auto* alloc = ir::as<ir::Alloc>(s))
-      return ir::alloc(alloc->buffer, run(alloc->body, bounds));
-    if (const auto* store = ir::as<ir::Store>(s)) return store_to(*store, bounds);
+      return ir::alloc(alloc->buffer, run(alloc->body, known));
+    if (const auto* store = ir::as<ir::Store>(s)) return store_to(*store, known);
     return s;
   }
 
- private:
-  // What knows the bounds in one statement, and what it has simplified there: the addresses of
-  // loads whose indices are loaded share their parts, which are many.
-  struct Knowledge {
-    explicit Knowledge(const ir::Bounds& all) : bounds(all), simplifier(all) {}
-    Expr simplify(const Expr& e) { return simplifier.expr(e); }
-    const ir::Bounds& bounds;
-    ir::Simplifier simplifier;
-    Lanes lanes;
-  };
-
-  static Expr expr(const Expr& e, const ir::Bounds& bounds) {
-    Knowledge known(bounds);
-    return expr(e, known);
-  }
   static Expr expr(const Expr& e, Knowledge& known) {
     ir::Rewriter rewriter;
     rewriter.expr = [&](const Expr& node) -> Expr {
@@ -228,8 +230,7 @@ class Flattener {
     return ir::make_vector(std::move(parts));
   }
 
-  Stmt store_to(const ir::Store& store, const ir::Bounds& bounds) const {
-    Knowledge known(bounds);
+  Stmt store_to(const ir::Store& store, Knowledge& known) const {
     const ir::BufferNode& buffer = *store.buffer;
     Expr value = expr(store.value, known);
     std::vector<Expr> indices;
