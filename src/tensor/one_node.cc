@@ -6,29 +6,63 @@
 
 namespace gossamer::tensor {
 
-Result<std::vector<OneNodeOutput>> outputs_of(const ops::OpDef& def,
-                                              const ops::Attributes& attributes,
+namespace {
+
+graph::Value value_of(const OneNodeInput& input, std::string name) {
+  graph::Value value;
+  value.name = std::move(name);
+  value.dtype = input.dtype;
+  value.shape_known = true;
+  for (int64_t extent : input.shape) value.shape.push_back(ir::index(extent));
+  if (input.constant) value.constant = graph::source_of(*input.constant);
+  return value;
+}
+
+// The elements of an output that lowering found to be constant.
+std::optional<ops::TensorData> elements_of(const graph::StageGraph& stages,
+                                           const ir::Buffer& buffer) {
+  for (const graph::StageConstant& constant : stages.constants) {
+    if (!constant.buffer.same(buffer)) continue;
+    const graph::ConstantSource& source = constant.source;
+    if (source.file >= 0 || source.dtype == ir::DType::string) return std::nullopt;
+    return ops::TensorData{source.dtype, source.shape, source.bytes};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Regions with_captures(const Regions& regions, std::span<const graph::ValueId> captured) {
+  Regions made;
+  for (const auto& region : regions) {
+    made.push_back(region ? std::make_shared<graph::Graph>(*region) : nullptr);
+    if (!region) continue;
+    for (graph::Capture& capture : made.back()->captures) capture.outer = captured[capture.outer];
+  }
+  return made;
+}
+
+Result<std::vector<OneNodeOutput>> outputs_of(const OneNode& one,
                                               std::span<const OneNodeInput> inputs, size_t outputs,
                                               const ops::Catalog& catalog) {
   graph::Graph graph;
   graph::Node node;
-  node.def = &def;
-  node.name = def.name;
-  node.attributes = attributes;
+  node.def = one.def;
+  node.name = one.def->name;
+  node.attributes = one.attributes;
   for (const OneNodeInput& input : inputs) {
     if (input.absent) {
       node.inputs.push_back(graph::no_value);
       continue;
     }
-    graph::Value value;
-    value.name = cat("input ", node.inputs.size());
-    value.dtype = input.dtype;
-    value.shape_known = true;
-    for (int64_t extent : input.shape) value.shape.push_back(ir::index(extent));
-    if (input.constant) value.constant = graph::source_of(*input.constant);
-    const graph::ValueId id = graph.add_value(std::move(value));
+    const graph::ValueId id = graph.add_value(value_of(input, cat("input ", node.inputs.size())));
     if (!input.constant) graph.inputs.push_back(id);
     node.inputs.push_back(id);
+  }
+  if (!one.regions.empty()) {
+    const auto captured = std::span(node.inputs).subspan(one.own_inputs);
+    node.regions = with_captures(one.regions, captured);
+    node.inputs.resize(one.own_inputs);
   }
   for (size_t i = 0; i < outputs; ++i) {
     graph::Value value;
@@ -41,11 +75,13 @@ Result<std::vector<OneNodeOutput>> outputs_of(const ops::OpDef& def,
   GS_ASSIGN(const graph::StageGraph stages, graph::lower(graph, catalog));
   std::vector<OneNodeOutput> made;
   for (const graph::StageOutput& output : stages.outputs) {
-    OneNodeOutput one{output.buffer->dtype, {}};
+    OneNodeOutput told{output.buffer->dtype, {}, elements_of(stages, output.buffer)};
     for (const ir::Expr& extent : output.buffer->shape)
-      one.shape.push_back(ir::as_int(ir::simplify(extent)).value_or(-1));
-    made.push_back(std::move(one));
+      told.shape.push_back(ir::as_int(ir::simplify(extent)).value_or(-1));
+    made.push_back(std::move(told));
   }
+  if (made.size() != outputs)
+    return fail("makes strings or sequences", "only tensors of numbers can be recorded");
   return made;
 }
 

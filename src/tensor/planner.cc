@@ -193,12 +193,17 @@ size_t Recorder::add_node(graph::Graph& made, const Words& words, size_t at) con
   const auto inputs = static_cast<size_t>(words[at + 1]);
   const auto outputs = static_cast<size_t>(words[at + 2]);
   graph::Node node;
-  node.def = operation.def;
-  node.attributes = operation.attributes;
+  node.def = operation.node.def;
+  node.attributes = operation.node.attributes;
   node.name = cat("n", made.nodes.size());
   at += 3;
   for (size_t i = 0; i < inputs; ++i, ++at) {
     node.inputs.push_back(words[at] < 0 ? graph::no_value : static_cast<graph::ValueId>(words[at]));
+  }
+  if (!operation.node.regions.empty()) {
+    const size_t own = operation.node.own_inputs;
+    node.regions = with_captures(operation.node.regions, std::span(node.inputs).subspan(own));
+    node.inputs.resize(own);
   }
   for (size_t i = 0; i < outputs; ++i)
     node.outputs.push_back(add_value(made, cat("v", made.values.size())));

@@ -88,10 +88,14 @@ Result<Id> Recorder::constant(const ops::TensorData& data) {
     return fail(cat("a constant has ", data.bytes.size(), " bytes, its shape says ",
                     size * static_cast<size_t>(data.element_count())));
   const int spec = spec_of(data.dtype, data.shape);
+  return add({.spec = spec, .constant = constant_number(spec, data), .held = true});
+}
+
+int Recorder::constant_number(int spec, const ops::TensorData& data) {
   const auto [found, fresh] =
       constant_numbers_.try_emplace({spec, data.bytes}, static_cast<int>(constants_.size()));
   if (fresh) constants_.push_back(data);
-  return add({.spec = spec, .constant = found->second, .held = true});
+  return found->second;
 }
 
 Result<int> Recorder::operation(std::string_view op, const ops::Attributes& attributes) {
@@ -107,14 +111,24 @@ Result<int> Recorder::operation(std::string_view op, const ops::Attributes& attr
   const std::string_view domain = own ? op.substr(0, colons) : "";
   const ops::OpDef* def = catalog_.find(domain, own ? op.substr(colons + 2) : op);
   if (!def) return fail_at(cat("[", op, "]"), "is no operator of the catalog", "see gossamer ops");
-  operations_.push_back({def, attributes});
-  const int number = static_cast<int>(operations_.size()) - 1;
+  const int number = operation({.def = def, .attributes = attributes});
   operation_numbers_.emplace(std::move(key), number);
   return number;
 }
 
+int Recorder::operation(OneNode node) {
+  operations_.push_back({std::move(node)});
+  return static_cast<int>(operations_.size()) - 1;
+}
+
 std::vector<Id> Recorder::add_node(int operation, std::span<const Id> inputs,
-                                   std::span<const int> output_specs) {
+                                   std::span<const Made> made) {
+  std::vector<Id> outputs;
+  if (std::ranges::all_of(made, [](const Made& one) { return one.constant >= 0; })) {
+    for (const Made& one : made)
+      outputs.push_back(add({.spec = one.spec, .constant = one.constant, .held = true}));
+    return outputs;
+  }
   int number = static_cast<int>(nodes_.size());
   if (free_nodes_.empty()) {
     nodes_.emplace_back();
@@ -122,11 +136,10 @@ std::vector<Id> Recorder::add_node(int operation, std::span<const Id> inputs,
     number = free_nodes_.back();
     free_nodes_.pop_back();
   }
-  std::vector<Id> outputs;
-  for (size_t i = 0; i < output_specs.size(); ++i) {
-    outputs.push_back(add({.spec = output_specs[i],
+  for (const Made& one : made) {
+    outputs.push_back(add({.spec = one.spec,
                            .maker = number,
-                           .output = static_cast<uint16_t>(i),
+                           .output = static_cast<uint16_t>(outputs.size()),
                            .held = true}));
   }
   for (Id input : inputs)
@@ -141,12 +154,12 @@ std::vector<Id> Recorder::add_node(int operation, std::span<const Id> inputs,
 
 Result<std::vector<Id>> Recorder::record(int operation, std::span<const Id> inputs,
                                          size_t outputs) {
-  GS_ASSIGN(const std::vector<int> specs, infer(operation, inputs, outputs));
-  return add_node(operation, inputs, specs);
+  GS_ASSIGN(const std::vector<Made> made, infer(operation, inputs, outputs));
+  return add_node(operation, inputs, made);
 }
 
-Result<std::vector<int>> Recorder::infer(int operation, std::span<const Id> inputs,
-                                         size_t outputs) {
+Result<std::vector<Recorder::Made>> Recorder::infer(int operation, std::span<const Id> inputs,
+                                                    size_t outputs) {
   // Elements of constants may decide shapes, so each has results of its own.
   Words key{operation, static_cast<int64_t>(outputs)};
   for (Id input : inputs) {
@@ -158,14 +171,14 @@ Result<std::vector<int>> Recorder::infer(int operation, std::span<const Id> inpu
     }
   }
   if (const auto found = inferred_.find(key); found != inferred_.end()) return found->second;
-  GS_ASSIGN(std::vector<int> specs, define(operation, inputs, outputs));
-  inferred_.emplace(std::move(key), specs);
-  return specs;
+  GS_ASSIGN(std::vector<Made> made, define(operation, inputs, outputs));
+  inferred_.emplace(std::move(key), made);
+  return made;
 }
 
-Result<std::vector<int>> Recorder::define(int operation, std::span<const Id> inputs,
-                                          size_t outputs) {
-  const Operation& op = operations_[static_cast<size_t>(operation)];
+Result<std::vector<Recorder::Made>> Recorder::define(int operation, std::span<const Id> inputs,
+                                                     size_t outputs) {
+  const OneNode& node = operations_[static_cast<size_t>(operation)].node;
   std::vector<OneNodeInput> given;
   std::vector<const Spec*> specs;
   for (Id input : inputs) {
@@ -176,7 +189,7 @@ Result<std::vector<int>> Recorder::define(int operation, std::span<const Id> inp
     }
     const Tensor& tensor = tensors_[input];
     if (std::ranges::any_of(specs.back()->shape, [](int64_t extent) { return extent < 0; })) {
-      return fail_at(cat("[", op.def->name, "]"),
+      return fail_at(cat("[", node.def->name, "]"),
                      cat("an input's shape is decided by a run: ", text_of(specs)),
                      "have that tensor computed first");
     }
@@ -184,17 +197,20 @@ Result<std::vector<int>> Recorder::define(int operation, std::span<const Id> inp
         {specs.back()->dtype, specs.back()->shape,
          tensor.constant < 0 ? nullptr : &constants_[static_cast<size_t>(tensor.constant)]});
   }
-  auto made = outputs_of(*op.def, op.attributes, given, outputs, catalog_);
+  auto made = outputs_of(node, given, outputs, catalog_);
   if (!made) {
     Diagnostic error = std::move(made).error();
-    error.where = cat("[", op.def->name, "]");
+    error.where = cat("[", node.def->name, "]");
     if (!specs.empty()) error.message += cat("; its inputs are ", text_of(specs));
     return std::unexpected(std::move(error));
   }
-  std::vector<int> numbers;
-  for (OneNodeOutput& output : *made)
-    numbers.push_back(spec_of(output.dtype, std::move(output.shape)));
-  return numbers;
+  std::vector<Made> told;
+  for (OneNodeOutput& output : *made) {
+    const int spec = spec_of(output.dtype, std::move(output.shape));
+    const bool small = output.constant && output.constant->bytes.size() <= most_constant_bytes;
+    told.push_back({spec, small ? constant_number(spec, *output.constant) : -1});
+  }
+  return told;
 }
 
 Result<> Recorder::check_gradient(Id y, std::span<const Id> xs, Id seed) const {
@@ -222,9 +238,9 @@ Result<std::vector<Id>> Recorder::gradient(Id y, std::span<const Id> xs, Id seed
   std::vector<Id> inputs(xs.begin(), xs.end());
   inputs.push_back(y);
   if (seed != no_tensor) inputs.push_back(seed);
-  std::vector<int> specs;
-  for (Id x : xs) specs.push_back(spec_number(x));
-  return add_node(number, inputs, specs);
+  std::vector<Made> made;
+  for (Id x : xs) made.push_back({spec_number(x)});
+  return add_node(number, inputs, made);
 }
 
 void Recorder::settle(Id id, bool history) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "tensor/one_node.h"
 #include "tensor/words.h"
 
 namespace gossamer::tensor {
@@ -40,8 +41,11 @@ class Recorder {
   // The number of an operator ("Add", "com.microsoft::Gelu") with these attributes, to record nodes
   // of. Errors: no such operator in the catalog.
   Result<int> operation(std::string_view op, const ops::Attributes& attributes);
+  // Of a node with regions (OneNode); none is like another.
+  int operation(OneNode node);
   // A node, and so many of its outputs. Errors: inputs that do not fit the operator or one another
-  // (`[MatMul]`, with their shapes), an input whose shape a run decides and none has yet.
+  // (`[MatMul]`, with their shapes), an input whose shape a run decides and none has yet. An output
+  // whose elements follow from what is known, such as a shape, is a constant.
   Result<std::vector<Id>> record(int operation, std::span<const Id> inputs, size_t outputs = 1);
   // The derivatives of the sum of y * seed (of ones without a seed) by each x, of its shape.
   // Errors: a seed of another type or shape than y, an x that is no float.
@@ -94,18 +98,21 @@ class Recorder {
     size_t live = 0;                  // outputs that are not
   };
   struct Operation {
-    const ops::OpDef* def;
-    ops::Attributes attributes;
+    OneNode node;
     int xs = -1;  // of a gradient: how many inputs it is by
+  };
+  // What a node makes: a tensor of this type and shape, or a constant.
+  struct Made {
+    int spec = 0, constant = -1;
   };
   class Planner;
 
   int spec_of(ir::DType dtype, std::vector<int64_t> shape);
   Id add(Tensor tensor);
-  std::vector<Id> add_node(int operation, std::span<const Id> inputs,
-                           std::span<const int> output_specs);
-  Result<std::vector<int>> infer(int operation, std::span<const Id> inputs, size_t outputs);
-  Result<std::vector<int>> define(int operation, std::span<const Id> inputs, size_t outputs);
+  std::vector<Id> add_node(int operation, std::span<const Id> inputs, std::span<const Made> made);
+  int constant_number(int spec, const ops::TensorData& data);
+  Result<std::vector<Made>> infer(int operation, std::span<const Id> inputs, size_t outputs);
+  Result<std::vector<Made>> define(int operation, std::span<const Id> inputs, size_t outputs);
   Result<> check_gradient(Id y, std::span<const Id> xs, Id seed) const;
   void drop_maker(Id id);
   void collect(Id id);
@@ -125,7 +132,7 @@ class Recorder {
   std::map<std::pair<int, std::vector<std::byte>>, int> constant_numbers_;
   std::vector<Operation> operations_;
   std::map<std::string, int, std::less<>> operation_numbers_;  // by text of operator and attributes
-  std::unordered_map<Words, std::vector<int>, WordsHash> inferred_;  // specs of outputs
+  std::unordered_map<Words, std::vector<Made>, WordsHash> inferred_;  // by node and inputs
   std::vector<Words> programs_;
   std::unordered_map<Words, int, WordsHash> program_numbers_;
 };

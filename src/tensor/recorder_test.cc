@@ -140,6 +140,15 @@ TEST_F(Tensors, OutputsMayBeFedConstantOrTwice) {
   EXPECT_TRUE(graph::lower(graph, ops::builtin_catalog()));
 }
 
+// Shapes that are computed from shapes are known as those are.
+TEST_F(Tensors, WhatFollowsFromShapesIsConstant) {
+  const Id x = f32({2, 3, 4});
+  const Id last = make("Gather", {make("Shape", {x}), *recorder.constant(ops::int64s({1}, {2}))});
+  const Id rest = *recorder.constant(ops::int64s({1}, {-1}));
+  const Id to = make("Concat", {last, rest}, {{"axis", int64_t{0}}});
+  EXPECT_EQ(shape(make("Reshape", {x, to})), Shape({4, 6}));
+}
+
 TEST_F(Tensors, AShapeThatARunDecidesIsAskedFor) {
   const Id places = make("NonZero", {f32({5})});
   EXPECT_EQ(shape(places), Shape({1, -1}));

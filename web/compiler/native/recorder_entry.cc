@@ -9,7 +9,13 @@
 //   gs_gradient(xs, seeded)  row: ids of xs, y, a seed. -> id, spec of each
 //   gs_spec(number)          -> dtype, rank, extents
 //   gs_plan(wanted)          row: ids. -> program, number of feeds, ids of feeds
-//   gs_program(number)       -> Answer*: one file, an ONNX model
+//   gs_program(number, ports, size, weights)   ports as JSON: {"name", "inputs": [names],
+//   "outputs":
+//                            [names]}; an Entry an input: where it has bytes, the input is a weight
+//                            of these. -> Answer*: one file, an ONNX model
+//   gs_import(bytes, size)   an ONNX model -> number
+//   gs_signature(number)     of it -> Answer*: "signature" (JSON), then a file a leaf: its elements
+//   gs_apply(number, inputs, leaves)   row: ids of both. -> id, spec of each output
 //   gs_settle(id, history), gs_forget(id), gs_held(id)
 //   gs_decide(id, rank)      row: extents. -> id, spec
 //   gs_drop(id)              -> number of ids whose elements may go; row: them
@@ -18,12 +24,17 @@
 // dtype: ONNX's code. Attributes: {"axis": 1, "perm": [0, 1], "mode": "linear", "keys": ["a"],
 // "alpha": {"f": 0.5}, "scales": {"fs": [1, 2]}}
 #include <rapidjson/document.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 
 #include <algorithm>
 #include <optional>
 
 #include "answer.h"
+#include "ir/build.h"
+#include "onnx/reader.h"
 #include "onnx/write_model.h"
+#include "tensor/model.h"
 #include "tensor/recorder.h"
 
 namespace {
@@ -33,12 +44,15 @@ using gossamer::Result;
 using gossamer::tensor::Id;
 using gossamer::tensor::Recorder;
 using gossamer::web::Answer;
+using gossamer::web::Entry;
+namespace graph = gossamer::graph;
 namespace ops = gossamer::ops;
 
 struct State {
   Recorder recorder;
   std::vector<int32_t> row = std::vector<int32_t>(256);
   Diagnostic fault;
+  std::vector<gossamer::tensor::Model> models;
 };
 // Made at the first call; an instance lives as long as its memory.
 State& state() {
@@ -123,6 +137,123 @@ Result<ops::Attributes> attributes(std::string_view json) {
   return made;
 }
 
+// Names the ports of a program, and makes inputs that have elements weights.
+Result<> settle_ports(std::string_view json, std::span<const Entry> weights, graph::Graph& made) {
+  rapidjson::Document ports;
+  ports.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
+  if (ports.HasParseError() || !ports.IsObject())
+    return gossamer::fail_at("ports", "they are not a JSON object");
+  if (ports.HasMember("name") && ports["name"].IsString()) made.name = ports["name"].GetString();
+  const auto rename = [&](const char* kind, const std::vector<graph::ValueId>& ids) -> Result<> {
+    if (!ports.HasMember(kind)) return {};
+    const auto& names = ports[kind];
+    if (!names.IsArray() || names.Size() != ids.size())
+      return gossamer::fail_at("ports", gossamer::cat("the program has ", ids.size(), " ", kind));
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const auto& name = names[static_cast<rapidjson::SizeType>(i)];
+      if (name.IsString()) made.values[ids[i]].name = name.GetString();
+    }
+    return {};
+  };
+  GS_TRY(rename("inputs", made.inputs));
+  GS_TRY(rename("outputs", made.outputs));
+  std::vector<graph::ValueId> inputs;
+  for (size_t i = 0; i < made.inputs.size(); ++i) {
+    graph::Value& value = made.values[made.inputs[i]];
+    if (i >= weights.size() || weights[i].size == 0) {
+      inputs.push_back(made.inputs[i]);
+      continue;
+    }
+    ops::TensorData data{value.dtype, {}, {weights[i].bytes, weights[i].bytes + weights[i].size}};
+    for (const auto& extent : value.shape)
+      data.shape.push_back(gossamer::ir::as_int(extent).value());
+    value.constant = graph::source_of(data);
+  }
+  made.inputs = std::move(inputs);
+  return {};
+}
+
+Result<int32_t> import_model(const std::byte* bytes, uint32_t size) {
+  std::vector<std::byte> file(bytes, bytes + size);
+  GS_ASSIGN(graph::Graph read, gossamer::onnx::read_model(file));
+  GS_ASSIGN(auto model, gossamer::tensor::Model::make(std::move(read), std::move(file)));
+  state().models.push_back(std::move(model));
+  return static_cast<int32_t>(state().models.size()) - 1;
+}
+
+using Json = rapidjson::Writer<rapidjson::StringBuffer>;
+
+void write_port(Json& json, const graph::Value& value) {
+  json.Key("name");
+  json.String(value.name);
+  json.Key("dtype");
+  json.Int64(ops::onnx_of_dtype(value.dtype));
+  json.Key("shape");
+  json.StartArray();
+  for (const auto& extent : value.shape) {
+    const auto* var = gossamer::ir::as<gossamer::ir::VarNode>(extent);
+    if (var) {
+      json.String(var->name);
+    } else {
+      json.Int64(gossamer::ir::as_int(extent).value_or(-1));
+    }
+  }
+  json.EndArray();
+}
+
+std::string signature_of(const gossamer::tensor::Model& model) {
+  const graph::Graph& graph = model.graph();
+  rapidjson::StringBuffer text;
+  Json json(text);
+  json.StartObject();
+  json.Key("name");
+  json.String(graph.name);
+  json.Key("inputs");
+  json.StartArray();
+  for (graph::ValueId id : graph.inputs) {
+    json.StartObject();
+    write_port(json, graph.values[id]);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("outputs");
+  json.StartArray();
+  for (graph::ValueId id : graph.outputs) json.String(graph.values[id].name);
+  json.EndArray();
+  json.Key("leaves");
+  json.StartArray();
+  for (const gossamer::tensor::ModelLeaf& leaf : model.leaves()) {
+    const graph::ConstantSource& source = *graph.values[leaf.value].constant;
+    json.StartObject();
+    json.Key("name");
+    json.String(leaf.name);
+    json.Key("dtype");
+    json.Int64(ops::onnx_of_dtype(source.dtype));
+    json.Key("shape");
+    json.StartArray();
+    for (int64_t extent : source.shape) json.Int64(extent);
+    json.EndArray();
+    json.Key("trainable");
+    json.Bool(leaf.trainable);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+  return {text.GetString(), text.GetSize()};
+}
+
+gossamer::package::File file_of(std::string name, std::span<const std::byte> bytes) {
+  return {std::move(name), {bytes.begin(), bytes.end()}};
+}
+
+Result<gossamer::package::Files> write_program(int32_t number, std::string_view ports,
+                                               std::span<const Entry> weights) {
+  graph::Graph made = state().recorder.program(number);
+  GS_TRY(settle_ports(ports, weights, made));
+  GS_ASSIGN(const std::string model, gossamer::onnx::write_model(made));
+  return gossamer::package::Files{file_of("model.onnx", std::as_bytes(std::span(model)))};
+}
+
 }  // namespace
 
 GS_EXPORT(gs_row) int32_t* gs_row(uint32_t words) {
@@ -196,12 +327,35 @@ GS_EXPORT(gs_plan) int32_t gs_plan(uint32_t wanted) {
   return 0;
 }
 
-GS_EXPORT(gs_program) Answer* gs_program(int32_t number) {
-  auto model = gossamer::onnx::write_model(state().recorder.program(number));
-  if (!model) return gossamer::web::answer(std::unexpected(std::move(model).error()));
-  const auto bytes = std::as_bytes(std::span(*model));
-  return gossamer::web::answer(
-      gossamer::package::Files{{"model.onnx", {bytes.begin(), bytes.end()}}});
+GS_EXPORT(gs_program)
+Answer* gs_program(int32_t number, const char* ports, uint32_t size, const Entry* weights,
+                   uint32_t count) {
+  return gossamer::web::answer(write_program(number, {ports, size}, {weights, count}));
+}
+
+GS_EXPORT(gs_import) int32_t gs_import(const std::byte* bytes, uint32_t size) {
+  auto number = import_model(bytes, size);
+  return number ? *number : fault(std::move(number).error());
+}
+
+GS_EXPORT(gs_signature) Answer* gs_signature(uint32_t number) {
+  const gossamer::tensor::Model& model = state().models[number];
+  const std::string text = signature_of(model);
+  gossamer::package::Files files{file_of("signature", std::as_bytes(std::span(text)))};
+  for (const gossamer::tensor::ModelLeaf& leaf : model.leaves())
+    files.push_back(file_of(leaf.name, model.bytes_of(leaf.value)));
+  return gossamer::web::answer(std::move(files));
+}
+
+GS_EXPORT(gs_apply) int32_t gs_apply(uint32_t number, uint32_t inputs, uint32_t leaves) {
+  const auto given = ids(inputs + leaves);
+  if (!given) return fault("a tensor was disposed");
+  const std::span<const Id> all(*given);
+  auto made =
+      state().models[number].record(state().recorder, all.first(inputs), all.subspan(inputs));
+  if (!made) return fault(std::move(made).error());
+  tell(*made);
+  return 0;
 }
 
 GS_EXPORT(gs_settle) void gs_settle(int32_t id, int32_t history) {

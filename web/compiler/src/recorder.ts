@@ -32,6 +32,37 @@ export interface Plan {
   readonly feeds: readonly number[];
 }
 
+/** An ONNX model that can be recorded: a module. */
+export interface ImportedModel {
+  readonly handle: number;
+  readonly name: string;
+  /** Dynamic dimensions are names. */
+  readonly inputs: readonly {readonly name: string; readonly dtype: DType; readonly shape: readonly (number | string)[]}[];
+  readonly outputs: readonly string[];
+  /** What is fed when it is recorded, in order: weights, and constants that are large or no matter of training. */
+  readonly leaves: readonly ModelLeaf[];
+}
+export interface ModelLeaf {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  /** Whether it is a weight: floats that only operators with weights read. */
+  readonly trainable: boolean;
+  /** Its elements as they lie in memory, little-endian: f16 as 16-bit codes. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** The ports of a program that is written as a model, in order. */
+export interface ProgramPorts {
+  readonly name?: string;
+  /** Default: "i0", "i1", ... */
+  readonly inputs?: readonly string[];
+  /** Default: "o0", "o1", ... */
+  readonly outputs?: readonly string[];
+  /** An input with elements here (as they lie in memory) is a weight of the model instead. */
+  readonly weights?: readonly (Uint8Array | undefined)[];
+}
+
 interface RecorderExports extends Exports {
   gs_row(words: number): number;
   gs_leaf(dtype: number, rank: number): number;
@@ -41,7 +72,10 @@ interface RecorderExports extends Exports {
   gs_gradient(xs: number, seeded: number): number;
   gs_spec(number: number): void;
   gs_plan(wanted: number): number;
-  gs_program(number: number): number;
+  gs_program(number: number, ports: number, size: number, weights: number, count: number): number;
+  gs_import(bytes: number, size: number): number;
+  gs_signature(model: number): number;
+  gs_apply(model: number, inputs: number, leaves: number): number;
   gs_settle(id: number, history: number): void;
   gs_decide(id: number, rank: number): void;
   gs_forget(id: number): void;
@@ -54,6 +88,14 @@ const CODES: Partial<Record<DType, number>> = {
   f32: 1, u8: 2, i8: 3, u16: 4, i16: 5, i32: 6, i64: 7, bool: 9, f16: 10, f64: 11, u32: 12, u64: 13, bf16: 16,
 };
 const DTYPES = new Map(Object.entries(CODES).map(([dtype, code]) => [code, dtype as DType]));
+
+/** As gs_signature writes it. */
+interface Signature {
+  readonly name: string;
+  readonly inputs: readonly {name: string; dtype: number; shape: (number | string)[]}[];
+  readonly outputs: readonly string[];
+  readonly leaves: readonly {name: string; dtype: number; shape: number[]; trainable: boolean}[];
+}
 
 type Spec = Pick<Recorded, 'dtype' | 'shape'>;
 
@@ -195,11 +237,53 @@ export class Recorder {
     return {program, feeds: Array.from(this.#words(2 + count).subarray(2, 2 + count))};
   }
 
-  /** A program as an ONNX model, with inputs i0, i1, ... and outputs o0, o1, ... */
-  model(program: number): Uint8Array {
-    const answer = this.#instance.take(this.#wasm.gs_program(program));
+  /** A program as an ONNX model, which can be compiled or saved. */
+  model(program: number, {weights = [], ...ports}: ProgramPorts = {}): Uint8Array<ArrayBuffer> {
+    const mine: number[] = [];
+    const put = (bytes: Uint8Array): number => {
+      mine.push(this.#instance.put(bytes));
+      return mine.at(-1) as number;
+    };
+    const table = weights.flatMap((bytes) => [0, 0, bytes ? put(bytes) : 0, bytes?.length ?? 0]);
+    const list = put(new Uint8Array(Uint32Array.from(table).buffer));
+    const json = new TextEncoder().encode(JSON.stringify(ports));
+    const answer = this.#instance.take(this.#wasm.gs_program(program, put(json), json.length, list, weights.length));
+    for (const address of mine) this.#wasm.gs_free(address);
     if ('error' in answer) throw new CompileError(answer.error);
-    return answer.files[0]?.[1] as Uint8Array;
+    return answer.files[0]?.[1] as Uint8Array<ArrayBuffer>;
+  }
+
+  /** Reads an ONNX model, whose nodes apply() records. Throws a CompileError for what is no model of tensors of numbers. */
+  import(onnx: Uint8Array): ImportedModel {
+    const address = this.#instance.put(onnx);
+    const handle = this.#wasm.gs_import(address, onnx.length);
+    this.#wasm.gs_free(address);
+    if (handle < 0) throw this.#fault();
+    const answer = this.#instance.take(this.#wasm.gs_signature(handle));
+    if ('error' in answer) throw new CompileError(answer.error);
+    const [signature, ...elements] = answer.files;
+    const told = JSON.parse(new TextDecoder().decode(signature?.[1])) as Signature;
+    const typed = <T extends {dtype: number}>(port: T): Omit<T, 'dtype'> & {dtype: DType} => {
+      const dtype = DTYPES.get(port.dtype);
+      if (!dtype) throw new CompileError({where: told.name, message: `tensors of ONNX's type ${port.dtype}`, hint: ''});
+      return {...port, dtype};
+    };
+    return {
+      ...told,
+      handle,
+      inputs: told.inputs.map(typed),
+      leaves: told.leaves.map((leaf, at) => ({...typed(leaf), bytes: elements[at]?.[1] ?? new Uint8Array()})),
+    };
+  }
+
+  /**
+   * Records all nodes of a model; gives its outputs. One tensor an input and one a leaf, in order. Throws a
+   * CompileError that names the node, and leaves all as it was.
+   */
+  apply(model: ImportedModel, inputs: readonly Recorded[], leaves: readonly Recorded[]): Recorded[] {
+    this.#fill([...inputs, ...leaves].map(({id}) => id));
+    if (this.#wasm.gs_apply(model.handle, inputs.length, leaves.length) < 0) throw this.#fault();
+    return this.#made(model.outputs.length);
   }
 
   /**

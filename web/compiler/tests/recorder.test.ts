@@ -72,6 +72,30 @@ test('gives every structure one program, and forgets what is released', {skip}, 
   assert.equal(programs.size, 1);
 });
 
+test('records a model, whose weights are leaves, and writes it again', {skip}, async () => {
+  const recorder = await Recorder.create({wasm});
+  const model = recorder.import(perceptron('n'));
+  assert.deepEqual(model.inputs, [{name: 'x', dtype: 'f32', shape: ['n', 3]}]);
+  assert.deepEqual(model.outputs, ['y']);
+  assert.deepEqual(model.leaves.map(({name, shape, trainable}) => [name, shape, trainable]), [['w', [3, 2], true], ['b', [2], true]]);
+  const x = recorder.leaf('f32', [1, 3]);
+  const leaves = model.leaves.map(({dtype, shape}) => recorder.leaf(dtype, shape));
+  const [y] = recorder.apply(model, [x], leaves) as [Recorded];
+  assert.deepEqual(y.shape, [1, 2]);
+  const {program, feeds} = recorder.plan([y.id]);
+  const bytes = new Map(leaves.map(({id}, at) => [id, model.leaves[at]?.bytes]));
+  const weights = feeds.map((id) => bytes.get(id));
+  const inputs = feeds.map((id) => (id === x.id ? 'pixels' : `weight${id}`));
+  const again = recorder.model(program, {name: 'again', inputs, outputs: ['scores'], weights});
+  using compiler = await Compiler.open({wasm});
+  using loaded = await load(await compiler.compile(again, {target: 'wasm'}));
+  assert.deepEqual(loaded.describe(), {inputs: ['pixels: f32 [1, 3]'], outputs: ['scores: f32 [1, 2]']});
+  const {scores} = await loaded.run({pixels: tensor([0, 1, 0], [1, 3])});
+  assert.deepEqual(await scores?.data(), Float32Array.of(3.5, 0));
+  assert.throws(() => recorder.apply(model, [recorder.leaf('f32', [1, 4])], leaves), /\[MatMul\] "product".*f32 \[1, 4\]/);
+  assert.throws(() => recorder.import(Uint8Array.of(8)), CompileError);
+});
+
 test('a compiler that stays compiles as a fresh one, and goes on after an error', {skip}, async () => {
   using stays = await Compiler.open({wasm});
   const first = await stays.compile(perceptron(4), {target: 'wasm'});

@@ -1,0 +1,199 @@
+#include "tensor/model.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace gossamer::tensor {
+namespace {
+
+using graph::no_value;
+using graph::ValueId;
+
+constexpr int64_t small_constant = 1024;  // bytes: more is a leaf
+
+// Operators of ai.onnx whose inputs of these places (bits) are weights.
+struct Weighted {
+  std::string_view op;
+  uint32_t inputs;
+};
+constexpr uint32_t any_input = ~0u;
+constexpr std::array weighted{
+    Weighted{"Add", any_input},
+    Weighted{"Sub", any_input},
+    Weighted{"Mul", any_input},
+    Weighted{"Div", any_input},
+    Weighted{"MatMul", any_input},
+    Weighted{"Gemm", any_input},
+    Weighted{"Einsum", any_input},
+    Weighted{"Conv", 0b110},
+    Weighted{"ConvTranspose", 0b110},
+    Weighted{"PRelu", 0b10},
+    Weighted{"BatchNormalization", 0b110},
+    Weighted{"InstanceNormalization", 0b110},
+    Weighted{"LayerNormalization", 0b110},
+    Weighted{"GroupNormalization", 0b110},
+    Weighted{"RMSNormalization", 0b10},
+    Weighted{"RNN", 0b1110},
+    Weighted{"GRU", 0b1110},
+    Weighted{"LSTM", 0b10001110},
+    Weighted{"Gather", 0b1},
+};
+
+bool takes_weight(const graph::Node& node, size_t input) {
+  if (!node.def->domain.empty()) return false;
+  const auto found = std::ranges::find(weighted, node.def->name, &Weighted::op);
+  return found != weighted.end() && ((found->inputs >> std::min<size_t>(input, 31)) & 1) != 0;
+}
+
+}  // namespace
+
+Result<Model> Model::make(graph::Graph graph, std::vector<std::byte> file) {
+  Model model;
+  model.graph_ = std::move(graph);
+  model.file_ = std::move(file);
+  GS_TRY(model.check());
+  model.find_leaves();
+  model.operations_.assign(model.graph_.nodes.size(), -1);
+  return model;
+}
+
+Result<> Model::check() const {
+  if (!graph_.groups.empty())
+    return fail_at(cat("\"", graph_.groups[0].name, "\""), "is a sequence or an optional",
+                   "modules have tensors as inputs and outputs");
+  for (const graph::Value& value : graph_.values) {
+    if (!value.constant) continue;
+    const std::string where = cat("\"", value.name, "\"");
+    const graph::ConstantSource& source = *value.constant;
+    if (source.file > 0) return fail_at(where, "its data lie in another file", "put them inside");
+    if (source.packed > 1 || source.dtype == ir::DType::string)
+      return fail_at(where, cat("a constant of ", ir::name_of(source.dtype)),
+                     "modules have numbers of whole bytes");
+    if (source.file == 0 &&
+        (source.offset > file_.size() || source.length > file_.size() - source.offset))
+      return fail_at(where, "its bytes lie outside the model file");
+  }
+  for (ValueId id : graph_.inputs) {
+    if (graph_.values[id].dtype == ir::DType::string)
+      return fail_at(cat("\"", graph_.values[id].name, "\""), "is of strings",
+                     "modules have tensors of numbers");
+  }
+  return {};
+}
+
+void Model::find_leaves() {
+  std::vector<uint8_t> elsewhere(graph_.values.size()), as_weight(graph_.values.size());
+  for (const graph::Node& node : graph_.nodes) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] != no_value)
+        (takes_weight(node, i) ? as_weight : elsewhere)[node.inputs[i]] = 1;
+    }
+    for (const auto& region : node.regions) {
+      if (!region) continue;
+      for (const graph::Capture& capture : region->captures) elsewhere[capture.outer] = 1;
+    }
+  }
+  for (ValueId id = 0; id < graph_.values.size(); ++id) {
+    const graph::Value& value = graph_.values[id];
+    if (!value.constant) continue;
+    const bool trainable = ir::is_float(value.constant->dtype) && !value.constant->shape.empty() &&
+                           as_weight[id] && !elsewhere[id];
+    if (trainable || bytes_of(id).size() > small_constant)
+      leaves_.push_back({value.name, id, trainable});
+  }
+}
+
+std::span<const std::byte> Model::bytes_of(ValueId value) const {
+  const graph::ConstantSource& source = *graph_.values[value].constant;
+  if (source.file < 0) return source.bytes;
+  return std::span(file_).subspan(source.offset, source.length);
+}
+
+Result<int> Model::operation_of(Recorder& recorder, size_t at) {
+  int& number = operations_[at];
+  if (number >= 0) return number;
+  const graph::Node& node = graph_.nodes[at];
+  if (node.regions.empty()) {
+    const std::string op =
+        node.def->domain.empty() ? node.def->name : cat(node.def->domain, "::", node.def->name);
+    GS_ASSIGN(number, recorder.operation(op, node.attributes));
+    return number;
+  }
+  OneNode one{node.def, node.attributes, {}, node.inputs.size()};
+  size_t captured = node.inputs.size();
+  for (const auto& region : node.regions) {
+    one.regions.push_back(region ? std::make_shared<graph::Graph>(*region) : nullptr);
+    if (!region) continue;
+    for (graph::Capture& capture : one.regions.back()->captures)
+      capture.outer = static_cast<ValueId>(captured++ - node.inputs.size());
+  }
+  return number = recorder.operation(std::move(one));
+}
+
+Result<> Model::record_nodes(Recorder& recorder, std::vector<Id>& values, std::vector<Id>& mine) {
+  for (size_t at = 0; at < graph_.nodes.size(); ++at) {
+    const graph::Node& node = graph_.nodes[at];
+    GS_ASSIGN(const int operation, operation_of(recorder, at));
+    std::vector<Id> inputs;
+    for (ValueId id : node.inputs) inputs.push_back(id == no_value ? no_tensor : values[id]);
+    for (const auto& region : node.regions) {
+      if (!region) continue;
+      for (const graph::Capture& capture : region->captures)
+        inputs.push_back(values[capture.outer]);
+    }
+    auto made = recorder.record(operation, inputs, node.outputs.size());
+    if (!made) {
+      Diagnostic error = std::move(made).error();
+      error.where = cat("[", node.def->name, "] \"", node.name, "\"");
+      return std::unexpected(std::move(error));
+    }
+    mine.insert(mine.end(), made->begin(), made->end());
+    for (size_t i = 0; i < made->size(); ++i)
+      if (node.outputs[i] != no_value) values[node.outputs[i]] = (*made)[i];
+  }
+  return {};
+}
+
+Result<std::vector<Id>> Model::record(Recorder& recorder, std::span<const Id> inputs,
+                                      std::span<const Id> leaves) {
+  if (inputs.size() != graph_.inputs.size() || leaves.size() != leaves_.size())
+    return fail_at(graph_.name, cat("takes ", graph_.inputs.size(), " inputs and ", leaves_.size(),
+                                    " weights, not ", inputs.size(), " and ", leaves.size()));
+  std::vector<Id> values(graph_.values.size(), no_tensor), mine, outputs;
+  for (size_t i = 0; i < inputs.size(); ++i) values[graph_.inputs[i]] = inputs[i];
+  for (size_t i = 0; i < leaves.size(); ++i) values[leaves_[i].value] = leaves[i];
+  const auto let_go = [&] {
+    for (Id id : mine) recorder.release(id);
+  };
+  for (ValueId id = 0; id < values.size(); ++id) {
+    const graph::Value& value = graph_.values[id];
+    if (!value.constant || values[id] != no_tensor) continue;
+    const auto bytes = bytes_of(id);
+    auto made = recorder.constant(
+        {value.constant->dtype, value.constant->shape, {bytes.begin(), bytes.end()}});
+    if (!made) {
+      let_go();
+      return std::unexpected(std::move(made).error());
+    }
+    mine.push_back(values[id] = *made);
+  }
+  auto done = record_nodes(recorder, values, mine);
+  // Outputs of their own, whatever they are in the graph.
+  const int identity = *recorder.operation("Identity", {});
+  for (ValueId id : graph_.outputs) {
+    if (!done) break;
+    const Id value = values[id];
+    auto copy = recorder.record(identity, std::span(&value, 1));
+    if (copy) outputs.push_back((*copy)[0]);
+    if (!copy) done = std::unexpected(std::move(copy).error());
+  }
+  let_go();
+  if (!done) {
+    for (Id id : outputs) recorder.release(id);
+    return std::unexpected(std::move(done).error());
+  }
+  return outputs;
+}
+
+}  // namespace gossamer::tensor
