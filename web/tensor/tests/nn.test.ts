@@ -3,21 +3,8 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {loadSafetensors, manualSeed, memory, nn, noGrad, saveSafetensors, Tensor} from '../src/index.ts';
-import {near, skip} from './start.ts';
+import {fill, near, ramp, skip} from './start.ts';
 
-const ramp = (shape: number[], step: number, period: number, shift: number, scale: number): Tensor => {
-  const count = shape.reduce((all, extent) => all * extent, 1);
-  return new Tensor(Float32Array.from({length: count}, (_, at) => (((at * step) % period) - shift) / scale), {shape});
-};
-/** Element i of parameter j is ((7 i + 3 j) mod 13 - 6) / 12. */
-function fill<M extends nn.Module>(module: M): M {
-  const state = module.namedParameters().map(([name, {shape}], place) => {
-    const count = shape.reduce((all, extent) => all * extent, 1);
-    return [name, new Tensor(Float32Array.from({length: count}, (_, at) => (((at * 7 + 3 * place) % 13) - 6) / 12), {shape})] as const;
-  });
-  module.loadStateDict(Object.fromEntries(state), {strict: false});
-  return module;
-}
 const TOLERANCE = 2e-5;
 const x = skip ? undefined as never : ramp([4, 2, 3], 7, 11, 5, 4);
 const y = skip ? undefined as never : ramp([2, 3, 4], 7, 11, 5, 4);

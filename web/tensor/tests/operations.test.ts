@@ -3,14 +3,9 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {GossamerError, type Nested, nn, Tensor} from '../src/index.ts';
-import {near, skip} from './start.ts';
+import {near, ramp, skip} from './start.ts';
 
 const F = nn.functional;
-/** (i * step mod period - shift) / scale. */
-const ramp = (shape: number[], step: number, period: number, shift: number, scale: number): Tensor => {
-  const count = shape.reduce((all, extent) => all * extent, 1);
-  return new Tensor(Float32Array.from({length: count}, (_, at) => (((at * step) % period) - shift) / scale), {shape});
-};
 const TOLERANCE = 2e-5;
 
 test('arithmetic broadcasts and promotes as PyTorch does', {skip}, async () => {

@@ -1,0 +1,85 @@
+// @gossamer/tensor as a page has it: the published bundle, imported by its address, on each device.
+import assert from 'node:assert/strict';
+import {existsSync} from 'node:fs';
+import {join} from 'node:path';
+import {test} from 'node:test';
+
+import {type Page, startBrowser} from './src/browser.ts';
+import {folder, startServer, text} from './src/server.ts';
+
+const dist = join(import.meta.dirname, '../../../tensor/dist');
+const skip = existsSync(join(dist, 'compiler.wasm')) ? false : 'the tensor API is not built with compiler.wasm (make web)';
+
+const HTML = `<!doctype html><meta charset="utf-8"><title>tensors</title>
+<script type="module">
+  import * as tensors from './dist/tensor.js';
+  Object.assign(globalThis, tensors, {ready: true});
+</script>`;
+
+/** The value of an async function's body in the page, as JSON. */
+async function inPage(page: Page, body: string): Promise<unknown> {
+  await page.evaluate(`{
+    globalThis.made = undefined;
+    (async () => {${body}})().then((value) => (globalThis.made = {value}), (problem) => (globalThis.made = {problem: String(problem.stack)}));
+  }`);
+  await page.waitFor('globalThis.made');
+  const made = (await page.evaluate('globalThis.made')) as {value?: unknown; problem?: string};
+  assert.equal(made.problem, undefined);
+  return made.value;
+}
+
+test('tensors in a page are computed on wasm, webgpu and webgl alike', {skip}, async () => {
+  const server = await startServer();
+  server.put('/dist', folder(dist));
+  server.put('/index.html', text(HTML, 'text/html'));
+  server.put('/favicon.ico', text('', 'image/png'));
+  const browser = await startBrowser();
+  try {
+    const page = await browser.newPage();
+    await page.goto(`${server.origin}/index.html`);
+    await page.waitFor('globalThis.ready');
+    let first: unknown;
+    for (const device of ['cpu', 'webgpu', 'webgl']) {
+      assert.deepEqual(await inPage(page, `
+        const a = new Tensor([1, 2, 3, 4, 5, 6], {shape: [2, 3], device: '${device}'});
+        const b = new Tensor([[1, 2], [3, 4], [5, 6]]).to('${device}');
+        const product = a.matmul(b);
+        const picked = Tensor.where(product.gt(28), product, 0).topk(2).indices;
+        return Promise.all([product.array(), picked.to('cpu').array(), product.device]);
+      `), [[[22, 28], [49, 64]], [[0, 1], [1, 0]], device], device);
+      const drawn = (await inPage(page, `
+        manualSeed(5);
+        const layer = new nn.Linear(2, 2).to('${device}');
+        const dropped = new nn.Dropout(0.5).forward(Tensor.ones([4, 8], {device: '${device}'}));
+        return Promise.all([layer.weight.array(), dropped.flatten().array()]);
+      `)) as [number[][], number[]];
+      first ??= drawn;
+      assert.deepEqual(drawn, first, device);
+      assert.deepEqual(new Set(drawn[1]), new Set([0, 2]));
+    }
+    assert.deepEqual(await inPage(page, `
+      const canvas = new OffscreenCanvas(3, 2);
+      const context = canvas.getContext('2d');
+      context.fillStyle = 'rgb(255, 0, 128)';
+      context.fillRect(1, 0, 2, 2);
+      const bitmap = await createImageBitmap(canvas);
+      const frame = new VideoFrame(bitmap, {timestamp: 0});
+      const pictures = [canvas, bitmap, frame, context.getImageData(0, 0, 3, 2)].map((each) => Tensor.fromData(each));
+      frame.close();
+      return Promise.all(pictures.map((each) => each.select(0, 1).array()));
+    `), new Array(4).fill([[0, 0, 0, 0], [255, 0, 128, 255], [255, 0, 128, 255]]));
+    // In a worker, too.
+    assert.deepEqual(await inPage(page, `
+      const script = "import {Tensor} from '${server.origin}/dist/tensor.js'; postMessage(await new Tensor([1, 2]).add(1).array());";
+      const worker = new Worker(URL.createObjectURL(new Blob([script], {type: 'text/javascript'})), {type: 'module'});
+      return new Promise((resolve, reject) => {
+        worker.onmessage = ({data}) => resolve(data);
+        worker.onerror = ({message}) => reject(new Error(message));
+      });
+    `), [2, 3]);
+    assert.deepEqual(page.takeLog(), []);
+  } finally {
+    await browser.close();
+    server.close();
+  }
+});
