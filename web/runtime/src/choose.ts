@@ -5,21 +5,18 @@ import {type DeviceKind, GossamerError, messageOf} from './types.ts';
 /** In order of preference. */
 export const KINDS: readonly DeviceKind[] = ['webgpu', 'webgl', 'wasm'];
 
-/** Opens a backend; its code is fetched only now. `relaxed`: for wasm, there are kernels with relaxed SIMD, too. */
-export async function openDevice(
-  kind: DeviceKind,
-  needs: readonly string[],
+/**
+ * Opens a backend, or one on the caller's own GPUDevice; its code is fetched only now. `relaxed`: for wasm, there may be
+ * kernels with relaxed SIMD, too.
+ */
+export async function openBackend(
+  kind: DeviceKind | GPUDevice,
   threads: number | undefined,
-  relaxed: boolean,
+  relaxed = true,
 ): Promise<Device> {
-  switch (kind) {
-    case 'webgpu':
-      return (await import('./webgpu/device.ts')).open(needs);
-    case 'webgl':
-      return (await import('./webgl/device.ts')).open();
-    case 'wasm':
-      return (await import('./wasm/device.ts')).open(threads, relaxed);
-  }
+  if (kind === 'webgl') return (await import('./webgl/device.ts')).open();
+  if (kind === 'wasm') return (await import('./wasm/device.ts')).open(threads, relaxed);
+  return (await import('./webgpu/device.ts')).open(kind === 'webgpu' ? undefined : kind);
 }
 
 /** Whether an error says that another backend may still do. */

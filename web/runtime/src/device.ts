@@ -84,6 +84,10 @@ export interface Device {
   readonly queue: Queue;
   /** Over when the device is lost. */
   readonly life: Lifetime;
+  /** What its buffers belong to: devices with the same can use each other's. */
+  readonly owner: object;
+  /** Which of a package's needs it lacks. */
+  lacking?(needs: readonly string[]): string | undefined;
   /**
    * Zeroed memory, had when this resolves. Fails as a whole, naming one: 'out-of-memory', or 'unsupported'
    * where a limit is too small.
@@ -108,6 +112,8 @@ export interface Queue {
    * writes much awaits the result.
    */
   write(buffer: Buffer, data: Uint8Array, storage: DType, own?: boolean): unknown;
+  /** Copies the first elements of a buffer to another, of another width where they are textures. */
+  copy(from: Buffer, to: Buffer, bytes: number, storage: DType): void;
   /** Launches the recordings one after the other, then takes what is read: as one piece of work where that can be. */
   submit(recordings: readonly Recording[], reads: readonly Read[]): Fence;
 }

@@ -1,4 +1,5 @@
 /** Checking what a model is fed with. */
+import {isOnDevice, type OnDevice} from './bindings.ts';
 import type {Manifest} from './manifest.ts';
 import {type ValuePort, valuePorts} from './ports.ts';
 import {packStrings} from './strings.ts';
@@ -12,14 +13,14 @@ export const signature = (port: ValuePort): string =>
 
 const wrong = (message: string): GossamerError => new GossamerError('input', message);
 
-/** A tensor, or an output of a run of any model. */
+/** A tensor, or an output of a run of any model; one on the device stays there. */
 type Part = Tensor | StringTensor | Output;
+
+/** The same, with values at hand or on the device. */
+export type Flat = Readonly<Record<string, Tensor | StringTensor | OnDevice>>;
 
 /** One of them; an array of them for a sequence; nothing for an optional that holds nothing. */
 export type Feed = Part | readonly Part[] | undefined;
-
-/** Feeds of a run by the names of its inputs. */
-export type Flat = Readonly<Record<string, Tensor | StringTensor>>;
 
 /** Each tensor under the name of its input. Throws 'input'. */
 export function spread(
@@ -41,8 +42,13 @@ export function spread(
 }
 
 /** Whether all values are there, so that no output has to be waited for. */
-export const isFlat = (feeds: Readonly<Record<string, Part>>): feeds is Flat =>
-  Object.values(feeds).every((feed) => typeof (feed as Part | undefined)?.data !== 'function');
+export function isFlat(feeds: Readonly<Record<string, Part>>): feeds is Flat {
+  for (const name in feeds) {
+    const feed: Part | undefined = feeds[name];
+    if (typeof feed?.data === 'function' && !(isOnDevice(feed))) return false;
+  }
+  return true;
+}
 
 /** The tensor with its own copy of the values; what can't be copied stays for the checks. */
 export function take<T extends Tensor | StringTensor>(feed: T): T {
@@ -54,10 +60,11 @@ export function take<T extends Tensor | StringTensor>(feed: T): T {
   }
 }
 
-/** The values of all feeds as they are now, those of outputs when they arrive. */
-export async function takeAll(feeds: Readonly<Record<string, Part>>): Promise<Flat> {
-  const taken = Object.entries(feeds).map(async ([name, feed]) => {
+/** The values of all feeds as they are now, those of outputs when they arrive; `toHost`: also of those on the device. */
+export async function takeAll(feeds: Readonly<Record<string, Part>>, toHost: boolean): Promise<Flat> {
+  const taken = Object.entries(feeds).map(async ([name, feed]): Promise<readonly [string, Flat[string]]> => {
     if (typeof (feed as Part | undefined)?.data !== 'function') return [name, take(feed as Tensor)] as const;
+    if (!toHost && isOnDevice(feed)) return [name, feed] as const;
     const {dtype, shape} = feed;
     return [name, take({dtype, shape, data: await (feed as Output).data()} as Tensor)] as const;
   });
@@ -78,24 +85,25 @@ export function gather<T>({groups, outputs}: Manifest, results: readonly T[]): R
 }
 
 /** The feeds in the order of the inputs. Throws 'input'. */
-export function orderFeeds(manifest: Manifest, feeds: Flat): Tensor[] {
-  const ports = valuePorts(manifest.inputs);
-  const known = ports.map((port) => port.name);
-  const stranger = Object.keys(feeds).find((name) => !known.includes(name));
-  if (stranger !== undefined) {
-    throw wrong(`the model has no input "${stranger}"; it has ${quoted(known)}`);
+export function orderFeeds(ports: ReadonlyMap<string, ValuePort>, feeds: Flat): (Tensor | OnDevice)[] {
+  for (const name in feeds) {
+    if (!ports.has(name)) throw wrong(`the model has no input "${name}"; it has ${quoted([...ports.keys()])}`);
   }
-  return ports.flatMap((port) => {
+  return [...ports.values()].flatMap((port): Tensor | OnDevice | Tensor[] => {
     const feed = Object.hasOwn(feeds, port.name) ? feeds[port.name] : undefined;
     if (!feed) throw wrong(`input "${port.name}" is missing: it wants ${signature(port)}`);
     if (Array.isArray(feed)) throw wrong(`input "${port.name}" wants a tensor, not an array of them`);
-    const has = `${feed.dtype} ${shapeText(feed.shape)}`;
     const fits =
       feed.dtype === port.dtype &&
       feed.shape.length === port.shape.length &&
       port.shape.every((extent, axis) => typeof extent !== 'number' || feed.shape[axis] === extent);
-    feed.shape.forEach((extent) => within(extent, `an axis of input "${port.name}"`, LARGEST));
-    if (!fits) throw wrong(`input "${port.name}" wants ${signature(port)}, the tensor is ${has}`);
+    if (!feed.shape.every((extent) => extent >= 0 && extent <= LARGEST)) {
+      feed.shape.forEach((extent) => within(extent, `an axis of input "${port.name}"`, LARGEST));
+    }
+    if (!fits) {
+      throw wrong(`input "${port.name}" wants ${signature(port)}, the tensor is ${feed.dtype} ${shapeText(feed.shape)}`);
+    }
+    if (isOnDevice(feed)) return feed;
     if (feed.data.length !== product(feed.shape)) {
       throw wrong(
         `input "${port.name}": shape ${shapeText(feed.shape)} has ${product(feed.shape)} elements, ` +
@@ -112,7 +120,8 @@ export function orderFeeds(manifest: Manifest, feeds: Flat): Tensor[] {
 }
 
 /** The value of each dimension, after checking that all inputs agree on it; 0 for variables. Throws 'input'. */
-export function readDims(manifest: Manifest, feeds: readonly Tensor[]): number[] {
+export function readDims(manifest: Manifest, feeds: readonly {readonly shape: readonly number[]}[]): number[] {
+  if (manifest.dims.length === 0) return [];
   const values = new Map<string, {value: number; input: string}>();
   const dims = manifest.dims.map(({name, input, axis}) => {
     if (input === undefined) return 0;

@@ -8,11 +8,13 @@
  * Importing this touches no DOM and starts nothing; backends are fetched when first used.
  */
 export {load, type LoadOptions, type Progress} from './load.ts';
+export {type DeviceOptions, openDevice} from './open_device.ts';
 export type {Feed} from './feeds.ts';
 export type {Group} from './manifest.ts';
 export type {CopyReport, KernelReport, Model, PortInfo, Report} from './model.ts';
 export type {KernelProfile, LaunchProfile, Limits, Profile, ProfileOptions} from './profile/profile.ts';
 export type {Loss} from './recovery.ts';
+export type {ComputeDevice, DeviceTensor, Location, RunOptions} from './tensors/tensors.ts';
 export {type Output, type StringTensor, tensor, type Tensor} from './tensor.ts';
 export type {Files} from './source.ts';
 export type {Fallback} from './device.ts';

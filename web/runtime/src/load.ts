@@ -1,5 +1,6 @@
-import {firstThatWorks, KINDS, openDevice} from './choose.ts';
+import {firstThatWorks, KINDS, openBackend} from './choose.ts';
 import type {Device, Executable, Fallback, PlanSize, Program} from './device.ts';
+import {Home} from './home.ts';
 import {forAdapter, type Manifest, RELAXED} from './manifest.ts';
 import {Model} from './model.ts';
 import {findPackages, maybeStale, type Package, readFiles} from './packages.ts';
@@ -8,6 +9,7 @@ import {createPlan, type PlanMemory} from './plan_module.ts';
 import {type Loss, type ModelParts, Recovery, type Reload} from './recovery.ts';
 import {Session} from './session.ts';
 import {type Files, openSource, type Requests} from './source.ts';
+import type {ComputeDevice} from './tensors/tensors.ts';
 import {type DeviceKind, GossamerError} from './types.ts';
 
 /** How far loading is; `done` of `total` are bytes (download), kernels (compile) or weights (upload). */
@@ -20,9 +22,10 @@ export interface Progress {
 export interface LoadOptions extends Requests {
   /**
    * 'auto' (the default) takes the first of webgpu, webgl, wasm that the package has and the browser
-   * can run, and says in report() why not a better one. Any other value is that device or an error.
+   * can run, and says in report() why not a better one. Any other value is that device or an error: a kind, or
+   * what openDevice() gave, which the model shares with others and leaves there when it is disposed of.
    */
-  readonly device?: 'auto' | DeviceKind | undefined;
+  readonly device?: 'auto' | DeviceKind | ComputeDevice | undefined;
   /** For wasm. Default: up to 4 in cross-origin isolated pages, else 1. */
   readonly threads?: number | undefined;
   /** Anything less than what was asked for is an error instead of a line in report(). */
@@ -34,6 +37,7 @@ export interface LoadOptions extends Requests {
    * on the same device where that comes back, else on the next that 'auto' would take. Runs under way or asked
    * for meanwhile are done there, with the feeds as they were at the call; report() tells. After six losses and
    * failed attempts without a run between them, runs reject with 'lost'. False (the default): they do at once.
+   * Not with a device of openDevice(), whose tensors go with it.
    */
   readonly recover?: boolean | undefined;
   /** Called after each loss, also of an idle model, before it is loaded again. */
@@ -88,16 +92,23 @@ function openPlan(manifest: Manifest, files: ReadonlyMap<string, Pieces>): Promi
 
 async function start(found: Package, options: LoadOptions): Promise<Started> {
   let {manifest} = found;
-  const {signal, onProgress} = options;
+  const {signal, onProgress, threads, device: given} = options;
   const executables: Executable[] = [];
-  const devices: Device[] = [];
+  const shared = typeof given === 'object' ? given.home : undefined;
+  shared?.check();
+  const {target, side, needs, files: listed} = manifest;
+  const relaxed = listed.some(({name}) => name === RELAXED);
   // The devices first: what the browser lacks should not cost a download.
+  const home = shared ?? new Home(await openBackend(target, threads, relaxed), threads);
+  const {backend} = home;
   try {
-    const {target, side, needs, files: listed} = manifest;
-    for (const kind of side === undefined ? [target] : [target, 'wasm' as const]) {
-      devices.push(await openDevice(kind, needs, options.threads, listed.some(({name}) => name === RELAXED)));
+    const lacking = backend.lacking?.(needs);
+    if (lacking !== undefined) {
+      throw new GossamerError('unsupported', `the package needs ${lacking}; ${backend.adapter} lacks it`);
     }
-    manifest = forAdapter(manifest, devices[0]?.software ?? false);
+    const devices: Device[] = [backend];
+    if (side !== undefined) devices.push(await home.side());
+    manifest = forAdapter(manifest, (backend.software ?? false) || (target === 'wasm' && !relaxed));
     const fallbacks = [
       ...devices.flatMap((device) => device.fallbacks),
       ...sideways(manifest),
@@ -123,21 +134,20 @@ async function start(found: Package, options: LoadOptions): Promise<Started> {
     const weights = files.get('weights.safetensors');
     const plan = await openPlan(manifest, files);
     const units = devices.map((device, at) => ({device, executable: executables[at] as Executable, plan}));
-    const session = await Session.create(manifest, units, weights, (done) =>
-      onProgress?.({stage: 'upload', done, total}),
-    );
-    return {manifest, devices, session, fallbacks};
+    const uploaded = (done: number): void => onProgress?.({stage: 'upload', done, total});
+    const session = await Session.create(manifest, units, weights, uploaded, home, !shared);
+    return {manifest, devices, home, session, fallbacks};
   } catch (problem) {
     executables.forEach((executable) => executable.dispose());
-    devices.forEach((device) => device.dispose());
-    await devices[0]?.life.verdict(problem);
-    throw problem;
+    if (!shared) home.dispose();
+    return await backend.life.verdict(home.over ?? problem);
   }
 }
 
 interface Started {
   readonly manifest: Manifest;
   readonly devices: readonly Device[];
+  readonly home: Home;
   readonly session: Session;
   readonly fallbacks: readonly Fallback[];
 }
@@ -185,14 +195,18 @@ export async function load(from: string | URL | Files, options: LoadOptions = {}
   let time = performance.now();
   // The signal is for loading; reloading ends with the model.
   const stop = new AbortController();
-  const {signal, onLost, recover, strict} = options;
+  const {signal, onLost, recover, strict, device = 'auto'} = options;
+  const wanted = typeof device === 'object' ? device.kind : device;
+  if (recover && typeof device === 'object') {
+    throw new GossamerError('input', 'recover is for devices that load() opens');
+  }
   const abort = (): void => stop.abort(signal?.reason);
   if (signal?.aborted) abort();
   signal?.addEventListener('abort', abort);
   try {
     const {source, file} = openSource(from, stop.signal, options);
     const packages = await findPackages(source, file);
-    const kinds = kindsOf(packages, options.device ?? 'auto', source.where);
+    const kinds = kindsOf(packages, wanted, source.where);
     const known = new Map<DeviceKind, Package>();
     const passed: Fallback[] = [];
     const attempt = async (kind: DeviceKind): Promise<Started> => {

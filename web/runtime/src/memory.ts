@@ -1,5 +1,6 @@
 /** The memory of a package: one buffer a slot, which grows, and what goes into and out of tensors. */
 import type {Buffer, Device, Extent, Launch, Read, Room} from './device.ts';
+import {sizeOf} from './extents.ts';
 import type {Num} from './fields.ts';
 import type {LaunchEntry, Manifest, SlotEntry, TensorEntry} from './manifest.ts';
 import {tensorsOf} from './steps.ts';
@@ -9,9 +10,6 @@ import {bytesOf, disposed, GossamerError, kernelName, LARGEST, SAFE, within} fro
 export function resolve(number: Num, values: Float64Array | undefined): number {
   return typeof number === 'number' ? number : (values?.[number.plan] ?? NaN);
 }
-
-const sizeOf = (extent: Extent): number =>
-  'bytes' in extent ? extent.bytes : extent.width * extent.height * extent.layers * 16;
 
 /** Half as much again as there was, where that is more than wanted. */
 function spared(wanted: Extent, has: Extent | undefined): Extent {
@@ -40,6 +38,11 @@ export function extentOf(
   return width === undefined ? {bytes: size} : {width, height: size, layers: layers ?? 1};
 }
 
+/** Buffers that take the places of slots' own. */
+export type Others = ReadonlyMap<number, {readonly buffer: Buffer}>;
+
+const NONE: Others = new Map();
+
 export class Memory {
   readonly #manifest: Manifest;
   readonly #devices: readonly Device[];
@@ -60,9 +63,9 @@ export class Memory {
     return this.#manifest.tensors[index] as TensorEntry;
   }
 
-  buffer(tensor: number): Buffer {
+  buffer(tensor: number, others = NONE): Buffer {
     const {slot, name} = this.tensor(tensor);
-    const buffer = this.#buffers[slot];
+    const buffer = others.get(slot)?.buffer ?? this.#buffers[slot];
     if (this.#disposed) throw disposed();
     if (!buffer) throw new GossamerError('damaged', `tensor "${name}" has no memory yet`);
     return buffer;
@@ -74,8 +77,8 @@ export class Memory {
   }
 
   /** The buffer, after checking that so many bytes fit into it. */
-  #holding(tensor: number, bytes: number): Buffer {
-    const buffer = this.buffer(tensor);
+  #holding(tensor: number, bytes: number, others?: Others): Buffer {
+    const buffer = this.buffer(tensor, others);
     const size = sizeOf(buffer.extent);
     if (bytes > size) {
       const {name} = this.tensor(tensor);
@@ -85,17 +88,17 @@ export class Memory {
   }
 
   /** As Queue.write(). */
-  write(tensor: number, bytes: Uint8Array, own?: boolean): unknown {
-    const buffer = this.#holding(tensor, bytes.length);
+  write(tensor: number, bytes: Uint8Array, own?: boolean, others?: Others): unknown {
+    const buffer = this.#holding(tensor, bytes.length, others);
     const {queue} = this.#devices[this.place(tensor)] as Device;
     return queue.write(buffer, bytes, this.tensor(tensor).storage, own);
   }
 
   /** The reading of the first elements, in the tensor's storage type. */
-  reading(tensor: number, elements: number): Read {
+  reading(tensor: number, elements: number, others?: Others): Read {
     const {storage} = this.tensor(tensor);
     const bytes = elements * bytesOf(storage);
-    return {buffer: this.#holding(tensor, bytes), bytes, storage};
+    return {buffer: this.#holding(tensor, bytes, others), bytes, storage};
   }
 
   /** `local` numbers a kernel among those of its device. */
@@ -103,13 +106,14 @@ export class Memory {
     entries: readonly LaunchEntry[],
     values: Float64Array | undefined,
     local: readonly number[],
+    others?: Others,
   ): Launch[] {
     return entries.map(({kernel, tensors, scalars, range, origin}) => {
       const name = kernelName(this.#manifest.kernels[kernel]?.name ?? '', origin);
       return {
         kernel: local[kernel] ?? 0,
         name,
-        buffers: tensors.map((tensor) => this.buffer(tensor)),
+        buffers: tensors.map((tensor) => this.buffer(tensor, others)),
         storage: tensors.map((tensor) => this.tensor(tensor).storage),
         scalars: scalars.map((scalar) => within(resolve(scalar, values), `scalar of ${name}`, LARGEST, -LARGEST - 1)),
         range: within(resolve(range, values), `work of ${name}`, LARGEST),

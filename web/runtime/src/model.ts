@@ -1,13 +1,15 @@
+import {TO_HOST} from './bindings.ts';
 import type {Device, Fallback} from './device.ts';
-import {type Feed, gather, isFlat, signature, spread, takeAll} from './feeds.ts';
+import {type Feed, type Flat, gather, isFlat, signature, spread, takeAll} from './feeds.ts';
 import type {Group, Manifest} from './manifest.ts';
 import type {Profile, ProfileOptions} from './profile/profile.ts';
 import {type ValuePort, valuePorts} from './ports.ts';
 import type {Loss, ModelParts, Recovery} from './recovery.ts';
 import type {RawOutput} from './session.ts';
 import {unpackStrings} from './strings.ts';
+import type * as Tensors from './tensors/tensors.ts';
 import type {Output} from './tensor.ts';
-import type {DeviceKind, DType, TensorData} from './types.ts';
+import {type DeviceKind, type DType, GossamerError, type TensorData} from './types.ts';
 
 /** An input or output. Dynamic dimensions are names ("h"), or "?" where computed from others. */
 export interface PortInfo {
@@ -66,6 +68,9 @@ export interface Report {
 const UNKNOWN = (extent: unknown): number | string =>
   typeof extent === 'number' || typeof extent === 'string' ? extent : '?';
 
+/** Where some outputs stay on the device. */
+let tensors: typeof Tensors | undefined;
+
 /** What run() gives. */
 function results(manifest: Manifest, raw: readonly RawOutput[]): Record<string, unknown> {
   const entries = manifest.outputs;
@@ -74,10 +79,11 @@ function results(manifest: Manifest, raw: readonly RawOutput[]): Record<string, 
     valuePorts(entries).map(({name, dtype}): Output => {
       const at = entries.findIndex((port) => port.name === name);
       const {data, shape: extents} = raw[at] as RawOutput;
+      if (!(data instanceof Promise)) return data;
       const shape = dtype === 'string' ? extents.slice(0, -1) : extents;
       let values: Promise<TensorData | string[]> | undefined =
         dtype === 'string'
-          ? Promise.all([data, raw[at + 1]?.data]).then(([bytes, lengths]) =>
+          ? Promise.all([data, raw[at + 1]?.data as typeof data]).then(([bytes, lengths]) =>
               unpackStrings(bytes as Uint8Array, lengths as Int32Array, extents.at(-1) as number),
             )
           : data;
@@ -90,7 +96,7 @@ function results(manifest: Manifest, raw: readonly RawOutput[]): Record<string, 
         dtype,
         shape,
         data: <T>() =>
-          (values ?? Promise.reject(new Error(`output "${name}" was disposed`))) as Promise<T>,
+          (values ?? Promise.reject(new GossamerError('disposed', `output "${name}" was disposed`))) as Promise<T>,
         dispose,
         [Symbol.dispose]: dispose,
       };
@@ -122,29 +128,33 @@ export class Model {
   }
 
   /**
-   * Computes all outputs from a tensor for each input, which may be an output of another run; a sequence is
-   * an array of tensors or of outputs, an optional that holds nothing undefined (say so in `Result`). The
+   * Computes all outputs from a tensor for each input, which may be an output of another run or a DeviceTensor, which is read
+   * where it lies; a sequence is an array of tensors or of outputs, an optional that holds nothing undefined (say so in `Result`). The
    * feeds are taken at the call: arrays may be changed as soon as it returns its promise. Rejects with a
    * GossamerError: 'input' for a wrong name, type or shape (naming both), 'lost' when the device went away,
-   * 'out-of-memory'. With `recover` a lost run is done again where the model is loaded next, and resolves
-   * when its values have arrived.
+   * 'out-of-memory'. Where outputs stay on the device, what goes wrong while they are computed is told by their data(). With
+   * `recover` a lost run is done again where the model is loaded next, and resolves when its values have arrived.
    */
   async run<Result extends Output | readonly Output[] | undefined = Output>(
     feeds: Readonly<Record<string, Feed>>,
+    options?: Tensors.RunOptions,
   ): Promise<Record<string, Result>> {
     const start = performance.now();
     const recovery = this.#recovery;
     const {recovers} = recovery;
     const given = spread(recovery.parts.manifest, feeds);
-    const flat = !recovers && isFlat(given) ? given : await takeAll(given);
+    const taken = recovers || !isFlat(given) || (options && !tensors) ? takeAll(given, recovers) : undefined;
+    if (options) tensors ??= await import('./tensors/tensors.ts');
+    const ends = options && tensors ? tensors.endsOf(recovery.parts.manifest, options) : TO_HOST;
+    const flat = taken ? await taken : (given as Flat);
     for (;;) {
       const {next} = recovery;
       // No wait where none is needed: the feeds are taken before this returns.
       const parts = next instanceof Promise ? await next : next;
       try {
-        const raw = await parts.session.run(flat, flat !== given);
+        const raw = await parts.session.run(flat, taken !== undefined, ends);
         // A run that can be done again has its results when it is done.
-        if (recovers) await Promise.all(raw.map(({data}) => data));
+        if (recovers) await Promise.all(raw.flatMap(({data}) => (data instanceof Promise ? [data] : [])));
         recovery.ran();
         this.#runMs = performance.now() - start;
         return results(parts.manifest, raw) as Record<string, Result>;

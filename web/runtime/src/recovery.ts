@@ -1,5 +1,6 @@
 /** What a model runs on, and what becomes of it when a device is lost. */
 import type {Device, Fallback} from './device.ts';
+import type {Home} from './home.ts';
 import {Lifetime} from './lifetime.ts';
 import type {Manifest} from './manifest.ts';
 import type {Session} from './session.ts';
@@ -10,6 +11,8 @@ export interface ModelParts {
   readonly manifest: Manifest;
   /** The target, and the side where there is one. */
   readonly devices: readonly Device[];
+  /** What tensors of the model lie on. */
+  readonly home: Home;
   readonly session: Session;
   readonly fallbacks: readonly Fallback[];
   readonly loadMs: number;

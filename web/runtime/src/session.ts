@@ -1,24 +1,28 @@
 /** A loaded package on its devices: recordings of its launches, and runs that are put in one after the other. */
+import {type Ends, type Fed, isHeld, isOnDevice, type Keeper, placesOf, type Sites, sitesOf, TO_HOST} from './bindings.ts';
 import type {Device, Executable, Extent, Read, Recording} from './device.ts';
 import {discard} from './discard.ts';
-import {orderFeeds, readDims, take} from './feeds.ts';
-import {isStatic, type LaunchEntry, type Manifest, type WeightEntry} from './manifest.ts';
+import {type Flat, orderFeeds, readDims, take} from './feeds.ts';
+import type {Block, BlockPool, Home} from './home.ts';
+import {isStatic, type LaunchEntry, type Manifest, type Num, type WeightEntry} from './manifest.ts';
 import {Lane} from './lane.ts';
 import type {Lifetime} from './lifetime.ts';
-import {extentOf, Memory, resolve} from './memory.ts';
+import {extentOf, Memory, type Others, resolve} from './memory.ts';
 import type {Pieces} from './pieces.ts';
 import type {PlanMemory} from './plan_module.ts';
+import {type ValuePort, valuePorts} from './ports.ts';
 import {readSafetensors, type StoredTensor, storedType} from './safetensors.ts';
 import {runSteps} from './steps.ts';
 import {decode, fromStorage, toStorage} from './storage.ts';
-import type {StringTensor, Tensor} from './tensor.ts';
+import type {Output, Tensor} from './tensor.ts';
 import {about, bytesOf, type DType, disposed, GossamerError, product, shapeText, type TensorData, SAFE, within} from './types.ts';
 
 export interface RawOutput {
   readonly name: string;
   readonly dtype: DType;
   readonly shape: readonly number[];
-  readonly data: Promise<TensorData>;
+  /** Its values, or where they are. */
+  readonly data: Promise<TensorData> | Output;
 }
 
 /** A device with the package's kernels for it. */
@@ -37,9 +41,19 @@ interface Going {
 
 /** Everything that depends on the values of the dynamic dimensions. */
 interface Specialization {
+  readonly key: string;
   readonly values: Float64Array;
   readonly extents: readonly Extent[];
-  recording: Recording | undefined;
+}
+
+/** A recording with the memory that it binds instead of slots' own. */
+interface Bound {
+  readonly recording: Recording;
+  readonly others: Map<number, Block>;
+  /** By output: the memory of one that stays on the device. */
+  readonly stay: readonly (Block | undefined)[];
+  /** Of these what must be at rest, as it is no feed's. */
+  readonly fresh: readonly Block[];
 }
 
 /** Which launches a recording has, and the values that they depend on. */
@@ -48,15 +62,24 @@ export interface Recorded extends Recording {
   readonly values: Float64Array | undefined;
 }
 
+/** What a recording that is not there yet has to bind. */
+interface Wanted {
+  readonly name: string;
+  readonly others: Map<number, Block>;
+}
+
 interface Range {
   readonly name: string;
   readonly entries: readonly LaunchEntry[];
   readonly uses: readonly number[];
 }
 
-/** Recordings kept for other dimensions, and of launches between steps. */
+/** Dimensions, and recordings of launches between steps, that are kept. */
 const KEPT = 16;
 const KEPT_PARTS = 256;
+/** Recordings that are kept by dimensions and feeds on the device, for so many sets of outputs each. */
+const KEPT_BOUND = 32;
+const KEPT_SETS = 4;
 
 /** So many runs may be under way before the next waits for the first. */
 const IN_FLIGHT = 8;
@@ -99,6 +122,12 @@ export class Session {
   /** A kernel's number among those of its device. */
   readonly #local: readonly number[];
   readonly #cache = new Map<string, Specialization>();
+  readonly #bound = new Map<string, Bound[]>();
+  readonly #ports: ReadonlyMap<string, ValuePort>;
+  readonly #sites: Sites;
+  readonly #home: Home;
+  /** Whether the device goes with the session. */
+  readonly #own: boolean;
   /** Launches between steps, by which they are and the values they depend on. */
   readonly #parts = new Map<string, Recording>();
   /** Slots that launches and outputs see; other inputs are only read by steps, and stay where they are. */
@@ -117,9 +146,13 @@ export class Session {
   readonly #flying = new Set<Promise<unknown>>();
   #disposed = false;
 
-  private constructor(manifest: Manifest, units: readonly Unit[]) {
+  private constructor(manifest: Manifest, units: readonly Unit[], home: Home, own: boolean) {
     this.#manifest = manifest;
     this.units = units;
+    this.#home = home;
+    this.#own = own;
+    this.#ports = new Map(valuePorts(manifest.inputs).map((port) => [port.name, port]));
+    this.#sites = sitesOf(manifest);
     const devices = units.map(({device}) => device);
     this.#lanes = devices.map(({queue}) => new Lane(queue));
     this.#memory = new Memory(manifest, devices, () => this.#forget());
@@ -142,8 +175,10 @@ export class Session {
     units: readonly Unit[],
     weights: Pieces | undefined,
     progress: (done: number) => void,
+    home: Home,
+    own: boolean,
   ): Promise<Session> {
-    const session = new Session(manifest, units);
+    const session = new Session(manifest, units, home, own);
     try {
       await session.#start(weights, progress);
     } catch (problem) {
@@ -163,8 +198,11 @@ export class Session {
         ),
         false,
       );
-    // Memory that is known now is there from the start; the rest grows with the first run.
-    await provide((slot) => !last.has(slot));
+    // Memory that is known now is there from the start, but for ends that are perhaps other memory in each run; the rest
+    // grows with the first run.
+    const {inputs, outputs} = this.#sites;
+    const ends = new Set(this.#own ? [] : [...inputs, ...outputs].map(({slot}) => slot));
+    await provide((slot) => !last.has(slot) && !ends.has(slot));
     const stored = file ? readSafetensors(file, 'weights.safetensors') : new Map<string, StoredTensor>();
     const left = new Map(weights.map((weight) => [weight.tensor, weight]));
     const upload = async (tensor: number): Promise<void> => {
@@ -204,27 +242,29 @@ export class Session {
   }
 
   /** The number of the device that runs these launches: all are of one. */
-  #place(entries: readonly LaunchEntry[]): number {
+  #placeOf(entries: readonly LaunchEntry[]): number {
     return this.#manifest.kernels[entries[0]?.kernel ?? 0]?.device ?? 0;
   }
 
   #unit(entries: readonly LaunchEntry[]): Unit {
-    return this.units[this.#place(entries)] as Unit;
+    return this.units[this.#placeOf(entries)] as Unit;
   }
 
   /** Binds launches of one device, and says what they are. */
-  async record(entries: readonly LaunchEntry[], values: Float64Array | undefined): Promise<Recorded> {
-    const launches = this.#memory.launches(entries, values, this.#local);
+  async record(
+    entries: readonly LaunchEntry[],
+    values: Float64Array | undefined,
+    others?: Others,
+  ): Promise<Recorded> {
+    const launches = this.#memory.launches(entries, values, this.#local, others);
     return Object.assign(await this.#unit(entries).executable.record(launches), {entries, values});
   }
 
   /** Lets go of everything that holds buffers which are about to go. */
   #forget(): void {
     for (const lane of this.#lanes) void lane.submit();
-    for (const known of this.#cache.values()) {
-      known.recording?.dispose();
-      known.recording = undefined;
-    }
+    for (const sets of this.#bound.values()) for (const {recording} of sets) recording.dispose();
+    this.#bound.clear();
     for (const part of this.#parts.values()) part.dispose();
     this.#parts.clear();
   }
@@ -246,79 +286,158 @@ export class Session {
   }
 
   async #specialize(dims: readonly number[]): Promise<Specialization> {
-    let special = this.#cache.get(dims.join());
+    const key = dims.join();
+    let special = this.#cache.get(key);
     if (!special) {
       const values = await this.#plan(0, dims);
-      const extents = this.#manifest.slots.map((_, at) => extentOf(this.#manifest, at, values));
-      special = {values, extents, recording: undefined};
+      special = {key, values, extents: this.#manifest.slots.map((_, at) => extentOf(this.#manifest, at, values))};
     }
-    await this.#memory.provide(special.extents, false);
-    special.recording ??= await this.record(this.#manifest.run, special.values);
+    keep(this.#cache, key, special, KEPT);
     return special;
+  }
+
+  /** The recording for these feeds and outputs whose memory is at rest, which it takes; or what one has to bind. */
+  #find({key, extents}: Specialization, feeds: readonly Fed[], ends: Ends): Bound | Wanted {
+    const places = placesOf(this.#sites, feeds, extents);
+    const name = `${key}|${ends.key}${places.key}`;
+    const sets = this.#bound.get(name);
+    const found = sets?.find(({fresh}) => fresh.every(({users}) => users === 0));
+    if (!sets || !found) return {name, others: places.others};
+    keep(this.#bound, name, sets, Infinity);
+    for (const block of found.fresh) this.#pool.claim(block);
+    return found;
+  }
+
+  async #bind(special: Specialization, feeds: readonly Fed[], ends: Ends): Promise<Bound> {
+    const found = this.#find(special, feeds, ends);
+    if ('recording' in found) return found;
+    const {name, others} = found;
+    const blocks = this.#pool;
+    const fresh: Block[] = [];
+    const stay: (Block | undefined)[] = [];
+    try {
+      for (const [at, {slot, storage, name: port, free}] of this.#sites.outputs.entries()) {
+        if (!ends.stay[at] || this.#beside(at)) continue;
+        const given = free ? others.get(slot) : undefined; // what an input has left there
+        const block = given ?? (await blocks.take(special.extents[slot] as Extent, storage, `tensor "${port}"`));
+        stay[at] = block;
+        if (!given) fresh.push(block);
+        if (free) others.set(slot, block);
+      }
+      const own = special.extents.map((extent, slot) => (others.has(slot) ? undefined : extent));
+      await this.#memory.provide(own, false);
+      const recording = await this.record(this.#manifest.run, special.values, others);
+      const bound = {recording, others, stay, fresh};
+      const sets = this.#bound.get(name) ?? [];
+      // Those whose memory is gone will never be found; then the oldest.
+      const old = sets.findIndex((set) => set.fresh.some(({users}) => users < 0));
+      if (old >= 0 || sets.length === KEPT_SETS) sets.splice(Math.max(old, 0), 1)[0]?.recording.dispose();
+      sets.push(bound);
+      keep(this.#bound, name, sets, KEPT_BOUND)?.forEach((each) => each.recording.dispose());
+      return bound;
+    } catch (problem) {
+      fresh.forEach((block) => blocks.release(block));
+      throw problem;
+    }
+  }
+
+  /** Whether an output is on the side of a GPU. */
+  #beside(output: number): boolean {
+    return this.#memory.place(this.#manifest.outputs[output]?.tensor ?? 0) > 0;
   }
 
   /**
    * Checks the feeds at once and takes them: copies, unless they are `owned`, or nothing waits and they reach the
-   * device before this returns. Runs are put in one after the other, each before the last is done.
+   * device before this returns. Runs are put in one after the other, each before the last is done. Gives the outputs when
+   * they are computed; where some stay on the device, when the run is put in.
    */
-  async run(
-    feeds: Readonly<Record<string, Tensor | StringTensor>>,
-    owned = false,
-  ): Promise<RawOutput[]> {
+  async run(feeds: Flat, owned = false, ends = TO_HOST): Promise<RawOutput[]> {
     if (this.#disposed) throw disposed();
-    const ordered = orderFeeds(this.#manifest, feeds);
+    this.#home.check();
+    const ordered = orderFeeds(this.#ports, feeds);
     const dims = readDims(this.#manifest, ordered);
-    const special = this.#cache.get(dims.join());
+    ends.keeper?.(this.#home); // and with it the memory for what stays
+    const first = ordered.find(isOnDevice);
+    const held = first?.hold(ordered, ends.given, this.#manifest, this.#sites, this.#home) ?? (ordered as Tensor[]);
     try {
-      const ready = special?.recording && this.#waiting === 0 && this.#flying.size < IN_FLIGHT;
-      const {results, done} = ready
-        ? this.#launch(ordered, dims, special)
-        : await this.#queue(owned ? ordered : ordered.map(take), dims);
-      await done;
+      const {results, done} = await this.#putIn(held, dims, owned, ends);
+      if (!ends.any) await done;
       return results;
     } catch (problem) {
-      return await this.#life.verdict(this.#disposed ? disposed() : problem);
+      if (!(held instanceof Promise)) this.#release(held);
+      return await this.#life.verdict(this.#disposed ? disposed() : (this.#home.over ?? problem));
     }
   }
 
+  /** At once where everything for it is there; else when those before it are. */
+  #putIn(held: readonly Fed[] | Promise<Fed[]>, dims: number[], owned: boolean, ends: Ends): Going | Promise<Going> {
+    const special = this.#cache.get(dims.join());
+    if (held instanceof Promise) return held.then((feeds) => this.#queue(feeds, dims, ends));
+    if (special && this.#waiting === 0 && this.#flying.size < IN_FLIGHT) {
+      const bound = this.#find(special, held, ends);
+      if ('recording' in bound) return this.#launch(held, special, bound, ends);
+    }
+    return this.#queue(owned ? held : held.map((feed) => (isHeld(feed) ? feed : take(feed))), dims, ends);
+  }
+
   /** Puts a run in when those before it are. */
-  async #queue(feeds: readonly Tensor[], dims: number[]): Promise<Going> {
+  async #queue(feeds: readonly Fed[], dims: number[], ends: Ends): Promise<Going> {
     const begun = this.#last.then(async () => {
       for (const first of this.#flying) {
         if (this.#flying.size < IN_FLIGHT) break;
         await first.catch(() => undefined);
       }
       if (this.#disposed) throw disposed();
-      return this.#manifest.steps.length > 0
-        ? this.#runSteps(feeds, dims)
-        : this.#launch(feeds, dims, await this.#specialize(dims));
+      if (this.#manifest.steps.length > 0) return this.#runSteps(feeds, dims, ends);
+      const special = await this.#specialize(dims);
+      return this.#launch(feeds, special, await this.#bind(special, feeds, ends), ends);
     });
     this.#last = begun.catch(() => undefined);
     ++this.#waiting;
     try {
       return await begun;
     } finally {
+      this.#release(feeds);
       --this.#waiting;
     }
   }
 
-  /** A run without steps. */
-  #launch(feeds: readonly Tensor[], dims: readonly number[], special: Specialization): Going {
-    keep(this.#cache, dims.join(), special, KEPT)?.recording?.dispose();
-    this.#writeInputs(feeds);
-    void this.#lanes[0]?.add(special.recording as Recording, 0);
-    this.times.fill(1);
-    return this.#finish(special.values);
+  /** What a run held is free, but for what became an output. */
+  #release(feeds: readonly Fed[]): void {
+    for (const feed of feeds) {
+      if (!isHeld(feed) || !feed.held) continue;
+      feed.held = false;
+      feed.home.pool?.release(feed.block);
+    }
   }
 
-  async #runSteps(feeds: readonly Tensor[], dims: number[]): Promise<Going> {
+  /** A run without steps. */
+  #launch(feeds: readonly Fed[], {values}: Specialization, bound: Bound, ends: Ends): Going {
+    const {recording, others, stay, fresh} = bound;
+    try {
+      this.#writeInputs(feeds, others);
+      void this.#lanes[0]?.add(recording, 0);
+      this.times.fill(1);
+      const going = this.#finish(values, ends, stay, others);
+      for (const feed of feeds) {
+        if (isHeld(feed) && feed.given && stay.includes(feed.block)) feed.held = false;
+      }
+      this.#release(feeds);
+      return going;
+    } catch (problem) {
+      fresh.forEach((block) => this.#pool.release(block));
+      throw problem;
+    }
+  }
+
+  async #runSteps(feeds: readonly Fed[], dims: number[], ends: Ends): Promise<Going> {
     const {steps, slots, inputs} = this.#manifest;
     const lanes = this.#lanes;
     let values = new Float64Array();
     let turn = performance.now();
     const laneOf = (tensor: number): Lane => lanes[this.#memory.place(tensor)] as Lane;
     const given = (tensor: number): Tensor | undefined =>
-      feeds[inputs.findIndex((port) => port.tensor === tensor)];
+      feeds[inputs.findIndex((port) => port.tensor === tensor)] as Tensor | undefined; // steps read on the host
     const fetch = async (tensor: number, count: number): Promise<Uint8Array> => {
       const lane = laneOf(tensor);
       const data = lane.submit([this.#memory.reading(tensor, count)]);
@@ -347,7 +466,7 @@ export class Session {
         const range = this.#range(first, last);
         const part = await this.#part(range, values);
         for (let at = first; at < last; ++at) this.times[at] = (this.times[at] ?? 0) + 1;
-        await lanes[this.#place(range.entries)]?.add(part, last - first);
+        await lanes[this.#placeOf(range.entries)]?.add(part, last - first);
       },
       read: async (tensor, count) => {
         const feed = given(tensor);
@@ -391,7 +510,34 @@ export class Session {
         if (this.#disposed) throw disposed();
       },
     });
-    return this.#finish(values);
+    const stay: Block[] = [];
+    try {
+      for (const [at, {tensor, shape, name}] of this.#manifest.outputs.entries()) {
+        if (!ends.stay[at] || this.#beside(at)) continue;
+        const {slot, storage} = this.#memory.tensor(tensor);
+        stay[at] = await this.#pool.take(this.#extentOf(slot, storage, this.#shapeOf(name, shape, values)), storage, `tensor "${name}"`);
+      }
+      return this.#finish(values, ends, stay);
+    } catch (problem) {
+      stay.forEach((block) => this.#pool.release(block));
+      throw problem;
+    }
+  }
+
+  /** What so much of a slot's memory takes. */
+  #extentOf(slot: number, storage: DType, shape: readonly number[]): Extent {
+    const {width} = this.#manifest.slots[slot] ?? {};
+    const bytes = product(shape) * bytesOf(storage);
+    return width === undefined ? {bytes} : {width, height: Math.ceil(bytes / (16 * width)), layers: 1};
+  }
+
+  /** It is there when there are tensors for it. */
+  get #pool(): BlockPool {
+    return this.#home.pool as BlockPool;
+  }
+
+  #shapeOf(name: string, shape: Manifest['outputs'][number]['shape'], values: Float64Array): number[] {
+    return shape.map((extent) => within(resolve(extent as Num, values), `an axis of output "${name}"`));
   }
 
   #range(first: number, last: number): Range {
@@ -418,34 +564,53 @@ export class Session {
     return part;
   }
 
-  #writeInputs(feeds: readonly Tensor[]): void {
+  #writeInputs(feeds: readonly Fed[], others?: Others): void {
     this.#lanes.forEach((lane) => lane.clear());
     this.#manifest.inputs.forEach(({name, dtype, tensor}, at) => {
       const {slot, storage} = this.#memory.tensor(tensor);
       if (!this.#seen.has(slot)) return;
-      const {data} = feeds[at] as Tensor;
-      this.#memory.write(tensor, toStorage(data, dtype, storage, `input "${name}"`));
+      const feed = feeds[at] as Fed;
+      if (!isHeld(feed)) {
+        this.#memory.write(tensor, toStorage(feed.data, dtype, storage, `input "${name}"`), false, others);
+        return;
+      }
+      const {buffer: from} = feed.block;
+      const {buffer: to, bytes} = this.#memory.reading(tensor, product(feed.shape), others);
+      if (from !== to) this.#home.backend.queue.copy(from, to, bytes, storage);
     });
   }
 
-  /** Submits what waits, with the copies of the outputs in it: the next run overwrites their memory. */
-  #finish(values: Float64Array): Going {
+  /**
+   * Submits what waits, with the copies of the outputs in it: the next run overwrites their memory. `stay`: what those
+   * that stay on the device have.
+   */
+  #finish(values: Float64Array, ends: Ends, stay: readonly (Block | undefined)[], others?: Others): Going {
     const reads = this.#lanes.map((): Read[] => []);
-    const ports = this.#manifest.outputs.map(({name, dtype, tensor, shape: extents}) => {
-      const shape = extents.map((extent) =>
-        within(resolve(extent as number, values), `an axis of output "${name}"`),
-      );
-      const mine = reads[this.#memory.place(tensor)] as Read[];
-      return {name, dtype, tensor, shape, at: mine.push(this.#memory.reading(tensor, product(shape))) - 1};
+    const ports = this.#manifest.outputs.map(({name, dtype, tensor, shape: extents}, at) => {
+      const shape = this.#shapeOf(name, extents, values);
+      const reading = this.#memory.reading(tensor, product(shape), others);
+      const block = stay[at];
+      if (!block) return {name, dtype, tensor, shape, at: (reads[this.#memory.place(tensor)] as Read[]).push(reading) - 1};
+      const {buffer, bytes, storage} = reading;
+      if (buffer !== block.buffer) {
+        void this.#lanes[0]?.submit();
+        this.#home.backend.queue.copy(buffer, block.buffer, bytes, storage);
+      }
+      return {name, dtype, shape, storage, block};
     });
     const read = this.#lanes.map((lane, place) => lane.submit(reads[place]));
-    const results = ports.map(({name, dtype, tensor, shape, at}): RawOutput => {
-      const bytes = this.#arrived(tensor, read[this.#memory.place(tensor)] as Promise<Uint8Array[]>, at);
-      const data = bytes.then((stored) => fromStorage(stored, this.#memory.tensor(tensor).storage, dtype));
-      data.catch(() => undefined);
-      return {name, dtype, shape, data};
-    });
     const done = Promise.all(this.#lanes.flatMap((lane) => lane.take()).map((fence) => fence.done));
+    const keeper = ends.keeper?.(this.#home);
+    const results = ports.map(({name, dtype, tensor, shape, storage, block, at: index}, at): RawOutput => {
+      const header = {name, dtype, shape};
+      const keep = (memory: Block | {readonly host: Promise<TensorData>}): Output =>
+        (keeper as Keeper).keep(header, storage ?? dtype, memory, done, ends.once[at]);
+      if (block) return {...header, data: keep(block)};
+      const bytes = this.#arrived(tensor, read[this.#memory.place(tensor)] as Promise<Uint8Array[]>, index);
+      const host = bytes.then((stored) => fromStorage(stored, this.#memory.tensor(tensor).storage, dtype));
+      host.catch(() => undefined);
+      return {...header, data: ends.stay[at] ? keep({host}) : host};
+    });
     this.#flying.add(done);
     done.catch(() => undefined).finally(() => this.#flying.delete(done));
     return {results, done};
@@ -473,9 +638,7 @@ export class Session {
     this.#forget();
     this.#cache.clear();
     this.#memory.dispose();
-    for (const {device, executable} of this.units) {
-      executable.dispose();
-      device.dispose();
-    }
+    for (const {executable} of this.units) executable.dispose();
+    if (this.#own) this.#home.dispose();
   }
 }

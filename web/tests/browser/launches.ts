@@ -1,8 +1,9 @@
 /** What a run asks of a device: one command buffer, one map, nothing new; and kernels that models have in common. */
-import {type DeviceKind, load, type Model, type Output, tensor} from '../../runtime/src/index.ts';
+import {type DeviceKind, load, type Model, openDevice, type Output, tensor} from '../../runtime/src/index.ts';
 import {STEP_CASES, stepsPackage} from '../fixtures/steps.ts';
 import {tinyPackage} from '../fixtures/tiny.ts';
 import {check, k, ramp, same} from './check.ts';
+import {alternates} from './device_tensors.ts';
 
 type Body = () => Promise<void>;
 type Method = (this: unknown, ...given: unknown[]) => unknown;
@@ -85,6 +86,22 @@ async function warmGpu(): Promise<void> {
         submit: 1, mapAsync: 1, getMappedRange: 1,
       },
       'calls of a run',
+    );
+  }
+}
+
+/** Outputs that stay are the next run's feeds: two sets of memory in turn, and neither new memory nor new bindings. */
+async function warmOnDevice(kind: 'webgpu' | 'webgl'): Promise<void> {
+  for (const n of [4, undefined]) {
+    using device = await openDevice(kind);
+    using model = await load(await tinyPackage(kind, {n}), {device});
+    await alternates(device, model, 6);
+    same(
+      await calls(kind === 'webgpu' ? gpuCalls() : glCalls(), () => alternates(device, model, 6)),
+      kind === 'webgpu'
+        ? {writeBuffer: 7, createCommandEncoder: 6, beginComputePass: 6, dispatchWorkgroups: 12, submit: 6, onSubmittedWorkDone: 6}
+        : {drawArrays: 18 + 1, flush: 12, fenceSync: 6}, // the first x has another width than its slot
+      `calls of six runs, ${kind}`,
     );
   }
 }
@@ -201,6 +218,9 @@ export function addLaunches(tests: Map<string, Body>): void {
   tests.set('webgpu: a run is one command buffer and one map, and makes nothing', warmGpu);
   tests.set('webgpu: launches of steps go together', stepsTogether);
   tests.set('webgl: a run waits once for all outputs', warmGl);
+  for (const kind of ['webgpu', 'webgl'] as const) {
+    tests.set(`${kind}: runs on tensors of the device make nothing`, () => warmOnDevice(kind));
+  }
   for (const kind of ['webgpu', 'webgl'] as const) {
     tests.set(`${kind}: runs do not wait for those before`, () => inFlight(kind));
     tests.set(`${kind}: kernels are compiled once for all models`, () => sharedKernels(kind));

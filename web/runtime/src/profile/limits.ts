@@ -66,7 +66,7 @@ async function timesOf(
   return times;
 }
 
-/** On threads of its own: an engine has the kernels of one module. */
+/** On threads and memory of its own, which go with it. */
 async function ofWasm({threads, software}: Device): Promise<readonly [number, number]> {
   const device = await openWasm(threads, !software);
   const relaxed = !device.software;

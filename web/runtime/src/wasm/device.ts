@@ -16,10 +16,10 @@ import type {
 } from '../device.ts';
 import {Lifetime} from '../lifetime.ts';
 import {about, disposed, type DType, GossamerError, messageOf} from '../types.ts';
-import {WasmEngine} from './engine.ts';
+import {type Loaded, WasmEngine} from './engine.ts';
 import {hasRelaxedSimd, hasSimd, hasThreads} from './features.ts';
 import {type MemoryLimits, withMemoryLimits} from './memory_import.ts';
-import {announceLoss, type SharedKernels} from './pool.ts';
+import {announceLoss, callAway, type SharedKernels} from './pool.ts';
 import {DONE_OF, HEAD, type Table, tableOf} from './table.ts';
 import {spawn, type Thread} from './thread.ts';
 import script from 'worker:./worker.ts';
@@ -102,6 +102,10 @@ class WasmQueue implements Queue {
   constructor(remote: Remote) {
     this.#remote = remote;
   }
+  copy(from: Buffer, to: Buffer, bytes: number): void {
+    const blocks = [(from as WasmBuffer).block, (to as WasmBuffer).block];
+    this.#remote.call('copy', [...blocks, bytes]).catch(() => undefined); // submit() says what is wrong
+  }
   write(buffer: Buffer, data: Uint8Array, _storage: DType, own = false): Promise<unknown> {
     // A copy travels: the caller's array stays his, and a view does not drag its whole file along.
     const copy = own || this.#remote.direct ? (data as Uint8Array<ArrayBuffer>) : data.slice();
@@ -135,20 +139,23 @@ class WasmQueue implements Queue {
 
 class WasmExecutable implements Executable {
   readonly #remote: Remote;
-  constructor(remote: Remote) {
+  /** The number of its first kernel. */
+  readonly #first: number;
+  constructor(remote: Remote, first: number) {
     this.#remote = remote;
+    this.#first = first;
   }
   async plan(segment: number, dims: readonly number[]): Promise<Float64Array> {
-    return (await this.#remote.call('plan', [segment, dims])) as Float64Array;
+    return (await this.#remote.call('plan', [this.#first, segment, dims])) as Float64Array;
   }
   async record(launches: readonly Launch[]): Promise<WasmRecording> {
-    const words = tableOf(launches, (buffer) => (buffer as WasmBuffer).block);
+    const words = tableOf(launches, (buffer) => (buffer as WasmBuffer).block, this.#first);
     const [table = 0] = await allocate(this.#remote, [words.byteLength]);
     void this.#remote.call('write', [table, new Uint8Array(words.buffer)]).catch(() => undefined);
     return {table, names: launches.map(({name}) => name), dispose: () => free(this.#remote, table)};
   }
   dispose(): void {
-    // The engine holds one program and ends with its device.
+    this.#remote.call('unload', [this.#first]).catch(() => undefined);
   }
 }
 
@@ -160,10 +167,15 @@ export class WasmDevice implements Device {
   readonly fallbacks: readonly Fallback[];
   readonly queue: Queue;
   readonly life = new Lifetime();
+  readonly owner = this;
   readonly #remote: Remote;
   readonly #limits: MemoryLimits;
   readonly #first: Thread | undefined;
   readonly #others: Thread[] = [];
+  /** How often the others were called away from helping. */
+  #calls = 0;
+  /** Until the threads have the program that came last. */
+  #last: Promise<unknown> = Promise.resolve();
 
   /** `engine`: beside the caller, else it is in the worker `first`, which otherwise computes for a page. */
   constructor(
@@ -197,14 +209,18 @@ export class WasmDevice implements Device {
   async createExecutable(program: Program, progress: (done: number) => void): Promise<Executable> {
     if (!program.module) throw new GossamerError('damaged', 'the package has no kernels.wasm');
     const entries = program.kernels.map((kernel) => kernel.entry);
-    const shared = (await this.#remote.call('load', [
+    const {first, shared} = (await this.#remote.call('load', [
       withMemoryLimits(program.module, this.#limits),
       entries,
       program.plan,
-    ])) as SharedKernels | undefined;
-    if (shared) await this.#recruit(shared);
+    ])) as Loaded;
+    if (shared) {
+      const mine = this.#last.then(() => this.#recruit(shared));
+      this.#last = mine.catch(() => undefined);
+      await mine;
+    }
     progress(entries.length);
-    return new WasmExecutable(this.#remote);
+    return new WasmExecutable(this.#remote, first);
   }
 
   #watch(thread: Thread, memory?: WebAssembly.Memory): void {
@@ -216,17 +232,25 @@ export class WasmDevice implements Device {
     };
   }
 
-  /** Starts the other threads from here: browsers differ in how well workers start workers. */
+  /**
+   * All threads get a program. The others are started from here with the first one: browsers differ in how well workers
+   * start workers.
+   */
   async #recruit(shared: SharedKernels): Promise<void> {
     const {threads} = this;
-    for (let at = 1; at < threads; ++at) {
+    if (this.#others.length > 0) {
+      callAway(shared.memory);
+      ++this.#calls;
+      this.#others.forEach((thread) => thread.keep(true));
+    }
+    for (let at = this.#others.length + 1; at < threads; ++at) {
       const thread = spawn(script);
       this.#watch(thread, shared.memory);
       this.#others.push(thread);
     }
-    const calls = this.#others.map((thread) => thread.call('help', [shared]));
+    const calls = this.#others.map((thread) => thread.call('help', [shared, this.#calls]));
     await Promise.all([...calls, this.#first?.call('lead', [shared, threads])]);
-    this.#others.forEach((thread) => thread.detach());
+    this.#others.forEach((thread) => thread.keep(false));
     if (!this.#first) await this.#remote.call('join', [threads]);
   }
 

@@ -1,5 +1,5 @@
 /**
- * Kernels of a wasm package in one linear memory. Lives beside the caller, in pages with another thread on the same
+ * Kernels of wasm packages in one linear memory. Lives beside the caller, in pages with another thread on the same
  * memory that computes what takes long; in a worker where memory cannot be shared. Blocks are addresses, so that
  * calls can travel as messages.
  */
@@ -8,7 +8,7 @@ import {findSegments, PlanMemory} from '../plan_module.ts';
 import {GossamerError, messageOf} from '../types.ts';
 import {Arena} from './arena.ts';
 import type {MemoryLimits} from './memory_import.ts';
-import {CONTROL_BYTES, type KernelFunction, Pool, type SharedKernels} from './pool.ts';
+import {CONTROL_BYTES, type Gone, type KernelFunction, type Kernels, Pool, type SharedKernels} from './pool.ts';
 import {MICROS, type Table} from './table.ts';
 
 const PAGE = 65536;
@@ -27,14 +27,31 @@ function makeMemory(shared: boolean): {memory: WebAssembly.Memory; maximum: numb
   }
 }
 
+/** What load() gives. */
+export interface Loaded {
+  /** The number of its first kernel. */
+  readonly first: number;
+  readonly shared: SharedKernels | undefined;
+}
+
+interface LoadedProgram {
+  readonly count: number;
+  readonly plan: PlanMemory | undefined;
+  /** Of the plan's values. */
+  readonly address: number | undefined;
+}
+
 export class WasmEngine {
   /** What the module's memory import has to say. */
   readonly limits: MemoryLimits;
   readonly #memory: WebAssembly.Memory;
   readonly #arena: Arena;
-  #kernels: KernelFunction[] = [];
-  #pool: Pool | undefined;
-  #plan: PlanMemory | undefined;
+  /** Of all programs, one behind the other; holes where one has gone. */
+  readonly #kernels: Kernels = [];
+  readonly #pool: Pool;
+  readonly #programs = new Map<number, LoadedProgram>();
+  /** Programs that have gone and other threads still have. */
+  #gone: Gone[] = [];
 
   constructor(shared: boolean) {
     const {memory, maximum} = makeMemory(shared);
@@ -43,14 +60,14 @@ export class WasmEngine {
     this.#arena = new Arena(CONTROL_BYTES, PAGE, maximum * PAGE, (end) => {
       memory.grow(Math.ceil((end - memory.buffer.byteLength) / PAGE));
     });
+    this.#pool = new Pool(memory, this.#kernels);
   }
 
-  /** Compiles the kernels of a module with these limits. Where memory is shared, gives what other threads need; then join() may follow. */
-  async load(
-    module: Uint8Array,
-    entries: readonly string[],
-    plan: PlanSize | undefined,
-  ): Promise<SharedKernels | undefined> {
+  /**
+   * Compiles the kernels of a module with these limits, and gives the number of the first. Where memory is shared, with
+   * what other threads need; when all have it join() may follow.
+   */
+  async load(module: Uint8Array, entries: readonly string[], plan: PlanSize | undefined): Promise<Loaded> {
     let compiled: WebAssembly.Module;
     let instance: WebAssembly.Instance;
     const env = {memory: this.#memory};
@@ -60,27 +77,45 @@ export class WasmEngine {
     } catch (problem) {
       throw new GossamerError('kernel', `the engine refuses kernels.wasm: ${messageOf(problem)}`);
     }
-    this.#kernels = entries.map((entry) => {
+    const kernels = entries.map((entry) => {
       const kernel = instance.exports[entry];
       if (typeof kernel === 'function') return kernel as KernelFunction;
       throw new GossamerError('damaged', `kernels.wasm exports no function "${entry}"`);
     });
-    if (plan) {
-      const segments = findSegments(instance.exports, plan.segments, 'kernels.wasm');
-      const address = this.#arena.allocate(8 * (plan.dims + plan.values));
-      this.#plan = new PlanMemory(this.#memory, segments, plan, address);
-    }
-    this.join(1);
-    return this.limits.shared ? {memory: this.#memory, module: compiled, entries} : undefined;
+    const segments = plan && findSegments(instance.exports, plan.segments, 'kernels.wasm');
+    const address = plan && this.#arena.allocate(8 * (plan.dims + plan.values));
+    const first = this.#kernels.length;
+    this.#kernels.push(...kernels);
+    this.#programs.set(first, {
+      count: kernels.length,
+      address,
+      plan: segments && new PlanMemory(this.#memory, segments, plan, address as number),
+    });
+    if (!this.limits.shared) return {first, shared: undefined};
+    const gone = this.#gone;
+    this.#gone = [];
+    return {first, shared: {memory: this.#memory, module: compiled, entries, first, gone}};
+  }
+
+  /** Lets go of the program whose first kernel has this number. */
+  unload(first: number): void {
+    const program = this.#programs.get(first);
+    if (!program) return;
+    this.#programs.delete(first);
+    const {count, address} = program;
+    this.#kernels.fill(undefined, first, first + count);
+    this.#gone.push([first, count]);
+    if (address !== undefined) this.#arena.free(address);
   }
 
   /** Other threads are waiting: use them, so many with this one. */
   join(threads: number): void {
-    this.#pool = new Pool(this.#memory, this.#kernels, threads);
+    this.#pool.threads = threads;
   }
 
-  plan(segment: number, dims: readonly number[]): Float64Array {
-    return this.#plan?.evaluate(segment, dims) ?? new Float64Array();
+  /** Of the program whose first kernel has this number. */
+  plan(first: number, segment: number, dims: readonly number[]): Float64Array {
+    return this.#programs.get(first)?.plan?.evaluate(segment, dims) ?? new Float64Array();
   }
 
   /** Zeroed memory for each size; none at all when one does not fit. */
@@ -108,8 +143,13 @@ export class WasmEngine {
   }
 
   /** As Pool.compute(). */
-  compute(tables: readonly Table[]): Promise<void> | undefined {
-    return this.#pool?.compute(tables);
+  compute(tables: readonly Table[]): Promise<void> {
+    return this.#pool.compute(tables);
+  }
+
+  /** Copies bytes from a block to another. */
+  copy(from: number, to: number, bytes: number): void {
+    new Uint8Array(this.#memory.buffer).copyWithin(to, from, from + bytes);
   }
 
   /** Microseconds of the latest time of these tables. */

@@ -21,6 +21,7 @@ const ARGUMENTS = 65;
 const EXTENT = 66;
 const CHUNK = 67;
 const FAILED = 68; // what went wrong on another thread; BUSY while it writes down why
+const NEWS = 69; // how often threads were called from helping, to load a program
 const COUNT = 127; // letters of the reason, from the next word on
 
 const [BUSY, TRAPPED, LOST] = [1, 2, 3];
@@ -52,7 +53,13 @@ function announce(control: Int32Array, kind: number, reason: string): void {
 export const announceLoss = (memory: WebAssembly.Memory, reason: string): void =>
   announce(controlOf(memory), LOST, reason);
 
-function runChunk(control: Int32Array, kernels: readonly KernelFunction[], chunk: number): void {
+/** By their numbers; those of a program that is gone are not there. */
+export type Kernels = (KernelFunction | undefined)[];
+
+/** The numbers of a program's kernels. */
+export type Gone = readonly [first: number, count: number];
+
+function runChunk(control: Int32Array, kernels: Readonly<Kernels>, chunk: number): void {
   const size = control[CHUNK] ?? 0;
   const range = control[EXTENT] ?? 0;
   const begin = chunk * size;
@@ -69,11 +76,19 @@ function takeChunk(control: Int32Array): number {
   }
 }
 
-/** What every thread but the first does, for ever. */
-export function helpForever(memory: WebAssembly.Memory, kernels: readonly KernelFunction[]): void {
+/** Has threads leave help(): a message with another program is on its way. */
+export function callAway(memory: WebAssembly.Memory): void {
+  const control = controlOf(memory);
+  Atomics.add(control, NEWS, 1);
+  Atomics.add(control, NEXT, 0x10000); // so that none falls asleep meanwhile
+  Atomics.notify(control, NEXT);
+}
+
+/** What every thread but the first does, until it was called away more than `calls` times. */
+export function help(memory: WebAssembly.Memory, kernels: Readonly<Kernels>, calls: number): void {
   const control = controlOf(memory);
   let idleSince = performance.now();
-  for (let turn = 1; ; ++turn) {
+  for (let turn = 1; Atomics.load(control, NEWS) === calls; ++turn) {
     const chunk = takeChunk(control);
     if (chunk >= 0) {
       try {
@@ -86,7 +101,7 @@ export function helpForever(memory: WebAssembly.Memory, kernels: readonly Kernel
       idleSince = performance.now();
     } else if (turn % 64 === 0 && performance.now() - idleSince > SPIN_MS) {
       const seen = Atomics.load(control, NEXT);
-      if ((seen & 0xffff) === 0) {
+      if ((seen & 0xffff) === 0 && Atomics.load(control, NEWS) === calls) {
         Atomics.add(control, SLEEPERS, 1);
         Atomics.wait(control, NEXT, seen);
         Atomics.sub(control, SLEEPERS, 1);
@@ -101,14 +116,19 @@ export interface SharedKernels {
   readonly memory: WebAssembly.Memory;
   readonly module: WebAssembly.Module;
   readonly entries: readonly string[];
+  /** The number of its first kernel. */
+  readonly first: number;
+  /** Programs that the thread may forget. */
+  readonly gone: readonly Gone[];
 }
 
-/** The first thread's side. The others are already in helpForever(), or will be. */
+/** The first thread's side. The others are already in help(), or will be. */
 export class Pool {
   readonly #memory: WebAssembly.Memory;
   readonly #control: Int32Array;
-  readonly #kernels: readonly KernelFunction[];
-  readonly #threads: number;
+  readonly #kernels: Readonly<Kernels>;
+  /** How many compute. */
+  threads = 1;
   #sequence = 0;
   /**
    * What ended the last run, and every run after it. Kernels of the compiler do not trap on any input,
@@ -116,15 +136,11 @@ export class Pool {
    */
   #failure: unknown;
 
-  constructor(
-    memory: WebAssembly.Memory,
-    kernels: readonly KernelFunction[],
-    threads: number,
-  ) {
+  /** `kernels` may grow. */
+  constructor(memory: WebAssembly.Memory, kernels: Readonly<Kernels>) {
     this.#memory = memory;
     this.#control = controlOf(memory);
     this.#kernels = kernels;
-    this.#threads = threads;
   }
 
   /** Does the launches of tables, before it returns where no thread takes long. Rejects with what run() throws. */
@@ -145,7 +161,7 @@ export class Pool {
           const range = word(row + RANGE);
           const tried = word(row + TRIED);
           if (range <= 0) continue;
-          if (this.#threads === 1 || range === 1 || (tried === TRIES && word(row + LEAST) < WORTH_SHARING_US)) {
+          if (this.threads === 1 || range === 1 || (tried === TRIES && word(row + LEAST) < WORTH_SHARING_US)) {
             this.#kernels[kernel]?.(0, range, args);
           } else {
             shared = true;
@@ -171,7 +187,7 @@ export class Pool {
    */
   run(kernel: number, args: number, range: number): Promise<void> | undefined {
     const control = this.#control;
-    const size = Math.ceil(range / Math.min(range, this.#threads * CHUNKS_PER_THREAD));
+    const size = Math.ceil(range / Math.min(range, this.threads * CHUNKS_PER_THREAD));
     const chunks = Math.ceil(range / size);
     control[KERNEL] = kernel;
     control[ARGUMENTS] = args;

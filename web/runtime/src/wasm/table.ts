@@ -19,16 +19,17 @@ export const LEAST = 4;
 /** Microseconds of what has not happened yet, or took several threads. */
 export const LONG = 2 ** 31 - 1;
 
-/** The words of a table; `blockOf`: where a buffer lies. */
+/** The words of a table; `blockOf`: where a buffer lies; `first`: the number of the program's first kernel. */
 export function tableOf(
   launches: readonly Launch[],
   blockOf: (buffer: Launch['buffers'][number]) => number,
+  first = 0,
 ): Int32Array<ArrayBuffer> {
   const {length} = launches;
   const rows: number[] = [];
   const all: number[] = [];
   for (const {kernel, buffers, scalars, range} of launches) {
-    rows.push(kernel, 4 * (HEAD + ROW * length + all.length), range, 0, LONG);
+    rows.push(first + kernel, 4 * (HEAD + ROW * length + all.length), range, 0, LONG);
     all.push(...buffers.map(blockOf), ...scalars);
   }
   return Int32Array.of(length, LONG, ...rows, ...all);

@@ -15,8 +15,8 @@ export interface ReplyMessage {
 
 export interface Thread {
   call(method: string, args: readonly unknown[], transfer?: readonly ArrayBuffer[]): Promise<unknown>;
-  /** From now on the thread does not keep the process alive (Node). */
-  detach(): void;
+  /** Whether the thread keeps the process alive (Node); at first it does. */
+  keep(alive: boolean): void;
   stop(): void;
   /** Called once, when the thread ends: by itself ('lost') or by stop() ('disposed'). */
   died?: ((failure: GossamerError) => void) | undefined;
@@ -29,7 +29,7 @@ interface Caller {
 
 interface Wire {
   post(messages: readonly CallMessage[], transfer: readonly ArrayBuffer[]): void;
-  detach(): void;
+  keep(alive: boolean): void;
   stop(): void;
 }
 
@@ -46,7 +46,7 @@ function open(
     worker.onmessageerror = () => fail('a message from it could not be read');
     return {
       post: (messages, transfer) => worker.postMessage(messages, [...transfer]),
-      detach: () => undefined,
+      keep: () => undefined,
       stop: () => {
         worker.terminate();
         URL.revokeObjectURL(url);
@@ -61,7 +61,7 @@ function open(
   worker.on('exit', (code) => fail(`it exited with code ${code}`));
   return {
     post: (messages, transfer) => worker.postMessage(messages, [...transfer]),
-    detach: () => worker.unref(),
+    keep: (alive) => (alive ? worker.ref() : worker.unref()),
     stop: () => void worker.terminate(),
   };
 }
@@ -114,7 +114,7 @@ export function spawn(script: string): Thread {
         moved.push(...transfer);
       });
     },
-    detach: () => wire.detach(),
+    keep: (alive) => wire.keep(alive),
     stop() {
       wire.stop();
       fail('the model was disposed', 'disposed');

@@ -5,7 +5,7 @@
 import {discard} from '../discard.ts';
 import {GossamerError, messageOf} from '../types.ts';
 import {WasmEngine} from './engine.ts';
-import {helpForever, type KernelFunction, Pool, type SharedKernels} from './pool.ts';
+import {help, type KernelFunction, type Kernels, Pool, type SharedKernels} from './pool.ts';
 import type {Table} from './table.ts';
 import type {CallMessage, ReplyMessage} from './thread.ts';
 
@@ -13,6 +13,8 @@ type Post = (replies: readonly ReplyMessage[], transfer?: ArrayBuffer[]) => void
 
 let engine: WasmEngine | undefined;
 let pool: Pool | undefined;
+/** Of all programs on a memory that is elsewhere. */
+const kernels: Kernels = [];
 let post: Post = () => undefined;
 
 /** What a thread understands besides the methods of its engine. */
@@ -31,7 +33,9 @@ const methods: Record<string, (...args: never[]) => unknown> = {
     return engine?.limits;
   },
   async lead(shared: SharedKernels, threads: number) {
-    pool = new Pool(shared.memory, await kernelsOf(shared), threads);
+    await learn(shared);
+    pool ??= new Pool(shared.memory, kernels);
+    pool.threads = threads;
   },
   compute: (tables: Table[]) => (pool ?? engine)?.compute(tables),
   write(block: number, data: Uint8Array) {
@@ -40,21 +44,24 @@ const methods: Record<string, (...args: never[]) => unknown> = {
   },
 };
 
-async function kernelsOf({memory, module, entries}: SharedKernels): Promise<KernelFunction[]> {
+async function learn({memory, module, entries, first, gone}: SharedKernels): Promise<void> {
+  for (const [from, count] of gone) kernels.fill(undefined, from, from + count);
   const instance = await WebAssembly.instantiate(module, {env: {memory}});
-  return entries.map((entry) => instance.exports[entry] as KernelFunction);
+  entries.forEach((entry, at) => (kernels[first + at] = instance.exports[entry] as KernelFunction));
 }
 
 async function answer(calls: readonly CallMessage[]): Promise<void> {
-  const replies: ReplyMessage[] = [];
+  let replies: ReplyMessage[] = [];
   const transfer: ArrayBuffer[] = [];
   for (const {id, method, args} of calls) {
     try {
       if (method === 'help') {
-        const [shared] = args as [SharedKernels];
-        const kernels = await kernelsOf(shared);
+        const [shared, calls] = args as [SharedKernels, number];
+        await learn(shared);
         post([...replies, {id}]);
-        helpForever(shared.memory, kernels);
+        replies = [];
+        help(shared.memory, kernels, calls);
+        continue;
       }
       const known = methods[method] ? methods : (engine as unknown as typeof methods);
       const result = await known[method]?.(...(args as never[]));
@@ -65,7 +72,7 @@ async function answer(calls: readonly CallMessage[]): Promise<void> {
       replies.push({id, error: {message: messageOf(problem), code}});
     }
   }
-  post(replies, transfer);
+  if (replies.length > 0) post(replies, transfer);
 }
 
 // One call after the other, also across those that wait.

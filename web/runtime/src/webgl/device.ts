@@ -15,7 +15,7 @@ import type {Lifetime} from '../lifetime.ts';
 import {type DType, GossamerError} from '../types.ts';
 import {alive, findContext, type GlContext, type GlProgram, passed} from './context.ts';
 import {complaint} from './errors.ts';
-import {buildPrograms} from './programs.ts';
+import {buildPrograms, copier} from './programs.ts';
 import {formatOf, Texture, texelType} from './texture.ts';
 
 interface Draw {
@@ -64,6 +64,27 @@ class GlQueue implements Queue {
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, texture.texture(type));
     gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, width, rows, format, element, new array(padded));
+  }
+
+  copy(from: Buffer, to: Buffer, bytes: number, storage: DType): void {
+    const context = this.#context;
+    const gl = alive(context);
+    const [source, target] = [from as Texture, to as Texture];
+    requireFlat(source);
+    requireFlat(target);
+    const type = texelType(storage);
+    const rows = Math.ceil(bytes / (16 * target.width));
+    if (rows === 0) return;
+    const {program, scalars} = copier(context, type);
+    this.#draw({draws: [{
+      name: 'copy',
+      program: {program, scalars},
+      inputs: [{target: gl.TEXTURE_2D, texture: source.texture(type)}],
+      frame: target.frame(type),
+      scalars: [source.width, target.width],
+      width: target.width,
+      height: rows,
+    }]});
   }
 
   #draw({draws}: Pick<GlRecording, 'draws'>): void {
@@ -190,10 +211,12 @@ export class WebGlDevice implements Device {
   readonly fallbacks = [];
   readonly queue: Queue;
   readonly life: Lifetime;
+  readonly owner: object;
   readonly context: GlContext;
   constructor(context: GlContext) {
     this.context = context;
     this.life = context.life;
+    this.owner = context;
     this.adapter = context.name;
     this.queue = new GlQueue(context);
   }

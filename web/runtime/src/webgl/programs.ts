@@ -2,14 +2,27 @@
 import type {Kernel} from '../device.ts';
 import {GossamerError, kernelName} from '../types.ts';
 import {alive, type GlContext, type GlProgram} from './context.ts';
+import type {TexelType} from './texture.ts';
 
 // One triangle that covers the viewport.
 const VERTEX = `#version 300 es
 void main(){gl_Position=vec4(gl_VertexID%2*4-1,gl_VertexID/2*4-1,0,1);}`;
 
+/** From a flat texture to one of another width. */
+const COPY = (prefix: string): string => `#version 300 es
+precision highp float;
+precision highp int;
+uniform highp ${prefix}sampler2D b0;
+uniform int s0, s1;
+layout(location = 0) out ${prefix}vec4 y;
+void main() {
+  int t = int(gl_FragCoord.y) * s1 + int(gl_FragCoord.x);
+  y = texelFetch(b0, ivec2(t % s0, t / s0), 0);
+}`;
+
 const COMPLETION_STATUS_KHR = 0x91b1;
 
-function finish(gl: WebGL2RenderingContext, kernel: Kernel, program: WebGLProgram): GlProgram {
+function finish(gl: WebGL2RenderingContext, kernel: Pick<Kernel, 'buffers' | 'scalars'>, program: WebGLProgram): GlProgram {
   gl.useProgram(program);
   for (let at = 0; at < kernel.buffers - 1; ++at) {
     gl.uniform1i(gl.getUniformLocation(program, `b${at}`), at);
@@ -75,4 +88,29 @@ export async function buildPrograms(
   } finally {
     gl.deleteShader(vertex);
   }
+}
+
+const copiers = new WeakMap<GlContext, Map<string, GlProgram>>();
+
+/** The program that copies textures of a type; scalars are the widths of the one read and the one written. */
+export function copier(context: GlContext, type: TexelType): GlProgram {
+  const known = copiers.get(context) ?? new Map<string, GlProgram>();
+  copiers.set(context, known);
+  const found = known.get(type);
+  if (found) return found;
+  const gl = alive(context);
+  const program = gl.createProgram();
+  const code = COPY({f32: '', i32: 'i', u32: 'u'}[type]);
+  for (const [kind, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, code]] as const) {
+    const shader = gl.createShader(kind);
+    if (!shader) throw new GossamerError('lost', 'WebGL made no shader');
+    gl.shaderSource(shader, text);
+    gl.compileShader(shader);
+    gl.attachShader(program, shader);
+    gl.deleteShader(shader);
+  }
+  gl.linkProgram(program);
+  const made = finish(gl, {buffers: 2, scalars: 2}, program);
+  known.set(type, made);
+  return made;
 }

@@ -46,14 +46,32 @@ export async function findAdapter(): Promise<GPUAdapter | string> {
   }
 }
 
-function nameOf(adapter: GPUAdapter): string {
-  const {vendor, architecture, device, description} = adapter.info;
+function nameOf({vendor, architecture, device, description}: GPUAdapterInfo): string {
   const name = description || [vendor, device || architecture].filter(Boolean).join(' ');
   return name || 'WebGPU adapter';
 }
 
 const isSoftware = ({isFallbackAdapter, architecture, description}: GPUAdapterInfo): boolean =>
   isFallbackAdapter || /swiftshader|llvmpipe|lavapipe|basic render/i.test(architecture + description);
+
+function make(device: GPUDevice, info: GPUAdapterInfo, gone: () => void): Gpu {
+  const life = new Lifetime();
+  void device.lost.then(({reason, message}) => {
+    gone();
+    life.end(new GossamerError('lost', `the WebGPU device was lost (${reason}): ${message}`));
+  });
+  const pipelines = new Shared<Pipeline>(() => undefined);
+  return {device, name: nameOf(info), software: isSoftware(info), life, pipelines};
+}
+
+const given = new WeakMap<GPUDevice, Gpu>();
+
+/** A device that is the page's own. */
+export function gpuOf(device: GPUDevice): Gpu {
+  let gpu = given.get(device);
+  if (!gpu) given.set(device, (gpu = make(device, device.adapterInfo, () => undefined)));
+  return gpu;
+}
 
 async function requestGpu(gone: () => void): Promise<Gpu> {
   const adapter = await findAdapter();
@@ -63,14 +81,7 @@ async function requestGpu(gone: () => void): Promise<Gpu> {
   const wanted: GPUFeatureName[] = [...Object.values(FEATURES), 'timestamp-query'];
   const requiredFeatures = wanted.filter((name) => adapter.features.has(name));
   try {
-    const device = await adapter.requestDevice({requiredLimits, requiredFeatures});
-    const life = new Lifetime();
-    void device.lost.then(({reason, message}) => {
-      gone();
-      life.end(new GossamerError('lost', `the WebGPU device was lost (${reason}): ${message}`));
-    });
-    const pipelines = new Shared<Pipeline>(() => undefined);
-    return {device, name: nameOf(adapter), software: isSoftware(adapter.info), life, pipelines};
+    return make(await adapter.requestDevice({requiredLimits, requiredFeatures}), adapter.info, gone);
   } catch (problem) {
     throw new GossamerError('unsupported', `WebGPU gave no device: ${messageOf(problem)}`);
   }

@@ -14,12 +14,12 @@ import type {
 } from '../device.ts';
 import type {Lifetime} from '../lifetime.ts';
 import {type DType, GossamerError} from '../types.ts';
-import {getGpu, type Gpu, missingFeature, type Pipeline} from './adapter.ts';
+import {getGpu, type Gpu, gpuOf, missingFeature, type Pipeline} from './adapter.ts';
 import {alive, checked, checkedParts} from './checked.ts';
 import {buildPipelines} from './pipelines.ts';
 import {type Copy, Staging} from './staging.ts';
 
-class GpuBufferHolder implements Buffer {
+export class GpuBufferHolder implements Buffer {
   readonly extent: Extent;
   readonly gpu: GPUBuffer;
   constructor(extent: Extent, gpu: GPUBuffer) {
@@ -66,6 +66,11 @@ class GpuQueue implements Queue {
       rest.set(data.subarray(whole));
       queue.writeBuffer(gpu, whole, rest);
     }
+  }
+
+  copy(from: Buffer, to: Buffer, bytes: number): void {
+    const [source, target] = [(from as GpuBufferHolder).gpu, (to as GpuBufferHolder).gpu];
+    this.#send([], (encoder) => encoder.copyBufferToBuffer(source, 0, target, 0, Math.ceil(bytes / 4) * 4));
   }
 
   submit(recordings: readonly Recording[], reads: readonly Read[]): Fence {
@@ -167,10 +172,12 @@ export class WebGpuDevice implements Device {
   readonly fallbacks = [];
   readonly queue: GpuQueue;
   readonly life: Lifetime;
+  readonly owner: object;
   readonly gpu: Gpu;
   constructor(gpu: Gpu) {
     this.gpu = gpu;
     this.life = gpu.life;
+    this.owner = gpu;
     this.adapter = gpu.name;
     this.software = gpu.software;
     this.queue = new GpuQueue(gpu);
@@ -216,17 +223,16 @@ export class WebGpuDevice implements Device {
     };
   }
 
+  lacking(needs: readonly string[]): string | undefined {
+    return missingFeature(this.gpu, needs);
+  }
+
   dispose(): void {
     this.queue.dispose();
   }
 }
 
-/** Throws 'unsupported' when there is no WebGPU or it lacks something that the package needs. */
-export async function open(needs: readonly string[]): Promise<Device> {
-  const gpu = await getGpu();
-  const lacking = missingFeature(gpu, needs);
-  if (lacking !== undefined) {
-    throw new GossamerError('unsupported', `the package needs ${lacking}; ${gpu.name} lacks it`);
-  }
-  return new WebGpuDevice(gpu);
+/** On the page's device, or a given one. Throws 'unsupported' when there is no WebGPU. */
+export async function open(given?: GPUDevice): Promise<Device> {
+  return new WebGpuDevice(await (given ? gpuOf(given) : getGpu()));
 }

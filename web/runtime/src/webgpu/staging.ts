@@ -1,4 +1,5 @@
 /** Reading results: all of a submission lie in one buffer, which is mapped once. */
+import {classOf} from '../extents.ts';
 import type {Read} from '../device.ts';
 import {about, GossamerError} from '../types.ts';
 import type {Gpu} from './adapter.ts';
@@ -6,12 +7,6 @@ import {alive, checked} from './checked.ts';
 
 /** Bytes of buffers at rest; the longest unused goes first. */
 export const KEPT_BYTES = 64 * 2 ** 20;
-
-/** A size class: eight to each power of two, so that outputs of about one size share buffers. */
-function classOf(bytes: number): number {
-  const step = Math.max(256, 2 ** (Math.ceil(Math.log2(bytes)) - 3));
-  return Math.ceil(bytes / step) * step;
-}
 
 /** Copies are of four bytes, and what is mapped begins at a multiple of eight. */
 const roomOf = ({bytes}: Read): number => Math.ceil(bytes / 8) * 8;

@@ -1,0 +1,90 @@
+/** Memory of tensors that stay on a device: what one has no use for is the next one's. */
+import type {Buffer, Device, Extent} from '../device.ts';
+import {classOf, sizeOf} from '../extents.ts';
+import type {Block, BlockPool} from '../home.ts';
+import {type DType, GossamerError} from '../types.ts';
+
+/** At rest at least; else as much as is in use. */
+const KEPT_BYTES = 64 * 2 ** 20;
+
+let made = 0;
+
+export class Blocks implements BlockPool {
+  readonly #device: Device;
+  readonly #alike = new Map<string, Set<Block>>();
+  /** In the order in which they came. */
+  readonly #resting = new Set<Block>();
+  #restingBytes = 0;
+  /** Tensors that are there, and bytes in use. */
+  tensors = 0;
+  bytes = 0;
+  #disposed = false;
+
+  constructor(device: Device) {
+    this.#device = device;
+  }
+
+  get pooled(): number {
+    return this.#restingBytes;
+  }
+
+  take(extent: Extent, storage: DType, name: string): Block | Promise<Block> {
+    const room = 'bytes' in extent ? {bytes: classOf(extent.bytes)} : extent;
+    const key = 'bytes' in room ? `${room.bytes}` : `${room.width} ${room.height} ${room.layers} ${storage}`;
+    for (const block of this.#alike.get(key) ?? []) return this.claim(block);
+    return this.#make(room, storage, name, key);
+  }
+
+  async #make(extent: Extent, storage: DType, name: string, key: string): Promise<Block> {
+    const make = (): Promise<Buffer[]> => this.#device.createBuffers([{extent, name, storage: [storage]}]);
+    const [buffer] = await make().catch((problem: unknown) => {
+      const full = problem instanceof GossamerError && problem.code === 'out-of-memory';
+      if (!full || this.#resting.size === 0) throw problem;
+      this.#shrink(0);
+      return make();
+    });
+    this.bytes += sizeOf(extent);
+    return {id: ++made, buffer: buffer as Buffer, key, users: 1};
+  }
+
+  claim(block: Block): Block {
+    const size = sizeOf(block.buffer.extent);
+    this.#resting.delete(block);
+    this.#alike.get(block.key as string)?.delete(block);
+    this.#restingBytes -= size;
+    this.bytes += size;
+    block.users = 1;
+    return block;
+  }
+
+  release(block: Block): void {
+    if (--block.users > 0 || block.key === undefined) return;
+    const size = sizeOf(block.buffer.extent);
+    this.bytes -= size;
+    if (this.#disposed) {
+      block.buffer.dispose();
+      return;
+    }
+    const alike = this.#alike.get(block.key) ?? new Set();
+    this.#alike.set(block.key, alike.add(block));
+    this.#resting.add(block);
+    this.#restingBytes += size;
+    this.#shrink(Math.max(KEPT_BYTES, this.bytes));
+  }
+
+  #shrink(limit: number): void {
+    for (const block of this.#resting) {
+      if (this.#restingBytes <= limit) return;
+      this.claim(block);
+      block.users = -1; // no recording may find it at rest
+      this.bytes -= sizeOf(block.buffer.extent);
+      if (this.#alike.get(block.key as string)?.size === 0) this.#alike.delete(block.key as string);
+      block.buffer.dispose();
+    }
+  }
+
+  dispose(): void {
+    this.#disposed = true;
+    this.#shrink(-1);
+  }
+}

@@ -1,0 +1,3 @@
+/** What is loaded where tensors stay on a device: by openDevice(), and by runs that say where outputs go. */
+export {type ComputeDevice, type DeviceTensor, open} from './device_tensor.ts';
+export {endsOf, type Location, type RunOptions} from './run_options.ts';

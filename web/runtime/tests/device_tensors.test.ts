@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {addDeviceTensors, alternates} from '../../tests/browser/device_tensors.ts';
+import {tinyPackage} from '../../tests/fixtures/tiny.ts';
+import {load, openDevice} from '../src/index.ts';
+import {WasmEngine} from '../src/wasm/engine.ts';
+
+const tests = new Map<string, () => Promise<void>>();
+addDeviceTensors(tests, ['wasm']);
+for (const [name, body] of tests) test(name, body);
+
+test('runs on tensors of the device allocate nothing', async (context) => {
+  for (const n of [4, undefined]) {
+    using device = await openDevice('wasm');
+    using model = await load(await tinyPackage('wasm', {n}), {device});
+    await alternates(device, model, 6);
+    const {mock: allocations} = context.mock.method(WasmEngine.prototype, 'allocate');
+    const {mock: copies} = context.mock.method(WasmEngine.prototype, 'copy');
+    const {mock: writes} = context.mock.method(WasmEngine.prototype, 'write');
+    const {mock: reads} = context.mock.method(WasmEngine.prototype, 'read');
+    await alternates(device, model, 100);
+    const calls = [allocations, copies, reads, writes].map((mock) => mock.callCount());
+    assert.deepEqual(calls, [0, 0, 0, 101]); // the first x, and k of each run
+    assert.equal(device.memory().tensors, 0);
+  }
+});
