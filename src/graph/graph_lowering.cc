@@ -1,12 +1,16 @@
 #include "graph/graph_lowering.h"
 
+#include <algorithm>
+
 #include "graph/control_flow.h"
+#include "graph/lower_gradient.h"
 #include "graph/lower_if.h"
 #include "graph/lower_loop.h"
 #include "graph/lower_node.h"
 #include "graph/lower_scan.h"
 #include "graph/lower_sequence_map.h"
 #include "ir/rewrite.h"
+#include "ops/states.h"
 
 namespace gossamer::graph {
 namespace {
@@ -40,6 +44,8 @@ Values GraphLowering::add_constants(const Graph& graph) {
 }
 
 Result<> GraphLowering::lower_nodes(const Graph& graph, Values& values) {
+  const std::unordered_set<ValueId> variables = gradient_variables(graph);
+  for (ValueId id : variables) values[id].tensor.host.reset();
   for (const Node& node : graph.nodes) {
     for (ValueId id : node.inputs) {
       if (id == no_value) continue;
@@ -48,11 +54,35 @@ Result<> GraphLowering::lower_nodes(const Graph& graph, Values& values) {
     }
     if (node.def == control_flow_op(node.def->name)) {
       GS_TRY(lower_control(node, values, *this));
+    } else if (is_gradient(node)) {
+      GS_TRY(lower_gradient(graph, node, values, *this));
     } else {
       GS_TRY(lower_defined(graph, node, values));
     }
+    for (ValueId id : node.outputs) {
+      if (id != no_value && variables.contains(id)) set_apart(graph, node, values, id);
+    }
   }
   return {};
+}
+
+// A copy, where the tensor may be another value's as well, or a constant.
+void GraphLowering::set_apart(const Graph& graph, const Node& node, Values& values, ValueId id) {
+  Tensor& tensor = values[id].tensor;
+  if (!tensor || !ir::is_float(tensor.dtype())) return;
+  tensor.host.reset();
+  const auto is_it = [&](const Item& item) {
+    return &item != &values[id] && item.tensor && item.tensor.buffer.same(tensor.buffer);
+  };
+  const auto& constants = stages_.constants();
+  const bool constant = std::ranges::any_of(
+      constants, [&](const StageConstant& one) { return one.buffer.same(tensor.buffer); });
+  if (!constant && std::ranges::none_of(values, is_it)) return;
+  const ir::Buffer own = ir::buffer(graph.values[id].name, tensor.dtype(), tensor.shape());
+  ops::Stage stage = ops::copy_stage(cat(own->name, ".own"), tensor.buffer, own);
+  stage.origin = stages_.unique_origin(cat(node.def->name, " \"", node.name, "\""));
+  stages_.append(std::move(stage));
+  tensor = {own, std::nullopt};
 }
 
 Result<> GraphLowering::lower_defined(const Graph& graph, const Node& node, Values& values) {
@@ -61,8 +91,13 @@ Result<> GraphLowering::lower_defined(const Graph& graph, const Node& node, Valu
     inputs.push_back(id == no_value ? Item() : stages_.known.of(values[id]));
   ops::Builder builder(*node.def, node.name, std::move(inputs), node.attributes,
                        static_cast<int>(node.outputs.size()));
-  builder.catalog = &catalog_;
   offer_regions(node, values, builder);
+  return lower_as(graph, node, builder, values);
+}
+
+Result<> GraphLowering::lower_as(const Graph& graph, const Node& node, ops::Builder& builder,
+                                 Values& values) {
+  builder.catalog = &catalog_;
   std::vector<std::optional<std::string>> names(node.outputs.size());
   for (size_t i = 0; i < names.size(); ++i) {
     if (node.outputs[i] != no_value) names[i] = graph.values[node.outputs[i]].name;

@@ -34,6 +34,8 @@ class GraphLowering {
   Values add_constants(const Graph& graph);
   // Every node's stages in order; `values` has what the graph is given, and gets what nodes make.
   Result<> lower_nodes(const Graph& graph, Values& values);
+  // A node by another definition than its operator's; its outputs become values.
+  Result<> lower_as(const Graph& graph, const Node& node, ops::Builder& builder, Values& values);
   // An operator that no node of the model is, which has one output.
   Result<Item> lower_call(std::string_view op, const std::string& name, std::vector<Item> inputs,
                           ops::Attributes attributes);
@@ -47,6 +49,7 @@ class GraphLowering {
 
  private:
   Result<> lower_defined(const Graph& graph, const Node& node, Values& values);
+  void set_apart(const Graph& graph, const Node& node, Values& values, ValueId id);
   // Lets a definition inline the regions of its node.
   void offer_regions(const Node& node, const Values& values, ops::Builder& builder);
   Result<ops::Builder::Inlined> inline_region(const Graph& graph, const Values& values,

@@ -24,6 +24,7 @@ class StageBuilder {
   void append(ops::Entry entry);
   void append(ops::Program entries);
   const ops::Program& program() const { return graph_.program; }
+  const std::vector<StageConstant>& constants() const { return graph_.constants; }
   // Takes out the entries from `first` on.
   ops::Program cut(size_t first);
 

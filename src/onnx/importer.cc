@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "graph/control_flow.h"
+#include "graph/lower_gradient.h"
 #include "ir/build.h"
 #include "onnx/facts.h"
 #include "onnx/order.h"
@@ -417,17 +418,49 @@ Result<> Importer::inline_function(const ProtoFunction& function, const ImportNo
   return {};
 }
 
+namespace {
+
+// The tensors that a Gradient's attributes name become inputs behind its values.
+Result<> bind_gradient(ImportNode& node) {
+  const auto names = [&](const char* attribute) {
+    const auto found = node.attributes.find(attribute);
+    const auto* list = found == node.attributes.end()
+                           ? nullptr
+                           : std::get_if<std::vector<std::string>>(&found->second);
+    return list ? *list : std::vector<std::string>();
+  };
+  std::vector<std::string> xs = names("xs");
+  const std::vector<std::string> zs = names("zs");
+  const auto y = node.attributes.find("y");
+  if (y == node.attributes.end() || !std::holds_alternative<std::string>(y->second))
+    return fail("lacks the attribute `y`");
+  if (xs.empty()) return fail("lacks the attribute `xs`");
+  if (node.inputs.size() != xs.size() + zs.size())
+    return fail(cat("has ", node.inputs.size(), " inputs, `xs` and `zs` name ",
+                    xs.size() + zs.size(), " tensors"));
+  const auto count = static_cast<int64_t>(xs.size());
+  node.inputs.insert(node.inputs.end(), xs.begin(), xs.end());
+  node.inputs.insert(node.inputs.end(), zs.begin(), zs.end());
+  node.inputs.push_back(std::get<std::string>(y->second));
+  node.attributes = {{"count", count}};
+  return {};
+}
+
+}  // namespace
+
 Result<> Importer::emit(ImportNode node, Scope& scope) {
   graph::Node made;
   made.name = scope.prefix + node.name;
   made.def = catalog_.find(node.domain, node.op);
   if (!made.def && node.domain.empty()) made.def = graph::control_flow_op(node.op);
+  if (!made.def) made.def = graph::gradient_op(node.domain, node.op);
   if (!made.def) {
     return fail(node.domain.empty() ? "is an unknown operator"
                                     : cat("is an unknown operator of the domain ", node.domain),
                 "`gossamer ops` lists what is known");
   }
   GS_TRY(import_regions(node, made, scope));
+  if (node.op == "Gradient" && node.domain == graph::training_domain) GS_TRY(bind_gradient(node));
   while (!node.inputs.empty() && node.inputs.back().empty()) node.inputs.pop_back();
   for (const std::string& name : node.inputs) {
     ValueId id = no_value;

@@ -28,9 +28,17 @@ void add_free_names(const ProtoGraph& graph, Names& free) {
   }
 }
 
+// Tensors that an operator's attributes name.
+void add_named_tensors(const ProtoAttribute& attribute, Names& used) {
+  used.insert(attribute.string);
+  for (std::string_view name : attribute.strings) used.insert(name);
+}
+
 void add_used_names(const ProtoNode& node, Names& used) {
   for (std::string_view name : node.inputs) used.insert(name);
+  const bool gradient = node.op == "Gradient" && node.domain == "ai.onnx.preview.training";
   for (const ProtoAttribute& attribute : node.attributes) {
+    if (gradient) add_named_tensors(attribute, used);
     for (const auto& body : attribute.bodies) add_free_names(*body, used);
   }
 }

@@ -137,6 +137,10 @@ class Builder {
   Tensor scan(std::string name, Join join, DType dtype, Shape shape, int axis,
               const std::function<Expr(Point)>& body,
               const std::function<Expr(Point, Expr)>& finish = {});
+  // The same of a tuple of accumulators.
+  Tensor scan(std::string name, Combiner combiner, DType dtype, Shape shape, int axis,
+              const std::function<std::vector<Expr>(Point)>& body,
+              const std::function<Expr(Point, std::span<const Var>)>& finish);
   // Steps along `axis`, whose extent is a number, in order: accumulators are `starts(point)` before
   // the first one, `next(point, accumulators)` after each; `finish` gives the element of what they
   // are by then.

@@ -165,6 +165,21 @@ Tensor Builder::scan(std::string name, Join join, DType dtype, Shape shape, int 
   return finish(std::move(stage), dtype);
 }
 
+Tensor Builder::scan(std::string name, Combiner combiner, DType dtype, Shape shape, int axis,
+                     const std::function<std::vector<Expr>(Point)>& body,
+                     const std::function<Expr(Point, std::span<const Var>)>& finish_body) {
+  shape = simplified(*this, std::move(shape));
+  Stage stage = stage_over(StageKind::scan, std::move(name), shape);
+  stage.along = static_cast<size_t>(axis);
+  const std::vector<Expr> point = points_of(stage.axes, shape);
+  stage.values = body(point);
+  GS_CHECK(stage.values.size() == combiner.left.size(), "one value an accumulator");
+  stage.result = finish_body(point, combiner.left);
+  stage.combiner = std::move(combiner);
+  stage.output = ir::buffer("", dtype, shape);
+  return finish(std::move(stage), dtype);
+}
+
 Tensor Builder::walk(std::string name, DType dtype, Shape shape, int axis,
                      const std::function<std::vector<Expr>(Point)>& starts,
                      const std::function<std::vector<Expr>(Point, std::span<const Var>)>& next,

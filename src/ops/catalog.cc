@@ -56,6 +56,7 @@ const Catalog& builtin_catalog() {
       tensor_scatter_family,
       sequence_family,
       optimizer_family,
+      stop_gradient_family,
       roi_family,
       fold_family,
       random_family,

@@ -67,6 +67,9 @@ struct Stage {
   std::vector<Expr> target;
   Expr condition;
 
+  // Gradients end here: the output counts as a constant to them.
+  bool stops_gradient = false;
+
   // Of a scatter from one axis to one: targets do not fall along it, and the condition holds at the
   // first point of each target of the output, alone (a running count of what is chosen). A place
   // can then search for its update.

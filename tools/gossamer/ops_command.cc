@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "gossamer/commands.h"
+#include "graph/gradient_of_case.h"
 #include "graph/place_on_side.h"
 #include "ir/scalar.h"
 #include "ops/cases.h"
@@ -132,19 +133,22 @@ int print_markdown() {
       "for webgpu and webgl compute them in wasm, and `report()` says so. \"f64: CPU side\" marks "
       "the operators that\n"
       "take or make 64-bit floats, \"partly CPU side\" those that need them for other types, "
-      "too.\n");
+      "too.\n\n"
+      "`gradient` names the inputs that a gradient goes on to (tests compare it with finite "
+      "differences); others\n"
+      "are integers or texts, or change the output only where it jumps: their gradient is 0.\n");
   std::string domain = "-";
   for (const ops::OpDef* entry : sorted_entries()) {
     if (entry->domain != domain) {
       domain = entry->domain;
       std::printf(
-          "\n## %s\n\n| operator | version | inputs | types | targets | |\n"
-          "|---|---|---|---|---|---|\n",
+          "\n## %s\n\n| operator | version | inputs | types | targets | gradient | |\n"
+          "|---|---|---|---|---|---|---|\n",
           domain.empty() ? "ai.onnx" : domain.c_str());
     }
-    std::printf("| %s | %d | %s | %s | %s | %s |\n", entry->name.c_str(), entry->since,
+    std::printf("| %s | %d | %s | %s | %s | %s | %s |\n", entry->name.c_str(), entry->since,
                 inputs_text(*entry).c_str(), types_of(*entry).c_str(), targets_text(*entry).c_str(),
-                cell(entry->doc).c_str());
+                graph::gradient_inputs(*entry).c_str(), cell(entry->doc).c_str());
   }
   return 0;
 }

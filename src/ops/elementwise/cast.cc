@@ -197,6 +197,7 @@ std::vector<OpDef> cast_family() {
                          .dtype = DType::i64,
                          .low = -9,
                          .high = 9},
+                        {.name = "to half", .shapes = {{5, 3}}, .attributes = {{"to", 10}}},
                         {.name = "to boolean",
                          .attributes = {{"to", 9}},
                          .inputs = {floats({4}, {0, 1, -0.5f, 2})}},
