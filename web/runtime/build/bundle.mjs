@@ -84,7 +84,7 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
     outdir: dist,
     plugins,
   });
-  await tighten(join(dist, 'tensors'));
+  await tightenFolder(join(dist, 'tensors'));
   await bundle({
     entryPoints: [entry],
     format: 'iife',
