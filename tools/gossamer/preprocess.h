@@ -1,5 +1,5 @@
 // A picture as the tensor that a model is fed with: docs/specs/preprocessing.md, which
-// web/runtime/page/preprocess.ts implements with the same arithmetic.
+// web/runtime/src/image/preprocess.ts implements with the same arithmetic.
 #pragma once
 
 #include <optional>

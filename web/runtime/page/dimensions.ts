@@ -1,7 +1,7 @@
 /** A number box for each named dimension, shared by all inputs that have it. */
 import type {Model, PortInfo} from '../src/index.ts';
 import {make} from './dom.ts';
-import {imageAxes} from './preprocess.ts';
+import {imageAxes} from '../src/image/preprocess.ts';
 
 const isName = (extent: number | string): extent is string => typeof extent === 'string';
 

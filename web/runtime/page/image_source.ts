@@ -6,7 +6,7 @@ import {make} from './dom.ts';
 import {pixelsOf, readPicture} from './picture.ts';
 import {
   defaultNormal, fit, type Fitted, type ImageAxes, imageAxes, imageTensor, type Layout, type Normal, type Picture,
-} from './preprocess.ts';
+} from '../src/image/preprocess.ts';
 
 interface Preset {
   readonly text: string;

@@ -1,5 +1,5 @@
 /** Decoding image files, as docs/specs/preprocessing.md has it: the browser's decoder, unchanged bytes. */
-import type {Picture} from './preprocess.ts';
+import type {Picture} from '../src/image/preprocess.ts';
 
 /** A canvas keeps colours multiplied by alpha; a texture keeps them as they are. */
 function unmultiplied(bitmap: ImageBitmap): Uint8Array | undefined {

@@ -5,7 +5,7 @@ import type {Dimensions} from './dimensions.ts';
 import {make} from './dom.ts';
 import {acceptDrops, Field, FieldProblem} from './field.ts';
 import {ImageSource, wantsImage} from './image_source.ts';
-import {imageAxes} from './preprocess.ts';
+import {imageAxes} from '../src/image/preprocess.ts';
 import {readTensorFile, STRING_FILES, TENSOR_FILES} from './tensor_file.ts';
 import {parseTyped} from './typed.ts';
 

@@ -14,7 +14,9 @@ export type {Group} from './manifest.ts';
 export type {CopyReport, KernelReport, Model, PortInfo, Report} from './model.ts';
 export type {KernelProfile, LaunchProfile, Limits, Profile, ProfileOptions} from './profile/profile.ts';
 export type {Loss} from './recovery.ts';
-export type {ComputeDevice, DeviceTensor, Location, RunOptions} from './tensors/tensors.ts';
+export type {
+  ComputeDevice, DeviceTensor, ImageOptions, ImageSource, Location, RunOptions, TextureSource,
+} from './tensors/tensors.ts';
 export {type Output, type StringTensor, tensor, type Tensor} from './tensor.ts';
 export type {Files} from './source.ts';
 export type {Fallback} from './device.ts';

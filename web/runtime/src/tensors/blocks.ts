@@ -35,6 +35,11 @@ export class Blocks implements BlockPool {
     return this.#make(room, storage, name, key);
   }
 
+  /** Somebody else's memory. */
+  wrap(buffer: Buffer): Block {
+    return {id: ++made, buffer, key: undefined, users: 1};
+  }
+
   async #make(extent: Extent, storage: DType, name: string, key: string): Promise<Block> {
     const make = (): Promise<Buffer[]> => this.#device.createBuffers([{extent, name, storage: [storage]}]);
     const [buffer] = await make().catch((problem: unknown) => {

@@ -3,10 +3,13 @@ import {type Fed, type Header, type Held, isHeld, isOnDevice, type Keeper, type 
 import {openBackend} from '../choose.ts';
 import type {Extent} from '../device.ts';
 import {type Block, Home} from '../home.ts';
+import type {ImageOptions, ImageSource} from '../image/image.ts';
 import {take} from '../feeds.ts';
 import type {Manifest} from '../manifest.ts';
 import {fromStorage, toStorage} from '../storage.ts';
 import {type StringTensor, tensor as hostTensor, type Tensor} from '../tensor.ts';
+import type {WebGlDevice} from '../webgl/device.ts';
+import type {GpuBufferHolder, WebGpuDevice} from '../webgpu/device.ts';
 import {Blocks} from './blocks.ts';
 import {about, bytesOf, type DeviceKind, type DType, GossamerError, product, shapeText, type TensorData} from '../types.ts';
 
@@ -16,6 +19,9 @@ function storageOf(kind: DeviceKind, dtype: DType): DType | undefined {
   if (dtype === 'f64') return undefined;
   return /^b?f(16|32)$/.test(dtype) ? 'f32' : /^u(32|64)$/.test(dtype) ? 'u32' : 'i32';
 }
+
+/** STORAGE and COPY_SRC. */
+const GPU_USAGE = 0x84;
 
 /** What so many elements take, as packages of known shapes lay them out. */
 function extentOf(kind: DeviceKind, elements: number, storage: DType): Extent {
@@ -134,6 +140,13 @@ export class DeviceTensor implements OnDevice {
   check(): void {
     if (this.#over) throw gone(`${this.#what} was ${this.#over}`);
     if (this.#block) this.device.home.check();
+  }
+
+  /** Its memory on webgpu, as its elements lie there (docs/specs/package.md): valid until the tensor goes, and not to be written. */
+  get gpuBuffer(): GPUBuffer | undefined {
+    this.check();
+    const {buffer} = (this.#block ?? {}) as Partial<Block>;
+    return (buffer as Partial<GpuBufferHolder> | undefined)?.gpu;
   }
 
   /** @internal Whether it is on the device. */
@@ -273,6 +286,53 @@ export class ComputeDevice implements Keeper {
       return block;
     };
     return new DeviceTensor(this, given, storage, made instanceof Promise ? made.then(write) : write(made));
+  }
+
+  /**
+   * A buffer of the caller's as a tensor, on webgpu: STORAGE and COPY_SRC, of this device's GPUDevice, with its elements as
+   * package.md has them there (f32, i32, u32; others widened to these). It stays the caller's: not destroyed, and read when
+   * runs are. Throws 'input'.
+   */
+  fromBuffer(gpu: GPUBuffer, {dtype = 'f32', shape}: {readonly dtype?: DType | undefined; readonly shape: readonly number[]}): DeviceTensor {
+    const storage = this.kind === 'webgpu' ? storageOf('webgpu', dtype) : undefined;
+    const bytes = product(shape) * bytesOf(storage ?? dtype);
+    if (!storage || gpu.size < bytes || (gpu.usage & GPU_USAGE) !== GPU_USAGE) {
+      const has = `a buffer of ${gpu.size} bytes with usage ${gpu.usage} on ${this.kind}`;
+      throw new GossamerError('input', `a tensor of ${dtype} ${shapeText(shape)} is ${bytes} bytes of STORAGE and COPY_SRC on webgpu, not ${has}`);
+    }
+    // Kernels see vectors of 16 bytes: of what is no multiple of these a copy is made.
+    const extent = {bytes: gpu.size - (gpu.size % 16)};
+    const buffer = {extent, gpu, dispose: () => undefined};
+    return new DeviceTensor(this, {dtype, shape: [...shape]}, storage, this.blocks.wrap(buffer));
+  }
+
+  /**
+   * A picture as a tensor, resized and normalised where tensors lie (docs/specs/preprocessing.md): on GPUs within 1e-4 of what a
+   * page computes. Fetches image/image.js. The picture is to stay until this resolves. Rejects with 'input'.
+   */
+  async image(source: ImageSource, options: ImageOptions): Promise<DeviceTensor> {
+    this.home.check();
+    const {prepare} = await import('../image/image.ts');
+    try {
+      const {dtype, shape, tensor, draw} = await prepare(this.home, source, options);
+      if (tensor) return this.put(tensor);
+      const storage = storageOf(this.kind, dtype) as DType;
+      const block = await this.room(dtype, shape, storage);
+      draw?.(block.buffer, storage);
+      return new DeviceTensor(this, {dtype, shape}, storage, block);
+    } catch (problem) {
+      return await this.home.backend.life.verdict(this.home.over ?? problem);
+    }
+  }
+
+  /** On webgpu. */
+  get gpuDevice(): GPUDevice | undefined {
+    return (this.home.backend as Partial<WebGpuDevice>).gpu?.device;
+  }
+
+  /** On webgl: textures of images may be its own. Its state is to be left as it is. */
+  get context(): WebGL2RenderingContext | undefined {
+    return (this.home.backend as Partial<WebGlDevice>).context?.gl;
   }
 
   /** A tensor of any values. */

@@ -2,8 +2,8 @@
  * A picture as the tensor that a model is fed with: docs/specs/preprocessing.md. tools/gossamer/preprocess.cc
  * implements it with the same arithmetic, so a page and the command line give a model the same numbers.
  */
-import {arrayOf} from '../src/tensor.ts';
-import type {DType, Tensor, TensorData} from '../src/index.ts';
+import {arrayOf, type Tensor} from '../tensor.ts';
+import type {DType, TensorData} from '../types.ts';
 
 /** R, G, B, A bytes, row-major from the top left, upright; alpha is not multiplied in. */
 export interface Picture {
@@ -37,7 +37,7 @@ export interface Fitted {
 }
 
 /** Limits of the integers that an image can become. */
-const LIMITS: Readonly<Partial<Record<DType, readonly [number, number]>>> = {
+export const LIMITS: Readonly<Partial<Record<DType, readonly [number, number]>>> = {
   i8: [-128, 127], u8: [0, 255], i16: [-32768, 32767], u16: [0, 65535],
   i32: [-(2 ** 31), 2 ** 31 - 1], u32: [0, 2 ** 32 - 1],
   i64: [-(2 ** 53), 2 ** 53], u64: [0, 2 ** 53],
@@ -91,13 +91,13 @@ function chooseChannels({rgba}: Picture, channels: number): Uint8Array | Uint8Cl
 }
 
 /** Which pixels of a line make one of the resized line, with their weights. */
-interface Taps {
+export interface Taps {
   readonly first: number;
   readonly weights: Float64Array;
 }
 
 /** A triangle as wide as the step when shrinking, bilinear when growing. */
-function tapsOf(from: number, begin: number, step: number, to: number): Taps[] {
+export function tapsOf(from: number, begin: number, step: number, to: number): Taps[] {
   const support = Math.max(1, step);
   return Array.from({length: to}, (_, at) => {
     const center = begin + (at + 0.5) * step;
