@@ -70,7 +70,8 @@ Result<package::Files> compile(const graph::Graph& graph, const Options& options
   graph::FuseOptions fuse{.max_buffers = max_buffers};
   if (!caps.has_f64)
     fuse.kind = [](const ops::Stage& stage) { return !graph::needs_side(stage).empty(); };
-  graph::fuse(stages, fuse);
+  if (options.fuse) graph::fuse(stages, fuse);
+  if (options.expose) graph::expose_stages(stages);
   schedule::legalize_stages(stages.program, caps);
   graph::hoist_constants(stages, max_buffers);
   graph::drop_dead(stages);

@@ -31,7 +31,9 @@ struct Options {
   bool space = false;                          // KernelReport::space
   // Of the model, the caller's; null: one whose weights lie in other files is an error.
   onnx::ExternalFiles* external = nullptr;
-  onnx::Known known;  // fixed shapes, dimensions, values and lengths of the inputs
+  bool fuse = true;     // false: every stage is a kernel, for comparisons
+  bool expose = false;  // what kernels make are outputs too (graph::expose_stages)
+  onnx::Known known;    // fixed shapes, dimensions, values and lengths of the inputs
   std::function<void(std::string_view step, double fraction)> progress;
   const ops::Catalog* catalog = nullptr;  // null: the built-in one
 };

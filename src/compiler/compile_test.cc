@@ -193,6 +193,30 @@ TEST(Compile, GraphsAreAnEntranceOfTheirOwn) {
       << large.error().to_string();
 }
 
+// What kernels make, by the names that values have in the model: all of them, or what fusion
+// leaves.
+TEST(Compile, IntermediateTensorsCanBeOutputs) {
+  const onnx::Message chain =
+      model({{value("x", {"4", "4"})},
+             {node("Exp", {"x"}, {"a"}), node("Neg", {"a"}, {"b"}), node("Softmax", {"b"}, {"y"})},
+             {value("y", {})}});
+  const auto outputs = [&](bool fuse) {
+    Options options;
+    options.fuse = fuse;
+    options.expose = true;
+    const auto files = compile(bytes_of(chain), options);
+    const std::span<const std::byte> bytes = files->front().bytes;
+    const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const size_t begin = text.find("\"outputs\"");
+    return text.substr(begin, text.find("\"dims\"", begin) - begin);
+  };
+  const std::string all = outputs(false), left = outputs(true);
+  EXPECT_EQ(count(all, "\"name\":\"a\""), 1u) << all;
+  EXPECT_EQ(count(all, "\"name\":\"b\""), 1u);
+  EXPECT_EQ(count(left, "\"name\":\"a\""), 0u) << left;
+  EXPECT_EQ(count(left, "\"name\":\"y\""), 1u);
+}
+
 TEST(Compile, UnknownTargetsAreErrors) {
   Options options;
   options.target = "vax";

@@ -75,7 +75,8 @@ int ModuleBuilder::tensor_of(const ir::Buffer& buffer) {
 Result<> ModuleBuilder::build(const Progress& progress) {
   add_inputs();
   const std::vector<schedule::Launched> launched =
-      schedule::group_stages(stages_.program, ends_of(stages_), caps_);
+      options_.fuse ? schedule::group_stages(stages_.program, ends_of(stages_), caps_)
+                    : schedule::single_stages(stages_.program);
   size_t done = 0;
   for (const schedule::Launched& one : launched) {
     if (const auto* step = std::get_if<ops::Step>(&one)) {

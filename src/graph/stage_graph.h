@@ -65,6 +65,9 @@ std::string print(const StageGraph&);
 void fold_constants(StageGraph&, size_t limit = 4096);
 void drop_dead(StageGraph&);
 void merge_duplicates(StageGraph&);
+// What every stage makes becomes an output, called as its buffer is, in order; but for what several
+// stages write, or stages within loops and branches.
+void expose_stages(StageGraph&);
 // Arithmetic on constants inside a stage becomes a stage of its own, which runs once, at load;
 // while the stage has at most `max_buffers`, the one it writes included.
 void hoist_constants(StageGraph&, int max_buffers = std::numeric_limits<int>::max());

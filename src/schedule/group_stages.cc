@@ -498,4 +498,16 @@ std::vector<Launched> group_stages(const ops::Program& program, const Ends& ends
   return Grouper(program, ends, capabilities).run();
 }
 
+std::vector<Launched> single_stages(const ops::Program& program) {
+  std::vector<Launched> launched;
+  for (const ops::Entry& entry : program) {
+    if (const ops::Stage* stage = entry.stage()) {
+      launched.emplace_back(single_group(*stage));
+    } else {
+      launched.emplace_back(*entry.step());
+    }
+  }
+  return launched;
+}
+
 }  // namespace gossamer::schedule

@@ -29,5 +29,7 @@ struct Ends {
 // late, and where operands lie along memory in different ways.
 std::vector<Launched> group_stages(const ops::Program& program, const Ends& ends,
                                    const Capabilities& capabilities);
+// Each stage in a launch of its own.
+std::vector<Launched> single_stages(const ops::Program& program);
 
 }  // namespace gossamer::schedule

@@ -25,6 +25,10 @@ export interface NativeOptions {
   readonly name?: string;
   readonly relaxed_simd?: boolean;
   readonly f16?: boolean;
+  /** False: every stage is a kernel of its own. */
+  readonly fuse?: boolean;
+  /** What kernels make are outputs, too. */
+  readonly expose?: boolean;
   readonly shapes?: Readonly<Record<string, readonly number[]>>;
   readonly dims?: Readonly<Record<string, number>>;
   readonly lengths?: Readonly<Record<string, number>>;

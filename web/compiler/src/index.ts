@@ -6,9 +6,11 @@
  */
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- users of src need it too
 /// <reference path="../../runtime/src/globals.d.ts" />
+import type {Verify} from '../../runtime/src/model.ts';
 import {besideCaller, type Call, type Place} from './beside.ts';
 import {CompileError, type NamedFile, type NativeOptions} from './call.ts';
 import {inWorker} from './in_worker.ts';
+import type {CompileBoth, Load} from './verify.ts';
 import {getModule, type WasmSource} from './module.ts';
 import {type Operator, withOperators} from './operator.ts';
 
@@ -43,6 +45,11 @@ export interface CompileOptions {
   readonly externalData?: ExternalData | undefined;
   /** Operators of the model that are the caller's own; see operator(). */
   readonly operators?: readonly Operator[] | undefined;
+  /**
+   * True: what load() makes of the files can verify() itself. They then keep the model's bytes, or the Blob, and the
+   * options.
+   */
+  readonly verifiable?: boolean | undefined;
   readonly onProgress?: ((progress: {step: string; fraction: number}) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
   /** compiler.wasm, or where it is. Default: beside this script. */
@@ -55,6 +62,22 @@ function namedFiles(given: ExternalData): NamedFile[] {
     return (given as readonly {name: string; bytes: Uint8Array | Blob}[]).map(({name, bytes}) => [name, bytes]);
   }
   return Object.entries(given as Readonly<Record<string, Uint8Array | Blob>>);
+}
+
+/** Files of a package that can be compiled otherwise. */
+class VerifiableFiles extends Map<string, Uint8Array> {
+  readonly #both: CompileBoth;
+  constructor(files: Iterable<readonly [string, Uint8Array]>, both: CompileBoth) {
+    super(files);
+    this.#both = both;
+  }
+  /** @internal For load(). */
+  verifyWith(load: Load): Verify {
+    return async (model, feeds, options) => {
+      const {verify} = await import('./verify.ts');
+      return verify(load, this.#both, model, feeds, options);
+    };
+  }
 }
 
 function nativeOptions({target, name, relaxedSimd, f16, shapes, dims, lengths}: CompileOptions): NativeOptions {
@@ -82,29 +105,18 @@ export class Compiler {
   }
 
   static async open(options: Pick<CompileOptions, 'wasm'> = {}): Promise<Compiler> {
-    const module = await getModule(options.wasm);
-    return new Compiler(typeof Worker === 'undefined' ? besideCaller(module) : inWorker(module));
+    return new Compiler(await openPlace(options.wasm));
   }
 
   /**
    * As compile() of this module, which see. Compilations asked for at the same time are done one after the other;
    * one that is aborted or fails leaves the compiler of use.
    */
-  async compile(
+  compile(
     onnx: ArrayBuffer | Uint8Array | Blob,
-    options: Omit<CompileOptions, 'wasm'>,
+    options: Omit<CompileOptions, 'wasm' | 'verifiable'>,
   ): Promise<Map<string, Uint8Array>> {
-    const {signal, onProgress} = options;
-    signal?.throwIfAborted();
-    const given = new Uint8Array(onnx instanceof Blob ? await onnx.arrayBuffer() : onnx);
-    const model = options.operators?.length ? withOperators(given, options.operators) : given;
-    const call: Call = {model, options: nativeOptions(options), external: namedFiles(options.externalData ?? [])};
-    const result = await unlessAborted(
-      this.#place.compile(call, (step, fraction) => onProgress?.({step, fraction})),
-      signal,
-    );
-    if ('error' in result) throw new CompileError(result.error);
-    return new Map(result.files);
+    return compileIn(this.#place, onnx, options);
   }
 
   /** Stops the worker; compilations under way reject. */
@@ -135,7 +147,47 @@ export async function compile(
   onnx: ArrayBuffer | Uint8Array | Blob,
   options: CompileOptions,
 ): Promise<Map<string, Uint8Array>> {
+  const files = await compileAs(onnx, options, {});
+  if (!options.verifiable) return files;
+  return new VerifiableFiles(files, async () => ({
+    exposed: await compileAs(onnx, options, {expose: true}),
+    reference: await compileAs(onnx, {...options, target: 'wasm'}, {expose: true, fuse: false}),
+  }));
+}
+
+async function compileAs(
+  onnx: ArrayBuffer | Uint8Array | Blob,
+  options: CompileOptions,
+  how: Pick<NativeOptions, 'expose' | 'fuse'>,
+): Promise<Map<string, Uint8Array>> {
   options.signal?.throwIfAborted();
-  using compiler = await Compiler.open(options);
-  return await compiler.compile(onnx, options);
+  const place = await openPlace(options.wasm);
+  try {
+    return await compileIn(place, onnx, options, how);
+  } finally {
+    place.stop();
+  }
+}
+
+const openPlace = async (wasm: WasmSource | undefined): Promise<Place> => {
+  const module = await getModule(wasm);
+  return typeof Worker === 'undefined' ? besideCaller(module) : inWorker(module);
+};
+
+async function compileIn(
+  place: Place,
+  onnx: ArrayBuffer | Uint8Array | Blob,
+  options: Omit<CompileOptions, 'wasm'>,
+  how: Pick<NativeOptions, 'expose' | 'fuse'> = {},
+): Promise<Map<string, Uint8Array>> {
+  const {signal, onProgress} = options;
+  signal?.throwIfAborted();
+  const given = new Uint8Array(onnx instanceof Blob ? await onnx.arrayBuffer() : onnx);
+  const model = options.operators?.length ? withOperators(given, options.operators) : given;
+  const external = namedFiles(options.externalData ?? []);
+  const call: Call = {model, options: {...nativeOptions(options), ...how}, external};
+  const progress = (step: string, fraction: number): void => onProgress?.({step, fraction});
+  const result = await unlessAborted(place.compile(call, progress), signal);
+  if ('error' in result) throw new CompileError(result.error);
+  return new Map(result.files);
 }

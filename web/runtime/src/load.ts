@@ -2,7 +2,7 @@ import {firstThatWorks, KINDS, openBackend} from './choose.ts';
 import type {Device, Executable, Fallback, PlanSize, Program} from './device.ts';
 import {Home} from './home.ts';
 import {forAdapter, type Manifest, RELAXED} from './manifest.ts';
-import {Model} from './model.ts';
+import {Model, type Verify} from './model.ts';
 import {findPackages, maybeStale, type Package, readFiles} from './packages.ts';
 import type {Pieces} from './pieces.ts';
 import {createPlan, type PlanMemory} from './plan_module.ts';
@@ -185,6 +185,11 @@ function kindsOf(
   );
 }
 
+/** Files that know how to compile their model otherwise. */
+interface Verifiable {
+  readonly verifyWith?: (loader: typeof load) => Verify;
+}
+
 /**
  * Loads a package from its folder's URL, from a folder with index.json that lists several
  * ({"variants": {"webgpu": "webgpu/", ...}}), or from files in memory under the same names.
@@ -245,7 +250,7 @@ export async function load(from: string | URL | Files, options: LoadOptions = {}
       time = performance.now();
       return begin(some, some[0] === lost ? [] : [{what: `not ${lost}`, reason}]);
     };
-    return new Model(new Recovery(await begin(kinds, []), stop, recover ? reload : undefined, onLost));
+    return new Model(new Recovery(await begin(kinds, []), stop, recover ? reload : undefined, onLost), (from as Verifiable).verifyWith?.(load));
   } finally {
     signal?.removeEventListener('abort', abort);
   }

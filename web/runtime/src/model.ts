@@ -71,6 +71,13 @@ const UNKNOWN = (extent: unknown): number | string =>
 /** Where some outputs stay on the device. */
 let tensors: typeof Tensors | undefined;
 
+/** Compares a model with itself, compiled otherwise; comes with files of the compiler (web/compiler/src/verify.ts). */
+export type Verify = (
+  model: Model,
+  feeds: Readonly<Record<string, Feed>>,
+  options: VerifyOptions | undefined,
+) => Promise<Verdict>;
+
 /** What run() gives. */
 function results(manifest: Manifest, raw: readonly RawOutput[]): Record<string, unknown> {
   const entries = manifest.outputs;
@@ -104,6 +111,36 @@ function results(manifest: Manifest, raw: readonly RawOutput[]): Record<string, 
   );
 }
 
+export interface VerifyOptions {
+  /** Largest difference, as a part of the tensor's largest magnitude (default 1e-3). */
+  readonly tolerance?: number | undefined;
+}
+
+/** Where a tensor differs most from what it should be. */
+export interface Difference {
+  readonly tensor: string;
+  /** As a part of the tensor's largest magnitude; Infinity where one is no number, or infinite, and the other is not. */
+  readonly error: number;
+  /** Of the elements, row-major. */
+  readonly at: number;
+  readonly expected: number;
+  readonly actual: number;
+  /** What makes it, and the nodes of the model that this computes. */
+  readonly kernel: string;
+  readonly origin: string;
+}
+
+export interface Verdict {
+  /** Whether all that was compared is within the tolerance. */
+  readonly ok: boolean;
+  /** How many tensors that kernels make were compared. */
+  readonly compared: number;
+  /** Of the first kernel, in order, that differs by more. */
+  readonly first: Difference | undefined;
+  /** Of the model itself. */
+  readonly outputs: readonly Difference[];
+}
+
 /** A loaded model. Runs asked for at the same time are done one after the other. */
 export class Model {
   readonly inputs: readonly PortInfo[];
@@ -111,11 +148,13 @@ export class Model {
   /** Inputs and outputs that are parts of a sequence, and optionals that hold nothing. */
   readonly groups: readonly Group[];
   readonly #recovery: Recovery;
+  readonly #verify: Verify | undefined;
   #runMs: number | undefined;
 
   /** @internal Use load(). */
-  constructor(recovery: Recovery) {
+  constructor(recovery: Recovery, verify?: Verify) {
     this.#recovery = recovery;
+    this.#verify = verify;
     const {parts} = recovery;
     const info = ({name, dtype, shape}: ValuePort): PortInfo => ({
       name,
@@ -203,6 +242,16 @@ export class Model {
    */
   async profile(feeds?: Readonly<Record<string, Feed>>, options?: ProfileOptions): Promise<Profile> {
     return (await import('./profile/profile.ts')).profile(this, feeds, options);
+  }
+
+  /**
+   * Compares the tensors that kernels make from these feeds with those of the same model in wasm, where every stage is a
+   * kernel of its own, and names the first that differs. For models of what compile() gave with `verifiable`; else
+   * rejects with 'unsupported'. Takes the time and memory of compiling and running the model twice.
+   */
+  async verify(feeds: Readonly<Record<string, Feed>>, options?: VerifyOptions): Promise<Verdict> {
+    if (this.#verify) return this.#verify(this, feeds, options);
+    throw new GossamerError('unsupported', 'nothing to compare with: load what compile() gives with {verifiable: true}');
   }
 
   /** @internal What profile() looks into. */
