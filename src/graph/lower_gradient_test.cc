@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/control_flow.h"
 #include "graph/stage_graph.h"
 #include "interp/eval.h"
 #include "interp/stages.h"
@@ -193,6 +194,79 @@ TEST_F(Gradient, OfOnnxIsTakenAtTheValuesGiven) {
   const auto found = run({made[0], y});
   EXPECT_EQ(found[0], (Values{70}));
   EXPECT_EQ(found[1], (Values{45}));
+}
+
+// A region that reads one value of the graph around it, and what it is given.
+std::shared_ptr<Graph> region(ValueId outer, size_t inputs,
+                              const std::function<std::vector<ValueId>(
+                                  Graph&, ValueId captured, const std::vector<ValueId>&)>& body) {
+  auto made = std::make_shared<Graph>();
+  made->name = "body";
+  const auto value = [&](const char* name) {
+    Value one;
+    one.name = name;
+    one.dtype = DType::f64;
+    return made->add_value(std::move(one));
+  };
+  const ValueId captured = value("captured");
+  made->captures.push_back({outer, captured});
+  for (size_t i = 0; i < inputs; ++i) made->inputs.push_back(value("given"));
+  made->outputs = body(*made, captured, made->inputs);
+  return made;
+}
+
+ValueId product(Graph& graph, ValueId a, ValueId b) {
+  Value value;
+  value.name = cat("product", graph.nodes.size());
+  value.dtype = DType::f64;
+  const ValueId made = graph.add_value(std::move(value));
+  Node node;
+  node.def = ops::builtin_catalog().find("", "Mul");
+  node.name = cat("Mul", graph.nodes.size());
+  node.inputs = {a, b};
+  node.outputs = {made};
+  graph.nodes.push_back(std::move(node));
+  return made;
+}
+
+// x * x * x where the first of two is greater, else x * x.
+TEST_F(Gradient, OfTheBranchThatIsTaken) {
+  for (const bool first : {true, false}) {
+    graph = {};
+    feeds.clear();
+    memory.clear();
+    const ValueId x = input({3}), a = input({first ? 2.0 : 1.0}), b = input({1.5});
+    const ValueId greater = call("Squeeze", {call("Greater", {a, b})});
+    const ValueId y = add(control_flow_op("If"), {greater}, 1)[0];
+    graph.nodes.back().regions = {
+        region(x, 0,
+               [](Graph& inner, ValueId own, const auto&) {
+                 return std::vector{product(inner, product(inner, own, own), own)};
+               }),
+        region(x, 0, [](Graph& inner, ValueId own, const auto&) {
+          return std::vector{product(inner, own, own)};
+        })};
+    const auto found = run(gradient(call("Mul", {y, x}), {x}));
+    EXPECT_EQ(found[0], (Values{first ? 108.0 : 27.0}));
+  }
+}
+
+// v becomes v * w in each of three rounds; rows stack what it was.
+TEST_F(Gradient, GoesBackThroughRounds) {
+  const ValueId v = input({2}), w = input({3}), limit = input({3});
+  const ValueId rounds = call("Squeeze", {call("Cast", {limit}, {{"to", int64_t{7}}})});
+  const auto made = add(control_flow_op("Loop"), {rounds, no_value, v}, 2);
+  graph.nodes.back().regions = {
+      region(w, 3, [](Graph& inner, ValueId weight, const std::vector<ValueId>& given) {
+        return std::vector{given[1], product(inner, given[2], weight), given[2]};
+      })};
+  const auto last = gradient(made[0], {v, w}), stacked = gradient(made[1], {v, w});
+  const auto found = run({last[0], last[1], stacked[0], stacked[1], made[0]});
+  EXPECT_EQ(found[4], (Values{54}));
+  EXPECT_EQ(found[0], (Values{27}));
+  EXPECT_EQ(found[1], (Values{54}));  // 3 w^2 v
+  EXPECT_EQ(found[2], (Values{13}));  // 1 + w + w^2
+  EXPECT_EQ(found[3], (Values{14}));  // v (1 + 2 w)
 }
 
 TEST_F(Gradient, ErrorsNameWhatIsWrong) {

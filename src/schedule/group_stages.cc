@@ -355,8 +355,10 @@ class Grouper {
       }
       if (!found) return std::nullopt;
       readers[0].rows = found->rows;
+      const auto is_part = [](const RowAxis& row) { return row.quotient != 1; };
       if (readers[0].stage.kind == StageKind::reduce &&
-          readers[0].rows.size() != all_axes(readers[0].stage).size())
+          (readers[0].rows.size() != all_axes(readers[0].stage).size() ||
+           std::ranges::any_of(readers[0].rows, is_part)))
         return std::nullopt;  // its points are more than the rows
     }
     // Every load between them is of the same row.
