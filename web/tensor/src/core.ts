@@ -320,6 +320,11 @@ export class Core implements Variable {
 
   /** The same for several outputs. */
   applyAll(op: string, inputs: readonly Operand[], attributes: Attributes | undefined, outputs: number): this[] {
+    return this.applied(op, inputs, (recorded) => recordNode(op, recorded, attributes, outputs));
+  }
+
+  /** @internal The same of what `record` records. */
+  applied(op: string, inputs: readonly Operand[], record: (recorded: (Recorded | null)[]) => Recorded[]): this[] {
     let device: Device | undefined;
     let single: Device | undefined;
     let parents: Origin[] | undefined;
@@ -334,7 +339,7 @@ export class Core implements Variable {
       return value.recorded;
     });
     const place = device ?? single ?? 'cpu';
-    const made = recordNode(op, recorded, attributes, outputs);
+    const made = record(recorded);
     watch(op, recorded, made, place);
     return made.map((each) => {
       const tracked = parents !== undefined && isFloat(each.dtype);

@@ -13,6 +13,7 @@ import * as shapes from './shape.ts';
 import type {Tensor} from './tensor.ts';
 
 export {init} from './start.ts';
+export {exportOnnx, type ExportOptions, type LoraOptions, OnnxModel, type OnnxModelOptions, type OnnxNode} from './onnx_model.ts';
 export {SparseTensor} from './sparse.ts';
 export {CPUTensor, GPUTensor, type MakeOptions, Tensor, Variable, WASMTensor} from './tensor.ts';
 export {enableGrad, noGrad, type Data, type Nested, type TensorOptions, tidy} from './core.ts';

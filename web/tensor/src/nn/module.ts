@@ -63,12 +63,18 @@ export abstract class Module {
   #tensors<T extends Tensor>(type: abstract new (...args: never[]) => T): [string, T][] {
     const seen = new Set<Tensor>();
     return this.namedModules().flatMap(([path, module]) =>
-      Object.entries(module).flatMap(([name, value]): [string, T][] => {
+      module.ownTensors().flatMap(([name, value]): [string, T][] => {
         if (!(value instanceof type) || seen.has(value)) return [];
         seen.add(value);
-        return [[path ? `${path}.${snake(name)}` : snake(name), value]];
+        return [[path ? `${path}.${name}` : name, value]];
       }),
     );
+  }
+
+  /** The parameters and buffers of this module alone. */
+  protected ownTensors(): [string, Tensor][] {
+    return Object.entries(this).filter((entry): entry is [string, Tensor] => entry[1] instanceof Tensor)
+      .map(([name, tensor]) => [snake(name), tensor]);
   }
 
   /** Each once, also where several modules share it. */
@@ -99,12 +105,22 @@ export abstract class Module {
 
   /** Whether gradients are computed for its parameters. */
   setRequiresGrad(wanted: boolean): this {
-    this.parameters().forEach((parameter) => (parameter.requiresGrad = wanted));
+    return this.#require(() => true, wanted);
+  }
+
+  #require(which: (name: string) => boolean, wanted: boolean): this {
+    for (const [name, parameter] of this.namedParameters()) if (which(name)) parameter.requiresGrad = wanted;
     return this;
   }
 
-  freeze(): this { return this.setRequiresGrad(false); }
-  unfreeze(): this { return this.setRequiresGrad(true); }
+  /** Leaves its parameters, or those with these names, as they are. */
+  freeze(which: (name: string) => boolean = () => true): this {
+    return this.#require(which, false);
+  }
+
+  unfreeze(which: (name: string) => boolean = () => true): this {
+    return this.#require(which, true);
+  }
 
   zeroGrad(): void {
     this.parameters().forEach((parameter) => (parameter.grad = null));

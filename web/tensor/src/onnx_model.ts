@@ -1,0 +1,204 @@
+/** An ONNX model as a module, and a module as an ONNX model. */
+import {decode, encode} from '../../runtime/src/storage.ts';
+import {Core, noGrad, uploaded} from './core.ts';
+import type {DType} from './dtype.ts';
+import {synchronize} from './execution.ts';
+import {BufferTensor, Module, Parameter} from './nn/module.ts';
+import {type OnnxNode, nodesOf} from './onnx_nodes.ts';
+import {getRecorder, recordError, type Recorded, Value} from './recording.ts';
+import {wrong} from './shape.ts';
+import {Tensor} from './tensor.ts';
+
+export interface OnnxModelOptions {
+  /** Bits in which weights of f32 are kept; computed with are 32. */
+  readonly precision?: 16 | 32 | undefined;
+  /** 'train': its weights are parameters that require gradients. Default: 'inference'. */
+  readonly mode?: 'train' | 'inference' | undefined;
+  readonly device?: Tensor['device'] | undefined;
+}
+
+export interface LoraOptions {
+  readonly rank?: number | undefined;
+  readonly alpha?: number | undefined;
+  /** Which weights; default: all matrices that are trainable. */
+  readonly which?: ((name: string) => boolean) | undefined;
+}
+
+/** Tensors in the order of a model's inputs, by their names, or the only one. */
+export type OnnxInputs = Tensor | readonly Tensor[] | Readonly<Record<string, Tensor>>;
+
+interface Imported {
+  readonly handle: ReturnType<ReturnType<typeof getRecorder>['import']>;
+  readonly leaves: readonly (readonly [string, Parameter | BufferTensor, DType])[];
+}
+
+/** A change of low rank to a weight (Hu et al.: LoRA, arXiv 2106.09685). */
+class Adapter extends Module {
+  readonly loraA: Parameter;
+  readonly loraB: Parameter;
+  readonly scale: number;
+
+  constructor({shape: [rows = 1, columns = 1], device}: Tensor, rank: number, alpha: number) {
+    super();
+    const bound = 1 / Math.sqrt(rows);
+    this.loraA = new Parameter(Tensor.uniform([rows, rank], -bound, bound, {device}));
+    this.loraB = new Parameter(Tensor.zeros([rank, columns], {device}));
+    this.scale = alpha / rank;
+  }
+
+  forward(weight: Tensor): Tensor {
+    return weight.add(this.loraA.matmul(this.loraB).mul(this.scale));
+  }
+}
+
+export class OnnxModel extends Module {
+  readonly #imported: Imported;
+  readonly #bytes: Uint8Array;
+  readonly #adapters = new Map<string, Adapter>();
+
+  /** Throws 'input' for what is no model of tensors of numbers. */
+  constructor(onnx: ArrayBuffer | Uint8Array, {precision = 32, mode = 'inference', device = 'cpu'}: OnnxModelOptions = {}) {
+    super();
+    this.#bytes = new Uint8Array(onnx instanceof Uint8Array ? onnx : new Uint8Array(onnx));
+    let handle: Imported['handle'];
+    try {
+      handle = getRecorder().import(this.#bytes);
+    } catch (problem) {
+      throw recordError('OnnxModel', problem);
+    }
+    const leaves = handle.leaves.map(({name, dtype, shape, trainable, bytes}) => {
+      const kept = precision === 16 && dtype === 'f32' ? 'f16' : dtype;
+      const made = new Tensor(uploaded(kept as DType, shape, decode(bytes, dtype), device));
+      const tensor = trainable ? new Parameter(made, {requiresGrad: mode === 'train'}) : new BufferTensor(made);
+      made.dispose();
+      return [name, tensor, dtype as DType] as const;
+    });
+    this.#imported = {handle: {...handle, leaves: handle.leaves.map((leaf) => ({...leaf, bytes: new Uint8Array()}))}, leaves};
+    this.training = mode === 'train';
+  }
+
+  /** Names, types and shapes; dynamic dimensions are names. */
+  get inputs(): Imported['handle']['inputs'] {
+    return this.#imported.handle.inputs;
+  }
+
+  get outputs(): readonly string[] {
+    return this.#imported.handle.outputs;
+  }
+
+  protected override ownTensors(): [string, Tensor][] {
+    return this.#imported.leaves.map(([name, tensor]) => [name, tensor]);
+  }
+
+  override namedChildren(): [string, Module][] {
+    return [...this.#adapters];
+  }
+
+  /** Its outputs, in order. Throws 'input' where inputs don't fit, with the node. */
+  forward(given: OnnxInputs): Tensor[] {
+    const list = this.#ordered(given);
+    const leaves = this.#imported.leaves.map(([name, tensor, dtype]): Tensor => {
+      const whole = tensor.cast(dtype);
+      return this.#adapters.get(name)?.forward(whole) ?? whole;
+    });
+    const first = list[0] ?? leaves[0];
+    if (!first) throw wrong('OnnxModel: it has neither inputs nor weights');
+    const count = list.length;
+    return first.applied('OnnxModel', [...list, ...leaves], (all) => {
+      const recorded = all as Recorded[];
+      try {
+        return getRecorder().apply(this.#imported.handle, recorded.slice(0, count), recorded.slice(count));
+      } catch (problem) {
+        throw recordError('OnnxModel', problem);
+      }
+    });
+  }
+
+  /** The first output. */
+  call(given: OnnxInputs): Tensor {
+    return this.forward(given)[0] as Tensor;
+  }
+
+  #ordered(given: OnnxInputs): Tensor[] {
+    const names = this.inputs.map(({name}) => name);
+    const list = given instanceof Tensor ? [given] : Array.isArray(given) ? (given as Tensor[]) : names.map((name) => (given as Record<string, Tensor>)[name]);
+    if (list.length !== names.length || !list.every((each) => each instanceof Tensor)) {
+      throw wrong(`OnnxModel: it takes ${names.length} tensors: ${names.join(', ')}`);
+    }
+    return list;
+  }
+
+  /**
+   * Adds to matrices changes of low rank, which alone are learnt: everything else is frozen. Returns the new parameters.
+   */
+  lora({rank = 4, alpha = rank, which = () => true}: LoraOptions = {}): Parameter[] {
+    this.freeze();
+    for (const [name, tensor] of this.#imported.leaves) {
+      if (!(tensor instanceof Parameter) || tensor.ndim !== 2 || !which(name) || this.#adapters.has(name)) continue;
+      this.#adapters.set(name, new Adapter(tensor, rank, alpha));
+    }
+    if (this.#adapters.size === 0) throw wrong('lora: the model has no such matrices');
+    return [...this.#adapters.values()].flatMap((adapter) => adapter.parameters());
+  }
+
+  /** The weight or constant of this name. */
+  resolveConstant(name: string): Tensor | undefined {
+    return this.#imported.leaves.find(([each]) => each === name)?.[1];
+  }
+
+  getNodes(): OnnxNode[] {
+    return nodesOf(this.#bytes);
+  }
+  getNodeWithOutput(name: string): OnnxNode | undefined {
+    return this.getNodes().find(({outputs}) => outputs.includes(name));
+  }
+  getNodeWithInput(name: string): OnnxNode[] {
+    return this.getNodes().filter(({inputs}) => inputs.includes(name));
+  }
+
+  delete(): void {
+    this.dispose();
+  }
+}
+
+export interface ExportOptions {
+  readonly name?: string | undefined;
+  readonly inputs?: readonly string[] | undefined;
+  readonly outputs?: readonly string[] | undefined;
+}
+
+/**
+ * A module as an ONNX model of inputs with the types and shapes of `inputs`, as it is for inference; its parameters are the model's
+ * weights.
+ */
+export async function exportOnnx(module: Module, inputs: readonly Tensor[], options: ExportOptions = {}): Promise<Uint8Array> {
+  // Parameters that are still to be computed would be exported as how they are.
+  await synchronize();
+  const recorder = getRecorder();
+  const modes = module.modules().map((each) => [each, each.training] as const);
+  const places = inputs.map(({dtype, shape, device}) => new Tensor(new Value(recorder.leaf(dtype, shape), device, false)));
+  module.eval();
+  try {
+    const made = noGrad(() => module.forward(...places) as Tensor | readonly Tensor[]);
+    const outputs: Tensor[] = made instanceof Tensor ? [made] : [...made];
+    if (!outputs.every((each) => each instanceof Core)) throw wrong('exportOnnx: the module gives other things than tensors');
+    const {program, feeds} = recorder.plan(outputs.map(({value}) => value.id));
+    const held = new Map([...module.namedParameters(), ...module.namedBuffers()].map(([name, tensor]) => [tensor.value.id, [name, tensor] as const]));
+    const names = new Map(places.map(({value}, at) => [value.id, options.inputs?.[at] ?? `x${at}`]));
+    const weights = await Promise.all(feeds.map(async (id) => {
+      const tensor = held.get(id)?.[1];
+      if (!tensor && !names.has(id)) throw wrong('exportOnnx: the module is computed from a tensor that is neither a parameter nor a buffer');
+      return tensor && encode(await tensor.data(), tensor.dtype);
+    }));
+    return recorder.model(program, {
+      name: options.name ?? 'module',
+      inputs: feeds.map((id) => names.get(id) ?? held.get(id)?.[0] ?? ''),
+      outputs: outputs.map((_, at) => options.outputs?.[at] ?? `y${at}`),
+      weights,
+    });
+  } finally {
+    places.forEach((place) => place.dispose());
+    for (const [each, training] of modes) each.training = training;
+  }
+}
+export type {OnnxNode};
