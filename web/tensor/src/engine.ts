@@ -1,6 +1,6 @@
-/** Where programs run: compiled by the compiler of the page, run by its run time. */
+/** Where programs run: compiled by the compiler of the page, run by its run time on tensors that stay on the device. */
 import {Compiler} from '../../compiler/src/index.ts';
-import type {Model, Output, Tensor as HostTensor} from '../../runtime/src/index.ts';
+import type {ComputeDevice, DeviceTensor, Feed, Model} from '../../runtime/src/index.ts';
 import {bytesOf, type DType, GossamerError, product, type TensorData} from '../../runtime/src/types.ts';
 import {compilerModule, type Device, type Stored} from './recording.ts';
 
@@ -9,101 +9,161 @@ export interface Port {
   readonly shape: readonly number[];
 }
 
-/** One device. Calls return at once; what they give arrives in order. */
-export interface Engine {
-  readonly device: Device;
-  /** The caller's elements, which must not change any more. */
-  upload(port: Port, data: TensorData | Promise<TensorData>): Stored;
-  /** Computes `outputs` from `feeds`; `model` gives the ONNX bytes where the program is new. */
-  run(program: number, model: () => Uint8Array, feeds: readonly Stored[], outputs: readonly Port[]): Stored[];
-  /** Resolves when all that was launched is done. */
-  idle(): Promise<void>;
-  /** How many programs are ready, and how many were compiled. */
-  readonly programs: {readonly ready: number; readonly compiled: number};
-}
-
-/** One for all devices, which stays for the next program. */
-let compiler: Promise<Compiler> | undefined;
-
 const TARGETS = {cpu: 'wasm', webgpu: 'webgpu', webgl: 'webgl'} as const;
 
 /** Programs that stay ready; the one that was not used longest goes first. */
 const MOST_PROGRAMS = 64;
 
-/** Elements in the page's memory. */
-class HostValues implements Stored {
+/** One for all devices, which stays for the next program. */
+let compiler: Promise<Compiler> | undefined;
+
+/** What a launch gives: read, or on the device. */
+type Made = DeviceTensor | Promise<TensorData>;
+
+type Source = TensorData | Promise<TensorData | DeviceTensor> | DeviceTensor;
+
+const isHost = (source: unknown): source is TensorData => ArrayBuffer.isView(source);
+
+/** Elements, in the page's memory or on the device. */
+class Elements implements Stored {
   readonly device: Device;
   readonly dtype: DType;
   readonly shape: readonly number[];
   readonly bytes: number;
-  #data: TensorData | Promise<TensorData> | undefined;
+  #source: Source | undefined;
+  /** Launches that are still to read them. */
+  #claims = 0;
+  #disposed = false;
+  #fed = false;
 
-  constructor(device: Device, {dtype, shape}: Port, data: TensorData | Promise<TensorData>) {
+  constructor(device: Device, {dtype, shape}: Port, source: Source) {
     this.device = device;
     this.dtype = dtype;
     this.shape = shape;
     this.bytes = product(shape) * bytesOf(dtype);
-    this.#data = data;
-    // The error is of those who read it.
-    if (data instanceof Promise) data.then((values) => this.#data && (this.#data = values), () => undefined);
+    this.#source = source;
+    if (!(source instanceof Promise)) return;
+    source.then((made) => {
+      if (this.#source) this.#source = made;
+      else if (!isHost(made)) made.dispose();
+    }, () => undefined); // the error is of those who read them
   }
 
-  get now(): TensorData | Promise<TensorData> {
-    if (this.#data) return this.#data;
-    throw new GossamerError('disposed', 'these elements were disposed');
+  /** A copy, as the array may be fed again. */
+  async read(): Promise<TensorData> {
+    if (!this.#source) throw new GossamerError('disposed', 'these elements were disposed');
+    const source = await this.#source;
+    return isHost(source) ? source.slice() : source.data();
   }
 
-  read(): Promise<TensorData> {
-    return Promise.resolve(this.now);
+  claim(): this {
+    this.#claims += 1;
+    return this;
+  }
+
+  /** For a launch that claimed them, and whether nobody wants them afterwards. What is fed a second time goes to the device. */
+  async feed(on: ComputeDevice): Promise<{feed: Feed; last: boolean}> {
+    let source = await (this.#source as Source);
+    const {dtype, shape} = this;
+    const last = this.#disposed && this.#claims === 1;
+    if (isHost(source) && this.#fed && !last) this.#source = source = on.tensor(source, {dtype, shape});
+    this.#fed = true;
+    return {feed: isHost(source) ? {dtype, shape, data: source} : source, last: last && !isHost(source)};
+  }
+
+  /** The launch has read them; `given`: and has their memory. */
+  settle(given: boolean): void {
+    this.#claims -= 1;
+    if (given) this.#source = undefined;
+    else this.#free();
   }
 
   dispose(): void {
-    this.#data = undefined;
+    this.#disposed = true;
+    this.#free();
+  }
+
+  #free(): void {
+    if (!this.#disposed || this.#claims > 0) return;
+    const source = this.#source;
+    this.#source = undefined;
+    if (source && !isHost(source) && !(source instanceof Promise)) source.dispose();
   }
 }
 
-class RuntimeEngine implements Engine {
+/** One device. Calls return at once; launches are made in order. */
+export class Engine {
   readonly device: Device;
   readonly #models = new Map<number, Promise<Model>>();
+  #opened: Promise<ComputeDevice> | undefined;
   #compiled = 0;
-  #last: Promise<void> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
+  /** The smallest result of the latest launch. */
+  #probe: Stored | undefined;
 
   constructor(device: Device) {
     this.device = device;
   }
 
-  get programs(): {ready: number; compiled: number} {
+  /** How many programs are ready, and how many were compiled. */
+  get programs(): {readonly ready: number; readonly compiled: number} {
     return {ready: this.#models.size, compiled: this.#compiled};
   }
 
-  idle(): Promise<void> {
-    return this.#last;
-  }
-
+  /** The caller's elements, which must not change any more. */
   upload(port: Port, data: TensorData | Promise<TensorData>): Stored {
-    return new HostValues(this.device, port, data);
+    return new Elements(this.device, port, data);
   }
 
-  run(program: number, model: () => Uint8Array, feeds: readonly Stored[], outputs: readonly Port[]): Stored[] {
-    // Taken at once: the caller may dispose them as soon as this returns.
-    const given = feeds.map((feed) => [feed as Port, (feed as HostValues).now] as const);
-    const done = this.#run(this.#ready(program, model), given);
+  /**
+   * Computes `outputs` from `feeds`; those of them that are `read` come to the page in the same submission, the others stay on the
+   * device. `model` gives the ONNX bytes where the program is new. The memory of feeds that are disposed of before the page's next
+   * turn may become that of outputs.
+   */
+  run(program: number, model: () => Uint8Array, feeds: readonly Stored[], outputs: readonly Port[], read: readonly boolean[]): Stored[] {
+    const ready = this.#ready(program, model);
+    const claimed = feeds.map((feed) => (feed as Elements).claim());
     const before = this.#last;
-    this.#last = Promise.allSettled([before, done]).then(() => undefined);
-    return outputs.map((port, at) =>
-      new HostValues(this.device, port, done.then((all) => (all[at] as Output).data<TensorData>())),
-    );
+    const launched = (async () => {
+      await before;
+      return this.#launch(await ready, claimed, read);
+    })();
+    this.#last = launched.catch(() => undefined);
+    const made = outputs.map((port, at) => new Elements(this.device, port, launched.then<TensorData | DeviceTensor>((all) => all[at] as Made)));
+    this.#probe = made.reduce((least, each) => (each.bytes < least.bytes ? each : least));
+    return made;
   }
 
-  async #run(
-    ready: Promise<Model>,
-    given: readonly (readonly [Port, TensorData | Promise<TensorData>])[],
-  ): Promise<Output[]> {
-    const model = await ready;
-    const feeds: Record<string, HostTensor> = {};
-    for (const [at, [{dtype, shape}, data]] of given.entries()) feeds[`i${at}`] = {dtype, shape, data: await data};
-    const results = await model.run(feeds);
-    return model.outputs.map(({name}) => results[name] as Output);
+  async #launch(model: Model, claimed: readonly Elements[], read: readonly boolean[]): Promise<Made[]> {
+    const device = await this.#open();
+    const feeds: Record<string, Feed> = {};
+    const donate: string[] = [];
+    const given = await Promise.all(claimed.map((each) => each.feed(device)));
+    given.forEach(({feed, last}, at) => {
+      feeds[`i${at}`] = feed;
+      if (last) donate.push(`i${at}`);
+    });
+    const fetches = read.flatMap((each, at) => (each ? [`o${at}`] : []));
+    try {
+      const results = await model.run<DeviceTensor>(feeds, {location: 'device', fetches, donate});
+      return read.map((host, at) => {
+        const result = results[`o${at}`] as DeviceTensor;
+        return host ? result.data() : result;
+      });
+    } finally {
+      claimed.forEach((each, at) => each.settle(given[at]?.last ?? false));
+    }
+  }
+
+  /** Resolves when all that was launched is done. */
+  async idle(): Promise<void> {
+    await this.#last;
+    await this.#probe?.read().catch(() => undefined);
+  }
+
+  #open(): Promise<ComputeDevice> {
+    this.#opened ??= import('../../runtime/src/index.ts').then(({openDevice}) => openDevice(TARGETS[this.device]));
+    return this.#opened;
   }
 
   #ready(program: number, model: () => Uint8Array): Promise<Model> {
@@ -111,22 +171,24 @@ class RuntimeEngine implements Engine {
     this.#models.delete(program);
     const ready = known ?? this.#compile(model());
     this.#models.set(program, ready);
+    if (known) return known;
+    ready.catch(() => this.#models.delete(program));
     if (this.#models.size > MOST_PROGRAMS) {
       const [oldest, its] = this.#models.entries().next().value as [number, Promise<Model>];
       this.#models.delete(oldest);
-      void its.then((each) => each.dispose(), () => undefined);
+      // Launches before this one may still want it.
+      void Promise.all([its, this.idle()]).then(([each]) => each.dispose(), () => undefined);
     }
-    if (!known) ready.catch(() => this.#models.delete(program));
     return ready;
   }
 
   async #compile(model: Uint8Array): Promise<Model> {
     this.#compiled += 1;
-    const target = TARGETS[this.device];
     compiler ??= Compiler.open({wasm: compilerModule});
-    const loading = import('../../runtime/src/index.ts');
-    const files = await (await compiler).compile(model, {target});
-    return (await loading).load(files, {device: target});
+    const device = this.#open();
+    const files = await (await compiler).compile(model, {target: TARGETS[this.device]});
+    const {load} = await import('../../runtime/src/index.ts');
+    return load(files, {device: await device});
   }
 }
 
@@ -134,7 +196,7 @@ const engines = new Map<Device, Engine>();
 
 export function engineOf(device: Device): Engine {
   let engine = engines.get(device);
-  if (!engine) engines.set(device, (engine = new RuntimeEngine(device)));
+  if (!engine) engines.set(device, (engine = new Engine(device)));
   return engine;
 }
 

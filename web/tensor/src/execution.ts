@@ -55,7 +55,8 @@ export function flush(): void {
     const all = [...mine.map(({value}) => value), ...wanted.filter((value) => value.device === device), ...watched.map(({flag}) => flag)];
     let problem: unknown;
     try {
-      launch(device, [...new Set(all)].filter((value) => !value.stored));
+      const read = new Set([...mine.map(({value}) => value), ...watched.map(({flag}) => flag)]);
+      launch(device, [...new Set(all)].filter((value) => !value.stored), read);
     } catch (thrown) {
       problem = thrown;
     }
@@ -72,8 +73,8 @@ export function flush(): void {
   }
 }
 
-/** One program that computes these. */
-function launch(device: Device, values: readonly Value[]): void {
+/** One program that computes these; those of `read` come to the page. */
+function launch(device: Device, values: readonly Value[], read: ReadonlySet<Value>): void {
   if (values.length === 0) return;
   const recorder = getRecorder();
   const ids = values.map(({id}) => id);
@@ -85,6 +86,7 @@ function launch(device: Device, values: readonly Value[]): void {
     () => recorder.model(program),
     given,
     values.map(({recorded}) => recorded),
+    values.map((value) => read.has(value)),
   );
   values.forEach((value, at) => {
     value.stored = results[at];
