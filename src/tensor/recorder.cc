@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "graph/lower_gradient.h"
 #include "tensor/one_node.h"
 
 namespace gossamer::tensor {
@@ -109,7 +110,9 @@ Result<int> Recorder::operation(std::string_view op, const ops::Attributes& attr
   const size_t colons = op.find("::");
   const bool own = colons != std::string_view::npos;
   const std::string_view domain = own ? op.substr(0, colons) : "";
-  const ops::OpDef* def = catalog_.find(domain, own ? op.substr(colons + 2) : op);
+  const std::string_view name = own ? op.substr(colons + 2) : op;
+  const ops::OpDef* def = catalog_.find(domain, name);
+  if (!def) def = graph::gradient_op(domain, name);
   if (!def) return fail_at(cat("[", op, "]"), "is no operator of the catalog", "see gossamer ops");
   const int number = operation({.def = def, .attributes = attributes});
   operation_numbers_.emplace(std::move(key), number);
