@@ -1,5 +1,5 @@
 /** Gradients as functions. */
-import {Origin} from './core.ts';
+import type {Origin} from './core.ts';
 import {wrong} from './shape.ts';
 import {Tensor} from './tensor.ts';
 
@@ -17,8 +17,8 @@ export function grad(y: Tensor, xs: Tensor | readonly Tensor[], {seed, createGra
   if (!y.origin) throw wrong('grad: nothing that y was computed from requires a gradient');
   const list = xs instanceof Tensor ? [xs] : xs;
   const places = list.map((x): Origin => {
-    if (!x.origin?.value) throw wrong(`grad: a tensor of shape [${x.shape.join(', ')}] does not require a gradient`);
-    return new Origin([x.origin], x.value, x);
+    if (!x.origin) throw wrong(`grad: a tensor of shape [${x.shape.join(', ')}] does not require a gradient`);
+    return x.origin;
   });
   const made = y.gradients(places, seed, createGraph);
   return xs instanceof Tensor ? (made[0] as Tensor) : made;

@@ -26,16 +26,17 @@ export type Data = Nested | Exclude<TensorData, never> | ArrayLike<number> | Arr
 export class Origin {
   readonly parents: readonly Origin[];
   /** The value at this place, where a gradient may be wanted of it. */
-  readonly value: Value | undefined;
+  readonly value: Value;
   /** The tensor that takes the gradient. */
   readonly owner: Core | undefined;
   #seen = 0;
   static #round = 0;
 
-  constructor(parents: readonly Origin[], value?: Value, owner?: Core) {
+  constructor(parents: readonly Origin[], value: Value, owner?: Core) {
     this.parents = parents;
     this.value = value;
     this.owner = owner;
+    value.past = true;
   }
 
   /** All places above this one, itself included, that have an owner; each once. */
@@ -50,7 +51,7 @@ export class Origin {
       open.push(...next.parents);
     }
     // In the order in which they were made, as it is part of the program's structure.
-    return found.sort((a, b) => (a.value?.id ?? 0) - (b.value?.id ?? 0));
+    return found.sort((a, b) => a.value.id - b.value.id);
   }
 }
 
@@ -328,6 +329,7 @@ export class Core implements Variable {
     let device: Device | undefined;
     let single: Device | undefined;
     let parents: Origin[] | undefined;
+    let past = false;
     const recorded = inputs.map((input) => {
       if (!(input instanceof Core)) return input;
       const {value} = input;
@@ -336,14 +338,20 @@ export class Core implements Variable {
       else if (device !== undefined && device !== value.device) throw apart(op, device, value.device);
       else device = value.device;
       if (recordsGradients && input.#origin) (parents ??= []).push(input.#origin);
+      past ||= value.past;
       return value.recorded;
     });
+    if (parents && past) {
+      inputs.forEach((input, at) => {
+        if (input instanceof Core && !input.#origin && input.value.past) recorded[at] = input.value.stopped;
+      });
+    }
     const place = device ?? single ?? 'cpu';
     const made = record(recorded);
     watch(op, recorded, made, place);
     return made.map((each) => {
       const tracked = parents !== undefined && isFloat(each.dtype);
-      const value = new Value(each, place, tracked);
+      const value = new Value(each, place, tracked, past);
       return this.make(value, tracked ? new Origin(parents as Origin[], value) : undefined);
     });
   }
@@ -410,7 +418,7 @@ export class Core implements Variable {
         throw wrong(`backward: a parameter of shape ${shapeText(owner.shape)} was replaced since this was computed from it`);
       }
     }
-    const xs = places.map(({value}) => (value as Value).recorded);
+    const xs = places.map(({value}) => value.recorded);
     let made: Recorded[];
     try {
       made = getRecorder().gradient(this.value.recorded, xs, grad?.value.recorded);
@@ -420,7 +428,7 @@ export class Core implements Variable {
     watch('backward', [this.value.recorded], made, this.device);
     const parents = createGraph ? [...places, ...(this.#origin ? [this.#origin] : []), ...(grad?.origin ? [grad.origin] : [])] : [];
     return made.map((each, at) => {
-      const value = new Value(each, places[at]?.value?.device ?? this.device, createGraph);
+      const value = new Value(each, places[at]?.value.device ?? this.device, createGraph);
       return this.make(value, createGraph ? new Origin(parents, value) : undefined);
     });
   }

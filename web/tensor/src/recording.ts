@@ -53,14 +53,24 @@ export class Value {
   readonly device: Device;
   /** A gradient may be asked of it, so it stays recorded where it was computed. */
   readonly tracked: boolean;
+  /** Whether something that it is, or is computed from, takes gradients: none may flow through where it is used without its past. */
+  past: boolean;
   #holders = 1;
+  #stopped: Recorded | undefined;
 
-  constructor(recorded: Recorded, device: Device, tracked: boolean) {
+  constructor(recorded: Recorded, device: Device, tracked: boolean, past = tracked) {
     this.recorded = recorded;
     this.dtype = recorded.dtype as DType;
     this.shape = recorded.shape;
     this.device = device;
     this.tracked = tracked;
+    this.past = past;
+  }
+
+  /** The same elements, where gradients stop. */
+  get stopped(): Recorded {
+    this.#stopped ??= recordNode('ai.gossamer::StopGradient', [this.recorded])[0] as Recorded;
+    return this.#stopped;
   }
 
   get id(): number {
@@ -92,6 +102,7 @@ export class Value {
     this.#holders -= 1;
     if (this.#holders !== 0) return;
     letGo(this.recorded);
+    if (this.#stopped) letGo(this.#stopped);
   }
 }
 
