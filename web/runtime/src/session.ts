@@ -201,7 +201,7 @@ export class Session {
     // Memory that is known now is there from the start, but for ends that are perhaps other memory in each run; the rest
     // grows with the first run.
     const {inputs, outputs} = this.#sites;
-    const ends = new Set(this.#own ? [] : [...inputs, ...outputs].map(({slot}) => slot));
+    const ends = new Set(this.#own ? [] : [...inputs, ...outputs.filter(({free}) => free)].map(({slot}) => slot));
     await provide((slot) => !last.has(slot) && !ends.has(slot));
     const stored = file ? readSafetensors(file, 'weights.safetensors') : new Map<string, StoredTensor>();
     const left = new Map(weights.map((weight) => [weight.tensor, weight]));

@@ -47,11 +47,13 @@ export class Origin {
     for (let next = open.pop(); next; next = open.pop()) {
       if (next.#seen === round) continue;
       next.#seen = round;
+      if (next.value.cut) throw wrong(`backward: a tensor of shape ${shapeText(next.value.shape)} was read after backward() had gone through it; go once, for the sum, or read it before`);
+      next.value.passed = next.parents.length > 0;
       if (next.owner) found.push(next);
       open.push(...next.parents);
     }
     // In the order in which they were made, as it is part of the program's structure.
-    return found.sort((a, b) => a.value.id - b.value.id);
+    return found.sort((a, b) => a.value.serial - b.value.serial);
   }
 }
 
@@ -452,6 +454,7 @@ export class Core implements Variable {
 
   /** @internal Takes the value of `next`, which is disposed; it is computed with what is read next. */
   assign(next: Core | Value): void {
+    flushOlder();
     const before = this.value;
     if (shapeText(next.shape) !== shapeText(before.shape) || next.dtype !== before.dtype) {
       throw wrong(`assign: ${before.dtype} ${shapeText(before.shape)} cannot become ${next.dtype} ${shapeText(next.shape)}`);

@@ -90,7 +90,10 @@ function launch(device: Device, values: readonly Value[], read: ReadonlySet<Valu
   );
   values.forEach((value, at) => {
     value.stored = results[at];
-    recorder.settle(value.id, value.tracked);
+    // What gradients were taken through once is not kept for more of them, as in PyTorch.
+    const history = value.tracked && !value.passed;
+    value.cut = value.tracked && !history;
+    recorder.settle(value.id, history);
   });
   drop(recorder.release(-1));
 }
@@ -129,8 +132,11 @@ export function flushOlder(): void {
 
 /** Makes `variable`'s new value due and lets go of the one before. */
 export function replace(variable: Variable, before: Value): void {
-  if (due.size === 0) dueSince = generation;
-  due.add(variable);
+  due.delete(variable);
+  if (!variable.value.stored) {
+    if (due.size === 0) dueSince = generation;
+    due.add(variable);
+  }
   replaced.push({value: before, at: generation});
   before.release();
 }

@@ -45,9 +45,13 @@ export interface Stored {
 /** What programs are fed, as something recorded may still be computed from it: elements, and of which value they are. */
 const leaves = new Map<number, {readonly stored: Stored; readonly value: Value}>();
 
+let count = 0;
+
 /** A recorded tensor. */
 export class Value {
   readonly recorded: Recorded;
+  /** Counts values; ids come again. */
+  readonly serial = (count += 1);
   readonly dtype: DType;
   readonly shape: readonly number[];
   readonly device: Device;
@@ -55,6 +59,10 @@ export class Value {
   readonly tracked: boolean;
   /** Whether something that it is, or is computed from, takes gradients: none may flow through where it is used without its past. */
   past: boolean;
+  /** Gradients have been taken through it. */
+  passed = false;
+  /** It was computed, and how is forgotten: no gradient goes through it any more. */
+  cut = false;
   #holders = 1;
   #stopped: Recorded | undefined;
 

@@ -171,6 +171,11 @@ test('losses', {skip}, async () => {
   for (const [name, made, value] of wanted) await near(made, value, TOLERANCE, name);
 });
 
+test('a program whose results the compiler knows', {skip}, async () => {
+  const x = new Tensor([[1, 2, 3]]);
+  assert.deepEqual(await Promise.all([x.apply('Shape').array(), x.apply('Size').item()]), [[1n, 3n], 3]);
+});
+
 test('what does not fit is an error of the call, with the operator and the shapes', {skip}, () => {
   const a = new Tensor([[1, 2, 3]]);
   const throws = (call: () => unknown, message: RegExp, code = 'input'): void =>
