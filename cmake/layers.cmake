@@ -110,9 +110,7 @@ endforeach()
 
 # Most of a compilation's time is spent here, and a page waits for it.
 if(GS_WASM)
-  foreach(target gossamer_ir gossamer_passes)
-    target_compile_options(${target} PRIVATE -O2)
-  endforeach()
+  target_compile_options(gossamer_ir PRIVATE -O2)
 endif()
 
 # What each layer uses from outside (docs/dependencies.md).

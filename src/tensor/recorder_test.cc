@@ -140,6 +140,25 @@ TEST_F(Tensors, OutputsMayBeFedConstantOrTwice) {
   EXPECT_TRUE(graph::lower(graph, ops::builtin_catalog()));
 }
 
+// d/dx sum(tanh(x * w)): of the shapes of the xs, by a program that feeds neither y nor its parts.
+TEST_F(Tensors, GradientsAreRecordedAsNodes) {
+  const Id x = f32({4}), w = f32({4}), y = make("Tanh", {make("Mul", {x, w})});
+  const Id both[] = {x, w};
+  const auto made = recorder.gradient(y, both);
+  ASSERT_TRUE(made) << made.error().to_string();
+  EXPECT_EQ(shape((*made)[1]), Shape({4}));
+  const auto before = plan(*made);
+  EXPECT_EQ(before.feeds, std::vector<Id>({x, w}));
+  const auto stages = graph::lower(recorder.program(before.program), ops::builtin_catalog());
+  EXPECT_TRUE(stages) << stages.error().to_string();
+  // A gradient goes through what has been computed, while its history is kept.
+  recorder.settle(y, true);
+  EXPECT_EQ(plan(*made).program, before.program);
+  EXPECT_EQ(plan({make("Neg", {y})}).feeds, std::vector<Id>({y}));
+  EXPECT_FALSE(recorder.gradient(make("Cast", {y}, {{"to", int64_t{6}}}), both));
+  EXPECT_FALSE(recorder.gradient(y, both, f32({3})));
+}
+
 // Shapes that are computed from shapes are known as those are.
 TEST_F(Tensors, WhatFollowsFromShapesIsConstant) {
   const Id x = f32({2, 3, 4});
