@@ -28,7 +28,7 @@ async function inPage(page: Page, body: string): Promise<unknown> {
   return made.value;
 }
 
-test('tensors in a page are computed on wasm, webgpu and webgl alike', {skip}, async () => {
+test('tensors in a page are computed, and a net is trained, on wasm, webgpu and webgl alike', {skip}, async () => {
   const server = await startServer();
   server.put('/dist', folder(dist));
   server.put('/index.html', text(HTML, 'text/html'));
@@ -39,6 +39,7 @@ test('tensors in a page are computed on wasm, webgpu and webgl alike', {skip}, a
     await page.goto(`${server.origin}/index.html`);
     await page.waitFor('globalThis.ready');
     let first: unknown;
+    let trained: number[] | undefined;
     for (const device of ['cpu', 'webgpu', 'webgl']) {
       assert.deepEqual(await inPage(page, `
         const a = new Tensor([1, 2, 3, 4, 5, 6], {shape: [2, 3], device: '${device}'});
@@ -53,6 +54,28 @@ test('tensors in a page are computed on wasm, webgpu and webgl alike', {skip}, a
         const dropped = new nn.Dropout(0.5).forward(Tensor.ones([4, 8], {device: '${device}'}));
         return Promise.all([layer.weight.array(), dropped.flatten().array()]);
       `)) as [number[][], number[]];
+      const losses = (await inPage(page, `
+        manualSeed(2);
+        const net = new nn.Sequential(new nn.Linear(1, 16), new nn.Tanh(), new nn.Linear(16, 1)).to('${device}');
+        const optimizer = new optim.Adam(net.parameters(), {lr: 0.03});
+        const x = Tensor.linspace(-2, 2, 32, {device: '${device}'}).unsqueeze(1);
+        const y = new Tensor(Float32Array.from({length: 32}, (_, at) => Math.sin(at / 31 * 4 - 2)), {shape: [32, 1], device: '${device}'});
+        const read = [];
+        const before = memory().compiled;
+        for (let step = 0; step < 120; ++step) {
+          const loss = nn.functional.mseLoss(net.forward(x), y);
+          optimizer.zeroGrad();
+          loss.backward();
+          optimizer.step();
+          if (step % 40 === 39) read.push(await loss.item());
+        }
+        return [...read, memory().compiled - before];
+      `)) as number[];
+      // The first steps' program, and that of steps whose loss is read.
+      assert.equal(losses.pop(), 2, device);
+      assert.ok((losses[2] ?? 1) < 0.003, `${device}: ${losses.join(', ')}`);
+      trained ??= losses;
+      losses.forEach((loss, at) => assert.ok(Math.abs(loss - (trained?.[at] ?? 0)) < 2e-4, `${device}: ${losses.join(', ')} against ${trained?.join(', ')}`));
       first ??= drawn;
       assert.deepEqual(drawn, first, device);
       assert.deepEqual(new Set(drawn[1]), new Set([0, 2]));

@@ -81,7 +81,15 @@ function withGradients<T>(on: boolean, make: () => T): T {
   return made;
 }
 
-const handles = new FinalizationRegistry<Value>((value) => value.release());
+/** What a tensor holds, for when it is gone itself. */
+interface Cell {
+  value: Value;
+}
+
+const handles = new FinalizationRegistry<Cell>(({value}) => {
+  live -= 1;
+  value.release();
+});
 let live = 0;
 
 /** How many tensors are in use. */
@@ -158,7 +166,7 @@ export class Core implements Variable {
   /** What operations give; the class that has all of them. */
   static type: new (value: Value, options?: {readonly origin?: Origin | undefined}) => Core;
 
-  #value: Value;
+  readonly #cell: Cell;
   #origin: Origin | undefined;
   #disposed = false;
   #grad: Core | undefined;
@@ -167,25 +175,25 @@ export class Core implements Variable {
   /** Throws 'input' where the elements don't fit the shape. */
   constructor(data: Data | Value, options: TensorOptions | {readonly origin?: Origin | undefined} = {}) {
     if (data instanceof Value) {
-      this.#value = data;
+      this.#cell = {value: data};
       this.#origin = (options as {origin?: Origin}).origin;
     } else {
       const {shape, dtype, device = 'cpu', requiresGrad} = options as TensorOptions;
       const given = elements(data, dtype === undefined ? undefined : dtypeOf(dtype));
       const size = given.data.length;
       const extents = shape ? inferShape(shape, size, 'Tensor') : given.shape;
-      this.#value = uploaded(given.dtype, extents, given.data, device);
+      this.#cell = {value: uploaded(given.dtype, extents, given.data, device)};
       if (requiresGrad) this.requiresGrad = true;
     }
     live += 1;
     scope?.add(this);
-    handles.register(this, this.#value, this);
+    handles.register(this, this.#cell, this);
   }
 
   /** @internal */
   get value(): Value {
-    if (this.#disposed) throw new GossamerError('disposed', `this tensor of shape ${shapeText(this.#value.shape)} was disposed`);
-    return this.#value;
+    if (this.#disposed) throw new GossamerError('disposed', `this tensor of shape ${shapeText(this.#cell.value.shape)} was disposed`);
+    return this.#cell.value;
   }
 
   /** @internal */
@@ -194,25 +202,25 @@ export class Core implements Variable {
   }
 
   get dtype(): DType {
-    return this.#value.dtype;
+    return this.#cell.value.dtype;
   }
 
   get shape(): readonly number[] {
-    return this.#value.shape;
+    return this.#cell.value.shape;
   }
 
   get device(): Device {
-    return this.#value.device;
+    return this.#cell.value.device;
   }
 
   /** How many axes. */
   get ndim(): number {
-    return this.#value.shape.length;
+    return this.#cell.value.shape.length;
   }
 
   /** How many elements. */
   get size(): number {
-    return product(this.#value.shape);
+    return product(this.#cell.value.shape);
   }
 
   numel(): number {
@@ -297,7 +305,7 @@ export class Core implements Variable {
     live -= 1;
     handles.unregister(this);
     this.#grad?.dispose();
-    this.#value.release();
+    this.#cell.value.release();
   }
 
   [Symbol.dispose](): void {
@@ -379,10 +387,10 @@ export class Core implements Variable {
     if (where !== 'cpu' && where !== 'webgpu' && where !== 'webgl') return this.cast(where);
     if (where === this.device) return this;
     const {value} = this;
-    const stored = this.#origin ? undefined : value.stored;
+    const from = recordsGradients ? this.#origin : undefined;
+    const stored = from ? undefined : value.stored;
     if (stored) return this.make(uploaded(this.dtype, this.shape, stored.read(), where));
     const [same] = recordNode('Identity', [value.recorded]);
-    const from = recordsGradients ? this.#origin : undefined;
     const moved = new Value(same as Recorded, where, from !== undefined);
     return this.make(moved, from && new Origin([from], moved));
   }
@@ -446,10 +454,8 @@ export class Core implements Variable {
   }
 
   #take(value: Value): void {
-    handles.unregister(this);
-    this.#value = value;
+    this.#cell.value = value;
     if (this.#origin) this.#origin = new Origin([], value, this);
-    handles.register(this, value, this);
   }
 
   /** @internal Takes the value of `next`, which is disposed; it is computed with what is read next. */

@@ -14,6 +14,9 @@ const TARGETS = {cpu: 'wasm', webgpu: 'webgpu', webgl: 'webgl'} as const;
 /** Programs that stay ready; the one that was not used longest goes first. */
 const MOST_PROGRAMS = 64;
 
+/** After so many launches the page's events have their turn, and what was collected is let go of: a loop of awaits gives it none. */
+const TURN = 64;
+
 /** One for all devices, which stays for the next program. */
 let compiler: Promise<Compiler> | undefined;
 
@@ -97,6 +100,7 @@ export class Engine {
   readonly #models = new Map<number, Promise<Model>>();
   #opened: Promise<ComputeDevice> | undefined;
   #compiled = 0;
+  #launches = 0;
   #last: Promise<unknown> = Promise.resolve();
   /** The smallest result of the latest launch. */
   #probe: Stored | undefined;
@@ -135,6 +139,7 @@ export class Engine {
   }
 
   async #launch(model: Model, claimed: readonly Elements[], read: readonly boolean[]): Promise<Made[]> {
+    if (++this.#launches % TURN === 0) await new Promise((resolve) => setTimeout(resolve));
     const device = await this.#open();
     const feeds: Record<string, Feed> = {};
     const donate: string[] = [];
