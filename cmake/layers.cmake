@@ -110,7 +110,10 @@ endforeach()
 
 # Most of a compilation's time is spent here, and a page waits for it.
 if(GS_WASM)
-  target_compile_options(gossamer_ir PRIVATE -O2)
+  file(GLOB hot CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/ir/simplify*.cc)
+  list(APPEND hot ${PROJECT_SOURCE_DIR}/src/ir/poly.cc ${PROJECT_SOURCE_DIR}/src/ir/ranges.cc
+       ${PROJECT_SOURCE_DIR}/src/ir/order.cc ${PROJECT_SOURCE_DIR}/src/ir/rewrite.cc)
+  set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS -O2)
 endif()
 
 # What each layer uses from outside (docs/dependencies.md).
