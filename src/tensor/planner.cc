@@ -36,6 +36,26 @@ bool Recorder::Planner::depends(Scope& scope, Id id) const {
   return scope.depends.at(id);
 }
 
+// Whether among what makes the tensor is one that the caller has, through which gradients go. Where
+// there is none, a gradient needs no scope: its program does not hang on what else is kept.
+bool Recorder::Planner::has_history(Id id) {
+  if (recorder_.histories_ == 0) return false;
+  const auto [known, fresh] = histories_.try_emplace(id, false);
+  if (!fresh) return known->second;
+  std::vector<Id> rest{id};
+  std::unordered_set<Id> seen{id};
+  while (!rest.empty()) {
+    const Tensor& tensor = recorder_.tensors_[rest.back()];
+    rest.pop_back();
+    if (tensor.maker < 0) continue;
+    if (tensor.settled) return histories_[id] = true;
+    for (Id input : recorder_.nodes_[static_cast<size_t>(tensor.maker)].inputs) {
+      if (input != no_tensor && seen.insert(input).second) rest.push_back(input);
+    }
+  }
+  return false;
+}
+
 Recorder::Planner::Place Recorder::Planner::resolve(Place place) {
   while (place.scope != 0) {
     Scope& scope = scopes_[static_cast<size_t>(place.scope)];
@@ -52,8 +72,9 @@ std::vector<Recorder::Planner::Place> Recorder::Planner::inputs_of(Place place) 
   const Operation& operation = recorder_.operations_[static_cast<size_t>(node.operation)];
   int scope = place.scope;
   size_t xs = node.inputs.size();
-  if (operation.xs >= 0 && recorder_.histories_ > 0) {
-    xs = static_cast<size_t>(operation.xs);
+  const auto y = static_cast<size_t>(std::max(operation.xs, 0));
+  if (operation.xs >= 0 && (place.scope != 0 || has_history(node.inputs[y]))) {
+    xs = y;
     const auto [found, fresh] = gradient_scopes_.try_emplace(
         key({place.scope, static_cast<Id>(maker)}), static_cast<int>(scopes_.size()));
     if (fresh) {

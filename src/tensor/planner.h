@@ -49,6 +49,7 @@ class Recorder::Planner {
   }
   void name(Place place) { values_.emplace(key(place), next_++); }
   bool depends(Scope& scope, Id id) const;
+  bool has_history(Id id);
   Place resolve(Place place);
   std::vector<Place> inputs_of(Place place);
   void walk(Place start);
@@ -57,6 +58,7 @@ class Recorder::Planner {
   const Recorder& recorder_;
   std::vector<Scope> scopes_{Scope{}};
   std::unordered_map<uint64_t, int> gradient_scopes_;  // by the node, in its scope
+  std::unordered_map<Id, bool> histories_;
   std::unordered_map<uint64_t, int64_t> values_;
   int64_t next_ = 0;
 };

@@ -159,6 +159,17 @@ TEST_F(Tensors, GradientsAreRecordedAsNodes) {
   EXPECT_FALSE(recorder.gradient(y, both, f32({3})));
 }
 
+// What else is kept changes no program: a loop that keeps one result would be compiled again.
+TEST_F(Tensors, AHistoryElsewhereChangesNoGradient) {
+  const Id x = f32({4}), loss = make("Tanh", {make("Exp", {x})});
+  const Id xs[] = {x};
+  const auto made = recorder.gradient(loss, xs);
+  ASSERT_TRUE(made) << made.error().to_string();
+  const int program = plan({loss, (*made)[0]}).program;
+  recorder.settle(make("Exp", {f32({2})}), true);
+  EXPECT_EQ(plan({loss, (*made)[0]}).program, program);
+}
+
 // Shapes that are computed from shapes are known as those are.
 TEST_F(Tensors, WhatFollowsFromShapesIsConstant) {
   const Id x = f32({2, 3, 4});

@@ -159,7 +159,8 @@ test('a step that nobody reads keeps memory and programs constant', {skip}, asyn
     if (at % 8 === 7) await synchronize();
   }
   const after = memory();
-  assert.deepEqual([after.tensors, after.compiled], [tensors, compiled]);
+  assert.ok(after.tensors <= tensors, `${after.tensors} tensors after ${tensors}`);
+  assert.equal(after.compiled, compiled);
   assert.ok(after.bytes <= bytes, `${after.bytes} bytes after ${bytes}`);
 });
 

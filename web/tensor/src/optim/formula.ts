@@ -1,33 +1,20 @@
-/** Arithmetic of updates on what is recorded, without a tensor for each step between; those are let go of at the end. */
-import {constant, letGo, recordNode, type Recorded, Value} from '../recording.ts';
+/** Arithmetic that is recorded once and then replayed as a whole: what a step does to all parameters is one call of the recorder. */
+import {decode} from '../../../runtime/src/storage.ts';
 import {uploaded} from '../core.ts';
 import type {DType} from '../dtype.ts';
-import type {Tensor} from '../tensor.ts';
-import {arrayOf} from '../../../runtime/src/tensor.ts';
+import {constant, type Device, getRecorder, letGo, recordNode, type Recorded, type Value} from '../recording.ts';
 
 export class Formula {
-  readonly #device: Tensor['device'];
   readonly #dtype: DType;
-  readonly #between: Recorded[] = [];
-  readonly #fed: Value[] = [];
+  readonly made: Recorded[] = [];
 
-  constructor(like: Tensor) {
-    this.#device = like.device;
-    this.#dtype = like.dtype;
-  }
-
-  /** A number that is another one in each step: it is fed, so that the program stays the same. */
-  fed(value: number): Recorded {
-    const data = arrayOf(this.#dtype, 1);
-    data[0] = value;
-    const made = uploaded(this.#dtype, [], data, this.#device);
-    this.#fed.push(made);
-    return made.recorded;
+  constructor(dtype: DType) {
+    this.#dtype = dtype;
   }
 
   node(op: string, ...inputs: readonly (Recorded | number)[]): Recorded {
     const [made] = recordNode(op, inputs.map((each) => (typeof each === 'number' ? constant(this.#dtype, [], [each]) : each)));
-    this.#between.push(made as Recorded);
+    this.made.push(made as Recorded);
     return made as Recorded;
   }
 
@@ -40,17 +27,32 @@ export class Formula {
   mix(a: Recorded, factor: number | Recorded, b: Recorded, other: number | Recorded): Recorded {
     return this.add(this.mul(a, factor), this.mul(b, other));
   }
+}
 
-  /** What is computed becomes the tensor's next value. */
-  assign(tensor: Tensor, next: Recorded): void {
-    const at = this.#between.indexOf(next);
-    if (at >= 0) this.#between.splice(at, 1);
-    tensor.assign(new Value(next, this.#device, false));
+/** A formula of tensors of these shapes, all of one type, written as a model that the recorder applies. */
+export class Replay {
+  readonly #model: ReturnType<ReturnType<typeof getRecorder>['import']>;
+  readonly #leaves: Value[];
+  /** By input of the model, that of the formula. */
+  readonly #order: number[];
+
+  constructor(dtype: DType, shapes: readonly (readonly number[])[], device: Device, compute: (f: Formula, inputs: readonly Recorded[]) => readonly Recorded[]) {
+    const recorder = getRecorder();
+    const inputs = shapes.map((shape) => recorder.leaf(dtype, shape));
+    const f = new Formula(dtype);
+    const {program, feeds} = recorder.plan(compute(f, inputs).map(({id}) => id));
+    this.#model = recorder.import(recorder.model(program));
+    this.#order = feeds.map((id) => inputs.findIndex((input) => input.id === id));
+    this.#leaves = this.#model.leaves.map((leaf) => uploaded(leaf.dtype as DType, leaf.shape, decode(leaf.bytes, leaf.dtype), device));
+    [...f.made, ...inputs].forEach(letGo);
   }
 
-  /** Lets go of all between; to be called when no more is recorded. */
-  end(): void {
-    this.#between.forEach(letGo);
-    this.#fed.forEach((value) => value.release());
+  apply(inputs: readonly Recorded[]): Recorded[] {
+    return getRecorder().apply(this.#model, this.#order.map((at) => inputs[at] as Recorded), this.#leaves.map(({recorded}) => recorded));
+  }
+
+  dispose(): void {
+    this.#leaves.forEach((leaf) => leaf.release());
   }
 }
+

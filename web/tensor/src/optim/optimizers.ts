@@ -1,9 +1,11 @@
 /** Optimizers with PyTorch's arithmetic. A step is recorded; it runs with whatever is read next, or when the next step begins. */
+import {arrayOf} from '../../../runtime/src/tensor.ts';
+import {uploaded} from '../core.ts';
 import {flushOlder, stepped} from '../execution.ts';
-import type {Recorded} from '../recording.ts';
+import {type Recorded, Value} from '../recording.ts';
 import {wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';
-import {Formula} from './formula.ts';
+import {type Formula, Replay} from './formula.ts';
 
 export interface OptimizerOptions {
   /** Learning rate. */
@@ -20,9 +22,35 @@ export type Group<Options> = {-readonly [Key in keyof Options]-?: Exclude<Option
 /** What an optimizer keeps of a parameter, as tensors in its shape. */
 type State = Readonly<Record<string, Tensor>>;
 
+/** The same in a formula. */
+type Terms = Readonly<Record<string, Recorded>>;
+
+/** The values after a step. */
+interface Next {
+  readonly value: Recorded;
+  readonly state: Terms;
+}
+
+interface Known {
+  readonly state: State;
+  steps: number;
+}
+
+/** Parameters that a step treats alike. */
+interface Members {
+  readonly parameters: Tensor[];
+  readonly known: Known[];
+  /** Numbers them in their group. */
+  key: string;
+}
+
+/** What of a group is fed, or no option. */
+const FED = {lr: undefined, initialLr: undefined, params: undefined};
+
 export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOptions> {
   readonly groups: Group<Options>[];
-  readonly #states = new Map<Tensor, {state: State; steps: number}>();
+  readonly #states = new Map<Tensor, Known>();
+  readonly #replays = new Map<string, Replay>();
 
   constructor(params: Iterable<Tensor> | Iterable<ParameterGroup<Options>>, defaults: Options, options: Options) {
     const given = [...params] as (Tensor | ParameterGroup<Options>)[];
@@ -41,34 +69,76 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
   /** The names of what it keeps of a parameter. */
   protected abstract states(group: Group<Options>): readonly string[];
 
-  /** Records the update of one parameter; `steps` counts from 1. */
-  protected abstract update(f: Formula, parameter: Tensor, grad: Recorded, state: State, group: Group<Options>, steps: number, fed: Fed): void;
+  /** Numbers that are other ones in each step, the `steps`-th (from 1): they are fed, so that the program stays the same. */
+  protected abstract numbers(group: Group<Options>, steps: number): Readonly<Record<string, number>>;
+
+  /** The update of one parameter, from its gradient. */
+  protected abstract update(f: Formula, value: Recorded, grad: Recorded, state: Terms, group: Group<Options>, numbers: Terms): Next;
 
   /** Gives each parameter that has a gradient its next value. */
   step(): void {
     flushOlder();
     for (const group of this.groups) {
-      // A formula for each type and device: numbers that are fed are made once for all parameters.
-      const formulas = new Map<string, {f: Formula; fed: Fed}>();
-      for (const parameter of group.params) {
-        const grad = parameter.grad;
-        if (!grad) continue;
-        const kind = `${parameter.dtype} ${parameter.device}`;
-        let its = formulas.get(kind);
-        if (!its) {
-          const f = new Formula(parameter);
-          formulas.set(kind, (its = {f, fed: new Fed(f)}));
-        }
+      const alike = new Map<string, Members>();
+      group.params.forEach((parameter, at) => {
+        if (!parameter.grad) return;
         const known = this.#stateOf(parameter, group);
         known.steps += 1;
-        this.update(its.f, parameter, grad.value.recorded, known.state, group, known.steps, its.fed);
-      }
-      for (const {f} of formulas.values()) f.end();
+        const kind = `${parameter.dtype} ${parameter.device} ${known.steps}`;
+        let members = alike.get(kind);
+        if (!members) alike.set(kind, (members = {parameters: [], known: [], key: ''}));
+        members.parameters.push(parameter);
+        members.known.push(known);
+        members.key += `${at},`;
+      });
+      for (const members of alike.values()) this.#update(group, members);
     }
     stepped();
   }
 
-  #stateOf(parameter: Tensor, group: Group<Options>): {state: State; steps: number} {
+  #update(group: Group<Options>, {parameters, known, key}: Members): void {
+    const [{dtype, device}] = parameters as [Tensor];
+    const names = this.states(group);
+    const numbers = this.numbers(group, known[0]?.steps ?? 1);
+    const fed = Object.values(numbers).map((number) => {
+      const data = arrayOf(dtype, 1);
+      data[0] = number;
+      return uploaded(dtype, [], data, device);
+    });
+    const inputs = parameters.flatMap((parameter, at) =>
+      [parameter, parameter.grad as Tensor, ...names.map((name) => known[at]?.state[name] as Tensor)].map(({value}) => value.recorded));
+    const replay = this.#replay(group, Object.keys(numbers), names, parameters, key);
+    const made = replay.apply([...inputs, ...fed.map(({recorded}) => recorded)]);
+    let next = 0;
+    parameters.forEach((parameter, at) => {
+      for (const tensor of [...names.map((name) => known[at]?.state[name] as Tensor), parameter]) {
+        tensor.assign(new Value(made[next++] as Recorded, device, false));
+      }
+    });
+    fed.forEach((value) => value.release());
+  }
+
+  /** The update of all these parameters: recorded when they, or options other than the rate, are new. */
+  #replay(group: Group<Options>, numbers: readonly string[], names: readonly string[], parameters: readonly Tensor[], members: string): Replay {
+    const [{dtype, device}] = parameters as [Tensor];
+    const key = `${this.groups.indexOf(group)} ${dtype} ${device} ${members} ${JSON.stringify({...group, ...FED})}`;
+    let replay = this.#replays.get(key);
+    if (replay) return replay;
+    const count = 2 + names.length;
+    const shapes = parameters.flatMap(({shape}) => new Array<readonly number[]>(count).fill(shape));
+    replay = new Replay(dtype, [...shapes, ...numbers.map(() => [])], device, (f, inputs) => {
+      const fed = Object.fromEntries(numbers.map((name, at) => [name, inputs[shapes.length + at] as Recorded]));
+      return parameters.flatMap((_, at) => {
+        const [value, grad, ...kept] = inputs.slice(at * count, (at + 1) * count) as [Recorded, Recorded, ...Recorded[]];
+        const made = this.update(f, value, grad, Object.fromEntries(kept.map((each, place) => [names[place] ?? '', each])), group, fed);
+        return [...names.map((name) => made.state[name] as Recorded), made.value];
+      });
+    });
+    this.#replays.set(key, replay);
+    return replay;
+  }
+
+  #stateOf(parameter: Tensor, group: Group<Options>): Known {
     let known = this.#states.get(parameter);
     if (!known) {
       const fresh = this.states(group).map((name) => [name, Tensor.zerosLike(parameter).keep()] as const);
@@ -113,21 +183,8 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
   dispose(): void {
     for (const {state} of this.#states.values()) Object.values(state).forEach((tensor) => tensor.dispose());
     this.#states.clear();
-  }
-}
-
-/** Numbers of a step that are fed, each once under its name: equal numbers of two names stay two, so that the program is the same. */
-export class Fed {
-  readonly #f: Formula;
-  readonly #made = new Map<string, Recorded>();
-  constructor(f: Formula) {
-    this.#f = f;
-  }
-  of(name: string, value: number): Recorded {
-    const key = `${name} ${value}`;
-    const made = this.#made.get(key) ?? this.#f.fed(value);
-    this.#made.set(key, made);
-    return made;
+    this.#replays.forEach((replay) => replay.dispose());
+    this.#replays.clear();
   }
 }
 
@@ -150,18 +207,20 @@ export class SGD extends Optimizer<SGDOptions> {
     return momentum === 0 ? [] : ['momentumBuffer'];
   }
 
-  protected update(f: Formula, p: Tensor, grad: Recorded, {momentumBuffer}: State, group: Group<SGDOptions>, steps: number, fed: Fed): void {
-    const {lr, momentum, dampening, nesterov, weightDecay} = group;
-    const value = p.value.recorded;
+  protected numbers({lr, dampening, momentum}: Group<SGDOptions>, steps: number): Record<string, number> {
+    // The first gradient comes in undamped.
+    return {lr, ...(momentum !== 0 && dampening !== 0 ? {fresh: steps === 1 ? 1 : 1 - dampening} : {})};
+  }
+
+  protected update(f: Formula, value: Recorded, grad: Recorded, {momentumBuffer}: Terms, group: Group<SGDOptions>, {lr, fresh}: Terms): Next {
+    const {momentum, nesterov, weightDecay} = group;
     let g = decayed(f, grad, value, weightDecay);
+    const state: Record<string, Recorded> = {};
     if (momentumBuffer) {
-      // The first gradient comes in undamped.
-      const fresh = dampening === 0 ? g : f.mul(g, fed.of('fresh', steps === 1 ? 1 : 1 - dampening));
-      const moving = f.add(f.mul(momentumBuffer.value.recorded, momentum), fresh);
+      const moving = (state['momentumBuffer'] = f.add(f.mul(momentumBuffer, momentum), fresh ? f.mul(g, fresh) : g));
       g = nesterov ? f.add(g, f.mul(moving, momentum)) : moving;
-      f.assign(momentumBuffer, moving);
     }
-    f.assign(p, f.sub(value, f.mul(g, fed.of('lr', lr))));
+    return {value: f.sub(value, f.mul(g, lr as Recorded)), state};
   }
 }
 
@@ -192,21 +251,24 @@ export class Adam extends Optimizer<AdamOptions> {
     return ['expAvg', 'expAvgSq', ...(amsgrad ? ['maxExpAvgSq'] : [])];
   }
 
-  protected update(f: Formula, p: Tensor, grad: Recorded, state: State, group: Group<AdamOptions>, steps: number, fed: Fed): void {
-    const {lr, betas: [beta1, beta2], eps, weightDecay} = group;
-    const {expAvg, expAvgSq, maxExpAvgSq} = state as {expAvg: Tensor; expAvgSq: Tensor; maxExpAvgSq?: Tensor};
-    let value = p.value.recorded;
+  protected numbers({lr, betas: [beta1, beta2], weightDecay}: Group<AdamOptions>, steps: number): Record<string, number> {
+    const decay = this.coupled || weightDecay === 0 ? {} : {decay: 1 - lr * weightDecay};
+    return {root: 1 / Math.sqrt(1 - beta2 ** steps), size: lr / (1 - beta1 ** steps), ...decay};
+  }
+
+  protected update(f: Formula, value: Recorded, grad: Recorded, state: Terms, group: Group<AdamOptions>, numbers: Terms): Next {
+    const {betas: [beta1, beta2], eps, weightDecay} = group;
+    const {root, size, decay} = numbers as {root: Recorded; size: Recorded; decay?: Recorded};
+    const before = state as {expAvg: Recorded; expAvgSq: Recorded; maxExpAvgSq?: Recorded};
     const g = this.coupled ? decayed(f, grad, value, weightDecay) : grad;
-    if (!this.coupled && weightDecay !== 0) value = f.mul(value, fed.of('decay', 1 - lr * weightDecay));
-    const mean = f.mix(expAvg.value.recorded, beta1, g, 1 - beta1);
-    const square = f.add(f.mul(expAvgSq.value.recorded, beta2), f.mul(f.mul(g, g), 1 - beta2));
-    let largest = square;
-    if (maxExpAvgSq) f.assign(maxExpAvgSq, (largest = f.node('Max', maxExpAvgSq.value.recorded, square)));
-    const root = f.mul(f.sqrt(largest), fed.of('root', 1 / Math.sqrt(1 - beta2 ** steps)));
-    const step = f.mul(f.div(mean, f.add(root, eps)), fed.of('size', lr / (1 - beta1 ** steps)));
-    f.assign(expAvg, mean);
-    f.assign(expAvgSq, square);
-    f.assign(p, f.sub(value, step));
+    const expAvg = f.mix(before.expAvg, beta1, g, 1 - beta1);
+    const expAvgSq = f.add(f.mul(before.expAvgSq, beta2), f.mul(f.mul(g, g), 1 - beta2));
+    const largest = before.maxExpAvgSq ? f.node('Max', before.maxExpAvgSq, expAvgSq) : expAvgSq;
+    const step = f.mul(f.div(expAvg, f.add(f.mul(f.sqrt(largest), root), eps)), size);
+    return {
+      value: f.sub(decay ? f.mul(value, decay) : value, step),
+      state: {expAvg, expAvgSq, ...(before.maxExpAvgSq ? {maxExpAvgSq: largest} : {})},
+    };
   }
 }
 
@@ -234,25 +296,23 @@ export class RMSprop extends Optimizer<RMSpropOptions> {
     return ['squareAvg', ...(centered ? ['gradAvg'] : []), ...(momentum > 0 ? ['momentumBuffer'] : [])];
   }
 
-  protected update(f: Formula, p: Tensor, grad: Recorded, state: State, group: Group<RMSpropOptions>, _steps: number, fed: Fed): void {
-    const {lr, alpha, eps, momentum, weightDecay} = group;
-    const {squareAvg, gradAvg, momentumBuffer} = state as {squareAvg: Tensor; gradAvg?: Tensor; momentumBuffer?: Tensor};
-    const value = p.value.recorded;
+  protected numbers({lr}: Group<RMSpropOptions>): Record<string, number> {
+    return {lr};
+  }
+
+  protected update(f: Formula, value: Recorded, grad: Recorded, before: Terms, group: Group<RMSpropOptions>, {lr}: Terms): Next {
+    const {alpha, eps, momentum, weightDecay} = group;
     const g = decayed(f, grad, value, weightDecay);
-    const square = f.mix(squareAvg.value.recorded, alpha, f.mul(g, g), 1 - alpha);
-    let spread = square;
-    if (gradAvg) {
-      const mean = f.mix(gradAvg.value.recorded, alpha, g, 1 - alpha);
-      spread = f.sub(square, f.mul(mean, mean));
-      f.assign(gradAvg, mean);
+    const squareAvg = f.mix(before['squareAvg'] as Recorded, alpha, f.mul(g, g), 1 - alpha);
+    const state: Record<string, Recorded> = {squareAvg};
+    let spread = squareAvg;
+    if (before['gradAvg']) {
+      const mean = (state['gradAvg'] = f.mix(before['gradAvg'], alpha, g, 1 - alpha));
+      spread = f.sub(squareAvg, f.mul(mean, mean));
     }
     let step = f.div(g, f.add(f.sqrt(spread), eps));
-    f.assign(squareAvg, square);
-    if (momentumBuffer) {
-      step = f.add(f.mul(momentumBuffer.value.recorded, momentum), step);
-      f.assign(momentumBuffer, step);
-    }
-    f.assign(p, f.sub(value, f.mul(step, fed.of('lr', lr))));
+    if (before['momentumBuffer']) step = state['momentumBuffer'] = f.add(f.mul(before['momentumBuffer'], momentum), step);
+    return {value: f.sub(value, f.mul(step, lr as Recorded)), state};
   }
 }
 
@@ -270,14 +330,13 @@ export class Adagrad extends Optimizer<AdagradOptions> {
     return ['sum'];
   }
 
-  protected update(f: Formula, p: Tensor, grad: Recorded, state: State, group: Group<AdagradOptions>, steps: number, fed: Fed): void {
-    const {lr, lrDecay, eps, weightDecay} = group;
-    const {sum} = state as {sum: Tensor};
-    const value = p.value.recorded;
+  protected numbers({lr, lrDecay}: Group<AdagradOptions>, steps: number): Record<string, number> {
+    return {lr: lr / (1 + (steps - 1) * lrDecay)};
+  }
+
+  protected update(f: Formula, value: Recorded, grad: Recorded, before: Terms, {eps, weightDecay}: Group<AdagradOptions>, {lr}: Terms): Next {
     const g = decayed(f, grad, value, weightDecay);
-    const total = f.add(sum.value.recorded, f.mul(g, g));
-    const step = f.div(g, f.add(f.sqrt(total), eps));
-    f.assign(sum, total);
-    f.assign(p, f.sub(value, f.mul(step, fed.of('lr', lr / (1 + (steps - 1) * lrDecay)))));
+    const sum = f.add(before['sum'] as Recorded, f.mul(g, g));
+    return {value: f.sub(value, f.mul(f.div(g, f.add(f.sqrt(sum), eps)), lr as Recorded)), state: {sum}};
   }
 }
