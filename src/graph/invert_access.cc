@@ -35,7 +35,7 @@ struct Equation {
 
 class Solver {
  public:
-  Solver(const Domain& domain, const ir::Bounds& bounds) {
+  Solver(const Domain& domain, const ir::Bounds& bounds, bool exact) : exact_(exact) {
     made_.bounds = bounds;
     for (size_t i = 0; i < domain.axes.size(); ++i) {
       add_unknown(domain.axes[i], domain.extents[i]);
@@ -286,7 +286,7 @@ class Solver {
     }
     for (const Linear::Term& term : low.terms) {
       const int64_t coefficient = *ir::as_int(term.coefficient);
-      if (largest % coefficient != 0 || splits_ >= most_splits) continue;
+      if (!exact_ || largest % coefficient != 0 || splits_ >= most_splits) continue;
       const int64_t by = largest / coefficient;
       const Unknown one = *find(term.unknown);
       const auto extent = ir::as_int(one.extent);
@@ -352,6 +352,7 @@ class Solver {
   }
 
   Inverse made_;
+  bool exact_;
   std::vector<Unknown> unknowns_;
   std::vector<Equation> equations_;
   int fresh_ = 0, splits_ = 0;
@@ -366,8 +367,8 @@ ir::Bounds with_axes(ir::Bounds bounds, const Domain& domain) {
 }
 
 std::optional<Inverse> invert(const std::vector<Expr>& indices, const std::vector<Expr>& shape,
-                              const Domain& domain, const ir::Bounds& bounds) {
-  return Solver(domain, bounds).run(indices, shape);
+                              const Domain& domain, const ir::Bounds& bounds, bool exact) {
+  return Solver(domain, bounds, exact).run(indices, shape);
 }
 
 }  // namespace gossamer::graph

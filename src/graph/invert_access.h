@@ -36,7 +36,8 @@ struct Inverse {
 // be inverted: permutations, slices, broadcasts, windows with strides and dilations, groups. Those
 // that read data, or are cut off at an edge, cannot: std::nullopt. `shape`: of the buffer that is
 // read.
+// `exact`: axes of strides are split, so that few guards fail; else they stay whole.
 std::optional<Inverse> invert(const std::vector<Expr>& indices, const std::vector<Expr>& shape,
-                              const Domain& domain, const ir::Bounds& bounds);
+                              const Domain& domain, const ir::Bounds& bounds, bool exact = true);
 
 }  // namespace gossamer::graph

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/pad_factors.h"
 #include "ir/build.h"
 #include "ops/define.h"
 
@@ -40,6 +41,11 @@ Expr without_cast(const Expr& e) {
 
 bool is_load(const Expr& e) { return without_cast(e)->kind == ir::NodeKind::Load; }
 
+bool is_product(const Expr& e) {
+  const auto* node = ir::as<ir::Binary>(e);
+  return node && node->op == ir::BinaryOp::mul && is_load(node->a) && is_load(node->b);
+}
+
 bool has_load(const Expr& e) {
   bool found = false;
   ir::visit(e, [&](const Expr& node) {
@@ -67,10 +73,8 @@ bool stays_inside(const Expr& e, const ir::Bounds& bounds) {
 // As a term of a sum. A product of loads stays one, which schedules know as a contraction: its
 // factors are masked where they could read what is not there, and at least one of them.
 Expr term_of(const ir::Masked& masked, const ir::Bounds& bounds) {
+  if (!masked.mask.get() || !is_product(masked.value)) return ir::unmasked(masked);
   const auto* product = ir::as<ir::Binary>(masked.value);
-  if (!masked.mask.get() || !product || product->op != ir::BinaryOp::mul || !is_load(product->a) ||
-      !is_load(product->b))
-    return ir::unmasked(masked);
   Expr a = product->a, b = product->b;
   const bool reads_b = !stays_inside(b, bounds);
   if (reads_b) b = ir::unmasked({masked.mask, b});
@@ -155,7 +159,9 @@ void StageGradient::pull_back(const Leaf& leaf, const Domain& domain) {
   const ir::DType wide = ops::accumulator(load.buffer->dtype);
   const ir::Masked cotangent{leaf.cotangent.mask,
                              ir::cast(wide, without_cast(leaf.cotangent.value))};
-  const auto inverse = invert(load.indices, load.buffer->shape, domain, b_.bounds);
+  // Of a product each term should be one of whole tensors, if many come to nothing.
+  const bool whole = !cotangent.mask.get() && is_product(cotangent.value);
+  const auto inverse = invert(load.indices, load.buffer->shape, domain, b_.bounds, !whole);
   made_.push_back({load.buffer, inverse ? gathered(load, *inverse, cotangent)
                                         : scattered(load, domain, cotangent)});
 }
@@ -182,7 +188,11 @@ Tensor StageGradient::gathered(const ir::Load& load, const Inverse& inverse,
       return ir::cast(dtype, ir::substitute(unmasked(found), map));
     });
   }
-  const Expr term = term_of(found, inverse.bounds);
+  const auto padded =
+      cotangent.mask.get() || inverse.guards.empty()
+          ? std::nullopt
+          : padded_product(b_, name(".gradient.pad"), found.value, inverse.guards, inverse.bounds);
+  const Expr term = padded ? *padded : term_of(found, inverse.bounds);
   return b_.reduce(name(".gradient"), ops::Builder::Join::sum, dtype, load.buffer->shape,
                    inverse.rest.extents, [&](ops::Point point, ops::Point over) {
                      place(point);

@@ -1,6 +1,8 @@
 #include "schedule/layout.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
@@ -72,8 +74,8 @@ class Chooser {
   }
 
   // How good the vector axis `axis` is for a stage: contiguous loads and constants that can be
-  // packed for it count for it, gathers against it.
-  int score(const Stage& stage, size_t axis, const ir::Bounds& bounds) const {
+  // packed for it count for it, gathers against it. `copies`: others may be packed, too.
+  int score(const Stage& stage, size_t axis, const ir::Bounds& bounds, bool copies) const {
     const int lanes = caps_.vector_lanes;
     const auto extent = ir::as_int(stage.extents[axis]);
     if (extent && *extent < 2) return costs_.unit_axis;
@@ -92,7 +94,10 @@ class Chooser {
           points += costs_.contiguous;
           break;
         case Along::gather:
-          points += in_terms && packing_.may_pack(stage, *load) ? costs_.packable : costs_.gather;
+          points += in_terms && (copies ? packing_.would_pack(stage, *load, static_cast<int>(axis))
+                                        : packing_.may_pack(stage, *load))
+                        ? costs_.packable
+                        : costs_.gather;
           break;
       }
     }
@@ -101,10 +106,22 @@ class Chooser {
   }
 
   int choose_axis(const Stage& stage) const {
+    auto [axis, points] = best_axis(stage, false);
+    if (stage.kind != StageKind::reduce || points >= 0) return axis;
+    // A reduction that would gather runs along its own axes instead, unless copies of what a run
+    // makes pay (the gradient of a product by a factor, which walks the other one's rows). In
+    // groups of invocations, tiles in their memory are such copies.
+    if (caps_.group_size > 1 || caps_.texture_memory) return -1;
+    std::tie(axis, points) = best_axis(stage, true);
+    return points < 0 ? -1 : axis;
+  }
+
+  // And its score.
+  std::pair<int, int> best_axis(const Stage& stage, bool copies) const {
     const ir::Bounds bounds = bounds_of(stage);
     int best = -1, best_score = costs_.unit_axis + 1;
     for (int i = static_cast<int>(stage.axes.size()) - 1; i >= 0; --i) {
-      int points = score(stage, static_cast<size_t>(i), bounds) * costs_.scale;
+      int points = score(stage, static_cast<size_t>(i), bounds, copies) * costs_.scale;
       // Between equals: the axis that a packed constant shares (output channels), then the last
       // axis.
       if (stage.kind == StageKind::reduce) {
@@ -117,8 +134,7 @@ class Chooser {
       }
       if (points > best_score) best = i, best_score = points;
     }
-    // A reduction that would gather runs along its own axes instead.
-    return stage.kind == StageKind::reduce && best_score < 0 ? -1 : best;
+    return {best, best_score};
   }
 
   void place_stage(Stage& stage, Program& result) {

@@ -30,10 +30,25 @@ bool Packing::may_pack(const Stage& stage, const ir::Load& load) const {
          simple_indices(load);
 }
 
+// Whether an operand that is no constant pays for a copy in each run.
+bool Packing::reused(const Stage& stage, int axis) const {
+  return !stage.reduce_axes.empty() &&
+         product_or(stage.extents, 1 << 20) >=
+             costs_.reuse * product_or({stage.extents[static_cast<size_t>(axis)]}, 64);
+}
+
+bool Packing::would_pack(const Stage& stage, const ir::Load& load, int axis) const {
+  if (may_pack(stage, load)) return true;
+  const auto is_axis = [&](const Expr& e) {
+    return e.get() == stage.axes[static_cast<size_t>(axis)].get();
+  };
+  return simple_indices(load) && std::ranges::any_of(load.indices, is_axis) &&
+         pattern_of(stage) == Pattern::contraction && reused(stage, axis);
+}
+
 void Packing::pack_operands(Stage& stage, int axis, int block, ops::Program& result) {
   const ir::Bounds bounds = bounds_of(stage);
   const ir::Var& v = stage.axes[static_cast<size_t>(axis)];
-  const int64_t output_points = product_or(stage.extents, 1 << 20);
   const std::vector<Expr> before = stage.values;  // keeps the loads alive while they are redirected
   for (const ir::Load* load : loads_of(before)) {
     const ir::BufferNode* source = load->buffer.get();
@@ -47,9 +62,7 @@ void Packing::pack_operands(Stage& stage, int axis, int block, ops::Program& res
     if (now == Along::contiguous && (!constant || !caps_.texture_memory)) {
       if (!constant || size <= costs_.small_constant) continue;
     }
-    if (!constant &&
-        output_points < costs_.reuse * product_or({stage.extents[static_cast<size_t>(axis)]}, 64))
-      continue;
+    if (!constant && !reused(stage, axis)) continue;
     if (stage.reduce_axes.empty()) continue;
     const Layout layout =
         packed_layout(stage, *load, axis, static_cast<int>(moving - load->indices.begin()));

@@ -21,6 +21,9 @@ class Packing {
   // A constant that a reduction walks in a simple way.
   bool may_pack(const ops::Stage& stage, const ir::Load& load) const;
 
+  // Also where a run makes the copy: of a product's operand that vectors along `axis` would gather.
+  bool would_pack(const ops::Stage& stage, const ir::Load& load, int axis) const;
+
   // Operands of a reduction that a vector along `axis` would gather, or that are constant, are laid
   // out in the order in which the reduction walks them: [axis/lanes, other axes, reduction loops,
   // axis%lanes]. Copies that a run makes stand in `block` (ops::blocks_of).
@@ -29,6 +32,7 @@ class Packing {
  private:
   ir::Layout packed_layout(const ops::Stage& stage, const ir::Load& load, int axis,
                            int vector) const;
+  bool reused(const ops::Stage& stage, int axis) const;
   bool reduces_along_vector(const ops::Stage& stage, size_t r) const;
 
   PlacedBuffers& placed_;
