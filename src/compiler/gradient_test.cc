@@ -1,6 +1,7 @@
 // Gradients of the catalog's operators on every target's kernels, against the stages themselves.
 #include "compiler/differential.h"
 #include "graph/gradient_of_case.h"
+#include "schedule/tiling.h"
 
 namespace gossamer::compiler {
 namespace {
@@ -49,6 +50,46 @@ INSTANTIATE_TEST_SUITE_P(Catalog, GradientKernels, testing::ValuesIn(entries()),
                            std::ranges::replace(name, '.', '_');
                            return name.empty() ? info.param->name : name + "_" + info.param->name;
                          });
+
+// Their products run as tiles of vectors, without conditions inside.
+TEST(GradientsOfProducts, AreContractions) {
+  const std::vector<std::pair<std::string_view, Case>> examples{
+      {"MatMul", {.name = "matrices", .shapes = {{64, 64}, {64, 64}}}},
+      {"Conv",
+       {.name = "strides",
+        .shapes = {{2, 16, 14, 14}, {32, 16, 3, 3}},
+        .attributes = {{"strides", std::vector<int64_t>{2, 2}},
+                       {"pads", std::vector<int64_t>{1, 1, 1, 1}}}}}};
+  for (const auto& [name, test] : examples) {
+    SCOPED_TRACE(name);
+    const OpDef& def = *ops::builtin_catalog().find("", name);
+    Example example =
+        example_of(graph::gradient_of_case(def, test, ops::case_inputs(def, test)).made);
+    ASSERT_TRUE(example.made.status) << example.made.status.error().to_string();
+    const schedule::Capabilities caps = schedule::capabilities_of(TargetKind::wasm);
+    graph::StageGraph graph = graph_of(example, Form::as_defined);
+    graph::drop_dead(graph);
+    graph::fuse(graph, {});
+    schedule::Ports ports;
+    for (const auto& input : graph.inputs) ports.inputs.insert(input.buffer.get());
+    for (const auto& output : graph.outputs) ports.outputs.insert(output.buffer.get());
+    std::vector<std::pair<ir::Buffer, ir::Buffer>> replaced;
+    schedule::choose_layouts(graph.program, ports, caps, replaced);
+    int products = 0;
+    for (const Stage& stage : ops::stages_of(graph.program)) {
+      if (stage.kind != StageKind::reduce) continue;
+      ++products;
+      const schedule::Tiling tiling = schedule::default_tiling(stage, caps);
+      EXPECT_EQ(tiling.pattern, schedule::Pattern::contraction) << ops::print(stage);
+      EXPECT_EQ(tiling.lanes, caps.vector_lanes) << ops::print(stage);
+      ir::visit(stage.values[0], [&](const ir::Expr& e) {
+        EXPECT_NE(e->kind, ir::NodeKind::Select) << ops::print(stage);
+        return true;
+      });
+    }
+    EXPECT_EQ(products, 2);
+  }
+}
 
 }  // namespace
 }  // namespace gossamer::compiler

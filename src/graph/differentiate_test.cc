@@ -204,6 +204,61 @@ TEST_P(GradientTest, IsThatOfFiniteDifferences) {
   }
 }
 
+// Gradients of gradients, of operators that are smooth where their cases are.
+TEST(SecondGradient, IsThatOfFiniteDifferences) {
+  for (const char* name : {"Exp",
+                           "Tanh",
+                           "Sigmoid",
+                           "Erf",
+                           "Gelu",
+                           "Sin",
+                           "Softplus",
+                           "Mish",
+                           "Div",
+                           "Mul",
+                           "Softmax",
+                           "LogSoftmax",
+                           "ReduceLogSumExp",
+                           "ReduceProd",
+                           "ReduceL2",
+                           "ReduceSumSquare",
+                           "CumProd",
+                           "CumSum",
+                           "MatMul",
+                           "Gemm",
+                           "Conv",
+                           "ConvTranspose",
+                           "AveragePool",
+                           "LayerNormalization",
+                           "BatchNormalization",
+                           "Attention",
+                           "Gather",
+                           "ScatterElements",
+                           "Einsum",
+                           "GRU",
+                           "LSTM",
+                           "SoftmaxCrossEntropyLoss",
+                           "DFT",
+                           "Where",
+                           "Concat",
+                           "Pad",
+                           "Transpose",
+                           "Reshape"}) {
+    SCOPED_TRACE(name);
+    const OpDef& def = *ops::builtin_catalog().find("", name);
+    int cases = 0;
+    for (const Case& test : def.cases) {
+      SCOPED_TRACE(test.name);
+      const std::vector<TensorData> inputs = as_doubles(def, test, ops::case_inputs(def, test));
+      if (size_of(inputs) > most_elements / 10) continue;
+      const GradientOfCase of = second_gradient_of_case(def, test, inputs);
+      ASSERT_TRUE(of.made.status) << of.made.status.error().to_string();
+      check_directions(def, test, of, inputs);
+      if (++cases == 2) break;
+    }
+  }
+}
+
 std::vector<const OpDef*> entries() {
   std::vector<const OpDef*> found;
   for (const OpDef& def : ops::builtin_catalog().entries()) found.push_back(&def);

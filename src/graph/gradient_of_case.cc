@@ -47,14 +47,13 @@ ops::DefinedCase define(const ops::OpDef& def, const ops::Case& test,
   return made.status ? std::move(made) : ops::define_case(def, test, inputs, outputs);
 }
 
-}  // namespace
-
-GradientOfCase gradient_of_case(const ops::OpDef& def, const ops::Case& test,
-                                const std::vector<ops::TensorData>& inputs) {
-  GradientOfCase result;
-  result.made = define(def, test, inputs);
-  ops::DefinedCase& made = result.made;
-  if (!made.status) return result;
+// Appends the gradient of a weighted sum of these tensors, which become the case's outputs.
+void append_gradient(GradientOfCase& of, const std::string& name, const std::vector<Tensor>& ys) {
+  ops::DefinedCase& made = of.made;
+  of.xs.clear();
+  of.none.clear();
+  of.outputs.clear();
+  of.weights.clear();
   std::vector<size_t> variables;
   std::vector<Tensor> xs;
   for (size_t i = 0; i < made.inputs.size(); ++i) {
@@ -62,24 +61,23 @@ GradientOfCase gradient_of_case(const ops::OpDef& def, const ops::Case& test,
     variables.push_back(i);
     xs.push_back(made.inputs[i]);
   }
-  for (size_t i = 0; i < made.outputs.size(); ++i) {
-    const Tensor& y = made.outputs[i];
+  for (const Tensor& y : ys) {
     if (!y || !is_variable(y.dtype())) continue;
-    result.outputs.push_back(y);
-    result.weights.emplace_back();
+    of.outputs.push_back(y);
+    of.weights.emplace_back();
     if (const auto shape = numbers(y.shape())) {
-      result.weights.back().buffer = ir::buffer(cat("weights", i), y.dtype(), y.shape());
-      made.memory.emplace_back(result.weights.back().buffer, weights_of(y.dtype(), *shape));
+      of.weights.back().buffer =
+          ir::buffer(cat(name, ".weights", of.weights.size()), y.dtype(), y.shape());
+      made.memory.emplace_back(of.weights.back().buffer, weights_of(y.dtype(), *shape));
     }
   }
   ops::OpDef gradient;
   gradient.name = "Gradient";
   std::vector<std::vector<Tensor>> parts(xs.size());
   gradient.define = [&](ops::Builder& b) -> Result<> {
-    for (size_t j = 0; j < result.outputs.size(); ++j) {
+    for (size_t j = 0; j < of.outputs.size(); ++j) {
       GS_ASSIGN(const std::vector<Tensor> found,
-                differentiate(b, made.builder->program,
-                              {result.outputs[j], result.weights[j], xs, false}));
+                differentiate(b, made.builder->program, {of.outputs[j], of.weights[j], xs, false}));
       for (size_t k = 0; k < xs.size(); ++k) {
         if (found[k]) parts[k].push_back(found[k]);
       }
@@ -89,20 +87,40 @@ GradientOfCase gradient_of_case(const ops::OpDef& def, const ops::Case& test,
     }
     return {};
   };
-  ops::Builder builder(gradient, test.name + ".gradient", std::vector<Tensor>(), {}, 0);
+  ops::Builder builder(gradient, name, std::vector<Tensor>(), {}, 0);
   made.status = builder.define();
   made.outputs.clear();
   for (size_t k = 0; k < xs.size(); ++k) {
     if (parts[k].empty()) {
-      result.none.push_back(variables[k]);
+      of.none.push_back(variables[k]);
       continue;
     }
-    result.xs.push_back(variables[k]);
+    of.xs.push_back(variables[k]);
     made.outputs.push_back(parts[k][0]);
   }
   std::ranges::move(builder.program, std::back_inserter(made.builder->program));
   std::ranges::move(builder.constants, std::back_inserter(made.builder->constants));
   std::ranges::move(builder.checks, std::back_inserter(made.builder->checks));
+}
+
+}  // namespace
+
+GradientOfCase gradient_of_case(const ops::OpDef& def, const ops::Case& test,
+                                const std::vector<ops::TensorData>& inputs) {
+  GradientOfCase result;
+  result.made = define(def, test, inputs);
+  if (!result.made.status) return result;
+  const std::vector<Tensor> ys = result.made.outputs;
+  append_gradient(result, test.name + ".gradient", ys);
+  return result;
+}
+
+GradientOfCase second_gradient_of_case(const ops::OpDef& def, const ops::Case& test,
+                                       const std::vector<ops::TensorData>& inputs) {
+  GradientOfCase result = gradient_of_case(def, test, inputs);
+  if (!result.made.status) return result;
+  const std::vector<Tensor> ys = result.made.outputs;
+  append_gradient(result, test.name + ".second", ys);
   return result;
 }
 

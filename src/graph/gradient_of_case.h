@@ -23,6 +23,11 @@ struct GradientOfCase {
 GradientOfCase gradient_of_case(const ops::OpDef& def, const ops::Case& test,
                                 const std::vector<ops::TensorData>& inputs);
 
+// The same with the gradients of those gradients behind them: made.outputs are the derivatives of a
+// weighted sum of what they were, which `outputs` and `weights` become.
+GradientOfCase second_gradient_of_case(const ops::OpDef& def, const ops::Case& test,
+                                       const std::vector<ops::TensorData>& inputs);
+
 // The names of the inputs that have a gradient in some case, in order: "X, W"; empty where none
 // has.
 std::string gradient_inputs(const ops::OpDef& def);

@@ -30,16 +30,16 @@ Result<> StageGradient::of_reduction(const Tensor& cotangent) {
         stage_.combiner.left.begin());
     const auto active = [this](const Expr& e) { return is_active_load(e); };
     const Expr& term = stage_.values[k];
-    const ir::Root probe{term, {{}, ir::constant(term->type, 1)}};
+    const Root probe{term, {{}, ir::constant(term->type, 1)}};
     if (stage_.in_order) return unknown("goes on from what it has so far");
-    if (ir::cotangents_of({probe}, active).empty()) continue;
+    if (cotangents_of({probe}, active).empty()) continue;
     if (join_kind(stage_.combiner, k) == JoinKind::sum) {
       sums.push_back({term, {{}, stored(k, leaf.cotangent)}});
     } else {
       GS_TRY(of_accumulator(k, stored(k, leaf.cotangent)));
     }
   }
-  std::vector<ir::Root> roots;
+  std::vector<Root> roots;
   for (const Leaf& one : sums) roots.push_back({one.leaf, one.cotangent});
   if (!roots.empty()) pull_back(roots, all_);
   return {};
@@ -61,7 +61,7 @@ Result<> StageGradient::of_accumulator(size_t k, const Expr& cotangent) {
   }
 }
 
-Expr StageGradient::stored(size_t k, const ir::Masked& cotangent) {
+Expr StageGradient::stored(size_t k, const Masked& cotangent) {
   const Expr value = with_accumulators(unmasked(cotangent));
   Expr inner = value;
   while (const auto* cast = ir::as<ir::Cast>(inner)) inner = cast->a;
@@ -79,8 +79,8 @@ Expr StageGradient::with_accumulators(const Expr& e) {
   return ir::substitute(e, map);
 }
 
-ir::LeafCotangent StageGradient::with_accumulators(const Leaf& leaf) {
-  const ir::Masked& found = leaf.cotangent;
+LeafCotangent StageGradient::with_accumulators(const Leaf& leaf) {
+  const Masked& found = leaf.cotangent;
   return {leaf.leaf,
           {found.mask ? with_accumulators(found.mask) : Expr(), with_accumulators(found.value)}};
 }

@@ -126,8 +126,8 @@ Tensor StageGradient::scanned(const std::string& what, ops::Combiner combiner, i
 Expr StageGradient::slope(size_t k, const Var& variable) {
   const ops::Combiner& combiner = stage_.combiner;
   const Expr one = ir::constant(combiner.joined[k]->type, 1);
-  const auto found = ir::cotangents_of({{combiner.joined[k], {{}, one}}},
-                                       [&](const Expr& e) { return e.get() == variable.get(); });
+  const auto found = cotangents_of({{combiner.joined[k], {{}, one}}},
+                                   [&](const Expr& e) { return e.get() == variable.get(); });
   if (found.empty()) return ir::zero(one->type);
   ir::VarMap map;
   std::vector<Expr> before = axes();
@@ -164,7 +164,7 @@ Result<> StageGradient::of_running(const std::vector<Leaf>& accumulators) {
       values[i * count + j] = at_point(slope(j, combiner.left[i]), next);
     values[count * count + i] = at_point(own[i], here);
   }
-  std::vector<ir::Root> roots;
+  std::vector<Root> roots;
   std::vector<Tensor> back;
   for (size_t k = 0; k < count; ++k)
     back.push_back(
@@ -172,8 +172,8 @@ Result<> StageGradient::of_running(const std::vector<Leaf>& accumulators) {
   for (size_t j = 0; j < count; ++j) {
     Expr cotangent;
     for (size_t k = 0; k < count; ++k) {
-      const Expr part = ir::times(back[k].at(turned(axes())), slope(k, combiner.right[j]));
-      if (!ir::is_zero(part)) cotangent = cotangent ? cotangent + part : part;
+      const Expr part = times(back[k].at(turned(axes())), slope(k, combiner.right[j]));
+      if (!is_zero(part)) cotangent = cotangent ? cotangent + part : part;
     }
     if (cotangent) roots.push_back({stage_.values[j], {{}, cotangent}});
   }

@@ -34,7 +34,7 @@ Expr StageGradient::aims() const {
   for (size_t d = 0; d < stage_.target.size(); ++d) {
     const Expr& at = stage_.target[d];
     for (const Expr& inside : {Expr(at >= ir::index(0)), Expr(at < stage_.output->shape[d])}) {
-      if (!ir::prove(inside, bounds)) mask = ir::conjunction(mask, inside);
+      if (!ir::prove(inside, bounds)) mask = conjunction(mask, inside);
     }
   }
   return mask;
@@ -82,7 +82,7 @@ Result<> StageGradient::of_replacement(const Tensor& cotangent) {
          })});
   }
   const Expr stands = at_target(last) == number;
-  pull_back({{stage_.values[0], {ir::conjunction(aims(), stands), at_target(cotangent)}}}, points_);
+  pull_back({{stage_.values[0], {conjunction(aims(), stands), at_target(cotangent)}}}, points_);
   return {};
 }
 
@@ -110,7 +110,7 @@ void StageGradient::of_scattered_extreme(const Tensor& cotangent) {
                                          none);
                      })});
   }
-  pull_back({{stage_.values[0], {ir::conjunction(aims(), hits), at_target(share)}}}, points_);
+  pull_back({{stage_.values[0], {conjunction(aims(), hits), at_target(share)}}}, points_);
 }
 
 // What the other factors make: all but one zero is theirs to be 0 by.
@@ -133,12 +133,12 @@ void StageGradient::of_scattered_product(const Tensor& cotangent) {
   if (active_(stage_.initial)) {
     made_.push_back({stage_.initial, of_initial(".gradient.initial", dtype, [&](ops::Point point) {
                        const Expr x = initial.at(point);
-                       return ir::unmasked(
+                       return unmasked(
                            {mask(zero_count.at(point), x), scaled.at(point) / rest_of(x)});
                      })});
   }
   pull_back({{value,
-              {ir::conjunction(aims(), mask(at_target(zero_count), value)),
+              {conjunction(aims(), mask(at_target(zero_count), value)),
                at_target(scaled) / rest_of(value)}}},
             points_);
 }

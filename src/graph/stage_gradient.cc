@@ -72,13 +72,13 @@ bool stays_inside(const Expr& e, const ir::Bounds& bounds) {
 
 // As a term of a sum. A product of loads stays one, which schedules know as a contraction: its
 // factors are masked where they could read what is not there, and at least one of them.
-Expr term_of(const ir::Masked& masked, const ir::Bounds& bounds) {
-  if (!masked.mask.get() || !is_product(masked.value)) return ir::unmasked(masked);
+Expr term_of(const Masked& masked, const ir::Bounds& bounds) {
+  if (!masked.mask.get() || !is_product(masked.value)) return unmasked(masked);
   const auto* product = ir::as<ir::Binary>(masked.value);
   Expr a = product->a, b = product->b;
   const bool reads_b = !stays_inside(b, bounds);
-  if (reads_b) b = ir::unmasked({masked.mask, b});
-  if (!reads_b || !stays_inside(a, bounds)) a = ir::unmasked({masked.mask, a});
+  if (reads_b) b = unmasked({masked.mask, b});
+  if (!reads_b || !stays_inside(a, bounds)) a = unmasked({masked.mask, a});
   return a * b;
 }
 
@@ -143,22 +143,21 @@ Expr StageGradient::at_axes(const Tensor& tensor) const {
   return tensor.at(point);
 }
 
-std::vector<ir::LeafCotangent> StageGradient::through_result(const Tensor& cotangent) {
-  const ir::Root root{stage_.result, {{}, at_axes(cotangent)}, at_axes(output_)};
-  return ir::cotangents_of(
-      {root}, [this](const Expr& e) { return is_active_load(e) || is_accumulator(e); });
+std::vector<LeafCotangent> StageGradient::through_result(const Tensor& cotangent) {
+  const Root root{stage_.result, {{}, at_axes(cotangent)}, at_axes(output_)};
+  return cotangents_of({root},
+                       [this](const Expr& e) { return is_active_load(e) || is_accumulator(e); });
 }
 
-void StageGradient::pull_back(const std::vector<ir::Root>& roots, const Domain& domain) {
+void StageGradient::pull_back(const std::vector<Root>& roots, const Domain& domain) {
   const auto wanted = [this](const Expr& e) { return is_active_load(e); };
-  for (const Leaf& leaf : ir::cotangents_of(roots, wanted)) pull_back(leaf, domain);
+  for (const Leaf& leaf : cotangents_of(roots, wanted)) pull_back(leaf, domain);
 }
 
 void StageGradient::pull_back(const Leaf& leaf, const Domain& domain) {
   const auto& load = *ir::as<ir::Load>(leaf.leaf);
   const ir::DType wide = ops::accumulator(load.buffer->dtype);
-  const ir::Masked cotangent{leaf.cotangent.mask,
-                             ir::cast(wide, without_cast(leaf.cotangent.value))};
+  const Masked cotangent{leaf.cotangent.mask, ir::cast(wide, without_cast(leaf.cotangent.value))};
   // Of a product each term should be one of whole tensors, if many come to nothing.
   const bool whole = !cotangent.mask.get() && is_product(cotangent.value);
   const auto inverse = invert(load.indices, load.buffer->shape, domain, b_.bounds, !whole);
@@ -167,14 +166,14 @@ void StageGradient::pull_back(const Leaf& leaf, const Domain& domain) {
 }
 
 Tensor StageGradient::gathered(const ir::Load& load, const Inverse& inverse,
-                               const ir::Masked& cotangent) {
+                               const Masked& cotangent) {
   const auto inverted = [&](const Expr& e) {
     return e ? ir::simplify(ir::substitute(e, inverse.axes), inverse.bounds) : e;
   };
   // Guards stand outside: what the mask reads may not be there where they fail.
-  ir::Masked found{inverted(cotangent.mask), inverted(cotangent.value)};
-  if (found.mask.get() && has_load(found.mask)) found = {{}, ir::unmasked(found)};
-  for (const Expr& guard : inverse.guards) found.mask = ir::conjunction(found.mask, guard);
+  Masked found{inverted(cotangent.mask), inverted(cotangent.value)};
+  if (found.mask.get() && has_load(found.mask)) found = {{}, unmasked(found)};
+  for (const Expr& guard : inverse.guards) found.mask = conjunction(found.mask, guard);
   const ir::DType dtype = load.buffer->dtype;
   ir::VarMap map;
   const auto place = [&](ops::Point point) {
@@ -204,7 +203,7 @@ Tensor StageGradient::gathered(const ir::Load& load, const Inverse& inverse,
 
 // Axes that the place does not hang on are summed before.
 Tensor StageGradient::scattered(const ir::Load& load, const Domain& domain,
-                                const ir::Masked& cotangent) {
+                                const Masked& cotangent) {
   const auto aims = [&](const Var& axis) {
     return std::ranges::any_of(load.indices,
                                [&](const Expr& e) { return ir::uses(e, axis.get()); });
@@ -221,7 +220,7 @@ Tensor StageGradient::scattered(const ir::Load& load, const Domain& domain,
     for (size_t i = 0; i < point.size(); ++i) map[of.axes[i].get()] = point[i];
   };
   const ir::Bounds bounds = with_axes(b_.bounds, domain);
-  ir::Masked update = cotangent;
+  Masked update = cotangent;
   if (!summed.axes.empty()) {
     const Tensor sums =
         b_.reduce(name(".gradient.sum"), ops::Builder::Join::sum, wide, kept.extents,
@@ -235,7 +234,7 @@ Tensor StageGradient::scattered(const ir::Load& load, const Domain& domain,
   for (size_t d = 0; d < load.indices.size(); ++d) {
     for (const Expr& inside :
          {Expr(load.indices[d] >= ir::index(0)), Expr(load.indices[d] < load.buffer->shape[d])}) {
-      if (!ir::prove(inside, bounds)) update.mask = ir::conjunction(update.mask, inside);
+      if (!ir::prove(inside, bounds)) update.mask = conjunction(update.mask, inside);
     }
   }
   const auto at = [&](const Expr& e, ops::Point point) {

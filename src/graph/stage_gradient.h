@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "graph/derivative.h"
 #include "graph/invert_access.h"
-#include "ir/derivative.h"
 #include "ops/builder.h"
 
 namespace gossamer::graph {
@@ -34,7 +34,7 @@ class StageGradient {
   Result<std::vector<Contribution>> run(const Tensor& cotangent);
 
  private:
-  using Leaf = ir::LeafCotangent;
+  using Leaf = LeafCotangent;
 
   Result<> of_reduction(const Tensor& cotangent);
   Result<> of_scan(const Tensor& cotangent);
@@ -46,10 +46,10 @@ class StageGradient {
   // Cotangents of loads and accumulators that the result is made of.
   std::vector<Leaf> through_result(const Tensor& cotangent);
   // Hands the cotangents of loads in an expression over these points on.
-  void pull_back(const std::vector<ir::Root>& roots, const Domain& domain);
+  void pull_back(const std::vector<Root>& roots, const Domain& domain);
   void pull_back(const Leaf& leaf, const Domain& domain);
-  Tensor gathered(const ir::Load& load, const Inverse& inverse, const ir::Masked& cotangent);
-  Tensor scattered(const ir::Load& load, const Domain& domain, const ir::Masked& cotangent);
+  Tensor gathered(const ir::Load& load, const Inverse& inverse, const Masked& cotangent);
+  Tensor scattered(const ir::Load& load, const Domain& domain, const Masked& cotangent);
   // A tensor over the stage's axes (all, or without those of a reduction).
   Tensor over_axes(const std::string& what, ir::DType dtype, const Expr& value);
   // A reduction of the stage's own domain.
@@ -67,7 +67,7 @@ class StageGradient {
   Result<> of_sums(const std::vector<Leaf>& accumulators);
   Result<> of_accumulator(size_t k, const Expr& cotangent);
   // The cotangent of accumulator k, as a load or a stage's.
-  Expr stored(size_t k, const ir::Masked& cotangent);
+  Expr stored(size_t k, const Masked& cotangent);
   Expr accumulated(size_t k);  // its value after the last join
   void of_extreme(size_t k, const Expr& cotangent);
   void of_product(size_t k, const Expr& cotangent);

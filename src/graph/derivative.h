@@ -6,7 +6,9 @@
 
 #include "ir/nodes.h"
 
-namespace gossamer::ir {
+namespace gossamer::graph {
+
+using ir::Expr;
 
 // `value` where `mask` holds, else 0; a null mask holds everywhere. Kept apart so that a derivative
 // that is infinite in an arm not taken is never multiplied by 0.
@@ -40,4 +42,4 @@ struct LeafCotangent {
 std::vector<LeafCotangent> cotangents_of(const std::vector<Root>& roots,
                                          const std::function<bool(const Expr&)>& wanted);
 
-}  // namespace gossamer::ir
+}  // namespace gossamer::graph

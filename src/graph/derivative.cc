@@ -1,4 +1,4 @@
-#include "ir/derivative.h"
+#include "graph/derivative.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,10 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 
-namespace gossamer::ir {
+namespace gossamer::graph {
+
+using namespace ir;
+
 namespace {
 
 bool is_number(const Expr& e, double value) {
@@ -306,4 +309,4 @@ std::vector<LeafCotangent> cotangents_of(const std::vector<Root>& roots,
   return Reverse(wanted).run(roots);
 }
 
-}  // namespace gossamer::ir
+}  // namespace gossamer::graph

@@ -1,4 +1,4 @@
-#include "ir/derivative.h"
+#include "graph/derivative.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,10 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 
-namespace gossamer::ir {
+namespace gossamer::graph {
+
+using namespace ir;
+
 namespace {
 
 // The derivative of an expression by x where x is a number.
@@ -65,4 +68,4 @@ TEST(Derivative, KnowsLoadsByTheirPlaces) {
 }
 
 }  // namespace
-}  // namespace gossamer::ir
+}  // namespace gossamer::graph
