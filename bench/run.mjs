@@ -32,6 +32,7 @@ const {values: options} = parseArgs({
     rounds: {type: 'string', default: '25'},
     threads: {type: 'string', default: '1,2'},
     machine: {type: 'string'}, // its kind, the name of the files
+    resume: {type: 'boolean', default: false}, // goes on behind what an earlier call measured before something stopped it
   },
 });
 const only = listed(options.only);
@@ -55,7 +56,9 @@ const whole = only.length === PARTS.length && !options.model && !options.part;
 const folder = whole ? join(bench, 'results') : join(bench, '.cache/results');
 const stem = join(folder, whole ? kind : [kind, ...only, ...(listed(options.part) ?? []), ...(listed(options.model) ?? [])].join('-').slice(0, 120));
 const loadBefore = loadavg();
-const rows = [];
+const partial = join(bench, '.cache/results/partial.json');
+const rows = options.resume ? JSON.parse(readFileSync(partial, 'utf8')).rows : [];
+const measured = new Set(rows.map(({model, device, threads}) => `${model} ${device} ${threads}`));
 const result = {rows, problems};
 
 /** What fails is said in the result. */
@@ -69,7 +72,6 @@ async function attempt(what, body) {
 }
 
 // What there is when something stops it.
-const partial = join(bench, '.cache/results/partial.json');
 mkdirSync(join(partial, '..'), {recursive: true});
 
 const settings = {rounds: Number(options.rounds), leastRounds: 5, warmup: 3, budgetMs: 1e3 * Number(options.budget), openMs: 180_000, firstMs: 120_000, limitMs: 20_000, growthMs: 2000};
@@ -88,7 +90,8 @@ if (only.includes('wasm')) {
   await attempt('self check', () => checkTflite(served, networks, {settings, packages, browser}));
 }
 for (const device of DEVICES.filter((each) => only.includes(each))) {
-  const comparisons = comparisonsOf({...asked, devices: [device]});
+  const comparisons = comparisonsOf({...asked, devices: [device]}).filter(({model, threads}) => !measured.has(`${model} ${device} ${threads}`));
+  if (comparisons.length === 0) continue;
   const given = {settings, save, say: (text) => console.log(`  ${device}: ${text}`)};
   await attempt(device, async () => {
     if (device === 'cpu') {
