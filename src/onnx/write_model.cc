@@ -9,7 +9,6 @@
 #include "ir/build.h"
 #include "onnx/message.h"
 #include "onnx/tensor.h"
-#include "onnx/upgrade.h"
 
 namespace gossamer::onnx {
 namespace {
@@ -139,7 +138,8 @@ class Writer {
                         .text(model_field::producer, "gossamer");
     domains_.insert("");
     for (const std::string& domain : domains_) {
-      const int64_t version = domain.empty() ? newest_opset : newest_of(domain);
+      const int64_t version =
+          domain.empty() ? std::max(newest_of(domain), oldest_written) : newest_of(domain);
       model.add(model_field::opset, Message().text(1, domain).integer(2, version));
     }
     return model.add(model_field::graph, body).bytes;

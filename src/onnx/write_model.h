@@ -2,6 +2,7 @@
 // trained modules.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "graph/graph.h"
@@ -9,10 +10,14 @@
 
 namespace gossamer::onnx {
 
-// A serialized ModelProto of the newest opset with all weights inside, which read_model reads back
-// as the same graph. Values keep their names where those are unique, others get one. `file` is what
-// constants with `file` 0 are ranges of. Errors: ports that are sequences, constants in other
-// files or beyond the end of `file`.
+// The opset of a written model is the first from this one on that has all its operators as they
+// are: other run times refuse opsets that are newer than they.
+constexpr int64_t oldest_written = 21;
+
+// A serialized ModelProto with all weights inside, which read_model reads back as the same graph.
+// Values keep their names where those are unique, others get one. `file` is what constants with
+// `file` 0 are ranges of. Errors: ports that are sequences, constants in other files or beyond the
+// end of `file`.
 Result<std::string> write_model(const graph::Graph& graph, Bytes file = {});
 
 }  // namespace gossamer::onnx
