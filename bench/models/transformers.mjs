@@ -69,13 +69,26 @@ export function bert({length = 128, layers = 12, width = 768, heads = 12, free =
   return graph;
 }
 
-/** Radford et al. 2019 with tied embeddings: `length` new tokens after `past` ones whose keys and values are inputs. */
-export function gpt2({length, past, layers = 6, width = 512, heads = 8, vocabulary = 8192}) {
-  const graph = new Graph(past ? 'gpt2_step' : 'gpt2_prefill');
+/**
+ * Radford et al. 2019 with tied embeddings: `length` new tokens after `past` ones whose keys and values are inputs; `free`: one
+ * after any number of them. `state` of the graph says which output is which input of the next step.
+ */
+export function gpt2({length, past, layers = 6, width = 512, heads = 8, vocabulary = 8192, free = false}) {
+  const graph = new Graph(free ? 'gpt2_decode' : past ? 'gpt2_step' : 'gpt2_prefill');
+  graph.state = {};
   const ids = graph.input('ids', [1, length], BigInt64Array.from({length}, (_, at) => BigInt((at * 37 + 5) % vocabulary)));
   const embedding = graph.constant(draw(1, vocabulary * width, 0.5), [vocabulary, width]);
   const places = graph.constant(draw(2, 256 * width, 0.2), [256, width]);
-  const at = graph.constant(ints(...Array.from({length}, (_, place) => past + place)), [1, length]);
+  let at = graph.constant(ints(...Array.from({length}, (_, place) => past + place)), [1, length]);
+  const caches = Array.from({length: past || free ? 2 * layers : 0}, (_, place) => {
+    const old = [1, heads, past, width / heads];
+    const name = `${place % 2 ? 'v' : 'k'}${Math.floor(place / 2)}`;
+    return graph.input(name, old, random(10 + place, product(old), 1), free ? [1, heads, 'past', width / heads] : old);
+  });
+  if (free) {
+    const shape = graph.node('Shape', [caches[0]], [4], {}, {type: 'i64'});
+    at = graph.node('Reshape', [graph.node('Gather', [shape, graph.constant(ints(2))], [1], {axis: 0}), graph.constant(ints(1, 1))], [1, 1]);
+  }
   const shape = [1, length, width];
   const token = graph.node('Gather', [embedding, ids], shape, {axis: 0});
   let x = graph.node('Add', [token, graph.node('Gather', [places, at], shape, {axis: 0})], shape);
@@ -86,11 +99,12 @@ export function gpt2({length, past, layers = 6, width = 512, heads = 8, vocabula
     const mixed = linear(graph, layerNorm(graph, x), 3 * width);
     const parts = Array.from({length: 3}, () => ({shape, type: 'f32'}));
     const [q, ...kv] = graph.nodeOf('Split', [mixed, graph.constant(ints(width, width, width))], parts, {axis: 2}).map((each) => splitHeads(graph, each, heads));
-    const old = [1, heads, past, width / heads];
     const [k, v] = kv.map((each, which) => {
-      if (!past) return each;
-      const before = graph.input(`${which ? 'v' : 'k'}${layer}`, old, random(10 + 2 * layer + which, product(old), 1));
-      return graph.node('Concat', [before, each], [1, heads, past + length, width / heads], {axis: 2});
+      const before = caches[2 * layer + which];
+      if (!before) return each;
+      const joined = graph.node('Concat', [before, each], [1, heads, past + length, width / heads], {axis: 2});
+      graph.state[before.name] = joined.name;
+      return joined;
     });
     kept.push(k, v);
     x = graph.node('Add', [x, linear(graph, attention(graph, q, k, v, mask), width, 0.5)], shape);
@@ -99,6 +113,6 @@ export function gpt2({length, past, layers = 6, width = 512, heads = 8, vocabula
   }
   const turned = graph.node('Transpose', [embedding], [width, vocabulary], {perm: [1, 0]});
   graph.output(graph.node('MatMul', [layerNorm(graph, x), turned], [1, length, vocabulary]));
-  for (const each of kept) graph.output(each);
+  for (const each of kept) graph.output(each, free ? [1, heads, 'total', width / heads] : each.shape);
   return graph;
 }

@@ -1,5 +1,6 @@
 /** Which memory the tensors of a run have: their slots', or that of tensors that stay on the device. */
 import type {Extent} from './device.ts';
+import {sizeOf} from './extents.ts';
 import type {Block, Home} from './home.ts';
 import type {Manifest} from './manifest.ts';
 import {tensorsOf} from './steps.ts';
@@ -89,6 +90,8 @@ interface OutputSite {
   readonly slot: number;
   readonly storage: DType;
   readonly name: string;
+  /** On the target, and not on the side of it. */
+  readonly direct: boolean;
   /** Its slot may be other memory in each run; else its elements are copied there. */
   readonly free: boolean;
 }
@@ -117,17 +120,15 @@ export function sitesOf({tensors, slots, inputs, outputs, run, kernels, steps}: 
       const slot = slotOf(tensor);
       const free = steps.length === 0 && written.has(slot) && !slots[slot]?.persistent && !taken.has(slot);
       taken.add(slot);
-      return {slot, storage: tensors[tensor]?.storage ?? 'f32', name, free};
+      return {slot, storage: tensors[tensor]?.storage ?? 'f32', name, direct: onTarget(slot), free};
     }),
   };
 }
 
 /** Whether a tensor's memory can be a slot's. */
-function fits(has: Extent, wanted: Extent | undefined): boolean {
-  if (!wanted) return false;
-  if ('bytes' in has) return 'bytes' in wanted && has.bytes >= wanted.bytes;
-  if ('bytes' in wanted) return false;
-  return has.width === wanted.width && has.layers === wanted.layers && has.height >= wanted.height;
+export function fits(has: Extent, wanted = has): boolean {
+  const [a, b] = [has, wanted] as {width?: number; layers?: number}[];
+  return a?.width === b?.width && a?.layers === b?.layers && sizeOf(has) >= sizeOf(wanted);
 }
 
 /** The feeds' memory that takes the places of slots, and a key that says which. */

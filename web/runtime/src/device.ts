@@ -134,6 +134,8 @@ export interface Executable {
   plan?(segment: number, dims: readonly number[]): Promise<Float64Array>;
   /** Binds launches once, to be submitted many times. Valid while its buffers live. */
   record(launches: readonly Launch[]): Promise<Recording>;
+  /** Gives a recording other ranges and scalars, from here on; all else of its launches is as it was. */
+  update(recording: Recording, launches: readonly Launch[]): void;
   dispose(): void;
 }
 

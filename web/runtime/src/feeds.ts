@@ -42,13 +42,8 @@ export function spread(
 }
 
 /** Whether all values are there, so that no output has to be waited for. */
-export function isFlat(feeds: Readonly<Record<string, Part>>): feeds is Flat {
-  for (const name in feeds) {
-    const feed: Part | undefined = feeds[name];
-    if (typeof feed?.data === 'function' && !(isOnDevice(feed))) return false;
-  }
-  return true;
-}
+export const isFlat = (feeds: Readonly<Record<string, Part>>): feeds is Flat =>
+  Object.values(feeds).every((feed?: Part) => typeof feed?.data !== 'function' || isOnDevice(feed));
 
 /** The tensor with its own copy of the values; what can't be copied stays for the checks. */
 export function take<T extends Tensor | StringTensor>(feed: T): T {
@@ -97,9 +92,7 @@ export function orderFeeds(ports: ReadonlyMap<string, ValuePort>, feeds: Flat): 
       feed.dtype === port.dtype &&
       feed.shape.length === port.shape.length &&
       port.shape.every((extent, axis) => typeof extent !== 'number' || feed.shape[axis] === extent);
-    if (!feed.shape.every((extent) => extent >= 0 && extent <= LARGEST)) {
-      feed.shape.forEach((extent) => within(extent, `an axis of input "${port.name}"`, LARGEST));
-    }
+    feed.shape.forEach((extent) => within(extent, `an axis of input "${port.name}"`, LARGEST));
     if (!fits) {
       throw wrong(`input "${port.name}" wants ${signature(port)}, the tensor is ${feed.dtype} ${shapeText(feed.shape)}`);
     }

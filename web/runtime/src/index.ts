@@ -15,7 +15,8 @@ export type {CopyReport, Difference, KernelReport, Model, PortInfo, Report, Verd
 export type {KernelProfile, LaunchProfile, Limits, Profile, ProfileOptions} from './profile/profile.ts';
 export type {Loss} from './recovery.ts';
 export type {
-  ComputeDevice, DeviceTensor, ImageOptions, ImageSource, Location, RunOptions, TextureSource,
+  ComputeDevice, DeviceTensor, ImageOptions, ImageSource, Location, RunOptions, State, StatePairs,
+  TextureSource,
 } from './tensors/tensors.ts';
 export {type Output, type StringTensor, tensor, type Tensor} from './tensor.ts';
 export type {Files} from './source.ts';

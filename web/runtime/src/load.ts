@@ -9,7 +9,7 @@ import {createPlan, type PlanMemory} from './plan_module.ts';
 import {type Loss, type ModelParts, Recovery, type Reload} from './recovery.ts';
 import {Session} from './session.ts';
 import {type Files, openSource, type Requests} from './source.ts';
-import type {ComputeDevice} from './tensors/tensors.ts';
+import type {ComputeDevice, StatePairs} from './tensors/tensors.ts';
 import {type DeviceKind, GossamerError} from './types.ts';
 
 /** How far loading is; `done` of `total` are bytes (download), kernels (compile) or weights (upload). */
@@ -40,6 +40,11 @@ export interface LoadOptions extends Requests {
    * Not with a device of openDevice(), whose tensors go with it.
    */
   readonly recover?: boolean | undefined;
+  /**
+   * Inputs that are what an output was in the run before, as {input: output}; true: each past... with its present... They stay on
+   * the device, and neither is given to or by run(): model.state has them. Not with `recover`.
+   */
+  readonly state?: StatePairs | undefined;
   /** Called after each loss, also of an idle model, before it is loaded again. */
   readonly onLost?: ((loss: Loss) => void) | undefined;
 }
@@ -200,10 +205,10 @@ export async function load(from: string | URL | Files, options: LoadOptions = {}
   let time = performance.now();
   // The signal is for loading; reloading ends with the model.
   const stop = new AbortController();
-  const {signal, onLost, recover, strict, device = 'auto'} = options;
+  const {signal, onLost, recover, strict, state, device = 'auto'} = options;
   const wanted = typeof device === 'object' ? device.kind : device;
-  if (recover && typeof device === 'object') {
-    throw new GossamerError('input', 'recover is for devices that load() opens');
+  if (recover && (state !== undefined || typeof device === 'object')) {
+    throw new GossamerError('input', 'no recover with device or state');
   }
   const abort = (): void => stop.abort(signal?.reason);
   if (signal?.aborted) abort();
@@ -250,7 +255,15 @@ export async function load(from: string | URL | Files, options: LoadOptions = {}
       time = performance.now();
       return begin(some, some[0] === lost ? [] : [{what: `not ${lost}`, reason}]);
     };
-    return new Model(new Recovery(await begin(kinds, []), stop, recover ? reload : undefined, onLost), (from as Verifiable).verifyWith?.(load));
+    const recovery = new Recovery(await begin(kinds, []), stop, recover ? reload : undefined, onLost);
+    const model = new Model(recovery, (from as Verifiable).verifyWith?.(load));
+    try {
+      if (state) model.state = (await import('./tensors/tensors.ts')).stateOf(model, state);
+    } catch (problem) {
+      model.dispose();
+      throw problem;
+    }
+    return model;
   } finally {
     signal?.removeEventListener('abort', abort);
   }

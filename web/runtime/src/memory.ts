@@ -12,7 +12,7 @@ export function resolve(number: Num, values: Float64Array | undefined): number {
 }
 
 /** Half as much again as there was, where that is more than wanted. */
-function spared(wanted: Extent, has: Extent | undefined): Extent {
+export function spared(wanted: Extent, has: Extent | undefined): Extent {
   if (has && 'bytes' in wanted && 'bytes' in has) {
     return {bytes: Math.max(wanted.bytes, Math.ceil(has.bytes * 0.375) * 4)};
   }
@@ -41,8 +41,6 @@ export function extentOf(
 /** Buffers that take the places of slots' own. */
 export type Others = ReadonlyMap<number, {readonly buffer: Buffer}>;
 
-const NONE: Others = new Map();
-
 export class Memory {
   readonly #manifest: Manifest;
   readonly #devices: readonly Device[];
@@ -63,9 +61,9 @@ export class Memory {
     return this.#manifest.tensors[index] as TensorEntry;
   }
 
-  buffer(tensor: number, others = NONE): Buffer {
+  buffer(tensor: number, others?: Others): Buffer {
     const {slot, name} = this.tensor(tensor);
-    const buffer = others.get(slot)?.buffer ?? this.#buffers[slot];
+    const buffer = others?.get(slot)?.buffer ?? this.#buffers[slot];
     if (this.#disposed) throw disposed();
     if (!buffer) throw new GossamerError('damaged', `tensor "${name}" has no memory yet`);
     return buffer;
@@ -121,12 +119,21 @@ export class Memory {
     });
   }
 
+  /** Whether every slot is as large as wanted. */
+  holds(extents: readonly (Extent | undefined)[]): boolean {
+    return extents.every((extent, slot) => !extent || this.#fits(slot, extent));
+  }
+
+  #fits(slot: number, extent: Extent): boolean {
+    const has = this.#buffers[slot]?.extent;
+    return this.#spent.has(slot) || (has !== undefined && sizeOf(extent) <= sizeOf(has));
+  }
+
   /** Makes every slot at least as large as wanted; `spare` is for those that will grow again. */
   async provide(extents: readonly (Extent | undefined)[], spare: boolean): Promise<void> {
     const grow = extents.flatMap((extent, slot) => {
-      const has = this.#buffers[slot]?.extent;
-      const fits = !extent || this.#spent.has(slot) || (has && sizeOf(extent) <= sizeOf(has));
-      return fits ? [] : [{slot, extent, more: spare ? spared(extent, has) : extent}];
+      if (!extent || this.#fits(slot, extent)) return [];
+      return [{slot, extent, more: spare ? spared(extent, this.#buffers[slot]?.extent) : extent}];
     });
     if (grow.length === 0) return;
     if (grow.some(({slot}) => this.#buffers[slot])) this.#moved();

@@ -147,6 +147,8 @@ export class Model {
   readonly outputs: readonly PortInfo[];
   /** Inputs and outputs that are parts of a sequence, and optionals that hold nothing. */
   readonly groups: readonly Group[];
+  /** What it keeps from run to run; undefined where it was loaded without `state`. */
+  state: Tensors.State | undefined;
   readonly #recovery: Recovery;
   readonly #verify: Verify | undefined;
   #runMs: number | undefined;
@@ -178,6 +180,12 @@ export class Model {
     feeds: Readonly<Record<string, Feed>>,
     options?: Tensors.RunOptions,
   ): Promise<Record<string, Result>> {
+    const {state} = this;
+    return (await (state ? state.run(feeds, options) : this.compute(feeds, options))) as Record<string, Result>;
+  }
+
+  /** @internal A run with all its feeds. */
+  async compute(feeds: Readonly<Record<string, Feed>>, options?: Tensors.RunOptions): Promise<Record<string, unknown>> {
     const start = performance.now();
     const recovery = this.#recovery;
     const {recovers} = recovery;
@@ -196,7 +204,7 @@ export class Model {
         if (recovers) await Promise.all(raw.flatMap(({data}) => (data instanceof Promise ? [data] : [])));
         recovery.ran();
         this.#runMs = performance.now() - start;
-        return results(parts.manifest, raw) as Record<string, Result>;
+        return results(parts.manifest, raw);
       } catch (problem) {
         if (!recovery.retries(parts, problem)) throw problem;
       }
@@ -270,6 +278,7 @@ export class Model {
 
   /** Frees the device's memory and stops its threads. Runs that are not done reject with 'disposed'. */
   dispose(): void {
+    this.state?.reset();
     this.#recovery.dispose();
   }
 

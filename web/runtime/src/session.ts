@@ -1,13 +1,14 @@
 /** A loaded package on its devices: recordings of its launches, and runs that are put in one after the other. */
-import {type Ends, type Fed, isHeld, isOnDevice, type Keeper, placesOf, type Sites, sitesOf, TO_HOST} from './bindings.ts';
+import {type Ends, type Fed, fits, isHeld, isOnDevice, type Keeper, placesOf, type Sites, sitesOf, TO_HOST} from './bindings.ts';
 import type {Device, Executable, Extent, Read, Recording} from './device.ts';
 import {discard} from './discard.ts';
+import {sizeOf} from './extents.ts';
 import {type Flat, orderFeeds, readDims, take} from './feeds.ts';
 import type {Block, BlockPool, Home} from './home.ts';
 import {isStatic, type LaunchEntry, type Manifest, type Num, type WeightEntry} from './manifest.ts';
 import {Lane} from './lane.ts';
 import type {Lifetime} from './lifetime.ts';
-import {extentOf, Memory, type Others, resolve} from './memory.ts';
+import {extentOf, Memory, type Others, resolve, spared} from './memory.ts';
 import type {Pieces} from './pieces.ts';
 import type {PlanMemory} from './plan_module.ts';
 import {type ValuePort, valuePorts} from './ports.ts';
@@ -48,7 +49,9 @@ interface Specialization {
 
 /** A recording with the memory that it binds instead of slots' own. */
 interface Bound {
-  readonly recording: Recording;
+  readonly recording: Recorded;
+  /** By what others bind the same memory, whatever the dimensions. */
+  readonly memory: string;
   readonly others: Map<number, Block>;
   /** By output: the memory of one that stays on the device. */
   readonly stay: readonly (Block | undefined)[];
@@ -59,12 +62,13 @@ interface Bound {
 /** Which launches a recording has, and the values that they depend on. */
 export interface Recorded extends Recording {
   readonly entries: readonly LaunchEntry[];
-  readonly values: Float64Array | undefined;
+  values: Float64Array | undefined;
 }
 
 /** What a recording that is not there yet has to bind. */
 interface Wanted {
   readonly name: string;
+  readonly memory: string;
   readonly others: Map<number, Block>;
 }
 
@@ -125,6 +129,8 @@ export class Session {
   readonly #bound = new Map<string, Bound[]>();
   readonly #ports: ReadonlyMap<string, ValuePort>;
   readonly #sites: Sites;
+  /** By output: the most that it had, of its own. */
+  readonly #rooms: Extent[] = [];
   readonly #home: Home;
   /** Whether the device goes with the session. */
   readonly #own: boolean;
@@ -299,10 +305,11 @@ export class Session {
   /** The recording for these feeds and outputs whose memory is at rest, which it takes; or what one has to bind. */
   #find({key, extents}: Specialization, feeds: readonly Fed[], ends: Ends): Bound | Wanted {
     const places = placesOf(this.#sites, feeds, extents);
-    const name = `${key}|${ends.key}${places.key}`;
+    const memory = `${ends.key}${places.key}`;
+    const name = `${key}|${memory}`;
     const sets = this.#bound.get(name);
     const found = sets?.find(({fresh}) => fresh.every(({users}) => users === 0));
-    if (!sets || !found) return {name, others: places.others};
+    if (!sets || !found) return {name, memory, others: places.others};
     keep(this.#bound, name, sets, Infinity);
     for (const block of found.fresh) this.#pool.claim(block);
     return found;
@@ -311,39 +318,71 @@ export class Session {
   async #bind(special: Specialization, feeds: readonly Fed[], ends: Ends): Promise<Bound> {
     const found = this.#find(special, feeds, ends);
     if ('recording' in found) return found;
-    const {name, others} = found;
+    const {name, memory, others} = found;
+    const known = this.#adopt(special, memory, others.size > 0);
+    if (known) return this.#keep(name, known);
     const blocks = this.#pool;
     const fresh: Block[] = [];
     const stay: (Block | undefined)[] = [];
     try {
-      for (const [at, {slot, storage, name: port, free}] of this.#sites.outputs.entries()) {
-        if (!ends.stay[at] || this.#beside(at)) continue;
+      for (const [at, {slot, storage, name: port, direct, free}] of this.#sites.outputs.entries()) {
+        if (!ends.stay[at] || !direct) continue;
         const given = free ? others.get(slot) : undefined; // what an input has left there
-        const block = given ?? (await blocks.take(special.extents[slot] as Extent, storage, `tensor "${port}"`));
+        const room = this.#roomOf(at, special.extents[slot] as Extent);
+        const block = given ?? (await blocks.take(room, storage, `tensor "${port}"`));
         stay[at] = block;
         if (!given) fresh.push(block);
         if (free) others.set(slot, block);
       }
       const own = special.extents.map((extent, slot) => (others.has(slot) ? undefined : extent));
-      await this.#memory.provide(own, false);
+      await this.#memory.provide(own, true);
       const recording = await this.record(this.#manifest.run, special.values, others);
-      const bound = {recording, others, stay, fresh};
-      const sets = this.#bound.get(name) ?? [];
-      // Those whose memory is gone will never be found; then the oldest.
-      const old = sets.findIndex((set) => set.fresh.some(({users}) => users < 0));
-      if (old >= 0 || sets.length === KEPT_SETS) sets.splice(Math.max(old, 0), 1)[0]?.recording.dispose();
-      sets.push(bound);
-      keep(this.#bound, name, sets, KEPT_BOUND)?.forEach((each) => each.recording.dispose());
-      return bound;
+      return this.#keep(name, {recording, memory, others, stay, fresh});
     } catch (problem) {
       fresh.forEach((block) => blocks.release(block));
       throw problem;
     }
   }
 
-  /** Whether an output is on the side of a GPU. */
-  #beside(output: number): boolean {
-    return this.#memory.place(this.#manifest.outputs[output]?.tensor ?? 0) > 0;
+  #keep(name: string, bound: Bound): Bound {
+    const sets = this.#bound.get(name) ?? [];
+    if (sets.length === KEPT_SETS) sets.shift()?.recording.dispose();
+    sets.push(bound);
+    keep(this.#bound, name, sets, KEPT_BOUND)?.forEach((each) => each.recording.dispose());
+    return bound;
+  }
+
+  /**
+   * A recording of other dimensions that binds the same memory, with these: a sequence that grows by one each run makes no
+   * bindings anew. There are to be two of a memory on the device, and as many as are kept of the slots' own, before one is changed.
+   */
+  #adopt({values, extents}: Specialization, memory: string, fed: boolean): Bound | undefined {
+    const alike = [...this.#bound.values()].flatMap((sets) =>
+      sets.flatMap((bound) => (bound.memory === memory ? [{sets, bound}] : [])),
+    );
+    if (alike.length < (fed ? 2 : KEPT)) return undefined;
+    const found = alike.find(
+      ({bound: {fresh, stay}}) =>
+        fresh.every(({users}) => users === 0) &&
+        stay.every((block, at) => !block || fits(block.buffer.extent, extents[this.#sites.outputs[at]?.slot ?? 0])),
+    );
+    if (!found || !this.#memory.holds(extents.map((extent, slot) => (found.bound.others.has(slot) ? undefined : extent)))) {
+      return undefined;
+    }
+    const {sets, bound} = found;
+    sets.splice(sets.indexOf(bound), 1);
+    const {run} = this.#manifest;
+    this.#unit(run).executable.update(bound.recording, this.#memory.launches(run, values, this.#local, bound.others));
+    for (const block of bound.fresh) this.#pool.claim(block);
+    bound.recording.values = values;
+    return bound;
+  }
+
+  /** What an output gets: half as much again where it has grown, so that it may grow further. */
+  #roomOf(output: number, wanted: Extent): Extent {
+    const had = this.#rooms[output];
+    if (had && sizeOf(wanted) <= sizeOf(had)) return 2 * sizeOf(wanted) > sizeOf(had) ? had : wanted;
+    return (this.#rooms[output] = spared(wanted, had));
   }
 
   /**
@@ -512,23 +551,16 @@ export class Session {
     });
     const stay: Block[] = [];
     try {
-      for (const [at, {tensor, shape, name}] of this.#manifest.outputs.entries()) {
-        if (!ends.stay[at] || this.#beside(at)) continue;
-        const {slot, storage} = this.#memory.tensor(tensor);
-        stay[at] = await this.#pool.take(this.#extentOf(slot, storage, this.#shapeOf(name, shape, values)), storage, `tensor "${name}"`);
+      for (const [at, {storage, name, direct}] of this.#sites.outputs.entries()) {
+        if (!ends.stay[at] || !direct) continue;
+        const {extent} = this.#memory.buffer(this.#manifest.outputs[at]?.tensor ?? 0);
+        stay[at] = await this.#pool.take(extent, storage, `tensor "${name}"`);
       }
       return this.#finish(values, ends, stay);
     } catch (problem) {
       stay.forEach((block) => this.#pool.release(block));
       throw problem;
     }
-  }
-
-  /** What so much of a slot's memory takes. */
-  #extentOf(slot: number, storage: DType, shape: readonly number[]): Extent {
-    const {width} = this.#manifest.slots[slot] ?? {};
-    const bytes = product(shape) * bytesOf(storage);
-    return width === undefined ? {bytes} : {width, height: Math.ceil(bytes / (16 * width)), layers: 1};
   }
 
   /** It is there when there are tensors for it. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {addDeviceTensors, alternates} from '../../tests/browser/device_tensors.ts';
+import {addDeviceTensors, alternates, grows} from '../../tests/browser/device_tensors.ts';
 import {tinyPackage} from '../../tests/fixtures/tiny.ts';
 import {load, openDevice} from '../src/index.ts';
 import {WasmEngine} from '../src/wasm/engine.ts';
@@ -24,4 +24,14 @@ test('runs on tensors of the device allocate nothing', async (context) => {
     assert.deepEqual(calls, [0, 0, 0, 101]); // the first x, and k of each run
     assert.equal(device.memory().tensors, 0);
   }
+});
+
+test('a longer sequence makes no table anew', async (context) => {
+  using device = await openDevice('wasm');
+  using model = await load(await tinyPackage('wasm'), {device});
+  await grows(device, model, 2, 6);
+  const {mock: allocations} = context.mock.method(WasmEngine.prototype, 'allocate');
+  const {mock: updates} = context.mock.method(WasmEngine.prototype, 'update');
+  await grows(device, model, 8, 60); // within one class of sizes
+  assert.deepEqual([allocations.callCount(), updates.callCount()], [0, 27]);
 });

@@ -1,6 +1,6 @@
 /** Tensors that stay on a device, and devices that models share. */
 import {
-  type ComputeDevice, type DeviceKind, type DeviceTensor, load, type Model, openDevice, type Output, tensor,
+  type ComputeDevice, type DeviceKind, type DeviceTensor, load, type Model, openDevice, type Output, type State, tensor,
 } from '../../runtime/src/index.ts';
 import {STEP_CASES, stepsPackage} from '../fixtures/steps.ts';
 import {type FileMap, tinyPackage, withManifest} from '../fixtures/tiny.ts';
@@ -149,6 +149,12 @@ async function inputsKept(kind: DeviceKind): Promise<void> {
   // This package's textures have another width than the compiler's, so that x is copied.
   check(kind === 'webgl' || device.memory().bytes <= bytes, 'u has the memory of x');
   await rejects(run(model, {x: ramp(4), k}, {donate: ['z']}), 'input', /no input "z"/);
+  // A model that was asked before and has not begun reads it as it was.
+  using second = await load(await tinyPackage(kind, {n: 4}), {device});
+  const both = device.tensor([1, 1, 1, 1], {shape: [1, 4]});
+  const outs = [run(second, {x: both, k}), run(model, {x: both, k}, {donate: ['x']})] as const;
+  same(await (await outs[0])['y']?.data(), times5([1, 1, 1, 1]), 'y of what another run is given');
+  same(await (await outs[1])['u']?.data(), updated([1, 1, 1]), 'u');
   const fed = device.tensor([1, 2, 3, 4], {shape: [1, 4]});
   const {y: plain} = await run(model, {x: fed, k: device.tensor(BigInt64Array.of(1n, 2n))}, {donate: ['x', 'k']});
   same(await plain?.data(), times5([1, 2, 3, 4]), 'y');
@@ -205,7 +211,7 @@ async function wrongTensors(kind: DeviceKind): Promise<void> {
     [{x, k: x}, /"k" wants i64 \[2\], the tensor is f32 \[1, 4\]/],
   ];
   for (const [feeds, message] of wrong) await rejects(run(model, feeds as never), 'input', message);
-  await rejects(load(await tinyPackage(kind, {n: 4}), {device, recover: true}), 'input', /recover is for devices/);
+  await rejects(load(await tinyPackage(kind, {n: 4}), {device, recover: true}), 'input', /no recover with/);
   await rejects(openDevice('cpu' as 'wasm'), 'input', /"cpu" is no device/);
   const wide = kind === 'wasm' ? undefined : await caught(() => device.tensor(BigInt64Array.of(2n ** 40n)));
   check(kind === 'wasm' || /1099511627776; this device has i32 only/.test(wide ?? ''), `i64: ${wide}`);
@@ -256,6 +262,84 @@ export async function alternates(device: ComputeDevice, model: Model, turns: num
   x.dispose();
 }
 
+/** A sequence that grows by two each run. */
+export async function grows(device: ComputeDevice, model: Model, from: number, to: number): Promise<void> {
+  for (let n = from; n <= to; n += 2) {
+    const values = Array.from({length: n}, (_, at) => at - n);
+    const x = device.tensor(values, {shape: [1, n]});
+    const {y, m} = await run(model, {x, k});
+    x.dispose();
+    same(await y?.data(), times5(values), `y of ${n}`);
+    [y, m].forEach((each) => each?.dispose());
+  }
+}
+
+async function growing(kind: DeviceKind): Promise<void> {
+  using device = await openDevice(kind);
+  using model = await load(await tinyPackage(kind), {device});
+  await grows(device, model, 2, 120);
+  await grows(device, model, 2, 20);
+  // y = 5 x + n
+  const dynamic = withManifest(await tinyPackage(kind), (manifest) => {
+    const {scalars} = (manifest['run'] as {scalars: unknown[]}[])[0] ?? {scalars: []};
+    scalars[scalars.length - 1] = {plan: 0};
+  });
+  using other = await load(dynamic, {device});
+  for (let n = 2; n < 40; n += 2) {
+    const x = device.tensor(new Float32Array(n), {shape: [1, n]});
+    const {y, m} = await run(other, {x, k});
+    same(await y?.data(), new Float32Array(n).fill(n), `n in y of ${n}`);
+    [x, y, m].forEach((each) => each?.dispose());
+  }
+  using host = await load(await tinyPackage(kind));
+  for (let turn = 0; turn < 60; ++turn) {
+    const n = 2 + 2 * ((turn * 7) % 50);
+    const {y} = await host.run({x: ramp(n), k});
+    same(await y?.data(), times5(Array.from({length: n}, (_, at) => at)), `y of ${n}`);
+  }
+}
+
+async function statefulRuns(kind: DeviceKind): Promise<void> {
+  using device = await openDevice(kind);
+  for (const own of [false, true]) {
+    using model = await load(await tinyPackage(kind, {n: 4}), {state: {x: 'y'}, ...(own ? {device: kind} : {device})});
+    const state = model.state as State;
+    same(state.names, ['x'], 'names');
+    const first = await model.run({k});
+    same([Object.keys(first), await first['m']?.data()], [['m'], [2n, -7n]], 'what is no state');
+    same(await state.get('x')?.data(), times5([0, 0, 0, 0]), 'after zeros');
+    await Promise.all([1, 2, 3].map(() => model.run({k}))); // each sees what the one before has left
+    same(await state.get('x')?.data(), times5([0, 0, 0, 0], 4), 'after four');
+    const refused = model.run({k: ramp(4)});
+    await rejects(refused, 'input', /"k" wants i64/);
+    await rejects(model.run({x: ramp(4), k}), 'input', /input "x" is state: state\.set/);
+    const {m} = await model.run({k}, {location: 'device'});
+    check('device' in (m as Output), 'm stays');
+    same(await state.get('x')?.data(), times5([0, 0, 0, 0], 5), 'a run that failed is none');
+    state.reset();
+    if (!own) state.set('x', device.tensor([1, 2, 3, 4], {shape: [1, 4]}));
+    await model.run({k}, {fetches: []});
+    same(await state.get('x')?.data(), times5(own ? [0, 0, 0, 0] : [1, 2, 3, 4]), 'from what was set');
+    await rejects(Promise.resolve().then(() => state.get('k')), 'input', /"k" is no state of the model; x are/);
+    m?.dispose();
+  }
+  same(device.memory().tensors, 1, 'tensors that runs kept without being read');
+  const wrong: [true | Record<string, string>, RegExp][] = [
+    [true, /no inputs past\.\.\. with outputs present/],
+    [{z: 'y'}, /no input "z" that could be state/],
+    [{x: 'z'}, /no output "z" that could continue "x"/],
+    [{x: 'm'}, /state "x" is f32 of 2 axes, "m" is i64 of 1 axes/],
+  ];
+  for (const [state, message] of wrong) await rejects(load(await tinyPackage(kind, {n: 4}), {device, state}), 'input', message);
+  await rejects(load(await tinyPackage(kind, {n: 4}), {state: {x: 'y'}, recover: true}), 'input', /no recover with/);
+  const named = withManifest(await tinyPackage(kind, {n: 4}), ({inputs, outputs}) => {
+    Object.assign((inputs as object[])[0] as object, {name: 'past_key_values.0.key'});
+    Object.assign((outputs as object[])[0] as object, {name: 'present.0.key'});
+  });
+  using found = await load(named, {device, state: true});
+  same(found.state?.names, ['past_key_values.0.key'], 'found by name');
+}
+
 const TESTS: Readonly<Record<string, Body>> = {
   'tensors of all types come back from a device': roundTrips,
   'models on one device feed each other': chains,
@@ -264,6 +348,8 @@ const TESTS: Readonly<Record<string, Body>> = {
   'inputs on the device are not written, unless they are given away': inputsKept,
   'tensors may be disposed of as soon as run() has returned': disposedEarly,
   'device tensors where a run has steps': inSteps,
+  'a sequence that grows from run to run': growing,
+  'state stays on the device from run to run': statefulRuns,
   'wrong tensors and disposed devices': wrongTensors,
   'programs come and go on one device': manyPrograms,
 };

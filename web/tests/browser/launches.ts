@@ -3,7 +3,7 @@ import {type DeviceKind, load, type Model, openDevice, type Output, tensor} from
 import {STEP_CASES, stepsPackage} from '../fixtures/steps.ts';
 import {tinyPackage} from '../fixtures/tiny.ts';
 import {check, k, ramp, same} from './check.ts';
-import {alternates} from './device_tensors.ts';
+import {alternates, grows} from './device_tensors.ts';
 
 type Body = () => Promise<void>;
 type Method = (this: unknown, ...given: unknown[]) => unknown;
@@ -104,6 +104,14 @@ async function warmOnDevice(kind: 'webgpu' | 'webgl'): Promise<void> {
       `calls of six runs, ${kind}`,
     );
   }
+}
+
+async function longerSequences(): Promise<void> {
+  using device = await openDevice('webgpu');
+  using model = await load(await tinyPackage('webgpu'), {device});
+  await grows(device, model, 2, 6);
+  const {createBindGroup, createBuffer} = await calls(gpuCalls(), () => grows(device, model, 8, 60));
+  same([createBindGroup, createBuffer], [undefined, undefined], 'bindings and buffers');
 }
 
 async function warmGl(): Promise<void> {
@@ -217,6 +225,7 @@ async function sharedKernels(kind: 'webgpu' | 'webgl'): Promise<void> {
 export function addLaunches(tests: Map<string, Body>): void {
   tests.set('webgpu: a run is one command buffer and one map, and makes nothing', warmGpu);
   tests.set('webgpu: launches of steps go together', stepsTogether);
+  tests.set('webgpu: a longer sequence makes no bind group anew', longerSequences);
   tests.set('webgl: a run waits once for all outputs', warmGl);
   for (const kind of ['webgpu', 'webgl'] as const) {
     tests.set(`${kind}: runs on tensors of the device make nothing`, () => warmOnDevice(kind));

@@ -69,7 +69,7 @@ async function stagingIsBounded(): Promise<void> {
   });
 }
 
-/** No memory for the `nth` texture: what WebGL answers then. */
+/** No memory from the `nth` texture on: what WebGL answers then. */
 async function withoutTextures(nth: number, body: (made: () => number) => Promise<void>): Promise<void> {
   let made = 0;
   let error = 0;
@@ -80,7 +80,7 @@ async function withoutTextures(nth: number, body: (made: () => number) => Promis
     'texStorage2D',
     (real: Storage): Storage =>
       function (this: WebGL2RenderingContext, ...given) {
-        if (++made === nth) error = this.OUT_OF_MEMORY;
+        if (++made >= nth) error = this.OUT_OF_MEMORY;
         real.apply(this, given);
       },
     () =>

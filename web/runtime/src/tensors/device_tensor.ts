@@ -1,6 +1,6 @@
 /** Tensors that stay on a device, and the devices that models and tensors share. */
 import {type Fed, type Header, type Held, isHeld, isOnDevice, type Keeper, type OnDevice, type Sites} from '../bindings.ts';
-import {openBackend} from '../choose.ts';
+import {KINDS, openBackend} from '../choose.ts';
 import type {Extent} from '../device.ts';
 import {type Block, Home} from '../home.ts';
 import type {ImageOptions, ImageSource} from '../image/image.ts';
@@ -380,5 +380,6 @@ export function deviceOf(home: Home): ComputeDevice {
 }
 
 export async function open(kind: DeviceKind | GPUDevice, threads: number | undefined): Promise<ComputeDevice> {
+  if (typeof kind === 'string' && !KINDS.includes(kind)) throw new GossamerError('input', `"${String(kind)}" is no device`);
   return deviceOf(new Home(await openBackend(kind, threads), threads));
 }

@@ -148,8 +148,14 @@ class WasmExecutable implements Executable {
   async plan(segment: number, dims: readonly number[]): Promise<Float64Array> {
     return (await this.#remote.call('plan', [this.#first, segment, dims])) as Float64Array;
   }
+  #words(launches: readonly Launch[]): Int32Array<ArrayBuffer> {
+    return tableOf(launches, (buffer) => (buffer as WasmBuffer).block, this.#first);
+  }
+  update(recording: Recording, launches: readonly Launch[]): void {
+    this.#remote.call('update', [(recording as WasmRecording).table, this.#words(launches)]).catch(() => undefined);
+  }
   async record(launches: readonly Launch[]): Promise<WasmRecording> {
-    const words = tableOf(launches, (buffer) => (buffer as WasmBuffer).block, this.#first);
+    const words = this.#words(launches);
     const [table = 0] = await allocate(this.#remote, [words.byteLength]);
     void this.#remote.call('write', [table, new Uint8Array(words.buffer)]).catch(() => undefined);
     return {table, names: launches.map(({name}) => name), dispose: () => free(this.#remote, table)};

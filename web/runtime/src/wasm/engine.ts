@@ -9,7 +9,7 @@ import {GossamerError, messageOf} from '../types.ts';
 import {Arena} from './arena.ts';
 import type {MemoryLimits} from './memory_import.ts';
 import {CONTROL_BYTES, type Gone, type KernelFunction, type Kernels, Pool, type SharedKernels} from './pool.ts';
-import {MICROS, type Table} from './table.ts';
+import {DONE_OF, HEAD, MICROS, RANGE, ROW, type Table} from './table.ts';
 
 const PAGE = 65536;
 const MAX_PAGES = 65536;
@@ -51,7 +51,7 @@ export class WasmEngine {
   readonly #pool: Pool;
   readonly #programs = new Map<number, LoadedProgram>();
   /** Programs that have gone and other threads still have. */
-  #gone: Gone[] = [];
+  readonly #gone: Gone[] = [];
 
   constructor(shared: boolean) {
     const {memory, maximum} = makeMemory(shared);
@@ -91,10 +91,8 @@ export class WasmEngine {
       address,
       plan: segments && new PlanMemory(this.#memory, segments, plan, address as number),
     });
-    if (!this.limits.shared) return {first, shared: undefined};
-    const gone = this.#gone;
-    this.#gone = [];
-    return {first, shared: {memory: this.#memory, module: compiled, entries, first, gone}};
+    const gone = this.#gone.splice(0);
+    return {first, shared: this.limits.shared ? {memory: this.#memory, module: compiled, entries, first, gone} : undefined};
   }
 
   /** Lets go of the program whose first kernel has this number. */
@@ -150,6 +148,14 @@ export class WasmEngine {
   /** Copies bytes from a block to another. */
   copy(from: number, to: number, bytes: number): void {
     new Uint8Array(this.#memory.buffer).copyWithin(to, from, from + bytes);
+  }
+
+  /** Gives a table the ranges and arguments of another; what is known of its times stays. */
+  update(table: number, from: Int32Array): void {
+    const words = new Int32Array(this.#memory.buffer, table, from.length);
+    const args = HEAD + ROW * (from[DONE_OF] as number);
+    for (let row = HEAD; row < args; row += ROW) words[row + RANGE] = from[row + RANGE] as number;
+    words.set(from.subarray(args), args);
   }
 
   /** Microseconds of the latest time of these tables. */

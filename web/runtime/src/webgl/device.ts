@@ -23,9 +23,10 @@ interface Draw {
   readonly program: GlProgram;
   readonly inputs: readonly {readonly target: number; readonly texture: WebGLTexture}[];
   readonly frame: WebGLFramebuffer;
-  readonly scalars: readonly number[];
+  scalars: readonly number[];
   readonly width: number;
-  readonly height: number;
+  /** 0: no launch. */
+  height: number;
 }
 
 interface GlRecording extends Recording {
@@ -91,6 +92,7 @@ class GlQueue implements Queue {
     const gl = alive(this.#context);
     let used: WebGLProgram | undefined;
     for (const {program: {program, scalars: places}, inputs, frame, scalars, width, height} of draws) {
+      if (height === 0) continue;
       if (program !== used) gl.useProgram((used = program));
       for (let unit = 0; unit < inputs.length; ++unit) {
         const {target, texture} = inputs[unit] as Draw['inputs'][number];
@@ -176,30 +178,36 @@ class GlQueue implements Queue {
   }
 }
 
+/** Of a draw what depends on dimensions. */
+function variable({buffers, scalars, range}: Launch): Pick<Draw, 'scalars' | 'height'> {
+  const {width, height} = buffers.at(-1) as Texture;
+  // Rows below the tensor's last texel hold nothing.
+  return {scalars, height: Math.min(height, Math.ceil(range / width))};
+}
+
+const update = ({draws}: GlRecording, launches: readonly Launch[]): void =>
+  draws.forEach((draw, at) => Object.assign(draw, variable(launches[at] as Launch)));
+
 // eslint-disable-next-line @typescript-eslint/require-await -- a throw becomes a rejection
 async function record(programs: readonly GlProgram[], launches: readonly Launch[]): Promise<GlRecording> {
-  const draws = launches
-    .filter((launch) => launch.range > 0)
-    .map((launch): Draw => {
-      const program = programs[launch.kernel];
-      const written = launch.buffers.at(-1) as Texture | undefined;
-      if (!program || !written) throw new GossamerError('damaged', `kernel ${launch.kernel}`);
-      const inputs = launch.buffers.slice(0, -1).map((buffer, at) => {
-        const texture = buffer as Texture;
-        const type = texelType(launch.storage[at] ?? 'f32');
-        return {target: texture.target, texture: texture.texture(type)};
-      });
-      return {
-        name: launch.name,
-        program,
-        inputs,
-        frame: written.frame(texelType(launch.storage.at(-1) ?? 'f32')),
-        scalars: launch.scalars,
-        width: written.width,
-        // Rows below the tensor's last texel hold nothing.
-        height: Math.min(written.height, Math.ceil(launch.range / written.width)),
-      };
+  const draws = launches.map((launch): Draw => {
+    const program = programs[launch.kernel];
+    const written = launch.buffers.at(-1) as Texture | undefined;
+    if (!program || !written) throw new GossamerError('damaged', `kernel ${launch.kernel}`);
+    const inputs = launch.buffers.slice(0, -1).map((buffer, at) => {
+      const texture = buffer as Texture;
+      const type = texelType(launch.storage[at] ?? 'f32');
+      return {target: texture.target, texture: texture.texture(type)};
     });
+    return {
+      name: launch.name,
+      program,
+      inputs,
+      frame: written.frame(texelType(launch.storage.at(-1) ?? 'f32')),
+      width: written.width,
+      ...variable(launch),
+    };
+  });
   // Textures and framebuffers belong to the slots.
   return {draws, watched: false, dispose: () => undefined};
 }
@@ -235,7 +243,11 @@ export class WebGlDevice implements Device {
 
   async createExecutable({kernels}: Program, progress: (done: number) => void): Promise<Executable> {
     const [programs, dispose] = await buildPrograms(this.context, kernels, progress);
-    return {record: (launches) => record(programs, launches), dispose};
+    return {
+      record: (launches) => record(programs, launches),
+      update: (recording, launches) => update(recording as GlRecording, launches),
+      dispose,
+    };
   }
 
   dispose(): void {

@@ -36,12 +36,15 @@ export interface Step {
   readonly name: string;
   readonly pipeline: GPUComputePipeline;
   readonly group: GPUBindGroup;
-  readonly x: number;
-  readonly y: number;
+  /** 0: no launch. */
+  x: number;
+  y: number;
 }
 
 export interface GpuRecording extends Recording {
   readonly steps: readonly Step[];
+  /** Of all launches. */
+  readonly scalars: GPUBuffer | undefined;
   /** What the device said to the first submission; undefined before. Afterwards the same commands are known to be valid. */
   accepted: Promise<unknown> | undefined;
 }
@@ -113,6 +116,7 @@ class GpuQueue implements Queue {
       let pipeline: GPUComputePipeline | undefined;
       for (const {steps} of recordings) {
         for (const step of steps) {
+          if (step.x === 0) continue;
           if (step.pipeline !== pipeline) pass.setPipeline((pipeline = step.pipeline));
           pass.setBindGroup(0, step.group);
           pass.dispatchWorkgroups(step.x, step.y);
@@ -129,19 +133,38 @@ class GpuQueue implements Queue {
   }
 }
 
-function record(device: GPUDevice, pipelines: readonly Pipeline[], launches: readonly Launch[]): GpuRecording {
-  const live = launches.filter((launch) => launch.range > 0);
-  // All launches' scalars lie in one uniform buffer, each at an offset that a binding may have.
-  const align = device.limits.minUniformBufferOffsetAlignment;
-  const room = (count: number): number => Math.ceil((count * 4) / align) * align;
-  const total = live.reduce((sum, launch) => sum + room(launch.scalars.length), 0);
-  const scalars =
-    total > 0
-      ? device.createBuffer({size: total, usage: GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST})
-      : undefined;
-  const words = new Int32Array(total / 4);
+/** All launches' scalars lie in one uniform buffer, each at an offset that a binding may have. */
+const roomOf = ({limits}: GPUDevice, {scalars}: Launch): number => {
+  const align = limits.minUniformBufferOffsetAlignment;
+  return Math.ceil((scalars.length * 4) / align) * align;
+};
+
+function wordsOf(device: GPUDevice, launches: readonly Launch[]): Int32Array<ArrayBuffer> {
+  const words = new Int32Array(launches.reduce((sum, launch) => sum + roomOf(device, launch), 0) / 4);
   let offset = 0;
-  const steps = live.map((launch): Step => {
+  for (const launch of launches) {
+    words.set(launch.scalars, offset);
+    offset += roomOf(device, launch) / 4;
+  }
+  return words;
+}
+
+function groupsOf(range: number): {x: number; y: number} {
+  const x = Math.min(range, 65535);
+  return {x, y: x && Math.ceil(range / x)};
+}
+
+function update(device: GPUDevice, {steps, scalars}: GpuRecording, launches: readonly Launch[]): void {
+  steps.forEach((step, at) => Object.assign(step, groupsOf(launches[at]?.range ?? 0)));
+  if (scalars) device.queue.writeBuffer(scalars, 0, wordsOf(device, launches));
+}
+
+function record(device: GPUDevice, pipelines: readonly Pipeline[], launches: readonly Launch[]): GpuRecording {
+  const words = wordsOf(device, launches);
+  const size = words.byteLength;
+  const scalars = size > 0 ? device.createBuffer({size, usage: GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST}) : undefined;
+  let offset = 0;
+  const steps = launches.map((launch): Step => {
     const pipeline = pipelines[launch.kernel];
     if (!pipeline) throw new GossamerError('damaged', `no kernel ${launch.kernel}`);
     const entries: GPUBindGroupEntry[] = launch.buffers.map((buffer, binding) => ({
@@ -149,19 +172,16 @@ function record(device: GPUDevice, pipelines: readonly Pipeline[], launches: rea
       resource: {buffer: (buffer as GpuBufferHolder).gpu},
     }));
     if (scalars && launch.scalars.length > 0) {
-      words.set(launch.scalars, offset / 4);
       const size = Math.ceil(launch.scalars.length / 4) * 16;
       entries.push({binding: entries.length, resource: {buffer: scalars, offset, size}});
-      offset += room(launch.scalars.length);
+      offset += roomOf(device, launch);
     }
-    const x = Math.min(launch.range, 65535);
-    const y = Math.ceil(launch.range / x);
     const {name} = launch;
     const group = device.createBindGroup({layout: pipeline.layout, entries, label: name});
-    return {name, pipeline: pipeline.pipeline, group, x, y};
+    return {name, pipeline: pipeline.pipeline, group, ...groupsOf(launch.range)};
   });
   if (scalars) device.queue.writeBuffer(scalars, 0, words);
-  return {steps, accepted: undefined, dispose: () => scalars?.destroy()};
+  return {steps, scalars, accepted: undefined, dispose: () => scalars?.destroy()};
 }
 
 export class WebGpuDevice implements Device {
@@ -219,6 +239,7 @@ export class WebGpuDevice implements Device {
     return {
       record: (launches) =>
         checkedParts(gpu, 'bindings', launches, (some) => record(gpu.device, pipelines, some)),
+      update: (recording, launches) => update(alive(gpu), recording as GpuRecording, launches),
       dispose,
     };
   }
