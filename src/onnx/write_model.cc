@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <unordered_set>
 
 #include "graph/control_flow.h"
+#include "graph/lower_gradient.h"
 #include "ir/build.h"
 #include "onnx/message.h"
 #include "onnx/tensor.h"
@@ -214,22 +216,38 @@ class Writer {
     const auto name_of = [&](ValueId id) {
       return id == no_value ? std::string_view() : std::string_view(names[id]);
     };
-    for (ValueId id : node.inputs) message.text(node_field::input, name_of(id));
+    const bool names_tensors =
+        graph::is_gradient(node) && node.def->domain == graph::training_domain;
+    const size_t inputs = names_tensors ? node.inputs.size() / 2 : node.inputs.size();
+    for (ValueId id : std::span(node.inputs).first(inputs))
+      message.text(node_field::input, name_of(id));
     for (ValueId id : node.outputs) message.text(node_field::output, name_of(id));
     if (!node.name.empty()) message.text(node_field::name, node.name);
     message.text(node_field::op, node.def->name);
+    if (names_tensors) add_gradient(node, names, message);
     for (const auto& [name, attribute] : node.attributes) {
-      if (!std::holds_alternative<std::monostate>(attribute))
+      if (!names_tensors && !std::holds_alternative<std::monostate>(attribute))
         message.add(node_field::attribute, attribute_message(name, attribute));
     }
     GS_TRY(add_regions(node, names, message));
-    if (!node.def->domain.empty()) {
-      message.text(node_field::domain, node.def->domain);
-      int64_t& version = versions_[node.def->domain];
-      version = std::max<int64_t>(version, node.def->since);
-    }
+    if (!node.def->domain.empty()) message.text(node_field::domain, node.def->domain);
+    int64_t& version = versions_[node.def->domain];
+    version = std::max<int64_t>(version, node.def->since);
     domains_.insert(node.def->domain);
     return message;
+  }
+
+  // ONNX's Gradient names the tensors that stand behind its inputs (graph/lower_gradient.h).
+  static void add_gradient(const graph::Node& node, const std::vector<std::string>& names,
+                           Message& message) {
+    const size_t values = node.inputs.size() / 2;
+    const auto count = static_cast<size_t>(std::get<int64_t>(node.attributes.at("count")));
+    std::vector<std::string> xs, zs;
+    for (size_t i = 0; i < values; ++i)
+      (i < count ? xs : zs).push_back(names[node.inputs[values + i]]);
+    message.add(node_field::attribute, attribute_message("xs", xs));
+    if (!zs.empty()) message.add(node_field::attribute, attribute_message("zs", zs));
+    message.add(node_field::attribute, attribute_message("y", names[node.inputs.back()]));
   }
 
   Result<> add_regions(const graph::Node& node, const std::vector<std::string>& names,
