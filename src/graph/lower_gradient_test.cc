@@ -177,6 +177,22 @@ TEST_F(Gradient, StopsWhereItIsTold) {
   EXPECT_EQ(found[0], (Values{3, 4}));
 }
 
+TEST_F(Gradient, GrowsAsTheGraphDoes) {
+  const auto stages_of_chain = [&](int length) {
+    graph = {};
+    feeds.clear();
+    const ValueId x = input({1, 2}), w = input({2, 1});
+    ValueId y = x;
+    for (int i = 0; i < length; ++i) y = call("Mul", {y, i % 2 ? w : x});
+    graph.outputs = gradient(y, {x, w});
+    const auto made = lower(graph, ops::builtin_catalog());
+    return made ? made->program.size() : 0;
+  };
+  const size_t some = stages_of_chain(40);
+  EXPECT_GT(some, 40u);
+  EXPECT_LE(stages_of_chain(400), 10 * some + 10);
+}
+
 // ONNX: xs are variables of their own, and values may take their place.
 TEST_F(Gradient, OfOnnxTakesXsAsIndependent) {
   const ValueId x = input({3});

@@ -168,6 +168,19 @@ OpDef entry(std::string name, std::string doc, const Cell& cell, std::vector<Att
        .attributes = {{"direction", "reverse"}, {"layout", 1}},
        .low = -1,
        .high = 1}};
+  if (cell.has_cell) {
+    cases.push_back({.name = "cells, peepholes",
+                     .shapes = {{6, 2, 4},
+                                {1, g * 3, 4},
+                                {1, g * 3, 3},
+                                {1, 2 * g * 3},
+                                none,
+                                {1, 2, 3},
+                                {1, 2, 3},
+                                {1, 9}},
+                     .low = -1,
+                     .high = 1});
+  }
   return {.name = std::move(name),
           .doc = std::move(doc),
           .since = 22,
