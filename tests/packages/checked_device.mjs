@@ -90,6 +90,10 @@ export function checkedDevice(kind, plan, violations) {
       const recording = {launches, alive: true, dispose: () => (recording.alive = false)};
       return Promise.resolve(recording);
     },
+    async update(recording, launches) {
+      must(recording.alive, 'a recording that is gone');
+      recording.launches = (await this.record(launches)).launches;
+    },
     dispose: () => undefined,
   });
   return device;

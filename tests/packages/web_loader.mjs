@@ -66,7 +66,8 @@ async function use(manifest, weights, turn) {
   );
   let word = 'load';
   try {
-    const session = await Session.create(manifest, units, weights && new Pieces([weights], false), () => undefined);
+    const home = {backend: devices[0], check: () => undefined, dispose: () => devices.forEach((device) => device.dispose())};
+    const session = await Session.create(manifest, units, weights && new Pieces([weights], false), () => undefined, home, true);
     try {
       word = 'run';
       const outputs = await session.run(feedsOf(manifest));
