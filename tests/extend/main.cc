@@ -34,7 +34,7 @@ Result<std::string> write_tensors(const fs::path& folder, const std::string& pre
   for (size_t i = 0; i < tensors.size(); ++i) {
     const auto& [name, data] = tensors[i];
     const fs::path file = folder / cat(prefix, "_", i, ".bin");
-    GS_TRY(command::write_file(file, data.bytes));
+    GS_TRY(write_file(file, data.bytes));
     std::string shape;
     for (int64_t extent : data.shape) shape += cat(shape.empty() ? "" : ",", extent);
     json +=
@@ -65,7 +65,7 @@ Result<std::string> build(const Example& example, const std::string& target,
   GS_ASSIGN(const package::Files files,
             compiler::compile(std::as_bytes(std::span(example.model)), options));
   const fs::path package = folder / target;
-  GS_TRY(command::write_package(package, files));
+  GS_TRY(write_package(package, files));
   std::string json = cat("\"package_dir\":", json_text(package.string()));
   if (target != "cpu") return json;
   GS_ASSIGN(const std::string outputs, run_on_cpu(package, folder, example));
@@ -80,7 +80,7 @@ Result<> add_case(const ops::OpDef& def, const ops::Case& test, bool neighbours,
   std::error_code error;
   fs::create_directories(folder, error);
   GS_ASSIGN(const Example example, make_example(def, test, catalog, neighbours));
-  GS_TRY(command::write_file(folder / "model.onnx", std::as_bytes(std::span(example.model))));
+  GS_TRY(write_file(folder / "model.onnx", std::as_bytes(std::span(example.model))));
   GS_ASSIGN(const std::string inputs, write_tensors(folder, "input", example.inputs));
   GS_ASSIGN(const std::string expected, write_tensors(folder, "expected", example.expected));
   for (const char* target : targets) {

@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Result<> write_text(const fs::path& path, const std::string& text) {
-  return command::write_file(path, std::as_bytes(std::span(text)));
+  return write_file(path, std::as_bytes(std::span(text)));
 }
 
 }  // namespace

@@ -317,7 +317,7 @@ async function statefulRuns(kind: DeviceKind): Promise<void> {
     check('device' in (m as Output), 'm stays');
     same(await state.get('x')?.data(), times5([0, 0, 0, 0], 5), 'a run that failed is none');
     state.reset();
-    if (!own) state.set('x', device.tensor([1, 2, 3, 4], {shape: [1, 4]}));
+    if (!own) state.set('x', tensor([1, 2, 3, 4], [1, 4]));
     await model.run({k}, {fetches: []});
     same(await state.get('x')?.data(), times5(own ? [0, 0, 0, 0] : [1, 2, 3, 4]), 'from what was set');
     await rejects(Promise.resolve().then(() => state.get('k')), 'input', /"k" is no state of the model; x are/);

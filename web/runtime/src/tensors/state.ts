@@ -3,7 +3,7 @@ import type {Feed} from '../feeds.ts';
 import type {Home} from '../home.ts';
 import type {Manifest} from '../manifest.ts';
 import {type ValuePort, valuePorts} from '../ports.ts';
-import {arrayOf, type Output, tensor} from '../tensor.ts';
+import {arrayOf, type Output, tensor, type Tensor} from '../tensor.ts';
 import {GossamerError, product, shapeText} from '../types.ts';
 import {type ComputeDevice, deviceOf, type DeviceTensor} from './device_tensor.ts';
 import type {Location, RunOptions} from './run_options.ts';
@@ -78,11 +78,12 @@ export class State {
     return this.#tensors.get(name);
   }
 
-  /** From here on the next run begins with this; the tensor is the state's. Throws 'input'. */
-  set(name: string, value: DeviceTensor): void {
+  /** From here on the next run begins with this: a tensor that is the state's, or a copy of one on the host. Throws 'input'. */
+  set(name: string, value: DeviceTensor | Tensor): void {
     this.#known(name);
+    const mine = 'device' in value ? value : this.#device.tensor(value.data, value);
     this.#tensors.get(name)?.dispose();
-    this.#tensors.set(name, value);
+    this.#tensors.set(name, mine);
   }
 
   /** Back to the beginning. */
