@@ -78,7 +78,7 @@ export async function compare({model: name, device, threads, parties: names, out
   // One graph for all parties: its weights may be large.
   const graphs = new Map();
   const graphOf = async (count) => {
-    if (!graphs.has(count)) graphs.set(count, await (settings.graph?.({model: name, links: count}) ?? model.graph(count)));
+    if (!graphs.has(count)) graphs.set(count, await (model.training ? undefined : (settings.graph?.({model: name, links: count}) ?? model.graph(count))));
     return graphs.get(count);
   };
   /** Packages first: making them is no part of loading. Then a function that opens the party. */
@@ -87,7 +87,7 @@ export async function compare({model: name, device, threads, parties: names, out
     const open = await openers(module);
     const links = chain && !floor ? chain : [chain?.[0]];
     const packages = new Map();
-    if (settings.prepare && options.edition) {
+    if (settings.prepare && options.edition && !model.training) {
       for (const count of links) packages.set(count, await settings.prepare({edition: options.edition, model: name, links: count, device}));
     }
     const compile = [...packages.values()].reduce((sum, {ms}) => sum + ms, 0);

@@ -13,6 +13,7 @@ export function layout({before, packages} = {}) {
     bench,
     peers: join(bench, 'node_modules'),
     ...edition('now', root),
+    'now/tensor': join(root, 'web/tensor/dist'),
     ...(before ? edition('before', before) : {}),
     ...(packages ? {packages} : {}),
   };

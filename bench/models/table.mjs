@@ -1,7 +1,8 @@
 // The models and kernels that are measured. A row:
-//   name, title, part: 'models' | 'matmul' | 'kernels' | 'growth'
+//   name, title, part: 'models' | 'matmul' | 'kernels' | 'training' | 'growth'
 //   graph(): Graph      what runs; of chained rows graph(links): the time is the difference between two chains, by link
 //   flops               of one run, or of one link; undefined where arithmetic is not what counts
+//   training()          of steps of training, in place of graph(): what a step needs (training.mjs)
 //   net()               a network as layers, for parties that do not read ONNX
 //   tolerance           of outputs' relative error between parties (default 1e-3)
 //   large               more than a phone's page can hold
@@ -10,6 +11,7 @@ import {growth} from './growth.mjs';
 import {attentionHeads, convolution, fourBits, layerNormRows, matmulChain, rowTimesMatrix, softmaxRows} from './kernels.mjs';
 import {mobilenetv2, networkGraph, resnet18, resnet50, squeezenet} from './networks.mjs';
 import {quantizedGraph} from './quantized.mjs';
+import {steps} from './training.mjs';
 import {bert, gpt2} from './transformers.mjs';
 
 const network = (title, net, flops) => ({name: net.name, title, part: 'models', net, graph: () => networkGraph(net()), flops});
@@ -44,6 +46,7 @@ export const models = [
   kernel('layernorm', 'layer norm, 1,024 rows of 768', 'kernels', undefined, (links) => layerNormRows(1024, 768, links)),
   kernel('attention', 'attention, 8 x 512 x 64', 'kernels', 4 * 8 * 512 ** 2 * 64, (links) => attentionHeads(8, 512, 64, links)),
   kernel('nbits', 'MatMulNBits, 1 x 2,048 x 2,048', 'kernels', 2 * 2048 ** 2, (links) => fourBits(2048, links)),
+  ...steps,
   ...growth,
 ];
 

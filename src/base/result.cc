@@ -3,12 +3,14 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/strings.h"
+
 namespace gossamer {
 
 std::string Diagnostic::to_string() const {
   std::string text = where.empty() ? message : where + ": " + message;
   if (!hint.empty()) text += " (" + hint + ")";
-  return text;
+  return one_line(text);
 }
 
 std::unexpected<Diagnostic> fail(std::string message, std::string hint) {

@@ -49,4 +49,20 @@ Result<std::vector<std::string>> unpack_strings(int64_t width, std::span<const s
   return strings;
 }
 
+std::string one_line(std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string made;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code >= 0x20 && code != 0x7f) {
+      made += c;
+    } else if (c == '\n' || c == '\r' || c == '\t') {
+      made += c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t";
+    } else {
+      made += cat("\\x", digits.substr(code >> 4, 1), digits.substr(code & 15, 1));
+    }
+  }
+  return made;
+}
+
 }  // namespace gossamer

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -28,5 +29,9 @@ PackedStrings pack_strings(std::span<const std::string> strings);
 // Errors: a length that is negative or greater than the width.
 Result<std::vector<std::string>> unpack_strings(int64_t width, std::span<const std::byte> bytes,
                                                 std::span<const std::byte> lengths);
+
+// The text with \n, \r, \t and \xNN in place of what ends a line or controls a terminal: names in
+// messages are a file's.
+std::string one_line(std::string_view text);
 
 }  // namespace gossamer

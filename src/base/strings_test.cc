@@ -41,5 +41,11 @@ TEST(Strings, LengthsMayNotExceedTheWidth) {
   EXPECT_FALSE(unpack_strings(packed.width, packed.bytes, packed.lengths));
 }
 
+TEST(Strings, MessagesAreOneLine) {
+  EXPECT_EQ(one_line("plain \xc3\xa9"), "plain \xc3\xa9");
+  EXPECT_EQ(one_line("a\nb\r\tc\x1b[2J\x7f"), "a\\nb\\r\\tc\\x1b[2J\\x7f");
+  EXPECT_EQ(Diagnostic({"input \"x\n\"", "is wrong", ""}).to_string(), "input \"x\\n\": is wrong");
+}
+
 }  // namespace
 }  // namespace gossamer

@@ -82,6 +82,16 @@ class Grower {
     return true;
   }
 
+  // Cases are as large as the interpreter is quick with.
+  static bool is_small(const Call& call) {
+    int64_t had = 1, has = 1;
+    for (const TensorData& data : call.test->inputs) had = std::max(had, data.element_count());
+    for (const std::vector<int64_t>& shape : call.test->shapes)
+      had = std::max(had, TensorData{ir::DType::u8, shape, {}, {}}.element_count());
+    for (const Operand& operand : call.operands) has = std::max(has, operand.data.element_count());
+    return has <= std::max<int64_t>(4 * had, 1024);
+  }
+
   // Another tensor's name for an operand; makes the call's shapes fit it where they can.
   std::string chained(Call& call, size_t at) {
     if (grown_.values.empty() || random_.chance(at == 0 ? 0.1 : 0.4)) return {};
@@ -175,6 +185,7 @@ class Grower {
         step.inputs[at] = chained(*call, at);
     for (const Operand& operand : call->operands)
       if (!operand.absent && operand.data.element_count() > max_leaf) return false;
+    if (!is_small(*call)) return false;
     std::vector<Leaf> leaves;
     for (size_t at = 0; at < call->operands.size(); ++at) {
       const Operand& operand = call->operands[at];

@@ -10,7 +10,8 @@ async function compileHere({edition, device, graph}) {
   return compile(await graph.file(), {target: device, ...more});
 }
 
-export async function open({edition, device, threads, graph, folder}) {
+export async function open({edition, device, threads, model: row, graph, folder}) {
+  if (row.training) return (await import('./tensor.mjs')).open({edition, device, threads, model: row});
   const {load, tensor} = await import(at(`${edition}/runtime/runtime.js`));
   const begin = performance.now();
   const source = folder ? at(folder) : await compileHere({edition, device, graph});

@@ -2,6 +2,7 @@
 import {imageChannelsLast} from '../../models/channels_last.mjs';
 import {imageOf} from '../../models/networks.mjs';
 import {at} from '../places.mjs';
+import {openTraining} from './tfjs_training.mjs';
 
 function script(url) {
   return new Promise((resolve, reject) => {
@@ -67,6 +68,7 @@ const chainOf = (tf, links) => ([a, b]) => Array.from({length: links}).reduce((x
 
 export async function open({device, threads, model, graph, links}) {
   const tf = await start(device, threads);
+  if (model.training) return openTraining(tf, {model});
   let compute;
   let making = 0;
   if (model.net) {

@@ -3,6 +3,8 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include "base/strings.h"
+
 namespace gossamer::web {
 namespace {
 
@@ -11,11 +13,11 @@ package::File diagnostic_file(const Diagnostic& diagnostic) {
   rapidjson::Writer<rapidjson::StringBuffer> json(text);
   json.StartObject();
   json.Key("where");
-  json.String(diagnostic.where);
+  json.String(one_line(diagnostic.where));
   json.Key("message");
-  json.String(diagnostic.message);
+  json.String(one_line(diagnostic.message));
   json.Key("hint");
-  json.String(diagnostic.hint);
+  json.String(one_line(diagnostic.hint));
   json.EndObject();
   const auto* bytes = reinterpret_cast<const std::byte*>(text.GetString());
   return {"error", {bytes, bytes + text.GetSize()}};

@@ -94,6 +94,16 @@ class Elements implements Stored {
   }
 }
 
+/** Of 'cpu'; the run time's default where nobody said. */
+let threads: number | undefined;
+
+/** How many threads compute on 'cpu', from the first program on. Throws 'input' when that has begun, and for what is no count. */
+export function setNumThreads(count: number): void {
+  if (!(count >= 1)) throw new GossamerError('input', `${count} threads`);
+  if (allEngines().some(({device}) => device === 'cpu')) throw new GossamerError('input', 'a program has run already: say how many threads before');
+  threads = count;
+}
+
 /** One device. Calls return at once; launches are made in order. */
 export class Engine {
   readonly device: Device;
@@ -167,7 +177,7 @@ export class Engine {
   }
 
   #open(): Promise<ComputeDevice> {
-    this.#opened ??= import('../../runtime/src/index.ts').then(({openDevice}) => openDevice(TARGETS[this.device]));
+    this.#opened ??= import('../../runtime/src/index.ts').then(({openDevice}) => openDevice(TARGETS[this.device], {threads}));
     return this.#opened;
   }
 

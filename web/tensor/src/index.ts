@@ -12,6 +12,7 @@ import {leafBytes} from './recording.ts';
 import * as shapes from './shape.ts';
 import type {Tensor} from './tensor.ts';
 
+export {setNumThreads} from './engine.ts';
 export {init} from './start.ts';
 export {exportOnnx, type ExportOptions, type LoraOptions, OnnxModel, type OnnxModelOptions, type OnnxNode} from './onnx_model.ts';
 export {SparseTensor} from './sparse.ts';
