@@ -284,33 +284,25 @@ void Recorder::drop_maker(Id id) {
       if (input == no_tensor) continue;
       Tensor& used = tensors_[input];
       if (--used.uses > 0 || used.held) continue;
-      if (used.settled && used.maker >= 0) --histories_;
-      if (used.settled) {
-        unused_.push_back(input);
-      } else {
-        free_tensors_.push_back(input);
-      }
-      if (used.maker >= 0) rest.push_back(input);
+      leave(input);
+      rest.push_back(input);
     }
   }
 }
 
-void Recorder::collect(Id id) {
-  Tensor& tensor = tensors_[id];
-  if (tensor.held || tensor.uses > 0) return;
+// Its id is given again: at once, or when the caller has let go of its elements.
+void Recorder::leave(Id id) {
+  const Tensor& tensor = tensors_[id];
   if (tensor.settled && tensor.maker >= 0) --histories_;
-  if (tensor.settled) {
-    unused_.push_back(id);
-  } else {
-    free_tensors_.push_back(id);
-  }
-  drop_maker(id);
+  (tensor.settled ? unused_ : free_tensors_).push_back(id);
 }
 
 void Recorder::release(Id id) {
   if (!is_held(id)) return;
   tensors_[id].held = false;
-  collect(id);
+  if (tensors_[id].uses > 0) return;
+  leave(id);
+  drop_maker(id);
 }
 
 std::vector<Id> Recorder::take_unused() {

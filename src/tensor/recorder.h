@@ -115,7 +115,7 @@ class Recorder {
   Result<std::vector<Made>> define(int operation, std::span<const Id> inputs, size_t outputs);
   Result<> check_gradient(Id y, std::span<const Id> xs, Id seed) const;
   void drop_maker(Id id);
-  void collect(Id id);
+  void leave(Id id);
   size_t add_node(graph::Graph& made, const Words& words, size_t at) const;
   void add_output(graph::Graph& made, graph::ValueId id, graph::Value output) const;
 

@@ -112,3 +112,13 @@ test('what an optimizer cannot work on is refused', {skip}, () => {
   assert.throws(() => new optim.SGD([w], {lr: NaN}), /learning rate of NaN/);
   assert.throws(() => new optim.SGD([w], {nesterov: true}), /Nesterov needs momentum/);
 });
+
+test('regularisation: sums over all parameters, and their gradients', {skip}, async () => {
+  const [a, b] = [new nn.Parameter(new Tensor([1, -2])), new nn.Parameter(new Tensor([[3]]))];
+  await near(new optim.L1Regularization([a, b], 0.5).forward(), 3);
+  const squares = new optim.L2Regularization([a, b], 0.5).forward();
+  await near(squares, 7);
+  squares.backward();
+  await near(a.grad as Tensor, [1, -2]);
+  assert.throws(() => new optim.L2Regularization([], 1).forward(), /there are no parameters/);
+});

@@ -29,28 +29,30 @@ const sum = (terms: readonly Tensor[]): Tensor => {
   return rest.reduce((all, each) => all.add(each), first);
 };
 
-/** `factor` times the sum of absolute values; to be added to a loss. */
-export class L1Regularization {
+/** What is added to a loss: `factor` times the sum of a measure of each parameter. */
+abstract class Regularization {
   readonly #params: readonly Tensor[];
   readonly factor: number;
   constructor(params: Iterable<Tensor>, factor: number) {
     this.#params = [...params];
     this.factor = factor;
   }
+  protected abstract measure(each: Tensor): Tensor;
   forward(): Tensor {
-    return sum(this.#params.map((each) => each.abs().sum())).mul(this.factor);
+    return sum(this.#params.map((each) => this.measure(each))).mul(this.factor);
+  }
+}
+
+/** `factor` times the sum of absolute values; to be added to a loss. */
+export class L1Regularization extends Regularization {
+  protected measure(each: Tensor): Tensor {
+    return each.abs().sum();
   }
 }
 
 /** `factor` times the sum of squares; to be added to a loss. */
-export class L2Regularization {
-  readonly #params: readonly Tensor[];
-  readonly factor: number;
-  constructor(params: Iterable<Tensor>, factor: number) {
-    this.#params = [...params];
-    this.factor = factor;
-  }
-  forward(): Tensor {
-    return sum(this.#params.map((each) => each.sumSquare())).mul(this.factor);
+export class L2Regularization extends Regularization {
+  protected measure(each: Tensor): Tensor {
+    return each.sumSquare();
   }
 }
