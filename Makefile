@@ -11,7 +11,7 @@ export CCACHE_NOHASHDIR := 1
 RUN := . tools/setup/environment.sh;
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native wasm web build test check demo bench bench-pack conformance fuzz format lint sanitize clean
+.PHONY: help setup native wasm web build test check demo examples bench bench-pack conformance fuzz format lint sanitize clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -43,6 +43,9 @@ demo: web ## compile a real model for every target and run it in a browser
 	@cmake -G Ninja -B build . $(CMAKE_FLAGS) >/dev/null
 	@cmake --build build -j $(JOBS) --target gossamer
 	@$(RUN) node tools/demo/demo.mjs
+
+examples: web ## pages that train and run models; ARGS=FOLDER for models and data, such as ../shared/testdata
+	@$(RUN) node web/examples/serve.mjs $(ARGS)
 
 bench: build ## measure against the peers, into bench/results/; ARGS="--only wasm --model resnet50"
 	@$(RUN) tools/setup/setup.sh --bench && bench/before.sh >/dev/null && node bench/run.mjs $(ARGS)

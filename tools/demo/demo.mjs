@@ -88,16 +88,15 @@ async function showPhotos(gossamer, out, browser, address) {
   return {title: 'MobileNetV2 names photographs', rows: table, note};
 }
 
-/** The page with the compiler in it, where it is built. */
-function addCompilerPage(out, links) {
-  const built = 'web/examples/compile/dist';
+/** The pages with the compiler in them, where they are built. */
+function addExamples(out, links) {
+  const built = 'web/examples/dist';
   if (!existsSync(path.join(built, 'index.html'))) return;
-  cpSync(built, path.join(out, 'compile'), {recursive: true, dereference: true});
-  links.push({
-    href: 'compile/',
-    title: 'Compile a model here',
-    about: 'Drop an .onnx file: the compiler itself runs in the page.',
-  });
+  cpSync(built, path.join(out, 'examples'), {recursive: true, dereference: true});
+  links.push(
+    {href: 'examples/compile.html', title: 'Compile a model here', about: 'Drop an .onnx file: the compiler itself runs in the page.'},
+    {href: 'examples/', title: 'Learn and run', about: 'A network bends to a curve that you draw, reads digits, learns what you show it; and more.'},
+  );
 }
 
 async function main(words) {
@@ -125,7 +124,7 @@ async function main(words) {
     server.closeAllConnections();
     server.close();
   }
-  addCompilerPage(out, links);
+  addExamples(out, links);
   rmSync(path.join(out, 'cases'), {recursive: true});
   writeFileSync(path.join(out, 'index.html'), landingHtml(links, sections));
   for (const failure of failures) say(`demo: FAILED: ${failure}`);

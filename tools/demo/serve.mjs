@@ -31,14 +31,10 @@ function fileAt(folder, address) {
   return existsSync(file) ? file : undefined;
 }
 
-/** Serves a folder; resolves with the server and its address. Port 0: any free one. */
-export function serve(folder, port = 0) {
+/** Answers requests with what lies in a folder; `pathname` is the request's path below it. */
+export function folderHandler(folder) {
   const root = path.resolve(folder);
-  const server = createServer((request, response) => {
-    const [pathname = '/', ...query] = (request.url ?? '/').split('?');
-    response.setHeader('Cache-Control', 'no-store');
-    response.setHeader('Cross-Origin-Opener-Policy', 'same-origin');
-    response.setHeader('Cross-Origin-Embedder-Policy', 'require-corp');
+  return (pathname, request, response) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.writeHead(405).end();
       return;
@@ -46,6 +42,7 @@ export function serve(folder, port = 0) {
     let file = fileAt(root, pathname);
     if (file && statSync(file).isDirectory()) {
       if (!pathname.endsWith('/')) {
+        const [, ...query] = (request.url ?? '').split('?');
         response.writeHead(302, {Location: [`${path.posix.basename(pathname)}/`, ...query].join('?')}).end();
         return;
       }
@@ -59,6 +56,26 @@ export function serve(folder, port = 0) {
     response.setHeader('Content-Length', statSync(file).size);
     if (request.method === 'HEAD') response.end();
     else createReadStream(file).pipe(response);
+  };
+}
+
+/**
+ * Serves a folder, and below each prefix ('/name/') of `handlers` what its handler answers; resolves with the server and its address.
+ * Port 0: any free one.
+ */
+export function serve(folder, port = 0, handlers = {}) {
+  const all = {...handlers, '/': folderHandler(folder)};
+  const server = createServer((request, response) => {
+    const [pathname = '/'] = (request.url ?? '/').split('?');
+    response.setHeader('Cache-Control', 'no-store');
+    response.setHeader('Cross-Origin-Opener-Policy', 'same-origin');
+    response.setHeader('Cross-Origin-Embedder-Policy', 'require-corp');
+    const prefix = Object.keys(all).find((each) => pathname.startsWith(each)) ?? '/';
+    const answer = async () => all[prefix](pathname.slice(prefix.length - 1), request, response);
+    answer().catch((problem) => {
+      process.stderr.write(`serve: ${pathname}: ${problem.message}\n`);
+      response.writeHead(500).end();
+    });
   });
   return new Promise((resolve, reject) => {
     server.once('error', reject);

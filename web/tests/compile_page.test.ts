@@ -42,12 +42,12 @@ async function inPage(name: BrowserName, targets: readonly string[]): Promise<vo
   const server = await startServer();
   const browser = await startBrowser({name});
   try {
-    execFileSync(process.execPath, [join(root, 'examples/compile/build.mjs'), out]);
+    execFileSync(process.execPath, [join(root, 'examples/build.mjs'), out, 'compile'], {env: {...process.env, GOSSAMER_COMPILER_WASM: wasm}});
     server.put('/', folder(out));
     const page = await browser.newPage();
     const state = 'document.documentElement.dataset.state';
     for (const target of targets) {
-      await page.goto(`${server.origin}/index.html?target=${target}`);
+      await page.goto(`${server.origin}/compile.html?target=${target}`);
       await choose(page, perceptron('n'));
       await page.waitFor(`${state} === 'ready'`);
       await page.evaluate("document.querySelector('#run').click()");
@@ -117,10 +117,10 @@ async function withPage(use: (user: User) => Promise<void>): Promise<void> {
   const server = await startServer();
   const browser = await startBrowser();
   try {
-    execFileSync(process.execPath, [join(root, 'examples/compile/build.mjs'), out]);
+    execFileSync(process.execPath, [join(root, 'examples/build.mjs'), out, 'compile'], {env: {...process.env, GOSSAMER_COMPILER_WASM: wasm}});
     server.put('/', folder(out));
     const page = await browser.newPage();
-    await page.goto(`${server.origin}/index.html?target=wasm`);
+    await page.goto(`${server.origin}/compile.html?target=wasm`);
     await use(new User(page));
   } finally {
     await browser.close();

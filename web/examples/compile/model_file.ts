@@ -24,7 +24,7 @@ export interface Signature {
 
 // Field numbers of onnx.proto3.
 const MODEL = {graph: 7, functions: 25} as const;
-const GRAPH = {node: 1, initializer: 5, input: 11} as const;
+const GRAPH = {node: 1, initializer: 5, input: 11, output: 12} as const;
 const NODE = {attribute: 5} as const;
 const FUNCTION = {node: 7} as const;
 const ATTRIBUTE = {tensor: 5, graph: 6, tensors: 10, graphs: 11} as const;
@@ -149,5 +149,11 @@ export function withConstants(
 ): Uint8Array[] {
   const added = Object.entries(constants).flatMap(([name, value]) => wrapped(GRAPH.initializer, [tensorProto(name, value)]));
   if (added.length === 0) return [model];
+  return changed(model, ({number, bytes}) => (number === MODEL.graph ? [bytes, ...added] : undefined)) ?? [model];
+}
+
+/** The model with another output, behind its own: a tensor that one of its nodes makes. */
+export function withOutput(model: Uint8Array, name: string): Uint8Array[] {
+  const added = wrapped(GRAPH.output, [encode([[1, name]])]);
   return changed(model, ({number, bytes}) => (number === MODEL.graph ? [bytes, ...added] : undefined)) ?? [model];
 }

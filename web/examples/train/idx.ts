@@ -39,3 +39,10 @@ export function digitsOf(images: Idx, labels: Idx): Digits {
   if (labels.shape[0] !== count) throw new Error(`${count} pictures and ${labels.shape[0]} labels do not belong together`);
   return {pixels: images.data, labels: labels.data, count};
 }
+
+/** So many of them, from one on; a view of the same bytes. */
+export function firstOf({pixels, labels, count}: Digits, most: number, from = 0): Digits {
+  const kept = Math.max(0, Math.min(most, count - from));
+  const [side, end] = [28 * 28, from + kept];
+  return {pixels: pixels.subarray(from * side, end * side), labels: labels.subarray(from, end), count: kept};
+}

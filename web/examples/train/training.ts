@@ -1,13 +1,13 @@
 /** A digit classifier, trained from scratch. No DOM: the page and Node.js run the same. */
 import {manualSeed, nn, noGrad, optim, Tensor} from '../../tensor/src/index.ts';
 
-import {distort, numbers} from './distort.ts';
+import {numbers} from '../page/numbers.ts';
+import type {Device} from '../page/page.ts';
+import {distort} from './distort.ts';
 import type {Digits} from './idx.ts';
 
 const PIXELS = 28 * 28;
 const BATCH = 64;
-
-export type Device = 'cpu' | 'webgpu' | 'webgl';
 
 export interface TrainingOptions {
   readonly epochs: number;

@@ -30,7 +30,8 @@ function probabilities(values: readonly number[]): {shares: number[]; softmax: b
   return {shares: powers.map((value) => value / total), softmax: true};
 }
 
-function bars(values: readonly number[], labels: readonly string[]): HTMLElement[] {
+/** The likeliest classes of scores, each with its share. */
+export function bars(values: readonly number[], labels: readonly string[]): HTMLElement[] {
   const {shares, softmax} = probabilities(values);
   const order = shares.map((_, at) => at).sort((a, b) => (shares[b] ?? 0) - (shares[a] ?? 0));
   const list = make('ol', {className: 'bars'});

@@ -1,0 +1,27 @@
+// The examples' pages, in one folder that anything serves: node build.mjs [OUT [PAGE ...]].
+// OUT/PAGE.html, PAGE.js and PAGE.css for each, index.html that lists them, and compiler.wasm, which all of them find there.
+import {copyFileSync, existsSync, mkdirSync, readdirSync, rmSync} from 'node:fs';
+import {join} from 'node:path';
+import {bundle} from '../runtime/build/bundle.mjs';
+
+const here = import.meta.dirname;
+const [out = join(here, 'dist'), ...chosen] = process.argv.slice(2);
+const all = readdirSync(here).filter((name) => existsSync(join(here, name, 'main.ts')));
+const pages = chosen.length > 0 ? chosen : all;
+
+if (process.argv.length < 3) rmSync(out, {recursive: true, force: true});
+mkdirSync(out, {recursive: true});
+const files = (name) => Object.fromEntries(pages.map((page) => [page, join(here, page, name)]));
+await bundle({
+  entryPoints: files('main.ts'),
+  format: 'esm',
+  splitting: true,
+  chunkNames: 'chunk-[hash]',
+  outdir: out,
+});
+await bundle({entryPoints: {...files('style.css'), index: join(here, 'style.css')}, outdir: out});
+copyFileSync(join(here, 'index.html'), join(out, 'index.html'));
+for (const page of pages) copyFileSync(join(here, page, 'index.html'), join(out, `${page}.html`));
+const wasm = process.env['GOSSAMER_COMPILER_WASM'] ?? join(here, '../compiler/dist/compiler.wasm');
+if (existsSync(wasm)) copyFileSync(wasm, join(out, 'compiler.wasm'));
+else console.log(`compiler.wasm is not built yet (make web): looked at ${wasm}`);

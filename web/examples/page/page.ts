@@ -1,0 +1,70 @@
+/** What the pages have in common: controls, how the page stands, what went wrong. */
+import {byId} from '../../runtime/page/dom.ts';
+import {setState, showTrouble} from '../../runtime/page/run_panel.ts';
+
+export {byId, make} from '../../runtime/page/dom.ts';
+export {setState, showTrouble} from '../../runtime/page/run_panel.ts';
+
+/** As the tensor API calls them. */
+export type Device = 'cpu' | 'webgpu' | 'webgl';
+
+/** As the run time and the compiler call them. */
+export const TARGETS = {cpu: 'wasm', webgpu: 'webgpu', webgl: 'webgl'} as const;
+
+/** What the address asks for: ?name=value. */
+export const asked = new URLSearchParams(location.search);
+
+export const input = (id: string): HTMLInputElement => byId(id, HTMLInputElement);
+export const button = (id: string): HTMLButtonElement => byId(id, HTMLButtonElement);
+export const valueOf = (id: string): number => Number(input(id).value);
+
+export function show(id: string, shown = true): void {
+  byId(id, HTMLElement).hidden = !shown;
+}
+
+export function tell(id: string, text: string): void {
+  byId(id, HTMLElement).textContent = text;
+}
+
+/** Says what went wrong; the page's state is 'failed'. */
+export function fail(problem: unknown): void {
+  showTrouble(problem);
+  setState('failed');
+}
+
+/** Controls take what the address says of them. */
+export function takeAddress(...ids: readonly string[]): void {
+  for (const id of ids) {
+    const wanted = asked.get(id);
+    const control = byId(id, HTMLElement) as HTMLInputElement | HTMLSelectElement;
+    if (wanted !== null) control.value = wanted;
+  }
+}
+
+/** The page's choice of a device. */
+export function chosenDevice(): Device {
+  return byId('device', HTMLSelectElement).value as Device;
+}
+
+/** Preselects the device: the address's, else the best GPU that the browser has, or wasm where small steps want no GPU. */
+export function offerDevices(otherwise: 'gpu' | 'cpu'): void {
+  const control = byId('device', HTMLSelectElement);
+  control.value = asked.get('device') ?? (otherwise === 'cpu' ? 'cpu' : 'gpu' in navigator ? 'webgpu' : 'webgl');
+}
+
+/** Does what a button asks for; it cannot be asked for twice at once, and what goes wrong is shown. */
+export function onPress(id: string, work: () => Promise<void> | void): void {
+  const pressed = button(id);
+  pressed.addEventListener('click', () => {
+    if (pressed.disabled) return;
+    showTrouble();
+    pressed.disabled = true;
+    Promise.resolve()
+      .then(work)
+      .catch(fail)
+      .finally(() => (pressed.disabled = false));
+  });
+}
+
+/** Lets the page draw and hear its user. */
+export const turn = (): Promise<void> => new Promise((resolve) => requestAnimationFrame(() => resolve()));

@@ -1,5 +1,0 @@
-import {join} from 'node:path';
-import {bundleExample} from '../bundle_example.mjs';
-
-const here = import.meta.dirname;
-await bundleExample(here, join(here, '../../compiler/dist/compiler.wasm'));
