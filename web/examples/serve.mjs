@@ -3,7 +3,8 @@
 // FOLDER is where models and data lie (as ../shared/testdata does); pages that find none ask for files. With an averaging server of
 // --rounds rounds for the pages that learn together.
 import {execFileSync} from 'node:child_process';
-import {existsSync, statSync} from 'node:fs';
+import {existsSync, mkdtempSync, rmSync, statSync} from 'node:fs';
+import os from 'node:os';
 import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';
 import {folderHandler, serve} from '../../tools/demo/serve.mjs';
@@ -26,9 +27,11 @@ async function main(words) {
   if (words.length > 1) throw new Error('node serve.mjs [FOLDER] [--port N] [--rounds N]');
   if (data !== undefined && !(existsSync(data) && statSync(data).isDirectory())) throw new Error(`${data} is no folder`);
   execFileSync(process.execPath, [join(here, 'build.mjs')], {stdio: 'inherit'});
-  const outfile = join(dist, 'server.mjs');
+  const bundled = mkdtempSync(join(os.tmpdir(), 'examples-'));
+  const outfile = join(bundled, 'server.mjs');
   await bundle({entryPoints: [join(here, 'federate/server.ts')], platform: 'node', format: 'esm', outfile});
   const {federation} = await import(pathToFileURL(outfile).href);
+  rmSync(bundled, {recursive: true});
   const handlers = {'/federation/': federation({rounds}).answer, ...(data === undefined ? {} : {'/data/': folderHandler(data)})};
   const {address} = await serve(dist, port, handlers);
   process.stdout.write(`The examples are at ${address} (Ctrl+C ends it)\n`);
