@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/cpu/limits.h"
@@ -23,17 +24,33 @@ using Plan = void (*)(const double* dims, double* values);
 
 constexpr int most_threads = 1024;  // that any machine of today runs at once, and any system starts
 
+// A loaded file without a name. It stays open: the loader takes another file of the same name for
+// the one that it has, and the name is the descriptor's number.
+class Library {
+ public:
+  Library(void* handle, int file) : handle_(handle), file_(file) {}
+  Library(Library&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), file_(std::exchange(other.file_, -1)) {}
+  Library& operator=(Library&&) = delete;
+  ~Library() {
+    if (handle_) dlclose(handle_);
+    if (file_ >= 0) close(file_);
+  }
+  void* find(const char* name) const { return dlsym(handle_, name); }
+
+ private:
+  void* handle_;
+  int file_;
+};
+
 class CpuExecutable : public Executable {
  public:
-  CpuExecutable(void* library, std::vector<KernelEntry> kernels, std::vector<Entry> entries,
+  CpuExecutable(Library library, std::vector<KernelEntry> kernels, std::vector<Entry> entries,
                 std::vector<Plan> segments)
-      : library_(library),
+      : library_(std::move(library)),
         kernels_(std::move(kernels)),
         entries_(std::move(entries)),
         segments_(std::move(segments)) {}
-  ~CpuExecutable() override { dlclose(library_); }
-  CpuExecutable(const CpuExecutable&) = delete;
-  CpuExecutable& operator=(const CpuExecutable&) = delete;
   std::span<const KernelEntry> kernels() const override { return kernels_; }
   Entry entry(int kernel) const { return entries_[static_cast<size_t>(kernel)]; }
   Result<> plan(int segment, std::span<const int64_t> dims,
@@ -46,7 +63,7 @@ class CpuExecutable : public Executable {
   }
 
  private:
-  void* library_;
+  Library library_;
   std::vector<KernelEntry> kernels_;
   std::vector<Entry> entries_;
   std::vector<Plan> segments_;
@@ -93,7 +110,7 @@ class CpuQueue : public Queue {
 };
 
 // The loader wants a file: one without a name, where the system has such, else a temporary one.
-Result<void*> open_library(std::span<const std::byte> code) {
+Result<Library> open_library(std::span<const std::byte> code) {
   int file = memfd_create("kernels.so", MFD_CLOEXEC);
   std::string path = cat("/proc/self/fd/", file);
   char temporary[] = "/tmp/gossamer-kernels.XXXXXX";
@@ -113,9 +130,9 @@ Result<void*> open_library(std::span<const std::byte> code) {
   void* library = at == code.size() ? dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
   const char* said = at == code.size() ? dlerror() : "no space";
   if (named) unlink(temporary);
+  if (library) return Library(library, file);
   close(file);
-  if (!library) return fail(cat("the kernels cannot be loaded: ", said ? said : "unknown reason"));
-  return library;
+  return fail(cat("the kernels cannot be loaded: ", said ? said : "unknown reason"));
 }
 
 class CpuDevice : public Device {
@@ -131,24 +148,19 @@ class CpuDevice : public Device {
   Result<std::unique_ptr<Executable>> load(std::span<const std::byte> code,
                                            std::span<const KernelEntry> kernels,
                                            int plan_segments) override {
-    GS_ASSIGN(void* const library, open_library(code));
+    GS_ASSIGN(Library library, open_library(code));
     std::vector<Entry> entries;
-    const auto find = [&](const char* name) { return dlsym(library, name); };
     for (const KernelEntry& kernel : kernels) {
-      entries.push_back(reinterpret_cast<Entry>(find(kernel.name.c_str())));
-      if (entries.back()) continue;
-      dlclose(library);
-      return fail(cat("the code has no kernel ", kernel.name));
+      entries.push_back(reinterpret_cast<Entry>(library.find(kernel.name.c_str())));
+      if (!entries.back()) return fail(cat("the code has no kernel ", kernel.name));
     }
     std::vector<Plan> segments;
     for (int segment = 0; segment < plan_segments; ++segment) {
       const std::string name = segment == 0 ? "plan" : cat("plan_", segment);
-      segments.push_back(reinterpret_cast<Plan>(find(name.c_str())));
-      if (segments.back()) continue;
-      dlclose(library);
-      return fail(cat("the code has no ", name));
+      segments.push_back(reinterpret_cast<Plan>(library.find(name.c_str())));
+      if (!segments.back()) return fail(cat("the code has no ", name));
     }
-    return std::make_unique<CpuExecutable>(library,
+    return std::make_unique<CpuExecutable>(std::move(library),
                                            std::vector<KernelEntry>(kernels.begin(), kernels.end()),
                                            std::move(entries), std::move(segments));
   }

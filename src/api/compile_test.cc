@@ -33,6 +33,29 @@ TEST(CompileApi, CompilesAndRunsInOneProgram) {
   EXPECT_EQ(std::vector<float>(y.begin(), y.end()), std::vector<float>({2, 4, 0, 0}));
 }
 
+// Each has code of its own, though both call their kernels alike.
+TEST(CompileApi, SeveralModelsAreLoadedAtOnce) {
+  std::vector<Model> models;
+  for (const char* op : {"Neg", "Abs", "Exp"}) {
+    const auto message =
+        onnx::model({{value("x", {"2"})}, {node(op, {"x"}, {"y"})}, {value("y", {"2"})}, {}});
+    CompileOptions options;
+    options.name = "same";
+    auto model = load(compile(onnx::bytes_of(message), options).value(), {.threads = 1});
+    ASSERT_TRUE(model) << model.error().to_string();
+    models.push_back(*std::move(model));
+  }
+  const std::vector<float> x{0, -1};
+  std::vector<float> all;
+  for (Model& model : models) {
+    const auto outputs = model.run({{"x", Tensor::of<float>({2}, x)}}).value();
+    for (float each : outputs.at("y").data<float>().value()) all.push_back(each);
+  }
+  EXPECT_EQ(std::vector<float>(all.begin(), all.begin() + 4), std::vector<float>({-0.0F, 1, 0, 1}));
+  EXPECT_EQ(all[4], 1);
+  EXPECT_NEAR(all[5], 0.36788, 1e-5);
+}
+
 TEST(CompileApi, WritesPackagesForEveryTarget) {
   for (const char* target : {"cpu", "wasm", "webgpu", "webgl"}) {
     CompileOptions options;
