@@ -13,17 +13,22 @@ namespace {
 constexpr double pi = 3.14159265358979323846;
 constexpr int64_t longest_product = 64;  // of frames
 
-// e^(-+2 pi i k n / size), its real (part 0) or imaginary half; the product is reduced first, so
-// that it stays exact.
+// e^(-+2 pi i k n / size), its real (part 0) or imaginary half. The product is reduced first, and
+// both are sines of at most a quarter turn, so that quarters are exact.
 struct Turn {
   Expr cosine, sine;
 };
 Turn turn(const Builder& b, const Expr& k, const Expr& n, const Expr& size, bool inverse,
           DType dtype) {
-  const Expr angle =
-      ir::cast(dtype, product_modulo(b, k, n, size)) * (2 * pi) / ir::cast(dtype, size);
-  const Expr sine = ir::sin(angle);
-  return {ir::cos(angle), inverse ? sine : -sine};
+  const Expr whole = product_modulo(b, k, n, size);
+  const Expr beyond = whole * 2 > size;  // half a turn
+  const Expr part = ir::select(beyond, size - whole, whole);
+  const auto sine_of = [&](const Expr& number, double of) {
+    return ir::sin(ir::cast(dtype, number) * of / ir::cast(dtype, size));
+  };
+  const Expr sine = sine_of(ir::min(part * 2, size - part * 2), pi);
+  return {sine_of(size - part * 4, pi / 2),
+          ir::select(beyond, inverse ? -sine : sine, inverse ? sine : -sine)};
 }
 
 // x's number along `axis`, padded by zeros or cut to `size`, of the part 0 (real) or 1. Half a
