@@ -8,6 +8,7 @@ import {bench, builtBefore, layout} from './lib/layout.mjs';
 
 // Of each folder that is served, what the page imports.
 const ORT = 'onnxruntime-web/dist';
+const JAX = '@jax-js/jax/dist';
 export const PEERS = [
   `${ORT}/ort.webgpu.bundle.min.mjs`,
   `${ORT}/ort-wasm-simd-threaded.asyncify.mjs`,
@@ -19,6 +20,7 @@ export const PEERS = [
   `${ORT}/ort-wasm-simd-threaded.mjs`,
   `${ORT}/ort-wasm-simd-threaded.wasm`,
   `${ORT}/ort.webgl.min.mjs`,
+  ...(existsSync(join(bench, 'node_modules', JAX)) ? readdirSync(join(bench, 'node_modules', JAX)) : []).filter((name) => name.endsWith('.js')).map((name) => `${JAX}/${name}`),
   '@litertjs/core/dist/index.js',
   '@litertjs/wasm-utils/dist/index.js',
   ...['', '_threaded'].flatMap((kind) => ['js', 'wasm'].map((end) => `@litertjs/core/wasm/litert_wasm${kind}_internal.${end}`)),

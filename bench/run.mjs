@@ -122,7 +122,7 @@ if (only.includes('load')) {
 if (only.includes('sizes')) {
   await attempt('sizes', () => {
     const made = ['wasm', 'webgpu', 'webgl'].map((device) => ({target: device, folder: join(packages.folder, packages.make({edition: 'now', model: 'mobilenetv2', device}).name)}));
-    result.sizes = measureSizes(root, editions.now.build, made);
+    result.sizes = measureSizes(root, made);
   });
 }
 if (only.includes('compile')) await attempt('compile time', () => (result.compile = measureCompile(editions, packages)));

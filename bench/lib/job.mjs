@@ -5,7 +5,7 @@ import {partiesFor} from '../parties.mjs';
 const listed = (given) => given?.split(',').map((each) => each.trim());
 
 // With more threads only where it is asked for: models and products.
-const THREADED = ['models', 'matmul', 'training'];
+const THREADED = ['models', 'matmul', 'training', 'decoding'];
 
 /**
  * devices, names (of models), parts (of the table), without (parties): lists; undefined: all. threads: of wasm and cpu.
@@ -21,7 +21,7 @@ export function comparisonsOf({devices, names, parts, without = [], threads = [1
   return devices.flatMap((device) =>
     counts(device).flatMap((count, nth) =>
       wanted
-        .filter(({part, training}) => (nth === 0 || THREADED.includes(part)) && !(training && device === 'cpu')) // tensors are for pages
+        .filter(({part, training, decoding}) => (nth === 0 || THREADED.includes(part)) && !((training || decoding) && device === 'cpu')) // tensors and state are of the page
         .map((model) => {
           const parties = partiesFor(model, device).filter(({once}) => nth === 0 || !once);
           return {model: model.name, device, threads: count, parties: parties.map(({name}) => name).filter((name) => !without.includes(name))};

@@ -27,7 +27,7 @@ export function packageMaker(editions, folder) {
     });
     const tflite = model.net && `${made.name}.tflite`;
     if (tflite) writeFileSync(join(folder, tflite), tfliteFile(model.net()));
-    const told = {name: made.name, inputs, outputs: made.outputs, file, tflite};
+    const told = {name: made.name, inputs, outputs: made.outputs, state: made.state, file, tflite};
     graphs.set(key, told);
     return told;
   }

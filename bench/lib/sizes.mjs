@@ -7,7 +7,7 @@ const gzip = (file) => gzipSync(readFileSync(file), {level: 9}).length;
 const sum = (values) => values.reduce((total, each) => total + each, 0);
 
 /** {what, bytes, limit}: limits of the project in bytes. */
-export function measureSizes(root, build, packages) {
+export function measureSizes(root, packages) {
   const dist = join(root, 'web/runtime/dist');
   const scripts = readdirSync(dist).filter((name) => name.endsWith('.js') && !name.includes('iife'));
   const rows = [{what: 'run time JavaScript, all backends', bytes: sum(scripts.map((name) => gzip(join(dist, name)))), limit: 36 * 1024}];
@@ -16,7 +16,7 @@ export function measureSizes(root, build, packages) {
     const bytes = sum(files.map((name) => gzip(join(folder, name))));
     rows.push({what: `MobileNetV2 without weights, ${target}`, bytes, limit: 60 * 1024});
   }
-  const compiler = [`${build}-wasm/compiler.wasm`, join(root, 'web/compiler/dist/compiler.wasm')].find((file) => existsSync(file));
-  if (compiler) rows.push({what: 'compiler.wasm', bytes: gzip(compiler), limit: 1.1 * 1024 * 1024});
+  const compiler = join(root, 'web/compiler/dist/compiler.wasm');
+  if (existsSync(compiler)) rows.push({what: 'compiler.wasm', bytes: gzip(compiler), limit: 1.1 * 1024 * 1024});
   return rows;
 }

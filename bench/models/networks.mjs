@@ -119,10 +119,10 @@ export function mobilenetv2() {
 }
 
 /** The values of the network's input, channels first. */
-export const imageOf = (net) => random(99, product(net.layers[0].shape), 1);
+export const imageOf = (net, batch = 1) => random(99, batch * product(net.layers[0].shape), 1);
 
-/** A network as an ONNX graph. */
-export function networkGraph(net) {
+/** A network as an ONNX graph, for a batch of so many images. */
+export function networkGraph(net, batch = 1) {
   const graph = new Graph(net.name);
   const values = new Map();
   const activated = {'': (x) => x, relu: (x) => graph.node('Relu', [x], x.shape), relu6: (x) => graph.node('Clip', [x, graph.scalar(0), graph.scalar(6)], x.shape)};
@@ -141,11 +141,11 @@ export function networkGraph(net) {
   };
   const parameters = ({weight, bias}) => [weight, bias].map(({data, shape}) => graph.constant(data, shape));
   for (const layer of net.layers) {
-    const shape = [1, ...layer.shape];
+    const shape = [batch, ...layer.shape];
     graph.prefix = layer.name;
     const made =
       layer.kind === 'input'
-        ? graph.input(layer.name, shape, imageOf(net))
+        ? graph.input(layer.name, shape, imageOf(net, batch))
         : activated[layer.activation ?? ''](steps[layer.kind](layer, shape, layer.from.map((name) => values.get(name))));
     values.set(layer.name, made);
   }

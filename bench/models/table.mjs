@@ -1,8 +1,10 @@
 // The models and kernels that are measured. A row:
-//   name, title, part: 'models' | 'matmul' | 'kernels' | 'training' | 'growth'
+//   name, title, part: 'models' | 'matmul' | 'kernels' | 'training' | 'decoding' | 'growth'
 //   graph(): Graph      what runs; of chained rows graph(links): the time is the difference between two chains, by link
 //   flops               of one run, or of one link; undefined where arithmetic is not what counts
 //   training()          of steps of training, in place of graph(): what a step needs (training.mjs)
+//   decoding            of tokens one by one, each behind the last, graph().state kept by the party: {past: tokens before the first,
+//                       most: begins anew there}
 //   net()               a network as layers, for parties that do not read ONNX
 //   tolerance           of outputs' relative error between parties (default 1e-3)
 //   large               more than a phone's page can hold
@@ -47,6 +49,7 @@ export const models = [
   kernel('attention', 'attention, 8 x 512 x 64', 'kernels', 4 * 8 * 512 ** 2 * 64, (links) => attentionHeads(8, 512, 64, links)),
   kernel('nbits', 'MatMulNBits, 1 x 2,048 x 2,048', 'kernels', 2 * 2048 ** 2, (links) => fourBits(2048, links)),
   ...steps,
+  {name: 'gpt2_decode', title: 'GPT-2, a token after 64 to 240, caches kept', part: 'decoding', graph: () => gpt2({length: 1, past: 64, free: true}), decoding: {past: 64, most: 240}, flops: 46e6},
   ...growth,
 ];
 

@@ -8,7 +8,7 @@ import {at} from './places.mjs';
 import {showRow} from './show.mjs';
 
 // Parts of the table that are chosen as a whole.
-const GROUPS = {kernels: 'kernels of networks', growth: 'sorting, scans and others, at growing sizes'};
+const GROUPS = {training: 'steps of training', decoding: 'text, a token after another', kernels: 'kernels of networks', growth: 'sorting, scans and others, at growing sizes'};
 const DEVICES = {webgpu: 'WebGPU', webgl: 'WebGL', wasm: 'WebAssembly'};
 const settings = {rounds: 15, leastRounds: 3, warmup: 3, budgetMs: 15_000, openMs: 120_000, firstMs: 120_000, limitMs: 30_000, growthMs: 2000};
 const $ = (id) => document.getElementById(id);

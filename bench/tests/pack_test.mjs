@@ -95,7 +95,7 @@ test('comparisons: threads only where there are any, unknown models are refused'
   assert.deepEqual(all.map(({device, threads}) => `${device} ${threads}`), ['wasm 1', 'wasm 2', 'webgpu 1']);
   assert.ok(all.every(({parties}) => parties[0] === 'gossamer' && !parties.includes('before')));
   assert.throws(() => comparisonsOf({devices: ['wasm'], names: ['resnet19']}), /no model "resnet19"; there are resnet18/);
-  assert.throws(() => comparisonsOf({devices: ['wasm'], parts: ['model']}), /no part "model"; there are models, matmul, kernels, training, growth/);
+  assert.throws(() => comparisonsOf({devices: ['wasm'], parts: ['model']}), /no part "model"; there are models, matmul, kernels, training, decoding, growth/);
   const more = comparisonsOf({devices: ['cpu'], parts: ['matmul', 'growth'], threads: [1, 2]});
   assert.ok(more.some(({model, threads}) => model === 'matmul512' && threads === 2));
   assert.ok(!more.some(({model, threads}) => model === 'cumsum_10000' && threads === 2));

@@ -68,7 +68,7 @@ const chainOf = (tf, links) => ([a, b]) => Array.from({length: links}).reduce((x
 
 export async function open({device, threads, model, graph, links}) {
   const tf = await start(device, threads);
-  if (model.training) return openTraining(tf, {model});
+  if (model.training) return openTraining(tf, {model}, networkOf);
   let compute;
   let making = 0;
   if (model.net) {
