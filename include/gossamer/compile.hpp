@@ -33,6 +33,9 @@ struct CompileOptions {
   std::map<std::string, std::vector<int64_t>> shapes;
   std::map<std::string, int64_t> dims;
   std::map<std::string, int> lengths;
+  // Values of inputs, which become constants and leave the package's inputs: axes, shapes and the
+  // like, where an operator has to know them.
+  std::map<std::string, Tensor> values;
   std::function<void(std::string_view step, double fraction)> progress;
 };
 

@@ -3,6 +3,7 @@
 
 #include "api/files.h"
 #include "compiler/compile.h"
+#include "runtime/api/element_type.h"
 
 namespace gossamer {
 namespace {
@@ -32,6 +33,12 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
   given.known.shapes.insert(options.shapes.begin(), options.shapes.end());
   given.known.dims.insert(options.dims.begin(), options.dims.end());
   given.known.lengths.insert(options.lengths.begin(), options.lengths.end());
+  for (const auto& [name, tensor] : options.values) {
+    const auto dtype = runtime::dtype_of(tensor.type());
+    if (!dtype) return fail(cat("the value of input \"", name, "\" has an unknown element type"));
+    given.known.constants[name] = {
+        *dtype, tensor.shape(), {tensor.bytes().begin(), tensor.bytes().end()}, tensor.strings()};
+  }
   given.progress = options.progress;
   given.external = external;
   GS_ASSIGN(package::Files files, compiler::compile(onnx, given));

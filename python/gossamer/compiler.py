@@ -1,0 +1,127 @@
+"""From ONNX to packages."""
+
+from __future__ import annotations
+
+import html
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from .element_types import packed
+from .error import Error
+from .model import Model, load
+
+TARGETS = ("cpu", "wasm", "webgpu", "webgl")
+"""What compile() makes packages for; those for "cpu" run here, the others in a page or in Node.js."""
+
+
+class Package:
+    """A compiled model: the files of a package by name; docs/specs/package.md says what they hold."""
+
+    def __init__(self, made: _core.Package, target: str, threads: int) -> None:
+        self._made = made
+        self._threads = threads
+        self._model: Model | None = None
+        self.target = target
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        return self._made.files()
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each file."""
+        return self._made.sizes()
+
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """Writes a folder, which is then either the whole new package or what was there before.
+
+        Raises Error for a folder that is neither empty nor a package.
+        """
+        self._made.write(os.fspath(folder))
+
+    @property
+    def model(self) -> Model:
+        """Loaded here, once. Raises Error for a target of another place."""
+        if self._model is None:
+            if self.target != "cpu":
+                raise Error(f"a package for {self.target} does not run in Python", hint='write() it for a page, or compile(..., target="cpu")')
+            with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
+                place = os.path.join(folder, "package")
+                self._made.write(place)
+                self._model = load(place, self._threads)  # it maps files, which stay when their names go
+        return self._model
+
+    def run(self, feeds: Mapping[str, Any] | Any) -> dict[str, Any]:
+        """See Model.run."""
+        return self.model.run(feeds)
+
+    __call__ = run
+
+    def report(self) -> dict[str, Any]:
+        """See Model.report."""
+        return self.model.report()
+
+    def profile(self, feeds: Mapping[str, Any] | Any, runs: int = 10) -> _core.Profile:
+        """See Model.profile."""
+        return self.model.profile(feeds, runs)
+
+    def __repr__(self) -> str:
+        files = ", ".join(f"{name} {size / 1024:.1f} KiB" for name, size in self.sizes.items())
+        return f"<gossamer.Package for {self.target}: {files}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{html.escape(name)}</td><td>{size / 1024:.1f} KiB</td></tr>" for name, size in self.sizes.items())
+        model = self.model._repr_html_() if self.target == "cpu" else ""
+        return f"package for <b>{self.target}</b><table>{rows}</table>{model}"
+
+
+def compile(  # noqa: A001: the word of the field
+    model: str | os.PathLike[str] | bytes | Any,
+    target: str = "cpu",
+    *,
+    name: str = "",
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
+    lengths: Mapping[str, int] | None = None,
+    values: Mapping[str, Any] | None = None,
+    threads: int = 0,
+    cpu: str = "native",
+    relaxed_simd: bool = True,
+    f16: bool = False,
+    limits: str = "",
+    adapters: str = "any",
+) -> Package:
+    """Compiles an ONNX model for a target.
+
+    model: a path (weights in other files are found beside it), the bytes of one, or an onnx.ModelProto.
+    name: of the model; "" takes the file's. shapes: fixed shapes of inputs, -1 leaves an extent open; dims: values of
+    named dimensions; lengths: of sequences, -1 leaves an optional input out; values: of inputs, which become constants
+    and leave the package's inputs (axes, shapes and the like, where an operator has to know them). threads: when it runs here; 0: one a
+    core. cpu: LLVM's name of the processor. relaxed_simd: of wasm; f16, adapters ("any", "hardware", "software"):
+    of webgpu; limits: of webgpu and webgl, "mobile" keeps to a phone's.
+    Raises Error for what the compiler cannot compile, with the node and what to do. Other threads run meanwhile, and
+    Ctrl+C ends the wait.
+    """
+    options = _core.CompileOptions()
+    options.target = target
+    options.name = name
+    options.cpu = cpu
+    options.relaxed_simd = relaxed_simd
+    options.f16 = f16
+    options.limits = limits
+    options.adapters = adapters
+    options.shapes = {key: list(shape) for key, shape in (shapes or {}).items()}
+    options.dims = dict(dims or {})
+    options.lengths = dict(lengths or {})
+    for key, value in (values or {}).items():
+        options.add_value(key, *packed(np.asarray(value), f'input "{key}"'))
+    if hasattr(model, "SerializeToString"):
+        model = model.SerializeToString()
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return Package(_core.compile_bytes(bytes(model), options), target, threads)
+    return Package(_core.compile_path(os.fspath(model), options), target, threads)

@@ -1,0 +1,186 @@
+"""A model on this machine."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from .element_types import dtype_of, packed, spelled
+from .error import Error
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or an output. shape: None where an extent depends on the inputs. dtype: numpy's name, or "str"."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | None, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}[{', '.join('?' if each is None else str(each) for each in self.shape)}]"
+
+
+@dataclass(frozen=True)
+class Value:
+    """What run() is given under one name: a tensor, a sequence, or an optional; of ports from `first` on, `count` of them."""
+
+    name: str
+    kind: str  # "tensor", "sequence" or "optional"
+    first: int
+    count: int
+
+
+def _values(ports: Sequence[Port], groups: Sequence[tuple[str, bool, int, int]]) -> list[Value]:
+    grouped = {first + at for _, _, first, count in groups for at in range(count)}
+    alone = [Value(port.name, "tensor", at, 1) for at, port in enumerate(ports) if at not in grouped]
+    parts = [Value(name, "sequence" if many else "optional", first, count) for name, many, first, count in groups]
+    return sorted(alone + parts, key=lambda value: value.first)
+
+
+def _on_host(value: Any, dtype: str) -> np.ndarray:
+    """Without a copy where it is in this machine's memory; numbers and lists take the input's type."""
+    if isinstance(value, np.ndarray):
+        return value
+    if hasattr(value, "__dlpack__"):
+        try:
+            return np.from_dlpack(value)
+        except (BufferError, RuntimeError, TypeError) as problem:
+            detached = getattr(value, "detach", None)  # torch's, where a gradient is wanted
+            if detached is None or not getattr(value, "requires_grad", False):
+                raise Error(f"cannot be read through DLPack: {problem}", hint="pass one in host memory") from problem
+            return np.from_dlpack(detached())
+    return np.asarray(value, dtype=dtype_of(dtype))
+
+
+class Model:
+    """A package on this machine's devices. run() may be called from several threads, which take turns."""
+
+    def __init__(self, loaded: _core.Loaded) -> None:
+        self._loaded = loaded
+        (inputs, self._input_groups), (outputs, self._output_groups) = loaded.inputs, loaded.outputs
+        self._types = [name for _, name, _ in inputs]
+        self._inputs = [self._port(*each) for each in inputs]
+        self._outputs = [self._port(*each) for each in outputs]
+
+    @staticmethod
+    def _port(name: str, dtype: str, shape: list[int]) -> Port:
+        return Port(name, spelled(dtype), tuple(None if each < 0 else each for each in shape))
+
+    @property
+    def name(self) -> str:
+        """As the model's file calls it."""
+        return self._loaded.name
+
+    @property
+    def inputs(self) -> list[Port]:
+        """Tensors that run() takes; an element of a sequence is one."""
+        return list(self._inputs)
+
+    @property
+    def outputs(self) -> list[Port]:
+        return list(self._outputs)
+
+    @property
+    def values(self) -> list[Value]:
+        """What run() takes, by name: tensors, sequences and optionals."""
+        return _values(self._inputs, self._input_groups)
+
+    def run(self, feeds: Mapping[str, Any] | Any) -> dict[str, Any]:
+        """Computes every output by name, as numpy arrays.
+
+        feeds: by input name, or the only input's value: arrays of numpy, or of anything with DLPack in host memory
+        (neither is copied), numbers and lists. A sequence is a list of arrays, an optional that holds nothing None;
+        strings are arrays or lists of str or bytes. Raises Error for an input that is missing, unknown, or of another
+        type or shape.
+        """
+        made = self._loaded.run(self._feeds(feeds))
+        arrays = [self._array(*each) for each in made]
+        given: dict[str, Any] = {}
+        for value in _values(self._outputs, self._output_groups):
+            parts = arrays[value.first : value.first + value.count]
+            given[value.name] = parts if value.kind == "sequence" else parts[0] if parts else None
+        return given
+
+    __call__ = run
+
+    def profile(self, feeds: Mapping[str, Any] | Any, runs: int = 10) -> _core.Profile:
+        """Where the time of a run goes: print it for a table; .trace() for ui.perfetto.dev. Raises Error as run()."""
+        return self._loaded.profile(self._feeds(feeds), runs)
+
+    def report(self) -> dict[str, Any]:
+        """Device, times in ms, memory in bytes, and the kernels of the last run."""
+        return self._loaded.report()
+
+    def _feeds(self, feeds: Mapping[str, Any] | Any) -> list[tuple[str, list[int], Any]]:
+        values = self.values
+        if not isinstance(feeds, Mapping):
+            if len(values) != 1:
+                raise Error(f"the model has {len(values)} inputs", hint=f"pass them by name: {', '.join(v.name for v in values)}")
+            feeds = {values[0].name: feeds}
+        for name in feeds:
+            if not any(value.name == name for value in values):
+                raise Error("is no input of the model", f'input "{name}"', f"its inputs are {', '.join(v.name for v in values)}")
+        made: list[tuple[str, list[int], Any]] = []
+        for value in values:
+            where = f'input "{value.name}"'
+            if value.name not in feeds:
+                if value.kind == "optional" and value.count == 0:
+                    continue
+                raise Error("is not given", where)
+            given = feeds[value.name]
+            parts = [given] if value.kind == "tensor" else [] if given is None else list(given) if value.kind == "sequence" else [given]
+            if len(parts) != value.count:
+                raise Error(f"takes {value.count} tensors, {len(parts)} are given", where, "compile with lengths={...}")
+            for at, part in enumerate(parts):
+                made.append(self._feed(part, self._types[value.first + at], where))
+        return made
+
+    @staticmethod
+    def _feed(value: Any, dtype: str, where: str) -> tuple[str, list[int], Any]:
+        if dtype == "string":
+            return packed(np.asarray(value), where, dtype)
+        try:
+            array = _on_host(value, dtype)
+        except Error as problem:
+            raise Error(problem.message, where, problem.hint) from problem.__cause__
+        except (TypeError, ValueError) as problem:
+            raise Error(f"is no array of {spelled(dtype)}: {problem}", where) from problem
+        return packed(array, where, dtype)
+
+    @staticmethod
+    def _array(dtype: str, shape: list[int], data: Any) -> np.ndarray:
+        if dtype == "string":
+            array = np.empty(len(data), dtype=object)
+            array[:] = [each.decode("utf-8", "surrogateescape") for each in data]
+            return array.reshape(shape)
+        return np.asarray(data).view(dtype_of(dtype)).reshape(shape)
+
+    def __repr__(self) -> str:
+        takes, gives = ("; ".join(map(str, ports)) for ports in (self._inputs, self._outputs))
+        return f"<gossamer.Model {self.name or '(no name)'} ({takes}) -> ({gives})>"
+
+    def _repr_html_(self) -> str:
+        report = self.report()
+        rows = "".join(
+            f"<tr><td>{way}</td><td><b>{html.escape(port.name)}</b></td><td>{html.escape(str(port).split(': ', 1)[1])}</td></tr>"
+            for way, ports in (("in", self._inputs), ("out", self._outputs))
+            for port in ports
+        )
+        said = f"{report['weight_bytes'] / 2**20:.1f} MiB of weights, {report['memory_bytes'] / 2**20:.1f} MiB in all"
+        return f"<b>{html.escape(self.name)}</b> on {html.escape(report['device'])}; {said}<table>{rows}</table>"
+
+
+def load(folder: str | os.PathLike[str], threads: int = 0) -> Model:
+    """Loads a package that `gossamer compile --target cpu` or Package.write() wrote.
+
+    threads: 0 takes one a core. Raises Error for a folder that holds no package, one of another version or target,
+    and damaged files.
+    """
+    return Model(_core.Loaded.load(os.fspath(folder), threads))

@@ -1,0 +1,304 @@
+// What Python needs of the compiler and the run time: bytes, names and numbers. Arrays, element
+// types and texts for notebooks are Python's (python/gossamer).
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+
+#include "gossamer/compile.hpp"
+#include "runtime/api/element_type.h"
+#include "runtime/model.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace gossamer::python {
+namespace {
+
+// gossamer.Error(message, where, hint), which python/gossamer defines.
+[[noreturn]] void fail(const std::string& where, const std::string& message,
+                       const std::string& hint) {
+  const nb::object error = nb::module_::import_("gossamer.error").attr("Error");
+  const nb::object made = error(message, where, hint);
+  PyErr_SetObject(error.ptr(), made.ptr());
+  throw nb::python_error();
+}
+
+template <class T>
+T value_of(std::expected<T, Error> result) {
+  if (!result) fail(result.error().where, result.error().message, result.error().hint);
+  return *std::move(result);
+}
+
+template <class T>
+T value_of(Result<T> result) {
+  if (!result) fail(result.error().where, result.error().message, result.error().hint);
+  return *std::move(result);
+}
+
+// Calls in a thread of its own, so that Ctrl+C ends the wait: what was begun goes on unheard.
+template <class T>
+T interruptible(std::function<T()> call) {
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable done;
+    std::optional<T> result;
+  };
+  const auto shared = std::make_shared<Shared>();
+  std::thread([shared, call = std::move(call)] {
+    T made = call();
+    const std::lock_guard lock(shared->mutex);
+    shared->result.emplace(std::move(made));
+    shared->done.notify_all();
+  }).detach();
+  while (true) {
+    {
+      const nb::gil_scoped_release release;
+      std::unique_lock lock(shared->mutex);
+      shared->done.wait_for(lock, std::chrono::milliseconds(50),
+                            [&] { return shared->result.has_value(); });
+      if (shared->result) break;
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+  return *std::move(shared->result);
+}
+
+Package compile_bytes(const nb::bytes& onnx, const CompileOptions& options) {
+  const auto* data = static_cast<const std::byte*>(onnx.data());
+  const auto model = std::make_shared<std::vector<std::byte>>(data, data + onnx.size());
+  return value_of(interruptible<std::expected<Package, Error>>(
+      [model, options] { return compile(*model, options); }));
+}
+
+Package compile_path(const std::string& path, const CompileOptions& options) {
+  return value_of(interruptible<std::expected<Package, Error>>(
+      [path, options] { return compile_file(path, options); }));
+}
+
+using Bytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu, nb::ro>;
+using Made = nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>;
+
+// An array that owns what a run made.
+Made array_of(std::vector<std::byte> bytes) {
+  auto* owned = new std::vector<std::byte>(std::move(bytes));
+  const nb::capsule owner(
+      owned, [](void* it) noexcept { delete static_cast<std::vector<std::byte>*>(it); });
+  return Made(owned->data(), {owned->size()}, owner);
+}
+
+// (element type, shape, bytes or strings), as Python gives tensors.
+struct Given {
+  explicit Given(nb::handle tuple) {
+    auto [type, extents, data] =
+        nb::cast<std::tuple<std::string, std::vector<int64_t>, nb::object>>(tuple);
+    const auto named = ir::dtype_named(type);
+    if (!named) fail("", "there is no element type \"" + type + "\"", "");
+    dtype = *named;
+    shape = std::move(extents);
+    if (dtype == ir::DType::string) {
+      for (nb::handle each : data) {
+        const auto text = nb::cast<nb::bytes>(each);
+        strings.emplace_back(text.c_str(), text.size());
+      }
+    } else {
+      array = nb::cast<Bytes>(data);
+    }
+  }
+  std::span<const std::byte> bytes() const {
+    if (dtype == ir::DType::string) return {};
+    return std::as_bytes(std::span(array.data(), array.size()));
+  }
+  ir::DType dtype;
+  std::vector<int64_t> shape;
+  std::vector<std::string> strings;
+  Bytes array;
+};
+
+// A model on this machine. Feeds and outputs are tuples (element type, shape, bytes or strings).
+class Loaded {
+ public:
+  explicit Loaded(std::unique_ptr<runtime::Model> model) : model_(std::move(model)) {}
+
+  static std::unique_ptr<Loaded> load(const std::string& folder, int threads) {
+    Result<std::unique_ptr<runtime::Model>> model = [&] {
+      const nb::gil_scoped_release release;
+      runtime::LoadOptions options;
+      options.threads = threads;
+      return runtime::Model::load(folder, std::move(options));
+    }();
+    return std::make_unique<Loaded>(value_of(std::move(model)));
+  }
+
+  nb::list run(const nb::list& given) {
+    const Feeds feeds(given);
+    std::vector<runtime::HostTensor> outputs;
+    Result<> done = [&] {
+      const nb::gil_scoped_release release;
+      return model_->run(feeds.views, outputs);
+    }();
+    if (!done) fail(done.error().where, done.error().message, done.error().hint);
+    nb::list made;
+    for (runtime::HostTensor& output : outputs) {
+      nb::object data = output.dtype == ir::DType::string
+                            ? strings_of(output.strings)
+                            : nb::cast(array_of(std::move(output.bytes)));
+      made.append(nb::make_tuple(ir::name_of(output.dtype), nb::cast(output.shape), data));
+    }
+    return made;
+  }
+
+  Profile profile(const nb::list& given, int runs) {
+    const Feeds feeds(given);
+    Result<Profile> made = [&] {
+      const nb::gil_scoped_release release;
+      return model_->profile(feeds.views, {.runs = runs});
+    }();
+    return value_of(std::move(made));
+  }
+
+  std::string name() const { return model_->name(); }
+  nb::list inputs() const { return ports_of(model_->inputs(), model_->input_groups()); }
+  nb::list outputs() const { return ports_of(model_->outputs(), model_->output_groups()); }
+
+  nb::dict report() const {
+    const runtime::Report report = model_->report();
+    nb::dict told;
+    told["device"] = report.device;
+    told["load_ms"] = report.load_ms;
+    told["last_run_ms"] = report.last_run_ms;
+    told["memory_bytes"] = report.memory_bytes;
+    told["weight_bytes"] = report.weight_bytes;
+    nb::list kernels;
+    for (const runtime::LaunchReport& launch : report.launches) {
+      nb::dict kernel;
+      kernel["kernel"] = launch.kernel;
+      kernel["schedule"] = launch.schedule;
+      kernel["origin"] = launch.origin;
+      kernel["times"] = launch.times;
+      kernels.append(kernel);
+    }
+    told["kernels"] = kernels;
+    return told;
+  }
+
+ private:
+  struct Feeds {
+    explicit Feeds(const nb::list& given) {
+      tensors.reserve(nb::len(given));
+      for (nb::handle each : given) {
+        const Given& tensor = tensors.emplace_back(each);
+        views.push_back({tensor.dtype, tensor.shape, tensor.bytes(), tensor.strings});
+      }
+    }
+    std::vector<Given> tensors;
+    std::vector<runtime::TensorView> views;
+  };
+
+  static nb::object strings_of(const std::vector<std::string>& strings) {
+    nb::list all;
+    for (const std::string& one : strings) all.append(nb::bytes(one.data(), one.size()));
+    return all;
+  }
+
+  // [ports (name, element type, shape), groups (name, whether it is a sequence, first port, ports)]
+  static nb::list ports_of(const std::vector<runtime::Port>& ports,
+                           const std::vector<runtime::Group>& groups) {
+    nb::list all;
+    for (const runtime::Port& port : ports)
+      all.append(nb::make_tuple(port.name, ir::name_of(port.dtype), nb::cast(port.shape)));
+    nb::list grouped;
+    for (const runtime::Group& group : groups)
+      grouped.append(nb::make_tuple(group.name, group.sequence, group.first, group.count));
+    nb::list both;
+    both.append(all);
+    both.append(grouped);
+    return both;
+  }
+
+  std::unique_ptr<runtime::Model> model_;
+};
+
+}  // namespace
+}  // namespace gossamer::python
+
+NB_MODULE(_core, m) {
+  using namespace gossamer;
+  using gossamer::python::Loaded;
+  nb::class_<CompileOptions>(m, "CompileOptions")
+      .def(nb::init<>())
+      .def_rw("target", &CompileOptions::target)
+      .def_rw("name", &CompileOptions::name)
+      .def_rw("cpu", &CompileOptions::cpu)
+      .def_rw("relaxed_simd", &CompileOptions::relaxed_simd)
+      .def_rw("f16", &CompileOptions::f16)
+      .def_rw("limits", &CompileOptions::limits)
+      .def_rw("adapters", &CompileOptions::adapters)
+      .def_rw("shapes", &CompileOptions::shapes)
+      .def_rw("dims", &CompileOptions::dims)
+      .def_rw("lengths", &CompileOptions::lengths)
+      .def("add_value", [](CompileOptions& options, const std::string& name, nb::handle type,
+                           nb::handle shape, nb::handle data) {
+        const python::Given given(nb::make_tuple(type, shape, data));
+        const std::span<const std::byte> bytes = given.bytes();
+        options.values[name] = given.dtype == ir::DType::string
+                                   ? Tensor::of_strings(given.shape, given.strings)
+                                   : Tensor(runtime::public_type(given.dtype), given.shape,
+                                            {bytes.begin(), bytes.end()});
+      });
+  nb::class_<Package>(m, "Package")
+      .def("files",
+           [](const Package& package) {
+             nb::dict files;
+             for (const Package::File& file : package.files)
+               files[nb::str(file.name.c_str(), file.name.size())] =
+                   nb::bytes(file.bytes.data(), file.bytes.size());
+             return files;
+           })
+      .def("write",
+           [](const Package& package, const std::string& folder) {
+             const auto written = [&] {
+               const nb::gil_scoped_release release;
+               return package.write(folder);
+             }();
+             if (!written)
+               python::fail(written.error().where, written.error().message, written.error().hint);
+           })
+      .def("sizes", [](const Package& package) {
+        std::map<std::string, size_t> sizes;
+        for (const Package::File& file : package.files) sizes[file.name] = file.bytes.size();
+        return sizes;
+      });
+  m.def("compile_bytes", &python::compile_bytes, "onnx"_a, "options"_a);
+  m.def("compile_path", &python::compile_path, "path"_a, "options"_a);
+  nb::class_<Profile>(m, "Profile")
+      .def_ro("run_ms", &Profile::run_ms)
+      .def_ro("kernel_ms", &Profile::kernel_ms)
+      .def_ro("device", &Profile::device)
+      .def_ro("adapter", &Profile::adapter)
+      .def("table", &Profile::table, "Text for people: a line a kernel.")
+      .def("trace", &Profile::trace, "One run as JSON that ui.perfetto.dev opens.")
+      .def("json", &Profile::json)
+      .def("__repr__", &Profile::table);
+  nb::class_<Loaded>(m, "Loaded")
+      .def_static("load", &Loaded::load, "folder"_a, "threads"_a)
+      .def_prop_ro("name", &Loaded::name)
+      .def_prop_ro("inputs", &Loaded::inputs)
+      .def_prop_ro("outputs", &Loaded::outputs)
+      .def("run", &Loaded::run, "feeds"_a)
+      .def("profile", &Loaded::profile, "feeds"_a, "runs"_a)
+      .def("report", &Loaded::report);
+}

@@ -1,0 +1,205 @@
+"""A model compiled, run, and refused, as a user would."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import gossamer
+from gossamer.model import _on_host
+
+WEIGHT = np.arange(12, dtype=np.float32).reshape(3, 4) / 10
+
+
+def model_of(nodes, inputs, outputs, initializers=()):
+    def ports(listed):
+        return [helper.make_tensor_value_info(*each) for each in listed]
+
+    graph = helper.make_graph(nodes, "model", ports(inputs), ports(outputs), [onnx.numpy_helper.from_array(array, name) for name, array in initializers])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def dense():
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Relu", ["y"], ["z"])]
+    return model_of(nodes, [("x", TensorProto.FLOAT, ["rows", 3])], [("z", TensorProto.FLOAT, ["rows", 4])], [("w", WEIGHT)])
+
+
+X = np.array([[1, -2, 3], [0, 1, 0]], dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    return gossamer.compile(dense())
+
+
+def test_it_computes_what_numpy_computes(compiled):
+    made = compiled.run({"x": X})
+    assert set(made) == {"z"}
+    assert made["z"].dtype == np.float32
+    np.testing.assert_allclose(made["z"], np.maximum(X @ WEIGHT, 0), rtol=1e-6)
+    # Of other extents, from lists, from memory that is not contiguous, and as the only input.
+    np.testing.assert_allclose(compiled.run([[1, 0, 0]])["z"], np.maximum(WEIGHT[:1], 0), rtol=1e-6)
+    turned = np.asfortranarray(X)
+    np.testing.assert_allclose(compiled(turned)["z"], made["z"])
+
+
+def test_results_are_the_callers(compiled):
+    first = compiled.run(X)["z"]
+    kept = first.copy()
+    compiled.run(-X)
+    np.testing.assert_array_equal(first, kept)
+    first += 1
+    np.testing.assert_array_equal(compiled.run(X)["z"], kept)
+
+
+def test_paths_bytes_and_packages(tmp_path):
+    path = tmp_path / "dense.onnx"
+    onnx.save(dense(), path)
+    package = gossamer.compile(path)
+    package.write(tmp_path / "package")
+    loaded = gossamer.load(tmp_path / "package", threads=1)
+    np.testing.assert_array_equal(loaded.run(X)["z"], gossamer.compile(path.read_bytes()).run(X)["z"])
+    assert [str(each) for each in loaded.inputs] == ["x: float32[?, 3]"]
+    assert "manifest.json" in package.sizes
+    assert package.files["manifest.json"][:1] == b"{"
+
+
+def test_fixed_dimensions():
+    package = gossamer.compile(dense(), dims={"rows": 2}, name="two rows")
+    assert package.model.inputs[0].shape == (2, 3)
+    assert package.model.name == "two rows"
+    with pytest.raises(gossamer.Error, match="x"):
+        package.run(X[:1])
+
+
+@pytest.mark.parametrize(
+    ("feeds", "where", "message"),
+    [
+        ({}, 'input "x"', "is not given"),
+        ({"x": X, "q": X}, 'input "q"', "is no input of the model"),
+        ({"x": X.astype(np.float64)}, 'input "x"', "takes float32, not float64"),
+        ({"x": X[:, :2]}, 'input "x"', "."),
+        ({"x": X[:0]}, 'input "x"', "is empty"),
+        ({"x": "text"}, 'input "x"', "is no array of float32"),
+    ],
+)
+def test_feeds_that_do_not_fit(compiled, feeds, where, message):
+    with pytest.raises(gossamer.Error, match=message) as raised:
+        compiled.run(feeds)
+    assert str(raised.value).startswith(where)
+    assert "\n" not in str(raised.value)
+
+
+def test_models_that_do_not_compile(tmp_path):
+    with pytest.raises(gossamer.Error, match="missing.onnx"):
+        gossamer.compile(tmp_path / "missing.onnx")
+    with pytest.raises(gossamer.Error):
+        gossamer.compile(b"no model")
+    with pytest.raises(gossamer.Error, match="target"):
+        gossamer.compile(dense(), target="teapot")
+    with pytest.raises(gossamer.Error, match="Frobnicate"):
+        gossamer.compile(model_of([helper.make_node("Frobnicate", ["x"], ["z"])], [("x", TensorProto.FLOAT, [1])], [("z", TensorProto.FLOAT, [1])]))
+
+
+def test_packages_of_the_web_say_where_they_run(tmp_path):
+    for target in ("wasm", "webgpu", "webgl"):
+        package = gossamer.compile(dense(), target=target)
+        package.write(tmp_path / target)
+        assert (tmp_path / target / "manifest.json").exists()
+        with pytest.raises(gossamer.Error, match="does not run in Python"):
+            package.run(X)
+
+
+def test_strings():
+    node = helper.make_node("StringConcat", ["a", "b"], ["c"])
+    graph = helper.make_graph([node], "model", [helper.make_tensor_value_info(name, TensorProto.STRING, [2]) for name in "ab"], [helper.make_tensor_value_info("c", TensorProto.STRING, [2])])
+    model = gossamer.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9))
+    made = model.run({"a": ["über", "x"], "b": np.array(["all", ""])})["c"]
+    assert made.tolist() == ["überall", "x"]
+
+
+def test_dlpack_and_booleans():
+    class Foreign:
+        def __dlpack__(self, **options):
+            return X.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return X.__dlpack_device__()
+
+    assert np.shares_memory(_on_host(Foreign(), "f32"), X)
+    np.testing.assert_array_equal(gossamer.compile(dense()).run(Foreign())["z"], np.maximum(X @ WEIGHT, 0))
+    node = helper.make_node("Not", ["x"], ["z"])
+    flip = gossamer.compile(model_of([node], [("x", TensorProto.BOOL, [])], [("z", TensorProto.BOOL, [])]))
+    made = flip.run(np.array(True))["z"]
+    assert made.shape == ()
+    assert made.dtype == np.bool_
+    assert not made
+
+
+def test_texts(compiled):
+    assert repr(compiled.model) == "<gossamer.Model model (x: float32[?, 3]) -> (z: float32[?, 4])>"
+    assert "float32[?, 3]" in compiled._repr_html_()
+    compiled.run(X)
+    report = compiled.report()
+    assert report["device"].startswith("cpu")
+    assert report["kernels"][0]["times"] == 1
+    profile = compiled.profile(X, runs=3)
+    assert profile.run_ms > 0
+    assert "Relu" in profile.table() or "relu" in profile.table()
+
+
+def deep(layers):
+    nodes, weights = [], []
+    for at in range(layers):
+        weights.append((f"w{at}", np.full((3 + at, 4 + at), 0.1, np.float32)))
+        nodes.append(helper.make_node("MatMul", [f"x{at}" if at else "x", f"w{at}"], [f"x{at + 1}"]))
+    return model_of(nodes, [("x", TensorProto.FLOAT, ["rows", 3])], [(f"x{layers}", TensorProto.FLOAT, ["rows", 3 + layers])], weights)
+
+
+def test_other_threads_run_while_it_compiles():
+    counted = 0
+    ended = threading.Event()
+
+    def count():
+        nonlocal counted
+        while not ended.is_set():
+            counted += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    begin = time.perf_counter()
+    gossamer.compile(deep(60))
+    took = time.perf_counter() - begin
+    ended.set()
+    thread.join()
+    assert counted > 50 * took  # it sleeps a millisecond at a time; held, it would count once or twice
+
+
+def test_ctrl_c_ends_the_wait():
+    program = textwrap.dedent("""
+        import sys, gossamer
+        sys.path.insert(0, sys.argv[1])
+        from test_model import deep
+        model = deep(400)
+        print("ready", flush=True)
+        try:
+            gossamer.compile(model)
+            print("compiled")
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+            import os; os._exit(0)
+    """)
+    with subprocess.Popen([sys.executable, "-c", program, os.path.dirname(__file__)], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "interrupted\n"
