@@ -125,6 +125,50 @@ Message value_message(const std::string& name, const graph::Value& value) {
   return Message().text(1, name).add(2, Message().add(1, tensor));
 }
 
+// What oldest_written lacks: operators, and attributes of older ones. All
+// else that became newer only takes more types.
+struct Newer {
+  std::string_view op, attribute = {};
+};
+constexpr Newer newer[] = {
+    {"Attention"},
+    {"BitCast"},
+    {"Cast", "round_mode"},
+    {"CastLike", "round_mode"},
+    {"CausalConvWithState"},
+    {"CumProd"},
+    {"DequantizeLinear", "output_dtype"},
+    {"LinearAttention"},
+    {"QuantizeLinear", "precision"},
+    {"RMSNormalization"},
+    {"Range", "stash_type"},
+    {"RotaryEmbedding"},
+    {"SpaceToDepth", "mode"},
+    {"SwiGLU"},
+    {"Swish"},
+    {"TensorScatter"},
+};
+
+// Whether oldest_written has the type for every operator.
+bool is_common(ir::DType dtype) { return !ir::is_small(dtype) && dtype != ir::DType::bf16; }
+
+bool is_newer(const graph::Node& node) {
+  if (const auto to = node.attributes.find("to"); to != node.attributes.end()) {
+    const auto* code = std::get_if<int64_t>(&to->second);
+    const auto dtype = code ? ops::dtype_of_onnx(*code) : std::nullopt;
+    if (!dtype || !is_common(*dtype)) return true;
+  }
+  return std::ranges::any_of(newer, [&](const Newer& one) {
+    return one.op == node.def->name &&
+           (one.attribute.empty() || node.attributes.contains(std::string(one.attribute)));
+  });
+}
+
+// Of the operators that are used: what the newest needs, and when the latest last changed.
+struct Version {
+  int64_t needed = 1, newest = 1;
+};
+
 class Writer {
  public:
   explicit Writer(Bytes file) : file_(file) {}
@@ -150,7 +194,8 @@ class Writer {
  private:
   int64_t newest_of(const std::string& domain) const {
     const auto found = versions_.find(domain);
-    return found == versions_.end() ? 1 : found->second;
+    if (found == versions_.end()) return 1;
+    return common_ ? found->second.needed : found->second.newest;
   }
 
   // Of a value of its graph: no other value of the model is called so.
@@ -161,6 +206,9 @@ class Writer {
   }
 
   Result<Message> graph_message(const Graph& graph, const std::vector<std::string>& outer) {
+    for (const graph::Value& value : graph.values) {
+      if (!is_common(value.constant ? value.constant->dtype : value.dtype)) common_ = false;
+    }
     std::vector<std::string> names(graph.values.size());
     for (const graph::Capture& capture : graph.captures)
       names[capture.inner] = outer[capture.outer];
@@ -231,8 +279,11 @@ class Writer {
     }
     GS_TRY(add_regions(node, names, message));
     if (!node.def->domain.empty()) message.text(node_field::domain, node.def->domain);
-    int64_t& version = versions_[node.def->domain];
-    version = std::max<int64_t>(version, node.def->since);
+    Version& version = versions_[node.def->domain];
+    const int64_t since = node.def->since;
+    const bool older = node.def->domain.empty() && !is_newer(node);
+    version.newest = std::max(version.newest, since);
+    version.needed = std::max(version.needed, older ? std::min(since, oldest_written) : since);
     domains_.insert(node.def->domain);
     return message;
   }
@@ -269,8 +320,9 @@ class Writer {
   Bytes file_;
   const std::vector<std::string>* files_ = nullptr;
   std::unordered_set<std::string> used_;
+  bool common_ = true;  // no type so far that is newer than oldest_written
   std::set<std::string> domains_;
-  std::map<std::string, int64_t> versions_;  // of domains: the newest operator that is used
+  std::map<std::string, Version> versions_;  // of domains
 };
 
 }  // namespace

@@ -10,8 +10,9 @@
 
 namespace gossamer::onnx {
 
-// The opset of a written model is the first from this one on that has all its operators as they
-// are: other run times refuse opsets that are newer than they.
+// The opset of a written model is the first from this one on that has all its operators with their
+// attributes: other run times refuse opsets that are newer than they. Models of types that are
+// newer (bf16, eight bits and less) say the operators' newest versions, which all take these.
 constexpr int64_t oldest_written = 21;
 
 // A serialized ModelProto with all weights inside, which read_model reads back as the same graph.

@@ -5,6 +5,7 @@
 #include "graph/stage_graph.h"
 #include "ir/build.h"
 #include "onnx/model_writer.h"
+#include "onnx/proto.h"
 #include "onnx/reader.h"
 
 namespace gossamer::onnx {
@@ -54,6 +55,27 @@ TEST(WriteModel, ReadsBackAsTheSameStages) {
   const graph::Graph again = read(std::as_bytes(std::span(*written)));
   graph.values[2].name = "x_2";
   EXPECT_EQ(stages_of(again), stages_of(graph));
+}
+
+TEST(WriteModel, DeclaresTheOldestOpsetThatItsOperatorsNeed) {
+  const auto opset_of = [](const char* op, const ops::Attributes& attributes, ir::DType dtype) {
+    graph::Graph graph = example();
+    graph.values[0].dtype = dtype;
+    graph.nodes[0].def = ops::builtin_catalog().find("", op);
+    graph.nodes[0].attributes = attributes;
+    const auto written = write_model(graph);
+    EXPECT_TRUE(written) << written.error().to_string();
+    auto model = parse_model(std::as_bytes(std::span(*written)));
+    EXPECT_TRUE(model) << model.error().to_string();
+    return model->opsets.at(0).version;
+  };
+  const int64_t f16 = 10, f8 = 17;
+  EXPECT_EQ(opset_of("LeakyRelu", {{"alpha", 0.25}}, ir::DType::f32), 21);
+  EXPECT_EQ(opset_of("Cast", {{"to", f16}}, ir::DType::f32), 21);
+  EXPECT_EQ(opset_of("Cast", {{"to", f8}}, ir::DType::f32), 28);
+  EXPECT_EQ(opset_of("Cast", {{"to", f16}, {"round_mode", "up"}}, ir::DType::f32), 28);
+  EXPECT_EQ(opset_of("Cast", {{"to", f16}}, ir::DType::bf16), 28);
+  EXPECT_EQ(opset_of("Swish", {}, ir::DType::f32), 24);
 }
 
 TEST(WriteModel, KeepsRegionsAndWhatTheyCapture) {

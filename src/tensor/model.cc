@@ -155,11 +155,46 @@ Result<> Model::record_nodes(Recorder& recorder, std::vector<Id>& values, std::v
   return {};
 }
 
+// Its graph with leaves as inputs behind its own, and outputs that are values of their own.
+graph::Graph Model::body() const {
+  graph::Graph made = graph_;
+  for (const ModelLeaf& leaf : leaves_) {
+    made.values[leaf.value].constant.reset();
+    made.inputs.push_back(leaf.value);
+  }
+  for (ValueId id = 0; id < made.values.size(); ++id) {
+    auto& constant = made.values[id].constant;
+    if (!constant) continue;
+    const auto bytes = bytes_of(id);
+    constant = graph::source_of({constant->dtype, constant->shape, {bytes.begin(), bytes.end()}});
+  }
+  for (ValueId& id : made.outputs) {
+    graph::Node copy;
+    copy.def = ops::builtin_catalog().find("", "Identity");
+    copy.inputs = {id};
+    copy.outputs = {id = made.add_value({})};
+    made.nodes.push_back(std::move(copy));
+  }
+  return made;
+}
+
 Result<std::vector<Id>> Model::record(Recorder& recorder, std::span<const Id> inputs,
                                       std::span<const Id> leaves) {
   if (inputs.size() != graph_.inputs.size() || leaves.size() != leaves_.size())
     return fail_at(graph_.name, cat("takes ", graph_.inputs.size(), " inputs and ", leaves_.size(),
                                     " weights, not ", inputs.size(), " and ", leaves.size()));
+  if (composite_ < 0) composite_ = recorder.operation(body());
+  std::vector<Id> all(inputs.begin(), inputs.end());
+  all.insert(all.end(), leaves.begin(), leaves.end());
+  if (auto known = recorder.record_known(composite_, all)) return *known;
+  GS_ASSIGN(const std::vector<Id> nodes, record_all(recorder, inputs, leaves));
+  recorder.learn(composite_, all, nodes);
+  for (Id id : nodes) recorder.release(id);
+  return *recorder.record_known(composite_, all);
+}
+
+Result<std::vector<Id>> Model::record_all(Recorder& recorder, std::span<const Id> inputs,
+                                          std::span<const Id> leaves) {
   std::vector<Id> values(graph_.values.size(), no_tensor), mine, outputs;
   for (size_t i = 0; i < inputs.size(); ++i) values[graph_.inputs[i]] = inputs[i];
   for (size_t i = 0; i < leaves.size(); ++i) values[leaves_[i].value] = leaves[i];

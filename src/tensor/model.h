@@ -30,7 +30,8 @@ class Model {
   // A leaf's or another constant's elements, as ops::TensorData has them.
   std::span<const std::byte> bytes_of(graph::ValueId value) const;
 
-  // Records every node; gives the outputs. One tensor an input and one a leaf, in order. Errors:
+  // Records it as one node (a composite); gives the outputs. One tensor an input and one a leaf, in
+  // order. With shapes that are new every node is recorded once, to know what it makes. Errors:
   // another number of them, a node that does not fit its inputs (with its name).
   Result<std::vector<Id>> record(Recorder& recorder, std::span<const Id> inputs,
                                  std::span<const Id> leaves);
@@ -39,12 +40,16 @@ class Model {
   Result<> check() const;
   void find_leaves();
   Result<int> operation_of(Recorder& recorder, size_t node);
+  graph::Graph body() const;
+  Result<std::vector<Id>> record_all(Recorder& recorder, std::span<const Id> inputs,
+                                     std::span<const Id> leaves);
   Result<> record_nodes(Recorder& recorder, std::vector<Id>& values, std::vector<Id>& mine);
 
   graph::Graph graph_;
   std::vector<std::byte> file_;
   std::vector<ModelLeaf> leaves_;
   std::vector<int> operations_;  // of nodes, of the recorder that asked first
+  int composite_ = -1;           // its own
 };
 
 }  // namespace gossamer::tensor

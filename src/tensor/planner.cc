@@ -65,44 +65,63 @@ Recorder::Planner::Place Recorder::Planner::resolve(Place place) {
   return place;
 }
 
-// Of the node that makes a tensor.
-std::vector<Recorder::Planner::Place> Recorder::Planner::inputs_of(Place place) {
-  const int maker = recorder_.tensors_[place.id].maker;
-  const Node& node = recorder_.nodes_[static_cast<size_t>(maker)];
-  const Operation& operation = recorder_.operations_[static_cast<size_t>(node.operation)];
-  int scope = place.scope;
-  size_t xs = node.inputs.size();
-  const auto y = static_cast<size_t>(std::max(operation.xs, 0));
-  if (operation.xs >= 0 && (place.scope != 0 || has_history(node.inputs[y]))) {
-    xs = y;
-    const auto [found, fresh] = gradient_scopes_.try_emplace(
-        key({place.scope, static_cast<Id>(maker)}), static_cast<int>(scopes_.size()));
-    if (fresh) {
-      scopes_.push_back({.around = place.scope});
-      scopes_.back().xs.insert(node.inputs.begin(),
-                               node.inputs.begin() + static_cast<std::ptrdiff_t>(xs));
-    }
-    scope = found->second;
+int64_t Recorder::Planner::find(Place place) const {
+  if (place.scope == 0) {
+    const Tensor& tensor = recorder_.tensors_[place.id];
+    return tensor.plan == recorder_.plans_ ? tensor.name : -1;
   }
-  std::vector<Place> inputs;
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const Place input{i == xs ? scope : place.scope, node.inputs[i]};
-    inputs.push_back(input.id == no_tensor ? input : resolve(input));
-  }
-  return inputs;
+  const auto found = values_.find(key(place));
+  return found == values_.end() ? -1 : found->second;
 }
 
-void Recorder::Planner::add_node(Place place, const std::vector<Place>& inputs) {
-  const Node& node = recorder_.nodes_[static_cast<size_t>(recorder_.tensors_[place.id].maker)];
+void Recorder::Planner::name(Place place) {
+  if (place.scope == 0) {
+    recorder_.tensors_[place.id].plan = recorder_.plans_;
+    recorder_.tensors_[place.id].name = static_cast<int32_t>(next_++);
+  } else {
+    values_.emplace(key(place), next_++);
+  }
+}
+
+// Of the node that makes a tensor.
+Recorder::Planner::Reading Recorder::Planner::reading_of(Place place) {
+  const int maker = recorder_.tensors_[place.id].maker;
+  const Node& node = recorder_.nodes_[static_cast<size_t>(maker)];
+  const int xs = recorder_.operations_[static_cast<size_t>(node.operation)].xs;
+  Reading reading{node, place, node.inputs.size(), place.scope};
+  const auto y = static_cast<size_t>(std::max(xs, 0));
+  if (xs < 0 || (place.scope == 0 && !has_history(node.inputs[y]))) return reading;
+  reading.y = y;
+  const auto [found, fresh] = gradient_scopes_.try_emplace(
+      key({place.scope, static_cast<Id>(maker)}), static_cast<int>(scopes_.size()));
+  if (fresh) {
+    scopes_.push_back({.around = place.scope});
+    scopes_.back().xs.insert(node.inputs.begin(),
+                             node.inputs.begin() + static_cast<std::ptrdiff_t>(y));
+  }
+  reading.scope = found->second;
+  return reading;
+}
+
+Recorder::Planner::Place Recorder::Planner::input(const Reading& reading, size_t i) {
+  const Place place{i == reading.y ? reading.scope : reading.at.scope, reading.node.inputs[i]};
+  return place.id == no_tensor || place.scope == 0 ? place : resolve(place);
+}
+
+void Recorder::Planner::add_node(const Reading& reading) {
+  const Node& node = reading.node;
   words.push_back(node.operation);
-  words.push_back(static_cast<int64_t>(inputs.size()));
+  words.push_back(static_cast<int64_t>(node.inputs.size()));
   words.push_back(static_cast<int64_t>(node.outputs.size()));
-  for (const Place& input : inputs) words.push_back(input.id == no_tensor ? -1 : *find(input));
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Place place = input(reading, i);
+    words.push_back(place.id == no_tensor ? -1 : find(place));
+  }
   for (Id output : node.outputs) {
     if (output == no_tensor) {
       ++next_;
     } else {
-      name({place.scope, output});
+      name({reading.at.scope, output});
     }
   }
 }
@@ -112,7 +131,7 @@ void Recorder::Planner::walk(Place start) {
   std::vector<Place> rest{start};
   while (!rest.empty()) {
     const Place place = rest.back();
-    if (find(place)) {
+    if (find(place) >= 0) {
       rest.pop_back();
       continue;
     }
@@ -128,13 +147,14 @@ void Recorder::Planner::walk(Place start) {
       name(place);
       continue;
     }
-    const std::vector<Place> inputs = inputs_of(place);
+    const Reading reading = reading_of(place);
     const size_t before = rest.size();
-    for (const Place& input : inputs)
-      if (input.id != no_tensor && !find(input)) rest.push_back(input);
-    // The first input first, so that feeds come in the order in which they are used.
-    std::reverse(rest.begin() + static_cast<std::ptrdiff_t>(before), rest.end());
-    if (rest.size() == before) add_node(place, inputs);
+    // The first input on top, so that feeds come in the order in which they are used.
+    for (size_t i = reading.node.inputs.size(); i-- > 0;) {
+      const Place one = input(reading, i);
+      if (one.id != no_tensor && find(one) < 0) rest.push_back(one);
+    }
+    if (rest.size() == before) add_node(reading);
   }
 }
 
@@ -142,7 +162,7 @@ void Recorder::Planner::plan(std::span<const Id> wanted) {
   Words outputs;
   for (Id id : wanted) {
     walk({0, id});
-    outputs.insert(outputs.end(), {*find({0, id}), recorder_.tensors_[id].spec});
+    outputs.insert(outputs.end(), {find({0, id}), recorder_.tensors_[id].spec});
   }
   words.push_back(word::wanted);
   words.push_back(static_cast<int64_t>(wanted.size()));
@@ -152,10 +172,13 @@ void Recorder::Planner::plan(std::span<const Id> wanted) {
 Recorder::Plan Recorder::plan(std::span<const Id> wanted) {
   Planner planner(*this);
   planner.plan(wanted);
-  const auto [found, fresh] =
-      program_numbers_.try_emplace(std::move(planner.words), static_cast<int>(programs_.size()));
-  if (fresh) programs_.push_back(found->first);
-  return {found->second, std::move(planner.feeds)};
+  const auto [found, fresh] = program_numbers_.try_emplace(
+      std::move(planner.words), Plan{.program = static_cast<int>(programs_.size())});
+  if (fresh) {
+    programs_.push_back(found->first);
+    found->second.general = general_of(found->second.program);
+  }
+  return {found->second.program, found->second.general, std::move(planner.feeds)};
 }
 
 namespace {
@@ -176,40 +199,72 @@ graph::ValueId add_value(graph::Graph& made, std::string name) {
   return made.add_value(std::move(value));
 }
 
+// The nodes of a composite. Numbers its outputs.
+void add_body(graph::Graph& made, const graph::Graph& body, std::span<const graph::ValueId> inputs,
+              std::vector<graph::ValueId>& values) {
+  std::vector<graph::ValueId> here(body.values.size(), graph::no_value);
+  for (size_t i = 0; i < inputs.size(); ++i) here[body.inputs[i]] = inputs[i];
+  const auto settle = [&](graph::ValueId& id) {
+    if (id == graph::no_value) return;
+    if (here[id] == graph::no_value) {
+      graph::Value value = body.values[id].constant ? body.values[id] : graph::Value();
+      value.name = cat("v", made.values.size());
+      here[id] = made.add_value(std::move(value));
+    }
+    id = here[id];
+  };
+  for (graph::Node node : body.nodes) {
+    node.name = cat("n", made.nodes.size());
+    std::ranges::for_each(node.inputs, settle);
+    for (auto& region : node.regions) {
+      if (!region) continue;
+      region = std::make_shared<graph::Graph>(*region);
+      for (graph::Capture& capture : region->captures) settle(capture.outer);
+    }
+    std::ranges::for_each(node.outputs, settle);
+    made.nodes.push_back(std::move(node));
+  }
+  for (graph::ValueId id : body.outputs) values.push_back(here[id]);
+}
+
 }  // namespace
 
 graph::Graph Recorder::program(int number) const {
   const Words& words = programs_[static_cast<size_t>(number)];
+  if (words.empty()) return general_graph(number);
   graph::Graph made;
+  std::vector<graph::ValueId> values;  // by their numbers in the words
   made.name = cat("program ", number);
   size_t at = 0;
   for (; words[at] != word::wanted;) {
     const int64_t kind = words[at];
     if (kind == word::feed) {
       const Spec& spec = specs_[static_cast<size_t>(words[at + 1])];
-      made.inputs.push_back(made.add_value(value_of(cat("i", made.inputs.size()), spec)));
+      values.push_back(made.add_value(value_of(cat("i", made.inputs.size()), spec)));
+      made.inputs.push_back(values.back());
       at += 2;
     } else if (kind == word::constant) {
       const ops::TensorData& data = constants_[static_cast<size_t>(words[at + 1])];
       graph::Value value = value_of(cat("c", made.values.size()), Spec{data.dtype, data.shape});
       value.constant = graph::source_of(data);
-      made.add_value(std::move(value));
+      values.push_back(made.add_value(std::move(value)));
       at += 2;
     } else {
-      at = add_node(made, words, at);
+      at = add_node(made, values, words, at);
     }
   }
   const auto count = static_cast<size_t>(words[at + 1]);
   for (size_t i = 0; i < count; ++i) {
     const Spec& spec = specs_[static_cast<size_t>(words[at + 3 + 2 * i])];
-    add_output(made, static_cast<graph::ValueId>(words[at + 2 + 2 * i]),
+    add_output(made, values[static_cast<size_t>(words[at + 2 + 2 * i])],
                value_of(cat("o", i), spec));
   }
   return made;
 }
 
-// The node at a place of the words; the place behind it.
-size_t Recorder::add_node(graph::Graph& made, const Words& words, size_t at) const {
+// The node at a place of the words, whose outputs get the next numbers; the place behind it.
+size_t Recorder::add_node(graph::Graph& made, std::vector<graph::ValueId>& values,
+                          const Words& words, size_t at) const {
   const Operation& operation = operations_[static_cast<size_t>(words[at])];
   const auto inputs = static_cast<size_t>(words[at + 1]);
   const auto outputs = static_cast<size_t>(words[at + 2]);
@@ -219,15 +274,21 @@ size_t Recorder::add_node(graph::Graph& made, const Words& words, size_t at) con
   node.name = cat("n", made.nodes.size());
   at += 3;
   for (size_t i = 0; i < inputs; ++i, ++at) {
-    node.inputs.push_back(words[at] < 0 ? graph::no_value : static_cast<graph::ValueId>(words[at]));
+    node.inputs.push_back(words[at] < 0 ? graph::no_value : values[static_cast<size_t>(words[at])]);
+  }
+  if (operation.body) {
+    add_body(made, *operation.body, node.inputs, values);
+    return at;
   }
   if (!operation.node.regions.empty()) {
     const size_t own = operation.node.own_inputs;
     node.regions = with_captures(operation.node.regions, std::span(node.inputs).subspan(own));
     node.inputs.resize(own);
   }
-  for (size_t i = 0; i < outputs; ++i)
+  for (size_t i = 0; i < outputs; ++i) {
     node.outputs.push_back(add_value(made, cat("v", made.values.size())));
+    values.push_back(node.outputs.back());
+  }
   made.nodes.push_back(std::move(node));
   return at;
 }

@@ -22,7 +22,7 @@ constexpr int64_t feed = -1, constant = -2, wanted = -3;
 
 class Recorder::Planner {
  public:
-  explicit Planner(const Recorder& recorder) : recorder_(recorder) {}
+  explicit Planner(Recorder& recorder) : recorder_(recorder) { ++recorder.plans_; }
 
   void plan(std::span<const Id> wanted);
 
@@ -42,24 +42,31 @@ class Recorder::Planner {
     Id id;
   };
 
+  // A node's inputs; the one at `y`, which a gradient is of, is in a scope.
+  struct Reading {
+    const Node& node;
+    Place at;
+    size_t y;
+    int scope;
+  };
+
   static uint64_t key(Place place) { return (static_cast<uint64_t>(place.scope) << 32) | place.id; }
-  const int64_t* find(Place place) const {
-    const auto found = values_.find(key(place));
-    return found == values_.end() ? nullptr : &found->second;
-  }
-  void name(Place place) { values_.emplace(key(place), next_++); }
+  // A value's number; -1: it has none yet.
+  int64_t find(Place place) const;
+  void name(Place place);
   bool depends(Scope& scope, Id id) const;
   bool has_history(Id id);
   Place resolve(Place place);
-  std::vector<Place> inputs_of(Place place);
+  Reading reading_of(Place place);
+  Place input(const Reading& reading, size_t i);
   void walk(Place start);
-  void add_node(Place place, const std::vector<Place>& inputs);
+  void add_node(const Reading& reading);
 
-  const Recorder& recorder_;
+  Recorder& recorder_;
   std::vector<Scope> scopes_{Scope{}};
   std::unordered_map<uint64_t, int> gradient_scopes_;  // by the node, in its scope
   std::unordered_map<Id, bool> histories_;
-  std::unordered_map<uint64_t, int64_t> values_;
+  std::unordered_map<uint64_t, int64_t> values_;  // in scopes; others are with their tensors
   int64_t next_ = 0;
 };
 

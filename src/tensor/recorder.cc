@@ -124,6 +124,11 @@ int Recorder::operation(OneNode node) {
   return static_cast<int>(operations_.size()) - 1;
 }
 
+int Recorder::operation(graph::Graph body) {
+  operations_.push_back({.node = {}, .body = std::move(body)});
+  return static_cast<int>(operations_.size()) - 1;
+}
+
 std::vector<Id> Recorder::add_node(int operation, std::span<const Id> inputs,
                                    std::span<const Made> made) {
   std::vector<Id> outputs;
@@ -161,9 +166,21 @@ Result<std::vector<Id>> Recorder::record(int operation, std::span<const Id> inpu
   return add_node(operation, inputs, made);
 }
 
-Result<std::vector<Recorder::Made>> Recorder::infer(int operation, std::span<const Id> inputs,
-                                                    size_t outputs) {
-  // Elements of constants may decide shapes, so each has results of its own.
+std::optional<std::vector<Id>> Recorder::record_known(int composite, std::span<const Id> inputs) {
+  const size_t outputs = operations_[static_cast<size_t>(composite)].body->outputs.size();
+  const auto found = inferred_.find(key_of(composite, inputs, outputs));
+  if (found == inferred_.end()) return std::nullopt;
+  return add_node(composite, inputs, found->second);
+}
+
+void Recorder::learn(int composite, std::span<const Id> inputs, std::span<const Id> outputs) {
+  std::vector<Made> made;
+  for (Id id : outputs) made.push_back({tensors_[id].spec, tensors_[id].constant});
+  inferred_.insert_or_assign(key_of(composite, inputs, outputs.size()), std::move(made));
+}
+
+// Elements of constants may decide shapes, so each has results of its own.
+Words Recorder::key_of(int operation, std::span<const Id> inputs, size_t outputs) const {
   Words key{operation, static_cast<int64_t>(outputs)};
   for (Id input : inputs) {
     if (input == no_tensor) {
@@ -173,6 +190,12 @@ Result<std::vector<Recorder::Made>> Recorder::infer(int operation, std::span<con
       key.push_back(tensor.constant < 0 ? tensor.spec : -2 - tensor.constant);
     }
   }
+  return key;
+}
+
+Result<std::vector<Recorder::Made>> Recorder::infer(int operation, std::span<const Id> inputs,
+                                                    size_t outputs) {
+  Words key = key_of(operation, inputs, outputs);
   if (const auto found = inferred_.find(key); found != inferred_.end()) return found->second;
   GS_ASSIGN(std::vector<Made> made, define(operation, inputs, outputs));
   inferred_.emplace(std::move(key), made);

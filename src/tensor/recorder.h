@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,10 +45,17 @@ class Recorder {
   Result<int> operation(std::string_view op, const ops::Attributes& attributes);
   // Of a node with regions (OneNode); none is like another.
   int operation(OneNode node);
+  // A composite: one node when it is recorded and planned, a graph's nodes in programs. Its inputs
+  // and outputs are the graph's, whose constants have bytes of their own.
+  int operation(graph::Graph body);
   // A node, and so many of its outputs. Errors: inputs that do not fit the operator or one another
   // (`[MatMul]`, with their shapes), an input whose shape a run decides and none has yet. An output
   // whose elements follow from what is known, such as a shape, is a constant.
   Result<std::vector<Id>> record(int operation, std::span<const Id> inputs, size_t outputs = 1);
+  // A composite's node, where learn() has told what it makes of such inputs.
+  std::optional<std::vector<Id>> record_known(int composite, std::span<const Id> inputs);
+  // What a composite makes of inputs like these: tensors like `outputs`.
+  void learn(int composite, std::span<const Id> inputs, std::span<const Id> outputs);
   // The derivatives of the sum of y * seed (of ones without a seed) by each x, of its shape.
   // Errors: a seed of another type or shape than y, an x that is no float.
   Result<std::vector<Id>> gradient(Id y, std::span<const Id> xs, Id seed = no_tensor);
@@ -61,9 +70,12 @@ class Recorder {
 
   // What computes the wanted tensors: a program, whose outputs they are in order, and the leaves
   // that it is fed, in the order of its inputs.
+  // `general` is another program with the same inputs and outputs whose extents are dimensions: it
+  // computes this one's and others that differ in them. -1: there is none, or not yet (it takes
+  // two).
   struct Plan {
-    int program = 0;
-    std::vector<Id> feeds;
+    int program = 0, general = -1;
+    std::vector<Id> feeds = {};
   };
   Plan plan(std::span<const Id> wanted);
   // Inputs are called i0, i1, ..., outputs o0, o1, ...
@@ -91,6 +103,8 @@ class Recorder {
     uint16_t output = 0;  // of the maker
     bool held = false;
     bool settled = false;  // the caller has its elements
+    uint32_t plan = 0;     // that named it last
+    int32_t name = 0;      // its number there
   };
   struct Node {
     int operation = -1;
@@ -99,24 +113,35 @@ class Recorder {
   };
   struct Operation {
     OneNode node;
-    int xs = -1;  // of a gradient: how many inputs it is by
+    int xs = -1;                            // of a gradient: how many inputs it is by
+    std::optional<graph::Graph> body = {};  // of a composite
   };
   // What a node makes: a tensor of this type and shape, or a constant.
   struct Made {
     int spec = 0, constant = -1;
   };
   class Planner;
+  class General;
+  // Programs of one structure: the latest, and what stands for others.
+  struct Skeleton {
+    std::vector<int> programs = {};
+    int general = -1;
+  };
 
   int spec_of(ir::DType dtype, std::vector<int64_t> shape);
   Id add(Tensor tensor);
   std::vector<Id> add_node(int operation, std::span<const Id> inputs, std::span<const Made> made);
   int constant_number(int spec, const ops::TensorData& data);
+  Words key_of(int operation, std::span<const Id> inputs, size_t outputs) const;
   Result<std::vector<Made>> infer(int operation, std::span<const Id> inputs, size_t outputs);
   Result<std::vector<Made>> define(int operation, std::span<const Id> inputs, size_t outputs);
   Result<> check_gradient(Id y, std::span<const Id> xs, Id seed) const;
   void drop_maker(Id id);
   void leave(Id id);
-  size_t add_node(graph::Graph& made, const Words& words, size_t at) const;
+  int general_of(int program);
+  graph::Graph general_graph(int program) const;
+  size_t add_node(graph::Graph& made, std::vector<graph::ValueId>& values, const Words& words,
+                  size_t at) const;
   void add_output(graph::Graph& made, graph::ValueId id, graph::Value output) const;
 
   const ops::Catalog& catalog_;
@@ -125,6 +150,7 @@ class Recorder {
   std::vector<Node> nodes_;
   std::vector<int> free_nodes_;
   size_t histories_ = 0;  // settled tensors that have a maker
+  uint32_t plans_ = 0;
 
   std::vector<Spec> specs_;
   std::unordered_map<Words, int, WordsHash> spec_numbers_;
@@ -133,8 +159,10 @@ class Recorder {
   std::vector<Operation> operations_;
   std::map<std::string, int, std::less<>> operation_numbers_;  // by text of operator and attributes
   std::unordered_map<Words, std::vector<Made>, WordsHash> inferred_;  // by node and inputs
-  std::vector<Words> programs_;
-  std::unordered_map<Words, int, WordsHash> program_numbers_;
+  std::vector<Words> programs_;                                       // empty: a general one
+  std::unordered_map<Words, Plan, WordsHash> program_numbers_;
+  std::unordered_map<Words, Skeleton, WordsHash> skeletons_;
+  std::map<int, std::shared_ptr<const General>> generals_;
 };
 
 }  // namespace gossamer::tensor

@@ -62,7 +62,7 @@ TEST_F(Tensors, AStepThatIsRepeatedIsOneProgram) {
   const auto first = step({4}), again = step({4}), other = step({5});
   EXPECT_EQ(first.program, again.program);
   EXPECT_NE(first.program, other.program);
-  EXPECT_EQ(recorder.program_count(), 2u);
+  EXPECT_EQ(recorder.program_count(), 3u);  // and one for both
   ASSERT_EQ(again.feeds.size(), 2u);
   EXPECT_NE(again.feeds[0], first.feeds[0]);
 }
@@ -177,6 +177,26 @@ TEST_F(Tensors, WhatFollowsFromShapesIsConstant) {
   const Id rest = *recorder.constant(ops::int64s({1}, {-1}));
   const Id to = make("Concat", {last, rest}, {{"axis", int64_t{0}}});
   EXPECT_EQ(shape(make("Reshape", {x, to})), Shape({4, 6}));
+}
+
+// relu(x) flattened, with a row of its own extent beside: shapes come as extents and as elements of
+// constants.
+TEST_F(Tensors, ExtentsThatDifferBecomeDimensions) {
+  const auto program = [&](int64_t rows, int64_t columns) {
+    const Id x = f32({rows, 3, columns});
+    const Id to = *recorder.constant(ops::int64s({2}, {3 * rows, columns}));
+    return plan({make("Reshape", {make("Relu", {x}), to})});
+  };
+  EXPECT_EQ(program(4, 5).general, -1);
+  const Recorder::Plan second = program(6, 5);
+  ASSERT_GE(second.general, 0);
+  EXPECT_EQ(program(9, 5).general, second.general);
+  EXPECT_EQ(program(1, 5).general, -1);
+  EXPECT_EQ(program(9, 7).general, -1);
+  const auto stages = graph::lower(recorder.program(second.general), ops::builtin_catalog());
+  ASSERT_TRUE(stages) << stages.error().to_string();
+  const std::string text = graph::print(*stages);
+  EXPECT_NE(text.find("n0"), std::string::npos) << text;
 }
 
 TEST_F(Tensors, AShapeThatARunDecidesIsAskedFor) {

@@ -8,7 +8,7 @@
 //   gs_record(operation, inputs, outputs)   row: ids of inputs. -> id, spec of each output
 //   gs_gradient(xs, seeded)  row: ids of xs, y, a seed. -> id, spec of each
 //   gs_spec(number)          -> dtype, rank, extents
-//   gs_plan(wanted)          row: ids. -> program, number of feeds, ids of feeds
+//   gs_plan(wanted)          row: ids. -> program, general one or -1, number of feeds, ids of feeds
 //   gs_program(number, ports, size, weights)   ports as JSON: {"name", "inputs": [names],
 //   "outputs":
 //                            [names]}; an Entry an input: where it has bytes, the input is a weight
@@ -320,10 +320,11 @@ GS_EXPORT(gs_plan) int32_t gs_plan(uint32_t wanted) {
   const auto given = ids(wanted);
   if (!given) return fault("a tensor was disposed");
   const Recorder::Plan plan = state().recorder.plan(*given);
-  int32_t* row = gs_row(static_cast<uint32_t>(2 + plan.feeds.size()));
+  int32_t* row = gs_row(static_cast<uint32_t>(3 + plan.feeds.size()));
   row[0] = plan.program;
-  row[1] = static_cast<int32_t>(plan.feeds.size());
-  for (size_t i = 0; i < plan.feeds.size(); ++i) row[2 + i] = static_cast<int32_t>(plan.feeds[i]);
+  row[1] = plan.general;
+  row[2] = static_cast<int32_t>(plan.feeds.size());
+  for (size_t i = 0; i < plan.feeds.size(); ++i) row[3 + i] = static_cast<int32_t>(plan.feeds[i]);
   return 0;
 }
 

@@ -14,7 +14,7 @@ interface Waiting {
 
 export function inWorker(module: WebAssembly.Module): Place {
   const url = URL.createObjectURL(new Blob([script], {type: 'text/javascript'}));
-  const worker = new Worker(url);
+  const worker = new Worker(url, 'Deno' in globalThis ? {type: 'module'} : undefined); // Deno has no classic ones
   const waiting = new Map<number, Waiting>();
   let calls = 0;
   let over: Error | undefined;

@@ -28,6 +28,11 @@ export type RecordedAttributes = Readonly<Record<string, RecordedAttribute>>;
 export interface Plan {
   /** The same for programs of the same structure. */
   readonly program: number;
+  /**
+   * Another program with the same inputs and outputs, whose extents are dimensions: it computes this one's and others that differ in
+   * them. Undefined where there is none, or none yet: it takes two programs of one structure.
+   */
+  readonly general: number | undefined;
   /** Ids of the leaves that it is fed, in the order of its inputs. */
   readonly feeds: readonly number[];
 }
@@ -104,6 +109,17 @@ const jsonOf = (attributes: RecordedAttributes): string =>
     value instanceof Floats ? (typeof value.values === 'number' ? {f: value.values} : {fs: value.values}) : value,
   );
 
+/** What tells operators with attributes apart, in less time than jsonOf() takes. */
+function keyOf(op: string, attributes: RecordedAttributes): string {
+  let key = op;
+  for (const name in attributes) {
+    const value = attributes[name];
+    if (value instanceof Floats) key += `|${name}=f${typeof value.values}${String(value.values)}`;
+    else key += `|${name}=${typeof value === 'number' ? value : JSON.stringify(value)}`;
+  }
+  return key;
+}
+
 export class Recorder {
   readonly #instance: Instance;
   readonly #wasm: RecorderExports;
@@ -123,13 +139,11 @@ export class Recorder {
   }
 
   /** Room for so many words, and what the other side wrote there. */
-  #words(count: number): Int32Array {
+  #words(count: number, moved = false): Int32Array {
+    // A memory that grew has taken the array's buffer, and with it its length.
+    if (count <= this.#row.length && !moved) return this.#row;
     const address = this.#wasm.gs_row(count);
-    const {buffer} = this.#wasm.memory;
-    if (this.#row.buffer !== buffer || this.#row.byteOffset !== address || this.#row.length < count) {
-      this.#row = new Int32Array(buffer, address, Math.max(count, 256));
-    }
-    return this.#row;
+    return (this.#row = new Int32Array(this.#wasm.memory.buffer, address, Math.max(count, 256)));
   }
 
   #fill(words: readonly number[]): void {
@@ -157,7 +171,7 @@ export class Recorder {
     const known = this.#specs[number];
     if (known) return known;
     this.#wasm.gs_spec(number);
-    const rank = this.#words(2)[1] as number;
+    const rank = this.#words(2, true)[1] as number;
     const [code = 0, , ...shape] = this.#words(2 + rank).slice(0, 2 + rank);
     const dtype = DTYPES.get(code);
     if (!dtype) throw new CompileError({where: 'recorder', message: `tensors of ONNX's type ${code}`, hint: ''});
@@ -194,10 +208,10 @@ export class Recorder {
   }
 
   #operation(op: string, attributes: RecordedAttributes | undefined): number {
-    const json = attributes ? jsonOf(attributes) : '{}';
-    const key = `${op} ${json}`;
+    const key = attributes ? keyOf(op, attributes) : op;
     const known = this.#operations.get(key);
     if (known !== undefined) return known;
+    const json = attributes ? jsonOf(attributes) : '{}';
     const [name, size] = this.#instance.putText(op);
     const [text, length] = this.#instance.putText(json);
     const number = this.#wasm.gs_operation(name, size, text, length);
@@ -236,8 +250,8 @@ export class Recorder {
   plan(wanted: readonly number[]): Plan {
     this.#fill(wanted);
     if (this.#wasm.gs_plan(wanted.length) < 0) throw this.#fault();
-    const [program = 0, count = 0] = this.#words(2);
-    return {program, feeds: Array.from(this.#words(2 + count).subarray(2, 2 + count))};
+    const [program = 0, general = -1, count = 0] = this.#words(3, true); // they may be more than there was room for
+    return {program, general: general < 0 ? undefined : general, feeds: Array.from(this.#words(3 + count).subarray(3, 3 + count))};
   }
 
   /** A program as an ONNX model, which can be compiled or saved. */

@@ -34,10 +34,10 @@ export interface Header {
 /** A feed that stays on the device (tensors/device_tensor.ts). */
 export interface OnDevice extends Output {
   readonly dtype: DType;
-  /** Where it lies, among others. */
+  /** @internal Where it lies, among others. */
   readonly home: Home;
   /**
-   * Holds those of `feeds` that are on the device, and takes the `given` ones away. A promise where some have no memory yet,
+   * @internal Holds those of `feeds` that are on the device, and takes the `given` ones away. A promise where some have no memory yet,
    * or must come to the host. Throws 'input' for one of another device, 'disposed', 'lost'.
    */
   hold(feeds: readonly (Tensor | OnDevice)[], given: readonly string[], manifest: Manifest, sites: Sites, home: Home): Fed[] | Promise<Fed[]>;
@@ -47,7 +47,7 @@ export const isOnDevice = (feed: object): feed is OnDevice => 'hold' in feed;
 
 /** Makes the tensors of outputs that stay. */
 export interface Keeper {
-  /** `made`: of the run that computes it; `once`: until it is read. */
+  /** @internal `made`: of the run that computes it; `once`: until it is read. */
   keep(
     header: Header,
     storage: DType,

@@ -83,8 +83,8 @@ function results(manifest: Manifest, raw: readonly RawOutput[]): Record<string, 
   const entries = manifest.outputs;
   return gather(
     manifest,
-    valuePorts(entries).map(({name, dtype}): Output => {
-      const at = entries.findIndex((port) => port.name === name);
+    valuePorts(entries).map(({name, dtype}, place): Output => {
+      const at = entries[place]?.name === name ? place : entries.findIndex((port) => port.name === name);
       const {data, shape: extents} = raw[at] as RawOutput;
       if (!(data instanceof Promise)) return data;
       const shape = dtype === 'string' ? extents.slice(0, -1) : extents;

@@ -15,11 +15,13 @@ export interface Port {
 /** A port as users see it. */
 export type ValuePort = Omit<Port, 'dtype'> & {readonly dtype: DType | 'string'};
 
-export const valuePorts = (ports: readonly Port[]): ValuePort[] =>
-  ports.flatMap((port, at): ValuePort[] =>
-    ports[at - 1]?.strings
-      ? []
-      : port.strings
-        ? [{...port, dtype: 'string', shape: port.shape.slice(0, -1)}]
-        : [port],
-  );
+export const valuePorts = (ports: readonly Port[]): readonly ValuePort[] =>
+  ports.some(({strings}) => strings)
+    ? ports.flatMap((port, at): ValuePort[] =>
+        ports[at - 1]?.strings
+          ? []
+          : port.strings
+            ? [{...port, dtype: 'string', shape: port.shape.slice(0, -1)}]
+            : [port],
+      )
+    : ports;

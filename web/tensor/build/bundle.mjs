@@ -19,7 +19,7 @@ const {metafile} = await bundle({
   outdir: dist,
   metafile: true,
 });
-await tightenFolder(dist);
+await tightenFolder(dist, 500); // errors are thrown here, at the user's call
 
 // What an import of tensor.js fetches at once counts; the run time's chunks have a limit of their own.
 const outputs = new Map(Object.entries(metafile.outputs).map(([path, made]) => [resolve(path), made]));

@@ -1,4 +1,5 @@
 /** NaN is looked for in what each operation gives, and the call that made the first one is named. */
+import {atCaller} from './caller.ts';
 import {codeOf} from './dtype.ts';
 import {type Device, recordNode, type Recorded, Value} from './recording.ts';
 import {isFloat} from './dtype.ts';
@@ -35,7 +36,7 @@ export function watch(op: string, inputs: readonly (Recorded | null)[], outputs:
     const [flag] = recordNode('ReduceMax', [bytes as Recorded], {keepdims: 0});
     const shapes = inputs.map((input) => (input ? shapeText(input.shape) : 'nothing')).join(', ');
     const what = `${op}(${shapes}) gave NaN in a result of shape ${shapeText(output.shape)}`;
-    found.push({flag: new Value(flag as Recorded, device, false), where: new Error(what), what});
+    found.push({flag: new Value(flag as Recorded, device, false), where: atCaller(() => new Error(what)), what});
   }
 }
 

@@ -4,8 +4,8 @@ import {bytesOf, type DType as AnyType, GossamerError, product, shapeText, type 
 import {watch} from './anomaly.ts';
 import {category, codeOf, type DType, type DTypeName, dtypeOf, isFloat} from './dtype.ts';
 import {engineOf} from './engine.ts';
-import {ask, flushOlder, replace, type Variable} from './execution.ts';
-import {type Attributes, type Device, getRecorder, recordError, recordNode, type Recorded, Value} from './recording.ts';
+import {ask, decided, flushOlder, replace, type Variable} from './execution.ts';
+import {type Attributes, type Device, getRecorder, recordError, recordNode, type Recorded, type Stored, Value} from './recording.ts';
 import {inferShape, shapeOf, wrong} from './shape.ts';
 
 export interface TensorOptions {
@@ -28,14 +28,17 @@ export class Origin {
   /** The value at this place, where a gradient may be wanted of it. */
   readonly value: Value;
   /** The tensor that takes the gradient. */
-  readonly owner: Core | undefined;
+  owner: Core | undefined;
+  /** What computes it again: gradients end here, and go on in what that gives. */
+  readonly again: Again | undefined;
   #seen = 0;
   static #round = 0;
 
-  constructor(parents: readonly Origin[], value: Value, owner?: Core) {
+  constructor(parents: readonly Origin[], value: Value, owner?: Core, again?: Again) {
     this.parents = parents;
     this.value = value;
     this.owner = owner;
+    this.again = again;
     value.past = true;
   }
 
@@ -57,7 +60,19 @@ export class Origin {
   }
 }
 
+/** Part of a computation that is not kept for gradients (checkpoint.ts). */
+export interface Again {
+  readonly inputs: readonly Core[];
+  /** Places of what it gave. */
+  readonly outputs: readonly Origin[];
+  /** The same from other inputs. Throws 'input' where gradients have gone through it. */
+  compute(inputs: readonly Core[]): Core[];
+  end(): void;
+}
+
 let recordsGradients = true;
+
+export const tracing = (): boolean => recordsGradients;
 
 /** What `make` gives, computed without a trace for gradients. Awaits what is a promise. */
 export function noGrad<T>(make: () => T): T {
@@ -100,7 +115,7 @@ let scope: Set<Core> | undefined;
 
 const isTensor = (value: unknown): value is Core => value instanceof Core;
 
-function* tensorsIn(value: unknown): Generator<Core> {
+function* tensorsIn(value: unknown): Iterable<Core> {
   if (isTensor(value)) yield value;
   else if (Array.isArray(value)) for (const each of value as unknown[]) yield* tensorsIn(each);
   else if (value && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype) {
@@ -117,10 +132,7 @@ export function tidy<T>(make: () => T): T {
   const mine = new Set<Core>();
   scope = mine;
   const end = (made: T): T => {
-    for (const each of tensorsIn(made)) {
-      mine.delete(each);
-      outer?.add(each);
-    }
+    for (const each of isTensor(made) ? [made] : tensorsIn(made)) if (mine.has(each)) each.leave(outer);
     mine.forEach((each) => each.dispose());
     return made;
   };
@@ -165,8 +177,12 @@ export type Operand = Core | Recorded | null;
 export class Core implements Variable {
   /** What operations give; the class that has all of them. */
   static type: new (value: Value, options?: {readonly origin?: Origin | undefined}) => Core;
+  /** Gradients where some go through what is computed again; there once something is. */
+  static stepwise: ((y: Core, places: readonly Origin[], seed: Core | undefined) => Core[] | undefined) | undefined;
 
   readonly #cell: Cell;
+  /** The tidy() that will dispose of it; else the garbage collector tells when it is gone. */
+  #scope: Set<Core> | undefined;
   #origin: Origin | undefined;
   #disposed = false;
   #grad: Core | undefined;
@@ -186,8 +202,15 @@ export class Core implements Variable {
       if (requiresGrad) this.requiresGrad = true;
     }
     live += 1;
-    scope?.add(this);
-    handles.register(this, this.#cell, this);
+    this.leave(scope);
+  }
+
+  /** @internal Goes from the scope that it is in to another. */
+  leave(to: Set<Core> | undefined): void {
+    this.#scope?.delete(this);
+    this.#scope = to;
+    if (to) to.add(this);
+    else handles.register(this, this.#cell, this);
   }
 
   /** @internal */
@@ -259,7 +282,7 @@ export class Core implements Variable {
   retainGrad(): this {
     if (!this.#origin) throw wrong('retainGrad: no gradient flows through this tensor');
     this.#retains = true;
-    if (!this.isLeaf) this.#origin = new Origin(this.#origin.parents, this.value, this);
+    this.#origin.owner = this;
     return this;
   }
 
@@ -294,7 +317,7 @@ export class Core implements Variable {
 
   /** Stays when the tidy() around it ends. */
   keep(): this {
-    scope?.delete(this);
+    if (this.#scope) this.leave(undefined);
     return this;
   }
 
@@ -303,7 +326,8 @@ export class Core implements Variable {
     if (this.#disposed) return;
     this.#disposed = true;
     live -= 1;
-    handles.unregister(this);
+    if (this.#scope) this.#scope.delete(this);
+    else handles.unregister(this);
     this.#grad?.dispose();
     this.#cell.value.release();
   }
@@ -353,7 +377,7 @@ export class Core implements Variable {
     });
     if (parents && past) {
       inputs.forEach((input, at) => {
-        if (input instanceof Core && !input.#origin && input.value.past) recorded[at] = input.value.stopped;
+        if (input instanceof Core && !input.#origin && input.value.past && isFloat(input.dtype)) recorded[at] = input.value.stopped;
       });
     }
     const place = device ?? single ?? 'cpu';
@@ -364,6 +388,12 @@ export class Core implements Variable {
       const value = new Value(each, place, tracked, past);
       return this.make(value, tracked ? new Origin(parents as Origin[], value) : undefined);
     });
+  }
+
+  /** Outputs of an operator on this, whose shapes hang on the elements: it runs now. No gradient flows through. */
+  protected async found(op: string, outputs: number, attributes?: Attributes): Promise<this[]> {
+    const values = await decided(this.device, recordNode(op, [this.value.recorded], attributes, outputs));
+    return values.map((value) => this.make(value));
   }
 
   /** As another type. Floats become integers by cutting off, as in PyTorch. */
@@ -381,6 +411,9 @@ export class Core implements Variable {
   protected wantFloats(op: string): void {
     if (category(this.dtype) < 2) throw wrong(`${op} is of floats, this tensor is ${this.dtype}: cast() it`);
   }
+
+  /** to() of a device, under TensorJS's kind of name. */
+  toDevice(device: Device): this { return this.to(device); }
 
   /** Puts it on another device, or makes it of another type. Gradients flow through. */
   to(where: Device | DTypeName): this {
@@ -428,6 +461,13 @@ export class Core implements Variable {
         throw wrong(`backward: a parameter of shape ${shapeText(owner.shape)} was replaced since this was computed from it`);
       }
     }
+    const stepwise = Core.stepwise?.(this, places, grad) as this[] | undefined;
+    if (stepwise && createGraph) throw wrong('grad: a checkpoint has no gradients of gradients: compute without it');
+    return stepwise ?? this.differentiate(places, grad, createGraph);
+  }
+
+  /** @internal The same within what is recorded. */
+  differentiate(places: readonly Origin[], grad: Core | undefined, createGraph = false): this[] {
     const xs = places.map(({value}) => value.recorded);
     let made: Recorded[];
     try {
@@ -478,8 +518,13 @@ const apart = (op: string, a: Device, b: Device): GossamerError =>
 
 /** A leaf with these elements, which must not change any more. */
 export function uploaded(dtype: DType, shape: readonly number[], data: TensorData | Promise<TensorData>, device: Device): Value {
-  const value = new Value(getRecorder().leaf(dtype, [...shapeOf(shape, 'Tensor')]), device, false);
-  value.stored = engineOf(device).upload({dtype, shape: value.shape}, data);
+  return leafOn({dtype, shape: [...shapeOf(shape, 'Tensor')]}, device, engineOf(device).upload({dtype, shape}, data));
+}
+
+/** A leaf of elements that are there. */
+export function leafOn({dtype, shape}: {readonly dtype: DType; readonly shape: readonly number[]}, device: Device, stored: Stored): Value {
+  const value = new Value(getRecorder().leaf(dtype, shape), device, false);
+  value.stored = stored;
   return value;
 }
 

@@ -181,14 +181,20 @@ export class Elementwise extends Core {
   /** Towards zero. */
   trunc(): this { return isFloat(this.dtype) ? this.sign().mul(this.abs().floor()) : this; }
 
-  /** Kept within [min, max]; null or undefined: open. */
+  /** Kept within [min, max]; null or undefined: open. The bounds themselves pass gradients on, as in PyTorch. */
   clamp(min?: number | null, max?: number | null): this {
+    if (!this.requiresGrad) return this.#clipped(min, max);
+    const low = typeof min === 'number' ? this.choose(this.lt(min), min, this) : this;
+    return typeof max === 'number' ? low.choose(low.gt(max), max, low) : low;
+  }
+
+  #clipped(min?: number | null, max?: number | null): this {
     const bound = (value?: number | null): Recorded | null => (value === undefined || value === null ? null : this.number(value, this.dtype));
     return this.apply('Clip', [this, bound(min), bound(max)]);
   }
 
   relu(): this { return this.apply('Relu'); }
-  relu6(): this { return this.clamp(0, 6); }
+  relu6(): this { return this.#clipped(0, 6); }
   sigmoid(): this { return this.unary('Sigmoid'); }
   /** x/6 + 1/2 within [0, 1], or with other factors. */
   hardSigmoid(alpha = 1 / 6, beta = 0.5): this { return this.unary('HardSigmoid', {alpha: new Floats(alpha), beta: new Floats(beta)}); }

@@ -1,12 +1,48 @@
 /** Where programs run: compiled by the compiler of the page, run by its run time on tensors that stay on the device. */
-import {Compiler} from '../../compiler/src/index.ts';
+import type {Compiler} from '../../compiler/src/index.ts';
 import type {ComputeDevice, DeviceTensor, Feed, Model} from '../../runtime/src/index.ts';
 import {bytesOf, type DType, GossamerError, product, type TensorData} from '../../runtime/src/types.ts';
+import type {Snapshot} from './picture.ts';
 import {compilerModule, type Device, type Stored} from './recording.ts';
 
 export interface Port {
   readonly dtype: DType;
   readonly shape: readonly number[];
+}
+
+/** What is to run. */
+export interface Wanted {
+  readonly program: number;
+  /** One for other extents, too. */
+  readonly general: number | undefined;
+  /** The ONNX bytes of one. */
+  readonly model: (program: number) => Uint8Array;
+}
+
+/** A program that runs, or did. */
+export interface ProgramProfile {
+  readonly device: Device;
+  /** Whether extents are dimensions of it: the same program for other batches and lengths. */
+  readonly general: boolean;
+  /** How often it ran, and how often the general one did in its place before. */
+  readonly runs: number;
+  readonly before: number;
+  /** From its model to kernels on the device, in ms; undefined while that is under way, or where it is not wanted yet. */
+  readonly compileMs: number | undefined;
+}
+
+type Counts = {-readonly [Name in 'runs' | 'before' | 'compileMs' | 'general']: ProgramProfile[Name]};
+
+let specializeAfter = 8;
+
+/**
+ * Where a program comes again with other extents, one whose extents are dimensions stands in; after so many runs with the same ones
+ * a program of these alone is compiled beside, and after as many again it takes over. Infinity: never. Returns what it was before.
+ */
+export function setSpecializeAfter(runs: number): number {
+  const before = specializeAfter;
+  specializeAfter = runs;
+  return before;
 }
 
 const TARGETS = {cpu: 'wasm', webgpu: 'webgpu', webgl: 'webgl'} as const;
@@ -28,12 +64,13 @@ type Source = TensorData | Promise<TensorData | DeviceTensor> | DeviceTensor;
 const isHost = (source: unknown): source is TensorData => ArrayBuffer.isView(source);
 
 /** Elements, in the page's memory or on the device. */
-class Elements implements Stored {
+export class Elements implements Stored {
   readonly device: Device;
   readonly dtype: DType;
-  readonly shape: readonly number[];
-  readonly bytes: number;
+  shape: readonly number[];
   #source: Source | undefined;
+  /** What was uploaded to a GPU, which may be lost. */
+  #copy: TensorData | undefined;
   /** Launches that are still to read them. */
   #claims = 0;
   #disposed = false;
@@ -43,7 +80,6 @@ class Elements implements Stored {
     this.device = device;
     this.dtype = dtype;
     this.shape = shape;
-    this.bytes = product(shape) * bytesOf(dtype);
     this.#source = source;
     if (!(source instanceof Promise)) return;
     source.then((made) => {
@@ -52,11 +88,22 @@ class Elements implements Stored {
     }, () => undefined); // the error is of those who read them
   }
 
+  get bytes(): number {
+    return product(this.shape) * bytesOf(this.dtype);
+  }
+
   /** A copy, as the array may be fed again. */
   async read(): Promise<TensorData> {
     if (!this.#source) throw new GossamerError('disposed', 'these elements were disposed');
-    const source = await this.#source;
-    return isHost(source) ? source.slice() : source.data();
+    const source = this.#copy ?? (await this.#source);
+    return isHost(source) ? source.slice() : source.data().catch(advised);
+  }
+
+  /** The shape, once a run has decided it. */
+  async decided(): Promise<readonly number[]> {
+    const source = await (this.#source as Source);
+    if (!isHost(source)) this.shape = source.shape;
+    return this.shape;
   }
 
   claim(): this {
@@ -69,7 +116,14 @@ class Elements implements Stored {
     let source = await (this.#source as Source);
     const {dtype, shape} = this;
     const last = this.#disposed && this.#claims === 1;
-    if (isHost(source) && this.#fed && !last) this.#source = source = on.tensor(source, {dtype, shape});
+    if (!isHost(source) && source.device !== on) {
+      // That device was lost.
+      this.#source = source = this.#copy ?? (await source.data().catch(advised));
+    }
+    if (isHost(source) && this.#fed && !last) {
+      if (this.device !== 'cpu') this.#copy = source;
+      this.#source = source = on.tensor(source, {dtype, shape});
+    }
     this.#fed = true;
     return {feed: isHost(source) ? {dtype, shape, data: source} : source, last: last && !isHost(source)};
   }
@@ -89,9 +143,20 @@ class Elements implements Stored {
   #free(): void {
     if (!this.#disposed || this.#claims > 0) return;
     const source = this.#source;
-    this.#source = undefined;
+    this.#source = this.#copy = undefined;
     if (source && !isHost(source) && !(source instanceof Promise)) source.dispose();
   }
+}
+
+const ADVICE: Readonly<Record<string, string>> = {
+  lost: 'what was uploaded is still there: compute it again, here or with toDevice(\'cpu\'); what was computed is gone, so give modules a saved state (loadStateDict) and make optimizers anew',
+  'out-of-memory': 'dispose() of tensors, take smaller batches or checkpoint(), or compute on another device (toDevice(\'cpu\')); what this program was to compute is gone',
+};
+
+/** Rejects with a device's error and what the page can do. */
+function advised(problem: unknown): never {
+  const hint = problem instanceof GossamerError && !problem.message.includes('toDevice') && ADVICE[problem.code];
+  throw hint ? new GossamerError((problem).code, `${(problem).message} (${hint})`, {cause: problem}) : problem;
 }
 
 /** Of 'cpu'; the run time's default where nobody said. */
@@ -108,15 +173,26 @@ export function setNumThreads(count: number): void {
 export class Engine {
   readonly device: Device;
   readonly #models = new Map<number, Promise<Model>>();
+  readonly #counts = new Map<number, Counts>();
+  /** Programs that are compiled while the general one goes on. */
+  readonly #beside = new Map<number, Promise<Model>>();
+  /** General programs that cannot be compiled. */
+  readonly #unfit = new Set<number>();
   #opened: Promise<ComputeDevice> | undefined;
   #compiled = 0;
   #launches = 0;
+  #latest: Model | undefined;
   #last: Promise<unknown> = Promise.resolve();
   /** The smallest result of the latest launch. */
   #probe: Stored | undefined;
 
   constructor(device: Device) {
     this.device = device;
+  }
+
+  /** Bytes that the program which ran last takes while it runs, beside feeds and outputs. */
+  get scratch(): number {
+    return this.#latest?.report().memory.transient ?? 0;
   }
 
   /** How many programs are ready, and how many were compiled. */
@@ -131,16 +207,15 @@ export class Engine {
 
   /**
    * Computes `outputs` from `feeds`; those of them that are `read` come to the page in the same submission, the others stay on the
-   * device. `model` gives the ONNX bytes where the program is new. The memory of feeds that are disposed of before the page's next
-   * turn may become that of outputs.
+   * device. The memory of feeds that are disposed of before the page's next turn may become that of outputs.
    */
-  run(program: number, model: () => Uint8Array, feeds: readonly Stored[], outputs: readonly Port[], read: readonly boolean[]): Stored[] {
-    const ready = this.#ready(program, model);
+  run(wanted: Wanted, feeds: readonly Stored[], outputs: readonly Port[], read: readonly boolean[]): Elements[] {
+    const ready = this.#choose(wanted);
     const claimed = feeds.map((feed) => (feed as Elements).claim());
     const before = this.#last;
     const launched = (async () => {
       await before;
-      return this.#launch(await ready, claimed, read);
+      return this.#launch(await ready, claimed, read).catch(advised);
     })();
     this.#last = launched.catch(() => undefined);
     const made = outputs.map((port, at) => new Elements(this.device, port, launched.then<TensorData | DeviceTensor>((all) => all[at] as Made)));
@@ -150,6 +225,7 @@ export class Engine {
 
   async #launch(model: Model, claimed: readonly Elements[], read: readonly boolean[]): Promise<Made[]> {
     if (++this.#launches % TURN === 0) await new Promise((resolve) => setTimeout(resolve));
+    this.#latest = model;
     const device = await this.#open();
     const feeds: Record<string, Feed> = {};
     const donate: string[] = [];
@@ -163,7 +239,7 @@ export class Engine {
       const results = await model.run<DeviceTensor>(feeds, {location: 'device', fetches, donate});
       return read.map((host, at) => {
         const result = results[`o${at}`] as DeviceTensor;
-        return host ? result.data() : result;
+        return host ? result.data().catch(advised) : result;
       });
     } finally {
       claimed.forEach((each, at) => each.settle(given[at]?.last ?? false));
@@ -177,33 +253,100 @@ export class Engine {
   }
 
   #open(): Promise<ComputeDevice> {
-    this.#opened ??= import('../../runtime/src/index.ts').then(({openDevice}) => openDevice(TARGETS[this.device], {threads}));
-    return this.#opened;
+    if (this.#opened) return this.#opened;
+    const opened = (this.#opened = import('../../runtime/src/index.ts').then(({openDevice}) => openDevice(TARGETS[this.device], {threads})));
+    const close = (): void => {
+      if (this.#opened !== opened) return;
+      this.#opened = undefined;
+      const gone = [...this.#models.values()];
+      this.#models.clear();
+      // Launches under way say that it is lost, not that their model is disposed of.
+      void this.#last.then(() => gone.forEach((model) => void model.then((each) => each.dispose(), () => undefined)));
+    };
+    // When it is lost the next program opens another.
+    opened.then(({home}) => home.backend.life.watch(close), close);
+    return opened;
   }
 
-  #ready(program: number, model: () => Uint8Array): Promise<Model> {
+  /** What a snapshot shows, as pixels of [1, height, width, 4]; it is closed. */
+  picture(port: Port, snapshot: Promise<Snapshot>): Stored {
+    const [, height = 1, width = 1] = port.shape;
+    const make = async (): Promise<DeviceTensor> => {
+      const picture = await snapshot;
+      try {
+        const device = await this.#open();
+        return await device.image(picture, {height, width, channels: 4, layout: 'nhwc', dtype: port.dtype, scale: 1, mean: 0, std: 1});
+      } finally {
+        picture.close();
+      }
+    };
+    return new Elements(this.device, port, make());
+  }
+
+  /** What programs did, in the order in which they were first wanted. */
+  profile(): ProgramProfile[] {
+    return [...this.#counts.values()].map((counts) => ({device: this.device, ...counts}));
+  }
+
+  #count(program: number, general = false): Counts {
+    let counts = this.#counts.get(program);
+    if (!counts) this.#counts.set(program, (counts = {general, runs: 0, before: 0, compileMs: undefined}));
+    return counts;
+  }
+
+  /** The program, or the general one while it is not there. */
+  #choose({program, general, model}: Wanted): Promise<Model> {
+    const counts = this.#count(program);
+    if (general === undefined || this.#models.has(program) || this.#unfit.has(general)) {
+      counts.runs += 1;
+      return this.#ready(program, model);
+    }
+    counts.before += 1;
+    this.#count(general, true).runs += 1;
+    if (counts.before === specializeAfter) {
+      this.#beside.set(program, this.#compile(model(program), counts).catch(() => this.#ready(general, model)));
+    }
+    const beside = counts.before === 2 * specializeAfter && this.#beside.get(program);
+    // Counted, so that what a run gives does not hang on how long compiling took.
+    if (beside) {
+      this.#beside.delete(program);
+      this.#keep(program, beside);
+    }
+    return this.#ready(general, model).catch(() => {
+      this.#unfit.add(general);
+      return this.#ready(program, model);
+    });
+  }
+
+  #ready(program: number, model: Wanted['model']): Promise<Model> {
     const known = this.#models.get(program);
     this.#models.delete(program);
-    const ready = known ?? this.#compile(model());
+    const ready = known ?? this.#compile(model(program), this.#count(program));
+    this.#keep(program, ready);
+    if (!known) ready.catch(() => this.#models.delete(program));
+    return ready;
+  }
+
+  #keep(program: number, ready: Promise<Model>): void {
     this.#models.set(program, ready);
-    if (known) return known;
-    ready.catch(() => this.#models.delete(program));
     if (this.#models.size > MOST_PROGRAMS) {
       const [oldest, its] = this.#models.entries().next().value as [number, Promise<Model>];
       this.#models.delete(oldest);
       // Launches before this one may still want it.
       void Promise.all([its, this.idle()]).then(([each]) => each.dispose(), () => undefined);
     }
-    return ready;
   }
 
-  async #compile(model: Uint8Array): Promise<Model> {
+  async #compile(model: Uint8Array, counts: Counts): Promise<Model> {
     this.#compiled += 1;
-    compiler ??= Compiler.open({wasm: compilerModule});
+    const start = performance.now();
+    compiler ??= import('../../compiler/src/index.ts').then((all) => all.Compiler.open({wasm: compilerModule}));
     const device = this.#open();
     const files = await (await compiler).compile(model, {target: TARGETS[this.device]});
     const {load} = await import('../../runtime/src/index.ts');
-    return load(files, {device: await device});
+    const made = await load(files, {device: await device});
+    counts.compileMs = performance.now() - start;
+    return made;
   }
 }
 

@@ -4,13 +4,13 @@
  * step is computed from them.
  */
 import {GossamerError, type TensorData} from '../../runtime/src/types.ts';
-import {allEngines, engineOf} from './engine.ts';
-import type { Value} from './recording.ts';
-import {type Device, drop, getRecorder, leafOf, type Stored} from './recording.ts';
+import {allEngines, type Elements, engineOf} from './engine.ts';
+import {type Device, drop, getRecorder, leafOf, letGo, type Recorded, type Stored, Value} from './recording.ts';
 import {anomalies, type Anomaly} from './anomaly.ts';
 
 /** What has a value that updates replace. */
 export interface Variable {
+  /** @internal */
   readonly value: Value;
 }
 
@@ -77,17 +77,7 @@ export function flush(): void {
 function launch(device: Device, values: readonly Value[], read: ReadonlySet<Value>): void {
   if (values.length === 0) return;
   const recorder = getRecorder();
-  const ids = values.map(({id}) => id);
-  const {program, feeds} = recorder.plan(ids);
-  const engine = engineOf(device);
-  const given = feeds.map((id) => onDevice(leafOf(id), device));
-  const results = engine.run(
-    program,
-    () => recorder.model(program),
-    given,
-    values.map(({recorded}) => recorded),
-    values.map((value) => read.has(value)),
-  );
+  const results = start(device, values.map(({recorded}) => recorded), values.map((value) => read.has(value)));
   values.forEach((value, at) => {
     value.stored = results[at];
     // What gradients were taken through once is not kept for more of them, as in PyTorch.
@@ -96,6 +86,32 @@ function launch(device: Device, values: readonly Value[], read: ReadonlySet<Valu
     recorder.settle(value.id, history);
   });
   drop(recorder.release(-1));
+}
+
+/** The program that computes these; some are `read`. */
+function start(device: Device, wanted: readonly Recorded[], read: readonly boolean[]): Elements[] {
+  const recorder = getRecorder();
+  const {program, general, feeds} = recorder.plan(wanted.map(({id}) => id));
+  const given = feeds.map((id) => onDevice(leafOf(id), device));
+  return engineOf(device).run({program, general, model: (number) => recorder.model(number)}, given, wanted, read);
+}
+
+/** Values of one node whose shapes a run decides. */
+export async function decided(device: Device, recorded: readonly Recorded[]): Promise<Value[]> {
+  const recorder = getRecorder();
+  try {
+    const results = start(device, recorded, recorded.map(() => false));
+    recorded.forEach(({id}) => recorder.settle(id));
+    const shapes = await Promise.all(results.map((each) => each.decided()));
+    return recorded.map(({id}, at) => {
+      const value = new Value(recorder.decide(id, shapes[at] as readonly number[]), device, false);
+      value.stored = results[at];
+      return value;
+    });
+  } catch (problem) {
+    recorded.forEach(letGo);
+    throw problem;
+  }
 }
 
 /** The elements of a leaf, moved to a device where they are elsewhere. */

@@ -7,17 +7,18 @@
  * Importing this loads compiler.wasm (start.ts) and touches no DOM.
  */
 import {liveTensors} from './core.ts';
-import {allEngines} from './engine.ts';
+import {allEngines, type Engine, type ProgramProfile} from './engine.ts';
 import {leafBytes} from './recording.ts';
 import * as shapes from './shape.ts';
 import type {Tensor} from './tensor.ts';
 
-export {setNumThreads} from './engine.ts';
+export {type ProgramProfile, setNumThreads, setSpecializeAfter} from './engine.ts';
 export {init} from './start.ts';
 export {exportOnnx, type ExportOptions, type LoraOptions, OnnxModel, type OnnxModelOptions, type OnnxNode} from './onnx_model.ts';
 export {SparseTensor} from './sparse.ts';
 export {CPUTensor, GPUTensor, type MakeOptions, Tensor, Variable, WASMTensor} from './tensor.ts';
 export {enableGrad, noGrad, type Data, type Nested, type TensorOptions, tidy} from './core.ts';
+export {checkpoint} from './checkpoint.ts';
 export {detectAnomaly} from './anomaly.ts';
 export {grad, type GradOptions, numericalGradient} from './autograd.ts';
 export {synchronize} from './execution.ts';
@@ -30,12 +31,23 @@ export {GossamerError} from '../../runtime/src/types.ts';
 export * as nn from './nn/index.ts';
 export * as optim from './optim/index.ts';
 
-/** What is held: tensors in use, bytes of elements, and how many programs are ready and were compiled. */
-export function memory(): {tensors: number; bytes: number; programs: number; compiled: number} {
-  const all = allEngines().map(({programs}) => programs);
-  const sum = (of: 'ready' | 'compiled'): number => all.reduce((total, each) => total + each[of], 0);
-  return {tensors: liveTensors(), bytes: leafBytes(), programs: sum('ready'), compiled: sum('compiled')};
+/**
+ * What is held: tensors in use, bytes of elements, how many programs are ready and were compiled, and bytes that a device's latest
+ * program takes for what it makes and does not give.
+ */
+export function memory(): {tensors: number; bytes: number; programs: number; compiled: number; scratch: number} {
+  const sum = (of: (engine: Engine) => number): number => allEngines().reduce((total, each) => total + of(each), 0);
+  return {
+    tensors: liveTensors(),
+    bytes: leafBytes(),
+    programs: sum(({programs}) => programs.ready),
+    compiled: sum(({programs}) => programs.compiled),
+    scratch: sum(({scratch}) => scratch),
+  };
 }
+
+/** What each program did, on each device. */
+export const profile = (): ProgramProfile[] => allEngines().flatMap((engine) => engine.profile());
 
 const to = (tensor: Tensor, device: 'cpu' | 'webgpu' | 'webgl'): Tensor => tensor.to(device);
 

@@ -10,6 +10,14 @@ import {axisOf, broadcastShapes, inferShape, type Shape, wrong} from './shape.ts
  */
 export type Index<T> = number | readonly [start: number | null, end?: number | null, step?: number] | T | ':' | '...' | null;
 
+export interface Distinct<T> {
+  readonly values: T;
+  /** Which of the values each element is. */
+  readonly inverse: T;
+  /** How often each value is there. */
+  readonly counts: T;
+}
+
 /** How what lies outside is made up. */
 export type PadMode = 'constant' | 'reflect' | 'edge' | 'replicate' | 'wrap' | 'circular';
 
@@ -146,7 +154,7 @@ export class Layout extends Reductions {
       else if (each === ':') shape.push(this.shape[axis++] ?? 1);
       else if (each === '...') for (const end = axis + this.ndim - named; axis < end; ) shape.push(this.shape[axis++] ?? 1);
       else if (each instanceof Layout) {
-        if (picked || each.dtype === 'bool') throw wrong('index: it takes one tensor of places; see gather() and where()');
+        if (picked || each.dtype === 'bool') throw wrong('index: it takes one tensor of places; see gather(), where() and maskedSelect()');
         picked = each;
         pickedAt = shape.length;
         shape.push(this.shape[axis++] ?? 1);
@@ -173,6 +181,27 @@ export class Layout extends Reductions {
   /** Slices along an axis at places (ONNX's Gather, which TensorJS calls gather). */
   indexSelect(axis: number, places: this): this {
     return this.apply('Gather', [this, asPlaces(places)], {axis: axisOf(axis, this.ndim, 'indexSelect')});
+  }
+
+  /** Where elements are not 0, in order: [how many, axes], i32. */
+  async nonzero(): Promise<this> {
+    if (this.ndim === 0) return (await this.reshape(1).nonzero()).slice([0], [0], [1]);
+    const [places] = (await this.found('NonZero', 1)) as [this];
+    return places.transpose().cast('i32');
+  }
+
+  /** The elements where the mask holds, in order; both broadcast. Gradients flow back to where they were. */
+  async maskedSelect(mask: this): Promise<this> {
+    const shape = broadcastShapes(this.shape, mask.shape, 'maskedSelect');
+    const places = await mask.cast('bool').expand(shape).reshape(-1).nonzero();
+    return this.expand(shape).reshape(-1).indexSelect(0, places.reshape(-1));
+  }
+
+  /** Its different elements (along an axis: slices), sorted; `inverse` and `counts` are i32. */
+  async unique(axis?: number): Promise<Distinct<this>> {
+    const attributes = {sorted: 1, ...(axis === undefined ? {} : {axis: axisOf(axis, this.ndim, 'unique')})};
+    const [values, , inverse, counts] = (await this.found('Unique', 4, attributes)) as [this, this, this, this];
+    return {values, inverse: (axis === undefined ? inverse.reshape(this.shape) : inverse).cast('i32'), counts: counts.cast('i32')};
   }
 
   /** Elements along an axis at places, one for each of `places` (PyTorch's gather, ONNX's GatherElements). */

@@ -156,6 +156,9 @@ export class OnnxModel extends Module {
     return this.getNodes().filter(({inputs}) => inputs.includes(name));
   }
 
+  // TensorJS's names. What optimize() and prune() do there the compiler does to every program.
+  optimize(): this { return this; }
+  prune(): this { return this; }
   delete(): void {
     this.dispose();
   }

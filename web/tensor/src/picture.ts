@@ -16,6 +16,24 @@ interface Sized {
   readonly height?: number;
 }
 
+/** What a GPU reads where it lies. */
+export type Snapshot = ImageBitmap | VideoFrame;
+
+/** What it shows at this moment, for a GPU; nothing where its bytes are in the page anyway. */
+export function snapshotOf(picture: Picture): Promise<Snapshot> | undefined {
+  if ('data' in picture || typeof createImageBitmap === 'undefined') return undefined;
+  return typeof VideoFrame !== 'undefined' && picture instanceof VideoFrame ? Promise.resolve(picture.clone()) : createImageBitmap(picture);
+}
+
+/** Throws 'input' for a picture that is not there yet. */
+export function sizeOf(picture: Picture): {width: number; height: number} {
+  const sized: Sized = picture;
+  const width = sized.naturalWidth ?? sized.videoWidth ?? sized.displayWidth ?? sized.width ?? 0;
+  const height = sized.naturalHeight ?? sized.videoHeight ?? sized.displayHeight ?? sized.height ?? 0;
+  if (width > 0 && height > 0) return {width, height};
+  throw new GossamerError('input', 'fromData: the picture is not loaded yet: it has no pixels');
+}
+
 let canvas: OffscreenCanvas | undefined;
 
 /** Four bytes a pixel, not premultiplied. Throws 'input' for a picture that is not there yet, 'unsupported' without canvases. */
@@ -24,10 +42,7 @@ export function pixels(picture: Picture): {data: Uint8Array; width: number; heig
     const {data, width, height} = picture;
     return {data: new Uint8Array(data.buffer, data.byteOffset, data.length).slice(), width, height};
   }
-  const sized: Sized = picture;
-  const width = sized.naturalWidth ?? sized.videoWidth ?? sized.displayWidth ?? sized.width ?? 0;
-  const height = sized.naturalHeight ?? sized.videoHeight ?? sized.displayHeight ?? sized.height ?? 0;
-  if (!(width > 0 && height > 0)) throw new GossamerError('input', 'fromData: the picture is not loaded yet: it has no pixels');
+  const {width, height} = sizeOf(picture);
   if (typeof OffscreenCanvas === 'undefined') {
     throw new GossamerError('unsupported', 'fromData: without canvases it takes {data, width, height} only');
   }

@@ -41,6 +41,12 @@ export function manualSeed(seed: number): void {
 }
 manualSeed(Date.now());
 
+/** How far it has come since the seed; and back there. */
+export const position = (): number => drawn;
+export function seek(to: number): void {
+  drawn = to;
+}
+
 /** `count` words, of a tensor of their own. */
 export function words(count: number): Uint32Array {
   const made = new Uint32Array(4 * Math.ceil(count / 4));

@@ -3,6 +3,7 @@ import {Floats, type Recorded, type RecordedAttributes, Recorder} from '../../co
 import {encode} from '../../runtime/src/storage.ts';
 import {arrayOf} from '../../runtime/src/tensor.ts';
 import {type DType as AnyType, GossamerError, shapeText, type TensorData} from '../../runtime/src/types.ts';
+import {atCaller} from './caller.ts';
 import type {DType} from './dtype.ts';
 
 export {Floats, type Recorded};
@@ -177,5 +178,5 @@ export function recordNode(op: string, inputs: readonly (Recorded | null)[], att
 
 export function recordError(what: string, problem: unknown): unknown {
   if (!(problem instanceof Error) || problem instanceof GossamerError) return problem;
-  return new GossamerError('input', `${what}: ${problem.message}`, {cause: problem});
+  return atCaller(() => new GossamerError('input', `${what}: ${problem.message}`, {cause: problem}));
 }

@@ -29,9 +29,9 @@ export class Reductions extends Elementwise {
     return this.apply(op, list ? [this, list] : [this], {keepdims: Number(keepDims)});
   }
 
-  /** Sums of bool and of integers narrower than 32 bits are i32. */
+  /** As in PyTorch sums and products of bool and of integers are i64. */
   #summable(): this {
-    return isFloat(this.dtype) || /[36][24]/.test(this.dtype) ? this : this.cast('i32');
+    return isFloat(this.dtype) || this.dtype === 'u64' ? this : this.cast('i64');
   }
 
   sum(axes?: Axes, keepDims = false): this { return this.#summable().reduce('ReduceSum', axes, keepDims); }

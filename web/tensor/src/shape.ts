@@ -1,9 +1,10 @@
 /** Arithmetic of shapes, in elements; row-major. */
 import {GossamerError, product, shapeText} from '../../runtime/src/types.ts';
+import {atCaller} from './caller.ts';
 
 export type Shape = readonly number[];
 
-export const wrong = (message: string): GossamerError => new GossamerError('input', message);
+export const wrong = (message: string): GossamerError => atCaller(() => new GossamerError('input', message));
 
 /** How many elements a shape has. */
 export const getSize = product;

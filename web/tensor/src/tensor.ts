@@ -1,9 +1,10 @@
 /** Tensors of a page: made from arrays, numbers and images; everything else is inherited, a file for each kind of operation. */
 import {shapeText, type TensorData} from '../../runtime/src/types.ts';
-import {arrayFor, Core, uploaded} from './core.ts';
+import {arrayFor, Core, leafOn, noGrad, uploaded} from './core.ts';
 import {type DType, type DTypeName, dtypeOf} from './dtype.ts';
 import type {Scalar} from './elementwise.ts';
-import {type Picture, pixels} from './picture.ts';
+import {engineOf} from './engine.ts';
+import {type Picture, pixels, sizeOf, snapshotOf} from './picture.ts';
 import {Products} from './products.ts';
 import {normal, permutation, uniform} from './random.ts';
 import type {Device} from './recording.ts';
@@ -134,8 +135,21 @@ export class Tensor extends Products {
     return first.einsum(equation, ...rest);
   }
 
-  /** A picture as [height, width, 4], bytes of red, green, blue and opacity; other types have the same numbers. */
+  /**
+   * A picture as [height, width, 4], bytes of red, green, blue and opacity; other types have the same numbers. What it shows at the
+   * call. On a GPU a video, frame, canvas or bitmap is read where it lies: its pixels do not come to the page's memory.
+   */
   static fromData(picture: Picture, options: MakeOptions = {}): Tensor {
+    const {device = 'cpu', dtype = 'u8', requiresGrad = false} = options;
+    const {width: columns, height: rows} = sizeOf(picture);
+    const snapshot = device === 'cpu' ? undefined : snapshotOf(picture);
+    if (snapshot) {
+      const port = {dtype: dtypeOf(dtype), shape: [1, rows, columns, 4]};
+      using leaf = new Tensor(leafOn(port, device, engineOf(device).picture(port, snapshot)));
+      const made = noGrad(() => leaf.reshape(port.shape.slice(1)));
+      made.requiresGrad = requiresGrad;
+      return made;
+    }
     const {data, width, height} = pixels(picture);
     return new Tensor(data, {dtype: 'u8', ...options, shape: [height, width, 4]});
   }

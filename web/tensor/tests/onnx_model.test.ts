@@ -50,8 +50,8 @@ test('a module goes out as an ONNX model and comes in again', {skip}, async () =
   net.forward(image); // running statistics
   const bytes = await exportOnnx(net, [image], {name: 'small', inputs: ['image'], outputs: ['scores']});
   assert.ok(net.training);
-  // opset_import of ai.onnx: 25, as Reshape wants it, not the newest that is known here.
-  assert.ok(Buffer.from(bytes).includes(Buffer.from([0x42, 4, 0x0a, 0, 0x10, 25])));
+  // opset_import of ai.onnx: 21, which ONNX Runtime 1.20 has, not the newest that is known here.
+  assert.ok(Buffer.from(bytes).includes(Buffer.from([0x42, 4, 0x0a, 0, 0x10, 21])));
   const model = new OnnxModel(bytes);
   assert.deepEqual([model.inputs.map(({name}) => name), model.outputs], [['image'], ['scores']]);
   const names = (module: nn.Module): Set<string> => new Set(module.namedParameters().map(([name]) => name));

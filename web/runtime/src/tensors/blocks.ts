@@ -7,6 +7,9 @@ import {type DType, GossamerError} from '../types.ts';
 /** At rest at least; else as much as is in use. */
 const KEPT_BYTES = 64 * 2 ** 20;
 
+/** So many alike at rest are looked at, at most. */
+const LOOKS = 64;
+
 let made = 0;
 
 export class Blocks implements BlockPool {
@@ -31,8 +34,14 @@ export class Blocks implements BlockPool {
   take(extent: Extent, storage: DType, name: string): Block | Promise<Block> {
     const room = 'bytes' in extent ? {bytes: classOf(extent.bytes)} : extent;
     const key = 'bytes' in room ? `${room.bytes}` : `${room.width} ${room.height} ${room.layers} ${storage}`;
-    for (const block of this.#alike.get(key) ?? []) return this.claim(block);
-    return this.#make(room, storage, name, key);
+    // The oldest, so that a loop comes to take the same ones again and again, in whatever order it gives them back.
+    let oldest: Block | undefined;
+    let looks = LOOKS;
+    for (const block of this.#alike.get(key) ?? []) {
+      if (!oldest || block.id < oldest.id) oldest = block;
+      if (!--looks) break;
+    }
+    return oldest ? this.claim(oldest) : this.#make(room, storage, name, key);
   }
 
   /** Somebody else's memory. */

@@ -33,6 +33,9 @@ interface Wire {
   stop(): void;
 }
 
+/** Deno has no classic workers. */
+const MODULE = 'Deno' in globalThis ? ({type: 'module'} as const) : undefined;
+
 function open(
   script: string,
   receive: (replies: readonly ReplyMessage[]) => void,
@@ -40,7 +43,7 @@ function open(
 ): Wire {
   if (typeof Worker !== 'undefined') {
     const url = URL.createObjectURL(new Blob([script], {type: 'text/javascript'}));
-    const worker = new Worker(url);
+    const worker = new Worker(url, MODULE);
     worker.onmessage = (event: MessageEvent<ReplyMessage[]>) => receive(event.data);
     worker.onerror = (event) => fail(event.message || 'its script could not be started');
     worker.onmessageerror = () => fail('a message from it could not be read');

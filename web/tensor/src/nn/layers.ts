@@ -1,5 +1,5 @@
 /** Layers as PyTorch has them: the same arguments, names of parameters and initial values. */
-import {noGrad} from '../core.ts';
+import {noGrad, tidy} from '../core.ts';
 import type {ConvOptions, PerAxis, PoolOptions, ResizeOptions} from '../products.ts';
 import {type Shape, wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';
@@ -235,7 +235,7 @@ export class PReLU extends Layer {
 export type LayerClass<Given extends unknown[]> = new (...given: Given) => Layer & {readonly given: Given};
 
 function layer<Given extends unknown[]>(compute: (x: Tensor, ...given: Given) => Tensor): LayerClass<Given> {
-  return class extends Layer {
+  const made = class extends Layer {
     readonly given: Given;
     constructor(...given: Given) {
       super();
@@ -245,7 +245,13 @@ function layer<Given extends unknown[]>(compute: (x: Tensor, ...given: Given) =>
       return compute(x, ...this.given);
     }
   };
+  KEEPS_NOTHING.add(made);
+  return made;
 }
+
+/** Layers of which it is known that they keep neither what they take nor what they give. */
+const KEEPS_NOTHING = new Set<unknown>([Linear, Conv1d, Conv2d, ConvTranspose2d, BatchNorm, LayerNorm, GroupNorm, Dropout, Dropout2d, PReLU, Embedding]);
+const keepsNothing = (layer: Module): boolean => KEEPS_NOTHING.has(layer.constructor) && !Object.hasOwn(layer, 'forward');
 
 export const Identity = layer((x) => x);
 export const ReLU = layer((x) => x.relu());
@@ -287,8 +293,19 @@ export class Sequential extends Module {
   override namedChildren(): [string, Module][] {
     return this.layers.map((each, at) => [String(at), each]);
   }
+  /** What lies between layers that keep nothing goes at once. */
   forward(x: Tensor): Tensor {
-    return this.layers.reduce((value, each) => each.forward(value) as Tensor, x);
+    let value = x;
+    let own = false;
+    for (const each of this.layers) {
+      const plain = keepsNothing(each);
+      const next = plain ? tidy(() => each.forward(value) as Tensor) : (each.forward(value) as Tensor);
+      if (next === value) continue;
+      if (own && plain) value.dispose();
+      value = next;
+      own = plain;
+    }
+    return value;
   }
 }
 

@@ -2,6 +2,7 @@
 import {constant, integers} from '../recording.ts';
 import {compareShapes, wrong} from '../shape.ts';
 import {shapeText} from '../../../runtime/src/types.ts';
+import {tidy} from '../core.ts';
 import {Tensor} from '../tensor.ts';
 
 export type Reduction = 'mean' | 'sum' | 'none';
@@ -13,50 +14,53 @@ export interface LossOptions {
 const reduced = (loss: Tensor, reduction: Reduction = 'mean'): Tensor =>
   reduction === 'none' ? loss : reduction === 'sum' ? loss.sum() : loss.mean();
 
+/** A loss whose intermediate tensors go at once. */
+const alone = <Given extends unknown[]>(loss: (...given: Given) => Tensor) => (...given: Given): Tensor => tidy(() => loss(...given));
+
 function sameShape(name: string, x: Tensor, target: Tensor): void {
   if (!compareShapes(x.shape, target.shape)) {
     throw wrong(`${name}: the input has shape ${shapeText(x.shape)}, the target ${shapeText(target.shape)}`);
   }
 }
 
-export function mseLoss(x: Tensor, target: Tensor, {reduction}: LossOptions = {}): Tensor {
+export const mseLoss = alone((x: Tensor, target: Tensor, {reduction}: LossOptions = {}): Tensor => {
   sameShape('mseLoss', x, target);
   return reduced(x.sub(target).square(), reduction);
-}
+});
 
-export function l1Loss(x: Tensor, target: Tensor, {reduction}: LossOptions = {}): Tensor {
+export const l1Loss = alone((x: Tensor, target: Tensor, {reduction}: LossOptions = {}): Tensor => {
   sameShape('l1Loss', x, target);
   return reduced(x.sub(target).abs(), reduction);
-}
+});
 
 /** Half the square up to delta, linear beyond. */
-export function huberLoss(x: Tensor, target: Tensor, {reduction, delta = 1}: LossOptions & {readonly delta?: number} = {}): Tensor {
+export const huberLoss = alone((x: Tensor, target: Tensor, {reduction, delta = 1}: LossOptions & {readonly delta?: number} = {}): Tensor => {
   sameShape('huberLoss', x, target);
   const distance = x.sub(target).abs();
   const near = distance.clamp(null, delta);
   return reduced(near.square().mul(0.5).add(distance.sub(near).mul(delta)), reduction);
-}
+});
 
-export function smoothL1Loss(x: Tensor, target: Tensor, {reduction, beta = 1}: LossOptions & {readonly beta?: number} = {}): Tensor {
+export const smoothL1Loss = alone((x: Tensor, target: Tensor, {reduction, beta = 1}: LossOptions & {readonly beta?: number} = {}): Tensor => {
   if (beta === 0) return l1Loss(x, target, {reduction});
   return huberLoss(x, target, {reduction, delta: beta}).div(beta);
-}
+});
 
 /** Of probabilities; their logarithms are at least -100. */
-export function binaryCrossEntropy(x: Tensor, target: Tensor, {reduction, weight}: LossOptions & {readonly weight?: Tensor} = {}): Tensor {
+export const binaryCrossEntropy = alone((x: Tensor, target: Tensor, {reduction, weight}: LossOptions & {readonly weight?: Tensor} = {}): Tensor => {
   sameShape('binaryCrossEntropy', x, target);
   const log = (p: Tensor): Tensor => p.log().clamp(-100, null);
   const loss = target.mul(log(x)).add(log(x.neg().add(1)).mul(target.neg().add(1))).neg();
   return reduced(weight ? loss.mul(weight) : loss, reduction);
-}
+});
 
 /** TensorJS's name. */
 export const bce = binaryCrossEntropy;
 
 /** Of logits. */
-export function binaryCrossEntropyWithLogits(
+export const binaryCrossEntropyWithLogits = alone((
   x: Tensor, target: Tensor, {reduction, weight, posWeight}: LossOptions & {readonly weight?: Tensor; readonly posWeight?: Tensor} = {},
-): Tensor {
+): Tensor => {
   sameShape('binaryCrossEntropyWithLogits', x, target);
   // log(1 + exp(-x)) without overflow.
   const softplus = x.abs().neg().softplus();
@@ -64,7 +68,7 @@ export function binaryCrossEntropyWithLogits(
     ? target.neg().add(1).mul(x).add(posWeight.sub(1).mul(target).add(1).mul(softplus.add(x.neg().relu())))
     : x.relu().sub(x.mul(target)).add(softplus);
   return reduced(weight ? loss.mul(weight) : loss, reduction);
-}
+});
 
 export interface ClassOptions extends LossOptions {
   /** A factor a class. */
@@ -74,7 +78,7 @@ export interface ClassOptions extends LossOptions {
 }
 
 /** Minus the log probability of the target's class; `x` has log probabilities of classes along axis 1 (or the only one). */
-export function nllLoss(x: Tensor, target: Tensor, {reduction, weight, ignoreIndex}: ClassOptions = {}): Tensor {
+export const nllLoss = alone((x: Tensor, target: Tensor, {reduction, weight, ignoreIndex}: ClassOptions = {}): Tensor => {
   const axis = x.ndim === 1 ? 0 : 1;
   const classes = x.shape[axis] ?? 1;
   const wanted = x.shape.filter((_, at) => at !== axis);
@@ -90,10 +94,10 @@ export function nllLoss(x: Tensor, target: Tensor, {reduction, weight, ignoreInd
   if (reduction === 'none') return loss;
   if (reduction === 'sum') return loss.sum();
   return weight || ignoreIndex !== undefined ? loss.sum().div(factors.sum()) : loss.mean();
-}
+});
 
 /** Of logits along axis 1 (or the only one). Targets are classes, or probabilities in the shape of the input. */
-export function crossEntropy(x: Tensor, target: Tensor, options: ClassOptions & {readonly labelSmoothing?: number} = {}): Tensor {
+export const crossEntropy = alone((x: Tensor, target: Tensor, options: ClassOptions & {readonly labelSmoothing?: number} = {}): Tensor => {
   const {reduction, weight, labelSmoothing = 0} = options;
   const axis = x.ndim === 1 ? 0 : 1;
   const log = x.logSoftmax(axis);
@@ -106,7 +110,7 @@ export function crossEntropy(x: Tensor, target: Tensor, options: ClassOptions & 
   if (weight || options.ignoreIndex !== undefined) throw wrong('crossEntropy: smoothed labels go with neither weight nor ignoreIndex');
   const hot = target.apply('OneHot', [target.cast('i32'), integers([classes]), constant(x.dtype, [2], [0, 1])], {axis});
   return probable(log, smoothed(hot, labelSmoothing, axis), axis, {reduction});
-}
+});
 
 const smoothed = (target: Tensor, amount: number, axis: number): Tensor =>
   amount === 0 ? target : target.mul(1 - amount).add(amount / (target.shape[axis] ?? 1));
@@ -118,11 +122,11 @@ function probable(log: Tensor, target: Tensor, axis: number, {reduction, weight}
 }
 
 /** Of log probabilities `x` against probabilities (or their logarithms). 'batchmean' divides by the first extent. */
-export function klDiv(
+export const klDiv = alone((
   x: Tensor, target: Tensor, {reduction = 'mean', logTarget = false}: {readonly reduction?: Reduction | 'batchmean'; readonly logTarget?: boolean} = {},
-): Tensor {
+): Tensor => {
   sameShape('klDiv', x, target);
   const zero = (p: Tensor): Tensor => Tensor.where(p.gt(0), p, 1).log().mul(p);
   const loss = logTarget ? target.exp().mul(target.sub(x)) : zero(target).sub(target.mul(x));
   return reduction === 'batchmean' ? loss.sum().div(x.shape[0] ?? 1) : reduced(loss, reduction);
-}
+});

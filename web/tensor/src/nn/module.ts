@@ -132,6 +132,9 @@ export abstract class Module {
     return this;
   }
 
+  /** to(). */
+  toDevice(device: Device): this { return this.to(device); }
+
   /** The tensors of its state by PyTorch's names. They are this moment's: later steps don't change them. */
   stateDict(): Record<string, Tensor> {
     const all = [...this.namedParameters(), ...this.namedBuffers()];
@@ -187,6 +190,7 @@ export abstract class Module {
   toCPU(): this { return this.to('cpu'); }
   toWASM(): this { return this.to('cpu'); }
   toGPU(): this { return this.to('webgl'); }
+  get backend(): Device { return this.parameters()[0]?.device ?? 'cpu'; }
   get mode(): 'train' | 'inference' { return this.training ? 'train' : 'inference'; }
   set mode(mode: 'train' | 'inference') { this.train(mode === 'train'); }
 }
