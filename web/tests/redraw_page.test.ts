@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {cut, luma, tiles, withLuma} from '../examples/redraw/pixels.ts';
+import {MARGIN} from '../examples/redraw/effects.ts';
+import {luma, withLuma} from '../examples/redraw/pixels.ts';
+import {byTiles, cut, tiles} from '../examples/redraw/tiles.ts';
 import {type Example, skipWithout, withExample} from './src/example.ts';
 
 /** Drops onto the page what `paint`, the body of a function of a canvas' context, draws at this size. */
@@ -119,4 +121,24 @@ test('tiles cover a line once, and know their neighbourhood', () => {
   const grey = {width: 1, height: 1, data: Uint8ClampedArray.of(100, 100, 100, 255)};
   assert.deepEqual([...withLuma(grey, luma(grey)).data], [100, 100, 100, 255]);
   assert.deepEqual([...withLuma(grey, Float32Array.of(0.6)).data], [153, 153, 153, 255]);
+});
+
+/** Each value twice each way, as the mean of its neighbourhood within the square: what a network of windows that pad does. */
+function spread(part: Float32Array): Promise<Float32Array> {
+  const side = Math.sqrt(part.length);
+  const mean = (x: number, y: number): number => {
+    let sum = 0;
+    for (let v = y - MARGIN; v <= y + MARGIN; ++v) for (let u = x - MARGIN; u <= x + MARGIN; ++u) {
+      if (u >= 0 && u < side && v >= 0 && v < side) sum += part[v * side + u] as number;
+    }
+    return sum;
+  };
+  return Promise.resolve(Float32Array.from({length: 4 * part.length}, (_, at) => mean((at % (2 * side)) >> 1, Math.floor(at / (2 * side)) >> 1)));
+}
+
+test('what is made of tiles is what is made of the whole', async () => {
+  const plane = Float32Array.from({length: 40 * 40}, (_, at) => (at * at) % 251);
+  const by = (side: number): Promise<Float32Array> => byTiles(plane, 40, 40, {side, scale: 2, margin: MARGIN}, spread, () => Promise.resolve());
+  assert.deepEqual(await by(24), await by(40));
+  assert.notDeepEqual(await byTiles(plane, 40, 40, {side: 24, scale: 2, margin: MARGIN - 1}, spread, () => Promise.resolve()), await by(40));
 });

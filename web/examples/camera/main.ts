@@ -56,7 +56,7 @@ async function watch(): Promise<void> {
   const rate = new Rate();
   while (await nextFrame(video)) {
     await look(await (ready ??= open()));
-    tell('speed', `${rate.tick().toFixed(1)} frames a second`);
+    tell('speed', rate.tick());
     setState('named');
   }
   setState('ready');

@@ -36,12 +36,13 @@ export function nextFrame(video: HTMLVideoElement): Promise<boolean> {
   });
 }
 
-/** How often a second tick() is called, over the latest twenty. */
+/** How often a second tick() is called, over the latest twenty, in words. */
 export class Rate {
   #times: number[] = [];
-  tick(): number {
+  tick(): string {
     this.#times = [...this.#times.slice(-20), performance.now()];
     const [first = 0] = this.#times;
-    return ((this.#times.length - 1) * 1000) / Math.max(1, (this.#times.at(-1) ?? 0) - first);
+    const rate = ((this.#times.length - 1) * 1000) / Math.max(1, (this.#times.at(-1) ?? 0) - first);
+    return rate > 0 ? `${rate.toFixed(1)} frames a second` : '';
   }
 }

@@ -2,7 +2,8 @@
 import {compile} from '../../compiler/src/index.ts';
 import {load, type Model, openDevice, tensor} from '../../runtime/src/index.ts';
 import {readSignature} from '../compile/model_file.ts';
-import {canvasOf, cut, fromBgr, luma, type Pixels, scaled, tiles, toBgr, withLuma} from './pixels.ts';
+import {canvasOf, fromBgr, luma, type Pixels, scaled, toBgr, withLuma} from './pixels.ts';
+import {byTiles} from './tiles.ts';
 
 type Target = 'webgpu' | 'webgl' | 'wasm';
 
@@ -57,7 +58,7 @@ const SCALE = 3;
 /** Larger pictures are made as small as this first. */
 const MOST = 600;
 /** How far a result is from the pixels that it depends on (three windows of 3, one of 5). */
-const MARGIN = 5;
+export const MARGIN = 5;
 
 /**
  * ESPCN (Shi et al., arXiv 1609.05158) knows brightness alone: colours are the browser's. It takes squares of one size, so the picture
@@ -71,20 +72,8 @@ const enlarge: Effect = {
     const small = scaled(picture, {x: 0, y: 0, width: picture.width, height: picture.height}, width, height);
     const before = scaled(canvasOf(small), {x: 0, y: 0, width, height}, SCALE * width, SCALE * height);
     const plane = luma(small);
-    const made = new Float32Array(SCALE * SCALE * plane.length);
     const side = network.shape[3] ?? 0;
-    const [rows, columns] = [tiles(height, side, MARGIN), tiles(width, side, MARGIN)];
-    let done = 0;
-    for (const row of rows) {
-      for (const column of columns) {
-        const large = await network.run(cut(plane, width, height, column.begin, row.begin, side));
-        for (let y = SCALE * row.from; y < SCALE * row.to; ++y) {
-          const from = (y - SCALE * row.begin) * SCALE * side - SCALE * column.begin;
-          made.set(large.subarray(from + SCALE * column.from, from + SCALE * column.to), y * SCALE * width + SCALE * column.from);
-        }
-        await told(++done / (rows.length * columns.length));
-      }
-    }
+    const made = await byTiles(plane, width, height, {side, scale: SCALE, margin: MARGIN}, (part) => network.run(part), told);
     return {before, after: withLuma(before, made)};
   },
 };

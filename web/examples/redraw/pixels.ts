@@ -45,28 +45,6 @@ export function fromBgr(planes: Float32Array, width: number, height: number): Pi
   return made;
 }
 
-/** Places of tiles of `side` that cover `extent`, each but the outermost losing `margin` at its edges: what it is good for. */
-export function tiles(extent: number, side: number, margin: number): {begin: number; from: number; to: number}[] {
-  const made: {begin: number; from: number; to: number}[] = [];
-  for (let from = 0; from < extent; ) {
-    const begin = Math.max(0, Math.min(from === 0 ? 0 : from - margin, extent - side));
-    const to = begin + side >= extent ? extent : begin + side - margin;
-    made.push({begin, from, to});
-    from = to;
-  }
-  return made;
-}
-
-/** A square part of a plane; beyond its edge the nearest values go on. */
-export function cut(plane: Float32Array, width: number, height: number, left: number, top: number, side: number): Float32Array {
-  const made = new Float32Array(side * side);
-  for (let y = 0; y < side; ++y) {
-    const row = Math.min(top + y, height - 1) * width;
-    for (let x = 0; x < side; ++x) made[y * side + x] = plane[row + Math.min(left + x, width - 1)] as number;
-  }
-  return made;
-}
-
 export function canvasOf({width, height, data}: Pixels): HTMLCanvasElement {
   const canvas = document.createElement('canvas');
   [canvas.width, canvas.height] = [width, height];

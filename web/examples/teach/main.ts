@@ -45,7 +45,7 @@ async function look(rate: Rate): Promise<void> {
   const classifier = new Classifier(features, head as nn.Linear);
   using shares = noGrad(() => classifier.forward(pixels));
   byId('names', HTMLElement).replaceChildren(...bars(Array.from(await shares.data<Float32Array>()), known));
-  tell('speed', `${rate.tick().toFixed(1)} frames a second`);
+  tell('speed', rate.tick());
   setState('named');
 }
 
