@@ -30,8 +30,11 @@ std::vector<ir::Buffer> inputs_of(const Group& group) {
 std::vector<ir::Buffer> outputs_of(const Group& group) {
   std::vector<ir::Buffer> outputs;
   for (const Member& member : group.members) {
-    if (member.written && !member.stage.output.same(group.last().output))
-      outputs.push_back(member.stage.output);
+    const ir::Buffer& made = member.stage.output;  // several may lie in one
+    const bool known =
+        made.same(group.last().output) ||
+        std::ranges::any_of(outputs, [&](const ir::Buffer& b) { return b.same(made); });
+    if (member.written && !known) outputs.push_back(made);
     if (member.stage.table) outputs.push_back(member.stage.table);
   }
   outputs.push_back(group.last().output);

@@ -440,36 +440,61 @@ class Grouper {
         one, [&](const auto* buffer) { return std::ranges::find(other, buffer) != other.end(); });
   }
 
-  // What only the group reads, and has the last output's points, lies in that until the last stage
-  // overwrites it, point by point.
+  // What only the group reads lies in what is done with: in the last output until the last stage
+  // overwrites it, in another such tensor after its last reader, which may be what overwrites it,
+  // point by point. A long chain then stays in caches.
   void share_memory(Group& group) const {
-    const Stage last = group.last();
     const RowTiling tiling = default_row_tiling(group, caps_);
-    for (Member& member : group.members) {
-      const Stage& stage = member.stage;
+    const auto last_reader = [&](const Buffer& buffer) {
+      size_t last = 0;
+      for (size_t i = 0; i < group.members.size(); ++i) {
+        if (reads(group.members[i].stage, buffer)) last = i;
+      }
+      return last;
+    };
+    // Places of rows, by the member whose tensor is there; the last one's is free until then.
+    struct Room {
+      Member of;
+      size_t until;  // the member that is the last to read what is there
+    };
+    std::vector<Room> rooms;
+    if (group.last().kind == StageKind::compute) rooms.push_back({group.members.back(), 0});
+    for (size_t i = 0; i + 1 < group.members.size(); ++i) {
+      Member& member = group.members[i];
       if (member.written || columns_of(member).empty()) continue;
       member.written = true;
-      const auto same = [&] {
-        if (last.kind != StageKind::compute || stage.output->dtype != last.output->dtype ||
-            stage.extents.size() != last.extents.size() ||
-            !(stage.output->layout == last.output->layout) ||
-            member.rows != group.members.back().rows)
-          return false;
-        for (size_t i = 0; i < stage.extents.size(); ++i) {
-          if (!ir::prove_equal(stage.extents[i], last.extents[i])) return false;
-        }
-        const auto extent = ir::as_int(last.extents.back());
-        return tiling.column_lanes == 1 || (extent && *extent % tiling.column_lanes == 0);
-      };
-      const bool free = std::ranges::none_of(group.members, [&](const Member& other) {
-        return &other != &member && &other != &group.members.back() &&
-               other.stage.output.same(last.output);
+      const size_t until = last_reader(member.stage.output);
+      const auto room = std::ranges::find_if(rooms, [&](const Room& each) {
+        return each.until <= i && alike(member, each.of, tiling);
       });
-      if (!free || !same()) continue;
-      const ir::BufferMap map{{stage.output.get(), last.output}};
-      member.stage.output = last.output;
+      if (room == rooms.end()) {
+        rooms.push_back({member, until});
+        continue;
+      }
+      room->until = until;
+      const Buffer& there = room->of.stage.output;
+      const ir::BufferMap map{{member.stage.output.get(), there}};
+      member.stage.output = there;
       for (Member& reader : group.members) ops::replace_inputs(reader.stage, map);
     }
+  }
+
+  static bool reads(const Stage& stage, const Buffer& buffer) {
+    return std::ranges::any_of(ops::inputs_of(stage),
+                               [&](const Buffer& b) { return b.same(buffer); });
+  }
+
+  // Whether one's rows may lie where the other's do.
+  static bool alike(const Member& a, const Member& b, const RowTiling& tiling) {
+    const Stage &one = a.stage, &other = b.stage;
+    if (one.output->dtype != other.output->dtype || one.extents.size() != other.extents.size() ||
+        !(one.output->layout == other.output->layout) || a.rows != b.rows)
+      return false;
+    for (size_t i = 0; i < one.extents.size(); ++i) {
+      if (!ir::prove_equal(one.extents[i], other.extents[i])) return false;
+    }
+    const auto extent = ir::as_int(other.extents.back());
+    return tiling.column_lanes == 1 || (extent && *extent % tiling.column_lanes == 0);
   }
 
   // Sets of places by buffer.

@@ -247,6 +247,30 @@ TEST(Groups, ColumnsLieInTheLastOutput) {
   EXPECT_EQ(outputs_of(std::get<Group>(both[0])).size(), 2u);
 }
 
+TEST(Groups, LongChainsLieInWhatIsDoneWith) {
+  std::vector<Buffer> rows{ir::buffer("A", DType::f32, {index(6), index(8)})};
+  ops::Program program;
+  const auto next = [&](const Buffer& beside) {
+    const Buffer sums = ir::buffer("S", DType::f32, {index(6)});
+    const Buffer made = ir::buffer("R", DType::f32, {index(6), index(8)});
+    const Var i = ir::var("i"), j = ir::var("j");
+    program.emplace_back(row_sum(rows.back(), sums));
+    program.emplace_back(
+        map("next", made, {i, j},
+            ir::load(rows.back(), {i, j}) / ir::load(sums, {i}) + ir::load(beside, {i, j})));
+    rows.push_back(made);
+  };
+  for (int round = 0; round < 6; ++round) next(rows.back());
+  EXPECT_EQ(outputs_of(only_group(program, rows.back(), cpu)).size(), 1u);
+  // The second is read once more at the end: what comes between lies beside it.
+  next(rows[2]);
+  const Group group = only_group(program, rows.back(), cpu);
+  EXPECT_EQ(group.members.size(), 14u);
+  EXPECT_EQ(outputs_of(group).size(), 2u);
+  EXPECT_NE(group.members[3].stage.output.get(), group.members[5].stage.output.get());
+  EXPECT_EQ(group.members[5].stage.output.get(), group.members[11].stage.output.get());
+}
+
 TEST(Groups, LaunchesMustBeOne) {
   const Rows rows(index(6), index(64));
   const Group group = only_group(rows.program(), rows.c, with_hardware());

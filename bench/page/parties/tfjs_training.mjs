@@ -32,7 +32,7 @@ export function openTraining(tf, {model}, networkOf) {
   const truth = tf.tidy(() => tf.oneHot(tf.tensor1d(labels, 'int32'), classes));
   const optimizer = tf.train.adam(rate, 0.9, 0.999, 1e-8);
   const features = frozen ? networkOf(tf, frozen) : (x) => x;
-  const upload = () => (height === undefined ? tf.tensor(images, shape) : tf.transpose(tf.tensor(images, [batch, channels, height, width]), [0, 2, 3, 1]));
+  const upload = () => (width === undefined ? tf.tensor(images, shape) : tf.transpose(tf.tensor(images, [batch, channels, height, width]), [0, 2, 3, 1]));
   return {
     making,
     run: async () => {
