@@ -37,7 +37,7 @@ let specializeAfter = 8;
 
 /**
  * Where a program comes again with other extents, one whose extents are dimensions stands in; after so many runs with the same ones
- * a program of these alone is compiled beside, and after as many again it takes over. Infinity: never. Returns what it was before.
+ * a program of these alone is compiled beside, and after as many again it takes over. 0: programs of their own at once. Infinity: never. Returns what it was before.
  */
 export function setSpecializeAfter(runs: number): number {
   const before = specializeAfter;
@@ -59,7 +59,13 @@ let compiler: Promise<Compiler> | undefined;
 /** What a launch gives: read, or on the device. */
 type Made = DeviceTensor | Promise<TensorData>;
 
-type Source = TensorData | Promise<TensorData | DeviceTensor> | DeviceTensor;
+type Source = TensorData | DeviceTensor | Promise<TensorData | DeviceTensor | Made[]>;
+
+/** What a launch is fed, and whether nobody else wants it. */
+interface Given {
+  readonly feed: Feed;
+  readonly last: boolean;
+}
 
 const isHost = (source: unknown): source is TensorData => ArrayBuffer.isView(source);
 
@@ -69,6 +75,7 @@ export class Elements implements Stored {
   readonly dtype: DType;
   shape: readonly number[];
   #source: Source | undefined;
+  readonly #at: number;
   /** What was uploaded to a GPU, which may be lost. */
   #copy: TensorData | undefined;
   /** Launches that are still to read them. */
@@ -76,16 +83,28 @@ export class Elements implements Stored {
   #disposed = false;
   #fed = false;
 
-  constructor(device: Device, {dtype, shape}: Port, source: Source) {
+  /** `at`: its place in what is waited for. */
+  constructor(device: Device, {dtype, shape}: Port, source: Source, at?: number) {
     this.device = device;
     this.dtype = dtype;
     this.shape = shape;
     this.#source = source;
-    if (!(source instanceof Promise)) return;
-    source.then((made) => {
-      if (this.#source) this.#source = made;
-      else if (!isHost(made)) made.dispose();
-    }, () => undefined); // the error is of those who read them
+    this.#at = at ?? 0;
+    if (!(source instanceof Promise) || at !== undefined) return;
+    source.then((made) => this.arrive(made as Made), () => undefined); // the error is of those who read them
+  }
+
+  /** What was waited for is there. */
+  arrive(made: Made | TensorData): void {
+    if (this.#source) this.#source = made;
+    else if (!isHost(made) && !(made instanceof Promise)) made.dispose();
+    if (made instanceof Promise) made.then((data) => this.#source && (this.#source = data), () => undefined);
+  }
+
+  /** Once it is there. */
+  async #arrived(): Promise<TensorData | DeviceTensor> {
+    const source = await (this.#source as Source);
+    return Array.isArray(source) ? ((await (source)[this.#at]) as TensorData | DeviceTensor) : (source);
   }
 
   get bytes(): number {
@@ -95,13 +114,13 @@ export class Elements implements Stored {
   /** A copy, as the array may be fed again. */
   async read(): Promise<TensorData> {
     if (!this.#source) throw new GossamerError('disposed', 'these elements were disposed');
-    const source = this.#copy ?? (await this.#source);
+    const source = this.#copy ?? (await this.#arrived());
     return isHost(source) ? source.slice() : source.data().catch(advised);
   }
 
   /** The shape, once a run has decided it. */
   async decided(): Promise<readonly number[]> {
-    const source = await (this.#source as Source);
+    const source = await this.#arrived();
     if (!isHost(source)) this.shape = source.shape;
     return this.shape;
   }
@@ -112,14 +131,17 @@ export class Elements implements Stored {
   }
 
   /** For a launch that claimed them, and whether nobody wants them afterwards. What is fed a second time goes to the device. */
-  async feed(on: ComputeDevice): Promise<{feed: Feed; last: boolean}> {
-    let source = await (this.#source as Source);
+  feed(on: ComputeDevice): Given | Promise<Given> {
+    const source = this.#source as Source;
+    if (source instanceof Promise) return this.#arrived().then(() => this.feed(on));
+    if (isHost(source) || source.device === on) return this.#feed(source, on);
+    // That device was lost.
+    return (async () => this.#feed((this.#source = this.#copy ?? (await source.data().catch(advised))), on))();
+  }
+
+  #feed(source: TensorData | DeviceTensor, on: ComputeDevice): Given {
     const {dtype, shape} = this;
     const last = this.#disposed && this.#claims === 1;
-    if (!isHost(source) && source.device !== on) {
-      // That device was lost.
-      this.#source = source = this.#copy ?? (await source.data().catch(advised));
-    }
     if (isHost(source) && this.#fed && !last) {
       if (this.device !== 'cpu') this.#copy = source;
       this.#source = source = on.tensor(source, {dtype, shape});
@@ -157,6 +179,12 @@ const ADVICE: Readonly<Record<string, string>> = {
 function advised(problem: unknown): never {
   const hint = problem instanceof GossamerError && !problem.message.includes('toDevice') && ADVICE[problem.code];
   throw hint ? new GossamerError((problem).code, `${(problem).message} (${hint})`, {cause: problem}) : problem;
+}
+
+/** What the compiler says no to, as other errors are. */
+function refused(problem: unknown): never {
+  if (!(problem instanceof Error) || problem.name !== 'CompileError') throw problem;
+  throw new GossamerError(/can (hold|count)\b/.test(problem.message) ? 'out-of-memory' : 'unsupported', problem.message, {cause: problem});
 }
 
 /** Of 'cpu'; the run time's default where nobody said. */
@@ -215,10 +243,12 @@ export class Engine {
     const before = this.#last;
     const launched = (async () => {
       await before;
-      return this.#launch(await ready, claimed, read).catch(advised);
-    })();
+      return this.#launch(await ready, claimed, read);
+    })().catch(advised);
     this.#last = launched.catch(() => undefined);
-    const made = outputs.map((port, at) => new Elements(this.device, port, launched.then<TensorData | DeviceTensor>((all) => all[at] as Made)));
+    const made = outputs.map((port, at) => new Elements(this.device, port, launched, at));
+    // One wait for all: those who read them wait later.
+    launched.then((all) => made.forEach((each, at) => each.arrive(all[at] as Made)), () => undefined);
     this.#probe = made.reduce((least, each) => (each.bytes < least.bytes ? each : least));
     return made;
   }
@@ -229,7 +259,8 @@ export class Engine {
     const device = await this.#open();
     const feeds: Record<string, Feed> = {};
     const donate: string[] = [];
-    const given = await Promise.all(claimed.map((each) => each.feed(device)));
+    const waiting = claimed.map((each) => each.feed(device));
+    const given = waiting.some((each) => each instanceof Promise) ? await Promise.all(waiting.map((each) => Promise.resolve(each))) : (waiting as Given[]);
     given.forEach(({feed, last}, at) => {
       feeds[`i${at}`] = feed;
       if (last) donate.push(`i${at}`);
@@ -297,7 +328,7 @@ export class Engine {
   /** The program, or the general one while it is not there. */
   #choose({program, general, model}: Wanted): Promise<Model> {
     const counts = this.#count(program);
-    if (general === undefined || this.#models.has(program) || this.#unfit.has(general)) {
+    if (general === undefined || specializeAfter === 0 || this.#models.has(program) || this.#unfit.has(general)) {
       counts.runs += 1;
       return this.#ready(program, model);
     }
@@ -342,7 +373,7 @@ export class Engine {
     const start = performance.now();
     compiler ??= import('../../compiler/src/index.ts').then((all) => all.Compiler.open({wasm: compilerModule}));
     const device = this.#open();
-    const files = await (await compiler).compile(model, {target: TARGETS[this.device]});
+    const files = await (await compiler).compile(model, {target: TARGETS[this.device]}).catch(refused);
     const {load} = await import('../../runtime/src/index.ts');
     const made = await load(files, {device: await device});
     counts.compileMs = performance.now() - start;
