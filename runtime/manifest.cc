@@ -45,6 +45,12 @@ double room_of(const package::Slot& slot, double size) {
                                   texture.layers * 4 * size;
 }
 
+// Lower-case hexadecimal digits.
+bool is_hash(std::string_view text, size_t digits) {
+  return text.size() == digits &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 // The counterpart of web/runtime/src/manifest.ts: the same checks in the same order.
 class Reader {
  public:
@@ -103,6 +109,7 @@ class Reader {
   package::Step step(const Fields& fields, int depth);
 
   package::Module module_;
+  int64_t files_ = 0;
   std::string problem_;
 };
 
@@ -121,10 +128,10 @@ std::vector<FileEntry> Reader::files(const Fields& root) {
   std::set<std::string> seen;
   root.objects("files", [&](const Fields& fields) {
     FileEntry file{fields.plain_name("name"), static_cast<uint64_t>(fields.count("bytes")),
-                   fields.text("xxh3")};
-    if (file.xxh3.size() != 16 ||
-        file.xxh3.find_first_not_of("0123456789abcdef") != std::string::npos)
-      fields.wrong("xxh3", "16 hexadecimal digits");
+                   fields.text("xxh3"), fields.text("sha256", ""), fields.flag("above")};
+    if (!is_hash(file.xxh3, 16)) fields.wrong("xxh3", "16 hexadecimal digits");
+    if (fields.has("sha256") && !is_hash(file.sha256, 64))
+      fields.wrong("sha256", "64 hexadecimal digits");
     if (!seen.insert(file.name).second) fields.wrong("name", "unique");
     all.push_back(std::move(file));
   });
@@ -275,6 +282,7 @@ package::Weight Reader::weight(const Fields& fields) {
   weight.tensor = static_cast<int>(fields.count("tensor", size_of(module_.tensors)));
   check_tensor(fields, weight.dtype, weight.tensor, elements);
   if (!is_static(slot_of(weight.tensor))) fields.wrong("tensor", "in memory of known size");
+  if (fields.has("file")) weight.file = static_cast<int>(fields.count("file", files_));
   return weight;
 }
 
@@ -416,9 +424,11 @@ Result<Manifest> Reader::read(const Json& json) {
     return fail("this is not a package of Gossamer");
   const Json* const version = root.find("version");
   const std::optional<int64_t> known = version ? integer_of(*version) : std::nullopt;
-  if (problem_.empty() && known != package::format_version)
+  if (problem_.empty() &&
+      (!known || *known < package::oldest_version || *known > package::format_version))
     return fail(cat("the package has format version ", known ? cat(*known) : "that is no number",
-                    ", this run time reads version ", package::format_version),
+                    ", this run time reads versions ", package::oldest_version, " to ",
+                    package::format_version),
                 "compile the model again");
   module_.target = root.text("target");
   const std::string& target = module_.target;
@@ -436,6 +446,7 @@ Result<Manifest> Reader::read(const Json& json) {
   module_.name = root.text("name", "");
   root.list("needs", [&](const Fields& list, Item at) { module_.needs.push_back(list.text(at)); });
   manifest.files = files(root);
+  files_ = size_of(manifest.files);
   if (root.has("side")) side(root.fields("side"), manifest.files);
   root.objects("slots", [&](const Fields& one) { module_.slots.push_back(slot(one)); });
   root.objects("tensors", [&](const Fields& one) { module_.tensors.push_back(tensor(one)); });

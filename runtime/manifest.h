@@ -14,6 +14,8 @@ struct FileEntry {
   std::string name;
   uint64_t bytes = 0;
   std::string xxh3;
+  std::string sha256;  // "": not told
+  bool above = false;  // lies in the folder above
 };
 
 struct Manifest {

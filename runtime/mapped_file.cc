@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -71,6 +72,17 @@ Result<std::map<std::string, StoredTensor, std::less<>>> parse_safetensors(
     if (!problem.empty()) return fail(problem);
     tensor.bytes = data.subspan(offsets[0], offsets[1] - offsets[0]);
     tensors.insert_or_assign(std::move(name), std::move(tensor));
+  }
+  std::vector<std::pair<std::span<const std::byte>, std::string_view>> places;
+  for (const auto& [name, tensor] : tensors) places.emplace_back(tensor.bytes, name);
+  std::ranges::sort(places, {}, [](const auto& place) {
+    return std::pair(place.first.data(), place.first.size());
+  });
+  const std::byte* end = data.data();
+  for (const auto& [bytes, name] : places) {
+    if (bytes.data() < end)
+      return fail(cat("header.", name, ".data_offsets is not apart from those of others"));
+    end = bytes.data() + bytes.size();
   }
   return tensors;
 }

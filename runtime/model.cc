@@ -1,5 +1,7 @@
 #include "runtime/model.h"
 
+#include <set>
+
 #include "ir/scalar.h"
 #include "runtime/clock.h"
 #include "runtime/cpu/device.h"
@@ -29,8 +31,7 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOption
   state->describe_ports();
   const auto steps = [&]() -> Result<> {
     GS_TRY(state->load_code());
-    GS_TRY(state->upload_weights());
-    return state->run_init();
+    return state->initialize();
   };
   if (auto done = steps(); !done) {
     Diagnostic error = done.error();
@@ -87,9 +88,11 @@ Report Model::report() const {
     const auto& slot = state_->slots[at];
     if (slot) report.memory_bytes += static_cast<int64_t>(slot->size());
   }
-  if (const auto found = state_->package.files.find("weights.safetensors");
-      found != state_->package.files.end())
-    report.weight_bytes = static_cast<int64_t>(found->second.bytes().size());
+  std::set<int> read;
+  for (const package::Weight& weight : module.weights)
+    if (read.insert(weight.file).second)
+      report.weight_bytes +=
+          static_cast<int64_t>(state_->package.files.at(state_->file_of(weight)).bytes().size());
   for (size_t at = 0; at < module.run.size(); ++at) {
     const package::Launch& launch = module.run[at];
     const package::KernelInfo& kernel = module.kernels[static_cast<size_t>(launch.kernel)];
@@ -149,44 +152,6 @@ Result<> Model::State::write_tensor(int tensor, ir::DType dtype, std::span<const
     ir::write_scalar(ir::convert(to.storage, ir::read_scalar(dtype, &bytes[at * size])),
                      &converted[at * stored_size]);
   return queue.write(*memory_of(tensor), 0, converted);
-}
-
-Result<> Model::State::upload_weights() {
-  for (size_t at = 0; at < slots.size(); ++at) {
-    const package::Slot& slot = module().slots[at];
-    if (slot.texture.width > 0) return fail(cat("slot ", at, " is a texture"));
-    if (slot.bytes.planned) continue;
-    GS_ASSIGN(slots[at], allocate(at, {}));
-  }
-  if (module().weights.empty()) return {};
-  GS_ASSIGN(const auto file, package.file("weights.safetensors"));
-  auto stored = parse_safetensors(file);
-  if (!stored) return fail_at("weights.safetensors", stored.error().message);
-  for (const package::Weight& weight : module().weights) {
-    const std::string where = cat("weight \"", weight.name, "\"");
-    const auto found = stored->find(weight.name);
-    if (found == stored->end()) return fail_at(where, "is not in weights.safetensors");
-    const StoredTensor& tensor = found->second;
-    uint64_t bytes = static_cast<uint64_t>(ir::byte_size(weight.dtype));
-    for (int64_t extent : weight.shape)
-      if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes))
-        return fail_at(where, "its shape has no size");
-    if (tensor.type != package::safetensors_name(weight.dtype) || tensor.shape != weight.shape ||
-        tensor.bytes.size() != bytes)
-      return fail_at(where, cat("is ", tensor.type, shape_text(tensor.shape),
-                                " in the file, the manifest says ", ir::name_of(weight.dtype),
-                                shape_text(weight.shape)));
-    if (auto written = write_tensor(weight.tensor, weight.dtype, tensor.bytes); !written)
-      return fail_at(where, written.error().message);
-  }
-  return {};
-}
-
-Result<> Model::State::run_init() {
-  GS_ASSIGN(const Sized sizes, compute_sizes({}, module().init));
-  for (size_t at = 0; at < module().init.size(); ++at)
-    GS_TRY(launch(module().init[at], sizes.scalars[at], sizes.ranges[at]));
-  return {};
 }
 
 }  // namespace gossamer::runtime

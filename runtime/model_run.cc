@@ -148,7 +148,7 @@ Result<std::unique_ptr<Buffer>> Model::State::allocate(size_t slot, const Sized&
 // may do so every round of a loop, so it grows by half.
 Result<> Model::State::provide_slots(const Sized& sizes, int segment) {
   for (size_t at = 0; at < slots.size(); ++at) {
-    if (module().slots[at].segment != segment) continue;
+    if (module().slots[at].segment != segment || spent[at]) continue;
     const int64_t bytes = value_of(module().slots[at].bytes, sizes);
     const size_t had = slots[at] ? slots[at]->size() : 0;
     if (slots[at] && bytes >= 0 && had >= static_cast<size_t>(bytes)) continue;

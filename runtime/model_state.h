@@ -23,6 +23,7 @@ struct Model::State {
   PackageFolder package;
   std::unique_ptr<Executable> code;
   std::vector<std::unique_ptr<Buffer>> slots;
+  std::vector<bool> spent;            // slots that only loading needed
   std::vector<Port> inputs, outputs;  // as the package has them
   std::vector<Port> given, results;   // as users see them, see string_ports.h
   std::vector<Group> input_groups, output_groups;
@@ -43,8 +44,13 @@ struct Model::State {
 
   // Loading
   Result<> load_code();
-  Result<> upload_weights();
-  Result<> run_init();
+  // Memory that is known, weights, and the launches that pack them (model_weights.cc).
+  Result<> initialize();
+  // The name of the file that has it.
+  std::string file_of(const package::Weight& weight) const {
+    return weight.file < 0 ? "weights.safetensors"
+                           : package.manifest.files[static_cast<size_t>(weight.file)].name;
+  }
   void describe_ports();
 
   // Running

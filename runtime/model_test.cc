@@ -237,7 +237,7 @@ TEST_F(ModelTest, BadPackagesAreErrorsThatNameTheFile) {
   EXPECT_EQ(changed("example", "example"), "");
   EXPECT_SAYS(changed("gossamer-package", "zip"), "not a package");
   EXPECT_SAYS(changed("\"version\":2", "\"version\":1"),
-              "version 1, this run time reads version 2");
+              "version 1, this run time reads versions 2 to 3");
   EXPECT_SAYS(changed("\"target\":\"cpu\"", "\"target\":\"wasm\""), "package for wasm");
   EXPECT_SAYS(changed("\"needs\":[]", "\"needs\":[\"cpu-abacus\"]"), "needs cpu-abacus");
   EXPECT_SAYS(changed("\"slot\":3", "\"slot\":4"), "tensors[3].slot is not in [0, 4)");
@@ -266,6 +266,53 @@ TEST_F(ModelTest, BadPackagesAreErrorsThatNameTheFile) {
   EXPECT_SAYS(error_of_load(), "kernels.so: is not the file that the manifest describes");
   fs::remove(folder + "/kernels.so");
   EXPECT_SAYS(error_of_load(), "kernels.so: no such file");
+}
+
+// A package's weights may lie in any of its files, and in the folder above it.
+TEST_F(ModelTest, WeightsLieInOtherFiles) {
+  const std::string outer = folder;
+  folder = outer + "/package";
+  fs::create_directory(folder);
+  const auto loads = [&](const std::string& from, const std::string& to) {
+    put_package(from, to);
+    return error_of_load();
+  };
+  EXPECT_EQ(loads("\"tensor\":2}]", "\"tensor\":2,\"file\":1}]"), "");
+  EXPECT_SAYS(loads("\"tensor\":2}]", "\"tensor\":2,\"file\":2}]"),
+              "weights[0].file is not in [0, 2)");
+  EXPECT_SAYS(loads("\"tensor\":2}]", "\"tensor\":2,\"file\":0}]"), "kernels.so");
+  const std::string digits(64, 'a');
+  const auto described = [&](const std::string& more) {
+    return loads("}],\"inputs\"", "," + more + "}],\"inputs\"");
+  };
+  EXPECT_EQ(described("\"sha256\":\"" + digits + "\""), "");
+  EXPECT_SAYS(described("\"sha256\":\"" + digits + "a\""),
+              "files[1].sha256 is not 64 hexadecimal digits");
+  EXPECT_SAYS(described("\"above\":1"), "files[1].above is not true or false");
+  const fs::path above = fs::path(outer) / "weights.safetensors";
+  EXPECT_SAYS(described("\"above\":true"), "/../weights.safetensors: no such file");
+  fs::rename(fs::path(folder) / "weights.safetensors", above);
+  auto model = Model::load(folder);
+  ASSERT_TRUE(model.has_value()) << model.error().to_string();
+  const HostTensor x = ramp(64);
+  const auto outputs = (*model)->run({&x, 1});
+  ASSERT_TRUE(outputs.has_value());
+  expect_sum((*outputs)[0], 64);
+  EXPECT_GT((*model)->report().weight_bytes, 16);
+  folder = outer;
+}
+
+// What packs weights leaves nothing behind.
+TEST_F(ModelTest, MemoryOfWeightsThatArePackedGoes) {
+  put_package();
+  const auto model = Model::load(folder);
+  ASSERT_TRUE(model.has_value());
+  const int64_t before = (*model)->report().memory_bytes;
+  const HostTensor x = ramp(64);
+  ASSERT_TRUE((*model)->run({&x, 1}).has_value());
+  // Of w nothing, of what is made of it all.
+  EXPECT_EQ(before, 16);
+  EXPECT_EQ((*model)->report().memory_bytes, 16 + 2 * 4 * 64);
 }
 
 TEST_F(ModelTest, TruncatedManifestsNeverCrash) {

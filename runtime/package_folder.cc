@@ -21,7 +21,7 @@ Result<PackageFolder> open_package(const std::string& folder) {
     package.manifest = std::move(*manifest);
   }
   for (const FileEntry& entry : package.manifest.files) {
-    const std::string where = cat(folder, "/", entry.name);
+    const std::string where = cat(folder, entry.above ? "/../" : "/", entry.name);
     GS_ASSIGN(MappedFile file, MappedFile::open(where));
     if (file.bytes().size() != entry.bytes)
       return fail_at(where,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <functional>
 #include <map>
@@ -36,6 +37,9 @@ struct CompileOptions {
   // Values of inputs, which become constants and leave the package's inputs: axes, shapes and the
   // like, where an operator has to know them.
   std::map<std::string, Tensor> values;
+  // Weights of more bytes than this lie in several files, which web run times fetch and keep one by
+  // one.
+  uint64_t shard_bytes = 64'000'000;
   std::function<void(std::string_view step, double fraction)> progress;
 };
 

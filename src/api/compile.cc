@@ -30,6 +30,7 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
   given.f16 = options.f16;
   given.limits = options.limits;
   given.adapters = options.adapters;
+  given.shard_bytes = options.shard_bytes;
   given.known.shapes.insert(options.shapes.begin(), options.shapes.end());
   given.known.dims.insert(options.dims.begin(), options.dims.end());
   given.known.lengths.insert(options.lengths.begin(), options.lengths.end());

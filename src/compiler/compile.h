@@ -34,6 +34,10 @@ struct Options {
   bool fuse = true;     // false: every stage is a kernel, for comparisons
   bool expose = false;  // what kernels make are outputs too (graph::expose_stages)
   onnx::Known known;    // fixed shapes, dimensions, values and lengths of the inputs
+  // Weights of more bytes than this lie in several files (package::write_weights).
+  uint64_t shard_bytes = 64'000'000;
+  bool share_weights =
+      false;  // the large ones lie above the package, for those of other targets too
   std::function<void(std::string_view step, double fraction)> progress;
   const ops::Catalog* catalog = nullptr;  // null: the built-in one
 };

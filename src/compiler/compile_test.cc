@@ -128,6 +128,53 @@ TEST(Compile, WasmPackagesHaveKernelsWithAndWithoutRelaxedSimd) {
   EXPECT_EQ(names(sum, true), "manifest.json kernels.wasm ");
 }
 
+// Weights of more than the limit lie in several files, in the order in which launches read them;
+// those of several targets are the same files.
+TEST(Compile, WeightsOfManyBytesLieInSeveralFiles) {
+  const size_t wide = 160;
+  const auto matrix = [&](const char* name, float value) {
+    return floats(name, {wide, wide}, std::vector<float>(wide * wide, value));
+  };
+  const onnx::Message chain =
+      model({{value("x", {"4", "160"})},
+             {node("MatMul", {"x", "a"}, {"h"}), node("Relu", {"h"}, {"r"}),
+              node("MatMul", {"r", "b"}, {"s"}), node("Add", {"s", "c"}, {"y"})},
+             {value("y", {})},
+             {floats("c", {160}, std::vector<float>(160, 3)), matrix("b", 2), matrix("a", 1)}});
+  const auto names = [](const package::Files& files) {
+    std::string all;
+    for (const package::File& file : files)
+      if (file.name.ends_with(".safetensors")) all += cat(file.above ? "../" : "", file.name, " ");
+    return all;
+  };
+  std::string shared;
+  for (const char* target : {"wasm", "webgpu", "webgl"}) {
+    Options options;
+    options.target = target;
+    const auto whole = compile(bytes_of(chain), options);
+    ASSERT_TRUE(whole) << whole.error().to_string();
+    EXPECT_EQ(names(*whole), "weights.safetensors ");
+    EXPECT_EQ(count(manifest_of(chain, target), "\"version\":2"), 1u);
+    options.shard_bytes = 110'000;
+    Report report;
+    const auto several = compile(bytes_of(chain), options, &report);
+    EXPECT_EQ(count(names(*several), "weights."), 2u) << names(*several);
+    EXPECT_GT(report.weight_bytes, 2 * 4 * static_cast<int64_t>(wide * wide));
+    const std::span<const std::byte> bytes = several->front().bytes;
+    const std::string manifest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    EXPECT_EQ(count(manifest, "\"version\":3"), 1u);
+    const size_t a = manifest.find("{\"name\":\"a\"", manifest.find("\"weights\":"));
+    const size_t b = manifest.find("{\"name\":\"b\"", manifest.find("\"weights\":"));
+    const auto file_of = [&](size_t at) { return manifest[manifest.find("\"file\":", at) + 7]; };
+    EXPECT_EQ(file_of(a) + 1, file_of(b)) << manifest;
+    options.share_weights = true;
+    const auto above = compile(bytes_of(chain), options);
+    EXPECT_EQ(count(names(*above), "../"), 2u) << names(*above);
+    if (shared.empty()) shared = names(*above);
+    EXPECT_EQ(names(*above), shared) << target;
+  }
+}
+
 TEST(Compile, TheSameInputGivesTheSameBytes) {
   const onnx::Message m = model({{value("x", {"n", "16"})},
                                  {node("MatMul", {"x", "w"}, {"h"}), node("Relu", {"h"}, {"y"})},

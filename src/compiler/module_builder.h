@@ -14,6 +14,7 @@
 #include "compiler/planner.h"
 #include "graph/plan_memory.h"
 #include "graph/stage_graph.h"
+#include "package/write.h"
 #include "schedule/capabilities.h"
 #include "schedule/group.h"
 
@@ -59,7 +60,7 @@ class ModuleBuilder {
   Result<> emit_shader(size_t kernel);
   void emit_side(package::Files& files);
   void emit_wasm(const codegen::PlanFunction* plan, package::Files& files);
-  Result<package::File> weights(const graph::Graph& graph, std::span<const std::byte> model);
+  Result<package::WeightFiles> weights(const graph::Graph& graph, std::span<const std::byte> model);
 
   const graph::StageGraph& stages_;
   schedule::TargetKind target_;

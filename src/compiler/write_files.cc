@@ -1,5 +1,6 @@
 // The files of a package: code for every kernel, weights, the manifest.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "codegen/wasm/emit.h"
@@ -25,9 +26,16 @@ Result<package::Files> ModuleBuilder::write(const graph::Graph& graph,
   package::Files files;
   GS_TRY(emit(files));
   if (!module_.weights.empty()) {
-    GS_ASSIGN(package::File file, weights(graph, model));
-    if (report) report->weight_bytes = static_cast<int64_t>(file.bytes.size());
-    files.push_back(std::move(file));
+    GS_ASSIGN(package::WeightFiles weights, this->weights(graph, model));
+    for (size_t i = 0; i < module_.weights.size(); ++i) {
+      const auto file = static_cast<size_t>(weights.file_of[i]);
+      if (weights.files[file].name != "weights.safetensors")
+        module_.weights[i].file = static_cast<int>(files.size() + file);
+    }
+    for (package::File& file : weights.files) {
+      if (report) report->weight_bytes += static_cast<int64_t>(file.bytes.size());
+      files.push_back(std::move(file));
+    }
   }
   if (report) {
     kernels_.tell(*report);
@@ -145,6 +153,26 @@ Result<> ModuleBuilder::emit_shader(size_t kernel) {
 
 namespace {
 
+// The constants in the order of their first use, which is that of the launches at load: a run time
+// packs the first while others are on their way.
+std::vector<size_t> order_of_use(const graph::StageGraph& stages) {
+  std::map<const ir::BufferNode*, size_t> left;
+  for (size_t constant = 0; constant < stages.constants.size(); ++constant)
+    left[stages.constants[constant].buffer.get()] = constant;
+  std::vector<size_t> order;
+  const auto take = [&](const ir::Buffer& buffer) {
+    if (const auto found = left.find(buffer.get()); found != left.end()) {
+      order.push_back(found->second);
+      left.erase(found);
+    }
+  };
+  for (const ops::Entry& entry : stages.program)
+    for (const ir::Buffer& read : entry.inputs()) take(read);
+  for (const graph::StageConstant& constant : stages.constants) take(constant.buffer);
+  GS_CHECK(order.size() == stages.constants.size(), "two constants are one tensor");
+  return order;
+}
+
 // A target of 32 bits cannot hold every i64; the run time would refuse the weight.
 Result<> fits_storage(const package::Weight& weight, ir::DType storage,
                       std::span<const std::byte> bytes) {
@@ -163,10 +191,11 @@ Result<> fits_storage(const package::Weight& weight, ir::DType storage,
 
 }  // namespace
 
-Result<package::File> ModuleBuilder::weights(const graph::Graph& graph,
-                                             std::span<const std::byte> model) {
+Result<package::WeightFiles> ModuleBuilder::weights(const graph::Graph& graph,
+                                                    std::span<const std::byte> model) {
   std::vector<package::Constant> constants;
-  for (size_t i = 0; i < stages_.constants.size(); ++i) {
+  const std::vector<size_t> order = order_of_use(stages_);
+  for (size_t i : order) {
     const graph::ConstantSource& source = stages_.constants[i].source;
     std::span<const std::byte> bytes = source.bytes;
     if (source.file == 0) {
@@ -190,7 +219,12 @@ Result<package::File> ModuleBuilder::weights(const graph::Graph& graph,
         fits_storage(weight, module_.tensors[static_cast<size_t>(weight.tensor)].storage, bytes));
     constants.push_back({weight.name, weight.dtype, weight.shape, bytes});
   }
-  return package::write_safetensors(constants);
+  GS_ASSIGN(package::WeightFiles files,
+            package::write_weights(constants, options_.shard_bytes, options_.share_weights));
+  std::vector<int> file_of(order.size());
+  for (size_t at = 0; at < order.size(); ++at) file_of[order[at]] = files.file_of[at];
+  files.file_of = std::move(file_of);
+  return files;
 }
 
 }  // namespace gossamer::compiler

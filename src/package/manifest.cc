@@ -2,11 +2,13 @@
 #include <rapidjson/writer.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <string_view>
 
 #include "package/package.h"
+#include "package/sha256.h"
 #include "package/write.h"
 
 namespace gossamer::package {
@@ -143,6 +145,10 @@ void write_weight(Json& json, const Weight& weight) {
   json.EndArray();
   json.Key("tensor");
   json.Int(weight.tensor);
+  if (weight.file >= 0) {
+    json.Key("file");
+    json.Int(weight.file);
+  }
   json.EndObject();
 }
 
@@ -312,7 +318,10 @@ File write_manifest(const Module& module, const Files& files) {
   json.StartObject();
   write_text(json, "format", "gossamer-package");
   json.Key("version");
-  json.Int(format_version);
+  const bool one_file =
+      std::ranges::none_of(files, &File::above) &&
+      std::ranges::all_of(module.weights, [](const Weight& weight) { return weight.file < 0; });
+  json.Int(one_file ? oldest_version : format_version);
   write_text(json, "name", module.name);
   write_text(json, "target", module.target);
   if (!module.side.target.empty()) {
@@ -330,6 +339,11 @@ File write_manifest(const Module& module, const Files& files) {
     out.Key("bytes");
     out.Uint64(file.bytes.size());
     write_text(out, "xxh3", content_hash(file.bytes));
+    write_text(out, "sha256", file.sha256.empty() ? sha256(file.bytes) : file.sha256);
+    if (file.above) {
+      out.Key("above");
+      out.Bool(true);
+    }
     out.EndObject();
   });
   write_array(json, "inputs", module.inputs, write_port);

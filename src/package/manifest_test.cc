@@ -43,7 +43,8 @@ TEST(Manifest, WritesEveryFieldOfTheSpecification) {
       text_of(write_manifest(module, one_file("kernels.json", "abc"))),
       R"({"format":"gossamer-package","version":2,"name":"tiny","target":"webgpu",)"
       R"("needs":["webgpu-f16"],)"
-      R"("files":[{"name":"kernels.json","bytes":3,"xxh3":"78af5f94892f3950"}],)"
+      R"("files":[{"name":"kernels.json","bytes":3,"xxh3":"78af5f94892f3950",)"
+      R"("sha256":"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}],)"
       R"("inputs":[{"name":"x","dtype":"f32","shape":[1,"n"],"tensor":0}],)"
       R"("outputs":[{"name":"y","dtype":"i64","shape":[1,{"plan":1}],"tensor":1}],)"
       R"("dims":[{"name":"n","input":0,"axis":1}],)"

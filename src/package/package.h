@@ -14,7 +14,9 @@
 
 namespace gossamer::package {
 
-constexpr int format_version = 2;
+// What is read. Packages whose weights lie in several files, or above the package, are of version
+// 3; others of version 2, which is all that they need.
+constexpr int format_version = 3, oldest_version = 2;
 
 // A number known now, or the index of a value that the plan function computes from the dimensions.
 struct Number {
@@ -83,11 +85,12 @@ struct Tensor {
 };
 
 struct Weight {
-  std::string name;  // key in weights.safetensors
+  std::string name;  // key in its file
   ir::DType dtype;   // as stored in the file
   std::vector<int64_t> shape;
   int tensor = -1;  // uploaded as it lies (row-major; flat in a texture), converted to the tensor's
                     // storage type
+  int file = -1;    // its place among the package's other files; -1: weights.safetensors
 };
 
 // A type in weights.safetensors, in the format's words (https://github.com/huggingface/safetensors,
@@ -165,6 +168,8 @@ struct Module {
 struct File {
   std::string name;
   std::vector<std::byte> bytes;
+  std::string sha256 = {};  // of the bytes, where that has been computed
+  bool above = false;       // lies in the folder above the package, where others share it
 };
 using Files = std::vector<File>;
 

@@ -137,6 +137,17 @@ function wholes(manifest) {
   }
   // One value alone passes these limits, and a share of the changes need not have it.
   change((copy) => (copy.files[0].xxh3 = '0123456789abcdeF'));
+  for (const sha256 of ['', 'x', 7, '0'.repeat(63), `${'0'.repeat(63)}F`, '0'.repeat(64)]) change((copy) => (copy.files[0].sha256 = sha256));
+  for (const above of [true, 1, null]) change((copy) => (copy.files[0].above = above));
+  for (const version of [1, 3, 4]) change((copy) => (copy.version = version));
+  if (manifest.weights?.length > 0) {
+    for (const file of [-1, 0, 1, 2, 20, '0', null]) change((copy) => (copy.weights[0].file = file));
+    // A second one in memory that goes when loading is done.
+    change((copy) => {
+      const [weight] = copy.weights;
+      copy.weights.push({...weight, tensor: copy.tensors.push({...copy.tensors[weight.tensor]}) - 1});
+    });
+  }
   for (const scalar of [-(2 ** 31) - 1, 2 ** 31]) change((copy) => (copy.run[0].scalars[0] = scalar));
   for (const operations of [-1, 2 ** 53, {plan: 2 ** 20}, 'x']) change((copy) => (copy.run[0].operations = operations));
   for (const depth of [200, 256, 257, 258, 600]) {
@@ -198,7 +209,7 @@ function weightFiles(file) {
     bytes.set(file.subarray(64), 8 + text.length);
     return bytes;
   };
-  const all = [null, [], 7, 'x', {}, {w: null}, {w: 7}, {w: []}, {w: header.w, v: {}}, {v: header.w}].map((json) => make(JSON.stringify(json)));
+  const all = [null, [], 7, 'x', {}, {w: null}, {w: 7}, {w: []}, {w: header.w, v: {}}, {v: header.w}, {w: header.w, v: header.w}, {v: {...header.w, data_offsets: [0, 0]}, w: header.w}].map((json) => make(JSON.stringify(json)));
   for (const [key, values] of WEIGHTS) {
     for (const value of values) all.push(make(JSON.stringify({w: {...header.w, [key]: value}})));
     all.push(make(JSON.stringify({w: {...header.w, [key]: undefined}})));

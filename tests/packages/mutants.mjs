@@ -69,7 +69,7 @@ const WITHOUT_CHECK = new Map([
   ['\'a step that this run time knows\'', 'the last of the kinds of step'],
   ['fields.wrong("*", "a step that this run time knows")', 'the last of the kinds of step'],
   ['return fail_at(path, "is not a file")', 'of the file system'],
-  ['weights.safetensors: "${name}" is ${has}', 'returns before where all is well'],
+  ['${file}: "${name}" is ${has}', 'returns before where all is well'],
   ['return fail_at(cat("input \\"", inputs[input].name', 'of feeds'],
   ['a number too large to count with', 'returns before where all is well'],
 ]);
@@ -151,8 +151,8 @@ function rewrite(text, file, language, checks, skip) {
 /** Errors that are not the manifest's: of feeds, devices and index.json (web/runtime/tests/servers.test.ts). */
 const NOT_THE_MANIFEST = /no such file|cannot be mapped|is not a file|a folder below|there is no kernel|\bcheck\.message|does not fit|compile the model for this machine|feeds|kernels\.so|the model has|is given|run time runs|one device|no size"|shape without a size|problem\)|able\.error|stored\.error|written\.error|not of the type|disposed|dimension /;
 
-const WEB = ['fields', 'manifest', 'steps', 'safetensors', 'memory', 'initialize', 'step_run', 'session'].map((name) => `web/runtime/src/${name}.ts`);
-const NATIVE = ['fields', 'manifest', 'mapped_file', 'device', 'model', 'model_run', 'model_steps'].map((name) => `runtime/${name}.cc`);
+const WEB = ['fields', 'manifest', 'steps', 'safetensors', 'memory', 'initialize', 'steps/step_run', 'session'].map((name) => `web/runtime/src/${name}.ts`);
+const NATIVE = ['fields', 'manifest', 'mapped_file', 'device', 'model', 'model_weights', 'model_run', 'model_steps'].map((name) => `runtime/${name}.cc`);
 
 /** The web loader as one script, its checks such as can be left out, and what they are. */
 export async function bundleWeb(root, out) {

@@ -8,6 +8,7 @@ import {Session} from '../../web/runtime/src/session.ts';
 import {arrayOf} from '../../web/runtime/src/tensor.ts';
 import {GossamerError, product} from '../../web/runtime/src/types.ts';
 import {valuePorts} from '../../web/runtime/src/ports.ts';
+import {WeightFiles} from '../../web/runtime/src/weights.ts';
 import {checkedDevice} from './checked_device.mjs';
 
 globalThis.checkLeftOut = Number(process.argv[4] ?? -1);
@@ -67,7 +68,10 @@ async function use(manifest, weights, turn) {
   let word = 'load';
   try {
     const home = {backend: devices[0], check: () => undefined, dispose: () => devices.forEach((device) => device.dispose())};
-    const session = await Session.create(manifest, units, weights && new Pieces([weights], false), () => undefined, home, true);
+    const wanted = new Set(manifest.weights.map(({file}) => file));
+    const entries = manifest.files.filter(({name}) => wanted.has(name) && (weights || name !== 'weights.safetensors'));
+    const read = ({name}) => Promise.resolve(new Pieces(name === 'weights.safetensors' ? [weights] : [], false));
+    const session = await Session.create(manifest, units, new WeightFiles(entries, read), () => undefined, home, true);
     try {
       word = 'run';
       const outputs = await session.run(feedsOf(manifest));

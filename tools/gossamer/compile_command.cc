@@ -29,14 +29,15 @@ struct Options {
 
 struct Row {
   std::string target;
-  package::Files files;
+  package::Files files;  // until join() takes them
+  std::vector<std::pair<std::string, size_t>> sizes;
   size_t kernels = 0;
   int recorded = 0, refused = 0;  // points of records
   int64_t memory = 0;
   double milliseconds = 0;
   size_t bytes() const {
     size_t sum = 0;
-    for (const package::File& file : files) sum += file.bytes.size();
+    for (const auto& [name, size] : sizes) sum += size;
     return sum;
   }
 };
@@ -61,6 +62,8 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
     return std::unexpected(std::move(error));
   }
   const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+  for (const package::File& file : *files)
+    row.sizes.emplace_back(cat(file.above ? "../" : "", file.name), file.bytes.size());
   row.files = std::move(*files);
   row.kernels = report.kernels.size();
   row.memory = report.memory_bytes;
@@ -70,15 +73,21 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
   return row;
 }
 
-// Several packages lie in folders of their own, listed by index.json.
-package::Files join(const std::vector<Row>& rows) {
-  if (rows.size() == 1) return rows[0].files;
+// Several packages lie in folders of their own, listed by index.json, and what they share is there
+// once.
+package::Files join(std::vector<Row>& rows) {
+  if (rows.size() == 1) return std::move(rows[0].files);
   package::Files files;
   std::string index = "{\"variants\":{";
-  for (const Row& row : rows) {
+  std::set<std::string> shared;
+  for (Row& row : rows) {
     index += cat(index.back() == '{' ? "" : ",", "\"", row.target, "\":\"", row.target, "/\"");
-    for (const package::File& file : row.files)
-      files.push_back({cat(row.target, "/", file.name), file.bytes});
+    for (package::File& file : row.files) {
+      if (file.above && !shared.insert(file.name).second) continue;
+      if (!file.above) file.name = cat(row.target, "/", file.name);
+      files.push_back(std::move(file));
+    }
+    row.files.clear();
   }
   index += "}}";
   const auto* begin = reinterpret_cast<const std::byte*>(index.data());
@@ -91,7 +100,7 @@ void print_rows(const std::vector<Row>& rows, const Options& options) {
     for (const Row& row : rows)
       std::printf("%s: %zu kernels, %.1f KB in %zu files, %.1f MB of memory, %.0f ms -> %s\n",
                   row.target.c_str(), row.kernels, static_cast<double>(row.bytes()) / 1e3,
-                  row.files.size(), static_cast<double>(row.memory) / 1e6, row.milliseconds,
+                  row.sizes.size(), static_cast<double>(row.memory) / 1e6, row.milliseconds,
                   options.output.c_str());
     for (const Row& row : rows) {
       if (options.compile.records)
@@ -123,12 +132,12 @@ void print_rows(const std::vector<Row>& rows, const Options& options) {
     json.Double(row.milliseconds);
     json.Key("files");
     json.StartArray();
-    for (const package::File& file : row.files) {
+    for (const auto& [name, size] : row.sizes) {
       json.StartObject();
       json.Key("name");
-      json.String(file.name);
+      json.String(name);
       json.Key("bytes");
-      json.Uint64(file.bytes.size());
+      json.Uint64(size);
       json.EndObject();
     }
     json.EndArray();
@@ -154,6 +163,7 @@ Result<> compile_all(Options& options) {
   GS_ASSIGN(const Bytes model, read_file(options.model));
   const auto external = external_files(fs::path(options.model).parent_path());
   std::vector<Row> rows;
+  options.compile.share_weights = options.targets.size() > 1;
   for (const std::string& target : options.targets) {
     GS_ASSIGN(Row row, compile_for(target, model, *external, options));
     rows.push_back(std::move(row));
@@ -223,6 +233,11 @@ void add_compile(CLI::App& app, Chosen& chosen) {
   command->add_option("--labels", options->labels, "Class names for the page, one a line");
   command->add_option("--name", options->compile.name, "The model's name");
   add_fixed_inputs(*command, options->fixed);
+  command
+      ->add_option("--shard-size", options->compile.shard_bytes,
+                   "Weights of more bytes lie in several files of at most so many (64MB)")
+      ->transform(CLI::AsSizeValue(true))
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
   command->add_flag("--relaxed-simd,!--no-relaxed-simd", options->compile.relaxed_simd,
                     "wasm: kernels with and without relaxed SIMD (the default), or without alone");
   command

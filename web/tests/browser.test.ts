@@ -5,6 +5,7 @@ import {test, type TestContext} from 'node:test';
 
 import {type BrowserName, startBrowser} from './src/browser.ts';
 import {type Server, startServer, text} from './src/server.ts';
+import {largePackage} from './fixtures/large.ts';
 import {tinyFolder} from './fixtures/tiny.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -46,6 +47,23 @@ async function serveSuite(isolated: boolean): Promise<Server> {
     const bytes = deployed.get(rest.slice(1));
     response.setHeader('Cache-Control', 'max-age=3600');
     response.writeHead(bytes ? 200 : 404).end(bytes);
+  });
+  const shards = await largePackage({count: 8, bytes: 2 ** 17, perFile: 2});
+  let asked: string[] = [];
+  server.put('/asked', (_, __, response) => {
+    response.end(JSON.stringify(asked));
+    asked = [];
+  });
+  server.put('/shards', (rest, {headers}, response) => {
+    const [, how = '', name = ''] = rest.split('/');
+    const bytes = shards.get(name);
+    const from = Number(/^bytes=(\d+)/.exec(headers.range ?? '')?.[1] ?? 0);
+    asked.push(from > 0 ? `${name} from ${from}` : name);
+    if (!bytes || (how === 'broken' && name === 'weights.4.safetensors')) return void response.writeHead(404).end();
+    const range = from > 0 && {'Content-Range': `bytes ${from}-${bytes.length - 1}/${bytes.length}`};
+    response.writeHead(from > 0 ? 206 : 200, {'Content-Length': bytes.length - from, ...range});
+    if (how !== 'cut' || name !== 'weights.2.safetensors' || from > 0) return void response.end(bytes.subarray(from));
+    response.write(bytes.subarray(0, 99_999), () => setTimeout(() => response.destroy(), 50));
   });
   server.put('/cut', serve((bytes, response) => response.end(bytes.subarray(0, 99))));
   server.put('/changed', serve((bytes, response) => response.end(bytes.map((byte) => byte ^ 1))));

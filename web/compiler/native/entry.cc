@@ -64,6 +64,8 @@ Result<gossamer::compiler::Options> read_options(std::string_view json) {
       GS_ASSIGN(options.name, text_member(member.value, name));
     } else if (const auto flag = flags.find(name); flag != flags.end() && member.value.IsBool()) {
       options.*flag->second = member.value.GetBool();
+    } else if (name == "shard_bytes" && member.value.IsUint64() && member.value.GetUint64() > 0) {
+      options.shard_bytes = member.value.GetUint64();
     } else if (name == "shapes" && member.value.IsObject()) {
       for (const auto& shape : member.value.GetObject()) {
         GS_ASSIGN(options.known.shapes[shape.name.GetString()], extents(shape.value, "shapes"));

@@ -39,6 +39,8 @@ export interface CompileOptions {
   readonly shapes?: Readonly<Record<string, readonly (number | null)[]>> | undefined;
   /** Fixes named dimensions of the inputs. */
   readonly dims?: Readonly<Record<string, number>> | undefined;
+  /** Weights of more bytes than this (default 64 MB) lie in several files, which load() fetches and keeps one by one. */
+  readonly shardBytes?: number | undefined;
   /** How many elements each input has that is a sequence; -1: an optional input is left out. */
   readonly lengths?: Readonly<Record<string, number>> | undefined;
   /** Files beside the model that hold weights; each is given to the compiler once. */
@@ -80,7 +82,7 @@ class VerifiableFiles extends Map<string, Uint8Array> {
   }
 }
 
-function nativeOptions({target, name, relaxedSimd, f16, shapes, dims, lengths}: CompileOptions): NativeOptions {
+function nativeOptions({target, name, relaxedSimd, f16, shapes, dims, lengths, shardBytes}: CompileOptions): NativeOptions {
   return {
     target,
     ...(name === undefined ? {} : {name}),
@@ -91,6 +93,7 @@ function nativeOptions({target, name, relaxedSimd, f16, shapes, dims, lengths}: 
       ? {}
       : {shapes: Object.fromEntries(Object.entries(shapes).map(([k, v]) => [k, v.map((n) => n ?? -1)]))}),
     ...(lengths === undefined ? {} : {lengths}),
+    ...(shardBytes === undefined ? {} : {shard_bytes: shardBytes}),
   };
 }
 

@@ -81,7 +81,8 @@ export async function tightenFolder(folder, line = LINE) {
 
 /**
  * dist/runtime.js with its lazy chunks, dist/runtime.iife.js (global `gossamer`) in one piece, dist/tensors/tensors.js, which it
- * fetches when tensors stay on a device, dist/image/image.js, and dist/profile/profile.js.
+ * fetches when tensors stay on a device, dist/image/image.js, dist/shards/shards.js, which keeps files of weights,
+ * dist/steps/step_run.js, which follows steps, dist/hash/xxh3.js for what has no SHA-256, and dist/profile/profile.js.
  */
 async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
   rmSync(dist, {recursive: true, force: true});
@@ -92,16 +93,19 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
       runtime: entry,
       'tensors/tensors': join(runtimeFolder, 'src/tensors/tensors.ts'),
       'image/image': join(runtimeFolder, 'src/image/image.ts'),
+      'hash/xxh3': join(runtimeFolder, 'src/hash/xxh3.ts'),
+      'shards/shards': join(runtimeFolder, 'src/shards/shards.ts'),
+      'steps/step_run': join(runtimeFolder, 'src/steps/step_run.ts'),
     },
     format: 'esm',
     splitting: true,
     // Makes every part reach these, so that they lie in the chunk that all parts share and not in chunks of their own.
-    inject: ['shared', 'plan_module', 'extents', 'feeds', 'home', 'lifetime', 'storage'].map((name) => join(runtimeFolder, `src/${name}.ts`)),
+    inject: ['shared', 'plan_module', 'extents', 'feeds', 'arrival', 'hash/wasm', 'home', 'launcher', 'lifetime', 'storage'].map((name) => join(runtimeFolder, `src/${name}.ts`)),
     chunkNames: 'chunk-[hash]',
     outdir: dist,
     plugins,
   });
-  for (const folder of ['tensors', 'image']) await tightenFolder(join(dist, folder));
+  for (const folder of ['tensors', 'hash', 'image', 'shards', 'steps']) await tightenFolder(join(dist, folder));
   await bundle({
     entryPoints: [entry],
     format: 'iife',
@@ -162,8 +166,8 @@ if (process.argv[1] === import.meta.filename) {
   const parts = readdirSync(dist).filter((name) => name.endsWith('.js') && !name.includes('iife'));
   const size = gzipBytes(parts.map((name) => join(dist, name)));
   console.log(`run time: ${(size / 1024).toFixed(1)} KB gzip in ${parts.length} files`);
-  for (const [name, most] of Object.entries({tensors: 4, image: 6})) {
-    const bytes = gzipBytes([join(dist, `${name}/${name}.js`)]);
+  for (const [name, most] of Object.entries({tensors: 4, hash: 3, image: 6, shards: 1, steps: 2})) {
+    const bytes = gzipBytes(readdirSync(join(dist, name)).map((file) => join(dist, name, file)));
     console.log(`${name}: ${(bytes / 1024).toFixed(1)} KB gzip besides`);
     if (bytes > most * 1024) throw new Error(`${name} may take ${most} KB gzip`);
   }

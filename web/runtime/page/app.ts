@@ -36,12 +36,17 @@ async function readLabels(): Promise<string[]> {
   return response.ok ? labelsOf(await response.text()) : [];
 }
 
+/** Whether everything is here: before, the rest happens beside the download. */
+let downloaded = false;
+
 function showProgress({stage, done, total}: Progress): void {
+  if (stage === 'download') downloaded = done === total;
+  else if (!downloaded) return;
   const words = {download: 'Downloading', compile: 'Compiling kernels', upload: 'Uploading weights'};
   progress.max = Math.max(1, total);
   progress.value = done;
   const amount =
-    stage === 'download'
+    stage !== 'compile'
       ? `${(done / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`
       : `${done} of ${total}`;
   status.textContent = `${words[stage]}: ${amount}`;

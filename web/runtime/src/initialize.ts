@@ -3,13 +3,16 @@ import {discard} from './discard.ts';
 import type {Launcher} from './launcher.ts';
 import {isStatic, type WeightEntry} from './manifest.ts';
 import {extentOf} from './memory.ts';
-import type {Pieces} from './pieces.ts';
-import {readSafetensors, type StoredTensor, storedType} from './safetensors.ts';
+import {type StoredTensor, storedType} from './safetensors.ts';
 import {decode, toStorage} from './storage.ts';
 import {bytesOf, GossamerError, product, shapeText} from './types.ts';
+import type {WeightFiles} from './weights.ts';
+
+/** What launches at load may have under way, in bytes of weights that they read. */
+const UNDER_WAY = 2 ** 26;
 
 /** A weight's place in the file. Throws 'damaged' where it is not as the manifest says. */
-function findWeight(stored: ReadonlyMap<string, StoredTensor>, {name, dtype, shape}: WeightEntry): StoredTensor {
+function findWeight(stored: ReadonlyMap<string, StoredTensor>, {name, dtype, shape, file}: WeightEntry): StoredTensor {
   const found = stored.get(name);
   if (
     found?.dtype === storedType(dtype) &&
@@ -21,19 +24,19 @@ function findWeight(stored: ReadonlyMap<string, StoredTensor>, {name, dtype, sha
   const has = found ? `${found.dtype} ${shapeText(found.shape)}` : 'nothing';
   throw new GossamerError(
     'damaged',
-    `weights.safetensors: "${name}" is ${has}, the manifest wants ${storedType(dtype)} ${shapeText(shape)}`,
+    `${file}: "${name}" is ${has}, the manifest wants ${storedType(dtype)} ${shapeText(shape)}`,
   );
 }
 
 /**
  * Places the memory, uploads the weights and runs the init launches. `shared`: the device is not the session's own, so
- * that ends are perhaps other memory in each run, and get theirs with the first.
+ * that ends are perhaps other memory in each run, and get theirs with the first. `progress` is told bytes.
  */
 export async function initialize(
   launcher: Launcher,
-  file: Pieces | undefined,
+  files: WeightFiles,
   shared: boolean,
-  progress: (done: number) => void,
+  progress: (done: number, total: number) => void,
 ): Promise<void> {
   const {manifest, memory, sites} = launcher;
   const {slots, weights, init} = manifest;
@@ -48,36 +51,63 @@ export async function initialize(
   const {inputs, outputs} = sites;
   const ends = new Set(shared ? [...inputs, ...outputs.filter(({free}) => free)].map(({slot}) => slot) : []);
   await provide((slot) => !last.has(slot) && !ends.has(slot));
-  const stored = file ? readSafetensors(file, 'weights.safetensors') : new Map<string, StoredTensor>();
   const left = new Map(weights.map((weight) => [weight.tensor, weight]));
-  const upload = async (tensor: number): Promise<void> => {
-    const weight = left.get(tensor);
-    if (!weight) return;
-    left.delete(tensor);
+  const bytesIn = ({shape, dtype}: WeightEntry): number => product(shape) * bytesOf(dtype);
+  const total = [...left.values()].reduce((sum, weight) => sum + bytesIn(weight), 0);
+  /** By file: how many are to come, and those that are to lie as they are. */
+  const counts = new Map<string, number>();
+  const direct = new Map<string, WeightEntry[]>();
+  for (const weight of left.values()) {
+    counts.set(weight.file, (counts.get(weight.file) ?? 0) + 1);
+    if (last.has(memory.tensor(weight.tensor).slot)) continue;
+    const mates = direct.get(weight.file);
+    if (mates) mates.push(weight);
+    else direct.set(weight.file, [weight]);
+  }
+  let done = 0;
+  const upload = async (weight: WeightEntry): Promise<void> => {
+    if (!left.delete(weight.tensor)) return;
+    const {name, tensor, dtype, file: where} = weight;
+    const {file, stored} = await files.open(where);
     const {begin, end} = findWeight(stored, weight);
     const {storage} = memory.tensor(tensor);
-    let bytes: Uint8Array = (file as Pieces).take(begin, end);
-    if (weight.dtype !== storage) {
-      const values = decode(bytes, weight.dtype);
-      bytes = toStorage(values, weight.dtype, storage, `weight "${weight.name}"`);
-    }
+    let bytes: Uint8Array = file.take(begin, end);
+    if (dtype !== storage) bytes = toStorage(decode(bytes, dtype), dtype, storage, `weight "${name}"`);
     await memory.write(tensor, bytes, true);
     discard(bytes);
-    progress(weights.length - left.size);
+    const others = (counts.get(where) ?? 0) - 1;
+    counts.set(where, others);
+    if (others === 0) files.close(where);
+    progress((done += bytesIn(weight)), total);
   };
-  // Each weight that is packed has gone before the next comes.
-  const fences: Promise<unknown>[] = [];
+  /** Once something of a file is wanted, what is to lie as it is goes where it lies, so that the file may go. */
+  const arrive = async (weight: WeightEntry): Promise<void> => {
+    const mates = direct.get(weight.file) ?? [];
+    direct.delete(weight.file);
+    await upload(weight);
+    for (const mate of mates) await upload(mate);
+  };
+  // Each weight that is packed has gone before the next comes, but for a few that a GPU is still busy with.
+  let fences: Promise<unknown>[] = [];
+  let before = 0;
   for (const [at, launch] of init.entries()) {
     const mine = launch.tensors.map((tensor) => memory.tensor(tensor).slot);
     await provide((slot) => mine.includes(slot) && last.has(slot));
-    for (const tensor of launch.tensors) await upload(tensor);
+    for (const tensor of launch.tensors) {
+      const weight = left.get(tensor);
+      if (weight) await arrive(weight);
+    }
     const recording = await launcher.record([launch], undefined);
-    const {done} = launcher.unit([launch]).device.queue.submit([recording], []);
-    done.catch(() => undefined);
-    fences.push(done);
+    const fence = launcher.unit([launch]).device.queue.submit([recording], []);
+    fence.done.catch(() => undefined);
+    fences.push(fence.done);
     recording.dispose();
     for (const slot of mine) if (last.get(slot) === at) memory.spend(slot);
+    if (done - before < UNDER_WAY) continue;
+    await Promise.all(fences);
+    fences = [];
+    before = done;
   }
-  for (const tensor of left.keys()) await upload(tensor);
+  for (const weight of left.values()) await arrive(weight);
   await Promise.all(fences);
 }

@@ -37,6 +37,10 @@ export class Launcher {
   readonly lanes: readonly Lane[];
   readonly memory: Memory;
   readonly sites: Sites;
+  /** How often each launch of `run` happened in the latest run. */
+  readonly times: number[];
+  /** Tensors that went between devices in the latest run. */
+  readonly copies = new Map<string, {from: number; to: number; times: number}>();
   /** A kernel's number among those of its device. */
   readonly #local: readonly number[];
 
@@ -48,6 +52,7 @@ export class Launcher {
     this.lanes = devices.map(({queue}) => new Lane(queue));
     this.memory = new Memory(manifest, devices, moved);
     this.sites = sitesOf(manifest);
+    this.times = manifest.run.map(() => 0);
     const counts = units.map(() => 0);
     this.#local = manifest.kernels.map(({device}) => {
       const number = counts[device] ?? 0;

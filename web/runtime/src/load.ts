@@ -8,11 +8,12 @@ import type {Pieces} from './pieces.ts';
 import {createPlan, type PlanMemory} from './plan_module.ts';
 import {type Loss, type ModelParts, Recovery, type Reload} from './recovery.ts';
 import {Session} from './session.ts';
-import {type Files, openSource, type Requests} from './source.ts';
+import {type Files, openSource, readChecked, type Requests} from './source.ts';
 import type {ComputeDevice, StatePairs} from './tensors/tensors.ts';
-import {type DeviceKind, GossamerError} from './types.ts';
+import {type DeviceKind, disposed, GossamerError} from './types.ts';
+import {WeightFiles} from './weights.ts';
 
-/** How far loading is; `done` of `total` are bytes (download), kernels (compile) or weights (upload). */
+/** How far loading is; `done` of `total` are bytes, of kernels that are compiled their number. Weights arrive while others are uploaded. */
 export interface Progress {
   readonly stage: 'download' | 'compile' | 'upload';
   readonly done: number;
@@ -32,6 +33,11 @@ export interface LoadOptions extends Requests {
   readonly strict?: boolean | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Whether files of weights are kept in Cache Storage ("gossamer-weights") by the SHA-256 of their content, so that they are
+   * fetched once, and a load that was broken off goes on with what is missing. Default: where a package has several.
+   */
+  readonly cache?: boolean | undefined;
   /**
    * True: when the device is lost (the driver crashed, the browser took it away), the package is loaded again,
    * on the same device where that comes back, else on the next that 'auto' would take. Runs under way or asked
@@ -97,8 +103,10 @@ function openPlan(manifest: Manifest, files: ReadonlyMap<string, Pieces>): Promi
 
 async function start(found: Package, options: LoadOptions): Promise<Started> {
   let {manifest} = found;
-  const {signal, onProgress, threads, device: given} = options;
+  const {signal, onProgress, threads, device: given, cache} = options;
+  const {source} = found;
   const executables: Executable[] = [];
+  let weights: WeightFiles | undefined;
   const shared = typeof given === 'object' ? given.home : undefined;
   shared?.check();
   const {target, side, needs, files: listed} = manifest;
@@ -119,11 +127,24 @@ async function start(found: Package, options: LoadOptions): Promise<Started> {
       ...sideways(manifest),
     ];
     if (options.strict) refuse(fallbacks);
-    const files = await readFiles({...found, manifest}, (done, total) =>
-      onProgress?.({stage: 'download', done, total}),
-    );
+    const wanted = new Set(manifest.weights.map(({file}) => file));
+    const apart = manifest.files.filter(({name}) => wanted.has(name));
+    const others = manifest.files.filter(({name}) => !wanted.has(name));
+    const bytes = manifest.files.reduce((sum, entry) => sum + entry.bytes, 0);
+    let here = 0;
+    const arrived = (count: number): void => {
+      if (weights?.disposed) throw disposed();
+      onProgress?.({stage: 'download', done: (here += count), total: bytes});
+    };
+    arrived(0);
+    const keeps = source.cached && (cache ?? apart.length > 1);
+    weights = new WeightFiles(apart, async (entry) => {
+      const read = (): Promise<Pieces> => readChecked(source, entry, arrived);
+      return keeps && entry.sha256 ? (await import('./shards/shards.ts')).readKept(entry, read, arrived) : read();
+    });
+    const files = await readFiles(source, others, arrived);
     signal?.throwIfAborted();
-    let total = manifest.kernels.length;
+    const total = manifest.kernels.length;
     let before = 0;
     for (const [at, device] of devices.entries()) {
       const program = makeProgram(manifest, files, at);
@@ -135,14 +156,13 @@ async function start(found: Package, options: LoadOptions): Promise<Started> {
       before += program.kernels.length;
       signal?.throwIfAborted();
     }
-    total = manifest.weights.length;
-    const weights = files.get('weights.safetensors');
     const plan = await openPlan(manifest, files);
     const units = devices.map((device, at) => ({device, executable: executables[at] as Executable, plan}));
-    const uploaded = (done: number): void => onProgress?.({stage: 'upload', done, total});
+    const uploaded = (done: number, all: number): void => onProgress?.({stage: 'upload', done, total: all});
     const session = await Session.create(manifest, units, weights, uploaded, home, !shared);
     return {manifest, devices, home, session, fallbacks};
   } catch (problem) {
+    weights?.dispose();
     executables.forEach((executable) => executable.dispose());
     if (!shared) home.dispose();
     return await backend.life.verdict(home.over ?? problem);

@@ -6,7 +6,8 @@ import {bytesOf, type DType, type DeviceKind, GossamerError, product} from './ty
 
 export type {Num} from './fields.ts';
 
-export const FORMAT_VERSION = 2;
+/** What is read: packages whose weights lie in one file of their own are of version 2. */
+const VERSIONS: readonly unknown[] = [2, 3];
 
 /** A value that is no single tensor: parts are the first input (output) and how many there are. */
 export interface Group {
@@ -21,6 +22,10 @@ export interface FileEntry {
   readonly name: string;
   readonly bytes: number;
   readonly xxh3: string;
+  /** "": not told. */
+  readonly sha256: string;
+  /** It lies in the folder above. */
+  readonly above: boolean;
 }
 
 export interface TensorEntry {
@@ -63,6 +68,8 @@ export interface WeightEntry {
   readonly dtype: DType;
   readonly shape: readonly number[];
   readonly tensor: number;
+  /** The name of the file that has it. */
+  readonly file: string;
 }
 
 export interface KernelEntry {
@@ -179,10 +186,10 @@ export function parseManifest(text: string, where: string): Manifest {
     throw new GossamerError('damaged', `${where}: manifest.json is not that of a gossamer package`);
   }
   const version = root.value('version');
-  if (version !== FORMAT_VERSION) {
+  if (!VERSIONS.includes(version)) {
     throw new GossamerError(
       'version',
-      `${where} has package version ${String(version)}, this run time knows ${FORMAT_VERSION}: ` +
+      `${where} has package version ${String(version)}, this run time knows ${VERSIONS.join(' and ')}: ` +
         `use the run time that came with the compiler`,
     );
   }
@@ -200,8 +207,15 @@ export function parseManifest(text: string, where: string): Manifest {
   const name = root.text('name', '');
   const needs = root.list('needs', (list, at) => list.text(at));
   const files = readUnique(root, 'files', (file): FileEntry => {
-    const entry = {name: file.name('name'), bytes: file.count('bytes'), xxh3: file.text('xxh3')};
+    const entry = {
+      name: file.name('name'),
+      bytes: file.count('bytes'),
+      xxh3: file.text('xxh3'),
+      sha256: file.text('sha256', ''),
+      above: file.flag('above'),
+    };
     if (!/^[0-9a-f]{16}$/.test(entry.xxh3)) file.wrong('xxh3', '16 hexadecimal digits');
+    if (file.has('sha256') && !/^[0-9a-f]{64}$/.test(entry.sha256)) file.wrong('sha256', '64 hexadecimal digits');
     return entry;
   });
   if (beside && !files.some((file) => file.name === side)) beside.wrong('code', 'one of the files');
@@ -334,7 +348,8 @@ export function parseManifest(text: string, where: string): Manifest {
     };
     checkTensor(weight, entry);
     if (!isStatic(slotOf(entry.tensor))) weight.wrong('tensor', 'in memory of known size');
-    return entry;
+    const file = weight.has('file') ? files[weight.count('file', files.length)]?.name : undefined;
+    return {...entry, file: file ?? 'weights.safetensors'};
   });
   /** Numbers of launches at load are known. */
   const readLaunch = (launch: Fields, values: number): LaunchEntry => {

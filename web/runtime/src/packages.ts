@@ -1,6 +1,6 @@
 /** From an address to the packages behind it, whatever servers and caches make of them. */
 import {KINDS} from './choose.ts';
-import {type Manifest, parseIndex, parseManifest} from './manifest.ts';
+import {type FileEntry, type Manifest, parseIndex, parseManifest} from './manifest.ts';
 import type {Pieces} from './pieces.ts';
 import {readChecked, type Source} from './source.ts';
 import {type DeviceKind, GossamerError, messageOf} from './types.ts';
@@ -103,17 +103,12 @@ export async function findPackages(source: Source, file: string | undefined): Pr
   );
 }
 
-/** All files of a package, fetched at the same time and checked. */
+/** Files of a package, fetched at the same time and checked. */
 export async function readFiles(
-  {source, manifest}: Package,
-  report: (done: number, total: number) => void,
+  source: Source,
+  entries: readonly FileEntry[],
+  arrived: (bytes: number) => void,
 ): Promise<Map<string, Pieces>> {
-  const total = manifest.files.reduce((sum, {bytes}) => sum + bytes, 0);
-  let done = 0;
-  report(0, total);
-  const files = manifest.files.map(async (entry) => {
-    const file = await readChecked(source, entry, (count) => report((done += count), total));
-    return [entry.name, file] as const;
-  });
+  const files = entries.map(async (entry) => [entry.name, await readChecked(source, entry, arrived)] as const);
   return new Map(await Promise.all(files));
 }

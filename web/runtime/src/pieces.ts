@@ -20,6 +20,16 @@ export class Pieces {
     this.length = length ?? begin;
   }
 
+  /** What is left of it, in parts that are to be read at once. */
+  *parts(most: number): Iterable<Uint8Array> {
+    let left = this.length;
+    for (const {bytes} of this.#kept) {
+      const end = Math.min(bytes.length, left);
+      for (let at = 0; at < end; at += most) yield bytes.subarray(at, Math.min(at + most, end));
+      left -= end;
+    }
+  }
+
   /** A copy of a range. Each may be taken once, none that overlap. */
   take(begin = 0, end = this.length): Uint8Array<ArrayBuffer> {
     const taken = new Uint8Array(end - begin);
@@ -33,5 +43,11 @@ export class Pieces {
       return piece.left > 0;
     });
     return taken;
+  }
+
+  /** Lets go of the rest. */
+  dispose(): void {
+    if (this.#own) this.#kept.forEach(({bytes}) => discard(bytes));
+    this.#kept = [];
   }
 }

@@ -56,5 +56,11 @@ export function readSafetensors(file: Pieces, where: string): Map<string, Stored
     if (end < begin) entry.wrong('data_offsets', 'in order');
     tensors.set(name, {dtype, shape, begin: start + begin, end: start + end});
   }
+  let last = start;
+  for (const [name, {begin, end}] of [...tensors].sort(([, a], [, b]) => a.begin - b.begin || a.end - b.end)) {
+    const entry = header.fields(name);
+    if (begin < last) entry.wrong('data_offsets', 'apart from those of others');
+    last = end;
+  }
   return tensors;
 }

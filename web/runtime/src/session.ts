@@ -8,13 +8,13 @@ import {keep, Launcher, type Recorded, type Unit} from './launcher.ts';
 import type {LaunchEntry, Manifest, Num} from './manifest.ts';
 import type {Lifetime} from './lifetime.ts';
 import {extentOf, type Others, resolve} from './memory.ts';
-import type {Pieces} from './pieces.ts';
 import {type ValuePort, valuePorts} from './ports.ts';
 import {type Bound, KEPT, Recordings, type Specialization} from './recordings.ts';
-import {StepRuns} from './step_run.ts';
+import type {StepRuns} from './steps/step_run.ts';
 import {fromStorage, toStorage} from './storage.ts';
 import type {Output, Tensor} from './tensor.ts';
 import {type DType, disposed, GossamerError, product, type TensorData, within} from './types.ts';
+import type {WeightFiles} from './weights.ts';
 
 export type {Recorded, Unit} from './launcher.ts';
 
@@ -39,7 +39,8 @@ export class Session {
   readonly #launcher: Launcher;
   readonly #cache = new Map<string, Specialization>();
   readonly #recordings: Recordings;
-  readonly #steps: StepRuns;
+  /** Where the package has steps. */
+  #steps: StepRuns | undefined;
   readonly #ports: ReadonlyMap<string, ValuePort>;
   readonly #home: Home;
   /** Whether the device goes with the session. */
@@ -59,7 +60,6 @@ export class Session {
     this.#own = own;
     this.#launcher = new Launcher(manifest, units, () => this.#forget());
     this.#recordings = new Recordings(this.#launcher, home);
-    this.#steps = new StepRuns(this.#launcher);
     this.#ports = new Map(valuePorts(manifest.inputs).map((port) => [port.name, port]));
     const {run, outputs} = manifest;
     // An input that a launch updates in place is seen as the output in its slot.
@@ -67,17 +67,21 @@ export class Session {
     this.#seen = new Set(seen.map((tensor) => this.#launcher.memory.tensor(tensor).slot));
   }
 
-  /** Places the memory, uploads the weights and runs the init launches. */
+  /** Places the memory, uploads the weights and runs the init launches; `progress` is told bytes of weights. */
   static async create(
     manifest: Manifest,
     units: readonly Unit[],
-    weights: Pieces | undefined,
-    progress: (done: number) => void,
+    weights: WeightFiles,
+    progress: (done: number, total: number) => void,
     home: Home,
     own: boolean,
   ): Promise<Session> {
     const session = new Session(manifest, units, home, own);
     try {
+      if (manifest.steps.length > 0) {
+        const {StepRuns: Runs} = await import('./steps/step_run.ts');
+        session.#steps = new Runs(session.#launcher);
+      }
       await initialize(session.#launcher, weights, !own, progress);
     } catch (problem) {
       session.dispose();
@@ -100,12 +104,12 @@ export class Session {
 
   /** How often each launch of `run` happened in the latest run. */
   get times(): readonly number[] {
-    return this.#steps.times;
+    return this.#launcher.times;
   }
 
   /** Tensors that went between devices in the latest run. */
-  get copies(): StepRuns['copies'] {
-    return this.#steps.copies;
+  get copies(): Launcher['copies'] {
+    return this.#launcher.copies;
   }
 
   /** Binds launches of one device, and says what they are. */
@@ -117,7 +121,7 @@ export class Session {
   #forget(): void {
     for (const lane of this.#launcher.lanes) void lane.submit();
     this.#recordings.clear();
-    this.#steps.clear();
+    this.#steps?.clear();
   }
 
   /** A segment's values, after its checks. */
@@ -189,7 +193,7 @@ export class Session {
         await first.catch(() => undefined);
       }
       if (this.#disposed) throw disposed();
-      if (this.#manifest.steps.length > 0) return this.#runSteps(feeds, dims, ends);
+      if (this.#steps) return this.#runSteps(this.#steps, feeds, dims, ends);
       const special = await this.#specialize(dims);
       return this.#launch(feeds, special, await this.#recordings.bind(special, feeds, ends), ends);
     });
@@ -218,7 +222,7 @@ export class Session {
     try {
       this.#writeInputs(feeds, others);
       void this.#launcher.lanes[0]?.add(recording, 0);
-      this.#steps.times.fill(1);
+      this.#launcher.times.fill(1);
       const going = this.#finish(values, ends, stay, others);
       for (const feed of feeds) {
         if (isHeld(feed) && feed.given && stay.includes(feed.block)) feed.held = false;
@@ -231,8 +235,8 @@ export class Session {
     }
   }
 
-  async #runSteps(feeds: readonly Fed[], dims: number[], ends: Ends): Promise<Going> {
-    const values = await this.#steps.run(feeds, dims, {
+  async #runSteps(steps: StepRuns, feeds: readonly Fed[], dims: number[], ends: Ends): Promise<Going> {
+    const values = await steps.run(feeds, dims, {
       plan: (segment) => this.#plan(segment, dims),
       begin: () => this.#writeInputs(feeds),
       check: () => {

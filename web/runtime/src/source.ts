@@ -1,6 +1,6 @@
 /** Where a package's files come from: a folder behind a URL, or memory. */
-import {discard} from './discard.ts';
-import {Xxh3} from './hash/xxh3.ts';
+import {Arrival, type Reading, until} from './arrival.ts';
+import {Sha256} from './hash/sha256.ts';
 import type {FileEntry} from './manifest.ts';
 import {Pieces} from './pieces.ts';
 import {GossamerError, messageOf} from './types.ts';
@@ -10,16 +10,6 @@ export type Files =
   | ReadonlyMap<string, Uint8Array>
   | Readonly<Record<string, Uint8Array>>
   | readonly {readonly name: string; readonly bytes: Uint8Array}[];
-
-/** How a file is read. */
-export interface Reading {
-  /** Its size, if known. */
-  readonly expected?: number;
-  /** Called with each piece. */
-  readonly arrived?: (piece: Uint8Array) => void;
-  /** Past the HTTP cache. */
-  readonly fresh?: boolean;
-}
 
 /** How requests are made. */
 export interface Requests {
@@ -39,7 +29,7 @@ export interface Source {
    * the signal's reason on abort.
    */
   read(name: string, reading?: Reading): Promise<Pieces>;
-  /** The folder of this name within. */
+  /** The folder of this name within; '..' is the one above. */
   folder(name: string): Source;
 }
 
@@ -60,56 +50,15 @@ class MemorySource implements Source {
     return Promise.resolve(new Pieces([bytes], false));
   }
   folder(name: string): Source {
-    return new MemorySource(this.#files, this.#prefix + name);
+    const prefix = name === '..' ? this.#prefix.replace(/[^/]+\/$/, '') : this.#prefix + name;
+    return new MemorySource(this.#files, prefix);
   }
 }
 
-/** The same promise, but rejected as soon as the signal says so, whatever it waits for. */
-function until<T>(signal: AbortSignal | undefined, promise: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(signal?.reason as Error);
-    signal?.addEventListener('abort', stop);
-    promise.then(resolve, reject).finally(() => signal?.removeEventListener('abort', stop));
-  });
-}
-
-/** Of this size, memory goes back to the system when it is freed; allocators keep smaller pieces. */
-const BLOCK = 1 << 22;
-
-/** Collects what arrives in blocks; stops soon after the size that is expected. */
-async function collect(
-  stream: ReadableStream<Uint8Array>,
-  signal: AbortSignal | undefined,
-  {expected, arrived}: Reading,
-): Promise<Pieces> {
-  const blocks: Uint8Array[] = [];
-  let size = 0;
-  let room = 0;
-  const reader = stream.getReader();
-  try {
-    while (expected === undefined || size <= expected) {
-      const {done, value} = await until(signal, reader.read());
-      if (done) break;
-      arrived?.(value);
-      for (let at = 0; at < value.length; ) {
-        if (room === 0) {
-          room = Math.min(BLOCK, Math.max((expected ?? 0) - size, value.length - at));
-          blocks.push(new Uint8Array(room));
-        }
-        const block = blocks.at(-1) as Uint8Array;
-        const part = value.subarray(at, at + room);
-        block.set(part, block.length - room);
-        at += part.length;
-        size += part.length;
-        room -= part.length;
-      }
-      discard(value);
-    }
-  } finally {
-    reader.cancel().catch(() => undefined);
-  }
-  return new Pieces(blocks, true, size);
-}
+/** After so many attempts that brought little a download is given up; the first waits so long for the second, each twice as long. */
+const ATTEMPTS = 4;
+const LITTLE = 1 << 20;
+const WAIT_MS = 100;
 
 class UrlSource implements Source {
   readonly where: string;
@@ -134,43 +83,72 @@ class UrlSource implements Source {
 
   async read(name: string, reading: Reading = {}) {
     const url = new URL(name, this.#base);
-    const {fetch: own, requestInit} = this.#requests;
     const signal = this.#signal;
     signal?.throwIfAborted();
-    // Without the query, which may be a secret.
-    const failed = (what: string, cause?: unknown): GossamerError =>
-      new GossamerError('source', `${url.href}: ${what}`, {cause});
-    if (url.protocol === 'file:' && 'process' in globalThis && !own) {
-      return this.#readLocal(url, failed, reading);
+    const arrival = new Arrival(reading);
+    if (url.protocol === 'file:' && 'process' in globalThis && !this.#requests.fetch) {
+      await this.#readLocal(url, arrival);
+      return arrival.pieces;
     }
-    try {
-      const address = url.href + this.#search;
-      const init = {...requestInit, ...(signal && {signal}), ...(reading.fresh && {cache: 'reload' as const})};
-      const response = await until(signal, own ? own(address, init) : fetch(address, init));
-      if (!response.ok) throw failed(`the server answered ${response.status} ${response.statusText}`.trim());
-      if (response.body) return await collect(response.body, signal, reading);
-      const bytes = new Uint8Array(await until(signal, response.arrayBuffer()));
-      reading.arrived?.(bytes);
-      return new Pieces([bytes], true);
-    } catch (problem) {
-      signal?.throwIfAborted();
-      throw problem instanceof GossamerError ? problem : failed(messageOf(problem), problem);
+    for (let idle = 0; ; ) {
+      const had = arrival.size;
+      let problem: unknown;
+      try {
+        if (!(await this.#request(url, reading, arrival))) break;
+      } catch (caught) {
+        signal?.throwIfAborted();
+        if (caught instanceof GossamerError) throw caught;
+        problem = caught;
+      }
+      const more = arrival.size - had;
+      idle = more < LITTLE ? idle + 1 : 0;
+      // Of the size that it should have, of none that is known, or as short as before.
+      if (!problem && (reading.expected === undefined || arrival.complete || more === 0)) break;
+      if (problem && (arrival.size === 0 || idle === ATTEMPTS)) throw this.#failed(url, messageOf(problem), problem);
+      await until(signal, new Promise((resolve) => setTimeout(resolve, WAIT_MS * 2 ** idle)));
     }
+    return arrival.pieces;
   }
 
-  async #readLocal(
-    url: URL,
-    failed: (what: string) => GossamerError,
-    reading: Reading,
-  ): Promise<Pieces> {
+  /** Without the query, which may be a secret. */
+  #failed(url: URL, what: string, cause?: unknown): GossamerError {
+    return new GossamerError('source', `${url.href}: ${what}`, {cause});
+  }
+
+  /** The file, or the rest of one that was cut off. False: there is no rest. */
+  async #request(url: URL, {fresh}: Reading, arrival: Arrival): Promise<boolean> {
+    const {fetch: own, requestInit} = this.#requests;
+    const signal = this.#signal;
+    const address = url.href + this.#search;
+    const had = arrival.size;
+    const init: RequestInit = {...requestInit, ...(signal && {signal}), ...(fresh && {cache: 'reload'})};
+    if (had > 0) {
+      init.cache = 'no-store';
+      init.headers = new Headers(init.headers);
+      // Of what is compressed a range would be of other bytes.
+      if (!arrival.packed) init.headers.set('Range', `bytes=${had}-`);
+    }
+    const response = await until(signal, own ? own(address, init) : fetch(address, init));
+    const {status, headers, body} = response;
+    if (had > 0 && status === 416) return false;
+    const answer = `the server answered ${status} ${response.statusText}`.trim();
+    if (!response.ok) throw had > 0 ? new Error(answer) : this.#failed(url, answer);
+    arrival.packed = headers.has('Content-Encoding');
+    const begin = status === 206 ? Number(/^bytes (\d+)-/.exec(headers.get('Content-Range') ?? '')?.[1] ?? had) : 0;
+    if (begin > had) return false;
+    if (body) await arrival.collect(body, signal, had - begin);
+    return true;
+  }
+
+  async #readLocal(url: URL, arrival: Arrival): Promise<void> {
     // Not imported, so that bundlers for browsers do not stumble over it.
     const {openAsBlob, promises} = process.getBuiltinModule('node:fs');
     try {
       await promises.access(url);
-      return await collect((await openAsBlob(url)).stream(), this.#signal, reading);
+      await arrival.collect((await openAsBlob(url)).stream(), this.#signal);
     } catch (problem) {
       this.#signal?.throwIfAborted();
-      throw failed((problem as {code?: string}).code === 'ENOENT' ? 'it is missing' : messageOf(problem));
+      throw this.#failed(url, (problem as {code?: string}).code === 'ENOENT' ? 'it is missing' : messageOf(problem));
     }
   }
 }
@@ -208,7 +186,8 @@ async function readOnce(
   fresh: boolean,
   arrived: (bytes: number) => void,
 ): Promise<Pieces> {
-  const hash = await Xxh3.create();
+  const wanted = entry.sha256 || entry.xxh3;
+  const hash = await (entry.sha256 ? Sha256 : (await import('./hash/xxh3.ts')).Xxh3).create();
   const bytes = await source.read(entry.name, {
     expected: entry.bytes,
     fresh,
@@ -226,24 +205,26 @@ async function readOnce(
     );
   }
   const digest = hash.digest();
-  if (digest !== entry.xxh3) {
+  if (digest !== wanted) {
     throw new GossamerError(
       'damaged',
-      `${name} has hash ${digest} instead of ${entry.xxh3}: it was changed or damaged`,
+      `${name} has hash ${digest} instead of ${wanted}: it was changed, or is another model's`,
     );
   }
   return bytes;
 }
 
 /**
- * A file of the package, checked against its size and hash. What is cut off or not as listed is fetched once
- * more, past the HTTP cache: it may be older than its manifest. Throws 'source' or 'damaged'.
+ * A file of the package, checked against its size and its SHA-256, or xxh3 where the manifest has no other. What is cut off goes
+ * on where it ended; what is still cut off or not as listed is fetched once more, past the HTTP cache: it may be older than
+ * its manifest. Throws 'source' or 'damaged'.
  */
 export async function readChecked(
-  source: Source,
+  folder: Source,
   entry: FileEntry,
   arrived: (bytes: number) => void,
 ): Promise<Pieces> {
+  const source = entry.above ? folder.folder('..') : folder;
   let seen = 0;
   try {
     return await readOnce(source, entry, false, (count) => arrived(((seen += count), count)));

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import {createHash} from 'node:crypto';
 import {test} from 'node:test';
 
 import {kernelsWasm} from '../../tests/fixtures/tiny.ts';
 import type {Launch} from '../src/device.ts';
+import {Sha256} from '../src/hash/sha256.ts';
 import {Xxh3} from '../src/hash/xxh3.ts';
 import {Arena} from '../src/wasm/arena.ts';
 import {WasmEngine} from '../src/wasm/engine.ts';
@@ -22,6 +24,19 @@ test('xxh3 has the published values, in one piece or in many', async () => {
   assert.equal(await hashOf(new TextEncoder().encode('abc')), '78af5f94892f3950');
   const long = Uint8Array.from({length: 1_000_003}, (_, at) => at * 7);
   assert.equal(await hashOf(long, 777), await hashOf(long));
+});
+
+test('SHA-256 is that of others, whatever the length and the pieces', async () => {
+  const long = Uint8Array.from({length: 200_003}, (_, at) => at * 7);
+  const lengths = [0, 1, 55, 56, 63, 64, 65, 119, 65535, 65536, 65537, 65591, 131071, 131072, long.length];
+  for (const length of lengths) {
+    const bytes = long.subarray(0, length);
+    for (const piece of [777, 64, 65536, long.length]) {
+      const hash = await Sha256.create();
+      for (let at = 0; at < length; at += piece) hash.update(bytes.subarray(at, at + piece));
+      assert.equal(hash.digest(), createHash('sha256').update(bytes).digest('hex'), `${length} in ${piece}`);
+    }
+  }
 });
 
 test('the memory import takes any limits', async () => {

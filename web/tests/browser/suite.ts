@@ -17,6 +17,7 @@ import {addImages} from './images.ts';
 import {addLaunches} from './launches.ts';
 import {addProfiles} from './profile.ts';
 import {addRecovery} from './recover.ts';
+import {addShards} from './shards.ts';
 import {addTrouble} from './trouble.ts';
 import {STEP_CASES, stepsPackage} from '../fixtures/steps.ts';
 import {tinyFolder, tinyPackage} from '../fixtures/tiny.ts';
@@ -247,6 +248,7 @@ tests.set('downloads a folder, and notices what is missing or cut off', async ()
 });
 
 addCaches(tests);
+addShards(tests);
 addBadInput(tests);
 addTrouble(tests);
 addRecovery(tests);

@@ -1,3 +1,4 @@
+import {wasmOf} from './wasm.ts';
 import {XXH3_WASM} from './xxh3_wasm.ts';
 
 interface Exports {
@@ -23,10 +24,7 @@ export class Xxh3 {
   }
 
   static async create(): Promise<Xxh3> {
-    compiled ??= WebAssembly.compile(
-      // In hexadecimal, which gzip packs better than base64.
-      Uint8Array.from(XXH3_WASM.match(/../g) ?? [], (byte) => parseInt(byte, 16)),
-    );
+    compiled ??= wasmOf(XXH3_WASM);
     const instance = await WebAssembly.instantiate(await compiled);
     return new Xxh3(instance.exports as unknown as Exports);
   }

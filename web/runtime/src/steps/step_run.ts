@@ -1,13 +1,13 @@
-/** Runs of packages whose host program has steps: recordings of the launches between them, reads and copies. */
-import type {Extent, Recording} from './device.ts';
-import type {Lane} from './lane.ts';
-import {keep, type Launcher} from './launcher.ts';
-import type {LaunchEntry} from './manifest.ts';
-import {extentOf, resolve} from './memory.ts';
-import {runSteps} from './steps.ts';
-import {decode, fromStorage, toStorage} from './storage.ts';
-import type {Tensor} from './tensor.ts';
-import {GossamerError, SAFE, within} from './types.ts';
+/** Runs of packages whose host program has steps: recordings of the launches between them, reads and copies. A bundle of its own. */
+import type {Extent, Recording} from '../device.ts';
+import type {Lane} from '../lane.ts';
+import {keep, type Launcher} from '../launcher.ts';
+import type {LaunchEntry} from '../manifest.ts';
+import {extentOf, resolve} from '../memory.ts';
+import {decode, fromStorage, toStorage} from '../storage.ts';
+import type {Tensor} from '../tensor.ts';
+import {GossamerError, SAFE, within} from '../types.ts';
+import {runSteps} from './follow.ts';
 
 interface Range {
   readonly name: string;
@@ -24,11 +24,11 @@ const TURN_MS = 50;
 /** What a run has of its session. */
 interface Calls {
   /** A segment's values. */
-  plan(segment: number): Promise<Float64Array>;
+  readonly plan: (segment: number) => Promise<Float64Array>;
   /** Writes the feeds: their memory is there. */
-  begin(): void;
+  readonly begin: () => void;
   /** Throws 'disposed'. */
-  check(): void;
+  readonly check: () => void;
 }
 
 export class StepRuns {
@@ -37,19 +37,14 @@ export class StepRuns {
   readonly #parts = new Map<string, Recording>();
   /** Launches of a step, and the plan values that they depend on. */
   readonly #ranges = new Map<string, Range>();
-  /** How often each launch of `run` happened in the latest run. */
-  readonly times: number[];
-  /** Tensors that went between devices in the latest run. */
-  readonly copies = new Map<string, {from: number; to: number; times: number}>();
 
   constructor(launcher: Launcher) {
     this.#launcher = launcher;
-    this.times = launcher.manifest.run.map(() => 0);
   }
 
   /** Gives the plan's values at the end. */
   async run(feeds: readonly unknown[], dims: number[], {plan: evaluate, begin, check}: Calls): Promise<Float64Array> {
-    const {memory, lanes, manifest} = this.#launcher;
+    const {memory, lanes, manifest, times, copies} = this.#launcher;
     const {steps, slots, inputs} = manifest;
     let values = new Float64Array();
     let turn = performance.now();
@@ -71,8 +66,8 @@ export class StepRuns {
       });
       await memory.provide(extents, segment > 0);
     };
-    this.times.fill(0);
-    this.copies.clear();
+    times.fill(0);
+    copies.clear();
     await plan(0);
     begin();
     await runSteps(steps, dims, {
@@ -83,7 +78,7 @@ export class StepRuns {
         if (first === last) return;
         const range = this.#range(first, last);
         const part = await this.#part(range, values);
-        for (let at = first; at < last; ++at) this.times[at] = (this.times[at] ?? 0) + 1;
+        for (let at = first; at < last; ++at) times[at] = (times[at] ?? 0) + 1;
         await lanes[this.#launcher.placeOf(range.entries)]?.add(part, last - first);
       },
       read: async (tensor, count) => {
@@ -117,7 +112,7 @@ export class StepRuns {
           memory.write(to, data ? toStorage(data, source.dtype, target.storage, what) : stored);
         }
         const key = `${from},${to}`;
-        this.copies.set(key, {from, to, times: (this.copies.get(key)?.times ?? 0) + 1});
+        copies.set(key, {from, to, times: (copies.get(key)?.times ?? 0) + 1});
       },
       pause: async () => {
         if (performance.now() - turn > TURN_MS) {

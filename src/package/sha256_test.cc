@@ -1,0 +1,36 @@
+#include "package/sha256.h"
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+#include <vector>
+
+namespace gossamer::package {
+namespace {
+
+std::string hash_of(std::string_view text) {
+  return sha256({reinterpret_cast<const std::byte*>(text.data()), text.size()});
+}
+
+// FIPS 180-4's examples, and those of NIST's "Secure Hashing" pages.
+TEST(Sha256, HasThePublishedValues) {
+  EXPECT_EQ(hash_of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(hash_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(hash_of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(hash_of("abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmno"
+                    "ijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu"),
+            "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1");
+  EXPECT_EQ(hash_of(std::string(1000000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+// Lengths around the ends of blocks (hashlib.sha256 of Python on "x" * n).
+TEST(Sha256, PadsEveryLength) {
+  std::string all;
+  for (size_t length : {55, 56, 63, 64, 65, 119, 120}) all += hash_of(std::string(length, 'x'));
+  EXPECT_EQ(hash_of(all), "bc6a5b07728ffb66be2e7e3b770ca355c9579cb701c773f3dc1842b8caf3430d");
+}
+
+}  // namespace
+}  // namespace gossamer::package

@@ -1,0 +1,66 @@
+/** Files of weights that are kept, by the SHA-256 of their content; a bundle of its own, which load() fetches for such packages. */
+import {Arrival} from '../arrival.ts';
+import type {FileEntry} from '../manifest.ts';
+import type {Pieces} from '../pieces.ts';
+
+/** Where they are kept. */
+const CACHE = 'gossamer-weights';
+
+/** Goes into the cache at a time: of larger parts browsers keep copies until some collection. */
+const PART = 2 ** 20;
+
+/** A key says what the content is, so a file is kept once, wherever it comes from. */
+const keyOf = ({sha256}: FileEntry): string => `https://sha256.invalid/${sha256}`;
+
+/** Undefined where there is none, or this page may not use it. */
+const openCache = (): Promise<Cache | undefined> =>
+  'caches' in globalThis ? caches.open(CACHE).catch(() => undefined) : Promise.resolve(undefined);
+
+/**
+ * The file, if it is kept. It had its SHA-256 when it was put there; xxh3, which is faster, tells what has become of it: whoever
+ * can write there is of this origin.
+ */
+async function find(cache: Cache, entry: FileEntry): Promise<Pieces | undefined> {
+  try {
+    const body = (await cache.match(keyOf(entry)))?.body;
+    if (!body) return undefined;
+    const hash = await (await import('../hash/xxh3.ts')).Xxh3.create();
+    const arrival = new Arrival({expected: entry.bytes, arrived: (part) => hash.update(part)});
+    await arrival.collect(body, undefined);
+    if (arrival.size === entry.bytes && hash.digest() === entry.xxh3) return arrival.pieces;
+    await cache.delete(keyOf(entry));
+  } catch {
+    // What cannot be read is fetched.
+  }
+  return undefined;
+}
+
+function streamOf(file: Pieces): ReadableStream<Uint8Array> {
+  const parts = file.parts(PART)[Symbol.iterator]();
+  const pull = (stream: ReadableStreamDefaultController<Uint8Array>): void => {
+    const part = parts.next();
+    if (part.done) stream.close();
+    else stream.enqueue(part.value);
+  };
+  return new ReadableStream({pull}, {highWaterMark: 0});
+}
+
+/**
+ * A file of weights from where it is kept, else what `read` gives, which has that SHA-256 and is then kept. Where the browser
+ * gives no more room, nothing more is kept.
+ */
+export async function readKept(
+  entry: FileEntry,
+  read: () => Promise<Pieces>,
+  arrived: (bytes: number) => void,
+): Promise<Pieces> {
+  const cache = await openCache();
+  const kept = cache && (await find(cache, entry));
+  if (kept) {
+    arrived(entry.bytes);
+    return kept;
+  }
+  const file = await read();
+  await cache?.put(keyOf(entry), new Response(streamOf(file))).catch(() => undefined);
+  return file;
+}

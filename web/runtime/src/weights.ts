@@ -1,0 +1,76 @@
+/** The files of a package's weights on their way here, a few ahead of what the device takes. */
+import type {FileEntry} from './manifest.ts';
+import {Pieces} from './pieces.ts';
+import {readSafetensors, type StoredTensor} from './safetensors.ts';
+
+/** So many are here or under way at once, of so many bytes; or one that is larger. */
+const AHEAD = 3;
+const AHEAD_BYTES = 200e6;
+
+interface WeightFile {
+  readonly file: Pieces;
+  readonly bytes: number;
+  readonly stored: ReadonlyMap<string, StoredTensor>;
+}
+
+export class WeightFiles {
+  /** Those that nobody wanted yet, in order. */
+  readonly #waiting: Map<string, FileEntry>;
+  readonly #here = new Map<string, Promise<WeightFile>>();
+  #bytes = 0;
+  readonly #read: (entry: FileEntry) => Promise<Pieces>;
+  /** What is under way may end. */
+  disposed = false;
+
+  /** `entries` in the order in which they will be wanted. The first are read at once. */
+  constructor(entries: readonly FileEntry[], read: (entry: FileEntry) => Promise<Pieces>) {
+    this.#waiting = new Map(entries.map((entry) => [entry.name, entry]));
+    this.#read = read;
+    this.#ahead();
+  }
+
+  #ahead(): void {
+    for (const {name, bytes} of this.#waiting.values()) {
+      if (this.#here.size >= AHEAD || (this.#here.size > 0 && this.#bytes + bytes > AHEAD_BYTES)) break;
+      void this.#begin(name);
+    }
+  }
+
+  #begin(name: string): Promise<WeightFile> {
+    const entry = this.#waiting.get(name);
+    this.#waiting.delete(name);
+    const bytes = entry?.bytes ?? 0;
+    this.#bytes += bytes;
+    const pieces = entry ? this.#read(entry) : Promise.resolve(new Pieces([], false));
+    const opened = pieces.then((file) => ({file, bytes, stored: entry ? readSafetensors(file, name) : new Map<string, never>()}));
+    opened.catch(() => undefined); // whoever opens it is told
+    this.#here.set(name, opened);
+    return opened;
+  }
+
+  /** Rejects with 'source' or 'damaged'. Of a file that the package has not there is nothing. */
+  open(name: string): Promise<WeightFile> {
+    return this.#here.get(name) ?? this.#begin(name);
+  }
+
+  /** Nothing more is wanted of it. */
+  close(name: string): void {
+    const here = this.#here.get(name);
+    this.#here.delete(name);
+    here?.then(
+      ({file, bytes}) => {
+        file.dispose();
+        this.#bytes -= bytes;
+        this.#ahead();
+      },
+      () => undefined,
+    );
+  }
+
+  /** Nothing more is wanted at all. */
+  dispose(): void {
+    this.disposed = true;
+    this.#waiting.clear();
+    for (const name of this.#here.keys()) this.close(name);
+  }
+}

@@ -1,0 +1,52 @@
+/** Weights in Cache Storage: a second load fetches none, and a load that was broken off goes on. */
+import {load} from '../../runtime/src/index.ts';
+import {check, rejects, same} from './check.ts';
+
+const CACHE = 'gossamer-weights';
+
+/** What the server was asked for since it was last asked that. */
+const asked = async (): Promise<string[]> =>
+  ((await (await fetch('/asked')).json()) as string[]).filter((name) => name.startsWith('weights')).sort();
+
+async function right(url: string): Promise<void> {
+  using model = await load(url);
+  const out = await model.run({});
+  for (const [at, {name}] of model.outputs.entries()) {
+    same(Array.from((await out[name]?.data<Float32Array>()) ?? []), [0, 1, 2, 3].map((i) => 4 * (at + i)), name);
+  }
+}
+
+async function keeps(): Promise<void> {
+  await caches.delete(CACHE);
+  await asked();
+  // Without its last file.
+  await rejects(load('/shards/broken/'), 'source', /weights\.4\.safetensors: the server answered 404/);
+  same(await asked(), [1, 2, 3, 4].map((at) => `weights.${at}.safetensors`), 'all files');
+  same((await (await caches.open(CACHE)).keys()).length, 3, 'kept');
+  await right('/shards/whole/');
+  same(await asked(), ['weights.4.safetensors'], 'what is missing');
+  await right('/shards/whole/');
+  same(await asked(), [], 'nothing');
+  const cache = await caches.open(CACHE);
+  const [key] = await cache.keys();
+  check(key !== undefined, 'no key');
+  await cache.put(key as Request, new Response('nonsense'));
+  await right('/shards/whole/');
+  same((await asked()).length, 1, 'what was spoilt');
+  await caches.delete(CACHE);
+}
+
+/** The server cuts the second file off, once. */
+async function resumes(): Promise<void> {
+  await caches.delete(CACHE);
+  await asked();
+  await right('/shards/cut/');
+  const names = await asked();
+  check(names.some((name) => /^weights\.2\.safetensors from [1-9]/.test(name)), names.join());
+  await caches.delete(CACHE);
+}
+
+export function addShards(tests: Map<string, () => Promise<void>>): void {
+  tests.set('weights are kept in Cache Storage', keeps);
+  tests.set('a download of weights that is cut off goes on where it ended', resumes);
+}
