@@ -98,7 +98,7 @@ function openPlan(manifest: Manifest, files: ReadonlyMap<string, Pieces>): Promi
   if (!size) return undefined;
   const module = files.get('plan.wasm')?.take();
   if (module) return createPlan(module, size);
-  throw new GossamerError('damaged', 'the package has no plan function for its dynamic shapes');
+  throw new GossamerError('damaged', 'the package has no plan.wasm');
 }
 
 async function start(found: Package, options: LoadOptions): Promise<Started> {
