@@ -79,7 +79,9 @@ TEST(Model, IsRecordedWithShapesOfItsInputs) {
     ASSERT_EQ(made->size(), 3u);
     EXPECT_EQ(recorder.spec((*made)[0]).shape, Shape({3 * rows}));
     EXPECT_EQ(recorder.spec((*made)[1]).shape, Shape({200}));
+    EXPECT_EQ(recorder.size(), 6u);  // nothing between: it is one node
     EXPECT_EQ(recorder.plan(*made).program, rows == 5 ? 1 : 0);
+    EXPECT_EQ(recorder.program(0).nodes.size(), 6u);
     for (Id id : {x, w, table}) recorder.release(id);
     for (Id id : *made) recorder.release(id);
     (void)recorder.take_unused();

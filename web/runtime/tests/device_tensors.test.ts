@@ -3,7 +3,10 @@ import {test} from 'node:test';
 
 import {addDeviceTensors, alternates, grows} from '../../tests/browser/device_tensors.ts';
 import {tinyPackage} from '../../tests/fixtures/tiny.ts';
+import type {Buffer, Device, Room} from '../src/device.ts';
+import type {Block} from '../src/home.ts';
 import {load, openDevice} from '../src/index.ts';
+import {Blocks} from '../src/tensors/blocks.ts';
 import {WasmEngine} from '../src/wasm/engine.ts';
 
 const tests = new Map<string, () => Promise<void>>();
@@ -34,4 +37,17 @@ test('a longer sequence makes no table anew', async (context) => {
   const {mock: updates} = context.mock.method(WasmEngine.prototype, 'update');
   await grows(device, model, 8, 60); // within one class of sizes
   assert.deepEqual([allocations.callCount(), updates.callCount()], [0, 27]);
+});
+
+test('memory at rest is taken in one order, whatever the order in which it was given back', async () => {
+  const createBuffers = (rooms: readonly Room[]): Promise<Buffer[]> => Promise.resolve(rooms.map(({extent}) => ({extent, dispose: () => undefined})));
+  const blocks = new Blocks({createBuffers} as Partial<Device> as Device);
+  const take = async (): Promise<Block[]> => {
+    const all: Block[] = [];
+    for (let at = 0; at < 4; ++at) all.push(await blocks.take({bytes: 64}, 'f32', 'a tensor'));
+    return all;
+  };
+  const first = await take();
+  for (const at of [2, 0, 3, 1]) blocks.release(first[at] as Block);
+  assert.deepEqual((await take()).map(({id}) => id), first.map(({id}) => id));
 });

@@ -295,7 +295,10 @@ export class Engine {
       void this.#last.then(() => gone.forEach((model) => void model.then((each) => each.dispose(), () => undefined)));
     };
     // When it is lost the next program opens another.
-    opened.then(({home}) => home.backend.life.watch(close), close);
+    opened.then((device) => {
+      device.collects = false; // Elements are given back by their tensors
+      device.home.backend.life.watch(close);
+    }, close);
     return opened;
   }
 

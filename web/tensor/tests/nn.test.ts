@@ -139,3 +139,23 @@ test('cosine similarity, normalising and attention as functions', {skip}, async 
   const open = noGrad(() => nn.functional.scaledDotProductAttention(q, q, q, {causal: true}));
   await near(open.index(0, 0, 0), [-1.25, 0.5, -0.5, 1.25]);
 });
+
+test('what lies between layers, and in losses, goes at once', {skip}, () => {
+  class Keeps extends nn.Module {
+    kept: Tensor | undefined;
+    forward(y: Tensor): Tensor {
+      return (this.kept = y).mul(2);
+    }
+  }
+  const keeps = new Keeps();
+  const net = new nn.Sequential(
+    new nn.Linear(2, 4), new nn.BatchNorm1d(4), new nn.Dropout(0.5), new nn.GELU(), new nn.Identity(), keeps, new nn.Tanh(), new nn.Linear(4, 2));
+  const [x, t] = [Tensor.ones([3, 2]), new Tensor([0, 1, 0], {dtype: 'i32'})];
+  const before = memory().tensors;
+  const y = net.forward(x);
+  // What is given, and what a module of the user's own was given and gave.
+  assert.equal(memory().tensors, before + 3);
+  nn.functional.crossEntropy(y, t);
+  assert.equal(memory().tensors, before + 4);
+  assert.deepEqual(keeps.kept?.shape, [3, 4]);
+});

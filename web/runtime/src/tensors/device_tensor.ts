@@ -98,7 +98,7 @@ export class DeviceTensor implements OnDevice {
       --blocks.tensors;
       blocks.release(block);
     };
-    forgotten.register(this, forget, this);
+    if (this.device.collects) forgotten.register(this, forget, this);
   }
 
   /** Row-major values, as those of an Output. Rejects with 'disposed', 'lost', or what went wrong in the run that made it. */
@@ -244,6 +244,8 @@ export class ComputeDevice implements Keeper {
   readonly home: Home;
   /** @internal */
   readonly blocks: Blocks;
+  /** @internal Gives back memory of tensors that nobody can reach. False: somebody else sees to that, and saves the collector's work. */
+  collects = true;
 
   /** @internal Use openDevice(). */
   constructor(home: Home) {
