@@ -265,7 +265,9 @@ export class Layout extends Reductions {
 
   /** 1 where a new last axis equals the class, 0 elsewhere; i32. */
   oneHot(classes: number): this {
-    return this.apply('OneHot', [this, integers([classes]), constant('i32', [2], [0, 1])], {axis: -1});
+    // In the types that ONNX Runtime has it in.
+    const places = this.cast('i64');
+    return places.apply('OneHot', [places, integers([classes]), constant('i64', [2], [0, 1])], {axis: -1}).cast('i32');
   }
 
   /** This with `values` written from `starts` on. */
