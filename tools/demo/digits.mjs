@@ -1,5 +1,5 @@
 // The digits: every target reads the ten drawn ones, then the page reads them too.
-import {cpSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs';
+import {cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
 import {waitLong} from './browser.mjs';
 import {bytesOf, median, output} from './command.mjs';
@@ -37,7 +37,7 @@ export async function buildDigitsPage(out) {
   });
 }
 
-function rowOf(target, folder, answers) {
+function rowOf(target, bytes, answers) {
   const right = answers.filter(({digit, read}) => digit === read).length;
   const problem = answers.find((answer) => answer.error)?.error;
   const times = answers.flatMap(({ms}) => (ms === undefined ? [] : [ms]));
@@ -46,7 +46,7 @@ function rowOf(target, folder, answers) {
     right,
     of: answers.length,
     ms: times.length > 0 ? median(times) : undefined,
-    bytes: bytesOf(folder),
+    bytes,
     problem,
     where: answers.find((answer) => answer.where)?.where ?? 'natively',
   };
@@ -59,7 +59,7 @@ export async function runOnCpu(gossamer, folder) {
     const {ms, outputs} = JSON.parse(await output(gossamer, words));
     answers.push({digit, read: best(outputs[0].data), ms});
   }
-  return rowOf('cpu', folder, answers);
+  return rowOf('cpu', bytesOf(folder), answers);
 }
 
 function whereOf({adapter, device, threads}) {
@@ -79,7 +79,7 @@ export async function runInChromium(web, out) {
   const cases = webTargets.flatMap((target) =>
     digits.map((digit) => ({
       id: `${target} ${digit}`,
-      package_dir: path.join(web, target),
+      package_dir: web,
       inputs: [
         {name: 'image', file: path.join(folder, `${digit}.bin`), dtype: 'f32', shape: [1, 1, 28, 28]},
       ],
@@ -91,6 +91,9 @@ export async function runInChromium(web, out) {
     input: cases.map((each) => `${JSON.stringify(each)}\n`).join(''),
   });
   const [{browser}, ...lines] = said.trim().split('\n').map((line) => JSON.parse(line));
+  // Weights lie above the packages, once for all targets.
+  const above = readdirSync(web).filter((name) => name.startsWith('weights.'));
+  const shared = above.reduce((sum, name) => sum + statSync(path.join(web, name)).size, 0);
   const rows = webTargets.map((target) => {
     const answers = digits.map((digit) => {
       const {ok, error, outputs, ms, report} = lines.find(({id}) => id === `${target} ${digit}`) ?? {
@@ -101,7 +104,7 @@ export async function runInChromium(web, out) {
       const values = Array.from({length: bytes.length / 4}, (_, at) => bytes.readFloatLE(4 * at));
       return {digit, read: best(values), ms, where: whereOf(report)};
     });
-    return rowOf(target, path.join(web, target), answers);
+    return rowOf(target, bytesOf(path.join(web, target)) + shared, answers);
   });
   return {browser, rows};
 }
