@@ -502,7 +502,9 @@ export class Core implements Variable {
   assign(next: Core | Value): void {
     flushOlder();
     const before = this.value;
-    if (shapeText(next.shape) !== shapeText(before.shape) || next.dtype !== before.dtype) {
+    // Mostly one array, as the recorder tells each shape once.
+    const alike = next.shape === before.shape || shapeText(next.shape) === shapeText(before.shape);
+    if (!alike || next.dtype !== before.dtype) {
       throw wrong(`assign: ${before.dtype} ${shapeText(before.shape)} cannot become ${next.dtype} ${shapeText(next.shape)}`);
     }
     if (next instanceof Core) {
