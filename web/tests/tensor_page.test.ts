@@ -98,6 +98,34 @@ test('tensors in a page are computed, and a net is trained, on wasm, webgpu and 
         return [...rest, pixels, counted];
       `), [new Array(2).fill('u82,3,4'), [2, 4, 6, 510], new Array(3).fill([255, 0, 128, 255]), 0], device);
     }
+    // Other batches are one program on every device.
+    const batches: {compiled: number; values: number[]}[][] = [];
+    for (const device of ['cpu', 'webgpu', 'webgl']) {
+      batches.push(await inPage(page, `
+        manualSeed(7);
+        const device = '${device}';
+        const net = new nn.Sequential(
+          new nn.Conv2d(1, 3, 3, {padding: 1}), new nn.BatchNorm2d(3), new nn.ReLU(), new nn.MaxPool2d(2), new nn.Flatten(), new nn.Linear(12, 2)).to(device);
+        const made = [];
+        for (const rows of [3, 5, 8, 4]) {
+          const x = new Tensor(Float32Array.from({length: rows * 16}, (_, at) => Math.sin(at)), {shape: [rows, 1, 4, 4], device});
+          const {compiled} = memory();
+          net.zeroGrad();
+          const loss = net.forward(x).softmax(1).select(1, 0).square().sum();
+          loss.backward();
+          const read = await Promise.all([loss.data(), ...net.parameters().map(({grad}) => grad.data())]);
+          made.push({compiled: memory().compiled - compiled, values: read.flatMap((each) => [...each])});
+        }
+        return made;
+      `) as {compiled: number; values: number[]}[]);
+    }
+    for (const made of batches) {
+      const counts = made.map(({compiled}) => compiled);
+      assert.ok(counts.at(-1) === 0 && counts.reduce((sum, each) => sum + each) <= 3, counts.join());
+      made.forEach(({values}, run) => values.forEach((value, at) => {
+        assert.ok(Math.abs(value - (batches[0]?.[run]?.values[at] ?? NaN)) < 2e-4, `run ${run}, element ${at}: ${value}`);
+      }));
+    }
     // In a worker, too.
     assert.deepEqual(await inPage(page, `
       const script = "import {Tensor} from '${origin}/dist/tensor.js'; postMessage(await new Tensor([1, 2]).add(1).array());";

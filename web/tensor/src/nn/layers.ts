@@ -127,7 +127,8 @@ export class BatchNorm extends Layer {
     if (this.training) {
       noGrad(() => {
         this.#track(runningMean, mean.detach());
-        this.#track(runningVar, variance.detach().mul(count / (count - 1)));
+        // Fed, so that other batches are the same program.
+        this.#track(runningVar, variance.detach().mul(new Tensor(count / (count - 1), {device: x.device})));
       });
     }
     const column = [1, -1, ...new Array<number>(x.ndim - 2).fill(1)];
