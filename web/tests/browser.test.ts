@@ -63,7 +63,8 @@ async function serveSuite(isolated: boolean): Promise<Server> {
     const range = from > 0 && {'Content-Range': `bytes ${from}-${bytes.length - 1}/${bytes.length}`};
     response.writeHead(from > 0 ? 206 : 200, {'Content-Length': bytes.length - from, ...range});
     if (how !== 'cut' || name !== 'weights.2.safetensors' || from > 0) return void response.end(bytes.subarray(from));
-    response.write(bytes.subarray(0, 99_999), () => setTimeout(() => response.destroy(), 50));
+    // The page has these when the connection ends: a browser drops what it was about to give.
+    response.write(bytes.subarray(0, 99_999), () => setTimeout(() => response.destroy(), 500));
   });
   server.put('/cut', serve((bytes, response) => response.end(bytes.subarray(0, 99))));
   server.put('/changed', serve((bytes, response) => response.end(bytes.map((byte) => byte ^ 1))));
