@@ -46,6 +46,9 @@ Cut cut_of(const Capabilities& caps) {
   return {256, 1 << 12, caps.scan_segment, int64_t{1} << 30, true, 1};
 }
 
+constexpr int64_t lanes = 4;              // of a vector on GPUs
+constexpr int64_t busy_points = 1 << 16;  // that keep a GPU's processors busy
+
 class Splitter {
  public:
   Splitter(const Capabilities& caps, std::vector<Stage>& made) : made_(made), cut_(cut_of(caps)) {}
@@ -60,6 +63,8 @@ class Splitter {
     const int64_t others = product(stage.reduce_extents) / length;
     const int64_t wanted = std::max<int64_t>(1, cut_.part / others);
     int64_t parts = std::min((length + wanted - 1) / wanted, cut_.most_parts);
+    if (pattern_of(stage) == Pattern::contraction)
+      parts = std::min(length, busy_points / product(stage.extents));
     // Whole parts need no guard.
     for (int64_t fewer = parts; fewer > parts / 2; --fewer) {
       if (length % (fewer * cut_.accumulators) == 0) {
@@ -79,15 +84,31 @@ class Splitter {
   std::optional<size_t> long_axis(const Stage& stage) const {
     if (stage.kind != StageKind::reduce || stage.in_order || !stage.starts.empty())
       return std::nullopt;
+    if (pattern_of(stage) == Pattern::contraction) return axis_of_tileless(stage);
     const int64_t points = product(stage.extents), terms = product(stage.reduce_extents);
     if (points < 0 || points > cut_.points || terms < cut_.terms) return std::nullopt;
-    if (pattern_of(stage) == Pattern::contraction) return std::nullopt;
     const auto longest = std::ranges::max_element(
         stage.reduce_extents, {}, [](const Expr& extent) { return *ir::as_int(extent); });
     const auto axis = static_cast<size_t>(longest - stage.reduce_extents.begin());
-    // Otherwise the axis would be cut into pieces of one.
-    if (terms / *ir::as_int(*longest) * 4 > cut_.part) return std::nullopt;
+    // Otherwise the axis would be cut into pieces of one: what a GPU does where others are long,
+    // too.
+    if (!cut_.interleaved && terms / *ir::as_int(*longest) * 4 > cut_.part) return std::nullopt;
     return axis;
+  }
+
+  // Of a contraction: tiles share its steps where vectors fill its rows. In a window's weights, of
+  // which a row has three or five, a GPU has nothing to share; its longest axis is cut instead.
+  std::optional<size_t> axis_of_tileless(const Stage& stage) const {
+    if (!cut_.interleaved) return std::nullopt;
+    const int64_t points = product(stage.extents), terms = product(stage.reduce_extents);
+    if (points < 0 || points > busy_points / 2 || terms < cut_.terms) return std::nullopt;
+    const auto is_long = [](const Expr& extent) { return !ir::is_const(extent, 1); };
+    const auto row = std::find_if(stage.extents.rbegin(), stage.extents.rend(), is_long);
+    if (row == stage.extents.rend() || *ir::as_int(*row) % lanes == 0 ||
+        std::ranges::count_if(stage.reduce_extents, is_long) < 2)
+      return std::nullopt;
+    const auto axis = std::ranges::find_if(stage.reduce_extents, is_long);
+    return static_cast<size_t>(axis - stage.reduce_extents.begin());
   }
 
   // Accumulator `which` over each part: [points.., parts].

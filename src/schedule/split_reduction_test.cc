@@ -49,6 +49,43 @@ TEST(SplitReduction, ThreadsHavePartsAndEachSeveralAccumulators) {
   EXPECT_EQ(*ir::as_int(stages[0].reduce_extents[0]) * 16 * 4, 1'000'000);
 }
 
+// The gradient of a convolution's weights: W[o, c, k, l] = sum of B[n, o, y, x] A[n, c, y + k, x +
+// l].
+Stage weights(int64_t outputs, int64_t side) {
+  const Buffer a = ir::buffer("A", DType::f32, {index(64), index(8), index(28), index(28)});
+  const Buffer b = ir::buffer("B", DType::f32, {index(64), index(outputs), index(24), index(24)});
+  const Buffer w =
+      ir::buffer("W", DType::f32, {index(outputs), index(8), index(side), index(side)});
+  const Var o = ir::var("o"), c = ir::var("c"), k = ir::var("k"), l = ir::var("l");
+  const Var n = ir::var("n"), y = ir::var("y"), x = ir::var("x");
+  return sum(w, {o, c, k, l}, {n, y, x}, {index(64), index(24), index(24)},
+             ir::load(b, {n, o, y, x}) * ir::load(a, {n, c, Expr(y) + k, Expr(x) + l}));
+}
+
+TEST(SplitReduction, WeightsOfWindowsAreSummedInPartsOnGpus) {
+  const std::vector<Stage> stages = split(weights(16, 5), TargetKind::webgpu);
+  ASSERT_EQ(stages.size(), 2u);
+  EXPECT_EQ(stages[0].extents.size(), 5u);
+  const int64_t parts = *ir::as_int(stages[0].extents.back());
+  EXPECT_EQ(parts * *ir::as_int(stages[0].reduce_extents[0]), 64);
+  EXPECT_GE(parts * 16 * 8 * 5 * 5, 1 << 15);
+  // Vectors fill the rows, the points are many, or it is no GPU.
+  EXPECT_EQ(split(weights(16, 4), TargetKind::webgpu).size(), 1u);
+  EXPECT_EQ(split(weights(1024, 5), TargetKind::webgpu).size(), 1u);
+  EXPECT_EQ(split(weights(16, 5), TargetKind::wasm).size(), 1u);
+}
+
+TEST(SplitReduction, ManyLongAxesAreSplitOneByOne) {
+  const Buffer a = ir::buffer("A", DType::f32, {index(64), index(16), index(24), index(24)});
+  const Var c = ir::var("c"), n = ir::var("n"), y = ir::var("y"), x = ir::var("x");
+  const std::vector<Stage> stages =
+      split(sum(ir::buffer("C", DType::f32, {index(16)}), {c}, {n, y, x},
+                {index(64), index(24), index(24)}, ir::load(a, {n, c, y, x})),
+            TargetKind::webgpu);
+  ASSERT_EQ(stages.size(), 2u);
+  EXPECT_EQ(*ir::as_int(stages[0].extents.back()), 64);
+}
+
 TEST(SplitReduction, OthersStay) {
   EXPECT_EQ(split(largest(1, index(4000)), TargetKind::webgpu).size(), 1u);
   EXPECT_EQ(split(largest(1000, index(5000)), TargetKind::webgpu).size(), 1u);
