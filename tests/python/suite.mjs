@@ -21,7 +21,7 @@ const unbuilt = call('tools/setup/python.sh', []);
 tally.record('pip builds and installs the wheel', unbuilt);
 if (!unbuilt) {
   // Outside of the source tree, so that what is installed is what is imported.
-  call('third_party/cache/python/bin/python', ['-P', '-m', 'pytest', '-q', '-x', '--maxfail=100000', '-p', 'no:cacheprovider', `--junitxml=${results}`, '--import-mode=importlib', ...process.argv.slice(2)]);
+  call('third_party/cache/python/bin/python', ['-P', '-m', 'pytest', '-q', '-p', 'no:cacheprovider', `--junitxml=${results}`, '--import-mode=importlib', ...process.argv.slice(2)]);
   const cases = existsSync(results) ? [...readFileSync(results, 'utf8').matchAll(/<testcase classname="([^"]*)" name="([^"]*)"[^>]*?(?:\/>|>([\s\S]*?)<\/testcase>)/g)] : [];
   if (cases.length === 0) tally.record('pytest', 'it ended without a result');
   for (const [, suite, name, body = ''] of cases) {
