@@ -20,6 +20,7 @@ void add_bench(CLI::App& app, Chosen& chosen);
 void add_test(CLI::App& app, Chosen& chosen);
 void add_inspect(CLI::App& app, Chosen& chosen);
 void add_ops(CLI::App& app, Chosen& chosen);
+void add_serve(CLI::App& app, Chosen& chosen);
 void add_targets(CLI::App& app, Chosen& chosen);
 
 // Prints the error as one line on stderr, or as {"error": ...} on stdout; gives exit code 1.

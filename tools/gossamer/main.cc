@@ -1,4 +1,4 @@
-// The command line: gossamer compile | run | bench | test | inspect | ops | targets.
+// The command line: gossamer compile | run | bench | test | inspect | ops | serve | targets.
 
 #include <cstdio>
 
@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   add_test(app, chosen);
   add_inspect(app, chosen);
   add_ops(app, chosen);
+  add_serve(app, chosen);
   add_targets(app, chosen);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,162 @@
+// gossamer serve: models over HTTP by the Open Inference Protocol.
+#include <cstdio>
+#include <cstdlib>
+
+#include "api/files.h"
+#include "compiler/compile.h"
+#include "gossamer/commands.h"
+#include "gossamer/fixed_inputs.h"
+#include "gossamer/progress.h"
+#include "runtime/model.h"
+#include "serve/http_server.h"
+#include "serve/service.h"
+
+namespace gossamer::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> models;
+  FixedInputs fixed;
+  serve::HttpOptions http;
+  serve::ServiceOptions service;
+  int threads = 0;
+};
+
+struct Named {
+  std::string name;
+  fs::path path;
+};
+
+// NAME=FILE, or a file or folder that is named after itself.
+Named named(const std::string& given) {
+  std::error_code error;
+  const size_t equals = given.find('=');
+  if (equals != std::string::npos && !fs::exists(given, error))
+    return {given.substr(0, equals), given.substr(equals + 1)};
+  fs::path path = fs::path(given).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // a folder with a / at its end
+  return {path.stem().string(), given};
+}
+
+Result<std::unique_ptr<runtime::Model>> load(const Named& named, const Options& options) {
+  runtime::LoadOptions load;
+  load.threads = options.threads;
+  if (fs::is_directory(named.path))
+    return runtime::Model::load(named.path.string(), std::move(load));
+  GS_ASSIGN(const Bytes model, read_file(named.path));
+  const auto external = external_files(named.path.parent_path());
+  compiler::Options compile;
+  compile.target = "cpu";
+  compile.name = named.name;
+  compile.external = external.get();
+  GS_TRY(apply(options.fixed, compile.known));
+  Progress progress;
+  compile.progress = [&](std::string_view step, double fraction) {
+    progress.show(cat(named.name, ": ", step), fraction);
+  };
+  auto files = compiler::compile(model, compile);
+  if (!files) {
+    Diagnostic error = files.error();
+    if (error.where.empty()) error.where = named.path.string();
+    return std::unexpected(std::move(error));
+  }
+  GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
+  GS_TRY(write_package(temporary.path() / "package", *files));
+  // The files stay mapped when the folder is removed.
+  return runtime::Model::load((temporary.path() / "package").string(), std::move(load));
+}
+
+void say(const std::string& line) { std::fprintf(stderr, "gossamer: %s\n", line.c_str()); }
+
+// True as of serve_http.
+Result<bool> serve_models(Options& options, serve::Service& service) {
+  for (const std::string& given : options.models) {
+    const Named model = named(given);
+    GS_ASSIGN(auto loaded, load(model, options));
+    const auto report = loaded->report();
+    GS_TRY(service.add(model.name, std::move(loaded)));
+    say(cat(model.name, ": ready, ", report.weight_bytes / 1000, " KB of weights"));
+  }
+  return serve::serve_http(service, options.http, [&](const std::string& url) {
+    // The one line of standard output: where a script finds the server.
+    std::printf("%s\n", url.c_str());
+    std::fflush(stdout);
+  });
+}
+
+int run_serve(Options& options) {
+  if (options.service.token.empty())
+    if (const char* token = std::getenv("GOSSAMER_TOKEN")) options.service.token = token;
+  const bool loopback = options.http.host.starts_with("127.") || options.http.host == "::1";
+  if (!loopback && options.service.token.empty())
+    say(cat("anyone who reaches ", options.http.host, " may use the models: see --token"));
+  options.service.version = GOSSAMER_VERSION;
+  options.service.on_notice = say;
+  bool all_answered = false;
+  {
+    serve::Service service(options.service);
+    auto done = serve_models(options, service);
+    if (!done) return report_error(done.error(), false);
+    all_answered = *done;
+    if (!all_answered) {
+      say("ended before all requests were answered");
+      std::_Exit(1);
+    }
+  }
+  say("ended");
+  return 0;
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, Chosen& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("serve", "Answer requests over HTTP, by the Open Inference Protocol");
+  command
+      ->add_option("models", options->models,
+                   "ONNX files or packages for cpu; NAME=FILE names one, else its file does")
+      ->required();
+  command->add_option("--port,-p", options->http.port, "0 takes a free one")->capture_default_str();
+  command->add_option("--host", options->http.host, "The address to listen on")
+      ->capture_default_str();
+  command->add_option("--token", options->service.token,
+                      "What requests must send as Authorization: Bearer TOKEN; or set "
+                      "GOSSAMER_TOKEN, which no list of processes shows");
+  command->add_option("--threads", options->threads, "Of a run; 0 takes one a core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--max-batch", options->service.queue.max_batch,
+                   "Join waiting requests to runs of at most so many rows, where every input's "
+                   "first dimension is free; rows must not depend on each other")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command
+      ->add_option("--max-waiting", options->service.queue.max_waiting,
+                   "Requests a model that may wait; more are answered with 503")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--max-body", options->http.body_bytes, "Bytes of a request at most (64MB)")
+      ->transform(CLI::AsSizeValue(true))
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
+  command
+      ->add_option("--timeout", options->service.timeout,
+                   "Seconds that a request may wait for its model")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
+  command
+      ->add_option("--read-timeout", options->http.read_seconds,
+                   "Seconds for a request to arrive, and for the next to begin")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
+  command->add_option("--max-connections", options->http.connections, "More are closed at once")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  add_fixed_inputs(*command, options->fixed);
+  command->callback([options, &chosen] { chosen.run = [options] { return run_serve(*options); }; });
+}
+
+}  // namespace gossamer::command
