@@ -31,6 +31,8 @@ struct Options {
   bool space = false;                          // KernelReport::space
   // Of the model, the caller's; null: one whose weights lie in other files is an error.
   onnx::ExternalFiles* external = nullptr;
+  // Weights in other files are in none of the package's: who loads it has them, by their names.
+  bool hold_external = false;
   bool fuse = true;     // false: every stage is a kernel, for comparisons
   bool expose = false;  // what kernels make are outputs too (graph::expose_stages)
   onnx::Known known;    // fixed shapes, dimensions, values and lengths of the inputs

@@ -175,6 +175,33 @@ TEST(Compile, WeightsOfManyBytesLieInSeveralFiles) {
   }
 }
 
+TEST(Compile, WeightsThatSomebodyHoldsAreInNoFile) {
+  onnx::Message outside;
+  outside.integer(1, 64).integer(1, 64).integer(2, 1).text(8, "w");
+  outside.add(13, onnx::Message().text(1, "location").text(2, "w.bin")).integer(14, 1);
+  const onnx::Message m =
+      model({{value("x", {"2", "64"})},
+             {node("MatMul", {"x", "w"}, {"h"}), node("Add", {"h", "b"}, {"y"})},
+             {value("y", {})},
+             {outside, floats("b", {64}, std::vector<float>(64, 0.5f))}});
+  for (const char* target : {"wasm", "webgpu", "webgl"}) {
+    Options options;
+    options.target = target;
+    EXPECT_FALSE(compile(bytes_of(m), options));
+    options.hold_external = true;
+    const auto held = compile(bytes_of(m), options);
+    ASSERT_TRUE(held) << held.error().to_string();
+    const std::span<const std::byte> bytes = held->front().bytes;
+    const std::string manifest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    EXPECT_EQ(count(manifest, "{\"name\":\"w\",\"dtype\":\"f32\",\"shape\":[64,64]"), 1u)
+        << manifest;
+    size_t weights = 0;
+    for (const package::File& file : *held)
+      if (file.name == "weights.safetensors") weights += file.bytes.size();
+    EXPECT_LT(weights, 1024u);
+  }
+}
+
 TEST(Compile, TheSameInputGivesTheSameBytes) {
   const onnx::Message m = model({{value("x", {"n", "16"})},
                                  {node("MatMul", {"x", "w"}, {"h"}), node("Relu", {"h"}, {"y"})},

@@ -29,7 +29,7 @@ Result<package::Files> ModuleBuilder::write(const graph::Graph& graph,
     GS_ASSIGN(package::WeightFiles weights, this->weights(graph, model));
     for (size_t i = 0; i < module_.weights.size(); ++i) {
       const auto file = static_cast<size_t>(weights.file_of[i]);
-      if (weights.files[file].name != "weights.safetensors")
+      if (weights.file_of[i] >= 0 && weights.files[file].name != "weights.safetensors")
         module_.weights[i].file = static_cast<int>(files.size() + file);
     }
     for (package::File& file : weights.files) {
@@ -195,8 +195,11 @@ Result<package::WeightFiles> ModuleBuilder::weights(const graph::Graph& graph,
                                                     std::span<const std::byte> model) {
   std::vector<package::Constant> constants;
   const std::vector<size_t> order = order_of_use(stages_);
+  std::vector<size_t> inside;
   for (size_t i : order) {
     const graph::ConstantSource& source = stages_.constants[i].source;
+    if (source.file > 0 && options_.hold_external) continue;
+    inside.push_back(i);
     std::span<const std::byte> bytes = source.bytes;
     if (source.file == 0) {
       if (source.offset > model.size() || source.length > model.size() - source.offset) {
@@ -221,8 +224,8 @@ Result<package::WeightFiles> ModuleBuilder::weights(const graph::Graph& graph,
   }
   GS_ASSIGN(package::WeightFiles files,
             package::write_weights(constants, options_.shard_bytes, options_.share_weights));
-  std::vector<int> file_of(order.size());
-  for (size_t at = 0; at < order.size(); ++at) file_of[order[at]] = files.file_of[at];
+  std::vector<int> file_of(order.size(), -1);
+  for (size_t at = 0; at < inside.size(); ++at) file_of[inside[at]] = files.file_of[at];
   files.file_of = std::move(file_of);
   return files;
 }

@@ -35,7 +35,8 @@ constexpr uint32_t name = 1, f = 2, i = 3, s = 4, t = 5, g = 6, floats = 7, ints
                    type = 20;
 }
 namespace tensor_field {
-constexpr uint32_t dims = 1, data_type = 2, string_data = 6, name = 8, raw_data = 9;
+constexpr uint32_t dims = 1, data_type = 2, string_data = 6, name = 8, raw_data = 9,
+                   external_data = 13, data_location = 14;
 }
 
 constexpr int64_t ir_version = 10;
@@ -241,9 +242,14 @@ class Writer {
   Result<Message> initializer(const std::string& name, const ConstantSource& source) const {
     Bytes bytes = source.bytes;
     if (source.file > 0) {
-      return fail_at(cat("\"", name, "\""),
-                     cat("its data lie in ", (*files_)[static_cast<size_t>(source.file) - 1]),
-                     "a model with external data cannot be written");
+      Message message = tensor_message(name, source.dtype, source.shape);
+      const auto entry = [&](std::string_view key, std::string_view value) {
+        message.add(tensor_field::external_data, Message().text(1, key).text(2, value));
+      };
+      entry("location", (*files_)[static_cast<size_t>(source.file) - 1]);
+      entry("offset", cat(source.offset));
+      entry("length", cat(source.length));
+      return message.integer(tensor_field::data_location, 1);
     }
     if (source.file == 0) {
       if (source.offset > file_.size() || source.length > file_.size() - source.offset)

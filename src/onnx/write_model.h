@@ -15,10 +15,10 @@ namespace gossamer::onnx {
 // newer (bf16, eight bits and less) say the operators' newest versions, which all take these.
 constexpr int64_t oldest_written = 21;
 
-// A serialized ModelProto with all weights inside, which read_model reads back as the same graph.
+// A serialized ModelProto with its weights inside, which read_model reads back as the same graph;
+// those that lie in other files stay there.
 // Values keep their names where those are unique, others get one. `file` is what constants with
-// `file` 0 are ranges of. Errors: ports that are sequences, constants in other files or beyond the
-// end of `file`.
+// `file` 0 are ranges of. Errors: ports that are sequences, constants beyond the end of `file`.
 Result<std::string> write_model(const graph::Graph& graph, Bytes file = {});
 
 }  // namespace gossamer::onnx

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "graph/stage_graph.h"
 #include "ir/build.h"
 #include "onnx/model_writer.h"
@@ -55,6 +57,25 @@ TEST(WriteModel, ReadsBackAsTheSameStages) {
   const graph::Graph again = read(std::as_bytes(std::span(*written)));
   graph.values[2].name = "x_2";
   EXPECT_EQ(stages_of(again), stages_of(graph));
+}
+
+TEST(WriteModel, LeavesExternalDataWhereTheyAre) {
+  graph::Graph graph = example();
+  graph.files = {"weights.bin"};
+  graph.values[1].constant->bytes.clear();
+  graph.values[1].constant->file = 1;
+  graph.values[1].constant->offset = 64;
+  graph.values[1].constant->length = 12;
+  const auto written = write_model(graph);
+  ASSERT_TRUE(written) << written.error().to_string();
+  const graph::Graph again = read(std::as_bytes(std::span(*written)));
+  ASSERT_EQ(again.files, graph.files);
+  const auto constant = std::ranges::find_if(
+      again.values, [](const graph::Value& value) { return value.constant.has_value(); });
+  ASSERT_NE(constant, again.values.end());
+  EXPECT_EQ(constant->constant->file, 1);
+  EXPECT_EQ(constant->constant->offset, 64u);
+  EXPECT_EQ(constant->constant->length, 12u);
 }
 
 TEST(WriteModel, DeclaresTheOldestOpsetThatItsOperatorsNeed) {

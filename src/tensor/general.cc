@@ -44,7 +44,7 @@ Words Recorder::General::skeleton(const Recorder& recorder, const Words& words) 
       if (may_shape(data))
         made[at + 1] = -1 - data.element_count() * 4 - static_cast<int64_t>(data.shape.size()) * 2 -
                        (data.dtype == ir::DType::i32 ? 1 : 0);
-    } else {
+    } else if (words[at] >= 0) {
       at += 1 + static_cast<size_t>(words[at + 1]);
     }
     at += 2;
@@ -82,7 +82,7 @@ bool Recorder::General::find_dims(const Recorder& recorder, const Words& a, cons
         dims_.push_back({feed, axis});
       }
       ++feed;
-    } else if (a[at] != word::constant) {
+    } else if (a[at] >= 0) {
       at += 1 + static_cast<size_t>(a[at + 1]);
     }
   }
@@ -247,6 +247,9 @@ graph::Graph Recorder::General::graph(const Recorder& recorder) const {
     } else if (words_[at] == word::constant) {
       values.push_back(constant(at));
       at += 2;
+    } else if (words_[at] == word::weight) {
+      values.push_back(recorder.add_weight(made, words_[at + 1]));
+      at += 2;
     } else {
       at = recorder.add_node(made, values, words_, at);
     }
@@ -277,6 +280,11 @@ int Recorder::general_of(int program) {
   if (skeleton.programs.size() == most) skeleton.programs.erase(skeleton.programs.begin());
   skeleton.programs.push_back(program);
   return -1;
+}
+
+const Words& Recorder::words_of(int program) const {
+  const Words& words = programs_[static_cast<size_t>(program)];
+  return words.empty() ? generals_.at(program)->words() : words;
 }
 
 graph::Graph Recorder::general_graph(int program) const {

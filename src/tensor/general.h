@@ -31,6 +31,8 @@ class Recorder::General {
 
   // Whether another program of the skeleton is this one with some dimensions.
   bool has(const Recorder& recorder, const Words& words) const;
+  // Of the program that it was made of first.
+  const Words& words() const { return words_; }
   // A graph with dimensions "n0", "n1", ...
   graph::Graph graph(const Recorder& recorder) const;
 

@@ -141,6 +141,11 @@ void Recorder::Planner::walk(Place start) {
       name(place);
       continue;
     }
+    if (frozen_ && tensor.frozen > 0) {
+      words.insert(words.end(), {word::weight, word::weight_of(tensor.frozen, tensor.spec)});
+      name(place);
+      continue;
+    }
     if (tensor.maker < 0 || (place.scope == 0 && tensor.settled)) {
       words.insert(words.end(), {word::feed, tensor.spec});
       feeds.push_back(place.id);
@@ -169,8 +174,8 @@ void Recorder::Planner::plan(std::span<const Id> wanted) {
   words.insert(words.end(), outputs.begin(), outputs.end());
 }
 
-Recorder::Plan Recorder::plan(std::span<const Id> wanted) {
-  Planner planner(*this);
+Recorder::Plan Recorder::plan(std::span<const Id> wanted, bool frozen) {
+  Planner planner(*this, frozen);
   planner.plan(wanted);
   const auto [found, fresh] = program_numbers_.try_emplace(
       std::move(planner.words), Plan{.program = static_cast<int>(programs_.size())});
@@ -249,6 +254,9 @@ graph::Graph Recorder::program(int number) const {
       value.constant = graph::source_of(data);
       values.push_back(made.add_value(std::move(value)));
       at += 2;
+    } else if (kind == word::weight) {
+      values.push_back(add_weight(made, words[at + 1]));
+      at += 2;
     } else {
       at = add_node(made, values, words, at);
     }
@@ -260,6 +268,32 @@ graph::Graph Recorder::program(int number) const {
                value_of(cat("o", i), spec));
   }
   return made;
+}
+
+graph::ValueId Recorder::add_weight(graph::Graph& made, int64_t weight) const {
+  const Spec& spec = specs_[static_cast<size_t>(weight % word::specs)];
+  graph::Value value = value_of(weight_name(static_cast<int32_t>(weight / word::specs)), spec);
+  made.files.push_back(value.name);
+  uint64_t bytes = static_cast<uint64_t>(ir::byte_size(spec.dtype));
+  for (int64_t extent : spec.shape) bytes *= static_cast<uint64_t>(extent);
+  value.constant = graph::ConstantSource{.dtype = spec.dtype,
+                                         .shape = spec.shape,
+                                         .bytes = {},
+                                         .file = static_cast<int>(made.files.size()),
+                                         .length = bytes};
+  return made.add_value(std::move(value));
+}
+
+std::vector<int32_t> Recorder::weights(int program) const {
+  std::vector<int32_t> tokens;
+  const Words& words = words_of(program);
+  for (size_t at = 0; words[at] != word::wanted; at += 2) {
+    if (words[at] >= 0)
+      at += 1 + static_cast<size_t>(words[at + 1]);
+    else if (words[at] == word::weight)
+      tokens.push_back(static_cast<int32_t>(words[at + 1] / word::specs));
+  }
+  return tokens;
 }
 
 // The node at a place of the words, whose outputs get the next numbers; the place behind it.

@@ -14,15 +14,22 @@ namespace gossamer::tensor {
 //
 //   feed SPEC           an input
 //   constant NUMBER
+//   weight TOKEN_AND_SPEC   a leaf that is frozen
 //   OPERATION INPUTS OUTPUTS value...   a node with so many inputs (absent: -1) and outputs
 //   wanted COUNT (value SPEC)...        the end
 namespace word {
-constexpr int64_t feed = -1, constant = -2, wanted = -3;
-}
+constexpr int64_t feed = -1, constant = -2, wanted = -3, weight = -4;
+
+// TOKEN_AND_SPEC
+constexpr int64_t specs = int64_t{1} << 24;
+constexpr int64_t weight_of(int32_t token, int spec) { return token * specs + spec; }
+}  // namespace word
 
 class Recorder::Planner {
  public:
-  explicit Planner(Recorder& recorder) : recorder_(recorder) { ++recorder.plans_; }
+  Planner(Recorder& recorder, bool frozen) : recorder_(recorder), frozen_(frozen) {
+    ++recorder.plans_;
+  }
 
   void plan(std::span<const Id> wanted);
 
@@ -63,6 +70,7 @@ class Recorder::Planner {
   void add_node(const Reading& reading);
 
   Recorder& recorder_;
+  const bool frozen_;
   std::vector<Scope> scopes_{Scope{}};
   std::unordered_map<uint64_t, int> gradient_scopes_;  // by the node, in its scope
   std::unordered_map<Id, bool> histories_;

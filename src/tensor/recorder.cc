@@ -92,6 +92,8 @@ Result<Id> Recorder::constant(const ops::TensorData& data) {
   return add({.spec = spec, .constant = constant_number(spec, data), .held = true});
 }
 
+void Recorder::freeze(Id leaf, int32_t token) { tensors_[leaf].frozen = token; }
+
 int Recorder::constant_number(int spec, const ops::TensorData& data) {
   const auto [found, fresh] =
       constant_numbers_.try_emplace({spec, data.bytes}, static_cast<int>(constants_.size()));
@@ -265,7 +267,10 @@ Result<std::vector<Id>> Recorder::gradient(Id y, std::span<const Id> xs, Id seed
   inputs.push_back(y);
   if (seed != no_tensor) inputs.push_back(seed);
   std::vector<Made> made;
-  for (Id x : xs) made.push_back({spec_number(x)});
+  for (Id x : xs) {
+    made.push_back({spec_number(x)});
+    freeze(x, 0);  // it is about to change
+  }
   return add_node(number, inputs, made);
 }
 

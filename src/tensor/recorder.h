@@ -40,6 +40,12 @@ class Recorder {
   static constexpr size_t most_constant_bytes = 1 << 16;
   Result<Id> constant(const ops::TensorData& data);
 
+  // A leaf whose elements stay what they are becomes a weight of the programs that use it, called
+  // weight_name(token), instead of a feed: they can prepare it once. Tokens are the caller's, 1 or
+  // more, one a leaf and none of a leaf before; 0: it is fed again.
+  void freeze(Id leaf, int32_t token);
+  static std::string weight_name(int32_t token) { return cat("w", token); }
+
   // The number of an operator ("Add", "com.microsoft::Gelu") with these attributes, to record nodes
   // of. Errors: no such operator in the catalog.
   Result<int> operation(std::string_view op, const ops::Attributes& attributes);
@@ -77,8 +83,12 @@ class Recorder {
     int program = 0, general = -1;
     std::vector<Id> feeds = {};
   };
-  Plan plan(std::span<const Id> wanted);
-  // Inputs are called i0, i1, ..., outputs o0, o1, ...
+  // `frozen`: whether leaves that are frozen are weights.
+  Plan plan(std::span<const Id> wanted, bool frozen = true);
+  // Tokens of a program's weights, each once.
+  std::vector<int32_t> weights(int program) const;
+  // Inputs are called i0, i1, ..., outputs o0, o1, ...; a weight lies in a file that is called as
+  // it.
   graph::Graph program(int number) const;
   size_t program_count() const { return programs_.size(); }
 
@@ -103,6 +113,7 @@ class Recorder {
     uint16_t output = 0;  // of the maker
     bool held = false;
     bool settled = false;  // the caller has its elements
+    int32_t frozen = 0;    // token
     uint32_t plan = 0;     // that named it last
     int32_t name = 0;      // its number there
   };
@@ -142,6 +153,8 @@ class Recorder {
   graph::Graph general_graph(int program) const;
   size_t add_node(graph::Graph& made, std::vector<graph::ValueId>& values, const Words& words,
                   size_t at) const;
+  graph::ValueId add_weight(graph::Graph& made, int64_t weight) const;
+  const Words& words_of(int program) const;
   void add_output(graph::Graph& made, graph::ValueId id, graph::Value output) const;
 
   const ops::Catalog& catalog_;

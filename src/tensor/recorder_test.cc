@@ -199,6 +199,36 @@ TEST_F(Tensors, ExtentsThatDifferBecomeDimensions) {
   EXPECT_NE(text.find("n0"), std::string::npos) << text;
 }
 
+TEST_F(Tensors, ALeafThatIsFrozenIsAWeightOfPrograms) {
+  const Id x = f32({2, 3}), w = f32({3, 4}), other = f32({3, 4});
+  const auto product = [&](Id weight) { return make("MatMul", {x, weight}); };
+  const Recorder::Plan fed = plan({product(w)});
+  recorder.freeze(w, 7);
+  recorder.freeze(other, 8);
+  const Recorder::Plan frozen = plan({product(w)});
+  EXPECT_EQ(frozen.feeds, std::vector<Id>{x});
+  EXPECT_EQ(recorder.weights(frozen.program), std::vector<int32_t>{7});
+  const graph::Graph graph = recorder.program(frozen.program);
+  EXPECT_EQ(graph.inputs.size(), 1u);
+  ASSERT_EQ(graph.files, std::vector<std::string>{"w7"});
+  EXPECT_EQ(graph.values[graph.nodes.at(0).inputs.at(1)].constant->length, 48u);
+  // Another weight is another program, the same again the same one.
+  EXPECT_NE(plan({product(other)}).program, frozen.program);
+  EXPECT_EQ(plan({product(w)}).program, frozen.program);
+  EXPECT_EQ(recorder.plan(std::vector<Id>{product(w)}, false).program, fed.program);
+  // What a gradient is by is about to change.
+  const Id y = product(w);
+  const std::vector<Id> xs{w};
+  ASSERT_TRUE(recorder.gradient(y, xs));
+  EXPECT_EQ(plan({y}).program, fed.program);
+  // A general program has it, too.
+  const Id more = f32({5, 3});
+  const Recorder::Plan second = plan({make("MatMul", {more, other})});
+  ASSERT_GE(second.general, 0);
+  EXPECT_EQ(recorder.weights(second.general), std::vector<int32_t>{8});
+  EXPECT_EQ(recorder.program(second.general).files, std::vector<std::string>{"w8"});
+}
+
 TEST_F(Tensors, AShapeThatARunDecidesIsAskedFor) {
   const Id places = make("NonZero", {f32({5})});
   EXPECT_EQ(shape(places), Shape({1, -1}));

@@ -126,6 +126,34 @@ test('tensors in a page are computed, and a net is trained, on wasm, webgpu and 
         assert.ok(Math.abs(value - (batches[0]?.[run]?.values[at] ?? NaN)) < 2e-4, `run ${run}, element ${at}: ${value}`);
       }));
     }
+    // A frozen model's weights are programs' own, and never those from before a change.
+    for (const device of ['cpu', 'webgpu', 'webgl']) {
+      const [first, changed, held] = (await inPage(page, `
+        manualSeed(11);
+        const device = '${device}';
+        const x = Tensor.linspace(-1, 1, 256).reshape(1, 4, 8, 8);
+        const net = new nn.Sequential(
+          new nn.Conv2d(4, 8, 3, {padding: 1, bias: false}), new nn.BatchNorm2d(8), new nn.ReLU(), new nn.Flatten(), new nn.Linear(512, 3)).eval();
+        const file = await exportOnnx(net, [x]);
+        const before = memory().weights;
+        const model = new OnnxModel(file, {device});
+        const far = async (shift) => {
+          const [is, was] = [await model.call(x.to(device)).data(), await net.forward(x).data()];
+          return Math.max(...is.map((value, at) => Math.abs(value - was[at] - shift)));
+        };
+        const bias = model.namedParameters().find(([, {shape}]) => shape.length === 1 && shape[0] === 3)[1];
+        const made = [await far(0)];
+        const held = [memory().weights - before > 4 * 3 * 512];
+        bias.assign(new Tensor(await bias.data()).add(5).to(device));
+        made.push(await far(5), await far(5), await far(5), await far(5));
+        for (const each of [model, net]) each.dispose();
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        held.push(memory().weights === before);
+        return [made[0], Math.max(...made), held];
+      `)) as [number, number, boolean[]];
+      assert.ok(first < 1e-4 && changed < 1e-4, `${device}: ${first}, ${changed}`);
+      assert.deepEqual(held, [true, true], device);
+    }
     // In a worker, too.
     assert.deepEqual(await inPage(page, `
       const script = "import {Tensor} from '${origin}/dist/tensor.js'; postMessage(await new Tensor([1, 2]).add(1).array());";

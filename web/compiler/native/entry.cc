@@ -52,10 +52,12 @@ Result<gossamer::compiler::Options> read_options(std::string_view json) {
   if (document.HasParseError() || !document.IsObject())
     return gossamer::fail_at("options", "they are not a JSON object");
   using gossamer::compiler::Options;
-  const std::map<std::string_view, bool Options::*> flags{{"relaxed_simd", &Options::relaxed_simd},
-                                                          {"f16", &Options::f16},
-                                                          {"fuse", &Options::fuse},
-                                                          {"expose", &Options::expose}};
+  const std::map<std::string_view, bool Options::*> flags{
+      {"relaxed_simd", &Options::relaxed_simd},
+      {"f16", &Options::f16},
+      {"fuse", &Options::fuse},
+      {"hold_external", &Options::hold_external},
+      {"expose", &Options::expose}};
   for (const auto& member : document.GetObject()) {
     const std::string_view name(member.name.GetString(), member.name.GetStringLength());
     if (name == "target") {

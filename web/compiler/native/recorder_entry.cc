@@ -8,7 +8,9 @@
 //   gs_record(operation, inputs, outputs)   row: ids of inputs. -> id, spec of each output
 //   gs_gradient(xs, seeded)  row: ids of xs, y, a seed. -> id, spec of each
 //   gs_spec(number)          -> dtype, rank, extents
-//   gs_plan(wanted)          row: ids. -> program, general one or -1, number of feeds, ids of feeds
+//   gs_freeze(id, token)     a weight of programs from here on; 0: fed again
+//   gs_plan(wanted, frozen)  row: ids. -> program, general one or -1, number of feeds, ids of feeds
+//   gs_weights(number)       -> number of tokens; row: them
 //   gs_program(number, ports, size, weights)   ports as JSON: {"name", "inputs": [names],
 //   "outputs":
 //                            [names]}; an Entry an input: where it has bytes, the input is a weight
@@ -316,10 +318,20 @@ GS_EXPORT(gs_spec) void gs_spec(int32_t number) {
   for (size_t i = 0; i < spec.shape.size(); ++i) row[2 + i] = static_cast<int32_t>(spec.shape[i]);
 }
 
-GS_EXPORT(gs_plan) int32_t gs_plan(uint32_t wanted) {
+GS_EXPORT(gs_freeze) void gs_freeze(int32_t id, int32_t token) {
+  if (is_held(id)) state().recorder.freeze(static_cast<Id>(id), token);
+}
+
+GS_EXPORT(gs_weights) uint32_t gs_weights(int32_t number) {
+  const std::vector<int32_t> tokens = state().recorder.weights(number);
+  std::copy(tokens.begin(), tokens.end(), gs_row(static_cast<uint32_t>(tokens.size())));
+  return static_cast<uint32_t>(tokens.size());
+}
+
+GS_EXPORT(gs_plan) int32_t gs_plan(uint32_t wanted, int32_t frozen) {
   const auto given = ids(wanted);
   if (!given) return fault("a tensor was disposed");
-  const Recorder::Plan plan = state().recorder.plan(*given);
+  const Recorder::Plan plan = state().recorder.plan(*given, frozen != 0);
   int32_t* row = gs_row(static_cast<uint32_t>(3 + plan.feeds.size()));
   row[0] = plan.program;
   row[1] = plan.general;

@@ -45,6 +45,8 @@ export interface CompileOptions {
   readonly lengths?: Readonly<Record<string, number>> | undefined;
   /** Files beside the model that hold weights; each is given to the compiler once. */
   readonly externalData?: ExternalData | undefined;
+  /** Weights of files beside the model are left out: load() of the package is given them (`weights`). */
+  readonly holdExternal?: boolean | undefined;
   /** Operators of the model that are the caller's own; see operator(). */
   readonly operators?: readonly Operator[] | undefined;
   /**
@@ -82,12 +84,13 @@ class VerifiableFiles extends Map<string, Uint8Array> {
   }
 }
 
-function nativeOptions({target, name, relaxedSimd, f16, shapes, dims, lengths, shardBytes}: CompileOptions): NativeOptions {
+function nativeOptions({target, name, relaxedSimd, f16, shapes, dims, lengths, shardBytes, holdExternal}: CompileOptions): NativeOptions {
   return {
     target,
     ...(name === undefined ? {} : {name}),
     ...(relaxedSimd === undefined ? {} : {relaxed_simd: relaxedSimd}),
     ...(f16 === undefined ? {} : {f16}),
+    ...(holdExternal === undefined ? {} : {hold_external: holdExternal}),
     ...(dims === undefined ? {} : {dims}),
     ...(shapes === undefined
       ? {}

@@ -76,7 +76,9 @@ interface RecorderExports extends Exports {
   gs_record(operation: number, inputs: number, outputs: number): number;
   gs_gradient(xs: number, seeded: number): number;
   gs_spec(number: number): void;
-  gs_plan(wanted: number): number;
+  gs_freeze(id: number, token: number): void;
+  gs_plan(wanted: number, frozen: number): number;
+  gs_weights(number: number): number;
   gs_program(number: number, ports: number, size: number, weights: number, count: number): number;
   gs_import(bytes: number, size: number): number;
   gs_signature(model: number): number;
@@ -246,15 +248,32 @@ export class Recorder {
     return this.#made(xs.length);
   }
 
-  /** What must run so that these are computed; the program's outputs are they, in order. */
-  plan(wanted: readonly number[]): Plan {
+  /**
+   * A leaf whose elements stay what they are is no feed of programs but their weight, "w" and its token: 1 or more, the caller's, which
+   * no other leaf has or had. 0: it is fed again, as is one that a gradient is by.
+   */
+  freeze(id: number, token: number): void {
+    this.#wasm.gs_freeze(id, token);
+  }
+
+  /**
+   * What must run so that these are computed; the program's outputs are they, in order. `frozen`: whether leaves that are frozen are
+   * weights of it.
+   */
+  plan(wanted: readonly number[], frozen = true): Plan {
     this.#fill(wanted);
-    if (this.#wasm.gs_plan(wanted.length) < 0) throw this.#fault();
+    if (this.#wasm.gs_plan(wanted.length, frozen ? 1 : 0) < 0) throw this.#fault();
     const [program = 0, general = -1, count = 0] = this.#words(3, true); // they may be more than there was room for
     return {program, general: general < 0 ? undefined : general, feeds: Array.from(this.#words(3 + count).subarray(3, 3 + count))};
   }
 
-  /** A program as an ONNX model, which can be compiled or saved. */
+  /** The tokens of a program's weights. */
+  weights(program: number): readonly number[] {
+    const count = this.#wasm.gs_weights(program);
+    return Array.from(this.#words(count, true).subarray(0, count));
+  }
+
+  /** A program as an ONNX model, which can be compiled or saved; a weight's data are external, in a file that is called as it. */
   model(program: number, {weights = [], ...ports}: ProgramPorts = {}): Uint8Array<ArrayBuffer> {
     const mine: number[] = [];
     const put = (bytes: Uint8Array): number => {

@@ -68,10 +68,13 @@ export async function initialize(
   const upload = async (weight: WeightEntry): Promise<void> => {
     if (!left.delete(weight.tensor)) return;
     const {name, tensor, dtype, file: where} = weight;
-    const {file, stored} = await files.open(where);
-    const {begin, end} = findWeight(stored, weight);
     const {storage} = memory.tensor(tensor);
-    let bytes: Uint8Array = file.take(begin, end);
+    let bytes = await files.given?.(name);
+    if (!bytes) {
+      const {file, stored} = await files.open(where);
+      const {begin, end} = findWeight(stored, weight);
+      bytes = file.take(begin, end);
+    }
     if (dtype !== storage) bytes = toStorage(decode(bytes, dtype), dtype, storage, `weight "${name}"`);
     await memory.write(tensor, bytes, true);
     discard(bytes);

@@ -51,6 +51,11 @@ export interface LoadOptions extends Requests {
    * the device, and neither is given to or by run(): model.state has them. Not with `recover`.
    */
   readonly state?: StatePairs | undefined;
+  /**
+   * By name, elements as they lie in memory of weights that are in no file of the package (`holdExternal` of the compiler); the array is
+   * load()'s from then on.
+   */
+  readonly weights?: ((name: string) => Promise<Uint8Array> | undefined) | undefined;
   /** Called after each loss, also of an idle model, before it is loaded again. */
   readonly onLost?: ((loss: Loss) => void) | undefined;
 }
@@ -141,7 +146,7 @@ async function start(found: Package, options: LoadOptions): Promise<Started> {
     weights = new WeightFiles(apart, async (entry) => {
       const read = (): Promise<Pieces> => readChecked(source, entry, arrived);
       return keeps && entry.sha256 ? (await import('./shards/shards.ts')).readKept(entry, read, arrived) : read();
-    });
+    }, options.weights);
     const files = await readFiles(source, others, arrived);
     signal?.throwIfAborted();
     const total = manifest.kernels.length;

@@ -19,11 +19,14 @@ export class WeightFiles {
   readonly #here = new Map<string, Promise<WeightFile>>();
   #bytes = 0;
   readonly #read: (entry: FileEntry) => Promise<Pieces>;
+  /** As LoadOptions.weights. */
+  readonly given: ((name: string) => Promise<Uint8Array> | undefined) | undefined;
   /** What is under way may end. */
   disposed = false;
 
   /** `entries` in the order in which they will be wanted. The first are read at once. */
-  constructor(entries: readonly FileEntry[], read: (entry: FileEntry) => Promise<Pieces>) {
+  constructor(entries: readonly FileEntry[], read: (entry: FileEntry) => Promise<Pieces>, given?: WeightFiles['given']) {
+    this.given = given;
     this.#waiting = new Map(entries.map((entry) => [entry.name, entry]));
     this.#read = read;
     this.#ahead();

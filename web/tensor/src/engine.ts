@@ -1,6 +1,7 @@
 /** Where programs run: compiled by the compiler of the page, run by its run time on tensors that stay on the device. */
 import type {Compiler} from '../../compiler/src/index.ts';
 import type {ComputeDevice, DeviceTensor, Feed, Model} from '../../runtime/src/index.ts';
+import {encode} from '../../runtime/src/storage.ts';
 import {bytesOf, type DType, GossamerError, product, type TensorData} from '../../runtime/src/types.ts';
 import type {Snapshot} from './picture.ts';
 import {compilerModule, type Device, type Stored} from './recording.ts';
@@ -15,8 +16,14 @@ export interface Wanted {
   readonly program: number;
   /** One for other extents, too. */
   readonly general: number | undefined;
-  /** The ONNX bytes of one. */
-  readonly model: (program: number) => Uint8Array;
+  readonly model: (program: number) => ProgramModel;
+}
+
+/** A program to compile. */
+export interface ProgramModel {
+  readonly onnx: Uint8Array;
+  /** By name, what lies in no file of it. */
+  readonly weights: ReadonlyMap<string, Stored>;
 }
 
 /** A program that runs, or did. */
@@ -82,6 +89,8 @@ export class Elements implements Stored {
   #claims = 0;
   #disposed = false;
   #fed = false;
+  /** Told when nobody holds them any more. */
+  readonly #watchers: (() => void)[] = [];
 
   /** `at`: its place in what is waited for. */
   constructor(device: Device, {dtype, shape}: Port, source: Source, at?: number) {
@@ -157,8 +166,28 @@ export class Elements implements Stored {
     else this.#free();
   }
 
+  /** As they lie in memory, in an array of the caller's own; from here on they are in the page's memory alone, as a program has them, too. */
+  async weight(): Promise<Uint8Array> {
+    const source = this.#source instanceof Promise ? await this.#arrived() : this.#source;
+    const data = await this.read();
+    if (source && !isHost(source) && this.#source === source) {
+      this.#source = data.slice();
+      this.#fed = false;
+      source.dispose();
+    }
+    const raw = this.dtype === 'f16' ? encode(data, 'f16') : data;
+    return new Uint8Array(raw.buffer as ArrayBuffer, raw.byteOffset, raw.byteLength);
+  }
+
+  /** Calls `gone` when nobody holds them any more. */
+  watch(gone: () => void): void {
+    if (this.#disposed) gone();
+    else this.#watchers.push(gone);
+  }
+
   dispose(): void {
     this.#disposed = true;
+    for (const gone of this.#watchers.splice(0)) gone();
     this.#free();
   }
 
@@ -201,6 +230,8 @@ export function setNumThreads(count: number): void {
 export class Engine {
   readonly device: Device;
   readonly #models = new Map<number, Promise<Model>>();
+  /** Bytes of their weights. */
+  readonly #weights = new Map<number, number>();
   readonly #counts = new Map<number, Counts>();
   /** Programs that are compiled while the general one goes on. */
   readonly #beside = new Map<number, Promise<Model>>();
@@ -221,6 +252,11 @@ export class Engine {
   /** Bytes that the program which ran last takes while it runs, beside feeds and outputs. */
   get scratch(): number {
     return this.#latest?.report().memory.transient ?? 0;
+  }
+
+  /** Bytes of weights that programs have, as they have them. */
+  get weights(): number {
+    return [...this.#weights.values()].reduce((sum, bytes) => sum + bytes, 0);
   }
 
   /** How many programs are ready, and how many were compiled. */
@@ -291,6 +327,7 @@ export class Engine {
       this.#opened = undefined;
       const gone = [...this.#models.values()];
       this.#models.clear();
+      this.#weights.clear();
       // Launches under way say that it is lost, not that their model is disposed of.
       void this.#last.then(() => gone.forEach((model) => void model.then((each) => each.dispose(), () => undefined)));
     };
@@ -338,7 +375,7 @@ export class Engine {
     counts.before += 1;
     this.#count(general, true).runs += 1;
     if (counts.before === specializeAfter) {
-      this.#beside.set(program, this.#compile(model(program), counts).catch(() => this.#ready(general, model)));
+      this.#beside.set(program, this.#compile(model(program), counts, program).catch(() => this.#ready(general, model)));
     }
     const beside = counts.before === 2 * specializeAfter && this.#beside.get(program);
     // Counted, so that what a run gives does not hang on how long compiling took.
@@ -355,7 +392,7 @@ export class Engine {
   #ready(program: number, model: Wanted['model']): Promise<Model> {
     const known = this.#models.get(program);
     this.#models.delete(program);
-    const ready = known ?? this.#compile(model(program), this.#count(program));
+    const ready = known ?? this.#compile(model(program), this.#count(program), program);
     this.#keep(program, ready);
     if (!known) ready.catch(() => this.#models.delete(program));
     return ready;
@@ -363,22 +400,37 @@ export class Engine {
 
   #keep(program: number, ready: Promise<Model>): void {
     this.#models.set(program, ready);
-    if (this.#models.size > MOST_PROGRAMS) {
-      const [oldest, its] = this.#models.entries().next().value as [number, Promise<Model>];
-      this.#models.delete(oldest);
-      // Launches before this one may still want it.
-      void Promise.all([its, this.idle()]).then(([each]) => each.dispose(), () => undefined);
+    if (this.#models.size > MOST_PROGRAMS) this.#retire(this.#models.keys().next().value as number);
+  }
+
+  #retire(program: number): void {
+    const its = this.#models.get(program);
+    this.#models.delete(program);
+    this.#weights.delete(program);
+    // Launches before this moment may still want it.
+    if (its) void Promise.all([its, this.#last]).then(([each]) => each.dispose(), () => undefined);
+  }
+
+  async #compile({onnx, weights}: ProgramModel, counts: Counts, program: number): Promise<Model> {
+    this.#compiled += 1;
+    const held = new Map([...weights].map(([name, each]) => [name, (each as Elements).claim()]));
+    try {
+      const made = await this.#load(onnx, held, counts);
+      this.#weights.set(program, made.report().memory.persistent);
+      held.forEach((each) => each.watch(() => this.#retire(program)));
+      return made;
+    } finally {
+      held.forEach((each) => each.settle(false));
     }
   }
 
-  async #compile(model: Uint8Array, counts: Counts): Promise<Model> {
-    this.#compiled += 1;
+  async #load(model: Uint8Array, weights: ReadonlyMap<string, Elements>, counts: Counts): Promise<Model> {
     const start = performance.now();
     compiler ??= import('../../compiler/src/index.ts').then((all) => all.Compiler.open({wasm: compilerModule}));
     const device = this.#open();
-    const files = await (await compiler).compile(model, {target: TARGETS[this.device]}).catch(refused);
+    const files = await (await compiler).compile(model, {target: TARGETS[this.device], holdExternal: true}).catch(refused);
     const {load} = await import('../../runtime/src/index.ts');
-    const made = await load(files, {device: await device});
+    const made = await load(files, {device: await device, weights: (name) => weights.get(name)?.weight()});
     counts.compileMs = performance.now() - start;
     return made;
   }

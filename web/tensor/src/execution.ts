@@ -5,7 +5,7 @@
  */
 import {GossamerError, type TensorData} from '../../runtime/src/types.ts';
 import {allEngines, type Elements, engineOf} from './engine.ts';
-import {type Device, drop, getRecorder, leafOf, letGo, type Recorded, type Stored, Value} from './recording.ts';
+import {type Device, drop, getRecorder, leafOf, letGo, type Recorded, type Stored, Value, weightsOf} from './recording.ts';
 import {anomalies, type Anomaly} from './anomaly.ts';
 
 /** What has a value that updates replace. */
@@ -93,7 +93,7 @@ function start(device: Device, wanted: readonly Recorded[], read: readonly boole
   const recorder = getRecorder();
   const {program, general, feeds} = recorder.plan(wanted.map(({id}) => id));
   const given = feeds.map((id) => onDevice(leafOf(id), device));
-  return engineOf(device).run({program, general, model: (number) => recorder.model(number)}, given, wanted, read);
+  return engineOf(device).run({program, general, model: (number) => ({onnx: recorder.model(number), weights: weightsOf(number)})}, given, wanted, read);
 }
 
 /** Values of one node whose shapes a run decides. */

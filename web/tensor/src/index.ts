@@ -32,16 +32,17 @@ export * as nn from './nn/index.ts';
 export * as optim from './optim/index.ts';
 
 /**
- * What is held: tensors in use, bytes of elements, how many programs are ready and were compiled, and bytes that a device's latest
- * program takes for what it makes and does not give.
+ * What is held: tensors in use, bytes of elements, how many programs are ready and were compiled, bytes of weights that programs have as
+ * their own, and bytes that a device's latest program takes for what it makes and does not give.
  */
-export function memory(): {tensors: number; bytes: number; programs: number; compiled: number; scratch: number} {
+export function memory(): {tensors: number; bytes: number; programs: number; compiled: number; weights: number; scratch: number} {
   const sum = (of: (engine: Engine) => number): number => allEngines().reduce((total, each) => total + of(each), 0);
   return {
     tensors: liveTensors(),
     bytes: leafBytes(),
     programs: sum(({programs}) => programs.ready),
     compiled: sum(({programs}) => programs.compiled),
+    weights: sum(({weights}) => weights),
     scratch: sum(({scratch}) => scratch),
   };
 }

@@ -29,7 +29,41 @@ export type OnnxInputs = Tensor | readonly Tensor[] | Readonly<Record<string, Te
 
 interface Imported {
   readonly handle: ReturnType<ReturnType<typeof getRecorder>['import']>;
-  readonly leaves: readonly (readonly [string, Parameter | BufferTensor, DType])[];
+  readonly leaves: readonly Leaf[];
+}
+
+/** A weight or constant of the model. What is not learnt is a weight of programs, too: packed, folded and uploaded once. */
+class Leaf {
+  readonly name: string;
+  readonly tensor: Parameter | BufferTensor;
+  readonly dtype: DType;
+  #value: Value | undefined;
+  /** Whether programs have #value as a weight. */
+  #frozen = false;
+  /** Calls with one value until it is a weight of programs; twice as many each time that one is replaced, as each makes other programs. */
+  #patience = 0;
+  #left = 0;
+
+  constructor(name: string, tensor: Parameter | BufferTensor, dtype: DType) {
+    this.name = name;
+    this.tensor = tensor;
+    this.dtype = dtype;
+  }
+
+  /** Settles, for the call that follows, whether programs are fed it. */
+  settle(): Tensor {
+    const {tensor} = this;
+    const {value, requiresGrad} = tensor;
+    if (value !== this.#value) {
+      if (this.#frozen) this.#patience = Math.max(2, 2 * this.#patience);
+      this.#left = this.#patience;
+      this.#value = value;
+      this.#frozen = false;
+    }
+    const wanted = !requiresGrad && !value.tracked && value.stored !== undefined && this.#left-- <= 0;
+    if (wanted !== this.#frozen) this.#frozen = value.frozen = wanted;
+    return tensor;
+  }
 }
 
 /** A change of low rank to a weight (Hu et al.: LoRA, arXiv 2106.09685). */
@@ -71,7 +105,7 @@ export class OnnxModel extends Module {
       const made = new Tensor(uploaded(kept as DType, shape, decode(bytes, dtype), device));
       const tensor = trainable ? new Parameter(made, {requiresGrad: mode === 'train'}) : new BufferTensor(made);
       made.dispose();
-      return [name, tensor, dtype as DType] as const;
+      return new Leaf(name, tensor, dtype as DType);
     });
     this.#imported = {handle: {...handle, leaves: handle.leaves.map((leaf) => ({...leaf, bytes: new Uint8Array()}))}, leaves};
     this.training = mode === 'train';
@@ -87,7 +121,7 @@ export class OnnxModel extends Module {
   }
 
   protected override ownTensors(): [string, Tensor][] {
-    return this.#imported.leaves.map(([name, tensor]) => [name, tensor]);
+    return this.#imported.leaves.map(({name, tensor}) => [name, tensor]);
   }
 
   override namedChildren(): [string, Module][] {
@@ -97,9 +131,9 @@ export class OnnxModel extends Module {
   /** Its outputs, in order. Throws 'input' where inputs don't fit, with the node. */
   forward(given: OnnxInputs): Tensor[] {
     const list = this.#ordered(given);
-    const leaves = this.#imported.leaves.map(([name, tensor, dtype]): Tensor => {
-      const whole = tensor.cast(dtype);
-      return this.#adapters.get(name)?.forward(whole) ?? whole;
+    const leaves = this.#imported.leaves.map((leaf): Tensor => {
+      const whole = leaf.settle().cast(leaf.dtype);
+      return this.#adapters.get(leaf.name)?.forward(whole) ?? whole;
     });
     const first = list[0] ?? leaves[0];
     if (!first) throw wrong('OnnxModel: it has neither inputs nor weights');
@@ -133,7 +167,7 @@ export class OnnxModel extends Module {
    */
   lora({rank = 4, alpha = rank, which = () => true}: LoraOptions = {}): Parameter[] {
     this.freeze();
-    for (const [name, tensor] of this.#imported.leaves) {
+    for (const {name, tensor} of this.#imported.leaves) {
       if (!(tensor instanceof Parameter) || tensor.ndim !== 2 || !which(name) || this.#adapters.has(name)) continue;
       this.#adapters.set(name, new Adapter(tensor, rank, alpha));
     }
@@ -143,7 +177,7 @@ export class OnnxModel extends Module {
 
   /** The weight or constant of this name. */
   resolveConstant(name: string): Tensor | undefined {
-    return this.#imported.leaves.find(([each]) => each === name)?.[1];
+    return this.#imported.leaves.find((each) => each.name === name)?.tensor;
   }
 
   getNodes(): OnnxNode[] {
@@ -185,7 +219,7 @@ export async function exportOnnx(module: Module, inputs: readonly Tensor[], opti
     const made = noGrad(() => module.forward(...places) as Tensor | readonly Tensor[]);
     const outputs: Tensor[] = made instanceof Tensor ? [made] : [...made];
     if (!outputs.every((each) => each instanceof Core)) throw wrong('exportOnnx: the module gives other things than tensors');
-    const {program, feeds} = recorder.plan(outputs.map(({value}) => value.id));
+    const {program, feeds} = recorder.plan(outputs.map(({value}) => value.id), false);
     const held = new Map([...module.namedParameters(), ...module.namedBuffers()].map(([name, tensor]) => [tensor.value.id, [name, tensor] as const]));
     const names = new Map(places.map(({value}, at) => [value.id, options.inputs?.[at] ?? `x${at}`]));
     const weights = await Promise.all(feeds.map(async (id) => {

@@ -46,6 +46,9 @@ export interface Stored {
 /** What programs are fed, as something recorded may still be computed from it: elements, and of which value they are. */
 const leaves = new Map<number, {readonly stored: Stored; readonly value: Value}>();
 
+/** Those that are weights of programs, by their serials. */
+const frozen = new Map<number, Value>();
+
 let count = 0;
 
 /** A recorded tensor. */
@@ -86,6 +89,13 @@ export class Value {
     return this.recorded.id;
   }
 
+  /** Of a leaf: whether programs have its elements as a weight, which they prepare once, instead of being fed them. */
+  set frozen(on: boolean) {
+    getRecorder().freeze(this.id, on ? this.serial : 0);
+    if (on) frozen.set(this.serial, this);
+    else frozen.delete(this.serial);
+  }
+
   get held(): boolean {
     return this.#holders > 0;
   }
@@ -118,9 +128,17 @@ export class Value {
 /** Lets go of elements that nothing is computed from any more. */
 export function drop(ids: readonly number[]): void {
   for (const id of ids) {
-    leaves.get(id)?.stored.dispose();
+    const leaf = leaves.get(id);
+    if (!leaf) continue;
+    leaf.stored.dispose();
+    frozen.delete(leaf.value.serial);
     leaves.delete(id);
   }
+}
+
+/** A program's weights, by the names that they have there. Throws 'disposed' as leafOf(). */
+export function weightsOf(program: number): ReadonlyMap<string, Stored> {
+  return new Map(getRecorder().weights(program).map((serial) => [`w${serial}`, leafOf(frozen.get(serial)?.id ?? -1).stored as Stored]));
 }
 
 /** Nobody holds it any more, though what is recorded of it may use it. */
