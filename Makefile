@@ -9,9 +9,10 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 # Node.js may be the project's own (tools/setup/environment.sh).
 RUN := . tools/setup/environment.sh;
+PACKAGES := runtime compiler tensor
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native wasm web build test check demo examples bench bench-pack conformance fuzz format lint sanitize clean
+.PHONY: help setup native wasm web packages build test check demo examples bench bench-pack conformance fuzz format lint sanitize clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -30,6 +31,10 @@ wasm: setup ## build compiler.wasm
 
 web: wasm ## build the TypeScript packages
 	@$(RUN) cd web && npm run --silent build
+
+packages: web ## build/packages/*.tgz: the TypeScript packages as npm installs them
+	@mkdir -p build/packages
+	@$(RUN) cd web && npm pack --silent --pack-destination ../build/packages $(PACKAGES:%=-w %)
 
 build: native wasm web ## build everything
 

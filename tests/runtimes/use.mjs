@@ -1,7 +1,7 @@
 // What a user of any runtime does: a net learns, a model that it becomes is compiled, loaded and run, on wasm.
-import {exportOnnx, manualSeed, nn, OnnxModel, optim, Tensor} from '../../web/tensor/dist/tensor.js';
-import {compile} from '../../web/compiler/dist/compiler.js';
-import {load, tensor} from '../../web/runtime/dist/runtime.js';
+import {exportOnnx, manualSeed, nn, OnnxModel, optim, Tensor} from '@gossamer/tensor';
+import {compile} from '@gossamer/compiler';
+import {load, tensor} from '@gossamer/runtime';
 
 const check = (right, what) => {
   if (!right) throw new Error(what);

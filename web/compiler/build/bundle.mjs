@@ -1,10 +1,11 @@
-// dist/compiler.js with compiler.wasm beside it. The wasm comes from `make wasm`; binaryen takes a tenth of its size
+// dist/compiler.js, and compiler.iife.js (global `gossamerCompiler`), with compiler.wasm beside them. The wasm comes from `make wasm`; binaryen takes a tenth of its size
 // and a fifth of its time away.
 import {execFileSync} from 'node:child_process';
 import {copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, statSync} from 'node:fs';
 import {join, resolve} from 'node:path';
 import {gzipSync} from 'node:zlib';
-import {bundle} from '../../runtime/build/bundle.mjs';
+import {bundle, bundleClassic, workersAsFiles} from '../../runtime/build/bundle.mjs';
+import {writeDeclarations} from '../../runtime/build/declarations.mjs';
 
 const folder = resolve(import.meta.dirname, '..');
 const dist = join(folder, 'dist');
@@ -16,7 +17,10 @@ await bundle({
   entryPoints: {compiler: join(folder, 'src/index.ts')},
   format: 'esm',
   outdir: dist,
+  plugins: [workersAsFiles],
 });
+await bundleClassic({entry: join(folder, 'src/index.ts'), globalName: 'gossamerCompiler', outfile: join(dist, 'compiler.iife.js')});
+writeDeclarations(folder);
 /** The optimized module, beside the linker's; 20 seconds where that is newer. */
 function optimized() {
   const made = compilerWasm.replace(/\.wasm$/, '.opt.wasm');

@@ -12,16 +12,35 @@ interface Waiting {
   readonly reject: (problem: unknown) => void;
 }
 
-export function inWorker(module: WebAssembly.Module): Place {
-  const url = URL.createObjectURL(new Blob([script], {type: 'text/javascript'}));
-  const worker = new Worker(url, 'Deno' in globalThis ? {type: 'module'} : undefined); // Deno has no classic ones
+/** A worker that has the module; rejects where none can be started. */
+async function start(module: WebAssembly.Module): Promise<Worker> {
+  for (;;) {
+    let worker: Worker | undefined;
+    try {
+      worker = script.start();
+      await new Promise<void>((resolve, reject) => {
+        const begun = worker as Worker;
+        begun.onmessage = () => resolve();
+        begun.onerror = (event) => reject(new Error(event.message));
+        begun.postMessage({module} satisfies Request);
+      });
+      return worker;
+    } catch (problem) {
+      worker?.terminate();
+      if (!script.otherwise()) throw problem;
+    }
+  }
+}
+
+/** Rejects where no worker can be started. */
+export async function inWorker(module: WebAssembly.Module): Promise<Place> {
+  const worker = await start(module);
   const waiting = new Map<number, Waiting>();
   let calls = 0;
   let over: Error | undefined;
   const end = (problem: Error): void => {
     over ??= problem;
     worker.terminate();
-    URL.revokeObjectURL(url);
     for (const {reject} of waiting.values()) reject(over);
     waiting.clear();
   };
@@ -36,7 +55,6 @@ export function inWorker(module: WebAssembly.Module): Place {
     if (data.kind === 'done') call?.resolve(data.result);
     else call?.reject(new Error(data.message));
   };
-  worker.postMessage({module} satisfies Request);
   return {
     compile({model, options, external}, progress) {
       if (over) return Promise.reject(over);

@@ -177,7 +177,8 @@ async function compileAs(
 
 const openPlace = async (wasm: WasmSource | undefined): Promise<Place> => {
   const module = await getModule(wasm);
-  return typeof Worker === 'undefined' ? besideCaller(module) : inWorker(module);
+  // A page may have a policy without workers; its events then wait for the compiler.
+  return typeof Worker === 'undefined' ? besideCaller(module) : inWorker(module).catch(() => besideCaller(module));
 };
 
 async function compileIn(

@@ -30,7 +30,7 @@ export function getModule(wasm: WasmSource | undefined): Promise<WebAssembly.Mod
   if (wasm !== undefined && typeof wasm !== 'string' && !(wasm instanceof URL)) {
     return WebAssembly.compile(wasm);
   }
-  const url = String(wasm ?? new URL('compiler.wasm', import.meta.url));
+  const url = String(wasm ?? new URL('./compiler.wasm', import.meta.url));
   let module = modules.get(url);
   if (!module) {
     module = fetchModule(url);

@@ -2,7 +2,7 @@
 import {type CallResult, type NamedFile, type NativeOptions} from './call.ts';
 import {besideCaller, type Place} from './beside.ts';
 
-/** First the module, then calls. */
+/** First the module, which a 'ready' answers, then calls. */
 export type Request =
   | {readonly module: WebAssembly.Module}
   | {
@@ -26,6 +26,7 @@ let place: Place | undefined;
 async function work(request: Request): Promise<void> {
   if ('module' in request) {
     place = besideCaller(request.module);
+    (self as unknown as Worker).postMessage('ready');
     return;
   }
   const {call} = request;

@@ -3,6 +3,7 @@ import {existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync}
 import {join, resolve} from 'node:path';
 import {gzipSync} from 'node:zlib';
 import {build} from 'esbuild';
+import {writeDeclarations} from './declarations.mjs';
 
 export const runtimeFolder = resolve(import.meta.dirname, '..');
 
@@ -18,27 +19,49 @@ const settings = {
   logLevel: 'warning',
 };
 
-/** `import text from 'worker:./x.ts'`: x.ts bundled to one classic script, as a string. */
-export const workerText = {
-  name: 'worker-text',
-  setup({onResolve, onLoad}) {
-    onResolve({filter: /^worker:/}, ({path, resolveDir}) => ({
+/** x.ts of `worker:./x.ts` (src/globals.d.ts) as one classic script, with the files that it is made of. */
+async function workerScript(path) {
+  const {outputFiles, metafile} = await build({
+    ...settings,
+    entryPoints: [path],
+    format: 'iife',
+    write: false,
+    metafile: true,
+  });
+  const watchFiles = Object.keys(metafile.inputs).map((file) => resolve(file));
+  return {text: await tight(outputFiles[0].text, false), watchFiles};
+}
+
+const workers = (name, load) => ({
+  name,
+  setup(build) {
+    build.onResolve({filter: /^worker:/}, ({path, resolveDir}) => ({
       path: resolve(resolveDir, path.slice('worker:'.length)),
-      namespace: 'worker-text',
+      namespace: name,
     }));
-    onLoad({filter: /.*/, namespace: 'worker-text'}, async ({path}) => {
-      const {outputFiles, metafile} = await build({
-        ...settings,
-        entryPoints: [path],
-        format: 'iife',
-        write: false,
-        metafile: true,
-      });
-      const watchFiles = Object.keys(metafile.inputs).map((file) => resolve(file));
-      return {contents: await tight(outputFiles[0].text, false), loader: 'text', watchFiles};
-    });
+    build.onLoad({filter: /.*/, namespace: name}, ({path}) => load(path, build.initialOptions));
   },
-};
+});
+
+const scripts = join(runtimeFolder, 'src/wasm');
+const scriptOf = (form, argument) =>
+  `import {${form}} from ${JSON.stringify(join(scripts, 'worker_script.ts'))}; export default ${form}(${argument});`;
+
+/** Scripts of workers are text in the bundle: no second file has to be found, but pages start them from a blob. */
+export const workersAsText = workers('worker-text', async (path) => {
+  const {text, watchFiles} = await workerScript(path);
+  return {contents: scriptOf('scriptOfText', JSON.stringify(text)), resolveDir: scripts, watchFiles};
+});
+
+/** Scripts of workers are files beside the bundle, which bundlers of pages see as assets. */
+export const workersAsFiles = workers('worker-file', async (path, {outdir}) => {
+  const {text, watchFiles} = await workerScript(path);
+  const name = `${/([^/]+)\/src\//.exec(path)[1]}_worker.js`; // runtime_worker.js
+  mkdirSync(outdir, {recursive: true});
+  writeFileSync(join(outdir, name), text);
+  const address = `new URL('./${name}', import.meta.url)`;
+  return {contents: scriptOf('scriptOfFile', `() => ${address}`), resolveDir: scripts, watchFiles};
+});
 
 /** The profiler stays a file of its own, which a run time fetches when it is asked for a profile. */
 const profilerApart = {
@@ -57,7 +80,7 @@ const imagesApart = {
 };
 
 /** Bundles with the run time's settings. */
-export const bundle = (options) => build({...settings, plugins: [workerText], ...options});
+export const bundle = (options) => build({...settings, plugins: [workersAsText], ...options});
 
 /** Names and declarations that gzip likes better than esbuild's: 3 % less of what is published. */
 async function tight(text, module, line = LINE) {
@@ -80,20 +103,21 @@ export async function tightenFolder(folder, line = LINE) {
 }
 
 /**
- * dist/runtime.js with its lazy chunks, dist/runtime.iife.js (global `gossamer`) in one piece, dist/tensors/tensors.js, which it
+ * dist/runtime.js with its lazy chunks, dist/single/runtime.js without any (service workers cannot import later), dist/runtime.iife.js (global `gossamer`) in one piece, dist/tensors/tensors.js, which it
  * fetches when tensors stay on a device, dist/image/image.js, dist/shards/shards.js, which keeps files of weights,
- * dist/steps/step_run.js, which follows steps, dist/hash/xxh3.js for what has no SHA-256, and dist/profile/profile.js.
+ * dist/steps/step_run.js, which follows steps, dist/hash/xxh3.js for what has no SHA-256, dist/hash/whole_sha256.js for pages without WebAssembly, dist/runtime_worker.js and dist/profile/profile.js.
  */
 async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
   rmSync(dist, {recursive: true, force: true});
   const entry = join(runtimeFolder, 'src/index.ts');
-  const plugins = [profilerApart, workerText];
+  const plugins = [profilerApart, workersAsFiles];
   await bundle({
     entryPoints: {
       runtime: entry,
       'tensors/tensors': join(runtimeFolder, 'src/tensors/tensors.ts'),
       'image/image': join(runtimeFolder, 'src/image/image.ts'),
       'hash/xxh3': join(runtimeFolder, 'src/hash/xxh3.ts'),
+      'hash/whole_sha256': join(runtimeFolder, 'src/hash/whole_sha256.ts'),
       'shards/shards': join(runtimeFolder, 'src/shards/shards.ts'),
       'steps/step_run': join(runtimeFolder, 'src/steps/step_run.ts'),
     },
@@ -106,13 +130,14 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
     plugins,
   });
   for (const folder of ['tensors', 'hash', 'image', 'shards', 'steps']) await tightenFolder(join(dist, folder));
+  await bundleClassic({entry, globalName: 'gossamer', outfile: join(dist, 'runtime.iife.js'), plugins: [imagesApart, profilerApart]});
   await bundle({
     entryPoints: [entry],
-    format: 'iife',
-    plugins: [imagesApart, ...plugins],
-    globalName: 'gossamer',
-    outfile: join(dist, 'runtime.iife.js'),
+    format: 'esm',
+    plugins: [imagesApart, profilerApart, workersAsText],
+    outfile: join(dist, 'single/runtime.js'),
   });
+  await tightenFolder(join(dist, 'single'));
   await tightenFolder(dist);
   // Apart, as few need it: it does not count as part of the run time.
   await bundle({entryPoints: [join(runtimeFolder, 'src/profile/profile.ts')], format: 'esm', outdir: join(dist, 'profile')});
@@ -128,13 +153,14 @@ export async function bundlePage(out) {
   if (!existsSync(source)) return;
   mkdirSync(out, {recursive: true});
   const entryPoints = {page: join(source, 'app.ts')};
-  const plugins = [profilerApart, imagesApart, workerText]; // It uses neither.
+  const apart = [profilerApart, imagesApart]; // It uses neither.
+  const plugins = [...apart, workersAsFiles];
   await bundle({entryPoints, format: 'esm', splitting: true, chunkNames: 'chunk-[hash]', outdir: out, plugins});
   const {outputFiles} = await bundle({
     entryPoints: [join(source, 'app.ts')],
     format: 'iife',
     write: false,
-    plugins,
+    plugins: [...apart, workersAsText],
   });
   const {outputFiles: styles} = await bundle({
     entryPoints: [join(source, 'style.css')],
@@ -155,6 +181,22 @@ export async function bundlePage(out) {
   );
 }
 
+/**
+ * One classic script, with the global `globalName`: FILE.iife.js. Workers come from its text, and other files from beside it: what
+ * import.meta.url is to modules is the script's own address.
+ */
+export async function bundleClassic({entry, globalName, outfile, plugins = []}) {
+  await bundle({
+    entryPoints: [entry],
+    format: 'iife',
+    globalName,
+    outfile,
+    plugins: [...plugins, workersAsText],
+    define: {'import.meta.url': 'scriptAddress'},
+    inject: [join(import.meta.dirname, 'script_address.js')],
+  });
+}
+
 /** Bytes after gzip of a bundle and everything that it may fetch. */
 export function gzipBytes(files) {
   return files.reduce((sum, file) => sum + gzipSync(readFileSync(file), {level: 9}).length, 0);
@@ -163,17 +205,24 @@ export function gzipBytes(files) {
 if (process.argv[1] === import.meta.filename) {
   await bundleRuntime();
   const dist = join(runtimeFolder, 'dist');
-  const parts = readdirSync(dist).filter((name) => name.endsWith('.js') && !name.includes('iife'));
-  const size = gzipBytes(parts.map((name) => join(dist, name)));
+  const isWorker = (name) => name.endsWith('_worker.js');
+  const all = readdirSync(dist).filter((name) => name.endsWith('.js') && !name.includes('iife'));
+  const parts = all.filter((name) => !isWorker(name));
+  const bytesOf = (names) => gzipBytes(names.map((name) => join(dist, name)));
+  const size = bytesOf(parts);
   console.log(`run time: ${(size / 1024).toFixed(1)} KB gzip in ${parts.length} files`);
-  for (const [name, most] of Object.entries({tensors: 4, hash: 3, image: 6, shards: 1, steps: 2})) {
-    const bytes = gzipBytes(readdirSync(join(dist, name)).map((file) => join(dist, name, file)));
+  const folders = Object.entries({tensors: 4, hash: 3, image: 6, shards: 1, steps: 2});
+  const besides = folders.map(([name, most]) => [name, most, readdirSync(join(dist, name)).map((file) => `${name}/${file}`)]);
+  besides.push(['worker', 4, all.filter(isWorker)]);
+  for (const [name, most, files] of besides) {
+    const bytes = bytesOf(files);
     console.log(`${name}: ${(bytes / 1024).toFixed(1)} KB gzip besides`);
     if (bytes > most * 1024) throw new Error(`${name} may take ${most} KB gzip`);
   }
   // Of these 3.5 are what device tensors need in every part: kernels of many programs on one wasm memory, recordings by the
   // memory that they bind, feeds and outputs that are other memory in each run.
   if (size > 36 * 1024) throw new Error('the run time may take 36 KB gzip');
+  writeDeclarations(runtimeFolder);
 }
 
 export {bundleRuntime};

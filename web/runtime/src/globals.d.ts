@@ -1,5 +1,5 @@
-/** A script bundled to one text by the build. */
+/** A script for workers, bundled by the build (build/bundle.mjs): of the module's path. */
 declare module 'worker:*' {
-  const text: string;
-  export default text;
+  const script: import('./wasm/worker_script.ts').WorkerScript;
+  export default script;
 }

@@ -1,6 +1,7 @@
 /** Where a package's files come from: a folder behind a URL, or memory. */
 import {Arrival, type Reading, until} from './arrival.ts';
 import {Sha256} from './hash/sha256.ts';
+import type {WholeSha256} from './hash/whole_sha256.ts';
 import type {FileEntry} from './manifest.ts';
 import {Pieces} from './pieces.ts';
 import {GossamerError, messageOf} from './types.ts';
@@ -180,6 +181,10 @@ export function openSource(
   return {source: new MemorySource(new Map(files), ''), file: undefined};
 }
 
+/** Pages may have a policy without WebAssembly, which GPUs do not need. */
+const openSha256 = (): Promise<Sha256 | WholeSha256> =>
+  Sha256.create().catch(async () => new (await import('./hash/whole_sha256.ts')).WholeSha256());
+
 async function readOnce(
   source: Source,
   entry: FileEntry,
@@ -187,7 +192,7 @@ async function readOnce(
   arrived: (bytes: number) => void,
 ): Promise<Pieces> {
   const wanted = entry.sha256 || entry.xxh3;
-  const hash = await (entry.sha256 ? Sha256 : (await import('./hash/xxh3.ts')).Xxh3).create();
+  const hash = await (entry.sha256 ? openSha256() : (await import('./hash/xxh3.ts')).Xxh3.create());
   const bytes = await source.read(entry.name, {
     expected: entry.bytes,
     fresh,
@@ -204,7 +209,7 @@ async function readOnce(
       `${name} has ${bytes.length} bytes instead of ${entry.bytes} (${trouble}?)`,
     );
   }
-  const digest = hash.digest();
+  const digest = await hash.digest();
   if (digest !== wanted) {
     throw new GossamerError(
       'damaged',

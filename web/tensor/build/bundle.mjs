@@ -1,9 +1,9 @@
 // dist/tensor.js with compiler.wasm beside it, and declarations. The compiler's caller is part of tensor.js; the run time stays in
 // chunks of its own, which are fetched when the first program runs.
-import {execFileSync} from 'node:child_process';
-import {copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
+import {copyFileSync, existsSync, mkdirSync, readdirSync, rmSync} from 'node:fs';
 import {join, resolve} from 'node:path';
-import {bundle, gzipBytes, tightenFolder} from '../../runtime/build/bundle.mjs';
+import {bundle, gzipBytes, tightenFolder, workersAsFiles} from '../../runtime/build/bundle.mjs';
+import {writeDeclarations} from '../../runtime/build/declarations.mjs';
 
 const folder = resolve(import.meta.dirname, '..');
 const dist = join(folder, 'dist');
@@ -17,6 +17,7 @@ const {metafile} = await bundle({
   splitting: true,
   chunkNames: 'chunk-[hash]',
   outdir: dist,
+  plugins: [workersAsFiles],
   metafile: true,
 });
 await tightenFolder(dist, 500); // errors are thrown here, at the user's call
@@ -34,9 +35,7 @@ const size = gzipBytes([...counted]);
 console.log(`tensor API: ${(size / 1024).toFixed(1)} KB gzip in ${counted.size} files of ${readdirSync(dist).length}`);
 if (size > LIMIT) throw new Error('the tensor API may take 40 KB gzip');
 
-const tsc = resolve(folder, '../node_modules/typescript/bin/tsc');
-execFileSync(process.execPath, [tsc, '-p', join(folder, 'tsconfig.types.json')], {stdio: 'inherit'});
-writeFileSync(join(dist, 'tensor.d.ts'), "export * from './types/tensor/src/index.ts';\n");
+writeDeclarations(folder);
 
 const wasm = process.env['GOSSAMER_COMPILER_WASM'] ?? resolve(folder, '../compiler/dist/compiler.wasm');
 if (existsSync(wasm)) copyFileSync(wasm, join(dist, 'compiler.wasm'));

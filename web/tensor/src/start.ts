@@ -11,8 +11,10 @@ export async function init({wasm}: {readonly wasm: WasmSource}): Promise<void> {
   await startRecorder(await getModule(wasm));
 }
 
-const {searchParams} = new URL(import.meta.url);
-const address = new URL(searchParams.get('wasm') ?? 'compiler.wasm', import.meta.url);
+const here = new URL(import.meta.url);
+const given = here.searchParams.get('wasm');
+// Bundlers find the file by this form of the expression.
+const address = given === null ? new URL('./compiler.wasm', import.meta.url) : new URL(given, here);
 try {
   await init({wasm: address});
 } catch (problem) {

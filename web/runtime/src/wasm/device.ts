@@ -17,7 +17,7 @@ import type {
 import {Lifetime} from '../lifetime.ts';
 import {about, disposed, type DType, GossamerError, messageOf} from '../types.ts';
 import {type Loaded, WasmEngine} from './engine.ts';
-import {hasRelaxedSimd, hasSimd, hasThreads} from './features.ts';
+import {hasRelaxedSimd, hasSimd, hasThreads, isAllowed} from './features.ts';
 import {type MemoryLimits, withMemoryLimits} from './memory_import.ts';
 import {announceLoss, callAway, type SharedKernels} from './pool.ts';
 import {DONE_OF, HEAD, type Table, tableOf} from './table.ts';
@@ -310,6 +310,7 @@ async function startWorker(): Promise<Place> {
     } catch (problem) {
       first.stop();
       const memory = problem instanceof GossamerError && problem.code === 'out-of-memory';
+      if (!memory && script.otherwise()) continue;
       if (left === 0 || !memory) throw problem;
       await waitForAddresses();
     }
@@ -319,6 +320,7 @@ async function startWorker(): Promise<Place> {
 /** Throws 'unsupported' when the engine lacks SIMD. `relaxed`: the package has kernels with relaxed SIMD, too. */
 export async function open(asked: number | undefined, relaxed: boolean): Promise<Device> {
   if (!hasSimd()) throw new GossamerError('unsupported', 'this engine has no WebAssembly with SIMD');
+  if (!isAllowed()) throw new GossamerError('unsupported', "the page's policy lacks script-src 'wasm-unsafe-eval'");
   const fallbacks: Fallback[] = [];
   let threads = wantedThreads(asked);
   if (threads > 1 && !hasThreads()) {

@@ -19,6 +19,15 @@ export function hasSimd(): boolean {
   return typeof WebAssembly === 'object' && WebAssembly.validate(new Uint8Array(SIMD));
 }
 
+/** Whether the page's Content-Security-Policy lets modules be compiled; validate() asks nobody. */
+export function isAllowed(): boolean {
+  try {
+    return Boolean(new WebAssembly.Module(new Uint8Array(SIMD)));
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Whether relaxed SIMD is there and the instructions of it that kernels have give what they should: a * b + c,
  * rounded once or twice, c - a * b, and lanes by masks of all bits or none.

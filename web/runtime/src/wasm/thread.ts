@@ -1,5 +1,6 @@
 /** Workers of browsers and of Node behind one face: calls that travel as messages. */
 import {type ErrorCode, GossamerError, messageOf} from '../types.ts';
+import type {WorkerScript} from './worker_script.ts';
 
 export interface CallMessage {
   readonly id: number;
@@ -33,31 +34,23 @@ interface Wire {
   stop(): void;
 }
 
-/** Deno has no classic workers. */
-const MODULE = 'Deno' in globalThis ? ({type: 'module'} as const) : undefined;
-
 function open(
-  script: string,
+  script: WorkerScript,
   receive: (replies: readonly ReplyMessage[]) => void,
   fail: (reason: string) => void,
 ): Wire {
   if (typeof Worker !== 'undefined') {
-    const url = URL.createObjectURL(new Blob([script], {type: 'text/javascript'}));
-    const worker = new Worker(url, MODULE);
+    const worker = script.start();
     worker.onmessage = (event: MessageEvent<ReplyMessage[]>) => receive(event.data);
     worker.onerror = (event) => fail(event.message || 'its script could not be started');
     worker.onmessageerror = () => fail('a message from it could not be read');
     return {
       post: (messages, transfer) => worker.postMessage(messages, [...transfer]),
       keep: () => undefined,
-      stop: () => {
-        worker.terminate();
-        URL.revokeObjectURL(url);
-      },
+      stop: () => worker.terminate(),
     };
   }
-  const node = process.getBuiltinModule('node:worker_threads');
-  const worker = new node.Worker(script, {eval: true});
+  const worker = script.startIn(process.getBuiltinModule('node:worker_threads'));
   worker.on('message', receive);
   worker.on('error', (problem) => fail(String(problem)));
   worker.on('messageerror', (problem) => fail(String(problem)));
@@ -69,8 +62,8 @@ function open(
   };
 }
 
-/** A thread that runs `script`: worker.ts as one classic script. */
-export function spawn(script: string): Thread {
+/** A thread that runs worker.ts. */
+export function spawn(script: WorkerScript): Thread {
   const waiting = new Map<number, Caller>();
   let calls: CallMessage[] = [];
   let moved: ArrayBuffer[] = [];

@@ -1,6 +1,6 @@
 /**
  * What runs in a worker: an engine that answers calls, or a thread of one that is elsewhere. Bundled as a classic
- * script and carried as text by the wasm backend, so that no second file has to be found.
+ * script (worker_script.ts).
  */
 import {discard} from '../discard.ts';
 import {GossamerError, messageOf} from '../types.ts';

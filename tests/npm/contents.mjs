@@ -1,0 +1,52 @@
+// What is in the packages, and what TypeScript makes of their declarations.
+import {spawnSync} from 'node:child_process';
+import {existsSync, readdirSync, readFileSync, writeFileSync} from 'node:fs';
+import path from 'node:path';
+
+const root = path.resolve(import.meta.dirname, '../..');
+
+/** Every package has what npm shows, and what its exports name; nothing of this machine. */
+export function contents(tally, app) {
+  const scope = path.join(app, 'node_modules/@gossamer');
+  for (const name of readdirSync(scope)) {
+    const folder = path.join(scope, name);
+    const {exports, main, types, version, license, private: kept} = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
+    const targets = (entry) => (typeof entry === 'string' ? [entry] : Object.entries(entry).flatMap(([key, each]) => (key === '@gossamer/source' ? [] : targets(each))));
+    const wanted = ['LICENSE', 'README.md', main, types, ...targets(exports)];
+    const all = readdirSync(folder, {recursive: true, withFileTypes: true}).filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
+    const foreign = all.filter((file) => /(^|\/)(src|tests?)\/[^/]*\.ts$/.test(file) && !file.endsWith('.d.ts'));
+    const local = all.filter((file) => !file.endsWith('.wasm') && readFileSync(file, 'utf8').includes(root));
+    tally.record(`@gossamer/${name} is complete`, [
+      ...wanted.filter((file) => !existsSync(path.join(folder, file))).map((file) => `${file} is missing`),
+      ...foreign.map((file) => `${file} is no part of it`),
+      ...local.map((file) => `${file} names a folder of this machine`),
+      ...(version && license === 'Apache-2.0' && !kept ? [] : ['package.json has no version or licence, or is private']),
+    ]);
+  }
+}
+
+const USE = `
+import {load, openDevice, tensor, type Model, type Output} from '@gossamer/runtime';
+import {load as loadInOnePiece} from '@gossamer/runtime/single';
+import {compile, CompileError} from '@gossamer/compiler';
+import {nn, Tensor} from '@gossamer/tensor';
+
+const files = await compile(new Uint8Array(), {target: 'wasm'});
+const model: Model = await load(files, {device: await openDevice('wasm')});
+const {y}: Record<string, Output> = await (await loadInOnePiece(files)).run({x: tensor([1, 2])});
+export const all: [Float32Array | undefined, Tensor, typeof CompileError, Model] =
+  [await y?.data<Float32Array>(), new nn.Linear(1, 2).forward(Tensor.zeros([1, 1])), CompileError, model];
+// @ts-expect-error -- it is no target
+await compile(new Uint8Array(), {target: 'webgp'});
+`;
+
+/** As an application with strict settings sees them, its libraries' declarations checked as well. */
+export function declarations(tally, app) {
+  writeFileSync(path.join(app, 'use.ts'), USE);
+  const tsc = path.join(root, 'web/node_modules/typescript/bin/tsc');
+  for (const [module, resolution] of [['esnext', 'bundler'], ['nodenext', 'nodenext']]) {
+    const words = ['--noEmit', '--strict', '--target', 'es2022', '--lib', 'es2023,dom,dom.iterable,esnext.disposable', '--module', module, '--moduleResolution', resolution, 'use.ts'];
+    const {status, stdout} = spawnSync(process.execPath, [tsc, ...words], {cwd: app, encoding: 'utf8'});
+    tally.record(`declarations, resolved as ${resolution}`, status === 0 ? [] : stdout.slice(0, 800));
+  }
+}

@@ -1,0 +1,103 @@
+// The packed packages in pages without any bundler, below strict policies.
+import {readFileSync} from 'node:fs';
+import {createServer} from 'node:http';
+import path from 'node:path';
+import {startBrowser} from '../../tools/demo/browser.mjs';
+import {folderHandler} from '../../tools/demo/serve.mjs';
+
+/** What web/runtime/README.md says that pages need. */
+const POLICIES = {
+  strict: `default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'`,
+  gpu: `default-src 'none'; script-src 'self'; connect-src 'self'`,
+  single: `default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; worker-src 'self' blob:`,
+};
+
+/** Serves a folder below /POLICY/ and `files` below /files/, isolated where `isolated`. */
+async function serve(folder, files, {isolated = true} = {}) {
+  const app = folderHandler(folder);
+  const data = folderHandler(files);
+  const server = createServer((request, response) => {
+    const [, first, rest] = /^\/([^/]*)(\/.*)$/.exec(new URL(request.url, 'http://x').pathname) ?? [];
+    if (isolated) {
+      response.setHeader('Cross-Origin-Opener-Policy', 'same-origin');
+      response.setHeader('Cross-Origin-Embedder-Policy', 'require-corp');
+    }
+    response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
+    response.setHeader('Access-Control-Allow-Origin', '*');
+    if (POLICIES[first]) response.setHeader('Content-Security-Policy', POLICIES[first]);
+    if (first === 'files') data(rest, request, response);
+    else if (rest) app(rest, request, response);
+    else response.writeHead(404).end();
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {address: `http://localhost:${server.address().port}/`, close: () => (server.closeAllConnections(), server.close())};
+}
+
+/** What is wrong with an answer: other numbers, something refused, a fallback. */
+function trouble({values, error, refused, fallbacks = []}, expected) {
+  if (error) return error;
+  if (refused.length > 0) return `the policy refused ${refused.join(', ')}`;
+  if (fallbacks.length > 0) return fallbacks.map(({what, reason}) => `${what}: ${reason}`);
+  const worst = Math.max(...expected.map((value, at) => Math.abs(value - values[at])));
+  return values.length === expected.length && worst < 1e-4 ? undefined : `gives ${values}`;
+}
+
+/** `app`: has node_modules and the files of forms/; `files`: digits.onnx, image, and packages by their target. */
+export async function forms(tally, {app, files, expected}) {
+  const here = await serve(app, files);
+  const browser = await startBrowser();
+  const ask = async (page, options) => {
+    const tab = await browser.newPage();
+    try {
+      await tab.goto(here.address + page);
+      // Not waitFor, which evaluates texts in the page.
+      for (let left = 300; left > 0 && !(await tab.evaluate('"ask" in globalThis && "use" in globalThis')); --left) await new Promise((resolve) => setTimeout(resolve, 100));
+      return await tab.call('ask', options);
+    } finally {
+      await tab.close();
+    }
+  };
+  const right = async (name, page, options) => tally.record(name, trouble(await ask(page, options), expected));
+  try {
+    for (const device of ['wasm', 'webgpu', 'webgl']) {
+      await right(`a module, compiled in the page, ${device}`, 'strict/module.html', {device, strict: true});
+    }
+    const threads = await ask('strict/module.html', {device: 'wasm', threads: 2, strict: true});
+    tally.record('threads are workers from files', threads.threads === 2 && /in a worker/.test(threads.adapter) ? trouble(threads, expected) : JSON.stringify(threads));
+    const gpu = await ask('gpu/module.html', {device: 'webgpu', compiled: true, strict: true});
+    // It tries WebAssembly for hashes, once.
+    const beyond = gpu.refused?.filter((each) => each !== 'script-src wasm-eval');
+    tally.record('a module, run time alone, WebGPU without WebAssembly', trouble({...gpu, refused: beyond}, expected));
+    const refused = await ask('gpu/module.html', {device: 'wasm', compiled: true});
+    tally.record('wasm without wasm-unsafe-eval says what the policy lacks', /wasm-unsafe-eval/.test(refused.error) ? [] : JSON.stringify(refused));
+    for (const device of ['wasm', 'webgpu']) {
+      const {values, error, refused: not} = await ask('strict/tensor.html', {device});
+      tally.record(`tensors learn below the strict policy, ${device}`, values?.[0] < 1e-3 && not.length === 0 ? [] : error ?? JSON.stringify({values, not}));
+    }
+    await right('a classic script below its policy', 'single/classic.html', {device: 'wasm', strict: true});
+    // Without worker-src blob: it computes on the page's own thread, and says so.
+    const blobless = await ask('strict/classic.html', {device: 'wasm'});
+    const said = blobless.fallbacks?.some(({what}) => what === 'one thread on the main thread');
+    tally.record('a classic script below the strict policy says that it has no worker', said ? trouble({...blobless, refused: [], fallbacks: []}, expected) : JSON.stringify(blobless));
+    await right('a module worker', 'strict/workers.html', {script: 'worker_module.js', type: 'module', device: 'wasm', strict: true});
+    await right('a module worker, threads', 'strict/workers.html', {script: 'worker_module.js', type: 'module', device: 'wasm', threads: 2, strict: true});
+    await right('a classic worker', 'single/workers.html', {script: 'worker_classic.js', type: 'classic', device: 'wasm', strict: true});
+    await right('a service worker', 'strict/workers.html', {script: 'service_module.js', type: 'module', service: true, device: 'wasm', strict: true});
+    await right('a classic service worker', 'strict/workers.html', {script: 'worker_classic.js', type: 'classic', service: true, device: 'wasm', strict: true});
+    // Workers of another origin, and of a server that sends the embedder policy with pages alone, come from a blob that imports them.
+    const there = await serve(app, files, {isolated: false});
+    await right('libraries of another origin', 'free/cross.html', {device: 'wasm', threads: 2, strict: true, from: `${there.address}free/`});
+    there.close();
+  } finally {
+    await browser.close();
+    here.close();
+  }
+}
+
+/** The elements of a stored tensor: its raw data is what it ends with. */
+export function lastFloats(file, count) {
+  const bytes = readFileSync(file);
+  return new Float32Array(bytes.buffer.slice(bytes.byteOffset + bytes.length - 4 * count, bytes.byteOffset + bytes.length));
+}
+
+export const formsFolder = path.join(import.meta.dirname, 'forms');

@@ -1,0 +1,2 @@
+/* global gossamer, gossamerCompiler */
+globalThis.use = (options) => globalThis.answer({...gossamer, ...gossamerCompiler}, options);

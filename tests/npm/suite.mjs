@@ -1,0 +1,40 @@
+// The packages as users have them: packed by npm, installed from the packed files.
+//
+//   node tests/npm/suite.mjs
+import {execFileSync} from 'node:child_process';
+import {copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import {Tally} from '../tally.mjs';
+import {contents, declarations} from './contents.mjs';
+import {forms, formsFolder, lastFloats} from './forms.mjs';
+import {install, pack, WORKSPACES} from './packed.mjs';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
+const digits = path.join(root, 'examples/digits');
+const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-npm-'));
+const app = path.join(work, 'app');
+const files = path.join(work, 'files');
+const tally = new Tally();
+try {
+  const packed = pack(WORKSPACES, path.join(work, 'packed'));
+  install(packed, app);
+  contents(tally, app);
+  declarations(tally, app);
+
+  cpSync(formsFolder, app, {recursive: true});
+  mkdirSync(files);
+  copyFileSync(path.join(digits, 'model.onnx'), path.join(files, 'digits.onnx'));
+  writeFileSync(path.join(files, 'image'), lastFloats(path.join(digits, 'test_data_set_0/input_0.pb'), 784));
+  for (const target of ['webgpu', 'wasm']) {
+    execFileSync(gossamer, ['compile', path.join(digits, 'model.onnx'), '--target', target, '--emit', 'package', '-o', path.join(files, target)], {stdio: 'ignore'});
+  }
+  const expected = Array.from(lastFloats(path.join(digits, 'test_data_set_0/output_0.pb'), 10));
+  await forms(tally, {app, files, expected});
+} catch (problem) {
+  tally.record('the suite', problem.stack + (problem.stderr ?? ''));
+} finally {
+  rmSync(work, {recursive: true});
+}
+tally.end();
