@@ -2,6 +2,7 @@
 // along. Here are the two ends, inputs and outputs of the model.
 #include <algorithm>
 
+#include "graph/empty_dims.h"
 #include "graph/fuse_quantized.h"
 #include "graph/graph_lowering.h"
 #include "graph/stage_builder.h"
@@ -20,8 +21,11 @@ struct Signature {
 };
 
 void add_dims(const Graph& graph, Signature& signature) {
+  const auto empty = dims_that_may_be_empty(graph);
   for (const Dim& dim : graph.dims) {
-    signature.bounds.set(dim.var.get(), {1, max_dim});
+    const bool least = !empty.contains(dim.var.get());
+    signature.bounds.set(dim.var.get(), {least ? 1 : 0, max_dim});
+    if (!least) continue;
     const Value& input = graph.values[graph.inputs[static_cast<size_t>(dim.input)]];
     signature.graph.checks.push_back(
         {Expr(dim.var) >= 1.0, cat("input \"", input.name, "\": dimension ", dim.axis, " (",

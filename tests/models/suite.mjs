@@ -3,7 +3,8 @@
 //
 //   node tests/models/suite.mjs [TARGET...]
 import {spawnSync} from 'node:child_process';
-import {existsSync} from 'node:fs';
+import {existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {Tally} from '../tally.mjs';
@@ -16,6 +17,30 @@ const targets = process.argv.length > 2 ? process.argv.slice(2) : ['cpu', 'wasm'
 // Compared element by element.
 const exact = ['mnist_8_cntk', 'super_resolution_10', 'ultraface_rfb320', 'winml_image_classifier',
   'espcn_qonnx_float', 'yunet_n_dyn', 'mobilenetv2_int8_ort'].map((name) => path.join(models, name));
+
+// A text begins with nothing kept of tokens before: the dimension of the past is 0. The logits of a Llama's first eight tokens, and
+// of the first alone.
+const begun = mkdtempSync(path.join(tmpdir(), 'gossamer-begun-'));
+process.on('exit', () => rmSync(begun, {recursive: true, force: true}));
+function writeBegun(llama) {
+  const varint = (value) => (value < 128 ? [value] : [(value % 128) | 128, ...varint(Math.floor(value / 128))]);
+  const tensor = (type, shape, bytes) =>
+    Buffer.concat([Buffer.from([...shape.flatMap((extent) => [8, ...varint(extent)]), 16, type, 74, ...varint(bytes.length)]), bytes]);
+  const reference = readFileSync(path.join(llama, 'ref_logits_200.npy'));
+  const logits = reference.subarray(10 + reference.readUInt16LE(8)); // f32 [200, 512]
+  const {greedy_tokens: tokens} = JSON.parse(readFileSync(path.join(llama, 'greedy.json'), 'utf8'));
+  symlinkSync(path.join(llama, 'model.onnx'), path.join(begun, 'model.onnx'));
+  for (const [set, length] of [8, 1].entries()) {
+    const folder = path.join(begun, `test_data_set_${set}`);
+    mkdirSync(folder);
+    const write = (name, ...given) => writeFileSync(path.join(folder, name), tensor(...given));
+    write('input_0.pb', 7, [1, length], Buffer.from(BigInt64Array.from(tokens.slice(0, length), BigInt).buffer));
+    for (const past of [1, 2]) write(`input_${past}.pb`, 1, [5, 1, 4, 0, 8], Buffer.alloc(0));
+    write('output_0.pb', 1, [1, length, 512], logits.subarray(0, 4 * 512 * length));
+  }
+}
+const llama = path.join(models, 'stories260k');
+if (existsSync(llama)) writeBegun(llama);
 
 const tally = new Tally();
 
@@ -37,7 +62,7 @@ for (const target of targets) {
     tally.skip(`${target}: the models of ../shared/testdata`, 'that folder is absent');
     continue;
   }
-  run([...exact, '--target', target]);
+  run([...exact, begun, '--target', target]);
   // What GPUs in hardware get computes the same on software.
   if (target === 'webgpu') run([exact[0], exact[1], exact[3], '--target', target, '--adapters', 'hardware']);
   if (target === 'wasm') {

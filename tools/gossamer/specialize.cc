@@ -1,5 +1,8 @@
 #include "gossamer/specialize.h"
 
+#include <algorithm>
+
+#include "graph/empty_dims.h"
 #include "ir/build.h"
 #include "ops/host_value.h"
 
@@ -19,7 +22,9 @@ Known necessary(const std::vector<Port>& ports, const std::vector<ops::TensorDat
   for (size_t i = 0; i < ports.size() && i < feeds.size(); ++i) {
     const std::vector<int64_t>& given = feeds[i].shape;
     for (size_t axis = 0; axis < given.size() && given.size() == ports[i].shape.size(); ++axis) {
-      if (given[axis] == 0 && ports[i].shape[axis] < 0) known.shapes[ports[i].name] = given;
+      if (given[axis] == 0 && ports[i].shape[axis] < 0 &&
+          std::ranges::find(ports[i].may_be_empty, axis) == ports[i].may_be_empty.end())
+        known.shapes[ports[i].name] = given;
     }
   }
   return known;
@@ -35,7 +40,7 @@ std::vector<Known> alternatives(const std::vector<Port>& ports,
   std::vector<bool> in_group(ports.size());
   for (const graph::Group& group : groups) {
     for (int i = 0; !group.output && i < group.count; ++i)
-      in_group[static_cast<size_t>(group.first + i)] = true;
+      in_group[static_cast<size_t>(group.first) + static_cast<size_t>(i)] = true;
   }
   for (size_t i = 0; i < ports.size() && i < feeds.size(); ++i) {
     shapes.shapes[ports[i].name] = feeds[i].shape;
@@ -65,11 +70,16 @@ std::string names_of(const Known& known) {
 
 std::vector<Port> ports_of(const graph::Graph& graph) {
   std::vector<Port> ports;
+  const auto empty = graph::dims_that_may_be_empty(graph);
   for (graph::ValueId id : graph.inputs) {
     const graph::Value& value = graph.values[id];
-    std::vector<int64_t> shape;
-    for (const ir::Expr& extent : value.shape) shape.push_back(ir::as_int(extent).value_or(-1));
-    ports.push_back({value.name, value.dtype, std::move(shape)});
+    Port port{value.name, value.dtype, {}};
+    for (const ir::Expr& extent : value.shape) {
+      if (empty.contains(ir::as<ir::VarNode>(extent)))
+        port.may_be_empty.push_back(port.shape.size());
+      port.shape.push_back(ir::as_int(extent).value_or(-1));
+    }
+    ports.push_back(std::move(port));
   }
   return ports;
 }
