@@ -18,7 +18,9 @@
 #include <span>
 #include <thread>
 
+#include "errors.h"
 #include "gossamer/compile.hpp"
+#include "lazy.h"
 #include "runtime/api/element_type.h"
 #include "runtime/model.h"
 
@@ -27,27 +29,6 @@ using namespace nb::literals;
 
 namespace gossamer::python {
 namespace {
-
-// gossamer.Error(message, where, hint), which python/gossamer defines.
-[[noreturn]] void fail(const std::string& where, const std::string& message,
-                       const std::string& hint) {
-  const nb::object error = nb::module_::import_("gossamer.error").attr("Error");
-  const nb::object made = error(message, where, hint);
-  PyErr_SetObject(error.ptr(), made.ptr());
-  throw nb::python_error();
-}
-
-template <class T>
-T value_of(std::expected<T, Error> result) {
-  if (!result) fail(result.error().where, result.error().message, result.error().hint);
-  return *std::move(result);
-}
-
-template <class T>
-T value_of(Result<T> result) {
-  if (!result) fail(result.error().where, result.error().message, result.error().hint);
-  return *std::move(result);
-}
 
 // Calls in a thread of its own, so that Ctrl+C ends the wait: what was begun goes on unheard.
 template <class T>
@@ -284,6 +265,7 @@ NB_MODULE(_core, m) {
       });
   m.def("compile_bytes", &python::compile_bytes, "onnx"_a, "options"_a);
   m.def("compile_path", &python::compile_path, "path"_a, "options"_a);
+  python::define_lazy(m);
   nb::class_<Profile>(m, "Profile")
       .def_ro("run_ms", &Profile::run_ms)
       .def_ro("kernel_ms", &Profile::kernel_ms)

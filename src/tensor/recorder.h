@@ -71,6 +71,8 @@ class Recorder {
   int spec_number(Id id) const { return tensors_[id].spec; }
   const Spec& spec_at(int number) const { return specs_[static_cast<size_t>(number)]; }
   bool is_held(Id id) const { return id < tensors_.size() && tensors_[id].held; }
+  // Whether a node that was recorded, and is still to be computed or has a history, reads it.
+  bool is_used(Id id) const { return tensors_[id].uses > 0; }
   // Tensors that somebody holds or uses.
   size_t size() const { return tensors_.size() - free_tensors_.size(); }
 

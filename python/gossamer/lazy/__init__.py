@@ -1,0 +1,86 @@
+"""Lazy tensors with gradients: PyTorch's names over the compiler's recorder (docs/architecture.md, "Tensors that record")."""
+
+import numpy as np
+
+from .core import enable_grad, is_grad_enabled, no_grad
+from .execution import ProgramProfile, profile, set_num_threads, set_specialize_after, synchronize
+from .random import manual_seed
+from .tensor import (
+    Tensor,
+    arange,
+    as_tensor,
+    call,
+    cat,
+    compute,
+    einsum,
+    eye,
+    from_dlpack,
+    from_numpy,
+    full,
+    full_like,
+    grad,
+    linspace,
+    ones,
+    ones_like,
+    rand,
+    randint,
+    randn,
+    randperm,
+    stack,
+    tensor,
+    where,
+    zeros,
+    zeros_like,
+)
+
+float16, float32, float64 = (np.dtype(name) for name in ("float16", "float32", "float64"))
+int8, int16, int32, int64 = (np.dtype(name) for name in ("int8", "int16", "int32", "int64"))
+uint8, uint16, uint32, uint64 = (np.dtype(name) for name in ("uint8", "uint16", "uint32", "uint64"))
+
+__all__ = [
+    "ProgramProfile",
+    "Tensor",
+    "arange",
+    "as_tensor",
+    "call",
+    "cat",
+    "compute",
+    "einsum",
+    "enable_grad",
+    "eye",
+    "float16",
+    "float32",
+    "float64",
+    "from_dlpack",
+    "from_numpy",
+    "full",
+    "full_like",
+    "grad",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "is_grad_enabled",
+    "linspace",
+    "manual_seed",
+    "no_grad",
+    "ones",
+    "ones_like",
+    "profile",
+    "rand",
+    "randint",
+    "randn",
+    "randperm",
+    "set_num_threads",
+    "set_specialize_after",
+    "stack",
+    "synchronize",
+    "tensor",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+    "where",
+    "zeros",
+    "zeros_like",
+]

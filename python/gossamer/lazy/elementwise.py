@@ -1,0 +1,424 @@
+"""Operations on each element, of one tensor or of several that broadcast to each other's shapes (PyTorch's rules)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..error import Error
+from . import dtypes
+from .core import Core
+from .dtypes import besides, category, is_float, name_of, promote
+from .recording import Attributes, Value, constant
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+Scalar = float | bool
+Operand = Any
+"""A tensor, a number, or an array, which becomes a tensor."""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating)
+
+
+class Elementwise(Core):
+    """See the module."""
+
+    __slots__ = ()
+
+    def to(self, dtype: Any) -> Tensor:
+        """As another type; a tensor's: that of the tensor. Floats become integers by cutting off."""
+        wanted = dtype._dtype if isinstance(dtype, Core) else name_of(dtype)
+        return self if wanted == self._dtype else self._apply("Cast", [self], {"to": dtypes.code_of(wanted)})  # type: ignore[return-value]
+
+    type = to
+
+    def float(self) -> Tensor:
+        return self.to("f32")
+
+    def double(self) -> Tensor:
+        return self.to("f64")
+
+    def half(self) -> Tensor:
+        return self.to("f16")
+
+    def bfloat16(self) -> Tensor:
+        return self.to("bf16")
+
+    def int(self) -> Tensor:
+        return self.to("i32")
+
+    def long(self) -> Tensor:
+        return self.to("i64")
+
+    def bool(self) -> Tensor:
+        return self.to("bool")
+
+    def _floating(self) -> Any:
+        return self if is_float(self._dtype) else self.to("f32")
+
+    def _want_floats(self, what: str) -> None:
+        if not is_float(self._dtype):
+            raise Error(f"is of floats, this tensor is {self.dtype.name}", what, "convert it with float()")
+
+    def _number(self, value: Any, dtype: str) -> Value:
+        """A number as a constant of the program."""
+        return constant(dtype, (), value)
+
+    def _operand(self, other: Any) -> Any:
+        if isinstance(other, Core) or _is_number(other):
+            return other
+        from .tensor import as_tensor
+
+        return as_tensor(other)
+
+    def _common(self, other: Any) -> str:
+        """The type that this and the other have together."""
+        if not isinstance(other, Core):
+            return besides(self._dtype, other)
+        a, b = self._dtype, other._dtype
+        # Single numbers widen nothing of their own kind.
+        if category(a) == category(b) and (self.ndim == 0) != (other.ndim == 0):
+            return b if self.ndim == 0 else a
+        return promote(a, b)
+
+    def _binary(self, op: str, other: Any, dtype: str | None = None, attributes: Attributes | None = None) -> Tensor:
+        other = self._operand(other)
+        dtype = dtype or self._common(other)
+        right = other.to(dtype) if isinstance(other, Core) else self._number(other, dtype)
+        return self._apply(op, [self.to(dtype), right], attributes)
+
+    def _summed(self, other: Any) -> str:
+        """Arithmetic of booleans is that of integers."""
+        dtype = self._common(other)
+        return "i64" if dtype == "bool" else dtype
+
+    def _unary(self, op: str, attributes: Attributes | None = None) -> Tensor:
+        return self._apply(op, [self._floating()], attributes)
+
+    # Arithmetic
+
+    def add(self, other: Operand, *, alpha: Scalar = 1) -> Tensor:
+        """this + alpha * other"""
+        other = self._operand(other)
+        other = other if alpha == 1 else other * alpha
+        return self._binary("Add", other, self._summed(other))
+
+    def sub(self, other: Operand, *, alpha: Scalar = 1) -> Tensor:
+        """this - alpha * other"""
+        other = self._operand(other)
+        other = other if alpha == 1 else other * alpha
+        return self._binary("Sub", other, self._summed(other))
+
+    def mul(self, other: Operand) -> Tensor:
+        other = self._operand(other)
+        return self._binary("Mul", other, self._summed(other))
+
+    def div(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
+        """The true quotient, of integers too; rounding_mode: "floor", "trunc"."""
+        if rounding_mode == "floor":
+            return self.floor_divide(other)
+        other = self._operand(other)
+        dtype = self._common(other)
+        if rounding_mode == "trunc" and not is_float(dtype):
+            return self._binary("Div", other, dtype)
+        quotient = self._binary("Div", other, dtype if is_float(dtype) else "f32")
+        return quotient.trunc() if rounding_mode == "trunc" else quotient
+
+    def floor_divide(self, other: Operand) -> Tensor:
+        """The quotient, rounded down."""
+        other = self._operand(other)
+        dtype = self._common(other)
+        if is_float(dtype):
+            return self.div(other).floor()
+        # The quotient of what is left once the remainder, which has the divisor's sign, is taken away.
+        return (self - self.remainder(other))._binary("Div", other, dtype)
+
+    def remainder(self, other: Operand) -> Tensor:
+        """Of the divisor's sign, as Python's %."""
+        other = self._operand(other)
+        dtype = self._common(other)
+        if not is_float(dtype):
+            return self._binary("Mod", other, dtype)
+        fitted = self.to(dtype)
+        return fitted - fitted.div(other).floor() * other
+
+    def fmod(self, other: Operand) -> Tensor:
+        """Of the dividend's sign, as in C."""
+        return self._binary("Mod", other, None, {"fmod": 1})
+
+    def pow(self, exponent: Operand) -> Tensor:
+        if _is_number(exponent) and exponent == 2:
+            return self * self  # type: ignore[operator]
+        return self._binary("Pow", exponent)
+
+    def maximum(self, other: Operand) -> Tensor:
+        return self._binary("Max", other)
+
+    def minimum(self, other: Operand) -> Tensor:
+        return self._binary("Min", other)
+
+    def atan2(self, other: Tensor) -> Tensor:
+        """The angle of the point (other, this)."""
+        half = self.div(other).atan()
+        turned = half + (self >= 0).to(half._dtype) * (2 * math.pi) - math.pi  # type: ignore[operator]
+        straight = self.sign() * (math.pi / 2)
+        return self._choose(other > 0, half, self._choose(other < 0, turned, straight))
+
+    def _choose(self, condition: Any, a: Any, b: Any) -> Tensor:
+        if isinstance(a, Core):
+            dtype = a._common(b)  # type: ignore[attr-defined]
+        else:
+            dtype = b._common(a) if isinstance(b, Core) else besides(besides("bool", a), b)  # type: ignore[attr-defined]
+        parts = [each.to(dtype) if isinstance(each, Core) else self._number(each, dtype) for each in (a, b)]  # type: ignore[attr-defined]
+        return condition._apply("Where", [condition.to("bool"), *parts])
+
+    def where(self, condition: Tensor, other: Operand) -> Tensor:
+        """This where the condition holds, the other elsewhere."""
+        return self._choose(condition, self, self._operand(other))
+
+    def masked_fill(self, mask: Tensor, value: Scalar) -> Tensor:
+        """`value` where the mask holds, this elsewhere."""
+        return self._apply("Where", [mask.to("bool"), self._number(value, self._dtype), self])
+
+    def lerp(self, end: Tensor, weight: Operand) -> Tensor:
+        """this + weight * (end - this)"""
+        return self + (end - self) * weight  # type: ignore[operator]
+
+    def clamp(self, min: Scalar | None = None, max: Scalar | None = None) -> Tensor:  # noqa: A002
+        """Kept within [min, max]; None: open. The bounds themselves pass gradients on."""
+        if not self.requires_grad:
+            return self._clipped(min, max)
+        low: Any = self if min is None else self._choose(self < min, min, self)  # type: ignore[operator]
+        return low if max is None else low._choose(low > max, max, low)
+
+    clip = clamp
+
+    def _clipped(self, low: Scalar | None, high: Scalar | None) -> Tensor:
+        return self._apply("Clip", [self, *(None if each is None else self._number(each, self._dtype) for each in (low, high))])
+
+    # Comparisons
+
+    def eq(self, other: Operand) -> Tensor:
+        return self._binary("Equal", other)
+
+    def ne(self, other: Operand) -> Tensor:
+        return self.eq(other).logical_not()
+
+    def lt(self, other: Operand) -> Tensor:
+        return self._compare("Less", other)
+
+    def le(self, other: Operand) -> Tensor:
+        return self._compare("LessOrEqual", other)
+
+    def gt(self, other: Operand) -> Tensor:
+        return self._compare("Greater", other)
+
+    def ge(self, other: Operand) -> Tensor:
+        return self._compare("GreaterOrEqual", other)
+
+    def _compare(self, op: str, other: Any) -> Tensor:
+        other = self._operand(other)
+        return self._binary(op, other, self._summed(other))
+
+    # Logic
+
+    def logical_not(self) -> Tensor:
+        return self._apply("Not", [self.to("bool")])
+
+    def logical_and(self, other: Operand) -> Tensor:
+        return self._binary("And", other, "bool")
+
+    def logical_or(self, other: Operand) -> Tensor:
+        return self._binary("Or", other, "bool")
+
+    def logical_xor(self, other: Operand) -> Tensor:
+        return self._binary("Xor", other, "bool")
+
+    def bitwise_and(self, other: Operand) -> Tensor:
+        return self.logical_and(other) if self._dtype == "bool" else self._binary("BitwiseAnd", other)
+
+    def bitwise_or(self, other: Operand) -> Tensor:
+        return self.logical_or(other) if self._dtype == "bool" else self._binary("BitwiseOr", other)
+
+    def bitwise_xor(self, other: Operand) -> Tensor:
+        return self.logical_xor(other) if self._dtype == "bool" else self._binary("BitwiseXor", other)
+
+    def bitwise_not(self) -> Tensor:
+        return self.logical_not() if self._dtype == "bool" else self._apply("BitwiseNot", [self])
+
+    def bitwise_left_shift(self, other: Operand) -> Tensor:
+        return self._shift(other, "LEFT")
+
+    def bitwise_right_shift(self, other: Operand) -> Tensor:
+        return self._shift(other, "RIGHT")
+
+    def _shift(self, other: Any, direction: str) -> Tensor:
+        return self._binary("BitShift", other, None, {"direction": direction})
+
+    def isnan(self) -> Tensor:
+        return self._unary("IsNaN")
+
+    def isinf(self) -> Tensor:
+        return self._unary("IsInf")
+
+    def isfinite(self) -> Tensor:
+        return self.isnan().logical_or(self.isinf()).logical_not()
+
+    # Functions
+
+    def exp(self) -> Tensor:
+        return self._unary("Exp")
+
+    def log(self) -> Tensor:
+        return self._unary("Log")
+
+    def log2(self) -> Tensor:
+        return self.log() * math.log2(math.e)
+
+    def log10(self) -> Tensor:
+        return self.log() * math.log10(math.e)
+
+    def log1p(self) -> Tensor:
+        return (self + 1).log()  # type: ignore[operator]
+
+    def expm1(self) -> Tensor:
+        return self.exp() - 1
+
+    def sqrt(self) -> Tensor:
+        return self._unary("Sqrt")
+
+    def rsqrt(self) -> Tensor:
+        return self.sqrt().reciprocal()
+
+    def square(self) -> Tensor:
+        return self * self  # type: ignore[operator]
+
+    def reciprocal(self) -> Tensor:
+        return self._unary("Reciprocal")
+
+    def sin(self) -> Tensor:
+        return self._unary("Sin")
+
+    def cos(self) -> Tensor:
+        return self._unary("Cos")
+
+    def tan(self) -> Tensor:
+        return self._unary("Tan")
+
+    def asin(self) -> Tensor:
+        return self._unary("Asin")
+
+    def acos(self) -> Tensor:
+        return self._unary("Acos")
+
+    def atan(self) -> Tensor:
+        return self._unary("Atan")
+
+    def sinh(self) -> Tensor:
+        return self._unary("Sinh")
+
+    def cosh(self) -> Tensor:
+        return self._unary("Cosh")
+
+    def tanh(self) -> Tensor:
+        return self._unary("Tanh")
+
+    def asinh(self) -> Tensor:
+        return self._unary("Asinh")
+
+    def acosh(self) -> Tensor:
+        return self._unary("Acosh")
+
+    def atanh(self) -> Tensor:
+        return self._unary("Atanh")
+
+    def erf(self) -> Tensor:
+        return self._unary("Erf")
+
+    def abs(self) -> Tensor:
+        return self._apply("Abs", [self])
+
+    def neg(self) -> Tensor:
+        return self._apply("Neg", [self])
+
+    def sign(self) -> Tensor:
+        return self._apply("Sign", [self])
+
+    def floor(self) -> Tensor:
+        return self._rounded("Floor")
+
+    def ceil(self) -> Tensor:
+        return self._rounded("Ceil")
+
+    def round(self) -> Tensor:
+        """To the nearest integer, halves to even."""
+        return self._rounded("Round")
+
+    def _rounded(self, op: str) -> Tensor:
+        return self._apply(op, [self]) if is_float(self._dtype) else self  # type: ignore[return-value]
+
+    def trunc(self) -> Tensor:
+        """Towards zero."""
+        return self.sign() * self.abs().floor() if is_float(self._dtype) else self  # type: ignore[return-value]
+
+    def relu(self) -> Tensor:
+        return self._apply("Relu", [self])
+
+    def sigmoid(self) -> Tensor:
+        return self._unary("Sigmoid")
+
+    # Python's operators
+
+    __add__ = __radd__ = add
+    __sub__ = sub
+    __mul__ = __rmul__ = mul
+    __truediv__ = div
+    __floordiv__ = floor_divide
+    __mod__ = remainder
+    __pow__ = pow
+    __neg__ = neg
+    __abs__ = abs
+    __eq__ = eq  # type: ignore[assignment]
+    __ne__ = ne  # type: ignore[assignment]
+    __lt__ = lt
+    __le__ = le
+    __gt__ = gt
+    __ge__ = ge
+    __and__ = __rand__ = bitwise_and
+    __or__ = __ror__ = bitwise_or
+    __xor__ = __rxor__ = bitwise_xor
+    __invert__ = bitwise_not
+    __lshift__ = bitwise_left_shift
+    __rshift__ = bitwise_right_shift
+    __hash__ = object.__hash__  # by identity, as equality is of the elements
+    # numpy leaves operators to this class.
+    __array_priority__ = 1000
+
+    def _reflected(self, other: Any, dtype: str) -> Any:
+        other = self._operand(other)
+        if isinstance(other, Core):
+            return other
+        from .tensor import Tensor
+
+        return Tensor._make(self._number(other, dtype))
+
+    def __rsub__(self, other: Operand) -> Tensor:
+        return self._reflected(other, self._summed(self._operand(other))).sub(self)
+
+    def __rtruediv__(self, other: Operand) -> Tensor:
+        dtype = self._common(self._operand(other))
+        return self._reflected(other, dtype if is_float(dtype) else "f32").div(self)
+
+    def __rfloordiv__(self, other: Operand) -> Tensor:
+        return self._reflected(other, self._summed(self._operand(other))).floor_divide(self)
+
+    def __rmod__(self, other: Operand) -> Tensor:
+        return self._reflected(other, self._summed(self._operand(other))).remainder(self)
+
+    def __rpow__(self, other: Operand) -> Tensor:
+        return self._reflected(other, self._common(self._operand(other)))._binary("Pow", self)

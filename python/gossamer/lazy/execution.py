@@ -1,0 +1,224 @@
+"""When what is recorded runs: what is read is computed, with all that is due, in one program.
+
+Due are new values of parameters, optimizers' states and running statistics: nobody may ever read them, but the next step is
+computed from them. So a training step is one program, whatever of it is read.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .. import _core
+from ..compiler import Package
+from ..error import Error
+from .recording import Value
+
+MOST_PROGRAMS = 64
+"""Programs that stay ready; the one that was not used longest goes first."""
+
+
+class Variable(Protocol):
+    """What has a value that updates replace."""
+
+    _value: Value
+
+
+@dataclass
+class ProgramProfile:
+    """What a program did. runs: launches of it; before: runs in which the one of dimensions stood in for it; compile_ms: None
+    while it is not wanted yet."""
+
+    program: int
+    general: bool = False
+    runs: int = 0
+    before: int = 0
+    compile_ms: float | None = None
+
+
+class _Engine:
+    """Programs by number, compiled when they are first wanted."""
+
+    def __init__(self) -> None:
+        self.threads = 0
+        self.specialize_after = 8
+        self.profiles: dict[int, ProgramProfile] = {}
+        self._models: OrderedDict[int, _core.Loaded] = OrderedDict()
+        self._before: Counter[int] = Counter()
+        self._beside: dict[int, threading.Thread] = {}
+        self._made: dict[int, _core.Loaded] = {}
+        self._unfit: set[int] = set()
+        self._lock = threading.RLock()
+
+    def profile(self, program: int) -> ProgramProfile:
+        return self.profiles.setdefault(program, ProgramProfile(program))
+
+    def choose(self, program: int, general: int) -> _core.Loaded:
+        """The program, or the general one while it is not there."""
+        with self._lock:
+            profile = self.profile(program)
+            if general < 0 or self.specialize_after == 0 or program in self._models or general in self._unfit:
+                profile.runs += 1
+                return self._ready(program)
+            profile.before = self._before[program] = self._before[program] + 1
+            if self._before[program] == self.specialize_after:
+                self._compile_beside(program)
+            elif self._before[program] == 2 * self.specialize_after and program in self._beside:
+                # Counted, so that what a run gives does not hang on how long compiling took.
+                self._beside.pop(program).join()
+                if program in self._made:
+                    self._keep(program, self._made.pop(program))
+                    profile.runs += 1
+                    return self._ready(program)
+            try:
+                self.profile(general).general = True
+                ready = self._ready(general)
+                self.profile(general).runs += 1
+                return ready
+            except Error:
+                self._unfit.add(general)
+                profile.runs += 1
+                return self._ready(program)
+
+    def _compile_beside(self, program: int) -> None:
+        onnx = _core.model(program)
+
+        def make() -> None:
+            try:
+                self._made[program] = self._compile(program, onnx)
+            except Error:
+                pass  # the general one goes on
+
+        thread = self._beside[program] = threading.Thread(target=make, name=f"gossamer program {program}")
+        thread.start()
+
+    def _ready(self, program: int) -> _core.Loaded:
+        known = self._models.get(program)
+        if known is None:
+            known = self._compile(program, _core.model(program))
+            self._keep(program, known)
+        self._models.move_to_end(program)
+        return known
+
+    def _keep(self, program: int, loaded: _core.Loaded) -> None:
+        self._models[program] = loaded
+        if len(self._models) > MOST_PROGRAMS:
+            self._models.popitem(last=False)
+
+    def _compile(self, program: int, onnx: bytes) -> _core.Loaded:
+        begin = time.perf_counter()
+        package = Package(_core.compile_bytes(onnx, _core.CompileOptions()), "cpu", self.threads)
+        loaded = package.model._loaded
+        self.profile(program).compile_ms = (time.perf_counter() - begin) * 1e3
+        return loaded
+
+
+engine = _Engine()
+
+_generation = 0  # steps of optimizers so far
+_due_since = 0
+_due: dict[int, weakref.ref[Any]] = {}
+_roots: list[weakref.ref[Value]] = []  # what backward() was called of, since the last program
+_passed: list[weakref.ref[Value]] = []  # computed, with a history that is kept for gradients that nobody has read yet
+
+
+def _alive(refs: Iterable[weakref.ref[Any]]) -> list[Any]:
+    return [each for each in (ref() for ref in refs) if each is not None]
+
+
+def evaluate(asked: Sequence[Value]) -> None:
+    """Computes these and what is due; what has been computed stays. Raises Error where it cannot be compiled."""
+    global _passed
+    due = [variable._value for variable in _alive(_due.values())]
+    _due.clear()
+    wanted = {value.id: value for value in (*asked, *due) if value.elements is None}
+    if not wanted:
+        return
+    values = list(wanted.values())
+    made = run(values)
+    for value, elements in zip(values, made, strict=True):
+        _core.settle(value, elements, value.tracked)
+        if value.passed:
+            _passed.append(weakref.ref(value))
+    _passed = [ref for ref in _passed if (value := ref()) is not None and not _core.forget(value)]
+
+
+def run(values: Sequence[Value]) -> list[Any]:
+    """Their elements, from one program."""
+    program, general, feeds, _ = _core.plan(values)
+    if any(feed is None for feed in feeds):
+        raise Error("a tensor without elements cannot be computed with", "gossamer", "what a function is traced with has none")
+    return engine.choose(program, general).run(feeds)
+
+
+def elements(value: Value) -> Any:
+    """(element type, shape, bytes), computed if need be."""
+    if value.elements is None:
+        evaluate([value])
+    return value.elements
+
+
+def synchronize() -> None:
+    """Computes what is due."""
+    _flush()
+
+
+def _flush() -> None:
+    # Losses that somebody still holds: computed later they would keep the parameters of their steps.
+    kept = [value for value in _alive(_roots) if value.elements is None]
+    _roots.clear()
+    evaluate(kept if _due else [])
+
+
+def flush_older() -> None:
+    """Computes what is due from before the latest step, so that each step is a program of its own."""
+    if _due and _due_since < _generation:
+        _flush()
+
+
+def differentiated(value: Value) -> None:
+    """backward() goes through it."""
+    _roots.append(weakref.ref(value))
+    if len(_roots) > 64:
+        _roots[:] = [ref for ref in _roots if (kept := ref()) is not None and kept.elements is None]
+
+
+def replace(variable: Variable) -> None:
+    """Its value is new, and due."""
+    global _due_since
+    _due.pop(id(variable), None)
+    if variable._value.elements is not None:
+        return
+    if not _due:
+        _due_since = _generation
+    _due[id(variable)] = weakref.ref(variable)
+
+
+def stepped() -> None:
+    """A step of an optimizer is recorded."""
+    global _generation
+    _generation += 1
+
+
+def set_num_threads(count: int) -> None:
+    """How many threads compute, in programs that are compiled from here on; 0: one a core."""
+    engine.threads = count
+
+
+def set_specialize_after(runs: int) -> int:
+    """Returns what it was before. Where a program comes again with other extents, one whose extents are dimensions stands in;
+    after so many runs with the same ones (8) a program of these alone is compiled beside it, and after as many again takes over.
+    0: programs of their own at once."""
+    before = engine.specialize_after
+    engine.specialize_after = runs
+    return before
+
+
+def profile() -> list[ProgramProfile]:
+    """What programs of tensors did, in the order in which they were first wanted."""
+    return list(engine.profiles.values())

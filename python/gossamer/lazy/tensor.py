@@ -1,0 +1,290 @@
+"""Tensors: made from arrays, numbers and lists; everything else is inherited, a file for each kind of operation."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..element_types import DTYPES, packed
+from ..error import Error
+from ..model import _on_host
+from . import random
+from .core import Core, apply, no_grad
+from .dtypes import DType, name_of
+from .execution import evaluate
+from .layout import flat
+from .products import Products
+from .recording import Value
+
+
+def _uploaded(array: np.ndarray, dtype: str) -> Value:
+    """A leaf of elements that must not change any more."""
+    return _core.leaf(dtype, array.shape, packed(array, "Tensor", dtype))
+
+
+def _array(data: Any, dtype: DType | None, copy: bool) -> tuple[np.ndarray, str]:
+    """In row-major order, with the compiler's name of its type. Python's numbers are float32, int64, bool."""
+    own = isinstance(data, np.ndarray | np.generic) or hasattr(data, "__dlpack__") or hasattr(data, "__array__")
+    if not own and isinstance(data, list | tuple) and any(isinstance(each, Core) for each in data):
+        data = [each.numpy() if isinstance(each, Core) else each for each in data]
+        own = True
+    try:
+        array = _on_host(data, "f32") if own and hasattr(data, "__dlpack__") and not isinstance(data, np.generic) else np.asarray(data)
+    except (TypeError, ValueError) as problem:
+        raise Error(f"{problem}", "Tensor", "rows of nested lists have one length, and hold numbers") from None
+    if array.dtype == object or array.dtype.kind not in "biufVE" and array.dtype not in DTYPES.values():
+        raise Error(f"{type(data).__name__} of {array.dtype} are no numbers", "Tensor")
+    # numpy says float64 to Python's floats.
+    wanted = name_of(dtype) if dtype is not None else "f32" if not own and (array.dtype == np.float64) else name_of(array.dtype)
+    made = np.ascontiguousarray(array, DTYPES[wanted]).reshape(array.shape)
+    return (made.copy() if copy and own and np.may_share_memory(made, array) else made), wanted
+
+
+class Tensor(Products):
+    """A tensor. Operations record; what is read (numpy(), item(), tolist(), print) is computed, with what is due, in one program.
+
+    Its elements never change: an optimizer's step, and an assignment to a part, give it other ones.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, data: Any, dtype: DType | None = None, requires_grad: bool = False) -> None:
+        """data: numbers, nested lists, an array of numpy or of anything with DLPack in host memory, which is copied; as_tensor()
+        does not copy. dtype: default the array's; float32, int64 or bool for Python's numbers."""
+        if isinstance(data, Core):
+            super().__init__(data.to(dtype)._value if dtype is not None else data._value)  # type: ignore[attr-defined]
+        else:
+            array, name = _array(data, dtype, copy=True)
+            super().__init__(_uploaded(array, name))
+        if requires_grad:
+            self.requires_grad_()
+
+    @staticmethod
+    def _make(value: Value, origin: Any = None) -> Tensor:
+        made = Tensor.__new__(Tensor)
+        Core.__init__(made, value, origin)
+        return made
+
+    def clone(self) -> Tensor:
+        return self._apply("Identity", [self])
+
+    def contiguous(self) -> Tensor:
+        """Itself: all tensors are."""
+        return self
+
+    def cpu(self) -> Tensor:
+        """Itself: all tensors are there."""
+        return self
+
+    # In place: the tensor gets other elements; others keep theirs.
+
+    def copy_(self, source: Any) -> Tensor:
+        """Takes another's elements, broadcast to its shape."""
+        with no_grad():
+            made = as_tensor(source).to(self._dtype)
+            self._assign((made if made.shape == self.shape else made.expand(self.shape))._value)
+        return self
+
+    def fill_(self, value: float) -> Tensor:
+        self._assign(_uploaded(np.full(self.shape, value, self.dtype), self._dtype))
+        return self
+
+    def zero_(self) -> Tensor:
+        return self.fill_(0)
+
+    def uniform_(self, low: float = 0, high: float = 1) -> Tensor:
+        self._assign(_uploaded(random.generator().uniform(low, high, self.shape).astype(self.dtype), self._dtype))
+        return self
+
+    def normal_(self, mean: float = 0, std: float = 1) -> Tensor:
+        self._assign(_uploaded(random.generator().normal(mean, std, self.shape).astype(self.dtype), self._dtype))
+        return self
+
+    def add_(self, other: Any, *, alpha: float = 1) -> Tensor:
+        return self.copy_(self.add(other, alpha=alpha))
+
+    def sub_(self, other: Any, *, alpha: float = 1) -> Tensor:
+        return self.copy_(self.sub(other, alpha=alpha))
+
+    def mul_(self, other: Any) -> Tensor:
+        return self.copy_(self.mul(other))
+
+    def div_(self, other: Any) -> Tensor:
+        return self.copy_(self.div(other))
+
+    def clamp_(self, min: float | None = None, max: float | None = None) -> Tensor:  # noqa: A002
+        return self.copy_(self.detach().clamp(min, max))
+
+    # For people
+
+    def __repr__(self) -> str:
+        text = np.array2string(self._computed(), separator=", ", prefix="tensor(", threshold=1000)
+        said = "" if self._dtype in ("f32", "i64", "bool") else f", dtype={self.dtype.name}"
+        return f"tensor({text}{said}{', requires_grad=True' if self.requires_grad else ''})"
+
+    def _repr_html_(self) -> str:
+        """A table of a matrix's corner, with its type, shape and range."""
+        array = self._computed()
+        shape = " &times; ".join(map(str, self.shape)) or "a number"
+        said = f"<b>Tensor</b> {shape}, {self.dtype.name}{', requires_grad' if self.requires_grad else ''}"
+        if array.size and array.dtype.kind in "iuf":
+            said += f"; {array.min():.6g} to {array.max():.6g}, mean {array.mean(dtype=np.float64):.6g}"
+        corner = array.reshape((-1, array.shape[-1]) if array.ndim > 1 else (1, -1))[:MOST_ROWS, :MOST_COLUMNS] if array.size else array.reshape(0, 0)
+        rows = "".join("<tr>" + "".join(f"<td>{html.escape(_text(each))}</td>" for each in row) + "</tr>" for row in corner)
+        cut = array.size > corner.size
+        return f"{said}<table>{rows}</table>{'and more' if cut else ''}"
+
+
+MOST_ROWS, MOST_COLUMNS = 10, 10
+"""Of what a notebook shows of a tensor."""
+Core._make = Tensor._make  # type: ignore[method-assign]
+
+
+def _text(element: Any) -> str:
+    return f"{float(element):.4g}" if element.dtype.kind not in "iub" else str(element)
+
+
+def tensor(data: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    """Tensor()."""
+    return Tensor(data, dtype, requires_grad)
+
+
+def as_tensor(data: Any, dtype: DType | None = None) -> Tensor:
+    """A tensor of an array's elements, without a copy where it is in row-major order, of this type and in this machine's memory: the
+    array must not change any more. A tensor stays what it is."""
+    if isinstance(data, Core):
+        return data if dtype is None else data.to(dtype)  # type: ignore[return-value, attr-defined]
+    array, name = _array(data, dtype, copy=False)
+    return Tensor._make(_uploaded(array, name))
+
+
+from_numpy = from_dlpack = as_tensor
+
+
+def _filled(shape: Sequence[Any], value: Any, dtype: DType | None, requires_grad: bool) -> Tensor:
+    name = name_of(dtype or "f32")
+    made = Tensor._make(_uploaded(np.full(flat(shape), value, DTYPES[name]), name))
+    return made.requires_grad_(requires_grad)
+
+
+def zeros(*shape: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    return _filled(shape, 0, dtype, requires_grad)
+
+
+def ones(*shape: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    return _filled(shape, 1, dtype, requires_grad)
+
+
+def full(shape: Sequence[int], value: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    return _filled([shape], value, dtype or type(value), requires_grad)
+
+
+def zeros_like(like: Tensor, dtype: DType | None = None) -> Tensor:
+    return zeros(like.shape, dtype=dtype or like._dtype)
+
+
+def ones_like(like: Tensor, dtype: DType | None = None) -> Tensor:
+    return ones(like.shape, dtype=dtype or like._dtype)
+
+
+def full_like(like: Tensor, value: Any, dtype: DType | None = None) -> Tensor:
+    return full(like.shape, value, dtype or like._dtype)
+
+
+def arange(start: float, end: float | None = None, step: float = 1, dtype: DType | None = None) -> Tensor:
+    """start, start + step, ... before end; int64 where all three are whole numbers."""
+    first, last = (0, start) if end is None else (start, end)
+    whole = all(isinstance(each, int) for each in (first, last, step))
+    return as_tensor(np.arange(first, last, step), dtype or ("i64" if whole else "f32"))
+
+
+def linspace(start: float, end: float, steps: int, dtype: DType | None = None) -> Tensor:
+    """Evenly spaced, both ends included."""
+    return as_tensor(np.linspace(start, end, steps), dtype or "f32")
+
+
+def eye(rows: int, columns: int | None = None, dtype: DType | None = None) -> Tensor:
+    return as_tensor(np.eye(rows, columns), dtype or "f32")
+
+
+def rand(*shape: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    """Even in [0, 1). manual_seed() decides which."""
+    return as_tensor(random.generator().random(flat(shape), np.float32), dtype).requires_grad_(requires_grad)
+
+
+def randn(*shape: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    """Of a normal distribution."""
+    return as_tensor(random.generator().standard_normal(flat(shape), np.float32), dtype).requires_grad_(requires_grad)
+
+
+def randint(low: int, high: int, shape: Sequence[int], dtype: DType | None = None) -> Tensor:
+    """Whole numbers in [low, high)."""
+    return as_tensor(random.generator().integers(low, high, shape), dtype)
+
+
+def randperm(n: int) -> Tensor:
+    """0 to n - 1 in random order."""
+    return as_tensor(random.generator().permutation(n))
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """One after the other along an axis."""
+    if not tensors:
+        raise Error("there is nothing to join", "cat")
+    return tensors[0].concat(tensors[1:], dim) if len(tensors) > 1 else tensors[0]
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Joined along a new axis."""
+    return cat([each.unsqueeze(dim) for each in tensors], dim if dim >= 0 or not tensors else dim + tensors[0].ndim + 1)
+
+
+def where(condition: Tensor, a: Any, b: Any) -> Tensor:
+    """a where the condition holds, b elsewhere."""
+    condition = as_tensor(condition)
+    return condition._choose(condition, condition._operand(a), condition._operand(b))
+
+
+def einsum(equation: str, *operands: Tensor) -> Tensor:
+    return call("Einsum", *operands, equation=equation)
+
+
+def call(op: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
+    """Any operator of the catalog (docs/operators.md), as "domain::Name" or the name of one of ONNX's own.
+
+    inputs: tensors, arrays, numbers (of the type of the first tensor), None for an optional one left out. Lists as attributes are
+    tuples or lists. outputs: how many; one is given as it is. Raises Error with the operator and the shapes where they don't
+    fit.
+    """
+    first = next((each for each in inputs if isinstance(each, Core)), None)
+    operands = [
+        each if each is None or isinstance(each, Core) else as_tensor(each) if first is None or not isinstance(each, bool | int | float) else Tensor._make(first._number(each, first._dtype))  # type: ignore[attr-defined]
+        for each in inputs
+    ]
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in attributes.items() if value is not None}
+    made = apply(op, operands, given, outputs)
+    return made[0] if outputs == 1 else made
+
+
+def compute(*tensors: Tensor) -> None:
+    """Computes all of them, in one program."""
+    evaluate([each._value for each in tensors])
+
+
+def grad(outputs: Tensor, inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | None = None, create_graph: bool = False) -> tuple[Tensor, ...]:
+    """The gradients of a tensor with respect to others that it was computed from, which need not be leaves.
+
+    grad_outputs: the gradient of what is computed from it. create_graph: gradients may be asked of the gradients.
+    """
+    if outputs._origin is None:
+        raise Error("nothing that this was computed from requires a gradient", "grad")
+    places = []
+    for each in [inputs] if isinstance(inputs, Core) else inputs:
+        if each._origin is None:
+            raise Error(f"a tensor of shape {list(each.shape)} does not require a gradient", "grad")
+        places.append(each._origin)
+    return tuple(outputs._gradients(places, grad_outputs, create_graph))

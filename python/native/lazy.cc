@@ -1,0 +1,283 @@
+// The recorder (src/tensor/recorder.h) for Python: one for all threads, which the interpreter's
+// lock guards, as no call here lets go of it. Elements are Python objects under the tensors' ids;
+// programs leave as ONNX models.
+#include "lazy.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <unordered_map>
+#include <vector>
+
+#include "errors.h"
+#include "ir/build.h"
+#include "onnx/write_model.h"
+#include "tensor/recorder.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace gossamer::python {
+namespace {
+
+using tensor::Id;
+
+struct Lazy {
+  tensor::Recorder recorder;
+  std::unordered_map<Id, nb::object> elements;
+  std::vector<nb::object> dtypes, shapes;  // of specs
+};
+// Outlives the interpreter: tensors may be let go of at its very end.
+Lazy& lazy() {
+  static Lazy* const made = new Lazy;
+  return *made;
+}
+
+// Elements that nothing is computed from any more. They go last, as what owned them may be Python.
+void let_go(Id id) {
+  std::vector<nb::object> gone;
+  lazy().recorder.release(id);
+  for (Id unused : lazy().recorder.take_unused()) {
+    const auto found = lazy().elements.find(unused);
+    if (found == lazy().elements.end()) continue;
+    gone.push_back(std::move(found->second));
+    lazy().elements.erase(found);
+  }
+}
+
+// A tensor of the recorder, held until this goes.
+class Value {
+ public:
+  explicit Value(Id id) : id(id), spec(lazy().recorder.spec_number(id)) {}
+  ~Value() { let_go(id); }
+  Value(const Value&) = delete;
+  Value& operator=(const Value&) = delete;
+
+  const Id id;
+  const int spec;
+  bool tracked = false;             // a gradient may be asked of it
+  bool past = false;                // it or what it is computed from takes gradients
+  bool passed = false;              // gradients have been taken through it
+  bool cut = false;                 // how it was made is forgotten
+  nb::object stopped = nb::none();  // the same elements, where gradients stop
+
+  nb::object dtype() const { return told(lazy().dtypes); }
+  nb::object shape() const { return told(lazy().shapes); }
+
+ private:
+  nb::object told(const std::vector<nb::object>& of) const {
+    if (static_cast<size_t>(spec) >= of.size()) tell();
+    return of[static_cast<size_t>(spec)];
+  }
+  // One object a spec, as most tensors have the types and shapes of others.
+  void tell() const {
+    for (size_t at = lazy().shapes.size(); at <= static_cast<size_t>(spec); ++at) {
+      const tensor::Spec& known = lazy().recorder.spec_at(static_cast<int>(at));
+      const std::string_view name = ir::name_of(known.dtype);
+      lazy().dtypes.push_back(nb::str(name.data(), name.size()));
+      lazy().shapes.push_back(nb::tuple(nb::cast(known.shape)));
+    }
+  }
+};
+
+nb::object held(Id id) { return nb::cast(new Value(id), nb::rv_policy::take_ownership); }
+
+nb::list held(const std::vector<Id>& ids) {
+  nb::list made;
+  for (Id id : ids) made.append(held(id));
+  return made;
+}
+
+ir::DType dtype_of(const std::string& name) {
+  const auto dtype = ir::dtype_named(name);
+  if (!dtype) fail("", "there is no element type \"" + name + "\"", "");
+  return *dtype;
+}
+
+std::vector<Id> ids_of(const nb::sequence& values) {
+  std::vector<Id> ids;
+  for (nb::handle each : values)
+    ids.push_back(each.is_none() ? tensor::no_tensor : nb::cast<const Value&>(each).id);
+  return ids;
+}
+
+template <class T>
+std::vector<T> list_of(nb::handle value) {
+  std::vector<T> made;
+  for (nb::handle each : nb::borrow<nb::sequence>(value)) made.push_back(nb::cast<T>(each));
+  return made;
+}
+
+ops::Attribute attribute_of(nb::handle value) {
+  if (nb::isinstance<nb::bool_>(value)) return static_cast<int64_t>(nb::cast<bool>(value));
+  if (nb::isinstance<nb::int_>(value)) return nb::cast<int64_t>(value);
+  if (nb::isinstance<nb::float_>(value)) return nb::cast<double>(value);
+  if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
+  const nb::sequence list = nb::cast<nb::sequence>(value);
+  const bool empty = nb::len(list) == 0;
+  if (!empty && nb::isinstance<nb::str>(list[0])) return list_of<std::string>(value);
+  if (!empty && nb::isinstance<nb::float_>(list[0])) return list_of<double>(value);
+  return list_of<int64_t>(value);
+}
+
+int operation(const std::string& op, const nb::dict& given) {
+  ops::Attributes attributes;
+  for (auto [name, value] : given) attributes[nb::cast<std::string>(name)] = attribute_of(value);
+  return value_of(lazy().recorder.operation(op, attributes));
+}
+
+nb::list record(int operation, const nb::sequence& inputs, size_t outputs) {
+  return held(value_of(lazy().recorder.record(operation, ids_of(inputs), outputs)));
+}
+
+nb::list gradient(const Value& y, const nb::sequence& xs, nb::handle seed) {
+  const Id with = seed.is_none() ? tensor::no_tensor : nb::cast<const Value&>(seed).id;
+  return held(value_of(lazy().recorder.gradient(y.id, ids_of(xs), with)));
+}
+
+nb::object leaf(const std::string& dtype, std::vector<int64_t> shape, nb::object elements) {
+  const Id id = lazy().recorder.leaf(dtype_of(dtype), std::move(shape));
+  if (!elements.is_none()) lazy().elements[id] = std::move(elements);
+  return held(id);
+}
+
+nb::object constant(const std::string& dtype, std::vector<int64_t> shape, const nb::bytes& data) {
+  const auto* bytes = static_cast<const std::byte*>(data.data());
+  return held(value_of(
+      lazy().recorder.constant({dtype_of(dtype), std::move(shape), {bytes, bytes + data.size()}})));
+}
+
+nb::object elements(const Value& value) {
+  const auto found = lazy().elements.find(value.id);
+  return found == lazy().elements.end() ? nb::none() : found->second;
+}
+
+void settle(Value& value, nb::object elements, bool history) {
+  if (!lazy().elements.emplace(value.id, std::move(elements)).second) return;
+  lazy().recorder.settle(value.id, history);
+}
+
+// Whether how it was made could be forgotten, as nothing that is still to be computed hangs on it.
+bool forget(Value& value) {
+  if (lazy().recorder.is_used(value.id)) return false;
+  lazy().recorder.forget(value.id);
+  value.cut = true;
+  return true;
+}
+
+// (program, general one or -1, elements of feeds, None where there are none, ids of feeds)
+nb::tuple plan(const nb::sequence& wanted) {
+  const tensor::Recorder::Plan made = lazy().recorder.plan(ids_of(wanted));
+  nb::list feeds, ids;
+  for (Id id : made.feeds) {
+    const auto found = lazy().elements.find(id);
+    feeds.append(found == lazy().elements.end() ? nb::none() : found->second);
+    ids.append(id);
+  }
+  return nb::make_tuple(made.program, made.general, feeds, ids);
+}
+
+void rename(graph::Graph& made, const std::vector<graph::ValueId>& ids, const nb::sequence& names) {
+  for (size_t at = 0; at < ids.size() && at < nb::len(names); ++at)
+    made.values[ids[at]].name = nb::cast<std::string>(names[at]);
+}
+
+using Axes = std::vector<std::tuple<size_t, size_t, std::string>>;
+
+// Gives the dimensions at these axes of inputs their names.
+void name_dims(graph::Graph& made, const Axes& axes) {
+  for (const auto& [input, axis, name] : axes) {
+    const std::string where = cat("axis ", axis, " of input ", input);
+    if (input >= made.inputs.size() || axis >= made.values[made.inputs[input]].shape.size())
+      fail(where, "there is no such axis", "");
+    const ir::Expr before = made.values[made.inputs[input]].shape[axis];
+    const auto* var = ir::as<ir::VarNode>(before);
+    if (!var) fail(where, "what is computed fixes it, so it cannot be a dimension", "");
+    const ir::Var named = ir::var(name);
+    const std::string old = var->name;
+    for (graph::Value& value : made.values) {
+      for (ir::Expr& extent : value.shape) {
+        const auto* here = ir::as<ir::VarNode>(extent);
+        if (here && here->name == old) extent = named;
+      }
+    }
+    for (graph::Dim& dim : made.dims)
+      if (dim.var->name == old) dim.var = named;
+  }
+}
+
+// What is said of outputs' shapes: an extent, or a name of one that a run decides.
+void shape_outputs(graph::Graph& made, const nb::sequence& shapes) {
+  for (size_t at = 0; at < made.outputs.size() && at < nb::len(shapes); ++at) {
+    graph::Value& value = made.values[made.outputs[at]];
+    value.shape.clear();
+    value.shape_known = true;
+    for (nb::handle extent : shapes[at]) {
+      const bool known = nb::isinstance<nb::int_>(extent);
+      value.shape.push_back(known ? ir::index(nb::cast<int64_t>(extent))
+                                  : ir::Expr(ir::var(nb::cast<std::string>(extent))));
+    }
+  }
+}
+
+// A program as an ONNX model. Inputs with bytes in `weights` are weights of these.
+nb::bytes model(int program, const std::string& name, const nb::sequence& inputs,
+                const nb::sequence& outputs, const nb::sequence& weights, const Axes& axes,
+                const nb::sequence& shapes) {
+  graph::Graph made = lazy().recorder.program(program);
+  if (!name.empty()) made.name = name;
+  name_dims(made, axes);
+  shape_outputs(made, shapes);
+  rename(made, made.inputs, inputs);
+  rename(made, made.outputs, outputs);
+  std::vector<graph::ValueId> left;
+  std::vector<int> moved(made.inputs.size(), -1);
+  for (size_t at = 0; at < made.inputs.size(); ++at) {
+    if (at >= nb::len(weights) || weights[at].is_none()) {
+      moved[at] = static_cast<int>(left.size());
+      left.push_back(made.inputs[at]);
+      continue;
+    }
+    graph::Value& value = made.values[made.inputs[at]];
+    const nb::bytes given = nb::cast<nb::bytes>(weights[at]);
+    const auto* bytes = static_cast<const std::byte*>(given.data());
+    ops::TensorData data{value.dtype, {}, {bytes, bytes + given.size()}};
+    for (const ir::Expr& extent : value.shape) data.shape.push_back(ir::as_int(extent).value());
+    value.constant = graph::source_of(data);
+  }
+  made.inputs = std::move(left);
+  for (graph::Dim& dim : made.dims) dim.input = moved[static_cast<size_t>(dim.input)];
+  const std::string written = value_of(onnx::write_model(made));
+  return nb::bytes(written.data(), written.size());
+}
+
+}  // namespace
+
+void define_lazy(nb::module_& m) {
+  nb::class_<Value>(m, "Value", nb::is_weak_referenceable(), "A recorded tensor.")
+      .def_ro("id", &Value::id)
+      .def_prop_ro("dtype", &Value::dtype, "The compiler's name of the element type.")
+      .def_prop_ro("shape", &Value::shape)
+      .def_prop_ro("elements", &elements,
+                   "(element type, shape, bytes) once it is computed; else None.")
+      .def_rw("tracked", &Value::tracked)
+      .def_rw("past", &Value::past)
+      .def_rw("passed", &Value::passed)
+      .def_ro("cut", &Value::cut)
+      .def_rw("stopped", &Value::stopped, nb::arg().none());
+  m.def("count", [] { return lazy().recorder.size(); }, "Tensors that somebody holds or uses.");
+  m.def("leaf", &leaf, "dtype"_a, "shape"_a, "elements"_a.none());
+  m.def("constant", &constant, "dtype"_a, "shape"_a, "data"_a);
+  m.def("operation", &operation, "op"_a, "attributes"_a);
+  m.def("record", &record, "operation"_a, "inputs"_a, "outputs"_a);
+  m.def("gradient", &gradient, "y"_a, "xs"_a, "seed"_a.none());
+  m.def("settle", &settle, "value"_a, "elements"_a, "history"_a);
+  m.def("forget", &forget, "value"_a);
+  m.def("plan", &plan, "wanted"_a);
+  m.def("model", &model, "program"_a, "name"_a = "", "inputs"_a = nb::tuple(),
+        "outputs"_a = nb::tuple(), "weights"_a = nb::tuple(), "axes"_a = Axes(),
+        "shapes"_a = nb::tuple());
+}
+
+}  // namespace gossamer::python
