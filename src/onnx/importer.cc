@@ -412,6 +412,22 @@ Result<> Importer::inline_function(const ProtoFunction& function, const ImportNo
     if (!made || *made == no_value) {
       return fail(cat("its function does not make \"", function.outputs[i], "\""));
     }
+    // It has the name of the call, as outputs of the model are known by theirs.
+    const std::string name = scope.prefix + call.outputs[i];
+    if (std::string& own = scope.graph->values[*made].name; own.starts_with(body.prefix)) {
+      own = name;
+    } else {
+      graph::Node same;
+      same.def = catalog_.find("", "Identity");
+      same.name = name;
+      same.inputs = {*made};
+      graph::Value copy;
+      copy.name = name;
+      copy.dtype = scope.graph->values[*made].dtype;
+      made = scope.graph->add_value(std::move(copy));
+      same.outputs = {*made};
+      scope.graph->nodes.push_back(std::move(same));
+    }
     GS_TRY(define(scope, call.outputs[i], *made));
     scope.facts[call.outputs[i]] = facts(body, function.outputs[i]);
   }

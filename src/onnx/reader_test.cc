@@ -261,6 +261,19 @@ TEST(Reader, InlinesFunctions) {
   float factor = 0;
   std::memcpy(&factor, graph.values[graph.nodes[1].inputs[1]].constant->bytes.data(), 4);
   EXPECT_EQ(factor, 3.0f);
+  EXPECT_EQ(graph.values[graph.outputs[0]].name, "y");
+
+  // Outputs that are one value, and one that is an input.
+  Message many = Message().text(1, "Many").text(4, "v").text(5, "v").text(5, "m").text(5, "m");
+  many.add(7, node("Neg", {"v"}, {"m"})).add(9, opset(21)).text(10, "mine");
+  graph = read(model({{value("x", {"2"})},
+                      {node("Many", {"x"}, {"a", "b", "c"}, {}, "t", "mine")},
+                      {value("a", {}), value("b", {}), value("c", {})}},
+                     21, {many}));
+  Names names;
+  for (graph::ValueId output : graph.outputs) names.push_back(graph.values[output].name);
+  EXPECT_EQ(names, (Names{"a", "b", "c"}));
+  EXPECT_EQ(ops_of(graph), (Names{"Neg", "Identity", "Identity"}));
 
   Message endless = Message().text(1, "Twice").text(4, "v").text(5, "out").text(10, "mine");
   endless.add(7, node("Twice", {"v"}, {"out"}, {}, "again", "mine"));
