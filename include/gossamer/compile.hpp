@@ -37,6 +37,9 @@ struct CompileOptions {
   // Values of inputs, which become constants and leave the package's inputs: axes, shapes and the
   // like, where an operator has to know them.
   std::map<std::string, Tensor> values;
+  // Operators of one's own, as ONNX functions: bytes of the field `functions` of ModelProto, which
+  // the model gets (docs/specs/operator.md).
+  std::vector<std::byte> functions;
   // Weights of more bytes than this lie in several files, which web run times fetch and keep one by
   // one.
   uint64_t shard_bytes = 64'000'000;

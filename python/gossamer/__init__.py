@@ -20,5 +20,6 @@ from .error import Error
 from .export import export_onnx
 from .lazy import *  # noqa: F403
 from .model import Model, Port, load
+from .own_operator import Operator, operator
 
-__all__ = ["TARGETS", "Error", "Model", "Package", "Port", "__version__", "compile", "export_onnx", "load", "nn", "optim", "safetensors", *lazy.__all__]
+__all__ = ["TARGETS", "Error", "Model", "Operator", "Package", "Port", "__version__", "compile", "export_onnx", "load", "nn", "operator", "optim", "safetensors", *lazy.__all__]

@@ -6,7 +6,7 @@ import html
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from . import _core
 from .element_types import packed
 from .error import Error
 from .model import Model, load
+
+if TYPE_CHECKING:
+    from .own_operator import Operator
 
 TARGETS = ("cpu", "wasm", "webgpu", "webgl")
 """What compile() makes packages for; those for "cpu" run here, the others in a page or in Node.js."""
@@ -95,6 +98,7 @@ def compile(  # noqa: A001: the word of the field
     f16: bool = False,
     limits: str = "",
     adapters: str = "any",
+    operators: Sequence[Operator] = (),
 ) -> Package:
     """Compiles an ONNX model for a target.
 
@@ -103,7 +107,8 @@ def compile(  # noqa: A001: the word of the field
     named dimensions; lengths: of sequences, -1 leaves an optional input out; values: of inputs, which become constants
     and leave the package's inputs (axes, shapes and the like, where an operator has to know them). threads: when it runs here; 0: one a
     core. cpu: LLVM's name of the processor. relaxed_simd: of wasm; f16, adapters ("any", "hardware", "software"):
-    of webgpu; limits: of webgpu and webgl, "mobile" keeps to a phone's.
+    of webgpu; limits: of webgpu and webgl, "mobile" keeps to a phone's. operators: of one's own, which the model's nodes
+    call by domain and name (gossamer.operator).
     Raises Error for what the compiler cannot compile, with the node and what to do. Other threads run meanwhile, and
     Ctrl+C ends the wait.
     """
@@ -120,6 +125,7 @@ def compile(  # noqa: A001: the word of the field
     options.lengths = dict(lengths or {})
     for key, value in (values or {}).items():
         options.add_value(key, *packed(np.asarray(value), f'input "{key}"'))
+    options.functions = b"".join(each.model_field for each in operators)
     if hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
     if isinstance(model, (bytes, bytearray, memoryview)):

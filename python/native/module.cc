@@ -231,6 +231,15 @@ NB_MODULE(_core, m) {
       .def_rw("shapes", &CompileOptions::shapes)
       .def_rw("dims", &CompileOptions::dims)
       .def_rw("lengths", &CompileOptions::lengths)
+      .def_prop_rw(
+          "functions",
+          [](const CompileOptions& options) {
+            return nb::bytes(options.functions.data(), options.functions.size());
+          },
+          [](CompileOptions& options, const nb::bytes& functions) {
+            const auto* data = static_cast<const std::byte*>(functions.data());
+            options.functions.assign(data, data + functions.size());
+          })
       .def("add_value", [](CompileOptions& options, const std::string& name, nb::handle type,
                            nb::handle shape, nb::handle data) {
         const python::Given given(nb::make_tuple(type, shape, data));

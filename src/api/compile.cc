@@ -42,6 +42,13 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
   }
   given.progress = options.progress;
   given.external = external;
+  // A message's fields may stand in any order.
+  Bytes joined;
+  if (!options.functions.empty()) {
+    joined.assign(onnx.begin(), onnx.end());
+    joined.insert(joined.end(), options.functions.begin(), options.functions.end());
+    onnx = joined;
+  }
   GS_ASSIGN(package::Files files, compiler::compile(onnx, given));
   Package package;
   for (package::File& file : files)

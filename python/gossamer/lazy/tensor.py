@@ -257,9 +257,13 @@ def call(op: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
     """Any operator of the catalog (docs/operators.md), as "domain::Name" or the name of one of ONNX's own.
 
     inputs: tensors, arrays, numbers (of the type of the first tensor), None for an optional one left out. Lists as attributes are
-    tuples or lists. outputs: how many; one is given as it is. Raises Error with the operator and the shapes where they don't
-    fit.
+    tuples or lists. outputs: how many; one is given as it is. Within an operator() it is a part of that. Raises Error with the
+    operator and the shapes where they don't fit.
     """
+    from ..own_operator import Part, part
+
+    if any(isinstance(each, Part) for each in inputs):
+        return part(op, inputs, attributes, outputs)
     first = next((each for each in inputs if isinstance(each, Core)), None)
     operands = [
         each if each is None or isinstance(each, Core) else as_tensor(each) if first is None or not isinstance(each, bool | int | float) else Tensor._make(first._number(each, first._dtype))  # type: ignore[attr-defined]
