@@ -98,6 +98,39 @@ test('tensors in a page are computed, and a net is trained, on wasm, webgpu and 
         return [...rest, pixels, counted];
       `), [new Array(2).fill('u82,3,4'), [2, 4, 6, 510], new Array(3).fill([255, 0, 128, 255]), 0], device);
     }
+    // A video shows the frame it is at, and says so where it has none yet.
+    assert.deepEqual(await inPage(page, `
+      const canvas = document.createElement('canvas');
+      canvas.width = 4;
+      canvas.height = 2;
+      const context = canvas.getContext('2d');
+      const video = document.createElement('video');
+      let problem;
+      try {
+        Tensor.fromData(video);
+      } catch (error) {
+        problem = error.code;
+      }
+      video.muted = true;
+      video.srcObject = canvas.captureStream();
+      const painting = setInterval(() => {
+        context.fillStyle = 'rgb(0, 255, 0)';
+        context.fillRect(0, 0, 4, 2);
+      }, 20);
+      await new Promise((resolve) => {
+        video.onloadeddata = resolve;
+        void video.play();
+      });
+      const made = [];
+      for (const device of ['cpu', 'webgpu', 'webgl']) {
+        const picture = Tensor.fromData(video, {device});
+        const [red, green, blue] = await picture.index(1, 2).array();
+        made.push([...picture.shape, red < 60 && green > 200 && blue < 60]);
+      }
+      clearInterval(painting);
+      video.srcObject.getTracks().forEach((track) => track.stop());
+      return [problem, ...made];
+    `), ['input', ...new Array(3).fill([2, 4, 4, true])]);
     // Other batches are one program on every device.
     const batches: {compiled: number; values: number[]}[][] = [];
     for (const device of ['cpu', 'webgpu', 'webgl']) {

@@ -92,12 +92,18 @@ export class Elementwise extends Core {
     return alpha === 1 ? made : made.mul(alpha);
   }
 
+  /** The larger one. Where both are equal each gets half of the gradient, as in PyTorch; of clamp() the bounds pass it on whole. */
   maximum(other: this | Scalar): this {
-    return this.binary('Max', other);
+    return typeof other === 'number' && this.requiresGrad ? this.#replaced(this.lt(other), other) : this.binary('Max', other);
   }
 
   minimum(other: this | Scalar): this {
-    return this.binary('Min', other);
+    return typeof other === 'number' && this.requiresGrad ? this.#replaced(this.gt(other), other) : this.binary('Min', other);
+  }
+
+  /** `bound` where it wins; where this equals it half of each, which has half the gradient. */
+  #replaced(wins: this, bound: number): this {
+    return this.choose(wins, bound, this.choose(this.eq(bound), this.mul(0.5).add(bound * 0.5), this));
   }
 
   atan2(other: this): this {

@@ -6,6 +6,7 @@ export type Picture =
   | {readonly data: Uint8Array | Uint8ClampedArray; readonly width: number; readonly height: number};
 
 interface Sized {
+  readonly readyState?: number;
   readonly naturalWidth?: number;
   readonly videoWidth?: number;
   readonly displayWidth?: number;
@@ -30,8 +31,9 @@ export function sizeOf(picture: Picture): {width: number; height: number} {
   const sized: Sized = picture;
   const width = sized.naturalWidth ?? sized.videoWidth ?? sized.displayWidth ?? sized.width ?? 0;
   const height = sized.naturalHeight ?? sized.videoHeight ?? sized.displayHeight ?? sized.height ?? 0;
-  if (width > 0 && height > 0) return {width, height};
-  throw new GossamerError('input', 'fromData: the picture is not loaded yet: it has no pixels');
+  // A video may know its size before it has a frame (HTMLMediaElement.HAVE_CURRENT_DATA).
+  if (width > 0 && height > 0 && (sized.readyState ?? 2) >= 2) return {width, height};
+  throw new GossamerError('input', 'fromData: the picture is not loaded yet: it has no pixels (of a video await "loadeddata")');
 }
 
 let canvas: OffscreenCanvas | undefined;

@@ -74,6 +74,10 @@ test('gradients at kinks are PyTorch\'s', {skip}, async () => {
   await at([0, 3, 6], (x) => x.relu6(), [0, 1, 0], 'relu6');
   await at([-1, 0, 1], (x) => x.abs(), [-1, 0, 1], 'abs');
   await at([1, 2, 3], (x) => x.maximum(new Tensor([2, 2, 2])), [0, 0.5, 1], 'maximum');
+  await at([1, 2, 3], (x) => x.maximum(2), [0, 0.5, 1], 'maximum with a number');
+  await at([1, 2, 3], (x) => x.minimum(2), [1, 0.5, 0], 'minimum with a number');
+  const huge = new Tensor([3.4e38, -Infinity, NaN, 1], {requiresGrad: true});
+  assert.deepEqual(await huge.maximum(3.4e38).array(), [Math.fround(3.4e38), Math.fround(3.4e38), NaN, Math.fround(3.4e38)]);
   await at([1, 2, 3], (x) => x.minimum(new Tensor([2, 2, 2])), [1, 0.5, 0], 'minimum');
   await at([3, 1, 3], (x) => x.amax(), [0.5, 0, 0.5], 'amax');
   await at([-3, 0, 3], (x) => x.hardSigmoid(), [0, 1 / 6, 0], 'hardSigmoid');

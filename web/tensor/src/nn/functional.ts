@@ -121,10 +121,10 @@ export const batchNorm = (x: Tensor, mean: Tensor, variance: Tensor, weight?: Te
   x.normalize(mean, variance, epsilon, weight, bias);
 
 /** x over its p-norm along an axis. */
-export const normalize = (x: Tensor, p = 2, axis = 1, epsilon = 1e-12): Tensor => x.div(x.norm(p, axis, true).maximum(epsilon));
+export const normalize = (x: Tensor, p = 2, axis = 1, epsilon = 1e-12): Tensor => x.div(x.norm(p, axis, true).clamp(epsilon));
 
 export function cosineSimilarity(a: Tensor, b: Tensor, axis = 1, epsilon = 1e-8): Tensor {
-  return a.mul(b).sum(axis).div(a.norm(2, axis).mul(b.norm(2, axis)).maximum(epsilon));
+  return a.mul(b).sum(axis).div(a.norm(2, axis).mul(b.norm(2, axis)).clamp(epsilon));
 }
 
 export interface AttentionOptions {
