@@ -12,6 +12,7 @@
 #include "gossamer/gossamer.h"
 #include "gossamer/gossamer.hpp"
 #include "ir/build.h"
+#include "package/sha256.h"
 #include "package/write.h"
 #include "runtime/manifest.h"
 #include "runtime/null/device.h"
@@ -281,13 +282,17 @@ TEST_F(ModelTest, WeightsLieInOtherFiles) {
   EXPECT_SAYS(loads("\"tensor\":2}]", "\"tensor\":2,\"file\":2}]"),
               "weights[0].file is not in [0, 2)");
   EXPECT_SAYS(loads("\"tensor\":2}]", "\"tensor\":2,\"file\":0}]"), "kernels.so");
-  const std::string digits(64, 'a');
+  static const Example example = make_example();
+  std::string digits = package::sha256(example.weights.bytes);
   const auto described = [&](const std::string& more) {
     return loads("}],\"inputs\"", "," + more + "}],\"inputs\"");
   };
   EXPECT_EQ(described("\"sha256\":\"" + digits + "\""), "");
   EXPECT_SAYS(described("\"sha256\":\"" + digits + "a\""),
               "files[1].sha256 is not 64 hexadecimal digits");
+  // As of a file that was made to have this xxh3.
+  digits[0] = digits[0] == '0' ? '1' : '0';
+  EXPECT_SAYS(described("\"sha256\":\"" + digits + "\""), "its SHA-256 differs");
   EXPECT_SAYS(described("\"above\":1"), "files[1].above is not true or false");
   const fs::path above = fs::path(outer) / "weights.safetensors";
   EXPECT_SAYS(described("\"above\":true"), "/../weights.safetensors: no such file");

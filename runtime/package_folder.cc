@@ -1,5 +1,6 @@
 #include "runtime/package_folder.h"
 
+#include "package/sha256.h"
 #include "package/write.h"
 
 namespace gossamer::runtime {
@@ -30,6 +31,10 @@ Result<PackageFolder> open_package(const std::string& folder) {
     if (package::content_hash(file.bytes()) != entry.xxh3)
       return fail_at(where, "is not the file that the manifest describes: its hash differs",
                      "copy the package again");
+    // xxh3 can be forged.
+    if (!entry.sha256.empty() && package::sha256(file.bytes()) != entry.sha256)
+      return fail_at(where, "is not the file that the manifest describes: its SHA-256 differs",
+                     "copy the package again, from where you trust");
     package.files.emplace(entry.name, std::move(file));
   }
   return package;
