@@ -30,12 +30,20 @@ import {load, openDevice, tensor, type Model, type Output} from '@gossamer/runti
 import {load as loadInOnePiece} from '@gossamer/runtime/single';
 import {compile, CompileError} from '@gossamer/compiler';
 import {nn, Tensor} from '@gossamer/tensor';
+import * as ort from '@gossamer/ort';
+import {InferenceSession} from '@gossamer/ort/webgpu';
 
 const files = await compile(new Uint8Array(), {target: 'wasm'});
 const model: Model = await load(files, {device: await openDevice('wasm')});
 const {y}: Record<string, Output> = await (await loadInOnePiece(files)).run({x: tensor([1, 2])});
 export const all: [Float32Array | undefined, Tensor, typeof CompileError, Model] =
   [await y?.data<Float32Array>(), new nn.Linear(1, 2).forward(Tensor.zeros([1, 1])), CompileError, model];
+const options: InferenceSession.SessionOptions = {executionProviders: ['webgpu', {name: 'wasm'}], graphOptimizationLevel: 'all'};
+const session: ort.InferenceSession = await ort.InferenceSession.create('model.onnx', options);
+const feeds: Record<string, ort.Tensor> = {x: new ort.Tensor('float32', [1, 2], [2])};
+const results: ort.InferenceSession.ReturnType = await session.run(feeds, ['y']);
+export const values: [Float32Array, ort.Tensor.Type | undefined, Float32Array] =
+  [results['y']?.data as Float32Array, results['y']?.type, new ort.Tensor('float32', new Float32Array(2)).data];
 // @ts-expect-error -- it is no target
 await compile(new Uint8Array(), {target: 'webgp'});
 `;

@@ -74,6 +74,12 @@ export async function forms(tally, {app, files, expected}) {
       const {values, error, refused: not} = await ask('strict/tensor.html', {device});
       tally.record(`tensors learn below the strict policy, ${device}`, values?.[0] < 1e-3 && not.length === 0 ? [] : error ?? JSON.stringify({values, not}));
     }
+    for (const device of ['wasm', 'webgpu', 'webgl']) {
+      await right(`code for onnxruntime-web, a module, ${device}`, 'strict/ort.html', {device});
+    }
+    const {values, error} = await ask('strict/ort.html', {device: 'webgpu', onGpu: true});
+    tally.record('code for onnxruntime-web with outputs on the GPU', error ?? trouble({values, refused: []}, expected));
+    await right('code for onnxruntime-web, a classic script', 'single/ort_classic.html', {device: 'wasm'});
     await right('a classic script below its policy', 'single/classic.html', {device: 'wasm', strict: true});
     // Without worker-src blob: it computes on the page's own thread, and says so.
     const blobless = await ask('strict/classic.html', {device: 'wasm'});

@@ -7,6 +7,7 @@
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- users of src need it too
 /// <reference path="../../runtime/src/globals.d.ts" />
 import type {Verify} from '../../runtime/src/model.ts';
+import {HAS_WORKERS} from '../../runtime/src/wasm/worker_script.ts';
 import {besideCaller, type Call, type Place} from './beside.ts';
 import {CompileError, type NamedFile, type NativeOptions} from './call.ts';
 import {inWorker} from './in_worker.ts';
@@ -178,7 +179,7 @@ async function compileAs(
 const openPlace = async (wasm: WasmSource | undefined): Promise<Place> => {
   const module = await getModule(wasm);
   // A page may have a policy without workers; its events then wait for the compiler.
-  return typeof Worker === 'undefined' ? besideCaller(module) : inWorker(module).catch(() => besideCaller(module));
+  return HAS_WORKERS ? inWorker(module).catch(() => besideCaller(module)) : besideCaller(module);
 };
 
 async function compileIn(

@@ -185,14 +185,14 @@ export async function bundlePage(out) {
  * One classic script, with the global `globalName`: FILE.iife.js. Workers come from its text, and other files from beside it: what
  * import.meta.url is to modules is the script's own address.
  */
-export async function bundleClassic({entry, globalName, outfile, plugins = []}) {
+export async function bundleClassic({entry, globalName, outfile, plugins = [], define = {}}) {
   await bundle({
     entryPoints: [entry],
     format: 'iife',
     globalName,
     outfile,
     plugins: [...plugins, workersAsText],
-    define: {'import.meta.url': 'scriptAddress'},
+    define: {...define, 'import.meta.url': 'scriptAddress'},
     inject: [join(import.meta.dirname, 'script_address.js')],
   });
 }

@@ -1,6 +1,6 @@
 /** Workers of browsers and of Node behind one face: calls that travel as messages. */
 import {type ErrorCode, GossamerError, messageOf} from '../types.ts';
-import type {WorkerScript} from './worker_script.ts';
+import {HAS_WORKERS, type WorkerScript} from './worker_script.ts';
 
 export interface CallMessage {
   readonly id: number;
@@ -39,7 +39,7 @@ function open(
   receive: (replies: readonly ReplyMessage[]) => void,
   fail: (reason: string) => void,
 ): Wire {
-  if (typeof Worker !== 'undefined') {
+  if (HAS_WORKERS) {
     const worker = script.start();
     worker.onmessage = (event: MessageEvent<ReplyMessage[]>) => receive(event.data);
     worker.onerror = (event) => fail(event.message || 'its script could not be started');
@@ -118,7 +118,7 @@ export function spawn(script: WorkerScript): Thread {
   };
   // Browsers do not say when they end a worker, but its lock becomes free then. Without locks nothing tells a
   // worker that ended from one in a long kernel.
-  if (typeof Worker !== 'undefined' && navigator.locks) {
+  if (HAS_WORKERS && navigator.locks) {
     const name = crypto.randomUUID();
     thread
       .call('hold', [name])

@@ -9,6 +9,9 @@ export interface WorkerScript {
   otherwise(): boolean;
 }
 
+/** Workers of the web; other libraries make Node's a global of the same name. */
+export const HAS_WORKERS = typeof Worker !== 'undefined' && 'addEventListener' in Worker.prototype;
+
 /** Deno has no classic workers. */
 const MODULE = 'Deno' in globalThis ? ({type: 'module'} as const) : undefined;
 

@@ -1,0 +1,2 @@
+/* global ort */
+globalThis.use = (options) => globalThis.useOrt(ort, options);

@@ -1,0 +1,48 @@
+// dist/ort.js with compiler.wasm beside it, ort.iife.js (global `ort`), and declarations. The compiler's caller and the run time stay
+// in chunks, which are fetched when the first session is made.
+import {createHash} from 'node:crypto';
+import {copyFileSync, existsSync, mkdirSync, readFileSync, rmSync} from 'node:fs';
+import {join, resolve} from 'node:path';
+import {bundle, bundleClassic, gzipBytes, tightenFolder, workersAsFiles} from '../../runtime/build/bundle.mjs';
+import {writeDeclarations} from '../../runtime/build/declarations.mjs';
+
+const folder = resolve(import.meta.dirname, '..');
+const dist = join(folder, 'dist');
+const entry = join(folder, 'src/index.ts');
+const LIMIT = 11 * 1024;
+
+rmSync(dist, {recursive: true, force: true});
+mkdirSync(dist, {recursive: true});
+const wasm = process.env['GOSSAMER_COMPILER_WASM'] ?? resolve(folder, '../compiler/dist/compiler.wasm');
+const built = existsSync(wasm);
+if (built) copyFileSync(wasm, join(dist, 'compiler.wasm'));
+else console.log(`compiler.wasm is not built yet (make wasm): looked at ${wasm}`);
+// What another compiler made is compiled again (src/compiled.ts).
+const compiler = built ? createHash('sha256').update(readFileSync(wasm)).digest('hex').slice(0, 16) : '';
+const {version} = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+const define = {COMPILER: JSON.stringify(compiler), VERSION: JSON.stringify(version)};
+const {metafile} = await bundle({
+  entryPoints: {ort: entry},
+  format: 'esm',
+  splitting: true,
+  chunkNames: 'chunk-[hash]',
+  outdir: dist,
+  plugins: [workersAsFiles],
+  define,
+  metafile: true,
+});
+await bundleClassic({entry, globalName: 'ort', outfile: join(dist, 'ort.iife.js'), define});
+await tightenFolder(dist, 500); // errors are thrown here, at the user's call
+
+const outputs = new Map(Object.entries(metafile.outputs).map(([path, made]) => [resolve(path), made]));
+const counted = new Set();
+const count = (file) => {
+  if (counted.has(file)) return;
+  counted.add(file);
+  for (const {path, kind} of outputs.get(file)?.imports ?? []) if (kind === 'import-statement') count(resolve(path));
+};
+count(join(dist, 'ort.js'));
+const size = gzipBytes([...counted]);
+console.log(`ort API: ${(size / 1024).toFixed(1)} KB gzip in ${counted.size} files`);
+if (size > LIMIT) throw new Error('the ort API may take 11 KB gzip before its first session');
+writeDeclarations(folder);

@@ -1,0 +1,64 @@
+/** The forms in which sessions are given models, as bytes. */
+
+/** A file of weights: where the model says that it is, and its content or address. */
+export type ExternalDataFile = string | {readonly path: string; readonly data: Uint8Array | ArrayBuffer | Blob | string | URL};
+
+interface NodeFiles {
+  readFile(path: string | URL): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+/** Of Node, Deno and Bun, whose fetch has no paths; asked for so that bundlers see no import. */
+const files = (): NodeFiles | undefined =>
+  typeof document === 'undefined' && typeof location === 'undefined'
+    ? (globalThis as {process?: {getBuiltinModule?: (name: string) => NodeFiles}}).process?.getBuiltinModule?.('node:fs/promises')
+    : undefined;
+
+/** Throws what the server answered, or why there was no answer. */
+export async function fetchBytes(address: string | URL, what: string): Promise<Uint8Array> {
+  const text = String(address);
+  const local = /^(https?|blob|data):/.test(text) ? undefined : files();
+  try {
+    if (local) return new Uint8Array(await local.readFile(text.startsWith('file:') ? new URL(text) : text));
+    const response = await fetch(text);
+    if (!response.ok) throw new Error(`the server answered ${response.status} ${response.statusText}`.trim());
+    return new Uint8Array(await response.arrayBuffer());
+  } catch (problem) {
+    throw new Error(`InferenceSession.create: ${what} could not be had from ${text}: ${(problem as Error).message}`, {cause: problem});
+  }
+}
+
+const isShared = (given: unknown): boolean => typeof SharedArrayBuffer !== 'undefined' && given instanceof SharedArrayBuffer;
+
+/** A model's bytes; the rest of the arguments behind them. Throws a TypeError for what is none. */
+export async function modelBytes(given: readonly unknown[]): Promise<{bytes: Uint8Array; rest: readonly unknown[]}> {
+  const [first, second, third] = given;
+  if (typeof first === 'string' || first instanceof URL) return {bytes: await fetchBytes(first, 'the model'), rest: given.slice(1)};
+  if (first instanceof Blob) return {bytes: new Uint8Array(await first.arrayBuffer()), rest: given.slice(1)};
+  if (ArrayBuffer.isView(first)) return {bytes: new Uint8Array(first.buffer, first.byteOffset, first.byteLength), rest: given.slice(1)};
+  if (!(first instanceof ArrayBuffer) && !isShared(first)) {
+    throw new TypeError('InferenceSession.create: give the address of a model, or its bytes as an ArrayBuffer or Uint8Array');
+  }
+  const buffer = first as ArrayBuffer;
+  if (typeof second !== 'number') return {bytes: new Uint8Array(buffer), rest: given.slice(1)};
+  const length = typeof third === 'number' ? third : buffer.byteLength - second;
+  if (!Number.isSafeInteger(second) || second < 0 || !Number.isSafeInteger(length) || length <= 0 || second + length > buffer.byteLength) {
+    throw new RangeError(`InferenceSession.create: ${length} bytes from ${second} on are no part of a buffer of ${buffer.byteLength}`);
+  }
+  return {bytes: new Uint8Array(buffer, second, length), rest: given.slice(typeof third === 'number' ? 3 : 2)};
+}
+
+/** Files of weights by their names. A text alone is both a name and an address. */
+export async function externalFiles(given: unknown): Promise<ReadonlyMap<string, Uint8Array>> {
+  if (given === undefined || given === null || typeof given === 'boolean' || typeof given === 'number') return new Map();
+  if (!Array.isArray(given)) throw new TypeError('externalData is a list of {path, data}');
+  const entries = (given as ExternalDataFile[]).map(async (file): Promise<[string, Uint8Array]> => {
+    const {path, data} = typeof file === 'string' ? {path: file, data: file} : file;
+    if (typeof path !== 'string') throw new TypeError('a file of externalData has a path: the name by which the model knows it');
+    const name = path.replace(/^(\.\/)+/, '');
+    if (typeof data === 'string' || data instanceof URL) return [name, await fetchBytes(data, `the external data "${name}"`)];
+    if (data instanceof Blob) return [name, new Uint8Array(await data.arrayBuffer())];
+    if (ArrayBuffer.isView(data)) return [name, new Uint8Array(data.buffer, data.byteOffset, data.byteLength)];
+    return [name, new Uint8Array(data)];
+  });
+  return new Map(await Promise.all(entries));
+}

@@ -1,0 +1,259 @@
+/** onnxruntime-web's InferenceSession on a model that Gossamer compiled in the page. */
+import type {ComputeDevice, DeviceTensor, Feed, Model, Output, PortInfo} from '../../runtime/src/index.ts';
+import {type DType, GossamerError, shapeText} from '../../runtime/src/types.ts';
+import {forget, packageOf, type Wanted} from './compiled.ts';
+import {dtypeOf, elementTypeOf, fromRunTime, isElementType, toRunTime} from './element_types.ts';
+import {externalFiles, modelBytes} from './model_bytes.ts';
+import {defaultsOf, type RunOptions, type SessionOptions, type ValueMetadata} from './options.ts';
+import {providersOf, Refusals} from './providers.ts';
+import {type DataLocation, Tensor} from './tensor.ts';
+
+/** What another library's tensor has as well. */
+type AnyTensor = Pick<Tensor, 'type' | 'dims' | 'data' | 'location'> & {readonly gpuBuffer?: GPUBuffer};
+
+export type Feeds = Readonly<Record<string, AnyTensor>>;
+/** Names of outputs; or by name null, or a tensor on the host that is to have the values. */
+export type Fetches = readonly string[] | Readonly<Record<string, Tensor | null>>;
+export type Results = Record<string, Tensor>;
+
+/** Trouble of one device, which another may not have. */
+const OF_DEVICE = ['unsupported', 'kernel', 'out-of-memory', 'lost'];
+
+const described = ({name, dtype, shape}: PortInfo): string => `"${name}": ${elementTypeOf(dtype)}${shapeText(shape)}`;
+
+const metadataOf = ({name, dtype, shape}: PortInfo): ValueMetadata => ({
+  name,
+  isTensor: true,
+  type: elementTypeOf(dtype),
+  // Empty, as onnxruntime has it where there is no name.
+  shape: shape.map((extent) => (extent === '?' ? '' : extent)),
+});
+
+/** A model's source, from which programs for other dimensions are made. */
+type Source = Omit<Wanted, 'target'>;
+
+async function load(device: ComputeDevice, source: Source): Promise<Model> {
+  const wanted = {...source, target: device.kind};
+  const runTime = await import('../../runtime/src/index.ts');
+  try {
+    return await runTime.load(await packageOf(wanted), {device});
+  } catch (problem) {
+    if (!(problem instanceof Error && (problem as {code?: string}).code === 'damaged')) throw problem;
+    await forget(wanted);
+    return runTime.load(await packageOf(wanted), {device});
+  }
+}
+
+export class InferenceSession {
+  readonly inputNames: readonly string[];
+  readonly outputNames: readonly string[];
+  readonly inputMetadata: readonly ValueMetadata[];
+  readonly outputMetadata: readonly ValueMetadata[];
+  readonly #device: ComputeDevice;
+  readonly #source: Source;
+  readonly #locations: ReadonlyMap<string, DataLocation>;
+  readonly #model: Model;
+  /** Programs for dimensions of length 0, which are fixed when compiling: by their names. */
+  readonly #empty = new Map<string, Promise<Model>>();
+  #released = false;
+
+  private constructor(device: ComputeDevice, source: Source, model: Model, locations: ReadonlyMap<string, DataLocation>) {
+    this.#device = device;
+    this.#source = source;
+    this.#model = model;
+    this.#locations = locations;
+    this.inputNames = model.inputs.map(({name}) => name);
+    this.outputNames = model.outputs.map(({name}) => name);
+    this.inputMetadata = model.inputs.map(metadataOf);
+    this.outputMetadata = model.outputs.map(metadataOf);
+  }
+
+  /**
+   * Of a model's address or bytes: on the first of `executionProviders` ('webgpu', 'webgl', 'wasm' or 'cpu', which are one) that can
+   * run it, 'wasm' if none are named. Sessions on one share its device. Rejects with an Error that says what is wrong with the model or why none can.
+   */
+  static create(uri: string | URL, options?: SessionOptions): Promise<InferenceSession>;
+  static create(buffer: ArrayBufferLike | Uint8Array | Blob, options?: SessionOptions): Promise<InferenceSession>;
+  static create(buffer: ArrayBufferLike, byteOffset: number, byteLength?: number, options?: SessionOptions): Promise<InferenceSession>;
+  static async create(...given: unknown[]): Promise<InferenceSession> {
+    const {bytes, rest} = await modelBytes(given);
+    const options = defaultsOf(rest.find((each) => each !== undefined));
+    const external = await externalFiles(options.externalData);
+    const dims = {...options.freeDimensionOverrides, ...options.freeDimensionOverridesByName};
+    const source = {model: bytes, external, dims};
+    const providers = providersOf(options.executionProviders, options.intraOpNumThreads);
+    const refusals = new Refusals();
+    for (const {name, open} of providers) {
+      let device: ComputeDevice;
+      try {
+        device = await open();
+      } catch (problem) {
+        refusals.add(name, problem);
+        continue;
+      }
+      try {
+        return await InferenceSession.#on(device, source, options, providers.map((each) => each.name));
+      } catch (problem) {
+        if (!(problem instanceof Error && OF_DEVICE.includes((problem as {code?: string}).code ?? ''))) throw problem;
+        refusals.add(name, problem);
+      }
+    }
+    throw new Error(`InferenceSession.create: none of the execution providers can run the model: ${refusals.toString()}`);
+  }
+
+  static async #on(device: ComputeDevice, source: Source, {preferredOutputLocation: wanted}: SessionOptions, providers: readonly string[]): Promise<InferenceSession> {
+    const model = await load(device, source);
+    try {
+      const [group] = model.groups;
+      if (group) throw new Error(`InferenceSession.create: "${group.name}" is ${group.kind === 'sequence' ? 'a sequence' : 'an optional'}; sessions have tensors alone, @gossamer/runtime has those`);
+      const locations = new Map<string, DataLocation>();
+      for (const {name} of model.outputs) {
+        const location = typeof wanted === 'string' ? wanted : wanted && Object.hasOwn(wanted, name) ? wanted[name] : undefined;
+        if (!location || location === 'cpu' || location === 'cpu-pinned') continue;
+        if (location !== 'gpu-buffer') throw new Error(`preferredOutputLocation: "${location}" is none of 'cpu', 'cpu-pinned' and 'gpu-buffer'`);
+        if (device.kind === 'webgpu') locations.set(name, location);
+        else if (!providers.includes('webgpu')) throw new Error(`preferredOutputLocation: 'gpu-buffer' is for the execution provider 'webgpu', not for ${providers.join(', ')}`);
+      }
+      const unknown = wanted && typeof wanted === 'object' ? Object.keys(wanted).find((name) => !model.outputs.some((port) => port.name === name)) : undefined;
+      if (unknown !== undefined) throw new Error(`preferredOutputLocation: the model has no output "${unknown}"; it has ${model.outputs.map(({name}) => name).join(', ')}`);
+      return new InferenceSession(device, source, model, locations);
+    } catch (problem) {
+      model.dispose();
+      throw problem;
+    }
+  }
+
+  /**
+   * Runs of one session may be under way together, as may those of others. Feeds are taken at the call. Rejects with an Error for
+   * a missing or unknown name, another type or other dims, and after release().
+   */
+  run(feeds: Feeds, options?: RunOptions): Promise<Results>;
+  run(feeds: Feeds, fetches: Fetches, options?: RunOptions): Promise<Results>;
+  async run(feeds: Feeds, ...rest: unknown[]): Promise<Results> {
+    if (this.#released) throw new Error('the session was released: create another');
+    if (typeof feeds !== 'object' || feeds === null || feeds instanceof Tensor || Array.isArray(feeds)) {
+      throw new TypeError(`session.run: feeds is an object of tensors by the names of the inputs (${this.inputNames.join(', ')})`);
+    }
+    const fetches = this.#fetches(rest);
+    const given = this.#given(feeds);
+    const {zeros, key} = this.#zeros(feeds);
+    const model = key ? await this.#emptyModel(key, zeros) : this.#model;
+    const wanted = Object.keys(fetches);
+    const onGpu = wanted.filter((name) => this.#locations.has(name));
+    const apart = onGpu.length > 0 || wanted.length < this.outputNames.length;
+    const outputs = await this.#ran(() =>
+      model.run(given, apart ? {fetches: wanted.filter((name) => !onGpu.includes(name)), location: Object.fromEntries(onGpu.map((name) => [name, 'device'] as const))} : undefined),
+    );
+    for (const [name, output] of Object.entries(outputs)) if (!Object.hasOwn(fetches, name)) output.dispose();
+    const made = wanted.map(async (name) => [name, await this.#result(outputs[name] as Output, onGpu.includes(name), fetches[name])] as const);
+    return Object.fromEntries(await this.#ran(() => Promise.all(made)));
+  }
+
+  /** By the names of wanted outputs, tensors that are to have them. */
+  #fetches([first, second]: readonly unknown[]): Readonly<Record<string, Tensor | null>> {
+    const all = Object.fromEntries(this.outputNames.map((name) => [name, null]));
+    const isOptions = first === undefined || (typeof first === 'object' && first !== null && !Array.isArray(first) && second === undefined && !Object.keys(first).some((name) => this.outputNames.includes(name)));
+    if (isOptions && Object.keys(first ?? {}).every((name) => !((first as Record<string, unknown>)[name] instanceof Tensor))) return all;
+    if (typeof first !== 'object' || first === null || first instanceof Tensor) throw new TypeError('session.run: fetches are a list of names, or an object by the names of outputs');
+    const fetches: Record<string, Tensor | null> = Array.isArray(first) ? Object.fromEntries((first as string[]).map((name) => [name, null])) : {...(first as Record<string, Tensor | null>)};
+    for (const name of Object.keys(fetches)) {
+      if (!this.outputNames.includes(name)) throw new Error(`session.run: the model has no output "${name}"; it has ${this.outputNames.join(', ')}`);
+    }
+    if (Object.keys(fetches).length === 0) throw new Error('session.run: fetches are empty: name an output, or leave them out for all');
+    return fetches;
+  }
+
+  #given(feeds: Feeds): Record<string, Feed> {
+    const takes = `the model takes ${this.#model.inputs.map(described).join('; ')}`;
+    for (const name of Object.keys(feeds)) if (!this.inputNames.includes(name)) throw new Error(`session.run: there is no input "${name}"; ${takes}`);
+    return Object.fromEntries(
+      this.#model.inputs.map((port) => {
+        const tensor = feeds[port.name];
+        if (!tensor) throw new Error(`session.run: input "${port.name}" is missing in feeds; ${takes}`);
+        return [port.name, this.#feed(port, tensor)] as const;
+      }),
+    );
+  }
+
+  #feed(port: PortInfo, tensor: AnyTensor): Feed {
+    const {type, dims} = tensor;
+    if (!isElementType(type) || !Array.isArray(dims)) throw new TypeError(`session.run: the feed of ${described(port)} is no Tensor`);
+    const right = dtypeOf(type) === port.dtype && dims.length === port.shape.length;
+    if (!right || port.shape.some((extent, at) => typeof extent === 'number' && extent !== dims[at])) {
+      throw new Error(`session.run: input ${described(port)} was given ${type}${shapeText(dims as number[])}`);
+    }
+    const shape = dims as readonly number[];
+    const dtype = dtypeOf(type) as DType;
+    const kept = tensor instanceof Tensor ? tensor.kept : undefined;
+    // As it lies there, if nobody set other dims since.
+    if (kept && kept.shape.length === shape.length && kept.shape.every((extent, at) => extent === shape[at])) return kept;
+    if (kept) return {name: port.name, dtype, shape, data: () => kept.data(), dispose: () => undefined, [Symbol.dispose]: () => undefined};
+    if (tensor.location === 'gpu-buffer') return this.#device.fromBuffer(tensor.gpuBuffer as GPUBuffer, {dtype, shape});
+    const size = shape.reduce((all, extent) => all * extent, 1);
+    return {dtype, shape, data: toRunTime(type, tensor.data, size)} as Feed;
+  }
+
+  /** Named dimensions that are empty in these feeds: a program counts on one element at least. */
+  #zeros(feeds: Feeds): {zeros: Record<string, number>; key: string} {
+    const zeros: Record<string, number> = {};
+    for (const {name, shape} of this.#model.inputs) {
+      shape.forEach((extent, at) => {
+        if (typeof extent === 'string' && extent !== '?' && feeds[name]?.dims[at] === 0) zeros[extent] = 0;
+      });
+    }
+    return {zeros, key: Object.keys(zeros).sort().join()};
+  }
+
+  #emptyModel(key: string, zeros: Readonly<Record<string, number>>): Promise<Model> {
+    let model = this.#empty.get(key);
+    if (!model) {
+      model = load(this.#device, {...this.#source, dims: {...this.#source.dims, ...zeros}});
+      this.#empty.set(key, model);
+      model.catch(() => this.#empty.delete(key));
+    }
+    return model;
+  }
+
+  async #ran<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (problem) {
+      if (problem instanceof GossamerError && problem.code === 'lost') throw new Error(`${problem.message}: create the session again`, {cause: problem});
+      throw problem;
+    }
+  }
+
+  async #result(output: Output, onGpu: boolean, into: Tensor | null | undefined): Promise<Tensor> {
+    const type = elementTypeOf(output.dtype);
+    const {shape} = output;
+    if (onGpu) {
+      const kept = output as DeviceTensor;
+      if (into) throw new Error(`session.run: output "${output.name}" stays on the GPU, so it cannot be put into a tensor: fetch it by its name`);
+      return Tensor.at(type, [...shape], {location: 'gpu-buffer', kept, read: async () => fromRunTime(type, await kept.data()) as never, release: () => kept.dispose()});
+    }
+    const data = fromRunTime(type, await output.data());
+    if (!into) return Tensor.at(type, [...shape], {location: 'cpu', data: data});
+    if (into.type !== type || into.dims.length !== shape.length || into.dims.some((extent, at) => extent !== shape[at])) {
+      throw new Error(`session.run: output "${output.name}" is ${type}${shapeText(shape)}, the tensor for it ${into.type}${shapeText(into.dims)}`);
+    }
+    if (Array.isArray(into.data)) into.data.splice(0, data.length, ...(data as string[]));
+    else (into.data as Float32Array).set(data as Float32Array);
+    return into;
+  }
+
+  /** Frees its memory; runs under way reject. */
+  async release(): Promise<void> {
+    this.#released = true;
+    this.#model.dispose();
+    for (const model of await Promise.allSettled(this.#empty.values())) if (model.status === 'fulfilled') model.value.dispose();
+  }
+
+  /** Nothing is recorded: model.profile() of @gossamer/runtime says where time goes. */
+  startProfiling(): void {
+    // As onnxruntime-web does where the provider has no profiler.
+  }
+
+  endProfiling(): void {
+    // See startProfiling.
+  }
+}

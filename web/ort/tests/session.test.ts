@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import {existsSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {test} from 'node:test';
+import {pathToFileURL} from 'node:url';
+
+import {perceptron, relu, sum} from '../../compiler/tests/onnx.ts';
+import {env, InferenceSession, Tensor} from '../src/index.ts';
+
+const root = join(import.meta.dirname, '../../../../..');
+const path = process.env['GOSSAMER_COMPILER_WASM'] ?? join(root, 'build-wasm/compiler.wasm');
+const skip = existsSync(path) ? false : 'compiler.wasm is not built (make wasm)';
+env.wasm.wasmPaths = {wasm: pathToFileURL(path)};
+
+const FOUR = [1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 10, 10];
+const WANTED = Float32Array.of(1.5, 0, 3.5, 0, 5.5, 0, 81.5, 2);
+const x = (rows = 4): Tensor => new Tensor('float32', Float32Array.from(FOUR.slice(0, 3 * rows)), [rows, 3]);
+
+test('a session as code for onnxruntime-web makes and uses it', {skip}, async () => {
+  const session = await InferenceSession.create(perceptron('n'), {
+    executionProviders: ['webnn', {name: 'webgpu'}, 'cpu'], // Node has no GPU
+    graphOptimizationLevel: 'all',
+    enableCpuMemArena: true,
+    preferredOutputLocation: {y: 'gpu-buffer'}, // of webgpu, if that is there
+    extra: {session: {}},
+  });
+  assert.deepEqual([session.inputNames, session.outputNames], [['x'], ['y']]);
+  assert.deepEqual(session.inputMetadata, [{name: 'x', isTensor: true, type: 'float32', shape: ['n', 3]}]);
+  assert.equal(session.outputMetadata[0]?.name, 'y');
+  const {y} = await session.run({x: x()}, {logSeverityLevel: 3});
+  assert.ok(y instanceof Tensor);
+  assert.deepEqual([y.type, y.dims, y.size, y.location], ['float32', [4, 2], 8, 'cpu']);
+  assert.deepEqual(y.data, WANTED);
+  assert.deepEqual(await y.getData(), WANTED);
+  // By names, and into a tensor of the caller's.
+  assert.deepEqual((await session.run({x: x(1)}, ['y']))['y']?.data, WANTED.slice(0, 2));
+  const mine = new Tensor('float32', new Float32Array(8), [4, 2]);
+  assert.equal((await session.run({x: x()}, {y: mine}))['y'], mine);
+  assert.deepEqual(mine.data, WANTED);
+  assert.deepEqual((await session.run({x: x()}, {y: null}, {tag: 'a'}))['y']?.data, WANTED);
+  await session.release();
+  await assert.rejects(session.run({x: x()}), /the session was released: create another/);
+});
+
+test('models come as bytes, parts of buffers, files; dimensions are fixed by name', {skip}, async () => {
+  const model = perceptron('n');
+  const buffer = new ArrayBuffer(model.length + 20);
+  new Uint8Array(buffer).set(model, 7);
+  const folder = mkdtempSync(join(tmpdir(), 'ort-'));
+  const file = join(folder, 'model.onnx');
+  writeFileSync(file, model);
+  const overrides = {freeDimensionOverrides: {n: 4, nobody: 2}};
+  try {
+    for (const session of [
+      await InferenceSession.create(buffer, 7, model.length, overrides),
+      await InferenceSession.create(model.slice().buffer, overrides),
+      await InferenceSession.create(new Blob([model as Uint8Array<ArrayBuffer>]), {freeDimensionOverridesByName: {n: 4}}),
+      await InferenceSession.create(file, overrides),
+      await InferenceSession.create(pathToFileURL(file), overrides),
+    ]) {
+      assert.deepEqual(session.inputMetadata[0]?.shape, [4, 3]);
+      assert.deepEqual((await session.run({x: x()}))['y']?.data, WANTED);
+      await assert.rejects(session.run({x: x(2)}), /input "x": float32\[4, 3\] was given float32\[2, 3\]/);
+      await session.release();
+    }
+  } finally {
+    rmSync(folder, {recursive: true});
+  }
+});
+
+test('sessions share a device and run at the same time; an empty dimension is a program of its own', {skip}, async () => {
+  const [a, b] = await Promise.all([InferenceSession.create(perceptron('n')), InferenceSession.create(perceptron(4, 'Tanh'))]);
+  const all = await Promise.all(Array.from({length: 12}, (_, at) => (at % 2 ? a : b).run({x: x()})));
+  all.forEach((made, at) => assert.deepEqual(Array.from(made['y']?.data as Float32Array, (value) => value <= 1), Array.from(WANTED, (value) => value <= 1 || at % 2 === 0)));
+  const none = await a.run({x: new Tensor('float32', new Float32Array(0), [0, 3])});
+  assert.deepEqual([none['y']?.dims, none['y']?.data.length], [[0, 2], 0]);
+  assert.deepEqual((await a.run({x: x()}))['y']?.data, WANTED);
+  await a.release();
+  assert.equal((await b.run({x: x()}))['y']?.size, 8); // the other's device is still there
+  await b.release();
+});
+
+test('what Transformers.js does to a session and its tensors', {skip}, async () => {
+  const session = Object.assign(await InferenceSession.create(perceptron('n'), {logSeverityLevel: 3, executionProviders: []}), {config: {dtype: 'fp32'}});
+  assert.equal(session.config.dtype, 'fp32');
+  // Its tensors are of onnxruntime-common, whose dims it sets.
+  const foreign = {type: 'float32' as const, data: Float32Array.from(FOUR), dims: [12] as readonly number[], location: 'cpu' as const};
+  foreign.dims = [4, 3];
+  const {y} = await session.run({x: foreign});
+  assert.ok(y);
+  y.dims = [2, 4];
+  assert.deepEqual([y.dims, y.data], [[2, 4], WANTED]);
+  y.dispose();
+  assert.equal(y.location, 'none');
+  assert.throws(() => y.data, /disposed/);
+  await session.release();
+});
+
+test('elements of every type, in the arrays of onnxruntime-web', {skip}, async () => {
+  const [FLOAT16, DOUBLE, INT32, INT64] = [10, 11, 6, 7];
+  const Half = (globalThis as {Float16Array?: unknown}).Float16Array;
+  for (const [type, name, data, wanted] of [
+    [INT64, 'int64', BigInt64Array.of(-3n, 2n ** 40n, 0n, 7n), BigInt64Array.of(0n, 2n ** 40n, 0n, 7n)],
+    [INT32, 'int32', Int32Array.of(-3, 1, 0, 7), Int32Array.of(0, 1, 0, 7)],
+    [DOUBLE, 'float64', Float64Array.of(-3, 0.1, 0, 7), Float64Array.of(0, 0.1, 0, 7)],
+    // 1.5 and -2 as bits of binary16.
+    [FLOAT16, 'float16', Uint16Array.of(0x3e00, 0xc000, 0, 0x3c00), Uint16Array.of(0x3e00, 0, 0, 0x3c00)],
+  ] as const) {
+    const session = await InferenceSession.create(relu(type));
+    const [given] = session.inputMetadata;
+    assert.equal(given?.isTensor && given.type, name);
+    const result = await session.run({[session.inputNames[0] as string]: new Tensor(name, data, [4])});
+    const {data: made} = Object.values(result)[0] as Tensor;
+    if (name === 'float16' && Half) assert.deepEqual(Array.from(made as unknown as ArrayLike<number>), [1.5, 0, 0, 1]);
+    else assert.deepEqual(made, wanted);
+    await session.release();
+  }
+});
+
+test('bad models and feeds are errors that say what to do', {skip}, async () => {
+  const session = await InferenceSession.create(perceptron('n'));
+  const wrong: readonly (readonly [() => Promise<unknown>, RegExp])[] = [
+    [() => session.run({}), /input "x" is missing in feeds; the model takes "x": float32\[n, 3\]/],
+    [() => session.run({x: x(), z: x()}), /there is no input "z"; the model takes "x"/],
+    [() => session.run({x: new Tensor('int32', new Int32Array(12), [4, 3])}), /"x": float32\[n, 3\] was given int32\[4, 3\]/],
+    [() => session.run({x: new Tensor('float32', new Float32Array(12))}), /was given float32\[12\]/],
+    [() => session.run({x: {} as Tensor}), /is no Tensor/],
+    [() => session.run({x: x()}, ['nobody']), /no output "nobody"; it has y/],
+    [() => session.run({x: x()}, []), /fetches are empty/],
+    [() => session.run({x: x()}, {y: new Tensor('float32', new Float32Array(1))}), /output "y" is float32\[4, 2\], the tensor for it float32\[1\]/],
+    [() => session.run(x() as never), /feeds is an object of tensors by the names of the inputs \(x\)/],
+    [() => InferenceSession.create(Uint8Array.of(1, 2, 3)), /cannot be compiled: .*check that the file was copied completely/],
+    [() => InferenceSession.create(new TextEncoder().encode('....ORTM....')), /\.ort format.*give the \.onnx file/],
+    [() => InferenceSession.create(join(root, 'no/such.onnx')), /the model could not be had from .*such\.onnx: ENOENT/],
+    [() => InferenceSession.create('http://127.0.0.1:1/model.onnx'), /the model could not be had from http/],
+    [() => InferenceSession.create(12 as never), /give the address of a model, or its bytes/],
+    [() => InferenceSession.create(new ArrayBuffer(8), 4, 5), /5 bytes from 4 on are no part of a buffer of 8/],
+    [() => InferenceSession.create(perceptron(4), {executionProviders: ['cuda', 'webgpu']}), /none of the execution providers .*cuda: it is no execution provider here.*webgpu: /],
+    [() => InferenceSession.create(perceptron(4), {preferredOutputLocation: 'gpu-buffer'}), /'gpu-buffer' is for the execution provider 'webgpu'/],
+    [() => InferenceSession.create(perceptron(4), {executionProviders: ['wasm'], preferredOutputLocation: {z: 'cpu'}}), /no output "z"/],
+    [() => InferenceSession.create(perceptron('n'), {freeDimensionOverrides: {n: -1}}), /-1 is no extent for "n"/],
+  ];
+  for (const [work, message] of wrong) await assert.rejects(work, message);
+  assert.deepEqual((await session.run({x: x()}))['y']?.data, WANTED); // it is still of use
+  await session.release();
+});
+
+test('tensors are made, checked and reshaped as onnxruntime-web does', () => {
+  assert.deepEqual(new Tensor('int64', [1, 2]).data, BigInt64Array.of(1n, 2n));
+  assert.deepEqual(new Tensor('bool', [true, false], [2, 1]).data, Uint8Array.of(1, 0));
+  assert.deepEqual([new Tensor(['a', 'b']).type, new Tensor([true]).type, new Tensor(new Uint8ClampedArray(3)).type], ['string', 'bool', 'uint8']);
+  assert.deepEqual(new Tensor('int4', new Int8Array(2), [3]).size, 3);
+  assert.deepEqual(x().reshape([2, 6]).dims, [2, 6]);
+  assert.throws(() => x().reshape([5]), /\[5\] has not the 12 elements of \[4, 3\]/);
+  assert.throws(() => new Tensor('float32', [1, 2], [3]), /dims \[3\] have 3 places, the data has 2/);
+  assert.throws(() => new Tensor('float32', [1], [-1]), /\[-1\] are no dims/);
+  assert.throws(() => new Tensor('floot' as 'float32', [1]), /no type "floot"/);
+  assert.throws(() => new Tensor('int32', new Float32Array(1)), /needs a Int32Array, not a Float32Array/);
+  assert.throws(() => new Tensor([1, 2] as never), /say the type of numbers/);
+});
+
+test('a compiled model is kept by its content', {skip}, async () => {
+  const kept = new Map<string, Response>();
+  let puts = 0;
+  const cache = {
+    match: (key: string) => Promise.resolve(kept.get(key)?.clone()),
+    put: (key: string, response: Response) => Promise.resolve(void (++puts, kept.set(key, response))),
+    keys: () => Promise.resolve([...kept.keys()]),
+    delete: (key: string) => Promise.resolve(kept.delete(key)),
+  };
+  Object.assign(globalThis, {caches: {open: () => Promise.resolve(cache)}});
+  try {
+    const answer = async (): Promise<unknown> => {
+      const session = await InferenceSession.create(perceptron('n'), {freeDimensionOverrides: {n: 4}});
+      const {y} = await session.run({x: x()});
+      await session.release();
+      return y?.data;
+    };
+    for (let time = 0; time < 3; ++time) assert.deepEqual(await answer(), WANTED);
+    assert.deepEqual([puts, kept.size], [1, 1]);
+    // What was damaged there is made again.
+    const [key, response] = [...kept][0] as [string, Response];
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    bytes.fill(7, bytes.length - 20);
+    kept.set(key, new Response(bytes));
+    assert.deepEqual(await answer(), WANTED);
+    assert.equal(puts, 2);
+    await (await InferenceSession.create(perceptron('n'), {freeDimensionOverrides: {n: 3}})).release();
+    assert.equal(kept.size, 2);
+  } finally {
+    Reflect.deleteProperty(globalThis, 'caches');
+  }
+});
+
+test('weights beside the model are given by their names', {skip}, async () => {
+  const model = sum({location: 'data/w.bin'}); // y = a + b, b in the file
+  const data = new Uint8Array(Float32Array.of(1, 2, 3, 4).buffer);
+  const folder = mkdtempSync(join(tmpdir(), 'ort-'));
+  writeFileSync(join(folder, 'w.bin'), data);
+  try {
+    for (const externalData of [[{path: './data/w.bin', data}], [{path: 'data/w.bin', data: data.buffer}], [{path: 'data/w.bin', data: join(folder, 'w.bin')}]]) {
+      const session = await InferenceSession.create(model, {externalData});
+      const [input = ''] = session.inputNames;
+      const result = await session.run({[input]: new Tensor('float32', [10, 20, 30, 40], [4])});
+      assert.deepEqual(Object.values(result)[0]?.data, Float32Array.of(11, 22, 33, 44));
+      await session.release();
+    }
+  } finally {
+    rmSync(folder, {recursive: true});
+  }
+  await assert.rejects(InferenceSession.create(model), /data\/w\.bin: the model keeps weights in this file, which was not given/);
+  await assert.rejects(InferenceSession.create(model, {externalData: ['no_such_file.bin']}), /the external data "no_such_file\.bin" could not be had/);
+});
