@@ -53,12 +53,15 @@ export const workersAsText = workers('worker-text', async (path) => {
   return {contents: scriptOf('scriptOfText', JSON.stringify(text)), resolveDir: scripts, watchFiles};
 });
 
+/** Bundlers make data: URLs of assets below 4 KB, and policies have none of these for workers. */
+const tooLargeToInline = (text) => (text.length > 4096 ? text : `${text}//${' '.repeat(4096 - text.length)}`);
+
 /** Scripts of workers are files beside the bundle, which bundlers of pages see as assets. */
 export const workersAsFiles = workers('worker-file', async (path, {outdir}) => {
   const {text, watchFiles} = await workerScript(path);
   const name = `${/([^/]+)\/src\//.exec(path)[1]}_worker.js`; // runtime_worker.js
   mkdirSync(outdir, {recursive: true});
-  writeFileSync(join(outdir, name), text);
+  writeFileSync(join(outdir, name), tooLargeToInline(text));
   const address = `new URL('./${name}', import.meta.url)`;
   return {contents: scriptOf('scriptOfFile', `() => ${address}`), resolveDir: scripts, watchFiles};
 });
