@@ -75,3 +75,59 @@ test('a lost GPU is an error that can be recovered from', {skip}, async () => {
     await close();
   }
 });
+
+/** Before the bundle is imported: while `full` is set nothing large can be had. */
+const FILL = `
+  let refused = false;
+  const scopes = [];
+  const before = (prototype, name, change) => {
+    const own = prototype[name];
+    prototype[name] = function (...given) {
+      return change.call(this, () => own.apply(this, given), ...given);
+    };
+  };
+  const refuse = (large) => (refused ||= Boolean(globalThis.full && large));
+  before(GPUDevice.prototype, 'createBuffer', (make, {size}) => (refuse(size >= 2 ** 20), make()));
+  before(GPUDevice.prototype, 'pushErrorScope', (push, filter) => (scopes.push(filter), push()));
+  before(GPUDevice.prototype, 'popErrorScope', (pop) => {
+    const told = scopes.pop() === 'out-of-memory' && refused;
+    if (told) refused = false;
+    return pop().then((found) => (told ? new GPUOutOfMemoryError('there is none left') : found));
+  });
+  const {prototype} = WebGL2RenderingContext;
+  before(prototype, 'texStorage2D', (make, target, levels, format, width, height) => (refuse(width * height >= 2 ** 16), make()));
+  before(prototype, 'getError', function (get) {
+    if (!refused) return get();
+    refused = false;
+    return this.OUT_OF_MEMORY;
+  });`;
+
+test('a full GPU is an error, what is on it stays, and the page goes on elsewhere or with less', {skip}, async () => {
+  const {page, close} = await openTensorPage(FILL);
+  try {
+    for (const device of ['webgpu', 'webgl']) {
+      assert.deepEqual(await inPage(page, `
+        const device = '${device}';
+        const x = new Tensor([1, 2], {device});
+        const kept = x.mul(3);
+        const first = await kept.add(1).data();
+        const large = (from) => from.expand(2 ** 19, 2).mul(from).sum([0]);
+        const whole = (from) => from.expand(2 ** 19, 2).exp();
+        globalThis.full = true;
+        let problem;
+        try {
+          await Promise.all([large(x).data(), whole(x).data()]);
+        } catch (thrown) {
+          problem = thrown;
+        }
+        const small = await x.add(1).array();
+        const elsewhere = await large(x.toDevice('cpu')).array();
+        globalThis.full = false;
+        const again = (await whole(x).slice([7], [8]).array()).flat().map(Math.log).map(Math.round);
+        return [[...first], problem?.code, /toDevice/.test(problem?.message), small, elsewhere, await kept.array(), again];
+      `), [[4, 7], 'out-of-memory', true, [2, 3], [2 ** 19, 2 ** 21], [3, 6], [1, 2]], device);
+    }
+  } finally {
+    await close();
+  }
+});
