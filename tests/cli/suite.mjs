@@ -4,7 +4,7 @@
 //
 //   node tests/cli/suite.mjs
 import {spawnSync} from 'node:child_process';
-import {existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
+import {existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
@@ -176,6 +176,33 @@ function smallInputs() {
   }
 }
 
+// y = a a w; the gradient by an input is 2 a w, by a weight a a.
+function gradients() {
+  const file = path.join(inside, 'squares.onnx');
+  const out = path.join(inside, 'gradients.onnx');
+  const w = stored({type: 'f32', shape: [4], data: Float32Array.of(1, 2, 3, 4)}, 'w');
+  writeFileSync(file, model({
+    nodes: [node('Mul', ['a', 'a'], ['squared']), node('Mul', ['squared', 'w'], ['y'])],
+    inputs: [vector('a')], outputs: [vector('y')], weights: [w],
+  }));
+  const a = Float32Array.of(1, -2, 3, 0.5);
+  writeFileSync(path.join(work, 'a.npy'), npyOf('<f4', [4], Buffer.from(a.buffer)));
+  const cases = [[[], {a: [2, -8, 18, 4]}], [['--by', 'w', '--by', 'a'], {w: [1, 4, 9, 0.25], a: [2, -8, 18, 4]}]];
+  for (const [by, wanted] of cases) {
+    const made = run(['gradient', file, '--of', 'y', ...by, '-o', out]);
+    const {status, stdout, stderr} = run(['run', out, '--target', 'cpu', '--input', 'a=a.npy', '--save', 'model/saved']);
+    const problems = made.status === 0 && status === 0 ? [] : [made.stderr + stderr + stdout];
+    for (const [name, values] of problems.length === 0 ? Object.entries(wanted) : []) {
+      const bytes = readFileSync(path.join(inside, 'saved', `${name}.gradient.npy`));
+      const is = [...new Float32Array(bytes.buffer.slice(bytes.byteOffset + bytes.length - 16, bytes.byteOffset + bytes.length))];
+      if (is.join() !== values.join()) problems.push(`${name}.gradient is ${is.join()}, not ${values.join()}`);
+    }
+    tally.record(`gradient ${by.join(' ')}`, problems);
+  }
+  for (const [name, args, words] of [['of nothing', ['--of', 'q'], ['"q"']], ['by nothing', ['--of', 'y', '--by', 'q'], ['"q"']]])
+    tally.record(`gradient ${name}`, judge(run(['gradient', file, ...args, '-o', 'g.onnx']), 1, words));
+}
+
 function usage() {
   const file = path.join(inside, 'good.onnx');
   const cases = [
@@ -186,6 +213,7 @@ function usage() {
     ['target twice', ['compile', file, '--target', 'wasm,wasm', '-o', 'out']],
     ['cpu with wasm', ['compile', file, '--target', 'cpu,wasm', '-o', 'out']],
     ['page for cpu', ['compile', file, '--target', 'cpu', '--emit', 'page', '-o', 'out']],
+    ['gradient of nothing', ['gradient', file, '-o', 'out']],
     ['no output', ['compile', file, '--target', 'wasm']],
     ['unknown option', ['compile', file, '--target', 'wasm', '-o', 'out', '--fast']],
     ['run on a page', ['run', file, '--target', 'webgpu']],
@@ -259,6 +287,7 @@ try {
   inspect();
   feeds();
   smallInputs();
+  gradients();
   usage();
   fixed();
   outputs();

@@ -1,4 +1,5 @@
-// The command line: gossamer compile | run | bench | test | inspect | ops | serve | targets.
+// The command line: gossamer compile | run | bench | test | inspect | gradient | ops | serve |
+// targets.
 
 #include <cstdio>
 
@@ -16,6 +17,7 @@ int main(int argc, char** argv) {
   add_bench(app, chosen);
   add_test(app, chosen);
   add_inspect(app, chosen);
+  add_gradient(app, chosen);
   add_ops(app, chosen);
   add_serve(app, chosen);
   add_targets(app, chosen);
