@@ -12,20 +12,23 @@ const POLICIES = {
   single: `default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; worker-src 'self' blob:`,
 };
 
-/** Serves a folder below /POLICY/ and `files` below /files/, isolated where `isolated`. */
-async function serve(folder, files, {isolated = true} = {}) {
+/** Serves a folder, below /POLICY/ or with one policy for all, and `files` below /files/; isolated where `isolated`. */
+export async function serve(folder, files, {isolated = true, policy} = {}) {
   const app = folderHandler(folder);
-  const data = folderHandler(files);
+  const data = files && folderHandler(files);
   const server = createServer((request, response) => {
-    const [, first, rest] = /^\/([^/]*)(\/.*)$/.exec(new URL(request.url, 'http://x').pathname) ?? [];
+    const {pathname} = new URL(request.url, 'http://x');
+    const [, first, rest] = /^\/([^/]*)(\/.*)$/.exec(pathname) ?? [];
     if (isolated) {
       response.setHeader('Cross-Origin-Opener-Policy', 'same-origin');
       response.setHeader('Cross-Origin-Embedder-Policy', 'require-corp');
     }
     response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
     response.setHeader('Access-Control-Allow-Origin', '*');
-    if (POLICIES[first]) response.setHeader('Content-Security-Policy', POLICIES[first]);
-    if (first === 'files') data(rest, request, response);
+    const rules = POLICIES[policy ?? first];
+    if (rules) response.setHeader('Content-Security-Policy', rules);
+    if (data && first === 'files') data(rest, request, response);
+    else if (policy) app(pathname, request, response);
     else if (rest) app(rest, request, response);
     else response.writeHead(404).end();
   });
@@ -34,7 +37,7 @@ async function serve(folder, files, {isolated = true} = {}) {
 }
 
 /** What is wrong with an answer: other numbers, something refused, a fallback. */
-function trouble({values, error, refused, fallbacks = []}, expected) {
+export function trouble({values, error, refused, fallbacks = []}, expected) {
   if (error) return error;
   if (refused.length > 0) return `the policy refused ${refused.join(', ')}`;
   if (fallbacks.length > 0) return fallbacks.map(({what, reason}) => `${what}: ${reason}`);
@@ -42,21 +45,24 @@ function trouble({values, error, refused, fallbacks = []}, expected) {
   return values.length === expected.length && worst < 1e-4 ? undefined : `gives ${values}`;
 }
 
+/** What a page's function `name` answers, in a tab of its own. */
+export async function asked(browser, address, name, options) {
+  const tab = await browser.newPage();
+  try {
+    await tab.goto(address);
+    // Not waitFor, which evaluates texts in the page.
+    for (let left = 300; left > 0 && !(await tab.evaluate(`"${name}" in globalThis`)); --left) await new Promise((resolve) => setTimeout(resolve, 100));
+    return await tab.call(name, options);
+  } finally {
+    await tab.close();
+  }
+}
+
 /** `app`: has node_modules and the files of forms/; `files`: digits.onnx, image, and packages by their target. */
 export async function forms(tally, {app, files, expected}) {
   const here = await serve(app, files);
   const browser = await startBrowser();
-  const ask = async (page, options) => {
-    const tab = await browser.newPage();
-    try {
-      await tab.goto(here.address + page);
-      // Not waitFor, which evaluates texts in the page.
-      for (let left = 300; left > 0 && !(await tab.evaluate('"ask" in globalThis && "use" in globalThis')); --left) await new Promise((resolve) => setTimeout(resolve, 100));
-      return await tab.call('ask', options);
-    } finally {
-      await tab.close();
-    }
-  };
+  const ask = (page, options) => asked(browser, here.address + page, 'ask', options);
   const right = async (name, page, options) => tally.record(name, trouble(await ask(page, options), expected));
   try {
     for (const device of ['wasm', 'webgpu', 'webgl']) {

@@ -6,6 +6,7 @@ import {copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync} fro
 import os from 'node:os';
 import path from 'node:path';
 import {Tally} from '../tally.mjs';
+import {bundlers} from './bundlers.mjs';
 import {contents, declarations} from './contents.mjs';
 import {forms, formsFolder, lastFloats} from './forms.mjs';
 import {install, pack, WORKSPACES} from './packed.mjs';
@@ -32,6 +33,7 @@ try {
   }
   const expected = Array.from(lastFloats(path.join(digits, 'test_data_set_0/output_0.pb'), 10));
   await forms(tally, {app, files, expected});
+  await bundlers(tally, {packed, files, expected});
 } catch (problem) {
   tally.record('the suite', problem.stack + (problem.stderr ?? ''));
 } finally {

@@ -16,6 +16,8 @@ if (typeof document !== 'undefined') {
   const refused = [];
   document.addEventListener('securitypolicyviolation', ({violatedDirective, blockedURI}) => refused.push(`${violatedDirective} ${blockedURI}`));
   globalThis.ask = async (options) => {
+    // The other script may be on its way.
+    for (let left = 300; left > 0 && !globalThis.use; --left) await new Promise((resolve) => setTimeout(resolve, 100));
     const result = await globalThis.use(options).catch((problem) => ({error: String(problem)}));
     return {...result, refused};
   };

@@ -1,0 +1,5 @@
+import Digits from './digits.js';
+
+export default function Page() {
+  return <Digits />;
+}
