@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from . import _core
 from .element_types import packed
 from .error import Error
 from .model import Model, load
+from .page import page_files
 
 if TYPE_CHECKING:
     from .own_operator import Operator
@@ -40,12 +42,19 @@ class Package:
         """Bytes of each file."""
         return self._made.sizes()
 
-    def write(self, folder: str | os.PathLike[str]) -> None:
+    def write(self, folder: str | os.PathLike[str], *, page: bool = False, labels: Sequence[str] = ()) -> None:
         """Writes a folder, which is then either the whole new package or what was there before.
 
-        Raises Error for a folder that is neither empty nor a package.
+        page: of a target of the web, with a page that runs it, for any web server; labels: names of classes that it shows. Raises
+        Error for a folder that is neither empty nor a package.
         """
-        self._made.write(os.fspath(folder))
+        if not page:
+            self._made.write(os.fspath(folder))
+            return
+        if self.target == "cpu":
+            raise Error("a package for cpu has no page", hint='compile(..., target="webgpu"), "webgl" or "wasm"')
+        name = json.loads(self.files["manifest.json"])["name"]
+        self._made.with_files(page_files(name, labels)).write(os.fspath(folder))
 
     @property
     def model(self) -> Model:

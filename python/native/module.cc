@@ -258,6 +258,16 @@ NB_MODULE(_core, m) {
                    nb::bytes(file.bytes.data(), file.bytes.size());
              return files;
            })
+      .def("with_files",
+           [](const Package& package, const nb::dict& more) {
+             Package whole = package;
+             for (auto [name, given] : more) {
+               const nb::bytes data = nb::cast<nb::bytes>(given);
+               const auto* bytes = static_cast<const std::byte*>(data.data());
+               whole.files.push_back({nb::cast<std::string>(name), {bytes, bytes + data.size()}});
+             }
+             return whole;
+           })
       .def("write",
            [](const Package& package, const std::string& folder) {
              const auto written = [&] {

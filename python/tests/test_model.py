@@ -118,6 +118,26 @@ def test_packages_of_the_web_say_where_they_run(tmp_path):
             package.run(X)
 
 
+def test_pages(tmp_path, monkeypatch):
+    home = tmp_path / "home/web/runtime/dist/page"
+    home.mkdir(parents=True)
+    (home / "index.html").write_text('<title>{{NAME}}</title>{{MODEL}} "{{LABELS}}"')
+    (home / "page.js").write_text("{{NAME}}")
+    (home / "single.html").write_text("")
+    monkeypatch.setattr("gossamer.page.__file__", str(tmp_path / "page.py"))
+    package = gossamer.compile(dense(), target="wasm", name="<one>")
+    with pytest.raises(gossamer.Error, match="has no page"):
+        package.write(tmp_path / "site", page=True)
+    monkeypatch.setenv("GOSSAMER_HOME", str(tmp_path / "home"))
+    package.write(tmp_path / "site", page=True, labels=["a", "b"])
+    assert (tmp_path / "site/index.html").read_text() == '<title>&lt;one&gt;</title>manifest.json "labels.txt"'
+    assert (tmp_path / "site/labels.txt").read_text() == "a\nb\n"
+    assert {"manifest.json", "page.js"} <= {each.name for each in (tmp_path / "site").iterdir()}
+    assert not (tmp_path / "site/single.html").exists()
+    with pytest.raises(gossamer.Error, match="cpu has no page"):
+        gossamer.compile(dense()).write(tmp_path / "other", page=True)
+
+
 def test_strings():
     node = helper.make_node("StringConcat", ["a", "b"], ["c"])
     graph = helper.make_graph([node], "model", [helper.make_tensor_value_info(name, TensorProto.STRING, [2]) for name in "ab"], [helper.make_tensor_value_info("c", TensorProto.STRING, [2])])

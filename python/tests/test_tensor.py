@@ -162,6 +162,21 @@ def test_gradients_by_hand():
     assert x.grad.tolist() == [0.0, 5.0, 7.0]
 
 
+def test_gradients_at_kinks_are_pytorchs():
+    x = gs.tensor([1.0, 2.0, 0.0], requires_grad=True)
+    for made, wanted in [
+        (x.maximum(1.0), [0.5, 1, 0]),
+        (x.minimum(gs.ones(3)), [0.5, 0, 1]),
+        (x.clamp(1, 2), [1, 1, 0]),
+        (x.relu(), [1, 1, 0]),
+        (x.abs(), [1, 1, 0]),
+        (x.amax() * gs.ones(3), [0, 3, 0]),
+    ]:
+        x.grad = None
+        made.sum().backward()
+        assert x.grad.tolist() == wanted
+
+
 def test_gradients_stop_where_they_should():
     x = gs.tensor([2.0], requires_grad=True)
     (x * x.detach() + (x * 3).detach()).sum().backward()

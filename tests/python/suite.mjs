@@ -1,4 +1,5 @@
-// The Python package, as pip builds it into a wheel and installs it: its own tests, and ONNX's suite through the backend interface.
+// The Python package, as pip builds it into a wheel and installs it: its own tests, ONNX's suite through the backend interface, and the
+// example with its page. Arguments are pytest's; with any the example is left out.
 //
 //   node tests/python/suite.mjs [arguments of pytest]
 import {spawnSync} from 'node:child_process';
@@ -6,6 +7,7 @@ import {existsSync, readFileSync, rmSync} from 'node:fs';
 import path from 'node:path';
 import {Tally} from '../tally.mjs';
 import {known} from './known.mjs';
+import {spirals} from './spirals.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const results = path.join(root, 'build-python/tests.xml');
@@ -35,4 +37,5 @@ if (!unbuilt) {
     }
   }
 }
+if (!unbuilt && process.argv.length === 2) await spirals(tally, path.join(root, 'third_party/cache/python/bin/python'));
 tally.end();

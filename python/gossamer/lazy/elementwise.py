@@ -157,10 +157,21 @@ class Elementwise(Core):
         return self._binary("Pow", exponent)
 
     def maximum(self, other: Operand) -> Tensor:
+        """The larger one. Where both are equal each gets half of the gradient; of clamp() the bounds pass it on whole."""
+        if _is_number(other) and self.requires_grad:
+            return self._replaced(self < other, other)  # type: ignore[operator]
         return self._binary("Max", other)
 
     def minimum(self, other: Operand) -> Tensor:
+        """As maximum()."""
+        if _is_number(other) and self.requires_grad:
+            return self._replaced(self > other, other)  # type: ignore[operator]
         return self._binary("Min", other)
+
+    def _replaced(self, wins: Tensor, bound: Scalar) -> Tensor:
+        """`bound` where it wins; where this equals it half of each, which has half the gradient."""
+        both = self * 0.5 + bound * 0.5  # type: ignore[operator]
+        return self._choose(wins, bound, self._choose(self == bound, both, self))
 
     def atan2(self, other: Tensor) -> Tensor:
         """The angle of the point (other, this)."""

@@ -249,11 +249,11 @@ def batch_norm(x: Tensor, running_mean: Tensor, running_var: Tensor, weight: Ten
 
 def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x over its p-norm along an axis."""
-    return x / x.norm(p, dim, True).maximum(eps)
+    return x / x.norm(p, dim, True).clamp(eps)
 
 
 def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    return (a * b).sum(dim) / (a.norm(2, dim) * b.norm(2, dim)).maximum(eps)
+    return (a * b).sum(dim) / (a.norm(2, dim) * b.norm(2, dim)).clamp(eps)
 
 
 def scaled_dot_product_attention(
