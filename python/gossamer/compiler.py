@@ -14,7 +14,7 @@ import numpy as np
 from . import _core
 from .element_types import packed
 from .error import Error
-from .model import Model, load
+from .model import Model, checked
 from .page import page_files
 
 if TYPE_CHECKING:
@@ -27,14 +27,16 @@ TARGETS = ("cpu", "wasm", "webgpu", "webgl")
 class Package:
     """A compiled model: the files of a package by name; docs/specs/package.md says what they hold."""
 
-    def __init__(self, made: _core.Package, target: str, threads: int) -> None:
+    def __init__(self, made: _core.Package, target: str, threads: int, parallel: int = 1) -> None:
         self._made = made
         self._threads = threads
+        self._parallel = checked(parallel)
         self._model: Model | None = None
         self.target = target
 
     @property
     def files(self) -> dict[str, bytes]:
+        """Contents by name."""
         return self._made.files()
 
     @property
@@ -62,11 +64,14 @@ class Package:
         if self._model is None:
             if self.target != "cpu":
                 raise Error(f"a package for {self.target} does not run in Python", hint='write() it for a page, or compile(..., target="cpu")')
-            with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
-                place = os.path.join(folder, "package")
-                self._made.write(place)
-                self._model = load(place, self._threads)  # it maps files, which stay when their names go
+            self._model = Model(self._load(), self._load, self._parallel)
         return self._model
+
+    def _load(self) -> _core.Loaded:
+        with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
+            place = os.path.join(folder, "package")
+            self._made.write(place)
+            return _core.Loaded.load(place, self._threads)  # it maps files, which stay when their names go
 
     def run(self, feeds: Mapping[str, Any] | Any) -> dict[str, Any]:
         """See Model.run."""
@@ -102,6 +107,7 @@ def compile(  # noqa: A001: the word of the field
     lengths: Mapping[str, int] | None = None,
     values: Mapping[str, Any] | None = None,
     threads: int = 0,
+    parallel: int = 1,
     cpu: str = "native",
     relaxed_simd: bool = True,
     f16: bool = False,
@@ -115,7 +121,7 @@ def compile(  # noqa: A001: the word of the field
     name: of the model; "" takes the file's. shapes: fixed shapes of inputs, -1 leaves an extent open; dims: values of
     named dimensions; lengths: of sequences, -1 leaves an optional input out; values: of inputs, which become constants
     and leave the package's inputs (axes, shapes and the like, where an operator has to know them). threads: when it runs here; 0: one a
-    core. cpu: LLVM's name of the processor. relaxed_simd: of wasm; f16, adapters ("any", "hardware", "software"):
+    core. parallel: runs at the same time, see load(). cpu: LLVM's name of the processor. relaxed_simd: of wasm; f16, adapters ("any", "hardware", "software"):
     of webgpu; limits: of webgpu and webgl, "mobile" keeps to a phone's. operators: of one's own, which the model's nodes
     call by domain and name (gossamer.operator).
     Raises Error for what the compiler cannot compile, with the node and what to do. Other threads run meanwhile, and
@@ -138,5 +144,5 @@ def compile(  # noqa: A001: the word of the field
     if hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
     if isinstance(model, (bytes, bytearray, memoryview)):
-        return Package(_core.compile_bytes(bytes(model), options), target, threads)
-    return Package(_core.compile_path(os.fspath(model), options), target, threads)
+        return Package(_core.compile_bytes(bytes(model), options), target, threads, parallel)
+    return Package(_core.compile_path(os.fspath(model), options), target, threads, parallel)

@@ -11,7 +11,7 @@ from .error import Error
 from .lazy.core import no_grad
 from .lazy.execution import synchronize
 from .lazy.recording import Value
-from .lazy.tensor import Tensor, as_tensor
+from .lazy.tensors import Tensor, as_tensor
 from .nn.module import Module, tensors_of
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,10 +62,15 @@ def _on_host(value: Any, dtype: str) -> np.ndarray:
 
 
 class Model:
-    """A package on this machine's devices. run() may be called from several threads, which take turns."""
+    """A package on this machine's devices. run() may be called from several threads: as many at the same time as it was loaded with
+    `parallel`, each in memory of its own, and the others wait for their turn."""
 
-    def __init__(self, loaded: _core.Loaded) -> None:
+    def __init__(self, loaded: _core.Loaded, another: Callable[[], _core.Loaded] | None = None, parallel: int = 1) -> None:
         self._loaded = loaded
+        self._another = another
+        self._left = parallel - 1  # to be loaded when they are needed
+        self._free = [loaded]
+        self._waiting = threading.Condition()
         (inputs, self._input_groups), (outputs, self._output_groups) = loaded.inputs, loaded.outputs
         self._types = [name for _, name, _ in inputs]
         self._inputs = [self._port(*each) for each in inputs]
@@ -85,6 +92,7 @@ class Model:
 
     @property
     def outputs(self) -> list[Port]:
+        """Tensors that run() gives; an element of a sequence is one."""
         return list(self._outputs)
 
     @property
@@ -100,7 +108,9 @@ class Model:
         strings are arrays or lists of str or bytes. Raises Error for an input that is missing, unknown, or of another
         type or shape.
         """
-        made = self._loaded.run(self._feeds(feeds))
+        tensors = self._feeds(feeds)
+        with self._one() as one:
+            made = one.run(tensors)
         arrays = [self._array(*each) for each in made]
         given: dict[str, Any] = {}
         for value in _values(self._outputs, self._output_groups):
@@ -112,11 +122,38 @@ class Model:
 
     def profile(self, feeds: Mapping[str, Any] | Any, runs: int = 10) -> _core.Profile:
         """Where the time of a run goes: print it for a table; .trace() for ui.perfetto.dev. Raises Error as run()."""
-        return self._loaded.profile(self._feeds(feeds), runs)
+        tensors = self._feeds(feeds)
+        with self._one() as one:
+            return one.profile(tensors, runs)
 
     def report(self) -> dict[str, Any]:
         """Device, times in ms, memory in bytes, and the kernels of the last run."""
         return self._loaded.report()
+
+    @contextmanager
+    def _one(self) -> Iterator[_core.Loaded]:
+        """One that nobody else runs. That which ran last is the first to be taken, and the one that report() is of."""
+        one = None
+        with self._waiting:
+            while not self._free and self._left == 0:
+                self._waiting.wait()
+            if self._free:
+                one = self._free.pop()
+            else:
+                self._left -= 1
+        try:
+            if one is None:
+                assert self._another is not None
+                one = self._another()
+            self._loaded = one
+            yield one
+        finally:
+            with self._waiting:
+                if one is None:
+                    self._left += 1
+                else:
+                    self._free.append(one)
+                self._waiting.notify()
 
     def _feeds(self, feeds: Mapping[str, Any] | Any) -> list[tuple[str, list[int], Any]]:
         values = self.values
@@ -177,10 +214,19 @@ class Model:
         return f"<b>{html.escape(self.name)}</b> on {html.escape(report['device'])}; {said}<table>{rows}</table>"
 
 
-def load(folder: str | os.PathLike[str], threads: int = 0) -> Model:
+def checked(parallel: int) -> int:
+    """Raises Error for what is no number of runs."""
+    if parallel < 1:
+        raise Error(f"{parallel} runs at the same time", "parallel", "1 or more")
+    return parallel
+
+
+def load(folder: str | os.PathLike[str], threads: int = 0, parallel: int = 1) -> Model:
     """Loads a package that `gossamer compile --target cpu` or Package.write() wrote.
 
-    threads: 0 takes one a core. Raises Error for a folder that holds no package, one of another version or target,
+    threads: of a run; 0 takes one a core. parallel: how many runs there may be at the same time; each has `threads` and memory of its own,
+    from when it is first needed. Raises Error for a folder that holds no package, one of another version or target,
     and damaged files.
     """
-    return Model(_core.Loaded.load(os.fspath(folder), threads))
+    place = os.fspath(folder)
+    return Model(_core.Loaded.load(place, threads), lambda: _core.Loaded.load(place, threads), checked(parallel))

@@ -13,7 +13,7 @@ from typing import Any
 from .error import Error
 
 from .lazy.core import Core
-from .lazy.tensor import as_tensor
+from .lazy.tensors import as_tensor
 from .protobuf import Field, encode
 
 _OPSET = 20

@@ -12,7 +12,7 @@ import numpy as np
 
 from .element_types import DTYPES
 from .error import Error
-from .lazy.tensor import Tensor, as_tensor
+from .lazy.tensors import Tensor, as_tensor
 
 _NAMES = {"f64": "F64", "f32": "F32", "f16": "F16", "bf16": "BF16", "i64": "I64", "i32": "I32", "i16": "I16", "i8": "I8", "u64": "U64", "u32": "U32", "u16": "U16", "u8": "U8", "bool": "BOOL"}
 _TYPES = {theirs: ours for ours, theirs in _NAMES.items()}

@@ -204,6 +204,45 @@ def test_other_threads_run_while_it_compiles():
     assert counted > 50 * took  # it sleeps a millisecond at a time; held, it would count once or twice
 
 
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_threads_run_one_model(tmp_path, parallel):
+    gossamer.compile(deep(20)).write(tmp_path / "package")
+    for model in (gossamer.load(tmp_path / "package", threads=1, parallel=parallel), gossamer.compile(deep(20), threads=1, parallel=parallel).model):
+        inputs = [np.full((64, 3), number, np.float32) for number in range(6)]
+        wanted = [model.run(each)["x20"] for each in inputs]
+        inside, most = set(), 0
+        begin = threading.Barrier(6)
+        wrong = []
+
+        def work(number, model=model, begin=begin, wrong=wrong, wanted=wanted, inputs=inputs, inside=inside):
+            nonlocal most
+            begin.wait()
+            for _ in range(20):
+                with model._one() as one:
+                    if id(one) in inside:
+                        wrong.append("two threads have one")
+                    inside.add(id(one))
+                    most = max(most, len(inside))
+                    time.sleep(0.001)
+                    inside.discard(id(one))
+                if not np.array_equal(model.run(inputs[number])["x20"], wanted[number]):
+                    wrong.append(number)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert wrong == []
+        assert most == parallel
+        with pytest.raises(gossamer.Error):
+            model.run(X[:0])
+        assert len(model._free) == parallel
+        assert model.report()["kernels"]
+    with pytest.raises(gossamer.Error, match="0 runs at the same time"):
+        gossamer.load(tmp_path / "package", parallel=0)
+
+
 def test_ctrl_c_ends_the_wait():
     program = textwrap.dedent("""
         import sys, gossamer

@@ -25,11 +25,11 @@ def moments(x, weight, *, axis=-1):
 X = np.array([[1.0, -2.0, 3.0], [0.5, 0.0, -1.0]], np.float32)
 
 
-def model(name, inputs, outputs, **attributes):
+def model(name, inputs, outputs, dtype=TensorProto.FLOAT, **attributes):
     node = helper.make_node(name, inputs, outputs, domain="com.example", **attributes)
     around = helper.make_node("Neg", [outputs[0]], ["z"])
-    ports = [helper.make_tensor_value_info(each, TensorProto.FLOAT, ["n", 3]) for each in inputs]
-    ends = [helper.make_tensor_value_info(each, TensorProto.FLOAT, ["n", 3]) for each in ["z", *outputs[1:]]]
+    ports = [helper.make_tensor_value_info(each, dtype, ["n", 3]) for each in inputs]
+    ends = [helper.make_tensor_value_info(each, dtype, ["n", 3]) for each in ["z", *outputs[1:]]]
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)]
     return helper.make_model(helper.make_graph([node, around], "own", ports, ends), opset_imports=opsets, ir_version=9)
 
@@ -46,6 +46,11 @@ def test_in_models(tmp_path, attributes, alpha):
     onnx.save(model("SquaredSwish", ["x"], ["y"], **attributes), path)
     np.testing.assert_array_equal(gs.compile(path, operators=[squared_swish]).run(X)["z"], made.run(X)["z"])
     assert len(made.report()["kernels"]) == 1  # fused with what is around it
+
+
+def test_numbers_take_the_type_of_the_tensor():
+    made = gs.compile(model("SquaredSwish", ["x"], ["y"], TensorProto.DOUBLE), operators=[squared_swish]).run(X.astype(np.float64))["z"]
+    np.testing.assert_allclose(made, -swish(X.astype(np.float64), 1.0), rtol=1e-12)
 
 
 def test_for_every_target():

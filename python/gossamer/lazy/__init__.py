@@ -5,7 +5,7 @@ import numpy as np
 from .core import enable_grad, is_grad_enabled, no_grad
 from .execution import ProgramProfile, profile, set_num_threads, set_specialize_after, synchronize
 from .random import manual_seed
-from .tensor import (
+from .tensors import (
     Tensor,
     arange,
     as_tensor,

@@ -19,7 +19,7 @@ from .execution import differentiated, elements, flush_older, replace
 from .recording import Attributes, Value, described, record, shape_text, stopped
 
 if TYPE_CHECKING:
-    from .tensor import Tensor
+    from .tensors import Tensor
 
 _serial = itertools.count()
 
@@ -93,6 +93,7 @@ class enable_grad(_Gradients):  # noqa: N801
 
 
 def is_grad_enabled() -> bool:
+    """Whether operations are traced for gradients here."""
     return mode.gradients
 
 
@@ -109,7 +110,7 @@ class Core:
 
     @staticmethod
     def _make(value: Value, origin: Origin | None = None) -> Tensor:
-        raise NotImplementedError  # tensor.py
+        raise NotImplementedError  # tensors.py
 
     @property
     def _dtype(self) -> str:
@@ -122,13 +123,16 @@ class Core:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Extents."""
         return self._value.shape
 
     @property
     def ndim(self) -> int:
+        """How many axes."""
         return len(self._value.shape)
 
     def dim(self) -> int:
+        """How many axes."""
         return self.ndim
 
     def size(self, dim: int | None = None) -> Any:
@@ -136,12 +140,14 @@ class Core:
         return self.shape if dim is None else self.shape[self._axis(dim, "size")]
 
     def numel(self) -> int:
+        """How many elements."""
         count = 1
         for extent in self._value.shape:
             count *= extent
         return count
 
     def is_floating_point(self) -> bool:
+        """Whether its elements are floats."""
         return dtypes.is_float(self._dtype)
 
     def _axis(self, axis: int, what: str, rank: int | None = None) -> int:

@@ -14,7 +14,7 @@ from .dtypes import besides, category, is_float, name_of, promote
 from .recording import Attributes, Value, constant
 
 if TYPE_CHECKING:
-    from .tensor import Tensor
+    from .tensors import Tensor
 
 Scalar = float | bool
 Operand = Any
@@ -38,24 +38,31 @@ class Elementwise(Core):
     type = to
 
     def float(self) -> Tensor:
+        """As float32."""
         return self.to("f32")
 
     def double(self) -> Tensor:
+        """As float64."""
         return self.to("f64")
 
     def half(self) -> Tensor:
+        """As float16."""
         return self.to("f16")
 
     def bfloat16(self) -> Tensor:
+        """As bfloat16."""
         return self.to("bf16")
 
     def int(self) -> Tensor:
+        """As int32."""
         return self.to("i32")
 
     def long(self) -> Tensor:
+        """As int64."""
         return self.to("i64")
 
     def bool(self) -> Tensor:
+        """As bool: whether elements are not 0."""
         return self.to("bool")
 
     def _floating(self) -> Any:
@@ -72,7 +79,7 @@ class Elementwise(Core):
     def _operand(self, other: Any) -> Any:
         if isinstance(other, Core) or _is_number(other):
             return other
-        from .tensor import as_tensor
+        from .tensors import as_tensor
 
         return as_tensor(other)
 
@@ -115,6 +122,7 @@ class Elementwise(Core):
         return self._binary("Sub", other, self._summed(other))
 
     def mul(self, other: Operand) -> Tensor:
+        """this * other"""
         other = self._operand(other)
         return self._binary("Mul", other, self._summed(other))
 
@@ -152,6 +160,7 @@ class Elementwise(Core):
         return self._binary("Mod", other, None, {"fmod": 1})
 
     def pow(self, exponent: Operand) -> Tensor:
+        """this to the power of `exponent`."""
         if _is_number(exponent) and exponent == 2:
             return self * self  # type: ignore[operator]
         return self._binary("Pow", exponent)
@@ -215,21 +224,27 @@ class Elementwise(Core):
     # Comparisons
 
     def eq(self, other: Operand) -> Tensor:
+        """Where elements are equal."""
         return self._binary("Equal", other)
 
     def ne(self, other: Operand) -> Tensor:
+        """Where elements differ."""
         return self.eq(other).logical_not()
 
     def lt(self, other: Operand) -> Tensor:
+        """this < other"""
         return self._compare("Less", other)
 
     def le(self, other: Operand) -> Tensor:
+        """this <= other"""
         return self._compare("LessOrEqual", other)
 
     def gt(self, other: Operand) -> Tensor:
+        """this > other"""
         return self._compare("Greater", other)
 
     def ge(self, other: Operand) -> Tensor:
+        """this >= other"""
         return self._compare("GreaterOrEqual", other)
 
     def _compare(self, op: str, other: Any) -> Tensor:
@@ -239,131 +254,172 @@ class Elementwise(Core):
     # Logic
 
     def logical_not(self) -> Tensor:
+        """Whether elements are 0."""
         return self._apply("Not", [self.to("bool")])
 
     def logical_and(self, other: Operand) -> Tensor:
+        """Where both hold."""
         return self._binary("And", other, "bool")
 
     def logical_or(self, other: Operand) -> Tensor:
+        """Where one holds."""
         return self._binary("Or", other, "bool")
 
     def logical_xor(self, other: Operand) -> Tensor:
+        """Where exactly one holds."""
         return self._binary("Xor", other, "bool")
 
     def bitwise_and(self, other: Operand) -> Tensor:
+        """this & other"""
         return self.logical_and(other) if self._dtype == "bool" else self._binary("BitwiseAnd", other)
 
     def bitwise_or(self, other: Operand) -> Tensor:
+        """this | other"""
         return self.logical_or(other) if self._dtype == "bool" else self._binary("BitwiseOr", other)
 
     def bitwise_xor(self, other: Operand) -> Tensor:
+        """this ^ other"""
         return self.logical_xor(other) if self._dtype == "bool" else self._binary("BitwiseXor", other)
 
     def bitwise_not(self) -> Tensor:
+        """~this"""
         return self.logical_not() if self._dtype == "bool" else self._apply("BitwiseNot", [self])
 
     def bitwise_left_shift(self, other: Operand) -> Tensor:
+        """this << other, of unsigned integers."""
         return self._shift(other, "LEFT")
 
     def bitwise_right_shift(self, other: Operand) -> Tensor:
+        """this >> other, of unsigned integers."""
         return self._shift(other, "RIGHT")
 
     def _shift(self, other: Any, direction: str) -> Tensor:
         return self._binary("BitShift", other, None, {"direction": direction})
 
     def isnan(self) -> Tensor:
+        """Where elements are NaN."""
         return self._unary("IsNaN")
 
     def isinf(self) -> Tensor:
+        """Where elements are infinite."""
         return self._unary("IsInf")
 
     def isfinite(self) -> Tensor:
+        """Where elements are numbers."""
         return self.isnan().logical_or(self.isinf()).logical_not()
 
     # Functions
 
     def exp(self) -> Tensor:
+        """e to the power of each element."""
         return self._unary("Exp")
 
     def log(self) -> Tensor:
+        """The natural logarithm."""
         return self._unary("Log")
 
     def log2(self) -> Tensor:
+        """The logarithm to base 2."""
         return self.log() * math.log2(math.e)
 
     def log10(self) -> Tensor:
+        """The logarithm to base 10."""
         return self.log() * math.log10(math.e)
 
     def log1p(self) -> Tensor:
+        """The logarithm of 1 + x."""
         return (self + 1).log()  # type: ignore[operator]
 
     def expm1(self) -> Tensor:
+        """exp(x) - 1"""
         return self.exp() - 1
 
     def sqrt(self) -> Tensor:
+        """The square root."""
         return self._unary("Sqrt")
 
     def rsqrt(self) -> Tensor:
+        """1 over the square root."""
         return self.sqrt().reciprocal()
 
     def square(self) -> Tensor:
+        """x * x"""
         return self * self  # type: ignore[operator]
 
     def reciprocal(self) -> Tensor:
+        """1 / x"""
         return self._unary("Reciprocal")
 
     def sin(self) -> Tensor:
+        """Of radians."""
         return self._unary("Sin")
 
     def cos(self) -> Tensor:
+        """Of radians."""
         return self._unary("Cos")
 
     def tan(self) -> Tensor:
+        """Of radians."""
         return self._unary("Tan")
 
     def asin(self) -> Tensor:
+        """In radians."""
         return self._unary("Asin")
 
     def acos(self) -> Tensor:
+        """In radians."""
         return self._unary("Acos")
 
     def atan(self) -> Tensor:
+        """In radians."""
         return self._unary("Atan")
 
     def sinh(self) -> Tensor:
+        """The hyperbolic sine."""
         return self._unary("Sinh")
 
     def cosh(self) -> Tensor:
+        """The hyperbolic cosine."""
         return self._unary("Cosh")
 
     def tanh(self) -> Tensor:
+        """The hyperbolic tangent."""
         return self._unary("Tanh")
 
     def asinh(self) -> Tensor:
+        """The inverse of sinh()."""
         return self._unary("Asinh")
 
     def acosh(self) -> Tensor:
+        """The inverse of cosh()."""
         return self._unary("Acosh")
 
     def atanh(self) -> Tensor:
+        """The inverse of tanh()."""
         return self._unary("Atanh")
 
     def erf(self) -> Tensor:
+        """The error function."""
         return self._unary("Erf")
 
     def abs(self) -> Tensor:
+        """The absolute value."""
         return self._apply("Abs", [self])
 
     def neg(self) -> Tensor:
+        """-x"""
         return self._apply("Neg", [self])
 
     def sign(self) -> Tensor:
+        """-1, 0 or 1."""
         return self._apply("Sign", [self])
 
     def floor(self) -> Tensor:
+        """Rounded down; integers stay."""
         return self._rounded("Floor")
 
     def ceil(self) -> Tensor:
+        """Rounded up; integers stay."""
         return self._rounded("Ceil")
 
     def round(self) -> Tensor:
@@ -378,9 +434,11 @@ class Elementwise(Core):
         return self.sign() * self.abs().floor() if is_float(self._dtype) else self  # type: ignore[return-value]
 
     def relu(self) -> Tensor:
+        """max(x, 0)"""
         return self._apply("Relu", [self])
 
     def sigmoid(self) -> Tensor:
+        """1 / (1 + exp(-x))"""
         return self._unary("Sigmoid")
 
     # Python's operators
@@ -414,7 +472,7 @@ class Elementwise(Core):
         other = self._operand(other)
         if isinstance(other, Core):
             return other
-        from .tensor import Tensor
+        from .tensors import Tensor
 
         return Tensor._make(self._number(other, dtype))
 

@@ -53,37 +53,46 @@ class _Engine:
         self._beside: dict[int, threading.Thread] = {}
         self._made: dict[int, _core.Loaded] = {}
         self._unfit: set[int] = set()
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()  # of what is here
+        self._compiling: dict[int, threading.Lock] = {}  # a lock a program, so that it is compiled once
 
     def profile(self, program: int) -> ProgramProfile:
         return self.profiles.setdefault(program, ProgramProfile(program))
 
     def choose(self, program: int, general: int) -> _core.Loaded:
-        """The program, or the general one while it is not there."""
+        """The program, or the general one while it is not there. Others go on while one compiles."""
         with self._lock:
-            profile = self.profile(program)
-            if general < 0 or self.specialize_after == 0 or program in self._models or general in self._unfit:
-                profile.runs += 1
-                return self._ready(program)
-            profile.before = self._before[program] = self._before[program] + 1
-            if self._before[program] == self.specialize_after:
-                self._compile_beside(program)
-            elif self._before[program] == 2 * self.specialize_after and program in self._beside:
-                # Counted, so that what a run gives does not hang on how long compiling took.
-                self._beside.pop(program).join()
-                if program in self._made:
-                    self._keep(program, self._made.pop(program))
-                    profile.runs += 1
-                    return self._ready(program)
-            try:
+            own = general < 0 or self.specialize_after == 0 or program in self._models or general in self._unfit
+            own = own or self._taken_over(program)
+            counts = self.profile(program)
+            if own:
+                counts.runs += 1
+            else:
+                counts.before += 1
                 self.profile(general).general = True
-                ready = self._ready(general)
-                self.profile(general).runs += 1
-                return ready
-            except Error:
-                self._unfit.add(general)
-                profile.runs += 1
-                return self._ready(program)
+        if own:
+            return self._ready(program)
+        try:
+            ready = self._ready(general)
+        except Error:
+            self._unfit.add(general)
+            return self.choose(program, general)
+        self.profile(general).runs += 1
+        return ready
+
+    def _taken_over(self, program: int) -> bool:
+        """Counts a run that the general one is to stand in for; whether the program's own is there instead."""
+        self._before[program] += 1
+        if self._before[program] == self.specialize_after:
+            self._compile_beside(program)
+        if self._before[program] < 2 * self.specialize_after or program not in self._beside:
+            return False
+        # Counted, so that what a run gives does not hang on how long compiling took.
+        self._beside.pop(program).join()
+        if program not in self._made:
+            return False
+        self._keep(program, self._made.pop(program))
+        return True
 
     def _compile_beside(self, program: int) -> None:
         onnx = _core.model(program)
@@ -98,12 +107,18 @@ class _Engine:
         thread.start()
 
     def _ready(self, program: int) -> _core.Loaded:
-        known = self._models.get(program)
-        if known is None:
-            known = self._compile(program, _core.model(program))
-            self._keep(program, known)
-        self._models.move_to_end(program)
-        return known
+        with self._lock:
+            mine = self._compiling.setdefault(program, threading.Lock())
+        with mine:
+            with self._lock:
+                known = self._models.get(program)
+                if known is not None:
+                    self._models.move_to_end(program)
+                    return known
+            made = self._compile(program, _core.model(program))
+            with self._lock:
+                self._keep(program, made)
+            return made
 
     def _keep(self, program: int, loaded: _core.Loaded) -> None:
         self._models[program] = loaded

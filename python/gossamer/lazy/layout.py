@@ -15,7 +15,7 @@ from .recording import constant, integers, shape_text
 from .reductions import Reductions
 
 if TYPE_CHECKING:
-    from .tensor import Tensor
+    from .tensors import Tensor
 
 _END = 2**62
 
@@ -79,6 +79,7 @@ class Layout(Reductions):
         return self.transpose(-2, -1)
 
     def t(self) -> Tensor:
+        """The transposed matrix."""
         return self.T
 
     def squeeze(self, dim: int | Sequence[int] | None = None) -> Tensor:
@@ -110,6 +111,7 @@ class Layout(Reductions):
     broadcast_to = expand
 
     def expand_as(self, other: Tensor) -> Tensor:
+        """Broadcast to another one's shape."""
         return self.expand(other.shape)
 
     def repeat(self, *times: Any) -> Tensor:
@@ -121,6 +123,7 @@ class Layout(Reductions):
         return fitted._apply("Tile", [fitted, integers(counts)])
 
     def tile(self, *times: Any) -> Tensor:
+        """This so many times along the last axes."""
         counts = flat(times)
         return self.repeat([1] * (self.ndim - len(counts)) + counts)
 
@@ -136,6 +139,7 @@ class Layout(Reductions):
         return self.split(-(-self.shape[self._axis(dim, "chunk")] // chunks), dim)
 
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
+        """All places of an axis, each without it."""
         return tuple(self.select(dim, at) for at in range(self.shape[self._axis(dim, "unbind")]))
 
     def _slice(self, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int] | None = None) -> Tensor:
@@ -235,7 +239,7 @@ class Layout(Reductions):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Gives this other elements, of which those at the index are `value`; other tensors keep theirs."""
-        from .tensor import as_tensor
+        from .tensors import as_tensor
 
         if self.requires_grad and self.is_leaf:
             raise Error("this is a leaf that requires a gradient", "assignment", "assign within no_grad() to a detach()ed one")
@@ -276,7 +280,7 @@ class Layout(Reductions):
 
     def nonzero(self) -> Tensor:
         """Where elements are not 0, in order: [how many, axes]; int64. It runs now."""
-        from .tensor import as_tensor
+        from .tensors import as_tensor
 
         return as_tensor(np.argwhere(self.numpy()))
 
@@ -287,7 +291,7 @@ class Layout(Reductions):
 
     def unique(self) -> Tensor:
         """Its different elements, sorted. It runs now."""
-        from .tensor import as_tensor
+        from .tensors import as_tensor
 
         return as_tensor(np.unique(self.numpy()))
 
@@ -331,6 +335,7 @@ class Layout(Reductions):
         return self._triangle(diagonal, 1)
 
     def tril(self, diagonal: int = 0) -> Tensor:
+        """The lower triangle of matrices, 0 above."""
         return self._triangle(diagonal, 0)
 
     def _triangle(self, diagonal: int, upper: int) -> Tensor:
@@ -342,6 +347,7 @@ class Layout(Reductions):
         return self.take(_constant_places([at * (columns + 1) for at in range(min(rows, columns))]))
 
     def trace(self) -> Tensor:
+        """The sum of the diagonal."""
         return self.diagonal().sum()
 
 
@@ -355,7 +361,7 @@ def _whole(index: Any) -> Any:
 
 def _places(index: Any, extent: int) -> Any:
     """Places as a tensor; those of the caller are checked."""
-    from .tensor import as_tensor
+    from .tensors import as_tensor
 
     if isinstance(index, Core):
         return _whole(index)

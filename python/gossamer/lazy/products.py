@@ -10,7 +10,7 @@ from .layout import Layout
 from .recording import Attributes, constant, integers, shape_text
 
 if TYPE_CHECKING:
-    from .tensor import Tensor
+    from .tensors import Tensor
 
 PerAxis = int | Sequence[int]
 """A number for all axes of the plane, or one each."""
@@ -40,6 +40,7 @@ class Products(Layout):
         return self._operand(other).matmul(self)
 
     def outer(self, other: Tensor) -> Tensor:
+        """The products of all pairs of elements of two vectors."""
         return self.unsqueeze(1) * other.unsqueeze(0)
 
     def addmm(self, a: Tensor, b: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from .elementwise import Elementwise
 from .recording import constant, integers
 
 if TYPE_CHECKING:
-    from .tensor import Tensor
+    from .tensors import Tensor
 
 Axes = int | Sequence[int] | None
 """One axis, some, or all of them; counted from the end where negative."""
@@ -49,9 +49,11 @@ class Reductions(Elementwise):
         return self if is_float(self._dtype) or self._dtype == "u64" else self.to("i64")
 
     def sum(self, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+        """The sum, of all or along axes; of integers int64."""
         return self._summable(dtype)._reduce("ReduceSum", dim, keepdim)
 
     def prod(self, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+        """The product, of all or along axes; of integers int64."""
         return self._summable(dtype)._reduce("ReduceProd", dim, keepdim)
 
     def mean(self, dim: Axes = None, keepdim: bool = False) -> Tensor:
@@ -64,6 +66,7 @@ class Reductions(Elementwise):
         return self._reduce("ReduceMax", dim, keepdim)
 
     def amin(self, dim: Axes = None, keepdim: bool = False) -> Tensor:
+        """The smallest elements."""
         return self._reduce("ReduceMin", dim, keepdim)
 
     def max(self, dim: Any = None, keepdim: bool = False) -> Any:
@@ -79,12 +82,15 @@ class Reductions(Elementwise):
         return self.amin() if dim is None else Ordered(self.amin(dim, keepdim), self.argmin(dim, keepdim))
 
     def any(self, dim: Axes = None, keepdim: bool = False) -> Tensor:
+        """Whether one holds."""
         return self.to("bool")._reduce("ReduceMax", dim, keepdim)
 
     def all(self, dim: Axes = None, keepdim: bool = False) -> Tensor:
+        """Whether all hold."""
         return self.to("bool")._reduce("ReduceMin", dim, keepdim)
 
     def logsumexp(self, dim: Axes = None, keepdim: bool = False) -> Tensor:
+        """log(sum(exp(x))), without overflow."""
         return self._floating()._reduce("ReduceLogSumExp", dim, keepdim)
 
     def var(self, dim: Axes = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
@@ -95,6 +101,7 @@ class Reductions(Elementwise):
         return squares.sum(dim, keepdim) / max(count - correction, 0)
 
     def std(self, dim: Axes = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
+        """The root of var()."""
         return self.var(dim, correction=correction, keepdim=keepdim).sqrt()
 
     def norm(self, p: float = 2, dim: Axes = None, keepdim: bool = False) -> Tensor:
@@ -111,6 +118,7 @@ class Reductions(Elementwise):
         return self._argument("ArgMax", dim, keepdim)
 
     def argmin(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
+        """As argmax(), of the smallest."""
         return self._argument("ArgMin", dim, keepdim)
 
     def _argument(self, op: str, dim: int | None, keepdim: bool) -> Tensor:
@@ -119,16 +127,20 @@ class Reductions(Elementwise):
         return x._apply(op, [x], {"axis": axis, "keepdims": int(keepdim and dim is not None)})
 
     def softmax(self, dim: int = -1) -> Tensor:
+        """exp(x) over its sum along an axis."""
         return self._unary("Softmax", {"axis": self._axis(dim, "softmax")})
 
     def log_softmax(self, dim: int = -1) -> Tensor:
+        """log(softmax(x)), without overflow."""
         return self._unary("LogSoftmax", {"axis": self._axis(dim, "log_softmax")})
 
     def cumsum(self, dim: int) -> Tensor:
+        """Sums of all up to each place of an axis."""
         x = self._summable()
         return x._apply("CumSum", [x, constant("i64", (), self._axis(dim, "cumsum"))])
 
     def cumprod(self, dim: int) -> Tensor:
+        """Products of all up to each place of an axis."""
         x = self._summable()
         return x._apply("CumProd", [x, constant("i64", (), self._axis(dim, "cumprod"))])
 
@@ -141,7 +153,9 @@ class Reductions(Elementwise):
         return Ordered(*apply("TopK", [self, integers([k])], {"axis": axis, "largest": int(largest), "sorted": 1}, 2))
 
     def sort(self, dim: int = -1, descending: bool = False) -> Ordered:
+        """In order along an axis, and where they were."""
         return self.topk(self.shape[self._axis(dim, "sort")], dim, descending)
 
     def argsort(self, dim: int = -1, descending: bool = False) -> Tensor:
+        """Where the elements in order are."""
         return self.sort(dim, descending).indices

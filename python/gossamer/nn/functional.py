@@ -12,35 +12,42 @@ from ..error import Error
 from ..lazy.core import apply
 from ..lazy.layout import broadcast_shapes
 from ..lazy.products import PerAxis
-from ..lazy.random import generator
-from ..lazy.recording import constant, integers, record, shape_text
-from ..lazy.tensor import Tensor, arange, ones, where
-from ..lazy.tensor import as_tensor as _as_tensor
+from ..lazy.random import generator as _generator
+from ..lazy.recording import constant, integers, record
+from ..lazy.recording import shape_text as _shape_text
+from ..lazy.tensors import Tensor, arange, ones, where
+from ..lazy.tensors import as_tensor as _as_tensor
 
 # Activations
 
 
 def relu(x: Tensor) -> Tensor:
+    """max(x, 0)"""
     return x.relu()
 
 
 def relu6(x: Tensor) -> Tensor:
+    """x within [0, 6]."""
     return x._clipped(0, 6)
 
 
 def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """negative_slope * x below 0."""
     return x._unary("LeakyRelu", {"alpha": float(negative_slope)})
 
 
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """alpha * (exp(x) - 1) below 0."""
     return x._unary("Elu", {"alpha": float(alpha)})
 
 
 def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """alpha * (exp(x / alpha) - 1) below 0."""
     return x._unary("Celu", {"alpha": float(alpha)})
 
 
 def selu(x: Tensor) -> Tensor:
+    """elu() scaled so that layers keep mean 0 and variance 1."""
     return x._unary("Selu")
 
 
@@ -50,46 +57,57 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
 
 
 def silu(x: Tensor) -> Tensor:
+    """x * sigmoid(x)"""
     return x * x.sigmoid()
 
 
 def mish(x: Tensor) -> Tensor:
+    """x * tanh(softplus(x))"""
     return x._unary("Mish")
 
 
 def softplus(x: Tensor) -> Tensor:
+    """log(1 + exp(x))"""
     return x._unary("Softplus")
 
 
 def softsign(x: Tensor) -> Tensor:
+    """x / (1 + |x|)"""
     return x._unary("Softsign")
 
 
 def sigmoid(x: Tensor) -> Tensor:
+    """1 / (1 + exp(-x))"""
     return x.sigmoid()
 
 
 def logsigmoid(x: Tensor) -> Tensor:
+    """log(sigmoid(x)), without overflow."""
     return -softplus(-x)
 
 
 def hardsigmoid(x: Tensor) -> Tensor:
+    """x / 6 + 1 / 2 within [0, 1]."""
     return x._unary("HardSigmoid", {"alpha": 1 / 6, "beta": 0.5})
 
 
 def hardswish(x: Tensor) -> Tensor:
+    """x * hardsigmoid(x)"""
     return x._unary("HardSwish")
 
 
 def tanh(x: Tensor) -> Tensor:
+    """The hyperbolic tangent."""
     return x.tanh()
 
 
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
+    """exp(x) over its sum along an axis."""
     return x.softmax(dim)
 
 
 def log_softmax(x: Tensor, dim: int = -1) -> Tensor:
+    """log(softmax(x)), without overflow."""
     return x.log_softmax(dim)
 
 
@@ -100,6 +118,7 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def glu(x: Tensor, dim: int = -1) -> Tensor:
+    """The first half of an axis, times the sigmoid of the second."""
     a, b = x.chunk(2, dim)
     return a * b.sigmoid()
 
@@ -108,6 +127,7 @@ def glu(x: Tensor, dim: int = -1) -> Tensor:
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x @ weight.T + bias"""
     return x._linear(weight, bias)
 
 
@@ -132,18 +152,22 @@ def conv_transpose2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stri
 
 
 def max_pool1d(x: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1, ceil_mode: bool = False) -> Tensor:
+    """The largest element of each window."""
     return x._pool("MaxPool", 1, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def max_pool2d(x: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1, ceil_mode: bool = False) -> Tensor:
+    """The largest element of each window."""
     return x._pool("MaxPool", 2, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def avg_pool1d(x: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
+    """The mean of each window; padding counts as zeros unless told otherwise."""
     return x._pool("AveragePool", 1, kernel_size, stride, padding, 1, ceil_mode, count_include_pad=int(count_include_pad))
 
 
 def avg_pool2d(x: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
+    """The mean of each window; padding counts as zeros unless told otherwise."""
     return x._pool("AveragePool", 2, kernel_size, stride, padding, 1, ceil_mode, count_include_pad=int(count_include_pad))
 
 
@@ -153,6 +177,7 @@ def adaptive_avg_pool2d(x: Tensor, output_size: PerAxis) -> Tensor:
 
 
 def adaptive_max_pool2d(x: Tensor, output_size: PerAxis) -> Tensor:
+    """As adaptive_avg_pool2d, the largest element."""
     return x._adaptive_pool("MaxPool", 2, output_size)
 
 
@@ -186,7 +211,7 @@ def _random_bits(shape: Sequence[int]) -> Tensor:
     (places,) = record("Range", [constant("i64", (), each) for each in (0, math.prod(shape), 1)])
     (wide,) = record("Cast", [places], {"to": 12})
     (spread,) = record("Mul", [wide, constant("u32", (), 0x9E3779B9)])
-    mixed: Any = apply("Add", [_as_tensor(generator().integers(0, 2**32, (), np.uint32)), spread])[0]
+    mixed: Any = apply("Add", [_as_tensor(_generator().integers(0, 2**32, (), np.uint32)), spread])[0]
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 0)):
         mixed = mixed ^ (mixed >> shift)
         mixed = mixed * factor if factor else mixed
@@ -218,14 +243,17 @@ def _dropped(x: Tensor, p: float, training: bool, shape: Sequence[int]) -> Tenso
 
 
 def layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+    """Normalised over the last axes."""
     return x._layer_norm(normalized_shape, weight, bias, eps)
 
 
 def group_norm(x: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+    """Groups of channels normalised by their own mean and variance."""
     return x._group_norm(num_groups, weight, bias, eps)
 
 
 def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+    """Channels normalised by their own mean and variance."""
     return x._group_norm(x.shape[1], weight, bias, eps)
 
 
@@ -253,6 +281,7 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
 
 
 def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along an axis."""
     return (a * b).sum(dim) / (a.norm(2, dim) * b.norm(2, dim)).clamp(eps)
 
 
@@ -281,15 +310,17 @@ def _reduced(loss: Tensor, reduction: str) -> Tensor:
 
 def _same_shape(name: str, x: Tensor, target: Tensor) -> None:
     if x.shape != target.shape:
-        raise Error(f"the input has shape {shape_text(x.shape)}, the target {shape_text(target.shape)}", name)
+        raise Error(f"the input has shape {_shape_text(x.shape)}, the target {_shape_text(target.shape)}", name)
 
 
 def mse_loss(x: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The square of the difference."""
     _same_shape("mse_loss", x, target)
     return _reduced((x - target).square(), reduction)
 
 
 def l1_loss(x: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The absolute difference."""
     _same_shape("l1_loss", x, target)
     return _reduced((x - target).abs(), reduction)
 
@@ -303,6 +334,7 @@ def huber_loss(x: Tensor, target: Tensor, reduction: str = "mean", delta: float 
 
 
 def smooth_l1_loss(x: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """Half the square over beta up to beta, linear beyond."""
     return l1_loss(x, target, reduction) if beta == 0 else huber_loss(x, target, reduction, beta) / beta
 
 
@@ -314,6 +346,7 @@ def binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = None
 
 
 def binary_cross_entropy_with_logits(x: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> Tensor:
+    """Of logits. pos_weight: a factor of the positive ones."""
     _same_shape("binary_cross_entropy_with_logits", x, target)
     rest = softplus(-x.abs())  # log(1 + exp(-x)) without overflow
     loss = x.relu() - x * target + rest if pos_weight is None else (1 - target) * x + ((pos_weight - 1) * target + 1) * (rest + (-x).relu())
@@ -338,7 +371,7 @@ def nll_loss(x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_ind
     axis = _class_axis(x)
     wanted = (*x.shape[:axis], *x.shape[axis + 1 :])
     if target.shape != wanted:
-        raise Error(f"classes of shape {shape_text(x.shape)} want targets of shape {shape_text(wanted)}, not {shape_text(target.shape)}", "nll_loss")
+        raise Error(f"classes of shape {_shape_text(x.shape)} want targets of shape {_shape_text(wanted)}, not {_shape_text(target.shape)}", "nll_loss")
     factors = _hot(x, target, axis)
     if 0 <= ignore_index < x.shape[axis]:
         factors = factors * (target != ignore_index).to(x._dtype).unsqueeze(axis)

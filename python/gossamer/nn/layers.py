@@ -11,7 +11,7 @@ import numpy as np
 from ..error import Error
 from ..lazy.products import PerAxis, spread
 from ..lazy.random import generator
-from ..lazy.tensor import Tensor, as_tensor, full, ones, zeros
+from ..lazy.tensors import Tensor, as_tensor, full, ones, zeros
 from . import functional as F  # noqa: N812
 from .module import Buffer, Module, Parameter
 

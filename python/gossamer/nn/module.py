@@ -8,7 +8,7 @@ from typing import Any, Self
 from ..error import Error
 from ..lazy.core import Core
 from ..lazy.recording import shape_text
-from ..lazy.tensor import Tensor, as_tensor
+from ..lazy.tensors import Tensor, as_tensor
 
 
 class Parameter(Tensor):
@@ -44,14 +44,17 @@ class Module:
         return self.forward(*inputs, **options)
 
     def register_buffer(self, name: str, value: Tensor) -> None:
+        """Sets an attribute to what belongs to the state, but is not learnt."""
         setattr(self, name, value if isinstance(value, Buffer) else Buffer(value))
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
+        """Modules right below, with their names."""
         for name, value in vars(self).items():
             if isinstance(value, Module):
                 yield name, value
 
     def children(self) -> Iterator[Module]:
+        """Modules right below."""
         return (child for _, child in self.named_children())
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
@@ -67,6 +70,7 @@ class Module:
             yield from child._named_modules(f"{prefix}.{name}" if prefix else name, seen)
 
     def modules(self) -> Iterator[Module]:
+        """This and all modules below, each once."""
         return (module for _, module in self.named_modules())
 
     def _tensors(self, kind: type[Tensor]) -> Iterator[tuple[str, Any]]:
@@ -82,12 +86,15 @@ class Module:
         return self._tensors(Parameter)
 
     def parameters(self) -> Iterator[Parameter]:
+        """All parameters, each once."""
         return (parameter for _, parameter in self.named_parameters())
 
     def named_buffers(self) -> Iterator[tuple[str, Buffer]]:
+        """All buffers, each once, with their names."""
         return self._tensors(Buffer)
 
     def buffers(self) -> Iterator[Buffer]:
+        """All buffers, each once."""
         return (buffer for _, buffer in self.named_buffers())
 
     def train(self, mode: bool = True) -> Self:
@@ -97,6 +104,7 @@ class Module:
         return self
 
     def eval(self) -> Self:
+        """train(False)"""
         return self.train(False)
 
     def requires_grad_(self, wanted: bool = True) -> Self:
@@ -106,6 +114,7 @@ class Module:
         return self
 
     def zero_grad(self) -> None:
+        """Forgets all gradients."""
         for parameter in self.parameters():
             parameter.grad = None
 
@@ -179,6 +188,7 @@ class ModuleList(Sequential):
         super().__init__(*modules)
 
     def append(self, module: Module) -> Self:
+        """One more."""
         setattr(self, str(len(self)), module)
         return self
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..error import Error
 from ..lazy.core import no_grad
 from ..lazy.execution import flush_older, stepped
-from ..lazy.tensor import Tensor, as_tensor, zeros_like
+from ..lazy.tensors import Tensor, as_tensor, zeros_like
 
 State = dict[str, Tensor]
 
@@ -82,6 +82,7 @@ class Optimizer:
         parameter._assign(value._value)
 
     def zero_grad(self) -> None:
+        """Forgets all gradients."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 parameter.grad = None

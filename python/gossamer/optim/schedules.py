@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from ..error import Error
 from ..lazy.core import no_grad
-from ..lazy.tensor import Tensor, stack
+from ..lazy.tensors import Tensor, stack
 from .optimizers import Optimizer
 
 
@@ -27,6 +27,7 @@ class LambdaLR:
             group["lr"] = first * self._factor(self.last_epoch)
 
     def get_last_lr(self) -> list[float]:
+        """The rates of the groups."""
         return [group["lr"] for group in self._optimizer.param_groups]
 
 

@@ -70,6 +70,7 @@ class Tensor(Products):
         return made
 
     def clone(self) -> Tensor:
+        """The same elements, as a tensor of its own."""
         return self._apply("Identity", [self])
 
     def contiguous(self) -> Tensor:
@@ -90,33 +91,42 @@ class Tensor(Products):
         return self
 
     def fill_(self, value: float) -> Tensor:
+        """One number everywhere."""
         self._assign(_uploaded(np.full(self.shape, value, self.dtype), self._dtype))
         return self
 
     def zero_(self) -> Tensor:
+        """0 everywhere."""
         return self.fill_(0)
 
     def uniform_(self, low: float = 0, high: float = 1) -> Tensor:
+        """Drawn evenly from [low, high)."""
         self._assign(_uploaded(random.generator().uniform(low, high, self.shape).astype(self.dtype), self._dtype))
         return self
 
     def normal_(self, mean: float = 0, std: float = 1) -> Tensor:
+        """Drawn from a normal distribution."""
         self._assign(_uploaded(random.generator().normal(mean, std, self.shape).astype(self.dtype), self._dtype))
         return self
 
     def add_(self, other: Any, *, alpha: float = 1) -> Tensor:
+        """this + alpha * other"""
         return self.copy_(self.add(other, alpha=alpha))
 
     def sub_(self, other: Any, *, alpha: float = 1) -> Tensor:
+        """this - alpha * other"""
         return self.copy_(self.sub(other, alpha=alpha))
 
     def mul_(self, other: Any) -> Tensor:
+        """this * other"""
         return self.copy_(self.mul(other))
 
     def div_(self, other: Any) -> Tensor:
+        """this / other"""
         return self.copy_(self.div(other))
 
     def clamp_(self, min: float | None = None, max: float | None = None) -> Tensor:  # noqa: A002
+        """clamp(), which gradients do not see."""
         return self.copy_(self.detach().clamp(min, max))
 
     # For people
@@ -172,26 +182,32 @@ def _filled(shape: Sequence[Any], value: Any, dtype: DType | None, requires_grad
 
 
 def zeros(*shape: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    """0 everywhere; float32 unless told."""
     return _filled(shape, 0, dtype, requires_grad)
 
 
 def ones(*shape: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    """1 everywhere; float32 unless told."""
     return _filled(shape, 1, dtype, requires_grad)
 
 
 def full(shape: Sequence[int], value: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    """One value everywhere, of its type."""
     return _filled([shape], value, dtype or type(value), requires_grad)
 
 
 def zeros_like(like: Tensor, dtype: DType | None = None) -> Tensor:
+    """0 in another one's shape and type."""
     return zeros(like.shape, dtype=dtype or like._dtype)
 
 
 def ones_like(like: Tensor, dtype: DType | None = None) -> Tensor:
+    """1 in another one's shape and type."""
     return ones(like.shape, dtype=dtype or like._dtype)
 
 
 def full_like(like: Tensor, value: Any, dtype: DType | None = None) -> Tensor:
+    """One value in another one's shape and type."""
     return full(like.shape, value, dtype or like._dtype)
 
 
@@ -208,6 +224,7 @@ def linspace(start: float, end: float, steps: int, dtype: DType | None = None) -
 
 
 def eye(rows: int, columns: int | None = None, dtype: DType | None = None) -> Tensor:
+    """1 on the diagonal, 0 elsewhere."""
     return as_tensor(np.eye(rows, columns), dtype or "f32")
 
 
@@ -250,6 +267,7 @@ def where(condition: Tensor, a: Any, b: Any) -> Tensor:
 
 
 def einsum(equation: str, *operands: Tensor) -> Tensor:
+    """A sum of products by an equation, as "ij,jk->ik" (ONNX's Einsum)."""
     return call("Einsum", *operands, equation=equation)
 
 
