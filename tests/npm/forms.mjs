@@ -12,10 +12,10 @@ const POLICIES = {
   single: `default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; worker-src 'self' blob:`,
 };
 
-/** Serves a folder, below /POLICY/ or with one policy for all, and `files` below /files/; isolated where `isolated`. */
-export async function serve(folder, files, {isolated = true, policy} = {}) {
+/** Serves a folder, below /POLICY/ or with one policy for all, and other folders by their names, `files` being one; isolated where `isolated`. */
+export async function serve(folder, files, {isolated = true, policy, also = {}} = {}) {
   const app = folderHandler(folder);
-  const data = files && folderHandler(files);
+  const others = new Map(Object.entries({...(files && {files}), ...also}).map(([name, each]) => [name, folderHandler(each)]));
   const server = createServer((request, response) => {
     const {pathname} = new URL(request.url, 'http://x');
     const [, first, rest] = /^\/([^/]*)(\/.*)$/.exec(pathname) ?? [];
@@ -27,7 +27,7 @@ export async function serve(folder, files, {isolated = true, policy} = {}) {
     response.setHeader('Access-Control-Allow-Origin', '*');
     const rules = POLICIES[policy ?? first];
     if (rules) response.setHeader('Content-Security-Policy', rules);
-    if (data && first === 'files') data(rest, request, response);
+    if (others.has(first)) others.get(first)(rest, request, response);
     else if (policy) app(pathname, request, response);
     else if (rest) app(rest, request, response);
     else response.writeHead(404).end();
