@@ -1,6 +1,8 @@
 """Modules, losses, optimizers and exports. Expected numbers are PyTorch's formulas, written in numpy or worked out by hand."""
 
+import copy
 import json
+import pickle
 import subprocess
 import sys
 
@@ -270,6 +272,18 @@ def test_a_training_step_is_one_program_and_learns(tmp_path):
     assert train(other, 3, again) == train(net, 3, optimizer)
     for name, value in net.state_dict().items():
         np.testing.assert_array_equal(other.state_dict()[name].numpy(), value.numpy())
+
+
+def test_modules_are_copied_and_pickled():
+    net = model()
+    x = gs.as_tensor(numbers(2, 1, 8, 8))
+    for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert isinstance(other[0].weight, nn.Parameter)
+        assert other[0].weight.requires_grad
+        assert not other[1].running_mean.requires_grad
+        np.testing.assert_array_equal(other.eval()(x).numpy(), net.eval()(x).numpy())
+        other[0].weight.zero_()
+        assert net[0].weight.abs().sum().item() > 0
 
 
 def test_states_that_do_not_fit(tmp_path):

@@ -183,7 +183,16 @@ def test_gradients_stop_where_they_should():
     assert x.grad.tolist() == [2.0]
     with gs.no_grad():
         y = x * 5
+        with gs.enable_grad():
+            assert (x * 5).requires_grad
     assert not y.requires_grad
+
+    @gs.no_grad()
+    def untraced():
+        return x * 2
+
+    assert not untraced().requires_grad
+    assert gs.is_grad_enabled()
     x.grad = None
     (y * x).sum().backward()
     assert x.grad.tolist() == [10.0]
@@ -338,6 +347,8 @@ def test_random_numbers_come_again():
 def test_texts():
     assert repr(gs.tensor([1.0, 2.5])) == "tensor([1. , 2.5])"
     assert repr(gs.tensor([1], dtype="int32", requires_grad=False)) == "tensor([1], dtype=int32)"
+    assert repr(gs.zeros(0, 3) + 1) == "tensor([], shape=(0, 3))"
+    assert (gs.tensor(1) == None, gs.tensor(1) != "a") == (False, True)  # noqa: E711
     shown = gs.Tensor(X, requires_grad=True)._repr_html_()
     assert "2 &times; 3, float32, requires_grad; -2 to 4, mean 1" in shown
     assert shown.count("<td>") == 6

@@ -70,6 +70,9 @@ class _Gradients(ContextDecorator):
             self._on = on
         self._before: list[bool] = []
 
+    def _recreate_cm(self) -> _Gradients:
+        return type(self)()  # a decorated function may run in several threads
+
     def __enter__(self) -> None:
         self._before.append(mode.gradients)
         mode.gradients = self._on

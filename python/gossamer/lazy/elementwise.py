@@ -452,8 +452,6 @@ class Elementwise(Core):
     __pow__ = pow
     __neg__ = neg
     __abs__ = abs
-    __eq__ = eq  # type: ignore[assignment]
-    __ne__ = ne  # type: ignore[assignment]
     __lt__ = lt
     __le__ = le
     __gt__ = gt
@@ -475,6 +473,12 @@ class Elementwise(Core):
         from .tensors import Tensor
 
         return Tensor._make(self._number(other, dtype))
+
+    def __eq__(self, other: Any) -> Any:
+        return NotImplemented if other is None or isinstance(other, str) else self.eq(other)
+
+    def __ne__(self, other: Any) -> Any:
+        return NotImplemented if other is None or isinstance(other, str) else self.ne(other)
 
     def __rsub__(self, other: Operand) -> Tensor:
         return self._reflected(other, self._summed(self._operand(other))).sub(self)

@@ -73,6 +73,10 @@ class Tensor(Products):
         """The same elements, as a tensor of its own."""
         return self._apply("Identity", [self])
 
+    def __reduce__(self) -> Any:
+        """Pickles, and copies of modules, have the elements, not the past."""
+        return _restored, (type(self), self._computed(), self._dtype, self.requires_grad)
+
     def contiguous(self) -> Tensor:
         """Itself: all tensors are."""
         return self
@@ -134,6 +138,8 @@ class Tensor(Products):
     def __repr__(self) -> str:
         text = np.array2string(self._computed(), separator=", ", prefix="tensor(", threshold=1000)
         said = "" if self._dtype in ("f32", "i64", "bool") else f", dtype={self.dtype.name}"
+        if self.numel() == 0 and self.shape != (0,):
+            said += f", shape={self.shape}"
         return f"tensor({text}{said}{', requires_grad=True' if self.requires_grad else ''})"
 
     def _repr_html_(self) -> str:
@@ -147,6 +153,12 @@ class Tensor(Products):
         rows = "".join("<tr>" + "".join(f"<td>{html.escape(_text(each))}</td>" for each in row) + "</tr>" for row in corner)
         cut = array.size > corner.size
         return f"{said}<table>{rows}</table>{'and more' if cut else ''}"
+
+
+def _restored(kind: type[Tensor], array: np.ndarray, dtype: str, requires_grad: bool) -> Tensor:
+    made = kind.__new__(kind)
+    Core.__init__(made, _uploaded(array.copy(), dtype))
+    return made.requires_grad_(requires_grad)
 
 
 MOST_ROWS, MOST_COLUMNS = 10, 10
