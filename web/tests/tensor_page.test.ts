@@ -130,7 +130,7 @@ test('tensors in a page are computed, and a net is trained, on wasm, webgpu and 
       clearInterval(painting);
       video.srcObject.getTracks().forEach((track) => track.stop());
       return [problem, ...made];
-    `), ['input', ...new Array(3).fill([2, 4, 4, true])]);
+    `), ['input', ...new Array<unknown>(3).fill([2, 4, 4, true])]);
     // Other batches are one program on every device.
     const batches: {compiled: number; values: number[]}[][] = [];
     for (const device of ['cpu', 'webgpu', 'webgl']) {
