@@ -56,7 +56,7 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
   return package;
 }
 
-Result<> write_files(const Package& package, const std::string& folder) {
+Result<> write_to(const Package& package, const std::string& folder) {
   package::Files files;
   for (const Package::File& file : package.files) files.push_back({file.name, file.bytes});
   return write_package(folder, files);
@@ -65,7 +65,7 @@ Result<> write_files(const Package& package, const std::string& folder) {
 }  // namespace
 
 std::expected<void, Error> Package::write(const std::string& folder) const {
-  return told(write_files(*this, folder));
+  return told(write_to(*this, folder));
 }
 
 std::expected<Package, Error> compile(std::span<const std::byte> onnx,

@@ -86,6 +86,19 @@ std::shared_ptr<onnx::ExternalFiles> external_files(const fs::path& folder) {
       });
 }
 
+Result<> write_files(const fs::path& folder, const package::Files& files) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return fail_at(folder.string(), cat("cannot be made: ", error.message()));
+  for (const package::File& file : files) {
+    const fs::path path = folder / file.name, part = folder / (file.name + ".part");
+    GS_TRY(write_file(part, file.bytes));
+    fs::rename(part, path, error);
+    if (error) return fail_at(path.string(), cat("cannot be made: ", error.message()));
+  }
+  return {};
+}
+
 Result<> write_package(const fs::path& folder, const package::Files& files) {
   std::error_code error;
   fs::path target = folder;

@@ -26,6 +26,9 @@ Result<> write_file(const std::filesystem::path& path, std::span<const std::byte
 // External data of a model in `folder`, mapped: relative names that stay inside it, links resolved.
 std::shared_ptr<onnx::ExternalFiles> external_files(const std::filesystem::path& folder);
 
+// Writes the files into a folder that may hold others, each whole or as it was before.
+Result<> write_files(const std::filesystem::path& folder, const package::Files& files);
+
 // Writes the files to a temporary sibling and renames it into place, so that a folder is either the
 // whole new package or what was there before. Replaces only a folder that is empty or a package.
 Result<> write_package(const std::filesystem::path& folder, const package::Files& files);

@@ -16,6 +16,10 @@ Result<schedule::Capabilities> capabilities_for(schedule::TargetKind target,
   schedule::Capabilities caps = schedule::capabilities_of(target);
   GS_TRY(schedule::apply_limits(options.limits, caps));
   caps.hardware = target == schedule::TargetKind::webgpu && options.adapters == "hardware";
+  if (options.code == CodeForm::bitcode && target == schedule::TargetKind::wasm &&
+      options.relaxed_simd)
+    caps = schedule::with_multiply_adds(caps);
+  if (options.code == CodeForm::c) caps = schedule::for_any_processor(caps);
   caps.has_f16 = target == schedule::TargetKind::webgpu && options.f16;
   return caps;
 }

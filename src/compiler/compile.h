@@ -19,16 +19,22 @@
 
 namespace gossamer::compiler {
 
+// What kernels come as: the target's finished code, or what src/library makes libraries of, in a
+// file kernels.bc (LLVM's bitcode, of cpu and wasm) or kernels.c (of cpu, for any processor).
+enum class CodeForm : uint8_t { finished, bitcode, c };
+
 struct Options {
   std::string target = "wasm";   // "webgpu", "webgl", "wasm", "cpu"
   std::string name;              // of the model; "" takes the graph's
-  bool relaxed_simd = true;      // wasm: the kernels with relaxed SIMD's multiply-adds, too
+  bool relaxed_simd = true;      // wasm: the kernels with relaxed SIMD's multiply-adds, too;
+                                 // as bitcode: these alone
   std::string limits;            // webgpu, webgl: schedule::apply_limits, "mobile"
   std::string adapters = "any";  // webgpu: kernels for GPUs in "hardware", for "software", or both
   bool f16 = false;  // webgpu: f16 tensors are stored as such (manifest needs "webgpu-f16")
   std::string cpu = "native";                  // cpu: LLVM's name of the processor
   const schedule::Records* records = nullptr;  // points to take instead of the default ones
-  bool space = false;                          // KernelReport::space
+  CodeForm code = CodeForm::finished;
+  bool space = false;  // KernelReport::space
   // Of the model, the caller's; null: one whose weights lie in other files is an error.
   onnx::ExternalFiles* external = nullptr;
   // Weights in other files are in none of the package's: who loads it has them, by their names.

@@ -78,7 +78,9 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
   auto lowered =
       run_pipeline(p.signed_ones.empty() ? scheduled.kernel
                                          : with_parts(scheduled.kernel, p.signed_ones, p.parts),
-                   device == 0 ? target_ : schedule::TargetKind::wasm);
+                   options_.code != CodeForm::finished ? schedule::TargetKind::cpu
+                   : device == 0                       ? target_
+                                                       : schedule::TargetKind::wasm);
   if (!lowered) {
     lowered.error().where = schedule::origin_of(group);
     return std::unexpected(lowered.error());

@@ -96,15 +96,14 @@ Result<> ModuleBuilder::build(const Progress& progress) {
 }
 
 std::optional<schedule::Capabilities> ModuleBuilder::hardware_caps() const {
-  schedule::Capabilities caps = caps_;
   if (target_ == schedule::TargetKind::webgpu && options_.adapters == "any") {
+    schedule::Capabilities caps = caps_;
     caps.hardware = true;
     return caps;
   }
-  if (target_ == schedule::TargetKind::wasm && options_.relaxed_simd) {
-    caps.tile_rows = 6;  // a multiply-add needs no register for the product
-    return caps;
-  }
+  if (target_ == schedule::TargetKind::wasm && options_.relaxed_simd &&
+      options_.code == CodeForm::finished)
+    return schedule::with_multiply_adds(caps_);
   return std::nullopt;
 }
 

@@ -59,6 +59,8 @@ class ModuleBuilder {
   Result<> emit(package::Files& files);
   Result<> emit_shader(size_t kernel);
   void emit_side(package::Files& files);
+  // Code that src/library finishes.
+  Result<> emit_for_library(const codegen::PlanFunction* plan, package::Files& files);
   void emit_wasm(const codegen::PlanFunction* plan, package::Files& files);
   Result<package::WeightFiles> weights(const graph::Graph& graph, std::span<const std::byte> model);
 

@@ -54,6 +54,7 @@ Result<package::Files> ModuleBuilder::write(const graph::Graph& graph,
 Result<> ModuleBuilder::emit(package::Files& files) {
   const codegen::PlanFunction* plan = module_.plan_values > 0 ? &planner_.function() : nullptr;
   for (size_t i = 0; i < module_.kernels.size(); ++i) module_.kernels[i].entry = cat("k", i);
+  if (options_.code != CodeForm::finished) return emit_for_library(plan, files);
   switch (target_) {
     case TargetKind::wasm:
       need(module_, "wasm-simd");
@@ -89,6 +90,27 @@ Result<> ModuleBuilder::emit(package::Files& files) {
       return {};
   }
   return {};
+}
+
+Result<> ModuleBuilder::emit_for_library(const codegen::PlanFunction* plan, package::Files& files) {
+  if (target_ != TargetKind::cpu && (target_ != TargetKind::wasm || options_.code == CodeForm::c))
+    return fail_at(cat("target \"", options_.target, "\""), "has no libraries",
+                   "use --target cpu or --target wasm");
+#ifdef GOSSAMER_LLVM
+  if (options_.code == CodeForm::bitcode) {
+    const codegen::llvm_::LlvmOptions llvm{options_.cpu, target_ == TargetKind::wasm,
+                                           options_.relaxed_simd};
+    GS_ASSIGN(std::vector<std::byte> bitcode,
+              codegen::llvm_::emit_bitcode(kernels_.kernels(), plan, llvm));
+    files.push_back({"kernels.bc", std::move(bitcode)});
+    GS_ASSIGN(const std::vector<std::string> needs, codegen::llvm_::needs_of(llvm));
+    for (const std::string& what : needs) need(module_, what);
+    return {};
+  }
+#endif
+  (void)plan;
+  (void)files;
+  return fail_at("libraries", "this build has no LLVM", "build with GOSSAMER_LLVM=ON");
 }
 
 // With relaxed SIMD's multiply-adds and without, each with the kernels that its launches call.

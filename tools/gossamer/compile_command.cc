@@ -13,6 +13,9 @@
 #include "gossamer/page.h"
 #include "gossamer/progress.h"
 #include "gossamer/records_file.h"
+#ifdef GOSSAMER_LLVM
+#include "library/library.h"
+#endif
 
 namespace gossamer::command {
 namespace {
@@ -20,11 +23,11 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string model, output, emit, labels, records;
+  std::string model, output, emit, labels, records, weights;
   std::vector<std::string> targets;
   compiler::Options compile;
   FixedInputs fixed;
-  bool single_file = false, json = false;
+  bool single_file = false, json = false, relaxed_given = false;
 };
 
 struct Row {
@@ -42,6 +45,18 @@ struct Row {
   }
 };
 
+bool is_library(const std::string& emit) {
+  return !emit.empty() && emit != "package" && emit != "page";
+}
+
+// What libraries and programs are called where nobody says: as the file or, where that is
+// model.onnx, as its folder.
+std::string name_of(const Options& options) {
+  if (!options.compile.name.empty()) return options.compile.name;
+  const fs::path path = fs::absolute(options.model);
+  return path.stem() == "model" ? path.parent_path().filename().string() : path.stem().string();
+}
+
 Result<Row> compile_for(const std::string& target, const Bytes& model,
                         onnx::ExternalFiles& external, const Options& options) {
   compiler::Options compile = options.compile;
@@ -55,7 +70,16 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
   row.target = target;
   const auto begin = std::chrono::steady_clock::now();
   compiler::Report report;
-  auto files = compiler::compile(model, compile, &report);
+  auto files = [&]() -> Result<package::Files> {
+    if (!is_library(options.emit)) return compiler::compile(model, compile, &report);
+#ifdef GOSSAMER_LLVM
+    GS_ASSIGN(const library::Form form, library::form_named(options.emit));
+    compile.name = name_of(options);
+    return library::make_library(model, compile, {form, options.weights == "beside"}, &report);
+#else
+    return fail_at("libraries", "this build has no LLVM", "build with GOSSAMER_LLVM=ON");
+#endif
+  }();
   if (!files) {
     Diagnostic error = files.error();
     if (error.where.empty()) error.where = options.model;
@@ -177,11 +201,15 @@ Result<> compile_all(Options& options) {
     fs::rename(temporary, options.output, error);
     if (error) return fail_at(options.output, cat("cannot be made: ", error.message()));
   } else {
-    if (web && options.emit != "package" && (page_asked || page_is_built()))
+    if (web && !is_library(options.emit) && options.emit != "package" &&
+        (page_asked || page_is_built()))
       GS_TRY(add_page(files, page));
     else if (web && options.emit.empty())
       std::fprintf(stderr, "gossamer: no page: the web run time is not built\n");
-    GS_TRY(write_package(options.output, files));
+    if (is_library(options.emit))
+      GS_TRY(write_files(options.output, files));
+    else
+      GS_TRY(write_package(options.output, files));
   }
   print_rows(rows, options);
   return {};
@@ -195,6 +223,14 @@ int run_compile(Options& options) {
     return report_usage("--target names one target twice");
   if (cpu && options.targets.size() > 1)
     return report_usage("--target cpu makes a package of its own");
+  if (is_library(options.emit) && options.targets.size() > 1)
+    return report_usage(cat("--emit ", options.emit, " is for one target"));
+  if (is_library(options.emit) && options.single_file)
+    return report_usage("--single-file makes a page");
+  if (!options.weights.empty() && !is_library(options.emit))
+    return report_usage("--weights is for libraries (--emit)");
+  // Programs run in engines that lack it, too: there it is asked for.
+  if (is_library(options.emit) && !options.relaxed_given) options.compile.relaxed_simd = false;
   if (cpu && (options.emit == "page" || options.single_file))
     return report_usage("--emit page is for the web targets");
   if (options.single_file && options.emit == "package")
@@ -225,9 +261,15 @@ void add_compile(CLI::App& app, Chosen& chosen) {
   command->add_option("--output,-o", options->output, "The folder (or .html file) to write")
       ->required();
   command
-      ->add_option("--emit", options->emit,
-                   "package: only that; page: also the page that runs it (default for the web)")
-      ->check(CLI::IsMember({"package", "page"}));
+      ->add_option(
+          "--emit", options->emit,
+          "package: only that; page: also the page that runs it (default for the web); cpu, "
+          "wasm: object, static-lib or shared-lib with a C header; wasm: wasi, a "
+          "program for engines without JavaScript")
+      ->check(CLI::IsMember({"package", "page", "object", "static-lib", "shared-lib", "wasi"}));
+  command
+      ->add_option("--weights", options->weights, "Libraries: weights inside, or in a file beside")
+      ->check(CLI::IsMember({"inside", "beside"}));
   command->add_flag("--single-file", options->single_file,
                     "Write one .html with everything inside");
   command->add_option("--labels", options->labels, "Class names for the page, one a line");
@@ -238,8 +280,10 @@ void add_compile(CLI::App& app, Chosen& chosen) {
                    "Weights of more bytes lie in several files of at most so many (64MB)")
       ->transform(CLI::AsSizeValue(true))
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
-  command->add_flag("--relaxed-simd,!--no-relaxed-simd", options->compile.relaxed_simd,
-                    "wasm: kernels with and without relaxed SIMD (the default), or without alone");
+  CLI::Option* const relaxed = command->add_flag(
+      "--relaxed-simd,!--no-relaxed-simd", options->compile.relaxed_simd,
+      "wasm: kernels with and without relaxed SIMD (the default), or without alone; libraries and "
+      "programs: with it alone, or without (the default)");
   command
       ->add_option("--limits", options->compile.limits,
                    "webgpu, webgl: keep the limits of mobile devices")
@@ -255,8 +299,10 @@ void add_compile(CLI::App& app, Chosen& chosen) {
   command->add_option("--records", options->records,
                       "Points of search spaces to take, a JSON object a line (inspect --space)");
   command->add_flag("--json", options->json, "Machine-readable output");
-  command->callback(
-      [options, &chosen] { chosen.run = [options] { return run_compile(*options); }; });
+  command->callback([options, relaxed, &chosen] {
+    options->relaxed_given = relaxed->count() > 0;
+    chosen.run = [options] { return run_compile(*options); };
+  });
 }
 
 }  // namespace gossamer::command

@@ -1,5 +1,6 @@
 #include "codegen/llvm/emit.h"
 
+#include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
@@ -30,14 +31,15 @@ llvm::Function* add_function(llvm::Module& module, const Target& target, const s
 void add_kernel(llvm::Module& module, const Target& target, const ir::Kernel& kernel,
                 const std::string& name) {
   auto& context = module.getContext();
-  llvm::Type* word = llvm::Type::getInt64Ty(context);
+  llvm::Type* word = llvm::Type::getIntNTy(context, target.index_bits);
+  const llvm::Align align(target.index_bits / 8);
   llvm::Type* pointer = llvm::PointerType::getUnqual(context);
   llvm::Function* function = add_function(module, target, name, {word, word, pointer});
   FunctionEmitter emitter(*function, target);
   llvm::IRBuilder<>& b = emitter.builder();
   llvm::Value* args = function->getArg(2);
   const auto argument = [&](size_t at, llvm::Type* type) {
-    auto* load = b.CreateAlignedLoad(type, b.CreateConstGEP1_64(pointer, args, at), llvm::Align(8));
+    auto* load = b.CreateAlignedLoad(type, b.CreateConstGEP1_64(pointer, args, at), align);
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context, {}));
     return load;
   };
@@ -85,9 +87,22 @@ void build(llvm::Module& module, const Target& target, std::span<const ir::Kerne
 
 }  // namespace
 
+Result<std::vector<std::byte>> emit_bitcode(std::span<const ir::Kernel> kernels,
+                                            const PlanFunction* plan, const LlvmOptions& options) {
+  GS_ASSIGN(const Target target, make_target(options));
+  llvm::LLVMContext context;
+  llvm::Module module("kernels", context);
+  build(module, target, kernels, plan);
+  llvm::SmallVector<char, 0> bitcode;
+  llvm::raw_svector_ostream out(bitcode);
+  llvm::WriteBitcodeToFile(module, out);
+  const auto* begin = reinterpret_cast<const std::byte*>(bitcode.data());
+  return std::vector<std::byte>(begin, begin + bitcode.size());
+}
+
 Result<std::vector<std::byte>> emit_object(std::span<const ir::Kernel> kernels,
                                            const PlanFunction* plan, const LlvmOptions& options) {
-  GS_ASSIGN(const Target target, make_target(options.cpu));
+  GS_ASSIGN(const Target target, make_target(options));
   llvm::LLVMContext context;
   llvm::Module module("kernels", context);
   build(module, target, kernels, plan);

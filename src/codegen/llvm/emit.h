@@ -15,11 +15,14 @@ namespace gossamer::codegen::llvm_ {
 
 struct LlvmOptions {
   std::string cpu = "native";  // LLVM's name of a processor of this machine's architecture
+  bool wasm = false;           // wasm32 instead, whose kernels count in 32 bits
+  bool relaxed_simd = false;   // wasm: multiply-adds that may round once or twice
+  bool fixed_place = false;    // wasm: code that is linked into a program, not loaded into one
 };
 
 // Kernels must be scheduled, without vectorized and unrolled loops, with flat accesses of the
 // storage types and without transcendental operations (ir::Property). Kernel i becomes
-//   void k<i>(int64_t begin, int64_t end, void* const* args)
+//   void k<i>(intptr_t begin, intptr_t end, void* const* args)
 // with args: the buffers' addresses, then the scalars as intptr_t; segment k of `plan`,
 // where given, becomes (segment_name)
 //   void plan_<k>(const double* dims, double* values).
@@ -28,9 +31,21 @@ struct LlvmOptions {
 Result<std::vector<std::byte>> emit_object(std::span<const ir::Kernel> kernels,
                                            const PlanFunction* plan, const LlvmOptions& options);
 
+// The same as LLVM's bitcode, which src/library makes libraries of.
+Result<std::vector<std::byte>> emit_bitcode(std::span<const ir::Kernel> kernels,
+                                            const PlanFunction* plan, const LlvmOptions& options);
+
 // kernels.so of an object, by the first of ld.lld-19, ld.lld, ld and cc that is installed. Errors:
 // none of them is, or it failed (its own first line is the message).
 Result<std::vector<std::byte>> link_shared_library(std::span<const std::byte> object);
+// libNAME.so, which finds the C library in the program that loads it.
+Result<std::vector<std::byte>> link_shared_library(std::span<const std::byte> object,
+                                                   const std::string& name);
+// By wasm-ld-19 or wasm-ld: a program with an export _start, and a module of the convention of
+// dynamic linking that exports what is named.
+Result<std::vector<std::byte>> link_wasm_program(std::span<const std::byte> object);
+Result<std::vector<std::byte>> link_wasm_library(std::span<const std::byte> object,
+                                                 std::span<const std::string> exported);
 
 // What a machine must have to run code made for a processor, as the manifest's `needs` spell it:
 // "cpu-avx512" or "cpu-avx2" on x86-64. Errors: as emit_object.

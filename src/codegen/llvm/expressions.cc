@@ -1,4 +1,6 @@
 // Expressions, except arithmetic.
+#include <llvm/IR/IntrinsicsWebAssembly.h>
+
 #include "codegen/llvm/function_emitter.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
@@ -16,7 +18,7 @@ llvm::Type* FunctionEmitter::scalar_type(DType dtype) {
     case DType::boolean:
       return b_.getInt1Ty();
     case DType::index:
-      return b_.getInt64Ty();
+      return b_.getIntNTy(target_.index_bits);
     case DType::bf16:
       return b_.getInt16Ty();
     case DType::string:
@@ -96,6 +98,8 @@ llvm::Value* FunctionEmitter::emit_uncached(const Expr& expr) {
       if (!ir::is_float(type.dtype)) return b_.CreateAdd(b_.CreateMul(a, b), c);
       if (target_.has_fma && (type.dtype == DType::f32 || type.dtype == DType::f64))
         return b_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
+      if (target_.relaxed_madd && type.dtype == DType::f32 && type.lanes == 4)
+        return b_.CreateIntrinsic(llvm::Intrinsic::wasm_relaxed_madd, {a->getType()}, {a, b, c});
       return b_.CreateFAdd(b_.CreateFMul(a, b), c);
     }
     case ir::NodeKind::Select:

@@ -72,7 +72,7 @@ void FunctionEmitter::emit(const Stmt& stmt) {
       GS_CHECK(loop->loop != ir::LoopKind::vectorized, "loop ", loop->var->name,
                " should have become vectors");
       llvm::Value* extent = emit_value(loop->extent);
-      emit_loop(*loop, b_.getInt64(0), extent);
+      emit_loop(*loop, llvm::ConstantInt::get(extent->getType(), 0), extent);
       return;
     }
     case ir::NodeKind::While:
@@ -105,12 +105,12 @@ void FunctionEmitter::emit_loop(const ir::For& loop, llvm::Value* begin, llvm::V
   else
     b_.CreateCondBr(b_.CreateICmpSLT(begin, end), body, after);
   b_.SetInsertPoint(body);
-  llvm::PHINode* var = b_.CreatePHI(b_.getInt64Ty(), 2, loop.var->name);
+  llvm::PHINode* var = b_.CreatePHI(begin->getType(), 2, loop.var->name);
   var->addIncoming(begin, before);
   vars_[loop.var.get()] = var;
   emit(loop.body);
   cache_.clear();
-  llvm::Value* next = b_.CreateAdd(var, b_.getInt64(1), "", true, true);
+  llvm::Value* next = b_.CreateAdd(var, llvm::ConstantInt::get(var->getType(), 1), "", true, true);
   var->addIncoming(next, b_.GetInsertBlock());
   b_.CreateCondBr(b_.CreateICmpSLT(next, end), body, after);
   b_.SetInsertPoint(after);

@@ -68,26 +68,27 @@ int run(const std::vector<std::string>& command, const std::string& messages) {
   return WEXITSTATUS(status) == 127 ? -1 : WEXITSTATUS(status);
 }
 
-}  // namespace
+using Flags = std::vector<std::string>;
 
-Result<std::vector<std::byte>> link_shared_library(std::span<const std::byte> object) {
+// By the first of the linkers that is installed.
+Result<std::vector<std::byte>> link(std::span<const std::byte> object,
+                                    std::span<const char* const> linkers, const Flags& flags,
+                                    const std::string& hint) {
   const char* base = getenv("TMPDIR");
   std::string pattern = cat(base && *base ? base : "/tmp", "/gossamer-link.XXXXXX");
   if (!mkdtemp(pattern.data())) return fail_at(pattern, cat("cannot be made: ", strerror(errno)));
   const Workplace place{pattern};
   if (!write_bytes(place.object(), object))
     return fail_at(place.object(), cat("cannot be written: ", strerror(errno)));
-  // --no-undefined: a call that code generation introduced must not wait for the loader to fail.
-  const std::vector<std::string> flags = {
-      "-shared", "--no-undefined", "--build-id=none", "-znoexecstack", "-s", "-soname=kernels.so",
-      "-o",      place.library(),  place.object()};
-  for (const char* linker : {"ld.lld-19", "ld.lld", "ld", "cc"}) {
-    std::vector<std::string> command{linker};
-    if (std::strcmp(linker, "cc") == 0)
-      command.insert(command.end(), {"-shared", "-nostdlib", "-s", "-Wl,--no-undefined", "-o",
-                                     place.library(), place.object()});
-    else
+  for (const char* linker : linkers) {
+    Flags command{linker};
+    if (std::strcmp(linker, "cc") == 0) {
+      command.insert(command.end(), {"-shared", "-nostdlib", "-s"});
+      if (flags[1] == "--no-undefined") command.emplace_back("-Wl,--no-undefined");
+    } else {
       command.insert(command.end(), flags.begin(), flags.end());
+    }
+    command.insert(command.end(), {"-o", place.library(), place.object()});
     const int status = run(command, place.messages());
     if (status < 0) continue;
     if (status != 0) {
@@ -97,7 +98,45 @@ Result<std::vector<std::byte>> link_shared_library(std::span<const std::byte> ob
     }
     return read_bytes(place.library());
   }
-  return fail("no linker is installed, which target cpu needs", "install lld-19 (or any ld or cc)");
+  return fail(cat("no linker is installed, which this needs"), hint);
+}
+
+constexpr const char* elf_linkers[] = {"ld.lld-19", "ld.lld", "ld", "cc"};
+constexpr const char* wasm_linkers[] = {"wasm-ld-19", "wasm-ld"};
+const char* const elf_hint = "install lld-19 (or any ld or cc)";
+const char* const wasm_hint = "install lld-19";
+
+}  // namespace
+
+// --no-undefined: a call that code generation introduced must not wait for the loader to fail.
+Result<std::vector<std::byte>> link_shared_library(std::span<const std::byte> object) {
+  return link(
+      object, elf_linkers,
+      {"-shared", "--no-undefined", "--build-id=none", "-znoexecstack", "-s", "-soname=kernels.so"},
+      elf_hint);
+}
+
+Result<std::vector<std::byte>> link_shared_library(std::span<const std::byte> object,
+                                                   const std::string& name) {
+  return link(object, elf_linkers,
+              {"-shared", "-znoexecstack", "--build-id=none", "-s", cat("-soname=", name)},
+              elf_hint);
+}
+
+// What kernels keep for themselves lies on the stack, below the data: an overflow traps.
+Result<std::vector<std::byte>> link_wasm_program(std::span<const std::byte> object) {
+  return link(object, wasm_linkers,
+              {"--export=_start", "--export-memory", "--stack-first", "-zstack-size=1048576",
+               "--gc-sections", "--strip-debug"},
+              wasm_hint);
+}
+
+Result<std::vector<std::byte>> link_wasm_library(std::span<const std::byte> object,
+                                                 std::span<const std::string> exported) {
+  Flags flags{"-shared", "--experimental-pic", "--unresolved-symbols=import-dynamic",
+              "--strip-debug"};
+  for (const std::string& name : exported) flags.push_back(cat("--export=", name));
+  return link(object, wasm_linkers, flags, wasm_hint);
 }
 
 }  // namespace gossamer::codegen::llvm_

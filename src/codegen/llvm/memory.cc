@@ -26,7 +26,7 @@ llvm::Value* FunctionEmitter::from_memory(llvm::Value* value, DType storage) {
   if (storage == DType::boolean)
     return b_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
   if (storage == DType::index) {
-    llvm::Type* wide = b_.getInt64Ty();
+    llvm::Type* wide = b_.getIntNTy(target_.index_bits);
     if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType()))
       wide = llvm::FixedVectorType::get(wide, vector->getNumElements());
     return b_.CreateSExt(value, wide);
@@ -77,7 +77,7 @@ llvm::Value* FunctionEmitter::emit_load(const ir::Load& load) {
   if (const auto* ramp = ir::as<ir::Ramp>(index); ramp && ramp->stride == 1) {
     llvm::Value* pointer = address(memory, storage, emit_value(ramp->base));
     llvm::Instruction* value = nullptr;
-    if (by_lane && !memory.is_private) {
+    if (by_lane && !memory.is_private && target_.masked_loads) {
       value = b_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type));
     } else {
       if (mask && !memory.is_private)

@@ -24,8 +24,9 @@ std::string native_features() {
 }  // namespace
 
 Result<std::vector<std::string>> needs_of(const LlvmOptions& options) {
-  GS_ASSIGN(const Target target, make_target(options.cpu));
+  GS_ASSIGN(const Target target, make_target(options));
   std::vector<std::string> needs;
+  if (options.wasm) needs.emplace_back("wasm-simd");
   if (!target.machine->getTargetTriple().isX86()) return needs;
   if (target.vector_bits == 512)
     needs.emplace_back("cpu-avx512");
@@ -36,9 +37,43 @@ Result<std::vector<std::string>> needs_of(const LlvmOptions& options) {
 
 std::string host_cpu() { return llvm::sys::getHostCPUName().str(); }
 
-Result<Target> make_target(const std::string& cpu) {
-  static const bool registered =
-      !llvm::InitializeNativeTarget() && !llvm::InitializeNativeTargetAsmPrinter();
+namespace {
+
+// SIMD is everywhere that wasm is; what came later is named by the engine that lacks it.
+Result<Target> make_wasm_target(bool relaxed_simd, bool fixed_place) {
+  LLVMInitializeWebAssemblyTargetInfo();
+  LLVMInitializeWebAssemblyTarget();
+  LLVMInitializeWebAssemblyTargetMC();
+  LLVMInitializeWebAssemblyAsmPrinter();
+  Target target;
+  target.cpu = "generic";
+  target.features = "+simd128,+bulk-memory,+sign-ext,+nontrapping-fptoint,+mutable-globals";
+  if (relaxed_simd) target.features += ",+relaxed-simd";
+  target.relaxed_madd = relaxed_simd;
+  target.masked_loads = false;
+  target.index_bits = 32;
+  const std::string triple = "wasm32-unknown-wasi";
+  std::string error;
+  const llvm::Target* known = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!known) return fail(cat("this LLVM has no generator for WebAssembly: ", error));
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  target.machine.reset(
+      known->createTargetMachine(triple, target.cpu, target.features, options,
+                                 fixed_place ? llvm::Reloc::Static : llvm::Reloc::PIC_,
+                                 std::nullopt, llvm::CodeGenOptLevel::Default));
+  if (!target.machine) return fail("LLVM cannot generate WebAssembly");
+  return target;
+}
+
+}  // namespace
+
+Result<Target> make_target(const LlvmOptions& for_what) {
+  if (for_what.wasm) return make_wasm_target(for_what.relaxed_simd, for_what.fixed_place);
+  const std::string& cpu = for_what.cpu;
+  static const bool registered = !llvm::InitializeNativeTarget() &&
+                                 !llvm::InitializeNativeTargetAsmPrinter() &&
+                                 !llvm::InitializeNativeTargetAsmParser();  // of the run time in C
   if (!registered) return fail("this LLVM has no generator for this machine");
   Target target;
   target.cpu = cpu == "native" || cpu.empty() ? host_cpu() : cpu;

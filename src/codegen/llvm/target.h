@@ -7,17 +7,21 @@
 #include <string>
 
 #include "base/result.h"
+#include "codegen/llvm/emit.h"
 
 namespace gossamer::codegen::llvm_ {
 
 struct Target {
   std::unique_ptr<llvm::TargetMachine> machine;
   std::string cpu, features;
-  bool has_fma = false;   // a * b + c in one instruction
-  bool has_half = false;  // converts f16 in one instruction
-  int vector_bits = 128;  // widest registers
+  bool has_fma = false;       // a * b + c in one instruction
+  bool relaxed_madd = false;  // wasm's, which may round once or twice
+  bool has_half = false;      // converts f16 in one instruction
+  bool masked_loads = true;   // a vector of which lanes are wanted is loaded by an instruction
+  int vector_bits = 128;      // widest registers
+  unsigned index_bits = 64;   // of loop counters and addresses' arithmetic
 };
 
-Result<Target> make_target(const std::string& cpu);
+Result<Target> make_target(const LlvmOptions& options);
 
 }  // namespace gossamer::codegen::llvm_

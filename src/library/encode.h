@@ -1,0 +1,31 @@
+// A package's manifest and weights as the tables that runtime/embedded walks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "package/package.h"
+
+namespace gossamer::library {
+
+struct Encoded {
+  std::vector<int64_t> words;       // runtime/embedded/program.h
+  std::string texts;                // names and messages, each ended by a zero
+  std::vector<std::byte> weights;   // each at a multiple of 64, with slack around all
+  bool has_dynamic_memory = false;  // tensors whose size a run decides
+  std::vector<std::string> dims;    // named by the caller, in order
+  // Bytes that a model takes at most, where nothing is dynamic: the run time's structures with
+  // pointers of 64 bits.
+  int64_t memory_bytes = 0;
+};
+
+// `stored`: weights.safetensors. `beside`: the weights are the caller's, and known by a sum.
+// Errors: what these forms do not have, by the tensor's name.
+Result<Encoded> encode(const package::Module& module, std::span<const std::byte> stored,
+                       bool beside);
+
+}  // namespace gossamer::library
