@@ -137,13 +137,20 @@ export class InferenceSession {
     const fetches = this.#fetches(rest);
     const given = this.#given(feeds);
     const {zeros, key} = this.#zeros(feeds);
-    const model = key ? await this.#emptyModel(key, zeros) : this.#model;
     const wanted = Object.keys(fetches);
     const onGpu = wanted.filter((name) => this.#locations.has(name));
     const apart = onGpu.length > 0 || wanted.length < this.outputNames.length;
-    const outputs = await this.#ran(() =>
-      model.run(given, apart ? {fetches: wanted.filter((name) => !onGpu.includes(name)), location: Object.fromEntries(onGpu.map((name) => [name, 'device'] as const))} : undefined),
-    );
+    const options = apart ? {fetches: wanted.filter((name) => !onGpu.includes(name)), location: Object.fromEntries(onGpu.map((name) => [name, 'device'] as const))} : undefined;
+    const outputs = await this.#ran(async () => {
+      const known = key ? this.#empty.get(key) : undefined;
+      try {
+        return await (known ? await known : this.#model).run(given, options);
+      } catch (problem) {
+        // A program whose dimensions are one at least says so.
+        if (known || !key || !(problem instanceof Error && (problem as {code?: string}).code === 'input')) throw problem;
+        return (await this.#emptyModel(key, zeros)).run(given, options);
+      }
+    });
     for (const [name, output] of Object.entries(outputs)) if (!Object.hasOwn(fetches, name)) output.dispose();
     const made = wanted.map(async (name) => [name, await this.#result(outputs[name] as Output, onGpu.includes(name), fetches[name])] as const);
     return Object.fromEntries(await this.#ran(() => Promise.all(made)));
@@ -193,7 +200,7 @@ export class InferenceSession {
     return {dtype, shape, data: toRunTime(type, tensor.data, size)} as Feed;
   }
 
-  /** Named dimensions that are empty in these feeds: a program counts on one element at least. */
+  /** Named dimensions that are empty in these feeds: most programs count on one element at least. */
   #zeros(feeds: Feeds): {zeros: Record<string, number>; key: string} {
     const zeros: Record<string, number> = {};
     for (const {name, shape} of this.#model.inputs) {
