@@ -219,6 +219,15 @@ await native('rounds', 'static-lib');
 await native('choose', 'object');
 await native('story', 'static-lib');
 await native('mobilenet', 'shared-lib');
+if (model_of('bert') === 'absent') tally.skip('misuse', 'a model of ../shared is not here');
+else
+  await check('misuse, with sanitizers', () => {
+    const folders = ['digits', 'bert'].map((name) => emit(name, 'cpu', 'static-lib'));
+    const program = path.join(work, 'misuse');
+    const found = folders.flatMap((folder, at) => [`-I${folder}`, path.join(folder, `lib${['digits', 'bert'][at]}.a`)]);
+    run('clang-19', ['-std=c11', ...STRICT, '-fsanitize=address,undefined', '-fno-sanitize-recover=all', path.join(here, 'misuse.c'), ...found, '-pthread', '-o', program]);
+    run(program, ['1', '3000'], {env: {...process.env, ASAN_OPTIONS: 'allocator_may_return_null=1'}});
+  });
 await wasm('digits', 'static-lib');
 await wasm('digits', 'shared-lib');
 await wasm('story', 'static-lib');
