@@ -219,6 +219,27 @@ await native('rounds', 'static-lib');
 await native('choose', 'object');
 await native('story', 'static-lib');
 await native('mobilenet', 'shared-lib');
+// examples/libraries: each says the digit that the interpreter finds most probable
+const examples = path.join(root, 'examples/libraries');
+function says_the_digit(out) {
+  const {elements} = model_of('digits').wanted('probabilities');
+  const best = elements.indexOf(Math.max(...elements));
+  return out.toString().trim() === String(best) ? undefined : `says ${out}, not ${best}`;
+}
+await check('example in C', () => {
+  const folder = emit('digits', 'cpu', 'static-lib');
+  const program = path.join(work, 'example');
+  run('gcc', ['-std=c11', ...STRICT, `-I${folder}`, path.join(examples, 'main.c'), path.join(folder, 'libdigits.a'), '-pthread', '-o', program]);
+  return says_the_digit(run(program, [model_of('digits').raw.image]));
+});
+if (spawnSync('cargo', ['--version']).status !== 0) tally.skip('example in Rust', 'cargo is not installed');
+else
+  await check('example in Rust', () => {
+    const folder = emit('digits', 'cpu', 'static-lib');
+    const env = {...process.env, DIGITS: folder, CARGO_TARGET_DIR: path.join(work, 'cargo')};
+    const args = ['run', '--quiet', '--offline', '--manifest-path', path.join(examples, 'rust/Cargo.toml')];
+    return says_the_digit(run('cargo', args, {env, input: readFileSync(model_of('digits').raw.image)}));
+  });
 if (model_of('bert') === 'absent') tally.skip('misuse', 'a model of ../shared is not here');
 else
   await check('misuse, with sanitizers', () => {
