@@ -91,6 +91,7 @@ def main():
     parser.add_argument("site", help="folder for the page, which is new or a package")
     parser.add_argument("--target", default="webgl", choices=["webgl", "webgpu", "wasm"])
     parser.add_argument("--png", help="also draws it here, natively, into this file")
+    parser.add_argument("--native", default="cpu", choices=[each for each in ("cpu", "opencl", "opengl") if each in gs.TARGETS], help="what draws that: the CPU, or the GPU without a browser or a window")
     arguments = parser.parse_args()
 
     onnx = gs.export_onnx(Picture(learn()), gs.ones(1), name="Two spirals", input_names=["zoom"], output_names=["picture"])
@@ -98,7 +99,7 @@ def main():
     package.write(arguments.site, page=True)
     print(package)
     if arguments.png:
-        here = gs.compile(onnx)
+        here = gs.compile(onnx, target=arguments.native)
         write_png(arguments.png, here.run(np.ones(1, np.float32))["picture"][0])
         print(f"{arguments.png}: {here.report()['device']}")
 

@@ -1,7 +1,7 @@
-// examples/python/spirals.py as its reader runs it: it learns, writes a page with WebGL, and draws the same natively; the page is
-// used in Chromium, and both pictures are compared.
+// examples/python/spirals.py as its reader runs it: it learns, writes a page with WebGL, and draws the same natively, on the CPU and
+// with OpenGL; the page is used in Chromium, and the pictures are compared.
 import {spawnSync} from 'node:child_process';
-import {mkdtempSync, readFileSync, rmSync} from 'node:fs';
+import {copyFileSync, mkdtempSync, rmSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {startBrowser, waitLong} from '../../tools/demo/browser.mjs';
@@ -10,14 +10,14 @@ import {serve} from '../../tools/demo/serve.mjs';
 const root = path.resolve(import.meta.dirname, '../..');
 
 // The largest and the mean difference of the page's picture from the native one, in steps of 255.
-const compare = `(async () => {
+const compare = (file) => `(async () => {
   const pixels = (source, width, height) => {
     const canvas = new OffscreenCanvas(width, height);
     const context = canvas.getContext('2d');
     context.drawImage(source, 0, 0);
     return context.getImageData(0, 0, width, height).data;
   };
-  const native = await createImageBitmap(await (await fetch('native.png')).blob());
+  const native = await createImageBitmap(await (await fetch('${file}')).blob());
   const drawn = document.querySelector('.output canvas, #outputs canvas');
   const [a, b] = [pixels(drawn, drawn.width, drawn.height), pixels(native, native.width, native.height)];
   const apart = Array.from(a, (each, at) => Math.abs(each - b[at]));
@@ -31,10 +31,21 @@ export async function spirals(tally, python, screenshot) {
   try {
     const site = path.join(work, 'site');
     const env = {...process.env, GOSSAMER_HOME: root};
-    const {status, stdout, stderr} = spawnSync(python, ['-P', path.join(root, 'examples/python/spirals.py'), site, '--png', path.join(work, 'native.png')], {cwd: work, env, encoding: 'utf8', timeout: 120_000});
+    const draw = (folder, file, ...more) =>
+      spawnSync(python, ['-P', path.join(root, 'examples/python/spirals.py'), folder, '--png', file, ...more], {cwd: work, env, encoding: 'utf8', timeout: 120_000});
+    const {status, stdout, stderr} = draw('site', 'native.png');
     tally.record('spirals.py learns and writes a page', status !== 0 ? stderr.slice(-300) : !stdout.includes('100.0% of the points') && stdout);
     if (status !== 0) return;
-    spawnSync('cp', [path.join(work, 'native.png'), site]);
+    const drawn = ['native.png'];
+    const targets = spawnSync(python, ['-P', '-c', 'import gossamer; print(*gossamer.TARGETS)'], {encoding: 'utf8'}).stdout;
+    const onGpu = targets.includes('opengl') && draw('again', 'opengl.png', '--native', 'opengl');
+    if (onGpu && /install/.test(onGpu.stderr)) tally.skip('spirals.py draws with OpenGL', onGpu.stderr.trim().split('\n').at(-1));
+    else if (onGpu) {
+      const done = onGpu.status === 0 && /opengl.png: opengl/.test(onGpu.stdout);
+      tally.record('spirals.py draws with OpenGL', done ? undefined : onGpu.stderr.slice(-300) + onGpu.stdout.slice(-200));
+      if (done) drawn.push('opengl.png');
+    }
+    for (const file of drawn) copyFileSync(path.join(work, file), path.join(site, file));
     const {server, address} = await serve(site);
     const browser = await startBrowser();
     try {
@@ -45,8 +56,10 @@ export async function spirals(tally, python, screenshot) {
       await waitLong(page, "['done', 'refused', 'failed'].includes(document.documentElement.dataset.state)");
       const told = await page.evaluate("document.documentElement.dataset.state + ' ' + document.body.innerText");
       tally.record('its page runs with WebGL', !/^done/.test(told) || !/on webgl/.test(told) ? told.slice(0, 300) : undefined);
-      const {width, height, most, mean} = await page.evaluate(compare);
-      tally.record('the page draws what is drawn natively', width === 192 && height === 192 && most <= 2 && mean < 0.1 ? undefined : `${width}x${height}, apart ${most} at most, ${mean} in the mean`);
+      for (const file of drawn) {
+        const {width, height, most, mean} = await page.evaluate(compare(file));
+        tally.record(`the page draws what ${file} has`, width === 192 && height === 192 && most <= 2 && mean < 0.1 ? undefined : `${width}x${height}, apart ${most} at most, ${mean} in the mean`);
+      }
       if (screenshot) await page.screenshot(screenshot);
     } finally {
       await browser.close();
