@@ -1,4 +1,4 @@
-# The run time in C inside the compiler: as LLVM bitcode for this machine and for wasm, and as text
+# The run time in C inside the compiler: as LLVM bitcode for this machine and for wasm
 # (src/library/run_time.h). Compiled by the clang of the LLVM that reads it.
 
 if(GS_WASM OR NOT GOSSAMER_LLVM)
@@ -36,8 +36,4 @@ gs_embed_code(native_threads threads.c -O2 -D_GNU_SOURCE)
 gs_embed_code(wasm_model model.c ${gs_wasm_flags})
 gs_embed_code(wasm_one_thread one_thread.c ${gs_wasm_flags})
 gs_embed_code(wasm_program program.c ${gs_wasm_flags})
-foreach(file program.h model.h model.c one_thread.c)
-  string(REPLACE "." "_" name text_${file})
-  gs_embed(${name} ${gs_embedded}/${file})
-endforeach()
 target_compile_definitions(gossamer_library PRIVATE GOSSAMER_VERSION="${PROJECT_VERSION}")

@@ -19,9 +19,9 @@
 
 namespace gossamer::compiler {
 
-// What kernels come as: the target's finished code, or what src/library makes libraries of, in a
-// file kernels.bc (LLVM's bitcode, of cpu and wasm) or kernels.c (of cpu, for any processor).
-enum class CodeForm : uint8_t { finished, bitcode, c };
+// What kernels come as: the target's finished code, or LLVM's bitcode (of cpu and wasm, in
+// kernels.bc), of which src/library makes libraries.
+enum class CodeForm : uint8_t { finished, bitcode };
 
 struct Options {
   std::string target = "wasm";   // "webgpu", "webgl", "wasm", "cpu"

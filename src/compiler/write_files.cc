@@ -93,7 +93,7 @@ Result<> ModuleBuilder::emit(package::Files& files) {
 }
 
 Result<> ModuleBuilder::emit_for_library(const codegen::PlanFunction* plan, package::Files& files) {
-  if (target_ != TargetKind::cpu && (target_ != TargetKind::wasm || options_.code == CodeForm::c))
+  if (target_ != TargetKind::cpu && target_ != TargetKind::wasm)
     return fail_at(cat("target \"", options_.target, "\""), "has no libraries",
                    "use --target cpu or --target wasm");
 #ifdef GOSSAMER_LLVM

@@ -20,11 +20,10 @@ struct FormName {
   std::string_view name;
   Form form;
 };
-constexpr std::array<FormName, 5> forms{{{"object", Form::object},
+constexpr std::array<FormName, 4> forms{{{"object", Form::object},
                                          {"static-lib", Form::static_library},
                                          {"shared-lib", Form::shared_library},
-                                         {"wasi", Form::wasi},
-                                         {"c", Form::c}}};
+                                         {"wasi", Form::wasi}}};
 
 std::vector<std::byte> bytes_of(std::string_view text) {
   const auto* begin = reinterpret_cast<const std::byte*>(text.data());
@@ -122,8 +121,6 @@ Result<package::Files> finish(const std::string& name, Made& made, const Options
       GS_ASSIGN(std::vector<std::byte> program, codegen::llvm_::link_wasm_program(object));
       files.push_back({name + ".wasm", std::move(program)});
     } break;
-    case Form::c:
-      break;
   }
   if (options.weights_beside) files.push_back({name + ".weights", std::move(made.encoded.weights)});
   return files;
@@ -134,8 +131,6 @@ Result<> check_form(const compiler::Options& compile, const Options& options) {
   if (!wasm && compile.target != "cpu")
     return fail_at(cat("target \"", compile.target, "\""), "has no libraries",
                    "use --target cpu or --target wasm");
-  if (wasm && options.form == Form::c)
-    return fail("--emit c is for --target cpu; what it writes also compiles to wasm");
   if (!wasm && options.form == Form::wasi) return fail("--emit wasi is for --target wasm");
   if (options.form == Form::wasi && options.weights_beside)
     return fail("a program has its weights inside");
@@ -147,7 +142,7 @@ Result<> check_form(const compiler::Options& compile, const Options& options) {
 Result<Form> form_named(std::string_view name) {
   for (const FormName& form : forms)
     if (form.name == name) return form.form;
-  return fail(cat("there is no form \"", name, "\""), "object, static-lib, shared-lib, wasi, c");
+  return fail(cat("there is no form \"", name, "\""), "object, static-lib, shared-lib, wasi");
 }
 
 Result<package::Files> make_library(std::span<const std::byte> model,

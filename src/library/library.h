@@ -11,9 +11,9 @@
 
 namespace gossamer::library {
 
-enum class Form : uint8_t { object, static_library, shared_library, wasi, c };
+enum class Form : uint8_t { object, static_library, shared_library, wasi };
 
-// "object", "static-lib", "shared-lib", "wasi", "c"
+// "object", "static-lib", "shared-lib", "wasi"
 Result<Form> form_named(std::string_view name);
 
 struct Options {
@@ -21,7 +21,7 @@ struct Options {
   bool weights_beside = false;  // in NAME.weights, which the program reads or maps
 };
 
-// NAME.o, libNAME.a, libNAME.so, NAME.wasm or NAME.c, with NAME.h where there is one, for
+// NAME.o, libNAME.a, libNAME.so or NAME.wasm, with NAME.h where there is one, for
 // `compile.target`: "cpu" or "wasm". NAME is `compile.name` as an identifier, which must be given.
 // Errors: as of compiler::compile; a form that the target does not have, what forms do not have,
 // no linker.

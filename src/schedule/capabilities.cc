@@ -59,15 +59,6 @@ Capabilities with_multiply_adds(Capabilities caps) {
   return caps;
 }
 
-Capabilities for_any_processor(Capabilities caps) {
-  caps.vector_lanes = 1;
-  caps.vector_registers = 15;
-  caps.tile_rows = 4;
-  caps.tile_vectors = 2;
-  caps.map_chunk = 1024;
-  return caps;
-}
-
 Result<> apply_limits(std::string_view limits, Capabilities& caps) {
   if (limits.empty()) return {};
   if (limits != "mobile")

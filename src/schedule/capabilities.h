@@ -42,8 +42,6 @@ struct Capabilities {
 Capabilities capabilities_of(TargetKind kind);
 // wasm with relaxed SIMD, where a multiply-add needs no register for the product.
 Capabilities with_multiply_adds(Capabilities caps);
-// A processor of which nothing is known: no vectors, few registers.
-Capabilities for_any_processor(Capabilities caps);
 // Limits of the GPU targets that have a name: "mobile" is what every phone of recent years has
 // (4096-texel textures, 8 storage buffers of 128 MiB, groups of 256); "" changes
 // nothing.
