@@ -61,6 +61,8 @@ if(NOT GS_WASM)
   endif()
   add_library(gs_boost INTERFACE)
   target_include_directories(gs_boost SYSTEM INTERFACE ${GS_BOOST})
+  # Drivers themselves are found at run time.
+  gs_header_only(gs_khronos CL EGL GLES3 KHR)
   find_package(Threads REQUIRED)
   if(GOSSAMER_TESTS)
     find_package(GTest REQUIRED)

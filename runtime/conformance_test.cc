@@ -6,10 +6,14 @@
 #include <cstring>
 #include <limits>
 
+#include "codegen/glsl/emit_compute.h"
 #include "codegen/llvm/emit.h"
+#include "codegen/opencl/emit.h"
 #include "ir/build.h"
 #include "runtime/cpu/device.h"
 #include "runtime/null/device.h"
+#include "runtime/opencl/device.h"
+#include "runtime/opengl/device.h"
 
 namespace gossamer::runtime {
 namespace {
@@ -19,29 +23,25 @@ using ir::DType;
 using ir::Expr;
 using ir::index;
 
-struct DeviceRow {
-  const char* name;
-  std::unique_ptr<Device> (*make)();
-};
-const DeviceRow devices[] = {
-    {"cpu_one_thread", [] { return make_cpu_device(1); }},
-    {"cpu_three_threads", [] { return make_cpu_device(3); }},
-    {"null", [] { return make_null_device(); }},
-};
+using Made = Result<std::unique_ptr<Device>>;
 
-// k0: out[i] = in[i] * scalar, one element a work item; plan: values = {2 h, h * w, } and,
-// in segment 1, {, , h + w}.
-std::vector<std::byte> example_code() {
+// out[i] = in[i] * scalar, one element a work item.
+ir::Kernel example_kernel() {
   const ir::Buffer in = ir::buffer("in", DType::i32, {index(1 << 20)}),
                    out = ir::buffer("out", DType::i32, {index(1 << 20)});
   const ir::Var g = ir::var("g"), factor = ir::var("factor");
-  const ir::Kernel kernel{
+  return {
       "scale",
       {{in, false}, {out, true}},
       {factor},
       ir::loop(g, index(1 << 20), ir::LoopKind::grid,
                ir::store(out, {Expr(g)},
                          ir::load(in, {Expr(g)}) * ir::cast(ir::Type(DType::i32), Expr(factor))))};
+}
+
+// k0 as a library; plan: values = {2 h, h * w, } and, in segment 1, {, , h + w}.
+std::vector<std::byte> library_code() {
+  const ir::Kernel kernel = example_kernel();
   codegen::PlanFunction plan;
   plan.dims = {ir::var("h"), ir::var("w")};
   const Expr h = plan.dims[0], w = plan.dims[1];
@@ -54,19 +54,55 @@ std::vector<std::byte> example_code() {
   return *library;
 }
 
-const std::vector<KernelEntry> example_kernels{{"k0", 2, 1}};
+// kernels.json with one shader.
+std::vector<std::byte> shader_code(decltype(codegen::opencl::emit)* emit) {
+  const auto shader = emit(example_kernel(), {});
+  GS_CHECK(shader.has_value(), shader ? "" : shader.error().to_string());
+  std::string text = "[\"";
+  for (const char c : shader->code) text += c == '\n' ? "\\n" : std::string(1, c);
+  text += "\"]";
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+  return {bytes, bytes + text.size()};
+}
+
+struct DeviceRow {
+  const char* name;
+  Made (*make)();
+  std::vector<std::byte> (*code)() = library_code;
+  KernelEntry kernel = {"k0", 2, 1};
+  int segments = 2;  // of the plan; 0: packages for it have none, the CPU beside it computes sizes
+};
+const DeviceRow devices[] = {
+    {"cpu_one_thread", [] { return Made(make_cpu_device(1)); }},
+    {"cpu_three_threads", [] { return Made(make_cpu_device(3)); }},
+    {"null", [] { return Made(make_null_device()); }},
+    {"opencl",
+     make_opencl_device,
+     [] { return shader_code(codegen::opencl::emit); },
+     {"run", 2, 1, 0},
+     0},
+    {"opengl",
+     make_opengl_device,
+     [] { return shader_code(codegen::glsl::emit_compute); },
+     {"main", 2, 1, 0},
+     0},
+};
 
 class Conformance : public ::testing::TestWithParam<DeviceRow> {
  protected:
-  std::unique_ptr<Device> device = GetParam().make();
+  std::unique_ptr<Device> device;
+  void SetUp() override {
+    auto made = GetParam().make();
+    if (!made) GTEST_SKIP() << "this machine has no such device: " << made.error().to_string();
+    device = std::move(*made);
+  }
   std::unique_ptr<runtime::Buffer> allocate(size_t bytes) {
     auto buffer = device->allocate(bytes);
     EXPECT_TRUE(buffer.has_value());
     return std::move(*buffer);
   }
   std::unique_ptr<Executable> load_example() {
-    static const std::vector<std::byte> code = example_code();
-    auto loaded = device->load(code, example_kernels, 2);
+    auto loaded = device->load(GetParam().code(), {&GetParam().kernel, 1}, GetParam().segments);
     EXPECT_TRUE(loaded.has_value()) << (loaded ? "" : loaded.error().to_string());
     return std::move(*loaded);
   }
@@ -167,6 +203,7 @@ TEST_P(Conformance, LaunchesRunInOrder) {
 }
 
 TEST_P(Conformance, PlansFromDimensions) {
+  if (GetParam().segments == 0) GTEST_SKIP() << "shaders have no plan, by definition";
   const auto code = load_example();
   const int64_t dims[] = {5, 7};
   double values[3] = {-1, -1, -1};
@@ -183,20 +220,26 @@ TEST_P(Conformance, PlansFromDimensions) {
 }
 
 TEST_P(Conformance, CodeWithoutAPlanSaysSo) {
-  static const std::vector<std::byte> code = example_code();
-  const auto loaded = device->load(code, example_kernels, 0);
+  const auto loaded = device->load(GetParam().code(), {&GetParam().kernel, 1}, 0);
   ASSERT_TRUE(loaded.has_value());
   EXPECT_FALSE((*loaded)->plan(0, {}, {}));
+}
+
+TEST_P(Conformance, RefusesShadersThatDoNotCompile) {
+  if (GetParam().segments > 0) GTEST_SKIP() << "the code is no text";
+  const std::string_view text = R"(["this is no shader"])";
+  const auto loaded = device->load(std::as_bytes(std::span(text)), {&GetParam().kernel, 1}, 0);
+  ASSERT_FALSE(loaded.has_value());
+  EXPECT_NE(loaded.error().message.find("compiler refuses"), std::string::npos);
 }
 
 TEST_P(Conformance, RefusesWhatIsNoCode) {
   if (!device->computes()) GTEST_SKIP() << "the null device looks at no code, by definition";
   const std::vector<std::byte> noise(1000, std::byte{0x5a});
-  EXPECT_FALSE(device->load(noise, example_kernels, 0).has_value());
-  EXPECT_FALSE(device->load({}, example_kernels, 0).has_value());
-  static const std::vector<std::byte> code = example_code();
-  const std::vector<KernelEntry> missing{{"k7", 1, 0}};
-  const auto loaded = device->load(code, missing, 0);
+  EXPECT_FALSE(device->load(noise, {&GetParam().kernel, 1}, 0).has_value());
+  EXPECT_FALSE(device->load({}, {&GetParam().kernel, 1}, 0).has_value());
+  const std::vector<KernelEntry> missing{{"k7", 1, 0, 7}};
+  const auto loaded = device->load(GetParam().code(), missing, 0);
   ASSERT_FALSE(loaded.has_value());
   EXPECT_NE(loaded.error().message.find("k7"), std::string::npos);
 }

@@ -17,9 +17,12 @@ Result<> check_launch(const Executable& code, const LaunchArguments& arguments) 
     return wrong("scalars", arguments.scalars.size(), kernel.scalars);
   if (arguments.range < 0)
     return fail_at(cat("kernel ", kernel.name), cat("range ", arguments.range, " is negative"));
-  for (size_t at = 0; at + 1 < arguments.buffers.size(); ++at)
-    if (arguments.buffers[at] == arguments.buffers.back())
-      return fail_at(cat("kernel ", kernel.name), cat("reads buffer ", at, ", which it writes"));
+  const auto writes = static_cast<size_t>(kernel.writes);
+  for (size_t written = arguments.buffers.size() - writes; written < arguments.buffers.size();
+       ++written)
+    for (size_t at = 0; at < written; ++at)
+      if (arguments.buffers[at] == arguments.buffers[written])
+        return fail_at(cat("kernel ", kernel.name), cat("reads buffer ", at, ", which it writes"));
   return {};
 }
 

@@ -23,10 +23,13 @@ class Buffer {
   virtual std::span<const std::byte> mapped() const { return {}; }
 };
 
-// What a kernel takes: how many buffers (the last is written) and scalars.
+// What a kernel takes: how many buffers (the last ones are written) and scalars.
 struct KernelEntry {
   std::string name;
   int buffers = 0, scalars = 0;
+  int64_t source = -1;  // its place in kernels.json; -1: the code is no shaders
+  int group_size = 1;   // invocations of a workgroup
+  int writes = 1;
 };
 
 // Loaded code: kernels by number, and the plan's segments where the package has any.
@@ -72,9 +75,13 @@ class Queue {
 class Device {
  public:
   virtual ~Device() = default;
-  virtual std::string_view name() const = 0;      // "cpu", "null"
+  virtual std::string_view name() const = 0;      // "cpu", "null", "opencl"
   virtual std::string description() const = 0;    // "cpu, 2 threads"
   virtual bool computes() const { return true; }  // false: launches do nothing
+  // A GPU, not software that acts as one: variants of launches for hardware are better.
+  virtual bool hardware() const { return false; }
+  // Calls are cheaper on the thread that keeps what this gives, which may be nothing.
+  virtual std::shared_ptr<void> attach() { return {}; }
   // Contents undefined. Errors: more memory than there is.
   virtual Result<std::unique_ptr<Buffer>> allocate(size_t bytes) = 0;
   // The code file of a package for this device, with that many segments of a plan. Errors: not such

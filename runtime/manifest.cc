@@ -25,13 +25,17 @@ bool is_static(const package::Slot& slot) {
   return slot.texture.width > 0 ? !slot.texture.height.planned : !slot.bytes.planned;
 }
 
+bool is_gpu(std::string_view target) {
+  return target == "webgpu" || target == "webgl" || target == "opencl" || target == "opengl";
+}
+
 // Floats are stored as f32 where not as they are, integers and codes in 32 bits; GPUs have little
 // else.
 bool storable(ir::DType dtype, ir::DType storage, std::string_view kind) {
   using enum ir::DType;
   const bool wide = dtype == f32 || dtype == f16 || dtype == bf16 || dtype == f64;
   const bool word = storage == i32 || storage == u32;
-  const bool gpu = kind == "webgpu" || kind == "webgl";
+  const bool gpu = is_gpu(kind);
   return (storage == dtype || (wide ? storage == f32 : word)) &&
          (!gpu || word || storage == f32 || (kind == "webgpu" && storage == f16));
 }
@@ -57,9 +61,7 @@ class Reader {
   Result<Manifest> read(const Json& json);
 
  private:
-  bool on_gpu(int device) const {
-    return device == 0 && (module_.target == "webgpu" || module_.target == "webgl");
-  }
+  bool on_gpu(int device) const { return device == 0 && is_gpu(module_.target); }
   int device(const Fields& fields) const {
     return static_cast<int>(fields.count("device", module_.side.target.empty() ? 1 : 2, 0));
   }
@@ -110,6 +112,7 @@ class Reader {
 
   package::Module module_;
   int64_t files_ = 0;
+  std::vector<int64_t> sources_;
   std::string problem_;
 };
 
@@ -172,7 +175,7 @@ package::KernelInfo Reader::kernel(const Fields& fields) {
   kernel.device = device(fields);
   kernel.name = fields.text("name");
   kernel.entry = fields.text("entry");
-  if (on_gpu(kernel.device)) fields.count("code");
+  sources_.push_back(on_gpu(kernel.device) ? fields.count("code") : -1);
   kernel.group_size = static_cast<int>(fields.count("group", (1 << 16) + 1, 1, 1));
   kernel.buffers = static_cast<int>(fields.count("buffers", 1025, {}, 1));
   kernel.scalars = static_cast<int>(fields.count("scalars", 1025));
@@ -432,14 +435,14 @@ Result<Manifest> Reader::read(const Json& json) {
                 "compile the model again");
   module_.target = root.text("target");
   const std::string& target = module_.target;
-  if (problem_.empty() && target != "webgpu" && target != "webgl" && target != "wasm" &&
-      target != "cpu")
+  if (problem_.empty() && !is_gpu(target) && target != "wasm" && target != "cpu")
     return fail(cat("the package is compiled for ", target, ", which no run time knows"));
   if (root.has("plan")) plan(root.fields("plan"));
   if (root.has("side")) {
     const Fields fields = root.fields("side");
     module_.side.target = fields.text("target");
-    if (module_.side.target != "wasm") fields.wrong("target", "wasm");
+    if (module_.side.target != "wasm" && module_.side.target != "cpu")
+      fields.wrong("target", "wasm");
     if (!on_gpu(0)) fields.wrong("target", "beside a GPU");
     module_.side.code = fields.text("code");
   }
@@ -473,6 +476,7 @@ Result<Manifest> Reader::read(const Json& json) {
     root.fields("plan").wrong("segments", "a number of segments that steps run");
   if (!problem_.empty()) return fail(problem_, "the package is damaged: compile the model again");
   manifest.module = std::move(module_);
+  manifest.sources = std::move(sources_);
   return manifest;
 }
 

@@ -21,6 +21,7 @@ struct FileEntry {
 struct Manifest {
   package::Module module;  // the shaders' code is not filled in
   std::vector<FileEntry> files;
+  std::vector<int64_t> sources;  // of each kernel, its place in kernels.json; -1: it has none
 };
 
 // How deep branches and loops may lie in each other.

@@ -1,11 +1,14 @@
 #include "runtime/model.h"
 
+#include <algorithm>
 #include <set>
 
 #include "ir/scalar.h"
 #include "runtime/clock.h"
 #include "runtime/cpu/device.h"
 #include "runtime/model_state.h"
+#include "runtime/opencl/device.h"
+#include "runtime/opengl/device.h"
 #include "runtime/string_ports.h"
 
 namespace gossamer::runtime {
@@ -14,22 +17,13 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOption
   auto state = std::make_unique<State>();
   GS_ASSIGN(state->package, open_package(folder));
   const package::Module& module = state->module();
-  state->device = std::move(options.device);
-  if (!state->device) {
-    if (module.target != "cpu")
-      return fail_at(folder, cat("is a package for ", module.target, ", this run time runs cpu"),
-                     "compile the model with --target cpu");
-    state->device = make_cpu_device(options.threads);
-  }
-  if (!module.side.target.empty())
-    return fail_at(folder,
-                   cat("computes partly for ", module.side.target,
-                       " beside its target, this run time has one device"),
-                   "compile the model with --target cpu");
+  GS_TRY(state->provide_devices(folder, std::move(options)));
+  const auto attached = state->device->attach();
   if (auto able = state->device->computes() ? check_needs(module) : Result<>(); !able)
     return fail_at(folder, able.error().message, able.error().hint);
   state->describe_ports();
   const auto steps = [&]() -> Result<> {
+    state->choose_variants();
     GS_TRY(state->load_code());
     return state->initialize();
   };
@@ -40,6 +34,32 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOption
   }
   state->load_ms = milliseconds_since(begin);
   return std::unique_ptr<Model>(new Model(std::move(state)));
+}
+
+Result<> Model::State::provide_devices(const std::string& folder, LoadOptions options) {
+  const std::string& target = module().target;
+  const package::Side& beside = module().side;
+  device = std::move(options.device);
+  if (!device && target == "cpu") device = make_cpu_device(options.threads);
+  if (!device && target == "opencl") {
+    GS_ASSIGN(device, make_opencl_device());
+  }
+  if (!device && target == "opengl") {
+    GS_ASSIGN(device, make_opengl_device());
+  }
+  if (!device)
+    return fail_at(folder,
+                   cat("is a package for ", target, ", this run time runs cpu, opencl and opengl"),
+                   "compile the model with --target cpu");
+  if (beside.target == "cpu") {
+    side = make_cpu_device(options.threads);
+  } else if (!beside.target.empty()) {
+    return fail_at(folder,
+                   cat("computes partly for ", beside.target,
+                       " beside its target, which this run time does not run"),
+                   "compile the model with --target cpu");
+  }
+  return {};
 }
 
 Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -65,6 +85,7 @@ Result<> Model::run(std::span<const HostTensor> feeds, std::vector<HostTensor>& 
 
 Result<> Model::run(std::span<const TensorView> feeds, std::vector<HostTensor>& outputs) {
   const std::lock_guard lock(state_->turn);
+  const auto attached = state_->device->attach();
   const auto begin = Clock::now();
   GS_ASSIGN(const PackedFeeds packed, pack_feeds(state_->given, feeds));
   const bool strings = state_->results.size() != state_->outputs.size();
@@ -96,7 +117,7 @@ Report Model::report() const {
   for (size_t at = 0; at < module.run.size(); ++at) {
     const package::Launch& launch = module.run[at];
     const package::KernelInfo& kernel = module.kernels[static_cast<size_t>(launch.kernel)];
-    LaunchReport row{kernel.name, kernel.schedule, launch.origin};
+    LaunchReport row{kernel.name, kernel.schedule, launch.origin, launch.reason};
     if (at < state_->launch_ranges.size()) row.range = state_->launch_ranges[at];
     if (at < state_->launch_times.size()) row.times = state_->launch_times[at];
     report.launches.push_back(std::move(row));
@@ -126,31 +147,75 @@ void Model::State::describe_ports() {
 }
 
 Result<> Model::State::load_code() {
-  std::vector<KernelEntry> entries;
-  for (const package::KernelInfo& kernel : module().kernels)
-    entries.push_back({kernel.entry, kernel.buffers, kernel.scalars});
+  loaded.assign(module().kernels.size(), -1);
   slots.resize(module().slots.size());
+  const std::vector<KernelEntry> entries = entries_of(0);
   const int segments = module().plan_values > 0 ? module().plan_segments : 0;
-  if (entries.empty() && segments == 0 && !package.files.contains("kernels.so")) return {};
+  if (side) {
+    GS_ASSIGN(const auto bytes, package.file(module().side.code));
+    GS_ASSIGN(side_code, side->load(bytes, entries_of(1), segments));
+  }
+  const bool shaders =
+      std::ranges::any_of(package.manifest.sources, [](int64_t at) { return at >= 0; });
+  const char* const file = shaders ? "kernels.json" : "kernels.so";
+  const int own = side ? 0 : segments;
+  if (entries.empty() && own == 0 && !package.files.contains(file)) return {};
   std::span<const std::byte> bytes;
   if (device->computes()) {
-    GS_ASSIGN(bytes, package.file("kernels.so"));
+    GS_ASSIGN(bytes, package.file(file));
   }
-  GS_ASSIGN(code, device->load(bytes, entries, segments));
+  GS_ASSIGN(code, device->load(bytes, entries, own));
   return {};
+}
+
+void Model::State::choose_variants() {
+  if (!device->hardware()) return;
+  for (auto* launches : {&package.manifest.module.init, &package.manifest.module.run}) {
+    for (package::Launch& launch : *launches) {
+      if (!launch.hardware) continue;
+      launch.kernel = launch.hardware->kernel;
+      launch.scalars = launch.hardware->scalars;
+      launch.range = launch.hardware->range;
+    }
+  }
+}
+
+// Of the kernels that launches call; the CPU's code has all of them.
+std::vector<KernelEntry> Model::State::entries_of(int number) {
+  std::vector<bool> called(module().kernels.size(), module().target == "cpu");
+  for (const auto* launches : {&module().init, &module().run})
+    for (const package::Launch& launch : *launches)
+      called[static_cast<size_t>(launch.kernel)] = true;
+  std::vector<KernelEntry> entries;
+  for (size_t at = 0; at < called.size(); ++at) {
+    const package::KernelInfo& kernel = module().kernels[at];
+    if (!called[at] || kernel.device != number) continue;
+    loaded[at] = static_cast<int>(entries.size());
+    entries.push_back({kernel.entry, kernel.buffers, kernel.scalars, package.manifest.sources[at],
+                       kernel.group_size, kernel.writes});
+  }
+  return entries;
 }
 
 Result<> Model::State::write_tensor(int tensor, ir::DType dtype, std::span<const std::byte> bytes) {
   const package::Tensor& to = module().tensors[static_cast<size_t>(tensor)];
-  Queue& queue = device->queue();
+  Queue& queue = queue_of(tensor);
   if (to.storage == dtype) return queue.write(*memory_of(tensor), 0, bytes);
   dtype = ir::carrier_of(dtype);  // memory holds codes
+  const bool narrows = ir::byte_size(dtype) == 8 && ir::is_int(dtype);
   const auto size = static_cast<size_t>(ir::byte_size(dtype));
   const auto stored_size = static_cast<size_t>(ir::byte_size(to.storage));
   std::vector<std::byte> converted(bytes.size() / size * stored_size);
-  for (size_t at = 0; at < bytes.size() / size; ++at)
-    ir::write_scalar(ir::convert(to.storage, ir::read_scalar(dtype, &bytes[at * size])),
-                     &converted[at * stored_size]);
+  for (size_t at = 0; at < bytes.size() / size; ++at) {
+    const ir::Scalar value = ir::read_scalar(dtype, &bytes[at * size]);
+    const ir::Scalar stored = ir::convert(to.storage, value);
+    if (narrows && stored.i != value.i)
+      return fail_at(cat("tensor \"", to.name, "\""),
+                     cat("element ", at, " is ", value.i,
+                         ", which does not fit the 32 bits of this target's integers"),
+                     "run this model on cpu");
+    ir::write_scalar(stored, &converted[at * stored_size]);
+  }
   return queue.write(*memory_of(tensor), 0, converted);
 }
 

@@ -36,8 +36,9 @@ struct LoadOptions {
 
 struct LaunchReport {
   std::string kernel, schedule, origin;
-  int64_t range = 0;  // when it ran last
-  int64_t times = 0;  // that it ran in the last run
+  std::string reason;  // why the CPU beside a GPU ran it; "": the target did
+  int64_t range = 0;   // when it ran last
+  int64_t times = 0;   // that it ran in the last run
 };
 
 // Times in milliseconds, sizes in bytes.

@@ -84,7 +84,8 @@ Result<std::vector<int64_t>> Model::State::dims_of(std::span<const TensorView> f
 // The values of a segment, and its checks.
 Result<> Model::State::plan(int segment, std::span<const int64_t> dims, Sized& sizes) const {
   sizes.values.resize(static_cast<size_t>(module().plan_values));
-  if (module().plan_values > 0) GS_TRY(code->plan(segment, dims, sizes.values));
+  if (module().plan_values > 0)
+    GS_TRY((side_code ? side_code : code)->plan(segment, dims, sizes.values));
   for (const package::Check& check : module().checks)
     if (check.segment == segment) {
       const int64_t value = value_of(check.value, sizes);
@@ -139,7 +140,7 @@ Result<std::unique_ptr<Buffer>> Model::State::allocate(size_t slot, const Sized&
   if (bytes == std::numeric_limits<int64_t>::min() || bytes > largest_number)
     return wrong("would take more bytes than can be counted");
   if (bytes < 0) return wrong(cat("would have a negative size: ", bytes, " bytes"));
-  auto made = device->allocate(static_cast<size_t>(bytes));
+  auto made = device_at(module().slots[slot].device).allocate(static_cast<size_t>(bytes));
   if (!made) return wrong(made.error().message);
   return made;
 }
@@ -154,7 +155,8 @@ Result<> Model::State::provide_slots(const Sized& sizes, int segment) {
     if (slots[at] && bytes >= 0 && had >= static_cast<size_t>(bytes)) continue;
     slots[at] = nullptr;
     if (segment > 0 && bytes >= 0 && had + had / 2 > static_cast<size_t>(bytes))
-      if (auto more = device->allocate(had + had / 2)) slots[at] = std::move(*more);
+      if (auto more = device_at(module().slots[at].device).allocate(had + had / 2))
+        slots[at] = std::move(*more);
     if (slots[at]) continue;
     GS_ASSIGN(slots[at], allocate(at, sizes));
   }
@@ -186,7 +188,10 @@ Result<> Model::State::launch(const package::Launch& launch, std::span<const int
       return fail_at(cat("tensor \"", module().tensors[static_cast<size_t>(tensor)].name, "\""),
                      "is used before its size is known", "compile the model again");
   }
-  return device->queue().launch(*code, {launch.kernel, buffers, scalars, range});
+  const auto kernel = static_cast<size_t>(launch.kernel);
+  const int number = module().kernels[kernel].device;
+  return device_at(number).queue().launch(number == 0 ? *code : *side_code,
+                                          {loaded[kernel], buffers, scalars, range});
 }
 
 Result<> Model::State::launch_of_run(size_t at, std::span<const int64_t> scalars, int64_t range,
@@ -231,7 +236,7 @@ Result<> Model::State::read_output(const package::Port& port, std::vector<int64_
   const std::byte* stored = memory.mapped().data();
   if (!stored) {
     read.resize(count * stored_size);
-    GS_TRY(device->queue().read(memory, 0, read));
+    GS_TRY(queue_of(port.tensor).read(memory, 0, read));
     stored = read.data();
   }
   output.dtype = port.dtype;

@@ -19,9 +19,11 @@ struct Model::State {
     std::vector<int64_t> ranges;
   };
 
-  std::unique_ptr<Device> device;
+  std::unique_ptr<Device> device;  // the target's
+  std::unique_ptr<Device> side;    // the CPU beside a GPU, where the package has code for it
   PackageFolder package;
-  std::unique_ptr<Executable> code;
+  std::unique_ptr<Executable> code, side_code;
+  std::vector<int> loaded;  // of each kernel, its place in the code of its device; -1: not needed
   std::vector<std::unique_ptr<Buffer>> slots;
   std::vector<bool> spent;            // slots that only loading needed
   std::vector<Port> inputs, outputs;  // as the package has them
@@ -42,7 +44,18 @@ struct Model::State {
     return value < 0x1p63 ? static_cast<int64_t>(value) : std::numeric_limits<int64_t>::max();
   }
 
+  Device& device_at(int number) { return number == 0 ? *device : *side; }
+  const package::Slot& slot_of(int tensor) const {
+    const package::Tensor& entry = module().tensors[static_cast<size_t>(tensor)];
+    return module().slots[static_cast<size_t>(entry.slot)];
+  }
+  Queue& queue_of(int tensor) { return device_at(slot_of(tensor).device).queue(); }
+
   // Loading
+  Result<> provide_devices(const std::string& folder, LoadOptions options);
+  // Of launches in two forms, the one for this device.
+  void choose_variants();
+  std::vector<KernelEntry> entries_of(int device);
   Result<> load_code();
   // Memory that is known, weights, and the launches that pack them (model_weights.cc).
   Result<> initialize();

@@ -34,6 +34,7 @@ class Model::State::Steps {
   Result<> launch(const Step& step);
   Result<> read(const Step& step);
   Result<> set(const Step& step);
+  Result<> copy(const Step& step);
   Result<> loop(const Step& step);
   int64_t value(package::Number number) const { return value_of(number, sizes_); }
   // What decides how the run goes on must be exact.
@@ -73,8 +74,9 @@ Result<> Model::State::Steps::run(const std::vector<Step>& steps) {
       case Step::Kind::loop:
         GS_TRY(loop(step));
         break;
-      case Step::Kind::copy:  // between devices, and here is one: load refuses such packages
-        GS_CHECK(false, "a copy between devices");
+      case Step::Kind::copy:
+        GS_TRY(copy(step));
+        break;
     }
   }
   return {};
@@ -109,7 +111,7 @@ Result<> Model::State::Steps::read(const Step& step) {
     const Buffer* const memory = state_.memory_of(step.tensor);
     if (memory && count * size <= memory->size() && step.count <= value(tensor.elements)) {
       copy.resize(count * size);
-      Queue& queue = state_.device->queue();
+      Queue& queue = state_.queue_of(step.tensor);
       GS_TRY(queue.read(*memory, 0, copy));
       GS_ASSIGN(const std::unique_ptr<Fence> fence, queue.submit());
       GS_TRY(fence->wait());
@@ -135,6 +137,24 @@ Result<> Model::State::Steps::set(const Step& step) {
   }
   for (size_t at = 0; at < step.sets.size(); ++at) variable(step.sets[at].first) = numbers_[at];
   return {};
+}
+
+// From one device to the other, in the storage type of each.
+Result<> Model::State::Steps::copy(const Step& step) {
+  const package::Tensor& from = state_.module().tensors[static_cast<size_t>(step.tensor)];
+  const Buffer* const memory = state_.memory_of(step.tensor);
+  const Buffer* const to = state_.memory_of(step.to);
+  const int64_t elements = value(from.elements);
+  const auto size = static_cast<size_t>(ir::byte_size(from.storage));
+  if (!memory || !to || elements < 0 || static_cast<uint64_t>(elements) > memory->size() / size)
+    return fail_at(cat("tensor \"", from.name, "\""), "is copied before its size is known",
+                   "compile the model again");
+  std::vector<std::byte> bytes(static_cast<size_t>(elements) * size);
+  Queue& queue = state_.queue_of(step.tensor);
+  GS_TRY(queue.read(*memory, 0, bytes));
+  GS_ASSIGN(const std::unique_ptr<Fence> fence, queue.submit());
+  GS_TRY(fence->wait());
+  return state_.write_tensor(step.to, from.storage, bytes);
 }
 
 Result<> Model::State::Steps::loop(const Step& step) {

@@ -57,9 +57,10 @@ Result<> Model::State::timed_launch(size_t at, std::span<const int64_t> scalars,
   }
   execution.operations =
       std::max(0.0, static_cast<double>(value_of(one.operations, sizes)));  // 0: nobody can count
+  Queue& queue = device_at(module().kernels[static_cast<size_t>(one.kernel)].device).queue();
   const Clock::time_point begin = Clock::now();
   GS_TRY(launch(one, scalars, range));
-  GS_ASSIGN(const std::unique_ptr<Fence> fence, device->queue().submit());
+  GS_ASSIGN(const std::unique_ptr<Fence> fence, queue.submit());
   GS_TRY(fence->wait());
   execution.ms = milliseconds_since(begin);
   executions->push_back(execution);
@@ -74,6 +75,7 @@ Result<Profile> Model::profile(std::span<const HostTensor> feeds, const ProfileO
 
 Result<Profile> Model::profile(std::span<const TensorView> feeds, const ProfileOptions& options) {
   const std::lock_guard lock(state_->turn);
+  const auto attached = state_->device->attach();
   GS_ASSIGN(const PackedFeeds packed, pack_feeds(state_->given, feeds));
   std::vector<HostTensor> outputs;
   const package::Module& module = state_->module();

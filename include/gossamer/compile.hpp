@@ -22,13 +22,13 @@
 namespace gossamer {
 
 struct CompileOptions {
-  std::string target = "cpu";  // "cpu", "wasm", "webgpu", "webgl"
+  std::string target = "cpu";  // "cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"
   std::string name;            // of the model; "" takes the graph's
-  std::string cpu = "native";  // cpu: LLVM's name of the processor
+  std::string cpu = "native";  // cpu, opencl, opengl: LLVM's name of the processor
   bool relaxed_simd = true;    // wasm: kernels with relaxed SIMD's multiply-adds beside the others
   bool f16 = false;            // webgpu: f16 tensors are stored as such
-  std::string limits;          // webgpu, webgl: "mobile" keeps to a phone's limits
-  std::string adapters = "any";  // webgpu: kernels for GPUs in "hardware", in "software" or both
+  std::string limits;  // GPUs: "mobile" keeps to a phone's limits, "es31" to OpenGL ES 3.1's
+  std::string adapters = "any";  // of GPUs with compute shaders: for "hardware", "software" or both
   // Fixed shapes of inputs (-1 leaves a dimension open), named dimensions, lengths of sequences (-1
   // leaves an optional input out). Faster kernels, and more models compile.
   std::map<std::string, std::vector<int64_t>> shapes;
@@ -67,7 +67,7 @@ std::expected<Package, Error> compile(std::span<const std::byte> onnx,
 std::expected<Package, Error> compile_file(const std::string& path,
                                            const CompileOptions& options = {});
 
-// Errors: as of load(folder); a package for another target than cpu.
+// Errors: as of load(folder); a package for a target of a page.
 std::expected<Model, Error> load(const Package& package, const LoadOptions& options = {});
 
 }  // namespace gossamer

@@ -166,7 +166,9 @@ class Model {
   std::unique_ptr<State> state_;
 };
 
-// Errors: a folder that holds no package, one of another version or target, damaged files.
+// A package for cpu, or for opencl or opengl, which run on the first GPU with a driver, or else on
+// a driver in software. Errors: a driver that is not installed, a folder that holds no package, one
+// of another version or target, damaged files.
 std::expected<Model, Error> load(const std::string& folder, const LoadOptions& options = {});
 
 }  // namespace gossamer

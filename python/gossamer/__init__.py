@@ -3,6 +3,7 @@
 >>> import gossamer
 >>> model = gossamer.compile("resnet18.onnx")            # for this machine's CPU
 >>> scores = model.run({"data": image})["logits"]        # numpy in, numpy out
+>>> gossamer.compile("resnet18.onnx", target="opengl").run({"data": image})   # on its GPU
 >>> gossamer.compile("resnet18.onnx", target="webgpu").write("site/resnet18")
 
 >>> x = gossamer.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -15,11 +16,11 @@ Errors are gossamer.Error: one line that says where, what, and what to do.
 
 from . import lazy, nn, optim, safetensors
 from ._version import version as __version__
-from .compiler import TARGETS, Package, compile
+from .compiler import HERE, TARGETS, Package, compile
 from .error import Error
 from .export import export_onnx
 from .lazy import *  # noqa: F403
 from .model import Model, Port, load
 from .own_operator import Operator, operator
 
-__all__ = ["TARGETS", "Error", "Model", "Operator", "Package", "Port", "__version__", "compile", "export_onnx", "load", "nn", "operator", "optim", "safetensors", *lazy.__all__]
+__all__ = ["HERE", "TARGETS", "Error", "Model", "Operator", "Package", "Port", "__version__", "compile", "export_onnx", "load", "nn", "operator", "optim", "safetensors", *lazy.__all__]

@@ -20,8 +20,11 @@ from .page import page_files
 if TYPE_CHECKING:
     from .own_operator import Operator
 
-TARGETS = ("cpu", "wasm", "webgpu", "webgl")
-"""What compile() makes packages for; those for "cpu" run here, the others in a page or in Node.js."""
+TARGETS = ("cpu", "opencl", "opengl", "wasm", "webgpu", "webgl")
+"""What compile() makes packages for; those of HERE run on this machine, the others in a page or in Node.js."""
+
+HERE = ("cpu", "opencl", "opengl")
+"""This machine's CPU, and its GPU through the driver that is installed (or a driver in software); none needs a window."""
 
 
 class Package:
@@ -53,17 +56,17 @@ class Package:
         if not page:
             self._made.write(os.fspath(folder))
             return
-        if self.target == "cpu":
-            raise Error("a package for cpu has no page", hint='compile(..., target="webgpu"), "webgl" or "wasm"')
+        if self.target in HERE:
+            raise Error(f"a package for {self.target} has no page", hint='compile(..., target="webgpu"), "webgl" or "wasm"')
         name = json.loads(self.files["manifest.json"])["name"]
         self._made.with_files(page_files(name, labels)).write(os.fspath(folder))
 
     @property
     def model(self) -> Model:
-        """Loaded here, once. Raises Error for a target of another place."""
+        """Loaded here, once. Raises Error for a target of another place, and where no driver for it is installed."""
         if self._model is None:
-            if self.target != "cpu":
-                raise Error(f"a package for {self.target} does not run in Python", hint='write() it for a page, or compile(..., target="cpu")')
+            if self.target not in HERE:
+                raise Error(f"a package for {self.target} does not run in Python", hint=f"write() it for a page, or compile for one of {', '.join(HERE)}")
             self._model = Model(self._load(), self._load, self._parallel)
         return self._model
 
@@ -93,7 +96,7 @@ class Package:
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{html.escape(name)}</td><td>{size / 1024:.1f} KiB</td></tr>" for name, size in self.sizes.items())
-        model = self.model._repr_html_() if self.target == "cpu" else ""
+        model = self.model._repr_html_() if self.target in HERE else ""
         return f"package for <b>{self.target}</b><table>{rows}</table>{model}"
 
 
@@ -121,8 +124,8 @@ def compile(  # noqa: A001: the word of the field
     name: of the model; "" takes the file's. shapes: fixed shapes of inputs, -1 leaves an extent open; dims: values of
     named dimensions; lengths: of sequences, -1 leaves an optional input out; values: of inputs, which become constants
     and leave the package's inputs (axes, shapes and the like, where an operator has to know them). threads: when it runs here; 0: one a
-    core. parallel: runs at the same time, see load(). cpu: LLVM's name of the processor. relaxed_simd: of wasm; f16, adapters ("any", "hardware", "software"):
-    of webgpu; limits: of webgpu and webgl, "mobile" keeps to a phone's. operators: of one's own, which the model's nodes
+            if self.target not in HERE:
+                raise Error(f"a package for {self.target} does not run in Python", hint=f"write() it for a page, or compile for one of {', '.join(HERE)}")
     call by domain and name (gossamer.operator).
     Raises Error for what the compiler cannot compile, with the node and what to do. Other threads run meanwhile, and
     Ctrl+C ends the wait.

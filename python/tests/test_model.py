@@ -262,3 +262,16 @@ def test_ctrl_c_ends_the_wait():
         time.sleep(0.3)
         child.send_signal(signal.SIGINT)
         assert child.stdout.readline() == "interrupted\n"
+
+
+@pytest.mark.parametrize("target", ["opencl", "opengl"])
+def test_it_runs_on_the_gpu(compiled, target):
+    model = gossamer.compile(dense(), target=target)
+    try:
+        made = model.run({"x": X})
+    except gossamer.Error as problem:
+        if "install" not in str(problem):
+            raise
+        pytest.skip(f"this machine has no driver: {problem}")
+    np.testing.assert_allclose(made["z"], compiled.run({"x": X})["z"], rtol=1e-5)
+    assert model.report()["device"].startswith(target)

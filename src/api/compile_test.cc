@@ -57,7 +57,7 @@ TEST(CompileApi, SeveralModelsAreLoadedAtOnce) {
 }
 
 TEST(CompileApi, WritesPackagesForEveryTarget) {
-  for (const char* target : {"cpu", "wasm", "webgpu", "webgl"}) {
+  for (const char* target : {"cpu", "wasm", "webgpu", "webgl", "opencl", "opengl"}) {
     CompileOptions options;
     options.target = target;
     options.dims["n"] = 4;
@@ -70,7 +70,9 @@ TEST(CompileApi, WritesPackagesForEveryTarget) {
     EXPECT_NE(text.find("\"named\""), std::string::npos);
     EXPECT_NE(text.find("[4,3]"), std::string::npos) << text;
     const auto loaded = load(*package);
-    EXPECT_EQ(loaded.has_value(), std::string(target) == "cpu");
+    // Whether those of a GPU load is a matter of the machine's drivers.
+    if (!std::string_view(target).starts_with("open"))
+      EXPECT_EQ(loaded.has_value(), std::string(target) == "cpu");
   }
 }
 

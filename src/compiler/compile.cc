@@ -15,7 +15,7 @@ Result<schedule::Capabilities> capabilities_for(schedule::TargetKind target,
                                                 const Options& options) {
   schedule::Capabilities caps = schedule::capabilities_of(target);
   GS_TRY(schedule::apply_limits(options.limits, caps));
-  caps.hardware = target == schedule::TargetKind::webgpu && options.adapters == "hardware";
+  caps.hardware = schedule::has_adapters(target) && options.adapters == "hardware";
   if (options.code == CodeForm::bitcode && target == schedule::TargetKind::wasm &&
       options.relaxed_simd)
     caps = schedule::with_multiply_adds(caps);

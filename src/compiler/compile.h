@@ -24,14 +24,15 @@ namespace gossamer::compiler {
 enum class CodeForm : uint8_t { finished, bitcode };
 
 struct Options {
-  std::string target = "wasm";   // "webgpu", "webgl", "wasm", "cpu"
-  std::string name;              // of the model; "" takes the graph's
-  bool relaxed_simd = true;      // wasm: the kernels with relaxed SIMD's multiply-adds, too;
-                                 // as bitcode: these alone
-  std::string limits;            // webgpu, webgl: schedule::apply_limits, "mobile"
-  std::string adapters = "any";  // webgpu: kernels for GPUs in "hardware", for "software", or both
+  std::string target = "wasm";  // "webgpu", "webgl", "wasm", "cpu", "opencl", "opengl"
+  std::string name;             // of the model; "" takes the graph's
+  bool relaxed_simd = true;     // wasm: the kernels with relaxed SIMD's multiply-adds, too;
+                                // as bitcode: these alone
+  std::string limits;           // GPUs: schedule::apply_limits
+  // webgpu, opencl, opengl: kernels for GPUs in "hardware", for "software", or both ("any").
+  std::string adapters = "any";
   bool f16 = false;  // webgpu: f16 tensors are stored as such (manifest needs "webgpu-f16")
-  std::string cpu = "native";                  // cpu: LLVM's name of the processor
+  std::string cpu = "native";                  // cpu, opencl, opengl: LLVM's name of the processor
   const schedule::Records* records = nullptr;  // points to take instead of the default ones
   CodeForm code = CodeForm::finished;
   bool space = false;  // KernelReport::space

@@ -80,7 +80,7 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
                                          : with_parts(scheduled.kernel, p.signed_ones, p.parts),
                    options_.code != CodeForm::finished ? schedule::TargetKind::cpu
                    : device == 0                       ? target_
-                                                       : schedule::TargetKind::wasm);
+                                                       : schedule::side_of(target_));
   if (!lowered) {
     lowered.error().where = schedule::origin_of(group);
     return std::unexpected(lowered.error());

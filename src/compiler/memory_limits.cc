@@ -29,6 +29,8 @@ Limits limits_of(TargetKind target, const schedule::Capabilities& caps) {
     case TargetKind::wasm:
       return {most_of_32_bits, 4 * gib, 4 * gib, none};  // one memory of 32-bit addresses
     case TargetKind::webgpu:
+    case TargetKind::opencl:
+    case TargetKind::opengl:
       return {most_of_32_bits, caps.max_binding_bytes, none, none};
     case TargetKind::webgl:
       return {most_of_32_bits, 4 * gib, none, caps.max_texture_height};
@@ -46,7 +48,8 @@ std::string gigabytes(int64_t bytes) {
 
 Result<> ModuleBuilder::check_memory() const {
   for (const ir::Buffer& buffer : buffers_) {
-    const Limits limits = limits_of(device_of(*buffer) ? TargetKind::wasm : target_, caps_);
+    const Limits limits =
+        limits_of(device_of(*buffer) ? schedule::side_of(target_) : target_, caps_);
     const graph::MemoryNeed need = need_of(*buffer);
     const auto bytes = ir::as_int(need.bytes);
     if (!bytes) continue;

@@ -15,10 +15,6 @@
 namespace gossamer::compiler {
 namespace {
 
-bool is_gpu(schedule::TargetKind target) {
-  return target == schedule::TargetKind::webgpu || target == schedule::TargetKind::webgl;
-}
-
 schedule::Ends ends_of(const graph::StageGraph& graph) {
   schedule::Ends ends;
   for (const auto& output : graph.outputs) ends.kept.insert(output.buffer.get());
@@ -38,7 +34,7 @@ ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKi
     : stages_(stages),
       target_(target),
       caps_(capabilities),
-      side_caps_(schedule::capabilities_of(schedule::TargetKind::wasm)),
+      side_caps_(schedule::capabilities_of(schedule::side_of(target))),
       options_(options),
       planner_(stages.dims, ops::variables_of(stages.program)),
       kernels_(target, options, parameters_of(stages.program, planner_.dims(), stages.dims.size())),
@@ -52,7 +48,7 @@ ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKi
 }
 
 ir::DType ModuleBuilder::storage_of(const ir::BufferNode& buffer) const {
-  const bool gpu = is_gpu(target_) && device_of(buffer) == 0;
+  const bool gpu = schedule::is_gpu(target_) && device_of(buffer) == 0;
   return gpu ? codegen::text::gpu_storage_of(buffer.dtype, caps_.has_f16) : buffer.dtype;
 }
 
@@ -96,7 +92,7 @@ Result<> ModuleBuilder::build(const Progress& progress) {
 }
 
 std::optional<schedule::Capabilities> ModuleBuilder::hardware_caps() const {
-  if (target_ == schedule::TargetKind::webgpu && options_.adapters == "any") {
+  if (schedule::has_adapters(target_) && options_.adapters == "any") {
     schedule::Capabilities caps = caps_;
     caps.hardware = true;
     return caps;

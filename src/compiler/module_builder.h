@@ -61,6 +61,11 @@ class ModuleBuilder {
   void emit_side(package::Files& files);
   // Code that src/library finishes.
   Result<> emit_for_library(const codegen::PlanFunction* plan, package::Files& files);
+  std::vector<ir::Kernel> side_kernels();
+  // A shared library of machine code.
+  Result<> emit_native(std::string_view file, std::span<const ir::Kernel> kernels,
+                       const codegen::PlanFunction* plan, package::Files& files);
+  Result<> emit_native_side(const codegen::PlanFunction* plan, package::Files& files);
   void emit_wasm(const codegen::PlanFunction* plan, package::Files& files);
   Result<package::WeightFiles> weights(const graph::Graph& graph, std::span<const std::byte> model);
 

@@ -54,8 +54,8 @@ constexpr std::array cpu_passes{
     legalize,        // before lower_math: f16 functions become f32 ones
     math,            // last: its polynomials are plain arithmetic
 };
-// Shaders need no clamping (accesses are robust) and bring their own functions; their generators
-// legalise types and functions themselves (raise).
+// Shaders need no clamping (accesses are robust, or made so by their generator) and bring their own
+// functions; their generators legalise types and functions themselves (raise).
 constexpr std::array gpu_passes{small_types, unroll, vectorize, flatten_access};
 // The wasm generator guards loads in selects itself, with a branch or a clamped address.
 constexpr std::array wasm_passes{small_types, unroll, vectorize, flatten_access, legalize, math};
@@ -63,8 +63,7 @@ constexpr std::array wasm_passes{small_types, unroll, vectorize, flatten_access,
 }  // namespace
 
 std::span<const Pass> passes_of(schedule::TargetKind target) {
-  if (target == schedule::TargetKind::webgpu || target == schedule::TargetKind::webgl)
-    return gpu_passes;
+  if (schedule::is_gpu(target)) return gpu_passes;
   if (target == schedule::TargetKind::wasm) return wasm_passes;
   return cpu_passes;
 }

@@ -1,6 +1,10 @@
 #include "compiler/shaders.h"
 
 #include "codegen/glsl/emit.h"
+#ifndef __wasm__
+#include "codegen/glsl/emit_compute.h"
+#include "codegen/opencl/emit.h"
+#endif
 #include "codegen/wgsl/emit.h"
 
 namespace gossamer::compiler {
@@ -12,14 +16,24 @@ Result<ShaderText> print_shader(const ir::Kernel& kernel, const schedule::Capabi
               codegen::glsl::emit(kernel, {.max_textures = caps.max_textures,
                                            .max_layers = caps.max_layers,
                                            .exact = exact}));
-    return ShaderText{std::move(shader.code), shader.scalars, false};
+    return ShaderText{std::move(shader.code), shader.scalars};
   }
-  GS_ASSIGN(codegen::wgsl::Shader shader,
-            codegen::wgsl::emit(kernel, {.max_group_size = caps.max_group_size,
-                                         .max_storage_buffers = caps.max_storage_buffers,
-                                         .f16 = caps.has_f16,
-                                         .exact = exact}));
-  return ShaderText{std::move(shader.code), shader.scalars, shader.range_scalar};
+  const codegen::text::ComputeOptions options{.max_group_size = caps.max_group_size,
+                                              .max_storage_buffers = caps.max_storage_buffers,
+                                              .f16 = caps.has_f16,
+                                              .exact = exact};
+  auto emit = codegen::wgsl::emit;
+  if (caps.kind != schedule::TargetKind::webgpu) {
+#ifndef __wasm__
+    emit = caps.kind == schedule::TargetKind::opencl ? codegen::opencl::emit
+                                                     : codegen::glsl::emit_compute;
+#else  // they are for machines, not for pages
+    return fail_at(cat("target \"", name_of(caps.kind), "\""), "this build has no generator for it",
+                   "compile with the command line, C++ or Python");
+#endif
+  }
+  GS_ASSIGN(codegen::text::ComputeShader shader, emit(kernel, options));
+  return ShaderText{std::move(shader.code), shader.scalars, shader.group_size, shader.range_scalar};
 }
 
 }  // namespace gossamer::compiler

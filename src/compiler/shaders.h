@@ -1,4 +1,4 @@
-// The shader of a kernel, for either shading language.
+// The shader of a kernel, in the language of its target.
 #pragma once
 
 #include <string>
@@ -11,6 +11,7 @@ namespace gossamer::compiler {
 struct ShaderText {
   std::string code;
   int scalars = 0;
+  int group_size = 1;
   bool range_scalar = false;  // the launch passes its range before the other scalars
 };
 

@@ -60,32 +60,23 @@ Result<> ModuleBuilder::emit(package::Files& files) {
       need(module_, "wasm-simd");
       emit_wasm(plan, files);
       return {};
-    case TargetKind::cpu: {
-#ifdef GOSSAMER_LLVM
-      const codegen::llvm_::LlvmOptions llvm{options_.cpu};
-      GS_ASSIGN(const std::vector<std::byte> object,
-                codegen::llvm_::emit_object(kernels_.kernels(), plan, llvm));
-      GS_ASSIGN(std::vector<std::byte> library, codegen::llvm_::link_shared_library(object));
-      files.push_back({"kernels.so", std::move(library)});
-      GS_ASSIGN(const std::vector<std::string> needs, codegen::llvm_::needs_of(llvm));
-      for (const std::string& what : needs) need(module_, what);
-      return {};
-#else
-      return fail_at("target \"cpu\"", "this build has no LLVM", "build with GOSSAMER_LLVM=ON");
-#endif
-    }
+    case TargetKind::cpu:
+      return emit_native("kernels.so", kernels_.kernels(), plan, files);
     case TargetKind::webgpu:
     case TargetKind::webgl:
+    case TargetKind::opencl:
+    case TargetKind::opengl:
       for (size_t i = 0; i < kernels_.kernels().size(); ++i) {
         if (module_.kernels[i].device == 0) GS_TRY(emit_shader(i));
       }
-      if (!stages_.side.empty()) emit_side(files);
       for (const ir::Buffer& buffer : buffers_) {
         if (device_of(*buffer) != 0 || storage_of(*buffer) != ir::DType::f16) continue;
         need(module_, "webgpu-f16");
         break;
       }
       files.push_back(package::write_kernel_sources(module_));
+      if (schedule::side_of(target_) == TargetKind::cpu) return emit_native_side(plan, files);
+      if (!stages_.side.empty()) emit_side(files);
       if (plan) files.push_back({"plan.wasm", codegen::wasm::emit_module({}, plan, {})});
       return {};
   }
@@ -113,6 +104,31 @@ Result<> ModuleBuilder::emit_for_library(const codegen::PlanFunction* plan, pack
   return fail_at("libraries", "this build has no LLVM", "build with GOSSAMER_LLVM=ON");
 }
 
+Result<> ModuleBuilder::emit_native(std::string_view file,
+                                    [[maybe_unused]] std::span<const ir::Kernel> kernels,
+                                    [[maybe_unused]] const codegen::PlanFunction* plan,
+                                    [[maybe_unused]] package::Files& files) {
+#ifdef GOSSAMER_LLVM
+  const codegen::llvm_::LlvmOptions llvm{options_.cpu};
+  GS_ASSIGN(const std::vector<std::byte> object, codegen::llvm_::emit_object(kernels, plan, llvm));
+  GS_ASSIGN(std::vector<std::byte> library, codegen::llvm_::link_shared_library(object));
+  files.push_back({std::string(file), std::move(library)});
+  GS_ASSIGN(const std::vector<std::string> needs, codegen::llvm_::needs_of(llvm));
+  for (const std::string& what : needs) need(module_, what);
+  return {};
+#else
+  return fail_at(cat("target \"", module_.target, "\""),
+                 cat("this build has no LLVM, which makes ", file), "build with GOSSAMER_LLVM=ON");
+#endif
+}
+
+// Plan and side in one library.
+Result<> ModuleBuilder::emit_native_side(const codegen::PlanFunction* plan, package::Files& files) {
+  if (!plan && stages_.side.empty()) return {};
+  module_.side = {"cpu", "side.so"};
+  return emit_native(module_.side.code, side_kernels(), plan, files);
+}
+
 // With relaxed SIMD's multiply-adds and without, each with the kernels that its launches call.
 void ModuleBuilder::emit_wasm(const codegen::PlanFunction* plan, package::Files& files) {
   const auto module = [&](bool relaxed) {
@@ -132,17 +148,21 @@ void ModuleBuilder::emit_wasm(const codegen::PlanFunction* plan, package::Files&
   if (relaxed != files.back().bytes) files.push_back({"kernels.relaxed.wasm", std::move(relaxed)});
 }
 
-// Its kernels are numbered among themselves.
-void ModuleBuilder::emit_side(package::Files& files) {
-  need(module_, "wasm-simd");
-  module_.side = {"wasm", "side.wasm"};
+// They are numbered among themselves.
+std::vector<ir::Kernel> ModuleBuilder::side_kernels() {
   std::vector<ir::Kernel> kernels;
   for (size_t i = 0; i < kernels_.kernels().size(); ++i) {
     if (module_.kernels[i].device == 0) continue;
     module_.kernels[i].entry = cat("k", kernels.size());
     kernels.push_back(kernels_.kernels()[i]);
   }
-  files.push_back({"side.wasm", codegen::wasm::emit_module(kernels, nullptr, {})});
+  return kernels;
+}
+
+void ModuleBuilder::emit_side(package::Files& files) {
+  need(module_, "wasm-simd");
+  module_.side = {"wasm", "side.wasm"};
+  files.push_back({"side.wasm", codegen::wasm::emit_module(side_kernels(), nullptr, {})});
 }
 
 Result<> ModuleBuilder::emit_shader(size_t kernel) {
@@ -156,9 +176,11 @@ Result<> ModuleBuilder::emit_shader(size_t kernel) {
     return std::unexpected(shader.error());
   }
   package::KernelInfo& info = module_.kernels[kernel];
-  info.entry = "main";
+  info.entry = target_ == TargetKind::opencl ? "run" : "main";
   info.code = std::move(shader->code);
   info.scalars = shader->scalars;
+  // A loop over one invocation was simplified away.
+  info.group_size = shader->group_size;
   if (!shader->range_scalar) return {};
   for (std::vector<package::Launch>* launches : {&module_.init, &module_.run}) {
     const auto add_range = [&](auto& call) {

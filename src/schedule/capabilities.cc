@@ -5,7 +5,17 @@
 
 namespace gossamer::schedule {
 namespace {
-constexpr std::array<std::string_view, 4> names{"cpu", "wasm", "webgpu", "webgl"};
+constexpr std::array<std::string_view, 6> names{"cpu",   "wasm",   "webgpu",
+                                                "webgl", "opencl", "opengl"};
+}
+
+bool has_adapters(TargetKind kind) {
+  return kind == TargetKind::webgpu || kind == TargetKind::opencl || kind == TargetKind::opengl;
+}
+bool is_gpu(TargetKind kind) { return has_adapters(kind) || kind == TargetKind::webgl; }
+TargetKind side_of(TargetKind kind) {
+  const bool here = kind == TargetKind::opencl || kind == TargetKind::opengl;
+  return here || kind == TargetKind::cpu ? TargetKind::cpu : TargetKind::wasm;
 }
 
 Capabilities capabilities_of(TargetKind kind) {
@@ -28,6 +38,8 @@ Capabilities capabilities_of(TargetKind kind) {
       c.map_chunk = 1024;
       break;
     case TargetKind::webgpu:
+    case TargetKind::opencl:
+    case TargetKind::opengl:
       c.vector_lanes = 4;
       c.vector_registers = 20;
       c.tile_rows = 8;
@@ -61,12 +73,14 @@ Capabilities with_multiply_adds(Capabilities caps) {
 
 Result<> apply_limits(std::string_view limits, Capabilities& caps) {
   if (limits.empty()) return {};
-  if (limits != "mobile")
-    return fail_at(cat("limits \"", limits, "\""), "there are none of that name", "\"mobile\"");
+  const bool es31 = limits == "es31";
+  if (limits != "mobile" && !es31)
+    return fail_at(cat("limits \"", limits, "\""), "there are none of that name",
+                   "\"mobile\" or \"es31\"");
   caps.max_texture_size = std::min(caps.max_texture_size, 4096);
   caps.max_texture_height = std::min(caps.max_texture_height, 4096);
-  caps.max_storage_buffers = std::min(caps.max_storage_buffers, 8);
-  caps.max_group_size = std::min(caps.max_group_size, 256);
+  caps.max_storage_buffers = std::min(caps.max_storage_buffers, es31 ? 4 : 8);
+  caps.max_group_size = std::min(caps.max_group_size, es31 ? 128 : 256);
   caps.max_binding_bytes = std::min(caps.max_binding_bytes, int64_t{128} << 20);
   return {};
 }
@@ -76,7 +90,7 @@ Result<TargetKind> target_named(std::string_view name) {
     if (names[i] == name) return static_cast<TargetKind>(i);
   }
   return fail_at(cat("target \"", name, "\""), "there is no such target",
-                 "`gossamer targets` lists them: cpu, wasm, webgpu, webgl");
+                 "`gossamer targets` lists them: cpu, wasm, webgpu, webgl, opencl, opengl");
 }
 
 std::string_view name_of(TargetKind kind) { return names[static_cast<size_t>(kind)]; }

@@ -10,7 +10,12 @@
 
 namespace gossamer::schedule {
 
-enum class TargetKind : uint8_t { cpu, wasm, webgpu, webgl };
+enum class TargetKind : uint8_t { cpu, wasm, webgpu, webgl, opencl, opengl };
+// With compute shaders, whose kernels come for adapters in hardware and in software.
+bool has_adapters(TargetKind kind);
+bool is_gpu(TargetKind kind);
+// What computes plans, and what a GPU cannot: wasm or cpu.
+TargetKind side_of(TargetKind kind);
 
 struct Capabilities {
   TargetKind kind = TargetKind::cpu;
@@ -43,8 +48,8 @@ Capabilities capabilities_of(TargetKind kind);
 // wasm with relaxed SIMD, where a multiply-add needs no register for the product.
 Capabilities with_multiply_adds(Capabilities caps);
 // Limits of the GPU targets that have a name: "mobile" is what every phone of recent years has
-// (4096-texel textures, 8 storage buffers of 128 MiB, groups of 256); "" changes
-// nothing.
+// (4096-texel textures, 8 storage buffers of 128 MiB, groups of 256), "es31" what OpenGL ES 3.1
+// promises (4 storage buffers of 128 MiB, groups of 128); "" changes nothing.
 Result<> apply_limits(std::string_view limits, Capabilities& caps);
 Result<TargetKind> target_named(std::string_view name);
 std::string_view name_of(TargetKind kind);

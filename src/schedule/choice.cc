@@ -385,7 +385,7 @@ std::string key_of(const Group& group) {
 
 std::string class_of(const Capabilities& capabilities) {
   const std::string target(name_of(capabilities.kind));
-  if (capabilities.kind != TargetKind::webgpu) return target;
+  if (!has_adapters(capabilities.kind)) return target;
   return target + (capabilities.hardware ? ".hardware" : ".software");
 }
 

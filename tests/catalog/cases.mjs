@@ -11,7 +11,7 @@ const build = path.join(root, process.env.GOSSAMER_BUILD ?? 'build');
 const folder = path.join(build, 'catalog');
 const jobs = String(os.availableParallelism());
 
-export const targets = ['cpu', 'wasm', 'webgpu', 'webgl'];
+export const targets = ['cpu', 'wasm', 'webgpu', 'webgl', 'opencl', 'opengl'];
 
 // The JSON lines of a program; it may end with 1, which says that something failed.
 function lines(program, args) {

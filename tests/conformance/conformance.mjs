@@ -11,7 +11,7 @@ export const testdata = path.join(root, '../shared/testdata');
 export const gossamer = path.join(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
 export const listFile = path.join(root, 'tests/conformance/known.tsv');
 
-export const targets = ['cpu', 'wasm', 'webgpu', 'webgl'];
+export const targets = ['cpu', 'wasm', 'webgpu', 'webgl', 'opencl', 'opengl'];
 
 // The folders lie in ../shared/testdata, or in `from`. timeout: seconds that a case may take, compiling included.
 export const suites = [

@@ -254,8 +254,8 @@ Result<> bench(const Options& options) {
   GS_ASSIGN(const auto feeds, make_feeds(options, ports));
   const std::string& target = package.module.target;
   GS_ASSIGN(const Found found,
-            target == "cpu" ? bench_here(options, package, feeds)
-                            : bench_in_browser(options, package, ports, feeds, temporary.path()));
+            runs_here(target) ? bench_here(options, package, feeds)
+                              : bench_in_browser(options, package, ports, feeds, temporary.path()));
   if (!options.profile) {
     print_times(options, target, found);
     return {};
@@ -282,7 +282,7 @@ void add_bench(CLI::App& app, Chosen& chosen) {
       app.add_subcommand("bench", "Time a model's runs on a target, or each of its kernels");
   command->add_option("model", options->model, "An ONNX file, or a package")->required();
   command->add_option("--target,-t", options->target, "Where it runs; web targets in a browser")
-      ->check(CLI::IsMember({"cpu", "wasm", "webgpu", "webgl"}));
+      ->check(CLI::IsMember({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"}));
   command->add_flag("--profile", options->profile,
                     "A line a kernel: time, bytes, operations, and the share of the measured rate "
                     "of the machine that it reaches");

@@ -2,6 +2,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <set>
@@ -13,6 +14,7 @@
 #include "gossamer/page.h"
 #include "gossamer/progress.h"
 #include "gossamer/records_file.h"
+#include "gossamer/runner.h"
 #ifdef GOSSAMER_LLVM
 #include "library/library.h"
 #endif
@@ -175,8 +177,7 @@ void print_rows(const std::vector<Row>& rows, const Options& options) {
 Result<> compile_all(Options& options) {
   GS_TRY(apply(options.fixed, options.compile.known));
   const bool page_asked = options.emit == "page" || options.single_file;
-  const bool web =
-      std::find(options.targets.begin(), options.targets.end(), "cpu") == options.targets.end();
+  const bool web = std::ranges::none_of(options.targets, runs_here);
   PageOptions page{options.compile.name, {}, options.targets.size() > 1};
   if (page.name.empty()) page.name = fs::path(options.model).parent_path().filename().string();
   if (fs::path(options.model).stem() != "model" && options.compile.name.empty())
@@ -216,13 +217,13 @@ Result<> compile_all(Options& options) {
 }
 
 int run_compile(Options& options) {
-  const bool cpu =
-      std::find(options.targets.begin(), options.targets.end(), "cpu") != options.targets.end();
+  const auto native = std::ranges::find_if(options.targets, runs_here);
+  const bool here = native != options.targets.end();
   if (std::set<std::string>(options.targets.begin(), options.targets.end()).size() !=
       options.targets.size())
     return report_usage("--target names one target twice");
-  if (cpu && options.targets.size() > 1)
-    return report_usage("--target cpu makes a package of its own");
+  if (here && options.targets.size() > 1)
+    return report_usage(cat("--target ", *native, " makes a package of its own"));
   if (is_library(options.emit) && options.targets.size() > 1)
     return report_usage(cat("--emit ", options.emit, " is for one target"));
   if (is_library(options.emit) && options.single_file)
@@ -231,7 +232,7 @@ int run_compile(Options& options) {
     return report_usage("--weights is for libraries (--emit)");
   // Programs run in engines that lack it, too: there it is asked for.
   if (is_library(options.emit) && !options.relaxed_given) options.compile.relaxed_simd = false;
-  if (cpu && (options.emit == "page" || options.single_file))
+  if (here && (options.emit == "page" || options.single_file))
     return report_usage("--emit page is for the web targets");
   if (options.single_file && options.emit == "package")
     return report_usage("--single-file makes a page");
@@ -257,7 +258,7 @@ void add_compile(CLI::App& app, Chosen& chosen) {
                    "Where it runs; several web targets, separated by commas, share a page")
       ->required()
       ->delimiter(',')
-      ->check(CLI::IsMember({"webgpu", "webgl", "wasm", "cpu"}));
+      ->check(CLI::IsMember({"webgpu", "webgl", "wasm", "cpu", "opencl", "opengl"}));
   command->add_option("--output,-o", options->output, "The folder (or .html file) to write")
       ->required();
   command
@@ -286,16 +287,19 @@ void add_compile(CLI::App& app, Chosen& chosen) {
       "programs: with it alone, or without (the default)");
   command
       ->add_option("--limits", options->compile.limits,
-                   "webgpu, webgl: keep the limits of mobile devices")
-      ->check(CLI::IsMember({"mobile"}));
+                   "GPUs: keep the limits of mobile devices, or of OpenGL ES 3.1")
+      ->check(CLI::IsMember({"mobile", "es31"}));
   command
-      ->add_option("--adapters", options->compile.adapters,
-                   "webgpu: kernels for GPUs in hardware, for software that acts as one, or both")
+      ->add_option(
+          "--adapters", options->compile.adapters,
+          "webgpu, opencl, opengl: kernels for GPUs in hardware, for software that acts as "
+          "one, or both")
       ->check(CLI::IsMember({"any", "hardware", "software"}))
       ->capture_default_str();
   command->add_flag("--f16", options->compile.f16,
                     "webgpu: store f16 tensors as such; the device needs shader-f16");
-  command->add_option("--cpu", options->compile.cpu, "cpu: LLVM's name of the processor");
+  command->add_option("--cpu", options->compile.cpu,
+                      "cpu, opencl, opengl: LLVM's name of the processor");
   command->add_option("--records", options->records,
                       "Points of search spaces to take, a JSON object a line (inspect --space)");
   command->add_flag("--json", options->json, "Machine-readable output");

@@ -138,7 +138,7 @@ Verdict run_case(const TestCase& test, const std::string& target, const RunnerOp
     chosen.known = necessary(ports, given);
     auto made = make_runner(target, content.model, chosen);
     for (const Known& known : alternatives(ports, content.model.graph.groups, given)) {
-      if (made || target != "cpu") break;
+      if (made || !runs_here(target)) break;
       if (known.values_only && !asks_for_values(made.error())) continue;
       chosen.known = known;
       made = make_runner(target, content.model, chosen);
@@ -152,6 +152,7 @@ Verdict run_case(const TestCase& test, const std::string& target, const RunnerOp
     GS_TRY(check_feeds(model->inputs(), feeds));
     const auto begin = std::chrono::steady_clock::now();
     GS_ASSIGN(const auto outputs, model->run(feeds));
+    verdict.elsewhere = model->elsewhere();
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
     verdict.milliseconds = time.count();
     judge(outputs, model->outputs(), model->groups(), content, traits_of(content.model), options,

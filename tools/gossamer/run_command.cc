@@ -67,7 +67,7 @@ Result<Items> read_items(const Options& options, const std::vector<Declared>& in
 // The model, and what was given to its inputs that are no tensors.
 Result<std::unique_ptr<Runner>> load(const Options& options, Items& items) {
   if (fs::is_directory(options.model)) {
-    GS_ASSIGN(std::unique_ptr<Runner> model, load_cpu_runner(options.model, options.runner));
+    GS_ASSIGN(std::unique_ptr<Runner> model, load_native_runner(options.model, options.runner));
     std::vector<Declared> declared;
     for (const graph::Group& group : model->groups())
       if (!group.output) declared.push_back({group.name, group.sequence, !group.sequence});
@@ -342,9 +342,14 @@ int run_run(const Options& options) {
 void add_run(CLI::App& app, Chosen& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("run", "Run a model on this machine");
-  command->add_option("model", options->model, "An ONNX file, or a package for cpu")->required();
-  command->add_option("--target,-t", options->target, "cpu, or interp (slow, the reference)")
-      ->check(CLI::IsMember({"cpu", "interp"}));
+  command
+      ->add_option("model", options->model,
+                   "An ONNX file, or a package for a target of this machine")
+      ->required();
+  command
+      ->add_option("--target,-t", options->target,
+                   "cpu, a GPU by opencl or opengl, or interp (slow, the reference)")
+      ->check(CLI::IsMember({"cpu", "opencl", "opengl", "interp"}));
   command->add_option("--input,-i", options->inputs,
                       "NAME=FILE for each input: .npy, .pb (as ONNX keeps test data), .json "
                       "(strings), .png or .jpg; for a sequence once an element, or one .pb");

@@ -36,20 +36,27 @@ class Runner {
   virtual const std::vector<Port>& outputs() const = 0;
   // The inputs and outputs that belong together.
   virtual const std::vector<graph::Group>& groups() const = 0;
+  // Launches of a model for a GPU that the CPU beside it computes.
+  virtual int elsewhere() const { return 0; }
   // One tensor an input, in order. Errors: wrong type or shape, a check of the model that fails.
   virtual Result<std::vector<ops::TensorData>> run(const std::vector<ops::TensorData>& feeds) = 0;
 };
 
-// Lowers a model for the reference interpreter ("interp") or compiles it for "cpu".
+// A target whose packages this program runs itself, without a browser.
+bool runs_here(const std::string& target);
+
+// Lowers a model for the reference interpreter ("interp") or compiles it for a target of this
+// machine.
 Result<std::unique_ptr<Runner>> make_runner(const std::string& target, const ModelFile& model,
                                             const RunnerOptions& options);
 
 Result<std::unique_ptr<Runner>> make_interp_runner(const ModelFile& model);
-Result<std::unique_ptr<Runner>> make_cpu_runner(const ModelFile& model,
-                                                const RunnerOptions& options);
-// A folder that `gossamer compile --target cpu` wrote.
-Result<std::unique_ptr<Runner>> load_cpu_runner(const std::filesystem::path& folder,
-                                                const RunnerOptions& options);
+Result<std::unique_ptr<Runner>> make_native_runner(const std::string& target,
+                                                   const ModelFile& model,
+                                                   const RunnerOptions& options);
+// A folder that `gossamer compile` wrote for such a target.
+Result<std::unique_ptr<Runner>> load_native_runner(const std::filesystem::path& folder,
+                                                   const RunnerOptions& options);
 
 // An error where a feed's type or shape does not fit its port; names the input.
 Result<> check_feeds(const std::vector<Port>& ports, const std::vector<ops::TensorData>& feeds);

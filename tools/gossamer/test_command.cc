@@ -136,7 +136,7 @@ int run_test(Options& options) {
     return 0;
   }
   Tally tally;
-  if (options.target == "interp" || options.target == "cpu") {
+  if (options.target == "interp" || runs_here(options.target)) {
     run_here(options, cases, tally);
   } else {
     size_t done = 0;
@@ -174,7 +174,7 @@ void add_test(CLI::App& app, Chosen& chosen) {
           "of an operator file (.jsonc)")
       ->required();
   command->add_option("--target,-t", options->target, "Where the cases run")
-      ->check(CLI::IsMember({"cpu", "wasm", "webgpu", "webgl", "interp"}));
+      ->check(CLI::IsMember({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl", "interp"}));
   command->add_option("--filter", options->filter, "Only cases whose name contains this");
   command->add_option("--cases", options->only, "Only the cases that this file names, one a line");
   command->add_flag("--list", options->list, "Only list the cases; with --json, their operators");

@@ -54,9 +54,36 @@ constexpr BitcastRow bitcasts[] = {
     {U, F, "uintBitsToFloat($0)"}, {I | U, I | U, "$t($0)"},
 };
 
-}  // namespace
+// GLSL's comparisons of vectors are functions, and its choice between them takes no integers; these
+// are missing.
+struct Support {
+  std::string_view call, code;
+};
+constexpr Support support[] = {
+    {"both_of(",
+     "bvec4 both_of(bvec4 a, bvec4 b) { return bvec4(a.x && b.x, a.y && b.y, a.z && b.z, a.w && "
+     "b.w); }\n"},
+    {"one_of(",
+     "bvec4 one_of(bvec4 a, bvec4 b) { return bvec4(a.x || b.x, a.y || b.y, a.z || b.z, a.w || "
+     "b.w); }\n"},
+    {"choose_float(", "float choose_float(bool c, float a, float b) { return mix(b, a, c); }\n"},
+    {"choose_int(", "int choose_int(bool c, int a, int b) { return c ? a : b; }\n"},
+    {"choose_uint(", "uint choose_uint(bool c, uint a, uint b) { return c ? a : b; }\n"},
+    {"choose_bool(", "bool choose_bool(bool c, bool a, bool b) { return c ? a : b; }\n"},
+    {"choose_vec4(", "vec4 choose_vec4(bvec4 c, vec4 a, vec4 b) { return mix(b, a, c); }\n"},
+    {"choose_ivec4(",
+     "ivec4 choose_ivec4(bvec4 c, ivec4 a, ivec4 b) {\n"
+     "  return ivec4(c.x ? a.x : b.x, c.y ? a.y : b.y, c.z ? a.z : b.z, c.w ? a.w : b.w);\n}\n"},
+    {"choose_uvec4(",
+     "uvec4 choose_uvec4(bvec4 c, uvec4 a, uvec4 b) {\n"
+     "  return uvec4(c.x ? a.x : b.x, c.y ? a.y : b.y, c.z ? a.z : b.z, c.w ? a.w : b.w);\n}\n"},
+    {"choose_bvec4(",
+     "bvec4 choose_bvec4(bvec4 c, bvec4 a, bvec4 b) {\n"
+     "  return bvec4(c.x ? a.x : b.x, c.y ? a.y : b.y, c.z ? a.z : b.z, c.w ? a.w : b.w);\n}\n"},
+    {"inf_bits", "uint inf_bits = 0x7f800000u;\n"},
+};
 
-const Dialect dialect = {
+constexpr Dialect fragments = {
     .types = {{{"float", "vec2", "vec3", "vec4"},
                {"int", "ivec2", "ivec3", "ivec4"},
                {"uint", "uvec2", "uvec3", "uvec4"},
@@ -84,5 +111,23 @@ const Dialect dialect = {
     .fetch_layer = "texelFetch($n, ivec3($0, $1, $2), 0)",
     .write_layer = "o$0 = $e;",
 };
+
+constexpr Dialect with_barrier(Dialect all) {
+  all.barrier = "memoryBarrierShared(); barrier();";
+  return all;
+}
+
+}  // namespace
+
+const Dialect dialect = fragments;
+const Dialect compute_dialect = with_barrier(fragments);
+
+std::string support_functions(std::string_view code) {
+  std::string functions;
+  for (const Support& part : support) {
+    if (code.contains(part.call)) functions += part.code;
+  }
+  return functions;
+}
 
 }  // namespace gossamer::codegen::glsl

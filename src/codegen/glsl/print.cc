@@ -6,35 +6,6 @@
 namespace gossamer::codegen::glsl {
 namespace {
 
-// GLSL's comparisons of vectors are functions, and its choice between them takes no integers; these
-// are missing.
-struct Support {
-  std::string_view call, code;
-};
-constexpr Support support[] = {
-    {"both_of(",
-     "bvec4 both_of(bvec4 a, bvec4 b) { return bvec4(a.x && b.x, a.y && b.y, a.z && b.z, a.w && "
-     "b.w); }\n"},
-    {"one_of(",
-     "bvec4 one_of(bvec4 a, bvec4 b) { return bvec4(a.x || b.x, a.y || b.y, a.z || b.z, a.w || "
-     "b.w); }\n"},
-    {"choose_float(", "float choose_float(bool c, float a, float b) { return mix(b, a, c); }\n"},
-    {"choose_int(", "int choose_int(bool c, int a, int b) { return c ? a : b; }\n"},
-    {"choose_uint(", "uint choose_uint(bool c, uint a, uint b) { return c ? a : b; }\n"},
-    {"choose_bool(", "bool choose_bool(bool c, bool a, bool b) { return c ? a : b; }\n"},
-    {"choose_vec4(", "vec4 choose_vec4(bvec4 c, vec4 a, vec4 b) { return mix(b, a, c); }\n"},
-    {"choose_ivec4(",
-     "ivec4 choose_ivec4(bvec4 c, ivec4 a, ivec4 b) {\n"
-     "  return ivec4(c.x ? a.x : b.x, c.y ? a.y : b.y, c.z ? a.z : b.z, c.w ? a.w : b.w);\n}\n"},
-    {"choose_uvec4(",
-     "uvec4 choose_uvec4(bvec4 c, uvec4 a, uvec4 b) {\n"
-     "  return uvec4(c.x ? a.x : b.x, c.y ? a.y : b.y, c.z ? a.z : b.z, c.w ? a.w : b.w);\n}\n"},
-    {"choose_bvec4(",
-     "bvec4 choose_bvec4(bvec4 c, bvec4 a, bvec4 b) {\n"
-     "  return bvec4(c.x ? a.x : b.x, c.y ? a.y : b.y, c.z ? a.z : b.z, c.w ? a.w : b.w);\n}\n"},
-    {"inf_bits", "uint inf_bits = 0x7f800000u;\n"},
-};
-
 std::string_view letter_of(ir::DType storage) {
   return storage == ir::DType::f32 ? "" : storage == ir::DType::i32 ? "i" : "u";
 }
@@ -68,10 +39,7 @@ Shader print(const text::Program& program) {
   }
   writer.set_name(program.grid.get(), "texel");
   const std::string body = writer.statements(program.body, 2);
-  const std::string used = writer.functions() + body;
-  for (const Support& part : support) {
-    if (used.find(part.call) != std::string::npos) head += part.code;
-  }
+  head += support_functions(writer.functions() + body);
   shader.code =
       cat(head, writer.functions(), "void main() {\n  int texel = int(gl_FragCoord.x) + ",
           kernel.params.back().buffer->layout.width, " * int(gl_FragCoord.y);\n", body, "}\n");

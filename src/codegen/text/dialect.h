@@ -33,12 +33,22 @@ struct BitcastRow {
   std::string_view pattern;
 };
 
+struct CastRow {
+  uint8_t from, to, lanes;
+  std::string_view pattern;
+};
+
 struct Dialect {
   std::array<std::array<std::string_view, 4>, 4> types;  // [Kind][lanes - 1]
   // The first row that matches; an operation without one is a function (functions.h).
   std::span<const UnaryRow> unary;
   std::span<const BinaryRow> binary;
   std::span<const BitcastRow> bitcasts;
+  std::span<const CastRow> casts = {};  // without a row: construct
+  // A value of type $t from $0, lane by lane or one for all.
+  std::string_view construct = "$t($0)", construct_boolean = "$t($0)";
+  // Lane $1, a number that is not constant, of the value $0; the same to write to. $t: its type.
+  std::string_view lane = "$0[$1]", lane_written = "$0[$1]";
   std::string_view fma;                           // of floats
   std::string_view select_scalar, select_vector;  // $0 ? $1 : $2, lane by lane
   std::string_view select_whole;  // of vectors, by one boolean; empty: lane by lane, too

@@ -41,6 +41,7 @@ int64_t size_of(const BufferNode& buffer) {
 
 class Placer {
  public:
+  explicit Placer(bool clamp) : clamp_(clamp) {}
   Result<Placed> run(const Kernel& kernel) {
     const Bounds bounds = bounds_of_scalars(kernel);
     rewrite_bounded(kernel.body, bounds,
@@ -152,10 +153,20 @@ class Placer {
     return known && *known < 0 ? index(0) : index_value;
   }
 
-  static Expr element(const Load& old, Expr at, int lanes) {
+  // The nearest index inside, unless it is known to be that.
+  Expr inside(const BufferNode& buffer, Expr at, const Bounds& known) {
+    if (!clamp_ || buffer.scope != Scope::global) return at;
+    const Expr size =
+        floordiv_by(passes::physical_elements(buffer), places_.at(&buffer).width, known);
+    if (!prove(at < size, known))
+      at = ir::min(at, simplify(ir::max(size - index(1), index(0)), known));
+    return known.of(at).low >= 0 ? at : ir::max(at, index(0));
+  }
+
+  Expr element(const Load& old, Expr at, int lanes, const Bounds& known) {
     auto* node = new Load(old.type.with_lanes(lanes));
     node->buffer = old.buffer;
-    node->indices = {clamped(std::move(at))};
+    node->indices = {clamped(inside(*old.buffer, std::move(at), known))};
     return Expr(node);
   }
 
@@ -163,15 +174,16 @@ class Placer {
     const int width = places_.at(node.buffer.get()).width, lanes = node.type.lanes;
     const Expr flat = flat_index(*node.buffer, node.indices);
     auto* steps = as<Ramp>(flat);
-    if (width == 4 && lanes == 4) return element(node, floordiv_by(steps->base, 4, known), 4);
+    if (width == 4 && lanes == 4)
+      return element(node, floordiv_by(steps->base, 4, known), 4, known);
     if (width == 4) {
-      const Expr whole = element(node, floordiv_by(flat, 4, known), 4);
+      const Expr whole = element(node, floordiv_by(flat, 4, known), 4, known);
       return lane(whole, simplify(floormod(flat, 4), known));
     }
-    if (lanes == 1) return element(node, simplify(flat, known), 1);
+    if (lanes == 1) return element(node, simplify(flat, known), 1, known);
     std::vector<Expr> parts;
     for (int i = 0; i < lanes; ++i) {
-      parts.push_back(element(node, simplify(steps->base + index(i), known), 1));
+      parts.push_back(element(node, simplify(steps->base + index(i), known), 1, known));
     }
     return make_vector(std::move(parts));
   }
@@ -213,6 +225,7 @@ class Placer {
     return let(whole, value, block(std::move(stores)));
   }
 
+  bool clamp_;
   std::unordered_map<const BufferNode*, Use> uses_;
   std::unordered_map<const BufferNode*, Place> places_;
   std::optional<Diagnostic> error_;
@@ -220,6 +233,6 @@ class Placer {
 
 }  // namespace
 
-Result<Placed> place_buffers(const Kernel& kernel) { return Placer().run(kernel); }
+Result<Placed> place_buffers(const Kernel& kernel, bool clamp) { return Placer(clamp).run(kernel); }
 
 }  // namespace gossamer::codegen::text

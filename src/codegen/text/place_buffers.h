@@ -24,7 +24,8 @@ struct Placed {
 // - a Store of one lane of such an element (private memory only) has two indices: element, lane.
 // A buffer has elements of 4 where every vector access is provably aligned, its size is a multiple
 // of 4, and nothing stores one lane (in private memory that is allowed). Texture accesses stay as
-// they are. Fails for vectors of more than 4 lanes.
-Result<Placed> place_buffers(const ir::Kernel&);
+// they are. With `clamp`, no load leaves its buffer: for languages whose memory is not robust.
+// Fails for vectors of more than 4 lanes.
+Result<Placed> place_buffers(const ir::Kernel&, bool clamp = false);
 
 }  // namespace gossamer::codegen::text

@@ -59,10 +59,10 @@ Stmt drop_fragment_position(const Stmt& s) {
 
 }  // namespace
 
-Result<Program> raise_program(const Kernel& kernel, bool exact, bool f16) {
+Result<Program> raise_program(const Kernel& kernel, bool exact, bool f16, bool clamp) {
   GS_ASSIGN(const Kernel legal, legalize_gpu_types(kernel, f16));
   Program program;
-  GS_ASSIGN(program.placed, place_buffers(legal));
+  GS_ASSIGN(program.placed, place_buffers(legal, clamp));
   // After places: they divide indices. Before sharing: it makes expressions that occur twice.
   const Kernel lowered = lower_arithmetic(program.placed.kernel, exact);
   program.body = enter(lowered.body, program);

@@ -165,12 +165,26 @@ std::string Writer::constant(const Expr& e) {
 }
 
 std::string Writer::construct(Type type, const std::vector<Expr>& parts) {
-  std::string text = type_name(type) + "(";
+  std::string list;
   std::vector<std::string> arguments;
   for (const Expr& part : parts) arguments.push_back(expr(part));
   bare_arguments(arguments);
-  for (size_t i = 0; i < arguments.size(); ++i) text += (i ? ", " : "") + arguments[i];
-  return text + ")";
+  for (size_t i = 0; i < arguments.size(); ++i) list += (i ? ", " : "") + arguments[i];
+  const bool logical = type.dtype == DType::boolean;
+  return fill(logical ? dialect_.construct_boolean : dialect_.construct,
+              {{'t', type_name(type)}, {'0', list}});
+}
+
+std::string Writer::cast(const std::string& value, Type from, Type to) const {
+  const auto bit = [](Type type) { return 1 << static_cast<int>(kind_of(type.dtype)); };
+  if (bit(from) == bit(to)) return value;
+  const std::string type = type_name(to);
+  for (const CastRow& row : dialect_.casts) {
+    if ((row.from & bit(from)) && (row.to & bit(to)) &&
+        (row.lanes & (to.is_scalar() ? scalar : vector)))
+      return fill(row.pattern, {{'0', value}, {'t', type}});
+  }
+  return fill(dialect_.construct, {{'0', bare(value)}, {'t', type}});
 }
 
 // An operation that the dialect has no row for: a function.
@@ -242,8 +256,7 @@ std::string Writer::expr(const Expr& e) {
                  {expr(whole ? all->a : node->condition), expr(node->yes), expr(node->no)}, type);
   }
   if (auto* node = as<Cast>(e)) {
-    const std::string a = expr(node->a);
-    return kind_of(node->a->type.dtype) == kind_of(e->type.dtype) ? a : type + "(" + bare(a) + ")";
+    return cast(expr(node->a), node->a->type, e->type);
   }
   if (auto* node = as<Bitcast>(e)) {
     const int from = 1 << static_cast<int>(kind_of(node->a->type.dtype)),
@@ -271,7 +284,7 @@ std::string Writer::expr(const Expr& e) {
     if (auto known = as_int(node->lane)) {
       return cat(vector_text, ".", components.substr(static_cast<size_t>(*known), 1));
     }
-    return cat(vector_text, "[", bare(expr(node->lane)), "]");
+    return fill(dialect_.lane, {{'0', vector_text}, {'1', bare(expr(node->lane))}, {'t', type}});
   }
   if (auto* node = as<VarNode>(e)) return name_of(node);
   return constant(e);
@@ -288,7 +301,8 @@ std::string Writer::access(const BufferNode* buffer, const std::vector<Expr>& in
   if (auto known = as_int(indices[1])) {
     return cat(text, ".", components.substr(static_cast<size_t>(*known), 1));
   }
-  return text + "[" + bare(expr(indices[1])) + "]";
+  return fill(dialect_.lane_written,
+              {{'0', text}, {'1', bare(expr(indices[1]))}, {'t', type_name(buffer->dtype)}});
 }
 
 std::string Writer::load(const Load& node) {

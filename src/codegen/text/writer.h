@@ -46,6 +46,7 @@ class Writer {
   std::string store(const ir::Store&);
   std::string declare(const ir::BufferNode* buffer, int indent);
   std::string construct(ir::Type type, const std::vector<ir::Expr>& parts);
+  std::string cast(const std::string& value, ir::Type from, ir::Type to) const;
   template <class Op>
   std::string call(Op op, ir::Type type, std::vector<std::string> operands);
   void define(const std::string& name, const std::vector<ir::Var>& params, const ir::Expr& body);

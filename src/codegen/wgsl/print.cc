@@ -16,25 +16,20 @@ std::string scalar_at(int i) {
 
 }  // namespace
 
-Shader print(const Raised& raised) {
+Shader print(const text::Compute& raised) {
   const text::Program& program = raised.program;
   const ir::Kernel& kernel = program.placed.kernel;
   text::Writer writer(dialect, program.placed.places);
-  Shader shader;
-  shader.group_size = program.group_size;
-  shader.range_scalar = raised.range_scalar;
+  Shader shader = describe(raised, writer);
   std::string head;
   for (size_t i = 0; i < kernel.params.size(); ++i) {
     const ir::BufferNode* buffer = kernel.params[i].buffer.get();
-    writer.set_name(buffer, cat("b", i));
-    shader.bindings.push_back({buffer->storage, program.placed.places.at(buffer).width == 4});
     head += cat("@group(0) @binding(", i, ") var<storage, ",
                 kernel.params[i].written ? "read_write" : "read", "> b", i, ": array<",
                 writer.element_type(buffer), ">;\n");
   }
-  shader.scalars = raised.range_scalar ? 1 : 0;
-  for (const ir::Var& scalar : kernel.scalars) {
-    writer.set_name(scalar.get(), scalar_at(shader.scalars++));
+  for (int scalar = raised.range_scalar ? 1 : 0; const ir::Var& var : kernel.scalars) {
+    writer.set_name(var.get(), scalar_at(scalar++));
   }
   if (shader.scalars > 0) {
     head += cat("@group(0) @binding(", kernel.params.size(), ") var<uniform> s: array<vec4i, ",
@@ -46,10 +41,9 @@ Shader print(const Raised& raised) {
                 writer.element_type(buffer.get()), ", ", count, ">;\n");
   }
   const bool has_half = std::ranges::any_of(
-      shader.bindings, [](const Binding& one) { return one.storage == ir::DType::f16; });
+      shader.bindings, [](const text::Binding& one) { return one.storage == ir::DType::f16; });
   if (has_half) head = "enable f16;\n" + head;
-  writer.set_name(program.grid.get(), "grid");
-  if (program.group.get()) writer.set_name(program.group.get(), "invocation");
+  name_places(raised, writer, "grid", "invocation");
   const std::string body = writer.statements(program.body, 2);
   const bool has_infinity = (body + writer.functions()).find("inf_bits") != std::string::npos;
   if (has_infinity) head += "var<private> inf_bits = 0x7f800000u;\n";

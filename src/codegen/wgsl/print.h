@@ -1,9 +1,9 @@
 #pragma once
 
-#include "codegen/wgsl/raise.h"
+#include "codegen/wgsl/emit.h"
 
 namespace gossamer::codegen::wgsl {
 
-Shader print(const Raised&);
+Shader print(const text::Compute&);
 
 }  // namespace gossamer::codegen::wgsl

@@ -1,4 +1,7 @@
-// The cpu target as a runner: a package in a temporary folder, loaded by the C++ run time.
+// The targets of this machine as a runner: a package in a temporary folder, loaded by the C++ run
+// time.
+#include <algorithm>
+
 #include "api/files.h"
 #include "compiler/compile.h"
 #include "gossamer/runner.h"
@@ -7,9 +10,9 @@
 namespace gossamer::command {
 namespace {
 
-class CpuRunner : public Runner {
+class NativeRunner : public Runner {
  public:
-  explicit CpuRunner(std::unique_ptr<runtime::Model> model) : model_(std::move(model)) {
+  explicit NativeRunner(std::unique_ptr<runtime::Model> model) : model_(std::move(model)) {
     for (const auto& port : model_->inputs())
       inputs_.push_back({port.name, port.dtype, port.shape});
     for (const auto& port : model_->outputs())
@@ -23,6 +26,11 @@ class CpuRunner : public Runner {
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
   const std::vector<graph::Group>& groups() const override { return groups_; }
+  int elsewhere() const override {
+    const runtime::Report report = model_->report();
+    return static_cast<int>(std::ranges::count_if(
+        report.launches, [](const auto& launch) { return !launch.reason.empty(); }));
+  }
   Result<std::vector<ops::TensorData>> run(const std::vector<ops::TensorData>& feeds) override {
     std::vector<runtime::TensorView> tensors;
     for (const ops::TensorData& feed : feeds)
@@ -44,18 +52,23 @@ class CpuRunner : public Runner {
 
 }  // namespace
 
-Result<std::unique_ptr<Runner>> load_cpu_runner(const std::filesystem::path& folder,
-                                                const RunnerOptions& options) {
+bool runs_here(const std::string& target) {
+  return target == "cpu" || target == "opencl" || target == "opengl";
+}
+
+Result<std::unique_ptr<Runner>> load_native_runner(const std::filesystem::path& folder,
+                                                   const RunnerOptions& options) {
   runtime::LoadOptions load;
   load.threads = options.threads;
   GS_ASSIGN(auto model, runtime::Model::load(folder.string(), std::move(load)));
-  return std::make_unique<CpuRunner>(std::move(model));
+  return std::make_unique<NativeRunner>(std::move(model));
 }
 
-Result<std::unique_ptr<Runner>> make_cpu_runner(const ModelFile& model,
-                                                const RunnerOptions& options) {
+Result<std::unique_ptr<Runner>> make_native_runner(const std::string& target,
+                                                   const ModelFile& model,
+                                                   const RunnerOptions& options) {
   compiler::Options compile;
-  compile.target = "cpu";
+  compile.target = target;
   compile.cpu = options.cpu;
   compile.records = options.records;
   compile.known = options.known;
@@ -70,7 +83,7 @@ Result<std::unique_ptr<Runner>> make_cpu_runner(const ModelFile& model,
   GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
   GS_TRY(write_package(temporary.path() / "package", *files));
   // The files stay mapped when the folder is removed.
-  return load_cpu_runner(temporary.path() / "package", options);
+  return load_native_runner(temporary.path() / "package", options);
 }
 
 }  // namespace gossamer::command

@@ -1,0 +1,284 @@
+#include "runtime/opencl/device.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "runtime/opencl/library.h"
+#include "runtime/shader_sources.h"
+
+namespace gossamer::runtime {
+namespace {
+
+using opencl::error_text;
+using opencl::Library;
+
+constexpr const char* build_options = "-cl-std=CL1.2 -cl-single-precision-constant";
+
+// An object of OpenCL that goes with its owner.
+template <class T>
+class Owned {
+ public:
+  using Release = cl_int (*)(T);
+  Owned() = default;
+  Owned(T object, Release release) : object_(object), release_(release) {}
+  Owned(Owned&& other) noexcept
+      : object_(std::exchange(other.object_, nullptr)), release_(other.release_) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(object_, other.object_);
+    std::swap(release_, other.release_);
+    return *this;
+  }
+  ~Owned() {
+    if (object_) release_(object_);
+  }
+  T get() const { return object_; }
+
+ private:
+  T object_ = nullptr;
+  Release release_ = nullptr;
+};
+
+#define GS_CL(call) \
+  if (const cl_int gs_code = cl.call; gs_code != CL_SUCCESS) return fail(error_text(#call, gs_code))
+
+class ClBuffer : public Buffer {
+ public:
+  ClBuffer(Owned<cl_mem> memory, size_t size) : memory_(std::move(memory)), size_(size) {}
+  size_t size() const override { return size_; }
+  cl_mem memory() const { return memory_.get(); }
+
+ private:
+  Owned<cl_mem> memory_;
+  size_t size_;
+};
+
+class ClExecutable : public Executable {
+ public:
+  ClExecutable(std::vector<KernelEntry> kernels, std::vector<Owned<cl_program>> programs,
+               std::vector<Owned<cl_kernel>> entries)
+      : kernels_(std::move(kernels)),
+        programs_(std::move(programs)),
+        entries_(std::move(entries)) {}
+  std::span<const KernelEntry> kernels() const override { return kernels_; }
+  cl_kernel entry(int kernel) const { return entries_[static_cast<size_t>(kernel)].get(); }
+  Result<> plan(int segment, std::span<const int64_t>, std::span<double>) const override {
+    return fail(cat("the code has no segment ", segment, " of a plan"));
+  }
+
+ private:
+  std::vector<KernelEntry> kernels_;
+  std::vector<Owned<cl_program>> programs_;
+  std::vector<Owned<cl_kernel>> entries_;
+};
+
+class ClFence : public Fence {
+ public:
+  ClFence(const Library& cl, cl_event event) : cl_(cl), event_(event, cl.clReleaseEvent) {}
+  bool passed() const override {
+    cl_int status = CL_QUEUED;
+    cl_.clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+                       nullptr);
+    return status <= CL_COMPLETE;
+  }
+  Result<> wait() override {
+    const Library& cl = cl_;
+    const cl_event event = event_.get();
+    GS_CL(clWaitForEvents(1, &event));
+    return {};
+  }
+
+ private:
+  const Library& cl_;
+  Owned<cl_event> event_;
+};
+
+class ClQueue : public Queue {
+ public:
+  ClQueue(const Library& cl, Owned<cl_command_queue> queue) : cl_(cl), queue_(std::move(queue)) {}
+  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes) override {
+    const Library& cl = cl_;
+    GS_TRY(check_range(to, offset, bytes.size()));
+    if (bytes.empty()) return {};
+    GS_CL(clEnqueueWriteBuffer(queue_.get(), static_cast<ClBuffer&>(to).memory(), CL_TRUE, offset,
+                               bytes.size(), bytes.data(), 0, nullptr, nullptr));
+    return {};
+  }
+  Result<> read(const Buffer& from, size_t offset, std::span<std::byte> bytes) override {
+    const Library& cl = cl_;
+    GS_TRY(check_range(from, offset, bytes.size()));
+    if (bytes.empty()) return {};
+    GS_CL(clEnqueueReadBuffer(queue_.get(), static_cast<const ClBuffer&>(from).memory(), CL_TRUE,
+                              offset, bytes.size(), bytes.data(), 0, nullptr, nullptr));
+    return {};
+  }
+  Result<> launch(const Executable& code, const LaunchArguments& arguments) override {
+    const Library& cl = cl_;
+    GS_TRY(check_launch(code, arguments));
+    if (arguments.range == 0) return {};
+    const auto& executable = static_cast<const ClExecutable&>(code);
+    const cl_kernel kernel = executable.entry(arguments.kernel);
+    cl_uint at = 0;
+    for (Buffer* buffer : arguments.buffers) {
+      const cl_mem memory = static_cast<ClBuffer*>(buffer)->memory();
+      GS_CL(clSetKernelArg(kernel, at++, sizeof(cl_mem), static_cast<const void*>(&memory)));
+    }
+    for (const int64_t scalar : arguments.scalars) {
+      const auto word = static_cast<cl_int>(scalar);
+      GS_CL(clSetKernelArg(kernel, at++, sizeof word, &word));
+    }
+    const KernelEntry& entry = executable.kernels()[static_cast<size_t>(arguments.kernel)];
+    const auto group = static_cast<size_t>(entry.group_size);
+    const size_t all = group * static_cast<size_t>(arguments.range);
+    GS_CL(clEnqueueNDRangeKernel(queue_.get(), kernel, 1, nullptr, &all, &group, 0, nullptr,
+                                 nullptr));
+    return {};
+  }
+  Result<std::unique_ptr<Fence>> submit() override {
+    const Library& cl = cl_;
+    cl_event event = nullptr;
+    GS_CL(clEnqueueMarkerWithWaitList(queue_.get(), 0, nullptr, &event));
+    auto fence = std::make_unique<ClFence>(cl, event);
+    GS_CL(clFlush(queue_.get()));
+    return fence;
+  }
+
+ private:
+  const Library& cl_;
+  Owned<cl_command_queue> queue_;
+};
+
+class ClDevice : public Device {
+ public:
+  ClDevice(const Library& cl, cl_device_id device, Owned<cl_context> context,
+           Owned<cl_command_queue> queue)
+      : cl_(cl), device_(device), context_(std::move(context)), queue_(cl, std::move(queue)) {}
+  std::string_view name() const override { return "opencl"; }
+  std::string description() const override {
+    return cat("opencl, ", text(CL_DEVICE_NAME), ", driver ", text(CL_DRIVER_VERSION));
+  }
+  bool hardware() const override {
+    return (number<cl_device_type>(CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU) != 0;
+  }
+  Result<std::unique_ptr<Buffer>> allocate(size_t bytes) override {
+    const auto most = static_cast<size_t>(number<cl_ulong>(CL_DEVICE_MAX_MEM_ALLOC_SIZE));
+    if (bytes > std::numeric_limits<size_t>::max() - 16 || bytes > most)
+      return fail(cat("needs ", bytes, " bytes, this device gives at most ", most, " at once"));
+    // Whole vectors, and never nothing.
+    const size_t whole = std::max<size_t>((bytes + 15) / 16 * 16, 16);
+    cl_int code = CL_SUCCESS;
+    const cl_mem memory =
+        cl_.clCreateBuffer(context_.get(), CL_MEM_READ_WRITE, whole, nullptr, &code);
+    if (code != CL_SUCCESS) return fail(error_text("clCreateBuffer", code));
+    return std::make_unique<ClBuffer>(Owned<cl_mem>(memory, cl_.clReleaseMemObject), bytes);
+  }
+  Result<std::unique_ptr<Executable>> load(std::span<const std::byte> code,
+                                           std::span<const KernelEntry> kernels,
+                                           int plan_segments) override {
+    if (plan_segments > 0) return fail("shaders have no plan: it is the side's");
+    GS_ASSIGN(const std::vector<std::string> sources, shader_sources(code, kernels));
+    std::vector<Owned<cl_program>> programs;
+    std::vector<Owned<cl_kernel>> entries;
+    for (size_t at = 0; at < kernels.size(); ++at) {
+      GS_ASSIGN(Owned<cl_program> program, build(sources[at]));
+      cl_int result = CL_SUCCESS;
+      const cl_kernel kernel = cl_.clCreateKernel(program.get(), kernels[at].name.c_str(), &result);
+      if (result != CL_SUCCESS) return fail(cat("the code has no kernel ", kernels[at].name));
+      entries.emplace_back(kernel, cl_.clReleaseKernel);
+      programs.push_back(std::move(program));
+      GS_TRY(check_group(kernel, kernels[at]));
+    }
+    return std::make_unique<ClExecutable>(std::vector<KernelEntry>(kernels.begin(), kernels.end()),
+                                          std::move(programs), std::move(entries));
+  }
+  Queue& queue() override { return queue_; }
+
+ private:
+  std::string text(cl_device_info what) const {
+    char value[256] = {};
+    cl_.clGetDeviceInfo(device_, what, sizeof value - 1, value, nullptr);
+    return value;
+  }
+  template <class T>
+  T number(cl_device_info what) const {
+    T value = 0;
+    cl_.clGetDeviceInfo(device_, what, sizeof value, &value, nullptr);
+    return value;
+  }
+  Result<Owned<cl_program>> build(const std::string& source) {
+    const char* data = source.c_str();
+    const size_t length = source.size();
+    cl_int code = CL_SUCCESS;
+    Owned<cl_program> program(
+        cl_.clCreateProgramWithSource(context_.get(), 1, &data, &length, &code),
+        cl_.clReleaseProgram);
+    if (code != CL_SUCCESS) return fail(error_text("clCreateProgramWithSource", code));
+    code = cl_.clBuildProgram(program.get(), 1, &device_, build_options, nullptr, nullptr);
+    if (code == CL_SUCCESS) return Result<Owned<cl_program>>(std::move(program));
+    std::string log(4096, '\0');
+    cl_.clGetProgramBuildInfo(program.get(), device_, CL_PROGRAM_BUILD_LOG, log.size(), log.data(),
+                              nullptr);
+    log.resize(log.find('\0') == std::string::npos ? log.size() : log.find('\0'));
+    return fail(cat("the device's compiler refuses a kernel: ", error_text("clBuildProgram", code),
+                    log.empty() ? "" : "\n", log));
+  }
+  Result<> check_group(cl_kernel kernel, const KernelEntry& entry) {
+    size_t most = 0;
+    cl_.clGetKernelWorkGroupInfo(kernel, device_, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most,
+                                 nullptr);
+    if (static_cast<size_t>(entry.group_size) <= most) return {};
+    return fail(
+        cat("a kernel has groups of ", entry.group_size, " invocations, this device takes ", most),
+        "compile the model with --adapters software");
+  }
+
+  const Library& cl_;
+  cl_device_id device_;
+  Owned<cl_context> context_;
+  ClQueue queue_;
+};
+
+// Every device of every driver.
+std::vector<cl_device_id> devices_of(const Library& cl) {
+  cl_uint count = 0;
+  cl.clGetPlatformIDs(0, nullptr, &count);
+  std::vector<cl_platform_id> platforms(count);
+  if (count > 0) cl.clGetPlatformIDs(count, platforms.data(), nullptr);
+  std::vector<cl_device_id> all;
+  for (const cl_platform_id platform : platforms) {
+    cl_uint here = 0;
+    if (cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &here) != CL_SUCCESS) continue;
+    all.resize(all.size() + here);
+    cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, here, all.data() + all.size() - here, nullptr);
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> make_opencl_device() {
+  GS_ASSIGN(const Library* const found, opencl::library());
+  const Library& cl = *found;
+  const std::vector<cl_device_id> all = devices_of(cl);
+  if (all.empty())
+    return fail("there is no OpenCL device",
+                "install a driver: your GPU's, or pocl-opencl-icd for the CPU");
+  const auto is_gpu = [&](cl_device_id device) {
+    cl_device_type type = 0;
+    cl.clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, nullptr);
+    return (type & CL_DEVICE_TYPE_GPU) != 0;
+  };
+  const auto gpu = std::ranges::find_if(all, is_gpu);
+  const cl_device_id device = gpu == all.end() ? all.front() : *gpu;
+  cl_int code = CL_SUCCESS;
+  Owned<cl_context> context(cl.clCreateContext(nullptr, 1, &device, nullptr, nullptr, &code),
+                            cl.clReleaseContext);
+  if (code != CL_SUCCESS) return fail(error_text("clCreateContext", code));
+  Owned<cl_command_queue> queue(cl.clCreateCommandQueue(context.get(), device, 0, &code),
+                                cl.clReleaseCommandQueue);
+  if (code != CL_SUCCESS) return fail(error_text("clCreateCommandQueue", code));
+  return std::make_unique<ClDevice>(cl, device, std::move(context), std::move(queue));
+}
+
+}  // namespace gossamer::runtime

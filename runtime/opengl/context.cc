@@ -1,0 +1,132 @@
+#include "runtime/opengl/context.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace gossamer::runtime::opengl {
+namespace {
+
+template <class Function>
+Function extension(const Egl& egl, const char* name) {
+  return reinterpret_cast<Function>(egl.eglGetProcAddress(name));
+}
+
+// GPUs first, then drivers in software, then whatever is there by default.
+std::vector<EGLDisplay> displays(const Egl& egl) {
+  std::vector<EGLDisplay> all, software;
+  const char* known = egl.eglQueryString(EGL_NO_DISPLAY, EGL_EXTENSIONS);
+  const auto get = extension<PFNEGLGETPLATFORMDISPLAYEXTPROC>(egl, "eglGetPlatformDisplayEXT");
+  const auto devices = extension<PFNEGLQUERYDEVICESEXTPROC>(egl, "eglQueryDevicesEXT");
+  const auto describe = extension<PFNEGLQUERYDEVICESTRINGEXTPROC>(egl, "eglQueryDeviceStringEXT");
+  if (get && devices && describe && has_word(known, "EGL_EXT_platform_device")) {
+    EGLDeviceEXT found[32];
+    EGLint count = 0;
+    if (!devices(32, found, &count)) count = 0;
+    for (EGLint at = 0; at < count; ++at) {
+      const EGLDisplay display = get(EGL_PLATFORM_DEVICE_EXT, found[at], nullptr);
+      const bool cpu = has_word(describe(found[at], EGL_EXTENSIONS), "EGL_MESA_device_software");
+      if (display != EGL_NO_DISPLAY) (cpu ? software : all).push_back(display);
+    }
+  }
+  all.insert(all.end(), software.begin(), software.end());
+  if (get && has_word(known, "EGL_MESA_platform_surfaceless"))
+    all.push_back(get(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, nullptr));
+  all.push_back(egl.eglGetDisplay(EGL_DEFAULT_DISPLAY));
+  std::erase(all, EGL_NO_DISPLAY);
+  return all;
+}
+
+bool is_software(std::string_view renderer) {
+  return std::ranges::any_of(
+      std::initializer_list<std::string_view>{"llvmpipe", "softpipe", "SwiftShader"},
+      [&](std::string_view name) { return renderer.contains(name); });
+}
+
+}  // namespace
+
+// What was current on the thread comes back at the end.
+class Context::Attached {
+ public:
+  explicit Attached(const Context& context)
+      : egl_(context.egl_),
+        api_(egl_.eglQueryAPI()),
+        display_(egl_.eglGetCurrentDisplay()),
+        draw_(egl_.eglGetCurrentSurface(EGL_DRAW)),
+        read_(egl_.eglGetCurrentSurface(EGL_READ)),
+        before_(egl_.eglGetCurrentContext()),
+        own_(context.display_) {
+    egl_.eglBindAPI(context.es_ ? EGL_OPENGL_ES_API : EGL_OPENGL_API);
+    egl_.eglMakeCurrent(own_, EGL_NO_SURFACE, EGL_NO_SURFACE, context.context_);
+  }
+  ~Attached() {
+    egl_.eglMakeCurrent(own_, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
+    egl_.eglBindAPI(api_);
+    if (before_ != EGL_NO_CONTEXT) egl_.eglMakeCurrent(display_, draw_, read_, before_);
+  }
+  Attached(const Attached&) = delete;
+  Attached& operator=(const Attached&) = delete;
+
+ private:
+  const Egl& egl_;
+  EGLenum api_;
+  EGLDisplay display_;
+  EGLSurface draw_, read_;
+  EGLContext before_;
+  EGLDisplay own_;
+};
+
+std::shared_ptr<void> Context::attach() {
+  std::shared_ptr<void> here = attached_.lock();
+  if (!here) attached_ = here = std::make_shared<Attached>(*this);
+  return here;
+}
+
+std::shared_ptr<Context> Context::create_on(const Egl& egl, EGLDisplay display, bool es) {
+  const EGLenum before = egl.eglQueryAPI();
+  egl.eglBindAPI(es ? EGL_OPENGL_ES_API : EGL_OPENGL_API);
+  const EGLint wanted[] = {EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_RENDERABLE_TYPE,
+                           es ? EGL_OPENGL_ES3_BIT : EGL_OPENGL_BIT, EGL_NONE};
+  EGLConfig config = nullptr;
+  EGLint count = 0;
+  if (!egl.eglChooseConfig(display, wanted, &config, 1, &count) || count == 0) config = nullptr;
+  const EGLint gl_43[] = {EGL_CONTEXT_MAJOR_VERSION,
+                          4,
+                          EGL_CONTEXT_MINOR_VERSION,
+                          3,
+                          EGL_CONTEXT_OPENGL_PROFILE_MASK,
+                          EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT,
+                          EGL_NONE};
+  const EGLint es_31[] = {EGL_CONTEXT_MAJOR_VERSION, 3, EGL_CONTEXT_MINOR_VERSION, 1, EGL_NONE};
+  const EGLContext made = egl.eglCreateContext(display, config, EGL_NO_CONTEXT, es ? es_31 : gl_43);
+  egl.eglBindAPI(before);
+  if (made == EGL_NO_CONTEXT) return {};
+  std::shared_ptr<Context> context(new Context(egl, display, made, es));
+  const auto attached = context->attach();
+  auto functions = opengl::gl(egl);
+  if (egl.eglGetCurrentContext() != made || !functions) return {};
+  context->gl_ = *functions;
+  const auto text = [&](GLenum what) {
+    const GLubyte* value = context->gl_.glGetString(what);
+    return std::string(value ? reinterpret_cast<const char*>(value) : "?");
+  };
+  context->renderer_ = text(GL_RENDERER);
+  context->version_ = text(GL_VERSION);
+  context->software_ = is_software(context->renderer_);
+  return context;
+}
+
+Result<std::shared_ptr<Context>> Context::create() {
+  GS_ASSIGN(const Egl* const egl, opengl::egl());
+  for (const EGLDisplay display : displays(*egl)) {
+    if (!egl->eglInitialize(display, nullptr, nullptr)) continue;
+    for (const bool es : {false, true})
+      if (auto context = create_on(*egl, display, es)) return context;
+  }
+  return fail(
+      "no OpenGL driver here has compute shaders (OpenGL 4.3 or OpenGL ES 3.1) without a window",
+      "install a driver: your GPU's, or libegl-mesa0 and libgl1-mesa-dri for the CPU");
+}
+
+Context::~Context() { egl_.eglDestroyContext(display_, context_); }
+
+}  // namespace gossamer::runtime::opengl

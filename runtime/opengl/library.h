@@ -1,0 +1,89 @@
+// The functions of EGL and OpenGL that the device calls. Names and constants are those of OpenGL ES
+// 3.1, which OpenGL 4.3 has, too.
+#pragma once
+
+#define EGL_EGLEXT_PROTOTYPES 1
+#define EGL_NO_X11 1
+#define MESA_EGL_NO_X11_HEADERS 1
+#include <EGL/egl.h>
+#include <EGL/eglext.h>
+#include <GLES3/gl31.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace gossamer::runtime::opengl {
+
+// clang-format off: its lines differ from run to run
+#define GS_EGL_FUNCTIONS(F) \
+  F(eglGetProcAddress) \
+  F(eglGetError) \
+  F(eglQueryString) \
+  F(eglGetDisplay) \
+  F(eglInitialize) \
+  F(eglBindAPI) \
+  F(eglQueryAPI) \
+  F(eglChooseConfig) \
+  F(eglCreateContext) \
+  F(eglDestroyContext) \
+  F(eglMakeCurrent) \
+  F(eglGetCurrentContext) \
+  F(eglGetCurrentDisplay) \
+  F(eglGetCurrentSurface)
+
+#define GS_GL_FUNCTIONS(F) \
+  F(glGetError) \
+  F(glGetString) \
+  F(glGetIntegerv) \
+  F(glGetInteger64v) \
+  F(glGenBuffers) \
+  F(glDeleteBuffers) \
+  F(glBindBuffer) \
+  F(glBindBufferBase) \
+  F(glBufferData) \
+  F(glBufferSubData) \
+  F(glCopyBufferSubData) \
+  F(glMapBufferRange) \
+  F(glUnmapBuffer) \
+  F(glCreateShader) \
+  F(glDeleteShader) \
+  F(glShaderSource) \
+  F(glCompileShader) \
+  F(glGetShaderiv) \
+  F(glGetShaderInfoLog) \
+  F(glCreateProgram) \
+  F(glDeleteProgram) \
+  F(glAttachShader) \
+  F(glLinkProgram) \
+  F(glGetProgramiv) \
+  F(glGetProgramInfoLog) \
+  F(glUseProgram) \
+  F(glUniform1iv) \
+  F(glDispatchCompute) \
+  F(glMemoryBarrier) \
+  F(glFenceSync) \
+  F(glDeleteSync) \
+  F(glClientWaitSync) \
+  F(glFlush)
+// clang-format on
+
+#define GS_MEMBER(name) decltype(&::name) name = nullptr;
+struct Egl {
+  GS_EGL_FUNCTIONS(GS_MEMBER)
+};
+struct Gl {
+  GS_GL_FUNCTIONS(GS_MEMBER)
+};
+#undef GS_MEMBER
+
+// Loaded once a process; errors say what to install.
+Result<const Egl*> egl();
+// While a context is current. Errors: the driver lacks one of them.
+Result<Gl> gl(const Egl& egl);
+
+// Whether a list of words separated by spaces has one.
+bool has_word(const char* words, std::string_view word);
+
+}  // namespace gossamer::runtime::opengl
