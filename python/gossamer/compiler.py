@@ -124,9 +124,9 @@ def compile(  # noqa: A001: the word of the field
     name: of the model; "" takes the file's. shapes: fixed shapes of inputs, -1 leaves an extent open; dims: values of
     named dimensions; lengths: of sequences, -1 leaves an optional input out; values: of inputs, which become constants
     and leave the package's inputs (axes, shapes and the like, where an operator has to know them). threads: when it runs here; 0: one a
-            if self.target not in HERE:
-                raise Error(f"a package for {self.target} does not run in Python", hint=f"write() it for a page, or compile for one of {', '.join(HERE)}")
-    call by domain and name (gossamer.operator).
+    core. parallel: so many runs of one model at the same time, each with memory of its own. cpu: LLVM's name of the processor.
+    relaxed_simd: of wasm; f16, adapters ("any", "hardware", "software"): of webgpu; limits: of webgpu and webgl, "mobile" keeps to
+    a phone's; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator).
     Raises Error for what the compiler cannot compile, with the node and what to do. Other threads run meanwhile, and
     Ctrl+C ends the wait.
     """
