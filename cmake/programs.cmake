@@ -52,6 +52,10 @@ foreach(entry ${entries})
   if(IS_DIRECTORY ${entry} AND NOT EXISTS ${entry}/CMakeLists.txt)
     get_filename_component(name ${entry} NAME)
     gs_sources(tests/${name} sources tests)
+    # Without tests in C++ the sources are a suite's, which compiles them itself.
+    if(NOT tests)
+      continue()
+    endif()
     gs_add_test(tests_${name} SOURCES ${tests} ${sources} LIBRARIES ${GS_ALL_LIBRARIES})
     if(TARGET tests_${name})
       target_include_directories(tests_${name} PRIVATE ${PROJECT_SOURCE_DIR}
