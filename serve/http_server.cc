@@ -1,27 +1,17 @@
-// The one file that sees Boost's headers.
 #include "serve/http_server.h"
 
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <boost/throw_exception.hpp>
 #include <memory>
 #include <mutex>
 #include <set>
 
 #include <sys/resource.h>
 
-// Boost reports through error codes here; what it would throw all the same is memory that is full.
-void boost::throw_exception(const std::exception& error, const boost::source_location&) {
-  gossamer::check_failed(__FILE_NAME__, __LINE__, "no exception", error.what());
-}
-void boost::throw_exception(const std::exception& error) {
-  gossamer::check_failed(__FILE_NAME__, __LINE__, "no exception", error.what());
-}
+#include "net/listener.h"
 
 namespace gossamer::serve {
 namespace {
@@ -213,31 +203,16 @@ class Session : public std::enable_shared_from_this<Session> {
   unsigned version_ = 11;
 };
 
-class Listener {
+// From the first connection to the last answer.
+class Server {
  public:
-  explicit Listener(Shared& shared)
-      : shared_(shared),
-        acceptor_(shared.io),
-        retry_(shared.io),
-        signals_(shared.io),
-        deadline_(shared.io) {}
+  explicit Server(Shared& shared) : shared_(shared), listener_(shared.io), deadline_(shared.io) {}
 
   Result<std::string> listen() {
     const HttpOptions& options = shared_.options;
-    Error error;
-    const auto address = asio::ip::make_address(options.host, error);
-    if (error)
-      return fail_at(cat("--host ", options.host), "is no address", "such as 127.0.0.1 or ::1");
-    const tcp::endpoint endpoint(address, options.port);
-    const std::string where = cat(options.host, ":", options.port);
-    acceptor_.open(endpoint.protocol(), error);
-    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
-    if (!error) acceptor_.bind(endpoint, error);
-    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
-    if (error) return fail_at(where, error.message(), "choose another with --port");
-    const auto port = acceptor_.local_endpoint(error).port();
-    return address.is_v6() ? cat("http://[", options.host, "]:", port)
-                           : cat("http://", options.host, ":", port);
+    GS_ASSIGN(const uint16_t port, listener_.listen(options.host, options.port));
+    const bool v6 = options.host.find(':') != std::string::npos;
+    return v6 ? cat("http://[", options.host, "]:", port) : cat("http://", options.host, ":", port);
   }
 
   size_t open_sessions() const {
@@ -246,47 +221,22 @@ class Listener {
   }
 
   void run() {
-    Error error;
-    signals_.add(SIGINT, error);
-    signals_.add(SIGTERM, error);
-    signals_.async_wait([this](Error failed, int) {
-      if (!failed) end();
+    listener_.on_signal([this] { end(); });
+    listener_.accept([this](tcp::socket socket) {
+      if (open_sessions() < shared_.options.connections)
+        std::make_shared<Session>(shared_, std::move(socket))->read();
     });
-    accept();
     shared_.io.run();
   }
 
  private:
-  void accept() {
-    acceptor_.async_accept([this](Error error, tcp::socket socket) {
-      if (error == asio::error::operation_aborted) return;
-      const bool full = open_sessions() >= shared_.options.connections;
-      if (!error && !full) {
-        Error ignored;
-        socket.set_option(tcp::no_delay(true), ignored);
-        std::make_shared<Session>(shared_, std::move(socket))->read();
-      }
-      if (!error) return accept();
-      // No descriptor is left: those that wait are taken when some are.
-      retry_.expires_after(std::chrono::milliseconds(100));
-      retry_.async_wait([this](Error stopped) {
-        if (!stopped) accept();
-      });
-    });
-  }
-
   void end() {
     shared_.ending = true;
     shared_.service.set_ready(false);
-    Error ignored;
-    acceptor_.close(ignored);
-    retry_.cancel();
+    listener_.stop();
     end_sessions(false);
-    signals_.async_wait([this](Error failed, int) {
-      if (!failed) abandon();
-    });
-    const auto until = std::chrono::steady_clock::now() + seconds(shared_.options.end_seconds);
-    wait_for_sessions(until);
+    listener_.on_signal([this] { abandon(); });
+    wait_for_sessions(std::chrono::steady_clock::now() + seconds(shared_.options.end_seconds));
   }
 
   void wait_for_sessions(std::chrono::steady_clock::time_point until) {
@@ -298,8 +248,6 @@ class Listener {
   }
 
   void abandon() {
-    Error ignored;
-    signals_.cancel(ignored);
     deadline_.cancel();
     end_sessions(true);
     shared_.io.stop();
@@ -311,9 +259,7 @@ class Listener {
   }
 
   Shared& shared_;
-  tcp::acceptor acceptor_;
-  asio::steady_timer retry_;
-  asio::signal_set signals_;
+  net::Listener listener_;
   asio::steady_timer deadline_;
 };
 
@@ -331,11 +277,11 @@ Result<bool> serve_http(Service& service, const HttpOptions& options,
                         const std::function<void(const std::string& url)>& on_listen) {
   raise_descriptor_limit();
   auto shared = std::make_unique<Shared>(service, options);
-  Listener listener(*shared);
-  GS_ASSIGN(const std::string url, listener.listen());
+  Server server(*shared);
+  GS_ASSIGN(const std::string url, server.listen());
   on_listen(url);
-  listener.run();
-  if (listener.open_sessions() == 0) return true;
+  server.run();
+  if (server.open_sessions() == 0) return true;
   // Runs that go on still refer to it.
   static_cast<void>(shared.release());
   return false;

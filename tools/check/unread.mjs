@@ -3,7 +3,7 @@
 // Compilers do not see these; the sources are read as text, so names are looked for after `.`, `->` or `::` alone.
 import {allFiles, read, report} from './repository.mjs';
 
-const source = /^(src|serve|tools\/gossamer|web\/compiler\/native)\/.*\.(cc|h|def)$/;
+const source = /^(src|rpc|serve|tools\/gossamer|web\/compiler\/native)\/.*\.(cc|h|def)$/;
 const test = /_test\.cc$/;
 
 // struct → where it stands, what its objects are called (anything, unless said), which folders' reading counts, but in the file that
@@ -88,7 +88,7 @@ function unreadFlags(files, textsOf) {
       if (member && !variable.includes('[')) calls.push({file, flag, member});
     }
   }
-  const bare = textsOf((file) => /^(src|serve|tools)\//.test(file)).map((text) =>
+  const bare = textsOf((file) => /^(src|rpc|serve|tools)\//.test(file)).map((text) =>
     text.replace(/\badd_(?:flag|option)\s*\(\s*"[^"]*"\s*,\s*[^,)]*/g, ''),
   );
   for (const {file, flag, member} of calls) {

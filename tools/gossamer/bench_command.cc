@@ -192,8 +192,8 @@ Result<Found> bench_in_browser(const Options& options, const Package& package,
                                const std::vector<ops::TensorData>& feeds,
                                const fs::path& temporary) {
   GS_ASSIGN(const std::string inputs, write_inputs(ports, feeds, temporary));
-  GS_ASSIGN(NodeProcess harness, start_harness(options.browser, temporary / "outputs"));
-  GS_ASSIGN(const std::string line, harness.ask(request_line(options, package, inputs)));
+  GS_ASSIGN(const auto harness, start_harness(options.browser, temporary / "outputs"));
+  GS_ASSIGN(const std::string line, harness->ask(request_line(options, package, inputs)));
   rapidjson::Document answer;
   answer.Parse<rapidjson::kParseIterativeFlag>(line.c_str());
   if (answer.HasParseError() || !answer.IsObject())
@@ -254,8 +254,9 @@ Result<> bench(const Options& options) {
   GS_ASSIGN(const auto feeds, make_feeds(options, ports));
   const std::string& target = package.module.target;
   GS_ASSIGN(const Found found,
-            runs_here(target) ? bench_here(options, package, feeds)
-                              : bench_in_browser(options, package, ports, feeds, temporary.path()));
+            options.browser.device.empty() && runs_here(target)
+                ? bench_here(options, package, feeds)
+                : bench_in_browser(options, package, ports, feeds, temporary.path()));
   if (!options.profile) {
     print_times(options, target, found);
     return {};

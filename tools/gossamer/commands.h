@@ -21,6 +21,7 @@ void add_test(CLI::App& app, Chosen& chosen);
 void add_inspect(CLI::App& app, Chosen& chosen);
 void add_gradient(CLI::App& app, Chosen& chosen);
 void add_ops(CLI::App& app, Chosen& chosen);
+void add_rpc(CLI::App& app, Chosen& chosen);
 void add_serve(CLI::App& app, Chosen& chosen);
 void add_targets(CLI::App& app, Chosen& chosen);
 

@@ -1,4 +1,4 @@
-// The command line: gossamer compile | run | bench | test | inspect | gradient | ops | serve |
+// The command line: gossamer compile | run | bench | test | inspect | gradient | ops | rpc | serve |
 // targets.
 
 #include <cstdio>
@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   add_inspect(app, chosen);
   add_gradient(app, chosen);
   add_ops(app, chosen);
+  add_rpc(app, chosen);
   add_serve(app, chosen);
   add_targets(app, chosen);
   try {

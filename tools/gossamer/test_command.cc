@@ -136,7 +136,9 @@ int run_test(Options& options) {
     return 0;
   }
   Tally tally;
-  if (options.target == "interp" || runs_here(options.target)) {
+  const bool remote = !options.browser.device.empty();
+  if (remote && options.target == "interp") return report_usage("--device runs no interpreter");
+  if (!remote && (options.target == "interp" || runs_here(options.target))) {
     run_here(options, cases, tally);
   } else {
     size_t done = 0;

@@ -214,7 +214,7 @@ Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions&
                        const JudgeOptions& judging,
                        const std::function<void(const Verdict&)>& done) {
   GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
-  GS_ASSIGN(NodeProcess harness, start_harness(options.browser, temporary.path() / "outputs"));
+  GS_ASSIGN(const auto harness, start_harness(options.browser, temporary.path() / "outputs"));
   const auto folder_of = [&](size_t at) { return temporary.path() / cat("case", at); };
   Result<> status;
   run_isolated(
@@ -236,7 +236,7 @@ Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions&
           prepared.Parse<rapidjson::kParseIterativeFlag>(outcome.text.c_str());
           GS_CHECK(!prepared.HasParseError(), outcome.text);
           if (prepared.HasMember("known")) verdict.known = prepared["known"].GetString();
-          auto line = harness.ask(request_line(prepared, folder_of(at), at, options));
+          auto line = harness->ask(request_line(prepared, folder_of(at), at, options));
           if (!line) {
             status = std::unexpected(line.error());
             return status;

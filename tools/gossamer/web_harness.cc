@@ -4,6 +4,8 @@
 #include <rapidjson/writer.h>
 
 #include "api/files.h"
+#include "gossamer/node_process.h"
+#include "gossamer/rpc_harness.h"
 
 namespace gossamer::command {
 namespace {
@@ -22,16 +24,30 @@ std::string strings_text(const std::vector<std::string>& strings) {
   return text.GetString();
 }
 
+class BrowserHarness : public Harness {
+ public:
+  explicit BrowserHarness(NodeProcess process) : process_(std::move(process)) {}
+  Result<std::string> ask(const std::string& line) override { return process_.ask(line); }
+
+ private:
+  NodeProcess process_;
+};
+
 }  // namespace
 
 void add_browser_options(CLI::App& command, BrowserOptions& options) {
   command.add_option("--browser", options.name, "Browser of the web targets")
       ->check(CLI::IsMember({"chromium", "firefox"}));
   command.add_option("--browser-path", options.path, "Another program of that browser");
+  command.add_option("--device", options.device,
+                     "In place of a browser here: rpc://HOST:PORT/NAME?token=TOKEN, a device that "
+                     "has joined `gossamer rpc`");
   command.add_option("--browser-args", options.args, "Further flags for it, in one word");
 }
 
-Result<NodeProcess> start_harness(const BrowserOptions& options, const fs::path& outputs) {
+Result<std::unique_ptr<Harness>> start_harness(const BrowserOptions& options,
+                                               const fs::path& outputs) {
+  if (!options.device.empty()) return start_rpc_harness(options.device, outputs);
   GS_ASSIGN(const fs::path script, find_web_file("tests/run_cases.mjs"));
   std::vector<std::string> arguments = {script.string(), "--browser", options.name, "--out",
                                         outputs.string()};
@@ -43,7 +59,7 @@ Result<NodeProcess> start_harness(const BrowserOptions& options, const fs::path&
   add("--limits", options.limits);
   GS_ASSIGN(NodeProcess harness, NodeProcess::start(std::move(arguments)));
   GS_TRY(harness.receive());  // {"ready": true, ...}
-  return harness;
+  return std::make_unique<BrowserHarness>(std::move(harness));
 }
 
 Result<std::string> write_inputs(const std::vector<Port>& ports,

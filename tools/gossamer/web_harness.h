@@ -3,7 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "gossamer/node_process.h"
+#include <memory>
+
 #include "gossamer/runner.h"
 
 namespace gossamer::command {
@@ -11,15 +12,23 @@ namespace gossamer::command {
 struct BrowserOptions {
   std::string name = "chromium", path, args;  // "": the default ones
   std::string limits;                         // compiler::Options::limits, kept by the browser too
+  std::string device;                         // rpc://...: there, and in no browser of ours
 };
 
-// --browser, --browser-path and --browser-args.
+// Answers requests (web/tests/README.md), a line each.
+class Harness {
+ public:
+  virtual ~Harness() = default;
+  virtual Result<std::string> ask(const std::string& line) = 0;
+};
+
+// --browser, --browser-path, --browser-args and --device.
 void add_browser_options(CLI::App& command, BrowserOptions& options);
 
-// Starts it with a browser; outputs of models go to files below `outputs`. Errors: Node, the
-// browser or the built run time is missing.
-Result<NodeProcess> start_harness(const BrowserOptions& options,
-                                  const std::filesystem::path& outputs);
+// Starts it with a browser, or finds the device; outputs of models go to files below `outputs`.
+// Errors: Node, the browser or the built run time is missing; there is no such device.
+Result<std::unique_ptr<Harness>> start_harness(const BrowserOptions& options,
+                                               const std::filesystem::path& outputs);
 
 // The "inputs" of a request, as JSON; their bytes are written to files in `folder`.
 Result<std::string> write_inputs(const std::vector<Port>& ports,

@@ -1,5 +1,6 @@
 /** The lines between `gossamer test` and run_cases.mjs (README.md describes them for people). */
-import type {DeviceKind, DType, Profile, Report} from '@gossamer/runtime';
+import type {DeviceKind, DType, Report} from '@gossamer/runtime';
+import type {Bench} from '../../rpc/src/job.ts';
 
 export interface CaseInput {
   readonly name: string;
@@ -34,15 +35,6 @@ export interface CaseOutput {
   readonly shape: readonly number[];
   /** Raw little-endian elements; strings as one JSON array. */
   readonly file: string;
-}
-
-/** What was timed; milliseconds. */
-export interface Bench {
-  readonly adapter: string;
-  readonly times: readonly number[];
-  readonly profile?: Profile;
-  readonly table?: string;
-  readonly trace?: string;
 }
 
 export interface Answer {

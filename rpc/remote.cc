@@ -1,0 +1,280 @@
+#include "rpc/remote.h"
+
+#include <rapidjson/document.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "package/sha256.h"
+#include "rpc/tensors.h"
+
+namespace gossamer::rpc {
+namespace {
+
+using Json = rapidjson::Writer<rapidjson::StringBuffer>;
+
+void field(Json& json, const char* key, std::string_view text) {
+  json.Key(key);
+  json.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+}
+
+std::string text_of(const rapidjson::StringBuffer& text) {
+  return {text.GetString(), text.GetSize()};
+}
+
+Result<rapidjson::Document> parse(const std::string& text) {
+  rapidjson::Document json;
+  json.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag>(text.data(),
+                                                                              text.size());
+  if (json.HasParseError() || !json.IsObject()) return fail("the device answered with no JSON");
+  return json;
+}
+
+DeviceInfo info_of(const rapidjson::Value& json) {
+  DeviceInfo info;
+  const auto text = [&](const char* name) -> std::string {
+    return json.HasMember(name) && json[name].IsString() ? json[name].GetString() : "";
+  };
+  info.name = text("name");
+  info.about = text("about");
+  if (json.HasMember("number") && json["number"].IsUint()) info.number = json["number"].GetUint();
+  if (json.HasMember("targets") && json["targets"].IsArray())
+    for (const auto& target : json["targets"].GetArray())
+      if (target.IsString()) info.targets.emplace_back(target.GetString());
+  return info;
+}
+
+std::string hello_json(const Address& address) {
+  rapidjson::StringBuffer text;
+  Json json(text);
+  json.StartObject();
+  field(json, "do", "hello");
+  json.Key("protocol");
+  json.Int(protocol_version);
+  field(json, "role", "client");
+  field(json, "token", address.token);
+  json.EndObject();
+  return text_of(text);
+}
+
+}  // namespace
+
+Result<std::vector<DeviceInfo>> RemoteDevice::list(const Address& address) {
+  GS_ASSIGN(const auto connection, Connection::open(address, hello_json(address)));
+  const auto answer = connection->ask(0, R"({"do":"list"})");
+  if (!answer) return fail(answer.error().message);
+  GS_ASSIGN(const auto json, parse(answer->json));
+  std::vector<DeviceInfo> devices;
+  if (json.HasMember("devices") && json["devices"].IsArray())
+    for (const auto& device : json["devices"].GetArray())
+      if (device.IsObject()) devices.push_back(info_of(device));
+  return devices;
+}
+
+Result<std::shared_ptr<RemoteDevice>> RemoteDevice::connect(const Address& address,
+                                                            double seconds) {
+  auto device = std::shared_ptr<RemoteDevice>(new RemoteDevice());
+  device->wanted_ = address.device;
+  device->seconds_ = seconds;
+  GS_ASSIGN(device->connection_, Connection::open(address, hello_json(address)));
+  GS_TRY(device->find(seconds));
+  return device;
+}
+
+Result<> RemoteDevice::find(double seconds) {
+  rapidjson::StringBuffer text;
+  Json json(text);
+  json.StartObject();
+  field(json, "do", "wait");
+  field(json, "name", wanted_);
+  json.Key("seconds");
+  json.Double(seconds);
+  json.EndObject();
+  const auto answer = connection_->ask(0, text_of(text));
+  if (!answer)
+    return fail_at("RPC", answer.error().message,
+                   "open the server's page, or run `gossamer rpc --join` where the device is");
+  GS_ASSIGN(const auto found, parse(answer->json));
+  info_ = info_of(found);
+  wanted_ = info_.name;  // the same one after it has left
+  left_ = false;
+  ++generation_;
+  return {};
+}
+
+DeviceInfo RemoteDevice::info() const {
+  const std::lock_guard lock(mutex_);
+  return info_;
+}
+
+RemoteDevice::Sent RemoteDevice::sent() const {
+  const std::lock_guard lock(mutex_);
+  return sent_;
+}
+
+Result<uint64_t> RemoteDevice::present() {
+  const std::lock_guard lock(mutex_);
+  if (left_) GS_TRY(find(seconds_));
+  return generation_;
+}
+
+Result<Connection::Answer> RemoteDevice::ask(std::string_view json,
+                                             std::span<const std::byte> payload,
+                                             uint64_t generation, double seconds) {
+  DeviceInfo info;
+  {
+    const std::lock_guard lock(mutex_);
+    info = info_;
+    if (generation != generation_ || left_) return fail_at(info.name, "has left");
+  }
+  auto answer = connection_->ask(info.number, json, payload, seconds);
+  if (answer) return *std::move(answer);
+  if (answer.error().left) {
+    const std::lock_guard lock(mutex_);
+    if (generation == generation_) left_ = true;
+    return fail(answer.error().message);
+  }
+  return fail_at(info.name, answer.error().message);
+}
+
+Result<> RemoteDevice::send_files(const Stored& stored, uint64_t generation) {
+  rapidjson::StringBuffer text;
+  Json json(text);
+  json.StartObject();
+  field(json, "do", "have");
+  json.Key("files");
+  json.StartArray();
+  uint64_t all = 0;
+  for (size_t at = 0; at < stored.files.size(); ++at) {
+    json.StartObject();
+    field(json, "hash", stored.hashes[at]);
+    json.Key("bytes");
+    json.Uint64(stored.files[at].bytes.size());
+    json.EndObject();
+    all += stored.files[at].bytes.size();
+  }
+  json.EndArray();
+  json.EndObject();
+  GS_ASSIGN(const auto answer, ask(text_of(text), {}, generation));
+  GS_ASSIGN(const auto told, parse(answer.json));
+  std::set<std::string> missing;
+  if (told.HasMember("missing") && told["missing"].IsArray())
+    for (const auto& hash : told["missing"].GetArray())
+      if (hash.IsString()) missing.insert(hash.GetString());
+  uint64_t sent = 0;
+  for (size_t at = 0; at < stored.files.size(); ++at) {
+    if (missing.erase(stored.hashes[at]) == 0) continue;
+    const std::span<const std::byte> bytes = stored.files[at].bytes;
+    for (size_t start = 0; start == 0 || start < bytes.size(); start += piece_bytes) {
+      rapidjson::StringBuffer piece_text;
+      Json piece(piece_text);
+      piece.StartObject();
+      field(piece, "do", "put");
+      field(piece, "hash", stored.hashes[at]);
+      piece.Key("at");
+      piece.Uint64(start);
+      piece.Key("bytes");
+      piece.Uint64(bytes.size());
+      piece.EndObject();
+      const size_t count = std::min<size_t>(piece_bytes, bytes.size() - start);
+      GS_TRY(ask(text_of(piece_text), bytes.subspan(start, count), generation));
+    }
+    sent += bytes.size();
+  }
+  const std::lock_guard lock(mutex_);
+  sent_.sent += sent;
+  sent_.all += all;
+  return {};
+}
+
+Result<int> RemoteDevice::load_stored(const Stored& stored, const std::string& target, int threads,
+                                      uint64_t generation) {
+  GS_TRY(send_files(stored, generation));
+  rapidjson::StringBuffer text;
+  Json json(text);
+  json.StartObject();
+  field(json, "do", "load");
+  field(json, "target", target);
+  if (threads > 0) {
+    json.Key("threads");
+    json.Int(threads);
+  }
+  json.Key("files");
+  json.StartArray();
+  for (size_t at = 0; at < stored.files.size(); ++at) {
+    json.StartObject();
+    field(json, "name", stored.files[at].name);
+    field(json, "hash", stored.hashes[at]);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+  GS_ASSIGN(const auto answer, ask(text_of(text), {}, generation));
+  GS_ASSIGN(const auto told, parse(answer.json));
+  if (!told.HasMember("model") || !told["model"].IsInt())
+    return fail("the device answered without a model");
+  return told["model"].GetInt();
+}
+
+Result<std::unique_ptr<RemoteModel>> RemoteDevice::load(package::Files files,
+                                                        const std::string& target, int threads) {
+  auto model = std::unique_ptr<RemoteModel>(new RemoteModel());
+  model->device_ = shared_from_this();
+  model->target_ = target;
+  model->threads_ = threads;
+  for (const package::File& file : files)
+    model->stored_.hashes.push_back(package::sha256(file.bytes));
+  model->stored_.files = std::move(files);
+  GS_ASSIGN(model->generation_, present());
+  GS_ASSIGN(model->number_, load_stored(model->stored_, target, threads, model->generation_));
+  return model;
+}
+
+RemoteModel::~RemoteModel() {
+  if (!device_ || number_ == 0) return;
+  const std::string json = cat("{\"do\":\"free\",\"model\":", number_, "}");
+  static_cast<void>(device_->ask(json, {}, generation_));
+}
+
+Result<RunAnswer> RemoteModel::run(const std::vector<NamedTensor>& inputs,
+                                   const RunOptions& options) {
+  int number = 0;
+  uint64_t generation = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    GS_ASSIGN(generation, device_->present());
+    if (generation != generation_) {
+      GS_ASSIGN(number_, device_->load_stored(stored_, target_, threads_, generation));
+      generation_ = generation;
+    }
+    number = number_;
+  }
+  rapidjson::StringBuffer text;
+  Json json(text);
+  std::vector<std::byte> payload;
+  json.StartObject();
+  field(json, "do", "run");
+  json.Key("model");
+  json.Int(number);
+  json.Key("runs");
+  json.Int(options.runs);
+  if (!options.bench.empty()) field(json, "bench", options.bench);
+  json.Key("inputs");
+  const std::string tensors = write_tensors(inputs, payload);
+  json.RawValue(tensors.data(), tensors.size(), rapidjson::kArrayType);
+  json.EndObject();
+  GS_ASSIGN(auto answer, device_->ask(text_of(text), payload, generation, options.seconds));
+  GS_ASSIGN(const auto told, parse(answer.json));
+  RunAnswer result;
+  if (told.HasMember("outputs")) {
+    GS_ASSIGN(result.outputs, read_tensors(told["outputs"], answer.payload));
+  }
+  if (told.HasMember("ms") && told["ms"].IsNumber()) result.milliseconds = told["ms"].GetDouble();
+  result.json = std::move(answer.json);
+  return result;
+}
+
+}  // namespace gossamer::rpc

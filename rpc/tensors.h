@@ -1,0 +1,17 @@
+// Tensors in frames: what they are in JSON, their elements one after the other in the payload.
+#pragma once
+
+#include <rapidjson/document.h>
+
+#include "rpc/remote.h"
+
+namespace gossamer::rpc {
+
+// [{"name", "dtype", "shape", "bytes"}, ...]; elements are added to the payload, strings as one
+// JSON array of texts.
+std::string write_tensors(const std::vector<NamedTensor>& tensors, std::vector<std::byte>& payload);
+// Errors: whatever a peer can get wrong.
+Result<std::vector<NamedTensor>> read_tensors(const rapidjson::Value& list,
+                                              std::span<const std::byte> payload);
+
+}  // namespace gossamer::rpc

@@ -1,0 +1,262 @@
+// gossamer rpc: pages, Node.js and native programs as devices of the command line; a page that is reloaded; peers that
+// behave badly; how fast files go.
+//
+//   node tests/rpc/suite.mjs
+import {spawn} from 'node:child_process';
+import {createHash} from 'node:crypto';
+import {existsSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {createRequire} from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import {model, node, value} from '../cli/models.mjs';
+import {Tally} from '../tally.mjs';
+import {Client, frame, kinds} from './client.mjs';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
+const {chromium} = createRequire(path.join(root, 'web/package.json'))('playwright-core');
+const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-rpc-'));
+const tally = new Tally();
+const children = [];
+
+const check = (name, got, wanted) => {
+  const [a, b] = [JSON.stringify(got), JSON.stringify(wanted)];
+  tally.record(name, a === b ? [] : [`${a?.slice(0, 400)}, not ${b?.slice(0, 400)}`]);
+};
+const contains = (name, text, ...words) =>
+  tally.record(name, words.filter((word) => !text?.includes(word)).map((word) => `no "${word}" in ${text?.slice(0, 300)}`));
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+function start(program, ...args) {
+  const child = spawn(program, args, {stdio: ['ignore', 'pipe', 'pipe']});
+  children.push(child);
+  child.log = '';
+  child.stderr.on('data', (data) => (child.log += data));
+  child.ended = new Promise((resolve) => child.on('exit', (code, signal) => resolve(code ?? signal)));
+  return child;
+}
+
+async function startServer(...args) {
+  const server = start(gossamer, 'rpc', '--port', '0', ...args);
+  const line = await new Promise((resolve) => server.stdout.once('data', (data) => resolve(data.toString().trim())));
+  return {server, address: line, at: (name) => line.replace('?', `/${name}?`)};
+}
+
+const run = (...args) => new Promise((resolve) => {
+  const child = start(gossamer, ...args);
+  let stdout = '';
+  child.stdout.on('data', (data) => (stdout += data));
+  const timer = setTimeout(() => child.kill('SIGKILL'), 120_000);
+  child.ended.then((code) => {
+    clearTimeout(timer);
+    resolve({code, stdout, stderr: child.log});
+  });
+});
+
+async function until(what, holds, ms = 20_000) {
+  for (const end = Date.now() + ms; Date.now() < end; await sleep(50)) if (await holds()) return;
+  throw new Error(`waited for ${what} in vain`);
+}
+
+const devices = async (address) => (await run('rpc', '--list', address)).stdout;
+
+// Models of this suite: enough operators to see that all of a run arrives.
+function writeModels() {
+  const file = path.join(work, 'layer.onnx');
+  writeFileSync(file, model({
+    nodes: [node('MatMul', ['x', 'x'], ['p']), node('Softmax', ['p'], ['y']), node('Identity', ['words'], ['same'])],
+    inputs: [value('x', 'f32', ['N', 'N']), value('words', 'string', [2])],
+    outputs: [value('y', 'f32', ['N', 'N']), value('same', 'string', [2])],
+  }));
+  return file;
+}
+
+const samples = ['test_add', 'test_softmax_axis', 'test_loop', 'test_if', 'test_gather_elements', 'test_conv', 'test_string_concat'];
+
+async function conformance(name, target, at) {
+  if (!existsSync(path.join(root, '../shared/testdata/onnx_node')))
+    return tally.skip(`cases on ${name}`, 'there is no ../shared/testdata here');
+  for (const filter of samples) {
+    const {code, stdout} = await run('test', path.join(root, '../shared/testdata/onnx_node'), '--filter', filter, '--target', target,
+      '--device', at(name), '--limit', '12');
+    const [, passed, failed] = /(\d+) passed, (\d+) failed/.exec(stdout) ?? [];
+    tally.record(`${filter}: ${target} on ${name}`, code === 0 && Number(passed) > 0 && failed === '0' ? [] : [stdout.slice(-300)]);
+  }
+}
+
+async function measured(name, target, at, file) {
+  const inputs = ['--dim', 'N=64'];
+  const bench = await run('bench', file, '--target', target, '--device', at(name), '--json', ...inputs);
+  const times = bench.code === 0 ? JSON.parse(bench.stdout) : {};
+  tally.record(`${target} on ${name} is timed`, times.runMs > 0 && times.runs === 10 ? [] : [bench.stdout + bench.stderr]);
+  const profile = await run('bench', file, '--target', target, '--device', at(name), '--profile', ...inputs);
+  contains(`${target} on ${name} is profiled`, profile.stdout, 'kernel', 'ms');
+}
+
+// What is there already is not sent again: the second client's files are the same.
+async function onlyWhatChanged(address, number) {
+  const client = await Client.open(address);
+  const bytes = Buffer.from('some file');
+  const hash = createHash('sha256').update(bytes).digest('hex');
+  const asks = {do: 'have', files: [{hash, bytes: bytes.length}]};
+  check('a new file is missing', (await client.ask(number, asks)).json.missing, [hash]);
+  check('it is taken', (await client.ask(number, {do: 'put', hash, at: 0, bytes: bytes.length}, bytes)).kind, kinds.answer);
+  const other = await Client.open(address);
+  check('and is there for others', (await other.ask(number, asks)).json.missing, []);
+  const wrong = await client.ask(number, {do: 'put', hash: 'ab'.repeat(32), at: 0, bytes: 3}, Buffer.from('abc'));
+  contains('a file of another hash is refused', wrong.json.message, 'other bytes');
+  const late = await client.ask(number, {do: 'put', hash, at: 5, bytes: 9}, bytes);
+  contains('a piece out of order is refused', late.json.message, 'order');
+  contains('no such model', (await client.ask(number, {do: 'run', model: 99, runs: 1, inputs: []})).json.message, 'no such model');
+  contains('no such request', (await client.ask(number, {do: 'dance'})).json.message, 'does not know');
+  const many = await Promise.all(Array.from({length: 200}, () => client.ask(number, asks)));
+  check('many requests in flight', many.every(({kind}) => kind === kinds.answer), true);
+  await client.close();
+  await other.close();
+}
+
+async function speed(address, number, name) {
+  const client = await Client.open(address);
+  const piece = Buffer.alloc(4 << 20, 7);
+  let best = 0;
+  for (let turn = 0; turn < 4; ++turn) {
+    const total = 32 * piece.length + turn; // never whole: what is measured is the way, not the hash
+    const hash = String(turn).repeat(64);
+    const begin = performance.now();
+    const answers = await Promise.all(Array.from({length: 32}, (_, at) =>
+      client.ask(number, {do: 'put', hash, at: at * piece.length, bytes: total + 1}, piece)));
+    const rate = (32 * piece.length) / 1e6 / ((performance.now() - begin) / 1e3);
+    if (answers.every(({kind}) => kind === kinds.answer)) best = Math.max(best, rate);
+  }
+  console.log(`files to ${name}: ${best.toFixed(0)} MB/s`);
+  tally.record(`files go to ${name} at 100 MB/s or more`, best >= 100 ? [] : [`${best.toFixed(0)} MB/s`]);
+  await client.close();
+}
+
+async function badPeers(address) {
+  const open = (options) => Client.open(address, options);
+  const wrongToken = await Client.open(address.replace(/token=.*/, 'token=guess'));
+  contains('a wrong token', wrongToken.hello.json.message, 'token is wrong');
+  await wrongToken.closed;
+  contains('another version', (await open({hello: {protocol: 99}})).hello.json.message, 'version 1');
+  contains('another role', (await open({hello: {role: 'admin'}})).hello.json.message, 'client or device');
+  const silent = await open({hello: {do: 'list'}});
+  contains('no hello', silent.hello.json.message, 'hello');
+  const client = await open();
+  contains('a device that is not there', (await client.ask(77, {do: 'have', files: []})).json.message, 'left');
+  contains('the server does not run', (await client.ask(0, {do: 'run'})).json.message, 'hello, list and wait');
+  contains('nobody of this name', (await client.ask(0, {do: 'wait', name: 'nobody', seconds: 0.1})).json.message, 'nobody');
+  client.socket.send(Buffer.from('short'));
+  await client.closed;
+  const liar = await open();
+  const lie = frame(0, 1, kinds.request, '{}');
+  lie.writeUInt32LE(1e9, 12);
+  liar.socket.send(lie);
+  await liar.closed;
+  tally.record('nonsense ends its own connection', []);
+  // A device that answers what nobody asked, and one that goes while it is asked.
+  const device = await open({role: 'device', hello: {name: 'odd', targets: ['cpu']}});
+  device.socket.send(frame(1, 1, kinds.answer, {}));
+  const asker = await open();
+  const number = (await asker.ask(0, {do: 'wait', name: 'odd', seconds: 5})).json.number;
+  device.onRequest = () => void device.close();
+  const gone = await asker.ask(number, {do: 'have', files: []});
+  contains('who goes is told of', gone.json.message, 'odd left while the request was under way');
+  check('as that', gone.json.left, true);
+  await asker.close();
+}
+
+async function commands(address, file) {
+  const refused = (name, {code, stderr}, wanted, ...words) => {
+    check(name, code, wanted);
+    contains(`${name}: what it says`, stderr, ...words);
+  };
+  refused('no server', await run('bench', file, '--target', 'cpu', '--device', 'rpc://127.0.0.1:1/x?token=y'), 1, 'gossamer rpc');
+  refused('no address', await run('bench', file, '--target', 'cpu', '--device', 'http://x'), 1, 'rpc://HOST:PORT');
+  refused('wrong token', await run('rpc', '--list', address.replace(/token=.*/, 'token=guess')), 1, 'token is wrong');
+  refused('join with a wrong token', await run('rpc', '--join', address.replace(/token=.*/, 'token=guess')), 1, 'token is wrong');
+}
+
+async function pages(address, at, file) {
+  const browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
+      '--disable-sync', '--enable-unsafe-webgpu', '--disable-gpu-watchdog'],
+    ignoreDefaultArgs: ['--disable-gpu', '--disable-software-rasterizer'],
+  });
+  try {
+    const page = await browser.newPage();
+    await page.goto(`${address.replace('rpc:', 'http:')}&name=page`.replace('?', '/?'));
+    await page.waitForSelector('#status.joined');
+    check('the page says what it has', await page.textContent('#targets'), 'webgpu, webgl, wasm');
+    for (const target of ['wasm', 'webgl', 'webgpu']) {
+      await conformance('page', target, at);
+      await measured('page', target, at, file);
+    }
+    contains('the page shows the last run', await page.textContent('#last'), 'ms on');
+    if (process.env.GOSSAMER_SCREENSHOT) await page.screenshot({path: process.env.GOSSAMER_SCREENSHOT});
+    const number = async () => {
+      const client = await Client.open(address);
+      const found = (await client.ask(0, {do: 'wait', name: 'page', seconds: 20})).json.number;
+      await client.close();
+      return found;
+    };
+    await speed(address, await number(), 'the page');
+    // Reloaded while it works: that request fails and says why, the next one is answered.
+    const before = await number();
+    const long = run('bench', file, '--target', 'wasm', '--device', at('page'), '--dim', 'N=512', '--runs', '100000');
+    const busy = await Client.open(address);
+    await until('the page to be busy', async () =>
+      (await busy.ask(0, {do: 'list'})).json.devices.find(({name}) => name === 'page')?.pending > 0);
+    await sleep(1000); // the load is done, and it runs
+    await page.reload();
+    const {code, stderr} = await long;
+    check('a reload ends what is under way', code, 1);
+    contains('and says so', stderr, 'page left while the request was under way', 'reloaded');
+    await busy.close();
+    const after = await number();
+    check('it is another connection of the same name', after > before, true);
+    const again = await run('bench', file, '--target', 'webgl', '--device', at('page'), '--json', '--dim', 'N=8');
+    check('and works', again.code, 0);
+  } finally {
+    await browser.close();
+  }
+}
+
+try {
+  const file = writeModels();
+  const {server, address, at} = await startServer();
+  const native = start(gossamer, 'rpc', '--join', address, '--name', 'native');
+  start(process.execPath, path.join(root, 'web/rpc/dist/join.mjs'), address, '--name', 'node');
+  await until('two devices', async () => /native.*\n.*node|node.*\n.*native/.test(await devices(address)));
+  const listed = await devices(address);
+  contains('devices are listed', listed, 'native  cpu  gossamer', 'node  wasm  Node.js');
+  const {json} = await (await Client.open(address)).ask(0, {do: 'list'});
+  for (const {name, number} of json.devices) {
+    await onlyWhatChanged(address, number);
+    await speed(address, number, name);
+  }
+  await conformance('native', 'cpu', at);
+  await conformance('node', 'wasm', at);
+  await measured('native', 'cpu', at, file);
+  await measured('node', 'wasm', at, file);
+  const second = start(gossamer, 'rpc', '--join', address, '--name', 'native');
+  await until('a second native', async () => (await devices(address)).includes('native-2'));
+  tally.record('two of one name are told apart', []);
+  second.kill();
+  await commands(address, file);
+  await badPeers(address);
+  await pages(address, at, file);
+  // Devices find a server that comes back at the same address.
+  const {port, searchParams} = new URL(address);
+  server.kill('SIGTERM');
+  check('the server ends', await server.ended, 0);
+  await startServer('--port', port, '--token', searchParams.get('token'));
+  await until('the devices to come back', async () => (await devices(address)).includes('native'));
+  tally.record('devices come back', []);
+  check('a device lives on', native.exitCode, null);
+} finally {
+  for (const child of children) child.kill('SIGKILL');
+  rmSync(work, {recursive: true});
+}
+tally.end();

@@ -1,0 +1,119 @@
+// gossamer rpc: a server that devices join, this process as such a device, or the list of them.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+
+#include "api/files.h"
+#include "gossamer/commands.h"
+#include "gossamer/node_process.h"
+#include "gossamer/rpc_device.h"
+#include "rpc/broker.h"
+#include "rpc/remote.h"
+
+namespace gossamer::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  rpc::BrokerOptions broker;
+  std::string join, list, name;
+};
+
+std::string random_token() {
+  std::random_device random;
+  constexpr char digits[] = "0123456789abcdef";
+  std::string token;
+  for (int word = 0; word < 4; ++word)
+    for (uint32_t bits = random(), digit = 0; digit < 8; ++digit, bits >>= 4)
+      token += digits[bits & 15];
+  return token;
+}
+
+// The page, where the web half is built; devices that are no pages need none.
+void read_page(std::map<std::string, std::string>& files) {
+  const auto folder = find_web_file("rpc/dist/page");
+  if (!folder) return;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(*folder, error)) {
+    auto text = read_text(entry.path());
+    const std::string name = entry.path().filename().string();
+    if (text) files[name == "index.html" ? "/" : "/" + name] = std::move(*text);
+  }
+}
+
+int run_server(Options& options) {
+  if (options.broker.token.empty()) {
+    const char* token = std::getenv("GOSSAMER_RPC_TOKEN");
+    options.broker.token = token ? token : random_token();
+  }
+  read_page(options.broker.files);
+  options.broker.on_notice = [](const std::string& line) {
+    std::fprintf(stderr, "gossamer: %s\n", line.c_str());
+  };
+  const auto done = rpc::run_broker(options.broker, [&](uint16_t port) {
+    const std::string where = cat(options.broker.host, ":", port);
+    // The one line of standard output: what --device and --join take.
+    std::printf("rpc://%s?token=%s\n", where.c_str(), options.broker.token.c_str());
+    std::fflush(stdout);
+    if (options.broker.files.empty())
+      std::fprintf(stderr, "gossamer: no page: the web half is not built\n");
+    else
+      std::fprintf(stderr, "gossamer: a browser joins at http://%s/?token=%s\n", where.c_str(),
+                   options.broker.token.c_str());
+  });
+  return done ? 0 : report_error(done.error(), false);
+}
+
+Result<> print_devices(const std::string& address) {
+  GS_ASSIGN(const rpc::Address where, rpc::parse_address(address));
+  GS_ASSIGN(const auto devices, rpc::RemoteDevice::list(where));
+  for (const rpc::DeviceInfo& device : devices) {
+    std::string targets;
+    for (const std::string& target : device.targets)
+      targets += cat(targets.empty() ? "" : ",", target);
+    std::printf("%s  %s  %s\n", device.name.c_str(), targets.c_str(), device.about.c_str());
+  }
+  if (devices.empty()) std::fprintf(stderr, "gossamer: no device has joined\n");
+  return {};
+}
+
+Result<> join_server(const Options& options) {
+  GS_ASSIGN(const rpc::Address where, rpc::parse_address(options.join));
+  std::string name = options.name;
+  if (name.empty()) {
+    std::array<char, 256> host{};
+    name = gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "native";
+  }
+  return join_as_device(where, name);
+}
+
+int run_rpc(Options& options) {
+  if (options.join.empty() && options.list.empty()) return run_server(options);
+  const auto done = options.join.empty() ? print_devices(options.list) : join_server(options);
+  return done ? 0 : report_error(done.error(), false);
+}
+
+}  // namespace
+
+void add_rpc(CLI::App& app, Chosen& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "rpc", "Serve devices that join (pages, programs) to those who compile: --device");
+  command->add_option("--port,-p", options->broker.port, "0 takes a free one")
+      ->capture_default_str();
+  command->add_option("--host", options->broker.host, "The address to listen on")
+      ->capture_default_str();
+  command->add_option("--token", options->broker.token,
+                      "What all must say who connect; GOSSAMER_RPC_TOKEN, or one made up");
+  auto* join =
+      command->add_option("--join", options->join, "Be a device (cpu) of the server at rpc://...");
+  command->add_option("--name", options->name, "With --join: the device's name")->needs(join);
+  command->add_option("--list", options->list, "Print the devices of the server at rpc://...")
+      ->excludes(join);
+  command->callback([options, &chosen] { chosen.run = [options] { return run_rpc(*options); }; });
+}
+
+}  // namespace gossamer::command
