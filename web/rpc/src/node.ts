@@ -8,10 +8,10 @@ import {findTargets} from './targets.ts';
 async function main(): Promise<void> {
   const {values, positionals} = parseArgs({options: {name: {type: 'string'}}, allowPositionals: true});
   const [address] = positionals;
-  const url = address === undefined ? undefined : URL.parse(address.replace(/^rpc:/, 'ws:'));
+  const text = address?.replace(/^rpc:/, 'ws:') ?? '';
+  const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url) throw new Error('usage: node join.mjs rpc://HOST:PORT?token=TOKEN [--name NAME]');
-  const socket = globalThis.WebSocket
-    ?? ((await import('ws' as string)) as {WebSocket: typeof WebSocket}).WebSocket;
+  const socket = globalThis.WebSocket ?? (await import('ws')).WebSocket;
   const {targets} = await findTargets();
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort());
