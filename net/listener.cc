@@ -21,13 +21,15 @@ Result<uint16_t> Listener::listen(const std::string& host, uint16_t port) {
   const auto address = asio::ip::make_address(host, error);
   if (error) return fail_at(cat("--host ", host), "is no address", "such as 127.0.0.1 or ::1");
   const tcp::endpoint endpoint(address, port);
-  acceptor_.open(endpoint.protocol(), error);
-  if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
-  if (!error) acceptor_.bind(endpoint, error);
-  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  // What each returns is the error that it also sets.
+  static_cast<void>(acceptor_.open(endpoint.protocol(), error));
+  if (!error)
+    static_cast<void>(acceptor_.set_option(asio::socket_base::reuse_address(true), error));
+  if (!error) static_cast<void>(acceptor_.bind(endpoint, error));
+  if (!error) static_cast<void>(acceptor_.listen(asio::socket_base::max_listen_connections, error));
   if (error) return fail_at(cat(host, ":", port), error.message(), "choose another with --port");
-  signals_.add(SIGINT, error);
-  signals_.add(SIGTERM, error);
+  static_cast<void>(signals_.add(SIGINT, error));
+  static_cast<void>(signals_.add(SIGTERM, error));
   return acceptor_.local_endpoint(error).port();
 }
 
@@ -41,7 +43,7 @@ void Listener::accept_next() {
     if (error == asio::error::operation_aborted) return;
     if (!error) {
       Error ignored;
-      socket.set_option(tcp::no_delay(true), ignored);
+      static_cast<void>(socket.set_option(tcp::no_delay(true), ignored));
       take_(std::move(socket));
       return accept_next();
     }
@@ -55,7 +57,7 @@ void Listener::accept_next() {
 
 void Listener::stop() {
   Error ignored;
-  acceptor_.close(ignored);
+  static_cast<void>(acceptor_.close(ignored));
   retry_.cancel();
 }
 

@@ -170,7 +170,7 @@ class Visitor : public std::enable_shared_from_this<Visitor> {
     response_.prepare_payload();
     http::async_write(stream_, response_, [self = shared_from_this()](Error, size_t) {
       Error ignored;
-      self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+      static_cast<void>(self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored));
     });
   }
 

@@ -146,7 +146,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const Address& address, std
   auto& socket = beast::get_lowest_layer(state->stream).socket();
   asio::connect(socket, found, error);
   if (error) return fail_at(where, error.message(), "is `gossamer rpc` running there?");
-  socket.set_option(tcp::no_delay(true), error);
+  static_cast<void>(socket.set_option(tcp::no_delay(true), error));
   state->stream.binary(true);
   state->stream.read_message_max(most_frame_bytes);
   state->stream.write_buffer_bytes(1 << 20);
@@ -181,7 +181,7 @@ void Connection::ask(uint32_t peer, std::string_view json, std::span<const std::
     why = state_->why;
     if (!state_->ended) {
       id = state_->next++;
-      state_->asked[id] = std::move(done);
+      state_->asked[id] = done;
     }
   }
   if (id == 0) return done(std::unexpected(Fault{why}));

@@ -182,7 +182,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // the answer that is on its way.
   void close() {
     Error ignored;
-    stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    static_cast<void>(stream_.socket().shutdown(tcp::socket::shutdown_send, ignored));
     stream_.expires_after(seconds(linger_seconds));
     busy_ = false;
     drain();
