@@ -36,8 +36,8 @@ function start(program, ...args) {
   return child;
 }
 
-async function startServer(...args) {
-  const server = start(gossamer, 'rpc', '--port', '0', ...args);
+async function startServer(port = '0', ...args) {
+  const server = start(gossamer, 'rpc', '--port', port, ...args);
   const line = await new Promise((resolve) => server.stdout.once('data', (data) => resolve(data.toString().trim())));
   return {server, address: line, at: (name) => line.replace('?', `/${name}?`)};
 }
@@ -253,7 +253,7 @@ try {
   const {port, searchParams} = new URL(address);
   server.kill('SIGTERM');
   check('the server ends', await server.ended, 0);
-  await startServer('--port', port, '--token', searchParams.get('token'));
+  await startServer(port, '--token', searchParams.get('token'));
   await until('the devices to come back', async () => (await devices(address)).includes('native'));
   tally.record('devices come back', []);
   check('a device lives on', native.exitCode, null);
