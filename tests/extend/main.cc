@@ -46,7 +46,7 @@ Result<std::string> write_tensors(const fs::path& folder, const std::string& pre
 
 Result<std::string> run_on_cpu(const fs::path& package, const fs::path& folder,
                                const Example& example) {
-  GS_ASSIGN(const auto runner, command::load_cpu_runner(package, {}));
+  GS_ASSIGN(const auto runner, command::load_native_runner(package, {}));
   std::vector<ops::TensorData> feeds;
   for (const Named& input : example.inputs) feeds.push_back(input.data);
   GS_ASSIGN(auto results, runner->run(feeds));
