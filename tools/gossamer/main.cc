@@ -1,5 +1,5 @@
-// The command line: gossamer compile | run | bench | test | inspect | gradient | ops | rpc | serve |
-// targets.
+// The command line: gossamer compile | run | bench | test | inspect | gradient | ops | rpc | serve
+// | targets.
 
 #include <cstdio>
 
