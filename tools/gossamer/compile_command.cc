@@ -51,6 +51,7 @@ bool is_library(const std::string& emit) {
   return !emit.empty() && emit != "package" && emit != "page";
 }
 
+#ifdef GOSSAMER_LLVM
 // What libraries and programs are called where nobody says: as the file or, where that is
 // model.onnx, as its folder.
 std::string name_of(const Options& options) {
@@ -58,6 +59,7 @@ std::string name_of(const Options& options) {
   const fs::path path = fs::absolute(options.model);
   return path.stem() == "model" ? path.parent_path().filename().string() : path.stem().string();
 }
+#endif
 
 Result<Row> compile_for(const std::string& target, const Bytes& model,
                         onnx::ExternalFiles& external, const Options& options) {
