@@ -177,6 +177,20 @@ async function commands(address, file) {
   refused('join with a wrong token', await run('rpc', '--join', address.replace(/token=.*/, 'token=guess')), 1, 'token is wrong');
 }
 
+// In a browser that nobody watches: who drives one is sent every message of its pages.
+async function pageSpeed(address) {
+  const browser = start('/usr/bin/chromium', '--headless=new', '--no-sandbox', '--disable-quic', '--no-first-run',
+    '--disable-background-networking', '--disable-component-update', '--disable-sync', `--user-data-dir=${path.join(work, 'chromium')}`,
+    `${address.replace('rpc:', 'http:').replace('?', '/?')}&name=alone`);
+  const client = await Client.open(address);
+  const {json} = await client.ask(0, {do: 'wait', name: 'alone', seconds: 30});
+  const rate = await speed(address, json.number, 'a page');
+  tally.record('files go to a page at 100 MB/s or more', rate >= 100 ? [] : [`${rate.toFixed(0)} MB/s`]);
+  await client.close();
+  browser.kill('SIGKILL');
+  await browser.ended;
+}
+
 async function pages(address, at, file) {
   const browser = await chromium.launch({
     executablePath: '/usr/bin/chromium',
@@ -201,8 +215,6 @@ async function pages(address, at, file) {
       await client.close();
       return found;
     };
-    // Said and not judged: how fast a browser hands bytes to a page hangs on what else the machine does.
-    tally.record('files go to the page', (await speed(address, await number(), 'the page')) > 0 ? [] : ['none arrived']);
     // Reloaded while it works: that request fails and says why, the next one is answered.
     const before = await number();
     const long = run('bench', file, '--target', 'wasm', '--device', at('page'), '--dim', 'N=512', '--runs', '100000');
@@ -248,6 +260,7 @@ try {
   second.kill();
   await commands(address, file);
   await badPeers(address);
+  await pageSpeed(address);
   await pages(address, at, file);
   // Devices find a server that comes back at the same address.
   const {port, searchParams} = new URL(address);
@@ -259,6 +272,6 @@ try {
   check('a device lives on', native.exitCode, null);
 } finally {
   for (const child of children) child.kill('SIGKILL');
-  rmSync(work, {recursive: true});
+  rmSync(work, {recursive: true, force: true, maxRetries: 10, retryDelay: 200});
 }
 tally.end();
