@@ -10,15 +10,6 @@ namespace {
 
 using Json = rapidjson::Writer<rapidjson::StringBuffer>;
 
-std::string strings_json(const std::vector<std::string>& strings) {
-  rapidjson::StringBuffer text;
-  Json json(text);
-  json.StartArray();
-  for (const std::string& string : strings) json.String(string);
-  json.EndArray();
-  return {text.GetString(), text.GetSize()};
-}
-
 Result<std::vector<std::string>> strings_of(std::span<const std::byte> bytes,
                                             const std::string& where) {
   rapidjson::Document json;
@@ -45,6 +36,15 @@ std::optional<uint64_t> count_of(const std::vector<int64_t>& shape) {
 }
 
 }  // namespace
+
+std::string strings_json(const std::vector<std::string>& strings) {
+  rapidjson::StringBuffer text;
+  Json json(text);
+  json.StartArray();
+  for (const std::string& string : strings) json.String(string);
+  json.EndArray();
+  return {text.GetString(), text.GetSize()};
+}
 
 std::string write_tensors(const std::vector<NamedTensor>& tensors,
                           std::vector<std::byte>& payload) {

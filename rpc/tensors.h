@@ -7,6 +7,9 @@
 
 namespace gossamer::rpc {
 
+// The elements of a tensor of strings: one JSON array of texts.
+std::string strings_json(const std::vector<std::string>& strings);
+
 // [{"name", "dtype", "shape", "bytes"}, ...]; elements are added to the payload, strings as one
 // JSON array of texts.
 std::string write_tensors(const std::vector<NamedTensor>& tensors, std::vector<std::byte>& payload);

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "api/files.h"
-#include "rpc/remote.h"
+#include "rpc/tensors.h"
 
 namespace gossamer::command {
 namespace {
@@ -50,15 +50,6 @@ Result<std::vector<rpc::NamedTensor>> read_inputs(const rapidjson::Value& list) 
     tensors.push_back(std::move(read));
   }
   return tensors;
-}
-
-std::string strings_json(const std::vector<std::string>& strings) {
-  rapidjson::StringBuffer text;
-  Json json(text);
-  json.StartArray();
-  for (const std::string& string : strings) json.String(string);
-  json.EndArray();
-  return text.GetString();
 }
 
 class RpcHarness : public Harness {
@@ -125,7 +116,7 @@ class RpcHarness : public Harness {
     for (size_t at = 0; at < answer.outputs.size(); ++at) {
       const auto& [name, tensor] = answer.outputs[at];
       const fs::path file = outputs_ / cat(at, ".bin");
-      const std::string strings = strings_json(tensor.strings);
+      const std::string strings = rpc::strings_json(tensor.strings);
       GS_TRY(write_file(file, tensor.dtype == ir::DType::string
                                   ? std::as_bytes(std::span(strings))
                                   : std::span<const std::byte>(tensor.bytes)));

@@ -6,6 +6,7 @@
 #include "api/files.h"
 #include "gossamer/node_process.h"
 #include "gossamer/rpc_harness.h"
+#include "rpc/tensors.h"
 
 namespace gossamer::command {
 namespace {
@@ -13,16 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using Json = rapidjson::Writer<rapidjson::StringBuffer>;
-
-// As one JSON array.
-std::string strings_text(const std::vector<std::string>& strings) {
-  rapidjson::StringBuffer text;
-  Json json(text);
-  json.StartArray();
-  for (const std::string& string : strings) json.String(string);
-  json.EndArray();
-  return text.GetString();
-}
 
 class BrowserHarness : public Harness {
  public:
@@ -70,7 +61,7 @@ Result<std::string> write_inputs(const std::vector<Port>& ports,
   json.StartArray();
   for (size_t at = 0; at < feeds.size(); ++at) {
     const fs::path file = folder / cat("input_", at, ".bin");
-    const std::string strings = strings_text(feeds[at].strings);
+    const std::string strings = rpc::strings_json(feeds[at].strings);
     GS_TRY(write_file(file, feeds[at].dtype == ir::DType::string
                                 ? std::as_bytes(std::span(strings))
                                 : std::span<const std::byte>(feeds[at].bytes)));
