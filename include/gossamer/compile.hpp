@@ -47,7 +47,7 @@ struct CompileOptions {
 };
 
 // The files of a package by their names (docs/specs/package.md).
-struct Package {
+struct GOSSAMER_API Package {
   struct File {
     std::string name;
     std::vector<std::byte> bytes;
@@ -61,13 +61,14 @@ struct Package {
 
 // Errors: whatever the model's author or the options can cause, with the node and what to do; a
 // target that this library was built without.
-std::expected<Package, Error> compile(std::span<const std::byte> onnx,
-                                      const CompileOptions& options = {});
+GOSSAMER_API std::expected<Package, Error> compile(std::span<const std::byte> onnx,
+                                                   const CompileOptions& options = {});
 // The same of a file; weights in other files are found beside it. Errors: also those of reading.
-std::expected<Package, Error> compile_file(const std::string& path,
-                                           const CompileOptions& options = {});
+GOSSAMER_API std::expected<Package, Error> compile_file(const std::string& path,
+                                                        const CompileOptions& options = {});
 
 // Errors: as of load(folder); a package for a target of a page.
-std::expected<Model, Error> load(const Package& package, const LoadOptions& options = {});
+GOSSAMER_API std::expected<Model, Error> load(const Package& package,
+                                              const LoadOptions& options = {});
 
 }  // namespace gossamer

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "gossamer/element_types.h"
+#include "gossamer/export.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,28 +41,28 @@ typedef struct gossamer_tensor {
 
 typedef struct gossamer_model gossamer_model;
 
-const char* gossamer_error(void);
+GOSSAMER_API const char* gossamer_error(void);
 
 /* threads: 0 takes one a core. */
-gossamer_model* gossamer_load(const char* folder, int threads);
-void gossamer_free(gossamer_model* model);
+GOSSAMER_API gossamer_model* gossamer_load(const char* folder, int threads);
+GOSSAMER_API void gossamer_free(gossamer_model* model);
 
 /* Of a model that is NULL there are none. The name of a port out of range is NULL, its description
    all zeros. Names and shapes are the model's and last as long. */
-size_t gossamer_input_count(const gossamer_model* model);
-size_t gossamer_output_count(const gossamer_model* model);
-const char* gossamer_input_name(const gossamer_model* model, size_t input);
-const char* gossamer_output_name(const gossamer_model* model, size_t output);
-gossamer_tensor gossamer_input_port(const gossamer_model* model, size_t input);
-gossamer_tensor gossamer_output_port(const gossamer_model* model, size_t output);
+GOSSAMER_API size_t gossamer_input_count(const gossamer_model* model);
+GOSSAMER_API size_t gossamer_output_count(const gossamer_model* model);
+GOSSAMER_API const char* gossamer_input_name(const gossamer_model* model, size_t input);
+GOSSAMER_API const char* gossamer_output_name(const gossamer_model* model, size_t output);
+GOSSAMER_API gossamer_tensor gossamer_input_port(const gossamer_model* model, size_t input);
+GOSSAMER_API gossamer_tensor gossamer_output_port(const gossamer_model* model, size_t output);
 
 /* One tensor an input, in order. Fills one tensor an output, whose memory is the model's and lasts
    until the next run that succeeds. One thread at a time may use a model. Errors: a NULL where
    something is read or written, another number of tensors, a type, rank, shape or number of bytes
    that does not fit the port; outputs is then left as it was. Nothing is read through data before
    all of that fits. */
-int gossamer_run(gossamer_model* model, const gossamer_tensor* inputs, size_t input_count,
-                 gossamer_tensor* outputs, size_t output_count);
+GOSSAMER_API int gossamer_run(gossamer_model* model, const gossamer_tensor* inputs,
+                              size_t input_count, gossamer_tensor* outputs, size_t output_count);
 
 #ifdef __cplusplus
 }

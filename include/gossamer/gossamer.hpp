@@ -20,11 +20,12 @@
 #include <vector>
 
 #include "gossamer/element_types.h"
+#include "gossamer/export.h"
 #include "gossamer/profile.hpp"
 
 namespace gossamer {
 
-struct Error {
+struct GOSSAMER_API Error {
   std::string where;  // a file, an input; may be empty
   std::string message;
   std::string hint;  // what to do; may be empty
@@ -86,10 +87,10 @@ constexpr ElementType element_type_of<bool>() {
   return ElementType::boolean;
 }
 
-size_t byte_size(ElementType type);  // of an element in memory; 0 for strings
+GOSSAMER_API size_t byte_size(ElementType type);  // of an element in memory; 0 for strings
 
 // A dense tensor in host memory, row-major. A value: copies are independent.
-class Tensor {
+class GOSSAMER_API Tensor {
  public:
   Tensor() = default;
   // Whether the bytes fit the shape is checked when the tensor is used.
@@ -142,7 +143,7 @@ struct Report {
   std::vector<KernelReport> kernels;  // of the last run, in order
 };
 
-class Model {
+class GOSSAMER_API Model {
  public:
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
@@ -162,13 +163,15 @@ class Model {
  private:
   struct State;
   explicit Model(std::unique_ptr<State> state);
-  friend std::expected<Model, Error> load(const std::string& folder, const LoadOptions& options);
+  friend GOSSAMER_API std::expected<Model, Error> load(const std::string& folder,
+                                                       const LoadOptions& options);
   std::unique_ptr<State> state_;
 };
 
 // A package for cpu, or for opencl or opengl, which run on the first GPU with a driver, or else on
 // a driver in software. Errors: a driver that is not installed, a folder that holds no package, one
 // of another version or target, damaged files.
-std::expected<Model, Error> load(const std::string& folder, const LoadOptions& options = {});
+GOSSAMER_API std::expected<Model, Error> load(const std::string& folder,
+                                              const LoadOptions& options = {});
 
 }  // namespace gossamer

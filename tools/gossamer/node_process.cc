@@ -31,7 +31,9 @@ Result<fs::path> find_web_file(const std::string& name) {
   std::error_code error;
   std::vector<fs::path> homes;
   if (const char* home = std::getenv("GOSSAMER_HOME"); home && *home) homes.emplace_back(home);
-  homes.push_back(fs::read_symlink("/proc/self/exe", error).parent_path().parent_path());
+  const fs::path above = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
+  homes.push_back(above);
+  homes.push_back(above / "share/gossamer");  // as installed (cmake/install.cmake)
   homes.push_back(fs::current_path(error));
   for (const fs::path& home : homes)
     if (fs::exists(home / "web" / name, error)) return home / "web" / name;

@@ -12,7 +12,7 @@ cd "$root"
 packages="ca-certificates ccache clang-19 clang-format-19 clang-tidy-19 cmake g++ git
   libboost1.81-dev libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev libclang-rt-19-dev-wasm32
   libcli11-dev libegl-dev libgles-dev libgtest-dev libstb-dev libxxhash-dev lld-19 llvm-19-dev make ninja-build
-  opencl-c-headers rapidjson-dev wabt wasi-libc"
+  opencl-c-headers pkgconf rapidjson-dev wabt wasi-libc"
 [ "${1:-}" = --native ] || packages="$packages chromium firefox-esr libegl-mesa0 libgl1-mesa-dri
   mesa-vulkan-drivers ocl-icd-libopencl1 pocl-opencl-icd python3-dev python3-venv xvfb"
 
