@@ -50,7 +50,7 @@ class Socket : public Link, public std::enable_shared_from_this<Socket> {
     timeout.idle_timeout = idle_time;
     stream_.set_option(timeout);
     stream_.binary(true);
-    stream_.read_message_max(most_frame_bytes);
+    stream_.read_message_max(most_hello_bytes);
     stream_.write_buffer_bytes(1 << 20);
     auto kept = std::make_shared<http::request<http::string_body>>(request);
     stream_.async_accept(*kept, [self = shared_from_this(), kept](Error error) {
@@ -80,6 +80,7 @@ class Socket : public Link, public std::enable_shared_from_this<Socket> {
       auto message =
           std::make_shared<std::vector<std::byte>>(data, data + self->buffer_.data().size());
       const uint32_t to = self->shared_.hub.receive(self->number_, std::move(message));
+      if (self->shared_.hub.knows(self->number_)) self->stream_.read_message_max(most_frame_bytes);
       const auto other = self->shared_.sockets.find(to);
       if (other != self->shared_.sockets.end() &&
           other->second->waiting_bytes_ > most_waiting_bytes)
@@ -137,35 +138,51 @@ class Visitor : public std::enable_shared_from_this<Visitor> {
     http::async_read(stream_, buffer_, request_, [self = shared_from_this()](Error error, size_t) {
       if (error) return;
       if (websocket::is_upgrade(self->request_)) {
+        if (!self->is_of_here()) return self->answer(http::status::forbidden);
         // The WebSocket keeps its own time.
         self->stream_.expires_never();
         std::make_shared<Socket>(self->shared_, self->stream_.release_socket())
             ->start(self->request_);
         return;
       }
-      self->answer();
+      self->answer(http::status::ok);
     });
   }
 
  private:
+  // Browsers say whose page it is that connects; other programs say nothing.
+  bool is_of_here() const {
+    const auto found = request_.find(http::field::origin);
+    if (found == request_.end()) return true;
+    const std::string_view origin = found->value();
+    const size_t scheme = origin.find("://");
+    return scheme != std::string_view::npos &&
+           origin.substr(scheme + 3) == std::string_view(request_[http::field::host]);
+  }
+
   static std::string_view type_of(std::string_view path) {
     if (path.ends_with(".js")) return "text/javascript";
     if (path.ends_with(".css")) return "text/css";
     return path.ends_with(".wasm") ? "application/wasm" : "text/html; charset=utf-8";
   }
 
-  void answer() {
+  // With a file of the page, where all is well.
+  void answer(http::status status) {
     const std::string target(request_.target());
     const auto found = shared_.options.files.find(target.substr(0, target.find('?')));
-    const bool there = request_.method() == http::verb::get && found != shared_.options.files.end();
-    response_.result(there ? http::status::ok : http::status::not_found);
+    const bool well = status == http::status::ok;
+    const bool there =
+        well && request_.method() == http::verb::get && found != shared_.options.files.end();
+    response_.result(well && !there ? http::status::not_found : status);
     response_.set(http::field::content_type, there ? type_of(found->first) : "text/plain");
     // A page with threads; nobody else's page may look into it.
     response_.set("Cross-Origin-Opener-Policy", "same-origin");
     response_.set("Cross-Origin-Embedder-Policy", "require-corp");
     response_.set("Cross-Origin-Resource-Policy", "same-origin");
     response_.set(http::field::cache_control, "no-cache");
-    response_.body() = there ? found->second : "there is nothing at this address\n";
+    response_.body() = there  ? found->second
+                       : well ? "there is nothing at this address\n"
+                              : "only the server's own page and programs may connect\n";
     response_.keep_alive(false);
     response_.prepare_payload();
     http::async_write(stream_, response_, [self = shared_from_this()](Error, size_t) {

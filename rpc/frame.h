@@ -14,6 +14,8 @@ namespace gossamer::rpc {
 constexpr int protocol_version = 1;
 // Of a frame. Files go in pieces, tensors do not.
 constexpr uint64_t most_frame_bytes = uint64_t{1} << 31;
+// Of the first one: who has not shown the token takes no memory.
+constexpr uint64_t most_hello_bytes = 16 << 10;
 constexpr uint64_t piece_bytes = uint64_t{4} << 20;
 
 enum class Kind : uint32_t {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "net/secret.h"
 
 namespace gossamer::rpc {
 namespace {
@@ -74,6 +75,11 @@ void Hub::leave(uint32_t number) {
   }
 }
 
+bool Hub::knows(uint32_t number) const {
+  const auto found = peers_.find(number);
+  return found != peers_.end() && found->second.role != Peer::unknown;
+}
+
 uint32_t Hub::receive(uint32_t number, Message message) {
   const auto found = peers_.find(number);
   if (found == peers_.end()) return 0;
@@ -112,7 +118,7 @@ void Hub::hello(uint32_t number, Peer& peer, const Frame& frame) {
     return refuse(peer, id,
                   cat("this server speaks version ", protocol_version,
                       " of the protocol: take one release on both sides"));
-  if (text_in(json, "token") != token_)
+  if (!net::equal_secrets(token_, text_in(json, "token")))
     return refuse(peer, id, "the token is wrong: the server's first line says the right one");
   const std::string role = text_in(json, "role");
   if (role != "client" && role != "device") return refuse(peer, id, "role is client or device");

@@ -34,6 +34,8 @@ class Hub {
   // Gives the link's number, from 1 on; no number comes twice.
   uint32_t join(Link& link);
   void leave(uint32_t number);
+  // Whether it has said hello, with the token.
+  bool knows(uint32_t number) const;
   // A message from it. Gives the number of the link that it went to, 0 for none: who sends faster
   // than that one takes should wait. A link that sends nonsense is told so and closed.
   uint32_t receive(uint32_t number, Message message);

@@ -112,6 +112,64 @@ TEST_F(HubTest, WaitsForDevices) {
   EXPECT_EQ(client.got[2].prefix.kind, Kind::error);
 }
 
+// Frames of a client and a device with some bytes changed, cut off or added: each is passed on,
+// answered or ends its own connection, and whoever behaves is served as before.
+TEST_F(HubTest, AnyFramesLeaveOthersAlone) {
+  std::mt19937 random(7);
+  const uint32_t good = join(client, hello("client"));
+  const uint32_t worker = join(device, hello("device", R"(,"name":"d")"));
+  int closed = 0;
+  for (int turn = 0; turn < 20'000; ++turn) {
+    FakeLink link;
+    const uint32_t number = hub.join(link);
+    const std::string greeting = hello(turn % 2 == 0 ? "client" : "device",
+                                       R"(,"name":"n","session":"s","targets":["cpu"])");
+    if (turn % 3 > 0) hub.receive(number, request(0, 1, greeting));
+    const Message seeds[] = {request(0, 2, greeting), request(0, 2, R"({"do":"list"})"),
+                             request(0, 2, R"({"do":"wait","name":"n","seconds":1e3})"),
+                             request(worker, 3, R"({"do":"free","model":1})"),
+                             request(good, 4, "{}", Kind::answer)};
+    const Message message = seeds[random() % std::size(seeds)];
+    for (unsigned change = random() % 4; change > 0; --change) {
+      // Half of them in the prefix.
+      const size_t most = random() % 2 == 0 ? prefix_bytes : message->size();
+      if (most > 0 && message->size() >= most)
+        (*message)[random() % most] = static_cast<std::byte>(random());
+      if (random() % 4 == 0) message->resize(random() % (message->size() + 9));
+    }
+    hub.receive(number, message);
+    closed += link.closed;
+    hub.expire(std::chrono::steady_clock::now() + std::chrono::hours(random() % 2));
+    hub.leave(number);
+    hub.leave(number);
+    EXPECT_FALSE(hub.knows(number));
+  }
+  EXPECT_GT(closed, 1000);
+  EXPECT_FALSE(client.closed);
+  EXPECT_FALSE(device.closed);
+  client.got.clear();
+  EXPECT_EQ(hub.receive(good, request(worker, 5, "{}")), worker);
+  hub.receive(worker, request(good, 5, R"({"last":1})", Kind::answer));
+  ASSERT_FALSE(client.got.empty());
+  EXPECT_EQ(client.got.back().json, R"({"last":1})");
+}
+
+TEST_F(HubTest, KnowsWhoSaidHello) {
+  const uint32_t number = hub.join(client);
+  EXPECT_FALSE(hub.knows(number));
+  hub.receive(number, request(0, 1, hello("client")));
+  EXPECT_TRUE(hub.knows(number));
+  for (const char* token : {"", "T", "tt"}) {
+    FakeLink link;
+    const uint32_t wrong = hub.join(link);
+    hub.receive(wrong, request(0, 1,
+                               cat(R"({"do":"hello","protocol":1,"role":"client","token":")", token,
+                                   "\"}")));
+    EXPECT_FALSE(hub.knows(wrong)) << token;
+    EXPECT_TRUE(link.closed) << token;
+  }
+}
+
 TEST(Tensors, AnyBytesAreReadOrRefused) {
   std::vector<std::byte> payload;
   const std::string json =

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/strings.h"
+#include "net/secret.h"
 
 namespace gossamer::serve {
 namespace {
@@ -58,15 +59,6 @@ std::optional<Route> model_route(const std::vector<std::string>& segments) {
   return Route{segments[2], segments.size() > next ? std::string_view(segments[next]) : ""};
 }
 
-// Takes as long wherever the texts differ.
-bool equal_secrets(std::string_view a, std::string_view b) {
-  unsigned differ = a.size() == b.size() ? 0 : 1;
-  for (size_t at = 0; at < a.size(); ++at)
-    differ |= static_cast<unsigned char>(a[at]) ^
-              static_cast<unsigned char>(b.empty() ? 0 : b[at % b.size()]);
-  return differ == 0;
-}
-
 }  // namespace
 
 struct Service::Served {
@@ -119,7 +111,7 @@ bool Service::authorized(const Request& request) const {
   constexpr std::string_view scheme = "Bearer ";
   return options_.token.empty() ||
          (request.authorization.starts_with(scheme) &&
-          equal_secrets(options_.token,
+          net::equal_secrets(options_.token,
                         std::string_view(request.authorization).substr(scheme.size())));
 }
 

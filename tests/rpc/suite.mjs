@@ -11,6 +11,7 @@ import path from 'node:path';
 import {model, node, value} from '../cli/models.mjs';
 import {Tally} from '../tally.mjs';
 import {Client, frame, kinds} from './client.mjs';
+import {boundedFrames, malformedRequests, otherOrigins} from './hostile.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
@@ -207,6 +208,8 @@ async function pages(address, at, file) {
       await conformance('page', target, at);
       await measured('page', target, at, file);
     }
+    const there = (await (await Client.open(address)).ask(0, {do: 'wait', name: 'page', seconds: 5})).json.number;
+    await malformedRequests(tally, address, there, 'page');
     contains('the page shows the last run', await page.textContent('#last'), 'ms on');
     if (process.env.GOSSAMER_SCREENSHOT) await page.screenshot({path: process.env.GOSSAMER_SCREENSHOT});
     const number = async () => {
@@ -247,6 +250,7 @@ try {
   const {json} = await (await Client.open(address)).ask(0, {do: 'list'});
   for (const {name, number} of json.devices) {
     await onlyWhatChanged(address, number);
+    await malformedRequests(tally, address, number, name);
     const rate = await speed(address, number, name);
     tally.record(`files go to ${name} at 100 MB/s or more`, rate >= 100 ? [] : [`${rate.toFixed(0)} MB/s`]);
   }
@@ -260,6 +264,8 @@ try {
   second.kill();
   await commands(address, file);
   await badPeers(address);
+  await otherOrigins(tally, address);
+  await boundedFrames(tally, address);
   await pageSpeed(address);
   await pages(address, at, file);
   // Devices find a server that comes back at the same address.

@@ -10,7 +10,8 @@ export interface Frame {
   readonly peer: number;
   readonly id: number;
   readonly kind: number;
-  readonly json: unknown;
+  /** An object; undefined where the text is none. */
+  readonly json: Readonly<Record<string, unknown>> | undefined;
   /** A view of the message. */
   readonly payload: Uint8Array<ArrayBuffer>;
 }
@@ -32,6 +33,15 @@ export function writeFrame(
   return message;
 }
 
+function objectIn(text: string): Frame['json'] {
+  try {
+    const json: unknown = JSON.parse(text);
+    return typeof json === 'object' && json !== null && !Array.isArray(json) ? json as Frame['json'] : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Throws where the message is no frame. */
 export function parseFrame(message: ArrayBuffer): Frame {
   if (message.byteLength < PREFIX) throw new Error('a frame is shorter than its prefix');
@@ -39,5 +49,5 @@ export function parseFrame(message: ArrayBuffer): Frame {
   const [peer = 0, id = 0, kind = 0, length = 0] = [0, 4, 8, 12].map((at) => view.getUint32(at, true));
   if (length > message.byteLength - PREFIX) throw new Error('a frame is shorter than its JSON');
   const text = new TextDecoder().decode(new Uint8Array(message, PREFIX, length));
-  return {peer, id, kind, json: JSON.parse(text) as unknown, payload: new Uint8Array(message, PREFIX + length)};
+  return {peer, id, kind, json: objectIn(text), payload: new Uint8Array(message, PREFIX + length)};
 }

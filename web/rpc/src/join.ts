@@ -60,7 +60,8 @@ function connection(options: JoinOptions, device: RpcDevice): Promise<Ended> {
     };
     const serve = async ({peer, id, json, payload}: Frame): Promise<void> => {
       try {
-        const answer = await device.answer(peer, json as Record<string, unknown>, payload);
+        if (!json) throw new Error('the request is malformed');
+        const answer = await device.answer(peer, json, payload);
         send(peer, id, Kind.answer, answer.json, answer.payload);
       } catch (problem) {
         send(peer, id, Kind.error, {message: messageOf(problem)});
@@ -72,8 +73,8 @@ function connection(options: JoinOptions, device: RpcDevice): Promise<Ended> {
       else if (frame.kind === Kind.gone) device.leave(frame.peer);
       else if (frame.kind === Kind.answer) {
         joined = true;
-        options.onStatus?.((frame.json as {name: string}).name);
-      } else if (frame.kind === Kind.error) refused = (frame.json as {message: string}).message;
+        options.onStatus?.(String(frame.json?.['name']));
+      } else if (frame.kind === Kind.error) refused = String(frame.json?.['message']);
     };
     socket.onclose = ({reason}) => {
       resolve({joined, reason: reason || 'the server is not there', ...(refused === undefined ? {} : {refused})});

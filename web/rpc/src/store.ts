@@ -30,6 +30,7 @@ export class Store {
 
   /** A piece of a file of `total` bytes; pieces come in order. Throws where the whole has another hash. */
   async put(hash: string, at: number, total: number, piece: Uint8Array): Promise<void> {
+    if (!(total <= MOST_BYTES)) throw new Error(`a file of ${total} bytes is more than this device takes`);
     if (at === 0) this.#arriving.set(hash, {bytes: new Uint8Array(total), has: 0});
     const file = this.#arriving.get(hash);
     if (file?.has !== at || at + piece.length > file.bytes.length) throw new Error('a piece of a file came out of order');
