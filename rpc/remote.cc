@@ -140,7 +140,16 @@ Result<Connection::Answer> RemoteDevice::ask(std::string_view json,
   return fail_at(info.name, answer.error().message);
 }
 
-Result<> RemoteDevice::send_files(const Stored& stored, uint64_t generation) {
+// Whoever lets go of a model does not wait for what the device is doing.
+void RemoteDevice::free(int model, uint64_t generation) {
+  const std::lock_guard lock(mutex_);
+  if (generation != generation_ || left_) return;
+  connection_->ask(info_.number, cat("{\"do\":\"free\",\"model\":", model, "}"), {},
+                   [](const Connection::Reply&) {});
+}
+
+Result<> RemoteDevice::send_files(const Stored& stored, uint64_t generation,
+                                  const OnSent& on_sent) {
   rapidjson::StringBuffer text;
   Json json(text);
   json.StartObject();
@@ -164,7 +173,11 @@ Result<> RemoteDevice::send_files(const Stored& stored, uint64_t generation) {
   if (told.HasMember("missing") && told["missing"].IsArray())
     for (const auto& hash : told["missing"].GetArray())
       if (hash.IsString()) missing.insert(hash.GetString());
-  uint64_t sent = 0;
+  uint64_t sent = 0, left = 0;
+  auto uncounted = missing;
+  for (size_t at = 0; at < stored.files.size(); ++at)
+    if (uncounted.erase(stored.hashes[at]) > 0) left += stored.files[at].bytes.size();
+  if (on_sent) on_sent(all - left, all);
   for (size_t at = 0; at < stored.files.size(); ++at) {
     if (missing.erase(stored.hashes[at]) == 0) continue;
     const std::span<const std::byte> bytes = stored.files[at].bytes;
@@ -181,6 +194,8 @@ Result<> RemoteDevice::send_files(const Stored& stored, uint64_t generation) {
       piece.EndObject();
       const size_t count = std::min<size_t>(piece_bytes, bytes.size() - start);
       GS_TRY(ask(text_of(piece_text), bytes.subspan(start, count), generation));
+      left -= count;
+      if (on_sent) on_sent(all - left, all);
     }
     sent += bytes.size();
   }
@@ -191,8 +206,8 @@ Result<> RemoteDevice::send_files(const Stored& stored, uint64_t generation) {
 }
 
 Result<int> RemoteDevice::load_stored(const Stored& stored, const std::string& target, int threads,
-                                      uint64_t generation) {
-  GS_TRY(send_files(stored, generation));
+                                      uint64_t generation, const OnSent& on_sent) {
+  GS_TRY(send_files(stored, generation, on_sent));
   rapidjson::StringBuffer text;
   Json json(text);
   json.StartObject();
@@ -220,7 +235,8 @@ Result<int> RemoteDevice::load_stored(const Stored& stored, const std::string& t
 }
 
 Result<std::unique_ptr<RemoteModel>> RemoteDevice::load(package::Files files,
-                                                        const std::string& target, int threads) {
+                                                        const std::string& target, int threads,
+                                                        const OnSent& on_sent) {
   auto model = std::unique_ptr<RemoteModel>(new RemoteModel());
   model->device_ = shared_from_this();
   model->target_ = target;
@@ -229,14 +245,14 @@ Result<std::unique_ptr<RemoteModel>> RemoteDevice::load(package::Files files,
     model->stored_.hashes.push_back(package::sha256(file.bytes));
   model->stored_.files = std::move(files);
   GS_ASSIGN(model->generation_, present());
-  GS_ASSIGN(model->number_, load_stored(model->stored_, target, threads, model->generation_));
+  GS_ASSIGN(model->number_,
+            load_stored(model->stored_, target, threads, model->generation_, on_sent));
   return model;
 }
 
 RemoteModel::~RemoteModel() {
   if (!device_ || number_ == 0) return;
-  const std::string json = cat("{\"do\":\"free\",\"model\":", number_, "}");
-  static_cast<void>(device_->ask(json, {}, generation_));
+  device_->free(number_, generation_);
 }
 
 Result<RunAnswer> RemoteModel::run(const std::vector<NamedTensor>& inputs,

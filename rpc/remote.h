@@ -1,6 +1,7 @@
 // A device that has joined, and models on it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -47,9 +48,12 @@ class RemoteDevice : public std::enable_shared_from_this<RemoteDevice> {
   static Result<std::vector<DeviceInfo>> list(const Address& address);
 
   DeviceInfo info() const;
+  // Bytes of a package that are there, of all; called by load() before the first piece and after
+  // each.
+  using OnSent = std::function<void(uint64_t done, uint64_t all)>;
   // Sends the files that the device lacks, and loads them. Errors: what its run time says.
   Result<std::unique_ptr<RemoteModel>> load(package::Files files, const std::string& target,
-                                            int threads = 0);
+                                            int threads = 0, const OnSent& on_sent = {});
   // Bytes of files that were sent, of all that were asked for.
   struct Sent {
     uint64_t sent = 0, all = 0;
@@ -68,9 +72,10 @@ class RemoteDevice : public std::enable_shared_from_this<RemoteDevice> {
   // Of the device: where it has left meanwhile, of the one that joins by its name.
   Result<Connection::Answer> ask(std::string_view json, std::span<const std::byte> payload,
                                  uint64_t generation, double seconds = 0);
-  Result<> send_files(const Stored& stored, uint64_t generation);
+  Result<> send_files(const Stored& stored, uint64_t generation, const OnSent& on_sent);
   Result<int> load_stored(const Stored& stored, const std::string& target, int threads,
-                          uint64_t generation);
+                          uint64_t generation, const OnSent& on_sent = {});
+  void free(int model, uint64_t generation);
   // The times that a device of this name was found: a model of another generation is gone.
   Result<uint64_t> present();
 

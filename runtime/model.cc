@@ -21,7 +21,9 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOption
   const auto attached = state->device->attach();
   if (auto able = state->device->computes() ? check_needs(module) : Result<>(); !able)
     return fail_at(folder, able.error().message, able.error().hint);
-  state->describe_ports();
+  state->inputs = described_ports(module.inputs);
+  state->outputs = described_ports(module.outputs);
+  state->signature = signature_of(module);
   const auto steps = [&]() -> Result<> {
     state->choose_variants();
     GS_TRY(state->load_code());
@@ -65,11 +67,11 @@ Result<> Model::State::provide_devices(const std::string& folder, LoadOptions op
 Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Model::~Model() = default;
 const std::string& Model::name() const { return state_->module().name; }
-const std::vector<Port>& Model::inputs() const { return state_->given; }
-const std::vector<Port>& Model::outputs() const { return state_->results; }
+const std::vector<Port>& Model::inputs() const { return state_->signature.inputs; }
+const std::vector<Port>& Model::outputs() const { return state_->signature.outputs; }
 
-const std::vector<Group>& Model::input_groups() const { return state_->input_groups; }
-const std::vector<Group>& Model::output_groups() const { return state_->output_groups; }
+const std::vector<Group>& Model::input_groups() const { return state_->signature.input_groups; }
+const std::vector<Group>& Model::output_groups() const { return state_->signature.output_groups; }
 
 Result<std::vector<HostTensor>> Model::run(std::span<const HostTensor> feeds) {
   std::vector<HostTensor> outputs;
@@ -87,12 +89,12 @@ Result<> Model::run(std::span<const TensorView> feeds, std::vector<HostTensor>& 
   const std::lock_guard lock(state_->turn);
   const auto attached = state_->device->attach();
   const auto begin = Clock::now();
-  GS_ASSIGN(const PackedFeeds packed, pack_feeds(state_->given, feeds));
-  const bool strings = state_->results.size() != state_->outputs.size();
+  GS_ASSIGN(const PackedFeeds packed, pack_feeds(state_->signature.inputs, feeds));
+  const bool strings = state_->signature.outputs.size() != state_->outputs.size();
   std::vector<HostTensor> pairs;
   GS_TRY(state_->run(packed.feeds, strings ? pairs : outputs));
   if (strings) {
-    GS_ASSIGN(outputs, unpack_outputs(state_->results, std::move(pairs)));
+    GS_ASSIGN(outputs, unpack_outputs(state_->signature.outputs, std::move(pairs)));
   }
   state_->last_run_ms = milliseconds_since(begin);
   return {};
@@ -123,27 +125,6 @@ Report Model::report() const {
     report.launches.push_back(std::move(row));
   }
   return report;
-}
-
-void Model::State::describe_ports() {
-  const auto describe = [](const package::Port& port) {
-    Port described{port.name, port.dtype, {}, port.symbols};
-    for (size_t axis = 0; axis < port.shape.size(); ++axis) {
-      const bool open =
-          port.shape[axis].planned || (axis < port.symbols.size() && !port.symbols[axis].empty());
-      described.shape.push_back(open ? -1 : port.shape[axis].value);
-    }
-    return described;
-  };
-  for (const package::Port& port : module().inputs) inputs.push_back(describe(port));
-  for (const package::Port& port : module().outputs) outputs.push_back(describe(port));
-  given = joined_ports(inputs, module().inputs);
-  results = joined_ports(outputs, module().outputs);
-  for (const package::Group& group : module().groups) {
-    (group.output ? output_groups : input_groups)
-        .push_back({group.name, group.sequence, static_cast<size_t>(group.first),
-                    static_cast<size_t>(group.count)});
-  }
 }
 
 Result<> Model::State::load_code() {

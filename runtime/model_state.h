@@ -8,6 +8,7 @@
 #include "runtime/mapped_file.h"
 #include "runtime/model.h"
 #include "runtime/package_folder.h"
+#include "runtime/signature.h"
 
 namespace gossamer::runtime {
 
@@ -27,8 +28,7 @@ struct Model::State {
   std::vector<std::unique_ptr<Buffer>> slots;
   std::vector<bool> spent;            // slots that only loading needed
   std::vector<Port> inputs, outputs;  // as the package has them
-  std::vector<Port> given, results;   // as users see them, see string_ports.h
-  std::vector<Group> input_groups, output_groups;
+  Signature signature;                // as users see them
   std::map<std::vector<int64_t>, Sized> sized;
   double load_ms = 0, last_run_ms = 0;
   // Of the last run, one a launch: the latest range, how often.
@@ -64,7 +64,6 @@ struct Model::State {
     return weight.file < 0 ? "weights.safetensors"
                            : package.manifest.files[static_cast<size_t>(weight.file)].name;
   }
-  void describe_ports();
 
   // Running
   Result<std::vector<int64_t>> dims_of(std::span<const TensorView> feeds) const;

@@ -76,7 +76,7 @@ Result<Profile> Model::profile(std::span<const HostTensor> feeds, const ProfileO
 Result<Profile> Model::profile(std::span<const TensorView> feeds, const ProfileOptions& options) {
   const std::lock_guard lock(state_->turn);
   const auto attached = state_->device->attach();
-  GS_ASSIGN(const PackedFeeds packed, pack_feeds(state_->given, feeds));
+  GS_ASSIGN(const PackedFeeds packed, pack_feeds(state_->signature.inputs, feeds));
   std::vector<HostTensor> outputs;
   const package::Module& module = state_->module();
   const int runs = std::max(1, options.runs);

@@ -112,7 +112,7 @@ bool Service::authorized(const Request& request) const {
   return options_.token.empty() ||
          (request.authorization.starts_with(scheme) &&
           net::equal_secrets(options_.token,
-                        std::string_view(request.authorization).substr(scheme.size())));
+                             std::string_view(request.authorization).substr(scheme.size())));
 }
 
 void Service::handle(Request request, std::function<void(Response)> done) {

@@ -1,62 +1,25 @@
 // What Python needs of the compiler and the run time: bytes, names and numbers. Arrays, element
 // types and texts for notebooks are Python's (python/gossamer).
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
 
-#include <chrono>
-#include <condition_variable>
-#include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
-#include <thread>
 
 #include "errors.h"
 #include "gossamer/compile.hpp"
+#include "interruptible.h"
 #include "lazy.h"
+#include "rpc.h"
 #include "runtime/api/element_type.h"
 #include "runtime/model.h"
+#include "tensors.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace gossamer::python {
 namespace {
-
-// Calls in a thread of its own, so that Ctrl+C ends the wait: what was begun goes on unheard.
-template <class T>
-T interruptible(std::function<T()> call) {
-  struct Shared {
-    std::mutex mutex;
-    std::condition_variable done;
-    std::optional<T> result;
-  };
-  const auto shared = std::make_shared<Shared>();
-  std::thread([shared, call = std::move(call)] {
-    T made = call();
-    const std::lock_guard lock(shared->mutex);
-    shared->result.emplace(std::move(made));
-    shared->done.notify_all();
-  }).detach();
-  while (true) {
-    {
-      const nb::gil_scoped_release release;
-      std::unique_lock lock(shared->mutex);
-      shared->done.wait_for(lock, std::chrono::milliseconds(50),
-                            [&] { return shared->result.has_value(); });
-      if (shared->result) break;
-    }
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  }
-  return *std::move(shared->result);
-}
 
 Package compile_bytes(const nb::bytes& onnx, const CompileOptions& options) {
   const auto* data = static_cast<const std::byte*>(onnx.data());
@@ -69,45 +32,6 @@ Package compile_path(const std::string& path, const CompileOptions& options) {
   return value_of(interruptible<std::expected<Package, Error>>(
       [path, options] { return compile_file(path, options); }));
 }
-
-using Bytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu, nb::ro>;
-using Made = nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>;
-
-// An array that owns what a run made.
-Made array_of(std::vector<std::byte> bytes) {
-  auto* owned = new std::vector<std::byte>(std::move(bytes));
-  const nb::capsule owner(
-      owned, [](void* it) noexcept { delete static_cast<std::vector<std::byte>*>(it); });
-  return Made(owned->data(), {owned->size()}, owner);
-}
-
-// (element type, shape, bytes or strings), as Python gives tensors.
-struct Given {
-  explicit Given(nb::handle tuple) {
-    auto [type, extents, data] =
-        nb::cast<std::tuple<std::string, std::vector<int64_t>, nb::object>>(tuple);
-    const auto named = ir::dtype_named(type);
-    if (!named) fail("", "there is no element type \"" + type + "\"", "");
-    dtype = *named;
-    shape = std::move(extents);
-    if (dtype == ir::DType::string) {
-      for (nb::handle each : data) {
-        const auto text = nb::cast<nb::bytes>(each);
-        strings.emplace_back(text.c_str(), text.size());
-      }
-    } else {
-      array = nb::cast<Bytes>(data);
-    }
-  }
-  std::span<const std::byte> bytes() const {
-    if (dtype == ir::DType::string) return {};
-    return std::as_bytes(std::span(array.data(), array.size()));
-  }
-  ir::DType dtype;
-  std::vector<int64_t> shape;
-  std::vector<std::string> strings;
-  Bytes array;
-};
 
 // A model on this machine. Feeds and outputs are tuples (element type, shape, bytes or strings).
 class Loaded {
@@ -133,12 +57,7 @@ class Loaded {
     }();
     if (!done) fail(done.error().where, done.error().message, done.error().hint);
     nb::list made;
-    for (runtime::HostTensor& output : outputs) {
-      nb::object data = output.dtype == ir::DType::string
-                            ? strings_of(output.strings)
-                            : nb::cast(array_of(std::move(output.bytes)));
-      made.append(nb::make_tuple(ir::name_of(output.dtype), nb::cast(output.shape), data));
-    }
+    for (runtime::HostTensor& output : outputs) made.append(tuple_of(std::move(output)));
     return made;
   }
 
@@ -177,39 +96,6 @@ class Loaded {
   }
 
  private:
-  struct Feeds {
-    explicit Feeds(const nb::list& given) {
-      tensors.reserve(nb::len(given));
-      for (nb::handle each : given) {
-        const Given& tensor = tensors.emplace_back(each);
-        views.push_back({tensor.dtype, tensor.shape, tensor.bytes(), tensor.strings});
-      }
-    }
-    std::vector<Given> tensors;
-    std::vector<runtime::TensorView> views;
-  };
-
-  static nb::object strings_of(const std::vector<std::string>& strings) {
-    nb::list all;
-    for (const std::string& one : strings) all.append(nb::bytes(one.data(), one.size()));
-    return all;
-  }
-
-  // [ports (name, element type, shape), groups (name, whether it is a sequence, first port, ports)]
-  static nb::list ports_of(const std::vector<runtime::Port>& ports,
-                           const std::vector<runtime::Group>& groups) {
-    nb::list all;
-    for (const runtime::Port& port : ports)
-      all.append(nb::make_tuple(port.name, ir::name_of(port.dtype), nb::cast(port.shape)));
-    nb::list grouped;
-    for (const runtime::Group& group : groups)
-      grouped.append(nb::make_tuple(group.name, group.sequence, group.first, group.count));
-    nb::list both;
-    both.append(all);
-    both.append(grouped);
-    return both;
-  }
-
   std::unique_ptr<runtime::Model> model_;
 };
 
@@ -285,6 +171,7 @@ NB_MODULE(_core, m) {
   m.def("compile_bytes", &python::compile_bytes, "onnx"_a, "options"_a);
   m.def("compile_path", &python::compile_path, "path"_a, "options"_a);
   python::define_lazy(m);
+  python::define_rpc(m);
   nb::class_<Profile>(m, "Profile")
       .def_ro("run_ms", &Profile::run_ms)
       .def_ro("kernel_ms", &Profile::kernel_ms)

@@ -15,24 +15,7 @@ from onnx import TensorProto, helper
 
 import gossamer
 from gossamer.model import _on_host
-
-WEIGHT = np.arange(12, dtype=np.float32).reshape(3, 4) / 10
-
-
-def model_of(nodes, inputs, outputs, initializers=()):
-    def ports(listed):
-        return [helper.make_tensor_value_info(*each) for each in listed]
-
-    graph = helper.make_graph(nodes, "model", ports(inputs), ports(outputs), [onnx.numpy_helper.from_array(array, name) for name, array in initializers])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-
-
-def dense():
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Relu", ["y"], ["z"])]
-    return model_of(nodes, [("x", TensorProto.FLOAT, ["rows", 3])], [("z", TensorProto.FLOAT, ["rows", 4])], [("w", WEIGHT)])
-
-
-X = np.array([[1, -2, 3], [0, 1, 0]], dtype=np.float32)
+from models import WEIGHT, X, deep, dense, model_of
 
 
 @pytest.fixture(scope="module")
@@ -176,14 +159,6 @@ def test_texts(compiled):
     assert "Relu" in profile.table() or "relu" in profile.table()
 
 
-def deep(layers):
-    nodes, weights = [], []
-    for at in range(layers):
-        weights.append((f"w{at}", np.full((3 + at, 4 + at), 0.1, np.float32)))
-        nodes.append(helper.make_node("MatMul", [f"x{at}" if at else "x", f"w{at}"], [f"x{at + 1}"]))
-    return model_of(nodes, [("x", TensorProto.FLOAT, ["rows", 3])], [(f"x{layers}", TensorProto.FLOAT, ["rows", 3 + layers])], weights)
-
-
 def test_other_threads_run_while_it_compiles():
     counted = 0
     ended = threading.Event()
@@ -247,7 +222,7 @@ def test_ctrl_c_ends_the_wait():
     program = textwrap.dedent("""
         import sys, gossamer
         sys.path.insert(0, sys.argv[1])
-        from test_model import deep
+        from models import deep
         model = deep(400)
         print("ready", flush=True)
         try:
