@@ -48,12 +48,13 @@ export function share(cases, every, target) {
   return [...cases].sort((a, b) => order(a) - order(b)).slice(0, Math.ceil(cases.length / every));
 }
 
-/** The verdicts of some cases on a target: [{name, status, message}]. */
-export async function judge(cases, target) {
+/** The verdicts of some cases on a target, of this machine or of the device at rpc://...: [{name, status, message}]. */
+export async function judge(cases, target, device) {
   const names = path.join(folder, `names-${target}`);
   writeFileSync(names, cases.map(({name}) => `${name}/test_data_set_0\n`).join(''));
   const kinds = ['narrow', 'wide'].map((kind) => path.join(folder, kind)).filter((one) => existsSync(one));
   const more = target === 'cpu' ? ['--threads', '2'] : [];
+  if (device) more.push('--device', device);
   const verdicts = await lines('gossamer', ['test', ...kinds, '--target', target, '--cases', names, '--json', '--jobs', jobs,
     '--timeout', '300', ...more]);
   return verdicts.filter(({name}) => name !== undefined);

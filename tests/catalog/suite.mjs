@@ -1,13 +1,15 @@
 // The cases of the entries of the catalog, compiled and run as models on each target, against the interpreter: a fixed
 // share of them, or with --all all, as `make conformance` does.
 //
-//   node tests/catalog/suite.mjs [--all] [TARGET...]
+//   node tests/catalog/suite.mjs [--all] [--device rpc://HOST:PORT/NAME?token=TOKEN] [TARGET...]
+import {parseArgs} from 'node:util';
 import {judge, share, targets, write} from './cases.mjs';
 import {Tally} from '../tally.mjs';
 
-const words = process.argv.slice(2);
-const all = words.includes('--all');
-const chosen = words.filter((word) => !word.startsWith('--'));
+const {values: {all, device}, positionals: chosen} = parseArgs({
+  options: {all: {type: 'boolean', default: false}, device: {type: 'string'}},
+  allowPositionals: true,
+});
 // One case in so many, for time: a browser takes some ten times as long for one, and so do compilers of OpenCL and OpenGL in software.
 const EVERY = {cpu: 2, wasm: 3, webgpu: 4, webgl: 8, opencl: 24, opengl: 12};
 // What does not pass, and why; a listed case that passes fails the suite.
@@ -26,7 +28,7 @@ async function onTarget(cases, target) {
   // GPUs refuse integers that 32 bits do not hold (docs/specs/semantics.md).
   const possible = cases.filter(({wide}) => !wide || ['cpu', 'wasm'].includes(target));
   const picked = all ? possible : share(possible, EVERY[target], target);
-  const verdicts = await judge(picked, target);
+  const verdicts = await judge(picked, target, device);
   if (verdicts.length !== picked.length) tally.record(target, `${verdicts.length} verdicts of ${picked.length} cases`);
   for (const {name, status, message} of verdicts) {
     const reason = KNOWN.get(keyOf(target, name));

@@ -2,11 +2,12 @@
 // known.tsv and writes docs/conformance.md.
 //
 //   node tests/conformance/run.mjs [--targets cpu,webgl] [--suites models] [--limits mobile] [--adapter lavapipe]
-//       [--listed] [--update]
+//       [--device rpc://HOST:PORT/NAME?token=TOKEN] [--listed] [--update]
 //
 //   --suites            only some, by the name of a folder; the document needs all of them
 //   --limits mobile     webgpu and webgl within the limits of phones (docs/commands.md)
 //   --adapter lavapipe  webgpu on the second adapter of ../shared/browsers (subgroups of 8), f16 stored as such
+//   --device rpc://...  on a device that has joined `gossamer rpc`; webgpu, webgl and wasm unless --targets says which
 //   --listed            only the cases of known.tsv: what may be taken off?
 //   --update            takes what passes off known.tsv; nothing is ever put on it
 import {execFileSync} from 'node:child_process';
@@ -23,6 +24,7 @@ const {values: options} = parseArgs({options: {
   suites: {type: 'string'},
   limits: {type: 'string'},
   adapter: {type: 'string'},
+  device: {type: 'string'},
   listed: {type: 'boolean', default: false},
   update: {type: 'boolean', default: false},
 }});
@@ -41,18 +43,20 @@ function lavapipe() {
   };
 }
 
+const inPages = ['webgpu', 'webgl', 'wasm'];
+
 // What is run: a target, possibly on another adapter or within limits.
 function configurations() {
   if (options.adapter && options.adapter !== 'lavapipe') throw new Error(`there is no adapter ${options.adapter}`);
   const gpus = options.adapter ? ['webgpu'] : options.limits ? ['webgpu', 'webgl'] : targets;
-  const chosen = options.targets?.split(',') ?? gpus;
+  const chosen = options.targets?.split(',') ?? (options.device ? gpus.filter((target) => inPages.includes(target)) : gpus);
   for (const target of chosen)
     if (!gpus.includes(target)) throw new Error(`${target} is none of ${gpus.join(', ')}`);
   const {extra, env} = options.adapter ? lavapipe() : {extra: [], env: {}};
   return chosen.map((target) => ({
-    name: [target, options.adapter, options.limits].filter(Boolean).join(' '),
+    name: [target, options.adapter, options.limits, options.device && 'over RPC'].filter(Boolean).join(' '),
     target,
-    extra: options.limits ? [...extra, '--limits', options.limits] : extra,
+    extra: [...extra, ...(options.limits ? ['--limits', options.limits] : []), ...(options.device ? ['--device', options.device] : [])],
     env,
   }));
 }

@@ -46,10 +46,11 @@ function kindOf({status, message = ''}) {
   return status === 'error' && /^\[[\w.:]+\] "make_|^input "\w+": dimension \d+ \(\w+\) is empty/.test(message) ? 'refused' : 'wrong';
 }
 
-/** One verdict a graph below the folders: {graph, kind, message}; `graph` is the name of its own folder. */
-export async function judge(folders, configuration) {
+/** One verdict a graph below the folders: {graph, kind, message}; `graph` is the name of its own folder. `device`: rpc://... */
+export async function judge(folders, configuration, device) {
   const [target, limits] = configuration.split(' ');
   const more = target === 'cpu' ? ['--threads', '2'] : limits ? ['--limits', limits] : [];
+  if (device) more.push('--device', device);
   const lines = await run('gossamer', ['test', ...folders, '-t', target, '-j', jobs, '--timeout', '60', '--json', ...more]);
   return lines
     .filter(({name}) => name !== undefined)
@@ -69,7 +70,7 @@ function foldersFor(folder, target) {
 const shapeOf = (message) => message.replace(/"[^"]*"|[-\d.e+]+|\[[^\]]*\]/g, '').slice(0, 40);
 
 /** Takes away from a graph what its failure does not need. Resolves to the edits, and the folder of what is left. */
-export async function minimise({seed, target, message, ops}) {
+export async function minimise({seed, target, message, ops, device}) {
   const folder = path.join(scratch, 'smaller');
   const wanted = shapeOf(message);
   const edits = [];
@@ -83,7 +84,7 @@ export async function minimise({seed, target, message, ops}) {
     let next;
     for (let at = 0; !next && at < all.length; at += 8) {
       const some = all.slice(at, at + 8);
-      const verdicts = await judge(some.map((edit) => path.join(folder, edit)), target);
+      const verdicts = await judge(some.map((edit) => path.join(folder, edit)), target, device);
       const fails = ({kind, message: text}) => kind === 'wrong' && shapeOf(text) === wanted;
       next = some.find((edit) => verdicts.some((verdict) => verdict.graph === edit && fails(verdict)));
     }
@@ -95,7 +96,7 @@ export async function minimise({seed, target, message, ops}) {
 }
 
 /** Generates and judges. Resolves to {generated, rows: [{target, pass, refused, wrong}], problems: [{seed, ...}]}. */
-export async function fuzz({seed, count, chosen, ops, check, name = 'graphs'}) {
+export async function fuzz({seed, count, chosen, ops, device, check, name = 'graphs'}) {
   const folder = path.join(scratch, name);
   const generated = await generate({folder, seed, count, ops, check});
   const problems = generated
@@ -105,7 +106,7 @@ export async function fuzz({seed, count, chosen, ops, check, name = 'graphs'}) {
   for (const target of chosen) {
     const started = Date.now();
     const row = {target, pass: 0, refused: 0, wrong: 0, seconds: 0};
-    for (const {graph, kind, message} of await judge(foldersFor(folder, target), target)) {
+    for (const {graph, kind, message} of await judge(foldersFor(folder, target), target, device)) {
       row[kind]++;
       if (kind === 'wrong') problems.push({seed: Number(graph), target, message});
     }

@@ -1,5 +1,5 @@
 // The Python package, as pip builds it into a wheel and installs it: its own tests, ONNX's suite through the backend interface, and the
-// example with its page. Arguments are pytest's; with any the example is left out.
+// examples with their pages. Arguments are pytest's; with any the examples are left out.
 //
 //   node tests/python/suite.mjs [arguments of pytest]
 import {spawnSync} from 'node:child_process';
@@ -7,6 +7,7 @@ import {existsSync, readFileSync, rmSync} from 'node:fs';
 import path from 'node:path';
 import {Tally} from '../tally.mjs';
 import {known} from './known.mjs';
+import {remote} from './remote.mjs';
 import {spirals} from './spirals.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -37,5 +38,9 @@ if (!unbuilt) {
     }
   }
 }
-if (!unbuilt && process.argv.length === 2) await spirals(tally, path.join(root, 'third_party/cache/python/bin/python'));
+if (!unbuilt && process.argv.length === 2) {
+  const python = path.join(root, 'third_party/cache/python/bin/python');
+  await spirals(tally, python);
+  await remote(tally, python);
+}
 tally.end();
