@@ -1,66 +1,10 @@
 #include "serve/service.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/strings.h"
-#include "net/secret.h"
 
 namespace gossamer::serve {
-namespace {
-
-Response failure(int status, std::string_view message) {
-  return {status, "application/json", error_body(message), {}};
-}
-
-Response wrong_method(std::string allowed) {
-  Response response = failure(405, cat("this address takes ", allowed));
-  response.headers.emplace_back("Allow", std::move(allowed));
-  return response;
-}
-
-// What is between the slashes, %XX decoded; nothing for an address that is none.
-std::optional<std::vector<std::string>> segments_of(std::string_view target) {
-  target = target.substr(0, target.find('?'));
-  std::vector<std::string> segments;
-  if (!target.starts_with('/')) return std::nullopt;
-  for (size_t at = 0; at < target.size(); ++at) {
-    if (target[at] == '/') {
-      segments.emplace_back();
-    } else if (target[at] != '%') {
-      segments.back() += target[at];
-    } else {
-      uint8_t code = 0;
-      const char* from = target.data() + at + 1;
-      if (target.size() < at + 3 || std::from_chars(from, from + 2, code, 16).ptr != from + 2)
-        return std::nullopt;
-      segments.back() += static_cast<char>(code);
-      at += 2;
-    }
-  }
-  if (segments.back().empty()) segments.pop_back();
-  return segments;
-}
-
-struct Route {
-  std::string_view model;   // "" for an address of the server
-  std::string_view action;  // "", "ready", "infer"
-};
-
-// v2/models/NAME[/versions/1][/ACTION]; nothing for other addresses.
-std::optional<Route> model_route(const std::vector<std::string>& segments) {
-  if (segments.size() < 3 || segments[0] != "v2" || segments[1] != "models") return std::nullopt;
-  size_t next = 3;
-  if (segments.size() >= 5 && segments[3] == "versions") {
-    if (segments[4] != "1") return std::nullopt;
-    next = 5;
-  }
-  if (segments.size() > next + 1) return std::nullopt;
-  return Route{segments[2], segments.size() > next ? std::string_view(segments[next]) : ""};
-}
-
-}  // namespace
-
 struct Service::Served {
   Signature signature;
   std::unique_ptr<runtime::Model> model;
@@ -107,62 +51,15 @@ const Service::Served* Service::find(std::string_view name) const {
   return found == models_.end() ? nullptr : found->get();
 }
 
-bool Service::authorized(const Request& request) const {
-  constexpr std::string_view scheme = "Bearer ";
-  return options_.token.empty() ||
-         (request.authorization.starts_with(scheme) &&
-          net::equal_secrets(options_.token,
-                             std::string_view(request.authorization).substr(scheme.size())));
-}
-
 void Service::handle(Request request, std::function<void(Response)> done) {
-  const auto segments = segments_of(request.target);
-  if (!segments) return done(failure(400, "the address is malformed"));
-  std::string path;
-  for (const std::string& segment : *segments) path += cat("/", segment);
-  const bool health = path == "/v2/health/live" || path == "/v2/health/ready";
-  // Probes of an orchestrator carry no token.
-  if (!health && !authorized(request)) {
-    Response response = failure(401, "the header Authorization: Bearer TOKEN is missing or wrong");
-    response.headers.emplace_back("WWW-Authenticate", "Bearer");
-    return done(std::move(response));
-  }
-  const bool reads = request.method == "GET" || request.method == "HEAD";
-  const auto route = model_route(*segments);
-  if (!route) return done(reads ? get(path) : failure(404, "there is nothing at this address"));
-  const Served* const served = find(route->model);
-  if (!served) return done(failure(404, cat("there is no model \"", one_line(route->model), "\"")));
-  if (route->action == "infer") {
-    if (request.method != "POST") return done(wrong_method("POST"));
-    return infer(*served, std::move(request), std::move(done));
-  }
-  if (!route->action.empty() && route->action != "ready")
-    return done(failure(404, "there is nothing at this address"));
-  if (!reads) return done(wrong_method("GET"));
-  Response response;
-  if (route->action.empty())
-    response.body = model_metadata(served->signature);
-  else
-    response.body = cat("{\"name\":\"", served->signature.name, "\",\"ready\":true}");
-  done(std::move(response));
-}
-
-Response Service::get(std::string_view path) const {
-  Response response;
-  if (path == "/v2/health/live") {
-    response.body = "{\"live\":true}";
-  } else if (path == "/v2/health/ready") {
-    response.status = ready_ ? 200 : 400;
-    response.body = ready_ ? "{\"ready\":true}" : "{\"ready\":false}";
-  } else if (path == "/v2") {
-    response.body = server_metadata(options_.version);
-  } else if (path == "/metrics") {
-    response.type = "text/plain; version=0.0.4";
-    response.body = metrics_text();
-  } else {
-    return failure(404, "there is nothing at this address");
-  }
-  return response;
+  std::vector<const Signature*> signatures;
+  signatures.reserve(models_.size());
+  for (const auto& served : models_) signatures.push_back(&served->signature);
+  auto to = route(request, {options_.version, options_.token, ready_}, signatures);
+  if (auto* const response = std::get_if<Response>(&to)) return done(std::move(*response));
+  if (const auto* const run = std::get_if<ToInfer>(&to))
+    return infer(*models_[run->model], std::move(request), std::move(done));
+  done({200, "text/plain; version=0.0.4", metrics_text(), {}});
 }
 
 void Service::infer(const Served& served, Request request, std::function<void(Response)> done) {
@@ -173,20 +70,9 @@ void Service::infer(const Served& served, Request request, std::function<void(Re
     metrics_.answered(name, response.status, seconds.count());
     done(std::move(response));
   };
-  if (request.content_encoding && *request.content_encoding != "identity")
-    return answer(failure(415, "the body is compressed: send it as it is"));
-  std::optional<size_t> json_bytes;
-  if (request.json_bytes) {
-    const char* const end = request.json_bytes->data() + request.json_bytes->size();
-    size_t count = 0;
-    const auto [at, error] = std::from_chars(request.json_bytes->data(), end, count);
-    if (at != end || error != std::errc())
-      return answer(failure(400, "Inference-Header-Content-Length is no number of bytes"));
-    json_bytes = count;
-  }
-  auto parsed = parse_infer(served.signature, request.body, json_bytes);
-  if (!parsed) return answer(failure(400, parsed.error().to_string()));
-  auto asked = std::make_shared<InferRequest>(std::move(*parsed));
+  auto read = read_infer(served.signature, request);
+  if (!read) return answer(std::move(read.error()));
+  auto asked = std::make_shared<InferRequest>(std::move(*read));
   auto feeds = std::move(asked->feeds);
   const auto wait = std::chrono::duration<double>(options_.timeout);
   const bool taken = served.queue->submit(
@@ -195,15 +81,7 @@ void Service::infer(const Served& served, Request request, std::function<void(Re
         metrics_.waited(served.signature.name, result.waited);
         if (!result.outputs)
           return answer(failure(result.expired ? 503 : 400, result.outputs.error().to_string()));
-        InferResponse written = write_infer(served.signature, *asked, *result.outputs);
-        Response response;
-        response.body = std::move(written.body);
-        if (written.json_bytes) {
-          response.type = "application/octet-stream";
-          response.headers.emplace_back("Inference-Header-Content-Length",
-                                        cat(*written.json_bytes));
-        }
-        answer(std::move(response));
+        answer(answer_infer(served.signature, *asked, *result.outputs));
       });
   if (taken) return;
   Response full = failure(503, "too many requests wait for this model");

@@ -16,23 +16,11 @@
 #include <vector>
 
 #include "runtime/model.h"
+#include "serve/front.h"
 #include "serve/metrics.h"
 #include "serve/model_queue.h"
 
 namespace gossamer::serve {
-
-struct Request {
-  std::string method, target, body;
-  std::string authorization;                    // the header of this name
-  std::optional<std::string> json_bytes;        // Inference-Header-Content-Length
-  std::optional<std::string> content_encoding;  // Content-Encoding
-};
-
-struct Response {
-  int status = 200;
-  std::string type = "application/json", body;
-  std::vector<std::pair<std::string, std::string>> headers;
-};
 
 struct ServiceOptions {
   std::string version;
@@ -58,9 +46,7 @@ class Service {
  private:
   struct Served;
   const Served* find(std::string_view name) const;
-  Response get(std::string_view path) const;
   void infer(const Served& served, Request request, std::function<void(Response)> done);
-  bool authorized(const Request& request) const;
   std::string metrics_text() const;
 
   ServiceOptions options_;
