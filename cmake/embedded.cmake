@@ -1,14 +1,12 @@
-# The run time in C inside the compiler: as LLVM bitcode for this machine and for wasm
-# (src/library/run_time.h). Compiled by the clang of the LLVM that reads it.
+# The run time in C inside the compiler (src/library/run_time.h): as it is written and, compiled by the
+# clang of the LLVM that reads it, as bitcode for this machine and for wasm.
 
-if(GS_WASM OR NOT GOSSAMER_LLVM)
+if(GS_WASM)
   return()
 endif()
-find_program(GS_CLANG NAMES clang-19 REQUIRED)
 set(gs_embedded ${PROJECT_SOURCE_DIR}/runtime/embedded)
 set(gs_made ${CMAKE_BINARY_DIR}/embedded)
 file(MAKE_DIRECTORY ${gs_made})
-set(gs_pieces)
 
 # NAME in run_time.h, from a file that is there or is made.
 function(gs_embed name file)
@@ -19,6 +17,16 @@ function(gs_embed name file)
     DEPENDS ${file} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
   target_sources(gossamer_library PRIVATE ${source})
 endfunction()
+
+target_compile_definitions(gossamer_library PRIVATE GOSSAMER_VERSION="${PROJECT_VERSION}")
+foreach(text program.h model.h model.c one_thread.c)
+  string(REPLACE "." "_" name text_${text})
+  gs_embed(${name} ${gs_embedded}/${text})
+endforeach()
+if(NOT GOSSAMER_LLVM)
+  return()
+endif()
+find_program(GS_CLANG NAMES clang-19 REQUIRED)
 
 # Nothing in it is known outside of what it becomes part of.
 function(gs_embed_code name file)
@@ -36,4 +44,3 @@ gs_embed_code(native_threads threads.c -O2 -D_GNU_SOURCE)
 gs_embed_code(wasm_model model.c ${gs_wasm_flags})
 gs_embed_code(wasm_one_thread one_thread.c ${gs_wasm_flags})
 gs_embed_code(wasm_program program.c ${gs_wasm_flags})
-target_compile_definitions(gossamer_library PRIVATE GOSSAMER_VERSION="${PROJECT_VERSION}")

@@ -454,7 +454,7 @@ static int gs_give_outputs(struct gossamer_model* model, const struct gs_values*
 
 /* Making and freeing */
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(GS_ONE_FILE)
 #include <cpuid.h>
 static int gs_processor(void) {
   unsigned a, b, c, d, low, high;
@@ -536,12 +536,21 @@ static int gs_make(struct gossamer_model** made, void* memory, const void* weigh
   return gs_launches(model, GS_INIT_AT, 0, p[GS_INIT]);
 }
 
+/* As files of weights are. */
+static int gs_little_endian(void) {
+  const uint16_t one = 1;
+  unsigned char first;
+  memcpy(&first, &one, 1);
+  return first == 1;
+}
+
 static int gs_check_init(struct gossamer_model** made, const void* weights, size_t bytes) {
   if (!made) return GOSSAMER_NULL;
   *made = NULL;
   if (!gs_processor()) return GOSSAMER_PROCESSOR;
   if (!gossamer_program[GS_WEIGHT_SUM]) return GOSSAMER_OK;
   if (!weights) return GOSSAMER_NULL;
+  if (!gs_little_endian()) return GOSSAMER_PROCESSOR;
   if ((uintptr_t)weights % GS_ALIGNMENT != 0) return GOSSAMER_ALIGNMENT;
   if (bytes != (size_t)gossamer_program[GS_WEIGHT_BYTES] ||
       gs_sum(weights, bytes) != (uint64_t)gossamer_program[GS_WEIGHT_SUM])
@@ -549,8 +558,7 @@ static int gs_check_init(struct gossamer_model** made, const void* weights, size
   return GOSSAMER_OK;
 }
 
-size_t gossamer_model_bytes(void) { return gs_model_bytes(); }
-
+#ifndef GS_ALLOCATES
 int gossamer_model_init_in(gossamer_model** model, void* memory, size_t memory_bytes,
                            const void* weights, size_t weight_bytes) {
   const int code = gs_check_init(model, weights, weight_bytes);
@@ -559,6 +567,7 @@ int gossamer_model_init_in(gossamer_model** model, void* memory, size_t memory_b
   if (memory_bytes < gs_model_bytes()) return GOSSAMER_MEMORY;
   return gs_make(model, memory, gossamer_weights ? gossamer_weights : weights, 1);
 }
+#endif
 
 #ifndef GOSSAMER_NO_MALLOC
 int gossamer_model_init(gossamer_model** model, int threads, const void* weights,
@@ -575,19 +584,6 @@ int gossamer_model_init(gossamer_model** model, int threads, const void* weights
   return code;
 }
 #endif
-
-int gossamer_model_init_inside(gossamer_model** model, int threads) {
-#ifdef GOSSAMER_NO_MALLOC
-  (void)model, (void)threads;
-  return GOSSAMER_MEMORY;
-#else
-  return gossamer_model_init(model, threads, NULL, 0);
-#endif
-}
-
-int gossamer_model_init_in_inside(gossamer_model** model, void* memory, size_t memory_bytes) {
-  return gossamer_model_init_in(model, memory, memory_bytes, NULL, 0);
-}
 
 void gossamer_model_free(gossamer_model* model) {
   if (!model || model->mark != GS_MARK) return;
@@ -621,20 +617,6 @@ int gossamer_model_run(gossamer_model* model, void* values) {
   return code ? code : gs_give_outputs(model, &at, 0);
 }
 
-int gossamer_model_compute(gossamer_model* model, void* values) {
-  const struct gs_values at = gs_values_of(values);
-  return gs_compute(model, &at, 0);
-}
-
-const unsigned char* gossamer_model_output(const gossamer_model* model, int64_t output,
-                                           int64_t* extents, int64_t* bytes) {
-  const int64_t* row = gs_words(GS_OUTPUTS_AT) + output * GS_PORT_WORDS;
-  for (int64_t axis = 0; axis < row[2]; ++axis)
-    extents[axis] = gs_number(model, gossamer_program + row[3] + 2 * axis);
-  *bytes = gs_output_bytes(model, row);
-  return model->slots[row[0]].memory;
-}
-
 const char* gossamer_model_message(int code) {
   static const char* const messages[] = {
       "done",
@@ -657,3 +639,34 @@ const char* gossamer_model_error(const gossamer_model* model) {
   return model && model->mark == GS_MARK ? model->message
                                          : gossamer_model_message(GOSSAMER_NOT_READY);
 }
+
+#ifndef GS_ONE_FILE
+size_t gossamer_model_bytes(void) { return gs_model_bytes(); }
+
+int gossamer_model_init_inside(gossamer_model** model, int threads) {
+#ifdef GOSSAMER_NO_MALLOC
+  (void)model, (void)threads;
+  return GOSSAMER_MEMORY;
+#else
+  return gossamer_model_init(model, threads, NULL, 0);
+#endif
+}
+
+int gossamer_model_init_in_inside(gossamer_model** model, void* memory, size_t memory_bytes) {
+  return gossamer_model_init_in(model, memory, memory_bytes, NULL, 0);
+}
+
+int gossamer_model_compute(gossamer_model* model, void* values) {
+  const struct gs_values at = gs_values_of(values);
+  return gs_compute(model, &at, 0);
+}
+
+const unsigned char* gossamer_model_output(const gossamer_model* model, int64_t output,
+                                           int64_t* extents, int64_t* bytes) {
+  const int64_t* row = gs_words(GS_OUTPUTS_AT) + output * GS_PORT_WORDS;
+  for (int64_t axis = 0; axis < row[2]; ++axis)
+    extents[axis] = gs_number(model, gossamer_program + row[3] + 2 * axis);
+  *bytes = gs_output_bytes(model, row);
+  return model->slots[row[0]].memory;
+}
+#endif

@@ -19,6 +19,7 @@ Result<schedule::Capabilities> capabilities_for(schedule::TargetKind target,
   if (options.code == CodeForm::bitcode && target == schedule::TargetKind::wasm &&
       options.relaxed_simd)
     caps = schedule::with_multiply_adds(caps);
+  if (options.code == CodeForm::c) caps = schedule::for_any_machine(caps);
   caps.has_f16 = target == schedule::TargetKind::webgpu && options.f16;
   return caps;
 }

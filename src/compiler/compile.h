@@ -19,9 +19,9 @@
 
 namespace gossamer::compiler {
 
-// What kernels come as: the target's finished code, or LLVM's bitcode (of cpu and wasm, in
-// kernels.bc), of which src/library makes libraries.
-enum class CodeForm : uint8_t { finished, bitcode };
+// What kernels come as: the target's finished code, or what src/library makes libraries of: LLVM's
+// bitcode (of cpu and wasm, in kernels.bc), C (of cpu, in kernels.c).
+enum class CodeForm : uint8_t { finished, bitcode, c };
 
 struct Options {
   std::string target = "wasm";  // "webgpu", "webgl", "wasm", "cpu", "opencl", "opengl"

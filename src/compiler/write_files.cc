@@ -8,6 +8,9 @@
 #include "compiler/shaders.h"
 #include "ir/scalar.h"
 #include "package/write.h"
+#ifdef GOSSAMER_C
+#include "codegen/c/emit.h"
+#endif
 #ifdef GOSSAMER_LLVM
 #include "codegen/llvm/emit.h"
 #endif
@@ -87,6 +90,14 @@ Result<> ModuleBuilder::emit_for_library(const codegen::PlanFunction* plan, pack
   if (target_ != TargetKind::cpu && target_ != TargetKind::wasm)
     return fail_at(cat("target \"", options_.target, "\""), "has no libraries",
                    "use --target cpu or --target wasm");
+#ifdef GOSSAMER_C
+  if (options_.code == CodeForm::c) {
+    const std::string text = codegen::c::emit_source(kernels_.kernels(), plan);
+    const auto bytes = std::as_bytes(std::span(text));
+    files.push_back({"kernels.c", {bytes.begin(), bytes.end()}});
+    return {};
+  }
+#endif
 #ifdef GOSSAMER_LLVM
   if (options_.code == CodeForm::bitcode) {
     const codegen::llvm_::LlvmOptions llvm{options_.cpu, target_ == TargetKind::wasm,

@@ -188,6 +188,7 @@ class Encoder {
     for (const package::Weight& weight : module_.weights) {
       const std::span<const std::byte> from = stored.find(weight.name)->second.bytes;
       const auto offset = static_cast<int64_t>(encoded_.weights.size()) - GS_SLACK;
+      encoded_.placed.push_back({offset + GS_SLACK, from, weight.dtype});
       encoded_.weights.insert(encoded_.weights.end(), from.begin(), from.end());
       encoded_.weights.resize(
           static_cast<size_t>(rounded(static_cast<int64_t>(encoded_.weights.size()))));

@@ -12,12 +12,20 @@
 
 namespace gossamer::library {
 
+// Where elements lie in Encoded::weights; what is between them is zero.
+struct PlacedWeight {
+  int64_t offset = 0;
+  std::span<const std::byte> bytes;  // of the package
+  ir::DType dtype = ir::DType::f32;
+};
+
 struct Encoded {
-  std::vector<int64_t> words;       // runtime/embedded/program.h
-  std::string texts;                // names and messages, each ended by a zero
-  std::vector<std::byte> weights;   // each at a multiple of 64, with slack around all
-  bool has_dynamic_memory = false;  // tensors whose size a run decides
-  std::vector<std::string> dims;    // named by the caller, in order
+  std::vector<int64_t> words;        // runtime/embedded/program.h
+  std::string texts;                 // names and messages, each ended by a zero
+  std::vector<std::byte> weights;    // each at a multiple of 64, with slack around all
+  std::vector<PlacedWeight> placed;  // by offset
+  bool has_dynamic_memory = false;   // tensors whose size a run decides
+  std::vector<std::string> dims;     // named by the caller, in order
   // Bytes that a model takes at most, where nothing is dynamic: the run time's structures with
   // pointers of 64 bits.
   int64_t memory_bytes = 0;

@@ -11,9 +11,9 @@
 
 namespace gossamer::library {
 
-enum class Form : uint8_t { object, static_library, shared_library, wasi };
+enum class Form : uint8_t { object, static_library, shared_library, c, wasi };
 
-// "object", "static-lib", "shared-lib", "wasi"
+// "object", "static-lib", "shared-lib", "c", "wasi"
 Result<Form> form_named(std::string_view name);
 
 struct Options {
@@ -21,10 +21,10 @@ struct Options {
   bool weights_beside = false;  // in NAME.weights, which the program reads or maps
 };
 
-// NAME.o, libNAME.a, libNAME.so or NAME.wasm, with NAME.h where there is one, for
+// NAME.o, libNAME.a, libNAME.so, NAME.c or NAME.wasm, with NAME.h where there is one, for
 // `compile.target`: "cpu" or "wasm". NAME is `compile.name` as an identifier, which must be given.
-// Errors: as of compiler::compile; a form that the target does not have, what forms do not have,
-// no linker.
+// Errors: as of compiler::compile; a form that the target or, without LLVM, this build does not
+// have, what forms do not have, no linker.
 Result<package::Files> make_library(std::span<const std::byte> model,
                                     const compiler::Options& compile, const Options& options,
                                     compiler::Report* report = nullptr);

@@ -71,6 +71,14 @@ Capabilities with_multiply_adds(Capabilities caps) {
   return caps;
 }
 
+Capabilities for_any_machine(Capabilities caps) {
+  caps.vector_lanes = 4;
+  caps.vector_registers = 15;
+  caps.tile_rows = 4;
+  caps.tile_vectors = 2;
+  return caps;
+}
+
 Result<> apply_limits(std::string_view limits, Capabilities& caps) {
   if (limits.empty()) return {};
   const bool es31 = limits == "es31";

@@ -47,6 +47,9 @@ struct Capabilities {
 Capabilities capabilities_of(TargetKind kind);
 // wasm with relaxed SIMD, where a multiply-add needs no register for the product.
 Capabilities with_multiply_adds(Capabilities caps);
+// Code for machines that are not known when it is made: small vectors and tiles, as of numbers one
+// by one.
+Capabilities for_any_machine(Capabilities caps);
 // Limits of the GPU targets that have a name: "mobile" is what every phone of recent years has
 // (4096-texel textures, 8 storage buffers of 128 MiB, groups of 256), "es31" what OpenGL ES 3.1
 // promises (4 storage buffers of 128 MiB, groups of 128); "" changes nothing.

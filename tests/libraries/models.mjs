@@ -16,6 +16,10 @@ export const MODELS = {
     by: 'cpu', // the interpreter takes minutes; the models' own tests compare the two
     tolerance: 0.05, // codes of eight bits: a sum that rounds otherwise is a step of one
   },
+  quantized: {
+    file: '../shared/testdata/models/mnist_quant_connxr/model.onnx',
+    feeds: (r) => ({Input3: floats([1, 1, 28, 28], () => Math.floor(r() * 256))}),
+  },
   bert: {
     file: '../shared/testdata/models/bert_toy_ort/model.onnx',
     feeds: (r) => ({input_ids: longs([2, 7], () => r() * 90), token_type_ids: longs([2, 7], () => r() * 2), input_mask: longs([2, 7], () => 1)}),

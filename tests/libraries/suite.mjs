@@ -46,7 +46,13 @@ function emit(name, target, form, ...more) {
   return folder;
 }
 
-const CC = {cc: ['gcc', '-std=c11'], clang: ['clang-19', '-std=c11'], cxx: ['g++', '-std=c++17']};
+const CC = {
+  cc: ['gcc', '-std=c11'],
+  clang: ['clang-19', '-std=c11'],
+  cxx: ['g++', '-std=c++17'],
+  // What C leaves open, and every access outside of an array, the caller's memory or the model's, ends the program.
+  checked: ['clang-19', '-std=c11', '-O0', '-g1', '-fsanitize=address,undefined,float-cast-overflow', '-fno-sanitize-recover=all'],
+};
 const STRICT = ['-Wall', '-Wextra', '-Werror', '-O1'];
 
 /** What a host's outputs, in files, have that is not as the interpreter has it. */
@@ -85,10 +91,12 @@ async function native(name, form, compiler = 'cc', host = {}, ...more) {
       object: [path.join(folder, `${name}.o`)],
       'static-lib': [`-L${folder}`, `-l:lib${name}.a`],
       'shared-lib': [`-L${folder}`, `-l${name}`, `-Wl,-rpath,${folder}`],
+      c: ['-Wpedantic', path.join(folder, `${name}.c`), '-lm'],
     }[form];
-    run(program, [...flags, ...STRICT, main, ...linked, '-pthread', '-o', path.join(folder, 'host')]);
+    run(program, [...STRICT, ...flags, main, ...linked, '-pthread', '-o', path.join(folder, 'host')]);
     const weights = more.includes('beside') ? [path.join(folder, `${name}.weights`)] : [];
-    run(path.join(folder, 'host'), [...weights, ...host_arguments(name, header, folder)]);
+    // The host frees nothing of its own.
+    run(path.join(folder, 'host'), [...weights, ...host_arguments(name, header, folder)], {env: {...process.env, ASAN_OPTIONS: 'detect_leaks=0'}});
     return wrong_outputs(name, header, folder);
   });
 }
@@ -98,17 +106,17 @@ async function native(name, form, compiler = 'cc', host = {}, ...more) {
 async function wasm(name, form) {
   if (model_of(name) === 'absent') return tally.skip(`${name}, wasm ${form}`, 'its file is in ../shared, which is not here');
   await check(`${name}, wasm ${form}`, () => {
-    const folder = emit(name, 'wasm', form);
+    const folder = emit(name, form === 'c' ? 'cpu' : 'wasm', form);
     const header = readFileSync(path.join(folder, `${name}.h`), 'utf8');
     writeFileSync(path.join(folder, 'main.c'), host_source(header, name));
     const program = path.join(folder, 'host.wasm');
     const linked =
-      form === 'static-lib'
-        ? [`-L${folder}`, `-l${name}`]
+      form !== 'shared-lib'
+        ? form === 'c' ? [path.join(folder, `${name}.c`), '-lm'] : [`-L${folder}`, `-l${name}`]
         : ['allow-undefined', 'export=__main_void', 'export=malloc', 'export=free', 'export-table', 'growable-table', 'export=__stack_pointer'].map((flag) => `-Wl,--${flag}`);
     run('clang-19', ['--target=wasm32-wasi', ...(form === 'shared-lib' ? ['-mexec-model=reactor'] : []), '-std=c11', ...STRICT, path.join(folder, 'main.c'), ...linked, '-o', program]);
     const args = host_arguments(name, header, folder);
-    if (form === 'static-lib') run(NODE[0], [...NODE.slice(1), program, ...args]);
+    if (form !== 'shared-lib') run(NODE[0], [...NODE.slice(1), program, ...args]);
     else run(NODE[0], [...NODE_FLAGS, path.join(here, 'load_wasm.mjs'), program, path.join(folder, `lib${name}.wasm`), ...args]);
     return wrong_outputs(name, header, folder);
   });
@@ -219,6 +227,12 @@ await native('rounds', 'static-lib');
 await native('choose', 'object');
 await native('story', 'static-lib');
 await native('mobilenet', 'shared-lib');
+await native('digits', 'c');
+await native('digits', 'c', 'clang', {in_place: true});
+await native('bert', 'c', 'clang');
+await native('bert', 'c', 'cc', {}, '--weights', 'beside');
+for (const name of ['digits', 'lstm', 'rounds', 'choose', 'story']) await native(name, 'c', 'checked');
+await native('quantized', 'c', 'checked');
 // examples/libraries: each says the digit that the interpreter finds most probable
 const examples = path.join(root, 'examples/libraries');
 function says_the_digit(out) {
@@ -251,6 +265,7 @@ else
   });
 await wasm('digits', 'static-lib');
 await wasm('digits', 'shared-lib');
+await wasm('lstm', 'c'); // a machine with pointers of 32 bits
 await wasm('story', 'static-lib');
 await wasm('lstm', 'shared-lib');
 for (const engine of Object.keys(ENGINES)) {

@@ -15,9 +15,7 @@
 #include "gossamer/progress.h"
 #include "gossamer/records_file.h"
 #include "gossamer/runner.h"
-#ifdef GOSSAMER_LLVM
 #include "library/library.h"
-#endif
 
 namespace gossamer::command {
 namespace {
@@ -51,7 +49,6 @@ bool is_library(const std::string& emit) {
   return !emit.empty() && emit != "package" && emit != "page";
 }
 
-#ifdef GOSSAMER_LLVM
 // What libraries and programs are called where nobody says: as the file or, where that is
 // model.onnx, as its folder.
 std::string name_of(const Options& options) {
@@ -59,7 +56,6 @@ std::string name_of(const Options& options) {
   const fs::path path = fs::absolute(options.model);
   return path.stem() == "model" ? path.parent_path().filename().string() : path.stem().string();
 }
-#endif
 
 Result<Row> compile_for(const std::string& target, const Bytes& model,
                         onnx::ExternalFiles& external, const Options& options) {
@@ -76,13 +72,9 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
   compiler::Report report;
   auto files = [&]() -> Result<package::Files> {
     if (!is_library(options.emit)) return compiler::compile(model, compile, &report);
-#ifdef GOSSAMER_LLVM
     GS_ASSIGN(const library::Form form, library::form_named(options.emit));
     compile.name = name_of(options);
     return library::make_library(model, compile, {form, options.weights == "beside"}, &report);
-#else
-    return fail_at("libraries", "this build has no LLVM", "build with GOSSAMER_LLVM=ON");
-#endif
   }();
   if (!files) {
     Diagnostic error = files.error();
@@ -267,9 +259,10 @@ void add_compile(CLI::App& app, Chosen& chosen) {
       ->add_option(
           "--emit", options->emit,
           "package: only that; page: also the page that runs it (default for the web); cpu, "
-          "wasm: object, static-lib or shared-lib with a C header; wasm: wasi, a "
-          "program for engines without JavaScript")
-      ->check(CLI::IsMember({"package", "page", "object", "static-lib", "shared-lib", "wasi"}));
+          "wasm: object, static-lib or shared-lib with a C header; cpu: c, one file of C11 for any "
+          "machine; wasm: wasi, a program for engines without JavaScript")
+      ->check(
+          CLI::IsMember({"package", "page", "object", "static-lib", "shared-lib", "c", "wasi"}));
   command
       ->add_option("--weights", options->weights, "Libraries: weights inside, or in a file beside")
       ->check(CLI::IsMember({"inside", "beside"}));

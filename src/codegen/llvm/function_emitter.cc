@@ -4,8 +4,8 @@
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/Transforms/Utils/PromoteMemToReg.h>
 
+#include "codegen/private_cells.h"
 #include "ir/build.h"
-#include "ir/rewrite.h"
 
 namespace gossamer::codegen::llvm_ {
 
@@ -149,59 +149,6 @@ void FunctionEmitter::emit_branch(const ir::If& branch) {
   b_.SetInsertPoint(after);
   cache_.clear();
 }
-
-namespace {
-
-struct Access {
-  int64_t offset;
-  int lanes;
-};
-
-// The constant offset and width of an index, if it is one.
-std::optional<Access> constant_access(const Expr& index) {
-  if (const auto* ramp = ir::as<ir::Ramp>(index)) {
-    const auto base = ir::as_int(ramp->base);
-    if (!base || ramp->stride != 1) return std::nullopt;
-    return Access{*base, index->type.lanes};
-  }
-  const auto at = ir::as_int(index);
-  if (!at || !index->type.is_scalar()) return std::nullopt;
-  return Access{*at, 1};
-}
-
-// The cell width by which every access is a cell or one element of it; 0 where there is none.
-int cell_lanes_of(const ir::BufferNode* buffer, const Stmt& body) {
-  int widest = 1;
-  bool constant = true;
-  std::vector<Access> accesses;
-  const auto see = [&](const std::vector<Expr>& indices) {
-    const auto access = indices.size() == 1 ? constant_access(indices[0]) : std::nullopt;
-    if (!access) {
-      constant = false;
-      return;
-    }
-    widest = std::max(widest, access->lanes);
-    accesses.push_back(*access);
-  };
-  ir::visit(
-      body,
-      [&](const Stmt& stmt) {
-        if (const auto* store = ir::as<ir::Store>(stmt); store && store->buffer.get() == buffer)
-          see(store->indices);
-        return constant;
-      },
-      [&](const Expr& expr) {
-        if (const auto* load = ir::as<ir::Load>(expr); load && load->buffer.get() == buffer)
-          see(load->indices);
-        return constant;
-      });
-  if (!constant) return 0;
-  for (const Access& access : accesses)
-    if (access.lanes > 1 && (access.lanes != widest || access.offset % widest != 0)) return 0;
-  return widest;
-}
-
-}  // namespace
 
 void FunctionEmitter::emit_alloc(const ir::Alloc& alloc) {
   const ir::BufferNode* buffer = alloc.buffer.get();

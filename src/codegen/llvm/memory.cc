@@ -1,5 +1,6 @@
 // Loads and stores: of the kernel's buffers, of private memory, of private cells.
 #include "codegen/llvm/function_emitter.h"
+#include "codegen/private_cells.h"
 #include "ir/build.h"
 
 namespace gossamer::codegen::llvm_ {
@@ -119,15 +120,6 @@ void FunctionEmitter::emit_store(const ir::Store& store) {
   for (uint64_t lane = 0; lane < index->type.lanes; ++lane)
     write(b_.CreateExtractElement(indices, lane), b_.CreateExtractElement(value, lane));
 }
-
-namespace {
-
-int64_t constant_offset(const Expr& index) {
-  const auto* ramp = ir::as<ir::Ramp>(index);
-  return *ir::as_int(ramp ? ramp->base : index);
-}
-
-}  // namespace
 
 llvm::Value* FunctionEmitter::load_cells(const Memory& memory, const Expr& index, ir::Type type) {
   const int64_t offset = constant_offset(index);

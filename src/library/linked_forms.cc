@@ -1,0 +1,124 @@
+#include "library/linked_forms.h"
+
+#ifdef GOSSAMER_LLVM
+
+#include "codegen/llvm/library.h"
+#include "library/header.h"
+#include "library/run_time.h"
+
+namespace gossamer::library {
+namespace {
+
+using codegen::llvm_::LibraryParts;
+using codegen::llvm_::LibraryTable;
+using codegen::llvm_::LlvmOptions;
+
+std::vector<std::byte> bytes_of(std::string_view text) {
+  const auto* begin = reinterpret_cast<const std::byte*>(text.data());
+  return {begin, begin + text.size()};
+}
+
+// The functions of a library, as the run time and as others call them.
+std::vector<std::pair<std::string, std::string>> functions_of(const std::string& name,
+                                                              const Options& options,
+                                                              const Encoded& encoded) {
+  std::vector<std::pair<std::string, std::string>> all{
+      {options.weights_beside ? "gossamer_model_init" : "gossamer_model_init_inside",
+       name + "_init"}};
+  if (!encoded.has_dynamic_memory)
+    all.emplace_back(
+        options.weights_beside ? "gossamer_model_init_in" : "gossamer_model_init_in_inside",
+        name + "_init_in");
+  for (const char* function : {"run", "free", "error", "message"})
+    all.emplace_back(cat("gossamer_model_", function), cat(name, "_", function));
+  return all;
+}
+
+LibraryParts parts_of(const Made& made, const Options& options, bool wasm) {
+  LibraryParts parts;
+  parts.kernels = made.code;
+  parts.data.push_back({"gossamer_program", std::as_bytes(std::span(made.encoded.words))});
+  parts.data.push_back({"gossamer_texts", std::as_bytes(std::span(made.encoded.texts))});
+  if (!options.weights_beside) parts.data.push_back({"gossamer_weight_data", made.encoded.weights});
+  parts.pointers.emplace_back("gossamer_weights",
+                              options.weights_beside ? "" : "gossamer_weight_data");
+  LibraryTable kernels{"gossamer_kernels", {}}, plans{"gossamer_plans", {}};
+  for (const package::KernelInfo& kernel : made.module.kernels)
+    kernels.functions.push_back(kernel.entry);
+  for (int segment = 0; made.module.plan_values > 0 && segment < made.module.plan_segments;
+       ++segment)
+    plans.functions.push_back(codegen::segment_name(segment));
+  parts.tables = {kernels, plans};
+  parts.run_time = wasm ? std::vector{run_time::wasm_model, run_time::wasm_one_thread}
+                        : std::vector{run_time::native_model, run_time::native_threads};
+  if (options.form == Form::wasi) parts.run_time.push_back(run_time::wasm_program);
+  parts.load_anywhere = !wasm || options.form == Form::shared_library;
+  return parts;
+}
+
+std::string machine_of(const package::Module& module, const LlvmOptions& llvm) {
+  if (llvm.wasm)
+    return llvm.relaxed_simd ? "WebAssembly with relaxed SIMD" : "WebAssembly with SIMD";
+  std::string needs;
+  for (const std::string& need : module.needs) needs += cat(" with ", need.substr(4));
+  return cat(llvm.cpu == "native" ? codegen::llvm_::host_cpu() : llvm.cpu, needs);
+}
+
+}  // namespace
+
+Result<package::Files> finish_linked(const std::string& name, Made& made,
+                                     const compiler::Options& compile, const Options& options) {
+  const LlvmOptions llvm{compile.cpu, compile.target == "wasm", compile.relaxed_simd};
+  LibraryParts parts = parts_of(made, options, llvm.wasm);
+  if (options.form == Form::wasi)
+    parts.exported = {{"gossamer_program_start", "_start"}};
+  else
+    parts.exported = functions_of(name, options, made.encoded);
+  GS_ASSIGN(std::vector<std::byte> object, codegen::llvm_::emit_library_object(parts, llvm));
+  package::Files files;
+  const HeaderOptions header{name, machine_of(made.module, llvm), options.weights_beside};
+  if (options.form != Form::wasi)
+    files.push_back({name + ".h", bytes_of(header_of(made.module, made.encoded, header))});
+  switch (options.form) {
+    case Form::object:
+      files.push_back({name + ".o", std::move(object)});
+      break;
+    case Form::static_library: {
+      GS_ASSIGN(std::vector<std::byte> archive, codegen::llvm_::write_archive(name + ".o", object));
+      files.push_back({cat("lib", name, ".a"), std::move(archive)});
+    } break;
+    case Form::shared_library: {
+      std::vector<std::string> exported;
+      for (const auto& function : parts.exported) exported.push_back(function.second);
+      const std::string file = cat("lib", name, llvm.wasm ? ".wasm" : ".so");
+      GS_ASSIGN(std::vector<std::byte> linked,
+                llvm.wasm ? codegen::llvm_::link_wasm_library(object, exported)
+                          : codegen::llvm_::link_shared_library(object, file));
+      files.push_back({file, std::move(linked)});
+    } break;
+    case Form::c:
+      break;
+    case Form::wasi: {
+      GS_ASSIGN(std::vector<std::byte> program, codegen::llvm_::link_wasm_program(object));
+      files.push_back({name + ".wasm", std::move(program)});
+    } break;
+  }
+  if (options.weights_beside) files.push_back({name + ".weights", std::move(made.encoded.weights)});
+  return files;
+}
+
+}  // namespace gossamer::library
+
+#else
+
+namespace gossamer::library {
+
+Result<package::Files> finish_linked(const std::string&, Made&, const compiler::Options&,
+                                     const Options&) {
+  return fail_at("libraries", "this build has no LLVM",
+                 "use --emit c, or build with GOSSAMER_LLVM=ON");
+}
+
+}  // namespace gossamer::library
+
+#endif
