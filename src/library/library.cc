@@ -55,7 +55,7 @@ Result<Form> form_named(std::string_view name) {
 
 Result<package::Files> make_library(std::span<const std::byte> model,
                                     const compiler::Options& compile, const Options& options,
-                                    compiler::Report* report) {
+                                    compiler::Report* report, Interface* interface) {
   GS_TRY(check_form(compile, options));
   compiler::Options given = compile;
   const bool is_c = options.form == Form::c;
@@ -71,6 +71,7 @@ Result<package::Files> make_library(std::span<const std::byte> model,
   made.module = std::move(manifest.module);
   GS_ASSIGN(made.encoded,
             encode(made.module, file_of(package, "weights.safetensors"), options.weights_beside));
+  if (interface) *interface = {made.module, made.encoded.dims};
   const std::string name = identifier_of(compile.name);
   if (!is_c) return finish_linked(name, made, compile, options);
   package::Files files;

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "compiler/compile.h"
@@ -21,12 +22,19 @@ struct Options {
   bool weights_beside = false;  // in NAME.weights, which the program reads or maps
 };
 
+// What NAME_values has, for callers that are not compiled with its header.
+struct Interface {
+  package::Module module;         // ports and groups
+  std::vector<std::string> dims;  // named by the caller, in order
+};
+
 // NAME.o, libNAME.a, libNAME.so, NAME.c or NAME.wasm, with NAME.h where there is one, for
 // `compile.target`: "cpu" or "wasm". NAME is `compile.name` as an identifier, which must be given.
 // Errors: as of compiler::compile; a form that the target or, without LLVM, this build does not
 // have, what forms do not have, no linker.
 Result<package::Files> make_library(std::span<const std::byte> model,
                                     const compiler::Options& compile, const Options& options,
-                                    compiler::Report* report = nullptr);
+                                    compiler::Report* report = nullptr,
+                                    Interface* interface = nullptr);
 
 }  // namespace gossamer::library

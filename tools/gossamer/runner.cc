@@ -7,6 +7,7 @@ namespace gossamer::command {
 Result<std::unique_ptr<Runner>> make_runner(const std::string& target, const ModelFile& model,
                                             const RunnerOptions& options) {
   if (target == "interp") return make_interp_runner(model);
+  if (target == "c") return make_c_runner(model, options);
   if (runs_here(target)) return make_native_runner(target, model, options);
   return fail(cat("target ", target, " does not run in this process"));
 }

@@ -45,8 +45,8 @@ class Runner {
 // A target whose packages this program runs itself, without a browser.
 bool runs_here(const std::string& target);
 
-// Lowers a model for the reference interpreter ("interp") or compiles it for a target of this
-// machine.
+// Lowers a model for the reference interpreter ("interp"), compiles it for a target of this
+// machine, or to a file of C ("c").
 Result<std::unique_ptr<Runner>> make_runner(const std::string& target, const ModelFile& model,
                                             const RunnerOptions& options);
 
@@ -54,6 +54,8 @@ Result<std::unique_ptr<Runner>> make_interp_runner(const ModelFile& model);
 Result<std::unique_ptr<Runner>> make_native_runner(const std::string& target,
                                                    const ModelFile& model,
                                                    const RunnerOptions& options);
+// A file of C (`--emit c`), compiled by this machine's C compiler. Errors: strings, no compiler.
+Result<std::unique_ptr<Runner>> make_c_runner(const ModelFile& model, const RunnerOptions& options);
 // A folder that `gossamer compile` wrote for such a target.
 Result<std::unique_ptr<Runner>> load_native_runner(const std::filesystem::path& folder,
                                                    const RunnerOptions& options);

@@ -137,8 +137,10 @@ int run_test(Options& options) {
   }
   Tally tally;
   const bool remote = !options.browser.device.empty();
-  if (remote && options.target == "interp") return report_usage("--device runs no interpreter");
-  if (!remote && (options.target == "interp" || runs_here(options.target))) {
+  if (remote && (options.target == "interp" || options.target == "c"))
+    return report_usage(cat("--device has no target ", options.target));
+  if (!remote &&
+      (options.target == "interp" || options.target == "c" || runs_here(options.target))) {
     run_here(options, cases, tally);
   } else {
     size_t done = 0;
@@ -176,7 +178,7 @@ void add_test(CLI::App& app, Chosen& chosen) {
           "of an operator file (.jsonc)")
       ->required();
   command->add_option("--target,-t", options->target, "Where the cases run")
-      ->check(CLI::IsMember({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl", "interp"}));
+      ->check(CLI::IsMember({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl", "interp", "c"}));
   command->add_option("--filter", options->filter, "Only cases whose name contains this");
   command->add_option("--cases", options->only, "Only the cases that this file names, one a line");
   command->add_flag("--list", options->list, "Only list the cases; with --json, their operators");
