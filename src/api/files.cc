@@ -92,6 +92,8 @@ Result<> write_files(const fs::path& folder, const package::Files& files) {
   if (error) return fail_at(folder.string(), cat("cannot be made: ", error.message()));
   for (const package::File& file : files) {
     const fs::path path = folder / file.name, part = folder / (file.name + ".part");
+    fs::create_directories(path.parent_path(), error);
+    if (error) return fail_at(path.string(), cat("cannot be made: ", error.message()));
     GS_TRY(write_file(part, file.bytes));
     fs::rename(part, path, error);
     if (error) return fail_at(path.string(), cat("cannot be made: ", error.message()));

@@ -7,6 +7,7 @@
 #include "library/encode.h"
 #include "library/header.h"
 #include "library/linked_forms.h"
+#include "library/oci.h"
 #include "runtime/manifest.h"
 
 namespace gossamer::library {
@@ -16,11 +17,12 @@ struct FormName {
   std::string_view name;
   Form form;
 };
-constexpr std::array<FormName, 5> forms{{{"object", Form::object},
+constexpr std::array<FormName, 6> forms{{{"object", Form::object},
                                          {"static-lib", Form::static_library},
                                          {"shared-lib", Form::shared_library},
                                          {"c", Form::c},
-                                         {"wasi", Form::wasi}}};
+                                         {"wasi", Form::wasi},
+                                         {"oci", Form::oci}}};
 
 std::vector<std::byte> bytes_of(std::string_view text) {
   const auto* begin = reinterpret_cast<const std::byte*>(text.data());
@@ -39,9 +41,9 @@ Result<> check_form(const compiler::Options& compile, const Options& options) {
     return fail_at(cat("target \"", compile.target, "\""), "has no libraries",
                    "use --target cpu or --target wasm");
   if (wasm && options.form == Form::c) return fail("--emit c is for --target cpu");
-  if (!wasm && options.form == Form::wasi) return fail("--emit wasi is for --target wasm");
-  if (options.form == Form::wasi && options.weights_beside)
-    return fail("a program has its weights inside");
+  const bool program = options.form == Form::wasi || options.form == Form::oci;
+  if (!wasm && program) return fail("programs, --emit wasi and oci, are for --target wasm");
+  if (program && options.weights_beside) return fail("a program has its weights inside");
   return {};
 }
 
@@ -50,7 +52,8 @@ Result<> check_form(const compiler::Options& compile, const Options& options) {
 Result<Form> form_named(std::string_view name) {
   for (const FormName& form : forms)
     if (form.name == name) return form.form;
-  return fail(cat("there is no form \"", name, "\""), "object, static-lib, shared-lib, c, wasi");
+  return fail(cat("there is no form \"", name, "\""),
+              "object, static-lib, shared-lib, c, wasi, oci");
 }
 
 Result<package::Files> make_library(std::span<const std::byte> model,
@@ -73,6 +76,10 @@ Result<package::Files> make_library(std::span<const std::byte> model,
             encode(made.module, file_of(package, "weights.safetensors"), options.weights_beside));
   if (interface) *interface = {made.module, made.encoded.dims};
   const std::string name = identifier_of(compile.name);
+  if (options.form == Form::oci) {
+    GS_ASSIGN(const package::Files program, finish_linked(name, made, compile, {Form::wasi}));
+    return oci_image(name, program.front().bytes);
+  }
   if (!is_c) return finish_linked(name, made, compile, options);
   package::Files files;
   const HeaderOptions header{name, "any machine with a C11 compiler", options.weights_beside};

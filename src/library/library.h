@@ -12,9 +12,9 @@
 
 namespace gossamer::library {
 
-enum class Form : uint8_t { object, static_library, shared_library, c, wasi };
+enum class Form : uint8_t { object, static_library, shared_library, c, wasi, oci };
 
-// "object", "static-lib", "shared-lib", "c", "wasi"
+// "object", "static-lib", "shared-lib", "c", "wasi", "oci"
 Result<Form> form_named(std::string_view name);
 
 struct Options {
@@ -28,10 +28,10 @@ struct Interface {
   std::vector<std::string> dims;  // named by the caller, in order
 };
 
-// NAME.o, libNAME.a, libNAME.so, NAME.c or NAME.wasm, with NAME.h where there is one, for
-// `compile.target`: "cpu" or "wasm". NAME is `compile.name` as an identifier, which must be given.
-// Errors: as of compiler::compile; a form that the target or, without LLVM, this build does not
-// have, what forms do not have, no linker.
+// NAME.o, libNAME.a, libNAME.so, NAME.c, NAME.wasm or an image of it (oci.h), with NAME.h where
+// there is one, for `compile.target`: "cpu" or "wasm". NAME is `compile.name` as an identifier,
+// which must be given. Errors: as of compiler::compile; a form that the target or, without LLVM,
+// this build does not have, what forms do not have, no linker.
 Result<package::Files> make_library(std::span<const std::byte> model,
                                     const compiler::Options& compile, const Options& options,
                                     compiler::Report* report = nullptr,

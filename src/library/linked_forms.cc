@@ -97,6 +97,7 @@ Result<package::Files> finish_linked(const std::string& name, Made& made,
       files.push_back({file, std::move(linked)});
     } break;
     case Form::c:
+    case Form::oci:
       break;
     case Form::wasi: {
       GS_ASSIGN(std::vector<std::byte> program, codegen::llvm_::link_wasm_program(object));

@@ -1,7 +1,8 @@
 // Libraries and programs of models (`gossamer compile --emit`): each form is built as a user builds it, run, and compared with the
 // interpreter. Engines without JavaScript are installed by tools/setup/wasm_engines.sh.
 import {execFileSync, spawnSync} from 'node:child_process';
-import {existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {createHash} from 'node:crypto';
+import {existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
@@ -246,6 +247,54 @@ await check('example in C', () => {
   const program = path.join(work, 'example');
   run('gcc', ['-std=c11', ...STRICT, `-I${folder}`, path.join(examples, 'main.c'), path.join(folder, 'libdigits.a'), '-pthread', '-o', program]);
   return says_the_digit(run(program, [model_of('digits').raw.image]));
+});
+await check('example in C++', () => {
+  const folder = emit('digits', 'cpu', 'static-lib');
+  const program = path.join(work, 'example_cxx');
+  run('g++', ['-std=c++17', ...STRICT, `-I${folder}`, path.join(examples, 'main.cc'), path.join(folder, 'libdigits.a'), '-pthread', '-o', program]);
+  return says_the_digit(run(program, [model_of('digits').raw.image]));
+});
+let rust_wasm;
+try {
+  rust_wasm = path.join(root, execFileSync(path.join(root, 'tools/setup/rust_wasm.sh'), {encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe']}).trim());
+} catch (problem) {
+  tally.skip('example in Rust, wasm', `Rust for wasm cannot be had here: ${String(problem.stderr ?? problem).trim().split('\n').at(-1)}`);
+}
+if (rust_wasm)
+  await check('example in Rust, wasm', () => {
+    const folder = emit('digits', 'wasm', 'static-lib');
+    const program = path.join(work, 'digit.wasm');
+    const flags = ['--edition', '2021', '-O', '--target', 'wasm32-wasi', '-L', `native=${folder}`, '-l', 'static=digits'];
+    const here = ['--sysroot', rust_wasm, '-C', `linker=${path.join(rust_wasm, 'lib/llvm-14/bin/wasm-ld')}`];
+    const libraries = readdirSync(path.join(rust_wasm, 'lib')).filter((name) => name.endsWith('-linux-gnu')).map((name) => path.join(rust_wasm, 'lib', name));
+    run(path.join(rust_wasm, 'bin/rustc'), [...here, ...flags, path.join(examples, 'rust/src/main.rs'), '-o', program], {env: {...process.env, LD_LIBRARY_PATH: libraries.join(':')}});
+    return says_the_digit(run(NODE[0], [...NODE.slice(1), program], {input: readFileSync(model_of('digits').raw.image)}));
+  });
+// As a registry or containerd reads it: every blob is what its descriptors say, and the program in the layer runs.
+await check('an image of the program', () => {
+  const folder = emit('digits', 'wasm', 'oci');
+  const blob = ({digest, size}) => {
+    const [kind, sum] = digest.split(':');
+    const bytes = readFileSync(path.join(folder, 'blobs', kind, sum));
+    if (createHash(kind).update(bytes).digest('hex') !== sum || bytes.length !== size) throw new Error(`${digest} is another blob`);
+    return bytes;
+  };
+  const json = (bytes) => JSON.parse(bytes.toString());
+  const {manifests} = json(readFileSync(path.join(folder, 'index.json')));
+  if (json(readFileSync(path.join(folder, 'oci-layout'))).imageLayoutVersion !== '1.0.0' || manifests.length !== 1) return 'no layout of one image';
+  const manifest = json(blob(manifests[0]));
+  const config = json(blob(manifest.config));
+  if (config.os !== 'wasip1' || config.architecture !== 'wasm') return `is for ${config.os}, ${config.architecture}`;
+  const layer = blob(manifest.layers[0]);
+  const [kind, sum] = config.rootfs.diff_ids[0].split(':');
+  if (manifest.layers.length !== 1 || createHash(kind).update(layer).digest('hex') !== sum) return 'the layer is not the one of the configuration';
+  if (readdirSync(path.join(folder, 'blobs/sha256')).length !== 3) return 'there are other blobs';
+  const files = path.join(work, 'unpacked');
+  mkdirSync(files);
+  run('tar', ['-xf', '-', '-C', files], {input: layer});
+  const program = path.join(files, config.config.Entrypoint[0]);
+  const out = run(NODE[0], [...NODE.slice(1), program], {input: readFileSync(model_of('digits').raw.image)});
+  return difference(parse_npy(out).elements, model_of('digits').wanted('probabilities').elements, 1e-4);
 });
 if (spawnSync('cargo', ['--version']).status !== 0) tally.skip('example in Rust', 'cargo is not installed');
 else

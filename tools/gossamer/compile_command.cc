@@ -260,9 +260,11 @@ void add_compile(CLI::App& app, Chosen& chosen) {
           "--emit", options->emit,
           "package: only that; page: also the page that runs it (default for the web); cpu, "
           "wasm: object, static-lib or shared-lib with a C header; cpu: c, one file of C11 for any "
-          "machine; wasm: wasi, a program for engines without JavaScript")
-      ->check(
-          CLI::IsMember({"package", "page", "object", "static-lib", "shared-lib", "c", "wasi"}));
+          "machine; wasm: wasi, a program for engines without JavaScript, or oci, an image of it "
+          "for "
+          "containers")
+      ->check(CLI::IsMember(
+          {"package", "page", "object", "static-lib", "shared-lib", "c", "wasi", "oci"}));
   command
       ->add_option("--weights", options->weights, "Libraries: weights inside, or in a file beside")
       ->check(CLI::IsMember({"inside", "beside"}));
