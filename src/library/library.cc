@@ -43,6 +43,7 @@ Result<> check_form(const compiler::Options& compile, const Options& options) {
   if (wasm && options.form == Form::c) return fail("--emit c is for --target cpu");
   const bool program = options.form == Form::wasi || options.form == Form::oci;
   if (!wasm && program) return fail("programs, --emit wasi and oci, are for --target wasm");
+  if (!program && options.threads != 1) return fail("threads are told to a library by init");
   if (program && options.weights_beside) return fail("a program has its weights inside");
   return {};
 }
@@ -77,7 +78,8 @@ Result<package::Files> make_library(std::span<const std::byte> model,
   if (interface) *interface = {made.module, made.encoded.dims};
   const std::string name = identifier_of(compile.name);
   if (options.form == Form::oci) {
-    GS_ASSIGN(const package::Files program, finish_linked(name, made, compile, {Form::wasi}));
+    GS_ASSIGN(const package::Files program,
+              finish_linked(name, made, compile, {Form::wasi, false, options.threads}));
     return oci_image(name, program.front().bytes);
   }
   if (!is_c) return finish_linked(name, made, compile, options);

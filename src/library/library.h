@@ -20,6 +20,8 @@ Result<Form> form_named(std::string_view name);
 struct Options {
   Form form = Form::static_library;
   bool weights_beside = false;  // in NAME.weights, which the program reads or maps
+  int threads =
+      1;  // of a program: more take an engine with wasi-threads; libraries are told by init
 };
 
 // What NAME_values has, for callers that are not compiled with its header.

@@ -2,6 +2,8 @@
 
 #ifdef GOSSAMER_LLVM
 
+#include <array>
+
 #include "codegen/llvm/library.h"
 #include "library/header.h"
 #include "library/run_time.h"
@@ -34,7 +36,8 @@ std::vector<std::pair<std::string, std::string>> functions_of(const std::string&
   return all;
 }
 
-LibraryParts parts_of(const Made& made, const Options& options, bool wasm) {
+LibraryParts parts_of(const Made& made, const Options& options, bool wasm,
+                      std::span<const int64_t, 1> threads) {
   LibraryParts parts;
   parts.kernels = made.code;
   parts.data.push_back({"gossamer_program", std::as_bytes(std::span(made.encoded.words))});
@@ -52,6 +55,10 @@ LibraryParts parts_of(const Made& made, const Options& options, bool wasm) {
   parts.run_time = wasm ? std::vector{run_time::wasm_model, run_time::wasm_one_thread}
                         : std::vector{run_time::native_model, run_time::native_threads};
   if (options.form == Form::wasi) parts.run_time.push_back(run_time::wasm_program);
+  if (options.threads > 1) {
+    parts.run_time[1] = run_time::wasm_threads;
+    parts.data.push_back({"gossamer_threads", std::as_bytes(std::span(threads))});
+  }
   parts.load_anywhere = !wasm || options.form == Form::shared_library;
   return parts;
 }
@@ -69,11 +76,15 @@ std::string machine_of(const package::Module& module, const LlvmOptions& llvm) {
 Result<package::Files> finish_linked(const std::string& name, Made& made,
                                      const compiler::Options& compile, const Options& options) {
   const LlvmOptions llvm{compile.cpu, compile.target == "wasm", compile.relaxed_simd};
-  LibraryParts parts = parts_of(made, options, llvm.wasm);
-  if (options.form == Form::wasi)
+  const std::array<int64_t, 1> threads{options.threads};
+  LibraryParts parts = parts_of(made, options, llvm.wasm, threads);
+  if (options.form == Form::wasi) {
     parts.exported = {{"gossamer_program_start", "_start"}};
-  else
+    if (options.threads > 1)
+      parts.exported.emplace_back("gossamer_thread_start", "wasi_thread_start");
+  } else {
     parts.exported = functions_of(name, options, made.encoded);
+  }
   GS_ASSIGN(std::vector<std::byte> object, codegen::llvm_::emit_library_object(parts, llvm));
   package::Files files;
   const HeaderOptions header{name, machine_of(made.module, llvm), options.weights_beside};
@@ -100,7 +111,8 @@ Result<package::Files> finish_linked(const std::string& name, Made& made,
     case Form::oci:
       break;
     case Form::wasi: {
-      GS_ASSIGN(std::vector<std::byte> program, codegen::llvm_::link_wasm_program(object));
+      GS_ASSIGN(std::vector<std::byte> program,
+                codegen::llvm_::link_wasm_program(object, options.threads > 1));
       files.push_back({name + ".wasm", std::move(program)});
     } break;
   }

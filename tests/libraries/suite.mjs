@@ -132,11 +132,13 @@ const NODE = [process.execPath, ...NODE_FLAGS, path.join(here, 'node_wasi.mjs')]
 const ENGINES = {
   node: (file, args) => [...NODE, file, ...args],
 };
+let with_threads; // an engine that has wasi-threads
 try {
   const found = execFileSync(path.join(root, 'tools/setup/wasm_engines.sh'), {encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe']});
   for (const line of found.trim().split('\n')) {
     const engine = path.join(root, line);
-    if (line.endsWith('wasmtime')) ENGINES.wasmtime = (file, args) => [engine, 'run', '--dir', '.', file, ...args];
+    if (line.includes('/threads/')) with_threads = (file, args) => [engine, 'run', '-S', 'threads', '--dir', '.', file, ...args];
+    else if (line.endsWith('wasmtime')) ENGINES.wasmtime = (file, args) => [engine, 'run', '--dir', '.', file, ...args];
     if (line.endsWith('wazero')) ENGINES.wazero = (file, args) => [engine, 'run', '-mount=.:/', file, ...args];
   }
 } catch (problem) {
@@ -155,7 +157,7 @@ async function wasi(name, engine, ...more) {
       ...Object.entries(inputs).flatMap(([port, from]) => ['--input', `${port}=${path.relative(work, from)}`]),
       ...outputs.flatMap((port) => ['--output', `${port}=${name}.${port}.npy`]),
     ];
-    const [program, ...rest] = ENGINES[engine](file, args);
+    const [program, ...rest] = (ENGINES[engine] ?? with_threads)(file, args);
     run(program, rest);
     for (const port of outputs) {
       const made = read_npy(path.join(work, `${name}.${port}.npy`)), right = wanted(port);
@@ -346,5 +348,9 @@ await wasi('rounds', 'node');
 await wasi('choose', 'node');
 await wasi('story', 'node');
 await wasi('mobilenet', 'node');
+if (with_threads) {
+  await wasi('bert', 'wasmtime with threads', '--threads', '3');
+  await wasi('mobilenet', 'wasmtime with threads', '--threads', '2');
+}
 if (ENGINES.wasmtime) await wasi('mobilenet', 'wasmtime', '--relaxed-simd'); // Node 20 has it behind a flag
 tally.end();

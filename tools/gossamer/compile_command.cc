@@ -27,6 +27,7 @@ struct Options {
   std::vector<std::string> targets;
   compiler::Options compile;
   FixedInputs fixed;
+  int threads = 1;
   bool single_file = false, json = false, relaxed_given = false;
 };
 
@@ -74,7 +75,8 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
     if (!is_library(options.emit)) return compiler::compile(model, compile, &report);
     GS_ASSIGN(const library::Form form, library::form_named(options.emit));
     compile.name = name_of(options);
-    return library::make_library(model, compile, {form, options.weights == "beside"}, &report);
+    return library::make_library(model, compile,
+                                 {form, options.weights == "beside", options.threads}, &report);
   }();
   if (!files) {
     Diagnostic error = files.error();
@@ -224,6 +226,8 @@ int run_compile(Options& options) {
     return report_usage("--single-file makes a page");
   if (!options.weights.empty() && !is_library(options.emit))
     return report_usage("--weights is for libraries (--emit)");
+  if (options.threads != 1 && options.emit != "wasi" && options.emit != "oci")
+    return report_usage("--threads is for programs (--emit wasi, oci)");
   // Programs run in engines that lack it, too: there it is asked for.
   if (is_library(options.emit) && !options.relaxed_given) options.compile.relaxed_simd = false;
   if (here && (options.emit == "page" || options.single_file))
@@ -268,6 +272,10 @@ void add_compile(CLI::App& app, Chosen& chosen) {
   command
       ->add_option("--weights", options->weights, "Libraries: weights inside, or in a file beside")
       ->check(CLI::IsMember({"inside", "beside"}));
+  command
+      ->add_option("--threads", options->threads,
+                   "Programs (wasi, oci): threads of a run, for engines with wasi-threads")
+      ->check(CLI::Range(1, 64));
   command->add_flag("--single-file", options->single_file,
                     "Write one .html with everything inside");
   command->add_option("--labels", options->labels, "Class names for the page, one a line");

@@ -10,6 +10,10 @@ tools/setup/virtual_environment.sh tools/setup/wasm_engines_requirements.txt "$f
 wasmtime=$(echo "$folder"/python/lib/python3*/site-packages/wasmtime_cli/wasmtime)
 chmod +x "$wasmtime" # its wheel forgets to say so
 echo "$wasmtime"
+tools/setup/virtual_environment.sh tools/setup/wasi_threads_requirements.txt "$folder/threads"
+wasmtime=$(echo "$folder"/threads/lib/python3*/site-packages/wasmtime_cli/wasmtime)
+chmod +x "$wasmtime"
+echo "$wasmtime"
 wazero=github.com/tetratelabs/wazero/cmd/wazero@v1.9.0
 if [ "$(cat "$folder/wazero.txt" 2>/dev/null)" != "$wazero" ] && command -v go >/dev/null; then
   echo "setup: installing $wazero into $folder" >&2

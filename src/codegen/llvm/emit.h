@@ -41,9 +41,10 @@ Result<std::vector<std::byte>> link_shared_library(std::span<const std::byte> ob
 // libNAME.so, which finds the C library in the program that loads it.
 Result<std::vector<std::byte>> link_shared_library(std::span<const std::byte> object,
                                                    const std::string& name);
-// By wasm-ld-19 or wasm-ld: a program with an export _start, and a module of the convention of
-// dynamic linking that exports what is named.
-Result<std::vector<std::byte>> link_wasm_program(std::span<const std::byte> object);
+// By wasm-ld-19 or wasm-ld: a program with an export _start (and, with threads, wasi_thread_start
+// and a memory that is imported, which they share), and a module of the convention of dynamic
+// linking that exports what is named.
+Result<std::vector<std::byte>> link_wasm_program(std::span<const std::byte> object, bool threads);
 Result<std::vector<std::byte>> link_wasm_library(std::span<const std::byte> object,
                                                  std::span<const std::string> exported);
 

@@ -124,11 +124,14 @@ Result<std::vector<std::byte>> link_shared_library(std::span<const std::byte> ob
 }
 
 // What kernels keep for themselves lies on the stack, below the data: an overflow traps.
-Result<std::vector<std::byte>> link_wasm_program(std::span<const std::byte> object) {
-  return link(object, wasm_linkers,
-              {"--export=_start", "--export-memory", "--stack-first", "-zstack-size=1048576",
-               "--gc-sections", "--strip-debug"},
-              wasm_hint);
+Result<std::vector<std::byte>> link_wasm_program(std::span<const std::byte> object, bool threads) {
+  Flags flags{"--export=_start",      "--export-memory", "--stack-first",
+              "-zstack-size=1048576", "--gc-sections",   "--strip-debug"};
+  // A memory that threads share says how far it may grow: to all that 32 bits reach.
+  if (threads)
+    flags.insert(flags.end(), {"--export=wasi_thread_start", "--shared-memory", "--import-memory",
+                               "--max-memory=4294967296"});
+  return link(object, wasm_linkers, flags, wasm_hint);
 }
 
 Result<std::vector<std::byte>> link_wasm_library(std::span<const std::byte> object,

@@ -45,6 +45,7 @@ Result<Target> make_wasm_target(bool relaxed_simd, bool fixed_place) {
   LLVMInitializeWebAssemblyTarget();
   LLVMInitializeWebAssemblyTargetMC();
   LLVMInitializeWebAssemblyAsmPrinter();
+  LLVMInitializeWebAssemblyAsmParser();  // of the run time in C
   Target target;
   target.cpu = "generic";
   target.features = "+simd128,+bulk-memory,+sign-ext,+nontrapping-fptoint,+mutable-globals";
