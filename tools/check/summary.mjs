@@ -48,6 +48,15 @@ export function counted({code, output}) {
 const unescaped = (xml) =>
   xml.replace(/&(lt|gt|quot|apos|amp);/g, (_, name) => ({lt: '<', gt: '>', quot: '"', apos: "'", amp: '&'})[name]);
 
+/** The lines of a program's output that name what failed: of the suites here, GoogleTest, ctest and node:test. */
+export function failures(output) {
+  // eslint-disable-next-line no-control-regex
+  const plain = output.replace(/\x1b\[[0-9;]*m/g, '');
+  const named = /^(?:FAIL\b|\[ {2}FAILED {2}\] \S+\.|\s*✖ |\s*not ok \d|\s*\d+\/\d+ Test +#\d+: .*\*\*\*)/;
+  const lines = plain.split('\n').filter((line) => named.test(line) && !/^✖ failing tests:/.test(line));
+  return [...new Set(lines.map((line) => line.trim().replace(/ \([\d.]+ ?ms\)$/, '').slice(0, 300)))];
+}
+
 // What GoogleTest wrote of one program.
 function countedCases(xml) {
   const [, tests, failures, disabled] = /<testsuites tests="(\d+)" failures="(\d+)" disabled="(\d+)"/.exec(xml);
@@ -74,13 +83,20 @@ export function countedPrograms(junit, xmlOf) {
     });
 }
 
-/** The lines of rows {name, passed, failed, skipped, seconds, reason}; the last one counts everything. */
+const namedFailures = 20;
+
+/** The lines of rows {name, passed, failed, skipped, seconds, reason, failures}; the last one counts everything. */
 export function summary(rows) {
   const lines = rows.map(({name, passed, failed, skipped, seconds, reason}) => {
     const time = `${seconds.toFixed(1)} s`;
     if (passed + failed === 0) return `${name}: skipped: ${reason ?? `${skipped} tests`}`;
     return `${name}: ${passed} ok, ${failed} bad${skipped > 0 ? `, ${skipped} skipped` : ''}, ${time}`;
   });
+  // Once more at the end: a log is often seen without its beginning.
+  for (const {name, failures: named = []} of rows.filter(({failed}) => failed > 0)) {
+    lines.push(...named.slice(0, namedFailures).map((line) => `  ${name}: ${line}`));
+    if (named.length > namedFailures) lines.push(`  ${name}: and ${named.length - namedFailures} more`);
+  }
   const {passed, failed, skipped} = add(...rows);
   return [...lines, `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`];
 }

@@ -3,7 +3,7 @@ import {spawnSync} from 'node:child_process';
 import path from 'node:path';
 import {test} from 'node:test';
 import {root} from './repository.mjs';
-import {counted, countedPrograms, summary} from './summary.mjs';
+import {counted, countedPrograms, failures, summary} from './summary.mjs';
 
 const node = (tests, pass, fail, skipped, cancelled = 0) =>
   `# tests ${tests}\n# suites 0\n# pass ${pass}\n# fail ${fail}\n# cancelled ${cancelled}\n# skipped ${skipped}\n# todo 0\n`;
@@ -67,6 +67,15 @@ test('the last line counts everything, and a skipped suite is no pass', () => {
   const left = {name: 'b', passed: 0, failed: 0, skipped: 1, seconds: 0, reason: 'no data'};
   assert.deepEqual(summary([ok]), ['a: 2 ok, 0 bad, 1.0 s', '2 passed, 0 failed']);
   assert.deepEqual(summary([ok, left]), ['a: 2 ok, 0 bad, 1.0 s', 'b: skipped: no data', '2 passed, 0 failed, 1 skipped']);
+});
+
+test('what failed is named at the end of a run', () => {
+  const output = ['FAIL  a: 3 is not 4', '[  FAILED  ] Sums.OfOne (3 ms)', '[  FAILED  ] Sums.OfOne', '[  FAILED  ] 1 test, listed below:',
+    '  \x1b[31m✖ loads (12.5ms)\x1b[39m', '✖ failing tests:', '  ✖ loads (12.5ms)', 'ok 1 - a', ' 3/80 Test  #3: gossamer_c_test ....***Timeout 900 s'].join('\n');
+  assert.deepEqual(failures(output), ['FAIL  a: 3 is not 4', '[  FAILED  ] Sums.OfOne', '✖ loads',
+    '3/80 Test  #3: gossamer_c_test ....***Timeout 900 s']);
+  const bad = {name: 'a', passed: 2, failed: 1, skipped: 0, seconds: 1, failures: ['FAIL  x: y']};
+  assert.deepEqual(summary([bad]), ['a: 2 ok, 1 bad, 1.0 s', '  a: FAIL  x: y', '2 passed, 1 failed']);
 });
 
 test('a suite that records nothing fails, one that skips with a reason does not', () => {

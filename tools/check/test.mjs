@@ -15,18 +15,23 @@ import {checkOperators} from './operators.mjs';
 import {checkOperatorsPage} from './operators_page.mjs';
 import {allFiles, changedFiles, layerOf, layers, report, root} from './repository.mjs';
 import {checkFormat, checkTidy} from './style.mjs';
-import {counted, countedPrograms, summary} from './summary.mjs';
+import {counted, countedPrograms, failures, summary} from './summary.mjs';
 import {checkUnread} from './unread.mjs';
 import {checkVersion} from './version.mjs';
 
 const build = process.env.GOSSAMER_BUILD ?? 'build';
 const jobs = String(os.availableParallelism());
-const rows = []; // {name, passed, failed, skipped, seconds, reason}
+const rows = []; // {name, passed, failed, skipped, seconds, reason, failures}
 
-function record(name, counts, started) {
+// `output` is the program's, for the names of what failed.
+function record(name, counts, started, output = '') {
   const {passed = 0, failed = 0, skipped = 0, reason, problem} = counts;
-  if (problem) console.log(`FAIL  ${name} ${problem}`);
-  rows.push({name, passed, failed, skipped, reason, seconds: (Date.now() - started) / 1000});
+  const named = failures(output);
+  if (problem) {
+    console.log(`FAIL  ${name} ${problem}`);
+    named.push(problem);
+  }
+  rows.push({name, passed, failed, skipped, reason, seconds: (Date.now() - started) / 1000, failures: named});
 }
 
 // Runs a program with its output shown, unless quiet; resolves to {code, output}.
@@ -57,7 +62,7 @@ async function native(pattern) {
   mkdirSync(results, {recursive: true});
   const junit = path.join(results, 'ctest-summary.junit');
   const select = pattern ? ['-R', pattern] : [];
-  const {code} = await run('ctest', [
+  const {code, output} = await run('ctest', [
     '--test-dir', build, '--output-on-failure', '-j', jobs, '--timeout', '900',
     '--test-output-size-passed', String(1 << 20), '--output-junit', junit, ...select,
   ]);
@@ -74,7 +79,7 @@ async function native(pattern) {
   const counts = {passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped')};
   if (programs.length === 0) Object.assign(counts, {failed: 1, problem: 'ended without a result'});
   else if (code !== 0 && counts.failed === 0) Object.assign(counts, {failed: 1, problem: `ended with exit code ${code}`});
-  record('C++ tests', counts, started);
+  record('C++ tests', counts, started, output);
 }
 
 async function web(workspaces) {
@@ -88,7 +93,7 @@ async function web(workspaces) {
     const display = process.env.DISPLAY || !existsSync('/usr/bin/xvfb-run') ? [] : ['xvfb-run', '-a'];
     const [program, ...rest] = [...display, 'npm', 'test', '--silent', '--if-present', ...where];
     const result = await run(program, rest, {cwd: path.join(root, 'web')});
-    record(name, counted(result), started);
+    record(name, counted(result), started, result.output);
   }
 }
 
@@ -101,7 +106,8 @@ async function suites() {
       if (!existsSync(path.join(root, script))) continue;
       heading(script);
       const started = Date.now();
-      record(script, counted(await run(program, [script])), started);
+      const result = await run(program, [script]);
+      record(script, counted(result), started, result.output);
     }
   }
 }
