@@ -278,6 +278,16 @@ Result<RunAnswer> RemoteModel::run(const std::vector<NamedTensor>& inputs,
   json.Key("runs");
   json.Int(options.runs);
   if (!options.bench.empty()) field(json, "bench", options.bench);
+  if (!options.kernels.empty()) {
+    json.Key("kernels");
+    json.StartArray();
+    for (const int kernel : options.kernels) json.Int(kernel);
+    json.EndArray();
+  }
+  if (options.min_ms > 0) {
+    json.Key("minMs");
+    json.Double(options.min_ms);
+  }
   json.Key("inputs");
   const std::string tensors = write_tensors(inputs, payload);
   json.RawValue(tensors.data(), tensors.size(), rapidjson::kArrayType);

@@ -26,9 +26,11 @@ struct NamedTensor {
 };
 
 struct RunOptions {
-  int runs = 1;        // `milliseconds` is the fastest one's
-  std::string bench;   // "runs", "profile": times in place of outputs
-  double seconds = 0;  // that it may take; 0: as long as it takes
+  int runs = 1;                   // `milliseconds` is the fastest one's
+  std::string bench;              // "runs", "profile": times in place of outputs
+  std::vector<int> kernels = {};  // of a profile: in a page, only these of the package are timed
+  double min_ms = 0;              // and repeated for so long; 0: as long as it sees fit
+  double seconds = 0;             // that it may take; 0: as long as it takes
 };
 
 struct RunAnswer {

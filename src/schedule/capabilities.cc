@@ -68,6 +68,7 @@ Capabilities capabilities_of(TargetKind kind) {
 
 Capabilities with_multiply_adds(Capabilities caps) {
   caps.tile_rows = 6;
+  caps.multiply_adds = true;
   return caps;
 }
 

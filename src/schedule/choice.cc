@@ -353,6 +353,20 @@ Result<Point> parse_point(std::string_view text) {
               "there are map, reduce, window, contraction, scan, scatter and rows");
 }
 
+int64_t field_of(const Point& point, std::string_view name) {
+  if (const auto* rows = std::get_if<RowTiling>(&point))
+    return get(*rows, *std::ranges::find(row_fields, name, &Field<RowTiling>::name));
+  return get(std::get<Tiling>(point),
+             *std::ranges::find(tiling_fields, name, &Field<Tiling>::name));
+}
+
+void set_field(Point& point, std::string_view name, int64_t value) {
+  if (auto* rows = std::get_if<RowTiling>(&point))
+    return set(*rows, *std::ranges::find(row_fields, name, &Field<RowTiling>::name), value);
+  set(std::get<Tiling>(point), *std::ranges::find(tiling_fields, name, &Field<Tiling>::name),
+      value);
+}
+
 Point default_point(const Group& group, const Capabilities& capabilities) {
   if (group.form == GroupForm::rows) return default_row_tiling(group, capabilities);
   return default_tiling(group.last(), capabilities);
@@ -385,6 +399,7 @@ std::string key_of(const Group& group) {
 
 std::string class_of(const Capabilities& capabilities) {
   const std::string target(name_of(capabilities.kind));
+  if (capabilities.multiply_adds) return target + ".relaxed";
   if (!has_adapters(capabilities.kind)) return target;
   return target + (capabilities.hardware ? ".hardware" : ".software");
 }

@@ -23,6 +23,10 @@ std::string to_string(const Point& point);
 // Errors: an unknown pattern or field, a value that is no number.
 Result<Point> parse_point(std::string_view text);
 
+// A field by its name. `point` must have it.
+int64_t field_of(const Point& point, std::string_view name);
+void set_field(Point& point, std::string_view name, int64_t value);
+
 // What the compiler chooses where nothing is recorded.
 Point default_point(const Group& group, const Capabilities& capabilities);
 
@@ -36,7 +40,8 @@ Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capab
 
 // What points belong to, whatever model the group is part of: its stages without names, hashed.
 std::string key_of(const Group& group);
-// What they were measured on: "cpu", "wasm", "webgl", "webgpu.hardware", "webgpu.software".
+// What they were measured on: "cpu", "wasm", "wasm.relaxed", "webgl",
+// "webgpu.hardware", "webgpu.software".
 std::string class_of(const Capabilities& capabilities);
 
 // Points to take instead of the default ones, by key and class. The last one added counts.

@@ -85,53 +85,6 @@ Result<Package> find_package(const Options& options, const TemporaryFolder& temp
   return found;
 }
 
-// As users know them: strings are one. Extents that --dim does not tell are -1.
-std::vector<Port> ports_of(const Package& package) {
-  std::vector<Port> ports;
-  bool lengths = false;  // of the strings before
-  for (const package::Port& entry : package.module.inputs) {
-    Port port{entry.name, entry.strings ? ir::DType::string : entry.dtype, {}};
-    for (size_t axis = 0; axis < entry.shape.size(); ++axis) {
-      const auto told = package.known.dims.find(entry.symbols[axis]);
-      const bool open = !entry.symbols[axis].empty();
-      port.shape.push_back(!open                              ? entry.shape[axis].value
-                           : told != package.known.dims.end() ? told->second
-                                                              : -1);
-    }
-    if (entry.strings) port.shape.pop_back();
-    if (!lengths) ports.push_back(std::move(port));
-    lengths = entry.strings;
-  }
-  return ports;
-}
-
-Result<std::vector<ops::TensorData>> make_feeds(const Options& options,
-                                                const std::vector<Port>& ports) {
-  for (const std::string& given : options.inputs) {
-    if (std::ranges::none_of(
-            ports, [&](const Port& port) { return file_of(given, port.name).has_value(); }))
-      return fail_at(cat("--input ", given), "names no input of the model");
-  }
-  std::vector<ops::TensorData> feeds;
-  for (const Port& port : ports) {
-    const auto given = std::ranges::find_if(options.inputs, [&](const std::string& one) {
-      return file_of(one, port.name).has_value();
-    });
-    if (given != options.inputs.end()) {
-      GS_ASSIGN(ops::TensorData feed, read_feed(*file_of(*given, port.name), port, options.image));
-      feeds.push_back(std::move(feed));
-      continue;
-    }
-    std::vector<int64_t> shape = port.shape;
-    std::ranges::replace(shape, -1, 1);
-    auto feed = made_up(port.dtype, std::move(shape));
-    if (!feed) return fail_at(cat("input \"", port.name, "\""), feed.error().message);
-    feeds.push_back(*std::move(feed));
-  }
-  GS_TRY(check_feeds(ports, feeds));
-  return feeds;
-}
-
 Result<Found> bench_here(const Options& options, const Package& package,
                          const std::vector<ops::TensorData>& feeds) {
   using Clock = std::chrono::steady_clock;
@@ -250,8 +203,8 @@ void print_times(const Options& options, const std::string& target, Found found)
 Result<> bench(const Options& options) {
   GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
   GS_ASSIGN(const Package package, find_package(options, temporary));
-  const std::vector<Port> ports = ports_of(package);
-  GS_ASSIGN(const auto feeds, make_feeds(options, ports));
+  const std::vector<Port> ports = ports_of(package.module, package.known);
+  GS_ASSIGN(const auto feeds, make_feeds(options.inputs, options.image, ports));
   const std::string& target = package.module.target;
   GS_ASSIGN(const Found found,
             options.browser.device.empty() && runs_here(target)

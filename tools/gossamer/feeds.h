@@ -6,6 +6,8 @@
 
 #include "gossamer/preprocess.h"
 #include "gossamer/runner.h"
+#include "onnx/known.h"
+#include "package/package.h"
 
 namespace gossamer::command {
 
@@ -20,5 +22,16 @@ Result<ops::TensorData> read_feed(const std::string& file, const Port& port,
 // Halves, zeros where they are no floats of 16 bits or more (they may be indices), "a" where
 // strings. Errors: a shape that no memory holds.
 Result<ops::TensorData> made_up(ir::DType dtype, std::vector<int64_t> shape);
+
+// Inputs as users know them: strings are one. Extents that `known` does not tell are -1.
+std::vector<Port> ports_of(const package::Module& module, const onnx::Known& known);
+
+// Of each port: what a NAME=FILE of `given` says, else something made up, with extents of 1 where
+// they are open; `random`: floats that differ. Errors: a name that is no input's, a file that does
+// not fit.
+Result<std::vector<ops::TensorData>> make_feeds(const std::vector<std::string>& given,
+                                                const ImageOptions& image,
+                                                const std::vector<Port>& ports,
+                                                bool random = false);
 
 }  // namespace gossamer::command

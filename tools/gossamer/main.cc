@@ -1,5 +1,5 @@
 // The command line: gossamer compile | run | bench | test | inspect | gradient | ops | rpc | serve
-// | targets.
+// | targets | tune.
 
 #include <cstdio>
 
@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   add_rpc(app, chosen);
   add_serve(app, chosen);
   add_targets(app, chosen);
+  add_tune(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "api/files.h"
-#include "gossamer/node_process.h"
+#include "gossamer/child_process.h"
 
 namespace gossamer::command {
 

@@ -6,8 +6,8 @@
 #include <random>
 
 #include "api/files.h"
+#include "gossamer/child_process.h"
 #include "gossamer/commands.h"
-#include "gossamer/node_process.h"
 #include "gossamer/rpc_device.h"
 #include "rpc/broker.h"
 #include "rpc/remote.h"

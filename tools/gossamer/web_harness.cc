@@ -4,7 +4,7 @@
 #include <rapidjson/writer.h>
 
 #include "api/files.h"
-#include "gossamer/node_process.h"
+#include "gossamer/child_process.h"
 #include "gossamer/rpc_harness.h"
 #include "rpc/tensors.h"
 
@@ -17,11 +17,11 @@ using Json = rapidjson::Writer<rapidjson::StringBuffer>;
 
 class BrowserHarness : public Harness {
  public:
-  explicit BrowserHarness(NodeProcess process) : process_(std::move(process)) {}
+  explicit BrowserHarness(ChildProcess process) : process_(std::move(process)) {}
   Result<std::string> ask(const std::string& line) override { return process_.ask(line); }
 
  private:
-  NodeProcess process_;
+  ChildProcess process_;
 };
 
 }  // namespace
@@ -48,7 +48,7 @@ Result<std::unique_ptr<Harness>> start_harness(const BrowserOptions& options,
   add("--browser-path", options.path);
   add("--browser-args", options.args);
   add("--limits", options.limits);
-  GS_ASSIGN(NodeProcess harness, NodeProcess::start(std::move(arguments)));
+  GS_ASSIGN(ChildProcess harness, ChildProcess::start_node(std::move(arguments)));
   GS_TRY(harness.receive());  // {"ready": true, ...}
   return std::make_unique<BrowserHarness>(std::move(harness));
 }

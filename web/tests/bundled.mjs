@@ -5,9 +5,9 @@ import {bundle} from '../runtime/build/bundle.mjs';
 
 const here = import.meta.dirname;
 
-/** `page` and `module`: sources below this folder. Bundled at each start: a few hundredths of a second, and never out of date. */
+/** `page` (if any) and `module`: sources below this folder. Bundled at each start: a few hundredths of a second, and never out of date. */
 export async function bundled(page, module) {
-  const script = await bundle({entryPoints: [join(here, page)], format: 'iife', write: false});
+  const script = page && (await bundle({entryPoints: [join(here, page)], format: 'iife', write: false}));
   mkdirSync(join(here, 'dist'), {recursive: true});
   const outfile = join(here, 'dist', `program-${process.pid}.mjs`);
   await bundle({
@@ -19,5 +19,5 @@ export async function bundled(page, module) {
   });
   const program = await import(outfile);
   rmSync(outfile);
-  return {script: script.outputFiles[0].text, program};
+  return {script: script?.outputFiles[0].text, program};
 }

@@ -124,6 +124,8 @@ export class RpcDevice {
     const {outputs, ...rest} = await runJob(model, feeds, {
       runs: request['runs'] as number | undefined,
       bench: request['bench'] as 'runs' | 'profile' | undefined,
+      kernels: request['kernels'] as readonly number[] | undefined,
+      minMs: request['minMs'] as number | undefined,
     });
     this.#runs++;
     if (rest.ms !== undefined) this.#last = `${rest.ms.toFixed(2)} ms on ${model.report().device}`;

@@ -6,6 +6,9 @@ export interface JobOptions {
   readonly runs?: number | undefined;
   /** Only times: of `runs` runs after one more, or of the kernels too. There are no outputs then. */
   readonly bench?: 'runs' | 'profile' | undefined;
+  /** Of a profile: ProfileOptions of the run time. */
+  readonly kernels?: readonly number[] | undefined;
+  readonly minMs?: number | undefined;
 }
 
 /** What was timed; milliseconds. */
@@ -28,10 +31,11 @@ type Feeds = Record<string, Feed>;
 type Outputs = Record<string, Output | readonly Output[] | undefined>;
 
 /** How long it takes, and no values but those that a run reads back. */
-async function time(model: Model, feeds: Readonly<Feeds>, runs: number, profile: boolean): Promise<Bench> {
+async function time(model: Model, feeds: Readonly<Feeds>, options: JobOptions): Promise<Bench> {
   const {adapter} = model.report();
-  if (profile) {
-    const found = await model.profile(feeds, {runs});
+  const {runs = 1, bench, kernels, minMs} = options;
+  if (bench === 'profile') {
+    const found = await model.profile(feeds, {runs, kernels, minMs});
     return {adapter, times: [], profile: found, table: found.table(), trace: found.trace()};
   }
   const times: number[] = [];
@@ -45,7 +49,8 @@ async function time(model: Model, feeds: Readonly<Feeds>, runs: number, profile:
 }
 
 /** `given`: the elements of sequences one by one, by the names of the package's inputs. */
-export async function runJob(model: Model, given: Readonly<Feeds>, {runs = 1, bench}: JobOptions): Promise<JobAnswer> {
+export async function runJob(model: Model, given: Readonly<Feeds>, options: JobOptions): Promise<JobAnswer> {
+  const {runs = 1, bench} = options;
   const feeds: Feeds = {...given};
   for (const {name, kind, inputs} of model.groups) {
     if (!inputs || kind === 'optional') continue;
@@ -53,7 +58,7 @@ export async function runJob(model: Model, given: Readonly<Feeds>, {runs = 1, be
     feeds[name] = parts.map((part) => feeds[part] as Tensor | StringTensor);
     for (const part of parts) delete feeds[part];
   }
-  if (bench) return {outputs: [], bench: await time(model, feeds, runs, bench === 'profile')};
+  if (bench) return {outputs: [], bench: await time(model, feeds, options)};
   let out = await model.run<Outputs[string]>(feeds);
   let ms = model.report().times.runMs ?? 0;
   for (let turn = 1; turn < runs; ++turn) {

@@ -98,7 +98,19 @@ async function ofGpu(device: Device): Promise<readonly [number, number]> {
   return [(2 * BYTES) / (await time(copy, SIDE)), best];
 }
 
-export async function limitsOf(device: Device): Promise<Limits> {
+const known = new Map<string, Promise<Limits>>();
+
+/** Measured once for each adapter and number of threads. */
+export function limitsOf(device: Device): Promise<Limits> {
+  const {kind, adapter, threads} = device;
+  const key = `${kind} ${adapter} ${threads}`;
+  const found = known.get(key) ?? measured(device);
+  known.set(key, found);
+  found.catch(() => known.delete(key));
+  return found;
+}
+
+async function measured(device: Device): Promise<Limits> {
   const [copy, arithmetic] = await (device.kind === 'wasm' ? ofWasm(device) : ofGpu(device));
   return {device: device.kind, copyRate: copy / 1e6, arithmeticRate: arithmetic / 1e6};
 }

@@ -22,6 +22,8 @@ export interface ProfileOptions {
   readonly runs?: number | undefined;
   /** A launch is repeated until it takes so long at once, in milliseconds (default 4). */
   readonly minMs?: number | undefined;
+  /** Only launches of these kernels of the manifest are timed, and no whole runs: the others' times are 0. */
+  readonly kernels?: readonly number[] | undefined;
   /** How long named dimensions are where no feeds are given (default 1). */
   readonly dims?: Readonly<Record<string, number>> | undefined;
 }
@@ -77,7 +79,7 @@ const median = (all: readonly number[]): number =>
 export async function profile(
   model: Profiled,
   given?: Readonly<Record<string, Feed>>,
-  {runs = 5, minMs = 4, dims}: ProfileOptions = {},
+  {runs = 5, minMs = 4, kernels, dims}: ProfileOptions = {},
 ): Promise<Profile> {
   const {session, manifest, devices} = model.parts;
   const feeds = given ?? anyFeeds(model, dims);
@@ -85,9 +87,9 @@ export async function profile(
     const outputs = Object.values(await model.run<Output | readonly Output[] | undefined>(feeds));
     await Promise.all(outputs.flatMap((output) => output ?? []).map((output) => output.data()));
   };
-  await run();
   const times: number[] = [];
-  for (let at = 0; at < Math.max(1, runs); ++at) {
+  if (!kernels) await run();
+  for (let at = 0; !kernels && at < Math.max(1, runs); ++at) {
     const begin = performance.now();
     await run();
     times.push(performance.now() - begin);
@@ -95,7 +97,8 @@ export async function profile(
   const submitted = await watch(session, run);
   const keyOf = ({entry, values}: Submitted): string =>
     [manifest.run.indexOf(entry), ...[entry.range, ...entry.scalars].map((number) => resolve(number, values))].join();
-  const different = new Map(submitted.map((each) => [keyOf(each), each]));
+  const wanted = submitted.filter(({entry}) => !kernels || kernels.includes(entry.kernel));
+  const different = new Map(wanted.map((each) => [keyOf(each), each]));
   const alone = new Map<string, Recorded>();
   for (const [key, {entry, values}] of different) alone.set(key, await session.record([entry], values));
   const ms = new Map<string, number>();

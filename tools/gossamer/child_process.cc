@@ -1,4 +1,4 @@
-#include "gossamer/node_process.h"
+#include "gossamer/child_process.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -41,8 +41,14 @@ Result<fs::path> find_web_file(const std::string& name) {
               "set GOSSAMER_HOME to the folder that Gossamer was built from");
 }
 
-Result<NodeProcess> NodeProcess::start(std::vector<std::string> arguments) {
+Result<ChildProcess> ChildProcess::start_node(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "node");
+  auto node = start(std::move(arguments));
+  if (!node) node.error().hint = "install Node 20 or later";
+  return node;
+}
+
+Result<ChildProcess> ChildProcess::start(std::vector<std::string> words, bool quiet) {
   signal(SIGPIPE, SIG_IGN);  // a program that ended is an error, not our end
   int in[2], out[2];
   if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
@@ -51,29 +57,29 @@ Result<NodeProcess> NodeProcess::start(std::vector<std::string> arguments) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-  NodeProcess node;
-  const int failure =
-      posix_spawnp(&node.process_, "node", &actions, nullptr, pointers(arguments).data(), environ);
+  if (quiet) posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  ChildProcess child;
+  const int failure = posix_spawnp(&child.process_, words[0].c_str(), &actions, nullptr,
+                                   pointers(words).data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(in[0]);
   close(out[1]);
-  node.input_ = in[1];
-  node.output_ = out[0];
+  child.input_ = in[1];
+  child.output_ = out[0];
   if (failure != 0) {
-    node.process_ = -1;
-    return fail(cat("node cannot be started: ", std::strerror(failure)),
-                "install Node 20 or later");
+    child.process_ = -1;
+    return fail(cat(words[0], " cannot be started: ", std::strerror(failure)));
   }
-  return node;
+  return child;
 }
 
-NodeProcess::NodeProcess(NodeProcess&& other) noexcept
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
     : process_(std::exchange(other.process_, -1)),
       input_(std::exchange(other.input_, -1)),
       output_(std::exchange(other.output_, -1)),
       rest_(std::move(other.rest_)) {}
 
-NodeProcess::~NodeProcess() {
+ChildProcess::~ChildProcess() {
   if (input_ >= 0) close(input_);
   if (process_ > 0) {
     char ignored[4096];
@@ -85,7 +91,21 @@ NodeProcess::~NodeProcess() {
   if (output_ >= 0) close(output_);
 }
 
-Result<std::string> NodeProcess::receive() {
+void ChildProcess::end() {
+  if (process_ <= 0) return;
+  kill(process_, SIGTERM);
+  for (int turn = 0; turn < 100; ++turn) {
+    const pid_t ended = waitpid(process_, nullptr, WNOHANG);
+    if (ended == process_ || (ended < 0 && errno == ECHILD)) {
+      process_ = -1;
+      return;
+    }
+    usleep(10'000);
+  }
+  kill(process_, SIGKILL);
+}
+
+Result<std::string> ChildProcess::receive() {
   for (;;) {
     if (const size_t end = rest_.find('\n'); end != std::string::npos) {
       std::string line = rest_.substr(0, end);
@@ -95,17 +115,19 @@ Result<std::string> NodeProcess::receive() {
     char block[65536];
     const ssize_t count = read(output_, block, sizeof block);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return fail("the browser harness ended", "its message stands above");
+    if (count <= 0)
+      return fail("the program that was started has ended", "its message stands above");
     rest_.append(block, static_cast<size_t>(count));
   }
 }
 
-Result<std::string> NodeProcess::ask(const std::string& line) {
+Result<std::string> ChildProcess::ask(const std::string& line) {
   const std::string whole = line + "\n";
   for (size_t at = 0; at < whole.size();) {
     const ssize_t written = write(input_, whole.data() + at, whole.size() - at);
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return fail("the browser harness ended", "its message stands above");
+    if (written <= 0)
+      return fail("the program that was started has ended", "its message stands above");
     at += static_cast<size_t>(written);
   }
   return receive();

@@ -1,0 +1,59 @@
+// Which point of a kernel's space to measure next: the best measured ones are varied, and of what
+// comes out a model of costs picks (evolutionary search with a learned cost model; Zheng et al.,
+// "Ansor", 2020).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "tune/boosted_trees.h"
+#include "tune/space.h"
+
+namespace gossamer::tune {
+
+// Time of a point in comparison with the same kernel's default one, learned from all kernels that
+// were measured on one machine.
+class CostModel {
+ public:
+  void add(const schedule::Group& group, const schedule::Point& point, double ratio);
+  // To what was added so far.
+  void fit();
+  bool knows_something() const { return fitted_; }
+  // The logarithm of the ratio.
+  double predict(const schedule::Group& group, const schedule::Point& point) const;
+
+ private:
+  std::vector<float> rows_;
+  std::vector<double> targets_;
+  BoostedTrees trees_;
+  bool fitted_ = false;
+};
+
+// The search for one kernel.
+class Search {
+ public:
+  // The group must outlive it.
+  Search(const schedule::Group& group, const schedule::Capabilities& capabilities, unsigned seed);
+
+  // A legal point that was not told yet; none: there seems to be no other.
+  std::optional<schedule::Point> next(const CostModel& model);
+  // Its time by the default point's; none: it failed, and is not asked for again.
+  void tell(const schedule::Point& point, std::optional<double> ratio);
+
+  bool is_over() const { return in_vain_ >= 3; }
+  const Space& space() const { return space_; }
+  size_t told() const { return told_.size(); }
+
+ private:
+  schedule::Point candidate();
+
+  const schedule::Group& group_;
+  Space space_;
+  Random random_;
+  std::map<std::string, bool> told_;                 // by their text; false: no schedule has it
+  std::multimap<double, schedule::Point> measured_;  // by ratio
+  int in_vain_ = 0;
+};
+
+}  // namespace gossamer::tune

@@ -1,0 +1,54 @@
+// The space that a search walks in: of a group's point, the fields that may change and their
+// values.
+#pragma once
+
+#include <optional>
+#include <random>
+#include <string_view>
+#include <vector>
+
+#include "schedule/choice.h"
+
+namespace gossamer::tune {
+
+using Random = std::mt19937;
+
+struct Dimension {
+  std::string_view field;  // of the point (schedule/choice.h)
+  std::vector<int64_t> values;
+};
+
+// All points that differ from the default one in these dimensions; those that no schedule has are
+// among them. The group must outlive it.
+class Space {
+ public:
+  Space(const schedule::Group& group, const schedule::Capabilities& capabilities);
+
+  const schedule::Point& start() const { return start_; }
+  const std::vector<Dimension>& dimensions() const { return dimensions_; }
+  // The number of points, legal or not.
+  double size() const;
+
+  // A point with one or two fields of another value.
+  schedule::Point mutate(const schedule::Point& point, Random& random) const;
+  // Each field from one of two.
+  schedule::Point cross(const schedule::Point& one, const schedule::Point& other,
+                        Random& random) const;
+  schedule::Point any(Random& random) const;
+  // Whether the compiler makes a kernel of it. Costs as much as scheduling does.
+  bool legal(const schedule::Point& point) const;
+
+ private:
+  void of_rows();
+  void of_tiles();
+  void of_reduction();
+  // Fields that mean nothing beside others have the value that says so.
+  schedule::Point plain(schedule::Point point) const;
+
+  const schedule::Group& group_;
+  const schedule::Capabilities& caps_;
+  schedule::Point start_;
+  std::vector<Dimension> dimensions_;
+};
+
+}  // namespace gossamer::tune

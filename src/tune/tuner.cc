@@ -1,0 +1,413 @@
+#include "tune/tuner.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gossamer::tune {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int turns = 4;              // of a round, of both models
+constexpr int last_turns = 5;         // of the comparison at the end
+constexpr double better = 0.97;       // a point's ratio to the best one so far that takes its place
+constexpr double hopeless = 1.03;     // all points of a round after one turn: no more turns
+constexpr double least_share = 1e-3;  // of all kernels' time: one that takes less is left alone
+constexpr double least_weight = 0.03;  // of a kernel that takes next to nothing, for its trials
+
+// Of some turns: what else the machine does only makes them longer.
+double fastest(const std::vector<double>& all) {
+  return all.empty() ? 0 : *std::ranges::min_element(all);
+}
+
+// A distinct kernel of the model.
+struct Anchor {
+  std::string key, machine, name, origin;
+  schedule::Group group;
+  schedule::Capabilities capabilities;
+  std::unique_ptr<Search> search = nullptr;
+  schedule::Point best = {};
+  double ratio = 1;          // the best one's time by the default one's
+  double ms = 0, share = 0;  // of the default one
+  int trials = 0;
+
+  double weight() const { return ms * ratio; }
+  const schedule::Point& first() const { return search->space().start(); }
+  bool improved() const { return to_string(best) != to_string(first()); }
+};
+
+// A package that is loaded, and what its kernels are.
+struct Loaded {
+  int number = -1;
+  std::vector<compiler::KernelReport> kernels;
+};
+
+struct Challenge {
+  Anchor* anchor;
+  schedule::Point point;
+};
+using Challenges = std::vector<Challenge>;
+
+using Times = std::map<const Anchor*, double>;
+
+class Tuner {
+ public:
+  Tuner(std::span<const std::byte> model, Measurer& measurer, const Options& options)
+      : model_(model), measurer_(measurer), options_(options), begin_(Clock::now()) {}
+
+  Result<Outcome> run() {
+    GS_TRY(begin());
+    while (!is_over()) {
+      const Challenges challenges = choose();
+      if (challenges.empty()) break;
+      GS_TRY(round(challenges));
+    }
+    return finish();
+  }
+
+ private:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+  bool is_over() const {
+    if (options_.is_stopped && options_.is_stopped()) return true;
+    if (options_.trials > 0 && outcome_.trials + outcome_.failures >= options_.trials) return true;
+    // The comparison at the end takes its time, too.
+    return options_.seconds > 0 && seconds() + last_turns * turn_seconds_ >= options_.seconds;
+  }
+
+  // The points so far, and others for some.
+  Result<Loaded> load(const Challenges& challenges, bool defaults = false) {
+    schedule::Records records;
+    for (const auto& anchor : anchors_) {
+      const schedule::Point* point = defaults ? nullptr : &anchor->best;
+      for (const Challenge& one : challenges)
+        if (one.anchor == anchor.get()) point = &one.point;
+      if (point) records.add(anchor->key, anchor->machine, *point);
+    }
+    compiler::Options compile = options_.compile;
+    compile.records = &records;
+    compile.groups = true;
+    compile.adapters = adapters_;
+    compiler::Report report;
+    GS_ASSIGN(package::Files files, compiler::compile(model_, compile, &report));
+    Loaded loaded;
+    GS_ASSIGN(loaded.number, measurer_.load(std::move(files)));
+    loaded.kernels = std::move(report.kernels);
+    return loaded;
+  }
+
+  void free(Loaded& loaded) {
+    if (loaded.number >= 0) measurer_.free(loaded.number);
+    loaded.number = -1;
+  }
+
+  Anchor* anchor_of(const compiler::KernelReport& kernel) const {
+    for (const auto& anchor : anchors_)
+      if (anchor->key == kernel.key && anchor->machine == kernel.machine) return anchor.get();
+    return nullptr;
+  }
+
+  // Of the kernels that are challenged.
+  Result<Times> profile(const Loaded& loaded, const Challenges& challenges,
+                        std::map<const Anchor*, double>* shares = nullptr) {
+    std::vector<int> kernels;
+    for (size_t at = 0; at < loaded.kernels.size(); ++at) {
+      const Anchor* anchor = anchor_of(loaded.kernels[at]);
+      if (anchor && std::ranges::find(challenges, anchor, &Challenge::anchor) != challenges.end())
+        kernels.push_back(static_cast<int>(at));
+    }
+    GS_ASSIGN(const Timing timing, measurer_.profile(loaded.number, runs_, kernels));
+    Times times;
+    for (const KernelTime& one : timing.kernels) {
+      const Anchor* anchor = anchor_of(loaded.kernels[static_cast<size_t>(one.kernel)]);
+      if (!anchor) continue;
+      times[anchor] += one.ms;
+      if (shares) (*shares)[anchor] = one.share;
+    }
+    return times;
+  }
+
+  // The model as the compiler makes it: its kernels, what they take, and what its outputs are.
+  Result<> begin() {
+    GS_ASSIGN(Loaded loaded, load({}));
+    GS_TRY(measurer_.check(loaded.number));
+    const Clock::time_point before = Clock::now();
+    GS_ASSIGN(const Timing timing, measurer_.profile(loaded.number, runs_, {}));
+    turn_seconds_ = 2 * std::chrono::duration<double>(Clock::now() - before).count();
+    runs_ = static_cast<int>(std::clamp(60 / std::max(timing.run_ms, 0.01), 2.0, 20.0));
+    outcome_.adapter = timing.adapter;
+    for (const KernelTime& one : timing.kernels) {
+      const compiler::KernelReport& kernel = loaded.kernels[static_cast<size_t>(one.kernel)];
+      if (!kernel.group) continue;
+      Anchor* anchor = anchor_of(kernel);
+      if (!anchor) {
+        anchors_.push_back(
+            std::make_unique<Anchor>(Anchor{kernel.key, kernel.machine, kernel.name, kernel.origin,
+                                            *kernel.group, kernel.capabilities}));
+        anchor = anchors_.back().get();
+      }
+      anchor->ms += one.ms;
+      anchor->share = std::max(anchor->share, one.share);
+    }
+    double all = 0;
+    for (const auto& anchor : anchors_) all += anchor->ms;
+    std::erase_if(anchors_, [&](const auto& one) { return one->ms <= least_share * all; });
+    if (anchors_.empty()) return fail("the model has no kernels to tune");
+    std::ranges::sort(anchors_, std::greater(), [](const auto& one) { return one->ms; });
+    const std::string& machine = anchors_[0]->machine;
+    if (const size_t dot = machine.find('.'); dot != std::string::npos && machine[3] != 'm')
+      adapters_ = machine.substr(dot + 1);
+    for (const auto& anchor : anchors_) remember(*anchor);
+    costs_.fit();
+    free(loaded);
+    GS_ASSIGN(now_, load({}));
+    return {};
+  }
+
+  // What earlier searches found of a kernel.
+  void remember(Anchor& anchor) {
+    anchor.search = std::make_unique<Search>(
+        anchor.group, anchor.capabilities, options_.seed + static_cast<unsigned>(anchors_.size()));
+    anchor.best = anchor.first();
+    const schedule::Point* recorded =
+        options_.compile.records ? options_.compile.records->find(anchor.key, anchor.machine)
+                                 : nullptr;
+    if (recorded && anchor.search->space().legal(*recorded)) anchor.best = *recorded;
+    for (const Trial& trial : options_.known) {
+      if (trial.key != anchor.key || trial.machine != anchor.machine ||
+          trial.adapter != outcome_.adapter)
+        continue;
+      if (!trial.failure.empty()) {
+        anchor.search->tell(trial.point, std::nullopt);
+        continue;
+      }
+      anchor.search->tell(trial.point, trial.ratio);
+      costs_.add(anchor.group, trial.point, trial.ratio);
+      if (to_string(trial.point) == to_string(anchor.best)) anchor.ratio = trial.ratio;
+    }
+  }
+
+  // Kernels that take more get more points.
+  Challenges choose() {
+    ++rounds_;
+    double most = 0;
+    for (const auto& anchor : anchors_) most = std::max(most, anchor->weight());
+    Challenges challenges;
+    for (const auto& anchor : anchors_) {
+      const double weight = std::max(least_weight, anchor->weight() / most);
+      if (anchor->trials > rounds_ * std::sqrt(weight)) continue;
+      while (!anchor->search->is_over()) {
+        const auto point = anchor->search->next(costs_);
+        if (!point) continue;
+        challenges.push_back({anchor.get(), *point});
+        break;
+      }
+      if (options_.trials > 0 &&
+          outcome_.trials + outcome_.failures + static_cast<int>(challenges.size()) >=
+              options_.trials)
+        break;
+    }
+    return challenges;
+  }
+
+  Result<> round(const Challenges& challenges) {
+    auto made = try_out(challenges);
+    if (!made) return blame(challenges, made.error());
+    Loaded challenger = *std::move(made);
+    const Clock::time_point before = Clock::now();
+    std::vector<Times> ours, theirs;
+    for (int turn = 0; turn < turns; ++turn) {
+      GS_ASSIGN(ours.emplace_back(), profile(now_, challenges));
+      auto times = profile(challenger, challenges);
+      if (!times) return blame(challenges, times.error());
+      theirs.push_back(*std::move(times));
+      turn_seconds_ = std::chrono::duration<double>(Clock::now() - before).count() / (turn + 1);
+      const auto has_hope = [&](const Challenge& one) {
+        return theirs[0][one.anchor] < hopeless * ours[0][one.anchor];
+      };
+      if (turn == 0 && std::ranges::none_of(challenges, has_hope)) break;
+      if (options_.is_stopped && options_.is_stopped()) break;
+    }
+    bool changed = false;
+    for (const Challenge& one : challenges) changed |= judge(one, ours, theirs);
+    costs_.fit();
+    free(challenger);
+    if (changed) {
+      free(now_);
+      GS_ASSIGN(now_, load({}));
+    }
+    tell_progress();
+    return {};
+  }
+
+  // Whether it is the best one from now on.
+  bool judge(const Challenge& challenge, std::vector<Times>& ours, std::vector<Times>& theirs) {
+    Anchor& anchor = *challenge.anchor;
+    std::vector<double> before, after, ratios;
+    for (size_t turn = 0; turn < theirs.size(); ++turn) {
+      const double ms = ours[turn][&anchor], challenging = theirs[turn][&anchor];
+      if (ms <= 0 || challenging <= 0) continue;
+      before.push_back(ms);
+      after.push_back(challenging);
+      ratios.push_back(challenging / ms);
+    }
+    ++anchor.trials;
+    if (ratios.empty()) {
+      anchor.search->tell(challenge.point, std::nullopt);
+      return false;
+    }
+    const double ratio = fastest(after) / fastest(before);
+    const auto [least, largest] = std::ranges::minmax(ratios);
+    const auto faster = std::ranges::count_if(ratios, [](double one) { return one < 1; });
+    const Trial trial{anchor.key,     anchor.machine,       challenge.point, outcome_.adapter,
+                      fastest(after), ratio * anchor.ratio, largest - least, {}};
+    ++outcome_.trials;
+    anchor.search->tell(challenge.point, trial.ratio);
+    costs_.add(anchor.group, challenge.point, trial.ratio);
+    if (options_.on_trial) options_.on_trial(trial, anchor.name);
+    if (ratios.size() < turns || ratio > better || faster + 1 < turns) return false;
+    anchor.best = challenge.point;
+    anchor.ratio = trial.ratio;
+    progress_.kernel = anchor.name;
+    progress_.kernel_gain = 1 / trial.ratio;
+    progress_.share = anchor.share / trial.ratio;
+    if (options_.on_better) options_.on_better(trial, anchor.name);
+    return true;
+  }
+
+  // Compiles, loads and runs it once.
+  Result<Loaded> try_out(const Challenges& challenges) {
+    GS_ASSIGN(Loaded loaded, load(challenges));
+    if (auto checked = measurer_.check(loaded.number); !checked) {
+      free(loaded);
+      return std::unexpected(checked.error());
+    }
+    return loaded;
+  }
+
+  // Finds those of the points that the error is about.
+  Result<> blame(const Challenges& challenges, const Diagnostic& error) {
+    if (challenges.size() == 1) {
+      const auto& [anchor, point] = challenges[0];
+      anchor->search->tell(point, std::nullopt);
+      ++anchor->trials;
+      ++outcome_.failures;
+      if (options_.on_trial)
+        options_.on_trial(
+            {anchor->key, anchor->machine, point, outcome_.adapter, 0, 0, 0, error.to_string()},
+            anchor->name);
+      return {};
+    }
+    const auto middle = challenges.begin() + static_cast<ptrdiff_t>(challenges.size() / 2);
+    for (const Challenges& half :
+         {Challenges(challenges.begin(), middle), Challenges(middle, challenges.end())}) {
+      if (options_.is_stopped && options_.is_stopped()) return {};
+      auto made = try_out(half);
+      if (made) {
+        free(*made);
+      } else {
+        GS_TRY(blame(half, made.error()));
+      }
+    }
+    return {};
+  }
+
+  void tell_progress() {
+    if (!options_.on_progress) return;
+    double before = 0, after = 0;
+    for (const auto& anchor : anchors_) {
+      before += anchor->ms;
+      after += anchor->ms * anchor->ratio;
+    }
+    progress_.seconds = seconds();
+    progress_.trials = outcome_.trials + outcome_.failures;
+    progress_.gain = after > 0 ? before / after : 1;
+    options_.on_progress(progress_);
+  }
+
+  // Both once more, in turns: what does not hold goes back to the default point.
+  Result<Outcome> finish() {
+    free(now_);
+    GS_ASSIGN(Loaded defaults, load({}, true));
+    GS_ASSIGN(Comparison seen, compare(defaults));
+    bool changed = false;
+    for (const auto& anchor : anchors_) {
+      if (!anchor->improved()) continue;
+      const double ms = fastest(seen.before[anchor.get()]);
+      if (fastest(seen.after[anchor.get()]) < 0.99 * ms) continue;
+      anchor->best = anchor->first();
+      anchor->ratio = 1;
+      changed = true;
+      if (options_.on_better)
+        options_.on_better(
+            {anchor->key, anchor->machine, anchor->best, outcome_.adapter, ms, 1, 0, ""},
+            anchor->name);
+    }
+    if (changed) {
+      GS_ASSIGN(seen, compare(defaults));
+    }
+    free(defaults);
+    outcome_.run_ms_before = fastest(seen.run_before);
+    outcome_.run_ms_after = fastest(seen.run_after);
+    for (const auto& one : anchors_) {
+      const Anchor* at = one.get();
+      Tuned tuned{at->key, at->machine, at->name,  at->origin, at->first(), at->best,
+                  at->ms,  at->ms,      at->share, at->share,  at->trials};
+      if (at->improved()) {
+        tuned.ms_before = fastest(seen.before[at]);
+        tuned.ms_after = fastest(seen.after[at]);
+        tuned.share_before = seen.shares_before[at];
+        tuned.share_after = seen.shares_after[at];
+      }
+      outcome_.kernels.push_back(std::move(tuned));
+    }
+    return std::move(outcome_);
+  }
+
+  struct Comparison {
+    std::vector<double> run_before, run_after;
+    std::map<const Anchor*, std::vector<double>> before, after;
+    std::map<const Anchor*, double> shares_before, shares_after;
+  };
+
+  // The improved kernels, and whole runs.
+  Result<Comparison> compare(const Loaded& defaults) {
+    Challenges improved;
+    for (const auto& anchor : anchors_)
+      if (anchor->improved()) improved.push_back({anchor.get(), anchor->best});
+    Comparison seen;
+    GS_ASSIGN(Loaded best, load({}));
+    for (int turn = 0; turn < last_turns; ++turn) {
+      GS_ASSIGN(seen.run_before.emplace_back(), measurer_.time(defaults.number, runs_));
+      GS_ASSIGN(seen.run_after.emplace_back(), measurer_.time(best.number, runs_));
+      if (improved.empty()) continue;
+      GS_ASSIGN(Times times, profile(defaults, improved, &seen.shares_before));
+      for (const auto& [anchor, time] : times) seen.before[anchor].push_back(time);
+      GS_ASSIGN(times, profile(best, improved, &seen.shares_after));
+      for (const auto& [anchor, time] : times) seen.after[anchor].push_back(time);
+    }
+    free(best);
+    return seen;
+  }
+
+  const std::span<const std::byte> model_;
+  Measurer& measurer_;
+  const Options& options_;
+  const Clock::time_point begin_;
+  std::vector<std::unique_ptr<Anchor>> anchors_;  // those that take most first
+  CostModel costs_;
+  Loaded now_;
+  Outcome outcome_;
+  Progress progress_;
+  std::string adapters_ = "any";
+  int rounds_ = 0, runs_ = 3;
+  double turn_seconds_ = 0;
+};
+
+}  // namespace
+
+Result<Outcome> tune(std::span<const std::byte> model, Measurer& measurer, const Options& options) {
+  return Tuner(model, measurer, options).run();
+}
+
+}  // namespace gossamer::tune

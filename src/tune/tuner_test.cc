@@ -1,0 +1,172 @@
+// The search on a machine that is a formula: it finds what is best there, and goes on past
+// candidates that do not load, that end the device or that give wrong numbers.
+#include "tune/tuner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <set>
+
+#include "onnx/model_writer.h"
+
+namespace gossamer::tune {
+namespace {
+
+using onnx::bytes_of;
+using onnx::model;
+using onnx::node;
+using onnx::value;
+
+onnx::Message products() {
+  return model({{value("a", {"96", "96"}), value("b", {"96", "96"})},
+                {node("MatMul", {"a", "b"}, {"c"}), node("Softmax", {"c"}, {"d"}),
+                 node("MatMul", {"d", "b"}, {"e"})},
+                {value("e", {"96", "96"})}});
+}
+
+// The numbers in a kernel's schedule that are no part of a name: factors of splits.
+std::vector<int> factors_of(const std::string& schedule) {
+  std::vector<int> factors;
+  for (size_t at = 0; at < schedule.size(); ++at) {
+    if (!std::isdigit(static_cast<unsigned char>(schedule[at]))) continue;
+    if (at > 0 && schedule[at - 1] != ' ') continue;
+    size_t digits = 0;
+    factors.push_back(std::stoi(schedule.substr(at), &digits));
+    at += digits;
+  }
+  return factors;
+}
+
+class FormulaMachine : public Measurer {
+ public:
+  int unloadable = 0, deadly = 0, wrong = 0;  // factors that are so; 0: none
+  int loads = 0;
+
+  Result<int> load(package::Files files) override {
+    ++loads;
+    std::vector<std::vector<int>> kernels;
+    for (const package::File& file : files) {
+      if (file.name != "manifest.json") continue;
+      const std::string text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+      const std::string word = R"("schedule":")";
+      for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+        const size_t begin = at + word.size();
+        kernels.push_back(factors_of(text.substr(begin, text.find('"', begin) - begin)));
+      }
+    }
+    if (has(kernels, unloadable)) return fail("it does not load");
+    models_.push_back(kernels);
+    return static_cast<int>(models_.size()) - 1;
+  }
+  void free(int) override {}
+
+  Result<Timing> profile(int model, int, const std::vector<int>&) override {
+    const auto& kernels = models_[static_cast<size_t>(model)];
+    if (has(kernels, deadly)) return fail("the device is gone");
+    Timing timing{"a formula", 1, {}};
+    for (size_t at = 0; at < kernels.size(); ++at)
+      timing.kernels.push_back({static_cast<int>(at), cost(kernels[at]), 0.5});
+    return timing;
+  }
+  Result<double> time(int, int) override { return 1.0; }
+  Result<> check(int model) override {
+    if (has(models_[static_cast<size_t>(model)], wrong)) return fail("wrong numbers");
+    return {};
+  }
+
+  // Least where all factors are 3 and many are there.
+  static double cost(const std::vector<int>& factors) {
+    double cost = 1;
+    for (const int factor : factors) cost += std::pow(std::log2(factor / 3.0), 2);
+    return cost;
+  }
+
+ private:
+  static bool has(const std::vector<std::vector<int>>& kernels, int factor) {
+    return factor != 0 && std::ranges::any_of(kernels, [&](const std::vector<int>& factors) {
+             return std::ranges::find(factors, factor) != factors.end();
+           });
+  }
+
+  std::vector<std::vector<std::vector<int>>> models_;
+};
+
+struct Searched {
+  Result<Outcome> outcome;
+  std::vector<Trial> trials, better;
+};
+
+Searched search(FormulaMachine& machine, int trials, std::vector<Trial> known = {}) {
+  Searched run{Outcome(), {}, {}};
+  Options options;
+  options.compile.target = "wasm";
+  options.known = std::move(known);
+  options.trials = trials;
+  options.on_trial = [&](const Trial& trial, const std::string&) { run.trials.push_back(trial); };
+  options.on_better = [&](const Trial& trial, const std::string&) { run.better.push_back(trial); };
+  run.outcome = tune(bytes_of(products()), machine, options);
+  return run;
+}
+
+TEST(Tuner, FindsWhatIsBestOnTheMachine) {
+  FormulaMachine machine;
+  const Searched run = search(machine, 300);
+  ASSERT_TRUE(run.outcome) << run.outcome.error().to_string();
+  double before = 0, after = 0;
+  for (const Tuned& kernel : run.outcome->kernels) {
+    before += kernel.ms_before;
+    after += kernel.ms_after;
+    // No point that was measured is better than the one that is taken, but for what is near it.
+    for (const Trial& trial : run.trials) {
+      if (trial.key == kernel.key && trial.machine == kernel.machine)
+        EXPECT_GE(trial.ms / (1 - 0.03), kernel.ms_after / 1.001) << to_string(trial.point);
+    }
+  }
+  EXPECT_LT(after, 0.9 * before);
+  EXPECT_FALSE(run.better.empty());
+  EXPECT_EQ(run.outcome->failures, 0);
+}
+
+TEST(Tuner, GoesOnPastBadCandidates) {
+  FormulaMachine machine;
+  machine.unloadable = 8;
+  machine.deadly = 3;
+  machine.wrong = 7;
+  const Searched run = search(machine, 120);
+  // The model as the compiler makes it must not have them.
+  ASSERT_TRUE(run.outcome) << run.outcome.error().to_string();
+  EXPECT_GT(run.outcome->failures, 0);
+  EXPECT_GT(run.outcome->trials, 0);
+  std::set<std::string> why;
+  for (const Trial& trial : run.trials)
+    if (!trial.failure.empty()) why.insert(trial.failure);
+  EXPECT_GE(why.size(), 2u);
+  for (const Trial& trial : run.better)
+    for (const Trial& bad : run.trials)
+      if (!bad.failure.empty() && bad.key == trial.key && bad.machine == trial.machine)
+        EXPECT_NE(to_string(trial.point), to_string(bad.point));
+}
+
+TEST(Tuner, GoesOnWhereAnotherSearchEnded) {
+  FormulaMachine machine;
+  const Searched first = search(machine, 40);
+  const Searched second = search(machine, 40, first.trials);
+  ASSERT_TRUE(second.outcome);
+  for (const Trial& trial : second.trials)
+    for (const Trial& known : first.trials)
+      if (known.key == trial.key && known.machine == trial.machine)
+        EXPECT_NE(to_string(known.point), to_string(trial.point));
+}
+
+TEST(Tuner, OfAModelThatCannotBeCompiled) {
+  FormulaMachine machine;
+  Options options;
+  options.compile.target = "nowhere";
+  options.trials = 1;
+  EXPECT_FALSE(tune(bytes_of(products()), machine, options));
+}
+
+}  // namespace
+}  // namespace gossamer::tune

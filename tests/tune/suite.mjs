@@ -1,0 +1,146 @@
+// gossamer tune: searches that end, go on, survive what candidates and people do to them, and whose records are right.
+//
+//   node tests/tune/suite.mjs
+import {spawn, spawnSync} from 'node:child_process';
+import {appendFileSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import {model, node, value} from '../cli/models.mjs';
+import {Tally} from '../tally.mjs';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
+const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-tune-'));
+const tally = new Tally();
+
+const check = (name, good, why) => tally.record(name, good ? [] : [String(why).slice(0, 500)]);
+const linesOf = (file) => readFileSync(file, 'utf8').trim().split('\n').map((line) => JSON.parse(line));
+
+function call(...args) {
+  const {status, stdout, stderr} = spawnSync(gossamer, args, {encoding: 'utf8', timeout: 240_000, maxBuffer: 1 << 28});
+  return {status, stdout: stdout ?? '', stderr: stderr ?? ''};
+}
+
+function writeModel() {
+  const file = path.join(work, 'products.onnx');
+  writeFileSync(file, model({
+    nodes: [node('MatMul', ['a', 'b'], ['c']), node('Softmax', ['c'], ['d']), node('MatMul', ['d', 'b'], ['e'])],
+    inputs: [value('a', 'f32', [128, 128]), value('b', 'f32', [128, 128])],
+    outputs: [value('e', 'f32', [128, 128])],
+  }));
+  return file;
+}
+
+// What a search leaves behind, and that one that goes on measures nothing twice.
+function searches(file) {
+  const records = path.join(work, 'cpu.jsonl');
+  const first = call('tune', file, '--target', 'cpu', '--threads', '1', '--trials', '24', '--output', records, '--json');
+  check('a search ends', first.status === 0, first.stderr);
+  if (first.status !== 0) return;
+  const outcome = JSON.parse(first.stdout);
+  const trials = linesOf(records).filter((line) => line.trial);
+  check('it measures as many points as it may', outcome.trials + outcome.failures === 24 && trials.length === 24,
+    `${outcome.trials} and ${outcome.failures}; ${trials.length} lines`);
+  check('its lines have keys of the model', trials.every(({key, ms, ratio, adapter}) =>
+    outcome.kernels.some((kernel) => kernel.key === key) && ms > 0 && ratio > 0 && adapter), JSON.stringify(trials[0]));
+  check('whole runs are compared', outcome.runMsBefore > 0 && outcome.runMsAfter > 0, first.stdout);
+
+  appendFileSync(records, 'no record\n{"key": "0", "class": "cpu"}\n');
+  const second = call('tune', file, '--target', 'cpu', '--threads', '1', '--trials', '12', '--output', records);
+  check('a search goes on, past lines that are no records',
+    second.status === 0 && second.stderr.includes('left out') && second.stdout.includes('12 points measured'),
+    second.stdout + second.stderr);
+  const all = readFileSync(records, 'utf8').split('\n').filter((line) => line.includes('"trial"')).map((line) => JSON.parse(line));
+  const texts = all.map(({key, trial}) => `${key} ${trial}`);
+  check('and measures nothing twice', texts.length === 36 && new Set(texts).size === 36, texts.join('\n'));
+
+  // The best points there are, whatever the machine found: the compiler takes them, and says so.
+  const last = new Map(trials.map(({key, class: machine, trial}) => [key, {key, class: machine, point: trial}]));
+  const taken = path.join(work, 'taken.jsonl');
+  writeFileSync(taken, [...last.values()].map((line) => JSON.stringify(line)).join('\n'));
+  const compiled = call('compile', file, '--target', 'cpu', '--records', taken, '--emit', 'package', '--json',
+    '-o', path.join(work, 'package'));
+  const {recorded = 0, refused = -1} = compiled.status === 0 ? JSON.parse(compiled.stdout).packages[0] : {};
+  check('the compiler takes points that were measured', recorded >= last.size && refused === 0, compiled.stdout + compiled.stderr);
+}
+
+// Somebody who has seen enough gets the table all the same; a device that ends is started again.
+async function interrupted(file) {
+  const records = path.join(work, 'interrupted.jsonl');
+  const child = spawn(gossamer, ['tune', file, '--target', 'cpu', '--threads', '1', '--seconds', '600', '--output', records],
+    {stdio: ['ignore', 'pipe', 'pipe']});
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (data) => (stdout += data));
+  child.stderr.on('data', (data) => (stderr += data));
+  const ended = new Promise((resolve) => child.on('exit', (code, signal) => resolve(code ?? signal)));
+  const measured = () => (existsSync(records) ? readFileSync(records, 'utf8').split('\n').length : 0);
+  const until = async (holds) => {
+    for (const end = Date.now() + 60_000; Date.now() < end && !holds(); ) await new Promise((resolve) => setTimeout(resolve, 50));
+    return holds();
+  };
+  check('it begins', await until(() => measured() > 3), stderr);
+  const {stdout: children} = spawnSync('pgrep', ['-P', String(child.pid), '-f', 'tuned-1'], {encoding: 'utf8'});
+  const [device] = children.trim().split('\n').map(Number);
+  check('candidates run in a process of their own', device > 0, children);
+  if (device > 0) process.kill(device, 'SIGKILL');
+  const seen = measured();
+  check('a device that ends is no end of the search', await until(() => measured() > seen + 3), `${measured()} lines, ${stderr}`);
+  child.kill('SIGINT');
+  const code = await Promise.race([ended, new Promise((resolve) => setTimeout(() => resolve('late'), 60_000))]);
+  check('Ctrl+C ends it with the table', code === 0 && stdout.includes('whole runs'), `${code} ${stdout} ${stderr}`);
+  if (code === 'late') child.kill('SIGKILL');
+}
+
+function inBrowsers(file) {
+  for (const target of ['wasm', 'webgpu']) {
+    const records = path.join(work, `${target}.jsonl`);
+    const {status, stdout, stderr} = call('tune', file, '--target', target, '--trials', '6', '--output', records, '--json');
+    const outcome = status === 0 ? JSON.parse(stdout) : {};
+    check(`${target} in Chromium`, outcome.trials + outcome.failures === 6 && outcome.runMsAfter > 0, stdout + stderr);
+  }
+}
+
+// What is recorded is right on real models, too.
+function rightAnswers() {
+  const models = path.join(root, '../shared/testdata/models');
+  if (!existsSync(models)) return tally.skip('records of real models', 'there is no ../shared/testdata here');
+  for (const name of ['mnist_8_cntk', 'dtln_1']) {
+    const place = path.join(models, name);
+    const file = path.join(place, readdirSync(place).find((one) => one.endsWith('.onnx')));
+    const records = path.join(work, `${name}.jsonl`);
+    const tuned = call('tune', file, '--target', 'cpu', '--trials', '30', '--output', records);
+    check(`${name} is tuned`, tuned.status === 0, tuned.stderr);
+    const lines = linesOf(records).filter(({trial, failed}) => trial && !failed);
+    const wild = new Map(lines.map(({key, class: machine, trial}) => [key, {key, class: machine, point: trial}]));
+    writeFileSync(records, [...wild.values()].map((line) => JSON.stringify(line)).join('\n'));
+    const tested = call('test', place, '--target', 'cpu', '--records', records);
+    check(`${name} with ${wild.size} of its points answers right`, tested.status === 0 && /[1-9]\d* passed, 0 failed/.test(tested.stdout),
+      tested.stdout.slice(-300) + tested.stderr);
+  }
+}
+
+function mistakes(file) {
+  const records = path.join(work, 'never.jsonl');
+  const cases = [
+    ['no end is told', 2, '--seconds', ['--target', 'cpu', '--output', records]],
+    ['no target', 2, '--target', ['--trials', '3', '--output', records]],
+    ['no such device', 1, 'is `gossamer rpc` running', ['--target', 'cpu', '--trials', '3', '--output', records, '--device', 'rpc://127.0.0.1:1/x?token=y']],
+    ['no such folder', 1, 'nowhere', ['--target', 'cpu', '--trials', '3', '--output', path.join(work, 'nowhere/records')]],
+    ['an input that is none', 1, 'names no input', ['--target', 'cpu', '--trials', '3', '--output', records, '--input', 'z=z.npy']],
+  ];
+  for (const [name, wanted, word, args] of cases) {
+    const {status, stderr} = call('tune', file, ...args);
+    check(name, status === wanted && stderr.includes(word) && stderr.trim().split('\n').length === 1, `${status}: ${stderr}`);
+  }
+  const {status, stderr} = call('tune', path.join(work, 'missing.onnx'), '--target', 'cpu', '--trials', '3', '--output', records);
+  check('no such model', status === 1 && stderr.includes('missing.onnx'), stderr);
+}
+
+const file = writeModel();
+mistakes(file);
+searches(file);
+await interrupted(file);
+rightAnswers();
+inBrowsers(file);
+rmSync(work, {recursive: true, force: true});
+tally.end();

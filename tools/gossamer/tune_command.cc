@@ -1,0 +1,253 @@
+// gossamer tune: searches better points for a model's kernels on a device, into a file of records.
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <atomic>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+
+#include "api/files.h"
+#include "gossamer/commands.h"
+#include "gossamer/feeds.h"
+#include "gossamer/fixed_inputs.h"
+#include "gossamer/progress.h"
+#include "gossamer/records_file.h"
+#include "gossamer/tune_device.h"
+#include "runtime/manifest.h"
+#include "tune/tuner.h"
+
+namespace gossamer::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Json = rapidjson::Writer<rapidjson::StringBuffer>;
+
+struct Options {
+  std::string model, output;
+  std::vector<std::string> inputs;
+  FixedInputs fixed;
+  ImageOptions image;
+  MeasureOptions measure;
+  std::string cpu = "native";
+  int trials = 0;
+  double seconds = 0;
+  unsigned seed = 1;
+  bool json = false;
+};
+
+std::atomic<bool> is_interrupted;
+
+// The next one ends the program.
+void interrupt(int signal) {
+  is_interrupted = true;
+  std::signal(signal, SIG_DFL);
+}
+
+// Of the model as it is compiled without records: what it takes, of what shapes.
+Result<std::vector<rpc::NamedTensor>> feeds_of(const Bytes& model, const Options& options,
+                                               const compiler::Options& compile) {
+  GS_ASSIGN(const package::Files files, compiler::compile(model, compile));
+  for (const package::File& file : files) {
+    if (file.name != "manifest.json") continue;
+    GS_ASSIGN(const auto manifest,
+              runtime::parse_manifest(
+                  {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()}));
+    const std::vector<Port> ports = ports_of(manifest.module, compile.known);
+    GS_ASSIGN(auto feeds, make_feeds(options.inputs, options.image, ports, true));
+    std::vector<rpc::NamedTensor> named;
+    for (size_t at = 0; at < feeds.size(); ++at)
+      named.push_back(
+          {ports[at].name, {feeds[at].dtype, feeds[at].shape, feeds[at].bytes, feeds[at].strings}});
+    return named;
+  }
+  return fail("the package has no manifest");
+}
+
+std::string bar(double fraction) {
+  constexpr size_t width = 24;
+  const auto full = static_cast<size_t>(std::clamp(fraction, 0.0, 1.0) * width);
+  return "[" + std::string(full, '=') + std::string(width - full, ' ') + "]";
+}
+
+std::string rounded(double value, int digits) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+// How far it is, of what ends it first.
+double fraction_of(const tune::Progress& progress, const Options& options) {
+  double fraction = 0;
+  if (options.trials > 0) fraction = double(progress.trials) / options.trials;
+  if (options.seconds > 0) fraction = std::max(fraction, progress.seconds / options.seconds);
+  return fraction;
+}
+
+std::string line_of(const tune::Progress& progress, const Options& options) {
+  const double fraction = fraction_of(progress, options);
+  std::string line =
+      cat(bar(fraction), " ", progress.trials, " points, kernels ", rounded(progress.gain, 2), "x");
+  if (!progress.kernel.empty())
+    line += cat("; ", progress.kernel.substr(0, 24), " ", rounded(progress.kernel_gain, 2), "x, ",
+                rounded(100 * progress.share, 0), "% of its limit");
+  if (fraction > 0)
+    line += cat("; ", rounded(progress.seconds * (1 - fraction) / fraction, 0), " s left");
+  return line;
+}
+
+void print_table(const tune::Outcome& outcome) {
+  std::printf("%s\n%10s %10s %7s %13s %7s  %-28s %s\n", outcome.adapter.c_str(), "before ms",
+              "after ms", "gain", "% of limit", "points", "kernel", "point");
+  double before = 0, after = 0;
+  for (const tune::Tuned& kernel : outcome.kernels) {
+    before += kernel.ms_before;
+    after += kernel.ms_after;
+    const std::string shares =
+        cat(rounded(100 * kernel.share_before, 0), " to ", rounded(100 * kernel.share_after, 0));
+    std::printf("%10.4f %10.4f %6.2fx %13s %7d  %-28s %s\n", kernel.ms_before, kernel.ms_after,
+                kernel.ms_after > 0 ? kernel.ms_before / kernel.ms_after : 1, shares.c_str(),
+                kernel.trials, kernel.name.substr(0, 28).c_str(),
+                to_string(kernel.before) == to_string(kernel.after)
+                    ? "the default one"
+                    : to_string(kernel.after).c_str());
+  }
+  std::printf("kernels %.4f ms, now %.4f ms: %.2fx; whole runs %.4f ms, now %.4f ms: %.2fx\n",
+              before, after, after > 0 ? before / after : 1, outcome.run_ms_before,
+              outcome.run_ms_after,
+              outcome.run_ms_after > 0 ? outcome.run_ms_before / outcome.run_ms_after : 1);
+  std::printf("%d points measured, %d failed\n", outcome.trials, outcome.failures);
+}
+
+void print_json(const tune::Outcome& outcome) {
+  rapidjson::StringBuffer text;
+  Json json(text);
+  const auto number = [&](const char* name, double value) {
+    json.Key(name);
+    json.Double(std::isfinite(value) ? value : 0);
+  };
+  const auto member = [&](const char* name, const std::string& value) {
+    json.Key(name);
+    json.String(value);
+  };
+  json.StartObject();
+  member("adapter", outcome.adapter);
+  number("runMsBefore", outcome.run_ms_before);
+  number("runMsAfter", outcome.run_ms_after);
+  json.Key("trials");
+  json.Int(outcome.trials);
+  json.Key("failures");
+  json.Int(outcome.failures);
+  json.Key("kernels");
+  json.StartArray();
+  for (const tune::Tuned& kernel : outcome.kernels) {
+    json.StartObject();
+    member("key", kernel.key);
+    member("class", kernel.machine);
+    member("name", kernel.name);
+    member("origin", kernel.origin);
+    member("before", to_string(kernel.before));
+    member("after", to_string(kernel.after));
+    number("msBefore", kernel.ms_before);
+    number("msAfter", kernel.ms_after);
+    json.Key("trials");
+    json.Int(kernel.trials);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+  std::printf("%s\n", text.GetString());
+}
+
+Result<tune::Outcome> tune_model(const Options& options) {
+  GS_ASSIGN(const Bytes model, read_file(options.model));
+  const auto external = external_files(fs::path(options.model).parent_path());
+  tune::Options tune;
+  tune.compile.target = options.measure.target;
+  tune.compile.cpu = options.cpu;
+  tune.compile.external = external.get();
+  GS_TRY(apply(options.fixed, tune.compile.known));
+  GS_ASSIGN(auto feeds, feeds_of(model, options, tune.compile));
+  schedule::Records records;
+  std::error_code error;
+  if (fs::exists(options.output, error)) {
+    GS_ASSIGN(records, read_records(options.output));
+    GS_ASSIGN(tune.known, read_trials(options.output));
+    tune.compile.records = &records;
+  }
+  std::ofstream output(options.output, std::ios::app);
+  if (!output) return fail_at(options.output, "cannot be written");
+  const auto write = [&](const tune::Trial& trial, const std::string& kernel, bool best) {
+    output << trial_line(trial, kernel, best) << '\n' << std::flush;
+  };
+  tune.on_trial = [&](const auto& trial, const auto& kernel) { write(trial, kernel, false); };
+  tune.on_better = [&](const auto& trial, const auto& kernel) { write(trial, kernel, true); };
+  tune.trials = options.trials;
+  tune.seconds = options.seconds;
+  tune.seed = options.seed;
+  Progress bar(options.json);
+  tune.on_progress = [&](const tune::Progress& progress) {
+    bar.show(line_of(progress, options), fraction_of(progress, options));
+  };
+  tune.is_stopped = [] { return is_interrupted.load(); };
+  GS_ASSIGN(const auto measurer, RpcMeasurer::start(options.measure, std::move(feeds)));
+  std::signal(SIGINT, interrupt);
+  auto outcome = tune::tune(model, *measurer, tune);
+  std::signal(SIGINT, SIG_DFL);
+  if (outcome && !output) return fail_at(options.output, "cannot be written");
+  return outcome;
+}
+
+int run_tune(const Options& options) {
+  if (options.trials == 0 && options.seconds == 0)
+    return report_usage("--trials or --seconds is needed: a search has no end of its own");
+  const auto outcome = tune_model(options);
+  if (!outcome) return report_error(outcome.error(), options.json);
+  options.json ? print_json(*outcome) : print_table(*outcome);
+  return 0;
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, Chosen& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "tune", "Search faster kernels for a model on a device, for `compile --records`");
+  command->add_option("model", options->model, "An ONNX file")->required();
+  command->add_option("--target,-t", options->measure.target, "Where it runs")
+      ->required()
+      ->check(CLI::IsMember({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"}));
+  command
+      ->add_option("--output,-o", options->output,
+                   "Records, a line each; a file that is there is gone on with")
+      ->required();
+  command->add_option("--trials", options->trials, "Points to measure")
+      ->check(CLI::Range(1, 10000000));
+  command->add_option("--seconds", options->seconds, "To search for, the comparison at the end too")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--input,-i", options->inputs,
+                   "NAME=FILE, as for `bench`; inputs without one are random, and zeros where they "
+                   "are no floats")
+      ->allow_extra_args(false);
+  add_fixed_inputs(*command, options->fixed);
+  command
+      ->add_option("--threads", options->measure.threads,
+                   "Of cpu and wasm; 0: one a core, in browsers up to 4")
+      ->check(CLI::Range(0, 1024));
+  command
+      ->add_option("--timeout", options->measure.timeout,
+                   "Seconds that measuring a candidate may take")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--cpu", options->cpu, "With --target cpu: LLVM's name of the processor")
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Of what the search draws")->capture_default_str();
+  add_browser_options(*command, options->measure.browser);
+  command->add_flag("--json", options->json, "Machine-readable output");
+  command->callback([options, &chosen] { chosen.run = [options] { return run_tune(*options); }; });
+}
+
+}  // namespace gossamer::command

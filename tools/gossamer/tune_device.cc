@@ -1,0 +1,237 @@
+#include "gossamer/tune_device.h"
+
+#include <rapidjson/document.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "gossamer/compare.h"
+#include "gossamer/runner.h"
+
+namespace gossamer::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+using rapidjson::Value;
+
+// What the profile of a run says (docs/specs/rpc.md); errors: it says something else.
+Result<tune::Timing> read_profile(const std::string& text) {
+  rapidjson::Document json;
+  json.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag>(text.data(),
+                                                                              text.size());
+  const auto wrong = [] { return fail("the device answered without a profile"); };
+  if (json.HasParseError() || !json.IsObject() || !json.HasMember("bench")) return wrong();
+  const Value& bench = json["bench"];
+  if (!bench.IsObject() || !bench.HasMember("profile") || !bench["profile"].IsObject())
+    return wrong();
+  const Value& profile = bench["profile"];
+  const auto number = [](const Value& of, const char* name) {
+    return of.IsObject() && of.HasMember(name) && of[name].IsNumber() ? of[name].GetDouble() : 0.0;
+  };
+  tune::Timing timing;
+  if (profile.HasMember("adapter") && profile["adapter"].IsString())
+    timing.adapter = profile["adapter"].GetString();
+  timing.run_ms = number(profile, "runMs");
+  double copy = 0, arithmetic = 0;  // a millisecond
+  if (profile.HasMember("limits") && profile["limits"].IsArray() && !profile["limits"].Empty()) {
+    copy = 1e6 * number(profile["limits"][0], "copyRate");
+    arithmetic = 1e6 * number(profile["limits"][0], "arithmeticRate");
+  }
+  if (!profile.HasMember("launches") || !profile["launches"].IsArray()) return wrong();
+  std::map<int, tune::KernelTime> kernels;
+  for (const Value& launch : profile["launches"].GetArray()) {
+    const auto kernel = static_cast<int>(number(launch, "kernel"));
+    tune::KernelTime& time = kernels[kernel];
+    time.kernel = kernel;
+    time.ms += number(launch, "ms");
+    const double moving = copy > 0 ? number(launch, "bytes") / copy : 0;
+    const double computing = arithmetic > 0 ? number(launch, "operations") / arithmetic : 0;
+    time.share += std::max(moving, computing);
+  }
+  for (auto& [kernel, time] : kernels) {
+    if (time.ms > 0) time.share /= time.ms;
+    timing.kernels.push_back(time);
+  }
+  return timing;
+}
+
+Result<> compare_outputs(const std::vector<rpc::NamedTensor>& actual,
+                         const std::vector<rpc::NamedTensor>& expected) {
+  if (actual.size() != expected.size()) return fail("a run gave other outputs");
+  const auto data = [](const runtime::HostTensor& tensor) {
+    return ops::TensorData{tensor.dtype, tensor.shape, tensor.bytes, tensor.strings};
+  };
+  for (size_t at = 0; at < actual.size(); ++at) {
+    const auto& [name, tensor] = expected[at];
+    const bool integers = tensor.dtype != ir::DType::string && !ir::is_float(tensor.dtype);
+    // Sums in another order round otherwise: quantized ones by a step.
+    const Tolerance tolerance =
+        tolerance_of(tensor.dtype, integers && ir::byte_size(tensor.dtype) == 1 ? 1 : 0);
+    const Difference difference = compare(data(actual[at].tensor), data(tensor),
+                                          {10 * tolerance.absolute, 10 * tolerance.relative});
+    if (!difference.agrees)
+      return fail(cat("wrong numbers in output \"", name, "\": ", difference.mismatch));
+  }
+  return {};
+}
+
+}  // namespace
+
+RpcMeasurer::RpcMeasurer(MeasureOptions options, std::vector<rpc::NamedTensor> feeds)
+    : options_(std::move(options)), feeds_(std::move(feeds)) {}
+
+RpcMeasurer::~RpcMeasurer() {
+  models_.clear();
+  device_.reset();
+  if (device_process_) device_process_->end();
+  if (server_) server_->end();
+}
+
+Result<std::unique_ptr<RpcMeasurer>> RpcMeasurer::start(MeasureOptions options,
+                                                        std::vector<rpc::NamedTensor> feeds) {
+  auto made = std::unique_ptr<RpcMeasurer>(new RpcMeasurer(std::move(options), std::move(feeds)));
+  if (made->options_.browser.device.empty()) {
+    GS_TRY(made->start_server());
+    GS_TRY(made->start_device());
+  } else {
+    GS_ASSIGN(made->address_, rpc::parse_address(made->options_.browser.device));
+  }
+  GS_TRY(made->connect());
+  const rpc::DeviceInfo info = made->device_->info();
+  const std::string& target = made->options_.target;
+  // Native programs say "cpu" and take whatever this machine's run time has.
+  const auto says = [&](std::string_view name) {
+    return std::ranges::find(info.targets, name) != info.targets.end();
+  };
+  const bool has = says(target) || (runs_here(target) && says("cpu"));
+  if (!has) return fail_at(cat("device ", info.name), cat("has no target ", target));
+  return made;
+}
+
+Result<> RpcMeasurer::start_server() {
+  std::error_code error;
+  const std::string program = fs::read_symlink("/proc/self/exe", error).string();
+  GS_ASSIGN(auto server, ChildProcess::start({program, "rpc", "--port", "0"}, true));
+  server_.emplace(std::move(server));
+  GS_ASSIGN(address_text_, server_->receive());
+  GS_ASSIGN(address_, rpc::parse_address(address_text_));
+  return {};
+}
+
+Result<> RpcMeasurer::start_device() {
+  const std::string name = cat("tuned-", ++starts_);
+  std::error_code error;
+  std::vector<std::string> words;
+  if (runs_here(options_.target)) {
+    words = {fs::read_symlink("/proc/self/exe", error).string(),
+             "rpc",
+             "--join",
+             address_text_,
+             "--name",
+             name};
+  } else {
+    GS_ASSIGN(const fs::path script, find_web_file("tests/join_page.mjs"));
+    words = {"node",
+             script.string(),
+             cat("http://", address_.host, ":", address_.port, "/?token=", address_.token,
+                 "&name=", name),
+             options_.browser.name,
+             options_.browser.path,
+             options_.browser.args};
+  }
+  GS_ASSIGN(auto process, ChildProcess::start(std::move(words), runs_here(options_.target)));
+  device_process_.emplace(std::move(process));
+  address_.device = name;
+  return {};
+}
+
+Result<> RpcMeasurer::connect() {
+  GS_ASSIGN(device_, rpc::RemoteDevice::connect(address_, 60));
+  return {};
+}
+
+void RpcMeasurer::replace_device() {
+  if (!device_process_) return;
+  for (auto& [number, loaded] : models_) loaded.model.reset();
+  device_.reset();
+  device_process_->end();
+  device_process_.reset();
+  const auto again = [&]() -> Result<> {
+    GS_TRY(start_device());
+    GS_TRY(connect());
+    for (auto& [number, loaded] : models_) {
+      GS_ASSIGN(loaded.model, device_->load(loaded.files, options_.target, options_.threads));
+    }
+    return {};
+  };
+  // The next request says what is wrong.
+  if (const auto done = again(); !done)
+    std::fprintf(stderr, "gossamer: the device does not start again: %s\n",
+                 done.error().to_string().c_str());
+}
+
+Result<int> RpcMeasurer::load(package::Files files) {
+  if (!device_) return fail("the device is gone");
+  auto model = device_->load(files, options_.target, options_.threads);
+  if (!model) {
+    replace_device();
+    return std::unexpected(model.error());
+  }
+  const int number = next_++;
+  if (!device_process_) files.clear();
+  models_[number] = {std::move(files), *std::move(model)};
+  return number;
+}
+
+void RpcMeasurer::free(int model) { models_.erase(model); }
+
+Result<rpc::RunAnswer> RpcMeasurer::run(int model, const rpc::RunOptions& options) {
+  const auto found = models_.find(model);
+  if (found == models_.end() || !found->second.model) return fail("the device is gone");
+  rpc::RunOptions run = options;
+  run.seconds = options_.timeout;
+  auto answer = found->second.model->run(feeds_, run);
+  if (!answer) replace_device();
+  return answer;
+}
+
+Result<tune::Timing> RpcMeasurer::profile(int model, int runs, const std::vector<int>& kernels) {
+  rpc::RunOptions options;
+  options.runs = runs;
+  options.bench = "profile";
+  options.kernels = kernels;
+  options.min_ms = 1;
+  GS_ASSIGN(const rpc::RunAnswer answer, run(model, options));
+  return read_profile(answer.json);
+}
+
+Result<double> RpcMeasurer::time(int model, int runs) {
+  GS_ASSIGN(const rpc::RunAnswer answer, run(model, {.runs = runs, .bench = "runs"}));
+  rapidjson::Document json;
+  json.Parse<rapidjson::kParseIterativeFlag>(answer.json.data(), answer.json.size());
+  double fastest = 0;
+  if (!json.HasParseError() && json.IsObject() && json.HasMember("bench") &&
+      json["bench"].IsObject() && json["bench"].HasMember("times") &&
+      json["bench"]["times"].IsArray()) {
+    for (const Value& time : json["bench"]["times"].GetArray())
+      if (time.IsNumber() && (fastest == 0 || time.GetDouble() < fastest))
+        fastest = time.GetDouble();
+  }
+  if (fastest == 0) return fail("the device answered without times");
+  return fastest;
+}
+
+Result<> RpcMeasurer::check(int model) {
+  GS_ASSIGN(rpc::RunAnswer answer, run(model, {}));
+  if (expected_.empty()) {
+    expected_ = std::move(answer.outputs);
+    return {};
+  }
+  return compare_outputs(answer.outputs, expected_);
+}
+
+std::string RpcMeasurer::about() const { return device_ ? device_->info().about : ""; }
+
+}  // namespace gossamer::command
