@@ -27,6 +27,7 @@ if(NOT GOSSAMER_LLVM)
   return()
 endif()
 find_program(GS_CLANG NAMES clang-19 REQUIRED)
+find_program(GS_CLANGXX NAMES clang++-19 REQUIRED)
 
 # Nothing in it is known outside of what it becomes part of.
 function(gs_embed_code name file)
@@ -45,3 +46,33 @@ gs_embed_code(wasm_model model.c ${gs_wasm_flags})
 gs_embed_code(wasm_one_thread one_thread.c ${gs_wasm_flags})
 gs_embed_code(wasm_program program.c ${gs_wasm_flags})
 gs_embed_code(wasm_threads wasi_threads.c ${gs_wasm_flags} -matomics)
+gs_embed_code(wasm_component component.c ${gs_wasm_flags})
+
+# The service of a component (serve/component), with what it takes of the libraries for wasm: an
+# object that is linked with a model's.
+set(gs_service_objects)
+foreach(source serve/component/wasi_http.cc serve/component/model.cc serve/front.cc
+        serve/datatypes.cc serve/read_request.cc serve/write_response.cc runtime/string_ports.cc
+        runtime/shape_text.cc net/secret.cc src/base/strings.cc src/base/result.cc src/ir/type.cc
+        src/ir/scalar.cc src/ir/small_float.cc)
+  string(REPLACE "/" "_" object ${source})
+  set(object ${gs_made}/service/${object}.o)
+  add_custom_command(OUTPUT ${object}
+    COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${GS_CLANGXX} ${gs_wasm_flags} -std=c++23 -Wall -Wextra
+            -Werror -ffp-contract=off -fno-exceptions -fno-rtti -fvisibility=hidden -DNDEBUG
+            -DRAPIDJSON_HAS_STDSTRING=1 -DGOSSAMER_VERSION="${PROJECT_VERSION}"
+            -I${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include
+            -isystem ${CMAKE_BINARY_DIR}/third_party/include/gs_rapidjson
+            -ffile-prefix-map=${PROJECT_SOURCE_DIR}/= -MD -MF ${object}.d
+            -c ${PROJECT_SOURCE_DIR}/${source} -o ${object}
+    DEPENDS ${PROJECT_SOURCE_DIR}/${source} DEPFILE ${object}.d VERBATIM)
+  list(APPEND gs_service_objects ${object})
+endforeach()
+file(MAKE_DIRECTORY ${gs_made}/service)
+add_custom_command(OUTPUT ${gs_made}/service.o
+  COMMAND ${GS_CLANGXX} --target=wasm32-wasi -nostartfiles -O0 -Wl,-r,--strip-debug
+          ${gs_service_objects} -o ${gs_made}/service.o
+  DEPENDS ${gs_service_objects} VERBATIM)
+gs_embed(wasm_service ${gs_made}/service.o)
+gs_embed(wasm_service_wit ${PROJECT_SOURCE_DIR}/serve/component/service.wit)
+gs_embed(wasm_service_encode ${PROJECT_SOURCE_DIR}/serve/component/encode.mjs)

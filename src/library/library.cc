@@ -17,12 +17,13 @@ struct FormName {
   std::string_view name;
   Form form;
 };
-constexpr std::array<FormName, 6> forms{{{"object", Form::object},
+constexpr std::array<FormName, 7> forms{{{"object", Form::object},
                                          {"static-lib", Form::static_library},
                                          {"shared-lib", Form::shared_library},
                                          {"c", Form::c},
                                          {"wasi", Form::wasi},
-                                         {"oci", Form::oci}}};
+                                         {"oci", Form::oci},
+                                         {"component", Form::component}}};
 
 std::vector<std::byte> bytes_of(std::string_view text) {
   const auto* begin = reinterpret_cast<const std::byte*>(text.data());
@@ -41,9 +42,10 @@ Result<> check_form(const compiler::Options& compile, const Options& options) {
     return fail_at(cat("target \"", compile.target, "\""), "has no libraries",
                    "use --target cpu or --target wasm");
   if (wasm && options.form == Form::c) return fail("--emit c is for --target cpu");
-  const bool program = options.form == Form::wasi || options.form == Form::oci;
-  if (!wasm && program) return fail("programs, --emit wasi and oci, are for --target wasm");
-  if (!program && options.threads != 1) return fail("threads are told to a library by init");
+  const bool wasi = options.form == Form::wasi || options.form == Form::oci;
+  const bool program = wasi || options.form == Form::component;
+  if (!wasm && program) return fail("programs and components are for --target wasm");
+  if (!wasi && options.threads != 1) return fail("threads are told to a library by init");
   if (program && options.weights_beside) return fail("a program has its weights inside");
   return {};
 }
@@ -54,7 +56,7 @@ Result<Form> form_named(std::string_view name) {
   for (const FormName& form : forms)
     if (form.name == name) return form.form;
   return fail(cat("there is no form \"", name, "\""),
-              "object, static-lib, shared-lib, c, wasi, oci");
+              "object, static-lib, shared-lib, c, wasi, oci, component");
 }
 
 Result<package::Files> make_library(std::span<const std::byte> model,

@@ -12,9 +12,9 @@
 
 namespace gossamer::library {
 
-enum class Form : uint8_t { object, static_library, shared_library, c, wasi, oci };
+enum class Form : uint8_t { object, static_library, shared_library, c, wasi, oci, component };
 
-// "object", "static-lib", "shared-lib", "c", "wasi", "oci"
+// "object", "static-lib", "shared-lib", "c", "wasi", "oci", "component"
 Result<Form> form_named(std::string_view name);
 
 struct Options {

@@ -2,11 +2,15 @@
 
 #ifdef GOSSAMER_LLVM
 
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
 #include <array>
 
 #include "codegen/llvm/library.h"
 #include "library/header.h"
 #include "library/run_time.h"
+#include "runtime/signature.h"
 
 namespace gossamer::library {
 namespace {
@@ -34,6 +38,37 @@ std::vector<std::pair<std::string, std::string>> functions_of(const std::string&
   for (const char* function : {"run", "free", "error", "message"})
     all.emplace_back(cat("gossamer_model_", function), cat(name, "_", function));
   return all;
+}
+
+// What the service of a component reads (runtime/embedded/component.h): JSON, with its end.
+std::string signature_json(const std::string& name, const package::Module& module) {
+  const runtime::Signature signature = runtime::signature_of(module);
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> json(text);
+  const auto list = [&](const char* key, const std::vector<runtime::Port>& ports) {
+    json.Key(key);
+    json.StartArray();
+    for (const runtime::Port& port : ports) {
+      json.StartObject();
+      json.Key("name");
+      json.String(port.name);
+      json.Key("dtype");
+      json.String(std::string(ir::name_of(port.dtype)));
+      json.Key("shape");
+      json.StartArray();
+      for (const int64_t extent : port.shape) json.Int64(extent);
+      json.EndArray();
+      json.EndObject();
+    }
+    json.EndArray();
+  };
+  json.StartObject();
+  json.Key("name");
+  json.String(name);
+  list("inputs", signature.inputs);
+  list("outputs", signature.outputs);
+  json.EndObject();
+  return {text.GetString(), text.GetSize() + 1};
 }
 
 LibraryParts parts_of(const Made& made, const Options& options, bool wasm,
@@ -78,17 +113,26 @@ Result<package::Files> finish_linked(const std::string& name, Made& made,
   const LlvmOptions llvm{compile.cpu, compile.target == "wasm", compile.relaxed_simd};
   const std::array<int64_t, 1> threads{options.threads};
   LibraryParts parts = parts_of(made, options, llvm.wasm, threads);
+  const std::string signature = signature_json(name, made.module);
   if (options.form == Form::wasi) {
     parts.exported = {{"gossamer_program_start", "_start"}};
     if (options.threads > 1)
       parts.exported.emplace_back("gossamer_thread_start", "wasi_thread_start");
+  } else if (options.form == Form::component) {
+    parts.run_time.push_back(run_time::wasm_component);
+    parts.data.push_back({"gossamer_signature", std::as_bytes(std::span(signature))});
+    for (const char* function :
+         {"gossamer_component_signature", "gossamer_component_program", "gossamer_component_text",
+          "gossamer_model_init_inside", "gossamer_model_compute", "gossamer_model_output",
+          "gossamer_model_error", "gossamer_model_message"})
+      parts.exported.emplace_back(function, function);
   } else {
     parts.exported = functions_of(name, options, made.encoded);
   }
   GS_ASSIGN(std::vector<std::byte> object, codegen::llvm_::emit_library_object(parts, llvm));
   package::Files files;
   const HeaderOptions header{name, machine_of(made.module, llvm), options.weights_beside};
-  if (options.form != Form::wasi)
+  if (options.form != Form::wasi && options.form != Form::component)
     files.push_back({name + ".h", bytes_of(header_of(made.module, made.encoded, header))});
   switch (options.form) {
     case Form::object:
@@ -114,6 +158,13 @@ Result<package::Files> finish_linked(const std::string& name, Made& made,
       GS_ASSIGN(std::vector<std::byte> program,
                 codegen::llvm_::link_wasm_program(object, options.threads > 1));
       files.push_back({name + ".wasm", std::move(program)});
+    } break;
+    case Form::component: {
+      GS_ASSIGN(std::vector<std::byte> component,
+                codegen::llvm_::link_wasm_component(
+                    object, run_time::wasm_service,
+                    {run_time::wasm_service_wit, run_time::wasm_service_encode}));
+      files.push_back({name + ".wasm", std::move(component)});
     } break;
   }
   if (options.weights_beside) files.push_back({name + ".weights", std::move(made.encoded.weights)});

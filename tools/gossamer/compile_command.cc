@@ -264,11 +264,10 @@ void add_compile(CLI::App& app, Chosen& chosen) {
           "--emit", options->emit,
           "package: only that; page: also the page that runs it (default for the web); cpu, "
           "wasm: object, static-lib or shared-lib with a C header; cpu: c, one file of C11 for any "
-          "machine; wasm: wasi, a program for engines without JavaScript, or oci, an image of it "
-          "for "
-          "containers")
-      ->check(CLI::IsMember(
-          {"package", "page", "object", "static-lib", "shared-lib", "c", "wasi", "oci"}));
+          "machine; wasm: wasi, a program for engines without JavaScript, oci, an image of it for "
+          "containers, or component, a service for wasi:http")
+      ->check(CLI::IsMember({"package", "page", "object", "static-lib", "shared-lib", "c", "wasi",
+                             "oci", "component"}));
   command
       ->add_option("--weights", options->weights, "Libraries: weights inside, or in a file beside")
       ->check(CLI::IsMember({"inside", "beside"}));

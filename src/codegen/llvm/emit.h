@@ -45,6 +45,15 @@ Result<std::vector<std::byte>> link_shared_library(std::span<const std::byte> ob
 // and a memory that is imported, which they share), and a module of the convention of dynamic
 // linking that exports what is named.
 Result<std::vector<std::byte>> link_wasm_program(std::span<const std::byte> object, bool threads);
+// What a component is made with: the world of its service (WIT), a program for Node.js that has
+// jco.
+struct ComponentTools {
+  std::span<const std::byte> wit, encode;
+};
+// By one of these, and by wasm-tools or jco: a component for wasi:http of a model and its service.
+Result<std::vector<std::byte>> link_wasm_component(std::span<const std::byte> model,
+                                                   std::span<const std::byte> service,
+                                                   const ComponentTools& tools);
 Result<std::vector<std::byte>> link_wasm_library(std::span<const std::byte> object,
                                                  std::span<const std::string> exported);
 

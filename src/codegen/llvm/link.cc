@@ -1,4 +1,4 @@
-// Object to shared library, by an installed linker.
+// Objects to libraries, programs and components, by installed linkers.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -20,10 +20,11 @@ namespace {
 struct Workplace {
   std::string folder;
   std::string object() const { return folder + "/kernels.o"; }
+  std::string other() const { return folder + "/other"; }
   std::string library() const { return folder + "/kernels.so"; }
   std::string messages() const { return folder + "/messages"; }
   ~Workplace() {
-    for (const std::string& file : {object(), library(), messages()}) unlink(file.c_str());
+    for (const std::string& file : {object(), other(), library(), messages()}) unlink(file.c_str());
     rmdir(folder.c_str());
   }
 };
@@ -70,16 +71,33 @@ int run(const std::vector<std::string>& command, const std::string& messages) {
 
 using Flags = std::vector<std::string>;
 
-// By the first of the linkers that is installed.
-Result<std::vector<std::byte>> link(std::span<const std::byte> object,
-                                    std::span<const char* const> linkers, const Flags& flags,
-                                    const std::string& hint) {
+Result<std::string> make_folder() {
   const char* base = getenv("TMPDIR");
   std::string pattern = cat(base && *base ? base : "/tmp", "/gossamer-link.XXXXXX");
   if (!mkdtemp(pattern.data())) return fail_at(pattern, cat("cannot be made: ", strerror(errno)));
-  const Workplace place{pattern};
-  if (!write_bytes(place.object(), object))
-    return fail_at(place.object(), cat("cannot be written: ", strerror(errno)));
+  return pattern;
+}
+
+Result<> put(const std::string& file, std::span<const std::byte> bytes) {
+  if (!write_bytes(file, bytes)) return fail_at(file, cat("cannot be written: ", strerror(errno)));
+  return {};
+}
+
+std::string first_line(const std::string& messages) {
+  const std::vector<std::byte> said = read_bytes(messages);
+  const std::string_view text(reinterpret_cast<const char*>(said.data()), said.size());
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+// By the first of the linkers that is installed.
+Result<std::vector<std::byte>> link(std::span<const std::byte> object,
+                                    std::span<const char* const> linkers, const Flags& flags,
+                                    const std::string& hint,
+                                    std::span<const std::byte> other = {}) {
+  GS_ASSIGN(std::string folder, make_folder());
+  const Workplace place{std::move(folder)};
+  GS_TRY(put(place.object(), object));
+  if (!other.empty()) GS_TRY(put(place.other(), other));
   for (const char* linker : linkers) {
     Flags command{linker};
     if (std::strcmp(linker, "cc") == 0) {
@@ -89,13 +107,10 @@ Result<std::vector<std::byte>> link(std::span<const std::byte> object,
       command.insert(command.end(), flags.begin(), flags.end());
     }
     command.insert(command.end(), {"-o", place.library(), place.object()});
+    if (!other.empty()) command.push_back(place.other());
     const int status = run(command, place.messages());
     if (status < 0) continue;
-    if (status != 0) {
-      const std::vector<std::byte> said = read_bytes(place.messages());
-      const std::string_view text(reinterpret_cast<const char*>(said.data()), said.size());
-      return fail_at(linker, std::string(text.substr(0, text.find('\n'))));
-    }
+    if (status != 0) return fail_at(linker, first_line(place.messages()));
     return read_bytes(place.library());
   }
   return fail(cat("no linker is installed, which this needs"), hint);
@@ -132,6 +147,42 @@ Result<std::vector<std::byte>> link_wasm_program(std::span<const std::byte> obje
     flags.insert(flags.end(), {"--export=wasi_thread_start", "--shared-memory", "--import-memory",
                                "--max-memory=4294967296"});
   return link(object, wasm_linkers, flags, wasm_hint);
+}
+
+Result<std::vector<std::byte>> link_wasm_component(std::span<const std::byte> model,
+                                                   std::span<const std::byte> service,
+                                                   const ComponentTools& tools) {
+  GS_ASSIGN(const auto core,
+            link(model, wasm_linkers,
+                 {"--no-entry", "--export=_initialize", "--export=cabi_realloc",
+                  "--export=wasi:http/incoming-handler@0.2.0#handle", "--export-memory",
+                  "--stack-first", "-zstack-size=1048576", "--gc-sections", "--strip-debug"},
+                 wasm_hint, service));
+  // The world's types become a section of the module, and that a component around it.
+  GS_ASSIGN(std::string folder, make_folder());
+  const Workplace place{std::move(folder)};
+  const std::string wit = place.other(), module = place.object(), made = place.library();
+  GS_TRY(put(wit, tools.wit));
+  GS_TRY(put(module, core));
+  int status =
+      run({"wasm-tools", "component", "embed", "--world", "service", wit, module, "-o", made},
+          place.messages());
+  if (status == 0)
+    status = run({"wasm-tools", "component", "new", made, "-o", made}, place.messages());
+  if (status < 0)
+    status = run({"node",
+                  "--input-type=module",
+                  "-e",
+                  {reinterpret_cast<const char*>(tools.encode.data()), tools.encode.size()},
+                  module,
+                  wit,
+                  made},
+                 place.messages());
+  if (status < 0)
+    return fail("no tool that makes components is installed",
+                "cargo install wasm-tools, or npm install -g @bytecodealliance/jco");
+  if (status > 0) return fail_at("component", first_line(place.messages()));
+  return read_bytes(made);
 }
 
 Result<std::vector<std::byte>> link_wasm_library(std::span<const std::byte> object,
