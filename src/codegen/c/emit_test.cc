@@ -21,6 +21,8 @@ TEST(EmitC, VectorsAndRegisters) {
   const std::string source = source_of(R"(kernel k[](a: f32[32], write c: f32[32]) {
   grid g in 0..8 {
     alloc acc: f32[8]
+    alloc kept: f32[1]
+    kept[0] = a[g]
     acc[ramp(4, 1, 4)] = x4(0.0)
     for k in 0..2 {
       acc[ramp(4, 1, 4)] = fma(x4(2.0), a[ramp(k * 16, 1, 4)], acc[ramp(4, 1, 4)])
@@ -37,12 +39,15 @@ TEST(EmitC, VectorsAndRegisters) {
   for (gs_word i0 = begin; i0 < end; ++i0) {
     gs_f32x4 m1_0;
     gs_f32x4 m1_1;
+    float m2_0;
+    m2_0 = b0[i0];
     m1_1 = gs_splat_f32x4(0.0f);
-    for (gs_word i2 = 0; i2 < 2; ++i2) {
-      m1_1 = gs_fma_f32x4(gs_splat_f32x4(2.0f), gs_load_f32x4(b0 + (i2 * 16)), m1_1);
+    for (gs_word i3 = 0; i3 < 2; ++i3) {
+      m1_1 = gs_fma_f32x4(gs_splat_f32x4(2.0f), gs_load_f32x4(b0 + (i3 * 16)), m1_1);
     }
     gs_store_f32x4(b1 + (i0 * 4), m1_1);
     b1[0] = m1_1.v[1];
+    (void)m2_0;
     (void)m1_0;
   }
 }

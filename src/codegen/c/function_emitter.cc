@@ -157,10 +157,9 @@ FunctionEmitter::Memory& FunctionEmitter::memory(const ir::Buffer& buffer) {
 }
 
 // A whole cell, or one of its elements.
-std::string FunctionEmitter::cell(Memory& memory, const Expr& index) {
+std::string FunctionEmitter::cell(const Memory& memory, const Expr& index) {
   const int64_t offset = constant_offset(index);
   const int64_t number = offset / memory.cell_lanes;
-  memory.cells[static_cast<size_t>(number)] = true;
   const std::string name = cat(memory.name, "_", number);
   if (index->type.lanes == memory.cell_lanes) return name;
   return cat(name, ".v[", offset % memory.cell_lanes, "]");
@@ -283,7 +282,10 @@ const ir::Ramp* consecutive(const Expr& index) {
 std::string FunctionEmitter::load(const ir::Load& load) {
   GS_CHECK(load.indices.size() == 1, "load of ", load.buffer->name, " is not flat");
   Memory& place = memory(load.buffer);
-  if (place.cell_lanes > 0) return cell(place, load.indices[0]);
+  if (place.cell_lanes > 0) {
+    place.cells[static_cast<size_t>(constant_offset(load.indices[0]) / place.cell_lanes)] = true;
+    return cell(place, load.indices[0]);
+  }
   const std::string from = place.name;
   const DType storage = load.buffer->storage;
   const Expr& index = load.indices[0];

@@ -49,10 +49,10 @@ class FunctionEmitter {
   struct Memory {
     std::string name;
     int cell_lanes = 0;
-    std::vector<bool> cells;  // which are used
+    std::vector<bool> cells;  // which are read
   };
   Memory& memory(const ir::Buffer& buffer);
-  std::string cell(Memory& memory, const ir::Expr& index);
+  std::string cell(const Memory& memory, const ir::Expr& index);
 
   std::string named(const ir::Type& type, const std::string& value);  // a constant of the function
   std::string fresh(std::string_view prefix) { return cat(prefix, number_++); }
