@@ -113,6 +113,7 @@ class Reader {
   package::Module module_;
   int64_t files_ = 0;
   std::vector<int64_t> sources_;
+  std::set<int> grown_;  // tensors of states
   std::string problem_;
 };
 
@@ -262,7 +263,15 @@ void Reader::dims(const Fields& root) {
       dim.axis = static_cast<int>(fields.count("axis", size_of(symbols)));
       const package::Port& port = entry_of(module_.inputs, dim.input);
       const bool symbolic = entry_of(port.shape, dim.axis).value < 0;
-      if (!symbolic || entry_of(symbols, dim.axis) != dim.name || !named.insert(dim.name).second)
+      if (fields.has("rows")) {
+        dim.rows = number(fields, "rows");
+        dim.output = static_cast<int>(fields.count("output", size_of(module_.outputs)));
+        const package::Port& next = entry_of(module_.outputs, dim.output);
+        if (next.tensor != port.tensor || next.shape.size() != port.shape.size() ||
+            !grown_.insert(port.tensor).second)
+          fields.wrong("input", "what its output alone continues");
+      } else if (!symbolic || entry_of(symbols, dim.axis) != dim.name ||
+                 !named.insert(dim.name).second)
         fields.wrong("name", "that of its axis, once");
     }
     module_.dims.push_back(std::move(dim));
@@ -470,6 +479,7 @@ Result<Manifest> Reader::read(const Json& json) {
   const auto beside = [&](const package::Launch& launch) {
     return entry_of(module_.kernels, launch.kernel).device == 1;
   };
+  if (!module_.steps.empty() && !grown_.empty()) root.wrong("steps", "absent where states grow");
   if (module_.steps.empty() && std::ranges::any_of(module_.run, beside))
     root.wrong("steps", "there to copy to the side");
   if (module_.steps.empty() && module_.plan_segments > 1)

@@ -58,7 +58,7 @@ Result<std::vector<int64_t>> Model::State::dims_of(std::span<const TensorView> f
   for (size_t input = 0; input < inputs.size(); ++input) {
     for (size_t axis = 0; axis < inputs[input].symbols.size(); ++axis) {
       for (size_t dim = 0; dim < dims.size(); ++dim) {
-        if (module().dims[dim].input < 0 ||
+        if (module().dims[dim].input < 0 || module().dims[dim].output >= 0 ||
             module().dims[dim].name != inputs[input].symbols[axis] ||
             dims[dim] == feeds[input].shape[axis])
           continue;
@@ -69,6 +69,24 @@ Result<std::vector<int64_t>> Model::State::dims_of(std::span<const TensorView> f
     }
   }
   return dims;
+}
+
+// States have room for the rows after the run, so that outputs lie without gaps.
+Result<> Model::State::choose_room(std::vector<int64_t>& dims) const {
+  if (std::ranges::all_of(module().dims, [](const auto& dim) { return dim.output < 0; })) return {};
+  Sized sizes;
+  sizes.values.resize(static_cast<size_t>(module().plan_values));
+  if (module().plan_values > 0) GS_TRY((side_code ? side_code : code)->plan(0, dims, sizes.values));
+  for (size_t at = 0; at < dims.size(); ++at) {
+    const package::Dim& dim = module().dims[at];
+    if (dim.output < 0) continue;
+    const int64_t rows = value_of(dim.rows, sizes);
+    if (rows < dims[at] || rows > largest_dim)
+      return fail_at(cat("input \"", inputs[static_cast<size_t>(dim.input)].name, "\""),
+                     "these dimensions give more rows than can be counted", "use smaller inputs");
+    dims[at] = rows;
+  }
+  return {};
 }
 
 // The values of a segment, and its checks.
@@ -244,9 +262,37 @@ Result<> Model::State::read_output(const package::Port& port, std::vector<int64_
   return {};
 }
 
-Result<> Model::State::write_inputs(std::span<const TensorView> feeds) {
-  for (size_t at = 0; at < feeds.size(); ++at)
-    GS_TRY(write_tensor(module().inputs[at].tensor, feeds[at].dtype, feeds[at].bytes));
+namespace {
+
+// The same elements where the rows of an axis have room for more.
+std::vector<std::byte> with_room(const TensorView& feed, size_t axis, int64_t room) {
+  size_t pieces = 1, row = static_cast<size_t>(ir::byte_size(feed.dtype));
+  for (size_t i = 0; i < axis; ++i) pieces *= static_cast<size_t>(feed.shape[i]);
+  for (size_t i = axis + 1; i < feed.shape.size(); ++i) row *= static_cast<size_t>(feed.shape[i]);
+  const size_t bytes = row * static_cast<size_t>(feed.shape[axis]);
+  const size_t stride = row * static_cast<size_t>(room);
+  std::vector<std::byte> all(pieces * stride);
+  for (size_t at = 0; at < pieces; ++at)
+    std::ranges::copy(feed.bytes.subspan(at * bytes, bytes), &all[at * stride]);
+  return all;
+}
+
+}  // namespace
+
+Result<> Model::State::write_inputs(std::span<const TensorView> feeds,
+                                    std::span<const int64_t> dims) {
+  for (size_t at = 0; at < feeds.size(); ++at) {
+    const TensorView& feed = feeds[at];
+    const auto state = std::ranges::find_if(module().dims, [&](const package::Dim& dim) {
+      return dim.output >= 0 && dim.input == static_cast<int>(at);
+    });
+    std::vector<std::byte> spread;
+    if (state != module().dims.end() && !feed.bytes.empty())
+      spread = with_room(feed, static_cast<size_t>(state->axis),
+                         dims[static_cast<size_t>(state - module().dims.begin())]);
+    GS_TRY(write_tensor(module().inputs[at].tensor, feed.dtype,
+                        spread.empty() ? feed.bytes : std::span<const std::byte>(spread)));
+  }
   return {};
 }
 
@@ -273,9 +319,10 @@ Result<> Model::State::run(std::span<const TensorView> feeds, std::vector<HostTe
   launch_ranges.assign(module().run.size(), 0);
   launch_times.assign(module().run.size(), 0);
   if (!module().steps.empty()) return run_steps(feeds, std::move(dims), results);
+  GS_TRY(choose_room(dims));
   GS_ASSIGN(const Sized* const sizes, sizes_of(dims));
   GS_TRY(provide_slots(*sizes, 0));
-  GS_TRY(write_inputs(feeds));
+  GS_TRY(write_inputs(feeds, dims));
   for (size_t at = 0; at < module().run.size(); ++at)
     GS_TRY(launch_of_run(at, sizes->scalars[at], sizes->ranges[at], *sizes));
   return read_outputs(*sizes, results);

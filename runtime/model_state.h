@@ -67,6 +67,8 @@ struct Model::State {
 
   // Running
   Result<std::vector<int64_t>> dims_of(std::span<const TensorView> feeds) const;
+  // Sets how many rows states have room for.
+  Result<> choose_room(std::vector<int64_t>& dims) const;
   Result<const Sized*> sizes_of(const std::vector<int64_t>& dims);
   Result<Sized> compute_sizes(std::span<const int64_t> dims,
                               std::span<const package::Launch> launches) const;
@@ -97,7 +99,7 @@ struct Model::State {
   // Of an output that is computed and for which there is room.
   Result<std::vector<int64_t>> shape_of(const package::Port& port, const Sized& sizes);
   Result<> read_output(const package::Port& port, std::vector<int64_t> shape, HostTensor& output);
-  Result<> write_inputs(std::span<const TensorView> feeds);
+  Result<> write_inputs(std::span<const TensorView> feeds, std::span<const int64_t> dims);
   Result<> read_outputs(const Sized& sizes, std::vector<HostTensor>& results);
   Result<> run(std::span<const TensorView> feeds, std::vector<HostTensor>& results);
 

@@ -21,7 +21,7 @@ class Model::State::Steps {
   // Everything that is known before the first step.
   Result<> begin() {
     GS_TRY(plan(0));
-    return state_.write_inputs(feeds_);
+    return state_.write_inputs(feeds_, {});
   }
   Result<> run(const std::vector<Step>& steps);
   const Sized& sizes() const { return sizes_; }

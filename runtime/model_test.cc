@@ -238,7 +238,7 @@ TEST_F(ModelTest, BadPackagesAreErrorsThatNameTheFile) {
   EXPECT_EQ(changed("example", "example"), "");
   EXPECT_SAYS(changed("gossamer-package", "zip"), "not a package");
   EXPECT_SAYS(changed("\"version\":2", "\"version\":1"),
-              "version 1, this run time reads versions 2 to 3");
+              "version 1, this run time reads versions 2 to 4");
   EXPECT_SAYS(changed("\"target\":\"cpu\"", "\"target\":\"wasm\""), "package for wasm");
   EXPECT_SAYS(changed("\"needs\":[]", "\"needs\":[\"cpu-abacus\"]"), "needs cpu-abacus");
   EXPECT_SAYS(changed("\"slot\":3", "\"slot\":4"), "tensors[3].slot is not in [0, 4)");

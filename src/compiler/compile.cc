@@ -1,6 +1,7 @@
 #include "compiler/compile.h"
 
 #include "compiler/module_builder.h"
+#include "graph/append_rows.h"
 #include "graph/fuse.h"
 #include "graph/place_on_side.h"
 #include "graph/stage_graph.h"
@@ -76,6 +77,9 @@ Result<package::Files> compile(const graph::Graph& graph, const Options& options
     fuse.kind = [](const ops::Stage& stage) { return !graph::needs_side(stage).empty(); };
   if (options.fuse) graph::fuse(stages, fuse);
   if (options.expose) graph::expose_stages(stages);
+  // Kernels write textures whole; libraries take and give all of a tensor.
+  if (options.state && !caps.texture_memory && options.code == CodeForm::finished)
+    graph::append_rows(stages);
   schedule::legalize_stages(stages.program, caps);
   graph::hoist_constants(stages, max_buffers);
   graph::drop_dead(stages);

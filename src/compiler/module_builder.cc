@@ -163,7 +163,7 @@ void ModuleBuilder::add_inputs() {
   for (const graph::StageInput& input : stages_.inputs) {
     package::Port port{input.name, input.buffer->dtype,     {},
                        {},         tensor_of(input.buffer), input.strings};
-    for (const ir::Expr& extent : input.buffer->shape) {
+    for (const ir::Expr& extent : input.shape.empty() ? input.buffer->shape : input.shape) {
       const auto known = ir::as_int(extent);
       const auto* symbol = ir::as<ir::VarNode>(extent);
       port.shape.push_back(known ? package::Number(*known) : planner_.number(extent));
@@ -172,7 +172,8 @@ void ModuleBuilder::add_inputs() {
     module_.inputs.push_back(std::move(port));
   }
   for (const graph::Dim& dim : stages_.dims)
-    module_.dims.push_back({dim.var->name, dim.input, dim.axis});
+    module_.dims.push_back({dim.var->name, dim.input, dim.axis, dim.output,
+                            dim.rows ? planner_.number(dim.rows) : package::Number()});
   for (size_t i = stages_.dims.size(); i < planner_.dims().size(); ++i)
     module_.dims.push_back({planner_.dims()[i]->name, -1, 0});
   for (const graph::Check& check : stages_.checks) host_.check(check);
@@ -190,7 +191,7 @@ void ModuleBuilder::add_outputs() {
   for (const graph::StageOutput& output : stages_.outputs) {
     package::Port port{output.name, output.buffer->dtype,     {},
                        {},          tensor_of(output.buffer), output.strings};
-    for (const ir::Expr& extent : output.buffer->shape) {
+    for (const ir::Expr& extent : output.shape.empty() ? output.buffer->shape : output.shape) {
       port.shape.push_back(planner_.number(extent));
       port.symbols.emplace_back();
     }

@@ -64,6 +64,10 @@ struct Node {
 struct Dim {
   ir::Var var;
   int input = 0, axis = 0;
+  // Of a state (append_rows.h), how many rows its memory has room for: not of the input's shape but
+  // what a run time chooses, `rows`, those after a run, at least. The output is the same tensor.
+  ir::Expr rows = {};
+  int output = -1;
 };
 
 // A value of the enclosing graph that a region uses, and the region's own id for it.

@@ -41,13 +41,16 @@ std::unordered_set<const ir::BufferNode*> states_of(const StageGraph& graph) {
     const ir::BufferNode* output = entry.output().get();
     if (output && !seen.insert(output).second) states.insert(output);
   }
+  for (const Dim& dim : graph.dims)
+    if (dim.rows) states.insert(graph.inputs[static_cast<size_t>(dim.input)].buffer.get());
   return states;
 }
 
 std::string print(const StageGraph& graph) {
   std::string text = cat("graph \"", graph.name, "\"\n");
   for (const Dim& dim : graph.dims) {
-    text += cat("dim ", dim.var->name, ": axis ", dim.axis, " of input ", dim.input, "\n");
+    text += cat("dim ", dim.var->name, dim.rows ? ": room along axis " : ": axis ", dim.axis,
+                " of input ", dim.input, "\n");
   }
   for (const StageInput& input : graph.inputs) {
     text += cat("input ", tensor_text(input.buffer), "\n");

@@ -17,11 +17,13 @@ struct StageInput {
   std::string name;
   ir::Buffer buffer;
   bool strings = false;  // the bytes of a tensor of strings, whose lengths are the next port
+  std::vector<ir::Expr> shape = {};  // where the buffer has room for more
 };
 struct StageOutput {
   std::string name;
   ir::Buffer buffer;
   bool strings = false;
+  std::vector<ir::Expr> shape = {};
 };
 struct StageConstant {
   std::string name;
@@ -48,7 +50,7 @@ struct StageGraph {
   std::unordered_set<const ir::BufferNode*> side;  // buffers beside a GPU, see place_on_side
 };
 
-// The buffers that more than one stage or step writes.
+// The buffers that more than one stage or step writes, and those that grow by rows.
 std::unordered_set<const ir::BufferNode*> states_of(const StageGraph&);
 
 // Runs every node's define (decomposing composed ones), with host values and shapes propagated.

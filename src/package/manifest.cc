@@ -321,7 +321,9 @@ File write_manifest(const Module& module, const Files& files) {
   const bool one_file =
       std::ranges::none_of(files, &File::above) &&
       std::ranges::all_of(module.weights, [](const Weight& weight) { return weight.file < 0; });
-  json.Int(one_file ? oldest_version : format_version);
+  const bool grows =
+      std::ranges::any_of(module.dims, [](const Dim& dim) { return dim.output >= 0; });
+  json.Int(grows ? format_version : one_file ? oldest_version : 3);
   write_text(json, "name", module.name);
   write_text(json, "target", module.target);
   if (!module.side.target.empty()) {
@@ -355,6 +357,11 @@ File write_manifest(const Module& module, const Files& files) {
     if (dim.input >= 0) {
       write_int(out, "input", dim.input);
       write_int(out, "axis", dim.axis);
+    }
+    if (dim.output >= 0) {
+      write_int(out, "output", dim.output);
+      out.Key("rows");
+      write_number(out, dim.rows);
     }
     out.EndObject();
   });

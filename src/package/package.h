@@ -14,9 +14,9 @@
 
 namespace gossamer::package {
 
-// What is read. Packages whose weights lie in several files, or above the package, are of version
-// 3; others of version 2, which is all that they need.
-constexpr int format_version = 3, oldest_version = 2;
+// What is read. Packages with states that grow are of version 4, those whose weights lie in several
+// files, or above the package, of version 3; others of version 2, which is all that they need.
+constexpr int format_version = 4, oldest_version = 2;
 
 // A number known now, or the index of a value that the plan function computes from the dimensions.
 struct Number {
@@ -52,6 +52,10 @@ struct Group {
 struct Dim {
   std::string name;
   int input = 0, axis = 0;
+  // Not -1: input and output are one tensor, a state, and this is its memory's extent along the
+  // axis. The run time chooses it, at least `rows`, a value of the plan that does not depend on it.
+  int output = -1;
+  Number rows = {};
 };
 
 struct Check {  // an error unless the value is nonzero after the plan's segment

@@ -331,7 +331,20 @@ ops::Stage gather_form(const ops::Stage& scatter) {
 }
 
 bool writes_a_row(const ops::Stage& scatter) {
-  return scatter.kind == ops::StageKind::scatter && !scatter.initial && choice_form(scatter);
+  if (scatter.kind != ops::StageKind::scatter || scatter.initial || scatter.condition ||
+      scatter.table || !scatter.combiner.left.empty())
+    return false;
+  std::vector<int> places(scatter.axes.size());  // indices of the target that are the axis
+  for (const Expr& target : scatter.target) {
+    int used = 0;
+    for (size_t i = 0; i < scatter.axes.size(); ++i) {
+      const Var& axis = scatter.axes[i];
+      if (!ir::uses(target, axis.get())) continue;
+      if (++used > 1 || ir::uses(ir::simplify(target - axis), axis.get())) return false;
+      ++places[i];
+    }
+  }
+  return std::ranges::all_of(places, [](int count) { return count == 1; });
 }
 
 void gather_scatters(ops::Program& program, const Capabilities& capabilities) {

@@ -18,7 +18,8 @@ ops::Stage gather_form(const ops::Stage& scatter);
 void gather_scatters(ops::Program& program, const Capabilities& capabilities);
 
 // Whether each update has a place of its own in a state, so that they may be written in any order:
-// each axis is an index of the target, the others are the same for all (a row of a loop's output).
+// each axis is an index of the target, or that and a number, the others are the same for all (a row
+// of a loop's output, the new rows of a state).
 bool writes_a_row(const ops::Stage& scatter);
 
 }  // namespace gossamer::schedule

@@ -37,6 +37,14 @@ function withStrings(manifest) {
   ];
 }
 
+/** A state that grows by rows: an output is an input's tensor, whose room the run time chooses. */
+function withState(manifest) {
+  const [{name, dtype, shape, tensor}] = manifest.inputs;
+  manifest.version = 4;
+  manifest.outputs.push({name: `${name}.next`, dtype, shape: shape.map((extent) => (typeof extent === 'number' ? extent : 1)), tensor});
+  manifest.dims.push({name: `${name}.room`, input: 0, axis: shape.length - 1, output: manifest.outputs.length - 1, rows: {plan: 0}});
+}
+
 /** Packages written by hand: {name, files, manifest}. */
 export async function seeds() {
   const all = [];
@@ -56,6 +64,7 @@ export async function seeds() {
   for (const target of ['webgpu', 'webgl']) add(`side-${target}`, await sidePackage(target));
   add('strings-wasm', await tinyPackage('wasm'), withStrings);
   add('strings-webgpu', await tinyPackage('webgpu', {n: 4}), withStrings);
+  add('state-wasm', await tinyPackage('wasm'), withState);
   const cpu = (manifest) => (manifest.target = 'cpu');
   add('static-cpu', await tinyPackage('wasm', {n: 4}), cpu);
   add('steps-cpu', await stepsPackage('wasm', STEP_CASES[1]), cpu);
@@ -139,7 +148,7 @@ function wholes(manifest) {
   change((copy) => (copy.files[0].xxh3 = '0123456789abcdeF'));
   for (const sha256 of ['', 'x', 7, '0'.repeat(63), `${'0'.repeat(63)}F`, '0'.repeat(64)]) change((copy) => (copy.files[0].sha256 = sha256));
   for (const above of [true, 1, null]) change((copy) => (copy.files[0].above = above));
-  for (const version of [1, 3, 4]) change((copy) => (copy.version = version));
+  for (const version of [1, 3, 4, 5]) change((copy) => (copy.version = version));
   if (manifest.weights?.length > 0) {
     for (const file of [-1, 0, 1, 2, 20, '0', null]) change((copy) => (copy.weights[0].file = file));
     // A second one in memory that goes when loading is done.
@@ -172,6 +181,13 @@ function wholes(manifest) {
     for (const key of ['inputs', 'outputs']) change((copy) => (copy[key].pop(), (copy.groups = [])));
   }
   change((copy) => copy.dims.push({name: '', input: 0, axis: 0}));
+  const state = manifest.dims.find(({rows}) => rows);
+  if (state) {
+    change((copy) => copy.dims.push({...state}));
+    change((copy) => copy.outputs[state.output].shape.pop());
+    change((copy) => (copy.steps = [{launch: [0, 1]}]));
+    for (const [input, output] of [[0, 0], [1, state.output], [1, 1]]) change((copy) => Object.assign(copy.dims.at(-1), {input, output}));
+  }
   for (const name of ['__proto__', 'constructor', 'toString']) change((copy) => (copy.inputs[0].name = name));
   return all;
 }

@@ -167,8 +167,12 @@ export async function bundleWeb(root, out) {
     bundle: true, format: 'esm', platform: 'node', outfile: out, logLevel: 'error',
     plugins: [{
       name: 'checks',
-      setup: ({onLoad}) => onLoad({filter: /\.ts$/}, ({path: file}) =>
-        sources.has(file) ? {contents: sources.get(file), loader: 'ts'} : undefined),
+      setup: ({onLoad, onResolve}) => {
+        onLoad({filter: /\.ts$/}, ({path: file}) => (sources.has(file) ? {contents: sources.get(file), loader: 'ts'} : undefined));
+        // Devices are the tests' own.
+        onResolve({filter: /^worker:/}, (found) => ({path: found.path, namespace: 'worker'}));
+        onLoad({filter: /.*/, namespace: 'worker'}, () => ({contents: 'export default undefined'}));
+      },
     }],
   });
   return checks;

@@ -12,7 +12,11 @@ const root = path.resolve(import.meta.dirname, '../..');
 const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
 
 /** By version: what makes the compiler write it, and what manifests of its time did not have. */
-const FORMS = {2: {options: [], without: /,\s*"sha256": ?"[^"]*"/g}, 3: {options: ['--shard-size', '100b']}};
+const FORMS = {
+  2: {options: [], without: /,\s*"sha256": ?"[^"]*"/g},
+  3: {options: ['--shard-size', '100b']},
+  4: {options: ['--state'], grows: true},
+};
 
 let seed = 1;
 const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647 - 0.5;
@@ -21,19 +25,23 @@ const [ROWS, IN, HIDDEN, OUT] = [3, 4, 8, 3];
 const [w, b, v, x] = [matrix(IN, HIDDEN), matrix(1, HIDDEN), matrix(HIDDEN, OUT), matrix(ROWS, IN)];
 
 const tensor = (name, data, ...shape) => stored({type: 'f32', shape, data}, name);
-const network = model({
+const PAST = [0.25, -1, 3, 2, 0.5, -0.125];
+/** `grows`: in the place of where y is large, the y of all runs, one after the other. */
+const network = (grows) => model({
   nodes: [
     node('MatMul', ['x', 'w'], ['xw']), node('Add', ['xw', 'b'], ['sum']), node('Relu', ['sum'], ['h']),
     node('MatMul', ['h', 'v'], ['hv']), node('Softmax', ['hv'], ['y']),
-    node('Greater', ['y', 'least'], ['large']), node('NonZero', ['large'], ['where']),
+    ...(grows
+      ? [node('Concat', ['past', 'y'], ['all'], {integers: {axis: 0}})]
+      : [node('Greater', ['y', 'least'], ['large']), node('NonZero', ['large'], ['where'])]),
   ],
-  inputs: [value('x', 'f32', ['n', IN])],
-  outputs: [value('y', 'f32', ['n', OUT]), value('where', 'i64', [2, 'found'])],
-  weights: [tensor('w', w, IN, HIDDEN), tensor('b', b, HIDDEN), tensor('v', v, HIDDEN, OUT), tensor('least', Float32Array.of(0.4))],
+  inputs: [value('x', 'f32', ['n', IN]), ...(grows ? [value('past', 'f32', ['before', OUT])] : [])],
+  outputs: [value('y', 'f32', ['n', OUT]), ...(grows ? [value('all', 'f32', ['after', OUT])] : [value('where', 'i64', [2, 'found'])])],
+  weights: [tensor('w', w, IN, HIDDEN), tensor('b', b, HIDDEN), tensor('v', v, HIDDEN, OUT), ...(grows ? [] : [tensor('least', Float32Array.of(0.4))])],
 });
 
 /** By the definition, in doubles. */
-function expected() {
+function expected(grows) {
   const y = [];
   const where = [[], []];
   for (let row = 0; row < ROWS; ++row) {
@@ -49,16 +57,17 @@ function expected() {
       if (each / all > 0.4) [row, column].forEach((at, axis) => where[axis].push(at));
     });
   }
-  return {x: Array.from(x), xShape: [ROWS, IN], y, where: where.flat()};
+  const all = [...PAST, ...y];
+  return {x: Array.from(x), xShape: [ROWS, IN], y, ...(grows ? {past: PAST, pastShape: [2, OUT], all} : {where: where.flat()})};
 }
 
 const work = mkdtempSync(path.join(os.tmpdir(), 'stored-packages-'));
 const file = path.join(work, 'stored.onnx');
-writeFileSync(file, network);
-for (const [version, {options, without}] of Object.entries(FORMS)) {
+for (const [version, {options, without, grows}] of Object.entries(FORMS)) {
   const folder = path.join(import.meta.dirname, `version_${version}`);
   if (existsSync(folder)) continue;
   mkdirSync(folder);
+  writeFileSync(file, network(grows));
   const compile = (target, out, ...more) =>
     execFileSync(gossamer, ['compile', file, '--target', target, '--emit', 'package', '--output', out, ...options, ...more], {stdio: 'inherit'});
   compile('webgpu,webgl,wasm', path.join(folder, 'web'));
@@ -69,6 +78,6 @@ for (const [version, {options, without}] of Object.entries(FORMS)) {
   }
   const {version: made} = JSON.parse(readFileSync(path.join(folder, 'cpu/manifest.json'), 'utf8'));
   if (String(made) !== version) throw new Error(`version_${version}: the compiler wrote version ${made}`);
-  writeFileSync(path.join(folder, 'case.json'), `${JSON.stringify(expected(), undefined, 1)}\n`);
+  writeFileSync(path.join(folder, 'case.json'), `${JSON.stringify(expected(grows), undefined, 1)}\n`);
 }
 rmSync(work, {recursive: true});

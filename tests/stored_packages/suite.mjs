@@ -18,18 +18,21 @@ const work = mkdtempSync(path.join(os.tmpdir(), 'stored-packages-'));
 const tally = new Tally();
 
 /** What is wrong with outputs, against case.json. */
-function trouble({y, where}, expected) {
-  const worst = Math.max(...expected.y.map((value, at) => Math.abs(value - y[at])));
-  if (y.length !== expected.y.length || !(worst < 1e-5)) return `y is ${y}`;
+function trouble({y, where, all}, expected) {
+  const far = (values, wanted = []) => values.length !== wanted.length || !(Math.max(...wanted.map((value, at) => Math.abs(value - values[at]))) < 1e-5);
+  if (far(y, expected.y)) return `y is ${y}`;
+  if (expected.all) return far(all, expected.all) ? `all is ${all}` : undefined;
   return where.join() === expected.where.join() ? undefined : `where is ${where}`;
 }
 
 /** In the page and in Node: what a run of a package gives. */
-async function answer(run, from, device, {x, xShape}) {
+async function answer(run, from, device, {x, xShape, past, pastShape}) {
   const model = await run.load(from, {device});
   try {
-    const {y, where} = await model.run({x: run.tensor(Float32Array.from(x), xShape)});
-    return {y: Array.from(await y.data()), where: Array.from(await where.data(), Number)};
+    const before = past && {past: run.tensor(Float32Array.from(past), pastShape)};
+    const {y, where, all} = await model.run({x: run.tensor(Float32Array.from(x), xShape), ...before});
+    const rest = all ? {all: Array.from(await all.data())} : {where: Array.from(await where.data(), Number)};
+    return {y: Array.from(await y.data()), ...rest};
   } finally {
     model.dispose();
   }
@@ -41,12 +44,17 @@ function elementsOf(file, array) {
   return Array.from(new array(bytes.buffer.slice(bytes.byteOffset + 10 + bytes.readUInt16LE(8), bytes.byteOffset + bytes.length)), Number);
 }
 
-function natively(folder, {x, xShape}) {
-  const file = path.join(work, 'x.npy');
-  writeFileSync(file, npyOf('<f4', xShape, Buffer.from(Float32Array.from(x).buffer)));
-  const {status, stderr} = spawnSync(gossamer, ['run', path.join(folder, 'cpu'), '--input', `x=${file}`, '--save', work], {encoding: 'utf8', timeout: 60_000});
+function natively(folder, {x, xShape, past, pastShape}) {
+  const feed = (name, shape, data) => {
+    const file = path.join(work, `${name}.npy`);
+    writeFileSync(file, npyOf('<f4', shape, Buffer.from(Float32Array.from(data).buffer)));
+    return ['--input', `${name}=${file}`];
+  };
+  const feeds = [...feed('x', xShape, x), ...(past ? feed('past', pastShape, past) : [])];
+  const {status, stderr} = spawnSync(gossamer, ['run', path.join(folder, 'cpu'), ...feeds, '--save', work], {encoding: 'utf8', timeout: 60_000});
   if (status !== 0) throw new Error(stderr);
-  return {y: elementsOf(path.join(work, 'y.npy'), Float32Array), where: elementsOf(path.join(work, 'where.npy'), BigInt64Array)};
+  const of = (name, array) => elementsOf(path.join(work, `${name}.npy`), array);
+  return {y: of('y', Float32Array), ...(past ? {all: of('all', Float32Array)} : {where: of('where', BigInt64Array)})};
 }
 
 const PAGE = `<!doctype html><script type="module">

@@ -300,6 +300,9 @@ void add_compile(CLI::App& app, Chosen& chosen) {
           "one, or both")
       ->check(CLI::IsMember({"any", "hardware", "software"}))
       ->capture_default_str();
+  command->add_flag("--state", options->compile.state,
+                    "Caches of keys and values: outputs that continue an input by rows are written "
+                    "where it lies (all targets but webgl)");
   command->add_flag("--f16", options->compile.f16,
                     "webgpu: store f16 tensors as such; the device needs shader-f16");
   command->add_option("--cpu", options->compile.cpu,

@@ -57,6 +57,7 @@ Result<gossamer::compiler::Options> read_options(std::string_view json) {
       {"f16", &Options::f16},
       {"fuse", &Options::fuse},
       {"hold_external", &Options::hold_external},
+      {"state", &Options::state},
       {"expose", &Options::expose}};
   for (const auto& member : document.GetObject()) {
     const std::string_view name(member.name.GetString(), member.name.GetStringLength());

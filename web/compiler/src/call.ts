@@ -25,6 +25,7 @@ export interface NativeOptions {
   readonly name?: string;
   readonly relaxed_simd?: boolean;
   readonly f16?: boolean;
+  readonly state?: boolean;
   /** False: every stage is a kernel of its own. */
   readonly fuse?: boolean;
   /** What kernels make are outputs, too. */

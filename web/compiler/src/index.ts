@@ -36,6 +36,11 @@ export interface CompileOptions {
   readonly relaxedSimd?: boolean | undefined;
   /** webgpu: stores f16 tensors as such, half the memory; devices without shader-f16 then refuse the package. */
   readonly f16?: boolean | undefined;
+  /**
+   * True: inputs that an output continues by rows (caches of keys and values, joined with what is new) are written where they lie, so
+   * that a step's work hangs on its rows alone. Not on webgl, whose textures are written whole.
+   */
+  readonly state?: boolean | undefined;
   /** Fixes shapes of inputs by name: kernels for these alone, faster and for more models; null leaves a dimension open. */
   readonly shapes?: Readonly<Record<string, readonly (number | null)[]>> | undefined;
   /** Fixes named dimensions of the inputs. */
@@ -85,12 +90,13 @@ class VerifiableFiles extends Map<string, Uint8Array> {
   }
 }
 
-function nativeOptions({target, name, relaxedSimd, f16, shapes, dims, lengths, shardBytes, holdExternal}: CompileOptions): NativeOptions {
+function nativeOptions({target, name, relaxedSimd, f16, state, shapes, dims, lengths, shardBytes, holdExternal}: CompileOptions): NativeOptions {
   return {
     target,
     ...(name === undefined ? {} : {name}),
     ...(relaxedSimd === undefined ? {} : {relaxed_simd: relaxedSimd}),
     ...(f16 === undefined ? {} : {f16}),
+    ...(state === undefined ? {} : {state}),
     ...(holdExternal === undefined ? {} : {hold_external: holdExternal}),
     ...(dims === undefined ? {} : {dims}),
     ...(shapes === undefined

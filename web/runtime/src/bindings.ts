@@ -69,6 +69,10 @@ export interface Ends {
   readonly given: readonly string[];
   /** Some stay, so that the run need not be waited for. */
   readonly any: boolean;
+  /** How many rows states that grow have room for at least, where they stay. */
+  readonly rows?: number | undefined;
+  /** Dimensions that slots are to be large enough for, where states stay: sequences as long as there is room for. */
+  readonly most?: readonly number[] | undefined;
   /** By which recordings are alike. */
   readonly key: string;
 }
@@ -84,6 +88,8 @@ interface InputSite {
   readonly written: boolean;
   /** Kernels read it where it is, and steps nothing of it. */
   readonly direct: boolean;
+  /** Launches write behind its rows alone, so that others may have them. */
+  readonly grows: boolean;
 }
 
 interface OutputSite {
@@ -101,7 +107,8 @@ export interface Sites {
   readonly outputs: readonly OutputSite[];
 }
 
-export function sitesOf({tensors, slots, inputs, outputs, run, kernels, steps}: Manifest): Sites {
+export function sitesOf({tensors, slots, inputs, outputs, run, kernels, steps, dims}: Manifest): Sites {
+  const grown = new Set(dims.map(({output, input}) => (output === undefined ? undefined : input)));
   const slotOf = (tensor: number): number => tensors[tensor]?.slot ?? 0;
   const onTarget = (slot: number): boolean => slots[slot]?.device === 0;
   const written = new Set(
@@ -114,7 +121,7 @@ export function sitesOf({tensors, slots, inputs, outputs, run, kernels, steps}: 
       const slot = slotOf(tensor);
       const text = strings || inputs[at - 1]?.strings;
       const direct = onTarget(slot) && !text && !named.has(tensor);
-      return {slot, storage: tensors[tensor]?.storage ?? 'f32', written: written.has(slot), direct};
+      return {slot, storage: tensors[tensor]?.storage ?? 'f32', written: written.has(slot), direct, grows: grown.has(at)};
     }),
     outputs: outputs.map(({tensor, name}) => {
       const slot = slotOf(tensor);
@@ -141,9 +148,9 @@ export function placesOf(
   let key = '';
   feeds.forEach((feed, at) => {
     if (!isHeld(feed)) return;
-    const {slot, written} = inputs[at] as InputSite;
+    const {slot, written, grows} = inputs[at] as InputSite;
     const {block} = feed;
-    const mine = feed.given && block.users === 1 && block.key !== undefined;
+    const mine = feed.given && (grows || block.users === 1) && block.key !== undefined;
     if ((written && !mine) || others.has(slot) || !fits(block.buffer.extent, extents[slot])) return;
     others.set(slot, block);
     key += ` ${slot}:${block.id}`;

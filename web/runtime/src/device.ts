@@ -112,10 +112,20 @@ export interface Queue {
    * writes much awaits the result.
    */
   write(buffer: Buffer, data: Uint8Array, storage: DType, own?: boolean): unknown;
-  /** Copies the first elements of a buffer to another, of another width where they are textures. */
-  copy(from: Buffer, to: Buffer, bytes: number, storage: DType): void;
+  /**
+   * Copies the first elements of a buffer to another, of another width where they are textures. `pieces`, in linear memory: so many, at
+   * multiples of these bytes.
+   */
+  copy(from: Buffer, to: Buffer, bytes: number, storage: DType, pieces?: Pieces): void;
   /** Launches the recordings one after the other, then takes what is read: as one piece of work where that can be. */
   submit(recordings: readonly Recording[], reads: readonly Read[]): Fence;
+}
+
+/** Where pieces of two buffers lie; all in multiples of four bytes. */
+export interface Pieces {
+  readonly count: number;
+  readonly from: number;
+  readonly to: number;
 }
 
 /** The first `bytes` bytes of a buffer, of elements of type `storage`. */

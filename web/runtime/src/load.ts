@@ -52,6 +52,11 @@ export interface LoadOptions extends Requests {
    */
   readonly state?: StatePairs | undefined;
   /**
+   * How many rows states have room for at once, where the package was compiled to write them in place (`state` of the compiler): the longest
+   * that a sequence becomes. Default: half as much again whenever there is too little.
+   */
+  readonly stateRows?: number | undefined;
+  /**
    * By name, elements as they lie in memory of weights that are in no file of the package (`holdExternal` of the compiler); the array is
    * load()'s from then on.
    */
@@ -283,7 +288,7 @@ export async function load(from: string | URL | Files, options: LoadOptions = {}
     const recovery = new Recovery(await begin(kinds, []), stop, recover ? reload : undefined, onLost);
     const model = new Model(recovery, (from as Verifiable).verifyWith?.(load));
     try {
-      if (state) model.state = (await import('./tensors/tensors.ts')).stateOf(model, state);
+      if (state) model.state = (await import('./tensors/tensors.ts')).stateOf(model, state, options.stateRows);
     } catch (problem) {
       model.dispose();
       throw problem;

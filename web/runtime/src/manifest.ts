@@ -6,8 +6,8 @@ import {bytesOf, type DType, type DeviceKind, GossamerError, product} from './ty
 
 export type {Num} from './fields.ts';
 
-/** What is read: packages whose weights lie in one file of their own are of version 2. */
-const VERSIONS: readonly unknown[] = [2, 3];
+/** What is read: packages whose weights lie in one file of their own are of version 2, those with states that grow of version 4. */
+const VERSIONS: readonly unknown[] = [2, 3, 4];
 
 /** A value that is no single tensor: parts are the first input (output) and how many there are. */
 export interface Group {
@@ -48,11 +48,17 @@ export interface SlotEntry {
   readonly device: number;
 }
 
-/** A variable of the host program: a dimension of an input, or one that steps set. */
+/** A variable of the host program: a dimension of an input, one that steps set, or how many rows states have room for. */
 export interface DimEntry {
   readonly name: string;
   readonly input: number | undefined;
   readonly axis: number;
+  /**
+   * Of a state: the output that is the same tensor as the input, whose memory's extent along the axis this is. The run time chooses it,
+   * at least `rows`, a value of the plan which does not hang on it.
+   */
+  readonly output?: number;
+  readonly rows?: Num;
 }
 
 export interface CheckEntry {
@@ -320,12 +326,21 @@ export function parseManifest(text: string, where: string): Manifest {
     return {name: group.text('name'), kind, [key]: part};
   });
   const named = new Set<unknown>();
+  const grown = new Set<number>();
   const dims = root.objects('dims', (dim): DimEntry => {
     const entry = {name: dim.text('name'), input: undefined, axis: 0};
     if (!dim.has('input')) return entry;
     const input = dim.count('input', inputs.length);
-    const {shape} = inputs[input] as Port;
+    const {shape, tensor} = inputs[input] as Port;
     const axis = dim.count('axis', shape.length);
+    if (dim.has('rows')) {
+      const rows = dim.number('rows', planValues);
+      const output = dim.count('output', outputs.length);
+      const next = outputs[output] as Port;
+      if (next.tensor !== tensor || next.shape.length !== shape.length || grown.has(tensor)) dim.wrong('input', 'what its output alone continues');
+      grown.add(tensor);
+      return {...entry, input, axis, output, rows};
+    }
     if (shape[axis] !== entry.name || named.has(entry.name)) dim.wrong('name', 'that of its axis, once');
     named.add(entry.name);
     return {...entry, input, axis};
@@ -392,6 +407,7 @@ export function parseManifest(text: string, where: string): Manifest {
   const steps = readSteps(root, 'steps', {
     dims: dims.length, launches, places, planValues, planSegments, tensors,
   });
+  if (steps.length > 0 && grown.size > 0) root.wrong('steps', 'absent where states grow');
   if (steps.length === 0 && launches.includes(1)) root.wrong('steps', 'there to copy to the side');
   if (steps.length === 0 && planSegments > 1) plan?.wrong('segments', 'a number of segments that steps run');
   return {

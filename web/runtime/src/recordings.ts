@@ -9,6 +9,7 @@ import {spared} from './memory.ts';
 /** Everything that depends on the values of the dynamic dimensions. */
 export interface Specialization {
   readonly key: string;
+  readonly dims: readonly number[];
   readonly values: Float64Array;
   readonly extents: readonly Extent[];
 }

@@ -14,6 +14,7 @@ import type {StepRuns} from './steps/step_run.ts';
 import {fromStorage, toStorage} from './storage.ts';
 import type {Output, Tensor} from './tensor.ts';
 import {type DType, disposed, GossamerError, product, type TensorData, within} from './types.ts';
+import type {Rows} from './rows/rows.ts';
 import type {WeightFiles} from './weights.ts';
 
 export type {Recorded, Unit} from './launcher.ts';
@@ -39,6 +40,8 @@ export class Session {
   readonly #launcher: Launcher;
   readonly #cache = new Map<string, Specialization>();
   readonly #recordings: Recordings;
+  /** Where states grow by rows. */
+  #rows: Rows | undefined;
   /** Where the package has steps. */
   #steps: StepRuns | undefined;
   readonly #ports: ReadonlyMap<string, ValuePort>;
@@ -82,6 +85,9 @@ export class Session {
         const {StepRuns: Runs} = await import('./steps/step_run.ts');
         session.#steps = new Runs(session.#launcher);
       }
+      if (manifest.dims.some(({rows}) => rows !== undefined)) {
+        session.#rows = await (await import('./rows/rows.ts')).openRows(manifest, home);
+      }
       await initialize(session.#launcher, weights, !own, progress);
     } catch (problem) {
       session.dispose();
@@ -124,13 +130,18 @@ export class Session {
     this.#steps?.clear();
   }
 
-  /** A segment's values, after its checks. */
-  async #plan(segment: number, dims: readonly number[]): Promise<Float64Array> {
-    const {planValues, checks} = this.#manifest;
+  /** A segment's values. */
+  async #valuesOf(segment: number, dims: readonly number[]): Promise<Float64Array> {
     const {executable, plan} = this.units[0] as Unit;
-    const found = planValues > 0 ? (plan?.evaluate(segment, dims) ?? (await executable.plan?.(segment, dims))) : undefined;
+    const found = this.#manifest.planValues > 0 ? (plan?.evaluate(segment, dims) ?? (await executable.plan?.(segment, dims))) : undefined;
     // Integers, whatever a package that is not ours computes.
-    const values = found?.map(Math.trunc) ?? new Float64Array();
+    return found?.map(Math.trunc) ?? new Float64Array();
+  }
+
+  /** The same, after its checks. */
+  async #plan(segment: number, dims: readonly number[]): Promise<Float64Array> {
+    const {checks} = this.#manifest;
+    const values = await this.#valuesOf(segment, dims);
     for (const check of checks) {
       if (check.segment !== segment) continue;
       const value = resolve(check.value, values);
@@ -140,12 +151,13 @@ export class Session {
     return values;
   }
 
-  async #specialize(dims: readonly number[]): Promise<Specialization> {
+  async #specialize(dims: readonly number[], most?: readonly number[]): Promise<Specialization> {
     const key = dims.join();
     let special = this.#cache.get(key);
     if (!special) {
       const values = await this.#plan(0, dims);
-      special = {key, values, extents: this.#manifest.slots.map((_, at) => extentOf(this.#manifest, at, values))};
+      const sizes = most ? await this.#valuesOf(0, most) : values;
+      special = {key, dims, values, extents: this.#manifest.slots.map((_, at) => extentOf(this.#manifest, at, sizes))};
     }
     keep(this.#cache, key, special, KEPT);
     return special;
@@ -159,9 +171,13 @@ export class Session {
   async run(feeds: Flat, owned = false, ends = TO_HOST): Promise<RawOutput[]> {
     if (this.#disposed) throw disposed();
     this.#home.check();
-    const ordered = orderFeeds(this.#ports, feeds);
+    let ordered = orderFeeds(this.#ports, feeds);
     const dims = readDims(this.#manifest, ordered);
     ends.keeper?.(this.#home); // and with it the memory for what stays
+    if (this.#rows) {
+      owned = true;
+      [ordered, ends] = await this.#rows.place(ordered, dims, ends, (some) => this.#valuesOf(0, some));
+    }
     const first = ordered.find(isOnDevice);
     const held = first?.hold(ordered, ends.given, this.#manifest, this.#launcher.sites, this.#home) ?? (ordered as Tensor[]);
     try {
@@ -194,7 +210,7 @@ export class Session {
       }
       if (this.#disposed) throw disposed();
       if (this.#steps) return this.#runSteps(this.#steps, feeds, dims, ends);
-      const special = await this.#specialize(dims);
+      const special = await this.#specialize(dims, ends.most);
       return this.#launch(feeds, special, await this.#recordings.bind(special, feeds, ends), ends);
     });
     this.#last = begun.catch(() => undefined);
@@ -217,13 +233,13 @@ export class Session {
   }
 
   /** A run without steps. */
-  #launch(feeds: readonly Fed[], {values}: Specialization, bound: Bound, ends: Ends): Going {
+  #launch(feeds: readonly Fed[], {values, dims}: Specialization, bound: Bound, ends: Ends): Going {
     const {recording, others, stay, fresh} = bound;
     try {
       this.#writeInputs(feeds, others);
       void this.#launcher.lanes[0]?.add(recording, 0);
       this.#launcher.times.fill(1);
-      const going = this.#finish(values, ends, stay, others);
+      const going = this.#finish(values, ends, stay, others, dims);
       for (const feed of feeds) {
         if (isHeld(feed) && feed.given && stay.includes(feed.block)) feed.held = false;
       }
@@ -286,30 +302,32 @@ export class Session {
    * Submits what waits, with the copies of the outputs in it: the next run overwrites their memory. `stay`: what those
    * that stay on the device have.
    */
-  #finish(values: Float64Array, ends: Ends, stay: readonly (Block | undefined)[], others?: Others): Going {
+  #finish(values: Float64Array, ends: Ends, stay: readonly (Block | undefined)[], others?: Others, dims: readonly number[] = []): Going {
     const reads = this.#launcher.lanes.map((): Read[] => []);
     const ports = this.#manifest.outputs.map(({name, dtype, tensor, shape: extents}, at) => {
       const shape = this.#shapeOf(name, extents, values);
-      const reading = this.#launcher.memory.reading(tensor, product(shape), others);
+      const room = this.#rows?.roomOf(at, dims);
+      const reading = this.#launcher.memory.reading(tensor, product(room ? room.within(shape) : shape), others);
       const block = stay[at];
-      if (!block) return {name, dtype, tensor, shape, at: (reads[this.#launcher.memory.place(tensor)] as Read[]).push(reading) - 1};
+      if (!block) return {name, dtype, tensor, shape, room, at: (reads[this.#launcher.memory.place(tensor)] as Read[]).push(reading) - 1};
       const {buffer, bytes, storage} = reading;
       if (buffer !== block.buffer) {
         void this.#launcher.lanes[0]?.submit();
         this.#home.backend.queue.copy(buffer, block.buffer, bytes, storage);
       }
-      return {name, dtype, shape, storage, block};
+      return {name, dtype, shape, room, storage, block};
     });
     const read = this.#launcher.lanes.map((lane, place) => lane.submit(reads[place]));
     const done = Promise.all(this.#launcher.lanes.flatMap((lane) => lane.take()).map((fence) => fence.done));
     const keeper = ends.keeper?.(this.#home);
-    const results = ports.map(({name, dtype, tensor, shape, storage, block, at: index}, at): RawOutput => {
+    const results = ports.map(({name, dtype, tensor, shape, room, storage, block, at: index}, at): RawOutput => {
       const header = {name, dtype, shape};
       const keep = (memory: Block | {readonly host: Promise<TensorData>}): Output =>
-        (keeper as Keeper).keep(header, storage ?? dtype, memory, done, ends.once[at]);
+        ((block && room) ?? (keeper as Keeper)).keep(header, storage ?? dtype, memory, done, ends.once[at]);
       if (block) return {...header, data: keep(block)};
       const bytes = this.#launcher.arrived(tensor, read[this.#launcher.memory.place(tensor)] as Promise<Uint8Array[]>, index);
-      const host = bytes.then((stored) => fromStorage(stored, this.#launcher.memory.tensor(tensor).storage, dtype));
+      const whole = bytes.then((stored) => fromStorage(stored, this.#launcher.memory.tensor(tensor).storage, dtype));
+      const host = room ? whole.then((data) => room.taken(data, shape)) : whole;
       host.catch(() => undefined);
       return {...header, data: ends.stay[at] ? keep({host}) : host};
     });

@@ -17,12 +17,14 @@ export interface RunOptions {
   readonly location?: Location | Readonly<Record<string, Location>> | undefined;
   /** Names of inputs whose DeviceTensor is given away: gone for the caller, so that the run may write where it lies. */
   readonly donate?: readonly string[] | undefined;
+  /** How many rows states that grow have room for at least, where they stay on the device (`state` of the compiler). */
+  readonly rows?: number | undefined;
 }
 
 export type Location = 'host' | 'device';
 
 /** Throws 'input' for names that the model does not have. */
-export function endsOf({inputs, outputs, groups}: Manifest, {fetches, location = 'host', donate = []}: RunOptions): Ends {
+export function endsOf({inputs, outputs, groups}: Manifest, {fetches, location = 'host', donate = [], rows}: RunOptions): Ends {
   const wrong = (what: string, name: string): never => {
     throw new GossamerError('input', `the model has no ${what} "${name}"`);
   };
@@ -45,5 +47,5 @@ export function endsOf({inputs, outputs, groups}: Manifest, {fetches, location =
     once[at] = named !== 'device' && !fetched;
     return names.length > 0 && (once[at] || named === 'device');
   });
-  return {keeper: deviceOf, stay, once, given: donate, any: stay.includes(true), key: stay.map(Number).join('')};
+  return {keeper: deviceOf, stay, once, given: donate, rows, any: stay.includes(true), key: stay.map(Number).join('')};
 }

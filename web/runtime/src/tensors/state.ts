@@ -4,7 +4,7 @@ import type {Home} from '../home.ts';
 import type {Manifest} from '../manifest.ts';
 import {type ValuePort, valuePorts} from '../ports.ts';
 import {arrayOf, type Output, tensor, type Tensor} from '../tensor.ts';
-import {GossamerError, product, shapeText} from '../types.ts';
+import {type DType, GossamerError, product} from '../types.ts';
 import {type ComputeDevice, deviceOf, type DeviceTensor} from './device_tensor.ts';
 import type {Location, RunOptions} from './run_options.ts';
 
@@ -43,9 +43,9 @@ interface Stateful {
 }
 
 /** Throws 'input' where these are no pairs. */
-export function stateOf(model: Stateful, pairs: StatePairs): State {
+export function stateOf(model: Stateful, pairs: StatePairs, rows?: number): State {
   const {manifest, home} = model.parts;
-  return new State(manifest, pairs, deviceOf(home), (feeds, options) => model.compute(feeds, options));
+  return new State(manifest, pairs, deviceOf(home), (feeds, options) => model.compute(feeds, {...options, rows}));
 }
 
 /** The state of a model. Runs on it are done one after the other. */
@@ -103,19 +103,22 @@ export class State {
     return mine;
   }
 
-  async #step(feeds: Feeds, {fetches, location = 'host', donate}: RunOptions): Promise<Record<string, unknown>> {
+  async #step(feeds: Feeds, {fetches, location = 'host', donate = []}: RunOptions): Promise<Record<string, unknown>> {
     const all: Record<string, Feed> = {...feeds};
     const places: Record<string, Location> =
       typeof location === 'object'
         ? {...location}
         : Object.fromEntries(this.#outputs.map(({name}) => [name, fetches?.includes(name) ? 'host' : location]));
+    const given = [...donate];
     for (const [name, next] of this.#pairs) {
       if (name in feeds) throw wrong(`input "${name}" is state: state.set() gives it a value`);
       if (!this.#tensors.has(name)) this.#tensors.set(name, this.#beginning(name, feeds));
-      all[name] = this.#tensors.get(name);
+      const mine = this.#tensors.get(name) as DeviceTensor;
+      all[name] = mine;
+      if ('room' in mine) given.push(name); // what follows is written behind it
       places[next] = 'device';
     }
-    const out = await this.#run(all, {fetches, donate, location: places});
+    const out = await this.#run(all, {fetches, donate: given, location: places});
     for (const [name, next] of this.#pairs) {
       this.#tensors.get(name)?.dispose();
       this.#tensors.set(name, out[next] as DeviceTensor);
@@ -135,7 +138,7 @@ export class State {
       });
     }
     const extents = shape.map((extent) => (typeof extent === 'number' ? extent : (known.get(extent) ?? 0)));
-    if (dtype === 'string') throw wrong(`state "${name}" ${shapeText(extents)} is of strings`);
-    return this.#device.put(tensor(arrayOf(dtype, product(extents)) as Float32Array, extents, dtype));
+    const values = arrayOf(dtype as DType, product(extents)) as Float32Array;
+    return this.#device.put(tensor(values, extents, dtype as DType));
   }
 }

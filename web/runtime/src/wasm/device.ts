@@ -8,6 +8,7 @@ import type {
   Fallback,
   Fence,
   Launch,
+  Pieces,
   Program,
   Queue,
   Read,
@@ -102,9 +103,9 @@ class WasmQueue implements Queue {
   constructor(remote: Remote) {
     this.#remote = remote;
   }
-  copy(from: Buffer, to: Buffer, bytes: number): void {
+  copy(from: Buffer, to: Buffer, bytes: number, _storage: DType, pieces?: Pieces): void {
     const blocks = [(from as WasmBuffer).block, (to as WasmBuffer).block];
-    this.#remote.call('copy', [...blocks, bytes]).catch(() => undefined); // submit() says what is wrong
+    this.#remote.call('copy', [...blocks, bytes, pieces]).catch(() => undefined); // submit() says what is wrong
   }
   write(buffer: Buffer, data: Uint8Array, _storage: DType, own = false): Promise<unknown> {
     // A copy travels: the caller's array stays his, and a view does not drag its whole file along.

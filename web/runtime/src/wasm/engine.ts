@@ -3,7 +3,7 @@
  * memory that computes what takes long; in a worker where memory cannot be shared. Blocks are addresses, so that
  * calls can travel as messages.
  */
-import type {PlanSize} from '../device.ts';
+import type {Pieces, PlanSize} from '../device.ts';
 import {findSegments, PlanMemory} from '../plan_module.ts';
 import {GossamerError, messageOf} from '../types.ts';
 import {Arena} from './arena.ts';
@@ -145,9 +145,13 @@ export class WasmEngine {
     return this.#pool.compute(tables);
   }
 
-  /** Copies bytes from a block to another. */
-  copy(from: number, to: number, bytes: number): void {
-    new Uint8Array(this.#memory.buffer).copyWithin(to, from, from + bytes);
+  /** Copies bytes from a block to another, in pieces. */
+  copy(from: number, to: number, bytes: number, pieces: Pieces = {count: 1, from: 0, to: 0}): void {
+    const memory = new Uint8Array(this.#memory.buffer);
+    for (let at = 0; at < pieces.count; ++at) {
+      const begin = from + at * pieces.from;
+      memory.copyWithin(to + at * pieces.to, begin, begin + bytes);
+    }
   }
 
   /** Gives a table the ranges and arguments of another; what is known of its times stays. */

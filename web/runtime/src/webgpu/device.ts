@@ -6,6 +6,7 @@ import type {
   Extent,
   Fence,
   Launch,
+  Pieces,
   Program,
   Queue,
   Read,
@@ -71,9 +72,12 @@ class GpuQueue implements Queue {
     }
   }
 
-  copy(from: Buffer, to: Buffer, bytes: number): void {
+  copy(from: Buffer, to: Buffer, bytes: number, _storage: DType, {count, from: step, to: stride}: Pieces = {count: 1, from: 0, to: 0}): void {
     const [source, target] = [(from as GpuBufferHolder).gpu, (to as GpuBufferHolder).gpu];
-    this.#send([], (encoder) => encoder.copyBufferToBuffer(source, 0, target, 0, Math.ceil(bytes / 4) * 4));
+    const size = Math.ceil(bytes / 4) * 4;
+    this.#send([], (encoder) => {
+      for (let at = 0; at < count; ++at) encoder.copyBufferToBuffer(source, at * step, target, at * stride, size);
+    });
   }
 
   submit(recordings: readonly Recording[], reads: readonly Read[]): Fence {

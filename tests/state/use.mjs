@@ -1,0 +1,77 @@
+// What pages and Node do with a run time, a package with states that grow and the same without: each gives what tests compare.
+
+/** Greedy tokens of a decoder, and the caches behind them. `count`: told of each token. */
+export async function decode({load}, from, {device, state, tokens, rows, count = () => undefined}) {
+  const model = await load(from, {device, state, stateRows: rows, threads: 1});
+  try {
+    const said = [];
+    let next = 5n;
+    for (let at = 0; at < tokens; ++at) {
+      const out = await model.run({ids: {dtype: 'i64', shape: [1, 1], data: BigInt64Array.of(next)}});
+      const scores = await Object.values(out)[0].data();
+      next = BigInt(scores.indexOf(Math.max(...scores)));
+      said.push(Number(next));
+      count(at);
+    }
+    const caches = {};
+    for (const name of Object.keys(state)) {
+      const cache = model.state.get(name);
+      caches[name] = {shape: cache.shape, data: Array.from(await cache.data())};
+    }
+    return {said, caches};
+  } finally {
+    model.dispose();
+  }
+}
+
+/** Sequences that grow by several rows at once, along an inner and along the first axis: from run to run, and with all fed and read. */
+export async function grow({load, tensor}, from, {device, steps, kept}) {
+  const state = {past: 'present', list: 'longer'};
+  const model = await load(from, {device, threads: 1, ...(kept && {state})});
+  try {
+    const all = [];
+    let before = {past: tensor(new Float32Array(0), [1, 2, 0, 3]), list: tensor(new Float32Array(0), [0, 2])};
+    for (const {rows, items} of steps) {
+      const feeds = {rows: tensor(Float32Array.from(rows), [1, 2, rows.length / 6, 3]), items: tensor(Float32Array.from(items), [items.length / 2, 2])};
+      const out = await model.run(kept ? feeds : {...feeds, ...before});
+      const result = {squares: Array.from(await out.squares.data()), sums: Array.from(await out.sums.data())};
+      for (const [name, next] of Object.entries(state)) {
+        const has = kept ? model.state.get(name) : out[next];
+        const data = await has.data();
+        result[name] = {shape: has.shape, data: Array.from(data)};
+        if (!kept) before = {...before, [name]: tensor(data, has.shape)};
+      }
+      all.push(result);
+    }
+    return all;
+  } finally {
+    model.dispose();
+  }
+}
+
+/** What a page asks of WebGPU while `body` counts tokens: by token, bind groups made and bytes copied. */
+export async function counted(body) {
+  const counts = [];
+  let groups = 0;
+  let bytes = 0;
+  const make = GPUDevice.prototype.createBindGroup;
+  const copy = GPUCommandEncoder.prototype.copyBufferToBuffer;
+  GPUDevice.prototype.createBindGroup = function (...args) {
+    groups += 1;
+    return make.apply(this, args);
+  };
+  GPUCommandEncoder.prototype.copyBufferToBuffer = function (...args) {
+    bytes += args[4];
+    return copy.apply(this, args);
+  };
+  try {
+    const result = await body(() => {
+      counts.push({groups, bytes});
+      groups = bytes = 0;
+    });
+    return {...result, counts};
+  } finally {
+    GPUDevice.prototype.createBindGroup = make;
+    GPUCommandEncoder.prototype.copyBufferToBuffer = copy;
+  }
+}
