@@ -3,10 +3,12 @@
 #include <rapidjson/document.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <tuple>
 
 #include "package/sha256.h"
 #include "rpc/tensors.h"
@@ -58,6 +60,20 @@ std::string hello_json(const Address& address) {
   field(json, "token", address.token);
   json.EndObject();
   return text_of(text);
+}
+
+// SHA-256. Who loads many packages of one model loads its weights each time, so large files that
+// were seen are known by a quicker hash.
+std::string hash_of(std::span<const std::byte> bytes) {
+  constexpr size_t large = 1 << 20;
+  if (bytes.size() < large) return package::sha256(bytes);
+  static std::mutex mutex;
+  static std::map<std::tuple<uint64_t, uint64_t, size_t>, std::string> known;
+  const XXH128_hash_t quick = XXH3_128bits(bytes.data(), bytes.size());
+  const std::lock_guard lock(mutex);
+  std::string& hash = known[{quick.high64, quick.low64, bytes.size()}];
+  if (hash.empty()) hash = package::sha256(bytes);
+  return hash;
 }
 
 }  // namespace
@@ -241,8 +257,7 @@ Result<std::unique_ptr<RemoteModel>> RemoteDevice::load(package::Files files,
   model->device_ = shared_from_this();
   model->target_ = target;
   model->threads_ = threads;
-  for (const package::File& file : files)
-    model->stored_.hashes.push_back(package::sha256(file.bytes));
+  for (const package::File& file : files) model->stored_.hashes.push_back(hash_of(file.bytes));
   model->stored_.files = std::move(files);
   GS_ASSIGN(model->generation_, present());
   GS_ASSIGN(model->number_,

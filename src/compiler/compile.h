@@ -38,8 +38,7 @@ struct Options {
   std::string cpu = "native";                  // cpu, opencl, opengl: LLVM's name of the processor
   const schedule::Records* records = nullptr;  // points to take instead of the default ones
   CodeForm code = CodeForm::finished;
-  bool space = false;   // KernelReport::space
-  bool groups = false;  // KernelReport::group, for those who search points themselves
+  bool groups = false;  // KernelReport::group, key and machine
   // Of the model, the caller's; null: one whose weights lie in other files is an error.
   onnx::ExternalFiles* external = nullptr;
   // Weights in other files are in none of the package's: who loads it has them, by their names.
@@ -59,7 +58,6 @@ struct Options {
 struct KernelReport {
   std::string name, origin, schedule, ir, code;
   std::string key, machine;                   // of records: schedule/choice.h
-  std::vector<std::string> space;             // the points to choose from, where asked for
   std::optional<schedule::Group> group = {};  // what it computes, where asked for
   schedule::Capabilities capabilities = {};   // for which
 };

@@ -62,17 +62,12 @@ schedule::ScheduledGroup KernelSet::choose(const schedule::Group& group,
 KernelReport KernelSet::report_of(const schedule::Group& group,
                                   const schedule::Capabilities& capabilities,
                                   const std::string& schedule) const {
-  KernelReport report{title_of(group), schedule::origin_of(group), schedule, {}, {}, {}, {}, {}};
-  if (!options_.space && !options_.groups) return report;
+  KernelReport report{title_of(group), schedule::origin_of(group), schedule, {}, {}, {}, {}};
+  if (!options_.groups) return report;
   report.key = key_of(group);
   report.machine = class_of(capabilities);
-  if (options_.groups) {
-    report.group = group;
-    report.capabilities = capabilities;
-  }
-  if (!options_.space) return report;
-  for (const schedule::Point& point : space_of(group, capabilities))
-    report.space.push_back(to_string(point));
+  report.group = group;
+  report.capabilities = capabilities;
   return report;
 }
 

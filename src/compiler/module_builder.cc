@@ -103,6 +103,15 @@ std::optional<schedule::Capabilities> ModuleBuilder::hardware_caps() const {
   return std::nullopt;
 }
 
+// A point of either kind of machine is no point of the other.
+bool ModuleBuilder::is_recorded(const schedule::Group& group,
+                                const schedule::Capabilities& others) const {
+  if (!options_.records) return false;
+  const std::string key = key_of(group);
+  return options_.records->find(key, class_of(caps_)) ||
+         options_.records->find(key, class_of(others));
+}
+
 Result<> ModuleBuilder::add_group(const schedule::Group& group) {
   // Nothing to write, and an axis without points is a case that schedules need not know.
   const auto is_empty = [](const ir::Expr& extent) { return ir::is_const(extent, 0); };
@@ -122,7 +131,8 @@ Result<> ModuleBuilder::add_group(const schedule::Group& group) {
   launch.range = call.range;
   launch.operations = planner_.number(operations_of(group));
   const std::optional<schedule::Capabilities> hardware = hardware_caps();
-  if (device == 0 && hardware && schedule::has_variant(group, caps_, *hardware)) {
+  if (device == 0 && hardware &&
+      (schedule::has_variant(group, caps_, *hardware) || is_recorded(group, *hardware))) {
     std::vector<int> same;
     GS_ASSIGN(launch.hardware, add_kernel(group, *hardware, same));
     GS_CHECK(same == launch.tensors, "variants of ", title_of(group), " take other tensors");

@@ -42,6 +42,7 @@ class ModuleBuilder {
  private:
   // What the variants are made for that a launch has for GPUs in hardware or for relaxed SIMD.
   std::optional<schedule::Capabilities> hardware_caps() const;
+  bool is_recorded(const schedule::Group& group, const schedule::Capabilities& others) const;
   Result<> add_group(const schedule::Group& group);
   // The group's kernel for these capabilities, and what calls it; `tensors` are its buffers.
   Result<package::Call> add_kernel(const schedule::Group& group,

@@ -42,6 +42,11 @@ struct Loaded {
   std::vector<compiler::KernelReport> kernels;
 };
 
+// "webgpu" of "webgpu.hardware".
+std::string_view target_of(std::string_view machine) {
+  return machine.substr(0, machine.find('.'));
+}
+
 struct Challenge {
   Anchor* anchor;
   schedule::Point point;
@@ -87,7 +92,6 @@ class Tuner {
     compiler::Options compile = options_.compile;
     compile.records = &records;
     compile.groups = true;
-    compile.adapters = adapters_;
     compiler::Report report;
     GS_ASSIGN(package::Files files, compiler::compile(model_, compile, &report));
     Loaded loaded;
@@ -101,10 +105,27 @@ class Tuner {
     loaded.number = -1;
   }
 
+  // A kernel that is the same for all classes of a target says the first of them.
   Anchor* anchor_of(const compiler::KernelReport& kernel) const {
     for (const auto& anchor : anchors_)
-      if (anchor->key == kernel.key && anchor->machine == kernel.machine) return anchor.get();
+      if (anchor->key == kernel.key && target_of(anchor->machine) == target_of(kernel.machine))
+        return anchor.get();
     return nullptr;
+  }
+
+  // Of kernels that have one for this device, all take its class: only there will records change
+  // them.
+  void take_class() {
+    const Anchor* special = nullptr;
+    for (const auto& anchor : anchors_)
+      if (anchor->machine.ends_with(".hardware") || anchor->machine.ends_with(".relaxed"))
+        special = anchor.get();
+    if (!special) return;
+    for (const auto& anchor : anchors_) {
+      if (target_of(anchor->machine) != target_of(special->machine)) continue;
+      anchor->machine = special->machine;
+      anchor->capabilities = special->capabilities;
+    }
   }
 
   // Of the kernels that are challenged.
@@ -154,9 +175,7 @@ class Tuner {
     std::erase_if(anchors_, [&](const auto& one) { return one->ms <= least_share * all; });
     if (anchors_.empty()) return fail("the model has no kernels to tune");
     std::ranges::sort(anchors_, std::greater(), [](const auto& one) { return one->ms; });
-    const std::string& machine = anchors_[0]->machine;
-    if (const size_t dot = machine.find('.'); dot != std::string::npos && machine[3] != 'm')
-      adapters_ = machine.substr(dot + 1);
+    take_class();
     for (const auto& anchor : anchors_) remember(*anchor);
     costs_.fit();
     free(loaded);
@@ -335,15 +354,16 @@ class Tuner {
       if (!anchor->improved()) continue;
       const double ms = fastest(seen.before[anchor.get()]);
       if (fastest(seen.after[anchor.get()]) < 0.99 * ms) continue;
-      anchor->best = anchor->first();
-      anchor->ratio = 1;
+      give_up(*anchor, ms);
       changed = true;
-      if (options_.on_better)
-        options_.on_better(
-            {anchor->key, anchor->machine, anchor->best, outcome_.adapter, ms, 1, 0, ""},
-            anchor->name);
     }
     if (changed) {
+      GS_ASSIGN(seen, compare(defaults));
+    }
+    // A kernel alone may gain what the ones around it lose: then those that gain least go back.
+    for (int turn = 0; turn < 6 && fastest(seen.run_after) > 1.01 * fastest(seen.run_before) &&
+                       give_up_half(seen);
+         ++turn) {
       GS_ASSIGN(seen, compare(defaults));
     }
     free(defaults);
@@ -364,11 +384,35 @@ class Tuner {
     return std::move(outcome_);
   }
 
+  void give_up(Anchor& anchor, double ms) {
+    anchor.best = anchor.first();
+    anchor.ratio = 1;
+    if (options_.on_better)
+      options_.on_better({anchor.key, anchor.machine, anchor.best, outcome_.adapter, ms, 1, 0, ""},
+                         anchor.name);
+  }
+
   struct Comparison {
     std::vector<double> run_before, run_after;
     std::map<const Anchor*, std::vector<double>> before, after;
     std::map<const Anchor*, double> shares_before, shares_after;
   };
+
+  // Of the improved kernels, those with the smaller gains; whether there were any.
+  bool give_up_half(Comparison& seen) {
+    std::multimap<double, Anchor*> gains;
+    for (const auto& anchor : anchors_) {
+      if (!anchor->improved()) continue;
+      const Anchor* at = anchor.get();
+      gains.emplace(fastest(seen.before[at]) - fastest(seen.after[at]), anchor.get());
+    }
+    size_t count = (gains.size() + 1) / 2;
+    for (auto& [gain, anchor] : gains) {
+      if (count-- == 0) break;
+      give_up(*anchor, fastest(seen.before[anchor]));
+    }
+    return !gains.empty();
+  }
 
   // The improved kernels, and whole runs.
   Result<Comparison> compare(const Loaded& defaults) {
@@ -399,7 +443,6 @@ class Tuner {
   Loaded now_;
   Outcome outcome_;
   Progress progress_;
-  std::string adapters_ = "any";
   int rounds_ = 0, runs_ = 3;
   double turn_seconds_ = 0;
 };

@@ -101,7 +101,8 @@ struct Searched {
 Searched search(FormulaMachine& machine, int trials, std::vector<Trial> known = {}) {
   Searched run{Outcome(), {}, {}};
   Options options;
-  options.compile.target = "wasm";
+  options.compile.target = "webgpu";
+  options.compile.adapters = "software";  // each kernel once
   options.known = std::move(known);
   options.trials = trials;
   options.on_trial = [&](const Trial& trial, const std::string&) { run.trials.push_back(trial); };
@@ -131,9 +132,9 @@ TEST(Tuner, FindsWhatIsBestOnTheMachine) {
 
 TEST(Tuner, GoesOnPastBadCandidates) {
   FormulaMachine machine;
-  machine.unloadable = 8;
+  machine.unloadable = 16;
   machine.deadly = 3;
-  machine.wrong = 7;
+  machine.wrong = 5;
   const Searched run = search(machine, 120);
   // The model as the compiler makes it must not have them.
   ASSERT_TRUE(run.outcome) << run.outcome.error().to_string();

@@ -30,6 +30,7 @@ struct TargetView {
   std::string target;
   std::string problem;  // why it cannot be compiled
   compiler::Report report;
+  std::vector<std::vector<std::string>> spaces;  // of its kernels, where asked for
   size_t package_bytes = 0;
 };
 
@@ -60,7 +61,7 @@ TargetView view(const std::string& target, const ModelFile& model, bool space) {
   options.target = target;
   options.known = model.known;
   options.external = model.external.get();
-  options.space = space;
+  options.groups = space;
   Progress progress;
   options.progress = [&](std::string_view step, double fraction) {
     progress.show(cat(target, ": ", step), fraction);
@@ -71,6 +72,12 @@ TargetView view(const std::string& target, const ModelFile& model, bool space) {
     return view;
   }
   for (const package::File& file : *files) view.package_bytes += file.bytes.size();
+  for (const compiler::KernelReport& kernel : view.report.kernels) {
+    std::vector<std::string>& space = view.spaces.emplace_back();
+    if (!kernel.group) continue;
+    for (const schedule::Point& point : space_of(*kernel.group, kernel.capabilities))
+      space.push_back(to_string(point));
+  }
   return view;
 }
 
@@ -142,13 +149,14 @@ void print_text(const ModelFile& model, const std::vector<TargetView>& views,
                 static_cast<double>(seen.package_bytes) / 1e3);
     if (options.stages) std::printf("%s\n", seen.report.stages.c_str());
     if (!options.kernels && !options.space) continue;
-    for (const compiler::KernelReport& kernel : seen.report.kernels) {
+    for (size_t at = 0; at < seen.report.kernels.size(); ++at) {
+      const compiler::KernelReport& kernel = seen.report.kernels[at];
       std::printf("    %-36s %-44s %s\n", kernel.name.c_str(), kernel.origin.c_str(),
                   kernel.schedule.c_str());
       if (!options.space) continue;
       std::printf("        key %s, class %s; %zu points, the default one first\n",
-                  kernel.key.c_str(), kernel.machine.c_str(), kernel.space.size());
-      for (const std::string& point : kernel.space) std::printf("        %s\n", point.c_str());
+                  kernel.key.c_str(), kernel.machine.c_str(), seen.spaces[at].size());
+      for (const std::string& point : seen.spaces[at]) std::printf("        %s\n", point.c_str());
     }
   }
 }
@@ -220,7 +228,8 @@ void print_json(const ModelFile& model, const std::vector<TargetView>& views) {
       json.Uint64(seen.package_bytes);
       json.Key("kernels");
       json.StartArray();
-      for (const compiler::KernelReport& kernel : seen.report.kernels) {
+      for (size_t at = 0; at < seen.report.kernels.size(); ++at) {
+        const compiler::KernelReport& kernel = seen.report.kernels[at];
         json.StartObject();
         json.Key("name");
         json.String(kernel.name);
@@ -235,7 +244,7 @@ void print_json(const ModelFile& model, const std::vector<TargetView>& views) {
           json.String(kernel.machine);
           json.Key("points");
           json.StartArray();
-          for (const std::string& point : kernel.space) json.String(point);
+          for (const std::string& point : seen.spaces[at]) json.String(point);
           json.EndArray();
         }
         json.EndObject();
