@@ -236,7 +236,14 @@ class Tuner {
     const Clock::time_point before = Clock::now();
     std::vector<Times> ours, theirs;
     for (int turn = 0; turn < turns; ++turn) {
-      GS_ASSIGN(ours.emplace_back(), profile(now_, challenges));
+      auto mine = profile(now_, challenges);
+      if (!mine) {
+        // The device is gone: by what a challenger left behind, or for reasons of its own.
+        free(challenger);
+        GS_TRY(profile(now_, challenges));
+        return suspect(challenges);
+      }
+      ours.push_back(*std::move(mine));
       auto times = profile(challenger, challenges);
       if (!times) return blame(challenges, times.error());
       theirs.push_back(*std::move(times));
@@ -304,6 +311,13 @@ class Tuner {
     return loaded;
   }
 
+  Result<> suspect(const Challenges& challenges) {
+    auto made = try_out(challenges);
+    if (!made) return blame(challenges, made.error());
+    free(*made);
+    return {};
+  }
+
   // Finds those of the points that the error is about.
   Result<> blame(const Challenges& challenges, const Diagnostic& error) {
     if (challenges.size() == 1) {
@@ -321,12 +335,7 @@ class Tuner {
     for (const Challenges& half :
          {Challenges(challenges.begin(), middle), Challenges(middle, challenges.end())}) {
       if (options_.is_stopped && options_.is_stopped()) return {};
-      auto made = try_out(half);
-      if (made) {
-        free(*made);
-      } else {
-        GS_TRY(blame(half, made.error()));
-      }
+      GS_TRY(suspect(half));
     }
     return {};
   }
@@ -416,6 +425,11 @@ class Tuner {
 
   // The improved kernels, and whole runs.
   Result<Comparison> compare(const Loaded& defaults) {
+    auto seen = compare_once(defaults);
+    return seen ? seen : compare_once(defaults);  // the device may have gone meanwhile
+  }
+
+  Result<Comparison> compare_once(const Loaded& defaults) {
     Challenges improved;
     for (const auto& anchor : anchors_)
       if (anchor->improved()) improved.push_back({anchor.get(), anchor->best});

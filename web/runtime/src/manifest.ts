@@ -88,6 +88,8 @@ export interface KernelEntry {
   readonly scalars: number;
   readonly schedule: string;
   readonly device: number;
+  /** Its place in the package, where only the kernels of one kind of adapter are here. */
+  readonly number?: number;
 }
 
 export interface CallEntry {
@@ -433,7 +435,7 @@ export function forAdapter(given: Manifest, software: boolean): Manifest {
   };
   const init = manifest.init.map(pick);
   const run = manifest.run.map(pick);
-  const kernels = [...numbers.keys()].map((at) => manifest.kernels[at] as KernelEntry);
+  const kernels = [...numbers.keys()].map((number) => ({...(manifest.kernels[number] as KernelEntry), number}));
   return {...manifest, init, run, kernels};
 }
 

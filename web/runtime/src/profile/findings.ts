@@ -3,7 +3,7 @@ import type {DeviceKind} from '../types.ts';
 
 /** One launch of a run, in the order of the run. */
 export interface LaunchProfile {
-  /** As the compiler called it; of kernels[kernel] in the manifest. */
+  /** As the compiler called it; of kernels[kernel] in the package's manifest. */
   readonly name: string;
   readonly kernel: number;
   /** The nodes of the model that it computes. */

@@ -97,7 +97,8 @@ export async function profile(
   const submitted = await watch(session, run);
   const keyOf = ({entry, values}: Submitted): string =>
     [manifest.run.indexOf(entry), ...[entry.range, ...entry.scalars].map((number) => resolve(number, values))].join();
-  const wanted = submitted.filter(({entry}) => !kernels || kernels.includes(entry.kernel));
+  const numberOf = (kernel: number): number => manifest.kernels[kernel]?.number ?? kernel;
+  const wanted = submitted.filter(({entry}) => !kernels || kernels.includes(numberOf(entry.kernel)));
   const different = new Map(wanted.map((each) => [keyOf(each), each]));
   const alone = new Map<string, Recorded>();
   for (const [key, {entry, values}] of different) alone.set(key, await session.record([entry], values));
@@ -118,7 +119,7 @@ export async function profile(
     const {kernel, origin} = entry;
     const {name = ''} = manifest.kernels[kernel] ?? {};
     return {
-      name, kernel, origin, device: kindOf(place), ms: ms.get(keyOf(each)) ?? 0, bytes: bytesIn(manifest, entry, values),
+      name, kernel: numberOf(kernel), origin, device: kindOf(place), ms: ms.get(keyOf(each)) ?? 0, bytes: bytesIn(manifest, entry, values),
       operations: operationsIn(entry, values),
     };
   });
@@ -134,7 +135,7 @@ export async function profile(
     kernelMs: launches.reduce((all, launch) => all + launch.ms, 0),
     limits,
     kernels: manifest.kernels
-      .map(({device}, at) => kernelOf(manifest, at, kindOf(device), launches, limits))
+      .map(({device}, at) => kernelOf(manifest, at, kindOf(device), launches.filter(({kernel}) => kernel === numberOf(at)), limits))
       .sort((a, b) => b.ms - a.ms),
     launches,
   };
@@ -145,10 +146,9 @@ function kernelOf(
   manifest: Manifest,
   kernel: number,
   device: DeviceKind,
-  launches: readonly LaunchProfile[],
+  mine: readonly LaunchProfile[],
   limits: readonly Limits[],
 ): KernelProfile {
-  const mine = launches.filter((each) => each.kernel === kernel);
   const sum = (key: 'ms' | 'bytes' | 'operations'): number => mine.reduce((all, launch) => all + launch[key], 0);
   const [ms, bytes, operations] = [sum('ms'), sum('bytes'), sum('operations')];
   const {copyRate = Infinity, arithmeticRate = Infinity} = limits.find((each) => each.device === device) ?? {};
