@@ -23,6 +23,7 @@ test('an adapter gets its launches and the kernels that they call', () => {
   assert.deepEqual(hardware.run.map(({kernel, range}) => [kernel, range]), [[1, 2], [2, 8]]);
   assert.deepEqual(hardware.run[0]?.scalars, [3]);
   assert.deepEqual(hardware.init[0]?.kernel, 0);
+  assert.deepEqual(hardware.kernels.map(({number}) => number), [0, 2, 1], 'and what each is in the package');
 });
 
 test('a manifest without variants stays as it is', () => {
