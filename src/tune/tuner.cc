@@ -105,6 +105,12 @@ class Tuner {
     loaded.number = -1;
   }
 
+  // Null: the device speaks of a kernel that the package does not have.
+  static const compiler::KernelReport* kernel_of(const Loaded& loaded, const KernelTime& time) {
+    const auto at = static_cast<size_t>(time.kernel);
+    return time.kernel >= 0 && at < loaded.kernels.size() ? &loaded.kernels[at] : nullptr;
+  }
+
   // A kernel that is the same for all classes of a target says the first of them.
   Anchor* anchor_of(const compiler::KernelReport& kernel) const {
     for (const auto& anchor : anchors_)
@@ -140,7 +146,8 @@ class Tuner {
     GS_ASSIGN(const Timing timing, measurer_.profile(loaded.number, runs_, kernels));
     Times times;
     for (const KernelTime& one : timing.kernels) {
-      const Anchor* anchor = anchor_of(loaded.kernels[static_cast<size_t>(one.kernel)]);
+      const auto* kernel = kernel_of(loaded, one);
+      const Anchor* anchor = kernel ? anchor_of(*kernel) : nullptr;
       if (!anchor) continue;
       times[anchor] += one.ms;
       if (shares) (*shares)[anchor] = one.share;
@@ -158,8 +165,9 @@ class Tuner {
     runs_ = static_cast<int>(std::clamp(60 / std::max(timing.run_ms, 0.01), 2.0, 20.0));
     outcome_.adapter = timing.adapter;
     for (const KernelTime& one : timing.kernels) {
-      const compiler::KernelReport& kernel = loaded.kernels[static_cast<size_t>(one.kernel)];
-      if (!kernel.group) continue;
+      const auto* found = kernel_of(loaded, one);
+      if (!found || !found->group) continue;
+      const compiler::KernelReport& kernel = *found;
       Anchor* anchor = anchor_of(kernel);
       if (!anchor) {
         anchors_.push_back(
