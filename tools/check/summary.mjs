@@ -37,7 +37,8 @@ export function counted({code, output}) {
   const plain = output.replace(/\x1b\[[0-9;]*m/g, '');
   const sum = add(...nodeSummaries(plain), ...ownSummaries(plain));
   const failed = (problem) => ({...sum, failed: 1, problem});
-  if (sum.failed > 0) return sum;
+  const empty = /^(?:#|ℹ) tests 0$/m.test(plain);
+  if (sum.failed > 0) return empty ? {...sum, problem: 'a part of it has no test'} : sum;
   if (code !== 0) return failed(`ended with exit code ${code}`);
   if (sum.passed + sum.skipped === 0) return failed('ended without a result');
   if (sum.passed > 0) return sum;

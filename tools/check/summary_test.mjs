@@ -36,6 +36,7 @@ test('node:test summaries are added up, and one without tests failed', () => {
   assert.deepEqual(counted({code: 0, output: node(4, 3, 0, 1) + node(2, 2, 0, 0)}), {passed: 5, failed: 0, skipped: 1});
   assert.deepEqual(counted({code: 0, output: '\x1b[34mℹ tests 2\x1b[39m\nℹ pass 2\nℹ fail 0\n'}).passed, 2);
   assert.equal(counted({code: 0, output: node(4, 4, 0, 0) + node(0, 0, 0, 0)}).failed, 1);
+  assert.equal(counted({code: 0, output: node(4, 4, 0, 0) + node(0, 0, 0, 0)}).problem, 'a part of it has no test');
   assert.equal(counted({code: 1, output: node(1, 0, 0, 0, 1)}).failed, 1);
   assert.equal(counted({code: 0, output: `ok 1 - a # SKIP no browser\n${node(1, 0, 0, 1)}`}).reason, 'no browser');
 });
