@@ -69,6 +69,8 @@ class Recorder {
   const Spec& spec(Id id) const { return specs_[static_cast<size_t>(tensors_[id].spec)]; }
   // The same for tensors of the same type and shape.
   int spec_number(Id id) const { return tensors_[id].spec; }
+  // The same for constants of the same type, shape and elements; -1 for what is no constant.
+  int elements_number(Id id) const { return tensors_[id].constant; }
   const Spec& spec_at(int number) const { return specs_[static_cast<size_t>(number)]; }
   bool is_held(Id id) const { return id < tensors_.size() && tensors_[id].held; }
   // Whether a node that was recorded, and is still to be computed or has a history, reads it.

@@ -18,8 +18,8 @@
 //   gs_import(bytes, size)   an ONNX model -> number
 //   gs_signature(number)     of it -> Answer*: "signature" (JSON), then a file a leaf: its elements
 //   gs_apply(number, inputs, leaves)   row: ids of both. -> id, spec of each output
-//   gs_settle(id, history), gs_forget(id), gs_held(id)
-//   gs_decide(id, rank)      row: extents. -> id, spec
+//   gs_settle(id, history)
+//   gs_elements(id)          of a constant -> number, -1 of others
 //   gs_drop(id)              -> number of ids whose elements may go; row: them
 //   gs_fault()               -> Answer*: why the last call gave -1
 //
@@ -375,15 +375,8 @@ GS_EXPORT(gs_settle) void gs_settle(int32_t id, int32_t history) {
   if (is_held(id)) state().recorder.settle(static_cast<Id>(id), history != 0);
 }
 
-GS_EXPORT(gs_decide) void gs_decide(int32_t id, uint32_t rank) {
-  if (!is_held(id)) return;
-  const Id held = static_cast<Id>(id);
-  state().recorder.decide(held, extents(rank));
-  tell({&held, 1});
-}
-
-GS_EXPORT(gs_forget) void gs_forget(int32_t id) {
-  if (is_held(id)) state().recorder.forget(static_cast<Id>(id));
+GS_EXPORT(gs_elements) int32_t gs_elements(int32_t id) {
+  return is_held(id) ? state().recorder.elements_number(static_cast<Id>(id)) : -1;
 }
 
 GS_EXPORT(gs_drop) uint32_t gs_drop(int32_t id) {

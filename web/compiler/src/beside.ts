@@ -1,5 +1,6 @@
 /** Compilations beside the caller, and where else they may happen. */
-import {type CallResult, compileIn, Instance, type NamedFile, type NativeOptions} from './call.ts';
+import {type CallResult, Instance, type NamedFile, type NativeOptions} from './call.ts';
+import {compileIn} from './compile_in.ts';
 
 export interface Call {
   readonly model: Uint8Array;

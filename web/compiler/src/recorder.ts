@@ -1,10 +1,12 @@
 /**
  * Programs of lazy tensors, as src/tensor/recorder.h records them: what a node makes is known at once, nothing is
- * computed. An instance of compiler.wasm beside the caller, called without waiting.
+ * computed. An instance of compiler.wasm beside the caller, called without waiting, says what is new: what has been recorded before, and
+ * structures that have been planned, are known on this side (recorded.ts).
  */
 import type {DType, TensorData} from '../../runtime/src/types.ts';
 import {CompileError, type Exports, Instance} from './call.ts';
 import {getModule, type WasmSource} from './module.ts';
+import {Known, type Made, type Operation, RecordedGraph, Slot, type Structure, Structures} from './recorded.ts';
 
 /** A tensor: its id, which is the key to its elements, and what is known of it. */
 export interface Recorded {
@@ -84,8 +86,7 @@ interface RecorderExports extends Exports {
   gs_signature(model: number): number;
   gs_apply(model: number, inputs: number, leaves: number): number;
   gs_settle(id: number, history: number): void;
-  gs_decide(id: number, rank: number): void;
-  gs_forget(id: number): void;
+  gs_elements(id: number): number;
   gs_drop(id: number): number;
   gs_fault(): number;
 }
@@ -122,13 +123,27 @@ function keyOf(op: string, attributes: RecordedAttributes): string {
   return key;
 }
 
+/** A program as plan() has it; its feeds by their numbers in the structure. */
+interface Planned extends Omit<Plan, 'feeds'> {
+  readonly feeds: readonly number[];
+}
+
 export class Recorder {
   readonly #instance: Instance;
   readonly #wasm: RecorderExports;
+  readonly #graph = new RecordedGraph();
   /** The row of words that both sides fill and read; remade when the memory grows. */
   #row = new Int32Array(0);
   readonly #specs: Spec[] = [];
-  readonly #operations = new Map<string, number>();
+  /** By type and shape. */
+  readonly #numbers = new Map<string, number>();
+  /** In compiler.wasm: a leaf of each type and shape, and the constants by the numbers of their elements. */
+  readonly #likes: number[] = [];
+  readonly #constants: number[] = [];
+  readonly #operations = new Map<string, Operation>();
+  readonly #structures = new Structures<Planned>();
+  /** How often compiler.wasm was asked, for what an operation makes or for a program: not at all for a step like one before. */
+  asked = 0;
 
   private constructor(instance: Instance) {
     this.#instance = instance;
@@ -157,16 +172,10 @@ export class Recorder {
     return new CompileError('error' in answer ? answer.error : {where: 'recorder', message: 'no fault', hint: ''});
   }
 
-  /** So many tensors, as the other side told. */
-  #made(count: number): Recorded[] {
-    const [id = 0, number = 0] = this.#words(2 * count);
-    const known = count === 1 ? this.#specs[number] : undefined;
-    if (known) return [{id, dtype: known.dtype, shape: known.shape}];
-    const row = this.#words(2 * count).slice(0, 2 * count);
-    return Array.from({length: count}, (_, at) => {
-      const {dtype, shape} = this.#spec(row[2 * at + 1] as number);
-      return {id: row[2 * at] as number, dtype, shape};
-    });
+  /** So many tensors, as the other side told: the id of each there, and the number of its type and shape. */
+  #told(count: number): [id: number, spec: number][] {
+    const row = this.#words(2 * count);
+    return Array.from({length: count}, (_, at) => [row[2 * at] as number, row[2 * at + 1] as number]);
   }
 
   #spec(number: number): Spec {
@@ -186,12 +195,34 @@ export class Recorder {
     return code;
   }
 
-  /** A tensor whose elements the caller has, under its id. */
-  leaf(dtype: DType, shape: readonly number[]): Recorded {
+  /** A leaf in compiler.wasm. */
+  #leaf({dtype, shape}: Spec): [id: number, spec: number] {
     const code = Recorder.#code(dtype);
     this.#fill(shape);
     if (this.#wasm.gs_leaf(code, shape.length) < 0) throw this.#fault();
-    return this.#made(1)[0] as Recorded;
+    return this.#told(1)[0] as [number, number];
+  }
+
+  /** The number of a type and shape. */
+  #numberOf(dtype: DType, shape: readonly number[]): number {
+    const key = `${dtype} ${shape.join()}`;
+    let number = this.#numbers.get(key);
+    if (number === undefined) {
+      const [id, spec] = this.#leaf({dtype, shape});
+      this.#numbers.set(key, (number = spec));
+      this.#likes[number] ??= id;
+    }
+    return number;
+  }
+
+  #slot({spec, constant}: Made, settled = false): Slot {
+    const {dtype, shape} = this.#spec(spec);
+    return this.#graph.slot(dtype, shape, spec, undefined, 0, constant, settled);
+  }
+
+  /** A tensor whose elements the caller has, under its id. */
+  leaf(dtype: DType, shape: readonly number[]): Recorded {
+    return this.#slot({spec: this.#numberOf(dtype, shape), constant: -1}, true);
   }
 
   /**
@@ -206,13 +237,27 @@ export class Recorder {
     const failed = this.#wasm.gs_constant(code, shape.length, address, bytes.length) < 0;
     this.#wasm.gs_free(address);
     if (failed) throw this.#fault();
-    return this.#made(1)[0] as Recorded;
+    return this.#slot(this.#taken(this.#told(1)[0] as [number, number]));
   }
 
-  #operation(op: string, attributes: RecordedAttributes | undefined): number {
+  /** What this is, whose id in compiler.wasm is kept for the first constant of its elements alone. */
+  #taken([id, spec]: readonly [id: number, spec: number]): Made {
+    const constant = this.#wasm.gs_elements(id);
+    if (constant >= 0 && this.#constants[constant] === undefined) this.#constants[constant] = id;
+    else this.#wasm.gs_drop(id);
+    return {spec, constant};
+  }
+
+  #add(key: string, gradient: boolean, record: Operation['record']): Operation {
+    const made = {number: this.#operations.size, gradient, record, known: new Known()};
+    this.#operations.set(key, made);
+    return made;
+  }
+
+  #operation(op: string, attributes: RecordedAttributes | undefined): Operation {
     const key = attributes ? keyOf(op, attributes) : op;
     const known = this.#operations.get(key);
-    if (known !== undefined) return known;
+    if (known) return known;
     const json = attributes ? jsonOf(attributes) : '{}';
     const [name, size] = this.#instance.putText(op);
     const [text, length] = this.#instance.putText(json);
@@ -220,8 +265,40 @@ export class Recorder {
     this.#wasm.gs_free(name);
     this.#wasm.gs_free(text);
     if (number < 0) throw this.#fault();
-    this.#operations.set(key, number);
-    return number;
+    return this.#add(key, false, (inputs, outputs) => this.#wasm.gs_record(number, inputs, outputs));
+  }
+
+  /** Records in compiler.wasm. */
+  #record({record}: Operation, ids: readonly number[], outputs: number): [id: number, spec: number][] {
+    this.#fill(ids);
+    if (record(ids.length, outputs) < 0) throw this.#fault();
+    return this.#told(outputs);
+  }
+
+  #ask(operation: Operation, inputs: readonly (Slot | null)[], outputs: number): Made[] {
+    this.asked += 1;
+    const ids = inputs.map((input) => {
+      if (!input) return -1;
+      return input.constant < 0 ? (this.#likes[input.spec] ??= this.#leaf(input)[0]) : (this.#constants[input.constant] as number);
+    });
+    return this.#record(operation, ids, outputs).map((told) => this.#taken(told));
+  }
+
+  /** A node, and what it makes; constants where all of that is. */
+  #node(operation: Operation, given: readonly (Recorded | null)[], outputs: number, what: string): Recorded[] {
+    const inputs = given as readonly (Slot | null)[];
+    let known = operation.known.at(outputs);
+    for (const input of inputs) {
+      if (input && !input.held) throw new CompileError({where: 'recorder', message: `${what} was disposed`, hint: ''});
+      known = known.at(!input ? -1 : input.constant < 0 ? input.spec : -2 - input.constant);
+    }
+    const made = (known.made ??= this.#ask(operation, inputs, outputs));
+    if (made.every(({constant}) => constant >= 0)) return made.map((each) => this.#slot(each));
+    const node = this.#graph.node(operation, inputs, made.length);
+    return made.map(({spec}, at) => {
+      const {dtype, shape} = this.#spec(spec);
+      return (node.outputs[at] = this.#graph.slot(dtype, shape, spec, node, at));
+    });
   }
 
   /**
@@ -234,18 +311,17 @@ export class Recorder {
     attributes?: RecordedAttributes,
     outputs = 1,
   ): Recorded[] {
-    const operation = this.#operation(op, attributes);
-    const row = this.#words(inputs.length);
-    for (let at = 0; at < inputs.length; ++at) row[at] = inputs[at]?.id ?? -1;
-    if (this.#wasm.gs_record(operation, inputs.length, outputs) < 0) throw this.#fault();
-    return this.#made(outputs);
+    return this.#node(this.#operation(op, attributes), inputs, outputs, 'an input');
   }
 
   /** The derivatives of sum(y * seed), of sum(y) without one, by each x. */
   gradient(y: Recorded, xs: readonly Recorded[], seed?: Recorded): Recorded[] {
-    this.#fill([...xs, y, ...(seed ? [seed] : [])].map(({id}) => id));
-    if (this.#wasm.gs_gradient(xs.length, seed ? 1 : 0) < 0) throw this.#fault();
-    return this.#made(xs.length);
+    const seeded = seed ? 1 : 0;
+    const key = `${xs.length} gradients ${seeded}`;
+    const operation = this.#operations.get(key) ?? this.#add(key, true, () => this.#wasm.gs_gradient(xs.length, seeded));
+    const made = this.#node(operation, seed ? [...xs, y, seed] : [...xs, y], xs.length, 'a tensor');
+    for (const x of xs as readonly Slot[]) x.frozen = 0; // it is about to change
+    return made;
   }
 
   /**
@@ -253,7 +329,8 @@ export class Recorder {
    * no other leaf has or had. 0: it is fed again, as is one that a gradient is by.
    */
   freeze(id: number, token: number): void {
-    this.#wasm.gs_freeze(id, token);
+    const slot = this.#graph.held(id);
+    if (slot) slot.frozen = token;
   }
 
   /**
@@ -261,10 +338,44 @@ export class Recorder {
    * weights of it.
    */
   plan(wanted: readonly number[], frozen = true): Plan {
-    this.#fill(wanted);
+    const slots = wanted.map((id) => {
+      const slot = this.#graph.held(id);
+      if (!slot) throw new CompileError({where: 'recorder', message: 'a tensor was disposed', hint: ''});
+      return slot;
+    });
+    const structure = this.#graph.structure(slots, frozen);
+    const {program, general, feeds} = this.#structures.get(structure.words, () => this.#plan(structure, slots, frozen));
+    return {program, general, feeds: feeds.map((name) => (structure.named[name] as Slot).id)};
+  }
+
+  /** The program of a structure, which compiler.wasm is told from its leaves on and then forgets. */
+  #plan({order, named}: Structure, wanted: readonly Slot[], frozen: boolean): Planned {
+    this.asked += 1;
+    const ids: number[] = [];
+    const mine: number[] = [];
+    for (const each of order) {
+      if (each instanceof Slot) {
+        ids[each.name] = this.#constants[each.constant] ?? this.#leaf(each)[0];
+        if (each.constant >= 0) continue;
+        mine.push(ids[each.name] as number);
+        if (each.frozen > 0) this.#wasm.gs_freeze(ids[each.name] as number, each.frozen);
+        continue;
+      }
+      const inputs = each.inputs.map((input) => (input ? (ids[input.name] as number) : -1));
+      this.#record(each.operation, inputs, each.outputs.length).forEach(([id], at) => {
+        mine.push(id);
+        const slot = each.outputs[at];
+        if (!slot) return;
+        ids[slot.name] = id;
+        if (slot.settled) this.#wasm.gs_settle(id, 1);
+      });
+    }
+    this.#fill(wanted.map(({name}) => ids[name] as number));
     if (this.#wasm.gs_plan(wanted.length, frozen ? 1 : 0) < 0) throw this.#fault();
     const [program = 0, general = -1, count = 0] = this.#words(3, true); // they may be more than there was room for
-    return {program, general: general < 0 ? undefined : general, feeds: Array.from(this.#words(3 + count).subarray(3, 3 + count))};
+    const feeds = Array.from(this.#words(3 + count).subarray(3, 3 + count), (id) => named.findIndex((_, name) => ids[name] === id));
+    for (const id of mine) this.#wasm.gs_drop(id);
+    return {program, general: general < 0 ? undefined : general, feeds};
   }
 
   /** The tokens of a program's weights. */
@@ -317,9 +428,11 @@ export class Recorder {
    * CompileError that names the node, and leaves all as it was.
    */
   apply(model: ImportedModel, inputs: readonly Recorded[], leaves: readonly Recorded[]): Recorded[] {
-    this.#fill([...inputs, ...leaves].map(({id}) => id));
-    if (this.#wasm.gs_apply(model.handle, inputs.length, leaves.length) < 0) throw this.#fault();
-    return this.#made(model.outputs.length);
+    const {handle} = model;
+    const key = `${handle} applied ${inputs.length}`;
+    const operation =
+      this.#operations.get(key) ?? this.#add(key, false, (all) => this.#wasm.gs_apply(handle, inputs.length, all - inputs.length));
+    return this.#node(operation, [...inputs, ...leaves], model.outputs.length, 'a tensor');
   }
 
   /**
@@ -327,19 +440,22 @@ export class Recorder {
    * through how it was made, and what it was made of stays in use until forget().
    */
   settle(id: number, history = false): void {
-    this.#wasm.gs_settle(id, history ? 1 : 0);
+    const slot = this.#graph.held(id);
+    if (slot && !slot.settled) this.#graph.settle(slot, history);
   }
 
   /** The shape of a tensor, where a run has decided it. */
   decide(id: number, shape: readonly number[]): Recorded {
-    this.#fill(shape);
-    this.#wasm.gs_decide(id, shape.length);
-    return this.#made(1)[0] as Recorded;
+    const slot = this.#graph.held(id) as Slot;
+    slot.spec = this.#numberOf(slot.dtype, shape);
+    slot.shape = this.#spec(slot.spec).shape;
+    return slot;
   }
 
   /** No gradient goes through how a settled tensor was made any more. */
   forget(id: number): void {
-    this.#wasm.gs_forget(id);
+    const slot = this.#graph.held(id);
+    if (slot?.settled) this.#graph.forget(slot);
   }
 
   /**
@@ -347,7 +463,8 @@ export class Recorder {
    * that nobody holds or uses since the last call, which may be given to others from here on; release(-1) releases none.
    */
   release(id: number): readonly number[] {
-    const count = this.#wasm.gs_drop(id);
-    return count === 0 ? [] : Array.from(this.#words(count).subarray(0, count));
+    const slot = this.#graph.held(id);
+    if (slot) this.#graph.release(slot);
+    return this.#graph.takeUnused();
   }
 }

@@ -72,6 +72,74 @@ test('gives every structure one program, and forgets what is released', {skip}, 
   assert.equal(programs.size, 1);
 });
 
+test('asks compiler.wasm for what is new alone', {skip}, async () => {
+  const recorder = await Recorder.create({wasm});
+  /** A step of a network, with another row count or another function in between. */
+  const step = (rows: number, op: string): {program: number; feeds: number} => {
+    const [x, w, scale] = [recorder.leaf('f32', [rows, 3]), recorder.leaf('f32', [3, 1]), recorder.constant('f32', [], Float32Array.of(2))];
+    const [product] = recorder.record('MatMul', [x, w]) as [Recorded];
+    const [scaled] = recorder.record('Mul', [product, scale]) as [Recorded];
+    const [bent] = recorder.record(op, [scaled], op === 'LeakyRelu' ? {alpha: new Floats(0.5)} : undefined) as [Recorded];
+    const [gradient] = recorder.gradient(bent, [w]) as [Recorded];
+    const {program, feeds} = recorder.plan([gradient.id, bent.id]);
+    assert.deepEqual(feeds, [w.id, x.id]);
+    for (const {id} of [gradient, bent]) recorder.settle(id);
+    for (const {id} of [x, w, scale, product, scaled, bent, gradient]) recorder.release(id);
+    recorder.release(-1);
+    return {program, feeds: feeds.length};
+  };
+  const kinds = [[4, 'Tanh'], [4, 'LeakyRelu'], [7, 'Tanh']] as const;
+  const first = kinds.map(([rows, op]) => step(rows, op));
+  assert.equal(new Set(first.map(({program}) => program)).size, 3);
+  const {asked} = recorder;
+  for (let round = 0; round < 20; ++round) {
+    const at = (round * 7) % 3;
+    assert.deepEqual(step(...(kinds[at] as (typeof kinds)[0])), first[at]);
+  }
+  assert.equal(recorder.asked, asked);
+  step(7, 'LeakyRelu'); // a combination of what is known makes new nodes and one new program
+  assert.ok(recorder.asked > asked);
+});
+
+test('constants that follow from shapes are known, too', {skip}, async () => {
+  const recorder = await Recorder.create({wasm});
+  for (let round = 0; round < 3; ++round) {
+    const x = recorder.leaf('f32', [2, 5]);
+    const [shape] = recorder.record('Shape', [x]) as [Recorded];
+    const [ones] = recorder.record('ConstantOfShape', [shape]) as [Recorded];
+    const [sum] = recorder.record('Add', [x, ones]) as [Recorded];
+    assert.deepEqual(sum.shape, [2, 5]);
+    assert.deepEqual(recorder.plan([sum.id]).feeds, [x.id]);
+    assert.deepEqual(recorder.plan([shape.id]).feeds, []);
+    assert.equal(recorder.plan([sum.id]).program, 0);
+    for (const {id} of [x, shape, ones, sum]) recorder.release(id);
+  }
+});
+
+test('a gradient goes through what the caller has, while it has a history', {skip}, async () => {
+  const recorder = await Recorder.create({wasm});
+  const values = new Map<number, number[]>();
+  const shapes = new Map<number, number[]>();
+  for (let round = 0; round < 3; ++round) {
+    const x = recorder.leaf('f32', [2]);
+    const [square] = recorder.record('Mul', [x, x]) as [Recorded];
+    const [root] = recorder.record('Mul', [square, square]) as [Recorded];
+    // x^4, of which the caller reads x^2: its gradient is 4 x^3 with a history, and 2 x^2 by x^2.
+    recorder.settle(square.id, true);
+    values.set(x.id, [2, 3]).set(square.id, [4, 9]);
+    shapes.set(x.id, [2]).set(square.id, [2]);
+    const [byX, bySquare] = [recorder.gradient(root, [x])[0], recorder.gradient(root, [square])[0]] as [Recorded, Recorded];
+    const {asked} = recorder;
+    assert.deepEqual(await compute(recorder, byX, values, shapes), [32, 108]);
+    assert.deepEqual(await compute(recorder, bySquare, values, shapes), [8, 18]);
+    assert.equal(recorder.asked, round === 0 ? asked + 2 : asked);
+    recorder.forget(square.id);
+    assert.deepEqual(await compute(recorder, byX, values, shapes), [0, 0]);
+    for (const {id} of [x, square, root, byX, bySquare]) recorder.release(id);
+    recorder.release(-1);
+  }
+});
+
 test('records a model, whose weights are leaves, and writes it again', {skip}, async () => {
   const recorder = await Recorder.create({wasm});
   const model = recorder.import(perceptron('n'));

@@ -2,8 +2,8 @@
 import {encode, type Field as Encoded, varint} from '../../compiler/src/protobuf.ts';
 import {type Field, fieldsOf, textOf} from '../../runtime/page/protobuf.ts';
 import {dtypeOf, numberOf} from '../../runtime/page/tensor_proto.ts';
+import {encode as bytesOf} from '../../runtime/src/encoding.ts';
 import type {StringTensor, Tensor} from '../../runtime/src/index.ts';
-import {encode as bytesOf} from '../../runtime/src/storage.ts';
 
 export interface ModelInput {
   readonly name: string;

@@ -1,5 +1,5 @@
 /** Element types as onnxruntime-web names them, and how their values lie in its arrays. */
-import {fromHalf, toHalf} from '../../runtime/src/storage.ts';
+import {fromHalf, toHalf} from '../../runtime/src/encoding.ts';
 import type {DType, TensorData} from '../../runtime/src/types.ts';
 
 /** The arrays of Tensor.data. float16 is Uint16Array, its bits, where the engine has no Float16Array. 4-bit types: two a byte. */

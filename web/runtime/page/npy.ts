@@ -1,5 +1,5 @@
 /** NumPy's .npy files (https://numpy.org/neps/nep-0001-npy-format.html), versions 1 to 3. */
-import {decode, encode} from '../src/storage.ts';
+import {decode, encode} from '../src/encoding.ts';
 import {arrayOf} from '../src/tensor.ts';
 import {bytesOf, type DType, product, shapeText, type TensorData} from '../src/types.ts';
 import type {Tensor} from '../src/index.ts';

@@ -1,5 +1,5 @@
 /** Tensors in the files that a user gives. */
-import {decode} from '../src/storage.ts';
+import {decode} from '../src/encoding.ts';
 import {bytesOf, type DType, product, shapeText} from '../src/types.ts';
 import type {PortInfo, StringTensor, Tensor} from '../src/index.ts';
 import {readNpy} from './npy.ts';

@@ -4,7 +4,8 @@ import type {Launcher} from './launcher.ts';
 import {isStatic, type WeightEntry} from './manifest.ts';
 import {extentOf} from './memory.ts';
 import {type StoredTensor, storedType} from './safetensors.ts';
-import {decode, toStorage} from './storage.ts';
+import {decode} from './encoding.ts';
+import {toStorage} from './storage.ts';
 import {bytesOf, GossamerError, product, shapeText} from './types.ts';
 import type {WeightFiles} from './weights.ts';
 

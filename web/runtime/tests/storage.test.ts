@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {decode, encode, fromHalf, fromStorage, toHalf, toStorage} from '../src/storage.ts';
+import {decode, encode, fromHalf, toHalf} from '../src/encoding.ts';
+import {fromStorage, toStorage} from '../src/storage.ts';
 import {tensor} from '../src/tensor.ts';
 import {GossamerError} from '../src/types.ts';
 

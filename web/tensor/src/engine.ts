@@ -1,7 +1,7 @@
 /** Where programs run: compiled by the compiler of the page, run by its run time on tensors that stay on the device. */
 import type {Compiler} from '../../compiler/src/index.ts';
 import type {ComputeDevice, DeviceTensor, Feed, Model} from '../../runtime/src/index.ts';
-import {encode} from '../../runtime/src/storage.ts';
+import {encode} from '../../runtime/src/encoding.ts';
 import {bytesOf, type DType, GossamerError, product, type TensorData} from '../../runtime/src/types.ts';
 import type {Snapshot} from './picture.ts';
 import {compilerModule, type Device, type Stored} from './recording.ts';

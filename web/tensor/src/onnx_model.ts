@@ -1,11 +1,11 @@
 /** An ONNX model as a module, and a module as an ONNX model. */
-import {decode, encode} from '../../runtime/src/storage.ts';
-import {Core, noGrad, uploaded} from './core.ts';
+import {decode} from '../../runtime/src/encoding.ts';
+import {uploaded} from './core.ts';
 import type {DType} from './dtype.ts';
-import {synchronize} from './execution.ts';
+import type {ExportOptions} from './export_onnx.ts';
 import {BufferTensor, Module, Parameter} from './nn/module.ts';
 import {type OnnxNode, nodesOf} from './onnx_nodes.ts';
-import {getRecorder, recordError, type Recorded, Value} from './recording.ts';
+import {getRecorder, recordError, type Recorded, type Value} from './recording.ts';
 import {wrong} from './shape.ts';
 import {Tensor} from './tensor.ts';
 
@@ -198,44 +198,11 @@ export class OnnxModel extends Module {
   }
 }
 
-export interface ExportOptions {
-  readonly name?: string | undefined;
-  readonly inputs?: readonly string[] | undefined;
-  readonly outputs?: readonly string[] | undefined;
-}
-
 /**
  * A module as an ONNX model of inputs with the types and shapes of `inputs`, as it is for inference; its parameters are the model's
  * weights.
  */
 export async function exportOnnx(module: Module, inputs: readonly Tensor[], options: ExportOptions = {}): Promise<Uint8Array> {
-  // Parameters that are still to be computed would be exported as how they are.
-  await synchronize();
-  const recorder = getRecorder();
-  const modes = module.modules().map((each) => [each, each.training] as const);
-  const places = inputs.map(({dtype, shape, device}) => new Tensor(new Value(recorder.leaf(dtype, shape), device, false)));
-  module.eval();
-  try {
-    const made = noGrad(() => module.forward(...places) as Tensor | readonly Tensor[]);
-    const outputs: Tensor[] = made instanceof Tensor ? [made] : [...made];
-    if (!outputs.every((each) => each instanceof Core)) throw wrong('exportOnnx: the module gives other things than tensors');
-    const {program, feeds} = recorder.plan(outputs.map(({value}) => value.id), false);
-    const held = new Map([...module.namedParameters(), ...module.namedBuffers()].map(([name, tensor]) => [tensor.value.id, [name, tensor] as const]));
-    const names = new Map(places.map(({value}, at) => [value.id, options.inputs?.[at] ?? `x${at}`]));
-    const weights = await Promise.all(feeds.map(async (id) => {
-      const tensor = held.get(id)?.[1];
-      if (!tensor && !names.has(id)) throw wrong('exportOnnx: the module is computed from a tensor that is neither a parameter nor a buffer');
-      return tensor && encode(await tensor.data(), tensor.dtype);
-    }));
-    return recorder.model(program, {
-      name: options.name ?? 'module',
-      inputs: feeds.map((id) => names.get(id) ?? held.get(id)?.[0] ?? ''),
-      outputs: outputs.map((_, at) => options.outputs?.[at] ?? `y${at}`),
-      weights,
-    });
-  } finally {
-    places.forEach((place) => place.dispose());
-    for (const [each, training] of modes) each.training = training;
-  }
+  return (await import('./export_onnx.ts')).exportOnnx(module, inputs, options);
 }
-export type {OnnxNode};
+export type {ExportOptions, OnnxNode};

@@ -1,6 +1,6 @@
 /** What is recorded: the recorder of this realm, and values of its tensors with how many hold each. */
 import {Floats, type Recorded, type RecordedAttributes, Recorder} from '../../compiler/src/recorder.ts';
-import {encode} from '../../runtime/src/storage.ts';
+import {encode} from '../../runtime/src/encoding.ts';
 import {arrayOf} from '../../runtime/src/tensor.ts';
 import {type DType as AnyType, GossamerError, shapeText, type TensorData} from '../../runtime/src/types.ts';
 import {atCaller} from './caller.ts';

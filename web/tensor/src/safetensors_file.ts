@@ -2,7 +2,7 @@
 import {Xxh3} from '../../runtime/src/hash/xxh3.ts';
 import {Pieces} from '../../runtime/src/pieces.ts';
 import {readSafetensors} from '../../runtime/src/safetensors.ts';
-import {decode, encode} from '../../runtime/src/storage.ts';
+import {decode, encode} from '../../runtime/src/encoding.ts';
 import {GossamerError, product} from '../../runtime/src/types.ts';
 import {type DType, isDType} from './dtype.ts';
 import {Tensor} from './tensor.ts';

@@ -1,0 +1,46 @@
+/** A module as an ONNX model. */
+import {encode} from '../../runtime/src/encoding.ts';
+import {Core, noGrad} from './core.ts';
+import {synchronize} from './execution.ts';
+import type {Module} from './nn/module.ts';
+import {getRecorder, Value} from './recording.ts';
+import {wrong} from './shape.ts';
+import {Tensor} from './tensor.ts';
+
+export interface ExportOptions {
+  readonly name?: string | undefined;
+  readonly inputs?: readonly string[] | undefined;
+  readonly outputs?: readonly string[] | undefined;
+}
+
+/** As exportOnnx() of onnx_model.ts. */
+export async function exportOnnx(module: Module, inputs: readonly Tensor[], options: ExportOptions): Promise<Uint8Array> {
+  // Parameters that are still to be computed would be exported as how they are.
+  await synchronize();
+  const recorder = getRecorder();
+  const modes = module.modules().map((each) => [each, each.training] as const);
+  const places = inputs.map(({dtype, shape, device}) => new Tensor(new Value(recorder.leaf(dtype, shape), device, false)));
+  module.eval();
+  try {
+    const made = noGrad(() => module.forward(...places) as Tensor | readonly Tensor[]);
+    const outputs: Tensor[] = made instanceof Tensor ? [made] : [...made];
+    if (!outputs.every((each) => each instanceof Core)) throw wrong('exportOnnx: the module gives other things than tensors');
+    const {program, feeds} = recorder.plan(outputs.map(({value}) => value.id), false);
+    const held = new Map([...module.namedParameters(), ...module.namedBuffers()].map(([name, tensor]) => [tensor.value.id, [name, tensor] as const]));
+    const names = new Map(places.map(({value}, at) => [value.id, options.inputs?.[at] ?? `x${at}`]));
+    const weights = await Promise.all(feeds.map(async (id) => {
+      const tensor = held.get(id)?.[1];
+      if (!tensor && !names.has(id)) throw wrong('exportOnnx: the module is computed from a tensor that is neither a parameter nor a buffer');
+      return tensor && encode(await tensor.data(), tensor.dtype);
+    }));
+    return recorder.model(program, {
+      name: options.name ?? 'module',
+      inputs: feeds.map((id) => names.get(id) ?? held.get(id)?.[0] ?? ''),
+      outputs: outputs.map((_, at) => options.outputs?.[at] ?? `y${at}`),
+      weights,
+    });
+  } finally {
+    places.forEach((place) => place.dispose());
+    for (const [each, training] of modes) each.training = training;
+  }
+}
