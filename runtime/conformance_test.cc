@@ -9,11 +9,13 @@
 #include "codegen/glsl/emit_compute.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/opencl/emit.h"
+#include "codegen/wgsl/emit.h"
 #include "ir/build.h"
 #include "runtime/cpu/device.h"
 #include "runtime/null/device.h"
 #include "runtime/opencl/device.h"
 #include "runtime/opengl/device.h"
+#include "runtime/webgpu/device.h"
 
 namespace gossamer::runtime {
 namespace {
@@ -84,6 +86,11 @@ const DeviceRow devices[] = {
     {"opengl",
      make_opengl_device,
      [] { return shader_code(codegen::glsl::emit_compute); },
+     {"main", 2, 1, 0},
+     0},
+    {"webgpu",
+     make_webgpu_device,
+     [] { return shader_code(codegen::wgsl::emit); },
      {"main", 2, 1, 0},
      0},
 };

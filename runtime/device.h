@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "gossamer/profile.hpp"
@@ -59,17 +60,32 @@ struct LaunchArguments {
   int64_t range = 0;  // 0 does nothing
 };
 
-// Commands run in order. Host memory may be reused when a call returns (write) or the fence of a
-// later submit has passed (read).
+struct ReadArguments {
+  const Buffer* from = nullptr;
+  size_t offset = 0;
+  std::span<std::byte> bytes;
+};
+
+// Commands run in order. Host memory may be reused when a call returns.
 class Queue {
  public:
   virtual ~Queue() = default;
   virtual Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes) = 0;
-  virtual Result<> read(const Buffer& from, size_t offset, std::span<std::byte> bytes) = 0;
+  // What all commands before have left there. Several at once wait for the device once.
+  virtual Result<> read(std::span<const ReadArguments> reads) = 0;
+  Result<> read(const Buffer& from, size_t offset, std::span<std::byte> bytes) {
+    const ReadArguments one{&from, offset, bytes};
+    return read({&one, 1});
+  }
   // Errors: no such kernel, another number of buffers or scalars, a negative range, the written
   // buffer also read.
   virtual Result<> launch(const Executable& code, const LaunchArguments& arguments) = 0;
   virtual Result<std::unique_ptr<Fence>> submit() = 0;
+  // Times launches by the device's own clock from here on, or no longer; false where it has none.
+  virtual bool time_launches(bool) { return false; }
+  // Milliseconds of each launch since the last call whose range was not 0, in order, where they are
+  // timed.
+  virtual Result<std::vector<double>> take_times() { return std::vector<double>(); }
 };
 
 class Device {
@@ -80,6 +96,8 @@ class Device {
   virtual bool computes() const { return true; }  // false: launches do nothing
   // A GPU, not software that acts as one: variants of launches for hardware are better.
   virtual bool hardware() const { return false; }
+  // What packages may need of it: "webgpu-f16".
+  virtual bool has(std::string_view) const { return false; }
   // Calls are cheaper on the thread that keeps what this gives, which may be nothing.
   virtual std::shared_ptr<void> attach() { return {}; }
   // Contents undefined. Errors: more memory than there is.

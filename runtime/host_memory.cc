@@ -62,10 +62,13 @@ Result<> write_host(Buffer& to, size_t offset, std::span<const std::byte> bytes)
   return {};
 }
 
-Result<> read_host(const Buffer& from, size_t offset, std::span<std::byte> bytes) {
-  GS_TRY(check_range(from, offset, bytes.size()));
-  if (!bytes.empty())
-    std::memcpy(bytes.data(), static_cast<const HostBuffer&>(from).data() + offset, bytes.size());
+Result<> read_host(std::span<const ReadArguments> reads) {
+  for (const auto& [from, offset, bytes] : reads) {
+    GS_TRY(check_range(*from, offset, bytes.size()));
+    if (bytes.empty()) continue;
+    const std::byte* const data = static_cast<const HostBuffer*>(from)->data();
+    std::memcpy(bytes.data(), data + offset, bytes.size());
+  }
   return {};
 }
 

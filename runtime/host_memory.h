@@ -27,7 +27,7 @@ class HostBuffer : public Buffer {
 Result<> has_room(size_t bytes);
 
 Result<> write_host(Buffer& to, size_t offset, std::span<const std::byte> bytes);
-Result<> read_host(const Buffer& from, size_t offset, std::span<std::byte> bytes);
+Result<> read_host(std::span<const ReadArguments> reads);
 
 // A fence of a queue that has done everything when a call returns.
 class PassedFence : public Fence {

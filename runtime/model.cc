@@ -10,6 +10,7 @@
 #include "runtime/opencl/device.h"
 #include "runtime/opengl/device.h"
 #include "runtime/string_ports.h"
+#include "runtime/webgpu/device.h"
 
 namespace gossamer::runtime {
 Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOptions options) {
@@ -19,7 +20,7 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOption
   const package::Module& module = state->module();
   GS_TRY(state->provide_devices(folder, std::move(options)));
   const auto attached = state->device->attach();
-  if (auto able = state->device->computes() ? check_needs(module) : Result<>(); !able)
+  if (auto able = check_needs(module, *state->device); !able)
     return fail_at(folder, able.error().message, able.error().hint);
   state->inputs = described_ports(module.inputs);
   state->outputs = described_ports(module.outputs);
@@ -49,18 +50,26 @@ Result<> Model::State::provide_devices(const std::string& folder, LoadOptions op
   if (!device && target == "opengl") {
     GS_ASSIGN(device, make_opengl_device());
   }
-  if (!device)
-    return fail_at(folder,
-                   cat("is a package for ", target, ", this run time runs cpu, opencl and opengl"),
-                   "compile the model with --target cpu");
-  if (beside.target == "cpu") {
-    side = make_cpu_device(options.threads);
-  } else if (!beside.target.empty()) {
-    return fail_at(folder,
-                   cat("computes partly for ", beside.target,
-                       " beside its target, which this run time does not run"),
-                   "compile the model with --target cpu");
+  // Before a device is looked for: with this code there is no use for one.
+  const bool elsewhere = beside.target.empty()
+                             ? !device && target == "webgpu" && module().plan_values > 0
+                             : beside.target != "cpu";
+  if (elsewhere)
+    return fail_at(
+        folder,
+        "was compiled for pages: what its target leaves to the CPU is WebAssembly, which "
+        "this run time does not run",
+        target == "webgpu" ? "compile the model with --side cpu"
+                           : "compile the model with --target cpu");
+  if (!device && target == "webgpu") {
+    GS_ASSIGN(device, make_webgpu_device());
   }
+  if (!device)
+    return fail_at(
+        folder,
+        cat("is a package for ", target, ", this run time runs cpu, opencl, opengl and webgpu"),
+        "compile the model with --target cpu");
+  if (!beside.target.empty()) side = make_cpu_device(options.threads);
   return {};
 }
 

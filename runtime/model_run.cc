@@ -232,34 +232,25 @@ Result<std::vector<int64_t>> Model::State::shape_of(const package::Port& port, c
   return shape;
 }
 
-Result<> Model::State::read_output(const package::Port& port, std::vector<int64_t> shape,
-                                   HostTensor& output) {
+void Model::State::take_output(const package::Port& port, std::vector<int64_t> shape,
+                               const std::byte* stored, HostTensor& output) const {
   const package::Tensor& from = module().tensors[static_cast<size_t>(port.tensor)];
   const auto size = static_cast<size_t>(ir::byte_size(port.dtype));
   const auto stored_size = static_cast<size_t>(ir::byte_size(from.storage));
   size_t count = 1;
   for (int64_t extent : shape) count *= static_cast<size_t>(extent);
-  const Buffer& memory = *memory_of(port.tensor);
-  std::vector<std::byte> read;
-  const std::byte* stored = memory.mapped().data();
-  if (!stored) {
-    read.resize(count * stored_size);
-    GS_TRY(queue_of(port.tensor).read(memory, 0, read));
-    stored = read.data();
-  }
   output.dtype = port.dtype;
   output.shape = std::move(shape);
   output.strings.clear();
   if (from.storage == port.dtype) {
     output.bytes.assign(stored, stored + count * size);
-    return {};
+    return;
   }
   output.bytes.resize(count * size);
   for (size_t at = 0; at < count; ++at)
     ir::write_scalar(ir::convert(ir::carrier_of(port.dtype),
                                  ir::read_scalar(from.storage, &stored[at * stored_size])),
                      &output.bytes[at * size]);
-  return {};
 }
 
 namespace {
@@ -296,18 +287,41 @@ Result<> Model::State::write_inputs(std::span<const TensorView> feeds,
   return {};
 }
 
-// Nothing is written before all is known to fit.
+// Nothing is written before all is known to fit, and a GPU is waited for once.
 Result<> Model::State::read_outputs(const Sized& sizes, std::vector<HostTensor>& results) {
-  GS_ASSIGN(const std::unique_ptr<Fence> fence, device->queue().submit());
-  GS_TRY(fence->wait());
+  const size_t count = module().outputs.size();
   std::vector<std::vector<int64_t>> shapes;
-  for (const package::Port& port : module().outputs) {
+  std::vector<std::vector<std::byte>> copies(count);
+  std::vector<ReadArguments> reads;
+  for (size_t at = 0; at < count; ++at) {
+    const package::Port& port = module().outputs[at];
     GS_ASSIGN(std::vector<int64_t> shape, shape_of(port, sizes));
+    const Buffer& memory = *memory_of(port.tensor);
+    if (!memory.mapped().data()) {
+      size_t bytes = static_cast<size_t>(
+          ir::byte_size(module().tensors[static_cast<size_t>(port.tensor)].storage));
+      for (int64_t extent : shape) bytes *= static_cast<size_t>(extent);
+      copies[at].resize(bytes);
+      reads.push_back({&memory, 0, copies[at]});
+    }
     shapes.push_back(std::move(shape));
   }
-  results.resize(shapes.size());
-  for (size_t at = 0; at < shapes.size(); ++at)
-    GS_TRY(read_output(module().outputs[at], std::move(shapes[at]), results[at]));
+  // What the host does not see is the target's.
+  if (!reads.empty()) GS_TRY(device->queue().read(reads));
+  if (reads.size() < count || count == 0) {
+    for (Device* each : {device.get(), side.get()}) {
+      if (!each) continue;
+      GS_ASSIGN(const std::unique_ptr<Fence> fence, each->queue().submit());
+      GS_TRY(fence->wait());
+    }
+  }
+  results.resize(count);
+  for (size_t at = 0; at < count; ++at) {
+    const package::Port& port = module().outputs[at];
+    const auto seen = memory_of(port.tensor)->mapped();
+    take_output(port, std::move(shapes[at]), seen.data() ? seen.data() : copies[at].data(),
+                results[at]);
+  }
   return {};
 }
 

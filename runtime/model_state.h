@@ -89,6 +89,11 @@ struct Model::State {
     double ms, bytes, operations;
   };
   std::vector<Execution>* executions = nullptr;
+  bool by_device = false;                  // the device times them
+  static constexpr double of_device = -1;  // the time of a launch before the device has told it
+  Result<> take_times(std::vector<Execution>& seen);
+  Result<std::vector<Execution>> run_timed(std::span<const TensorView> feeds,
+                                           std::vector<HostTensor>& results);
   Result<> timed_launch(size_t at, std::span<const int64_t> scalars, int64_t range,
                         const Sized& sizes);
   // Null before the size of its slot is known.
@@ -98,7 +103,9 @@ struct Model::State {
   Result<> write_tensor(int tensor, ir::DType dtype, std::span<const std::byte> bytes);
   // Of an output that is computed and for which there is room.
   Result<std::vector<int64_t>> shape_of(const package::Port& port, const Sized& sizes);
-  Result<> read_output(const package::Port& port, std::vector<int64_t> shape, HostTensor& output);
+  // `stored`: its elements as the device has them.
+  void take_output(const package::Port& port, std::vector<int64_t> shape, const std::byte* stored,
+                   HostTensor& output) const;
   Result<> write_inputs(std::span<const TensorView> feeds, std::span<const int64_t> dims);
   Result<> read_outputs(const Sized& sizes, std::vector<HostTensor>& results);
   Result<> run(std::span<const TensorView> feeds, std::vector<HostTensor>& results);

@@ -111,10 +111,7 @@ Result<> Model::State::Steps::read(const Step& step) {
     const Buffer* const memory = state_.memory_of(step.tensor);
     if (memory && count * size <= memory->size() && step.count <= value(tensor.elements)) {
       copy.resize(count * size);
-      Queue& queue = state_.queue_of(step.tensor);
-      GS_TRY(queue.read(*memory, 0, copy));
-      GS_ASSIGN(const std::unique_ptr<Fence> fence, queue.submit());
-      GS_TRY(fence->wait());
+      GS_TRY(state_.queue_of(step.tensor).read(*memory, 0, copy));
       bytes = copy;
     }
   }
@@ -150,10 +147,7 @@ Result<> Model::State::Steps::copy(const Step& step) {
     return fail_at(cat("tensor \"", from.name, "\""), "is copied before its size is known",
                    "compile the model again");
   std::vector<std::byte> bytes(static_cast<size_t>(elements) * size);
-  Queue& queue = state_.queue_of(step.tensor);
-  GS_TRY(queue.read(*memory, 0, bytes));
-  GS_ASSIGN(const std::unique_ptr<Fence> fence, queue.submit());
-  GS_TRY(fence->wait());
+  GS_TRY(state_.queue_of(step.tensor).read(*memory, 0, bytes));
   return state_.write_tensor(step.to, from.storage, bytes);
 }
 

@@ -395,7 +395,7 @@ TEST_F(StepsTest, ASideIsReadButNotRun) {
   options.device = make_null_device();
   const auto model = load(std::move(options));
   ASSERT_FALSE(model.has_value());
-  EXPECT_SAYS(model.error().to_string(), "partly for wasm");
+  EXPECT_SAYS(model.error().to_string(), "is WebAssembly, which");
 
   module.steps[1].to = next;
   EXPECT_SAYS(error(), "steps[1].copy is not a pair");

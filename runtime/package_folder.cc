@@ -40,12 +40,14 @@ Result<PackageFolder> open_package(const std::string& folder) {
   return package;
 }
 
-Result<> check_needs(const package::Module& module) {
+Result<> check_needs(const package::Module& module, const Device& device) {
+  if (!device.computes()) return {};
   for (const std::string& need : module.needs) {
-    bool have = false;
+    bool have = device.has(need);
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    have = (need == "cpu-avx512" && __builtin_cpu_supports("avx512f") &&
+    have = have ||
+           (need == "cpu-avx512" && __builtin_cpu_supports("avx512f") &&
             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
             __builtin_cpu_supports("avx512vl")) ||
            (need == "cpu-avx2" && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "runtime/device.h"
 #include "runtime/manifest.h"
 #include "runtime/mapped_file.h"
 
@@ -21,7 +22,7 @@ struct PackageFolder {
 // content than the manifest says.
 Result<PackageFolder> open_package(const std::string& folder);
 
-// Can this machine run what the package needs?
-Result<> check_needs(const package::Module& module);
+// Can this machine, with this device, run what the package needs?
+Result<> check_needs(const package::Module& module, const Device& device);
 
 }  // namespace gossamer::runtime

@@ -1,4 +1,5 @@
-// Model::profile: what each launch of some runs takes, by the host's clock.
+// Model::profile: what each launch of some runs takes, by the device's clock where it has one, else
+// by the host's.
 #include <algorithm>
 
 #include "runtime/clock.h"
@@ -57,7 +58,13 @@ Result<> Model::State::timed_launch(size_t at, std::span<const int64_t> scalars,
   }
   execution.operations =
       std::max(0.0, static_cast<double>(value_of(one.operations, sizes)));  // 0: nobody can count
-  Queue& queue = device_at(module().kernels[static_cast<size_t>(one.kernel)].device).queue();
+  const int number = module().kernels[static_cast<size_t>(one.kernel)].device;
+  if (by_device && number == 0) {
+    execution.ms = range == 0 ? 0 : of_device;
+    executions->push_back(execution);
+    return launch(one, scalars, range);
+  }
+  Queue& queue = device_at(number).queue();
   const Clock::time_point begin = Clock::now();
   GS_TRY(launch(one, scalars, range));
   GS_ASSIGN(const std::unique_ptr<Fence> fence, queue.submit());
@@ -65,6 +72,30 @@ Result<> Model::State::timed_launch(size_t at, std::span<const int64_t> scalars,
   execution.ms = milliseconds_since(begin);
   executions->push_back(execution);
   return {};
+}
+
+Result<> Model::State::take_times(std::vector<Execution>& seen) {
+  GS_ASSIGN(const std::vector<double> times, device->queue().take_times());
+  size_t at = 0;
+  for (Execution& each : seen) {
+    if (each.ms != of_device) continue;
+    if (at == times.size()) return fail("the device did not time all launches");
+    each.ms = times[at++];
+  }
+  return {};
+}
+
+Result<std::vector<Model::State::Execution>> Model::State::run_timed(
+    std::span<const TensorView> feeds, std::vector<HostTensor>& results) {
+  std::vector<Execution> seen;
+  executions = &seen;
+  by_device = device->queue().time_launches(true);
+  auto ran = run(feeds, results);
+  if (ran && by_device) ran = take_times(seen);
+  device->queue().time_launches(false);
+  executions = nullptr;
+  GS_TRY(ran);
+  return seen;
 }
 
 Result<Profile> Model::profile(std::span<const HostTensor> feeds, const ProfileOptions& options) {
@@ -89,11 +120,7 @@ Result<Profile> Model::profile(std::span<const TensorView> feeds, const ProfileO
   std::vector<State::Execution> first;
   std::vector<std::vector<double>> times;  // of each launch of the first run
   for (int run = 0; run < runs; ++run) {
-    std::vector<State::Execution> seen;
-    state_->executions = &seen;
-    const auto ran = state_->run(packed.feeds, outputs);
-    state_->executions = nullptr;
-    if (!ran) return std::unexpected(ran.error());
+    GS_ASSIGN(const std::vector<State::Execution> seen, state_->run_timed(packed.feeds, outputs));
     if (run == 0) {
       first = seen;
       times.resize(seen.size());
@@ -106,7 +133,7 @@ Result<Profile> Model::profile(std::span<const TensorView> feeds, const ProfileO
   profile.model = module.name;
   profile.device = state_->device->name();
   profile.adapter = state_->device->description();
-  profile.method = "clock";
+  profile.method = state_->by_device ? "timestamps" : "clock";
   profile.run_ms = median(whole);
   profile.limits = state_->device->limits();
   for (size_t at = 0; at < first.size(); ++at) {

@@ -24,7 +24,11 @@ namespace gossamer {
 struct CompileOptions {
   std::string target = "cpu";  // "cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"
   std::string name;            // of the model; "" takes the graph's
-  std::string cpu = "native";  // cpu, opencl, opengl: LLVM's name of the processor
+  // webgpu: "cpu" makes what the GPU leaves to the CPU (sizes of open dimensions, 64-bit floats)
+  // machine code, for load() here; "wasm" WebAssembly, for pages. No difference where nothing is
+  // left.
+  std::string side = "wasm";
+  std::string cpu = "native";  // cpu, and CPUs beside a GPU: LLVM's name of the processor
   bool relaxed_simd = true;    // wasm: kernels with relaxed SIMD's multiply-adds beside the others
   bool f16 = false;            // webgpu: f16 tensors are stored as such
   std::string limits;  // GPUs: "mobile" keeps to a phone's limits, "es31" to OpenGL ES 3.1's
@@ -67,7 +71,8 @@ GOSSAMER_API std::expected<Package, Error> compile(std::span<const std::byte> on
 GOSSAMER_API std::expected<Package, Error> compile_file(const std::string& path,
                                                         const CompileOptions& options = {});
 
-// Errors: as of load(folder); a package for a target of a page.
+// Errors: as of load(folder); a package for a page: for wasm or webgl, or for webgpu with a
+// side of "wasm".
 GOSSAMER_API std::expected<Model, Error> load(const Package& package,
                                               const LoadOptions& options = {});
 

@@ -39,7 +39,9 @@ struct KernelProfile {
 
 struct Profile {
   std::string model, device, adapter;  // "cpu", "cpu, 2 threads"
-  std::string method;    // "clock": launches of the runs between two readings of the host's clock
+  // "clock": launches of the runs between two readings of the host's clock; "timestamps": of the
+  // GPU's (webgpu, where the adapter has them)
+  std::string method;
   double run_ms = 0;     // from inputs to outputs, the median of the runs
   double kernel_ms = 0;  // the sum over launches
   Limits limits;

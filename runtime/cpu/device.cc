@@ -77,9 +77,7 @@ class CpuQueue : public Queue {
   Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes) override {
     return write_host(to, offset, bytes);
   }
-  Result<> read(const Buffer& from, size_t offset, std::span<std::byte> bytes) override {
-    return read_host(from, offset, bytes);
-  }
+  Result<> read(std::span<const ReadArguments> reads) override { return read_host(reads); }
   Result<> launch(const Executable& code, const LaunchArguments& arguments) override {
     GS_TRY(check_launch(code, arguments));
     if (arguments.range == 0) return {};

@@ -105,12 +105,14 @@ class ClQueue : public Queue {
                                bytes.size(), bytes.data(), 0, nullptr, nullptr));
     return {};
   }
-  Result<> read(const Buffer& from, size_t offset, std::span<std::byte> bytes) override {
+  Result<> read(std::span<const ReadArguments> reads) override {
     const Library& cl = cl_;
-    GS_TRY(check_range(from, offset, bytes.size()));
-    if (bytes.empty()) return {};
-    GS_CL(clEnqueueReadBuffer(queue_.get(), static_cast<const ClBuffer&>(from).memory(), CL_TRUE,
-                              offset, bytes.size(), bytes.data(), 0, nullptr, nullptr));
+    for (const auto& [from, offset, bytes] : reads) {
+      GS_TRY(check_range(*from, offset, bytes.size()));
+      if (bytes.empty()) continue;
+      GS_CL(clEnqueueReadBuffer(queue_.get(), static_cast<const ClBuffer&>(*from).memory(), CL_TRUE,
+                                offset, bytes.size(), bytes.data(), 0, nullptr, nullptr));
+    }
     return {};
   }
   Result<> launch(const Executable& code, const LaunchArguments& arguments) override {

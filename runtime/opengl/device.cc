@@ -121,30 +121,12 @@ class GlQueue : public Queue {
                         static_cast<GLsizeiptr>(bytes.size()), bytes.data());
     return {};
   }
-  // Through a buffer of its own: drivers move one that is mapped to the host's memory.
-  Result<> read(const Buffer& from, size_t offset, std::span<std::byte> bytes) override {
-    GS_TRY(check_range(from, offset, bytes.size()));
-    if (bytes.empty()) return {};
-    const auto attached = context_->attach();
-    const auto size = static_cast<GLsizeiptr>(bytes.size());
-    if (!staging_) gl_.glGenBuffers(1, &staging_);
-    gl_.glBindBuffer(GL_COPY_WRITE_BUFFER, staging_);
-    if (staging_size_ < bytes.size()) {
-      gl_.glBufferData(GL_COPY_WRITE_BUFFER, size, nullptr, GL_STREAM_READ);
-      staging_size_ = bytes.size();
+  Result<> read(std::span<const ReadArguments> reads) override {
+    for (const auto& [from, offset, bytes] : reads) {
+      GS_TRY(check_range(*from, offset, bytes.size()));
+      if (!bytes.empty()) GS_TRY(read_one(static_cast<const GlBuffer&>(*from), offset, bytes));
     }
-    gl_.glBindBuffer(GL_COPY_READ_BUFFER, static_cast<const GlBuffer&>(from).name());
-    gl_.glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
-    gl_.glCopyBufferSubData(GL_COPY_READ_BUFFER, GL_COPY_WRITE_BUFFER,
-                            static_cast<GLintptr>(offset), 0, size);
-    const void* const mapped = gl_.glMapBufferRange(GL_COPY_WRITE_BUFFER, 0, size, GL_MAP_READ_BIT);
-    if (!mapped) {
-      GS_TRY(check_errors(gl_));
-      return fail("the OpenGL driver does not let its memory be read");
-    }
-    std::memcpy(bytes.data(), mapped, bytes.size());
-    gl_.glUnmapBuffer(GL_COPY_WRITE_BUFFER);
-    return check_errors(gl_);
+    return {};
   }
   Result<> launch(const Executable& code, const LaunchArguments& arguments) override {
     GS_TRY(check_launch(code, arguments));
@@ -173,6 +155,30 @@ class GlQueue : public Queue {
   }
 
  private:
+  // Through a buffer of its own: drivers move one that is mapped to the host's memory.
+  Result<> read_one(const GlBuffer& from, size_t offset, std::span<std::byte> bytes) {
+    const auto attached = context_->attach();
+    const auto size = static_cast<GLsizeiptr>(bytes.size());
+    if (!staging_) gl_.glGenBuffers(1, &staging_);
+    gl_.glBindBuffer(GL_COPY_WRITE_BUFFER, staging_);
+    if (staging_size_ < bytes.size()) {
+      gl_.glBufferData(GL_COPY_WRITE_BUFFER, size, nullptr, GL_STREAM_READ);
+      staging_size_ = bytes.size();
+    }
+    gl_.glBindBuffer(GL_COPY_READ_BUFFER, from.name());
+    gl_.glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+    gl_.glCopyBufferSubData(GL_COPY_READ_BUFFER, GL_COPY_WRITE_BUFFER,
+                            static_cast<GLintptr>(offset), 0, size);
+    const void* const mapped = gl_.glMapBufferRange(GL_COPY_WRITE_BUFFER, 0, size, GL_MAP_READ_BIT);
+    if (!mapped) {
+      GS_TRY(check_errors(gl_));
+      return fail("the OpenGL driver does not let its memory be read");
+    }
+    std::memcpy(bytes.data(), mapped, bytes.size());
+    gl_.glUnmapBuffer(GL_COPY_WRITE_BUFFER);
+    return check_errors(gl_);
+  }
+
   Shared context_;
   const Gl& gl_;
   GLuint staging_ = 0;

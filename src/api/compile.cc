@@ -25,6 +25,11 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
   compiler::Options given;
   given.target = options.target;
   given.name = options.name;
+  if (options.side != "wasm" && (options.side != "cpu" || options.target != "webgpu"))
+    return fail_at(cat("side \"", options.side, "\""),
+                   cat("target ", options.target, " has none of it"),
+                   "\"wasm\", or \"cpu\" for webgpu in native programs");
+  given.native_side = options.side == "cpu";
   given.cpu = options.cpu;
   given.relaxed_simd = options.relaxed_simd;
   given.f16 = options.f16;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "onnx/model_writer.h"
@@ -71,9 +72,30 @@ TEST(CompileApi, WritesPackagesForEveryTarget) {
     EXPECT_NE(text.find("[4,3]"), std::string::npos) << text;
     const auto loaded = load(*package);
     // Whether those of a GPU load is a matter of the machine's drivers.
-    if (!std::string_view(target).starts_with("open"))
+    if (!std::string_view(target).starts_with("open") && std::string_view(target) != "webgpu")
       EXPECT_EQ(loaded.has_value(), std::string(target) == "cpu");
   }
+}
+
+// Sizes of open dimensions are computed beside the GPU, in code that says where it runs.
+TEST(CompileApi, WebgpuHasASideForPagesOrForThisMachine) {
+  CompileOptions options;
+  options.target = "webgpu";
+  for (const char* side : {"wasm", "cpu"}) {
+    options.side = side;
+    const auto package = compile(onnx::bytes_of(perceptron()), options);
+    ASSERT_TRUE(package) << side << ": " << package.error().to_string();
+    const bool native = std::string_view(side) == "cpu";
+    const auto has = [&](std::string_view name) {
+      return std::ranges::find(package->files, name, &Package::File::name) != package->files.end();
+    };
+    EXPECT_EQ(has("side.so"), native);
+    EXPECT_EQ(has("plan.wasm"), !native);
+    if (!native)
+      EXPECT_NE(load(*package).error().to_string().find("--side cpu"), std::string::npos);
+  }
+  options.target = "webgl";
+  EXPECT_FALSE(compile(onnx::bytes_of(perceptron()), options));
 }
 
 TEST(CompileApi, ErrorsSayWhatAndWhere) {

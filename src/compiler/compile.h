@@ -32,10 +32,12 @@ struct Options {
   std::string limits;           // GPUs: schedule::apply_limits
   // webgpu, opencl, opengl: kernels for GPUs in "hardware", for "software", or both ("any").
   std::string adapters = "any";
-  bool state = false;  // inputs that an output continues by rows are written where they lie
-                       // (graph/append_rows.h); no part in textures and libraries
-  bool f16 = false;    // webgpu: f16 tensors are stored as such (manifest needs "webgpu-f16")
-  std::string cpu = "native";                  // cpu, opencl, opengl: LLVM's name of the processor
+  bool state = false;        // inputs that an output continues by rows are written where they lie
+                             // (graph/append_rows.h); no part in textures and libraries
+  bool f16 = false;          // webgpu: f16 tensors are stored as such (manifest needs "webgpu-f16")
+  bool native_side = false;  // webgpu: what the GPU leaves to the CPU is machine code, for the
+                             // run time in C++, not wasm for pages
+  std::string cpu = "native";  // cpu, and CPUs beside a GPU: LLVM's name of the processor
   const schedule::Records* records = nullptr;  // points to take instead of the default ones
   CodeForm code = CodeForm::finished;
   bool groups = false;  // KernelReport::group, key and machine

@@ -75,12 +75,10 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
                                       const schedule::Capabilities& capabilities, int device) {
   const schedule::ScheduledGroup scheduled = choose(group, capabilities);
   const KernelParameters& p = parameters_;
-  auto lowered =
-      run_pipeline(p.signed_ones.empty() ? scheduled.kernel
-                                         : with_parts(scheduled.kernel, p.signed_ones, p.parts),
-                   options_.code != CodeForm::finished ? schedule::TargetKind::cpu
-                   : device == 0                       ? target_
-                                                       : schedule::side_of(target_));
+  auto lowered = run_pipeline(
+      p.signed_ones.empty() ? scheduled.kernel
+                            : with_parts(scheduled.kernel, p.signed_ones, p.parts),
+      options_.code != CodeForm::finished ? schedule::TargetKind::cpu : capabilities.kind);
   if (!lowered) {
     lowered.error().where = schedule::origin_of(group);
     return std::unexpected(lowered.error());

@@ -48,8 +48,7 @@ std::string gigabytes(int64_t bytes) {
 
 Result<> ModuleBuilder::check_memory() const {
   for (const ir::Buffer& buffer : buffers_) {
-    const Limits limits =
-        limits_of(device_of(*buffer) ? schedule::side_of(target_) : target_, caps_);
+    const Limits limits = limits_of(device_of(*buffer) ? side_caps_.kind : target_, caps_);
     const graph::MemoryNeed need = need_of(*buffer);
     const auto bytes = ir::as_int(need.bytes);
     if (!bytes) continue;

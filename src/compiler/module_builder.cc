@@ -34,7 +34,8 @@ ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKi
     : stages_(stages),
       target_(target),
       caps_(capabilities),
-      side_caps_(schedule::capabilities_of(schedule::side_of(target))),
+      side_caps_(schedule::capabilities_of(options.native_side ? schedule::TargetKind::cpu
+                                                               : schedule::side_of(target))),
       options_(options),
       planner_(stages.dims, ops::variables_of(stages.program)),
       kernels_(target, options, parameters_of(stages.program, planner_.dims(), stages.dims.size())),

@@ -78,7 +78,7 @@ Result<> ModuleBuilder::emit(package::Files& files) {
         break;
       }
       files.push_back(package::write_kernel_sources(module_));
-      if (schedule::side_of(target_) == TargetKind::cpu) return emit_native_side(plan, files);
+      if (side_caps_.kind == TargetKind::cpu) return emit_native_side(plan, files);
       if (!stages_.side.empty()) emit_side(files);
       if (plan) files.push_back({"plan.wasm", codegen::wasm::emit_module({}, plan, {})});
       return {};

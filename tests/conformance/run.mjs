@@ -2,12 +2,13 @@
 // known.tsv and writes docs/conformance.md.
 //
 //   node tests/conformance/run.mjs [--targets cpu,webgl] [--suites models] [--limits mobile] [--adapter lavapipe]
-//       [--device rpc://HOST:PORT/NAME?token=TOKEN] [--listed] [--update]
+//       [--device rpc://HOST:PORT/NAME?token=TOKEN | --device native] [--listed] [--update]
 //
 //   --suites            only some, by the name of a folder; the document needs all of them
 //   --limits mobile     webgpu and webgl within the limits of phones (docs/commands.md)
 //   --adapter lavapipe  webgpu on the second adapter of ../shared/browsers (subgroups of 8), f16 stored as such
 //   --device rpc://...  on a device that has joined `gossamer rpc`; webgpu, webgl and wasm unless --targets says which
+//   --device native     webgpu without a browser (docs/commands.md, "run")
 //   --listed            only the cases of known.tsv: what may be taken off?
 //   --update            takes what passes off known.tsv; nothing is ever put on it
 import {execFileSync} from 'node:child_process';
@@ -43,18 +44,19 @@ function lavapipe() {
   };
 }
 
-const inPages = ['webgpu', 'webgl', 'wasm'];
+// What a device has that is none of this machine's own.
+const having = options.device === 'native' ? ['webgpu'] : ['webgpu', 'webgl', 'wasm'];
 
 // What is run: a target, possibly on another adapter or within limits.
 function configurations() {
   if (options.adapter && options.adapter !== 'lavapipe') throw new Error(`there is no adapter ${options.adapter}`);
   const gpus = options.adapter ? ['webgpu'] : options.limits ? ['webgpu', 'webgl'] : targets;
-  const chosen = options.targets?.split(',') ?? (options.device ? gpus.filter((target) => inPages.includes(target)) : gpus);
+  const chosen = options.targets?.split(',') ?? (options.device ? gpus.filter((target) => having.includes(target)) : gpus);
   for (const target of chosen)
     if (!gpus.includes(target)) throw new Error(`${target} is none of ${gpus.join(', ')}`);
   const {extra, env} = options.adapter ? lavapipe() : {extra: [], env: {}};
   return chosen.map((target) => ({
-    name: [target, options.adapter, options.limits, options.device && 'over RPC'].filter(Boolean).join(' '),
+    name: [target, options.adapter, options.limits, options.device && (options.device === 'native' ? 'native' : 'over RPC')].filter(Boolean).join(' '),
     target,
     extra: [...extra, ...(options.limits ? ['--limits', options.limits] : []), ...(options.device ? ['--device', options.device] : [])],
     env,
@@ -158,7 +160,7 @@ async function main() {
   }
   if (options.update) shrink(taken);
   const shown = new Map();
-  for (const name of [...targets, 'webgpu lavapipe', 'webgpu mobile', 'webgl mobile'])
+  for (const name of [...targets, 'webgpu native', 'webgpu lavapipe', 'webgpu mobile', 'webgl mobile'])
     if (all && kept(name)) shown.set(name, kept(name));
   for (const [name, verdicts] of ran) if (!all) shown.set(name, verdicts);
   console.log(`\n${table(shown, chosen)}\n`);

@@ -4,13 +4,16 @@
 // On drivers in software less than a tenth (SHARE).
 //
 //   node tests/conformance/suite.mjs [TARGET...]
+//
+// 'webgpu native' is webgpu without a browser, where the environment names a library for it (tools/setup/webgpu.sh).
 import {allCases, excused, packageSuite, presentSuites, readList, runCases, sample, suiteOf, suites, targets,
   twinOf} from './conformance.mjs';
 import {Tally} from '../tally.mjs';
 
-const chosen = process.argv.length > 2 ? process.argv.slice(2) : targets;
+const NATIVE = 'webgpu native';
+const chosen = process.argv.length > 2 ? process.argv.slice(2) : [...targets, NATIVE];
 // Drivers in software compile each kernel for seconds, and what runs there is what runs on webgpu: a share of the tenth.
-const SHARE = {opencl: 6, opengl: 3};
+const SHARE = {opencl: 6, opengl: 3, [NATIVE]: 3};
 // A case that does not end would cost its whole time limit on each target at every make test.
 const endless = /^does not end/;
 
@@ -27,18 +30,24 @@ async function main() {
     for (const name of list.keys()) if (!names.has(name)) tally.record('known.tsv', `there is no case ${name}`);
   // What ../shared has, too, is run once.
   const cases = every.filter(({name}) => suiteOf(name) !== packageSuite || !names.has(twinOf(name)));
-  for (const target of chosen) {
+  for (const configuration of chosen) {
+    const native = configuration === NATIVE;
+    if (native && !process.env.GOSSAMER_WEBGPU_LIBRARY) {
+      tally.skip(NATIVE, 'GOSSAMER_WEBGPU_LIBRARY names no library; tools/setup/webgpu.sh installs one');
+      continue;
+    }
+    const target = native ? 'webgpu' : configuration;
     const picked = sample(cases)
-      .filter((name, at) => at % (SHARE[target] ?? 1) === 0 && !endless.test(excused(list, name, target) ?? ''));
+      .filter((name, at) => at % (SHARE[configuration] ?? 1) === 0 && !endless.test(excused(list, name, target) ?? ''));
     const started = Date.now();
-    const verdicts = await runCases({chosen: present, target, names: picked, timeout: 300});
+    const verdicts = await runCases({chosen: present, target, names: picked, timeout: 300, extra: native ? ['--device', 'native'] : []});
     for (const {name, status, message} of verdicts) {
       const reason = excused(list, name, target);
       const passes = reason && 'passes: take it off tests/conformance/known.tsv';
-      tally.record(`${target}: ${name}`, status === 'pass' ? passes : !reason && (message || status));
+      tally.record(`${configuration}: ${name}`, status === 'pass' ? passes : !reason && (message || status));
     }
     const good = verdicts.filter(({status}) => status === 'pass').length;
-    console.log(`${target}: ${good} of ${picked.length} pass, ${((Date.now() - started) / 1000).toFixed(0)} s`);
+    console.log(`${configuration}: ${good} of ${picked.length} pass, ${((Date.now() - started) / 1000).toFixed(0)} s`);
   }
 }
 

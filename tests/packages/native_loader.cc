@@ -86,11 +86,13 @@ class CheckedDevice : public Device, public Queue {
     must(offset + bytes.size() <= to.size(), "a write outside");
     return {};
   }
-  Result<> read(const Buffer& from, size_t offset, std::span<std::byte> bytes) override {
-    GS_TRY(spend());
-    GS_TRY(check_range(from, offset, bytes.size()));
-    must(offset + bytes.size() <= from.size(), "a read outside");
-    for (std::byte& byte : bytes) byte = std::byte{1};
+  Result<> read(std::span<const ReadArguments> reads) override {
+    for (const auto& [from, offset, bytes] : reads) {
+      GS_TRY(spend());
+      GS_TRY(check_range(*from, offset, bytes.size()));
+      must(offset + bytes.size() <= from->size(), "a read outside");
+      for (std::byte& byte : bytes) byte = std::byte{1};
+    }
     return {};
   }
   Result<> launch(const Executable& code, const LaunchArguments& arguments) override {

@@ -63,6 +63,7 @@ Result<Package> find_package(const Options& options, const TemporaryFolder& temp
     const auto external = external_files(fs::path(options.model).parent_path());
     compiler::Options compile;
     compile.target = options.target;
+    compile.native_side = runs_here_on(options.target, options.browser.device);
     compile.known = found.known;
     compile.external = external.get();
     auto files = compiler::compile(model, compile);
@@ -207,7 +208,7 @@ Result<> bench(const Options& options) {
   GS_ASSIGN(const auto feeds, make_feeds(options.inputs, options.image, ports));
   const std::string& target = package.module.target;
   GS_ASSIGN(const Found found,
-            options.browser.device.empty() && runs_here(target)
+            runs_here_on(target, options.browser.device)
                 ? bench_here(options, package, feeds)
                 : bench_in_browser(options, package, ports, feeds, temporary.path()));
   if (!options.profile) {
@@ -223,6 +224,9 @@ Result<> bench(const Options& options) {
 int run_bench(const Options& options) {
   if (options.target.empty() && !fs::is_directory(options.model))
     return report_usage("--target is required for an ONNX file");
+  if (const std::string wrong = wrong_device(options.target, options.browser.device);
+      !options.target.empty() && !wrong.empty())
+    return report_usage(wrong);
   if (!options.trace.empty() && !options.profile) return report_usage("--trace is for --profile");
   if (auto done = bench(options); !done) return report_error(done.error(), options.json);
   return 0;

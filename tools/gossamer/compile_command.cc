@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string model, output, emit, labels, records, weights;
+  std::string model, output, emit, labels, records, weights, side = "wasm";
   std::vector<std::string> targets;
   compiler::Options compile;
   FixedInputs fixed;
@@ -173,7 +173,7 @@ void print_rows(const std::vector<Row>& rows, const Options& options) {
 Result<> compile_all(Options& options) {
   GS_TRY(apply(options.fixed, options.compile.known));
   const bool page_asked = options.emit == "page" || options.single_file;
-  const bool web = std::ranges::none_of(options.targets, runs_here);
+  const bool web = !options.compile.native_side && std::ranges::none_of(options.targets, runs_here);
   PageOptions page{options.compile.name, {}, options.targets.size() > 1};
   if (page.name.empty()) page.name = fs::path(options.model).parent_path().filename().string();
   if (fs::path(options.model).stem() != "model" && options.compile.name.empty())
@@ -214,7 +214,10 @@ Result<> compile_all(Options& options) {
 
 int run_compile(Options& options) {
   const auto native = std::ranges::find_if(options.targets, runs_here);
-  const bool here = native != options.targets.end();
+  options.compile.native_side = options.side == "cpu";
+  if (options.compile.native_side && options.targets != std::vector<std::string>{"webgpu"})
+    return report_usage("--side is for --target webgpu");
+  const bool here = native != options.targets.end() || options.compile.native_side;
   if (std::set<std::string>(options.targets.begin(), options.targets.end()).size() !=
       options.targets.size())
     return report_usage("--target names one target twice");
@@ -305,8 +308,15 @@ void add_compile(CLI::App& app, Chosen& chosen) {
                     "where it lies (all targets but webgl)");
   command->add_flag("--f16", options->compile.f16,
                     "webgpu: store f16 tensors as such; the device needs shader-f16");
+  command
+      ->add_option(
+          "--side", options->side,
+          "webgpu: what the GPU leaves to the CPU is wasm, for pages, or cpu, machine code "
+          "for `run` and other native programs")
+      ->check(CLI::IsMember({"wasm", "cpu"}))
+      ->capture_default_str();
   command->add_option("--cpu", options->compile.cpu,
-                      "cpu, opencl, opengl: LLVM's name of the processor");
+                      "cpu, opencl, opengl, --side cpu: LLVM's name of the processor");
   command->add_option("--records", options->records,
                       "Points of search spaces to take, a JSON object a line (inspect --space)");
   command->add_flag("--json", options->json, "Machine-readable output");

@@ -56,6 +56,11 @@ bool runs_here(const std::string& target) {
   return target == "cpu" || target == "opencl" || target == "opengl";
 }
 
+bool runs_here_on(const std::string& target, std::string_view device) {
+  const bool native = device == native_device;
+  return (runs_here(target) && (native || device.empty())) || (native && target == "webgpu");
+}
+
 Result<std::unique_ptr<Runner>> load_native_runner(const std::filesystem::path& folder,
                                                    const RunnerOptions& options) {
   runtime::LoadOptions load;
@@ -70,6 +75,10 @@ Result<std::unique_ptr<Runner>> make_native_runner(const std::string& target,
   compiler::Options compile;
   compile.target = target;
   compile.cpu = options.cpu;
+  compile.native_side = true;
+  compile.f16 = options.f16;
+  compile.limits = options.limits;
+  compile.adapters = options.adapters;
   compile.records = options.records;
   compile.known = options.known;
   compile.known.add(model.known);

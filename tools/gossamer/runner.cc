@@ -8,7 +8,7 @@ Result<std::unique_ptr<Runner>> make_runner(const std::string& target, const Mod
                                             const RunnerOptions& options) {
   if (target == "interp") return make_interp_runner(model);
   if (target == "c") return make_c_runner(model, options);
-  if (runs_here(target)) return make_native_runner(target, model, options);
+  if (runs_here_on(target, native_device)) return make_native_runner(target, model, options);
   return fail(cat("target ", target, " does not run in this process"));
 }
 

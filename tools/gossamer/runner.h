@@ -27,6 +27,8 @@ struct RunnerOptions {
   std::string cpu = "native";
   const schedule::Records* records = nullptr;  // cpu: compiler::Options::records
   Known known;                                 // cpu: what is known of inputs when compiling
+  bool f16 = false;                            // these three as in compiler::Options
+  std::string limits, adapters = "any";
 };
 
 class Runner {
@@ -44,6 +46,9 @@ class Runner {
 
 // A target whose packages this program runs itself, without a browser.
 bool runs_here(const std::string& target);
+// --device for that also where browsers have the target: webgpu through a library of webgpu.h.
+constexpr std::string_view native_device = "native";
+bool runs_here_on(const std::string& target, std::string_view device);
 
 // Lowers a model for the reference interpreter ("interp"), compiles it for a target of this
 // machine, or to a file of C ("c").

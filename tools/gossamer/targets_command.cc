@@ -21,7 +21,8 @@ struct TargetRow {
   const char* runs_on;
 };
 constexpr TargetRow rows[] = {
-    {TargetKind::webgpu, "browsers with WebGPU; WGSL compute shaders"},
+    {TargetKind::webgpu,
+     "browsers with WebGPU, or this machine's GPU by wgpu-native or Dawn; WGSL compute shaders"},
     {TargetKind::webgl, "browsers with WebGL 2; GLSL ES 3.00 fragment shaders"},
     {TargetKind::wasm, "browsers and Node; WebAssembly with SIMD"},
     {TargetKind::cpu, "this machine; native code through LLVM"},

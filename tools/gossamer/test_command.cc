@@ -106,6 +106,9 @@ void print_cases(const std::vector<TestCase>& cases, bool json) {
 
 int run_test(Options& options) {
   if (!options.list && options.target.empty()) return report_usage("--target is required");
+  if (const std::string wrong = wrong_device(options.target, options.browser.device);
+      !wrong.empty())
+    return report_usage(wrong);
   auto found = find_cases(options.folders);
   if (!found) return report_error(found.error(), options.json);
   schedule::Records records;
@@ -136,11 +139,13 @@ int run_test(Options& options) {
     return 0;
   }
   Tally tally;
-  const bool remote = !options.browser.device.empty();
-  if (remote && (options.target == "interp" || options.target == "c"))
-    return report_usage(cat("--device has no target ", options.target));
-  if (!remote &&
-      (options.target == "interp" || options.target == "c" || runs_here(options.target))) {
+  const std::string& device = options.browser.device;
+  const bool own = options.target == "interp" || options.target == "c";
+  if (!device.empty() && own) return report_usage(cat("--device has no target ", options.target));
+  if (own || runs_here_on(options.target, device)) {
+    options.runner.f16 = options.f16;
+    options.runner.adapters = options.adapters;
+    options.runner.limits = options.browser.limits;
     run_here(options, cases, tally);
   } else {
     size_t done = 0;

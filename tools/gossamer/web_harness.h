@@ -12,7 +12,7 @@ namespace gossamer::command {
 struct BrowserOptions {
   std::string name = "chromium", path, args;  // "": the default ones
   std::string limits;                         // compiler::Options::limits, kept by the browser too
-  std::string device;                         // rpc://...: there, and in no browser of ours
+  std::string device;  // rpc://...: there, and in no browser of ours; "native": here without one
 };
 
 // Answers requests (web/tests/README.md), a line each.
@@ -24,6 +24,9 @@ class Harness {
 
 // --browser, --browser-path, --browser-args and --device.
 void add_browser_options(CLI::App& command, BrowserOptions& options);
+
+// What is wrong with --device for a target, in the words of a usage error; "" nothing.
+std::string wrong_device(const std::string& target, const std::string& device);
 
 // Starts it with a browser, or finds the device; outputs of models go to files below `outputs`.
 // Errors: Node, the browser or the built run time is missing; there is no such device.

@@ -1,4 +1,4 @@
-# Sourced, from the root: puts the project's own Node.js first where the machine's is too old.
+# Sourced, from the root: puts the project's own Node.js first where the machine's is too old, and names its library of webgpu.h.
 gs_node_version=24
 gs_npm_version=11
 
@@ -21,3 +21,7 @@ if [ -x "$gs_own/node-linux-$(gs_machine)/bin/node" ] && ! gs_node_fits; then
   PATH=$gs_own/node-linux-$(gs_machine)/bin:$gs_own/.bin:$PATH
   export PATH
 fi
+
+for gs_file in "$PWD"/third_party/cache/webgpu/lib/python3*/site-packages/wgpu/resources/libwgpu_native-release.so; do
+  if [ -z "${GOSSAMER_WEBGPU_LIBRARY:-}" ] && [ -f "$gs_file" ]; then export GOSSAMER_WEBGPU_LIBRARY="$gs_file"; fi
+done

@@ -45,6 +45,9 @@ fi
 tools/setup/nanopb.sh
 [ "${1:-}" = --native ] && exit 0
 
+# The tests of the native device webgpu say that they were skipped where this is not to be had.
+tools/setup/webgpu.sh || echo "setup: wgpu-native could not be installed" >&2
+
 if ! gs_node_fits; then
   echo "setup: installing Node.js $gs_node_version and npm into third_party/cache/node"
   npm install --prefix third_party/cache/node --no-save --no-audit --no-fund \
