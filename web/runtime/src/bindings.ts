@@ -138,6 +138,10 @@ export function fits(has: Extent, wanted = has): boolean {
   return a?.width === b?.width && a?.layers === b?.layers && sizeOf(has) >= sizeOf(wanted);
 }
 
+/** Whether a run may write where a feed lies. */
+export const isMine = ({given, block}: Held, {grows}: Sites['inputs'][number]): boolean =>
+  given && (grows || block.users === 1) && block.key !== undefined;
+
 /** The feeds' memory that takes the places of slots, and a key that says which. */
 export function placesOf(
   {inputs}: Sites,
@@ -148,10 +152,10 @@ export function placesOf(
   let key = '';
   feeds.forEach((feed, at) => {
     if (!isHeld(feed)) return;
-    const {slot, written, grows} = inputs[at] as InputSite;
+    const site = inputs[at] as InputSite;
+    const {slot, written} = site;
     const {block} = feed;
-    const mine = feed.given && (grows || block.users === 1) && block.key !== undefined;
-    if ((written && !mine) || others.has(slot) || !fits(block.buffer.extent, extents[slot])) return;
+    if ((written && !isMine(feed, site)) || others.has(slot) || !fits(block.buffer.extent, extents[slot])) return;
     others.set(slot, block);
     key += ` ${slot}:${block.id}`;
   });

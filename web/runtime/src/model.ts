@@ -1,4 +1,4 @@
-import {TO_HOST} from './bindings.ts';
+import {type Ends, type OnDevice, TO_HOST} from './bindings.ts';
 import type {Device, Fallback} from './device.ts';
 import {type Feed, type Flat, gather, isFlat, signature, spread, takeAll} from './feeds.ts';
 import type {Group, Manifest} from './manifest.ts';
@@ -8,7 +8,7 @@ import type {Loss, ModelParts, Recovery} from './recovery.ts';
 import type {RawOutput} from './session.ts';
 import {unpackStrings} from './strings.ts';
 import type * as Tensors from './tensors/tensors.ts';
-import type {Output} from './tensor.ts';
+import type {Output, Tensor} from './tensor.ts';
 import {type DeviceKind, type DType, GossamerError, type TensorData} from './types.ts';
 
 /** An input or output. Dynamic dimensions are names ("h"), or "?" where computed from others. */
@@ -209,6 +209,18 @@ export class Model {
         if (!recovery.retries(parts, problem)) throw problem;
       }
     }
+  }
+
+  /** @internal What runOrdered() does with the ends of a run. */
+  async endsOf(options: Tensors.RunOptions): Promise<Ends> {
+    tensors ??= await import('./tensors/tensors.ts');
+    return tensors.endsOf(this.#recovery.parts.manifest, options);
+  }
+
+  /** @internal A run with a right feed for each input, in order, of a model without state that is not loaded again; its outputs in order. */
+  async runOrdered(feeds: (Tensor | OnDevice)[], ends: Ends): Promise<RawOutput[]> {
+    const {parts} = this.#recovery;
+    return parts.session.runOrdered(feeds, false, ends);
   }
 
   report(): Report {

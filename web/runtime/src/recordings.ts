@@ -1,6 +1,6 @@
 /** Recordings of a run's launches, kept by its dimensions and by the memory that its feeds and outputs have. */
-import {type Ends, type Fed, fits, placesOf} from './bindings.ts';
-import type {Extent} from './device.ts';
+import {type Ends, type Fed, fits, isHeld, isMine, placesOf} from './bindings.ts';
+import type {Extent, Read} from './device.ts';
 import {sizeOf} from './extents.ts';
 import type {Block, BlockPool, Home} from './home.ts';
 import {keep, type Launcher, type Recorded} from './launcher.ts';
@@ -24,6 +24,29 @@ export interface Bound {
   readonly stay: readonly (Block | undefined)[];
   /** Of these what must be at rest, as it is no feed's. */
   readonly fresh: readonly Block[];
+  /** What is alike in all its runs, from the first on. */
+  ends?: BoundEnds | undefined;
+}
+
+/** What goes into and out of the memory that a recording binds. */
+export interface BoundEnds {
+  /** Inputs whose elements are brought there. */
+  readonly inputs: readonly number[];
+  /** By device. */
+  readonly reads: readonly (readonly Read[])[];
+  /** By output: its shape, how it is read, and its number among its device's reads where it does not stay. */
+  readonly outputs: readonly {readonly shape: readonly number[]; readonly reading: Read; readonly read: number}[];
+}
+
+/** What a recording was found for. */
+interface Fit {
+  readonly special: Specialization;
+  readonly ends: Ends;
+  readonly name: string;
+  readonly bound: Bound;
+  /** By input: the memory of one on the device, and whether the run might write there. */
+  readonly blocks: readonly (Block | undefined)[];
+  readonly mine: readonly boolean[];
 }
 
 /** What a recording that is not there yet has to bind. */
@@ -38,11 +61,18 @@ export const KEPT = 16;
 /** Recordings that are kept by dimensions and feeds on the device, for so many sets of outputs each. */
 const KEPT_BOUND = 32;
 const KEPT_SETS = 4;
+/** So many of the latest are known by what they are fed, without a name. */
+const KEPT_FITS = 8;
+
+type Site = Launcher['sites']['inputs'][number];
+
+const isAtRest = ({fresh}: Bound): boolean => fresh.every(({users}) => users === 0);
 
 export class Recordings {
   readonly #launcher: Launcher;
   readonly #home: Home;
   readonly #bound = new Map<string, Bound[]>();
+  #fits: Fit[] = [];
   /** By output: the most that it had, of its own. */
   readonly #rooms: Extent[] = [];
 
@@ -57,16 +87,30 @@ export class Recordings {
   }
 
   /** The recording for these feeds and outputs whose memory is at rest, which it takes; or what one has to bind. */
-  find({key, extents}: Specialization, feeds: readonly Fed[], ends: Ends): Bound | Wanted {
+  find(special: Specialization, feeds: readonly Fed[], ends: Ends): Bound | Wanted {
+    const {key, extents} = special;
+    const {inputs} = this.#launcher.sites;
+    const isFit = ({blocks, mine, bound, ...fit}: Fit): boolean =>
+      fit.special === special && fit.ends === ends && isAtRest(bound) &&
+      feeds.every((feed, at) => (isHeld(feed) ? feed.block === blocks[at] && isMine(feed, inputs[at] as Site) === mine[at] : !blocks[at]));
+    const known = this.#fits.find(isFit);
+    if (known) return this.#take(known);
     const places = placesOf(this.#launcher.sites, feeds, extents);
     const memory = `${ends.key}${places.key}`;
     const name = `${key}|${memory}`;
     const sets = this.#bound.get(name);
-    const found = sets?.find(({fresh}) => fresh.every(({users}) => users === 0));
-    if (!sets || !found) return {name, memory, others: places.others};
-    keep(this.#bound, name, sets, Infinity);
-    for (const block of found.fresh) this.#pool.claim(block);
-    return found;
+    const bound = sets?.find(isAtRest);
+    if (!bound) return {name, memory, others: places.others};
+    const blocks = feeds.map((feed) => (isHeld(feed) ? feed.block : undefined));
+    const fit = {special, ends, name, bound, blocks, mine: feeds.map((feed, at) => isHeld(feed) && isMine(feed, inputs[at] as Site))};
+    this.#fits = [fit, ...this.#fits.slice(0, KEPT_FITS - 1)];
+    return this.#take(fit);
+  }
+
+  #take({name, bound}: Fit): Bound {
+    keep(this.#bound, name, this.#bound.get(name) as Bound[], Infinity);
+    for (const block of bound.fresh) this.#pool.claim(block);
+    return bound;
   }
 
   async bind(special: Specialization, feeds: readonly Fed[], ends: Ends): Promise<Bound> {
@@ -101,6 +145,7 @@ export class Recordings {
 
   #keep(name: string, bound: Bound): Bound {
     const sets = this.#bound.get(name) ?? [];
+    this.#fits = []; // of which some may go
     if (sets.length === KEPT_SETS) sets.shift()?.recording.dispose();
     sets.push(bound);
     keep(this.#bound, name, sets, KEPT_BOUND)?.forEach((each) => each.recording.dispose());
@@ -127,6 +172,7 @@ export class Recordings {
     }
     const {sets, bound} = found;
     sets.splice(sets.indexOf(bound), 1);
+    bound.ends = undefined;
     this.#launcher.update(bound.recording, values, bound.others);
     for (const block of bound.fresh) this.#pool.claim(block);
     return bound;
@@ -143,5 +189,6 @@ export class Recordings {
   clear(): void {
     for (const sets of this.#bound.values()) for (const {recording} of sets) recording.dispose();
     this.#bound.clear();
+    this.#fits = [];
   }
 }

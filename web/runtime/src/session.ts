@@ -1,5 +1,5 @@
 /** A loaded package on its devices: runs that are put in one after the other. */
-import {type Ends, type Fed, isHeld, isOnDevice, type Keeper, TO_HOST} from './bindings.ts';
+import {type Ends, type Fed, isHeld, isOnDevice, type Keeper, type OnDevice, TO_HOST} from './bindings.ts';
 import type {Read} from './device.ts';
 import {type Flat, orderFeeds, readDims, take} from './feeds.ts';
 import type {Block, BlockPool, Home} from './home.ts';
@@ -8,8 +8,8 @@ import {keep, Launcher, type Recorded, type Unit} from './launcher.ts';
 import type {LaunchEntry, Manifest, Num} from './manifest.ts';
 import type {Lifetime} from './lifetime.ts';
 import {extentOf, type Others, resolve} from './memory.ts';
-import {type ValuePort, valuePorts} from './ports.ts';
-import {type Bound, KEPT, Recordings, type Specialization} from './recordings.ts';
+import {type Port, type ValuePort, valuePorts} from './ports.ts';
+import {type Bound, type BoundEnds, KEPT, Recordings, type Specialization} from './recordings.ts';
 import type {StepRuns} from './steps/step_run.ts';
 import {fromStorage, toStorage} from './storage.ts';
 import type {Output, Tensor} from './tensor.ts';
@@ -48,8 +48,8 @@ export class Session {
   readonly #home: Home;
   /** Whether the device goes with the session. */
   readonly #own: boolean;
-  /** Slots that launches and outputs see; other inputs are only read by steps, and stay where they are. */
-  readonly #seen: ReadonlySet<number>;
+  /** Inputs that launches and outputs see; others are only read by steps, and stay where they are. */
+  readonly #seen: readonly number[];
   /** Until the run asked for last is put in. */
   #last: Promise<unknown> = Promise.resolve();
   /** Runs asked for and not put in. */
@@ -66,8 +66,9 @@ export class Session {
     this.#ports = new Map(valuePorts(manifest.inputs).map((port) => [port.name, port]));
     const {run, outputs} = manifest;
     // An input that a launch updates in place is seen as the output in its slot.
-    const seen = [...run.flatMap(({tensors}) => tensors), ...outputs.map(({tensor}) => tensor)];
-    this.#seen = new Set(seen.map((tensor) => this.#launcher.memory.tensor(tensor).slot));
+    const slotOf = (tensor: number): number => this.#launcher.memory.tensor(tensor).slot;
+    const seen = new Set([...run.flatMap(({tensors}) => tensors), ...outputs.map(({tensor}) => tensor)].map(slotOf));
+    this.#seen = manifest.inputs.flatMap(({tensor}, at) => (seen.has(slotOf(tensor)) ? [at] : []));
   }
 
   /** Places the memory, uploads the weights and runs the init launches; `progress` is told bytes of weights. */
@@ -169,9 +170,18 @@ export class Session {
    * they are computed; where some stay on the device, when the run is put in.
    */
   async run(feeds: Flat, owned = false, ends = TO_HOST): Promise<RawOutput[]> {
+    this.#check();
+    return this.runOrdered(orderFeeds(this.#ports, feeds), owned, ends);
+  }
+
+  #check(): void {
     if (this.#disposed) throw disposed();
     this.#home.check();
-    let ordered = orderFeeds(this.#ports, feeds);
+  }
+
+  /** The same with a right feed for each input, in order. */
+  async runOrdered(ordered: (Tensor | OnDevice)[], owned: boolean, ends: Ends): Promise<RawOutput[]> {
+    this.#check();
     const dims = readDims(this.#manifest, ordered);
     ends.keeper?.(this.#home); // and with it the memory for what stays
     if (this.#rows) {
@@ -236,10 +246,12 @@ export class Session {
   #launch(feeds: readonly Fed[], {values, dims}: Specialization, bound: Bound, ends: Ends): Going {
     const {recording, others, stay, fresh} = bound;
     try {
-      this.#writeInputs(feeds, others);
+      const its = (bound.ends ??= this.#endsOf(feeds, values, stay, others, dims));
+      if (this.#rows) bound.ends = undefined; // their room is another one in the next run
+      this.#writeInputs(feeds, others, its.inputs);
       void this.#launcher.lanes[0]?.add(recording, 0);
       this.#launcher.times.fill(1);
-      const going = this.#finish(values, ends, stay, others, dims);
+      const going = this.#finish(its, ends, stay, dims);
       for (const feed of feeds) {
         if (isHeld(feed) && feed.given && stay.includes(feed.block)) feed.held = false;
       }
@@ -266,7 +278,7 @@ export class Session {
         const {extent} = this.#launcher.memory.buffer(this.#manifest.outputs[at]?.tensor ?? 0);
         stay[at] = await this.#pool.take(extent, storage, `tensor "${name}"`);
       }
-      return this.#finish(values, ends, stay);
+      return this.#finish(this.#endsOf(feeds, values, stay), ends, stay);
     } catch (problem) {
       stay.forEach((block) => this.#pool.release(block));
       throw problem;
@@ -282,57 +294,68 @@ export class Session {
     return shape.map((extent) => within(resolve(extent as Num, values), `an axis of output "${name}"`));
   }
 
-  #writeInputs(feeds: readonly Fed[], others?: Others): void {
+  #writeInputs(feeds: readonly Fed[], others?: Others, inputs = this.#seen): void {
     this.#launcher.lanes.forEach((lane) => lane.clear());
-    this.#manifest.inputs.forEach(({name, dtype, tensor}, at) => {
-      const {slot, storage} = this.#launcher.memory.tensor(tensor);
-      if (!this.#seen.has(slot)) return;
+    for (const at of inputs) {
+      const {name, dtype, tensor} = this.#manifest.inputs[at] as Port;
+      const {storage} = this.#launcher.memory.tensor(tensor);
       const feed = feeds[at] as Fed;
       if (!isHeld(feed)) {
         this.#launcher.memory.write(tensor, toStorage(feed.data, dtype, storage, `input "${name}"`), false, others);
-        return;
+        continue;
       }
       const {buffer: from} = feed.block;
       const {buffer: to, bytes} = this.#launcher.memory.reading(tensor, product(feed.shape), others);
       if (from !== to) this.#home.backend.queue.copy(from, to, bytes, storage);
-    });
+    }
   }
 
-  /**
-   * Submits what waits, with the copies of the outputs in it: the next run overwrites their memory. `stay`: what those
-   * that stay on the device have.
-   */
-  #finish(values: Float64Array, ends: Ends, stay: readonly (Block | undefined)[], others?: Others, dims: readonly number[] = []): Going {
-    const reads = this.#launcher.lanes.map((): Read[] => []);
-    const ports = this.#manifest.outputs.map(({name, dtype, tensor, shape: extents}, at) => {
+  /** What goes into and out of the memory of a run. `stay`: what outputs that stay on the device have. */
+  #endsOf(feeds: readonly Fed[], values: Float64Array, stay: readonly (Block | undefined)[], others?: Others, dims: readonly number[] = []): BoundEnds {
+    const {memory, lanes, sites} = this.#launcher;
+    const reads = lanes.map((): Read[] => []);
+    const outputs = this.#manifest.outputs.map(({name, tensor, shape: extents}, at) => {
       const shape = this.#shapeOf(name, extents, values);
-      const room = this.#rows?.roomOf(at, dims);
-      const reading = this.#launcher.memory.reading(tensor, product(room ? room.within(shape) : shape), others);
-      const block = stay[at];
-      if (!block) return {name, dtype, tensor, shape, room, at: (reads[this.#launcher.memory.place(tensor)] as Read[]).push(reading) - 1};
-      const {buffer, bytes, storage} = reading;
-      if (buffer !== block.buffer) {
-        void this.#launcher.lanes[0]?.submit();
-        this.#home.backend.queue.copy(buffer, block.buffer, bytes, storage);
-      }
-      return {name, dtype, shape, room, storage, block};
+      const reading = memory.reading(tensor, product(this.#rows?.roomOf(at, dims)?.within(shape) ?? shape), others);
+      const read = stay[at] ? 0 : (reads[memory.place(tensor)] as Read[]).push(reading) - 1;
+      return {shape, reading, read};
     });
-    const read = this.#launcher.lanes.map((lane, place) => lane.submit(reads[place]));
-    const done = Promise.all(this.#launcher.lanes.flatMap((lane) => lane.take()).map((fence) => fence.done));
+    const inputs = this.#seen.filter((at) => {
+      const feed = feeds[at] as Fed;
+      return !isHeld(feed) || others?.get(sites.inputs[at]?.slot ?? 0) !== feed.block;
+    });
+    return {inputs, reads, outputs};
+  }
+
+  /** Submits what waits, with the copies of the outputs in it: the next run overwrites their memory. */
+  #finish({reads, outputs}: BoundEnds, ends: Ends, stay: readonly (Block | undefined)[], dims: readonly number[] = []): Going {
+    const {memory, lanes} = this.#launcher;
+    outputs.forEach(({reading: {buffer, bytes, storage}}, at) => {
+      const block = stay[at];
+      if (!block || buffer === block.buffer) return;
+      void lanes[0]?.submit();
+      this.#home.backend.queue.copy(buffer, block.buffer, bytes, storage);
+    });
+    const read = lanes.map((lane, place) => lane.submit(reads[place]));
+    const done = Promise.all(lanes.flatMap((lane) => lane.take()).map((fence) => fence.done));
     const keeper = ends.keeper?.(this.#home);
-    const results = ports.map(({name, dtype, tensor, shape, room, storage, block, at: index}, at): RawOutput => {
+    const results = outputs.map(({shape, reading: {storage}, read: index}, at): RawOutput => {
+      const {name, dtype, tensor} = this.#manifest.outputs[at] as Port;
+      const room = this.#rows?.roomOf(at, dims);
+      const block = stay[at];
       const header = {name, dtype, shape};
-      const keep = (memory: Block | {readonly host: Promise<TensorData>}): Output =>
-        ((block && room) ?? (keeper as Keeper)).keep(header, storage ?? dtype, memory, done, ends.once[at]);
+      const keep = (place: Block | {readonly host: Promise<TensorData>}): Output =>
+        ((block && room) ?? (keeper as Keeper)).keep(header, block ? storage : dtype, place, done, ends.once[at]);
       if (block) return {...header, data: keep(block)};
-      const bytes = this.#launcher.arrived(tensor, read[this.#launcher.memory.place(tensor)] as Promise<Uint8Array[]>, index);
-      const whole = bytes.then((stored) => fromStorage(stored, this.#launcher.memory.tensor(tensor).storage, dtype));
+      const bytes = this.#launcher.arrived(tensor, read[memory.place(tensor)] as Promise<Uint8Array[]>, index);
+      const whole = bytes.then((stored) => fromStorage(stored, storage, dtype));
       const host = room ? whole.then((data) => room.taken(data, shape)) : whole;
       host.catch(() => undefined);
       return {...header, data: ends.stay[at] ? keep({host}) : host};
     });
     this.#flying.add(done);
-    done.catch(() => undefined).finally(() => this.#flying.delete(done));
+    const landed = (): unknown => this.#flying.delete(done);
+    done.then(landed, landed);
     return {results, done};
   }
 

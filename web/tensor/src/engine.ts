@@ -1,7 +1,9 @@
 /** Where programs run: compiled by the compiler of the page, run by its run time on tensors that stay on the device. */
 import type {Compiler} from '../../compiler/src/index.ts';
-import type {ComputeDevice, DeviceTensor, Feed, Model} from '../../runtime/src/index.ts';
+import type {Ends} from '../../runtime/src/bindings.ts';
+import type {ComputeDevice, DeviceTensor, Model} from '../../runtime/src/index.ts';
 import {encode} from '../../runtime/src/encoding.ts';
+import type {Tensor} from '../../runtime/src/tensor.ts';
 import {bytesOf, type DType, GossamerError, product, type TensorData} from '../../runtime/src/types.ts';
 import type {Snapshot} from './picture.ts';
 import {compilerModule, type Device, type Stored} from './recording.ts';
@@ -70,7 +72,7 @@ type Source = TensorData | DeviceTensor | Promise<TensorData | DeviceTensor | Ma
 
 /** What a launch is fed, and whether nobody else wants it. */
 interface Given {
-  readonly feed: Feed;
+  readonly feed: Tensor | DeviceTensor;
   readonly last: boolean;
 }
 
@@ -237,6 +239,8 @@ export class Engine {
   readonly #beside = new Map<number, Promise<Model>>();
   /** General programs that cannot be compiled. */
   readonly #unfit = new Set<number>();
+  /** By feeds that are given away and outputs that are read. */
+  readonly #ways = new WeakMap<Model, Map<string, Ends>>();
   #opened: Promise<ComputeDevice> | undefined;
   #compiled = 0;
   #launches = 0;
@@ -293,24 +297,32 @@ export class Engine {
     if (++this.#launches % TURN === 0) await new Promise((resolve) => setTimeout(resolve));
     this.#latest = model;
     const device = await this.#open();
-    const feeds: Record<string, Feed> = {};
-    const donate: string[] = [];
     const waiting = claimed.map((each) => each.feed(device));
     const given = waiting.some((each) => each instanceof Promise) ? await Promise.all(waiting.map((each) => Promise.resolve(each))) : (waiting as Given[]);
-    given.forEach(({feed, last}, at) => {
-      feeds[`i${at}`] = feed;
-      if (last) donate.push(`i${at}`);
-    });
-    const fetches = read.flatMap((each, at) => (each ? [`o${at}`] : []));
+    const ends = this.#endsOf(model, given, read);
     try {
-      const results = await model.run<DeviceTensor>(feeds, {location: 'device', fetches, donate});
-      return read.map((host, at) => {
-        const result = results[`o${at}`] as DeviceTensor;
-        return host ? result.data().catch(advised) : result;
-      });
+      const results = await model.runOrdered(given.map(({feed}) => feed), ends instanceof Promise ? await ends : ends);
+      return results.map(({data}, at) => (read[at] ? (data as Promise<TensorData>).catch(advised) : (data as DeviceTensor)));
     } finally {
       claimed.forEach((each, at) => each.settle(given[at]?.last ?? false));
     }
+  }
+
+  /** How a run of these feeds is fed and read, which is mostly as one before was. */
+  #endsOf(model: Model, given: readonly Given[], read: readonly boolean[]): Ends | Promise<Ends> {
+    let ways = this.#ways.get(model);
+    if (!ways) this.#ways.set(model, (ways = new Map<string, Ends>()));
+    let key = '';
+    for (const {last} of given) key += last ? 1 : 0;
+    for (const host of read) key += host ? 1 : 0;
+    const known = ways.get(key);
+    if (known) return known;
+    const names = (of: readonly boolean[], kind: string): string[] => of.flatMap((is, at) => (is ? [`${kind}${at}`] : []));
+    const options = {location: 'device', fetches: names(read, 'o'), donate: names(given.map(({last}) => last), 'i')} as const;
+    return model.endsOf(options).then((ends) => {
+      ways.set(key, ends);
+      return ends;
+    });
   }
 
   /** Resolves when all that was launched is done. */
