@@ -35,6 +35,9 @@ constexpr uint32_t undefined_u32 = ~uint32_t{0};
 constexpr Flags usage_map_read = 0x1, usage_copy_src = 0x4, usage_copy_dst = 0x8,
                 usage_uniform = 0x40, usage_storage = 0x80, usage_query_resolve = 0x200;
 constexpr Flags map_read = 0x1, stage_compute = 0x4;
+// ShaderRuntimeChecks of wgpu-native. Without the one that counts the rounds of each loop, which
+// browsers do not count on Vulkan either.
+constexpr Flags checks_of_bounds = 0x1;
 constexpr Enum allow_process_events = 2, allow_spontaneous = 3;  // CallbackMode
 constexpr Enum succeeded = 1;            // Success of every ...Status that is asked for
 constexpr Enum error_out_of_memory = 3;  // ErrorType

@@ -61,11 +61,12 @@ namespace gossamer::runtime::webgpu {
   F(ComputePassEncoderEnd, void(ComputePass)) \
   F(ComputePassEncoderRelease, void(ComputePass)) \
   F(QuerySetRelease, void(QuerySet))
-// wgpu-native's own, which is how it waits; null in others.
+// wgpu-native's own, such as how it waits; null in others.
 #define GS_WGPU_NATIVE_FUNCTIONS(F) \
   F(GetVersion, uint32_t()) \
   F(DevicePoll, Bool(DeviceHandle, Bool, const uint64_t*)) \
-  F(QueueGetTimestampPeriod, float(QueueHandle))
+  F(QueueGetTimestampPeriod, float(QueueHandle)) \
+  F(DeviceCreateShaderModuleTrusted, ShaderModule(DeviceHandle, const ShaderModuleDescriptor*, Flags))
 // clang-format on
 
 struct Library {

@@ -69,7 +69,10 @@ Result<> Pipelines::add(const KernelEntry& kernel, const std::string& source) {
   ShaderSourceWgsl wgsl;
   wgsl.code = view_of(source);
   const ShaderModuleDescriptor shader{&wgsl.chain, {}};
-  const ShaderModule module = api.DeviceCreateShaderModule(device, &shader);
+  const ShaderModule module =
+      api.DeviceCreateShaderModuleTrusted
+          ? api.DeviceCreateShaderModuleTrusted(device, &shader, checks_of_bounds)
+          : api.DeviceCreateShaderModule(device, &shader);
   auto compiled = gpu_->check();
   if (compiled && module && whole) {
     ComputePipelineDescriptor pipeline;
