@@ -148,6 +148,15 @@ struct DeviceLimits {
   uint32_t immediate_bytes = undefined_u32;
 };
 
+// Dawn's own.
+struct DawnToggles {
+  Chained chain = {nullptr, 0x0005000A};
+  size_t enabled_count = 0;
+  const char* const* enabled = nullptr;
+  size_t disabled_count = 0;
+  const char* const* disabled = nullptr;
+};
+
 struct QueueDescriptor {
   Chained* next = nullptr;
   StringView label;

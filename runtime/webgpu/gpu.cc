@@ -138,6 +138,12 @@ Result<> Gpu::request_device(Adapter adapter) {
   for (const Enum feature : {feature_f16, feature_subgroups, feature_timestamps})
     if (api_.AdapterHasFeature(adapter, feature)) features.push_back(feature);
   DeviceDescriptor descriptor;
+  // Dawn rounds timestamps as in a page, to more than most kernels take.
+  constexpr const char* rounding = "timestamp_quantization";
+  DawnToggles toggles;
+  toggles.disabled_count = 1;
+  toggles.disabled = &rounding;
+  if (!api_.DevicePoll) descriptor.next = &toggles.chain;
   descriptor.feature_count = features.size();
   descriptor.features = features.data();
   descriptor.limits = &wanted;
