@@ -6,7 +6,7 @@ import html
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,22 +16,28 @@ from .element_types import packed
 from .error import Error
 from .model import Model, checked
 from .page import page_files
+from .webgpu_library import name_webgpu_library
 
 if TYPE_CHECKING:
     from .own_operator import Operator
 
 TARGETS = ("cpu", "opencl", "opengl", "wasm", "webgpu", "webgl")
-"""What compile() makes packages for; those of HERE run on this machine, the others in a page or in Node.js."""
+"""What compile() makes packages for; those of HERE run on this machine, those of PAGES in a page or in Node.js."""
 
-HERE = ("cpu", "opencl", "opengl")
-"""This machine's CPU, and its GPU through the driver that is installed (or a driver in software); none needs a window."""
+HERE = ("cpu", "opencl", "opengl", "webgpu")
+"""This machine's CPU, and its GPU through the driver that is installed (or a driver in software); none needs a window. webgpu goes
+through wgpu-native or Dawn: pip install wgpu has the first of them, GOSSAMER_WEBGPU_LIBRARY names another."""
+
+PAGES = ("wasm", "webgpu", "webgl")
+"""What runs in a page."""
 
 
 class Package:
     """A compiled model: the files of a package by name; docs/specs/package.md says what they hold."""
 
-    def __init__(self, made: _core.Package, target: str, threads: int, parallel: int = 1) -> None:
+    def __init__(self, made: _core.Package, target: str, threads: int, parallel: int = 1, here: Callable[[], _core.Package] | None = None) -> None:
         self._made = made
+        self._here = here or (lambda: made)
         self._threads = threads
         self._parallel = checked(parallel)
         self._model: Model | None = None
@@ -56,24 +62,30 @@ class Package:
         if not page:
             self._made.write(os.fspath(folder))
             return
-        if self.target in HERE:
+        if self.target not in PAGES:
             raise Error(f"a package for {self.target} has no page", hint='compile(..., target="webgpu"), "webgl" or "wasm"')
         name = json.loads(self.files["manifest.json"])["name"]
         self._made.with_files(page_files(name, labels)).write(os.fspath(folder))
 
     @property
     def model(self) -> Model:
-        """Loaded here, once. Raises Error for a target of another place, and where no driver for it is installed."""
+        """Loaded here, once. Raises Error for a target of another place, and where no driver for it is installed.
+
+        One for webgpu whose page would compute a part in WebAssembly is compiled once more, with machine code in its place.
+        """
         if self._model is None:
             if self.target not in HERE:
                 raise Error(f"a package for {self.target} does not run in Python", hint=f"write() it for a page, or compile for one of {', '.join(HERE)}")
+            if self.target == "webgpu":
+                name_webgpu_library()
+            self._made_here = self._here()
             self._model = Model(self._load(), self._load, self._parallel)
         return self._model
 
     def _load(self) -> _core.Loaded:
         with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
             place = os.path.join(folder, "package")
-            self._made.write(place)
+            self._made_here.write(place)
             return _core.Loaded.load(place, self._threads)  # it maps files, which stay when their names go
 
     def run(self, feeds: Mapping[str, Any] | Any) -> dict[str, Any]:
@@ -96,7 +108,7 @@ class Package:
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{html.escape(name)}</td><td>{size / 1024:.1f} KiB</td></tr>" for name, size in self.sizes.items())
-        model = self.model._repr_html_() if self.target in HERE else ""
+        model = self.model._repr_html_() if self.target not in PAGES else ""
         return f"package for <b>{self.target}</b><table>{rows}</table>{model}"
 
 
@@ -146,6 +158,18 @@ def compile(  # noqa: A001: the word of the field
     options.functions = b"".join(each.model_field for each in operators)
     if hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
-    if isinstance(model, (bytes, bytearray, memoryview)):
-        return Package(_core.compile_bytes(bytes(model), options), target, threads, parallel)
-    return Package(_core.compile_path(os.fspath(model), options), target, threads, parallel)
+
+    def compiled() -> _core.Package:
+        if isinstance(model, (bytes, bytearray, memoryview)):
+            return _core.compile_bytes(bytes(model), options)
+        return _core.compile_path(os.fspath(model), options)
+
+    made = compiled()
+
+    def here() -> _core.Package:
+        if target != "webgpu" or not {"side.wasm", "plan.wasm"} & made.sizes().keys():
+            return made
+        options.side = "cpu"
+        return compiled()
+
+    return Package(made, target, threads, parallel, here)

@@ -15,6 +15,7 @@ import numpy as np
 from . import _core
 from .element_types import dtype_of, packed, spelled
 from .error import Error
+from .webgpu_library import name_webgpu_library
 
 
 @dataclass(frozen=True)
@@ -229,4 +230,5 @@ def load(folder: str | os.PathLike[str], threads: int = 0, parallel: int = 1) ->
     and damaged files.
     """
     place = os.fspath(folder)
+    name_webgpu_library()
     return Model(_core.Loaded.load(place, threads), lambda: _core.Loaded.load(place, threads), checked(parallel))

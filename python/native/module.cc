@@ -108,6 +108,7 @@ NB_MODULE(_core, m) {
   nb::class_<CompileOptions>(m, "CompileOptions")
       .def(nb::init<>())
       .def_rw("target", &CompileOptions::target)
+      .def_rw("side", &CompileOptions::side)
       .def_rw("name", &CompileOptions::name)
       .def_rw("cpu", &CompileOptions::cpu)
       .def_rw("relaxed_simd", &CompileOptions::relaxed_simd)

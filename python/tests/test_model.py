@@ -97,8 +97,9 @@ def test_packages_of_the_web_say_where_they_run(tmp_path):
         package = gossamer.compile(dense(), target=target)
         package.write(tmp_path / target)
         assert (tmp_path / target / "manifest.json").exists()
-        with pytest.raises(gossamer.Error, match="does not run in Python"):
-            package.run(X)
+        if target != "webgpu":
+            with pytest.raises(gossamer.Error, match="does not run in Python"):
+                package.run(X)
 
 
 def test_pages(tmp_path, monkeypatch):
@@ -239,7 +240,7 @@ def test_ctrl_c_ends_the_wait():
         assert child.stdout.readline() == "interrupted\n"
 
 
-@pytest.mark.parametrize("target", ["opencl", "opengl"])
+@pytest.mark.parametrize("target", ["opencl", "opengl", "webgpu"])
 def test_it_runs_on_the_gpu(compiled, target):
     model = gossamer.compile(dense(), target=target)
     try:
@@ -250,3 +251,29 @@ def test_it_runs_on_the_gpu(compiled, target):
         pytest.skip(f"this machine has no driver: {problem}")
     np.testing.assert_allclose(made["z"], compiled.run({"x": X})["z"], rtol=1e-5)
     assert model.report()["device"].startswith(target)
+    # What runs here has machine code in its place.
+    assert ("plan.wasm" in model.files) == (target == "webgpu")
+
+
+def test_webgpu_says_what_to_install():
+    program = "import gossamer, models\ntry:\n  gossamer.compile(models.dense(), target='webgpu').model\nexcept gossamer.Error as problem:\n  print(problem)"
+    environment = {**os.environ, "GOSSAMER_WEBGPU_LIBRARY": "/no/such/library.so", "PYTHONPATH": os.path.dirname(__file__)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120, check=True)
+    assert "/no/such/library.so" in done.stdout
+    assert "install wgpu-native" in done.stdout
+
+
+def test_the_package_wgpu_brings_the_library(tmp_path, monkeypatch):
+    from gossamer.webgpu_library import name_webgpu_library
+
+    library = tmp_path / "wgpu/resources/libwgpu_native-release.so"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(b"")
+    (tmp_path / "wgpu/__init__.py").write_text("raise RuntimeError('it is not imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("GOSSAMER_WEBGPU_LIBRARY", "named")
+    name_webgpu_library()
+    assert os.environ["GOSSAMER_WEBGPU_LIBRARY"] == "named"
+    monkeypatch.delenv("GOSSAMER_WEBGPU_LIBRARY")
+    name_webgpu_library()
+    assert os.environ.get("GOSSAMER_WEBGPU_LIBRARY") == str(library)
