@@ -149,6 +149,11 @@ Result<> GpuQueue::flush(std::span<const Copy> copies, DeviceBuffer staging) {
   for (const Copy& copy : copies)
     api.CommandEncoderCopyBufferToBuffer(encoder, copy.from->buffer(), copy.offset, staging,
                                          copy.to, copy.bytes);
+  return submit_commands(encoder);
+}
+
+Result<> GpuQueue::submit_commands(CommandEncoder encoder) {
+  const Library& api = gpu_->api();
   const CommandBuffer commands = api.CommandEncoderFinish(encoder, nullptr);
   api.CommandEncoderRelease(encoder);
   // Commands that the library refuses may not be submitted.
@@ -260,14 +265,7 @@ Result<> GpuQueue::flush_timed() {
   }
   api.CommandEncoderResolveQuerySet(encoder, queries, 0, count, results->buffer(), 0);
   api.CommandEncoderCopyBufferToBuffer(encoder, results->buffer(), 0, staging->buffer(), 0, bytes);
-  const CommandBuffer commands = api.CommandEncoderFinish(encoder, nullptr);
-  api.CommandEncoderRelease(encoder);
-  const auto accepted = gpu_->check();
-  if (accepted) api.QueueSubmit(gpu_->queue(), 1, &commands);
-  if (commands) api.CommandBufferRelease(commands);
-  launches_.clear();
-  memory_.clear();
-  words_.clear();
+  const auto accepted = submit_commands(encoder);
   const std::byte* mapped = nullptr;
   const auto done = accepted ? map(staging->buffer(), bytes, mapped) : accepted;
   if (mapped) {

@@ -37,6 +37,8 @@ class GpuQueue : public runtime::Queue {
   Result<Bound> write_scalars();
   void encode(ComputePass pass, const Launch& launch, const Bound& scalars,
               ComputePipeline& current);
+  // Ends and submits them; the launches that waited are in them.
+  Result<> submit_commands(CommandEncoder encoder);
   Result<> flush_timed();
   Result<> read_together(std::span<const ReadArguments> reads, uint64_t bytes);
   Result<> map(DeviceBuffer staging, uint64_t bytes, const std::byte*& mapped);
