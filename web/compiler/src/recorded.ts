@@ -73,7 +73,7 @@ export class Slot {
   }
 }
 
-/** What computes tensors: words that tell structures apart, and what they number. */
+/** What computes tensors, until the next is asked for: words that tell structures apart, and what they number. */
 export interface Structure {
   readonly words: number[];
   /** Leaves, and nodes behind what they are made of. */
@@ -95,6 +95,7 @@ export class RecordedGraph {
   readonly #free: number[] = [];
   #unused: number[] = [];
   #round = 0;
+  readonly #structure: Structure = {words: [], order: [], named: []};
 
   /** The tensor with this id, while somebody holds it. */
   held(id: number): Slot | undefined {
@@ -120,8 +121,8 @@ export class RecordedGraph {
 
   /** The node goes with the last of its outputs, and with it the use of its inputs, and so on. */
   forget(first: Slot): void {
-    const rest = [first];
-    for (let slot = rest.pop(); slot; slot = rest.pop()) {
+    let rest: Slot[] | undefined;
+    for (let slot: Slot | undefined = first; slot; slot = rest?.pop()) {
       const node = slot.maker;
       slot.maker = undefined;
       if (!node) continue;
@@ -130,7 +131,7 @@ export class RecordedGraph {
       for (const input of node.inputs) {
         if (!input || --input.uses > 0 || input.held) continue;
         this.#leave(input);
-        rest.push(input);
+        (rest ??= []).push(input);
       }
     }
   }
@@ -159,19 +160,19 @@ export class RecordedGraph {
 
   /** What computes these. `frozen`: whether leaves that are frozen are weights. */
   structure(wanted: readonly Slot[], frozen: boolean): Structure {
-    const {structure, past} = this.#walk(wanted, frozen, false);
-    return past ? this.#walk(wanted, frozen, true).structure : structure;
+    if (this.#walk(wanted, frozen, false)) this.#walk(wanted, frozen, true);
+    return this.#structure;
   }
 
   /**
    * Without recursion, as programs may be as deep as they are long. `deep`: also through tensors that the caller has, which is
-   * wanted where a gradient may go through how they were made (`past`).
+   * wanted where a gradient may go through how they were made: whether that may be is the result.
    */
-  #walk(wanted: readonly Slot[], frozen: boolean, deep: boolean): {structure: Structure; past: boolean} {
+  #walk(wanted: readonly Slot[], frozen: boolean, deep: boolean): boolean {
     const round = ++this.#round;
-    const words = [Number(frozen) + 2 * Number(deep)];
-    const order: (Slot | Node)[] = [];
-    const named: Slot[] = [];
+    const {words, order, named} = this.#structure;
+    words.length = order.length = named.length = 0;
+    words.push(Number(frozen) + 2 * Number(deep));
     let [next, gradient, history] = [0, false, false];
     const name = (slot: Slot): void => {
       slot.round = round;
@@ -216,7 +217,7 @@ export class RecordedGraph {
     }
     words.push(WANTED);
     for (const slot of wanted) words.push(slot.name);
-    return {structure: {words, order, named}, past: gradient && history};
+    return gradient && history;
   }
 }
 
@@ -238,7 +239,7 @@ export class Structures<T> {
       this.#count = 1;
       alike.length = 0;
     }
-    alike.push({words, value});
+    alike.push({words: words.slice(), value});
     this.#known.set(hash, alike);
     return value;
   }

@@ -123,6 +123,8 @@ function keyOf(op: string, attributes: RecordedAttributes): string {
   return key;
 }
 
+const isConstant = ({constant}: Made): boolean => constant >= 0;
+
 /** A program as plan() has it; its feeds by their numbers in the structure. */
 interface Planned extends Omit<Plan, 'feeds'> {
   readonly feeds: readonly number[];
@@ -293,12 +295,15 @@ export class Recorder {
       known = known.at(!input ? -1 : input.constant < 0 ? input.spec : -2 - input.constant);
     }
     const made = (known.made ??= this.#ask(operation, inputs, outputs));
-    if (made.every(({constant}) => constant >= 0)) return made.map((each) => this.#slot(each));
+    if (made.every(isConstant)) return made.map((each) => this.#slot(each));
     const node = this.#graph.node(operation, inputs, made.length);
-    return made.map(({spec}, at) => {
+    const slots: Slot[] = [];
+    for (const {spec} of made) {
       const {dtype, shape} = this.#spec(spec);
-      return (node.outputs[at] = this.#graph.slot(dtype, shape, spec, node, at));
-    });
+      slots.push(this.#graph.slot(dtype, shape, spec, node, slots.length));
+    }
+    node.outputs.push(...slots);
+    return slots;
   }
 
   /**

@@ -218,9 +218,8 @@ export class Model {
   }
 
   /** @internal A run with a right feed for each input, in order, of a model without state that is not loaded again; its outputs in order. */
-  async runOrdered(feeds: (Tensor | OnDevice)[], ends: Ends): Promise<RawOutput[]> {
-    const {parts} = this.#recovery;
-    return parts.session.runOrdered(feeds, false, ends);
+  runOrdered(feeds: (Tensor | OnDevice)[], ends: Ends): Promise<RawOutput[]> {
+    return this.#recovery.parts.session.runOrdered(feeds, false, ends);
   }
 
   report(): Report {

@@ -344,14 +344,12 @@ export class Session {
       const room = this.#rows?.roomOf(at, dims);
       const block = stay[at];
       const header = {name, dtype, shape};
-      const keep = (place: Block | {readonly host: Promise<TensorData>}): Output =>
-        ((block && room) ?? (keeper as Keeper)).keep(header, block ? storage : dtype, place, done, ends.once[at]);
-      if (block) return {...header, data: keep(block)};
+      if (block) return {name, dtype, shape, data: (room ?? (keeper as Keeper)).keep(header, storage, block, done, ends.once[at])};
       const bytes = this.#launcher.arrived(tensor, read[memory.place(tensor)] as Promise<Uint8Array[]>, index);
       const whole = bytes.then((stored) => fromStorage(stored, storage, dtype));
       const host = room ? whole.then((data) => room.taken(data, shape)) : whole;
       host.catch(() => undefined);
-      return {...header, data: ends.stay[at] ? keep({host}) : host};
+      return {...header, data: ends.stay[at] ? (keeper as Keeper).keep(header, dtype, {host}, done, ends.once[at]) : host};
     });
     this.#flying.add(done);
     const landed = (): unknown => this.#flying.delete(done);

@@ -32,16 +32,15 @@ export interface Output {
 /** A new array of the class in which values of this type travel. */
 export const arrayOf = (dtype: DType, length: number): TensorData => new ARRAYS[dtype](length);
 
+/** The first type of each class, by its name, so that arrays of another realm and Float16Array are known too. */
+const NATURAL = new Map((Object.keys(ARRAYS) as DType[]).reverse().map((dtype) => [ARRAYS[dtype].name, dtype]));
+NATURAL.set('Float16Array', 'f16').set('Uint8ClampedArray', 'u8');
+
 function naturalType(data: ArrayLike<number | bigint | boolean>): DType {
   const first = data[0];
   if (ArrayBuffer.isView(data)) {
-    // Derived by class name, so that arrays of another realm and Float16Array are known too.
-    const name = (data as object)[Symbol.toStringTag as keyof object] as string;
-    if (name === 'Float16Array') return 'f16';
-    if (name === 'Uint8ClampedArray') return 'u8';
-    for (const dtype of Object.keys(ARRAYS) as DType[]) {
-      if (ARRAYS[dtype].name === name) return dtype;
-    }
+    const known = NATURAL.get((data as object)[Symbol.toStringTag as keyof object] as string);
+    if (known) return known;
   }
   return typeof first === 'bigint' ? 'i64' : typeof first === 'boolean' ? 'bool' : 'f32';
 }

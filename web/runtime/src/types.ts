@@ -35,7 +35,8 @@ export const ARRAYS: Readonly<Record<DType, ArrayType>> = {
 };
 
 /** Bytes of an element in memory. */
-export const bytesOf = (dtype: DType): number => (/f16$/.test(dtype) ? 2 : ARRAYS[dtype].BYTES_PER_ELEMENT);
+const BYTES = Object.fromEntries(Object.entries(ARRAYS).map(([dtype, {BYTES_PER_ELEMENT: bytes}]) => [dtype, dtype.endsWith('f16') ? 2 : bytes]));
+export const bytesOf = (dtype: DType): number => BYTES[dtype] as number;
 
 export const isDType = (name: unknown): name is DType =>
   typeof name === 'string' && Object.hasOwn(ARRAYS, name);

@@ -364,18 +364,24 @@ export class Core implements Variable {
     let single: Device | undefined;
     let parents: Origin[] | undefined;
     let past = false;
-    const recorded = inputs.map((input) => {
-      if (!(input instanceof Core)) return input;
+    let apartFrom = false;
+    const recorded: (Recorded | null)[] = [];
+    for (const input of inputs) {
+      if (!(input instanceof Core)) {
+        recorded.push(input);
+        continue;
+      }
       const {value} = input;
       // As in PyTorch, a single number is at home everywhere.
       if (value.shape.length === 0) single ??= value.device;
       else if (device !== undefined && device !== value.device) throw apart(op, device, value.device);
       else device = value.device;
       if (recordsGradients && input.#origin) (parents ??= []).push(input.#origin);
+      else apartFrom ||= value.past;
       past ||= value.past;
-      return value.recorded;
-    });
-    if (parents && past) {
+      recorded.push(value.recorded);
+    }
+    if (parents && apartFrom) {
       inputs.forEach((input, at) => {
         if (input instanceof Core && !input.#origin && input.value.past && isFloat(input.dtype)) recorded[at] = input.value.stopped;
       });

@@ -246,8 +246,8 @@ export class Engine {
   #launches = 0;
   #latest: Model | undefined;
   #last: Promise<unknown> = Promise.resolve();
-  /** The smallest result of the latest launch. */
-  #probe: Stored | undefined;
+  /** Results of the latest launch. */
+  #made: readonly Stored[] = [];
 
   constructor(device: Device) {
     this.device = device;
@@ -289,7 +289,7 @@ export class Engine {
     const made = outputs.map((port, at) => new Elements(this.device, port, launched, at));
     // One wait for all: those who read them wait later.
     launched.then((all) => made.forEach((each, at) => each.arrive(all[at] as Made)), () => undefined);
-    this.#probe = made.reduce((least, each) => (each.bytes < least.bytes ? each : least));
+    this.#made = made;
     return made;
   }
 
@@ -328,7 +328,8 @@ export class Engine {
   /** Resolves when all that was launched is done. */
   async idle(): Promise<void> {
     await this.#last;
-    await this.#probe?.read().catch(() => undefined);
+    const [smallest] = [...this.#made].sort((a, b) => a.bytes - b.bytes);
+    await smallest?.read().catch(() => undefined);
   }
 
   #open(): Promise<ComputeDevice> {

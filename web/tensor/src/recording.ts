@@ -43,8 +43,8 @@ export interface Stored {
   dispose(): void;
 }
 
-/** What programs are fed, as something recorded may still be computed from it: elements, and of which value they are. */
-const leaves = new Map<number, {readonly stored: Stored; readonly value: Value}>();
+/** By id, values whose elements programs are fed, as something recorded may still be computed from them. */
+const leaves: (Value | undefined)[] = [];
 
 /** Those that are weights of programs, by their serials. */
 const frozen = new Map<number, Value>();
@@ -69,6 +69,7 @@ export class Value {
   cut = false;
   #holders = 1;
   #stopped: Recorded | undefined;
+  #stored: Stored | undefined;
 
   constructor(recorded: Recorded, device: Device, tracked: boolean, past = tracked) {
     this.recorded = recorded;
@@ -102,14 +103,24 @@ export class Value {
 
   /** Its elements, once they are computed or under way. */
   get stored(): Stored | undefined {
-    const leaf = leaves.get(this.id);
-    return leaf?.value === this ? leaf.stored : undefined;
+    return this.#stored;
   }
 
   /** From here on programs are fed these elements. */
   set stored(stored: Stored | undefined) {
-    if (stored) leaves.set(this.id, {stored, value: this});
-    else if (this.stored) drop([this.id]);
+    if (stored) {
+      this.#stored = stored;
+      leaves[this.id] = this;
+    } else this.drop();
+  }
+
+  /** Lets go of its elements. */
+  drop(): void {
+    if (!this.#stored) return;
+    this.#stored.dispose();
+    this.#stored = undefined;
+    frozen.delete(this.serial);
+    leaves[this.id] = undefined;
   }
 
   hold(): this {
@@ -127,13 +138,7 @@ export class Value {
 
 /** Lets go of elements that nothing is computed from any more. */
 export function drop(ids: readonly number[]): void {
-  for (const id of ids) {
-    const leaf = leaves.get(id);
-    if (!leaf) continue;
-    leaf.stored.dispose();
-    frozen.delete(leaf.value.serial);
-    leaves.delete(id);
-  }
+  for (const id of ids) leaves[id]?.drop();
 }
 
 /** A program's weights, by the names that they have there. Throws 'disposed' as leafOf(). */
@@ -148,8 +153,8 @@ export function letGo({id}: Recorded): void {
 
 /** The value of a leaf. Throws 'disposed' where they were let go of two steps after they were replaced. */
 export function leafOf(id: number): Value {
-  const leaf = leaves.get(id);
-  if (leaf) return leaf.value;
+  const leaf = leaves[id];
+  if (leaf) return leaf;
   throw new GossamerError(
     'disposed',
     'this was computed from parameters that optimizers have replaced more than two steps ago: read it (data(), item()) earlier, or detach() it',
@@ -157,7 +162,7 @@ export function leafOf(id: number): Value {
 }
 
 /** Bytes of all elements that are held. */
-export const leafBytes = (): number => [...leaves.values()].reduce((sum, {stored}) => sum + stored.bytes, 0);
+export const leafBytes = (): number => leaves.reduce((sum, leaf) => sum + (leaf?.stored?.bytes ?? 0), 0);
 
 /** Constants by type, shape and elements: axes, shapes and numbers recur in every step. */
 const constants = new Map<string, Recorded>();

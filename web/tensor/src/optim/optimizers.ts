@@ -79,19 +79,19 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
   step(): void {
     flushOlder();
     for (const group of this.groups) {
-      const alike = new Map<string, Members>();
+      const alike: Members[] = [];
       group.params.forEach((parameter, at) => {
         if (!parameter.grad) return;
         const known = this.#stateOf(parameter, group);
         known.steps += 1;
-        const kind = `${parameter.dtype} ${parameter.device} ${known.steps}`;
-        let members = alike.get(kind);
-        if (!members) alike.set(kind, (members = {parameters: [], known: [], key: ''}));
+        let members = alike.find(({parameters: [first], known: [its]}) =>
+          first?.dtype === parameter.dtype && first.device === parameter.device && its?.steps === known.steps);
+        if (!members) alike.push((members = {parameters: [], known: [], key: ''}));
         members.parameters.push(parameter);
         members.known.push(known);
         members.key += `${at},`;
       });
-      for (const members of alike.values()) this.#update(group, members);
+      for (const members of alike) this.#update(group, members);
     }
     stepped();
   }
@@ -121,7 +121,11 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
   /** The update of all these parameters: recorded when they, or options other than the rate, are new. */
   #replay(group: Group<Options>, numbers: readonly string[], names: readonly string[], parameters: readonly Tensor[], members: string): Replay {
     const [{dtype, device}] = parameters as [Tensor];
-    const key = `${this.groups.indexOf(group)} ${dtype} ${device} ${members} ${JSON.stringify({...group, ...FED})}`;
+    let key = `${this.groups.indexOf(group)} ${dtype} ${device} ${members}`;
+    for (const name in group) {
+      const value: unknown = name in FED ? undefined : group[name as keyof Options];
+      if (value !== undefined) key += ` ${name} ${typeof value === 'object' ? JSON.stringify(value) : String(value as number)}`;
+    }
     let replay = this.#replays.get(key);
     if (replay) return replay;
     const count = 2 + names.length;
