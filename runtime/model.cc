@@ -18,13 +18,17 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOption
   auto state = std::make_unique<State>();
   GS_ASSIGN(state->package, open_package(folder));
   const package::Module& module = state->module();
-  GS_TRY(state->provide_devices(folder, std::move(options)));
+  GS_TRY(state->provide_devices(folder, options));
   const auto attached = state->device->attach();
   if (auto able = check_needs(module, *state->device); !able)
     return fail_at(folder, able.error().message, able.error().hint);
   state->inputs = described_ports(module.inputs);
   state->outputs = described_ports(module.outputs);
   state->signature = signature_of(module);
+  if (auto kept = state->keep_state(options.state); !kept) {
+    kept.error().where = cat(folder, ": ", kept.error().where);
+    return std::unexpected(kept.error());
+  }
   const auto steps = [&]() -> Result<> {
     state->choose_variants();
     GS_TRY(state->load_code());
@@ -39,7 +43,7 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOption
   return std::unique_ptr<Model>(new Model(std::move(state)));
 }
 
-Result<> Model::State::provide_devices(const std::string& folder, LoadOptions options) {
+Result<> Model::State::provide_devices(const std::string& folder, LoadOptions& options) {
   const std::string& target = module().target;
   const package::Side& beside = module().side;
   device = std::move(options.device);
@@ -99,7 +103,8 @@ Result<> Model::run(std::span<const TensorView> feeds, std::vector<HostTensor>& 
   const auto attached = state_->device->attach();
   const auto begin = Clock::now();
   GS_ASSIGN(const PackedFeeds packed, pack_feeds(state_->signature.inputs, feeds));
-  const bool strings = state_->signature.outputs.size() != state_->outputs.size();
+  const bool strings =
+      state_->signature.outputs.size() + state_->kept.all.size() != state_->outputs.size();
   std::vector<HostTensor> pairs;
   GS_TRY(state_->run(packed.feeds, strings ? pairs : outputs));
   if (strings) {

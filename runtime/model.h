@@ -1,7 +1,9 @@
 // A package, loaded onto a device.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,8 +30,19 @@ struct Group {
   size_t first = 0, count = 0;
 };
 
+// Which inputs are what an output was in the run before.
+struct StateOptions {
+  std::map<std::string, std::string> pairs = {};  // input to output
+  bool by_name = false;                           // also each past... with its present...
+  // How many rows states have room for at once, where they are written in place (`compile
+  // --state`): the longest that a sequence becomes. 0: half as much again when there is too little.
+  int64_t rows = 0;
+};
+
 struct LoadOptions {
   int threads = 0;  // 0: one a core
+  // These inputs and outputs are no longer those of runs: the model keeps them.
+  StateOptions state;
   // What the package runs on instead of a device of its own target; for tests.
   std::unique_ptr<Device> device;
 };
@@ -59,6 +72,7 @@ class Model {
   Model& operator=(const Model&) = delete;
 
   const std::string& name() const;
+  // Of runs: without what is state.
   const std::vector<Port>& inputs() const;
   const std::vector<Port>& outputs() const;
   const std::vector<Group>& input_groups() const;
@@ -74,6 +88,17 @@ class Model {
   // Where the time of a run goes; errors as of run().
   Result<Profile> profile(std::span<const TensorView> feeds, const ProfileOptions& options = {});
   Result<Profile> profile(std::span<const HostTensor> feeds, const ProfileOptions& options = {});
+
+  // State: what a run leaves to the next. A run that fails leaves it as it was, as profile() does.
+  // By the names of its inputs; errors: no state of the model.
+  const std::vector<Port>& state() const;
+  // What the next run begins with; nothing: zeros, of length 0 along axes that nothing else tells.
+  Result<std::optional<HostTensor>> read_state(const std::string& name);
+  // Errors: another type or shape.
+  Result<> write_state(const std::string& name, const TensorView& value);
+  void reset_state();  // back to the beginning, all of it
+  // Rows that there is memory for before more has to be made; 0 for one that is no rows.
+  Result<int64_t> state_capacity(const std::string& name) const;
 
  private:
   struct State;

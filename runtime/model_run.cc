@@ -12,6 +12,7 @@ namespace {
 constexpr size_t cached_tuples = 64;
 constexpr int64_t largest_number = (int64_t{1} << 53) - 1;  // up to here doubles are exact
 constexpr int64_t largest_dim = (int64_t{1} << 31) - 1;
+constexpr int64_t least_rows = 16;  // that states are given room for
 
 std::string too_many(const std::string& what, int64_t elements, int64_t most) {
   const bool counted = elements >= 0 && elements <= largest_number;
@@ -19,8 +20,9 @@ std::string too_many(const std::string& what, int64_t elements, int64_t most) {
              most, " are possible");
 }
 
-Result<> check_feed(const Port& port, const TensorView& feed) {
-  const std::string where = cat("input \"", port.name, "\"");
+}  // namespace
+
+Result<> check_kind(const Port& port, const TensorView& feed, const std::string& where) {
   if (feed.dtype != port.dtype)
     return fail_at(where, cat("is ", ir::name_of(port.dtype), ", the tensor given is ",
                               ir::name_of(feed.dtype)));
@@ -34,6 +36,11 @@ Result<> check_feed(const Port& port, const TensorView& feed) {
   if (!fits)
     return fail_at(where, cat("has shape ", shape_text(port.shape), ", the tensor given has ",
                               shape_text(feed.shape)));
+  return {};
+}
+
+Result<> check_feed(const Port& port, const TensorView& feed, const std::string& where) {
+  GS_TRY(check_kind(port, feed, where));
   uint64_t bytes = static_cast<uint64_t>(ir::byte_size(feed.dtype));
   for (int64_t extent : feed.shape)
     if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes))
@@ -43,8 +50,6 @@ Result<> check_feed(const Port& port, const TensorView& feed) {
                               " takes ", bytes));
   return {};
 }
-
-}  // namespace
 
 Result<std::vector<int64_t>> Model::State::dims_of(std::span<const TensorView> feeds) const {
   std::vector<int64_t> dims;
@@ -71,9 +76,12 @@ Result<std::vector<int64_t>> Model::State::dims_of(std::span<const TensorView> f
   return dims;
 }
 
-// States have room for the rows after the run, so that outputs lie without gaps.
-Result<> Model::State::choose_room(std::vector<int64_t>& dims) const {
-  if (std::ranges::all_of(module().dims, [](const auto& dim) { return dim.output < 0; })) return {};
+// States have room for the rows after the run, so that outputs lie without gaps; those that are
+// kept for more.
+Result<std::vector<int64_t>> Model::State::choose_room(std::vector<int64_t>& dims) const {
+  std::vector<int64_t> longer(dims.size(), 0);
+  if (std::ranges::all_of(module().dims, [](const auto& dim) { return dim.output < 0; }))
+    return longer;
   Sized sizes;
   sizes.values.resize(static_cast<size_t>(module().plan_values));
   if (module().plan_values > 0) GS_TRY((side_code ? side_code : code)->plan(0, dims, sizes.values));
@@ -85,8 +93,18 @@ Result<> Model::State::choose_room(std::vector<int64_t>& dims) const {
       return fail_at(cat("input \"", inputs[static_cast<size_t>(dim.input)].name, "\""),
                      "these dimensions give more rows than can be counted", "use smaller inputs");
     dims[at] = rows;
+    const Kept* const state = kept.of_dim(at);
+    if (!state) continue;
+    if (state->room >= rows)
+      dims[at] = state->room;
+    else
+      dims[at] = std::min(largest_dim, std::max({least_rows, kept.rows, rows + rows / 2}));
+    const std::string& counted = inputs[state->input].symbols[static_cast<size_t>(state->axis)];
+    for (size_t other = 0; other < dims.size(); ++other)
+      if (module().dims[other].output < 0 && module().dims[other].name == counted)
+        longer[other] = dims[at] - rows;
   }
-  return {};
+  return longer;
 }
 
 // The values of a segment, and its checks.
@@ -157,7 +175,7 @@ Result<std::unique_ptr<Buffer>> Model::State::allocate(size_t slot, const Sized&
 // may do so every round of a loop, so it grows by half.
 Result<> Model::State::provide_slots(const Sized& sizes, int segment) {
   for (size_t at = 0; at < slots.size(); ++at) {
-    if (module().slots[at].segment != segment || spent[at]) continue;
+    if (module().slots[at].segment != segment || spent[at] || holds_state(at)) continue;
     const int64_t bytes = value_of(module().slots[at].bytes, sizes);
     const size_t had = slots[at] ? slots[at]->size() : 0;
     if (slots[at] && bytes >= 0 && had >= static_cast<size_t>(bytes)) continue;
@@ -169,6 +187,19 @@ Result<> Model::State::provide_slots(const Sized& sizes, int segment) {
     GS_ASSIGN(slots[at], allocate(at, sizes));
   }
   return {};
+}
+
+// Slots are as large as sequences need that are as long as there is room for, so that they last.
+// Where there is no memory for that, each run takes what it needs.
+Result<> Model::State::provide_for_rows(std::vector<int64_t> dims,
+                                        std::span<const int64_t> longer) {
+  if (std::ranges::all_of(longer, [](int64_t more) { return more == 0; })) return {};
+  for (size_t at = 0; at < dims.size(); ++at)
+    dims[at] = std::min(largest_dim, dims[at] + longer[at]);
+  Sized sizes;
+  sizes.values.resize(static_cast<size_t>(module().plan_values));
+  GS_TRY((side_code ? side_code : code)->plan(0, dims, sizes.values));
+  return provide_slots(sizes, 0);
 }
 
 // A launch's numbers are exact, as memory that they belong to would have been refused otherwise;
@@ -235,52 +266,42 @@ Result<std::vector<int64_t>> Model::State::shape_of(const package::Port& port, c
 void Model::State::take_output(const package::Port& port, std::vector<int64_t> shape,
                                const std::byte* stored, HostTensor& output) const {
   const package::Tensor& from = module().tensors[static_cast<size_t>(port.tensor)];
-  const auto size = static_cast<size_t>(ir::byte_size(port.dtype));
   const auto stored_size = static_cast<size_t>(ir::byte_size(from.storage));
   size_t count = 1;
   for (int64_t extent : shape) count *= static_cast<size_t>(extent);
   output.dtype = port.dtype;
   output.shape = std::move(shape);
   output.strings.clear();
-  if (from.storage == port.dtype) {
-    output.bytes.assign(stored, stored + count * size);
+  take_stored(from, {stored, count * stored_size}, output);
+}
+
+void Model::State::take_stored(const package::Tensor& from, std::span<const std::byte> stored,
+                               HostTensor& to) {
+  const auto size = static_cast<size_t>(ir::byte_size(to.dtype));
+  const auto stored_size = static_cast<size_t>(ir::byte_size(from.storage));
+  if (from.storage == to.dtype) {
+    to.bytes.assign(stored.begin(), stored.end());
     return;
   }
-  output.bytes.resize(count * size);
-  for (size_t at = 0; at < count; ++at)
-    ir::write_scalar(ir::convert(ir::carrier_of(port.dtype),
+  to.bytes.resize(stored.size() / stored_size * size);
+  for (size_t at = 0; at * stored_size < stored.size(); ++at)
+    ir::write_scalar(ir::convert(ir::carrier_of(to.dtype),
                                  ir::read_scalar(from.storage, &stored[at * stored_size])),
-                     &output.bytes[at * size]);
+                     &to.bytes[at * size]);
 }
-
-namespace {
-
-// The same elements where the rows of an axis have room for more.
-std::vector<std::byte> with_room(const TensorView& feed, size_t axis, int64_t room) {
-  size_t pieces = 1, row = static_cast<size_t>(ir::byte_size(feed.dtype));
-  for (size_t i = 0; i < axis; ++i) pieces *= static_cast<size_t>(feed.shape[i]);
-  for (size_t i = axis + 1; i < feed.shape.size(); ++i) row *= static_cast<size_t>(feed.shape[i]);
-  const size_t bytes = row * static_cast<size_t>(feed.shape[axis]);
-  const size_t stride = row * static_cast<size_t>(room);
-  std::vector<std::byte> all(pieces * stride);
-  for (size_t at = 0; at < pieces; ++at)
-    std::ranges::copy(feed.bytes.subspan(at * bytes, bytes), &all[at * stride]);
-  return all;
-}
-
-}  // namespace
 
 Result<> Model::State::write_inputs(std::span<const TensorView> feeds,
                                     std::span<const int64_t> dims) {
   for (size_t at = 0; at < feeds.size(); ++at) {
     const TensorView& feed = feeds[at];
+    if (const Kept* const mine = kept.of_input(at); mine && mine->room > 0) continue;
     const auto state = std::ranges::find_if(module().dims, [&](const package::Dim& dim) {
       return dim.output >= 0 && dim.input == static_cast<int>(at);
     });
     std::vector<std::byte> spread;
     if (state != module().dims.end() && !feed.bytes.empty())
-      spread = with_room(feed, static_cast<size_t>(state->axis),
-                         dims[static_cast<size_t>(state - module().dims.begin())]);
+      spread =
+          with_room(feed, state->axis, dims[static_cast<size_t>(state - module().dims.begin())]);
     GS_TRY(write_tensor(module().inputs[at].tensor, feed.dtype,
                         spread.empty() ? feed.bytes : std::span<const std::byte>(spread)));
   }
@@ -290,14 +311,22 @@ Result<> Model::State::write_inputs(std::span<const TensorView> feeds,
 // Nothing is written before all is known to fit, and a GPU is waited for once.
 Result<> Model::State::read_outputs(const Sized& sizes, std::vector<HostTensor>& results) {
   const size_t count = module().outputs.size();
+  // Of the state what lies in place.
+  const auto stays = [&](size_t at) {
+    const Kept* const state = kept.of_output(at);
+    return state && (state->dim >= 0 || !keeps);
+  };
   std::vector<std::vector<int64_t>> shapes;
   std::vector<std::vector<std::byte>> copies(count);
   std::vector<ReadArguments> reads;
+  bool seen = false;
   for (size_t at = 0; at < count; ++at) {
     const package::Port& port = module().outputs[at];
     GS_ASSIGN(std::vector<int64_t> shape, shape_of(port, sizes));
     const Buffer& memory = *memory_of(port.tensor);
-    if (!memory.mapped().data()) {
+    if (memory.mapped().data()) {
+      seen = true;
+    } else if (!stays(at)) {
       size_t bytes = static_cast<size_t>(
           ir::byte_size(module().tensors[static_cast<size_t>(port.tensor)].storage));
       for (int64_t extent : shape) bytes *= static_cast<size_t>(extent);
@@ -308,33 +337,50 @@ Result<> Model::State::read_outputs(const Sized& sizes, std::vector<HostTensor>&
   }
   // What the host does not see is the target's.
   if (!reads.empty()) GS_TRY(device->queue().read(reads));
-  if (reads.size() < count || count == 0) {
+  if (seen || reads.empty()) {
     for (Device* each : {device.get(), side.get()}) {
       if (!each) continue;
       GS_ASSIGN(const std::unique_ptr<Fence> fence, each->queue().submit());
       GS_TRY(fence->wait());
     }
   }
-  results.resize(count);
+  results.resize(count - kept.all.size());
+  std::vector<HostTensor> left(kept.all.size());
+  auto result = results.begin();
   for (size_t at = 0; at < count; ++at) {
     const package::Port& port = module().outputs[at];
-    const auto seen = memory_of(port.tensor)->mapped();
-    take_output(port, std::move(shapes[at]), seen.data() ? seen.data() : copies[at].data(),
-                results[at]);
+    const Kept* const state = kept.of_output(at);
+    HostTensor& to = state ? left[static_cast<size_t>(state - kept.all.data())] : *result++;
+    if (stays(at)) {
+      to.shape = std::move(shapes[at]);
+      continue;
+    }
+    const auto mapped = memory_of(port.tensor)->mapped();
+    take_output(port, std::move(shapes[at]), mapped.data() ? mapped.data() : copies[at].data(), to);
   }
+  if (keeps) take_state(std::move(left));
   return {};
 }
 
-Result<> Model::State::run(std::span<const TensorView> feeds, std::vector<HostTensor>& results) {
-  if (feeds.size() != inputs.size())
-    return fail(cat("the model has ", inputs.size(), " inputs, ", feeds.size(), " are given"));
-  for (size_t at = 0; at < feeds.size(); ++at) GS_TRY(check_feed(inputs[at], feeds[at]));
+Result<> Model::State::run(std::span<const TensorView> given, std::vector<HostTensor>& results) {
+  const size_t wanted = inputs.size() - kept.all.size();
+  if (given.size() != wanted)
+    return fail(cat("the model has ", wanted, " inputs, ", given.size(), " are given"));
+  std::vector<TensorView> feeds;
+  for (size_t at = 0, next = 0; at < inputs.size(); ++at) {
+    feeds.push_back(kept.of_input(at) ? TensorView{inputs[at].dtype, {}, {}} : given[next++]);
+    if (!kept.of_input(at))
+      GS_TRY(check_feed(inputs[at], feeds[at], cat("input \"", inputs[at].name, "\"")));
+  }
+  GS_TRY(feed_state(feeds));
   GS_ASSIGN(std::vector<int64_t> dims, dims_of(feeds));
   launch_ranges.assign(module().run.size(), 0);
   launch_times.assign(module().run.size(), 0);
   if (!module().steps.empty()) return run_steps(feeds, std::move(dims), results);
-  GS_TRY(choose_room(dims));
+  GS_ASSIGN(const std::vector<int64_t> longer, choose_room(dims));
   GS_ASSIGN(const Sized* const sizes, sizes_of(dims));
+  GS_TRY(place_state(dims, *sizes));
+  [[maybe_unused]] const auto provided = provide_for_rows(dims, longer);
   GS_TRY(provide_slots(*sizes, 0));
   GS_TRY(write_inputs(feeds, dims));
   for (size_t at = 0; at < module().run.size(); ++at)

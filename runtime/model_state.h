@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "runtime/kept_state.h"
 #include "runtime/mapped_file.h"
 #include "runtime/model.h"
 #include "runtime/package_folder.h"
@@ -28,7 +29,9 @@ struct Model::State {
   std::vector<std::unique_ptr<Buffer>> slots;
   std::vector<bool> spent;            // slots that only loading needed
   std::vector<Port> inputs, outputs;  // as the package has them
-  Signature signature;                // as users see them
+  Signature signature;                // as users see them, without state
+  KeptState kept;
+  bool keeps = true;  // what runs make of the state
   std::map<std::vector<int64_t>, Sized> sized;
   double load_ms = 0, last_run_ms = 0;
   // Of the last run, one a launch: the latest range, how often.
@@ -52,7 +55,7 @@ struct Model::State {
   Queue& queue_of(int tensor) { return device_at(slot_of(tensor).device).queue(); }
 
   // Loading
-  Result<> provide_devices(const std::string& folder, LoadOptions options);
+  Result<> provide_devices(const std::string& folder, LoadOptions& options);
   // Of launches in two forms, the one for this device.
   void choose_variants();
   std::vector<KernelEntry> entries_of(int device);
@@ -67,13 +70,15 @@ struct Model::State {
 
   // Running
   Result<std::vector<int64_t>> dims_of(std::span<const TensorView> feeds) const;
-  // Sets how many rows states have room for.
-  Result<> choose_room(std::vector<int64_t>& dims) const;
+  // Sets how many rows states have room for. Gives how much longer the dimensions that are counted
+  // in them may become.
+  Result<std::vector<int64_t>> choose_room(std::vector<int64_t>& dims) const;
   Result<const Sized*> sizes_of(const std::vector<int64_t>& dims);
   Result<Sized> compute_sizes(std::span<const int64_t> dims,
                               std::span<const package::Launch> launches) const;
   Result<> plan(int segment, std::span<const int64_t> dims, Sized& sizes) const;
   Result<> provide_slots(const Sized& sizes, int segment);
+  Result<> provide_for_rows(std::vector<int64_t> dims, std::span<const int64_t> longer);
   Result<std::unique_ptr<Buffer>> allocate(size_t slot, const Sized& sizes);
   // The largest tensor of a slot: 'tensor "x"'.
   std::string tensor_in(size_t slot, const Sized& sizes) const;
@@ -101,6 +106,9 @@ struct Model::State {
     return slots[static_cast<size_t>(module().tensors[static_cast<size_t>(tensor)].slot)].get();
   }
   Result<> write_tensor(int tensor, ir::DType dtype, std::span<const std::byte> bytes);
+  // Elements as they lie in a tensor's memory, with the port's type.
+  static void take_stored(const package::Tensor& from, std::span<const std::byte> stored,
+                          HostTensor& to);
   // Of an output that is computed and for which there is room.
   Result<std::vector<int64_t>> shape_of(const package::Port& port, const Sized& sizes);
   // `stored`: its elements as the device has them.
@@ -108,7 +116,22 @@ struct Model::State {
                    HostTensor& output) const;
   Result<> write_inputs(std::span<const TensorView> feeds, std::span<const int64_t> dims);
   Result<> read_outputs(const Sized& sizes, std::vector<HostTensor>& results);
+  // Without those of the state.
   Result<> run(std::span<const TensorView> feeds, std::vector<HostTensor>& results);
+
+  // State (kept_state.cc)
+  Result<> keep_state(const StateOptions& options);
+  bool holds_state(size_t slot) const;
+  // Sets the views of the state's inputs to what the run begins with.
+  Result<> feed_state(std::vector<TensorView>& feeds);
+  // Memory with as much room as `dims` say, with what the run begins with.
+  Result<> place_state(std::span<const int64_t> dims, const Sized& sizes);
+  Result<> fill_state(Kept& state, int64_t room, std::unique_ptr<Buffer> memory);
+  // Rows as they lie among others, without gaps.
+  Result<HostTensor> rows_of(const Kept& state);
+  Result<std::optional<HostTensor>> read_state(const Kept& state);
+  // What a run leaves, one a state; of rows that lie in place the shape alone.
+  void take_state(std::vector<HostTensor> left);
 
   // Models with steps (model_steps.cc)
   class Steps;

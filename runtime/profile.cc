@@ -109,6 +109,9 @@ Result<Profile> Model::profile(std::span<const TensorView> feeds, const ProfileO
   const auto attached = state_->device->attach();
   GS_ASSIGN(const PackedFeeds packed, pack_feeds(state_->signature.inputs, feeds));
   std::vector<HostTensor> outputs;
+  state_->keeps = false;
+  const auto keeps_again = [&](void*) { state_->keeps = true; };
+  const std::unique_ptr<void, decltype(keeps_again)> until_done(state_.get(), keeps_again);
   const package::Module& module = state_->module();
   const int runs = std::max(1, options.runs);
   std::vector<double> whole;

@@ -31,6 +31,9 @@ struct CompileOptions {
   std::string cpu = "native";  // cpu, and CPUs beside a GPU: LLVM's name of the processor
   bool relaxed_simd = true;    // wasm: kernels with relaxed SIMD's multiply-adds beside the others
   bool f16 = false;            // webgpu: f16 tensors are stored as such
+  // Outputs that continue an input by rows are written where the input lies (not on webgl):
+  // StateOptions keeps them from run to run.
+  bool state = false;
   std::string limits;  // GPUs: "mobile" keeps to a phone's limits, "es31" to OpenGL ES 3.1's
   std::string adapters = "any";  // of GPUs with compute shaders: for "hardware", "software" or both
   // Fixed shapes of inputs (-1 leaves a dimension open), named dimensions, lengths of sequences (-1

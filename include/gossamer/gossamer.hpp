@@ -14,6 +14,7 @@
 #include <expected>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -127,8 +128,22 @@ struct Port {
   std::vector<int64_t> shape;  // -1 where it depends on the inputs
 };
 
+// Which inputs are what an output was in the run before: caches of keys and values, weights in
+// training.
+struct StateOptions {
+  std::map<std::string, std::string> pairs = {};  // input to output
+  bool by_name = false;                           // also each past... with its present...
+  // How many rows states have room for at once, where the package was compiled to write them in
+  // place (CompileOptions::state): the longest that a sequence becomes. 0: half as much again
+  // whenever there is too little.
+  int64_t rows = 0;
+};
+
 struct LoadOptions {
   int threads = 0;  // 0: one a core
+  // The model keeps these: runs are neither given the inputs nor give the outputs, Model::state()
+  // has them. Errors of load(): no such input or output, two of another type or rank.
+  StateOptions state;
 };
 
 // Times in milliseconds, sizes in bytes.
@@ -143,13 +158,40 @@ struct Report {
   std::vector<KernelReport> kernels;  // of the last run, in order
 };
 
+// What a model keeps from run to run, by the names of its inputs. A run that fails leaves it as it
+// was, as profile() does. States that the package writes in place stay on the device, others on the
+// host. Errors of all by name: no such state.
+class GOSSAMER_API ModelState {
+ public:
+  // The inputs that are state.
+  const std::vector<Port>& ports() const;
+  // What the next run begins with, without gaps; nothing at the beginning, which is zeros, of
+  // length 0 along axes that nothing else tells.
+  std::expected<std::optional<Tensor>, Error> read(const std::string& name) const;
+  // From here on the next run begins with this. Errors: another type or shape.
+  std::expected<void, Error> write(const std::string& name, const Tensor& value);
+  // Back to the beginning, all of it.
+  void reset();
+  // Rows that there is memory for before more has to be made; 0 before the first run, and for a
+  // state that is not written in place.
+  std::expected<int64_t, Error> capacity(const std::string& name) const;
+
+ private:
+  struct State;
+  friend class Model;
+  State* state_ = nullptr;
+};
+
 class GOSSAMER_API Model {
  public:
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();
+  // Of runs: without what is state.
   const std::vector<Port>& inputs() const;
   const std::vector<Port>& outputs() const;
+  // Of this model, and as long as it is there; without LoadOptions::state it has none.
+  ModelState state() const;
   // Every input by name; gives every output by name. May be called from several threads, which take
   // turns. Errors: an input that is missing, unknown, of another type or shape.
   std::expected<std::map<std::string, Tensor>, Error> run(

@@ -22,5 +22,6 @@ from .export import export_onnx
 from .lazy import *  # noqa: F403
 from .model import Model, Port, load
 from .own_operator import Operator, operator
+from .state import State
 
-__all__ = ["HERE", "TARGETS", "Error", "Model", "Operator", "Package", "Port", "__version__", "compile", "export_onnx", "load", "nn", "operator", "optim", "rpc", "safetensors", *lazy.__all__]
+__all__ = ["HERE", "TARGETS", "Error", "Model", "Operator", "Package", "Port", "State", "__version__", "compile", "export_onnx", "load", "nn", "operator", "optim", "rpc", "safetensors", *lazy.__all__]

@@ -14,8 +14,9 @@ import numpy as np
 from . import _core
 from .element_types import packed
 from .error import Error
-from .model import Model, checked
+from .model import Model, checked, loaded
 from .page import page_files
+from .state import State, StatePairs
 from .webgpu_library import name_webgpu_library
 
 if TYPE_CHECKING:
@@ -35,11 +36,22 @@ PAGES = ("wasm", "webgpu", "webgl")
 class Package:
     """A compiled model: the files of a package by name; docs/specs/package.md says what they hold."""
 
-    def __init__(self, made: _core.Package, target: str, threads: int, parallel: int = 1, here: Callable[[], _core.Package] | None = None) -> None:
+    def __init__(
+        self,
+        made: _core.Package,
+        target: str,
+        threads: int,
+        parallel: int = 1,
+        here: Callable[[], _core.Package] | None = None,
+        state: StatePairs = False,
+        state_rows: int = 0,
+    ) -> None:
         self._made = made
         self._here = here or (lambda: made)
         self._threads = threads
-        self._parallel = checked(parallel)
+        self._parallel = checked(parallel, state)
+        self._state_pairs = state
+        self._state_rows = state_rows
         self._model: Model | None = None
         self.target = target
 
@@ -86,7 +98,12 @@ class Package:
         with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
             place = os.path.join(folder, "package")
             self._made_here.write(place)
-            return _core.Loaded.load(place, self._threads)  # it maps files, which stay when their names go
+            return loaded(place, self._threads, self._state_pairs, self._state_rows)  # it maps files, which stay when their names go
+
+    @property
+    def state(self) -> State:
+        """See Model.state."""
+        return self.model.state
 
     def run(self, feeds: Mapping[str, Any] | Any) -> dict[str, Any]:
         """See Model.run."""
@@ -128,6 +145,8 @@ def compile(  # noqa: A001: the word of the field
     f16: bool = False,
     limits: str = "",
     adapters: str = "any",
+    state: StatePairs = False,
+    state_rows: int = 0,
     operators: Sequence[Operator] = (),
 ) -> Package:
     """Compiles an ONNX model for a target.
@@ -138,7 +157,9 @@ def compile(  # noqa: A001: the word of the field
     and leave the package's inputs (axes, shapes and the like, where an operator has to know them). threads: when it runs here; 0: one a
     core. parallel: so many runs of one model at the same time, each with memory of its own. cpu: LLVM's name of the processor.
     relaxed_simd: of wasm; f16, adapters ("any", "hardware", "software"): of webgpu; limits: of webgpu and webgl, "mobile" keeps to
-    a phone's; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator).
+    a phone's; state: {input: output}, caches of keys and values that a run continues, True for each past... with its present...: rows are
+    written where the input lies (not on webgl), and where it runs here the model keeps them from run to run (Model.state); state_rows:
+    how many rows they have room for at once; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator).
     Raises Error for what the compiler cannot compile, with the node and what to do. Other threads run meanwhile, and
     Ctrl+C ends the wait.
     """
@@ -149,6 +170,7 @@ def compile(  # noqa: A001: the word of the field
     options.relaxed_simd = relaxed_simd
     options.f16 = f16
     options.limits = limits
+    options.state = bool(state)
     options.adapters = adapters
     options.shapes = {key: list(shape) for key, shape in (shapes or {}).items()}
     options.dims = dict(dims or {})
@@ -172,4 +194,4 @@ def compile(  # noqa: A001: the word of the field
         options.side = "cpu"
         return compiled()
 
-    return Package(made, target, threads, parallel, here)
+    return Package(made, target, threads, parallel, here, state, state_rows)

@@ -15,6 +15,7 @@ import numpy as np
 from . import _core
 from .element_types import dtype_of, packed, spelled
 from .error import Error
+from .state import State, StatePairs
 from .webgpu_library import name_webgpu_library
 
 
@@ -76,6 +77,8 @@ class Model:
         self._types = [name for _, name, _ in inputs]
         self._inputs = [self._port(*each) for each in inputs]
         self._outputs = [self._port(*each) for each in outputs]
+        ports, _ = loaded.state
+        self._state = State(loaded, {each[0]: self._port(*each) for each in ports}, {each[0]: each[1] for each in ports}, self._feed, self._array)
 
     @staticmethod
     def _port(name: str, dtype: str, shape: list[int]) -> Port:
@@ -100,6 +103,11 @@ class Model:
     def values(self) -> list[Value]:
         """What run() takes, by name: tensors, sequences and optionals."""
         return _values(self._inputs, self._input_groups)
+
+    @property
+    def state(self) -> State:
+        """What the model keeps from run to run, where it was loaded with `state`: {name of the input: array}."""
+        return self._state
 
     def run(self, feeds: Mapping[str, Any] | Any) -> dict[str, Any]:
         """Computes every output by name, as numpy arrays.
@@ -215,20 +223,30 @@ class Model:
         return f"<b>{html.escape(self.name)}</b> on {html.escape(report['device'])}; {said}<table>{rows}</table>"
 
 
-def checked(parallel: int) -> int:
+def checked(parallel: int, state: StatePairs) -> int:
     """Raises Error for what is no number of runs."""
     if parallel < 1:
         raise Error(f"{parallel} runs at the same time", "parallel", "1 or more")
+    if parallel > 1 and state:
+        raise Error("runs that follow one another are not at the same time", "parallel", "1 with state")
     return parallel
 
 
-def load(folder: str | os.PathLike[str], threads: int = 0, parallel: int = 1) -> Model:
+def loaded(folder: str, threads: int, state: StatePairs, state_rows: int) -> _core.Loaded:
+    pairs = {} if isinstance(state, bool) else dict(state)
+    return _core.Loaded.load(folder, threads, pairs, state is True, state_rows)
+
+
+def load(folder: str | os.PathLike[str], threads: int = 0, parallel: int = 1, *, state: StatePairs = False, state_rows: int = 0) -> Model:
     """Loads a package that `gossamer compile --target cpu` or Package.write() wrote.
 
     threads: of a run; 0 takes one a core. parallel: how many runs there may be at the same time; each has `threads` and memory of its own,
-    from when it is first needed. Raises Error for a folder that holds no package, one of another version or target,
-    and damaged files.
+    from when it is first needed. state: {input: output}, inputs that are what the output was in the run before; True pairs each past...
+    with its present... . Neither is given to or by run(): model.state has them. state_rows: how many rows they have room for at once, where
+    the package was compiled to write them in place (compile(state=...)). Raises Error for a folder that holds no package, one of another
+    version or target, damaged files, and state that the model does not have.
     """
     place = os.fspath(folder)
     name_webgpu_library()
-    return Model(_core.Loaded.load(place, threads), lambda: _core.Loaded.load(place, threads), checked(parallel))
+    checked(parallel, state)
+    return Model(loaded(place, threads, state, state_rows), lambda: loaded(place, threads, state, state_rows), parallel)

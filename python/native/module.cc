@@ -38,11 +38,14 @@ class Loaded {
  public:
   explicit Loaded(std::unique_ptr<runtime::Model> model) : model_(std::move(model)) {}
 
-  static std::unique_ptr<Loaded> load(const std::string& folder, int threads) {
+  static std::unique_ptr<Loaded> load(const std::string& folder, int threads,
+                                      const std::map<std::string, std::string>& state,
+                                      bool state_by_name, int64_t state_rows) {
     Result<std::unique_ptr<runtime::Model>> model = [&] {
       const nb::gil_scoped_release release;
       runtime::LoadOptions options;
       options.threads = threads;
+      options.state = {state, state_by_name, state_rows};
       return runtime::Model::load(folder, std::move(options));
     }();
     return std::make_unique<Loaded>(value_of(std::move(model)));
@@ -68,6 +71,37 @@ class Loaded {
       return model_->profile(feeds.views, {.runs = runs});
     }();
     return value_of(std::move(made));
+  }
+
+  // Without groups.
+  nb::list state() const { return ports_of(model_->state(), {}); }
+  // None at the beginning.
+  nb::object read_state(const std::string& name) {
+    auto value = [&] {
+      const nb::gil_scoped_release release;
+      return model_->read_state(name);
+    }();
+    std::optional<runtime::HostTensor> read = value_of(std::move(value));
+    return read ? tuple_of(*std::move(read)) : nb::object(nb::none());
+  }
+  void write_state(const std::string& name, nb::handle value) {
+    const Given given(value);
+    const Result<> done = [&] {
+      const nb::gil_scoped_release release;
+      return model_->write_state(name, {given.dtype, given.shape, given.bytes(), given.strings});
+    }();
+    if (!done) fail(done.error().where, done.error().message, done.error().hint);
+  }
+  void reset_state() {
+    const nb::gil_scoped_release release;
+    model_->reset_state();
+  }
+  int64_t state_capacity(const std::string& name) const {
+    Result<int64_t> rows = [&] {
+      const nb::gil_scoped_release release;
+      return model_->state_capacity(name);
+    }();
+    return value_of(std::move(rows));
   }
 
   std::string name() const { return model_->name(); }
@@ -113,6 +147,7 @@ NB_MODULE(_core, m) {
       .def_rw("cpu", &CompileOptions::cpu)
       .def_rw("relaxed_simd", &CompileOptions::relaxed_simd)
       .def_rw("f16", &CompileOptions::f16)
+      .def_rw("state", &CompileOptions::state)
       .def_rw("limits", &CompileOptions::limits)
       .def_rw("adapters", &CompileOptions::adapters)
       .def_rw("shapes", &CompileOptions::shapes)
@@ -183,7 +218,13 @@ NB_MODULE(_core, m) {
       .def("json", &Profile::json)
       .def("__repr__", &Profile::table);
   nb::class_<Loaded>(m, "Loaded")
-      .def_static("load", &Loaded::load, "folder"_a, "threads"_a)
+      .def_static("load", &Loaded::load, "folder"_a, "threads"_a, "state"_a, "state_by_name"_a,
+                  "state_rows"_a)
+      .def_prop_ro("state", &Loaded::state)
+      .def("read_state", &Loaded::read_state, "name"_a)
+      .def("write_state", &Loaded::write_state, "name"_a, "value"_a)
+      .def("reset_state", &Loaded::reset_state)
+      .def("state_capacity", &Loaded::state_capacity, "name"_a)
       .def_prop_ro("name", &Loaded::name)
       .def_prop_ro("inputs", &Loaded::inputs)
       .def_prop_ro("outputs", &Loaded::outputs)

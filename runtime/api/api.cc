@@ -45,8 +45,12 @@ Error Tensor::wrong_type(ElementType asked) const {
   return {"", cat("the tensor's elements are ", name(type_), ", not ", name(asked)), ""};
 }
 
-struct Model::State {
+struct ModelState::State {
   std::unique_ptr<runtime::Model> model;
+  std::vector<Port> state;
+};
+
+struct Model::State : ModelState::State {
   std::vector<Port> inputs, outputs;
 };
 
@@ -57,7 +61,26 @@ Model::~Model() = default;
 const std::vector<Port>& Model::inputs() const { return state_->inputs; }
 const std::vector<Port>& Model::outputs() const { return state_->outputs; }
 
+ModelState Model::state() const {
+  ModelState state;
+  state.state_ = state_.get();
+  return state;
+}
+
 namespace {
+
+// Where it lies.
+std::expected<runtime::TensorView, Error> view_of(const Tensor& tensor, const std::string& where) {
+  const auto dtype = runtime::dtype_of(tensor.type());
+  if (!dtype) return std::unexpected(Error{where, "has an unknown element type", ""});
+  return runtime::TensorView{*dtype, tensor.shape(), tensor.bytes(), tensor.strings()};
+}
+
+Tensor tensor_of(runtime::HostTensor from) {
+  if (from.dtype == ir::DType::string)
+    return Tensor::of_strings(std::move(from.shape), std::move(from.strings));
+  return Tensor(runtime::public_type(from.dtype), std::move(from.shape), std::move(from.bytes));
+}
 
 // One tensor an input, in order, where they lie.
 std::expected<std::vector<runtime::TensorView>, Error> feeds_of(
@@ -67,12 +90,9 @@ std::expected<std::vector<runtime::TensorView>, Error> feeds_of(
     const auto found = inputs.find(port.name);
     if (found == inputs.end())
       return std::unexpected(Error{cat("input \"", port.name, "\""), "is not given", ""});
-    const auto dtype = runtime::dtype_of(found->second.type());
-    if (!dtype)
-      return std::unexpected(
-          Error{cat("input \"", port.name, "\""), "has an unknown element type", ""});
-    feeds.push_back(
-        {*dtype, found->second.shape(), found->second.bytes(), found->second.strings()});
+    const auto view = view_of(found->second, cat("input \"", port.name, "\""));
+    if (!view) return std::unexpected(view.error());
+    feeds.push_back(*view);
   }
   for (const auto& [name, tensor] : inputs) {
     bool known = false;
@@ -93,15 +113,34 @@ std::expected<std::map<std::string, Tensor>, Error> Model::run(
   if (auto done = state_->model->run(*feeds, results); !done)
     return std::unexpected(error_of(done.error()));
   std::map<std::string, Tensor> outputs;
-  for (size_t at = 0; at < results.size(); ++at) {
-    runtime::HostTensor& result = results[at];
-    outputs.emplace(state_->outputs[at].name,
-                    result.dtype == ir::DType::string
-                        ? Tensor::of_strings(std::move(result.shape), std::move(result.strings))
-                        : Tensor(runtime::public_type(result.dtype), std::move(result.shape),
-                                 std::move(result.bytes)));
-  }
+  for (size_t at = 0; at < results.size(); ++at)
+    outputs.emplace(state_->outputs[at].name, tensor_of(std::move(results[at])));
   return outputs;
+}
+
+const std::vector<Port>& ModelState::ports() const { return state_->state; }
+
+std::expected<std::optional<Tensor>, Error> ModelState::read(const std::string& name) const {
+  auto value = state_->model->read_state(name);
+  if (!value) return std::unexpected(error_of(value.error()));
+  if (!*value) return std::nullopt;
+  return tensor_of(**std::move(value));
+}
+
+std::expected<void, Error> ModelState::write(const std::string& name, const Tensor& value) {
+  const auto view = view_of(value, cat("state \"", name, "\""));
+  if (!view) return std::unexpected(view.error());
+  if (auto written = state_->model->write_state(name, *view); !written)
+    return std::unexpected(error_of(written.error()));
+  return {};
+}
+
+void ModelState::reset() { state_->model->reset_state(); }
+
+std::expected<int64_t, Error> ModelState::capacity(const std::string& name) const {
+  const auto rows = state_->model->state_capacity(name);
+  if (!rows) return std::unexpected(error_of(rows.error()));
+  return *rows;
 }
 
 Report Model::report() const {
@@ -125,11 +164,13 @@ std::expected<Profile, Error> Model::profile(const std::map<std::string, Tensor>
 std::expected<Model, Error> load(const std::string& folder, const LoadOptions& options) {
   runtime::LoadOptions load_options;
   load_options.threads = options.threads;
+  load_options.state = {options.state.pairs, options.state.by_name, options.state.rows};
   auto model = runtime::Model::load(folder, std::move(load_options));
   if (!model) return std::unexpected(error_of(model.error()));
   auto state = std::make_unique<Model::State>();
   state->inputs = ports_of((*model)->inputs());
   state->outputs = ports_of((*model)->outputs());
+  state->state = ports_of((*model)->state());
   state->model = std::move(*model);
   return Model(std::move(state));
 }

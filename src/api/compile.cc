@@ -33,6 +33,7 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
   given.cpu = options.cpu;
   given.relaxed_simd = options.relaxed_simd;
   given.f16 = options.f16;
+  given.state = options.state;
   given.limits = options.limits;
   given.adapters = options.adapters;
   given.shard_bytes = options.shard_bytes;

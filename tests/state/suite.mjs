@@ -13,7 +13,7 @@ import {startBrowser} from '../../tools/demo/browser.mjs';
 import {model, node, npyOf, stored, value} from '../cli/models.mjs';
 import {asked, serve} from '../npm/forms.mjs';
 import {Tally} from '../tally.mjs';
-import {decode, grow} from './use.mjs';
+import {decode, fail, grow} from './use.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
@@ -104,6 +104,15 @@ for (const kept of [false, true]) {
   }
 }
 
+const {grow: more} = WebAssembly.Memory.prototype;
+const refused = () => {
+  throw new RangeError('there is no memory, as the test wants');
+};
+const full = (now) => (WebAssembly.Memory.prototype.grow = now ? refused : more);
+for (const form of ['copied', 'in_place']) {
+  tally.record(`runs that fail in Node, ${form}`, await fail(runtime, at(`grower_wasm_${form}`), {device: 'wasm', steps, wanted: [...grown], full}).catch((problem) => problem.stack));
+}
+
 // Natively all is fed and read.
 let before = {past: {shape: [1, 2, 0, 3], data: []}, list: {shape: [0, 2], data: []}};
 for (const [turn, {rows, items}] of steps.entries()) {
@@ -128,6 +137,12 @@ import * as run from '/lib/runtime.js';
 import * as use from './use.js';
 const told = (body) => (given) => body(given).catch((problem) => ({error: String(problem.stack)}));
 globalThis.grow = told(({from, ...more}) => use.grow(run, from, more));
+globalThis.fail = told(async ({from, ...more}) => {
+  const pop = GPUDevice.prototype.popErrorScope;
+  const refused = async () => new GPUOutOfMemoryError('there is no memory, as the test wants');
+  const full = (now) => (GPUDevice.prototype.popErrorScope = now ? refused : pop);
+  return use.fail(run, from, {...more, ...(more.device === 'webgpu' && {full})});
+});
 globalThis.decode = told(({from, ...more}) => use.counted((count) => use.decode(run, from, {...more, count})));
 </script>`);
 const server = await serve(work, work, {also: {lib}});
@@ -137,6 +152,10 @@ try {
   for (const device of ['webgpu', 'webgl']) {
     const all = await ask('grow', `grower_${device}_in_place`, {device, steps, kept: true});
     tally.record(`several rows at once on ${device}`, all.error ?? same(grown, all));
+  }
+  for (const [device, form] of [['webgpu', 'in_place'], ['webgpu', 'copied'], ['webgl', 'in_place']]) {
+    const problems = await ask('fail', `grower_${device}_${form}`, {device, steps, wanted: grown});
+    tally.record(`runs that fail on ${device}, ${form}`, problems.error ?? problems);
   }
   const {said, caches, counts, error} = await ask('decode', 'decoder_webgpu_in_place', {device: 'webgpu', state: decoder.state, tokens: TOKENS, rows: 64});
   tally.record('tokens on webgpu', error ?? same(wanted, {said, caches}));

@@ -49,6 +49,53 @@ export async function grow({load, tensor}, from, {device, steps, kept}) {
   }
 }
 
+/**
+ * Runs that fail on states that have grown: a feed that does not fit, and more rows than the device has memory for while `full(true)`. After
+ * each the state is what it was, and the next run is right. Gives what is wrong.
+ */
+export async function fail({load, tensor}, from, {device, steps, wanted, full}) {
+  const model = await load(from, {device, threads: 1, state: {past: 'present', list: 'longer'}});
+  const problems = [];
+  const f32 = (values, shape) => tensor(Float32Array.from(values), shape);
+  const feedsOf = ({rows, items}) => ({rows: f32(rows, [1, 2, rows.length / 6, 3]), items: f32(items, [items.length / 2, 2])});
+  const stateOf = async (name) => {
+    const has = model.state.get(name);
+    return has && {shape: [...has.shape], data: Array.from(await has.data())};
+  };
+  const check = async (what, before) => {
+    for (const name of ['past', 'list']) {
+      const [has, should] = [await stateOf(name), before?.[name]].map((each) => JSON.stringify(each));
+      if (has !== should) problems.push(`${what}: ${name} is ${has?.slice(0, 80)}, was ${should?.slice(0, 80)}`);
+    }
+  };
+  const fails = async (what, feeds, before) => {
+    const out = await model.run(feeds).then(() => 'it ran', () => undefined);
+    if (out) problems.push(`${what}: ${out}`);
+    await check(what, before);
+  };
+  try {
+    for (const [at, step] of steps.entries()) {
+      const before = wanted[at - 1];
+      const feeds = feedsOf(step);
+      await fails(`step ${at}, a type`, {...feeds, rows: tensor(new Int32Array(6), [1, 2, 1, 3])}, before);
+      await fails(`step ${at}, a shape`, {...feeds, rows: f32([1, 2, 3, 4], [1, 2, 1, 2])}, before);
+      full?.(true);
+      const many = 50_000 << at;
+      if (full) await fails(`step ${at}, no memory`, {...feeds, rows: f32(new Float32Array(6 * many), [1, 2, many, 3])}, before);
+      full?.(false);
+      const {squares} = await model.run(feeds);
+      const made = Array.from(await squares.data());
+      if (!made.every((each, column) => Math.abs(each - wanted[at].squares[column]) < 1e-4)) problems.push(`step ${at}: ${made}`);
+      const state = await stateOf('past');
+      if (JSON.stringify(state.shape) !== JSON.stringify(wanted[at].past.shape)) problems.push(`step ${at}: ${state.shape}`);
+      wanted[at] = {...wanted[at], past: state, list: await stateOf('list')};
+    }
+  } finally {
+    model.dispose();
+  }
+  return problems;
+}
+
 /** What a page asks of WebGPU while `body` counts tokens: by token, bind groups made and bytes copied. */
 export async function counted(body) {
   const counts = [];

@@ -73,6 +73,8 @@ export interface Ends {
   readonly rows?: number | undefined;
   /** Dimensions that slots are to be large enough for, where states stay: sequences as long as there is room for. */
   readonly most?: readonly number[] | undefined;
+  /** Of the plan's first segment, where they were computed to know how many rows there are. */
+  readonly values?: Float64Array | undefined;
   /** By which recordings are alike. */
   readonly key: string;
 }

@@ -42,6 +42,8 @@ export class Session {
   readonly #recordings: Recordings;
   /** Where states grow by rows. */
   #rows: Rows | undefined;
+  /** Of slots, for the dimensions that they were last to be large enough for: the same while a sequence has room. */
+  #largest: {readonly key: string | undefined; readonly extents: Specialization['extents']} = {key: undefined, extents: []};
   /** Where the package has steps. */
   #steps: StepRuns | undefined;
   readonly #ports: ReadonlyMap<string, ValuePort>;
@@ -140,9 +142,9 @@ export class Session {
   }
 
   /** The same, after its checks. */
-  async #plan(segment: number, dims: readonly number[]): Promise<Float64Array> {
+  async #plan(segment: number, dims: readonly number[], known?: Float64Array): Promise<Float64Array> {
     const {checks} = this.#manifest;
-    const values = await this.#valuesOf(segment, dims);
+    const values = known ?? (await this.#valuesOf(segment, dims));
     for (const check of checks) {
       if (check.segment !== segment) continue;
       const value = resolve(check.value, values);
@@ -152,13 +154,19 @@ export class Session {
     return values;
   }
 
-  async #specialize(dims: readonly number[], most?: readonly number[]): Promise<Specialization> {
+  async #specialize(dims: readonly number[], {most, values: known}: Ends): Promise<Specialization> {
     const key = dims.join();
     let special = this.#cache.get(key);
     if (!special) {
-      const values = await this.#plan(0, dims);
-      const sizes = most ? await this.#valuesOf(0, most) : values;
-      special = {key, dims, values, extents: this.#manifest.slots.map((_, at) => extentOf(this.#manifest, at, sizes))};
+      const values = await this.#plan(0, dims, known);
+      const largest = most?.join();
+      let {extents} = this.#largest;
+      if (!largest || largest !== this.#largest.key) {
+        const sizes = most ? await this.#valuesOf(0, most) : values;
+        extents = this.#manifest.slots.map((_, at) => extentOf(this.#manifest, at, sizes));
+        this.#largest = {key: largest, extents};
+      }
+      special = {key, dims, values, extents};
     }
     keep(this.#cache, key, special, KEPT);
     return special;
@@ -220,7 +228,7 @@ export class Session {
       }
       if (this.#disposed) throw disposed();
       if (this.#steps) return this.#runSteps(this.#steps, feeds, dims, ends);
-      const special = await this.#specialize(dims, ends.most);
+      const special = await this.#specialize(dims, ends);
       return this.#launch(feeds, special, await this.#recordings.bind(special, feeds, ends), ends);
     });
     this.#last = begun.catch(() => undefined);

@@ -133,9 +133,12 @@ export async function openRows(manifest: Manifest, home: Home): Promise<Rows> {
     async place(feeds, dims, ends, valuesOf) {
       const all = feeds.map((feed) => (isOnDevice(feed) ? feed : take(feed))) as (Tensor | AnyTensor)[];
       const given = new Set(ends.given);
-      const values = await valuesOf(dims);
       const longer = new Map<number, number>();
       const grown = [...manifest.dims.entries()].filter(([, {rows}]) => rows !== undefined);
+      // Mostly there is room, and these are the values of the run.
+      for (const [at, {input = 0}] of grown) dims[at] = mine(all[input] as Tensor) ? (all[input] as RowsTensor).room : 0;
+      const guess = dims.join();
+      const values = await valuesOf(dims);
       for (const [at, dim] of grown) {
         const {rows = 0, input = 0, output = 0} = dim;
         const feed = all[input] as Tensor | AnyTensor;
@@ -153,7 +156,7 @@ export async function openRows(manifest: Manifest, home: Home): Promise<Rows> {
         given.add(name);
       }
       const most = longer.size > 0 ? dims.map((extent, at) => extent + (longer.get(at) ?? 0)) : undefined;
-      return [all, {...ends, given: [...given], most}];
+      return [all, {...ends, given: [...given], most, values: dims.join() === guess ? values : undefined}];
     },
     roomOf(output, dims) {
       const at = manifest.dims.findIndex((dim) => dim.output === output);
