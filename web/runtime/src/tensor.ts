@@ -39,7 +39,7 @@ NATURAL.set('Float16Array', 'f16').set('Uint8ClampedArray', 'u8');
 function naturalType(data: ArrayLike<number | bigint | boolean>): DType {
   const first = data[0];
   if (ArrayBuffer.isView(data)) {
-    const known = NATURAL.get((data as object)[Symbol.toStringTag as keyof object] as string);
+    const known = NATURAL.get((data as object)[Symbol.toStringTag as keyof object]);
     if (known) return known;
   }
   return typeof first === 'bigint' ? 'i64' : typeof first === 'boolean' ? 'bool' : 'f32';

@@ -124,7 +124,7 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
     let key = `${this.groups.indexOf(group)} ${dtype} ${device} ${members}`;
     for (const name in group) {
       const value: unknown = name in FED ? undefined : group[name as keyof Options];
-      if (value !== undefined) key += ` ${name} ${typeof value === 'object' ? JSON.stringify(value) : String(value as number)}`;
+      if (value !== undefined) key += ` ${name} ${typeof value === 'number' ? value : JSON.stringify(value)}`;
     }
     let replay = this.#replays.get(key);
     if (replay) return replay;
