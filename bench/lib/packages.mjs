@@ -39,7 +39,7 @@ export function packageMaker(editions, folder) {
     make({edition, model, links, device}) {
       const {name: graphName, file} = graph({model, links});
       const name = `${edition}_${graphName}_${device}`;
-      const more = device === 'wasm' ? ['--relaxed-simd'] : [];
+      const more = [...(device === 'wasm' ? ['--relaxed-simd'] : []), ...(modelOf(model).decoding ? ['--state'] : [])];
       const args = ['compile', join(folder, file), '--target', device, '--emit', 'package', '-o', join(folder, name), ...more];
       rmSync(join(folder, name), {recursive: true, force: true});
       const begin = performance.now();

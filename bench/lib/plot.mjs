@@ -8,7 +8,7 @@ const OURS = '#0b7a6f';
 const [WIDTH, LEFT, RIGHT, LINE, HEAD] = [900, 250, 40, 22, 54];
 const TICKS = [0.0001, 0.001, 0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000];
 
-const escaped = (text) => String(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+export const escaped = (text) => String(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 
 /** {place, rows} of those in which Gossamer has a time. */
 function panelsOf(rows) {
@@ -74,6 +74,11 @@ export function plot({machine, rows}) {
     parts.push(...more);
     top += height + 10;
   }
-  const style = 'text{font:12px system-ui,sans-serif;fill:#1d2327}.title{font-size:15px;font-weight:600}.place{font-size:14px;font-weight:600}.tick{text-anchor:middle;fill:#5f6b73;font-size:11px}.model{text-anchor:end}.grid{stroke:#e3e6e8}.one{stroke:#0b7a6f}';
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${top}" width="${WIDTH}" height="${top}"><style>${style}</style><rect width="100%" height="100%" fill="#fff"/>\n${parts.join('\n')}\n</svg>\n`;
+  return page(parts, WIDTH, top);
+}
+
+/** An SVG file of these elements. */
+export function page(parts, width, height) {
+  const style = 'text{font:12px system-ui,sans-serif;fill:#1d2327}.title{font-size:15px;font-weight:600}.place{font-size:14px;font-weight:600}.tick{text-anchor:middle;fill:#5f6b73;font-size:11px}.model{text-anchor:end}.away{fill:#5f6b73}.grid{stroke:#e3e6e8}.one{stroke:#0b7a6f}';
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}"><style>${style}</style><rect width="100%" height="100%" fill="#fff"/>\n${parts.join('\n')}\n</svg>\n`;
 }

@@ -17,7 +17,7 @@ export function verdict({problem, overMs, wrong, error}) {
   return '';
 }
 
-const cell = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
+export const cell = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
 
 function rowsOf({model: name, device, threads, parties, leftOut}) {
   const model = modelOf(name);

@@ -36,10 +36,23 @@ function attribute([name, value]) {
   return message(5, text(1, name), number(3, value), number(20, 2));
 }
 
-function tensor({name, shape, data}) {
+function tensorParts({name, shape, data}) {
   const raw = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-  return message(5, shape.map((extent) => number(1, extent)), number(2, TYPES[typeOf(data)]), text(8, name), message(9, raw));
+  return [shape.map((extent) => number(1, extent)), number(2, TYPES[typeOf(data)]), text(8, name), message(9, raw)];
 }
+
+function joined(chunks) {
+  const file = new Uint8Array(sizeOf(chunks));
+  let at = 0;
+  for (const chunk of chunks) {
+    file.set(chunk, at);
+    at += chunk.length;
+  }
+  return file;
+}
+
+/** The bytes of a TensorProto: {name, shape, data: typed array}. */
+export const tensorFile = (tensor) => joined(tensorParts(tensor).flat(Infinity));
 
 /** Extents that are names are free dimensions. */
 function port(field, {name, type, dims}) {
@@ -58,15 +71,8 @@ function node({op, inputs, outputs, attributes = {}, domain}) {
  */
 export function onnxFile({name, nodes, weights, inputs, outputs, opset}) {
   const ports = [inputs.map((each) => port(11, each)), outputs.map((each) => port(12, each))];
-  const graph = message(7, nodes.map(node), text(2, name), weights.map(tensor), ...ports);
+  const graph = message(7, nodes.map(node), text(2, name), weights.map((weight) => message(5, tensorParts(weight))), ...ports);
   const domains = new Set(nodes.map(({domain}) => domain).filter(Boolean));
   const opsets = [message(8, text(1, ''), number(2, opset)), ...[...domains].map((each) => message(8, text(1, each), number(2, 1)))];
-  const chunks = [number(1, 8), text(2, 'gossamer-bench'), graph, opsets].flat(Infinity);
-  const file = new Uint8Array(sizeOf(chunks));
-  let at = 0;
-  for (const chunk of chunks) {
-    file.set(chunk, at);
-    at += chunk.length;
-  }
-  return file;
+  return joined([number(1, 8), text(2, 'gossamer-bench'), graph, opsets].flat(Infinity));
 }

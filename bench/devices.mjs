@@ -1,0 +1,130 @@
+// One model on every device that Gossamer compiles for, side by side: a table and a picture. All are given the same input, what
+// they compute is compared with the CPU's, and they take turns, so that what else the machine does hits all alike.
+//
+//   node bench/devices.mjs [--model resnet18] [--target cpu,opencl,...] [--runs 5] [--rounds 5] [--machine KIND] [--out FOLDER]
+//                          [--browser-path PATH] [--browser-args "..."]
+//
+// Writes OUT/MACHINE-devices.json, .md and .svg (default: bench/results), and needs nothing but a built `gossamer` (GOSSAMER names
+// another than build/gossamer) and, for pages, a browser. A device that is not there is named, and the others go on.
+import {spawnSync} from 'node:child_process';
+import {mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import {parseArgs} from 'node:util';
+import {bars, devicesMarkdown} from './lib/devices_report.mjs';
+import {interleave} from './lib/measure.mjs';
+import {onnxFile, tensorFile} from './models/onnx_file.mjs';
+import {modelOf} from './models/table.mjs';
+
+// A row a device; the first is what the others are compared with. args: of `gossamer test` and `bench`.
+const DEVICES = [
+  {name: 'cpu', title: 'CPU', target: 'cpu'},
+  {name: 'opencl', title: 'OpenCL', target: 'opencl'},
+  {name: 'opengl', title: 'OpenGL', target: 'opengl'},
+  {name: 'webgl', title: 'WebGL', target: 'webgl', page: true},
+  {name: 'webgpu', title: 'WebGPU', target: 'webgpu', page: true},
+  {name: 'webgpu-native', title: 'WebGPU, native', target: 'webgpu', args: ['--device', 'native']},
+];
+
+// The value of --browser-args begins with a dash itself, which parseArgs takes for another option.
+const args = process.argv.slice(2).join('\n').replaceAll('--browser-args\n', '--browser-args=').split('\n').filter(Boolean);
+const {values: given} = parseArgs({args, options: {
+  model: {type: 'string', default: 'resnet18'},
+  target: {type: 'string', default: DEVICES.map(({name}) => name).join(',')},
+  runs: {type: 'string', default: '5'}, // of a turn, whose median is taken
+  rounds: {type: 'string', default: '5'},
+  machine: {type: 'string'},
+  out: {type: 'string', default: path.join(import.meta.dirname, 'results')},
+  'browser-path': {type: 'string'}, 'browser-args': {type: 'string'},
+}});
+const gossamer = process.env.GOSSAMER ?? path.resolve(import.meta.dirname, '../build/gossamer');
+const browser = ['browser-path', 'browser-args'].flatMap((name) => (given[name] ? [`--${name}`, given[name]] : []));
+const wanted = given.target.split(',');
+const strange = wanted.find((name) => !DEVICES.some((device) => device.name === name));
+if (strange) {
+  console.error(`devices: no device "${strange}"; there are ${DEVICES.map(({name}) => name).join(', ')}`);
+  process.exit(2);
+}
+
+const loadBefore = os.loadavg();
+const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-devices-'));
+process.once('exit', () => rmSync(work, {recursive: true, force: true}));
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
+
+/** Standard output; throws what it says on standard error. */
+function call(...command) {
+  const {status, signal, stdout, stderr, error} = spawnSync(gossamer, command, {encoding: 'utf8', maxBuffer: 1 << 28, timeout: 900_000});
+  if (status === 0) return stdout;
+  const said = stdout?.split('\n')[0];
+  throw new Error(stderr?.trim().split('\n').at(-1) || (said?.startsWith('{') ? JSON.parse(said).message : said) || String(error ?? signal ?? status));
+}
+
+/** An array of f32 in a file of NumPy's format. */
+function npyValues(file) {
+  const bytes = readFileSync(file);
+  const header = bytes.subarray(10, 10 + bytes.readUInt16LE(8)).toString();
+  const shape = /'shape': \(([^)]*)\)/.exec(header)[1].split(',').map((each) => each.trim()).filter(Boolean).map(Number);
+  if (!header.includes("'<f4'")) throw new Error(`${file}: not of f32`);
+  return {shape, data: new Float32Array(bytes.buffer.slice(bytes.byteOffset + 10 + bytes.readUInt16LE(8), bytes.byteOffset + bytes.length))};
+}
+
+// A case for `gossamer test`: the model, its inputs, and what the first device makes of them.
+const {title, graph: made} = modelOf(given.model);
+const graph = made();
+const model = path.join(work, 'model.onnx');
+const data = path.join(work, 'test_data_set_0');
+mkdirSync(data);
+writeFileSync(model, onnxFile(graph));
+const inputs = graph.inputs.flatMap(({name, data: values, shape}, at) => {
+  const file = path.join(data, `input_${at}.pb`);
+  writeFileSync(file, tensorFile({name, shape, data: values}));
+  return ['--input', `${name}=${file}`];
+});
+const first = DEVICES[0];
+call('run', model, '--target', first.target, ...inputs, '--save', work);
+for (const [at, {name}] of graph.outputs.entries()) {
+  writeFileSync(path.join(data, `output_${at}.pb`), tensorFile({name, ...npyValues(path.join(work, `${name}.npy`))}));
+}
+
+const rows = DEVICES.filter(({name}) => wanted.includes(name)).map(({name, title: called}) => ({name, title: called}));
+const there = [];
+for (const row of rows) {
+  const {target, page, args: more = []} = DEVICES.find(({name}) => name === row.name);
+  const options = [...more, ...(page ? browser : [])];
+  console.log(`${row.title}: compiled and compared`);
+  try {
+    const folder = path.join(work, row.name);
+    call('compile', model, '--target', target, '--emit', 'package', '--output', folder);
+    const verdict = JSON.parse(call('test', work, '--target', target, '--json', ...options).split('\n')[0]);
+    row.error = verdict.ratio; // of what is allowed
+    there.push({
+      name: row.name,
+      run: async () => {
+        const {runMs, adapter} = JSON.parse(call('bench', folder, '--target', target, '--runs', given.runs, '--json', ...options));
+        row.adapter = adapter;
+        return {wall: runMs};
+      },
+    });
+  } catch (problem) {
+    row.problem = problem.message.slice(0, 300);
+    console.log(`${row.title}: ${row.problem}`);
+  }
+}
+const turns = await interleave(there, {
+  rounds: Number(given.rounds), warmup: 0, first: first.name,
+  tell: (name) => console.log(`${DEVICES.find((device) => device.name === name).title}: ${given.runs} runs`),
+});
+for (const turn of turns) Object.assign(rows.find(({name}) => name === turn.name), turn);
+
+const kind = given.machine ?? `${os.cpus()[0].model.toLowerCase().replace(/[^a-z0-9]+/g, '-')}-${os.cpus().length}-core`;
+const date = new Date().toISOString().slice(0, 16).replace('T', ' ');
+const text = `${date}; ${os.cpus()[0].model}, ${os.cpus().length} cores; ${os.platform()} ${os.arch()}; ${given.rounds} turns of ${given.runs} runs; ` +
+  `load ${loadBefore[0].toFixed(1)} at the start, ${os.loadavg()[0].toFixed(1)} at the end`;
+const result = {machine: {kind, date, text}, model: given.model, title, rows};
+const stem = path.join(given.out, `${kind}-devices`);
+mkdirSync(given.out, {recursive: true});
+writeFileSync(`${stem}.json`, `${JSON.stringify(result, null, 1)}\n`);
+writeFileSync(`${stem}.md`, devicesMarkdown(result));
+writeFileSync(`${stem}.svg`, bars(result));
+console.log(`\n${devicesMarkdown(result)}\n${stem}.md`);
+process.exitCode = rows.some(({median}) => median > 0) ? 0 : 1;
