@@ -4,7 +4,7 @@ import {bytesOf, type DType as AnyType, GossamerError, product, shapeText, type 
 import {watch} from './anomaly.ts';
 import {category, codeOf, type DType, type DTypeName, dtypeOf, isFloat} from './dtype.ts';
 import {engineOf} from './engine.ts';
-import {ask, decided, flushOlder, replace, type Variable} from './execution.ts';
+import {ask, awaits, decided, flushOlder, replace, type Variable} from './execution.ts';
 import {type Attributes, type Device, getRecorder, recordError, recordNode, type Recorded, type Stored, Value} from './recording.ts';
 import {inferShape, shapeOf, wrong} from './shape.ts';
 
@@ -449,6 +449,7 @@ export class Core implements Variable {
       const owner = owners[at]?.owner as this;
       const before = owner.#grad as this | undefined;
       owner.#grad = (before ? before.apply('Add', [before, gradient]) : gradient).keep();
+      awaits(owner.#grad.value);
       before?.dispose();
       if (before) gradient.dispose();
     });

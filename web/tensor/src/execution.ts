@@ -19,6 +19,12 @@ let generation = 0;
 /** The generation in which the first of what is due was made. */
 let dueSince = 0;
 const due = new Set<Variable>();
+/** Gradients that no step has used yet: they are computed with what is read before, as what they go through is not kept once it was read. */
+const awaited = new Set<Value>();
+
+export function awaits(gradient: Value): void {
+  awaited.add(gradient);
+}
 /** Values that were replaced, by when. */
 const replaced: {readonly value: Value; readonly at: number}[] = [];
 
@@ -49,6 +55,10 @@ export function flush(): void {
   for (const {value} of due) devices.add(value.device);
   const wanted = [...due].map(({value}) => value).filter(({held}) => held);
   due.clear();
+  if (asks.length > 0) {
+    for (const gradient of awaited) if (gradient.held) wanted.push(gradient);
+    awaited.clear();
+  }
   for (const device of devices) {
     const mine = asks.filter(({value}) => value.device === device);
     const watched = anomalies(device);
@@ -160,6 +170,7 @@ export function replace(variable: Variable, before: Value): void {
 /** A step of an optimizer is recorded: what it replaced two steps ago is let go of, though something recorded may want it. */
 export function stepped(): void {
   generation += 1;
+  awaited.clear();
   let count = 0;
   while (count < replaced.length && (replaced[count]?.at ?? 0) + GENERATIONS < generation) count += 1;
   for (const {value} of replaced.splice(0, count)) if (!value.held) value.stored = undefined;

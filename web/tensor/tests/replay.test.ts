@@ -147,3 +147,16 @@ test('what a step leaves is let go of, whoever holds parts of it', {skip}, async
   assert.equal(memory().tensors, before.tensors);
   assert.ok(memory().bytes <= before.bytes, `${memory().bytes} bytes, before ${before.bytes}`);
 });
+
+test('what is read between backward() and the step changes no gradient', {skip}, async () => {
+  const w = new nn.Parameter([3, -2]);
+  const optimizer = new optim.SGD([w], {lr: 0.25});
+  for (const wanted of [[1.5, -1], [0.75, -0.5]]) {
+    optimizer.zeroGrad();
+    const loss = w.square().sum();
+    loss.backward();
+    await loss.item();
+    optimizer.step();
+    assert.deepEqual(await w.array(), wanted);
+  }
+});
