@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/result.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
 
@@ -28,6 +29,16 @@ std::optional<Access> constant_access(const ir::Expr& index) {
 }
 
 }  // namespace
+
+int64_t private_elements(const ir::BufferNode* buffer) {
+  int64_t count = 1;
+  for (const ir::Expr& extent : buffer->shape) {
+    const auto known = ir::as_int(extent);
+    GS_CHECK(known, "private buffer ", buffer->name, " has an unknown extent");
+    count *= *known;
+  }
+  return count;
+}
 
 int cell_lanes_of(const ir::BufferNode* buffer, const ir::Stmt& body) {
   int widest = 1;

@@ -7,6 +7,9 @@
 
 namespace gossamer::codegen {
 
+// Of a private buffer, whose extents are known.
+int64_t private_elements(const ir::BufferNode* buffer);
+
 // How many elements a register has, by which every access in `body` is one of them or one element
 // of it; 0 where there is no such width.
 int cell_lanes_of(const ir::BufferNode* buffer, const ir::Stmt& body);

@@ -97,12 +97,6 @@ void Space::of_reduction() {
   if (start.reduce_axis >= 0) dimensions_.push_back({"reduce_axis", {-1, start.reduce_axis}});
 }
 
-double Space::size() const {
-  double size = 1;
-  for (const Dimension& one : dimensions_) size *= static_cast<double>(one.values.size());
-  return size;
-}
-
 Point Space::plain(Point point) const {
   auto* tiling = std::get_if<Tiling>(&point);
   if (!tiling) return point;

@@ -25,9 +25,6 @@ class Space {
   Space(const schedule::Group& group, const schedule::Capabilities& capabilities);
 
   const schedule::Point& start() const { return start_; }
-  const std::vector<Dimension>& dimensions() const { return dimensions_; }
-  // The number of points, legal or not.
-  double size() const;
 
   // A point with one or two fields of another value.
   schedule::Point mutate(const schedule::Point& point, Random& random) const;

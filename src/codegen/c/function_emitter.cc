@@ -123,12 +123,7 @@ void FunctionEmitter::emit_branch(const ir::If& branch) {
 
 void FunctionEmitter::emit_alloc(const ir::Alloc& alloc) {
   const ir::BufferNode* buffer = alloc.buffer.get();
-  int64_t count = 1;
-  for (const Expr& extent : buffer->shape) {
-    const auto known = ir::as_int(extent);
-    GS_CHECK(known, "private buffer ", buffer->name, " has an unknown extent");
-    count *= *known;
-  }
+  const int64_t count = private_elements(buffer);
   Memory memory;
   memory.name = fresh("m");
   memory.cell_lanes = cell_lanes_of(buffer, alloc.body);
