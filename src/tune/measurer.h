@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "package/package.h"
+#include "tune/task.h"
 
 namespace gossamer::tune {
 
@@ -27,16 +28,16 @@ class Measurer {
  public:
   virtual ~Measurer() = default;
   // A number for the others.
-  virtual Result<int> load(package::Files files) = 0;
+  virtual Task<Result<int>> load(package::Files files) = 0;
   virtual void free(int model) = 0;
   // Runs that many times, and times each kernel; where there are `kernels`, these at least, and
   // maybe no whole runs.
-  virtual Result<Timing> profile(int model, int runs, const std::vector<int>& kernels) = 0;
+  virtual Task<Result<Timing>> profile(int model, int runs, const std::vector<int>& kernels) = 0;
   // Milliseconds of a run from inputs to outputs, the fastest of so many.
-  virtual Result<double> time(int model, int runs) = 0;
+  virtual Task<Result<double>> time(int model, int runs) = 0;
   // One run's outputs are those of the first model that was asked about, or an error says which is
   // not.
-  virtual Result<> check(int model) = 0;
+  virtual Task<Result<>> check(int model) = 0;
 };
 
 }  // namespace gossamer::tune

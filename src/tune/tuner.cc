@@ -15,6 +15,46 @@ constexpr double hopeless = 1.03;     // all points of a round after one turn: n
 constexpr double least_share = 1e-3;  // of all kernels' time: one that takes less is left alone
 constexpr double least_weight = 0.03;  // of a kernel that takes next to nothing, for its trials
 
+// Adds the time that it lives.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds), begin_(Clock::now()) {}
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+  ~Stopwatch() { seconds_ += std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+ private:
+  double& seconds_;
+  const Clock::time_point begin_;
+};
+
+// Says where a measurer's time goes.
+class Watched : public Measurer {
+ public:
+  Watched(Measurer& measurer, Outcome& outcome) : measurer_(measurer), outcome_(outcome) {}
+  Task<Result<int>> load(package::Files files) override {
+    const Stopwatch watch(outcome_.load_seconds);
+    co_return co_await measurer_.load(std::move(files));
+  }
+  void free(int model) override { measurer_.free(model); }
+  Task<Result<Timing>> profile(int model, int runs, const std::vector<int>& kernels) override {
+    const Stopwatch watch(outcome_.measure_seconds);
+    co_return co_await measurer_.profile(model, runs, kernels);
+  }
+  Task<Result<double>> time(int model, int runs) override {
+    const Stopwatch watch(outcome_.measure_seconds);
+    co_return co_await measurer_.time(model, runs);
+  }
+  Task<Result<>> check(int model) override {
+    const Stopwatch watch(outcome_.measure_seconds);
+    co_return co_await measurer_.check(model);
+  }
+
+ private:
+  Measurer& measurer_;
+  Outcome& outcome_;
+};
+
 // Of some turns: what else the machine does only makes them longer.
 double fastest(const std::vector<double>& all) {
   return all.empty() ? 0 : *std::ranges::min_element(all);
@@ -58,16 +98,16 @@ using Times = std::map<const Anchor*, double>;
 class Tuner {
  public:
   Tuner(std::span<const std::byte> model, Measurer& measurer, const Options& options)
-      : model_(model), measurer_(measurer), options_(options), begin_(Clock::now()) {}
+      : model_(model), measurer_(measurer, outcome_), options_(options), begin_(Clock::now()) {}
 
-  Result<Outcome> run() {
-    GS_TRY(begin());
+  Task<Result<Outcome>> run() {
+    GS_CO_TRY(co_await begin());
     while (!is_over()) {
       const Challenges challenges = choose();
       if (challenges.empty()) break;
-      GS_TRY(round(challenges));
+      GS_CO_TRY(co_await round(challenges));
     }
-    return finish();
+    co_return co_await finish();
   }
 
  private:
@@ -76,12 +116,18 @@ class Tuner {
   bool is_over() const {
     if (options_.is_stopped && options_.is_stopped()) return true;
     if (options_.trials > 0 && outcome_.trials + outcome_.failures >= options_.trials) return true;
-    // The comparison at the end takes its time, too.
-    return options_.seconds > 0 && seconds() + last_turns * turn_seconds_ >= options_.seconds;
+    // The comparison at the end takes its time, too. One round is the least that says anything.
+    return rounds_ > 0 && options_.seconds > 0 &&
+           seconds() + last_turns * turn_seconds_ >= options_.seconds;
+  }
+
+  Result<package::Files> compiled(const compiler::Options& options, compiler::Report& report) {
+    const Stopwatch watch(outcome_.compile_seconds);
+    return compiler::compile(model_, options, &report);
   }
 
   // The points so far, and others for some.
-  Result<Loaded> load(const Challenges& challenges, bool defaults = false) {
+  Task<Result<Loaded>> load(const Challenges& challenges, bool defaults = false) {
     schedule::Records records;
     for (const auto& anchor : anchors_) {
       const schedule::Point* point = defaults ? nullptr : &anchor->best;
@@ -93,11 +139,11 @@ class Tuner {
     compile.records = &records;
     compile.groups = true;
     compiler::Report report;
-    GS_ASSIGN(package::Files files, compiler::compile(model_, compile, &report));
+    GS_CO_ASSIGN(package::Files files, compiled(compile, report));
     Loaded loaded;
-    GS_ASSIGN(loaded.number, measurer_.load(std::move(files)));
+    GS_CO_ASSIGN(loaded.number, co_await measurer_.load(std::move(files)));
     loaded.kernels = std::move(report.kernels);
-    return loaded;
+    co_return loaded;
   }
 
   void free(Loaded& loaded) {
@@ -135,15 +181,15 @@ class Tuner {
   }
 
   // Of the kernels that are challenged.
-  Result<Times> profile(const Loaded& loaded, const Challenges& challenges,
-                        std::map<const Anchor*, double>* shares = nullptr) {
+  Task<Result<Times>> profile(const Loaded& loaded, const Challenges& challenges,
+                              std::map<const Anchor*, double>* shares = nullptr) {
     std::vector<int> kernels;
     for (size_t at = 0; at < loaded.kernels.size(); ++at) {
       const Anchor* anchor = anchor_of(loaded.kernels[at]);
       if (anchor && std::ranges::find(challenges, anchor, &Challenge::anchor) != challenges.end())
         kernels.push_back(static_cast<int>(at));
     }
-    GS_ASSIGN(const Timing timing, measurer_.profile(loaded.number, runs_, kernels));
+    GS_CO_ASSIGN(const Timing timing, co_await measurer_.profile(loaded.number, runs_, kernels));
     Times times;
     for (const KernelTime& one : timing.kernels) {
       const auto* kernel = kernel_of(loaded, one);
@@ -152,15 +198,15 @@ class Tuner {
       times[anchor] += one.ms;
       if (shares) (*shares)[anchor] = one.share;
     }
-    return times;
+    co_return times;
   }
 
   // The model as the compiler makes it: its kernels, what they take, and what its outputs are.
-  Result<> begin() {
-    GS_ASSIGN(Loaded loaded, load({}));
-    GS_TRY(measurer_.check(loaded.number));
+  Task<Result<>> begin() {
+    GS_CO_ASSIGN(Loaded loaded, co_await load({}));
+    GS_CO_TRY(co_await measurer_.check(loaded.number));
     const Clock::time_point before = Clock::now();
-    GS_ASSIGN(const Timing timing, measurer_.profile(loaded.number, runs_, {}));
+    GS_CO_ASSIGN(const Timing timing, co_await measurer_.profile(loaded.number, runs_, {}));
     turn_seconds_ = 2 * std::chrono::duration<double>(Clock::now() - before).count();
     runs_ = static_cast<int>(std::clamp(60 / std::max(timing.run_ms, 0.01), 2.0, 20.0));
     outcome_.adapter = timing.adapter;
@@ -181,14 +227,14 @@ class Tuner {
     double all = 0;
     for (const auto& anchor : anchors_) all += anchor->ms;
     std::erase_if(anchors_, [&](const auto& one) { return one->ms <= least_share * all; });
-    if (anchors_.empty()) return fail("the model has no kernels to tune");
+    if (anchors_.empty()) co_return fail("the model has no kernels to tune");
     std::ranges::sort(anchors_, std::greater(), [](const auto& one) { return one->ms; });
     take_class();
     for (const auto& anchor : anchors_) remember(*anchor);
     costs_.fit();
     free(loaded);
-    GS_ASSIGN(now_, load({}));
-    return {};
+    GS_CO_ASSIGN(now_, co_await load({}));
+    co_return {};
   }
 
   // What earlier searches found of a kernel.
@@ -237,23 +283,23 @@ class Tuner {
     return challenges;
   }
 
-  Result<> round(const Challenges& challenges) {
-    auto made = try_out(challenges);
-    if (!made) return blame(challenges, made.error());
+  Task<Result<>> round(const Challenges& challenges) {
+    auto made = co_await try_out(challenges);
+    if (!made) co_return co_await blame(challenges, made.error());
     Loaded challenger = *std::move(made);
     const Clock::time_point before = Clock::now();
     std::vector<Times> ours, theirs;
     for (int turn = 0; turn < turns; ++turn) {
-      auto mine = profile(now_, challenges);
+      auto mine = co_await profile(now_, challenges);
       if (!mine) {
         // The device is gone: by what a challenger left behind, or for reasons of its own.
         free(challenger);
-        GS_TRY(profile(now_, challenges));
-        return suspect(challenges);
+        GS_CO_TRY(co_await profile(now_, challenges));
+        co_return co_await suspect(challenges);
       }
       ours.push_back(*std::move(mine));
-      auto times = profile(challenger, challenges);
-      if (!times) return blame(challenges, times.error());
+      auto times = co_await profile(challenger, challenges);
+      if (!times) co_return co_await blame(challenges, times.error());
       theirs.push_back(*std::move(times));
       turn_seconds_ = std::chrono::duration<double>(Clock::now() - before).count() / (turn + 1);
       const auto has_hope = [&](const Challenge& one) {
@@ -268,10 +314,10 @@ class Tuner {
     free(challenger);
     if (changed) {
       free(now_);
-      GS_ASSIGN(now_, load({}));
+      GS_CO_ASSIGN(now_, co_await load({}));
     }
     tell_progress();
-    return {};
+    co_return {};
   }
 
   // Whether it is the best one from now on.
@@ -310,24 +356,24 @@ class Tuner {
   }
 
   // Compiles, loads and runs it once.
-  Result<Loaded> try_out(const Challenges& challenges) {
-    GS_ASSIGN(Loaded loaded, load(challenges));
-    if (auto checked = measurer_.check(loaded.number); !checked) {
+  Task<Result<Loaded>> try_out(const Challenges& challenges) {
+    GS_CO_ASSIGN(Loaded loaded, co_await load(challenges));
+    if (auto checked = co_await measurer_.check(loaded.number); !checked) {
       free(loaded);
-      return std::unexpected(checked.error());
+      co_return std::unexpected(checked.error());
     }
-    return loaded;
+    co_return loaded;
   }
 
-  Result<> suspect(const Challenges& challenges) {
-    auto made = try_out(challenges);
-    if (!made) return blame(challenges, made.error());
+  Task<Result<>> suspect(const Challenges& challenges) {
+    auto made = co_await try_out(challenges);
+    if (!made) co_return co_await blame(challenges, made.error());
     free(*made);
-    return {};
+    co_return {};
   }
 
   // Finds those of the points that the error is about.
-  Result<> blame(const Challenges& challenges, const Diagnostic& error) {
+  Task<Result<>> blame(const Challenges& challenges, const Diagnostic& error) {
     if (challenges.size() == 1) {
       const auto& [anchor, point] = challenges[0];
       anchor->search->tell(point, std::nullopt);
@@ -337,23 +383,26 @@ class Tuner {
         options_.on_trial(
             {anchor->key, anchor->machine, point, outcome_.adapter, 0, 0, 0, error.to_string()},
             anchor->name);
-      return {};
+      co_return {};
     }
     const auto middle = challenges.begin() + static_cast<ptrdiff_t>(challenges.size() / 2);
     for (const Challenges& half :
          {Challenges(challenges.begin(), middle), Challenges(middle, challenges.end())}) {
-      if (options_.is_stopped && options_.is_stopped()) return {};
-      GS_TRY(suspect(half));
+      if (options_.is_stopped && options_.is_stopped()) co_return {};
+      GS_CO_TRY(co_await suspect(half));
     }
-    return {};
+    co_return {};
   }
 
   void tell_progress() {
     if (!options_.on_progress) return;
     double before = 0, after = 0;
+    progress_.kernels.clear();
     for (const auto& anchor : anchors_) {
       before += anchor->ms;
       after += anchor->ms * anchor->ratio;
+      progress_.kernels.push_back(
+          {anchor->name, anchor->origin, anchor->ms, anchor->ms * anchor->ratio});
     }
     progress_.seconds = seconds();
     progress_.trials = outcome_.trials + outcome_.failures;
@@ -362,10 +411,10 @@ class Tuner {
   }
 
   // Both once more, in turns: what does not hold goes back to the default point.
-  Result<Outcome> finish() {
+  Task<Result<Outcome>> finish() {
     free(now_);
-    GS_ASSIGN(Loaded defaults, load({}, true));
-    GS_ASSIGN(Comparison seen, compare(defaults));
+    GS_CO_ASSIGN(Loaded defaults, co_await load({}, true));
+    GS_CO_ASSIGN(Comparison seen, co_await compare(defaults));
     bool changed = false;
     for (const auto& anchor : anchors_) {
       if (!anchor->improved()) continue;
@@ -375,13 +424,13 @@ class Tuner {
       changed = true;
     }
     if (changed) {
-      GS_ASSIGN(seen, compare(defaults));
+      GS_CO_ASSIGN(seen, co_await compare(defaults));
     }
     // A kernel alone may gain what the ones around it lose: then those that gain least go back.
     for (int turn = 0; turn < 6 && fastest(seen.run_after) > 1.01 * fastest(seen.run_before) &&
                        give_up_half(seen);
          ++turn) {
-      GS_ASSIGN(seen, compare(defaults));
+      GS_CO_ASSIGN(seen, co_await compare(defaults));
     }
     free(defaults);
     outcome_.run_ms_before = fastest(seen.run_before);
@@ -398,7 +447,7 @@ class Tuner {
       }
       outcome_.kernels.push_back(std::move(tuned));
     }
-    return std::move(outcome_);
+    co_return std::move(outcome_);
   }
 
   void give_up(Anchor& anchor, double ms) {
@@ -432,38 +481,38 @@ class Tuner {
   }
 
   // The improved kernels, and whole runs.
-  Result<Comparison> compare(const Loaded& defaults) {
-    auto seen = compare_once(defaults);
-    return seen ? seen : compare_once(defaults);  // the device may have gone meanwhile
+  Task<Result<Comparison>> compare(const Loaded& defaults) {
+    auto seen = co_await compare_once(defaults);
+    co_return seen ? seen : co_await compare_once(defaults);  // the device may have gone meanwhile
   }
 
-  Result<Comparison> compare_once(const Loaded& defaults) {
+  Task<Result<Comparison>> compare_once(const Loaded& defaults) {
     Challenges improved;
     for (const auto& anchor : anchors_)
       if (anchor->improved()) improved.push_back({anchor.get(), anchor->best});
     Comparison seen;
-    GS_ASSIGN(Loaded best, load({}));
+    GS_CO_ASSIGN(Loaded best, co_await load({}));
     for (int turn = 0; turn < last_turns; ++turn) {
-      GS_ASSIGN(seen.run_before.emplace_back(), measurer_.time(defaults.number, runs_));
-      GS_ASSIGN(seen.run_after.emplace_back(), measurer_.time(best.number, runs_));
+      GS_CO_ASSIGN(seen.run_before.emplace_back(), co_await measurer_.time(defaults.number, runs_));
+      GS_CO_ASSIGN(seen.run_after.emplace_back(), co_await measurer_.time(best.number, runs_));
       if (improved.empty()) continue;
-      GS_ASSIGN(Times times, profile(defaults, improved, &seen.shares_before));
+      GS_CO_ASSIGN(Times times, co_await profile(defaults, improved, &seen.shares_before));
       for (const auto& [anchor, time] : times) seen.before[anchor].push_back(time);
-      GS_ASSIGN(times, profile(best, improved, &seen.shares_after));
+      GS_CO_ASSIGN(times, co_await profile(best, improved, &seen.shares_after));
       for (const auto& [anchor, time] : times) seen.after[anchor].push_back(time);
     }
     free(best);
-    return seen;
+    co_return seen;
   }
 
   const std::span<const std::byte> model_;
-  Measurer& measurer_;
+  Outcome outcome_;
+  Watched measurer_;
   const Options& options_;
   const Clock::time_point begin_;
   std::vector<std::unique_ptr<Anchor>> anchors_;  // those that take most first
   CostModel costs_;
   Loaded now_;
-  Outcome outcome_;
   Progress progress_;
   int rounds_ = 0, runs_ = 3;
   double turn_seconds_ = 0;
@@ -471,8 +520,10 @@ class Tuner {
 
 }  // namespace
 
-Result<Outcome> tune(std::span<const std::byte> model, Measurer& measurer, const Options& options) {
-  return Tuner(model, measurer, options).run();
+Task<Result<Outcome>> tune(std::span<const std::byte> model, Measurer& measurer,
+                           const Options& options) {
+  Tuner tuner(model, measurer, options);
+  co_return co_await tuner.run();
 }
 
 }  // namespace gossamer::tune

@@ -33,6 +33,11 @@ struct Progress {
   double gain = 1;     // of the kernels' sum so far: before by after
   std::string kernel;  // the one whose point was improved last
   double kernel_gain = 1, share = 0;
+  struct Kernel {
+    std::string name, origin;
+    double ms_before = 0, ms = 0;  // of all launches in a run
+  };
+  std::vector<Kernel> kernels;  // those that took most first
 };
 
 // Of a distinct kernel, at the end.
@@ -48,13 +53,15 @@ struct Outcome {
   std::vector<Tuned> kernels;  // those that took most first
   double run_ms_before = 0, run_ms_after = 0;
   int trials = 0, failures = 0;
+  // Where the search's time went; the rest is its own thinking.
+  double compile_seconds = 0, load_seconds = 0, measure_seconds = 0;
 };
 
 struct Options {
   compiler::Options compile;  // its records are those to begin with
   std::vector<Trial> known;   // of earlier searches on this device: not measured again
   int trials = 0;             // measured points at most; 0: as many as there is time for
-  double seconds = 0;         // 0: until there is nothing left to try
+  double seconds = 0;         // 0: until there is nothing left to try; one round at least
   unsigned seed = 1;
   // `kernel`: its name in the model.
   std::function<void(const Trial&, const std::string& kernel)> on_trial = {};
@@ -64,7 +71,9 @@ struct Options {
   std::function<bool()> is_stopped = {};
 };
 
-// Errors: what the model as it is does wrong. What candidates do wrong is a trial's failure.
-Result<Outcome> tune(std::span<const std::byte> model, Measurer& measurer, const Options& options);
+// Errors: what the model as it is does wrong. What candidates do wrong is a trial's failure. All
+// three must outlive it. Waits where the measurer does.
+Task<Result<Outcome>> tune(std::span<const std::byte> model, Measurer& measurer,
+                           const Options& options);
 
 }  // namespace gossamer::tune

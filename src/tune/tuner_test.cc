@@ -44,7 +44,7 @@ class FormulaMachine : public Measurer {
   int unloadable = 0, deadly = 0, wrong = 0;  // factors that are so; 0: none
   int loads = 0;
 
-  Result<int> load(package::Files files) override {
+  Task<Result<int>> load(package::Files files) override {
     ++loads;
     std::vector<std::vector<int>> kernels;
     for (const package::File& file : files) {
@@ -62,7 +62,7 @@ class FormulaMachine : public Measurer {
   }
   void free(int) override {}
 
-  Result<Timing> profile(int model, int, const std::vector<int>&) override {
+  Task<Result<Timing>> profile(int model, int, const std::vector<int>&) override {
     const auto& kernels = models_[static_cast<size_t>(model)];
     if (has(kernels, deadly)) return fail("the device is gone");
     Timing timing{"a formula", 1, {}};
@@ -70,8 +70,8 @@ class FormulaMachine : public Measurer {
       timing.kernels.push_back({static_cast<int>(at), cost(kernels[at]), 0.5});
     return timing;
   }
-  Result<double> time(int, int) override { return 1.0; }
-  Result<> check(int model) override {
+  Task<Result<double>> time(int, int) override { return 1.0; }
+  Task<Result<>> check(int model) override {
     if (has(models_[static_cast<size_t>(model)], wrong)) return fail("wrong numbers");
     return {};
   }
@@ -107,7 +107,7 @@ Searched search(FormulaMachine& machine, int trials, std::vector<Trial> known = 
   options.trials = trials;
   options.on_trial = [&](const Trial& trial, const std::string&) { run.trials.push_back(trial); };
   options.on_better = [&](const Trial& trial, const std::string&) { run.better.push_back(trial); };
-  run.outcome = tune(bytes_of(products()), machine, options);
+  run.outcome = tune(bytes_of(products()), machine, options).now();
   return run;
 }
 
@@ -166,7 +166,7 @@ TEST(Tuner, OfAModelThatCannotBeCompiled) {
   Options options;
   options.compile.target = "nowhere";
   options.trials = 1;
-  EXPECT_FALSE(tune(bytes_of(products()), machine, options));
+  EXPECT_FALSE(tune(bytes_of(products()), machine, options).now());
 }
 
 }  // namespace

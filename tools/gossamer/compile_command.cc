@@ -241,7 +241,7 @@ int run_compile(Options& options) {
   if (!options.records.empty()) {
     auto read = read_records(options.records);
     if (!read) return report_error(read.error(), options.json);
-    records = *std::move(read);
+    records = std::move(read->records);
     options.compile.records = &records;
   }
   if (auto done = compile_all(options); !done) return report_error(done.error(), options.json);

@@ -115,7 +115,7 @@ int run_test(Options& options) {
   if (!options.records.empty()) {
     auto read = read_records(options.records);
     if (!read) return report_error(read.error(), options.json);
-    records = *std::move(read);
+    records = std::move(read->records);
     options.runner.records = &records;
   }
   std::set<std::string> only;

@@ -1,9 +1,5 @@
 // gossamer tune: searches better points for a model's kernels on a device, into a file of records.
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <atomic>
-#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
@@ -22,8 +18,6 @@ namespace gossamer::command {
 namespace {
 
 namespace fs = std::filesystem;
-
-using Json = rapidjson::Writer<rapidjson::StringBuffer>;
 
 struct Options {
   std::string model, output;
@@ -118,47 +112,9 @@ void print_table(const tune::Outcome& outcome) {
               before, after, after > 0 ? before / after : 1, outcome.run_ms_before,
               outcome.run_ms_after,
               outcome.run_ms_after > 0 ? outcome.run_ms_before / outcome.run_ms_after : 1);
-  std::printf("%d points measured, %d failed\n", outcome.trials, outcome.failures);
-}
-
-void print_json(const tune::Outcome& outcome) {
-  rapidjson::StringBuffer text;
-  Json json(text);
-  const auto number = [&](const char* name, double value) {
-    json.Key(name);
-    json.Double(std::isfinite(value) ? value : 0);
-  };
-  const auto member = [&](const char* name, const std::string& value) {
-    json.Key(name);
-    json.String(value);
-  };
-  json.StartObject();
-  member("adapter", outcome.adapter);
-  number("runMsBefore", outcome.run_ms_before);
-  number("runMsAfter", outcome.run_ms_after);
-  json.Key("trials");
-  json.Int(outcome.trials);
-  json.Key("failures");
-  json.Int(outcome.failures);
-  json.Key("kernels");
-  json.StartArray();
-  for (const tune::Tuned& kernel : outcome.kernels) {
-    json.StartObject();
-    member("key", kernel.key);
-    member("class", kernel.machine);
-    member("name", kernel.name);
-    member("origin", kernel.origin);
-    member("before", to_string(kernel.before));
-    member("after", to_string(kernel.after));
-    number("msBefore", kernel.ms_before);
-    number("msAfter", kernel.ms_after);
-    json.Key("trials");
-    json.Int(kernel.trials);
-    json.EndObject();
-  }
-  json.EndArray();
-  json.EndObject();
-  std::printf("%s\n", text.GetString());
+  std::printf("%d points measured, %d failed; %.1f s compiling, %.1f s loading, %.1f s measuring\n",
+              outcome.trials, outcome.failures, outcome.compile_seconds, outcome.load_seconds,
+              outcome.measure_seconds);
 }
 
 Result<tune::Outcome> tune_model(const Options& options) {
@@ -170,17 +126,17 @@ Result<tune::Outcome> tune_model(const Options& options) {
   tune.compile.external = external.get();
   GS_TRY(apply(options.fixed, tune.compile.known));
   GS_ASSIGN(auto feeds, feeds_of(model, options, tune.compile));
-  schedule::Records records;
+  tune::Recorded recorded;
   std::error_code error;
   if (fs::exists(options.output, error)) {
-    GS_ASSIGN(records, read_records(options.output));
-    GS_ASSIGN(tune.known, read_trials(options.output));
-    tune.compile.records = &records;
+    GS_ASSIGN(recorded, read_records(options.output));
+    tune.known = std::move(recorded.trials);
+    tune.compile.records = &recorded.records;
   }
   std::ofstream output(options.output, std::ios::app);
   if (!output) return fail_at(options.output, "cannot be written");
   const auto write = [&](const tune::Trial& trial, const std::string& kernel, bool best) {
-    output << trial_line(trial, kernel, best) << '\n' << std::flush;
+    output << line_of(trial, kernel, best) << '\n' << std::flush;
   };
   tune.on_trial = [&](const auto& trial, const auto& kernel) { write(trial, kernel, false); };
   tune.on_better = [&](const auto& trial, const auto& kernel) { write(trial, kernel, true); };
@@ -194,7 +150,7 @@ Result<tune::Outcome> tune_model(const Options& options) {
   tune.is_stopped = [] { return is_interrupted.load(); };
   GS_ASSIGN(const auto measurer, RpcMeasurer::start(options.measure, std::move(feeds)));
   std::signal(SIGINT, interrupt);
-  auto outcome = tune::tune(model, *measurer, tune);
+  auto outcome = tune::tune(model, *measurer, tune).now();
   std::signal(SIGINT, SIG_DFL);
   if (outcome && !output) return fail_at(options.output, "cannot be written");
   return outcome;
@@ -205,7 +161,11 @@ int run_tune(const Options& options) {
     return report_usage("--trials or --seconds is needed: a search has no end of its own");
   const auto outcome = tune_model(options);
   if (!outcome) return report_error(outcome.error(), options.json);
-  options.json ? print_json(*outcome) : print_table(*outcome);
+  if (options.json) {
+    std::printf("%s\n", to_json(*outcome).c_str());
+  } else {
+    print_table(*outcome);
+  }
   return 0;
 }
 

@@ -1,61 +1,17 @@
 #include "gossamer/tune_device.h"
 
-#include <rapidjson/document.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
 #include "gossamer/compare.h"
 #include "gossamer/runner.h"
+#include "tune/text.h"
 
 namespace gossamer::command {
 namespace {
 
 namespace fs = std::filesystem;
-
-using rapidjson::Value;
-
-// What the profile of a run says (docs/specs/rpc.md); errors: it says something else.
-Result<tune::Timing> read_profile(const std::string& text) {
-  rapidjson::Document json;
-  json.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag>(text.data(),
-                                                                              text.size());
-  const auto wrong = [] { return fail("the device answered without a profile"); };
-  if (json.HasParseError() || !json.IsObject() || !json.HasMember("bench")) return wrong();
-  const Value& bench = json["bench"];
-  if (!bench.IsObject() || !bench.HasMember("profile") || !bench["profile"].IsObject())
-    return wrong();
-  const Value& profile = bench["profile"];
-  const auto number = [](const Value& of, const char* name) {
-    return of.IsObject() && of.HasMember(name) && of[name].IsNumber() ? of[name].GetDouble() : 0.0;
-  };
-  tune::Timing timing;
-  if (profile.HasMember("adapter") && profile["adapter"].IsString())
-    timing.adapter = profile["adapter"].GetString();
-  timing.run_ms = number(profile, "runMs");
-  double copy = 0, arithmetic = 0;  // a millisecond
-  if (profile.HasMember("limits") && profile["limits"].IsArray() && !profile["limits"].Empty()) {
-    copy = 1e6 * number(profile["limits"][0], "copyRate");
-    arithmetic = 1e6 * number(profile["limits"][0], "arithmeticRate");
-  }
-  if (!profile.HasMember("launches") || !profile["launches"].IsArray()) return wrong();
-  std::map<int, tune::KernelTime> kernels;
-  for (const Value& launch : profile["launches"].GetArray()) {
-    const auto kernel = static_cast<int>(number(launch, "kernel"));
-    tune::KernelTime& time = kernels[kernel];
-    time.kernel = kernel;
-    time.ms += number(launch, "ms");
-    const double moving = copy > 0 ? number(launch, "bytes") / copy : 0;
-    const double computing = arithmetic > 0 ? number(launch, "operations") / arithmetic : 0;
-    time.share += std::max(moving, computing);
-  }
-  for (auto& [kernel, time] : kernels) {
-    if (time.ms > 0) time.share /= time.ms;
-    timing.kernels.push_back(time);
-  }
-  return timing;
-}
 
 Result<> compare_outputs(const std::vector<rpc::NamedTensor>& actual,
                          const std::vector<rpc::NamedTensor>& expected) {
@@ -172,7 +128,7 @@ void RpcMeasurer::replace_device() {
                  done.error().to_string().c_str());
 }
 
-Result<int> RpcMeasurer::load(package::Files files) {
+tune::Task<Result<int>> RpcMeasurer::load(package::Files files) {
   if (!device_) return fail("the device is gone");
   auto model = device_->load(files, options_.target, options_.threads);
   if (!model) {
@@ -197,33 +153,23 @@ Result<rpc::RunAnswer> RpcMeasurer::run(int model, const rpc::RunOptions& option
   return answer;
 }
 
-Result<tune::Timing> RpcMeasurer::profile(int model, int runs, const std::vector<int>& kernels) {
+tune::Task<Result<tune::Timing>> RpcMeasurer::profile(int model, int runs,
+                                                      const std::vector<int>& kernels) {
   rpc::RunOptions options;
   options.runs = runs;
   options.bench = "profile";
   options.kernels = kernels;
   options.min_ms = 1;
   GS_ASSIGN(const rpc::RunAnswer answer, run(model, options));
-  return read_profile(answer.json);
+  return tune::read_profile(answer.json);
 }
 
-Result<double> RpcMeasurer::time(int model, int runs) {
+tune::Task<Result<double>> RpcMeasurer::time(int model, int runs) {
   GS_ASSIGN(const rpc::RunAnswer answer, run(model, {.runs = runs, .bench = "runs"}));
-  rapidjson::Document json;
-  json.Parse<rapidjson::kParseIterativeFlag>(answer.json.data(), answer.json.size());
-  double fastest = 0;
-  if (!json.HasParseError() && json.IsObject() && json.HasMember("bench") &&
-      json["bench"].IsObject() && json["bench"].HasMember("times") &&
-      json["bench"]["times"].IsArray()) {
-    for (const Value& time : json["bench"]["times"].GetArray())
-      if (time.IsNumber() && (fastest == 0 || time.GetDouble() < fastest))
-        fastest = time.GetDouble();
-  }
-  if (fastest == 0) return fail("the device answered without times");
-  return fastest;
+  return tune::read_time(answer.json);
 }
 
-Result<> RpcMeasurer::check(int model) {
+tune::Task<Result<>> RpcMeasurer::check(int model) {
   GS_ASSIGN(rpc::RunAnswer answer, run(model, {}));
   if (expected_.empty()) {
     expected_ = std::move(answer.outputs);
@@ -231,7 +177,5 @@ Result<> RpcMeasurer::check(int model) {
   }
   return compare_outputs(answer.outputs, expected_);
 }
-
-std::string RpcMeasurer::about() const { return device_ ? device_->info().about : ""; }
 
 }  // namespace gossamer::command

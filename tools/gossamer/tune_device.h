@@ -27,13 +27,12 @@ class RpcMeasurer : public tune::Measurer {
                                                     std::vector<rpc::NamedTensor> feeds);
   ~RpcMeasurer() override;
 
-  Result<int> load(package::Files files) override;
+  tune::Task<Result<int>> load(package::Files files) override;
   void free(int model) override;
-  Result<tune::Timing> profile(int model, int runs, const std::vector<int>& kernels) override;
-  Result<double> time(int model, int runs) override;
-  Result<> check(int model) override;
-
-  std::string about() const;
+  tune::Task<Result<tune::Timing>> profile(int model, int runs,
+                                           const std::vector<int>& kernels) override;
+  tune::Task<Result<double>> time(int model, int runs) override;
+  tune::Task<Result<>> check(int model) override;
 
  private:
   struct Loaded {

@@ -1,0 +1,239 @@
+#include "tune/text.h"
+
+#include <rapidjson/document.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace gossamer::tune {
+namespace {
+
+using rapidjson::Value;
+
+// What a line says: `point` of a record or, where it is a search's, of a trial.
+struct Line {
+  Trial trial;
+  bool best = false;
+};
+
+rapidjson::Document parse(std::string_view text) {
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag>(text.data(),
+                                                                                  text.size());
+  return document;
+}
+
+// 0: there is none.
+double number_of(const Value& object, const char* name) {
+  if (!object.IsObject()) return 0;
+  const auto member = object.FindMember(name);
+  return member != object.MemberEnd() && member->value.IsNumber() ? member->value.GetDouble() : 0.0;
+}
+
+Result<std::string> text_of(const Value& object, const char* name) {
+  const auto member = object.FindMember(name);
+  if (member == object.MemberEnd() || !member->value.IsString())
+    return fail(cat("has no text \"", name, "\""), "`gossamer inspect --space` lists all three");
+  return std::string(member->value.GetString(), member->value.GetStringLength());
+}
+
+// Null: there is none.
+const Value* bench_of(const rapidjson::Document& answer) {
+  if (answer.HasParseError() || !answer.IsObject()) return nullptr;
+  const auto bench = answer.FindMember("bench");
+  return bench != answer.MemberEnd() && bench->value.IsObject() ? &bench->value : nullptr;
+}
+
+Result<Line> read_line(std::string_view line) {
+  const rapidjson::Document document = parse(line);
+  if (document.HasParseError() || !document.IsObject()) return fail("is no JSON object");
+  Line read;
+  read.best = !document.HasMember("trial");
+  GS_ASSIGN(read.trial.key, text_of(document, "key"));
+  GS_ASSIGN(read.trial.machine, text_of(document, "class"));
+  GS_ASSIGN(const std::string words, text_of(document, read.best ? "point" : "trial"));
+  GS_ASSIGN(read.trial.point, schedule::parse_point(words));
+  read.trial.ms = number_of(document, "ms");
+  read.trial.ratio = number_of(document, "ratio");
+  read.trial.spread = number_of(document, "spread");
+  if (document.HasMember("adapter")) {
+    GS_ASSIGN(read.trial.adapter, text_of(document, "adapter"));
+  }
+  if (document.HasMember("failed")) {
+    GS_ASSIGN(read.trial.failure, text_of(document, "failed"));
+  }
+  if (!read.best && read.trial.failure.empty() && !(read.trial.ratio > 0))
+    return fail("is a trial without its \"ratio\"");
+  return read;
+}
+
+// An object, member by member.
+class Writer {
+ public:
+  Writer() : json_(text_) {}
+  void text(const char* name, const std::string& value) {
+    json_.Key(name);
+    json_.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+  }
+  void number(const char* name, double value) {
+    json_.Key(name);
+    json_.Double(std::isfinite(value) ? std::round(value * 1e6) / 1e6 : 0);
+  }
+  void count(const char* name, int value) {
+    json_.Key(name);
+    json_.Int(value);
+  }
+  rapidjson::Writer<rapidjson::StringBuffer>& json() { return json_; }
+  std::string take() const { return text_.GetString(); }
+
+ private:
+  rapidjson::StringBuffer text_;
+  rapidjson::Writer<rapidjson::StringBuffer> json_;
+};
+
+}  // namespace
+
+Recorded read_records(std::string_view text, std::string_view where) {
+  Recorded read;
+  for (int number = 1; !text.empty(); ++number) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    auto one = read_line(line);
+    if (!one) {
+      one.error().where = cat(where, ":", number);
+      read.left_out.push_back(std::move(one).error());
+    } else if (one->best) {
+      read.records.add(one->trial.key, one->trial.machine, one->trial.point);
+    } else {
+      read.trials.push_back(std::move(one->trial));
+    }
+  }
+  return read;
+}
+
+std::string line_of(const Trial& trial, const std::string& kernel, bool best) {
+  Writer line;
+  line.json().StartObject();
+  line.text("key", trial.key);
+  line.text("class", trial.machine);
+  line.text(best ? "point" : "trial", to_string(trial.point));
+  if (!trial.failure.empty()) {
+    line.text("failed", trial.failure);
+  } else {
+    line.number("ms", trial.ms);
+    line.number("ratio", trial.ratio);
+    line.number("spread", trial.spread);
+  }
+  line.text("kernel", kernel);
+  line.text("adapter", trial.adapter);
+  line.text("version", GOSSAMER_VERSION);
+  line.json().EndObject();
+  return line.take();
+}
+
+Result<Timing> read_profile(std::string_view answer) {
+  const rapidjson::Document document = parse(answer);
+  const Value* bench = bench_of(document);
+  const auto wrong = [] { return fail("the device answered without a profile"); };
+  if (!bench || !bench->HasMember("profile") || !(*bench)["profile"].IsObject()) return wrong();
+  const Value& profile = (*bench)["profile"];
+  Timing timing;
+  if (profile.HasMember("adapter") && profile["adapter"].IsString())
+    timing.adapter = profile["adapter"].GetString();
+  timing.run_ms = number_of(profile, "runMs");
+  double copy = 0, arithmetic = 0;  // a millisecond
+  if (profile.HasMember("limits") && profile["limits"].IsArray() && !profile["limits"].Empty()) {
+    copy = 1e6 * number_of(profile["limits"][0], "copyRate");
+    arithmetic = 1e6 * number_of(profile["limits"][0], "arithmeticRate");
+  }
+  if (!profile.HasMember("launches") || !profile["launches"].IsArray()) return wrong();
+  std::map<int, KernelTime> kernels;
+  for (const Value& launch : profile["launches"].GetArray()) {
+    const auto kernel = static_cast<int>(number_of(launch, "kernel"));
+    KernelTime& time = kernels[kernel];
+    time.kernel = kernel;
+    time.ms += number_of(launch, "ms");
+    const double moving = copy > 0 ? number_of(launch, "bytes") / copy : 0;
+    const double computing = arithmetic > 0 ? number_of(launch, "operations") / arithmetic : 0;
+    time.share += std::max(moving, computing);
+  }
+  for (auto& [kernel, time] : kernels) {
+    if (time.ms > 0) time.share /= time.ms;
+    timing.kernels.push_back(time);
+  }
+  return timing;
+}
+
+Result<double> read_time(std::string_view answer) {
+  const rapidjson::Document document = parse(answer);
+  const Value* bench = bench_of(document);
+  double fastest = 0;
+  if (bench && bench->HasMember("times") && (*bench)["times"].IsArray()) {
+    for (const Value& time : (*bench)["times"].GetArray())
+      if (time.IsNumber() && (fastest == 0 || time.GetDouble() < fastest))
+        fastest = time.GetDouble();
+  }
+  if (fastest == 0) return fail("the device answered without times");
+  return fastest;
+}
+
+std::string to_json(const Outcome& outcome) {
+  Writer text;
+  auto& json = text.json();
+  json.StartObject();
+  text.text("adapter", outcome.adapter);
+  text.number("runMsBefore", outcome.run_ms_before);
+  text.number("runMsAfter", outcome.run_ms_after);
+  text.count("trials", outcome.trials);
+  text.count("failures", outcome.failures);
+  text.number("compileSeconds", outcome.compile_seconds);
+  text.number("loadSeconds", outcome.load_seconds);
+  text.number("measureSeconds", outcome.measure_seconds);
+  json.Key("kernels");
+  json.StartArray();
+  for (const Tuned& kernel : outcome.kernels) {
+    json.StartObject();
+    text.text("key", kernel.key);
+    text.text("class", kernel.machine);
+    text.text("name", kernel.name);
+    text.text("origin", kernel.origin);
+    text.text("before", to_string(kernel.before));
+    text.text("after", to_string(kernel.after));
+    text.number("msBefore", kernel.ms_before);
+    text.number("msAfter", kernel.ms_after);
+    text.count("trials", kernel.trials);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+  return text.take();
+}
+
+std::string to_json(const Progress& progress) {
+  Writer text;
+  text.json().StartObject();
+  text.number("seconds", progress.seconds);
+  text.count("trials", progress.trials);
+  text.number("gain", progress.gain);
+  text.text("kernel", progress.kernel);
+  text.number("kernelGain", progress.kernel_gain);
+  text.number("share", progress.share);
+  text.json().Key("kernels");
+  text.json().StartArray();
+  for (const Progress::Kernel& kernel : progress.kernels) {
+    text.json().StartObject();
+    text.text("name", kernel.name);
+    text.text("origin", kernel.origin);
+    text.number("msBefore", kernel.ms_before);
+    text.number("ms", kernel.ms);
+    text.json().EndObject();
+  }
+  text.json().EndArray();
+  text.json().EndObject();
+  return text.take();
+}
+
+}  // namespace gossamer::tune

@@ -1,0 +1,44 @@
+// What a search reads and writes, as text: records, times of a device, its outcome.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "schedule/choice.h"
+#include "tune/measurer.h"
+#include "tune/tuner.h"
+
+namespace gossamer::tune {
+
+// A record a line: {"key": "...", "class": "wasm", "point": "contraction rows=4"}; other members
+// are left alone. Key, class and points are those of `gossamer inspect --space`. The last one of a
+// key and class counts. Lines with a "trial" in place of the point are a search's.
+struct Recorded {
+  schedule::Records records;
+  std::vector<Trial> trials;  // of any adapter
+  // Of lines that are no records: which, and why. They are left out.
+  std::vector<Diagnostic> left_out;
+};
+// `where`: what the text is, for diagnostics.
+Recorded read_records(std::string_view text, std::string_view where);
+
+// A measured point, or, with `best`, one to take.
+std::string line_of(const Trial& trial, const std::string& kernel, bool best);
+
+// What a device answers to a run that is benched (docs/specs/rpc.md): with a profile, or with the
+// times of runs, of which this is the shortest in ms. Errors: neither is there.
+Result<Timing> read_profile(std::string_view answer);
+Result<double> read_time(std::string_view answer);
+
+// An object with "adapter", "runMsBefore", "runMsAfter", "trials", "failures",
+// "compileSeconds", "loadSeconds", "measureSeconds" and "kernels", those that took most first:
+// "key", "class", "name", "origin", points "before" and "after", "msBefore", "msAfter", "trials".
+std::string to_json(const Outcome& outcome);
+
+// {"seconds", "trials", "gain", "kernel", "kernelGain", "share", "kernels": [{"name", "origin",
+// "msBefore", "ms"}]}
+std::string to_json(const Progress& progress);
+
+}  // namespace gossamer::tune
