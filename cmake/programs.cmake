@@ -2,17 +2,24 @@
 # everything.
 
 if(GS_WASM)
-  gs_sources(web/compiler/native sources tests)
-  if(sources)
-    add_executable(compiler ${sources})
-    set_target_properties(compiler PROPERTIES SUFFIX .wasm)
-    target_link_libraries(compiler PRIVATE gs_options gossamer_compiler gossamer_tensor)
-    # A reactor exports its functions and keeps its memory between calls. -O0 here only stops clang from
-    # running Debian's wasm-opt silently, which is older than the wasm that clang writes; web/compiler/build
-    # runs one that is not.
-    target_link_options(compiler PRIVATE -mexec-model=reactor -O0
+  # A reactor exports its functions and keeps its memory between calls. -O0 here only stops clang from
+  # running Debian's wasm-opt silently, which is older than the wasm that clang writes; web/compiler/build
+  # runs one that is not.
+  function(gs_add_reactor name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+    add_executable(${name} ${arg_SOURCES})
+    set_target_properties(${name} PROPERTIES SUFFIX .wasm)
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/web/compiler)
+    target_link_libraries(${name} PRIVATE gs_options ${arg_LIBRARIES})
+    target_link_options(${name} PRIVATE -mexec-model=reactor -O0
       -Wl,-O2,--gc-sections,--strip-all,-z,stack-size=1048576)
-  endif()
+  endfunction()
+  gs_sources(web/compiler/native sources tests)
+  gs_add_reactor(compiler SOURCES ${sources} LIBRARIES gossamer_compiler gossamer_tensor)
+  # The compiler without lazy tensors, and with a search.
+  list(FILTER sources EXCLUDE REGEX "/recorder_entry\\.cc$")
+  gs_sources(web/compiler/tuner tuner_sources tests)
+  gs_add_reactor(tuner SOURCES ${sources} ${tuner_sources} LIBRARIES gossamer_compiler gossamer_tune)
   return()
 endif()
 

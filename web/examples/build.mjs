@@ -1,7 +1,7 @@
 // The examples' pages, in one folder that anything serves: node build.mjs [OUT [PAGE ...]].
-// OUT/PAGE.html, PAGE.js and PAGE.css for each, index.html that lists them, and compiler.wasm, which all of them find there.
+// OUT/PAGE.html, PAGE.js and PAGE.css for each, index.html that lists them, and compiler.wasm and tuner.wasm, which all of them find there.
 import {copyFileSync, existsSync, mkdirSync, readdirSync, rmSync} from 'node:fs';
-import {join} from 'node:path';
+import {basename, dirname, join} from 'node:path';
 import {bundle} from '../runtime/build/bundle.mjs';
 
 const here = import.meta.dirname;
@@ -23,5 +23,7 @@ await bundle({entryPoints: {...files('style.css'), index: join(here, 'style.css'
 copyFileSync(join(here, 'index.html'), join(out, 'index.html'));
 for (const page of pages) copyFileSync(join(here, page, 'index.html'), join(out, `${page}.html`));
 const wasm = process.env['GOSSAMER_COMPILER_WASM'] ?? join(here, '../compiler/dist/compiler.wasm');
-if (existsSync(wasm)) copyFileSync(wasm, join(out, 'compiler.wasm'));
-else console.log(`compiler.wasm is not built yet (make web): looked at ${wasm}`);
+for (const file of [wasm, join(dirname(wasm), 'tuner.wasm')]) {
+  if (existsSync(file)) copyFileSync(file, join(out, basename(file)));
+  else console.log(`${basename(file)} is not built yet (make web): looked at ${file}`);
+}

@@ -1,17 +1,14 @@
 /** Compilations beside the caller, and where else they may happen. */
-import {type CallResult, Instance, type NamedFile, type NativeOptions} from './call.ts';
-import {compileIn} from './compile_in.ts';
-
-export interface Call {
-  readonly model: Uint8Array;
-  readonly options: NativeOptions;
-  readonly external: readonly NamedFile[];
-}
+import {type CallResult, Instance} from './call.ts';
+import {answerIn, type Beginning, type Call, compileIn} from './compile_in.ts';
 
 export type Progress = (step: string, fraction: number) => void;
 
 export interface Place {
   compile(call: Call, progress: Progress): Promise<CallResult>;
+  /** In tuner.wasm: begins a search (the place has one), and goes on with it; both give the next request. */
+  search(call: Call, beginning: Beginning): Promise<CallResult>;
+  answer(json: string): Promise<CallResult>;
   stop(): void;
 }
 
@@ -22,9 +19,10 @@ const MOST_BYTES = 256 * 2 ** 20;
 export function besideCaller(module: WebAssembly.Module): Place {
   let instance: Promise<Instance> | undefined;
   let last: Promise<unknown> = Promise.resolve();
-  const compile = async ({model, options, external}: Call, progress: Progress): Promise<CallResult> => {
+  let searching: Instance | undefined;
+  const compile = async (call: Call, progress: Progress): Promise<CallResult> => {
     const mine = await (instance ??= Instance.create(module));
-    const result = await compileIn(mine, model, options, external, progress);
+    const result = await compileIn(mine, call, progress);
     if (result.trapped || mine.size > MOST_BYTES) instance = undefined;
     return result;
   };
@@ -34,8 +32,15 @@ export function besideCaller(module: WebAssembly.Module): Place {
       last = result.catch(() => undefined);
       return result;
     },
+    async search(call, beginning) {
+      searching = await Instance.create(module);
+      return compileIn(searching, call, () => undefined, beginning);
+    },
+    answer: (json) => searching
+      ? Promise.resolve(answerIn(searching, json))
+      : Promise.reject(new Error('there is no search')),
     stop() {
-      instance = undefined;
+      instance = searching = undefined;
     },
   };
 }

@@ -1,9 +1,10 @@
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- users of src need it too
 /// <reference path="../../runtime/src/globals.d.ts" />
-/** Compilations in a worker. */
+/** Compilations and searches in a worker. */
 import type {CallResult, NamedFile} from './call.ts';
+import type {Call} from './compile_in.ts';
 import type {Place, Progress} from './beside.ts';
-import type {Message, Request} from './worker.ts';
+import type {Message, Request, Work} from './worker.ts';
 import script from 'worker:./worker.ts';
 
 interface Waiting {
@@ -55,18 +56,29 @@ export async function inWorker(module: WebAssembly.Module): Promise<Place> {
     if (data.kind === 'done') call?.resolve(data.result);
     else call?.reject(new Error(data.message));
   };
+  const post = (work: Work, progress: Progress = () => undefined, transfer: ArrayBuffer[] = []): Promise<CallResult> => {
+    if (over) return Promise.reject(over);
+    const call = ++calls;
+    return new Promise((resolve, reject) => {
+      waiting.set(call, {progress, resolve, reject});
+      worker.postMessage({call, ...work} satisfies Request, transfer);
+    });
+  };
+  // A message clones whole buffers: bytes of part of one go as a copy of their own.
+  const own = (call: Call): [Call, ArrayBuffer[]] => {
+    const external = call.external.map(([name, file]): NamedFile => [name, file instanceof Uint8Array ? file.slice() : file]);
+    return [{...call, external}, external.flatMap(([, file]) => (file instanceof Uint8Array ? [file.buffer as ArrayBuffer] : []))];
+  };
   return {
-    compile({model, options, external}, progress) {
-      if (over) return Promise.reject(over);
-      const call = ++calls;
-      // A message clones whole buffers: bytes of part of one go as a copy of their own.
-      const own = external.map(([name, file]): NamedFile => [name, file instanceof Uint8Array ? file.slice() : file]);
-      const transfer = own.flatMap(([, file]) => (file instanceof Uint8Array ? [file.buffer as ArrayBuffer] : []));
-      return new Promise((resolve, reject) => {
-        waiting.set(call, {progress, resolve, reject});
-        worker.postMessage({call, model, options, external: own} satisfies Request, transfer);
-      });
+    compile(call, progress) {
+      const [given, transfer] = own(call);
+      return post({given}, progress, transfer);
     },
+    search(call, search) {
+      const [given, transfer] = own(call);
+      return post({given, search}, undefined, transfer);
+    },
+    answer: (answer) => post({answer}),
     stop: () => end(new Error('the compiler was disposed')),
   };
 }

@@ -6,14 +6,18 @@
  */
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- users of src need it too
 /// <reference path="../../runtime/src/globals.d.ts" />
-import type {Verify} from '../../runtime/src/model.ts';
+import type {ModelExtras} from '../../runtime/src/model.ts';
 import {HAS_WORKERS} from '../../runtime/src/wasm/worker_script.ts';
-import {besideCaller, type Call, type Place} from './beside.ts';
+import {besideCaller, type Place} from './beside.ts';
 import {CompileError, type NamedFile, type NativeOptions} from './call.ts';
+import type {Call} from './compile_in.ts';
 import {inWorker} from './in_worker.ts';
 import type {CompileBoth, Load} from './verify.ts';
 import {getModule, type WasmSource} from './module.ts';
 import {type Operator, withOperators} from './operator.ts';
+
+/** Bundles that never tune (web/ort, web/tensor) define this. */
+declare const NO_TUNER: boolean | undefined;
 
 export {CompileError, type Diagnostic} from './call.ts';
 export * from './recorder.ts';
@@ -60,9 +64,16 @@ export interface CompileOptions {
    * options.
    */
   readonly verifiable?: boolean | undefined;
+  /**
+   * True: what load() makes of the files can tune() itself; they then keep the model's bytes, or the Blob, and the options.
+   * Compiles with tuner.wasm, by `records` or else by what tuning has found for this model on this device before.
+   */
+  readonly tunable?: boolean | undefined;
+  /** Lines of tune() or of `gossamer tune`: points that kernels take instead of the default ones. Compiles with tuner.wasm. */
+  readonly records?: string | undefined;
   readonly onProgress?: ((progress: {step: string; fraction: number}) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** compiler.wasm, or where it is. Default: beside this script. */
+  /** compiler.wasm, or where it is; with `tunable` or `records` tuner.wasm. Default: beside this script. */
   readonly wasm?: WasmSource | undefined;
 }
 
@@ -75,18 +86,15 @@ function namedFiles(given: ExternalData): NamedFile[] {
 }
 
 /** Files of a package that can be compiled otherwise. */
-class VerifiableFiles extends Map<string, Uint8Array> {
-  readonly #both: CompileBoth;
-  constructor(files: Iterable<readonly [string, Uint8Array]>, both: CompileBoth) {
+class MutableFiles extends Map<string, Uint8Array> {
+  readonly #extras: (load: Load) => ModelExtras;
+  constructor(files: Iterable<readonly [string, Uint8Array]>, extras: (load: Load) => ModelExtras) {
     super(files);
-    this.#both = both;
+    this.#extras = extras;
   }
   /** @internal For load(). */
-  verifyWith(load: Load): Verify {
-    return async (model, feeds, options) => {
-      const {verify} = await import('./verify.ts');
-      return verify(load, this.#both, model, feeds, options);
-    };
+  extrasWith(load: Load): ModelExtras {
+    return this.#extras(load);
   }
 }
 
@@ -125,11 +133,12 @@ export class Compiler {
    * As compile() of this module, which see. Compilations asked for at the same time are done one after the other;
    * one that is aborted or fails leaves the compiler of use.
    */
-  compile(
+  async compile(
     onnx: ArrayBuffer | Uint8Array | Blob,
-    options: Omit<CompileOptions, 'wasm' | 'verifiable'>,
+    options: Omit<CompileOptions, 'wasm' | 'verifiable' | 'tunable' | 'records'>,
   ): Promise<Map<string, Uint8Array>> {
-    return compileIn(this.#place, onnx, options);
+    options.signal?.throwIfAborted();
+    return compileIn(this.#place, await callOf(onnx, options), options);
   }
 
   /** Stops the worker; compilations under way reject. */
@@ -160,46 +169,66 @@ export async function compile(
   onnx: ArrayBuffer | Uint8Array | Blob,
   options: CompileOptions,
 ): Promise<Map<string, Uint8Array>> {
-  const files = await compileAs(onnx, options, {});
-  if (!options.verifiable) return files;
-  return new VerifiableFiles(files, async () => ({
-    exposed: await compileAs(onnx, options, {expose: true}),
-    reference: await compileAs(onnx, {...options, target: 'wasm'}, {expose: true, fuse: false}),
+  const {verifiable} = options;
+  const tunable = typeof NO_TUNER === 'undefined' && options.tunable;
+  options.signal?.throwIfAborted();
+  const call = await callOf(onnx, options);
+  const kept = typeof NO_TUNER === 'undefined' && tunable ? (await import('./records.ts')).keptRecords(call) : undefined;
+  const records = options.records ?? (await kept);
+  const files = await compileAs({...call, records}, options);
+  if (!verifiable && !tunable) return files;
+  return new MutableFiles(files, (load) => ({
+    ...(verifiable && {
+      verify: async (...given) => {
+        const {verify} = await import('./verify.ts');
+        const plain = {...options, tunable: false, records: undefined};
+        const both = async (): ReturnType<CompileBoth> => ({
+          exposed: await compileAs({...call, options: {...call.options, expose: true}}, plain),
+          reference: await compileAs({...call, options: {...call.options, target: 'wasm', expose: true, fuse: false}}, plain),
+        });
+        return verify(load, both, ...given);
+      },
+    }),
+    // Said again, for bundlers.
+    ...(typeof NO_TUNER === 'undefined' && tunable && {
+      tune: async (...given) => {
+        const {tune} = await import('./tune.ts');
+        return tune(load, () => placeFor(options), call, ...given);
+      },
+    }),
   }));
 }
 
-async function compileAs(
-  onnx: ArrayBuffer | Uint8Array | Blob,
-  options: CompileOptions,
-  how: Pick<NativeOptions, 'expose' | 'fuse'>,
-): Promise<Map<string, Uint8Array>> {
-  options.signal?.throwIfAborted();
-  const place = await openPlace(options.wasm);
+const placeFor = ({wasm, tunable, records}: CompileOptions): Promise<Place> =>
+  openPlace(wasm, tunable || records !== undefined ? 'tuner.wasm' : 'compiler.wasm');
+
+async function compileAs(call: Call, options: CompileOptions): Promise<Map<string, Uint8Array>> {
+  const place = await placeFor(options);
   try {
-    return await compileIn(place, onnx, options, how);
+    return await compileIn(place, call, options);
   } finally {
     place.stop();
   }
 }
 
-const openPlace = async (wasm: WasmSource | undefined): Promise<Place> => {
-  const module = await getModule(wasm);
+const openPlace = async (wasm: WasmSource | undefined, name = 'compiler.wasm'): Promise<Place> => {
+  const module = await getModule(wasm, name);
   // A page may have a policy without workers; its events then wait for the compiler.
   return HAS_WORKERS ? inWorker(module).catch(() => besideCaller(module)) : besideCaller(module);
 };
 
-async function compileIn(
-  place: Place,
-  onnx: ArrayBuffer | Uint8Array | Blob,
-  options: Omit<CompileOptions, 'wasm'>,
-  how: Pick<NativeOptions, 'expose' | 'fuse'> = {},
-): Promise<Map<string, Uint8Array>> {
-  const {signal, onProgress} = options;
-  signal?.throwIfAborted();
+async function callOf(onnx: ArrayBuffer | Uint8Array | Blob, options: CompileOptions): Promise<Call> {
   const given = new Uint8Array(onnx instanceof Blob ? await onnx.arrayBuffer() : onnx);
   const model = options.operators?.length ? withOperators(given, options.operators) : given;
-  const external = namedFiles(options.externalData ?? []);
-  const call: Call = {model, options: {...nativeOptions(options), ...how}, external};
+  return {model, options: nativeOptions(options), external: namedFiles(options.externalData ?? [])};
+}
+
+async function compileIn(
+  place: Place,
+  call: Call,
+  {signal, onProgress}: Pick<CompileOptions, 'signal' | 'onProgress'>,
+): Promise<Map<string, Uint8Array>> {
+  signal?.throwIfAborted();
   const progress = (step: string, fraction: number): void => onProgress?.({step, fraction});
   const result = await unlessAborted(place.compile(call, progress), signal);
   if ('error' in result) throw new CompileError(result.error);

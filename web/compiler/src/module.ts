@@ -24,13 +24,19 @@ async function fetchModule(url: string): Promise<WebAssembly.Module> {
   return WebAssembly.compile(await response.arrayBuffer());
 }
 
-/** Compiled once for a page and address. By default the one beside this script. */
-export function getModule(wasm: WasmSource | undefined): Promise<WebAssembly.Module> {
+/** Bundles for others than pages that tune have no tuner.wasm, nor words by which bundlers would look for it. */
+declare const NO_TUNER: boolean | undefined;
+
+const besideThis = (name: string): URL =>
+  typeof NO_TUNER === 'undefined' && name === 'tuner.wasm' ? new URL('./tuner.wasm', import.meta.url) : new URL('./compiler.wasm', import.meta.url);
+
+/** Compiled once for a page and address. By default the one of this name beside this script. */
+export function getModule(wasm: WasmSource | undefined, name = 'compiler.wasm'): Promise<WebAssembly.Module> {
   if (wasm instanceof WebAssembly.Module) return Promise.resolve(wasm);
   if (wasm !== undefined && typeof wasm !== 'string' && !(wasm instanceof URL)) {
     return WebAssembly.compile(wasm);
   }
-  const url = String(wasm ?? new URL('./compiler.wasm', import.meta.url));
+  const url = String(wasm ?? besideThis(name));
   let module = modules.get(url);
   if (!module) {
     module = fetchModule(url);

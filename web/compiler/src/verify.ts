@@ -45,7 +45,7 @@ function makers({parts: {manifest}}: Model): Map<string, {order: number; kernel:
   return new Map(manifest.outputs.map(({name, tensor}) => [name, made.get(tensor) ?? none]));
 }
 
-async function differences(tested: Values, reference: Values, names: readonly string[]): Promise<Difference[]> {
+export async function differences(tested: Values, reference: Values, names: readonly string[]): Promise<Difference[]> {
   const found: Difference[] = [];
   for (const name of names) {
     const [actual, expected] = [tested[name], reference[name]];

@@ -1,16 +1,15 @@
-/** The compiler in a worker: one compilation after the other, until it is terminated with all its memory. */
-import {type CallResult, type NamedFile, type NativeOptions} from './call.ts';
-import {besideCaller, type Place} from './beside.ts';
+/** The compiler in a worker: one compilation after the other, or a search, until it is terminated with all its memory. */
+import type {CallResult} from './call.ts';
+import type {Beginning, Call} from './compile_in.ts';
+import {besideCaller, type Place, type Progress} from './beside.ts';
 
 /** First the module, which a 'ready' answers, then calls. */
 export type Request =
   | {readonly module: WebAssembly.Module}
-  | {
-      readonly call: number;
-      readonly model: Uint8Array;
-      readonly options: NativeOptions;
-      readonly external: readonly NamedFile[];
-    };
+  | ({readonly call: number} & Work);
+
+/** A search that begins with a call, or the answer to what it asked. */
+export type Work = {readonly given: Call; readonly search?: Beginning | undefined} | {readonly answer: string};
 
 export type Message = {readonly call: number} & (
   | {readonly kind: 'progress'; readonly step: string; readonly fraction: number}
@@ -23,6 +22,11 @@ const post = (message: Message, transfer: ArrayBuffer[] = []): void =>
 
 let place: Place | undefined;
 
+function done(work: Work, progress: Progress): Promise<CallResult> | undefined {
+  if ('answer' in work) return place?.answer(work.answer);
+  return work.search ? place?.search(work.given, work.search) : place?.compile(work.given, progress);
+}
+
 async function work(request: Request): Promise<void> {
   if ('module' in request) {
     place = besideCaller(request.module);
@@ -31,9 +35,7 @@ async function work(request: Request): Promise<void> {
   }
   const {call} = request;
   try {
-    const result = (await place?.compile(request, (step, fraction) =>
-      post({call, kind: 'progress', step, fraction}),
-    )) as CallResult;
+    const result = (await done(request, (step, fraction) => post({call, kind: 'progress', step, fraction}))) as CallResult;
     const transfer = 'files' in result ? result.files.map(([, bytes]) => bytes.buffer) : [];
     post({call, kind: 'done', result}, transfer);
   } catch (problem) {

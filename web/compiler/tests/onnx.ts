@@ -55,6 +55,19 @@ export function perceptron(n: number | string, operator = 'Relu'): Uint8Array {
   return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
 }
 
+/** y = softmax(x x) x for x of side x side. */
+export function product(side: number): Uint8Array {
+  const graph = message(
+    [1, node('MatMul', ['x', 'x'], 'square')],
+    [1, node('Softmax', ['square'], 'weights')],
+    [1, node('MatMul', ['weights', 'x'], 'y')],
+    [2, 'product'],
+    [11, valueInfo('x', [side, side])],
+    [12, valueInfo('y', [side, side])],
+  );
+  return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
+}
+
 /** y = relu(x) of four elements of ONNX's type `type`. */
 export function relu(type: number): Uint8Array {
   const graph = message(

@@ -20,7 +20,7 @@ else console.log(`compiler.wasm is not built yet (make wasm): looked at ${wasm}`
 // What another compiler made is compiled again (src/compiled.ts).
 const compiler = built ? createHash('sha256').update(readFileSync(wasm)).digest('hex').slice(0, 16) : '';
 const {version} = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-const define = {COMPILER: JSON.stringify(compiler), VERSION: JSON.stringify(version)};
+const define = {COMPILER: JSON.stringify(compiler), VERSION: JSON.stringify(version), NO_TUNER: 'true'};
 const {metafile} = await bundle({
   entryPoints: {ort: entry},
   format: 'esm',

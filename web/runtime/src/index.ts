@@ -11,7 +11,9 @@ export {load, type LoadOptions, type Progress} from './load.ts';
 export {type DeviceOptions, openDevice} from './open_device.ts';
 export type {Feed} from './feeds.ts';
 export type {Group} from './manifest.ts';
-export type {CopyReport, Difference, KernelReport, Model, PortInfo, Report, Verdict, VerifyOptions} from './model.ts';
+export type {
+  CopyReport, Difference, KernelReport, Model, PortInfo, Report, Tuned, TuneOptions, TuneProgress, Verdict, VerifyOptions,
+} from './model.ts';
 export type {KernelProfile, LaunchProfile, Limits, Profile, ProfileOptions} from './profile/profile.ts';
 export type {Loss} from './recovery.ts';
 export type {

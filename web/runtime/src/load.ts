@@ -2,7 +2,7 @@ import {firstThatWorks, KINDS, openBackend} from './choose.ts';
 import type {Device, Executable, Fallback, PlanSize, Program} from './device.ts';
 import {Home} from './home.ts';
 import {forAdapter, type Manifest, RELAXED} from './manifest.ts';
-import {Model, type Verify} from './model.ts';
+import {Model, type ModelExtras} from './model.ts';
 import {findPackages, maybeStale, type Package, readFiles} from './packages.ts';
 import type {Pieces} from './pieces.ts';
 import {createPlan, type PlanMemory} from './plan_module.ts';
@@ -221,8 +221,8 @@ function kindsOf(
 }
 
 /** Files that know how to compile their model otherwise. */
-interface Verifiable {
-  readonly verifyWith?: (loader: typeof load) => Verify;
+interface Mutable {
+  readonly extrasWith?: (loader: typeof load) => ModelExtras;
 }
 
 /**
@@ -286,7 +286,7 @@ export async function load(from: string | URL | Files, options: LoadOptions = {}
       return begin(some, some[0] === lost ? [] : [{what: `not ${lost}`, reason}]);
     };
     const recovery = new Recovery(await begin(kinds, []), stop, recover ? reload : undefined, onLost);
-    const model = new Model(recovery, (from as Verifiable).verifyWith?.(load));
+    const model = new Model(recovery, (from as Mutable).extrasWith?.(load));
     try {
       if (state) model.state = (await import('./tensors/tensors.ts')).stateOf(model, state, options.stateRows);
     } catch (problem) {

@@ -71,12 +71,18 @@ const UNKNOWN = (extent: unknown): number | string =>
 /** Where some outputs stay on the device. */
 let tensors: typeof Tensors | undefined;
 
-/** Compares a model with itself, compiled otherwise; comes with files of the compiler (web/compiler/src/verify.ts). */
+/** Compares a model with itself, compiled otherwise (web/compiler/src/verify.ts). */
 export type Verify = (
   model: Model,
   feeds: Readonly<Record<string, Feed>>,
   options: VerifyOptions | undefined,
 ) => Promise<Verdict>;
+
+/** What comes with files of the compiler (web/compiler/src/index.ts). */
+export interface ModelExtras {
+  readonly verify?: Verify;
+  readonly tune?: (model: Model, options: TuneOptions | undefined) => Promise<Tuned>;
+}
 
 /** What run() gives. */
 function results(manifest: Manifest, raw: readonly RawOutput[]): Record<string, unknown> {
@@ -141,6 +147,72 @@ export interface Verdict {
   readonly outputs: readonly Difference[];
 }
 
+/** How far a search is. */
+export interface TuneProgress {
+  readonly seconds: number;
+  /** Points that were measured. */
+  readonly trials: number;
+  /** Of the kernels' sum so far: time before by time after. */
+  readonly gain: number;
+  /** What the model's kernels took at first and take now in a run, in milliseconds; those that took most first. */
+  readonly kernels: readonly {readonly name: string; readonly origin: string; readonly msBefore: number; readonly ms: number}[];
+}
+
+export interface TuneOptions {
+  /** How long, the comparison at the end included (default 10, or as long as `trials` need). */
+  readonly seconds?: number | undefined;
+  /** How many points to measure at most. */
+  readonly trials?: number | undefined;
+  /** What the model is timed with; else made up, as profile() does. */
+  readonly feeds?: Readonly<Record<string, Feed>> | undefined;
+  /** How long named dimensions are where no feeds are given (default 1). */
+  readonly dims?: Readonly<Record<string, number>> | undefined;
+  /** Lines of an earlier search, gone on with; default: those that the origin's storage has for this model and device. */
+  readonly records?: string | undefined;
+  /** Whether the origin's storage keeps what is found (default true), for compile() with `tunable`. */
+  readonly keep?: boolean | undefined;
+  /** Of what the search draws (default 1). */
+  readonly seed?: number | undefined;
+  /** After each round. */
+  readonly onProgress?: ((progress: TuneProgress) => void) | undefined;
+  /** Ends the search early; what it has found by then is its result. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What a search found; times in milliseconds. */
+export interface Tuned {
+  readonly adapter: string;
+  /** Of whole runs, in turns: the fastest. */
+  readonly runMsBefore: number;
+  readonly runMsAfter: number;
+  readonly trials: number;
+  readonly failures: number;
+  /** Where the search's time went. */
+  readonly compileSeconds: number;
+  readonly loadSeconds: number;
+  readonly measureSeconds: number;
+  /** Those that took most first; points as `gossamer inspect --space` lists them. */
+  readonly kernels: readonly {
+    readonly key: string;
+    readonly class: string;
+    readonly name: string;
+    readonly origin: string;
+    readonly before: string;
+    readonly after: string;
+    readonly msBefore: number;
+    readonly msAfter: number;
+    readonly trials: number;
+  }[];
+  /** All that was measured, a line each: for `records` of compile() and tune(), and for `gossamer compile --records`. */
+  readonly records: string;
+  /** The model compiled by them, for load(). */
+  readonly files: ReadonlyMap<string, Uint8Array>;
+}
+
+const missing = (option: string): never => {
+  throw new GossamerError('unsupported', `load what compile() gives with {${option}: true}`);
+};
+
 /** A loaded model. Runs asked for at the same time are done one after the other. */
 export class Model {
   readonly inputs: readonly PortInfo[];
@@ -150,13 +222,13 @@ export class Model {
   /** What it keeps from run to run; undefined where it was loaded without `state`. */
   state: Tensors.State | undefined;
   readonly #recovery: Recovery;
-  readonly #verify: Verify | undefined;
+  readonly #extras: ModelExtras;
   #runMs: number | undefined;
 
   /** @internal Use load(). */
-  constructor(recovery: Recovery, verify?: Verify) {
+  constructor(recovery: Recovery, extras: ModelExtras = {}) {
     this.#recovery = recovery;
-    this.#verify = verify;
+    this.#extras = extras;
     const {parts} = recovery;
     const info = ({name, dtype, shape}: ValuePort): PortInfo => ({
       name,
@@ -269,8 +341,17 @@ export class Model {
    * rejects with 'unsupported'. Takes the time and memory of compiling and running the model twice.
    */
   async verify(feeds: Readonly<Record<string, Feed>>, options?: VerifyOptions): Promise<Verdict> {
-    if (this.#verify) return this.#verify(this, feeds, options);
-    throw new GossamerError('unsupported', 'nothing to compare with: load what compile() gives with {verifiable: true}');
+    return (this.#extras.verify ?? missing('verifiable'))(this, feeds, options);
+  }
+
+  /**
+   * Searches faster kernels for this model on its device, beside it, and keeps what it finds; the model itself stays as it
+   * is: load() `files` of the result. Frames of the page go on. For models of what compile() gave with `tunable`; else
+   * rejects with 'unsupported'. Rejects with a CompileError, and as load() and run() do for the model as it is. A candidate
+   * that fails is left out; one that loses the device loses it for this model too (`recover` of load()).
+   */
+  async tune(options?: TuneOptions): Promise<Tuned> {
+    return (this.#extras.tune ?? missing('tunable'))(this, options);
   }
 
   /** @internal What profile() looks into. */

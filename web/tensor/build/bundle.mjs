@@ -13,6 +13,7 @@ rmSync(dist, {recursive: true, force: true});
 mkdirSync(dist, {recursive: true});
 const {metafile} = await bundle({
   entryPoints: {tensor: join(folder, 'src/index.ts')},
+  define: {NO_TUNER: 'true'},
   format: 'esm',
   splitting: true,
   chunkNames: 'chunk-[hash]',

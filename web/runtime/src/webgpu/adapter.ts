@@ -46,7 +46,7 @@ export async function findAdapter(): Promise<GPUAdapter | string> {
   }
 }
 
-function nameOf({vendor, architecture, device, description}: GPUAdapterInfo): string {
+export function nameOf({vendor, architecture, device, description}: GPUAdapterInfo): string {
   const name = description || [vendor, device || architecture].filter(Boolean).join(' ');
   return name || 'WebGPU adapter';
 }

@@ -1,0 +1,93 @@
+#include "options.h"
+
+#include <rapidjson/document.h>
+
+#include <map>
+
+extern "C" __attribute__((import_module("gossamer"), import_name("progress"))) void
+gs_report_progress(const char* text, uint32_t size, double fraction);
+
+namespace gossamer::web {
+namespace {
+
+Result<std::string> text_member(const rapidjson::Value& value, std::string_view name) {
+  if (!value.IsString()) return fail_at("options", cat(name, " is not a string"));
+  return std::string(value.GetString(), value.GetStringLength());
+}
+
+Result<int64_t> extent(const rapidjson::Value& value, std::string_view name) {
+  if (!value.IsInt64() || value.GetInt64() < -1)
+    return fail_at("options", cat(name, ": no dimension"));
+  return value.GetInt64();
+}
+
+Result<std::vector<int64_t>> extents(const rapidjson::Value& value, std::string_view name) {
+  if (!value.IsArray()) return fail_at("options", cat(name, ": no shape"));
+  std::vector<int64_t> shape;
+  for (const auto& one : value.GetArray()) {
+    GS_ASSIGN(const int64_t known, extent(one, name));
+    shape.push_back(known);
+  }
+  return shape;
+}
+
+}  // namespace
+
+Result<compiler::Options> read_options(std::string_view json) {
+  compiler::Options options;
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
+  if (document.HasParseError() || !document.IsObject())
+    return fail_at("options", "they are not a JSON object");
+  const std::map<std::string_view, bool compiler::Options::*> flags{
+      {"relaxed_simd", &compiler::Options::relaxed_simd},
+      {"f16", &compiler::Options::f16},
+      {"fuse", &compiler::Options::fuse},
+      {"hold_external", &compiler::Options::hold_external},
+      {"state", &compiler::Options::state},
+      {"expose", &compiler::Options::expose}};
+  for (const auto& member : document.GetObject()) {
+    const std::string_view name(member.name.GetString(), member.name.GetStringLength());
+    if (name == "target") {
+      GS_ASSIGN(options.target, text_member(member.value, name));
+    } else if (name == "name") {
+      GS_ASSIGN(options.name, text_member(member.value, name));
+    } else if (const auto flag = flags.find(name); flag != flags.end() && member.value.IsBool()) {
+      options.*flag->second = member.value.GetBool();
+    } else if (name == "shard_bytes" && member.value.IsUint64() && member.value.GetUint64() > 0) {
+      options.shard_bytes = member.value.GetUint64();
+    } else if (name == "shapes" && member.value.IsObject()) {
+      for (const auto& shape : member.value.GetObject()) {
+        GS_ASSIGN(options.known.shapes[shape.name.GetString()], extents(shape.value, "shapes"));
+      }
+    } else if (name == "dims" && member.value.IsObject()) {
+      for (const auto& dim : member.value.GetObject()) {
+        GS_ASSIGN(options.known.dims[dim.name.GetString()], extent(dim.value, "dims"));
+      }
+    } else if (name == "lengths" && member.value.IsObject()) {
+      for (const auto& length : member.value.GetObject()) {
+        if (!length.value.IsInt())
+          return fail_at("options", "a length of a sequence is no whole number");
+        options.known.lengths[length.name.GetString()] = length.value.GetInt();
+      }
+    } else {
+      return fail_at("options", cat("\"", name, "\" is not known"));
+    }
+  }
+  options.progress = [](std::string_view step, double fraction) {
+    gs_report_progress(step.data(), static_cast<uint32_t>(step.size()), fraction);
+  };
+  return options;
+}
+
+onnx::ExternalFiles::Open opener_of(std::span<const Entry> given) {
+  return [given](const std::string& path) -> Result<std::span<const std::byte>> {
+    for (const Entry& entry : given) {
+      if (path == std::string_view(entry.name, entry.name_size))
+        return std::span(entry.bytes, entry.size);
+    }
+    return fail("was not given", "add it to externalData");
+  };
+}
+
+}  // namespace gossamer::web

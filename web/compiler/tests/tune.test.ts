@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import {existsSync, readFileSync} from 'node:fs';
+import {dirname, join} from 'node:path';
+import {test} from 'node:test';
+
+import {load, tensor, type TuneProgress} from '../../runtime/src/index.ts';
+import {compile} from '../src/index.ts';
+import {perceptron, product} from './onnx.ts';
+
+const root = join(import.meta.dirname, '../../../../..');
+const path = join(dirname(process.env['GOSSAMER_COMPILER_WASM'] ?? join(root, 'build-wasm/compiler.wasm')), 'tuner.wasm');
+const skip = existsSync(path) ? false : 'tuner.wasm is not built (make wasm)';
+const wasm = skip ? undefined : new WebAssembly.Module(readFileSync(path));
+
+const SIDE = 64;
+const onnx = product(SIDE);
+const x = tensor(Float32Array.from({length: SIDE * SIDE}, (_, at) => (at % 7) - 3), [SIDE, SIDE]);
+
+const linesOf = (records: string): Record<string, unknown>[] =>
+  records.trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+
+test('a model is tuned where it is, and compiled by what was found', {skip}, async () => {
+  using model = await load(await compile(onnx, {target: 'wasm', wasm, tunable: true}), {threads: 1});
+  const {y} = await model.run({x});
+  const told: TuneProgress[] = [];
+  const found = await model.tune({trials: 12, feeds: {x}, onProgress: (progress) => told.push(progress)});
+  assert.ok(found.trials > 0, 'no point was measured');
+  assert.ok(told.length > 0 && told.every(({kernels}) => kernels.length > 0 && kernels.every(({msBefore, ms}) => msBefore > 0 && ms > 0)));
+  const trials = linesOf(found.records).filter((line) => 'trial' in line);
+  assert.equal(trials.length, found.trials + found.failures);
+  for (const line of trials) assert.match(String(line['class']), /^wasm/);
+  const kernels = found.kernels.filter(({before, after}) => before !== after);
+  for (const {key} of kernels) assert.ok(linesOf(found.records).some((line) => line['key'] === key && 'point' in line));
+  using tuned = await load(found.files, {threads: 1});
+  const outputs = await tuned.run({x});
+  const [expected, actual] = [await y?.data<Float32Array>(), await outputs['y']?.data<Float32Array>()];
+  assert.ok(expected && actual);
+  expected.forEach((value, at) => assert.ok(Math.abs(value - (actual[at] ?? NaN)) <= 1e-3 * Math.abs(value) + 1e-3));
+  // By the records alone the same package comes out, and without them another one, if anything was found.
+  const again = await compile(onnx, {target: 'wasm', wasm, records: found.records});
+  assert.deepEqual(new Map(again), new Map(found.files));
+  assert.equal(kernels.length > 0, !sameCode(await compile(onnx, {target: 'wasm', wasm, records: ''}), again));
+});
+
+function sameCode(one: ReadonlyMap<string, Uint8Array>, other: ReadonlyMap<string, Uint8Array>): boolean {
+  const code = (files: ReadonlyMap<string, Uint8Array>): Uint8Array[] =>
+    [...files].filter(([name]) => name.endsWith('.wasm')).map(([, bytes]) => bytes);
+  return JSON.stringify(code(one).map(String)) === JSON.stringify(code(other).map(String));
+}
+
+test('records decide what is compiled; lines that are none are left out', {skip}, async () => {
+  const plain = await compile(onnx, {target: 'wasm', wasm, records: ''});
+  using model = await load(await compile(onnx, {target: 'wasm', wasm, tunable: true}), {threads: 1});
+  const {records} = await model.tune({trials: 8, feeds: {x}});
+  // The slowest point that was measured, for both kinds of machines, is not what the compiler takes by itself.
+  const [slowest] = linesOf(records).filter((line) => 'trial' in line && !('failed' in line))
+    .sort((a, b) => Number(b['ratio']) - Number(a['ratio']));
+  assert.ok(slowest);
+  const {key, class: machine, trial: point} = slowest;
+  const lines = ['no record', JSON.stringify({key, class: machine, point}), '{"key": 1}'].join('\n');
+  assert.equal(sameCode(plain, await compile(onnx, {target: 'wasm', wasm, records: lines})), false);
+  assert.equal(sameCode(plain, await compile(onnx, {target: 'wasm', wasm, records: 'no record\n'})), true);
+});
+
+test('a search goes on with what it is given, and ends when it is told to', {skip}, async () => {
+  using model = await load(await compile(onnx, {target: 'wasm', wasm, tunable: true}), {threads: 1});
+  const stop = new AbortController();
+  const first = await model.tune({seconds: 60, feeds: {x}, signal: stop.signal, onProgress: () => stop.abort()});
+  assert.ok(first.trials > 0);
+  const second = await model.tune({trials: 6, feeds: {x}, records: first.records});
+  assert.ok(second.records.startsWith(first.records));
+  const points = linesOf(second.records).filter((line) => 'trial' in line).map(({key, trial}) => `${String(key)} ${String(trial)}`);
+  assert.equal(new Set(points).size, points.length, 'a point was measured twice');
+});
+
+test('says what cannot be tuned', {skip}, async () => {
+  using plain = await load(await compile(perceptron(2), {target: 'wasm', wasm}));
+  await assert.rejects(plain.tune(), {name: 'GossamerError', code: 'unsupported', message: /tunable: true/});
+});
