@@ -42,7 +42,7 @@ struct StateOptions {
 struct LoadOptions {
   int threads = 0;  // 0: one a core
   // These inputs and outputs are no longer those of runs: the model keeps them.
-  StateOptions state;
+  StateOptions state = {};
   // What the package runs on instead of a device of its own target; for tests.
   std::unique_ptr<Device> device;
 };

@@ -143,7 +143,7 @@ struct LoadOptions {
   int threads = 0;  // 0: one a core
   // The model keeps these: runs are neither given the inputs nor give the outputs, Model::state()
   // has them. Errors of load(): no such input or output, two of another type or rank.
-  StateOptions state;
+  StateOptions state = {};
 };
 
 // Times in milliseconds, sizes in bytes.
