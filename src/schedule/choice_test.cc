@@ -49,7 +49,10 @@ TEST(Choice, PointsThatTheStageDoesNotHave) {
         "contraction reduce_axis=4", "contraction vector_axis=1 lanes=4 vectors=64",
         "contraction joined_axis=1 row_axis=0", "contraction group_size=64",
         "contraction vector_axis=0 row_axis=0 rows=2 lanes=4",
-        "contraction reduce_block=5 partial=1", "contraction group_rows=8 group_vectors=8"}) {
+        "contraction reduce_block=5 partial=1", "contraction group_rows=8 group_vectors=8",
+        "contraction group_rows=100000 group_vectors=100000 vector_axis=1 reduce_axis=0",
+        "contraction vector_axis=1 reduce_axis=0 parts=4 row_axis=7", "scan", "scatter",
+        "contraction vector_axis=1 reduce_axis=3 parts=4"}) {
     const auto point = parse_point(text);
     ASSERT_TRUE(point) << text;
     for (TargetKind target : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu}) {

@@ -91,6 +91,8 @@ Result<> reduction(Schedule& s, const Tiling& t) {
 // neighbours, and both operands' tiles in group memory, block by block of one reduction axis. With
 // parts, so many invocations share a tile of registers, each with every so-manieth block.
 Result<> grouped(Schedule& s, const Tiling& t) {
+  if (t.vector_axis < 0 || t.reduce_axis < 0)
+    return fail("tiles in group memory are of vectors, along a reduced axis");
   Loops grid, group, tile;
   LoopId lane = -1;
   for (int i = 0; i < static_cast<int>(s.nest().axes.size()); ++i) {
@@ -232,6 +234,21 @@ Result<> scan(Schedule& s, const Tiling& t) {
   return bind_points(s, points, t);
 }
 
+// A point that was read from a file may be another stage's.
+Result<> check_axes(const ops::Stage& stage, const Tiling& t) {
+  const auto has = [](int axis, size_t count) {
+    return axis >= -1 && axis < static_cast<int>(count);
+  };
+  for (const int axis : {t.vector_axis, t.row_axis, t.joined_axis})
+    if (!has(axis, stage.axes.size())) return fail(cat("the stage has no axis ", axis));
+  if (!has(t.reduce_axis, stage.reduce_axes.size()))
+    return fail(cat("the stage has no reduced axis ", t.reduce_axis));
+  if ((t.pattern == Pattern::scan) != (stage.kind == ops::StageKind::scan) ||
+      (t.pattern == Pattern::scatter) != (stage.kind == ops::StageKind::scatter))
+    return fail(cat("the stage is no ", name_of(t.pattern)));
+  return {};
+}
+
 Capabilities without_hardware(Capabilities capabilities) {
   capabilities.hardware = false;
   return capabilities;
@@ -241,6 +258,7 @@ Capabilities without_hardware(Capabilities capabilities) {
 
 Result<Schedule> schedule_with(const ops::Stage& stage, const Capabilities& capabilities,
                                const Tiling& tiling) {
+  GS_TRY(check_axes(stage, tiling));
   Schedule s(stage, capabilities, std::string(name_of(tiling.pattern)));
   switch (tiling.pattern) {
     case Pattern::scatter:

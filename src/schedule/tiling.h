@@ -48,7 +48,7 @@ struct Tiling {
 };
 
 inline bool is_grouped(const Tiling& tiling) {
-  return tiling.group_rows * tiling.group_vectors > 1;
+  return tiling.group_rows > 1 || tiling.group_vectors > 1;
 }
 
 // Vectors of a tile along `vector_axis` (-1: none) of a reduction none of whose operands rows would
