@@ -32,7 +32,7 @@ export class Origin {
   /** What computes it again: gradients end here, and go on in what that gives. */
   readonly again: Again | undefined;
   #seen = 0;
-  static #round = 0;
+  static round = 0;
 
   constructor(parents: readonly Origin[], value: Value, owner?: Core, again?: Again) {
     this.parents = parents;
@@ -44,14 +44,14 @@ export class Origin {
 
   /** All places above this one, itself included, that have an owner; each once. */
   owned(): Origin[] {
-    const round = ++Origin.#round;
+    const round = ++Origin.round;
     const found: Origin[] = [];
     const open: Origin[] = [this];
     for (let next = open.pop(); next; next = open.pop()) {
       if (next.#seen === round) continue;
       next.#seen = round;
-      if (next.value.cut) throw wrong(`backward: a tensor of shape ${shapeText(next.value.shape)} was read after backward() had gone through it; go once, for the sum, or read it before`);
-      next.value.passed = next.parents.length > 0;
+      if (next.value.cut) throw wrong(`backward: a tensor of shape ${shapeText(next.value.shape)} was read since backward() went through it: go once, for the sum, or read it before`);
+      next.value.passed = next.parents.length > 0 ? round : 0;
       if (next.owner) found.push(next);
       open.push(...next.parents);
     }
@@ -449,7 +449,7 @@ export class Core implements Variable {
       const owner = owners[at]?.owner as this;
       const before = owner.#grad as this | undefined;
       owner.#grad = (before ? before.apply('Add', [before, gradient]) : gradient).keep();
-      awaits(owner.#grad.value);
+      awaits(owner.#grad.value, Origin.round);
       before?.dispose();
       if (before) gradient.dispose();
     });

@@ -20,11 +20,14 @@ let generation = 0;
 let dueSince = 0;
 const due = new Set<Variable>();
 /** Gradients that no step has used yet: they are computed with what is read before, as what they go through is not kept once it was read. */
-const awaited = new Set<Value>();
+let awaited = new Set<Value>();
 
-export function awaits(gradient: Value): void {
+export function awaits(gradient: Value, walk: number): void {
+  gradient.walk = walk;
   awaited.add(gradient);
 }
+/** Those that the last step has used. */
+let used = awaited;
 /** Values that were replaced, by when. */
 const replaced: {readonly value: Value; readonly at: number}[] = [];
 
@@ -95,6 +98,9 @@ function launch(device: Device, values: readonly Value[], read: ReadonlySet<Valu
     value.cut = value.tracked && !history;
     recorder.settle(value.id, history);
   });
+  for (const gradient of used) {
+    if (!gradient.stored && values.some(({passed}) => passed === gradient.walk)) gradient.walk = -1;
+  }
   drop(recorder.release(-1));
 }
 
@@ -170,7 +176,8 @@ export function replace(variable: Variable, before: Value): void {
 /** A step of an optimizer is recorded: what it replaced two steps ago is let go of, though something recorded may want it. */
 export function stepped(): void {
   generation += 1;
-  awaited.clear();
+  used = awaited;
+  awaited = new Set();
   let count = 0;
   while (count < replaced.length && (replaced[count]?.at ?? 0) + GENERATIONS < generation) count += 1;
   for (const {value} of replaced.splice(0, count)) if (!value.held) value.stored = undefined;

@@ -53,7 +53,7 @@ let count = 0;
 
 /** A recorded tensor. */
 export class Value {
-  readonly recorded: Recorded;
+  readonly #recorded: Recorded;
   /** Counts values; ids come again. */
   readonly serial = (count += 1);
   readonly dtype: DType;
@@ -63,8 +63,10 @@ export class Value {
   readonly tracked: boolean;
   /** Whether something that it is, or is computed from, takes gradients: none may flow through where it is used without its past. */
   past: boolean;
-  /** Gradients have been taken through it. */
-  passed = false;
+  /** The last walk of backward() through it; 0: none. */
+  passed = 0;
+  /** Of a gradient: the walk that gave it; -1: what it was to be computed through is forgotten. */
+  walk = 0;
   /** It was computed, and how is forgotten: no gradient goes through it any more. */
   cut = false;
   #holders = 1;
@@ -72,12 +74,17 @@ export class Value {
   #stored: Stored | undefined;
 
   constructor(recorded: Recorded, device: Device, tracked: boolean, past = tracked) {
-    this.recorded = recorded;
+    this.#recorded = recorded;
     this.dtype = recorded.dtype as DType;
     this.shape = recorded.shape;
     this.device = device;
     this.tracked = tracked;
     this.past = past;
+  }
+
+  get recorded(): Recorded {
+    if (this.walk < 0) throw late('what was read since backward() went through it');
+    return this.#recorded;
   }
 
   /** The same elements, where gradients stop. */
@@ -87,7 +94,7 @@ export class Value {
   }
 
   get id(): number {
-    return this.recorded.id;
+    return this.#recorded.id;
   }
 
   /** Of a leaf: whether programs have its elements as a weight, which they prepare once, instead of being fed them. */
@@ -131,7 +138,7 @@ export class Value {
   release(): void {
     this.#holders -= 1;
     if (this.#holders !== 0) return;
-    letGo(this.recorded);
+    letGo(this.#recorded);
     if (this.#stopped) letGo(this.#stopped);
   }
 }
@@ -155,11 +162,11 @@ export function letGo({id}: Recorded): void {
 export function leafOf(id: number): Value {
   const leaf = leaves[id];
   if (leaf) return leaf;
-  throw new GossamerError(
-    'disposed',
-    'this was computed from parameters that optimizers have replaced more than two steps ago: read it (data(), item()) earlier, or detach() it',
-  );
+  throw late('parameters that were replaced more than two steps ago');
 }
+
+const late = (what: string): GossamerError =>
+  new GossamerError('disposed', `this was computed from ${what}: read it (data(), item()) earlier, or detach() it`);
 
 /** Bytes of all elements that are held. */
 export const leafBytes = (): number => leaves.reduce((sum, leaf) => sum + (leaf?.stored?.bytes ?? 0), 0);

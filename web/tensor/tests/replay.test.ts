@@ -148,6 +148,33 @@ test('what a step leaves is let go of, whoever holds parts of it', {skip}, async
   assert.ok(memory().bytes <= before.bytes, `${memory().bytes} bytes, before ${before.bytes}`);
 });
 
+test('a gradient that can no more be computed says so', {skip}, async () => {
+  const w = new nn.Parameter([3, -2]);
+  const optimizer = new optim.SGD([w], {lr: 0.25});
+  const lossOf = () => w.square().sum();
+  for (const first of [true, false]) {
+    optimizer.zeroGrad();
+    const loss = lossOf();
+    const other = lossOf();
+    loss.backward();
+    optimizer.step();
+    // Reading something else forgets nothing; reading with the loss computes both.
+    await other.item();
+    if (first) {
+      const [, grad] = await Promise.all([loss.item(), w.grad?.array()]);
+      assert.deepEqual(grad, [6, -4]);
+      assert.deepEqual(await w.grad?.array(), [6, -4]);
+      continue;
+    }
+    await loss.item();
+    await assert.rejects(async () => w.grad?.array(), {code: 'disposed', message: /was read since backward/});
+    assert.throws(() => optimizer.step(), {code: 'disposed'});
+    optimizer.zeroGrad();
+    lossOf().backward();
+    assert.deepEqual(await w.grad?.array(), (await w.array() as number[]).map((value) => 2 * value));
+  }
+});
+
 test('what is read between backward() and the step changes no gradient', {skip}, async () => {
   const w = new nn.Parameter([3, -2]);
   const optimizer = new optim.SGD([w], {lr: 0.25});
