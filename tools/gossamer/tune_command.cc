@@ -123,6 +123,7 @@ Result<tune::Outcome> tune_model(const Options& options) {
   tune::Options tune;
   tune.compile.target = options.measure.target;
   tune.compile.cpu = options.cpu;
+  tune.compile.native_side = runs_here_on(options.measure.target, options.measure.browser.device);
   tune.compile.external = external.get();
   GS_TRY(apply(options.fixed, tune.compile.known));
   GS_ASSIGN(auto feeds, feeds_of(model, options, tune.compile));
@@ -159,6 +160,10 @@ Result<tune::Outcome> tune_model(const Options& options) {
 int run_tune(const Options& options) {
   if (options.trials == 0 && options.seconds == 0)
     return report_usage("--trials or --seconds is needed: a search has no end of its own");
+  if (const std::string wrong =
+          wrong_device(options.measure.target, options.measure.browser.device);
+      !wrong.empty())
+    return report_usage(wrong);
   const auto outcome = tune_model(options);
   if (!outcome) return report_error(outcome.error(), options.json);
   if (options.json) {

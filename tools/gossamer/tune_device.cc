@@ -48,11 +48,12 @@ RpcMeasurer::~RpcMeasurer() {
 Result<std::unique_ptr<RpcMeasurer>> RpcMeasurer::start(MeasureOptions options,
                                                         std::vector<rpc::NamedTensor> feeds) {
   auto made = std::unique_ptr<RpcMeasurer>(new RpcMeasurer(std::move(options), std::move(feeds)));
-  if (made->options_.browser.device.empty()) {
+  const std::string& given = made->options_.browser.device;
+  if (given.empty() || given == native_device) {
     GS_TRY(made->start_server());
     GS_TRY(made->start_device());
   } else {
-    GS_ASSIGN(made->address_, rpc::parse_address(made->options_.browser.device));
+    GS_ASSIGN(made->address_, rpc::parse_address(given));
   }
   GS_TRY(made->connect());
   const rpc::DeviceInfo info = made->device_->info();
@@ -61,7 +62,8 @@ Result<std::unique_ptr<RpcMeasurer>> RpcMeasurer::start(MeasureOptions options,
   const auto says = [&](std::string_view name) {
     return std::ranges::find(info.targets, name) != info.targets.end();
   };
-  const bool has = says(target) || (runs_here(target) && says("cpu"));
+  const bool native = runs_here(target) || runs_here_on(target, given);
+  const bool has = says(target) || (native && says("cpu"));
   if (!has) return fail_at(cat("device ", info.name), cat("has no target ", target));
   return made;
 }
@@ -80,7 +82,8 @@ Result<> RpcMeasurer::start_device() {
   const std::string name = cat("tuned-", ++starts_);
   std::error_code error;
   std::vector<std::string> words;
-  if (runs_here(options_.target)) {
+  const bool here = runs_here_on(options_.target, options_.browser.device);
+  if (here) {
     words = {fs::read_symlink("/proc/self/exe", error).string(),
              "rpc",
              "--join",
@@ -97,7 +100,7 @@ Result<> RpcMeasurer::start_device() {
              options_.browser.path,
              options_.browser.args};
   }
-  GS_ASSIGN(auto process, ChildProcess::start(std::move(words), runs_here(options_.target)));
+  GS_ASSIGN(auto process, ChildProcess::start(std::move(words), here));
   device_process_.emplace(std::move(process));
   address_.device = name;
   return {};
