@@ -7,6 +7,7 @@ import type {LoadOptions} from '../../runtime/src/load.ts';
 import type {Model, Tuned, TuneOptions, TuneProgress} from '../../runtime/src/model.ts';
 import {anyFeeds} from '../../runtime/src/profile/feeds.ts';
 import type {Files} from '../../runtime/src/index.ts';
+import {time} from '../../rpc/src/job.ts';
 import type {Output} from '../../runtime/src/tensor.ts';
 import type {Place} from './beside.ts';
 import {type CallResult, CompileError} from './call.ts';
@@ -98,14 +99,7 @@ class Candidates {
   }
 
   async times(number: number, runs: number): Promise<unknown> {
-    const model = await this.#at(number);
-    const times: number[] = [];
-    for (let turn = -1; turn < runs; ++turn) {
-      const begin = performance.now();
-      await this.#run(model);
-      if (turn >= 0) times.push(performance.now() - begin);
-    }
-    return {times};
+    return time(await this.#at(number), this.#feeds, {runs, bench: 'runs'});
   }
 
   /** Compares its outputs with those of the first one asked about. */

@@ -73,6 +73,51 @@ test('a search goes on with what it is given, and ends when it is told to', {ski
   assert.equal(new Set(points).size, points.length, 'a point was measured twice');
 });
 
+test('what was found is what compile() begins with the next time', {skip}, async () => {
+  const kept = new Map<string, Response>();
+  const cache = {
+    match: (address: string) => Promise.resolve(kept.get(address)?.clone()),
+    put: (address: string, response: Response) => Promise.resolve(void kept.set(address, response)),
+  };
+  Object.assign(globalThis, {caches: {open: () => Promise.resolve(cache)}});
+  try {
+    using model = await load(await compile(onnx, {target: 'wasm', wasm, tunable: true}), {threads: 1});
+    const {records} = await model.tune({trials: 8, feeds: {x}});
+    assert.deepEqual(await Promise.all([...kept.values()].map((each) => each.clone().text())), [records]);
+    // The slowest point in place of what was found: it decides what is compiled, for this model and these options alone.
+    const [slowest] = linesOf(records).filter((line) => 'trial' in line).sort((a, b) => Number(b['ratio']) - Number(a['ratio']));
+    assert.ok(slowest);
+    const {key, class: machine, trial: point} = slowest;
+    for (const address of kept.keys()) kept.set(address, new Response(JSON.stringify({key, class: machine, point})));
+    const plain = await compile(onnx, {target: 'wasm', wasm, records: ''});
+    assert.equal(sameCode(plain, await compile(onnx, {target: 'wasm', wasm, tunable: true})), false);
+    assert.equal(sameCode(plain, await compile(onnx, {target: 'wasm', wasm, tunable: true, name: 'another'})), true);
+  } finally {
+    Reflect.deleteProperty(globalThis, 'caches');
+  }
+});
+
+test('candidates that do not load, or give other numbers, are recorded and left out', {skip}, async () => {
+  const plain = await compile(onnx, {target: 'wasm', wasm, records: ''});
+  const files = (await compile(onnx, {target: 'wasm', wasm, tunable: true})) as unknown as {
+    extrasWith: (loader: typeof load) => {tune: (model: Awaited<ReturnType<typeof load>>, options: object) => ReturnType<Awaited<ReturnType<typeof load>>['tune']>};
+  };
+  using model = await load(plain, {threads: 1});
+  const other = await compile(perceptron(2), {target: 'wasm', wasm});
+  for (const [spoiled, why] of [
+    [() => Promise.reject(new Error('it does not fit')), /it does not fit/],
+    [() => load(other, {threads: 1}), /./],
+  ] as const) {
+    const loader = (given: Parameters<typeof load>[0], options?: Parameters<typeof load>[1]) =>
+      sameCode(plain, given as Map<string, Uint8Array>) ? load(given, options) : spoiled();
+    const found = await files.extrasWith(loader).tune(model, {trials: 3, feeds: {x}, keep: false});
+    assert.equal(found.trials, 0);
+    assert.ok(found.failures > 0);
+    for (const line of linesOf(found.records)) assert.match(String(line['failed']), why);
+    assert.ok(sameCode(plain, found.files));
+  }
+});
+
 test('says what cannot be tuned', {skip}, async () => {
   using plain = await load(await compile(perceptron(2), {target: 'wasm', wasm}));
   await assert.rejects(plain.tune(), {name: 'GossamerError', code: 'unsupported', message: /tunable: true/});

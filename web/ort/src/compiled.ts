@@ -1,5 +1,6 @@
 /** Models as packages: compiled in the page, kept by the hash of all that decides them. */
 import type {DeviceKind} from '../../runtime/src/index.ts';
+import {addressOf, hashOf, openCache} from '../../compiler/src/kept.ts';
 import {env} from './env.ts';
 
 /** Of compiler.wasm, by the build. */
@@ -21,27 +22,18 @@ const CACHE = 'gossamer-compiled';
 const MOST = 32;
 
 const encoder = new TextEncoder();
-const hex = (bytes: ArrayBuffer): string => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** SHA-256 over the SHA-256 of the parts. Where there is no crypto.subtle (pages that are not secure) there is no key, nor a cache. */
 async function keyOf({model, external, target, dims}: Wanted): Promise<string | undefined> {
-  const subtle = (globalThis as {crypto?: Crypto}).crypto?.subtle;
-  if (!subtle) return undefined;
-  const digest = async (bytes: Uint8Array): Promise<string> =>
-    // Digests do not take shared memory.
-    hex(await subtle.digest('SHA-256', (bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice()) as BufferSource));
-  const files = [...external].sort(([a], [b]) => (a < b ? -1 : 1)).map(async ([name, bytes]) => [name, await digest(bytes)]);
+  const hash = await hashOf(model);
+  if (hash === undefined) return undefined;
+  const files = [...external].sort(([a], [b]) => (a < b ? -1 : 1)).map(async ([name, bytes]) => [name, await hashOf(bytes)]);
   const named = Object.entries(dims).sort(([a], [b]) => (a < b ? -1 : 1));
-  return digest(encoder.encode(JSON.stringify([compilerHash, target, named, await digest(model), await Promise.all(files)])));
+  return hashOf(encoder.encode(JSON.stringify([compilerHash, target, named, hash, await Promise.all(files)])));
 }
 
-const addressOf = (key: string): string => `https://gossamer.invalid/${key}`;
-
-/** Undefined where nothing can be kept: no secure context, or storage that the user refuses. */
-async function openCache(): Promise<Cache | undefined> {
-  if (!env.gossamer.cache) return undefined;
-  return (globalThis as {caches?: CacheStorage}).caches?.open(CACHE).catch(() => undefined);
-}
+/** Undefined where nothing is to be kept, or can be. */
+const openCompiled = async (): Promise<Cache | undefined> => (env.gossamer.cache ? openCache(CACHE) : undefined);
 
 /** [length of the list, list of names and sizes, files]. */
 function packed(files: Files): Blob {
@@ -107,7 +99,7 @@ async function compile({model, external, target, dims}: Wanted): Promise<Files> 
 const underWay = new Map<string, Promise<Files>>();
 
 async function compiledOrKept(wanted: Wanted, key: string): Promise<Files> {
-  const cache = await openCache();
+  const cache = await openCompiled();
   const found = cache && (await kept(cache, key));
   if (found) return found;
   const files = await compile(wanted);
@@ -127,5 +119,5 @@ export async function packageOf(wanted: Wanted): Promise<Files> {
 /** It did not load: made again the next time. */
 export async function forget(wanted: Wanted): Promise<void> {
   const key = await keyOf(wanted);
-  if (key !== undefined) await (await openCache())?.delete(addressOf(key));
+  if (key !== undefined) await (await openCompiled())?.delete(addressOf(key));
 }

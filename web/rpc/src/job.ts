@@ -31,7 +31,7 @@ type Feeds = Record<string, Feed>;
 type Outputs = Record<string, Output | readonly Output[] | undefined>;
 
 /** How long it takes, and no values but those that a run reads back. */
-async function time(model: Model, feeds: Readonly<Feeds>, options: JobOptions): Promise<Bench> {
+export async function time(model: Model, feeds: Readonly<Feeds>, options: JobOptions): Promise<Bench> {
   const {adapter} = model.report();
   const {runs = 1, bench, kernels, minMs} = options;
   if (bench === 'profile') {
