@@ -158,13 +158,8 @@ void settle(Value& value, nb::object elements, bool history) {
   lazy().recorder.settle(value.id, history);
 }
 
-// Whether how it was made could be forgotten, as nothing that is still to be computed hangs on it.
-bool forget(Value& value) {
-  if (lazy().recorder.is_used(value.id)) return false;
-  lazy().recorder.forget(value.id);
-  value.cut = true;
-  return true;
-}
+// Whether how it was made could be forgotten.
+bool forget(Value& value) { return value.cut = lazy().recorder.forget(value.id); }
 
 // (program, general one or -1, elements of feeds, None where there are none, ids of feeds)
 nb::tuple plan(const nb::sequence& wanted) {

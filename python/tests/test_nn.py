@@ -274,6 +274,36 @@ def test_a_training_step_is_one_program_and_learns(tmp_path):
         np.testing.assert_array_equal(other.state_dict()[name].numpy(), value.numpy())
 
 
+@pytest.mark.parametrize("make", [lambda p: optim.SGD(p, 0.25), lambda p: optim.Adam(p, 0.05)])
+@pytest.mark.parametrize("reads", ["before the step", "after the step", "both"])
+def test_what_is_read_around_a_step_changes_no_gradient(make, reads):
+    w = nn.Parameter(np.array([0.3, -0.2], np.float32))
+    plain = nn.Parameter(w.numpy().copy())
+    optimizer, unread = make([w]), make([plain])
+
+    def loss_of(parameter):
+        return (parameter.exp() * parameter).square().sum()
+
+    for _ in range(3):
+        value = w.numpy().astype(np.float64)
+        grad = 2 * np.exp(2 * value) * value * (value + 1)
+        optimizer.zero_grad()
+        loss, other = loss_of(w), loss_of(w)
+        loss.backward()
+        if reads != "after the step":
+            loss.item()
+        optimizer.step()
+        if reads != "before the step":
+            other.item()
+            loss.item()
+        np.testing.assert_allclose(w.grad.numpy(), grad, rtol=1e-5)
+
+        unread.zero_grad()
+        loss_of(plain).backward()
+        unread.step()
+        np.testing.assert_allclose(w.numpy(), plain.numpy(), rtol=1e-6)
+
+
 def test_modules_are_copied_and_pickled():
     net = model()
     x = gs.as_tensor(numbers(2, 1, 8, 8))

@@ -280,14 +280,20 @@ void Recorder::settle(Id id, bool history) {
   tensor.settled = true;
   if (tensor.maker < 0) return;
   ++histories_;
-  if (!history) forget(id);
+  if (!history) drop_history(id);
 }
 
 void Recorder::decide(Id id, std::vector<int64_t> shape) {
   tensors_[id].spec = spec_of(spec(id).dtype, std::move(shape));
 }
 
-void Recorder::forget(Id id) {
+bool Recorder::forget(Id id) {
+  if (is_used(id)) return false;
+  drop_history(id);
+  return true;
+}
+
+void Recorder::drop_history(Id id) {
   if (!tensors_[id].settled || tensors_[id].maker < 0) return;
   --histories_;
   drop_maker(id);

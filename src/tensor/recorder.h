@@ -100,8 +100,10 @@ class Recorder {
   // shape that the run decided is known from here on.
   void settle(Id id, bool history);
   void decide(Id id, std::vector<int64_t> shape);
-  // How it was made is forgotten: no gradient goes through it any more.
-  void forget(Id id);
+  // How it was made is forgotten: no gradient goes through it any more. False, and nothing is,
+  // while something that is still to be computed reads it: gradients that were recorded may go
+  // through it.
+  bool forget(Id id);
   // Nobody holds it any more; what was made of it may still use it.
   void release(Id id);
   // Leaves, or settled tensors, that nobody holds or uses since the last call: their elements may
@@ -151,6 +153,7 @@ class Recorder {
   Result<std::vector<Made>> infer(int operation, std::span<const Id> inputs, size_t outputs);
   Result<std::vector<Made>> define(int operation, std::span<const Id> inputs, size_t outputs);
   Result<> check_gradient(Id y, std::span<const Id> xs, Id seed) const;
+  void drop_history(Id id);
   void drop_maker(Id id);
   void leave(Id id);
   int general_of(int program);

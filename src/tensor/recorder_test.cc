@@ -159,6 +159,22 @@ TEST_F(Tensors, GradientsAreRecordedAsNodes) {
   EXPECT_FALSE(recorder.gradient(y, both, f32({3})));
 }
 
+// They would be zeros, without a word.
+TEST_F(Tensors, HowItWasMadeIsNotForgottenWhileAGradientIsToGoThroughIt) {
+  const Id x = f32({4}), loss = make("Tanh", {x});
+  const Id xs[] = {x};
+  const auto made = recorder.gradient(loss, xs);
+  ASSERT_TRUE(made) << made.error().to_string();
+  recorder.settle(loss, true);
+  const int before = plan(*made).program;
+  EXPECT_FALSE(recorder.forget(loss));
+  EXPECT_EQ(plan(*made).program, before);
+  recorder.settle((*made)[0], false);
+  EXPECT_TRUE(recorder.forget(loss));
+  recorder.release(x);
+  EXPECT_EQ(recorder.take_unused(), std::vector<Id>({x}));
+}
+
 // What else is kept changes no program: a loop that keeps one result would be compiled again.
 TEST_F(Tensors, AHistoryElsewhereChangesNoGradient) {
   const Id x = f32({4}), loss = make("Tanh", {make("Exp", {x})});
