@@ -77,7 +77,7 @@ class Model:
         self._types = [name for _, name, _ in inputs]
         self._inputs = [self._port(*each) for each in inputs]
         self._outputs = [self._port(*each) for each in outputs]
-        ports, _ = getattr(loaded, "state", ([], None))  # models on other devices keep none
+        ports, _ = loaded.state
         self._state = State(loaded, {each[0]: self._port(*each) for each in ports}, {each[0]: each[1] for each in ports}, self._feed, self._array)
 
     @staticmethod

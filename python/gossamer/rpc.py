@@ -61,7 +61,7 @@ class Profile:
 
 class RemoteModel(Model):
     """A package on a device elsewhere; run() as of any model. It outlives a page that is reloaded: the run that was under way raises, the
-    next one loads it again. Other threads run meanwhile, and Ctrl+C ends the wait."""
+    next one loads it again. Other threads run meanwhile, and Ctrl+C ends the wait. It keeps no state: inputs that continue outputs are fed."""
 
     def time(self, feeds: Mapping[str, Any] | Any, runs: int = 10) -> list[float]:
         """Milliseconds of each of so many runs on the device, after one more; nothing but inputs comes over the wire."""

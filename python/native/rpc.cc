@@ -79,6 +79,16 @@ struct RemoteModel {
     return made;
   }
 
+  // A run over there begins with nothing but its feeds, so there are no ports of state.
+  nb::list state() const { return ports_of({}, {}); }
+  [[noreturn]] static void no_state(const std::string& name) {
+    fail("", cat("\"", name, "\" is no state: models on other devices keep none"),
+         "feed its input what the run before gave");
+  }
+  nb::object read_state(const std::string& name) const { no_state(name); }
+  void write_state(const std::string& name, nb::handle) { no_state(name); }
+  int64_t state_capacity(const std::string& name) const { no_state(name); }
+
   std::string bench(const nb::list& given, const std::string& kind, int runs) {
     return ask(given, {.runs = runs, .bench = kind}).json;
   }
@@ -164,6 +174,11 @@ void define_rpc(nb::module_& m) {
                    [](const RemoteModel& model) {
                      return ports_of(model.signature.outputs, model.signature.output_groups);
                    })
+      .def_prop_ro("state", &RemoteModel::state)
+      .def("read_state", &RemoteModel::read_state, "name"_a)
+      .def("write_state", &RemoteModel::write_state, "name"_a, "value"_a)
+      .def("reset_state", [](RemoteModel&) {})
+      .def("state_capacity", &RemoteModel::state_capacity, "name"_a)
       .def("run", &RemoteModel::run, "feeds"_a)
       .def("bench", &RemoteModel::bench, "feeds"_a, "kind"_a, "runs"_a);
   nb::class_<RemoteDevice>(m, "RemoteDevice")

@@ -96,6 +96,15 @@ def test_strings_and_sequences(device):
     assert made["all"].tolist() == [[0, 0], [0, 0], [1, 1], [1, 1]]
 
 
+def test_a_model_elsewhere_keeps_no_state(device):
+    model = device.load(gossamer.compile(dense(), target=device.targets[0]))
+    assert (len(model.state), list(model.state)) == (0, [])
+    model.state.reset()
+    for wrong in (lambda: model.state["x"], lambda: model.state.capacity("x"), lambda: model.state.__setitem__("x", X)):
+        with pytest.raises(gossamer.Error, match="models on other devices keep none"):
+            wrong()
+
+
 def test_what_goes_wrong_is_an_error(server, device):
     address = server.split("?")[0]
     with pytest.raises(gossamer.Error, match="token is wrong"):
