@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "codegen/glsl/emit.h"
 #include "codegen/glsl/emit_compute.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/opencl/emit.h"
@@ -15,6 +16,7 @@
 #include "runtime/null/device.h"
 #include "runtime/opencl/device.h"
 #include "runtime/opengl/device.h"
+#include "runtime/webgl/device.h"
 #include "runtime/webgpu/device.h"
 
 namespace gossamer::runtime {
@@ -41,6 +43,30 @@ ir::Kernel example_kernel() {
                          ir::load(in, {Expr(g)}) * ir::cast(ir::Type(DType::i32), Expr(factor))))};
 }
 
+// The same, a texel of four elements a work item.
+ir::Kernel texel_kernel() {
+  const auto texture = [](const char* name) {
+    auto* node = new ir::BufferNode(name, DType::i32, {index(1 << 20)});
+    node->layout.flat = true;
+    node->layout.axes = {{0, 4, 0}, {0, 4, 1}, {0, 1, 4}};
+    node->layout.memory = ir::Memory::texture;
+    node->layout.width = webgl_width;
+    return ir::Buffer(node);
+  };
+  const ir::Buffer in = texture("in"), out = texture("out");
+  const ir::Var t = ir::var("t"), factor = ir::var("factor");
+  const std::vector<Expr> place = {ir::floormod(t, webgl_width), ir::floordiv(t, webgl_width),
+                                   index(0)};
+  auto* read = new ir::Load(ir::Type(DType::i32, 4));
+  read->buffer = in;
+  read->indices = place;
+  const Expr by = ir::broadcast(ir::cast(ir::Type(DType::i32), Expr(factor)), 4);
+  return {"scale",
+          {{in, false}, {out, true}},
+          {factor},
+          ir::loop(t, index(1 << 18), ir::LoopKind::grid, ir::store(out, place, Expr(read) * by))};
+}
+
 // k0 as a library; plan: values = {2 h, h * w, } and, in segment 1, {, , h + w}.
 std::vector<std::byte> library_code() {
   const ir::Kernel kernel = example_kernel();
@@ -57,8 +83,8 @@ std::vector<std::byte> library_code() {
 }
 
 // kernels.json with one shader.
-std::vector<std::byte> shader_code(decltype(codegen::opencl::emit)* emit) {
-  const auto shader = emit(example_kernel(), {});
+std::vector<std::byte> shader_code(auto* emit, const ir::Kernel& kernel = example_kernel()) {
+  const auto shader = emit(kernel, {});
   GS_CHECK(shader.has_value(), shader ? "" : shader.error().to_string());
   std::string text = "[\"";
   for (const char c : shader->code) text += c == '\n' ? "\\n" : std::string(1, c);
@@ -73,6 +99,8 @@ struct DeviceRow {
   std::vector<std::byte> (*code)() = library_code;
   KernelEntry kernel = {"k0", 2, 1};
   int segments = 2;  // of the plan; 0: packages for it have none, the CPU beside it computes sizes
+  int64_t elements = 1;  // that a work item computes
+  int64_t row = 1;       // so many of them run together
 };
 const DeviceRow devices[] = {
     {"cpu_one_thread", [] { return Made(make_cpu_device(1)); }},
@@ -93,6 +121,13 @@ const DeviceRow devices[] = {
      [] { return shader_code(codegen::wgsl::emit); },
      {"main", 2, 1, 0},
      0},
+    {"webgl",
+     make_webgl_device,
+     [] { return shader_code(codegen::glsl::emit, texel_kernel()); },
+     {"main", 2, 1, 0},
+     0,
+     4,
+     webgl_width},
 };
 
 class Conformance : public ::testing::TestWithParam<DeviceRow> {
@@ -172,14 +207,16 @@ TEST_P(Conformance, RefusesLaunchesThatDoNotFit) {
 TEST_P(Conformance, RunsEveryWorkItemOnce) {
   if (!device->computes()) GTEST_SKIP() << "the null device runs no kernels, by definition";
   const auto code = load_example();
-  constexpr int64_t count = 10000;
+  constexpr int64_t count = 10240;
+  const auto [elements, row] = std::pair(GetParam().elements, GetParam().row);
   const auto in = allocate(4 * count), out = allocate(4 * count);
   std::vector<int32_t> x(count), y(count);
   for (int64_t at = 0; at < count; ++at) x[static_cast<size_t>(at)] = static_cast<int32_t>(at);
   Queue& queue = device->queue();
   ASSERT_TRUE(queue.write(*in, 0, std::as_bytes(std::span(x))));
   runtime::Buffer* buffers[] = {in.get(), out.get()};
-  for (int64_t range : {int64_t{0}, int64_t{1}, int64_t{7}, count}) {
+  for (int64_t range : {int64_t{0}, int64_t{1}, int64_t{7}, count / elements}) {
+    const int64_t computed = (range + row - 1) / row * row * elements;
     std::fill(y.begin(), y.end(), -1);
     ASSERT_TRUE(queue.write(*out, 0, std::as_bytes(std::span(y))));
     const int64_t factor = -3;
@@ -187,7 +224,7 @@ TEST_P(Conformance, RunsEveryWorkItemOnce) {
     ASSERT_TRUE((*queue.submit())->wait());
     ASSERT_TRUE(queue.read(*out, 0, std::as_writable_bytes(std::span(y))));
     for (int64_t at = 0; at < count; ++at)
-      ASSERT_EQ(y[static_cast<size_t>(at)], at < range ? -3 * at : -1) << range << " " << at;
+      ASSERT_EQ(y[static_cast<size_t>(at)], at < computed ? -3 * at : -1) << range << " " << at;
   }
 }
 
@@ -200,10 +237,10 @@ TEST_P(Conformance, LaunchesRunInOrder) {
   ASSERT_TRUE(queue.write(*a, 0, std::as_bytes(std::span(x))));
   runtime::Buffer* there[] = {a.get(), b.get()};
   runtime::Buffer* back[] = {b.get(), a.get()};
-  const int64_t two = 2;
+  const int64_t two = 2, range = 256 / GetParam().elements;
   for (int turn = 0; turn < 15; ++turn) {
-    ASSERT_TRUE(queue.launch(*code, {0, there, {&two, 1}, 256}));
-    ASSERT_TRUE(queue.launch(*code, {0, back, {&two, 1}, 256}));
+    ASSERT_TRUE(queue.launch(*code, {0, there, {&two, 1}, range}));
+    ASSERT_TRUE(queue.launch(*code, {0, back, {&two, 1}, range}));
   }
   ASSERT_TRUE(queue.read(*a, 0, std::as_writable_bytes(std::span(x))));
   for (int32_t value : x) ASSERT_EQ(value, 1 << 30);

@@ -12,10 +12,19 @@
 
 #include "base/result.h"
 #include "gossamer/profile.hpp"
+#include "ir/type.h"
 
 namespace gossamer::runtime {
 
-// Linear device memory. Kernels may read a vector's length past its end, which holds nothing.
+// A texture: rows of texels of four 32-bit elements, in one or several layers.
+struct Extent {
+  int width = 0;
+  int64_t height = 0;
+  int layers = 1;
+};
+
+// Device memory, linear or a texture. Kernels may read a vector's length past its end, which holds
+// nothing.
 class Buffer {
  public:
   virtual ~Buffer() = default;
@@ -53,24 +62,32 @@ class Fence {
   virtual Result<> wait() = 0;  // may be called again
 };
 
+// A texture holds elements of one type, so calls say which these are; i32 where nothing is said.
 struct LaunchArguments {
   int kernel = 0;
   std::span<Buffer* const> buffers;
   std::span<const int64_t> scalars;
-  int64_t range = 0;  // 0 does nothing
+  int64_t range = 0;                        // 0 does nothing
+  std::span<const ir::DType> storage = {};  // of each buffer; empty: i32
 };
 
 struct ReadArguments {
   const Buffer* from = nullptr;
   size_t offset = 0;
   std::span<std::byte> bytes;
+  ir::DType storage = ir::DType::i32;
 };
 
 // Commands run in order. Host memory may be reused when a call returns.
 class Queue {
  public:
   virtual ~Queue() = default;
-  virtual Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes) = 0;
+  // Where memory is a texture, the rest of the last texel becomes zeros.
+  virtual Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes,
+                         ir::DType storage) = 0;
+  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes) {
+    return write(to, offset, bytes, ir::DType::i32);
+  }
   // What all commands before have left there. Several at once wait for the device once.
   virtual Result<> read(std::span<const ReadArguments> reads) = 0;
   Result<> read(const Buffer& from, size_t offset, std::span<std::byte> bytes) {
@@ -102,6 +119,10 @@ class Device {
   virtual std::shared_ptr<void> attach() { return {}; }
   // Contents undefined. Errors: more memory than there is.
   virtual Result<std::unique_ptr<Buffer>> allocate(size_t bytes) = 0;
+  // Where kernels read textures. Errors: there are none here, one that is too large.
+  virtual Result<std::unique_ptr<Buffer>> allocate_texture(const Extent&) {
+    return fail("this device has no textures");
+  }
   // The code file of a package for this device, with that many segments of a plan. Errors: not such
   // a file, an entry is missing.
   virtual Result<std::unique_ptr<Executable>> load(std::span<const std::byte> code,

@@ -63,7 +63,7 @@ Result<> write_host(Buffer& to, size_t offset, std::span<const std::byte> bytes)
 }
 
 Result<> read_host(std::span<const ReadArguments> reads) {
-  for (const auto& [from, offset, bytes] : reads) {
+  for (const auto& [from, offset, bytes, storage] : reads) {
     GS_TRY(check_range(*from, offset, bytes.size()));
     if (bytes.empty()) continue;
     const std::byte* const data = static_cast<const HostBuffer*>(from)->data();

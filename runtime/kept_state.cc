@@ -202,7 +202,7 @@ Result<> Model::State::place_state(std::span<const int64_t> dims, const Sized& s
     if (state.room == room && room > 0) continue;
     const int tensor = module().inputs[state.input].tensor;
     const auto slot = static_cast<size_t>(module().tensors[static_cast<size_t>(tensor)].slot);
-    const int64_t bytes = value_of(module().slots[slot].bytes, sizes);
+    const int64_t bytes = bytes_of(slot, sizes);
     std::unique_ptr<Buffer> memory;
     if (!slots[slot] || bytes < 0 || slots[slot]->size() < static_cast<size_t>(bytes)) {
       GS_ASSIGN(memory, allocate(slot, sizes));

@@ -21,10 +21,6 @@ const T& entry_of(const std::vector<T>& entries, int64_t at) {
 
 int64_t size_of(const auto& entries) { return static_cast<int64_t>(entries.size()); }
 
-bool is_static(const package::Slot& slot) {
-  return slot.texture.width > 0 ? !slot.texture.height.planned : !slot.bytes.planned;
-}
-
 bool is_gpu(std::string_view target) {
   return target == "webgpu" || target == "webgl" || target == "opencl" || target == "opengl";
 }
@@ -491,6 +487,10 @@ Result<Manifest> Reader::read(const Json& json) {
 }
 
 }  // namespace
+
+bool is_static(const package::Slot& slot) {
+  return slot.texture.width > 0 ? !slot.texture.height.planned : !slot.bytes.planned;
+}
 
 Result<Manifest> parse_manifest(std::string_view text) {
   rapidjson::Document document;

@@ -24,6 +24,9 @@ struct Manifest {
   std::vector<int64_t> sources;  // of each kernel, its place in kernels.json; -1: it has none
 };
 
+// Whether its size is known without a plan.
+bool is_static(const package::Slot& slot);
+
 // How deep branches and loops may lie in each other.
 constexpr int deepest_step = 256;
 

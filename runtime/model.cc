@@ -10,6 +10,7 @@
 #include "runtime/opencl/device.h"
 #include "runtime/opengl/device.h"
 #include "runtime/string_ports.h"
+#include "runtime/webgl/device.h"
 #include "runtime/webgpu/device.h"
 
 namespace gossamer::runtime {
@@ -55,24 +56,26 @@ Result<> Model::State::provide_devices(const std::string& folder, LoadOptions& o
     GS_ASSIGN(device, make_opengl_device());
   }
   // Before a device is looked for: with this code there is no use for one.
-  const bool elsewhere = beside.target.empty()
-                             ? !device && target == "webgpu" && module().plan_values > 0
-                             : beside.target != "cpu";
+  const bool page = target == "webgpu" || target == "webgl";
+  const bool elsewhere =
+      beside.target.empty() ? !device && page && module().plan_values > 0 : beside.target != "cpu";
   if (elsewhere)
     return fail_at(
         folder,
         "was compiled for pages: what its target leaves to the CPU is WebAssembly, which "
         "this run time does not run",
-        target == "webgpu" ? "compile the model with --side cpu"
-                           : "compile the model with --target cpu");
+        page ? "compile the model with --side cpu" : "compile the model with --target cpu");
   if (!device && target == "webgpu") {
     GS_ASSIGN(device, make_webgpu_device());
   }
+  if (!device && target == "webgl") {
+    GS_ASSIGN(device, make_webgl_device());
+  }
   if (!device)
-    return fail_at(
-        folder,
-        cat("is a package for ", target, ", this run time runs cpu, opencl, opengl and webgpu"),
-        "compile the model with --target cpu");
+    return fail_at(folder,
+                   cat("is a package for ", target,
+                       ", this run time runs cpu, opencl, opengl, webgpu and webgl"),
+                   "compile the model with --target cpu");
   if (!beside.target.empty()) side = make_cpu_device(options.threads);
   return {};
 }
@@ -195,7 +198,7 @@ std::vector<KernelEntry> Model::State::entries_of(int number) {
 Result<> Model::State::write_tensor(int tensor, ir::DType dtype, std::span<const std::byte> bytes) {
   const package::Tensor& to = module().tensors[static_cast<size_t>(tensor)];
   Queue& queue = queue_of(tensor);
-  if (to.storage == dtype) return queue.write(*memory_of(tensor), 0, bytes);
+  if (to.storage == dtype) return queue.write(*memory_of(tensor), 0, bytes, to.storage);
   dtype = ir::carrier_of(dtype);  // memory holds codes
   const bool narrows = ir::byte_size(dtype) == 8 && ir::is_int(dtype);
   const auto size = static_cast<size_t>(ir::byte_size(dtype));
@@ -211,7 +214,7 @@ Result<> Model::State::write_tensor(int tensor, ir::DType dtype, std::span<const
                      "run this model on cpu");
     ir::write_scalar(stored, &converted[at * stored_size]);
   }
-  return queue.write(*memory_of(tensor), 0, converted);
+  return queue.write(*memory_of(tensor), 0, converted, to.storage);
 }
 
 }  // namespace gossamer::runtime

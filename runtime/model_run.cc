@@ -20,6 +20,11 @@ std::string too_many(const std::string& what, int64_t elements, int64_t most) {
              most, " are possible");
 }
 
+// Of a texture of webgl.
+int64_t bytes_of_row(const package::Texture& texture) {
+  return int64_t{texture.width} * texture.layers * 16;
+}
+
 }  // namespace
 
 Result<> check_kind(const Port& port, const TensorView& feed, const std::string& where) {
@@ -158,15 +163,35 @@ std::string Model::State::tensor_in(size_t slot, const Sized& sizes) const {
   return largest ? cat("tensor \"", largest->name, "\"") : cat("slot ", slot);
 }
 
+int64_t Model::State::bytes_of(size_t at, const Sized& sizes) const {
+  const package::Slot& slot = module().slots[at];
+  if (slot.texture.width == 0) return value_of(slot.bytes, sizes);
+  const int64_t rows = value_of(slot.texture.height, sizes);
+  int64_t bytes = rows;
+  if (rows < 0) return rows;
+  if (__builtin_mul_overflow(std::max<int64_t>(rows, 1), bytes_of_row(slot.texture), &bytes))
+    return std::numeric_limits<int64_t>::max();
+  return bytes;
+}
+
+Result<std::unique_ptr<Buffer>> Model::State::reserve(size_t at, size_t bytes) {
+  const package::Slot& slot = module().slots[at];
+  Device& device = device_at(slot.device);
+  if (slot.texture.width == 0) return device.allocate(bytes);
+  return device.allocate_texture({slot.texture.width,
+                                  static_cast<int64_t>(bytes) / bytes_of_row(slot.texture),
+                                  slot.texture.layers});
+}
+
 Result<std::unique_ptr<Buffer>> Model::State::allocate(size_t slot, const Sized& sizes) {
-  const int64_t bytes = value_of(module().slots[slot].bytes, sizes);
+  const int64_t bytes = bytes_of(slot, sizes);
   const auto wrong = [&](const std::string& what) {
     return fail_at(tensor_in(slot, sizes), what, "use smaller inputs");
   };
   if (bytes == std::numeric_limits<int64_t>::min() || bytes > largest_number)
     return wrong("would take more bytes than can be counted");
   if (bytes < 0) return wrong(cat("would have a negative size: ", bytes, " bytes"));
-  auto made = device_at(module().slots[slot].device).allocate(static_cast<size_t>(bytes));
+  auto made = reserve(slot, static_cast<size_t>(bytes));
   if (!made) return wrong(made.error().message);
   return made;
 }
@@ -176,13 +201,12 @@ Result<std::unique_ptr<Buffer>> Model::State::allocate(size_t slot, const Sized&
 Result<> Model::State::provide_slots(const Sized& sizes, int segment) {
   for (size_t at = 0; at < slots.size(); ++at) {
     if (module().slots[at].segment != segment || spent[at] || holds_state(at)) continue;
-    const int64_t bytes = value_of(module().slots[at].bytes, sizes);
+    const int64_t bytes = bytes_of(at, sizes);
     const size_t had = slots[at] ? slots[at]->size() : 0;
     if (slots[at] && bytes >= 0 && had >= static_cast<size_t>(bytes)) continue;
     slots[at] = nullptr;
     if (segment > 0 && bytes >= 0 && had + had / 2 > static_cast<size_t>(bytes))
-      if (auto more = device_at(module().slots[at].device).allocate(had + had / 2))
-        slots[at] = std::move(*more);
+      if (auto more = reserve(at, had + had / 2)) slots[at] = std::move(*more);
     if (slots[at]) continue;
     GS_ASSIGN(slots[at], allocate(at, sizes));
   }
@@ -220,8 +244,11 @@ Result<> Model::State::check_numbers(const package::Launch& launch,
 Result<> Model::State::launch(const package::Launch& launch, std::span<const int64_t> scalars,
                               int64_t range) {
   std::vector<Buffer*> buffers;
+  std::vector<ir::DType> storage;
   buffers.reserve(launch.tensors.size());
+  storage.reserve(launch.tensors.size());
   for (int tensor : launch.tensors) {
+    storage.push_back(module().tensors[static_cast<size_t>(tensor)].storage);
     buffers.push_back(memory_of(tensor));
     if (!buffers.back())
       return fail_at(cat("tensor \"", module().tensors[static_cast<size_t>(tensor)].name, "\""),
@@ -230,7 +257,7 @@ Result<> Model::State::launch(const package::Launch& launch, std::span<const int
   const auto kernel = static_cast<size_t>(launch.kernel);
   const int number = module().kernels[kernel].device;
   return device_at(number).queue().launch(number == 0 ? *code : *side_code,
-                                          {loaded[kernel], buffers, scalars, range});
+                                          {loaded[kernel], buffers, scalars, range, storage});
 }
 
 Result<> Model::State::launch_of_run(size_t at, std::span<const int64_t> scalars, int64_t range,
@@ -327,11 +354,11 @@ Result<> Model::State::read_outputs(const Sized& sizes, std::vector<HostTensor>&
     if (memory.mapped().data()) {
       seen = true;
     } else if (!stays(at)) {
-      size_t bytes = static_cast<size_t>(
-          ir::byte_size(module().tensors[static_cast<size_t>(port.tensor)].storage));
+      const ir::DType storage = module().tensors[static_cast<size_t>(port.tensor)].storage;
+      size_t bytes = static_cast<size_t>(ir::byte_size(storage));
       for (int64_t extent : shape) bytes *= static_cast<size_t>(extent);
       copies[at].resize(bytes);
-      reads.push_back({&memory, 0, copies[at]});
+      reads.push_back({&memory, 0, copies[at], storage});
     }
     shapes.push_back(std::move(shape));
   }

@@ -79,7 +79,11 @@ struct Model::State {
   Result<> plan(int segment, std::span<const int64_t> dims, Sized& sizes) const;
   Result<> provide_slots(const Sized& sizes, int segment);
   Result<> provide_for_rows(std::vector<int64_t> dims, std::span<const int64_t> longer);
+  // What it takes, saturating as value_of.
+  int64_t bytes_of(size_t slot, const Sized& sizes) const;
   Result<std::unique_ptr<Buffer>> allocate(size_t slot, const Sized& sizes);
+  // A slot's memory of so many bytes; of a texture the rows that these fill.
+  Result<std::unique_ptr<Buffer>> reserve(size_t slot, size_t bytes);
   // The largest tensor of a slot: 'tensor "x"'.
   std::string tensor_in(size_t slot, const Sized& sizes) const;
   Result<> check_numbers(const package::Launch& launch, std::span<const int64_t> scalars,

@@ -111,7 +111,8 @@ Result<> Model::State::Steps::read(const Step& step) {
     const Buffer* const memory = state_.memory_of(step.tensor);
     if (memory && count * size <= memory->size() && step.count <= value(tensor.elements)) {
       copy.resize(count * size);
-      GS_TRY(state_.queue_of(step.tensor).read(*memory, 0, copy));
+      const ReadArguments one{memory, 0, copy, dtype};
+      GS_TRY(state_.queue_of(step.tensor).read({&one, 1}));
       bytes = copy;
     }
   }
@@ -141,13 +142,16 @@ Result<> Model::State::Steps::copy(const Step& step) {
   const package::Tensor& from = state_.module().tensors[static_cast<size_t>(step.tensor)];
   const Buffer* const memory = state_.memory_of(step.tensor);
   const Buffer* const to = state_.memory_of(step.to);
-  const int64_t elements = value(from.elements);
+  const package::Tensor& into = state_.module().tensors[static_cast<size_t>(step.to)];
+  // A texture's tensor ends with a whole texel.
+  const int64_t elements = std::min(value(from.elements), value(into.elements));
   const auto size = static_cast<size_t>(ir::byte_size(from.storage));
   if (!memory || !to || elements < 0 || static_cast<uint64_t>(elements) > memory->size() / size)
     return fail_at(cat("tensor \"", from.name, "\""), "is copied before its size is known",
                    "compile the model again");
   std::vector<std::byte> bytes(static_cast<size_t>(elements) * size);
-  GS_TRY(state_.queue_of(step.tensor).read(*memory, 0, bytes));
+  const ReadArguments one{memory, 0, bytes, from.storage};
+  GS_TRY(state_.queue_of(step.tensor).read({&one, 1}));
   return state_.write_tensor(step.to, from.storage, bytes);
 }
 

@@ -65,14 +65,12 @@ Result<> Model::State::initialize() {
   spent.assign(slots.size(), false);
   const auto provide = [&](int slot) -> Result<> {
     const auto at = static_cast<size_t>(slot);
-    if (slots[at] || module().slots[at].bytes.planned) return {};
+    if (slots[at] || !is_static(module().slots[at])) return {};
     GS_ASSIGN(slots[at], allocate(at, {}));
     return {};
   };
-  for (size_t at = 0; at < slots.size(); ++at) {
-    if (module().slots[at].texture.width > 0) return fail(cat("slot ", at, " is a texture"));
+  for (size_t at = 0; at < slots.size(); ++at)
     if (!last.contains(static_cast<int>(at))) GS_TRY(provide(static_cast<int>(at)));
-  }
   std::map<int, const package::Weight*> left;  // by tensor
   for (const package::Weight& weight : module().weights) left[weight.tensor] = &weight;
   std::map<std::string, TensorsOfFile> files;

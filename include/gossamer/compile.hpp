@@ -24,9 +24,9 @@ namespace gossamer {
 struct CompileOptions {
   std::string target = "cpu";  // "cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"
   std::string name;            // of the model; "" takes the graph's
-  // webgpu: "cpu" makes what the GPU leaves to the CPU (sizes of open dimensions, 64-bit floats)
-  // machine code, for load() here; "wasm" WebAssembly, for pages. No difference where nothing is
-  // left.
+  // webgpu, webgl: "cpu" makes what the GPU leaves to the CPU (sizes of open dimensions, 64-bit
+  // floats) machine code, for load() here; "wasm" WebAssembly, for pages. No difference where
+  // nothing is left.
   std::string side = "wasm";
   std::string cpu = "native";  // cpu, and CPUs beside a GPU: LLVM's name of the processor
   bool relaxed_simd = true;    // wasm: kernels with relaxed SIMD's multiply-adds beside the others
@@ -74,8 +74,8 @@ GOSSAMER_API std::expected<Package, Error> compile(std::span<const std::byte> on
 GOSSAMER_API std::expected<Package, Error> compile_file(const std::string& path,
                                                         const CompileOptions& options = {});
 
-// Errors: as of load(folder); a package for a page: for wasm or webgl, or for webgpu with a
-// side of "wasm".
+// Errors: as of load(folder); a package for a page: for wasm, or for webgpu or webgl with a side of
+// "wasm".
 GOSSAMER_API std::expected<Model, Error> load(const Package& package,
                                               const LoadOptions& options = {});
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TARGETS = ("cpu", "opencl", "opengl", "wasm", "webgpu", "webgl")
 """What compile() makes packages for; those of HERE run on this machine, those of PAGES in a page or in Node.js."""
 
-HERE = ("cpu", "opencl", "opengl", "webgpu")
+HERE = ("cpu", "opencl", "opengl", "webgpu", "webgl")
 """This machine's CPU, and its GPU through the driver that is installed (or a driver in software); none needs a window. webgpu goes
 through wgpu-native or Dawn: pip install wgpu has the first of them, GOSSAMER_WEBGPU_LIBRARY names another."""
 
@@ -83,7 +83,7 @@ class Package:
     def model(self) -> Model:
         """Loaded here, once. Raises Error for a target of another place, and where no driver for it is installed.
 
-        One for webgpu whose page would compute a part in WebAssembly is compiled once more, with machine code in its place.
+        One for webgpu or webgl whose page would compute a part in WebAssembly is compiled once more, with machine code in its place.
         """
         if self._model is None:
             if self.target not in HERE:
@@ -189,7 +189,7 @@ def compile(  # noqa: A001: the word of the field
     made = compiled()
 
     def here() -> _core.Package:
-        if target != "webgpu" or not {"side.wasm", "plan.wasm"} & made.sizes().keys():
+        if target not in ("webgpu", "webgl") or not {"side.wasm", "plan.wasm"} & made.sizes().keys():
             return made
         options.side = "cpu"
         return compiled()

@@ -97,7 +97,7 @@ def test_packages_of_the_web_say_where_they_run(tmp_path):
         package = gossamer.compile(dense(), target=target)
         package.write(tmp_path / target)
         assert (tmp_path / target / "manifest.json").exists()
-        if target != "webgpu":
+        if target == "wasm":
             with pytest.raises(gossamer.Error, match="does not run in Python"):
                 package.run(X)
 
@@ -240,7 +240,7 @@ def test_ctrl_c_ends_the_wait():
         assert child.stdout.readline() == "interrupted\n"
 
 
-@pytest.mark.parametrize("target", ["opencl", "opengl", "webgpu"])
+@pytest.mark.parametrize("target", ["opencl", "opengl", "webgpu", "webgl"])
 def test_it_runs_on_the_gpu(compiled, target):
     model = gossamer.compile(dense(), target=target)
     try:
@@ -252,7 +252,7 @@ def test_it_runs_on_the_gpu(compiled, target):
     np.testing.assert_allclose(made["z"], compiled.run({"x": X})["z"], rtol=1e-5)
     assert model.report()["device"].startswith(target)
     # What runs here has machine code in its place.
-    assert ("plan.wasm" in model.files) == (target == "webgpu")
+    assert ("plan.wasm" in model.files) == (target in ("webgpu", "webgl"))
 
 
 def test_webgpu_says_what_to_install():

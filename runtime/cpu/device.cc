@@ -74,7 +74,8 @@ class CpuQueue : public Queue {
   explicit CpuQueue(int threads) : pool_(threads) {}
   int threads() const { return pool_.threads(); }
   ThreadPool& pool() { return pool_; }
-  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes) override {
+  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes,
+                 ir::DType /*storage*/) override {
     return write_host(to, offset, bytes);
   }
   Result<> read(std::span<const ReadArguments> reads) override { return read_host(reads); }

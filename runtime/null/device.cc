@@ -26,7 +26,8 @@ class NullExecutable : public Executable {
 
 class NullQueue : public Queue {
  public:
-  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes) override {
+  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes,
+                 ir::DType /*storage*/) override {
     return write_host(to, offset, bytes);
   }
   Result<> read(std::span<const ReadArguments> reads) override { return read_host(reads); }

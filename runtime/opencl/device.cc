@@ -97,7 +97,8 @@ class ClFence : public Fence {
 class ClQueue : public Queue {
  public:
   ClQueue(const Library& cl, Owned<cl_command_queue> queue) : cl_(cl), queue_(std::move(queue)) {}
-  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes) override {
+  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes,
+                 ir::DType /*storage*/) override {
     const Library& cl = cl_;
     GS_TRY(check_range(to, offset, bytes.size()));
     if (bytes.empty()) return {};
@@ -107,7 +108,7 @@ class ClQueue : public Queue {
   }
   Result<> read(std::span<const ReadArguments> reads) override {
     const Library& cl = cl_;
-    for (const auto& [from, offset, bytes] : reads) {
+    for (const auto& [from, offset, bytes, storage] : reads) {
       GS_TRY(check_range(*from, offset, bytes.size()));
       if (bytes.empty()) continue;
       GS_CL(clEnqueueReadBuffer(queue_.get(), static_cast<const ClBuffer&>(*from).memory(), CL_TRUE,

@@ -81,7 +81,9 @@ std::shared_ptr<void> Context::attach() {
   return here;
 }
 
-std::shared_ptr<Context> Context::create_on(const Egl& egl, EGLDisplay display, bool es) {
+std::shared_ptr<Context> Context::create_on(const Egl& egl, EGLDisplay display, Form form,
+                                            const Version& version) {
+  const bool es = version.es;
   const EGLenum before = egl.eglQueryAPI();
   egl.eglBindAPI(es ? EGL_OPENGL_ES_API : EGL_OPENGL_API);
   const EGLint wanted[] = {EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_RENDERABLE_TYPE,
@@ -89,22 +91,22 @@ std::shared_ptr<Context> Context::create_on(const Egl& egl, EGLDisplay display, 
   EGLConfig config = nullptr;
   EGLint count = 0;
   if (!egl.eglChooseConfig(display, wanted, &config, 1, &count) || count == 0) config = nullptr;
-  const EGLint gl_43[] = {EGL_CONTEXT_MAJOR_VERSION,
-                          4,
-                          EGL_CONTEXT_MINOR_VERSION,
-                          3,
-                          EGL_CONTEXT_OPENGL_PROFILE_MASK,
-                          EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT,
-                          EGL_NONE};
-  const EGLint es_31[] = {EGL_CONTEXT_MAJOR_VERSION, 3, EGL_CONTEXT_MINOR_VERSION, 1, EGL_NONE};
-  const EGLContext made = egl.eglCreateContext(display, config, EGL_NO_CONTEXT, es ? es_31 : gl_43);
+  std::vector<EGLint> attributes = {EGL_CONTEXT_MAJOR_VERSION, version.major,
+                                    EGL_CONTEXT_MINOR_VERSION, version.minor};
+  if (!es)
+    attributes.insert(attributes.end(),
+                      {EGL_CONTEXT_OPENGL_PROFILE_MASK, EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT});
+  attributes.push_back(EGL_NONE);
+  const EGLContext made = egl.eglCreateContext(display, config, EGL_NO_CONTEXT, attributes.data());
   egl.eglBindAPI(before);
   if (made == EGL_NO_CONTEXT) return {};
   std::shared_ptr<Context> context(new Context(egl, display, made, es));
   const auto attached = context->attach();
-  auto functions = opengl::gl(egl);
+  auto functions = opengl::gl(egl, form);
   if (egl.eglGetCurrentContext() != made || !functions) return {};
   context->gl_ = *functions;
+  // OpenGL 3.3 draws into float textures by itself.
+  if (form == Form::fragments && es && !context->has("GL_EXT_color_buffer_float")) return {};
   const auto text = [&](GLenum what) {
     const GLubyte* value = context->gl_.glGetString(what);
     return std::string(value ? reinterpret_cast<const char*>(value) : "?");
@@ -115,15 +117,34 @@ std::shared_ptr<Context> Context::create_on(const Egl& egl, EGLDisplay display, 
   return context;
 }
 
-Result<std::shared_ptr<Context>> Context::create() {
+bool Context::has(std::string_view extension) const {
+  const GLubyte* all = gl_.glGetString(GL_EXTENSIONS);
+  return has_word(reinterpret_cast<const char*>(all), extension);
+}
+
+int Context::number(GLenum what) const {
+  GLint value = 0;
+  gl_.glGetIntegerv(what, &value);
+  return value;
+}
+
+Result<std::shared_ptr<Context>> Context::create(Form form) {
+  // Fragment shaders are text of OpenGL ES.
+  constexpr Version compute[] = {{false, 4, 3}, {true, 3, 1}};
+  constexpr Version fragments[] = {{true, 3, 0}, {false, 3, 3}};
   GS_ASSIGN(const Egl* const egl, opengl::egl());
   for (const EGLDisplay display : displays(*egl)) {
     if (!egl->eglInitialize(display, nullptr, nullptr)) continue;
-    for (const bool es : {false, true})
-      if (auto context = create_on(*egl, display, es)) return context;
+    for (const Version& version : form == Form::compute ? compute : fragments)
+      if (auto context = create_on(*egl, display, form, version)) return context;
   }
   return fail(
-      "no OpenGL driver here has compute shaders (OpenGL 4.3 or OpenGL ES 3.1) without a window",
+      cat("no OpenGL driver here ",
+          form == Form::compute
+              ? "has compute shaders (OpenGL 4.3 or OpenGL ES 3.1)"
+              : "draws into float textures (OpenGL ES 3.0 with EXT_color_buffer_float, or OpenGL "
+                "3.3)",
+          " without a window"),
       "install a driver: your GPU's, or libegl-mesa0 and libgl1-mesa-dri for the CPU");
 }
 

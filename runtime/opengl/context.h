@@ -1,4 +1,5 @@
-// A context without a surface: of OpenGL 4.3, else of OpenGL ES 3.1.
+// A context without a surface: for compute shaders of OpenGL 4.3, else of OpenGL ES 3.1; for
+// fragment shaders of OpenGL ES 3.0 that draw into float textures, else of OpenGL 3.3.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,7 @@ namespace gossamer::runtime::opengl {
 class Context {
  public:
   // On the first GPU that has one, else on a driver in software. Errors say what to install.
-  static Result<std::shared_ptr<Context>> create();
+  static Result<std::shared_ptr<Context>> create(Form form);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -23,11 +24,19 @@ class Context {
   bool software() const { return software_; }
   std::string renderer() const { return renderer_; }
   std::string version() const { return version_; }
+  // A number of the driver's, such as GL_MAX_TEXTURE_SIZE; while it is current.
+  int number(GLenum what) const;
 
  private:
   Context(const Egl& egl, EGLDisplay display, EGLContext context, bool es)
       : egl_(egl), display_(display), context_(context), es_(es) {}
-  static std::shared_ptr<Context> create_on(const Egl& egl, EGLDisplay display, bool es);
+  struct Version {
+    bool es;
+    EGLint major, minor;
+  };
+  static std::shared_ptr<Context> create_on(const Egl& egl, EGLDisplay display, Form form,
+                                            const Version& version);
+  bool has(std::string_view extension) const;  // of OpenGL ES
   class Attached;
 
   const Egl& egl_;

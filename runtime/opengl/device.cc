@@ -1,19 +1,18 @@
 #include "runtime/opengl/device.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
-#include <utility>
 #include <vector>
 
-#include "runtime/opengl/context.h"
+#include "runtime/opengl/fence.h"
+#include "runtime/opengl/program.h"
+#include "runtime/opengl/staging.h"
 #include "runtime/shader_sources.h"
 
 namespace gossamer::runtime {
 namespace {
 
-using opengl::Context;
-using opengl::Gl;
+using namespace opengl;  // NOLINT(google-build-using-namespace): this is its face
 using Shared = std::shared_ptr<Context>;
 
 constexpr int64_t most_groups_in_x = 65535;
@@ -35,83 +34,12 @@ class GlBuffer : public Buffer {
   size_t size_;
 };
 
-class Program {
- public:
-  Program(Shared context, GLuint name) : context_(std::move(context)), name_(name) {}
-  Program(Program&& other) noexcept
-      : context_(other.context_), name_(std::exchange(other.name_, 0)) {}
-  Program& operator=(Program&&) = delete;
-  ~Program() {
-    const auto attached = context_->attach();
-    if (name_) context_->gl().glDeleteProgram(name_);
-  }
-  GLuint name() const { return name_; }
-
- private:
-  Shared context_;
-  GLuint name_;
-};
-
-class GlExecutable : public Executable {
- public:
-  GlExecutable(std::vector<KernelEntry> kernels, std::vector<Program> programs)
-      : kernels_(std::move(kernels)), programs_(std::move(programs)) {}
-  std::span<const KernelEntry> kernels() const override { return kernels_; }
-  GLuint program(int kernel) const { return programs_[static_cast<size_t>(kernel)].name(); }
-  Result<> plan(int segment, std::span<const int64_t>, std::span<double>) const override {
-    return fail(cat("the code has no segment ", segment, " of a plan"));
-  }
-
- private:
-  std::vector<KernelEntry> kernels_;
-  std::vector<Program> programs_;
-};
-
-class GlFence : public Fence {
- public:
-  GlFence(Shared context, GLsync sync) : context_(std::move(context)), sync_(sync) {}
-  ~GlFence() override {
-    const auto attached = context_->attach();
-    context_->gl().glDeleteSync(sync_);
-  }
-  bool passed() const override {
-    const auto attached = context_->attach();
-    const GLenum status = context_->gl().glClientWaitSync(sync_, 0, 0);
-    return status == GL_ALREADY_SIGNALED || status == GL_CONDITION_SATISFIED;
-  }
-  Result<> wait() override {
-    const auto attached = context_->attach();
-    constexpr GLuint64 second = 1'000'000'000;
-    GLenum status = GL_TIMEOUT_EXPIRED;
-    while (status == GL_TIMEOUT_EXPIRED)
-      status = context_->gl().glClientWaitSync(sync_, GL_SYNC_FLUSH_COMMANDS_BIT, second);
-    if (status == GL_WAIT_FAILED) return fail("the OpenGL driver lost its device");
-    return {};
-  }
-
- private:
-  Shared context_;
-  GLsync sync_;
-};
-
-// Nothing, or what the driver has noted since it was last asked.
-Result<> check_errors(const Gl& gl) {
-  const GLenum code = gl.glGetError();
-  if (code == GL_NO_ERROR) return {};
-  while (gl.glGetError() != GL_NO_ERROR) {
-  }
-  if (code == GL_OUT_OF_MEMORY) return fail("the OpenGL driver is out of memory");
-  return fail(cat("the OpenGL driver says error ", code));
-}
-
 class GlQueue : public Queue {
  public:
-  explicit GlQueue(Shared context) : context_(std::move(context)), gl_(context_->gl()) {}
-  ~GlQueue() override {
-    const auto attached = context_->attach();
-    gl_.glDeleteBuffers(1, &staging_);
-  }
-  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes) override {
+  explicit GlQueue(const Shared& context)
+      : context_(context), gl_(context->gl()), staging_(context, GL_COPY_WRITE_BUFFER) {}
+  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes,
+                 ir::DType /*storage*/) override {
     GS_TRY(check_range(to, offset, bytes.size()));
     if (bytes.empty()) return {};
     const auto attached = context_->attach();
@@ -122,17 +50,31 @@ class GlQueue : public Queue {
     return {};
   }
   Result<> read(std::span<const ReadArguments> reads) override {
-    for (const auto& [from, offset, bytes] : reads) {
+    std::vector<Staging::Part> parts;
+    size_t end = 0;
+    for (const auto& [from, offset, bytes, storage] : reads) {
       GS_TRY(check_range(*from, offset, bytes.size()));
-      if (!bytes.empty()) GS_TRY(read_one(static_cast<const GlBuffer&>(*from), offset, bytes));
+      parts.push_back({end, bytes});
+      end += bytes.size();
     }
-    return {};
+    if (end == 0) return {};
+    const auto attached = context_->attach();
+    staging_.bind(end);
+    gl_.glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+    for (size_t at = 0; at < reads.size(); ++at) {
+      if (reads[at].bytes.empty()) continue;
+      gl_.glBindBuffer(GL_COPY_READ_BUFFER, static_cast<const GlBuffer*>(reads[at].from)->name());
+      gl_.glCopyBufferSubData(
+          GL_COPY_READ_BUFFER, GL_COPY_WRITE_BUFFER, static_cast<GLintptr>(reads[at].offset),
+          static_cast<GLintptr>(parts[at].at), static_cast<GLsizeiptr>(reads[at].bytes.size()));
+    }
+    return staging_.read(end, parts);
   }
   Result<> launch(const Executable& code, const LaunchArguments& arguments) override {
     GS_TRY(check_launch(code, arguments));
     if (arguments.range == 0) return {};
     const auto attached = context_->attach();
-    gl_.glUseProgram(static_cast<const GlExecutable&>(code).program(arguments.kernel));
+    gl_.glUseProgram(static_cast<const Programs&>(code).program(arguments.kernel));
     for (GLuint at = 0; at < arguments.buffers.size(); ++at)
       gl_.glBindBufferBase(GL_SHADER_STORAGE_BUFFER, at,
                            static_cast<GlBuffer*>(arguments.buffers[at])->name());
@@ -147,42 +89,13 @@ class GlQueue : public Queue {
   }
   Result<std::unique_ptr<Fence>> submit() override {
     const auto attached = context_->attach();
-    GS_TRY(check_errors(gl_));
-    const GLsync sync = gl_.glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-    if (!sync) return fail("the OpenGL driver lost its device");
-    gl_.glFlush();
-    return std::make_unique<GlFence>(context_, sync);
+    return make_fence(context_);
   }
 
  private:
-  // Through a buffer of its own: drivers move one that is mapped to the host's memory.
-  Result<> read_one(const GlBuffer& from, size_t offset, std::span<std::byte> bytes) {
-    const auto attached = context_->attach();
-    const auto size = static_cast<GLsizeiptr>(bytes.size());
-    if (!staging_) gl_.glGenBuffers(1, &staging_);
-    gl_.glBindBuffer(GL_COPY_WRITE_BUFFER, staging_);
-    if (staging_size_ < bytes.size()) {
-      gl_.glBufferData(GL_COPY_WRITE_BUFFER, size, nullptr, GL_STREAM_READ);
-      staging_size_ = bytes.size();
-    }
-    gl_.glBindBuffer(GL_COPY_READ_BUFFER, from.name());
-    gl_.glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
-    gl_.glCopyBufferSubData(GL_COPY_READ_BUFFER, GL_COPY_WRITE_BUFFER,
-                            static_cast<GLintptr>(offset), 0, size);
-    const void* const mapped = gl_.glMapBufferRange(GL_COPY_WRITE_BUFFER, 0, size, GL_MAP_READ_BIT);
-    if (!mapped) {
-      GS_TRY(check_errors(gl_));
-      return fail("the OpenGL driver does not let its memory be read");
-    }
-    std::memcpy(bytes.data(), mapped, bytes.size());
-    gl_.glUnmapBuffer(GL_COPY_WRITE_BUFFER);
-    return check_errors(gl_);
-  }
-
   Shared context_;
   const Gl& gl_;
-  GLuint staging_ = 0;
-  size_t staging_size_ = 0;
+  Staging staging_;
   std::vector<GLint> words_;
 };
 
@@ -222,54 +135,26 @@ class GlDevice : public Device {
     std::vector<Program> programs;
     for (size_t at = 0; at < kernels.size(); ++at) {
       GS_TRY(check_limits(kernels[at]));
-      GS_ASSIGN(const GLuint program, build(sources[at]));
-      programs.emplace_back(context_, program);
+      const Shader shader =
+          make_shader(context_, GL_COMPUTE_SHADER,
+                      {context_->es() ? "#version 310 es\n" : "#version 430\n", sources[at]});
+      const Shader* const parts[] = {&shader};
+      GS_ASSIGN(Program program, link(context_, parts));
+      programs.push_back(std::move(program));
     }
-    return std::make_unique<GlExecutable>(std::vector<KernelEntry>(kernels.begin(), kernels.end()),
-                                          std::move(programs));
+    return std::make_unique<Programs>(kernels, std::move(programs));
   }
   Queue& queue() override { return queue_; }
 
  private:
-  int number(GLenum what) const {
-    GLint value = 0;
-    gl_.glGetIntegerv(what, &value);
-    return value;
-  }
   Result<> check_limits(const KernelEntry& entry) const {
-    const int invocations = number(GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS);
-    const int blocks = number(GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS);
+    const int invocations = context_->number(GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS);
+    const int blocks = context_->number(GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS);
     if (entry.group_size <= invocations && entry.buffers <= blocks) return {};
     return fail(cat("a kernel has ", entry.buffers, " buffers and groups of ", entry.group_size,
                     " invocations, this device takes ", blocks, " and ", invocations),
                 "compile the model with --limits es31");
   }
-  Result<GLuint> build(const std::string& source) const {
-    const char* const version = context_->es() ? "#version 310 es\n" : "#version 430\n";
-    const char* const parts[] = {version, source.c_str()};
-    const GLuint shader = gl_.glCreateShader(GL_COMPUTE_SHADER);
-    gl_.glShaderSource(shader, 2, parts, nullptr);
-    gl_.glCompileShader(shader);
-    const GLuint program = gl_.glCreateProgram();
-    gl_.glAttachShader(program, shader);
-    gl_.glLinkProgram(program);
-    GLint linked = 0, compiled = 0;
-    gl_.glGetProgramiv(program, GL_LINK_STATUS, &linked);
-    gl_.glGetShaderiv(shader, GL_COMPILE_STATUS, &compiled);
-    std::string log(4096, '\0');
-    GLsizei length = 0;
-    if (!compiled) {
-      gl_.glGetShaderInfoLog(shader, static_cast<GLsizei>(log.size()), &length, log.data());
-    } else if (!linked) {
-      gl_.glGetProgramInfoLog(program, static_cast<GLsizei>(log.size()), &length, log.data());
-    }
-    gl_.glDeleteShader(shader);
-    if (linked) return program;
-    gl_.glDeleteProgram(program);
-    log.resize(static_cast<size_t>(std::max(length, 0)));
-    return fail(cat("the driver's compiler refuses a kernel: ", log));
-  }
-
   Shared context_;
   const Gl& gl_;
   GlQueue queue_;
@@ -278,7 +163,7 @@ class GlDevice : public Device {
 }  // namespace
 
 Result<std::unique_ptr<Device>> make_opengl_device() {
-  GS_ASSIGN(const Shared context, Context::create());
+  GS_ASSIGN(const Shared context, Context::create(Form::compute));
   return std::make_unique<GlDevice>(context);
 }
 

@@ -27,12 +27,17 @@ Result<const Egl*> egl() {
   return &*loaded;
 }
 
-Result<Gl> gl(const Egl& egl) {
+Result<Gl> gl(const Egl& egl, Form form) {
   Gl all;
 #define GS_FIND(name)                                                            \
   all.name = reinterpret_cast<decltype(all.name)>(egl.eglGetProcAddress(#name)); \
   if (!all.name) return fail("the OpenGL driver has no " #name, install);
   GS_GL_FUNCTIONS(GS_FIND)
+  if (form == Form::compute) {
+    GS_GL_COMPUTE_FUNCTIONS(GS_FIND)
+  } else {
+    GS_GL_FRAGMENT_FUNCTIONS(GS_FIND)
+  }
 #undef GS_FIND
   return all;
 }

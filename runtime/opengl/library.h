@@ -1,5 +1,5 @@
-// The functions of EGL and OpenGL that the device calls. Names and constants are those of OpenGL ES
-// 3.1, which OpenGL 4.3 has, too.
+// The functions of EGL and OpenGL that the devices opengl and webgl call. Names and constants are
+// those of OpenGL ES 3.1, which OpenGL 4.3 has, too.
 #pragma once
 
 #define EGL_EGLEXT_PROTOTYPES 1
@@ -41,10 +41,7 @@ namespace gossamer::runtime::opengl {
   F(glGenBuffers) \
   F(glDeleteBuffers) \
   F(glBindBuffer) \
-  F(glBindBufferBase) \
   F(glBufferData) \
-  F(glBufferSubData) \
-  F(glCopyBufferSubData) \
   F(glMapBufferRange) \
   F(glUnmapBuffer) \
   F(glCreateShader) \
@@ -60,13 +57,43 @@ namespace gossamer::runtime::opengl {
   F(glGetProgramiv) \
   F(glGetProgramInfoLog) \
   F(glUseProgram) \
-  F(glUniform1iv) \
-  F(glDispatchCompute) \
-  F(glMemoryBarrier) \
   F(glFenceSync) \
   F(glDeleteSync) \
   F(glClientWaitSync) \
   F(glFlush)
+
+#define GS_GL_COMPUTE_FUNCTIONS(F) \
+  F(glBindBufferBase) \
+  F(glBufferSubData) \
+  F(glCopyBufferSubData) \
+  F(glUniform1iv) \
+  F(glDispatchCompute) \
+  F(glMemoryBarrier)
+
+#define GS_GL_FRAGMENT_FUNCTIONS(F) \
+  F(glGenTextures) \
+  F(glDeleteTextures) \
+  F(glActiveTexture) \
+  F(glBindTexture) \
+  F(glTexImage2D) \
+  F(glTexImage3D) \
+  F(glTexSubImage2D) \
+  F(glTexParameteri) \
+  F(glGenFramebuffers) \
+  F(glDeleteFramebuffers) \
+  F(glBindFramebuffer) \
+  F(glFramebufferTexture2D) \
+  F(glFramebufferTextureLayer) \
+  F(glCheckFramebufferStatus) \
+  F(glDrawBuffers) \
+  F(glReadPixels) \
+  F(glGenVertexArrays) \
+  F(glBindVertexArray) \
+  F(glGetUniformLocation) \
+  F(glUniform1i) \
+  F(glDisable) \
+  F(glViewport) \
+  F(glDrawArrays)
 // clang-format on
 
 #define GS_MEMBER(name) decltype(&::name) name = nullptr;
@@ -75,13 +102,18 @@ struct Egl {
 };
 struct Gl {
   GS_GL_FUNCTIONS(GS_MEMBER)
+  GS_GL_COMPUTE_FUNCTIONS(GS_MEMBER)
+  GS_GL_FRAGMENT_FUNCTIONS(GS_MEMBER)
 };
 #undef GS_MEMBER
 
+// What kernels are: compute shaders over buffers, or fragment shaders that draw into textures.
+enum class Form { compute, fragments };
+
 // Loaded once a process; errors say what to install.
 Result<const Egl*> egl();
-// While a context is current. Errors: the driver lacks one of them.
-Result<Gl> gl(const Egl& egl);
+// While a context is current, those of a form. Errors: the driver lacks one of them.
+Result<Gl> gl(const Egl& egl, Form form);
 
 // Whether a list of words separated by spaces has one.
 bool has_word(const char* words, std::string_view word);

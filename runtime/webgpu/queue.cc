@@ -39,7 +39,8 @@ class GpuFence : public Fence {
 }  // namespace
 
 // Copies are of four bytes at a multiple of four.
-Result<> GpuQueue::write(Buffer& to, size_t offset, std::span<const std::byte> bytes) {
+Result<> GpuQueue::write(Buffer& to, size_t offset, std::span<const std::byte> bytes,
+                         ir::DType /*storage*/) {
   GS_TRY(check_range(to, offset, bytes.size()));
   if (bytes.empty()) return {};
   // Writes come before what is submitted later.
@@ -181,7 +182,8 @@ Result<> GpuQueue::map(DeviceBuffer staging, uint64_t bytes, const std::byte*& m
 }
 
 Result<> GpuQueue::read(std::span<const ReadArguments> reads) {
-  for (const auto& [from, offset, bytes] : reads) GS_TRY(check_range(*from, offset, bytes.size()));
+  for (const auto& [from, offset, bytes, storage] : reads)
+    GS_TRY(check_range(*from, offset, bytes.size()));
   // As much at once as a buffer holds.
   while (!reads.empty()) {
     size_t count = 0;
@@ -200,7 +202,7 @@ Result<> GpuQueue::read(std::span<const ReadArguments> reads) {
 Result<> GpuQueue::read_together(std::span<const ReadArguments> reads, uint64_t bytes) {
   std::vector<Copy> copies;
   uint64_t end = 0;
-  for (const auto& [from, offset, to] : reads) {
+  for (const auto& [from, offset, to, storage] : reads) {
     if (to.empty()) continue;
     const uint64_t begin = down(offset, 4), length = up(offset + to.size(), 4) - begin;
     copies.push_back({static_cast<const GpuBuffer*>(from)->memory(), begin, length, end});
@@ -215,7 +217,7 @@ Result<> GpuQueue::read_together(std::span<const ReadArguments> reads, uint64_t 
   const std::byte* mapped = nullptr;
   GS_TRY(map(staging_->buffer(), end, mapped));
   auto copy = copies.begin();
-  for (const auto& [from, offset, to] : reads) {
+  for (const auto& [from, offset, to, storage] : reads) {
     if (to.empty()) continue;
     std::memcpy(to.data(), mapped + copy->to + (offset - copy->offset), to.size());
     ++copy;

@@ -12,7 +12,8 @@ namespace gossamer::runtime::webgpu {
 class GpuQueue : public runtime::Queue {
  public:
   explicit GpuQueue(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
-  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes) override;
+  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes,
+                 ir::DType storage) override;
   using Queue::read;
   Result<> read(std::span<const ReadArguments> reads) override;
   Result<> launch(const Executable& code, const LaunchArguments& arguments) override;

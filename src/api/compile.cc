@@ -25,10 +25,11 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
   compiler::Options given;
   given.target = options.target;
   given.name = options.name;
-  if (options.side != "wasm" && (options.side != "cpu" || options.target != "webgpu"))
+  if (options.side != "wasm" &&
+      (options.side != "cpu" || (options.target != "webgpu" && options.target != "webgl")))
     return fail_at(cat("side \"", options.side, "\""),
                    cat("target ", options.target, " has none of it"),
-                   "\"wasm\", or \"cpu\" for webgpu in native programs");
+                   "\"wasm\", or \"cpu\" for webgpu and webgl in native programs");
   given.native_side = options.side == "cpu";
   given.cpu = options.cpu;
   given.relaxed_simd = options.relaxed_simd;

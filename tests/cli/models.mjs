@@ -1,6 +1,6 @@
 // Small ONNX models and .npy files as bytes: as much protobuf as that takes.
 
-export const types = {f32: 1, u8: 2, i64: 7, string: 8, bool: 9, f16: 10};
+export const types = {f32: 1, u8: 2, i64: 7, string: 8, bool: 9, f16: 10, f64: 11};
 
 function varint(number) {
   const bytes = [];

@@ -8,7 +8,7 @@
 //   --limits mobile     webgpu and webgl within the limits of phones (docs/commands.md)
 //   --adapter lavapipe  webgpu on the second adapter of ../shared/browsers (subgroups of 8), f16 stored as such
 //   --device rpc://...  on a device that has joined `gossamer rpc`; webgpu, webgl and wasm unless --targets says which
-//   --device native     webgpu without a browser (docs/commands.md, "run")
+//   --device native     webgpu and webgl without a browser (docs/commands.md, "run")
 //   --listed            only the cases of known.tsv: what may be taken off?
 //   --update            takes what passes off known.tsv; nothing is ever put on it
 import {execFileSync} from 'node:child_process';
@@ -45,7 +45,7 @@ function lavapipe() {
 }
 
 // What a device has that is none of this machine's own.
-const having = options.device === 'native' ? ['webgpu'] : ['webgpu', 'webgl', 'wasm'];
+const having = options.device === 'native' ? ['webgpu', 'webgl'] : ['webgpu', 'webgl', 'wasm'];
 
 // What is run: a target, possibly on another adapter or within limits.
 function configurations() {
@@ -160,7 +160,7 @@ async function main() {
   }
   if (options.update) shrink(taken);
   const shown = new Map();
-  for (const name of [...targets, 'webgpu native', 'webgpu lavapipe', 'webgpu mobile', 'webgl mobile'])
+  for (const name of [...targets, 'webgpu native', 'webgl native', 'webgpu lavapipe', 'webgpu mobile', 'webgl mobile'])
     if (all && kept(name)) shown.set(name, kept(name));
   for (const [name, verdicts] of ran) if (!all) shown.set(name, verdicts);
   console.log(`\n${table(shown, chosen)}\n`);

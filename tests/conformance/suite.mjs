@@ -5,15 +5,16 @@
 //
 //   node tests/conformance/suite.mjs [TARGET...]
 //
-// 'webgpu native' is webgpu without a browser, where the environment names a library for it (tools/setup/webgpu.sh).
+// 'webgpu native' and 'webgl native' are without a browser, the first where the environment names a library for it (tools/setup/webgpu.sh).
 import {allCases, excused, packageSuite, presentSuites, readList, runCases, sample, suiteOf, suites, targets,
   twinOf} from './conformance.mjs';
 import {Tally} from '../tally.mjs';
 
 const NATIVE = 'webgpu native';
-const chosen = process.argv.length > 2 ? process.argv.slice(2) : [...targets, NATIVE];
+const DRAWN = 'webgl native';
+const chosen = process.argv.length > 2 ? process.argv.slice(2) : [...targets, NATIVE, DRAWN];
 // Drivers in software compile each kernel for seconds, and what runs there is what runs on webgpu: a share of the tenth.
-const SHARE = {opencl: 6, opengl: 3, [NATIVE]: 3};
+const SHARE = {opencl: 6, opengl: 3, [NATIVE]: 3, [DRAWN]: 3};
 // A case that does not end would cost its whole time limit on each target at every make test.
 const endless = /^does not end/;
 
@@ -31,12 +32,11 @@ async function main() {
   // What ../shared has, too, is run once.
   const cases = every.filter(({name}) => suiteOf(name) !== packageSuite || !names.has(twinOf(name)));
   for (const configuration of chosen) {
-    const native = configuration === NATIVE;
-    if (native && !process.env.GOSSAMER_WEBGPU_LIBRARY) {
+    const [target, native] = configuration.split(' ');
+    if (configuration === NATIVE && !process.env.GOSSAMER_WEBGPU_LIBRARY) {
       tally.skip(NATIVE, 'GOSSAMER_WEBGPU_LIBRARY names no library; tools/setup/webgpu.sh installs one');
       continue;
     }
-    const target = native ? 'webgpu' : configuration;
     const picked = sample(cases)
       .filter((name, at) => at % (SHARE[configuration] ?? 1) === 0 && !endless.test(excused(list, name, target) ?? ''));
     const started = Date.now();

@@ -74,20 +74,26 @@ class CheckedDevice : public Device, public Queue {
     GS_TRY(spend());
     return std::make_unique<CheckedBuffer>(bytes);
   }
+  Result<std::unique_ptr<Buffer>> allocate_texture(const Extent& extent) override {
+    must(extent.width > 0 && extent.height >= 0 && extent.layers > 0, "a texture without a size");
+    return allocate(static_cast<size_t>(extent.width) * static_cast<size_t>(extent.height) *
+                    static_cast<size_t>(extent.layers) * 16);
+  }
   Result<std::unique_ptr<Executable>> load(std::span<const std::byte>,
                                            std::span<const KernelEntry> kernels,
                                            int plan_segments) override {
     return std::make_unique<CheckedExecutable>(kernels, plan_segments, turn_);
   }
   Queue& queue() override { return *this; }
-  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes) override {
+  Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes,
+                 ir::DType /*storage*/) override {
     GS_TRY(spend());
     GS_TRY(check_range(to, offset, bytes.size()));
     must(offset + bytes.size() <= to.size(), "a write outside");
     return {};
   }
   Result<> read(std::span<const ReadArguments> reads) override {
-    for (const auto& [from, offset, bytes] : reads) {
+    for (const auto& [from, offset, bytes, storage] : reads) {
       GS_TRY(spend());
       GS_TRY(check_range(*from, offset, bytes.size()));
       must(offset + bytes.size() <= from->size(), "a read outside");

@@ -215,8 +215,12 @@ Result<> compile_all(Options& options) {
 int run_compile(Options& options) {
   const auto native = std::ranges::find_if(options.targets, runs_here);
   options.compile.native_side = options.side == "cpu";
-  if (options.compile.native_side && options.targets != std::vector<std::string>{"webgpu"})
-    return report_usage("--side is for --target webgpu");
+  const auto in_pages = [](const std::string& target) {
+    return target == "webgpu" || target == "webgl";
+  };
+  if (options.compile.native_side &&
+      (options.targets.size() != 1 || !in_pages(options.targets.front())))
+    return report_usage("--side cpu is for --target webgpu or --target webgl");
   const bool here = native != options.targets.end() || options.compile.native_side;
   if (std::set<std::string>(options.targets.begin(), options.targets.end()).size() !=
       options.targets.size())
@@ -311,7 +315,7 @@ void add_compile(CLI::App& app, Chosen& chosen) {
   command
       ->add_option(
           "--side", options->side,
-          "webgpu: what the GPU leaves to the CPU is wasm, for pages, or cpu, machine code "
+          "webgpu, webgl: what the GPU leaves to the CPU is wasm, for pages, or cpu, machine code "
           "for `run` and other native programs")
       ->check(CLI::IsMember({"wasm", "cpu"}))
       ->capture_default_str();

@@ -58,7 +58,8 @@ bool runs_here(const std::string& target) {
 
 bool runs_here_on(const std::string& target, std::string_view device) {
   const bool native = device == native_device;
-  return (runs_here(target) && (native || device.empty())) || (native && target == "webgpu");
+  const bool page = target == "webgpu" || target == "webgl";
+  return (runs_here(target) && (native || device.empty())) || (native && page);
 }
 
 Result<std::unique_ptr<Runner>> load_native_runner(const std::filesystem::path& folder,

@@ -23,7 +23,9 @@ struct TargetRow {
 constexpr TargetRow rows[] = {
     {TargetKind::webgpu,
      "browsers with WebGPU, or this machine's GPU by wgpu-native or Dawn; WGSL compute shaders"},
-    {TargetKind::webgl, "browsers with WebGL 2; GLSL ES 3.00 fragment shaders"},
+    {TargetKind::webgl,
+     "browsers with WebGL 2, or this machine's GPU by OpenGL ES 3.0 or OpenGL 3.3; GLSL ES 3.00 "
+     "fragment shaders"},
     {TargetKind::wasm, "browsers and Node; WebAssembly with SIMD"},
     {TargetKind::cpu, "this machine; native code through LLVM"},
     {TargetKind::opencl, "this machine's GPU; OpenCL 1.2 or newer"},

@@ -1,0 +1,77 @@
+// What the suites of devices without a browser share: a model with and without open dimensions, and what becomes of it.
+import {spawnSync} from 'node:child_process';
+import {mkdtempSync, writeFileSync} from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {model, node, npyOf, stored, value} from './models.mjs';
+
+export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
+export const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-native-'));
+
+export const floats = (shape, data) => ({type: 'f32', shape, data: Float32Array.from(data)});
+export const bytesOf = (numbers) => Buffer.from(Float32Array.from(numbers).buffer);
+
+// max(0, x w), of rows that are known or not.
+const dense = (rows) => model({
+  nodes: [node('MatMul', ['x', 'w'], ['y']), node('Relu', ['y'], ['z'])],
+  inputs: [value('x', 'f32', [rows, 3])],
+  outputs: [value('z', 'f32', [rows, 2])],
+  weights: [stored(floats([3, 2], [1, 2, 3, 4, -5, -6]), 'w')],
+});
+writeFileSync(path.join(work, 'fixed.onnx'), dense(2));
+writeFileSync(path.join(work, 'open.onnx'), dense('rows'));
+writeFileSync(path.join(work, 'x.npy'), npyOf('<f4', [2, 3], bytesOf([1, -2, 3, 3, 1, 0])));
+const RIGHT = [0, 0, 6, 10];
+
+export const run = (args, env = {}) =>
+  spawnSync(gossamer, args, {cwd: work, encoding: 'utf8', timeout: 120_000, env: {...process.env, ...env}});
+
+/** The arguments that run it on a target. */
+export const asking = (target) => ['run', 'fixed.onnx', '--target', target, '--input', 'x=x.npy'];
+
+// libwayland's word on machines without a display, said while Vulkan's drivers are asked.
+export const said = (stderr) => stderr.split('\n').filter((line) => line && !line.includes('XDG_RUNTIME_DIR')).join('\n');
+
+/** What is wrong with a run that is to print the right values. */
+export function gives({status, signal, stdout, stderr}, right = RIGHT) {
+  if (status !== 0) return `ended with ${status ?? signal}: ${said(stderr)}`;
+  const values = JSON.parse(stdout).outputs[0].data;
+  return JSON.stringify(values) === JSON.stringify(right) ? undefined : `gave ${values}`;
+}
+
+/** What is wrong with one that is to end with one line that has these words. */
+export function refuses({status, signal, stdout, stderr}, words) {
+  const text = said(stderr);
+  if (status !== 1) return `ended with ${status ?? signal}: ${text.slice(0, 300)}`;
+  if (text.split('\n').length !== 1) return `says more than a line: ${text.slice(0, 300)}`;
+  return [stdout && `printed ${stdout}`, ...words.map((word) => !text.includes(word) && `no "${word}" in: ${text}`)].filter(Boolean);
+}
+
+/** Models and packages for a page's target run here; profiles are timed by `method`. */
+export function runs(tally, target, method) {
+  const asJson = [...asking(target), '--json'];
+  tally.record('known shapes', gives(run(asJson)));
+  tally.record('open shapes', gives(run(asJson.with(1, 'open.onnx'))));
+  const made = (args) => said(run(['compile', ...args, '--target', target, '--emit', 'package']).stderr) || undefined;
+  tally.record('compile for pages', made(['fixed.onnx', '-o', 'page']));
+  tally.record('a package for pages whose shapes are known', gives(run(['run', 'page', '--input', 'x=x.npy', '--json'])));
+  tally.record('compile open shapes for pages', made(['open.onnx', '-o', 'open_page']));
+  tally.record('what pages leave to wasm', refuses(run(['run', 'open_page', '--input', 'x=x.npy']), ['compiled for pages', '--side cpu']));
+  tally.record('compile --side cpu', made(['open.onnx', '-o', 'open_here', '--side', 'cpu']));
+  tally.record('a package with a side for here', gives(run(['run', 'open_here', '--input', 'x=x.npy', '--json'])));
+  const profile = run(['bench', 'fixed.onnx', '--target', target, '--device', 'native', '--profile', '--json', '--runs', '2']);
+  const found = profile.status === 0 ? JSON.parse(profile.stdout) : {};
+  tally.record('a profile', found.method === method && found.launches.length > 0 && found.launches.every(({ms}) => ms >= 0)
+    ? undefined : `says ${found.method ?? said(profile.stderr)}`);
+  const usage = run(['test', '.', '--target', 'wasm', '--device', 'native']);
+  tally.record('a target that is not native', usage.status === 2 && usage.stderr.includes('no target wasm') ? undefined : usage.stderr);
+}
+
+/** Builds with the compiler that builds Gossamer; records what it says otherwise. */
+export function compile(tally, args, name) {
+  const done = spawnSync('clang-19', ['-shared', '-fPIC', '-Wall', '-Werror', ...args], {encoding: 'utf8'});
+  if (done.status !== 0) tally.record(name, `does not compile: ${done.error ?? done.stderr}`);
+  return done.status === 0;
+}
