@@ -48,6 +48,7 @@ export function writePack(out, from) {
     }
   }
   copy(join(bench, 'pack_run.mjs'), join(out, 'run.mjs'));
+  copy(join(bench, 'tune_page.mjs'), join(out, 'bench', 'tune_page.mjs'));
   writeFileSync(join(out, 'index.html'), START);
 }
 

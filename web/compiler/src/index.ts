@@ -6,13 +6,13 @@
  */
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- users of src need it too
 /// <reference path="../../runtime/src/globals.d.ts" />
-import type {ModelExtras} from '../../runtime/src/model.ts';
 import {HAS_WORKERS} from '../../runtime/src/wasm/worker_script.ts';
 import {besideCaller, type Place} from './beside.ts';
 import {CompileError, type NamedFile, type NativeOptions} from './call.ts';
 import type {Call} from './compile_in.ts';
 import {inWorker} from './in_worker.ts';
-import type {CompileBoth, Load} from './verify.ts';
+import type {CompileBoth} from './verify.ts';
+import {MadeFiles} from './made_files.ts';
 import {getModule, type WasmSource} from './module.ts';
 import {type Operator, withOperators} from './operator.ts';
 
@@ -85,18 +85,6 @@ function namedFiles(given: ExternalData): NamedFile[] {
   return Object.entries(given as Readonly<Record<string, Uint8Array | Blob>>);
 }
 
-/** Files of a package that can be compiled otherwise. */
-class MutableFiles extends Map<string, Uint8Array> {
-  readonly #extras: (load: Load) => ModelExtras;
-  constructor(files: Iterable<readonly [string, Uint8Array]>, extras: (load: Load) => ModelExtras) {
-    super(files);
-    this.#extras = extras;
-  }
-  /** @internal For load(). */
-  extrasWith(load: Load): ModelExtras {
-    return this.#extras(load);
-  }
-}
 
 function nativeOptions({target, name, relaxedSimd, f16, state, shapes, dims, lengths, shardBytes, holdExternal}: CompileOptions): NativeOptions {
   return {
@@ -177,7 +165,7 @@ export async function compile(
   const records = options.records ?? (await kept);
   const files = await compileAs({...call, records}, options);
   if (!verifiable && !tunable) return files;
-  return new MutableFiles(files, (load) => ({
+  return new MadeFiles(files, (load) => ({
     ...(verifiable && {
       verify: async (...given) => {
         const {verify} = await import('./verify.ts');
@@ -232,5 +220,5 @@ async function compileIn(
   const progress = (step: string, fraction: number): void => onProgress?.({step, fraction});
   const result = await unlessAborted(place.compile(call, progress), signal);
   if ('error' in result) throw new CompileError(result.error);
-  return new Map(result.files);
+  return new MadeFiles(result.files);
 }

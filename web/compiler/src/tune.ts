@@ -12,6 +12,7 @@ import type {Output} from '../../runtime/src/tensor.ts';
 import type {Place} from './beside.ts';
 import {type CallResult, CompileError} from './call.ts';
 import type {Call} from './compile_in.ts';
+import {MadeFiles} from './made_files.ts';
 import {keepRecords, keptRecords} from './records.ts';
 import {differences, type Load} from './verify.ts';
 
@@ -137,7 +138,7 @@ function read(result: CallResult): Step {
   const progress = all.has('progress') ? (JSON.parse(textOf('progress')) as TuneProgress) : undefined;
   return {
     request: JSON.parse(textOf('request')) as Request,
-    files: new Map([...all].filter(([name]) => !ASIDE.has(name))),
+    files: new MadeFiles([...all].filter(([name]) => !ASIDE.has(name))),
     lines: textOf('lines'),
     progress,
   };
@@ -194,7 +195,7 @@ export async function tune(
     if (keep) await keepRecords(call, lines);
     const made = await place.compile({...call, records: lines}, () => undefined);
     if ('error' in made) throw new CompileError(made.error);
-    return {...outcome, records: lines, files: new Map(made.files)};
+    return {...outcome, records: lines, files: new MadeFiles(made.files)};
   } finally {
     candidates.clear();
     place.stop();

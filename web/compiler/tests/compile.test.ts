@@ -32,6 +32,18 @@ test('compiles a model and the result runs', {skip}, async () => {
   assert.ok(steps.length > 0);
 });
 
+test('load() takes what was made here as it is, and hashes what was put in its place', {skip}, async () => {
+  const made = await compile(perceptron(4), {target: 'wasm', wasm});
+  const changed = (made.get('weights.safetensors') as Uint8Array).slice();
+  changed.set([1], changed.length - 3);
+  await assert.rejects(load(new Map([...made, ['weights.safetensors', changed]])), {code: 'damaged', message: /weights\.safetensors has hash/});
+  // In place, as nobody should: that it loads shows that nothing was hashed.
+  made.get('weights.safetensors')?.set(changed);
+  (await load(made)).dispose();
+  made.set('weights.safetensors', changed);
+  await assert.rejects(load(made), {code: 'damaged'});
+});
+
 test('gives a package for every target, the same at each time', {skip}, async () => {
   for (const target of TARGETS) {
     const first = await compile(perceptron(4), {target, wasm});

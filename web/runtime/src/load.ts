@@ -222,7 +222,7 @@ function kindsOf(
 
 /** Files that know how to compile their model otherwise. */
 interface Mutable {
-  readonly extrasWith?: (loader: typeof load) => ModelExtras;
+  readonly extrasWith?: (loader: typeof load) => ModelExtras | undefined;
 }
 
 /**

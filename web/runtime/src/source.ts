@@ -25,6 +25,8 @@ export interface Source {
   readonly where: string;
   /** Whether there may be newer files than those read first. */
   readonly cached: boolean;
+  /** Whether files are as listed without a look at their hash: the compiler made them in this page. */
+  readonly made?: boolean | undefined;
   /**
    * The file's bytes. Throws 'source' when it cannot be had, with a cause where trying again may help, and
    * the signal's reason on abort.
@@ -39,7 +41,9 @@ class MemorySource implements Source {
   readonly cached = false;
   readonly #files: ReadonlyMap<string, Uint8Array>;
   readonly #prefix: string;
-  constructor(files: ReadonlyMap<string, Uint8Array>, prefix: string) {
+  readonly made: boolean | undefined;
+  constructor(files: ReadonlyMap<string, Uint8Array>, prefix: string, made: boolean | undefined) {
+    this.made = made;
     this.#files = files;
     this.#prefix = prefix;
     this.where = prefix === '' ? 'package' : `package ${prefix}`;
@@ -52,7 +56,7 @@ class MemorySource implements Source {
   }
   folder(name: string): Source {
     const prefix = name === '..' ? this.#prefix.replace(/[^/]+\/$/, '') : this.#prefix + name;
-    return new MemorySource(this.#files, prefix);
+    return new MemorySource(this.#files, prefix, this.made);
   }
 }
 
@@ -178,7 +182,7 @@ export function openSource(
     : from instanceof Map
       ? (from as ReadonlyMap<string, Uint8Array>)
       : Object.entries(from as Record<string, Uint8Array>);
-  return {source: new MemorySource(new Map(files), ''), file: undefined};
+  return {source: new MemorySource(new Map(files), '', (from as Partial<Source>).made), file: undefined};
 }
 
 /** Pages may have a policy without WebAssembly, which GPUs do not need. */
@@ -192,12 +196,12 @@ async function readOnce(
   arrived: (bytes: number) => void,
 ): Promise<Pieces> {
   const wanted = entry.sha256 || entry.xxh3;
-  const hash = await (entry.sha256 ? openSha256() : (await import('./hash/xxh3.ts')).Xxh3.create());
+  const hash = source.made ? undefined : await (entry.sha256 ? openSha256() : (await import('./hash/xxh3.ts')).Xxh3.create());
   const bytes = await source.read(entry.name, {
     expected: entry.bytes,
     fresh,
     arrived: (piece) => {
-      hash.update(piece);
+      hash?.update(piece);
       arrived(piece.length);
     },
   });
@@ -209,8 +213,8 @@ async function readOnce(
       `${name} has ${bytes.length} bytes instead of ${entry.bytes} (${trouble}?)`,
     );
   }
-  const digest = await hash.digest();
-  if (digest !== wanted) {
+  const digest = await hash?.digest();
+  if (hash && digest !== wanted) {
     throw new GossamerError(
       'damaged',
       `${name} has hash ${digest} instead of ${wanted}: it was changed, or is another model's`,
@@ -220,7 +224,7 @@ async function readOnce(
 }
 
 /**
- * A file of the package, checked against its size and its SHA-256, or xxh3 where the manifest has no other. What is cut off goes
+ * A file of the package, checked against its size and, where it came from elsewhere, its SHA-256, or xxh3 where the manifest has no other. What is cut off goes
  * on where it ended; what is still cut off or not as listed is fetched once more, past the HTTP cache: it may be older than
  * its manifest. Throws 'source' or 'damaged'.
  */

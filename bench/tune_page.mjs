@@ -1,0 +1,77 @@
+// What `model.tune()` finds in a page in seconds, of what it finds in minutes: a model is tuned for `--seconds`, then for `--long` more,
+// and the default, the short search's kernels and the long one's take turns.
+//
+//   node bench/tune_page.mjs [--model resnet18] [--device webgpu] [--seconds 10] [--long 120] [--browser PATH] [--browser-args "..."] [--out FOLDER]
+//
+// Writes OUT/tune_page.json and .md, and the long search's records. Runs from a checkout and from what `make bench-pack` writes.
+import {existsSync, mkdirSync, writeFileSync} from 'node:fs';
+import {join, resolve} from 'node:path';
+import {parseArgs} from 'node:util';
+import {findBrowser, openBrowser} from './lib/browser.mjs';
+import {layout} from './lib/layout.mjs';
+import {serve} from './lib/server.mjs';
+import {modelOf, models} from './models/table.mjs';
+
+// The value of --browser-args begins with a dash itself, which parseArgs takes for another option.
+const args = process.argv.slice(2).join('\n').replaceAll('--browser-args\n', '--browser-args=').split('\n').filter(Boolean);
+const {values: given} = parseArgs({args, options: {
+  model: {type: 'string', default: 'resnet18'}, device: {type: 'string', default: 'webgpu'},
+  seconds: {type: 'string', default: '10'}, long: {type: 'string', default: '120'}, threads: {type: 'string', default: '1'},
+  browser: {type: 'string'}, 'browser-args': {type: 'string', default: ''},
+  out: {type: 'string', default: join(import.meta.dirname, '.cache/tune')},
+}});
+const jobs = given.device.split(',').flatMap((device) => given.model.split(',').map((model) => ({
+  model, device, seconds: Number(given.seconds), long: Number(given.long), threads: Number(given.threads),
+})));
+const unknown = jobs.find(({model}) => !modelOf(model));
+if (unknown) {
+  console.error(`tune_page: no model "${unknown.model}"; there are ${models.map(({name}) => name).join(', ')}`);
+  process.exit(2);
+}
+const out = resolve(given.out);
+mkdirSync(out, {recursive: true});
+
+const rows = [];
+const turns = (values) => values.map((value) => value.toFixed(3)).join(' | ');
+const line = ({model, device, adapter, points, runs, kernels, share, framesPerSecond, spent, problem}) => (problem
+  ? `| ${model} | ${device} | ${problem.split('\n')[0].replaceAll('|', '/')} |`
+  : `| ${model} | ${device} | ${adapter} | ${points.join(' and ')} | ${turns(runs)} | ${turns(kernels)} | ${(kernels[0] / kernels[2]).toFixed(2)} | ` +
+    `${share === undefined ? 'no gain' : `${(100 * share).toFixed(0)} %`} | ${framesPerSecond.toFixed(0)} | ` +
+    `${Object.values(spent[0]).map((each) => each.toFixed(1)).join(', ')} |`);
+const write = () => {
+  writeFileSync(join(out, 'tune_page.json'), `${JSON.stringify(rows, null, 1)}\n`);
+  writeFileSync(join(out, 'tune_page.md'), `# Tuned in the page
+
+\`node bench/tune_page.mjs\`: milliseconds of whole runs and of the sum of kernels (medians, in turns) with the default points, those of
+${given.seconds} s of \`model.tune()\`, and those of ${given.long} s more. Share: of the long search's gain in kernels, what the short one has. Frames
+that the page drew a second during the short search, and the seconds for which that compiled, loaded and measured.
+
+| model | device | adapter | points | run | short | long | kernels | short | long | gain | share | frames | spent |
+|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+${rows.map(line).join('\n')}
+`);
+};
+
+const here = resolve(import.meta.dirname, '..');
+const folders = existsSync(join(here, 'now')) ? {'': here} : layout();
+let finish;
+const ended = new Promise((resolve) => {
+  finish = resolve;
+});
+const server = await serve(folders, {
+  '/jobs': () => jobs,
+  '/progress': ({text}) => console.log(text),
+  '/row': ({records, ...row}) => {
+    rows.push(row);
+    if (records) writeFileSync(join(out, `${row.model}.${row.device}.page.jsonl`), records);
+    write();
+    console.log(line(row));
+  },
+  '/done': () => finish(),
+});
+const browser = openBrowser(given.browser ?? findBrowser(), `${server.origin}/bench/page/tuning.html`, given['browser-args'].split(/\s+/).filter(Boolean));
+await Promise.race([ended, browser.ended.then(() => rows.push({...jobs[rows.length], problem: 'the browser ended'}))]);
+write();
+await browser.close();
+server.close();
+process.exitCode = rows.some(({problem}) => problem) ? 1 : 0;
