@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 #include <limits>
+#include <thread>
 
 #include "codegen/glsl/emit.h"
 #include "codegen/glsl/emit_compute.h"
@@ -244,6 +245,33 @@ TEST_P(Conformance, LaunchesRunInOrder) {
   }
   ASSERT_TRUE(queue.read(*a, 0, std::as_writable_bytes(std::span(x))));
   for (int32_t value : x) ASSERT_EQ(value, 1 << 30);
+}
+
+// Devices of a process may share what the driver has one of.
+TEST_P(Conformance, SeveralDevicesRunInThreads) {
+  if (!device->computes()) GTEST_SKIP() << "the null device runs no kernels, by definition";
+  constexpr size_t count = 1024;
+  std::atomic<int> right = 0;
+  const auto use = [&] {
+    auto own = GetParam().make();
+    auto code = (*own)->load(GetParam().code(), {&GetParam().kernel, 1}, GetParam().segments);
+    for (int32_t turn = 1; own && code && turn <= 20; ++turn) {
+      // Memory that comes and goes while others run.
+      auto in = (*own)->allocate(4 * count), out = (*own)->allocate(4 * count);
+      std::vector<int32_t> x(count, turn), y(count);
+      Queue& queue = (*own)->queue();
+      runtime::Buffer* buffers[] = {in->get(), out->get()};
+      const int64_t factor = 3, range = count / static_cast<size_t>(GetParam().elements);
+      const bool done = queue.write(**in, 0, std::as_bytes(std::span(x))) &&
+                        queue.launch(**code, {0, buffers, {&factor, 1}, range}) &&
+                        queue.read(**out, 0, std::as_writable_bytes(std::span(y)));
+      if (done && y == std::vector<int32_t>(count, 3 * turn)) ++right;
+    }
+  };
+  {
+    const std::jthread first(use), second(use), third(use);
+  }
+  EXPECT_EQ(right, 60);
 }
 
 TEST_P(Conformance, PlansFromDimensions) {

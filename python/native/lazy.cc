@@ -49,13 +49,14 @@ void let_go(Id id) {
 // A tensor of the recorder, held until this goes.
 class Value {
  public:
-  explicit Value(Id id) : id(id), spec(lazy().recorder.spec_number(id)) {}
+  Value(Id id, int device) : id(id), spec(lazy().recorder.spec_number(id)), device(device) {}
   ~Value() { let_go(id); }
   Value(const Value&) = delete;
   Value& operator=(const Value&) = delete;
 
   const Id id;
   const int spec;
+  const int device;                 // that somebody named for it or what it is computed from
   bool tracked = false;             // a gradient may be asked of it
   bool past = false;                // it or what it is computed from takes gradients
   bool passed = false;              // gradients have been taken through it
@@ -81,11 +82,16 @@ class Value {
   }
 };
 
-nb::object held(Id id) { return nb::cast(new Value(id), nb::rv_policy::take_ownership); }
+// Of tensors that are computed where those are with which they are used.
+constexpr int anywhere = -1;
 
-nb::list held(const std::vector<Id>& ids) {
+nb::object held(Id id, int device = anywhere) {
+  return nb::cast(new Value(id, device), nb::rv_policy::take_ownership);
+}
+
+nb::list held(const std::vector<Id>& ids, int device) {
   nb::list made;
-  for (Id id : ids) made.append(held(id));
+  for (Id id : ids) made.append(held(id, device));
   return made;
 }
 
@@ -100,6 +106,22 @@ std::vector<Id> ids_of(const nb::sequence& values) {
   for (nb::handle each : values)
     ids.push_back(each.is_none() ? tensor::no_tensor : nb::cast<const Value&>(each).id);
   return ids;
+}
+
+// Of what is computed of a tensor on one device, and another one.
+int joined(int device, nb::handle value) {
+  const int own = value.is_none() ? anywhere : nb::cast<const Value&>(value).device;
+  if (own == anywhere || own == device) return device;
+  if (device != anywhere)
+    fail("", "its inputs are on two devices",
+         "move one of them: to(device), or detach().to(device)");
+  return own;
+}
+
+int device_of(const nb::sequence& values) {
+  int device = anywhere;
+  for (nb::handle each : values) device = joined(device, each);
+  return device;
 }
 
 template <class T>
@@ -127,19 +149,24 @@ int operation(const std::string& op, const nb::dict& given) {
   return value_of(lazy().recorder.operation(op, attributes));
 }
 
-nb::list record(int operation, const nb::sequence& inputs, size_t outputs) {
-  return held(value_of(lazy().recorder.record(operation, ids_of(inputs), outputs)));
+// `device`: of what is computed of tensors that are anywhere.
+nb::list record(int operation, const nb::sequence& inputs, size_t outputs, int device) {
+  const int own = device_of(inputs);
+  if (own != anywhere) device = own;
+  return held(value_of(lazy().recorder.record(operation, ids_of(inputs), outputs)), device);
 }
 
 nb::list gradient(const Value& y, const nb::sequence& xs, nb::handle seed) {
   const Id with = seed.is_none() ? tensor::no_tensor : nb::cast<const Value&>(seed).id;
-  return held(value_of(lazy().recorder.gradient(y.id, ids_of(xs), with)));
+  const int device = joined(y.device, seed);
+  return held(value_of(lazy().recorder.gradient(y.id, ids_of(xs), with)), device);
 }
 
-nb::object leaf(const std::string& dtype, std::vector<int64_t> shape, nb::object elements) {
+nb::object leaf(const std::string& dtype, std::vector<int64_t> shape, nb::object elements,
+                int device) {
   const Id id = lazy().recorder.leaf(dtype_of(dtype), std::move(shape));
   if (!elements.is_none()) lazy().elements[id] = std::move(elements);
-  return held(id);
+  return held(id, device);
 }
 
 nb::object constant(const std::string& dtype, std::vector<int64_t> shape, const nb::bytes& data) {
@@ -252,6 +279,7 @@ nb::bytes model(int program, const std::string& name, const nb::sequence& inputs
 void define_lazy(nb::module_& m) {
   nb::class_<Value>(m, "Value", nb::is_weak_referenceable(), "A recorded tensor.")
       .def_ro("id", &Value::id)
+      .def_ro("device", &Value::device, "A number of gossamer.HERE's; -1: wherever it is used.")
       .def_prop_ro("dtype", &Value::dtype, "The compiler's name of the element type.")
       .def_prop_ro("shape", &Value::shape)
       .def_prop_ro("elements", &elements,
@@ -262,10 +290,10 @@ void define_lazy(nb::module_& m) {
       .def_ro("cut", &Value::cut)
       .def_rw("stopped", &Value::stopped, nb::arg().none());
   m.def("count", [] { return lazy().recorder.size(); }, "Tensors that somebody holds or uses.");
-  m.def("leaf", &leaf, "dtype"_a, "shape"_a, "elements"_a.none());
+  m.def("leaf", &leaf, "dtype"_a, "shape"_a, "elements"_a.none(), "device"_a = anywhere);
   m.def("constant", &constant, "dtype"_a, "shape"_a, "data"_a);
   m.def("operation", &operation, "op"_a, "attributes"_a);
-  m.def("record", &record, "operation"_a, "inputs"_a, "outputs"_a);
+  m.def("record", &record, "operation"_a, "inputs"_a, "outputs"_a, "device"_a = anywhere);
   m.def("gradient", &gradient, "y"_a, "xs"_a, "seed"_a.none());
   m.def("settle", &settle, "value"_a, "elements"_a, "history"_a);
   m.def("forget", &forget, "value"_a);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -152,11 +153,19 @@ class ClQueue : public Queue {
   Owned<cl_command_queue> queue_;
 };
 
+struct ClContext {
+  cl_device_id device;
+  Owned<cl_context> context;
+};
+
 class ClDevice : public Device {
  public:
-  ClDevice(const Library& cl, cl_device_id device, Owned<cl_context> context,
+  ClDevice(const Library& cl, std::shared_ptr<const ClContext> context,
            Owned<cl_command_queue> queue)
-      : cl_(cl), device_(device), context_(std::move(context)), queue_(cl, std::move(queue)) {}
+      : cl_(cl),
+        device_(context->device),
+        context_(std::move(context)),
+        queue_(cl, std::move(queue)) {}
   std::string_view name() const override { return "opencl"; }
   std::string description() const override {
     return cat("opencl, ", text(CL_DEVICE_NAME), ", driver ", text(CL_DRIVER_VERSION));
@@ -172,7 +181,7 @@ class ClDevice : public Device {
     const size_t whole = std::max<size_t>((bytes + 15) / 16 * 16, 16);
     cl_int code = CL_SUCCESS;
     const cl_mem memory =
-        cl_.clCreateBuffer(context_.get(), CL_MEM_READ_WRITE, whole, nullptr, &code);
+        cl_.clCreateBuffer(context_->context.get(), CL_MEM_READ_WRITE, whole, nullptr, &code);
     if (code != CL_SUCCESS) return fail(error_text("clCreateBuffer", code));
     return std::make_unique<ClBuffer>(Owned<cl_mem>(memory, cl_.clReleaseMemObject), bytes);
   }
@@ -214,7 +223,7 @@ class ClDevice : public Device {
     const size_t length = source.size();
     cl_int code = CL_SUCCESS;
     Owned<cl_program> program(
-        cl_.clCreateProgramWithSource(context_.get(), 1, &data, &length, &code),
+        cl_.clCreateProgramWithSource(context_->context.get(), 1, &data, &length, &code),
         cl_.clReleaseProgram);
     if (code != CL_SUCCESS) return fail(error_text("clCreateProgramWithSource", code));
     code = cl_.clBuildProgram(program.get(), 1, &device_, build_options, nullptr, nullptr);
@@ -238,7 +247,7 @@ class ClDevice : public Device {
 
   const Library& cl_;
   cl_device_id device_;
-  Owned<cl_context> context_;
+  std::shared_ptr<const ClContext> context_;
   ClQueue queue_;
 };
 
@@ -258,11 +267,7 @@ std::vector<cl_device_id> devices_of(const Library& cl) {
   return all;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Device>> make_opencl_device() {
-  GS_ASSIGN(const Library* const found, opencl::library());
-  const Library& cl = *found;
+Result<std::shared_ptr<const ClContext>> make_context(const Library& cl) {
   const std::vector<cl_device_id> all = devices_of(cl);
   if (all.empty())
     return fail("there is no OpenCL device",
@@ -278,10 +283,31 @@ Result<std::unique_ptr<Device>> make_opencl_device() {
   Owned<cl_context> context(cl.clCreateContext(nullptr, 1, &device, nullptr, nullptr, &code),
                             cl.clReleaseContext);
   if (code != CL_SUCCESS) return fail(error_text("clCreateContext", code));
-  Owned<cl_command_queue> queue(cl.clCreateCommandQueue(context.get(), device, 0, &code),
-                                cl.clReleaseCommandQueue);
+  return std::make_shared<const ClContext>(device, std::move(context));
+}
+
+// One a process while somebody has it: drivers take tens of megabytes for each.
+Result<std::shared_ptr<const ClContext>> context_of(const Library& cl) {
+  static std::mutex one;
+  static std::weak_ptr<const ClContext> known;
+  const std::lock_guard lock(one);
+  if (auto here = known.lock()) return here;
+  auto made = make_context(cl);
+  if (made) known = *made;
+  return made;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> make_opencl_device() {
+  GS_ASSIGN(const Library* const cl, opencl::library());
+  GS_ASSIGN(const std::shared_ptr<const ClContext> context, context_of(*cl));
+  cl_int code = CL_SUCCESS;
+  Owned<cl_command_queue> queue(
+      cl->clCreateCommandQueue(context->context.get(), context->device, 0, &code),
+      cl->clReleaseCommandQueue);
   if (code != CL_SUCCESS) return fail(error_text("clCreateCommandQueue", code));
-  return std::make_unique<ClDevice>(cl, device, std::move(context), std::move(queue));
+  return std::make_unique<ClDevice>(*cl, context, std::move(queue));
 }
 
 }  // namespace gossamer::runtime

@@ -44,41 +44,25 @@ bool is_software(std::string_view renderer) {
 
 }  // namespace
 
-// What was current on the thread comes back at the end.
-class Context::Attached {
- public:
-  explicit Attached(const Context& context)
-      : egl_(context.egl_),
-        api_(egl_.eglQueryAPI()),
-        display_(egl_.eglGetCurrentDisplay()),
-        draw_(egl_.eglGetCurrentSurface(EGL_DRAW)),
-        read_(egl_.eglGetCurrentSurface(EGL_READ)),
-        before_(egl_.eglGetCurrentContext()),
-        own_(context.display_) {
-    egl_.eglBindAPI(context.es_ ? EGL_OPENGL_ES_API : EGL_OPENGL_API);
-    egl_.eglMakeCurrent(own_, EGL_NO_SURFACE, EGL_NO_SURFACE, context.context_);
-  }
-  ~Attached() {
-    egl_.eglMakeCurrent(own_, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
-    egl_.eglBindAPI(api_);
-    if (before_ != EGL_NO_CONTEXT) egl_.eglMakeCurrent(display_, draw_, read_, before_);
-  }
-  Attached(const Attached&) = delete;
-  Attached& operator=(const Attached&) = delete;
-
- private:
-  const Egl& egl_;
-  EGLenum api_;
-  EGLDisplay display_;
-  EGLSurface draw_, read_;
-  EGLContext before_;
-  EGLDisplay own_;
-};
-
 std::shared_ptr<void> Context::attach() {
-  std::shared_ptr<void> here = attached_.lock();
-  if (!here) attached_ = here = std::make_shared<Attached>(*this);
-  return here;
+  turn_.lock();
+  if (attached_++ == 0) {
+    before_ = {egl_.eglQueryAPI(), egl_.eglGetCurrentDisplay(), egl_.eglGetCurrentSurface(EGL_DRAW),
+               egl_.eglGetCurrentSurface(EGL_READ), egl_.eglGetCurrentContext()};
+    egl_.eglBindAPI(es_ ? EGL_OPENGL_ES_API : EGL_OPENGL_API);
+    egl_.eglMakeCurrent(display_, EGL_NO_SURFACE, EGL_NO_SURFACE, context_);
+  }
+  return {this, [own = shared_from_this()](void*) { own->detach(); }};
+}
+
+void Context::detach() {
+  if (--attached_ == 0) {
+    egl_.eglMakeCurrent(display_, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
+    egl_.eglBindAPI(before_.api);
+    if (before_.context != EGL_NO_CONTEXT)
+      egl_.eglMakeCurrent(before_.display, before_.draw, before_.read, before_.context);
+  }
+  turn_.unlock();
 }
 
 std::shared_ptr<Context> Context::create_on(const Egl& egl, EGLDisplay display, Form form,
@@ -129,6 +113,17 @@ int Context::number(GLenum what) const {
 }
 
 Result<std::shared_ptr<Context>> Context::create(Form form) {
+  static std::mutex one;
+  static std::weak_ptr<Context> known[2];
+  const std::lock_guard lock(one);
+  std::weak_ptr<Context>& mine = known[static_cast<size_t>(form)];
+  if (auto here = mine.lock()) return here;
+  auto made = create_anew(form);
+  if (made) mine = *made;
+  return made;
+}
+
+Result<std::shared_ptr<Context>> Context::create_anew(Form form) {
   // Fragment shaders are text of OpenGL ES.
   constexpr Version compute[] = {{false, 4, 3}, {true, 3, 1}};
   constexpr Version fragments[] = {{true, 3, 0}, {false, 3, 3}};

@@ -3,13 +3,15 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "runtime/opengl/library.h"
 
 namespace gossamer::runtime::opengl {
 
-class Context {
+// One a process and form while somebody has it: drivers take tens of megabytes for each.
+class Context : public std::enable_shared_from_this<Context> {
  public:
   // On the first GPU that has one, else on a driver in software. Errors say what to install.
   static Result<std::shared_ptr<Context>> create(Form form);
@@ -17,7 +19,8 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  // Current on this thread as long as what this gives lives; then what was current before.
+  // Current on this thread as long as what this gives lives there; then what was current before.
+  // Other threads wait.
   std::shared_ptr<void> attach();
   const Gl& gl() const { return gl_; }
   bool es() const { return es_; }
@@ -34,10 +37,11 @@ class Context {
     bool es;
     EGLint major, minor;
   };
+  static Result<std::shared_ptr<Context>> create_anew(Form form);
   static std::shared_ptr<Context> create_on(const Egl& egl, EGLDisplay display, Form form,
                                             const Version& version);
   bool has(std::string_view extension) const;  // of OpenGL ES
-  class Attached;
+  void detach();
 
   const Egl& egl_;
   EGLDisplay display_;
@@ -45,7 +49,15 @@ class Context {
   bool es_, software_ = false;
   Gl gl_;
   std::string renderer_, version_;
-  std::weak_ptr<void> attached_;
+  std::recursive_mutex turn_;
+  int attached_ = 0;  // how often, by the thread whose turn it is
+  // What was current there.
+  struct Current {
+    EGLenum api = EGL_OPENGL_ES_API;
+    EGLDisplay display = EGL_NO_DISPLAY;
+    EGLSurface draw = EGL_NO_SURFACE, read = EGL_NO_SURFACE;
+    EGLContext context = EGL_NO_CONTEXT;
+  } before_;
 };
 
 }  // namespace gossamer::runtime::opengl

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .core import enable_grad, is_grad_enabled, no_grad
-from .execution import ProgramProfile, profile, set_num_threads, set_specialize_after, synchronize
+from .execution import ProgramProfile, profile, set_default_device, set_num_threads, set_specialize_after, synchronize
 from .random import manual_seed
 from .tensors import (
     Tensor,
@@ -71,6 +71,7 @@ __all__ = [
     "randint",
     "randn",
     "randperm",
+    "set_default_device",
     "set_num_threads",
     "set_specialize_after",
     "stack",

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import _core
+from ..compiler import HERE
 from ..element_types import DTYPES
 from ..error import Error
 from . import dtypes
-from .execution import differentiated, elements, flush_older, replace
-from .recording import Attributes, Value, described, record, shape_text, stopped
+from .execution import default_device, differentiated, elements, flush_older, replace
+from .recording import ANYWHERE, Attributes, Value, described, record, shape_text, stopped
 
 if TYPE_CHECKING:
     from .tensors import Tensor
@@ -137,6 +138,11 @@ class Core:
     def dim(self) -> int:
         """How many axes."""
         return self.ndim
+
+    @property
+    def device(self) -> str:
+        """Where it is computed: what was named for it, or for what it is computed from; else set_default_device()'s."""
+        return HERE[default_device() if self._value.device == ANYWHERE else self._value.device]
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or one extent."""
@@ -320,7 +326,7 @@ class Core:
         replace(self)
 
 
-def apply(op: str, inputs: Sequence[Core | Value | None], attributes: Attributes | None = None, outputs: int = 1) -> list[Tensor]:
+def apply(op: str, inputs: Sequence[Core | Value | None], attributes: Attributes | None = None, outputs: int = 1, device: int = ANYWHERE) -> list[Tensor]:
     """Any operator of the catalog, as "domain::Name" or the name of one of ONNX's own, on tensors, constants and nothing.
 
     Raises Error with the operator and the shapes where they don't fit.
@@ -342,7 +348,7 @@ def apply(op: str, inputs: Sequence[Core | Value | None], attributes: Attributes
             if isinstance(each, Core) and each._origin is None and each._value.past and dtypes.is_float(each._value.dtype):
                 values[at] = stopped(each._value)
     made = []
-    for value in record(op, values, attributes, outputs):
+    for value in record(op, values, attributes, outputs, device):
         value.past = past
         if parents is not None and dtypes.is_float(value.dtype):
             value.tracked = True

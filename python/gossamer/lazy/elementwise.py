@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _core
+from ..compiler import HERE
 from ..error import Error
 from . import dtypes
-from .core import Core
+from .core import Core, apply
 from .dtypes import besides, category, is_float, name_of, promote
-from .recording import Attributes, Value, constant
+from .execution import elements
+from .recording import ANYWHERE, Attributes, Value, constant
 
 if TYPE_CHECKING:
     from .tensors import Tensor
@@ -31,11 +34,25 @@ class Elementwise(Core):
     __slots__ = ()
 
     def to(self, dtype: Any) -> Tensor:
-        """As another type; a tensor's: that of the tensor. Floats become integers by cutting off."""
+        """As another type; a tensor's: that of the tensor. Floats become integers by cutting off.
+
+        Of a device's name ("opencl"): on that device. Raises Error where a gradient would have to come back from there.
+        """
+        if isinstance(dtype, str) and dtype in HERE:
+            return self._on(HERE.index(dtype))
         wanted = dtype._dtype if isinstance(dtype, Core) else name_of(dtype)
         return self if wanted == self._dtype else self._apply("Cast", [self], {"to": dtypes.code_of(wanted)})  # type: ignore[return-value]
 
     type = to
+
+    def _on(self, device: int) -> Tensor:
+        if self._value.device == device:
+            return self  # type: ignore[return-value]
+        if self._origin is None and (self._value.elements is not None or self._value.device != ANYWHERE):
+            return self._make(_core.leaf(self._dtype, list(self.shape), elements(self._value), device))
+        if self._value.device == ANYWHERE:
+            return apply("Identity", [self], device=device)[0]
+        raise Error(f"gradients do not go from {HERE[device]} back to {self.device}", "to", "detach() it first")
 
     def float(self) -> Tensor:
         """As float32."""

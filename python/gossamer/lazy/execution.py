@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .. import _core
-from ..compiler import Package
+from ..compiler import HERE, PAGES, Package
 from ..error import Error
-from .recording import Value
+from .recording import ANYWHERE, Value
 
 MOST_PROGRAMS = 64
 """Programs that stay ready; the one that was not used longest goes first."""
@@ -35,6 +35,7 @@ class ProgramProfile:
     while it is not wanted yet."""
 
     program: int
+    device: str = "cpu"
     general: bool = False
     runs: int = 0
     before: int = 0
@@ -42,11 +43,13 @@ class ProgramProfile:
 
 
 class _Engine:
-    """Programs by number, compiled when they are first wanted."""
+    """Programs of a device by number, compiled when they are first wanted."""
 
-    def __init__(self) -> None:
-        self.threads = 0
-        self.specialize_after = 8
+    threads = 0
+    specialize_after = 8
+
+    def __init__(self, target: str) -> None:
+        self.target = target
         self.profiles: dict[int, ProgramProfile] = {}
         self._models: OrderedDict[int, _core.Loaded] = OrderedDict()
         self._before: Counter[int] = Counter()
@@ -57,7 +60,7 @@ class _Engine:
         self._compiling: dict[int, threading.Lock] = {}  # a lock a program, so that it is compiled once
 
     def profile(self, program: int) -> ProgramProfile:
-        return self.profiles.setdefault(program, ProgramProfile(program))
+        return self.profiles.setdefault(program, ProgramProfile(program, self.target))
 
     def choose(self, program: int, general: int) -> _core.Loaded:
         """The program, or the general one while it is not there. Others go on while one compiles."""
@@ -127,13 +130,18 @@ class _Engine:
 
     def _compile(self, program: int, onnx: bytes) -> _core.Loaded:
         begin = time.perf_counter()
-        package = Package(_core.compile_bytes(onnx, _core.CompileOptions()), "cpu", self.threads)
+        options = _core.CompileOptions()
+        options.target = self.target
+        if self.target in PAGES:
+            options.side = "cpu"
+        package = Package(_core.compile_bytes(onnx, options), self.target, self.threads)
         loaded = package.model._loaded
         self.profile(program).compile_ms = (time.perf_counter() - begin) * 1e3
         return loaded
 
 
-engine = _Engine()
+_engines = [_Engine(target) for target in HERE]
+_default = HERE.index("cpu")
 
 _generation = 0  # steps of optimizers so far
 _due_since = 0
@@ -154,21 +162,46 @@ def evaluate(asked: Sequence[Value]) -> None:
     wanted = {value.id: value for value in (*asked, *due) if value.elements is None}
     if not wanted:
         return
-    values = list(wanted.values())
-    made = run(values)
-    for value, elements in zip(values, made, strict=True):
-        _core.settle(value, elements, value.tracked)
-        if value.passed:
-            _passed.append(weakref.ref(value))
+    for device in dict.fromkeys(_place(value) for value in wanted.values()):
+        values = [value for value in wanted.values() if _place(value) == device]
+        for value, elements in zip(values, _run(values, device), strict=True):
+            _core.settle(value, elements, value.tracked)
+            if value.passed:
+                _passed.append(weakref.ref(value))
     _passed = [ref for ref in _passed if (value := ref()) is not None and not _core.forget(value)]
 
 
-def run(values: Sequence[Value]) -> list[Any]:
+def _place(value: Value) -> int:
+    return _default if value.device == ANYWHERE else value.device
+
+
+def default_device() -> int:
+    """The number of the device of what no device was named for."""
+    return _default
+
+
+def set_default_device(device: str) -> None:
+    """Where tensors are computed that no device was named for: "cpu" at first, or another one of gossamer.HERE. Raises Error for a
+    name that is none."""
+    global _default
+    _default = device_number(device)
+
+
+def device_number(device: str | None) -> int:
+    """Of a name; None: anywhere. Raises Error for a name that is none."""
+    if device is None:
+        return ANYWHERE
+    if device not in HERE:
+        raise Error(f'there is no device "{device}"', "device", f"one of {', '.join(HERE)}")
+    return HERE.index(device)
+
+
+def _run(values: Sequence[Value], device: int) -> list[Any]:
     """Their elements, from one program."""
     program, general, feeds, _ = _core.plan(values)
     if any(feed is None for feed in feeds):
         raise Error("a tensor without elements cannot be computed with", "gossamer", "what a function is traced with has none")
-    return engine.choose(program, general).run(feeds)
+    return _engines[device].choose(program, general).run(feeds)
 
 
 def elements(value: Value) -> Any:
@@ -222,18 +255,18 @@ def stepped() -> None:
 
 def set_num_threads(count: int) -> None:
     """How many threads compute, in programs that are compiled from here on; 0: one a core."""
-    engine.threads = count
+    _Engine.threads = count
 
 
 def set_specialize_after(runs: int) -> int:
     """Returns what it was before. Where a program comes again with other extents, one whose extents are dimensions stands in;
     after so many runs with the same ones (8) a program of these alone is compiled beside it, and after as many again takes over.
     0: programs of their own at once."""
-    before = engine.specialize_after
-    engine.specialize_after = runs
+    before = _Engine.specialize_after
+    _Engine.specialize_after = runs
     return before
 
 
 def profile() -> list[ProgramProfile]:
-    """What programs of tensors did, in the order in which they were first wanted."""
-    return list(engine.profiles.values())
+    """What programs of tensors did, device by device, in the order in which they were first wanted."""
+    return [each for engine in _engines for each in engine.profiles.values()]

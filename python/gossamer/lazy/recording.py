@@ -45,8 +45,12 @@ def described(value: Value | None) -> str:
     return "nothing" if value is None else f"{DTYPES[value.dtype].name}{shape_text(value.shape)}"
 
 
-def record(op: str, inputs: Sequence[Value | None], attributes: Attributes | None = None, outputs: int = 1) -> list[Value]:
-    """One node. Raises Error with the operator and the types and shapes of its inputs."""
+ANYWHERE = -1
+"""The device of values that are computed where those are with which they are used."""
+
+
+def record(op: str, inputs: Sequence[Value | None], attributes: Attributes | None = None, outputs: int = 1, device: int = ANYWHERE) -> list[Value]:
+    """One node; `device`: of inputs that are anywhere. Raises Error with the operator and the types and shapes of its inputs."""
     key = (op, *attributes.items()) if attributes else op
     # 1 and 1.0 are equal, and attributes of other kinds.
     kinds = tuple(type(each) for each in attributes.values()) if attributes else None
@@ -54,7 +58,7 @@ def record(op: str, inputs: Sequence[Value | None], attributes: Attributes | Non
     try:
         if operation is None:
             operation = _operations[key, kinds] = _core.operation(op, attributes or {})
-        return _core.record(operation, inputs, outputs)
+        return _core.record(operation, inputs, outputs, device)
     except Error as problem:
         raise Error(problem.message, f"{op}({', '.join(map(described, inputs))})", problem.hint) from None
 

@@ -15,15 +15,15 @@ from ..model import _on_host
 from . import random
 from .core import Core, apply, no_grad
 from .dtypes import DType, name_of
-from .execution import evaluate
+from .execution import device_number, evaluate
 from .layout import flat
 from .products import Products
-from .recording import Value
+from .recording import ANYWHERE, Value
 
 
-def _uploaded(array: np.ndarray, dtype: str) -> Value:
+def _uploaded(array: np.ndarray, dtype: str, device: int = ANYWHERE) -> Value:
     """A leaf of elements that must not change any more."""
-    return _core.leaf(dtype, array.shape, packed(array, "Tensor", dtype))
+    return _core.leaf(dtype, array.shape, packed(array, "Tensor", dtype), device)
 
 
 def _array(data: Any, dtype: DType | None, copy: bool) -> tuple[np.ndarray, str]:
@@ -52,14 +52,20 @@ class Tensor(Products):
 
     __slots__ = ()
 
-    def __init__(self, data: Any, dtype: DType | None = None, requires_grad: bool = False) -> None:
+    def __init__(self, data: Any, dtype: DType | None = None, requires_grad: bool = False, device: str | None = None) -> None:
         """data: numbers, nested lists, an array of numpy or of anything with DLPack in host memory, which is copied; as_tensor()
-        does not copy. dtype: default the array's; float32, int64 or bool for Python's numbers."""
+        does not copy. dtype: default the array's; float32, int64 or bool for Python's numbers. device: where what is made of it is
+        computed, one of gossamer.HERE ("opencl"); unless told, where the tensors are with which it is used.
+
+        Elements lie in this machine's memory between programs; a program of a GPU takes and gives them there.
+        """
+        number = device_number(device)
         if isinstance(data, Core):
-            super().__init__(data.to(dtype)._value if dtype is not None else data._value)  # type: ignore[attr-defined]
+            made: Any = data.to(dtype) if dtype is not None else data  # type: ignore[attr-defined]
+            super().__init__((made if device is None else made.detach()._on(number))._value)
         else:
             array, name = _array(data, dtype, copy=True)
-            super().__init__(_uploaded(array, name))
+            super().__init__(_uploaded(array, name, number))
         if requires_grad:
             self.requires_grad_()
 
@@ -75,15 +81,15 @@ class Tensor(Products):
 
     def __reduce__(self) -> Any:
         """Pickles, and copies of modules, have the elements, not the past."""
-        return _restored, (type(self), self._computed(), self._dtype, self.requires_grad)
+        return _restored, (type(self), self._computed(), self._dtype, self.requires_grad, None if self._value.device == ANYWHERE else self.device)
 
     def contiguous(self) -> Tensor:
         """Itself: all tensors are."""
         return self
 
     def cpu(self) -> Tensor:
-        """Itself: all tensors are there."""
-        return self
+        """to("cpu"), or itself where it is computed there. numpy() needs none: elements that were computed are in this machine's memory."""
+        return self if self.device == "cpu" else self.to("cpu")
 
     # In place: the tensor gets other elements; others keep theirs.
 
@@ -91,12 +97,14 @@ class Tensor(Products):
         """Takes another's elements, broadcast to its shape."""
         with no_grad():
             made = as_tensor(source).to(self._dtype)
+            if ANYWHERE not in (self._value.device, made._value.device):
+                made = made.detach()._on(self._value.device)
             self._assign((made if made.shape == self.shape else made.expand(self.shape))._value)
         return self
 
     def fill_(self, value: float) -> Tensor:
         """One number everywhere."""
-        self._assign(_uploaded(np.full(self.shape, value, self.dtype), self._dtype))
+        self._assign(_uploaded(np.full(self.shape, value, self.dtype), self._dtype, self._value.device))
         return self
 
     def zero_(self) -> Tensor:
@@ -105,12 +113,12 @@ class Tensor(Products):
 
     def uniform_(self, low: float = 0, high: float = 1) -> Tensor:
         """Drawn evenly from [low, high)."""
-        self._assign(_uploaded(random.generator().uniform(low, high, self.shape).astype(self.dtype), self._dtype))
+        self._assign(_uploaded(random.generator().uniform(low, high, self.shape).astype(self.dtype), self._dtype, self._value.device))
         return self
 
     def normal_(self, mean: float = 0, std: float = 1) -> Tensor:
         """Drawn from a normal distribution."""
-        self._assign(_uploaded(random.generator().normal(mean, std, self.shape).astype(self.dtype), self._dtype))
+        self._assign(_uploaded(random.generator().normal(mean, std, self.shape).astype(self.dtype), self._dtype, self._value.device))
         return self
 
     def add_(self, other: Any, *, alpha: float = 1) -> Tensor:
@@ -138,6 +146,8 @@ class Tensor(Products):
     def __repr__(self) -> str:
         text = np.array2string(self._computed(), separator=", ", prefix="tensor(", threshold=1000)
         said = "" if self._dtype in ("f32", "i64", "bool") else f", dtype={self.dtype.name}"
+        if self._value.device > 0:
+            said += f", device='{self.device}'"
         if self.numel() == 0 and self.shape != (0,):
             said += f", shape={self.shape}"
         return f"tensor({text}{said}{', requires_grad=True' if self.requires_grad else ''})"
@@ -155,9 +165,9 @@ class Tensor(Products):
         return f"{said}<table>{rows}</table>{'and more' if cut else ''}"
 
 
-def _restored(kind: type[Tensor], array: np.ndarray, dtype: str, requires_grad: bool) -> Tensor:
+def _restored(kind: type[Tensor], array: np.ndarray, dtype: str, requires_grad: bool, device: str | None = None) -> Tensor:
     made = kind.__new__(kind)
-    Core.__init__(made, _uploaded(array.copy(), dtype))
+    Core.__init__(made, _uploaded(array.copy(), dtype, device_number(device)))
     return made.requires_grad_(requires_grad)
 
 
@@ -170,57 +180,58 @@ def _text(element: Any) -> str:
     return f"{float(element):.4g}" if element.dtype.kind not in "iub" else str(element)
 
 
-def tensor(data: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+def tensor(data: Any, dtype: DType | None = None, requires_grad: bool = False, device: str | None = None) -> Tensor:
     """Tensor()."""
-    return Tensor(data, dtype, requires_grad)
+    return Tensor(data, dtype, requires_grad, device)
 
 
-def as_tensor(data: Any, dtype: DType | None = None) -> Tensor:
+def as_tensor(data: Any, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """A tensor of an array's elements, without a copy where it is in row-major order, of this type and in this machine's memory: the
     array must not change any more. A tensor stays what it is."""
     if isinstance(data, Core):
-        return data if dtype is None else data.to(dtype)  # type: ignore[return-value, attr-defined]
+        made: Any = data if dtype is None else data.to(dtype)  # type: ignore[attr-defined]
+        return made if device is None else made.to(device)
     array, name = _array(data, dtype, copy=False)
-    return Tensor._make(_uploaded(array, name))
+    return Tensor._make(_uploaded(array, name, device_number(device)))
 
 
 from_numpy = from_dlpack = as_tensor
 
 
-def _filled(shape: Sequence[Any], value: Any, dtype: DType | None, requires_grad: bool) -> Tensor:
+def _filled(shape: Sequence[Any], value: Any, dtype: DType | None, requires_grad: bool, device: int) -> Tensor:
     name = name_of(dtype or "f32")
-    made = Tensor._make(_uploaded(np.full(flat(shape), value, DTYPES[name]), name))
+    made = Tensor._make(_uploaded(np.full(flat(shape), value, DTYPES[name]), name, device))
     return made.requires_grad_(requires_grad)
 
 
-def zeros(*shape: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+def zeros(*shape: Any, dtype: DType | None = None, requires_grad: bool = False, device: str | None = None) -> Tensor:
     """0 everywhere; float32 unless told."""
-    return _filled(shape, 0, dtype, requires_grad)
+    return _filled(shape, 0, dtype, requires_grad, device_number(device))
 
 
-def ones(*shape: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+def ones(*shape: Any, dtype: DType | None = None, requires_grad: bool = False, device: str | None = None) -> Tensor:
     """1 everywhere; float32 unless told."""
-    return _filled(shape, 1, dtype, requires_grad)
+    return _filled(shape, 1, dtype, requires_grad, device_number(device))
 
 
-def full(shape: Sequence[int], value: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+def full(shape: Sequence[int], value: Any, dtype: DType | None = None, requires_grad: bool = False, device: str | None = None) -> Tensor:
     """One value everywhere, of its type."""
-    return _filled([shape], value, dtype or type(value), requires_grad)
+    return _filled([shape], value, dtype or type(value), requires_grad, device_number(device))
 
 
 def zeros_like(like: Tensor, dtype: DType | None = None) -> Tensor:
-    """0 in another one's shape and type."""
-    return zeros(like.shape, dtype=dtype or like._dtype)
+    """0 in another one's shape and type, on its device."""
+    return full_like(like, 0, dtype)
 
 
 def ones_like(like: Tensor, dtype: DType | None = None) -> Tensor:
-    """1 in another one's shape and type."""
-    return ones(like.shape, dtype=dtype or like._dtype)
+    """1 in another one's shape and type, on its device."""
+    return full_like(like, 1, dtype)
 
 
 def full_like(like: Tensor, value: Any, dtype: DType | None = None) -> Tensor:
-    """One value in another one's shape and type."""
-    return full(like.shape, value, dtype or like._dtype)
+    """One value in another one's shape and type, on its device."""
+    return _filled([like.shape], value, dtype or like._dtype, False, like._value.device)
 
 
 def arange(start: float, end: float | None = None, step: float = 1, dtype: DType | None = None) -> Tensor:

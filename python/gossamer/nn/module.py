@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 from ..error import Error
-from ..lazy.core import Core
+from ..lazy.core import Core, no_grad
+from ..lazy.execution import device_number
 from ..lazy.recording import shape_text
 from ..lazy.tensors import Tensor, as_tensor
 
@@ -111,6 +112,15 @@ class Module:
         """Whether gradients are computed for its parameters."""
         for parameter in self.parameters():
             parameter.requires_grad_(wanted)
+        return self
+
+    def to(self, device: str) -> Self:
+        """Moves its parameters and buffers to a device, as Tensor.to(); before an optimizer keeps anything of them. Raises Error for a
+        name that is none."""
+        number = device_number(device)
+        with no_grad():
+            for _, tensor in self._state():
+                tensor._assign(tensor.detach()._on(number)._value)
         return self
 
     def zero_grad(self) -> None:
