@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "ir/build.h"
@@ -25,14 +26,21 @@ std::vector<Expr> expressions_of(const Stage& stage) {
   return all;
 }
 
+int buffers_of(const std::vector<Buffer>& touched) {
+  std::unordered_set<const ir::BufferNode*> each;
+  for (const Buffer& buffer : touched) each.insert(buffer.get());
+  return static_cast<int>(each.size());
+}
+
 class Placer {
  public:
-  explicit Placer(StageGraph& graph) : graph_(graph), states_(states_of(graph)) {}
+  Placer(StageGraph& graph, int max_buffers)
+      : graph_(graph), max_buffers_(max_buffers), states_(states_of(graph)) {}
 
   void run() {
     mark();
     find_homes();
-    if (graph_.side.empty()) return;
+    if (!any_) return;
     ops::Program program = std::exchange(graph_.program, {});
     for (const StageInput& port : graph_.inputs) mirror(port.buffer);
     for (const StageConstant& constant : graph_.constants) mirror(constant.buffer);
@@ -56,6 +64,8 @@ class Placer {
         if (stage.side.empty()) stage.side = needs_side(stage);
         std::vector<Buffer> touched = ops::inputs_of(stage);
         touched.push_back(stage.output);
+        if (stage.side.empty() && buffers_of(touched) > max_buffers_)
+          stage.side = "it takes more buffers than a kernel of this GPU";
         if (stage.side.empty() && std::ranges::any_of(touched, [&](const Buffer& buffer) {
               return pulled.contains(buffer.get());
             })) {
@@ -72,6 +82,7 @@ class Placer {
     for (const Stage& stage : ops::stages_of(graph_.program)) {
       auto& readers = stage.side.empty() ? target_reads_ : side_reads_;
       auto& touched = stage.side.empty() ? on_target_ : graph_.side;
+      any_ = any_ || !stage.side.empty();
       for (const Buffer& buffer : ops::inputs_of(stage)) {
         readers.insert(buffer.get());
         touched.insert(buffer.get());
@@ -82,7 +93,9 @@ class Placer {
       return on_target_.contains(buffer) && !is_exact(*buffer);
     });
     const auto keep_exact = [&](const Buffer& buffer) {
-      if (is_exact(*buffer)) graph_.side.insert(buffer.get());
+      if (!is_exact(*buffer)) return;
+      any_ = true;
+      graph_.side.insert(buffer.get());
     };
     for (const StageInput& port : graph_.inputs) keep_exact(port.buffer);
     for (const StageConstant& constant : graph_.constants) keep_exact(constant.buffer);
@@ -138,6 +151,8 @@ class Placer {
   }
 
   StageGraph& graph_;
+  int max_buffers_;
+  bool any_ = false;  // is on the side
   std::unordered_set<const ir::BufferNode*> states_, on_target_, side_reads_, target_reads_, kept_;
   std::unordered_map<const ir::BufferNode*, Buffer> copies_;
 };
@@ -156,6 +171,6 @@ std::string needs_side(const Stage& stage) {
   return exact ? "64-bit floats are exact on the CPU only" : "";
 }
 
-void place_on_side(StageGraph& graph) { Placer(graph).run(); }
+void place_on_side(StageGraph& graph, int max_buffers) { Placer(graph, max_buffers).run(); }
 
 }  // namespace gossamer::graph

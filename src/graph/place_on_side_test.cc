@@ -95,6 +95,32 @@ TEST_F(Doubles, AStateMovesAsAWhole) {
   EXPECT_EQ(outline(graph), "a on side, b on side, step, a on side, step, z on side");
 }
 
+TEST_F(Doubles, MoreBuffersThanAKernelMayHave) {
+  const auto sum = [&] {
+    return stage(y, [&](const Expr& i) {
+      return ir::load(x, {i}) + ir::load(a, {i}) * ir::load(a, {i}) + ir::load(z, {i});
+    });
+  };
+  graph.inputs = {{"x", x}, {"z", z}};
+  graph.outputs = {{"y", y}};
+  graph.program = {twice(x, a), sum()};
+  place_on_side(graph, 4);
+  EXPECT_EQ(outline(graph), "a, y");
+  place_on_side(graph, 3);
+  EXPECT_EQ(outline(graph), "x -> x.side, a, a -> a.side, y on side");
+}
+
+// All that it touches is the target's, too.
+TEST_F(Doubles, MoreBuffersBetweenTwoStages) {
+  graph.inputs = {{"x", x}};
+  graph.outputs = {{"z", z}};
+  graph.program = {twice(x, a),
+                   stage(y, [&](const Expr& i) { return ir::load(x, {i}) + ir::load(a, {i}); }),
+                   twice(y, z)};
+  place_on_side(graph, 2);
+  EXPECT_EQ(outline(graph), "x -> x.side, a, a -> a.side, y.side on side, y.side -> y, z");
+}
+
 TEST_F(Doubles, SinglePrecisionStaysWhereItIs) {
   graph.inputs = {{"x", x}};
   graph.outputs = {{"z", z}};

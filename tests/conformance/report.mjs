@@ -1,7 +1,7 @@
 // The table of the conformance run and docs/conformance.md.
 import {existsSync, readFileSync} from 'node:fs';
 import path from 'node:path';
-import {excused, packageSuite, suiteOf, suites, targets, testdata, twinOf} from './conformance.mjs';
+import {excused, firstTable, packageSuite, suiteOf, suites, testdata, twinOf} from './conformance.mjs';
 import {kinds, version} from './onnx_package.mjs';
 
 // Of some verdicts: how many pass, how many of these ran wholly on the target, and how many had inputs that the
@@ -17,7 +17,7 @@ export function countsOf(verdicts) {
 }
 
 const share = (part, all) => `${(Math.floor((1000 * part) / all) / 10).toFixed(1)} %`;
-const cell = ({cases, passed, wholly}) => `${passed} of ${cases} (${share(passed, cases)}) | ${share(wholly, cases)}`;
+const cell = ({cases, passed, wholly}) => (cases === 0 ? 'not run |' : `${passed} of ${cases} (${share(passed, cases)}) | ${share(wholly, cases)}`);
 
 const ofSuite = (verdicts, suite) => verdicts.filter(({name}) => suiteOf(name) === suite);
 
@@ -32,7 +32,8 @@ export function table(results, chosen = suites) {
   const names = [...chosen.map(({name}) => name), 'all, each once'];
   const rows = [...results].map(([configuration, verdicts]) => {
     const cells = chosen.map((suite) => cell(countsOf(ofSuite(verdicts, suite))));
-    return `| ${[configuration, ...cells, cell(countsOf(once(verdicts)))].join(' | ')} |`;
+    const whole = chosen.every((suite) => ofSuite(verdicts, suite).length > 0);
+    return `| ${[configuration, ...cells, cell(countsOf(whole ? once(verdicts) : []))].join(' | ')} |`;
   });
   return [
     `| target | ${names.map((name) => `${name} | on it`).join(' | ')} |`,
@@ -54,13 +55,13 @@ function peer() {
   return [...counts].map(([suite, [passed, all]]) => `${suite} ${passed} of ${all} (${share(passed, all)})`).join(', ');
 }
 
-// Every case that does not pass somewhere: name → {targets, reason}.
-function failures(results, list) {
+// Every case that does not pass in some of these configurations: name → {targets, reason}.
+function failures(results, list, configurations) {
   const rows = new Map();
-  for (const target of targets)
+  for (const target of configurations)
     for (const {name, status, message} of results.get(target)) {
       if (status === 'pass') continue;
-      const row = rows.get(name) ?? {targets: [], reason: excused(list, name, target) ?? `not listed: ${message}`};
+      const row = rows.get(name) ?? {targets: [], reason: excused(list, name, target.split(' ')[0]) ?? `not listed: ${message}`};
       row.targets.push(target);
       rows.set(name, row);
     }
@@ -69,15 +70,51 @@ function failures(results, list) {
 
 const escaped = (text) => text.replaceAll('|', '\\|');
 
+const BEGIN = '<!-- drivers:begin -->';
+const END = '<!-- drivers:end -->';
+const EMPTY = `${BEGIN}\n${END}`;
+
+/** The second table: this machine's drivers, by the suites that were run on them. */
+export function driversSection(results, list) {
+  const shown = [...results.keys()];
+  const rows = [...failures(results, list, shown)].filter(([name]) => !list.get(name) || list.get(name).only);
+  return `${BEGIN}
+## On drivers of this machine
+
+Without a browser, on drivers in software: opencl on PoCL, opengl (compute shaders) and webgl (fragment shaders) on Mesa's llvmpipe, webgpu on Mesa's lavapipe through wgpu-native.
+"es31" has kernels for the limits of OpenGL ES 3.1 (\`--limits es31\`). Written by \`node tests/conformance/run.mjs --drivers\` of runs of one
+compiler, which need not be the first table's; a suite may be left out of them.
+
+${table(results)}
+
+${rows.length === 0 ? 'What does not pass is what does not pass on any target (below).' : `Besides what does not pass on any target (below) there do not pass:
+
+| case | on | reason |
+|---|---|---|
+${rows.map(([name, row]) => `| ${escaped(name)} | ${row.targets.join(', ')} | ${escaped(row.reason)} |`).join('\n')}`}
+${END}`;
+}
+
+/** A document with the second table of another text, which may be it alone. */
+export function withDrivers(text, other) {
+  const part = (all) => {
+    const [begin, end] = [all.indexOf(BEGIN), all.indexOf(END)];
+    return begin < 0 || end < begin ? undefined : [begin, end + END.length];
+  };
+  const [to, from] = [part(text), part(other)];
+  if (!to) throw new Error(`docs/conformance.md has no lines ${BEGIN} and ${END}`);
+  return from ? text.slice(0, to[0]) + other.slice(...from) + text.slice(to[1]) : text;
+}
+
 export function document(results, list) {
-  const rows = failures(results, list);
+  const rows = failures(results, list, firstTable);
   const reasons = new Map();
   for (const [name, row] of rows) reasons.set(row.reason, [...(reasons.get(row.reason) ?? []), {name, ...row}]);
   const groups = [...reasons].sort((a, b) => b[1].length - a[1].length || (a[0] < b[0] ? -1 : 1));
-  const on = (row) => (row.targets.length === targets.length ? 'all' : row.targets.join(', '));
+  const on = (row) => (row.targets.length === firstTable.length ? 'all' : row.targets.join(', '));
   const [verdicts] = results.values();
   const twins = verdicts.length - once(verdicts).length;
-  const told = targets.map((target) => `${target} ${countsOf(results.get(target)).told}`).join(', ');
+  const told = firstTable.map((target) => `${target} ${countsOf(results.get(target)).told}`).join(', ');
   return `# Conformance
 
 Written by \`make conformance\` (tests/conformance). The cases lie in ../shared/testdata: ONNX's own operator cases
@@ -97,6 +134,8 @@ ${table(results)}
 - models counts data sets: a model with several is several cases. squeezenet_winml_tensor has no expected output and is
   no case.
 - ONNX Runtime 1.30's CPU provider on ONNX's cases, for comparison: ${peer()}.
+
+${EMPTY}
 
 ## What does not pass
 

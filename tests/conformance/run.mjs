@@ -2,23 +2,25 @@
 // known.tsv and writes docs/conformance.md.
 //
 //   node tests/conformance/run.mjs [--targets cpu,webgl] [--suites models] [--limits mobile] [--adapter lavapipe]
-//       [--device rpc://HOST:PORT/NAME?token=TOKEN | --device native] [--listed] [--update]
+//       [--device rpc://HOST:PORT/NAME?token=TOKEN | --device native] [--listed] [--update] [--drivers]
 //
-//   --suites            only some, by the name of a folder; the document needs all of them
+//   --suites            only some, by the name of a folder; the first table of the document needs all of them
 //   --limits mobile     webgpu and webgl within the limits of phones (docs/commands.md)
+//   --limits es31       opengl with kernels for the limits of OpenGL ES 3.1
 //   --adapter lavapipe  webgpu on the second adapter of ../shared/browsers (subgroups of 8), f16 stored as such
 //   --device rpc://...  on a device that has joined `gossamer rpc`; webgpu, webgl and wasm unless --targets says which
 //   --device native     webgpu and webgl without a browser (docs/commands.md, "run")
 //   --listed            only the cases of known.tsv: what may be taken off?
+//   --drivers           runs nothing, and writes the second table of the document: what this compiler gave on this machine's drivers
 //   --update            takes what passes off known.tsv; nothing is ever put on it
 import {execFileSync} from 'node:child_process';
 import {createHash} from 'node:crypto';
 import {existsSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
 import {parseArgs} from 'node:util';
-import {excused, gossamer, listFile, presentSuites, readList, root, runCases, suiteOf, suites,
+import {excused, firstTable, gossamer, listFile, presentSuites, readList, root, runCases, secondTable, suiteOf, suites,
   targets} from './conformance.mjs';
-import {countsOf, document, table} from './report.mjs';
+import {countsOf, document, driversSection, table, withDrivers} from './report.mjs';
 
 const {values: options} = parseArgs({options: {
   targets: {type: 'string'},
@@ -28,6 +30,7 @@ const {values: options} = parseArgs({options: {
   device: {type: 'string'},
   listed: {type: 'boolean', default: false},
   update: {type: 'boolean', default: false},
+  drivers: {type: 'boolean', default: false},
 }});
 const results = path.join(root, process.env.GOSSAMER_BUILD ?? 'build', 'conformance');
 
@@ -50,7 +53,7 @@ const having = options.device === 'native' ? ['webgpu', 'webgl'] : ['webgpu', 'w
 // What is run: a target, possibly on another adapter or within limits.
 function configurations() {
   if (options.adapter && options.adapter !== 'lavapipe') throw new Error(`there is no adapter ${options.adapter}`);
-  const gpus = options.adapter ? ['webgpu'] : options.limits ? ['webgpu', 'webgl'] : targets;
+  const gpus = options.adapter ? ['webgpu'] : options.limits ? (options.limits === 'es31' ? ['opengl'] : ['webgpu', 'webgl']) : targets;
   const chosen = options.targets?.split(',') ?? (options.device ? gpus.filter((target) => having.includes(target)) : gpus);
   for (const target of chosen)
     if (!gpus.includes(target)) throw new Error(`${target} is none of ${gpus.join(', ')}`);
@@ -63,20 +66,27 @@ function configurations() {
   }));
 }
 
-// Results are kept by configuration, so that runs of several ones by the same compiler make one document.
+// Results are kept by configuration and suite, so that several runs by the same compiler make one document.
 const compiler = createHash('sha256').update(readFileSync(gossamer)).digest('hex');
 const seconds = (started) => ((Date.now() - started) / 1000).toFixed(0);
 const fileOf = (name) => path.join(results, `${name.replaceAll(' ', '-')}.json`);
 
-function keep(name, verdicts) {
-  mkdirSync(results, {recursive: true});
-  writeFileSync(fileOf(name), JSON.stringify({compiler, verdicts}));
+function keptSuites(name) {
+  if (!existsSync(fileOf(name))) return {};
+  const {compiler: by, bySuite = {}} = JSON.parse(readFileSync(fileOf(name), 'utf8'));
+  return by === compiler ? bySuite : {};
 }
 
-function kept(name) {
-  if (!existsSync(fileOf(name))) return undefined;
-  const {compiler: by, verdicts} = JSON.parse(readFileSync(fileOf(name), 'utf8'));
-  return by === compiler ? verdicts : undefined;
+function keep(name, suite, verdicts) {
+  mkdirSync(results, {recursive: true});
+  const bySuite = {...keptSuites(name), [suite.name]: verdicts};
+  writeFileSync(fileOf(name), JSON.stringify({compiler, bySuite}));
+}
+
+// Of all suites that are here.
+function kept(name, chosen) {
+  const bySuite = keptSuites(name);
+  return chosen.every((suite) => bySuite[suite.name]) ? chosen.flatMap((suite) => bySuite[suite.name]) : undefined;
 }
 
 function chosenSuites() {
@@ -88,7 +98,7 @@ function chosenSuites() {
 }
 
 // A process (and a browser) a suite, the short cases first.
-async function runSuites(chosen, {target, extra, env}, list) {
+async function runSuites(chosen, {name, target, extra, env}, list) {
   const verdicts = [];
   for (const suite of chosen) {
     const names = options.listed
@@ -103,6 +113,7 @@ async function runSuites(chosen, {target, extra, env}, list) {
     const some = await runCases({chosen: [suite], target, names, timeout: suite.timeout, extra, env, take});
     const {cases, passed} = countsOf(some);
     console.log(`   ${suite.name}: ${passed} of ${cases} pass, ${seconds(started)} s`);
+    if (!options.listed) keep(name, suite, some);
     verdicts.push(...some);
   }
   return verdicts;
@@ -130,7 +141,20 @@ function shrink(passing) {
   writeFileSync(listFile, lines.join('\n'));
 }
 
+const page = path.join(root, 'docs/conformance.md');
+
+function writeDrivers() {
+  const ran = secondTable.map((name) => [name, Object.values(keptSuites(name)).flat()]).filter(([, verdicts]) => verdicts.length > 0);
+  if (ran.length === 0) throw new Error(`this compiler has run nothing on ${secondTable.join(', ')}`);
+  writeFileSync(page, withDrivers(readFileSync(page, 'utf8'), driversSection(new Map(ran), readList().list)));
+  console.log(`docs/conformance.md has ${ran.map(([name]) => name).join(', ')}`);
+}
+
 async function main() {
+  if (options.drivers) {
+    writeDrivers();
+    return 0;
+  }
   let skipped = 0;
   const chosen = presentSuites(chosenSuites(), ({name}, reason) => {
     console.log(`skip  ${name}: ${reason}`);
@@ -148,7 +172,6 @@ async function main() {
     console.log(`== ${name}`);
     const started = Date.now();
     const verdicts = await runSuites(chosen, configuration, list);
-    if (all && !options.listed) keep(name, verdicts);
     ran.set(name, verdicts);
     const {failing, passing} = compare(list, configuration, verdicts);
     // On another adapter or within limits a listed case may pass by chance; the plain configuration decides.
@@ -160,12 +183,11 @@ async function main() {
   }
   if (options.update) shrink(taken);
   const shown = new Map();
-  for (const name of [...targets, 'webgpu native', 'webgl native', 'webgpu lavapipe', 'webgpu mobile', 'webgl mobile'])
-    if (all && kept(name)) shown.set(name, kept(name));
-  for (const [name, verdicts] of ran) if (!all) shown.set(name, verdicts);
-  console.log(`\n${table(shown, chosen)}\n`);
-  if (all && targets.every((target) => shown.has(target)))
-    writeFileSync(path.join(root, 'docs/conformance.md'), document(shown, readList().list));
+  for (const name of [...firstTable, 'webgpu lavapipe', 'webgpu mobile', 'webgl mobile'])
+    if (all && kept(name, chosen)) shown.set(name, kept(name, chosen));
+  console.log(`\n${table(new Map([...shown, ...ran]), chosen)}\n`);
+  const whole = all && firstTable.every((target) => shown.has(target));
+  if (whole) writeFileSync(page, withDrivers(document(shown, list), readFileSync(page, 'utf8')));
   else console.log('docs/conformance.md is as it was: it needs all suites on every target by this compiler');
   console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
   return failed === 0 ? 0 : 1;

@@ -6,15 +6,18 @@
 //   node tests/conformance/suite.mjs [TARGET...]
 //
 // 'webgpu native' and 'webgl native' are without a browser, the first where the environment names a library for it (tools/setup/webgpu.sh).
+// 'opengl es31' has kernels for the limits of OpenGL ES 3.1.
 import {allCases, excused, packageSuite, presentSuites, readList, runCases, sample, suiteOf, suites, targets,
   twinOf} from './conformance.mjs';
 import {Tally} from '../tally.mjs';
 
 const NATIVE = 'webgpu native';
 const DRAWN = 'webgl native';
-const chosen = process.argv.length > 2 ? process.argv.slice(2) : [...targets, NATIVE, DRAWN];
+const LEAST = 'opengl es31';
+const EXTRA = {native: ['--device', 'native'], es31: ['--limits', 'es31']};
+const chosen = process.argv.length > 2 ? process.argv.slice(2) : [...targets, NATIVE, DRAWN, LEAST];
 // Drivers in software compile each kernel for seconds, and what runs there is what runs on webgpu: a share of the tenth.
-const SHARE = {opencl: 6, opengl: 3, [NATIVE]: 3, [DRAWN]: 3};
+const SHARE = {opencl: 6, opengl: 3, [NATIVE]: 3, [DRAWN]: 3, [LEAST]: 6};
 // A case that does not end would cost its whole time limit on each target at every make test.
 const endless = /^does not end/;
 
@@ -32,7 +35,7 @@ async function main() {
   // What ../shared has, too, is run once.
   const cases = every.filter(({name}) => suiteOf(name) !== packageSuite || !names.has(twinOf(name)));
   for (const configuration of chosen) {
-    const [target, native] = configuration.split(' ');
+    const [target, form] = configuration.split(' ');
     if (configuration === NATIVE && !process.env.GOSSAMER_WEBGPU_LIBRARY) {
       tally.skip(NATIVE, 'GOSSAMER_WEBGPU_LIBRARY names no library; tools/setup/webgpu.sh installs one');
       continue;
@@ -40,7 +43,7 @@ async function main() {
     const picked = sample(cases)
       .filter((name, at) => at % (SHARE[configuration] ?? 1) === 0 && !endless.test(excused(list, name, target) ?? ''));
     const started = Date.now();
-    const verdicts = await runCases({chosen: present, target, names: picked, timeout: 300, extra: native ? ['--device', 'native'] : []});
+    const verdicts = await runCases({chosen: present, target, names: picked, timeout: 300, extra: EXTRA[form] ?? []});
     for (const {name, status, message} of verdicts) {
       const reason = excused(list, name, target);
       const passes = reason && 'passes: take it off tests/conformance/known.tsv';

@@ -109,6 +109,8 @@ int run_test(Options& options) {
   if (const std::string wrong = wrong_device(options.target, options.browser.device);
       !wrong.empty())
     return report_usage(wrong);
+  if (options.browser.limits == "es31" && options.target != "opengl")
+    return report_usage("--limits es31 is for --target opengl");
   auto found = find_cases(options.folders);
   if (!found) return report_error(found.error(), options.json);
   schedule::Records records;
@@ -196,10 +198,11 @@ void add_test(CLI::App& app, Chosen& chosen) {
       ->check(CLI::Range(0, 1024));
   add_browser_options(*command, options->browser);
   command
-      ->add_option("--limits", options->browser.limits,
-                   "webgpu, webgl: compile for the limits of mobile devices, and hold the browser "
-                   "to them")
-      ->check(CLI::IsMember({"mobile"}));
+      ->add_option(
+          "--limits", options->browser.limits,
+          "mobile: compile for the limits of mobile devices, and hold the browser to them; "
+          "es31, opengl alone: for those of OpenGL ES 3.1")
+      ->check(CLI::IsMember({"mobile", "es31"}));
   command
       ->add_option("--adapters", options->adapters,
                    "webgpu: with the kernels for GPUs in hardware, or for software, whatever is "
