@@ -173,13 +173,13 @@ Result<> RemoteDevice::send_files(const Stored& stored, uint64_t generation,
   json.Key("files");
   json.StartArray();
   uint64_t all = 0;
-  for (size_t at = 0; at < stored.files.size(); ++at) {
+  for (const StoredFile& file : stored) {
     json.StartObject();
-    field(json, "hash", stored.hashes[at]);
+    field(json, "hash", file.hash);
     json.Key("bytes");
-    json.Uint64(stored.files[at].bytes.size());
+    json.Uint64(file.bytes->size());
     json.EndObject();
-    all += stored.files[at].bytes.size();
+    all += file.bytes->size();
   }
   json.EndArray();
   json.EndObject();
@@ -191,18 +191,18 @@ Result<> RemoteDevice::send_files(const Stored& stored, uint64_t generation,
       if (hash.IsString()) missing.insert(hash.GetString());
   uint64_t sent = 0, left = 0;
   auto uncounted = missing;
-  for (size_t at = 0; at < stored.files.size(); ++at)
-    if (uncounted.erase(stored.hashes[at]) > 0) left += stored.files[at].bytes.size();
+  for (const StoredFile& file : stored)
+    if (uncounted.erase(file.hash) > 0) left += file.bytes->size();
   if (on_sent) on_sent(all - left, all);
-  for (size_t at = 0; at < stored.files.size(); ++at) {
-    if (missing.erase(stored.hashes[at]) == 0) continue;
-    const std::span<const std::byte> bytes = stored.files[at].bytes;
+  for (const StoredFile& file : stored) {
+    if (missing.erase(file.hash) == 0) continue;
+    const std::span<const std::byte> bytes = *file.bytes;
     for (size_t start = 0; start == 0 || start < bytes.size(); start += piece_bytes) {
       rapidjson::StringBuffer piece_text;
       Json piece(piece_text);
       piece.StartObject();
       field(piece, "do", "put");
-      field(piece, "hash", stored.hashes[at]);
+      field(piece, "hash", file.hash);
       piece.Key("at");
       piece.Uint64(start);
       piece.Key("bytes");
@@ -235,10 +235,10 @@ Result<int> RemoteDevice::load_stored(const Stored& stored, const std::string& t
   }
   json.Key("files");
   json.StartArray();
-  for (size_t at = 0; at < stored.files.size(); ++at) {
+  for (const StoredFile& file : stored) {
     json.StartObject();
-    field(json, "name", stored.files[at].name);
-    field(json, "hash", stored.hashes[at]);
+    field(json, "name", file.name);
+    field(json, "hash", file.hash);
     json.EndObject();
   }
   json.EndArray();
@@ -250,6 +250,25 @@ Result<int> RemoteDevice::load_stored(const Stored& stored, const std::string& t
   return told["model"].GetInt();
 }
 
+Result<RemoteDevice::Stored> RemoteDevice::store(package::Files files) {
+  Stored stored;
+  const std::lock_guard lock(mutex_);
+  for (package::File& file : files) {
+    const bool told = file.bytes.empty() && !file.sha256.empty();
+    std::string hash = told ? file.sha256 : hash_of(file.bytes);
+    std::weak_ptr<const Bytes>& known = known_[hash];
+    auto bytes = known.lock();
+    if (!bytes && told && file.size > 0)
+      return fail_at(file.name, "no package before had a file of its hash");
+    if (!bytes) bytes = std::make_shared<const Bytes>(std::move(file.bytes));
+    known = bytes;
+    stored.push_back({file.name, std::move(hash), std::move(bytes)});
+  }
+  latest_ = stored;
+  std::erase_if(known_, [](const auto& one) { return one.second.expired(); });
+  return stored;
+}
+
 Result<std::unique_ptr<RemoteModel>> RemoteDevice::load(package::Files files,
                                                         const std::string& target, int threads,
                                                         const OnSent& on_sent) {
@@ -257,8 +276,7 @@ Result<std::unique_ptr<RemoteModel>> RemoteDevice::load(package::Files files,
   model->device_ = shared_from_this();
   model->target_ = target;
   model->threads_ = threads;
-  for (const package::File& file : files) model->stored_.hashes.push_back(hash_of(file.bytes));
-  model->stored_.files = std::move(files);
+  GS_ASSIGN(model->stored_, store(std::move(files)));
   GS_ASSIGN(model->generation_, present());
   GS_ASSIGN(model->number_,
             load_stored(model->stored_, target, threads, model->generation_, on_sent));

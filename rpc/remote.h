@@ -53,7 +53,9 @@ class RemoteDevice : public std::enable_shared_from_this<RemoteDevice> {
   // Bytes of a package that are there, of all; called by load() before the first piece and after
   // each.
   using OnSent = std::function<void(uint64_t done, uint64_t all)>;
-  // Sends the files that the device lacks, and loads them. Errors: what its run time says.
+  // Sends the files that the device lacks, and loads them. One without bytes is that of its SHA-256
+  // in the package before, or in one that is still there. Errors: there is none; what the device's
+  // run time says.
   Result<std::unique_ptr<RemoteModel>> load(package::Files files, const std::string& target,
                                             int threads = 0, const OnSent& on_sent = {});
   // Bytes of files that were sent, of all that were asked for.
@@ -64,13 +66,16 @@ class RemoteDevice : public std::enable_shared_from_this<RemoteDevice> {
 
  private:
   friend class RemoteModel;
-  struct Stored {
-    package::Files files;
-    std::vector<std::string> hashes;
+  using Bytes = std::vector<std::byte>;
+  struct StoredFile {
+    std::string name, hash;
+    std::shared_ptr<const Bytes> bytes;
   };
+  using Stored = std::vector<StoredFile>;
 
   RemoteDevice() = default;
   Result<> find(double seconds);
+  Result<Stored> store(package::Files files);
   // Of the device: where it has left meanwhile, of the one that joins by its name.
   Result<Connection::Answer> ask(std::string_view json, std::span<const std::byte> payload,
                                  uint64_t generation, double seconds = 0);
@@ -89,6 +94,8 @@ class RemoteDevice : public std::enable_shared_from_this<RemoteDevice> {
   bool left_ = false;
   uint64_t generation_ = 0;
   Sent sent_;
+  std::map<std::string, std::weak_ptr<const Bytes>> known_;  // by hash
+  Stored latest_;
 };
 
 // Outlives a device that leaves and joins again: it is loaded there once more by the next run.

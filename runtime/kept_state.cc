@@ -171,7 +171,7 @@ Result<> Model::State::feed_state(std::vector<TensorView>& feeds) {
 }
 
 // Rows lie in the slot; `memory`: more of it, or nothing where there is enough.
-Result<> Model::State::fill_state(Kept& state, int64_t room, std::unique_ptr<Buffer> memory) {
+Result<> Model::State::fill_state(Kept& state, int64_t room, std::shared_ptr<Buffer> memory) {
   const package::Port& port = module().inputs[state.input];
   HostTensor rows{port.dtype, state.fed, {}};
   if (state.room > 0) {
@@ -203,7 +203,7 @@ Result<> Model::State::place_state(std::span<const int64_t> dims, const Sized& s
     const int tensor = module().inputs[state.input].tensor;
     const auto slot = static_cast<size_t>(module().tensors[static_cast<size_t>(tensor)].slot);
     const int64_t bytes = bytes_of(slot, sizes);
-    std::unique_ptr<Buffer> memory;
+    std::shared_ptr<Buffer> memory;
     if (!slots[slot] || bytes < 0 || slots[slot]->size() < static_cast<size_t>(bytes)) {
       GS_ASSIGN(memory, allocate(slot, sizes));
     }

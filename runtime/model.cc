@@ -17,7 +17,8 @@ namespace gossamer::runtime {
 Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOptions options) {
   const auto begin = Clock::now();
   auto state = std::make_unique<State>();
-  GS_ASSIGN(state->package, open_package(folder));
+  if (options.shared) options.shared->begin();
+  GS_ASSIGN(state->package, open_package(folder, options.shared.get()));
   const package::Module& module = state->module();
   GS_TRY(state->provide_devices(folder, options));
   const auto attached = state->device->attach();
@@ -33,7 +34,7 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOption
   const auto steps = [&]() -> Result<> {
     state->choose_variants();
     GS_TRY(state->load_code());
-    return state->initialize();
+    return state->initialize(options.shared.get());
   };
   if (auto done = steps(); !done) {
     Diagnostic error = done.error();
@@ -47,13 +48,25 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOption
 Result<> Model::State::provide_devices(const std::string& folder, LoadOptions& options) {
   const std::string& target = module().target;
   const package::Side& beside = module().side;
+  using Made = Result<std::unique_ptr<Device>>;
+  const auto provide = [&](const std::string& name, auto make) -> Result<std::shared_ptr<Device>> {
+    if (options.shared) return options.shared->device(name, make);
+    return make();
+  };
+  const auto cpu = [&] {
+    return provide(cat("cpu ", options.threads),
+                   [&]() -> Made { return make_cpu_device(options.threads); });
+  };
+  if (options.device) options.shared = nullptr;
   device = std::move(options.device);
-  if (!device && target == "cpu") device = make_cpu_device(options.threads);
+  if (!device && target == "cpu") {
+    GS_ASSIGN(device, cpu());
+  }
   if (!device && target == "opencl") {
-    GS_ASSIGN(device, make_opencl_device());
+    GS_ASSIGN(device, provide(target, make_opencl_device));
   }
   if (!device && target == "opengl") {
-    GS_ASSIGN(device, make_opengl_device());
+    GS_ASSIGN(device, provide(target, make_opengl_device));
   }
   // Before a device is looked for: with this code there is no use for one.
   const bool page = target == "webgpu" || target == "webgl";
@@ -66,17 +79,19 @@ Result<> Model::State::provide_devices(const std::string& folder, LoadOptions& o
         "this run time does not run",
         page ? "compile the model with --side cpu" : "compile the model with --target cpu");
   if (!device && target == "webgpu") {
-    GS_ASSIGN(device, make_webgpu_device());
+    GS_ASSIGN(device, provide(target, make_webgpu_device));
   }
   if (!device && target == "webgl") {
-    GS_ASSIGN(device, make_webgl_device());
+    GS_ASSIGN(device, provide(target, make_webgl_device));
   }
   if (!device)
     return fail_at(folder,
                    cat("is a package for ", target,
                        ", this run time runs cpu, opencl, opengl, webgpu and webgl"),
                    "compile the model with --target cpu");
-  if (!beside.target.empty()) side = make_cpu_device(options.threads);
+  if (!beside.target.empty()) {
+    GS_ASSIGN(side, cpu());
+  }
   return {};
 }
 
@@ -132,7 +147,7 @@ Report Model::report() const {
   for (const package::Weight& weight : module.weights)
     if (read.insert(weight.file).second)
       report.weight_bytes +=
-          static_cast<int64_t>(state_->package.files.at(state_->file_of(weight)).bytes().size());
+          static_cast<int64_t>(state_->package.files.at(state_->file_of(weight))->bytes().size());
   for (size_t at = 0; at < module.run.size(); ++at) {
     const package::Launch& launch = module.run[at];
     const package::KernelInfo& kernel = module.kernels[static_cast<size_t>(launch.kernel)];

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "gossamer/profile.hpp"
 #include "runtime/device.h"
+#include "runtime/shared.h"
 #include "runtime/tensor.h"
 
 namespace gossamer::runtime {
@@ -45,6 +46,8 @@ struct LoadOptions {
   StateOptions state = {};
   // What the package runs on instead of a device of its own target; for tests.
   std::unique_ptr<Device> device;
+  // With models that the same thread loads and runs.
+  std::shared_ptr<Shared> shared;
 };
 
 struct LaunchReport {

@@ -21,12 +21,12 @@ struct Model::State {
     std::vector<int64_t> ranges;
   };
 
-  std::unique_ptr<Device> device;  // the target's
-  std::unique_ptr<Device> side;    // the CPU beside a GPU, where the package has code for it
+  std::shared_ptr<Device> device;  // the target's
+  std::shared_ptr<Device> side;    // the CPU beside a GPU, where the package has code for it
   PackageFolder package;
   std::unique_ptr<Executable> code, side_code;
   std::vector<int> loaded;  // of each kernel, its place in the code of its device; -1: not needed
-  std::vector<std::unique_ptr<Buffer>> slots;
+  std::vector<std::shared_ptr<Buffer>> slots;
   std::vector<bool> spent;            // slots that only loading needed
   std::vector<Port> inputs, outputs;  // as the package has them
   Signature signature;                // as users see them, without state
@@ -61,7 +61,9 @@ struct Model::State {
   std::vector<KernelEntry> entries_of(int device);
   Result<> load_code();
   // Memory that is known, weights, and the launches that pack them (model_weights.cc).
-  Result<> initialize();
+  Result<> initialize(Shared* shared);
+  // Of each slot: runtime/shared.h.
+  Result<Origins> find_origins();
   // The name of the file that has it.
   std::string file_of(const package::Weight& weight) const {
     return weight.file < 0 ? "weights.safetensors"
@@ -130,7 +132,7 @@ struct Model::State {
   Result<> feed_state(std::vector<TensorView>& feeds);
   // Memory with as much room as `dims` say, with what the run begins with.
   Result<> place_state(std::span<const int64_t> dims, const Sized& sizes);
-  Result<> fill_state(Kept& state, int64_t room, std::unique_ptr<Buffer> memory);
+  Result<> fill_state(Kept& state, int64_t room, std::shared_ptr<Buffer> memory);
   // Rows as they lie among others, without gaps.
   Result<HostTensor> rows_of(const Kept& state);
   Result<std::optional<HostTensor>> read_state(const Kept& state);

@@ -196,6 +196,76 @@ TEST_F(ModelTest, RunsIntoMemoryThatIsThere) {
   EXPECT_EQ(outputs[0].bytes.data(), memory);
 }
 
+TEST_F(ModelTest, SharedFilesAreReadOnceAndOthersAgain) {
+  put_package();
+  const auto shared = std::make_shared<Shared>();
+  const auto load = [&](const std::shared_ptr<Shared>& with) {
+    LoadOptions options;
+    options.threads = 1;
+    options.shared = with;
+    return Model::load(folder, std::move(options));
+  };
+  const auto sum_of = [&](auto& model) {
+    expect_sum((*(*model)->run(std::vector{ramp(64)}))[0], 64);
+  };
+  {
+    auto first = load(shared);
+    ASSERT_TRUE(first.has_value()) << first.error().to_string();
+    sum_of(first);
+  }
+  // What the model before had stays until the next one, even when that is gone.
+  fs::remove(fs::path(folder) / "weights.safetensors");
+  EXPECT_FALSE(load(nullptr).has_value());
+  auto second = load(shared);
+  ASSERT_TRUE(second.has_value()) << second.error().to_string();
+  sum_of(second);
+  auto third = load(shared);
+  ASSERT_TRUE(third.has_value()) << third.error().to_string();
+  sum_of(second);
+  sum_of(third);
+  shared->forget();
+  sum_of(second);
+  EXPECT_FALSE(load(shared).has_value());
+}
+
+// Slots 2 and 3 of the example: a weight, and what a launch makes of it.
+TEST_F(ModelTest, OriginsSayWhatConstantsAreMadeOf) {
+  Manifest manifest;
+  manifest.module = make_example().module;
+  manifest.module.kernels[1].writes = 1;
+  manifest.files = {{"weights.safetensors", 16, "", "abc"}};
+  const std::string code = "twice", other = "thrice";
+  const auto origins = [&](const std::string* source) {
+    return origins_of(manifest, {source, &code});
+  };
+  const Origins first = origins(&code);
+  EXPECT_FALSE(first[0] || first[1]) << "what runs write";
+  ASSERT_TRUE(first[2] && first[3]);
+  EXPECT_NE(first[2], first[3]);
+  EXPECT_EQ(origins(&code), first);
+  EXPECT_EQ(origins(&other)[2], first[2]);
+  EXPECT_NE(origins(&other)[3], first[3]);
+  EXPECT_FALSE(origins(nullptr)[3]) << "by code that is not known";
+  const auto changes = [&](auto change, bool weight) {
+    const Manifest before = manifest;
+    change();
+    const Origins now = origins(&code);
+    manifest = before;
+    EXPECT_EQ(now[2] != first[2], weight);
+    EXPECT_NE(now[3], first[3]);
+  };
+  package::Module& module = manifest.module;
+  changes([&] { manifest.files[0].sha256 = "abd"; }, true);
+  changes([&] { manifest.files[0].sha256 = ""; }, true);
+  changes([&] { module.weights[0].name = "v"; }, true);
+  changes([&] { module.weights[0].dtype = DType::i32; }, true);
+  changes([&] { module.init[0].range = Number(8); }, false);
+  changes([&] { module.init[0].scalars = {Number(1)}; }, false);
+  changes([&] { module.kernels[0].group_size = 2; }, false);
+  changes([&] { module.tensors[1].slot = 3; }, false);    // two tensors in one piece of memory
+  changes([&] { module.run[0].tensors[2] = 3; }, false);  // a run writes it
+}
+
 TEST_F(ModelTest, NullDeviceTakesEveryPackage) {
   put_package();
   LoadOptions options;

@@ -2,24 +2,15 @@
 #include <set>
 
 #include "runtime/model_state.h"
+#include "runtime/shader_sources.h"
 
 namespace gossamer::runtime {
 namespace {
 
 using TensorsOfFile = std::map<std::string, StoredTensor, std::less<>>;
 
-void add_tensors(const std::vector<package::Step>& steps, std::vector<int>& tensors) {
-  for (const package::Step& step : steps) {
-    for (int tensor : {step.tensor, step.to})
-      if (tensor >= 0) tensors.push_back(tensor);
-    add_tensors(step.body, tensors);
-    add_tensors(step.otherwise, tensors);
-  }
-}
-
-// The slots that only launches at load need, such as those of weights that are packed into another
-// layout, with the number of the last launch that does.
-std::map<int, size_t> last_uses(const package::Module& module) {
+// The slots that runs need.
+std::set<int> slots_of_runs(const package::Module& module) {
   std::vector<int> tensors;
   for (const package::Launch& launch : module.run)
     tensors.insert(tensors.end(), launch.tensors.begin(), launch.tensors.end());
@@ -29,11 +20,40 @@ std::map<int, size_t> last_uses(const package::Module& module) {
   const auto slot_of = [&](int tensor) { return module.tensors[static_cast<size_t>(tensor)].slot; };
   std::set<int> used;
   for (int tensor : tensors) used.insert(slot_of(tensor));
-  std::map<int, size_t> last;
-  for (size_t at = 0; at < module.init.size(); ++at)
-    for (int tensor : module.init[at].tensors)
-      if (!used.contains(slot_of(tensor))) last[slot_of(tensor)] = at;
-  return last;
+  return used;
+}
+
+// What of loading is left to do where some slots are filled already.
+struct Left {
+  std::vector<bool> launches;  // of init
+  std::vector<bool> slots;     // that they or runs need and that are not filled
+  std::map<int, size_t> last;  // of the slots that only launches need, the last one that does
+};
+Left left_to_do(const package::Module& module, const std::vector<std::shared_ptr<Buffer>>& slots) {
+  const std::set<int> runs = slots_of_runs(module);
+  Left left{std::vector<bool>(module.init.size()), std::vector<bool>(slots.size()), {}};
+  std::set<int> init;
+  const auto slot_of = [&](int tensor) { return module.tensors[static_cast<size_t>(tensor)].slot; };
+  for (const package::Launch& launch : module.init)
+    for (int tensor : launch.tensors) init.insert(slot_of(tensor));
+  for (size_t at = 0; at < slots.size(); ++at) {
+    const int slot = static_cast<int>(at);
+    left.slots[at] = !slots[at] && (runs.contains(slot) || !init.contains(slot));
+  }
+  for (size_t at = module.init.size(); at-- > 0;) {
+    const package::Launch& launch = module.init[at];
+    const int writes = module.kernels[static_cast<size_t>(launch.kernel)].writes;
+    left.launches[at] =
+        std::any_of(launch.tensors.end() - writes, launch.tensors.end(),
+                    [&](int one) { return left.slots[static_cast<size_t>(slot_of(one))]; });
+    if (!left.launches[at]) continue;
+    for (int tensor : launch.tensors) {
+      const auto slot = static_cast<size_t>(slot_of(tensor));
+      left.slots[slot] = !slots[slot];
+      if (!runs.contains(slot_of(tensor))) left.last.emplace(slot_of(tensor), at);
+    }
+  }
+  return left;
 }
 
 // A weight's bytes. Errors: it is not as the manifest says.
@@ -59,20 +79,34 @@ Result<std::span<const std::byte>> find_weight(const TensorsOfFile& stored,
 }  // namespace
 
 // Weight by weight: what one is packed from has gone before the next comes, so that loading takes
-// little more memory than what stays.
-Result<> Model::State::initialize() {
-  const std::map<int, size_t> last = last_uses(module());
+// little more memory than what stays. What models before had, too, is there.
+Result<> Model::State::initialize(Shared* shared) {
   spent.assign(slots.size(), false);
+  Origins origins(slots.size());
+  if (shared) {
+    GS_ASSIGN(origins, find_origins());
+  }
+  for (size_t at = 0; at < slots.size(); ++at)
+    if (origins[at]) slots[at] = shared->constant(*origins[at]);
+  const Left left = left_to_do(module(), slots);
   const auto provide = [&](int slot) -> Result<> {
     const auto at = static_cast<size_t>(slot);
     if (slots[at] || !is_static(module().slots[at])) return {};
     GS_ASSIGN(slots[at], allocate(at, {}));
     return {};
   };
+  const std::set<int> needed = slots_of_runs(module());
+  const auto slot_at = [&](int tensor) {
+    return module().tensors[static_cast<size_t>(tensor)].slot;
+  };
+  for (const package::Launch& launch : module().init)
+    for (int tensor : launch.tensors)
+      if (!needed.contains(slot_at(tensor))) spent[static_cast<size_t>(slot_at(tensor))] = true;
   for (size_t at = 0; at < slots.size(); ++at)
-    if (!last.contains(static_cast<int>(at))) GS_TRY(provide(static_cast<int>(at)));
-  std::map<int, const package::Weight*> left;  // by tensor
-  for (const package::Weight& weight : module().weights) left[weight.tensor] = &weight;
+    if (!spent[at]) GS_TRY(provide(static_cast<int>(at)));
+  std::map<int, const package::Weight*> weights;  // by tensor
+  for (const package::Weight& weight : module().weights)
+    if (left.slots[static_cast<size_t>(slot_at(weight.tensor))]) weights[weight.tensor] = &weight;
   std::map<std::string, TensorsOfFile> files;
   const auto upload = [&](const package::Weight& weight) -> Result<> {
     const std::string name = file_of(weight);
@@ -91,22 +125,39 @@ Result<> Model::State::initialize() {
   };
   GS_ASSIGN(const Sized sizes, compute_sizes({}, module().init));
   for (size_t at = 0; at < module().init.size(); ++at) {
+    if (!left.launches[at]) continue;
     const package::Launch& launch = module().init[at];
     for (int tensor : launch.tensors) {
-      GS_TRY(provide(module().tensors[static_cast<size_t>(tensor)].slot));
-      if (const auto weight = left.extract(tensor)) GS_TRY(upload(*weight.mapped()));
+      GS_TRY(provide(slot_at(tensor)));
+      if (const auto weight = weights.extract(tensor)) GS_TRY(upload(*weight.mapped()));
     }
     GS_TRY(this->launch(launch, sizes.scalars[at], sizes.ranges[at]));
     for (int tensor : launch.tensors) {
-      const int slot = module().tensors[static_cast<size_t>(tensor)].slot;
-      const auto found = last.find(slot);
-      if (found == last.end() || found->second != at) continue;
-      slots[static_cast<size_t>(slot)] = nullptr;
-      spent[static_cast<size_t>(slot)] = true;
+      const auto found = left.last.find(slot_at(tensor));
+      if (found != left.last.end() && found->second == at)
+        slots[static_cast<size_t>(found->first)] = nullptr;
     }
   }
-  for (const auto& [tensor, weight] : left) GS_TRY(upload(*weight));
+  for (const auto& [tensor, weight] : weights) GS_TRY(upload(*weight));
+  for (size_t at = 0; at < slots.size(); ++at)
+    if (origins[at] && slots[at]) shared->add_constant(*origins[at], slots[at]);
   return {};
+}
+
+Result<Origins> Model::State::find_origins() {
+  std::vector<std::string> sources(module().kernels.size());
+  std::vector<const std::string*> known(sources.size());
+  const std::vector<KernelEntry> entries = entries_of(0);
+  if (code && package.files.contains("kernels.json")) {
+    GS_ASSIGN(const auto bytes, package.file("kernels.json"));
+    GS_ASSIGN(std::vector<std::string> found, shader_sources(bytes, entries));
+    for (size_t at = 0; at < sources.size(); ++at) {
+      if (loaded[at] < 0 || module().kernels[at].device != 0) continue;
+      sources[at] = std::move(found[static_cast<size_t>(loaded[at])]);
+      known[at] = &sources[at];
+    }
+  }
+  return origins_of(package.manifest, known);
 }
 
 }  // namespace gossamer::runtime

@@ -8,10 +8,10 @@ namespace gossamer::runtime {
 Result<std::span<const std::byte>> PackageFolder::file(std::string_view name) const {
   const auto found = files.find(name);
   if (found == files.end()) return fail(cat("the package has no ", name));
-  return found->second.bytes();
+  return found->second->bytes();
 }
 
-Result<PackageFolder> open_package(const std::string& folder) {
+Result<PackageFolder> open_package(const std::string& folder, Shared* shared) {
   PackageFolder package;
   const std::string path = folder + "/manifest.json";
   {
@@ -22,6 +22,11 @@ Result<PackageFolder> open_package(const std::string& folder) {
     package.manifest = std::move(*manifest);
   }
   for (const FileEntry& entry : package.manifest.files) {
+    if (auto known = shared && !entry.sha256.empty() ? shared->file(entry.sha256) : nullptr) {
+      shared->add_file(entry.sha256, known);
+      package.files.emplace(entry.name, std::move(known));
+      continue;
+    }
     const std::string where = cat(folder, entry.above ? "/../" : "/", entry.name);
     GS_ASSIGN(MappedFile file, MappedFile::open(where));
     if (file.bytes().size() != entry.bytes)
@@ -35,7 +40,9 @@ Result<PackageFolder> open_package(const std::string& folder) {
     if (!entry.sha256.empty() && package::sha256(file.bytes()) != entry.sha256)
       return fail_at(where, "is not the file that the manifest describes: its SHA-256 differs",
                      "copy the package again, from where you trust");
-    package.files.emplace(entry.name, std::move(file));
+    const auto kept = std::make_shared<const MappedFile>(std::move(file));
+    if (shared && !entry.sha256.empty()) shared->add_file(entry.sha256, kept);
+    package.files.emplace(entry.name, kept);
   }
   return package;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/compiled.h"
 #include "runtime/opencl/library.h"
 #include "runtime/shader_sources.h"
 
@@ -55,23 +56,24 @@ class ClBuffer : public Buffer {
   size_t size_;
 };
 
+struct ClKernel {
+  Owned<cl_program> program;
+  Owned<cl_kernel> entry;
+};
+
 class ClExecutable : public Executable {
  public:
-  ClExecutable(std::vector<KernelEntry> kernels, std::vector<Owned<cl_program>> programs,
-               std::vector<Owned<cl_kernel>> entries)
-      : kernels_(std::move(kernels)),
-        programs_(std::move(programs)),
-        entries_(std::move(entries)) {}
+  ClExecutable(std::vector<KernelEntry> kernels, std::vector<std::shared_ptr<ClKernel>> entries)
+      : kernels_(std::move(kernels)), entries_(std::move(entries)) {}
   std::span<const KernelEntry> kernels() const override { return kernels_; }
-  cl_kernel entry(int kernel) const { return entries_[static_cast<size_t>(kernel)].get(); }
+  cl_kernel entry(int kernel) const { return entries_[static_cast<size_t>(kernel)]->entry.get(); }
   Result<> plan(int segment, std::span<const int64_t>, std::span<double>) const override {
     return fail(cat("the code has no segment ", segment, " of a plan"));
   }
 
  private:
   std::vector<KernelEntry> kernels_;
-  std::vector<Owned<cl_program>> programs_;
-  std::vector<Owned<cl_kernel>> entries_;
+  std::vector<std::shared_ptr<ClKernel>> entries_;
 };
 
 class ClFence : public Fence {
@@ -190,19 +192,16 @@ class ClDevice : public Device {
                                            int plan_segments) override {
     if (plan_segments > 0) return fail("shaders have no plan: it is the side's");
     GS_ASSIGN(const std::vector<std::string> sources, shader_sources(code, kernels));
-    std::vector<Owned<cl_program>> programs;
-    std::vector<Owned<cl_kernel>> entries;
+    std::vector<std::shared_ptr<ClKernel>> entries;
     for (size_t at = 0; at < kernels.size(); ++at) {
-      GS_ASSIGN(Owned<cl_program> program, build(sources[at]));
-      cl_int result = CL_SUCCESS;
-      const cl_kernel kernel = cl_.clCreateKernel(program.get(), kernels[at].name.c_str(), &result);
-      if (result != CL_SUCCESS) return fail(cat("the code has no kernel ", kernels[at].name));
-      entries.emplace_back(kernel, cl_.clReleaseKernel);
-      programs.push_back(std::move(program));
-      GS_TRY(check_group(kernel, kernels[at]));
+      const std::string& name = kernels[at].name;
+      GS_ASSIGN(auto kernel, compiled_.get(cat(name, " ", sources[at]),
+                                           [&] { return make_kernel(name, sources[at]); }));
+      GS_TRY(check_group(kernel->entry.get(), kernels[at]));
+      entries.push_back(std::move(kernel));
     }
     return std::make_unique<ClExecutable>(std::vector<KernelEntry>(kernels.begin(), kernels.end()),
-                                          std::move(programs), std::move(entries));
+                                          std::move(entries));
   }
   Queue& queue() override { return queue_; }
 
@@ -217,6 +216,15 @@ class ClDevice : public Device {
     T value = 0;
     cl_.clGetDeviceInfo(device_, what, sizeof value, &value, nullptr);
     return value;
+  }
+  Result<std::shared_ptr<ClKernel>> make_kernel(const std::string& name,
+                                                const std::string& source) {
+    GS_ASSIGN(Owned<cl_program> program, build(source));
+    cl_int result = CL_SUCCESS;
+    Owned<cl_kernel> entry(cl_.clCreateKernel(program.get(), name.c_str(), &result),
+                           cl_.clReleaseKernel);
+    if (result != CL_SUCCESS) return fail(cat("the code has no kernel ", name));
+    return std::make_shared<ClKernel>(std::move(program), std::move(entry));
   }
   Result<Owned<cl_program>> build(const std::string& source) {
     const char* data = source.c_str();
@@ -248,6 +256,7 @@ class ClDevice : public Device {
   const Library& cl_;
   cl_device_id device_;
   std::shared_ptr<const ClContext> context_;
+  Compiled<ClKernel> compiled_;
   ClQueue queue_;
 };
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "runtime/compiled.h"
 #include "runtime/opengl/fence.h"
 #include "runtime/opengl/program.h"
 #include "runtime/opengl/staging.h"
@@ -132,14 +133,10 @@ class GlDevice : public Device {
     if (plan_segments > 0) return fail("shaders have no plan: it is the side's");
     const auto attached = attach();
     GS_ASSIGN(const std::vector<std::string> sources, shader_sources(code, kernels));
-    std::vector<Program> programs;
+    std::vector<std::shared_ptr<Program>> programs;
     for (size_t at = 0; at < kernels.size(); ++at) {
       GS_TRY(check_limits(kernels[at]));
-      const Shader shader =
-          make_shader(context_, GL_COMPUTE_SHADER,
-                      {context_->es() ? "#version 310 es\n" : "#version 430\n", sources[at]});
-      const Shader* const parts[] = {&shader};
-      GS_ASSIGN(Program program, link(context_, parts));
+      GS_ASSIGN(auto program, compiled_.get(sources[at], [&] { return build(sources[at]); }));
       programs.push_back(std::move(program));
     }
     return std::make_unique<Programs>(kernels, std::move(programs));
@@ -155,8 +152,17 @@ class GlDevice : public Device {
                     " invocations, this device takes ", blocks, " and ", invocations),
                 "compile the model with --limits es31");
   }
+  Result<std::shared_ptr<Program>> build(const std::string& source) const {
+    const Shader shader =
+        make_shader(context_, GL_COMPUTE_SHADER,
+                    {context_->es() ? "#version 310 es\n" : "#version 430\n", source});
+    const Shader* const parts[] = {&shader};
+    GS_ASSIGN(Program program, link(context_, parts));
+    return std::make_shared<Program>(std::move(program));
+  }
   Shared context_;
   const Gl& gl_;
+  Compiled<Program> compiled_;
   GlQueue queue_;
 };
 

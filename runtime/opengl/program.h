@@ -44,17 +44,17 @@ Result<Program> link(const std::shared_ptr<Context>& context, std::span<const Sh
 // Of shaders for OpenGL, a program a kernel.
 class Programs : public Executable {
  public:
-  Programs(std::span<const KernelEntry> kernels, std::vector<Program> programs)
+  Programs(std::span<const KernelEntry> kernels, std::vector<std::shared_ptr<Program>> programs)
       : kernels_(kernels.begin(), kernels.end()), programs_(std::move(programs)) {}
   std::span<const KernelEntry> kernels() const override { return kernels_; }
-  GLuint program(int kernel) const { return programs_[static_cast<size_t>(kernel)].name(); }
+  GLuint program(int kernel) const { return programs_[static_cast<size_t>(kernel)]->name(); }
   Result<> plan(int segment, std::span<const int64_t>, std::span<double>) const override {
     return fail(cat("the code has no segment ", segment, " of a plan"));
   }
 
  private:
   std::vector<KernelEntry> kernels_;
-  std::vector<Program> programs_;
+  std::vector<std::shared_ptr<Program>> programs_;
 };
 
 }  // namespace gossamer::runtime::opengl

@@ -48,7 +48,7 @@ class WebglDevice : public Device {
                                            int plan_segments) override {
     if (plan_segments > 0) return fail("shaders have no plan: it is the side's");
     const auto attached = attach();
-    GS_ASSIGN(std::unique_ptr<Executable> built, Draws::build(context_, code, kernels));
+    GS_ASSIGN(std::unique_ptr<Executable> built, Draws::build(context_, compiled_, code, kernels));
     return built;
   }
   Queue& queue() override { return queue_; }
@@ -71,6 +71,7 @@ class WebglDevice : public Device {
   }
 
   std::shared_ptr<Context> context_;
+  Compiled<opengl::Program> compiled_;
   DrawQueue queue_;
   int most_ = 0, most_layers_ = 0;
 };

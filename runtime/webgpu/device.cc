@@ -36,13 +36,14 @@ class WebgpuDevice : public Device {
                                            std::span<const KernelEntry> kernels,
                                            int plan_segments) override {
     if (plan_segments > 0) return fail("shaders have no plan: it is the side's");
-    GS_ASSIGN(std::unique_ptr<Executable> built, Pipelines::build(gpu_, code, kernels));
+    GS_ASSIGN(std::unique_ptr<Executable> built, Pipelines::build(gpu_, compiled_, code, kernels));
     return built;
   }
   runtime::Queue& queue() override { return queue_; }
 
  private:
   std::shared_ptr<Gpu> gpu_;
+  Compiled<const Pipeline> compiled_;
   GpuQueue queue_;
 };
 

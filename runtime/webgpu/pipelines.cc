@@ -17,28 +17,11 @@ Result<> check_limits(const DeviceLimits& has, const KernelEntry& kernel) {
       "compile the model with --limits mobile");
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Pipelines>> Pipelines::build(const std::shared_ptr<Gpu>& gpu,
-                                                    std::span<const std::byte> code,
-                                                    std::span<const KernelEntry> kernels) {
-  GS_ASSIGN(const std::vector<std::string> sources, shader_sources(code, kernels));
-  std::unique_ptr<Pipelines> made(new Pipelines(gpu));
-  for (size_t at = 0; at < kernels.size(); ++at) GS_TRY(made->add(kernels[at], sources[at]));
-  return made;
-}
-
-OwnPipeline::~OwnPipeline() {
-  const Library& api = gpu_->api();
-  gpu_->bindings().forget(api, id);
-  if (pipeline) api.ComputePipelineRelease(pipeline);
-  if (layout) api.BindGroupLayoutRelease(layout);
-}
-
-Result<> Pipelines::add(const KernelEntry& kernel, const std::string& source) {
-  GS_TRY(check_limits(gpu_->limits(), kernel));
-  const Library& api = gpu_->api();
-  const DeviceHandle device = gpu_->device();
+Result<std::shared_ptr<const Pipeline>> build_one(const std::shared_ptr<Gpu>& gpu,
+                                                  const KernelEntry& kernel,
+                                                  const std::string& source) {
+  const Library& api = gpu->api();
+  const DeviceHandle device = gpu->device();
   const auto refused = [&](const Diagnostic& said) {
     return fail(cat("the driver's compiler refuses a kernel: ", said.message));
   };
@@ -57,7 +40,7 @@ Result<> Pipelines::add(const KernelEntry& kernel, const std::string& source) {
   BindGroupLayoutDescriptor group;
   group.entry_count = entries.size();
   group.entries = entries.data();
-  const auto owned = std::make_shared<OwnPipeline>(gpu_);
+  const auto owned = std::make_shared<OwnPipeline>(gpu);
   Pipeline& made = *owned;
   made.scalar_bytes = static_cast<uint64_t>((kernel.scalars + 3) / 4) * 16;
   made.layout = api.DeviceCreateBindGroupLayout(device, &group);
@@ -73,22 +56,48 @@ Result<> Pipelines::add(const KernelEntry& kernel, const std::string& source) {
       api.DeviceCreateShaderModuleTrusted
           ? api.DeviceCreateShaderModuleTrusted(device, &shader, checks_of_bounds)
           : api.DeviceCreateShaderModule(device, &shader);
-  auto compiled = gpu_->check();
+  auto compiled = gpu->check();
   if (compiled && module && whole) {
     ComputePipelineDescriptor pipeline;
     pipeline.layout = whole;
     pipeline.compute.module = module;
     pipeline.compute.entry = view_of(kernel.name);
     made.pipeline = api.DeviceCreateComputePipeline(device, &pipeline);
-    compiled = gpu_->check();
+    compiled = gpu->check();
   }
   if (module) api.ShaderModuleRelease(module);
   if (whole) api.PipelineLayoutRelease(whole);
   if (!compiled) return refused(compiled.error());
   if (!made.pipeline) return refused({{}, "no reason is given", {}});
-  kernels_.push_back(kernel);
-  pipelines_.push_back(owned);
-  return {};
+  return owned;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Pipelines>> Pipelines::build(const std::shared_ptr<Gpu>& gpu,
+                                                    Compiled<const Pipeline>& compiled,
+                                                    std::span<const std::byte> code,
+                                                    std::span<const KernelEntry> kernels) {
+  GS_ASSIGN(const std::vector<std::string> sources, shader_sources(code, kernels));
+  std::unique_ptr<Pipelines> made(new Pipelines());
+  for (size_t at = 0; at < kernels.size(); ++at) {
+    const KernelEntry& kernel = kernels[at];
+    GS_TRY(check_limits(gpu->limits(), kernel));
+    const std::string key = cat(kernel.name, " ", kernel.buffers, " ", kernel.scalars, " ",
+                                kernel.writes, " ", sources[at]);
+    GS_ASSIGN(auto pipeline,
+              compiled.get(key, [&] { return build_one(gpu, kernel, sources[at]); }));
+    made->kernels_.push_back(kernel);
+    made->pipelines_.push_back(std::move(pipeline));
+  }
+  return made;
+}
+
+OwnPipeline::~OwnPipeline() {
+  const Library& api = gpu_->api();
+  gpu_->bindings().forget(api, id);
+  if (pipeline) api.ComputePipelineRelease(pipeline);
+  if (layout) api.BindGroupLayoutRelease(layout);
 }
 
 }  // namespace gossamer::runtime::webgpu

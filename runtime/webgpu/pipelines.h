@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/compiled.h"
 #include "runtime/device.h"
 #include "runtime/webgpu/gpu.h"
 
@@ -28,6 +29,7 @@ class Pipelines : public runtime::Executable {
   // Errors: kernels.json is damaged, the library refuses a shader, a kernel takes more than the
   // device has.
   static Result<std::unique_ptr<Pipelines>> build(const std::shared_ptr<Gpu>& gpu,
+                                                  Compiled<const Pipeline>& compiled,
                                                   std::span<const std::byte> code,
                                                   std::span<const KernelEntry> kernels);
   std::span<const KernelEntry> kernels() const override { return kernels_; }
@@ -39,10 +41,8 @@ class Pipelines : public runtime::Executable {
   }
 
  private:
-  explicit Pipelines(const std::shared_ptr<Gpu>& gpu) : gpu_(gpu) {}
-  Result<> add(const KernelEntry& kernel, const std::string& source);
+  Pipelines() = default;
 
-  std::shared_ptr<Gpu> gpu_;
   std::vector<KernelEntry> kernels_;
   std::vector<std::shared_ptr<const Pipeline>> pipelines_;
 };

@@ -15,6 +15,7 @@
 #include "onnx/known.h"
 #include "ops/opdef.h"
 #include "package/package.h"
+#include "package/write.h"
 #include "schedule/capabilities.h"
 #include "schedule/choice.h"
 
@@ -41,6 +42,9 @@ struct Options {
   const schedule::Records* records = nullptr;  // points to take instead of the default ones
   CodeForm code = CodeForm::finished;
   bool groups = false;  // KernelReport::group, key and machine
+  // Report::weights of an earlier compilation of the same model for the same target: they are
+  // written as files without bytes.
+  const package::WeightFiles* weights = nullptr;
   // Of the model, the caller's; null: one whose weights lie in other files is an error.
   onnx::ExternalFiles* external = nullptr;
   // Weights in other files are in none of the package's: who loads it has them, by their names.
@@ -68,6 +72,7 @@ struct Report {
   std::vector<KernelReport> kernels;
   int64_t memory_bytes = 0;  // slots, where static
   int64_t weight_bytes = 0;
+  package::WeightFiles weights;   // without bytes
   int recorded = 0, refused = 0;  // points of records that were taken, and that are not legal
 };
 

@@ -29,14 +29,24 @@ Result<package::Files> ModuleBuilder::write(const graph::Graph& graph,
   package::Files files;
   GS_TRY(emit(files));
   if (!module_.weights.empty()) {
-    GS_ASSIGN(package::WeightFiles weights, this->weights(graph, model));
+    package::WeightFiles weights;
+    if (options_.weights) {
+      weights = *options_.weights;
+    } else {
+      GS_ASSIGN(weights, this->weights(graph, model));
+    }
+    if (report) report->weights.file_of = weights.file_of;
     for (size_t i = 0; i < module_.weights.size(); ++i) {
       const auto file = static_cast<size_t>(weights.file_of[i]);
       if (weights.file_of[i] >= 0 && weights.files[file].name != "weights.safetensors")
         module_.weights[i].file = static_cast<int>(files.size() + file);
     }
     for (package::File& file : weights.files) {
-      if (report) report->weight_bytes += static_cast<int64_t>(file.bytes.size());
+      if (report) {
+        report->weight_bytes += static_cast<int64_t>(file.size);
+        report->weights.files.push_back(
+            {file.name, {}, file.sha256, file.above, file.size, file.xxh3});
+      }
       files.push_back(std::move(file));
     }
   }

@@ -339,8 +339,8 @@ File write_manifest(const Module& module, const Files& files) {
     out.StartObject();
     write_text(out, "name", file.name);
     out.Key("bytes");
-    out.Uint64(file.bytes.size());
-    write_text(out, "xxh3", content_hash(file.bytes));
+    out.Uint64(file.xxh3.empty() ? file.bytes.size() : file.size);
+    write_text(out, "xxh3", file.xxh3.empty() ? content_hash(file.bytes) : file.xxh3);
     write_text(out, "sha256", file.sha256.empty() ? sha256(file.bytes) : file.sha256);
     if (file.above) {
       out.Key("above");

@@ -174,6 +174,9 @@ struct File {
   std::vector<std::byte> bytes;
   std::string sha256 = {};  // of the bytes, where that has been computed
   bool above = false;       // lies in the folder above the package, where others share it
+  // Of weights, computed when they are written: what they are where the bytes are not here.
+  uint64_t size = 0;
+  std::string xxh3 = {};
 };
 using Files = std::vector<File>;
 

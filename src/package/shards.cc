@@ -48,6 +48,8 @@ Result<WeightFiles> write_weights(std::span<const Constant> constants, uint64_t 
       GS_ASSIGN(File file, write_safetensors(chosen));
       file.above = groups == &above;
       file.sha256 = sha256(file.bytes);
+      file.size = file.bytes.size();
+      file.xxh3 = content_hash(file.bytes);
       if (file.above || groups->size() > 1)
         file.name = cat("weights.", std::string_view(file.sha256).substr(0, 16), ".safetensors");
       result.files.push_back(std::move(file));

@@ -27,7 +27,8 @@ struct Timing {
 class Measurer {
  public:
   virtual ~Measurer() = default;
-  // A number for the others.
+  // A number for the others. Weights come with the first package of a model; later ones have files
+  // without bytes instead, of the same SHA-256.
   virtual Task<Result<int>> load(package::Files files) = 0;
   virtual void free(int model) = 0;
   // Runs that many times, and times each kernel; where there are `kernels`, these at least, and

@@ -98,7 +98,11 @@ using Times = std::map<const Anchor*, double>;
 class Tuner {
  public:
   Tuner(std::span<const std::byte> model, Measurer& measurer, const Options& options)
-      : model_(model), measurer_(measurer, outcome_), options_(options), begin_(Clock::now()) {}
+      : model_(model),
+        measurer_(measurer, outcome_),
+        options_(options),
+        compile_(options.compile),
+        begin_(Clock::now()) {}
 
   Task<Result<Outcome>> run() {
     GS_CO_TRY(co_await begin());
@@ -135,11 +139,13 @@ class Tuner {
         if (one.anchor == anchor.get()) point = &one.point;
       if (point) records.add(anchor->key, anchor->machine, *point);
     }
-    compiler::Options compile = options_.compile;
+    compiler::Options compile = compile_;
     compile.records = &records;
     compile.groups = true;
+    if (!weights_.files.empty()) compile.weights = &weights_;
     compiler::Report report;
     GS_CO_ASSIGN(package::Files files, compiled(compile, report));
+    weights_ = std::move(report.weights);
     Loaded loaded;
     GS_CO_ASSIGN(loaded.number, co_await measurer_.load(std::move(files)));
     loaded.kernels = std::move(report.kernels);
@@ -180,6 +186,20 @@ class Tuner {
     }
   }
 
+  // Candidates are compiled for the kind of adapter that ran this one.
+  void take_adapters(const Loaded& loaded, const Timing& timing) {
+    if (compile_.adapters != "any") return;
+    const auto is_hardware = [](const compiler::KernelReport& kernel) {
+      return kernel.machine.ends_with(".hardware");
+    };
+    if (std::ranges::none_of(loaded.kernels, is_hardware)) return;
+    const bool ran = std::ranges::any_of(timing.kernels, [&](const KernelTime& time) {
+      const auto* kernel = kernel_of(loaded, time);
+      return kernel && is_hardware(*kernel);
+    });
+    compile_.adapters = ran ? "hardware" : "software";
+  }
+
   // Of the kernels that are challenged.
   Task<Result<Times>> profile(const Loaded& loaded, const Challenges& challenges,
                               std::map<const Anchor*, double>* shares = nullptr) {
@@ -210,6 +230,7 @@ class Tuner {
     turn_seconds_ = 2 * std::chrono::duration<double>(Clock::now() - before).count();
     runs_ = static_cast<int>(std::clamp(60 / std::max(timing.run_ms, 0.01), 2.0, 20.0));
     outcome_.adapter = timing.adapter;
+    take_adapters(loaded, timing);
     for (const KernelTime& one : timing.kernels) {
       const auto* found = kernel_of(loaded, one);
       if (!found || !found->group) continue;
@@ -509,10 +530,12 @@ class Tuner {
   Outcome outcome_;
   Watched measurer_;
   const Options& options_;
+  compiler::Options compile_;
   const Clock::time_point begin_;
   std::vector<std::unique_ptr<Anchor>> anchors_;  // those that take most first
   CostModel costs_;
   Loaded now_;
+  package::WeightFiles weights_;  // of all candidates
   Progress progress_;
   int rounds_ = 0, runs_ = 3;
   double turn_seconds_ = 0;

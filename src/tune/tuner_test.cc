@@ -43,9 +43,11 @@ class FormulaMachine : public Measurer {
  public:
   int unloadable = 0, deadly = 0, wrong = 0;  // factors that are so; 0: none
   int loads = 0;
+  std::vector<package::Files> loaded;
 
   Task<Result<int>> load(package::Files files) override {
     ++loads;
+    loaded.push_back(files);
     std::vector<std::vector<int>> kernels;
     for (const package::File& file : files) {
       if (file.name != "manifest.json") continue;
@@ -79,7 +81,7 @@ class FormulaMachine : public Measurer {
   // Least where all factors are 3 and many are there.
   static double cost(const std::vector<int>& factors) {
     double cost = 1;
-    for (const int factor : factors) cost += std::pow(std::log2(factor / 3.0), 2);
+    for (const int factor : factors) cost += std::pow(std::log2(std::max(factor, 1) / 3.0), 2);
     return cost;
   }
 
@@ -159,6 +161,58 @@ TEST(Tuner, GoesOnWhereAnotherSearchEnded) {
     for (const Trial& known : first.trials)
       if (known.key == trial.key && known.machine == trial.machine)
         EXPECT_NE(to_string(known.point), to_string(trial.point));
+}
+
+// Later packages name the files of weights that the first one has.
+TEST(Tuner, WeightsComeOnce) {
+  FormulaMachine machine;
+  const std::vector<float> ones(64 * 64, 1);
+  const onnx::Message weighted = model({{value("a", {"64", "64"})},
+                                        {node("MatMul", {"a", "w"}, {"c"})},
+                                        {value("c", {"64", "64"})},
+                                        {onnx::tensor("w", 1, {64, 64}, ones)}});
+  Options options;
+  options.compile.target = "webgpu";
+  options.compile.adapters = "software";
+  options.trials = 2;
+  ASSERT_TRUE(tune(bytes_of(weighted), machine, options).now());
+  ASSERT_GT(machine.loaded.size(), 2u);
+  const auto weights_of = [](const package::Files& files) {
+    const auto found = std::ranges::find(files, "weights.safetensors", &package::File::name);
+    return found == files.end() ? package::File() : *found;
+  };
+  const package::File first = weights_of(machine.loaded[0]);
+  EXPECT_GT(first.bytes.size(), 64u * 64 * 4);
+  const auto manifest_of = [](const package::Files& files) {
+    return std::string(reinterpret_cast<const char*>(files[0].bytes.data()), files[0].bytes.size());
+  };
+  for (size_t at = 1; at < machine.loaded.size(); ++at) {
+    const package::File later = weights_of(machine.loaded[at]);
+    EXPECT_TRUE(later.bytes.empty());
+    EXPECT_EQ(later.sha256, first.sha256);
+    EXPECT_EQ(later.size, first.bytes.size());
+    EXPECT_NE(manifest_of(machine.loaded[at]).find(first.sha256), std::string::npos);
+    EXPECT_NE(manifest_of(machine.loaded[at]).find(first.xxh3), std::string::npos);
+  }
+}
+
+// Once it is known what ran, candidates are for that alone.
+TEST(Tuner, CandidatesAreForTheAdapterThatIsThere) {
+  FormulaMachine machine;
+  Options options;
+  options.compile.target = "webgpu";
+  options.trials = 2;
+  const auto outcome = tune(bytes_of(products()), machine, options).now();
+  ASSERT_TRUE(outcome) << outcome.error().to_string();
+  const auto says_hardware = [](const package::Files& files) {
+    const std::string text(reinterpret_cast<const char*>(files[0].bytes.data()),
+                           files[0].bytes.size());
+    return text.find("\"hardware\"") != std::string::npos;
+  };
+  ASSERT_GT(machine.loaded.size(), 2u);
+  EXPECT_TRUE(says_hardware(machine.loaded[0]));
+  for (size_t at = 1; at < machine.loaded.size(); ++at)
+    EXPECT_FALSE(says_hardware(machine.loaded[at]));
 }
 
 TEST(Tuner, OfAModelThatCannotBeCompiled) {

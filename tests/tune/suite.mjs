@@ -93,6 +93,20 @@ async function interrupted(file) {
   if (code === 'late') child.kill('SIGKILL');
 }
 
+// Candidates share a device, their weights in its memory and the programs that are the same; each one's outputs are compared.
+function onGpus(file) {
+  for (const target of ['opencl', 'opengl']) {
+    const records = path.join(work, `${target}.jsonl`);
+    const {status, stdout, stderr} = call('tune', file, '--target', target, '--trials', '12', '--output', records, '--json');
+    if (/there is no OpenCL device|no OpenGL|OpenGL .*not/.test(stdout + stderr)) {
+      tally.skip(`${target} here`, (stdout + stderr).trim());
+      continue;
+    }
+    const outcome = status === 0 ? JSON.parse(stdout) : {};
+    check(`${target} here`, outcome.trials === 12 && outcome.failures === 0, stdout + stderr);
+  }
+}
+
 function inBrowsers(file) {
   for (const target of ['wasm', 'webgpu']) {
     const records = path.join(work, `${target}.jsonl`);
@@ -148,6 +162,7 @@ mistakes(file);
 searches(file);
 await interrupted(file);
 rightAnswers();
+onGpus(file);
 inBrowsers(file);
 rmSync(work, {recursive: true, force: true});
 tally.end();

@@ -58,8 +58,12 @@ class Device {
     GS_ASSIGN(const std::string asked, text_in(request, "do"));
     if (asked == "have") return have(request);
     if (asked == "put") return put(request, payload);
-    if (asked == "load") return load(client, request);
-    if (asked == "run") return run(request, payload);
+    if (asked == "load" || asked == "run") {
+      auto reply = asked == "load" ? load(client, request) : run(request, payload);
+      // It may have taken a device along.
+      if (!reply) shared_->forget();
+      return reply;
+    }
     if (asked != "free") return fail("this device does not know the request");
     GS_ASSIGN(const uint64_t number, number_in(request, "model"));
     models_.erase(number);
@@ -68,6 +72,7 @@ class Device {
 
   void leave(uint32_t client) {
     std::erase_if(models_, [&](const auto& one) { return one.second.client == client; });
+    if (models_.empty()) shared_->forget();
   }
 
  private:
@@ -126,11 +131,12 @@ class Device {
       if (found == files_.end() || !found->second.whole)
         return fail(cat("the file ", name, " has not been sent"));
       if (fs::path(name).filename() != name) return fail("a file's name is no plain name");
-      files.push_back({name, found->second.bytes});
+      if (!shared_->file(hash)) files.push_back({name, found->second.bytes});
     }
     GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
     GS_TRY(write_package(temporary.path() / "package", files));
     runtime::LoadOptions options;
+    options.shared = shared_;
     if (request.HasMember("threads") && request["threads"].IsInt())
       options.threads = request["threads"].GetInt();
     GS_ASSIGN(auto model,
@@ -211,6 +217,7 @@ class Device {
 
   std::map<std::string, Stored> files_;
   std::map<uint64_t, Loaded> models_;
+  const std::shared_ptr<runtime::Shared> shared_ = std::make_shared<runtime::Shared>();
   uint64_t next_ = 1;
 };
 

@@ -108,6 +108,7 @@ Result<> RpcMeasurer::start_device() {
 
 Result<> RpcMeasurer::connect() {
   GS_ASSIGN(device_, rpc::RemoteDevice::connect(address_, 60));
+  fresh_ = true;
   return {};
 }
 
@@ -121,7 +122,9 @@ void RpcMeasurer::replace_device() {
     GS_TRY(start_device());
     GS_TRY(connect());
     for (auto& [number, loaded] : models_) {
-      GS_ASSIGN(loaded.model, device_->load(loaded.files, options_.target, options_.threads));
+      GS_ASSIGN(loaded.model, device_->load(fresh_ ? whole(loaded.files) : loaded.files,
+                                            options_.target, options_.threads));
+      fresh_ = false;
     }
     return {};
   };
@@ -133,15 +136,24 @@ void RpcMeasurer::replace_device() {
 
 tune::Task<Result<int>> RpcMeasurer::load(package::Files files) {
   if (!device_) return fail("the device is gone");
-  auto model = device_->load(files, options_.target, options_.threads);
+  for (package::File& file : files)
+    if (!file.xxh3.empty() && !file.bytes.empty()) weights_[file.sha256] = std::move(file.bytes);
+  auto model = device_->load(fresh_ ? whole(files) : files, options_.target, options_.threads);
   if (!model) {
     replace_device();
     return std::unexpected(model.error());
   }
+  fresh_ = false;
   const int number = next_++;
-  if (!device_process_) files.clear();
   models_[number] = {std::move(files), *std::move(model)};
   return number;
+}
+
+package::Files RpcMeasurer::whole(package::Files files) const {
+  for (package::File& file : files)
+    if (const auto known = weights_.find(file.sha256); known != weights_.end())
+      file.bytes = known->second;
+  return files;
 }
 
 void RpcMeasurer::free(int model) { models_.erase(model); }

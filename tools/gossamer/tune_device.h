@@ -36,7 +36,7 @@ class RpcMeasurer : public tune::Measurer {
 
  private:
   struct Loaded {
-    package::Files files;  // for a device that is started anew
+    package::Files files;  // for a device that is started anew; weights without bytes
     std::unique_ptr<rpc::RemoteModel> model;
   };
 
@@ -44,6 +44,8 @@ class RpcMeasurer : public tune::Measurer {
   Result<> start_server();
   Result<> start_device();
   Result<> connect();
+  // With the bytes of weights.
+  package::Files whole(package::Files files) const;
   // The device may hang, or be gone: another takes its place.
   void replace_device();
   Result<rpc::RunAnswer> run(int model, const rpc::RunOptions& options);
@@ -55,7 +57,9 @@ class RpcMeasurer : public tune::Measurer {
   std::optional<ChildProcess> server_, device_process_;
   int starts_ = 0;
   std::shared_ptr<rpc::RemoteDevice> device_;
+  bool fresh_ = true;  // nothing was loaded by it
   std::map<int, Loaded> models_;
+  std::map<std::string, std::vector<std::byte>> weights_;  // by SHA-256
   int next_ = 0;
   std::vector<rpc::NamedTensor> expected_;  // outputs
 };

@@ -55,6 +55,8 @@ class Candidates {
   readonly #feeds: Feeds;
   /** Files stay, for a device that is lost and comes back. */
   readonly #all = new Map<number, {readonly files: Files; model?: Model | undefined}>();
+  /** Of weights, by name: they come with the first package alone, later ones have them without bytes. */
+  readonly #weights = new Map<string, Uint8Array>();
   #expected: Outputs | undefined;
 
   constructor(load: Load, options: LoadOptions, feeds: Feeds) {
@@ -63,8 +65,11 @@ class Candidates {
     this.#feeds = feeds;
   }
 
-  async add(number: number, files: Files): Promise<void> {
-    this.#all.set(number, {files});
+  async add(number: number, files: ReadonlyMap<string, Uint8Array>): Promise<void> {
+    for (const [name, bytes] of files) {
+      if (name.endsWith('.safetensors') && bytes.length > 0) this.#weights.set(name, bytes);
+    }
+    this.#all.set(number, {files: new Map([...files, ...this.#weights])});
     await this.#at(number);
   }
 
@@ -123,7 +128,7 @@ class Candidates {
 
 interface Step {
   readonly request: Request;
-  readonly files: Files;
+  readonly files: ReadonlyMap<string, Uint8Array>;
   readonly lines: string;
   readonly progress: TuneProgress | undefined;
 }
