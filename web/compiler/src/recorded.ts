@@ -10,12 +10,12 @@ export interface Made {
   readonly constant: number;
 }
 
-/** What an operation makes, word by word of its inputs. */
-export class Known {
-  made: readonly Made[] | undefined;
-  readonly #next = new Map<number, Known>();
+/** What was found for a row of words before: it is found again without one text being made of them. */
+export class Known<T> {
+  value: T | undefined;
+  readonly #next = new Map<unknown, Known<T>>();
 
-  at(word: number): Known {
+  at(word: unknown): Known<T> {
     let next = this.#next.get(word);
     if (!next) this.#next.set(word, (next = new Known()));
     return next;
@@ -28,14 +28,15 @@ export interface Operation {
   readonly gradient: boolean;
   /** Records it in compiler.wasm, of ids in the row; less than 0 where they don't fit. */
   readonly record: (inputs: number, outputs: number) => number;
-  readonly known: Known;
+  /** What it makes, by its inputs. */
+  readonly known: Known<readonly Made[]>;
 }
 
 interface Node {
   readonly operation: Operation;
   readonly inputs: readonly (Slot | null)[];
   /** Null: it is gone. */
-  readonly outputs: (Slot | null)[];
+  outputs: (Slot | null)[];
   /** Outputs that are not. */
   live: number;
 }
@@ -79,7 +80,7 @@ export interface Structure {
   /** Leaves, and nodes behind what they are made of. */
   readonly order: (Slot | Node)[];
   /** Tensors by their numbers. */
-  readonly named: Slot[];
+  readonly named: (Slot | undefined)[];
 }
 
 const FEED = -1;
@@ -96,6 +97,7 @@ export class RecordedGraph {
   #unused: number[] = [];
   #round = 0;
   readonly #structure: Structure = {words: [], order: [], named: []};
+  readonly #rest: Slot[] = [];
 
   /** The tensor with this id, while somebody holds it. */
   held(id: number): Slot | undefined {
@@ -170,15 +172,15 @@ export class RecordedGraph {
    */
   #walk(wanted: readonly Slot[], frozen: boolean, deep: boolean): boolean {
     const round = ++this.#round;
+    // Written over from the begin, as a step is mostly as long as the one before.
     const {words, order, named} = this.#structure;
-    words.length = order.length = named.length = 0;
-    words.push(Number(frozen) + 2 * Number(deep));
-    let [next, gradient, history] = [0, false, false];
+    let [count, places, next, gradient, history] = [0, 0, 0, false, false];
+    words[count++] = Number(frozen) + 2 * Number(deep);
     const name = (slot: Slot): void => {
       slot.round = round;
       named[(slot.name = next++)] = slot;
     };
-    const rest: Slot[] = [];
+    const rest = this.#rest;
     for (const want of wanted) {
       rest.push(want);
       for (let slot = rest.at(-1); slot; slot = rest.at(-1)) {
@@ -189,10 +191,16 @@ export class RecordedGraph {
         const {maker} = slot;
         if (!maker || (slot.settled && !deep)) {
           if (maker) history = true;
-          if (slot.constant >= 0) words.push(CONSTANT, slot.constant);
-          else if (frozen && slot.frozen > 0) words.push(WEIGHT, slot.frozen, slot.spec);
-          else words.push(FEED, slot.spec);
-          order.push(slot);
+          if (slot.constant >= 0) {
+            words[count++] = CONSTANT;
+            words[count++] = slot.constant;
+          } else {
+            const weight = frozen && slot.frozen > 0;
+            words[count++] = weight ? WEIGHT : FEED;
+            if (weight) words[count++] = slot.frozen;
+            words[count++] = slot.spec;
+          }
+          order[places++] = slot;
           name(slot);
           continue;
         }
@@ -205,18 +213,23 @@ export class RecordedGraph {
         }
         if (rest.length > before) continue;
         if (operation.gradient) gradient = true;
-        words.push(operation.number, inputs.length, outputs.length);
-        for (const input of inputs) words.push(input ? input.name : -1);
+        words[count++] = operation.number;
+        words[count++] = inputs.length;
+        words[count++] = outputs.length;
+        for (const input of inputs) words[count++] = input ? input.name : -1;
         for (const output of outputs) {
-          if (deep) words.push(output?.settled ? 1 : 0);
+          if (deep) words[count++] = output?.settled ? 1 : 0;
           if (output) name(output);
-          else ++next;
+          else named[next++] = undefined;
         }
-        order.push(maker);
+        order[places++] = maker;
       }
     }
-    words.push(WANTED);
-    for (const slot of wanted) words.push(slot.name);
+    words[count++] = WANTED;
+    for (const slot of wanted) words[count++] = slot.name;
+    words.length = count;
+    order.length = places;
+    named.length = next;
     return gradient && history;
   }
 }

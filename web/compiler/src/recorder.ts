@@ -112,17 +112,6 @@ const jsonOf = (attributes: RecordedAttributes): string =>
     value instanceof Floats ? (typeof value.values === 'number' ? {f: value.values} : {fs: value.values}) : value,
   );
 
-/** What tells operators with attributes apart, in less time than jsonOf() takes. */
-function keyOf(op: string, attributes: RecordedAttributes): string {
-  let key = op;
-  for (const name in attributes) {
-    const value = attributes[name];
-    if (value instanceof Floats) key += `|${name}=f${typeof value.values}${String(value.values)}`;
-    else key += `|${name}=${typeof value === 'number' ? value : JSON.stringify(value)}`;
-  }
-  return key;
-}
-
 const isConstant = ({constant}: Made): boolean => constant >= 0;
 
 /** A program as plan() has it; its feeds by their numbers in the structure. */
@@ -142,7 +131,8 @@ export class Recorder {
   /** In compiler.wasm: a leaf of each type and shape, and the constants by the numbers of their elements. */
   readonly #likes: number[] = [];
   readonly #constants: number[] = [];
-  readonly #operations = new Map<string, Operation>();
+  readonly #operations = new Known<Operation>();
+  #operationCount = 0;
   readonly #structures = new Structures<Planned>();
   /** How often compiler.wasm was asked, for what an operation makes or for a program: not at all for a step like one before. */
   asked = 0;
@@ -250,16 +240,23 @@ export class Recorder {
     return {spec, constant};
   }
 
-  #add(key: string, gradient: boolean, record: Operation['record']): Operation {
-    const made = {number: this.#operations.size, gradient, record, known: new Known()};
-    this.#operations.set(key, made);
-    return made;
+  #add(known: Known<Operation>, gradient: boolean, record: Operation['record']): Operation {
+    return (known.value = {number: this.#operationCount++, gradient, record, known: new Known()});
   }
 
   #operation(op: string, attributes: RecordedAttributes | undefined): Operation {
-    const key = attributes ? keyOf(op, attributes) : op;
-    const known = this.#operations.get(key);
-    if (known) return known;
+    let known = this.#operations.at(op);
+    for (const name in attributes) {
+      let value: unknown = attributes[name];
+      known = known.at(name);
+      // Of what kind it is comes before, where another one could be the same word.
+      if (value instanceof Floats) {
+        known = known.at(Floats);
+        value = value.values;
+      }
+      known = typeof value === 'object' ? known.at(JSON).at(JSON.stringify(value)) : known.at(value);
+    }
+    if (known.value) return known.value;
     const json = attributes ? jsonOf(attributes) : '{}';
     const [name, size] = this.#instance.putText(op);
     const [text, length] = this.#instance.putText(json);
@@ -267,7 +264,7 @@ export class Recorder {
     this.#wasm.gs_free(name);
     this.#wasm.gs_free(text);
     if (number < 0) throw this.#fault();
-    return this.#add(key, false, (inputs, outputs) => this.#wasm.gs_record(number, inputs, outputs));
+    return this.#add(known, false, (inputs, outputs) => this.#wasm.gs_record(number, inputs, outputs));
   }
 
   /** Records in compiler.wasm. */
@@ -294,15 +291,14 @@ export class Recorder {
       if (input && !input.held) throw new CompileError({where: 'recorder', message: `${what} was disposed`, hint: ''});
       known = known.at(!input ? -1 : input.constant < 0 ? input.spec : -2 - input.constant);
     }
-    const made = (known.made ??= this.#ask(operation, inputs, outputs));
+    const made = (known.value ??= this.#ask(operation, inputs, outputs));
     if (made.every(isConstant)) return made.map((each) => this.#slot(each));
     const node = this.#graph.node(operation, inputs, made.length);
-    const slots: Slot[] = [];
-    for (const {spec} of made) {
+    const slots = made.map(({spec}, at) => {
       const {dtype, shape} = this.#spec(spec);
-      slots.push(this.#graph.slot(dtype, shape, spec, node, slots.length));
-    }
-    node.outputs.push(...slots);
+      return this.#graph.slot(dtype, shape, spec, node, at);
+    });
+    node.outputs = slots.slice();
     return slots;
   }
 
@@ -322,8 +318,8 @@ export class Recorder {
   /** The derivatives of sum(y * seed), of sum(y) without one, by each x. */
   gradient(y: Recorded, xs: readonly Recorded[], seed?: Recorded): Recorded[] {
     const seeded = seed ? 1 : 0;
-    const key = `${xs.length} gradients ${seeded}`;
-    const operation = this.#operations.get(key) ?? this.#add(key, true, () => this.#wasm.gs_gradient(xs.length, seeded));
+    const known = this.#operations.at(seeded).at(xs.length);
+    const operation = known.value ?? this.#add(known, true, () => this.#wasm.gs_gradient(xs.length, seeded));
     const made = this.#node(operation, seed ? [...xs, y, seed] : [...xs, y], xs.length, 'a tensor');
     for (const x of xs as readonly Slot[]) x.frozen = 0; // it is about to change
     return made;
@@ -434,9 +430,8 @@ export class Recorder {
    */
   apply(model: ImportedModel, inputs: readonly Recorded[], leaves: readonly Recorded[]): Recorded[] {
     const {handle} = model;
-    const key = `${handle} applied ${inputs.length}`;
-    const operation =
-      this.#operations.get(key) ?? this.#add(key, false, (all) => this.#wasm.gs_apply(handle, inputs.length, all - inputs.length));
+    const known = this.#operations.at(JSON).at(handle).at(inputs.length);
+    const operation = known.value ?? this.#add(known, false, (all) => this.#wasm.gs_apply(handle, inputs.length, all - inputs.length));
     return this.#node(operation, [...inputs, ...leaves], model.outputs.length, 'a tensor');
   }
 

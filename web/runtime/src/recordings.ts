@@ -108,7 +108,8 @@ export class Recordings {
   }
 
   #take({name, bound}: Fit): Bound {
-    keep(this.#bound, name, this.#bound.get(name) as Bound[], Infinity);
+    // Their order matters when some are to go.
+    if (2 * this.#bound.size > KEPT_BOUND) keep(this.#bound, name, this.#bound.get(name) as Bound[], Infinity);
     for (const block of bound.fresh) this.#pool.claim(block);
     return bound;
   }

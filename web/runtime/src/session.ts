@@ -57,7 +57,7 @@ export class Session {
   /** Runs asked for and not put in. */
   #waiting = 0;
   /** Runs put in and not done. */
-  readonly #flying = new Set<Promise<unknown>>();
+  readonly #flying: Promise<unknown>[] = [];
   #disposed = false;
 
   private constructor(manifest: Manifest, units: readonly Unit[], home: Home, own: boolean) {
@@ -212,7 +212,7 @@ export class Session {
   #putIn(held: readonly Fed[] | Promise<Fed[]>, dims: number[], owned: boolean, ends: Ends): Going | Promise<Going> {
     const special = this.#cache.get(dims.join());
     if (held instanceof Promise) return held.then((feeds) => this.#queue(feeds, dims, ends));
-    if (special && this.#waiting === 0 && this.#flying.size < IN_FLIGHT) {
+    if (special && this.#waiting === 0 && this.#flying.length < IN_FLIGHT) {
       const bound = this.#recordings.find(special, held, ends);
       if ('recording' in bound) return this.#launch(held, special, bound, ends);
     }
@@ -222,8 +222,7 @@ export class Session {
   /** Puts a run in when those before it are. */
   async #queue(feeds: readonly Fed[], dims: number[], ends: Ends): Promise<Going> {
     const begun = this.#last.then(async () => {
-      for (const first of this.#flying) {
-        if (this.#flying.size < IN_FLIGHT) break;
+      for (let first = this.#flying[0]; first && this.#flying.length >= IN_FLIGHT; first = this.#flying[0]) {
         await first.catch(() => undefined);
       }
       if (this.#disposed) throw disposed();
@@ -351,16 +350,20 @@ export class Session {
       const {name, dtype, tensor} = this.#manifest.outputs[at] as Port;
       const room = this.#rows?.roomOf(at, dims);
       const block = stay[at];
-      const header = {name, dtype, shape};
-      if (block) return {name, dtype, shape, data: (room ?? (keeper as Keeper)).keep(header, storage, block, done, ends.once[at])};
+      const result = {name, dtype, shape, data: undefined as unknown as RawOutput['data']};
+      if (block) {
+        result.data = (room ?? (keeper as Keeper)).keep(result, storage, block, done, ends.once[at]);
+        return result;
+      }
       const bytes = this.#launcher.arrived(tensor, read[memory.place(tensor)] as Promise<Uint8Array[]>, index);
       const whole = bytes.then((stored) => fromStorage(stored, storage, dtype));
       const host = room ? whole.then((data) => room.taken(data, shape)) : whole;
       host.catch(() => undefined);
-      return {...header, data: ends.stay[at] ? (keeper as Keeper).keep(header, dtype, {host}, done, ends.once[at]) : host};
+      result.data = ends.stay[at] ? (keeper as Keeper).keep(result, dtype, {host}, done, ends.once[at]) : host;
+      return result;
     });
-    this.#flying.add(done);
-    const landed = (): unknown => this.#flying.delete(done);
+    this.#flying.push(done);
+    const landed = (): unknown => this.#flying.splice(this.#flying.indexOf(done), 1);
     done.then(landed, landed);
     return {results, done};
   }

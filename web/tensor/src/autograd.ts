@@ -26,13 +26,6 @@ export function grad(y: Tensor, xs: Tensor | readonly Tensor[], {seed, createGra
 
 /** The gradient of a function of one tensor to a single number by differences, for tests: 2 programs run an element. */
 export async function numericalGradient(compute: (x: Tensor) => Tensor, x: Tensor, epsilon = 1e-3): Promise<Tensor> {
-  const data = Float64Array.from(await x.data<Float32Array>());
-  const made = new Float64Array(data.length);
-  const at = async (place: number, by: number): Promise<number> => {
-    const moved = data.slice();
-    moved[place] = (moved[place] ?? 0) + by;
-    return compute(new Tensor(moved, {shape: x.shape, dtype: x.dtype, device: x.device})).item();
-  };
-  for (let place = 0; place < data.length; ++place) made[place] = ((await at(place, epsilon)) - (await at(place, -epsilon))) / (2 * epsilon);
-  return new Tensor(made, {shape: x.shape, dtype: x.dtype});
+  const {differences} = await import('./differences.ts');
+  return differences(Tensor, compute, x, epsilon);
 }

@@ -110,8 +110,32 @@ let live = 0;
 /** How many tensors are in use. */
 export const liveTensors = (): number => live;
 
-/** Tensors made since the innermost tidy() began. */
-let scope: Set<Core> | undefined;
+/** Tensors made since the innermost tidy() began, and others that were in it. */
+let scope: Core[] | undefined;
+
+/**
+ * Tensors made outside of tidy(), and those made before them: most are disposed of before it is worth asking the collector to tell when
+ * they are gone, as what it is asked about outlives it, with much behind it.
+ */
+let fresh: Core[] = [];
+let older: Core[] = [];
+const MOST_FRESH = 32;
+let timer: unknown;
+
+function register(): void {
+  for (const each of older) each.register();
+  older = fresh;
+  fresh = [];
+}
+
+/** When the page has its turn. */
+function registerLater(): void {
+  timer ??= setTimeout(() => {
+    timer = undefined;
+    register();
+    if (older[0]) registerLater();
+  });
+}
 
 const isTensor = (value: unknown): value is Core => value instanceof Core;
 
@@ -129,24 +153,18 @@ function* tensorsIn(value: unknown): Iterable<Core> {
  */
 export function tidy<T>(make: () => T): T {
   const outer = scope;
-  const mine = new Set<Core>();
+  const mine: Core[] = [];
   scope = mine;
-  const end = (made: T): T => {
-    for (const each of isTensor(made) ? [made] : tensorsIn(made)) if (mine.has(each)) each.leave(outer);
-    mine.forEach((each) => each.dispose());
-    return made;
-  };
   let made: T;
   try {
     made = make();
-  } catch (problem) {
-    mine.forEach((each) => each.dispose());
-    throw problem;
+    if (made instanceof Promise) throw new GossamerError('input', 'tidy: it takes a function that is not async');
+    for (const each of isTensor(made) ? [made] : tensorsIn(made)) each.leave(mine, outer);
   } finally {
     scope = outer;
+    for (const each of mine) each.end(mine);
   }
-  if (made instanceof Promise) throw new GossamerError('input', 'tidy: it takes a function that is not async');
-  return end(made);
+  return made;
 }
 
 /** Extents of nested arrays. Throws 'input' where rows differ. */
@@ -163,7 +181,7 @@ function nestedShape(data: unknown): number[] {
 
 /** The elements of the caller, as an array of their own type. */
 function elements(data: Data, dtype: DType | undefined): {data: TensorData; dtype: DType; shape: number[]} {
-  const scalar = typeof data === 'number' || typeof data === 'bigint' || typeof data === 'boolean';
+  const scalar = typeof data !== 'object';
   const shape = scalar ? [] : ArrayBuffer.isView(data) ? [data.byteLength / (data).BYTES_PER_ELEMENT] : nestedShape(data);
   const flat = scalar ? [data] : Array.isArray(data) ? (data.flat(Infinity) as number[]) : (data as ArrayLike<number>);
   const made = hostTensor(flat as ArrayLike<number>, [flat.length], dtype as AnyType);
@@ -176,47 +194,67 @@ export type Operand = Core | Recorded | null;
 
 export class Core implements Variable {
   /** What operations give; the class that has all of them. */
-  static type: new (value: Value, options?: {readonly origin?: Origin | undefined}) => Core;
+  static type: new (value: Value, origin?: Origin) => Core;
   /** Gradients where some go through what is computed again; there once something is. */
   static stepwise: ((y: Core, places: readonly Origin[], seed: Core | undefined) => Core[] | undefined) | undefined;
 
-  readonly #cell: Cell;
+  #value: Value;
+  /** Once it is registered. */
+  #cell: Cell | undefined;
   /** The tidy() that will dispose of it; else the garbage collector tells when it is gone. */
-  #scope: Set<Core> | undefined;
+  #scope: Core[] | undefined;
   #origin: Origin | undefined;
   #disposed = false;
   #grad: Core | undefined;
   #retains = false;
 
   /** Throws 'input' where the elements don't fit the shape. */
-  constructor(data: Data | Value, options: TensorOptions | {readonly origin?: Origin | undefined} = {}) {
+  constructor(data: Data | Value, options?: TensorOptions | Origin) {
     if (data instanceof Value) {
-      this.#cell = {value: data};
-      this.#origin = (options as {origin?: Origin}).origin;
+      this.#value = data;
+      this.#origin = options as Origin | undefined;
     } else {
-      const {shape, dtype, device = 'cpu', requiresGrad} = options as TensorOptions;
+      const {shape, dtype, device = 'cpu', requiresGrad} = (options ?? {}) as TensorOptions;
       const given = elements(data, dtype === undefined ? undefined : dtypeOf(dtype));
       const size = given.data.length;
       const extents = shape ? inferShape(shape, size, 'Tensor') : given.shape;
-      this.#cell = {value: uploaded(given.dtype, extents, given.data, device)};
+      this.#value = uploaded(given.dtype, extents, given.data, device);
       if (requiresGrad) this.requiresGrad = true;
     }
     live += 1;
-    this.leave(scope);
+    this.leave(undefined, scope);
   }
 
-  /** @internal Goes from the scope that it is in to another. */
-  leave(to: Set<Core> | undefined): void {
-    this.#scope?.delete(this);
+  /** @internal A scope ends: it goes, if it is in it. */
+  end(from: Core[]): void {
+    if (this.#scope === from) this.dispose();
+  }
+
+  /** @internal Goes to another scope, if it is in this one. */
+  leave(from: Core[] | undefined, to: Core[] | undefined): void {
+    if (this.#scope !== from) return;
     this.#scope = to;
-    if (to) to.add(this);
-    else handles.register(this, this.#cell, this);
+    if (to) to.push(this);
+    else {
+      if (fresh.push(this) === MOST_FRESH) register();
+      registerLater();
+    }
+  }
+
+  /** @internal From here on the collector tells when it is gone. */
+  register(): void {
+    if (!this.#disposed) handles.register(this, (this.#cell = {value: this.#value}), this);
+  }
+
+  /** @internal Undefined once it was disposed of. */
+  get current(): Value | undefined {
+    return this.#disposed ? undefined : this.#value;
   }
 
   /** @internal */
   get value(): Value {
-    if (this.#disposed) throw new GossamerError('disposed', `this tensor of shape ${shapeText(this.#cell.value.shape)} was disposed`);
-    return this.#cell.value;
+    if (this.#disposed) throw new GossamerError('disposed', `this tensor of shape ${shapeText(this.#value.shape)} was disposed`);
+    return this.#value;
   }
 
   /** @internal */
@@ -225,25 +263,25 @@ export class Core implements Variable {
   }
 
   get dtype(): DType {
-    return this.#cell.value.dtype;
+    return this.#value.dtype;
   }
 
   get shape(): readonly number[] {
-    return this.#cell.value.shape;
+    return this.#value.shape;
   }
 
   get device(): Device {
-    return this.#cell.value.device;
+    return this.#value.device;
   }
 
   /** How many axes. */
   get ndim(): number {
-    return this.#cell.value.shape.length;
+    return this.#value.shape.length;
   }
 
   /** How many elements. */
   get size(): number {
-    return product(this.#cell.value.shape);
+    return product(this.#value.shape);
   }
 
   numel(): number {
@@ -317,7 +355,7 @@ export class Core implements Variable {
 
   /** Stays when the tidy() around it ends. */
   keep(): this {
-    if (this.#scope) this.leave(undefined);
+    if (this.#scope) this.leave(this.#scope, undefined);
     return this;
   }
 
@@ -326,10 +364,10 @@ export class Core implements Variable {
     if (this.#disposed) return;
     this.#disposed = true;
     live -= 1;
-    if (this.#scope) this.#scope.delete(this);
-    else handles.unregister(this);
+    this.#scope = undefined;
+    if (this.#cell) handles.unregister(this);
     this.#grad?.dispose();
-    this.#cell.value.release();
+    this.#value.release();
   }
 
   [Symbol.dispose](): void {
@@ -342,7 +380,7 @@ export class Core implements Variable {
 
   /** @internal */
   make(value: Value, origin?: Origin): this {
-    return new Core.type(value, {origin}) as this;
+    return new Core.type(value, origin) as this;
   }
 
   /**
@@ -365,22 +403,18 @@ export class Core implements Variable {
     let parents: Origin[] | undefined;
     let past = false;
     let apartFrom = false;
-    const recorded: (Recorded | null)[] = [];
-    for (const input of inputs) {
-      if (!(input instanceof Core)) {
-        recorded.push(input);
-        continue;
-      }
+    const recorded = inputs.map((input) => {
+      if (!(input instanceof Core)) return input;
       const {value} = input;
       // As in PyTorch, a single number is at home everywhere.
       if (value.shape.length === 0) single ??= value.device;
       else if (device !== undefined && device !== value.device) throw apart(op, device, value.device);
       else device = value.device;
-      if (recordsGradients && input.#origin) (parents ??= []).push(input.#origin);
+      if (recordsGradients && input.#origin) parents = parents ? [...parents, input.#origin] : [input.#origin];
       else apartFrom ||= value.past;
       past ||= value.past;
-      recorded.push(value.recorded);
-    }
+      return value.recorded;
+    });
     if (parents && apartFrom) {
       inputs.forEach((input, at) => {
         if (input instanceof Core && !input.#origin && input.value.past && isFloat(input.dtype)) recorded[at] = input.value.stopped;
@@ -495,14 +529,16 @@ export class Core implements Variable {
     if (device === this.device) return;
     const moved = noGrad(() => this.to(device));
     const before = this.value;
-    this.#take(moved.value.hold());
+    Core.#take(this, moved.value.hold());
     moved.dispose();
     before.release();
   }
 
-  #take(value: Value): void {
-    this.#cell.value = value;
-    if (this.#origin) this.#origin = new Origin([], value, this);
+  // Static, as a private method would mark every tensor that is made.
+  static #take(tensor: Core, value: Value): void {
+    tensor.#value = value;
+    if (tensor.#cell) tensor.#cell.value = value;
+    if (tensor.#origin) tensor.#origin = new Origin([], value, tensor);
   }
 
   /** @internal Takes the value of `next`, which is disposed; it is computed with what is read next. */
@@ -515,9 +551,9 @@ export class Core implements Variable {
       throw wrong(`assign: ${before.dtype} ${shapeText(before.shape)} cannot become ${next.dtype} ${shapeText(next.shape)}`);
     }
     if (next instanceof Core) {
-      this.#take(next.value.hold());
+      Core.#take(this, next.value.hold());
       next.dispose();
-    } else this.#take(next);
+    } else Core.#take(this, next);
     replace(this, before);
   }
 }

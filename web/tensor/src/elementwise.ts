@@ -5,6 +5,7 @@ import {type Attributes, constant, Floats, type Recorded} from './recording.ts';
 
 export type Scalar = number | bigint | boolean;
 
+// Private methods are static here: others would mark every tensor that is made.
 export class Elementwise extends Core {
   /** A number as a constant of the program. */
   protected number(value: Scalar, dtype: DType): Recorded {
@@ -37,19 +38,19 @@ export class Elementwise extends Core {
   add(other: this | Scalar, alpha: number | {readonly alpha: number} = 1, beta?: number): this {
     if (typeof alpha === 'object') return this.add(scaled(other, alpha.alpha));
     if (beta !== undefined || alpha !== 1) return this.mul(alpha).add(scaled(other, beta ?? 1));
-    return this.binary('Add', other, this.#summed(other));
+    return this.binary('Add', other, Elementwise.#summed(this, other));
   }
 
   /** this - alpha * other; with three operands alpha * this - beta * other. */
   sub(other: this | Scalar, alpha: number | {readonly alpha: number} = 1, beta?: number): this {
     if (typeof alpha === 'object') return this.sub(scaled(other, alpha.alpha));
     if (beta !== undefined || alpha !== 1) return this.mul(alpha).sub(scaled(other, beta ?? 1));
-    return this.binary('Sub', other, this.#summed(other));
+    return this.binary('Sub', other, Elementwise.#summed(this, other));
   }
 
   /** this * other, times alpha. */
   mul(other: this | Scalar, alpha = 1): this {
-    const product = this.binary('Mul', other, this.#summed(other));
+    const product = this.binary('Mul', other, Elementwise.#summed(this, other));
     return alpha === 1 ? product : product.mul(alpha);
   }
 
@@ -61,8 +62,8 @@ export class Elementwise extends Core {
   }
 
   /** Arithmetic of booleans is that of integers. */
-  #summed(other: this | Scalar): DType {
-    const dtype = this.common(other);
+  static #summed<T extends Elementwise>(x: T, other: T | Scalar): DType {
+    const dtype = x.common(other);
     return dtype === 'bool' ? 'i32' : dtype;
   }
 
@@ -94,16 +95,16 @@ export class Elementwise extends Core {
 
   /** The larger one. Where both are equal each gets half of the gradient, as in PyTorch; of clamp() the bounds pass it on whole. */
   maximum(other: this | Scalar): this {
-    return typeof other === 'number' && this.requiresGrad ? this.#replaced(this.lt(other), other) : this.binary('Max', other);
+    return typeof other === 'number' && this.requiresGrad ? Elementwise.#replaced(this, this.lt(other), other) : this.binary('Max', other);
   }
 
   minimum(other: this | Scalar): this {
-    return typeof other === 'number' && this.requiresGrad ? this.#replaced(this.gt(other), other) : this.binary('Min', other);
+    return typeof other === 'number' && this.requiresGrad ? Elementwise.#replaced(this, this.gt(other), other) : this.binary('Min', other);
   }
 
-  /** `bound` where it wins; where this equals it half of each, which has half the gradient. */
-  #replaced(wins: this, bound: number): this {
-    return this.choose(wins, bound, this.choose(this.eq(bound), this.mul(0.5).add(bound * 0.5), this));
+  /** `bound` where it wins; where x equals it half of each, which has half the gradient. */
+  static #replaced<T extends Elementwise>(x: T, wins: T, bound: number): T {
+    return x.choose(wins, bound, x.choose(x.eq(bound), x.mul(0.5).add(bound * 0.5), x));
   }
 
   atan2(other: this): this {
@@ -132,10 +133,10 @@ export class Elementwise extends Core {
 
   eq(other: this | Scalar): this { return this.binary('Equal', other); }
   ne(other: this | Scalar): this { return this.eq(other).logicalNot(); }
-  lt(other: this | Scalar): this { return this.binary('Less', other, this.#summed(other)); }
-  le(other: this | Scalar): this { return this.binary('LessOrEqual', other, this.#summed(other)); }
-  gt(other: this | Scalar): this { return this.binary('Greater', other, this.#summed(other)); }
-  ge(other: this | Scalar): this { return this.binary('GreaterOrEqual', other, this.#summed(other)); }
+  lt(other: this | Scalar): this { return this.binary('Less', other, Elementwise.#summed(this, other)); }
+  le(other: this | Scalar): this { return this.binary('LessOrEqual', other, Elementwise.#summed(this, other)); }
+  gt(other: this | Scalar): this { return this.binary('Greater', other, Elementwise.#summed(this, other)); }
+  ge(other: this | Scalar): this { return this.binary('GreaterOrEqual', other, Elementwise.#summed(this, other)); }
 
   logicalNot(): this {
     const truth = this.cast('bool');
@@ -189,18 +190,18 @@ export class Elementwise extends Core {
 
   /** Kept within [min, max]; null or undefined: open. The bounds themselves pass gradients on, as in PyTorch. */
   clamp(min?: number | null, max?: number | null): this {
-    if (!this.requiresGrad) return this.#clipped(min, max);
+    if (!this.requiresGrad) return Elementwise.#clipped(this, min, max);
     const low = typeof min === 'number' ? this.choose(this.lt(min), min, this) : this;
     return typeof max === 'number' ? low.choose(low.gt(max), max, low) : low;
   }
 
-  #clipped(min?: number | null, max?: number | null): this {
-    const bound = (value?: number | null): Recorded | null => (value === undefined || value === null ? null : this.number(value, this.dtype));
-    return this.apply('Clip', [this, bound(min), bound(max)]);
+  static #clipped<T extends Elementwise>(x: T, min?: number | null, max?: number | null): T {
+    const bound = (value?: number | null): Recorded | null => (value === undefined || value === null ? null : x.number(value, x.dtype));
+    return x.apply('Clip', [x, bound(min), bound(max)]);
   }
 
   relu(): this { return this.apply('Relu'); }
-  relu6(): this { return this.#clipped(0, 6); }
+  relu6(): this { return Elementwise.#clipped(this, 0, 6); }
   sigmoid(): this { return this.unary('Sigmoid'); }
   /** x/6 + 1/2 within [0, 1], or with other factors. */
   hardSigmoid(alpha = 1 / 6, beta = 0.5): this { return this.unary('HardSigmoid', {alpha: new Floats(alpha), beta: new Floats(beta)}); }

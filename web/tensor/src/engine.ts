@@ -1,5 +1,4 @@
 /** Where programs run: compiled by the compiler of the page, run by its run time on tensors that stay on the device. */
-import type {Compiler} from '../../compiler/src/index.ts';
 import type {Ends} from '../../runtime/src/bindings.ts';
 import type {ComputeDevice, DeviceTensor, Model} from '../../runtime/src/index.ts';
 import {encode} from '../../runtime/src/encoding.ts';
@@ -62,9 +61,6 @@ const MOST_PROGRAMS = 64;
 /** After so many launches the page's events have their turn, and what was collected is let go of: a loop of awaits gives it none. */
 const TURN = 64;
 
-/** One for all devices, which stays for the next program. */
-let compiler: Promise<Compiler> | undefined;
-
 /** What a launch gives: read, or on the device. */
 type Made = DeviceTensor | Promise<TensorData>;
 
@@ -92,7 +88,7 @@ export class Elements implements Stored {
   #disposed = false;
   #fed = false;
   /** Told when nobody holds them any more. */
-  readonly #watchers: (() => void)[] = [];
+  #watchers: (() => void)[] | undefined;
 
   /** `at`: its place in what is waited for. */
   constructor(device: Device, {dtype, shape}: Port, source: Source, at?: number) {
@@ -112,10 +108,12 @@ export class Elements implements Stored {
     if (made instanceof Promise) made.then((data) => this.#source && (this.#source = data), () => undefined);
   }
 
+  // Private methods are static: others would mark all elements that are made.
+
   /** Once it is there. */
-  async #arrived(): Promise<TensorData | DeviceTensor> {
-    const source = await (this.#source as Source);
-    return Array.isArray(source) ? ((await (source)[this.#at]) as TensorData | DeviceTensor) : (source);
+  static async #arrived(its: Elements): Promise<TensorData | DeviceTensor> {
+    const source = await (its.#source as Source);
+    return Array.isArray(source) ? ((await source[its.#at]) as TensorData | DeviceTensor) : source;
   }
 
   get bytes(): number {
@@ -125,13 +123,13 @@ export class Elements implements Stored {
   /** A copy, as the array may be fed again. */
   async read(): Promise<TensorData> {
     if (!this.#source) throw new GossamerError('disposed', 'these elements were disposed');
-    const source = this.#copy ?? (await this.#arrived());
+    const source = this.#copy ?? (await Elements.#arrived(this));
     return isHost(source) ? source.slice() : source.data().catch(advised);
   }
 
   /** The shape, once a run has decided it. */
   async decided(): Promise<readonly number[]> {
-    const source = await this.#arrived();
+    const source = await Elements.#arrived(this);
     if (!isHost(source)) this.shape = source.shape;
     return this.shape;
   }
@@ -143,14 +141,16 @@ export class Elements implements Stored {
 
   /** For a launch that claimed them, and whether nobody wants them afterwards. What is fed a second time goes to the device. */
   feed(on: ComputeDevice): Given | Promise<Given> {
-    const source = this.#source as Source;
-    if (source instanceof Promise) return this.#arrived().then(() => this.feed(on));
-    if (isHost(source) || source.device === on) return this.#feed(source, on);
-    // That device was lost.
-    return (async () => this.#feed((this.#source = this.#copy ?? (await source.data().catch(advised))), on))();
-  }
-
-  #feed(source: TensorData | DeviceTensor, on: ComputeDevice): Given {
+    let source = this.#source as Source;
+    if (source instanceof Promise) return Elements.#arrived(this).then(() => this.feed(on));
+    if (!isHost(source) && source.device !== on) {
+      // That device was lost.
+      const again = (data: TensorData): Given | Promise<Given> => {
+        this.#source = data;
+        return this.feed(on);
+      };
+      return this.#copy ? again(this.#copy) : source.data().catch(advised).then(again);
+    }
     const {dtype, shape} = this;
     const last = this.#disposed && this.#claims === 1;
     if (isHost(source) && this.#fed && !last) {
@@ -165,12 +165,12 @@ export class Elements implements Stored {
   settle(given: boolean): void {
     this.#claims -= 1;
     if (given) this.#source = undefined;
-    else this.#free();
+    else Elements.#free(this);
   }
 
   /** As they lie in memory, in an array of the caller's own; from here on they are in the page's memory alone, as a program has them, too. */
   async weight(): Promise<Uint8Array> {
-    const source = this.#source instanceof Promise ? await this.#arrived() : this.#source;
+    const source = this.#source instanceof Promise ? await Elements.#arrived(this) : this.#source;
     const data = await this.read();
     if (source && !isHost(source) && this.#source === source) {
       this.#source = data.slice();
@@ -184,38 +184,32 @@ export class Elements implements Stored {
   /** Calls `gone` when nobody holds them any more. */
   watch(gone: () => void): void {
     if (this.#disposed) gone();
-    else this.#watchers.push(gone);
+    else (this.#watchers ??= []).push(gone);
   }
 
   dispose(): void {
     this.#disposed = true;
-    for (const gone of this.#watchers.splice(0)) gone();
-    this.#free();
+    this.#watchers?.splice(0).forEach((gone) => gone());
+    Elements.#free(this);
   }
 
-  #free(): void {
-    if (!this.#disposed || this.#claims > 0) return;
-    const source = this.#source;
-    this.#source = this.#copy = undefined;
+  static #free(its: Elements): void {
+    if (!its.#disposed || its.#claims > 0) return;
+    const source = its.#source;
+    its.#source = its.#copy = undefined;
     if (source && !isHost(source) && !(source instanceof Promise)) source.dispose();
   }
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
-  lost: 'what was uploaded is still there: compute it again, here or with toDevice(\'cpu\'); what was computed is gone, so give modules a saved state (loadStateDict) and make optimizers anew',
-  'out-of-memory': 'dispose() of tensors, take smaller batches or checkpoint(), or compute on another device (toDevice(\'cpu\')); what this program was to compute is gone',
+  lost: 'what was uploaded is still there: compute it again, here or with toDevice(\'cpu\'); what was computed is gone: give modules a saved state (loadStateDict), and make optimizers anew',
+  'out-of-memory': 'dispose() of tensors, take smaller batches or checkpoint(), or compute elsewhere (toDevice(\'cpu\')); what this program was to compute is gone',
 };
 
 /** Rejects with a device's error and what the page can do. */
 function advised(problem: unknown): never {
   const hint = problem instanceof GossamerError && !problem.message.includes('toDevice') && ADVICE[problem.code];
   throw hint ? new GossamerError((problem).code, `${(problem).message} (${hint})`, {cause: problem}) : problem;
-}
-
-/** What the compiler says no to, as other errors are. */
-function refused(problem: unknown): never {
-  if (!(problem instanceof Error) || problem.name !== 'CompileError') throw problem;
-  throw new GossamerError(/can (hold|count)\b/.test(problem.message) ? 'out-of-memory' : 'unsupported', problem.message, {cause: problem});
 }
 
 /** Of 'cpu'; the run time's default where nobody said. */
@@ -247,7 +241,7 @@ export class Engine {
   #latest: Model | undefined;
   #last: Promise<unknown> = Promise.resolve();
   /** Results of the latest launch. */
-  #made: readonly Stored[] = [];
+  #made: readonly Elements[] = [];
 
   constructor(device: Device) {
     this.device = device;
@@ -281,16 +275,19 @@ export class Engine {
     const ready = this.#choose(wanted);
     const claimed = feeds.map((feed) => (feed as Elements).claim());
     const before = this.#last;
+    let made: Elements[] = [];
     const launched = (async () => {
-      await before;
-      return this.#launch(await ready, claimed, read);
-    })().catch(advised);
+      try {
+        await before;
+        const all = await this.#launch(await ready, claimed, read);
+        made.forEach((each, at) => each.arrive(all[at] as Made));
+        return all;
+      } catch (problem) {
+        return advised(problem);
+      }
+    })();
     this.#last = launched.catch(() => undefined);
-    const made = outputs.map((port, at) => new Elements(this.device, port, launched, at));
-    // One wait for all: those who read them wait later.
-    launched.then((all) => made.forEach((each, at) => each.arrive(all[at] as Made)), () => undefined);
-    this.#made = made;
-    return made;
+    return (this.#made = made = outputs.map((port, at) => new Elements(this.device, port, launched, at)));
   }
 
   async #launch(model: Model, claimed: readonly Elements[], read: readonly boolean[]): Promise<Made[]> {
@@ -404,6 +401,8 @@ export class Engine {
 
   #ready(program: number, model: Wanted['model']): Promise<Model> {
     const known = this.#models.get(program);
+    // Their order matters when some are to go.
+    if (known && 2 * this.#models.size < MOST_PROGRAMS) return known;
     this.#models.delete(program);
     const ready = known ?? this.#compile(model(program), this.#count(program), program);
     this.#keep(program, ready);
@@ -428,7 +427,11 @@ export class Engine {
     this.#compiled += 1;
     const held = new Map([...weights].map(([name, each]) => [name, (each as Elements).claim()]));
     try {
-      const made = await this.#load(onnx, held, counts);
+      const start = performance.now();
+      const opened = this.#open();
+      const {loadProgram} = await import('./load_program.ts');
+      const made = await loadProgram(compilerModule as WebAssembly.Module, onnx, TARGETS[this.device], opened, (name) => held.get(name)?.weight());
+      counts.compileMs = performance.now() - start;
       this.#weights.set(program, made.report().memory.persistent);
       held.forEach((each) => each.watch(() => this.#retire(program)));
       return made;
@@ -437,16 +440,6 @@ export class Engine {
     }
   }
 
-  async #load(model: Uint8Array, weights: ReadonlyMap<string, Elements>, counts: Counts): Promise<Model> {
-    const start = performance.now();
-    compiler ??= import('../../compiler/src/index.ts').then((all) => all.Compiler.open({wasm: compilerModule}));
-    const device = this.#open();
-    const files = await (await compiler).compile(model, {target: TARGETS[this.device], holdExternal: true}).catch(refused);
-    const {load} = await import('../../runtime/src/index.ts');
-    const made = await load(files, {device: await device, weights: (name) => weights.get(name)?.weight()});
-    counts.compileMs = performance.now() - start;
-    return made;
-  }
 }
 
 const engines = new Map<Device, Engine>();

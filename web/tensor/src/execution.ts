@@ -3,7 +3,7 @@
  * program. Due are new values of parameters, optimizers' states and running statistics: nobody may ever read them, but the next
  * step is computed from them.
  */
-import {GossamerError, type TensorData} from '../../runtime/src/types.ts';
+import type {TensorData} from '../../runtime/src/types.ts';
 import {allEngines, type Elements, engineOf} from './engine.ts';
 import {type Device, drop, getRecorder, leafOf, letGo, type Recorded, type Stored, Value, weightsOf} from './recording.ts';
 import {anomalies, type Anomaly} from './anomaly.ts';
@@ -12,19 +12,24 @@ import {anomalies, type Anomaly} from './anomaly.ts';
 export interface Variable {
   /** @internal */
   readonly value: Value;
+  /** @internal The same, but undefined once it was disposed of. */
+  readonly current: Value | undefined;
 }
 
 /** Steps of optimizers so far. */
 let generation = 0;
 /** The generation in which the first of what is due was made. */
 let dueSince = 0;
-const due = new Set<Variable>();
+/** Some may be there twice. */
+let due: Variable[] = [];
+/** How often what is due was computed. */
+let flushes = 0;
 /** Gradients that no step has used yet: they are computed with what is read before, as what they go through is not kept once it was read. */
-let awaited = new Set<Value>();
+let awaited: Value[] = [];
 
 export function awaits(gradient: Value, walk: number): void {
   gradient.walk = walk;
-  awaited.add(gradient);
+  awaited.push(gradient);
 }
 /** Those that the last step has used. */
 let used = awaited;
@@ -40,12 +45,14 @@ interface Ask {
   readonly reject: (problem: unknown) => void;
 }
 let asked: Ask[] = [];
+/** What is behind it comes when the page's code of this turn has run; queueMicrotask() takes Node.js more. */
+const turn = Promise.resolve();
 
 /** The elements of a value: computed in the program of this turn. */
 export function ask(value: Value): Promise<TensorData> {
   if (value.stored) return value.stored.read();
   return new Promise((resolve, reject) => {
-    if (asked.length === 0) queueMicrotask(flush);
+    if (!asked[0]) void turn.then(flush);
     asked.push({value: value.hold(), resolve, reject});
   });
 }
@@ -54,43 +61,52 @@ export function ask(value: Value): Promise<TensorData> {
 export function flush(): void {
   const asks = asked;
   asked = [];
-  const devices = new Set<Device>(asks.map(({value}) => value.device));
-  for (const {value} of due) devices.add(value.device);
-  const wanted = [...due].map(({value}) => value).filter(({held}) => held);
-  due.clear();
-  if (asks.length > 0) {
-    for (const gradient of awaited) if (gradient.held) wanted.push(gradient);
-    awaited.clear();
+  flushes += 1;
+  const wanted: Value[] = [];
+  const want = (value: Value | undefined, turn = flushes): void => {
+    if (!value?.held || value.stored || Math.abs(value.turn) === flushes) return;
+    value.turn = turn;
+    wanted.push(value);
+  };
+  for (const {value} of asks) want(value, -flushes);
+  for (const {current} of due) want(current);
+  due = [];
+  if (asks[0]) {
+    for (const gradient of awaited) want(gradient);
+    awaited = [];
   }
+  const devices = new Set<Device>();
+  for (const {device} of [...asks.map(({value}) => value), ...wanted]) devices.add(device);
   for (const device of devices) {
     const mine = asks.filter(({value}) => value.device === device);
     const watched = anomalies(device);
-    const all = [...mine.map(({value}) => value), ...wanted.filter((value) => value.device === device), ...watched.map(({flag}) => flag)];
+    for (const {flag} of watched) want(flag, -flushes);
     let problem: unknown;
     try {
-      const read = new Set([...mine.map(({value}) => value), ...watched.map(({flag}) => flag)]);
-      launch(device, [...new Set(all)].filter((value) => !value.stored), read);
+      launch(device, wanted.filter((value) => value.device === device));
     } catch (thrown) {
       problem = thrown;
     }
-    const clean = watched.length > 0 && problem === undefined ? checked(watched) : undefined;
+    const clean = watched[0] && !problem ? checked(watched) : undefined;
     for (const {value, resolve, reject} of mine) {
       const {stored} = value;
-      if (problem !== undefined && !stored) reject(problem);
-      else Promise.all([(stored as Stored).read(), clean]).then(([data]) => resolve(data), reject);
+      if (problem && !stored) reject(problem);
+      else {
+        const data = (stored as Stored).read();
+        (clean ? Promise.all([data, clean]).then(() => data) : data).then(resolve, reject);
+      }
       value.release();
     }
-    // Nobody asked, but a step that gave NaN must not pass unseen.
-    if (mine.length === 0 && clean) void clean;
+    // Where nobody asked, `clean` is left alone: a step that gave NaN must not pass unseen.
     watched.forEach(({flag}) => flag.release());
   }
 }
 
-/** One program that computes these; those of `read` come to the page. */
-function launch(device: Device, values: readonly Value[], read: ReadonlySet<Value>): void {
-  if (values.length === 0) return;
+/** One program that computes these; those that are asked for come to the page. */
+function launch(device: Device, values: readonly Value[]): void {
+  if (!values[0]) return;
   const recorder = getRecorder();
-  const results = start(device, values.map(({recorded}) => recorded), values.map((value) => read.has(value)));
+  const results = start(device, values.map(({recorded}) => recorded), values.map(({turn}) => turn < 0));
   values.forEach((value, at) => {
     value.stored = results[at];
     // What gradients were taken through once is not kept for more of them, as in PyTorch.
@@ -143,12 +159,7 @@ function onDevice(leaf: Value, device: Device): Stored {
 /** Rejects with the first operation that gave NaN or an infinity. */
 async function checked(watched: readonly Anomaly[]): Promise<void> {
   const found = await Promise.all(watched.map(({flag}) => (flag.stored as Stored).read()));
-  const at = found.findIndex((data) => Number(data[0]) !== 0);
-  if (at < 0) return;
-  const {where, what} = watched[at] as Anomaly;
-  const problem = new GossamerError('input', what, {cause: where});
-  problem.stack = `${problem.name}: ${what}\n${(where.stack ?? '').split('\n').slice(1).join('\n')}`;
-  throw problem;
+  (await import('./find_anomaly.ts')).findAnomaly(watched, found);
 }
 
 /** Computes what is due. Resolves when all devices are done. */
@@ -159,15 +170,14 @@ export async function synchronize(): Promise<void> {
 
 /** Starts what is due where it is from before the latest step, so that each step is a program of its own. */
 export function flushOlder(): void {
-  if (due.size > 0 && dueSince < generation) flush();
+  if (due[0] && dueSince < generation) flush();
 }
 
 /** Makes `variable`'s new value due and lets go of the one before. */
 export function replace(variable: Variable, before: Value): void {
-  due.delete(variable);
   if (!variable.value.stored) {
-    if (due.size === 0) dueSince = generation;
-    due.add(variable);
+    if (!due[0]) dueSince = generation;
+    due.push(variable);
   }
   replaced.push({value: before, at: generation});
   before.release();
@@ -177,7 +187,7 @@ export function replace(variable: Variable, before: Value): void {
 export function stepped(): void {
   generation += 1;
   used = awaited;
-  awaited = new Set();
+  awaited = [];
   let count = 0;
   while (count < replaced.length && (replaced[count]?.at ?? 0) + GENERATIONS < generation) count += 1;
   for (const {value} of replaced.splice(0, count)) if (!value.held) value.stored = undefined;

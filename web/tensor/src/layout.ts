@@ -23,6 +23,13 @@ export type PadMode = 'constant' | 'reflect' | 'edge' | 'replicate' | 'wrap' | '
 
 const END = 2 ** 31 - 1;
 
+function scatter<T extends Layout>(x: T, axis: number, places: T, source: T, reduction: string): T {
+  const at = axisOf(axis, x.ndim, 'scatter');
+  return x.apply('ScatterElements', [x, asPlaces(places), source.cast(x.dtype)], {axis: at, reduction});
+}
+
+const triangle = <T extends Layout>(x: T, diagonal: number, upper: number): T => x.apply('Trilu', [x, constant('i64', [], [diagonal])], {upper});
+
 export class Layout extends Reductions {
   /** The same elements in another shape; one extent may be -1. */
   reshape(...shape: readonly (number | Shape)[]): this {
@@ -211,17 +218,12 @@ export class Layout extends Reductions {
 
   /** `source` written at places along an axis. */
   scatter(axis: number, places: this, source: this): this {
-    return this.#scatter(axis, places, source, 'none');
+    return scatter(this, axis, places, source, 'none');
   }
 
   /** `source` added at places along an axis. */
   scatterAdd(axis: number, places: this, source: this): this {
-    return this.#scatter(axis, places, source, 'add');
-  }
-
-  #scatter(axis: number, places: this, source: this, reduction: string): this {
-    const at = axisOf(axis, this.ndim, 'scatter');
-    return this.apply('ScatterElements', [this, asPlaces(places), source.cast(this.dtype)], {axis: at, reduction});
+    return scatter(this, axis, places, source, 'add');
   }
 
   /** In the opposite order along axes. */
@@ -246,12 +248,8 @@ export class Layout extends Reductions {
   }
 
   /** The upper triangle of matrices, 0 below. */
-  triu(diagonal = 0): this { return this.#triangle(diagonal, 1); }
-  tril(diagonal = 0): this { return this.#triangle(diagonal, 0); }
-
-  #triangle(diagonal: number, upper: number): this {
-    return this.apply('Trilu', [this, constant('i64', [], [diagonal])], {upper});
-  }
+  triu(diagonal = 0): this { return triangle(this, diagonal, 1); }
+  tril(diagonal = 0): this { return triangle(this, diagonal, 0); }
 
   /** The elements [i, i] of a matrix. */
   diagonal(): this {

@@ -1,4 +1,5 @@
 /** Sums of products and windows: matrices, convolutions, pools, normalisation, resampling. */
+import type {Core} from './core.ts';
 import {shapeText} from '../../runtime/src/types.ts';
 import {Layout} from './layout.ts';
 import {type Attributes, constant, Floats, integers} from './recording.ts';
@@ -34,6 +35,16 @@ export interface ResizeOptions {
 
 const spread = (given: PerAxis | undefined, rank: number, otherwise: number): number[] =>
   given === undefined || typeof given === 'number' ? new Array<number>(rank).fill(given ?? otherwise) : [...given];
+
+function pool<T extends Core>(x: T, op: string, window: PerAxis, {stride, padding, dilation, ceilMode}: PoolOptions, more: Attributes = {}): T {
+  const rank = Math.max(x.ndim - 2, 1);
+  const kernel = spread(window, rank, 1);
+  const ends = spread(padding, rank, 0);
+  return x.apply(op, [x], {
+    kernel_shape: kernel, strides: stride === undefined ? kernel : spread(stride, rank, 1), pads: [...ends, ...ends],
+    dilations: spread(dilation, rank, 1), ceil_mode: Number(ceilMode ?? false), ...more,
+  });
+}
 
 export class Products extends Layout {
   /** The matrix product; leading axes are batches and broadcast. */
@@ -102,22 +113,12 @@ export class Products extends Layout {
     });
   }
 
-  #pool(op: string, window: PerAxis, {stride, padding, dilation, ceilMode}: PoolOptions, more: Attributes = {}): this {
-    const rank = Math.max(this.ndim - 2, 1);
-    const kernel = spread(window, rank, 1);
-    const ends = spread(padding, rank, 0);
-    return this.apply(op, [this], {
-      kernel_shape: kernel, strides: stride === undefined ? kernel : spread(stride, rank, 1), pads: [...ends, ...ends],
-      dilations: spread(dilation, rank, 1), ceil_mode: Number(ceilMode ?? false), ...more,
-    });
-  }
-
   /** The largest element of each window of the plane. */
-  maxPool(window: PerAxis, options: PoolOptions = {}): this { return this.#pool('MaxPool', window, options); }
+  maxPool(window: PerAxis, options: PoolOptions = {}): this { return pool(this, 'MaxPool', window, options); }
 
   /** The mean of each window of the plane; padding counts as zeros unless told otherwise. */
   avgPool(window: PerAxis, options: PoolOptions & {readonly countIncludePad?: boolean} = {}): this {
-    return this.#pool('AveragePool', window, options, {count_include_pad: Number(options.countIncludePad ?? true)});
+    return pool(this, 'AveragePool', window, options, {count_include_pad: Number(options.countIncludePad ?? true)});
   }
 
   /** TensorJS's averagePool: `pads` are begins, then ends. */

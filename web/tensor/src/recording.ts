@@ -67,6 +67,8 @@ export class Value {
   passed = 0;
   /** Of a gradient: the walk that gave it; -1: what it was to be computed through is forgotten. */
   walk = 0;
+  /** The turn in which it was computed last, less than 0 where it was asked for (execution.ts). */
+  turn = 0;
   /** It was computed, and how is forgotten: no gradient goes through it any more. */
   cut = false;
   #holders = 1;

@@ -1,4 +1,5 @@
 /** Operations along axes: sums, extremes, order, running values. */
+import type {Core} from './core.ts';
 import {isFloat} from './dtype.ts';
 import {Elementwise} from './elementwise.ts';
 import {constant, integers, type Attributes} from './recording.ts';
@@ -11,6 +12,23 @@ export interface Ordered<T> {
   readonly values: T;
   /** Where they are along the axis; i32. */
   readonly indices: T;
+}
+
+/** As in PyTorch sums and products of bool and of integers are i64. */
+const summable = <T extends Core>(x: T): T => (isFloat(x.dtype) || x.dtype === 'u64' ? x : x.cast('i64'));
+
+function argument<T extends Core>(tensor: T, op: string, axis: number | null | undefined, keepDims: boolean): T {
+  const all = axis === undefined || axis === null;
+  const x = all ? tensor.apply('Reshape', [tensor, integers([-1])]) : tensor;
+  const at = all ? 0 : axisOf(axis, tensor.ndim, op);
+  return x.apply(op, [x], {axis: at, keepdims: Number(keepDims && !all)}).cast('i32');
+}
+
+const along = <T extends Core>(x: T, op: string, axis: number): T => x.apply(op, [x], {axis: axisOf(axis, x.ndim, op)});
+
+function running<T extends Core>(tensor: T, op: string, axis: number): T {
+  const x = summable(tensor);
+  return x.apply(op, [x, constant('i64', [], [axisOf(axis, x.ndim, op)])]);
 }
 
 export class Reductions extends Elementwise {
@@ -29,13 +47,8 @@ export class Reductions extends Elementwise {
     return this.apply(op, list ? [this, list] : [this], {keepdims: Number(keepDims)});
   }
 
-  /** As in PyTorch sums and products of bool and of integers are i64. */
-  #summable(): this {
-    return isFloat(this.dtype) || this.dtype === 'u64' ? this : this.cast('i64');
-  }
-
-  sum(axes?: Axes, keepDims = false): this { return this.#summable().reduce('ReduceSum', axes, keepDims); }
-  prod(axes?: Axes, keepDims = false): this { return this.#summable().reduce('ReduceProd', axes, keepDims); }
+  sum(axes?: Axes, keepDims = false): this { return summable(this).reduce('ReduceSum', axes, keepDims); }
+  prod(axes?: Axes, keepDims = false): this { return summable(this).reduce('ReduceProd', axes, keepDims); }
   /** Throws 'input' for integers. */
   mean(axes?: Axes, keepDims = false): this {
     this.wantFloats('mean');
@@ -72,31 +85,14 @@ export class Reductions extends Elementwise {
   }
 
   /** Where the largest element lies along an axis, the first one of equals, or among all; i32. */
-  argmax(axis?: number | null, keepDims = false): this { return this.#argument('ArgMax', axis, keepDims); }
-  argmin(axis?: number | null, keepDims = false): this { return this.#argument('ArgMin', axis, keepDims); }
+  argmax(axis?: number | null, keepDims = false): this { return argument(this, 'ArgMax', axis, keepDims); }
+  argmin(axis?: number | null, keepDims = false): this { return argument(this, 'ArgMin', axis, keepDims); }
 
-  #argument(op: string, axis: number | null | undefined, keepDims: boolean): this {
-    const all = axis === undefined || axis === null;
-    const x = all ? this.apply('Reshape', [this, integers([-1])]) : this;
-    const at = all ? 0 : axisOf(axis, this.ndim, op);
-    return x.apply(op, [x], {axis: at, keepdims: Number(keepDims && !all)}).cast('i32');
-  }
+  softmax(axis = -1): this { return along(this.floating(), 'Softmax', axis); }
+  logSoftmax(axis = -1): this { return along(this.floating(), 'LogSoftmax', axis); }
 
-  softmax(axis = -1): this { return this.#along('Softmax', axis); }
-  logSoftmax(axis = -1): this { return this.#along('LogSoftmax', axis); }
-
-  #along(op: string, axis: number): this {
-    const x = this.floating();
-    return x.apply(op, [x], {axis: axisOf(axis, this.ndim, op)});
-  }
-
-  cumsum(axis: number): this { return this.#running('CumSum', axis); }
-  cumprod(axis: number): this { return this.#running('CumProd', axis); }
-
-  #running(op: string, axis: number): this {
-    const x = this.#summable();
-    return x.apply(op, [x, constant('i64', [], [axisOf(axis, this.ndim, op)])]);
-  }
+  cumsum(axis: number): this { return running(this, 'CumSum', axis); }
+  cumprod(axis: number): this { return running(this, 'CumProd', axis); }
 
   /** The k largest (or smallest) elements along an axis, in order, and where they are (i32). */
   topk(k: number, axis = -1, largest = true): Ordered<this> {

@@ -17,6 +17,14 @@ export interface MakeOptions {
   readonly requiresGrad?: boolean | undefined;
 }
 
+/** Throws 'input' for an index that is not in the shape. */
+function placeIn(shape: Shape, index: Shape): number {
+  if (index.length !== shape.length || index.some((at, axis) => !(at >= 0 && at < (shape[axis] ?? 0)))) {
+    throw wrong(`[${index.join(', ')}] is no index into shape ${shapeText(shape)}`);
+  }
+  return indexToPos(index, computeStrides(shape));
+}
+
 /**
  * A tensor. Operations record; what is read (data(), item(), array()) is computed. Its elements never change: an optimizer's step
  * gives a parameter other ones.
@@ -182,22 +190,15 @@ export class Tensor extends Products {
 
   /** One element. */
   async get(index: Shape): Promise<number> {
-    return Number((await this.data())[this.#place(index)]);
+    return Number((await this.data())[placeIn(this.shape, index)]);
   }
 
   /** Gives the tensor other elements, of which one is `value`; other tensors keep theirs. */
   async set(index: Shape, value: number): Promise<void> {
-    const at = this.#place(index);
+    const at = placeIn(this.shape, index);
     const data = (await this.data()).slice();
     data[at] = typeof data[at] === 'bigint' ? BigInt(value) : value;
     (this as Tensor).assign(Tensor.#from(this.shape, data, this.dtype, {device: this.device}));
-  }
-
-  #place(index: Shape): number {
-    if (index.length !== this.ndim || index.some((at, axis) => !(at >= 0 && at < (this.shape[axis] ?? 0)))) {
-      throw wrong(`[${index.join(', ')}] is no index into shape ${shapeText(this.shape)}`);
-    }
-    return indexToPos(index, computeStrides(this.shape));
   }
 
   /** Both shapes with as many axes, and what they broadcast to. */

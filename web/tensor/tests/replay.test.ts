@@ -1,6 +1,8 @@
 // Steps like ones before are not planned again, and what differs midway is computed as it is written.
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
+import {setFlagsFromString} from 'node:v8';
+import {runInNewContext} from 'node:vm';
 
 import {detectAnomaly, manualSeed, memory, nn, noGrad, optim, setSpecializeAfter, synchronize, Tensor, tidy} from '../src/index.ts';
 import {getRecorder} from '../src/recording.ts';
@@ -186,4 +188,26 @@ test('what is read between backward() and the step changes no gradient', {skip},
     optimizer.step();
     assert.deepEqual(await w.array(), wanted);
   }
+});
+
+test('what is due of an optimizer that was disposed of is computed no more', {skip}, async () => {
+  const w = new nn.Parameter([3, -2]);
+  const optimizer = new optim.Adam([w], {lr: 0.25});
+  w.square().sum().backward();
+  optimizer.step();
+  optimizer.dispose();
+  assert.deepEqual(await new Tensor([1, 2]).add(1).array(), [2, 3]);
+  assert.deepEqual(await w.array(), [2.75, -1.75]);
+});
+
+test('tensors that nobody disposes of are let go of', {skip}, async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const before = memory().tensors;
+  for (let at = 0; at < 200; ++at) await new Tensor([at]).add(1).item();
+  for (let turn = 0; turn < 50 && memory().tensors > before; ++turn) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    collect();
+  }
+  assert.ok(memory().tensors <= before, `${memory().tensors} tensors, before ${before}`);
 });

@@ -174,7 +174,7 @@ export class DeviceTensor implements OnDevice {
   }
 
   #letGo(): void {
-    forgotten.unregister(this);
+    if (this.device.collects) forgotten.unregister(this);
     if (this.#block && !(this.#block instanceof Promise)) this.device.blocks.release(this.#block);
     this.#block = undefined;
   }

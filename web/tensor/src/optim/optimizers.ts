@@ -100,26 +100,28 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
     const [{dtype, device}] = parameters as [Tensor];
     const names = this.states(group);
     const numbers = this.numbers(group, known[0]?.steps ?? 1);
+    const inputs: Recorded[] = [];
+    parameters.forEach((parameter, at) => {
+      inputs.push(parameter.value.recorded, (parameter.grad as Tensor).value.recorded);
+      for (const name of names) inputs.push((known[at] as Known).state[name]?.value.recorded as Recorded);
+    });
     const fed = Object.values(numbers).map((number) => {
       const data = arrayOf(dtype, 1);
       data[0] = number;
-      return uploaded(dtype, [], data, device);
+      const value = uploaded(dtype, [], data, device);
+      inputs.push(value.recorded);
+      return value;
     });
-    const inputs = parameters.flatMap((parameter, at) =>
-      [parameter, parameter.grad as Tensor, ...names.map((name) => known[at]?.state[name] as Tensor)].map(({value}) => value.recorded));
-    const replay = this.#replay(group, Object.keys(numbers), names, parameters, key);
-    const made = replay.apply([...inputs, ...fed.map(({recorded}) => recorded)]);
+    const made = this.#replay(group, numbers, names, parameters, key).apply(inputs);
     let next = 0;
     parameters.forEach((parameter, at) => {
-      for (const tensor of [...names.map((name) => known[at]?.state[name] as Tensor), parameter]) {
-        tensor.assign(new Value(made[next++] as Recorded, device, false));
-      }
+      for (const tensor of [...names.map((name) => known[at]?.state[name]), parameter]) tensor?.assign(new Value(made[next++] as Recorded, device, false));
     });
-    fed.forEach((value) => value.release());
+    for (const value of fed) value.release();
   }
 
   /** The update of all these parameters: recorded when they, or options other than the rate, are new. */
-  #replay(group: Group<Options>, numbers: readonly string[], names: readonly string[], parameters: readonly Tensor[], members: string): Replay {
+  #replay(group: Group<Options>, fed: object, names: readonly string[], parameters: readonly Tensor[], members: string): Replay {
     const [{dtype, device}] = parameters as [Tensor];
     let key = `${this.groups.indexOf(group)} ${dtype} ${device} ${members}`;
     for (const name in group) {
@@ -128,6 +130,7 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
     }
     let replay = this.#replays.get(key);
     if (replay) return replay;
+    const numbers = Object.keys(fed);
     const count = 2 + names.length;
     const shapes = parameters.flatMap(({shape}) => new Array<readonly number[]>(count).fill(shape));
     replay = new Replay(dtype, [...shapes, ...numbers.map(() => [])], device, (f, inputs) => {
