@@ -21,9 +21,10 @@ struct GroupTile {
 
 struct Costs {
   // Of a register tile, in multiplications of a vector (tiling.cc).
-  double operand;  // a vector or a broadcast that a tile loads in a step of the reduction
-  double tile;     // a step of a tile, whatever its size
-  double join;     // the inner axis alone must cost so much more than two axes as one row
+  double operand;     // a vector or a broadcast that a tile loads in a step of the reduction
+  double tile;        // a step of a tile, whatever its size
+  double join;        // the inner axis alone must cost so much more than two axes as one row
+  int64_t tiles = 0;  // that keep all processors busy: with fewer, tiles and workgroups are smaller
 
   // Of tiles without rows (tiling.cc).
   int sums;            // of vectors under way at a time: each step of one waits for that before

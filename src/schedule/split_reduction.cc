@@ -39,11 +39,12 @@ struct Cut {
   int64_t most_parts;    // of a point
   bool interleaved;      // a part's terms lie a number of parts apart
   int64_t accumulators;  // sums under way in a part
+  bool shares;           // invocations share tiles
 };
 
 Cut cut_of(const Capabilities& caps) {
-  if (caps.scan_segment == 0) return {4, 1 << 16, 1 << 14, 16, false, 4};
-  return {256, 1 << 12, caps.scan_segment, int64_t{1} << 30, true, 1};
+  if (caps.scan_segment == 0) return {4, 1 << 16, 1 << 14, 16, false, 4, false};
+  return {256, 1 << 12, caps.scan_segment, int64_t{1} << 30, true, 1, caps.group_size > 1};
 }
 
 constexpr int64_t lanes = 4;              // of a vector on GPUs
@@ -107,8 +108,26 @@ class Splitter {
     if (row == stage.extents.rend() || *ir::as_int(*row) % lanes == 0 ||
         std::ranges::count_if(stage.reduce_extents, is_long) < 2)
       return std::nullopt;
+    if (cut_.shares && slides_in_row(stage, static_cast<size_t>(stage.extents.rend() - row) - 1))
+      return std::nullopt;
     const auto axis = std::ranges::find_if(stage.reduce_extents, is_long);
     return static_cast<size_t>(axis - stage.reduce_extents.begin());
+  }
+
+  // Whether windows shorter than the row slide along it: a convolution of small images, whose
+  // channels tiles share. In a gradient of weights the row is the window.
+  static bool slides_in_row(const Stage& stage, size_t axis) {
+    for (const ir::Load* load : loads_of(stage.values)) {
+      for (const Expr& at : load->indices) {
+        if (!ir::uses(at, stage.axes[axis].get())) continue;
+        for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
+          if (ir::uses(at, stage.reduce_axes[r].get()) &&
+              *ir::as_int(stage.reduce_extents[r]) <= *ir::as_int(stage.extents[axis]))
+            return true;
+        }
+      }
+    }
+    return false;
   }
 
   // Accumulator `which` over each part: [points.., parts].

@@ -75,6 +75,19 @@ TEST(SplitReduction, WeightsOfWindowsAreSummedInPartsOnGpus) {
   EXPECT_EQ(split(weights(16, 5), TargetKind::wasm).size(), 1u);
 }
 
+// O[c, y, x] = sum of W[c, d, k, l] A[d, y + k, x + l]
+TEST(SplitReduction, ConvolutionsOfSmallImagesHaveTilesInstead) {
+  const Buffer a = ir::buffer("A", DType::f32, {index(512), index(9), index(9)});
+  const Buffer w = ir::buffer("W", DType::f32, {index(512), index(512), index(3), index(3)});
+  const Buffer o = ir::buffer("O", DType::f32, {index(512), index(7), index(7)});
+  const Var c = ir::var("c"), y = ir::var("y"), x = ir::var("x");
+  const Var d = ir::var("d"), k = ir::var("k"), l = ir::var("l");
+  const Stage stage = sum(o, {c, y, x}, {d, k, l}, {index(512), index(3), index(3)},
+                          ir::load(w, {c, d, k, l}) * ir::load(a, {d, Expr(y) + k, Expr(x) + l}));
+  EXPECT_EQ(split(stage, TargetKind::webgpu).size(), 1u);
+  EXPECT_EQ(split(stage, TargetKind::webgl).size(), 2u);  // which has none
+}
+
 TEST(SplitReduction, ManyLongAxesAreSplitOneByOne) {
   const Buffer a = ir::buffer("A", DType::f32, {index(64), index(16), index(24), index(24)});
   const Var c = ir::var("c"), n = ir::var("n"), y = ir::var("y"), x = ir::var("x");

@@ -115,6 +115,24 @@ TEST(StageIn, IllegalUses) {
             "schedule of \"sum\": tiles of 192 bytes; a workgroup of webgpu shares 100");
 }
 
+// Rows of a register tile and invocations of a workgroup are fewer where processors would be idle.
+TEST(StageIn, HardwareGetsTilesForAllProcessors) {
+  Capabilities hardware = webgpu;
+  hardware.hardware = true;
+  // Too short a reduction for tiles in group memory.
+  const auto tiling = [&](int64_t m, int64_t n) {
+    return std::get<Tiling>(Point(default_tiling(product(index(m), index(8), index(n)), hardware)));
+  };
+  const Tiling many = tiling(4096, 4096), fewer = tiling(2048, 512), few = tiling(64, 64);
+  EXPECT_EQ(many.rows * many.vectors, 16);
+  EXPECT_EQ(many.group_size, 64);
+  EXPECT_LT(fewer.rows * fewer.vectors, 8);
+  EXPECT_EQ(few.rows * few.vectors, 1);
+  EXPECT_EQ(few.group_size, 32);
+  const Stage software = product(index(64), index(8), index(64));
+  EXPECT_EQ(default_tiling(software, webgpu).group_size, 64);
+}
+
 // Sizes on, at and beside the edges of tiles, small ones and those that are not known.
 TEST(StageIn, HardwareGetsTilesWhereTheyPay) {
   Capabilities hardware = webgpu;
@@ -129,8 +147,8 @@ TEST(StageIn, HardwareGetsTilesWhereTheyPay) {
             "contraction vector_axis=1 lanes=4 row_axis=0 rows=4 reduce_axis=0 reduce_block=16 "
             "unroll=4 group_size=64 group_rows=16 group_vectors=16 ahead=1");
   EXPECT_EQ(tiling(49, 512, 512),
-            "contraction vector_axis=1 lanes=4 row_axis=0 rows=2 reduce_axis=0 reduce_block=8 "
-            "unroll=4 group_size=64 group_rows=4 group_vectors=8 ahead=1 parts=8");
+            "contraction vector_axis=1 lanes=4 row_axis=0 rows=2 reduce_axis=0 reduce_block=16 "
+            "unroll=4 group_size=64 group_rows=4 group_vectors=4 ahead=1 parts=8");
   EXPECT_EQ(tiling(128, 768, 768),
             "contraction vector_axis=1 lanes=4 row_axis=0 rows=4 reduce_axis=0 reduce_block=8 "
             "unroll=4 group_size=64 group_rows=8 group_vectors=8 ahead=1 parts=4");

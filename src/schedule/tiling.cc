@@ -23,6 +23,10 @@ constexpr std::array<std::string_view, 6> names{"map",         "reduce", "window
 
 int64_t extent_or(const Expr& e, int64_t fallback) { return ir::as_int(e).value_or(fallback); }
 
+int64_t extent_at(const Stage& stage, int axis) {
+  return axis < 0 ? 1 : extent_or(stage.extents[static_cast<size_t>(axis)], 128);
+}
+
 bool moves(const ir::Load& load, const ir::Var& axis) {
   return std::ranges::any_of(load.indices, [&](const Expr& e) { return ir::uses(e, axis.get()); });
 }
@@ -74,8 +78,10 @@ struct Tile {
 };
 
 // The register tile for `extent` rows of `blocks` vectors that costs least: its multiplications,
-// its loads, and what lies past the edge.
-Tile best_tile(int64_t extent, int64_t blocks, int max_vectors, const Capabilities& caps) {
+// its loads, what lies past the edge, and processors that have no tile of the `others` times so
+// many.
+Tile best_tile(int64_t extent, int64_t blocks, int64_t others, int max_vectors,
+               const Capabilities& caps) {
   const Costs& costs = costs_of(caps);
   Tile best;
   for (int vectors = 1; vectors <= max_vectors; ++vectors) {
@@ -84,7 +90,10 @@ Tile best_tile(int64_t extent, int64_t blocks, int max_vectors, const Capabiliti
       if (rows * vectors + vectors + 1 > caps.vector_registers) continue;
       const int64_t across = (extent + rows - 1) / rows, along = blocks / vectors;
       const auto tiles = static_cast<double>(across * along);
-      const double cost = tiles * (rows * vectors + costs.operand * (rows + vectors) + costs.tile);
+      const double idle =
+          std::max(1.0, static_cast<double>(costs.tiles) / (tiles * static_cast<double>(others)));
+      const double cost =
+          idle * tiles * (rows * vectors + costs.operand * (rows + vectors) + costs.tile);
       if (cost < best.cost) best = {rows, vectors, cost};
     }
   }
@@ -131,7 +140,10 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   const bool known =
       tiling.vector_axis >= 0 && ir::as_int(stage.extents[static_cast<size_t>(tiling.vector_axis)]);
   const int max_vectors = known && tiling.pattern == Pattern::contraction ? caps.tile_vectors : 1;
-  const Tile single = best_tile(best_extent, blocks, max_vectors, caps);
+  int64_t others = 1;
+  for (int i = 0; i < static_cast<int>(stage.axes.size()); ++i)
+    others *= i == tiling.row_axis || i == tiling.vector_axis ? 1 : extent_at(stage, i);
+  const Tile single = best_tile(best_extent, blocks, others, max_vectors, caps);
   tiling.rows = single.rows;
   tiling.vectors = single.vectors;
   // Short rows (7, 14) leave much past the edge: with the axis before them they make one long row.
@@ -146,7 +158,8 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
            !moves(*load, stage.axes[static_cast<size_t>(tiling.row_axis)]);
   });
   if (!inner_extent || !outer_extent || *outer_extent < 2 || !stands) return;
-  const Tile joined = best_tile(*inner_extent * *outer_extent, blocks, max_vectors, caps);
+  const Tile joined =
+      best_tile(*inner_extent * *outer_extent, blocks, others / *outer_extent, max_vectors, caps);
   if (joined.cost * costs_of(caps).join < single.cost * static_cast<double>(*outer_extent)) {
     tiling.joined_axis = outer;
     tiling.rows = joined.rows;
@@ -179,10 +192,6 @@ void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tili
   }
   tiling.reduce_block = caps.vector_lanes;
   tiling.partial = tiling.lanes == 1 && tiling.rows == 1;
-}
-
-int64_t extent_at(const Stage& stage, int axis) {
-  return axis < 0 ? 1 : extent_or(stage.extents[static_cast<size_t>(axis)], 128);
 }
 
 // The reduction's axis to walk in blocks: one that an operand is contiguous along, else the
@@ -306,6 +315,19 @@ void choose_parts(const Stage& stage, const Capabilities& caps, Tiling& tiling) 
   tiling.rows = rows && *rows <= 4 ? static_cast<int>(*rows) : 1;
 }
 
+// Where invocations are few, smaller workgroups are spread over more processors.
+void choose_group_size(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
+  if (is_grouped(tiling) || tiling.parts > 1) return;
+  int64_t tiles = 1;
+  for (int i = 0; i < static_cast<int>(stage.axes.size()); ++i) {
+    const int64_t step = i == tiling.vector_axis ? int64_t{tiling.vectors} * tiling.lanes
+                         : i == tiling.row_axis  ? tiling.rows
+                                                 : 1;
+    tiles *= (extent_at(stage, i) + step - 1) / step;
+  }
+  if (tiles < costs_of(caps).tiles) tiling.group_size = std::min(tiling.group_size, 32);
+}
+
 }  // namespace
 
 std::string_view name_of(Pattern pattern) { return names[static_cast<size_t>(pattern)]; }
@@ -370,6 +392,7 @@ Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   if (tiling.rows == 1) tiling.vectors = vectors_without_rows(stage, tiling.vector_axis, caps);
   if (tiling.pattern == Pattern::contraction) choose_group_tile(stage, caps, tiling);
   choose_parts(stage, caps, tiling);
+  choose_group_size(stage, caps, tiling);
   return tiling;
 }
 
