@@ -7,6 +7,7 @@ import {engineOf} from './engine.ts';
 import {ask, awaits, decided, flushOlder, replace, type Variable} from './execution.ts';
 import {type Attributes, type Device, getRecorder, recordError, recordNode, type Recorded, type Stored, Value} from './recording.ts';
 import {inferShape, shapeOf, wrong} from './shape.ts';
+import {copyOf} from './spare.ts';
 
 export interface TensorOptions {
   /** Of the elements in row-major order; one extent may be -1. Default: that of the nested arrays. */
@@ -186,7 +187,7 @@ function elements(data: Data, dtype: DType | undefined): {data: TensorData; dtyp
   const flat = scalar ? [data] : Array.isArray(data) ? (data.flat(Infinity) as number[]) : (data as ArrayLike<number>);
   const made = hostTensor(flat as ArrayLike<number>, [flat.length], dtype as AnyType);
   // The caller may change the array it gave.
-  return {data: made.data === (data as unknown) ? made.data.slice() : made.data, dtype: made.dtype as DType, shape};
+  return {data: made.data === (data as unknown) ? copyOf(made.data) : made.data, dtype: made.dtype as DType, shape};
 }
 
 /** What operations take: tensors, constants of the program, and nothing for an optional operand. */

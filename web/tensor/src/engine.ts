@@ -6,6 +6,7 @@ import type {Tensor} from '../../runtime/src/tensor.ts';
 import {bytesOf, type DType, GossamerError, product, type TensorData} from '../../runtime/src/types.ts';
 import type {Snapshot} from './picture.ts';
 import {compilerModule, type Device, type Stored} from './recording.ts';
+import {giveUp} from './spare.ts';
 
 export interface Port {
   readonly dtype: DType;
@@ -122,8 +123,10 @@ export class Elements implements Stored {
 
   /** A copy, as the array may be fed again. */
   async read(): Promise<TensorData> {
-    if (!this.#source) throw new GossamerError('disposed', 'these elements were disposed');
-    const source = this.#copy ?? (await Elements.#arrived(this));
+    const given = this.#copy ?? this.#source;
+    if (!given) throw new GossamerError('disposed', 'these elements were disposed');
+    // At once: when they are disposed of, the array is another tensor's.
+    const source = isHost(given) ? given : await Elements.#arrived(this);
     return isHost(source) ? source.slice() : source.data().catch(advised);
   }
 
@@ -196,21 +199,14 @@ export class Elements implements Stored {
   static #free(its: Elements): void {
     if (!its.#disposed || its.#claims > 0) return;
     const source = its.#source;
+    giveUp(its.#copy ?? source);
     its.#source = its.#copy = undefined;
     if (source && !isHost(source) && !(source instanceof Promise)) source.dispose();
   }
 }
 
-const ADVICE: Readonly<Record<string, string>> = {
-  lost: 'what was uploaded is still there: compute it again, here or with toDevice(\'cpu\'); what was computed is gone: give modules a saved state (loadStateDict), and make optimizers anew',
-  'out-of-memory': 'dispose() of tensors, take smaller batches or checkpoint(), or compute elsewhere (toDevice(\'cpu\')); what this program was to compute is gone',
-};
-
 /** Rejects with a device's error and what the page can do. */
-function advised(problem: unknown): never {
-  const hint = problem instanceof GossamerError && !problem.message.includes('toDevice') && ADVICE[problem.code];
-  throw hint ? new GossamerError((problem).code, `${(problem).message} (${hint})`, {cause: problem}) : problem;
-}
+const advised = async (problem: unknown): Promise<never> => (await import('./advice.ts')).advised(problem);
 
 /** Of 'cpu'; the run time's default where nobody said. */
 let threads: number | undefined;
@@ -283,7 +279,7 @@ export class Engine {
         made.forEach((each, at) => each.arrive(all[at] as Made));
         return all;
       } catch (problem) {
-        return advised(problem);
+        return await advised(problem);
       }
     })();
     this.#last = launched.catch(() => undefined);
