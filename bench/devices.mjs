@@ -22,6 +22,7 @@ const DEVICES = [
   {name: 'opencl', title: 'OpenCL', target: 'opencl'},
   {name: 'opengl', title: 'OpenGL', target: 'opengl'},
   {name: 'webgl', title: 'WebGL', target: 'webgl', page: true},
+  {name: 'webgl-native', title: 'WebGL, native', target: 'webgl', args: ['--device', 'native']},
   {name: 'webgpu', title: 'WebGPU', target: 'webgpu', page: true},
   {name: 'webgpu-native', title: 'WebGPU, native', target: 'webgpu', args: ['--device', 'native']},
 ];

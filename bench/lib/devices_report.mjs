@@ -2,7 +2,7 @@
 import {escaped, page} from './plot.mjs';
 import {cell, ms} from './report.mjs';
 
-const COLOURS = {cpu: '#7d8a91', opencl: '#8a6d3b', opengl: '#b5539c', webgl: '#d97a1d', webgpu: '#0b7a6f', 'webgpu-native': '#3568c0'};
+const COLOURS = {cpu: '#7d8a91', opencl: '#8a6d3b', opengl: '#b5539c', webgl: '#d97a1d', 'webgl-native': '#b0413e', webgpu: '#0b7a6f', 'webgpu-native': '#3568c0'};
 const [WIDTH, LEFT, RIGHT, LINE, HEAD] = [900, 130, 120, 34, 52];
 
 const reference = (rows) => rows.find(({median}) => median > 0);
