@@ -312,9 +312,10 @@ using Kind = Failures::Kind;
 class FailingQueue : public runtime::Queue {
  public:
   FailingQueue(runtime::Queue& queue, Failures& failures) : queue_(queue), failures_(failures) {}
-  Result<> write(runtime::Buffer& to, size_t offset, std::span<const std::byte> bytes) override {
+  Result<> write(runtime::Buffer& to, size_t offset, std::span<const std::byte> bytes,
+                 ir::DType storage) override {
     GS_TRY(failures_.at(Kind::write));
-    return queue_.write(to, offset, bytes);
+    return queue_.write(to, offset, bytes, storage);
   }
   Result<> read(std::span<const runtime::ReadArguments> reads) override {
     return queue_.read(reads);
