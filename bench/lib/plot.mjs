@@ -3,7 +3,7 @@
 import {modelOf} from '../models/table.mjs';
 import {partyOf} from '../parties.mjs';
 
-const COLOURS = {before: '#7d8a91', 'ort-native': '#3568c0', 'ort-jsep': '#7fa6e8', 'ort-webgl': '#3568c0', 'ort-wasm': '#3568c0', 'ort-node': '#3568c0', litert: '#d97a1d', tfjs: '#b5539c', tvm: '#8a6d3b'};
+const COLOURS = {before: '#7d8a91', 'ort-native': '#3568c0', 'ort-jsep': '#7fa6e8', 'ort-webgl': '#3568c0', 'ort-wasm': '#3568c0', 'ort-node': '#3568c0', litert: '#d97a1d', jax: '#8b2f2f', tfjs: '#b5539c', tvm: '#8a6d3b'};
 const OURS = '#0b7a6f';
 const [WIDTH, LEFT, RIGHT, LINE, HEAD] = [900, 250, 40, 22, 54];
 const TICKS = [0.0001, 0.001, 0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000];
