@@ -12,10 +12,10 @@ RUN := . tools/setup/environment.sh;
 PACKAGES := runtime compiler tensor ort
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native wasm web packages build test check demo examples bench bench-pack conformance fuzz format lint sanitize clean
+.PHONY: help setup native wasm web packages build test check demo examples bench bench-pack conformance fuzz aarch64 format lint sanitize clean
 
 help: ## what there is
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 setup: ## install what is missing (apt-get, npm)
 	@tools/setup/setup.sh
@@ -71,6 +71,12 @@ sanitize: setup ## the C++ tests and hostile models under the address and undefi
 	  ctest --test-dir build-sanitize --output-on-failure -j $(JOBS)
 	@$(RUN) GOSSAMER_BUILD=build-sanitize node tests/hostile/suite.mjs
 
+aarch64: ## cross-build for Linux on 64-bit Arm, without LLVM, and its C++ tests under an emulator
+	@tools/setup/setup.sh --aarch64
+	@cmake -G Ninja -B build-aarch64 --toolchain cmake/aarch64-linux-gnu.cmake . >/dev/null
+	@cmake --build build-aarch64 -j $(JOBS)
+	@ctest --test-dir build-aarch64 --output-on-failure -j $(JOBS)
+
 format: native ## format the sources, redraw the layer picture and the operators' page
 	@git ls-files -z -co --exclude-standard -- '*.cc' '*.h' | xargs -0 -r clang-format-19 -i
 	@$(RUN) node tools/check/layers.mjs --update && node tools/check/operators_page.mjs --update
@@ -79,4 +85,4 @@ lint: setup ## the checks alone: layers, names, format, clang-tidy on changed fi
 	@$(RUN) node tools/check/test.mjs --checks
 
 clean: ## remove the build folders
-	@rm -rf build build-wasm build-sanitize web/*/dist
+	@rm -rf build build-wasm build-sanitize build-aarch64 web/*/dist

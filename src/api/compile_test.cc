@@ -1,3 +1,5 @@
+// Of target cpu.
+
 #include "gossamer/compile.hpp"
 
 #include <gtest/gtest.h>

@@ -90,6 +90,12 @@ struct Made {
   std::optional<Wide> value;  // none: left even 128 bits
 };
 
+int bits_of(Wide value) {
+  int bits = 0;
+  for (; value != 0; value /= 2) ++bits;
+  return bits;
+}
+
 Made combine(BinaryOp op, const Made& a, const Made& b) {
   Made made{ir::binary(op, a.expr, b.expr), std::nullopt};
   if (!a.value || !b.value) return made;
@@ -106,7 +112,10 @@ Made combine(BinaryOp op, const Made& a, const Made& b) {
       left = __builtin_sub_overflow(x, y, &result);
       break;
     case BinaryOp::mul:
-      left = __builtin_mul_overflow(x, y, &result);
+      // Products that may be of 2^125 are none, either; __builtin_mul_overflow of 128 bits, or what
+      // looks like it, is a function that not every machine's run time has.
+      left = bits_of(x) + bits_of(y) > 126;
+      if (!left) result = x * y;
       break;
     case BinaryOp::div:
       result = quotient;

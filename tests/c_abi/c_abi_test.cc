@@ -1,3 +1,4 @@
+// Of target cpu.
 // The C ABI from C: a model of every element type, compiled here, run there (every_type.c).
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// Of target cpu.
 // State in the native run time: caches that grow by rows and tensors that are written whole, kept
 // from run to run, on every device that this machine has; runs that fail leave it as it was.
 #include <gtest/gtest.h>

@@ -3,6 +3,7 @@
 #
 #   tools/setup/setup.sh            everything
 #   tools/setup/setup.sh --native   without browsers and web packages
+#   tools/setup/setup.sh --aarch64  the same, and what builds and tests for 64-bit Arm
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
@@ -13,7 +14,10 @@ packages="ca-certificates ccache clang-19 clang-format-19 clang-tidy-19 cmake g+
   libboost1.81-dev libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev libclang-rt-19-dev-wasm32
   libcli11-dev libegl-dev libgles-dev libgtest-dev libstb-dev libxxhash-dev lld-19 llvm-19-dev make ninja-build
   opencl-c-headers pkgconf rapidjson-dev wabt wasi-libc"
-[ "${1:-}" = --native ] || packages="$packages chromium firefox-esr libegl-mesa0 libgl1-mesa-dri
+native=""
+case "${1:-}" in --native | --aarch64) native=1 ;; esac
+[ "${1:-}" = --aarch64 ] && packages="$packages g++-aarch64-linux-gnu googletest qemu-user"
+[ -n "$native" ] || packages="$packages chromium firefox-esr libegl-mesa0 libgl1-mesa-dri
   mesa-vulkan-drivers ocl-icd-libopencl1 pocl-opencl-icd python3-dev python3-venv xvfb"
 
 missing=""
@@ -21,7 +25,7 @@ for package in $packages; do
   status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
   [ "$status" = installed ] || missing="$missing $package"
 done
-if [ "${1:-}" != --native ] && ! gs_node_fits; then
+if [ -z "$native" ] && ! gs_node_fits; then
   # Debian's own Node.js is too old for the tests; it only fetches the newer one below.
   command -v npm >/dev/null || missing="$missing nodejs npm"
 fi
@@ -43,7 +47,7 @@ if [ -n "$missing" ]; then
 fi
 
 tools/setup/nanopb.sh
-[ "${1:-}" = --native ] && exit 0
+[ -n "$native" ] && exit 0
 
 # The tests of the native device webgpu say that they were skipped where this is not to be had.
 tools/setup/webgpu.sh || echo "setup: wgpu-native could not be installed" >&2
