@@ -52,7 +52,10 @@ def test_rows_stay_where_the_model_is(target):
         np.testing.assert_array_equal(made["sums"], past.sum(axis=2))
         np.testing.assert_array_equal(model.state["past"], past)
         np.testing.assert_array_equal(model.state["total"], (turn + 1) * X)
-        assert model.state.capacity("past") >= past.shape[2]
+        if target == "webgl":  # whose textures are written whole
+            assert model.state.capacity("past") == 0
+        else:
+            assert model.state.capacity("past") >= past.shape[2]
     assert model.state.capacity("total") == 0
 
 
