@@ -11,6 +11,7 @@ import {mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:
 import os from 'node:os';
 import path from 'node:path';
 import {parseArgs} from 'node:util';
+import {commandWords} from './lib/browser.mjs';
 import {bars, devicesMarkdown} from './lib/devices_report.mjs';
 import {interleave} from './lib/measure.mjs';
 import {onnxFile, tensorFile} from './models/onnx_file.mjs';
@@ -27,9 +28,7 @@ const DEVICES = [
   {name: 'webgpu-native', title: 'WebGPU, native', target: 'webgpu', args: ['--device', 'native']},
 ];
 
-// The value of --browser-args begins with a dash itself, which parseArgs takes for another option.
-const args = process.argv.slice(2).join('\n').replaceAll('--browser-args\n', '--browser-args=').split('\n').filter(Boolean);
-const {values: given} = parseArgs({args, options: {
+const {values: given} = parseArgs({args: commandWords(), options: {
   model: {type: 'string', default: 'resnet18'},
   target: {type: 'string', default: DEVICES.map(({name}) => name).join(',')},
   runs: {type: 'string', default: '5'}, // of a turn, whose median is taken

@@ -4,16 +4,14 @@ import {existsSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs';
 import {arch, cpus, platform} from 'node:os';
 import {join, resolve} from 'node:path';
 import {parseArgs} from 'node:util';
-import {findBrowser} from './bench/lib/browser.mjs';
+import {commandWords, findBrowser} from './bench/lib/browser.mjs';
 import {drive, keyOf} from './bench/lib/drive.mjs';
 import {comparisonsOf, listed} from './bench/lib/job.mjs';
 import {plot} from './bench/lib/plot.mjs';
 import {markdown} from './bench/lib/report.mjs';
 
-// The value of --browser-args begins with a dash itself, which parseArgs takes for another option.
-const args = process.argv.slice(2).join('\n').replaceAll('--browser-args\n', '--browser-args=').split('\n');
 const {values: options} = parseArgs({
-  args: args.filter(Boolean),
+  args: commandWords(),
   options: {
     browser: {type: 'string'}, // default: GOSSAMER_CHROMIUM, or where systems have one
     'browser-args': {type: 'string', default: ''},

@@ -7,14 +7,12 @@
 import {existsSync, mkdirSync, writeFileSync} from 'node:fs';
 import {join, resolve} from 'node:path';
 import {parseArgs} from 'node:util';
-import {findBrowser, openBrowser} from './lib/browser.mjs';
+import {commandWords, findBrowser, openBrowser} from './lib/browser.mjs';
 import {layout} from './lib/layout.mjs';
 import {serve} from './lib/server.mjs';
 import {modelOf, models} from './models/table.mjs';
 
-// The value of --browser-args begins with a dash itself, which parseArgs takes for another option.
-const args = process.argv.slice(2).join('\n').replaceAll('--browser-args\n', '--browser-args=').split('\n').filter(Boolean);
-const {values: given} = parseArgs({args, options: {
+const {values: given} = parseArgs({args: commandWords(), options: {
   model: {type: 'string', default: 'resnet18'}, device: {type: 'string', default: 'webgpu'},
   seconds: {type: 'string', default: '10'}, long: {type: 'string', default: '120'}, threads: {type: 'string', default: '1'},
   browser: {type: 'string'}, 'browser-args': {type: 'string', default: ''},

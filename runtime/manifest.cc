@@ -22,7 +22,7 @@ const T& entry_of(const std::vector<T>& entries, int64_t at) {
 int64_t size_of(const auto& entries) { return static_cast<int64_t>(entries.size()); }
 
 bool is_gpu(std::string_view target) {
-  return target == "webgpu" || target == "webgl" || target == "opencl" || target == "opengl";
+  return is_gpu_of_pages(target) || target == "opencl" || target == "opengl";
 }
 
 // Floats are stored as f32 where not as they are, integers and codes in 32 bits; GPUs have little
@@ -487,6 +487,8 @@ Result<Manifest> Reader::read(const Json& json) {
 }
 
 }  // namespace
+
+bool is_gpu_of_pages(std::string_view target) { return target == "webgpu" || target == "webgl"; }
 
 bool is_static(const package::Slot& slot) {
   return slot.texture.width > 0 ? !slot.texture.height.planned : !slot.bytes.planned;

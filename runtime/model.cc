@@ -69,7 +69,7 @@ Result<> Model::State::provide_devices(const std::string& folder, LoadOptions& o
     GS_ASSIGN(device, provide(target, make_opengl_device));
   }
   // Before a device is looked for: with this code there is no use for one.
-  const bool page = target == "webgpu" || target == "webgl";
+  const bool page = is_gpu_of_pages(target);
   const bool elsewhere =
       beside.target.empty() ? !device && page && module().plan_values > 0 : beside.target != "cpu";
   if (elsewhere)

@@ -27,19 +27,17 @@ std::set<int> slots_of_runs(const package::Module& module) {
 struct Left {
   std::vector<bool> launches;  // of init
   std::vector<bool> slots;     // that they or runs need and that are not filled
-  std::map<int, size_t> last;  // of the slots that only launches need, the last one that does
+  std::vector<bool> spent;     // slots that only launches need
+  std::map<int, size_t> last;  // of these, the last one that does
 };
 Left left_to_do(const package::Module& module, const std::vector<std::shared_ptr<Buffer>>& slots) {
   const std::set<int> runs = slots_of_runs(module);
-  Left left{std::vector<bool>(module.init.size()), std::vector<bool>(slots.size()), {}};
-  std::set<int> init;
+  Left left{std::vector<bool>(module.init.size()), {}, std::vector<bool>(slots.size()), {}};
   const auto slot_of = [&](int tensor) { return module.tensors[static_cast<size_t>(tensor)].slot; };
   for (const package::Launch& launch : module.init)
-    for (int tensor : launch.tensors) init.insert(slot_of(tensor));
-  for (size_t at = 0; at < slots.size(); ++at) {
-    const int slot = static_cast<int>(at);
-    left.slots[at] = !slots[at] && (runs.contains(slot) || !init.contains(slot));
-  }
+    for (int tensor : launch.tensors)
+      if (!runs.contains(slot_of(tensor))) left.spent[static_cast<size_t>(slot_of(tensor))] = true;
+  for (size_t at = 0; at < slots.size(); ++at) left.slots.push_back(!slots[at] && !left.spent[at]);
   for (size_t at = module.init.size(); at-- > 0;) {
     const package::Launch& launch = module.init[at];
     const int writes = module.kernels[static_cast<size_t>(launch.kernel)].writes;
@@ -50,7 +48,7 @@ Left left_to_do(const package::Module& module, const std::vector<std::shared_ptr
     for (int tensor : launch.tensors) {
       const auto slot = static_cast<size_t>(slot_of(tensor));
       left.slots[slot] = !slots[slot];
-      if (!runs.contains(slot_of(tensor))) left.last.emplace(slot_of(tensor), at);
+      if (left.spent[slot]) left.last.emplace(slot_of(tensor), at);
     }
   }
   return left;
@@ -81,27 +79,23 @@ Result<std::span<const std::byte>> find_weight(const TensorsOfFile& stored,
 // Weight by weight: what one is packed from has gone before the next comes, so that loading takes
 // little more memory than what stays. What models before had, too, is there.
 Result<> Model::State::initialize(Shared* shared) {
-  spent.assign(slots.size(), false);
   Origins origins(slots.size());
   if (shared) {
     GS_ASSIGN(origins, find_origins());
+    for (size_t at = 0; at < slots.size(); ++at)
+      if (origins[at]) slots[at] = shared->constant(*origins[at]);
   }
-  for (size_t at = 0; at < slots.size(); ++at)
-    if (origins[at]) slots[at] = shared->constant(*origins[at]);
   const Left left = left_to_do(module(), slots);
+  spent = left.spent;
   const auto provide = [&](int slot) -> Result<> {
     const auto at = static_cast<size_t>(slot);
     if (slots[at] || !is_static(module().slots[at])) return {};
     GS_ASSIGN(slots[at], allocate(at, {}));
     return {};
   };
-  const std::set<int> needed = slots_of_runs(module());
   const auto slot_at = [&](int tensor) {
     return module().tensors[static_cast<size_t>(tensor)].slot;
   };
-  for (const package::Launch& launch : module().init)
-    for (int tensor : launch.tensors)
-      if (!needed.contains(slot_at(tensor))) spent[static_cast<size_t>(slot_at(tensor))] = true;
   for (size_t at = 0; at < slots.size(); ++at)
     if (!spent[at]) GS_TRY(provide(static_cast<int>(at)));
   std::map<int, const package::Weight*> weights;  // by tensor
@@ -139,7 +133,7 @@ Result<> Model::State::initialize(Shared* shared) {
     }
   }
   for (const auto& [tensor, weight] : weights) GS_TRY(upload(*weight));
-  for (size_t at = 0; at < slots.size(); ++at)
+  for (size_t at = 0; shared && at < slots.size(); ++at)
     if (origins[at] && slots[at]) shared->add_constant(*origins[at], slots[at]);
   return {};
 }

@@ -22,6 +22,9 @@ const FLAGS = [
   '--remote-debugging-port=0', // The headless shell ends at once without it.
 ];
 
+/** Of this program, for parseArgs: it would take the value of --browser-args, which begins with a dash itself, for another option. */
+export const commandWords = () => process.argv.slice(2).join('\n').replaceAll('--browser-args\n', '--browser-args=').split('\n').filter(Boolean);
+
 export function findBrowser() {
   const known = ['/usr/bin/chromium', '/usr/bin/google-chrome'];
   const found = process.env.GOSSAMER_CHROMIUM ?? known.find((path) => existsSync(path));

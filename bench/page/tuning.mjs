@@ -1,5 +1,5 @@
 // What a short search in a page finds of what a long one finds, told to bench/tune_page.mjs.
-import {interleave, median} from '../lib/measure.mjs';
+import {interleave, median, relativeError} from '../lib/measure.mjs';
 import {modelOf} from '../models/table.mjs';
 import {at} from './places.mjs';
 
@@ -26,12 +26,6 @@ async function outputsOf(model, feeds, names) {
   return Promise.all(names.map((name) => outputs[name].data()));
 }
 
-/** Of the largest magnitude. */
-function difference(one, other) {
-  const largest = other.reduce((most, value) => Math.max(most, Math.abs(value)), 1e-30);
-  return one.reduce((most, value, at) => Math.max(most, Math.abs(value - other[at])), 0) / largest;
-}
-
 async function measure({model: name, device, seconds, long, threads}) {
   const [{compile}, {load, tensor}] = await Promise.all([import(at('now/compiler/compiler.js')), import(at('now/runtime/runtime.js'))]);
   const graph = modelOf(name).graph();
@@ -49,7 +43,7 @@ async function measure({model: name, device, seconds, long, threads}) {
   for (const [party, files] of [['default', plain], ['short', brief.files], ['long', thorough.files]]) parties.push({name: party, model: await load(files, options)});
   const names = graph.outputs.map(({name: output}) => output);
   const [expected, ...others] = await Promise.all(parties.map(({model}) => outputsOf(model, feeds, names)));
-  const error = Math.max(...others.flatMap((outputs) => outputs.map((values, nth) => difference(values, expected[nth]))));
+  const error = Math.max(...others.flatMap((outputs) => outputs.map((values, nth) => relativeError(values, expected[nth]))));
   const runs = await interleave(parties.map(({name: party, model}) => ({name: party, run: () => outputsOf(model, feeds, names)})), {rounds: 60, budgetMs: 15_000, leastRounds: 20});
   // Kernels alone, since a run in a browser has a floor that no kernel lowers.
   const sums = parties.map(() => []);

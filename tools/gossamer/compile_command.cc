@@ -16,6 +16,7 @@
 #include "gossamer/records_file.h"
 #include "gossamer/runner.h"
 #include "library/library.h"
+#include "runtime/manifest.h"
 
 namespace gossamer::command {
 namespace {
@@ -215,11 +216,8 @@ Result<> compile_all(Options& options) {
 int run_compile(Options& options) {
   const auto native = std::ranges::find_if(options.targets, runs_here);
   options.compile.native_side = options.side == "cpu";
-  const auto in_pages = [](const std::string& target) {
-    return target == "webgpu" || target == "webgl";
-  };
   if (options.compile.native_side &&
-      (options.targets.size() != 1 || !in_pages(options.targets.front())))
+      (options.targets.size() != 1 || !runtime::is_gpu_of_pages(options.targets.front())))
     return report_usage("--side cpu is for --target webgpu or --target webgl");
   const bool here = native != options.targets.end() || options.compile.native_side;
   if (std::set<std::string>(options.targets.begin(), options.targets.end()).size() !=

@@ -5,6 +5,7 @@
 #include "api/files.h"
 #include "compiler/compile.h"
 #include "gossamer/runner.h"
+#include "runtime/manifest.h"
 #include "runtime/model.h"
 
 namespace gossamer::command {
@@ -58,8 +59,8 @@ bool runs_here(const std::string& target) {
 
 bool runs_here_on(const std::string& target, std::string_view device) {
   const bool native = device == native_device;
-  const bool page = target == "webgpu" || target == "webgl";
-  return (runs_here(target) && (native || device.empty())) || (native && page);
+  return (runs_here(target) && (native || device.empty())) ||
+         (native && runtime::is_gpu_of_pages(target));
 }
 
 Result<std::unique_ptr<Runner>> load_native_runner(const std::filesystem::path& folder,

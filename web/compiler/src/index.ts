@@ -11,10 +11,10 @@ import {besideCaller, type Place} from './beside.ts';
 import {CompileError, type NamedFile, type NativeOptions} from './call.ts';
 import type {Call} from './compile_in.ts';
 import {inWorker} from './in_worker.ts';
-import type {CompileBoth} from './verify.ts';
 import {MadeFiles} from './made_files.ts';
 import {getModule, type WasmSource} from './module.ts';
 import {type Operator, withOperators} from './operator.ts';
+import type {CompileBoth} from './verify.ts';
 
 /** Bundles that never tune (web/ort, web/tensor) define this. */
 declare const NO_TUNER: boolean | undefined;
@@ -84,7 +84,6 @@ function namedFiles(given: ExternalData): NamedFile[] {
   }
   return Object.entries(given as Readonly<Record<string, Uint8Array | Blob>>);
 }
-
 
 function nativeOptions({target, name, relaxedSimd, f16, state, shapes, dims, lengths, shardBytes, holdExternal}: CompileOptions): NativeOptions {
   return {

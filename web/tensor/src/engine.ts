@@ -435,7 +435,6 @@ export class Engine {
       held.forEach((each) => each.settle(false));
     }
   }
-
 }
 
 const engines = new Map<Device, Engine>();
