@@ -4,7 +4,7 @@
 //   node tests/rpc/suite.mjs
 import {spawn} from 'node:child_process';
 import {createHash} from 'node:crypto';
-import {existsSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
@@ -114,6 +114,31 @@ async function onlyWhatChanged(address, number) {
   check('many requests in flight', many.every(({kind}) => kind === kinds.answer), true);
   await client.close();
   await other.close();
+}
+
+// As a search loads candidates: one's files are still there when another comes, and go when a third does.
+async function oneAfterAnother(address, number, name, target) {
+  const client = await Client.open(address);
+  const packages = [];
+  for (const kind of ['Relu', 'Neg']) {
+    const file = path.join(work, `${kind}.onnx`);
+    const folder = path.join(work, `${kind}_${target}`);
+    writeFileSync(file, model({nodes: [node(kind, ['x'], ['y'])], inputs: [value('x', 'f32', [4])], outputs: [value('y', 'f32', [4])]}));
+    await run('compile', file, '--target', target, '--output', folder);
+    const files = readdirSync(folder).map((one) => ({name: one, bytes: readFileSync(path.join(folder, one))}));
+    packages.push(files.map((one) => ({...one, hash: createHash('sha256').update(one.bytes).digest('hex')})));
+  }
+  for (const {hash, bytes} of packages.flat())
+    await client.ask(number, {do: 'put', hash, at: 0, bytes: bytes.length}, bytes);
+  const answers = [];
+  for (const at of [0, 1, 0, 0, 1]) {
+    const files = packages[at].map(({name, hash}) => ({name, hash}));
+    const {kind, json} = await client.ask(number, {do: 'load', target, threads: 1, files});
+    answers.push(kind === kinds.answer ? 'loaded' : json.message);
+    if (kind === kinds.answer) await client.ask(number, {do: 'free', model: json.model});
+  }
+  check(`packages are loaded one after another on ${name}`, answers, Array(5).fill('loaded'));
+  await client.close();
 }
 
 async function speed(address, number, name) {
@@ -251,6 +276,7 @@ try {
   for (const {name, number} of json.devices) {
     await onlyWhatChanged(address, number);
     await malformedRequests(tally, address, number, name);
+    await oneAfterAnother(address, number, name, name === 'native' ? 'cpu' : 'wasm');
     const rate = await speed(address, number, name);
     tally.record(`files go to ${name} at 100 MB/s or more`, rate >= 100 ? [] : [`${rate.toFixed(0)} MB/s`]);
   }

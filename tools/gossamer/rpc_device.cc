@@ -123,6 +123,7 @@ class Device {
   Result<Reply> load(uint32_t client, const Value& request) {
     GS_ASSIGN(const Value* list, list_in(request, "files"));
     package::Files files;
+    std::vector<std::shared_ptr<const runtime::MappedFile>> held;  // shared files end with users
     for (const auto& file : list->GetArray()) {
       if (!file.IsObject()) return fail("a file is no object");
       GS_ASSIGN(const std::string name, text_in(file, "name"));
@@ -131,7 +132,11 @@ class Device {
       if (found == files_.end() || !found->second.whole)
         return fail(cat("the file ", name, " has not been sent"));
       if (fs::path(name).filename() != name) return fail("a file's name is no plain name");
-      if (!shared_->file(hash)) files.push_back({name, found->second.bytes});
+      if (auto known = shared_->file(hash)) {
+        held.push_back(std::move(known));
+      } else {
+        files.push_back({name, found->second.bytes});
+      }
     }
     GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
     GS_TRY(write_package(temporary.path() / "package", files));
