@@ -247,6 +247,35 @@ TEST_P(Conformance, LaunchesRunInOrder) {
   for (int32_t value : x) ASSERT_EQ(value, 1 << 30);
 }
 
+TEST_P(Conformance, CopiesAreCommandsLikeOthers) {
+  const auto code = load_example();
+  constexpr size_t count = 1024;
+  const auto a = allocate(4 * count), b = allocate(4 * count), c = allocate(4 * count);
+  std::vector<int32_t> x(count, 5), y(count);
+  Queue& queue = device->queue();
+  const auto bytes_of = [](auto& values) { return std::as_writable_bytes(std::span(values)); };
+  ASSERT_TRUE(queue.write(*a, 0, bytes_of(x)));
+  ASSERT_TRUE(queue.copy(*c, *a, 4 * count, DType::i32));
+  // What is written after a copy is not in it.
+  std::ranges::fill(x, 7);
+  ASSERT_TRUE(queue.write(*a, 0, bytes_of(x)));
+  ASSERT_TRUE(queue.read(*c, 0, bytes_of(y)));
+  EXPECT_EQ(y, std::vector<int32_t>(count, 5));
+  EXPECT_FALSE(queue.copy(*c, *a, 4 * count + 16, DType::i32));
+  EXPECT_TRUE(queue.copy(*c, *a, 0, DType::i32));
+  if (!device->computes()) return;
+  // What a launch computes before one is, and what a launch reads after one is there.
+  runtime::Buffer* there[] = {a.get(), b.get()};
+  runtime::Buffer* on[] = {c.get(), b.get()};
+  const int64_t two = 2, range = count / static_cast<size_t>(GetParam().elements);
+  ASSERT_TRUE(queue.launch(*code, {0, there, {&two, 1}, range}));
+  ASSERT_TRUE(queue.copy(*c, *b, 4 * count, DType::i32));
+  ASSERT_TRUE(queue.launch(*code, {0, on, {&two, 1}, range}));
+  ASSERT_TRUE(queue.copy(*a, *b, 2 * count, DType::i32));
+  ASSERT_TRUE(queue.read(*a, 0, bytes_of(y)));
+  for (size_t at = 0; at < count; ++at) ASSERT_EQ(y[at], at < count / 2 ? 28 : 7) << at;
+}
+
 // Devices of a process may share what the driver has one of.
 TEST_P(Conformance, SeveralDevicesRunInThreads) {
   if (!device->computes()) GTEST_SKIP() << "the null device runs no kernels, by definition";

@@ -2,6 +2,13 @@
 
 namespace gossamer::runtime {
 
+Result<> Queue::copy(Buffer& to, const Buffer& from, size_t bytes, ir::DType storage) {
+  std::vector<std::byte> copied(bytes);
+  const ReadArguments all{&from, 0, copied, storage};
+  GS_TRY(read({&all, 1}));
+  return write(to, 0, copied, storage);
+}
+
 Result<> check_launch(const Executable& code, const LaunchArguments& arguments) {
   const auto kernels = code.kernels();
   if (arguments.kernel < 0 || static_cast<size_t>(arguments.kernel) >= kernels.size())

@@ -94,6 +94,8 @@ class Queue {
     const ReadArguments one{&from, offset, bytes};
     return read({&one, 1});
   }
+  // From the beginning of one to that of the other; both are linear, or textures of one width.
+  virtual Result<> copy(Buffer& to, const Buffer& from, size_t bytes, ir::DType storage);
   // Errors: no such kernel, another number of buffers or scalars, a negative range, the written
   // buffer also read.
   virtual Result<> launch(const Executable& code, const LaunchArguments& arguments) = 0;

@@ -237,7 +237,7 @@ Result<HostTensor> Model::State::rows_of(const Kept& state) {
     std::ranges::copy(stored.subspan(at * apart, length),
                       dense.begin() + static_cast<std::ptrdiff_t>(at * length));
   HostTensor rows{port.dtype, shape, {}};
-  take_stored(from, dense, rows);
+  take_elements(from.storage, dense, rows);
   return rows;
 }
 

@@ -16,6 +16,10 @@
 
 namespace gossamer::runtime {
 
+class BufferPool;
+struct DeviceFeed;
+struct DeviceResults;
+
 struct Port {
   std::string name;
   ir::DType dtype = ir::DType::f32;
@@ -46,7 +50,7 @@ struct LoadOptions {
   StateOptions state = {};
   // What the package runs on instead of a device of its own target; for tests.
   std::unique_ptr<Device> device;
-  // With models that the same thread loads and runs.
+  // With models of which one at a time is loaded, run or ended.
   std::shared_ptr<Shared> shared;
 };
 
@@ -87,6 +91,14 @@ class Model {
   // enough, and stay as they were on errors. Feeds may lie in it.
   Result<> run(std::span<const TensorView> feeds, std::vector<HostTensor>& outputs);
   Result<> run(std::span<const HostTensor> feeds, std::vector<HostTensor>& outputs);
+  // The same with tensors of the device (runtime/device_tensor.h): feeds are used where they lie,
+  // outputs stay there, in memory that is the pool's when nobody has it any more, as do feeds from
+  // the host with `keep_feeds`. What the device does not have comes by the host. Errors as of
+  // run(), and those of the device possibly only when something is read; a model with state or
+  // strings has no such runs.
+  Result<DeviceResults> run_on_device(std::span<const DeviceFeed> feeds,
+                                      const std::shared_ptr<BufferPool>& pool,
+                                      bool keep_feeds = false);
   Report report() const;
   // Where the time of a run goes; errors as of run().
   Result<Profile> profile(std::span<const TensorView> feeds, const ProfileOptions& options = {});

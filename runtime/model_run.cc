@@ -199,12 +199,14 @@ Result<std::unique_ptr<Buffer>> Model::State::allocate(size_t slot, const Sized&
 // Slots only grow: shapes that come and go do not allocate again. One that grows after it was used
 // may do so every round of a loop, so it grows by half.
 Result<> Model::State::provide_slots(const Sized& sizes, int segment) {
+  if (on_device && segment == 0) place_feeds(sizes);
   for (size_t at = 0; at < slots.size(); ++at) {
     if (module().slots[at].segment != segment || spent[at] || holds_state(at)) continue;
     const int64_t bytes = bytes_of(at, sizes);
     const size_t had = slots[at] ? slots[at]->size() : 0;
     if (slots[at] && bytes >= 0 && had >= static_cast<size_t>(bytes)) continue;
-    slots[at] = nullptr;
+    slots[at] = on_device && bytes >= 0 ? take_free(at, static_cast<size_t>(bytes)) : nullptr;
+    if (slots[at]) continue;
     if (segment > 0 && bytes >= 0 && had + had / 2 > static_cast<size_t>(bytes))
       if (auto more = reserve(at, had + had / 2)) slots[at] = std::move(*more);
     if (slots[at]) continue;
@@ -299,22 +301,7 @@ void Model::State::take_output(const package::Port& port, std::vector<int64_t> s
   output.dtype = port.dtype;
   output.shape = std::move(shape);
   output.strings.clear();
-  take_stored(from, {stored, count * stored_size}, output);
-}
-
-void Model::State::take_stored(const package::Tensor& from, std::span<const std::byte> stored,
-                               HostTensor& to) {
-  const auto size = static_cast<size_t>(ir::byte_size(to.dtype));
-  const auto stored_size = static_cast<size_t>(ir::byte_size(from.storage));
-  if (from.storage == to.dtype) {
-    to.bytes.assign(stored.begin(), stored.end());
-    return;
-  }
-  to.bytes.resize(stored.size() / stored_size * size);
-  for (size_t at = 0; at * stored_size < stored.size(); ++at)
-    ir::write_scalar(ir::convert(ir::carrier_of(to.dtype),
-                                 ir::read_scalar(from.storage, &stored[at * stored_size])),
-                     &to.bytes[at * size]);
+  take_elements(from.storage, {stored, count * stored_size}, output);
 }
 
 Result<> Model::State::write_inputs(std::span<const TensorView> feeds,
@@ -322,6 +309,10 @@ Result<> Model::State::write_inputs(std::span<const TensorView> feeds,
   for (size_t at = 0; at < feeds.size(); ++at) {
     const TensorView& feed = feeds[at];
     if (const Kept* const mine = kept.of_input(at); mine && mine->room > 0) continue;
+    if (on_device) {
+      GS_ASSIGN(const bool there, take_feed(at));
+      if (there) continue;
+    }
     const auto state = std::ranges::find_if(module().dims, [&](const package::Dim& dim) {
       return dim.output >= 0 && dim.input == static_cast<int>(at);
     });
@@ -400,10 +391,14 @@ Result<> Model::State::run(std::span<const TensorView> given, std::vector<HostTe
       GS_TRY(check_feed(inputs[at], feeds[at], cat("input \"", inputs[at].name, "\"")));
   }
   GS_TRY(feed_state(feeds));
+  return run_fed(feeds, [&](const Sized& sizes) { return read_outputs(sizes, results); });
+}
+
+Result<> Model::State::run_fed(std::span<const TensorView> feeds, const Finish& finish) {
   GS_ASSIGN(std::vector<int64_t> dims, dims_of(feeds));
   launch_ranges.assign(module().run.size(), 0);
   launch_times.assign(module().run.size(), 0);
-  if (!module().steps.empty()) return run_steps(feeds, std::move(dims), results);
+  if (!module().steps.empty()) return run_steps(feeds, std::move(dims), finish);
   GS_ASSIGN(const std::vector<int64_t> longer, choose_room(dims));
   GS_ASSIGN(const Sized* const sizes, sizes_of(dims));
   GS_TRY(place_state(dims, *sizes));
@@ -412,7 +407,7 @@ Result<> Model::State::run(std::span<const TensorView> given, std::vector<HostTe
   GS_TRY(write_inputs(feeds, dims));
   for (size_t at = 0; at < module().run.size(); ++at)
     GS_TRY(launch_of_run(at, sizes->scalars[at], sizes->ranges[at], *sizes));
-  return read_outputs(*sizes, results);
+  return finish(*sizes);
 }
 
 }  // namespace gossamer::runtime

@@ -1,10 +1,12 @@
 // What a loaded model holds, and the steps of loading and running it.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
 
+#include "runtime/device_tensor.h"
 #include "runtime/kept_state.h"
 #include "runtime/mapped_file.h"
 #include "runtime/model.h"
@@ -112,9 +114,6 @@ struct Model::State {
     return slots[static_cast<size_t>(module().tensors[static_cast<size_t>(tensor)].slot)].get();
   }
   Result<> write_tensor(int tensor, ir::DType dtype, std::span<const std::byte> bytes);
-  // Elements as they lie in a tensor's memory, with the port's type.
-  static void take_stored(const package::Tensor& from, std::span<const std::byte> stored,
-                          HostTensor& to);
   // Of an output that is computed and for which there is room.
   Result<std::vector<int64_t>> shape_of(const package::Port& port, const Sized& sizes);
   // `stored`: its elements as the device has them.
@@ -124,6 +123,10 @@ struct Model::State {
   Result<> read_outputs(const Sized& sizes, std::vector<HostTensor>& results);
   // Without those of the state.
   Result<> run(std::span<const TensorView> feeds, std::vector<HostTensor>& results);
+  // What is done with the outputs where they lie.
+  using Finish = std::function<Result<>(const Sized& sizes)>;
+  // With those of the state.
+  Result<> run_fed(std::span<const TensorView> feeds, const Finish& finish);
 
   // State (kept_state.cc)
   Result<> keep_state(const StateOptions& options);
@@ -142,7 +145,41 @@ struct Model::State {
   // Models with steps (model_steps.cc)
   class Steps;
   Result<> run_steps(std::span<const TensorView> feeds, std::vector<int64_t> dims,
-                     std::vector<HostTensor>& results);
+                     const Finish& finish);
+
+  // Runs whose ends stay on the device (model_on_device.cc)
+  struct InputSite {
+    size_t slot;
+    bool direct;   // kernels read it where it is, and steps nothing of it
+    bool written;  // by a launch: in place, once nobody needs the input
+  };
+  struct OutputSite {
+    size_t slot;
+    bool direct;  // on the target, and not on the side of it
+    bool free;    // its slot may be other memory in each run; else its elements are copied
+  };
+  struct Sites {
+    std::vector<InputSite> inputs;
+    std::vector<OutputSite> outputs;
+  };
+  class OnDevice;
+  OnDevice* on_device = nullptr;  // the run under way
+  std::optional<Sites> sites;     // known from the first one on
+  static constexpr size_t most_ahead = 3;
+  std::vector<std::unique_ptr<Fence>> ahead;  // of the latest ones
+  Sites find_sites() const;
+  Result<DeviceResults> run_on_device(std::span<const DeviceFeed> given,
+                                      const std::shared_ptr<BufferPool>& pool, bool keep_feeds);
+  // An output, as it goes out.
+  Result<DeviceTensor> leave(const package::Port& port, const OutputSite& site, const Sized& sizes,
+                             const std::shared_ptr<BufferPool>& pool);
+  BufferPool::Kind form_of(size_t slot) const;
+  // Memory that nobody has any more; null: there is none of that size.
+  std::shared_ptr<Buffer> take_free(size_t slot, size_t bytes);
+  // Puts memory of feeds where the package has slots for it.
+  void place_feeds(const Sized& sizes);
+  // Whether the input's elements came from the device: they are in its slot now.
+  Result<bool> take_feed(size_t input);
 };
 
 }  // namespace gossamer::runtime

@@ -166,11 +166,11 @@ Result<> Model::State::Steps::loop(const Step& step) {
 }
 
 Result<> Model::State::run_steps(std::span<const TensorView> feeds, std::vector<int64_t> dims,
-                                 std::vector<HostTensor>& results) {
+                                 const Finish& finish) {
   Steps steps(*this, feeds, std::move(dims));
   GS_TRY(steps.begin());
   GS_TRY(steps.run(module().steps));
-  return read_outputs(steps.sizes(), results);
+  return finish(steps.sizes());
 }
 
 }  // namespace gossamer::runtime

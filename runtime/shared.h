@@ -1,5 +1,5 @@
-// What models share that one thread loads one after another, such as candidates of a search: their
-// devices, files that were checked, and constants that come out the same.
+// What models share that are loaded and run one after another, such as candidates of a search:
+// their devices, files that were checked, and constants that come out the same.
 #pragma once
 
 #include <functional>

@@ -26,6 +26,9 @@ struct TensorView {
   std::span<const std::string> strings = {};
 };
 
+// Elements of type `storage` as those of `to`, which has its type already and gets their bytes.
+void take_elements(ir::DType storage, std::span<const std::byte> stored, HostTensor& to);
+
 inline TensorView view_of(const HostTensor& tensor) {
   return {tensor.dtype, tensor.shape, tensor.bytes, tensor.strings};
 }

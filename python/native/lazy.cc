@@ -185,6 +185,12 @@ void settle(Value& value, nb::object elements, bool history) {
   lazy().recorder.settle(value.id, history);
 }
 
+// Other ones of the same elements, where somebody still has them.
+void keep(Id id, nb::object elements) {
+  const auto found = lazy().elements.find(id);
+  if (found != lazy().elements.end()) std::swap(found->second, elements);
+}
+
 // Whether how it was made could be forgotten.
 bool forget(Value& value) { return value.cut = lazy().recorder.forget(value.id); }
 
@@ -283,7 +289,7 @@ void define_lazy(nb::module_& m) {
       .def_prop_ro("dtype", &Value::dtype, "The compiler's name of the element type.")
       .def_prop_ro("shape", &Value::shape)
       .def_prop_ro("elements", &elements,
-                   "(element type, shape, bytes) once it is computed; else None.")
+                   "Stored, or (element type, shape, bytes), once it is computed; else None.")
       .def_rw("tracked", &Value::tracked)
       .def_rw("past", &Value::past)
       .def_rw("passed", &Value::passed)
@@ -296,6 +302,7 @@ void define_lazy(nb::module_& m) {
   m.def("record", &record, "operation"_a, "inputs"_a, "outputs"_a, "device"_a = anywhere);
   m.def("gradient", &gradient, "y"_a, "xs"_a, "seed"_a.none());
   m.def("settle", &settle, "value"_a, "elements"_a, "history"_a);
+  m.def("keep", &keep, "id"_a, "elements"_a);
   m.def("forget", &forget, "value"_a);
   m.def("plan", &plan, "wanted"_a);
   m.def("model", &model, "program"_a, "name"_a = "", "inputs"_a = nb::tuple(),

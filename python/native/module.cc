@@ -10,6 +10,7 @@
 #include "gossamer/compile.hpp"
 #include "interruptible.h"
 #include "lazy.h"
+#include "programs.h"
 #include "rpc.h"
 #include "runtime/api/element_type.h"
 #include "runtime/model.h"
@@ -207,6 +208,7 @@ NB_MODULE(_core, m) {
   m.def("compile_bytes", &python::compile_bytes, "onnx"_a, "options"_a);
   m.def("compile_path", &python::compile_path, "path"_a, "options"_a);
   python::define_lazy(m);
+  python::define_programs(m);
   python::define_rpc(m);
   nb::class_<Profile>(m, "Profile")
       .def_ro("run_ms", &Profile::run_ms)

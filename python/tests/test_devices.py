@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gossamer as gs
-from gossamer import nn, optim
+from gossamer import _core, nn, optim
 from gossamer.nn import functional as F
 
 X = np.random.default_rng(1).standard_normal((16, 6)).astype(np.float32)
@@ -84,6 +84,31 @@ def test_optimizers(device, make, moved):
     np.testing.assert_allclose(there, losses, rtol=1e-4)
     for name, value in state.items():
         np.testing.assert_allclose(on_it[name], value, rtol=2e-3, atol=2e-4, err_msg=name)
+
+
+def test_elements_stay_where_they_are_computed(device):
+    def stay(tensor):
+        return isinstance(tensor._value.elements, _core.Stored)
+
+    images, more = gs.tensor(X, device=device), gs.tensor(X + 1, device=device)
+    net = nn.Linear(6, 2)
+    net.to(device)
+    optimizer = optim.SGD(net.parameters(), lr=0.1)
+    assert not stay(images)
+    for _ in range(3):
+        optimizer.zero_grad()
+        F.cross_entropy(net(images), gs.tensor(LABELS)).backward()
+        optimizer.step()
+        gs.synchronize()
+        assert stay(images) and all(stay(each) for each in net.parameters())
+    # Read, they are here as well, and are fed from there again.
+    before = net.weight.numpy().copy()
+    first = net(more).numpy()
+    assert stay(net.weight) and stay(more)
+    np.testing.assert_allclose(first, (X + 1) @ before.T + net.bias.numpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(images.numpy(), X)
+    # To another device they come by this machine's memory.
+    np.testing.assert_allclose((net(images).detach().to("cpu") * 2).numpy(), 2 * net(images).numpy(), rtol=1e-6)
 
 
 def test_moving(device):

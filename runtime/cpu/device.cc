@@ -79,6 +79,10 @@ class CpuQueue : public Queue {
     return write_host(to, offset, bytes);
   }
   Result<> read(std::span<const ReadArguments> reads) override { return read_host(reads); }
+  Result<> copy(Buffer& to, const Buffer& from, size_t bytes, ir::DType /*storage*/) override {
+    GS_TRY(check_range(from, 0, bytes));
+    return write_host(to, 0, from.mapped().first(bytes));
+  }
   Result<> launch(const Executable& code, const LaunchArguments& arguments) override {
     GS_TRY(check_launch(code, arguments));
     if (arguments.range == 0) return {};

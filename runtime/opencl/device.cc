@@ -119,6 +119,16 @@ class ClQueue : public Queue {
     }
     return {};
   }
+  Result<> copy(Buffer& to, const Buffer& from, size_t bytes, ir::DType /*storage*/) override {
+    const Library& cl = cl_;
+    GS_TRY(check_range(to, 0, bytes));
+    GS_TRY(check_range(from, 0, bytes));
+    if (bytes == 0) return {};
+    GS_CL(clEnqueueCopyBuffer(queue_.get(), static_cast<const ClBuffer&>(from).memory(),
+                              static_cast<ClBuffer&>(to).memory(), 0, 0, bytes, 0, nullptr,
+                              nullptr));
+    return {};
+  }
   Result<> launch(const Executable& code, const LaunchArguments& arguments) override {
     const Library& cl = cl_;
     GS_TRY(check_launch(code, arguments));

@@ -25,6 +25,7 @@ namespace gossamer::runtime::opencl {
   F(clReleaseMemObject) \
   F(clEnqueueWriteBuffer) \
   F(clEnqueueReadBuffer) \
+  F(clEnqueueCopyBuffer) \
   F(clCreateProgramWithSource) \
   F(clBuildProgram) \
   F(clGetProgramBuildInfo) \

@@ -71,6 +71,18 @@ class GlQueue : public Queue {
     }
     return staging_.read(end, parts);
   }
+  Result<> copy(Buffer& to, const Buffer& from, size_t bytes, ir::DType /*storage*/) override {
+    GS_TRY(check_range(to, 0, bytes));
+    GS_TRY(check_range(from, 0, bytes));
+    if (bytes == 0) return {};
+    const auto attached = context_->attach();
+    gl_.glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+    gl_.glBindBuffer(GL_COPY_READ_BUFFER, static_cast<const GlBuffer&>(from).name());
+    gl_.glBindBuffer(GL_COPY_WRITE_BUFFER, static_cast<GlBuffer&>(to).name());
+    gl_.glCopyBufferSubData(GL_COPY_READ_BUFFER, GL_COPY_WRITE_BUFFER, 0, 0,
+                            static_cast<GLsizeiptr>(bytes));
+    return {};
+  }
   Result<> launch(const Executable& code, const LaunchArguments& arguments) override {
     GS_TRY(check_launch(code, arguments));
     if (arguments.range == 0) return {};

@@ -44,7 +44,7 @@ Result<> GpuQueue::write(Buffer& to, size_t offset, std::span<const std::byte> b
   GS_TRY(check_range(to, offset, bytes.size()));
   if (bytes.empty()) return {};
   // Writes come before what is submitted later.
-  if (!launches_.empty()) GS_TRY(flush());
+  if (!launches_.empty() || !moves_.empty()) GS_TRY(flush());
   Memory& memory = *static_cast<GpuBuffer&>(to).memory();
   const size_t begin = down(offset, 4), end = offset + bytes.size(), whole = up(end, 4);
   if (begin == offset && whole == end) return write_whole_words(memory, offset, bytes);
@@ -72,6 +72,22 @@ Result<> GpuQueue::write_whole_words(Memory& to, uint64_t offset,
     written_ += part.size();
   }
   return gpu_->check();
+}
+
+Result<> GpuQueue::copy(Buffer& to, const Buffer& from, size_t bytes, ir::DType /*storage*/) {
+  GS_TRY(check_range(to, 0, bytes));
+  GS_TRY(check_range(from, 0, bytes));
+  if (bytes == 0) return {};
+  if (!launches_.empty()) GS_TRY(flush());
+  moves_.push_back({static_cast<GpuBuffer&>(to).memory(),
+                    static_cast<const GpuBuffer&>(from).memory(), up(bytes, 4)});
+  return {};
+}
+
+void GpuQueue::encode_moves(CommandEncoder encoder) {
+  for (const Move& move : moves_)
+    gpu_->api().CommandEncoderCopyBufferToBuffer(encoder, move.from->buffer(), 0, move.to->buffer(),
+                                                 0, move.bytes);
 }
 
 Result<> GpuQueue::launch(const Executable& code, const LaunchArguments& arguments) {
@@ -136,10 +152,11 @@ void GpuQueue::encode(ComputePass pass, const Launch& launch, const Bound& scala
 
 Result<> GpuQueue::flush(std::span<const Copy> copies, DeviceBuffer staging) {
   if (timed_ && !launches_.empty()) GS_TRY(flush_timed());
-  if (launches_.empty() && copies.empty()) return {};
+  if (launches_.empty() && copies.empty() && moves_.empty()) return {};
   const Library& api = gpu_->api();
   GS_ASSIGN(const Bound scalars, write_scalars());
   const CommandEncoder encoder = api.DeviceCreateCommandEncoder(gpu_->device(), nullptr);
+  encode_moves(encoder);
   if (!launches_.empty()) {
     const ComputePass pass = api.CommandEncoderBeginComputePass(encoder, nullptr);
     ComputePipeline current = nullptr;
@@ -161,6 +178,7 @@ Result<> GpuQueue::submit_commands(CommandEncoder encoder) {
   const auto accepted = gpu_->check();
   if (accepted) api.QueueSubmit(gpu_->queue(), 1, &commands);
   if (commands) api.CommandBufferRelease(commands);
+  moves_.clear();
   launches_.clear();
   memory_.clear();
   words_.clear();
@@ -255,6 +273,7 @@ Result<> GpuQueue::flush_timed() {
   descriptor.count = count;
   const QuerySet queries = api.DeviceCreateQuerySet(gpu_->device(), &descriptor);
   const CommandEncoder encoder = api.DeviceCreateCommandEncoder(gpu_->device(), nullptr);
+  encode_moves(encoder);
   for (size_t at = 0; at < launches_.size(); ++at) {
     const auto begin = static_cast<uint32_t>(2 * at);
     const PassTimestampWrites timestamps{nullptr, queries, begin, begin + 1};

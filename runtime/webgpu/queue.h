@@ -16,6 +16,7 @@ class GpuQueue : public runtime::Queue {
                  ir::DType storage) override;
   using Queue::read;
   Result<> read(std::span<const ReadArguments> reads) override;
+  Result<> copy(Buffer& to, const Buffer& from, size_t bytes, ir::DType storage) override;
   Result<> launch(const Executable& code, const LaunchArguments& arguments) override;
   Result<std::unique_ptr<Fence>> submit() override;
   bool time_launches(bool on) override;
@@ -33,6 +34,12 @@ class GpuQueue : public runtime::Queue {
     uint64_t offset, bytes, to;
   };
 
+  struct Move {
+    std::shared_ptr<Memory> to, from;
+    uint64_t bytes;
+  };
+
+  void encode_moves(CommandEncoder encoder);
   // Everything that waits, then copies into `staging`.
   Result<> flush(std::span<const Copy> copies = {}, DeviceBuffer staging = nullptr);
   Result<Bound> write_scalars();
@@ -46,6 +53,7 @@ class GpuQueue : public runtime::Queue {
   Result<> write_whole_words(Memory& to, uint64_t offset, std::span<const std::byte> bytes);
 
   std::shared_ptr<Gpu> gpu_;
+  std::vector<Move> moves_;  // before the launches
   std::vector<Launch> launches_;
   std::vector<std::shared_ptr<Memory>> memory_;  // of the launches
   std::vector<Bound> bound_;

@@ -6,6 +6,8 @@ computed from them. So a training step is one program, whatever of it is read.
 
 from __future__ import annotations
 
+import os
+import tempfile
 import threading
 import time
 import weakref
@@ -15,8 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .. import _core
-from ..compiler import HERE, PAGES, Package
+from ..compiler import HERE, PAGES
 from ..error import Error
+from ..webgpu_library import name_webgpu_library
 from .recording import ANYWHERE, Value
 
 MOST_PROGRAMS = 64
@@ -51,10 +54,11 @@ class _Engine:
     def __init__(self, target: str) -> None:
         self.target = target
         self.profiles: dict[int, ProgramProfile] = {}
-        self._models: OrderedDict[int, _core.Loaded] = OrderedDict()
+        self._place = _core.Place(target)
+        self._models: OrderedDict[int, _core.Program] = OrderedDict()
         self._before: Counter[int] = Counter()
         self._beside: dict[int, threading.Thread] = {}
-        self._made: dict[int, _core.Loaded] = {}
+        self._made: dict[int, _core.Program] = {}
         self._unfit: set[int] = set()
         self._lock = threading.Lock()  # of what is here
         self._compiling: dict[int, threading.Lock] = {}  # a lock a program, so that it is compiled once
@@ -62,7 +66,7 @@ class _Engine:
     def profile(self, program: int) -> ProgramProfile:
         return self.profiles.setdefault(program, ProgramProfile(program, self.target))
 
-    def choose(self, program: int, general: int) -> _core.Loaded:
+    def choose(self, program: int, general: int) -> _core.Program:
         """The program, or the general one while it is not there. Others go on while one compiles."""
         with self._lock:
             own = general < 0 or self.specialize_after == 0 or program in self._models or general in self._unfit
@@ -109,7 +113,7 @@ class _Engine:
         thread = self._beside[program] = threading.Thread(target=make, name=f"gossamer program {program}")
         thread.start()
 
-    def _ready(self, program: int) -> _core.Loaded:
+    def _ready(self, program: int) -> _core.Program:
         with self._lock:
             mine = self._compiling.setdefault(program, threading.Lock())
         with mine:
@@ -123,19 +127,24 @@ class _Engine:
                 self._keep(program, made)
             return made
 
-    def _keep(self, program: int, loaded: _core.Loaded) -> None:
+    def _keep(self, program: int, loaded: _core.Program) -> None:
         self._models[program] = loaded
         if len(self._models) > MOST_PROGRAMS:
             self._models.popitem(last=False)
 
-    def _compile(self, program: int, onnx: bytes) -> _core.Loaded:
+    def _compile(self, program: int, onnx: bytes) -> _core.Program:
         begin = time.perf_counter()
         options = _core.CompileOptions()
         options.target = self.target
         if self.target in PAGES:
             options.side = "cpu"
-        package = Package(_core.compile_bytes(onnx, options), self.target, self.threads)
-        loaded = package.model._loaded
+        if self.target == "webgpu":
+            name_webgpu_library()
+        package = _core.compile_bytes(onnx, options)
+        with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
+            place = os.path.join(folder, "package")
+            package.write(place)
+            loaded = _core.Program.load(self._place, place, self.threads)  # it maps files, which stay when their names go
         self.profile(program).compile_ms = (time.perf_counter() - begin) * 1e3
         return loaded
 
@@ -197,18 +206,23 @@ def device_number(device: str | None) -> int:
 
 
 def _run(values: Sequence[Value], device: int) -> list[Any]:
-    """Their elements, from one program."""
-    program, general, feeds, _ = _core.plan(values)
+    """Their elements, from one program. They stay on the device, as do those that it was fed from the host."""
+    program, general, feeds, ids = _core.plan(values)
     if any(feed is None for feed in feeds):
         raise Error("a tensor without elements cannot be computed with", "gossamer", "what a function is traced with has none")
-    return _engines[device].choose(program, general).run(feeds)
+    outputs, kept = _engines[device].choose(program, general).run(feeds)
+    for fed, stored in zip(ids, kept, strict=True):
+        if stored is not None:
+            _core.keep(fed, stored)
+    return outputs
 
 
 def elements(value: Value) -> Any:
     """(element type, shape, bytes), computed if need be."""
     if value.elements is None:
         evaluate([value])
-    return value.elements
+    made = value.elements
+    return made.read() if isinstance(made, _core.Stored) else made
 
 
 def synchronize() -> None:

@@ -57,7 +57,7 @@ class Tensor(Products):
         does not copy. dtype: default the array's; float32, int64 or bool for Python's numbers. device: where what is made of it is
         computed, one of gossamer.HERE ("opencl"); unless told, where the tensors are with which it is used.
 
-        Elements lie in this machine's memory between programs; a program of a GPU takes and gives them there.
+        Elements stay on the device that computes them, or that first used them, until they are read.
         """
         number = device_number(device)
         if isinstance(data, Core):
@@ -88,7 +88,7 @@ class Tensor(Products):
         return self
 
     def cpu(self) -> Tensor:
-        """to("cpu"), or itself where it is computed there. numpy() needs none: elements that were computed are in this machine's memory."""
+        """to("cpu"), or itself where it is computed there. numpy() needs none: it reads from any device."""
         return self if self.device == "cpu" else self.to("cpu")
 
     # In place: the tensor gets other elements; others keep theirs.
