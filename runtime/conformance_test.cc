@@ -345,6 +345,15 @@ TEST_P(Conformance, RefusesWhatIsNoCode) {
   EXPECT_NE(loaded.error().message.find("k7"), std::string::npos);
 }
 
+// OpenGL 4.3 and OpenGL ES 3.1 promise 8 and 4 blocks, groups of 1024 and 128.
+TEST(OpenGl, DriversWithLittleRoomHaveKernelsOfTheirOwn) {
+  EXPECT_EQ(opengl_limits(8, 1024), "");
+  EXPECT_EQ(opengl_limits(16, 256), "");
+  EXPECT_EQ(opengl_limits(4, 128), "es31");
+  EXPECT_EQ(opengl_limits(8, 128), "es31");
+  EXPECT_EQ(opengl_limits(4, 1024), "es31");
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Conformance, ::testing::ValuesIn(devices),
                          [](const auto& info) { return std::string(info.param.name); });
 

@@ -14,6 +14,7 @@
 #include "rpc.h"
 #include "runtime/api/element_type.h"
 #include "runtime/model.h"
+#include "runtime/opengl/device.h"
 #include "tensors.h"
 
 namespace nb = nanobind;
@@ -207,6 +208,8 @@ NB_MODULE(_core, m) {
       });
   m.def("compile_bytes", &python::compile_bytes, "onnx"_a, "options"_a);
   m.def("compile_path", &python::compile_path, "path"_a, "options"_a);
+  m.def("opengl_limits", nb::overload_cast<>(&runtime::opengl_limits),
+        "What kernels for this machine's OpenGL are compiled with (CompileOptions.limits).");
   python::define_lazy(m);
   python::define_programs(m);
   python::define_rpc(m);

@@ -17,6 +17,17 @@ using namespace opengl;  // NOLINT(google-build-using-namespace): this is its fa
 using Shared = std::shared_ptr<Context>;
 
 constexpr int64_t most_groups_in_x = 65535;
+// What kernels have at most unless they are compiled for less (schedule::Capabilities).
+constexpr int usual_blocks = 8, usual_invocations = 256;
+
+struct GlLimits {
+  int blocks, invocations;
+};
+// While it is current.
+GlLimits limits_of(const Context& context) {
+  return {context.number(GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS),
+          context.number(GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS)};
+}
 
 class GlBuffer : public Buffer {
  public:
@@ -157,8 +168,7 @@ class GlDevice : public Device {
 
  private:
   Result<> check_limits(const KernelEntry& entry) const {
-    const int invocations = context_->number(GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS);
-    const int blocks = context_->number(GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS);
+    const auto [blocks, invocations] = limits_of(*context_);
     if (entry.group_size <= invocations && entry.buffers <= blocks) return {};
     return fail(cat("a kernel has ", entry.buffers, " buffers and groups of ", entry.group_size,
                     " invocations, this device takes ", blocks, " and ", invocations),
@@ -183,6 +193,18 @@ class GlDevice : public Device {
 Result<std::unique_ptr<Device>> make_opengl_device() {
   GS_ASSIGN(const Shared context, Context::create(Form::compute));
   return std::make_unique<GlDevice>(context);
+}
+
+std::string opengl_limits(int blocks, int invocations) {
+  return blocks < usual_blocks || invocations < usual_invocations ? "es31" : "";
+}
+
+std::string opengl_limits() {
+  const auto context = Context::create(Form::compute);
+  if (!context) return "";
+  const auto attached = (*context)->attach();
+  const auto [blocks, invocations] = limits_of(**context);
+  return opengl_limits(blocks, invocations);
 }
 
 }  // namespace gossamer::runtime

@@ -64,6 +64,7 @@ Result<Package> find_package(const Options& options, const TemporaryFolder& temp
     compiler::Options compile;
     compile.target = options.target;
     compile.native_side = runs_here_on(options.target, options.browser.device);
+    if (compile.native_side) compile.limits = limits_here(options.target);
     compile.known = found.known;
     compile.external = external.get();
     auto files = compiler::compile(model, compile);

@@ -7,6 +7,7 @@
 #include "gossamer/runner.h"
 #include "runtime/manifest.h"
 #include "runtime/model.h"
+#include "runtime/opengl/device.h"
 
 namespace gossamer::command {
 namespace {
@@ -63,6 +64,10 @@ bool runs_here_on(const std::string& target, std::string_view device) {
          (native && runtime::is_gpu_of_pages(target));
 }
 
+std::string limits_here(const std::string& target) {
+  return target == "opengl" ? runtime::opengl_limits() : "";
+}
+
 Result<std::unique_ptr<Runner>> load_native_runner(const std::filesystem::path& folder,
                                                    const RunnerOptions& options) {
   runtime::LoadOptions load;
@@ -79,7 +84,7 @@ Result<std::unique_ptr<Runner>> make_native_runner(const std::string& target,
   compile.cpu = options.cpu;
   compile.native_side = true;
   compile.f16 = options.f16;
-  compile.limits = options.limits;
+  compile.limits = options.limits.empty() ? limits_here(target) : options.limits;
   compile.adapters = options.adapters;
   compile.records = options.records;
   compile.known = options.known;

@@ -50,6 +50,8 @@ bool runs_here(const std::string& target);
 // webgl through OpenGL.
 constexpr std::string_view native_device = "native";
 bool runs_here_on(const std::string& target, std::string_view device);
+// What is compiled to run here keeps the limits of this machine's driver (compiler::Options).
+std::string limits_here(const std::string& target);
 
 // Lowers a model for the reference interpreter ("interp"), compiles it for a target of this
 // machine, or to a file of C ("c").

@@ -124,6 +124,7 @@ Result<tune::Outcome> tune_model(const Options& options) {
   tune.compile.target = options.measure.target;
   tune.compile.cpu = options.cpu;
   tune.compile.native_side = runs_here_on(options.measure.target, options.measure.browser.device);
+  if (tune.compile.native_side) tune.compile.limits = limits_here(options.measure.target);
   tune.compile.external = external.get();
   GS_TRY(apply(options.fixed, tune.compile.known));
   GS_ASSIGN(auto feeds, feeds_of(model, options, tune.compile));

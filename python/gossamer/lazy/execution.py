@@ -138,6 +138,8 @@ class _Engine:
         options.target = self.target
         if self.target in PAGES:
             options.side = "cpu"
+        if self.target == "opengl":
+            options.limits = _core.opengl_limits()
         if self.target == "webgpu":
             name_webgpu_library()
         package = _core.compile_bytes(onnx, options)
