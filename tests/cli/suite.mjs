@@ -118,6 +118,20 @@ function externalData() {
 function inspect() {
   for (const name of ['missing', 'empty', 'text', 'cut at 0.6', 'unknown operator'])
     tally.record(`inspect ${name}`, judge(run(['inspect', path.join(inside, `${name}.onnx`)]), 1, [name]));
+  // A dump has a shader a kernel, in the target's language.
+  const dump = path.join(work, 'dump');
+  const endings = {webgpu: 'wgsl', webgl: 'glsl', opencl: 'cl', opengl: 'glsl', wasm: undefined, cpu: undefined};
+  writeFileSync(path.join(inside, 'good.onnx'), good);
+  const {status, stderr} = run(['inspect', path.join(inside, 'good.onnx'), '--target', Object.keys(endings).join(','), '--dump', dump]);
+  tally.record('inspect --dump', status === 0 ? [] : [stderr.slice(0, 300)]);
+  for (const [target, ending] of Object.entries(endings)) {
+    const files = existsSync(path.join(dump, target)) ? readdirSync(path.join(dump, target)) : [];
+    const kernels = files.filter((name) => name.endsWith('.ir')).map((name) => name.slice(0, -3));
+    const shaders = files.filter((name) => !/\.(ir|txt)$/.test(name)).sort().join();
+    const wanted = ending ? kernels.map((name) => `${name}.${ending}`).sort().join() : '';
+    tally.record(`inspect --dump of ${target}`, kernels.length > 0 && shaders === wanted ? [] : [`${kernels.length} kernels, ${shaders}`]);
+  }
+  rmSync(dump, {recursive: true, force: true});
   tally.record('test of a missing folder', judge(run(['test', 'nowhere', '--target', 'cpu']), 1, ['nowhere']));
 }
 

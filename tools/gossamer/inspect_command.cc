@@ -81,6 +81,10 @@ TargetView view(const std::string& target, const ModelFile& model, bool space) {
   return view;
 }
 
+std::string_view shader_ending(const std::string& target) {
+  return target == "webgpu" ? ".wgsl" : target == "opencl" ? ".cl" : ".glsl";
+}
+
 std::string dump_name(size_t at, const std::string& kernel) {
   std::string name;
   for (char letter : kernel.substr(0, 60))
@@ -106,7 +110,7 @@ Result<> dump(const TargetView& view, const fs::path& folder) {
     const std::string name = dump_name(at, kernel.name);
     GS_TRY(write(name + ".ir", cat("# ", kernel.origin, "\n# ", kernel.schedule, "\n", kernel.ir)));
     if (!kernel.code.empty())
-      GS_TRY(write(name + (view.target == "webgpu" ? ".wgsl" : ".glsl"), kernel.code));
+      GS_TRY(write(cat(name, shader_ending(view.target)), kernel.code));
   }
   return {};
 }
@@ -303,9 +307,10 @@ void add_inspect(CLI::App& app, Chosen& chosen) {
   CLI::App* command =
       app.add_subcommand("inspect", "Show a model's graph and what each target makes of it");
   command->add_option("model", options->model, "An ONNX file")->required();
-  command->add_option("--target,-t", options->targets, "Only these targets")
+  command->add_option("--target,-t", options->targets,
+                      "Only these targets; opencl and opengl are told of where they are named")
       ->delimiter(',')
-      ->check(CLI::IsMember({"webgpu", "webgl", "wasm", "cpu"}));
+      ->check(CLI::IsMember({"webgpu", "webgl", "wasm", "cpu", "opencl", "opengl"}));
   add_fixed_inputs(*command, options->fixed);
   command->add_flag("--stages", options->stages, "Print the stages after fusion");
   command->add_flag("--kernels", options->kernels, "Print each kernel's schedule and origin");
