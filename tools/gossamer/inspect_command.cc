@@ -109,8 +109,7 @@ Result<> dump(const TargetView& view, const fs::path& folder) {
     const compiler::KernelReport& kernel = view.report.kernels[at];
     const std::string name = dump_name(at, kernel.name);
     GS_TRY(write(name + ".ir", cat("# ", kernel.origin, "\n# ", kernel.schedule, "\n", kernel.ir)));
-    if (!kernel.code.empty())
-      GS_TRY(write(cat(name, shader_ending(view.target)), kernel.code));
+    if (!kernel.code.empty()) GS_TRY(write(cat(name, shader_ending(view.target)), kernel.code));
   }
   return {};
 }
@@ -307,8 +306,9 @@ void add_inspect(CLI::App& app, Chosen& chosen) {
   CLI::App* command =
       app.add_subcommand("inspect", "Show a model's graph and what each target makes of it");
   command->add_option("model", options->model, "An ONNX file")->required();
-  command->add_option("--target,-t", options->targets,
-                      "Only these targets; opencl and opengl are told of where they are named")
+  command
+      ->add_option("--target,-t", options->targets,
+                   "Only these targets; opencl and opengl are told of where they are named")
       ->delimiter(',')
       ->check(CLI::IsMember({"webgpu", "webgl", "wasm", "cpu", "opencl", "opengl"}));
   add_fixed_inputs(*command, options->fixed);
