@@ -1,5 +1,5 @@
 // Measures Gossamer against its peers and against its own earlier build, side by side, into results/.
-// node bench/run.mjs [--only cpu,wasm,webgpu,webgl,load,sizes,compile] [--model NAME,...] [--budget SECONDS] (README.md)
+// node bench/run.mjs [--only cpu,wasm,webgpu,webgl,load,sizes,compile,tuned] [--model NAME,...] [--budget SECONDS] (README.md)
 import {mkdirSync, readFileSync, writeFileSync} from 'node:fs';
 import {arch, cpus, loadavg, platform} from 'node:os';
 import {join, resolve} from 'node:path';
@@ -17,10 +17,13 @@ import {plot} from './lib/plot.mjs';
 import {markdown} from './lib/report.mjs';
 import {checkTflite} from './lib/self_check.mjs';
 import {measureSizes} from './lib/sizes.mjs';
+import {tuneModel} from './lib/tuned.mjs';
 import {models} from './models/table.mjs';
 
 const DEVICES = ['cpu', 'wasm', 'webgpu', 'webgl'];
-const PARTS = [...DEVICES, 'load', 'sizes', 'compile'];
+const PARTS = [...DEVICES, 'load', 'sizes', 'compile', 'tuned'];
+const TUNED = ['resnet18', 'bert', 'mobilenetv2'];
+const TUNED_TARGETS = ['cpu', 'wasm', 'webgpu'];
 const {values: options} = parseArgs({
   options: {
     only: {type: 'string', default: PARTS.join(',')},
@@ -31,6 +34,7 @@ const {values: options} = parseArgs({
     budget: {type: 'string', default: '6'}, // seconds for one comparison, besides its start
     rounds: {type: 'string', default: '25'},
     threads: {type: 'string', default: '1,2'},
+    seconds: {type: 'string', default: '30'}, // of searching faster kernels, for each model and target of `tuned`
     machine: {type: 'string'}, // its kind, the name of the files
     resume: {type: 'boolean', default: false}, // goes on behind what an earlier call measured before something stopped it
   },
@@ -126,6 +130,20 @@ if (only.includes('sizes')) {
   });
 }
 if (only.includes('compile')) await attempt('compile time', () => (result.compile = measureCompile(editions, packages)));
+if (only.includes('tuned')) {
+  const devices = DEVICES.filter((device) => only.includes(device));
+  result.tuned = [];
+  for (const name of asked.names ?? TUNED) {
+    const {name: folder, file} = packages.graph({model: name});
+    for (const target of devices.length > 0 ? devices : TUNED_TARGETS) {
+      await attempt(`tuned, ${name} on ${target}`, () => {
+        const row = tuneModel({gossamer: join(editions.now.build, 'gossamer'), name, model: join(packages.folder, file), target, seconds: Number(options.seconds), records: join(packages.folder, `${folder}.jsonl`)});
+        result.tuned.push(row);
+        console.log(`tuned, ${target}, ${name}: ${row.runMsBefore.toFixed(2)} to ${row.runMsAfter.toFixed(2)}`);
+      });
+    }
+  }
+}
 packages.clear();
 
 const {cpu, cores} = {cpu: cpus()[0].model, cores: cpus().length};

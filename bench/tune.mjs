@@ -1,15 +1,15 @@
-// What tuning gains: each model tuned on a target from nothing, and whole runs and kernels before and after, in turns, as
-// `gossamer tune` compares them at its end.
+// What tuning gains, model by model and target by target (lib/tuned.mjs).
 //
 //   node bench/tune.mjs [--target cpu,wasm] [--model resnet18,bert] [--seconds 120] [--device rpc://...] [--out FOLDER]
 //
 // Writes FOLDER/tune.json, FOLDER/tune.md and the records, and needs nothing but a built `gossamer` (GOSSAMER names
 // another than build/gossamer).
-import {spawnSync} from 'node:child_process';
 import {existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {parseArgs} from 'node:util';
+import {tunedTable} from './lib/report.mjs';
+import {tuneModel} from './lib/tuned.mjs';
 import {onnxFile} from './models/onnx_file.mjs';
 import {modelOf} from './models/table.mjs';
 
@@ -24,45 +24,32 @@ mkdirSync(given.out, {recursive: true});
 
 const file = path.join(given.out, 'tune.json');
 const rows = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : [];
-const sum = (kernels, key) => kernels.reduce((all, kernel) => all + kernel[key], 0);
+const more = ['device', 'threads'].flatMap((name) => (given[name] ? [`--${name}`, given[name]] : []));
 
 for (const name of given.model.split(',')) {
   const model = path.join(work, `${name}.onnx`);
   writeFileSync(model, onnxFile(modelOf(name).graph()));
   for (const target of given.target.split(',')) {
     const records = path.join(given.out, `${name}.${target}.jsonl`);
-    rmSync(records, {force: true});
-    const args = ['tune', model, '--target', target, '--seconds', given.seconds, '--output', records, '--json'];
-    if (given.device) args.push('--device', given.device);
-    if (given.threads) args.push('--threads', given.threads);
-    const {status, stdout, stderr} = spawnSync(gossamer, args, {encoding: 'utf8', maxBuffer: 1 << 28});
-    if (status !== 0) {
-      console.log(`${name} on ${target}: ${stderr.trim()}`);
+    let row;
+    try {
+      row = tuneModel({gossamer, name, model, target, seconds: Number(given.seconds), records, more});
+    } catch (problem) {
+      console.log(`${name} on ${target}: ${problem.message}`);
       continue;
     }
-    const {kernels, adapter, runMsBefore, runMsAfter, trials, failures} = JSON.parse(stdout);
-    const row = {
-      model: name, target, adapter, seconds: Number(given.seconds), trials, failures, runMsBefore, runMsAfter,
-      kernelMsBefore: sum(kernels, 'msBefore'), kernelMsAfter: sum(kernels, 'msAfter'),
-      changed: kernels.filter(({before, after}) => before !== after).length, kernels: kernels.length,
-    };
-    const same = rows.findIndex((one) => one.model === name && one.target === target && one.adapter === adapter);
+    const same = rows.findIndex((one) => one.model === name && one.target === target && one.adapter === row.adapter);
     rows.splice(same < 0 ? rows.length : same, same < 0 ? 0 : 1, row);
     writeFileSync(file, `${JSON.stringify(rows, null, 1)}\n`);
-    console.log(`${name} on ${target}: run ${runMsBefore.toFixed(3)} to ${runMsAfter.toFixed(3)} ms, kernels ` +
-      `${row.kernelMsBefore.toFixed(3)} to ${row.kernelMsAfter.toFixed(3)} ms, ${trials} points, ${failures} failed`);
+    console.log(`${name} on ${target}: run ${row.runMsBefore.toFixed(3)} to ${row.runMsAfter.toFixed(3)} ms, kernels ` +
+      `${row.kernelMsBefore.toFixed(3)} to ${row.kernelMsAfter.toFixed(3)} ms, ${row.trials} points, ${row.failures} failed`);
   }
 }
 rmSync(work, {recursive: true, force: true});
 
-const times = (before, after) => `${before.toFixed(3)} | ${after.toFixed(3)} | ${(before / after).toFixed(2)}`;
-const table = rows.map((row) => `| ${row.model} | ${row.target} | ${row.adapter} | ${times(row.runMsBefore, row.runMsAfter)} | ` +
-  `${times(row.kernelMsBefore, row.kernelMsAfter)} | ${row.changed} of ${row.kernels} | ${row.trials} in ${row.seconds} s |`);
 writeFileSync(path.join(given.out, 'tune.md'), `# Tuned against default
 
 \`node bench/tune.mjs\`: milliseconds of whole runs and of the sum of kernels, the fastest of five turns of both.
 
-| model | target | adapter | run | tuned | gain | kernels | tuned | gain | kernels changed | points |
-|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|
-${table.join('\n')}
+${tunedTable(rows).join('\n')}
 `);

@@ -75,8 +75,29 @@ const compileTable = (compile) => [
   '',
 ];
 
-/** result: {machine: {text}, rows, load?, sizes?, compile?, problems?}. */
-export function markdown({machine, rows, load, sizes, compile, problems}) {
+const gain = (before, after) => `${before.toFixed(3)} | ${after.toFixed(3)} | ${(before / after).toFixed(2)}`;
+
+/** rows: of lib/tuned.mjs. */
+export const tunedTable = (rows) => [
+  '| model | target | adapter | run | tuned | gain | kernels | tuned | gain | kernels changed | points |',
+  '|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|',
+  ...rows.map((row) => {
+    const cells = [cell(row.model), row.target, cell(row.adapter), gain(row.runMsBefore, row.runMsAfter), gain(row.kernelMsBefore, row.kernelMsAfter)];
+    return `| ${cells.join(' | ')} | ${row.changed} of ${row.kernels} | ${row.trials} in ${row.seconds} s |`;
+  }),
+];
+
+const tunedSection = (rows) => [
+  '## Tuned against default',
+  '',
+  'By `gossamer tune` from nothing: milliseconds of whole runs and of the sum of kernels, the fastest of five turns of both.',
+  '',
+  ...tunedTable(rows),
+  '',
+];
+
+/** result: {machine: {text}, rows, load?, sizes?, compile?, tuned?, problems?}. */
+export function markdown({machine, rows, load, sizes, compile, tuned, problems}) {
   return [
     '# Benchmark',
     '',
@@ -90,6 +111,7 @@ export function markdown({machine, rows, load, sizes, compile, problems}) {
     ...(load ? loadTable(load) : []),
     ...(sizes ? sizeTable(sizes) : []),
     ...(compile ? compileTable(compile) : []),
+    ...(tuned?.length ? tunedSection(tuned) : []),
     ...(problems?.length ? ['Not measured:', '', ...problems.map((problem) => `- ${problem}`), ''] : []),
   ].join('\n');
 }

@@ -35,6 +35,13 @@ test('a table has a row for each party, also for those without a time', () => {
   assert.equal(new Set(lines.filter((line) => line.startsWith('|')).map(columns)).size, 1);
 });
 
+test('what tuning gains has a table of its own', () => {
+  const tuned = [{model: 'resnet18', target: 'cpu', adapter: 'a | b', seconds: 30, trials: 90, failures: 1, runMsBefore: 3, runMsAfter: 2, kernelMsBefore: 2.5, kernelMsAfter: 2, changed: 4, kernels: 20}];
+  const lines = markdown({...result, tuned}).split('\n');
+  assert.ok(lines.includes('| resnet18 | cpu | a \\| b | 3.000 | 2.000 | 1.50 | 2.500 | 2.000 | 1.25 | 4 of 20 | 90 in 30 s |'), lines.filter((line) => line.includes('resnet18')).join());
+  assert.ok(!markdown(result).includes('Tuned against'));
+});
+
 test('loading, sizes and compile times have tables where they were measured', () => {
   const load = [{model: 'resnet18', device: 'wasm', parties: [{name: 'gossamer', load: 1, first: 2, peak: 3 << 20, code: 1 << 20, weights: 0}]}];
   const text = markdown({...result, load, sizes: [{what: 'x', bytes: 2048, limit: 1024}], compile: [{what: 'y', edition: 'before', ms: 7}]});
