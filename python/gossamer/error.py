@@ -1,5 +1,7 @@
 """What can go wrong."""
 
+from __future__ import annotations
+
 
 class Error(Exception):
     """What a model, an option or an input can cause, as the compiler and the run time say it.
@@ -13,3 +15,6 @@ class Error(Exception):
         self.hint = hint
         text = f"{where}: {message}" if where else message
         super().__init__(f"{text} ({hint})" if hint else text)
+
+    def __reduce__(self) -> tuple[type[Error], tuple[str, str, str]]:
+        return type(self), (self.message, self.where, self.hint)

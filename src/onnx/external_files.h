@@ -23,6 +23,8 @@ class ExternalFiles {
   // `length` bytes from byte `offset` on, a view that stays as long as this object. Errors, which
   // name the file: those of opening it, a range beyond its end.
   Result<Bytes> range(const std::string& path, uint64_t offset, uint64_t length);
+  // Those that were asked for and are there, by their paths.
+  const std::map<std::string, Bytes, std::less<>>& opened() const { return opened_; }
 
  private:
   Open open_;

@@ -64,7 +64,7 @@ std::optional<schedule::Point> Search::next(const CostModel& model) {
   for (int turn = 0; turn < candidates; ++turn) {
     schedule::Point point = candidate();
     std::string text = to_string(point);
-    if (told_.contains(text)) continue;
+    if (told_.contains(text) || given_.contains(text)) continue;
     const double cost = guess ? chance(random_) : model.predict(group_, point);
     rated.push_back({cost, std::move(text), point});
   }
@@ -75,6 +75,7 @@ std::optional<schedule::Point> Search::next(const CostModel& model) {
     if (schedules_left-- == 0) break;
     if (space_.legal(one.point)) {
       in_vain_ = 0;
+      given_.insert(one.text);
       return one.point;
     }
     told_.emplace(one.text, false);
@@ -84,8 +85,15 @@ std::optional<schedule::Point> Search::next(const CostModel& model) {
 }
 
 void Search::tell(const schedule::Point& point, std::optional<double> ratio) {
-  if (!told_.emplace(to_string(point), true).second) return;
+  std::string text = to_string(point);
+  given_.erase(text);
+  if (!told_.emplace(std::move(text), true).second) return;
   if (ratio) measured_.emplace(*ratio, point);
+}
+
+void Search::forget(const schedule::Point& point) {
+  given_.erase(to_string(point));
+  in_vain_ = 0;
 }
 
 }  // namespace gossamer::tune

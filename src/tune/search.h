@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "tune/boosted_trees.h"
@@ -36,10 +37,12 @@ class Search {
   // The group must outlive it.
   Search(const schedule::Group& group, const schedule::Capabilities& capabilities, unsigned seed);
 
-  // A legal point that was not told yet; none: there seems to be no other.
+  // A legal point that was neither told nor given yet; none: there seems to be no other.
   std::optional<schedule::Point> next(const CostModel& model);
   // Its time by the default point's; none: it failed, and is not asked for again.
   void tell(const schedule::Point& point, std::optional<double> ratio);
+  // It was not measured, and may be given again.
+  void forget(const schedule::Point& point);
 
   bool is_over() const { return in_vain_ >= 3; }
   const Space& space() const { return space_; }
@@ -52,6 +55,7 @@ class Search {
   Space space_;
   Random random_;
   std::map<std::string, bool> told_;                 // by their text; false: no schedule has it
+  std::set<std::string> given_;                      // and not told
   std::multimap<double, schedule::Point> measured_;  // by ratio
   int in_vain_ = 0;
 };

@@ -1,43 +1,18 @@
 #include "tune/text.h"
 
-#include <rapidjson/document.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <algorithm>
-#include <cmath>
+#include <map>
+
+#include "tune/json.h"
 
 namespace gossamer::tune {
 namespace {
-
-using rapidjson::Value;
 
 // What a line says: `point` of a record or, where it is a search's, of a trial.
 struct Line {
   Trial trial;
   bool best = false;
 };
-
-rapidjson::Document parse(std::string_view text) {
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag>(text.data(),
-                                                                                  text.size());
-  return document;
-}
-
-// 0: there is none.
-double number_of(const Value& object, const char* name) {
-  if (!object.IsObject()) return 0;
-  const auto member = object.FindMember(name);
-  return member != object.MemberEnd() && member->value.IsNumber() ? member->value.GetDouble() : 0.0;
-}
-
-Result<std::string> text_of(const Value& object, const char* name) {
-  const auto member = object.FindMember(name);
-  if (member == object.MemberEnd() || !member->value.IsString())
-    return fail(cat("has no text \"", name, "\""), "`gossamer inspect --space` lists all three");
-  return std::string(member->value.GetString(), member->value.GetStringLength());
-}
 
 // Null: there is none.
 const Value* bench_of(const rapidjson::Document& answer) {
@@ -68,30 +43,6 @@ Result<Line> read_line(std::string_view line) {
     return fail("is a trial without its \"ratio\"");
   return read;
 }
-
-// An object, member by member.
-class Writer {
- public:
-  Writer() : json_(text_) {}
-  void text(const char* name, const std::string& value) {
-    json_.Key(name);
-    json_.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-  }
-  void number(const char* name, double value) {
-    json_.Key(name);
-    json_.Double(std::isfinite(value) ? std::round(value * 1e6) / 1e6 : 0);
-  }
-  void count(const char* name, int value) {
-    json_.Key(name);
-    json_.Int(value);
-  }
-  rapidjson::Writer<rapidjson::StringBuffer>& json() { return json_; }
-  std::string take() const { return text_.GetString(); }
-
- private:
-  rapidjson::StringBuffer text_;
-  rapidjson::Writer<rapidjson::StringBuffer> json_;
-};
 
 }  // namespace
 

@@ -1,4 +1,6 @@
 // gossamer rpc: a server that devices join, this process as such a device, or the list of them.
+#include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -20,6 +22,7 @@ namespace fs = std::filesystem;
 struct Options {
   rpc::BrokerOptions broker;
   std::string join, list, name;
+  bool with_parent = false;
 };
 
 std::string random_token() {
@@ -91,6 +94,7 @@ Result<> join_server(const Options& options) {
 }
 
 int run_rpc(Options& options) {
+  if (options.with_parent) prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (options.join.empty() && options.list.empty()) return run_server(options);
   const auto done = options.join.empty() ? print_devices(options.list) : join_server(options);
   return done ? 0 : report_error(done.error(), false);
@@ -113,6 +117,8 @@ void add_rpc(CLI::App& app, Chosen& chosen) {
   command->add_option("--name", options->name, "With --join: the device's name")->needs(join);
   command->add_option("--list", options->list, "Print the devices of the server at rpc://...")
       ->excludes(join);
+  command->add_flag("--with-parent", options->with_parent,
+                    "End when the program that started this one does");
   command->callback([options, &chosen] { chosen.run = [options] { return run_rpc(*options); }; });
 }
 

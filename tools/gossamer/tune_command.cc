@@ -11,6 +11,7 @@
 #include "gossamer/progress.h"
 #include "gossamer/records_file.h"
 #include "gossamer/tune_device.h"
+#include "gossamer/tune_fleet.h"
 #include "runtime/manifest.h"
 #include "tune/tuner.h"
 
@@ -20,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string model, output;
+  std::string model, output, fleet;
   std::vector<std::string> inputs;
   FixedInputs fixed;
   ImageOptions image;
@@ -92,29 +93,34 @@ std::string line_of(const tune::Progress& progress, const Options& options) {
   return line;
 }
 
-void print_table(const tune::Outcome& outcome) {
-  std::printf("%s\n%10s %10s %7s %13s %7s  %-28s %s\n", outcome.adapter.c_str(), "before ms",
-              "after ms", "gain", "% of limit", "points", "kernel", "point");
+std::string table_of(const tune::Outcome& outcome) {
+  std::string table;
+  const auto print = [&](const char* format, const auto&... values) {
+    char line[1024];
+    std::snprintf(line, sizeof line, format, values...);
+    table += line;
+  };
+  print("%s\n%10s %10s %7s %13s %7s  %-28s %s\n", outcome.adapter.c_str(), "before ms", "after ms",
+        "gain", "% of limit", "points", "kernel", "point");
   double before = 0, after = 0;
   for (const tune::Tuned& kernel : outcome.kernels) {
     before += kernel.ms_before;
     after += kernel.ms_after;
     const std::string shares =
         cat(rounded(100 * kernel.share_before, 0), " to ", rounded(100 * kernel.share_after, 0));
-    std::printf("%10.4f %10.4f %6.2fx %13s %7d  %-28s %s\n", kernel.ms_before, kernel.ms_after,
-                kernel.ms_after > 0 ? kernel.ms_before / kernel.ms_after : 1, shares.c_str(),
-                kernel.trials, kernel.name.substr(0, 28).c_str(),
-                to_string(kernel.before) == to_string(kernel.after)
-                    ? "the default one"
-                    : to_string(kernel.after).c_str());
+    print("%10.4f %10.4f %6.2fx %13s %7d  %-28s %s\n", kernel.ms_before, kernel.ms_after,
+          kernel.ms_after > 0 ? kernel.ms_before / kernel.ms_after : 1, shares.c_str(),
+          kernel.trials, kernel.name.substr(0, 28).c_str(),
+          to_string(kernel.before) == to_string(kernel.after) ? "the default one"
+                                                              : to_string(kernel.after).c_str());
   }
-  std::printf("kernels %.4f ms, now %.4f ms: %.2fx; whole runs %.4f ms, now %.4f ms: %.2fx\n",
-              before, after, after > 0 ? before / after : 1, outcome.run_ms_before,
-              outcome.run_ms_after,
-              outcome.run_ms_after > 0 ? outcome.run_ms_before / outcome.run_ms_after : 1);
-  std::printf("%d points measured, %d failed; %.1f s compiling, %.1f s loading, %.1f s measuring\n",
-              outcome.trials, outcome.failures, outcome.compile_seconds, outcome.load_seconds,
-              outcome.measure_seconds);
+  print("kernels %.4f ms, now %.4f ms: %.2fx; whole runs %.4f ms, now %.4f ms: %.2fx\n", before,
+        after, after > 0 ? before / after : 1, outcome.run_ms_before, outcome.run_ms_after,
+        outcome.run_ms_after > 0 ? outcome.run_ms_before / outcome.run_ms_after : 1);
+  print("%d points measured, %d failed; %.1f s compiling, %.1f s loading, %.1f s measuring\n",
+        outcome.trials, outcome.failures, outcome.compile_seconds, outcome.load_seconds,
+        outcome.measure_seconds);
+  return table;
 }
 
 Result<tune::Outcome> tune_model(const Options& options) {
@@ -127,7 +133,15 @@ Result<tune::Outcome> tune_model(const Options& options) {
   if (tune.compile.native_side) tune.compile.limits = limits_here(options.measure.target);
   tune.compile.external = external.get();
   GS_TRY(apply(options.fixed, tune.compile.known));
-  GS_ASSIGN(auto feeds, feeds_of(model, options, tune.compile));
+  std::vector<rpc::NamedTensor> feeds;
+  if (options.fleet != "plan") {
+    GS_ASSIGN(feeds, feeds_of(model, options, tune.compile));
+  }
+  if (options.fleet == "measure") {
+    GS_ASSIGN(const auto measurer, RpcMeasurer::start(options.measure, std::move(feeds)));
+    GS_TRY(measure_batches(model, *measurer, tune.compile));
+    return tune::Outcome();
+  }
   tune::Recorded recorded;
   std::error_code error;
   if (fs::exists(options.output, error)) {
@@ -150,6 +164,11 @@ Result<tune::Outcome> tune_model(const Options& options) {
     bar.show(line_of(progress, options), fraction_of(progress, options));
   };
   tune.is_stopped = [] { return is_interrupted.load(); };
+  if (options.fleet == "plan") {
+    GS_TRY(plan_batches(model, tune, is_interrupted, table_of));
+    if (!output) return fail_at(options.output, "cannot be written");
+    return tune::Outcome();
+  }
   GS_ASSIGN(const auto measurer, RpcMeasurer::start(options.measure, std::move(feeds)));
   std::signal(SIGINT, interrupt);
   auto outcome = tune::tune(model, *measurer, tune).now();
@@ -159,18 +178,21 @@ Result<tune::Outcome> tune_model(const Options& options) {
 }
 
 int run_tune(const Options& options) {
-  if (options.trials == 0 && options.seconds == 0)
+  const bool measures = options.fleet == "measure";
+  if (options.output.empty() && !measures) return report_usage("--output is required");
+  if (options.trials == 0 && options.seconds == 0 && !measures)
     return report_usage("--trials or --seconds is needed: a search has no end of its own");
   if (const std::string wrong =
           wrong_device(options.measure.target, options.measure.browser.device);
       !wrong.empty())
     return report_usage(wrong);
   const auto outcome = tune_model(options);
-  if (!outcome) return report_error(outcome.error(), options.json);
+  if (!outcome) return report_error(outcome.error(), options.json || !options.fleet.empty());
+  if (!options.fleet.empty()) return 0;
   if (options.json) {
     std::printf("%s\n", to_json(*outcome).c_str());
   } else {
-    print_table(*outcome);
+    std::fputs(table_of(*outcome).c_str(), stdout);
   }
   return 0;
 }
@@ -185,10 +207,8 @@ void add_tune(CLI::App& app, Chosen& chosen) {
   command->add_option("--target,-t", options->measure.target, "Where it runs")
       ->required()
       ->check(CLI::IsMember({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"}));
-  command
-      ->add_option("--output,-o", options->output,
-                   "Records, a line each; a file that is there is gone on with")
-      ->required();
+  command->add_option("--output,-o", options->output,
+                      "Records, a line each; a file that is there is gone on with");
   command->add_option("--trials", options->trials, "Points to measure")
       ->check(CLI::Range(1, 10000000));
   command->add_option("--seconds", options->seconds, "To search for, the comparison at the end too")
@@ -212,6 +232,13 @@ void add_tune(CLI::App& app, Chosen& chosen) {
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Of what the search draws")->capture_default_str();
   add_browser_options(*command, options->measure.browser);
+  command
+      ->add_option(
+          "--fleet", options->fleet,
+          "plan: ask on standard output for what is to be measured; measure: what standard "
+          "input asks for (`python -m gossamer.fleet` runs one of the first, many of the "
+          "others)")
+      ->check(CLI::IsMember({"plan", "measure"}));
   command->add_flag("--json", options->json, "Machine-readable output");
   command->callback([options, &chosen] { chosen.run = [options] { return run_tune(*options); }; });
 }

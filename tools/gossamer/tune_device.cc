@@ -71,7 +71,8 @@ Result<std::unique_ptr<RpcMeasurer>> RpcMeasurer::start(MeasureOptions options,
 Result<> RpcMeasurer::start_server() {
   std::error_code error;
   const std::string program = fs::read_symlink("/proc/self/exe", error).string();
-  GS_ASSIGN(auto server, ChildProcess::start({program, "rpc", "--port", "0"}, true));
+  GS_ASSIGN(auto server,
+            ChildProcess::start({program, "rpc", "--with-parent", "--port", "0"}, true));
   server_.emplace(std::move(server));
   GS_ASSIGN(address_text_, server_->receive());
   GS_ASSIGN(address_, rpc::parse_address(address_text_));
@@ -86,6 +87,7 @@ Result<> RpcMeasurer::start_device() {
   if (here) {
     words = {fs::read_symlink("/proc/self/exe", error).string(),
              "rpc",
+             "--with-parent",
              "--join",
              address_text_,
              "--name",

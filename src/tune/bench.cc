@@ -1,0 +1,281 @@
+#include "tune/bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+namespace gossamer::tune {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double hopeless = 1.03;  // all points of a batch after one turn: no more turns
+
+// Adds the time that it lives.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds), begin_(Clock::now()) {}
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+  ~Stopwatch() { seconds_ += std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+ private:
+  double& seconds_;
+  const Clock::time_point begin_;
+};
+
+// A kernel that is the same for all classes of a target says the first of them.
+bool is_of(const Placed& placed, const compiler::KernelReport& kernel) {
+  return placed.key == kernel.key && target_of(placed.machine) == target_of(kernel.machine);
+}
+
+// `points.size()`: none of them.
+size_t point_of(const std::vector<Placed>& points, const compiler::KernelReport& kernel) {
+  const auto found =
+      std::ranges::find_if(points, [&](const Placed& one) { return is_of(one, kernel); });
+  return static_cast<size_t>(found - points.begin());
+}
+
+std::string text_of(const std::vector<Placed>& points) {
+  std::string text;
+  for (const Placed& one : points)
+    text += cat(one.key, " ", one.machine, " ", to_string(one.point), "\n");
+  return text;
+}
+
+}  // namespace
+
+std::string_view target_of(std::string_view machine) {
+  return machine.substr(0, machine.find('.'));
+}
+
+double fastest(const std::vector<double>& all) {
+  return all.empty() ? 0 : *std::ranges::min_element(all);
+}
+
+Task<Result<int>> Bench::Watched::load(package::Files files) {
+  const Stopwatch watch(spent_.load);
+  co_return co_await measurer_.load(std::move(files));
+}
+void Bench::Watched::free(int model) { measurer_.free(model); }
+Task<Result<Timing>> Bench::Watched::profile(int model, int runs, const std::vector<int>& kernels) {
+  const Stopwatch watch(spent_.measure);
+  co_return co_await measurer_.profile(model, runs, kernels);
+}
+Task<Result<double>> Bench::Watched::time(int model, int runs) {
+  const Stopwatch watch(spent_.measure);
+  co_return co_await measurer_.time(model, runs);
+}
+Task<Result<>> Bench::Watched::check(int model) {
+  const Stopwatch watch(spent_.measure);
+  co_return co_await measurer_.check(model);
+}
+
+Bench::Bench(std::span<const std::byte> model, Measurer& measurer, const compiler::Options& compile,
+             const std::function<bool()>& is_stopped)
+    : model_(model), measurer_(measurer, spent_), compile_(compile), is_stopped_(is_stopped) {}
+
+// Without points it is the model as the compiler makes it.
+Task<Result<Bench::Loaded>> Bench::load(const std::vector<Placed>& best,
+                                        const std::vector<Placed>& challengers,
+                                        const Which& which) {
+  schedule::Records records;
+  for (const Placed& one : best) records.add(one.key, one.machine, one.point);
+  for (const size_t at : which) {
+    const Placed& one = challengers[at];
+    records.add(one.key, one.machine, one.point);
+  }
+  compiler::Options compile = compile_;
+  compile.records = &records;
+  compile.groups = true;
+  if (!weights_.files.empty()) compile.weights = &weights_;
+  compiler::Report report;
+  Result<package::Files> files = [&] {
+    const Stopwatch watch(spent_.compile);
+    return compiler::compile(model_, compile, &report);
+  }();
+  if (!files) co_return std::unexpected(std::move(files).error());
+  weights_ = std::move(report.weights);
+  Loaded loaded;
+  GS_CO_ASSIGN(loaded.number, co_await measurer_.load(*std::move(files)));
+  loaded.kernels = std::move(report.kernels);
+  co_return loaded;
+}
+
+void Bench::free(Loaded& loaded) {
+  if (loaded.number >= 0) measurer_.free(loaded.number);
+  loaded.number = -1;
+}
+
+// Candidates are compiled for the kind of adapter that ran this one.
+void Bench::take_adapters(const Loaded& loaded, const Timing& timing) {
+  if (compile_.adapters != "any") return;
+  const auto is_hardware = [](const compiler::KernelReport& kernel) {
+    return kernel.machine.ends_with(".hardware");
+  };
+  if (std::ranges::none_of(loaded.kernels, is_hardware)) return;
+  const bool ran = std::ranges::any_of(timing.kernels, [&](const KernelTime& time) {
+    const auto at = static_cast<size_t>(time.kernel);
+    return time.kernel >= 0 && at < loaded.kernels.size() && is_hardware(loaded.kernels[at]);
+  });
+  compile_.adapters = ran ? "hardware" : "software";
+}
+
+Task<Result<Survey>> Bench::begin() {
+  GS_CO_ASSIGN(Loaded loaded, co_await load({}));
+  GS_CO_TRY(co_await measurer_.check(loaded.number));
+  Survey survey;
+  const Clock::time_point before = Clock::now();
+  GS_CO_ASSIGN(survey.timing, co_await measurer_.profile(loaded.number, runs_, {}));
+  survey.turn_seconds = 2 * std::chrono::duration<double>(Clock::now() - before).count();
+  runs_ = static_cast<int>(std::clamp(60 / std::max(survey.timing.run_ms, 0.01), 2.0, 20.0));
+  take_adapters(loaded, survey.timing);
+  free(loaded);
+  survey.kernels = std::move(loaded.kernels);
+  survey.spent = std::exchange(spent_, {});
+  co_return survey;
+}
+
+Task<Result<Measurement>> Bench::measure(const Batch& batch) {
+  Measurement made;
+  made.points.resize(batch.challengers.size());
+  if (batch.compare) {
+    free(now_);
+    held_.clear();
+    // The device may have gone meanwhile.
+    if (!co_await compare(batch, made)) {
+      made = {};
+      made.points.resize(batch.challengers.size());
+      GS_CO_TRY(co_await compare(batch, made));
+    }
+  } else {
+    free(defaults_);
+    GS_CO_TRY(co_await hold(batch.best));
+    GS_CO_TRY(co_await round(batch, made));
+  }
+  made.spent = std::exchange(spent_, {});
+  co_return made;
+}
+
+// Loads the best points, where others are.
+Task<Result<>> Bench::hold(const std::vector<Placed>& best) {
+  std::string text = text_of(best);
+  if (now_.number >= 0 && held_ == text) co_return {};
+  free(now_);
+  GS_CO_ASSIGN(now_, co_await load(best));
+  held_ = std::move(text);
+  co_return {};
+}
+
+Task<Result<Bench::Times>> Bench::profile(const Loaded& loaded, const std::vector<Placed>& points) {
+  std::vector<int> kernels;
+  for (size_t at = 0; at < loaded.kernels.size(); ++at)
+    if (point_of(points, loaded.kernels[at]) < points.size())
+      kernels.push_back(static_cast<int>(at));
+  GS_CO_ASSIGN(const Timing timing, co_await measurer_.profile(loaded.number, runs_, kernels));
+  Times times{std::vector<double>(points.size()), std::vector<double>(points.size())};
+  for (const KernelTime& one : timing.kernels) {
+    if (one.kernel < 0 || static_cast<size_t>(one.kernel) >= loaded.kernels.size()) continue;
+    const size_t at = point_of(points, loaded.kernels[static_cast<size_t>(one.kernel)]);
+    if (at == points.size()) continue;
+    times.ms[at] += one.ms;
+    times.shares[at] = one.share;
+  }
+  co_return times;
+}
+
+// Compiles, loads and runs it once.
+Task<Result<Bench::Loaded>> Bench::try_out(const Batch& batch, const Which& which) {
+  GS_CO_ASSIGN(Loaded loaded, co_await load(batch.best, batch.challengers, which));
+  if (auto checked = co_await measurer_.check(loaded.number); !checked) {
+    free(loaded);
+    co_return std::unexpected(checked.error());
+  }
+  co_return loaded;
+}
+
+Task<Result<>> Bench::round(const Batch& batch, Measurement& made) {
+  Which all(batch.challengers.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  auto tried = co_await try_out(batch, all);
+  if (!tried) co_return co_await blame(batch, all, tried.error(), made);
+  Loaded challenger = *std::move(tried);
+  const Clock::time_point before = Clock::now();
+  std::vector<Times> ours, theirs;
+  for (int turn = 0; turn < turns; ++turn) {
+    auto mine = co_await profile(now_, batch.challengers);
+    if (!mine) {
+      // The device is gone: by what a challenger left behind, or for reasons of its own.
+      free(challenger);
+      GS_CO_TRY(co_await profile(now_, batch.challengers));
+      co_return co_await suspect(batch, all, made);
+    }
+    ours.push_back(*std::move(mine));
+    auto times = co_await profile(challenger, batch.challengers);
+    if (!times) {
+      free(challenger);
+      co_return co_await blame(batch, all, times.error(), made);
+    }
+    theirs.push_back(*std::move(times));
+    made.turn_seconds = std::chrono::duration<double>(Clock::now() - before).count() / (turn + 1);
+    const auto has_hope = [&](size_t at) { return theirs[0].ms[at] < hopeless * ours[0].ms[at]; };
+    if (turn == 0 && std::ranges::none_of(all, has_hope)) break;
+    if (is_stopped_ && is_stopped_()) break;
+  }
+  free(challenger);
+  for (const size_t at : all) {
+    for (size_t turn = 0; turn < theirs.size(); ++turn) {
+      made.points[at].before.push_back(ours[turn].ms[at]);
+      made.points[at].after.push_back(theirs[turn].ms[at]);
+    }
+  }
+  co_return {};
+}
+
+Task<Result<>> Bench::suspect(const Batch& batch, const Which& which, Measurement& made) {
+  auto tried = co_await try_out(batch, which);
+  if (!tried) co_return co_await blame(batch, which, tried.error(), made);
+  free(*tried);
+  co_return {};
+}
+
+// Finds those of the points that the error is about.
+Task<Result<>> Bench::blame(const Batch& batch, const Which& which, const Diagnostic& error,
+                            Measurement& made) {
+  if (which.size() == 1) {
+    made.points[which[0]].failure = error.to_string();
+    co_return {};
+  }
+  const auto middle = which.begin() + static_cast<ptrdiff_t>(which.size() / 2);
+  for (const Which& half : {Which(which.begin(), middle), Which(middle, which.end())}) {
+    if (is_stopped_ && is_stopped_()) co_return {};
+    GS_CO_TRY(co_await suspect(batch, half, made));
+  }
+  co_return {};
+}
+
+// Kernels, and whole runs.
+Task<Result<>> Bench::compare(const Batch& batch, Measurement& made) {
+  if (defaults_.number < 0) {
+    GS_CO_ASSIGN(defaults_, co_await load({}));
+  }
+  GS_CO_ASSIGN(Loaded best, co_await load(batch.best));
+  for (int turn = 0; turn < last_turns; ++turn) {
+    GS_CO_ASSIGN(made.run_before.emplace_back(), co_await measurer_.time(defaults_.number, runs_));
+    GS_CO_ASSIGN(made.run_after.emplace_back(), co_await measurer_.time(best.number, runs_));
+    if (batch.challengers.empty()) continue;
+    GS_CO_ASSIGN(const Times before, co_await profile(defaults_, batch.challengers));
+    GS_CO_ASSIGN(const Times after, co_await profile(best, batch.challengers));
+    for (size_t at = 0; at < batch.challengers.size(); ++at) {
+      Measured& one = made.points[at];
+      one.before.push_back(before.ms[at]);
+      one.after.push_back(after.ms[at]);
+      one.share_before = before.shares[at];
+      one.share_after = after.shares[at];
+    }
+  }
+  free(best);
+  co_return {};
+}
+
+}  // namespace gossamer::tune

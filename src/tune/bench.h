@@ -1,0 +1,130 @@
+// The half of a search that needs the device: it measures batches of points. Which points, and what
+// becomes of them, is the planner's (tune/planner.h), here or on another machine.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "tune/measurer.h"
+
+namespace gossamer::tune {
+
+// A point of a kernel.
+struct Placed {
+  std::string key, machine;
+  schedule::Point point;
+};
+
+// What a device measures at once. It says all that is needed, so it may be measured anywhere, and
+// again.
+struct Batch {
+  int number = 0;
+  std::vector<Placed> best;  // of all kernels so far
+  // Of a kernel each, one at most: these take the place of the best ones, and both are measured in
+  // turns.
+  std::vector<Placed> challengers;
+  // The best ones beside the model as the compiler makes it instead; `challengers` are those of
+  // them that are measured as kernels, too.
+  bool compare = false;
+};
+
+// Of a challenger. Neither times nor a failure: it was there when others failed.
+struct Measured {
+  std::vector<double> before, after;  // of each turn, in ms: without it, and with it
+  double share_before = 0, share_after = 0;
+  std::string failure;
+};
+
+// Where time went, in seconds.
+struct Spent {
+  double compile = 0, load = 0, measure = 0;
+};
+
+struct Measurement {
+  std::vector<Measured> points;               // as many as challengers
+  std::vector<double> run_before, run_after;  // of whole runs, in ms, where they were compared
+  double turn_seconds = 0;
+  Spent spent;
+};
+
+// The model as the compiler makes it.
+struct Survey {
+  std::vector<compiler::KernelReport> kernels;
+  Timing timing;
+  double turn_seconds = 0;
+  Spent spent;
+};
+
+class Bench {
+ public:
+  // All must outlive it.
+  Bench(std::span<const std::byte> model, Measurer& measurer, const compiler::Options& compile,
+        const std::function<bool()>& is_stopped);
+
+  // First: what the outputs are, and the kernels. Errors: what the model as it is does wrong.
+  Task<Result<Survey>> begin();
+  // Errors: the best points so far do not run, or the device is gone. What challengers do wrong is
+  // their failure.
+  Task<Result<Measurement>> measure(const Batch& batch);
+
+ private:
+  // Says where a measurer's time goes.
+  class Watched : public Measurer {
+   public:
+    Watched(Measurer& measurer, Spent& spent) : measurer_(measurer), spent_(spent) {}
+    Task<Result<int>> load(package::Files files) override;
+    void free(int model) override;
+    Task<Result<Timing>> profile(int model, int runs, const std::vector<int>& kernels) override;
+    Task<Result<double>> time(int model, int runs) override;
+    Task<Result<>> check(int model) override;
+
+   private:
+    Measurer& measurer_;
+    Spent& spent_;
+  };
+  // A package that is loaded, and what its kernels are.
+  struct Loaded {
+    int number = -1;
+    std::vector<compiler::KernelReport> kernels;
+  };
+  using Which = std::vector<size_t>;  // of a batch's challengers
+  struct Times {
+    std::vector<double> ms, shares;  // of all challengers, 0: not there
+  };
+
+  Task<Result<Loaded>> load(const std::vector<Placed>& best,
+                            const std::vector<Placed>& challengers = {}, const Which& which = {});
+  void free(Loaded& loaded);
+  void take_adapters(const Loaded& loaded, const Timing& timing);
+  Task<Result<>> hold(const std::vector<Placed>& best);
+  Task<Result<Times>> profile(const Loaded& loaded, const std::vector<Placed>& points);
+  Task<Result<Loaded>> try_out(const Batch& batch, const Which& which);
+  Task<Result<>> round(const Batch& batch, Measurement& made);
+  Task<Result<>> suspect(const Batch& batch, const Which& which, Measurement& made);
+  Task<Result<>> blame(const Batch& batch, const Which& which, const Diagnostic& error,
+                       Measurement& made);
+  Task<Result<>> compare(const Batch& batch, Measurement& made);
+
+  const std::span<const std::byte> model_;
+  Spent spent_;
+  Watched measurer_;
+  compiler::Options compile_;
+  const std::function<bool()>& is_stopped_;
+  package::WeightFiles weights_;  // of all candidates
+  Loaded now_, defaults_;
+  std::string held_;  // the points of now_
+  int runs_ = 3;
+};
+
+// "webgpu" of "webgpu.hardware".
+std::string_view target_of(std::string_view machine);
+// Of some turns: what else the machine does only makes them longer.
+double fastest(const std::vector<double>& all);
+
+constexpr int turns = 4;       // of a batch, of both models
+constexpr int last_turns = 5;  // of a comparison
+
+}  // namespace gossamer::tune

@@ -1,0 +1,374 @@
+#include "tune/planner.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gossamer::tune {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double better = 0.97;       // a point's ratio to the best one so far that takes its place
+constexpr double least_share = 1e-3;  // of all kernels' time: one that takes less is left alone
+constexpr double least_weight = 0.03;  // of a kernel that takes next to nothing, for its trials
+constexpr int most_comparisons = 7;    // beside the first: kernels go back by halves
+
+}  // namespace
+
+// A distinct kernel of the model.
+struct Planner::Anchor {
+  std::string key, machine, name, origin;
+  schedule::Group group;
+  schedule::Capabilities capabilities;
+  std::unique_ptr<Search> search = nullptr;
+  schedule::Point best = {};
+  double ratio = 1;          // the best one's time by the default one's
+  double ms = 0, share = 0;  // of the default one
+  int trials = 0, under_way = 0;
+
+  double weight() const { return ms * ratio; }
+  const schedule::Point& first() const { return search->space().start(); }
+  bool improved() const { return to_string(best) != to_string(first()); }
+};
+
+struct Planner::Challenge {
+  Anchor* anchor;
+  schedule::Point point;
+  double ratio = 1;  // of the point that it is measured beside
+};
+
+struct Planner::Sent {
+  Challenges challenges;
+  bool compare = false;
+};
+
+Planner::Planner(const Options& options) : options_(options), begin_(Clock::now()) {}
+Planner::~Planner() = default;
+
+double Planner::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - begin_).count();
+}
+
+int Planner::decided() const { return outcome_.trials + outcome_.failures; }
+
+bool Planner::is_over() const { return phase_ == over; }
+
+Outcome Planner::outcome() const { return outcome_; }
+
+const std::string& Planner::adapter() const { return outcome_.adapter; }
+
+bool Planner::is_enough() const {
+  if (options_.is_stopped && options_.is_stopped()) return true;
+  if (options_.trials > 0 && decided() + points_under_way_ >= options_.trials) return true;
+  // The comparison at the end takes its time, too. One batch is the least that says anything.
+  return rounds_ > 0 && options_.seconds > 0 &&
+         seconds() + last_turns * turn_seconds_ >= options_.seconds;
+}
+
+// A kernel that is the same for all classes of a target says the first of them.
+Planner::Anchor* Planner::anchor_of(const std::string& key, std::string_view machine) const {
+  for (const auto& anchor : anchors_)
+    if (anchor->key == key && target_of(anchor->machine) == target_of(machine)) return anchor.get();
+  return nullptr;
+}
+
+// Of kernels that have one for this device, all take its class: only there will records change
+// them.
+void Planner::take_class() {
+  const Anchor* special = nullptr;
+  for (const auto& anchor : anchors_)
+    if (anchor->machine.ends_with(".hardware") || anchor->machine.ends_with(".relaxed"))
+      special = anchor.get();
+  if (!special) return;
+  for (const auto& anchor : anchors_) {
+    if (target_of(anchor->machine) != target_of(special->machine)) continue;
+    anchor->machine = special->machine;
+    anchor->capabilities = special->capabilities;
+  }
+}
+
+Result<std::unique_ptr<Planner>> Planner::create(Survey survey, const Options& options) {
+  std::unique_ptr<Planner> made(new Planner(options));
+  made->turn_seconds_ = survey.turn_seconds;
+  made->outcome_.adapter = survey.timing.adapter;
+  made->outcome_.compile_seconds = survey.spent.compile;
+  made->outcome_.load_seconds = survey.spent.load;
+  made->outcome_.measure_seconds = survey.spent.measure;
+  auto& anchors = made->anchors_;
+  for (const KernelTime& one : survey.timing.kernels) {
+    const auto at = static_cast<size_t>(one.kernel);
+    // The device may speak of a kernel that the package does not have.
+    if (one.kernel < 0 || at >= survey.kernels.size() || !survey.kernels[at].group) continue;
+    const compiler::KernelReport& kernel = survey.kernels[at];
+    Anchor* anchor = made->anchor_of(kernel.key, kernel.machine);
+    if (!anchor) {
+      anchors.push_back(
+          std::make_unique<Anchor>(Anchor{kernel.key, kernel.machine, kernel.name, kernel.origin,
+                                          *kernel.group, kernel.capabilities}));
+      anchor = anchors.back().get();
+    }
+    anchor->ms += one.ms;
+    anchor->share = std::max(anchor->share, one.share);
+  }
+  double all = 0;
+  for (const auto& anchor : anchors) all += anchor->ms;
+  std::erase_if(anchors, [&](const auto& one) { return one->ms <= least_share * all; });
+  if (anchors.empty()) return fail("the model has no kernels to tune");
+  std::ranges::sort(anchors, std::greater(), [](const auto& one) { return one->ms; });
+  made->take_class();
+  for (const auto& anchor : anchors) made->remember(*anchor);
+  made->costs_.fit();
+  return made;
+}
+
+// What earlier searches found of a kernel.
+void Planner::remember(Anchor& anchor) {
+  anchor.search = std::make_unique<Search>(anchor.group, anchor.capabilities,
+                                           options_.seed + static_cast<unsigned>(anchors_.size()));
+  anchor.best = anchor.first();
+  const schedule::Point* recorded = options_.compile.records
+                                        ? options_.compile.records->find(anchor.key, anchor.machine)
+                                        : nullptr;
+  if (recorded && anchor.search->space().legal(*recorded)) anchor.best = *recorded;
+  for (const Trial& trial : options_.known) {
+    if (trial.key != anchor.key || trial.machine != anchor.machine ||
+        trial.adapter != outcome_.adapter)
+      continue;
+    if (!trial.failure.empty()) {
+      anchor.search->tell(trial.point, std::nullopt);
+      continue;
+    }
+    anchor.search->tell(trial.point, trial.ratio);
+    costs_.add(anchor.group, trial.point, trial.ratio);
+    if (to_string(trial.point) == to_string(anchor.best)) anchor.ratio = trial.ratio;
+  }
+}
+
+// Kernels that take more get more points.
+Planner::Challenges Planner::choose() {
+  ++rounds_;
+  double most = 0;
+  for (const auto& anchor : anchors_) most = std::max(most, anchor->weight());
+  Challenges challenges;
+  for (const auto& anchor : anchors_) {
+    const double weight = std::max(least_weight, anchor->weight() / most);
+    if (anchor->trials + anchor->under_way > rounds_ * std::sqrt(weight)) continue;
+    while (!anchor->search->is_over()) {
+      const auto point = anchor->search->next(costs_);
+      if (!point) continue;
+      challenges.push_back({anchor.get(), *point});
+      break;
+    }
+    if (options_.trials > 0 &&
+        decided() + points_under_way_ + static_cast<int>(challenges.size()) >= options_.trials)
+      break;
+  }
+  // Others may have all the points that there are.
+  if (challenges.empty() && !under_way_.empty()) --rounds_;
+  return challenges;
+}
+
+std::vector<Placed> Planner::best() const {
+  std::vector<Placed> points;
+  for (const auto& anchor : anchors_)
+    points.push_back({anchor->key, anchor->machine, anchor->best});
+  return points;
+}
+
+Batch Planner::send(Challenges challenges, bool compare) {
+  Batch batch{next_++, best(), {}, compare};
+  for (Challenge& one : challenges) {
+    one.ratio = one.anchor->ratio;
+    batch.challengers.push_back({one.anchor->key, one.anchor->machine, one.point});
+    if (compare) continue;
+    ++one.anchor->under_way;
+    ++points_under_way_;
+  }
+  under_way_[batch.number] = {std::move(challenges), compare};
+  return batch;
+}
+
+// The improved kernels are measured each, too.
+Batch Planner::send_comparison() {
+  Challenges improved;
+  for (const auto& anchor : anchors_)
+    if (anchor->improved()) improved.push_back({anchor.get(), anchor->best});
+  return send(std::move(improved), true);
+}
+
+std::optional<Batch> Planner::next() {
+  if (phase_ == searching) {
+    if (!again_.empty()) {
+      Challenges challenges = std::move(again_.front());
+      again_.pop_front();
+      return send(std::move(challenges), false);
+    }
+    if (!is_enough()) {
+      Challenges challenges = choose();
+      if (!challenges.empty()) return send(std::move(challenges), false);
+    }
+    if (under_way_.empty()) phase_ = comparing;
+  }
+  if (phase_ == comparing && under_way_.empty()) return send_comparison();
+  return std::nullopt;
+}
+
+void Planner::take(int number, const Measurement& measured) {
+  auto sent = under_way_.extract(number);
+  if (!sent || measured.points.size() != sent.mapped().challenges.size()) return;
+  outcome_.compile_seconds += measured.spent.compile;
+  outcome_.load_seconds += measured.spent.load;
+  outcome_.measure_seconds += measured.spent.measure;
+  if (sent.mapped().compare) return take_comparison(sent.mapped(), measured);
+  if (measured.turn_seconds > 0) turn_seconds_ = measured.turn_seconds;
+  const Challenges& challenges = sent.mapped().challenges;
+  for (size_t at = 0; at < challenges.size(); ++at) {
+    --challenges[at].anchor->under_way;
+    --points_under_way_;
+    judge(challenges[at], measured.points[at]);
+  }
+  costs_.fit();
+  tell_progress();
+}
+
+Result<> Planner::lose(int number, const std::string& why) {
+  auto sent = under_way_.extract(number);
+  if (!sent) return {};
+  const Challenges& challenges = sent.mapped().challenges;
+  if (sent.mapped().compare) return fail(why);
+  for (const Challenge& one : challenges) {
+    --one.anchor->under_way;
+    --points_under_way_;
+  }
+  if (challenges.size() == 1) {
+    fail_trial(challenges[0], why);
+    return {};
+  }
+  const auto middle = challenges.begin() + static_cast<ptrdiff_t>(challenges.size() / 2);
+  again_.emplace_back(challenges.begin(), middle);
+  again_.emplace_back(middle, challenges.end());
+  return {};
+}
+
+void Planner::fail_trial(const Challenge& challenge, const std::string& why) {
+  Anchor& anchor = *challenge.anchor;
+  anchor.search->tell(challenge.point, std::nullopt);
+  ++anchor.trials;
+  ++outcome_.failures;
+  if (options_.on_trial)
+    options_.on_trial({anchor.key, anchor.machine, challenge.point, outcome_.adapter, 0, 0, 0, why},
+                      anchor.name);
+}
+
+// Whether it is the best one from now on.
+void Planner::judge(const Challenge& challenge, const Measured& measured) {
+  Anchor& anchor = *challenge.anchor;
+  if (!measured.failure.empty()) return fail_trial(challenge, measured.failure);
+  if (measured.after.empty()) return anchor.search->forget(challenge.point);
+  std::vector<double> before, after, ratios;
+  for (size_t turn = 0; turn < std::min(measured.before.size(), measured.after.size()); ++turn) {
+    const double ms = measured.before[turn], challenging = measured.after[turn];
+    if (ms <= 0 || challenging <= 0) continue;
+    before.push_back(ms);
+    after.push_back(challenging);
+    ratios.push_back(challenging / ms);
+  }
+  ++anchor.trials;
+  if (ratios.empty()) return anchor.search->tell(challenge.point, std::nullopt);
+  const double ratio = fastest(after) / fastest(before);
+  const auto [least, largest] = std::ranges::minmax(ratios);
+  const auto faster = std::ranges::count_if(ratios, [](double one) { return one < 1; });
+  const Trial trial{anchor.key,     anchor.machine,          challenge.point, outcome_.adapter,
+                    fastest(after), ratio * challenge.ratio, largest - least, {}};
+  ++outcome_.trials;
+  anchor.search->tell(challenge.point, trial.ratio);
+  costs_.add(anchor.group, challenge.point, trial.ratio);
+  if (options_.on_trial) options_.on_trial(trial, anchor.name);
+  if (ratios.size() < turns || ratio > better || faster + 1 < turns) return;
+  // Meanwhile another device may have found a better one.
+  if (trial.ratio > better * anchor.ratio) return;
+  anchor.best = challenge.point;
+  anchor.ratio = trial.ratio;
+  progress_.kernel = anchor.name;
+  progress_.kernel_gain = 1 / trial.ratio;
+  progress_.share = anchor.share / trial.ratio;
+  if (options_.on_better) options_.on_better(trial, anchor.name);
+}
+
+void Planner::tell_progress() {
+  if (!options_.on_progress) return;
+  double before = 0, after = 0;
+  progress_.kernels.clear();
+  for (const auto& anchor : anchors_) {
+    before += anchor->ms;
+    after += anchor->ms * anchor->ratio;
+    progress_.kernels.push_back(
+        {anchor->name, anchor->origin, anchor->ms, anchor->ms * anchor->ratio});
+  }
+  progress_.seconds = seconds();
+  progress_.trials = decided();
+  progress_.gain = after > 0 ? before / after : 1;
+  options_.on_progress(progress_);
+}
+
+// Both once more, in turns: what does not hold goes back to the default point.
+void Planner::take_comparison(const Sent& sent, const Measurement& seen) {
+  ++comparisons_;
+  if (comparisons_ == 1) {
+    bool changed = false;
+    for (size_t at = 0; at < sent.challenges.size(); ++at) {
+      const double ms = fastest(seen.points[at].before);
+      if (fastest(seen.points[at].after) < 0.99 * ms) continue;
+      give_up(*sent.challenges[at].anchor, ms);
+      changed = true;
+    }
+    if (changed) return;
+  }
+  // A kernel alone may gain what the ones around it lose: then those that gain least go back.
+  const bool slower = fastest(seen.run_after) > 1.01 * fastest(seen.run_before);
+  if (comparisons_ <= most_comparisons && slower && give_up_half(sent, seen)) return;
+  finish(sent, seen);
+}
+
+void Planner::give_up(Anchor& anchor, double ms) {
+  anchor.best = anchor.first();
+  anchor.ratio = 1;
+  if (options_.on_better)
+    options_.on_better({anchor.key, anchor.machine, anchor.best, outcome_.adapter, ms, 1, 0, ""},
+                       anchor.name);
+}
+
+// Of the improved kernels, those with the smaller gains; whether there were any.
+bool Planner::give_up_half(const Sent& sent, const Measurement& seen) {
+  std::multimap<double, size_t> gains;
+  for (size_t at = 0; at < sent.challenges.size(); ++at)
+    gains.emplace(fastest(seen.points[at].before) - fastest(seen.points[at].after), at);
+  size_t count = (gains.size() + 1) / 2;
+  for (const auto& [gain, at] : gains) {
+    if (count-- == 0) break;
+    give_up(*sent.challenges[at].anchor, fastest(seen.points[at].before));
+  }
+  return !gains.empty();
+}
+
+void Planner::finish(const Sent& sent, const Measurement& seen) {
+  phase_ = over;
+  outcome_.run_ms_before = fastest(seen.run_before);
+  outcome_.run_ms_after = fastest(seen.run_after);
+  for (const auto& one : anchors_) {
+    const Anchor* at = one.get();
+    Tuned tuned{at->key, at->machine, at->name,  at->origin, at->first(), at->best,
+                at->ms,  at->ms,      at->share, at->share,  at->trials};
+    const auto found = std::ranges::find(sent.challenges, at, &Challenge::anchor);
+    if (found != sent.challenges.end()) {
+      const auto place = static_cast<size_t>(found - sent.challenges.begin());
+      tuned.ms_before = fastest(seen.points[place].before);
+      tuned.ms_after = fastest(seen.points[place].after);
+      tuned.share_before = seen.points[place].share_before;
+      tuned.share_after = seen.points[place].share_after;
+    }
+    outcome_.kernels.push_back(std::move(tuned));
+  }
+}
+
+}  // namespace gossamer::tune
