@@ -23,7 +23,7 @@ namespace {
 struct Place {
   explicit Place(const std::string& target)
       : shared(target == "cpu" ? nullptr : std::make_shared<runtime::Shared>()) {}
-  // Held with the interpreter's lock released.
+  // Released before the interpreter's lock is taken again.
   std::unique_lock<std::mutex> turn() {
     return shared ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
   }
@@ -78,9 +78,8 @@ class Program {
  public:
   Program(std::shared_ptr<Place> place, std::unique_ptr<runtime::Model> model)
       : place_(std::move(place)), model_(std::move(model)) {}
+  // Whoever has the turn gives it up without the interpreter's lock, which may be ending.
   ~Program() {
-    if (!place_->shared) return;
-    const nb::gil_scoped_release release;
     const auto turn = place_->turn();
     model_.reset();
   }
