@@ -41,6 +41,10 @@ PATIENCE = 3
 """Workers that a batch may cost before its points are suspected, and that may fail to start at one place in succession."""
 
 
+SLOW = 30
+"""Seconds without any worker, after which the terminal says what is waited for."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a search found. adapter: the device, as all workers call it. trials, failures: points that were measured, and that did not run.
@@ -174,11 +178,18 @@ class _Fleet:
 
     def run(self) -> dict[str, Any]:
         """Until the planner says what it found."""
+        begin = time.monotonic()
+        told = False
         while True:
             if self._stopped:
                 self._plan.ask("stop")
             if ended := self._give():
                 return ended
+            if not self._measuring and not self._surveys:
+                raise Error("the search waits for a batch that nobody measures", "gossamer.fleet", "this is a mistake of ours: please report it")
+            if not self.workers and not told and time.monotonic() - begin > SLOW:
+                print(f"gossamer: waits for Ray to start {len(self._places)} workers, each with {dict(self._options)}", file=sys.stderr)
+                told = True
             ready, _ = self._ray.wait([*self._measuring, *self._surveys], num_returns=1, timeout=1)
             for ref in ready:
                 if place := self._surveys.pop(ref, None):

@@ -57,16 +57,27 @@ def ray():
     shutil.rmtree(home, ignore_errors=True)
 
 
-def measuring():
-    """Processes of workers that are in the middle of a batch."""
+def processes(word):
+    """Of this test's own, those with a word in their title or command."""
     found = []
     for folder in Path("/proc").iterdir():
         try:
-            if folder.name.isdigit() and b"_Worker.measure" in (folder / "cmdline").read_bytes() and MARK.encode() in (folder / "environ").read_bytes():
+            if folder.name.isdigit() and word.encode() in (folder / "cmdline").read_bytes() and MARK.encode() in (folder / "environ").read_bytes():
                 found.append(int(folder.name))
         except OSError:
             continue
     return found
+
+
+def lines_in(file):
+    return file.read_bytes().count(b"\n") if file.exists() else 0
+
+
+def until(holds, seconds=60):
+    end = time.monotonic() + seconds
+    while not (held := holds()) and time.monotonic() < end:
+        time.sleep(0.005)
+    return held
 
 
 class Killer(threading.Thread):
@@ -77,13 +88,11 @@ class Killer(threading.Thread):
         self.records, self.lines, self.killed = records, lines, 0
 
     def run(self):
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            if self.records.exists() and self.records.read_bytes().count(b"\n") >= self.lines and (workers := measuring()):
-                os.kill(workers[0], signal.SIGKILL)
-                self.killed = workers[0]
-                return
-            time.sleep(0.005)
+        # Ray names its processes by what they do: these are in the middle of a batch.
+        workers = until(lambda: lines_in(self.records) >= self.lines and processes("_Worker.measure"))
+        if workers:
+            os.kill(workers[0], signal.SIGKILL)
+            self.killed = workers[0]
 
 
 def search(tmp_path, *, lines, **options):
@@ -98,6 +107,7 @@ def search(tmp_path, *, lines, **options):
     outcome = gossamer.fleet.tune(file, "cpu", output=records, threads=1, dims={"n": 96}, quiet=True, **options)
     killer.join()
     assert killer.killed
+    assert until(lambda: not processes("--with-parent")), "devices outlive their worker"
     return outcome, [json.loads(line) for line in records.read_text().splitlines()], file, records
 
 
@@ -156,6 +166,21 @@ def test_a_batch_that_ends_workers_is_halved(ray, tmp_path):
     outcome = gossamer.fleet.tune(products().SerializeToString(), "cpu", output=records, trials=9, workers=1, threads=1, dims={"n": 96}, program=str(program), quiet=True)
     expect_complete(outcome, [json.loads(line) for line in records.read_text().splitlines()], 9)
     assert (outcome.lost, outcome.failures) == (3, 0)
+
+
+def test_ctrl_c_ends_a_search_of_the_command_with_its_table(ray, tmp_path):
+    model, records = tmp_path / "model.onnx", tmp_path / "records.jsonl"
+    model.write_bytes(products().SerializeToString())
+    words = ["--target", "cpu", "--threads", "1", "--seconds", "600", "--workers", "1", "--output", records, "--address", ray.get_runtime_context().gcs_address]
+    with subprocess.Popen([sys.executable, "-P", "-m", "gossamer.fleet", model, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert until(lambda: lines_in(records) > 3 or child.poll() is not None)
+        child.send_signal(signal.SIGINT)
+        try:
+            told, wrong = child.communicate(timeout=60)
+        finally:
+            child.kill()
+    assert child.returncode == 0, wrong
+    assert "whole runs" in told, wrong
 
 
 def test_what_is_wrong_is_told(ray, tmp_path):

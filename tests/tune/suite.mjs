@@ -140,6 +140,35 @@ function rightAnswers() {
   }
 }
 
+// What the programs of a fleet say to each other, line by line; python/tests/test_fleet.py runs a whole one.
+async function fleet(file) {
+  const child = spawn(gossamer, ['tune', file, '--target', 'cpu', '--threads', '1', '--fleet', 'measure'], {stdio: ['pipe', 'pipe', 'ignore']});
+  const lines = child.stdout.setEncoding('utf8').iterator({destroyOnReturn: false});
+  const ended = new Promise((resolve) => child.on('exit', resolve));
+  const {value: survey = ''} = await lines.next();
+  const said = survey.endsWith('\n') ? JSON.parse(survey) : {kernels: []};
+  check('a device says what it is', said.adapter?.startsWith('cpu') && said.kernels.length === 3, survey);
+  child.stdin.write('{"number": 1}\n');
+  const {value: wrong = ''} = await lines.next();
+  check('a batch that is none ends it', wrong.includes('has no list') && (await ended) === 1, wrong);
+
+  const other = JSON.stringify({...said, adapter: 'cpu, 7 threads'});
+  const older = JSON.stringify({...said, kernels: said.kernels.map((kernel) => ({...kernel, schedule: 'another'}))});
+  const asked = ['next', 'survey {}', `survey ${older}`, `survey ${survey.trim()}`, `survey ${other}`, 'next', 'take {}', 'lose x', 'go', 'stop', 'next'];
+  const records = path.join(work, 'plan.jsonl');
+  const args = ['tune', file, '--target', 'cpu', '--threads', '1', '--fleet', 'plan', '--trials', '9', '--output', records];
+  const {stdout} = spawnSync(gossamer, args, {encoding: 'utf8', input: asked.join('\n') + '\n', timeout: 60_000});
+  const told = stdout.trim().split('\n').map((line) => JSON.parse(line));
+  const wanted = [{files: []}, /no device/, /adapter/, /other kernels there/, {}, /is not what the others are/, 'batch', /spent|went/, /survey, next/, /survey, next/, {}, {wait: true}];
+  for (const [at, want] of wanted.entries()) {
+    const got = JSON.stringify(told[at]);
+    const holds = want instanceof RegExp ? want.test(told[at]?.error) : want === 'batch' ? told[at]?.batch?.challengers.length === 3 : got === JSON.stringify(want);
+    check(`the planner's answer to ${at > 0 ? asked[at - 1].slice(0, 12) : 'nothing'}`, holds, got);
+  }
+  const none = call('tune', file, '--target', 'cpu', '--fleet', 'plan', '--trials', '3');
+  check('a planner wants a file of records', none.status === 2 && none.stderr.includes('--output'), none.stderr);
+}
+
 function mistakes(file) {
   const records = path.join(work, 'never.jsonl');
   const cases = [
@@ -159,6 +188,7 @@ function mistakes(file) {
 
 const file = writeModel();
 mistakes(file);
+await fleet(file);
 searches(file);
 await interrupted(file);
 rightAnswers();
