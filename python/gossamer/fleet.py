@@ -71,13 +71,13 @@ class Outcome:
 class _Program:
     """A `gossamer tune --fleet ...` of this machine. Lines in, lines out."""
 
-    def __init__(self, program: str, words: Sequence[str], folder: str | None = None) -> None:
+    def __init__(self, program: str, words: Sequence[str]) -> None:
         program = program or os.environ.get("GOSSAMER_PROGRAM", "gossamer")
         found = shutil.which(program)
         if found is None:
             raise Error("is not installed here", program, "install the command line on each machine, or name it: program=")
         # Of a session of its own: Ctrl+C is the caller's to pass on.
-        self._child = subprocess.Popen([found, "tune", *words], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        self._child = subprocess.Popen([found, "tune", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
     def receive(self) -> str:
         """The next line. Raises Error with what it says is wrong, or when it has ended."""
@@ -111,15 +111,18 @@ class _Worker:
 
     def __init__(self) -> None:
         self._program: _Program | None = None
-        self._folder = tempfile.TemporaryDirectory(prefix="gossamer-fleet-")
 
-    def survey(self, files: Mapping[str, bytes], program: str, words: Sequence[str]) -> str:
-        for name, content in files.items():
-            file = Path(self._folder.name, name)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
-        self._program = _Program(program, words, self._folder.name)
-        return self._program.receive()
+    def survey(self, files: Mapping[str, bytes], inputs: Mapping[str, str], program: str, words: Sequence[str]) -> str:
+        """files: model.onnx and what lies beside it; inputs: files of them by the inputs' names."""
+        # Read or mapped when the survey is there: so one that is killed later leaves no folder.
+        with tempfile.TemporaryDirectory(prefix="gossamer-fleet-") as folder:
+            for name, content in files.items():
+                file = Path(folder, name)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+            given = [word for name, file in inputs.items() for word in ("--input", f"{name}={Path(folder, file)}")]
+            self._program = _Program(program, [str(Path(folder, "model.onnx")), *words, *given])
+            return self._program.receive()
 
     def measure(self, batch: str) -> tuple[str, float]:
         """With the seconds that it took."""
@@ -355,9 +358,8 @@ def tune(
         common += ["--shape", f"{name}={','.join('?' if extent < 0 else str(extent) for extent in shape)}"]
     for name, extent in (dims or {}).items():
         common += ["--dim", f"{name}={extent}"]
-    measuring = ["model.onnx", "--fleet", "measure", *common]
-    for number, name in enumerate(inputs):
-        measuring += ["--input", f"{name}=input{number}.npy"]
+    measuring = ["--fleet", "measure", *common]
+    named = {name: f"input{number}.npy" for number, name in enumerate(inputs)}
     with tempfile.TemporaryDirectory(prefix="gossamer-fleet-") as folder:
         if isinstance(model, bytes):
             file = Path(folder, "model.onnx")
@@ -372,7 +374,7 @@ def tune(
                 files = ray.put(_files(file, names, inputs, folder))
 
                 def start(handle: Any, device: str) -> Any:
-                    return handle.survey.remote(files, program, [*measuring, *_words({"device": device})])
+                    return handle.survey.remote(files, named, program, [*measuring, *_words({"device": device})])
 
                 fleet = _Fleet(ray, [_Place(device) for device in devices or [""] * count], start, plan, asked)
                 try:

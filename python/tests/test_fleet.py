@@ -49,7 +49,7 @@ def ray():
     name, value = MARK.split("=")
     home = tempfile.mkdtemp(prefix="gs-ray-")
     with pytest.MonkeyPatch.context() as patch:
-        for variable, told in {name: value, "RAY_USAGE_STATS_ENABLED": "0", "HOME": home, "GOSSAMER_PROGRAM": str(PROGRAM)}.items():
+        for variable, told in {name: value, "RAY_USAGE_STATS_ENABLED": "0", "HOME": home, "TMPDIR": home, "GOSSAMER_PROGRAM": str(PROGRAM)}.items():
             patch.setenv(variable, told)
         engine.init(num_cpus=2, object_store_memory=80 << 20, include_dashboard=False, log_to_driver=False, _temp_dir=f"{home}/ray")
         yield engine
@@ -108,6 +108,7 @@ def search(tmp_path, *, lines, **options):
     killer.join()
     assert killer.killed
     assert until(lambda: not processes("--with-parent")), "devices outlive their worker"
+    assert not list(Path(os.environ["HOME"]).glob("gossamer-fleet-*")), "workers leave files"
     return outcome, [json.loads(line) for line in records.read_text().splitlines()], file, records
 
 
