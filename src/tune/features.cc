@@ -103,16 +103,27 @@ void add_rows(const schedule::Group& group, const RowTiling& t, Features& featur
   features.plain(used(columns, double(t.threads) * t.column_lanes));
 }
 
-}  // namespace
-
-std::vector<float> features_of(const schedule::Group& group, const schedule::Point& point) {
+std::vector<float> of_point(const schedule::Group& group, const schedule::Point& point) {
   Features features;
   const auto* rows = std::get_if<RowTiling>(&point);
   features.plain(rows ? 1 : 0);
-  add_group(group, features);
   add_tiling(group.last(), rows ? Tiling{} : std::get<Tiling>(point), features);
   add_rows(group, rows ? *rows : RowTiling{}, features);
   return features.take();
+}
+
+}  // namespace
+
+std::vector<float> features_of(const schedule::Group& group, const schedule::Point& start,
+                               const schedule::Point& point) {
+  Features of_group;
+  add_group(group, of_group);
+  std::vector<float> features = of_group.take();
+  const std::vector<float> before = of_point(group, start), after = of_point(group, point);
+  features.insert(features.end(), after.begin(), after.end());
+  // What is predicted is a ratio to the time at `start`.
+  for (size_t at = 0; at < after.size(); ++at) features.push_back(after[at] - before[at]);
+  return features;
 }
 
 }  // namespace gossamer::tune

@@ -7,7 +7,9 @@
 
 namespace gossamer::tune {
 
-// Always as many: amounts as logarithms to base 2, ratios and flags as they are.
-std::vector<float> features_of(const schedule::Group& group, const schedule::Point& point);
+// Always as many: amounts as logarithms to base 2, ratios and flags as they are, of the point and
+// how far it is from the default one, `start`.
+std::vector<float> features_of(const schedule::Group& group, const schedule::Point& start,
+                               const schedule::Point& point);
 
 }  // namespace gossamer::tune

@@ -8,8 +8,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double better = 0.97;       // a point's ratio to the best one so far that takes its place
-constexpr double least_share = 1e-3;  // of all kernels' time: one that takes less is left alone
+constexpr double least_share = 1e-3;   // of all kernels' time: one that takes less is left alone
 constexpr double least_weight = 0.03;  // of a kernel that takes next to nothing, for its trials
 constexpr int most_comparisons = 7;    // beside the first: kernels go back by halves
 
@@ -126,6 +125,7 @@ void Planner::remember(Anchor& anchor) {
   anchor.search = std::make_unique<Search>(anchor.group, anchor.capabilities,
                                            options_.seed + static_cast<unsigned>(anchors_.size()));
   anchor.best = anchor.first();
+  costs_.add(anchor.search->space(), anchor.first(), 1.0);
   const schedule::Point* recorded = options_.compile.records
                                         ? options_.compile.records->find(anchor.key, anchor.machine)
                                         : nullptr;
@@ -139,7 +139,7 @@ void Planner::remember(Anchor& anchor) {
       continue;
     }
     anchor.search->tell(trial.point, trial.ratio);
-    costs_.add(anchor.group, trial.point, trial.ratio);
+    costs_.add(anchor.search->space(), trial.point, trial.ratio);
     if (to_string(trial.point) == to_string(anchor.best)) anchor.ratio = trial.ratio;
   }
 }
@@ -277,16 +277,16 @@ void Planner::judge(const Challenge& challenge, const Measured& measured) {
   if (ratios.empty()) return anchor.search->tell(challenge.point, std::nullopt);
   const double ratio = fastest(after) / fastest(before);
   const auto [least, largest] = std::ranges::minmax(ratios);
-  const auto faster = std::ranges::count_if(ratios, [](double one) { return one < 1; });
+  const auto wins = std::ranges::count_if(ratios, [](double one) { return one < 1; });
   const Trial trial{anchor.key,     anchor.machine,          challenge.point, outcome_.adapter,
                     fastest(after), ratio * challenge.ratio, largest - least, {}};
   ++outcome_.trials;
   anchor.search->tell(challenge.point, trial.ratio);
-  costs_.add(anchor.group, challenge.point, trial.ratio);
+  costs_.add(anchor.search->space(), challenge.point, trial.ratio);
   if (options_.on_trial) options_.on_trial(trial, anchor.name);
-  if (ratios.size() < turns || ratio > better || faster + 1 < turns) return;
+  if (ratios.size() < turns || ratio > faster || wins + 1 < turns) return;
   // Meanwhile another device may have found a better one.
-  if (trial.ratio > better * anchor.ratio) return;
+  if (trial.ratio > faster * anchor.ratio) return;
   anchor.best = challenge.point;
   anchor.ratio = trial.ratio;
   progress_.kernel = anchor.name;

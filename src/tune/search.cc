@@ -18,8 +18,8 @@ double chance(Random& random) { return std::uniform_real_distribution<>(0, 1)(ra
 
 }  // namespace
 
-void CostModel::add(const schedule::Group& group, const schedule::Point& point, double ratio) {
-  const std::vector<float> row = features_of(group, point);
+void CostModel::add(const Space& space, const schedule::Point& point, double ratio) {
+  const std::vector<float> row = features_of(space.group(), space.start(), point);
   rows_.insert(rows_.end(), row.begin(), row.end());
   // What is very slow is slow enough: how slow is nothing to learn.
   targets_.push_back(std::log(std::clamp(ratio, 0.05, 4.0)));
@@ -31,13 +31,13 @@ void CostModel::fit() {
   fitted_ = true;
 }
 
-double CostModel::predict(const schedule::Group& group, const schedule::Point& point) const {
-  return trees_.predict(features_of(group, point));
+double CostModel::predict(const Space& space, const schedule::Point& point) const {
+  return trees_.predict(features_of(space.group(), space.start(), point));
 }
 
 Search::Search(const schedule::Group& group, const schedule::Capabilities& capabilities,
                unsigned seed)
-    : group_(group), space_(group, capabilities), random_(seed) {
+    : space_(group, capabilities), random_(seed) {
   tell(space_.start(), 1.0);
 }
 
@@ -65,7 +65,7 @@ std::optional<schedule::Point> Search::next(const CostModel& model) {
     schedule::Point point = candidate();
     std::string text = to_string(point);
     if (told_.contains(text) || given_.contains(text)) continue;
-    const double cost = guess ? chance(random_) : model.predict(group_, point);
+    const double cost = guess ? chance(random_) : model.predict(space_, point);
     rated.push_back({cost, std::move(text), point});
   }
   std::ranges::sort(rated, {}, &Rated::cost);

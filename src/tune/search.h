@@ -13,16 +13,19 @@
 
 namespace gossamer::tune {
 
+// A point's time by another one's that makes it the better one: all else may be noise.
+constexpr double faster = 0.97;
+
 // Time of a point in comparison with the same kernel's default one, learned from all kernels that
 // were measured on one machine.
 class CostModel {
  public:
-  void add(const schedule::Group& group, const schedule::Point& point, double ratio);
+  void add(const Space& space, const schedule::Point& point, double ratio);
   // To what was added so far.
   void fit();
   bool knows_something() const { return fitted_; }
   // The logarithm of the ratio.
-  double predict(const schedule::Group& group, const schedule::Point& point) const;
+  double predict(const Space& space, const schedule::Point& point) const;
 
  private:
   std::vector<float> rows_;
@@ -51,7 +54,6 @@ class Search {
  private:
   schedule::Point candidate();
 
-  const schedule::Group& group_;
   Space space_;
   Random random_;
   std::map<std::string, bool> told_;                 // by their text; false: no schedule has it

@@ -1,6 +1,7 @@
 #include "tune/space.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ir/build.h"
 
@@ -132,6 +133,26 @@ Point Space::any(Random& random) const {
   for (const Dimension& one : dimensions_)
     set_field(point, one.field, one.values[below(one.values.size(), random)]);
   return plain(point);
+}
+
+std::vector<Point> Space::all() const {
+  std::map<std::string, Point> found{{to_string(plain(start_)), plain(start_)}};
+  for (const Dimension& one : dimensions_) {
+    std::map<std::string, Point> more;
+    for (const auto& [text, point] : found) {
+      for (const int64_t value : one.values) {
+        Point changed = point;
+        set_field(changed, one.field, value);
+        more.emplace(to_string(changed), changed);
+      }
+    }
+    found = std::move(more);
+  }
+  std::map<std::string, Point> distinct;
+  for (const auto& [text, point] : found) distinct.emplace(to_string(plain(point)), plain(point));
+  std::vector<Point> points;
+  for (auto& [text, point] : distinct) points.push_back(std::move(point));
+  return points;
 }
 
 bool Space::legal(const Point& point) const {

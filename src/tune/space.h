@@ -24,6 +24,7 @@ class Space {
  public:
   Space(const schedule::Group& group, const schedule::Capabilities& capabilities);
 
+  const schedule::Group& group() const { return group_; }
   const schedule::Point& start() const { return start_; }
 
   // A point with one or two fields of another value.
@@ -32,6 +33,8 @@ class Space {
   schedule::Point cross(const schedule::Point& one, const schedule::Point& other,
                         Random& random) const;
   schedule::Point any(Random& random) const;
+  // Each once.
+  std::vector<schedule::Point> all() const;
   // Whether the compiler makes a kernel of it. Costs as much as scheduling does.
   bool legal(const schedule::Point& point) const;
 

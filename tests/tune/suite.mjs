@@ -56,6 +56,14 @@ function searches(file) {
   const texts = all.map(({key, trial}) => `${key} ${trial}`);
   check('and measures nothing twice', texts.length === 36 && new Set(texts).size === 36, texts.join('\n'));
 
+  const judged = call('cost-model', file, '--target', 'cpu', '--records', records, '--least', '6', '--json');
+  const [{adapter, kernels = []} = {}] = judged.status === 0 ? JSON.parse(judged.stdout) : [];
+  check('the model of costs is judged by kernels that were measured', adapter === all[0].adapter && kernels.length > 1 &&
+    kernels.every(({key, best, inSpace: [place, of], inMeasured}) => texts.some((one) => one.startsWith(key)) &&
+      best > 0 && place >= 1 && place <= of && inMeasured[1] <= of), judged.stdout + judged.stderr);
+  const strange = call('cost-model', file, '--target', 'wasm', '--records', records);
+  check('records of another target judge nothing', strange.status === 1 && strange.stderr.includes('for this target'), strange.stderr);
+
   // The best points there are, whatever the machine found: the compiler takes them, and says so.
   const last = new Map(trials.map(({key, class: machine, trial}) => [key, {key, class: machine, point: trial}]));
   const taken = path.join(work, 'taken.jsonl');

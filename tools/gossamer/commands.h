@@ -25,6 +25,7 @@ void add_rpc(CLI::App& app, Chosen& chosen);
 void add_serve(CLI::App& app, Chosen& chosen);
 void add_targets(CLI::App& app, Chosen& chosen);
 void add_tune(CLI::App& app, Chosen& chosen);
+void add_cost_model(CLI::App& app, Chosen& chosen);
 
 // Prints the error as one line on stderr, or as {"error": ...} on stdout; gives exit code 1.
 int report_error(const Diagnostic& diagnostic, bool json);

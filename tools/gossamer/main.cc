@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   add_serve(app, chosen);
   add_targets(app, chosen);
   add_tune(app, chosen);
+  add_cost_model(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version

@@ -1,0 +1,221 @@
+// gossamer cost-model: how good a search's model of costs is at kernels that it never saw.
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "api/files.h"
+#include "gossamer/commands.h"
+#include "gossamer/fixed_inputs.h"
+#include "gossamer/progress.h"
+#include "gossamer/records_file.h"
+#include "tune/model_quality.h"
+
+namespace gossamer::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> models, records;
+  std::string target;
+  FixedInputs fixed;
+  size_t least = 8;
+  bool json = false;
+};
+
+// Kernels of the models by their key, and what the classes of machines can do.
+struct Known {
+  std::map<std::string, compiler::KernelReport> kernels;
+  std::map<std::string, schedule::Capabilities> classes;
+};
+
+Result<> add_kernels(const Options& options, const std::string& file, Known& known) {
+  GS_ASSIGN(const Bytes model, read_file(file));
+  const auto external = external_files(fs::path(file).parent_path());
+  compiler::Options compile;
+  compile.target = options.target;
+  compile.external = external.get();
+  compile.groups = true;
+  GS_TRY(apply(options.fixed, compile.known));
+  compiler::Report report;
+  GS_TRY(compiler::compile(model, compile, &report));
+  for (compiler::KernelReport& kernel : report.kernels) {
+    if (!kernel.group) continue;
+    known.classes.emplace(kernel.machine, kernel.capabilities);
+    known.kernels.emplace(kernel.key, std::move(kernel));
+  }
+  return {};
+}
+
+// What was measured on one adapter.
+struct Machine {
+  std::string adapter;
+  std::vector<tune::MeasuredKernel> kernels;
+};
+
+// Points of kernels that no model here has are counted in `strange`.
+std::vector<Machine> machines_of(const std::vector<tune::Trial>& trials, const Known& known,
+                                 size_t& strange) {
+  using Times = std::map<std::string, std::vector<const tune::Trial*>>;  // by point
+  std::map<std::string, std::map<std::pair<std::string, std::string>, Times>> all;
+  for (const tune::Trial& trial : trials) {
+    if (!trial.failure.empty()) continue;
+    if (known.kernels.contains(trial.key) && known.classes.contains(trial.machine)) {
+      all[trial.adapter][{trial.key, trial.machine}][to_string(trial.point)].push_back(&trial);
+    } else {
+      ++strange;
+    }
+  }
+  std::vector<Machine> machines;
+  for (const auto& [adapter, kernels] : all) {
+    Machine& machine = machines.emplace_back(Machine{adapter, {}});
+    for (const auto& [key, times] : kernels) {
+      const compiler::KernelReport& report = known.kernels.at(key.first);
+      tune::MeasuredKernel kernel{
+          key.first, report.name, *report.group, known.classes.at(key.second), {}};
+      const schedule::Point start = default_point(kernel.group, kernel.capabilities);
+      if (!times.contains(to_string(start))) kernel.points.push_back({start, 1.0});
+      for (const auto& [text, same] : times) {
+        double sum = 0;
+        for (const tune::Trial* trial : same) sum += trial->ratio;
+        kernel.points.push_back({same[0]->point, sum / static_cast<double>(same.size())});
+      }
+      machine.kernels.push_back(std::move(kernel));
+    }
+    std::ranges::sort(machine.kernels, std::greater(),
+                      [](const auto& one) { return one.points.size(); });
+  }
+  return machines;
+}
+
+size_t count_within(const std::vector<tune::Judgement>& all, tune::Rank tune::Judgement::* rank) {
+  return static_cast<size_t>(std::ranges::count_if(
+      all, [&](const auto& one) { return (one.*rank).is_within(tune::first_share); }));
+}
+
+std::string text_of(const tune::Rank& rank) { return cat(rank.place, " of ", rank.of); }
+
+void print_table(const Machine& machine, const std::vector<tune::Judgement>& all) {
+  std::printf("%s\n%-34s %6s %7s  %14s %14s %11s %9s %9s\n", machine.adapter.c_str(), "kernel",
+              "points", "best", "in the space", "one near it", "in measured", "first 5 %",
+              "at random");
+  for (const tune::Judgement& one : all)
+    std::printf("%-34s %6zu %7.3f  %14s %14s %11s %9.3f %9.3f\n",
+                cat(one.kernel->key.substr(0, 8), " ", one.kernel->name.substr(0, 25)).c_str(),
+                one.kernel->points.size(), one.best, text_of(one.in_space).c_str(),
+                text_of(one.near_in_space).c_str(), text_of(one.in_measured).c_str(),
+                one.best_of_first, one.best_of_random);
+  std::printf(
+      "the best measured point is in the model's first 5 %% of the space for %zu of %zu kernels, "
+      "one as good within 3 %% for %zu; in that of the measured ones for %zu\n",
+      count_within(all, &tune::Judgement::in_space), all.size(),
+      count_within(all, &tune::Judgement::near_in_space),
+      count_within(all, &tune::Judgement::in_measured));
+}
+
+void print_json(const std::vector<std::pair<Machine, std::vector<tune::Judgement>>>& machines) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> json(text);
+  const auto rank = [&](const char* name, const tune::Rank& given) {
+    json.Key(name);
+    json.StartArray();
+    json.Uint64(given.place);
+    json.Uint64(given.of);
+    json.EndArray();
+  };
+  const auto number = [&](const char* name, double value) {
+    json.Key(name);
+    json.Double(value);
+  };
+  json.StartArray();
+  for (const auto& [machine, all] : machines) {
+    json.StartObject();
+    json.Key("adapter");
+    json.String(machine.adapter);
+    rank("inSpace", {count_within(all, &tune::Judgement::in_space), all.size()});
+    rank("inMeasured", {count_within(all, &tune::Judgement::in_measured), all.size()});
+    rank("near", {count_within(all, &tune::Judgement::near_in_space), all.size()});
+    json.Key("kernels");
+    json.StartArray();
+    for (const tune::Judgement& one : all) {
+      json.StartObject();
+      json.Key("key");
+      json.String(one.kernel->key);
+      json.Key("name");
+      json.String(one.kernel->name);
+      number("best", one.best);
+      rank("inSpace", one.in_space);
+      rank("near", one.near_in_space);
+      rank("inMeasured", one.in_measured);
+      number("bestOfFirst", one.best_of_first);
+      number("bestOfRandom", one.best_of_random);
+      json.EndObject();
+    }
+    json.EndArray();
+    json.EndObject();
+  }
+  json.EndArray();
+  std::printf("%s\n", text.GetString());
+}
+
+Result<> judge_all(const Options& options) {
+  std::vector<tune::Trial> trials;
+  for (const std::string& file : options.records) {
+    GS_ASSIGN(tune::Recorded read, read_records(file));
+    std::ranges::move(read.trials, std::back_inserter(trials));
+  }
+  Known known;
+  for (const std::string& model : options.models) GS_TRY(add_kernels(options, model, known));
+  size_t strange = 0;
+  std::vector<std::pair<Machine, std::vector<tune::Judgement>>> judged;
+  Progress progress(options.json);
+  for (Machine& machine : machines_of(trials, known, strange)) {
+    auto all = judge_model(machine.kernels, options.least, [&](size_t done, size_t of) {
+      progress.show(machine.adapter, double(done) / double(of));
+    });
+    judged.emplace_back(std::move(machine), std::move(all));
+  }
+  if (judged.empty())
+    return fail("the records have no points of kernels of these models for this target");
+  if (strange > 0)
+    std::fprintf(stderr, "gossamer: %zu points are of kernels that these models do not have\n",
+                 strange);
+  if (options.json) {
+    print_json(judged);
+  } else {
+    for (const auto& [machine, all] : judged) print_table(machine, all);
+  }
+  return {};
+}
+
+int run_cost_model(const Options& options) {
+  const auto done = judge_all(options);
+  return done ? 0 : report_error(done.error(), options.json);
+}
+
+}  // namespace
+
+void add_cost_model(CLI::App& app, Chosen& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "cost-model", "Judge a search's model of costs by kernels that it never saw");
+  command->add_option("models", options->models, "ONNX files whose kernels were tuned")->required();
+  command->add_option("--records", options->records, "What `gossamer tune` wrote of them")
+      ->required()
+      ->delimiter(',');
+  command->add_option("--target,-t", options->target, "Where they ran")
+      ->required()
+      ->check(CLI::IsMember({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"}));
+  add_fixed_inputs(*command, options->fixed);
+  command->add_option("--least", options->least, "Measured points of a kernel that is asked about")
+      ->check(CLI::Range(2, 10000))
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "Machine-readable output");
+  command->callback(
+      [options, &chosen] { chosen.run = [options] { return run_cost_model(*options); }; });
+}
+
+}  // namespace gossamer::command
