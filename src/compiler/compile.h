@@ -39,7 +39,7 @@ struct Options {
   bool native_side = false;  // webgpu: what the GPU leaves to the CPU is machine code, for the
                              // run time in C++, not wasm for pages
   std::string cpu = "native";  // cpu, and CPUs beside a GPU: LLVM's name of the processor
-  const schedule::Records* records = nullptr;  // points to take instead of the default ones
+  const schedule::PointSource* records = nullptr;  // points to take instead of the default ones
   CodeForm code = CodeForm::finished;
   bool groups = false;  // KernelReport::group, key and machine
   // Report::weights of an earlier compilation of the same model for the same target: they are
@@ -64,6 +64,8 @@ struct Options {
 struct KernelReport {
   std::string name, origin, schedule, ir, code;
   std::string key, machine;                   // of records: schedule/choice.h
+  bool recorded = false;                      // at a point of records,
+  std::string near = {};                      // of this kernel, where it is not its own
   std::optional<schedule::Group> group = {};  // what it computes, where asked for
   schedule::Capabilities capabilities = {};   // for which
 };
@@ -72,8 +74,10 @@ struct Report {
   std::vector<KernelReport> kernels;
   int64_t memory_bytes = 0;  // slots, where static
   int64_t weight_bytes = 0;
-  package::WeightFiles weights;   // without bytes
-  int recorded = 0, refused = 0;  // points of records that were taken, and that are not legal
+  package::WeightFiles weights;  // without bytes
+  // Kernels at a point of their own records, at one of a kernel near them, and at none since what
+  // is recorded is not legal.
+  int recorded = 0, nearest = 0, refused = 0;
 };
 
 // `file` is what constants of the graph with `file` 0 are ranges of. Options::known is for the

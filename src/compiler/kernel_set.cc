@@ -45,18 +45,13 @@ KernelParameters parameters_of(const ops::Program& program, const std::vector<ir
   return parameters;
 }
 
-// At the recorded point, where there is one and it is legal.
-schedule::ScheduledGroup KernelSet::choose(const schedule::Group& group,
-                                           const schedule::Capabilities& capabilities) {
-  if (options_.records) {
-    const schedule::Point* point = options_.records->find(key_of(group), class_of(capabilities));
-    if (point) {
-      auto made = schedule_at(group, capabilities, *point);
-      ++(made ? recorded_ : refused_);
-      if (made) return *std::move(made);
-    }
-  }
-  return schedule::schedule_default(group, capabilities);
+schedule::PointSource::Choice KernelSet::choose(const schedule::Group& group,
+                                                const schedule::Capabilities& capabilities) {
+  schedule::PointSource::Choice choice;
+  if (options_.records) choice = options_.records->choose(group, capabilities);
+  refused_ += choice.refused;
+  if (choice.scheduled) ++(choice.near.empty() ? recorded_ : nearest_);
+  return choice;
 }
 
 KernelReport KernelSet::report_of(const schedule::Group& group,
@@ -73,7 +68,10 @@ KernelReport KernelSet::report_of(const schedule::Group& group,
 
 Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
                                       const schedule::Capabilities& capabilities, int device) {
-  const schedule::ScheduledGroup scheduled = choose(group, capabilities);
+  schedule::PointSource::Choice choice = choose(group, capabilities);
+  const bool recorded = choice.scheduled.has_value();
+  if (!recorded) choice.scheduled = schedule::schedule_default(group, capabilities);
+  const schedule::ScheduledGroup& scheduled = *choice.scheduled;
   const KernelParameters& p = parameters_;
   auto lowered = run_pipeline(
       p.signed_ones.empty() ? scheduled.kernel
@@ -116,6 +114,8 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
     infos_.push_back(info);
     kernels_.push_back(std::move(canonical.kernel));
     reports_.push_back(report_of(group, capabilities, info.schedule));
+    reports_.back().recorded = recorded;
+    reports_.back().near = std::move(choice.near);
   }
   use.kernel = found->second;
   return use;
@@ -124,6 +124,7 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
 void KernelSet::tell(Report& report) const {
   report.kernels = reports_;
   report.recorded = recorded_;
+  report.nearest = nearest_;
   report.refused = refused_;
   for (size_t i = 0; i < kernels_.size(); ++i) report.kernels[i].ir = ir::print(kernels_[i]);
 }

@@ -55,8 +55,8 @@ class KernelSet {
   void tell(Report& report) const;
 
  private:
-  schedule::ScheduledGroup choose(const schedule::Group& group,
-                                  const schedule::Capabilities& capabilities);
+  schedule::PointSource::Choice choose(const schedule::Group& group,
+                                       const schedule::Capabilities& capabilities);
   KernelReport report_of(const schedule::Group& group, const schedule::Capabilities& capabilities,
                          const std::string& schedule) const;
 
@@ -67,7 +67,7 @@ class KernelSet {
   std::vector<package::KernelInfo> infos_;
   std::vector<KernelReport> reports_;
   std::map<std::string, int> by_key_;  // canonical key to kernel
-  int recorded_ = 0, refused_ = 0;
+  int recorded_ = 0, nearest_ = 0, refused_ = 0;
 };
 
 }  // namespace gossamer::compiler

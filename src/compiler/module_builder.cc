@@ -107,10 +107,8 @@ std::optional<schedule::Capabilities> ModuleBuilder::hardware_caps() const {
 // A point of either kind of machine is no point of the other.
 bool ModuleBuilder::is_recorded(const schedule::Group& group,
                                 const schedule::Capabilities& others) const {
-  if (!options_.records) return false;
-  const std::string key = key_of(group);
-  return options_.records->find(key, class_of(caps_)) ||
-         options_.records->find(key, class_of(others));
+  return options_.records &&
+         (options_.records->has(group, caps_) || options_.records->has(group, others));
 }
 
 Result<> ModuleBuilder::add_group(const schedule::Group& group) {

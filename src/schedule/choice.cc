@@ -239,7 +239,7 @@ class Space {
 // The text of a group's stages, with buffers and dimensions by number.
 class Text {
  public:
-  std::string of(const Group& group) {
+  GroupText of(const Group& group) {
     std::string text;
     for (const Member& member : group.members) {
       ops::Stage stage = member.stage;
@@ -262,7 +262,7 @@ class Text {
       if (stage.condition) stage.condition = numbered(stage.condition);
       text += cat(ops::print(stage), member.written ? "written\n" : "");
     }
-    return layouts_ + text;
+    return {std::move(layouts_), std::move(text)};
   }
 
  private:
@@ -389,8 +389,14 @@ Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capab
   return schedule_at(group, capabilities, tiling);
 }
 
+GroupText text_of(const Group& group) { return Text().of(group); }
+
 std::string key_of(const Group& group) {
-  const std::string text = Text().of(group);
+  const GroupText text = text_of(group);
+  return hash_of(text.layouts + text.stages);
+}
+
+std::string hash_of(std::string_view text) {
   const uint64_t hash = XXH3_64bits(text.data(), text.size());
   std::string key;
   for (int shift = 60; shift >= 0; shift -= 4) key += "0123456789abcdef"[(hash >> shift) & 15];
@@ -402,15 +408,6 @@ std::string class_of(const Capabilities& capabilities) {
   if (capabilities.multiply_adds) return target + ".relaxed";
   if (!has_adapters(capabilities.kind)) return target;
   return target + (capabilities.hardware ? ".hardware" : ".software");
-}
-
-void Records::add(std::string key, std::string machine, const Point& point) {
-  points_.insert_or_assign({std::move(key), std::move(machine)}, point);
-}
-
-const Point* Records::find(const std::string& key, const std::string& machine) const {
-  const auto found = points_.find({key, machine});
-  return found == points_.end() ? nullptr : &found->second;
 }
 
 }  // namespace gossamer::schedule

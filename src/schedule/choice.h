@@ -1,10 +1,9 @@
 // Choices as data: the points of a group's search space, as text, and records of good ones.
 #pragma once
 
-#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -38,22 +37,32 @@ std::vector<Point> space_of(const Group& group, const Capabilities& capabilities
 Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,
                                    const Point& point);
 
-// What points belong to, whatever model the group is part of: its stages without names, hashed.
+// A group as text, without names: how its buffers lie, and its stages.
+struct GroupText {
+  std::string layouts, stages;
+};
+GroupText text_of(const Group& group);
+// What points belong to, whatever model the group is part of: that text, hashed.
 std::string key_of(const Group& group);
+std::string hash_of(std::string_view text);
 // What they were measured on: "cpu", "wasm", "wasm.relaxed", "webgl",
 // "webgpu.hardware", "webgpu.software".
 std::string class_of(const Capabilities& capabilities);
 
-// Points to take instead of the default ones, by key and class. The last one added counts.
-class Records {
+// Points to take instead of the default ones (records.h).
+class PointSource {
  public:
-  void add(std::string key, std::string machine, const Point& point);
-  // Null: there is none.
-  const Point* find(const std::string& key, const std::string& machine) const;
-  size_t size() const { return points_.size(); }
+  struct Choice {
+    std::optional<ScheduledGroup> scheduled;  // none: the default point stays
+    std::string near;                         // the kernel whose point it is, if not its own
+    bool refused = false;                     // there are points, and none is legal
+  };
 
- private:
-  std::map<std::pair<std::string, std::string>, Point> points_;
+  virtual ~PointSource() = default;
+  virtual Choice choose(const Group& group, const Capabilities& capabilities) const = 0;
+  virtual bool has(const Group& group, const Capabilities& capabilities) const = 0;
+  // Of this very kernel; null: there is none.
+  virtual const Point* find(const std::string& key, const std::string& machine) const = 0;
 };
 
 }  // namespace gossamer::schedule

@@ -1,4 +1,4 @@
-// Points of search spaces as text, what is no point, and what records are kept by.
+// Points of search spaces as text, and what is no point.
 #include "schedule/choice.h"
 
 #include <gtest/gtest.h>
@@ -74,15 +74,6 @@ TEST(Choice, KeysAreOfWhatIsComputed) {
             key_of(single_group(product(ir::var("m"), index(4), index(4)))));
   EXPECT_NE(key_of(single_group(twice())),
             key_of(single_group(twice(index(3), index(10), blocked))));
-}
-
-TEST(Choice, RecordsByKeyAndClass) {
-  Records records;
-  records.add("a", "wasm", *parse_point("map lanes=4"));
-  records.add("a", "wasm", *parse_point("map lanes=1"));
-  EXPECT_EQ(to_string(*records.find("a", "wasm")), "map");
-  EXPECT_EQ(records.find("a", "cpu"), nullptr);
-  EXPECT_EQ(records.find("b", "wasm"), nullptr);
 }
 
 }  // namespace

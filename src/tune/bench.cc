@@ -80,6 +80,7 @@ Task<Result<Bench::Loaded>> Bench::load(const std::vector<Placed>& best,
                                         const std::vector<Placed>& challengers,
                                         const Which& which) {
   schedule::Records records;
+  records.set_exact();
   for (const Placed& one : best) records.add(one.key, one.machine, one.point);
   for (const size_t at : which) {
     const Placed& one = challengers[at];

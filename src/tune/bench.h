@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
+#include "schedule/records.h"
 #include "tune/measurer.h"
 
 namespace gossamer::tune {

@@ -24,6 +24,7 @@ struct Planner::Anchor {
   double ratio = 1;          // the best one's time by the default one's
   double ms = 0, share = 0;  // of the default one
   int trials = 0, under_way = 0;
+  bool recorded_default = false;
 
   double weight() const { return ms * ratio; }
   const schedule::Point& first() const { return search->space().start(); }
@@ -292,7 +293,7 @@ void Planner::judge(const Challenge& challenge, const Measured& measured) {
   progress_.kernel = anchor.name;
   progress_.kernel_gain = 1 / trial.ratio;
   progress_.share = anchor.share / trial.ratio;
-  if (options_.on_better) options_.on_better(trial, anchor.name);
+  tell_better(anchor, trial);
 }
 
 void Planner::tell_progress() {
@@ -333,9 +334,14 @@ void Planner::take_comparison(const Sent& sent, const Measurement& seen) {
 void Planner::give_up(Anchor& anchor, double ms) {
   anchor.best = anchor.first();
   anchor.ratio = 1;
-  if (options_.on_better)
-    options_.on_better({anchor.key, anchor.machine, anchor.best, outcome_.adapter, ms, 1, 0, ""},
-                       anchor.name);
+  anchor.recorded_default = true;
+  tell_better(anchor, {anchor.key, anchor.machine, anchor.best, outcome_.adapter, ms, 1, 0, ""});
+}
+
+void Planner::tell_better(const Anchor& anchor, Trial trial) const {
+  if (!options_.on_better) return;
+  trial.likeness = likeness_of(anchor.group);
+  options_.on_better(trial, anchor.name);
 }
 
 // Of the improved kernels, those with the smaller gains; whether there were any.
@@ -353,6 +359,9 @@ bool Planner::give_up_half(const Sent& sent, const Measurement& seen) {
 
 void Planner::finish(const Sent& sent, const Measurement& seen) {
   phase_ = over;
+  // As they were compared: what is better for a kernel near them is not known to be for them.
+  for (const auto& anchor : anchors_)
+    if (!anchor->improved() && !anchor->recorded_default) give_up(*anchor, anchor->ms);
   outcome_.run_ms_before = fastest(seen.run_before);
   outcome_.run_ms_after = fastest(seen.run_after);
   for (const auto& one : anchors_) {

@@ -21,10 +21,11 @@ namespace gossamer::tune {
 struct Trial {
   std::string key, machine;
   schedule::Point point;
-  std::string adapter;       // as the device calls itself
-  double ms = 0, ratio = 0;  // its time, and that by the default point's
-  double spread = 0;         // of the ratio between turns: largest less smallest
-  std::string failure;       // not empty: why there are no times
+  std::string adapter;               // as the device calls itself
+  double ms = 0, ratio = 0;          // its time, and that by the default point's
+  double spread = 0;                 // of the ratio between turns: largest less smallest
+  std::string failure;               // not empty: why there are no times
+  schedule::Likeness likeness = {};  // of a better one, for kernels near it
 };
 
 struct Progress {
@@ -65,7 +66,8 @@ struct Options {
   unsigned seed = 1;
   // `kernel`: its name in the model.
   std::function<void(const Trial&, const std::string& kernel)> on_trial = {};
-  // The best point of a kernel so far.
+  // The best point of a kernel so far; at the end the default one, ratio 1, of those that have no
+  // better one.
   std::function<void(const Trial&, const std::string& kernel)> on_better = {};
   std::function<void(const Progress&)> on_progress = {};
   std::function<bool()> is_stopped = {};
@@ -111,6 +113,7 @@ class Planner {
   void fail_trial(const Challenge& challenge, const std::string& why);
   void take_comparison(const Sent& sent, const Measurement& seen);
   void give_up(Anchor& anchor, double ms);
+  void tell_better(const Anchor& anchor, Trial trial) const;
   bool give_up_half(const Sent& sent, const Measurement& seen);
   void finish(const Sent& sent, const Measurement& seen);
   void tell_progress();

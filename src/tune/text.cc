@@ -12,6 +12,7 @@ namespace {
 struct Line {
   Trial trial;
   bool best = false;
+  std::string kernel;
 };
 
 // Null: there is none.
@@ -19,6 +20,19 @@ const Value* bench_of(const rapidjson::Document& answer) {
   if (answer.HasParseError() || !answer.IsObject()) return nullptr;
   const auto bench = answer.FindMember("bench");
   return bench != answer.MemberEnd() && bench->value.IsObject() ? &bench->value : nullptr;
+}
+
+Result<std::vector<int64_t>> extents_of(const Value& object) {
+  const auto member = object.FindMember("extents");
+  if (member == object.MemberEnd() || !member->value.IsArray())
+    return fail("has a \"structure\" and no \"extents\"");
+  std::vector<int64_t> extents;
+  for (const Value& extent : member->value.GetArray()) {
+    if (!extent.IsInt64() || extent.GetInt64() < 0)
+      return fail("\"extents\" are whole numbers, 0 where one is not known");
+    extents.push_back(extent.GetInt64());
+  }
+  return extents;
 }
 
 Result<Line> read_line(std::string_view line) {
@@ -35,6 +49,13 @@ Result<Line> read_line(std::string_view line) {
   read.trial.spread = number_of(document, "spread");
   if (document.HasMember("adapter")) {
     GS_ASSIGN(read.trial.adapter, text_of(document, "adapter"));
+  }
+  if (document.HasMember("structure")) {
+    GS_ASSIGN(read.trial.likeness.structure, text_of(document, "structure"));
+    GS_ASSIGN(read.trial.likeness.extents, extents_of(document));
+  }
+  if (document.HasMember("kernel")) {
+    GS_ASSIGN(read.kernel, text_of(document, "kernel"));
   }
   if (document.HasMember("failed")) {
     GS_ASSIGN(read.trial.failure, text_of(document, "failed"));
@@ -57,7 +78,13 @@ Recorded read_records(std::string_view text, std::string_view where) {
       one.error().where = cat(where, ":", number);
       read.left_out.push_back(std::move(one).error());
     } else if (one->best) {
-      read.records.add(one->trial.key, one->trial.machine, one->trial.point);
+      Trial& trial = one->trial;
+      std::optional<schedule::Point> point;
+      if (trial.ratio < 1) point = trial.point;
+      // Kernels' names say little: "conv".
+      std::string name = cat(one->kernel, one->kernel.empty() ? "" : " ", trial.key.substr(0, 8));
+      read.records.add({std::move(trial.key), std::move(trial.machine), point, std::move(name),
+                        std::move(trial.likeness)});
     } else {
       read.trials.push_back(std::move(one->trial));
     }
@@ -77,6 +104,13 @@ std::string line_of(const Trial& trial, const std::string& kernel, bool best) {
     line.number("ms", trial.ms);
     line.number("ratio", trial.ratio);
     line.number("spread", trial.spread);
+  }
+  if (best && !trial.likeness.structure.empty()) {
+    line.text("structure", trial.likeness.structure);
+    line.json().Key("extents");
+    line.json().StartArray();
+    for (const int64_t extent : trial.likeness.extents) line.json().Int64(extent);
+    line.json().EndArray();
   }
   line.text("kernel", kernel);
   line.text("adapter", trial.adapter);

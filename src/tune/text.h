@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "schedule/choice.h"
+#include "schedule/records.h"
 #include "tune/measurer.h"
 #include "tune/tuner.h"
 
@@ -14,7 +14,9 @@ namespace gossamer::tune {
 
 // A record a line: {"key": "...", "class": "wasm", "point": "contraction rows=4"}; other members
 // are left alone. Key, class and points are those of `gossamer inspect --space`. The last one of a
-// key and class counts. Lines with a "trial" in place of the point are a search's.
+// key and class counts. With a "ratio" (of its time to the default point's) of 1 or more the
+// default point stays. With "structure" and "extents" (schedule/records.h) it is for kernels near
+// it, too, which know it as "kernel". Lines with a "trial" in place of the point are a search's.
 struct Recorded {
   schedule::Records records;
   std::vector<Trial> trials;  // of any adapter

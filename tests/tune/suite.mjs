@@ -21,14 +21,14 @@ function call(...args) {
   return {status, stdout: stdout ?? '', stderr: stderr ?? ''};
 }
 
-function writeModel() {
-  const file = path.join(work, 'products.onnx');
+function writeModel(rows = 128) {
+  const file = path.join(work, `products${rows}.onnx`);
   writeFileSync(file, model({
     // The weights' packing at load is a kernel, too, and none of a run's; other machines have other kernels.
     nodes: [node('MatMul', ['a', 'w'], ['c']), node('Softmax', ['c'], ['d']), node('MatMul', ['d', 'b'], ['e'])],
     weights: [stored({type: 'f32', shape: [128, 128], data: Float32Array.from({length: 128 * 128}, (_, at) => Math.sin(at))}, 'w')],
-    inputs: [value('a', 'f32', [128, 128]), value('b', 'f32', [128, 128])],
-    outputs: [value('e', 'f32', [128, 128])],
+    inputs: [value('a', 'f32', [rows, 128]), value('b', 'f32', [128, 128])],
+    outputs: [value('e', 'f32', [rows, 128])],
   }));
   return file;
 }
@@ -45,6 +45,11 @@ function searches(file) {
     `${outcome.trials} and ${outcome.failures}; ${trials.length} lines`);
   check('its lines have keys of the model', trials.every(({key, ms, ratio, adapter}) =>
     outcome.kernels.some((kernel) => kernel.key === key) && ms > 0 && ratio > 0 && adapter), JSON.stringify(trials[0]));
+  const told = linesOf(records).filter((line) => line.point);
+  check('at the end each kernel has a record, by which others find it', outcome.kernels.every(({key, before, after}) => {
+    const last = told.findLast((line) => line.key === key);
+    return last?.point === after && (before === after ? last.ratio === 1 : last.ratio < 1) && last.structure && last.extents.length > 0;
+  }), JSON.stringify(told));
   check('whole runs are compared', outcome.runMsBefore > 0 && outcome.runMsAfter > 0, first.stdout);
 
   appendFileSync(records, 'no record\n{"key": "0", "class": "cpu"}\n');
@@ -72,6 +77,48 @@ function searches(file) {
     '-o', path.join(work, 'package'));
   const {recorded = 0, refused = -1} = compiled.status === 0 ? JSON.parse(compiled.stdout).packages[0] : {};
   check('the compiler takes points that were measured', recorded >= last.size && refused === 0, compiled.stdout + compiled.stderr);
+}
+
+// Kernels without a record take that of one near them, where it is legal, and it is said whose it is.
+function nearest(file) {
+  const other = writeModel(160);
+  const far = writeModel(512);
+  const inspect = (...args) => JSON.parse(call('inspect', ...args, '--target', 'cpu', '--space', '--json').stdout).targets[0].kernels;
+  const products = inspect(file).filter(({name, points = []}) => name === 'matmul' && points.length > 1);
+  const records = path.join(work, 'near.jsonl');
+  const compile = (model, change, ...args) => {
+    writeFileSync(records, products.map(({key, class: machine, structure, extents, points}) => JSON.stringify(
+      {key, class: machine, point: points[1], kernel: 'matmul', structure, extents, ...change})).join('\n'));
+    const {status, stdout, stderr} = call('compile', model, '--target', 'cpu', '--emit', 'package', '--records', records, '--json',
+      '-o', path.join(work, 'near'), ...args);
+    const {recorded, nearest, refused} = status === 0 ? JSON.parse(stdout).packages[0] : {};
+    return {counts: [recorded, nearest, refused].join(), said: stdout + stderr};
+  };
+  const count = products.length;
+  const cases = [
+    ['its own', `${count},0,0`, file],
+    ['of a kernel near it', `0,${count},0`, other],
+    ['of one that is far', '0,0,0', far],
+    ['of a kernel near it, not wanted', '0,0,0', other, {}, '--records-exact'],
+    ['that is not legal', `0,0,${count}`, other, {point: 'contraction vector_axis=7 lanes=4'}],
+    ['of a kernel whose default point is the best', '0,0,0', other, {ratio: 1}],
+    ['of another structure', '0,0,0', other, {structure: '0'}],
+  ];
+  check('there are products to record', count > 0, count);
+  for (const [name, wanted, ...args] of cases) {
+    const {counts, said} = compile(...args);
+    check(`a record ${name}`, counts === wanted, said);
+  }
+  for (const extents of ['12', [1.5], [-1], undefined]) {
+    const {counts, said} = compile(other, {extents});
+    check(`extents ${extents} are no extents`, counts === '0,0,0' && said.includes('left out') && said.includes('extents'), said);
+  }
+  compile(other, {ratio: 0.9});
+  const taken = inspect(other, '--records', records).filter(({record}) => record);
+  check('inspect says whose record it is', taken.length === count && taken.every(({record, key}) =>
+    products.some((one) => one.key !== key && record === `of matmul ${one.key.slice(0, 8)}, nearest`)), JSON.stringify(taken));
+  const own = call('inspect', file, '--target', 'cpu', '--kernels', '--records', records);
+  check('and which is its own', own.stdout.split('record: its own').length === count + 1, own.stdout);
 }
 
 // Somebody who has seen enough gets the table all the same; a device that ends is started again.
@@ -198,6 +245,7 @@ const file = writeModel();
 mistakes(file);
 await fleet(file);
 searches(file);
+nearest(file);
 await interrupted(file);
 rightAnswers();
 onGpus(file);

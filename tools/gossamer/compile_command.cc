@@ -29,7 +29,7 @@ struct Options {
   compiler::Options compile;
   FixedInputs fixed;
   int threads = 1;
-  bool single_file = false, json = false, relaxed_given = false;
+  bool single_file = false, json = false, relaxed_given = false, exact = false;
 };
 
 struct Row {
@@ -37,7 +37,7 @@ struct Row {
   package::Files files;  // until join() takes them
   std::vector<std::pair<std::string, size_t>> sizes;
   size_t kernels = 0;
-  int recorded = 0, refused = 0;  // points of records
+  int recorded = 0, nearest = 0, refused = 0;  // points of records
   int64_t memory = 0;
   double milliseconds = 0;
   size_t bytes() const {
@@ -91,6 +91,7 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
   row.kernels = report.kernels.size();
   row.memory = report.memory_bytes;
   row.recorded = report.recorded;
+  row.nearest = report.nearest;
   row.refused = report.refused;
   row.milliseconds = time.count();
   return row;
@@ -127,8 +128,10 @@ void print_rows(const std::vector<Row>& rows, const Options& options) {
                   options.output.c_str());
     for (const Row& row : rows) {
       if (options.compile.records)
-        std::printf("%s: %d kernels as recorded, %d whose recorded point is not legal\n",
-                    row.target.c_str(), row.recorded, row.refused);
+        std::printf(
+            "%s: %d kernels as recorded, %d as a kernel near them, %d whose recorded point is not "
+            "legal\n",
+            row.target.c_str(), row.recorded, row.nearest, row.refused);
     }
     return;
   }
@@ -147,6 +150,8 @@ void print_rows(const std::vector<Row>& rows, const Options& options) {
     json.Uint64(row.kernels);
     json.Key("recorded");
     json.Int(row.recorded);
+    json.Key("nearest");
+    json.Int(row.nearest);
     json.Key("refused");
     json.Int(row.refused);
     json.Key("memory_bytes");
@@ -244,6 +249,7 @@ int run_compile(Options& options) {
     auto read = read_records(options.records);
     if (!read) return report_error(read.error(), options.json);
     records = std::move(read->records);
+    if (options.exact) records.set_exact();
     options.compile.records = &records;
   }
   if (auto done = compile_all(options); !done) return report_error(done.error(), options.json);
@@ -321,6 +327,8 @@ void add_compile(CLI::App& app, Chosen& chosen) {
                       "cpu, opencl, opengl, --side cpu: LLVM's name of the processor");
   command->add_option("--records", options->records,
                       "Points of search spaces to take, a JSON object a line (inspect --space)");
+  command->add_flag("--records-exact", options->exact,
+                    "No kernel takes a point of one that is near it");
   command->add_flag("--json", options->json, "Machine-readable output");
   command->callback([options, relaxed, &chosen] {
     options->relaxed_given = relaxed->count() > 0;

@@ -11,6 +11,7 @@
 #include "gossamer/fixed_inputs.h"
 #include "gossamer/model_file.h"
 #include "gossamer/progress.h"
+#include "gossamer/records_file.h"
 #include "graph/stage_graph.h"
 #include "ir/print.h"
 
@@ -20,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string model, dump;
+  std::string model, dump, records;
   std::vector<std::string> targets = {"webgpu", "webgl", "wasm", "cpu"};
   FixedInputs fixed;
   bool stages = false, kernels = false, space = false, json = false;
@@ -54,7 +55,8 @@ std::map<std::string, int> count_operators(const graph::Graph& graph) {
   return counts;
 }
 
-TargetView view(const std::string& target, const ModelFile& model, bool space) {
+TargetView view(const std::string& target, const ModelFile& model, bool space,
+                const schedule::PointSource* records) {
   TargetView view;
   view.target = target;
   compiler::Options options;
@@ -62,6 +64,7 @@ TargetView view(const std::string& target, const ModelFile& model, bool space) {
   options.known = model.known;
   options.external = model.external.get();
   options.groups = space;
+  options.records = records;
   Progress progress;
   options.progress = [&](std::string_view step, double fraction) {
     progress.show(cat(target, ": ", step), fraction);
@@ -83,6 +86,12 @@ TargetView view(const std::string& target, const ModelFile& model, bool space) {
 
 std::string_view shader_ending(const std::string& target) {
   return target == "webgpu" ? ".wgsl" : target == "opencl" ? ".cl" : ".glsl";
+}
+
+// Where its point comes from; empty: it is the default one.
+std::string record_of(const compiler::KernelReport& kernel) {
+  if (!kernel.recorded) return "";
+  return kernel.near.empty() ? "its own" : cat("of ", kernel.near, ", nearest");
 }
 
 std::string dump_name(size_t at, const std::string& kernel) {
@@ -156,6 +165,8 @@ void print_text(const ModelFile& model, const std::vector<TargetView>& views,
       const compiler::KernelReport& kernel = seen.report.kernels[at];
       std::printf("    %-36s %-44s %s\n", kernel.name.c_str(), kernel.origin.c_str(),
                   kernel.schedule.c_str());
+      if (const std::string record = record_of(kernel); !record.empty())
+        std::printf("        record: %s\n", record.c_str());
       if (!options.space) continue;
       std::printf("        key %s, class %s; %zu points, the default one first\n",
                   kernel.key.c_str(), kernel.machine.c_str(), seen.spaces[at].size());
@@ -240,11 +251,24 @@ void print_json(const ModelFile& model, const std::vector<TargetView>& views) {
         json.String(kernel.schedule);
         json.Key("origin");
         json.String(kernel.origin);
+        if (const std::string record = record_of(kernel); !record.empty()) {
+          json.Key("record");
+          json.String(record);
+        }
         if (!kernel.key.empty()) {
           json.Key("key");
           json.String(kernel.key);
           json.Key("class");
           json.String(kernel.machine);
+          if (kernel.group) {
+            const schedule::Likeness likeness = likeness_of(*kernel.group);
+            json.Key("structure");
+            json.String(likeness.structure);
+            json.Key("extents");
+            json.StartArray();
+            for (const int64_t extent : likeness.extents) json.Int64(extent);
+            json.EndArray();
+          }
           json.Key("points");
           json.StartArray();
           for (const std::string& point : seen.spaces[at]) json.String(point);
@@ -285,9 +309,16 @@ int run_inspect(const Options& options) {
   auto model = read_model_file(options.model, std::move(known));
   if (!model) return report_error(model.error(), options.json);
   infer_outputs(model->graph);
+  tune::Recorded recorded;
+  if (!options.records.empty()) {
+    auto read = read_records(options.records);
+    if (!read) return report_error(read.error(), options.json);
+    recorded = *std::move(read);
+  }
   std::vector<TargetView> views;
   for (const std::string& target : options.targets) {
-    views.push_back(view(target, *model, options.space));
+    views.push_back(
+        view(target, *model, options.space, options.records.empty() ? nullptr : &recorded.records));
     if (options.dump.empty() || !views.back().problem.empty()) continue;
     if (auto done = dump(views.back(), options.dump); !done)
       return report_error(done.error(), options.json);
@@ -316,6 +347,8 @@ void add_inspect(CLI::App& app, Chosen& chosen) {
   command->add_flag("--kernels", options->kernels, "Print each kernel's schedule and origin");
   command->add_flag("--space", options->space,
                     "Print the points that each kernel could be at, for compile --records");
+  command->add_option("--records", options->records,
+                      "As compile --records; says which kernels take a recorded point, of whom");
   command->add_option("--dump", options->dump,
                       "Write stages, loop IR and shaders below this folder");
   command->add_flag("--json", options->json, "Machine-readable output");

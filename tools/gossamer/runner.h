@@ -25,9 +25,9 @@ struct Port {
 struct RunnerOptions {
   int threads = 0;  // 0: one a core
   std::string cpu = "native";
-  const schedule::Records* records = nullptr;  // cpu: compiler::Options::records
-  Known known;                                 // cpu: what is known of inputs when compiling
-  bool f16 = false;                            // these three as in compiler::Options
+  const schedule::PointSource* records = nullptr;  // cpu: compiler::Options::records
+  Known known;                                     // cpu: what is known of inputs when compiling
+  bool f16 = false;                                // these three as in compiler::Options
   std::string limits, adapters = "any";
 };
 

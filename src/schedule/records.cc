@@ -1,0 +1,118 @@
+#include "schedule/records.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "ir/build.h"
+
+namespace gossamer::schedule {
+namespace {
+
+constexpr double most_of_one = 1, most_in_all = 4;  // of extents' ratios, log2
+constexpr size_t most_candidates = 4;               // that are tried for a kernel
+
+bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// Numbers as "#", but those that are parts of names and types.
+std::string without_numbers(std::string_view text) {
+  std::string plain;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const bool digit = std::isdigit(static_cast<unsigned char>(text[at])) != 0;
+    if (!digit || (at > 0 && is_letter(text[at - 1]))) {
+      plain += text[at];
+      continue;
+    }
+    while (at + 1 < text.size() && (is_letter(text[at + 1]) || text[at + 1] == '.')) ++at;
+    plain += '#';
+  }
+  return plain;
+}
+
+void add_extents(const std::vector<ir::Expr>& extents, std::vector<int64_t>& all) {
+  for (const ir::Expr& extent : extents) all.push_back(ir::as_int(extent).value_or(0));
+}
+
+}  // namespace
+
+Likeness likeness_of(const Group& group) {
+  const GroupText text = text_of(group);
+  Likeness likeness{hash_of(text.layouts + without_numbers(text.stages)), {}};
+  add_extents(group.last().extents, likeness.extents);
+  for (const Member& member : group.members)
+    add_extents(member.stage.reduce_extents, likeness.extents);
+  for (const ir::Buffer& input : inputs_of(group)) add_extents(input->shape, likeness.extents);
+  return likeness;
+}
+
+std::optional<double> distance(const Likeness& one, const Likeness& other) {
+  if (one.structure.empty() || one.structure != other.structure ||
+      one.extents.size() != other.extents.size())
+    return std::nullopt;
+  double sum = 0;
+  for (size_t at = 0; at < one.extents.size(); ++at) {
+    const int64_t mine = one.extents[at], theirs = other.extents[at];
+    if (mine == theirs) continue;
+    if (mine <= 0 || theirs <= 0) return std::nullopt;
+    const double ratio = std::abs(std::log2(double(mine) / double(theirs)));
+    if (ratio > most_of_one) return std::nullopt;
+    sum += ratio;
+  }
+  if (sum > most_in_all) return std::nullopt;
+  return sum;
+}
+
+void Records::add(Record record) {
+  std::pair place{record.key, record.machine};
+  records_.insert_or_assign(std::move(place), std::move(record));
+}
+
+void Records::add(std::string key, std::string machine, const Point& point) {
+  add(Record{std::move(key), std::move(machine), point});
+}
+
+const Point* Records::find(const std::string& key, const std::string& machine) const {
+  const auto found = records_.find({key, machine});
+  return found != records_.end() && found->second.point ? &*found->second.point : nullptr;
+}
+
+std::vector<Records::Candidate> Records::points_of(const Group& group,
+                                                   const Capabilities& capabilities) const {
+  const std::string key = key_of(group), machine = class_of(capabilities);
+  std::vector<Candidate> candidates;
+  if (const auto own = records_.find({key, machine}); own != records_.end()) {
+    if (!own->second.point) return {};
+    candidates.push_back({*own->second.point, ""});
+  }
+  if (exact_) return candidates;
+  const Likeness likeness = likeness_of(group);
+  std::vector<std::pair<double, const Record*>> near;
+  for (const auto& [place, record] : records_) {
+    if (place.second != machine || place.first == key) continue;
+    if (const auto far = distance(likeness, record.likeness)) near.emplace_back(*far, &record);
+  }
+  std::ranges::sort(near, {}, [](const auto& one) {
+    return std::pair<double, std::string_view>(one.first, one.second->key);
+  });
+  for (const auto& [far, record] : near) {
+    if (!record->point || candidates.size() == most_candidates) break;
+    candidates.push_back({*record->point, record->name.empty() ? record->key : record->name});
+  }
+  return candidates;
+}
+
+PointSource::Choice Records::choose(const Group& group, const Capabilities& capabilities) const {
+  Choice choice;
+  for (Candidate& one : points_of(group, capabilities)) {
+    choice.refused = true;
+    auto made = schedule_at(group, capabilities, one.point);
+    if (made) return {*std::move(made), std::move(one.near), false};
+  }
+  return choice;
+}
+
+bool Records::has(const Group& group, const Capabilities& capabilities) const {
+  return !points_of(group, capabilities).empty();
+}
+
+}  // namespace gossamer::schedule

@@ -1,0 +1,61 @@
+// Records of good points: each of a kernel and a class of machines. Kernels that have none may take
+// one of a kernel near theirs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "schedule/choice.h"
+
+namespace gossamer::schedule {
+
+// By what kernels are near each other: the same structure, and extents that differ little.
+struct Likeness {
+  std::string structure;         // hashed: layouts, types and stages, without their numbers
+  std::vector<int64_t> extents;  // of the points, the reductions and the inputs; 0: not known
+};
+Likeness likeness_of(const Group& group);
+
+// The sum of the extents' ratios, as logarithms to base 2. None: another structure, an extent by
+// more than twice the other, or a sum of more than 4.
+std::optional<double> distance(const Likeness& one, const Likeness& other);
+
+class Records : public PointSource {
+ public:
+  struct Record {
+    std::string key, machine;    // key_of, class_of
+    std::optional<Point> point;  // none: the default one is the best known
+    std::string name = {};       // of the kernel, to say whose point another one took
+    Likeness likeness = {};      // without a structure, no other kernel takes it
+  };
+
+  // The last one of a key and class counts.
+  void add(Record record);
+  void add(std::string key, std::string machine, const Point& point);
+  // Kernels take records of their own alone.
+  void set_exact() { exact_ = true; }
+  size_t size() const { return records_.size(); }
+
+  struct Candidate {
+    Point point;
+    std::string near;  // whose it is, where that is another kernel; empty: its own
+  };
+  // Its own, then those of kernels near it, the nearest first, up to one whose default point is the
+  // best known.
+  std::vector<Candidate> points_of(const Group& group, const Capabilities& capabilities) const;
+
+  // The first of these that is legal.
+  Choice choose(const Group& group, const Capabilities& capabilities) const override;
+  bool has(const Group& group, const Capabilities& capabilities) const override;
+  const Point* find(const std::string& key, const std::string& machine) const override;
+
+ private:
+  std::map<std::pair<std::string, std::string>, Record> records_;
+  bool exact_ = false;
+};
+
+}  // namespace gossamer::schedule
