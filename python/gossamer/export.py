@@ -9,7 +9,7 @@ from typing import Any
 from . import _core
 from .error import Error
 from .lazy.core import no_grad
-from .lazy.execution import synchronize
+from .lazy.execution import on_host, synchronize
 from .lazy.recording import Value
 from .lazy.tensors import Tensor, as_tensor
 from .nn.module import Module, tensors_of
@@ -77,7 +77,7 @@ def export_onnx(
     at_place = {value.id: (input_names[at] if at < len(input_names) else f"x{at}") for at, value in enumerate(places)}
     weights = {tensor._value.id: label for module in modules[:1] for label, tensor in module._state()}
     labels = [at_place.get(each) or weights.get(each, f"w{at}") for at, each in enumerate(ids)]
-    stored = [None if each in at_place else feed[2].tobytes() for each, feed in zip(ids, feeds, strict=True)]
+    stored = [None if each in at_place else on_host(feed)[2].tobytes() for each, feed in zip(ids, feeds, strict=True)]
     outputs = [output_names[at] if at < len(output_names) else f"y{at}" for at in range(len(made))]
     where = {value.id: at for at, value in enumerate(places)}
     axes = [(at, axis, symbol) for at, each in enumerate(ids) for axis, symbol in dynamic.get(where.get(each, -1), {}).items()]

@@ -111,6 +111,14 @@ def test_elements_stay_where_they_are_computed(device):
     np.testing.assert_allclose((net(images).detach().to("cpu") * 2).numpy(), 2 * net(images).numpy(), rtol=1e-6)
 
 
+def test_what_has_learned_is_exported(device):
+    _, _, net = trained(lambda p: optim.SGD(p, lr=0.1), device, True)
+    net.eval()
+    images = gs.tensor(X, device=device)
+    model = gs.compile(gs.export_onnx(net, images), target="cpu")
+    np.testing.assert_allclose(model.run(X)["y0"], net(images).numpy(), rtol=1e-4, atol=1e-5)
+
+
 def test_moving(device):
     x = gs.tensor(X)
     assert x.device == "cpu"

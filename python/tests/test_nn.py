@@ -353,6 +353,12 @@ def test_a_trained_module_as_onnx_and_as_packages(tmp_path):
     gs.compile(written, target="webgl").write(tmp_path / "web")
     manifest = json.loads((tmp_path / "web/manifest.json").read_text())
     assert manifest["target"] == "webgl"
+    # What has learned is what was computed.
+    optimizer = optim.SGD(net.parameters(), lr=0.1)
+    net(gs.ones(2, 1, 8, 8)).sum().backward()
+    optimizer.step()
+    learned = gs.compile(gs.export_onnx(net, gs.zeros(2, 1, 8, 8)), target="cpu").run(np.ones((2, 1, 8, 8), np.float32))["y0"]
+    np.testing.assert_allclose(learned, net.eval()(gs.ones(2, 1, 8, 8)).numpy(), rtol=1e-4, atol=1e-5)
     fixed = gs.export_onnx(lambda a, b: {"sum": a + b, "product": a * b}, [gs.ones(3), gs.ones(3)])
     made = gs.compile(fixed).run({"x0": np.full(3, 2, np.float32), "x1": np.full(3, 5, np.float32)})
     assert made["y0"].tolist() == [7] * 3

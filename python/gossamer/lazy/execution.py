@@ -223,7 +223,11 @@ def elements(value: Value) -> Any:
     """(element type, shape, bytes), computed if need be."""
     if value.elements is None:
         evaluate([value])
-    made = value.elements
+    return on_host(value.elements)
+
+
+def on_host(made: Any) -> Any:
+    """(element type, shape, bytes) of a value's elements, which may be on a device."""
     return made.read() if isinstance(made, _core.Stored) else made
 
 
