@@ -206,7 +206,7 @@ Result<DeviceResults> Model::run_on_device(std::span<const DeviceFeed> feeds,
   const auto attached = state_->device->attach();
   const auto begin = Clock::now();
   auto results = state_->run_on_device(feeds, pool, keep_feeds);
-  // Nothing that a run left undone is the pool's: memory may be short.
+  // It may have been short of memory: the next one has what is free.
   if (!results) pool->clear();
   state_->last_run_ms = milliseconds_since(begin);
   return results;
