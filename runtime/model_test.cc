@@ -1,5 +1,4 @@
 // Packages written by hand: a model of dynamic length, and every way in which a package can be bad.
-// Of target cpu.
 #include "runtime/model.h"
 
 #include <gtest/gtest.h>
@@ -8,16 +7,134 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <set>
 
+#include "codegen/llvm/emit.h"
 #include "gossamer/gossamer.h"
 #include "gossamer/gossamer.hpp"
+#include "ir/build.h"
 #include "package/sha256.h"
+#include "package/write.h"
+#include "runtime/device_tensor.h"
 #include "runtime/manifest.h"
 #include "runtime/null/device.h"
-#include "runtime/test_model.h"
+#include "runtime/test_folder.h"
 
 namespace gossamer::runtime {
 namespace {
+
+namespace fs = std::filesystem;
+using ir::DType;
+using ir::Expr;
+using ir::index;
+using package::Number;
+
+// y[i] = x[i] + w[i % 4] for x of length n, a multiple of 4; w is doubled at load.
+struct Example {
+  package::Module module;
+  std::vector<std::byte> code;
+  package::File weights;
+};
+
+Example make_example() {
+  const auto buffer = [](const char* name) { return ir::buffer(name, DType::f32, {index(64)}); };
+  const ir::Buffer x = buffer("x"), w = buffer("w"), y = buffer("y"), raw = buffer("raw"),
+                   doubled = buffer("doubled");
+  const ir::Var g = ir::var("g"), h = ir::var("h");
+  const auto lane = ir::floormod(Expr(g), 4);
+  const std::vector<ir::Kernel> kernels{
+      {"twice",
+       {{raw, false}, {doubled, true}},
+       {},
+       ir::loop(h, index(4), ir::LoopKind::grid,
+                ir::store(doubled, {Expr(h)}, ir::load(raw, {Expr(h)}) * 2.0))},
+      {"add",
+       {{x, false}, {w, false}, {y, true}},
+       {},
+       ir::loop(g, index(64), ir::LoopKind::grid,
+                ir::store(y, {Expr(g)}, ir::load(x, {Expr(g)}) + ir::load(w, {lane})))}};
+  codegen::PlanFunction plan;
+  plan.dims = {ir::var("n")};
+  const Expr n = plan.dims[0];
+  plan.values = {n, n * index(4), ir::select(ir::floormod(n, 4) == index(0), index(1), index(0))};
+
+  Example example;
+  package::Module& module = example.module;
+  module.name = "example";
+  module.target = "cpu";
+  module.plan_values = 3;
+  module.slots = {{Number::plan(1), {}, false},
+                  {Number::plan(1), {}, false},
+                  {Number(16), {}, true},
+                  {Number(16), {}, true}};
+  module.tensors = {{"x", DType::f32, DType::f32, Number::plan(0), 0},
+                    {"y", DType::f32, DType::f32, Number::plan(0), 1},
+                    {"raw", DType::f32, DType::f32, Number(4), 2},
+                    {"w", DType::f32, DType::f32, Number(4), 3}};
+  module.inputs = {{"x", DType::f32, {Number(-1)}, {"n"}, 0}};
+  module.outputs = {{"y", DType::f32, {Number::plan(0)}, {}, 1}};
+  module.dims = {{"n", 0, 0}};
+  module.checks = {{Number::plan(2), "n must be a multiple of 4"}};
+  module.weights = {{"w", DType::f32, {4}, 2}};
+  module.kernels = {{"twice", "k0", "", "serial", 1, 2, 0, 1},
+                    {"add", "k1", "", "serial", 1, 3, 0, 2}};
+  module.init = {{0, {2, 3}, {}, Number(4), "weights"}};
+  module.run = {{1, {0, 3, 1}, {}, Number::plan(0), "Add \"sum\""}};
+  module.run[0].operations = Number::plan(0);
+
+  const auto object = codegen::llvm_::emit_object(kernels, &plan, {});
+  GS_CHECK(object.has_value(), "object");
+  const auto library = codegen::llvm_::link_shared_library(*object);
+  GS_CHECK(library.has_value(), "library");
+  example.code = *library;
+  static const float values[] = {1, 2, 3, 4};
+  const package::Constant constant{"w", DType::f32, {4}, std::as_bytes(std::span(values))};
+  auto weights = package::write_safetensors({&constant, 1});
+  GS_CHECK(weights.has_value(), "weights");
+  example.weights = *std::move(weights);
+  return example;
+}
+
+class ModelTest : public FolderTest {
+ protected:
+  // Writes the package, its manifest changed by replacing a piece of text.
+  void put_package(const std::string& from = {}, const std::string& to = {}) {
+    static const Example example = make_example();
+    const package::Files files{{"kernels.so", example.code}, example.weights};
+    for (const package::File& file : files) put(file.name, file.bytes);
+    const package::File manifest = package::write_manifest(example.module, files);
+    std::string text(reinterpret_cast<const char*>(manifest.bytes.data()), manifest.bytes.size());
+    if (!from.empty()) {
+      const size_t at = text.find(from);
+      ASSERT_NE(at, std::string::npos) << from << " in " << text;
+      text.replace(at, from.size(), to);
+    }
+    put("manifest.json", std::as_bytes(std::span(text)));
+  }
+  std::string error_of_load() {
+    LoadOptions options;
+    options.threads = 1;
+    auto model = Model::load(folder, std::move(options));
+    return model ? "" : model.error().to_string();
+  }
+  static HostTensor ramp(int64_t count) {
+    std::vector<float> values(static_cast<size_t>(count));
+    for (size_t at = 0; at < values.size(); ++at) values[at] = static_cast<float>(10 * at);
+    const auto bytes = std::as_bytes(std::span(values));
+    return {DType::f32, {count}, {bytes.begin(), bytes.end()}};
+  }
+  static void expect_sum(const HostTensor& y, int64_t count) {
+    EXPECT_EQ(y.shape, std::vector<int64_t>{count});
+    std::vector<float> values(static_cast<size_t>(count));
+    ASSERT_EQ(y.bytes.size(), values.size() * 4);
+    if (!y.bytes.empty()) std::memcpy(values.data(), y.bytes.data(), y.bytes.size());
+    for (size_t at = 0; at < values.size(); ++at)
+      EXPECT_EQ(values[at], static_cast<float>(10 * at + 2 * (at % 4 + 1)));
+  }
+};
+
+#define EXPECT_SAYS(text, piece) EXPECT_NE((text).find(piece), std::string::npos) << (text)
 
 TEST_F(ModelTest, RunsWithDimensionsThatChange) {
   put_package();
@@ -112,6 +229,120 @@ TEST_F(ModelTest, SharedFilesAreReadOnceAndOthersAgain) {
   shared->forget();
   sum_of(second);
   EXPECT_FALSE(load(shared).has_value());
+}
+
+class OnDeviceTest : public ModelTest {
+ protected:
+  // The example with other launches and ends.
+  std::unique_ptr<Model> load_changed(const std::function<void(package::Module&)>& change) {
+    Example example = make_example();
+    change(example.module);
+    const package::Files files{{"kernels.so", example.code}, example.weights};
+    for (const package::File& file : files) put(file.name, file.bytes);
+    put("manifest.json", package::write_manifest(example.module, files).bytes);
+    auto model = Model::load(folder);
+    EXPECT_TRUE(model.has_value()) << (model ? "" : model.error().to_string());
+    return model ? std::move(*model) : nullptr;
+  }
+  DeviceTensor only_output(Model& model, const DeviceFeed& feed) {
+    auto results = model.run_on_device({&feed, 1}, pool);
+    EXPECT_TRUE(results.has_value()) << (results ? "" : results.error().to_string());
+    return results ? std::move(results->outputs.at(0)) : DeviceTensor{};
+  }
+  static HostTensor read(const DeviceTensor& tensor) { return *tensor.read(); }
+
+  std::shared_ptr<BufferPool> pool = std::make_shared<BufferPool>();
+};
+
+TEST_F(OnDeviceTest, OutputsAreFeedsWhereTheyLie) {
+  const auto model = load_changed([](package::Module&) {});
+  ASSERT_TRUE(model);
+  const HostTensor x = ramp(8);
+  const DeviceTensor once = only_output(*model, {view_of(x)});
+  const DeviceTensor twice = only_output(*model, {{}, &once});
+  expect_sum(read(once), 8);  // it is what it was
+  EXPECT_NE(once.memory->buffer(), twice.memory->buffer());
+  EXPECT_EQ(read(twice).bytes, (*model->run(std::vector{read(once)}))[0].bytes);
+  // Runs of other lengths, and from and to the host, go on as before.
+  for (int64_t count : {16, 4, 8}) expect_sum((*model->run(std::vector{ramp(count)}))[0], count);
+  EXPECT_EQ(read(twice).bytes, (*model->run(std::vector{read(once)}))[0].bytes);
+}
+
+TEST_F(OnDeviceTest, MemoryThatNobodyHasIsTakenAgain) {
+  const auto model = load_changed([](package::Module&) {});
+  ASSERT_TRUE(model);
+  const HostTensor x = ramp(8);
+  std::set<const runtime::Buffer*> seen;
+  for (int turn = 0; turn < 100; ++turn)
+    seen.insert(only_output(*model, {view_of(x)}).memory->buffer().get());
+  EXPECT_LE(seen.size(), 2u);
+  // What the host gave stays where it was written, if it is to.
+  const DeviceFeed feed{view_of(x)};
+  auto kept = model->run_on_device({&feed, 1}, pool, true);
+  ASSERT_TRUE(kept.has_value());
+  ASSERT_TRUE(kept->feeds[0].has_value());
+  EXPECT_EQ(read(*kept->feeds[0]).bytes, x.bytes);
+  expect_sum(read(only_output(*model, {{}, &*kept->feeds[0]})), 8);
+}
+
+TEST_F(OnDeviceTest, FeedsStayWhatTheyAreWhereTheirSlotIsWritten) {
+  // y = x + w, then z = y + w in the place of x.
+  const auto model = load_changed([](package::Module& module) {
+    module.tensors.push_back({"z", DType::f32, DType::f32, Number::plan(0), 0});
+    module.outputs[0].tensor = 4;
+    module.run.push_back({1, {1, 3, 4}, {}, Number::plan(0), "Add \"again\""});
+  });
+  ASSERT_TRUE(model);
+  const auto first = load_changed([](package::Module&) {});
+  const HostTensor x = ramp(8);
+  const DeviceTensor y = only_output(*first, {view_of(x)});
+  const DeviceTensor z = only_output(*model, {{}, &y});
+  expect_sum(read(y), 8);
+  const DeviceTensor again = only_output(*model, {{}, &y});
+  EXPECT_EQ(read(again).bytes, read(z).bytes);
+  EXPECT_EQ(read(z).bytes, (*model->run(std::vector{read(y)}))[0].bytes);
+}
+
+TEST_F(OnDeviceTest, AnOutputThatIsAnInputIsACopy) {
+  const auto model = load_changed([](package::Module& module) { module.outputs[0].tensor = 0; });
+  ASSERT_TRUE(model);
+  const HostTensor x = ramp(8);
+  const DeviceTensor once = only_output(*model, {view_of(x)});
+  const DeviceTensor twice = only_output(*model, {{}, &once});
+  EXPECT_NE(once.memory->buffer(), twice.memory->buffer());
+  EXPECT_EQ(read(once).bytes, x.bytes);
+  EXPECT_EQ(read(twice).bytes, x.bytes);
+}
+
+TEST_F(OnDeviceTest, WhatIsElsewhereComesByTheHostAndWhatIsWrongIsRefused) {
+  const auto model = load_changed([](package::Module&) {});
+  ASSERT_TRUE(model);
+  const HostTensor x = ramp(8);
+  const DeviceTensor host{DType::f32, {8}, DType::f32, nullptr, x};
+  expect_sum(read(only_output(*model, {{}, &host})), 8);
+  const std::shared_ptr<Device> null = make_null_device();
+  std::shared_ptr<runtime::Buffer> memory = *null->allocate(32);
+  ASSERT_TRUE(null->queue().write(*memory, 0, x.bytes));
+  const DeviceTensor elsewhere{
+      DType::f32, {8}, DType::f32, std::make_shared<Block>(pool, BufferPool::Kind{null}, memory)};
+  expect_sum(read(only_output(*model, {{}, &elsewhere})), 8);
+
+  DeviceTensor wrong = only_output(*model, {view_of(x)});
+  const DeviceFeed feed{{}, &wrong};
+  const auto error = [&] {
+    auto results = model->run_on_device({&feed, 1}, pool);
+    return results ? "" : results.error().to_string();
+  };
+  wrong.dtype = DType::i32;
+  EXPECT_SAYS(error(), "\"x\": is f32, the tensor given is i32");
+  wrong.dtype = DType::f32;
+  wrong.shape = {2, 4};
+  EXPECT_SAYS(error(), "[2, 4]");
+  wrong.shape = {6};
+  EXPECT_SAYS(error(), "n must be a multiple of 4");
+  EXPECT_FALSE(model->run_on_device({}, pool).has_value());
+  wrong.shape = {8};
+  EXPECT_EQ(error(), "");
 }
 
 // Slots 2 and 3 of the example: a weight, and what a launch makes of it.
