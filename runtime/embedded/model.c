@@ -9,15 +9,10 @@
 
 #define GS_COUNT_LIMIT 9007199254740991.0 /* 2^53 - 1: up to here doubles are exact */
 
-struct gs_slot {
-  unsigned char* memory;
-  void* allocated; /* what is freed, where it is the slot's own */
-  int64_t capacity;
-};
-
 struct gossamer_model {
   uint64_t mark;
   void* allocated; /* the whole model, where init allocated it */
+  int device;
   struct gs_slot* slots;
   int64_t* variables;
   double* doubles; /* the variables again, as plans read them */
@@ -57,6 +52,22 @@ static int gs_fail(struct gossamer_model* model, int code, const char* text) {
   model->message[0] = 0;
   gs_say(model->message, sizeof model->message, text);
   return code;
+}
+
+static int gs_fail_device(struct gossamer_model* model) {
+  gs_device_error(model->message, sizeof model->message);
+  return GOSSAMER_DEVICE;
+}
+
+/* Of gs_put and gs_get. */
+static int gs_moved(struct gossamer_model* model, int64_t wrong) {
+  if (wrong == -1) return GOSSAMER_OK;
+  if (wrong == GS_FAILED) return gs_fail_device(model);
+  gs_fail(model, GOSSAMER_CONDITION, "element ");
+  gs_say_number(model->message, sizeof model->message, wrong);
+  gs_say(model->message, sizeof model->message,
+         " of an integer tensor does not fit the 32 bits that this target has");
+  return GOSSAMER_CONDITION;
 }
 
 /* "input "x" takes 12 bytes, 8 are given" */
@@ -126,11 +137,17 @@ static int gs_grow(struct gossamer_model* model, struct gs_slot* slot, int64_t b
 }
 #endif
 
+static struct gs_elements gs_elements_of(const struct gossamer_model* model, int64_t slot,
+                                         int64_t kind, int64_t first) {
+  const int64_t place = gs_words(GS_SLOTS_AT)[slot * GS_SLOT_WORDS];
+  return (struct gs_elements){model->slots[slot].memory, place, kind, first};
+}
+
 /* Makes what a segment of the plan has told the sizes of large enough. */
 static int gs_provide(struct gossamer_model* model, int64_t segment) {
   const int64_t* row = gs_words(GS_SLOTS_AT);
   for (int64_t at = 0; at < gossamer_program[GS_SLOTS]; ++at, row += GS_SLOT_WORDS) {
-    if (row[0] != GS_SLOT_MEMORY || !row[1] || row[3] != segment) continue;
+    if (row[0] == GS_SLOT_CONSTANT || !row[1] || row[3] != segment) continue;
     const int64_t bytes = gs_number(model, row + 1);
     if (bytes < 0 || !gs_exact(bytes))
       return gs_fail(model, GOSSAMER_DIMENSION, "these dimensions give a tensor no size");
@@ -141,7 +158,10 @@ static int gs_provide(struct gossamer_model* model, int64_t segment) {
 #else
     /* One that grows while a run goes on may do so every round of a loop. */
     const int64_t more = segment > 0 ? slot->capacity + slot->capacity / 2 : 0;
-    const int code = gs_grow(model, slot, more > bytes ? more : bytes);
+    const int64_t room = more > bytes ? more : bytes;
+    const int code = row[0] == GS_SLOT_MEMORY           ? gs_grow(model, slot, room)
+                     : gs_reserve_on_device(slot, room) ? GOSSAMER_OK
+                                                        : gs_fail_device(model);
     if (code) return code;
 #endif
   }
@@ -188,12 +208,18 @@ static int gs_launch(struct gossamer_model* model, const int64_t* launch) {
   if (range > INTPTR_MAX)
     return gs_fail(model, GOSSAMER_DIMENSION, "these dimensions give work that cannot be counted");
 #endif
-  gs_share(model->pool, gossamer_kernels[launch[0]], (gs_word)range, model->arguments);
-  return GOSSAMER_OK;
+  return gs_call(model->pool, launch[0], (gs_word)range, model->arguments) ? GOSSAMER_OK
+                                                                           : gs_fail_device(model);
+}
+
+static const int64_t* gs_launches_of(const struct gossamer_model* model, int table) {
+  if (model->device == GS_FAST_DEVICE)
+    table = table == GS_RUN_AT ? GS_FAST_RUN_AT : GS_FAST_INIT_AT;
+  return gs_words(table);
 }
 
 static int gs_launches(struct gossamer_model* model, int table, int64_t first, int64_t last) {
-  const int64_t* where = gs_words(table);
+  const int64_t* where = gs_launches_of(model, table);
   for (int64_t at = first; at < last; ++at) {
     const int code = gs_launch(model, gossamer_program + where[at]);
     if (code) return code;
@@ -210,6 +236,12 @@ static void gs_read_port(const unsigned char* port, unsigned char** data, int64_
   *bytes = size > (size_t)INTPTR_MAX ? INT64_MAX : (int64_t)size;
 }
 
+size_t gs_size(int64_t kind) {
+  static const unsigned char sizes[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 1, 2, 2};
+  return sizes[kind];
+}
+
+/* Of the kinds that control flow reads. */
 static int64_t gs_element(const unsigned char* from, int64_t kind) {
   union {
     int8_t i8;
@@ -222,10 +254,9 @@ static int64_t gs_element(const unsigned char* from, int64_t kind) {
     float f32;
     double f64;
   } of;
-  static const unsigned char sizes[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 1};
   const double limit = GS_COUNT_LIMIT;
   double real;
-  memcpy(&of, from, sizes[kind]);
+  memcpy(&of, from, gs_size(kind));
   switch (kind) {
     case GS_I8:
       return of.i8;
@@ -274,6 +305,8 @@ static int64_t gs_step_words(const int64_t* step) {
       return 2 + 3 * step[1];
     case GS_STEP_BRANCH:
       return 4 + step[3] + 1 + step[4 + step[3]];
+    case GS_STEP_COPY:
+      return 9;
     default:
       return 6 + step[5];
   }
@@ -302,30 +335,50 @@ static int gs_loop(struct gossamer_model* model, const int64_t* step) {
   return code;
 }
 
+static int gs_read(struct gossamer_model* model, const int64_t* step) {
+  const int64_t size = (int64_t)gs_size(step[2]), count = step[4];
+  const unsigned char* from = NULL;
+  unsigned char* given = NULL;
+  int64_t bytes = model->slots[step[1]].capacity;
+  int there = model->slots[step[1]].memory != NULL;
+  if (step[5] >= 0) {
+    gs_read_port(model->ports + (sizeof(void*) + sizeof(size_t)) * (size_t)step[5], &given, &bytes);
+    there = given != NULL;
+    from = given;
+  }
+  if (!there && count > 0)
+    return gs_fail(model, GOSSAMER_CONDITION, "a tensor is read before its size is known");
+  if (count > bytes / size)
+    return gs_fail(model, GOSSAMER_CONDITION, "a tensor has too few elements");
+  if (!from && count > 0)
+    from = gs_view(gs_elements_of(model, step[1], step[2], 0), step[2], count);
+  if (!from && count > 0) return gs_fail_device(model);
+  for (int64_t at = 0; at < count; ++at)
+    model->variables[step[3] + at] = gs_element(from + at * size, step[2]);
+  return GOSSAMER_OK;
+}
+
+/* As many as both have. */
+static int gs_copy(struct gossamer_model* model, const int64_t* step) {
+  const int64_t have = gs_number(model, step + 5), room = gs_number(model, step + 7);
+  const int64_t count = have < room ? have : room;
+  const struct gs_slot *from = &model->slots[step[1]], *to = &model->slots[step[3]];
+  if (!from->memory || !to->memory || count < 0 ||
+      count > from->capacity / (int64_t)gs_size(step[2]) ||
+      count > to->capacity / (int64_t)gs_size(step[4]))
+    return gs_fail(model, GOSSAMER_CONDITION, "a tensor is copied before its size is known");
+  return gs_moved(model, gs_move(gs_elements_of(model, step[1], step[2], 0),
+                                 gs_elements_of(model, step[3], step[4], 0), count));
+}
+
 static int gs_step(struct gossamer_model* model, const int64_t* step) {
   int64_t value = 0;
   int code = GOSSAMER_OK;
   switch (step[0]) {
     case GS_STEP_LAUNCH:
       return gs_launches(model, GS_RUN_AT, step[1], step[2]);
-    case GS_STEP_READ: {
-      static const unsigned char sizes[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 1};
-      const unsigned char* from = model->slots[step[1]].memory;
-      unsigned char* given;
-      int64_t bytes = model->slots[step[1]].capacity;
-      if (step[5] >= 0) {
-        gs_read_port(model->ports + (sizeof(void*) + sizeof(size_t)) * (size_t)step[5], &given,
-                     &bytes);
-        from = given;
-      }
-      if (!from && step[4] > 0)
-        return gs_fail(model, GOSSAMER_CONDITION, "a tensor is read before its size is known");
-      if (step[4] > bytes / sizes[step[2]])
-        return gs_fail(model, GOSSAMER_CONDITION, "a tensor has too few elements");
-      for (int64_t at = 0; at < step[4]; ++at)
-        model->variables[step[3] + at] = gs_element(from + at * sizes[step[2]], step[2]);
-      return GOSSAMER_OK;
-    }
+    case GS_STEP_READ:
+      return gs_read(model, step);
     case GS_STEP_PLAN:
       return gs_compute_plan(model, step[1]);
     case GS_STEP_SET: /* plan values do not change before the next plan, so one after the other */
@@ -340,6 +393,8 @@ static int gs_step(struct gossamer_model* model, const int64_t* step) {
       if (code) return code;
       return value ? gs_steps(model, step + 4, step[3]) : gs_steps(model, no + 1, no[0]);
     }
+    case GS_STEP_COPY:
+      return gs_copy(model, step);
     default:
       return gs_loop(model, step);
   }
@@ -383,7 +438,9 @@ static int gs_take_inputs(struct gossamer_model* model, const struct gs_values* 
     gs_read_port(port, &data, &bytes);
     port += sizeof(void*) + sizeof(size_t);
     if (copy) {
-      if (bytes > 0) memcpy(model->slots[row[0]].memory, data, (size_t)bytes);
+      const int code = gs_moved(
+          model, gs_put(gs_elements_of(model, row[0], row[8], 0), data, row[7], bytes / row[1]));
+      if (code) return code;
       continue;
     }
     const int64_t* extent = gossamer_program + row[3];
@@ -430,14 +487,18 @@ static int gs_give_outputs(struct gossamer_model* model, const struct gs_values*
       if (before && row[5]) continue;
       const int64_t bytes = gs_output_bytes(model, row);
       const struct gs_slot* slot = &model->slots[row[0]];
-      if (bytes < 0 || (!before && bytes > slot->capacity))
+      if (bytes < 0 || (!before && bytes / row[1] > slot->capacity / (int64_t)gs_size(row[8])))
         return gs_fail_port(model, GOSSAMER_DIMENSION, "output", row[4], "has no size", 0, NULL, 0);
       if (!copy && !code && room < bytes)
         code =
             gs_fail_port(model, GOSSAMER_ROOM, "output", row[4], "takes ", bytes, " bytes, ", room);
       if (!copy && !code && !data && bytes > 0)
         code = gs_fail_port(model, GOSSAMER_NULL, "output", row[4], "is NULL", 0, NULL, 0);
-      if (copy && bytes > 0) memcpy(data, slot->memory, (size_t)bytes);
+      if (copy) {
+        code = gs_moved(
+            model, gs_get(gs_elements_of(model, row[0], row[8], 0), data, row[7], bytes / row[1]));
+        if (code) return code;
+      }
       const size_t told = (size_t)bytes;
       memcpy(here + sizeof data, &told, (copy || room < bytes) ? sizeof told : 0);
       if (!row[5]) continue;
@@ -500,7 +561,32 @@ static void* gs_take(unsigned char** at, int64_t bytes) {
   return taken;
 }
 
-/* Lays a model out in memory and packs the weights. */
+/* Takes what the device has for the model, and the weights there; packs them. */
+static int gs_fill(struct gossamer_model* model) {
+  const int64_t* p = gossamer_program;
+  int code = GOSSAMER_OK;
+  model->device = gs_open_device();
+  if (model->device == GS_NO_DEVICE) return gs_fail_device(model);
+  for (int init = 0; init < 2; ++init) {
+    const int64_t* where = gs_launches_of(model, init ? GS_INIT_AT : GS_RUN_AT);
+    for (int64_t at = 0; at < p[init ? GS_INIT : GS_RUN]; ++at)
+      if (!gs_prepare(p[where[at]])) return gs_fail_device(model);
+  }
+  const int64_t* row = gs_words(GS_SLOTS_AT);
+  for (int64_t slot = 0; slot < p[GS_SLOTS]; ++slot, row += GS_SLOT_WORDS)
+    if (row[0] == GS_SLOT_GPU && !row[1] && !gs_reserve_on_device(&model->slots[slot], row[2]))
+      return gs_fail_device(model);
+  row = gs_words(GS_WEIGHTS_AT);
+  for (int64_t weight = 0; !code && weight < p[GS_WEIGHTS]; ++weight, row += GS_WEIGHT_WORDS)
+    code = gs_moved(model, gs_put(gs_elements_of(model, row[0], row[4], 0), model->weights + row[1],
+                                  row[3], row[2] / (int64_t)gs_size(row[3])));
+  if (!code) code = gs_launches(model, GS_INIT_AT, 0, p[GS_INIT]);
+  row = gs_words(GS_SPENT_AT);
+  for (int64_t at = 0; at < p[GS_SPENT]; ++at) gs_release_on_device(&model->slots[row[at]]);
+  return code;
+}
+
+/* Lays a model out in memory. */
 static int gs_make(struct gossamer_model** made, void* memory, const void* weights, int threads) {
   const int64_t* p = gossamer_program;
   unsigned char* at = gs_aligned(memory);
@@ -521,19 +607,16 @@ static int gs_make(struct gossamer_model** made, void* memory, const void* weigh
     if (row[0] == GS_SLOT_CONSTANT) {
       model->slots[slot].memory = (unsigned char*)(uintptr_t)(model->weights + row[4]);
       model->slots[slot].capacity = row[2];
-    } else if (!row[1]) {
+    } else if (row[0] == GS_SLOT_MEMORY && !row[1]) {
       model->slots[slot].memory = gs_take(&at, row[2] + GS_SLACK);
       model->slots[slot].capacity = row[2];
       memset(model->slots[slot].memory + row[2], 0, GS_SLACK); /* read, never used */
     }
   }
-  row = gs_words(GS_WEIGHTS_AT);
-  for (int64_t weight = 0; weight < p[GS_WEIGHTS]; ++weight, row += 3)
-    memcpy(model->slots[row[0]].memory, model->weights + row[1], (size_t)row[2]);
   model->pool = gs_start(threads);
   *made = model; /* before it can fail, so that its message can be told */
   model->mark = GS_MARK;
-  return gs_launches(model, GS_INIT_AT, 0, p[GS_INIT]);
+  return gs_fill(model);
 }
 
 /* As files of weights are. */
@@ -630,6 +713,7 @@ const char* gossamer_model_message(int code) {
       "this processor lacks instructions that the model was compiled for",
       "these are not the model's weights",
       "the weights do not lie at a multiple of 64 bytes",
+      "the device failed",
   };
   const int count = (int)(sizeof messages / sizeof *messages);
   return code >= 0 && code < count ? messages[code] : "there is no such code";
@@ -661,12 +745,15 @@ int gossamer_model_compute(gossamer_model* model, void* values) {
   return gs_compute(model, &at, 0);
 }
 
-const unsigned char* gossamer_model_output(const gossamer_model* model, int64_t output,
-                                           int64_t* extents, int64_t* bytes) {
+const unsigned char* gossamer_model_output(gossamer_model* model, int64_t output, int64_t* extents,
+                                           int64_t* bytes) {
   const int64_t* row = gs_words(GS_OUTPUTS_AT) + output * GS_PORT_WORDS;
   for (int64_t axis = 0; axis < row[2]; ++axis)
     extents[axis] = gs_number(model, gossamer_program + row[3] + 2 * axis);
   *bytes = gs_output_bytes(model, row);
-  return model->slots[row[0]].memory;
+  const unsigned char* const at =
+      gs_view(gs_elements_of(model, row[0], row[8], 0), row[7], *bytes / row[1]);
+  if (!at) gs_fail_device(model);
+  return at;
 }
 #endif

@@ -312,8 +312,7 @@ static void append(char* to, size_t* at, const char* text) {
   *at += length;
 }
 
-static void write_output(int file, const char* where, const struct gossamer_model* model,
-                         int64_t which) {
+static void write_output(int file, const char* where, struct gossamer_model* model, int64_t which) {
   const int64_t* row = port(1, which);
   char header[1024] = "\x93NUMPY\x01";
   size_t at = 10;
@@ -322,6 +321,7 @@ static void write_output(int file, const char* where, const struct gossamer_mode
   append(header, &at, "', 'fortran_order': False, 'shape': (");
   int64_t extents[32], bytes = 0;
   const unsigned char* data = gossamer_model_output(model, which, extents, &bytes);
+  if (!data && bytes > 0) stop(1, where, gossamer_model_error(model));
   for (int64_t axis = 0; axis < row[2]; ++axis) {
     at += digits_of(extents[axis], header + at);
     append(header, &at, axis + 1 < row[2] ? ", " : row[2] == 1 ? "," : "");
@@ -376,6 +376,11 @@ void gossamer_program_start(void) {
   }
   struct gossamer_model* model;
   int code = gossamer_model_init_inside(&model, 0);
+  if (code == GOSSAMER_DEVICE) {
+    char why[512];
+    gs_device_error(why, sizeof why);
+    stop(1, "", why);
+  }
   if (code) stop(1, "", gossamer_model_message(code));
   int from_stdin = 0, all_from_stdin = 1;
   for (int64_t at = 0; at < inputs; ++at) {

@@ -17,7 +17,7 @@ enum {
   GS_OUTPUTS_AT,
   GS_SLOTS, /* rows of GS_SLOT_WORDS */
   GS_SLOTS_AT,
-  GS_WEIGHTS, /* rows {slot, offset, bytes}: copied when the model is made */
+  GS_WEIGHTS, /* rows of GS_WEIGHT_WORDS: copied when the model is made */
   GS_WEIGHTS_AT,
   GS_WEIGHT_BYTES, /* of all, as they lie */
   GS_WEIGHT_SUM,   /* their checksum (gs_sum) where they are the caller's, else 0 */
@@ -33,16 +33,27 @@ enum {
   GS_ARGUMENTS,    /* of a kernel, at most */
   GS_STATIC_BYTES, /* slots of known size together, with what lies around them */
   GS_NEEDS,        /* of the processor: 0 nothing, 1 AVX2 and FMA, 2 AVX-512 */
+  GS_SHADERS,      /* rows of GS_SHADER_WORDS, one a kernel, where a GPU has a part */
+  GS_SHADERS_AT,
+  GS_FAST_INIT_AT, /* as GS_INIT_AT and GS_RUN_AT, for GPUs in hardware */
+  GS_FAST_RUN_AT,
+  GS_SPENT, /* words: slots that nothing needs once GS_INIT is done */
+  GS_SPENT_AT,
   GS_HEADER_WORDS
 };
 
 /* {slot, bytes of an element, rank, where its extents begin, text: its name, 1 where a run decides
-   its shape, text: its type as NumPy has it}; an extent of an input is {dim or -1, known extent},
-   of an output a number. */
-enum { GS_PORT_WORDS = 7 };
+   its shape, text: its type as NumPy has it, element kinds: of the values, as they are stored}; an
+   extent of an input is {dim or -1, known extent}, of an output a number. */
+enum { GS_PORT_WORDS = 9 };
 /* {kind, number: bytes, segment of the plan} and, of a constant, its offset in the weights. */
 enum { GS_SLOT_WORDS = 5 };
-enum { GS_SLOT_MEMORY, GS_SLOT_CONSTANT };
+enum { GS_SLOT_MEMORY, GS_SLOT_CONSTANT, GS_SLOT_GPU };
+/* {slot, offset, bytes, element kinds: as they lie, as the slot stores them} */
+enum { GS_WEIGHT_WORDS = 5 };
+/* {text: its WGSL, or -1: of the CPU, bytes of the text, or its place in gossamer_kernels, buffers,
+   writes, scalars} */
+enum { GS_SHADER_WORDS = 5 };
 /* {number, segment, most or -1, text} */
 enum { GS_CHECK_WORDS = 5 };
 /* A launch: {kernel, number: range, buffers, scalars, slot..., number...}. */
@@ -50,9 +61,33 @@ enum { GS_CHECK_WORDS = 5 };
 /* docs/specs/host.md; lists of steps have their words counted before them.
    launch {first, last}; read {slot, element kind, variable, count, input or -1}; plan {segment};
    set {count, (variable, number)...}; branch {number, then words, else words, ...};
-   loop {number, variable, condition or -1, words, ...} */
-enum { GS_STEP_LAUNCH, GS_STEP_READ, GS_STEP_PLAN, GS_STEP_SET, GS_STEP_BRANCH, GS_STEP_LOOP };
-enum { GS_I8, GS_U8, GS_I16, GS_U16, GS_I32, GS_U32, GS_I64, GS_U64, GS_F32, GS_F64, GS_BOOL };
+   loop {number, variable, condition or -1, words, ...};
+   copy {slot, element kind, to slot, element kind, numbers: elements of both} */
+enum {
+  GS_STEP_LAUNCH,
+  GS_STEP_READ,
+  GS_STEP_PLAN,
+  GS_STEP_SET,
+  GS_STEP_BRANCH,
+  GS_STEP_LOOP,
+  GS_STEP_COPY
+};
+/* What elements are in memory; the types of few bits as the integers of their codes. */
+enum {
+  GS_I8,
+  GS_U8,
+  GS_I16,
+  GS_U16,
+  GS_I32,
+  GS_U32,
+  GS_I64,
+  GS_U64,
+  GS_F32,
+  GS_F64,
+  GS_BOOL,
+  GS_F16,
+  GS_BF16
+};
 
 /* Kernels read up to so many bytes around a tensor, whatever is there. */
 enum { GS_SLACK = 128, GS_ALIGNMENT = 64 };

@@ -76,7 +76,9 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
   auto lowered = run_pipeline(
       p.signed_ones.empty() ? scheduled.kernel
                             : with_parts(scheduled.kernel, p.signed_ones, p.parts),
-      options_.code != CodeForm::finished ? schedule::TargetKind::cpu : capabilities.kind);
+      options_.code != CodeForm::finished && capabilities.kind == schedule::TargetKind::wasm
+          ? schedule::TargetKind::cpu
+          : capabilities.kind);
   if (!lowered) {
     lowered.error().where = schedule::origin_of(group);
     return std::unexpected(lowered.error());

@@ -61,7 +61,8 @@ class ModuleBuilder {
   Result<> emit_shader(size_t kernel);
   void emit_side(package::Files& files);
   // Code that src/library finishes.
-  Result<> emit_for_library(const codegen::PlanFunction* plan, package::Files& files);
+  Result<> emit_for_library(const codegen::PlanFunction* plan, package::Files& files,
+                            std::span<const ir::Kernel> kernels);
   std::vector<ir::Kernel> side_kernels();
   // A shared library of machine code.
   Result<> emit_native(std::string_view file, std::span<const ir::Kernel> kernels,

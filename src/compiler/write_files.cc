@@ -67,7 +67,8 @@ Result<package::Files> ModuleBuilder::write(const graph::Graph& graph,
 Result<> ModuleBuilder::emit(package::Files& files) {
   const codegen::PlanFunction* plan = module_.plan_values > 0 ? &planner_.function() : nullptr;
   for (size_t i = 0; i < module_.kernels.size(); ++i) module_.kernels[i].entry = cat("k", i);
-  if (options_.code != CodeForm::finished) return emit_for_library(plan, files);
+  if (options_.code != CodeForm::finished && target_ != TargetKind::webgpu)
+    return emit_for_library(plan, files, kernels_.kernels());
   switch (target_) {
     case TargetKind::wasm:
       need(module_, "wasm-simd");
@@ -88,6 +89,10 @@ Result<> ModuleBuilder::emit(package::Files& files) {
         break;
       }
       files.push_back(package::write_kernel_sources(module_));
+      if (options_.code != CodeForm::finished) {
+        if (!stages_.side.empty()) module_.side = {"wasm", "kernels.bc"};
+        return emit_for_library(plan, files, side_kernels());
+      }
       if (side_caps_.kind == TargetKind::cpu) return emit_native_side(plan, files);
       if (!stages_.side.empty()) emit_side(files);
       if (plan) files.push_back({"plan.wasm", codegen::wasm::emit_module({}, plan, {})});
@@ -96,13 +101,15 @@ Result<> ModuleBuilder::emit(package::Files& files) {
   return {};
 }
 
-Result<> ModuleBuilder::emit_for_library(const codegen::PlanFunction* plan, package::Files& files) {
-  if (target_ != TargetKind::cpu && target_ != TargetKind::wasm)
+// Of webgpu the CPU's part, as wasm.
+Result<> ModuleBuilder::emit_for_library(const codegen::PlanFunction* plan, package::Files& files,
+                                         [[maybe_unused]] std::span<const ir::Kernel> kernels) {
+  if (target_ != TargetKind::cpu && target_ != TargetKind::wasm && target_ != TargetKind::webgpu)
     return fail_at(cat("target \"", options_.target, "\""), "has no libraries",
                    "use --target cpu or --target wasm");
 #ifdef GOSSAMER_C
   if (options_.code == CodeForm::c) {
-    const std::string text = codegen::c::emit_source(kernels_.kernels(), plan);
+    const std::string text = codegen::c::emit_source(kernels, plan);
     const auto bytes = std::as_bytes(std::span(text));
     files.push_back({"kernels.c", {bytes.begin(), bytes.end()}});
     return {};
@@ -110,10 +117,9 @@ Result<> ModuleBuilder::emit_for_library(const codegen::PlanFunction* plan, pack
 #endif
 #ifdef GOSSAMER_LLVM
   if (options_.code == CodeForm::bitcode) {
-    const codegen::llvm_::LlvmOptions llvm{options_.cpu, target_ == TargetKind::wasm,
+    const codegen::llvm_::LlvmOptions llvm{options_.cpu, target_ != TargetKind::cpu,
                                            options_.relaxed_simd};
-    GS_ASSIGN(std::vector<std::byte> bitcode,
-              codegen::llvm_::emit_bitcode(kernels_.kernels(), plan, llvm));
+    GS_ASSIGN(std::vector<std::byte> bitcode, codegen::llvm_::emit_bitcode(kernels, plan, llvm));
     files.push_back({"kernels.bc", std::move(bitcode)});
     GS_ASSIGN(const std::vector<std::string> needs, codegen::llvm_::needs_of(llvm));
     for (const std::string& what : needs) need(module_, what);

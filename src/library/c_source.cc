@@ -212,6 +212,7 @@ std::string c_source_of(const Made& made, const HeaderOptions& header) {
   text += '\n';
   add_file(text, run_time::text_model_h);
   add_file(text, run_time::text_model_c);
+  add_file(text, run_time::text_host_c);
   add_file(text, run_time::text_one_thread_c);
   text += functions_of(header, made.encoded.has_dynamic_memory);
   return text;

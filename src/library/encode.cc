@@ -43,8 +43,13 @@ std::string numpy_type(ir::DType dtype) {
 
 class Encoder {
  public:
-  Encoder(const package::Module& module, std::span<const std::byte> stored, bool beside)
-      : module_(module), stored_(stored), beside_(beside) {}
+  Encoder(const package::Module& module, std::span<const std::byte> stored, bool beside,
+          std::span<const std::string> shaders)
+      : module_(module),
+        stored_(stored),
+        beside_(beside),
+        shaders_(shaders),
+        gpu_(module.target == "webgpu") {}
 
   Result<Encoded> encode() {
     words_.resize(GS_HEADER_WORDS);
@@ -59,8 +64,14 @@ class Encoder {
     GS_TRY(add_weights());
     add_slots();
     add_checks();
-    add_launches(module_.init, GS_INIT, GS_INIT_AT);
-    add_launches(module_.run, GS_RUN, GS_RUN_AT);
+    add_launches(module_.init, GS_INIT, GS_INIT_AT, false);
+    add_launches(module_.run, GS_RUN, GS_RUN_AT, false);
+    if (gpu_) {
+      add_launches(module_.init, GS_INIT, GS_FAST_INIT_AT, true);
+      add_launches(module_.run, GS_RUN, GS_FAST_RUN_AT, true);
+      add_shaders();
+      add_spent();
+    }
     words_[GS_PLAN_VALUES] = module_.plan_values;
     GS_ASSIGN(const std::vector<int64_t> steps, steps_of(module_.steps));
     begin(GS_STEPS_AT);
@@ -92,8 +103,9 @@ class Encoder {
   }
   int64_t slot_of(int tensor) const { return module_.tensors[static_cast<size_t>(tensor)].slot; }
 
-  // Memory holds what the caller gives as it is.
+  // Memory holds what the caller gives as it is, but for a GPU's.
   Result<> check_types() const {
+    if (gpu_) return {};
     const auto check = [&](const std::string& name, ir::DType dtype, int tensor) -> Result<> {
       const ir::DType storage = module_.tensors[static_cast<size_t>(tensor)].storage;
       if (ir::carrier_of(dtype) == ir::carrier_of(storage) ||
@@ -145,8 +157,24 @@ class Encoder {
       word(text(port.name));
       word(outputs && std::ranges::any_of(port.shape, [](Number n) { return n.planned; }));
       word(text(numpy_type(port.dtype)));
+      word(kind_of(port.dtype));
+      word(stored_kind(port.tensor, port.dtype));
     }
   }
+
+  static int64_t kind_of(ir::DType dtype) {
+    using enum ir::DType;
+    static const std::map<ir::DType, int64_t> kinds{
+        {i8, GS_I8},   {u8, GS_U8},     {i16, GS_I16},     {u16, GS_U16}, {i32, GS_I32},
+        {u32, GS_U32}, {i64, GS_I64},   {u64, GS_U64},     {f32, GS_F32}, {f64, GS_F64},
+        {f16, GS_F16}, {bf16, GS_BF16}, {boolean, GS_BOOL}};
+    return kinds.at(ir::carrier_of(dtype));
+  }
+  // Off a GPU what is not stored as it is has as many bytes.
+  int64_t stored_kind(int tensor, ir::DType dtype) const {
+    return kind_of(gpu_ ? module_.tensors[static_cast<size_t>(tensor)].storage : dtype);
+  }
+  bool on_gpu(size_t slot) const { return gpu_ && module_.slots[slot].device == 0; }
 
   // Slots that hold one weight and nothing else, ever: kernels read it where it lies.
   std::set<int64_t> constant_slots() const {
@@ -165,7 +193,8 @@ class Encoder {
     std::set<int64_t> constant;
     for (const package::Weight& weight : module_.weights) {
       const int64_t slot = slot_of(weight.tensor);
-      if (tensors[slot] == 1 && !written.contains(slot)) constant.insert(slot);
+      if (tensors[slot] == 1 && !written.contains(slot) && !on_gpu(static_cast<size_t>(slot)))
+        constant.insert(slot);
     }
     return constant;
   }
@@ -196,11 +225,13 @@ class Encoder {
       if (constant.contains(slot))
         constant_at_[slot] = {offset, static_cast<int64_t>(from.size())};
       else
-        copies.insert(copies.end(), {slot, offset, static_cast<int64_t>(from.size())});
+        copies.insert(copies.end(),
+                      {slot, offset, static_cast<int64_t>(from.size()), kind_of(weight.dtype),
+                       stored_kind(weight.tensor, weight.dtype)});
     }
     encoded_.weights.resize(encoded_.weights.size() + GS_SLACK);
     begin(GS_WEIGHTS_AT);
-    words_[GS_WEIGHTS] = static_cast<int64_t>(copies.size() / 3);
+    words_[GS_WEIGHTS] = static_cast<int64_t>(copies.size() / GS_WEIGHT_WORDS);
     words_.insert(words_.end(), copies.begin(), copies.end());
     words_[GS_WEIGHT_BYTES] = static_cast<int64_t>(encoded_.weights.size());
     words_[GS_WEIGHT_SUM] = beside_ ? static_cast<int64_t>(sum_of(encoded_.weights)) : 0;
@@ -221,13 +252,13 @@ class Encoder {
         word(constant->second.first);
         continue;
       }
-      word(GS_SLOT_MEMORY);
+      word(on_gpu(at) ? GS_SLOT_GPU : GS_SLOT_MEMORY);
       number(slot.bytes);
       word(slot.segment);
       word(0);
       if (slot.bytes.planned)
         encoded_.has_dynamic_memory = true;
-      else
+      else if (!on_gpu(at))
         bytes += rounded(slot.bytes.value + GS_SLACK);
     }
     words_[GS_STATIC_BYTES] = bytes;
@@ -246,37 +277,81 @@ class Encoder {
     }
   }
 
-  void add_launches(const std::vector<package::Launch>& launches, int count, int table) {
+  // `fast`: as GPUs in hardware want them.
+  void add_launches(const std::vector<package::Launch>& launches, int count, int table, bool fast) {
     std::vector<int64_t> where;
     for (const package::Launch& launch : launches) {
+      const package::Call call = fast && launch.hardware
+                                     ? *launch.hardware
+                                     : package::Call{launch.kernel, launch.scalars, launch.range};
       where.push_back(static_cast<int64_t>(words_.size()));
-      word(launch.kernel);
-      number(launch.range);
+      word(call.kernel);
+      number(call.range);
       word(static_cast<int64_t>(launch.tensors.size()));
-      word(static_cast<int64_t>(launch.scalars.size()));
+      word(static_cast<int64_t>(call.scalars.size()));
       for (int tensor : launch.tensors) word(slot_of(tensor));
-      for (Number scalar : launch.scalars) number(scalar);
-      words_[GS_ARGUMENTS] =
-          std::max(words_[GS_ARGUMENTS],
-                   static_cast<int64_t>(launch.tensors.size() + launch.scalars.size()));
+      for (Number scalar : call.scalars) number(scalar);
+      words_[GS_ARGUMENTS] = std::max(
+          words_[GS_ARGUMENTS], static_cast<int64_t>(launch.tensors.size() + call.scalars.size()));
     }
     begin(table);
     words_[static_cast<size_t>(count)] = static_cast<int64_t>(where.size());
     words_.insert(words_.end(), where.begin(), where.end());
   }
 
-  Result<int64_t> element_kind(const package::Tensor& tensor) const {
-    using enum ir::DType;
-    static const std::map<ir::DType, int64_t> kinds{{i8, GS_I8},   {u8, GS_U8},       {i16, GS_I16},
-                                                    {u16, GS_U16}, {i32, GS_I32},     {u32, GS_U32},
-                                                    {i64, GS_I64}, {u64, GS_U64},     {f32, GS_F32},
-                                                    {f64, GS_F64}, {boolean, GS_BOOL}};
-    const auto found = kinds.find(tensor.storage);
-    if (found == kinds.end())
+  void add_shaders() {
+    std::vector<int64_t> rows;
+    std::map<std::string_view, int64_t> texts;  // kernels that differ in their schedule alone
+    int64_t beside = 0;
+    for (size_t at = 0; at < module_.kernels.size(); ++at) {
+      const package::KernelInfo& kernel = module_.kernels[at];
+      const bool is_shader = kernel.device == 0;
+      const auto [found, is_new] =
+          texts.emplace(is_shader ? std::string_view(shaders_[at]) : "", 0);
+      if (is_shader && is_new) found->second = text(shaders_[at]);
+      rows.insert(rows.end(), {is_shader ? found->second : -1,
+                               is_shader ? static_cast<int64_t>(shaders_[at].size()) : beside++,
+                               kernel.buffers, kernel.writes, kernel.scalars});
+    }
+    begin(GS_SHADERS_AT);
+    words_[GS_SHADERS] = static_cast<int64_t>(module_.kernels.size());
+    words_.insert(words_.end(), rows.begin(), rows.end());
+  }
+
+  // What weights are packed from, say.
+  void add_spent() {
+    std::set<int64_t> needed;
+    for (const auto* ports : {&module_.inputs, &module_.outputs})
+      for (const package::Port& port : *ports) needed.insert(slot_of(port.tensor));
+    for (const package::Launch& launch : module_.run)
+      for (const int tensor : launch.tensors) needed.insert(slot_of(tensor));
+    add_needed(module_.steps, needed);
+    begin(GS_SPENT_AT);
+    for (size_t at = 0; at < module_.slots.size(); ++at) {
+      if (!on_gpu(at) || module_.slots[at].bytes.planned ||
+          needed.contains(static_cast<int64_t>(at)))
+        continue;
+      word(static_cast<int64_t>(at));
+      ++words_[GS_SPENT];
+    }
+  }
+  void add_needed(const std::vector<package::Step>& steps, std::set<int64_t>& needed) const {
+    for (const package::Step& step : steps) {
+      if (step.tensor >= 0) needed.insert(slot_of(step.tensor));
+      if (step.to >= 0) needed.insert(slot_of(step.to));
+      add_needed(step.body, needed);
+      add_needed(step.otherwise, needed);
+    }
+  }
+
+  // What gs_element reads.
+  static Result<int64_t> count_kind(const package::Tensor& tensor, ir::DType dtype) {
+    const bool small = ir::carrier_of(dtype) != dtype;
+    if (small || dtype == ir::DType::f16 || dtype == ir::DType::bf16)
       return fail_at(
           cat("tensor \"", tensor.name, "\""),
           "is read by the model's control flow, which libraries do for plain types only");
-    return found->second;
+    return kind_of(dtype);
   }
 
   Result<std::vector<int64_t>> steps_of(const std::vector<package::Step>& steps) const {
@@ -293,10 +368,14 @@ class Encoder {
           break;
         case Kind::read: {
           const package::Tensor& tensor = module_.tensors[static_cast<size_t>(step.tensor)];
-          GS_ASSIGN(const int64_t kind, element_kind(tensor));
           int64_t input = -1;
-          for (size_t at = 0; at < module_.inputs.size(); ++at)
-            if (module_.inputs[at].tensor == step.tensor) input = static_cast<int64_t>(at);
+          ir::DType dtype = tensor.storage;
+          for (size_t at = 0; at < module_.inputs.size(); ++at) {
+            if (module_.inputs[at].tensor != step.tensor) continue;
+            input = static_cast<int64_t>(at);
+            if (gpu_) dtype = module_.inputs[at].dtype;
+          }
+          GS_ASSIGN(const int64_t kind, count_kind(tensor, dtype));
           add({GS_STEP_READ, tensor.slot, kind, step.dim, step.count, input});
         } break;
         case Kind::plan:
@@ -320,8 +399,13 @@ class Encoder {
                static_cast<int64_t>(body.size())});
           words.insert(words.end(), body.begin(), body.end());
         } break;
-        case Kind::copy:
-          return fail("the model computes on two devices, libraries on one");
+        case Kind::copy: {
+          if (!gpu_) return fail("the model computes on two devices, libraries on one");
+          const package::Tensor& from = module_.tensors[static_cast<size_t>(step.tensor)];
+          const package::Tensor& to = module_.tensors[static_cast<size_t>(step.to)];
+          add({GS_STEP_COPY, from.slot, kind_of(from.storage), to.slot, kind_of(to.storage),
+               from.elements.planned, from.elements.value, to.elements.planned, to.elements.value});
+        } break;
       }
     }
     return words;
@@ -330,6 +414,8 @@ class Encoder {
   const package::Module& module_;
   std::span<const std::byte> stored_;
   bool beside_;
+  std::span<const std::string> shaders_;
+  bool gpu_;
   Encoded encoded_;
   std::vector<int64_t> words_;
   std::map<int64_t, std::pair<int64_t, int64_t>> constant_at_;  // of a slot: offset, bytes
@@ -338,8 +424,8 @@ class Encoder {
 }  // namespace
 
 Result<Encoded> encode(const package::Module& module, std::span<const std::byte> stored,
-                       bool beside) {
-  return Encoder(module, stored, beside).encode();
+                       bool beside, std::span<const std::string> shaders) {
+  return Encoder(module, stored, beside, shaders).encode();
 }
 
 }  // namespace gossamer::library

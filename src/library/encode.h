@@ -32,8 +32,9 @@ struct Encoded {
 };
 
 // `stored`: weights.safetensors. `beside`: the weights are the caller's, and known by a sum.
+// `shaders`: of a module for webgpu, the source of each kernel that is one.
 // Errors: what these forms do not have, by the tensor's name.
 Result<Encoded> encode(const package::Module& module, std::span<const std::byte> stored,
-                       bool beside);
+                       bool beside, std::span<const std::string> shaders = {});
 
 }  // namespace gossamer::library

@@ -9,6 +9,7 @@
 #include "library/linked_forms.h"
 #include "library/oci.h"
 #include "runtime/manifest.h"
+#include "runtime/shader_sources.h"
 
 namespace gossamer::library {
 namespace {
@@ -38,16 +39,34 @@ std::span<const std::byte> file_of(const package::Files& files, std::string_view
 
 Result<> check_form(const compiler::Options& compile, const Options& options) {
   const bool wasm = compile.target == "wasm";
-  if (!wasm && compile.target != "cpu")
+  const bool gpu = compile.target == "webgpu" && options.form == Form::wasi;
+  if (gpu && options.threads != 1) return fail("beside a GPU a program has one thread");
+  if (!wasm && !gpu && compile.target != "cpu")
     return fail_at(cat("target \"", compile.target, "\""), "has no libraries",
-                   "use --target cpu or --target wasm");
+                   "use --target cpu or --target wasm; webgpu has --emit wasi");
   if (wasm && options.form == Form::c) return fail("--emit c is for --target cpu");
   const bool wasi = options.form == Form::wasi || options.form == Form::oci;
   const bool program = wasi || options.form == Form::component;
-  if (!wasm && program) return fail("programs and components are for --target wasm");
+  if (!wasm && !gpu && program) return fail("programs and components are for --target wasm");
   if (!wasi && options.threads != 1) return fail("threads are told to a library by init");
   if (program && options.weights_beside) return fail("a program has its weights inside");
   return {};
+}
+
+// The source of each kernel that is a shader, by its number.
+Result<std::vector<std::string>> shaders_of(std::span<const std::byte> sources,
+                                            const runtime::Manifest& manifest) {
+  const std::vector<package::KernelInfo>& kernels = manifest.module.kernels;
+  std::vector<runtime::KernelEntry> entries;
+  for (size_t at = 0; at < kernels.size(); ++at)
+    if (kernels[at].device == 0)
+      entries.push_back({.name = kernels[at].entry, .source = manifest.sources[at]});
+  GS_ASSIGN(std::vector<std::string> found, runtime::shader_sources(sources, entries));
+  std::vector<std::string> all(kernels.size());
+  size_t next = 0;
+  for (size_t at = 0; at < kernels.size(); ++at)
+    if (kernels[at].device == 0) all[at] = std::move(found[next++]);
+  return all;
 }
 
 }  // namespace
@@ -74,9 +93,13 @@ Result<package::Files> make_library(std::span<const std::byte> model,
   made.code = file_of(package, is_c ? "kernels.c" : "kernels.bc");
   GS_ASSIGN(runtime::Manifest manifest,
             runtime::parse_manifest({reinterpret_cast<const char*>(text.data()), text.size()}));
+  std::vector<std::string> shaders;
+  if (compile.target == "webgpu") {
+    GS_ASSIGN(shaders, shaders_of(file_of(package, "kernels.json"), manifest));
+  }
   made.module = std::move(manifest.module);
-  GS_ASSIGN(made.encoded,
-            encode(made.module, file_of(package, "weights.safetensors"), options.weights_beside));
+  GS_ASSIGN(made.encoded, encode(made.module, file_of(package, "weights.safetensors"),
+                                 options.weights_beside, shaders));
   if (interface) *interface = {made.module, made.encoded.dims};
   const std::string name = identifier_of(compile.name);
   if (options.form == Form::oci) {

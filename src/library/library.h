@@ -31,9 +31,9 @@ struct Interface {
 };
 
 // NAME.o, libNAME.a, libNAME.so, NAME.c, NAME.wasm or an image of it (oci.h), with NAME.h where
-// there is one, for `compile.target`: "cpu" or "wasm". NAME is `compile.name` as an identifier,
-// which must be given. Errors: as of compiler::compile; a form that the target or, without LLVM,
-// this build does not have, what forms do not have, no linker.
+// there is one, for `compile.target`: "cpu", "wasm" or, as Form::wasi, "webgpu". NAME is
+// `compile.name` as an identifier, which must be given. Errors: as of compiler::compile; a form
+// that the target or, without LLVM, this build does not have, what forms do not have, no linker.
 Result<package::Files> make_library(std::span<const std::byte> model,
                                     const compiler::Options& compile, const Options& options,
                                     compiler::Report* report = nullptr,

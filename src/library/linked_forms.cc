@@ -81,14 +81,17 @@ LibraryParts parts_of(const Made& made, const Options& options, bool wasm,
   parts.pointers.emplace_back("gossamer_weights",
                               options.weights_beside ? "" : "gossamer_weight_data");
   LibraryTable kernels{"gossamer_kernels", {}}, plans{"gossamer_plans", {}};
+  const bool gpu = made.module.target == "webgpu";
   for (const package::KernelInfo& kernel : made.module.kernels)
-    kernels.functions.push_back(kernel.entry);
+    if (!gpu || kernel.device == 1) kernels.functions.push_back(kernel.entry);
   for (int segment = 0; made.module.plan_values > 0 && segment < made.module.plan_segments;
        ++segment)
     plans.functions.push_back(codegen::segment_name(segment));
   parts.tables = {kernels, plans};
-  parts.run_time = wasm ? std::vector{run_time::wasm_model, run_time::wasm_one_thread}
-                        : std::vector{run_time::native_model, run_time::native_threads};
+  parts.run_time =
+      wasm ? std::vector{run_time::wasm_model, run_time::wasm_one_thread,
+                         gpu ? run_time::wasm_gpu : run_time::wasm_host}
+           : std::vector{run_time::native_model, run_time::native_threads, run_time::native_host};
   if (options.form == Form::wasi) parts.run_time.push_back(run_time::wasm_program);
   if (options.threads > 1) {
     parts.run_time[1] = run_time::wasm_threads;
@@ -110,7 +113,7 @@ std::string machine_of(const package::Module& module, const LlvmOptions& llvm) {
 
 Result<package::Files> finish_linked(const std::string& name, Made& made,
                                      const compiler::Options& compile, const Options& options) {
-  const LlvmOptions llvm{compile.cpu, compile.target == "wasm", compile.relaxed_simd};
+  const LlvmOptions llvm{compile.cpu, compile.target != "cpu", compile.relaxed_simd};
   const std::array<int64_t, 1> threads{options.threads};
   LibraryParts parts = parts_of(made, options, llvm.wasm, threads);
   const std::string signature = signature_json(name, made.module);

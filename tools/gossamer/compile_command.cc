@@ -276,7 +276,9 @@ void add_compile(CLI::App& app, Chosen& chosen) {
           "package: only that; page: also the page that runs it (default for the web); cpu, "
           "wasm: object, static-lib or shared-lib with a C header; cpu: c, one file of C11 for any "
           "machine; wasm: wasi, a program for engines without JavaScript, oci, an image of it for "
-          "containers, or component, a service for wasi:http")
+          "containers, or component, a service for wasi:http; webgpu: wasi, for engines that have "
+          "a "
+          "GPU")
       ->check(CLI::IsMember({"package", "page", "object", "static-lib", "shared-lib", "c", "wasi",
                              "oci", "component"}));
   command
