@@ -11,12 +11,14 @@
 #include "codegen/glsl/emit_compute.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/opencl/emit.h"
+#include "codegen/wasm/emit.h"
 #include "codegen/wgsl/emit.h"
 #include "ir/build.h"
 #include "runtime/cpu/device.h"
 #include "runtime/null/device.h"
 #include "runtime/opencl/device.h"
 #include "runtime/opengl/device.h"
+#include "runtime/wasm/device.h"
 #include "runtime/webgl/device.h"
 #include "runtime/webgpu/device.h"
 
@@ -68,19 +70,31 @@ ir::Kernel texel_kernel() {
           ir::loop(t, index(1 << 18), ir::LoopKind::grid, ir::store(out, place, Expr(read) * by))};
 }
 
-// k0 as a library; plan: values = {2 h, h * w, } and, in segment 1, {, , h + w}.
-std::vector<std::byte> library_code() {
-  const ir::Kernel kernel = example_kernel();
+// values = {2 h, h * w, } and, in segment 1, {, , h + w}.
+codegen::PlanFunction example_plan() {
   codegen::PlanFunction plan;
   plan.dims = {ir::var("h"), ir::var("w")};
   const Expr h = plan.dims[0], w = plan.dims[1];
   plan.values = {h * index(2), h * w, h + w};
   plan.segments = {0, 0, 1};
+  return plan;
+}
+
+// k0 as a library.
+std::vector<std::byte> library_code() {
+  const ir::Kernel kernel = example_kernel();
+  const codegen::PlanFunction plan = example_plan();
   const auto object = codegen::llvm_::emit_object({&kernel, 1}, &plan, {});
   GS_CHECK(object.has_value(), object ? "" : object.error().to_string());
   const auto library = codegen::llvm_::link_shared_library(*object);
   GS_CHECK(library.has_value(), library ? "" : library.error().to_string());
   return *library;
+}
+
+std::vector<std::byte> module_code() {
+  const ir::Kernel kernel = example_kernel();
+  const codegen::PlanFunction plan = example_plan();
+  return codegen::wasm::emit_module({&kernel, 1}, &plan, {});
 }
 
 // kernels.json with one shader.
@@ -107,6 +121,8 @@ const DeviceRow devices[] = {
     {"cpu_one_thread", [] { return Made(make_cpu_device(1)); }},
     {"cpu_three_threads", [] { return Made(make_cpu_device(3)); }},
     {"null", [] { return Made(make_null_device()); }},
+    {"wasm_one_thread", [] { return make_wasm_device(1); }, module_code},
+    {"wasm_three_threads", [] { return make_wasm_device(3); }, module_code},
     {"opencl",
      make_opencl_device,
      [] { return shader_code(codegen::opencl::emit); },

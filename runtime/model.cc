@@ -10,10 +10,28 @@
 #include "runtime/opencl/device.h"
 #include "runtime/opengl/device.h"
 #include "runtime/string_ports.h"
+#include "runtime/wasm/device.h"
 #include "runtime/webgl/device.h"
 #include "runtime/webgpu/device.h"
 
 namespace gossamer::runtime {
+namespace {
+
+using Made = Result<std::unique_ptr<Device>>;
+
+struct Gpu {
+  std::string_view target;
+  Made (*make)();
+};
+constexpr Gpu gpus[] = {
+    {"opencl", make_opencl_device},
+    {"opengl", make_opengl_device},
+    {"webgpu", make_webgpu_device},
+    {"webgl", make_webgl_device},
+};
+
+}  // namespace
+
 Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOptions options) {
   const auto begin = Clock::now();
   auto state = std::make_unique<State>();
@@ -48,26 +66,16 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOption
 Result<> Model::State::provide_devices(const std::string& folder, LoadOptions& options) {
   const std::string& target = module().target;
   const package::Side& beside = module().side;
-  using Made = Result<std::unique_ptr<Device>>;
   const auto provide = [&](const std::string& name, auto make) -> Result<std::shared_ptr<Device>> {
     if (options.shared) return options.shared->device(name, make);
     return make();
   };
-  const auto cpu = [&] {
-    return provide(cat("cpu ", options.threads),
-                   [&]() -> Made { return make_cpu_device(options.threads); });
+  const auto on_cpu = [&](const char* name, auto make) {
+    return provide(cat(name, " ", options.threads),
+                   [&]() -> Made { return make(options.threads); });
   };
   if (options.device) options.shared = nullptr;
   device = std::move(options.device);
-  if (!device && target == "cpu") {
-    GS_ASSIGN(device, cpu());
-  }
-  if (!device && target == "opencl") {
-    GS_ASSIGN(device, provide(target, make_opencl_device));
-  }
-  if (!device && target == "opengl") {
-    GS_ASSIGN(device, provide(target, make_opengl_device));
-  }
   // Before a device is looked for: with this code there is no use for one.
   const bool page = is_gpu_of_pages(target);
   const bool elsewhere =
@@ -76,21 +84,21 @@ Result<> Model::State::provide_devices(const std::string& folder, LoadOptions& o
     return fail_at(
         folder,
         "was compiled for pages: what its target leaves to the CPU is WebAssembly, which "
-        "this run time does not run",
+        "this run time does not run beside a GPU",
         page ? "compile the model with --side cpu" : "compile the model with --target cpu");
-  if (!device && target == "webgpu") {
-    GS_ASSIGN(device, provide(target, make_webgpu_device));
+  if (!device && target == "cpu") {
+    GS_ASSIGN(device, on_cpu("cpu", make_cpu_device));
   }
-  if (!device && target == "webgl") {
-    GS_ASSIGN(device, provide(target, make_webgl_device));
+  if (!device && target == "wasm") {
+    GS_ASSIGN(device, on_cpu("wasm", make_wasm_device));
   }
-  if (!device)
-    return fail_at(folder,
-                   cat("is a package for ", target,
-                       ", this run time runs cpu, opencl, opengl, webgpu and webgl"),
-                   "compile the model with --target cpu");
+  if (!device) {
+    const auto maker = std::ranges::find(gpus, target, &Gpu::target);
+    GS_CHECK(maker != std::end(gpus), "the manifest has target ", target);
+    GS_ASSIGN(device, provide(target, maker->make));
+  }
   if (!beside.target.empty()) {
-    GS_ASSIGN(side, cpu());
+    GS_ASSIGN(side, on_cpu("cpu", make_cpu_device));
   }
   return {};
 }
@@ -168,9 +176,7 @@ Result<> Model::State::load_code() {
     GS_ASSIGN(const auto bytes, package.file(module().side.code));
     GS_ASSIGN(side_code, side->load(bytes, entries_of(1), segments));
   }
-  const bool shaders =
-      std::ranges::any_of(package.manifest.sources, [](int64_t at) { return at >= 0; });
-  const char* const file = shaders ? "kernels.json" : "kernels.so";
+  const std::string_view file = code_file();
   const int own = side ? 0 : segments;
   if (entries.empty() && own == 0 && !package.files.contains(file)) return {};
   std::span<const std::byte> bytes;
@@ -181,8 +187,20 @@ Result<> Model::State::load_code() {
   return {};
 }
 
+bool Model::State::takes_variants() const {
+  return device->hardware() &&
+         (module().target != "wasm" || package.files.contains(relaxed_kernels));
+}
+
+std::string_view Model::State::code_file() const {
+  if (module().target == "wasm") return takes_variants() ? relaxed_kernels : "kernels.wasm";
+  const bool shaders =
+      std::ranges::any_of(package.manifest.sources, [](int64_t at) { return at >= 0; });
+  return shaders ? "kernels.json" : "kernels.so";
+}
+
 void Model::State::choose_variants() {
-  if (!device->hardware()) return;
+  if (!takes_variants()) return;
   for (auto* launches : {&package.manifest.module.init, &package.manifest.module.run}) {
     for (package::Launch& launch : *launches) {
       if (!launch.hardware) continue;

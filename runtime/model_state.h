@@ -58,8 +58,12 @@ struct Model::State {
 
   // Loading
   Result<> provide_devices(const std::string& folder, LoadOptions& options);
-  // Of launches in two forms, the one for this device.
+  // Of launches in two forms, the one for this device: on wasm, with relaxed SIMD.
+  static constexpr std::string_view relaxed_kernels = "kernels.relaxed.wasm";
+  bool takes_variants() const;
   void choose_variants();
+  // What has the kernels of the target.
+  std::string_view code_file() const;
   std::vector<KernelEntry> entries_of(int device);
   Result<> load_code();
   // Memory that is known, weights, and the launches that pack them (model_weights.cc).

@@ -20,6 +20,7 @@
 #include "runtime/manifest.h"
 #include "runtime/null/device.h"
 #include "runtime/test_folder.h"
+#include "runtime/wasm/device.h"
 
 namespace gossamer::runtime {
 namespace {
@@ -426,7 +427,8 @@ TEST_F(ModelTest, BadPackagesAreErrorsThatNameTheFile) {
   EXPECT_SAYS(changed("gossamer-package", "zip"), "not a package");
   EXPECT_SAYS(changed("\"version\":2", "\"version\":1"),
               "version 1, this run time reads versions 2 to 4");
-  EXPECT_SAYS(changed("\"target\":\"cpu\"", "\"target\":\"wasm\""), "package for wasm");
+  EXPECT_SAYS(changed("\"target\":\"cpu\"", "\"target\":\"wasm\""),
+              wasm_engine().empty() ? "wasmtime" : "the package has no kernels.wasm");
   EXPECT_SAYS(changed("\"needs\":[]", "\"needs\":[\"cpu-abacus\"]"), "needs cpu-abacus");
   EXPECT_SAYS(changed("\"slot\":3", "\"slot\":4"), "tensors[3].slot is not in [0, 4)");
   EXPECT_SAYS(changed("\"kernel\":1", "\"kernel\":-1"), "run[0].kernel is not");

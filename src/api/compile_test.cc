@@ -73,10 +73,8 @@ TEST(CompileApi, WritesPackagesForEveryTarget) {
     EXPECT_NE(text.find("\"named\""), std::string::npos);
     EXPECT_NE(text.find("[4,3]"), std::string::npos) << text;
     const auto loaded = load(*package);
-    // Whether those of a GPU load is a matter of the machine's drivers.
-    if (!std::string_view(target).starts_with("open") &&
-        !std::string_view(target).starts_with("webg"))
-      EXPECT_EQ(loaded.has_value(), std::string(target) == "cpu");
+    // Whether others load is a matter of the machine's drivers and engines.
+    if (std::string_view(target) == "cpu") EXPECT_TRUE(loaded);
   }
 }
 

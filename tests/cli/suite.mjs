@@ -231,7 +231,7 @@ function usage() {
     ['no output', ['compile', file, '--target', 'wasm']],
     ['unknown option', ['compile', file, '--target', 'wasm', '-o', 'out', '--fast']],
     ['limits of another target', ['test', '.', '--target', 'webgl', '--limits', 'es31']],
-    ['run on a page', ['run', file, '--target', 'wasm']],
+    ['run on no target', ['run', file, '--target', 'toaster']],
   ];
   for (const [name, args] of cases) tally.record(name, judge(run(args), 2, ['gossamer']));
 }

@@ -15,7 +15,7 @@ export const targets = ['cpu', 'wasm', 'webgpu', 'webgl', 'opencl', 'opengl'];
 
 // What the first table of docs/conformance.md needs, and what the second one may have: this machine's drivers, without a browser.
 export const firstTable = ['cpu', 'wasm', 'webgpu', 'webgl'];
-export const secondTable = ['opencl', 'opengl', 'opengl es31', 'webgl native', 'webgpu native'];
+export const secondTable = ['opencl', 'opengl', 'opengl es31', 'webgl native', 'webgpu native', 'wasm native'];
 
 // The folders lie in ../shared/testdata, or in `from`. timeout: seconds that a case may take, compiling included.
 export const suites = [

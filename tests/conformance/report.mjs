@@ -81,7 +81,7 @@ export function driversSection(results, list) {
   return `${BEGIN}
 ## On drivers of this machine
 
-Without a browser, on drivers in software: opencl on PoCL, opengl (compute shaders) and webgl (fragment shaders) on Mesa's llvmpipe, webgpu on Mesa's lavapipe through wgpu-native.
+Without a browser, on drivers in software and in an engine: opencl on PoCL, opengl (compute shaders) and webgl (fragment shaders) on Mesa's llvmpipe, webgpu on Mesa's lavapipe through wgpu-native, wasm in wasmtime, an engine without JavaScript.
 "es31" has kernels for the limits of OpenGL ES 3.1 (\`--limits es31\`). Written by \`node tests/conformance/run.mjs --drivers\` of runs of one
 compiler, which need not be the first table's; a suite may be left out of them.
 

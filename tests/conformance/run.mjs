@@ -9,7 +9,7 @@
 //   --limits es31       opengl with kernels for the limits of OpenGL ES 3.1
 //   --adapter lavapipe  webgpu on the second adapter of ../shared/browsers (subgroups of 8), f16 stored as such
 //   --device rpc://...  on a device that has joined `gossamer rpc`; webgpu, webgl and wasm unless --targets says which
-//   --device native     webgpu and webgl without a browser (docs/commands.md, "run")
+//   --device native     webgpu, webgl and wasm without a browser (docs/commands.md, "run")
 //   --listed            only the cases of known.tsv: what may be taken off?
 //   --drivers           runs nothing, and writes the second table of the document: what this compiler gave on this machine's drivers
 //   --update            takes what passes off known.tsv; nothing is ever put on it
@@ -48,7 +48,7 @@ function lavapipe() {
 }
 
 // What a device has that is none of this machine's own.
-const having = options.device === 'native' ? ['webgpu', 'webgl'] : ['webgpu', 'webgl', 'wasm'];
+const having = ['webgpu', 'webgl', 'wasm'];
 
 // What is run: a target, possibly on another adapter or within limits.
 function configurations() {

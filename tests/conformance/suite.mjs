@@ -5,7 +5,8 @@
 //
 //   node tests/conformance/suite.mjs [TARGET...]
 //
-// 'webgpu native' and 'webgl native' are without a browser, the first where the environment names a library for it (tools/setup/webgpu.sh).
+// 'webgpu native', 'webgl native' and 'wasm native' are without a browser, the first and the last where the environment names a library
+// for it (tools/setup/webgpu.sh, wasmtime.sh).
 // 'opengl es31' has kernels for the limits of OpenGL ES 3.1.
 import {allCases, excused, packageSuite, presentSuites, readList, runCases, sample, suiteOf, suites, targets,
   twinOf} from './conformance.mjs';
@@ -13,11 +14,16 @@ import {Tally} from '../tally.mjs';
 
 const NATIVE = 'webgpu native';
 const DRAWN = 'webgl native';
+const ENGINE = 'wasm native';
 const LEAST = 'opengl es31';
 const EXTRA = {native: ['--device', 'native'], es31: ['--limits', 'es31']};
-const chosen = process.argv.length > 2 ? process.argv.slice(2) : [...targets, NATIVE, DRAWN, LEAST];
+const chosen = process.argv.length > 2 ? process.argv.slice(2) : [...targets, NATIVE, DRAWN, ENGINE, LEAST];
 // Drivers in software compile each kernel for seconds, and what runs there is what runs on webgpu: a share of the tenth.
 const SHARE = {opencl: 6, opengl: 3, [NATIVE]: 3, [DRAWN]: 3, [LEAST]: 6};
+const NEEDS = {
+  [NATIVE]: {variable: 'GOSSAMER_WEBGPU_LIBRARY', script: 'tools/setup/webgpu.sh'},
+  [ENGINE]: {variable: 'GOSSAMER_WASMTIME_LIBRARY', script: 'tools/setup/wasmtime.sh'},
+};
 // A case that does not end would cost its whole time limit on each target at every make test.
 const endless = /^does not end/;
 
@@ -36,8 +42,9 @@ async function main() {
   const cases = every.filter(({name}) => suiteOf(name) !== packageSuite || !names.has(twinOf(name)));
   for (const configuration of chosen) {
     const [target, form] = configuration.split(' ');
-    if (configuration === NATIVE && !process.env.GOSSAMER_WEBGPU_LIBRARY) {
-      tally.skip(NATIVE, 'GOSSAMER_WEBGPU_LIBRARY names no library; tools/setup/webgpu.sh installs one');
+    const needed = NEEDS[configuration];
+    if (needed && !process.env[needed.variable]) {
+      tally.skip(configuration, `${needed.variable} names no library; ${needed.script} installs one`);
       continue;
     }
     const picked = sample(cases)

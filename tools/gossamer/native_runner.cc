@@ -61,7 +61,7 @@ bool runs_here(const std::string& target) {
 bool runs_here_on(const std::string& target, std::string_view device) {
   const bool native = device == native_device;
   return (runs_here(target) && (native || device.empty())) ||
-         (native && runtime::is_gpu_of_pages(target));
+         (native && (target == "wasm" || runtime::is_gpu_of_pages(target)));
 }
 
 std::string limits_here(const std::string& target) {

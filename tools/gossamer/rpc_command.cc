@@ -112,8 +112,9 @@ void add_rpc(CLI::App& app, Chosen& chosen) {
       ->capture_default_str();
   command->add_option("--token", options->broker.token,
                       "What all must say who connect; GOSSAMER_RPC_TOKEN, or one made up");
-  auto* join =
-      command->add_option("--join", options->join, "Be a device (cpu) of the server at rpc://...");
+  auto* join = command->add_option(
+      "--join", options->join,
+      "Be a device (cpu, and wasm where wasmtime's library is) of the server at rpc://...");
   command->add_option("--name", options->name, "With --join: the device's name")->needs(join);
   command->add_option("--list", options->list, "Print the devices of the server at rpc://...")
       ->excludes(join);

@@ -16,6 +16,7 @@
 #include "package/sha256.h"
 #include "rpc/tensors.h"
 #include "runtime/model.h"
+#include "runtime/wasm/device.h"
 
 namespace gossamer::command {
 namespace {
@@ -289,10 +290,12 @@ std::string hello_json(const rpc::Address& address, const std::string& name,
   field("token", address.token);
   field("name", name);
   field("session", session);
-  field("about", "gossamer " GOSSAMER_VERSION);
+  const std::string engine = runtime::wasm_engine();
+  field("about", cat("gossamer " GOSSAMER_VERSION, engine.empty() ? "" : ", ", engine));
   json.Key("targets");
   json.StartArray();
   json.String("cpu");
+  if (!engine.empty()) json.String("wasm");
   json.EndArray();
   json.EndObject();
   return text_of(text);

@@ -348,8 +348,9 @@ void add_run(CLI::App& app, Chosen& chosen) {
       ->required();
   command
       ->add_option("--target,-t", options->target,
-                   "cpu, a GPU by opencl, opengl, webgpu or webgl, or interp (slow, the reference)")
-      ->check(CLI::IsMember({"cpu", "opencl", "opengl", "webgpu", "webgl", "interp"}));
+                   "cpu, wasm in an engine without JavaScript, a GPU by opencl, opengl, webgpu or "
+                   "webgl, or interp (slow, the reference)")
+      ->check(CLI::IsMember({"cpu", "wasm", "opencl", "opengl", "webgpu", "webgl", "interp"}));
   command->add_option("--input,-i", options->inputs,
                       "NAME=FILE for each input: .npy, .pb (as ONNX keeps test data), .json "
                       "(strings), .png or .jpg; for a sequence once an element, or one .pb");

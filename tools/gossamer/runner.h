@@ -47,7 +47,7 @@ class Runner {
 // A target whose packages this program runs itself, without a browser.
 bool runs_here(const std::string& target);
 // --device for that also where browsers have the target: webgpu through a library of webgpu.h,
-// webgl through OpenGL.
+// webgl through OpenGL, wasm through wasmtime.
 constexpr std::string_view native_device = "native";
 bool runs_here_on(const std::string& target, std::string_view device);
 // What is compiled to run here keeps the limits of this machine's driver (compiler::Options).

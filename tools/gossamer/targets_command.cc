@@ -26,7 +26,7 @@ constexpr TargetRow rows[] = {
     {TargetKind::webgl,
      "browsers with WebGL 2, or this machine's GPU by OpenGL ES 3.0 or OpenGL 3.3; GLSL ES 3.00 "
      "fragment shaders"},
-    {TargetKind::wasm, "browsers and Node; WebAssembly with SIMD"},
+    {TargetKind::wasm, "browsers and Node, or this machine by wasmtime; WebAssembly with SIMD"},
     {TargetKind::cpu, "this machine; native code through LLVM"},
     {TargetKind::opencl, "this machine's GPU; OpenCL 1.2 or newer"},
     {TargetKind::opengl, "this machine's GPU, without a window; OpenGL 4.3 or ES 3.1 through EGL"},

@@ -33,14 +33,14 @@ void add_browser_options(CLI::App& command, BrowserOptions& options) {
   command.add_option("--device", options.device,
                      "In place of a browser here: rpc://HOST:PORT/NAME?token=TOKEN, a device that "
                      "has joined `gossamer rpc`; or native, without a browser: webgpu through a "
-                     "library of webgpu.h, webgl through OpenGL");
+                     "library of webgpu.h, webgl through OpenGL, wasm through wasmtime");
   command.add_option("--browser-args", options.args, "Further flags for it, in one word");
 }
 
 std::string wrong_device(const std::string& target, const std::string& device) {
   if (device != native_device || runs_here_on(target, device)) return {};
   return cat("--device native has no target ", target,
-             ", only webgpu, webgl, cpu, opencl and opengl");
+             ", only webgpu, webgl, wasm, cpu, opencl and opengl");
 }
 
 Result<std::unique_ptr<Harness>> start_harness(const BrowserOptions& options,

@@ -1,4 +1,5 @@
-# Sourced, from the root: puts the project's own Node.js first where the machine's is too old, and names its library of webgpu.h.
+# Sourced, from the root: puts the project's own Node.js first where the machine's is too old, and names its libraries of webgpu.h
+# and of wasmtime.
 gs_node_version=24
 gs_npm_version=11
 
@@ -24,4 +25,7 @@ fi
 
 for gs_file in "$PWD"/third_party/cache/webgpu/lib/python3*/site-packages/wgpu/resources/libwgpu_native-release.so; do
   if [ -z "${GOSSAMER_WEBGPU_LIBRARY:-}" ] && [ -f "$gs_file" ]; then export GOSSAMER_WEBGPU_LIBRARY="$gs_file"; fi
+done
+for gs_file in "$PWD"/third_party/cache/wasmtime/lib/python3*/site-packages/wasmtime/linux-*/_libwasmtime.so; do
+  if [ -z "${GOSSAMER_WASMTIME_LIBRARY:-}" ] && [ -f "$gs_file" ]; then export GOSSAMER_WASMTIME_LIBRARY="$gs_file"; fi
 done

@@ -49,8 +49,9 @@ fi
 tools/setup/nanopb.sh
 [ -n "$native" ] && exit 0
 
-# The tests of the native device webgpu say that they were skipped where this is not to be had.
+# The tests of the native devices webgpu and wasm say that they were skipped where these are not to be had.
 tools/setup/webgpu.sh || echo "setup: wgpu-native could not be installed" >&2
+tools/setup/wasmtime.sh || echo "setup: wasmtime's library could not be installed" >&2
 
 if ! gs_node_fits; then
   echo "setup: installing Node.js $gs_node_version and npm into third_party/cache/node"
