@@ -15,19 +15,20 @@ from . import _core
 from .element_types import packed
 from .error import Error
 from .model import Model, checked, loaded
+from .libraries import name_library
 from .page import page_files
 from .state import State, StatePairs
-from .webgpu_library import name_webgpu_library
 
 if TYPE_CHECKING:
     from .own_operator import Operator
 
 TARGETS = ("cpu", "opencl", "opengl", "wasm", "webgpu", "webgl")
-"""What compile() makes packages for; those of HERE run on this machine, those of PAGES in a page or in Node.js."""
+"""What compile() makes packages for; those of PAGES run in a page or in Node.js, too."""
 
-HERE = ("cpu", "opencl", "opengl", "webgpu", "webgl")
+HERE = ("cpu", "opencl", "opengl", "webgpu", "webgl", "wasm")
 """This machine's CPU, and its GPU through the driver that is installed (or a driver in software); none needs a window. webgpu goes
-through wgpu-native or Dawn: pip install wgpu has the first of them, GOSSAMER_WEBGPU_LIBRARY names another."""
+through wgpu-native or Dawn: pip install wgpu has the first of them, GOSSAMER_WEBGPU_LIBRARY names another. wasm goes through wasmtime,
+an engine without JavaScript: pip install wasmtime, or GOSSAMER_WASMTIME_LIBRARY."""
 
 PAGES = ("wasm", "webgpu", "webgl")
 """What runs in a page."""
@@ -81,15 +82,12 @@ class Package:
 
     @property
     def model(self) -> Model:
-        """Loaded here, once. Raises Error for a target of another place, and where no driver for it is installed.
+        """Loaded here, once. Raises Error where no driver or engine for its target is installed.
 
         One for webgpu or webgl whose page would compute a part in WebAssembly is compiled once more, with machine code in its place.
         """
         if self._model is None:
-            if self.target not in HERE:
-                raise Error(f"a package for {self.target} does not run in Python", hint=f"write() it for a page, or compile for one of {', '.join(HERE)}")
-            if self.target == "webgpu":
-                name_webgpu_library()
+            name_library(self.target)
             self._made_here = self._here()
             self._model = Model(self._load(), self._load, self._parallel)
         return self._model

@@ -15,8 +15,8 @@ import numpy as np
 from . import _core
 from .element_types import dtype_of, packed, spelled
 from .error import Error
+from .libraries import name_libraries
 from .state import State, StatePairs
-from .webgpu_library import name_webgpu_library
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def loaded(folder: str, threads: int, state: StatePairs, state_rows: int) -> _co
 
 
 def load(folder: str | os.PathLike[str], threads: int = 0, parallel: int = 1, *, state: StatePairs = False, state_rows: int = 0) -> Model:
-    """Loads a package that `gossamer compile --target cpu` or Package.write() wrote.
+    """Loads a package that `gossamer compile --emit package` or Package.write() wrote, for this machine's CPU, one of its GPUs, or wasm.
 
     threads: of a run; 0 takes one a core. parallel: how many runs there may be at the same time; each has `threads` and memory of its own,
     from when it is first needed. state: {input: output}, inputs that are what the output was in the run before; True pairs each past...
@@ -247,6 +247,6 @@ def load(folder: str | os.PathLike[str], threads: int = 0, parallel: int = 1, *,
     version or target, damaged files, and state that the model does not have.
     """
     place = os.fspath(folder)
-    name_webgpu_library()
+    name_libraries()
     checked(parallel, state)
     return Model(loaded(place, threads, state, state_rows), lambda: loaded(place, threads, state, state_rows), parallel)

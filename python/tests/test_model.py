@@ -92,14 +92,29 @@ def test_models_that_do_not_compile(tmp_path):
         gossamer.compile(model_of([helper.make_node("Frobnicate", ["x"], ["z"])], [("x", TensorProto.FLOAT, [1])], [("z", TensorProto.FLOAT, [1])]))
 
 
-def test_packages_of_the_web_say_where_they_run(tmp_path):
+def test_web_packages_run_in_an_engine_without_javascript(tmp_path):
+    package = gossamer.compile(dense(), target="wasm", threads=2)
+    package.write(tmp_path / "web")
+    try:
+        outputs = package.run(X)
+    except gossamer.Error as problem:
+        if "install wasmtime" not in str(problem):
+            raise
+        pytest.skip(f"this machine has no engine: {problem}")
+    right = gossamer.compile(dense()).run(X)
+    assert outputs.keys() == right.keys()
+    for name, values in right.items():
+        np.testing.assert_allclose(outputs[name], values, rtol=1e-5)
+        np.testing.assert_array_equal(gossamer.load(tmp_path / "web").run(X)[name], outputs[name])
+    assert package.report()["device"].startswith("wasm, wasmtime ")
+
+
+def test_packages_of_the_web_are_written(tmp_path):
     for target in ("wasm", "webgpu", "webgl"):
         package = gossamer.compile(dense(), target=target)
         package.write(tmp_path / target)
         assert (tmp_path / target / "manifest.json").exists()
-        if target == "wasm":
-            with pytest.raises(gossamer.Error, match="does not run in Python"):
-                package.run(X)
+        assert ("kernels.wasm" if target == "wasm" else "kernels.json") in package.files
 
 
 def test_pages(tmp_path, monkeypatch):
@@ -263,17 +278,22 @@ def test_webgpu_says_what_to_install():
     assert "install wgpu-native" in done.stdout
 
 
-def test_the_package_wgpu_brings_the_library(tmp_path, monkeypatch):
-    from gossamer.webgpu_library import name_webgpu_library
+@pytest.mark.parametrize(
+    ("target", "variable", "place"),
+    [("webgpu", "GOSSAMER_WEBGPU_LIBRARY", "wgpu/resources/libwgpu_native-release.so"), ("wasm", "GOSSAMER_WASMTIME_LIBRARY", "wasmtime/linux-x86_64/_libwasmtime.so")],
+)
+def test_packages_bring_the_libraries(tmp_path, monkeypatch, target, variable, place):
+    from gossamer.libraries import name_library
 
-    library = tmp_path / "wgpu/resources/libwgpu_native-release.so"
+    library = tmp_path / place
     library.parent.mkdir(parents=True)
     library.write_bytes(b"")
-    (tmp_path / "wgpu/__init__.py").write_text("raise RuntimeError('it is not imported')")
+    (tmp_path / place.split("/")[0] / "__init__.py").write_text("raise RuntimeError('it is not imported')")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("GOSSAMER_WEBGPU_LIBRARY", "named")
-    name_webgpu_library()
-    assert os.environ["GOSSAMER_WEBGPU_LIBRARY"] == "named"
-    monkeypatch.delenv("GOSSAMER_WEBGPU_LIBRARY")
-    name_webgpu_library()
-    assert os.environ.get("GOSSAMER_WEBGPU_LIBRARY") == str(library)
+    monkeypatch.setenv(variable, "named")
+    name_library(target)
+    assert os.environ[variable] == "named"
+    monkeypatch.delenv(variable)
+    name_library(target)
+    assert os.environ.get(variable) == str(library)
+    name_library("cpu")

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .. import _core
-from ..compiler import HERE, PAGES
+from ..compiler import HERE
 from ..error import Error
-from ..webgpu_library import name_webgpu_library
+from ..libraries import name_library
 from .recording import ANYWHERE, Value
 
 MOST_PROGRAMS = 64
@@ -136,12 +136,11 @@ class _Engine:
         begin = time.perf_counter()
         options = _core.CompileOptions()
         options.target = self.target
-        if self.target in PAGES:
+        if self.target in ("webgpu", "webgl"):
             options.side = "cpu"
         if self.target == "opengl":
             options.limits = _core.opengl_limits()
-        if self.target == "webgpu":
-            name_webgpu_library()
+        name_library(self.target)
         package = _core.compile_bytes(onnx, options)
         with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
             place = os.path.join(folder, "package")
