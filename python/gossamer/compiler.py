@@ -143,6 +143,7 @@ def compile(  # noqa: A001: the word of the field
     f16: bool = False,
     limits: str = "",
     adapters: str = "any",
+    device_class: str = "",
     state: StatePairs = False,
     state_rows: int = 0,
     operators: Sequence[Operator] = (),
@@ -155,7 +156,8 @@ def compile(  # noqa: A001: the word of the field
     and leave the package's inputs (axes, shapes and the like, where an operator has to know them). threads: when it runs here; 0: one a
     core. parallel: so many runs of one model at the same time, each with memory of its own. cpu: LLVM's name of the processor.
     relaxed_simd: of wasm; f16, adapters ("any", "hardware", "software"): of webgpu; limits: of webgpu and webgl, "mobile" keeps to
-    a phone's; state: {input: output}, caches of keys and values that a run continues, True for each past... with its present...: rows are
+    a phone's; device_class: whose records kernels take where the compiler comes with some ("nvidia", "swiftshader", "llvmpipe", "pocl", "v8",
+    "avx512", "avx2"; "none": nobody's), "" that of the target, of cpu or of this machine's GPU; state: {input: output}, caches of keys and values that a run continues, True for each past... with its present...: rows are
     written where the input lies (not on webgl), and where it runs here the model keeps them from run to run (Model.state); state_rows:
     how many rows they have room for at once; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator).
     Raises Error for what the compiler cannot compile, with the node and what to do. Other threads run meanwhile, and
@@ -170,6 +172,7 @@ def compile(  # noqa: A001: the word of the field
     options.limits = limits
     options.state = bool(state)
     options.adapters = adapters
+    options.device_class = device_class
     options.shapes = {key: list(shape) for key, shape in (shapes or {}).items()}
     options.dims = dict(dims or {})
     options.lengths = dict(lengths or {})

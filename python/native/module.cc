@@ -152,6 +152,7 @@ NB_MODULE(_core, m) {
       .def_rw("state", &CompileOptions::state)
       .def_rw("limits", &CompileOptions::limits)
       .def_rw("adapters", &CompileOptions::adapters)
+      .def_rw("device_class", &CompileOptions::device_class)
       .def_rw("shapes", &CompileOptions::shapes)
       .def_rw("dims", &CompileOptions::dims)
       .def_rw("lengths", &CompileOptions::lengths)

@@ -4,6 +4,8 @@
 #include "api/files.h"
 #include "compiler/compile.h"
 #include "runtime/api/element_type.h"
+#include "runtime/device_here.h"
+#include "shipped/shipped.h"
 
 namespace gossamer {
 namespace {
@@ -37,6 +39,11 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
   given.state = options.state;
   given.limits = options.limits;
   given.adapters = options.adapters;
+  schedule::Records records;
+  const bool here = options.target == "opencl" || options.target == "opengl" || given.native_side;
+  GS_TRY(shipped::add_to(records, given, options.device_class,
+                         [&] { return here ? runtime::device_here(options.target) : ""; }));
+  given.records = &records;
   given.shard_bytes = options.shard_bytes;
   given.known.shapes.insert(options.shapes.begin(), options.shapes.end());
   given.known.dims.insert(options.dims.begin(), options.dims.end());

@@ -66,6 +66,7 @@ struct KernelReport {
   std::string key, machine;                   // of records: schedule/choice.h
   bool recorded = false;                      // at a point of records,
   std::string near = {};                      // of this kernel, where it is not its own
+  std::string shipped = {};                   // that came with the compiler, for such devices
   std::optional<schedule::Group> group = {};  // what it computes, where asked for
   schedule::Capabilities capabilities = {};   // for which
 };
@@ -75,9 +76,9 @@ struct Report {
   int64_t memory_bytes = 0;  // slots, where static
   int64_t weight_bytes = 0;
   package::WeightFiles weights;  // without bytes
-  // Kernels at a point of their own records, at one of a kernel near them, and at none since what
-  // is recorded is not legal.
-  int recorded = 0, nearest = 0, refused = 0;
+  // Kernels at a point of their own records, at one of a kernel near them, of both those whose
+  // records came with the compiler, and kernels at none since what is recorded is not legal.
+  int recorded = 0, nearest = 0, shipped = 0, refused = 0;
 };
 
 // `file` is what constants of the graph with `file` 0 are ranges of. Options::known is for the

@@ -50,7 +50,10 @@ schedule::PointSource::Choice KernelSet::choose(const schedule::Group& group,
   schedule::PointSource::Choice choice;
   if (options_.records) choice = options_.records->choose(group, capabilities);
   refused_ += choice.refused;
-  if (choice.scheduled) ++(choice.near.empty() ? recorded_ : nearest_);
+  if (choice.scheduled) {
+    ++(choice.near.empty() ? recorded_ : nearest_);
+    shipped_ += !choice.shipped.empty();
+  }
   return choice;
 }
 
@@ -118,6 +121,7 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
     reports_.push_back(report_of(group, capabilities, info.schedule));
     reports_.back().recorded = recorded;
     reports_.back().near = std::move(choice.near);
+    reports_.back().shipped = std::move(choice.shipped);
   }
   use.kernel = found->second;
   return use;
@@ -127,6 +131,7 @@ void KernelSet::tell(Report& report) const {
   report.kernels = reports_;
   report.recorded = recorded_;
   report.nearest = nearest_;
+  report.shipped = shipped_;
   report.refused = refused_;
   for (size_t i = 0; i < kernels_.size(); ++i) report.kernels[i].ir = ir::print(kernels_[i]);
 }

@@ -67,7 +67,7 @@ class KernelSet {
   std::vector<package::KernelInfo> infos_;
   std::vector<KernelReport> reports_;
   std::map<std::string, int> by_key_;  // canonical key to kernel
-  int recorded_ = 0, nearest_ = 0, refused_ = 0;
+  int recorded_ = 0, nearest_ = 0, shipped_ = 0, refused_ = 0;
 };
 
 }  // namespace gossamer::compiler

@@ -55,6 +55,7 @@ class PointSource {
   struct Choice {
     std::optional<ScheduledGroup> scheduled;  // none: the default point stays
     std::string near;                         // the kernel whose point it is, if not its own
+    std::string shipped;                      // the class of devices whose records have it, if any
     bool refused = false;                     // there are points, and none is legal
   };
 

@@ -63,8 +63,14 @@ std::optional<double> distance(const Likeness& one, const Likeness& other) {
 }
 
 void Records::add(Record record) {
-  std::pair place{record.key, record.machine};
-  records_.insert_or_assign(std::move(place), std::move(record));
+  Place place{record.key, record.machine};
+  auto& records = record.shipped.empty() ? own_ : shipped_;
+  records.insert_or_assign(std::move(place), std::move(record));
+}
+
+void Records::add(Records others) {
+  for (auto* records : {&others.own_, &others.shipped_})
+    for (auto& [place, record] : *records) add(std::move(record));
 }
 
 void Records::add(std::string key, std::string machine, const Point& point) {
@@ -72,32 +78,44 @@ void Records::add(std::string key, std::string machine, const Point& point) {
 }
 
 const Point* Records::find(const std::string& key, const std::string& machine) const {
-  const auto found = records_.find({key, machine});
-  return found != records_.end() && found->second.point ? &*found->second.point : nullptr;
+  for (const auto* records : {&own_, &shipped_}) {
+    if (const auto found = records->find({key, machine}); found != records->end())
+      return found->second.point ? &*found->second.point : nullptr;
+  }
+  return nullptr;
 }
 
-std::vector<Records::Candidate> Records::points_of(const Group& group,
-                                                   const Capabilities& capabilities) const {
-  const std::string key = key_of(group), machine = class_of(capabilities);
-  std::vector<Candidate> candidates;
-  if (const auto own = records_.find({key, machine}); own != records_.end()) {
-    if (!own->second.point) return {};
-    candidates.push_back({*own->second.point, ""});
+bool Records::add_points(const std::map<Place, Record>& records, const Group& group,
+                         const Place& place, std::vector<Candidate>& candidates) const {
+  if (const auto own = records.find(place); own != records.end()) {
+    const Record& record = own->second;
+    if (!record.point) return false;
+    candidates.push_back({*record.point, "", record.shipped});
   }
-  if (exact_) return candidates;
+  if (exact_ || records.empty()) return true;
   const Likeness likeness = likeness_of(group);
   std::vector<std::pair<double, const Record*>> near;
-  for (const auto& [place, record] : records_) {
-    if (place.second != machine || place.first == key) continue;
+  for (const auto& [other, record] : records) {
+    if (other.second != place.second || other.first == place.first) continue;
     if (const auto far = distance(likeness, record.likeness)) near.emplace_back(*far, &record);
   }
   std::ranges::sort(near, {}, [](const auto& one) {
     return std::pair<double, std::string_view>(one.first, one.second->key);
   });
   for (const auto& [far, record] : near) {
-    if (!record->point || candidates.size() == most_candidates) break;
-    candidates.push_back({*record->point, record->name.empty() ? record->key : record->name});
+    if (!record->point) return false;
+    if (candidates.size() >= most_candidates) break;
+    candidates.push_back(
+        {*record->point, record->name.empty() ? record->key : record->name, record->shipped});
   }
+  return true;
+}
+
+std::vector<Records::Candidate> Records::points_of(const Group& group,
+                                                   const Capabilities& capabilities) const {
+  const Place place{key_of(group), class_of(capabilities)};
+  std::vector<Candidate> candidates;
+  if (add_points(own_, group, place, candidates)) add_points(shipped_, group, place, candidates);
   return candidates;
 }
 
@@ -106,7 +124,7 @@ PointSource::Choice Records::choose(const Group& group, const Capabilities& capa
   for (Candidate& one : points_of(group, capabilities)) {
     choice.refused = true;
     auto made = schedule_at(group, capabilities, one.point);
-    if (made) return {*std::move(made), std::move(one.near), false};
+    if (made) return {*std::move(made), std::move(one.near), std::move(one.shipped), false};
   }
   return choice;
 }

@@ -31,21 +31,25 @@ class Records : public PointSource {
     std::optional<Point> point;  // none: the default one is the best known
     std::string name = {};       // of the kernel, to say whose point another one took
     Likeness likeness = {};      // without a structure, no other kernel takes it
+    std::string shipped = {};    // the class of devices that it came with; empty: the user's own
   };
 
-  // The last one of a key and class counts.
+  // The last one of a key and class counts, of the user's own and of those that came with the
+  // compiler alike.
   void add(Record record);
   void add(std::string key, std::string machine, const Point& point);
+  void add(Records others);
   // Kernels take records of their own alone.
   void set_exact() { exact_ = true; }
-  size_t size() const { return records_.size(); }
+  size_t size() const { return own_.size() + shipped_.size(); }
 
   struct Candidate {
     Point point;
-    std::string near;  // whose it is, where that is another kernel; empty: its own
+    std::string near;     // whose it is, where that is another kernel; empty: its own
+    std::string shipped;  // as Record::shipped
   };
-  // Its own, then those of kernels near it, the nearest first, up to one whose default point is the
-  // best known.
+  // Its own, then those of kernels near it, the nearest first; the user's before those that came
+  // with the compiler. Up to one whose default point is the best known.
   std::vector<Candidate> points_of(const Group& group, const Capabilities& capabilities) const;
 
   // The first of these that is legal.
@@ -54,7 +58,12 @@ class Records : public PointSource {
   const Point* find(const std::string& key, const std::string& machine) const override;
 
  private:
-  std::map<std::pair<std::string, std::string>, Record> records_;
+  using Place = std::pair<std::string, std::string>;  // key, class
+  // Adds those of `records`; false where the default point is the best known.
+  bool add_points(const std::map<Place, Record>& records, const Group& group, const Place& place,
+                  std::vector<Candidate>& candidates) const;
+
+  std::map<Place, Record> own_, shipped_;
   bool exact_ = false;
 };
 

@@ -108,5 +108,40 @@ TEST(Records, Distances) {
   EXPECT_EQ(distance({"", {8}}, {"", {8}}), std::nullopt);
 }
 
+Records::Record shipped_of(const Group& group, const char* point, std::string name) {
+  Records::Record record = record_of(group, point, std::move(name));
+  record.shipped = "v8";
+  return record;
+}
+
+TEST(Records, ShippedOnesComeAfterTheUsersOwn) {
+  Records records;
+  records.add(shipped_of(product_of(64, 64, 64), some_point, "theirs"));
+  EXPECT_EQ(points_of(records, product_of(64, 64, 64)), (Texts{some_point}));
+  EXPECT_EQ(points_of(records, product_of(64, 96, 64)), (Texts{cat(some_point, " of theirs")}));
+  const Records::Candidate near =
+      records.points_of(product_of(64, 96, 64), capabilities_of(TargetKind::wasm)).front();
+  EXPECT_EQ(near.shipped, "v8");
+  // One of a kernel near it, even, comes before a shipped one of its own.
+  records.add(record_of(product_of(64, 96, 64), other_point, "mine"));
+  EXPECT_EQ(points_of(records, product_of(64, 64, 64)),
+            (Texts{cat(other_point, " of mine"), some_point}));
+  EXPECT_EQ(to_string(*records.find(key_of(product_of(64, 64, 64)), "wasm")), some_point);
+  // The user has found that the default point is the best one.
+  records.add(record_of(product_of(64, 64, 64), nullptr, "mine"));
+  EXPECT_EQ(points_of(records, product_of(64, 64, 64)), Texts{});
+  EXPECT_EQ(records.find(key_of(product_of(64, 64, 64)), "wasm"), nullptr);
+}
+
+TEST(Records, AddsAllOfOthers) {
+  Records mine, others;
+  mine.add(record_of(product_of(64, 64, 64), other_point, "mine"));
+  others.add(shipped_of(product_of(64, 64, 64), some_point, "theirs"));
+  others.add(record_of(product_of(32, 32, 32), some_point, "small"));
+  mine.add(std::move(others));
+  EXPECT_EQ(mine.size(), 3u);
+  EXPECT_EQ(points_of(mine, product_of(64, 64, 64)).front(), other_point);
+}
+
 }  // namespace
 }  // namespace gossamer::schedule

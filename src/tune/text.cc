@@ -12,7 +12,7 @@ namespace {
 struct Line {
   Trial trial;
   bool best = false;
-  std::string kernel;
+  std::string kernel, shipped;
 };
 
 // Null: there is none.
@@ -57,6 +57,9 @@ Result<Line> read_line(std::string_view line) {
   if (document.HasMember("kernel")) {
     GS_ASSIGN(read.kernel, text_of(document, "kernel"));
   }
+  if (document.HasMember("shipped")) {
+    GS_ASSIGN(read.shipped, text_of(document, "shipped"));
+  }
   if (document.HasMember("failed")) {
     GS_ASSIGN(read.trial.failure, text_of(document, "failed"));
   }
@@ -72,7 +75,8 @@ Recorded read_records(std::string_view text, std::string_view where) {
   for (int number = 1; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.starts_with('#'))
+      continue;
     auto one = read_line(line);
     if (!one) {
       one.error().where = cat(where, ":", number);
@@ -84,7 +88,7 @@ Recorded read_records(std::string_view text, std::string_view where) {
       // Kernels' names say little: "conv".
       std::string name = cat(one->kernel, one->kernel.empty() ? "" : " ", trial.key.substr(0, 8));
       read.records.add({std::move(trial.key), std::move(trial.machine), point, std::move(name),
-                        std::move(trial.likeness)});
+                        std::move(trial.likeness), std::move(one->shipped)});
     } else {
       read.trials.push_back(std::move(one->trial));
     }

@@ -16,7 +16,9 @@ namespace gossamer::tune {
 // are left alone. Key, class and points are those of `gossamer inspect --space`. The last one of a
 // key and class counts. With a "ratio" (of its time to the default point's) of 1 or more the
 // default point stays. With "structure" and "extents" (schedule/records.h) it is for kernels near
-// it, too, which know it as "kernel". Lines with a "trial" in place of the point are a search's.
+// it, too, which know it as "kernel". With "shipped", a class of devices, it came with the compiler
+// and comes after those that did not. Lines that begin with # are comments. Lines with a "trial" in
+// place of the point are a search's.
 struct Recorded {
   schedule::Records records;
   std::vector<Trial> trials;  // of any adapter

@@ -12,6 +12,7 @@
 #include "gossamer/commands.h"
 #include "gossamer/feeds.h"
 #include "gossamer/fixed_inputs.h"
+#include "gossamer/records_file.h"
 #include "gossamer/web_harness.h"
 #include "runtime/manifest.h"
 #include "runtime/model.h"
@@ -25,6 +26,7 @@ using Json = rapidjson::Writer<rapidjson::StringBuffer>;
 
 struct Options {
   std::string model, target, trace;
+  RecordOptions records;
   std::vector<std::string> inputs;
   FixedInputs fixed;
   ImageOptions image;
@@ -66,6 +68,9 @@ Result<Package> find_package(const Options& options, const TemporaryFolder& temp
     compile.native_side = runs_here_on(options.target, options.browser.device);
     if (compile.native_side) compile.limits = limits_here(options.target);
     compile.known = found.known;
+    GS_ASSIGN(const schedule::Records records,
+              records_for(options.records, compile, compile.native_side));
+    compile.records = &records;
     compile.external = external.get();
     auto files = compiler::compile(model, compile);
     if (!files) {
@@ -256,6 +261,8 @@ void add_bench(CLI::App& app, Chosen& chosen) {
                    "made up: halves, and zeros where they are no floats")
       ->allow_extra_args(false);
   add_fixed_inputs(*command, options->fixed);
+  add_records_option(*command, options->records, "Of an ONNX file: as compile --records");
+  add_device_class_option(*command, options->records.device_class);
   command
       ->add_option("--threads", options->threads,
                    "Of cpu and wasm; 0: one a core, in browsers up to 4")

@@ -17,6 +17,7 @@
 #include "gossamer/runner.h"
 #include "library/library.h"
 #include "runtime/manifest.h"
+#include "shipped/shipped.h"
 
 namespace gossamer::command {
 namespace {
@@ -24,12 +25,13 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string model, output, emit, labels, records, weights, side = "wasm";
+  std::string model, output, emit, labels, weights, side = "wasm";
+  RecordOptions records;
   std::vector<std::string> targets;
   compiler::Options compile;
   FixedInputs fixed;
   int threads = 1;
-  bool single_file = false, json = false, relaxed_given = false, exact = false;
+  bool single_file = false, json = false, relaxed_given = false;
 };
 
 struct Row {
@@ -37,7 +39,7 @@ struct Row {
   package::Files files;  // until join() takes them
   std::vector<std::pair<std::string, size_t>> sizes;
   size_t kernels = 0;
-  int recorded = 0, nearest = 0, refused = 0;  // points of records
+  int recorded = 0, nearest = 0, shipped = 0, refused = 0;  // points of records
   int64_t memory = 0;
   double milliseconds = 0;
   size_t bytes() const {
@@ -68,6 +70,13 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
   compile.progress = [&](std::string_view step, double fraction) {
     progress.show(cat(target, ": ", step), fraction);
   };
+  const bool here = runs_here(target) || compile.native_side;
+  // C is for any machine, and what engines without JavaScript run is not known.
+  RecordOptions recorded = options.records;
+  const bool any_machine = is_library(options.emit) && (options.emit == "c" || target == "wasm");
+  if (any_machine && recorded.device_class.empty()) recorded.device_class = shipped::no_class;
+  GS_ASSIGN(const schedule::Records records, records_for(recorded, compile, here));
+  compile.records = &records;
   Row row;
   row.target = target;
   const auto begin = std::chrono::steady_clock::now();
@@ -92,6 +101,7 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
   row.memory = report.memory_bytes;
   row.recorded = report.recorded;
   row.nearest = report.nearest;
+  row.shipped = report.shipped;
   row.refused = report.refused;
   row.milliseconds = time.count();
   return row;
@@ -127,11 +137,11 @@ void print_rows(const std::vector<Row>& rows, const Options& options) {
                   row.sizes.size(), static_cast<double>(row.memory) / 1e6, row.milliseconds,
                   options.output.c_str());
     for (const Row& row : rows) {
-      if (options.compile.records)
+      if (!options.records.file.empty() || row.shipped > 0)
         std::printf(
-            "%s: %d kernels as recorded, %d as a kernel near them, %d whose recorded point is not "
-            "legal\n",
-            row.target.c_str(), row.recorded, row.nearest, row.refused);
+            "%s: %d kernels as recorded, %d as a kernel near them (of both, %d by records that "
+            "come with the compiler), %d whose recorded point is not legal\n",
+            row.target.c_str(), row.recorded, row.nearest, row.shipped, row.refused);
     }
     return;
   }
@@ -152,6 +162,8 @@ void print_rows(const std::vector<Row>& rows, const Options& options) {
     json.Int(row.recorded);
     json.Key("nearest");
     json.Int(row.nearest);
+    json.Key("shipped");
+    json.Int(row.shipped);
     json.Key("refused");
     json.Int(row.refused);
     json.Key("memory_bytes");
@@ -244,14 +256,6 @@ int run_compile(Options& options) {
     return report_usage("--emit page is for the web targets");
   if (options.single_file && options.emit == "package")
     return report_usage("--single-file makes a page");
-  schedule::Records records;
-  if (!options.records.empty()) {
-    auto read = read_records(options.records);
-    if (!read) return report_error(read.error(), options.json);
-    records = std::move(read->records);
-    if (options.exact) records.set_exact();
-    options.compile.records = &records;
-  }
   if (auto done = compile_all(options); !done) return report_error(done.error(), options.json);
   return 0;
 }
@@ -327,9 +331,10 @@ void add_compile(CLI::App& app, Chosen& chosen) {
       ->capture_default_str();
   command->add_option("--cpu", options->compile.cpu,
                       "cpu, opencl, opengl, --side cpu: LLVM's name of the processor");
-  command->add_option("--records", options->records,
-                      "Points of search spaces to take, a JSON object a line (inspect --space)");
-  command->add_flag("--records-exact", options->exact,
+  add_records_option(*command, options->records,
+                     "Points of search spaces to take, a JSON object a line (inspect --space)");
+  add_device_class_option(*command, options->records.device_class);
+  command->add_flag("--records-exact", options->records.exact,
                     "No kernel takes a point of one that is near it");
   command->add_flag("--json", options->json, "Machine-readable output");
   command->callback([options, relaxed, &chosen] {

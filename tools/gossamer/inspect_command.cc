@@ -12,6 +12,7 @@
 #include "gossamer/model_file.h"
 #include "gossamer/progress.h"
 #include "gossamer/records_file.h"
+#include "gossamer/runner.h"
 #include "graph/stage_graph.h"
 #include "ir/print.h"
 
@@ -21,7 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string model, dump, records;
+  std::string model, dump;
+  RecordOptions records;
   std::vector<std::string> targets = {"webgpu", "webgl", "wasm", "cpu"};
   FixedInputs fixed;
   bool stages = false, kernels = false, space = false, json = false;
@@ -56,7 +58,7 @@ std::map<std::string, int> count_operators(const graph::Graph& graph) {
 }
 
 TargetView view(const std::string& target, const ModelFile& model, bool space,
-                const schedule::PointSource* records) {
+                const schedule::Records& records) {
   TargetView view;
   view.target = target;
   compiler::Options options;
@@ -64,7 +66,7 @@ TargetView view(const std::string& target, const ModelFile& model, bool space,
   options.known = model.known;
   options.external = model.external.get();
   options.groups = space;
-  options.records = records;
+  options.records = &records;
   Progress progress;
   options.progress = [&](std::string_view step, double fraction) {
     progress.show(cat(target, ": ", step), fraction);
@@ -91,7 +93,8 @@ std::string_view shader_ending(const std::string& target) {
 // Where its point comes from; empty: it is the default one.
 std::string record_of(const compiler::KernelReport& kernel) {
   if (!kernel.recorded) return "";
-  return kernel.near.empty() ? "its own" : cat("of ", kernel.near, ", nearest");
+  const std::string whose = kernel.near.empty() ? "its own" : cat("of ", kernel.near, ", nearest");
+  return kernel.shipped.empty() ? whose : cat(whose, ", shipped for ", kernel.shipped);
 }
 
 std::string dump_name(size_t at, const std::string& kernel) {
@@ -309,16 +312,13 @@ int run_inspect(const Options& options) {
   auto model = read_model_file(options.model, std::move(known));
   if (!model) return report_error(model.error(), options.json);
   infer_outputs(model->graph);
-  tune::Recorded recorded;
-  if (!options.records.empty()) {
-    auto read = read_records(options.records);
-    if (!read) return report_error(read.error(), options.json);
-    recorded = *std::move(read);
-  }
   std::vector<TargetView> views;
   for (const std::string& target : options.targets) {
-    views.push_back(
-        view(target, *model, options.space, options.records.empty() ? nullptr : &recorded.records));
+    compiler::Options compile;
+    compile.target = target;
+    const auto records = records_for(options.records, compile, runs_here(target));
+    if (!records) return report_error(records.error(), options.json);
+    views.push_back(view(target, *model, options.space, *records));
     if (options.dump.empty() || !views.back().problem.empty()) continue;
     if (auto done = dump(views.back(), options.dump); !done)
       return report_error(done.error(), options.json);
@@ -347,8 +347,9 @@ void add_inspect(CLI::App& app, Chosen& chosen) {
   command->add_flag("--kernels", options->kernels, "Print each kernel's schedule and origin");
   command->add_flag("--space", options->space,
                     "Print the points that each kernel could be at, for compile --records");
-  command->add_option("--records", options->records,
-                      "As compile --records; says which kernels take a recorded point, of whom");
+  add_records_option(*command, options->records,
+                     "As compile --records; says which kernels take a recorded point, of whom");
+  add_device_class_option(*command, options->records.device_class);
   command->add_option("--dump", options->dump,
                       "Write stages, loop IR and shaders below this folder");
   command->add_flag("--json", options->json, "Machine-readable output");

@@ -1,14 +1,29 @@
-// Files of records (tune/text.h).
+// Which records a compilation takes: files (tune/text.h), and those that come with the compiler.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
+#include <string>
 
 #include "base/result.h"
+#include "compiler/compile.h"
 #include "tune/text.h"
 
 namespace gossamer::command {
 
 // Lines that are no records are told on standard error. Errors: no such file.
 Result<tune::Recorded> read_records(const std::filesystem::path& file);
+
+struct RecordOptions {
+  std::string file, device_class;  // the latter as in shipped::classes_for
+  bool exact = false;
+};
+void add_records_option(CLI::App& command, RecordOptions& options, const std::string& help);
+void add_device_class_option(CLI::App& command, std::string& device_class);
+
+// Of the file, if any, and for options.target as it stands; `here`: code for this machine's device.
+// Errors: as of both.
+Result<schedule::Records> records_for(const RecordOptions& given, const compiler::Options& options,
+                                      bool here);
 
 }  // namespace gossamer::command

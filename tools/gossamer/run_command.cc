@@ -16,6 +16,7 @@
 #include "gossamer/feeds.h"
 #include "gossamer/item_file.h"
 #include "gossamer/progress.h"
+#include "gossamer/records_file.h"
 #include "gossamer/runner.h"
 #include "gossamer/tensor_file.h"
 
@@ -25,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string model, target = "cpu", labels, save;
+  std::string model, target = "cpu", labels, save, device_class;
   std::vector<std::string> inputs;
   int top = 5, runs = 1;
   bool json = false;
@@ -91,7 +92,15 @@ Result<std::unique_ptr<Runner>> load(const Options& options, Items& items) {
   GS_ASSIGN(
       const ModelFile model,
       read_model(std::move(bytes), path, external_files(path.parent_path()), std::move(given)));
-  return make_runner(options.target, model, options.runner);
+  compiler::Options compile;
+  compile.target = options.target == "interp" ? "cpu" : options.target;
+  compile.cpu = options.runner.cpu;
+  compile.native_side = true;
+  GS_ASSIGN(const schedule::Records records,
+            records_for({{}, options.device_class}, compile, options.target != "interp"));
+  RunnerOptions runner = options.runner;
+  runner.records = &records;
+  return make_runner(options.target, model, runner);
 }
 
 Result<std::vector<ops::TensorData>> read_feeds(const Options& options, const Runner& model,
@@ -362,6 +371,7 @@ void add_run(CLI::App& app, Chosen& chosen) {
   command->add_option("--threads", options->runner.threads, "0: one a core")
       ->check(CLI::Range(0, 1024));
   command->add_option("--cpu", options->runner.cpu, "LLVM's name of the processor");
+  add_device_class_option(*command, options->device_class);
   command
       ->add_option("--mean", options->image.mean,
                    "Images: subtracted from the scaled bytes, one or one a channel (default: 0; "

@@ -7,6 +7,7 @@
 #include "gossamer/commands.h"
 #include "gossamer/fixed_inputs.h"
 #include "gossamer/progress.h"
+#include "gossamer/records_file.h"
 #include "runtime/model.h"
 #include "serve/http_server.h"
 #include "serve/service.h"
@@ -52,6 +53,8 @@ Result<std::unique_ptr<runtime::Model>> load(const Named& named, const Options& 
   compile.name = named.name;
   compile.external = external.get();
   GS_TRY(apply(options.fixed, compile.known));
+  GS_ASSIGN(const schedule::Records records, records_for({}, compile, true));
+  compile.records = &records;
   Progress progress;
   compile.progress = [&](std::string_view step, double fraction) {
     progress.show(cat(named.name, ": ", step), fraction);

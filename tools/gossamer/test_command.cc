@@ -21,7 +21,8 @@ namespace {
 struct Options {
   std::vector<std::string> folders;
   std::string target;
-  std::string records, filter, only, adapters = "any";
+  RecordOptions records;
+  std::string filter, only, adapters = "any";
   bool f16 = false, relaxed_simd = true;
   BrowserOptions browser;
   int limit = 0, jobs = 1;
@@ -113,11 +114,15 @@ int run_test(Options& options) {
     return report_usage("--limits es31 is for --target opengl");
   auto found = find_cases(options.folders);
   if (!found) return report_error(found.error(), options.json);
+  compiler::Options compile;
+  compile.target = options.target;
+  compile.native_side = runs_here_on(options.target, options.browser.device);
+  compile.cpu = options.runner.cpu;
   schedule::Records records;
-  if (!options.records.empty()) {
-    auto read = read_records(options.records);
+  if (options.target != "interp" && options.target != "c") {
+    auto read = records_for(options.records, compile, compile.native_side);
     if (!read) return report_error(read.error(), options.json);
-    records = std::move(read->records);
+    records = std::move(*read);
     options.runner.records = &records;
   }
   std::set<std::string> only;
@@ -210,8 +215,9 @@ void add_test(CLI::App& app, Chosen& chosen) {
       ->check(CLI::IsMember({"any", "hardware", "software"}));
   command->add_flag("--relaxed-simd,!--no-relaxed-simd", options->relaxed_simd,
                     "wasm: with the browser's relaxed SIMD (the default), or without");
-  command->add_option("--records", options->records,
-                      "Points of search spaces to take, a JSON object a line (inspect --space)");
+  add_records_option(*command, options->records,
+                     "Points of search spaces to take, a JSON object a line (inspect --space)");
+  add_device_class_option(*command, options->records.device_class);
   command->add_flag("--f16", options->f16,
                     "webgpu: store f16 tensors as such; the device needs shader-f16");
   command

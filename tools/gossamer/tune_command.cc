@@ -12,7 +12,9 @@
 #include "gossamer/records_file.h"
 #include "gossamer/tune_device.h"
 #include "gossamer/tune_fleet.h"
+#include "runtime/device_here.h"
 #include "runtime/manifest.h"
+#include "shipped/shipped.h"
 #include "tune/tuner.h"
 
 namespace gossamer::command {
@@ -21,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string model, output, fleet;
+  std::string model, output, fleet, device_class;
   std::vector<std::string> inputs;
   FixedInputs fixed;
   ImageOptions image;
@@ -143,11 +145,16 @@ Result<tune::Outcome> tune_model(const Options& options) {
     return tune::Outcome();
   }
   tune::Recorded recorded;
+  // A search begins where others ended.
+  GS_TRY(shipped::add_to(recorded.records, tune.compile, options.device_class, [&] {
+    return tune.compile.native_side ? runtime::device_here(tune.compile.target) : "";
+  }));
+  tune.compile.records = &recorded.records;
   std::error_code error;
   if (fs::exists(options.output, error)) {
-    GS_ASSIGN(recorded, read_records(options.output));
-    tune.known = std::move(recorded.trials);
-    tune.compile.records = &recorded.records;
+    GS_ASSIGN(tune::Recorded read, read_records(options.output));
+    tune.known = std::move(read.trials);
+    recorded.records.add(std::move(read.records));
   }
   std::ofstream output(options.output, std::ios::app);
   if (!output) return fail_at(options.output, "cannot be written");
@@ -230,6 +237,7 @@ void add_tune(CLI::App& app, Chosen& chosen) {
       ->capture_default_str();
   command->add_option("--cpu", options->cpu, "With --target cpu: LLVM's name of the processor")
       ->capture_default_str();
+  add_device_class_option(*command, options->device_class);
   command->add_option("--seed", options->seed, "Of what the search draws")->capture_default_str();
   add_browser_options(*command, options->measure.browser);
   command

@@ -1,6 +1,6 @@
 // The examples' pages, in one folder that anything serves: node build.mjs [OUT [PAGE ...]].
 // OUT/PAGE.html, PAGE.js and PAGE.css for each, index.html that lists them, and compiler.wasm and tuner.wasm, which all of them find there.
-import {copyFileSync, existsSync, mkdirSync, readdirSync, rmSync} from 'node:fs';
+import {copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync} from 'node:fs';
 import {basename, dirname, join} from 'node:path';
 import {bundle} from '../runtime/build/bundle.mjs';
 
@@ -27,3 +27,6 @@ for (const file of [wasm, join(dirname(wasm), 'tuner.wasm')]) {
   if (existsSync(file)) copyFileSync(file, join(out, basename(file)));
   else console.log(`${basename(file)} is not built yet (make web): looked at ${file}`);
 }
+// Records that come with the compiler: found beside the scripts, too.
+const records = join(here, '../compiler/dist/records');
+if (existsSync(records)) cpSync(records, join(out, 'records'), {recursive: true});

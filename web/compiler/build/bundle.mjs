@@ -1,7 +1,7 @@
 // dist/compiler.js, and compiler.iife.js (global `gossamerCompiler`), with compiler.wasm and tuner.wasm beside them. The wasm comes from `make wasm`; binaryen takes a tenth of its size
 // and a fifth of its time away.
 import {execFileSync} from 'node:child_process';
-import {copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, statSync} from 'node:fs';
+import {copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync} from 'node:fs';
 import {dirname, join, resolve} from 'node:path';
 import {gzipSync} from 'node:zlib';
 import {bundle, bundleClassic, workersAsFiles} from '../../runtime/build/bundle.mjs';
@@ -21,6 +21,16 @@ await bundle({
 });
 await bundleClassic({entry: join(folder, 'src/index.ts'), globalName: 'gossamerCompiler', outfile: join(dist, 'compiler.iife.js')});
 writeDeclarations(folder);
+
+/** Those of classes that pages may have (src/shipped.ts), as its addresses say. */
+const records = join(dist, 'records'), shipped = resolve(folder, '../../src/shipped');
+rmSync(records, {recursive: true, force: true});
+mkdirSync(records);
+for (const name of readdirSync(shipped).filter((each) => each.endsWith('.jsonl'))) {
+  const lines = readFileSync(join(shipped, name), 'utf8').split('\n').filter((line) => /"class":"(webgpu|webgl|wasm)/.test(line));
+  if (lines.length > 0) writeFileSync(join(records, name), lines.map((line) => `${line}\n`).join(''));
+}
+
 /** The optimized module, beside the linker's; 20 seconds where that is newer. */
 function optimized(linked) {
   const made = linked.replace(/\.wasm$/, '.opt.wasm');

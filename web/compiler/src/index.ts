@@ -71,6 +71,12 @@ export interface CompileOptions {
   readonly tunable?: boolean | undefined;
   /** Lines of tune() or of `gossamer tune`: points that kernels take instead of the default ones. Compiles with tuner.wasm. */
   readonly records?: string | undefined;
+  /**
+   * Whose records kernels take where the compiler comes with some (CLASS.jsonl in `records` beside this script): "nvidia", or "none" for
+   * nobody's. Default: that of the page's device, where it has one. They count after `records`, and compile with tuner.wasm; with `wasm`
+   * there are none.
+   */
+  readonly deviceClass?: string | undefined;
   readonly onProgress?: ((progress: {step: string; fraction: number}) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
   /** compiler.wasm, or where it is; with `tunable` or `records` tuner.wasm. Default: beside this script. */
@@ -122,7 +128,7 @@ export class Compiler {
    */
   async compile(
     onnx: ArrayBuffer | Uint8Array | Blob,
-    options: Omit<CompileOptions, 'wasm' | 'verifiable' | 'tunable' | 'records'>,
+    options: Omit<CompileOptions, 'wasm' | 'verifiable' | 'tunable' | 'records' | 'deviceClass'>,
   ): Promise<Map<string, Uint8Array>> {
     options.signal?.throwIfAborted();
     return compileIn(this.#place, await callOf(onnx, options), options);
@@ -160,8 +166,11 @@ export async function compile(
   const tunable = typeof NO_TUNER === 'undefined' && options.tunable;
   options.signal?.throwIfAborted();
   const call = await callOf(onnx, options);
+  const shipped = typeof NO_TUNER === 'undefined' && options.wasm === undefined ?
+    await (await import('./shipped.ts')).shippedRecords(options.target, options.deviceClass) : undefined;
   const kept = typeof NO_TUNER === 'undefined' && tunable ? (await import('./records.ts')).keptRecords(call) : undefined;
-  const records = options.records ?? (await kept);
+  const mine = options.records ?? (await kept);
+  const records = shipped === undefined ? mine : `${shipped}\n${mine ?? ''}`;
   const files = await compileAs({...call, records}, options);
   if (!verifiable && !tunable) return files;
   return new MadeFiles(files, (load) => ({
@@ -180,17 +189,17 @@ export async function compile(
     ...(typeof NO_TUNER === 'undefined' && tunable && {
       tune: async (...given) => {
         const {tune} = await import('./tune.ts');
-        return tune(load, () => placeFor(options), call, ...given);
+        return tune(load, () => placeFor(options), call, shipped, ...given);
       },
     }),
   }));
 }
 
-const placeFor = ({wasm, tunable, records}: CompileOptions): Promise<Place> =>
+const placeFor = ({wasm, tunable}: CompileOptions, records?: string): Promise<Place> =>
   openPlace(wasm, tunable || records !== undefined ? 'tuner.wasm' : 'compiler.wasm');
 
 async function compileAs(call: Call, options: CompileOptions): Promise<Map<string, Uint8Array>> {
-  const place = await placeFor(options);
+  const place = await placeFor(options, call.records);
   try {
     return await compileIn(place, call, options);
   } finally {

@@ -10,7 +10,7 @@ interface NodeFiles {
 }
 
 /** Node's fetch does not read files; asked for so that bundlers see no import. */
-function nodeFiles(): NodeFiles | undefined {
+export function nodeFiles(): NodeFiles | undefined {
   const {process} = globalThis as {process?: {getBuiltinModule?: (name: string) => NodeFiles}};
   return process?.getBuiltinModule?.('node:fs/promises');
 }

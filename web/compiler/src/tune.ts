@@ -174,6 +174,7 @@ export async function tune(
   load: Load,
   open: OpenTuner,
   call: Call,
+  shipped: string | undefined,
   model: Model,
   {trials = 0, seconds = trials > 0 ? 0 : 10, seed = 1, feeds, dims, records, keep = true, onProgress, signal}: TuneOptions = {},
 ): Promise<Tuned> {
@@ -181,8 +182,9 @@ export async function tune(
   const place = await open();
   const candidates = new Candidates(load, {device, strict: true, ...(device === 'wasm' && {threads})}, feeds ?? anyFeeds(model, dims));
   let lines = records ?? (await keptRecords(call)) ?? '';
+  const withShipped = (): string => (shipped === undefined ? lines : `${shipped}\n${lines}`);
   try {
-    let step = read(await place.search({...call, records: lines}, {seconds, trials, seed}));
+    let step = read(await place.search({...call, records: withShipped()}, {seconds, trials, seed}));
     for (;;) {
       lines += step.lines;
       if (step.progress) onProgress?.(step.progress);
@@ -198,7 +200,7 @@ export async function tune(
     }
     const {outcome} = step.request;
     if (keep) await keepRecords(call, lines);
-    const made = await place.compile({...call, records: lines}, () => undefined);
+    const made = await place.compile({...call, records: withShipped()}, () => undefined);
     if ('error' in made) throw new CompileError(made.error);
     return {...outcome, records: lines, files: new MadeFiles(made.files)};
   } finally {

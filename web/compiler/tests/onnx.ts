@@ -55,6 +55,26 @@ export function perceptron(n: number | string, operator = 'Relu'): Uint8Array {
   return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
 }
 
+/** y = x w + b for x [1, inputs], w [classes, inputs], as the last layer of a network is written. */
+export function classifier(inputs: number, classes: number): Uint8Array {
+  const constant = (name: string, shape: readonly number[]): number[] => {
+    const count = shape.reduce((a, b) => a * b, 1);
+    const data = new Uint8Array(Float32Array.from({length: count}, (_, at) => Math.sin(at)).buffer);
+    return message(...shape.map((extent): Field => [1, extent]), [2, FLOAT], [8, name], [9, data]);
+  };
+  const transposed = message([1, 'transB'], [3, 1], [20, 2]);
+  const gemm = message([1, 'x'], [1, 'w'], [1, 'b'], [2, 'y'], [4, 'Gemm'], [3, 'y'], [5, transposed]);
+  const graph = message(
+    [1, gemm],
+    [2, 'classifier'],
+    [5, constant('w', [classes, inputs])],
+    [5, constant('b', [classes])],
+    [11, valueInfo('x', [1, inputs])],
+    [12, valueInfo('y', [1, classes])],
+  );
+  return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
+}
+
 /** y = softmax(x x) x for x of side x side. */
 export function product(side: number): Uint8Array {
   const graph = message(
