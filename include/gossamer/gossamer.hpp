@@ -212,9 +212,10 @@ class GOSSAMER_API Model {
 
 // A package for cpu, or for opencl, opengl, webgpu or webgl, which run on the first GPU with a
 // driver, or else on a driver in software; webgpu through wgpu-native or Dawn, which
-// GOSSAMER_WEBGPU_LIBRARY may name, webgl through OpenGL ES 3.0 or OpenGL 3.3. Errors: a driver or
-// library that is not installed, a folder that holds no package, one of another version or target,
-// damaged files.
+// GOSSAMER_WEBGPU_LIBRARY may name, webgl through OpenGL ES 3.0 or OpenGL 3.3. One for wasm runs in
+// an engine without JavaScript, wasmtime 36 or newer, which GOSSAMER_WASMTIME_LIBRARY may name.
+// Errors: a driver or library that is not installed, a folder that holds no package, one of another
+// version or target, damaged files.
 GOSSAMER_API std::expected<Model, Error> load(const std::string& folder,
                                               const LoadOptions& options = {});
 
