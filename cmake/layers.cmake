@@ -46,6 +46,7 @@ function(gs_add_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE gs_options ${arg_LIBRARIES} GTest::gtest_main)
+  gs_reads(${name} test)
   # Sanitizers make the tests that run the whole catalog some twenty times slower, longer than ctest lets
   # one test run: there they run in shares, all of them, each with the whole time.
   set(shares 1)
@@ -97,6 +98,11 @@ foreach(folder ${GS_FOLDERS})
   if(sources)
     add_library(${target} STATIC ${sources})
     target_link_libraries(${target} PRIVATE gs_options)
+    if(folder STREQUAL "src/ops")
+      gs_reads(${target} ops)
+    else()
+      gs_reads(${target} standard)
+    endif()
     set(scope PUBLIC)
   else()
     add_library(${target} INTERFACE)
@@ -131,7 +137,7 @@ if(GS_WASM)
   file(GLOB hot CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/ir/simplify*.cc)
   list(APPEND hot ${PROJECT_SOURCE_DIR}/src/ir/poly.cc ${PROJECT_SOURCE_DIR}/src/ir/ranges.cc
        ${PROJECT_SOURCE_DIR}/src/ir/order.cc ${PROJECT_SOURCE_DIR}/src/ir/rewrite.cc)
-  set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS -O2)
+  set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON)
 endif()
 
 # What each layer uses from outside (docs/dependencies.md).

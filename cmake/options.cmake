@@ -22,7 +22,8 @@ if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(GS_CCACHE ccache)
   if(GS_CCACHE)
     set(CMAKE_C_COMPILER_LAUNCHER ${GS_CCACHE})
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${GS_CCACHE})
+    # Words it wants to hear before it caches what reads precompiled headers (cmake/precompile.sh).
+    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=1 ${GS_CCACHE})
   endif()
 endif()
 

@@ -1,6 +1,6 @@
 // clang-format over every C++ source, clang-tidy over changed ones.
 import {spawnSync} from 'node:child_process';
-import {existsSync} from 'node:fs';
+import {existsSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {allFiles, changedFiles, root} from './repository.mjs';
@@ -18,6 +18,17 @@ export function checkFormat(files = allFiles()) {
   return [...bad].map((file) => `${file}: not formatted: make format`);
 }
 
+// The folder of a database of compilations in which sources include all that they use, with nothing
+// read before them (cmake/precompiled.cmake).
+function withoutPrecompiled(build) {
+  const database = path.join(root, build, 'compile_commands.json');
+  const folder = path.join(root, build, 'tidy');
+  mkdirSync(folder, {recursive: true});
+  const text = readFileSync(database, 'utf8').replace(/ -include-pch \S+/g, '');
+  writeFileSync(path.join(folder, 'compile_commands.json'), text);
+  return folder;
+}
+
 export function checkTidy() {
   const build = process.env.GOSSAMER_BUILD ?? 'build';
   if (!existsSync(path.join(root, build, 'compile_commands.json'))) {
@@ -28,7 +39,8 @@ export function checkTidy() {
   const jobs = String(os.availableParallelism());
   // run-clang-tidy takes regular expressions over absolute paths.
   const patterns = sources.map((file) => `/${file.replace(/[.+]/g, '\\$&')}$`);
-  const {error, stdout} = run('run-clang-tidy-19', ['-quiet', '-j', jobs, '-p', build, ...patterns]);
+  const database = withoutPrecompiled(build);
+  const {error, stdout} = run('run-clang-tidy-19', ['-quiet', '-j', jobs, '-p', database, ...patterns]);
   if (error) return [`run-clang-tidy-19: ${error.message}`];
   return [...new Set(stdout.split('\n').filter((line) => /: (warning|error): /.test(line)))].map((line) =>
     line.replace(`${root}/`, ''),
