@@ -23,7 +23,7 @@ void say(std::string_view line) {
   std::fflush(stdout);
 }
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   rapidjson::StringBuffer buffer;
   rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
   json.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
@@ -105,7 +105,7 @@ class Plan {
     if (const auto batch = planner_->next()) return cat("{\"batch\":", to_json(*batch), "}");
     if (!planner_->is_over()) return "{\"wait\":true}";
     const tune::Outcome outcome = planner_->outcome();
-    return cat("{\"end\":", to_json(outcome), ",\"table\":", quoted(table_(outcome)), "}");
+    return cat("{\"end\":", to_json(outcome), ",\"table\":", json_string(table_(outcome)), "}");
   }
 
   const tune::Options& options_;
@@ -142,12 +142,12 @@ Result<> plan_batches(std::span<const std::byte> model, const tune::Options& opt
   std::string files;
   if (compile.external)
     for (const auto& [name, bytes] : compile.external->opened())
-      files += cat(files.empty() ? "" : ",", quoted(name));
+      files += cat(files.empty() ? "" : ",", json_string(name));
   say(cat("{\"files\":[", files, "]}"));
   Plan plan(options, std::move(report.kernels), is_stopped, table_of);
   for (std::string line; std::getline(std::cin, line);) {
     const auto answer = plan.answer(line);
-    say(answer ? *answer : cat("{\"error\":", quoted(answer.error().to_string()), "}"));
+    say(answer ? *answer : cat("{\"error\":", json_string(answer.error().to_string()), "}"));
   }
   return {};
 }
