@@ -81,7 +81,7 @@ test('the arena gives aligned blocks, merges what is freed and grows by pages', 
 
 test('launches are shared where their fastest of four runs says that it pays', async (context) => {
   const engine = new WasmEngine(true);
-  const {shared: kernels} = await engine.load(withMemoryLimits(kernelsWasm(), engine.limits), ['k0', 'twice'], undefined);
+  const {shared: kernels} = await engine.load(withMemoryLimits(kernelsWasm(), engine.limits), ['k0', 'twice'], undefined, 1);
   engine.join(2); // The first thread does the work of all, since no other comes.
   const control = new Int32Array((kernels as SharedKernels).memory.buffer, 0, 1);
   const [weight = 0, other = 0, ...tables] = engine.allocate([4, 64, 256, 256]);

@@ -1,6 +1,7 @@
 /** What becomes of a model when a kernel traps or one of its threads ends. */
 import assert from 'node:assert/strict';
 import {test, type TestContext} from 'node:test';
+import vm from 'node:vm';
 import threads, {type Worker, type WorkerOptions} from 'node:worker_threads';
 
 import {tinyPackage, withManifest} from '../../tests/fixtures/tiny.ts';
@@ -81,6 +82,38 @@ test('a trap while loading is that of its kernel', async () => {
   });
   await assert.rejects(load(broken), refused('kernel', /^kernel "twice" \(Add "w"\) trapped: unreachable/));
 });
+
+/** Gives every instance of a module scratch memory, which its kernel fills and finds as it was. */
+const SCRATCH = `const real = WebAssembly.instantiate;
+  WebAssembly.instantiate = async (module, imports) => {
+    const made = await real(module, imports);
+    const {exports} = made, {env} = imports ?? {};
+    if (!exports?.slow) return made;
+    const scratch = new WebAssembly.Global({value: 'i32', mutable: true}, 0);
+    const token = 1 + Math.floor(Math.random() * 2 ** 31 - 1);
+    const slow = (begin, end, args) => {
+      const words = new Int32Array(env.memory.buffer, scratch.value, 16).fill(token);
+      exports.slow(begin, end, args);
+      if (scratch.value === 0 || words.some((word) => word !== token)) throw new Error('its scratch memory is not its own');
+    };
+    return {exports: {...exports, slow, scratch, scratch_bytes: new WebAssembly.Global({value: 'i32'}, 64)}};
+  };`;
+
+for (const count of [1, 3]) {
+  test(`each thread has scratch memory of its own: ${count} thread(s)`, async (context) => {
+    const {instantiate} = WebAssembly;
+    context.after(() => Object.assign(WebAssembly, {instantiate}));
+    vm.runInThisContext(`{${SCRATCH}}`);
+    const Real = threads.Worker;
+    context.mock.method(threads, 'Worker', class extends Real {
+      constructor(script: string, options: WorkerOptions) {
+        super(SCRATCH + script, options);
+      }
+    } as never);
+    using model = await load(await slowPackage(), {threads: count});
+    for (let turn = 0; turn < 100; ++turn) await check(model);
+  });
+}
 
 const DIED = /^a worker of the model stopped: it exited with code 1; load the model again$/;
 

@@ -220,6 +220,7 @@ export class WasmDevice implements Device {
       withMemoryLimits(program.module, this.#limits),
       entries,
       program.plan,
+      this.threads,
     ])) as Loaded;
     if (shared) {
       const mine = this.#last.then(() => this.#recruit(shared));
@@ -255,7 +256,7 @@ export class WasmDevice implements Device {
       this.#watch(thread, shared.memory);
       this.#others.push(thread);
     }
-    const calls = this.#others.map((thread) => thread.call('help', [shared, this.#calls]));
+    const calls = this.#others.map((thread, at) => thread.call('help', [shared, this.#calls, at + 1]));
     await Promise.all([...calls, this.#first?.call('lead', [shared, threads])]);
     this.#others.forEach((thread) => thread.keep(false));
     if (!this.#first) await this.#remote.call('join', [threads]);

@@ -8,7 +8,7 @@ import {findSegments, PlanMemory} from '../plan_module.ts';
 import {GossamerError, messageOf} from '../types.ts';
 import {Arena} from './arena.ts';
 import type {MemoryLimits} from './memory_import.ts';
-import {CONTROL_BYTES, type Gone, type KernelFunction, type Kernels, Pool, type SharedKernels} from './pool.ts';
+import {CONTROL_BYTES, giveScratch, type Gone, type KernelFunction, type Kernels, Pool, type SharedKernels} from './pool.ts';
 import {DONE_OF, HEAD, MICROS, RANGE, ROW, type Table} from './table.ts';
 
 const PAGE = 65536;
@@ -37,8 +37,8 @@ export interface Loaded {
 interface LoadedProgram {
   readonly count: number;
   readonly plan: PlanMemory | undefined;
-  /** Of the plan's values. */
-  readonly address: number | undefined;
+  /** Of the plan's values and scratch memory; 0: none. */
+  readonly blocks: readonly number[];
 }
 
 export class WasmEngine {
@@ -65,9 +65,9 @@ export class WasmEngine {
 
   /**
    * Compiles the kernels of a module with these limits, and gives the number of the first. Where memory is shared, with
-   * what other threads need; when all have it join() may follow.
+   * what other threads need, so many; when all have it join() may follow.
    */
-  async load(module: Uint8Array, entries: readonly string[], plan: PlanSize | undefined): Promise<Loaded> {
+  async load(module: Uint8Array, entries: readonly string[], plan: PlanSize | undefined, threads: number): Promise<Loaded> {
     let compiled: WebAssembly.Module;
     let instance: WebAssembly.Instance;
     const env = {memory: this.#memory};
@@ -83,16 +83,18 @@ export class WasmEngine {
       throw new GossamerError('damaged', `kernels.wasm exports no function "${entry}"`);
     });
     const segments = plan && findSegments(instance.exports, plan.segments, 'kernels.wasm');
-    const address = plan && this.#arena.allocate(8 * (plan.dims + plan.values));
+    const address = plan ? this.#arena.allocate(8 * (plan.dims + plan.values)) : 0;
+    let room = 0;
+    giveScratch(instance.exports, (bytes) => (room = this.#arena.allocate(bytes * (threads + 1))));
     const first = this.#kernels.length;
     this.#kernels.push(...kernels);
     this.#programs.set(first, {
       count: kernels.length,
-      address,
-      plan: segments && new PlanMemory(this.#memory, segments, plan, address as number),
+      blocks: [address, room],
+      plan: segments && new PlanMemory(this.#memory, segments, plan, address),
     });
     const gone = this.#gone.splice(0);
-    return {first, shared: this.limits.shared ? {memory: this.#memory, module: compiled, entries, first, gone} : undefined};
+    return {first, shared: this.limits.shared ? {memory: this.#memory, module: compiled, entries, first, room, gone} : undefined};
   }
 
   /** Lets go of the program whose first kernel has this number. */
@@ -100,10 +102,10 @@ export class WasmEngine {
     const program = this.#programs.get(first);
     if (!program) return;
     this.#programs.delete(first);
-    const {count, address} = program;
+    const {count, blocks} = program;
     this.#kernels.fill(undefined, first, first + count);
     this.#gone.push([first, count]);
-    if (address !== undefined) this.#arena.free(address);
+    blocks.forEach((block) => this.#arena.free(block));
   }
 
   /** Other threads are waiting: use them, so many with this one. */

@@ -111,6 +111,11 @@ export function help(memory: WebAssembly.Memory, kernels: Readonly<Kernels>, cal
   }
 }
 
+/** Kernels may have memory of their own: as many bytes an instance as its module says, from `room` on. */
+export function giveScratch({scratch, scratch_bytes: bytes}: WebAssembly.Exports, room: (bytes: number) => number): void {
+  if (scratch) (scratch as WebAssembly.Global).value = room((bytes as WebAssembly.Global).value as number);
+}
+
 /** What another thread needs to have the same kernels on the same memory. */
 export interface SharedKernels {
   readonly memory: WebAssembly.Memory;
@@ -118,6 +123,8 @@ export interface SharedKernels {
   readonly entries: readonly string[];
   /** The number of its first kernel. */
   readonly first: number;
+  /** Scratch memory, that of each thread behind another's. */
+  readonly room: number;
   /** Programs that the thread may forget. */
   readonly gone: readonly Gone[];
 }

@@ -5,7 +5,7 @@
 import {discard} from '../discard.ts';
 import {GossamerError, messageOf} from '../types.ts';
 import {WasmEngine} from './engine.ts';
-import {help, type KernelFunction, type Kernels, Pool, type SharedKernels} from './pool.ts';
+import {giveScratch, help, type KernelFunction, type Kernels, Pool, type SharedKernels} from './pool.ts';
 import type {Table} from './table.ts';
 import type {CallMessage, ReplyMessage} from './thread.ts';
 
@@ -33,7 +33,7 @@ const methods: Record<string, (...args: never[]) => unknown> = {
     return engine?.limits;
   },
   async lead(shared: SharedKernels, threads: number) {
-    await learn(shared);
+    await learn(shared, threads);
     pool ??= new Pool(shared.memory, kernels);
     pool.threads = threads;
   },
@@ -44,9 +44,11 @@ const methods: Record<string, (...args: never[]) => unknown> = {
   },
 };
 
-async function learn({memory, module, entries, first, gone}: SharedKernels): Promise<void> {
+/** As the thread of this number; 0 is the engine's. */
+async function learn({memory, module, entries, first, room, gone}: SharedKernels, number: number): Promise<void> {
   for (const [from, count] of gone) kernels.fill(undefined, from, from + count);
   const instance = await WebAssembly.instantiate(module, {env: {memory}});
+  giveScratch(instance.exports, (bytes) => room + bytes * number);
   entries.forEach((entry, at) => (kernels[first + at] = instance.exports[entry] as KernelFunction));
 }
 
@@ -56,8 +58,8 @@ async function answer(calls: readonly CallMessage[]): Promise<void> {
   for (const {id, method, args} of calls) {
     try {
       if (method === 'help') {
-        const [shared, calls] = args as [SharedKernels, number];
-        await learn(shared);
+        const [shared, calls, number] = args as [SharedKernels, number, number];
+        await learn(shared, number);
         post([...replies, {id}]);
         replies = [];
         help(shared.memory, kernels, calls);
