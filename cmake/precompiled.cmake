@@ -49,7 +49,7 @@ gs_add_read(standard HEADERS ${gs_standard_headers} LIBRARIES gs_options)
 # A hundred files, each an operator or a few.
 gs_add_read(ops HEADERS ${gs_standard_headers} <ops/define.h> <ops/families.h> LIBRARIES gs_options gossamer_ir)
 if(NOT GS_WASM)
-  if(GOSSAMER_TESTS)
+  if(GOSSAMER_TESTS AND GOSSAMER_PRECOMPILED)
     gs_add_read(test HEADERS ${gs_standard_headers} <gtest/gtest.h> LIBRARIES gs_options GTest::gtest)
     # Tests are programs, not parts of libraries.
     set_target_properties(gs_read_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)
