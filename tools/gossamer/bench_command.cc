@@ -69,7 +69,7 @@ Result<Package> find_package(const Options& options, const TemporaryFolder& temp
     if (compile.native_side) compile.limits = limits_here(options.target);
     compile.known = found.known;
     GS_ASSIGN(const schedule::Records records,
-              records_for(options.records, compile, compile.native_side));
+              records_for(options.records, compile, compile.native_side ? Here::yes : Here::no));
     compile.records = &records;
     compile.external = external.get();
     auto files = compiler::compile(model, compile);

@@ -75,7 +75,8 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
   RecordOptions recorded = options.records;
   const bool any_machine = is_library(options.emit) && (options.emit == "c" || target == "wasm");
   if (any_machine && recorded.device_class.empty()) recorded.device_class = shipped::no_class;
-  GS_ASSIGN(const schedule::Records records, records_for(recorded, compile, here));
+  GS_ASSIGN(const schedule::Records records,
+            records_for(recorded, compile, here ? Here::yes : Here::no));
   compile.records = &records;
   Row row;
   row.target = target;

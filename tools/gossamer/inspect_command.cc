@@ -316,7 +316,8 @@ int run_inspect(const Options& options) {
   for (const std::string& target : options.targets) {
     compiler::Options compile;
     compile.target = target;
-    const auto records = records_for(options.records, compile, runs_here(target));
+    const auto records =
+        records_for(options.records, compile, runs_here(target) ? Here::yes : Here::no);
     if (!records) return report_error(records.error(), options.json);
     views.push_back(view(target, *model, options.space, *records));
     if (options.dump.empty() || !views.back().problem.empty()) continue;

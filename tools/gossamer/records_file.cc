@@ -4,10 +4,29 @@
 #include <set>
 
 #include "api/files.h"
+#include "gossamer/isolate.h"
 #include "runtime/device_here.h"
 #include "shipped/shipped.h"
 
 namespace gossamer::command {
+namespace {
+
+constexpr double seconds_to_open = 60;
+
+// "": not known.
+std::string name_of_device(const std::string& target, Here here) {
+  if (here == Here::no) return "";
+  if (here == Here::yes) return runtime::device_here(target);
+  std::string name;
+  run_isolated(
+      1, 1, seconds_to_open, [&](size_t) { return runtime::device_here(target); },
+      [&](size_t, const JobOutcome& outcome) {
+        if (outcome.finished) name = outcome.text;
+      });
+  return name;
+}
+
+}  // namespace
 
 Result<tune::Recorded> read_records(const std::filesystem::path& file) {
   GS_ASSIGN(const std::string text, read_text(file.string()));
@@ -33,7 +52,7 @@ void add_device_class_option(CLI::App& command, std::string& device_class) {
 }
 
 Result<schedule::Records> records_for(const RecordOptions& given, const compiler::Options& options,
-                                      bool here) {
+                                      Here here) {
   schedule::Records records;
   if (!given.file.empty()) {
     GS_ASSIGN(tune::Recorded read, read_records(given.file));
@@ -41,7 +60,7 @@ Result<schedule::Records> records_for(const RecordOptions& given, const compiler
   }
   if (given.exact) records.set_exact();
   GS_TRY(shipped::add_to(records, options, given.device_class,
-                         [&] { return here ? runtime::device_here(options.target) : ""; }));
+                         [&] { return name_of_device(options.target, here); }));
   return records;
 }
 

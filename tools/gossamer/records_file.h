@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -21,9 +22,11 @@ struct RecordOptions {
 void add_records_option(CLI::App& command, RecordOptions& options, const std::string& help);
 void add_device_class_option(CLI::App& command, std::string& device_class);
 
-// Of the file, if any, and for options.target as it stands; `here`: code for this machine's device.
-// Errors: as of both.
+// Of the file, if any, and for options.target as it stands; `here`: code for this machine's device,
+// which is opened in this process, or, apart, in one of its own: drivers have threads, and a
+// process that will fork (isolate.h) must not. Errors: as of both.
+enum class Here : uint8_t { no, yes, apart };
 Result<schedule::Records> records_for(const RecordOptions& given, const compiler::Options& options,
-                                      bool here);
+                                      Here here);
 
 }  // namespace gossamer::command

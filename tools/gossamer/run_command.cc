@@ -97,7 +97,8 @@ Result<std::unique_ptr<Runner>> load(const Options& options, Items& items) {
   compile.cpu = options.runner.cpu;
   compile.native_side = true;
   GS_ASSIGN(const schedule::Records records,
-            records_for({{}, options.device_class}, compile, options.target != "interp"));
+            records_for({{}, options.device_class}, compile,
+                        options.target == "interp" ? Here::no : Here::yes));
   RunnerOptions runner = options.runner;
   runner.records = &records;
   return make_runner(options.target, model, runner);
