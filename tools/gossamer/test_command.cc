@@ -119,7 +119,7 @@ int run_test(Options& options) {
   compile.native_side = runs_here_on(options.target, options.browser.device);
   compile.cpu = options.runner.cpu;
   schedule::Records records;
-  if (options.target != "interp" && options.target != "c") {
+  if (!options.list && options.target != "interp" && options.target != "c") {
     auto read = records_for(options.records, compile, compile.native_side ? Here::apart : Here::no);
     if (!read) return report_error(read.error(), options.json);
     records = std::move(*read);
