@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <set>
 #include <tuple>
@@ -15,6 +16,10 @@
 
 namespace gossamer::rpc {
 namespace {
+
+// Seconds that a device has to say that it ran out of time, before it is taken for one that says
+// nothing.
+constexpr double grace = 3;
 
 using Json = rapidjson::Writer<rapidjson::StringBuffer>;
 
@@ -126,6 +131,11 @@ DeviceInfo RemoteDevice::info() const {
   return info_;
 }
 
+void RemoteDevice::limit_loads(double seconds) {
+  const std::lock_guard lock(mutex_);
+  load_seconds_ = seconds;
+}
+
 RemoteDevice::Sent RemoteDevice::sent() const {
   const std::lock_guard lock(mutex_);
   return sent_;
@@ -146,11 +156,15 @@ Result<Connection::Answer> RemoteDevice::ask(std::string_view json,
     info = info_;
     if (generation != generation_ || left_) return fail_at(info.name, "has left");
   }
-  auto answer = connection_->ask(info.number, json, payload, seconds);
+  const auto begin = std::chrono::steady_clock::now();
+  auto answer = connection_->ask(info.number, json, payload, seconds > 0 ? seconds + grace : 0);
   if (answer) return *std::move(answer);
   if (answer.error().left) {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     const std::lock_guard lock(mutex_);
     if (generation == generation_) left_ = true;
+    if (seconds > 0 && took.count() >= seconds)
+      return fail_at(info.name, cat("took longer than ", seconds, " s and was ended"));
     return fail(answer.error().message);
   }
   return fail_at(info.name, answer.error().message);
@@ -233,6 +247,15 @@ Result<int> RemoteDevice::load_stored(const Stored& stored, const std::string& t
     json.Key("threads");
     json.Int(threads);
   }
+  double seconds = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    seconds = load_seconds_;
+  }
+  if (seconds > 0) {
+    json.Key("seconds");
+    json.Double(seconds);
+  }
   json.Key("files");
   json.StartArray();
   for (const StoredFile& file : stored) {
@@ -243,7 +266,7 @@ Result<int> RemoteDevice::load_stored(const Stored& stored, const std::string& t
   }
   json.EndArray();
   json.EndObject();
-  GS_ASSIGN(const auto answer, ask(text_of(text), {}, generation));
+  GS_ASSIGN(const auto answer, ask(text_of(text), {}, generation, seconds));
   GS_ASSIGN(const auto told, parse(answer.json));
   if (!told.HasMember("model") || !told["model"].IsInt())
     return fail("the device answered without a model");
@@ -320,6 +343,10 @@ Result<RunAnswer> RemoteModel::run(const std::vector<NamedTensor>& inputs,
   if (options.min_ms > 0) {
     json.Key("minMs");
     json.Double(options.min_ms);
+  }
+  if (options.seconds > 0) {
+    json.Key("seconds");
+    json.Double(options.seconds);
   }
   json.Key("inputs");
   const std::string tensors = write_tensors(inputs, payload);

@@ -58,6 +58,8 @@ class RemoteDevice : public std::enable_shared_from_this<RemoteDevice> {
   // run time says.
   Result<std::unique_ptr<RemoteModel>> load(package::Files files, const std::string& target,
                                             int threads = 0, const OnSent& on_sent = {});
+  // What each load from here on may take when its files are there; 0: as long as it takes.
+  void limit_loads(double seconds);
   // Bytes of files that were sent, of all that were asked for.
   struct Sent {
     uint64_t sent = 0, all = 0;
@@ -94,6 +96,7 @@ class RemoteDevice : public std::enable_shared_from_this<RemoteDevice> {
   bool left_ = false;
   uint64_t generation_ = 0;
   Sent sent_;
+  double load_seconds_ = 0;
   std::map<std::string, std::weak_ptr<const Bytes>> known_;  // by hash
   Stored latest_;
 };

@@ -2,13 +2,13 @@
 // behave badly; how fast files go.
 //
 //   node tests/rpc/suite.mjs
-import {spawn} from 'node:child_process';
+import {spawn, spawnSync} from 'node:child_process';
 import {createHash} from 'node:crypto';
 import {existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
-import {model, node, value} from '../cli/models.mjs';
+import {graph, model, node, npyOf, value} from '../cli/models.mjs';
 import {Tally} from '../tally.mjs';
 import {Client, frame, kinds} from './client.mjs';
 import {boundedFrames, malformedRequests, otherOrigins} from './hostile.mjs';
@@ -161,6 +161,42 @@ async function speed(address, number, name) {
   return best;
 }
 
+// A run that does not end, and one that ends the program: the device is there again, with no hand of anyone.
+async function goesOn(device, at, file) {
+  const endless = path.join(work, 'endless.onnx');
+  const body = graph({
+    nodes: [node('Identity', ['on'], ['on_out']), node('Add', ['s', 's'], ['s_out'])],
+    inputs: [value('i', 'i64', []), value('on', 'bool', []), value('s', 'f32', [2])],
+    outputs: [value('on_out', 'bool', []), value('s_out', 'f32', [2])],
+  });
+  writeFileSync(endless, model({
+    nodes: [node('Loop', ['times', '', 'x'], ['y'], {graphs: {body}})],
+    inputs: [value('times', 'i64', []), value('x', 'f32', [2])],
+    outputs: [value('y', 'f32', [2])],
+  }));
+  const times = path.join(work, 'times.npy');
+  writeFileSync(times, npyOf('<i8', [], Buffer.from(BigInt64Array.of(2_000_000_000n).buffer)));
+  const x = path.join(work, 'x.npy');
+  writeFileSync(x, npyOf('<f4', [2], Buffer.alloc(8)));
+  const given = ['--target', 'cpu', '--input', `times=${times}`, '--input', `x=${x}`, '--timeout', '1'];
+  const here = await run('run', endless, ...given);
+  check('a run has a limit here', here.code, 1);
+  contains('and says so', here.stderr, 'took longer than 1 s');
+  const works = async (why) => {
+    const {code, stderr} = await run('bench', file, '--target', 'cpu', '--device', at('native'), '--json', '--dim', 'N=8');
+    check(`the device works ${why}`, code === 0 ? 0 : stderr, 0);
+  };
+  const there = await run('bench', endless, '--device', at('native'), ...given);
+  check('and there', there.code, 1);
+  contains('which says so', there.stderr, 'native: took longer than 1 s');
+  await works('after a run that did not end');
+  const {stdout} = spawnSync('pgrep', ['-P', String(device.pid)], {encoding: 'utf8'});
+  check('a device is a process below its program', Number(stdout) > 0, true);
+  process.kill(Number(stdout), 'SIGABRT');
+  await until('the device to leave', () => device.log.includes('the device ended: Aborted'));
+  await works('after it crashed');
+}
+
 async function badPeers(address) {
   const open = (options) => Client.open(address, options);
   const wrongToken = await Client.open(address.replace(/token=.*/, 'token=guess'));
@@ -291,6 +327,7 @@ try {
   tally.record('two of one name are told apart', []);
   second.kill();
   await commands(address, file);
+  await goesOn(native, at, file);
   await badPeers(address);
   await otherOrigins(tally, address);
   await boundedFrames(tally, address);

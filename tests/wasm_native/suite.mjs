@@ -2,7 +2,7 @@
 // wasm` writes them, with known and open dimensions, control flow, 64-bit types; threads, profiles, a device over RPC, a search; our declarations
 // against the library's; and what it says where the library is missing, of another kind or too old, or fails (faulty.c).
 import {spawn, spawnSync} from 'node:child_process';
-import {readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {existsSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
 import {graph, model, node, npyOf, stored, types, value} from '../cli/models.mjs';
 import {asking, bytesOf, compile, floats, gives, gossamer, refuses, root, run, said, work} from '../cli/native_device.mjs';
@@ -180,6 +180,30 @@ function faults(library, adapter) {
   tally.record('an engine without a version', bench('unknown').startsWith('wasm, wasmtime on ') ? undefined : bench('unknown'));
 }
 
+// A candidate whose kernel does not return: it is recorded, and the search goes on. `device` is asked for when the engine
+// may hang: one below the search, or one that has joined.
+async function hangs(name, device, env, once) {
+  const records = path.join(work, `hangs_${name}.jsonl`);
+  const args = ['tune', 'images.onnx', '--target', 'wasm', '--threads', '1', '--device', device, '--trials', '24', '--timeout', '2', '--output', records, '--json'];
+  const child = spawn(gossamer, args, {cwd: work, stdio: ['ignore', 'pipe', 'pipe'], env: {...process.env, ...env}});
+  const ended = new Promise((resolve) => child.on('exit', (status, signal) => resolve(status ?? signal)));
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (data) => (stdout += data));
+  child.stderr.on('data', (data) => (stderr += data));
+  const late = setTimeout(() => child.kill('SIGKILL'), 90_000);
+  const begun = () => existsSync(records) && readFileSync(records, 'utf8').includes('"trial"');
+  while (child.exitCode === null && child.signalCode === null && !begun()) await new Promise((resolve) => setTimeout(resolve, 10));
+  writeFileSync(once, '');
+  const status = await ended;
+  clearTimeout(late);
+  const outcome = status === 0 ? JSON.parse(stdout) : {};
+  tally.record(`a search goes on where a candidate hangs: ${name}`, outcome.trials + outcome.failures === 24 && outcome.failures < 24 && outcome.runMsAfter > 0
+    ? [] : `${status} ${stdout.slice(0, 300)} ${said(stderr).slice(-300)}`);
+  tally.record(`and it did hang: ${name}`, existsSync(once) ? 'nothing did' : []);
+  const failed = existsSync(records) ? readFileSync(records, 'utf8').split('\n').filter((line) => line.includes('took longer than 2 s')) : [];
+  tally.record(`what hung is recorded: ${name}`, failed.length > 0 || outcome.failures === 0 ? [] : readFileSync(records, 'utf8').slice(0, 300));
+}
+
 // What is recorded names the engine; the last line of a search says how it went.
 function searched(name, device) {
   const records = path.join(work, `${name}.jsonl`);
@@ -192,10 +216,10 @@ function searched(name, device) {
   tally.record(`the model after ${name}`, compiled.status === 0 ? undefined : said(compiled.stderr));
 }
 
-async function remote() {
+async function remote(env) {
   const children = [];
   const start = (...args) => {
-    const child = spawn(gossamer, args, {stdio: ['ignore', 'pipe', 'ignore']});
+    const child = spawn(gossamer, args, {stdio: ['ignore', 'pipe', 'ignore'], env: {...process.env, ...env}});
     children.push(child);
     return child;
   };
@@ -210,6 +234,7 @@ async function remote() {
     }
     tally.record('a native device offers wasm', /^engine {2}cpu,wasm {2}gossamer .*wasmtime \d+$/m.test(listed) ? undefined : listed);
     searched('rpc', address.replace('?', '/engine?'));
+    await hangs('rpc', address.replace('?', '/engine?'), {}, env.GOSSAMER_HANGS);
   } finally {
     for (const child of children) child.kill();
   }
@@ -226,7 +251,9 @@ try {
     wideTypes();
     faults(library, measured());
     searched('native', 'native');
-    await remote();
+    const hanging = {GOSSAMER_WASMTIME_LIBRARY: path.join(work, 'libfaulty.so'), GOSSAMER_FAULT: 'hangs', GOSSAMER_HANGS: path.join(work, 'hangs')};
+    await hangs('native', 'native', hanging, hanging.GOSSAMER_HANGS);
+    await remote(hanging);
   }
 } catch (problem) {
   tally.record('the suite', problem.stack);

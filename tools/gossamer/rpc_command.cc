@@ -1,10 +1,13 @@
 // gossamer rpc: a server that devices join, this process as such a device, or the list of them.
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 
 #include "api/files.h"
@@ -83,20 +86,57 @@ Result<> print_devices(const std::string& address) {
   return {};
 }
 
-Result<> join_server(const Options& options) {
-  GS_ASSIGN(const rpc::Address where, rpc::parse_address(options.join));
-  std::string name = options.name;
-  if (name.empty()) {
+void end_with_parent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
+
+// The status of a process that ended by itself; nothing where the device is to start again: what it
+// ran ended it, or did not end.
+std::optional<int> final_status(int status) {
+  if (WIFEXITED(status))
+    return WEXITSTATUS(status) == late_status ? std::nullopt : std::optional(WEXITSTATUS(status));
+  const int signal = WTERMSIG(status);
+  if (signal == SIGINT || signal == SIGTERM) return 1;
+  std::fprintf(stderr, "gossamer: the device ended: %s\n", strsignal(signal));
+  return std::nullopt;
+}
+
+// The device is a process below this one, which starts it again.
+int join_server(const Options& options) {
+  const auto where = rpc::parse_address(options.join);
+  if (!where) return report_error(where.error(), false);
+  Joining joining{*where, options.name, random_token()};
+  if (joining.name.empty()) {
     std::array<char, 256> host{};
-    name = gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "native";
+    joining.name = gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "native";
   }
-  return join_as_device(where, name);
+  const auto join = [&] {
+    const auto done = join_as_device(joining);
+    return done ? 0 : report_error(done.error(), false);
+  };
+  // Who started this one starts it again.
+  if (options.with_parent) return join();
+  for (;; joining.again = true) {
+    const pid_t process = fork();
+    if (process < 0)
+      return report_error({"", cat("no process: ", std::strerror(errno)), ""}, false);
+    if (process == 0) {
+      end_with_parent();
+      return join();
+    }
+    int status = 0;
+    while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (const auto done = final_status(status)) return *done;
+    std::fprintf(stderr, "gossamer: the device starts again\n");
+    // One that fails at once fails again.
+    sleep(1);
+  }
 }
 
 int run_rpc(Options& options) {
-  if (options.with_parent) prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (options.join.empty() && options.list.empty()) return run_server(options);
-  const auto done = options.join.empty() ? print_devices(options.list) : join_server(options);
+  if (options.with_parent) end_with_parent();
+  if (!options.join.empty()) return join_server(options);
+  if (options.list.empty()) return run_server(options);
+  const auto done = print_devices(options.list);
   return done ? 0 : report_error(done.error(), false);
 }
 

@@ -9,10 +9,10 @@
 #include <deque>
 #include <map>
 #include <mutex>
-#include <random>
 #include <thread>
 
 #include "api/files.h"
+#include "gossamer/time_limit.h"
 #include "package/sha256.h"
 #include "rpc/tensors.h"
 #include "runtime/model.h"
@@ -60,6 +60,12 @@ class Device {
     if (asked == "have") return have(request);
     if (asked == "put") return put(request, payload);
     if (asked == "load" || asked == "run") {
+      const bool limited = request.HasMember("seconds") && request["seconds"].IsNumber();
+      const double seconds = limited ? request["seconds"].GetDouble() : 0;
+      // Kernels run in loads, too: those that pack weights.
+      const TimeLimit limit(seconds, late_status, [&] {
+        std::fprintf(stderr, "gossamer: a %s took longer than %g s\n", asked.c_str(), seconds);
+      });
       auto reply = asked == "load" ? load(client, request) : run(request, payload);
       // It may have taken a device along.
       if (!reply) shared_->forget();
@@ -303,11 +309,11 @@ std::string hello_json(const rpc::Address& address, const std::string& name,
 
 }  // namespace
 
-Result<> join_as_device(const rpc::Address& address, const std::string& name) {
-  std::random_device random;
-  const std::string hello = hello_json(address, name, cat(random(), "-", random()));
+Result<> join_as_device(const Joining& joining) {
+  const auto& [address, name, session, again] = joining;
+  const std::string hello = hello_json(address, name, session);
   Device device;
-  for (bool joined = false;; joined = true) {
+  for (bool joined = again;; joined = true) {
     Inbox inbox;
     auto connection = rpc::Connection::open(address, hello,
                                             [&](rpc::Frame frame) { inbox.put(std::move(frame)); });

@@ -87,6 +87,7 @@ class RpcHarness : public Harness {
     run.runs = static_cast<int>(number("runs", 1));
     run.seconds = number("timeout_s", 0);
     if (options.HasMember("bench")) run.bench = options["bench"].GetString();
+    device_->limit_loads(run.seconds);
     GS_ASSIGN(const auto model, device_->load(std::move(files), options["device"].GetString(),
                                               static_cast<int>(number("threads", 0))));
     GS_ASSIGN(const rpc::RunAnswer answer, model->run(inputs, run));

@@ -19,6 +19,7 @@
 #include "gossamer/records_file.h"
 #include "gossamer/runner.h"
 #include "gossamer/tensor_file.h"
+#include "gossamer/time_limit.h"
 
 namespace gossamer::command {
 namespace {
@@ -29,6 +30,7 @@ struct Options {
   std::string model, target = "cpu", labels, save, device_class;
   std::vector<std::string> inputs;
   int top = 5, runs = 1;
+  double timeout = 0;  // seconds
   bool json = false;
   RunnerOptions runner;
   ImageOptions image;
@@ -328,6 +330,9 @@ Result<> run_all(const Options& options) {
   outcome.milliseconds = INFINITY;
   for (int run = 0; run < options.runs; ++run) {
     progress.show("running", static_cast<double>(run) / options.runs);
+    const TimeLimit limit(options.timeout, 1, [&] {
+      report_error({"", cat("the run took longer than ", options.timeout, " s"), ""}, options.json);
+    });
     const auto begin = std::chrono::steady_clock::now();
     GS_ASSIGN(outcome.outputs, model->run(feeds));
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
@@ -368,6 +373,8 @@ void add_run(CLI::App& app, Chosen& chosen) {
   command->add_option("--top", options->top, "How many of them")->check(CLI::Range(1, 100000));
   command->add_option("--runs", options->runs, "How often to run; the fastest time is printed")
       ->check(CLI::Range(1, 1000000));
+  command->add_option("--timeout", options->timeout, "Seconds a run may take; 0: no limit")
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--save", options->save, "Folder for the outputs as .npy, strings as .json");
   command->add_option("--threads", options->runner.threads, "0: one a core")
       ->check(CLI::Range(0, 1024));

@@ -110,6 +110,7 @@ Result<> RpcMeasurer::start_device() {
 
 Result<> RpcMeasurer::connect() {
   GS_ASSIGN(device_, rpc::RemoteDevice::connect(address_, 60));
+  device_->limit_loads(options_.timeout);
   fresh_ = true;
   return {};
 }
