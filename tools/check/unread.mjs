@@ -74,7 +74,7 @@ function unreadFields(files, textsOf) {
   return problems;
 }
 
-// command->add_flag("--json", options->json, ...): somebody must read `json`.
+// command.add_flag("--json", options->json, ...): somebody must read `json`.
 function unreadFlags(files, textsOf) {
   const problems = [];
   const call = /\badd_(?:flag|option)\s*\(/g;

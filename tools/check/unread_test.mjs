@@ -19,8 +19,8 @@ test('an option that nothing reads is found, and so is its flag', () => {
   assert.deepEqual(found, ['src/compiler/compile.h: nothing reads Options::dead']);
   const flag = planted(
     'tools/gossamer/compile_command.cc',
-    '  command->add_flag("--single-file"',
-    '  command->add_flag("--dead", options->compile.dead, "Nothing");\n  command->add_flag("--single-file"',
+    '  command.add_flag("--single-file"',
+    '  command.add_flag("--dead", options->compile.dead, "Nothing");\n  command.add_flag("--single-file"',
   );
   assert.deepEqual(flag, ['tools/gossamer/compile_command.cc: nothing reads what --dead sets']);
 });

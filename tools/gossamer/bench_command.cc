@@ -240,38 +240,37 @@ int run_bench(const Options& options) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Chosen& chosen) {
+void add_bench(CommandLine& app, Chosen& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("bench", "Time a model's runs on a target, or each of its kernels");
-  command->add_option("model", options->model, "An ONNX file, or a package")->required();
-  command->add_option("--target,-t", options->target, "Where it runs; web targets in a browser")
-      ->check(CLI::IsMember({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"}));
-  command->add_flag("--profile", options->profile,
-                    "A line a kernel: time, bytes, operations, and the share of the measured rate "
-                    "of the machine that it reaches");
-  command->add_option("--trace", options->trace,
-                      "With --profile: write one run as a trace, for ui.perfetto.dev");
-  command->add_option("--runs", options->runs, "Whole runs that are timed")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
+  const Command command =
+      app.add_command("bench", "Time a model's runs on a target, or each of its kernels");
+  command.add_option("model", options->model, "An ONNX file, or a package").required();
+  command.add_option("--target,-t", options->target, "Where it runs; web targets in a browser")
+      .one_of({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"});
+  command.add_flag("--profile", options->profile,
+                   "A line a kernel: time, bytes, operations, and the share of the measured rate "
+                   "of the machine that it reaches");
+  command.add_option("--trace", options->trace,
+                     "With --profile: write one run as a trace, for ui.perfetto.dev");
+  command.add_option("--runs", options->runs, "Whole runs that are timed")
+      .within(1, 1000000)
+      .show_default();
   command
-      ->add_option("--input,-i", options->inputs,
-                   "NAME=FILE: .npy, .pb, .json (strings), .png or .jpg; inputs without one are "
-                   "made up: halves, and zeros where they are no floats")
-      ->allow_extra_args(false);
-  add_fixed_inputs(*command, options->fixed);
-  add_records_option(*command, options->records, "Of an ONNX file: as compile --records");
-  add_device_class_option(*command, options->records.device_class);
+      .add_option("--input,-i", options->inputs,
+                  "NAME=FILE: .npy, .pb, .json (strings), .png or .jpg; inputs without one are "
+                  "made up: halves, and zeros where they are no floats")
+      .one_value();
+  add_fixed_inputs(command, options->fixed);
+  add_records_option(command, options->records, "Of an ONNX file: as compile --records");
+  add_device_class_option(command, options->records.device_class);
   command
-      ->add_option("--threads", options->threads,
-                   "Of cpu and wasm; 0: one a core, in browsers up to 4")
-      ->check(CLI::Range(0, 1024));
-  command->add_option("--timeout", options->timeout, "Seconds that a browser may take")
-      ->check(CLI::PositiveNumber);
-  add_browser_options(*command, options->browser);
-  command->add_flag("--json", options->json, "Machine-readable output");
-  command->callback([options, &chosen] { chosen.run = [options] { return run_bench(*options); }; });
+      .add_option("--threads", options->threads,
+                  "Of cpu and wasm; 0: one a core, in browsers up to 4")
+      .within(0, 1024);
+  command.add_option("--timeout", options->timeout, "Seconds that a browser may take").positive();
+  add_browser_options(command, options->browser);
+  command.add_flag("--json", options->json, "Machine-readable output");
+  command.chosen([options, &chosen] { chosen.run = [options] { return run_bench(*options); }; });
 }
 
 }  // namespace gossamer::command

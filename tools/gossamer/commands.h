@@ -2,11 +2,11 @@
 // the exit code: 0, or 1 for bad input. Bad usage (2) is the parser's.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
 #include "base/result.h"
+#include "gossamer/command_line.h"
 
 namespace gossamer::command {
 
@@ -14,18 +14,18 @@ struct Chosen {
   std::function<int()> run;
 };
 
-void add_compile(CLI::App& app, Chosen& chosen);
-void add_run(CLI::App& app, Chosen& chosen);
-void add_bench(CLI::App& app, Chosen& chosen);
-void add_test(CLI::App& app, Chosen& chosen);
-void add_inspect(CLI::App& app, Chosen& chosen);
-void add_gradient(CLI::App& app, Chosen& chosen);
-void add_ops(CLI::App& app, Chosen& chosen);
-void add_rpc(CLI::App& app, Chosen& chosen);
-void add_serve(CLI::App& app, Chosen& chosen);
-void add_targets(CLI::App& app, Chosen& chosen);
-void add_tune(CLI::App& app, Chosen& chosen);
-void add_cost_model(CLI::App& app, Chosen& chosen);
+void add_compile(CommandLine& app, Chosen& chosen);
+void add_run(CommandLine& app, Chosen& chosen);
+void add_bench(CommandLine& app, Chosen& chosen);
+void add_test(CommandLine& app, Chosen& chosen);
+void add_inspect(CommandLine& app, Chosen& chosen);
+void add_gradient(CommandLine& app, Chosen& chosen);
+void add_ops(CommandLine& app, Chosen& chosen);
+void add_rpc(CommandLine& app, Chosen& chosen);
+void add_serve(CommandLine& app, Chosen& chosen);
+void add_targets(CommandLine& app, Chosen& chosen);
+void add_tune(CommandLine& app, Chosen& chosen);
+void add_cost_model(CommandLine& app, Chosen& chosen);
 
 // Prints the error as one line on stderr, or as {"error": ...} on stdout; gives exit code 1.
 int report_error(const Diagnostic& diagnostic, bool json);

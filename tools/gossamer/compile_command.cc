@@ -263,20 +263,20 @@ int run_compile(Options& options) {
 
 }  // namespace
 
-void add_compile(CLI::App& app, Chosen& chosen) {
+void add_compile(CommandLine& app, Chosen& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("compile", "Compile a model to a package");
-  command->add_option("model", options->model, "An ONNX file")->required();
+  const Command command = app.add_command("compile", "Compile a model to a package");
+  command.add_option("model", options->model, "An ONNX file").required();
   command
-      ->add_option("--target,-t", options->targets,
-                   "Where it runs; several web targets, separated by commas, share a page")
-      ->required()
-      ->delimiter(',')
-      ->check(CLI::IsMember({"webgpu", "webgl", "wasm", "cpu", "opencl", "opengl"}));
-  command->add_option("--output,-o", options->output, "The folder (or .html file) to write")
-      ->required();
+      .add_option("--target,-t", options->targets,
+                  "Where it runs; several web targets, separated by commas, share a page")
+      .required()
+      .delimiter(',')
+      .one_of({"webgpu", "webgl", "wasm", "cpu", "opencl", "opengl"});
+  command.add_option("--output,-o", options->output, "The folder (or .html file) to write")
+      .required();
   command
-      ->add_option(
+      .add_option(
           "--emit", options->emit,
           "package: only that; page: also the page that runs it (default for the web); cpu, "
           "wasm: object, static-lib or shared-lib with a C header; cpu: c, one file of C11 for any "
@@ -284,62 +284,60 @@ void add_compile(CLI::App& app, Chosen& chosen) {
           "containers, or component, a service for wasi:http; webgpu: wasi, for engines that have "
           "a "
           "GPU")
-      ->check(CLI::IsMember({"package", "page", "object", "static-lib", "shared-lib", "c", "wasi",
-                             "oci", "component"}));
+      .one_of({"package", "page", "object", "static-lib", "shared-lib", "c", "wasi", "oci",
+               "component"});
   command
-      ->add_option("--weights", options->weights, "Libraries: weights inside, or in a file beside")
-      ->check(CLI::IsMember({"inside", "beside"}));
+      .add_option("--weights", options->weights, "Libraries: weights inside, or in a file beside")
+      .one_of({"inside", "beside"});
   command
-      ->add_option("--threads", options->threads,
-                   "Programs (wasi, oci): threads of a run, for engines with wasi-threads")
-      ->check(CLI::Range(1, 64));
-  command->add_flag("--single-file", options->single_file,
-                    "Write one .html with everything inside");
-  command->add_option("--labels", options->labels, "Class names for the page, one a line");
-  command->add_option("--name", options->compile.name, "The model's name");
-  add_fixed_inputs(*command, options->fixed);
+      .add_option("--threads", options->threads,
+                  "Programs (wasi, oci): threads of a run, for engines with wasi-threads")
+      .within(1, 64);
+  command.add_flag("--single-file", options->single_file, "Write one .html with everything inside");
+  command.add_option("--labels", options->labels, "Class names for the page, one a line");
+  command.add_option("--name", options->compile.name, "The model's name");
+  add_fixed_inputs(command, options->fixed);
   command
-      ->add_option("--shard-size", options->compile.shard_bytes,
-                   "Weights of more bytes lie in several files of at most so many (64MB)")
-      ->transform(CLI::AsSizeValue(true))
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
-  CLI::Option* const relaxed = command->add_flag(
+      .add_option("--shard-size", options->compile.shard_bytes,
+                  "Weights of more bytes lie in several files of at most so many (64MB)")
+      .bytes()
+      .within(uint64_t{1}, uint64_t{1} << 40);
+  const Option relaxed = command.add_flag(
       "--relaxed-simd,!--no-relaxed-simd", options->compile.relaxed_simd,
       "wasm: kernels with and without relaxed SIMD (the default), or without alone; libraries and "
       "programs: with it alone, or without (the default)");
   command
-      ->add_option("--limits", options->compile.limits,
-                   "GPUs: keep the limits of mobile devices, or of OpenGL ES 3.1")
-      ->check(CLI::IsMember({"mobile", "es31"}));
+      .add_option("--limits", options->compile.limits,
+                  "GPUs: keep the limits of mobile devices, or of OpenGL ES 3.1")
+      .one_of({"mobile", "es31"});
   command
-      ->add_option(
-          "--adapters", options->compile.adapters,
-          "webgpu, opencl, opengl: kernels for GPUs in hardware, for software that acts as "
-          "one, or both")
-      ->check(CLI::IsMember({"any", "hardware", "software"}))
-      ->capture_default_str();
-  command->add_flag("--state", options->compile.state,
-                    "Caches of keys and values: outputs that continue an input by rows are written "
-                    "where it lies (all targets but webgl)");
-  command->add_flag("--f16", options->compile.f16,
-                    "webgpu: store f16 tensors as such; the device needs shader-f16");
+      .add_option("--adapters", options->compile.adapters,
+                  "webgpu, opencl, opengl: kernels for GPUs in hardware, for software that acts as "
+                  "one, or both")
+      .one_of({"any", "hardware", "software"})
+      .show_default();
+  command.add_flag("--state", options->compile.state,
+                   "Caches of keys and values: outputs that continue an input by rows are written "
+                   "where it lies (all targets but webgl)");
+  command.add_flag("--f16", options->compile.f16,
+                   "webgpu: store f16 tensors as such; the device needs shader-f16");
   command
-      ->add_option(
+      .add_option(
           "--side", options->side,
           "webgpu, webgl: what the GPU leaves to the CPU is wasm, for pages, or cpu, machine code "
           "for `run` and other native programs")
-      ->check(CLI::IsMember({"wasm", "cpu"}))
-      ->capture_default_str();
-  command->add_option("--cpu", options->compile.cpu,
-                      "cpu, opencl, opengl, --side cpu: LLVM's name of the processor");
-  add_records_option(*command, options->records,
+      .one_of({"wasm", "cpu"})
+      .show_default();
+  command.add_option("--cpu", options->compile.cpu,
+                     "cpu, opencl, opengl, --side cpu: LLVM's name of the processor");
+  add_records_option(command, options->records,
                      "Points of search spaces to take, a JSON object a line (inspect --space)");
-  add_device_class_option(*command, options->records.device_class);
-  command->add_flag("--records-exact", options->records.exact,
-                    "No kernel takes a point of one that is near it");
-  command->add_flag("--json", options->json, "Machine-readable output");
-  command->callback([options, relaxed, &chosen] {
-    options->relaxed_given = relaxed->count() > 0;
+  add_device_class_option(command, options->records.device_class);
+  command.add_flag("--records-exact", options->records.exact,
+                   "No kernel takes a point of one that is near it");
+  command.add_flag("--json", options->json, "Machine-readable output");
+  command.chosen([options, relaxed, &chosen] {
+    options->relaxed_given = relaxed.given();
     chosen.run = [options] { return run_compile(*options); };
   });
 }

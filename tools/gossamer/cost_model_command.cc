@@ -198,23 +198,23 @@ int run_cost_model(const Options& options) {
 
 }  // namespace
 
-void add_cost_model(CLI::App& app, Chosen& chosen) {
+void add_cost_model(CommandLine& app, Chosen& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "cost-model", "Judge a search's model of costs by kernels that it never saw");
-  command->add_option("models", options->models, "ONNX files whose kernels were tuned")->required();
-  command->add_option("--records", options->records, "What `gossamer tune` wrote of them")
-      ->required()
-      ->delimiter(',');
-  command->add_option("--target,-t", options->target, "Where they ran")
-      ->required()
-      ->check(CLI::IsMember({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"}));
-  add_fixed_inputs(*command, options->fixed);
-  command->add_option("--least", options->least, "Measured points of a kernel that is asked about")
-      ->check(CLI::Range(2, 10000))
-      ->capture_default_str();
-  command->add_flag("--json", options->json, "Machine-readable output");
-  command->callback(
+  const Command command =
+      app.add_command("cost-model", "Judge a search's model of costs by kernels that it never saw");
+  command.add_option("models", options->models, "ONNX files whose kernels were tuned").required();
+  command.add_option("--records", options->records, "What `gossamer tune` wrote of them")
+      .required()
+      .delimiter(',');
+  command.add_option("--target,-t", options->target, "Where they ran")
+      .required()
+      .one_of({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"});
+  add_fixed_inputs(command, options->fixed);
+  command.add_option("--least", options->least, "Measured points of a kernel that is asked about")
+      .within(2, 10000)
+      .show_default();
+  command.add_flag("--json", options->json, "Machine-readable output");
+  command.chosen(
       [options, &chosen] { chosen.run = [options] { return run_cost_model(*options); }; });
 }
 

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "gossamer/command_line.h"
 #include "gossamer/tensor_file.h"
 
 namespace gossamer::command {
@@ -29,22 +30,22 @@ Result<int64_t> extent(const std::string& place, std::string_view text) {
 
 }  // namespace
 
-void add_fixed_inputs(CLI::App& command, FixedInputs& fixed) {
+void add_fixed_inputs(const Command& command, FixedInputs& fixed) {
   command
       .add_option("--shape", fixed.shapes,
                   "NAME=1,3,224,? fixes an input's shape; ? leaves a dimension open")
-      ->allow_extra_args(false);
+      .one_value();
   command.add_option("--dim", fixed.dims, "NAME=8 fixes a named dimension of the inputs")
-      ->allow_extra_args(false);
+      .one_value();
   command
       .add_option("--constant", fixed.constants,
                   "NAME=FILE (.npy, .pb) makes an input a constant of the package")
-      ->allow_extra_args(false);
+      .one_value();
   command
       .add_option("--sequence", fixed.sequences,
                   "NAME=3: elements of an input that is a sequence, called NAME.0, NAME.1, ...; "
                   "NAME=none leaves an optional input out")
-      ->allow_extra_args(false);
+      .one_value();
 }
 
 Result<> apply(const FixedInputs& fixed, onnx::Known& known) {

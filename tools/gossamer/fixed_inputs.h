@@ -1,7 +1,6 @@
 // What the command line fixes of a model's inputs: shapes, dimensions, values.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -10,12 +9,14 @@
 
 namespace gossamer::command {
 
+class Command;
+
 struct FixedInputs {
   // NAME=1,3,?,?  NAME=8  NAME=FILE  NAME=3 or NAME=none
   std::vector<std::string> shapes, dims, constants, sequences;
 };
 
-void add_fixed_inputs(CLI::App& command, FixedInputs& fixed);
+void add_fixed_inputs(const Command& command, FixedInputs& fixed);
 
 // Errors: text of another form, a file that is no tensor. Names that the model lacks are the
 // reader's errors.

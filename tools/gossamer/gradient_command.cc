@@ -65,20 +65,19 @@ Result<> write_gradients(const Options& options) {
 
 }  // namespace
 
-void add_gradient(CLI::App& app, Chosen& chosen) {
+void add_gradient(CommandLine& app, Chosen& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "gradient", "Write a model that also gives gradients of one of its tensors");
-  command->add_option("model", options->model, "An ONNX file")->required();
-  command->add_option("--of", options->of, "The tensor, whose elements are summed, such as a loss")
-      ->required();
+  const Command command =
+      app.add_command("gradient", "Write a model that also gives gradients of one of its tensors");
+  command.add_option("model", options->model, "An ONNX file").required();
+  command.add_option("--of", options->of, "The tensor, whose elements are summed, such as a loss")
+      .required();
   command
-      ->add_option("--by", options->by,
-                   "Tensors to differentiate by; default: all inputs of floats")
-      ->allow_extra_args(false);
-  command->add_option("--output,-o", options->output, "The .onnx file to write")->required();
-  command->add_flag("--json", options->json, "Errors as JSON");
-  command->callback([options, &chosen] {
+      .add_option("--by", options->by, "Tensors to differentiate by; default: all inputs of floats")
+      .one_value();
+  command.add_option("--output,-o", options->output, "The .onnx file to write").required();
+  command.add_flag("--json", options->json, "Errors as JSON");
+  command.chosen([options, &chosen] {
     chosen.run = [options] {
       const auto done = write_gradients(*options);
       return done ? 0 : report_error(done.error(), options->json);

@@ -333,29 +333,28 @@ int run_inspect(const Options& options) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, Chosen& chosen) {
+void add_inspect(CommandLine& app, Chosen& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("inspect", "Show a model's graph and what each target makes of it");
-  command->add_option("model", options->model, "An ONNX file")->required();
+  const Command command =
+      app.add_command("inspect", "Show a model's graph and what each target makes of it");
+  command.add_option("model", options->model, "An ONNX file").required();
   command
-      ->add_option("--target,-t", options->targets,
-                   "Only these targets; opencl and opengl are told of where they are named")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"webgpu", "webgl", "wasm", "cpu", "opencl", "opengl"}));
-  add_fixed_inputs(*command, options->fixed);
-  command->add_flag("--stages", options->stages, "Print the stages after fusion");
-  command->add_flag("--kernels", options->kernels, "Print each kernel's schedule and origin");
-  command->add_flag("--space", options->space,
-                    "Print the points that each kernel could be at, for compile --records");
-  add_records_option(*command, options->records,
+      .add_option("--target,-t", options->targets,
+                  "Only these targets; opencl and opengl are told of where they are named")
+      .delimiter(',')
+      .one_of({"webgpu", "webgl", "wasm", "cpu", "opencl", "opengl"});
+  add_fixed_inputs(command, options->fixed);
+  command.add_flag("--stages", options->stages, "Print the stages after fusion");
+  command.add_flag("--kernels", options->kernels, "Print each kernel's schedule and origin");
+  command.add_flag("--space", options->space,
+                   "Print the points that each kernel could be at, for compile --records");
+  add_records_option(command, options->records,
                      "As compile --records; says which kernels take a recorded point, of whom");
-  add_device_class_option(*command, options->records.device_class);
-  command->add_option("--dump", options->dump,
-                      "Write stages, loop IR and shaders below this folder");
-  command->add_flag("--json", options->json, "Machine-readable output");
-  command->callback(
-      [options, &chosen] { chosen.run = [options] { return run_inspect(*options); }; });
+  add_device_class_option(command, options->records.device_class);
+  command.add_option("--dump", options->dump,
+                     "Write stages, loop IR and shaders below this folder");
+  command.add_flag("--json", options->json, "Machine-readable output");
+  command.chosen([options, &chosen] { chosen.run = [options] { return run_inspect(*options); }; });
 }
 
 }  // namespace gossamer::command

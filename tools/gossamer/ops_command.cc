@@ -214,13 +214,13 @@ int print_ops(bool json) {
 
 }  // namespace
 
-void add_ops(CLI::App& app, Chosen& chosen) {
+void add_ops(CommandLine& app, Chosen& chosen) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("ops", "List the operators");
-  command->add_flag("--json", *json, "Machine-readable output");
+  const Command command = app.add_command("ops", "List the operators");
+  const Option as_json = command.add_flag("--json", *json, "Machine-readable output");
   auto markdown = std::make_shared<bool>(false);
-  command->add_flag("--markdown", *markdown, "The tables of docs/operators.md")->excludes("--json");
-  command->callback([json, markdown, &chosen] {
+  command.add_flag("--markdown", *markdown, "The tables of docs/operators.md").excludes(as_json);
+  command.chosen([json, markdown, &chosen] {
     chosen.run = [json, markdown] { return *markdown ? print_markdown() : print_ops(*json); };
   });
 }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "api/files.h"
+#include "gossamer/command_line.h"
 #include "gossamer/isolate.h"
 #include "runtime/device_here.h"
 #include "shipped/shipped.h"
@@ -36,11 +37,11 @@ Result<tune::Recorded> read_records(const std::filesystem::path& file) {
   return read;
 }
 
-void add_records_option(CLI::App& command, RecordOptions& options, const std::string& help) {
+void add_records_option(const Command& command, RecordOptions& options, const std::string& help) {
   command.add_option("--records", options.file, help);
 }
 
-void add_device_class_option(CLI::App& command, std::string& device_class) {
+void add_device_class_option(const Command& command, std::string& device_class) {
   std::set<std::string> names{std::string(shipped::no_class)};
   for (const std::string_view name : shipped::device_classes()) names.emplace(name);
   command
@@ -48,7 +49,7 @@ void add_device_class_option(CLI::App& command, std::string& device_class) {
           "--device-class", device_class,
           "Whose records kernels take where the compiler comes with some; none: nobody's; by "
           "default of what the target, --cpu and this machine's device are")
-      ->check(CLI::IsMember(names));
+      .one_of({names.begin(), names.end()});
 }
 
 Result<schedule::Records> records_for(const RecordOptions& given, const compiler::Options& options,

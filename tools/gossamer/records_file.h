@@ -1,7 +1,6 @@
 // Which records a compilation takes: files (tune/text.h), and those that come with the compiler.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -12,6 +11,8 @@
 
 namespace gossamer::command {
 
+class Command;
+
 // Lines that are no records are told on standard error. Errors: no such file.
 Result<tune::Recorded> read_records(const std::filesystem::path& file);
 
@@ -19,8 +20,8 @@ struct RecordOptions {
   std::string file, device_class;  // the latter as in shipped::classes_for
   bool exact = false;
 };
-void add_records_option(CLI::App& command, RecordOptions& options, const std::string& help);
-void add_device_class_option(CLI::App& command, std::string& device_class);
+void add_records_option(const Command& command, RecordOptions& options, const std::string& help);
+void add_device_class_option(const Command& command, std::string& device_class);
 
 // Of the file, if any, and for options.target as it stands; `here`: code for this machine's device,
 // which is opened in this process, or, apart, in one of its own: drivers have threads, and a

@@ -142,25 +142,23 @@ int run_rpc(Options& options) {
 
 }  // namespace
 
-void add_rpc(CLI::App& app, Chosen& chosen) {
+void add_rpc(CommandLine& app, Chosen& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  const Command command = app.add_command(
       "rpc", "Serve devices that join (pages, programs) to those who compile: --device");
-  command->add_option("--port,-p", options->broker.port, "0 takes a free one")
-      ->capture_default_str();
-  command->add_option("--host", options->broker.host, "The address to listen on")
-      ->capture_default_str();
-  command->add_option("--token", options->broker.token,
-                      "What all must say who connect; GOSSAMER_RPC_TOKEN, or one made up");
-  auto* join = command->add_option(
+  command.add_option("--port,-p", options->broker.port, "0 takes a free one").show_default();
+  command.add_option("--host", options->broker.host, "The address to listen on").show_default();
+  command.add_option("--token", options->broker.token,
+                     "What all must say who connect; GOSSAMER_RPC_TOKEN, or one made up");
+  const Option join = command.add_option(
       "--join", options->join,
       "Be a device (cpu, and wasm where wasmtime's library is) of the server at rpc://...");
-  command->add_option("--name", options->name, "With --join: the device's name")->needs(join);
-  command->add_option("--list", options->list, "Print the devices of the server at rpc://...")
-      ->excludes(join);
-  command->add_flag("--with-parent", options->with_parent,
-                    "End when the program that started this one does");
-  command->callback([options, &chosen] { chosen.run = [options] { return run_rpc(*options); }; });
+  command.add_option("--name", options->name, "With --join: the device's name").needs(join);
+  command.add_option("--list", options->list, "Print the devices of the server at rpc://...")
+      .excludes(join);
+  command.add_flag("--with-parent", options->with_parent,
+                   "End when the program that started this one does");
+  command.chosen([options, &chosen] { chosen.run = [options] { return run_rpc(*options); }; });
 }
 
 }  // namespace gossamer::command

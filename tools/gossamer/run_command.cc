@@ -354,51 +354,49 @@ int run_run(const Options& options) {
 
 }  // namespace
 
-void add_run(CLI::App& app, Chosen& chosen) {
+void add_run(CommandLine& app, Chosen& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("run", "Run a model on this machine");
+  const Command command = app.add_command("run", "Run a model on this machine");
   command
-      ->add_option("model", options->model,
-                   "An ONNX file, or a package for a target of this machine")
-      ->required();
+      .add_option("model", options->model,
+                  "An ONNX file, or a package for a target of this machine")
+      .required();
   command
-      ->add_option("--target,-t", options->target,
-                   "cpu, wasm in an engine without JavaScript, a GPU by opencl, opengl, webgpu or "
-                   "webgl, or interp (slow, the reference)")
-      ->check(CLI::IsMember({"cpu", "wasm", "opencl", "opengl", "webgpu", "webgl", "interp"}));
-  command->add_option("--input,-i", options->inputs,
-                      "NAME=FILE for each input: .npy, .pb (as ONNX keeps test data), .json "
-                      "(strings), .png or .jpg; for a sequence once an element, or one .pb");
-  command->add_option("--labels", options->labels, "Class names, one a line: print the best ones");
-  command->add_option("--top", options->top, "How many of them")->check(CLI::Range(1, 100000));
-  command->add_option("--runs", options->runs, "How often to run; the fastest time is printed")
-      ->check(CLI::Range(1, 1000000));
-  command->add_option("--timeout", options->timeout, "Seconds a run may take; 0: no limit")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--save", options->save, "Folder for the outputs as .npy, strings as .json");
-  command->add_option("--threads", options->runner.threads, "0: one a core")
-      ->check(CLI::Range(0, 1024));
-  command->add_option("--cpu", options->runner.cpu, "LLVM's name of the processor");
-  add_device_class_option(*command, options->device_class);
+      .add_option("--target,-t", options->target,
+                  "cpu, wasm in an engine without JavaScript, a GPU by opencl, opengl, webgpu or "
+                  "webgl, or interp (slow, the reference)")
+      .one_of({"cpu", "wasm", "opencl", "opengl", "webgpu", "webgl", "interp"});
+  command.add_option("--input,-i", options->inputs,
+                     "NAME=FILE for each input: .npy, .pb (as ONNX keeps test data), .json "
+                     "(strings), .png or .jpg; for a sequence once an element, or one .pb");
+  command.add_option("--labels", options->labels, "Class names, one a line: print the best ones");
+  command.add_option("--top", options->top, "How many of them").within(1, 100000);
+  command.add_option("--runs", options->runs, "How often to run; the fastest time is printed")
+      .within(1, 1000000);
+  command.add_option("--timeout", options->timeout, "Seconds a run may take; 0: no limit")
+      .not_negative();
+  command.add_option("--save", options->save, "Folder for the outputs as .npy, strings as .json");
+  command.add_option("--threads", options->runner.threads, "0: one a core").within(0, 1024);
+  command.add_option("--cpu", options->runner.cpu, "LLVM's name of the processor");
+  add_device_class_option(command, options->device_class);
   command
-      ->add_option("--mean", options->image.mean,
-                   "Images: subtracted from the scaled bytes, one or one a channel (default: 0; "
-                   "ImageNet's for floats of 3 channels without --mean, --std and --scale)")
-      ->delimiter(',');
+      .add_option("--mean", options->image.mean,
+                  "Images: subtracted from the scaled bytes, one or one a channel (default: 0; "
+                  "ImageNet's for floats of 3 channels without --mean, --std and --scale)")
+      .delimiter(',');
   command
-      ->add_option(
-          "--std", options->image.std,
-          "Images: divisor, one or one a channel (default: 1, or ImageNet's as for --mean)")
-      ->delimiter(',');
-  command->add_option("--scale", options->image.scale,
-                      "Images: factor of the bytes before --mean and --std (default: 1/255 for "
-                      "floats, 1 for integers)");
-  command->add_option("--layout", options->image.layout, "Images: axes of the input")
-      ->check(CLI::IsMember({"nchw", "nhwc"}));
-  command->add_option("--height", options->image.height, "Images: where the model leaves it open");
-  command->add_option("--width", options->image.width, "Images: where the model leaves it open");
-  command->add_flag("--json", options->json, "Machine-readable output");
-  command->callback([options, &chosen] { chosen.run = [options] { return run_run(*options); }; });
+      .add_option("--std", options->image.std,
+                  "Images: divisor, one or one a channel (default: 1, or ImageNet's as for --mean)")
+      .delimiter(',');
+  command.add_option("--scale", options->image.scale,
+                     "Images: factor of the bytes before --mean and --std (default: 1/255 for "
+                     "floats, 1 for integers)");
+  command.add_option("--layout", options->image.layout, "Images: axes of the input")
+      .one_of({"nchw", "nhwc"});
+  command.add_option("--height", options->image.height, "Images: where the model leaves it open");
+  command.add_option("--width", options->image.width, "Images: where the model leaves it open");
+  command.add_flag("--json", options->json, "Machine-readable output");
+  command.chosen([options, &chosen] { chosen.run = [options] { return run_run(*options); }; });
 }
 
 }  // namespace gossamer::command

@@ -114,52 +114,51 @@ int run_serve(Options& options) {
 
 }  // namespace
 
-void add_serve(CLI::App& app, Chosen& chosen) {
+void add_serve(CommandLine& app, Chosen& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("serve", "Answer requests over HTTP, by the Open Inference Protocol");
+  const Command command =
+      app.add_command("serve", "Answer requests over HTTP, by the Open Inference Protocol");
   command
-      ->add_option("models", options->models,
-                   "ONNX files or packages for cpu; NAME=FILE names one, else its file does")
-      ->required();
-  command->add_option("--port,-p", options->http.port, "0 takes a free one")->capture_default_str();
-  command->add_option("--host", options->http.host, "The address to listen on")
-      ->capture_default_str();
-  command->add_option("--token", options->service.token,
-                      "What requests must send as Authorization: Bearer TOKEN; or set "
-                      "GOSSAMER_TOKEN, which no list of processes shows");
-  command->add_option("--threads", options->threads, "Of a run; 0 takes one a core")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+      .add_option("models", options->models,
+                  "ONNX files or packages for cpu; NAME=FILE names one, else its file does")
+      .required();
+  command.add_option("--port,-p", options->http.port, "0 takes a free one").show_default();
+  command.add_option("--host", options->http.host, "The address to listen on").show_default();
+  command.add_option("--token", options->service.token,
+                     "What requests must send as Authorization: Bearer TOKEN; or set "
+                     "GOSSAMER_TOKEN, which no list of processes shows");
+  command.add_option("--threads", options->threads, "Of a run; 0 takes one a core")
+      .within(0, 1024)
+      .show_default();
   command
-      ->add_option("--max-batch", options->service.queue.max_batch,
-                   "Join waiting requests to runs of at most so many rows, where every input's "
-                   "first dimension is free; rows must not depend on each other")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
+      .add_option("--max-batch", options->service.queue.max_batch,
+                  "Join waiting requests to runs of at most so many rows, where every input's "
+                  "first dimension is free; rows must not depend on each other")
+      .within(1, 1 << 20)
+      .show_default();
   command
-      ->add_option("--max-waiting", options->service.queue.max_waiting,
-                   "Requests a model that may wait; more are answered with 503")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  command->add_option("--max-body", options->http.body_bytes, "Bytes of a request at most (64MB)")
-      ->transform(CLI::AsSizeValue(true))
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
+      .add_option("--max-waiting", options->service.queue.max_waiting,
+                  "Requests a model that may wait; more are answered with 503")
+      .within(1, 1 << 20)
+      .show_default();
+  command.add_option("--max-body", options->http.body_bytes, "Bytes of a request at most (64MB)")
+      .bytes()
+      .within(uint64_t{1}, uint64_t{1} << 40);
   command
-      ->add_option("--timeout", options->service.timeout,
-                   "Seconds that a request may wait for its model")
-      ->check(CLI::Range(0.001, 1e6))
-      ->capture_default_str();
+      .add_option("--timeout", options->service.timeout,
+                  "Seconds that a request may wait for its model")
+      .within(0.001, 1e6)
+      .show_default();
   command
-      ->add_option("--read-timeout", options->http.read_seconds,
-                   "Seconds for a request to arrive, and for the next to begin")
-      ->check(CLI::Range(0.001, 1e6))
-      ->capture_default_str();
-  command->add_option("--max-connections", options->http.connections, "More are closed at once")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  add_fixed_inputs(*command, options->fixed);
-  command->callback([options, &chosen] { chosen.run = [options] { return run_serve(*options); }; });
+      .add_option("--read-timeout", options->http.read_seconds,
+                  "Seconds for a request to arrive, and for the next to begin")
+      .within(0.001, 1e6)
+      .show_default();
+  command.add_option("--max-connections", options->http.connections, "More are closed at once")
+      .within(1, 1 << 20)
+      .show_default();
+  add_fixed_inputs(command, options->fixed);
+  command.chosen([options, &chosen] { chosen.run = [options] { return run_serve(*options); }; });
 }
 
 }  // namespace gossamer::command

@@ -77,11 +77,11 @@ int print_targets(bool json) {
 
 }  // namespace
 
-void add_targets(CLI::App& app, Chosen& chosen) {
+void add_targets(CommandLine& app, Chosen& chosen) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("targets", "List the targets");
-  command->add_flag("--json", *json, "Machine-readable output");
-  command->callback([json, &chosen] { chosen.run = [json] { return print_targets(*json); }; });
+  const Command command = app.add_command("targets", "List the targets");
+  command.add_flag("--json", *json, "Machine-readable output");
+  command.chosen([json, &chosen] { chosen.run = [json] { return print_targets(*json); }; });
 }
 
 }  // namespace gossamer::command

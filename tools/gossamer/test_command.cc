@@ -180,52 +180,50 @@ int run_test(Options& options) {
 
 }  // namespace
 
-void add_test(CLI::App& app, Chosen& chosen) {
+void add_test(CommandLine& app, Chosen& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("test", "Run the test cases below folders on a target");
+  const Command command = app.add_command("test", "Run the test cases below folders on a target");
   command
-      ->add_option(
+      .add_option(
           "folders", options->folders,
           "Folders; a case is a model.onnx with test_data_set_N/ or gold_ort/ beside it, or one "
           "of an operator file (.jsonc)")
-      ->required();
-  command->add_option("--target,-t", options->target, "Where the cases run")
-      ->check(CLI::IsMember({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl", "interp", "c"}));
-  command->add_option("--filter", options->filter, "Only cases whose name contains this");
-  command->add_option("--cases", options->only, "Only the cases that this file names, one a line");
-  command->add_flag("--list", options->list, "Only list the cases; with --json, their operators");
-  command->add_option("--limit", options->limit, "At most so many cases")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--jobs,-j", options->jobs, "Cases at a time")->check(CLI::Range(1, 256));
-  command->add_option("--timeout", options->timeout, "Seconds a case may take; 0: no limit")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--threads", options->runner.threads, "Threads of a run; 0: one a core")
-      ->check(CLI::Range(0, 1024));
-  add_browser_options(*command, options->browser);
+      .required();
+  command.add_option("--target,-t", options->target, "Where the cases run")
+      .one_of({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl", "interp", "c"});
+  command.add_option("--filter", options->filter, "Only cases whose name contains this");
+  command.add_option("--cases", options->only, "Only the cases that this file names, one a line");
+  command.add_flag("--list", options->list, "Only list the cases; with --json, their operators");
+  command.add_option("--limit", options->limit, "At most so many cases").not_negative();
+  command.add_option("--jobs,-j", options->jobs, "Cases at a time").within(1, 256);
+  command.add_option("--timeout", options->timeout, "Seconds a case may take; 0: no limit")
+      .not_negative();
+  command.add_option("--threads", options->runner.threads, "Threads of a run; 0: one a core")
+      .within(0, 1024);
+  add_browser_options(command, options->browser);
   command
-      ->add_option(
-          "--limits", options->browser.limits,
-          "mobile: compile for the limits of mobile devices, and hold the browser to them; "
-          "es31, opengl alone: for those of OpenGL ES 3.1")
-      ->check(CLI::IsMember({"mobile", "es31"}));
+      .add_option("--limits", options->browser.limits,
+                  "mobile: compile for the limits of mobile devices, and hold the browser to them; "
+                  "es31, opengl alone: for those of OpenGL ES 3.1")
+      .one_of({"mobile", "es31"});
   command
-      ->add_option("--adapters", options->adapters,
-                   "webgpu: with the kernels for GPUs in hardware, or for software, whatever is "
-                   "there")
-      ->check(CLI::IsMember({"any", "hardware", "software"}));
-  command->add_flag("--relaxed-simd,!--no-relaxed-simd", options->relaxed_simd,
-                    "wasm: with the browser's relaxed SIMD (the default), or without");
-  add_records_option(*command, options->records,
+      .add_option("--adapters", options->adapters,
+                  "webgpu: with the kernels for GPUs in hardware, or for software, whatever is "
+                  "there")
+      .one_of({"any", "hardware", "software"});
+  command.add_flag("--relaxed-simd,!--no-relaxed-simd", options->relaxed_simd,
+                   "wasm: with the browser's relaxed SIMD (the default), or without");
+  add_records_option(command, options->records,
                      "Points of search spaces to take, a JSON object a line (inspect --space)");
-  add_device_class_option(*command, options->records.device_class);
-  command->add_flag("--f16", options->f16,
-                    "webgpu: store f16 tensors as such; the device needs shader-f16");
+  add_device_class_option(command, options->records.device_class);
+  command.add_flag("--f16", options->f16,
+                   "webgpu: store f16 tensors as such; the device needs shader-f16");
   command
-      ->add_option("--classes", options->judge.classes,
-                   "Judge quantized models by the order of so many best classes instead of values")
-      ->check(CLI::Range(1, 1000));
-  command->add_flag("--json", options->json, "One JSON object a case, and a last one that counts");
-  command->callback([options, &chosen] { chosen.run = [options] { return run_test(*options); }; });
+      .add_option("--classes", options->judge.classes,
+                  "Judge quantized models by the order of so many best classes instead of values")
+      .within(1, 1000);
+  command.add_flag("--json", options->json, "One JSON object a case, and a last one that counts");
+  command.chosen([options, &chosen] { chosen.run = [options] { return run_test(*options); }; });
 }
 
 }  // namespace gossamer::command

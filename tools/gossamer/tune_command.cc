@@ -206,49 +206,47 @@ int run_tune(const Options& options) {
 
 }  // namespace
 
-void add_tune(CLI::App& app, Chosen& chosen) {
+void add_tune(CommandLine& app, Chosen& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  const Command command = app.add_command(
       "tune", "Search faster kernels for a model on a device, for `compile --records`");
-  command->add_option("model", options->model, "An ONNX file")->required();
-  command->add_option("--target,-t", options->measure.target, "Where it runs")
-      ->required()
-      ->check(CLI::IsMember({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"}));
-  command->add_option("--output,-o", options->output,
-                      "Records, a line each; a file that is there is gone on with");
-  command->add_option("--trials", options->trials, "Points to measure")
-      ->check(CLI::Range(1, 10000000));
-  command->add_option("--seconds", options->seconds, "To search for, the comparison at the end too")
-      ->check(CLI::PositiveNumber);
+  command.add_option("model", options->model, "An ONNX file").required();
+  command.add_option("--target,-t", options->measure.target, "Where it runs")
+      .required()
+      .one_of({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"});
+  command.add_option("--output,-o", options->output,
+                     "Records, a line each; a file that is there is gone on with");
+  command.add_option("--trials", options->trials, "Points to measure").within(1, 10000000);
+  command.add_option("--seconds", options->seconds, "To search for, the comparison at the end too")
+      .positive();
   command
-      ->add_option("--input,-i", options->inputs,
-                   "NAME=FILE, as for `bench`; inputs without one are random, and zeros where they "
-                   "are no floats")
-      ->allow_extra_args(false);
-  add_fixed_inputs(*command, options->fixed);
+      .add_option("--input,-i", options->inputs,
+                  "NAME=FILE, as for `bench`; inputs without one are random, and zeros where they "
+                  "are no floats")
+      .one_value();
+  add_fixed_inputs(command, options->fixed);
   command
-      ->add_option("--threads", options->measure.threads,
-                   "Of cpu and wasm; 0: one a core, in browsers up to 4")
-      ->check(CLI::Range(0, 1024));
+      .add_option("--threads", options->measure.threads,
+                  "Of cpu and wasm; 0: one a core, in browsers up to 4")
+      .within(0, 1024);
   command
-      ->add_option("--timeout", options->measure.timeout,
-                   "Seconds that measuring a candidate may take")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--cpu", options->cpu, "With --target cpu: LLVM's name of the processor")
-      ->capture_default_str();
-  add_device_class_option(*command, options->device_class);
-  command->add_option("--seed", options->seed, "Of what the search draws")->capture_default_str();
-  add_browser_options(*command, options->measure.browser);
+      .add_option("--timeout", options->measure.timeout,
+                  "Seconds that measuring a candidate may take")
+      .positive()
+      .show_default();
+  command.add_option("--cpu", options->cpu, "With --target cpu: LLVM's name of the processor")
+      .show_default();
+  add_device_class_option(command, options->device_class);
+  command.add_option("--seed", options->seed, "Of what the search draws").show_default();
+  add_browser_options(command, options->measure.browser);
   command
-      ->add_option(
-          "--fleet", options->fleet,
-          "plan: ask on standard output for what is to be measured; measure: what standard "
-          "input asks for (`python -m gossamer.fleet` runs one of the first, many of the "
-          "others)")
-      ->check(CLI::IsMember({"plan", "measure"}));
-  command->add_flag("--json", options->json, "Machine-readable output");
-  command->callback([options, &chosen] { chosen.run = [options] { return run_tune(*options); }; });
+      .add_option("--fleet", options->fleet,
+                  "plan: ask on standard output for what is to be measured; measure: what standard "
+                  "input asks for (`python -m gossamer.fleet` runs one of the first, many of the "
+                  "others)")
+      .one_of({"plan", "measure"});
+  command.add_flag("--json", options->json, "Machine-readable output");
+  command.chosen([options, &chosen] { chosen.run = [options] { return run_tune(*options); }; });
 }
 
 }  // namespace gossamer::command

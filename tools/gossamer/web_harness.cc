@@ -5,6 +5,7 @@
 
 #include "api/files.h"
 #include "gossamer/child_process.h"
+#include "gossamer/command_line.h"
 #include "gossamer/rpc_harness.h"
 #include "rpc/tensors.h"
 
@@ -26,9 +27,9 @@ class BrowserHarness : public Harness {
 
 }  // namespace
 
-void add_browser_options(CLI::App& command, BrowserOptions& options) {
+void add_browser_options(const Command& command, BrowserOptions& options) {
   command.add_option("--browser", options.name, "Browser of the web targets")
-      ->check(CLI::IsMember({"chromium", "firefox"}));
+      .one_of({"chromium", "firefox"});
   command.add_option("--browser-path", options.path, "Another program of that browser");
   command.add_option("--device", options.device,
                      "In place of a browser here: rpc://HOST:PORT/NAME?token=TOKEN, a device that "

@@ -1,13 +1,13 @@
 // The Node program in web/tests that runs packages in a browser (web/tests/README.md).
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <memory>
 
 #include "gossamer/runner.h"
 
 namespace gossamer::command {
+
+class Command;
 
 struct BrowserOptions {
   std::string name = "chromium", path, args;  // "": the default ones
@@ -23,7 +23,7 @@ class Harness {
 };
 
 // --browser, --browser-path, --browser-args and --device.
-void add_browser_options(CLI::App& command, BrowserOptions& options);
+void add_browser_options(const Command& command, BrowserOptions& options);
 
 // What is wrong with --device for a target, in the words of a usage error; "" nothing.
 std::string wrong_device(const std::string& target, const std::string& device);
