@@ -5,7 +5,7 @@ import {join, resolve} from 'node:path';
 
 const tsc = resolve(import.meta.dirname, '../../node_modules/typescript/bin/tsc');
 
-/** By tsconfig.types.json. Sources name each other as .ts; those who have declarations alone want .js. */
+/** By tsconfig.types.json, without checking types, which `npm run typecheck` does. Sources name each other as .ts; those who have declarations alone want .js. */
 export function writeDeclarations(folder) {
   execFileSync(process.execPath, [tsc, '-p', join(folder, 'tsconfig.types.json')], {stdio: 'inherit'});
   const types = join(folder, 'dist/types');
