@@ -7,7 +7,10 @@ namespace gossamer::schedule {
 namespace {
 constexpr std::array<std::string_view, 6> names{"cpu",   "wasm",   "webgpu",
                                                 "webgl", "opencl", "opengl"};
-}
+// Mesa's drivers in software (llvmpipe, lavapipe) end the loops of an invocation there without a
+// word.
+constexpr int64_t mesa_rounds = 65'535;
+}  // namespace
 
 bool has_adapters(TargetKind kind) {
   return kind == TargetKind::webgpu || kind == TargetKind::opencl || kind == TargetKind::opengl;
@@ -47,6 +50,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.group_size = 64;
       c.max_group_bytes = 16384;
       c.scan_segment = 64;
+      c.max_rounds = mesa_rounds;
       c.has_f64 = false;
       c.harmless_loads = true;
       c.scatters = false;
@@ -58,6 +62,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.tile_vectors = 1;
       c.texture_memory = true;
       c.scan_segment = 16;
+      c.max_rounds = mesa_rounds;
       c.has_f64 = false;
       c.harmless_loads = true;
       c.scatters = false;

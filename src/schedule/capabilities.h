@@ -28,6 +28,7 @@ struct Capabilities {
   int group_size = 1;              // invocations of a workgroup
   int64_t map_chunk = 1;           // points of one work item of a map at least
   int64_t scan_segment = 0;        // points of a scan that one invocation walks; 0: a whole axis
+  int64_t max_rounds = 0;          // of all loops of an invocation; 0: as many as there are
   bool harmless_loads = false;     // a load outside of its buffer gives any value and does no harm
   bool scatters = true;            // a kernel may write where data says, one update after the other
   bool texture_memory = false;     // tensors are RGBA textures

@@ -193,6 +193,15 @@ TEST(Groups, WhatCutsThem) {
   // Few and long rows would leave most of a machine idle.
   const Rows few(index(2), index(100'000));
   EXPECT_EQ(grouped(few.program(), {few.c.get()}), "sum; quotient");
+  // A number of rows that a run tells may be one.
+  const Rows open(ir::var("n"), index(100'000)), narrow(ir::var("n"), index(1000));
+  EXPECT_EQ(grouped(open.program(), {open.c.get()}), "sum; quotient");
+  EXPECT_EQ(grouped(narrow.program(), {narrow.c.get()}), "sum + quotient");
+  // 2 x 40,000 rounds are more than an invocation may have on GPUs; vectors have a quarter of them.
+  const Rows odd(index(512), index(40'001)), even(index(512), index(40'000));
+  EXPECT_EQ(grouped(odd.program(), {odd.c.get()}), "sum + quotient");
+  EXPECT_EQ(grouped(odd.program(), {odd.c.get()}, webgpu), "sum; quotient");
+  EXPECT_EQ(grouped(even.program(), {even.c.get()}, webgpu), "sum + quotient");
 }
 
 TEST(Groups, MapsOverTheSamePoints) {

@@ -52,11 +52,13 @@ int64_t count_columns(const std::vector<Column>& walked) {
   return count;
 }
 
-int64_t count_rows(const Member& member) {
+// Axes that a run tells count as `unknown`.
+int64_t count_rows(const Member& member, int64_t unknown = 0) {
   int64_t count = 1;
-  for (const RowAxis& row : member.rows)
-    count *=
-        ir::as_int(member.stage.extents[static_cast<size_t>(row.axis)]).value_or(0) / row.quotient;
+  for (const RowAxis& row : member.rows) {
+    const auto extent = ir::as_int(member.stage.extents[static_cast<size_t>(row.axis)]);
+    count *= extent ? *extent / row.quotient : unknown;
+  }
   return count;
 }
 
@@ -247,12 +249,17 @@ RowsAlong rows_along(const Member& member, const Capabilities& caps) {
 
 bool enough_rows(const Group& group, const Capabilities& caps) {
   const Costs& costs = costs_of(caps);
-  int64_t columns = 1;
+  int64_t columns = 1, rounds = 0;
   for (const Member& member : group.members) {
-    columns = std::max(columns, count_columns(walked_columns(member)));
+    const int64_t walked = count_columns(walked_columns(member));
+    columns = std::max(columns, walked);
+    rounds += walked;
   }
-  const int64_t rows = count_rows(group.members.back());
-  return rows == 0 || rows >= costs.long_rows || columns <= costs.short_row;
+  if (columns <= costs.short_row) return true;
+  // An axis that a run tells may have one point.
+  const int64_t rows = count_rows(group.members.back(), 1);
+  const int lanes = default_row_tiling(group, caps).column_lanes;
+  return rows >= costs.long_rows && (caps.max_rounds == 0 || rounds / lanes < caps.max_rounds);
 }
 
 RowTiling default_row_tiling(const Group& group, const Capabilities& caps) {

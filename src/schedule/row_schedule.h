@@ -25,7 +25,8 @@ RowTiling default_row_tiling(const Group& group, const Capabilities& capabilitie
 Result<Schedule> schedule_rows(const Member& member, const Capabilities& capabilities,
                                const RowTiling& tiling);
 
-// Whether the rows give work to all that a launch has: long rows need many.
+// Whether the rows give work to all that a launch has: long rows need many. And whether none has
+// more rounds than an invocation may have (Capabilities::max_rounds).
 bool enough_rows(const Group& group, const Capabilities& capabilities);
 
 // Whether some operand lies in memory along the last of the columns, along the last row axis, or

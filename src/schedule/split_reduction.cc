@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <utility>
 
@@ -21,12 +22,13 @@ using ir::Var;
 using ops::Stage;
 using ops::StageKind;
 
-int64_t product(const std::vector<Expr>& extents) {
+// Axes that a run tells count as `unknown`.
+int64_t product(const std::vector<Expr>& extents, int64_t unknown = -1) {
   int64_t count = 1;
   for (const Expr& extent : extents) {
-    const auto known = ir::as_int(extent);
-    if (!known || *known <= 0 || count > (int64_t{1} << 40) / *known) return -1;
-    count *= *known;
+    const int64_t known = ir::as_int(extent).value_or(unknown);
+    if (known <= 0 || count > (int64_t{1} << 40) / known) return -1;
+    count *= known;
   }
   return count;
 }
@@ -40,11 +42,15 @@ struct Cut {
   bool interleaved;      // a part's terms lie a number of parts apart
   int64_t accumulators;  // sums under way in a part
   bool shares;           // invocations share tiles
+  int64_t rounds;        // of a point at most, however many points there are; 0: any
+  int64_t unroll;        // terms of a round, in a contraction
 };
 
 Cut cut_of(const Capabilities& caps) {
-  if (caps.scan_segment == 0) return {4, 1 << 16, 1 << 14, 16, false, 4, false};
-  return {256, 1 << 12, caps.scan_segment, int64_t{1} << 30, true, 1, caps.group_size > 1};
+  if (caps.scan_segment == 0) return {4, 1 << 16, 1 << 14, 16, false, 4, false, 0, 1};
+  return {256,        1 << 12, caps.scan_segment,   int64_t{1} << 30,
+          true,       1,       caps.group_size > 1, caps.max_rounds,
+          caps.unroll};
 }
 
 constexpr int64_t lanes = 4;              // of a vector on GPUs
@@ -64,8 +70,10 @@ class Splitter {
     const int64_t others = product(stage.reduce_extents) / length;
     const int64_t wanted = std::max<int64_t>(1, cut_.part / others);
     int64_t parts = std::min((length + wanted - 1) / wanted, cut_.most_parts);
-    if (pattern_of(stage) == Pattern::contraction)
-      parts = std::min(length, busy_points / product(stage.extents));
+    if (pattern_of(stage) == Pattern::contraction) {
+      const int64_t least = excess_of(stage) > 0 ? 2 * (excess_of(stage) + 1) : 1;
+      parts = std::min(length, std::max(least, busy_points / product(stage.extents, 1)));
+    }
     // Whole parts need no guard.
     for (int64_t fewer = parts; fewer > parts / 2; --fewer) {
       if (length % (fewer * cut_.accumulators) == 0) {
@@ -85,9 +93,12 @@ class Splitter {
   std::optional<size_t> long_axis(const Stage& stage) const {
     if (stage.kind != StageKind::reduce || stage.in_order || !stage.starts.empty())
       return std::nullopt;
-    if (pattern_of(stage) == Pattern::contraction) return axis_of_tileless(stage);
-    const int64_t points = product(stage.extents), terms = product(stage.reduce_extents);
-    if (points < 0 || points > cut_.points || terms < cut_.terms) return std::nullopt;
+    const bool contraction = pattern_of(stage) == Pattern::contraction;
+    const bool excess = excess_of(stage) > 0;
+    if (contraction && !excess) return axis_of_tileless(stage);
+    // An axis that a run tells may have one point.
+    const int64_t points = product(stage.extents, 1), terms = product(stage.reduce_extents);
+    if (!excess && (points < 0 || points > cut_.points || terms < cut_.terms)) return std::nullopt;
     const auto longest = std::ranges::max_element(
         stage.reduce_extents, {}, [](const Expr& extent) { return *ir::as_int(extent); });
     const auto axis = static_cast<size_t>(longest - stage.reduce_extents.begin());
@@ -95,6 +106,16 @@ class Splitter {
     // too.
     if (!cut_.interleaved && terms / *ir::as_int(*longest) * 4 > cut_.part) return std::nullopt;
     return axis;
+  }
+
+  // How often a point has all the rounds that an invocation may have; 0 where they are not known.
+  int64_t excess_of(const Stage& stage) const {
+    if (cut_.rounds == 0 || product(stage.reduce_extents) < 0) return 0;
+    int64_t rounds = 0;
+    for (const Expr& extent : std::views::reverse(stage.reduce_extents))
+      rounds = *ir::as_int(extent) * (rounds + 1) + 1;
+    const bool contraction = pattern_of(stage) == Pattern::contraction;
+    return rounds / (contraction ? cut_.unroll : 1) / cut_.rounds;
   }
 
   // Of a contraction: tiles share its steps where vectors fill its rows. In a window's weights, of
@@ -133,6 +154,8 @@ class Splitter {
   // Accumulator `which` over each part: [points.., parts].
   Stage of_parts(const Stage& whole, size_t axis, int64_t parts, size_t which, int level) const {
     const int64_t length = *ir::as_int(whole.reduce_extents[axis]), sums = cut_.accumulators;
+    // A part of neighbours is a contraction still.
+    const bool is_tiled = excess_of(whole) > 0 && pattern_of(whole) == Pattern::contraction;
     const int64_t terms = (length + parts * sums - 1) / (parts * sums);
     Stage stage = whole;
     const std::string what =
@@ -152,7 +175,7 @@ class Splitter {
     for (int64_t sum = 0; sum < sums; ++sum) {
       const Expr step = whole.reduce_axes[axis];
       const Expr place =
-          cut_.interleaved
+          cut_.interleaved && !is_tiled
               ? step * ir::index(parts) + part
               : (Expr(part) * ir::index(sums) + ir::index(sum)) * ir::index(terms) + step;
       ir::VarMap own;

@@ -10,7 +10,9 @@ namespace gossamer::schedule {
 
 // Where few points have many terms each, an axis of known length: CPUs get parts for threads, and
 // in each several sums under way; GPUs parts of few terms, interleaved so that neighbours read
-// neighbours, again and again until few are left. Contractions have tiles instead.
+// neighbours, again and again until few are left. Contractions have tiles instead. And, however
+// many the points are, where an invocation would have more rounds than it may
+// (Capabilities::max_rounds).
 void split_reductions(std::vector<ops::Stage>& stages, const Capabilities& capabilities);
 
 }  // namespace gossamer::schedule

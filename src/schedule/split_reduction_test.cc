@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/test_stages.h"
+#include "schedule/tiling.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -97,6 +98,31 @@ TEST(SplitReduction, ManyLongAxesAreSplitOneByOne) {
             TargetKind::webgpu);
   ASSERT_EQ(stages.size(), 2u);
   EXPECT_EQ(*ir::as_int(stages[0].extents.back()), 64);
+}
+
+TEST(SplitReduction, NoInvocationOfAGpuHasMoreRoundsThanItMay) {
+  // However many points there are, known or not.
+  EXPECT_EQ(split(largest(5000, index(60'000)), TargetKind::webgpu).size(), 1u);
+  EXPECT_GT(split(largest(5000, index(70'000)), TargetKind::webgpu).size(), 1u);
+  EXPECT_GT(split(largest(5000, index(70'000)), TargetKind::webgl).size(), 1u);
+  EXPECT_EQ(split(largest(5000, index(70'000)), TargetKind::wasm).size(), 1u);
+  Stage open = largest(1, index(5000));
+  open.extents = {ir::var("n")};
+  EXPECT_GT(split(open, TargetKind::webgpu).size(), 1u);
+  // Products have tiles for longer, then parts of neighbours.
+  const auto product = [](int64_t steps) {
+    const Buffer a = ir::buffer("A", DType::f32, {index(512), index(steps)});
+    const Buffer b = ir::buffer("B", DType::f32, {index(steps), index(512)});
+    const Var m = ir::var("m"), n = ir::var("n"), k = ir::var("k");
+    return sum(ir::buffer("C", DType::f32, {index(512), index(512)}), {m, n}, {k}, {index(steps)},
+               ir::load(a, {m, k}) * ir::load(b, {k, n}));
+  };
+  EXPECT_EQ(split(product(200'000), TargetKind::webgpu).size(), 1u);
+  const std::vector<Stage> stages = split(product(300'000), TargetKind::webgpu);
+  ASSERT_EQ(stages.size(), 2u);
+  EXPECT_EQ(*ir::as_int(stages[0].extents.back()), 4);
+  EXPECT_EQ(*ir::as_int(stages[0].reduce_extents[0]), 75'000);
+  EXPECT_EQ(pattern_of(stages[0]), Pattern::contraction);
 }
 
 TEST(SplitReduction, OthersStay) {

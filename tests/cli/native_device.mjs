@@ -49,6 +49,23 @@ export function refuses({status, signal, stdout, stderr}, words) {
   return [stdout && `printed ${stdout}`, ...words.map((word) => !text.includes(word) && `no "${word}" in: ${text}`)].filter(Boolean);
 }
 
+/** How far the largest of a row, its last element, is from the others: beyond the 65,535 rounds at which Mesa ends an invocation's loops. */
+export function longRows(tally, target) {
+  const columns = 70_001;
+  const w = floats([1, columns], new Array(columns).fill(0).with(-1, 7));
+  for (const [name, extent, rows] of [['many long rows', 260, 260], ['long rows, their number open', 'rows', 2]]) {
+    writeFileSync(path.join(work, 'long.onnx'), model({
+      nodes: [node('Add', ['x', 'w'], ['y']), node('ReduceMax', ['y', 'axis'], ['most']), node('Sub', ['most', 'y'], ['less']),
+        node('ReduceMax', ['less', 'axis'], ['z'])],
+      inputs: [value('x', 'f32', [extent, 1])],
+      outputs: [value('z', 'f32', [extent, 1])],
+      weights: [stored(w, 'w'), stored({type: 'i64', shape: [1], data: BigInt64Array.of(1n)}, 'axis')],
+    }));
+    writeFileSync(path.join(work, 'long.npy'), npyOf('<f4', [rows, 1], bytesOf(new Array(rows).fill(1))));
+    tally.record(name, gives(run(['run', 'long.onnx', '--target', target, '--input', 'x=long.npy', '--json']), new Array(rows).fill(7)));
+  }
+}
+
 /** Models and packages for a page's target run here; profiles are timed by `method`. */
 export function runs(tally, target, method) {
   const asJson = [...asking(target), '--json'];
@@ -65,6 +82,7 @@ export function runs(tally, target, method) {
   const found = profile.status === 0 ? JSON.parse(profile.stdout) : {};
   tally.record('a profile', found.method === method && found.launches.length > 0 && found.launches.every(({ms}) => ms >= 0)
     ? undefined : `says ${found.method ?? said(profile.stderr)}`);
+  longRows(tally, target);
   const usage = run(['test', '.', '--target', 'interp', '--device', 'native']);
   tally.record('a target that is not native', usage.status === 2 && usage.stderr.includes('no target interp') ? undefined : usage.stderr);
 }

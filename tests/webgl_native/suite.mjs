@@ -3,7 +3,7 @@
 import {mkdirSync, rmSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
 import {model, node, npyOf, stored, types, value} from '../cli/models.mjs';
-import {asking, bytesOf, compile, floats, gives, refuses, run, runs, said, work} from '../cli/native_device.mjs';
+import {asking, bytesOf, compile, floats, gives, longRows, refuses, run, runs, said, work} from '../cli/native_device.mjs';
 import {Tally} from '../tally.mjs';
 
 const tally = new Tally();
@@ -80,6 +80,7 @@ try {
     else tally.skip('versions', 'the driver is not Mesa\'s');
     tooLarge();
     beside();
+    longRows(tally, 'opengl'); // the same driver's compute shaders
   }
 } finally {
   rmSync(work, {recursive: true});
