@@ -5,7 +5,12 @@ set -eu
 requirements=$1
 folder=$2
 shift 2
-cmp -s "$requirements" "$folder/installed.txt" && exit 0
+# With the files that it includes.
+pinned() {
+  cat "$requirements"
+  sed -n 's/^-r //p' "$requirements" | while read -r included; do cat "$(dirname "$requirements")/$included"; done
+}
+pinned | cmp -s - "$folder/installed.txt" && exit 0
 
 echo "setup: installing the packages of $requirements into $folder" >&2
 rm -rf "$folder"
@@ -16,4 +21,4 @@ python3 -m venv "$folder" || {
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --only-binary :all: "$@" \
   --requirement "$requirements" >&2
 # Last: an interrupted run leaves nothing that looks whole.
-cp "$requirements" "$folder/installed.txt"
+pinned >"$folder/installed.txt"
