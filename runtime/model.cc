@@ -40,7 +40,7 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOption
   const package::Module& module = state->module();
   GS_TRY(state->provide_devices(folder, options));
   const auto attached = state->device->attach();
-  if (auto able = check_needs(module, *state->device); !able)
+  if (auto able = check_needs(module, *state->device, state->side.get()); !able)
     return fail_at(folder, able.error().message, able.error().hint);
   state->inputs = described_ports(module.inputs);
   state->outputs = described_ports(module.outputs);
@@ -76,16 +76,22 @@ Result<> Model::State::provide_devices(const std::string& folder, LoadOptions& o
   };
   if (options.device) options.shared = nullptr;
   device = std::move(options.device);
-  // Before a device is looked for: with this code there is no use for one.
+  // Before a device is looked for: without the engine there is no use for one.
   const bool page = is_gpu_of_pages(target);
-  const bool elsewhere =
+  const bool for_engine =
       beside.target.empty() ? !device && page && module().plan_values > 0 : beside.target != "cpu";
-  if (elsewhere)
-    return fail_at(
-        folder,
-        "was compiled for pages: what its target leaves to the CPU is WebAssembly, which "
-        "this run time does not run beside a GPU",
-        page ? "compile the model with --side cpu" : "compile the model with --target cpu");
+  if (for_engine) {
+    auto engine = on_cpu("wasm", make_wasm_device);
+    if (!engine)
+      return fail_at(
+          folder,
+          cat("was compiled for pages: what its target leaves to the CPU is WebAssembly, and ",
+              engine.error().where, engine.error().where.empty() ? "" : " ",
+              engine.error().message),
+          cat(page ? "compile the model with --side cpu, or " : "compile for cpu, or ",
+              engine.error().hint));
+    side = std::move(*engine);
+  }
   if (!device && target == "cpu") {
     GS_ASSIGN(device, on_cpu("cpu", make_cpu_device));
   }
@@ -97,7 +103,7 @@ Result<> Model::State::provide_devices(const std::string& folder, LoadOptions& o
     GS_CHECK(maker != std::end(gpus), "the manifest has target ", target);
     GS_ASSIGN(device, provide(target, maker->make));
   }
-  if (!beside.target.empty()) {
+  if (!beside.target.empty() && !side) {
     GS_ASSIGN(side, on_cpu("cpu", make_cpu_device));
   }
   return {};
@@ -172,9 +178,15 @@ Result<> Model::State::load_code() {
   slots.resize(module().slots.size());
   const std::vector<KernelEntry> entries = entries_of(0);
   const int segments = module().plan_values > 0 ? module().plan_segments : 0;
-  if (side) {
+  // A page has the plan in a module of its own.
+  const bool apart = side && module().side.target != "cpu" && segments > 0;
+  if (apart) {
+    GS_ASSIGN(const auto bytes, package.file("plan.wasm"));
+    GS_ASSIGN(plan_code, side->load(bytes, {}, segments));
+  }
+  if (!module().side.target.empty()) {
     GS_ASSIGN(const auto bytes, package.file(module().side.code));
-    GS_ASSIGN(side_code, side->load(bytes, entries_of(1), segments));
+    GS_ASSIGN(side_code, side->load(bytes, entries_of(1), apart ? 0 : segments));
   }
   const std::string_view file = code_file();
   const int own = side ? 0 : segments;

@@ -89,7 +89,7 @@ Result<std::vector<int64_t>> Model::State::choose_room(std::vector<int64_t>& dim
     return longer;
   Sized sizes;
   sizes.values.resize(static_cast<size_t>(module().plan_values));
-  if (module().plan_values > 0) GS_TRY((side_code ? side_code : code)->plan(0, dims, sizes.values));
+  if (module().plan_values > 0) GS_TRY(planner().plan(0, dims, sizes.values));
   for (size_t at = 0; at < dims.size(); ++at) {
     const package::Dim& dim = module().dims[at];
     if (dim.output < 0) continue;
@@ -115,8 +115,7 @@ Result<std::vector<int64_t>> Model::State::choose_room(std::vector<int64_t>& dim
 // The values of a segment, and its checks.
 Result<> Model::State::plan(int segment, std::span<const int64_t> dims, Sized& sizes) const {
   sizes.values.resize(static_cast<size_t>(module().plan_values));
-  if (module().plan_values > 0)
-    GS_TRY((side_code ? side_code : code)->plan(segment, dims, sizes.values));
+  if (module().plan_values > 0) GS_TRY(planner().plan(segment, dims, sizes.values));
   for (const package::Check& check : module().checks)
     if (check.segment == segment) {
       const int64_t value = value_of(check.value, sizes);
@@ -224,7 +223,7 @@ Result<> Model::State::provide_for_rows(std::vector<int64_t> dims,
     dims[at] = std::min(largest_dim, dims[at] + longer[at]);
   Sized sizes;
   sizes.values.resize(static_cast<size_t>(module().plan_values));
-  GS_TRY((side_code ? side_code : code)->plan(0, dims, sizes.values));
+  GS_TRY(planner().plan(0, dims, sizes.values));
   return provide_slots(sizes, 0);
 }
 

@@ -27,6 +27,7 @@ struct Model::State {
   std::shared_ptr<Device> side;    // the CPU beside a GPU, where the package has code for it
   PackageFolder package;
   std::unique_ptr<Executable> code, side_code;
+  std::unique_ptr<Executable> plan_code;  // where the plan lies in neither
   std::vector<int> loaded;  // of each kernel, its place in the code of its device; -1: not needed
   std::vector<std::shared_ptr<Buffer>> slots;
   std::vector<bool> spent;            // slots that only loading needed
@@ -49,6 +50,9 @@ struct Model::State {
     return value < 0x1p63 ? static_cast<int64_t>(value) : std::numeric_limits<int64_t>::max();
   }
 
+  const Executable& planner() const {
+    return plan_code ? *plan_code : side_code ? *side_code : *code;
+  }
   Device& device_at(int number) { return number == 0 ? *device : *side; }
   const package::Slot& slot_of(int tensor) const {
     const package::Tensor& entry = module().tensors[static_cast<size_t>(tensor)];

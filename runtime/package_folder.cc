@@ -47,10 +47,10 @@ Result<PackageFolder> open_package(const std::string& folder, Shared* shared) {
   return package;
 }
 
-Result<> check_needs(const package::Module& module, const Device& device) {
+Result<> check_needs(const package::Module& module, const Device& device, const Device* side) {
   if (!device.computes()) return {};
   for (const std::string& need : module.needs) {
-    bool have = device.has(need);
+    bool have = device.has(need) || (side && side->has(need));
 #if defined(__x86_64__)
     __builtin_cpu_init();
     have = have ||

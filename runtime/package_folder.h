@@ -24,7 +24,7 @@ struct PackageFolder {
 // missing, of another length or content than the manifest says.
 Result<PackageFolder> open_package(const std::string& folder, Shared* shared = nullptr);
 
-// Can this machine, with this device, run what the package needs?
-Result<> check_needs(const package::Module& module, const Device& device);
+// Can this machine, with this device and the one beside it (or null), run what the package needs?
+Result<> check_needs(const package::Module& module, const Device& device, const Device* side);
 
 }  // namespace gossamer::runtime

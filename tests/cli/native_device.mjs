@@ -4,7 +4,7 @@ import {mkdtempSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
-import {model, node, npyOf, stored, value} from './models.mjs';
+import {model, node, npyOf, stored, types, value} from './models.mjs';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 export const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
@@ -19,6 +19,12 @@ const dense = (rows) => model({
   inputs: [value('x', 'f32', [rows, 3])],
   outputs: [value('z', 'f32', [rows, 2])],
   weights: [stored(floats([3, 2], [1, 2, 3, 4, -5, -6]), 'w')],
+});
+// sqrt(max(0, x)), the root in 64 bits, which GPUs of pages have not.
+const wide = model({
+  nodes: [node('Relu', ['x'], ['a']), node('Cast', ['a'], ['b'], {integers: {to: types.f64}}), node('Sqrt', ['b'], ['y'])],
+  inputs: [value('x', 'f32', [4])],
+  outputs: [value('y', 'f64', [4])],
 });
 writeFileSync(path.join(work, 'fixed.onnx'), dense(2));
 writeFileSync(path.join(work, 'open.onnx'), dense('rows'));
@@ -75,7 +81,16 @@ export function runs(tally, target, method) {
   tally.record('compile for pages', made(['fixed.onnx', '-o', 'page']));
   tally.record('a package for pages whose shapes are known', gives(run(['run', 'page', '--input', 'x=x.npy', '--json'])));
   tally.record('compile open shapes for pages', made(['open.onnx', '-o', 'open_page']));
-  tally.record('what pages leave to wasm', refuses(run(['run', 'open_page', '--input', 'x=x.npy']), ['compiled for pages', '--side cpu']));
+  const page = (env) => run(['run', 'open_page', '--input', 'x=x.npy', ...(env ? [] : ['--json'])], env);
+  writeFileSync(path.join(work, 'wide.onnx'), wide);
+  writeFileSync(path.join(work, 'squares.npy'), npyOf('<f4', [4], bytesOf([4, -9, 2, 16])));
+  tally.record('compile 64-bit floats for pages', made(['wide.onnx', '-o', 'wide_page']));
+  if (process.env.GOSSAMER_WASMTIME_LIBRARY) {
+    tally.record('a plan of pages', gives(page()));
+    tally.record('kernels that pages leave to wasm', gives(run(['run', 'wide_page', '--input', 'x=squares.npy', '--json']), [2, 0, Math.SQRT2, 4]));
+  } else tally.skip('what pages leave to wasm', 'GOSSAMER_WASMTIME_LIBRARY names no library; tools/setup/wasmtime.sh installs one');
+  tally.record('and where there is no engine for it', refuses(page({GOSSAMER_WASMTIME_LIBRARY: '/no/such/library.so'}),
+    ['compiled for pages', '/no/such/library.so', '--side cpu, or install wasmtime 36']));
   tally.record('compile --side cpu', made(['open.onnx', '-o', 'open_here', '--side', 'cpu']));
   tally.record('a package with a side for here', gives(run(['run', 'open_here', '--input', 'x=x.npy', '--json'])));
   const profile = run(['bench', 'fixed.onnx', '--target', target, '--device', 'native', '--profile', '--json', '--runs', '2']);
