@@ -21,6 +21,7 @@ const {values: given} = parseArgs({options: {
   class: {type: 'string'}, target: {type: 'string'}, model: {type: 'string', default: ''}, records: {type: 'string', default: ''},
   results: {type: 'string'}, turns: {type: 'string', default: '5'}, runs: {type: 'string', default: '10'}, seconds: {type: 'string'},
   searched: {type: 'string', default: '2'}, about: {type: 'string', default: ''}, out: {type: 'string'}, device: {type: 'string'},
+  threads: {type: 'string', default: '0'},
 }});
 // Of a kernel's, which is timed less often; a machine of its own is quieter.
 const KERNEL_SLOWER = given.results ? 1.02 : 1.05;
@@ -56,7 +57,7 @@ function byGroup(rows, keyOf) {
 function search() {
   return models.slice(0, Number(given.searched)).map(({name, file, more}) => {
     const to = path.join(work, `${name}.jsonl`);
-    call(['tune', file, '--target', given.target, '--device-class', 'none', '--seconds', given.seconds, '--output', to, '--json', ...more, ...device], 3_600_000);
+    call(['tune', file, '--target', given.target, '--device-class', 'none', '--seconds', given.seconds, '--output', to, '--json', '--threads', given.threads, ...more, ...device], 3_600_000);
     return to;
   });
 }
@@ -91,7 +92,7 @@ function measure(records, turns) {
   write(file, records);
   const packages = models.flatMap(({name, file: model, more}) => ['default', 'records'].map((variant) => {
     const to = path.join(work, `${name}.${variant}`);
-    const side = given.device === 'native' ? ['--side', 'cpu'] : [];
+    const side = given.device === 'native' && given.target !== 'wasm' ? ['--side', 'cpu'] : [];
     const with_ = variant === 'records' ? ['--records', file] : [];
     call(['compile', model, '--target', given.target, '--emit', 'package', '--device-class', 'none', ...side, ...more, ...with_, '-o', to]);
     return {model: name, variant, to};
@@ -99,7 +100,7 @@ function measure(records, turns) {
   const rows = {runs: [], profiles: []};
   for (let turn = 0; turn < turns; ++turn) {
     for (const {model, variant, to} of turn % 2 ? packages.toReversed() : packages) {
-      const bench = (...how) => JSON.parse(call(['bench', to, '--target', given.target, '--json', ...how, ...device]));
+      const bench = (...how) => JSON.parse(call(['bench', to, '--target', given.target, '--json', '--threads', given.threads, ...how, ...device]));
       rows.runs.push({turn, model, variant, bench: bench('--runs', given.runs)});
       if (turn < 3) rows.profiles.push({turn, model, variant, profile: bench('--profile', '--runs', '3')});
     }

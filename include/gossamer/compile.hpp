@@ -37,8 +37,8 @@ struct CompileOptions {
   std::string limits;  // GPUs: "mobile" keeps to a phone's limits, "es31" to OpenGL ES 3.1's
   std::string adapters = "any";  // of GPUs with compute shaders: for "hardware", "software" or both
   // Whose records kernels take where the compiler comes with some: "nvidia", "swiftshader",
-  // "llvmpipe", "pocl", "v8", "avx512", "avx2", or "none". "": what follows from the target, from
-  // `cpu` and, of opencl, opengl and with a side of "cpu", from this machine's device.
+  // "llvmpipe", "pocl", "v8", "wasmtime", "avx512", "avx2", or "none". "": what follows from the
+  // target, from `cpu` and, of opencl, opengl and with a side of "cpu", from this machine's device.
   std::string device_class;
   // Fixed shapes of inputs (-1 leaves a dimension open), named dimensions, lengths of sequences (-1
   // leaves an optional input out). Faster kernels, and more models compile.

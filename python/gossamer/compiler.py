@@ -157,7 +157,7 @@ def compile(  # noqa: A001: the word of the field
     core. parallel: so many runs of one model at the same time, each with memory of its own. cpu: LLVM's name of the processor.
     relaxed_simd: of wasm; f16, adapters ("any", "hardware", "software"): of webgpu; limits: of webgpu and webgl, "mobile" keeps to
     a phone's; device_class: whose records kernels take where the compiler comes with some ("nvidia", "swiftshader", "llvmpipe", "pocl", "v8",
-    "avx512", "avx2"; "none": nobody's), "" that of the target, of cpu or of this machine's GPU; state: {input: output}, caches of keys and values that a run continues, True for each past... with its present...: rows are
+    "wasmtime", "avx512", "avx2"; "none": nobody's), "" that of the target, of cpu or of this machine's GPU; state: {input: output}, caches of keys and values that a run continues, True for each past... with its present...: rows are
     written where the input lies (not on webgl), and where it runs here the model keeps them from run to run (Model.state); state_rows:
     how many rows they have room for at once; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator).
     Raises Error for what the compiler cannot compile, with the node and what to do. Other threads run meanwhile, and

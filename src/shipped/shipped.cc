@@ -19,9 +19,10 @@ struct Class {
   std::string_view name;
   std::array<std::string_view, 3> words;
 };
-constexpr std::array<Class, 7> classes{{{"avx512", {}},
+constexpr std::array<Class, 8> classes{{{"avx512", {}},
                                         {"avx2", {}},
                                         {"v8", {}},
+                                        {"wasmtime", {"wasmtime"}},
                                         {"nvidia", {"nvidia", "geforce", "tesla"}},
                                         {"swiftshader", {"swiftshader"}},
                                         {"llvmpipe", {"llvmpipe", "lavapipe"}},
@@ -95,8 +96,10 @@ Result<std::vector<std::string_view>> classes_for(const compiler::Options& optio
   GS_ASSIGN(const schedule::TargetKind target, schedule::target_named(options.target));
   const bool machine_code =
       options.native_side || schedule::side_of(target) == schedule::TargetKind::cpu;
-  const bool of_side = device_class == "avx512" || device_class == "avx2" || device_class == "v8";
-  if (!of_side) take(machine_code ? class_of_cpu(options.cpu) : "v8");
+  constexpr std::array<std::string_view, 4> of_side{"avx512", "avx2", "v8", "wasmtime"};
+  const bool native_wasm = target == schedule::TargetKind::wasm && options.native_side;
+  if (!contains(of_side, device_class))
+    take(native_wasm ? "wasmtime" : machine_code ? class_of_cpu(options.cpu) : "v8");
   // Textures have one kind of kernels, for all devices.
   const bool software =
       device_class == "swiftshader" || device_class == "llvmpipe" || device_class == "pocl";

@@ -22,6 +22,7 @@ TEST(Shipped, ClassOfAnAdapter) {
             "llvmpipe");
   EXPECT_EQ(device_class_of("opencl, pthread-skylake-avx512-AMD EPYC, driver 3.1+debian"), "pocl");
   EXPECT_EQ(device_class_of("opencl, cpu-haswell-Intel Core, driver 5.0"), "pocl");
+  EXPECT_EQ(device_class_of("wasm, wasmtime 50 on AMD EPYC, relaxed SIMD, 2 threads"), "wasmtime");
   EXPECT_EQ(device_class_of("amd rdna-3"), "");
   EXPECT_EQ(device_class_of(""), "");
 }
@@ -46,6 +47,13 @@ TEST(Shipped, ClassesOfPages) {
   EXPECT_EQ(classes("webgl", ""), (Names{"v8"}));
   for (const char* target : {"cpu", "wasm", "webgpu", "webgl", "opencl", "opengl"})
     EXPECT_EQ(classes(target, "none"), Names{}) << target;
+}
+
+TEST(Shipped, ClassesOfWasmByItsEngine) {
+  EXPECT_EQ(classes("wasm", "", true), (Names{"wasmtime"}));
+  EXPECT_EQ(classes("wasm", "v8", true), (Names{"v8"}));
+  EXPECT_EQ(classes("wasm", "wasmtime"), (Names{"wasmtime"}));
+  EXPECT_EQ(classes("webgpu", "wasmtime"), (Names{"wasmtime", "swiftshader"}));
 }
 
 TEST(Shipped, AnUnknownClassIsNamed) {

@@ -72,7 +72,7 @@ export interface CompileOptions {
   /** Lines of tune() or of `gossamer tune`: points that kernels take instead of the default ones. Compiles with tuner.wasm. */
   readonly records?: string | undefined;
   /**
-   * Whose records kernels take where the compiler comes with some (CLASS.jsonl in `records` beside this script): "nvidia", or "none" for
+   * Whose records kernels take where the compiler comes with some (CLASS.jsonl in `records` beside this script): "nvidia", "wasmtime", or "none" for
    * nobody's. Default: that of the page's device, where it has one. They count after `records`, and compile with tuner.wasm; with `wasm`
    * there are none.
    */

@@ -12,6 +12,7 @@ interface Row {
 /** Those of classes that have records for targets of pages; the tests hold them against the files. */
 export const CLASSES: Readonly<Record<string, Row>> = {
   nvidia: {target: 'webgpu', words: /nvidia|geforce|tesla/i, address: () => new URL('./records/nvidia.jsonl', import.meta.url)},
+  wasmtime: {target: 'wasm', words: /wasmtime/i, address: () => new URL('./records/wasmtime.jsonl', import.meta.url)},
 };
 
 /** The class of a device by its adapter's name; undefined: none that has records. */
@@ -20,7 +21,8 @@ export function classOf(target: string, adapter: string): string | undefined {
 }
 
 async function classHere(target: string): Promise<string | undefined> {
-  if (!Object.values(CLASSES).some((row) => row.target === target)) return undefined;
+  // The engine of a page is the browser's.
+  if (target === 'wasm' || !Object.values(CLASSES).some((row) => row.target === target)) return undefined;
   const adapter = await findAdapter();
   return typeof adapter === 'string' ? undefined : classOf(target, nameOf(adapter.info));
 }

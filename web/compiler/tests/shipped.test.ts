@@ -16,6 +16,7 @@ test('the class of a device follows from its adapter', () => {
   assert.equal(classOf('webgpu', 'google swiftshader'), undefined);
   assert.equal(classOf('webgpu', 'amd rdna-3'), undefined);
   assert.equal(classOf('webgl', 'nvidia hopper'), undefined);
+  assert.equal(classOf('wasm', 'nvidia hopper'), undefined);
 });
 
 test('classes of pages are those whose files have records for targets of pages', () => {
@@ -37,13 +38,13 @@ test('each row has the words and the file of its class', () => {
 });
 
 const dist = join(import.meta.dirname, '../..');
-const built = ['compiler.js', 'tuner.wasm', 'records/nvidia.jsonl'].every((name) => existsSync(join(dist, name)));
+const built = ['compiler.js', 'tuner.wasm', 'records/nvidia.jsonl', 'records/wasmtime.jsonl'].every((name) => existsSync(join(dist, name)));
 
 test('kernels take the records of the class that is named', {skip: built ? false : 'the compiler is not built (make web)'}, async () => {
   const {compile} = (await import(pathToFileURL(join(dist, 'compiler.js')).href)) as {compile: typeof compileHere};
   const onnx = classifier(512, 1000);
-  const schedules = async (deviceClass?: string, records?: string): Promise<string> => {
-    const files = await compile(onnx, {target: 'webgpu', deviceClass, records});
+  const schedules = async (deviceClass?: string, records?: string, target: 'webgpu' | 'wasm' = 'webgpu'): Promise<string> => {
+    const files = await compile(onnx, {target, deviceClass, records});
     return new TextDecoder().decode(files.get('manifest.json'));
   };
   // Node has no adapter, so nothing is known of the device.
@@ -51,6 +52,7 @@ test('kernels take the records of the class that is named', {skip: built ? false
   assert.equal(await schedules('none'), plain);
   const shipped = await schedules('nvidia');
   assert.notEqual(shipped, plain);
+  assert.equal(await schedules('wasmtime'), plain);
   // The user's own come first: that the default point is the best one of each kernel.
   const lines = readFileSync(join(dist, 'records/nvidia.jsonl'), 'utf8').replaceAll(/"ratio":[\d.]+/g, '"ratio":1').replaceAll(',"shipped":"nvidia"', '');
   assert.equal(await schedules('nvidia', lines), plain);
