@@ -74,24 +74,25 @@ const BEGIN = '<!-- drivers:begin -->';
 const END = '<!-- drivers:end -->';
 const EMPTY = `${BEGIN}\n${END}`;
 
-/** The second table: this machine's drivers, by the suites that were run on them. */
-export function driversSection(results, list) {
+/** The second table: this machine's drivers, by the suites that were run on them; commits: whose compiler ran what; rows: lines of earlier ones. */
+export function driversSection(results, list, commits, rows) {
   const shown = [...results.keys()];
-  const rows = [...failures(results, list, shown)].filter(([name]) => !list.get(name) || list.get(name).only);
+  const failing = [...failures(results, list, shown)].filter(([name]) => !list.get(name) || list.get(name).only);
   return `${BEGIN}
 ## On drivers of this machine
 
 Without a browser, on drivers in software and in an engine: opencl on PoCL, opengl (compute shaders) and webgl (fragment shaders) on Mesa's llvmpipe, webgpu on Mesa's lavapipe through wgpu-native, wasm in wasmtime, an engine without JavaScript.
-"es31" has kernels for the limits of OpenGL ES 3.1 (\`--limits es31\`). Written by \`node tests/conformance/run.mjs --drivers\` of runs of one
-compiler, which need not be the first table's; a suite may be left out of them.
+"es31" has kernels for the limits of OpenGL ES 3.1 (\`--limits es31\`). Written by \`node tests/conformance/run.mjs --drivers\` of the
+last run of each suite, whose compiler need not be the first table's${rows.length > 0 ? '; rows of which no run is kept are as they were' : ''}. Commits:${[...commits].map(([commit, runs]) => `
+${commit} ran ${[...runs].map(([suite, names]) => `${suite} on ${names.join(', ')}`).join('; ')}`).join('.')}.
 
-${table(results)}
+${[table(results), ...rows].join('\n')}
 
-${rows.length === 0 ? 'What does not pass is what does not pass on any target (below).' : `Besides what does not pass on any target (below) there do not pass:
+${failing.length === 0 ? 'What does not pass is what does not pass on any target (below).' : `Besides what does not pass on any target (below) there do not pass:
 
 | case | on | reason |
 |---|---|---|
-${rows.map(([name, row]) => `| ${escaped(name)} | ${row.targets.join(', ')} | ${escaped(row.reason)} |`).join('\n')}`}
+${failing.map(([name, row]) => `| ${escaped(name)} | ${row.targets.join(', ')} | ${escaped(row.reason)} |`).join('\n')}`}
 ${END}`;
 }
 

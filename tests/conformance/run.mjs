@@ -11,7 +11,8 @@
 //   --device rpc://...  on a device that has joined `gossamer rpc`; webgpu, webgl and wasm unless --targets says which
 //   --device native     webgpu, webgl and wasm without a browser (docs/commands.md, "run")
 //   --listed            only the cases of known.tsv: what may be taken off?
-//   --drivers           runs nothing, and writes the second table of the document: what this compiler gave on this machine's drivers
+//   --drivers           runs nothing, and writes the second table of the document: what ran last on this machine's drivers, by which
+//                       commit's compiler; rows of which nothing is kept here stay
 //   --update            takes what passes off known.tsv; nothing is ever put on it
 import {execFileSync} from 'node:child_process';
 import {createHash} from 'node:crypto';
@@ -71,16 +72,23 @@ const compiler = createHash('sha256').update(readFileSync(gossamer)).digest('hex
 const seconds = (started) => ((Date.now() - started) / 1000).toFixed(0);
 const fileOf = (name) => path.join(results, `${name.replaceAll(' ', '-')}.json`);
 
-function keptSuites(name) {
+// Of any compiler: suite → {compiler, commit, verdicts}.
+function everySuite(name) {
   if (!existsSync(fileOf(name))) return {};
-  const {compiler: by, bySuite = {}} = JSON.parse(readFileSync(fileOf(name), 'utf8'));
-  return by === compiler ? bySuite : {};
+  const {bySuite = {}} = JSON.parse(readFileSync(fileOf(name), 'utf8'));
+  return Object.fromEntries(Object.entries(bySuite).filter(([, {verdicts}]) => verdicts)); // earlier files have other entries
+}
+
+function keptSuites(name) {
+  const own = Object.entries(everySuite(name)).filter(([, {compiler: by}]) => by === compiler);
+  return Object.fromEntries(own.map(([suite, {verdicts}]) => [suite, verdicts]));
 }
 
 function keep(name, suite, verdicts) {
   mkdirSync(results, {recursive: true});
-  const bySuite = {...keptSuites(name), [suite.name]: verdicts};
-  writeFileSync(fileOf(name), JSON.stringify({compiler, bySuite}));
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {cwd: root, encoding: 'utf8'}).trim();
+  const bySuite = {...everySuite(name), [suite.name]: {compiler, commit, verdicts}};
+  writeFileSync(fileOf(name), JSON.stringify({bySuite}));
 }
 
 // Of all suites that are here.
@@ -144,9 +152,19 @@ function shrink(passing) {
 const page = path.join(root, 'docs/conformance.md');
 
 function writeDrivers() {
-  const ran = secondTable.map((name) => [name, Object.values(keptSuites(name)).flat()]).filter(([, verdicts]) => verdicts.length > 0);
-  if (ran.length === 0) throw new Error(`this compiler has run nothing on ${secondTable.join(', ')}`);
-  writeFileSync(page, withDrivers(readFileSync(page, 'utf8'), driversSection(new Map(ran), readList().list)));
+  const ran = secondTable.map((name) => [name, Object.values(everySuite(name)).flatMap(({verdicts}) => verdicts)])
+    .filter(([, verdicts]) => verdicts.length > 0);
+  if (ran.length === 0) throw new Error(`nothing has run on ${secondTable.join(', ')}`);
+  const by = new Map(); // commit → suite → configurations
+  for (const [name] of ran)
+    for (const [suite, {commit}] of Object.entries(everySuite(name))) {
+      const runs = by.get(commit) ?? new Map();
+      by.set(commit, runs.set(suite, [...(runs.get(suite) ?? []), name]));
+    }
+  const text = readFileSync(page, 'utf8');
+  const lines = text.split('\n');
+  const stay = secondTable.filter((name) => !ran.some(([other]) => other === name)).flatMap((name) => lines.filter((line) => line.startsWith(`| ${name} |`)));
+  writeFileSync(page, withDrivers(text, driversSection(new Map(ran), readList().list, by, stay)));
   console.log(`docs/conformance.md has ${ran.map(([name]) => name).join(', ')}`);
 }
 
