@@ -25,7 +25,8 @@ Result<schedule::Capabilities> capabilities_for(schedule::TargetKind target,
   return caps;
 }
 
-void use_layouts(graph::StageGraph& graph, const schedule::Capabilities& caps) {
+void use_layouts(graph::StageGraph& graph, const schedule::Capabilities& caps,
+                 const Options& options) {
   schedule::Ports ports;
   for (const auto& port : graph.inputs) ports.inputs.insert(port.buffer.get());
   for (const auto& port : graph.outputs) ports.outputs.insert(port.buffer.get());
@@ -35,7 +36,10 @@ void use_layouts(graph::StageGraph& graph, const schedule::Capabilities& caps) {
     if (entry.is(ops::StepKind::copy)) ports.outputs.insert(entry.step()->from.get());
   }
   std::vector<std::pair<ir::Buffer, ir::Buffer>> replaced;
-  schedule::choose_layouts(graph.program, ports, caps, replaced);
+  schedule::Capabilities hardware = caps;
+  hardware.hardware = schedule::has_adapters(caps.kind) && options.adapters == "any";
+  schedule::choose_layouts(graph.program, ports, caps, replaced, options.records,
+                           hardware.hardware ? &hardware : nullptr);
   const auto replace = [&](ir::Buffer& buffer) {
     for (const auto& [old_buffer, fresh] : replaced) {
       if (old_buffer.same(buffer)) {
@@ -85,7 +89,7 @@ Result<package::Files> compile(const graph::Graph& graph, const Options& options
   graph::drop_dead(stages);
   // Of textures as many are read.
   if (!caps.has_f64) graph::place_on_side(stages, max_buffers + (caps.texture_memory ? 1 : 0));
-  use_layouts(stages, caps);
+  use_layouts(stages, caps, options);
   if (report) report->stages = graph::print(stages);
 
   ModuleBuilder builder(stages, target, caps, options);

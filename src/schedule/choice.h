@@ -64,6 +64,12 @@ class PointSource {
   virtual bool has(const Group& group, const Capabilities& capabilities) const = 0;
   // Of this very kernel; null: there is none.
   virtual const Point* find(const std::string& key, const std::string& machine) const = 0;
+  // Along which axis the output of a stage lies in vectors, in place of `rule` (layout.h); -1: it
+  // is plain. None: nothing is recorded.
+  virtual std::optional<int> axis_of(const ops::Stage& /*stage*/,
+                                     const Capabilities& /*capabilities*/, int /*rule*/) const {
+    return std::nullopt;
+  }
 };
 
 }  // namespace gossamer::schedule

@@ -25,10 +25,13 @@ using ops::StageKind;
 
 class Chooser {
  public:
-  Chooser(Program& program, const Ports& ports, const Capabilities& capabilities)
+  Chooser(Program& program, const Ports& ports, const Capabilities& capabilities,
+          const PointSource* records, const Capabilities* hardware)
       : program_(program),
         ports_(ports),
         caps_(capabilities),
+        records_(records),
+        hardware_(hardware),
         costs_(costs_of(capabilities)),
         placed_(ports, capabilities),
         packing_(placed_, constant_, capabilities) {
@@ -106,6 +109,16 @@ class Chooser {
   }
 
   int choose_axis(const Stage& stage) const {
+    const int rule = axis_by_rule(stage);
+    if (!records_) return rule;
+    std::optional<int> recorded;
+    if (hardware_) recorded = records_->axis_of(stage, *hardware_, rule);
+    if (!recorded) recorded = records_->axis_of(stage, caps_, rule);
+    const auto rank = static_cast<int>(stage.axes.size());
+    return recorded && *recorded < rank ? *recorded : rule;
+  }
+
+  int axis_by_rule(const Stage& stage) const {
     auto [axis, points] = best_axis(stage, false);
     if (stage.kind != StageKind::reduce || points >= 0) return axis;
     // A reduction that would gather runs along its own axes instead, unless copies of what a run
@@ -201,6 +214,8 @@ class Chooser {
   Program& program_;
   const Ports& ports_;
   const Capabilities& caps_;
+  const PointSource* records_;
+  const Capabilities* hardware_;
   const Costs& costs_;
   std::set<const ir::BufferNode*> constant_;
   std::set<const ir::BufferNode*> states_;
@@ -212,8 +227,9 @@ class Chooser {
 }  // namespace
 
 void choose_layouts(Program& program, const Ports& ports, const Capabilities& capabilities,
-                    std::vector<std::pair<Buffer, Buffer>>& replaced) {
-  Chooser(program, ports, capabilities).run(replaced);
+                    std::vector<std::pair<Buffer, Buffer>>& replaced, const PointSource* records,
+                    const Capabilities* hardware) {
+  Chooser(program, ports, capabilities, records, hardware).run(replaced);
 }
 
 }  // namespace gossamer::schedule

@@ -8,6 +8,7 @@
 
 #include "ops/program.h"
 #include "schedule/capabilities.h"
+#include "schedule/choice.h"
 
 namespace gossamer::schedule {
 
@@ -21,8 +22,10 @@ struct Ports {
 
 // Rewrites a program onto buffers with layouts, in place, and inserts the copies that change a
 // layout (packing of constants, results of blocked computations that leave the model). `replaced`
-// maps old buffers to new ones.
+// maps old buffers to new ones. Vector axes are those of `records`, where these have one: for
+// `hardware`, where the program is for such adapters, too, then for `capabilities`.
 void choose_layouts(ops::Program& program, const Ports& ports, const Capabilities& capabilities,
-                    std::vector<std::pair<ir::Buffer, ir::Buffer>>& replaced);
+                    std::vector<std::pair<ir::Buffer, ir::Buffer>>& replaced,
+                    const PointSource* records = nullptr, const Capabilities* hardware = nullptr);
 
 }  // namespace gossamer::schedule

@@ -71,6 +71,14 @@ void Records::add(Record record) {
 void Records::add(Records others) {
   for (auto* records : {&others.own_, &others.shipped_})
     for (auto& [place, record] : *records) add(std::move(record));
+  for (auto* layouts : {&others.own_layouts_, &others.shipped_layouts_})
+    for (auto& [place, record] : *layouts) add(std::move(record));
+}
+
+void Records::add(LayoutRecord record) {
+  Place place{record.key, record.machine};
+  auto& layouts = record.shipped.empty() ? own_layouts_ : shipped_layouts_;
+  layouts.insert_or_assign(std::move(place), std::move(record));
 }
 
 void Records::add(std::string key, std::string machine, const Point& point) {
@@ -127,6 +135,16 @@ PointSource::Choice Records::choose(const Group& group, const Capabilities& capa
     if (made) return {*std::move(made), std::move(one.near), std::move(one.shipped), false};
   }
   return choice;
+}
+
+std::optional<int> Records::axis_of(const ops::Stage& stage, const Capabilities& capabilities,
+                                    int /*rule*/) const {
+  if (!has_layouts()) return std::nullopt;
+  const Place place{layout_key_of(stage), class_of(capabilities)};
+  for (const auto* layouts : {&own_layouts_, &shipped_layouts_}) {
+    if (const auto found = layouts->find(place); found != layouts->end()) return found->second.axis;
+  }
+  return std::nullopt;
 }
 
 bool Records::has(const Group& group, const Capabilities& capabilities) const {

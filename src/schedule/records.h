@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "schedule/choice.h"
+#include "schedule/layout_records.h"
 
 namespace gossamer::schedule {
 
@@ -39,9 +40,12 @@ class Records : public PointSource {
   void add(Record record);
   void add(std::string key, std::string machine, const Point& point);
   void add(Records others);
+  // Of layouts, too, the last one of a key and class counts, and the user's come first.
+  void add(LayoutRecord record);
   // Kernels take records of their own alone.
   void set_exact() { exact_ = true; }
   size_t size() const { return own_.size() + shipped_.size(); }
+  bool has_layouts() const { return !own_layouts_.empty() || !shipped_layouts_.empty(); }
 
   struct Candidate {
     Point point;
@@ -56,6 +60,8 @@ class Records : public PointSource {
   Choice choose(const Group& group, const Capabilities& capabilities) const override;
   bool has(const Group& group, const Capabilities& capabilities) const override;
   const Point* find(const std::string& key, const std::string& machine) const override;
+  std::optional<int> axis_of(const ops::Stage& stage, const Capabilities& capabilities,
+                             int rule) const override;
 
  private:
   using Place = std::pair<std::string, std::string>;  // key, class
@@ -64,6 +70,7 @@ class Records : public PointSource {
                   std::vector<Candidate>& candidates) const;
 
   std::map<Place, Record> own_, shipped_;
+  std::map<Place, LayoutRecord> own_layouts_, shipped_layouts_;
   bool exact_ = false;
 };
 

@@ -29,6 +29,19 @@ void write(Writer& line, const char* name, const std::vector<Placed>& points) {
   line.json().EndArray();
 }
 
+void write(Writer& line, const std::vector<PlacedLayout>& layouts) {
+  line.json().Key("layouts");
+  line.json().StartArray();
+  for (const PlacedLayout& one : layouts) {
+    line.json().StartObject();
+    line.text("key", one.key);
+    line.text("class", one.machine);
+    line.text("layout", schedule::layout_text(one.axis));
+    line.json().EndObject();
+  }
+  line.json().EndArray();
+}
+
 Result<rapidjson::Document> read(std::string_view text) {
   rapidjson::Document document = parse(text);
   if (document.HasParseError() || !document.IsObject()) return fail("is no JSON object");
@@ -73,6 +86,23 @@ Result<std::vector<Placed>> points_of(const Value& object, const char* name) {
     points.push_back(std::move(placed));
   }
   return points;
+}
+
+// Absent: none.
+Result<std::vector<PlacedLayout>> layouts_of(const Value& object) {
+  std::vector<PlacedLayout> layouts;
+  if (!object.HasMember("layouts")) return layouts;
+  GS_ASSIGN(const Value* list, list_of(object, "layouts"));
+  for (const Value& one : list->GetArray()) {
+    if (!one.IsObject()) return fail("a layout is no object");
+    PlacedLayout placed;
+    GS_ASSIGN(placed.key, text_of(one, "key"));
+    GS_ASSIGN(placed.machine, text_of(one, "class"));
+    GS_ASSIGN(const std::string words, text_of(one, "layout"));
+    GS_ASSIGN(placed.axis, schedule::parse_layout(words));
+    layouts.push_back(std::move(placed));
+  }
+  return layouts;
 }
 
 }  // namespace
@@ -136,6 +166,7 @@ std::string to_json(const Batch& batch) {
   line.count("number", batch.number);
   line.json().Key("compare");
   line.json().Bool(batch.compare);
+  write(line, batch.layouts);
   write(line, "best", batch.best);
   write(line, "challengers", batch.challengers);
   line.json().EndObject();
@@ -147,6 +178,7 @@ Result<Batch> read_batch(std::string_view text) {
   Batch batch;
   batch.number = static_cast<int>(number_of(document, "number"));
   batch.compare = document.HasMember("compare") && document["compare"].IsTrue();
+  GS_ASSIGN(batch.layouts, layouts_of(document));
   GS_ASSIGN(batch.best, points_of(document, "best"));
   GS_ASSIGN(batch.challengers, points_of(document, "challengers"));
   return batch;

@@ -16,7 +16,8 @@ std::string to_json(const Survey& survey);
 // `kernels`: of the same model compiled the same way. Errors: it is of others.
 Result<Survey> read_survey(std::string_view text, std::vector<compiler::KernelReport> kernels);
 
-// {"number", "compare", "best": [{"key", "class", "point"}], "challengers": the same}
+// {"number", "compare", "layouts": [{"key", "class", "layout"}], "best": [{"key", "class",
+// "point"}], "challengers": the same}
 std::string to_json(const Batch& batch);
 Result<Batch> read_batch(std::string_view text);
 

@@ -36,8 +36,10 @@ size_t point_of(const std::vector<Placed>& points, const compiler::KernelReport&
   return static_cast<size_t>(found - points.begin());
 }
 
-std::string text_of(const std::vector<Placed>& points) {
+std::string text_of(const std::vector<PlacedLayout>& layouts, const std::vector<Placed>& points) {
   std::string text;
+  for (const PlacedLayout& one : layouts)
+    text += cat(one.key, " ", one.machine, " ", one.axis, "\n");
   for (const Placed& one : points)
     text += cat(one.key, " ", one.machine, " ", to_string(one.point), "\n");
   return text;
@@ -51,6 +53,23 @@ std::string_view target_of(std::string_view machine) {
 
 double fastest(const std::vector<double>& all) {
   return all.empty() ? 0 : *std::ranges::min_element(all);
+}
+
+std::optional<Comparison> compare_turns(const std::vector<double>& before,
+                                        const std::vector<double>& after) {
+  std::vector<double> ours, theirs, ratios;
+  for (size_t turn = 0; turn < std::min(before.size(), after.size()); ++turn) {
+    if (before[turn] <= 0 || after[turn] <= 0) continue;
+    ours.push_back(before[turn]);
+    theirs.push_back(after[turn]);
+    ratios.push_back(after[turn] / before[turn]);
+  }
+  if (ratios.empty()) return std::nullopt;
+  const auto [least, largest] = std::ranges::minmax(ratios);
+  const auto wins = std::ranges::count_if(ratios, [](double one) { return one < 1; });
+  const double ratio = fastest(theirs) / fastest(ours);
+  return Comparison{fastest(theirs), ratio, largest - least,
+                    ratios.size() >= turns && ratio <= faster && wins + 1 >= turns};
 }
 
 Task<Result<int>> Bench::Watched::load(package::Files files) {
@@ -75,12 +94,15 @@ Bench::Bench(std::span<const std::byte> model, Measurer& measurer, const compile
              const std::function<bool()>& is_stopped)
     : model_(model), measurer_(measurer, spent_), compile_(compile), is_stopped_(is_stopped) {}
 
-// Without points it is the model as the compiler makes it.
-Task<Result<Bench::Loaded>> Bench::load(const std::vector<Placed>& best,
-                                        const std::vector<Placed>& challengers,
-                                        const Which& which) {
+// Without points and layouts it is the model as the compiler makes it.
+Task<Result<Bench::Loaded>> Bench::load(const std::vector<PlacedLayout>& layouts,
+                                        const std::vector<Placed>& best,
+                                        const std::vector<Placed>& challengers, const Which& which,
+                                        const schedule::LayoutWatch* watch) {
   schedule::Records records;
   records.set_exact();
+  for (const PlacedLayout& one : layouts)
+    records.add(schedule::LayoutRecord{one.key, one.machine, one.axis});
   for (const Placed& one : best) records.add(one.key, one.machine, one.point);
   for (const size_t at : which) {
     const Placed& one = challengers[at];
@@ -88,16 +110,22 @@ Task<Result<Bench::Loaded>> Bench::load(const std::vector<Placed>& best,
   }
   compiler::Options compile = compile_;
   compile.records = &records;
+  if (watch) compile.records = watch;
   compile.groups = true;
   if (!weights_.files.empty()) compile.weights = &weights_;
   compiler::Report report;
   Result<package::Files> files = [&] {
-    const Stopwatch watch(spent_.compile);
+    const Stopwatch watch_time(spent_.compile);
     return compiler::compile(model_, compile, &report);
   }();
   if (!files) co_return std::unexpected(std::move(files).error());
   weights_ = std::move(report.weights);
   Loaded loaded;
+  for (const package::File& file : *files)
+    if (file.name == "manifest.json")
+      loaded.text.append(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+  for (const compiler::KernelReport& kernel : report.kernels) loaded.text += kernel.ir;
+  loaded.text = schedule::hash_of(loaded.text);
   GS_CO_ASSIGN(loaded.number, co_await measurer_.load(*std::move(files)));
   loaded.kernels = std::move(report.kernels);
   co_return loaded;
@@ -123,18 +151,75 @@ void Bench::take_adapters(const Loaded& loaded, const Timing& timing) {
 }
 
 Task<Result<Survey>> Bench::begin() {
-  GS_CO_ASSIGN(Loaded loaded, co_await load({}));
+  const schedule::LayoutWatch watch(nullptr, compile_.records, schedule::LayoutWatch::Mode::note);
+  GS_CO_ASSIGN(Loaded loaded, co_await load({}, {}, {}, {}, &watch));
+  GS_CO_ASSIGN(Survey survey, co_await this->survey(std::move(loaded)));
+  runs_ = static_cast<int>(std::clamp(60 / std::max(survey.timing.run_ms, 0.01), 2.0, 20.0));
+  survey.layouts = watch.seen();
+  // Layouts are of the adapters that a package is for; candidates are for those that are there.
+  for (schedule::SeenLayout& one : survey.layouts)
+    if (one.machine.ends_with(".software") && compile_.adapters == "hardware")
+      one.machine = cat(target_of(one.machine), ".hardware");
+  co_return survey;
+}
+
+Task<Result<Survey>> Bench::survey(const std::vector<PlacedLayout>& layouts) {
+  GS_CO_ASSIGN(Loaded loaded, co_await load(layouts, {}));
+  co_return co_await survey(std::move(loaded));
+}
+
+Task<Result<Survey>> Bench::survey(Loaded loaded) {
   GS_CO_TRY(co_await measurer_.check(loaded.number));
   Survey survey;
   const Clock::time_point before = Clock::now();
   GS_CO_ASSIGN(survey.timing, co_await measurer_.profile(loaded.number, runs_, {}));
   survey.turn_seconds = 2 * std::chrono::duration<double>(Clock::now() - before).count();
-  runs_ = static_cast<int>(std::clamp(60 / std::max(survey.timing.run_ms, 0.01), 2.0, 20.0));
   take_adapters(loaded, survey.timing);
   free(loaded);
   survey.kernels = std::move(loaded.kernels);
-  survey.spent = std::exchange(spent_, {});
+  survey.spent = spent();
   co_return survey;
+}
+
+Task<Result<LayoutTimes>> Bench::challenge(const std::vector<PlacedLayout>& best,
+                                           const std::vector<PlacedLayout>& challenger) {
+  free(defaults_);
+  GS_CO_TRY(co_await hold(best, {}));
+  LayoutTimes made;
+  auto loaded = co_await load(challenger, {});
+  if (loaded && loaded->text == now_.text) {
+    free(*loaded);
+    co_return made;
+  }
+  Result<> ran;
+  if (loaded) {
+    ran = co_await measurer_.check(loaded->number);
+  } else {
+    ran = std::unexpected(loaded.error());
+  }
+  for (int turn = 0; ran && turn < turns; ++turn) {
+    auto mine = co_await measurer_.time(now_.number, runs_);
+    if (!mine) {
+      // The device is gone, maybe by what the challenger left behind.
+      ran = std::unexpected(std::move(mine).error());
+      break;
+    }
+    auto theirs = co_await measurer_.time(loaded->number, runs_);
+    if (!theirs) {
+      ran = std::unexpected(std::move(theirs).error());
+      break;
+    }
+    made.before.push_back(*mine);
+    made.after.push_back(*theirs);
+    if (turn == 0 && *theirs >= hopeless * *mine) break;
+    if (is_stopped_ && is_stopped_()) break;
+  }
+  if (loaded) free(*loaded);
+  if (!ran) {
+    made.failure = ran.error().to_string();
+    free(now_);  // what is next finds out whether the device is there
+  }
+  co_return made;
 }
 
 Task<Result<Measurement>> Bench::measure(const Batch& batch) {
@@ -151,7 +236,7 @@ Task<Result<Measurement>> Bench::measure(const Batch& batch) {
     }
   } else {
     free(defaults_);
-    GS_CO_TRY(co_await hold(batch.best));
+    GS_CO_TRY(co_await hold(batch.layouts, batch.best));
     GS_CO_TRY(co_await round(batch, made));
   }
   made.spent = std::exchange(spent_, {});
@@ -159,11 +244,12 @@ Task<Result<Measurement>> Bench::measure(const Batch& batch) {
 }
 
 // Loads the best points, where others are.
-Task<Result<>> Bench::hold(const std::vector<Placed>& best) {
-  std::string text = text_of(best);
+Task<Result<>> Bench::hold(const std::vector<PlacedLayout>& layouts,
+                           const std::vector<Placed>& best) {
+  std::string text = text_of(layouts, best);
   if (now_.number >= 0 && held_ == text) co_return {};
   free(now_);
-  GS_CO_ASSIGN(now_, co_await load(best));
+  GS_CO_ASSIGN(now_, co_await load(layouts, best));
   held_ = std::move(text);
   co_return {};
 }
@@ -187,7 +273,7 @@ Task<Result<Bench::Times>> Bench::profile(const Loaded& loaded, const std::vecto
 
 // Compiles, loads and runs it once.
 Task<Result<Bench::Loaded>> Bench::try_out(const Batch& batch, const Which& which) {
-  GS_CO_ASSIGN(Loaded loaded, co_await load(batch.best, batch.challengers, which));
+  GS_CO_ASSIGN(Loaded loaded, co_await load(batch.layouts, batch.best, batch.challengers, which));
   if (auto checked = co_await measurer_.check(loaded.number); !checked) {
     free(loaded);
     co_return std::unexpected(checked.error());
@@ -258,14 +344,20 @@ Task<Result<>> Bench::blame(const Batch& batch, const Which& which, const Diagno
 // Kernels, and whole runs.
 Task<Result<>> Bench::compare(const Batch& batch, Measurement& made) {
   if (defaults_.number < 0) {
-    GS_CO_ASSIGN(defaults_, co_await load({}));
+    GS_CO_ASSIGN(defaults_, co_await load({}, {}));
   }
-  GS_CO_ASSIGN(Loaded best, co_await load(batch.best));
+  GS_CO_ASSIGN(Loaded best, co_await load(batch.layouts, batch.best));
+  // Kernels in other layouts are other kernels: theirs are compared in the same ones.
+  Loaded same_layouts;
+  if (!batch.layouts.empty() && !batch.challengers.empty()) {
+    GS_CO_ASSIGN(same_layouts, co_await load(batch.layouts, {}));
+  }
+  const Loaded& plain = same_layouts.number < 0 ? defaults_ : same_layouts;
   for (int turn = 0; turn < last_turns; ++turn) {
     GS_CO_ASSIGN(made.run_before.emplace_back(), co_await measurer_.time(defaults_.number, runs_));
     GS_CO_ASSIGN(made.run_after.emplace_back(), co_await measurer_.time(best.number, runs_));
     if (batch.challengers.empty()) continue;
-    GS_CO_ASSIGN(const Times before, co_await profile(defaults_, batch.challengers));
+    GS_CO_ASSIGN(const Times before, co_await profile(plain, batch.challengers));
     GS_CO_ASSIGN(const Times after, co_await profile(best, batch.challengers));
     for (size_t at = 0; at < batch.challengers.size(); ++at) {
       Measured& one = made.points[at];
@@ -276,6 +368,7 @@ Task<Result<>> Bench::compare(const Batch& batch, Measurement& made) {
     }
   }
   free(best);
+  free(same_layouts);
   co_return {};
 }
 

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/compile.h"
@@ -19,11 +21,18 @@ struct Placed {
   schedule::Point point;
 };
 
+// A layout that a record sets: along which axis the output of a stage lies in vectors.
+struct PlacedLayout {
+  std::string key, machine;  // schedule::layout_key_of
+  int axis = -1;             // -1: plain
+};
+
 // What a device measures at once. It says all that is needed, so it may be measured anywhere, and
 // again.
 struct Batch {
   int number = 0;
-  std::vector<Placed> best;  // of all kernels so far
+  std::vector<PlacedLayout> layouts;  // that kernels are measured in, beside those by the rule
+  std::vector<Placed> best;           // of all kernels so far
   // Of a kernel each, one at most: these take the place of the best ones, and both are measured in
   // turns.
   std::vector<Placed> challengers;
@@ -51,9 +60,28 @@ struct Measurement {
   Spent spent;
 };
 
+// Of layouts beside others: times of whole runs, in ms, of each turn, with kernels at their default
+// points. Neither times nor a failure: both make the same kernels.
+struct LayoutTimes {
+  std::vector<double> before, after;
+  std::string failure;
+};
+
+// Turns of two that were measured beside each other.
+struct Comparison {
+  double ms = 0;        // the second one's fastest
+  double ratio = 1;     // that by the first one's
+  double spread = 0;    // of the ratio between turns: largest less smallest
+  bool faster = false;  // by more than noise, in all turns but one
+};
+// None: there are no times.
+std::optional<Comparison> compare_turns(const std::vector<double>& before,
+                                        const std::vector<double>& after);
+
 // The model as the compiler makes it.
 struct Survey {
   std::vector<compiler::KernelReport> kernels;
+  std::vector<schedule::SeenLayout> layouts;  // `recorded`: by Options::records, not applied
   Timing timing;
   double turn_seconds = 0;
   Spent spent;
@@ -67,6 +95,13 @@ class Bench {
 
   // First: what the outputs are, and the kernels. Errors: what the model as it is does wrong.
   Task<Result<Survey>> begin();
+  // The same in other layouts, whose outputs must be those of the first.
+  Task<Result<Survey>> survey(const std::vector<PlacedLayout>& layouts);
+  // Errors: `best` does not run, or the device is gone.
+  Task<Result<LayoutTimes>> challenge(const std::vector<PlacedLayout>& best,
+                                      const std::vector<PlacedLayout>& challenger);
+  // Since it was asked last.
+  Spent spent() { return std::exchange(spent_, {}); }
   // Errors: the best points so far do not run, or the device is gone. What challengers do wrong is
   // their failure.
   Task<Result<Measurement>> measure(const Batch& batch);
@@ -90,17 +125,22 @@ class Bench {
   struct Loaded {
     int number = -1;
     std::vector<compiler::KernelReport> kernels;
+    std::string text;  // of all that it does, hashed
   };
   using Which = std::vector<size_t>;  // of a batch's challengers
   struct Times {
     std::vector<double> ms, shares;  // of all challengers, 0: not there
   };
 
-  Task<Result<Loaded>> load(const std::vector<Placed>& best,
-                            const std::vector<Placed>& challengers = {}, const Which& which = {});
+  // `watch`: instead of records.
+  Task<Result<Loaded>> load(const std::vector<PlacedLayout>& layouts,
+                            const std::vector<Placed>& best,
+                            const std::vector<Placed>& challengers = {}, const Which& which = {},
+                            const schedule::LayoutWatch* watch = nullptr);
+  Task<Result<Survey>> survey(Loaded loaded);
   void free(Loaded& loaded);
   void take_adapters(const Loaded& loaded, const Timing& timing);
-  Task<Result<>> hold(const std::vector<Placed>& best);
+  Task<Result<>> hold(const std::vector<PlacedLayout>& layouts, const std::vector<Placed>& best);
   Task<Result<Times>> profile(const Loaded& loaded, const std::vector<Placed>& points);
   Task<Result<Loaded>> try_out(const Batch& batch, const Which& which);
   Task<Result<>> round(const Batch& batch, Measurement& made);
@@ -125,6 +165,8 @@ std::string_view target_of(std::string_view machine);
 // Of some turns: what else the machine does only makes them longer.
 double fastest(const std::vector<double>& all);
 
+// A time by another one's that makes it the better one: all else may be noise.
+constexpr double faster = 0.97;
 constexpr int turns = 4;       // of a batch, of both models
 constexpr int last_turns = 5;  // of a comparison
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "tune/bench.h"
 #include "tune/search.h"
 
 namespace gossamer::tune {

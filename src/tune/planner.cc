@@ -177,7 +177,7 @@ std::vector<Placed> Planner::best() const {
 }
 
 Batch Planner::send(Challenges challenges, bool compare) {
-  Batch batch{next_++, best(), {}, compare};
+  Batch batch{next_++, options_.layouts, best(), {}, compare};
   for (Challenge& one : challenges) {
     one.ratio = one.anchor->ratio;
     batch.challengers.push_back({one.anchor->key, one.anchor->machine, one.point});
@@ -266,26 +266,18 @@ void Planner::judge(const Challenge& challenge, const Measured& measured) {
   Anchor& anchor = *challenge.anchor;
   if (!measured.failure.empty()) return fail_trial(challenge, measured.failure);
   if (measured.after.empty()) return anchor.search->forget(challenge.point);
-  std::vector<double> before, after, ratios;
-  for (size_t turn = 0; turn < std::min(measured.before.size(), measured.after.size()); ++turn) {
-    const double ms = measured.before[turn], challenging = measured.after[turn];
-    if (ms <= 0 || challenging <= 0) continue;
-    before.push_back(ms);
-    after.push_back(challenging);
-    ratios.push_back(challenging / ms);
-  }
+  const auto compared = compare_turns(measured.before, measured.after);
   ++anchor.trials;
-  if (ratios.empty()) return anchor.search->tell(challenge.point, std::nullopt);
-  const double ratio = fastest(after) / fastest(before);
-  const auto [least, largest] = std::ranges::minmax(ratios);
-  const auto wins = std::ranges::count_if(ratios, [](double one) { return one < 1; });
-  const Trial trial{anchor.key,     anchor.machine,          challenge.point, outcome_.adapter,
-                    fastest(after), ratio * challenge.ratio, largest - least, {}};
+  if (!compared) return anchor.search->tell(challenge.point, std::nullopt);
+  const Trial trial{anchor.key,       anchor.machine,
+                    challenge.point,  outcome_.adapter,
+                    compared->ms,     compared->ratio * challenge.ratio,
+                    compared->spread, {}};
   ++outcome_.trials;
   anchor.search->tell(challenge.point, trial.ratio);
   costs_.add(anchor.search->space(), challenge.point, trial.ratio);
   if (options_.on_trial) options_.on_trial(trial, anchor.name);
-  if (ratios.size() < turns || ratio > faster || wins + 1 < turns) return;
+  if (!compared->faster) return;
   // Meanwhile another device may have found a better one.
   if (trial.ratio > faster * anchor.ratio) return;
   anchor.best = challenge.point;

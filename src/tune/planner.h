@@ -28,8 +28,20 @@ struct Trial {
   schedule::Likeness likeness = {};  // of a better one, for kernels near it
 };
 
+// Measured layouts: of whole runs.
+struct LayoutTrial {
+  std::vector<PlacedLayout> layouts;  // all that are not the rule's
+  std::string adapter;
+  double ms = 0, ratio = 0;  // its time, and that by the rule's layouts
+  double spread = 0;
+  std::string failure;
+};
+
 struct Progress {
   double seconds = 0;
+  int layouts = 0;         // that were measured, before the points
+  double layout_gain = 1;  // of whole runs: before by after
+  std::string layout;      // the one that was measured last; empty: points are
   int trials = 0;
   double gain = 1;     // of the kernels' sum so far: before by after
   std::string kernel;  // the one whose point was improved last
@@ -49,9 +61,17 @@ struct Tuned {
   double share_before = 0, share_after = 0;
   int trials = 0;
 };
+// Of a stage whose layout is not the rule's, at the end.
+struct TunedLayout {
+  std::string key, machine, name, origin;
+  int before = -1, after = -1;  // axes
+};
 struct Outcome {
   std::string adapter;
-  std::vector<Tuned> kernels;  // those that took most first
+  std::vector<TunedLayout> layouts;
+  int layout_trials = 0, layout_failures = 0;
+  bool layouts_given_up = false;  // whole runs were slower at the end: records say the rule's
+  std::vector<Tuned> kernels;     // those that took most first
   double run_ms_before = 0, run_ms_after = 0;
   int trials = 0, failures = 0;
   // Where the search's time went; the rest is its own thinking.
@@ -63,7 +83,15 @@ struct Options {
   std::vector<Trial> known;   // of earlier searches on this device: not measured again
   int trials = 0;             // measured points at most; 0: as many as there is time for
   double seconds = 0;         // 0: until there is nothing left to try; one round at least
+  // Of seconds or, without, of trials and beside them: for layouts, before the points of kernels.
+  double layout_share = 0.25;
+  std::vector<LayoutTrial> known_layouts = {};
+  std::vector<PlacedLayout> layouts = {};  // that a planner's kernels are tuned in
   unsigned seed = 1;
+  std::function<void(const LayoutTrial&, const std::string& name)> on_layout_trial = {};
+  // The layout of a stage so far; with the ratio 1 the rule's is the best known.
+  std::function<void(const PlacedLayout&, const LayoutTrial&, const std::string& name)>
+      on_better_layout = {};
   // `kernel`: its name in the model.
   std::function<void(const Trial&, const std::string& kernel)> on_trial = {};
   // The best point of a kernel so far; at the end the default one, ratio 1, of those that have no

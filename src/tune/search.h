@@ -13,9 +13,6 @@
 
 namespace gossamer::tune {
 
-// A point's time by another one's that makes it the better one: all else may be noise.
-constexpr double faster = 0.97;
-
 // Time of a point in comparison with the same kernel's default one, learned from all kernels that
 // were measured on one machine.
 class CostModel {

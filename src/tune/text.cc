@@ -15,6 +15,51 @@ struct Line {
   std::string kernel, shipped;
 };
 
+bool is_of_layouts(const rapidjson::Document& line) {
+  return !line.HasParseError() && line.IsObject() &&
+         (line.HasMember("layout") || line.HasMember("layouts"));
+}
+
+Result<int> layout_of(const Value& object) {
+  GS_ASSIGN(const std::string words, text_of(object, "layout"));
+  return schedule::parse_layout(words);
+}
+
+Result<> read_layout(const rapidjson::Document& document, Recorded& read) {
+  GS_ASSIGN(std::string machine, text_of(document, "class"));
+  if (document.HasMember("layout")) {
+    schedule::LayoutRecord record;
+    record.machine = std::move(machine);
+    GS_ASSIGN(record.key, text_of(document, "key"));
+    GS_ASSIGN(const int axis, layout_of(document));
+    if (number_of(document, "ratio") < 1) record.axis = axis;
+    if (document.HasMember("shipped")) {
+      GS_ASSIGN(record.shipped, text_of(document, "shipped"));
+    }
+    read.records.add(std::move(record));
+    return {};
+  }
+  const Value& list = document["layouts"];
+  if (!list.IsArray()) return fail("\"layouts\" is no list");
+  LayoutTrial trial;
+  for (const Value& one : list.GetArray()) {
+    if (!one.IsObject()) return fail("a layout is no object");
+    GS_ASSIGN(std::string key, text_of(one, "key"));
+    GS_ASSIGN(const int axis, layout_of(one));
+    trial.layouts.push_back({std::move(key), machine, axis});
+  }
+  GS_ASSIGN(trial.adapter, text_of(document, "adapter"));
+  if (document.HasMember("failed")) {
+    GS_ASSIGN(trial.failure, text_of(document, "failed"));
+  }
+  trial.ms = number_of(document, "ms");
+  trial.ratio = number_of(document, "ratio");
+  trial.spread = number_of(document, "spread");
+  if (trial.failure.empty() && !(trial.ratio > 0)) return fail("is a trial without its \"ratio\"");
+  read.layout_trials.push_back(std::move(trial));
+  return {};
+}
+
 // Null: there is none.
 const Value* bench_of(const rapidjson::Document& answer) {
   if (answer.HasParseError() || !answer.IsObject()) return nullptr;
@@ -35,8 +80,7 @@ Result<std::vector<int64_t>> extents_of(const Value& object) {
   return extents;
 }
 
-Result<Line> read_line(std::string_view line) {
-  const rapidjson::Document document = parse(line);
+Result<Line> read_line(const rapidjson::Document& document) {
   if (document.HasParseError() || !document.IsObject()) return fail("is no JSON object");
   Line read;
   read.best = !document.HasMember("trial");
@@ -77,10 +121,18 @@ Recorded read_records(std::string_view text, std::string_view where) {
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.starts_with('#'))
       continue;
-    auto one = read_line(line);
+    const auto leave_out = [&](Diagnostic why) {
+      why.where = cat(where, ":", number);
+      read.left_out.push_back(std::move(why));
+    };
+    const rapidjson::Document document = parse(line);
+    if (is_of_layouts(document)) {
+      if (auto done = read_layout(document, read); !done) leave_out(std::move(done).error());
+      continue;
+    }
+    auto one = read_line(document);
     if (!one) {
-      one.error().where = cat(where, ":", number);
-      read.left_out.push_back(std::move(one).error());
+      leave_out(std::move(one).error());
     } else if (one->best) {
       Trial& trial = one->trial;
       std::optional<schedule::Point> point;
@@ -119,6 +171,52 @@ std::string line_of(const Trial& trial, const std::string& kernel, bool best) {
   line.text("kernel", kernel);
   line.text("adapter", trial.adapter);
   line.text("version", GOSSAMER_VERSION);
+  line.json().EndObject();
+  return line.take();
+}
+
+namespace {
+
+void write_times(Writer& line, const LayoutTrial& trial, const std::string& name) {
+  if (!trial.failure.empty()) {
+    line.text("failed", trial.failure);
+  } else {
+    line.number("ms", trial.ms);
+    line.number("ratio", trial.ratio);
+    line.number("spread", trial.spread);
+  }
+  line.text("stage", name);
+  line.text("adapter", trial.adapter);
+  line.text("version", GOSSAMER_VERSION);
+}
+
+}  // namespace
+
+std::string line_of(const LayoutTrial& trial, const std::string& name) {
+  Writer line;
+  line.json().StartObject();
+  line.json().Key("layouts");
+  line.json().StartArray();
+  for (const PlacedLayout& one : trial.layouts) {
+    line.json().StartObject();
+    line.text("key", one.key);
+    line.text("layout", schedule::layout_text(one.axis));
+    line.json().EndObject();
+  }
+  line.json().EndArray();
+  line.text("class", trial.layouts.empty() ? "" : trial.layouts[0].machine);
+  write_times(line, trial, name);
+  line.json().EndObject();
+  return line.take();
+}
+
+std::string line_of(const PlacedLayout& layout, const LayoutTrial& trial, const std::string& name) {
+  Writer line;
+  line.json().StartObject();
+  line.text("key", layout.key);
+  line.text("class", layout.machine);
+  line.text("layout", schedule::layout_text(layout.axis));
+  write_times(line, trial, name);
   line.json().EndObject();
   return line.take();
 }
@@ -181,6 +279,23 @@ std::string to_json(const Outcome& outcome) {
   text.number("compileSeconds", outcome.compile_seconds);
   text.number("loadSeconds", outcome.load_seconds);
   text.number("measureSeconds", outcome.measure_seconds);
+  text.count("layoutTrials", outcome.layout_trials);
+  text.count("layoutFailures", outcome.layout_failures);
+  json.Key("layoutsGivenUp");
+  json.Bool(outcome.layouts_given_up);
+  json.Key("layouts");
+  json.StartArray();
+  for (const TunedLayout& one : outcome.layouts) {
+    json.StartObject();
+    text.text("key", one.key);
+    text.text("class", one.machine);
+    text.text("name", one.name);
+    text.text("origin", one.origin);
+    text.text("before", schedule::layout_text(one.before));
+    text.text("after", schedule::layout_text(one.after));
+    json.EndObject();
+  }
+  json.EndArray();
   json.Key("kernels");
   json.StartArray();
   for (const Tuned& kernel : outcome.kernels) {
@@ -205,6 +320,8 @@ std::string to_json(const Progress& progress) {
   Writer text;
   text.json().StartObject();
   text.number("seconds", progress.seconds);
+  text.count("layouts", progress.layouts);
+  text.number("layoutGain", progress.layout_gain);
   text.count("trials", progress.trials);
   text.number("gain", progress.gain);
   text.text("kernel", progress.kernel);

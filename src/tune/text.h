@@ -19,9 +19,14 @@ namespace gossamer::tune {
 // it, too, which know it as "kernel". With "shipped", a class of devices, it came with the compiler
 // and comes after those that did not. Lines that begin with # are comments. Lines with a "trial" in
 // place of the point are a search's.
+//
+// Of a layout: {"key": "...", "class": "wasm", "layout": "axis=3"} or "plain"
+// (schedule/layout_records.h); "ratio" and "shipped" as of points. With "layouts", a list of
+// objects of "key" and "layout", all of one class, it is a search's.
 struct Recorded {
   schedule::Records records;
   std::vector<Trial> trials;  // of any adapter
+  std::vector<LayoutTrial> layout_trials;
   // Of lines that are no records: which, and why. They are left out.
   std::vector<Diagnostic> left_out;
 };
@@ -31,18 +36,24 @@ Recorded read_records(std::string_view text, std::string_view where);
 // A measured point, or, with `best`, one to take.
 std::string line_of(const Trial& trial, const std::string& kernel, bool best);
 
+// Measured layouts, and one to take.
+std::string line_of(const LayoutTrial& trial, const std::string& name);
+std::string line_of(const PlacedLayout& layout, const LayoutTrial& trial, const std::string& name);
+
 // What a device answers to a run that is benched (docs/specs/rpc.md): with a profile, or with the
 // times of runs, of which this is the shortest in ms. Errors: neither is there.
 Result<Timing> read_profile(std::string_view answer);
 Result<double> read_time(std::string_view answer);
 
 // An object with "adapter", "runMsBefore", "runMsAfter", "trials", "failures",
-// "compileSeconds", "loadSeconds", "measureSeconds" and "kernels", those that took most first:
+// "compileSeconds", "loadSeconds", "measureSeconds", "layoutTrials", "layoutFailures",
+// "layoutsGivenUp", "layouts" that are not the rule's: "key", "class", "name", "origin", layouts
+// "before" and "after"; and "kernels", those that took most first:
 // "key", "class", "name", "origin", points "before" and "after", "msBefore", "msAfter", "trials".
 std::string to_json(const Outcome& outcome);
 
-// {"seconds", "trials", "gain", "kernel", "kernelGain", "share", "kernels": [{"name", "origin",
-// "msBefore", "ms"}]}
+// {"seconds", "layouts", "layoutGain", "trials", "gain", "kernel", "kernelGain", "share",
+// "kernels": [{"name", "origin", "msBefore", "ms"}]}
 std::string to_json(const Progress& progress);
 
 }  // namespace gossamer::tune

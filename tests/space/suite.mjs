@@ -37,30 +37,45 @@ function generator(seed) {
   };
 }
 
-function kernelsOf(model, target) {
-  const {stdout, problem} = call('inspect', model, '--space', '--json', '--target', target);
+function inspect(model, target, ...args) {
+  const {stdout, problem} = call('inspect', model, '--space', '--json', '--target', target, ...args);
   const [seen] = stdout ? JSON.parse(stdout).targets : [{problem}];
   if (seen.problem) throw new Error(seen.problem);
-  return seen.kernels;
+  return seen;
+}
+
+// Each stage in one of the layouts that it could have, whatever they cost; other kernels follow.
+function drawLayouts(model, target, random) {
+  const file = path.join(folder, 'layouts.jsonl');
+  const drawn = inspect(model, target).layouts.flatMap(({key, class: machine, layouts}) => {
+    const layout = layouts[Math.floor(random() * layouts.length)];
+    return [...new Set([machine, machine.replace('.software', '.hardware')])].map((one) => ({key, class: one, layout}));
+  });
+  writeFileSync(file, drawn.map((record) => JSON.stringify(record)).join('\n'));
+  const {layouts, kernels} = inspect(model, target, '--records', file);
+  return {layouts: drawn, kernels, moved: layouts.filter(({layout, rule}) => layout !== rule).length,
+    taken: layouts.every(({recorded}) => recorded)};
 }
 
 function check(name, target, seed) {
   const place = path.join(models, name);
   const model = path.join(place, readdirSync(place).find((file) => file.endsWith('.onnx')));
-  const kernels = kernelsOf(model, target);
   const random = generator(seed);
+  // Points are of kernels, and these of layouts: both are drawn.
+  const {layouts, kernels, moved, taken} = drawLayouts(model, target, random);
+  tally.record(`${target}: ${name}, seed ${seed}: all layouts that are recorded are taken`, taken ? undefined : JSON.stringify(layouts));
   const records = kernels.map(({key, class: machine, points}) =>
     ({key, class: machine, point: points[Math.floor(random() * points.length)]}));
   const changed = records.filter(({point}, at) => point !== kernels[at].points[0]).length;
   const file = path.join(folder, `${name}.${target}.${seed}.jsonl`);
-  writeFileSync(file, records.map((record) => JSON.stringify(record)).join('\n'));
+  writeFileSync(file, [...layouts, ...records].map((record) => JSON.stringify(record)).join('\n'));
   for (const adapters of target === 'webgpu' ? ['software', 'hardware'] : [undefined]) {
     const flags = adapters ? ['--adapters', adapters] : [];
     const {stdout, problem} = call('test', place, '--target', target, '--records', file, ...flags);
     const counts = /^(\d+) passed, (\d+) failed/m.exec(stdout);
     const bad = counts?.[2] === '0' ? undefined : stdout.split('\n').filter((line) => /^(FAIL|error)/.test(line)).join('; ') || problem;
-    const drawn = bad && records.map(({key, point}) => `${key} ${point}`).join('\n  ');
-    tally.record(`${target}${adapters ? ` ${adapters}` : ''}: ${name}, seed ${seed}, ${changed} of ${kernels.length} kernels elsewhere`,
+    const drawn = bad && [...layouts, ...records].map(({key, layout, point}) => `${key} ${layout ?? point}`).join('\n  ');
+    tally.record(`${target}${adapters ? ` ${adapters}` : ''}: ${name}, seed ${seed}, ${changed} of ${kernels.length} kernels elsewhere, ${moved} layouts`,
       bad && `${bad}\n  ${drawn}`);
   }
   // A record that changes nothing would pass as well.

@@ -40,6 +40,7 @@ struct Row {
   std::vector<std::pair<std::string, size_t>> sizes;
   size_t kernels = 0;
   int recorded = 0, nearest = 0, shipped = 0, refused = 0;  // points of records
+  int layouts = 0;                                          // stages whose layout one set
   int64_t memory = 0;
   double milliseconds = 0;
   size_t bytes() const {
@@ -77,7 +78,8 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
   if (any_machine && recorded.device_class.empty()) recorded.device_class = shipped::no_class;
   GS_ASSIGN(const schedule::Records records,
             records_for(recorded, compile, here ? Here::yes : Here::no));
-  compile.records = &records;
+  const schedule::LayoutWatch watch(&records, &records);
+  compile.records = &watch;
   Row row;
   row.target = target;
   const auto begin = std::chrono::steady_clock::now();
@@ -104,6 +106,8 @@ Result<Row> compile_for(const std::string& target, const Bytes& model,
   row.nearest = report.nearest;
   row.shipped = report.shipped;
   row.refused = report.refused;
+  row.layouts = static_cast<int>(std::ranges::count_if(
+      watch.seen(), [](const auto& one) { return one.recorded.has_value(); }));
   row.milliseconds = time.count();
   return row;
 }
@@ -141,8 +145,9 @@ void print_rows(const std::vector<Row>& rows, const Options& options) {
       if (!options.records.file.empty() || row.shipped > 0)
         std::printf(
             "%s: %d kernels as recorded, %d as a kernel near them (of both, %d by records that "
-            "come with the compiler), %d whose recorded point is not legal\n",
-            row.target.c_str(), row.recorded, row.nearest, row.shipped, row.refused);
+            "come with the compiler), %d whose recorded point is not legal; %d layouts as "
+            "recorded\n",
+            row.target.c_str(), row.recorded, row.nearest, row.shipped, row.refused, row.layouts);
     }
     return;
   }
@@ -167,6 +172,8 @@ void print_rows(const std::vector<Row>& rows, const Options& options) {
     json.Int(row.shipped);
     json.Key("refused");
     json.Int(row.refused);
+    json.Key("layouts");
+    json.Int(row.layouts);
     json.Key("memory_bytes");
     json.Int64(row.memory);
     json.Key("ms");

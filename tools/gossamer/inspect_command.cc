@@ -34,6 +34,7 @@ struct TargetView {
   std::string problem;  // why it cannot be compiled
   compiler::Report report;
   std::vector<std::vector<std::string>> spaces;  // of its kernels, where asked for
+  std::vector<schedule::SeenLayout> layouts;
   size_t package_bytes = 0;
 };
 
@@ -66,7 +67,8 @@ TargetView view(const std::string& target, const ModelFile& model, bool space,
   options.known = model.known;
   options.external = model.external.get();
   options.groups = space;
-  options.records = &records;
+  const schedule::LayoutWatch watch(&records, &records);
+  options.records = &watch;
   Progress progress;
   options.progress = [&](std::string_view step, double fraction) {
     progress.show(cat(target, ": ", step), fraction);
@@ -77,6 +79,7 @@ TargetView view(const std::string& target, const ModelFile& model, bool space,
     return view;
   }
   for (const package::File& file : *files) view.package_bytes += file.bytes.size();
+  view.layouts = watch.seen();
   for (const compiler::KernelReport& kernel : view.report.kernels) {
     std::vector<std::string>& space = view.spaces.emplace_back();
     if (!kernel.group) continue;
@@ -164,6 +167,19 @@ void print_text(const ModelFile& model, const std::vector<TargetView>& views,
                 static_cast<double>(seen.package_bytes) / 1e3);
     if (options.stages) std::printf("%s\n", seen.report.stages.c_str());
     if (!options.kernels && !options.space) continue;
+    for (const schedule::SeenLayout& one : seen.layouts) {
+      if (!options.space && !one.recorded) continue;
+      std::printf(
+          "    layout of %-26s %-44s %s%s\n", one.name.c_str(), one.origin.c_str(),
+          schedule::layout_text(one.axis()).c_str(),
+          one.recorded
+              ? cat(" by its record, ", schedule::layout_text(one.rule), " by the rule").c_str()
+              : "");
+      if (!options.space) continue;
+      std::printf("        key %s, class %s;", one.key.c_str(), one.machine.c_str());
+      for (const int axis : one.axes()) std::printf(" %s", schedule::layout_text(axis).c_str());
+      std::printf("\n");
+    }
     for (size_t at = 0; at < seen.report.kernels.size(); ++at) {
       const compiler::KernelReport& kernel = seen.report.kernels[at];
       std::printf("    %-36s %-44s %s\n", kernel.name.c_str(), kernel.origin.c_str(),
@@ -178,7 +194,29 @@ void print_text(const ModelFile& model, const std::vector<TargetView>& views,
   }
 }
 
-void print_json(const ModelFile& model, const std::vector<TargetView>& views) {
+void write_layout(rapidjson::Writer<rapidjson::StringBuffer>& json, const schedule::SeenLayout& one,
+                  bool space) {
+  if (!space && !one.recorded) return;
+  json.StartObject();
+  for (const auto& [key, text] : {std::pair("key", one.key),
+                                  {"class", one.machine},
+                                  {"name", one.name},
+                                  {"origin", one.origin},
+                                  {"layout", schedule::layout_text(one.axis())},
+                                  {"rule", schedule::layout_text(one.rule)}}) {
+    json.Key(key);
+    json.String(text);
+  }
+  json.Key("recorded");
+  json.Bool(one.recorded.has_value());
+  json.Key("layouts");
+  json.StartArray();
+  for (const int axis : one.axes()) json.String(schedule::layout_text(axis));
+  json.EndArray();
+  json.EndObject();
+}
+
+void print_json(const ModelFile& model, const std::vector<TargetView>& views, bool space) {
   const graph::Graph& graph = model.graph;
   rapidjson::StringBuffer text;
   rapidjson::Writer<rapidjson::StringBuffer> json(text);
@@ -243,6 +281,10 @@ void print_json(const ModelFile& model, const std::vector<TargetView>& views) {
       json.Int64(seen.report.weight_bytes);
       json.Key("package_bytes");
       json.Uint64(seen.package_bytes);
+      json.Key("layouts");
+      json.StartArray();
+      for (const schedule::SeenLayout& one : seen.layouts) write_layout(json, one, space);
+      json.EndArray();
       json.Key("kernels");
       json.StartArray();
       for (size_t at = 0; at < seen.report.kernels.size(); ++at) {
@@ -325,7 +367,7 @@ int run_inspect(const Options& options) {
       return report_error(done.error(), options.json);
   }
   if (options.json)
-    print_json(*model, views);
+    print_json(*model, views, options.space);
   else
     print_text(*model, views, options);
   return 0;

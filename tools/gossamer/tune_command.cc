@@ -30,7 +30,7 @@ struct Options {
   MeasureOptions measure;
   std::string cpu = "native";
   int trials = 0;
-  double seconds = 0;
+  double seconds = 0, layout_share = tune::Options().layout_share;
   unsigned seed = 1;
   bool json = false;
 };
@@ -85,8 +85,11 @@ double fraction_of(const tune::Progress& progress, const Options& options) {
 
 std::string line_of(const tune::Progress& progress, const Options& options) {
   const double fraction = fraction_of(progress, options);
-  std::string line =
-      cat(bar(fraction), " ", progress.trials, " points, kernels ", rounded(progress.gain, 2), "x");
+  std::string line = cat(bar(fraction), " ");
+  if (progress.layouts > 0 || !progress.layout.empty())
+    line += cat(progress.layouts, " layouts, runs ", rounded(progress.layout_gain, 2), "x; ");
+  if (!progress.layout.empty()) return line + progress.layout.substr(0, 40);
+  line += cat(progress.trials, " points, kernels ", rounded(progress.gain, 2), "x");
   if (!progress.kernel.empty())
     line += cat("; ", progress.kernel.substr(0, 24), " ", rounded(progress.kernel_gain, 2), "x, ",
                 rounded(100 * progress.share, 0), "% of its limit");
@@ -116,6 +119,15 @@ std::string table_of(const tune::Outcome& outcome) {
           to_string(kernel.before) == to_string(kernel.after) ? "the default one"
                                                               : to_string(kernel.after).c_str());
   }
+  for (const tune::TunedLayout& one : outcome.layouts)
+    print("layout of %s: %s, by the rule %s; %s\n", one.name.substr(0, 40).c_str(),
+          schedule::layout_text(one.after).c_str(), schedule::layout_text(one.before).c_str(),
+          one.origin.substr(0, 80).c_str());
+  if (outcome.layout_trials + outcome.layout_failures > 0)
+    print("%d layouts measured, %d failed; %s\n", outcome.layout_trials, outcome.layout_failures,
+          outcome.layouts_given_up  ? "whole runs were slower at the end: the rule's stay"
+          : outcome.layouts.empty() ? "the rule's stay"
+                                    : "those above are taken");
   print("kernels %.4f ms, now %.4f ms: %.2fx; whole runs %.4f ms, now %.4f ms: %.2fx\n", before,
         after, after > 0 ? before / after : 1, outcome.run_ms_before, outcome.run_ms_after,
         outcome.run_ms_after > 0 ? outcome.run_ms_before / outcome.run_ms_after : 1);
@@ -154,6 +166,7 @@ Result<tune::Outcome> tune_model(const Options& options) {
   if (fs::exists(options.output, error)) {
     GS_ASSIGN(tune::Recorded read, read_records(options.output));
     tune.known = std::move(read.trials);
+    tune.known_layouts = std::move(read.layout_trials);
     recorded.records.add(std::move(read.records));
   }
   std::ofstream output(options.output, std::ios::app);
@@ -163,6 +176,13 @@ Result<tune::Outcome> tune_model(const Options& options) {
   };
   tune.on_trial = [&](const auto& trial, const auto& kernel) { write(trial, kernel, false); };
   tune.on_better = [&](const auto& trial, const auto& kernel) { write(trial, kernel, true); };
+  tune.on_layout_trial = [&](const auto& trial, const auto& name) {
+    output << line_of(trial, name) << '\n' << std::flush;
+  };
+  tune.on_better_layout = [&](const auto& layout, const auto& trial, const auto& name) {
+    output << line_of(layout, trial, name) << '\n' << std::flush;
+  };
+  tune.layout_share = options.layout_share;
   tune.trials = options.trials;
   tune.seconds = options.seconds;
   tune.seed = options.seed;
@@ -172,6 +192,9 @@ Result<tune::Outcome> tune_model(const Options& options) {
   };
   tune.is_stopped = [] { return is_interrupted.load(); };
   if (options.fleet == "plan") {
+    if (recorded.records.has_layouts())
+      std::fprintf(stderr,
+                   "gossamer: the records have layouts; a fleet searches points in the rule's\n");
     GS_TRY(plan_batches(model, tune, is_interrupted, table_of));
     if (!output) return fail_at(options.output, "cannot be written");
     return tune::Outcome();
@@ -219,6 +242,12 @@ void add_tune(CommandLine& app, Chosen& chosen) {
   command.add_option("--trials", options->trials, "Points to measure").within(1, 10000000);
   command.add_option("--seconds", options->seconds, "To search for, the comparison at the end too")
       .positive();
+  command
+      .add_option("--layout-share", options->layout_share,
+                  "Of --seconds, or of --trials and beside them, for layouts that cross kernels; "
+                  "0: none")
+      .within(0.0, 1.0)
+      .show_default();
   command
       .add_option("--input,-i", options->inputs,
                   "NAME=FILE, as for `bench`; inputs without one are random, and zeros where they "

@@ -144,6 +144,7 @@ Result<package::Files> begin(std::span<const std::byte> model, std::string_view 
   }
   search->recorded = tune::read_records(records, "records");
   options.known = search->recorded.trials;
+  options.known_layouts = search->recorded.layout_trials;
   options.compile.records = &search->recorded.records;
   options.seconds = seconds;
   options.trials = trials;
@@ -157,6 +158,12 @@ Result<package::Files> begin(std::span<const std::byte> model, std::string_view 
   };
   options.on_better = [write](const auto& trial, const auto& kernel) {
     write(trial, kernel, true);
+  };
+  options.on_layout_trial = [made](const auto& trial, const auto& name) {
+    made->lines += line_of(trial, name) + '\n';
+  };
+  options.on_better_layout = [made](const auto& layout, const auto& trial, const auto& name) {
+    made->lines += line_of(layout, trial, name) + '\n';
   };
   options.on_progress = [made](const tune::Progress& progress) {
     made->progress = to_json(progress);

@@ -150,6 +150,9 @@ export interface Verdict {
 /** How far a search is. */
 export interface TuneProgress {
   readonly seconds: number;
+  /** Layouts that were measured, before the points; and of whole runs, time before by time after. */
+  readonly layouts: number;
+  readonly layoutGain: number;
   /** Points that were measured. */
   readonly trials: number;
   /** Of the kernels' sum so far: time before by time after. */
@@ -191,6 +194,19 @@ export interface Tuned {
   readonly compileSeconds: number;
   readonly loadSeconds: number;
   readonly measureSeconds: number;
+  readonly layoutTrials: number;
+  readonly layoutFailures: number;
+  /** Whether whole runs were slower in `layouts` at the end: records then leave them to the compiler's rule. */
+  readonly layoutsGivenUp: boolean;
+  /** Stages whose layout the compiler's rule did not choose; layouts as `gossamer inspect --space` lists them. */
+  readonly layouts: readonly {
+    readonly key: string;
+    readonly class: string;
+    readonly name: string;
+    readonly origin: string;
+    readonly before: string;
+    readonly after: string;
+  }[];
   /** Those that took most first; points as `gossamer inspect --space` lists them. */
   readonly kernels: readonly {
     readonly key: string;

@@ -1,0 +1,218 @@
+#include "tune/layout_search.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace gossamer::tune {
+namespace {
+
+using schedule::SeenLayout;
+
+constexpr size_t most_groups = 4;  // of stages in one layout, those that compute most
+
+std::string text_of(const std::vector<PlacedLayout>& layouts) {
+  std::set<std::string> lines;
+  for (const PlacedLayout& one : layouts) lines.insert(cat(one.key, " ", one.axis));
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+// Numbers of stages between which no layout changes: what one makes is read by the other along the
+// same axis.
+std::vector<std::vector<size_t>> groups_of(const std::vector<SeenLayout>& stages) {
+  std::vector<size_t> group(stages.size());
+  std::iota(group.begin(), group.end(), size_t{0});
+  const auto first_of = [&](size_t at) {
+    while (group[at] != at) at = group[at];
+    return at;
+  };
+  for (size_t at = 0; at < stages.size(); ++at) {
+    for (const size_t made : stages[at].reads) {
+      const bool same = stages[made].rule == stages[at].rule &&
+                        stages[made].extents.size() == stages[at].extents.size();
+      if (same) group[first_of(at)] = first_of(made);
+    }
+  }
+  std::map<size_t, std::vector<size_t>> groups;
+  for (size_t at = 0; at < stages.size(); ++at) groups[first_of(at)].push_back(at);
+  std::vector<std::vector<size_t>> all;
+  for (auto& [first, members] : groups) all.push_back(std::move(members));
+  return all;
+}
+
+}  // namespace
+
+LayoutSearch::LayoutSearch(const Survey& survey, const Options& options)
+    : options_(options), adapter_(survey.timing.adapter) {
+  find_kinds(survey.layouts);
+  find_changes(survey.layouts);
+  for (const LayoutTrial& known : options.known_layouts) {
+    if (known.adapter != adapter_) continue;
+    const std::string text = text_of(known.layouts);
+    told_.insert(text);
+    if (known.failure.empty() && text == text_of(best_)) ratio_ = known.ratio;
+  }
+  told_.insert(text_of(best_));
+}
+
+void LayoutSearch::find_kinds(const std::vector<SeenLayout>& stages) {
+  for (const SeenLayout& stage : stages) {
+    const auto known = std::ranges::find(kinds_, stage.key, &Kind::key);
+    if (known != kinds_.end()) {
+      known->work += stage.work;
+      continue;
+    }
+    SeenLayout by_rule = stage;
+    by_rule.recorded.reset();
+    kinds_.push_back({stage.key, stage.machine, stage.name, stage.origin, stage.rule, stage.reduces,
+                      by_rule.axes(), stage.work});
+    // What an earlier search took.
+    if (stage.recorded && *stage.recorded != stage.rule)
+      best_.push_back({stage.key, stage.machine, *stage.recorded});
+  }
+}
+
+// Reductions whose output leaves the model in another order than it is computed in come first: a
+// copy follows each. Then groups of stages, inside of which nothing is converted; then stages by
+// themselves. The rule carries a reduction's layout on to the maps behind it, so of maps alone is
+// asked where there is no reduction.
+void LayoutSearch::find_changes(const std::vector<SeenLayout>& stages) {
+  // Kinds, those that compute most first.
+  std::vector<std::pair<double, std::vector<size_t>>> groups, single;
+  for (const auto& group : groups_of(stages)) {
+    const bool reduces = std::ranges::any_of(group, [&](size_t at) { return stages[at].reduces; });
+    std::set<size_t> kinds;
+    for (const size_t at : group) {
+      if (reduces && !stages[at].reduces) continue;
+      const auto kind = std::ranges::find(kinds_, stages[at].key, &Kind::key);
+      kinds.insert(static_cast<size_t>(kind - kinds_.begin()));
+    }
+    double work = 0;
+    for (const size_t kind : kinds) work += kinds_[kind].work;
+    if (kinds.size() > 1) groups.emplace_back(-work, std::vector(kinds.begin(), kinds.end()));
+  }
+  std::ranges::sort(groups);
+  if (groups.size() > most_groups) groups.resize(most_groups);
+  for (size_t kind = 0; kind < kinds_.size(); ++kind)
+    single.emplace_back(-kinds_[kind].work, std::vector{kind});
+  std::ranges::sort(single);
+  groups.insert(groups.end(), single.begin(), single.end());
+  std::set<size_t> read;
+  for (const SeenLayout& stage : stages) read.insert(stage.reads.begin(), stage.reads.end());
+  for (size_t at = 0; at < stages.size(); ++at) {
+    const auto last = static_cast<int>(stages[at].extents.size()) - 1;
+    if (!stages[at].reduces || stages[at].rule == last || read.contains(at)) continue;
+    const auto kind = std::ranges::find(kinds_, stages[at].key, &Kind::key);
+    changes_.push_back({{static_cast<size_t>(kind - kinds_.begin())}, last});
+  }
+  // An axis in which no stage lies by the rule, and that is not the last one of any, is gathered.
+  std::set<int> likely{-1};
+  for (const SeenLayout& stage : stages) {
+    likely.insert(stage.rule);
+    likely.insert(static_cast<int>(stage.extents.size()) - 1);
+  }
+  std::deque<Change> unlikely;
+  for (const auto& [less, kinds] : groups) {
+    std::vector<int> axes;
+    for (const size_t kind : kinds)
+      for (const int axis : kinds_[kind].axes)
+        if (std::ranges::find(axes, axis) == axes.end()) axes.push_back(axis);
+    for (const int axis : axes)
+      (likely.contains(axis) ? changes_ : unlikely).push_back({kinds, axis});
+  }
+  changes_.insert(changes_.end(), unlikely.begin(), unlikely.end());
+}
+
+// Those of its stages that can have the axis, over the best so far.
+std::vector<PlacedLayout> LayoutSearch::with(const Change& change) const {
+  std::vector<PlacedLayout> layouts;
+  for (size_t at = 0; at < kinds_.size(); ++at) {
+    const Kind& kind = kinds_[at];
+    const auto now = std::ranges::find(best_, kind.key, &PlacedLayout::key);
+    int axis = now == best_.end() ? kind.rule : now->axis;
+    const bool changes = std::ranges::find(change.kinds, at) != change.kinds.end() &&
+                         std::ranges::find(kind.axes, change.axis) != kind.axes.end();
+    if (changes) axis = change.axis;
+    if (axis != kind.rule) layouts.push_back({kind.key, kind.machine, axis});
+  }
+  return layouts;
+}
+
+std::string LayoutSearch::name_of(const Change& change) const {
+  const std::string which =
+      change.kinds.size() == 1 ? kinds_[change.kinds[0]].name : cat(change.kinds.size(), " stages");
+  return cat(which, " ", schedule::layout_text(change.axis));
+}
+
+std::optional<LayoutCandidate> LayoutSearch::next() {
+  while (!changes_.empty()) {
+    const Change change = std::move(changes_.front());
+    changes_.pop_front();
+    LayoutCandidate candidate{with(change), name_of(change)};
+    if (told_.insert(text_of(candidate.layouts)).second) return candidate;
+  }
+  return std::nullopt;
+}
+
+bool LayoutSearch::take(const LayoutCandidate& candidate, const LayoutTimes& times) {
+  LayoutTrial trial{candidate.layouts, adapter_, 0, 0, 0, times.failure};
+  if (!times.failure.empty()) {
+    ++failures_;
+    if (options_.on_layout_trial) options_.on_layout_trial(trial, candidate.name);
+    return false;
+  }
+  const auto compared = compare_turns(times.before, times.after);
+  if (!compared) return false;
+  const std::string text = text_of(candidate.layouts);
+  // Of many candidates one wins by chance: a second time it does not.
+  if (compared->faster && almost_ != text) {
+    almost_ = text;
+    return true;
+  }
+  ++trials_;
+  trial.ms = compared->ms;
+  trial.ratio = compared->ratio * ratio_;
+  trial.spread = compared->spread;
+  if (options_.on_layout_trial) options_.on_layout_trial(trial, candidate.name);
+  if (!compared->faster) return false;
+  const std::vector<PlacedLayout> before = std::exchange(best_, candidate.layouts);
+  ratio_ = trial.ratio;
+  tell_better(before, trial);
+  return false;
+}
+
+// What is not as it was before.
+void LayoutSearch::tell_better(const std::vector<PlacedLayout>& before,
+                               const LayoutTrial& trial) const {
+  if (!options_.on_better_layout) return;
+  for (const Kind& kind : kinds_) {
+    const auto axis_in = [&](const std::vector<PlacedLayout>& layouts) {
+      const auto found = std::ranges::find(layouts, kind.key, &PlacedLayout::key);
+      return found == layouts.end() ? kind.rule : found->axis;
+    };
+    const int axis = axis_in(best_);
+    if (axis == axis_in(before)) continue;
+    LayoutTrial told = trial;
+    if (axis == kind.rule) told.ratio = 1;
+    options_.on_better_layout({kind.key, kind.machine, axis}, told, kind.name);
+  }
+}
+
+void LayoutSearch::give_up() {
+  const std::vector<PlacedLayout> before = std::exchange(best_, {});
+  ratio_ = 1;
+  tell_better(before, {{}, adapter_, 0, 1, 0, ""});
+}
+
+std::vector<TunedLayout> LayoutSearch::changed() const {
+  std::vector<TunedLayout> all;
+  for (const PlacedLayout& one : best_) {
+    const auto kind = std::ranges::find(kinds_, one.key, &Kind::key);
+    all.push_back({kind->key, kind->machine, kind->name, kind->origin, kind->rule, one.axis});
+  }
+  return all;
+}
+
+}  // namespace gossamer::tune

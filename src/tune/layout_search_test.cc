@@ -1,0 +1,245 @@
+// The search for layouts on a machine that counts: where a conversion costs more than it saves, it
+// finds layouts without; where chance or a bad candidate speaks, the rule's stay.
+#include "tune/layout_search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "onnx/model_writer.h"
+#include "tune/batch_text.h"
+#include "tune/text.h"
+#include "tune/tuner.h"
+
+namespace gossamer::tune {
+namespace {
+
+using onnx::bytes_of;
+using onnx::model;
+using onnx::node;
+using onnx::value;
+
+// By the rule channels lie in vectors, and what leaves the model is copied: "unblock".
+onnx::Message convolution() {
+  const std::vector<float> ones(16 * 8 * 3 * 3, 1);
+  return model({{value("x", {"1", "8", "18", "18"})},
+                {node("Conv", {"x", "w"}, {"y"})},
+                {value("y", {"1", "16", "16", "16"})},
+                {onnx::tensor("w", 1, {16, 8, 3, 3}, ones)}});
+}
+
+int count_of(std::string_view word, std::string_view text) {
+  int count = 0;
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1))
+    ++count;
+  return count;
+}
+
+class CountingMachine : public Measurer {
+ public:
+  double conversion = 1;     // ms of one that a run makes; a run without any: 1
+  bool loads_others = true;  // than the rule's
+  bool right_others = true;
+  std::vector<double> lucky;  // times that come first, whatever runs
+  int loads = 0, times = 0;
+
+  Task<Result<int>> load(package::Files files) override {
+    ++loads;
+    std::string manifest;
+    for (const package::File& file : files)
+      if (file.name == "manifest.json")
+        manifest.assign(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+    const Model made{count_of("\"unblock\"", manifest), count_of(R"("schedule":")", manifest)};
+    if (!models_.empty() && made.conversions != models_[0].conversions && !loads_others)
+      return fail("it does not load");
+    models_.push_back(made);
+    return static_cast<int>(models_.size()) - 1;
+  }
+  void free(int) override {}
+  Task<Result<Timing>> profile(int model, int, const std::vector<int>&) override {
+    Timing timing{"a machine that counts", ms_of(model), {}};
+    for (int kernel = 0; kernel < at(model).kernels; ++kernel)
+      timing.kernels.push_back({kernel, 1, 0.5});
+    return timing;
+  }
+  Task<Result<double>> time(int model, int) override {
+    const auto turn = static_cast<size_t>(times++);
+    return turn < lucky.size() ? lucky[turn] : ms_of(model);
+  }
+  Task<Result<>> check(int model) override {
+    if (at(model).conversions != models_[0].conversions && !right_others)
+      return fail("wrong numbers");
+    return {};
+  }
+
+ private:
+  struct Model {
+    int conversions = 0, kernels = 0;
+  };
+  const Model& at(int model) const { return models_[static_cast<size_t>(model)]; }
+  double ms_of(int model) const { return 1 + conversion * at(model).conversions; }
+
+  std::vector<Model> models_;
+};
+
+struct Searched {
+  Result<Outcome> outcome;
+  std::string lines;
+  std::vector<LayoutTrial> trials;
+};
+
+Searched search(CountingMachine& machine, const std::string& earlier = "", int trials = 40) {
+  Searched run{Outcome(), {}, {}};
+  const Recorded recorded = read_records(earlier, "earlier");
+  EXPECT_TRUE(recorded.left_out.empty());
+  Options options;
+  options.compile.target = "wasm";
+  options.compile.records = &recorded.records;
+  options.known = recorded.trials;
+  options.known_layouts = recorded.layout_trials;
+  options.trials = trials;
+  options.on_layout_trial = [&](const LayoutTrial& trial, const std::string& name) {
+    run.lines += line_of(trial, name) + "\n";
+    run.trials.push_back(trial);
+  };
+  options.on_better_layout = [&](const PlacedLayout& layout, const LayoutTrial& trial,
+                                 const std::string& name) {
+    run.lines += line_of(layout, trial, name) + "\n";
+  };
+  run.outcome = tune(bytes_of(convolution()), machine, options).now();
+  return run;
+}
+
+// How many copies that change a layout the compiler makes with these records.
+int conversions(const std::string& lines) {
+  const Recorded recorded = read_records(lines, "found");
+  const onnx::Message message = convolution();
+  compiler::Options options;
+  options.target = "wasm";
+  options.records = &recorded.records;
+  const auto files = compiler::compile(bytes_of(message), options);
+  if (!files) return -1;
+  return count_of("\"unblock\"", {reinterpret_cast<const char*>((*files)[0].bytes.data()),
+                                  (*files)[0].bytes.size()});
+}
+
+TEST(LayoutSearch, FindsWhereAConversionCostsMoreThanItSaves) {
+  ASSERT_EQ(conversions(""), 1);
+  CountingMachine machine;
+  const Searched run = search(machine);
+  ASSERT_TRUE(run.outcome) << run.outcome.error().to_string();
+  ASSERT_EQ(run.outcome->layouts.size(), 1u);
+  const TunedLayout& found = run.outcome->layouts[0];
+  EXPECT_EQ(found.before, 1);
+  EXPECT_EQ(found.name, "conv");
+  EXPECT_NE(found.after, found.before);
+  EXPECT_DOUBLE_EQ(run.outcome->run_ms_before, 2);
+  EXPECT_DOUBLE_EQ(run.outcome->run_ms_after, 1);
+  EXPECT_FALSE(run.outcome->layouts_given_up);
+  EXPECT_EQ(conversions(run.lines), 0) << run.lines;
+}
+
+TEST(LayoutSearch, LeavesTheRuleAloneWhereItIsRight) {
+  CountingMachine machine;
+  machine.conversion = -0.5;
+  const Searched run = search(machine);
+  ASSERT_TRUE(run.outcome);
+  EXPECT_GT(run.outcome->layout_trials, 0);
+  EXPECT_TRUE(run.outcome->layouts.empty());
+  EXPECT_EQ(conversions(run.lines), 1) << run.lines;
+}
+
+TEST(LayoutSearch, WhatWinsOnceByChanceIsNotTaken) {
+  CountingMachine machine;
+  machine.conversion = 0;
+  machine.lucky = {2, 1, 2, 1, 2, 1, 2, 1};  // the first candidate, four turns
+  const Searched run = search(machine);
+  ASSERT_TRUE(run.outcome);
+  EXPECT_TRUE(run.outcome->layouts.empty());
+  EXPECT_EQ(run.lines.find("\"layout\":\"axis=3\",\"ms\""), std::string::npos);
+}
+
+TEST(LayoutSearch, GoesOnPastBadCandidates) {
+  for (const bool loads : {false, true}) {
+    CountingMachine machine;
+    machine.loads_others = loads;
+    machine.right_others = !loads;
+    const Searched run = search(machine);
+    ASSERT_TRUE(run.outcome);
+    EXPECT_GT(run.outcome->layout_failures, 0);
+    EXPECT_TRUE(run.outcome->layouts.empty());
+    EXPECT_FALSE(run.outcome->kernels.empty());
+    EXPECT_TRUE(std::ranges::any_of(run.trials, [&](const LayoutTrial& trial) {
+      return trial.failure == (loads ? "wrong numbers" : "it does not load");
+    }));
+  }
+}
+
+TEST(LayoutSearch, GoesOnWhereAnotherSearchEnded) {
+  CountingMachine machine;
+  const Searched first = search(machine);
+  CountingMachine later;
+  const Searched second = search(later, first.lines);
+  ASSERT_TRUE(second.outcome);
+  EXPECT_EQ(second.outcome->layouts.size(), 1u);
+  std::set<std::string> seen;
+  for (const auto* run : {&first, &second})
+    for (const LayoutTrial& trial : run->trials)
+      EXPECT_TRUE(seen.insert(line_of({trial.layouts, "", 0, 1, 0, ""}, "")).second);
+  EXPECT_EQ(conversions(first.lines + second.lines), 0);
+}
+
+// A search that is over has no time for layouts, and one may do without.
+TEST(LayoutSearch, HasItsShare) {
+  CountingMachine machine;
+  const Searched run = search(machine, "", 3);
+  ASSERT_TRUE(run.outcome);
+  EXPECT_EQ(run.outcome->layout_trials, 0);
+  EXPECT_TRUE(run.lines.empty());
+}
+
+// The last comparison is of whole runs, with the model as the compiler makes it.
+TEST(LayoutSearch, GoesBackWhereWholeRunsAreSlowerAtTheEnd) {
+  CountingMachine machine;
+  // Of the first two candidates' turns; then a conversion saves time.
+  machine.conversion = -0.5;
+  machine.lucky.assign(16, 1);
+  for (size_t at = 0; at < machine.lucky.size(); at += 2) machine.lucky[at] = 2;
+  const Searched run = search(machine, "", 4);
+  ASSERT_TRUE(run.outcome);
+  EXPECT_EQ(run.outcome->layouts.size(), 1u);
+  EXPECT_TRUE(run.outcome->layouts_given_up);
+  EXPECT_EQ(conversions(run.lines), 1) << run.lines;
+}
+
+TEST(LayoutSearch, LinesThatAreNoneAreLeftOut) {
+  const Recorded read = read_records(
+      "{\"key\":\"a\",\"class\":\"wasm\",\"layout\":\"axis=2\"}\n"
+      "{\"key\":\"a\",\"class\":\"wasm\",\"layout\":\"sideways\"}\n"
+      "{\"class\":\"wasm\",\"layout\":\"plain\"}\n"
+      "{\"key\":\"a\",\"class\":\"wasm\",\"layout\":7}\n"
+      "{\"class\":\"wasm\",\"layouts\":3,\"adapter\":\"x\"}\n"
+      "{\"class\":\"wasm\",\"layouts\":[3],\"adapter\":\"x\"}\n"
+      "{\"class\":\"wasm\",\"layouts\":[{\"key\":\"a\",\"layout\":\"plain\"}],\"adapter\":\"x\"}\n"
+      "{\"class\":\"wasm\",\"layouts\":[],\"adapter\":\"x\",\"ratio\":0.5}\n",
+      "here");
+  EXPECT_EQ(read.left_out.size(), 6u);
+  EXPECT_EQ(read.left_out.front().where, "here:2");
+  EXPECT_EQ(read.layout_trials.size(), 1u);
+}
+
+TEST(LayoutSearch, BatchesSayTheirLayouts) {
+  Batch batch;
+  batch.layouts = {{"a", "wasm", 3}, {"b", "wasm", -1}};
+  const auto read = read_batch(to_json(batch));
+  ASSERT_TRUE(read) << read.error().to_string();
+  ASSERT_EQ(read->layouts.size(), 2u);
+  EXPECT_EQ(read->layouts[0].axis, 3);
+  EXPECT_EQ(read->layouts[1].key, "b");
+  EXPECT_EQ(read->layouts[1].axis, -1);
+  EXPECT_FALSE(read_batch(R"({"best": [], "challengers": [], "layouts": [{"key": "a"}]})"));
+}
+
+}  // namespace
+}  // namespace gossamer::tune
