@@ -1,5 +1,5 @@
 // What `model.tune()` finds in a page in seconds, of what it finds in minutes: a model is tuned for `--seconds`, then for `--long` more,
-// and the default, the short search's kernels and the long one's take turns.
+// and the default points, those of the records that come with the compiler, the short search's and the long one's take turns.
 //
 //   node bench/tune_page.mjs [--model resnet18] [--device webgpu] [--seconds 10] [--long 120] [--browser PATH] [--browser-args "..."] [--out FOLDER]
 //
@@ -31,21 +31,24 @@ mkdirSync(out, {recursive: true});
 
 const rows = [];
 const turns = (values) => values.map((value) => value.toFixed(3)).join(' | ');
-const line = ({model, device, adapter, points, runs, kernels, share, framesPerSecond, spent, problem}) => (problem
+const percent = (share) => (share === undefined ? 'no gain' : `${(100 * share).toFixed(0)} %`);
+const line = ({model, device, adapter, points, runs, kernels, share, shareBeyondShipped, recordFiles, framesPerSecond, spent, problem}) => (problem
   ? `| ${model} | ${device} | ${problem.split('\n')[0].replaceAll('|', '/')} |`
-  : `| ${model} | ${device} | ${adapter} | ${points.join(' and ')} | ${turns(runs)} | ${turns(kernels)} | ${(kernels[0] / kernels[2]).toFixed(2)} | ` +
-    `${share === undefined ? 'no gain' : `${(100 * share).toFixed(0)} %`} | ${framesPerSecond.toFixed(0)} | ` +
+  : `| ${model} | ${device} | ${adapter} | ${points.join(' and ')} | ${turns(runs)} | ${turns(kernels)} | ${(kernels[0] / kernels[3]).toFixed(2)} | ` +
+    `${percent(share)} | ${recordFiles.length > 0 ? percent(shareBeyondShipped) : 'none'} | ${framesPerSecond.toFixed(0)} | ` +
     `${Object.values(spent[0]).map((each) => each.toFixed(1)).join(', ')} |`);
 const write = () => {
   writeFileSync(join(out, 'tune_page.json'), `${JSON.stringify(rows, null, 1)}\n`);
   writeFileSync(join(out, 'tune_page.md'), `# Tuned in the page
 
-\`node bench/tune_page.mjs\`: milliseconds of whole runs and of the sum of kernels (medians, in turns) with the default points, those of
-${given.seconds} s of \`model.tune()\`, and those of ${given.long} s more. Share: of the long search's gain in kernels, what the short one has. Frames
-that the page drew a second during the short search, and the seconds for which that compiled, loaded and measured.
+\`node bench/tune_page.mjs\`: milliseconds of whole runs and of the sum of kernels (medians, in turns) with the default points, those of the
+records that come with the compiler for the device, those of ${given.seconds} s of \`model.tune()\` (which begins with these records), and those of
+${given.long} s more. Gain: of the long search. Share: of that gain in kernels over the default points, what a page has after ${given.seconds} s; beyond: the
+same of what the long search gains over the records that came with the compiler, where there are some. Frames that the page drew a second
+during the short search, and the seconds for which that compiled, loaded and measured.
 
-| model | device | adapter | points | run | short | long | kernels | short | long | gain | share | frames | spent |
-|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+| model | device | adapter | points | run | shipped | short | long | kernels | shipped | short | long | gain | share | beyond | frames | spent |
+|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 ${rows.map(line).join('\n')}
 `);
 };

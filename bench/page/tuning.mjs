@@ -26,6 +26,9 @@ async function outputsOf(model, feeds, names) {
   return Promise.all(names.map((name) => outputs[name].data()));
 }
 
+/** Of what the long search gains over `from` what the short one does; undefined: that gains nothing. */
+const shareOf = (from, short, long) => (from > long ? (from - short) / (from - long) : undefined);
+
 async function measure({model: name, device, seconds, long, threads}) {
   const [{compile}, {load, tensor}] = await Promise.all([import(at('now/compiler/compiler.js')), import(at('now/runtime/runtime.js'))]);
   const graph = modelOf(name).graph();
@@ -38,9 +41,11 @@ async function measure({model: name, device, seconds, long, threads}) {
   const spent = ({compileSeconds, loadSeconds, measureSeconds}) => ({compileSeconds, loadSeconds, measureSeconds});
   const thorough = await search({seconds: long, records: brief.records});
 
-  const plain = await compile(onnx, {target: device, records: ''});
+  // The default points, and what pages have on this device before anything was searched: the records that come with the compiler.
+  const plain = await compile(onnx, {target: device, records: '', deviceClass: 'none'});
+  const shipped = await compile(onnx, {target: device, records: ''});
   const parties = [];
-  for (const [party, files] of [['default', plain], ['short', brief.files], ['long', thorough.files]]) parties.push({name: party, model: await load(files, options)});
+  for (const [party, files] of [['default', plain], ['shipped', shipped], ['short', brief.files], ['long', thorough.files]]) parties.push({name: party, model: await load(files, options)});
   const names = graph.outputs.map(({name: output}) => output);
   const [expected, ...others] = await Promise.all(parties.map(({model}) => outputsOf(model, feeds, names)));
   const error = Math.max(...others.flatMap((outputs) => outputs.map((values, nth) => relativeError(values, expected[nth]))));
@@ -54,12 +59,12 @@ async function measure({model: name, device, seconds, long, threads}) {
     }
   }
   const kernels = sums.map(median);
-  const gain = kernels[0] - kernels[2];
+  const recordFiles = performance.getEntriesByType('resource').map(({name: address}) => address).filter((address) => address.endsWith('.jsonl')).map((address) => address.split('/').at(-1));
   return {
     model: name, device, adapter: opened.report().adapter, seconds, long, ...frames, error,
     points: [brief.trials, brief.trials + thorough.trials], failures: brief.failures + thorough.failures, spent: [brief, thorough].map(spent),
-    runs: runs.map((row) => row.median), ratios: runs.map((row) => row.ratio), kernels, share: gain > 0 ? (kernels[0] - kernels[1]) / gain : undefined,
-    records: thorough.records,
+    runs: runs.map((row) => row.median), ratios: runs.map((row) => row.ratio), kernels, recordFiles,
+    share: shareOf(kernels[0], kernels[2], kernels[3]), shareBeyondShipped: shareOf(kernels[1], kernels[2], kernels[3]), records: thorough.records,
   };
 }
 

@@ -70,7 +70,11 @@ constexpr Support support[] = {
     {"choose_int(", "int choose_int(bool c, int a, int b) { return c ? a : b; }\n"},
     {"choose_uint(", "uint choose_uint(bool c, uint a, uint b) { return c ? a : b; }\n"},
     {"choose_bool(", "bool choose_bool(bool c, bool a, bool b) { return c ? a : b; }\n"},
-    {"choose_vec4(", "vec4 choose_vec4(bvec4 c, vec4 a, vec4 b) { return mix(b, a, c); }\n"},
+    // Not mix(b, a, c): NVIDIA's OpenGL driver (580) takes b for lanes of c that it knows to be
+    // true.
+    {"choose_vec4(",
+     "vec4 choose_vec4(bvec4 c, vec4 a, vec4 b) {\n"
+     "  return vec4(c.x ? a.x : b.x, c.y ? a.y : b.y, c.z ? a.z : b.z, c.w ? a.w : b.w);\n}\n"},
     {"choose_ivec4(",
      "ivec4 choose_ivec4(bvec4 c, ivec4 a, ivec4 b) {\n"
      "  return ivec4(c.x ? a.x : b.x, c.y ? a.y : b.y, c.z ? a.z : b.z, c.w ? a.w : b.w);\n}\n"},

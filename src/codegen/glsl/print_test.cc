@@ -48,7 +48,9 @@ uniform highp sampler2DArray b1;
 layout(location = 0) out vec4 o0;
 layout(location = 1) out vec4 o1;
 uniform int s0;
-vec4 choose_vec4(bvec4 c, vec4 a, vec4 b) { return mix(b, a, c); }
+vec4 choose_vec4(bvec4 c, vec4 a, vec4 b) {
+  return vec4(c.x ? a.x : b.x, c.y ? a.y : b.y, c.z ? a.z : b.z, c.w ? a.w : b.w);
+}
 void main() {
   int texel = int(gl_FragCoord.x) + 8 * int(gl_FragCoord.y);
   bool t_0 = texel < s0;
