@@ -292,6 +292,30 @@ TEST_P(Conformance, CopiesAreCommandsLikeOthers) {
   for (size_t at = 0; at < count; ++at) ASSERT_EQ(y[at], at < count / 2 ? 28 : 7) << at;
 }
 
+// What is written after launches is not what they read, also where nothing was read since.
+TEST_P(Conformance, WritesAreCommandsLikeOthers) {
+  if (!device->computes()) GTEST_SKIP() << "the null device runs no kernels, by definition";
+  const auto code = load_example();
+  constexpr int count = 16, turns = 20;
+  const auto from = allocate(4 * count);
+  std::vector<std::unique_ptr<runtime::Buffer>> made;
+  Queue& queue = device->queue();
+  const int64_t two = 2;
+  for (int turn = 0; turn < turns; ++turn) {
+    made.push_back(allocate(4 * count));
+    const std::vector<int32_t> x(count, turn + 1);
+    ASSERT_TRUE(queue.write(*from, 0, std::as_bytes(std::span(x))));
+    runtime::Buffer* there[] = {from.get(), made.back().get()};
+    ASSERT_TRUE(queue.launch(*code, {0, there, {&two, 1}, count / GetParam().elements}));
+  }
+  for (int turn = 0; turn < turns; ++turn) {
+    std::vector<int32_t> y(count);
+    ASSERT_TRUE(
+        queue.read(*made[static_cast<size_t>(turn)], 0, std::as_writable_bytes(std::span(y))));
+    EXPECT_EQ(y, std::vector<int32_t>(count, 2 * (turn + 1))) << turn;
+  }
+}
+
 // Devices of a process may share what the driver has one of.
 TEST_P(Conformance, SeveralDevicesRunInThreads) {
   if (!device->computes()) GTEST_SKIP() << "the null device runs no kernels, by definition";

@@ -49,16 +49,26 @@ class GlBuffer : public Buffer {
 class GlQueue : public Queue {
  public:
   explicit GlQueue(const Shared& context)
-      : context_(context), gl_(context->gl()), staging_(context, GL_COPY_WRITE_BUFFER) {}
+      : context_(context),
+        gl_(context->gl()),
+        staging_(context, GL_COPY_WRITE_BUFFER),
+        upload_(context, GL_COPY_READ_BUFFER) {}
   Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes,
                  ir::DType /*storage*/) override {
     GS_TRY(check_range(to, offset, bytes.size()));
     if (bytes.empty()) return {};
     const auto attached = context_->attach();
     gl_.glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+    const auto size = static_cast<GLsizeiptr>(bytes.size());
+    const auto at = static_cast<GLintptr>(offset);
+    // NVIDIA's driver (580) lets glBufferSubData overtake launches that read what lies there,
+    // copies it does not.
+    if (launched_) upload_.fill(bytes);
     gl_.glBindBuffer(GL_COPY_WRITE_BUFFER, static_cast<GlBuffer&>(to).name());
-    gl_.glBufferSubData(GL_COPY_WRITE_BUFFER, static_cast<GLintptr>(offset),
-                        static_cast<GLsizeiptr>(bytes.size()), bytes.data());
+    if (launched_)
+      gl_.glCopyBufferSubData(GL_COPY_READ_BUFFER, GL_COPY_WRITE_BUFFER, 0, at, size);
+    else
+      gl_.glBufferSubData(GL_COPY_WRITE_BUFFER, at, size, bytes.data());
     return {};
   }
   Result<> read(std::span<const ReadArguments> reads) override {
@@ -80,7 +90,9 @@ class GlQueue : public Queue {
           GL_COPY_READ_BUFFER, GL_COPY_WRITE_BUFFER, static_cast<GLintptr>(reads[at].offset),
           static_cast<GLintptr>(parts[at].at), static_cast<GLsizeiptr>(reads[at].bytes.size()));
     }
-    return staging_.read(end, parts);
+    GS_TRY(staging_.read(end, parts));
+    launched_ = false;  // that waited for all of them
+    return {};
   }
   Result<> copy(Buffer& to, const Buffer& from, size_t bytes, ir::DType /*storage*/) override {
     GS_TRY(check_range(to, 0, bytes));
@@ -108,6 +120,7 @@ class GlQueue : public Queue {
     const int64_t x = std::min(arguments.range, most_groups_in_x);
     gl_.glDispatchCompute(static_cast<GLuint>(x),
                           static_cast<GLuint>((arguments.range + x - 1) / x), 1);
+    launched_ = true;
     gl_.glMemoryBarrier(GL_SHADER_STORAGE_BARRIER_BIT);
     return {};
   }
@@ -119,7 +132,9 @@ class GlQueue : public Queue {
  private:
   Shared context_;
   const Gl& gl_;
-  Staging staging_;
+  Staging staging_;  // what is read
+  Staging upload_;   // what is written behind launches
+  bool launched_ = false;
   std::vector<GLint> words_;
 };
 

@@ -20,6 +20,14 @@ void Staging::bind(size_t bytes) {
   size_ = bytes;
 }
 
+void Staging::fill(std::span<const std::byte> bytes) {
+  const Gl& gl = context_->gl();
+  if (!buffer_) gl.glGenBuffers(1, &buffer_);
+  gl.glBindBuffer(target_, buffer_);
+  gl.glBufferData(target_, static_cast<GLsizeiptr>(bytes.size()), bytes.data(), GL_STREAM_COPY);
+  size_ = bytes.size();
+}
+
 Result<> Staging::read(size_t bytes, std::span<const Part> parts) {
   const Gl& gl = context_->gl();
   const void* const mapped =

@@ -1,5 +1,5 @@
 // What is read comes through a buffer of its own: drivers move one that is mapped to the host's
-// memory.
+// memory. So does what is written in turn with launches.
 #pragma once
 
 #include "runtime/device.h"
@@ -9,7 +9,7 @@ namespace gossamer::runtime::opengl {
 
 class Staging {
  public:
-  // `target`: where it is bound to be written.
+  // `target`: where it is bound.
   Staging(std::shared_ptr<Context> context, GLenum target)
       : context_(std::move(context)), target_(target) {}
   ~Staging();
@@ -23,6 +23,8 @@ class Staging {
   };
   // These while the context is current. Bound, with room for so many bytes:
   void bind(size_t bytes);
+  // Bound, with these bytes, in memory that nothing queued before reads.
+  void fill(std::span<const std::byte> bytes);
   // Waits for what writes it. Errors: what the driver has noted.
   Result<> read(size_t bytes, std::span<const Part> parts);
 
