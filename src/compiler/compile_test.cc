@@ -86,6 +86,17 @@ TEST(Compile, HoistedConstantsFitTheBindings) {
   }
 }
 
+// Each step of it takes more bindings than OpenGL ES 3.1 has, and so is on the CPU; what lies
+// between is copied, also where that is nothing.
+TEST(Compile, NothingIsCopiedToTheSideAndBack) {
+  const onnx::Message matched =
+      model({{value("x", {"2", "0"}, 8)},
+             {node("RegexFullMatch", {"x"}, {"y"},
+                   {onnx::attribute("pattern", std::string_view("a+b"))})},
+             {value("y", {"2", "0"}, 9)}});
+  EXPECT_EQ(count(manifest_of(matched, "opengl", "es31"), "\"outputs\""), 1u);
+}
+
 TEST(Compile, ScattersJoinNumbersOnly) {
   const onnx::Message scattered =
       model({{value("x", {"4"}, 9), value("i", {"2"}, 7), value("u", {"2"}, 9)},

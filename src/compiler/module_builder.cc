@@ -111,11 +111,15 @@ bool ModuleBuilder::is_recorded(const schedule::Group& group,
          (options_.records->has(group, caps_) || options_.records->has(group, others));
 }
 
+bool ModuleBuilder::is_empty(const ir::BufferNode& buffer) {
+  return std::ranges::any_of(buffer.shape,
+                             [](const ir::Expr& extent) { return ir::is_const(extent, 0); });
+}
+
 Result<> ModuleBuilder::add_group(const schedule::Group& group) {
-  // Nothing to write, and an axis without points is a case that schedules need not know.
-  const auto is_empty = [](const ir::Expr& extent) { return ir::is_const(extent, 0); };
   const ops::Stage& last = group.last();
-  if (std::ranges::any_of(last.output->shape, is_empty)) {
+  // Nothing to write, and an axis without points is a case that schedules need not know.
+  if (is_empty(*last.output)) {
     if (!states_.contains(last.output.get())) constant_.insert(last.output.get());
     return {};
   }
@@ -233,7 +237,9 @@ Result<> ModuleBuilder::plan_slots() {
   for (size_t i = 0; i < buffers_.size(); ++i) {
     const ir::Buffer& buffer = buffers_[i];
     const auto before = in_place_.find(buffer.get());
-    tensors.push_back({buffer, need_of(*buffer), exclusive.contains(buffer.get()),
+    // What is empty is read, by a copy or a loop, though nothing writes it.
+    const bool alone = exclusive.contains(buffer.get()) || is_empty(*buffer);
+    tensors.push_back({buffer, need_of(*buffer), alone,
                        before == in_place_.end() ? ir::Buffer() : before->second});
     tensors.back().need.segment = segments_[i];
   }

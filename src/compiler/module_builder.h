@@ -56,6 +56,7 @@ class ModuleBuilder {
   void add_outputs();
   ir::DType storage_of(const ir::BufferNode& buffer) const;
   int device_of(const ir::BufferNode& buffer) const { return stages_.side.contains(&buffer); }
+  static bool is_empty(const ir::BufferNode& buffer);
   graph::MemoryNeed need_of(const ir::BufferNode& buffer) const;
   Result<> emit(package::Files& files);
   Result<> emit_shader(size_t kernel);
