@@ -1,4 +1,4 @@
-"""gossamer tune on many machines: one search, whose batches of points are measured by workers that Ray places (pip install gossamer[fleet]).
+"""gossamer tune on many machines: one search, whose batches of layouts and points are measured by workers that Ray places (pip install gossamer[fleet]).
 
     python -m gossamer.fleet resnet18.onnx --target opencl --seconds 600 --output records.jsonl --workers 8 --gpus 1 --address auto
 
@@ -47,10 +47,12 @@ SLOW = 30
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a search found. adapter: the device, as all workers call it. trials, failures: points that were measured, and that did not run.
+    """What a search found. adapter: the device, as all workers call it. trials, failures: points that were measured, and that did not run;
+    layout_trials, layout_failures: the same of layouts. layouts: those that are not the rule's, layouts_given_up: whole runs were slower in them
+    at the end, so records say the rule's.
     batches, lost: how many were measured, and how often a worker was lost with one; workers: how many there were, new ones in the place of
     lost ones among them. waited_ms: of each batch, what it took beside the
-    measuring itself, the planning and Ray's carrying it there and back. kernels: as `gossamer tune --json` has them."""
+    measuring itself, the planning and Ray's carrying it there and back. kernels and layouts: as `gossamer tune --json` has them."""
 
     adapter: str
     trials: int
@@ -60,6 +62,10 @@ class Outcome:
     workers: int
     run_ms_before: float
     run_ms_after: float
+    layout_trials: int
+    layout_failures: int
+    layouts: list[dict[str, Any]]
+    layouts_given_up: bool
     kernels: list[dict[str, Any]]
     waited_ms: list[float] = field(repr=False)
     _table: str = field(repr=False)
@@ -321,6 +327,7 @@ def tune(
     output: str | os.PathLike[str],
     trials: int = 0,
     seconds: float = 0,
+    layout_share: float = 0.25,
     workers: int = 2,
     devices: Sequence[str] = (),
     inputs: Mapping[str, Any] | None = None,
@@ -337,15 +344,15 @@ def tune(
 ) -> Outcome:
     """Searches faster kernels for a model on the devices of many machines, into a file of records for `gossamer compile --records`.
 
-    model: a path (weights in other files are found beside it) or bytes. target, output, trials, seconds, inputs (arrays by name; others
-    are made up), shapes, dims, threads, timeout, cpu, seed: as of `gossamer tune`. workers: so many, each with the device that `gossamer
+    model: a path (weights in other files are found beside it) or bytes. target, output, trials, seconds, layout_share (0: no layouts),
+    inputs (arrays by name; others are made up), shapes, dims, threads, timeout, cpu, seed: as of `gossamer tune`. workers: so many, each with the device that `gossamer
     tune` takes there; devices: one worker for each of these, "native" or rpc://...; all must be of one kind, others are left out.
     address: of a Ray cluster ("auto", "ray://HOST:10001"); without one, what ray.init() has connected to, or else workers of this machine.
     options: of Ray for each worker, {"num_cpus": 1} unless told otherwise; {"num_gpus": 1} gives each a GPU of its own. program: the command
     line, by default $GOSSAMER_PROGRAM of each machine, or `gossamer`. quiet: no progress on the terminal.
 
     Workers that are lost lose nothing: their batch is measured by another one, and a new one is started in their place. A batch that took
-    three workers with it is halved until the points are found that do it; they are recorded as failed. Ctrl+C ends the search with what it has found.
+    three workers with it is halved until the points are found that do it; they are recorded as failed, and so are layouts. Ctrl+C ends the search with what it has found.
     Raises Error as `gossamer tune`, where Ray is not installed, and where no worker is left.
     """
     count = len(devices) or workers
@@ -366,7 +373,7 @@ def tune(
             file.write_bytes(model)
         else:
             file = Path(model)
-        words = [str(file), "--fleet", "plan", *common, "--output", os.fspath(output), *_words({"trials": trials, "seconds": seconds, "seed": seed})]
+        words = [str(file), "--fleet", "plan", *common, "--output", os.fspath(output), *_words({"trials": trials, "seconds": seconds, "seed": seed, "layout-share": str(layout_share)})]
         plan = _Program(program, [*words, "--json"] if quiet else words)
         try:
             names = json.loads(plan.receive())["files"]
@@ -385,7 +392,23 @@ def tune(
         finally:
             plan.end()
     found = ended["end"]
-    return Outcome(found["adapter"], found["trials"], found["failures"], fleet.batches, fleet.lost, fleet.workers, found["runMsBefore"], found["runMsAfter"], found["kernels"], fleet.waited_ms, ended["table"])
+    return Outcome(
+        adapter=found["adapter"],
+        trials=found["trials"],
+        failures=found["failures"],
+        batches=fleet.batches,
+        lost=fleet.lost,
+        workers=fleet.workers,
+        run_ms_before=found["runMsBefore"],
+        run_ms_after=found["runMsAfter"],
+        layout_trials=found["layoutTrials"],
+        layout_failures=found["layoutFailures"],
+        layouts=found["layouts"],
+        layouts_given_up=found["layoutsGivenUp"],
+        kernels=found["kernels"],
+        waited_ms=fleet.waited_ms,
+        _table=ended["table"],
+    )
 
 
 def main() -> int:
@@ -396,6 +419,7 @@ def main() -> int:
     parser.add_argument("--output", "-o", required=True, help="Records, a line each; a file that is there is gone on with")
     parser.add_argument("--trials", type=int, help="Points to measure")
     parser.add_argument("--seconds", type=float, help="To search for, the comparison at the end too")
+    parser.add_argument("--layout-share", type=float, help="Of --seconds, or of --trials and beside them, for layouts that cross kernels (0.25); 0: none")
     parser.add_argument("--workers", type=int, help="So many (2)")
     parser.add_argument("--device", action="append", dest="devices", help='A worker for each: "native" or rpc://...')
     parser.add_argument("--address", help='Of a Ray cluster: "auto", ray://HOST:10001')

@@ -40,6 +40,14 @@ def products(beside=""):
     return model
 
 
+def convolution():
+    """Whose output leaves the model: by the rule its channels lie in vectors, and a copy follows that takes longer than it saves."""
+    weights = numpy_helper.from_array(np.sin(np.arange(64, dtype=np.float32)).reshape(16, 4, 1, 1), "w")
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, channels, 256, 256]) for name, channels in (("x", 4), ("y", 16))]
+    graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"])], "convolution", [ports[0]], [ports[1]], [weights])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
 @pytest.fixture(scope="module")
 def ray():
     """Small, silent and without anything outside of a folder of its own."""
@@ -95,16 +103,17 @@ class Killer(threading.Thread):
             self.killed = workers[0]
 
 
-def search(tmp_path, *, lines, **options):
-    """tune() with a worker killed, and what it recorded."""
+def search(tmp_path, *, lines, model=None, **options):
+    """tune() with a worker killed, and what it recorded. model: instead of products, with their weights in a file."""
     file = tmp_path / "model.onnx"
     import onnx
 
-    onnx.save(products("weights.bin"), file)
+    onnx.save(model or products("weights.bin"), file)
     records = tmp_path / "records.jsonl"
     killer = Killer(records, lines)
     killer.start()
-    outcome = gossamer.fleet.tune(file, "cpu", output=records, threads=1, dims={"n": 96}, quiet=True, **options)
+    dims = {} if model else {"n": 96}
+    outcome = gossamer.fleet.tune(file, "cpu", output=records, threads=1, dims=dims, quiet=True, **options)
     killer.join()
     assert killer.killed
     assert until(lambda: not processes("--with-parent")), "devices outlive their worker"
@@ -137,6 +146,37 @@ def test_a_killed_worker_loses_nothing(ray, tmp_path):
     assert "left out" not in subprocess.run([*words, records], check=True, capture_output=True, text=True).stderr
 
 
+def test_layouts_are_searched_though_a_worker_is_killed(ray, tmp_path):
+    options = {"workers": 2, "trials": 6, "layout_share": 1}
+    outcome, lines, file, records = search(tmp_path, model=convolution(), lines=1, **options)
+    expect_complete(outcome, lines, 6)
+
+    def measured(lines):
+        return [json.dumps(line["layouts"]) for line in lines if "layouts" in line]
+
+    first = measured(lines)
+    assert len(first) == len(set(first)) == outcome.layout_trials + outcome.layout_failures > 1
+    assert (outcome.lost, outcome.layout_failures) == (1, 0)
+    assert not outcome.layouts_given_up
+    (found,) = outcome.layouts
+    assert found["before"] == "axis=1" != found["after"]
+    assert outcome.run_ms_after < 0.9 * outcome.run_ms_before
+    assert f"layout of conv: {found['after']}" in str(outcome)
+    inspected = subprocess.run([PROGRAM, "inspect", file, "--target", "cpu", "--records", records, "--json"], check=True, capture_output=True).stdout
+    (taken,) = json.loads(inspected)["targets"][0]["layouts"]
+    assert taken["recorded"]
+    assert taken["layout"] == found["after"]
+    # Another search begins there.
+    again = gossamer.fleet.tune(file, "cpu", output=records, threads=1, quiet=True, **options)
+    both = measured(json.loads(line) for line in records.read_text().splitlines())
+    assert len(both) == len(set(both)) == len(first) + again.layout_trials
+    assert again.layouts
+    none = tmp_path / "none.jsonl"
+    without = gossamer.fleet.tune(file, "cpu", output=none, threads=1, quiet=True, workers=1, trials=2, layout_share=0)
+    assert (without.layout_trials, without.layouts, without.trials) == (0, [], 2)
+    assert "layout" not in none.read_text()
+
+
 def test_a_new_worker_takes_the_place_of_a_lost_one(ray, tmp_path):
     outcome, lines, _, _ = search(tmp_path, lines=3, trials=9, workers=1)
     expect_complete(outcome, lines, 9)
@@ -164,7 +204,7 @@ def test_a_batch_that_ends_workers_is_halved(ray, tmp_path):
     )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     records = tmp_path / "records.jsonl"
-    outcome = gossamer.fleet.tune(products().SerializeToString(), "cpu", output=records, trials=9, workers=1, threads=1, dims={"n": 96}, program=str(program), quiet=True)
+    outcome = gossamer.fleet.tune(products().SerializeToString(), "cpu", output=records, trials=9, layout_share=0, workers=1, threads=1, dims={"n": 96}, program=str(program), quiet=True)
     expect_complete(outcome, [json.loads(line) for line in records.read_text().splitlines()], 9)
     assert (outcome.lost, outcome.failures) == (3, 0)
 

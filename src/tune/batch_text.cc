@@ -2,8 +2,14 @@
 
 #include "tune/json.h"
 
+#include <algorithm>
+#include <array>
+
 namespace gossamer::tune {
 namespace {
+
+// In the order of Batch::Kind.
+constexpr std::array<std::string_view, 4> kinds = {"points", "comparison", "layouts", "survey"};
 
 void write(Writer& line, const char* name, const std::vector<double>& numbers) {
   line.json().Key(name);
@@ -29,8 +35,8 @@ void write(Writer& line, const char* name, const std::vector<Placed>& points) {
   line.json().EndArray();
 }
 
-void write(Writer& line, const std::vector<PlacedLayout>& layouts) {
-  line.json().Key("layouts");
+void write(Writer& line, const char* name, const std::vector<PlacedLayout>& layouts) {
+  line.json().Key(name);
   line.json().StartArray();
   for (const PlacedLayout& one : layouts) {
     line.json().StartObject();
@@ -89,10 +95,10 @@ Result<std::vector<Placed>> points_of(const Value& object, const char* name) {
 }
 
 // Absent: none.
-Result<std::vector<PlacedLayout>> layouts_of(const Value& object) {
+Result<std::vector<PlacedLayout>> layouts_of(const Value& object, const char* name) {
   std::vector<PlacedLayout> layouts;
-  if (!object.HasMember("layouts")) return layouts;
-  GS_ASSIGN(const Value* list, list_of(object, "layouts"));
+  if (!object.HasMember(name)) return layouts;
+  GS_ASSIGN(const Value* list, list_of(object, name));
   for (const Value& one : list->GetArray()) {
     if (!one.IsObject()) return fail("a layout is no object");
     PlacedLayout placed;
@@ -105,10 +111,43 @@ Result<std::vector<PlacedLayout>> layouts_of(const Value& object) {
   return layouts;
 }
 
-}  // namespace
+Result<Batch::Kind> kind_of(const Value& object) {
+  const auto member = object.FindMember("kind");
+  const std::string_view word = member != object.MemberEnd() && member->value.IsString()
+                                    ? member->value.GetString()
+                                    : std::string_view();
+  const auto found = std::ranges::find(kinds, word);
+  if (found == kinds.end())
+    return fail(cat("\"", word, "\" is no kind of batch"), "take one release everywhere");
+  return static_cast<Batch::Kind>(found - kinds.begin());
+}
 
-std::string to_json(const Survey& survey) {
-  Writer line;
+Result<Survey> survey_of(const Value& object, Survey survey) {
+  if (!object.IsObject()) return fail("a survey is no object");
+  GS_ASSIGN(survey.timing.adapter, text_of(object, "adapter"));
+  survey.timing.run_ms = number_of(object, "runMs");
+  survey.turn_seconds = number_of(object, "turnSeconds");
+  GS_ASSIGN(survey.spent, spent_of(object));
+  GS_ASSIGN(const Value* list, list_of(object, "kernels"));
+  for (const Value& one : list->GetArray()) {
+    if (!one.IsObject()) return fail("a kernel is no object");
+    GS_ASSIGN(const std::string key, text_of(one, "key"));
+    GS_ASSIGN(const std::string machine, text_of(one, "class"));
+    GS_ASSIGN(const std::string schedule, text_of(one, "schedule"));
+    const double kernel = number_of(one, "kernel");
+    const bool there = kernel >= 0 && kernel < static_cast<double>(survey.kernels.size());
+    const auto at = there ? static_cast<size_t>(kernel) : 0;
+    if (!there || survey.kernels[at].key != key || survey.kernels[at].machine != machine ||
+        survey.kernels[at].schedule != schedule)
+      return fail("the model has other kernels there than here",
+                  "take one release everywhere, and for cpu name the processor: --cpu");
+    survey.timing.kernels.push_back(
+        {static_cast<int>(at), number_of(one, "ms"), number_of(one, "share")});
+  }
+  return survey;
+}
+
+void write(Writer& line, const Survey& survey) {
   line.json().StartObject();
   line.text("adapter", survey.timing.adapter);
   line.number("runMs", survey.timing.run_ms);
@@ -130,43 +169,28 @@ std::string to_json(const Survey& survey) {
   }
   line.json().EndArray();
   line.json().EndObject();
+}
+
+}  // namespace
+
+std::string to_json(const Survey& survey) {
+  Writer line;
+  write(line, survey);
   return line.take();
 }
 
-Result<Survey> read_survey(std::string_view text, std::vector<compiler::KernelReport> kernels) {
+Result<Survey> read_survey(std::string_view text, Survey seen) {
   GS_ASSIGN(const rapidjson::Document document, read(text));
-  Survey survey;
-  survey.kernels = std::move(kernels);
-  GS_ASSIGN(survey.timing.adapter, text_of(document, "adapter"));
-  survey.timing.run_ms = number_of(document, "runMs");
-  survey.turn_seconds = number_of(document, "turnSeconds");
-  GS_ASSIGN(survey.spent, spent_of(document));
-  GS_ASSIGN(const Value* list, list_of(document, "kernels"));
-  for (const Value& one : list->GetArray()) {
-    if (!one.IsObject()) return fail("a kernel is no object");
-    GS_ASSIGN(const std::string key, text_of(one, "key"));
-    GS_ASSIGN(const std::string machine, text_of(one, "class"));
-    GS_ASSIGN(const std::string schedule, text_of(one, "schedule"));
-    const double kernel = number_of(one, "kernel");
-    const bool there = kernel >= 0 && kernel < static_cast<double>(survey.kernels.size());
-    const auto at = there ? static_cast<size_t>(kernel) : 0;
-    if (!there || survey.kernels[at].key != key || survey.kernels[at].machine != machine ||
-        survey.kernels[at].schedule != schedule)
-      return fail("the model has other kernels there than here",
-                  "take one release everywhere, and for cpu name the processor: --cpu");
-    survey.timing.kernels.push_back(
-        {static_cast<int>(at), number_of(one, "ms"), number_of(one, "share")});
-  }
-  return survey;
+  return survey_of(document, std::move(seen));
 }
 
 std::string to_json(const Batch& batch) {
   Writer line;
   line.json().StartObject();
   line.count("number", batch.number);
-  line.json().Key("compare");
-  line.json().Bool(batch.compare);
-  write(line, batch.layouts);
+  line.text("kind", std::string(kinds[static_cast<size_t>(batch.kind)]));
+  write(line, "layouts", batch.layouts);
+  write(line, "others", batch.others);
   write(line, "best", batch.best);
   write(line, "challengers", batch.challengers);
   line.json().EndObject();
@@ -177,8 +201,9 @@ Result<Batch> read_batch(std::string_view text) {
   GS_ASSIGN(const rapidjson::Document document, read(text));
   Batch batch;
   batch.number = static_cast<int>(number_of(document, "number"));
-  batch.compare = document.HasMember("compare") && document["compare"].IsTrue();
-  GS_ASSIGN(batch.layouts, layouts_of(document));
+  GS_ASSIGN(batch.kind, kind_of(document));
+  GS_ASSIGN(batch.layouts, layouts_of(document, "layouts"));
+  GS_ASSIGN(batch.others, layouts_of(document, "others"));
   GS_ASSIGN(batch.best, points_of(document, "best"));
   GS_ASSIGN(batch.challengers, points_of(document, "challengers"));
   return batch;
@@ -192,6 +217,11 @@ std::string to_json(const Measurement& measurement, int number) {
   write(line, measurement.spent);
   write(line, "runBefore", measurement.run_before);
   write(line, "runAfter", measurement.run_after);
+  if (!measurement.failure.empty()) line.text("failed", measurement.failure);
+  if (measurement.survey) {
+    line.json().Key("survey");
+    write(line, *measurement.survey);
+  }
   line.json().Key("points");
   line.json().StartArray();
   for (const Measured& one : measurement.points) {
@@ -210,7 +240,8 @@ std::string to_json(const Measurement& measurement, int number) {
   return line.take();
 }
 
-Result<Answer> read_measurement(std::string_view text) {
+Result<Answer> read_measurement(std::string_view text,
+                                const std::vector<compiler::KernelReport>& surveyed) {
   GS_ASSIGN(const rapidjson::Document document, read(text));
   Answer answer;
   answer.number = static_cast<int>(number_of(document, "number"));
@@ -219,6 +250,15 @@ Result<Answer> read_measurement(std::string_view text) {
   GS_ASSIGN(made.spent, spent_of(document));
   GS_ASSIGN(made.run_before, numbers_of(document, "runBefore"));
   GS_ASSIGN(made.run_after, numbers_of(document, "runAfter"));
+  if (made.run_before.size() != made.run_after.size()) return fail("a turn has one time");
+  if (document.HasMember("failed")) {
+    GS_ASSIGN(made.failure, text_of(document, "failed"));
+  }
+  if (document.HasMember("survey")) {
+    Survey seen;
+    seen.kernels = surveyed;
+    GS_ASSIGN(made.survey, survey_of(document["survey"], std::move(seen)));
+  }
   GS_ASSIGN(const Value* list, list_of(document, "points"));
   for (const Value& one : list->GetArray()) {
     Measured& point = made.points.emplace_back();

@@ -94,15 +94,72 @@ Bench::Bench(std::span<const std::byte> model, Measurer& measurer, const compile
              const std::function<bool()>& is_stopped)
     : model_(model), measurer_(measurer, spent_), compile_(compile), is_stopped_(is_stopped) {}
 
+namespace {
+
+void add_to(schedule::Records& records, const std::vector<PlacedLayout>& layouts) {
+  records.set_exact();
+  for (const PlacedLayout& one : layouts)
+    records.add(schedule::LayoutRecord{one.key, one.machine, one.axis});
+}
+
+// By the rule, noting what records would say.
+schedule::LayoutWatch watch_for(const compiler::Options& compile) {
+  return {nullptr, compile.records, schedule::LayoutWatch::Mode::note};
+}
+
+}  // namespace
+
+Result<Survey> survey_without_times(std::span<const std::byte> model,
+                                    const compiler::Options& compile) {
+  const schedule::LayoutWatch watch = watch_for(compile);
+  compiler::Options noting = compile;
+  noting.records = &watch;
+  noting.groups = true;
+  compiler::Report report;
+  GS_TRY(compiler::compile(model, noting, &report));
+  Survey survey;
+  survey.kernels = std::move(report.kernels);
+  survey.layouts = watch.seen();
+  return survey;
+}
+
+Result<std::vector<compiler::KernelReport>> kernels_in(const std::vector<PlacedLayout>& layouts,
+                                                       std::span<const std::byte> model,
+                                                       compiler::Options compile) {
+  schedule::Records records;
+  add_to(records, layouts);
+  compile.records = &records;
+  compile.groups = true;
+  compiler::Report report;
+  GS_TRY(compiler::compile(model, compile, &report));
+  return std::move(report.kernels);
+}
+
+void take_adapters(Survey& survey, compiler::Options& compile) {
+  if (compile.adapters == "any") {
+    const auto is_hardware = [](const compiler::KernelReport& kernel) {
+      return kernel.machine.ends_with(".hardware");
+    };
+    if (std::ranges::none_of(survey.kernels, is_hardware)) return;
+    const bool ran = std::ranges::any_of(survey.timing.kernels, [&](const KernelTime& time) {
+      const auto at = static_cast<size_t>(time.kernel);
+      return time.kernel >= 0 && at < survey.kernels.size() && is_hardware(survey.kernels[at]);
+    });
+    compile.adapters = ran ? "hardware" : "software";
+  }
+  // Layouts are of the adapters that a package is for; candidates are for those that are there.
+  for (schedule::SeenLayout& one : survey.layouts)
+    if (one.machine.ends_with(".software") && compile.adapters == "hardware")
+      one.machine = cat(target_of(one.machine), ".hardware");
+}
+
 // Without points and layouts it is the model as the compiler makes it.
 Task<Result<Bench::Loaded>> Bench::load(const std::vector<PlacedLayout>& layouts,
                                         const std::vector<Placed>& best,
                                         const std::vector<Placed>& challengers, const Which& which,
                                         const schedule::LayoutWatch* watch) {
   schedule::Records records;
-  records.set_exact();
-  for (const PlacedLayout& one : layouts)
-    records.add(schedule::LayoutRecord{one.key, one.machine, one.axis});
+  add_to(records, layouts);
   for (const Placed& one : best) records.add(one.key, one.machine, one.point);
   for (const size_t at : which) {
     const Placed& one = challengers[at];
@@ -136,36 +193,14 @@ void Bench::free(Loaded& loaded) {
   loaded.number = -1;
 }
 
-// Candidates are compiled for the kind of adapter that ran this one.
-void Bench::take_adapters(const Loaded& loaded, const Timing& timing) {
-  if (compile_.adapters != "any") return;
-  const auto is_hardware = [](const compiler::KernelReport& kernel) {
-    return kernel.machine.ends_with(".hardware");
-  };
-  if (std::ranges::none_of(loaded.kernels, is_hardware)) return;
-  const bool ran = std::ranges::any_of(timing.kernels, [&](const KernelTime& time) {
-    const auto at = static_cast<size_t>(time.kernel);
-    return time.kernel >= 0 && at < loaded.kernels.size() && is_hardware(loaded.kernels[at]);
-  });
-  compile_.adapters = ran ? "hardware" : "software";
-}
-
 Task<Result<Survey>> Bench::begin() {
-  const schedule::LayoutWatch watch(nullptr, compile_.records, schedule::LayoutWatch::Mode::note);
+  const schedule::LayoutWatch watch = watch_for(compile_);
   GS_CO_ASSIGN(Loaded loaded, co_await load({}, {}, {}, {}, &watch));
   GS_CO_ASSIGN(Survey survey, co_await this->survey(std::move(loaded)));
   runs_ = static_cast<int>(std::clamp(60 / std::max(survey.timing.run_ms, 0.01), 2.0, 20.0));
   survey.layouts = watch.seen();
-  // Layouts are of the adapters that a package is for; candidates are for those that are there.
-  for (schedule::SeenLayout& one : survey.layouts)
-    if (one.machine.ends_with(".software") && compile_.adapters == "hardware")
-      one.machine = cat(target_of(one.machine), ".hardware");
+  take_adapters(survey, compile_);
   co_return survey;
-}
-
-Task<Result<Survey>> Bench::survey(const std::vector<PlacedLayout>& layouts) {
-  GS_CO_ASSIGN(Loaded loaded, co_await load(layouts, {}));
-  co_return co_await survey(std::move(loaded));
 }
 
 Task<Result<Survey>> Bench::survey(Loaded loaded) {
@@ -174,22 +209,17 @@ Task<Result<Survey>> Bench::survey(Loaded loaded) {
   const Clock::time_point before = Clock::now();
   GS_CO_ASSIGN(survey.timing, co_await measurer_.profile(loaded.number, runs_, {}));
   survey.turn_seconds = 2 * std::chrono::duration<double>(Clock::now() - before).count();
-  take_adapters(loaded, survey.timing);
   free(loaded);
   survey.kernels = std::move(loaded.kernels);
-  survey.spent = spent();
+  survey.spent = std::exchange(spent_, {});
   co_return survey;
 }
 
-Task<Result<LayoutTimes>> Bench::challenge(const std::vector<PlacedLayout>& best,
-                                           const std::vector<PlacedLayout>& challenger) {
-  free(defaults_);
-  GS_CO_TRY(co_await hold(best, {}));
-  LayoutTimes made;
-  auto loaded = co_await load(challenger, {});
+Task<Result<>> Bench::challenge(const Batch& batch, Measurement& made) {
+  auto loaded = co_await load(batch.others, {});
   if (loaded && loaded->text == now_.text) {
     free(*loaded);
-    co_return made;
+    co_return {};
   }
   Result<> ran;
   if (loaded) {
@@ -209,8 +239,8 @@ Task<Result<LayoutTimes>> Bench::challenge(const std::vector<PlacedLayout>& best
       ran = std::unexpected(std::move(theirs).error());
       break;
     }
-    made.before.push_back(*mine);
-    made.after.push_back(*theirs);
+    made.run_before.push_back(*mine);
+    made.run_after.push_back(*theirs);
     if (turn == 0 && *theirs >= hopeless * *mine) break;
     if (is_stopped_ && is_stopped_()) break;
   }
@@ -219,13 +249,16 @@ Task<Result<LayoutTimes>> Bench::challenge(const std::vector<PlacedLayout>& best
     made.failure = ran.error().to_string();
     free(now_);  // what is next finds out whether the device is there
   }
-  co_return made;
+  co_return {};
 }
 
 Task<Result<Measurement>> Bench::measure(const Batch& batch) {
   Measurement made;
   made.points.resize(batch.challengers.size());
-  if (batch.compare) {
+  if (batch.kind == Batch::Kind::survey) {
+    GS_CO_ASSIGN(Loaded loaded, co_await load(batch.layouts, {}));
+    GS_CO_ASSIGN(made.survey, co_await survey(std::move(loaded)));
+  } else if (batch.kind == Batch::Kind::comparison) {
     free(now_);
     held_.clear();
     // The device may have gone meanwhile.
@@ -237,7 +270,11 @@ Task<Result<Measurement>> Bench::measure(const Batch& batch) {
   } else {
     free(defaults_);
     GS_CO_TRY(co_await hold(batch.layouts, batch.best));
-    GS_CO_TRY(co_await round(batch, made));
+    if (batch.kind == Batch::Kind::layouts) {
+      GS_CO_TRY(co_await challenge(batch, made));
+    } else {
+      GS_CO_TRY(co_await round(batch, made));
+    }
   }
   made.spent = std::exchange(spent_, {});
   co_return made;

@@ -30,15 +30,22 @@ struct PlacedLayout {
 // What a device measures at once. It says all that is needed, so it may be measured anywhere, and
 // again.
 struct Batch {
+  enum class Kind : uint8_t {
+    points,      // the best ones with challengers in their place, beside the best ones
+    comparison,  // the best ones beside the model as the compiler makes it; `challengers` are those
+                 // of them that are measured as kernels, too
+    layouts,     // whole runs in others, beside runs in `layouts`; all at default points
+    survey,      // kernels of the model in `layouts`, at default points
+  };
+
   int number = 0;
+  Kind kind = Kind::points;
   std::vector<PlacedLayout> layouts;  // that kernels are measured in, beside those by the rule
+  std::vector<PlacedLayout> others;   // of a batch of layouts
   std::vector<Placed> best;           // of all kernels so far
   // Of a kernel each, one at most: these take the place of the best ones, and both are measured in
   // turns.
   std::vector<Placed> challengers;
-  // The best ones beside the model as the compiler makes it instead; `challengers` are those of
-  // them that are measured as kernels, too.
-  bool compare = false;
 };
 
 // Of a challenger. Neither times nor a failure: it was there when others failed.
@@ -53,18 +60,23 @@ struct Spent {
   double compile = 0, load = 0, measure = 0;
 };
 
-struct Measurement {
-  std::vector<Measured> points;               // as many as challengers
-  std::vector<double> run_before, run_after;  // of whole runs, in ms, where they were compared
+// The model as the compiler makes it, or in other layouts.
+struct Survey {
+  std::vector<compiler::KernelReport> kernels;
+  std::vector<schedule::SeenLayout> layouts;  // `recorded`: by Options::records, not applied
+  Timing timing;
   double turn_seconds = 0;
   Spent spent;
 };
 
-// Of layouts beside others: times of whole runs, in ms, of each turn, with kernels at their default
-// points. Neither times nor a failure: both make the same kernels.
-struct LayoutTimes {
-  std::vector<double> before, after;
+struct Measurement {
+  std::vector<Measured> points;               // as many as challengers
+  std::vector<double> run_before, run_after;  // of whole runs, in ms, where they were compared
+  // Of a batch of layouts. Neither times of runs nor a failure: both make the same kernels.
   std::string failure;
+  std::optional<Survey> survey;  // where one was asked for
+  double turn_seconds = 0;
+  Spent spent;
 };
 
 // Turns of two that were measured beside each other.
@@ -78,14 +90,16 @@ struct Comparison {
 std::optional<Comparison> compare_turns(const std::vector<double>& before,
                                         const std::vector<double>& after);
 
-// The model as the compiler makes it.
-struct Survey {
-  std::vector<compiler::KernelReport> kernels;
-  std::vector<schedule::SeenLayout> layouts;  // `recorded`: by Options::records, not applied
-  Timing timing;
-  double turn_seconds = 0;
-  Spent spent;
-};
+// Of the model as the compiler makes it, all but the times; Options::records say what its layouts
+// could be.
+Result<Survey> survey_without_times(std::span<const std::byte> model,
+                                    const compiler::Options& compile);
+// Its kernels in these layouts, at default points.
+Result<std::vector<compiler::KernelReport>> kernels_in(const std::vector<PlacedLayout>& layouts,
+                                                       std::span<const std::byte> model,
+                                                       compiler::Options compile);
+// Candidates are compiled for the kind of adapter that ran this one, and layouts are theirs.
+void take_adapters(Survey& survey, compiler::Options& compile);
 
 class Bench {
  public:
@@ -95,15 +109,8 @@ class Bench {
 
   // First: what the outputs are, and the kernels. Errors: what the model as it is does wrong.
   Task<Result<Survey>> begin();
-  // The same in other layouts, whose outputs must be those of the first.
-  Task<Result<Survey>> survey(const std::vector<PlacedLayout>& layouts);
-  // Errors: `best` does not run, or the device is gone.
-  Task<Result<LayoutTimes>> challenge(const std::vector<PlacedLayout>& best,
-                                      const std::vector<PlacedLayout>& challenger);
-  // Since it was asked last.
-  Spent spent() { return std::exchange(spent_, {}); }
-  // Errors: the best points so far do not run, or the device is gone. What challengers do wrong is
-  // their failure.
+  // Errors: the best points or layouts so far do not run, or the device is gone. What challengers
+  // do wrong is their failure.
   Task<Result<Measurement>> measure(const Batch& batch);
 
  private:
@@ -138,8 +145,8 @@ class Bench {
                             const std::vector<Placed>& challengers = {}, const Which& which = {},
                             const schedule::LayoutWatch* watch = nullptr);
   Task<Result<Survey>> survey(Loaded loaded);
+  Task<Result<>> challenge(const Batch& batch, Measurement& made);
   void free(Loaded& loaded);
-  void take_adapters(const Loaded& loaded, const Timing& timing);
   Task<Result<>> hold(const std::vector<PlacedLayout>& layouts, const std::vector<Placed>& best);
   Task<Result<Times>> profile(const Loaded& loaded, const std::vector<Placed>& points);
   Task<Result<Loaded>> try_out(const Batch& batch, const Which& which);

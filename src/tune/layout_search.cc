@@ -45,7 +45,10 @@ std::vector<std::vector<size_t>> groups_of(const std::vector<SeenLayout>& stages
 }  // namespace
 
 LayoutSearch::LayoutSearch(const Survey& survey, const Options& options)
-    : options_(options), adapter_(survey.timing.adapter) {
+    : options_(options),
+      begin_(Clock::now()),
+      adapter_(survey.timing.adapter),
+      guess_(survey.spent.compile + survey.spent.load + survey.spent.measure) {
   find_kinds(survey.layouts);
   find_changes(survey.layouts);
   for (const LayoutTrial& known : options.known_layouts) {
@@ -55,6 +58,13 @@ LayoutSearch::LayoutSearch(const Survey& survey, const Options& options)
     if (known.failure.empty() && text == text_of(best_)) ratio_ = known.ratio;
   }
   told_.insert(text_of(best_));
+  for (const KernelTime& one : survey.timing.kernels) {
+    const auto at = static_cast<size_t>(one.kernel);
+    if (one.kernel < 0 || at >= survey.kernels.size() || one.ms <= 0) continue;
+    progress_.kernels.push_back(
+        {survey.kernels[at].name, survey.kernels[at].origin, one.ms, one.ms});
+  }
+  std::ranges::sort(progress_.kernels, std::greater(), &Progress::Kernel::ms);
 }
 
 void LayoutSearch::find_kinds(const std::vector<SeenLayout>& stages) {
@@ -105,7 +115,7 @@ void LayoutSearch::find_changes(const std::vector<SeenLayout>& stages) {
     const auto last = static_cast<int>(stages[at].extents.size()) - 1;
     if (!stages[at].reduces || stages[at].rule == last || read.contains(at)) continue;
     const auto kind = std::ranges::find(kinds_, stages[at].key, &Kind::key);
-    changes_.push_back({{static_cast<size_t>(kind - kinds_.begin())}, last});
+    changes_.push_back({{static_cast<size_t>(kind - kinds_.begin())}, last, {}});
   }
   // An axis in which no stage lies by the rule, and that is not the last one of any, is gathered.
   std::set<int> likely{-1};
@@ -120,7 +130,7 @@ void LayoutSearch::find_changes(const std::vector<SeenLayout>& stages) {
       for (const int axis : kinds_[kind].axes)
         if (std::ranges::find(axes, axis) == axes.end()) axes.push_back(axis);
     for (const int axis : axes)
-      (likely.contains(axis) ? changes_ : unlikely).push_back({kinds, axis});
+      (likely.contains(axis) ? changes_ : unlikely).push_back({kinds, axis, {}});
   }
   changes_.insert(changes_.end(), unlikely.begin(), unlikely.end());
 }
@@ -146,41 +156,100 @@ std::string LayoutSearch::name_of(const Change& change) const {
   return cat(which, " ", schedule::layout_text(change.axis));
 }
 
-std::optional<LayoutCandidate> LayoutSearch::next() {
-  while (!changes_.empty()) {
-    const Change change = std::move(changes_.front());
+bool LayoutSearch::is_enough() const {
+  if (options_.trials > 0 && begun_ >= static_cast<int>(options_.layout_share * options_.trials))
+    return true;
+  if (options_.seconds <= 0) return false;
+  // As long as those before, on the average.
+  const double each = ended_ > 0 ? took_ / ended_ : guess_;
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+  return seconds + each > options_.layout_share * options_.seconds;
+}
+
+std::optional<Batch> LayoutSearch::next() {
+  if (options_.is_stopped && options_.is_stopped()) return std::nullopt;
+  if (!again_.empty()) {
+    Candidate candidate = std::move(again_.front());
+    again_.pop_front();
+    return send(std::move(candidate));
+  }
+  while (!is_enough() && !changes_.empty()) {
+    Change change = std::move(changes_.front());
     changes_.pop_front();
-    LayoutCandidate candidate{with(change), name_of(change)};
-    if (told_.insert(text_of(candidate.layouts)).second) return candidate;
+    auto layouts = change.layouts ? *std::exchange(change.layouts, {}) : with(change);
+    if (!told_.insert(text_of(layouts)).second) continue;
+    ++begun_;
+    return send({std::move(change), std::move(layouts), best_, ratio_});
   }
   return std::nullopt;
 }
 
-bool LayoutSearch::take(const LayoutCandidate& candidate, const LayoutTimes& times) {
-  LayoutTrial trial{candidate.layouts, adapter_, 0, 0, 0, times.failure};
-  if (!times.failure.empty()) {
-    ++failures_;
-    if (options_.on_layout_trial) options_.on_layout_trial(trial, candidate.name);
-    return false;
-  }
-  const auto compared = compare_turns(times.before, times.after);
-  if (!compared) return false;
-  const std::string text = text_of(candidate.layouts);
+Batch LayoutSearch::send(Candidate candidate) {
+  candidate.begin = Clock::now();
+  Batch batch{++sent_, Batch::Kind::layouts, candidate.beside, candidate.layouts, {}, {}};
+  under_way_[batch.number] = std::move(candidate);
+  return batch;
+}
+
+void LayoutSearch::take(int number, const Measurement& measured) {
+  auto sent = under_way_.extract(number);
+  if (!sent) return;
+  Candidate& candidate = sent.mapped();
+  took_ += std::chrono::duration<double>(Clock::now() - candidate.begin).count();
+  const std::string name = name_of(candidate.change);
+  judge(std::move(candidate), measured);
+  if (trials_ + failures_ > progress_.layouts) tell_progress(name);
+}
+
+void LayoutSearch::lose(int number, const std::string& why) {
+  Measurement failed;
+  failed.failure = why;
+  take(number, failed);
+}
+
+void LayoutSearch::judge(Candidate candidate, const Measurement& measured) {
+  const std::string name = name_of(candidate.change);
+  LayoutTrial trial{candidate.layouts, adapter_, 0, 0, 0, measured.failure};
+  const auto compared = compare_turns(measured.run_before, measured.run_after);
   // Of many candidates one wins by chance: a second time it does not.
-  if (compared->faster && almost_ != text) {
-    almost_ = text;
-    return true;
+  if (trial.failure.empty() && compared && compared->faster && !candidate.won) {
+    candidate.won = true;
+    again_.push_back(std::move(candidate));
+    return;
   }
-  ++trials_;
-  trial.ms = compared->ms;
-  trial.ratio = compared->ratio * ratio_;
-  trial.spread = compared->spread;
-  if (options_.on_layout_trial) options_.on_layout_trial(trial, candidate.name);
-  if (!compared->faster) return false;
+  ++ended_;
+  if (!trial.failure.empty()) {
+    ++failures_;
+  } else if (compared) {
+    ++trials_;
+    trial.ms = compared->ms;
+    trial.ratio = compared->ratio * candidate.ratio;
+    trial.spread = compared->spread;
+  } else {
+    return;
+  }
+  if (options_.on_layout_trial) options_.on_layout_trial(trial, name);
+  if (trial.failure.empty() && compared->faster) win(candidate, trial);
+}
+
+void LayoutSearch::win(const Candidate& candidate, const LayoutTrial& trial) {
+  // Meanwhile others have won on another device: they are to be tried together, beside the better
+  // ones of both.
+  const bool met = text_of(candidate.beside) != text_of(best_);
+  if (met)
+    changes_.push_front({candidate.change.kinds, candidate.change.axis, with(candidate.change)});
+  if (met && trial.ratio > faster * ratio_) return;
   const std::vector<PlacedLayout> before = std::exchange(best_, candidate.layouts);
   ratio_ = trial.ratio;
   tell_better(before, trial);
-  return false;
+}
+
+void LayoutSearch::tell_progress(const std::string& name) {
+  progress_.seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+  progress_.layouts = trials_ + failures_;
+  progress_.layout_gain = 1 / ratio_;
+  progress_.layout = name;
+  if (options_.on_progress) options_.on_progress(progress_);
 }
 
 // What is not as it was before.

@@ -11,6 +11,7 @@
 #include "tune/batch_text.h"
 #include "tune/text.h"
 #include "tune/tuner.h"
+#include "tune/whole_search.h"
 
 namespace gossamer::tune {
 namespace {
@@ -213,6 +214,184 @@ TEST(LayoutSearch, GoesBackWhereWholeRunsAreSlowerAtTheEnd) {
   EXPECT_EQ(conversions(run.lines), 1) << run.lines;
 }
 
+// Two convolutions side by side: a conversion each.
+onnx::Message two_convolutions() {
+  const std::vector<float> ones(16 * 8 * 3 * 3, 1);
+  return model({{value("x", {"1", "8", "18", "18"})},
+                {node("Conv", {"x", "w"}, {"y"}), node("Conv", {"x", "v"}, {"z"})},
+                {value("y", {"1", "16", "16", "16"}), value("z", {"1", "16", "18", "18"})},
+                {onnx::tensor("w", 1, {16, 8, 3, 3}, ones),
+                 onnx::tensor("v", 1, {16, 8, 1, 1}, std::vector<float>(16 * 8, 1))}});
+}
+
+// Three devices at one search, with what goes between them as text.
+class LayoutFleet : public testing::Test {
+ protected:
+  LayoutFleet() {
+    options_.compile.target = "wasm";
+    options_.trials = 60;
+    options_.on_layout_trial = [&](const LayoutTrial& trial, const std::string& name) {
+      lines_ += line_of(trial, name) + "\n";
+      trials_.push_back(trial);
+    };
+    options_.on_better_layout = [&](const PlacedLayout& layout, const LayoutTrial& trial,
+                                    const std::string& name) {
+      lines_ += line_of(layout, trial, name) + "\n";
+    };
+  }
+
+  void begin() {
+    for (size_t at = 0; at < 3; ++at) {
+      machines_.push_back(std::make_unique<CountingMachine>());
+      compiler::Options there = options_.compile;
+      there.records = nullptr;
+      benches_.push_back(
+          std::make_unique<Bench>(bytes_of(model_), *machines_.back(), there, never_));
+      auto surveyed = benches_.back()->begin().now();
+      ASSERT_TRUE(surveyed) << surveyed.error().to_string();
+      if (search_) continue;
+      auto seen = survey_without_times(bytes_of(model_), options_.compile);
+      ASSERT_TRUE(seen);
+      auto read = read_survey(to_json(*surveyed), *std::move(seen));
+      ASSERT_TRUE(read) << read.error().to_string();
+      search_ = std::make_unique<WholeSearch>(*std::move(read), options_);
+    }
+  }
+  void answer(size_t bench, const Batch& batch) {
+    const auto sent = read_batch(to_json(batch));
+    ASSERT_TRUE(sent) << sent.error().to_string();
+    const auto made = benches_[bench]->measure(*sent).now();
+    ASSERT_TRUE(made) << made.error().to_string();
+    std::vector<compiler::KernelReport> kernels;
+    if (batch.kind == Batch::Kind::survey) {
+      auto laid_out = kernels_in(batch.layouts, bytes_of(model_), options_.compile);
+      ASSERT_TRUE(laid_out);
+      kernels = *std::move(laid_out);
+    }
+    for (int time = 0; time < 2; ++time) {  // what was lost may answer after all
+      auto read = read_measurement(to_json(*made, sent->number), kernels);
+      ASSERT_TRUE(read) << read.error().to_string();
+      ASSERT_TRUE(search_->take(read->number, std::move(read->measurement)));
+    }
+  }
+  // The latest one first; each fifth is lost, and another device has it at another time.
+  void run(const std::function<bool(const Batch&)>& is_deadly = {}) {
+    std::vector<Batch> waiting;
+    for (size_t turn = 0; !search_->is_over(); ++turn) {
+      while (waiting.size() < benches_.size()) {
+        auto batch = search_->next();
+        ASSERT_TRUE(batch) << batch.error().to_string();
+        if (!*batch) break;
+        waiting.push_back(**std::move(batch));
+      }
+      ASSERT_FALSE(waiting.empty());
+      if (waiting.back().kind == Batch::Kind::layouts) most_ = std::max(most_, waiting.size());
+      if (turn % 5 == 4) {
+        std::ranges::rotate(waiting, waiting.begin() + 1);
+        continue;
+      }
+      const Batch batch = std::move(waiting.back());
+      waiting.pop_back();
+      if (is_deadly && is_deadly(batch)) {
+        ASSERT_TRUE(search_->lose(batch.number, "three devices ended with it"));
+      } else {
+        answer(turn % benches_.size(), batch);
+      }
+    }
+  }
+  void expect_each_once() const {
+    std::set<std::string> seen;
+    for (const LayoutTrial& trial : trials_)
+      EXPECT_TRUE(seen.insert(line_of({trial.layouts, "", 0, 1, 0, ""}, "")).second);
+  }
+
+  const onnx::Message model_ = two_convolutions();
+  const std::function<bool()> never_;
+  Options options_;
+  std::string lines_;
+  std::vector<LayoutTrial> trials_;
+  std::vector<std::unique_ptr<CountingMachine>> machines_;
+  std::vector<std::unique_ptr<Bench>> benches_;
+  std::unique_ptr<WholeSearch> search_;
+  size_t most_ = 0;  // batches of layouts at the same time
+};
+
+TEST_F(LayoutFleet, FindsWhatOneDeviceFinds) {
+  begin();
+  ASSERT_TRUE(search_);
+  run();
+  const Outcome outcome = search_->outcome();
+  EXPECT_EQ(most_, 3u);
+  EXPECT_EQ(outcome.layouts.size(), 2u);
+  EXPECT_DOUBLE_EQ(outcome.run_ms_before, 3);
+  EXPECT_DOUBLE_EQ(outcome.run_ms_after, 1);
+  EXPECT_EQ(outcome.layout_failures, 0);
+  EXPECT_EQ(outcome.layout_trials, static_cast<int>(trials_.size()));
+  EXPECT_GT(outcome.trials, 0);
+  EXPECT_FALSE(outcome.kernels.empty());
+  expect_each_once();
+  ASSERT_FALSE(trials_.empty());
+  const auto least = std::ranges::min_element(trials_, {}, &LayoutTrial::ratio);
+  EXPECT_NEAR(least->ratio, 1.0 / 3, 1e-9);
+}
+
+TEST_F(LayoutFleet, WhatTwoFindAtTheSameTimeIsTriedTogether) {
+  options_.trials = 12;  // three candidates: each convolution alone, and both
+  begin();
+  ASSERT_TRUE(search_);
+  while (!search_->is_over()) {
+    std::vector<Batch> round;
+    while (round.size() < 2) {
+      auto batch = search_->next();
+      ASSERT_TRUE(batch) << batch.error().to_string();
+      if (!*batch) break;
+      round.push_back(**std::move(batch));
+    }
+    ASSERT_FALSE(round.empty());
+    for (size_t at = 0; at < round.size(); ++at) answer(at, round[at]);
+  }
+  ASSERT_EQ(trials_.size(), 3u);
+  EXPECT_EQ(trials_.back().layouts.size(), 2u);
+  EXPECT_EQ(search_->outcome().layouts.size(), 2u);
+}
+
+TEST_F(LayoutFleet, GoesOnWhereAnotherSearchEnded) {
+  begin();
+  ASSERT_TRUE(search_);
+  run();
+  const size_t first = trials_.size();
+  const Recorded recorded = read_records(lines_, "earlier");
+  options_.compile.records = &recorded.records;
+  options_.known_layouts = recorded.layout_trials;
+  search_.reset();
+  benches_.clear();
+  machines_.clear();
+  begin();
+  ASSERT_TRUE(search_);
+  run();
+  EXPECT_EQ(search_->outcome().layouts.size(), 2u);
+  EXPECT_DOUBLE_EQ(search_->outcome().run_ms_after, 1);
+  EXPECT_LT(trials_.size() - first, static_cast<size_t>(options_.trials) / 4);
+  expect_each_once();
+}
+
+TEST_F(LayoutFleet, WhatEndsDevicesIsRecorded) {
+  begin();
+  ASSERT_TRUE(search_);
+  const auto is_of_last_axis = [](const std::vector<PlacedLayout>& layouts) {
+    return std::ranges::any_of(layouts, [](const PlacedLayout& one) { return one.axis == 3; });
+  };
+  run([&](const Batch& batch) {
+    return batch.kind == Batch::Kind::layouts && is_of_last_axis(batch.others);
+  });
+  const Outcome outcome = search_->outcome();
+  EXPECT_GT(outcome.layout_failures, 0);
+  EXPECT_EQ(outcome.layouts.size(), 2u);
+  for (const TunedLayout& one : outcome.layouts) EXPECT_NE(one.after, 3);
+  for (const LayoutTrial& trial : trials_)
+    EXPECT_EQ(!trial.failure.empty(), is_of_last_axis(trial.layouts));
+}
+
 TEST(LayoutSearch, LinesThatAreNoneAreLeftOut) {
   const Recorded read = read_records(
       "{\"key\":\"a\",\"class\":\"wasm\",\"layout\":\"axis=2\"}\n"
@@ -231,14 +410,20 @@ TEST(LayoutSearch, LinesThatAreNoneAreLeftOut) {
 
 TEST(LayoutSearch, BatchesSayTheirLayouts) {
   Batch batch;
+  batch.kind = Batch::Kind::layouts;
   batch.layouts = {{"a", "wasm", 3}, {"b", "wasm", -1}};
+  batch.others = {{"c", "wasm", 0}};
   const auto read = read_batch(to_json(batch));
   ASSERT_TRUE(read) << read.error().to_string();
   ASSERT_EQ(read->layouts.size(), 2u);
   EXPECT_EQ(read->layouts[0].axis, 3);
   EXPECT_EQ(read->layouts[1].key, "b");
   EXPECT_EQ(read->layouts[1].axis, -1);
-  EXPECT_FALSE(read_batch(R"({"best": [], "challengers": [], "layouts": [{"key": "a"}]})"));
+  EXPECT_EQ(read->kind, Batch::Kind::layouts);
+  ASSERT_EQ(read->others.size(), 1u);
+  EXPECT_EQ(read->others[0].key, "c");
+  EXPECT_FALSE(read_batch(
+      R"({"kind": "layouts", "best": [], "challengers": [], "layouts": [{"key": "a"}]})"));
 }
 
 }  // namespace

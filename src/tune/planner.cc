@@ -55,8 +55,6 @@ bool Planner::is_over() const { return phase_ == over; }
 
 Outcome Planner::outcome() const { return outcome_; }
 
-const std::string& Planner::adapter() const { return outcome_.adapter; }
-
 bool Planner::is_enough() const {
   if (options_.is_stopped && options_.is_stopped()) return true;
   if (options_.trials > 0 && decided() + points_under_way_ >= options_.trials) return true;
@@ -177,7 +175,9 @@ std::vector<Placed> Planner::best() const {
 }
 
 Batch Planner::send(Challenges challenges, bool compare) {
-  Batch batch{next_++, options_.layouts, best(), {}, compare};
+  Batch batch{next_++,          compare ? Batch::Kind::comparison : Batch::Kind::points,
+              options_.layouts, {},
+              best(),           {}};
   for (Challenge& one : challenges) {
     one.ratio = one.anchor->ratio;
     batch.challengers.push_back({one.anchor->key, one.anchor->machine, one.point});

@@ -118,7 +118,6 @@ class Planner {
   // Nothing is measured any more.
   bool is_over() const;
   Outcome outcome() const;
-  const std::string& adapter() const;
 
  private:
   struct Anchor;

@@ -244,8 +244,9 @@ class Fleet : public testing::Test {
     std::unique_ptr<Planner> planner;
     for (const auto& bench : benches_) {
       GS_ASSIGN(Survey survey, bench->begin().now());
-      std::vector<compiler::KernelReport> kernels = survey.kernels;
-      GS_ASSIGN(survey, read_survey(to_json(survey), std::move(kernels)));
+      Survey seen;
+      seen.kernels = survey.kernels;
+      GS_ASSIGN(survey, read_survey(to_json(survey), std::move(seen)));
       if (planner) continue;
       GS_ASSIGN(planner, Planner::create(std::move(survey), options_));
     }
@@ -321,7 +322,7 @@ TEST_F(Fleet, WhatEndsDevicesIsFoundByHalves) {
   };
   int lost = 0;
   while (const auto batch = planner.next()) {
-    if (!batch->compare && std::ranges::any_of(batch->challengers, is_deadly)) {
+    if (batch->kind == Batch::Kind::points && std::ranges::any_of(batch->challengers, is_deadly)) {
       ++lost;
       ASSERT_TRUE(planner.lose(batch->number, "three devices ended with it"));
       continue;
@@ -339,10 +340,14 @@ TEST_F(Fleet, WhatEndsDevicesIsFoundByHalves) {
 }
 
 TEST_F(Fleet, TextsThatAreNone) {
-  for (const char* text : {"", "[]", "{}", R"({"number": 1, "best": [], "challengers": [3]})",
-                           R"({"best": [{"key": "k", "class": "c", "point": "x"}]})"})
+  for (const char* text :
+       {"", "[]", "{}", R"({"kind": "points", "best": [], "challengers": [3]})",
+        R"({"kind": "another", "best": [], "challengers": []})",
+        R"({"kind": "points", "best": [{"key": "k", "class": "c", "point": "x"}]})"})
     EXPECT_FALSE(read_batch(text)) << text;
   for (const char* text : {"null", "{}", R"({"spent": [1, 2]})", R"({"spent": [1, 2, "3"]})",
+                           R"({"spent": [1, 2, 3], "runBefore": [1], "points": []})",
+                           R"({"spent": [1, 2, 3], "survey": 3, "points": []})",
                            R"({"spent": [1, 2, 3], "points": [{"before": [1], "after": []}]})"})
     EXPECT_FALSE(read_measurement(text)) << text;
   for (const char* text : {"3", R"({"adapter": "x", "spent": [0, 0, 0], "kernels": [{"kernel": 7,

@@ -192,9 +192,6 @@ Result<tune::Outcome> tune_model(const Options& options) {
   };
   tune.is_stopped = [] { return is_interrupted.load(); };
   if (options.fleet == "plan") {
-    if (recorded.records.has_layouts())
-      std::fprintf(stderr,
-                   "gossamer: the records have layouts; a fleet searches points in the rule's\n");
     GS_TRY(plan_batches(model, tune, is_interrupted, table_of));
     if (!output) return fail_at(options.output, "cannot be written");
     return tune::Outcome();

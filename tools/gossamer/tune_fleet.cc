@@ -14,6 +14,7 @@
 
 #include "tune/batch_text.h"
 #include "tune/text.h"
+#include "tune/whole_search.h"
 
 namespace gossamer::command {
 namespace {
@@ -61,10 +62,15 @@ class Input {
 
 class Plan {
  public:
-  Plan(const tune::Options& options, std::vector<compiler::KernelReport> kernels,
+  Plan(std::span<const std::byte> model, const tune::Options& options, tune::Survey seen,
        std::atomic<bool>& is_stopped,
        const std::function<std::string(const tune::Outcome&)>& table_of)
-      : options_(options), kernels_(std::move(kernels)), stopped_(is_stopped), table_(table_of) {}
+      : model_(model),
+        options_(options),
+        compile_(options.compile),
+        seen_(std::move(seen)),
+        stopped_(is_stopped),
+        table_(table_of) {}
 
   Result<std::string> answer(std::string_view line) {
     const std::string_view word = line.substr(0, line.find(' '));
@@ -74,45 +80,55 @@ class Plan {
       return "{}";
     }
     if (word == "survey") return survey(rest);
-    if (!planner_) return fail("no device has said what it is");
+    if (!search_) return fail("no device has said what it is");
     if (word == "next") return next();
     if (word == "take") {
-      GS_ASSIGN(const tune::Answer taken, tune::read_measurement(rest));
-      planner_->take(taken.number, taken.measurement);
+      GS_ASSIGN(tune::Answer taken, tune::read_measurement(rest, laid_out_));
+      GS_TRY(search_->take(taken.number, std::move(taken.measurement)));
       return "{}";
     }
     int number = 0;
     const auto [end, wrong] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
     if (word != "lose" || wrong != std::errc()) return fail("survey, next, take, lose or stop");
-    GS_TRY(planner_->lose(number, std::string(end, rest.data() + rest.size())));
+    GS_TRY(search_->lose(number, std::string(end, rest.data() + rest.size())));
     return "{}";
   }
 
  private:
   Result<std::string> survey(std::string_view text) {
-    GS_ASSIGN(tune::Survey survey, tune::read_survey(text, kernels_));
+    GS_ASSIGN(tune::Survey survey, tune::read_survey(text, seen_));
     const std::string adapter = survey.timing.adapter;
-    if (planner_ && adapter != planner_->adapter())
-      return fail_at(adapter, cat("is not what the others are: ", planner_->adapter()),
+    if (search_ && adapter != search_->adapter())
+      return fail_at(adapter, cat("is not what the others are: ", search_->adapter()),
                      "times of one device say nothing of another: tune for it by itself");
-    if (!planner_) {
-      GS_ASSIGN(planner_, tune::Planner::create(std::move(survey), options_));
+    if (!search_) {
+      take_adapters(survey, compile_);
+      search_ = std::make_unique<tune::WholeSearch>(std::move(survey), options_);
     }
     return "{}";
   }
 
-  std::string next() {
-    if (const auto batch = planner_->next()) return cat("{\"batch\":", to_json(*batch), "}");
-    if (!planner_->is_over()) return "{\"wait\":true}";
-    const tune::Outcome outcome = planner_->outcome();
+  Result<std::string> next() {
+    GS_ASSIGN(const auto batch, search_->next());
+    if (batch) {
+      if (batch->kind == tune::Batch::Kind::survey) {
+        GS_ASSIGN(laid_out_, kernels_in(batch->layouts, model_, compile_));
+      }
+      return cat("{\"batch\":", to_json(*batch), "}");
+    }
+    if (!search_->is_over()) return "{\"wait\":true}";
+    const tune::Outcome outcome = search_->outcome();
     return cat("{\"end\":", to_json(outcome), ",\"table\":", json_string(table_(outcome)), "}");
   }
 
+  const std::span<const std::byte> model_;
   const tune::Options& options_;
-  const std::vector<compiler::KernelReport> kernels_;
+  compiler::Options compile_;  // as the devices compile
+  const tune::Survey seen_;
+  std::vector<compiler::KernelReport> laid_out_;  // in the layouts that were taken
   std::atomic<bool>& stopped_;
   const std::function<std::string(const tune::Outcome&)>& table_;
-  std::unique_ptr<tune::Planner> planner_;
+  std::unique_ptr<tune::WholeSearch> search_;
 };
 
 }  // namespace
@@ -134,17 +150,13 @@ Result<> measure_batches(std::span<const std::byte> model, tune::Measurer& measu
 Result<> plan_batches(std::span<const std::byte> model, const tune::Options& options,
                       std::atomic<bool>& is_stopped,
                       const std::function<std::string(const tune::Outcome&)>& table_of) {
-  compiler::Options compile = options.compile;
-  compile.records = nullptr;
-  compile.groups = true;
-  compiler::Report report;
-  GS_TRY(compiler::compile(model, compile, &report));
+  GS_ASSIGN(tune::Survey seen, tune::survey_without_times(model, options.compile));
   std::string files;
-  if (compile.external)
-    for (const auto& [name, bytes] : compile.external->opened())
+  if (options.compile.external)
+    for (const auto& [name, bytes] : options.compile.external->opened())
       files += cat(files.empty() ? "" : ",", json_string(name));
   say(cat("{\"files\":[", files, "]}"));
-  Plan plan(options, std::move(report.kernels), is_stopped, table_of);
+  Plan plan(model, options, std::move(seen), is_stopped, table_of);
   for (std::string line; std::getline(std::cin, line);) {
     const auto answer = plan.answer(line);
     say(answer ? *answer : cat("{\"error\":", json_string(answer.error().to_string()), "}"));
