@@ -219,9 +219,9 @@ onnx::Message two_convolutions() {
   const std::vector<float> ones(16 * 8 * 3 * 3, 1);
   return model({{value("x", {"1", "8", "18", "18"})},
                 {node("Conv", {"x", "w"}, {"y"}), node("Conv", {"x", "v"}, {"z"})},
-                {value("y", {"1", "16", "16", "16"}), value("z", {"1", "16", "18", "18"})},
+                {value("y", {"1", "16", "16", "16"}), value("z", {"1", "32", "16", "16"})},
                 {onnx::tensor("w", 1, {16, 8, 3, 3}, ones),
-                 onnx::tensor("v", 1, {16, 8, 1, 1}, std::vector<float>(16 * 8, 1))}});
+                 onnx::tensor("v", 1, {32, 8, 3, 3}, std::vector<float>(32 * 8 * 3 * 3, 1))}});
 }
 
 // Three devices at one search, with what goes between them as text.
