@@ -214,14 +214,14 @@ TEST(LayoutSearch, GoesBackWhereWholeRunsAreSlowerAtTheEnd) {
   EXPECT_EQ(conversions(run.lines), 1) << run.lines;
 }
 
-// Two convolutions side by side: a conversion each.
+// Two convolutions side by side: a conversion each. The first one computes more.
 onnx::Message two_convolutions() {
-  const std::vector<float> ones(16 * 8 * 3 * 3, 1);
+  const std::vector<float> ones(32 * 8 * 3 * 3, 1);
   return model({{value("x", {"1", "8", "18", "18"})},
                 {node("Conv", {"x", "w"}, {"y"}), node("Conv", {"x", "v"}, {"z"})},
-                {value("y", {"1", "16", "16", "16"}), value("z", {"1", "32", "16", "16"})},
-                {onnx::tensor("w", 1, {16, 8, 3, 3}, ones),
-                 onnx::tensor("v", 1, {32, 8, 3, 3}, std::vector<float>(32 * 8 * 3 * 3, 1))}});
+                {value("y", {"1", "32", "16", "16"}), value("z", {"1", "16", "16", "16"})},
+                {onnx::tensor("w", 1, {32, 8, 3, 3}, ones),
+                 onnx::tensor("v", 1, {16, 8, 3, 3}, std::vector<float>(16 * 8 * 3 * 3, 1))}});
 }
 
 // Three devices at one search, with what goes between them as text.
