@@ -6,6 +6,20 @@
 #include "base/strings.h"
 
 namespace gossamer::ops {
+
+Attribute::Attribute() = default;
+Attribute::Attribute(const Attribute&) = default;
+Attribute::Attribute(Attribute&&) noexcept = default;
+Attribute& Attribute::operator=(const Attribute&) = default;
+Attribute& Attribute::operator=(Attribute&&) noexcept = default;
+Attribute::~Attribute() = default;
+Attributes::Attributes() = default;
+Attributes::Attributes(std::initializer_list<value_type> entries) : map(entries) {}
+Attributes::Attributes(const Attributes&) = default;
+Attributes::Attributes(Attributes&&) noexcept = default;
+Attributes& Attributes::operator=(const Attributes&) = default;
+Attributes& Attributes::operator=(Attributes&&) noexcept = default;
+Attributes::~Attributes() = default;
 namespace {
 
 using ir::DType;

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -41,9 +44,32 @@ StringsData split_strings(const TensorData& data);
 // Errors: a length beyond the width.
 Result<TensorData> join_strings(const TensorData& bytes, const TensorData& lengths);
 
-using Attribute = std::variant<std::monostate, int64_t, double, std::string, std::vector<int64_t>,
-                               std::vector<double>, std::vector<std::string>, TensorData>;
-using Attributes = std::map<std::string, Attribute, std::less<>>;
+using AttributeValue =
+    std::variant<std::monostate, int64_t, double, std::string, std::vector<int64_t>,
+                 std::vector<double>, std::vector<std::string>, TensorData>;
+// A variant, and a map of such by name, whose special members stand in opdef.cc: a hundred files
+// make, copy and destroy them, and would each compile all of that again.
+struct Attribute : AttributeValue {
+  Attribute();
+  template <typename T>
+    requires(!std::is_same_v<std::remove_cvref_t<T>, Attribute> &&
+             std::is_constructible_v<AttributeValue, T>)
+  Attribute(T&& value) : AttributeValue(std::forward<T>(value)) {}
+  Attribute(const Attribute&);
+  Attribute(Attribute&&) noexcept;
+  Attribute& operator=(const Attribute&);
+  Attribute& operator=(Attribute&&) noexcept;
+  ~Attribute();
+};
+struct Attributes : std::map<std::string, Attribute, std::less<>> {
+  Attributes();
+  Attributes(std::initializer_list<value_type>);
+  Attributes(const Attributes&);
+  Attributes(Attributes&&) noexcept;
+  Attributes& operator=(const Attributes&);
+  Attributes& operator=(Attributes&&) noexcept;
+  ~Attributes();
+};
 
 class Builder;
 
