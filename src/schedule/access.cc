@@ -35,6 +35,13 @@ Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis,
     const auto extent = ir::as_int(load.buffer->shape.back());
     if (!extent || *extent % lanes != 0) return Along::gather;
   }
+  // Rows that end in padding are in order wherever a vector begins, as long as none of the vectors
+  // reaches past them.
+  const size_t outer = layout.axes.size() - 2;
+  const bool rows = !texture && moving == rank - 1 && outer + 1 == static_cast<size_t>(rank) &&
+                    layout.axes[outer].dim == moving;
+  const int64_t last = bounds.of(axis).high;
+  if (rows && last < ir::Range{}.high && (last + 1) % lanes == 0) return Along::contiguous;
   const int64_t multiple = bounds.multiple_of(offset);
   return multiple % lanes == 0 ? Along::contiguous : Along::gather;
 }

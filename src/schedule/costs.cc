@@ -23,7 +23,8 @@ constexpr Costs vector_units{.operand = 0.6,
                              .scale = 4,
                              .shared = 2,
                              .small_constant = 64,
-                             .reuse = 8};
+                             .reuse = 8,
+                             .copied = 32};
 
 // Invocations and fragments of GPUs. Not measured apart: the values of vector units, on which
 // adapters in software run.

@@ -43,6 +43,7 @@ struct Costs {
   // Copies of operands in the order in which they are walked (packing.cc).
   int64_t small_constant;  // so many elements are read in any order
   int64_t reuse;           // vectors' worth of the output that pay for a copy in each run
+  int64_t copied;          // steps of a reduction that cost what a copy of its output does
 
   // Tiles in group memory (tiling.cc): the first that fits is taken. None: never.
   std::span<const GroupTile> group_tiles = {};

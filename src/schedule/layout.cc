@@ -145,9 +145,18 @@ class Chooser {
           if (moves && packing_.may_pack(stage, *load)) points += costs_.shared;
         }
       }
+      if (saves_copy(stage, i)) points += costs_.scale;
       if (points > best_score) best = i, best_score = points;
     }
     return {best, best_score};
+  }
+
+  // Whether an output that leaves the model is computed in its own order along `axis`, by so short
+  // a reduction that a copy behind it would cost more than another axis gains.
+  bool saves_copy(const Stage& stage, int axis) const {
+    return stage.kind == StageKind::reduce && ports_.outputs.contains(stage.output.get()) &&
+           product_or(stage.reduce_extents, costs_.copied + 1) <= costs_.copied &&
+           vector_layout(stage.output->shape, axis, caps_) == port_layout(*stage.output, caps_);
   }
 
   void place_stage(Stage& stage, Program& result) {

@@ -88,6 +88,22 @@ TEST(Access, AlongAnAxis) {
   EXPECT_EQ(along_j({i, Expr(j) * index(2)}), Along::gather);
 }
 
+TEST(Access, RowsThatEndInPaddingAreInOrder) {
+  const Var i = ir::var("i"), j = ir::var("j");
+  const Buffer a = ir::buffer("A", DType::f32, {index(8), index(18)});
+  const ir::Layout rows{.axes = {{0, 1, 0}, {1, 4, 0}, {1, 1, 4}}};
+  const auto along_j = [&](const Expr& at, int64_t extent) {
+    ir::Bounds bounds;
+    bounds.set(j.get(), {0, extent - 1});
+    const Expr load = ir::load(a, {i, at});
+    return along(*ir::as<ir::Load>(load), rows, j, 4, bounds);
+  };
+  EXPECT_EQ(along_j(j, 18), Along::contiguous);
+  EXPECT_EQ(along_j(Expr(j) + index(2), 16), Along::contiguous);
+  EXPECT_EQ(along_j(Expr(j) + index(2), 15), Along::gather);  // the last vector would end past it
+  EXPECT_EQ(along_j(Expr(j) * index(2), 8), Along::gather);
+}
+
 // Constants are copied into the order they are read in, once, and ports stay plain.
 TEST(Layouts, ConstantsArePackedAndPortsStayPlain) {
   for (TargetKind target : all_targets) {
@@ -111,6 +127,22 @@ TEST(Layouts, ConstantsArePackedAndPortsStayPlain) {
 }
 
 // A row times a matrix: several sums at a time, whose weights lie in one stream.
+// A long reduction gains more by another axis than the copy behind it costs, a short one does not.
+TEST(Layouts, ShortReductionsThatLeaveTheModelAreNotCopied) {
+  for (TargetKind target : {TargetKind::cpu, TargetKind::wasm}) {
+    const auto is_copied = [&](int64_t length) {
+      const Capabilities caps = capabilities_of(target);
+      Product p(64, length, 64);
+      ops::Program stages{p.stage};
+      std::vector<std::pair<Buffer, Buffer>> replaced;
+      choose_layouts(stages, {{p.b.get()}, {p.c.get()}, {p.a.get()}}, caps, replaced);
+      return stages.back().stage()->name == "unblock";
+    };
+    EXPECT_TRUE(is_copied(64)) << name_of(target);
+    EXPECT_FALSE(is_copied(16)) << name_of(target);
+  }
+}
+
 TEST(Layouts, ConstantsOfARowsProductArePackedAcrossItsTile) {
   for (TargetKind target : {TargetKind::cpu, TargetKind::wasm}) {
     const Capabilities caps = capabilities_of(target);
