@@ -9,7 +9,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 # Node.js may be the project's own (tools/setup/environment.sh).
 RUN := . tools/setup/environment.sh;
-PACKAGES := runtime compiler tensor ort
+PACKAGES := runtime compiler tensor ort rpc
 
 .DEFAULT_GOAL := help
 .PHONY: help setup native wasm web packages build test check demo examples bench bench-pack conformance fuzz aarch64 format lint sanitize clean

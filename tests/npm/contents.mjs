@@ -10,9 +10,9 @@ export function contents(tally, app) {
   const scope = path.join(app, 'node_modules/@gossamer');
   for (const name of readdirSync(scope)) {
     const folder = path.join(scope, name);
-    const {exports, main, types, version, license, private: kept} = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
+    const {exports, main, types, bin = {}, version, license, private: kept} = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
     const targets = (entry) => (typeof entry === 'string' ? [entry] : Object.entries(entry).flatMap(([key, each]) => (key === '@gossamer/source' ? [] : targets(each))));
-    const wanted = ['LICENSE', 'README.md', main, types, ...targets(exports)];
+    const wanted = ['LICENSE', 'README.md', main, types, ...Object.values(bin), ...targets(exports)];
     const all = readdirSync(folder, {recursive: true, withFileTypes: true}).filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
     const foreign = all.filter((file) => /(^|\/)(src|tests?)\/[^/]*\.ts$/.test(file) && !file.endsWith('.d.ts'));
     const local = all.filter((file) => !file.endsWith('.wasm') && readFileSync(file, 'utf8').includes(root));
@@ -32,6 +32,7 @@ import {compile, CompileError} from '@gossamer/compiler';
 import {nn, Tensor} from '@gossamer/tensor';
 import * as ort from '@gossamer/ort';
 import {InferenceSession} from '@gossamer/ort/webgpu';
+import {findTargets, join, type JoinOptions} from '@gossamer/rpc';
 
 const files = await compile(new Uint8Array(), {target: 'wasm'});
 const model: Model = await load(files, {device: await openDevice('wasm')});
@@ -44,6 +45,8 @@ const feeds: Record<string, ort.Tensor> = {x: new ort.Tensor('float32', [1, 2], 
 const results: ort.InferenceSession.ReturnType = await session.run(feeds, ['y']);
 export const values: [Float32Array, ort.Tensor.Type | undefined, Float32Array] =
   [results['y']?.data as Float32Array, results['y']?.type, new ort.Tensor('float32', new Float32Array(2)).data];
+const joining: JoinOptions = {url: 'ws://127.0.0.1:1/rpc', token: '', name: 'page', session: '1', ...(await findTargets()), WebSocket};
+await join(joining);
 // @ts-expect-error -- it is no target
 await compile(new Uint8Array(), {target: 'webgp'});
 `;

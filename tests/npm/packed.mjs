@@ -6,7 +6,7 @@ import path from 'node:path';
 const root = path.resolve(import.meta.dirname, '../..');
 
 /** Those that are published. */
-export const WORKSPACES = ['runtime', 'compiler', 'tensor', 'ort'];
+export const WORKSPACES = ['runtime', 'compiler', 'tensor', 'ort', 'rpc'];
 
 /** Runs npm in a folder; what it prints is told when it fails. */
 export function npm(folder, words) {
@@ -20,7 +20,14 @@ export function pack(workspaces, folder) {
   return readdirSync(folder).filter((name) => name.endsWith('.tgz')).map((name) => path.join(folder, name));
 }
 
-/** Adds packed files to the node_modules of an application's folder; they need nothing else. */
+/** Packs what a package of ours needs, as it lies in web/node_modules; gives the file. */
+export function packNeeded(name, folder) {
+  mkdirSync(folder, {recursive: true});
+  npm(path.join(root, 'web/node_modules', name), ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder]);
+  return path.join(folder, readdirSync(folder).find((file) => file.startsWith(`${name}-`)));
+}
+
+/** Adds packed files to the node_modules of an application's folder; they need nothing but each other. */
 export function install(files, folder) {
   mkdirSync(folder, {recursive: true});
   const manifest = path.join(folder, 'package.json');

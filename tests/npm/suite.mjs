@@ -9,7 +9,8 @@ import {Tally} from '../tally.mjs';
 import {bundlers} from './bundlers.mjs';
 import {contents, declarations} from './contents.mjs';
 import {forms, formsFolder, lastFloats} from './forms.mjs';
-import {install, pack, WORKSPACES} from './packed.mjs';
+import {joins} from './joins.mjs';
+import {install, pack, packNeeded, WORKSPACES} from './packed.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
@@ -20,9 +21,10 @@ const files = path.join(work, 'files');
 const tally = new Tally();
 try {
   const packed = pack(WORKSPACES, path.join(work, 'packed'));
-  install(packed, app);
+  install([...packed, packNeeded('ws', path.join(work, 'needed'))], app);
   contents(tally, app);
   declarations(tally, app);
+  await joins(tally, {app, gossamer});
 
   cpSync(formsFolder, app, {recursive: true});
   mkdirSync(files);
@@ -33,7 +35,8 @@ try {
   }
   const expected = Array.from(lastFloats(path.join(digits, 'test_data_set_0/output_0.pb'), 10));
   await forms(tally, {app, files, expected});
-  await bundlers(tally, {packed, files, expected});
+  // Applications bundle no programs.
+  await bundlers(tally, {packed: packed.filter((file) => !file.includes('gossamer-rpc')), files, expected});
 } catch (problem) {
   tally.record('the suite', problem.stack + (problem.stderr ?? ''));
 } finally {

@@ -1,7 +1,8 @@
-// dist/page: the page that `gossamer rpc` serves. dist/join.mjs: the same device in Node.js.
+// dist/page: the page that `gossamer rpc` serves. dist/join.mjs: the same device in Node.js. dist/rpc.js, dist/types: for programs that join.
 import {copyFileSync, mkdirSync, rmSync} from 'node:fs';
 import {join, resolve} from 'node:path';
 import {bundle} from '../../runtime/build/bundle.mjs';
+import {writeDeclarations} from '../../runtime/build/declarations.mjs';
 
 const folder = resolve(import.meta.dirname, '..');
 const dist = join(folder, 'dist');
@@ -17,3 +18,5 @@ await bundle({
   packages: 'external',
   outfile: join(dist, 'join.mjs'),
 });
+await bundle({entryPoints: [join(folder, 'src/index.ts')], format: 'esm', outfile: join(dist, 'rpc.js')});
+writeDeclarations(folder);

@@ -1,4 +1,5 @@
-/** The device of a Node.js process: node join.mjs rpc://HOST:PORT?token=TOKEN [--name NAME] */
+#!/usr/bin/env node
+/** The device of a Node.js process: gossamer-join rpc://HOST:PORT?token=TOKEN [--name NAME] */
 import {randomUUID} from 'node:crypto';
 import {hostname} from 'node:os';
 import {parseArgs} from 'node:util';
@@ -10,7 +11,7 @@ async function main(): Promise<void> {
   const [address] = positionals;
   const text = address?.replace(/^rpc:/, 'ws:') ?? '';
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url) throw new Error('usage: node join.mjs rpc://HOST:PORT?token=TOKEN [--name NAME]');
+  if (!url) throw new Error('usage: gossamer-join rpc://HOST:PORT?token=TOKEN [--name NAME]');
   const socket = globalThis.WebSocket ?? (await import('ws')).WebSocket;
   const {targets} = await findTargets();
   const stop = new AbortController();
@@ -30,6 +31,6 @@ async function main(): Promise<void> {
 }
 
 main().catch((problem: unknown) => {
-  console.error(`join: ${problem instanceof Error ? problem.message : String(problem)}`);
+  console.error(`gossamer-join: ${problem instanceof Error ? problem.message : String(problem)}`);
   process.exit(1);
 });
