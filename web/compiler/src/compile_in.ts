@@ -6,7 +6,7 @@ type Given = [model: number, size: number, options: number, optionsSize: number,
 /** What tuner.wasm exports besides (web/compiler/tuner/tune_entry.cc). */
 interface TunerExports extends Exports {
   gs_compile_recorded(...given: Given): number;
-  gs_tune(...given: [...Given, seconds: number, trials: number, seed: number]): number;
+  gs_tune(...given: [...Given, seconds: number, trials: number, seed: number, layoutShare: number]): number;
   gs_tune_answer(json: number, size: number): number;
 }
 
@@ -16,6 +16,7 @@ export interface Beginning {
   readonly seconds: number;
   readonly trials: number;
   readonly seed: number;
+  readonly layoutShare: number;
 }
 
 const encoder = new TextEncoder();
@@ -58,7 +59,7 @@ export async function compileIn(instance: Instance, call: Call, progress: (step:
     const tuner = exports as TunerExports;
     if (!search) return ended(instance, tuner.gs_compile_recorded(...recorded), mine);
     // Its memory is the search's, until its instance goes.
-    return ended(instance, tuner.gs_tune(...recorded, search.seconds, search.trials, search.seed), []);
+    return ended(instance, tuner.gs_tune(...recorded, search.seconds, search.trials, search.seed, search.layoutShare), []);
   } catch (problem) {
     return {error: instance.stopped(problem), trapped: true};
   }

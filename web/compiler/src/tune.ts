@@ -31,6 +31,8 @@ type Outputs = Record<string, Output>;
 const PATIENCE = 30_000;
 /** Sums in another order round otherwise; of a tensor's largest magnitude. */
 const TOLERANCE = 1e-3;
+/** Bytes of weights of models of which one more than needed may be there. */
+const SMALL = 128e6;
 /** Of launches repeated at once, in milliseconds: less than a frame, so that pages go on. */
 const AT_ONCE = 2;
 
@@ -69,8 +71,13 @@ class Candidates {
     for (const [name, bytes] of files) {
       if (name.endsWith('.safetensors') && bytes.length > 0) this.#weights.set(name, bytes);
     }
-    this.#all.set(number, {files: new Map([...files, ...this.#weights])});
+    // All of it was made here: nobody need hash the weights for each candidate.
+    this.#all.set(number, {files: new MadeFiles([...files, ...this.#weights])});
     await this.#at(number);
+  }
+
+  get small(): boolean {
+    return [...this.#weights.values()].reduce((sum, {length}) => sum + length, 0) <= SMALL;
   }
 
   free(numbers: readonly number[]): void {
@@ -149,8 +156,18 @@ function read(result: CallResult): Step {
   };
 }
 
-async function answer(candidates: Candidates, {request, files}: Step): Promise<unknown> {
-  candidates.free(request.freed ?? []);
+/** What is freed goes when the next one is loaded, where there is room for both: most of their kernels are the same. */
+async function answer(candidates: Candidates, step: Step): Promise<unknown> {
+  const free = (): void => candidates.free(step.request.freed ?? []);
+  if (!candidates.small) free();
+  try {
+    return await asked(candidates, step);
+  } finally {
+    free();
+  }
+}
+
+async function asked(candidates: Candidates, {request, files}: Step): Promise<unknown> {
   switch (request.ask) {
     case 'load':
       await candidates.add(request.model, files);
@@ -176,15 +193,18 @@ export async function tune(
   call: Call,
   shipped: string | undefined,
   model: Model,
-  {trials = 0, seconds = trials > 0 ? 0 : 10, seed = 1, feeds, dims, records, keep = true, onProgress, signal}: TuneOptions = {},
+  {trials = 0, seconds = trials > 0 ? 0 : 10, layoutShare = 0.25, seed = 1, feeds, dims, records, keep = true, onProgress, signal}: TuneOptions = {},
 ): Promise<Tuned> {
+  if (!(layoutShare >= 0 && layoutShare <= 1)) throw new RangeError(`layoutShare is ${layoutShare}: it is a part of the time, from 0 to 1`);
+  const began = performance.now();
   const {device, threads} = model.report();
   const place = await open();
   const candidates = new Candidates(load, {device, strict: true, ...(device === 'wasm' && {threads})}, feeds ?? anyFeeds(model, dims));
   let lines = records ?? (await keptRecords(call)) ?? '';
   const withShipped = (): string => (shipped === undefined ? lines : `${shipped}\n${lines}`);
   try {
-    let step = read(await place.search({...call, records: withShipped()}, {seconds, trials, seed}));
+    const left = seconds > 0 ? Math.max(0.01, seconds - (performance.now() - began) / 1000) : 0;
+    let step = read(await place.search({...call, records: withShipped()}, {seconds: left, trials, seed, layoutShare}));
     for (;;) {
       lines += step.lines;
       if (step.progress) onProgress?.(step.progress);

@@ -75,6 +75,15 @@ test('a search goes on with what it is given, and ends when it is told to', {ski
   assert.equal(new Set(points).size, points.length, 'a point was measured twice');
 });
 
+test('layouts have the share of the search that they are given', {skip}, async () => {
+  using model = await load(await compile(onnx, {target: 'wasm', wasm, tunable: true}), {threads: 1});
+  const none = await model.tune({trials: 6, layoutShare: 0, feeds: {x}, keep: false, records: ''});
+  assert.equal(none.layoutTrials + none.layoutFailures, 0);
+  const some = await model.tune({trials: 6, layoutShare: 1, feeds: {x}, keep: false, records: ''});
+  assert.ok(some.layoutTrials + some.layoutFailures > 0);
+  for (const layoutShare of [-0.1, 1.5, NaN]) await assert.rejects(model.tune({layoutShare}), {name: 'RangeError', message: /layoutShare/});
+});
+
 test('what was found is what compile() begins with the next time', {skip}, async () => {
   const kept = new Map<string, Response>();
   const cache = {

@@ -131,7 +131,7 @@ std::unique_ptr<Search> search;
 
 Result<package::Files> begin(std::span<const std::byte> model, std::string_view json,
                              std::span<const Entry> given, std::string_view records, double seconds,
-                             int trials, uint32_t seed) {
+                             int trials, uint32_t seed, double layout_share) {
   search = std::make_unique<Search>();
   search->model.assign(model.begin(), model.end());
   search->given.assign(given.begin(), given.end());
@@ -149,6 +149,7 @@ Result<package::Files> begin(std::span<const std::byte> model, std::string_view 
   options.seconds = seconds;
   options.trials = trials;
   options.seed = seed;
+  options.layout_share = layout_share;
   Search* made = search.get();
   const auto write = [made](const tune::Trial& trial, const std::string& kernel, bool best) {
     made->lines += line_of(trial, kernel, best) + '\n';
@@ -201,10 +202,10 @@ GS_EXPORT(gs_tune)
 Answer* gs_tune(const std::byte* model, uint32_t model_size, const char* options,
                 uint32_t options_size, const Entry* given, uint32_t given_count,
                 const char* records, uint32_t records_size, double seconds, int trials,
-                uint32_t seed) {
+                uint32_t seed, double layout_share) {
   return gossamer::web::answer(gossamer::web::begin({model, model_size}, {options, options_size},
                                                     {given, given_count}, {records, records_size},
-                                                    seconds, trials, seed));
+                                                    seconds, trials, seed, layout_share));
 }
 
 GS_EXPORT(gs_tune_answer)

@@ -1,6 +1,6 @@
 /** A model's kernels are tuned on the user's device; each is a bar that shrinks as it is learnt. */
 import {compile} from '../../compiler/src/index.ts';
-import {load, type Model, type TuneProgress} from '../../runtime/src/index.ts';
+import {load, type Model, type Tuned, type TuneProgress} from '../../runtime/src/index.ts';
 import {givenFiles} from '../page/given.ts';
 import {button, byId, chosenDevice, fail, input, make, offerDevices, onPress, setState, show, showTrouble, TARGETS, takeAddress, tell, valueOf} from '../page/page.ts';
 
@@ -31,6 +31,18 @@ function draw(kernels: TuneProgress['kernels']): void {
   );
 }
 
+/** Which stages lie otherwise in memory than the compiler's rule says. */
+function list({layouts, layoutsGivenUp, layoutTrials}: Pick<Tuned, 'layouts' | 'layoutsGivenUp' | 'layoutTrials'>): void {
+  const left = layoutsGivenUp ? ', left out: whole runs were slower' : '';
+  tell('layouts-now', `${layoutTrials} layouts measured, ${layouts.length} stages changed${left}`);
+  byId('layouts', HTMLElement).replaceChildren(
+    ...layouts.map(({name, origin, before, after}) =>
+      make('li', {},
+        make('span', {className: 'name', title: `${name}: ${origin}`}, `${name} `, make('small', {}, origin)),
+        make('span', {}, `${before} → ${after}`))),
+  );
+}
+
 /** Compiled by what an earlier visit has found, where there is something. */
 async function open(): Promise<void> {
   if (!onnx) return;
@@ -42,6 +54,8 @@ async function open(): Promise<void> {
   const {adapter} = model.report();
   tell('status', `${model.describe().inputs.join(', ')} on ${target}, ${adapter}`);
   byId('kernels', HTMLElement).replaceChildren();
+  byId('layouts', HTMLElement).replaceChildren();
+  tell('layouts-now', '');
   tell('now', `compiled and loaded in ${ms(model.report().times.loadMs)}`);
   button('start').disabled = false;
   setState('ready');
@@ -57,13 +71,16 @@ async function tune(): Promise<void> {
     const seconds = valueOf('seconds');
     const found = await model.tune({
       seconds,
+      layoutShare: valueOf('layout-share') / 100,
       signal: stop.signal,
-      onProgress({trials, gain, kernels, seconds: passed}) {
+      onProgress({trials, gain, kernels, layouts, layoutGain, seconds: passed}) {
         draw(kernels);
         tell('now', `${passed.toFixed(0)} of ${seconds} s, ${trials} points measured, kernels ${times(gain)}`);
+        tell('layouts-now', `${layouts} layouts measured, whole runs ${times(layoutGain)}`);
       },
     });
     draw(found.kernels.map(({msAfter, ...rest}) => ({...rest, ms: msAfter})));
+    list(found);
     const sum = (key: 'msBefore' | 'msAfter'): number => found.kernels.reduce((all, each) => all + each[key], 0);
     const gain = sum('msBefore') / sum('msAfter');
     tell('now', `kernels ${times(gain)}; a run took ${ms(found.runMsBefore)}, now ${ms(found.runMsAfter)}; ${found.trials} points measured`);
@@ -81,6 +98,7 @@ async function tune(): Promise<void> {
 
 offerDevices('gpu');
 takeAddress('seconds');
+takeAddress('layout-share');
 button('stop').addEventListener('click', () => stop.abort());
 onPress('start', tune);
 const opened = (): void => {

@@ -166,6 +166,8 @@ export interface TuneOptions {
   readonly seconds?: number | undefined;
   /** How many points to measure at most. */
   readonly trials?: number | undefined;
+  /** Of `seconds` or, without, of `trials` and beside them: at most so much for layouts, before the points of kernels; 0 to 1 (default 0.25). */
+  readonly layoutShare?: number | undefined;
   /** What the model is timed with; else made up, as profile() does. */
   readonly feeds?: Readonly<Record<string, Feed>> | undefined;
   /** How long named dimensions are where no feeds are given (default 1). */
