@@ -267,6 +267,21 @@ Result<double> read_time(std::string_view answer) {
   return fastest;
 }
 
+namespace {
+
+// Of a kernel or a layout that was tuned.
+void write_change(Writer& text, const auto& of, const std::string& before,
+                  const std::string& after) {
+  text.text("key", of.key);
+  text.text("class", of.machine);
+  text.text("name", of.name);
+  text.text("origin", of.origin);
+  text.text("before", before);
+  text.text("after", after);
+}
+
+}  // namespace
+
 std::string to_json(const Outcome& outcome) {
   Writer text;
   auto& json = text.json();
@@ -287,12 +302,7 @@ std::string to_json(const Outcome& outcome) {
   json.StartArray();
   for (const TunedLayout& one : outcome.layouts) {
     json.StartObject();
-    text.text("key", one.key);
-    text.text("class", one.machine);
-    text.text("name", one.name);
-    text.text("origin", one.origin);
-    text.text("before", schedule::layout_text(one.before));
-    text.text("after", schedule::layout_text(one.after));
+    write_change(text, one, schedule::layout_text(one.before), schedule::layout_text(one.after));
     json.EndObject();
   }
   json.EndArray();
@@ -300,12 +310,7 @@ std::string to_json(const Outcome& outcome) {
   json.StartArray();
   for (const Tuned& kernel : outcome.kernels) {
     json.StartObject();
-    text.text("key", kernel.key);
-    text.text("class", kernel.machine);
-    text.text("name", kernel.name);
-    text.text("origin", kernel.origin);
-    text.text("before", to_string(kernel.before));
-    text.text("after", to_string(kernel.after));
+    write_change(text, kernel, to_string(kernel.before), to_string(kernel.after));
     text.number("msBefore", kernel.ms_before);
     text.number("msAfter", kernel.ms_after);
     text.count("trials", kernel.trials);

@@ -12,7 +12,7 @@ export {type DeviceOptions, openDevice} from './open_device.ts';
 export type {Feed} from './feeds.ts';
 export type {Group} from './manifest.ts';
 export type {
-  CopyReport, Difference, KernelReport, Model, PortInfo, Report, Tuned, TuneOptions, TuneProgress, Verdict, VerifyOptions,
+  CopyReport, Difference, KernelReport, Model, PortInfo, Report, Tuned, TunedKernel, TunedPart, TuneOptions, TuneProgress, Verdict, VerifyOptions,
 } from './model.ts';
 export type {KernelProfile, LaunchProfile, Limits, Profile, ProfileOptions} from './profile/profile.ts';
 export type {Loss} from './recovery.ts';

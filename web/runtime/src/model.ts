@@ -184,6 +184,23 @@ export interface TuneOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** A stage's layout or a kernel's point, as `gossamer inspect --space` names and lists them. */
+export interface TunedPart {
+  readonly key: string;
+  readonly class: string;
+  readonly name: string;
+  readonly origin: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Of all launches in a run. */
+export interface TunedKernel extends TunedPart {
+  readonly msBefore: number;
+  readonly msAfter: number;
+  readonly trials: number;
+}
+
 /** What a search found; times in milliseconds. */
 export interface Tuned {
   readonly adapter: string;
@@ -201,26 +218,9 @@ export interface Tuned {
   /** Whether whole runs were slower in `layouts` at the end: records then leave them to the compiler's rule. */
   readonly layoutsGivenUp: boolean;
   /** Stages whose layout the compiler's rule did not choose; layouts as `gossamer inspect --space` lists them. */
-  readonly layouts: readonly {
-    readonly key: string;
-    readonly class: string;
-    readonly name: string;
-    readonly origin: string;
-    readonly before: string;
-    readonly after: string;
-  }[];
+  readonly layouts: readonly TunedPart[];
   /** Those that took most first; points as `gossamer inspect --space` lists them. */
-  readonly kernels: readonly {
-    readonly key: string;
-    readonly class: string;
-    readonly name: string;
-    readonly origin: string;
-    readonly before: string;
-    readonly after: string;
-    readonly msBefore: number;
-    readonly msAfter: number;
-    readonly trials: number;
-  }[];
+  readonly kernels: readonly TunedKernel[];
   /** All that was measured, a line each: for `records` of compile() and tune(), and for `gossamer compile --records`. */
   readonly records: string;
   /** The model compiled by them, for load(). */
