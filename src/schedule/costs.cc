@@ -61,6 +61,7 @@ constexpr Costs hardware = [] {
   costs.least_group_reduction = 16;
   costs.row_threads = 128;
   costs.busy = 16384;
+  costs.copied = 0;  // a copy behind costs less than rows that do not begin at a vector
   costs.tiles = 65536;
   return costs;
 }();
