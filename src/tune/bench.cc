@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <numeric>
 
 namespace gossamer::tune {
@@ -9,7 +10,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double hopeless = 1.03;  // all points of a batch after one turn: no more turns
+constexpr double hopeless = 1.03;  // after one turn: no more turns
+constexpr size_t most_kept = 2;    // challengers that stay loaded for points that became the best
+constexpr uint64_t small = 128'000'000;  // bytes of weights: more models than needed may be there
 
 // Adds the time that it lives.
 class Stopwatch {
@@ -34,6 +37,15 @@ size_t point_of(const std::vector<Placed>& points, const compiler::KernelReport&
   const auto found =
       std::ranges::find_if(points, [&](const Placed& one) { return is_of(one, kernel); });
   return static_cast<size_t>(found - points.begin());
+}
+
+// No more turns can make it the faster one.
+bool is_lost(const Measured& one) {
+  if (one.after[0] >= hopeless * one.before[0]) return true;
+  int lost = 0;
+  for (size_t turn = 0; turn < one.after.size(); ++turn)
+    lost += one.after[turn] >= one.before[turn];
+  return lost > 1;
 }
 
 std::string text_of(const std::vector<PlacedLayout>& layouts, const std::vector<Placed>& points) {
@@ -165,6 +177,13 @@ Task<Result<Bench::Loaded>> Bench::load(const std::vector<PlacedLayout>& layouts
     const Placed& one = challengers[at];
     records.add(one.key, one.machine, one.point);
   }
+  Loaded loaded;
+  loaded.points = best;
+  for (const size_t at : which) {
+    const Placed& one = challengers[at];
+    for (Placed& place : loaded.points)
+      if (place.key == one.key && target_of(place.machine) == target_of(one.machine)) place = one;
+  }
   compiler::Options compile = compile_;
   compile.records = &records;
   if (watch) compile.records = watch;
@@ -177,7 +196,6 @@ Task<Result<Bench::Loaded>> Bench::load(const std::vector<PlacedLayout>& layouts
   }();
   if (!files) co_return std::unexpected(std::move(files).error());
   weights_ = std::move(report.weights);
-  Loaded loaded;
   for (const package::File& file : *files)
     if (file.name == "manifest.json")
       loaded.text.append(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
@@ -196,21 +214,25 @@ void Bench::free(Loaded& loaded) {
 Task<Result<Survey>> Bench::begin() {
   const schedule::LayoutWatch watch = watch_for(compile_);
   GS_CO_ASSIGN(Loaded loaded, co_await load({}, {}, {}, {}, &watch));
-  GS_CO_ASSIGN(Survey survey, co_await this->survey(std::move(loaded)));
+  GS_CO_ASSIGN(Survey survey, co_await this->survey(loaded));
+  if (is_small()) {
+    defaults_ = std::move(loaded);
+  } else {
+    free(loaded);
+  }
   runs_ = static_cast<int>(std::clamp(60 / std::max(survey.timing.run_ms, 0.01), 2.0, 20.0));
   survey.layouts = watch.seen();
   take_adapters(survey, compile_);
   co_return survey;
 }
 
-Task<Result<Survey>> Bench::survey(Loaded loaded) {
+Task<Result<Survey>> Bench::survey(const Loaded& loaded) {
   GS_CO_TRY(co_await measurer_.check(loaded.number));
   Survey survey;
   const Clock::time_point before = Clock::now();
   GS_CO_ASSIGN(survey.timing, co_await measurer_.profile(loaded.number, runs_, {}));
   survey.turn_seconds = 2 * std::chrono::duration<double>(Clock::now() - before).count();
-  free(loaded);
-  survey.kernels = std::move(loaded.kernels);
+  survey.kernels = loaded.kernels;
   survey.spent = std::exchange(spent_, {});
   co_return survey;
 }
@@ -257,22 +279,25 @@ Task<Result<Measurement>> Bench::measure(const Batch& batch) {
   made.points.resize(batch.challengers.size());
   if (batch.kind == Batch::Kind::survey) {
     GS_CO_ASSIGN(Loaded loaded, co_await load(batch.layouts, {}));
-    GS_CO_ASSIGN(made.survey, co_await survey(std::move(loaded)));
+    auto seen = co_await survey(loaded);
+    free(loaded);
+    if (!seen) co_return std::unexpected(std::move(seen).error());
+    made.survey = *std::move(seen);
   } else if (batch.kind == Batch::Kind::comparison) {
-    free(now_);
-    held_.clear();
+    let_go();
     // The device may have gone meanwhile.
     if (!co_await compare(batch, made)) {
       made = {};
       made.points.resize(batch.challengers.size());
+      free(defaults_);
       GS_CO_TRY(co_await compare(batch, made));
     }
   } else {
-    free(defaults_);
-    GS_CO_TRY(co_await hold(batch.layouts, batch.best));
     if (batch.kind == Batch::Kind::layouts) {
+      GS_CO_TRY(co_await hold(batch.layouts, batch.best));
       GS_CO_TRY(co_await challenge(batch, made));
     } else {
+      if (!has_all(batch)) GS_CO_TRY(co_await hold(batch.layouts, batch.best));
       GS_CO_TRY(co_await round(batch, made));
     }
   }
@@ -285,16 +310,72 @@ Task<Result<>> Bench::hold(const std::vector<PlacedLayout>& layouts,
                            const std::vector<Placed>& best) {
   std::string text = text_of(layouts, best);
   if (now_.number >= 0 && held_ == text) co_return {};
-  free(now_);
-  GS_CO_ASSIGN(now_, co_await load(layouts, best));
+  // What is there goes when the new one is loaded: they share most of their kernels.
+  if (!is_small()) let_go();
+  GS_CO_ASSIGN(Loaded fresh, co_await load(layouts, best));
+  let_go();
+  now_ = std::move(fresh);
   held_ = std::move(text);
+  held_layouts_ = text_of(layouts, {});
   co_return {};
 }
 
-Task<Result<Bench::Times>> Bench::profile(const Loaded& loaded, const std::vector<Placed>& points) {
+bool Bench::is_small() const {
+  uint64_t bytes = 0;
+  for (const package::File& file : weights_.files) bytes += file.size;
+  return bytes <= small;
+}
+
+void Bench::let_go() {
+  free(now_);
+  held_.clear();
+  for (Loaded& one : kept_) free(one);
+  kept_.clear();
+}
+
+// Where the best point of a challenger's kernel is loaded; null: nowhere.
+const Bench::Loaded* Bench::place_of(const Batch& batch, const Placed& challenger) const {
+  const auto same_kernel = [&](const Placed& one) {
+    return one.key == challenger.key && target_of(one.machine) == target_of(challenger.machine);
+  };
+  const auto best = std::ranges::find_if(batch.best, same_kernel);
+  if (best == batch.best.end()) return nullptr;
+  const auto has = [&](const Loaded& loaded) {
+    const auto found = std::ranges::find_if(loaded.points, same_kernel);
+    return loaded.number >= 0 && found != loaded.points.end() &&
+           to_string(found->point) == to_string(best->point);
+  };
+  if (has(now_)) return &now_;
+  const auto found = std::ranges::find_if(kept_, has);
+  return found == kept_.end() ? nullptr : &*found;
+}
+
+// Whether nothing need be compiled and loaded for what challengers are measured beside.
+bool Bench::has_all(const Batch& batch) const {
+  if (now_.number < 0 || held_layouts_ != text_of(batch.layouts, {})) return false;
+  return std::ranges::all_of(batch.challengers,
+                             [&](const Placed& one) { return place_of(batch, one) != nullptr; });
+}
+
+// One of its points may be the best of its kernel now.
+void Bench::keep(Loaded& challenger, const Measurement& made) {
+  const bool won = std::ranges::any_of(made.points, [](const Measured& one) {
+    const auto compared = compare_turns(one.before, one.after);
+    return compared && compared->faster;
+  });
+  if (!won || !is_small()) return free(challenger);
+  if (kept_.size() == most_kept) {
+    free(kept_.front());
+    kept_.erase(kept_.begin());
+  }
+  kept_.push_back(std::move(challenger));
+}
+
+Task<Result<Bench::Times>> Bench::profile(const Loaded& loaded, const std::vector<Placed>& points,
+                                          const Which& which) {
   std::vector<int> kernels;
   for (size_t at = 0; at < loaded.kernels.size(); ++at)
-    if (point_of(points, loaded.kernels[at]) < points.size())
+    if (std::ranges::find(which, point_of(points, loaded.kernels[at])) != which.end())
       kernels.push_back(static_cast<int>(at));
   GS_CO_ASSIGN(const Timing timing, co_await measurer_.profile(loaded.number, runs_, kernels));
   Times times{std::vector<double>(points.size()), std::vector<double>(points.size())};
@@ -306,6 +387,23 @@ Task<Result<Bench::Times>> Bench::profile(const Loaded& loaded, const std::vecto
     times.shares[at] = one.share;
   }
   co_return times;
+}
+
+// Of challengers the points that they take the place of, each where it is loaded.
+Task<Result<Bench::Times>> Bench::profile_best(const Batch& batch, const Which& which) {
+  Times all{std::vector<double>(batch.challengers.size()),
+            std::vector<double>(batch.challengers.size())};
+  std::map<const Loaded*, Which> places;
+  for (const size_t at : which) places[place_of(batch, batch.challengers[at])].push_back(at);
+  for (const auto& [place, some] : places) {
+    GS_CO_ASSIGN(const Times times,
+                 co_await profile(place ? *place : now_, batch.challengers, some));
+    for (const size_t at : some) {
+      all.ms[at] = times.ms[at];
+      all.shares[at] = times.shares[at];
+    }
+  }
+  co_return all;
 }
 
 // Compiles, loads and runs it once.
@@ -324,35 +422,34 @@ Task<Result<>> Bench::round(const Batch& batch, Measurement& made) {
   auto tried = co_await try_out(batch, all);
   if (!tried) co_return co_await blame(batch, all, tried.error(), made);
   Loaded challenger = *std::move(tried);
-  const Clock::time_point before = Clock::now();
-  std::vector<Times> ours, theirs;
-  for (int turn = 0; turn < turns; ++turn) {
-    auto mine = co_await profile(now_, batch.challengers);
+  Which left = all;
+  for (int turn = 0; turn < turns && !left.empty(); ++turn) {
+    const Clock::time_point before = Clock::now();
+    auto mine = co_await profile_best(batch, left);
     if (!mine) {
       // The device is gone: by what a challenger left behind, or for reasons of its own.
       free(challenger);
-      GS_CO_TRY(co_await profile(now_, batch.challengers));
+      let_go();
+      made.points.assign(batch.challengers.size(), {});
+      GS_CO_TRY(co_await hold(batch.layouts, batch.best));
+      GS_CO_TRY(co_await profile_best(batch, all));
       co_return co_await suspect(batch, all, made);
     }
-    ours.push_back(*std::move(mine));
-    auto times = co_await profile(challenger, batch.challengers);
-    if (!times) {
+    auto theirs = co_await profile(challenger, batch.challengers, left);
+    if (!theirs) {
       free(challenger);
-      co_return co_await blame(batch, all, times.error(), made);
+      made.points.assign(batch.challengers.size(), {});
+      co_return co_await blame(batch, all, theirs.error(), made);
     }
-    theirs.push_back(*std::move(times));
-    made.turn_seconds = std::chrono::duration<double>(Clock::now() - before).count() / (turn + 1);
-    const auto has_hope = [&](size_t at) { return theirs[0].ms[at] < hopeless * ours[0].ms[at]; };
-    if (turn == 0 && std::ranges::none_of(all, has_hope)) break;
+    for (const size_t at : left) {
+      made.points[at].before.push_back(mine->ms[at]);
+      made.points[at].after.push_back(theirs->ms[at]);
+    }
+    if (turn == 0) made.turn_seconds = std::chrono::duration<double>(Clock::now() - before).count();
+    std::erase_if(left, [&](size_t at) { return is_lost(made.points[at]); });
     if (is_stopped_ && is_stopped_()) break;
   }
-  free(challenger);
-  for (const size_t at : all) {
-    for (size_t turn = 0; turn < theirs.size(); ++turn) {
-      made.points[at].before.push_back(ours[turn].ms[at]);
-      made.points[at].after.push_back(theirs[turn].ms[at]);
-    }
-  }
+  keep(challenger, made);
   co_return {};
 }
 
@@ -390,12 +487,14 @@ Task<Result<>> Bench::compare(const Batch& batch, Measurement& made) {
     GS_CO_ASSIGN(same_layouts, co_await load(batch.layouts, {}));
   }
   const Loaded& plain = same_layouts.number < 0 ? defaults_ : same_layouts;
+  Which all(batch.challengers.size());
+  std::iota(all.begin(), all.end(), size_t{0});
   for (int turn = 0; turn < last_turns; ++turn) {
     GS_CO_ASSIGN(made.run_before.emplace_back(), co_await measurer_.time(defaults_.number, runs_));
     GS_CO_ASSIGN(made.run_after.emplace_back(), co_await measurer_.time(best.number, runs_));
     if (batch.challengers.empty()) continue;
-    GS_CO_ASSIGN(const Times before, co_await profile(plain, batch.challengers));
-    GS_CO_ASSIGN(const Times after, co_await profile(best, batch.challengers));
+    GS_CO_ASSIGN(const Times before, co_await profile(plain, batch.challengers, all));
+    GS_CO_ASSIGN(const Times after, co_await profile(best, batch.challengers, all));
     for (size_t at = 0; at < batch.challengers.size(); ++at) {
       Measured& one = made.points[at];
       one.before.push_back(before.ms[at]);

@@ -132,6 +132,7 @@ class Bench {
   struct Loaded {
     int number = -1;
     std::vector<compiler::KernelReport> kernels;
+    std::vector<Placed> points;
     std::string text;  // of all that it does, hashed
   };
   using Which = std::vector<size_t>;  // of a batch's challengers
@@ -144,11 +145,18 @@ class Bench {
                             const std::vector<Placed>& best,
                             const std::vector<Placed>& challengers = {}, const Which& which = {},
                             const schedule::LayoutWatch* watch = nullptr);
-  Task<Result<Survey>> survey(Loaded loaded);
+  Task<Result<Survey>> survey(const Loaded& loaded);
   Task<Result<>> challenge(const Batch& batch, Measurement& made);
   void free(Loaded& loaded);
   Task<Result<>> hold(const std::vector<PlacedLayout>& layouts, const std::vector<Placed>& best);
-  Task<Result<Times>> profile(const Loaded& loaded, const std::vector<Placed>& points);
+  Task<Result<Times>> profile(const Loaded& loaded, const std::vector<Placed>& points,
+                              const Which& which);
+  Task<Result<Times>> profile_best(const Batch& batch, const Which& which);
+  const Loaded* place_of(const Batch& batch, const Placed& challenger) const;
+  bool has_all(const Batch& batch) const;
+  void keep(Loaded& challenger, const Measurement& made);
+  void let_go();
+  bool is_small() const;
   Task<Result<Loaded>> try_out(const Batch& batch, const Which& which);
   Task<Result<>> round(const Batch& batch, Measurement& made);
   Task<Result<>> suspect(const Batch& batch, const Which& which, Measurement& made);
@@ -163,7 +171,8 @@ class Bench {
   const std::function<bool()>& is_stopped_;
   package::WeightFiles weights_;  // of all candidates
   Loaded now_, defaults_;
-  std::string held_;  // the points of now_
+  std::vector<Loaded> kept_;         // that won
+  std::string held_, held_layouts_;  // the points and layouts of now_
   int runs_ = 3;
 };
 

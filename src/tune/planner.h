@@ -85,6 +85,9 @@ struct Options {
   double seconds = 0;         // 0: until there is nothing left to try; one round at least
   // Of seconds or, without, of trials and beside them: for layouts, before the points of kernels.
   double layout_share = 0.25;
+  // What the caller does within `seconds` when the search is over, by what the first compilation
+  // took.
+  double compilations_after = 0;
   std::vector<LayoutTrial> known_layouts = {};
   std::vector<PlacedLayout> layouts = {};  // that a planner's kernels are tuned in
   unsigned seed = 1;
@@ -154,7 +157,7 @@ class Planner {
   std::map<int, Sent> under_way_;
   std::deque<Challenges> again_;  // halves of what was lost
   int next_ = 1, rounds_ = 0, comparisons_ = 0, points_under_way_ = 0;
-  double turn_seconds_ = 0;
+  double turn_seconds_ = 0, make_seconds_ = 0;  // of the latest batch: a turn; to compile and load
   enum { searching, comparing, over } phase_ = searching;
 };
 

@@ -11,6 +11,7 @@
 
 #include "onnx/model_writer.h"
 #include "tune/batch_text.h"
+#include "tune/whole_search.h"
 
 namespace gossamer::tune {
 namespace {
@@ -44,6 +45,7 @@ class FormulaMachine : public Measurer {
  public:
   int unloadable = 0, deadly = 0, wrong = 0;  // factors that are so; 0: none
   int loads = 0;
+  size_t most_alive = 0;  // models at the same time
   std::vector<package::Files> loaded;
 
   Task<Result<int>> load(package::Files files) override {
@@ -61,11 +63,18 @@ class FormulaMachine : public Measurer {
     }
     if (has(kernels, unloadable)) return fail("it does not load");
     models_.push_back(kernels);
-    return static_cast<int>(models_.size()) - 1;
+    asked_.emplace_back(kernels.size());
+    const int number = static_cast<int>(models_.size()) - 1;
+    alive_.insert(number);
+    most_alive = std::max(most_alive, alive_.size());
+    return number;
   }
-  void free(int) override {}
+  void free(int model) override { EXPECT_EQ(alive_.erase(model), 1u); }
 
-  Task<Result<Timing>> profile(int model, int, const std::vector<int>&) override {
+  Task<Result<Timing>> profile(int model, int, const std::vector<int>& which) override {
+    EXPECT_TRUE(alive_.contains(model));
+    for (const int kernel : which)
+      ++asked_[static_cast<size_t>(model)][static_cast<size_t>(kernel)];
     const auto& kernels = models_[static_cast<size_t>(model)];
     if (has(kernels, deadly)) return fail("the device is gone");
     Timing timing{"a formula", 1, {}};
@@ -78,6 +87,10 @@ class FormulaMachine : public Measurer {
     if (has(models_[static_cast<size_t>(model)], wrong)) return fail("wrong numbers");
     return {};
   }
+
+  // How often each kernel of each model was asked for by its number.
+  const std::vector<std::vector<int>>& asked() const { return asked_; }
+  size_t alive() const { return alive_.size(); }
 
   // Least where all factors are 3 and many are there.
   static double cost(const std::vector<int>& factors) {
@@ -94,6 +107,8 @@ class FormulaMachine : public Measurer {
   }
 
   std::vector<std::vector<std::vector<int>>> models_;
+  std::vector<std::vector<int>> asked_;
+  std::set<int> alive_;
 };
 
 struct Searched {
@@ -131,6 +146,62 @@ TEST(Tuner, FindsWhatIsBestOnTheMachine) {
   EXPECT_LT(after, 0.9 * before);
   EXPECT_FALSE(run.better.empty());
   EXPECT_EQ(run.outcome->failures, 0);
+}
+
+TEST(Tuner, ThoseThatLostHaveNoMoreTurns) {
+  FormulaMachine machine;
+  const Searched run = search(machine, 60);
+  ASSERT_TRUE(run.outcome) << run.outcome.error().to_string();
+  int stopped = 0, finished = 0;
+  for (const std::vector<int>& times : machine.asked()) {
+    for (const int times_of_one : times) {
+      stopped += times_of_one == 1;
+      finished += times_of_one >= turns;
+    }
+  }
+  EXPECT_GT(stopped, 20);
+  EXPECT_GT(finished, 0);
+  for (const Trial& trial : run.trials) EXPECT_TRUE(trial.failure.empty()) << trial.failure;
+}
+
+// The model as it is, which stays, the best points, two that won and the challenger.
+TEST(Tuner, FewModelsAreThereAtTheSameTime) {
+  FormulaMachine machine;
+  ASSERT_TRUE(search(machine, 60).outcome);
+  EXPECT_LE(machine.most_alive, 5u);
+  EXPECT_GE(machine.most_alive, 3u);
+  EXPECT_EQ(machine.alive(), 1u);
+}
+
+// Of the time that a search has: then one batch is measured, and compared.
+TEST(Tuner, TheSurveyTakesItsTime) {
+  FormulaMachine machine;
+  Options options;
+  options.compile.target = "webgpu";
+  options.compile.adapters = "software";
+  options.layout_share = 0;
+  options.seconds = 1000;
+  const onnx::Message source = products();
+  for (const double surveyed : {0.0, 1001.0}) {
+    const std::function<bool()> never;
+    Bench bench(bytes_of(source), machine, options.compile, never);
+    auto survey = bench.begin().now();
+    ASSERT_TRUE(survey) << survey.error().to_string();
+    survey->spent.compile = surveyed;
+    WholeSearch search(*std::move(survey), options);
+    std::vector<Batch::Kind> kinds;
+    while (kinds.size() < 3 && !search.is_over()) {
+      const auto batch = search.next();
+      ASSERT_TRUE(batch && *batch);
+      kinds.push_back((*batch)->kind);
+      auto made = bench.measure(**batch).now();
+      ASSERT_TRUE(made) << made.error().to_string();
+      ASSERT_TRUE(search.take((*batch)->number, *std::move(made)));
+    }
+    ASSERT_GE(kinds.size(), 2u);
+    EXPECT_EQ(kinds[0], Batch::Kind::points);
+    EXPECT_EQ(kinds[1], surveyed > 0 ? Batch::Kind::comparison : Batch::Kind::points);
+  }
 }
 
 TEST(Tuner, GoesOnPastBadCandidates) {

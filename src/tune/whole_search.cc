@@ -13,11 +13,16 @@ void add(const Spent& spent, Spent& sum) {
   sum.measure += spent.measure;
 }
 
+Clock::duration duration_of(const Spent& spent) {
+  const std::chrono::duration<double> all(spent.compile + spent.load + spent.measure);
+  return std::chrono::duration_cast<Clock::duration>(all);
+}
+
 }  // namespace
 
 WholeSearch::WholeSearch(Survey survey, const Options& options)
     : options_(options),
-      begin_(Clock::now()),
+      begin_(Clock::now() - duration_of(survey.spent)),
       first_(std::move(survey)),
       layouts_(first_, options),
       points_(options) {}
@@ -46,7 +51,8 @@ Result<std::optional<Batch>> WholeSearch::next() {
 // Points have the time that is left.
 Result<> WholeSearch::plan(Survey survey) {
   const double before = seconds();
-  if (options_.seconds > 0) points_.seconds = std::max(options_.seconds - before, 0.01);
+  const double after = options_.compilations_after * first_.spent.compile;
+  if (options_.seconds > 0) points_.seconds = std::max(options_.seconds - before - after, 0.01);
   points_.layouts = layouts_.best();
   if (options_.on_progress) {
     points_.on_progress = [this, before](const Progress& progress) {

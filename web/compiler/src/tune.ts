@@ -31,7 +31,7 @@ type Outputs = Record<string, Output>;
 const PATIENCE = 30_000;
 /** Sums in another order round otherwise; of a tensor's largest magnitude. */
 const TOLERANCE = 1e-3;
-/** Bytes of weights of models of which one more than needed may be there. */
+/** Bytes of weights of models of which one more than needed may be there, as src/tune/bench.cc has it. */
 const SMALL = 128e6;
 /** Of launches repeated at once, in milliseconds: less than a frame, so that pages go on. */
 const AT_ONCE = 2;

@@ -34,7 +34,7 @@ function draw(kernels: TuneProgress['kernels']): void {
 /** Which stages lie otherwise in memory than the compiler's rule says. */
 function list({layouts, layoutsGivenUp, layoutTrials}: Pick<Tuned, 'layouts' | 'layoutsGivenUp' | 'layoutTrials'>): void {
   const left = layoutsGivenUp ? ', left out: whole runs were slower' : '';
-  tell('layouts-now', `${layoutTrials} layouts measured, ${layouts.length} stages changed${left}`);
+  tell('layouts-now', `${layoutTrials} layouts measured, ${layouts.length} changed${left}`);
   byId('layouts', HTMLElement).replaceChildren(
     ...layouts.map(({name, origin, before, after}) =>
       make('li', {},

@@ -162,7 +162,10 @@ export interface TuneProgress {
 }
 
 export interface TuneOptions {
-  /** How long, the comparison at the end included (default 10, or as long as `trials` need). */
+  /**
+   * How long until the promise resolves, as nearly as can be foreseen, all included (default 10, or as long as `trials` need). The model
+   * as it is, one round and the comparison at the end are always measured.
+   */
   readonly seconds?: number | undefined;
   /** How many points to measure at most. */
   readonly trials?: number | undefined;
