@@ -74,6 +74,14 @@ def test_functions_by_hand(made, wanted):
     assert made().item() == pytest.approx(wanted, rel=2e-6)
 
 
+def test_losses_of_what_is_no_class_are_nan():
+    each = F.cross_entropy(gs.tensor([[1.0, 2.0, 3.0]] * 4), gs.tensor([0, 3, -1, -100]), reduction="none")
+    np.testing.assert_allclose(each.numpy(), [SOFT - 1, np.nan, np.nan, 0], rtol=2e-6)
+    x, labels = gs.tensor([[1.0, 2.0, 3.0]] * 2), gs.tensor([0, 3])
+    assert np.isnan(F.cross_entropy(x, labels).item())
+    assert np.isnan(F.cross_entropy(x, labels, label_smoothing=0.3).item())
+
+
 def test_convolutions():
     x, w, b = numbers(2, 4, 7, 6), numbers(6, 2, 3, 2), numbers(6)
     made = F.conv2d(gs.as_tensor(x), gs.as_tensor(w), gs.as_tensor(b), stride=(2, 1), padding=1, dilation=(1, 2), groups=2).numpy()

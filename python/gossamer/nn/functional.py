@@ -365,9 +365,15 @@ def _hot(x: Tensor, target: Tensor, axis: int) -> Tensor:
     return x._apply("OneHot", [places, integers([classes]), constant(x._dtype, (2,), [0, 1])], {"axis": axis})
 
 
+def _of_classes(loss: Tensor, target: Tensor, classes: int, ignore_index: int) -> Tensor:
+    """NaN where a target is no class: nothing stops a kernel, and a wrong label must not look like a good one."""
+    wide = target.to("i64")
+    return where(((wide >= 0) & (wide < classes)) | (wide == ignore_index), loss, float("nan"))
+
+
 def nll_loss(x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
     """Minus the log probability of the target's class; x has log probabilities of classes along axis 1 (or the only one). A target
-    of ignore_index does not count."""
+    of ignore_index does not count; where one is neither that nor a class the loss is NaN."""
     axis = _class_axis(x)
     wanted = (*x.shape[:axis], *x.shape[axis + 1 :])
     if target.shape != wanted:
@@ -378,12 +384,12 @@ def nll_loss(x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_ind
     if weight is not None:
         factors = factors * weight.reshape([-1] + [1] * (x.ndim - axis - 1))
     # A select, as 0 times minus infinity would be NaN.
-    loss = -where(factors != 0, x * factors, 0).sum(axis)
+    loss = _of_classes(-where(factors != 0, x * factors, 0).sum(axis), target, x.shape[axis], ignore_index)
     return _reduced(loss, reduction) if reduction != "mean" else loss.sum() / factors.sum()
 
 
 def cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
-    """Of logits along axis 1 (or the only one). Targets are classes, or probabilities in the shape of the input."""
+    """Of logits along axis 1 (or the only one). Targets are classes, as nll_loss takes them, or probabilities in the shape of the input."""
     axis = _class_axis(x)
     log = x.log_softmax(axis)
     classes = not target.is_floating_point()
@@ -400,7 +406,7 @@ def cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = None, ignor
     loss = -(log * smooth).sum(axis)
     if not classes:
         return _reduced(loss, reduction)
-    loss = loss * counted
+    loss = _of_classes(loss * counted, target, x.shape[axis], ignore_index)
     return loss.sum() / counted.sum() if reduction == "mean" else _reduced(loss, reduction)
 
 

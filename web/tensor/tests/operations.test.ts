@@ -158,6 +158,8 @@ test('losses', {skip}, async () => {
     ['ce smoothed', F.crossEntropy(z, t, {labelSmoothing: 0.1}), 1.03577],
     ['ce of probabilities', F.crossEntropy(z, q), 1.26494],
     ['ce that ignores', F.crossEntropy(z, new Tensor([2, -100], {dtype: 'i32'}), {ignoreIndex: -100}), 1.0046],
+    ['ce where two targets are no classes', F.crossEntropy(Tensor.cat([z, z]), new Tensor([2, 3, -1, 0], {dtype: 'i32'}), {reduction: 'none'}), [1.0046, NaN, NaN, 0.97528]],
+    ['ce smoothed, of no class', F.crossEntropy(z, new Tensor([2, 3], {dtype: 'i32'}), {labelSmoothing: 0.1}), NaN],
     ['nll', F.nllLoss(z.logSoftmax(1), t, {reduction: 'none'}), [1.0046, 0.97528]],
     ['bce of logits', F.binaryCrossEntropyWithLogits(z, q), 0.7161],
     ['bce with a weight of ones', F.binaryCrossEntropyWithLogits(z, q, {posWeight: w}), 1.02203],

@@ -77,7 +77,16 @@ export interface ClassOptions extends LossOptions {
   readonly ignoreIndex?: number | undefined;
 }
 
-/** Minus the log probability of the target's class; `x` has log probabilities of classes along axis 1 (or the only one). */
+/** NaN where a target is no class: nothing stops a kernel, and a wrong label must not look like a good one. */
+function ofClasses(loss: Tensor, target: Tensor, classes: number, ignoreIndex?: number): Tensor {
+  const inside = target.ge(0).logicalAnd(target.lt(classes));
+  return Tensor.where(ignoreIndex === undefined ? inside : inside.logicalOr(target.eq(ignoreIndex)), loss, NaN);
+}
+
+/**
+ * Minus the log probability of the target's class; `x` has log probabilities of classes along axis 1 (or the only one). NaN where a target
+ * is neither a class nor `ignoreIndex`.
+ */
 export const nllLoss = alone((x: Tensor, target: Tensor, {reduction, weight, ignoreIndex}: ClassOptions = {}): Tensor => {
   const axis = x.ndim === 1 ? 0 : 1;
   const classes = x.shape[axis] ?? 1;
@@ -90,35 +99,34 @@ export const nllLoss = alone((x: Tensor, target: Tensor, {reduction, weight, ign
   const counted = ignoreIndex === undefined ? hot : hot.mul(target.ne(ignoreIndex).cast(x.dtype).unsqueeze(axis));
   const factors = weight ? counted.mul(fit(weight)) : counted;
   // A select, as 0 times minus infinity would be NaN.
-  const loss = Tensor.where(factors.ne(0), x.mul(factors), 0).sum(axis).neg();
+  const loss = ofClasses(Tensor.where(factors.ne(0), x.mul(factors), 0).sum(axis).neg(), target, classes, ignoreIndex);
   if (reduction === 'none') return loss;
   if (reduction === 'sum') return loss.sum();
   return weight || ignoreIndex !== undefined ? loss.sum().div(factors.sum()) : loss.mean();
 });
 
-/** Of logits along axis 1 (or the only one). Targets are classes, or probabilities in the shape of the input. */
+/** Of logits along axis 1 (or the only one). Targets are classes, as `nllLoss` takes them, or probabilities in the shape of the input. */
 export const crossEntropy = alone((x: Tensor, target: Tensor, options: ClassOptions & {readonly labelSmoothing?: number} = {}): Tensor => {
   const {reduction, weight, labelSmoothing = 0} = options;
   const axis = x.ndim === 1 ? 0 : 1;
   const log = x.logSoftmax(axis);
   if (target.ndim === x.ndim && !(x.ndim === 1 && target.dtype[0] === 'i')) {
     sameShape('crossEntropy', x, target);
-    return probable(log, smoothed(target, labelSmoothing, axis), axis, options);
+    return reduced(probable(log, smoothed(target, labelSmoothing, axis), axis, weight), reduction);
   }
   if (labelSmoothing === 0) return nllLoss(log, target, options);
   const classes = x.shape[axis] ?? 1;
   if (weight || options.ignoreIndex !== undefined) throw wrong('crossEntropy: smoothed labels go with neither weight nor ignoreIndex');
   const hot = target.apply('OneHot', [target.cast('i32'), integers([classes]), constant(x.dtype, [2], [0, 1])], {axis});
-  return probable(log, smoothed(hot, labelSmoothing, axis), axis, {reduction});
+  return reduced(ofClasses(probable(log, smoothed(hot, labelSmoothing, axis), axis), target, classes), reduction);
 });
 
 const smoothed = (target: Tensor, amount: number, axis: number): Tensor =>
   amount === 0 ? target : target.mul(1 - amount).add(amount / (target.shape[axis] ?? 1));
 
-function probable(log: Tensor, target: Tensor, axis: number, {reduction, weight}: ClassOptions): Tensor {
+function probable(log: Tensor, target: Tensor, axis: number, weight?: Tensor): Tensor {
   const factors = weight ? target.mul(weight.reshape([-1, ...new Array<number>(log.ndim - axis - 1).fill(1)])) : target;
-  const loss = log.mul(factors).sum(axis).neg();
-  return reduced(loss, reduction);
+  return log.mul(factors).sum(axis).neg();
 }
 
 /** Of log probabilities `x` against probabilities (or their logarithms). 'batchmean' divides by the first extent. */
