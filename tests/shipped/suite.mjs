@@ -55,7 +55,9 @@ function ofAClass({name, lines}, models) {
     for (const model of models) {
       const what = `${name}: ${path.basename(model, '.onnx')} on ${target}`;
       const found = compiled(model, target, '--device-class', name);
-      check(`${what} takes records, all of them legal`, found.shipped > 0 && found.refused === 0, JSON.stringify(found));
+      // Another one may have no kernel near those of the file.
+      const enough = found.shipped > 0 || model !== models[0];
+      check(`${what} takes records, all of them legal`, enough && found.refused === 0, JSON.stringify(found));
       const none = compiled(model, target, '--device-class', 'none');
       check(`${what} does without`, none.shipped === 0 && none.recorded === 0 && none.nearest === 0, JSON.stringify(none));
     }
@@ -87,6 +89,8 @@ try {
   for (const one of found) ofAClass(one, models);
   const unknown = call('compile', models[0], '--target', 'wasm', '--device-class', 'voodoo', '-o', path.join(work, 'package'));
   check('an unknown class is refused, with those that there are', unknown.status !== 0 && unknown.stderr.includes('nvidia'), unknown.stderr);
+  const processor = call('inspect', models[0], '--target', 'cpu', '--cpu', 'abacus');
+  check('inspect is told the processor, and names one that there is not', processor.stdout.includes('LLVM knows no processor "abacus"'), processor.stdout + processor.stderr);
   // What is not known of the device when a page is compiled is left to --device-class.
   const page = kernelsOf(models[0], 'webgpu', 'webgpu.hardware');
   check('a package for pages has no records of hardware by itself', page.length > 0 && page.every(({record}) => !record), page.map(({record}) => record));

@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string model, dump;
+  std::string cpu = compiler::Options().cpu;
   RecordOptions records;
   std::vector<std::string> targets = {"webgpu", "webgl", "wasm", "cpu"};
   FixedInputs fixed;
@@ -58,12 +59,10 @@ std::map<std::string, int> count_operators(const graph::Graph& graph) {
   return counts;
 }
 
-TargetView view(const std::string& target, const ModelFile& model, bool space,
+TargetView view(compiler::Options options, const ModelFile& model, bool space,
                 const schedule::Records& records) {
   TargetView view;
-  view.target = target;
-  compiler::Options options;
-  options.target = target;
+  const std::string& target = view.target = options.target;
   options.known = model.known;
   options.external = model.external.get();
   options.groups = space;
@@ -358,10 +357,11 @@ int run_inspect(const Options& options) {
   for (const std::string& target : options.targets) {
     compiler::Options compile;
     compile.target = target;
+    compile.cpu = options.cpu;
     const auto records =
         records_for(options.records, compile, runs_here(target) ? Here::yes : Here::no);
     if (!records) return report_error(records.error(), options.json);
-    views.push_back(view(target, *model, options.space, *records));
+    views.push_back(view(compile, *model, options.space, *records));
     if (options.dump.empty() || !views.back().problem.empty()) continue;
     if (auto done = dump(views.back(), options.dump); !done)
       return report_error(done.error(), options.json);
@@ -386,6 +386,7 @@ void add_inspect(CommandLine& app, Chosen& chosen) {
       .delimiter(',')
       .one_of({"webgpu", "webgl", "wasm", "cpu", "opencl", "opengl"});
   add_fixed_inputs(command, options->fixed);
+  command.add_option("--cpu", options->cpu, "cpu, opencl, opengl: LLVM's name of the processor");
   command.add_flag("--stages", options->stages, "Print the stages after fusion");
   command.add_flag("--kernels", options->kernels, "Print each kernel's schedule and origin");
   command.add_flag("--space", options->space,

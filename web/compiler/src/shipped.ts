@@ -12,6 +12,7 @@ interface Row {
 /** Those of classes that have records for targets of pages; the tests hold them against the files. */
 export const CLASSES: Readonly<Record<string, Row>> = {
   nvidia: {target: 'webgpu', words: /nvidia|geforce|tesla/i, address: () => new URL('./records/nvidia.jsonl', import.meta.url)},
+  swiftshader: {target: 'webgpu', words: /swiftshader/i, address: () => new URL('./records/swiftshader.jsonl', import.meta.url)},
   wasmtime: {target: 'wasm', words: /wasmtime/i, address: () => new URL('./records/wasmtime.jsonl', import.meta.url)},
 };
 

@@ -13,7 +13,7 @@ const folder = join(import.meta.dirname, '../../../../../src/shipped');
 test('the class of a device follows from its adapter', () => {
   assert.equal(classOf('webgpu', 'nvidia hopper'), 'nvidia');
   assert.equal(classOf('webgpu', 'NVIDIA GeForce RTX 4090'), 'nvidia');
-  assert.equal(classOf('webgpu', 'google swiftshader'), undefined);
+  assert.equal(classOf('webgpu', 'google swiftshader'), 'swiftshader');
   assert.equal(classOf('webgpu', 'amd rdna-3'), undefined);
   assert.equal(classOf('webgl', 'nvidia hopper'), undefined);
   assert.equal(classOf('wasm', 'nvidia hopper'), undefined);
@@ -38,7 +38,7 @@ test('each row has the words and the file of its class', () => {
 });
 
 const dist = join(import.meta.dirname, '../..');
-const built = ['compiler.js', 'tuner.wasm', 'records/nvidia.jsonl', 'records/wasmtime.jsonl'].every((name) => existsSync(join(dist, name)));
+const built = ['compiler.js', 'tuner.wasm', 'records/nvidia.jsonl', 'records/swiftshader.jsonl', 'records/wasmtime.jsonl'].every((name) => existsSync(join(dist, name)));
 
 test('kernels take the records of the class that is named', {skip: built ? false : 'the compiler is not built (make web)'}, async () => {
   const {compile} = (await import(pathToFileURL(join(dist, 'compiler.js')).href)) as {compile: typeof compileHere};
