@@ -261,11 +261,11 @@ export class Layout extends Reductions {
 
   trace(): this { return this.diagonal().sum(); }
 
-  /** 1 where a new last axis equals the class, 0 elsewhere; i32. */
-  oneHot(classes: number): this {
+  /** 1 where a new axis, the last one unless told, equals the class, 0 elsewhere; i32. */
+  oneHot(classes: number, axis = -1): this {
     // In the types that ONNX Runtime has it in.
     const places = this.cast('i64');
-    return places.apply('OneHot', [places, integers([classes]), constant('i64', [2], [0, 1])], {axis: -1}).cast('i32');
+    return places.apply('OneHot', [places, integers([classes]), constant('i64', [2], [0, 1])], {axis}).cast('i32');
   }
 
   /** This with `values` written from `starts` on. */

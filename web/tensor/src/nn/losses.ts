@@ -1,5 +1,4 @@
 /** Losses; PyTorch's definitions, the mean over all elements unless told otherwise. */
-import {constant, integers} from '../recording.ts';
 import {compareShapes, wrong} from '../shape.ts';
 import {shapeText} from '../../../runtime/src/types.ts';
 import {tidy} from '../core.ts';
@@ -77,11 +76,13 @@ export interface ClassOptions extends LossOptions {
   readonly ignoreIndex?: number | undefined;
 }
 
-/** NaN where a target is no class: nothing stops a kernel, and a wrong label must not look like a good one. */
-function ofClasses(loss: Tensor, target: Tensor, classes: number, ignoreIndex?: number): Tensor {
-  const inside = target.ge(0).logicalAnd(target.lt(classes));
-  return Tensor.where(ignoreIndex === undefined ? inside : inside.logicalOr(target.eq(ignoreIndex)), loss, NaN);
-}
+const along = (factors: Tensor, x: Tensor, axis: number): Tensor => factors.reshape([-1, ...new Array<number>(x.ndim - axis - 1).fill(1)]);
+
+/** Targets as probabilities along an axis; NaN for one that is no class: nothing stops a kernel, and a wrong label must not look like a good one. */
+const hotOf = (x: Tensor, target: Tensor, axis: number): Tensor => {
+  const classes = x.shape[axis] ?? 1;
+  return Tensor.where(target.clamp(0, classes - 1).eq(target).unsqueeze(axis), target.oneHot(classes, axis).cast(x.dtype), NaN);
+};
 
 /**
  * Minus the log probability of the target's class; `x` has log probabilities of classes along axis 1 (or the only one). NaN where a target
@@ -89,17 +90,15 @@ function ofClasses(loss: Tensor, target: Tensor, classes: number, ignoreIndex?: 
  */
 export const nllLoss = alone((x: Tensor, target: Tensor, {reduction, weight, ignoreIndex}: ClassOptions = {}): Tensor => {
   const axis = x.ndim === 1 ? 0 : 1;
-  const classes = x.shape[axis] ?? 1;
   const wanted = x.shape.filter((_, at) => at !== axis);
   if (!compareShapes(target.shape, wanted)) {
     throw wrong(`nllLoss: classes of shape ${shapeText(x.shape)} want targets of shape ${shapeText(wanted)}, not ${shapeText(target.shape)}`);
   }
-  const hot = target.apply('OneHot', [target.cast('i32'), integers([classes]), constant(x.dtype, [2], [0, 1])], {axis});
-  const fit = (each: Tensor): Tensor => each.reshape([classes, ...new Array<number>(x.ndim - axis - 1).fill(1)]);
-  const counted = ignoreIndex === undefined ? hot : hot.mul(target.ne(ignoreIndex).cast(x.dtype).unsqueeze(axis));
-  const factors = weight ? counted.mul(fit(weight)) : counted;
+  const hot = hotOf(x, target, axis);
+  const counted = ignoreIndex === undefined ? hot : Tensor.where(target.eq(ignoreIndex).unsqueeze(axis), 0, hot);
+  const factors = weight ? counted.mul(along(weight, x, axis)) : counted;
   // A select, as 0 times minus infinity would be NaN.
-  const loss = ofClasses(Tensor.where(factors.ne(0), x.mul(factors), 0).sum(axis).neg(), target, classes, ignoreIndex);
+  const loss = Tensor.where(factors.ne(0), x.mul(factors), 0).sum(axis).neg();
   if (reduction === 'none') return loss;
   if (reduction === 'sum') return loss.sum();
   return weight || ignoreIndex !== undefined ? loss.sum().div(factors.sum()) : loss.mean();
@@ -115,17 +114,15 @@ export const crossEntropy = alone((x: Tensor, target: Tensor, options: ClassOpti
     return reduced(probable(log, smoothed(target, labelSmoothing, axis), axis, weight), reduction);
   }
   if (labelSmoothing === 0) return nllLoss(log, target, options);
-  const classes = x.shape[axis] ?? 1;
   if (weight || options.ignoreIndex !== undefined) throw wrong('crossEntropy: smoothed labels go with neither weight nor ignoreIndex');
-  const hot = target.apply('OneHot', [target.cast('i32'), integers([classes]), constant(x.dtype, [2], [0, 1])], {axis});
-  return reduced(ofClasses(probable(log, smoothed(hot, labelSmoothing, axis), axis), target, classes), reduction);
+  return reduced(probable(log, smoothed(hotOf(x, target, axis), labelSmoothing, axis), axis), reduction);
 });
 
 const smoothed = (target: Tensor, amount: number, axis: number): Tensor =>
   amount === 0 ? target : target.mul(1 - amount).add(amount / (target.shape[axis] ?? 1));
 
 function probable(log: Tensor, target: Tensor, axis: number, weight?: Tensor): Tensor {
-  const factors = weight ? target.mul(weight.reshape([-1, ...new Array<number>(log.ndim - axis - 1).fill(1)])) : target;
+  const factors = weight ? target.mul(along(weight, log, axis)) : target;
   return log.mul(factors).sum(axis).neg();
 }
 
