@@ -8,9 +8,31 @@
 #include "onnx/reader.h"
 #include "schedule/layout.h"
 #include "schedule/legalize_stages.h"
+#ifdef GOSSAMER_LLVM
+#include "codegen/llvm/emit.h"
+#endif
 
 namespace gossamer::compiler {
 namespace {
+
+// Machine code is scheduled for the registers of its processor.
+Result<schedule::Capabilities> for_processor(schedule::Capabilities caps,
+                                             [[maybe_unused]] const std::string& cpu) {
+#ifdef GOSSAMER_LLVM
+  GS_ASSIGN(const auto registers, codegen::llvm_::registers_of({cpu}));
+  caps = schedule::for_registers(caps, registers.bits, registers.count);
+#endif
+  return caps;
+}
+
+// Of what runs beside a GPU.
+Result<schedule::Capabilities> side_capabilities_for(schedule::TargetKind target,
+                                                     const Options& options) {
+  const auto side = options.native_side ? schedule::TargetKind::cpu : schedule::side_of(target);
+  const schedule::Capabilities caps = schedule::capabilities_of(side);
+  if (side != schedule::TargetKind::cpu || options.code == CodeForm::c) return caps;
+  return for_processor(caps, options.cpu);
+}
 
 Result<schedule::Capabilities> capabilities_for(schedule::TargetKind target,
                                                 const Options& options) {
@@ -20,7 +42,11 @@ Result<schedule::Capabilities> capabilities_for(schedule::TargetKind target,
   if (options.code == CodeForm::bitcode && target == schedule::TargetKind::wasm &&
       options.relaxed_simd)
     caps = schedule::with_multiply_adds(caps);
-  if (options.code == CodeForm::c) caps = schedule::for_any_machine(caps);
+  if (options.code == CodeForm::c) {
+    caps = schedule::for_any_machine(caps);
+  } else if (target == schedule::TargetKind::cpu) {
+    GS_ASSIGN(caps, for_processor(caps, options.cpu));
+  }
   caps.has_f16 = target == schedule::TargetKind::webgpu && options.f16;
   return caps;
 }
@@ -66,6 +92,7 @@ Result<package::Files> compile(const graph::Graph& graph, const Options& options
   };
   GS_ASSIGN(const schedule::TargetKind target, schedule::target_named(options.target));
   GS_ASSIGN(const schedule::Capabilities caps, capabilities_for(target, options));
+  GS_ASSIGN(const schedule::Capabilities side_caps, side_capabilities_for(target, options));
 
   progress("lower", 0.05);
   GS_ASSIGN(graph::StageGraph stages,
@@ -92,7 +119,7 @@ Result<package::Files> compile(const graph::Graph& graph, const Options& options
   use_layouts(stages, caps, options);
   if (report) report->stages = graph::print(stages);
 
-  ModuleBuilder builder(stages, target, caps, options);
+  ModuleBuilder builder(stages, target, caps, side_caps, options);
   GS_TRY(builder.build(progress));
   return builder.write(graph, file, report);
 }

@@ -139,6 +139,43 @@ TEST(Compile, WasmPackagesHaveKernelsWithAndWithoutRelaxedSimd) {
   EXPECT_EQ(names(sum, true), "manifest.json kernels.wasm ");
 }
 
+#if defined(GOSSAMER_LLVM) && defined(__x86_64__)
+// They hold the tile, a vector of its columns each, and a row's operand.
+TEST(Compile, TilesOfMachineCodeFitTheRegistersOfItsProcessor) {
+  const onnx::Message product = model({{value("x", {"96", "64"})},
+                                       {node("MatMul", {"x", "w"}, {"y"})},
+                                       {value("y", {})},
+                                       {floats("w", {64, 256}, std::vector<float>(64 * 256, 1))}});
+  struct Case {
+    const char *cpu, *machine;
+    int lanes, registers;
+  };
+  for (const Case& one : {Case{"x86-64-v2", "cpu.128", 4, 15}, Case{"haswell", "cpu.256", 8, 15},
+                          Case{"skylake-avx512", "cpu", 16, 31}}) {
+    Options options;
+    options.target = "cpu";
+    options.cpu = one.cpu;
+    options.groups = true;
+    Report report;
+    ASSERT_TRUE(compile(bytes_of(product), options, &report)) << one.cpu;
+    int products = 0;
+    for (const KernelReport& kernel : report.kernels) {
+      EXPECT_EQ(kernel.machine, one.machine);
+      const auto point = schedule::default_point(*kernel.group, kernel.capabilities);
+      const auto* tiling = std::get_if<schedule::Tiling>(&point);
+      ASSERT_TRUE(tiling);
+      if (tiling->pattern == schedule::Pattern::map) continue;
+      ++products;
+      const int cells = tiling->rows * tiling->vectors;
+      EXPECT_EQ(tiling->lanes, one.lanes) << one.cpu;
+      EXPECT_LE(cells + tiling->vectors + 1, one.registers) << one.cpu;
+      EXPECT_GT(cells, one.registers / 2) << one.cpu;
+    }
+    EXPECT_EQ(products, 1) << one.cpu;
+  }
+}
+#endif
+
 // Weights of more than the limit lie in several files, in the order in which launches read them;
 // those of several targets are the same files.
 TEST(Compile, WeightsOfManyBytesLieInSeveralFiles) {

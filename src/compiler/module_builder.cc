@@ -30,12 +30,13 @@ schedule::Ends ends_of(const graph::StageGraph& graph) {
 }  // namespace
 
 ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKind target,
-                             const schedule::Capabilities& capabilities, const Options& options)
+                             const schedule::Capabilities& capabilities,
+                             const schedule::Capabilities& side_capabilities,
+                             const Options& options)
     : stages_(stages),
       target_(target),
       caps_(capabilities),
-      side_caps_(schedule::capabilities_of(options.native_side ? schedule::TargetKind::cpu
-                                                               : schedule::side_of(target))),
+      side_caps_(side_capabilities),
       options_(options),
       planner_(stages.dims, ops::variables_of(stages.program)),
       kernels_(target, options, parameters_of(stages.program, planner_.dims(), stages.dims.size())),

@@ -30,7 +30,8 @@ constexpr int64_t most_elements(schedule::TargetKind target) {
 class ModuleBuilder {
  public:
   ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKind target,
-                const schedule::Capabilities& capabilities, const Options& options);
+                const schedule::Capabilities& capabilities,
+                const schedule::Capabilities& side_capabilities, const Options& options);
 
   using Progress = std::function<void(std::string_view, double)>;
   // Schedules every stage, plans memory, fills the module.
@@ -75,7 +76,7 @@ class ModuleBuilder {
   const graph::StageGraph& stages_;
   schedule::TargetKind target_;
   const schedule::Capabilities& caps_;
-  const schedule::Capabilities side_caps_;
+  const schedule::Capabilities& side_caps_;
   const Options& options_;
   Planner planner_;
   package::Module module_;

@@ -26,7 +26,7 @@ Capabilities capabilities_of(TargetKind kind) {
   c.kind = kind;
   switch (kind) {
     case TargetKind::cpu:
-      c.vector_lanes = 16;  // AVX-512: 32 registers; LLVM splits vectors on smaller machines
+      c.vector_lanes = 16;  // AVX-512: 32 registers; for_registers has smaller machines
       c.vector_registers = 31;
       c.tile_rows = 14;
       c.tile_vectors = 4;
@@ -74,6 +74,15 @@ Capabilities capabilities_of(TargetKind kind) {
 Capabilities with_multiply_adds(Capabilities caps) {
   caps.tile_rows = 6;
   caps.multiply_adds = true;
+  return caps;
+}
+
+Capabilities for_registers(Capabilities caps, int bits, int registers) {
+  const bool many = registers >= 32;
+  caps.vector_lanes = bits / 32;
+  caps.vector_registers = registers - 1;
+  caps.tile_rows = many ? 14 : 6;  // 6 rows of 2 vectors, a row's operand and 2 vectors: 15
+  caps.tile_vectors = many ? 4 : 2;
   return caps;
 }
 

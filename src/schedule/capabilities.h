@@ -49,6 +49,9 @@ struct Capabilities {
 Capabilities capabilities_of(TargetKind kind);
 // wasm with relaxed SIMD, where a multiply-add needs no register for the product.
 Capabilities with_multiply_adds(Capabilities caps);
+// Machine code for a processor with `registers` vector registers of `bits` bits: tiles that they
+// hold.
+Capabilities for_registers(Capabilities caps, int bits, int registers);
 // Code for machines that are not known when it is made: small vectors and tiles, as of numbers one
 // by one.
 Capabilities for_any_machine(Capabilities caps);

@@ -406,6 +406,8 @@ std::string hash_of(std::string_view text) {
 std::string class_of(const Capabilities& capabilities) {
   const std::string target(name_of(capabilities.kind));
   if (capabilities.multiply_adds) return target + ".relaxed";
+  const int bits = 32 * capabilities.vector_lanes;
+  if (capabilities.kind == TargetKind::cpu && bits != 512) return cat(target, ".", bits);
   if (!has_adapters(capabilities.kind)) return target;
   return target + (capabilities.hardware ? ".hardware" : ".software");
 }

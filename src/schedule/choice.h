@@ -45,8 +45,8 @@ GroupText text_of(const Group& group);
 // What points belong to, whatever model the group is part of: that text, hashed.
 std::string key_of(const Group& group);
 std::string hash_of(std::string_view text);
-// What they were measured on: "cpu", "wasm", "wasm.relaxed", "webgl",
-// "webgpu.hardware", "webgpu.software".
+// What they were measured on: "cpu" (vectors of 512 bits), "cpu.256", "cpu.128", "wasm",
+// "wasm.relaxed", "webgl", "webgpu.hardware", "webgpu.software".
 std::string class_of(const Capabilities& capabilities);
 
 // Points to take instead of the default ones (records.h).

@@ -7,7 +7,7 @@
 //
 // 'webgpu native', 'webgl native' and 'wasm native' are without a browser, the first and the last where the environment names a library
 // for it (tools/setup/webgpu.sh, wasmtime.sh).
-// 'opengl es31' has kernels for the limits of OpenGL ES 3.1.
+// 'opengl es31' has kernels for the limits of OpenGL ES 3.1, 'cpu avx2' and 'cpu sse' machine code for older processors than this one.
 import {allCases, excused, packageSuite, presentSuites, readList, runCases, sample, suiteOf, suites, targets,
   twinOf} from './conformance.mjs';
 import {Tally} from '../tally.mjs';
@@ -16,10 +16,18 @@ const NATIVE = 'webgpu native';
 const DRAWN = 'webgl native';
 const ENGINE = 'wasm native';
 const LEAST = 'opengl es31';
-const EXTRA = {native: ['--device', 'native'], es31: ['--limits', 'es31']};
-const chosen = process.argv.length > 2 ? process.argv.slice(2) : [...targets, NATIVE, DRAWN, ENGINE, LEAST];
+const WIDE = 'cpu avx2';
+const NARROW = 'cpu sse';
+const EXTRA = {
+  native: ['--device', 'native'],
+  es31: ['--limits', 'es31'],
+  avx2: ['--cpu', 'haswell'],
+  sse: ['--cpu', 'x86-64-v2'],
+};
+const configurations = [...targets, NATIVE, DRAWN, ENGINE, LEAST, ...(process.arch === 'x64' ? [WIDE, NARROW] : [])];
+const chosen = process.argv.length > 2 ? process.argv.slice(2) : configurations;
 // Drivers in software compile each kernel for seconds, and what runs there is what runs on webgpu: a share of the tenth.
-const SHARE = {opencl: 6, opengl: 3, [NATIVE]: 3, [DRAWN]: 3, [LEAST]: 6};
+const SHARE = {opencl: 6, opengl: 3, [NATIVE]: 3, [DRAWN]: 3, [LEAST]: 6, [WIDE]: 3, [NARROW]: 3};
 const NEEDS = {
   [NATIVE]: {variable: 'GOSSAMER_WEBGPU_LIBRARY', script: 'tools/setup/webgpu.sh'},
   [ENGINE]: {variable: 'GOSSAMER_WASMTIME_LIBRARY', script: 'tools/setup/wasmtime.sh'},

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 using Json = rapidjson::Writer<rapidjson::StringBuffer>;
 
 struct Options {
-  std::string model, target, trace;
+  std::string model, target, trace, cpu = "native";
   RecordOptions records;
   std::vector<std::string> inputs;
   FixedInputs fixed;
@@ -57,6 +57,9 @@ Result<Package> find_package(const Options& options, const TemporaryFolder& temp
     if (!options.fixed.shapes.empty() || !options.fixed.constants.empty() ||
         !options.fixed.sequences.empty())
       return fail_at(options.model, "is compiled: of its inputs, --dim alone can say something");
+    if (options.cpu != Options().cpu)
+      return fail_at(options.model, "is compiled, for the processor that was named then",
+                     "leave --cpu out, or give the ONNX file");
     found.folder = options.model;
     std::error_code error;
     if (!fs::exists(found.folder / "manifest.json", error)) found.folder /= options.target;
@@ -66,6 +69,7 @@ Result<Package> find_package(const Options& options, const TemporaryFolder& temp
     compiler::Options compile;
     compile.target = options.target;
     compile.native_side = runs_here_on(options.target, options.browser.device);
+    compile.cpu = options.cpu;
     if (compile.native_side) compile.limits = limits_here(options.target);
     compile.known = found.known;
     GS_ASSIGN(const schedule::Records records,
@@ -267,6 +271,8 @@ void add_bench(CommandLine& app, Chosen& chosen) {
       .add_option("--threads", options->threads,
                   "Of cpu and wasm; 0: one a core, in browsers up to 4")
       .within(0, 1024);
+  command.add_option("--cpu", options->cpu,
+                     "Of an ONNX file, cpu, opencl, opengl: LLVM's name of the processor");
   command.add_option("--timeout", options->timeout, "Seconds that a browser may take").positive();
   add_browser_options(command, options->browser);
   command.add_flag("--json", options->json, "Machine-readable output");

@@ -200,6 +200,8 @@ void add_test(CommandLine& app, Chosen& chosen) {
       .not_negative();
   command.add_option("--threads", options->runner.threads, "Threads of a run; 0: one a core")
       .within(0, 1024);
+  command.add_option("--cpu", options->runner.cpu,
+                     "cpu, opencl, opengl: LLVM's name of the processor");
   add_browser_options(command, options->browser);
   command
       .add_option("--limits", options->browser.limits,

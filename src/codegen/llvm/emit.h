@@ -61,6 +61,12 @@ Result<std::vector<std::byte>> link_wasm_library(std::span<const std::byte> obje
 // "cpu-avx512" or "cpu-avx2" on x86-64. Errors: as emit_object.
 Result<std::vector<std::string>> needs_of(const LlvmOptions& options);
 
+// The vector registers that the code may use. Errors: as emit_object.
+struct Registers {
+  int bits = 0, count = 0;
+};
+Result<Registers> registers_of(const LlvmOptions& options);
+
 std::string host_cpu();  // what "native" means here: "znver5"
 
 }  // namespace gossamer::codegen::llvm_

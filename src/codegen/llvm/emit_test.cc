@@ -466,6 +466,20 @@ TEST(LlvmEmit, PlanSegmentsStoreTheirOwnValues) {
   EXPECT_EQ(values("plan_2", {17, 0}), (std::vector<double>{99, 99, 99, 0, 99}));
 }
 
+#if defined(__x86_64__)
+TEST(LlvmEmit, RegistersOfProcessors) {
+  const auto text_of = [](const std::string& cpu) {
+    const auto found = registers_of({cpu});
+    return found ? cat(found->count, " of ", found->bits) : found.error().to_string();
+  };
+  EXPECT_EQ(text_of("x86-64-v2"), "16 of 128");
+  EXPECT_EQ(text_of("sandybridge"), "16 of 256");
+  EXPECT_EQ(text_of("haswell"), "16 of 256");
+  EXPECT_EQ(text_of("skylake-avx512"), "32 of 512");
+  EXPECT_NE(text_of("abacus").find("LLVM knows no processor"), std::string::npos);
+}
+#endif
+
 TEST(LlvmEmit, RefusesProcessorsItCannotServe) {
   const auto unknown = emit_object({}, nullptr, {"abacus"});
   ASSERT_FALSE(unknown.has_value());

@@ -35,6 +35,12 @@ Result<std::vector<std::string>> needs_of(const LlvmOptions& options) {
   return needs;
 }
 
+Result<Registers> registers_of(const LlvmOptions& options) {
+  GS_ASSIGN(const Target target, make_target(options));
+  const bool few = target.machine->getTargetTriple().isX86() && target.vector_bits < 512;
+  return Registers{target.vector_bits, few ? 16 : 32};
+}
+
 std::string host_cpu() { return llvm::sys::getHostCPUName().str(); }
 
 namespace {
