@@ -72,8 +72,10 @@ int ModuleBuilder::tensor_of(const ir::Buffer& buffer) {
 
 Result<> ModuleBuilder::build(const Progress& progress) {
   add_inputs();
+  const std::optional<schedule::Capabilities> hardware = hardware_caps();
   const std::vector<schedule::Launched> launched =
-      options_.fuse ? schedule::group_stages(stages_.program, ends_of(stages_), caps_)
+      options_.fuse ? schedule::group_stages(stages_.program, ends_of(stages_), caps_,
+                                             hardware ? &*hardware : nullptr)
                     : schedule::single_stages(stages_.program);
   size_t done = 0;
   for (const schedule::Launched& one : launched) {

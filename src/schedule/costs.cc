@@ -60,6 +60,7 @@ constexpr Costs hardware = [] {
   costs.least_group_rows = 16;
   costs.least_group_reduction = 16;
   costs.row_threads = 128;
+  costs.row_steps = 64;  // a step of few invocations takes 0.14 us, a launch some 10
   costs.busy = 16384;
   costs.copied = 0;  // a copy behind costs less than rows that do not begin at a vector
   costs.tiles = 65536;

@@ -63,6 +63,9 @@ struct Costs {
   int row_threads = 1;       // invocations that share a row at most
   int least_group = 64;      // invocations of a workgroup, where rows are few
   int64_t groups = 0;        // workgroups that keep all processors busy
+  // Steps of an invocation along a row that take as long as a launch; of more, there must be `busy`
+  // invocations. 0: any.
+  int64_t row_steps = 0;
 };
 
 const Costs& costs_of(const Capabilities& capabilities);

@@ -97,10 +97,12 @@ bool is_rowwise(const Stage& stage) {
 
 class Grouper {
  public:
-  Grouper(const ops::Program& program, const Ends& ends, const Capabilities& capabilities)
+  Grouper(const ops::Program& program, const Ends& ends, const Capabilities& capabilities,
+          const Capabilities* others)
       : kept_(ends.kept),
         constants_(ends.constants),
         caps_(capabilities),
+        others_(others),
         blocks_(ops::blocks_of(program)) {
     size_t steps = 0;
     for (const ops::Entry& entry : program) {
@@ -400,7 +402,8 @@ class Grouper {
       columns |= along == RowsAlong::columns;
       rows |= along == RowsAlong::rows;
     }
-    return !(columns && rows) && enough_rows(group, caps_);
+    return !(columns && rows) && enough_rows(group, caps_) &&
+           (!others_ || enough_rows(group, *others_));
   }
 
   // Maps that read the same, side by side: one walk over it makes all of them.
@@ -511,6 +514,7 @@ class Grouper {
   const std::set<const ir::BufferNode*>& kept_;
   std::set<const ir::BufferNode*> constants_;  // as the run goes
   const Capabilities& caps_;
+  const Capabilities* others_;
   std::vector<int> blocks_;
   std::vector<size_t> steps_before_;
   std::vector<Item> items_;
@@ -521,8 +525,8 @@ class Grouper {
 }  // namespace
 
 std::vector<Launched> group_stages(const ops::Program& program, const Ends& ends,
-                                   const Capabilities& capabilities) {
-  return Grouper(program, ends, capabilities).run();
+                                   const Capabilities& capabilities, const Capabilities* others) {
+  return Grouper(program, ends, capabilities, others).run();
 }
 
 std::vector<Launched> single_stages(const ops::Program& program) {

@@ -26,9 +26,11 @@ struct Ends {
 // no groups.
 //
 // A merge is refused where a limit forbids it, where a stage between the two would see a value too
-// late, and where operands lie along memory in different ways.
+// late, where operands lie along memory in different ways, and where the rows are too few for a
+// machine, `others` among them: of kernels in two variants the stages are the same.
 std::vector<Launched> group_stages(const ops::Program& program, const Ends& ends,
-                                   const Capabilities& capabilities);
+                                   const Capabilities& capabilities,
+                                   const Capabilities* others = nullptr);
 // Each stage in a launch of its own.
 std::vector<Launched> single_stages(const ops::Program& program);
 

@@ -204,6 +204,35 @@ TEST(Groups, WhatCutsThem) {
   EXPECT_EQ(grouped(even.program(), {even.c.get()}, webgpu), "sum + quotient");
 }
 
+// 32 invocations of a GPU that walk 30,000 points each take longer than the launches they save.
+TEST(Groups, RowsOfFewInvocationsAreCutOnHardware) {
+  const auto columns_of = [](int64_t channels, int64_t points) {
+    const Buffer a = ir::buffer("A", DType::f32, {index(points), index(channels)}),
+                 sums = ir::buffer("S", DType::f32, {index(channels)}),
+                 c = ir::buffer("C", DType::f32, {index(points), index(channels)});
+    const Var i = ir::var("i"), k = ir::var("k"), p = ir::var("p"), q = ir::var("q");
+    const ops::Program program{
+        sum(sums, {i}, {k}, {index(points)}, ir::load(a, {k, i})),
+        map("quotient", c, {p, q}, ir::load(a, {p, q}) / ir::load(sums, {q}))};
+    const Capabilities hardware = with_hardware();
+    std::string text;
+    for (const Launched& one : group_stages(program, {{c.get()}, {}}, webgpu, &hardware))
+      text += title_of(std::get<Group>(one)) + ";";
+    EXPECT_EQ(grouped(program, {c.get()}, webgpu), "sum + quotient");
+    EXPECT_EQ(grouped(program, {c.get()}, hardware) + ";",
+              text == "sum + quotient;" ? text : "sum; quotient;");
+    return text;
+  };
+  EXPECT_EQ(columns_of(128, 30'000), "sum;quotient;");
+  EXPECT_EQ(columns_of(128, 65), "sum;quotient;");
+  EXPECT_EQ(columns_of(128, 64), "sum + quotient;");
+  EXPECT_EQ(columns_of(65536, 500), "sum + quotient;");
+  // Invocations share rows that lie along memory.
+  const Rows shared(index(128), index(40'000)), few(index(96), index(40'000));
+  EXPECT_EQ(grouped(shared.program(), {shared.c.get()}, with_hardware()), "sum + quotient");
+  EXPECT_EQ(grouped(few.program(), {few.c.get()}, with_hardware()), "sum; quotient");
+}
+
 TEST(Groups, MapsOverTheSamePoints) {
   const Buffer a = ir::buffer("A", DType::f32, {index(8)}),
                b = ir::buffer("B", DType::f32, {index(8)}),

@@ -255,10 +255,14 @@ bool enough_rows(const Group& group, const Capabilities& caps) {
     columns = std::max(columns, walked);
     rounds += walked;
   }
-  if (columns <= costs.short_row) return true;
   // An axis that a run tells may have one point.
   const int64_t rows = count_rows(group.members.back(), 1);
-  const int lanes = default_row_tiling(group, caps).column_lanes;
+  const RowTiling tiling = default_row_tiling(group, caps);
+  const int lanes = tiling.column_lanes;
+  if (costs.row_steps > 0 && columns > costs.row_steps * lanes * tiling.threads &&
+      rows / tiling.row_lanes * tiling.threads < costs.busy)
+    return false;
+  if (columns <= costs.short_row) return true;
   return rows >= costs.long_rows && (caps.max_rounds == 0 || rounds / lanes < caps.max_rounds);
 }
 
