@@ -8,6 +8,7 @@
 #include "onnx/reader.h"
 #include "schedule/layout.h"
 #include "schedule/legalize_stages.h"
+#include "schedule/winograd.h"
 #ifdef GOSSAMER_LLVM
 #include "codegen/llvm/emit.h"
 #endif
@@ -51,6 +52,14 @@ Result<schedule::Capabilities> capabilities_for(schedule::TargetKind target,
   return caps;
 }
 
+std::optional<schedule::Capabilities> hardware_of(const schedule::Capabilities& caps,
+                                                  const Options& options) {
+  if (!schedule::has_adapters(caps.kind) || options.adapters != "any") return std::nullopt;
+  schedule::Capabilities hardware = caps;
+  hardware.hardware = true;
+  return hardware;
+}
+
 void use_layouts(graph::StageGraph& graph, const schedule::Capabilities& caps,
                  const Options& options) {
   schedule::Ports ports;
@@ -62,10 +71,9 @@ void use_layouts(graph::StageGraph& graph, const schedule::Capabilities& caps,
     if (entry.is(ops::StepKind::copy)) ports.outputs.insert(entry.step()->from.get());
   }
   std::vector<std::pair<ir::Buffer, ir::Buffer>> replaced;
-  schedule::Capabilities hardware = caps;
-  hardware.hardware = schedule::has_adapters(caps.kind) && options.adapters == "any";
+  const auto hardware = hardware_of(caps, options);
   schedule::choose_layouts(graph.program, ports, caps, replaced, options.records,
-                           hardware.hardware ? &hardware : nullptr);
+                           hardware ? &*hardware : nullptr);
   const auto replace = [&](ir::Buffer& buffer) {
     for (const auto& [old_buffer, fresh] : replaced) {
       if (old_buffer.same(buffer)) {
@@ -77,6 +85,18 @@ void use_layouts(graph::StageGraph& graph, const schedule::Capabilities& caps,
   for (auto& port : graph.inputs) replace(port.buffer);
   for (auto& port : graph.outputs) replace(port.buffer);
   for (auto& constant : graph.constants) replace(constant.buffer);
+}
+
+// Stages that are not fused are the reference for what others make of them; files of C are for
+// machines whose memory may be small.
+void use_algorithms(graph::StageGraph& graph, const schedule::Capabilities& caps,
+                    const Options& options) {
+  if (!options.fuse || !options.winograd || options.code == CodeForm::c) return;
+  std::set<const ir::BufferNode*> constants;
+  for (const auto& constant : graph.constants) constants.insert(constant.buffer.get());
+  const auto hardware = hardware_of(caps, options);
+  schedule::use_winograd(graph.program, constants, caps, options.records,
+                         hardware ? &*hardware : nullptr);
 }
 
 const ops::Catalog& catalog_of(const Options& options) {
@@ -114,6 +134,7 @@ Result<package::Files> compile(const graph::Graph& graph, const Options& options
   schedule::legalize_stages(stages.program, caps);
   graph::hoist_constants(stages, max_buffers);
   graph::drop_dead(stages);
+  use_algorithms(stages, caps, options);
   // Of textures as many are read.
   if (!caps.has_f64) graph::place_on_side(stages, max_buffers + (caps.texture_memory ? 1 : 0));
   use_layouts(stages, caps, options);

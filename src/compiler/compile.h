@@ -49,9 +49,10 @@ struct Options {
   onnx::ExternalFiles* external = nullptr;
   // Weights in other files are in none of the package's: who loads it has them, by their names.
   bool hold_external = false;
-  bool fuse = true;     // false: every stage is a kernel, for comparisons
-  bool expose = false;  // what kernels make are outputs too (graph::expose_stages)
-  onnx::Known known;    // fixed shapes, dimensions, values and lengths of the inputs
+  bool winograd = true;  // convolutions by Winograd's algorithm where that is faster; false: none
+  bool fuse = true;      // false: every stage is a kernel, for comparisons
+  bool expose = false;   // what kernels make are outputs too (graph::expose_stages)
+  onnx::Known known;     // fixed shapes, dimensions, values and lengths of the inputs
   // Weights of more bytes than this lie in several files (package::write_weights).
   uint64_t shard_bytes = 64'000'000;
   bool share_weights =

@@ -25,9 +25,11 @@
 #include "schedule/default_schedule.h"
 #include "schedule/group_stages.h"
 #include "schedule/layout.h"
+#include "schedule/layout_records.h"
 #include "schedule/legalize_stages.h"
 #include "schedule/lower.h"
 #include "schedule/trace.h"
+#include "schedule/winograd.h"
 
 namespace gossamer::compiler {
 
@@ -329,8 +331,24 @@ inline graph::StageGraph graph_of(const Example& example, Form form) {
   return graph;
 }
 
-// The kernels as they ran.
-inline std::string compare(const schedule::Capabilities& caps, const Example& example, Form form) {
+// Convolutions in tiles of one size, whatever that costs.
+class AllInTiles : public schedule::LayoutWatch {
+ public:
+  explicit AllInTiles(int edge) : LayoutWatch(nullptr, nullptr), edge_(edge) {}
+  std::optional<int> tile_of(const Stage&, const schedule::Capabilities&, int) const override {
+    asked_ = true;
+    return edge_;
+  }
+  bool asked() const { return asked_; }
+
+ private:
+  int edge_;
+  mutable bool asked_ = false;
+};
+
+// The kernels as they ran. `algorithms`: as of use_winograd.
+inline std::string compare(const schedule::Capabilities& caps, const Example& example, Form form,
+                           const schedule::PointSource* algorithms = nullptr) {
   graph::StageGraph graph = graph_of(example, form);
   if (form == Form::as_a_model) {
     graph::merge_duplicates(graph);
@@ -342,6 +360,11 @@ inline std::string compare(const schedule::Capabilities& caps, const Example& ex
     graph::drop_dead(graph);
   }
   schedule::legalize_stages(graph.program, caps);  // as compile() does
+  if (algorithms) {
+    std::set<const ir::BufferNode*> constants;
+    for (const auto& constant : graph.constants) constants.insert(constant.buffer.get());
+    schedule::use_winograd(graph.program, constants, caps, algorithms);
+  }
   schedule::Ports ports;
   for (const auto& input : graph.inputs) ports.inputs.insert(input.buffer.get());
   for (const auto& constant : graph.constants) ports.constants.insert(constant.buffer.get());
@@ -365,6 +388,16 @@ inline std::string compare(const schedule::Capabilities& caps, const Example& ex
 
 inline void compare(TargetKind target, const Example& example, Form form) {
   compare(schedule::capabilities_of(target), example, form);
+}
+// Its convolutions by each of Winograd's tiles, if it has any.
+inline void compare_algorithms(TargetKind target, const Example& example) {
+  for (const int edge : schedule::winograd_tiles) {
+    const AllInTiles tiles(edge);
+    const std::string kernels =
+        compare(schedule::capabilities_of(target), example, Form::as_a_model, &tiles);
+    if (!tiles.asked()) return;
+    EXPECT_NE(kernels.find(".products"), std::string::npos) << kernels;
+  }
 }
 
 constexpr std::array targets{TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu,

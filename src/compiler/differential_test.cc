@@ -22,6 +22,7 @@ TEST_P(DifferentialTest, KernelsComputeWhatStagesSay) {
     ASSERT_TRUE(example.made.status) << example.made.status.error().to_string();
     compare(target, example, Form::as_defined);
     compare(target, example, Form::as_a_model);
+    compare_algorithms(target, example);
   }
 }
 

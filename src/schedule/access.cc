@@ -97,6 +97,50 @@ bool simple_indices(const ir::Load& load) {
   return true;
 }
 
+bool is_shared(const Expr& index, const ir::Var& axis, int64_t run) {
+  bool shared = true;
+  ir::visit(index, [&](const Expr& e) {
+    if (e.get() == axis.get()) shared = false;
+    const auto* quotient = ir::as<ir::Binary>(e);
+    if (!quotient || quotient->op != ir::BinaryOp::floordiv || quotient->a.get() != axis.get())
+      return true;
+    const auto by = ir::as_int(quotient->b);
+    return !by || *by % run != 0;
+  });
+  return shared;
+}
+
+std::vector<int64_t> runs_of(const ops::Stage& stage) {
+  constexpr size_t least_loads = 8;  // fewer are cheaper than what they would keep in registers
+  constexpr int64_t most_points = 64;
+  std::vector<int64_t> runs(stage.axes.size(), 1);
+  if (stage.kind != ops::StageKind::compute) return runs;
+  const auto loads = loads_of(stage.result);
+  if (loads.size() < least_loads) return runs;
+  int64_t points = 1;
+  for (size_t i = 0; i < stage.axes.size(); ++i) {
+    const auto extent = ir::as_int(stage.extents[i]);
+    if (!extent || *extent < 2) continue;
+    for (int64_t run : {std::min(*extent, most_points), int64_t{4}, int64_t{2}}) {
+      if (run > *extent || points * run > most_points) continue;
+      const auto alike = std::ranges::count_if(loads, [&](const ir::Load* load) {
+        return std::ranges::all_of(load->indices, [&](const Expr& index) {
+          return run == *extent ? !ir::uses(index, stage.axes[i].get())
+                                : is_shared(index, stage.axes[i], run);
+        });
+      });
+      if (static_cast<size_t>(alike) < least_loads ||
+          static_cast<size_t>(alike) * 4 < loads.size() * 3)
+        continue;
+      // Along an axis that nothing is read by, all points are one run.
+      runs[i] = run;
+      points *= run;
+      break;
+    }
+  }
+  return runs;
+}
+
 std::vector<Expr> unravel(const Expr& number, const std::vector<Expr>& extents) {
   std::vector<Expr> point(extents.size());
   Expr rest = number;

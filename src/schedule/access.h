@@ -39,6 +39,14 @@ ir::Bounds bounds_of(const ops::Stage& stage);
 // will.
 bool simple_indices(const ir::Load& load);
 
+// Whether neighbours along an axis have the same index, in runs of so many that begin at its
+// multiples: the axis stands in quotients by multiples of that alone.
+bool is_shared(const ir::Expr& index, const ir::Var& axis, int64_t run);
+
+// Of a map: how many neighbours along each axis read nearly all that they read alike, so that a
+// transform of it is computed together for all of them; 1: not so.
+std::vector<int64_t> runs_of(const ops::Stage& stage);
+
 // The point whose row-major number among these extents is given.
 std::vector<ir::Expr> unravel(const ir::Expr& number, const std::vector<ir::Expr>& extents);
 

@@ -43,7 +43,9 @@ Result<> check_vectors(const Nest& nest) {
   }
   for (const Split& split : nest.splits) {
     const Loop& whole = nest.loop(split.whole);
-    if (whole.reduction || (split.tail != Tail::guard && split.tail != Tail::clamp)) continue;
+    if (whole.reduction ||
+        (split.tail != Tail::guard && split.tail != Tail::mask && split.tail != Tail::clamp))
+      continue;
     for (LoopId leaf : nest.leaves(split.whole)) {
       if (nest.loop(leaf).kind == LoopKind::vectorized)
         return fail(

@@ -23,7 +23,7 @@ struct Field {
   std::variant<int T::*, int64_t T::*, bool T::*> place;
 };
 
-constexpr std::array<Field<Tiling>, 17> tiling_fields{{
+constexpr std::array<Field<Tiling>, 18> tiling_fields{{
     {"vector_axis", &Tiling::vector_axis},
     {"lanes", &Tiling::lanes},
     {"vectors", &Tiling::vectors},
@@ -41,6 +41,7 @@ constexpr std::array<Field<Tiling>, 17> tiling_fields{{
     {"parts", &Tiling::parts},
     {"part_vectors", &Tiling::part_vectors},
     {"chunk", &Tiling::chunk},
+    {"share", &Tiling::share},
 }};
 constexpr std::array<Field<RowTiling>, 5> row_fields{{
     {"row_lanes", &RowTiling::row_lanes},
@@ -172,6 +173,7 @@ class Space {
     }
     if (caps_.group_size > 1) vary(start, &Tiling::group_size, {32, 64, 128});
     if (start.pattern == Pattern::map) {
+      if (start.share) vary(start, &Tiling::share, {false});
       if (caps_.group_size == 1)
         vary(start, &Tiling::chunk, {int64_t{1}, int64_t{256}, int64_t{4096}, int64_t{65536}});
       return;

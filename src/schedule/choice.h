@@ -70,6 +70,12 @@ class PointSource {
                                      const Capabilities& /*capabilities*/, int /*rule*/) const {
     return std::nullopt;
   }
+  // The edge of the tiles that a convolution is computed in, in place of `rule` (winograd.h). None:
+  // nothing is recorded.
+  virtual std::optional<int> tile_of(const ops::Stage& /*stage*/,
+                                     const Capabilities& /*capabilities*/, int /*rule*/) const {
+    return std::nullopt;
+  }
 };
 
 }  // namespace gossamer::schedule

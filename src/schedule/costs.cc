@@ -14,6 +14,9 @@ constexpr Costs vector_units{.operand = 0.6,
                              .join = 1.04,
                              .sums = 8,
                              .least_sums = 16,
+                             .transform = 16,
+                             .weight = 16,
+                             .another = 0.9,
                              .contiguous = 2,
                              .still = 1,
                              .packable = 2,
@@ -33,6 +36,7 @@ constexpr Costs invocations = [] {
   costs.least_group = 4;
   costs.groups = 16;
   costs.sums = 1;  // other invocations fill the time
+  costs.transform = 0;
   return costs;
 }();
 

@@ -30,6 +30,11 @@ struct Costs {
   int sums;            // of vectors under way at a time: each step of one waits for that before
   int64_t least_sums;  // tiles that threads have at least to share
 
+  // Of Winograd's algorithm, in multiply-adds (winograd.cc).
+  double transform = 0;  // an element of a transform of the input or the products; 0: not built in
+  double weight = 0;     // an element of the weights that a run reads
+  double another = 1;    // of the direct sum's cost, that another algorithm may have at most
+
   // Points of an axis of a stage as its vector axis (layout.cc); the most win.
   int contiguous;  // a load of a whole vector
   int still;       // a term that all lanes share

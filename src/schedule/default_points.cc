@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/build.h"
+#include "schedule/access.h"
 #include "schedule/texels.h"
 
 namespace gossamer::schedule {
@@ -32,9 +33,22 @@ Result<Points> place_tiles(Schedule& s, const Tiling& t) {
   Points points;
   std::optional<LoopId> row, vec;
   const int rank = static_cast<int>(s.nest().axes.size());
+  const std::vector<int64_t> runs = t.share ? runs_of(s.stage()) : std::vector<int64_t>();
   for (int i = 0; i < rank; ++i) {
     const auto at = static_cast<size_t>(i);
     if (i == t.joined_axis) continue;  // part of the row
+    if (t.share && i != t.vector_axis && runs[at] > 1) {
+      if (ir::is_const(s.stage().extents[at], runs[at])) {
+        points.tile.push_back(s.axis(at));
+        continue;
+      }
+      const std::string name = s.nest().loop(s.axis(at)).name;
+      GS_ASSIGN(const Loops parts,
+                s.split(s.axis(at), {runs[at]}, Tail::mask, {tile_name(s, at), name}));
+      points.grid.push_back(parts[0]);
+      points.tile.push_back(parts[1]);
+      continue;
+    }
     if (i == t.vector_axis && t.vectors > 1) {
       GS_ASSIGN(const Loops parts, s.split(s.axis(at), {t.vectors, t.lanes}, Tail::round_up,
                                            {tile_name(s, at), "vec", "lane"}));

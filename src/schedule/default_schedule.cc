@@ -11,8 +11,9 @@ namespace gossamer::schedule {
 namespace {
 
 // On CPUs a map's innermost axes stay loops inside the work item, so that one holds `chunk` points.
-void keep_chunk(const Schedule& s, Loops& grid, const Tiling& t) {
+void keep_chunk(const Schedule& s, Loops& grid, const Loops& tile, const Tiling& t) {
   int64_t points = t.lanes;
+  for (const LoopId id : tile) points *= ir::as_int(s.nest().loop(id).extent).value_or(1);
   for (bool kept = false; !grid.empty() && points < t.chunk; kept = true) {
     points *= ir::as_int(s.nest().loop(grid.back()).extent).value_or(64);
     if (points > 64 * t.chunk && kept) break;
@@ -26,7 +27,7 @@ Result<> map(Schedule& s, const Tiling& t) {
   order.insert(order.end(), points.tile.begin(), points.tile.end());
   if (points.lane) order.push_back(*points.lane);
   GS_TRY(arrange(s, order));
-  keep_chunk(s, points.grid, t);
+  keep_chunk(s, points.grid, points.tile, t);
   return bind_points(s, points, t);
 }
 

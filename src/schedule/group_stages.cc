@@ -165,6 +165,7 @@ class Grouper {
     return item.alive && !item.step &&
            std::ranges::all_of(item.group.members, [&](const Member& member) {
              return member.stage.side.empty() && is_rowwise(member.stage) &&
+                    !shares(member.stage, -1) &&
                     writers_.at(member.stage.output.get()).size() == 1 &&
                     std::ranges::none_of(member.stage.output->shape,
                                          [](const Expr& e) { return ir::is_const(e, 0); });

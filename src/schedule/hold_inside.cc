@@ -15,7 +15,8 @@ using ir::Expr;
 struct Ragged {
   ir::Var axis;
   Expr last;
-  int lanes = 0;  // of the vectors that lie along it; 0: none do
+  int lanes = 0;    // of the vectors that lie along it; 0: none do
+  int64_t run = 1;  // neighbours of which one is inside: what they share is there
 };
 
 std::vector<Ragged> ragged_axes(const ops::Stage& stage, const Nest& nest) {
@@ -23,9 +24,11 @@ std::vector<Ragged> ragged_axes(const ops::Stage& stage, const Nest& nest) {
   for (size_t i = 0; i < nest.axes.size(); ++i) {
     Loop loop = nest.loop(nest.axes[i]);
     while (loop.fuse >= 0) loop = nest.loop(nest.fuses[static_cast<size_t>(loop.fuse)].whole);
-    if (loop.split < 0 || nest.splits[static_cast<size_t>(loop.split)].tail != Tail::round_up)
-      continue;
+    if (loop.split < 0) continue;
+    const Split& split = nest.splits[static_cast<size_t>(loop.split)];
+    if (split.tail != Tail::round_up && split.tail != Tail::mask) continue;
     Ragged& axis = result.emplace_back(stage.axes[i], stage.extents[i] - ir::index(1));
+    if (split.tail == Tail::mask) axis.run = split.factors.back();
     for (LoopId leaf : nest.leaves(nest.axes[i])) {
       if (nest.loop(leaf).kind == ir::LoopKind::vectorized)
         axis.lanes = static_cast<int>(ir::as_int(nest.loop(leaf).extent).value_or(0));
@@ -52,7 +55,7 @@ ops::Stage hold_inside(const ops::Stage& stage, const Nest& nest) {
     for (const Ragged& axis : ragged) {
       if (!leaves(*load, axis)) continue;
       for (Expr& index : indices) {
-        if (!ir::uses(index, axis.axis.get())) continue;
+        if (!ir::uses(index, axis.axis.get()) || is_shared(index, axis.axis, axis.run)) continue;
         index = ir::substitute(index, {{axis.axis.get(), ir::min(axis.axis, axis.last)}});
         changed = true;
       }

@@ -21,10 +21,11 @@ TEST(Illegal, Split) {
       {twice(), "split(j, 0)", "split(j, 0): cannot split j: factors are at least 1"},
       {twice(), "split(j)", "split(j): cannot split j: there is no factor"},
       {twice(), "split(j, 4)",
-       "split(j, 4): cannot split j: 4 does not divide its extent of 10 (name a tail: guard, "
+       "split(j, 4): cannot split j: 4 does not divide its extent of 10 (name a tail: guard, mask, "
        "shift, clamp or round_up)"},
       {twice(), "split(j, four)",
-       "split(j, four): \"four\" is neither a factor nor a tail (tails are guard, shift, clamp and "
+       "split(j, four): \"four\" is neither a factor nor a tail (tails are guard, mask, shift, "
+       "clamp and "
        "round_up)"},
       {twice(), "split(j, 2, 4, guard) -> j.tile, lane",
        "split(j, 2, 4, guard) -> j.tile, lane: cannot split j: it becomes 3 loops, named by 2"},

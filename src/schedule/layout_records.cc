@@ -5,11 +5,13 @@
 
 #include "ir/build.h"
 #include "schedule/group.h"
+#include "schedule/winograd.h"
 
 namespace gossamer::schedule {
 namespace {
 
 constexpr std::string_view axis_word = "axis=", plain_word = "plain";
+constexpr std::string_view winograd_word = "winograd=", direct_word = "direct";
 constexpr double some_points = 64;  // of an axis whose extent is not known
 
 double product_of(const std::vector<ir::Expr>& extents) {
@@ -21,37 +23,54 @@ double product_of(const std::vector<ir::Expr>& extents) {
 
 }  // namespace
 
-std::string layout_key_of(const ops::Stage& stage) {
-  return hash_of(cat("layout\n", text_of(single_group(stage)).stages));
+std::string choice_key_of(const ops::Stage& stage, StageChoice::Of of) {
+  return hash_of(cat(name_of(of), "\n", text_of(single_group(stage)).stages));
 }
 
-std::string layout_text(int axis) {
-  return axis < 0 ? std::string(plain_word) : cat(axis_word, axis);
+std::string_view name_of(StageChoice::Of of) {
+  return of == StageChoice::Of::layout ? "layout" : "algorithm";
 }
 
-Result<int> parse_layout(std::string_view text) {
-  if (text == plain_word) return -1;
-  int axis = -1;
-  if (text.starts_with(axis_word)) {
-    const std::string_view number = text.substr(axis_word.size());
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), axis);
-    if (error != std::errc() || end != number.data() + number.size() || axis > 64) axis = -1;
-  }
-  if (axis < 0) return fail(cat("\"", text, "\" is no layout"), "\"plain\" or \"axis=N\"");
-  return axis;
+std::string to_string(StageChoice choice) {
+  if (choice.of == StageChoice::Of::layout)
+    return choice.value < 0 ? std::string(plain_word) : cat(axis_word, choice.value);
+  return choice.value == direct ? std::string(direct_word) : cat(winograd_word, choice.value);
 }
 
-std::vector<int> SeenLayout::axes() const {
-  std::vector<int> all{axis()};
-  const auto add = [&](int axis) {
-    if (std::ranges::find(all, axis) == all.end()) all.push_back(axis);
+Result<StageChoice> parse_choice(std::string_view text) {
+  const auto number_after = [&](std::string_view word) {
+    int number = -1;
+    if (!text.starts_with(word)) return number;
+    const auto [end, error] =
+        std::from_chars(text.data() + word.size(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size() ? number : -1;
   };
+  if (text == plain_word) return layout_along(-1);
+  if (text == direct_word) return by_tiles_of(direct);
+  if (const int axis = number_after(axis_word); axis >= 0 && axis <= 64) return layout_along(axis);
+  if (const int edge = number_after(winograd_word);
+      std::ranges::find(winograd_tiles, edge) != winograd_tiles.end())
+    return by_tiles_of(edge);
+  return fail(cat("\"", text, "\" is no layout and no algorithm"),
+              "\"plain\", \"axis=N\", \"direct\", \"winograd=2\" or \"winograd=4\"");
+}
+
+std::vector<StageChoice> SeenLayout::choices() const {
+  std::vector<StageChoice> all{choice()};
+  const auto add = [&](StageChoice one) {
+    if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+  };
+  if (rule.of == StageChoice::Of::algorithm) {
+    add(by_tiles_of(direct));
+    for (const int edge : winograd_tiles) add(by_tiles_of(edge));
+    return all;
+  }
   const auto rank = static_cast<int>(extents.size());
   const auto is_long = [&](int axis) { return extents[static_cast<size_t>(axis)] != 1; };
-  if (rank > 0 && is_long(rank - 1)) add(rank - 1);
-  if (reduces) add(-1);
+  if (rank > 0 && is_long(rank - 1)) add(layout_along(rank - 1));
+  if (reduces) add(layout_along(-1));
   for (int axis = 0; axis < rank; ++axis)
-    if (is_long(axis)) add(axis);
+    if (is_long(axis)) add(layout_along(axis));
   return all;
 }
 
@@ -70,26 +89,36 @@ const Point* LayoutWatch::find(const std::string& key, const std::string& machin
 
 std::optional<int> LayoutWatch::axis_of(const ops::Stage& stage, const Capabilities& capabilities,
                                         int rule) const {
-  std::optional<int> recorded;
-  if (layouts_) recorded = layouts_->axis_of(stage, capabilities, rule);
+  return note(stage, capabilities, layout_along(rule),
+              layouts_ ? layouts_->axis_of(stage, capabilities, rule) : std::nullopt);
+}
+
+std::optional<int> LayoutWatch::tile_of(const ops::Stage& stage, const Capabilities& capabilities,
+                                        int rule) const {
+  return note(stage, capabilities, by_tiles_of(rule),
+              layouts_ ? layouts_->tile_of(stage, capabilities, rule) : std::nullopt);
+}
+
+std::optional<int> LayoutWatch::note(const ops::Stage& stage, const Capabilities& capabilities,
+                                     StageChoice rule, std::optional<int> recorded) const {
   // A stage may be asked about once a kind of adapter, one after the other.
-  if (outputs_.empty() || !outputs_.back().same(stage.output)) {
-    SeenLayout seen{layout_key_of(stage), {}, stage.name, stage.origin, rule};
+  if (outputs_.empty() || !outputs_.back().same(stage.output) || seen_.back().rule.of != rule.of) {
+    SeenLayout seen{choice_key_of(stage, rule.of), {}, stage.name, stage.origin, rule};
     seen.reduces = stage.kind == ops::StageKind::reduce;
     for (const ir::Expr& extent : stage.extents)
       seen.extents.push_back(ir::as_int(extent).value_or(0));
     seen.work = product_of(stage.extents) * product_of(stage.reduce_extents);
     for (const ir::Buffer& input : ops::inputs_of(stage)) {
-      const auto made = std::ranges::find_if(
-          outputs_, [&](const ir::Buffer& output) { return output.same(input); });
-      if (made != outputs_.end())
-        seen.reads.push_back(static_cast<size_t>(made - outputs_.begin()));
+      for (size_t made = 0; made < outputs_.size(); ++made) {
+        if (seen_[made].rule.of == rule.of && outputs_[made].same(input))
+          seen.reads.push_back(made);
+      }
     }
     seen_.push_back(std::move(seen));
     outputs_.push_back(stage.output);
   }
   seen_.back().machine = class_of(capabilities);
-  if (recorded) seen_.back().recorded = recorded;
+  if (recorded) seen_.back().recorded = StageChoice{rule.of, *recorded};
   return mode_ == Mode::apply ? recorded : std::nullopt;
 }
 

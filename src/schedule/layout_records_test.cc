@@ -9,27 +9,33 @@
 #include "schedule/layout.h"
 #include "schedule/records.h"
 #include "schedule/test_stages.h"
+#include "schedule/winograd.h"
 
 namespace gossamer::schedule {
 namespace {
 
+std::string layout_key(const Stage& stage) { return choice_key_of(stage, StageChoice::Of::layout); }
+
 TEST(LayoutRecords, TextsReadBack) {
-  for (const int axis : {-1, 0, 3}) EXPECT_EQ(*parse_layout(layout_text(axis)), axis);
-  EXPECT_EQ(layout_text(3), "axis=3");
-  for (const char* text :
-       {"", "axis=", "axis=-1", "axis=x", "axis=1 ", "axis=99999999999", "Plain"})
-    EXPECT_FALSE(parse_layout(text)) << text;
+  for (const StageChoice choice : {layout_along(-1), layout_along(0), layout_along(3),
+                                   by_tiles_of(direct), by_tiles_of(2), by_tiles_of(4)})
+    EXPECT_EQ(*parse_choice(to_string(choice)), choice);
+  EXPECT_EQ(to_string(layout_along(3)), "axis=3");
+  EXPECT_EQ(to_string(by_tiles_of(4)), "winograd=4");
+  for (const char* text : {"", "axis=", "axis=-1", "axis=x", "axis=1 ", "axis=99999999999", "Plain",
+                           "winograd=", "winograd=3", "winograd=4x", "Direct"})
+    EXPECT_FALSE(parse_choice(text)) << text;
 }
 
 TEST(LayoutRecords, TheKeyIsOfStagesWhateverTheirLayouts) {
-  const std::string key = layout_key_of(twice(index(3), index(12)));
-  EXPECT_EQ(key, layout_key_of(twice(index(3), index(12), blocked)));
-  EXPECT_NE(key, layout_key_of(twice(index(3), index(13))));
-  EXPECT_NE(key, layout_key_of(product()));
+  const std::string key = layout_key(twice(index(3), index(12)));
+  EXPECT_EQ(key, layout_key(twice(index(3), index(12), blocked)));
+  EXPECT_NE(key, layout_key(twice(index(3), index(13))));
+  EXPECT_NE(key, layout_key(product()));
   EXPECT_NE(key, key_of(single_group(twice(index(3), index(12)))));
   Stage renamed = twice(index(3), index(12));
   renamed.name = renamed.origin = "other";
-  EXPECT_EQ(key, layout_key_of(renamed));
+  EXPECT_EQ(key, layout_key(renamed));
 }
 
 // A product and a map that reads it, none of them at a port but the inputs and the last output.
@@ -72,13 +78,13 @@ TEST(LayoutRecords, AStageIsLaidOutAsRecordedAndTheRuleCarriesItOn) {
     const auto by_rule = chain.layouts(nullptr, target);
     EXPECT_TRUE(by_rule.at("C").axes.empty() || by_rule.at("C").axes.back().dim == 1);
     Records records;
-    records.add(LayoutRecord{layout_key_of(chain.first), machine, 0});
+    records.add(LayoutRecord{layout_key(chain.first), machine, layout_along(0)});
     const auto recorded = chain.layouts(&records, target);
     EXPECT_EQ(recorded.at("C").axes.back().dim, 0) << name_of(target);
     EXPECT_EQ(recorded.at("D").axes.back().dim, 0) << name_of(target);
     EXPECT_TRUE(recorded.at("E").axes.empty()) << "a port";
     // A map may leave it.
-    records.add(LayoutRecord{layout_key_of(chain.second), machine, 1});
+    records.add(LayoutRecord{layout_key(chain.second), machine, layout_along(1)});
     EXPECT_EQ(chain.layouts(&records, target).at("C").axes.back().dim, 0);
     EXPECT_EQ(chain.layouts(&records, target).at("D"), by_rule.at("D"));
   }
@@ -88,23 +94,23 @@ TEST(LayoutRecords, WhatIsNotOfTheStageOrTheClassIsLeftAlone) {
   Chain chain;
   const auto by_rule = chain.layouts(nullptr, TargetKind::wasm);
   Records records;
-  records.add(LayoutRecord{layout_key_of(chain.first), "cpu", 0});
-  records.add(LayoutRecord{"0123456789abcdef", "wasm", 0});
+  records.add(LayoutRecord{layout_key(chain.first), "cpu", layout_along(0)});
+  records.add(LayoutRecord{"0123456789abcdef", "wasm", layout_along(0)});
   EXPECT_EQ(chain.layouts(&records, TargetKind::wasm), by_rule);
-  records.add(LayoutRecord{layout_key_of(chain.first), "wasm", 2});  // it has two axes
+  records.add(LayoutRecord{layout_key(chain.first), "wasm", layout_along(2)});  // it has two axes
   EXPECT_EQ(chain.layouts(&records, TargetKind::wasm), by_rule);
-  records.add(LayoutRecord{layout_key_of(chain.first), "wasm", std::nullopt});
+  records.add(LayoutRecord{layout_key(chain.first), "wasm", std::nullopt});
   EXPECT_EQ(chain.layouts(&records, TargetKind::wasm), by_rule);
 }
 
 TEST(LayoutRecords, TheUsersComeFirst) {
   Chain chain;
   const Capabilities caps = capabilities_of(TargetKind::wasm);
-  const std::string key = layout_key_of(chain.first);
+  const std::string key = layout_key(chain.first);
   Records records, mine;
-  records.add(LayoutRecord{key, "wasm", 1, "v8"});
+  records.add(LayoutRecord{key, "wasm", layout_along(1), "v8"});
   EXPECT_EQ(records.axis_of(chain.first, caps, 1), 1);
-  mine.add(LayoutRecord{key, "wasm", 0});
+  mine.add(LayoutRecord{key, "wasm", layout_along(0)});
   records.add(std::move(mine));
   EXPECT_EQ(records.axis_of(chain.first, caps, 1), 0);
   // The user has found that the rule's is the best one.
@@ -117,8 +123,8 @@ TEST(LayoutRecords, AProgramForBothKindsOfAdaptersTakesThatOfHardware) {
   Capabilities hardware = capabilities_of(TargetKind::webgpu);
   hardware.hardware = true;
   Records records;
-  records.add(LayoutRecord{layout_key_of(chain.first), "webgpu.software", 1});
-  records.add(LayoutRecord{layout_key_of(chain.first), "webgpu.hardware", 0});
+  records.add(LayoutRecord{layout_key(chain.first), "webgpu.software", layout_along(1)});
+  records.add(LayoutRecord{layout_key(chain.first), "webgpu.hardware", layout_along(0)});
   EXPECT_EQ(chain.layouts(&records, TargetKind::webgpu, &hardware).at("C").axes.back().dim, 0);
   const auto software = chain.layouts(&records, TargetKind::webgpu).at("C");
   EXPECT_TRUE(software.axes.empty() || software.axes.back().dim == 1);
@@ -127,7 +133,7 @@ TEST(LayoutRecords, AProgramForBothKindsOfAdaptersTakesThatOfHardware) {
 TEST(LayoutWatch, NotesWhatIsAsked) {
   Chain chain;
   Records records;
-  records.add(LayoutRecord{layout_key_of(chain.first), "wasm", 0});
+  records.add(LayoutRecord{layout_key(chain.first), "wasm", layout_along(0)});
   const LayoutWatch notes(nullptr, &records, LayoutWatch::Mode::note);
   EXPECT_EQ(chain.layouts(&notes, TargetKind::wasm), chain.layouts(nullptr, TargetKind::wasm));
   const LayoutWatch applies(&records, &records);
@@ -136,15 +142,15 @@ TEST(LayoutWatch, NotesWhatIsAsked) {
     ASSERT_EQ(watch->seen().size(), 3u);
     const auto& [first, second, third] =
         std::tie(watch->seen()[0], watch->seen()[1], watch->seen()[2]);
-    EXPECT_EQ(first.recorded, 0);
-    EXPECT_EQ(first.rule, 1);
-    EXPECT_EQ(first.axis(), 0);
+    EXPECT_EQ(first.recorded, layout_along(0));
+    EXPECT_EQ(first.rule, layout_along(1));
+    EXPECT_EQ(first.choice(), layout_along(0));
     EXPECT_EQ(first.machine, "wasm");
-    EXPECT_EQ(first.axes(), (std::vector{0, 1, -1}));
+    EXPECT_EQ(first.choices(), (std::vector{layout_along(0), layout_along(1), layout_along(-1)}));
     EXPECT_EQ(first.work, 32 * 16 * 48);
     EXPECT_EQ(second.recorded, std::nullopt);
     EXPECT_EQ(second.reads, (std::vector<size_t>{0}));
-    EXPECT_EQ(second.rule, watch == &notes ? 1 : 0) << "it follows";
+    EXPECT_EQ(second.rule, layout_along(watch == &notes ? 1 : 0)) << "it follows";
     EXPECT_EQ(third.reads, (std::vector<size_t>{1}));
   }
 }

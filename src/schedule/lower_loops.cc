@@ -22,15 +22,18 @@ LoopId deepest_of(const Nest& nest, const Split& split) {
 struct Guard {
   LoopId deepest;
   ir::Expr inside;
-  LoopId carried;  // a scan's loop that it is about; -1: none
+  LoopId carried;     // a scan's loop that it is about; -1: none
+  bool mask = false;  // it stands around stores alone
 };
 
 std::vector<Guard> all_guards_of(const Nest& nest, Coordinates& coordinates) {
   std::vector<Guard> guards;
   for (const Split& split : nest.splits) {
-    if (split.tail != Tail::guard || nest.loop(split.whole).reduction) continue;
+    if ((split.tail != Tail::guard && split.tail != Tail::mask) || nest.loop(split.whole).reduction)
+      continue;
     Guard guard{deepest_of(nest, split),
-                coordinates.of(split.whole) < nest.loop(split.whole).extent, -1};
+                coordinates.of(split.whole) < nest.loop(split.whole).extent, -1,
+                split.tail == Tail::mask || nest.waits()};
     for (LoopId leaf : nest.leaves(split.whole)) {
       if (nest.loop(leaf).carried) guard.carried = leaf;
     }
@@ -41,7 +44,9 @@ std::vector<Guard> all_guards_of(const Nest& nest, Coordinates& coordinates) {
 
 // Those that stand around loops: where invocations wait, they stand around stores alone.
 std::vector<Guard> guards_of(const Nest& nest, Coordinates& coordinates) {
-  return nest.waits() ? std::vector<Guard>{} : all_guards_of(nest, coordinates);
+  std::vector<Guard> guards = all_guards_of(nest, coordinates);
+  std::erase_if(guards, [](const Guard& guard) { return guard.mask; });
+  return guards;
 }
 
 bool uses_any(const ir::Expr& expr, const std::vector<std::pair<ir::Var, ir::Expr>>& lets) {
@@ -74,8 +79,9 @@ ir::Stmt in_nest(const Nest& nest, Coordinates& coordinates, const std::vector<L
 }
 
 ir::Stmt in_guards(const Nest& nest, Coordinates& coordinates, ir::Stmt body) {
-  if (!nest.waits()) return body;
-  for (const Guard& guard : all_guards_of(nest, coordinates)) body = ir::branch(guard.inside, body);
+  for (const Guard& guard : all_guards_of(nest, coordinates)) {
+    if (guard.mask) body = ir::branch(guard.inside, body);
+  }
   return body;
 }
 
@@ -115,7 +121,10 @@ ir::Stmt store_to(const Nest& nest, Coordinates& coordinates, const Destination&
     }
     return steps.size() == 1 ? steps[0] : ir::block(std::move(steps));
   };
-  if (!destination.held || !destination.memory) return stores(value);
+  // What is computed and not stored may be part of what is.
+  const bool masks =
+      std::ranges::any_of(nest.splits, [](const Split& split) { return split.tail == Tail::mask; });
+  if (!masks && (!destination.held || !destination.memory)) return stores(value);
   const ir::Var result = ir::var("result", value->type);
   return ir::let(result, value, stores(result));
 }

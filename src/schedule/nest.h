@@ -17,6 +17,7 @@ using LoopId = int;
 enum class Tail : uint8_t {
   exact,     // there are none
   guard,     // they are skipped: by an `if`, or by a mask on a reduction's terms
+  mask,      // they are computed, and not stored
   shift,     // the last tile starts early enough to end at the end; some points are computed twice
   clamp,     // they repeat the last iteration
   round_up,  // they are computed, into padding of the output's layout

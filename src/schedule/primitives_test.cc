@@ -45,6 +45,24 @@ TEST(Split, GuardSkips) {
 )");
 }
 
+TEST(Split, MaskComputesAndDoesNotStore) {
+  EXPECT_EQ(loops(twice(), "split(j, 4, mask); bind(i, grid)"),
+            R"(
+  grid i in 0..3 {
+    for j.outer in 0..3 {
+      for j.inner in 0..4 {
+        let result: f32 = A[i, min(j.outer * 4 + j.inner, 9)] * 2.0
+        if j.outer * 4 + j.inner < 10 {
+          C[i, j.outer * 4 + j.inner] = result
+        }
+      }
+    }
+  }
+)");
+  EXPECT_NE(loops(product(), "split(i, 4, mask); bind(i.outer, grid)").find("of a map alone"),
+            std::string::npos);
+}
+
 TEST(Split, ClampRepeatsTheLastIteration) {
   EXPECT_EQ(loops(twice(index(3), ir::var("n")), "split(j, 4, clamp); bind(i, grid)"),
             R"(

@@ -139,10 +139,23 @@ PointSource::Choice Records::choose(const Group& group, const Capabilities& capa
 
 std::optional<int> Records::axis_of(const ops::Stage& stage, const Capabilities& capabilities,
                                     int /*rule*/) const {
+  return recorded(stage, capabilities, StageChoice::Of::layout);
+}
+
+std::optional<int> Records::tile_of(const ops::Stage& stage, const Capabilities& capabilities,
+                                    int /*rule*/) const {
+  return recorded(stage, capabilities, StageChoice::Of::algorithm);
+}
+
+std::optional<int> Records::recorded(const ops::Stage& stage, const Capabilities& capabilities,
+                                     StageChoice::Of of) const {
   if (!has_layouts()) return std::nullopt;
-  const Place place{layout_key_of(stage), class_of(capabilities)};
+  const Place place{choice_key_of(stage, of), class_of(capabilities)};
   for (const auto* layouts : {&own_layouts_, &shipped_layouts_}) {
-    if (const auto found = layouts->find(place); found != layouts->end()) return found->second.axis;
+    const auto found = layouts->find(place);
+    if (found == layouts->end()) continue;
+    const std::optional<StageChoice>& choice = found->second.choice;
+    return choice && choice->of == of ? std::optional(choice->value) : std::nullopt;
   }
   return std::nullopt;
 }

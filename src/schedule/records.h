@@ -62,8 +62,12 @@ class Records : public PointSource {
   const Point* find(const std::string& key, const std::string& machine) const override;
   std::optional<int> axis_of(const ops::Stage& stage, const Capabilities& capabilities,
                              int rule) const override;
+  std::optional<int> tile_of(const ops::Stage& stage, const Capabilities& capabilities,
+                             int rule) const override;
 
  private:
+  std::optional<int> recorded(const ops::Stage& stage, const Capabilities& capabilities,
+                              StageChoice::Of of) const;
   using Place = std::pair<std::string, std::string>;  // key, class
   // Adds those of `records`; false where the default point is the best known.
   bool add_points(const std::map<Place, Record>& records, const Group& group, const Place& place,

@@ -76,13 +76,15 @@ Result<std::vector<LoopId>> Schedule::split(LoopId loop, std::vector<int64_t> fa
   } else if (tail == Tail::exact) {
     return fail(cat(what, block, extent ? " does not" : " need not", " divide its extent",
                     extent ? cat(" of ", *extent) : std::string()),
-                "name a tail: guard, shift, clamp or round_up");
+                "name a tail: guard, mask, shift, clamp or round_up");
   } else if (whole.reduction && tail != Tail::guard) {
     return fail(what + "iterations of a reduction count once", "name the tail guard");
   } else if (tail == Tail::shift && (!extent || *extent < block)) {
     return fail(cat(what, "a tile of ", block, " cannot start early in an extent ",
                     extent ? cat("of ", *extent) : "that is not known"),
                 "name the tail clamp");
+  } else if (tail == Tail::mask && stage_.kind != ops::StageKind::compute) {
+    return fail(what + "points of a map alone are computed and not stored", "name the tail guard");
   } else if (tail == Tail::round_up) {
     if (auto padded = pads(loop, block); !padded) return fail(what + padded.error().message);
   }

@@ -371,6 +371,14 @@ int vectors_without_rows(const Stage& stage, int vector_axis, const Capabilities
   return std::max(vectors, 1);
 }
 
+bool shares(const Stage& stage, int vector_axis) {
+  const std::vector<int64_t> runs = runs_of(stage);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i] > 1 && static_cast<int>(i) != vector_axis) return true;
+  }
+  return false;
+}
+
 Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   Tiling tiling;
   tiling.pattern = pattern_of(stage);
@@ -384,6 +392,7 @@ Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   tiling.rows = stage.output->layout.layers;
   if (tiling.pattern == Pattern::map) {
     tiling.chunk = caps.map_chunk;
+    tiling.share = !caps.texture_memory && shares(stage, tiling.vector_axis);
     return tiling;
   }
   if (!caps.texture_memory && (tiling.pattern != Pattern::reduce || stage.reduce_axes.size() > 1))

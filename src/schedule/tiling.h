@@ -44,6 +44,8 @@ struct Tiling {
   // tiles in group memory, vectors of the output that a workgroup computes so.
   int parts = 1, part_vectors = 1;
   int64_t chunk = 1;  // points of one work item at least (CPU maps)
+  bool share =
+      false;  // a work item computes all points of a run (access.h) from one reading (maps)
   bool operator==(const Tiling&) const = default;
 };
 
@@ -55,6 +57,9 @@ inline bool is_grouped(const Tiling& tiling) {
 // share: a product with one row, a sum of columns. Each step of a sum waits for the one before, so
 // that several are under way; operands are packed in blocks of so many vectors.
 int vectors_without_rows(const ops::Stage& stage, int vector_axis, const Capabilities& caps);
+
+// Whether points of a map beside each other, along other axes than that of its vectors, read alike.
+bool shares(const ops::Stage& stage, int vector_axis);
 
 // The default point of the search space: by the accesses and the target's capabilities.
 Tiling default_tiling(const ops::Stage& stage, const Capabilities& capabilities);

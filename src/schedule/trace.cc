@@ -11,7 +11,8 @@ namespace {
 constexpr std::array<std::string_view, 11> primitives{
     "split", "fuse",       "unit",    "reorder", "unroll",  "vectorize",
     "bind",  "accumulate", "rfactor", "peel",    "stage_in"};
-constexpr std::array<std::string_view, 5> tails{"exact", "guard", "shift", "clamp", "round_up"};
+constexpr std::array<std::string_view, 6> tails{"exact", "guard", "mask",
+                                                "shift", "clamp", "round_up"};
 
 std::string_view stripped(std::string_view text) {
   const size_t first = text.find_first_not_of(" \n");
@@ -117,7 +118,7 @@ class Reader {
         rest = rest.first(rest.size() - 1);
       }
       GS_TRY(read_factors(rest.subspan(1), "neither a factor nor a tail",
-                          "tails are guard, shift, clamp and round_up"));
+                          "tails are guard, mask, shift, clamp and round_up"));
       rest = rest.first(1);
     }
     if (primitive == Primitive::stage_in && rest.size() > 1) {

@@ -42,7 +42,7 @@ void write(Writer& line, const char* name, const std::vector<PlacedLayout>& layo
     line.json().StartObject();
     line.text("key", one.key);
     line.text("class", one.machine);
-    line.text("layout", schedule::layout_text(one.axis));
+    line.text(name_of(one.choice.of).data(), to_string(one.choice));
     line.json().EndObject();
   }
   line.json().EndArray();
@@ -104,8 +104,7 @@ Result<std::vector<PlacedLayout>> layouts_of(const Value& object, const char* na
     PlacedLayout placed;
     GS_ASSIGN(placed.key, text_of(one, "key"));
     GS_ASSIGN(placed.machine, text_of(one, "class"));
-    GS_ASSIGN(const std::string words, text_of(one, "layout"));
-    GS_ASSIGN(placed.axis, schedule::parse_layout(words));
+    GS_ASSIGN(placed.choice, choice_of(one));
     layouts.push_back(std::move(placed));
   }
   return layouts;

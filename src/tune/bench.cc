@@ -51,7 +51,7 @@ bool is_lost(const Measured& one) {
 std::string text_of(const std::vector<PlacedLayout>& layouts, const std::vector<Placed>& points) {
   std::string text;
   for (const PlacedLayout& one : layouts)
-    text += cat(one.key, " ", one.machine, " ", one.axis, "\n");
+    text += cat(one.key, " ", one.machine, " ", to_string(one.choice), "\n");
   for (const Placed& one : points)
     text += cat(one.key, " ", one.machine, " ", to_string(one.point), "\n");
   return text;
@@ -111,7 +111,7 @@ namespace {
 void add_to(schedule::Records& records, const std::vector<PlacedLayout>& layouts) {
   records.set_exact();
   for (const PlacedLayout& one : layouts)
-    records.add(schedule::LayoutRecord{one.key, one.machine, one.axis});
+    records.add(schedule::LayoutRecord{one.key, one.machine, one.choice});
 }
 
 // By the rule, noting what records would say.

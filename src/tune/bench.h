@@ -21,10 +21,10 @@ struct Placed {
   schedule::Point point;
 };
 
-// A layout that a record sets: along which axis the output of a stage lies in vectors.
+// A layout or an algorithm that a record sets for a stage.
 struct PlacedLayout {
-  std::string key, machine;  // schedule::layout_key_of
-  int axis = -1;             // -1: plain
+  std::string key, machine;  // schedule::choice_key_of
+  schedule::StageChoice choice = {};
 };
 
 // What a device measures at once. It says all that is needed, so it may be measured anywhere, and

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "schedule/layout_records.h"
 
 namespace gossamer::tune {
 
@@ -34,6 +35,16 @@ inline Result<std::string> text_of(const Value& object, const char* name) {
   if (member == object.MemberEnd() || !member->value.IsString())
     return fail(cat("has no text \"", name, "\""), "`gossamer inspect --space` lists all three");
   return std::string(member->value.GetString(), member->value.GetStringLength());
+}
+
+// What an object sets for a stage: its "layout" or its "algorithm".
+inline Result<schedule::StageChoice> choice_of(const Value& object) {
+  using Of = schedule::StageChoice::Of;
+  const Of of = object.HasMember("algorithm") ? Of::algorithm : Of::layout;
+  GS_ASSIGN(const std::string words, text_of(object, schedule::name_of(of).data()));
+  GS_ASSIGN(const schedule::StageChoice choice, schedule::parse_choice(words));
+  if (choice.of != of) return fail(cat("\"", words, "\" is no ", schedule::name_of(of)));
+  return choice;
 }
 
 // An object, member by member.

@@ -8,16 +8,19 @@ namespace gossamer::tune {
 namespace {
 
 using schedule::SeenLayout;
+using schedule::StageChoice;
 
 constexpr size_t most_groups = 4;  // of stages in one layout, those that compute most
 
 std::string text_of(const std::vector<PlacedLayout>& layouts) {
   std::set<std::string> lines;
-  for (const PlacedLayout& one : layouts) lines.insert(cat(one.key, " ", one.axis));
+  for (const PlacedLayout& one : layouts) lines.insert(cat(one.key, " ", to_string(one.choice)));
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
   return text;
 }
+
+bool is_layout(StageChoice choice) { return choice.of == StageChoice::Of::layout; }
 
 // Numbers of stages between which no layout changes: what one makes is read by the other along the
 // same axis.
@@ -36,7 +39,9 @@ std::vector<std::vector<size_t>> groups_of(const std::vector<SeenLayout>& stages
     }
   }
   std::map<size_t, std::vector<size_t>> groups;
-  for (size_t at = 0; at < stages.size(); ++at) groups[first_of(at)].push_back(at);
+  for (size_t at = 0; at < stages.size(); ++at) {
+    if (is_layout(stages[at].rule)) groups[first_of(at)].push_back(at);
+  }
   std::vector<std::vector<size_t>> all;
   for (auto& [first, members] : groups) all.push_back(std::move(members));
   return all;
@@ -77,11 +82,29 @@ void LayoutSearch::find_kinds(const std::vector<SeenLayout>& stages) {
     SeenLayout by_rule = stage;
     by_rule.recorded.reset();
     kinds_.push_back({stage.key, stage.machine, stage.name, stage.origin, stage.rule, stage.reduces,
-                      by_rule.axes(), stage.work});
+                      by_rule.choices(), stage.work});
     // What an earlier search took.
     if (stage.recorded && *stage.recorded != stage.rule)
       best_.push_back({stage.key, stage.machine, *stage.recorded});
   }
+}
+
+// All kinds of convolutions by the same algorithm, then each by itself, those that compute most
+// first.
+void LayoutSearch::find_algorithms() {
+  std::vector<std::pair<double, size_t>> kinds;
+  std::vector<size_t> all;
+  for (size_t kind = 0; kind < kinds_.size(); ++kind) {
+    if (is_layout(kinds_[kind].rule)) continue;
+    kinds.emplace_back(-kinds_[kind].work, kind);
+    all.push_back(kind);
+  }
+  if (kinds.empty()) return;
+  std::ranges::sort(kinds);
+  if (all.size() > 1)
+    for (const StageChoice choice : kinds_[all[0]].choices) changes_.push_back({all, choice, {}});
+  for (const auto& [less, kind] : kinds)
+    for (const StageChoice choice : kinds_[kind].choices) changes_.push_back({{kind}, choice, {}});
 }
 
 // Reductions whose output leaves the model in another order than it is computed in come first: a
@@ -89,6 +112,7 @@ void LayoutSearch::find_kinds(const std::vector<SeenLayout>& stages) {
 // themselves. The rule carries a reduction's layout on to the maps behind it, so of maps alone is
 // asked where there is no reduction.
 void LayoutSearch::find_changes(const std::vector<SeenLayout>& stages) {
+  find_algorithms();
   // Kinds, those that compute most first.
   std::vector<std::pair<double, std::vector<size_t>>> groups, single;
   for (const auto& group : groups_of(stages)) {
@@ -106,31 +130,34 @@ void LayoutSearch::find_changes(const std::vector<SeenLayout>& stages) {
   std::ranges::sort(groups);
   if (groups.size() > most_groups) groups.resize(most_groups);
   for (size_t kind = 0; kind < kinds_.size(); ++kind)
-    single.emplace_back(-kinds_[kind].work, std::vector{kind});
+    if (is_layout(kinds_[kind].rule)) single.emplace_back(-kinds_[kind].work, std::vector{kind});
   std::ranges::sort(single);
   groups.insert(groups.end(), single.begin(), single.end());
   std::set<size_t> read;
   for (const SeenLayout& stage : stages) read.insert(stage.reads.begin(), stage.reads.end());
   for (size_t at = 0; at < stages.size(); ++at) {
-    const auto last = static_cast<int>(stages[at].extents.size()) - 1;
-    if (!stages[at].reduces || stages[at].rule == last || read.contains(at)) continue;
+    const StageChoice last =
+        schedule::layout_along(static_cast<int>(stages[at].extents.size()) - 1);
+    if (!is_layout(stages[at].rule) || !stages[at].reduces || stages[at].rule == last ||
+        read.contains(at))
+      continue;
     const auto kind = std::ranges::find(kinds_, stages[at].key, &Kind::key);
     changes_.push_back({{static_cast<size_t>(kind - kinds_.begin())}, last, {}});
   }
   // An axis in which no stage lies by the rule, and that is not the last one of any, is gathered.
-  std::set<int> likely{-1};
+  std::set<StageChoice> likely{schedule::layout_along(-1)};
   for (const SeenLayout& stage : stages) {
     likely.insert(stage.rule);
-    likely.insert(static_cast<int>(stage.extents.size()) - 1);
+    likely.insert(schedule::layout_along(static_cast<int>(stage.extents.size()) - 1));
   }
   std::deque<Change> unlikely;
   for (const auto& [less, kinds] : groups) {
-    std::vector<int> axes;
+    std::vector<StageChoice> choices;
     for (const size_t kind : kinds)
-      for (const int axis : kinds_[kind].axes)
-        if (std::ranges::find(axes, axis) == axes.end()) axes.push_back(axis);
-    for (const int axis : axes)
-      (likely.contains(axis) ? changes_ : unlikely).push_back({kinds, axis, {}});
+      for (const StageChoice choice : kinds_[kind].choices)
+        if (std::ranges::find(choices, choice) == choices.end()) choices.push_back(choice);
+    for (const StageChoice choice : choices)
+      (likely.contains(choice) ? changes_ : unlikely).push_back({kinds, choice, {}});
   }
   changes_.insert(changes_.end(), unlikely.begin(), unlikely.end());
 }
@@ -141,11 +168,11 @@ std::vector<PlacedLayout> LayoutSearch::with(const Change& change) const {
   for (size_t at = 0; at < kinds_.size(); ++at) {
     const Kind& kind = kinds_[at];
     const auto now = std::ranges::find(best_, kind.key, &PlacedLayout::key);
-    int axis = now == best_.end() ? kind.rule : now->axis;
+    StageChoice choice = now == best_.end() ? kind.rule : now->choice;
     const bool changes = std::ranges::find(change.kinds, at) != change.kinds.end() &&
-                         std::ranges::find(kind.axes, change.axis) != kind.axes.end();
-    if (changes) axis = change.axis;
-    if (axis != kind.rule) layouts.push_back({kind.key, kind.machine, axis});
+                         std::ranges::find(kind.choices, change.choice) != kind.choices.end();
+    if (changes) choice = change.choice;
+    if (choice != kind.rule) layouts.push_back({kind.key, kind.machine, choice});
   }
   return layouts;
 }
@@ -153,7 +180,7 @@ std::vector<PlacedLayout> LayoutSearch::with(const Change& change) const {
 std::string LayoutSearch::name_of(const Change& change) const {
   const std::string which =
       change.kinds.size() == 1 ? kinds_[change.kinds[0]].name : cat(change.kinds.size(), " stages");
-  return cat(which, " ", schedule::layout_text(change.axis));
+  return cat(which, " ", to_string(change.choice));
 }
 
 bool LayoutSearch::is_enough() const {
@@ -237,7 +264,7 @@ void LayoutSearch::win(const Candidate& candidate, const LayoutTrial& trial) {
   // ones of both.
   const bool met = text_of(candidate.beside) != text_of(best_);
   if (met)
-    changes_.push_front({candidate.change.kinds, candidate.change.axis, with(candidate.change)});
+    changes_.push_front({candidate.change.kinds, candidate.change.choice, with(candidate.change)});
   if (met && trial.ratio > faster * ratio_) return;
   const std::vector<PlacedLayout> before = std::exchange(best_, candidate.layouts);
   ratio_ = trial.ratio;
@@ -257,15 +284,15 @@ void LayoutSearch::tell_better(const std::vector<PlacedLayout>& before,
                                const LayoutTrial& trial) const {
   if (!options_.on_better_layout) return;
   for (const Kind& kind : kinds_) {
-    const auto axis_in = [&](const std::vector<PlacedLayout>& layouts) {
+    const auto choice_in = [&](const std::vector<PlacedLayout>& layouts) {
       const auto found = std::ranges::find(layouts, kind.key, &PlacedLayout::key);
-      return found == layouts.end() ? kind.rule : found->axis;
+      return found == layouts.end() ? kind.rule : found->choice;
     };
-    const int axis = axis_in(best_);
-    if (axis == axis_in(before)) continue;
+    const StageChoice choice = choice_in(best_);
+    if (choice == choice_in(before)) continue;
     LayoutTrial told = trial;
-    if (axis == kind.rule) told.ratio = 1;
-    options_.on_better_layout({kind.key, kind.machine, axis}, told, kind.name);
+    if (choice == kind.rule) told.ratio = 1;
+    options_.on_better_layout({kind.key, kind.machine, choice}, told, kind.name);
   }
 }
 
@@ -279,7 +306,7 @@ std::vector<TunedLayout> LayoutSearch::changed() const {
   std::vector<TunedLayout> all;
   for (const PlacedLayout& one : best_) {
     const auto kind = std::ranges::find(kinds_, one.key, &Kind::key);
-    all.push_back({kind->key, kind->machine, kind->name, kind->origin, kind->rule, one.axis});
+    all.push_back({kind->key, kind->machine, kind->name, kind->origin, kind->rule, one.choice});
   }
   return all;
 }

@@ -1,7 +1,8 @@
-// Which layouts to measure next, for as long as they have a share of the search. A kernel alone
-// cannot say what its layout costs: the kernels around it read it, and a conversion may stand
-// between. So each candidate is a whole model, timed by whole runs. Several devices may be at it at
-// the same time, each beside the layouts that were the best ones when it was asked.
+// Which layouts, and which algorithms of convolutions, to measure next, for as long as they have a
+// share of the search. A kernel alone cannot say what its layout costs: the kernels around it read
+// it, and a conversion may stand between; an algorithm makes several. So each candidate is a whole
+// model, timed by whole runs. Several devices may be at it at the same time, each beside the
+// layouts that were the best ones when it was asked.
 #pragma once
 
 #include <chrono>
@@ -43,14 +44,14 @@ class LayoutSearch {
   // Stages of one key.
   struct Kind {
     std::string key, machine, name, origin;
-    int rule = -1;
+    schedule::StageChoice rule;
     bool reduces = false;
-    std::vector<int> axes;
+    std::vector<schedule::StageChoice> choices;
     double work = 0;
   };
   struct Change {
     std::vector<size_t> kinds;
-    int axis = -1;
+    schedule::StageChoice choice;
     std::optional<std::vector<PlacedLayout>> layouts = {};  // none: over the best so far
   };
   struct Candidate {
@@ -63,6 +64,7 @@ class LayoutSearch {
 
   void find_kinds(const std::vector<schedule::SeenLayout>& stages);
   void find_changes(const std::vector<schedule::SeenLayout>& stages);
+  void find_algorithms();
   std::vector<PlacedLayout> with(const Change& change) const;
   std::string name_of(const Change& change) const;
   bool is_enough() const;

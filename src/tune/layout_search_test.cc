@@ -8,6 +8,7 @@
 #include <set>
 
 #include "onnx/model_writer.h"
+#include "schedule/winograd.h"
 #include "tune/batch_text.h"
 #include "tune/text.h"
 #include "tune/tuner.h"
@@ -40,6 +41,7 @@ int count_of(std::string_view word, std::string_view text) {
 class CountingMachine : public Measurer {
  public:
   double conversion = 1;     // ms of one that a run makes; a run without any: 1
+  double transforms = 0;     // ms of a convolution in another basis
   bool loads_others = true;  // than the rule's
   bool right_others = true;
   std::vector<double> lucky;  // times that come first, whatever runs
@@ -51,7 +53,8 @@ class CountingMachine : public Measurer {
     for (const package::File& file : files)
       if (file.name == "manifest.json")
         manifest.assign(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
-    const Model made{count_of("\"unblock\"", manifest), count_of(R"("schedule":")", manifest)};
+    const Model made{count_of("\"unblock\"", manifest), count_of("\"conv.tiles\"", manifest),
+                     count_of(R"("schedule":")", manifest)};
     if (!models_.empty() && made.conversions != models_[0].conversions && !loads_others)
       return fail("it does not load");
     models_.push_back(made);
@@ -76,10 +79,12 @@ class CountingMachine : public Measurer {
 
  private:
   struct Model {
-    int conversions = 0, kernels = 0;
+    int conversions = 0, transforms = 0, kernels = 0;
   };
   const Model& at(int model) const { return models_[static_cast<size_t>(model)]; }
-  double ms_of(int model) const { return 1 + conversion * at(model).conversions; }
+  double ms_of(int model) const {
+    return 1 + conversion * at(model).conversions + transforms * at(model).transforms;
+  }
 
   std::vector<Model> models_;
 };
@@ -90,12 +95,17 @@ struct Searched {
   std::vector<LayoutTrial> trials;
 };
 
-Searched search(CountingMachine& machine, const std::string& earlier = "", int trials = 40) {
+// Of layouts alone, or of algorithms, too.
+enum class Of : uint8_t { layouts, algorithms };
+
+Searched search(CountingMachine& machine, const std::string& earlier = "", int trials = 40,
+                Of of = Of::layouts) {
   Searched run{Outcome(), {}, {}};
   const Recorded recorded = read_records(earlier, "earlier");
   EXPECT_TRUE(recorded.left_out.empty());
   Options options;
   options.compile.target = "wasm";
+  options.compile.winograd = of == Of::algorithms;
   options.compile.records = &recorded.records;
   options.known = recorded.trials;
   options.known_layouts = recorded.layout_trials;
@@ -132,7 +142,7 @@ TEST(LayoutSearch, FindsWhereAConversionCostsMoreThanItSaves) {
   ASSERT_TRUE(run.outcome) << run.outcome.error().to_string();
   ASSERT_EQ(run.outcome->layouts.size(), 1u);
   const TunedLayout& found = run.outcome->layouts[0];
-  EXPECT_EQ(found.before, 1);
+  EXPECT_EQ(found.before, schedule::layout_along(1));
   EXPECT_EQ(found.name, "conv");
   EXPECT_NE(found.after, found.before);
   EXPECT_DOUBLE_EQ(run.outcome->run_ms_before, 2);
@@ -191,6 +201,27 @@ TEST(LayoutSearch, GoesOnWhereAnotherSearchEnded) {
   EXPECT_EQ(conversions(first.lines + second.lines), 0);
 }
 
+// Of one convolution: the algorithms that the rule did not choose, then layouts.
+TEST(LayoutSearch, TriesAlgorithms) {
+  CountingMachine machine;
+  machine.transforms = -0.25;
+  const Searched run = search(machine, "", 40, Of::algorithms);
+  ASSERT_TRUE(run.outcome) << run.outcome.error().to_string();
+  ASSERT_FALSE(run.outcome->layouts.empty());
+  const TunedLayout& found = run.outcome->layouts[0];
+  EXPECT_EQ(found.before, schedule::by_tiles_of(schedule::direct));
+  EXPECT_EQ(found.after.of, schedule::StageChoice::Of::algorithm);
+  EXPECT_NE(run.lines.find("\"algorithm\":\"winograd="), std::string::npos) << run.lines;
+  // And takes none that is slower.
+  CountingMachine other;
+  other.transforms = 0.25;
+  other.conversion = 0;
+  const Searched slower = search(other, "", 40, Of::algorithms);
+  ASSERT_TRUE(slower.outcome);
+  EXPECT_GT(slower.outcome->layout_trials, 1);
+  EXPECT_TRUE(slower.outcome->layouts.empty()) << slower.lines;
+}
+
 // A search that is over has no time for layouts, and one may do without.
 TEST(LayoutSearch, HasItsShare) {
   CountingMachine machine;
@@ -229,6 +260,7 @@ class LayoutFleet : public testing::Test {
  protected:
   LayoutFleet() {
     options_.compile.target = "wasm";
+    options_.compile.winograd = false;
     options_.trials = 60;
     options_.on_layout_trial = [&](const LayoutTrial& trial, const std::string& name) {
       lines_ += line_of(trial, name) + "\n";
@@ -379,7 +411,8 @@ TEST_F(LayoutFleet, WhatEndsDevicesIsRecorded) {
   begin();
   ASSERT_TRUE(search_);
   const auto is_of_last_axis = [](const std::vector<PlacedLayout>& layouts) {
-    return std::ranges::any_of(layouts, [](const PlacedLayout& one) { return one.axis == 3; });
+    return std::ranges::any_of(
+        layouts, [](const PlacedLayout& one) { return one.choice == schedule::layout_along(3); });
   };
   run([&](const Batch& batch) {
     return batch.kind == Batch::Kind::layouts && is_of_last_axis(batch.others);
@@ -387,7 +420,7 @@ TEST_F(LayoutFleet, WhatEndsDevicesIsRecorded) {
   const Outcome outcome = search_->outcome();
   EXPECT_GT(outcome.layout_failures, 0);
   EXPECT_EQ(outcome.layouts.size(), 2u);
-  for (const TunedLayout& one : outcome.layouts) EXPECT_NE(one.after, 3);
+  for (const TunedLayout& one : outcome.layouts) EXPECT_NE(one.after, schedule::layout_along(3));
   for (const LayoutTrial& trial : trials_)
     EXPECT_EQ(!trial.failure.empty(), is_of_last_axis(trial.layouts));
 }
@@ -411,14 +444,17 @@ TEST(LayoutSearch, LinesThatAreNoneAreLeftOut) {
 TEST(LayoutSearch, BatchesSayTheirLayouts) {
   Batch batch;
   batch.kind = Batch::Kind::layouts;
-  batch.layouts = {{"a", "wasm", 3}, {"b", "wasm", -1}};
-  batch.others = {{"c", "wasm", 0}};
+  batch.layouts = {{"a", "wasm", schedule::layout_along(3)},
+                   {"b", "wasm", schedule::layout_along(-1)},
+                   {"c", "wasm", schedule::by_tiles_of(4)}};
+  batch.others = {{"c", "wasm", schedule::layout_along(0)}};
   const auto read = read_batch(to_json(batch));
   ASSERT_TRUE(read) << read.error().to_string();
-  ASSERT_EQ(read->layouts.size(), 2u);
-  EXPECT_EQ(read->layouts[0].axis, 3);
+  ASSERT_EQ(read->layouts.size(), 3u);
+  EXPECT_EQ(read->layouts[0].choice, schedule::layout_along(3));
   EXPECT_EQ(read->layouts[1].key, "b");
-  EXPECT_EQ(read->layouts[1].axis, -1);
+  EXPECT_EQ(read->layouts[1].choice, schedule::layout_along(-1));
+  EXPECT_EQ(read->layouts[2].choice, schedule::by_tiles_of(4));
   EXPECT_EQ(read->kind, Batch::Kind::layouts);
   ASSERT_EQ(read->others.size(), 1u);
   EXPECT_EQ(read->others[0].key, "c");

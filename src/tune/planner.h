@@ -61,10 +61,10 @@ struct Tuned {
   double share_before = 0, share_after = 0;
   int trials = 0;
 };
-// Of a stage whose layout is not the rule's, at the end.
+// Of a stage whose layout or algorithm is not the rule's, at the end.
 struct TunedLayout {
   std::string key, machine, name, origin;
-  int before = -1, after = -1;  // axes
+  schedule::StageChoice before = {}, after = {};
 };
 struct Outcome {
   std::string adapter;

@@ -17,22 +17,17 @@ struct Line {
 
 bool is_of_layouts(const rapidjson::Document& line) {
   return !line.HasParseError() && line.IsObject() &&
-         (line.HasMember("layout") || line.HasMember("layouts"));
-}
-
-Result<int> layout_of(const Value& object) {
-  GS_ASSIGN(const std::string words, text_of(object, "layout"));
-  return schedule::parse_layout(words);
+         (line.HasMember("layout") || line.HasMember("algorithm") || line.HasMember("layouts"));
 }
 
 Result<> read_layout(const rapidjson::Document& document, Recorded& read) {
   GS_ASSIGN(std::string machine, text_of(document, "class"));
-  if (document.HasMember("layout")) {
+  if (!document.HasMember("layouts")) {
     schedule::LayoutRecord record;
     record.machine = std::move(machine);
     GS_ASSIGN(record.key, text_of(document, "key"));
-    GS_ASSIGN(const int axis, layout_of(document));
-    if (number_of(document, "ratio") < 1) record.axis = axis;
+    GS_ASSIGN(const schedule::StageChoice choice, choice_of(document));
+    if (number_of(document, "ratio") < 1) record.choice = choice;
     if (document.HasMember("shipped")) {
       GS_ASSIGN(record.shipped, text_of(document, "shipped"));
     }
@@ -45,8 +40,8 @@ Result<> read_layout(const rapidjson::Document& document, Recorded& read) {
   for (const Value& one : list.GetArray()) {
     if (!one.IsObject()) return fail("a layout is no object");
     GS_ASSIGN(std::string key, text_of(one, "key"));
-    GS_ASSIGN(const int axis, layout_of(one));
-    trial.layouts.push_back({std::move(key), machine, axis});
+    GS_ASSIGN(const schedule::StageChoice choice, choice_of(one));
+    trial.layouts.push_back({std::move(key), machine, choice});
   }
   GS_ASSIGN(trial.adapter, text_of(document, "adapter"));
   if (document.HasMember("failed")) {
@@ -200,7 +195,7 @@ std::string line_of(const LayoutTrial& trial, const std::string& name) {
   for (const PlacedLayout& one : trial.layouts) {
     line.json().StartObject();
     line.text("key", one.key);
-    line.text("layout", schedule::layout_text(one.axis));
+    line.text(name_of(one.choice.of).data(), to_string(one.choice));
     line.json().EndObject();
   }
   line.json().EndArray();
@@ -215,7 +210,7 @@ std::string line_of(const PlacedLayout& layout, const LayoutTrial& trial, const 
   line.json().StartObject();
   line.text("key", layout.key);
   line.text("class", layout.machine);
-  line.text("layout", schedule::layout_text(layout.axis));
+  line.text(name_of(layout.choice.of).data(), to_string(layout.choice));
   write_times(line, trial, name);
   line.json().EndObject();
   return line.take();
@@ -302,7 +297,7 @@ std::string to_json(const Outcome& outcome) {
   json.StartArray();
   for (const TunedLayout& one : outcome.layouts) {
     json.StartObject();
-    write_change(text, one, schedule::layout_text(one.before), schedule::layout_text(one.after));
+    write_change(text, one, to_string(one.before), to_string(one.after));
     json.EndObject();
   }
   json.EndArray();

@@ -169,14 +169,12 @@ void print_text(const ModelFile& model, const std::vector<TargetView>& views,
     for (const schedule::SeenLayout& one : seen.layouts) {
       if (!options.space && !one.recorded) continue;
       std::printf(
-          "    layout of %-26s %-44s %s%s\n", one.name.c_str(), one.origin.c_str(),
-          schedule::layout_text(one.axis()).c_str(),
-          one.recorded
-              ? cat(" by its record, ", schedule::layout_text(one.rule), " by the rule").c_str()
-              : "");
+          "    %s of %-26s %-44s %s%s\n", name_of(one.rule.of).data(), one.name.c_str(),
+          one.origin.c_str(), to_string(one.choice()).c_str(),
+          one.recorded ? cat(" by its record, ", to_string(one.rule), " by the rule").c_str() : "");
       if (!options.space) continue;
       std::printf("        key %s, class %s;", one.key.c_str(), one.machine.c_str());
-      for (const int axis : one.axes()) std::printf(" %s", schedule::layout_text(axis).c_str());
+      for (const auto choice : one.choices()) std::printf(" %s", to_string(choice).c_str());
       std::printf("\n");
     }
     for (size_t at = 0; at < seen.report.kernels.size(); ++at) {
@@ -201,8 +199,8 @@ void write_layout(rapidjson::Writer<rapidjson::StringBuffer>& json, const schedu
                                   {"class", one.machine},
                                   {"name", one.name},
                                   {"origin", one.origin},
-                                  {"layout", schedule::layout_text(one.axis())},
-                                  {"rule", schedule::layout_text(one.rule)}}) {
+                                  {"layout", to_string(one.choice())},
+                                  {"rule", to_string(one.rule)}}) {
     json.Key(key);
     json.String(text);
   }
@@ -210,7 +208,7 @@ void write_layout(rapidjson::Writer<rapidjson::StringBuffer>& json, const schedu
   json.Bool(one.recorded.has_value());
   json.Key("layouts");
   json.StartArray();
-  for (const int axis : one.axes()) json.String(schedule::layout_text(axis));
+  for (const auto choice : one.choices()) json.String(to_string(choice));
   json.EndArray();
   json.EndObject();
 }

@@ -120,9 +120,9 @@ std::string table_of(const tune::Outcome& outcome) {
                                                               : to_string(kernel.after).c_str());
   }
   for (const tune::TunedLayout& one : outcome.layouts)
-    print("layout of %s: %s, by the rule %s; %s\n", one.name.substr(0, 40).c_str(),
-          schedule::layout_text(one.after).c_str(), schedule::layout_text(one.before).c_str(),
-          one.origin.substr(0, 80).c_str());
+    print("%s of %s: %s, by the rule %s; %s\n", name_of(one.after.of).data(),
+          one.name.substr(0, 40).c_str(), to_string(one.after).c_str(),
+          to_string(one.before).c_str(), one.origin.substr(0, 80).c_str());
   if (outcome.layout_trials + outcome.layout_failures > 0)
     print("%d layouts measured, %d failed; %s\n", outcome.layout_trials, outcome.layout_failures,
           outcome.layouts_given_up  ? "whole runs were slower at the end: the rule's stay"

@@ -5,7 +5,9 @@
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
+#include <llvm/Pass.h>
 #include <llvm/Support/raw_ostream.h>
+#include <llvm/Transforms/Scalar.h>
 
 #include "codegen/llvm/function_emitter.h"
 #include "codegen/llvm/target.h"
@@ -109,6 +111,7 @@ Result<std::vector<std::byte>> emit_object(std::span<const ir::Kernel> kernels,
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream out(object);
   llvm::legacy::PassManager passes;
+  passes.add(llvm::createEarlyCSEPass(true));
   if (target.machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile))
     return fail("this LLVM cannot write object files");
   passes.run(module);

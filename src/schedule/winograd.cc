@@ -1,0 +1,426 @@
+#include "schedule/winograd.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "ir/simplify.h"
+#include "schedule/access.h"
+#include "schedule/costs.h"
+#include "schedule/stage_in.h"
+
+namespace gossamer::schedule {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Var;
+using ops::Stage;
+using ops::StageKind;
+
+constexpr int window = 3;
+
+// Transforms of one axis, a row an output, by Lavin and Gray: of the input (B^T), the weights (G)
+// and the products (A^T).
+using Row = std::vector<double>;
+struct Transforms {
+  std::vector<Row> input, weights, output;
+};
+const Transforms& transforms_of(int tile) {
+  static const Transforms two{
+      {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
+      {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
+      {{1, 1, 1, 0}, {0, 1, -1, -1}},
+  };
+  static const Transforms four{
+      {{4, 0, -5, 0, 1, 0},
+       {0, -4, -4, 1, 1, 0},
+       {0, 4, -4, -1, 1, 0},
+       {0, -2, -1, 2, 1, 0},
+       {0, 2, -1, -2, 1, 0},
+       {0, 4, 0, -5, 0, 1}},
+      {{1.0 / 4, 0, 0},
+       {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+       {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+       {1.0 / 24, 1.0 / 12, 1.0 / 6},
+       {1.0 / 24, -1.0 / 12, 1.0 / 6},
+       {0, 0, 1}},
+      {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}},
+  };
+  return tile == 2 ? two : four;
+}
+
+Expr combine(const Row& row, const std::vector<Expr>& terms) {
+  Expr sum;
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (row[i] == 0) continue;
+    const double size = std::abs(row[i]);
+    const Expr term = size == 1 ? terms[i] : terms[i] * size;
+    if (!sum.get()) {
+      sum = row[i] < 0 ? -term : term;
+    } else {
+      sum = row[i] < 0 ? sum - term : sum + term;
+    }
+  }
+  return sum;
+}
+
+// The output of a transform whose number is `which`.
+Expr transformed(const std::vector<Row>& rows, const Expr& which, const std::vector<Expr>& terms) {
+  Expr result = combine(rows.back(), terms);
+  for (size_t i = rows.size() - 1; i-- > 0;)
+    result =
+        ir::select(which == ir::index(static_cast<int64_t>(i)), combine(rows[i], terms), result);
+  return result;
+}
+
+// Of both axes of a square of `edge` elements.
+Expr transformed(const std::vector<Row>& rows, const Expr& down, const Expr& across, int edge,
+                 const std::function<Expr(int, int)>& element) {
+  std::vector<Expr> lines;
+  for (int i = 0; i < edge; ++i) {
+    std::vector<Expr> line;
+    for (int j = 0; j < edge; ++j) line.push_back(element(i, j));
+    lines.push_back(transformed(rows, across, line));
+  }
+  return transformed(rows, down, lines);
+}
+
+// One axis of the window.
+struct Slide {
+  size_t axis, tap;  // of the points, and of the reduction
+  int64_t points;
+};
+
+// A stage as a convolution: the sum over `channel` and the taps of input * weights.
+struct Convolution {
+  Expr input;    // over the places `at` along the two axes, batches and the channel
+  Expr weights;  // over columns, the channel and the taps
+  size_t column, channel;
+  std::array<Slide, 2> slides;
+  std::array<Var, 2> at;
+  std::vector<size_t> batches;  // axes that remain
+  int64_t columns, channels, tiled_batches = 1;
+};
+
+bool uses_axis(const Expr& e, const Var& axis) { return ir::uses(e, axis.get()); }
+
+bool loads_f32(const Expr& e) {
+  const auto loads = loads_of(e);
+  return !loads.empty() && std::ranges::all_of(loads, [](const ir::Load* load) {
+    return load->buffer->dtype == DType::f32;
+  });
+}
+
+class Finder {
+ public:
+  Finder(const Stage& stage, const std::set<const ir::BufferNode*>& constants)
+      : stage_(stage), constants_(constants), bounds_(bounds_of(stage)) {}
+
+  std::optional<Convolution> find() {
+    if (stage_.kind != StageKind::reduce || stage_.in_order || !stage_.starts.empty() ||
+        stage_.reduce_axes.size() != 3 || stage_.output->dtype != DType::f32)
+      return std::nullopt;
+    const auto all_known = [](const std::vector<Expr>& extents) {
+      return std::ranges::all_of(extents, [](const Expr& e) { return ir::as_int(e).has_value(); });
+    };
+    if (!all_known(stage_.extents) || !all_known(stage_.reduce_extents)) return std::nullopt;
+    const Factors factors = factors_of(stage_);
+    if (!factors.a.get() || !(factors.a->type == ir::Type(DType::f32))) return std::nullopt;
+    if (is_constant(factors.b)) return with(factors.a, factors.b);
+    if (is_constant(factors.a)) return with(factors.b, factors.a);
+    return std::nullopt;
+  }
+
+ private:
+  bool is_constant(const Expr& factor) const {
+    const auto loads = loads_of(factor);
+    return !loads.empty() && std::ranges::all_of(loads, [&](const ir::Load* load) {
+      return constants_.contains(load->buffer.get());
+    });
+  }
+
+  std::optional<Convolution> with(Expr input, const Expr& weights) {
+    if (!loads_f32(input) || !loads_f32(weights)) return std::nullopt;
+    Convolution found;
+    found.weights = weights;
+    size_t slides = 0;
+    std::vector<bool> taken(stage_.axes.size());
+    std::optional<size_t> channel;
+    for (size_t r = 0; r < stage_.reduce_axes.size(); ++r) {
+      const auto slide = slide_of(r, input, weights, slides);
+      if (!slide) {
+        if (channel) return std::nullopt;
+        channel = r;
+        continue;
+      }
+      if (slides == 2 || taken[slide->axis]) return std::nullopt;
+      taken[slide->axis] = true;
+      found.slides[slides] = *slide;
+      found.at[slides] = at_;
+      input = moved_;
+      ++slides;
+    }
+    if (slides != 2 || !channel) return std::nullopt;
+    found.input = input;
+    found.channel = *channel;
+    found.channels = *ir::as_int(stage_.reduce_extents[*channel]);
+    std::optional<size_t> column;
+    for (size_t i = 0; i < stage_.axes.size(); ++i) {
+      const bool of_weights = uses_axis(weights, stage_.axes[i]);
+      if (taken[i] && of_weights) return std::nullopt;
+      if (taken[i]) continue;
+      if (of_weights) {
+        if (column || uses_axis(input, stage_.axes[i])) return std::nullopt;
+        column = i;
+      } else {
+        found.batches.push_back(i);
+        found.tiled_batches *= *ir::as_int(stage_.extents[i]);
+      }
+    }
+    if (!column) return std::nullopt;
+    found.column = *column;
+    found.columns = *ir::as_int(stage_.extents[*column]);
+    return found;
+  }
+
+  // The axis that the input moves along with a tap, the two always together: it then depends on
+  // their sum alone, which takes their place in moved_.
+  std::optional<Slide> slide_of(size_t tap, const Expr& input, const Expr& weights, size_t which) {
+    const Var& step = stage_.reduce_axes[tap];
+    if (!ir::is_const(stage_.reduce_extents[tap], window) || !uses_axis(weights, step) ||
+        !uses_axis(input, step))
+      return std::nullopt;
+    for (size_t i = 0; i < stage_.axes.size(); ++i) {
+      const Var& axis = stage_.axes[i];
+      const int64_t points = *ir::as_int(stage_.extents[i]);
+      if (points < 2 || !uses_axis(input, axis)) continue;
+      at_ = ir::var(which == 0 ? "y" : "x");
+      ir::Bounds bounds = bounds_;
+      bounds.set(at_.get(), {0, points + window - 2});
+      moved_ = ir::simplify(ir::substitute(input, {{step.get(), Expr(at_) - axis}}), bounds);
+      if (!uses_axis(moved_, axis)) return Slide{i, tap, points};
+    }
+    return std::nullopt;
+  }
+
+  const Stage& stage_;
+  const std::set<const ir::BufferNode*>& constants_;
+  const ir::Bounds bounds_;
+  Var at_;
+  Expr moved_;
+};
+
+int64_t tiles_along(const Slide& slide, int tile) { return (slide.points + tile - 1) / tile; }
+
+int64_t tiles_in(const Convolution& conv, int tile) {
+  return conv.tiled_batches * tiles_along(conv.slides[0], tile) * tiles_along(conv.slides[1], tile);
+}
+
+// In multiply-adds.
+double cost_of(const Convolution& conv, int tile, const Costs& costs) {
+  const auto channels = static_cast<double>(conv.channels);
+  const auto columns = static_cast<double>(conv.columns);
+  const auto product = [&](double places, double rows) {
+    return places * channels * columns * (rows + costs.weight);
+  };
+  if (tile == direct) {
+    const double rows = static_cast<double>(conv.tiled_batches) *
+                        static_cast<double>(conv.slides[0].points * conv.slides[1].points);
+    return product(window * window, rows);
+  }
+  const double places = (tile + window - 1) * (tile + window - 1);
+  const auto rows = static_cast<double>(tiles_in(conv, tile));
+  return product(places, rows) + costs.transform * places * rows * (channels + columns);
+}
+
+int tile_by_rule(const Convolution& conv, const Capabilities& caps) {
+  const Costs& costs = costs_of(caps);
+  int best = direct;
+  if (costs.transform == 0) return best;
+  double least = cost_of(conv, direct, costs) * costs.another;
+  for (const int tile : winograd_tiles) {
+    if (const double cost = cost_of(conv, tile, costs); cost < least) best = tile, least = cost;
+  }
+  return best;
+}
+
+int tile_for(const Stage& stage, const Convolution& conv, const Capabilities& caps,
+             const PointSource* records, const Capabilities* hardware) {
+  const int rule = tile_by_rule(conv, caps);
+  std::optional<int> recorded;
+  if (records && hardware) recorded = records->tile_of(stage, *hardware, rule);
+  if (records && !recorded) recorded = records->tile_of(stage, caps, rule);
+  return recorded.value_or(rule);
+}
+
+// The stages in place of one.
+class Maker {
+ public:
+  Maker(const Stage& stage, const Convolution& conv, int tile)
+      : stage_(stage),
+        conv_(conv),
+        tile_(tile),
+        edge_(tile + window - 1),
+        places_(static_cast<int64_t>(edge_) * edge_),
+        down_(tiles_along(conv.slides[0], tile)),
+        across_(tiles_along(conv.slides[1], tile)),
+        tiles_(tiles_in(conv, tile)) {}
+
+  std::vector<Stage> make() const {
+    std::vector<Stage> made;
+    made.push_back(weights());
+    made.push_back(input());
+    made.push_back(products(made[0].output, made[1].output));
+    made.push_back(points(made[2].output));
+    return made;
+  }
+
+ private:
+  Stage stage(std::string_view what, std::vector<Var> axes, std::vector<Expr> extents) const {
+    Stage made;
+    made.name = cat(stage_.name, ".", what);
+    made.origin = stage_.origin;
+    made.output = ir::buffer(cat(stage_.output->name, ".", what), DType::f32, extents);
+    made.axes = std::move(axes);
+    made.extents = std::move(extents);
+    return made;
+  }
+
+  Expr down_of(const Expr& place) const { return ir::floordiv(place, edge_); }
+  Expr across_of(const Expr& place) const { return ir::floormod(place, edge_); }
+
+  // [places, columns, channels]
+  Stage weights() const {
+    const Var place = ir::var("place"), column = ir::var("o"), channel = ir::var("c");
+    Stage made = stage("weights", {place, column, channel},
+                       {ir::index(places_), ir::index(conv_.columns), ir::index(conv_.channels)});
+    made.result = transformed(
+        transforms_of(tile_).weights, down_of(place), across_of(place), window, [&](int i, int j) {
+          return ir::substitute(conv_.weights,
+                                {{stage_.axes[conv_.column].get(), column},
+                                 {stage_.reduce_axes[conv_.channel].get(), channel},
+                                 {stage_.reduce_axes[conv_.slides[0].tap].get(), ir::index(i)},
+                                 {stage_.reduce_axes[conv_.slides[1].tap].get(), ir::index(j)}});
+        });
+    return made;
+  }
+
+  // [places, tiles, channels]
+  Stage input() const {
+    const Var place = ir::var("place"), number = ir::var("tile"), channel = ir::var("c");
+    Stage made = stage("tiles", {place, number, channel},
+                       {ir::index(places_), ir::index(tiles_), ir::index(conv_.channels)});
+    std::vector<Expr> extents;
+    for (const size_t batch : conv_.batches) extents.push_back(stage_.extents[batch]);
+    extents.insert(extents.end(), {ir::index(down_), ir::index(across_)});
+    const std::vector<Expr> tile = unravel(number, extents);
+    ir::VarMap at{{stage_.reduce_axes[conv_.channel].get(), channel}};
+    for (size_t i = 0; i < conv_.batches.size(); ++i)
+      at[stage_.axes[conv_.batches[i]].get()] = tile[i];
+    const std::array<Expr, 2> first{tile[tile.size() - 2] * ir::index(tile_),
+                                    tile[tile.size() - 1] * ir::index(tile_)};
+    made.result = transformed(
+        transforms_of(tile_).input, down_of(place), across_of(place), edge_, [&](int i, int j) {
+          Expr inside;
+          for (const auto& [which, step] : {std::pair(0, i), {1, j}}) {
+            const auto w = static_cast<size_t>(which);
+            const Expr place_in = first[w] + ir::index(step);
+            at[conv_.at[w].get()] = place_in;
+            // Behind the last window that counts there may be no memory.
+            const int64_t end = conv_.slides[w].points + window - 1;
+            if ((which == 0 ? down_ : across_) * tile_ - tile_ + step < end) continue;
+            const Expr is_in = place_in < ir::index(end);
+            inside = inside ? Expr(inside && is_in) : is_in;
+          }
+          const Expr element = ir::substitute(conv_.input, at);
+          return inside ? ir::select(inside, element, ir::constant(DType::f32, 0)) : element;
+        });
+    return made;
+  }
+
+  // [places, tiles, columns]
+  Stage products(const Buffer& weights, const Buffer& input) const {
+    const Var place = ir::var("place"), number = ir::var("tile"), column = ir::var("o"),
+              channel = ir::var("c");
+    Stage made = stage("products", {place, number, column},
+                       {ir::index(places_), ir::index(tiles_), ir::index(conv_.columns)});
+    made.kind = StageKind::reduce;
+    made.reduce_axes = {channel};
+    made.reduce_extents = {ir::index(conv_.channels)};
+    made.values = {ir::load(input, {place, number, channel}) *
+                   ir::load(weights, {place, column, channel})};
+    const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
+    made.combiner = {{left}, {right}, {Expr(left) + Expr(right)}, {ir::constant(DType::f32, 0)}};
+    made.result = left;
+    return made;
+  }
+
+  // As the whole stage has them, by its result.
+  Stage points(const Buffer& products) const {
+    Stage made = stage_;
+    made.kind = StageKind::compute;
+    made.reduce_axes.clear();
+    made.reduce_extents.clear();
+    made.values.clear();
+    made.combiner = {};
+    Expr number = ir::index(0);
+    for (const size_t batch : conv_.batches)
+      number = number * stage_.extents[batch] + stage_.axes[batch];
+    std::array<Expr, 2> within;
+    for (size_t w = 0; w < 2; ++w) {
+      const Var& axis = stage_.axes[conv_.slides[w].axis];
+      number = number * ir::index(w == 0 ? down_ : across_) + ir::floordiv(axis, tile_);
+      within[w] = ir::floormod(axis, tile_);
+    }
+    const Expr sum =
+        transformed(transforms_of(tile_).output, within[0], within[1], edge_, [&](int i, int j) {
+          return ir::load(products,
+                          {ir::index(int64_t{i} * edge_ + j), number, stage_.axes[conv_.column]});
+        });
+    made.result = ir::substitute(stage_.result, {{stage_.combiner.left[0].get(), sum}});
+    return made;
+  }
+
+  const Stage& stage_;
+  const Convolution& conv_;
+  const int tile_, edge_;
+  const int64_t places_, down_, across_, tiles_;
+};
+
+}  // namespace
+
+void use_winograd(ops::Program& program, const std::set<const ir::BufferNode*>& constants,
+                  const Capabilities& capabilities, const PointSource* records,
+                  const Capabilities* hardware) {
+  // A texel would compute a whole transform for one element of it.
+  if (capabilities.texture_memory) return;
+  std::set<const ir::BufferNode*> constant = constants;
+  ops::Program made;
+  for (ops::Entry& entry : program) {
+    const Stage* stage = entry.stage();
+    if (!stage) {
+      made.push_back(std::move(entry));
+      continue;
+    }
+    const auto inputs = ops::inputs_of(*stage);
+    const bool is_constant = std::ranges::all_of(
+        inputs, [&](const Buffer& input) { return constant.contains(input.get()); });
+    if (is_constant) constant.insert(stage->output.get());
+    const auto conv = is_constant ? std::nullopt : Finder(*stage, constant).find();
+    const int tile = conv ? tile_for(*stage, *conv, capabilities, records, hardware) : direct;
+    if (tile == direct) {
+      made.push_back(std::move(entry));
+      continue;
+    }
+    for (Stage& one : Maker(*stage, *conv, tile).make()) made.emplace_back(std::move(one));
+  }
+  program = std::move(made);
+}
+
+}  // namespace gossamer::schedule
