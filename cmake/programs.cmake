@@ -4,7 +4,7 @@
 if(GS_WASM)
   # A reactor exports its functions and keeps its memory between calls. -O0 here only stops clang from
   # running Debian's wasm-opt silently, which is older than the wasm that clang writes; web/compiler/build
-  # runs one that is not.
+  # runs one that is not. Names stay until then: it orders functions by them.
   function(gs_add_reactor name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
     add_executable(${name} ${arg_SOURCES})
@@ -13,7 +13,7 @@ if(GS_WASM)
     target_link_libraries(${name} PRIVATE gs_options ${arg_LIBRARIES})
     gs_reads(${name} standard)
     target_link_options(${name} PRIVATE -mexec-model=reactor -O0
-      -Wl,-O2,--gc-sections,--strip-all,-z,stack-size=1048576)
+      -Wl,-O2,--gc-sections,--strip-debug,-z,stack-size=1048576)
   endfunction()
   gs_sources(web/compiler/native sources tests)
   gs_add_reactor(compiler SOURCES ${sources} LIBRARIES gossamer_compiler gossamer_tensor)
