@@ -21,16 +21,34 @@ std::unexpected<Diagnostic> fail_at(std::string where, std::string message, std:
   return std::unexpected(Diagnostic{std::move(where), std::move(message), std::move(hint)});
 }
 
-namespace detail {
-std::string text_of(std::string_view piece) { return std::string(piece); }
-std::string text_of(long long piece) { return std::to_string(piece); }
-std::string text_of(unsigned long long piece) { return std::to_string(piece); }
-std::string text_of(double piece) {
-  char buffer[40];
-  std::snprintf(buffer, sizeof buffer, "%.17g", piece);
-  return buffer;
+std::string detail::join(std::initializer_list<Piece> pieces) {
+  std::string text;
+  for (const Piece& piece : pieces) {
+    switch (piece.kind) {
+      case Piece::literal:
+        text.append(piece.of_literal);
+        break;
+      case Piece::string:
+        text.append(*piece.of_string);
+        break;
+      case Piece::view:
+        text.append(*piece.of_view);
+        break;
+      case Piece::integer:
+        text.append(std::to_string(piece.of_integer));
+        break;
+      case Piece::natural:
+        text.append(std::to_string(piece.of_natural));
+        break;
+      case Piece::number: {
+        char buffer[40];
+        std::snprintf(buffer, sizeof buffer, "%.17g", piece.of_number);
+        text.append(buffer);
+      }
+    }
+  }
+  return text;
 }
-}  // namespace detail
 
 void check_failed(const char* file, int line, const char* condition, const std::string& message) {
   std::fprintf(stderr, "gossamer: internal check failed: %s (%s:%d)\n%s\n", condition, file, line,

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <expected>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace gossamer {
@@ -24,31 +26,53 @@ using Result = std::expected<T, Diagnostic>;
 std::unexpected<Diagnostic> fail(std::string message, std::string hint = {});
 std::unexpected<Diagnostic> fail_at(std::string where, std::string message, std::string hint = {});
 
-// Concatenates strings and integers into one string; the core uses no stream and no std::format.
+// Concatenates strings and numbers into one string; the core uses no stream and no std::format.
 namespace detail {
-std::string text_of(std::string_view piece);
-std::string text_of(long long piece);
-std::string text_of(unsigned long long piece);
-std::string text_of(double piece);
+// What stays of a piece's type. Each list of them is one more function in compiler.wasm, so there
+// are no literals by their lengths and no integers by their widths.
 template <class T>
-std::string text_of_any(const T& piece) {
-  if constexpr (std::is_convertible_v<const T&, std::string_view>) {
-    return text_of(std::string_view(piece));
+auto piece_of(const T& piece) {
+  if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>) {
+    return &piece;
+  } else if constexpr (std::is_convertible_v<const T&, const char*>) {
+    return static_cast<const char*>(piece);
   } else if constexpr (std::is_floating_point_v<T>) {
-    return text_of(static_cast<double>(piece));
+    return static_cast<double>(piece);
   } else if constexpr (std::is_signed_v<T>) {
-    return text_of(static_cast<long long>(piece));
+    return static_cast<long long>(piece);
   } else {
-    return text_of(static_cast<unsigned long long>(piece));
+    return static_cast<unsigned long long>(piece);
   }
+}
+
+struct Piece {
+  enum Kind { literal, string, view, integer, natural, number } kind;
+  union {
+    const char* of_literal;
+    const std::string* of_string;
+    const std::string_view* of_view;
+    long long of_integer;
+    unsigned long long of_natural;
+    double of_number;
+  };
+  Piece(const char* piece) : kind(literal), of_literal(piece) {}
+  Piece(const std::string* piece) : kind(string), of_string(piece) {}
+  Piece(const std::string_view* piece) : kind(view), of_view(piece) {}
+  Piece(long long piece) : kind(integer), of_integer(piece) {}
+  Piece(unsigned long long piece) : kind(natural), of_natural(piece) {}
+  Piece(double piece) : kind(number), of_number(piece) {}
+};
+std::string join(std::initializer_list<Piece> pieces);
+
+template <class... Pieces>
+std::string join_pieces(Pieces... pieces) {
+  return join({pieces...});
 }
 }  // namespace detail
 
 template <class... Pieces>
-std::string cat(const Pieces&... pieces) {
-  std::string text;
-  (text.append(detail::text_of_any(pieces)), ...);
-  return text;
+[[gnu::always_inline]] inline std::string cat(const Pieces&... pieces) {
+  return detail::join_pieces(detail::piece_of(pieces)...);
 }
 
 // A broken invariant of ours: prints and stops (traps in wasm).
