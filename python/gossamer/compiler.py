@@ -140,6 +140,7 @@ def compile(  # noqa: A001: the word of the field
     parallel: int = 1,
     cpu: str = "native",
     relaxed_simd: bool = True,
+    winograd: bool = True,
     f16: bool = False,
     limits: str = "",
     adapters: str = "any",
@@ -155,7 +156,7 @@ def compile(  # noqa: A001: the word of the field
     named dimensions; lengths: of sequences, -1 leaves an optional input out; values: of inputs, which become constants
     and leave the package's inputs (axes, shapes and the like, where an operator has to know them). threads: when it runs here; 0: one a
     core. parallel: so many runs of one model at the same time, each with memory of its own. cpu: LLVM's name of the processor.
-    relaxed_simd: of wasm; f16, adapters ("any", "hardware", "software"): of webgpu; limits: of webgpu and webgl, "mobile" keeps to
+    winograd: False computes no convolution by Winograd's algorithm, which rounds otherwise and takes more memory; relaxed_simd: of wasm; f16, adapters ("any", "hardware", "software"): of webgpu; limits: of webgpu and webgl, "mobile" keeps to
     a phone's; device_class: whose records kernels take where the compiler comes with some ("nvidia", "swiftshader", "llvmpipe", "pocl", "v8",
     "wasmtime", "avx512", "avx2"; "none": nobody's), "" that of the target, of cpu or of this machine's GPU; state: {input: output}, caches of keys and values that a run continues, True for each past... with its present...: rows are
     written where the input lies (not on webgl), and where it runs here the model keeps them from run to run (Model.state); state_rows:
@@ -168,6 +169,7 @@ def compile(  # noqa: A001: the word of the field
     options.name = name
     options.cpu = cpu
     options.relaxed_simd = relaxed_simd
+    options.winograd = winograd
     options.f16 = f16
     options.limits = limits
     options.state = bool(state)

@@ -148,6 +148,7 @@ NB_MODULE(_core, m) {
       .def_rw("name", &CompileOptions::name)
       .def_rw("cpu", &CompileOptions::cpu)
       .def_rw("relaxed_simd", &CompileOptions::relaxed_simd)
+      .def_rw("winograd", &CompileOptions::winograd)
       .def_rw("f16", &CompileOptions::f16)
       .def_rw("state", &CompileOptions::state)
       .def_rw("limits", &CompileOptions::limits)

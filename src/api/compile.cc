@@ -35,6 +35,7 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
   given.native_side = options.side == "cpu";
   given.cpu = options.cpu;
   given.relaxed_simd = options.relaxed_simd;
+  given.winograd = options.winograd;
   given.f16 = options.f16;
   given.state = options.state;
   given.limits = options.limits;

@@ -133,8 +133,8 @@ Result<package::Files> compile(const graph::Graph& graph, const Options& options
     graph::append_rows(stages);
   schedule::legalize_stages(stages.program, caps);
   graph::hoist_constants(stages, max_buffers);
-  graph::drop_dead(stages);
   use_algorithms(stages, caps, options);
+  graph::drop_dead(stages);
   // Of textures as many are read.
   if (!caps.has_f64) graph::place_on_side(stages, max_buffers + (caps.texture_memory ? 1 : 0));
   use_layouts(stages, caps, options);

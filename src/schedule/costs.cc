@@ -7,8 +7,9 @@ namespace {
 
 // Machines with vectors in registers. `join` was measured on wasm (V8 on x86-64), with convolutions
 // whose rows are 7 and 14 long, `sums` with products of a row and a matrix that no cache holds (of
-// 1, 2, 4 and 8, with and without fused multiply-adds); the rest was set with the first schedules
-// on x86-64, cpu and wasm.
+// 1, 2, 4 and 8, with and without fused multiply-adds), `transform` and `weight` by whole
+// runs of ResNet-18, whose convolutions had either tile or none; the rest was set
+// with the first schedules on x86-64, cpu and wasm.
 constexpr Costs vector_units{.operand = 0.6,
                              .tile = 0.8,
                              .join = 1.04,
@@ -36,7 +37,6 @@ constexpr Costs invocations = [] {
   costs.least_group = 4;
   costs.groups = 16;
   costs.sums = 1;  // other invocations fill the time
-  costs.transform = 0;
   return costs;
 }();
 
@@ -68,6 +68,12 @@ constexpr Costs hardware = [] {
   costs.busy = 16384;
   costs.copied = 0;  // a copy behind costs less than rows that do not begin at a vector
   costs.tiles = 65536;
+  // By whole runs of ResNet-18, -50 and SqueezeNet on an H100, where one shape of four had each
+  // algorithm.
+  costs.transform = 4;
+  costs.weight = 11;
+  costs.another = 0.95;
+  costs.launch = 9e6;
   return costs;
 }();
 

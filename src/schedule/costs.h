@@ -34,6 +34,7 @@ struct Costs {
   double transform = 0;  // an element of a transform of the input or the products; 0: not built in
   double weight = 0;     // an element of the weights that a run reads
   double another = 1;    // of the direct sum's cost, that another algorithm may have at most
+  double launch = 0;     // a launch; 0: less than what else is counted
 
   // Points of an axis of a stage as its vector axis (layout.cc); the most win.
   int contiguous;  // a load of a whole vector

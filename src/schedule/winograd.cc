@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -236,7 +237,8 @@ double cost_of(const Convolution& conv, int tile, const Costs& costs) {
   }
   const double places = (tile + window - 1) * (tile + window - 1);
   const auto rows = static_cast<double>(tiles_in(conv, tile));
-  return product(places, rows) + costs.transform * places * rows * (channels + columns);
+  return product(places, rows) + costs.transform * places * rows * (channels + columns) +
+         2 * costs.launch;
 }
 
 int tile_by_rule(const Convolution& conv, const Capabilities& caps) {
@@ -252,7 +254,7 @@ int tile_by_rule(const Convolution& conv, const Capabilities& caps) {
 
 int tile_for(const Stage& stage, const Convolution& conv, const Capabilities& caps,
              const PointSource* records, const Capabilities* hardware) {
-  const int rule = tile_by_rule(conv, caps);
+  const int rule = tile_by_rule(conv, hardware ? *hardware : caps);
   std::optional<int> recorded;
   if (records && hardware) recorded = records->tile_of(stage, *hardware, rule);
   if (records && !recorded) recorded = records->tile_of(stage, caps, rule);
@@ -393,6 +395,85 @@ class Maker {
   const int64_t places_, down_, across_, tiles_;
 };
 
+// The stages that have a convolution in another basis, in the program around it.
+class Rewriter {
+ public:
+  Rewriter(ops::Program& program, std::set<const ir::BufferNode*> constants,
+           const Capabilities& capabilities, const PointSource* records,
+           const Capabilities* hardware)
+      : program_(program),
+        constant_(std::move(constants)),
+        caps_(capabilities),
+        records_(records),
+        hardware_(hardware) {
+    for (size_t i = 0; i < program.size(); ++i) {
+      for (const Buffer& input : program[i].inputs()) ++readers_[input.get()];
+      if (program[i].output()) writers_[program[i].output().get()].push_back(i);
+    }
+  }
+
+  void run() {
+    ops::Program made;
+    for (ops::Entry& entry : program_) {
+      Stage* stage = entry.stage();
+      if (stage && !is_constant(*stage)) {
+        if (const auto conv = Finder(*stage, constant_).find()) {
+          if (const int tile = tile_for(*stage, *conv, caps_, records_, hardware_)) {
+            for (Stage& one : Maker(*stage, with_inlined(*conv), tile).make())
+              made.emplace_back(std::move(one));
+            continue;
+          }
+        }
+      }
+      made.push_back(entry);
+    }
+    program_ = std::move(made);
+  }
+
+ private:
+  bool is_constant(const Stage& stage) {
+    const auto inputs = ops::inputs_of(stage);
+    const bool constant =
+        writers_.at(stage.output.get()).size() == 1 &&
+        std::ranges::all_of(inputs, [&](const Buffer& b) { return constant_.contains(b.get()); });
+    if (constant) constant_.insert(stage.output.get());
+    return constant;
+  }
+
+  // Where launches cost, tiles read what a map has only moved and padded for them from where it
+  // was.
+  Convolution with_inlined(Convolution conv) const {
+    const Costs& costs = costs_of(hardware_ ? *hardware_ : caps_);
+    const auto* load = ir::as<ir::Load>(conv.input);
+    if (costs.launch == 0 || !load) return conv;
+    const auto writers = writers_.find(load->buffer.get());
+    if (writers == writers_.end() || writers->second.size() != 1 ||
+        readers_.at(load->buffer.get()) != 1)
+      return conv;
+    const Stage* producer = program_[writers->second[0]].stage();
+    if (!producer || producer->kind != StageKind::compute || producer->view ||
+        !producer->side.empty() || loads_of(producer->result).size() != 1 ||
+        std::ranges::any_of(ops::inputs_of(*producer), [&](const Buffer& input) {
+          const auto written = writers_.find(input.get());
+          return written != writers_.end() && written->second.size() > 1;
+        }))
+      return conv;
+    ir::VarMap at;
+    for (size_t i = 0; i < producer->axes.size(); ++i)
+      at[producer->axes[i].get()] = load->indices[i];
+    conv.input = ir::substitute(producer->result, at);
+    return conv;
+  }
+
+  ops::Program& program_;
+  std::set<const ir::BufferNode*> constant_;
+  const Capabilities& caps_;
+  const PointSource* records_;
+  const Capabilities* hardware_;
+  std::map<const ir::BufferNode*, int> readers_;
+  std::map<const ir::BufferNode*, std::vector<size_t>> writers_;
+};
+
 }  // namespace
 
 void use_winograd(ops::Program& program, const std::set<const ir::BufferNode*>& constants,
@@ -400,27 +481,7 @@ void use_winograd(ops::Program& program, const std::set<const ir::BufferNode*>& 
                   const Capabilities* hardware) {
   // A texel would compute a whole transform for one element of it.
   if (capabilities.texture_memory) return;
-  std::set<const ir::BufferNode*> constant = constants;
-  ops::Program made;
-  for (ops::Entry& entry : program) {
-    const Stage* stage = entry.stage();
-    if (!stage) {
-      made.push_back(std::move(entry));
-      continue;
-    }
-    const auto inputs = ops::inputs_of(*stage);
-    const bool is_constant = std::ranges::all_of(
-        inputs, [&](const Buffer& input) { return constant.contains(input.get()); });
-    if (is_constant) constant.insert(stage->output.get());
-    const auto conv = is_constant ? std::nullopt : Finder(*stage, constant).find();
-    const int tile = conv ? tile_for(*stage, *conv, capabilities, records, hardware) : direct;
-    if (tile == direct) {
-      made.push_back(std::move(entry));
-      continue;
-    }
-    for (Stage& one : Maker(*stage, *conv, tile).make()) made.emplace_back(std::move(one));
-  }
-  program = std::move(made);
+  Rewriter(program, constants, capabilities, records, hardware).run();
 }
 
 }  // namespace gossamer::schedule

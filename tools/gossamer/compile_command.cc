@@ -313,6 +313,10 @@ void add_compile(CommandLine& app, Chosen& chosen) {
       "--relaxed-simd,!--no-relaxed-simd", options->compile.relaxed_simd,
       "wasm: kernels with and without relaxed SIMD (the default), or without alone; libraries and "
       "programs: with it alone, or without (the default)");
+  command.add_flag(
+      "--winograd,!--no-winograd", options->compile.winograd,
+      "Convolutions of 3 x 3 by Winograd's algorithm where that is faster (the default), which "
+      "rounds otherwise and takes more memory for weights, or none");
   command
       .add_option("--limits", options->compile.limits,
                   "GPUs: keep the limits of mobile devices, or of OpenGL ES 3.1")

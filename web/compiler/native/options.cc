@@ -41,6 +41,7 @@ Result<compiler::Options> read_options(std::string_view json) {
     return fail_at("options", "they are not a JSON object");
   const std::map<std::string_view, bool compiler::Options::*> flags{
       {"relaxed_simd", &compiler::Options::relaxed_simd},
+      {"winograd", &compiler::Options::winograd},
       {"f16", &compiler::Options::f16},
       {"fuse", &compiler::Options::fuse},
       {"hold_external", &compiler::Options::hold_external},

@@ -24,6 +24,7 @@ export interface NativeOptions {
   readonly target: string;
   readonly name?: string;
   readonly relaxed_simd?: boolean;
+  readonly winograd?: boolean;
   readonly f16?: boolean;
   readonly state?: boolean;
   /** False: every stage is a kernel of its own. */

@@ -38,6 +38,11 @@ export interface CompileOptions {
   readonly name?: string | undefined;
   /** wasm: false leaves out the kernels with relaxed SIMD's multiply-adds, which stand beside the others. */
   readonly relaxedSimd?: boolean | undefined;
+  /**
+   * False: no convolution by Winograd's algorithm, which is chosen where it is faster (not on webgl): it rounds otherwise, what is infinite or
+   * NaN reaches all points of its tile, and its weights take up to four times the memory.
+   */
+  readonly winograd?: boolean | undefined;
   /** webgpu: stores f16 tensors as such, half the memory; devices without shader-f16 then refuse the package. */
   readonly f16?: boolean | undefined;
   /**
@@ -91,11 +96,12 @@ function namedFiles(given: ExternalData): NamedFile[] {
   return Object.entries(given as Readonly<Record<string, Uint8Array | Blob>>);
 }
 
-function nativeOptions({target, name, relaxedSimd, f16, state, shapes, dims, lengths, shardBytes, holdExternal}: CompileOptions): NativeOptions {
+function nativeOptions({target, name, relaxedSimd, winograd, f16, state, shapes, dims, lengths, shardBytes, holdExternal}: CompileOptions): NativeOptions {
   return {
     target,
     ...(name === undefined ? {} : {name}),
     ...(relaxedSimd === undefined ? {} : {relaxed_simd: relaxedSimd}),
+    ...(winograd === undefined ? {} : {winograd}),
     ...(f16 === undefined ? {} : {f16}),
     ...(state === undefined ? {} : {state}),
     ...(holdExternal === undefined ? {} : {hold_external: holdExternal}),
