@@ -31,8 +31,8 @@ struct CompileOptions {
   std::string cpu = "native";  // cpu, and CPUs beside a GPU: LLVM's name of the processor
   bool relaxed_simd = true;    // wasm: kernels with relaxed SIMD's multiply-adds beside the others
   // Convolutions of 3 x 3 by Winograd's algorithm where that is faster, not on webgl: other
-  // rounding, some 1e-6 of a channel's deviation; what is infinite or NaN reaches all points of its
-  // tile of at most 4 x 4; weights that take up to four times the memory. false: none.
+  // rounding, up to some 1e-5 of the largest output; what is infinite or NaN reaches all points of
+  // its tile of at most 4 x 4; weights that take up to four times the memory. false: none.
   bool winograd = true;
   bool f16 = false;  // webgpu: f16 tensors are stored as such
   // Outputs that continue an input by rows are written where the input lies (not on webgl):

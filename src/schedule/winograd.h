@@ -21,8 +21,8 @@ constexpr std::array<int, 2> winograd_tiles{2, 4};
 // these. After fusion and before layouts. m is that of `records`, where these have one, else by
 // what it costs (costs.h). `hardware`: as of choose_layouts.
 //
-// Against the direct sum, points differ by rounding (of numbers of N(0, 1) by some 1e-6 of their
-// deviation with m = 4), and what is infinite or NaN in a tile makes all of its points NaN.
+// Against the direct sum, points differ by rounding (docs/specs/semantics.md has figures), and what
+// is infinite or NaN in a tile makes all of its points NaN.
 void use_winograd(ops::Program& program, const std::set<const ir::BufferNode*>& constants,
                   const Capabilities& capabilities, const PointSource* records = nullptr,
                   const Capabilities* hardware = nullptr);
