@@ -25,6 +25,8 @@ namespace gossamer::compiler {
 // bitcode (of cpu and wasm, in kernels.bc), C (of cpu, in kernels.c).
 enum class CodeForm : uint8_t { finished, bitcode, c };
 
+class PassedKernels;
+
 struct Options {
   std::string target = "wasm";  // "webgpu", "webgl", "wasm", "cpu", "opencl", "opengl"
   std::string name;             // of the model; "" takes the graph's
@@ -42,6 +44,9 @@ struct Options {
   const schedule::PointSource* records = nullptr;  // points to take instead of the default ones
   CodeForm code = CodeForm::finished;
   bool groups = false;  // KernelReport::group, key and machine
+  // Kernels of earlier compilations for the same target and options but records, the caller's, not
+  // of two at the same time; null: each compilation makes its own.
+  PassedKernels* passed = nullptr;
   // Report::weights of an earlier compilation of the same model for the same target: they are
   // written as files without bytes.
   const package::WeightFiles* weights = nullptr;

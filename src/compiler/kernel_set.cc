@@ -4,25 +4,12 @@
 #include <set>
 
 #include "codegen/plan_function.h"
-#include "compiler/pipeline.h"
 #include "ir/build.h"
 #include "ir/print.h"
 #include "schedule/choice.h"
 #include "schedule/trace.h"
 
 namespace gossamer::compiler {
-namespace {
-
-// The grid loop's extent: under the Lets that may stand around it.
-ir::Expr range_of(const ir::Kernel& kernel) {
-  ir::Stmt s = kernel.body;
-  while (const auto* let = ir::as<ir::Let>(s)) s = let->body;
-  const auto* grid = ir::as<ir::For>(s);
-  // A grid of one item was simplified away.
-  return grid && grid->loop == ir::LoopKind::grid ? grid->extent : ir::index(1);
-}
-
-}  // namespace
 
 KernelParameters parameters_of(const ops::Program& program, const std::vector<ir::Var>& dims,
                                size_t first_variable) {
@@ -76,48 +63,53 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
   if (!recorded) choice.scheduled = schedule::schedule_default(group, capabilities);
   const schedule::ScheduledGroup& scheduled = *choice.scheduled;
   const KernelParameters& p = parameters_;
-  auto lowered = run_pipeline(
-      p.signed_ones.empty() ? scheduled.kernel
-                            : with_parts(scheduled.kernel, p.signed_ones, p.parts),
-      options_.code != CodeForm::finished && capabilities.kind == schedule::TargetKind::wasm
-          ? schedule::TargetKind::cpu
-          : capabilities.kind);
-  if (!lowered) {
-    lowered.error().where = schedule::origin_of(group);
-    return std::unexpected(lowered.error());
+  const Canonical before =
+      canonicalize(p.signed_ones.empty() ? scheduled.kernel
+                                         : with_parts(scheduled.kernel, p.signed_ones, p.parts),
+                   p.all);
+  const auto passed = passed_.run(
+      before, options_.code != CodeForm::finished && capabilities.kind == schedule::TargetKind::wasm
+                  ? schedule::TargetKind::cpu
+                  : capabilities.kind);
+  if (!passed) {
+    Diagnostic error = passed.error();
+    error.where = schedule::origin_of(group);
+    return std::unexpected(std::move(error));
   }
-  ir::Kernel kernel = *std::move(lowered);
+  const PassedKernels::Passed& made = **passed;
+  ir::VarMap given;
+  for (size_t i = 0; i < made.given.size(); ++i) given[made.given[i].get()] = before.scalars[i];
   const auto over_variables = [&](const ir::Expr& expr) {
     return p.of_parts.empty() ? expr : ir::substitute(expr, p.of_parts);
   };
   Use use;
-  use.range = over_variables(range_of(kernel));
-  Canonical canonical = canonicalize(kernel, p.all);
+  use.range = over_variables(ir::substitute(made.range, given));
   // Variables have 53 bits, such as a slice's end beyond every tensor; kernels see the nearest of
   // 32, which bounds an index as well. What sizes depend on is checked where they are computed.
-  for (const ir::Var& scalar : canonical.scalars) {
+  for (const size_t at : made.scalars) {
+    const ir::Var& scalar = before.scalars[at];
     const bool part = p.of_parts.contains(scalar.get()) && target_ != schedule::TargetKind::cpu;
     use.scalars.push_back(
         over_variables(part ? ir::min(scalar, ir::index(codegen::largest_dim)) : ir::Expr(scalar)));
   }
   // Of the kernel as scheduled: passes keep the order, but replace buffers whose storage changes.
-  GS_CHECK(kernel.params.size() == scheduled.kernel.params.size(), "a pass changed the parameters");
   for (const ir::Kernel::Param& param : scheduled.kernel.params)
     use.buffers.push_back(param.buffer);
 
   const auto [found, fresh] =
-      by_key_.emplace(cat(device, " ", canonical.key), static_cast<int>(kernels_.size()));
+      by_key_.emplace(cat(device, " ", made.key), static_cast<int>(kernels_.size()));
   if (fresh) {
     package::KernelInfo info;
     info.name = title_of(group);
     info.schedule = schedule::to_string(scheduled.schedules);
     info.group_size = scheduled.group_size();
-    info.buffers = static_cast<int>(kernel.params.size());
-    info.scalars = static_cast<int>(canonical.scalars.size());
+    info.buffers = static_cast<int>(made.kernel.params.size());
+    info.scalars = static_cast<int>(made.scalars.size());
     info.writes = static_cast<int>(outputs_of(group).size());
     info.device = device;
     infos_.push_back(info);
-    kernels_.push_back(std::move(canonical.kernel));
+    keys_.push_back(made.key);
+    kernels_.push_back(made.kernel);
     reports_.push_back(report_of(group, capabilities, info.schedule));
     reports_.back().recorded = recorded;
     reports_.back().near = std::move(choice.near);
@@ -125,6 +117,11 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
   }
   use.kernel = found->second;
   return use;
+}
+
+Result<ShaderText> KernelSet::print(size_t kernel, const schedule::Capabilities& capabilities,
+                                    bool exact) {
+  return passed_.print(keys_[kernel], kernels_[kernel], capabilities, exact);
 }
 
 void KernelSet::tell(Report& report) const {

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "compiler/canonical.h"
 #include "compiler/compile.h"
+#include "compiler/passed_kernels.h"
 #include "ir/rewrite.h"
 #include "ops/program.h"
 #include "package/package.h"
@@ -34,7 +35,12 @@ KernelParameters parameters_of(const ops::Program& program, const std::vector<ir
 class KernelSet {
  public:
   KernelSet(schedule::TargetKind target, const Options& options, KernelParameters parameters)
-      : target_(target), options_(options), parameters_(std::move(parameters)) {}
+      : target_(target),
+        options_(options),
+        parameters_(std::move(parameters)),
+        passed_(options.passed ? *options.passed : own_) {}
+  KernelSet(const KernelSet&) = delete;
+  KernelSet& operator=(const KernelSet&) = delete;
 
   // What a launch of a kernel needs, over the dimensions and variables.
   struct Use {
@@ -48,6 +54,8 @@ class KernelSet {
                   int device);
 
   const std::vector<ir::Kernel>& kernels() const { return kernels_; }
+  // As print_shader, of a kernel on device 0.
+  Result<ShaderText> print(size_t kernel, const schedule::Capabilities& capabilities, bool exact);
   // Of each kernel, but its code.
   const std::vector<package::KernelInfo>& infos() const { return infos_; }
   const std::string& origin_of(size_t kernel) const { return reports_[kernel].origin; }
@@ -63,9 +71,12 @@ class KernelSet {
   schedule::TargetKind target_;
   const Options& options_;
   KernelParameters parameters_;
+  PassedKernels own_;  // where the caller keeps none
+  PassedKernels& passed_;
   std::vector<ir::Kernel> kernels_;  // canonical
   std::vector<package::KernelInfo> infos_;
   std::vector<KernelReport> reports_;
+  std::vector<std::string> keys_;
   std::map<std::string, int> by_key_;  // canonical key to kernel
   int recorded_ = 0, nearest_ = 0, shipped_ = 0, refused_ = 0;
 };

@@ -197,7 +197,7 @@ Result<> ModuleBuilder::emit_shader(size_t kernel) {
   const bool once = std::ranges::any_of(module_.init, [&](const package::Launch& launch) {
     return launch.kernel == static_cast<int>(kernel);
   });
-  auto shader = print_shader(kernels_.kernels()[kernel], caps_, once);
+  auto shader = kernels_.print(kernel, caps_, once);
   if (!shader) {
     shader.error().where = kernels_.origin_of(kernel);
     return std::unexpected(shader.error());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
+#include "compiler/passed_kernels.h"
 #include "schedule/records.h"
 #include "tune/measurer.h"
 
@@ -169,7 +170,8 @@ class Bench {
   Watched measurer_;
   compiler::Options compile_;
   const std::function<bool()>& is_stopped_;
-  package::WeightFiles weights_;  // of all candidates
+  package::WeightFiles weights_;    // of all candidates
+  compiler::PassedKernels passed_;  // of all
   Loaded now_, defaults_;
   std::vector<Loaded> kept_;         // that won
   std::string held_, held_layouts_;  // the points and layouts of now_

@@ -52,7 +52,7 @@ Result<std::optional<Batch>> WholeSearch::next() {
 Result<> WholeSearch::plan(Survey survey) {
   const double before = seconds();
   const double after = options_.compilations_after * first_.spent.compile;
-  if (options_.seconds > 0) points_.seconds = std::max(options_.seconds - before - after, 0.01);
+  if (options_.seconds > 0) points_.seconds = std::max(options_.seconds - before - after, 1e-6);
   points_.layouts = layouts_.best();
   if (options_.on_progress) {
     points_.on_progress = [this, before](const Progress& progress) {

@@ -1,0 +1,52 @@
+#include "compiler/passed_kernels.h"
+
+#include <algorithm>
+
+#include "compiler/pipeline.h"
+#include "ir/build.h"
+
+namespace gossamer::compiler {
+namespace {
+
+// The grid loop's extent: under the Lets that may stand around it.
+ir::Expr range_of(const ir::Kernel& kernel) {
+  ir::Stmt s = kernel.body;
+  while (const auto* let = ir::as<ir::Let>(s)) s = let->body;
+  const auto* grid = ir::as<ir::For>(s);
+  // A grid of one item was simplified away.
+  return grid && grid->loop == ir::LoopKind::grid ? grid->extent : ir::index(1);
+}
+
+}  // namespace
+
+Result<const PassedKernels::Passed*> PassedKernels::run(const Canonical& scheduled,
+                                                        schedule::TargetKind target) {
+  std::string key = cat(name_of(target), "\n", scheduled.key);
+  if (const auto known = passed_.find(key); known != passed_.end()) return &known->second;
+  GS_ASSIGN(const ir::Kernel kernel, run_pipeline(scheduled.kernel, target));
+  GS_CHECK(kernel.params.size() == scheduled.kernel.params.size(), "a pass changed the parameters");
+  Canonical canonical = canonicalize(kernel, scheduled.kernel.scalars);
+  Passed made{std::move(canonical.kernel),
+              std::move(canonical.key),
+              range_of(kernel),
+              {},
+              scheduled.kernel.scalars};
+  for (const ir::Var& scalar : canonical.scalars) {
+    const auto place =
+        std::ranges::find_if(made.given, [&](const ir::Var& one) { return one.same(scalar); });
+    made.scalars.push_back(static_cast<size_t>(place - made.given.begin()));
+  }
+  if (passed_.size() >= most) passed_.clear();
+  return &passed_.emplace(std::move(key), std::move(made)).first->second;
+}
+
+Result<ShaderText> PassedKernels::print(const std::string& key, const ir::Kernel& kernel,
+                                        const schedule::Capabilities& capabilities, bool exact) {
+  std::string place = cat(exact ? "exact\n" : "\n", key);
+  if (const auto known = printed_.find(place); known != printed_.end()) return known->second;
+  GS_ASSIGN(ShaderText text, print_shader(kernel, capabilities, exact));
+  if (printed_.size() >= most) printed_.clear();
+  return printed_.emplace(std::move(place), std::move(text)).first->second;
+}
+
+}  // namespace gossamer::compiler

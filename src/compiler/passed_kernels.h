@@ -1,0 +1,41 @@
+// Kernels that have been through the passes. A model repeats most of its kernels, a search for
+// points compiles a model again and again with some others: equal ones take their way once.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "compiler/canonical.h"
+#include "compiler/shaders.h"
+#include "schedule/capabilities.h"
+
+namespace gossamer::compiler {
+
+class PassedKernels {
+ public:
+  // A kernel as the passes leave it, over buffers and scalars of its own.
+  struct Passed {
+    ir::Kernel kernel;
+    std::string key;              // as Canonical::key
+    ir::Expr range;               // of its launch
+    std::vector<size_t> scalars;  // of the kernel before, by their places there
+    std::vector<ir::Var> given;   // all scalars of the kernel before: `range` is over these
+  };
+  // `scheduled` is canonical. The answer lasts until the next call. Errors: those of a pass.
+  Result<const Passed*> run(const Canonical& scheduled, schedule::TargetKind target);
+
+  // What print_shader makes of a kernel with that key; of one set of capabilities.
+  Result<ShaderText> print(const std::string& key, const ir::Kernel& kernel,
+                           const schedule::Capabilities& capabilities, bool exact);
+
+ private:
+  // So many take tens of megabytes at most; then all are made anew.
+  static constexpr size_t most = 512;
+  std::map<std::string, Passed> passed_;
+  std::map<std::string, ShaderText> printed_;
+};
+
+}  // namespace gossamer::compiler

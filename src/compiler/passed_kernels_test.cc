@@ -1,0 +1,73 @@
+#include "compiler/passed_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/compile.h"
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "onnx/model_writer.h"
+
+namespace gossamer::compiler {
+namespace {
+
+using onnx::bytes_of;
+using onnx::model;
+using onnx::node;
+using onnx::value;
+
+// y[i] = x[i] + x[i] over so many numbers, or a dimension.
+ir::Kernel twice(const ir::Expr& extent) {
+  const ir::Buffer x = ir::buffer("x", ir::DType::f32, {extent});
+  const ir::Buffer y = ir::buffer("y", ir::DType::f32, {extent});
+  const ir::Var i = ir::var("i");
+  ir::Kernel kernel;
+  kernel.name = "twice";
+  kernel.params = {{x, false, false}, {y, true, false}};
+  kernel.body = ir::loop(i, extent, ir::LoopKind::grid,
+                         ir::store(y, {i}, ir::load(x, {i}) + ir::load(x, {i})));
+  return kernel;
+}
+
+TEST(PassedKernels, EqualOnesTakeTheirWayOnce) {
+  PassedKernels kernels;
+  const auto wasm = schedule::TargetKind::wasm;
+  const ir::Var n = ir::var("n"), m = ir::var("m");
+  const Canonical one = canonicalize(twice(n), {n, m}), other = canonicalize(twice(m), {n, m});
+  const auto first = kernels.run(one, wasm);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(*kernels.run(other, wasm), *first);
+  EXPECT_EQ((*first)->scalars, std::vector<size_t>{0});
+  ASSERT_EQ((*first)->given.size(), 1u);
+  EXPECT_TRUE(ir::uses((*first)->range, (*first)->given[0].get()));
+  const Canonical known = canonicalize(twice(ir::index(8)), {n});
+  EXPECT_NE(*kernels.run(known, wasm), *first);
+  EXPECT_NE(*kernels.run(known, schedule::TargetKind::cpu), *kernels.run(known, wasm));
+}
+
+// Two launches of one kernel, each over its own dimension; by kept kernels the same bytes.
+TEST(PassedKernels, PackagesAreTheSame) {
+  const onnx::Message source = model({{value("x", {"n", "4"}), value("y", {"m", "4"})},
+                                      {node("Exp", {"x"}, {"a"}), node("Exp", {"y"}, {"b"})},
+                                      {value("a", {"n", "4"}), value("b", {"m", "4"})}});
+  for (const char* target : {"wasm", "webgpu"}) {
+    Options options;
+    options.target = target;
+    const auto plain = compile(bytes_of(source), options);
+    ASSERT_TRUE(plain);
+    PassedKernels kept;
+    options.passed = &kept;
+    for (const int time : {1, 2}) {
+      const auto files = compile(bytes_of(source), options);
+      ASSERT_TRUE(files);
+      ASSERT_EQ(files->size(), plain->size());
+      for (size_t i = 0; i < files->size(); ++i)
+        EXPECT_EQ((*files)[i].bytes, (*plain)[i].bytes) << (*files)[i].name << ", " << time;
+    }
+    const std::span<const std::byte> bytes = plain->front().bytes;
+    const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    EXPECT_EQ(text.find("\"schedule\":"), text.rfind("\"schedule\":")) << text;
+  }
+}
+
+}  // namespace
+}  // namespace gossamer::compiler
