@@ -123,6 +123,7 @@ TEST(DifferentialSizes, FirstAxisIsADimension) {
       SCOPED_TRACE(cat(one.op, " ", one.test.name, " on ", schedule::name_of(target)));
       compare(target, example, Form::as_defined);
       compare(target, example, Form::as_a_model);
+      compare_algorithms(target, example);
     }
   }
 }

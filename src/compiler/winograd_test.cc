@@ -174,6 +174,34 @@ TEST(Winograd, StagesAreProductsBetweenTransforms) {
   EXPECT_EQ(program[3].stage()->name, "conv");
 }
 
+// A batch that a run tells is an axis of its own.
+TEST(Winograd, BatchesMayBeOpen) {
+  const Var n = ir::var("batch");
+  Stage stage = convolution({.batch = 2});
+  const Stage known = stage;
+  stage.extents[0] = n;
+  stage.output = ir::buffer("Y", DType::f32, stage.extents);
+  const ops::Program program = in_tiles(stage, 2);
+  ASSERT_EQ(program.size(), 4u);
+  EXPECT_EQ(program[1].stage()->extents.size(), 4u);
+  EXPECT_TRUE(program[1].stage()->extents[1].same(stage.extents[0]));
+  interp::Values values = inputs_of_run(known);
+  const std::vector<float> expected = run({known}, known.output, values);
+  const interp::Variables variables{{n.get(), ir::Scalar::of_int(DType::index, 2)}};
+  // Inputs are other buffers of the same names.
+  interp::Values given;
+  for (const Buffer& input : ops::inputs_of(stage))
+    for (const auto& [buffer, data] : values)
+      if (buffer->name == input->name) given[input.get()] = data;
+  const auto status = interp::run_program(program, given, variables);
+  ASSERT_TRUE(status) << status.error().to_string();
+  const std::vector<float> points = floats_of(given.at(stage.output.get()));
+  ASSERT_EQ(points.size(), expected.size());
+  const float largest = *std::ranges::max_element(expected);
+  for (size_t at = 0; at < points.size(); ++at)
+    ASSERT_NEAR(points[at], expected[at], 1e-5 * largest) << at;
+}
+
 TEST(Winograd, OthersStay) {
   const std::vector<Stage> others{
       convolution({.stride = 2}),
@@ -189,9 +217,9 @@ TEST(Winograd, OthersStay) {
   EXPECT_EQ(in_tiles(convolution({}), 4, false).size(), 1u) << "weights that are no constants";
   const Capabilities webgl = capabilities_of(TargetKind::webgl);
   EXPECT_EQ(in_tiles(convolution({}), 4, true, webgl).size(), 1u) << "a texel is one element";
-  // Its extents are not known.
+  // Its rows are not known.
   Stage open = convolution({});
-  open.extents[0] = ir::var("n");
+  open.extents[2] = ir::var("h");
   EXPECT_EQ(in_tiles(open, 4).size(), 1u);
 }
 

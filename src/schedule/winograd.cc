@@ -98,14 +98,15 @@ struct Slide {
   int64_t points;
 };
 
-// A stage as a convolution: the sum over `channel` and the taps of input * weights.
-struct Convolution {
+// A stage as such: the sum over `channel` and the taps of input * weights.
+struct SlidingSum {
   Expr input;    // over the places `at` along the two axes, batches and the channel
   Expr weights;  // over columns, the channel and the taps
   size_t column, channel;
   std::array<Slide, 2> slides;
   std::array<Var, 2> at;
-  std::vector<size_t> batches;  // axes that remain
+  std::vector<size_t> batches;  // axes that remain, which tiles are counted along
+  std::vector<size_t> open;     // and those whose extent only a run tells
   int64_t columns, channels, tiled_batches = 1;
 };
 
@@ -123,14 +124,12 @@ class Finder {
   Finder(const Stage& stage, const std::set<const ir::BufferNode*>& constants)
       : stage_(stage), constants_(constants), bounds_(bounds_of(stage)) {}
 
-  std::optional<Convolution> find() {
+  std::optional<SlidingSum> find() {
     if (stage_.kind != StageKind::reduce || stage_.in_order || !stage_.starts.empty() ||
         stage_.reduce_axes.size() != 3 || stage_.output->dtype != DType::f32)
       return std::nullopt;
-    const auto all_known = [](const std::vector<Expr>& extents) {
-      return std::ranges::all_of(extents, [](const Expr& e) { return ir::as_int(e).has_value(); });
-    };
-    if (!all_known(stage_.extents) || !all_known(stage_.reduce_extents)) return std::nullopt;
+    const auto is_known = [](const Expr& e) { return ir::as_int(e).has_value(); };
+    if (!std::ranges::all_of(stage_.reduce_extents, is_known)) return std::nullopt;
     const Factors factors = factors_of(stage_);
     if (!factors.a.get() || !(factors.a->type == ir::Type(DType::f32))) return std::nullopt;
     if (is_constant(factors.b)) return with(factors.a, factors.b);
@@ -146,9 +145,9 @@ class Finder {
     });
   }
 
-  std::optional<Convolution> with(Expr input, const Expr& weights) {
+  std::optional<SlidingSum> with(Expr input, const Expr& weights) {
     if (!loads_f32(input) || !loads_f32(weights)) return std::nullopt;
-    Convolution found;
+    SlidingSum found;
     found.weights = weights;
     size_t slides = 0;
     std::vector<bool> taken(stage_.axes.size());
@@ -179,12 +178,14 @@ class Finder {
       if (of_weights) {
         if (column || uses_axis(input, stage_.axes[i])) return std::nullopt;
         column = i;
-      } else {
+      } else if (const auto extent = ir::as_int(stage_.extents[i])) {
         found.batches.push_back(i);
-        found.tiled_batches *= *ir::as_int(stage_.extents[i]);
+        found.tiled_batches *= *extent;
+      } else {
+        found.open.push_back(i);
       }
     }
-    if (!column) return std::nullopt;
+    if (!column || !ir::as_int(stage_.extents[*column])) return std::nullopt;
     found.column = *column;
     found.columns = *ir::as_int(stage_.extents[*column]);
     return found;
@@ -199,7 +200,7 @@ class Finder {
       return std::nullopt;
     for (size_t i = 0; i < stage_.axes.size(); ++i) {
       const Var& axis = stage_.axes[i];
-      const int64_t points = *ir::as_int(stage_.extents[i]);
+      const int64_t points = ir::as_int(stage_.extents[i]).value_or(0);
       if (points < 2 || !uses_axis(input, axis)) continue;
       at_ = ir::var(which == 0 ? "y" : "x");
       ir::Bounds bounds = bounds_;
@@ -219,42 +220,43 @@ class Finder {
 
 int64_t tiles_along(const Slide& slide, int tile) { return (slide.points + tile - 1) / tile; }
 
-int64_t tiles_in(const Convolution& conv, int tile) {
-  return conv.tiled_batches * tiles_along(conv.slides[0], tile) * tiles_along(conv.slides[1], tile);
+int64_t tiles_in(const SlidingSum& sliding, int tile) {
+  return sliding.tiled_batches * tiles_along(sliding.slides[0], tile) *
+         tiles_along(sliding.slides[1], tile);
 }
 
 // In multiply-adds.
-double cost_of(const Convolution& conv, int tile, const Costs& costs) {
-  const auto channels = static_cast<double>(conv.channels);
-  const auto columns = static_cast<double>(conv.columns);
+double cost_of(const SlidingSum& sliding, int tile, const Costs& costs) {
+  const auto channels = static_cast<double>(sliding.channels);
+  const auto columns = static_cast<double>(sliding.columns);
   const auto product = [&](double places, double rows) {
     return places * channels * columns * (rows + costs.weight);
   };
   if (tile == direct) {
-    const double rows = static_cast<double>(conv.tiled_batches) *
-                        static_cast<double>(conv.slides[0].points * conv.slides[1].points);
+    const double rows = static_cast<double>(sliding.tiled_batches) *
+                        static_cast<double>(sliding.slides[0].points * sliding.slides[1].points);
     return product(window * window, rows);
   }
   const double places = (tile + window - 1) * (tile + window - 1);
-  const auto rows = static_cast<double>(tiles_in(conv, tile));
+  const auto rows = static_cast<double>(tiles_in(sliding, tile));
   return product(places, rows) + costs.transform * places * rows * (channels + columns) +
          2 * costs.launch;
 }
 
-int tile_by_rule(const Convolution& conv, const Capabilities& caps) {
+int tile_by_rule(const SlidingSum& sliding, const Capabilities& caps) {
   const Costs& costs = costs_of(caps);
   int best = direct;
   if (costs.transform == 0) return best;
-  double least = cost_of(conv, direct, costs) * costs.another;
+  double least = cost_of(sliding, direct, costs) * costs.another;
   for (const int tile : winograd_tiles) {
-    if (const double cost = cost_of(conv, tile, costs); cost < least) best = tile, least = cost;
+    if (const double cost = cost_of(sliding, tile, costs); cost < least) best = tile, least = cost;
   }
   return best;
 }
 
-int tile_for(const Stage& stage, const Convolution& conv, const Capabilities& caps,
+int tile_for(const Stage& stage, const SlidingSum& sliding, const Capabilities& caps,
              const PointSource* records, const Capabilities* hardware) {
-  const int rule = tile_by_rule(conv, hardware ? *hardware : caps);
+  const int rule = tile_by_rule(sliding, hardware ? *hardware : caps);
   std::optional<int> recorded;
   if (records && hardware) recorded = records->tile_of(stage, *hardware, rule);
   if (records && !recorded) recorded = records->tile_of(stage, caps, rule);
@@ -264,15 +266,15 @@ int tile_for(const Stage& stage, const Convolution& conv, const Capabilities& ca
 // The stages in place of one.
 class Maker {
  public:
-  Maker(const Stage& stage, const Convolution& conv, int tile)
+  Maker(const Stage& stage, const SlidingSum& sliding, int tile)
       : stage_(stage),
-        conv_(conv),
+        sliding_(sliding),
         tile_(tile),
         edge_(tile + window - 1),
         places_(static_cast<int64_t>(edge_) * edge_),
-        down_(tiles_along(conv.slides[0], tile)),
-        across_(tiles_along(conv.slides[1], tile)),
-        tiles_(tiles_in(conv, tile)) {}
+        down_(tiles_along(sliding.slides[0], tile)),
+        across_(tiles_along(sliding.slides[1], tile)),
+        tiles_(tiles_in(sliding, tile)) {}
 
   std::vector<Stage> make() const {
     std::vector<Stage> made;
@@ -294,37 +296,61 @@ class Maker {
     return made;
   }
 
+  // Of tiles and products, an axis for each whose extent only a run tells.
+  std::vector<Var> open_axes() const {
+    std::vector<Var> axes;
+    for (const size_t axis : sliding_.open) axes.push_back(ir::var(stage_.axes[axis]->name));
+    return axes;
+  }
+  std::vector<Expr> open_extents() const {
+    std::vector<Expr> extents;
+    for (const size_t axis : sliding_.open) extents.push_back(stage_.extents[axis]);
+    return extents;
+  }
+  template <class T>
+  static std::vector<T> with_open(T place, const std::vector<T>& open, T number, T last) {
+    std::vector<T> all{std::move(place)};
+    all.insert(all.end(), open.begin(), open.end());
+    all.push_back(std::move(number));
+    all.push_back(std::move(last));
+    return all;
+  }
+
   Expr down_of(const Expr& place) const { return ir::floordiv(place, edge_); }
   Expr across_of(const Expr& place) const { return ir::floormod(place, edge_); }
 
   // [places, columns, channels]
   Stage weights() const {
     const Var place = ir::var("place"), column = ir::var("o"), channel = ir::var("c");
-    Stage made = stage("weights", {place, column, channel},
-                       {ir::index(places_), ir::index(conv_.columns), ir::index(conv_.channels)});
+    Stage made =
+        stage("weights", {place, column, channel},
+              {ir::index(places_), ir::index(sliding_.columns), ir::index(sliding_.channels)});
     made.result = transformed(
         transforms_of(tile_).weights, down_of(place), across_of(place), window, [&](int i, int j) {
-          return ir::substitute(conv_.weights,
-                                {{stage_.axes[conv_.column].get(), column},
-                                 {stage_.reduce_axes[conv_.channel].get(), channel},
-                                 {stage_.reduce_axes[conv_.slides[0].tap].get(), ir::index(i)},
-                                 {stage_.reduce_axes[conv_.slides[1].tap].get(), ir::index(j)}});
+          return ir::substitute(sliding_.weights,
+                                {{stage_.axes[sliding_.column].get(), column},
+                                 {stage_.reduce_axes[sliding_.channel].get(), channel},
+                                 {stage_.reduce_axes[sliding_.slides[0].tap].get(), ir::index(i)},
+                                 {stage_.reduce_axes[sliding_.slides[1].tap].get(), ir::index(j)}});
         });
     return made;
   }
 
-  // [places, tiles, channels]
+  // [places, batches of open extents.., tiles, channels]
   Stage input() const {
     const Var place = ir::var("place"), number = ir::var("tile"), channel = ir::var("c");
-    Stage made = stage("tiles", {place, number, channel},
-                       {ir::index(places_), ir::index(tiles_), ir::index(conv_.channels)});
+    const std::vector<Var> open = open_axes();
+    Stage made = stage("tiles", with_open(place, open, number, channel),
+                       with_open(ir::index(places_), open_extents(), ir::index(tiles_),
+                                 ir::index(sliding_.channels)));
     std::vector<Expr> extents;
-    for (const size_t batch : conv_.batches) extents.push_back(stage_.extents[batch]);
+    for (const size_t batch : sliding_.batches) extents.push_back(stage_.extents[batch]);
     extents.insert(extents.end(), {ir::index(down_), ir::index(across_)});
     const std::vector<Expr> tile = unravel(number, extents);
-    ir::VarMap at{{stage_.reduce_axes[conv_.channel].get(), channel}};
-    for (size_t i = 0; i < conv_.batches.size(); ++i)
-      at[stage_.axes[conv_.batches[i]].get()] = tile[i];
+    ir::VarMap at{{stage_.reduce_axes[sliding_.channel].get(), channel}};
+    for (size_t i = 0; i < sliding_.batches.size(); ++i)
+      at[stage_.axes[sliding_.batches[i]].get()] = tile[i];
+    for (size_t i = 0; i < open.size(); ++i) at[stage_.axes[sliding_.open[i]].get()] = open[i];
     const std::array<Expr, 2> first{tile[tile.size() - 2] * ir::index(tile_),
                                     tile[tile.size() - 1] * ir::index(tile_)};
     made.result = transformed(
@@ -333,29 +359,32 @@ class Maker {
           for (const auto& [which, step] : {std::pair(0, i), {1, j}}) {
             const auto w = static_cast<size_t>(which);
             const Expr place_in = first[w] + ir::index(step);
-            at[conv_.at[w].get()] = place_in;
+            at[sliding_.at[w].get()] = place_in;
             // Behind the last window that counts there may be no memory.
-            const int64_t end = conv_.slides[w].points + window - 1;
+            const int64_t end = sliding_.slides[w].points + window - 1;
             if ((which == 0 ? down_ : across_) * tile_ - tile_ + step < end) continue;
             const Expr is_in = place_in < ir::index(end);
             inside = inside ? Expr(inside && is_in) : is_in;
           }
-          const Expr element = ir::substitute(conv_.input, at);
+          const Expr element = ir::substitute(sliding_.input, at);
           return inside ? ir::select(inside, element, ir::constant(DType::f32, 0)) : element;
         });
     return made;
   }
 
-  // [places, tiles, columns]
+  // [places, batches of open extents.., tiles, columns]
   Stage products(const Buffer& weights, const Buffer& input) const {
     const Var place = ir::var("place"), number = ir::var("tile"), column = ir::var("o"),
               channel = ir::var("c");
-    Stage made = stage("products", {place, number, column},
-                       {ir::index(places_), ir::index(tiles_), ir::index(conv_.columns)});
+    const std::vector<Var> open = open_axes();
+    Stage made = stage("products", with_open(place, open, number, column),
+                       with_open(ir::index(places_), open_extents(), ir::index(tiles_),
+                                 ir::index(sliding_.columns)));
     made.kind = StageKind::reduce;
     made.reduce_axes = {channel};
-    made.reduce_extents = {ir::index(conv_.channels)};
-    made.values = {ir::load(input, {place, number, channel}) *
+    made.reduce_extents = {ir::index(sliding_.channels)};
+    const std::vector<Expr> batches(open.begin(), open.end());
+    made.values = {ir::load(input, with_open<Expr>(place, batches, number, channel)) *
                    ir::load(weights, {place, column, channel})};
     const Var left = ir::var("left", DType::f32), right = ir::var("right", DType::f32);
     made.combiner = {{left}, {right}, {Expr(left) + Expr(right)}, {ir::constant(DType::f32, 0)}};
@@ -372,25 +401,27 @@ class Maker {
     made.values.clear();
     made.combiner = {};
     Expr number = ir::index(0);
-    for (const size_t batch : conv_.batches)
+    for (const size_t batch : sliding_.batches)
       number = number * stage_.extents[batch] + stage_.axes[batch];
     std::array<Expr, 2> within;
     for (size_t w = 0; w < 2; ++w) {
-      const Var& axis = stage_.axes[conv_.slides[w].axis];
+      const Var& axis = stage_.axes[sliding_.slides[w].axis];
       number = number * ir::index(w == 0 ? down_ : across_) + ir::floordiv(axis, tile_);
       within[w] = ir::floormod(axis, tile_);
     }
+    std::vector<Expr> open;
+    for (const size_t axis : sliding_.open) open.push_back(stage_.axes[axis]);
     const Expr sum =
         transformed(transforms_of(tile_).output, within[0], within[1], edge_, [&](int i, int j) {
-          return ir::load(products,
-                          {ir::index(int64_t{i} * edge_ + j), number, stage_.axes[conv_.column]});
+          return ir::load(products, with_open<Expr>(ir::index(int64_t{i} * edge_ + j), open, number,
+                                                    stage_.axes[sliding_.column]));
         });
     made.result = ir::substitute(stage_.result, {{stage_.combiner.left[0].get(), sum}});
     return made;
   }
 
   const Stage& stage_;
-  const Convolution& conv_;
+  const SlidingSum& sliding_;
   const int tile_, edge_;
   const int64_t places_, down_, across_, tiles_;
 };
@@ -417,9 +448,9 @@ class Rewriter {
     for (ops::Entry& entry : program_) {
       Stage* stage = entry.stage();
       if (stage && !is_constant(*stage)) {
-        if (const auto conv = Finder(*stage, constant_).find()) {
-          if (const int tile = tile_for(*stage, *conv, caps_, records_, hardware_)) {
-            for (Stage& one : Maker(*stage, with_inlined(*conv), tile).make())
+        if (const auto sliding = Finder(*stage, constant_).find()) {
+          if (const int tile = tile_for(*stage, *sliding, caps_, records_, hardware_)) {
+            for (Stage& one : Maker(*stage, with_inlined(*sliding), tile).make())
               made.emplace_back(std::move(one));
             continue;
           }
@@ -442,14 +473,14 @@ class Rewriter {
 
   // Where launches cost, tiles read what a map has only moved and padded for them from where it
   // was.
-  Convolution with_inlined(Convolution conv) const {
+  SlidingSum with_inlined(SlidingSum sliding) const {
     const Costs& costs = costs_of(hardware_ ? *hardware_ : caps_);
-    const auto* load = ir::as<ir::Load>(conv.input);
-    if (costs.launch == 0 || !load) return conv;
+    const auto* load = ir::as<ir::Load>(sliding.input);
+    if (costs.launch == 0 || !load) return sliding;
     const auto writers = writers_.find(load->buffer.get());
     if (writers == writers_.end() || writers->second.size() != 1 ||
         readers_.at(load->buffer.get()) != 1)
-      return conv;
+      return sliding;
     const Stage* producer = program_[writers->second[0]].stage();
     if (!producer || producer->kind != StageKind::compute || producer->view ||
         !producer->side.empty() || loads_of(producer->result).size() != 1 ||
@@ -457,12 +488,12 @@ class Rewriter {
           const auto written = writers_.find(input.get());
           return written != writers_.end() && written->second.size() > 1;
         }))
-      return conv;
+      return sliding;
     ir::VarMap at;
     for (size_t i = 0; i < producer->axes.size(); ++i)
       at[producer->axes[i].get()] = load->indices[i];
-    conv.input = ir::substitute(producer->result, at);
-    return conv;
+    sliding.input = ir::substitute(producer->result, at);
+    return sliding;
   }
 
   ops::Program& program_;

@@ -108,11 +108,11 @@ void LayoutSearch::find_algorithms() {
 }
 
 // Reductions whose output leaves the model in another order than it is computed in come first: a
-// copy follows each. Then groups of stages, inside of which nothing is converted; then stages by
-// themselves. The rule carries a reduction's layout on to the maps behind it, so of maps alone is
-// asked where there is no reduction.
+// copy follows each. Then algorithms, whose stages have layouts of their own; then groups of
+// stages, inside of which nothing is converted; then stages by themselves. The rule carries a
+// reduction's layout on to the maps behind it, so of maps alone is asked where there is no
+// reduction.
 void LayoutSearch::find_changes(const std::vector<SeenLayout>& stages) {
-  find_algorithms();
   // Kinds, those that compute most first.
   std::vector<std::pair<double, std::vector<size_t>>> groups, single;
   for (const auto& group : groups_of(stages)) {
@@ -144,6 +144,7 @@ void LayoutSearch::find_changes(const std::vector<SeenLayout>& stages) {
     const auto kind = std::ranges::find(kinds_, stages[at].key, &Kind::key);
     changes_.push_back({{static_cast<size_t>(kind - kinds_.begin())}, last, {}});
   }
+  find_algorithms();
   // An axis in which no stage lies by the rule, and that is not the last one of any, is gathered.
   std::set<StageChoice> likely{schedule::layout_along(-1)};
   for (const SeenLayout& stage : stages) {

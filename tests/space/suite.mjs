@@ -44,16 +44,22 @@ function inspect(model, target, ...args) {
   return seen;
 }
 
-// Each stage in one of the layouts that it could have, whatever they cost; other kernels follow.
+// Each convolution by one of the algorithms that it could have, each stage of these in one of its layouts, whatever they cost; other
+// kernels follow.
 function drawLayouts(model, target, random) {
   const file = path.join(folder, 'layouts.jsonl');
-  const drawn = inspect(model, target).layouts.flatMap(({key, class: machine, layouts}) => {
-    const layout = layouts[Math.floor(random() * layouts.length)];
-    return [...new Set([machine, machine.replace('.software', '.hardware')])].map((one) => ({key, class: one, layout}));
-  });
-  writeFileSync(file, drawn.map((record) => JSON.stringify(record)).join('\n'));
+  const drawn = [];
+  writeFileSync(file, '');
+  for (const of of ['algorithm', 'layout']) {
+    for (const {key, class: machine, layouts, ...seen} of inspect(model, target, '--records', file).layouts) {
+      if (!(of in seen)) continue;
+      const choice = layouts[Math.floor(random() * layouts.length)];
+      for (const one of new Set([machine, machine.replace('.software', '.hardware')])) drawn.push({key, class: one, [of]: choice});
+    }
+    writeFileSync(file, drawn.map((record) => JSON.stringify(record)).join('\n'));
+  }
   const {layouts, kernels} = inspect(model, target, '--records', file);
-  return {layouts: drawn, kernels, moved: layouts.filter(({layout, rule}) => layout !== rule).length,
+  return {layouts: drawn, kernels, moved: layouts.filter(({layout, algorithm, rule}) => (layout ?? algorithm) !== rule).length,
     taken: layouts.every(({recorded}) => recorded)};
 }
 
@@ -74,7 +80,7 @@ function check(name, target, seed) {
     const {stdout, problem} = call('test', place, '--target', target, '--records', file, ...flags);
     const counts = /^(\d+) passed, (\d+) failed/m.exec(stdout);
     const bad = counts?.[2] === '0' ? undefined : stdout.split('\n').filter((line) => /^(FAIL|error)/.test(line)).join('; ') || problem;
-    const drawn = bad && [...layouts, ...records].map(({key, layout, point}) => `${key} ${layout ?? point}`).join('\n  ');
+    const drawn = bad && [...layouts, ...records].map(({key, layout, algorithm, point}) => `${key} ${layout ?? algorithm ?? point}`).join('\n  ');
     tally.record(`${target}${adapters ? ` ${adapters}` : ''}: ${name}, seed ${seed}, ${changed} of ${kernels.length} kernels elsewhere, ${moved} layouts`,
       bad && `${bad}\n  ${drawn}`);
   }

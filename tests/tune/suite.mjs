@@ -90,8 +90,8 @@ function layouts() {
     outputs: [value('y', 'f32', [1, 16, 256, 256])],
   }));
   const records = path.join(work, 'layouts.jsonl');
-  const tune = (...args) => call('tune', file, '--target', 'cpu', '--threads', '1', '--trials', '4', '--layout-share', '1', '--output', records, ...args);
-  const seen = (...args) => JSON.parse(call('inspect', file, '--target', 'cpu', '--json', ...args).stdout).targets[0];
+  const tune = (...args) => call('tune', file, '--no-winograd', '--target', 'cpu', '--threads', '1', '--trials', '4', '--layout-share', '1', '--output', records, ...args);
+  const seen = (...args) => JSON.parse(call('inspect', file, '--no-winograd', '--target', 'cpu', '--json', ...args).stdout).targets[0];
   const copies = ({kernels}) => kernels.filter(({name}) => name.includes('unblock')).length;
   const [rule] = seen('--space').layouts;
   check('by the rule a copy follows', copies(seen()) === 1 && rule.layout === 'axis=1' && !rule.recorded && rule.layouts.includes('axis=3'), JSON.stringify(rule));
@@ -103,7 +103,7 @@ function layouts() {
   const [taken] = seen('--records', records).layouts;
   check('inspect says which layout a record set', taken?.recorded && taken.layout === found?.after && taken.rule === 'axis=1' &&
     copies(seen('--records', records)) === 0, JSON.stringify(taken));
-  const told = call('inspect', file, '--target', 'cpu', '--kernels', '--records', records).stdout;
+  const told = call('inspect', file, '--no-winograd', '--target', 'cpu', '--kernels', '--records', records).stdout;
   check('as text, too', told.includes(`${found?.after} by its record, axis=1 by the rule`), told);
   const compiled = call('compile', file, '--target', 'cpu', '--emit', 'package', '--records', records, '--json', '-o', path.join(work, 'laid_out'));
   check('the compiler takes it', compiled.status === 0 && JSON.parse(compiled.stdout).packages[0].layouts === 1, compiled.stdout + compiled.stderr);
@@ -119,6 +119,31 @@ function layouts() {
   const none = path.join(work, 'no_layouts.jsonl');
   const without = call('tune', file, '--target', 'cpu', '--threads', '1', '--trials', '2', '--layout-share', '0', '--output', none);
   check('a search may leave layouts alone', without.status === 0 && !readFileSync(none, 'utf8').includes('layout') && !without.stdout.includes('layout'), without.stdout + without.stderr);
+}
+
+// Convolutions by another algorithm: records say which, `inspect` lists them, and a search tries those that the rule did not choose.
+function algorithms() {
+  const file = path.join(work, 'convolution.onnx');
+  writeFileSync(file, model({
+    nodes: [node('Conv', ['x', 'w'], ['y']), node('Relu', ['y'], ['z'])],
+    weights: [stored({type: 'f32', shape: [64, 64, 3, 3], data: Float32Array.from({length: 36_864}, (_, at) => Math.sin(at) / 9)}, 'w')],
+    inputs: [value('x', 'f32', [1, 64, 58, 58])],
+    outputs: [value('z', 'f32', [1, 64, 56, 56])],
+  }));
+  const seen = (...args) => JSON.parse(call('inspect', file, '--target', 'cpu', '--json', ...args).stdout).targets[0];
+  const products = ({kernels}) => kernels.filter(({name}) => name === 'conv.products').length;
+  const [rule] = seen('--space').layouts;
+  check('a convolution is computed in tiles by the rule', rule.algorithm === 'winograd=4' && rule.layouts.join() === 'winograd=4,direct,winograd=2' && products(seen()) === 1,
+    JSON.stringify(rule));
+  check('and as it is where that is asked for', products(seen('--no-winograd')) === 0);
+  const direct = path.join(work, 'direct.jsonl');
+  writeFileSync(direct, JSON.stringify({key: rule.key, class: rule.class, algorithm: 'direct'}));
+  const [taken] = seen('--records', direct).layouts;
+  check('or where a record says so', taken?.recorded && taken.algorithm === 'direct' && taken.rule === 'winograd=4' && products(seen('--records', direct)) === 0, JSON.stringify(taken));
+  const records = path.join(work, 'algorithms.jsonl');
+  const tuned = call('tune', file, '--target', 'cpu', '--threads', '1', '--trials', '2', '--layout-share', '1', '--output', records);
+  const tried = tuned.status === 0 ? readFileSync(records, 'utf8').split('\n').filter((line) => line.includes('"layouts"')) : [];
+  check('a search tries the others', tried.some((line) => line.includes('"direct"')) && tried.some((line) => line.includes('"winograd=2"')), tuned.stdout + tuned.stderr);
 }
 
 // Kernels without a record take that of one near them, where it is legal, and it is said whose it is.
@@ -159,7 +184,7 @@ function nearest(file) {
   const taken = inspect(other, '--records', records).filter(({record}) => record);
   check('inspect says whose record it is', taken.length === count && taken.every(({record, key}) =>
     products.some((one) => one.key !== key && record === `of matmul ${one.key.slice(0, 8)}, nearest`)), JSON.stringify(taken));
-  const own = call('inspect', file, '--target', 'cpu', '--kernels', '--records', records);
+  const own = call('inspect', file, '--no-winograd', '--target', 'cpu', '--kernels', '--records', records);
   check('and which is its own', own.stdout.split('record: its own').length === count + 1, own.stdout);
 }
 
@@ -288,6 +313,7 @@ mistakes(file);
 await fleet(file);
 searches(file);
 layouts();
+algorithms();
 nearest(file);
 await interrupted(file);
 rightAnswers();

@@ -27,7 +27,7 @@ struct Options {
   RecordOptions records;
   std::vector<std::string> targets = {"webgpu", "webgl", "wasm", "cpu"};
   FixedInputs fixed;
-  bool stages = false, kernels = false, space = false, json = false;
+  bool stages = false, kernels = false, space = false, winograd = true, json = false;
 };
 
 struct TargetView {
@@ -199,7 +199,7 @@ void write_layout(rapidjson::Writer<rapidjson::StringBuffer>& json, const schedu
                                   {"class", one.machine},
                                   {"name", one.name},
                                   {"origin", one.origin},
-                                  {"layout", to_string(one.choice())},
+                                  {name_of(one.rule.of).data(), to_string(one.choice())},
                                   {"rule", to_string(one.rule)}}) {
     json.Key(key);
     json.String(text);
@@ -356,6 +356,7 @@ int run_inspect(const Options& options) {
     compiler::Options compile;
     compile.target = target;
     compile.cpu = options.cpu;
+    compile.winograd = options.winograd;
     const auto records =
         records_for(options.records, compile, runs_here(target) ? Here::yes : Here::no);
     if (!records) return report_error(records.error(), options.json);
@@ -385,6 +386,7 @@ void add_inspect(CommandLine& app, Chosen& chosen) {
       .one_of({"webgpu", "webgl", "wasm", "cpu", "opencl", "opengl"});
   add_fixed_inputs(command, options->fixed);
   command.add_option("--cpu", options->cpu, "cpu, opencl, opengl: LLVM's name of the processor");
+  command.add_flag("--winograd,!--no-winograd", options->winograd, "As of compile");
   command.add_flag("--stages", options->stages, "Print the stages after fusion");
   command.add_flag("--kernels", options->kernels, "Print each kernel's schedule and origin");
   command.add_flag("--space", options->space,

@@ -32,7 +32,7 @@ struct Options {
   int trials = 0;
   double seconds = 0, layout_share = tune::Options().layout_share;
   unsigned seed = 1;
-  bool json = false;
+  bool winograd = true, json = false;
 };
 
 std::atomic<bool> is_interrupted;
@@ -143,6 +143,7 @@ Result<tune::Outcome> tune_model(const Options& options) {
   tune::Options tune;
   tune.compile.target = options.measure.target;
   tune.compile.cpu = options.cpu;
+  tune.compile.winograd = options.winograd;
   tune.compile.native_side = runs_here_on(options.measure.target, options.measure.browser.device);
   if (tune.compile.native_side) tune.compile.limits = limits_here(options.measure.target);
   tune.compile.external = external.get();
@@ -260,6 +261,8 @@ void add_tune(CommandLine& app, Chosen& chosen) {
                   "Seconds that measuring a candidate may take")
       .positive()
       .show_default();
+  command.add_flag("--winograd,!--no-winograd", options->winograd,
+                   "Algorithms of convolutions are searched, too (the default), or all are direct");
   command.add_option("--cpu", options->cpu, "With --target cpu: LLVM's name of the processor")
       .show_default();
   add_device_class_option(command, options->device_class);
