@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -98,7 +99,7 @@ struct Slide {
   int64_t points;
 };
 
-// A stage as such: the sum over `channel` and the taps of input * weights.
+// What a stage was found to be: the sum over `channel` and the taps of input * weights.
 struct SlidingSum {
   Expr input;    // over the places `at` along the two axes, batches and the channel
   Expr weights;  // over columns, the channel and the taps

@@ -185,7 +185,7 @@ function nearest(file) {
   const taken = inspect(other, '--records', records).filter(({record}) => record);
   check('inspect says whose record it is', taken.length === count && taken.every(({record, key}) =>
     products.some((one) => one.key !== key && record === `of matmul ${one.key.slice(0, 8)}, nearest`)), JSON.stringify(taken));
-  const own = call('inspect', file, '--no-winograd', '--target', 'cpu', '--kernels', '--records', records);
+  const own = call('inspect', file, '--target', 'cpu', '--kernels', '--records', records);
   check('and which is its own', own.stdout.split('record: its own').length === count + 1, own.stdout);
 }
 

@@ -111,6 +111,7 @@ Result<std::vector<std::byte>> emit_object(std::span<const ir::Kernel> kernels,
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream out(object);
   llvm::legacy::PassManager passes;
+  // What points that a map computes together have in common (schedule::runs_of).
   passes.add(llvm::createEarlyCSEPass(true));
   if (target.machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile))
     return fail("this LLVM cannot write object files");
