@@ -152,28 +152,37 @@ void Planner::remember(Anchor& anchor) {
   }
 }
 
-// Kernels that take more get more points.
+// Kernels that take more get more points, while they have some.
 Planner::Challenges Planner::choose() {
-  ++rounds_;
-  double most = 0;
-  for (const auto& anchor : anchors_) most = std::max(most, anchor->weight());
   Challenges challenges;
-  for (const auto& anchor : anchors_) {
-    const double weight = std::max(least_weight, anchor->weight() / most);
-    if (anchor->trials + anchor->under_way > rounds_ * std::sqrt(weight)) continue;
-    while (!anchor->search->is_over()) {
-      const auto point = anchor->search->next(costs_);
-      if (!point) continue;
-      challenges.push_back({anchor.get(), *point});
-      break;
+  // A round may be nobody's turn: the next one is another's.
+  while (challenges.empty()) {
+    double most = 0;
+    for (const auto& anchor : anchors_)
+      if (!anchor->search->is_over()) most = std::max(most, anchor->weight());
+    // Others may have all the points that there are.
+    if (most == 0) break;
+    ++rounds_;
+    for (const auto& anchor : anchors_) {
+      const double weight = std::max(least_weight, anchor->weight() / most);
+      if (anchor->trials + anchor->under_way > rounds_ * std::sqrt(weight)) continue;
+      add_point(*anchor, challenges);
+      if (options_.trials > 0 &&
+          decided() + points_under_way_ + static_cast<int>(challenges.size()) >= options_.trials)
+        break;
     }
-    if (options_.trials > 0 &&
-        decided() + points_under_way_ + static_cast<int>(challenges.size()) >= options_.trials)
-      break;
   }
-  // Others may have all the points that there are.
-  if (challenges.empty() && !under_way_.empty()) --rounds_;
   return challenges;
+}
+
+// If it has one left.
+void Planner::add_point(Anchor& anchor, Challenges& challenges) {
+  while (!anchor.search->is_over()) {
+    const auto point = anchor.search->next(costs_);
+    if (!point) continue;
+    challenges.push_back({&anchor, *point});
+    break;
+  }
 }
 
 std::vector<Placed> Planner::best() const {

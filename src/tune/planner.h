@@ -136,6 +136,7 @@ class Planner {
   void take_class();
   void remember(Anchor& anchor);
   Challenges choose();
+  void add_point(Anchor& anchor, Challenges& challenges);
   std::vector<Placed> best() const;
   Batch send(Challenges challenges, bool compare);
   Batch send_comparison();

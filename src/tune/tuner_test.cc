@@ -44,6 +44,7 @@ std::vector<int> factors_of(const std::string& schedule) {
 class FormulaMachine : public Measurer {
  public:
   int unloadable = 0, deadly = 0, wrong = 0;  // factors that are so; 0: none
+  int heavy = -1;                             // a kernel that takes a hundredfold
   int loads = 0;
   size_t most_alive = 0;  // models at the same time
   std::vector<package::Files> loaded;
@@ -80,6 +81,7 @@ class FormulaMachine : public Measurer {
     Timing timing{"a formula", 1, {}};
     for (size_t at = 0; at < kernels.size(); ++at)
       timing.kernels.push_back({static_cast<int>(at), cost(kernels[at]), 0.5});
+    if (heavy >= 0) timing.kernels[static_cast<size_t>(heavy)].ms *= 100;
     return timing;
   }
   Task<Result<double>> time(int, int) override { return 1.0; }
@@ -233,6 +235,24 @@ TEST(Tuner, GoesOnWhereAnotherSearchEnded) {
     for (const Trial& known : first.trials)
       if (known.key == trial.key && known.machine == trial.machine)
         EXPECT_NE(to_string(known.point), to_string(trial.point));
+}
+
+// The one that takes most, and would have a turn each round, has the fewest points.
+TEST(Tuner, AKernelWithoutPointsEndsNoSearch) {
+  for (int heavy = 0; heavy < 3; ++heavy) {
+    FormulaMachine machine;
+    machine.heavy = heavy;
+    Options options;
+    options.compile.target = "wasm";
+    options.layout_share = 0;
+    options.trials = 48;
+    std::map<std::string, int> trials;
+    options.on_trial = [&](const Trial& trial, const std::string&) { ++trials[trial.key]; };
+    const auto outcome = tune(bytes_of(products()), machine, options).now();
+    ASSERT_TRUE(outcome) << outcome.error().to_string();
+    EXPECT_EQ(outcome->trials, 48) << heavy;
+    EXPECT_EQ(trials.size(), 2u) << heavy;  // both products are one kernel
+  }
 }
 
 // Later packages name the files of weights that the first one has.
