@@ -6,15 +6,14 @@
 //
 // Writes OUT/MACHINE-devices.json, .md and .svg (default: bench/results), and needs nothing but a built `gossamer` (GOSSAMER names
 // another than build/gossamer) and, for pages, a browser. A device that is not there is named, and the others go on.
-import {spawnSync} from 'node:child_process';
-import {mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {parseArgs} from 'node:util';
 import {commandWords} from './lib/browser.mjs';
 import {bars, devicesMarkdown} from './lib/devices_report.mjs';
+import {call, writeCase} from './lib/gossamer.mjs';
 import {interleave} from './lib/measure.mjs';
-import {onnxFile, tensorFile} from './models/onnx_file.mjs';
 import {modelOf} from './models/table.mjs';
 
 // A row a device; the first is what the others are compared with. args: of `gossamer test` and `bench`.
@@ -37,7 +36,6 @@ const {values: given} = parseArgs({args: commandWords(), options: {
   out: {type: 'string', default: path.join(import.meta.dirname, 'results')},
   'browser-path': {type: 'string'}, 'browser-args': {type: 'string'},
 }});
-const gossamer = process.env.GOSSAMER ?? path.resolve(import.meta.dirname, '../build/gossamer');
 const browser = ['browser-path', 'browser-args'].flatMap((name) => (given[name] ? [`--${name}`, given[name]] : []));
 const wanted = given.target.split(',');
 const strange = wanted.find((name) => !DEVICES.some((device) => device.name === name));
@@ -51,40 +49,9 @@ const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-devices-'));
 process.once('exit', () => rmSync(work, {recursive: true, force: true}));
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
-/** Standard output; throws what it says on standard error. */
-function call(...command) {
-  const {status, signal, stdout, stderr, error} = spawnSync(gossamer, command, {encoding: 'utf8', maxBuffer: 1 << 28, timeout: 900_000});
-  if (status === 0) return stdout;
-  const said = stdout?.split('\n')[0];
-  throw new Error(stderr?.trim().split('\n').at(-1) || (said?.startsWith('{') ? JSON.parse(said).message : said) || String(error ?? signal ?? status));
-}
-
-/** An array of f32 in a file of NumPy's format. */
-function npyValues(file) {
-  const bytes = readFileSync(file);
-  const header = bytes.subarray(10, 10 + bytes.readUInt16LE(8)).toString();
-  const shape = /'shape': \(([^)]*)\)/.exec(header)[1].split(',').map((each) => each.trim()).filter(Boolean).map(Number);
-  if (!header.includes("'<f4'")) throw new Error(`${file}: not of f32`);
-  return {shape, data: new Float32Array(bytes.buffer.slice(bytes.byteOffset + 10 + bytes.readUInt16LE(8), bytes.byteOffset + bytes.length))};
-}
-
-// A case for `gossamer test`: the model, its inputs, and what the first device makes of them.
-const {title, graph: made} = modelOf(given.model);
-const graph = made();
-const model = path.join(work, 'model.onnx');
-const data = path.join(work, 'test_data_set_0');
-mkdirSync(data);
-writeFileSync(model, onnxFile(graph));
-const inputs = graph.inputs.flatMap(({name, data: values, shape}, at) => {
-  const file = path.join(data, `input_${at}.pb`);
-  writeFileSync(file, tensorFile({name, shape, data: values}));
-  return ['--input', `${name}=${file}`];
-});
+const {title, graph} = modelOf(given.model);
 const first = DEVICES[0];
-call('run', model, '--target', first.target, ...inputs, '--save', work);
-for (const [at, {name}] of graph.outputs.entries()) {
-  writeFileSync(path.join(data, `output_${at}.pb`), tensorFile({name, ...npyValues(path.join(work, `${name}.npy`))}));
-}
+const {model} = writeCase(graph(), work, ['--target', first.target]);
 
 const rows = DEVICES.filter(({name}) => wanted.includes(name)).map(({name, title: called}) => ({name, title: called}));
 const there = [];

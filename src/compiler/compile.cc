@@ -52,14 +52,6 @@ Result<schedule::Capabilities> capabilities_for(schedule::TargetKind target,
   return caps;
 }
 
-std::optional<schedule::Capabilities> hardware_of(const schedule::Capabilities& caps,
-                                                  const Options& options) {
-  if (!schedule::has_adapters(caps.kind) || options.adapters != "any") return std::nullopt;
-  schedule::Capabilities hardware = caps;
-  hardware.hardware = true;
-  return hardware;
-}
-
 void use_layouts(graph::StageGraph& graph, const schedule::Capabilities& caps,
                  const Options& options) {
   schedule::Ports ports;

@@ -97,7 +97,7 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
     use.buffers.push_back(param.buffer);
 
   const auto [found, fresh] =
-      by_key_.emplace(cat(device, " ", made.key), static_cast<int>(kernels_.size()));
+      by_key_.emplace(std::pair(device, made.key), static_cast<int>(kernels_.size()));
   if (fresh) {
     package::KernelInfo info;
     info.name = title_of(group);
@@ -108,7 +108,7 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
     info.writes = static_cast<int>(outputs_of(group).size());
     info.device = device;
     infos_.push_back(info);
-    keys_.push_back(made.key);
+    keys_.push_back(&found->first.second);
     kernels_.push_back(made.kernel);
     reports_.push_back(report_of(group, capabilities, info.schedule));
     reports_.back().recorded = recorded;
@@ -121,7 +121,7 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
 
 Result<ShaderText> KernelSet::print(size_t kernel, const schedule::Capabilities& capabilities,
                                     bool exact) {
-  return passed_.print(keys_[kernel], kernels_[kernel], capabilities, exact);
+  return passed_.print(*keys_[kernel], kernels_[kernel], capabilities, exact);
 }
 
 void KernelSet::tell(Report& report) const {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -76,8 +77,8 @@ class KernelSet {
   std::vector<ir::Kernel> kernels_;  // canonical
   std::vector<package::KernelInfo> infos_;
   std::vector<KernelReport> reports_;
-  std::vector<std::string> keys_;
-  std::map<std::string, int> by_key_;  // canonical key to kernel
+  std::map<std::pair<int, std::string>, int> by_key_;  // device and canonical key to kernel
+  std::vector<const std::string*> keys_;               // there
   int recorded_ = 0, nearest_ = 0, shipped_ = 0, refused_ = 0;
 };
 

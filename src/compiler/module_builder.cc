@@ -29,6 +29,14 @@ schedule::Ends ends_of(const graph::StageGraph& graph) {
 
 }  // namespace
 
+std::optional<schedule::Capabilities> hardware_of(const schedule::Capabilities& capabilities,
+                                                  const Options& options) {
+  if (!schedule::has_adapters(capabilities.kind) || options.adapters != "any") return std::nullopt;
+  schedule::Capabilities hardware = capabilities;
+  hardware.hardware = true;
+  return hardware;
+}
+
 ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKind target,
                              const schedule::Capabilities& capabilities,
                              const schedule::Capabilities& side_capabilities,
@@ -72,7 +80,7 @@ int ModuleBuilder::tensor_of(const ir::Buffer& buffer) {
 
 Result<> ModuleBuilder::build(const Progress& progress) {
   add_inputs();
-  const std::optional<schedule::Capabilities> hardware = hardware_caps();
+  const std::optional<schedule::Capabilities> hardware = variant_caps();
   const std::vector<schedule::Launched> launched =
       options_.fuse ? schedule::group_stages(stages_.program, ends_of(stages_), caps_,
                                              hardware ? &*hardware : nullptr)
@@ -95,12 +103,8 @@ Result<> ModuleBuilder::build(const Progress& progress) {
   return {};
 }
 
-std::optional<schedule::Capabilities> ModuleBuilder::hardware_caps() const {
-  if (schedule::has_adapters(target_) && options_.adapters == "any") {
-    schedule::Capabilities caps = caps_;
-    caps.hardware = true;
-    return caps;
-  }
+std::optional<schedule::Capabilities> ModuleBuilder::variant_caps() const {
+  if (auto hardware = hardware_of(caps_, options_)) return hardware;
   if (target_ == schedule::TargetKind::wasm && options_.relaxed_simd &&
       options_.code == CodeForm::finished)
     return schedule::with_multiply_adds(caps_);
@@ -136,7 +140,7 @@ Result<> ModuleBuilder::add_group(const schedule::Group& group) {
   launch.scalars = std::move(call.scalars);
   launch.range = call.range;
   launch.operations = planner_.number(operations_of(group));
-  const std::optional<schedule::Capabilities> hardware = hardware_caps();
+  const std::optional<schedule::Capabilities> hardware = variant_caps();
   if (device == 0 && hardware &&
       (schedule::has_variant(group, caps_, *hardware) || is_recorded(group, *hardware))) {
     std::vector<int> same;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_set>
@@ -27,6 +28,11 @@ constexpr int64_t most_elements(schedule::TargetKind target) {
                                              : (int64_t{1} << 31) - (int64_t{1} << 20);
 }
 
+// What packages for any adapter have variants for; none: the target has no adapters, or they are
+// chosen.
+std::optional<schedule::Capabilities> hardware_of(const schedule::Capabilities& capabilities,
+                                                  const Options& options);
+
 class ModuleBuilder {
  public:
   ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKind target,
@@ -42,7 +48,7 @@ class ModuleBuilder {
 
  private:
   // What the variants are made for that a launch has for GPUs in hardware or for relaxed SIMD.
-  std::optional<schedule::Capabilities> hardware_caps() const;
+  std::optional<schedule::Capabilities> variant_caps() const;
   bool is_recorded(const schedule::Group& group, const schedule::Capabilities& others) const;
   Result<> add_group(const schedule::Group& group);
   // The group's kernel for these capabilities, and what calls it; `tensors` are its buffers.

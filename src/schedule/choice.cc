@@ -414,4 +414,13 @@ std::string class_of(const Capabilities& capabilities) {
   return target + (capabilities.hardware ? ".hardware" : ".software");
 }
 
+std::optional<int> recorded_for(const PointSource* records, StageQuestion question,
+                                const ops::Stage& stage, const Capabilities& capabilities,
+                                const Capabilities* hardware, int rule) {
+  std::optional<int> recorded;
+  if (records && hardware) recorded = (records->*question)(stage, *hardware, rule);
+  if (records && !recorded) recorded = (records->*question)(stage, capabilities, rule);
+  return recorded;
+}
+
 }  // namespace gossamer::schedule

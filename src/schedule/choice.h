@@ -78,4 +78,12 @@ class PointSource {
   }
 };
 
+// What a source, which may be null, has of a stage by one of the two above: `hardware`'s choice,
+// where there are such adapters and it is recorded, before that for any adapter.
+using StageQuestion = std::optional<int> (PointSource::*)(const ops::Stage&, const Capabilities&,
+                                                          int) const;
+std::optional<int> recorded_for(const PointSource* records, StageQuestion question,
+                                const ops::Stage& stage, const Capabilities& capabilities,
+                                const Capabilities* hardware, int rule);
+
 }  // namespace gossamer::schedule

@@ -110,10 +110,8 @@ class Chooser {
 
   int choose_axis(const Stage& stage) const {
     const int rule = axis_by_rule(stage);
-    if (!records_) return rule;
-    std::optional<int> recorded;
-    if (hardware_) recorded = records_->axis_of(stage, *hardware_, rule);
-    if (!recorded) recorded = records_->axis_of(stage, caps_, rule);
+    const auto recorded =
+        recorded_for(records_, &PointSource::axis_of, stage, caps_, hardware_, rule);
     const auto rank = static_cast<int>(stage.axes.size());
     return recorded && *recorded < rank ? *recorded : rule;
   }

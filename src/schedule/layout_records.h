@@ -3,6 +3,7 @@
 // kernels that read it, and an algorithm makes several.
 #pragma once
 
+#include <compare>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -10,10 +10,9 @@
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
-#include "ir/simplify.h"
 #include "schedule/access.h"
 #include "schedule/costs.h"
-#include "schedule/stage_in.h"
+#include "schedule/sliding_sum.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -24,8 +23,6 @@ using ir::Expr;
 using ir::Var;
 using ops::Stage;
 using ops::StageKind;
-
-constexpr int window = 3;
 
 // Transforms of one axis, a row an output, by Lavin and Gray: of the input (B^T), the weights (G)
 // and the products (A^T).
@@ -93,132 +90,6 @@ Expr transformed(const std::vector<Row>& rows, const Expr& down, const Expr& acr
   return transformed(rows, down, lines);
 }
 
-// One axis of the window.
-struct Slide {
-  size_t axis, tap;  // of the points, and of the reduction
-  int64_t points;
-};
-
-// What a stage was found to be: the sum over `channel` and the taps of input * weights.
-struct SlidingSum {
-  Expr input;    // over the places `at` along the two axes, batches and the channel
-  Expr weights;  // over columns, the channel and the taps
-  size_t column, channel;
-  std::array<Slide, 2> slides;
-  std::array<Var, 2> at;
-  std::vector<size_t> batches;  // axes that remain, which tiles are counted along
-  std::vector<size_t> open;     // and those whose extent only a run tells
-  int64_t columns, channels, tiled_batches = 1;
-};
-
-bool uses_axis(const Expr& e, const Var& axis) { return ir::uses(e, axis.get()); }
-
-bool loads_f32(const Expr& e) {
-  const auto loads = loads_of(e);
-  return !loads.empty() && std::ranges::all_of(loads, [](const ir::Load* load) {
-    return load->buffer->dtype == DType::f32;
-  });
-}
-
-class Finder {
- public:
-  Finder(const Stage& stage, const std::set<const ir::BufferNode*>& constants)
-      : stage_(stage), constants_(constants), bounds_(bounds_of(stage)) {}
-
-  std::optional<SlidingSum> find() {
-    if (stage_.kind != StageKind::reduce || stage_.in_order || !stage_.starts.empty() ||
-        stage_.reduce_axes.size() != 3 || stage_.output->dtype != DType::f32)
-      return std::nullopt;
-    const auto is_known = [](const Expr& e) { return ir::as_int(e).has_value(); };
-    if (!std::ranges::all_of(stage_.reduce_extents, is_known)) return std::nullopt;
-    const Factors factors = factors_of(stage_);
-    if (!factors.a.get() || !(factors.a->type == ir::Type(DType::f32))) return std::nullopt;
-    if (is_constant(factors.b)) return with(factors.a, factors.b);
-    if (is_constant(factors.a)) return with(factors.b, factors.a);
-    return std::nullopt;
-  }
-
- private:
-  bool is_constant(const Expr& factor) const {
-    const auto loads = loads_of(factor);
-    return !loads.empty() && std::ranges::all_of(loads, [&](const ir::Load* load) {
-      return constants_.contains(load->buffer.get());
-    });
-  }
-
-  std::optional<SlidingSum> with(Expr input, const Expr& weights) {
-    if (!loads_f32(input) || !loads_f32(weights)) return std::nullopt;
-    SlidingSum found;
-    found.weights = weights;
-    size_t slides = 0;
-    std::vector<bool> taken(stage_.axes.size());
-    std::optional<size_t> channel;
-    for (size_t r = 0; r < stage_.reduce_axes.size(); ++r) {
-      const auto slide = slide_of(r, input, weights, slides);
-      if (!slide) {
-        if (channel) return std::nullopt;
-        channel = r;
-        continue;
-      }
-      if (slides == 2 || taken[slide->axis]) return std::nullopt;
-      taken[slide->axis] = true;
-      found.slides[slides] = *slide;
-      found.at[slides] = at_;
-      input = moved_;
-      ++slides;
-    }
-    if (slides != 2 || !channel) return std::nullopt;
-    found.input = input;
-    found.channel = *channel;
-    found.channels = *ir::as_int(stage_.reduce_extents[*channel]);
-    std::optional<size_t> column;
-    for (size_t i = 0; i < stage_.axes.size(); ++i) {
-      const bool of_weights = uses_axis(weights, stage_.axes[i]);
-      if (taken[i] && of_weights) return std::nullopt;
-      if (taken[i]) continue;
-      if (of_weights) {
-        if (column || uses_axis(input, stage_.axes[i])) return std::nullopt;
-        column = i;
-      } else if (const auto extent = ir::as_int(stage_.extents[i])) {
-        found.batches.push_back(i);
-        found.tiled_batches *= *extent;
-      } else {
-        found.open.push_back(i);
-      }
-    }
-    if (!column || !ir::as_int(stage_.extents[*column])) return std::nullopt;
-    found.column = *column;
-    found.columns = *ir::as_int(stage_.extents[*column]);
-    return found;
-  }
-
-  // The axis that the input moves along with a tap, the two always together: it then depends on
-  // their sum alone, which takes their place in moved_.
-  std::optional<Slide> slide_of(size_t tap, const Expr& input, const Expr& weights, size_t which) {
-    const Var& step = stage_.reduce_axes[tap];
-    if (!ir::is_const(stage_.reduce_extents[tap], window) || !uses_axis(weights, step) ||
-        !uses_axis(input, step))
-      return std::nullopt;
-    for (size_t i = 0; i < stage_.axes.size(); ++i) {
-      const Var& axis = stage_.axes[i];
-      const int64_t points = ir::as_int(stage_.extents[i]).value_or(0);
-      if (points < 2 || !uses_axis(input, axis)) continue;
-      at_ = ir::var(which == 0 ? "y" : "x");
-      ir::Bounds bounds = bounds_;
-      bounds.set(at_.get(), {0, points + window - 2});
-      moved_ = ir::simplify(ir::substitute(input, {{step.get(), Expr(at_) - axis}}), bounds);
-      if (!uses_axis(moved_, axis)) return Slide{i, tap, points};
-    }
-    return std::nullopt;
-  }
-
-  const Stage& stage_;
-  const std::set<const ir::BufferNode*>& constants_;
-  const ir::Bounds bounds_;
-  Var at_;
-  Expr moved_;
-};
-
 int64_t tiles_along(const Slide& slide, int tile) { return (slide.points + tile - 1) / tile; }
 
 int64_t tiles_in(const SlidingSum& sliding, int tile) {
@@ -236,9 +107,9 @@ double cost_of(const SlidingSum& sliding, int tile, const Costs& costs) {
   if (tile == direct) {
     const double rows = static_cast<double>(sliding.tiled_batches) *
                         static_cast<double>(sliding.slides[0].points * sliding.slides[1].points);
-    return product(window * window, rows);
+    return product(window_edge * window_edge, rows);
   }
-  const double places = (tile + window - 1) * (tile + window - 1);
+  const double places = (tile + window_edge - 1) * (tile + window_edge - 1);
   const auto rows = static_cast<double>(tiles_in(sliding, tile));
   return product(places, rows) + costs.transform * places * rows * (channels + columns) +
          2 * costs.launch;
@@ -258,10 +129,7 @@ int tile_by_rule(const SlidingSum& sliding, const Capabilities& caps) {
 int tile_for(const Stage& stage, const SlidingSum& sliding, const Capabilities& caps,
              const PointSource* records, const Capabilities* hardware) {
   const int rule = tile_by_rule(sliding, hardware ? *hardware : caps);
-  std::optional<int> recorded;
-  if (records && hardware) recorded = records->tile_of(stage, *hardware, rule);
-  if (records && !recorded) recorded = records->tile_of(stage, caps, rule);
-  return recorded.value_or(rule);
+  return recorded_for(records, &PointSource::tile_of, stage, caps, hardware, rule).value_or(rule);
 }
 
 // The stages in place of one.
@@ -271,7 +139,7 @@ class Maker {
       : stage_(stage),
         sliding_(sliding),
         tile_(tile),
-        edge_(tile + window - 1),
+        edge_(tile + window_edge - 1),
         places_(static_cast<int64_t>(edge_) * edge_),
         down_(tiles_along(sliding.slides[0], tile)),
         across_(tiles_along(sliding.slides[1], tile)),
@@ -327,7 +195,8 @@ class Maker {
         stage("weights", {place, column, channel},
               {ir::index(places_), ir::index(sliding_.columns), ir::index(sliding_.channels)});
     made.result = transformed(
-        transforms_of(tile_).weights, down_of(place), across_of(place), window, [&](int i, int j) {
+        transforms_of(tile_).weights, down_of(place), across_of(place), window_edge,
+        [&](int i, int j) {
           return ir::substitute(sliding_.weights,
                                 {{stage_.axes[sliding_.column].get(), column},
                                  {stage_.reduce_axes[sliding_.channel].get(), channel},
@@ -362,7 +231,7 @@ class Maker {
             const Expr place_in = first[w] + ir::index(step);
             at[sliding_.at[w].get()] = place_in;
             // Behind the last window that counts there may be no memory.
-            const int64_t end = sliding_.slides[w].points + window - 1;
+            const int64_t end = sliding_.slides[w].points + window_edge - 1;
             if ((which == 0 ? down_ : across_) * tile_ - tile_ + step < end) continue;
             const Expr is_in = place_in < ir::index(end);
             inside = inside ? Expr(inside && is_in) : is_in;
@@ -449,7 +318,7 @@ class Rewriter {
     for (ops::Entry& entry : program_) {
       Stage* stage = entry.stage();
       if (stage && !is_constant(*stage)) {
-        if (const auto sliding = Finder(*stage, constant_).find()) {
+        if (const auto sliding = find_sliding_sum(*stage, constant_)) {
           if (const int tile = tile_for(*stage, *sliding, caps_, records_, hardware_)) {
             for (Stage& one : Maker(*stage, with_inlined(*sliding), tile).make())
               made.emplace_back(std::move(one));

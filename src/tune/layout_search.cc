@@ -1,8 +1,10 @@
 #include "tune/layout_search.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
+#include <utility>
 
 namespace gossamer::tune {
 namespace {
@@ -92,18 +94,14 @@ void LayoutSearch::find_kinds(const std::vector<SeenLayout>& stages) {
 // All kinds of convolutions by the same algorithm, then each by itself, those that compute most
 // first.
 void LayoutSearch::find_algorithms() {
-  std::vector<std::pair<double, size_t>> kinds;
-  std::vector<size_t> all;
-  for (size_t kind = 0; kind < kinds_.size(); ++kind) {
-    if (is_layout(kinds_[kind].rule)) continue;
-    kinds.emplace_back(-kinds_[kind].work, kind);
-    all.push_back(kind);
-  }
-  if (kinds.empty()) return;
-  std::ranges::sort(kinds);
-  if (all.size() > 1)
-    for (const StageChoice choice : kinds_[all[0]].choices) changes_.push_back({all, choice, {}});
-  for (const auto& [less, kind] : kinds)
+  std::vector<size_t> kinds;
+  for (size_t kind = 0; kind < kinds_.size(); ++kind)
+    if (!is_layout(kinds_[kind].rule)) kinds.push_back(kind);
+  std::ranges::sort(kinds, {}, [&](size_t kind) { return std::pair(-kinds_[kind].work, kind); });
+  if (kinds.size() > 1)
+    for (const StageChoice choice : kinds_[kinds[0]].choices)
+      changes_.push_back({kinds, choice, {}});
+  for (const size_t kind : kinds)
     for (const StageChoice choice : kinds_[kind].choices) changes_.push_back({{kind}, choice, {}});
 }
 
