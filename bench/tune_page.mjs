@@ -1,10 +1,13 @@
 // What `model.tune()` finds in a page in seconds, of what it finds in minutes: a model is tuned for `--seconds`, then for `--long` more,
 // and the default points, those of the records that come with the compiler, the short search's and the long one's take turns.
 //
-//   node bench/tune_page.mjs [--model resnet18] [--device webgpu] [--seconds 10] [--long 120] [--browser PATH] [--browser-args "..."] [--out FOLDER]
+//   node bench/tune_page.mjs [--model resnet18] [--device webgpu] [--seconds 10] [--long 120] [--costs FOLDER]
+//                            [--browser PATH] [--browser-args "..."] [--out FOLDER]
 //
+// --costs: FOLDER/MODEL.jsonl has what was learned of other models alone (`gossamer cost-model --output`), in place of what comes with
+// the compiler, which may know this one.
 // Writes OUT/tune_page.json and .md, and the long search's records. Runs from a checkout and from what `make bench-pack` writes.
-import {existsSync, mkdirSync, writeFileSync} from 'node:fs';
+import {existsSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs';
 import {join, resolve} from 'node:path';
 import {parseArgs} from 'node:util';
 import {commandWords, findBrowser, openBrowser} from './lib/browser.mjs';
@@ -15,11 +18,12 @@ import {modelOf, models} from './models/table.mjs';
 const {values: given} = parseArgs({args: commandWords(), options: {
   model: {type: 'string', default: 'resnet18'}, device: {type: 'string', default: 'webgpu'},
   seconds: {type: 'string', default: '10'}, long: {type: 'string', default: '120'}, threads: {type: 'string', default: '1'},
-  browser: {type: 'string'}, 'browser-args': {type: 'string', default: ''},
+  costs: {type: 'string'}, browser: {type: 'string'}, 'browser-args': {type: 'string', default: ''},
   out: {type: 'string', default: join(import.meta.dirname, '.cache/tune')},
 }});
 const jobs = given.device.split(',').flatMap((device) => given.model.split(',').map((model) => ({
   model, device, seconds: Number(given.seconds), long: Number(given.long), threads: Number(given.threads),
+  costs: given.costs ? readFileSync(join(given.costs, `${model}.jsonl`), 'utf8') : '',
 })));
 const unknown = jobs.find(({model}) => !modelOf(model));
 if (unknown) {

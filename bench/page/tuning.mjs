@@ -29,7 +29,7 @@ async function outputsOf(model, feeds, names) {
 /** Of what the long search gains over `from` what the short one does; undefined: that gains nothing. */
 const shareOf = (from, short, long) => (from > long ? (from - short) / (from - long) : undefined);
 
-async function measure({model: name, device, seconds, long, threads}) {
+async function measure({model: name, device, seconds, long, threads, costs}) {
   const [{compile}, {load, tensor}] = await Promise.all([import(at('now/compiler/compiler.js')), import(at('now/runtime/runtime.js'))]);
   const graph = modelOf(name).graph();
   const onnx = await graph.file();
@@ -37,9 +37,9 @@ async function measure({model: name, device, seconds, long, threads}) {
   const options = {device, threads, strict: true};
   const opened = await load(await compile(onnx, {target: device, tunable: true, records: ''}), options);
   const search = (more) => opened.tune({feeds, keep: false, onProgress: ({seconds: now, trials}) => void post('/progress', {text: `${name}: ${now.toFixed(0)} s, ${trials} points`}), ...more});
-  const {found: brief, ...frames} = await withFrames(search({seconds, records: ''}));
+  const {found: brief, ...frames} = await withFrames(search({seconds, records: costs}));
   const spent = ({compileSeconds, loadSeconds, measureSeconds}) => ({compileSeconds, loadSeconds, measureSeconds});
-  const thorough = await search({seconds: long, records: brief.records});
+  const thorough = await search({seconds: long, records: `${costs}\n${brief.records}`});
 
   // The default points, and what pages have on this device before anything was searched: the records that come with the compiler.
   const plain = await compile(onnx, {target: device, records: '', deviceClass: 'none'});

@@ -5,7 +5,6 @@
 #include <cctype>
 
 #include "shipped/files.h"
-#include "tune/text.h"
 #ifdef GOSSAMER_LLVM
 #include "codegen/llvm/emit.h"
 #endif
@@ -115,13 +114,22 @@ std::string_view lines_of(std::string_view device_class) {
 
 Result<> add_to(schedule::Records& records, const compiler::Options& options,
                 std::string_view device_class, const Adapter& adapter) {
+  tune::Recorded recorded;
+  GS_TRY(add_to(recorded, options, device_class, adapter));
+  records.add(std::move(recorded.records));
+  return {};
+}
+
+Result<> add_to(tune::Recorded& recorded, const compiler::Options& options,
+                std::string_view device_class, const Adapter& adapter) {
   if (device_class.empty() && adapter && has_hardware(options.target))
     device_class = device_class_of(adapter());
   GS_ASSIGN(const auto taken, classes_for(options, device_class));
   for (const std::string_view name : taken) {
     tune::Recorded read = tune::read_records(lines_of(name), name);
     GS_CHECK(read.left_out.empty(), read.left_out.front().to_string());
-    records.add(std::move(read.records));
+    recorded.records.add(std::move(read.records));
+    std::ranges::move(read.costs, std::back_inserter(recorded.costs));
   }
   return {};
 }

@@ -80,7 +80,8 @@ TEST(Shipped, EveryLineIsARecord) {
     for (size_t at = 0; at < file.text.size(); ++lines) {
       const std::string_view line = file.text.substr(at, file.text.find('\n', at) - at);
       at += line.size() + 1;
-      if (line.starts_with('#')) {
+      // Costs were read, or left out above.
+      if (line.starts_with('#') || line.starts_with("{\"costs\"")) {
         --lines;
         continue;
       }
@@ -94,6 +95,19 @@ TEST(Shipped, EveryLineIsARecord) {
   for (const auto& entry : std::filesystem::directory_iterator("src/shipped"))
     there += entry.path().extension() == ".jsonl";
   EXPECT_EQ(seen.size(), there);
+}
+
+// What searches on hardware begin with, natively and in pages.
+TEST(Shipped, CostsComeWithTheirClass) {
+  compiler::Options options;
+  options.target = "webgpu";
+  tune::Recorded nvidia, none;
+  ASSERT_TRUE(add_to(nvidia, options, "nvidia"));
+  ASSERT_EQ(nvidia.costs.size(), 1u);
+  EXPECT_EQ(nvidia.costs[0].machine, "webgpu.hardware");
+  EXPECT_GT(nvidia.records.size(), 0u);
+  ASSERT_TRUE(add_to(none, options, no_class));
+  EXPECT_TRUE(none.costs.empty());
 }
 
 TEST(Shipped, NotAskedWhatTheDeviceIsWhereNothingHangsOnIt) {

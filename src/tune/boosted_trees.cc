@@ -1,6 +1,7 @@
 #include "tune/boosted_trees.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace gossamer::tune {
@@ -126,6 +127,51 @@ class BoostedTrees::Fit {
 BoostedTrees BoostedTrees::fit(std::span<const float> rows, std::span<const double> targets,
                                const BoostingOptions& options) {
   return targets.empty() ? BoostedTrees() : Fit(rows, targets, options).run();
+}
+
+std::vector<BoostedTrees::Walk> BoostedTrees::walks() const {
+  std::vector<Walk> all;
+  for (const std::vector<Node>& tree : trees_) {
+    Walk& walk = all.emplace_back();
+    // Nodes lie as a walk meets them.
+    for (const Node& node : tree) {
+      walk.push_back(node.feature);
+      walk.push_back(node.feature < 0 ? node.value : double{node.threshold});
+    }
+  }
+  return all;
+}
+
+Result<BoostedTrees> BoostedTrees::of_walks(double base, std::span<const Walk> walks,
+                                            size_t features) {
+  BoostedTrees made;
+  made.base_ = base;
+  for (const Walk& walk : walks) {
+    std::vector<Node> tree(walk.size() / 2);
+    std::vector<size_t> open;  // nodes whose larger side is to come
+    for (size_t at = 0; at < tree.size(); ++at) {
+      const double feature = walk[2 * at], value = walk[2 * at + 1];
+      if (!std::isfinite(value) || (at > 0 && open.empty())) return fail("is no tree");
+      if (at > 0 && tree[at - 1].feature < 0) {
+        tree[open.back()].right = static_cast<int>(at);
+        open.pop_back();
+      }
+      if (feature == -1) {
+        tree[at].value = value;
+        continue;
+      }
+      if (!(feature >= 0 && feature < static_cast<double>(features)))
+        return fail(cat("asks for feature ", feature, " of ", features));
+      tree[at].feature = static_cast<int>(feature);
+      tree[at].threshold = static_cast<float>(value);
+      tree[at].left = static_cast<int>(at) + 1;
+      open.push_back(at);
+    }
+    if (walk.size() % 2 != 0 || tree.empty() || !open.empty() || tree.back().feature >= 0)
+      return fail("is no tree");
+    made.trees_.push_back(std::move(tree));
+  }
+  return made;
 }
 
 double BoostedTrees::predict(std::span<const float> row) const {

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "base/result.h"
+
 namespace gossamer::tune {
 
 struct BoostingOptions {
@@ -24,6 +26,14 @@ class BoostedTrees {
   static BoostedTrees fit(std::span<const float> rows, std::span<const double> targets,
                           const BoostingOptions& options = {});
   double predict(std::span<const float> row) const;
+
+  // A tree as numbers: of a node its feature and threshold, then what is at most as large, then
+  // what is larger; of a leaf -1 and its value.
+  using Walk = std::vector<double>;
+  double base() const { return base_; }
+  std::vector<Walk> walks() const;
+  // Errors: a walk that is no tree over so many features.
+  static Result<BoostedTrees> of_walks(double base, std::span<const Walk> walks, size_t features);
 
  private:
   struct Node {

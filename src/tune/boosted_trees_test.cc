@@ -51,5 +51,36 @@ TEST(BoostedTrees, FewSamples) {
   EXPECT_NEAR(BoostedTrees::fit(rows, targets).predict(std::vector<float>{1, 2}), 4, 1e-9);
 }
 
+TEST(BoostedTrees, WalksReadBack) {
+  std::vector<float> rows;
+  std::vector<double> targets;
+  for (int i = 0; i < 200; ++i) {
+    const float x = static_cast<float>(i % 17), y = static_cast<float>(i % 5);
+    rows.insert(rows.end(), {x, y});
+    targets.push_back(std::sin(x) * y);
+  }
+  const BoostedTrees trees = BoostedTrees::fit(rows, targets);
+  const auto read = BoostedTrees::of_walks(trees.base(), trees.walks(), 2);
+  ASSERT_TRUE(read) << read.error().to_string();
+  for (size_t i = 0; i < targets.size(); ++i)
+    EXPECT_EQ(read->predict(std::span(rows).subspan(2 * i, 2)),
+              trees.predict(std::span(rows).subspan(2 * i, 2)));
+}
+
+TEST(BoostedTrees, WalksThatAreNoTrees) {
+  const double infinite = std::numeric_limits<double>::infinity();
+  using Walk = BoostedTrees::Walk;
+  for (const Walk& walk :
+       {Walk{}, Walk{-1}, Walk{0, 1}, Walk{0, 1, -1, 2}, Walk{0, 1, 0, 1, -1, 2, -1, 3},
+        Walk{-1, 2, -1, 3}, Walk{0, 1, -1, 2, -1, 3, -1, 4}, Walk{2, 1, -1, 2, -1, 3},
+        Walk{-2, 1, -1, 2, -1, 3}, Walk{infinite, 1, -1, 2, -1, 3}, Walk{0, infinite, -1, 2, -1, 3},
+        Walk{0, 1, -1, 2, -1, 3, -1}})
+    EXPECT_FALSE(BoostedTrees::of_walks(0, std::vector<Walk>{walk}, 2)) << walk.size();
+  for (const Walk& walk :
+       {Walk{-1, 2}, Walk{0, 1, -1, 2, -1, 3}, Walk{0, 1, 1, 1, -1, 2, -1, 3, -1, 4},
+        Walk{0, 1, -1, 2, 1, 1, -1, 3, -1, 4}})
+    EXPECT_TRUE(BoostedTrees::of_walks(0, std::vector<Walk>{walk}, 2)) << walk.size();
+}
+
 }  // namespace
 }  // namespace gossamer::tune

@@ -31,7 +31,7 @@ double log2_of(double amount) { return std::log2(std::max(amount, 1.0)); }
 // Of what is computed in whole pieces, the part that somebody wants.
 double used(double extent, double piece) { return extent / (std::ceil(extent / piece) * piece); }
 
-class Features {
+class Row {
  public:
   void amount(double value) { all_.push_back(static_cast<float>(log2_of(value))); }
   void plain(double value) { all_.push_back(static_cast<float>(value)); }
@@ -41,7 +41,7 @@ class Features {
   std::vector<float> all_;
 };
 
-void add_group(const schedule::Group& group, Features& features) {
+void add_group(const schedule::Group& group, Row& features) {
   const ops::Stage& stage = group.last();
   double bytes = 0, stored = 0, steps = 0;
   for (const ir::Buffer& buffer : inputs_of(group))
@@ -62,7 +62,7 @@ void add_group(const schedule::Group& group, Features& features) {
     features.amount(i < stage.reduce_extents.size() ? extent_of(stage.reduce_extents[i]) : 1);
 }
 
-void add_tiling(const ops::Stage& stage, const Tiling& t, Features& features) {
+void add_tiling(const ops::Stage& stage, const Tiling& t, Row& features) {
   const double rows = at_axis(stage, t.row_axis) * at_axis(stage, t.joined_axis);
   const double columns = at_axis(stage, t.vector_axis);
   const double down = t.rows * t.group_rows, across = t.lanes * t.vectors * t.group_vectors;
@@ -90,7 +90,7 @@ void add_tiling(const ops::Stage& stage, const Tiling& t, Features& features) {
   features.plain(used(reduction, double(t.reduce_block) * t.parts));
 }
 
-void add_rows(const schedule::Group& group, const RowTiling& t, Features& features) {
+void add_rows(const schedule::Group& group, const RowTiling& t, Row& features) {
   double rows = 1;
   for (const schedule::RowAxis& axis : group.members.back().rows)
     rows *= at_axis(group.last(), axis.axis) / static_cast<double>(axis.quotient);
@@ -104,7 +104,7 @@ void add_rows(const schedule::Group& group, const RowTiling& t, Features& featur
 }
 
 std::vector<float> of_point(const schedule::Group& group, const schedule::Point& point) {
-  Features features;
+  Row features;
   const auto* rows = std::get_if<RowTiling>(&point);
   features.plain(rows ? 1 : 0);
   add_tiling(group.last(), rows ? Tiling{} : std::get<Tiling>(point), features);
@@ -114,15 +114,19 @@ std::vector<float> of_point(const schedule::Group& group, const schedule::Point&
 
 }  // namespace
 
-std::vector<float> features_of(const schedule::Group& group, const schedule::Point& start,
-                               const schedule::Point& point) {
-  Features of_group;
-  add_group(group, of_group);
-  std::vector<float> features = of_group.take();
-  const std::vector<float> before = of_point(group, start), after = of_point(group, point);
+Features::Features(const schedule::Group& group, const schedule::Point& start)
+    : group_(group), of_start_(of_point(group, start)) {
+  Row row;
+  add_group(group, row);
+  of_group_ = row.take();
+}
+
+std::vector<float> Features::of(const schedule::Point& point) const {
+  std::vector<float> features = of_group_;
+  const std::vector<float> after = of_point(group_, point);
   features.insert(features.end(), after.begin(), after.end());
-  // What is predicted is a ratio to the time at `start`.
-  for (size_t at = 0; at < after.size(); ++at) features.push_back(after[at] - before[at]);
+  // What is predicted is a ratio to the time at the default point.
+  for (size_t at = 0; at < after.size(); ++at) features.push_back(after[at] - of_start_[at]);
   return features;
 }
 

@@ -1,15 +1,27 @@
 // What a cost model sees of a kernel: numbers of a group and of a point of its space.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "schedule/choice.h"
 
 namespace gossamer::tune {
 
-// Always as many: amounts as logarithms to base 2, ratios and flags as they are, of the point and
-// how far it is from the default one, `start`.
-std::vector<float> features_of(const schedule::Group& group, const schedule::Point& start,
-                               const schedule::Point& point);
+// Learned costs (tune/learned_costs.h) are of these, in this order: who changes them learns anew.
+constexpr size_t feature_count = 101;
+
+class Features {
+ public:
+  // `start` is the default point.
+  Features(const schedule::Group& group, const schedule::Point& start);
+  // feature_count: amounts as logarithms to base 2, ratios and flags as they are, of the group,
+  // the point and how far that is from the default one.
+  std::vector<float> of(const schedule::Point& point) const;
+
+ private:
+  const schedule::Group& group_;
+  std::vector<float> of_group_, of_start_;
+};
 
 }  // namespace gossamer::tune

@@ -12,7 +12,8 @@ namespace {
 using schedule::SeenLayout;
 using schedule::StageChoice;
 
-constexpr size_t most_groups = 4;  // of stages in one layout, those that compute most
+constexpr size_t least_candidates = 4;  // fewer find nothing: points have their time
+constexpr size_t most_groups = 4;       // of stages in one layout, those that compute most
 
 std::string text_of(const std::vector<PlacedLayout>& layouts) {
   std::set<std::string> lines;
@@ -186,10 +187,13 @@ bool LayoutSearch::is_enough() const {
   if (options_.trials > 0 && begun_ >= static_cast<int>(options_.layout_share * options_.trials))
     return true;
   if (options_.seconds <= 0) return false;
+  const double share = options_.layout_share * options_.seconds;
+  if (begun_ == 0 && guess_ * double(std::min(least_candidates, changes_.size())) > share)
+    return true;
   // As long as those before, on the average.
   const double each = ended_ > 0 ? took_ / ended_ : guess_;
   const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
-  return seconds + each > options_.layout_share * options_.seconds;
+  return seconds + each > share;
 }
 
 std::optional<Batch> LayoutSearch::next() {

@@ -28,7 +28,37 @@ double expected_best(std::vector<double> ratios, size_t count) {
   return expected;
 }
 
-Judgement judge(const MeasuredKernel& kernel, const CostModel& model) {
+// What is left of the default point's time when the first points were tried.
+template <size_t N>
+void try_first(const std::vector<double>& ratios, std::array<double, N>& left) {
+  double now = 1;
+  for (size_t at = 0; at < N; ++at) {
+    if (at < ratios.size() && ratios[at] <= faster) now = std::min(now, ratios[at]);
+    left[at] += now;
+  }
+}
+
+void try_points(const MeasuredKernel& kernel, const Space& space, const CostModel& model,
+                Judgement& judged) {
+  constexpr int draws = 100;
+  const std::string start = to_string(space.start());
+  std::vector<std::pair<double, double>> order;  // predicted, measured
+  for (const MeasuredPoint& one : kernel.points)
+    if (to_string(one.point) != start)
+      order.emplace_back(model.predict(space, one.point), one.ratio);
+  std::ranges::sort(order);
+  std::vector<double> ratios;
+  for (const auto& [cost, ratio] : order) ratios.push_back(ratio);
+  try_first(ratios, judged.after_first);
+  Random random(1);
+  for (int draw = 0; draw < draws; ++draw) {
+    std::ranges::shuffle(ratios, random);
+    try_first(ratios, judged.after_random);
+  }
+  for (double& left : judged.after_random) left /= draws;
+}
+
+Judgement judge(const MeasuredKernel& kernel, const CostModel& model, bool in_space) {
   const Space space(kernel.group, kernel.capabilities);
   Judgement judged;
   judged.kernel = &kernel;
@@ -61,6 +91,8 @@ Judgement judge(const MeasuredKernel& kernel, const CostModel& model) {
     judged.best_of_first = std::min(judged.best_of_first, order[at].second);
   judged.best_of_random = expected_best(ratios, first);
 
+  try_points(kernel, space, model, judged);
+  if (!in_space) return judged;
   for (const schedule::Point& point : space.all()) {
     if (!measured.contains(to_string(point)) && space.legal(point))
       costs.push_back(model.predict(space, point));
@@ -70,28 +102,46 @@ Judgement judge(const MeasuredKernel& kernel, const CostModel& model) {
   return judged;
 }
 
+void add_to(CostModel& model, const MeasuredKernel& kernel) {
+  const Space space(kernel.group, kernel.capabilities);
+  for (const MeasuredPoint& one : kernel.points) model.add(space, one.point, one.ratio);
+}
+
 }  // namespace
 
 bool Rank::is_within(double share) const { return place <= first_of(of, share); }
 
-std::vector<Judgement> judge_model(const std::vector<MeasuredKernel>& kernels, size_t least,
-                                   const std::function<void(size_t, size_t)>& done) {
+std::vector<Judgement> judge_model(const std::vector<MeasuredKernel>& kernels,
+                                   const JudgeOptions& options) {
   std::vector<Judgement> judged;
   for (size_t at = 0; at < kernels.size(); ++at) {
-    if (kernels[at].points.size() >= least) {
+    if (kernels[at].points.size() >= options.least) {
       CostModel model;
-      for (size_t other = 0; other < kernels.size(); ++other) {
-        if (other == at) continue;
-        const Space space(kernels[other].group, kernels[other].capabilities);
-        for (const MeasuredPoint& one : kernels[other].points)
-          model.add(space, one.point, one.ratio);
+      model.begin_with(options.costs);
+      if (!options.costs) {
+        for (size_t other = 0; other < kernels.size(); ++other)
+          if (other != at) add_to(model, kernels[other]);
+        model.fit();
       }
-      model.fit();
-      judged.push_back(judge(kernels[at], model));
+      judged.push_back(judge(kernels[at], model, options.in_space));
     }
-    if (done) done(at + 1, kernels.size());
+    if (options.done) options.done(at + 1, kernels.size());
   }
   return judged;
+}
+
+LearnedCosts learn_costs(const std::vector<MeasuredKernel>& kernels, std::string machine,
+                         std::string adapter) {
+  CostModel model;
+  LearnedCosts costs{std::move(machine), std::move(adapter), 0, 0, {}};
+  for (const MeasuredKernel& kernel : kernels) {
+    add_to(model, kernel);
+    ++costs.kernels;
+    costs.points += static_cast<int>(kernel.points.size());
+  }
+  model.fit();
+  costs.trees = model.trees();
+  return costs;
 }
 
 }  // namespace gossamer::tune

@@ -1,11 +1,13 @@
 // How good the cost model is at kernels that it never saw.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "schedule/choice.h"
+#include "tune/learned_costs.h"
 
 namespace gossamer::tune {
 
@@ -18,6 +20,7 @@ struct MeasuredKernel {
   schedule::Group group;
   schedule::Capabilities capabilities;
   std::vector<MeasuredPoint> points;  // of one adapter, each once, the default one among them
+  double ms = 0;                      // of the default point
 };
 
 // Where the best measured point stands in the model's order, from 1 on.
@@ -34,14 +37,27 @@ struct Judgement {
   Rank in_measured;           // among those measured alone
   double best_of_first = 1;   // ratio of the best measured point of the first 5 % of those measured
   double best_of_random = 1;  // what as many points drawn at random hold, on average
+  // Of the points measured beside the default one: the ratio that is left when the first 1, 2, ..
+  // of them were tried, in the model's order and at random.
+  std::array<double, 4> after_first{}, after_random{};
 };
 
 constexpr double first_share = 0.05;
 
-// Leaves one kernel out after the other: the model is fitted to all others, and orders that one's
-// points. Kernels of less than `least` points are fitted to, and not asked about. `done`: after
-// each kernel, of so many. Costs as much as scheduling every point of every space does.
-std::vector<Judgement> judge_model(const std::vector<MeasuredKernel>& kernels, size_t least,
-                                   const std::function<void(size_t, size_t)>& done = {});
+struct JudgeOptions {
+  size_t least = 8;  // points: kernels of fewer are fitted to, and not asked about
+  // The model: what was learned of others. Null: it leaves out one kernel after the other, is
+  // fitted to all others and orders that one's points.
+  const BoostedTrees* costs = nullptr;
+  // Among all points of a space, too, which costs as much as scheduling each of them.
+  bool in_space = true;
+  std::function<void(size_t, size_t)> done = {};  // after each kernel, of so many
+};
+std::vector<Judgement> judge_model(const std::vector<MeasuredKernel>& kernels,
+                                   const JudgeOptions& options);
+
+// Of all of them, which are of one class of machines.
+LearnedCosts learn_costs(const std::vector<MeasuredKernel>& kernels, std::string machine,
+                         std::string adapter);
 
 }  // namespace gossamer::tune

@@ -9,7 +9,9 @@
 #include <set>
 
 #include "schedule/test_stages.h"
+#include "tune/features.h"
 #include "tune/space.h"
+#include "tune/text.h"
 
 namespace gossamer::tune {
 namespace {
@@ -29,7 +31,7 @@ std::vector<MeasuredKernel> measure(Time time) {
     const auto group =
         schedule::single_group(schedule::product(index(size), index(size), index(size)));
     const auto caps = capabilities_of(schedule::TargetKind::cpu);
-    MeasuredKernel kernel{key_of(group), "product", group, caps, {}};
+    MeasuredKernel kernel{key_of(group), "product", group, caps, {}, 1};
     const Space space(kernel.group, caps);
     std::vector<schedule::Point> points = space.all();
     std::erase_if(points, [&](const schedule::Point& one) { return !space.legal(one); });
@@ -52,7 +54,7 @@ size_t found_by(const std::vector<Judgement>& judged) {
 
 TEST(ModelQuality, AFormulaIsLearned) {
   const auto kernels = measure(formula);
-  const auto judged = judge_model(kernels, 8);
+  const auto judged = judge_model(kernels, {});
   ASSERT_EQ(judged.size(), kernels.size());
   EXPECT_EQ(found_by(judged), judged.size());
   for (const Judgement& one : judged) {
@@ -68,13 +70,56 @@ TEST(ModelQuality, ADiceIsNot) {
   const auto dice = [&](const schedule::Point&) {
     return std::uniform_real_distribution<>(1, 3)(random);
   };
-  EXPECT_LT(found_by(judge_model(measure(dice), 8)), 3u);
+  EXPECT_LT(found_by(judge_model(measure(dice), {})), 3u);
+}
+
+// What was learned of some kernels orders the points of others, also as a line that was read back.
+TEST(ModelQuality, CostsAreOfUseElsewhere) {
+  auto kernels = measure(formula);
+  const std::vector<MeasuredKernel> others(kernels.begin() + 3, kernels.end());
+  kernels.resize(3);
+  const LearnedCosts costs = learn_costs(others, "cpu", "a formula");
+  EXPECT_EQ(costs.kernels, 3);
+  size_t points = 0;
+  for (const MeasuredKernel& kernel : others) points += kernel.points.size();
+  EXPECT_EQ(static_cast<size_t>(costs.points), points);
+  const Recorded read = read_records(line_of(costs), "a line");
+  ASSERT_EQ(read.costs.size(), 1u);
+  EXPECT_EQ(read.costs[0].machine, "cpu");
+  EXPECT_EQ(read.costs[0].adapter, "a formula");
+  EXPECT_EQ(read.costs[0].points, costs.points);
+  const auto judged = judge_model(kernels, {.costs = &read.costs[0].trees, .in_space = false});
+  ASSERT_EQ(judged.size(), 3u);
+  for (const Judgement& one : judged) {
+    EXPECT_TRUE(one.in_measured.place <= 4) << one.in_measured.place;
+    EXPECT_LE(one.after_first[0], one.after_random[0]);
+    EXPECT_LT(one.best_of_first, 1.1 * one.best);
+    EXPECT_LT(one.best_of_first, one.best_of_random);
+  }
+}
+
+TEST(ModelQuality, CostsThatAreNone) {
+  const std::string good = line_of(learn_costs(measure(formula), "cpu", "a formula"));
+  const auto with = [&](const std::string& before, const std::string& after) {
+    std::string line = good;
+    const size_t at = line.find(before);
+    EXPECT_NE(at, std::string::npos) << before;
+    return line.replace(at, before.size(), after);
+  };
+  EXPECT_EQ(read_records(good, "").costs.size(), 1u);
+  for (const std::string& line :
+       {with(cat("\"features\":", feature_count), "\"features\":7"), with("[[", "[[900,1,"),
+        with("[[", "[[\"a\","), with("[[", "[1,["), with("\"trees\"", "\"threes\"")}) {
+    const Recorded read = read_records(line, "a file");
+    EXPECT_TRUE(read.costs.empty()) << line.substr(0, 200);
+    EXPECT_EQ(read.left_out.size(), 1u) << line.substr(0, 200);
+  }
 }
 
 TEST(ModelQuality, KernelsOfFewPointsAreNotAskedAbout) {
   auto kernels = measure(formula);
   kernels[2].points.resize(7);
-  const auto judged = judge_model(kernels, 8);
+  const auto judged = judge_model(kernels, {});
   EXPECT_EQ(judged.size(), kernels.size() - 1);
   for (const Judgement& one : judged) EXPECT_NE(one.kernel, &kernels[2]);
 }
@@ -84,6 +129,13 @@ TEST(ModelQuality, Ranks) {
   EXPECT_FALSE((Rank{2, 39}.is_within(0.05)));
   EXPECT_TRUE((Rank{2, 40}.is_within(0.05)));
   EXPECT_FALSE((Rank{3, 40}.is_within(0.05)));
+}
+
+TEST(ModelQuality, Features) {
+  for (const MeasuredKernel& kernel : measure(formula)) {
+    const Space space(kernel.group, kernel.capabilities);
+    EXPECT_EQ(space.features(space.start()).size(), feature_count);
+  }
 }
 
 TEST(ModelQuality, ASpaceHasEachPointOnce) {

@@ -123,6 +123,8 @@ Result<std::unique_ptr<Planner>> Planner::create(Survey survey, const Options& o
   if (anchors.empty()) return fail("the model has no kernels to tune");
   std::ranges::sort(anchors, std::greater(), [](const auto& one) { return one->ms; });
   made->take_class();
+  for (const LearnedCosts& costs : options.costs)
+    if (costs.machine == anchors[0]->machine) made->costs_.begin_with(&costs.trees);
   for (const auto& anchor : anchors) made->remember(*anchor);
   made->costs_.fit();
   return made;

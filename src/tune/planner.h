@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "tune/bench.h"
+#include "tune/learned_costs.h"
 #include "tune/search.h"
 
 namespace gossamer::tune {
@@ -79,10 +80,11 @@ struct Outcome {
 };
 
 struct Options {
-  compiler::Options compile;  // its records are those to begin with
-  std::vector<Trial> known;   // of earlier searches on this device: not measured again
-  int trials = 0;             // measured points at most; 0: as many as there is time for
-  double seconds = 0;         // 0: until there is nothing left to try; one round at least
+  compiler::Options compile;             // its records are those to begin with
+  std::vector<Trial> known;              // of earlier searches on this device: not measured again
+  std::vector<LearnedCosts> costs = {};  // of devices like this one
+  int trials = 0;                        // measured points at most; 0: as many as there is time for
+  double seconds = 0;  // 0: until there is nothing left to try; one round at least
   // Of seconds or, without, of trials and beside them: for layouts, before the points of kernels.
   double layout_share = 0.25;
   // What the caller does within `seconds` when the search is over, by what the first compilation

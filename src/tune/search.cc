@@ -3,26 +3,27 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tune/features.h"
-
 namespace gossamer::tune {
 namespace {
 
 constexpr size_t parents = 6;      // of the best that are varied
 constexpr int candidates = 96;     // for each point that is measured
+constexpr int generations = 3;     // of as many, where a model chooses
 constexpr int schedules = 16;      // that may turn out not to be legal
 constexpr double curiosity = 0.2;  // of all points, not the model's choice
 constexpr size_t enough = 24;      // samples of which something can be learned
+constexpr size_t curious = 6;      // points of a kernel that are known before
 
 double chance(Random& random) { return std::uniform_real_distribution<>(0, 1)(random); }
 
 }  // namespace
 
 void CostModel::add(const Space& space, const schedule::Point& point, double ratio) {
-  const std::vector<float> row = features_of(space.group(), space.start(), point);
+  const std::vector<float> row = space.features(point);
   rows_.insert(rows_.end(), row.begin(), row.end());
   // What is very slow is slow enough: how slow is nothing to learn.
-  targets_.push_back(std::log(std::clamp(ratio, 0.05, 4.0)));
+  const double target = std::log(std::clamp(ratio, 0.05, 4.0));
+  targets_.push_back(before_ ? target - before_->predict(row) : target);
 }
 
 void CostModel::fit() {
@@ -32,7 +33,8 @@ void CostModel::fit() {
 }
 
 double CostModel::predict(const Space& space, const schedule::Point& point) const {
-  return trees_.predict(features_of(space.group(), space.start(), point));
+  const std::vector<float> row = space.features(point);
+  return trees_.predict(row) + (before_ ? before_->predict(row) : 0);
 }
 
 Search::Search(const schedule::Group& group, const schedule::Capabilities& capabilities,
@@ -41,44 +43,59 @@ Search::Search(const schedule::Group& group, const schedule::Capabilities& capab
   tell(space_.start(), 1.0);
 }
 
-schedule::Point Search::candidate() {
+schedule::Point Search::candidate(const std::vector<Rated>& known) {
   const double way = chance(random_);
-  const size_t count = std::min(parents, measured_.size());
   const auto parent = [&] {
-    const auto steps = static_cast<ptrdiff_t>(chance(random_) * static_cast<double>(count));
-    return std::next(measured_.begin(), steps)->second;
+    return known[static_cast<size_t>(chance(random_) * static_cast<double>(known.size()))].second;
   };
   if (way < 0.15) return space_.any(random_);
   if (way < 0.35) return space_.cross(parent(), parent(), random_);
   return space_.mutate(parent(), random_);
 }
 
-std::optional<schedule::Point> Search::next(const CostModel& model) {
-  struct Rated {
-    double cost;
-    std::string text;
-    schedule::Point point;
-  };
-  std::vector<Rated> rated;
-  const bool guess = !model.knows_something() || chance(random_) < curiosity;
-  for (int turn = 0; turn < candidates; ++turn) {
-    schedule::Point point = candidate();
-    std::string text = to_string(point);
-    if (told_.contains(text) || given_.contains(text)) continue;
-    const double cost = guess ? chance(random_) : model.predict(space_, point);
-    rated.push_back({cost, std::move(text), point});
+// Candidates that were neither told nor given, the likeliest first. What the model expects of one
+// generation chooses the parents of the next.
+std::vector<schedule::Point> Search::likely(const CostModel& model) {
+  // Of a kernel's first points the model knows more than chance.
+  const bool follows =
+      model.knows_something() && (measured_.size() < curious || chance(random_) >= curiosity);
+  std::vector<Rated> known, rated;
+  for (const auto& [ratio, point] : measured_) {
+    if (known.size() == parents) break;
+    known.emplace_back(std::log(ratio), point);
   }
-  std::ranges::sort(rated, {}, &Rated::cost);
-  int schedules_left = schedules;
-  for (const Rated& one : rated) {
-    if (told_.contains(one.text)) continue;
-    if (schedules_left-- == 0) break;
-    if (space_.legal(one.point)) {
-      in_vain_ = 0;
-      given_.insert(one.text);
-      return one.point;
+  std::set<std::string> seen;
+  const auto by_cost = [](const Rated& one) { return one.first; };
+  for (int generation = 0; generation < (follows ? generations : 1); ++generation) {
+    for (int turn = 0; turn < candidates; ++turn) {
+      const schedule::Point point = candidate(known);
+      std::string text = to_string(point);
+      if (told_.contains(text) || given_.contains(text) || !seen.insert(std::move(text)).second)
+        continue;
+      rated.emplace_back(follows ? model.predict(space_, point) : chance(random_), point);
     }
-    told_.emplace(one.text, false);
+    std::ranges::sort(rated, {}, by_cost);
+    known.insert(known.end(), rated.begin(),
+                 rated.begin() + static_cast<ptrdiff_t>(std::min(parents, rated.size())));
+    std::ranges::sort(known, {}, by_cost);
+    known.resize(std::min(known.size(), 2 * parents));
+  }
+  std::vector<schedule::Point> points;
+  for (const Rated& one : rated) points.push_back(one.second);
+  return points;
+}
+
+std::optional<schedule::Point> Search::next(const CostModel& model) {
+  int schedules_left = schedules;
+  for (const schedule::Point& point : likely(model)) {
+    if (schedules_left-- == 0) break;
+    std::string text = to_string(point);
+    if (space_.legal(point)) {
+      in_vain_ = 0;
+      given_.insert(std::move(text));
+      return point;
+    }
+    told_.emplace(std::move(text), false);
   }
   ++in_vain_;
   return std::nullopt;

@@ -17,14 +17,20 @@ namespace gossamer::tune {
 // were measured on one machine.
 class CostModel {
  public:
+  // Begins with what was learned elsewhere, which must outlive it, and learns how it is otherwise
+  // here; null: with nothing.
+  void begin_with(const BoostedTrees* before) { before_ = before; }
   void add(const Space& space, const schedule::Point& point, double ratio);
   // To what was added so far.
   void fit();
-  bool knows_something() const { return fitted_; }
+  bool knows_something() const { return fitted_ || before_; }
   // The logarithm of the ratio.
   double predict(const Space& space, const schedule::Point& point) const;
+  // What it learned here alone.
+  const BoostedTrees& trees() const { return trees_; }
 
  private:
+  const BoostedTrees* before_ = nullptr;
   std::vector<float> rows_;
   std::vector<double> targets_;
   BoostedTrees trees_;
@@ -49,7 +55,9 @@ class Search {
   size_t told() const { return told_.size(); }
 
  private:
-  schedule::Point candidate();
+  using Rated = std::pair<double, schedule::Point>;  // by what is known or expected of it
+  schedule::Point candidate(const std::vector<Rated>& parents);
+  std::vector<schedule::Point> likely(const CostModel& model);
 
   Space space_;
   Random random_;

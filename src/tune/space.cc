@@ -30,7 +30,10 @@ size_t below(size_t count, Random& random) {
 }  // namespace
 
 Space::Space(const schedule::Group& group, const schedule::Capabilities& capabilities)
-    : group_(group), caps_(capabilities), start_(schedule::default_point(group, capabilities)) {
+    : group_(group),
+      caps_(capabilities),
+      start_(schedule::default_point(group, capabilities)),
+      features_(group, start_) {
   std::holds_alternative<RowTiling>(start_) ? of_rows() : of_tiles();
   std::erase_if(dimensions_, [](const Dimension& one) { return one.values.size() < 2; });
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "schedule/choice.h"
+#include "tune/features.h"
 
 namespace gossamer::tune {
 
@@ -26,6 +27,8 @@ class Space {
 
   const schedule::Group& group() const { return group_; }
   const schedule::Point& start() const { return start_; }
+  // What a model of costs sees of a point.
+  std::vector<float> features(const schedule::Point& point) const { return features_.of(point); }
 
   // A point with one or two fields of another value.
   schedule::Point mutate(const schedule::Point& point, Random& random) const;
@@ -48,6 +51,7 @@ class Space {
   const schedule::Group& group_;
   const schedule::Capabilities& caps_;
   schedule::Point start_;
+  Features features_;
   std::vector<Dimension> dimensions_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tune/features.h"
 #include "tune/json.h"
 
 namespace gossamer::tune {
@@ -75,6 +76,31 @@ Result<std::vector<int64_t>> extents_of(const Value& object) {
   return extents;
 }
 
+Result<LearnedCosts> read_costs(const rapidjson::Document& document) {
+  LearnedCosts costs;
+  GS_ASSIGN(costs.machine, text_of(document, "costs"));
+  GS_ASSIGN(costs.adapter, text_of(document, "adapter"));
+  costs.kernels = static_cast<int>(number_of(document, "kernels"));
+  costs.points = static_cast<int>(number_of(document, "points"));
+  if (number_of(document, "features") != double{feature_count})
+    return fail(cat("costs are of ", number_of(document, "features"),
+                    " features of a point, of which there are ", feature_count),
+                "`gossamer cost-model --output` learns them anew");
+  if (!document.HasMember("trees") || !document["trees"].IsArray())
+    return fail("has \"costs\" and no \"trees\"");
+  std::vector<BoostedTrees::Walk> walks;
+  for (const Value& tree : document["trees"].GetArray()) {
+    BoostedTrees::Walk& walk = walks.emplace_back();
+    if (!tree.IsArray()) return fail("a tree is no list of numbers");
+    for (const Value& number : tree.GetArray()) {
+      if (!number.IsNumber()) return fail("a tree is no list of numbers");
+      walk.push_back(number.GetDouble());
+    }
+  }
+  GS_ASSIGN(costs.trees, BoostedTrees::of_walks(number_of(document, "base"), walks, feature_count));
+  return costs;
+}
+
 Result<Line> read_line(const rapidjson::Document& document) {
   if (document.HasParseError() || !document.IsObject()) return fail("is no JSON object");
   Line read;
@@ -123,6 +149,15 @@ Recorded read_records(std::string_view text, std::string_view where) {
     const rapidjson::Document document = parse(line);
     if (is_of_layouts(document)) {
       if (auto done = read_layout(document, read); !done) leave_out(std::move(done).error());
+      continue;
+    }
+    if (!document.HasParseError() && document.IsObject() && document.HasMember("costs")) {
+      auto costs = read_costs(document);
+      if (costs) {
+        read.costs.push_back(*std::move(costs));
+      } else {
+        leave_out(std::move(costs).error());
+      }
       continue;
     }
     auto one = read_line(document);

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "schedule/records.h"
+#include "tune/learned_costs.h"
 #include "tune/measurer.h"
 #include "tune/tuner.h"
 
@@ -23,10 +24,13 @@ namespace gossamer::tune {
 // Of a layout: {"key": "...", "class": "wasm", "layout": "axis=3"} or "plain"
 // (schedule/layout_records.h); "ratio" and "shipped" as of points. With "layouts", a list of
 // objects of "key" and "layout", all of one class, it is a search's.
+//
+// With "costs" (tune/learned_costs.h) it is what searches of such kernels begin with.
 struct Recorded {
   schedule::Records records;
   std::vector<Trial> trials;  // of any adapter
   std::vector<LayoutTrial> layout_trials;
+  std::vector<LearnedCosts> costs;
   // Of lines that are no records: which, and why. They are left out.
   std::vector<Diagnostic> left_out;
 };

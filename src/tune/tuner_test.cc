@@ -11,6 +11,7 @@
 
 #include "onnx/model_writer.h"
 #include "tune/batch_text.h"
+#include "tune/model_quality.h"
 #include "tune/whole_search.h"
 
 namespace gossamer::tune {
@@ -253,6 +254,54 @@ TEST(Tuner, AKernelWithoutPointsEndsNoSearch) {
     EXPECT_EQ(outcome->trials, 48) << heavy;
     EXPECT_EQ(trials.size(), 2u) << heavy;  // both products are one kernel
   }
+}
+
+// Of other products: its first points are better than those of a search that knows nothing.
+TEST(Tuner, BeginsWithWhatWasLearnedElsewhere) {
+  std::vector<MeasuredKernel> known;
+  std::string known_machine;
+  for (const char* size : {"64", "160", "192", "256"}) {
+    const onnx::Message other = model({{value("a", {size, size}), value("b", {size, size})},
+                                       {node("MatMul", {"a", "b"}, {"c"})},
+                                       {value("c", {size, size})}});
+    FormulaMachine machine;
+    Options options;
+    options.compile.target = "webgpu";
+    options.compile.adapters = "software";
+    options.layout_share = 0;
+    options.trials = 60;
+    std::vector<MeasuredPoint> points;
+    options.on_trial = [&](const Trial& trial, const std::string&) {
+      points.push_back({trial.point, trial.ratio});
+    };
+    ASSERT_TRUE(tune(bytes_of(other), machine, options).now());
+    auto survey = survey_without_times(bytes_of(other), options.compile);
+    ASSERT_TRUE(survey);
+    for (const compiler::KernelReport& kernel : survey->kernels) {
+      known.push_back({kernel.key, kernel.name, *kernel.group, kernel.capabilities, points, 1});
+      known_machine = kernel.machine;
+    }
+  }
+  const LearnedCosts costs = learn_costs(known, known_machine, "");
+  const auto gain_of = [&](bool begins, int trials) {
+    FormulaMachine machine;
+    Options options;
+    options.compile.target = "webgpu";
+    options.compile.adapters = "software";
+    options.layout_share = 0;
+    options.trials = trials;
+    if (begins) options.costs = {costs};
+    auto outcome = tune(bytes_of(products()), machine, options).now();
+    EXPECT_TRUE(outcome) << outcome.error().to_string();
+    double before = 0, after = 0;
+    for (const Tuned& kernel : outcome->kernels) {
+      before += kernel.ms_before;
+      after += kernel.ms_after;
+    }
+    return before / after;
+  };
+  EXPECT_GT(gain_of(true, 6), gain_of(false, 6));
+  EXPECT_GT(gain_of(true, 6), 1.05);
 }
 
 // Later packages name the files of weights that the first one has.

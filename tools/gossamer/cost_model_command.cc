@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <span>
 
 #include "api/files.h"
 #include "gossamer/commands.h"
@@ -20,10 +21,10 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::vector<std::string> models, records;
-  std::string target;
+  std::string target, costs, output;
   FixedInputs fixed;
-  size_t least = 8;
-  bool json = false;
+  size_t least = tune::JudgeOptions().least;
+  bool measured = false, json = false;
 };
 
 // Kernels of the models by their key, and what the classes of machines can do.
@@ -52,7 +53,7 @@ Result<> add_kernels(const Options& options, const std::string& file, Known& kno
 
 // What was measured on one adapter.
 struct Machine {
-  std::string adapter;
+  std::string adapter, machine;  // the class of the kernels
   std::vector<tune::MeasuredKernel> kernels;
 };
 
@@ -60,27 +61,31 @@ struct Machine {
 std::vector<Machine> machines_of(const std::vector<tune::Trial>& trials, const Known& known,
                                  size_t& strange) {
   using Times = std::map<std::string, std::vector<const tune::Trial*>>;  // by point
-  std::map<std::string, std::map<std::pair<std::string, std::string>, Times>> all;
+  // By adapter and class, then key.
+  std::map<std::pair<std::string, std::string>, std::map<std::string, Times>> all;
   for (const tune::Trial& trial : trials) {
     if (!trial.failure.empty()) continue;
     if (known.kernels.contains(trial.key) && known.classes.contains(trial.machine)) {
-      all[trial.adapter][{trial.key, trial.machine}][to_string(trial.point)].push_back(&trial);
+      all[{trial.adapter, trial.machine}][trial.key][to_string(trial.point)].push_back(&trial);
     } else {
       ++strange;
     }
   }
   std::vector<Machine> machines;
-  for (const auto& [adapter, kernels] : all) {
-    Machine& machine = machines.emplace_back(Machine{adapter, {}});
+  for (const auto& [of, kernels] : all) {
+    Machine& machine = machines.emplace_back(Machine{of.first, of.second, {}});
     for (const auto& [key, times] : kernels) {
-      const compiler::KernelReport& report = known.kernels.at(key.first);
-      tune::MeasuredKernel kernel{
-          key.first, report.name, *report.group, known.classes.at(key.second), {}};
+      const compiler::KernelReport& report = known.kernels.at(key);
+      tune::MeasuredKernel kernel{key, report.name, *report.group, known.classes.at(of.second), {},
+                                  0};
       const schedule::Point start = default_point(kernel.group, kernel.capabilities);
       if (!times.contains(to_string(start))) kernel.points.push_back({start, 1.0});
       for (const auto& [text, same] : times) {
         double sum = 0;
-        for (const tune::Trial* trial : same) sum += trial->ratio;
+        for (const tune::Trial* trial : same) {
+          sum += trial->ratio;
+          kernel.ms = trial->ms / trial->ratio;
+        }
         kernel.points.push_back({same[0]->point, sum / static_cast<double>(same.size())});
       }
       machine.kernels.push_back(std::move(kernel));
@@ -96,9 +101,20 @@ size_t count_within(const std::vector<tune::Judgement>& all, tune::Rank tune::Ju
       all, [&](const auto& one) { return (one.*rank).is_within(tune::first_share); }));
 }
 
+// Of what the best measured points gain in the time of all kernels, what the first so many have.
+double share_of(const std::vector<tune::Judgement>& all, size_t first,
+                std::array<double, 4> tune::Judgement::* left) {
+  double gained = 0, best = 0;
+  for (const tune::Judgement& one : all) {
+    gained += one.kernel->ms * (1 - (one.*left)[first]);
+    best += one.kernel->ms * (1 - std::min(one.best, 1.0));
+  }
+  return best > 0 ? gained / best : 0;
+}
+
 std::string text_of(const tune::Rank& rank) { return cat(rank.place, " of ", rank.of); }
 
-void print_table(const Machine& machine, const std::vector<tune::Judgement>& all) {
+void print_table(const Machine& machine, const std::vector<tune::Judgement>& all, bool measured) {
   std::printf("%s\n%-34s %6s %7s  %14s %14s %11s %9s %9s\n", machine.adapter.c_str(), "kernel",
               "points", "best", "in the space", "one near it", "in measured", "first 5 %",
               "at random");
@@ -108,12 +124,19 @@ void print_table(const Machine& machine, const std::vector<tune::Judgement>& all
                 one.kernel->points.size(), one.best, text_of(one.in_space).c_str(),
                 text_of(one.near_in_space).c_str(), text_of(one.in_measured).c_str(),
                 one.best_of_first, one.best_of_random);
-  std::printf(
-      "the best measured point is in the model's first 5 %% of the space for %zu of %zu kernels, "
-      "one as good within 3 %% for %zu; in that of the measured ones for %zu\n",
-      count_within(all, &tune::Judgement::in_space), all.size(),
-      count_within(all, &tune::Judgement::near_in_space),
-      count_within(all, &tune::Judgement::in_measured));
+  if (!measured)
+    std::printf(
+        "the best measured point is in the model's first 5 %% of the space for %zu of %zu kernels, "
+        "one as good within 3 %% for %zu; in that of the measured ones for %zu\n",
+        count_within(all, &tune::Judgement::in_space), all.size(),
+        count_within(all, &tune::Judgement::near_in_space),
+        count_within(all, &tune::Judgement::in_measured));
+  std::printf("of what the best measured points gain in the kernels' time");
+  for (size_t first = 0; first < 4; ++first)
+    std::printf(", the first %zu of each have %.0f %% (at random %.0f)", first + 1,
+                100 * share_of(all, first, &tune::Judgement::after_first),
+                100 * share_of(all, first, &tune::Judgement::after_random));
+  std::printf("\n");
 }
 
 void print_json(const std::vector<std::pair<Machine, std::vector<tune::Judgement>>>& machines) {
@@ -138,6 +161,13 @@ void print_json(const std::vector<std::pair<Machine, std::vector<tune::Judgement
     rank("inSpace", {count_within(all, &tune::Judgement::in_space), all.size()});
     rank("inMeasured", {count_within(all, &tune::Judgement::in_measured), all.size()});
     rank("near", {count_within(all, &tune::Judgement::near_in_space), all.size()});
+    for (const auto& [name, left] : {std::pair("afterFirst", &tune::Judgement::after_first),
+                                     {"afterRandom", &tune::Judgement::after_random}}) {
+      json.Key(name);
+      json.StartArray();
+      for (size_t first = 0; first < 4; ++first) json.Double(share_of(all, first, left));
+      json.EndArray();
+    }
     json.Key("kernels");
     json.StartArray();
     for (const tune::Judgement& one : all) {
@@ -161,6 +191,24 @@ void print_json(const std::vector<std::pair<Machine, std::vector<tune::Judgement
   std::printf("%s\n", text.GetString());
 }
 
+// Kernels that several adapters ran are several to the learner.
+Result<> learn(const Options& options, const std::vector<Machine>& machines) {
+  std::map<std::string, Machine> classes;
+  for (const Machine& machine : machines) {
+    Machine& of_class = classes[machine.machine];
+    of_class.adapter += cat(of_class.adapter.empty() ? "" : "; ", machine.adapter);
+    of_class.kernels.insert(of_class.kernels.end(), machine.kernels.begin(), machine.kernels.end());
+  }
+  std::string lines;
+  for (const auto& [name, of_class] : classes) {
+    const tune::LearnedCosts costs = tune::learn_costs(of_class.kernels, name, of_class.adapter);
+    lines += line_of(costs) + "\n";
+    if (!options.json)
+      std::printf("%s: %d points of %d kernels\n", name.c_str(), costs.points, costs.kernels);
+  }
+  return write_file(options.output, std::as_bytes(std::span(lines)));
+}
+
 Result<> judge_all(const Options& options) {
   std::vector<tune::Trial> trials;
   for (const std::string& file : options.records) {
@@ -170,12 +218,25 @@ Result<> judge_all(const Options& options) {
   Known known;
   for (const std::string& model : options.models) GS_TRY(add_kernels(options, model, known));
   size_t strange = 0;
+  std::vector<tune::LearnedCosts> known_costs;
+  if (!options.costs.empty()) {
+    GS_ASSIGN(tune::Recorded read, read_records(options.costs));
+    known_costs = std::move(read.costs);
+  }
   std::vector<std::pair<Machine, std::vector<tune::Judgement>>> judged;
   Progress progress(options.json);
-  for (Machine& machine : machines_of(trials, known, strange)) {
-    auto all = judge_model(machine.kernels, options.least, [&](size_t done, size_t of) {
+  std::vector<Machine> machines = machines_of(trials, known, strange);
+  if (!machines.empty() && !options.output.empty()) return learn(options, machines);
+  for (Machine& machine : machines) {
+    tune::JudgeOptions judge{options.least, nullptr, !options.measured, {}};
+    for (const tune::LearnedCosts& costs : known_costs)
+      if (costs.machine == machine.machine) judge.costs = &costs.trees;
+    if (!options.costs.empty() && !judge.costs)
+      return fail_at(options.costs, cat("has no costs of ", machine.machine));
+    judge.done = [&](size_t done, size_t of) {
       progress.show(machine.adapter, double(done) / double(of));
-    });
+    };
+    auto all = judge_model(machine.kernels, judge);
     judged.emplace_back(std::move(machine), std::move(all));
   }
   if (judged.empty())
@@ -186,7 +247,7 @@ Result<> judge_all(const Options& options) {
   if (options.json) {
     print_json(judged);
   } else {
-    for (const auto& [machine, all] : judged) print_table(machine, all);
+    for (const auto& [machine, all] : judged) print_table(machine, all, options.measured);
   }
   return {};
 }
@@ -213,6 +274,15 @@ void add_cost_model(CommandLine& app, Chosen& chosen) {
   command.add_option("--least", options->least, "Measured points of a kernel that is asked about")
       .within(2, 10000)
       .show_default();
+  command.add_option("--costs", options->costs,
+                     "Judge what --output wrote, by these kernels, none of which it should know; "
+                     "else one kernel after the other is left out");
+  command.add_flag(
+      "--measured", options->measured,
+      "Order measured points alone, not all of a kernel's space: seconds, not minutes");
+  command.add_option("--output,-o", options->output,
+                     "Judge nothing: learn of all these kernels, and write a line for a file of "
+                     "records, with which searches on such a device begin");
   command.add_flag("--json", options->json, "Machine-readable output");
   command.chosen(
       [options, &chosen] { chosen.run = [options] { return run_cost_model(*options); }; });

@@ -159,7 +159,7 @@ Result<tune::Outcome> tune_model(const Options& options) {
   }
   tune::Recorded recorded;
   // A search begins where others ended.
-  GS_TRY(shipped::add_to(recorded.records, tune.compile, options.device_class, [&] {
+  GS_TRY(shipped::add_to(recorded, tune.compile, options.device_class, [&] {
     return tune.compile.native_side ? runtime::device_here(tune.compile.target) : "";
   }));
   tune.compile.records = &recorded.records;
@@ -169,7 +169,9 @@ Result<tune::Outcome> tune_model(const Options& options) {
     tune.known = std::move(read.trials);
     tune.known_layouts = std::move(read.layout_trials);
     recorded.records.add(std::move(read.records));
+    std::ranges::move(read.costs, std::back_inserter(recorded.costs));
   }
+  tune.costs = std::move(recorded.costs);
   std::ofstream output(options.output, std::ios::app);
   if (!output) return fail_at(options.output, "cannot be written");
   const auto write = [&](const tune::Trial& trial, const std::string& kernel, bool best) {

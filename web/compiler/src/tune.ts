@@ -34,7 +34,7 @@ const TOLERANCE = 1e-3;
 /** Bytes of weights of models of which one more than needed may be there, as src/tune/bench.cc has it. */
 const SMALL = 128e6;
 /** Of launches repeated at once, in milliseconds: less than a frame, so that pages go on. */
-const AT_ONCE = 2;
+const AT_ONCE = 3;
 
 const messageOf = (problem: unknown): string => (problem instanceof Error ? problem.message : String(problem));
 

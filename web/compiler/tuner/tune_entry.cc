@@ -145,13 +145,14 @@ Result<package::Files> begin(std::span<const std::byte> model, std::string_view 
   search->recorded = tune::read_records(records, "records");
   options.known = search->recorded.trials;
   options.known_layouts = search->recorded.layout_trials;
+  options.costs = search->recorded.costs;
   options.compile.records = &search->recorded.records;
   options.seconds = seconds;
   options.trials = trials;
   options.seed = seed;
   options.layout_share = layout_share;
   // The package that the page gets, by code that is warm then.
-  options.compilations_after = 0.5;
+  options.compilations_after = 0.8;
   Search* made = search.get();
   const auto write = [made](const tune::Trial& trial, const std::string& kernel, bool best) {
     made->lines += line_of(trial, kernel, best) + '\n';

@@ -69,6 +69,9 @@ const operationsIn = ({operations}: LaunchEntry, values: Float64Array | undefine
   return count > 0 && count < Infinity ? count : 0;
 };
 
+/** How often the launches of a session were repeated to be timed, by what they are and for how long. */
+const repetitions = new WeakMap<Session, Map<string, number>>();
+
 const median = (all: readonly number[]): number =>
   [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)] ?? 0;
 
@@ -108,8 +111,20 @@ export async function profile(
   for (const [place, unit] of session.units.entries()) {
     const mine = [...different].filter(([, each]) => each.place === place).map(([key]) => key);
     const recordings = mine.map((key) => alone.get(key) as Recorded);
-    const found =
-      timed && place === 0 ? await byTimestamps(gpu, recordings, minMs) : await byRepetition(unit, recordings, minMs);
+    let found: readonly number[];
+    if (timed && place === 0) {
+      const known = repetitions.get(session) ?? new Map<string, number>();
+      repetitions.set(session, known);
+      const counts: number[] = [];
+      mine.forEach((key, at) => {
+        const count = known.get(`${key} ${minMs}`);
+        if (count !== undefined) counts[at] = count;
+      });
+      found = await byTimestamps(gpu, recordings, minMs, counts);
+      mine.forEach((key, at) => known.set(`${key} ${minMs}`, counts[at] ?? 1));
+    } else {
+      found = await byRepetition(unit, recordings, minMs);
+    }
     mine.forEach((key, at) => ms.set(key, found[at] ?? 0));
   }
   alone.forEach((recording) => recording.dispose());

@@ -1,0 +1,24 @@
+// What was learned of kernels' times on devices of a class: a search on another one begins with it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "tune/boosted_trees.h"
+
+namespace gossamer::tune {
+
+struct LearnedCosts {
+  std::string machine;          // of the kernels: "webgpu.hardware" (schedule::class_of)
+  std::string adapter;          // what they were measured on
+  int kernels = 0, points = 0;  // of which it was learned
+  BoostedTrees trees;           // they predict what a CostModel does
+};
+
+// A line of a file of records, {"costs": "webgpu.hardware", "adapter", "kernels", "points",
+// "features": feature_count, "version", "base", "trees": [[feature, threshold, ..], ..]}, which
+// reads back: trees as BoostedTrees::Walk.
+std::string line_of(const LearnedCosts& costs);
+
+}  // namespace gossamer::tune
