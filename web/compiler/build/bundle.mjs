@@ -51,7 +51,7 @@ const records = join(dist, 'records'), shipped = resolve(folder, '../../src/ship
 rmSync(records, {recursive: true, force: true});
 mkdirSync(records);
 for (const name of readdirSync(shipped).filter((each) => each.endsWith('.jsonl'))) {
-  const lines = readFileSync(join(shipped, name), 'utf8').split('\n').filter((line) => /"class":"(webgpu|webgl|wasm)/.test(line));
+  const lines = readFileSync(join(shipped, name), 'utf8').split('\n').filter((line) => /"(class|costs)":"(webgpu|webgl|wasm)/.test(line));
   if (lines.length > 0) writeFileSync(join(records, name), lines.map((line) => `${line}\n`).join(''));
 }
 

@@ -56,4 +56,5 @@ test('kernels take the records of the class that is named', {skip: built ? false
   // The user's own come first: that the default point is the best one of each kernel.
   const lines = readFileSync(join(dist, 'records/nvidia.jsonl'), 'utf8').replaceAll(/"ratio":[\d.]+/g, '"ratio":1').replaceAll(',"shipped":"nvidia"', '');
   assert.equal(await schedules('nvidia', lines), plain);
+  assert.match(lines, /^\{"costs":"webgpu\.hardware"/m, 'what searches begin with');
 });
