@@ -33,6 +33,7 @@ struct Planner::Anchor {
   double ratio = 1;          // the best one's time by the default one's
   double ms = 0, share = 0;  // of the default one
   int trials = 0, under_way = 0;
+  Measured compared = {};  // at the end, beside the default point
   bool recorded_default = false;
 
   double weight() const { return ms * ratio; }
@@ -209,11 +210,11 @@ Batch Planner::send(Challenges challenges, bool compare) {
   return batch;
 }
 
-// The improved kernels are measured each, too.
+// The improved kernels are measured each, too, once: later ones are of whole runs.
 Batch Planner::send_comparison() {
   Challenges improved;
   for (const auto& anchor : anchors_)
-    if (anchor->improved()) improved.push_back({anchor.get(), anchor->best});
+    if (anchor->improved() && comparisons_ == 0) improved.push_back({anchor.get(), anchor->best});
   return send(std::move(improved), true);
 }
 
@@ -331,19 +332,21 @@ void Planner::take_comparison(const Sent& sent, const Measurement& seen) {
   if (comparisons_ == 1) {
     bool changed = false;
     for (size_t at = 0; at < sent.challenges.size(); ++at) {
-      const double ms = fastest(seen.points[at].before);
-      if (fastest(seen.points[at].after) < 0.99 * ms) continue;
-      give_up(*sent.challenges[at].anchor, ms);
+      Anchor& anchor = *sent.challenges[at].anchor;
+      anchor.compared = seen.points[at];
+      if (fastest(anchor.compared.after) < 0.99 * fastest(anchor.compared.before)) continue;
+      give_up(anchor);
       changed = true;
     }
     if (changed) return;
   }
   // A kernel alone may gain what the ones around it lose: then those that gain least go back.
-  if (comparisons_ <= most_comparisons && is_slower(seen) && give_up_half(sent, seen)) return;
-  finish(sent, seen);
+  if (comparisons_ <= most_comparisons && is_slower(seen) && give_up_half()) return;
+  finish(seen);
 }
 
-void Planner::give_up(Anchor& anchor, double ms) {
+void Planner::give_up(Anchor& anchor) {
+  const double ms = anchor.compared.before.empty() ? anchor.ms : fastest(anchor.compared.before);
   anchor.best = anchor.first();
   anchor.ratio = 1;
   anchor.recorded_default = true;
@@ -357,36 +360,33 @@ void Planner::tell_better(const Anchor& anchor, Trial trial) const {
 }
 
 // Of the improved kernels, those with the smaller gains; whether there were any.
-bool Planner::give_up_half(const Sent& sent, const Measurement& seen) {
-  std::multimap<double, size_t> gains;
-  for (size_t at = 0; at < sent.challenges.size(); ++at)
-    gains.emplace(fastest(seen.points[at].before) - fastest(seen.points[at].after), at);
-  size_t count = (gains.size() + 1) / 2;
-  for (const auto& [gain, at] : gains) {
-    if (count-- == 0) break;
-    give_up(*sent.challenges[at].anchor, fastest(seen.points[at].before));
-  }
-  return !gains.empty();
+bool Planner::give_up_half() {
+  std::vector<Anchor*> improved;
+  for (const auto& anchor : anchors_)
+    if (anchor->improved()) improved.push_back(anchor.get());
+  std::ranges::sort(improved, {}, [](const Anchor* one) {
+    return fastest(one->compared.before) - fastest(one->compared.after);
+  });
+  const size_t count = (improved.size() + 1) / 2;
+  for (size_t at = 0; at < count; ++at) give_up(*improved[at]);
+  return count > 0;
 }
 
-void Planner::finish(const Sent& sent, const Measurement& seen) {
+void Planner::finish(const Measurement& seen) {
   phase_ = over;
   // As they were compared: what is better for a kernel near them is not known to be for them.
   for (const auto& anchor : anchors_)
-    if (!anchor->improved() && !anchor->recorded_default) give_up(*anchor, anchor->ms);
+    if (!anchor->improved() && !anchor->recorded_default) give_up(*anchor);
   outcome_.run_ms_before = fastest(seen.run_before);
   outcome_.run_ms_after = fastest(seen.run_after);
-  for (const auto& one : anchors_) {
-    const Anchor* at = one.get();
+  for (const auto& at : anchors_) {
     Tuned tuned{at->key, at->machine, at->name,  at->origin, at->first(), at->best,
                 at->ms,  at->ms,      at->share, at->share,  at->trials};
-    const auto found = std::ranges::find(sent.challenges, at, &Challenge::anchor);
-    if (found != sent.challenges.end()) {
-      const auto place = static_cast<size_t>(found - sent.challenges.begin());
-      tuned.ms_before = fastest(seen.points[place].before);
-      tuned.ms_after = fastest(seen.points[place].after);
-      tuned.share_before = seen.points[place].share_before;
-      tuned.share_after = seen.points[place].share_after;
+    if (at->improved()) {
+      tuned.ms_before = fastest(at->compared.before);
+      tuned.ms_after = fastest(at->compared.after);
+      tuned.share_before = at->compared.share_before;
+      tuned.share_after = at->compared.share_after;
     }
     outcome_.kernels.push_back(std::move(tuned));
   }

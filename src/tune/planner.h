@@ -145,10 +145,10 @@ class Planner {
   void judge(const Challenge& challenge, const Measured& measured);
   void fail_trial(const Challenge& challenge, const std::string& why);
   void take_comparison(const Sent& sent, const Measurement& seen);
-  void give_up(Anchor& anchor, double ms);
+  void give_up(Anchor& anchor);
   void tell_better(const Anchor& anchor, Trial trial) const;
-  bool give_up_half(const Sent& sent, const Measurement& seen);
-  void finish(const Sent& sent, const Measurement& seen);
+  bool give_up_half();
+  void finish(const Measurement& seen);
   void tell_progress();
 
   const Options& options_;

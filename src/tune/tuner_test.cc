@@ -207,6 +207,45 @@ TEST(Tuner, TheSurveyTakesItsTime) {
   }
 }
 
+// A point whose gain is gone at the end goes back, and whole runs alone are compared once more.
+TEST(Tuner, WhatDoesNotHoldGoesBack) {
+  FormulaMachine machine;
+  Options options;
+  options.compile.target = "webgpu";
+  options.compile.adapters = "software";
+  options.layout_share = 0;
+  options.trials = 60;
+  const onnx::Message source = products();
+  const std::function<bool()> never;
+  Bench bench(bytes_of(source), machine, options.compile, never);
+  auto survey = bench.begin().now();
+  ASSERT_TRUE(survey) << survey.error().to_string();
+  WholeSearch search(*std::move(survey), options);
+  std::vector<std::vector<Placed>> compared;
+  while (!search.is_over()) {
+    const auto batch = search.next();
+    ASSERT_TRUE(batch && *batch);
+    auto made = bench.measure(**batch).now();
+    ASSERT_TRUE(made) << made.error().to_string();
+    if ((*batch)->kind == Batch::Kind::comparison) {
+      compared.push_back((*batch)->challengers);
+      if (compared.size() == 1) made->points.at(0).after = made->points.at(0).before;
+    }
+    ASSERT_TRUE(search.take((*batch)->number, *std::move(made)));
+  }
+  ASSERT_EQ(compared.size(), 2u);
+  ASSERT_FALSE(compared[0].empty());
+  EXPECT_TRUE(compared[1].empty());
+  size_t improved = 0;
+  for (const Tuned& kernel : search.outcome().kernels) {
+    const bool gone = kernel.key == compared[0][0].key;
+    EXPECT_EQ(gone, to_string(kernel.before) == to_string(kernel.after)) << kernel.name;
+    EXPECT_EQ(gone, kernel.ms_before == kernel.ms_after) << kernel.name;
+    improved += kernel.ms_after < kernel.ms_before;
+  }
+  EXPECT_EQ(improved, compared[0].size() - 1);
+}
+
 TEST(Tuner, GoesOnPastBadCandidates) {
   FormulaMachine machine;
   machine.unloadable = 16;

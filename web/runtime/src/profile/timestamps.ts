@@ -53,7 +53,7 @@ export async function byTimestamps(gpu: Gpu, recordings: readonly Recording[], m
     for (let turn = 0; turn < 3 && !times.every(enough); ++turn) {
       counts = counts.map((count, at) => {
         const ms = times[at] ?? 0;
-        return enough(ms, at) ? count : Math.min(MOST, Math.ceil((count * minMs) / Math.max(ms, minMs / 20)));
+        return enough(ms, at) ? count : Math.min(MOST, Math.ceil((1.1 * count * minMs) / Math.max(ms, minMs / 50)));
       });
       times = await timesOf(gpu, some, counts);
     }
