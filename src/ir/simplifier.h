@@ -26,6 +26,7 @@ class Simplifier {
   struct Memory {
     std::unordered_map<const Node*, Expr> exprs;
     std::unordered_map<const Node*, Poly> polys;
+    std::unordered_map<const Node*, Poly> zeros;
     std::unordered_map<const Node*, Expr> lowered;
     std::map<int, std::unordered_map<const Node*, Expr>> raised;  // by the number of lanes
     std::vector<Expr> alive;
@@ -55,6 +56,7 @@ class Simplifier {
   Poly atom(Expr e);
   Poly merged(Poly);  // a * (x // a) + x % a -> x
   Poly merged_pairs(Poly);
+  const Poly& zero_of(const Expr& part);
   void define(const VarNode* var, const Expr& value);
   Expr finish(const Poly&);
   Poly floordiv(const Poly&, int64_t by);

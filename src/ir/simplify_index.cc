@@ -183,40 +183,50 @@ Poly Simplifier::merged(Poly p) {
   return better ? spelled : p;
 }
 
+// x - by * (x // by) - x % by, where `part`, a quotient or a remainder by `by` > 0, stays as it is.
+// Not valid: it is neither.
+const Poly& Simplifier::zero_of(const Expr& part) {
+  const auto [known, fresh] = memory_.zeros.try_emplace(part.get());
+  if (!fresh) return known->second;
+  const Binary* mod = binary_of(part, BinaryOp::floormod);
+  const Binary* both = mod ? mod : binary_of(part, BinaryOp::floordiv);
+  const auto by = both ? as_int(both->b) : std::nullopt;
+  Poly zero;
+  zero.valid = by && *by > 0;
+  if (zero.valid) {
+    const Poly x = poly(both->a);
+    const Poly same = algebra_.of_atom(part);
+    zero = algebra_.add(x, mod ? floordiv(x, *by) : same, -*by);
+    zero = algebra_.add(zero, mod ? same : floormod(x, *by), -1);
+  }
+  memory_.alive.push_back(part);
+  // Others may have come meanwhile.
+  return memory_.zeros[part.get()] = std::move(zero);
+}
+
 Poly Simplifier::merged_pairs(Poly p) {
   if (!p.valid) return p;
   for (bool again = true; again;) {
     again = false;
     for (const Term& term : p.terms) {
       if (term.factors.size() != 1) continue;
-      if (auto* mod = binary_of(term.factors[0], BinaryOp::floormod)) {
-        // k * (y % b) + k * b * (y // b)  ->  k * y
-        auto by = as_int(mod->b);
-        if (!by || *by <= 0) continue;
-        const Poly y = poly(mod->a);
-        Poly whole = algebra_.scale(floordiv(y, *by), *by);
-        whole = algebra_.add(whole, algebra_.of_atom(term.factors[0]));
-        Poly candidate = algebra_.add(p, whole, -term.coefficient);
-        candidate = algebra_.add(candidate, y, term.coefficient);
-        if (candidate.valid && effort(candidate) < effort(p)) {
-          p = std::move(candidate);
-          again = true;
-          break;
-        }
-      } else if (auto* quotient = binary_of(term.factors[0], BinaryOp::floordiv)) {
-        // k * x - k * a * (x // a)  ->  k * (x % a)
-        auto by = as_int(quotient->b);
-        if (!by || *by <= 0 || term.coefficient % *by != 0 || p.terms.size() < 2) continue;
-        const int64_t k = term.coefficient / *by;
-        const Poly x = poly(quotient->a);
-        Poly rest = algebra_.add(x, algebra_.of_atom(term.factors[0]), -*by);
-        Poly candidate = algebra_.add(p, rest, k);
-        candidate = algebra_.add(candidate, floormod(x, *by), -k);
-        if (candidate.valid && effort(candidate) < effort(p)) {
-          p = std::move(candidate);
-          again = true;
-          break;
-        }
+      // k * (x % b) + k * b * (x // b)  ->  k * x, or k * x - k * b * (x // b)  ->  k * (x % b)
+      const Expr& part = term.factors[0];
+      int64_t k = term.coefficient;
+      if (const Binary* quotient = binary_of(part, BinaryOp::floordiv)) {
+        const auto by = as_int(quotient->b);
+        if (!by || *by <= 0 || k % *by != 0 || p.terms.size() < 2) continue;
+        k /= *by;
+      } else if (!binary_of(part, BinaryOp::floormod)) {
+        continue;
+      }
+      const Poly& zero = zero_of(part);
+      if (!zero.valid) continue;
+      Poly candidate = algebra_.add(p, zero, k);
+      if (candidate.valid && effort(candidate) < effort(p)) {
+        p = std::move(candidate);
+        again = true;
+        break;
       }
     }
   }
