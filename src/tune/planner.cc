@@ -155,7 +155,7 @@ void Planner::remember(Anchor& anchor) {
   }
 }
 
-// Kernels that take more get more points, while they have some.
+// Kernels that take more get more points, while they have some, and get them first.
 Planner::Challenges Planner::choose() {
   Challenges challenges;
   // A round may be nobody's turn: the next one is another's.
@@ -168,7 +168,7 @@ Planner::Challenges Planner::choose() {
     ++rounds_;
     for (const auto& anchor : anchors_) {
       const double weight = std::max(least_weight, anchor->weight() / most);
-      if (anchor->trials + anchor->under_way > rounds_ * std::sqrt(weight)) continue;
+      if (anchor->trials + anchor->under_way + 0.5 > rounds_ * std::sqrt(weight)) continue;
       add_point(*anchor, challenges);
       if (options_.trials > 0 &&
           decided() + points_under_way_ + static_cast<int>(challenges.size()) >= options_.trials)
