@@ -70,6 +70,25 @@ function searches(file) {
   const strange = call('cost-model', file, '--target', 'wasm', '--records', records);
   check('records of another target judge nothing', strange.status === 1 && strange.stderr.includes('for this target'), strange.stderr);
 
+  // What was learned is a line, which judges and begins searches.
+  const costs = path.join(work, 'costs.jsonl');
+  const learned = call('cost-model', file, '--target', 'cpu', '--records', records, '--output', costs, '--json');
+  const [line = {}] = learned.status === 0 ? linesOf(costs) : [];
+  check('what was learned is written', line.costs === all[0].class && line.kernels > 1 && line.points >= texts.length && line.trees.length > 0,
+    learned.stderr || JSON.stringify(line).slice(0, 300));
+  const known = call('cost-model', file, '--target', 'cpu', '--records', records, '--costs', costs, '--measured', '--least', '2', '--json');
+  const [{afterFirst = [], afterRandom = []} = {}] = known.status === 0 ? JSON.parse(known.stdout) : [];
+  check('and judged by what first points gain', [afterFirst, afterRandom].every((shares) => shares.length === 4 &&
+    shares.every((share, at) => share >= (shares[at - 1] ?? 0) && share <= 1)), known.stdout + known.stderr);
+  writeFileSync(costs, readFileSync(costs, 'utf8').replace(/"costs":"[^"]*"/, '"costs":"webgl"'));
+  const none = call('cost-model', file, '--target', 'cpu', '--records', records, '--costs', costs);
+  check('costs of another class judge nothing', none.status === 1 && none.stderr.includes('no costs of'), none.stderr);
+  const begun = path.join(work, 'begun.jsonl');
+  writeFileSync(begun, `${JSON.stringify(line)}\n{"costs":"cpu","adapter":"","features":3,"trees":[]}\n`);
+  const third = call('tune', file, '--target', 'cpu', '--threads', '1', '--trials', '4', '--layout-share', '0', '--output', begun);
+  check('searches begin with them, past those of other features', third.status === 0 && third.stderr.includes('learns them anew') &&
+    third.stdout.includes('4 points measured'), third.stdout + third.stderr);
+
   // The best points there are, whatever the machine found: the compiler takes them, and says so.
   const last = new Map(trials.map(({key, class: machine, trial}) => [key, {key, class: machine, point: trial}]));
   const taken = path.join(work, 'taken.jsonl');

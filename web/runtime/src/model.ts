@@ -175,7 +175,10 @@ export interface TuneOptions {
   readonly feeds?: Readonly<Record<string, Feed>> | undefined;
   /** How long named dimensions are where no feeds are given (default 1). */
   readonly dims?: Readonly<Record<string, number>> | undefined;
-  /** Lines of an earlier search, gone on with; default: those that the origin's storage has for this model and device. */
+  /**
+   * Lines of an earlier search, gone on with; default: those that the origin's storage has for this model and device. Lines with "costs" (`gossamer cost-model
+   * --output`) are what the search begins with in place of what comes with the compiler.
+   */
   readonly records?: string | undefined;
   /** Whether the origin's storage keeps what is found (default true), for compile() with `tunable`. */
   readonly keep?: boolean | undefined;
