@@ -92,12 +92,13 @@ async function compare(name, target) {
   }})), {rounds: Number(given.rounds), warmup: 0, first: 'direct'});
   const failed = turns.find(({problem}) => problem);
   if (failed) throw new Error(failed.problem);
-  let most = 'not compared';
+  let most;
   try {
     const direct = outputsOf(packages.direct, target, inputs, graph);
     most = Math.max(...Object.values(packages).map((at) => difference(outputsOf(at, target, inputs, graph), direct).most)).toExponential(0);
-  } catch {
-    // `run` has no browser: there, tests/conformance compares.
+  } catch (problem) {
+    // `run` has no browser: where this machine has no native device, tests/conformance compares.
+    most = `not compared: ${problem.message.slice(0, 80)}`;
   }
   const [direct, two, four, rule] = turns;
   const cells = [modelOf(name).title, target, adapter, ...[direct, two, four, rule].map(({median}) => ms(median)), (1 / rule.ratio).toFixed(2), most];

@@ -26,7 +26,7 @@ class Simplifier {
   struct Memory {
     std::unordered_map<const Node*, Expr> exprs;
     std::unordered_map<const Node*, Poly> polys;
-    std::unordered_map<const Node*, Poly> zeros;
+    std::unordered_map<const Node*, Poly> zeros;  // zero_of
     std::unordered_map<const Node*, Expr> lowered;
     std::map<int, std::unordered_map<const Node*, Expr>> raised;  // by the number of lanes
     std::vector<Expr> alive;
