@@ -79,7 +79,8 @@ function candidates(files) {
   return [...good, ...guards];
 }
 
-const compact = ({key, class: machine, point, ratio, structure, extents, kernel}) =>
+// What was learned of costs stands there, too, and stays.
+const compact = ({key, class: machine, point, ratio, structure, extents, kernel, ...others}) => others.costs ? JSON.stringify(others) :
   JSON.stringify({key, class: machine, point, ratio: Math.min(1, Math.round(ratio * 1000) / 1000), structure, extents, kernel: kernel?.slice(0, 24), shipped: given.class});
 
 function write(file, records, about = []) {
@@ -213,7 +214,7 @@ function main() {
   console.log(`${winners(records)} records win${better ? '' : ', and no model is 3 % faster'}`);
   if (rows && given.out) {
     mkdirSync(path.dirname(path.resolve(given.out)), {recursive: true});
-    const before = existsSync(given.out) ? linesOf(given.out).filter((line) => line.class.split('.')[0] !== target) : [];
+    const before = existsSync(given.out) ? linesOf(given.out).filter((line) => line.costs || line.class.split('.')[0] !== target) : [];
     const heads = existsSync(given.out) ? readFileSync(given.out, 'utf8').split('\n').filter((line) => line.startsWith('# ') && !line.startsWith(`# ${target}: `)).map((line) => line.slice(2)) : [];
     write(given.out, [...before, ...records], [...heads, `${target}: ${given.about || name}`]);
   }

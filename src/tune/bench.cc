@@ -188,7 +188,7 @@ Task<Result<Bench::Loaded>> Bench::load(const std::vector<PlacedLayout>& layouts
   compile.records = &records;
   if (watch) compile.records = watch;
   compile.groups = true;
-  compile.passed = &passed_;
+  if (!compile.passed) compile.passed = &passed_;
   if (!weights_.files.empty()) compile.weights = &weights_;
   compiler::Report report;
   Result<package::Files> files = [&] {

@@ -171,7 +171,7 @@ class Bench {
   compiler::Options compile_;
   const std::function<bool()>& is_stopped_;
   package::WeightFiles weights_;    // of all candidates
-  compiler::PassedKernels passed_;  // of all
+  compiler::PassedKernels passed_;  // of all, where the caller keeps none
   Loaded now_, defaults_;
   std::vector<Loaded> kept_;         // that won
   std::string held_, held_layouts_;  // the points and layouts of now_

@@ -12,6 +12,7 @@
 #include <coroutine>
 #include <memory>
 
+#include "compiler/passed_kernels.h"
 #include "native/options.h"
 #include "tune/text.h"
 #include "tune/tuner.h"
@@ -105,6 +106,8 @@ struct Search {
   std::vector<std::byte> model;
   std::vector<Entry> given;
   std::unique_ptr<onnx::ExternalFiles> external;
+  std::string compile_options;  // as they came, and what became of kernels with them
+  compiler::PassedKernels passed;
   tune::Recorded recorded;
   tune::Options options;
   PageMeasurer measurer;
@@ -138,6 +141,8 @@ Result<package::Files> begin(std::span<const std::byte> model, std::string_view 
   tune::Options& options = search->options;
   GS_ASSIGN(options.compile, read_options(json));
   options.compile.progress = nullptr;
+  search->compile_options = json;
+  options.compile.passed = &search->passed;
   if (!given.empty()) {
     search->external = std::make_unique<onnx::ExternalFiles>(opener_of(search->given));
     options.compile.external = search->external.get();
@@ -152,7 +157,7 @@ Result<package::Files> begin(std::span<const std::byte> model, std::string_view 
   options.seed = seed;
   options.layout_share = layout_share;
   // The package that the page gets, by code that is warm then.
-  options.compilations_after = 0.8;
+  options.compilations_after = 0.4;
   Search* made = search.get();
   const auto write = [made](const tune::Trial& trial, const std::string& kernel, bool best) {
     made->lines += line_of(trial, kernel, best) + '\n';
@@ -193,6 +198,10 @@ Answer* gs_compile_recorded(const std::byte* model, uint32_t model_size, const c
     GS_ASSIGN(auto read, gossamer::web::read_options({options, options_size}));
     gossamer::onnx::ExternalFiles external(gossamer::web::opener_of({given, given_count}));
     if (given_count > 0) read.external = &external;
+    // Most kernels of what a search found are there.
+    auto& search = gossamer::web::search;
+    if (search && search->compile_options == std::string_view(options, options_size))
+      read.passed = &search->passed;
     const auto recorded = gossamer::tune::read_records({records, records_size}, "records");
     read.records = &recorded.records;
     return gossamer::compiler::compile({model, model_size}, read);
