@@ -1,5 +1,6 @@
 #include "schedule/access.h"
 
+#include <algorithm>
 #include <set>
 
 #include "ir/build.h"
