@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -9,7 +11,11 @@ namespace gossamer::package {
 namespace {
 
 std::string hash_of(std::string_view text) {
-  return sha256({reinterpret_cast<const std::byte*>(text.data()), text.size()});
+  const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(text.data()),
+                                         text.size());
+  const std::string hash = sha256(bytes);
+  EXPECT_EQ(hash, sha256_without_instructions(bytes)) << text.size();
+  return hash;
 }
 
 // FIPS 180-4's examples, and those of NIST's "Secure Hashing" pages.
@@ -30,6 +36,19 @@ TEST(Sha256, PadsEveryLength) {
   std::string all;
   for (size_t length : {55, 56, 63, 64, 65, 119, 120}) all += hash_of(std::string(length, 'x'));
   EXPECT_EQ(hash_of(all), "bc6a5b07728ffb66be2e7e3b770ca355c9579cb701c773f3dc1842b8caf3430d");
+}
+
+// Of bytes that differ, in more blocks than are added at once (hashlib.sha256 of Python).
+TEST(Sha256, OfManyBlocks) {
+  std::string all, numbers;
+  uint32_t state = 1;
+  for (int at = 0; at < 200'000; ++at) {
+    state = state * 1664525 + 1013904223;
+    numbers += static_cast<char>(state >> 24);
+  }
+  for (const size_t length : {65'535, 65'536, 65'537, 131'072, 199'999})
+    all += hash_of(std::string_view(numbers).substr(0, length));
+  EXPECT_EQ(hash_of(all), "c7a76ea96306a599d643c25278aabb4875a095b676e8ac4de9eed236a8bcf4c6");
 }
 
 }  // namespace
