@@ -2,9 +2,7 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "base/result.h"
 #include "tune/boosted_trees.h"
 
 namespace gossamer::tune {
@@ -15,10 +13,5 @@ struct LearnedCosts {
   int kernels = 0, points = 0;  // of which it was learned
   BoostedTrees trees;           // they predict what a CostModel does
 };
-
-// A line of a file of records, {"costs": "webgpu.hardware", "adapter", "kernels", "points",
-// "features": feature_count, "version", "base", "trees": [[feature, threshold, ..], ..]}, which
-// reads back: trees as BoostedTrees::Walk.
-std::string line_of(const LearnedCosts& costs);
 
 }  // namespace gossamer::tune

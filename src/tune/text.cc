@@ -205,6 +205,35 @@ std::string line_of(const Trial& trial, const std::string& kernel, bool best) {
   return line.take();
 }
 
+std::string line_of(const LearnedCosts& costs) {
+  Writer line;
+  auto& json = line.json();
+  json.StartObject();
+  line.text("costs", costs.machine);
+  line.text("adapter", costs.adapter);
+  line.count("kernels", costs.kernels);
+  line.count("points", costs.points);
+  line.count("features", static_cast<int>(feature_count));
+  line.text("version", GOSSAMER_VERSION);
+  line.number("base", costs.trees.base());
+  json.Key("trees");
+  json.StartArray();
+  for (const BoostedTrees::Walk& walk : costs.trees.walks()) {
+    json.StartArray();
+    for (size_t at = 0; at < walk.size(); ++at) {
+      if (at % 2 == 0) {
+        json.Int(static_cast<int>(walk[at]));
+      } else {
+        json.Double(std::round(walk[at] * 1e4) / 1e4);
+      }
+    }
+    json.EndArray();
+  }
+  json.EndArray();
+  json.EndObject();
+  return line.take();
+}
+
 namespace {
 
 void write_times(Writer& line, const LayoutTrial& trial, const std::string& name) {
@@ -230,7 +259,7 @@ std::string line_of(const LayoutTrial& trial, const std::string& name) {
   for (const PlacedLayout& one : trial.layouts) {
     line.json().StartObject();
     line.text("key", one.key);
-    line.text(name_of(one.choice.of).data(), to_string(one.choice));
+    line.text(name_of(one.choice.of), to_string(one.choice));
     line.json().EndObject();
   }
   line.json().EndArray();
@@ -245,7 +274,7 @@ std::string line_of(const PlacedLayout& layout, const LayoutTrial& trial, const 
   line.json().StartObject();
   line.text("key", layout.key);
   line.text("class", layout.machine);
-  line.text(name_of(layout.choice.of).data(), to_string(layout.choice));
+  line.text(name_of(layout.choice.of), to_string(layout.choice));
   write_times(line, trial, name);
   line.json().EndObject();
   return line.take();

@@ -44,6 +44,10 @@ std::string line_of(const Trial& trial, const std::string& kernel, bool best);
 std::string line_of(const LayoutTrial& trial, const std::string& name);
 std::string line_of(const PlacedLayout& layout, const LayoutTrial& trial, const std::string& name);
 
+// {"costs": "webgpu.hardware", "adapter", "kernels", "points", "features": feature_count,
+// "version", "base", "trees": [[feature, threshold, ..], ..]}: trees as BoostedTrees::Walk.
+std::string line_of(const LearnedCosts& costs);
+
 // What a device answers to a run that is benched (docs/specs/rpc.md): with a profile, or with the
 // times of runs, of which this is the shortest in ms. Errors: neither is there.
 Result<Timing> read_profile(std::string_view answer);

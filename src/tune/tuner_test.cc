@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "onnx/model_writer.h"
@@ -114,6 +115,29 @@ class FormulaMachine : public Measurer {
   std::set<int> alive_;
 };
 
+// Of the points of kernels alone, each kernel once.
+Options on_software(int trials = 0) {
+  Options options;
+  options.compile.target = "webgpu";
+  options.compile.adapters = "software";
+  options.layout_share = 0;
+  options.trials = trials;
+  return options;
+}
+
+// Batch by batch, on one device, until `see` has seen enough.
+void drive(WholeSearch& search, Bench& bench,
+           const std::function<bool(const Batch&, Measurement&)>& see) {
+  for (bool goes_on = true; goes_on && !search.is_over();) {
+    const auto batch = search.next();
+    ASSERT_TRUE(batch && *batch);
+    auto made = bench.measure(**batch).now();
+    ASSERT_TRUE(made) << made.error().to_string();
+    goes_on = see(**batch, *made);
+    ASSERT_TRUE(search.take((*batch)->number, *std::move(made)));
+  }
+}
+
 struct Searched {
   Result<Outcome> outcome;
   std::vector<Trial> trials, better;
@@ -179,10 +203,7 @@ TEST(Tuner, FewModelsAreThereAtTheSameTime) {
 // Of the time that a search has: then one batch is measured, and compared.
 TEST(Tuner, TheSurveyTakesItsTime) {
   FormulaMachine machine;
-  Options options;
-  options.compile.target = "webgpu";
-  options.compile.adapters = "software";
-  options.layout_share = 0;
+  Options options = on_software();
   options.seconds = 1000;
   const onnx::Message source = products();
   for (const double surveyed : {0.0, 1001.0}) {
@@ -193,14 +214,10 @@ TEST(Tuner, TheSurveyTakesItsTime) {
     survey->spent.compile = surveyed;
     WholeSearch search(*std::move(survey), options);
     std::vector<Batch::Kind> kinds;
-    while (kinds.size() < 3 && !search.is_over()) {
-      const auto batch = search.next();
-      ASSERT_TRUE(batch && *batch);
-      kinds.push_back((*batch)->kind);
-      auto made = bench.measure(**batch).now();
-      ASSERT_TRUE(made) << made.error().to_string();
-      ASSERT_TRUE(search.take((*batch)->number, *std::move(made)));
-    }
+    drive(search, bench, [&](const Batch& batch, const Measurement&) {
+      kinds.push_back(batch.kind);
+      return kinds.size() < 3;
+    });
     ASSERT_GE(kinds.size(), 2u);
     EXPECT_EQ(kinds[0], Batch::Kind::points);
     EXPECT_EQ(kinds[1], surveyed > 0 ? Batch::Kind::comparison : Batch::Kind::points);
@@ -210,11 +227,7 @@ TEST(Tuner, TheSurveyTakesItsTime) {
 // A point whose gain is gone at the end goes back, and whole runs alone are compared once more.
 TEST(Tuner, WhatDoesNotHoldGoesBack) {
   FormulaMachine machine;
-  Options options;
-  options.compile.target = "webgpu";
-  options.compile.adapters = "software";
-  options.layout_share = 0;
-  options.trials = 60;
+  const Options options = on_software(60);
   const onnx::Message source = products();
   const std::function<bool()> never;
   Bench bench(bytes_of(source), machine, options.compile, never);
@@ -222,17 +235,13 @@ TEST(Tuner, WhatDoesNotHoldGoesBack) {
   ASSERT_TRUE(survey) << survey.error().to_string();
   WholeSearch search(*std::move(survey), options);
   std::vector<std::vector<Placed>> compared;
-  while (!search.is_over()) {
-    const auto batch = search.next();
-    ASSERT_TRUE(batch && *batch);
-    auto made = bench.measure(**batch).now();
-    ASSERT_TRUE(made) << made.error().to_string();
-    if ((*batch)->kind == Batch::Kind::comparison) {
-      compared.push_back((*batch)->challengers);
-      if (compared.size() == 1) made->points.at(0).after = made->points.at(0).before;
+  drive(search, bench, [&](const Batch& batch, Measurement& made) {
+    if (batch.kind == Batch::Kind::comparison) {
+      compared.push_back(batch.challengers);
+      if (compared.size() == 1) made.points.at(0).after = made.points.at(0).before;
     }
-    ASSERT_TRUE(search.take((*batch)->number, *std::move(made)));
-  }
+    return true;
+  });
   ASSERT_EQ(compared.size(), 2u);
   ASSERT_FALSE(compared[0].empty());
   EXPECT_TRUE(compared[1].empty());
@@ -304,11 +313,7 @@ TEST(Tuner, BeginsWithWhatWasLearnedElsewhere) {
                                        {node("MatMul", {"a", "b"}, {"c"})},
                                        {value("c", {size, size})}});
     FormulaMachine machine;
-    Options options;
-    options.compile.target = "webgpu";
-    options.compile.adapters = "software";
-    options.layout_share = 0;
-    options.trials = 60;
+    Options options = on_software(60);
     std::vector<MeasuredPoint> points;
     options.on_trial = [&](const Trial& trial, const std::string&) {
       points.push_back({trial.point, trial.ratio});
@@ -324,11 +329,7 @@ TEST(Tuner, BeginsWithWhatWasLearnedElsewhere) {
   const LearnedCosts costs = learn_costs(known, known_machine, "");
   const auto gain_of = [&](bool begins, int trials) {
     FormulaMachine machine;
-    Options options;
-    options.compile.target = "webgpu";
-    options.compile.adapters = "software";
-    options.layout_share = 0;
-    options.trials = trials;
+    Options options = on_software(trials);
     if (begins) options.costs = {costs};
     auto outcome = tune(bytes_of(products()), machine, options).now();
     EXPECT_TRUE(outcome) << outcome.error().to_string();

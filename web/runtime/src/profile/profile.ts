@@ -115,11 +115,7 @@ export async function profile(
     if (timed && place === 0) {
       const known = repetitions.get(session) ?? new Map<string, number>();
       repetitions.set(session, known);
-      const counts: number[] = [];
-      mine.forEach((key, at) => {
-        const count = known.get(`${key} ${minMs}`);
-        if (count !== undefined) counts[at] = count;
-      });
+      const counts = mine.map((key) => known.get(`${key} ${minMs}`));
       found = await byTimestamps(gpu, recordings, minMs, counts);
       mine.forEach((key, at) => known.set(`${key} ${minMs}`, counts[at] ?? 1));
     } else {

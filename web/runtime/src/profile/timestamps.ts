@@ -42,7 +42,7 @@ async function timesOf({device}: Gpu, recordings: readonly GpuRecording[], count
  * Milliseconds of each recording. Browsers round timestamps (Chromium: to 0.1 ms), so short launches are repeated: as often as `repeated` says
  * from an earlier time, which need not be found again, and as often as it takes. What was taken is left there.
  */
-export async function byTimestamps(gpu: Gpu, recordings: readonly Recording[], minMs: number, repeated: number[]): Promise<number[]> {
+export async function byTimestamps(gpu: Gpu, recordings: readonly Recording[], minMs: number, repeated: (number | undefined)[]): Promise<number[]> {
   const found: number[] = [];
   for (let first = 0; first < recordings.length; first += TOGETHER) {
     const some = recordings.slice(first, first + TOGETHER) as GpuRecording[];
