@@ -30,9 +30,8 @@ inline double number_of(const Value& object, const char* name) {
   return member != object.MemberEnd() && member->value.IsNumber() ? member->value.GetDouble() : 0.0;
 }
 
-inline Result<std::string> text_of(const Value& object, std::string_view name) {
-  const auto length = static_cast<rapidjson::SizeType>(name.size());
-  const auto member = object.FindMember(Value(rapidjson::StringRef(name.data(), length)));
+inline Result<std::string> text_of(const Value& object, const std::string& name) {
+  const auto member = object.FindMember(name);
   if (member == object.MemberEnd() || !member->value.IsString())
     return fail(cat("has no text \"", name, "\""), "`gossamer inspect --space` lists all three");
   return std::string(member->value.GetString(), member->value.GetStringLength());
@@ -42,7 +41,7 @@ inline Result<std::string> text_of(const Value& object, std::string_view name) {
 inline Result<schedule::StageChoice> choice_of(const Value& object) {
   using Of = schedule::StageChoice::Of;
   const Of of = object.HasMember("algorithm") ? Of::algorithm : Of::layout;
-  GS_ASSIGN(const std::string words, text_of(object, schedule::name_of(of)));
+  GS_ASSIGN(const std::string words, text_of(object, std::string(schedule::name_of(of))));
   GS_ASSIGN(const schedule::StageChoice choice, schedule::parse_choice(words));
   if (choice.of != of) return fail(cat("\"", words, "\" is no ", schedule::name_of(of)));
   return choice;
