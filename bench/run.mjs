@@ -1,6 +1,6 @@
 // Measures Gossamer against its peers and against its own earlier build, side by side, into results/.
 // node bench/run.mjs [--only cpu,wasm,webgpu,webgl,load,sizes,compile,tuned] [--model NAME,...] [--budget SECONDS] (README.md)
-import {mkdirSync, readFileSync, writeFileSync} from 'node:fs';
+import {existsSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs';
 import {arch, cpus, loadavg, platform} from 'node:os';
 import {join, resolve} from 'node:path';
 import {parseArgs} from 'node:util';
@@ -30,7 +30,7 @@ const {values: options} = parseArgs({
     model: {type: 'string'},
     part: {type: 'string'}, // of the table of models: models,matmul,kernels,growth
     build: {type: 'string', default: join(root, 'build')},
-    before: {type: 'string'}, // a checkout that bench/before.sh has built
+    before: {type: 'string'}, // a checkout that bench/before.sh has built; none: without that party
     budget: {type: 'string', default: '6'}, // seconds for one comparison, besides its start
     rounds: {type: 'string', default: '25'},
     threads: {type: 'string', default: '1,2'},
@@ -45,7 +45,12 @@ if (unknown) {
   console.error(`bench: no part "${unknown}"; there are ${PARTS.join(', ')}`);
   process.exit(2);
 }
-const before = options.before ? resolve(options.before) : builtBefore();
+const unasked = options.before === 'none';
+const before = unasked ? undefined : options.before ? resolve(options.before) : builtBefore();
+if (before && !existsSync(join(before, 'build/gossamer'))) {
+  console.error(`bench: --before ${options.before}: there is no build/gossamer; bench/before.sh makes a checkout with one and prints its folder`);
+  process.exit(2);
+}
 const editions = {
   now: {checkout: root, build: resolve(options.build)},
   ...(before ? {before: {checkout: before, build: join(before, 'build')}} : {}),
@@ -54,7 +59,7 @@ const packages = packageMaker(editions, join(bench, `.cache/packages-${process.p
 // Large files; also when something stops this.
 process.once('exit', () => packages.clear());
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
-const problems = before ? [] : ['the earlier build: bench/before.sh has not made it, or not here'];
+const problems = before || unasked ? [] : ['the earlier build: bench/before.sh has not made it, or not here'];
 const kind = options.machine ?? `${cpus()[0].model.toLowerCase().replace(/[^a-z0-9]+/g, '-')}-${cpus().length}-core`;
 const whole = only.length === PARTS.length && !options.model && !options.part;
 const folder = whole ? join(bench, 'results') : join(bench, '.cache/results');
