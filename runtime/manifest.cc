@@ -128,10 +128,20 @@ std::vector<FileEntry> Reader::files(const Fields& root) {
   std::set<std::string> seen;
   root.objects("files", [&](const Fields& fields) {
     FileEntry file{fields.plain_name("name"), static_cast<uint64_t>(fields.count("bytes")),
-                   fields.text("xxh3"), fields.text("sha256", ""), fields.flag("above")};
+                   fields.text("xxh3"), fields.text("sha256", "")};
+    uint64_t pieces = 0, hashes = 0;
+    fields.list("pieces", [&](const Fields& list, rapidjson::SizeType at) {
+      ++pieces;
+      hashes += is_hash(list.text(at), 64);
+    });
+    file.above = fields.flag("above");
     if (!is_hash(file.xxh3, 16)) fields.wrong("xxh3", "16 hexadecimal digits");
     if (fields.has("sha256") && !is_hash(file.sha256, 64))
       fields.wrong("sha256", "64 hexadecimal digits");
+    // Here the whole file's is checked.
+    const uint64_t wanted = (file.bytes + package::piece_bytes - 1) / package::piece_bytes;
+    if (fields.has("pieces") && (pieces != wanted || hashes != wanted))
+      fields.wrong("pieces", cat("64 hexadecimal digits for each ", package::piece_bytes, " bytes"));
     if (!seen.insert(file.name).second) fields.wrong("name", "unique");
     all.push_back(std::move(file));
   });

@@ -98,6 +98,9 @@ TEST_F(ModelTest, WeightsLieInOtherFiles) {
   EXPECT_EQ(described("\"sha256\":\"" + digits + "\""), "");
   EXPECT_SAYS(described("\"sha256\":\"" + digits + "a\""),
               "files[1].sha256 is not 64 hexadecimal digits");
+  EXPECT_EQ(described("\"pieces\":[\"" + digits + "\"]"), "");
+  EXPECT_SAYS(described("\"pieces\":[]"),
+              "files[1].pieces is not 64 hexadecimal digits for each 4194304 bytes");
   // As of a file that was made to have this xxh3.
   digits[0] = digits[0] == '0' ? '1' : '0';
   EXPECT_SAYS(described("\"sha256\":\"" + digits + "\""), "its SHA-256 differs");

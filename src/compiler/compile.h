@@ -62,6 +62,9 @@ struct Options {
   uint64_t shard_bytes = 64'000'000;
   bool share_weights =
       false;  // the large ones lie above the package, for those of other targets too
+  // wasm, webgpu, webgl: large files are listed with the SHA-256 of their pieces, too, which pages
+  // check faster; false: of packages that stay where they are made.
+  bool pieces = true;
   std::function<void(std::string_view step, double fraction)> progress;
   const ops::Catalog* catalog = nullptr;  // null: the built-in one
 };

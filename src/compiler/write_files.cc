@@ -45,7 +45,7 @@ Result<package::Files> ModuleBuilder::write(const graph::Graph& graph,
       if (report) {
         report->weight_bytes += static_cast<int64_t>(file.size);
         report->weights.files.push_back(
-            {file.name, {}, file.sha256, file.above, file.size, file.xxh3});
+            {file.name, {}, file.sha256, file.above, file.size, file.xxh3, file.pieces});
       }
       files.push_back(std::move(file));
     }
@@ -293,8 +293,11 @@ Result<package::WeightFiles> ModuleBuilder::weights(const graph::Graph& graph,
         fits_storage(weight, module_.tensors[static_cast<size_t>(weight.tensor)].storage, bytes));
     constants.push_back({weight.name, weight.dtype, weight.shape, bytes});
   }
+  const bool in_pages = target_ == TargetKind::wasm || target_ == TargetKind::webgpu ||
+                        target_ == TargetKind::webgl;
   GS_ASSIGN(package::WeightFiles files,
-            package::write_weights(constants, options_.shard_bytes, options_.share_weights));
+            package::write_weights(constants, options_.shard_bytes, options_.share_weights,
+                                   options_.pieces && in_pages));
   std::vector<int> file_of(order.size(), -1);
   for (size_t at = 0; at < inside.size(); ++at) file_of[inside[at]] = files.file_of[at];
   files.file_of = std::move(file_of);

@@ -342,6 +342,9 @@ File write_manifest(const Module& module, const Files& files) {
     out.Uint64(file.xxh3.empty() ? file.bytes.size() : file.size);
     write_text(out, "xxh3", file.xxh3.empty() ? content_hash(file.bytes) : file.xxh3);
     write_text(out, "sha256", file.sha256.empty() ? sha256(file.bytes) : file.sha256);
+    if (!file.pieces.empty())
+      write_array(out, "pieces", file.pieces,
+                  [](Json& list, const std::string& piece) { list.String(piece); });
     if (file.above) {
       out.Key("above");
       out.Bool(true);

@@ -169,6 +169,8 @@ struct Module {
   std::vector<Step> steps;  // empty: all of run, in order
 };
 
+constexpr uint64_t piece_bytes = 4 << 20;
+
 struct File {
   std::string name;
   std::vector<std::byte> bytes;
@@ -177,6 +179,7 @@ struct File {
   // Of weights, computed when they are written: what they are where the bytes are not here.
   uint64_t size = 0;
   std::string xxh3 = {};
+  std::vector<std::string> pieces = {};  // SHA-256 of each piece_bytes; none: a smaller file
 };
 using Files = std::vector<File>;
 

@@ -28,9 +28,17 @@ std::vector<Together> split(std::span<const Constant> constants, const Together&
   return groups;
 }
 
+std::vector<std::string> pieces_of(std::span<const std::byte> bytes) {
+  std::vector<std::string> pieces;
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min<size_t>(bytes.size(), piece_bytes)))
+    pieces.push_back(sha256(bytes.first(std::min<size_t>(bytes.size(), piece_bytes))));
+  return pieces;
+}
+
 }  // namespace
 
-Result<WeightFiles> write_weights(std::span<const Constant> constants, uint64_t most, bool shared) {
+Result<WeightFiles> write_weights(std::span<const Constant> constants, uint64_t most, bool shared,
+                                  bool pieces) {
   WeightFiles result;
   result.file_of.resize(constants.size());
   Together large, small;
@@ -50,6 +58,7 @@ Result<WeightFiles> write_weights(std::span<const Constant> constants, uint64_t 
       file.sha256 = sha256(file.bytes);
       file.size = file.bytes.size();
       file.xxh3 = content_hash(file.bytes);
+      if (pieces && file.size > piece_bytes) file.pieces = pieces_of(file.bytes);
       if (file.above || groups->size() > 1)
         file.name = cat("weights.", std::string_view(file.sha256).substr(0, 16), ".safetensors");
       result.files.push_back(std::move(file));

@@ -86,6 +86,19 @@ TEST(Shards, SharedFilesHoldTheLargeConstants) {
   EXPECT_NE(also.files[2].sha256, made.files[2].sha256);
 }
 
+TEST(Shards, LargerFilesHaveHashesOfTheirPieces) {
+  const Constants constants({10 * kib * kib, kib});
+  const WeightFiles made = constants.write(10 * kib * kib, false);
+  ASSERT_EQ(made.files.size(), 2u);
+  const std::span<const std::byte> bytes = made.files[0].bytes;
+  EXPECT_EQ(made.files[0].pieces,
+            (std::vector{sha256(bytes.first(piece_bytes)),
+                         sha256(bytes.subspan(piece_bytes, piece_bytes)),
+                         sha256(bytes.subspan(2 * piece_bytes))}));
+  EXPECT_TRUE(made.files[1].pieces.empty());
+  EXPECT_TRUE(write_weights(constants.list(), 1 << 30, false, false)->files[0].pieces.empty());
+}
+
 TEST(Shards, ErrorsAreThoseOfTheFiles) {
   const Constant unnamed[] = {{"", ir::DType::i8, {0}, {}}};
   EXPECT_FALSE(write_weights(unnamed, 64, false).has_value());

@@ -35,13 +35,14 @@ Result<File> write_safetensors(std::span<const Constant> constants);
 // The constants as one file or several, in order, of at most `most` bytes of elements each; a
 // larger constant has one of its own. One is weights.safetensors, several are called
 // weights.HASH.safetensors by the first 16 digits of their SHA-256. `shared`: constants of 64 KiB
-// and more lie above the package, in such files, for the packages of one model to share. Errors:
-// those of write_safetensors.
+// and more lie above the package, in such files, for the packages of one model to share. `pieces`:
+// larger files have theirs. Errors: those of write_safetensors.
 struct WeightFiles {
   Files files;
   std::vector<int> file_of;  // by constant: its file
 };
-Result<WeightFiles> write_weights(std::span<const Constant> constants, uint64_t most, bool shared);
+Result<WeightFiles> write_weights(std::span<const Constant> constants, uint64_t most, bool shared,
+                                  bool pieces = true);
 
 // XXH3 of 64 bits as 16 lower-case hexadecimal digits.
 std::string content_hash(std::span<const std::byte> bytes);

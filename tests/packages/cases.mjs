@@ -147,6 +147,11 @@ function wholes(manifest) {
   // One value alone passes these limits, and a share of the changes need not have it.
   change((copy) => (copy.files[0].xxh3 = '0123456789abcdeF'));
   for (const sha256 of ['', 'x', 7, '0'.repeat(63), `${'0'.repeat(63)}F`, '0'.repeat(64)]) change((copy) => (copy.files[0].sha256 = sha256));
+  const [digits, each] = ['0123456789abcdef'.repeat(4), 2 ** 22];
+  for (const [bytes, pieces] of [[1, []], [1, [digits]], [1, [digits, digits]], [1, ['x']], [1, [7]], [1, 7], [1, null], [each, [digits]],
+    [each + 1, [digits]], [each + 1, [digits, digits]], [each + 1, [digits, `${digits}0`]], [each + 1, []]]) {
+    change((copy) => Object.assign(copy.files[0], {bytes, pieces}));
+  }
   for (const above of [true, 1, null]) change((copy) => (copy.files[0].above = above));
   for (const version of [1, 3, 4, 5]) change((copy) => (copy.version = version));
   if (manifest.weights?.length > 0) {

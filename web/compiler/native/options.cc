@@ -46,6 +46,7 @@ Result<compiler::Options> read_options(std::string_view json) {
       {"fuse", &compiler::Options::fuse},
       {"hold_external", &compiler::Options::hold_external},
       {"state", &compiler::Options::state},
+      {"pieces", &compiler::Options::pieces},
       {"expose", &compiler::Options::expose}};
   for (const auto& member : document.GetObject()) {
     const std::string_view name(member.name.GetString(), member.name.GetStringLength());

@@ -32,6 +32,7 @@ export interface NativeOptions {
   /** What kernels make are outputs, too. */
   readonly expose?: boolean;
   readonly hold_external?: boolean;
+  readonly pieces?: boolean;
   readonly shapes?: Readonly<Record<string, readonly number[]>>;
   readonly dims?: Readonly<Record<string, number>>;
   readonly lengths?: Readonly<Record<string, number>>;

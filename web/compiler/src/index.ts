@@ -56,6 +56,11 @@ export interface CompileOptions {
   readonly dims?: Readonly<Record<string, number>> | undefined;
   /** Weights of more bytes than this (default 64 MB) lie in several files, which load() fetches and keeps one by one. */
   readonly shardBytes?: number | undefined;
+  /**
+   * Whether the SHA-256 of each 4 MiB of larger files is listed, too: load() elsewhere then checks them by the platform, several times as
+   * fast. Default: outside of pages; what a page compiled it loads without a check.
+   */
+  readonly pieces?: boolean | undefined;
   /** How many elements each input has that is a sequence; -1: an optional input is left out. */
   readonly lengths?: Readonly<Record<string, number>> | undefined;
   /** Files beside the model that hold weights; each is given to the compiler once. */
@@ -96,9 +101,12 @@ function namedFiles(given: ExternalData): NamedFile[] {
   return Object.entries(given as Readonly<Record<string, Uint8Array | Blob>>);
 }
 
-function nativeOptions({target, name, relaxedSimd, winograd, f16, state, shapes, dims, lengths, shardBytes, holdExternal}: CompileOptions): NativeOptions {
+function nativeOptions({
+  target, name, relaxedSimd, winograd, f16, state, shapes, dims, lengths, shardBytes, holdExternal, pieces = 'process' in globalThis,
+}: CompileOptions): NativeOptions {
   return {
     target,
+    pieces,
     ...(name === undefined ? {} : {name}),
     ...(relaxedSimd === undefined ? {} : {relaxed_simd: relaxedSimd}),
     ...(winograd === undefined ? {} : {winograd}),

@@ -7,6 +7,8 @@ export interface Reading {
   readonly expected?: number;
   /** Called with each piece. */
   readonly arrived?: (piece: Uint8Array) => void;
+  /** Called with each block of BLOCK bytes, the last one of fewer, of a file that has its `expected` size. */
+  readonly filled?: (block: Uint8Array) => void;
   /** Past the HTTP cache. */
   readonly fresh?: boolean;
 }
@@ -20,8 +22,11 @@ export function until<T>(signal: AbortSignal | undefined, promise: Promise<T>): 
   });
 }
 
-/** Of this size, memory goes back to the system when it is freed; allocators keep smaller pieces. */
-const BLOCK = 1 << 22;
+/**
+ * Of this size, memory goes back to the system when it is freed; allocators keep smaller pieces. Manifests list the SHA-256 of
+ * each (`pieces`).
+ */
+export const BLOCK = 1 << 22;
 
 /** Reads that much at a time. */
 const PART = 1 << 18;
@@ -63,7 +68,7 @@ export class Arrival {
   }
 
   #add(value: Uint8Array): void {
-    const {expected = 0} = this.#reading;
+    const {expected = 0, filled} = this.#reading;
     for (let at = 0; at < value.length; ) {
       if (this.#room === 0) {
         this.#room = Math.min(BLOCK, Math.max(expected - this.size, value.length - at));
@@ -75,6 +80,7 @@ export class Arrival {
       at += part.length;
       this.size += part.length;
       this.#room -= part.length;
+      if (this.#room === 0) filled?.(block);
     }
   }
 

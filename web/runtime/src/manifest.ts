@@ -1,4 +1,5 @@
 /** manifest.json, as docs/specs/package.md has it, checked once so that nothing else has to. */
+import {BLOCK} from './arrival.ts';
 import {ANY, Fields, type Num} from './fields.ts';
 import {type Port, valuePorts} from './ports.ts';
 import {readSteps, type Step} from './steps.ts';
@@ -24,6 +25,8 @@ export interface FileEntry {
   readonly xxh3: string;
   /** "": not told. */
   readonly sha256: string;
+  /** The SHA-256 of each BLOCK bytes of a larger file; none: the manifest does not list them. */
+  readonly pieces: readonly string[];
   /** It lies in the folder above. */
   readonly above: boolean;
 }
@@ -136,6 +139,7 @@ export interface Manifest {
 
 /** Sizes, ranges and scalars of the targets have 32 bits. */
 const INT = 2 ** 31;
+const SHA256 = /^[0-9a-f]{64}$/;
 
 const isNumber = (each: unknown): each is number => typeof each === 'number';
 
@@ -220,10 +224,14 @@ export function parseManifest(text: string, where: string): Manifest {
       bytes: file.count('bytes'),
       xxh3: file.text('xxh3'),
       sha256: file.text('sha256', ''),
+      pieces: file.list('pieces', (list, at) => list.text(at)),
       above: file.flag('above'),
     };
     if (!/^[0-9a-f]{16}$/.test(entry.xxh3)) file.wrong('xxh3', '16 hexadecimal digits');
-    if (file.has('sha256') && !/^[0-9a-f]{64}$/.test(entry.sha256)) file.wrong('sha256', '64 hexadecimal digits');
+    if (file.has('sha256') && !SHA256.test(entry.sha256)) file.wrong('sha256', '64 hexadecimal digits');
+    if (file.has('pieces') && (entry.pieces.length !== Math.ceil(entry.bytes / BLOCK) || !entry.pieces.every((piece) => SHA256.test(piece)))) {
+      file.wrong('pieces', `64 hexadecimal digits for each ${BLOCK} bytes`);
+    }
     return entry;
   });
   if (beside && !files.some((file) => file.name === side)) beside.wrong('code', 'one of the files');

@@ -1,7 +1,6 @@
 /** Where a package's files come from: a folder behind a URL, or memory. */
-import {Arrival, type Reading, until} from './arrival.ts';
-import {Sha256} from './hash/sha256.ts';
-import type {WholeSha256} from './hash/whole_sha256.ts';
+import {Arrival, BLOCK, type Reading, until} from './arrival.ts';
+import {openCheck} from './hash/check.ts';
 import type {FileEntry} from './manifest.ts';
 import {Pieces} from './pieces.ts';
 import {GossamerError, messageOf} from './types.ts';
@@ -48,10 +47,11 @@ class MemorySource implements Source {
     this.#prefix = prefix;
     this.where = prefix === '' ? 'package' : `package ${prefix}`;
   }
-  async read(name: string, {arrived}: Reading = {}) {
+  async read(name: string, {arrived, filled}: Reading = {}) {
     const bytes = this.#files.get(this.#prefix + name);
     if (!bytes) throw new GossamerError('source', `${this.where}: ${name} is missing`);
     arrived?.(bytes);
+    for (let at = 0; filled && at < bytes.length; at += BLOCK) filled(bytes.subarray(at, at + BLOCK));
     return Promise.resolve(new Pieces([bytes], false));
   }
   folder(name: string): Source {
@@ -185,25 +185,21 @@ export function openSource(
   return {source: new MemorySource(new Map(files), '', (from as Partial<Source>).made), file: undefined};
 }
 
-/** Pages may have a policy without WebAssembly, which GPUs do not need. */
-const openSha256 = (): Promise<Sha256 | WholeSha256> =>
-  Sha256.create().catch(async () => new (await import('./hash/whole_sha256.ts')).WholeSha256());
-
 async function readOnce(
   source: Source,
   entry: FileEntry,
   fresh: boolean,
   arrived: (bytes: number) => void,
 ): Promise<Pieces> {
-  const wanted = entry.sha256 || entry.xxh3;
-  const hash = source.made ? undefined : await (entry.sha256 ? openSha256() : (await import('./hash/xxh3.ts')).Xxh3.create());
+  const check = source.made ? undefined : await openCheck(entry);
   const bytes = await source.read(entry.name, {
     expected: entry.bytes,
     fresh,
     arrived: (piece) => {
-      hash?.update(piece);
+      check?.arrived?.(piece);
       arrived(piece.length);
     },
+    ...(check?.filled && {filled: check.filled}),
   });
   const name = `${source.where}: ${entry.name}`;
   if (bytes.length !== entry.bytes) {
@@ -213,12 +209,9 @@ async function readOnce(
       `${name} has ${bytes.length} bytes instead of ${entry.bytes} (${trouble}?)`,
     );
   }
-  const digest = await hash?.digest();
-  if (hash && digest !== wanted) {
-    throw new GossamerError(
-      'damaged',
-      `${name} has hash ${digest} instead of ${wanted}: it was changed, or is another model's`,
-    );
+  const wrong = await check?.wrong();
+  if (wrong !== undefined) {
+    throw new GossamerError('damaged', `${name} ${wrong}: it was changed, or is another model's`);
   }
   return bytes;
 }

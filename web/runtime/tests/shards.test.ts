@@ -252,9 +252,66 @@ test('where there is no cache, as in pages that are not secure, nothing is kept 
   }
 });
 
-type Change = (manifest: {files: {name: string; bytes: number; xxh3: string; sha256: string}[]; weights: {file: number}[]}) => void;
+type Change = (manifest: {files: {name: string; bytes: number; xxh3: string; sha256: string; pieces?: string[]}[]; weights: {file: number}[]}) => void;
 const changed = (files: FileMap, change: Change): FileMap =>
   withManifest(files, (manifest) => change(manifest as unknown as Parameters<Change>[0]));
+
+test('larger files are checked by their pieces, by which they are kept, and in one pass where pages are not secure', async (context) => {
+  const kept = fakeCaches(context);
+  const name = 'weights.safetensors';
+  const MIB = 2 ** 20;
+  const files = await largePackage({count: 3, bytes: 3 * MIB});
+  const right = [0, 4, 8];
+  const damaged = (at: number): FileMap => {
+    const bytes = (files.get(name) as Uint8Array).slice();
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    return withFile(files, name, bytes);
+  };
+  const size = files.get(name)?.length ?? 0;
+  const spoilt: [FileMap, number][] = [[damaged(4 * MIB - 1), 0], [damaged(4 * MIB), 1], [damaged(size - 1), 2]];
+  const lists = ({pieces = []}: {pieces?: string[]}): string[] => pieces;
+  spoilt.push([changed(files, ({files: all}) => all.forEach((entry) => lists(entry).splice(1, 1, '0'.repeat(64)))), 1]);
+  for (const [bad, at] of spoilt) {
+    const message = new RegExp(`${name} has hash \\w+ instead of \\w+ in the ${4 * MIB} bytes from ${4 * MIB * at} on: it was changed`);
+    await refuses(load(bad), message);
+    await refuses(load((await serve(context, bad)).url, {cache: true}), message);
+  }
+  const kernels = [...kept.keys()];
+  // A download that is cut off goes on within a piece; what is shared between threads is as good.
+  const {url, asked} = await serve(context, files, {
+    [name]: (bytes, request, response, times) => (times === 1 ? cut(bytes, response, 5 * MIB) : ranged(bytes, request, response, times)),
+  });
+  const shared = new Uint8Array(new SharedArrayBuffer(size));
+  shared.set(files.get(name) as Uint8Array);
+  for (const from of [url, url, withFile(files, name, shared)]) {
+    using model = await load(from, {cache: true});
+    assert.deepEqual(await firsts(model), right);
+  }
+  assert.equal(asked.filter((each) => each.startsWith(name)).length, 2);
+  // Another package's SHA-256 beside pieces of its own takes nobody's place.
+  const before = [...kept.keys()];
+  assert.equal(before.length, kernels.length + 1);
+  const other = await largePackage({count: 3, bytes: 3 * MIB, add: 1});
+  const own = (entry: {name: string}): boolean => entry.name === name;
+  const victim = (JSON.parse(new TextDecoder().decode(files.get('manifest.json'))) as {files: {name: string; sha256: string; xxh3: string}[]}).files.find(own);
+  const forged = changed(other, ({files: all}) => Object.assign(all.find(own) ?? {}, {sha256: victim?.sha256}));
+  {
+    using model = await load((await serve(context, forged)).url, {cache: true});
+    assert.deepEqual(await firsts(model), [4, 8, 12]);
+  }
+  assert.equal(kept.size, before.length + 1);
+  assert.ok(![...kept.keys()].some((key) => key.endsWith(victim?.sha256 ?? '')));
+  Reflect.deleteProperty(globalThis, 'caches');
+  const {crypto} = globalThis;
+  Object.defineProperty(globalThis, 'crypto', {value: {}, configurable: true});
+  try {
+    using model = await load(files);
+    assert.deepEqual(await firsts(model), right);
+    await refuses(load(damaged(size - 1)), /weights\.safetensors has hash \w+ instead of/);
+  } finally {
+    Object.defineProperty(globalThis, 'crypto', {value: crypto, configurable: true});
+  }
+});
 
 test('what is cut, changed or of another model is refused, and the model before goes on', async (context) => {
   const kept = fakeCaches(context);

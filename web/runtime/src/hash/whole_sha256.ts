@@ -1,3 +1,5 @@
+import {hexOf} from './check.ts';
+
 /** SHA-256 by the platform, which takes all bytes at once: where WebAssembly is not allowed. Secure contexts have it. */
 export class WholeSha256 {
   readonly #pieces: Uint8Array[] = [];
@@ -9,7 +11,6 @@ export class WholeSha256 {
   /** 64 lower-case hexadecimal digits. */
   async digest(): Promise<string> {
     const bytes = await new Blob(this.#pieces as BlobPart[]).arrayBuffer();
-    const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
-    return Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('');
+    return hexOf(await crypto.subtle.digest('SHA-256', bytes));
   }
 }

@@ -1,5 +1,6 @@
 /** Files of weights that are kept, by the SHA-256 of their content; a bundle of its own, which load() fetches for such packages. */
 import {Arrival} from '../arrival.ts';
+import {hexOf} from '../hash/check.ts';
 import type {FileEntry} from '../manifest.ts';
 import type {Pieces} from '../pieces.ts';
 
@@ -9,8 +10,14 @@ const CACHE = 'gossamer-weights';
 /** Goes into the cache at a time: of larger parts browsers keep copies until some collection. */
 const PART = 2 ** 20;
 
-/** A key says what the content is, so a file is kept once, wherever it comes from. */
-const keyOf = ({sha256}: FileEntry): string => `https://sha256.invalid/${sha256}`;
+/**
+ * A key says what the content is, so a file is kept once, wherever it comes from. It is made of what load() checks: where manifests
+ * list pieces, nobody compares `sha256`, which may be another model's.
+ */
+async function keyOf({sha256, pieces}: FileEntry): Promise<string> {
+  if (pieces.length === 0) return `https://sha256.invalid/${sha256}`;
+  return `https://sha256.invalid/pieces/${hexOf(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(pieces.join())))}`;
+}
 
 /** Undefined where there is none, or this page may not use it. */
 const openCache = (): Promise<Cache | undefined> =>
@@ -20,15 +27,15 @@ const openCache = (): Promise<Cache | undefined> =>
  * The file, if it is kept. It had its SHA-256 when it was put there; xxh3, which is faster, tells what has become of it: whoever
  * can write there is of this origin.
  */
-async function find(cache: Cache, entry: FileEntry): Promise<Pieces | undefined> {
+async function find(cache: Cache, key: string, entry: FileEntry): Promise<Pieces | undefined> {
   try {
-    const body = (await cache.match(keyOf(entry)))?.body;
+    const body = (await cache.match(key))?.body;
     if (!body) return undefined;
     const hash = await (await import('../hash/xxh3.ts')).Xxh3.create();
     const arrival = new Arrival({expected: entry.bytes, arrived: (part) => hash.update(part)});
     await arrival.collect(body, undefined);
     if (arrival.size === entry.bytes && hash.digest() === entry.xxh3) return arrival.pieces;
-    await cache.delete(keyOf(entry));
+    await cache.delete(key);
   } catch {
     // What cannot be read is fetched.
   }
@@ -55,12 +62,13 @@ export async function readKept(
   arrived: (bytes: number) => void,
 ): Promise<Pieces> {
   const cache = await openCache();
-  const kept = cache && (await find(cache, entry));
+  const key = cache ? await keyOf(entry) : '';
+  const kept = cache && (await find(cache, key, entry));
   if (kept) {
     arrived(entry.bytes);
     return kept;
   }
   const file = await read();
-  await cache?.put(keyOf(entry), new Response(streamOf(file))).catch(() => undefined);
+  await cache?.put(key, new Response(streamOf(file))).catch(() => undefined);
   return file;
 }
