@@ -15,7 +15,7 @@ export function output(program, words, {seconds = 300, input} = {}) {
     child.on('close', (code, signal) => {
       clearTimeout(timer);
       if (code === 0) resolve(said);
-      else reject(new Error(complained.trim().split('\n').at(-1) || `${program} ended by ${signal ?? code}`));
+      else reject(new Error(complained.trim().split('\n').slice(-20).join('\n') || `${program} ended by ${signal ?? code}`));
     });
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(input);
