@@ -95,6 +95,7 @@ function addExamples(out, links) {
   cpSync(built, path.join(out, 'examples'), {recursive: true, dereference: true});
   links.push(
     {href: 'examples/compile.html', title: 'Compile a model here', about: 'Drop an .onnx file: the compiler itself runs in the page.'},
+    {href: 'examples/tune.html', title: 'Tune a model', about: 'Kernels are tried out on your own device; bars shrink as it learns.'},
     {href: 'examples/', title: 'Learn and run', about: 'A network bends to a curve that you draw, reads digits, learns what you show it; and more.'},
   );
 }

@@ -1,5 +1,6 @@
 // The examples' pages, in one folder that anything serves: node build.mjs [OUT [PAGE ...]].
-// OUT/PAGE.html, PAGE.js and PAGE.css for each, index.html that lists them, and compiler.wasm and tuner.wasm, which all of them find there.
+// OUT/PAGE.html, PAGE.js and PAGE.css for each, index.html that lists them, and compiler.wasm, tuner.wasm and a small model, which all of
+// them find there.
 import {copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync} from 'node:fs';
 import {basename, dirname, join} from 'node:path';
 import {bundle} from '../runtime/build/bundle.mjs';
@@ -27,6 +28,8 @@ for (const file of [wasm, join(dirname(wasm), 'tuner.wasm')]) {
   if (existsSync(file)) copyFileSync(file, join(out, basename(file)));
   else console.log(`${basename(file)} is not built yet (make web): looked at ${file}`);
 }
+// For pages that are given no model.
+copyFileSync(join(here, '../../examples/digits/model.onnx'), join(out, 'digits.onnx'));
 // Records that come with the compiler: found beside the scripts, too.
 const records = join(here, '../compiler/dist/records');
 if (existsSync(records)) cpSync(records, join(out, 'records'), {recursive: true});

@@ -38,12 +38,20 @@ function chosen<Id extends string>(missing: readonly (readonly [Id, string])[]):
 }
 
 /**
- * Files by their names: from where the address says (?name=ADDRESS), else from their path in the folder that is served, else as the
- * user chooses them.
+ * Files by their names: from where the address says (?name=ADDRESS), else from their path in the folder that is served, else from
+ * beside the page, where it brings one along (`own`), else as the user chooses them.
  */
-export async function givenFiles<Id extends string>(wanted: Readonly<Record<Id, string>>): Promise<Readonly<Record<Id, Blob>>> {
+export async function givenFiles<Id extends string>(
+  wanted: Readonly<Record<Id, string>>,
+  own: Readonly<Partial<Record<Id, string>>> = {},
+): Promise<Readonly<Record<Id, Blob>>> {
   const all = Object.entries(wanted) as [Id, string][];
-  const found = await Promise.all(all.map(([id, path]) => fetched(asked.get(id) ?? `${FOLDER}/${path}`)));
+  const find = async ([id, path]: [Id, string]): Promise<Blob | undefined> => {
+    const address = asked.get(id);
+    const beside = address === null ? own[id] : undefined;
+    return (await fetched(address ?? `${FOLDER}/${path}`)) ?? (beside === undefined ? undefined : fetched(beside));
+  };
+  const found = await Promise.all(all.map(find));
   const missing = all.filter((_, at) => !found[at]);
   const given = missing.length > 0 ? await chosen(missing) : undefined;
   return Object.fromEntries(all.map(([id], at) => [id, found[at] ?? given?.get(id)])) as Record<Id, Blob>;

@@ -112,7 +112,7 @@ input('file').addEventListener('change', () => {
   onnx = file;
   opened();
 });
-void givenFiles({model: 'models/ultraface_rfb320/model.onnx'}).then(({model: file}) => {
+void givenFiles({model: 'models/ultraface_rfb320/model.onnx'}, {model: 'digits.onnx'}).then(({model: file}) => {
   onnx = file;
   opened();
 });
