@@ -43,7 +43,7 @@ function chosen<Id extends string>(missing: readonly (readonly [Id, string])[]):
  */
 export async function givenFiles<Id extends string>(
   wanted: Readonly<Record<Id, string>>,
-  own: Readonly<Partial<Record<Id, string>>> = {},
+  own: Readonly<Record<string, string | undefined>> = {},
 ): Promise<Readonly<Record<Id, Blob>>> {
   const all = Object.entries(wanted) as [Id, string][];
   const find = async ([id, path]: [Id, string]): Promise<Blob | undefined> => {
