@@ -7,8 +7,11 @@ export interface Reading {
   readonly expected?: number;
   /** Called with each piece. */
   readonly arrived?: (piece: Uint8Array) => void;
-  /** Called with each block of BLOCK bytes, the last one of fewer, of a file that has its `expected` size. */
-  readonly filled?: (block: Uint8Array) => void;
+  /**
+   * Called with each block of BLOCK bytes, the last one of fewer, of a file that has its `expected` size; more are read when the one
+   * before has been seen to.
+   */
+  readonly filled?: (block: Uint8Array) => Promise<unknown>;
   /** Past the HTTP cache. */
   readonly fresh?: boolean;
 }
@@ -57,6 +60,8 @@ export class Arrival {
   packed = false;
   #blocks: Uint8Array[] = [];
   #room = 0;
+  /** Blocks that are being seen to. */
+  readonly #filled: Promise<unknown>[] = [];
   readonly #reading: Reading;
 
   constructor(reading: Reading) {
@@ -80,7 +85,7 @@ export class Arrival {
       at += part.length;
       this.size += part.length;
       this.#room -= part.length;
-      if (this.#room === 0) filled?.(block);
+      if (this.#room === 0 && filled) this.#filled.push(filled(block));
     }
   }
 
@@ -96,6 +101,7 @@ export class Arrival {
         known -= value.length - fresh.length;
         arrived?.(fresh);
         this.#add(fresh);
+        while (this.#filled.length > 1) await this.#filled.shift();
       }
     } finally {
       reader.cancel().catch(() => undefined);

@@ -51,8 +51,8 @@ class MemorySource implements Source {
     const bytes = this.#files.get(this.#prefix + name);
     if (!bytes) throw new GossamerError('source', `${this.where}: ${name} is missing`);
     arrived?.(bytes);
-    for (let at = 0; filled && at < bytes.length; at += BLOCK) filled(bytes.subarray(at, at + BLOCK));
-    return Promise.resolve(new Pieces([bytes], false));
+    for (let at = 0; filled && at < bytes.length; at += BLOCK) await filled(bytes.subarray(at, at + BLOCK));
+    return new Pieces([bytes], false);
   }
   folder(name: string): Source {
     const prefix = name === '..' ? this.#prefix.replace(/[^/]+\/$/, '') : this.#prefix + name;

@@ -256,60 +256,87 @@ type Change = (manifest: {files: {name: string; bytes: number; xxh3: string; sha
 const changed = (files: FileMap, change: Change): FileMap =>
   withManifest(files, (manifest) => change(manifest as unknown as Parameters<Change>[0]));
 
-test('larger files are checked by their pieces, by which they are kept, and in one pass where pages are not secure', async (context) => {
+/** What pages have, or Node.js, without some of it, for the time of a test. */
+function without(context: TestContext, owner: object, ...names: readonly string[]): void {
+  for (const name of names) {
+    const had = Object.getOwnPropertyDescriptor(owner, name);
+    Object.defineProperty(owner, name, {value: undefined, configurable: true, writable: true});
+    Reflect.deleteProperty(owner, name);
+    context.after(() => had && Object.defineProperty(owner, name, had));
+  }
+}
+
+const LARGE = 'weights.safetensors';
+const MIB = 2 ** 20;
+const LARGE_RIGHT = [0, 4, 8];
+const flipped = (files: FileMap, at: number): FileMap => {
+  const bytes = (files.get(LARGE) as Uint8Array).slice();
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  return withFile(files, LARGE, bytes);
+};
+
+test('larger files are checked by their pieces', async (context) => {
+  without(context, process, 'getBuiltinModule');
   const kept = fakeCaches(context);
-  const name = 'weights.safetensors';
-  const MIB = 2 ** 20;
   const files = await largePackage({count: 3, bytes: 3 * MIB});
-  const right = [0, 4, 8];
-  const damaged = (at: number): FileMap => {
-    const bytes = (files.get(name) as Uint8Array).slice();
-    bytes[at] = (bytes[at] ?? 0) ^ 1;
-    return withFile(files, name, bytes);
-  };
-  const size = files.get(name)?.length ?? 0;
-  const spoilt: [FileMap, number][] = [[damaged(4 * MIB - 1), 0], [damaged(4 * MIB), 1], [damaged(size - 1), 2]];
-  const lists = ({pieces = []}: {pieces?: string[]}): string[] => pieces;
-  spoilt.push([changed(files, ({files: all}) => all.forEach((entry) => lists(entry).splice(1, 1, '0'.repeat(64)))), 1]);
-  for (const [bad, at] of spoilt) {
-    const message = new RegExp(`${name} has hash \\w+ instead of \\w+ in the ${4 * MIB} bytes from ${4 * MIB * at} on: it was changed`);
+  const size = files.get(LARGE)?.length ?? 0;
+  const other = changed(files, ({files: all}) => all.forEach(({pieces}) => pieces?.splice(1, 1, '0'.repeat(64))));
+  for (const [bad, at] of [[flipped(files, 4 * MIB - 1), 0], [flipped(files, 4 * MIB), 1], [flipped(files, size - 1), 2], [other, 1]] as const) {
+    const message = new RegExp(`${LARGE} has hash \\w+ instead of \\w+ in the ${4 * MIB} bytes from ${4 * MIB * at} on: it was changed`);
     await refuses(load(bad), message);
     await refuses(load((await serve(context, bad)).url, {cache: true}), message);
   }
-  const kernels = [...kept.keys()];
-  // A download that is cut off goes on within a piece; what is shared between threads is as good.
+  const before = kept.size;
+  // A download that is cut off goes on within a piece; what threads share is as good.
   const {url, asked} = await serve(context, files, {
-    [name]: (bytes, request, response, times) => (times === 1 ? cut(bytes, response, 5 * MIB) : ranged(bytes, request, response, times)),
+    [LARGE]: (bytes, request, response, times) => (times === 1 ? cut(bytes, response, 5 * MIB) : ranged(bytes, request, response, times)),
   });
   const shared = new Uint8Array(new SharedArrayBuffer(size));
-  shared.set(files.get(name) as Uint8Array);
-  for (const from of [url, url, withFile(files, name, shared)]) {
+  shared.set(files.get(LARGE) as Uint8Array);
+  for (const from of [url, url, withFile(files, LARGE, shared)]) {
     using model = await load(from, {cache: true});
-    assert.deepEqual(await firsts(model), right);
+    assert.deepEqual(await firsts(model), LARGE_RIGHT);
   }
-  assert.equal(asked.filter((each) => each.startsWith(name)).length, 2);
-  // Another package's SHA-256 beside pieces of its own takes nobody's place.
-  const before = [...kept.keys()];
-  assert.equal(before.length, kernels.length + 1);
-  const other = await largePackage({count: 3, bytes: 3 * MIB, add: 1});
-  const own = (entry: {name: string}): boolean => entry.name === name;
-  const victim = (JSON.parse(new TextDecoder().decode(files.get('manifest.json'))) as {files: {name: string; sha256: string; xxh3: string}[]}).files.find(own);
-  const forged = changed(other, ({files: all}) => Object.assign(all.find(own) ?? {}, {sha256: victim?.sha256}));
-  {
-    using model = await load((await serve(context, forged)).url, {cache: true});
-    assert.deepEqual(await firsts(model), [4, 8, 12]);
+  assert.equal(asked.filter((each) => each.startsWith(LARGE)).length, 2);
+  assert.equal(kept.size, before + 1);
+});
+
+test('a package that lists hashes of another takes its place in no cache', async (context) => {
+  const kept = fakeCaches(context);
+  const sizes = {count: 3, bytes: 3 * MIB};
+  const [files, strange] = [await largePackage(sizes), await largePackage({...sizes, add: 1})];
+  const entryOf = (of: FileMap): {sha256: string; pieces?: string[]} =>
+    (JSON.parse(new TextDecoder().decode(of.get('manifest.json'))) as {files: {name: string; sha256: string; pieces?: string[]}[]})
+      .files.find(({name}) => name === LARGE) as {sha256: string; pieces?: string[]};
+  const {sha256, pieces} = entryOf(files);
+  const forged = (more: object): FileMap =>
+    changed(strange, ({files: all}) => Object.assign(all.find(({name}) => name === LARGE) ?? {}, more));
+  const keysOf = async (from: FileMap): Promise<string[]> => {
+    kept.clear();
+    using model = await load((await serve(context, from)).url, {cache: true});
+    assert.equal((await firsts(model)).length, 3);
+    return [...kept.keys()].sort();
+  };
+  const own = await keysOf(files);
+  // Where sha256 is what is checked.
+  const byWhole = await keysOf(forged({pieces}));
+  const unlisted = await keysOf(withManifest(files, (manifest) => (manifest as unknown as {files: {pieces?: string[]}[]}).files.forEach((entry) => delete entry.pieces)));
+  without(context, process, 'getBuiltinModule');
+  assert.deepEqual(await keysOf(files), own, 'the same file has one key, however it is checked');
+  const byPieces = await keysOf(forged({sha256}));
+  for (const keys of [byWhole, byPieces]) {
+    assert.ok(keys.length === 1 && !own.includes(keys[0] ?? '') && !unlisted.includes(keys[0] ?? ''), keys.join());
   }
-  assert.equal(kept.size, before.length + 1);
-  assert.ok(![...kept.keys()].some((key) => key.endsWith(victim?.sha256 ?? '')));
-  Reflect.deleteProperty(globalThis, 'caches');
-  const {crypto} = globalThis;
-  Object.defineProperty(globalThis, 'crypto', {value: {}, configurable: true});
-  try {
+});
+
+test('larger files are checked in one pass in Node.js and where pages are not secure', async (context) => {
+  const files = await largePackage({count: 3, bytes: 3 * MIB});
+  const size = files.get(LARGE)?.length ?? 0;
+  for (const hide of [() => undefined, () => without(context, process, 'getBuiltinModule'), () => without(context, globalThis, 'crypto')]) {
+    hide();
     using model = await load(files);
-    assert.deepEqual(await firsts(model), right);
-    await refuses(load(damaged(size - 1)), /weights\.safetensors has hash \w+ instead of/);
-  } finally {
-    Object.defineProperty(globalThis, 'crypto', {value: crypto, configurable: true});
+    assert.deepEqual(await firsts(model), LARGE_RIGHT);
+    await refuses(load(flipped(files, size - 1)), /weights\.safetensors has hash \w+ instead of/);
   }
 });
 

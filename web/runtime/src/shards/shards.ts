@@ -11,12 +11,13 @@ const CACHE = 'gossamer-weights';
 const PART = 2 ** 20;
 
 /**
- * A key says what the content is, so a file is kept once, wherever it comes from. It is made of what load() checks: where manifests
- * list pieces, nobody compares `sha256`, which may be another model's.
+ * A key says what the content is, so a file is kept once, wherever it comes from. It is made of all hashes that load() may check: of a
+ * file that was checked by its pieces `sha256` may be another model's, and the other way round.
  */
 async function keyOf({sha256, pieces}: FileEntry): Promise<string> {
   if (pieces.length === 0) return `https://sha256.invalid/${sha256}`;
-  return `https://sha256.invalid/pieces/${hexOf(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(pieces.join())))}`;
+  const all = new TextEncoder().encode([sha256, ...pieces].join());
+  return `https://sha256.invalid/pieces/${hexOf(await crypto.subtle.digest('SHA-256', all))}`;
 }
 
 /** Undefined where there is none, or this page may not use it. */
