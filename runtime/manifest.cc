@@ -141,7 +141,8 @@ std::vector<FileEntry> Reader::files(const Fields& root) {
     // Here the whole file's is checked.
     const uint64_t wanted = (file.bytes + package::piece_bytes - 1) / package::piece_bytes;
     if (fields.has("pieces") && (pieces != wanted || hashes != wanted))
-      fields.wrong("pieces", cat("64 hexadecimal digits for each ", package::piece_bytes, " bytes"));
+      fields.wrong("pieces",
+                   cat("64 hexadecimal digits for each ", package::piece_bytes, " bytes"));
     if (!seen.insert(file.name).second) fields.wrong("name", "unique");
     all.push_back(std::move(file));
   });

@@ -293,8 +293,8 @@ Result<package::WeightFiles> ModuleBuilder::weights(const graph::Graph& graph,
         fits_storage(weight, module_.tensors[static_cast<size_t>(weight.tensor)].storage, bytes));
     constants.push_back({weight.name, weight.dtype, weight.shape, bytes});
   }
-  const bool in_pages = target_ == TargetKind::wasm || target_ == TargetKind::webgpu ||
-                        target_ == TargetKind::webgl;
+  const bool in_pages =
+      target_ == TargetKind::wasm || target_ == TargetKind::webgpu || target_ == TargetKind::webgl;
   GS_ASSIGN(package::WeightFiles files,
             package::write_weights(constants, options_.shard_bytes, options_.share_weights,
                                    options_.pieces && in_pages));

@@ -91,10 +91,9 @@ TEST(Shards, LargerFilesHaveHashesOfTheirPieces) {
   const WeightFiles made = constants.write(10 * kib * kib, false);
   ASSERT_EQ(made.files.size(), 2u);
   const std::span<const std::byte> bytes = made.files[0].bytes;
-  EXPECT_EQ(made.files[0].pieces,
-            (std::vector{sha256(bytes.first(piece_bytes)),
-                         sha256(bytes.subspan(piece_bytes, piece_bytes)),
-                         sha256(bytes.subspan(2 * piece_bytes))}));
+  EXPECT_EQ(made.files[0].pieces, (std::vector{sha256(bytes.first(piece_bytes)),
+                                               sha256(bytes.subspan(piece_bytes, piece_bytes)),
+                                               sha256(bytes.subspan(2 * piece_bytes))}));
   EXPECT_TRUE(made.files[1].pieces.empty());
   EXPECT_TRUE(write_weights(constants.list(), 1 << 30, false, false)->files[0].pieces.empty());
 }
