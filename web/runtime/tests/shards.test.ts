@@ -286,6 +286,13 @@ test('larger files are checked by their pieces', async (context) => {
     await refuses(load(bad), message);
     await refuses(load((await serve(context, bad)).url, {cache: true}), message);
   }
+  // One that is longer than listed, in the same part or the next, is said to be.
+  for (const name of [LARGE, 'kernels.wasm']) {
+    const bytes = files.get(name) as Uint8Array;
+    const longer = await serve(context, withFile(files, name, Buffer.concat([bytes, bytes])));
+    await refuses(load(longer.url), new RegExp(`${name} has \\d+ bytes instead of ${bytes.length} `));
+    assert.deepEqual(longer.asked.filter((each) => each.startsWith(name)), [name, name], 'once more, past the cache');
+  }
   const before = kept.size;
   // A download that is cut off goes on within a piece; what threads share is as good.
   const {url, asked} = await serve(context, files, {

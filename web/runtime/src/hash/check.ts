@@ -23,7 +23,9 @@ function checkBlocks({bytes, sha256, pieces}: FileEntry): Check {
   // Of copies: what a platform has had it holds until some collection, whoever discards it.
   const idle: Uint8Array<ArrayBuffer>[] = [];
   const filled = (block: Uint8Array): Promise<unknown> => {
-    const copy = idle.pop() ?? new Uint8Array(Math.min(bytes, BLOCK));
+    const spare = idle.pop();
+    // Of a file that is longer than listed, the last block may be, too.
+    const copy = spare && spare.length >= block.length ? spare : new Uint8Array(block.length);
     copy.set(block);
     const digest = crypto.subtle.digest('SHA-256', copy.subarray(0, block.length));
     digests.push(digest);
