@@ -48,7 +48,7 @@ if (unknown) {
 const unasked = options.before === 'none';
 const before = unasked ? undefined : options.before ? resolve(options.before) : builtBefore();
 if (before && !existsSync(join(before, 'build/gossamer'))) {
-  console.error(`bench: --before ${options.before}: there is no build/gossamer; bench/before.sh makes a checkout with one and prints its folder`);
+  console.error(`bench: --before ${options.before ?? before}: there is no build/gossamer; bench/before.sh makes a checkout with one and prints its folder`);
   process.exit(2);
 }
 const editions = {

@@ -87,6 +87,7 @@ Result<package::Files> make_library(std::span<const std::byte> model,
   given.code = is_c ? compiler::CodeForm::c : compiler::CodeForm::bitcode;
   given.shard_bytes = uint64_t{1} << 62;
   given.share_weights = false;
+  given.pieces = false;  // no manifest goes out that would list them
   GS_ASSIGN(const package::Files package, compiler::compile(model, given, report));
   const std::span<const std::byte> text = file_of(package, "manifest.json");
   Made made;

@@ -1,4 +1,6 @@
 // Constants as files of at most so many bytes, called by what is in them.
+#include <algorithm>
+
 #include "package/sha256.h"
 #include "package/write.h"
 
@@ -30,8 +32,8 @@ std::vector<Together> split(std::span<const Constant> constants, const Together&
 
 std::vector<std::string> pieces_of(std::span<const std::byte> bytes) {
   std::vector<std::string> pieces;
-  for (; !bytes.empty(); bytes = bytes.subspan(std::min<size_t>(bytes.size(), piece_bytes)))
-    pieces.push_back(sha256(bytes.first(std::min<size_t>(bytes.size(), piece_bytes))));
+  for (size_t at = 0; at < bytes.size(); at += piece_bytes)
+    pieces.push_back(sha256(bytes.subspan(at, std::min<size_t>(piece_bytes, bytes.size() - at))));
   return pieces;
 }
 

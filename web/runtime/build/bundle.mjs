@@ -130,7 +130,7 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
     splitting: true,
     // Makes every part reach these, so that they lie in the chunk that all parts share and not in chunks of their own. Tables of types come
     // first: others are made of them when they are imported.
-    inject: ['types', 'shared', 'plan_module', 'extents', 'feeds', 'arrival', 'hash/wasm', 'home', 'launcher', 'lifetime', 'storage'].map((name) => join(runtimeFolder, `src/${name}.ts`)),
+    inject: ['types', 'shared', 'plan_module', 'extents', 'feeds', 'arrival', 'hash/check', 'hash/wasm', 'home', 'launcher', 'lifetime', 'storage'].map((name) => join(runtimeFolder, `src/${name}.ts`)),
     chunkNames: 'chunk-[hash]',
     outdir: dist,
     plugins,

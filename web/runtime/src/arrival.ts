@@ -11,7 +11,7 @@ export interface Reading {
    * Called with each block of BLOCK bytes, the last one of fewer, of a file that has its `expected` size; more are read when the one
    * before has been seen to.
    */
-  readonly filled?: (block: Uint8Array) => Promise<unknown>;
+  readonly filled?: ((block: Uint8Array) => Promise<unknown>) | undefined;
   /** Past the HTTP cache. */
   readonly fresh?: boolean;
 }

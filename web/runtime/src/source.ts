@@ -199,7 +199,7 @@ async function readOnce(
       check?.arrived?.(piece);
       arrived(piece.length);
     },
-    ...(check?.filled && {filled: check.filled}),
+    filled: check?.filled,
   });
   const name = `${source.where}: ${entry.name}`;
   if (bytes.length !== entry.bytes) {

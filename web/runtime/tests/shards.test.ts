@@ -238,6 +238,7 @@ test('caching is as asked for', async (context) => {
 });
 
 test('where there is no cache, as in pages that are not secure, nothing is kept and all is checked', async (context) => {
+  asInPages(context);
   const files = await largePackage(OPTIONS);
   const {url} = await serve(context, files);
   const {crypto} = globalThis;
@@ -256,15 +257,14 @@ type Change = (manifest: {files: {name: string; bytes: number; xxh3: string; sha
 const changed = (files: FileMap, change: Change): FileMap =>
   withManifest(files, (manifest) => change(manifest as unknown as Parameters<Change>[0]));
 
-/** What pages have, or Node.js, without some of it, for the time of a test. */
-function without(context: TestContext, owner: object, ...names: readonly string[]): void {
-  for (const name of names) {
-    const had = Object.getOwnPropertyDescriptor(owner, name);
-    Object.defineProperty(owner, name, {value: undefined, configurable: true, writable: true});
-    Reflect.deleteProperty(owner, name);
-    context.after(() => had && Object.defineProperty(owner, name, had));
-  }
+/** Takes away something that this platform has, for the time of a test. */
+function without(context: TestContext, owner: object, name: string): void {
+  const had = Object.getOwnPropertyDescriptor(owner, name);
+  assert.ok(had && Reflect.deleteProperty(owner, name), name);
+  context.after(() => Object.defineProperty(owner, name, had));
 }
+/** So that files are checked as in pages, not by Node.js. */
+const asInPages = (context: TestContext): void => without(context, process, 'getBuiltinModule');
 
 const LARGE = 'weights.safetensors';
 const MIB = 2 ** 20;
@@ -276,7 +276,7 @@ const flipped = (files: FileMap, at: number): FileMap => {
 };
 
 test('larger files are checked by their pieces', async (context) => {
-  without(context, process, 'getBuiltinModule');
+  asInPages(context);
   const kept = fakeCaches(context);
   const files = await largePackage({count: 3, bytes: 3 * MIB});
   const size = files.get(LARGE)?.length ?? 0;
@@ -328,7 +328,7 @@ test('a package that lists hashes of another takes its place in no cache', async
   // Where sha256 is what is checked.
   const byWhole = await keysOf(forged({pieces}));
   const unlisted = await keysOf(withManifest(files, (manifest) => (manifest as unknown as {files: {pieces?: string[]}[]}).files.forEach((entry) => delete entry.pieces)));
-  without(context, process, 'getBuiltinModule');
+  asInPages(context);
   assert.deepEqual(await keysOf(files), own, 'the same file has one key, however it is checked');
   const byPieces = await keysOf(forged({sha256}));
   for (const keys of [byWhole, byPieces]) {
@@ -339,65 +339,71 @@ test('a package that lists hashes of another takes its place in no cache', async
 test('larger files are checked in one pass in Node.js and where pages are not secure', async (context) => {
   const files = await largePackage({count: 3, bytes: 3 * MIB});
   const size = files.get(LARGE)?.length ?? 0;
-  for (const hide of [() => undefined, () => without(context, process, 'getBuiltinModule'), () => without(context, globalThis, 'crypto')]) {
-    hide();
+  for (const where of ['Node.js', 'a page']) {
+    if (where === 'a page') {
+      asInPages(context);
+      without(context, globalThis, 'crypto');
+    }
     using model = await load(files);
     assert.deepEqual(await firsts(model), LARGE_RIGHT);
     await refuses(load(flipped(files, size - 1)), /weights\.safetensors has hash \w+ instead of/);
   }
 });
 
-test('what is cut, changed or of another model is refused, and the model before goes on', async (context) => {
-  const kept = fakeCaches(context);
-  const files = await largePackage(OPTIONS);
-  const other = await largePackage({...OPTIONS, add: 1});
-  const good = await serve(context, files);
-  using device = await openDevice('wasm');
-  using model = await load(good.url, {device});
-  const before = device.memory();
-  const shard = files.get(SHARD) as Uint8Array;
-  const flipped = shard.slice();
-  flipped[shard.length - 5] = (flipped[shard.length - 5] ?? 0) ^ 16;
-  const headed = (from: string, to: string): Uint8Array => {
-    const text = new TextDecoder('latin1').decode(shard).replace(from, to);
-    return Uint8Array.from(text, (letter) => letter.charCodeAt(0));
-  };
-  const bad: [FileMap, RegExp][] = [
-    [withFile(files, SHARD, shard.subarray(0, -4)), /weights\.2\.safetensors has \d+ bytes instead of \d+ \(the download was cut off\?\)/],
-    [withFile(files, SHARD, Buffer.concat([shard, shard])), /weights\.2\.safetensors has \d+ bytes instead of \d+ \(another file\?\)/],
-    [withFile(files, SHARD, flipped), /weights\.2\.safetensors has hash \w+ instead of/],
-    [withFile(files, SHARD, other.get(SHARD)), /weights\.2\.safetensors has hash \w+ instead of/],
-    // A manifest that lies about what is there.
-    [changed(files, ({files: list}) => list.forEach((entry) => (entry.bytes += 64))), /has \d+ bytes instead of/],
-    [changed(files, ({files: list}) => list.forEach((entry) => entry.sha256 && (entry.sha256 = '0'.repeat(64)))), /has hash \w+ instead of 0+: it was changed, or is another model's/],
-    [changed(files, ({weights}) => weights.forEach((weight) => (weight.file = 1))), /weights\.1\.safetensors: "w2" is nothing/],
-    [changed(files, ({weights}) => ((weights[0] as {file: number}).file = 9)), /weights\[0\]\.file is not in \[0, 5\)/],
-    [changed(files, ({weights}) => ((weights[0] as {file: number}).file = 0)), /kernels\.wasm/],
-  ];
-  for (const [spoilt, message] of bad) {
-    kept.clear();
-    const {url} = await serve(context, spoilt);
-    await refuses(load(url, {device}), message);
-    assert.deepEqual(await firsts(model), RIGHT);
-    assert.deepEqual(device.memory(), before);
-  }
-  // Whole files with headers that lie: the hashes are those of the file.
-  const {seal} = await import('../../tests/fixtures/tiny.ts');
-  const size = 128 * KIB;
-  const headers: [string, string, RegExp][] = [
-    [`[${size},${2 * size}]`, `[${size - 4},${2 * size - 4}]`.padEnd(15), /header\.w3\.data_offsets is not apart from those of others/],
-    [`[${size},${2 * size}]`, `[${size},${2 * size + 4}]`, /header\.w3\.data_offsets\[1\] is not in/],
-    [`[${size},${2 * size}]`, `[${size},${2 * size - 4}]`, /"w3" is f32 \[32768\], the manifest wants/],
-  ];
-  for (const [from, to, message] of headers) {
-    const list = new Map([...files].filter(([name]) => name !== 'manifest.json'));
-    const manifest = JSON.parse(new TextDecoder().decode(files.get('manifest.json'))) as object;
-    const sealed = await seal(manifest, list.set(SHARD, headed(from, to)));
-    const {url} = await serve(context, sealed);
-    await refuses(load(url, {device}), message);
-    assert.deepEqual(await firsts(model), RIGHT);
-  }
-});
+for (const where of ['Node.js', 'a page']) {
+  test(`what is cut, changed or of another model is refused, and the model before goes on: ${where}`, async (context) => {
+    if (where === 'a page') asInPages(context);
+    const kept = fakeCaches(context);
+    const files = await largePackage(OPTIONS);
+    const other = await largePackage({...OPTIONS, add: 1});
+    const good = await serve(context, files);
+    using device = await openDevice('wasm');
+    using model = await load(good.url, {device});
+    const before = device.memory();
+    const shard = files.get(SHARD) as Uint8Array;
+    const flipped = shard.slice();
+    flipped[shard.length - 5] = (flipped[shard.length - 5] ?? 0) ^ 16;
+    const headed = (from: string, to: string): Uint8Array => {
+      const text = new TextDecoder('latin1').decode(shard).replace(from, to);
+      return Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+    };
+    const bad: [FileMap, RegExp][] = [
+      [withFile(files, SHARD, shard.subarray(0, -4)), /weights\.2\.safetensors has \d+ bytes instead of \d+ \(the download was cut off\?\)/],
+      [withFile(files, SHARD, Buffer.concat([shard, shard])), /weights\.2\.safetensors has \d+ bytes instead of \d+ \(another file\?\)/],
+      [withFile(files, SHARD, flipped), /weights\.2\.safetensors has hash \w+ instead of/],
+      [withFile(files, SHARD, other.get(SHARD)), /weights\.2\.safetensors has hash \w+ instead of/],
+      // A manifest that lies about what is there.
+      [changed(files, ({files: list}) => list.forEach((entry) => (entry.bytes += 64))), /has \d+ bytes instead of/],
+      [changed(files, ({files: list}) => list.forEach((entry) => entry.sha256 && (entry.sha256 = '0'.repeat(64)))), /has hash \w+ instead of 0+: it was changed, or is another model's/],
+      [changed(files, ({weights}) => weights.forEach((weight) => (weight.file = 1))), /weights\.1\.safetensors: "w2" is nothing/],
+      [changed(files, ({weights}) => ((weights[0] as {file: number}).file = 9)), /weights\[0\]\.file is not in \[0, 5\)/],
+      [changed(files, ({weights}) => ((weights[0] as {file: number}).file = 0)), /kernels\.wasm/],
+    ];
+    for (const [spoilt, message] of bad) {
+      kept.clear();
+      const {url} = await serve(context, spoilt);
+      await refuses(load(url, {device}), message);
+      assert.deepEqual(await firsts(model), RIGHT);
+      assert.deepEqual(device.memory(), before);
+    }
+    // Whole files with headers that lie: the hashes are those of the file.
+    const {seal} = await import('../../tests/fixtures/tiny.ts');
+    const size = 128 * KIB;
+    const headers: [string, string, RegExp][] = [
+      [`[${size},${2 * size}]`, `[${size - 4},${2 * size - 4}]`.padEnd(15), /header\.w3\.data_offsets is not apart from those of others/],
+      [`[${size},${2 * size}]`, `[${size},${2 * size + 4}]`, /header\.w3\.data_offsets\[1\] is not in/],
+      [`[${size},${2 * size}]`, `[${size},${2 * size - 4}]`, /"w3" is f32 \[32768\], the manifest wants/],
+    ];
+    for (const [from, to, message] of headers) {
+      const list = new Map([...files].filter(([name]) => name !== 'manifest.json'));
+      const manifest = JSON.parse(new TextDecoder().decode(files.get('manifest.json'))) as object;
+      const sealed = await seal(manifest, list.set(SHARD, headed(from, to)));
+      const {url} = await serve(context, sealed);
+      await refuses(load(url, {device}), message);
+      assert.deepEqual(await firsts(model), RIGHT);
+    }
+  });
+}
 
 test('files above the folder are shared by its packages', async (context) => {
   const files = await largePackage(OPTIONS);

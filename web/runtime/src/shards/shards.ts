@@ -63,13 +63,14 @@ export async function readKept(
   arrived: (bytes: number) => void,
 ): Promise<Pieces> {
   const cache = await openCache();
-  const key = cache ? await keyOf(entry) : '';
-  const kept = cache && (await find(cache, key, entry));
+  if (!cache) return read();
+  const key = await keyOf(entry);
+  const kept = await find(cache, key, entry);
   if (kept) {
     arrived(entry.bytes);
     return kept;
   }
   const file = await read();
-  await cache?.put(key, new Response(streamOf(file))).catch(() => undefined);
+  await cache.put(key, new Response(streamOf(file))).catch(() => undefined);
   return file;
 }
