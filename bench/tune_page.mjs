@@ -36,10 +36,10 @@ mkdirSync(out, {recursive: true});
 const rows = [];
 const turns = (values) => values.map((value) => value.toFixed(3)).join(' | ');
 const percent = (share) => (share === undefined ? 'no gain' : `${(100 * share).toFixed(0)} %`);
-const line = ({model, device, adapter, points, runs, kernels, share, shareBeyondShipped, recordFiles, framesPerSecond, spent, problem}) => (problem
+const line = ({model, device, adapter, points, runs, kernels, share, shareBeyondShipped, recordFiles, framesPerSecond, took, spent, problem}) => (problem
   ? `| ${model} | ${device} | ${problem.split('\n')[0].replaceAll('|', '/')} |`
   : `| ${model} | ${device} | ${adapter} | ${points.join(' and ')} | ${turns(runs)} | ${turns(kernels)} | ${(kernels[0] / kernels[3]).toFixed(2)} | ` +
-    `${percent(share)} | ${recordFiles.length > 0 ? percent(shareBeyondShipped) : 'none'} | ${framesPerSecond.toFixed(0)} | ` +
+    `${percent(share)} | ${recordFiles.length > 0 ? percent(shareBeyondShipped) : 'none'} | ${framesPerSecond.toFixed(0)} | ${took[0].toFixed(1)} | ` +
     `${Object.values(spent[0]).map((each) => each.toFixed(1)).join(', ')} |`);
 const write = () => {
   writeFileSync(join(out, 'tune_page.json'), `${JSON.stringify(rows, null, 1)}\n`);
@@ -49,10 +49,10 @@ const write = () => {
 records that come with the compiler for the device, those of ${given.seconds} s of \`model.tune()\` (which begins with these records), and those of
 ${given.long} s more. Gain: of the long search. Share: of that gain in kernels over the default points, what a page has after ${given.seconds} s; beyond: the
 same of what the long search gains over the records that came with the compiler, where there are some. Frames that the page drew a second
-during the short search, and the seconds for which that compiled, loaded and measured.
+during the short search, the seconds that it took, package included, and those for which it compiled, loaded and measured.
 
-| model | device | adapter | points | run | shipped | short | long | kernels | shipped | short | long | gain | share | beyond | frames | spent |
-|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+| model | device | adapter | points | run | shipped | short | long | kernels | shipped | short | long | gain | share | beyond | frames | took | spent |
+|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 ${rows.map(line).join('\n')}
 `);
 };

@@ -36,7 +36,11 @@ async function measure({model: name, device, seconds, long, threads, costs}) {
   const feeds = Object.fromEntries(graph.inputs.map(({name: input, data, shape}) => [input, tensor(data, shape)]));
   const options = {device, threads, strict: true};
   const opened = await load(await compile(onnx, {target: device, tunable: true, records: ''}), options);
-  const search = (more) => opened.tune({feeds, keep: false, onProgress: ({seconds: now, trials}) => void post('/progress', {text: `${name}: ${now.toFixed(0)} s, ${trials} points`}), ...more});
+  const search = async (more) => {
+    const begin = performance.now();
+    const found = await opened.tune({feeds, keep: false, onProgress: ({seconds: now, trials}) => void post('/progress', {text: `${name}: ${now.toFixed(0)} s, ${trials} points`}), ...more});
+    return Object.assign(found, {took: (performance.now() - begin) / 1000});
+  };
   const {found: brief, ...frames} = await withFrames(search({seconds, records: costs}));
   const spent = ({compileSeconds, loadSeconds, measureSeconds}) => ({compileSeconds, loadSeconds, measureSeconds});
   const thorough = await search({seconds: long, records: `${costs}\n${brief.records}`});
@@ -62,7 +66,7 @@ async function measure({model: name, device, seconds, long, threads, costs}) {
   const recordFiles = performance.getEntriesByType('resource').map(({name: address}) => address).filter((address) => address.endsWith('.jsonl')).map((address) => address.split('/').at(-1));
   return {
     model: name, device, adapter: opened.report().adapter, seconds, long, ...frames, error,
-    points: [brief.trials, brief.trials + thorough.trials], failures: brief.failures + thorough.failures, spent: [brief, thorough].map(spent),
+    points: [brief.trials, brief.trials + thorough.trials], failures: brief.failures + thorough.failures, took: [brief.took, thorough.took], spent: [brief, thorough].map(spent),
     runs: runs.map((row) => row.median), ratios: runs.map((row) => row.ratio), kernels, recordFiles,
     share: shareOf(kernels[0], kernels[2], kernels[3]), shareBeyondShipped: shareOf(kernels[1], kernels[2], kernels[3]), records: thorough.records,
   };

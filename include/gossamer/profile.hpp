@@ -40,7 +40,7 @@ struct KernelProfile {
 struct Profile {
   std::string model, device, adapter;  // "cpu", "cpu, 2 threads"
   // "clock": launches of the runs between two readings of the host's clock; "timestamps": of the
-  // GPU's (webgpu, where the adapter has them)
+  // device's (opencl; webgpu, where the adapter has them; opengl, on a GPU in hardware)
   std::string method;
   double run_ms = 0;     // from inputs to outputs, the median of the runs
   double kernel_ms = 0;  // the sum over launches

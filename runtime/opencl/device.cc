@@ -97,15 +97,23 @@ class ClFence : public Fence {
   Owned<cl_event> event_;
 };
 
+struct ClContext {
+  cl_device_id device;
+  Owned<cl_context> context;
+};
+
 class ClQueue : public Queue {
  public:
-  ClQueue(const Library& cl, Owned<cl_command_queue> queue) : cl_(cl), queue_(std::move(queue)) {}
+  static Result<ClQueue> make(const Library& cl, std::shared_ptr<const ClContext> context) {
+    GS_ASSIGN(Owned<cl_command_queue> plain, make_queue(cl, *context, 0));
+    return ClQueue(cl, std::move(context), std::move(plain));
+  }
   Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes,
                  ir::DType /*storage*/) override {
     const Library& cl = cl_;
     GS_TRY(check_range(to, offset, bytes.size()));
     if (bytes.empty()) return {};
-    GS_CL(clEnqueueWriteBuffer(queue_.get(), static_cast<ClBuffer&>(to).memory(), CL_TRUE, offset,
+    GS_CL(clEnqueueWriteBuffer(queue(), static_cast<ClBuffer&>(to).memory(), CL_TRUE, offset,
                                bytes.size(), bytes.data(), 0, nullptr, nullptr));
     return {};
   }
@@ -114,7 +122,7 @@ class ClQueue : public Queue {
     for (const auto& [from, offset, bytes, storage] : reads) {
       GS_TRY(check_range(*from, offset, bytes.size()));
       if (bytes.empty()) continue;
-      GS_CL(clEnqueueReadBuffer(queue_.get(), static_cast<const ClBuffer&>(*from).memory(), CL_TRUE,
+      GS_CL(clEnqueueReadBuffer(queue(), static_cast<const ClBuffer&>(*from).memory(), CL_TRUE,
                                 offset, bytes.size(), bytes.data(), 0, nullptr, nullptr));
     }
     return {};
@@ -124,7 +132,7 @@ class ClQueue : public Queue {
     GS_TRY(check_range(to, 0, bytes));
     GS_TRY(check_range(from, 0, bytes));
     if (bytes == 0) return {};
-    GS_CL(clEnqueueCopyBuffer(queue_.get(), static_cast<const ClBuffer&>(from).memory(),
+    GS_CL(clEnqueueCopyBuffer(queue(), static_cast<const ClBuffer&>(from).memory(),
                               static_cast<ClBuffer&>(to).memory(), 0, 0, bytes, 0, nullptr,
                               nullptr));
     return {};
@@ -147,37 +155,75 @@ class ClQueue : public Queue {
     const KernelEntry& entry = executable.kernels()[static_cast<size_t>(arguments.kernel)];
     const auto group = static_cast<size_t>(entry.group_size);
     const size_t all = group * static_cast<size_t>(arguments.range);
-    GS_CL(clEnqueueNDRangeKernel(queue_.get(), kernel, 1, nullptr, &all, &group, 0, nullptr,
-                                 nullptr));
+    cl_event event = nullptr;
+    GS_CL(clEnqueueNDRangeKernel(queue(), kernel, 1, nullptr, &all, &group, 0, nullptr,
+                                 timed_ ? &event : nullptr));
+    if (event) launches_.emplace_back(event, cl.clReleaseEvent);
     return {};
   }
   Result<std::unique_ptr<Fence>> submit() override {
     const Library& cl = cl_;
     cl_event event = nullptr;
-    GS_CL(clEnqueueMarkerWithWaitList(queue_.get(), 0, nullptr, &event));
+    GS_CL(clEnqueueMarkerWithWaitList(queue(), 0, nullptr, &event));
     auto fence = std::make_unique<ClFence>(cl, event);
-    GS_CL(clFlush(queue_.get()));
+    GS_CL(clFlush(queue()));
     return fence;
+  }
+  // Such launches are slower, so they have a queue of their own. Commands of the other one are done
+  // first.
+  bool time_launches(bool on) override {
+    if (on && !timing_.get()) {
+      auto made = make_queue(cl_, *context_, CL_QUEUE_PROFILING_ENABLE);
+      if (!made) return false;
+      timing_ = *std::move(made);
+    }
+    if (on != timed_) cl_.clFinish(queue());
+    timed_ = on;
+    launches_.clear();
+    return timed_;
+  }
+  Result<std::vector<double>> take_times() override {
+    const Library& cl = cl_;
+    GS_CL(clFinish(queue()));
+    std::vector<double> times;
+    for (const Owned<cl_event>& launch : launches_) {
+      cl_ulong begin = 0, end = 0;
+      GS_CL(clGetEventProfilingInfo(launch.get(), CL_PROFILING_COMMAND_START, sizeof begin, &begin,
+                                    nullptr));
+      GS_CL(clGetEventProfilingInfo(launch.get(), CL_PROFILING_COMMAND_END, sizeof end, &end,
+                                    nullptr));
+      times.push_back(static_cast<double>(end - begin) / 1e6);
+    }
+    launches_.clear();
+    return times;
   }
 
  private:
-  const Library& cl_;
-  Owned<cl_command_queue> queue_;
-};
+  ClQueue(const Library& cl, std::shared_ptr<const ClContext> context,
+          Owned<cl_command_queue> plain)
+      : cl_(cl), context_(std::move(context)), plain_(std::move(plain)) {}
+  static Result<Owned<cl_command_queue>> make_queue(const Library& cl, const ClContext& context,
+                                                    cl_command_queue_properties properties) {
+    cl_int code = CL_SUCCESS;
+    Owned<cl_command_queue> queue(
+        cl.clCreateCommandQueue(context.context.get(), context.device, properties, &code),
+        cl.clReleaseCommandQueue);
+    if (code != CL_SUCCESS) return fail(error_text("clCreateCommandQueue", code));
+    return queue;
+  }
+  cl_command_queue queue() const { return timed_ ? timing_.get() : plain_.get(); }
 
-struct ClContext {
-  cl_device_id device;
-  Owned<cl_context> context;
+  const Library& cl_;
+  std::shared_ptr<const ClContext> context_;
+  Owned<cl_command_queue> plain_, timing_;
+  std::vector<Owned<cl_event>> launches_;  // that are timed
+  bool timed_ = false;
 };
 
 class ClDevice : public Device {
  public:
-  ClDevice(const Library& cl, std::shared_ptr<const ClContext> context,
-           Owned<cl_command_queue> queue)
-      : cl_(cl),
-        device_(context->device),
-        context_(std::move(context)),
-        queue_(cl, std::move(queue)) {}
+  ClDevice(const Library& cl, std::shared_ptr<const ClContext> context, ClQueue queue)
+      : cl_(cl), device_(context->device), context_(std::move(context)), queue_(std::move(queue)) {}
   std::string_view name() const override { return "opencl"; }
   std::string description() const override {
     return cat("opencl, ", text(CL_DEVICE_NAME), ", driver ", text(CL_DRIVER_VERSION));
@@ -321,11 +367,7 @@ Result<std::shared_ptr<const ClContext>> context_of(const Library& cl) {
 Result<std::unique_ptr<Device>> make_opencl_device() {
   GS_ASSIGN(const Library* const cl, opencl::library());
   GS_ASSIGN(const std::shared_ptr<const ClContext> context, context_of(*cl));
-  cl_int code = CL_SUCCESS;
-  Owned<cl_command_queue> queue(
-      cl->clCreateCommandQueue(context->context.get(), context->device, 0, &code),
-      cl->clReleaseCommandQueue);
-  if (code != CL_SUCCESS) return fail(error_text("clCreateCommandQueue", code));
+  GS_ASSIGN(ClQueue queue, ClQueue::make(*cl, context));
   return std::make_unique<ClDevice>(*cl, context, std::move(queue));
 }
 

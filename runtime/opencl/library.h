@@ -40,6 +40,7 @@ namespace gossamer::runtime::opencl {
   F(clFinish) \
   F(clWaitForEvents) \
   F(clGetEventInfo) \
+  F(clGetEventProfilingInfo) \
   F(clReleaseEvent)
 // clang-format on
 

@@ -46,6 +46,8 @@ class GlBuffer : public Buffer {
   size_t size_;
 };
 
+constexpr GLenum time_elapsed = 0x88BF;  // GL_TIME_ELAPSED of OpenGL 3.3
+
 class GlQueue : public Queue {
  public:
   explicit GlQueue(const Shared& context)
@@ -53,6 +55,7 @@ class GlQueue : public Queue {
         gl_(context->gl()),
         staging_(context, GL_COPY_WRITE_BUFFER),
         upload_(context, GL_COPY_READ_BUFFER) {}
+  ~GlQueue() override { GlQueue::time_launches(false); }
   Result<> write(Buffer& to, size_t offset, std::span<const std::byte> bytes,
                  ir::DType /*storage*/) override {
     GS_TRY(check_range(to, offset, bytes.size()));
@@ -118,8 +121,10 @@ class GlQueue : public Queue {
     for (const int64_t scalar : arguments.scalars) words_.push_back(static_cast<GLint>(scalar));
     if (!words_.empty()) gl_.glUniform1iv(0, static_cast<GLsizei>(words_.size()), words_.data());
     const int64_t x = std::min(arguments.range, most_groups_in_x);
+    if (timed_) gl_.glBeginQuery(time_elapsed, queries_.emplace_back(make_query()));
     gl_.glDispatchCompute(static_cast<GLuint>(x),
                           static_cast<GLuint>((arguments.range + x - 1) / x), 1);
+    if (timed_) gl_.glEndQuery(time_elapsed);
     launched_ = true;
     gl_.glMemoryBarrier(GL_SHADER_STORAGE_BARRIER_BIT);
     return {};
@@ -128,13 +133,41 @@ class GlQueue : public Queue {
     const auto attached = context_->attach();
     return make_fence(context_);
   }
+  // OpenGL ES has such queries by an extension, drivers in software time something else.
+  bool time_launches(bool on) override {
+    timed_ = on && !context_->es() && !context_->software();
+    if (!queries_.empty()) {
+      const auto attached = context_->attach();
+      gl_.glDeleteQueries(static_cast<GLsizei>(queries_.size()), queries_.data());
+      queries_.clear();
+    }
+    return timed_;
+  }
+  Result<std::vector<double>> take_times() override {
+    const auto attached = context_->attach();
+    std::vector<double> times;
+    for (const GLuint query : queries_) {
+      GLuint nanoseconds = 0;  // of which the largest is 4.3 s
+      gl_.glGetQueryObjectuiv(query, GL_QUERY_RESULT, &nanoseconds);
+      times.push_back(nanoseconds / 1e6);
+    }
+    time_launches(true);
+    return times;
+  }
 
  private:
+  GLuint make_query() const {
+    GLuint query = 0;
+    gl_.glGenQueries(1, &query);
+    return query;
+  }
+
   Shared context_;
   const Gl& gl_;
   Staging staging_;  // what is read
   Staging upload_;   // what is written behind launches
-  bool launched_ = false;
+  bool launched_ = false, timed_ = false;
+  std::vector<GLuint> queries_;  // of launches that are timed
   std::vector<GLint> words_;
 };
 

@@ -68,7 +68,12 @@ namespace gossamer::runtime::opengl {
   F(glCopyBufferSubData) \
   F(glUniform1iv) \
   F(glDispatchCompute) \
-  F(glMemoryBarrier)
+  F(glMemoryBarrier) \
+  F(glGenQueries) \
+  F(glDeleteQueries) \
+  F(glBeginQuery) \
+  F(glEndQuery) \
+  F(glGetQueryObjectuiv)
 
 #define GS_GL_FRAGMENT_FUNCTIONS(F) \
   F(glGenTextures) \

@@ -63,6 +63,10 @@ std::string_view target_of(std::string_view machine) {
   return machine.substr(0, machine.find('.'));
 }
 
+int runs_at_once(double run_ms) {
+  return static_cast<int>(std::clamp(60 / std::max(run_ms, 0.01), 2.0, 20.0));
+}
+
 double fastest(const std::vector<double>& all) {
   return all.empty() ? 0 : *std::ranges::min_element(all);
 }
@@ -221,7 +225,7 @@ Task<Result<Survey>> Bench::begin() {
   } else {
     free(loaded);
   }
-  runs_ = static_cast<int>(std::clamp(60 / std::max(survey.timing.run_ms, 0.01), 2.0, 20.0));
+  runs_ = runs_at_once(survey.timing.run_ms);
   survey.layouts = watch.seen();
   take_adapters(survey, compile_);
   co_return survey;
@@ -285,12 +289,12 @@ Task<Result<Measurement>> Bench::measure(const Batch& batch) {
     if (!seen) co_return std::unexpected(std::move(seen).error());
     made.survey = *std::move(seen);
   } else if (batch.kind == Batch::Kind::comparison) {
-    let_go();
     // The device may have gone meanwhile.
     if (!co_await compare(batch, made)) {
       made = {};
       made.points.resize(batch.challengers.size());
       free(defaults_);
+      let_go();
       GS_CO_TRY(co_await compare(batch, made));
     }
   } else {
@@ -476,26 +480,27 @@ Task<Result<>> Bench::blame(const Batch& batch, const Which& which, const Diagno
   co_return {};
 }
 
-// Kernels, and whole runs.
 Task<Result<>> Bench::compare(const Batch& batch, Measurement& made) {
+  GS_CO_TRY(co_await hold(batch.layouts, batch.best));
   if (defaults_.number < 0) {
     GS_CO_ASSIGN(defaults_, co_await load({}, {}));
   }
-  GS_CO_ASSIGN(Loaded best, co_await load(batch.layouts, batch.best));
+  for (int turn = 0; batch.challengers.empty() && turn < last_turns; ++turn) {
+    GS_CO_ASSIGN(made.run_before.emplace_back(), co_await measurer_.time(defaults_.number, runs_));
+    GS_CO_ASSIGN(made.run_after.emplace_back(), co_await measurer_.time(now_.number, runs_));
+  }
+  if (batch.challengers.empty()) co_return {};
   // Kernels in other layouts are other kernels: theirs are compared in the same ones.
   Loaded same_layouts;
-  if (!batch.layouts.empty() && !batch.challengers.empty()) {
+  if (!batch.layouts.empty()) {
     GS_CO_ASSIGN(same_layouts, co_await load(batch.layouts, {}));
   }
   const Loaded& plain = same_layouts.number < 0 ? defaults_ : same_layouts;
   Which all(batch.challengers.size());
   std::iota(all.begin(), all.end(), size_t{0});
   for (int turn = 0; turn < last_turns; ++turn) {
-    GS_CO_ASSIGN(made.run_before.emplace_back(), co_await measurer_.time(defaults_.number, runs_));
-    GS_CO_ASSIGN(made.run_after.emplace_back(), co_await measurer_.time(best.number, runs_));
-    if (batch.challengers.empty()) continue;
     GS_CO_ASSIGN(const Times before, co_await profile(plain, batch.challengers, all));
-    GS_CO_ASSIGN(const Times after, co_await profile(best, batch.challengers, all));
+    GS_CO_ASSIGN(const Times after, co_await profile(now_, batch.challengers, all));
     for (size_t at = 0; at < batch.challengers.size(); ++at) {
       Measured& one = made.points[at];
       one.before.push_back(before.ms[at]);
@@ -504,7 +509,6 @@ Task<Result<>> Bench::compare(const Batch& batch, Measurement& made) {
       one.share_after = after.shares[at];
     }
   }
-  free(best);
   free(same_layouts);
   co_return {};
 }

@@ -33,8 +33,8 @@ struct PlacedLayout {
 struct Batch {
   enum class Kind : uint8_t {
     points,      // the best ones with challengers in their place, beside the best ones
-    comparison,  // the best ones beside the model as the compiler makes it; `challengers` are those
-                 // of them that are measured as kernels, too
+    comparison,  // the best ones beside the model as the compiler makes it: kernels, those of
+                 // `challengers`, or without any whole runs
     layouts,     // whole runs in others, beside runs in `layouts`; all at default points
     survey,      // kernels of the model in `layouts`, at default points
   };
@@ -180,6 +180,8 @@ class Bench {
 
 // "webgpu" of "webgpu.hardware".
 std::string_view target_of(std::string_view machine);
+// How often a model that takes `run_ms` is run for one time.
+int runs_at_once(double run_ms);
 // Of some turns: what else the machine does only makes them longer.
 double fastest(const std::vector<double>& all);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace gossamer::tune {
 namespace {
@@ -68,9 +69,26 @@ Outcome Planner::outcome() const { return outcome_; }
 bool Planner::is_enough() const {
   if (options_.is_stopped && options_.is_stopped()) return true;
   if (options_.trials > 0 && decided() + points_under_way_ >= options_.trials) return true;
-  // The comparison at the end takes its time, too. One batch is the least that says anything.
-  return rounds_ > 0 && options_.seconds > 0 &&
-         seconds() + make_seconds_ + last_turns * turn_seconds_ >= options_.seconds;
+  // A small batch takes as long to load as a large one.
+  return rounds_ > 0 && 3 * room() < batch_size_;
+}
+
+// How many challengers end in time, if they take as long as those of the latest batch.
+size_t Planner::room() const {
+  constexpr auto any = std::numeric_limits<size_t>::max();
+  if (options_.seconds <= 0 || batch_size_ == 0) return any;
+  const double left = options_.seconds - seconds() - comparison_seconds();
+  if (left >= batch_seconds_) return any;
+  return static_cast<size_t>(std::max(0.0, left / batch_seconds_) *
+                             static_cast<double>(batch_size_));
+}
+
+// At the end: kernels, then whole runs.
+double Planner::comparison_seconds() const {
+  const auto improved =
+      std::ranges::count_if(anchors_, [](const auto& anchor) { return anchor->improved(); });
+  return make_seconds_ +
+         last_turns * (static_cast<double>(improved) * turn_seconds_ + run_seconds_);
 }
 
 // A kernel that is the same for all classes of a target says the first of them.
@@ -97,7 +115,7 @@ void Planner::take_class() {
 
 Result<std::unique_ptr<Planner>> Planner::create(Survey survey, const Options& options) {
   std::unique_ptr<Planner> made(new Planner(options));
-  made->turn_seconds_ = survey.turn_seconds;
+  made->run_seconds_ = 2e-3 * survey.timing.run_ms * runs_at_once(survey.timing.run_ms);
   made->outcome_.adapter = survey.timing.adapter;
   made->outcome_.compile_seconds = survey.spent.compile;
   made->outcome_.load_seconds = survey.spent.load;
@@ -123,6 +141,7 @@ Result<std::unique_ptr<Planner>> Planner::create(Survey survey, const Options& o
   std::erase_if(anchors, [&](const auto& one) { return one->ms <= least_share * all; });
   if (anchors.empty()) return fail("the model has no kernels to tune");
   std::ranges::sort(anchors, std::greater(), [](const auto& one) { return one->ms; });
+  made->turn_seconds_ = survey.turn_seconds / static_cast<double>(anchors.size());
   made->take_class();
   for (const LearnedCosts& costs : options.costs)
     if (costs.machine == anchors[0]->machine) made->costs_.begin_with(&costs.trees);
@@ -156,7 +175,7 @@ void Planner::remember(Anchor& anchor) {
 }
 
 // Kernels that take more get more points, while they have some, and get them first.
-Planner::Challenges Planner::choose() {
+Planner::Challenges Planner::choose(size_t most_points) {
   Challenges challenges;
   // A round may be nobody's turn: the next one is another's.
   while (challenges.empty()) {
@@ -170,6 +189,7 @@ Planner::Challenges Planner::choose() {
       const double weight = std::max(least_weight, anchor->weight() / most);
       if (anchor->trials + anchor->under_way + 0.5 > rounds_ * std::sqrt(weight)) continue;
       add_point(*anchor, challenges);
+      if (challenges.size() >= most_points) break;
       if (options_.trials > 0 &&
           decided() + points_under_way_ + static_cast<int>(challenges.size()) >= options_.trials)
         break;
@@ -210,7 +230,7 @@ Batch Planner::send(Challenges challenges, bool compare) {
   return batch;
 }
 
-// The improved kernels are measured each, too, once: later ones are of whole runs.
+// The improved kernels are measured each, once; what follows is of whole runs.
 Batch Planner::send_comparison() {
   Challenges improved;
   for (const auto& anchor : anchors_)
@@ -226,7 +246,8 @@ std::optional<Batch> Planner::next() {
       return send(std::move(challenges), false);
     }
     if (!is_enough()) {
-      Challenges challenges = choose();
+      // One batch is the least that says anything.
+      Challenges challenges = choose(std::max<size_t>(1, room()));
       if (!challenges.empty()) return send(std::move(challenges), false);
     }
     if (under_way_.empty()) phase_ = comparing;
@@ -242,9 +263,12 @@ void Planner::take(int number, const Measurement& measured) {
   outcome_.load_seconds += measured.spent.load;
   outcome_.measure_seconds += measured.spent.measure;
   if (sent.mapped().compare) return take_comparison(sent.mapped(), measured);
-  if (measured.turn_seconds > 0) turn_seconds_ = measured.turn_seconds;
-  make_seconds_ = measured.spent.compile + measured.spent.load;
   const Challenges& challenges = sent.mapped().challenges;
+  if (measured.turn_seconds > 0)
+    turn_seconds_ = measured.turn_seconds / static_cast<double>(challenges.size());
+  make_seconds_ = measured.spent.compile + measured.spent.load;
+  batch_seconds_ = make_seconds_ + measured.spent.measure;
+  batch_size_ = challenges.size();
   for (size_t at = 0; at < challenges.size(); ++at) {
     --challenges[at].anchor->under_way;
     --points_under_way_;
@@ -329,16 +353,14 @@ void Planner::tell_progress() {
 // Both once more, in turns: what does not hold goes back to the default point.
 void Planner::take_comparison(const Sent& sent, const Measurement& seen) {
   ++comparisons_;
-  if (comparisons_ == 1) {
-    bool changed = false;
+  if (!sent.challenges.empty()) {
     for (size_t at = 0; at < sent.challenges.size(); ++at) {
       Anchor& anchor = *sent.challenges[at].anchor;
       anchor.compared = seen.points[at];
       if (fastest(anchor.compared.after) < 0.99 * fastest(anchor.compared.before)) continue;
       give_up(anchor);
-      changed = true;
     }
-    if (changed) return;
+    return;
   }
   // A kernel alone may gain what the ones around it lose: then those that gain least go back.
   if (comparisons_ <= most_comparisons && is_slower(seen) && give_up_half()) return;

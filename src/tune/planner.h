@@ -132,12 +132,14 @@ class Planner {
 
   explicit Planner(const Options& options);
   double seconds() const;
+  double comparison_seconds() const;
+  size_t room() const;
   bool is_enough() const;
   int decided() const;
   Anchor* anchor_of(const std::string& key, std::string_view machine) const;
   void take_class();
   void remember(Anchor& anchor);
-  Challenges choose();
+  Challenges choose(size_t most_points);
   void add_point(Anchor& anchor, Challenges& challenges);
   std::vector<Placed> best() const;
   Batch send(Challenges challenges, bool compare);
@@ -160,7 +162,10 @@ class Planner {
   std::map<int, Sent> under_way_;
   std::deque<Challenges> again_;  // halves of what was lost
   int next_ = 1, rounds_ = 0, comparisons_ = 0, points_under_way_ = 0;
-  double turn_seconds_ = 0, make_seconds_ = 0;  // of the latest batch: a turn; to compile and load
+  // Of the latest batch: to compile and load, all of it, and by its challengers a turn.
+  double make_seconds_ = 0, batch_seconds_ = 0, turn_seconds_ = 0;
+  size_t batch_size_ = 0;
+  double run_seconds_ = 0;  // of a comparison's turn: whole runs of both models
   enum { searching, comparing, over } phase_ = searching;
 };
 

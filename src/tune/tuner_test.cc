@@ -197,7 +197,7 @@ TEST(Tuner, FewModelsAreThereAtTheSameTime) {
   ASSERT_TRUE(search(machine, 60).outcome);
   EXPECT_LE(machine.most_alive, 5u);
   EXPECT_GE(machine.most_alive, 3u);
-  EXPECT_EQ(machine.alive(), 1u);
+  EXPECT_EQ(machine.alive(), 2u);
 }
 
 // Of the time that a search has: then one batch is measured, and compared.
@@ -221,6 +221,50 @@ TEST(Tuner, TheSurveyTakesItsTime) {
     ASSERT_GE(kinds.size(), 2u);
     EXPECT_EQ(kinds[0], Batch::Kind::points);
     EXPECT_EQ(kinds[1], surveyed > 0 ? Batch::Kind::comparison : Batch::Kind::points);
+  }
+}
+
+// What a batch took, the next one takes, and the comparison behind it comes to its turns. What has
+// no time for a whole one measures fewer points.
+TEST(Tuner, ABatchBeginsIfItEndsInTime) {
+  FormulaMachine machine;
+  Options options = on_software();
+  options.seconds = 1000;
+  // Three kernels that take as long.
+  const onnx::Message source =
+      model({{value("a", {"96", "64"}), value("b", {"64", "32"}), value("c", {"32", "96"}),
+              value("d", {"96", "128"})},
+             {node("MatMul", {"a", "b"}, {"ab"}), node("MatMul", {"ab", "c"}, {"abc"}),
+              node("MatMul", {"abc", "d"}, {"abcd"})},
+             {value("abcd", {"96", "128"})}});
+  struct Case {
+    double batch, turn;  // of the first one
+    Batch::Kind next;
+    size_t points;  // of the next one
+  };
+  for (const Case& one :
+       {Case{400, 0, Batch::Kind::points, 3}, Case{0, 20, Batch::Kind::points, 3},
+        Case{1500, 0, Batch::Kind::points, 1}, Case{5000, 0, Batch::Kind::comparison, 3},
+        Case{0, 2000, Batch::Kind::comparison, 3}}) {
+    const std::function<bool()> never;
+    Bench bench(bytes_of(source), machine, options.compile, never);
+    auto survey = bench.begin().now();
+    ASSERT_TRUE(survey) << survey.error().to_string();
+    for (KernelTime& kernel : survey->timing.kernels) kernel.ms = 1;
+    WholeSearch search(*std::move(survey), options);
+    std::vector<Batch> batches;
+    drive(search, bench, [&](const Batch& batch, Measurement& made) {
+      batches.push_back(batch);
+      for (Measured& point : made.points)
+        point = {std::vector<double>(turns, 1.0), std::vector<double>(turns, 0.5), 0, 0, {}};
+      made.spent.measure = one.batch;
+      made.turn_seconds = one.turn;
+      return batches.size() < 2;
+    });
+    ASSERT_EQ(batches.size(), 2u);
+    EXPECT_EQ(batches[0].challengers.size(), 3u);
+    EXPECT_EQ(batches[1].kind, one.next) << one.batch << " s a batch, " << one.turn << " s a turn";
+    EXPECT_EQ(batches[1].challengers.size(), one.points) << one.batch << " s a batch";
   }
 }
 

@@ -117,6 +117,18 @@ function times(target, checkTrace) {
   tally.record(`${target}: times, shares and the trace`, problems);
 }
 
+/** Drivers of this machine: by the device's clock where that can be had, and no launch longer than the run that it is part of. */
+function native(target) {
+  const found = ask(`${target}: a chain`, models.chain, '--target', target, '--profile', '--runs', '3');
+  if (!found) return;
+  const {method, launches, kernelMs, runMs, adapter} = found;
+  const wanted = target === 'opencl' || !/llvmpipe|softpipe/.test(adapter) ? 'timestamps' : 'clock';
+  const problems = method === wanted ? [] : [`by ${method}, not ${wanted}, on ${adapter}`];
+  if (launches.length !== 4 || !launches.every(({ms}) => ms > 0)) problems.push(`launches of ${launches.map(({ms}) => ms).join()} ms`);
+  if (!(kernelMs < 4 * runMs)) problems.push(`${kernelMs} ms of kernels in a run of ${runMs}`);
+  tally.record(`${target}: how launches are timed`, problems);
+}
+
 /** The reader of traces refuses what is none: events without a field, out of order, across each other. */
 function readsTraces(checkTrace) {
   const event = (more) => ({name: 'k', ph: 'X', pid: 1, tid: 1, ts: 0, dur: 2, args: {}, ...more});
@@ -179,7 +191,10 @@ try {
     times(target, checkTrace);
     texts(target);
   }
-  if (targets.includes('cpu')) errors();
+  if (targets.includes('cpu')) {
+    errors();
+    for (const target of ['opencl', 'opengl']) native(target);
+  }
 } finally {
   rmSync(work, {recursive: true});
 }

@@ -21,9 +21,10 @@ export function besideCaller(module: WebAssembly.Module): Place {
   let last: Promise<unknown> = Promise.resolve();
   let searching: Instance | undefined;
   const compile = async (call: Call, progress: Progress): Promise<CallResult> => {
-    const mine = await (instance ??= Instance.create(module));
+    // A search's instance knows most kernels of what it found.
+    const mine = searching ?? (await (instance ??= Instance.create(module)));
     const result = await compileIn(mine, call, progress);
-    if (result.trapped || mine.size > MOST_BYTES) instance = undefined;
+    if (result.trapped || mine.size > MOST_BYTES) instance = searching = undefined;
     return result;
   };
   return {

@@ -22,7 +22,10 @@ export interface ProfileOptions {
   readonly runs?: number | undefined;
   /** A launch is repeated until it takes so long at once, in milliseconds (default 4). */
   readonly minMs?: number | undefined;
-  /** Only launches of these kernels of the manifest are timed, and no whole runs: the others' times are 0. */
+  /**
+   * Only launches of these kernels of the manifest are timed, and no whole runs: the others' times are 0. Launches of one
+   * kernel with the same numbers are timed once, whatever tensors they have.
+   */
   readonly kernels?: readonly number[] | undefined;
   /** How long named dimensions are where no feeds are given (default 1). */
   readonly dims?: Readonly<Record<string, number>> | undefined;
@@ -98,8 +101,10 @@ export async function profile(
     times.push(performance.now() - begin);
   }
   const submitted = await watch(session, run);
-  const keyOf = ({entry, values}: Submitted): string =>
-    [manifest.run.indexOf(entry), ...[entry.range, ...entry.scalars].map((number) => resolve(number, values))].join();
+  const keyOf = ({entry, values}: Submitted): string => {
+    const what = kernels ? `kernel ${entry.kernel}` : manifest.run.indexOf(entry);
+    return [what, ...[entry.range, ...entry.scalars].map((number) => resolve(number, values))].join();
+  };
   const numberOf = (kernel: number): number => manifest.kernels[kernel]?.number ?? kernel;
   const wanted = submitted.filter(({entry}) => !kernels || kernels.includes(numberOf(entry.kernel)));
   const different = new Map(wanted.map((each) => [keyOf(each), each]));
