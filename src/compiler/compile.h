@@ -44,6 +44,7 @@ struct Options {
   const schedule::PointSource* records = nullptr;  // points to take instead of the default ones
   CodeForm code = CodeForm::finished;
   bool groups = false;  // KernelReport::group, key and machine
+  bool ir = false;      // KernelReport::ir
   // Kernels of earlier compilations for the same target and options but records, the caller's, not
   // of two at the same time; null: each compilation makes its own.
   PassedKernels* passed = nullptr;

@@ -46,10 +46,10 @@ schedule::PointSource::Choice KernelSet::choose(const schedule::Group& group,
 
 KernelReport KernelSet::report_of(const schedule::Group& group,
                                   const schedule::Capabilities& capabilities,
-                                  const std::string& schedule) const {
+                                  const std::string& schedule, std::string key) const {
   KernelReport report{title_of(group), schedule::origin_of(group), schedule, {}, {}, {}, {}};
   if (!options_.groups) return report;
-  report.key = key_of(group);
+  report.key = key.empty() ? key_of(group) : std::move(key);
   report.machine = class_of(capabilities);
   report.group = group;
   report.capabilities = capabilities;
@@ -110,7 +110,7 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
     infos_.push_back(info);
     keys_.push_back(&found->first.second);
     kernels_.push_back(made.kernel);
-    reports_.push_back(report_of(group, capabilities, info.schedule));
+    reports_.push_back(report_of(group, capabilities, info.schedule, std::move(choice.key)));
     reports_.back().recorded = recorded;
     reports_.back().near = std::move(choice.near);
     reports_.back().shipped = std::move(choice.shipped);
@@ -130,7 +130,8 @@ void KernelSet::tell(Report& report) const {
   report.nearest = nearest_;
   report.shipped = shipped_;
   report.refused = refused_;
-  for (size_t i = 0; i < kernels_.size(); ++i) report.kernels[i].ir = ir::print(kernels_[i]);
+  for (size_t i = 0; options_.ir && i < kernels_.size(); ++i)
+    report.kernels[i].ir = ir::print(kernels_[i]);
 }
 
 }  // namespace gossamer::compiler

@@ -67,7 +67,7 @@ class KernelSet {
   schedule::PointSource::Choice choose(const schedule::Group& group,
                                        const schedule::Capabilities& capabilities);
   KernelReport report_of(const schedule::Group& group, const schedule::Capabilities& capabilities,
-                         const std::string& schedule) const;
+                         const std::string& schedule, std::string key) const;
 
   schedule::TargetKind target_;
   const Options& options_;

@@ -121,7 +121,10 @@ bool Records::add_points(const std::map<Place, Record>& records, const Group& gr
 
 std::vector<Records::Candidate> Records::points_of(const Group& group,
                                                    const Capabilities& capabilities) const {
-  const Place place{key_of(group), class_of(capabilities)};
+  return points_of(group, Place{key_of(group), class_of(capabilities)});
+}
+
+std::vector<Records::Candidate> Records::points_of(const Group& group, const Place& place) const {
   std::vector<Candidate> candidates;
   if (add_points(own_, group, place, candidates)) add_points(shipped_, group, place, candidates);
   return candidates;
@@ -129,10 +132,16 @@ std::vector<Records::Candidate> Records::points_of(const Group& group,
 
 PointSource::Choice Records::choose(const Group& group, const Capabilities& capabilities) const {
   Choice choice;
-  for (Candidate& one : points_of(group, capabilities)) {
+  const Place place{choice.key = key_of(group), class_of(capabilities)};
+  for (Candidate& one : points_of(group, place)) {
     choice.refused = true;
     auto made = schedule_at(group, capabilities, one.point);
-    if (made) return {*std::move(made), std::move(one.near), std::move(one.shipped), false};
+    if (!made) continue;
+    choice.refused = false;
+    choice.scheduled = *std::move(made);
+    choice.near = std::move(one.near);
+    choice.shipped = std::move(one.shipped);
+    break;
   }
   return choice;
 }

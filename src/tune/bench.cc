@@ -202,9 +202,8 @@ Task<Result<Bench::Loaded>> Bench::load(const std::vector<PlacedLayout>& layouts
   if (!files) co_return std::unexpected(std::move(files).error());
   weights_ = std::move(report.weights);
   for (const package::File& file : *files)
-    if (file.name == "manifest.json")
+    if (!file.name.ends_with(".safetensors"))
       loaded.text.append(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
-  for (const compiler::KernelReport& kernel : report.kernels) loaded.text += kernel.ir;
   loaded.text = schedule::hash_of(loaded.text);
   GS_CO_ASSIGN(loaded.number, co_await measurer_.load(*std::move(files)));
   loaded.kernels = std::move(report.kernels);

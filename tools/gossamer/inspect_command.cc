@@ -66,6 +66,7 @@ TargetView view(compiler::Options options, const ModelFile& model, bool space,
   options.known = model.known;
   options.external = model.external.get();
   options.groups = space;
+  options.ir = true;
   const schedule::LayoutWatch watch(&records, &records);
   options.records = &watch;
   Progress progress;
