@@ -157,7 +157,7 @@ Result<package::Files> begin(std::span<const std::byte> model, std::string_view 
   options.seed = seed;
   options.layout_share = layout_share;
   // The package that the page gets, by code that is warm then.
-  options.compilations_after = 0.4;
+  options.compilations_after = 0.5;
   Search* made = search.get();
   const auto write = [made](const tune::Trial& trial, const std::string& kernel, bool best) {
     made->lines += line_of(trial, kernel, best) + '\n';
