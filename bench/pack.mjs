@@ -44,7 +44,7 @@ export function writePack(out, from) {
   for (const [address, folder] of Object.entries(from)) {
     if (!/^(now|before)\//.test(address)) continue;
     for (const name of readdirSync(folder)) {
-      if (!/iife|\.map$/.test(name)) copy(join(folder, name), join(out, address, name));
+      if (!/iife|\.map$|^test$/.test(name)) copy(join(folder, name), join(out, address, name));
     }
   }
   copy(join(bench, 'pack_run.mjs'), join(out, 'run.mjs'));
