@@ -70,7 +70,7 @@ bool Planner::is_enough() const {
   if (options_.is_stopped && options_.is_stopped()) return true;
   if (options_.trials > 0 && decided() + points_under_way_ >= options_.trials) return true;
   // A small batch takes as long to load as a large one.
-  return rounds_ > 0 && 3 * room() < batch_size_;
+  return rounds_ > 0 && room() < (batch_size_ + 2) / 3;
 }
 
 // How many challengers end in time, if they take as long as those of the latest batch.

@@ -51,6 +51,19 @@ async function tiny(kind: DeviceKind): Promise<void> {
   }
 }
 
+/** As searches ask: of some kernels, and launches that are alike are timed once. */
+async function ofSome(kind: DeviceKind): Promise<void> {
+  using model = await load(await tinyPackage(kind, {often: 3}), {device: kind});
+  const feeds = {x: ramp(kind === 'webgpu' ? 512 : 4096), k};
+  const {kernels, launches} = await model.profile(feeds, {runs: 1, minMs: 1, kernels: [0]});
+  const [first = 0, ...others] = launches.filter(({name}) => name === 'scale').map(({ms}) => ms);
+  check(first > 0, `${first} ms of a kernel that was asked for`);
+  same(others, [first, first], 'launches that are alike');
+  const rest = launches.filter(({name}) => name !== 'scale');
+  check(rest.length > 0 && rest.every(({ms}) => ms === 0), 'other kernels are timed, too');
+  check(Math.abs((kernels.find(({name}) => name === 'scale')?.ms ?? 0) - 3 * first) < 1e-9, 'a sum over launches');
+}
+
 async function withSteps(kind: DeviceKind): Promise<void> {
   const loop = STEP_CASES[0] as StepPackage;
   using model = await load(await stepsPackage(kind, loop), {device: kind});
@@ -95,6 +108,7 @@ export function addProfiles(tests: Map<string, () => Promise<void>>): void {
   for (const kind of ['webgpu', 'webgl', 'wasm'] as const) {
     tests.set(`${kind}: a profile names all kernels and times all launches`, () => tiny(kind));
     tests.set(`${kind}: a profile of steps`, () => withSteps(kind));
+    tests.set(`${kind}: a profile of some kernels`, () => ofSome(kind));
   }
   tests.set('webgpu: a profile of what runs on the side', besides);
   tests.set('webgpu: a profile without timestamps', withoutTimestamps);
