@@ -66,6 +66,7 @@ Result<> check_compile(const std::string& onnx, const std::vector<std::string>& 
     const auto problem = [&](std::string text) { return fail_at(target, std::move(text)); };
     compiler::Options options;
     options.target = target;
+    options.ir = true;
     compiler::Report report;
     const auto once = compiler::compile(bytes, options, &report);
     const auto again = compiler::compile(bytes, options);
