@@ -86,20 +86,11 @@ export async function runInChromium(web, out) {
       options: {device: target, runs, timeout_s: 120},
     })),
   );
-  const ask = async (some, outputs) => {
-    const said = await output('node', ['web/tests/run_cases.mjs', '--out', path.join(folder, outputs)], {
-      seconds: 900,
-      input: some.map((each) => `${JSON.stringify(each)}\n`).join(''),
-    });
-    return said.trim().split('\n').map((line) => JSON.parse(line));
-  };
-  let [{browser}, ...lines] = await ask(cases, 'outputs');
-  // A browser's GPU in software was seen to hang: that is said, and asked again in a new browser.
-  for (const {id, error} of lines.filter((line) => /^no answer within/.test(line.error ?? ''))) {
-    console.log(`demo: ${id}: ${error}; asked once more`);
-    const [, answer] = await ask(cases.filter((each) => each.id === id), `again ${id}`);
-    lines = lines.map((line) => (line.id === id ? answer : line));
-  }
+  const said = await output('node', ['web/tests/run_cases.mjs', '--out', path.join(folder, 'outputs')], {
+    seconds: 900,
+    input: cases.map((each) => `${JSON.stringify(each)}\n`).join(''),
+  });
+  const [{browser}, ...lines] = said.trim().split('\n').map((line) => JSON.parse(line));
   // Weights lie above the packages, once for all targets.
   const above = readdirSync(web).filter((name) => name.startsWith('weights.'));
   const shared = above.reduce((sum, name) => sum + statSync(path.join(web, name)).size, 0);

@@ -137,6 +137,9 @@ test('Chromium without WebGPU', () =>
 test('Chromium without any GPU', () =>
   inBare(['--use-gl=disabled'], '127.0.0.1', 'bare no GPU: auto takes wasm, and says what is missing'));
 
+test('Chromium that collects memory all the time', () =>
+  inBare(['--js-flags=--expose-gc'], '127.0.0.1', 'bare gc: kept weights are read while memory is collected'));
+
 const firefox = ['/usr/bin/firefox-esr', '/usr/bin/firefox'].some((path) => existsSync(path));
 // One profile stays.
 const manyWaits = /^webgpu: (a profile (names|of what|without)|launches of steps)/;

@@ -53,6 +53,9 @@ function partsOf(stream: ReadableStream<Uint8Array>): Parts {
   return {read, cancel: (reason) => reader.cancel(reason)};
 }
 
+/** Chromium drops the stream of a kept file that nothing refers to, and what waits for its end does so for ever. */
+const underWay = new Set<Parts>();
+
 /** What arrives of a file, in blocks. */
 export class Arrival {
   size = 0;
@@ -93,6 +96,7 @@ export class Arrival {
   async collect(stream: ReadableStream<Uint8Array>, signal: AbortSignal | undefined, known = 0): Promise<void> {
     const {expected = Infinity, arrived} = this.#reading;
     const reader = partsOf(stream);
+    underWay.add(reader);
     try {
       while (this.size <= expected) {
         const {done, value} = await until(signal, reader.read());
@@ -104,6 +108,7 @@ export class Arrival {
         while (this.#filled.length > 1) await this.#filled.shift();
       }
     } finally {
+      underWay.delete(reader);
       reader.cancel().catch(() => undefined);
     }
   }

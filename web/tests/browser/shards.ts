@@ -46,7 +46,26 @@ async function resumes(): Promise<void> {
   await caches.delete(CACHE);
 }
 
+/** Chromium drops streams of kept files that nothing in the page refers to, also those that are read. */
+async function outlivesCollections(): Promise<void> {
+  const {gc} = globalThis as unknown as {gc: () => void}; // by --expose-gc
+  for (let turn = 0; turn < 6; ++turn) {
+    if (turn % 3 === 0) await caches.delete(CACHE);
+    let waits = true;
+    const loaded = right('/shards/whole/').finally(() => (waits = false));
+    const begin = performance.now();
+    while (waits) {
+      check(performance.now() - begin < 20_000, `load ${turn} does not end`);
+      gc();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    await loaded;
+  }
+  await caches.delete(CACHE);
+}
+
 export function addShards(tests: Map<string, () => Promise<void>>): void {
   tests.set('weights are kept in Cache Storage', keeps);
+  tests.set('bare gc: kept weights are read while memory is collected', outlivesCollections);
   tests.set('a download of weights that is cut off goes on where it ended', resumes);
 }
