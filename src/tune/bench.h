@@ -113,6 +113,7 @@ class Bench {
   // Errors: the best points or layouts so far do not run, or the device is gone. What challengers
   // do wrong is their failure.
   Task<Result<Measurement>> measure(const Batch& batch);
+  const package::WeightFiles& weights() const { return weights_; }
 
  private:
   // Says where a measurer's time goes.

@@ -77,6 +77,9 @@ struct Outcome {
   int trials = 0, failures = 0;
   // Where the search's time went; the rest is its own thinking.
   double compile_seconds = 0, load_seconds = 0, measure_seconds = 0;
+  // Of a search on one device: what later compilations of the model begin with
+  // (compiler::Options::weights).
+  package::WeightFiles weights = {};
 };
 
 struct Options {

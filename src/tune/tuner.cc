@@ -15,7 +15,9 @@ Task<Result<Outcome>> tune(std::span<const std::byte> model, Measurer& measurer,
     GS_CO_ASSIGN(Measurement measured, co_await bench.measure(*batch));
     GS_CO_TRY(search.take(batch->number, std::move(measured)));
   }
-  co_return search.outcome();
+  Outcome outcome = search.outcome();
+  outcome.weights = bench.weights();
+  co_return outcome;
 }
 
 }  // namespace gossamer::tune

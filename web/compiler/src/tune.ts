@@ -71,9 +71,13 @@ class Candidates {
     for (const [name, bytes] of files) {
       if (name.endsWith('.safetensors') && bytes.length > 0) this.#weights.set(name, bytes);
     }
-    // All of it was made here: nobody need hash the weights for each candidate.
-    this.#all.set(number, {files: new MadeFiles([...files, ...this.#weights])});
+    this.#all.set(number, {files: this.withWeights(files)});
     await this.#at(number);
+  }
+
+  /** The package of a candidate, or the last one. All of it was made here: nobody need hash the weights. */
+  withWeights(files: Iterable<readonly [string, Uint8Array]>): MadeFiles {
+    return new MadeFiles([...files].map(([name, bytes]) => [name, bytes.length > 0 ? bytes : this.#weights.get(name) ?? bytes]));
   }
 
   get small(): boolean {
@@ -222,7 +226,7 @@ export async function tune(
     if (keep) await keepRecords(call, lines);
     const made = await place.compile({...call, records: withShipped()}, () => undefined);
     if ('error' in made) throw new CompileError(made.error);
-    return {...outcome, records: lines, files: new MadeFiles(made.files)};
+    return {...outcome, records: lines, files: candidates.withWeights(made.files)};
   } finally {
     candidates.clear();
     place.stop();

@@ -4,8 +4,11 @@ import {dirname, join} from 'node:path';
 import {test} from 'node:test';
 
 import {load, tensor, type TuneProgress} from '../../runtime/src/index.ts';
+import {besideCaller, type Place} from '../src/beside.ts';
+import type {NamedFile} from '../src/call.ts';
 import {compile} from '../src/index.ts';
-import {perceptron, product} from './onnx.ts';
+import {tune} from '../src/tune.ts';
+import {classifier, perceptron, product} from './onnx.ts';
 
 const root = join(import.meta.dirname, '../../../../..');
 const path = join(dirname(process.env['GOSSAMER_COMPILER_WASM'] ?? join(root, 'build-wasm/compiler.wasm')), 'tuner.wasm');
@@ -42,6 +45,27 @@ test('a model is tuned where it is, and compiled by what was found', {skip}, asy
   const again = await compile(onnx, {target: 'wasm', wasm, records: found.records});
   assert.deepEqual(new Map(again), new Map(found.files));
   assert.equal(kernels.length > 0 || found.layouts.length > 0, !sameCode(await compile(onnx, {target: 'wasm', wasm, records: ''}), again));
+});
+
+test('the last package is made where the search was, which has its kernels and weights', {skip}, async () => {
+  const linear = classifier(256, 64);
+  const plain = await compile(linear, {target: 'wasm', wasm, records: ''});
+  using model = await load(plain, {threads: 1});
+  let made: readonly NamedFile[] = [];
+  const open = (): Promise<Place> => {
+    const place = besideCaller(wasm as WebAssembly.Module);
+    const watched = async (...given: Parameters<Place['compile']>): ReturnType<Place['compile']> => {
+      const result = await place.compile(...given);
+      if ('files' in result) made = result.files;
+      return result;
+    };
+    return Promise.resolve({...place, compile: watched});
+  };
+  const call = {model: linear, options: {target: 'wasm' as const, pieces: true}, external: []};
+  const {files} = await tune(load, open, call, undefined, model, {trials: 2, layoutShare: 0, keep: false, records: ''});
+  const weights = made.filter(([name]) => name.endsWith('.safetensors'));
+  assert.deepEqual(weights.map(([, bytes]) => 'length' in bytes && bytes.length), [0], 'another instance made them');
+  for (const [name] of weights) assert.deepEqual(files.get(name), plain.get(name));
 });
 
 function sameCode(one: ReadonlyMap<string, Uint8Array>, other: ReadonlyMap<string, Uint8Array>): boolean {

@@ -1,7 +1,8 @@
 // What tuner.wasm has beside the compiler: compilations by records, and a search that asks
 // JavaScript to load and time what it makes.
 //
-//   gs_compile_recorded      as gs_compile, by records besides
+//   gs_compile_recorded      as gs_compile, by records besides; after a search, with files of
+//                            weights that have no bytes: its first package has them
 //   gs_tune                  -> Answer*: the first request
 //   gs_tune_answer           takes the answer to the last request, -> the next one
 //
@@ -108,6 +109,7 @@ struct Search {
   std::unique_ptr<onnx::ExternalFiles> external;
   std::string compile_options;  // as they came, and what became of kernels with them
   compiler::PassedKernels passed;
+  package::WeightFiles weights;  // without bytes: the page has them of the first package
   tune::Recorded recorded;
   tune::Options options;
   PageMeasurer measurer;
@@ -119,7 +121,8 @@ struct Search {
     package::Files files = std::move(measurer.request);
     measurer.request.clear();
     if (task->is_done()) {
-      GS_ASSIGN(const tune::Outcome outcome, task->take());
+      GS_ASSIGN(tune::Outcome outcome, task->take());
+      weights = std::move(outcome.weights);
       files = {text_file("request", cat(R"({"ask":"end","outcome":)", to_json(outcome), "}"))};
     }
     if (!lines.empty()) files.push_back(text_file("lines", lines));
@@ -157,7 +160,7 @@ Result<package::Files> begin(std::span<const std::byte> model, std::string_view 
   options.seed = seed;
   options.layout_share = layout_share;
   // The package that the page gets, by code that is warm then.
-  options.compilations_after = 0.5;
+  options.compilations_after = 0.3;
   Search* made = search.get();
   const auto write = [made](const tune::Trial& trial, const std::string& kernel, bool best) {
     made->lines += line_of(trial, kernel, best) + '\n';
@@ -198,10 +201,12 @@ Answer* gs_compile_recorded(const std::byte* model, uint32_t model_size, const c
     GS_ASSIGN(auto read, gossamer::web::read_options({options, options_size}));
     gossamer::onnx::ExternalFiles external(gossamer::web::opener_of({given, given_count}));
     if (given_count > 0) read.external = &external;
-    // Most kernels of what a search found are there.
+    // Most kernels of what a search found are there, and its weights are the page's.
     auto& search = gossamer::web::search;
-    if (search && search->compile_options == std::string_view(options, options_size))
+    if (search && search->compile_options == std::string_view(options, options_size)) {
       read.passed = &search->passed;
+      if (!search->weights.files.empty()) read.weights = &search->weights;
+    }
     const auto recorded = gossamer::tune::read_records({records, records_size}, "records");
     read.records = &recorded.records;
     return gossamer::compiler::compile({model, model_size}, read);
