@@ -1,6 +1,7 @@
 #include "compiler/compile.h"
 
 #include "compiler/module_builder.h"
+#include "compiler/prepared.h"
 #include "graph/append_rows.h"
 #include "graph/fuse.h"
 #include "graph/place_on_side.h"
@@ -95,13 +96,8 @@ const ops::Catalog& catalog_of(const Options& options) {
   return options.catalog ? *options.catalog : ops::builtin_catalog();
 }
 
-}  // namespace
-
-Result<package::Files> compile(const graph::Graph& graph, const Options& options, Report* report,
-                               std::span<const std::byte> file) {
-  const auto progress = [&](std::string_view step, double fraction) {
-    if (options.progress) options.progress(step, fraction);
-  };
+Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& options,
+                                 const ModuleBuilder::Progress& progress) {
   GS_ASSIGN(const schedule::TargetKind target, schedule::target_named(options.target));
   GS_ASSIGN(const schedule::Capabilities caps, capabilities_for(target, options));
   GS_ASSIGN(const schedule::Capabilities side_caps, side_capabilities_for(target, options));
@@ -130,10 +126,27 @@ Result<package::Files> compile(const graph::Graph& graph, const Options& options
   // Of textures as many are read.
   if (!caps.has_f64) graph::place_on_side(stages, max_buffers + (caps.texture_memory ? 1 : 0));
   use_layouts(stages, caps, options);
-  if (report) report->stages = graph::print(stages);
+  return Prepared::Stages{std::move(stages), target, caps, side_caps};
+}
 
-  ModuleBuilder builder(stages, target, caps, side_caps, options);
-  GS_TRY(builder.build(progress));
+}  // namespace
+
+Result<package::Files> compile(const graph::Graph& graph, const Options& options, Report* report,
+                               std::span<const std::byte> file) {
+  const ModuleBuilder::Progress progress = [&](std::string_view step, double fraction) {
+    if (options.progress) options.progress(step, fraction);
+  };
+  Prepared own;
+  std::optional<Prepared::Stages>& stages = (options.prepared ? *options.prepared : own).stages;
+  const bool fresh = !stages;
+  if (fresh) {
+    GS_ASSIGN(stages, prepare(graph, options, progress));
+  }
+  if (report && options.ir) report->stages = graph::print(stages->graph);
+
+  ModuleBuilder builder(stages->graph, stages->target, stages->capabilities, stages->side, options);
+  if (fresh) stages->launched = builder.launched();
+  GS_TRY(builder.build(stages->launched, progress));
   return builder.write(graph, file, report);
 }
 
@@ -142,12 +155,16 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
   if (options.progress) options.progress("read", 0);
   // What no reading helps comes first.
   GS_TRY(schedule::target_named(options.target));
-  onnx::ReadOptions read;
-  read.catalog = &catalog_of(options);
-  read.known = options.known;
-  read.external = options.external;
-  GS_ASSIGN(const graph::Graph graph, onnx::read_model(model, read));
-  return compile(graph, options, report, model);
+  std::optional<graph::Graph> own;
+  std::optional<graph::Graph>& graph = options.prepared ? options.prepared->graph : own;
+  if (!graph) {
+    onnx::ReadOptions read;
+    read.catalog = &catalog_of(options);
+    read.known = options.known;
+    read.external = options.external;
+    GS_ASSIGN(graph, onnx::read_model(model, read));
+  }
+  return compile(*graph, options, report, model);
 }
 
 }  // namespace gossamer::compiler

@@ -26,6 +26,7 @@ namespace gossamer::compiler {
 enum class CodeForm : uint8_t { finished, bitcode, c };
 
 class PassedKernels;
+struct Prepared;
 
 struct Options {
   std::string target = "wasm";  // "webgpu", "webgl", "wasm", "cpu", "opencl", "opengl"
@@ -44,10 +45,13 @@ struct Options {
   const schedule::PointSource* records = nullptr;  // points to take instead of the default ones
   CodeForm code = CodeForm::finished;
   bool groups = false;  // KernelReport::group, key and machine
-  bool ir = false;      // KernelReport::ir
+  bool ir = false;      // KernelReport::ir, Report::stages
   // Kernels of earlier compilations for the same target and options but records, the caller's, not
   // of two at the same time; null: each compilation makes its own.
   PassedKernels* passed = nullptr;
+  // How far a compilation came that differs in its records' points alone, which are where this one
+  // begins; the caller's, of one compilation at a time. What is empty is filled.
+  Prepared* prepared = nullptr;
   // Report::weights of an earlier compilation of the same model for the same target: they are
   // written as files without bytes.
   const package::WeightFiles* weights = nullptr;
@@ -81,7 +85,7 @@ struct KernelReport {
   schedule::Capabilities capabilities = {};   // for which
 };
 struct Report {
-  std::string stages;  // printed after fusion and layout
+  std::string stages;  // printed after fusion and layout, where asked for
   std::vector<KernelReport> kernels;
   int64_t memory_bytes = 0;  // slots, where static
   int64_t weight_bytes = 0;

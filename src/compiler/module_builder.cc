@@ -78,13 +78,21 @@ int ModuleBuilder::tensor_of(const ir::Buffer& buffer) {
   return found->second;
 }
 
-Result<> ModuleBuilder::build(const Progress& progress) {
-  add_inputs();
+std::vector<schedule::Launched> ModuleBuilder::launched() const {
   const std::optional<schedule::Capabilities> hardware = variant_caps();
-  const std::vector<schedule::Launched> launched =
+  std::vector<schedule::Launched> launched =
       options_.fuse ? schedule::group_stages(stages_.program, ends_of(stages_), caps_,
                                              hardware ? &*hardware : nullptr)
                     : schedule::single_stages(stages_.program);
+  if (!options_.records && !options_.groups) return launched;
+  for (schedule::Launched& one : launched)
+    if (auto* group = std::get_if<schedule::Group>(&one)) group->key = schedule::key_of(*group);
+  return launched;
+}
+
+Result<> ModuleBuilder::build(std::span<const schedule::Launched> launched,
+                              const Progress& progress) {
+  add_inputs();
   size_t done = 0;
   for (const schedule::Launched& one : launched) {
     if (const auto* step = std::get_if<ops::Step>(&one)) {

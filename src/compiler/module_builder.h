@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -17,7 +18,7 @@
 #include "graph/stage_graph.h"
 #include "package/write.h"
 #include "schedule/capabilities.h"
-#include "schedule/group.h"
+#include "schedule/group_stages.h"
 
 namespace gossamer::compiler {
 
@@ -40,8 +41,10 @@ class ModuleBuilder {
                 const schedule::Capabilities& side_capabilities, const Options& options);
 
   using Progress = std::function<void(std::string_view, double)>;
-  // Schedules every stage, plans memory, fills the module.
-  Result<> build(const Progress& progress);
+  // Stages by the kernels that they are in, and steps of the host program.
+  std::vector<schedule::Launched> launched() const;
+  // Schedules all of these, plans memory, fills the module.
+  Result<> build(std::span<const schedule::Launched> launched, const Progress& progress);
   // Generates code and the files. `model` holds the constants' bytes.
   Result<package::Files> write(const graph::Graph& graph, std::span<const std::byte> model,
                                Report* report);

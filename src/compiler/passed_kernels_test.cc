@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "compiler/compile.h"
+#include "compiler/prepared.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "onnx/model_writer.h"
+#include "schedule/records.h"
 
 namespace gossamer::compiler {
 namespace {
@@ -66,6 +68,40 @@ TEST(PassedKernels, PackagesAreTheSame) {
     const std::span<const std::byte> bytes = plain->front().bytes;
     const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     EXPECT_EQ(text.find("\"schedule\":"), text.rfind("\"schedule\":")) << text;
+  }
+}
+
+// Of what a compilation left, one at other points makes what it makes of the model.
+TEST(Prepared, PackagesAreTheSame) {
+  const onnx::Message source =
+      model({{value("x", {"n", "64"}), value("w", {"64", "32"})},
+             {node("MatMul", {"x", "w"}, {"p"}), node("Softmax", {"p"}, {"y"})},
+             {value("y", {"n", "32"})}});
+  for (const char* target : {"wasm", "webgpu", "webgl"}) {
+    Prepared kept;
+    Options options;
+    options.target = target;
+    options.groups = true;
+    schedule::Records records;
+    options.records = &records;
+    Report report;
+    for (const int time : {1, 2, 3}) {
+      options.prepared = nullptr;
+      const auto plain = compile(bytes_of(source), options);
+      options.prepared = &kept;
+      report = {};
+      const auto files = compile(bytes_of(source), options, &report);
+      ASSERT_TRUE(plain && files);
+      ASSERT_EQ(files->size(), plain->size());
+      for (size_t i = 0; i < files->size(); ++i)
+        EXPECT_EQ((*files)[i].bytes, (*plain)[i].bytes) << (*files)[i].name << ", " << time;
+      EXPECT_EQ(report.recorded > 0, time > 1) << target;
+      for (const KernelReport& kernel : report.kernels) {
+        const auto space = schedule::space_of(*kernel.group, kernel.capabilities);
+        records.add(kernel.key, kernel.machine, space[static_cast<size_t>(time) % space.size()]);
+      }
+    }
+    EXPECT_TRUE(kept.graph && kept.stages);
   }
 }
 

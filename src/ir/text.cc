@@ -67,10 +67,19 @@ std::string number(DType dtype, double value) {
   if (std::isnan(value)) return type + ".nan";
   if (std::isinf(value)) return (value < 0 ? "-" : "") + type + ".inf";
   char buffer[40];
-  for (int digits = 1; digits <= 17; ++digits) {
+  const auto says = [&](int digits) {
     std::snprintf(buffer, sizeof buffer, "%.*g", digits, value);
     const double back = std::strtod(buffer, nullptr);
-    if (back == value || (dtype == DType::f32 && static_cast<float>(back) == value)) break;
+    return back == value || (dtype == DType::f32 && static_cast<float>(back) == value);
+  };
+  // The fewest that say it; with more they do, too.
+  if (!says(1)) {
+    int few = 1, enough = 17;
+    while (enough - few > 1) {
+      const int middle = (few + enough) / 2;
+      (says(middle) ? enough : few) = middle;
+    }
+    says(enough);
   }
   std::string text = buffer;
   if (text.find_first_of(".e") == std::string::npos) text += ".0";

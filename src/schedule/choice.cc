@@ -394,6 +394,7 @@ Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capab
 GroupText text_of(const Group& group) { return Text().of(group); }
 
 std::string key_of(const Group& group) {
+  if (!group.key.empty()) return group.key;
   const GroupText text = text_of(group);
   return hash_of(text.layouts + text.stages);
 }

@@ -37,6 +37,7 @@ struct Group {
   GroupForm form = GroupForm::single;
   std::vector<Member> members;  // in the order in which they run
   std::vector<InPlace> in_place = {};
+  std::string key = {};  // key_of (schedule/choice.h), of a group that is finished
 
   const ops::Stage& last() const { return members.back().stage; }
 };

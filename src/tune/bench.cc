@@ -190,7 +190,14 @@ Task<Result<Bench::Loaded>> Bench::load(const std::vector<PlacedLayout>& layouts
   }
   compiler::Options compile = compile_;
   compile.records = &records;
-  if (watch) compile.records = watch;
+  if (watch) {
+    compile.records = watch;
+  } else {
+    std::string text = cat(compile.adapters, "\n", text_of(layouts, {}));
+    if (text != prepared_layouts_) prepared_ = {};
+    prepared_layouts_ = std::move(text);
+    compile.prepared = &prepared_;
+  }
   compile.groups = true;
   if (!compile.passed) compile.passed = &passed_;
   if (!weights_.files.empty()) compile.weights = &weights_;

@@ -11,6 +11,7 @@
 
 #include "compiler/compile.h"
 #include "compiler/passed_kernels.h"
+#include "compiler/prepared.h"
 #include "schedule/records.h"
 #include "tune/measurer.h"
 
@@ -173,6 +174,8 @@ class Bench {
   const std::function<bool()>& is_stopped_;
   package::WeightFiles weights_;    // of all candidates
   compiler::PassedKernels passed_;  // of all, where the caller keeps none
+  compiler::Prepared prepared_;     // of candidates in these layouts
+  std::string prepared_layouts_;
   Loaded now_, defaults_;
   std::vector<Loaded> kept_;         // that won
   std::string held_, held_layouts_;  // the points and layouts of now_
