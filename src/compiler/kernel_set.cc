@@ -56,17 +56,34 @@ KernelReport KernelSet::report_of(const schedule::Group& group,
   return report;
 }
 
+Scheduled KernelSet::made_of(schedule::ScheduledGroup group) const {
+  const KernelParameters& p = parameters_;
+  Canonical kernel = canonicalize(
+      p.signed_ones.empty() ? group.kernel : with_parts(group.kernel, p.signed_ones, p.parts),
+      p.all);
+  return {std::move(group), std::move(kernel)};
+}
+
+const Scheduled& KernelSet::at_default(const schedule::Group& group,
+                                       const schedule::Capabilities& capabilities,
+                                       Scheduled& own) const {
+  const auto make = [&] { return made_of(schedule::schedule_default(group, capabilities)); };
+  // The parts of a variable with a sign are this compilation's.
+  if (!options_.prepared || !parameters_.signed_ones.empty()) return own = make();
+  auto& kept = options_.prepared->stages->at_default;
+  const auto [found, fresh] = kept.try_emplace({&group, class_of(capabilities)});
+  if (fresh) found->second = make();
+  return found->second;
+}
+
 Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
                                       const schedule::Capabilities& capabilities, int device) {
   schedule::PointSource::Choice choice = choose(group, capabilities);
   const bool recorded = choice.scheduled.has_value();
-  if (!recorded) choice.scheduled = schedule::schedule_default(group, capabilities);
-  const schedule::ScheduledGroup& scheduled = *choice.scheduled;
+  Scheduled own;
+  if (recorded) own = made_of(*std::move(choice.scheduled));
+  const auto& [scheduled, before] = recorded ? own : at_default(group, capabilities, own);
   const KernelParameters& p = parameters_;
-  const Canonical before =
-      canonicalize(p.signed_ones.empty() ? scheduled.kernel
-                                         : with_parts(scheduled.kernel, p.signed_ones, p.parts),
-                   p.all);
   const auto passed = passed_.run(
       before, options_.code != CodeForm::finished && capabilities.kind == schedule::TargetKind::wasm
                   ? schedule::TargetKind::cpu

@@ -11,6 +11,7 @@
 #include "compiler/canonical.h"
 #include "compiler/compile.h"
 #include "compiler/passed_kernels.h"
+#include "compiler/prepared.h"
 #include "ir/rewrite.h"
 #include "ops/program.h"
 #include "package/package.h"
@@ -66,6 +67,10 @@ class KernelSet {
  private:
   schedule::PointSource::Choice choose(const schedule::Group& group,
                                        const schedule::Capabilities& capabilities);
+  Scheduled made_of(schedule::ScheduledGroup group) const;
+  // `own` is for one that is not kept.
+  const Scheduled& at_default(const schedule::Group& group,
+                              const schedule::Capabilities& capabilities, Scheduled& own) const;
   KernelReport report_of(const schedule::Group& group, const schedule::Capabilities& capabilities,
                          const std::string& schedule, std::string key) const;
 
