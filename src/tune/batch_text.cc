@@ -216,6 +216,7 @@ std::string to_json(const Measurement& measurement, int number) {
   write(line, measurement.spent);
   write(line, "runBefore", measurement.run_before);
   write(line, "runAfter", measurement.run_after);
+  if (measurement.kernels_ratio > 0) line.number("kernelsRatio", measurement.kernels_ratio);
   if (!measurement.failure.empty()) line.text("failed", measurement.failure);
   if (measurement.survey) {
     line.json().Key("survey");
@@ -250,6 +251,7 @@ Result<Answer> read_measurement(std::string_view text,
   GS_ASSIGN(made.run_before, numbers_of(document, "runBefore"));
   GS_ASSIGN(made.run_after, numbers_of(document, "runAfter"));
   if (made.run_before.size() != made.run_after.size()) return fail("a turn has one time");
+  made.kernels_ratio = number_of(document, "kernelsRatio");
   if (document.HasMember("failed")) {
     GS_ASSIGN(made.failure, text_of(document, "failed"));
   }

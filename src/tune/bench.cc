@@ -248,6 +248,18 @@ Task<Result<Survey>> Bench::survey(const Loaded& loaded) {
   co_return survey;
 }
 
+Task<Result<>> Bench::time_kernels(const Loaded& challenger, Measurement& made) {
+  GS_CO_ASSIGN(const Timing mine, co_await measurer_.profile(now_.number, runs_, {}));
+  GS_CO_ASSIGN(const Timing theirs, co_await measurer_.profile(challenger.number, runs_, {}));
+  const auto sum_of = [](const Timing& timing) {
+    double sum = 0;
+    for (const KernelTime& one : timing.kernels) sum += one.ms;
+    return sum;
+  };
+  if (sum_of(mine) > 0) made.kernels_ratio = sum_of(theirs) / sum_of(mine);
+  co_return {};
+}
+
 Task<Result<>> Bench::challenge(const Batch& batch, Measurement& made) {
   auto loaded = co_await load(batch.others, {});
   if (loaded && loaded->text == now_.text) {
@@ -277,6 +289,8 @@ Task<Result<>> Bench::challenge(const Batch& batch, Measurement& made) {
     if (turn == 0 && *theirs >= hopeless * *mine) break;
     if (is_stopped_ && is_stopped_()) break;
   }
+  const auto compared = compare_turns(made.run_before, made.run_after);
+  if (ran && compared && compared->faster) ran = co_await time_kernels(*loaded, made);
   if (loaded) free(*loaded);
   if (!ran) {
     made.failure = ran.error().to_string();

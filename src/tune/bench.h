@@ -76,6 +76,9 @@ struct Measurement {
   std::vector<double> run_before, run_after;  // of whole runs, in ms, where they were compared
   // Of a batch of layouts. Neither times of runs nor a failure: both make the same kernels.
   std::string failure;
+  // Of one whose runs are the faster ones: the sum of its kernels' times by the other one's. 0: not
+  // timed.
+  double kernels_ratio = 0;
   std::optional<Survey> survey;  // where one was asked for
   double turn_seconds = 0;
   Spent spent;
@@ -150,6 +153,7 @@ class Bench {
                             const schedule::LayoutWatch* watch = nullptr);
   Task<Result<Survey>> survey(const Loaded& loaded);
   Task<Result<>> challenge(const Batch& batch, Measurement& made);
+  Task<Result<>> time_kernels(const Loaded& challenger, Measurement& made);
   void free(Loaded& loaded);
   Task<Result<>> hold(const std::vector<PlacedLayout>& layouts, const std::vector<Placed>& best);
   Task<Result<Times>> profile(const Loaded& loaded, const std::vector<Placed>& points,

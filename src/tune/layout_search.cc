@@ -241,8 +241,11 @@ void LayoutSearch::judge(Candidate candidate, const Measurement& measured) {
   const std::string name = name_of(candidate.change);
   LayoutTrial trial{candidate.layouts, adapter_, 0, 0, 0, measured.failure};
   const auto compared = compare_turns(measured.run_before, measured.run_after);
+  // Runs of a page have a floor that kernels do not change: what lies on it is noise.
+  const bool slower_kernels = measured.kernels_ratio > 1 / faster;
+  const bool wins = trial.failure.empty() && compared && compared->faster && !slower_kernels;
   // Of many candidates one wins by chance: a second time it does not.
-  if (trial.failure.empty() && compared && compared->faster && !candidate.won) {
+  if (wins && !candidate.won) {
     candidate.won = true;
     again_.push_back(std::move(candidate));
     return;
@@ -253,13 +256,13 @@ void LayoutSearch::judge(Candidate candidate, const Measurement& measured) {
   } else if (compared) {
     ++trials_;
     trial.ms = compared->ms;
-    trial.ratio = compared->ratio * candidate.ratio;
+    trial.ratio = (slower_kernels ? measured.kernels_ratio : compared->ratio) * candidate.ratio;
     trial.spread = compared->spread;
   } else {
     return;
   }
   if (options_.on_layout_trial) options_.on_layout_trial(trial, name);
-  if (trial.failure.empty() && compared->faster) win(candidate, trial);
+  if (wins) win(candidate, trial);
 }
 
 void LayoutSearch::win(const Candidate& candidate, const LayoutTrial& trial) {

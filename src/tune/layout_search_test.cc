@@ -45,6 +45,8 @@ class CountingMachine : public Measurer {
   bool loads_others = true;  // than the rule's
   bool right_others = true;
   std::vector<double> lucky;  // times that come first, whatever runs
+  // ms of a conversion among kernels, where runs tell otherwise.
+  std::optional<double> kernels_conversion;
   int loads = 0, times = 0;
 
   Task<Result<int>> load(package::Files files) override {
@@ -64,7 +66,7 @@ class CountingMachine : public Measurer {
   Task<Result<Timing>> profile(int model, int, const std::vector<int>&) override {
     Timing timing{"a machine that counts", ms_of(model), {}};
     for (int kernel = 0; kernel < at(model).kernels; ++kernel)
-      timing.kernels.push_back({kernel, 1, 0.5});
+      timing.kernels.push_back({kernel, sum_of(model) / at(model).kernels, 0.5});
     return timing;
   }
   Task<Result<double>> time(int model, int) override {
@@ -82,6 +84,9 @@ class CountingMachine : public Measurer {
     int conversions = 0, transforms = 0, kernels = 0;
   };
   const Model& at(int model) const { return models_[static_cast<size_t>(model)]; }
+  double sum_of(int model) const {
+    return kernels_conversion ? 1 + *kernels_conversion * at(model).conversions : ms_of(model);
+  }
   double ms_of(int model) const {
     return 1 + conversion * at(model).conversions + transforms * at(model).transforms;
   }
@@ -171,6 +176,16 @@ TEST(LayoutSearch, WhatWinsOnceByChanceIsNotTaken) {
   EXPECT_EQ(run.lines.find("\"layout\":\"axis=3\",\"ms\""), std::string::npos);
 }
 
+TEST(LayoutSearch, RunsThatHideSlowerKernelsDoNotWin) {
+  CountingMachine machine;
+  machine.kernels_conversion = -0.5;  // kernels without any take twice as long
+  const Searched run = search(machine);
+  ASSERT_TRUE(run.outcome);
+  EXPECT_TRUE(run.outcome->layouts.empty());
+  EXPECT_EQ(run.lines.find("\"layout\":\"axis=3\",\"ms\""), std::string::npos);
+  EXPECT_TRUE(std::ranges::any_of(run.trials, [](const auto& one) { return one.ratio == 2; }));
+}
+
 TEST(LayoutSearch, GoesOnPastBadCandidates) {
   for (const bool loads : {false, true}) {
     CountingMachine machine;
@@ -236,6 +251,7 @@ TEST(LayoutSearch, GoesBackWhereWholeRunsAreSlowerAtTheEnd) {
   CountingMachine machine;
   // Of the first two candidates' turns; then a conversion saves time.
   machine.conversion = -0.5;
+  machine.kernels_conversion = 0;
   machine.lucky.assign(16, 1);
   for (size_t at = 0; at < machine.lucky.size(); at += 2) machine.lucky[at] = 2;
   const Searched run = search(machine, "", 4);

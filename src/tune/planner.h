@@ -33,7 +33,8 @@ struct Trial {
 struct LayoutTrial {
   std::vector<PlacedLayout> layouts;  // all that are not the rule's
   std::string adapter;
-  double ms = 0, ratio = 0;  // its time, and that by the rule's layouts
+  double ms = 0;     // its time
+  double ratio = 0;  // by the rule's layouts; of kernels alone, where these are the slower ones
   double spread = 0;
   std::string failure;
 };
