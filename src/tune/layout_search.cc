@@ -241,7 +241,8 @@ void LayoutSearch::judge(Candidate candidate, const Measurement& measured) {
   const std::string name = name_of(candidate.change);
   LayoutTrial trial{candidate.layouts, adapter_, 0, 0, 0, measured.failure};
   const auto compared = compare_turns(measured.run_before, measured.run_after);
-  // Runs of a page have a floor that kernels do not change: what lies on it is noise.
+  // A page's run on a fast GPU is made of what launches cost the page: fewer launches of slower
+  // kernels win there, and take the GPU from all else.
   const bool slower_kernels = measured.kernels_ratio > 1 / faster;
   const bool wins = trial.failure.empty() && compared && compared->faster && !slower_kernels;
   // Of many candidates one wins by chance: a second time it does not.
