@@ -42,7 +42,7 @@ void write(Writer& line, const char* name, const std::vector<PlacedLayout>& layo
     line.json().StartObject();
     line.text("key", one.key);
     line.text("class", one.machine);
-    line.text(name_of(one.choice.of).data(), to_string(one.choice));
+    line.text(std::string(name_of(one.choice.of)).c_str(), to_string(one.choice));
     line.json().EndObject();
   }
   line.json().EndArray();
