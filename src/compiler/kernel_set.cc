@@ -46,10 +46,10 @@ schedule::PointSource::Choice KernelSet::choose(const schedule::Group& group,
 
 KernelReport KernelSet::report_of(const schedule::Group& group,
                                   const schedule::Capabilities& capabilities,
-                                  const std::string& schedule, std::string key) const {
+                                  const std::string& schedule) const {
   KernelReport report{title_of(group), schedule::origin_of(group), schedule, {}, {}, {}, {}};
   if (!options_.groups) return report;
-  report.key = key.empty() ? key_of(group) : std::move(key);
+  report.key = key_of(group);
   report.machine = class_of(capabilities);
   report.group = group;
   report.capabilities = capabilities;
@@ -127,7 +127,7 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
     infos_.push_back(info);
     keys_.push_back(&found->first.second);
     kernels_.push_back(made.kernel);
-    reports_.push_back(report_of(group, capabilities, info.schedule, std::move(choice.key)));
+    reports_.push_back(report_of(group, capabilities, info.schedule));
     reports_.back().recorded = recorded;
     reports_.back().near = std::move(choice.near);
     reports_.back().shipped = std::move(choice.shipped);

@@ -72,7 +72,7 @@ class KernelSet {
   const Scheduled& at_default(const schedule::Group& group,
                               const schedule::Capabilities& capabilities, Scheduled& own) const;
   KernelReport report_of(const schedule::Group& group, const schedule::Capabilities& capabilities,
-                         const std::string& schedule, std::string key) const;
+                         const std::string& schedule) const;
 
   schedule::TargetKind target_;
   const Options& options_;

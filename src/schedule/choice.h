@@ -57,7 +57,6 @@ class PointSource {
     std::string near;                         // the kernel whose point it is, if not its own
     std::string shipped;                      // the class of devices whose records have it, if any
     bool refused = false;                     // there are points, and none is legal
-    std::string key;                          // key_of the group, where it was made
   };
 
   virtual ~PointSource() = default;

@@ -121,10 +121,7 @@ bool Records::add_points(const std::map<Place, Record>& records, const Group& gr
 
 std::vector<Records::Candidate> Records::points_of(const Group& group,
                                                    const Capabilities& capabilities) const {
-  return points_of(group, Place{key_of(group), class_of(capabilities)});
-}
-
-std::vector<Records::Candidate> Records::points_of(const Group& group, const Place& place) const {
+  const Place place{key_of(group), class_of(capabilities)};
   std::vector<Candidate> candidates;
   if (add_points(own_, group, place, candidates)) add_points(shipped_, group, place, candidates);
   return candidates;
@@ -132,8 +129,7 @@ std::vector<Records::Candidate> Records::points_of(const Group& group, const Pla
 
 PointSource::Choice Records::choose(const Group& group, const Capabilities& capabilities) const {
   Choice choice;
-  const Place place{choice.key = key_of(group), class_of(capabilities)};
-  for (Candidate& one : points_of(group, place)) {
+  for (Candidate& one : points_of(group, capabilities)) {
     choice.refused = true;
     auto made = schedule_at(group, capabilities, one.point);
     if (!made) continue;

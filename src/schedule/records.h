@@ -69,7 +69,6 @@ class Records : public PointSource {
   std::optional<int> recorded(const ops::Stage& stage, const Capabilities& capabilities,
                               StageChoice::Of of) const;
   using Place = std::pair<std::string, std::string>;  // key, class
-  std::vector<Candidate> points_of(const Group& group, const Place& place) const;
   // Adds those of `records`; false where the default point is the best known.
   bool add_points(const std::map<Place, Record>& records, const Group& group, const Place& place,
                   std::vector<Candidate>& candidates) const;

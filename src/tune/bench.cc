@@ -189,14 +189,14 @@ Task<Result<Bench::Loaded>> Bench::load(const std::vector<PlacedLayout>& layouts
       if (place.key == one.key && target_of(place.machine) == target_of(one.machine)) place = one;
   }
   compiler::Options compile = compile_;
-  compile.records = &records;
   if (watch) {
     compile.records = watch;
   } else {
-    std::string text = cat(compile.adapters, "\n", text_of(layouts, {}));
-    if (text != prepared_layouts_) prepared_ = {};
+    std::string text = text_of(layouts, {});
+    if (text != prepared_layouts_) prepared_.stages.reset();
     prepared_layouts_ = std::move(text);
     compile.prepared = &prepared_;
+    compile.records = &records;
   }
   compile.groups = true;
   if (!compile.passed) compile.passed = &passed_;

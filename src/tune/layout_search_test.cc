@@ -186,6 +186,14 @@ TEST(LayoutSearch, RunsThatHideSlowerKernelsDoNotWin) {
   EXPECT_TRUE(std::ranges::any_of(run.trials, [](const auto& one) { return one.ratio == 2; }));
 }
 
+TEST(LayoutSearch, SlowerKernelsAreToldFromElsewhere) {
+  Measurement made;
+  made.kernels_ratio = 1.5;
+  const auto read = read_measurement(to_json(made, 3), {});
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->measurement.kernels_ratio, 1.5);
+}
+
 TEST(LayoutSearch, GoesOnPastBadCandidates) {
   for (const bool loads : {false, true}) {
     CountingMachine machine;
