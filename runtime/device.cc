@@ -1,8 +1,11 @@
 #include "runtime/device.h"
 
+#include "runtime/host_memory.h"
+
 namespace gossamer::runtime {
 
 Result<> Queue::copy(Buffer& to, const Buffer& from, size_t bytes, ir::DType storage) {
+  GS_TRY(has_room(bytes));
   std::vector<std::byte> copied(bytes);
   const ReadArguments all{&from, 0, copied, storage};
   GS_TRY(read({&all, 1}));

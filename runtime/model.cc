@@ -76,11 +76,12 @@ Result<> Model::State::provide_devices(const std::string& folder, LoadOptions& o
   };
   if (options.device) options.shared = nullptr;
   device = std::move(options.device);
+  if (!beside.target.empty()) side = std::move(options.side);
   // Before a device is looked for: without the engine there is no use for one.
   const bool page = is_gpu_of_pages(target);
   const bool for_engine =
       beside.target.empty() ? !device && page && module().plan_values > 0 : beside.target != "cpu";
-  if (for_engine) {
+  if (for_engine && !side) {
     auto engine = on_cpu("wasm", make_wasm_device);
     if (!engine)
       return fail_at(

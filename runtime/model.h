@@ -50,6 +50,8 @@ struct LoadOptions {
   StateOptions state = {};
   // What the package runs on instead of a device of its own target; for tests.
   std::unique_ptr<Device> device;
+  // And on this one what a GPU leaves to the CPU.
+  std::unique_ptr<Device> side;
   // With models of which one at a time is loaded, run or ended.
   std::shared_ptr<Shared> shared;
 };

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ir/scalar.h"
+#include "runtime/host_memory.h"
 #include "runtime/model_state.h"
 
 namespace gossamer::runtime {
@@ -146,10 +147,14 @@ Result<> Model::State::Steps::copy(const Step& step) {
   // A texture's tensor ends with a whole texel.
   const int64_t elements = std::min(value(from.elements), value(into.elements));
   const auto size = static_cast<size_t>(ir::byte_size(from.storage));
-  if (!memory || !to || elements < 0 || static_cast<uint64_t>(elements) > memory->size() / size)
+  if (!memory || !to || static_cast<uint64_t>(elements) > memory->size() / size)
     return fail_at(cat("tensor \"", from.name, "\""), "is copied before its size is known",
                    "compile the model again");
-  std::vector<std::byte> bytes(static_cast<size_t>(elements) * size);
+  // A GPU may have what the host has no memory for. Twice: what is written is converted first.
+  const size_t length = static_cast<size_t>(elements) * size;
+  if (auto room = has_room(2 * length); !room)
+    return fail_at(cat("tensor \"", from.name, "\""), room.error().message, "use smaller inputs");
+  std::vector<std::byte> bytes(length);
   const ReadArguments one{memory, 0, bytes, from.storage};
   GS_TRY(state_.queue_of(step.tensor).read({&one, 1}));
   return state_.write_tensor(step.to, from.storage, bytes);

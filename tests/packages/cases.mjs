@@ -170,7 +170,24 @@ function wholes(manifest) {
     change((copy) => (copy.steps = deep));
   }
   for (const [from, to] of [[0, 1], [0, 4], [0, 6], [1, 1], [4, 4]]) change((copy) => (copy.steps = [{copy: [from, to]}]));
-  change((copy) => (copy.steps = [{read: 5, dims: 0, count: 2}]));
+  for (const dims of [0, 1]) change((copy) => (copy.steps = [{read: 5, dims, count: 2}]));
+  if (manifest.plan?.segments > 1) {
+    change((copy) => (copy.steps = [{set: [[1, 0]]}]));
+    change((copy) => (copy.steps = [{launch: [6, 8]}]));
+  }
+  // Each value of the plan in the places that count with it: loaders run plans that say anything.
+  for (let value = 0; value < (manifest.plan?.values ?? 0); ++value) {
+    const planned = {plan: value};
+    change((copy) => (copy.run[0].scalars[0] = planned));
+    change((copy) => (copy.run[0].range = planned));
+    change((copy) => (copy.slots.at(-1)[copy.slots.at(-1).bytes === undefined ? 'height' : 'bytes'] = planned));
+    change((copy) => (copy.tensors[1].elements = planned));
+    if (manifest.side) change((copy) => ((copy.tensors[1].elements = planned), (copy.tensors[4].elements = planned)));
+  }
+  if (manifest.side) {
+    // What is copied has no memory yet, or none to go to.
+    for (const at of [1, 4]) change((copy) => ((copy.slots[at].segment = 1), (copy.steps = [{copy: [1, 4]}])));
+  }
   change((copy) => copy.init[0] && (copy.init[0].tensors[1] = 0));
   if (manifest.groups) {
     const ports = manifest.inputs.length - 2;

@@ -149,7 +149,7 @@ function rewrite(text, file, language, checks, skip) {
 }
 
 /** Errors that are not the manifest's: of feeds, devices and index.json (web/runtime/tests/servers.test.ts). */
-const NOT_THE_MANIFEST = /no such file|cannot be mapped|is not a file|a folder below|there is no kernel|\bcheck\.message|does not fit|compile the model for this machine|feeds|kernels\.so|the model has|is given|run time runs|one device|no size"|shape without a size|problem\)|able\.error|stored\.error|written\.error|not of the type|disposed|dimension /;
+const NOT_THE_MANIFEST = /no such file|cannot be mapped|is not a file|a folder below|there is no kernel|\bcheck\.message|does not fit|compile the model for this machine|was compiled for pages|feeds|kernels\.so|the model has|is given|run time runs|one device|no size"|shape without a size|problem\)|able\.error|stored\.error|written\.error|not of the type|disposed|dimension /;
 
 const WEB = ['fields', 'manifest', 'steps', 'safetensors', 'memory', 'initialize', 'steps/step_run', 'session'].map((name) => `web/runtime/src/${name}.ts`);
 const NATIVE = ['fields', 'manifest', 'mapped_file', 'device', 'model', 'model_weights', 'model_run', 'model_steps'].map((name) => `runtime/${name}.cc`);

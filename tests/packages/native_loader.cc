@@ -1,14 +1,19 @@
 // Feeds the native run time with manifests (cases.mjs): native_loader CASES FOLDER [check left out]
-// FOLDER/SEED holds the files of a package. One line a case: how reading it ended, '|', and how
-// loading and running it did.
+// FOLDER/SEED holds the files of a package, FOLDER/SEED-weights those of cases that bring weights:
+// this program may be killed at any time, and what it leaves is what the next one finds.
+// One line a case: how reading it ended, how loading and running it did, and in what words each of
+// its turns; the first line has what other callers are told, too.
 #include <rapidjson/document.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
 
 #include "runtime/host_memory.h"
+#include "runtime/kept_state.h"
 #include "runtime/manifest.h"
 #include "runtime/model.h"
 
@@ -20,6 +25,9 @@ namespace {
 
 constexpr size_t most_bytes = size_t{1} << 26;
 constexpr int most_operations = 3000;
+// Each package that loads is run so often, with other plans: one that fits, some that say anything,
+// and one whose memory only a device without memory can have.
+constexpr int kind_turn = 0, large_turn = 5, turns = 6;
 
 std::string violation;
 
@@ -33,18 +41,24 @@ class CheckedExecutable : public Executable {
   CheckedExecutable(std::span<const KernelEntry> kernels, int segments, int turn)
       : kernels_(kernels.begin(), kernels.end()), segments_(segments), turn_(turn) {}
   std::span<const KernelEntry> kernels() const override { return kernels_; }
-  Result<> plan(int segment, std::span<const int64_t>, std::span<double> values) const override {
+  Result<> plan(int segment, std::span<const int64_t> dims,
+                std::span<double> values) const override {
     constexpr double anything[] = {
-        0,          1,      2,      5,
-        17,         -1,     -5,     -0x1p31,
-        0x1p31 - 1, 70000,  0x1p20, 0x1p40,
-        -0x1p40,    0x1p53, 0.5,    std::numeric_limits<double>::quiet_NaN()};
+        0,       1,       2,          5,      17,     -1,
+        -5,      -0x1p31, 0x1p31 - 1, 70000,  0x1p20, 0x1p40,
+        -0x1p40, 0x1p53,  -0x1p53,    0x1p70, 0.5,    std::numeric_limits<double>::quiet_NaN()};
     must(segment >= 0 && segment < segments_, cat("segment ", segment));
-    for (size_t at = 0; at < values.size(); ++at)
-      values[at] =
-          turn_ == 0 ? (at == 1 || at == 4 || at == 6 ? 32 : 4)
-                     : anything[(static_cast<size_t>(turn_ * 7 + segment * 5) + at * (3 + turn_)) %
-                                std::size(anything)];
+    uint64_t given = static_cast<uint64_t>(turn_ * 16 + segment);
+    for (int64_t dim : dims) given = given * 31 + static_cast<uint64_t>(dim);
+    for (size_t at = 0; at < values.size(); ++at) {
+      const bool bytes = at == 1 || at == 4 || at == 6;  // in the plans of the fixtures
+      if (turn_ == kind_turn)
+        values[at] = bytes ? 32 : 4;
+      else if (turn_ == large_turn)
+        values[at] = bytes ? 0x1p46 : 0x1p43;
+      else
+        values[at] = anything[((given * 16 + at) * 0x9e3779b97f4a7c15 >> 40) % std::size(anything)];
+    }
     return {};
   }
 
@@ -70,7 +84,8 @@ class CheckedDevice : public Device, public Queue {
   std::string description() const override { return "checked"; }
   bool computes() const override { return false; }
   Result<std::unique_ptr<Buffer>> allocate(size_t bytes) override {
-    if (bytes > most_bytes) return fail(cat("no room for ", bytes, " bytes"));
+    if (bytes > (turn_ == large_turn ? size_t{1} << 50 : most_bytes))
+      return fail(cat("no room for ", bytes, " bytes"));
     GS_TRY(spend());
     return std::make_unique<CheckedBuffer>(bytes);
   }
@@ -112,7 +127,11 @@ class CheckedDevice : public Device, public Queue {
     const KernelEntry& kernel = kernels[static_cast<size_t>(arguments.kernel)];
     must(arguments.buffers.size() == static_cast<size_t>(kernel.buffers), "other buffers");
     must(arguments.scalars.size() == static_cast<size_t>(kernel.scalars), "other scalars");
+    const auto exact = [](int64_t number) {
+      return std::abs(static_cast<double>(number)) < 0x1p53;
+    };
     must(arguments.range >= 0, "a negative range");
+    must(exact(arguments.range) && std::ranges::all_of(arguments.scalars, exact), "a large number");
     for (size_t at = 0; at < arguments.buffers.size(); ++at) {
       must(arguments.buffers[at], "no memory");
       must(at + 1 == arguments.buffers.size() || arguments.buffers[at] != arguments.buffers.back(),
@@ -168,46 +187,119 @@ void put(const std::string& file, std::string_view content) {
       .write(content.data(), static_cast<std::streamsize>(content.size()));
 }
 
-std::string use(const std::string& folder, int turn) {
+// Without the folder's name, which depends on who runs this.
+std::string words_of(const Diagnostic& problem, const std::string& folder) {
+  std::string words = cat(problem.where, " ", problem.message);
+  for (size_t at = words.find(folder); at != std::string::npos; at = words.find(folder))
+    words.erase(at, folder.size());
+  std::ranges::replace(words, '\n', ' ');
+  return words;
+}
+
+struct Used {
+  std::string done, words;
+};
+
+Used use(const std::string& folder, int turn) {
   LoadOptions options;
   options.device = std::make_unique<CheckedDevice>(turn);
+  options.side = std::make_unique<CheckedDevice>(turn);
   auto model = Model::load(folder, std::move(options));
   if (!model) {
     const Diagnostic& problem = model.error();
-    if (problem.where.find("weight") == std::string::npos) return "load";
+    if (problem.where.find("weight") == std::string::npos)
+      return {"load", words_of(problem, folder)};
     const std::string word = word_for(problem);
-    return cat("load ", word.starts_with("UNNAMED") ? "weights" : word);
+    return {cat("load ", word.starts_with("UNNAMED") ? "weights" : word),
+            words_of(problem, folder)};
   }
   auto outputs = (*model)->run(feeds_of(**model));
-  return outputs ? "ran" : "run";
+  if (!outputs) return {"run", words_of(outputs.error(), folder)};
+  return {"ran", {}};
+}
+
+// What is asked of a device and given to a model by others than packages.
+std::string calls() {
+  std::string said;
+  const auto add = [&](const Result<>& result) {
+    said += cat("|", result ? "" : result.error().message);
+  };
+  const KernelEntry entry{"k", 2, 1};
+  const CheckedExecutable code({&entry, 1}, 0, kind_turn);
+  CheckedBuffer one(16), other(16);
+  Buffer* const both[] = {&one, &other};
+  Buffer* const same[] = {&one, &one};
+  const int64_t scalar[] = {1};
+  add(check_launch(code, {0, both, scalar, 1}));
+  add(check_launch(code, {-1, both, scalar, 1}));
+  add(check_launch(code, {1, both, scalar, 1}));
+  add(check_launch(code, {0, {both, 1}, scalar, 1}));
+  add(check_launch(code, {0, both, {}, 1}));
+  add(check_launch(code, {0, both, scalar, -1}));
+  add(check_launch(code, {0, same, scalar, 1}));
+  add(check_range(one, 8, 8));
+  add(check_range(one, 8, 9));
+  add(check_range(one, 17, 0));
+  Port port;
+  port.dtype = ir::DType::f32;
+  port.shape = {-1, 2};
+  const auto feed = [](std::span<const int64_t> shape, size_t bytes, ir::DType dtype) {
+    static constexpr std::byte memory[64] = {};
+    return TensorView{dtype, shape, {memory, bytes}};
+  };
+  const int64_t fits[] = {3, 2}, less[] = {2}, wide[] = {3, 3}, large[] = {int64_t{1} << 31, 2};
+  const int64_t negative[] = {-1, 2};
+  add(check_feed(port, feed(fits, 24, ir::DType::f32), "x"));
+  add(check_feed(port, feed(fits, 24, ir::DType::i32), "x"));
+  add(check_feed(port, feed(fits, 20, ir::DType::f32), "x"));
+  for (const std::span<const int64_t> shape :
+       {std::span<const int64_t>(less), {wide}, {large}, {negative}})
+    add(check_feed(port, feed(shape, 24, ir::DType::f32), "x"));
+  return said;
+}
+
+// What a check that is left out lets through should end this program, not fill the machine's
+// memory.
+void limit_memory() {
+#if !__has_feature(address_sanitizer) && !__has_feature(memory_sanitizer) && \
+    !__has_feature(thread_sanitizer)
+  const rlimit most{rlim_t{4} << 30, rlim_t{4} << 30};
+  setrlimit(RLIMIT_AS, &most);
+#endif
 }
 
 int run(int count, char** arguments) {
+  limit_memory();
   if (count > 3) gossamer_check_left_out = std::atoi(arguments[3]);
   std::ifstream cases(arguments[1]);
   std::string line;
   for (int at = 0; std::getline(cases, line); ++at) {
     rapidjson::Document one;
     one.Parse(line.data(), line.size());
-    const std::string folder = cat(arguments[2], "/", one["seed"].GetString());
+    const bool changed = one.HasMember("weights");
+    const std::string folder =
+        cat(arguments[2], "/", one["seed"].GetString(), changed ? "-weights" : "");
     const std::string_view text(one["manifest"].GetString(), one["manifest"].GetStringLength());
     violation.clear();
     const auto manifest = parse_manifest(text);
     std::string said = manifest ? "fine|" : word_for(manifest.error()) + "|";
     if (manifest) {
       put(folder + "/manifest.json", text);
-      const std::string file = folder + "/weights.safetensors", kept = file + ".kept";
-      if (one.HasMember("weights")) {
+      if (changed) {
         std::string bytes;
         const std::string hex = one["weights"].GetString();
         for (size_t digit = 0; digit < hex.size(); digit += 2)
           bytes += static_cast<char>(std::strtol(hex.substr(digit, 2).c_str(), nullptr, 16));
-        std::rename(file.c_str(), kept.c_str());
-        put(file, bytes);
+        put(folder + "/weights.safetensors", bytes);
       }
-      said += use(folder, at % 3);
-      if (one.HasMember("weights")) std::rename(kept.c_str(), file.c_str());
+      for (int turn = kind_turn; turn < turns; ++turn) {
+        const auto [done, words] = use(folder, turn);
+        if (turn == kind_turn) said += done;
+        said += cat("|", words);
+        if (done.starts_with("load")) break;
+      }
     }
+    if (at == 0) said += calls();
     if (!violation.empty()) said = "fine|VIOLATION " + violation;
     std::printf("%s\n", said.c_str());
     std::fflush(stdout);

@@ -59,9 +59,9 @@ const packages = await seeds();
 const weights = {};
 for (const {name, files} of packages) {
   // The native loader reads folders; two work at the same time.
-  for (const copy of ['0', '1']) {
-    mkdirSync(path.join(work, copy, name), {recursive: true});
-    for (const [file, bytes] of files) writeFileSync(path.join(work, copy, name, file), bytes);
+  for (const folder of ['0', '1'].flatMap((copy) => [name, `${name}-weights`].map((one) => path.join(work, copy, one)))) {
+    mkdirSync(folder, {recursive: true});
+    for (const [file, bytes] of files) writeFileSync(path.join(folder, file), bytes);
   }
   const has = files.get('weights.safetensors');
   weights[name] = has ? Buffer.from(has).toString('hex') : null;

@@ -78,7 +78,7 @@ export class Memory {
   #holding(tensor: number, bytes: number, others?: Others): Buffer {
     const buffer = this.buffer(tensor, others);
     const size = sizeOf(buffer.extent);
-    if (bytes > size) {
+    if (!(bytes >= 0) || bytes > size) {
       const {name} = this.tensor(tensor);
       throw new GossamerError('damaged', `tensor "${name}" takes ${bytes} bytes, its slot has ${size}`);
     }
