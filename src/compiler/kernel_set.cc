@@ -32,18 +32,6 @@ KernelParameters parameters_of(const ops::Program& program, const std::vector<ir
   return parameters;
 }
 
-schedule::PointSource::Choice KernelSet::choose(const schedule::Group& group,
-                                                const schedule::Capabilities& capabilities) {
-  schedule::PointSource::Choice choice;
-  if (options_.records) choice = options_.records->choose(group, capabilities);
-  refused_ += choice.refused;
-  if (choice.scheduled) {
-    ++(choice.near.empty() ? recorded_ : nearest_);
-    shipped_ += !choice.shipped.empty();
-  }
-  return choice;
-}
-
 KernelReport KernelSet::report_of(const schedule::Group& group,
                                   const schedule::Capabilities& capabilities,
                                   const std::string& schedule) const {
@@ -56,33 +44,51 @@ KernelReport KernelSet::report_of(const schedule::Group& group,
   return report;
 }
 
-Scheduled KernelSet::made_of(schedule::ScheduledGroup group) const {
+const Result<Scheduled>& KernelSet::at(const schedule::Group& group,
+                                       const schedule::Capabilities& capabilities,
+                                       const schedule::Point* point, Result<Scheduled>& own) const {
   const KernelParameters& p = parameters_;
-  Canonical kernel = canonicalize(
-      p.signed_ones.empty() ? group.kernel : with_parts(group.kernel, p.signed_ones, p.parts),
-      p.all);
-  return {std::move(group), std::move(kernel)};
+  const auto make = [&]() -> Result<Scheduled> {
+    Result<schedule::ScheduledGroup> made =
+        point ? schedule_at(group, capabilities, *point)
+              : Result<schedule::ScheduledGroup>(schedule_default(group, capabilities));
+    if (!made) return std::unexpected(std::move(made).error());
+    Canonical kernel = canonicalize(
+        p.signed_ones.empty() ? made->kernel : with_parts(made->kernel, p.signed_ones, p.parts),
+        p.all);
+    return Scheduled{*std::move(made), std::move(kernel)};
+  };
+  // The parts of a variable with a sign are this compilation's.
+  if (!options_.prepared || !p.signed_ones.empty()) return own = make();
+  auto& kept = options_.prepared->stages->scheduled;
+  Prepared::Place place{&group, class_of(capabilities), point ? to_string(*point) : ""};
+  if (const auto known = kept.find(place); known != kept.end()) return known->second;
+  if (kept.size() >= Prepared::most_scheduled) kept.clear();
+  return kept.emplace(std::move(place), make()).first->second;
 }
 
-const Scheduled& KernelSet::at_default(const schedule::Group& group,
-                                       const schedule::Capabilities& capabilities,
-                                       Scheduled& own) const {
-  const auto make = [&] { return made_of(schedule::schedule_default(group, capabilities)); };
-  // The parts of a variable with a sign are this compilation's.
-  if (!options_.prepared || !parameters_.signed_ones.empty()) return own = make();
-  auto& kept = options_.prepared->stages->at_default;
-  const auto [found, fresh] = kept.try_emplace({&group, class_of(capabilities)});
-  if (fresh) found->second = make();
-  return found->second;
+const Scheduled& KernelSet::scheduled(const schedule::Group& group,
+                                      const schedule::Capabilities& capabilities,
+                                      std::optional<Candidate>& from, Result<Scheduled>& own) {
+  std::vector<Candidate> candidates;
+  if (options_.records) candidates = options_.records->points_of(group, capabilities);
+  for (Candidate& one : candidates) {
+    const Result<Scheduled>& made = at(group, capabilities, &one.point, own);
+    if (!made) continue;
+    ++(one.near.empty() ? recorded_ : nearest_);
+    shipped_ += !one.shipped.empty();
+    from = std::move(one);
+    return *made;
+  }
+  refused_ += !candidates.empty();
+  return *at(group, capabilities, nullptr, own);
 }
 
 Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
                                       const schedule::Capabilities& capabilities, int device) {
-  schedule::PointSource::Choice choice = choose(group, capabilities);
-  const bool recorded = choice.scheduled.has_value();
-  Scheduled own;
-  if (recorded) own = made_of(*std::move(choice.scheduled));
-  const auto& [scheduled, before] = recorded ? own : at_default(group, capabilities, own);
+  std::optional<Candidate> from;
+  Result<Scheduled> own;
+  const auto& [scheduled, before] = this->scheduled(group, capabilities, from, own);
   const KernelParameters& p = parameters_;
   const auto passed = passed_.run(
       before, options_.code != CodeForm::finished && capabilities.kind == schedule::TargetKind::wasm
@@ -128,9 +134,9 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
     keys_.push_back(&found->first.second);
     kernels_.push_back(made.kernel);
     reports_.push_back(report_of(group, capabilities, info.schedule));
-    reports_.back().recorded = recorded;
-    reports_.back().near = std::move(choice.near);
-    reports_.back().shipped = std::move(choice.shipped);
+    reports_.back().recorded = from.has_value();
+    if (from) reports_.back().near = std::move(from->near);
+    if (from) reports_.back().shipped = std::move(from->shipped);
   }
   use.kernel = found->second;
   return use;

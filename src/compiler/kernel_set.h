@@ -65,12 +65,16 @@ class KernelSet {
   void tell(Report& report) const;
 
  private:
-  schedule::PointSource::Choice choose(const schedule::Group& group,
-                                       const schedule::Capabilities& capabilities);
-  Scheduled made_of(schedule::ScheduledGroup group) const;
-  // `own` is for one that is not kept.
-  const Scheduled& at_default(const schedule::Group& group,
-                              const schedule::Capabilities& capabilities, Scheduled& own) const;
+  using Candidate = schedule::PointSource::Candidate;
+  // At the point that records have, which `from` becomes, or at the default one. `own` is for what
+  // is not kept.
+  const Scheduled& scheduled(const schedule::Group& group,
+                             const schedule::Capabilities& capabilities,
+                             std::optional<Candidate>& from, Result<Scheduled>& own);
+  // Without a point: at the default one, which is no error.
+  const Result<Scheduled>& at(const schedule::Group& group,
+                              const schedule::Capabilities& capabilities,
+                              const schedule::Point* point, Result<Scheduled>& own) const;
   KernelReport report_of(const schedule::Group& group, const schedule::Capabilities& capabilities,
                          const std::string& schedule) const;
 

@@ -122,8 +122,8 @@ std::optional<schedule::Capabilities> ModuleBuilder::variant_caps() const {
 // A point of either kind of machine is no point of the other.
 bool ModuleBuilder::is_recorded(const schedule::Group& group,
                                 const schedule::Capabilities& others) const {
-  return options_.records &&
-         (options_.records->has(group, caps_) || options_.records->has(group, others));
+  return options_.records && !(options_.records->points_of(group, caps_).empty() &&
+                               options_.records->points_of(group, others).empty());
 }
 
 bool ModuleBuilder::is_empty(const ir::BufferNode& buffer) {

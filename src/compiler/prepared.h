@@ -5,9 +5,10 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
+#include "base/result.h"
 #include "compiler/canonical.h"
 #include "graph/graph.h"
 #include "graph/stage_graph.h"
@@ -24,15 +25,19 @@ struct Scheduled {
 };
 
 struct Prepared {
+  // A group, class_of, and a point as text; empty: the default one.
+  using Place = std::tuple<const schedule::Group*, std::string, std::string>;
   // A model on its way to kernels: fused, in the layouts and algorithms that records say.
   struct Stages {
     graph::StageGraph graph;
     schedule::TargetKind target;
     schedule::Capabilities capabilities, side;
     std::vector<schedule::Launched> launched = {};  // each group is a kernel
-    // Of those at their default points, by class_of: what has no records stays there.
-    std::map<std::pair<const schedule::Group*, std::string>, Scheduled> at_default = {};
+    // Of those at points that compilations had.
+    std::map<Place, Result<Scheduled>> scheduled = {};
   };
+  // So many take tens of megabytes at most; then all are made anew.
+  static constexpr size_t most_scheduled = 512;
   std::optional<graph::Graph> graph;  // of a model that was read
   std::optional<Stages> stages;
 };

@@ -52,16 +52,16 @@ std::string class_of(const Capabilities& capabilities);
 // Points to take instead of the default ones (records.h).
 class PointSource {
  public:
-  struct Choice {
-    std::optional<ScheduledGroup> scheduled;  // none: the default point stays
-    std::string near;                         // the kernel whose point it is, if not its own
-    std::string shipped;                      // the class of devices whose records have it, if any
-    bool refused = false;                     // there are points, and none is legal
+  struct Candidate {
+    Point point;
+    std::string near;     // the kernel whose it is, if not its own
+    std::string shipped;  // the class of devices whose records have it, if any
   };
 
   virtual ~PointSource() = default;
-  virtual Choice choose(const Group& group, const Capabilities& capabilities) const = 0;
-  virtual bool has(const Group& group, const Capabilities& capabilities) const = 0;
+  // The first that is legal is the group's; without one, the default point stays.
+  virtual std::vector<Candidate> points_of(const Group& group,
+                                           const Capabilities& capabilities) const = 0;
   // Of this very kernel; null: there is none.
   virtual const Point* find(const std::string& key, const std::string& machine) const = 0;
   // Along which axis the output of a stage lies in vectors, in place of `rule` (layout.h); -1: it

@@ -74,13 +74,9 @@ std::vector<StageChoice> SeenLayout::choices() const {
   return all;
 }
 
-PointSource::Choice LayoutWatch::choose(const Group& group,
-                                        const Capabilities& capabilities) const {
-  return points_ ? points_->choose(group, capabilities) : Choice{};
-}
-
-bool LayoutWatch::has(const Group& group, const Capabilities& capabilities) const {
-  return points_ && points_->has(group, capabilities);
+std::vector<PointSource::Candidate> LayoutWatch::points_of(const Group& group,
+                                                           const Capabilities& capabilities) const {
+  return points_ ? points_->points_of(group, capabilities) : std::vector<Candidate>{};
 }
 
 const Point* LayoutWatch::find(const std::string& key, const std::string& machine) const {

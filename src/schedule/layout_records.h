@@ -67,8 +67,8 @@ class LayoutWatch : public PointSource {
 
   const std::vector<SeenLayout>& seen() const { return seen_; }
 
-  Choice choose(const Group& group, const Capabilities& capabilities) const override;
-  bool has(const Group& group, const Capabilities& capabilities) const override;
+  std::vector<Candidate> points_of(const Group& group,
+                                   const Capabilities& capabilities) const override;
   const Point* find(const std::string& key, const std::string& machine) const override;
   std::optional<int> axis_of(const ops::Stage& stage, const Capabilities& capabilities,
                              int rule) const override;

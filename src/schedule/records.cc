@@ -119,27 +119,12 @@ bool Records::add_points(const std::map<Place, Record>& records, const Group& gr
   return true;
 }
 
-std::vector<Records::Candidate> Records::points_of(const Group& group,
-                                                   const Capabilities& capabilities) const {
+std::vector<PointSource::Candidate> Records::points_of(const Group& group,
+                                                       const Capabilities& capabilities) const {
   const Place place{key_of(group), class_of(capabilities)};
   std::vector<Candidate> candidates;
   if (add_points(own_, group, place, candidates)) add_points(shipped_, group, place, candidates);
   return candidates;
-}
-
-PointSource::Choice Records::choose(const Group& group, const Capabilities& capabilities) const {
-  Choice choice;
-  for (Candidate& one : points_of(group, capabilities)) {
-    choice.refused = true;
-    auto made = schedule_at(group, capabilities, one.point);
-    if (!made) continue;
-    choice.refused = false;
-    choice.scheduled = *std::move(made);
-    choice.near = std::move(one.near);
-    choice.shipped = std::move(one.shipped);
-    break;
-  }
-  return choice;
 }
 
 std::optional<int> Records::axis_of(const ops::Stage& stage, const Capabilities& capabilities,
@@ -163,10 +148,6 @@ std::optional<int> Records::recorded(const ops::Stage& stage, const Capabilities
     return choice && choice->of == of ? std::optional(choice->value) : std::nullopt;
   }
   return std::nullopt;
-}
-
-bool Records::has(const Group& group, const Capabilities& capabilities) const {
-  return !points_of(group, capabilities).empty();
 }
 
 }  // namespace gossamer::schedule

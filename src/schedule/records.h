@@ -47,18 +47,10 @@ class Records : public PointSource {
   size_t size() const { return own_.size() + shipped_.size(); }
   bool has_layouts() const { return !own_layouts_.empty() || !shipped_layouts_.empty(); }
 
-  struct Candidate {
-    Point point;
-    std::string near;     // whose it is, where that is another kernel; empty: its own
-    std::string shipped;  // as Record::shipped
-  };
   // Its own, then those of kernels near it, the nearest first; the user's before those that came
   // with the compiler. Up to one whose default point is the best known.
-  std::vector<Candidate> points_of(const Group& group, const Capabilities& capabilities) const;
-
-  // The first of these that is legal.
-  Choice choose(const Group& group, const Capabilities& capabilities) const override;
-  bool has(const Group& group, const Capabilities& capabilities) const override;
+  std::vector<Candidate> points_of(const Group& group,
+                                   const Capabilities& capabilities) const override;
   const Point* find(const std::string& key, const std::string& machine) const override;
   std::optional<int> axis_of(const ops::Stage& stage, const Capabilities& capabilities,
                              int rule) const override;

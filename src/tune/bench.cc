@@ -175,6 +175,7 @@ Task<Result<Bench::Loaded>> Bench::load(const std::vector<PlacedLayout>& layouts
                                         const std::vector<Placed>& challengers, const Which& which,
                                         const schedule::LayoutWatch* watch) {
   schedule::Records records;
+  records.set_exact();  // none has a neighbour here, and none is looked for
   add_to(records, layouts);
   for (const Placed& one : best) records.add(one.key, one.machine, one.point);
   for (const size_t at : which) {
