@@ -12,6 +12,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double least_share = 1e-3;   // of all kernels' time: one that takes less is left alone
 constexpr double least_weight = 0.03;  // of a kernel that takes next to nothing, for its trials
 constexpr int most_comparisons = 7;    // beside the first: kernels go back by halves
+constexpr double most_over = 1.1;      // of the search's seconds, that these comparisons may take
 
 // By more than a hundredth, in all turns but one: runs of a page have a floor that kernels do not
 // change, and what lies on it is noise.
@@ -87,8 +88,18 @@ size_t Planner::room() const {
 double Planner::comparison_seconds() const {
   const auto improved =
       std::ranges::count_if(anchors_, [](const auto& anchor) { return anchor->improved(); });
-  return make_seconds_ +
-         last_turns * (static_cast<double>(improved) * turn_seconds_ + run_seconds_);
+  return last_turns * static_cast<double>(improved) * turn_seconds_ + runs_comparison_seconds();
+}
+
+double Planner::runs_comparison_seconds() const {
+  return make_seconds_ + last_turns * run_seconds_;
+}
+
+// Once at any rate.
+bool Planner::may_compare_again() const {
+  if (comparisons_ > most_comparisons) return false;
+  return comparisons_ <= 2 || options_.seconds <= 0 ||
+         seconds() + runs_comparison_seconds() <= most_over * options_.seconds;
 }
 
 // A kernel that is the same for all classes of a target says the first of them.
@@ -363,9 +374,19 @@ void Planner::take_comparison(const Sent& sent, const Measurement& seen) {
     }
     return;
   }
-  // A kernel alone may gain what the ones around it lose: then those that gain least go back.
-  if (comparisons_ <= most_comparisons && is_slower(seen) && give_up_half()) return;
-  finish(seen);
+  if (!is_slower(seen)) return finish(seen);
+  // A kernel alone may gain what the ones around it lose: then those that gain least go back, or
+  // all, where there is no time to see what that brings.
+  if (may_compare_again()) {
+    if (!give_up_half()) finish(seen);
+    return;
+  }
+  for (const auto& anchor : anchors_)
+    if (anchor->improved()) give_up(*anchor);
+  Measurement known = seen;
+  // With all points the model is as before, but for layouts: they go back for these times.
+  if (options_.layouts.empty()) known.run_after = known.run_before;
+  finish(known);
 }
 
 void Planner::give_up(Anchor& anchor) {

@@ -137,6 +137,8 @@ class Planner {
   explicit Planner(const Options& options);
   double seconds() const;
   double comparison_seconds() const;
+  double runs_comparison_seconds() const;  // of whole runs alone
+  bool may_compare_again() const;
   size_t room() const;
   bool is_enough() const;
   int decided() const;

@@ -299,6 +299,42 @@ TEST(Tuner, WhatDoesNotHoldGoesBack) {
   EXPECT_EQ(improved, compared[0].size() - 1);
 }
 
+// Kernels whose whole runs are slower go back by halves while there is time, then all that are
+// left.
+TEST(Tuner, ComparisonsEndSoonAfterTheSecondsDo) {
+  FormulaMachine machine;
+  Options options = on_software();
+  options.seconds = 1000;
+  const onnx::Message source = products();
+  for (const double compile : {0.0, 2000.0}) {
+    const std::function<bool()> never;
+    Bench bench(bytes_of(source), machine, options.compile, never);
+    auto survey = bench.begin().now();
+    ASSERT_TRUE(survey) << survey.error().to_string();
+    for (KernelTime& kernel : survey->timing.kernels) kernel.ms = 1;
+    size_t batches = 0, comparisons = 0, improved = 0;
+    options.is_stopped = [&] { return batches > 0; };
+    WholeSearch search(*std::move(survey), options);
+    drive(search, bench, [&](const Batch& batch, Measurement& made) {
+      ++batches;
+      for (Measured& point : made.points)
+        point = {std::vector<double>(turns, 1.0), std::vector<double>(turns, 0.5), 0, 0, {}};
+      made.spent.compile = compile;
+      if (batch.kind != Batch::Kind::comparison) return true;
+      if (comparisons++ == 0) improved = batch.challengers.size();
+      made.run_before.assign(last_turns, 1.0);
+      made.run_after.assign(last_turns, 2.0);
+      return true;
+    });
+    EXPECT_EQ(improved, 2u);
+    EXPECT_EQ(comparisons, compile > 0 ? 3u : 4u);
+    for (const Tuned& kernel : search.outcome().kernels)
+      EXPECT_EQ(to_string(kernel.before), to_string(kernel.after)) << kernel.name;
+    // What is not measured is what it was before.
+    EXPECT_EQ(search.outcome().run_ms_after, compile > 0 ? 1.0 : 2.0);
+  }
+}
+
 TEST(Tuner, GoesOnPastBadCandidates) {
   FormulaMachine machine;
   machine.unloadable = 16;
