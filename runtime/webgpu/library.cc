@@ -1,5 +1,7 @@
 #include "runtime/webgpu/library.h"
 
+#include <dlfcn.h>
+
 #include <cstdlib>
 
 #include "runtime/system_library.h"
@@ -52,6 +54,10 @@ Result<Library> load() {
   if (!all.function) return fail_at(name, "has no wgpu" #function, install);
   GS_WEBGPU_FUNCTIONS(GS_FIND)
 #undef GS_FIND
+#if __has_feature(address_sanitizer)
+  // wgpu-native unloads the driver with each instance, and with it what points to its memory.
+  dlopen("libvulkan_lvp.so", RTLD_NOW | RTLD_NODELETE);
+#endif
   return all;
 }
 

@@ -1,4 +1,5 @@
 /** What the origin's storage keeps by the hash of what it is of. */
+import {hexOf} from '../../runtime/src/hash/check.ts';
 
 /** Undefined where nothing can be kept: no secure context, or storage that the user refuses. */
 export async function openCache(name: string): Promise<Cache | undefined> {
@@ -10,8 +11,7 @@ export async function hashOf(bytes: Uint8Array): Promise<string | undefined> {
   const subtle = (globalThis as {crypto?: Crypto}).crypto?.subtle;
   if (!subtle) return undefined;
   // Digests do not take shared memory.
-  const digest = await subtle.digest('SHA-256', (bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice()) as BufferSource);
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return hexOf(await subtle.digest('SHA-256', (bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice()) as BufferSource));
 }
 
 /** Where it is kept. */
