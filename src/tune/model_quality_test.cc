@@ -10,6 +10,7 @@
 
 #include "schedule/test_stages.h"
 #include "tune/features.h"
+#include "tune/replay.h"
 #include "tune/space.h"
 #include "tune/text.h"
 
@@ -147,6 +148,30 @@ TEST(ModelQuality, ASpaceHasEachPointOnce) {
   EXPECT_TRUE(texts.contains(to_string(space.start())));
   Random random(1);
   for (int turn = 0; turn < 50; ++turn) EXPECT_TRUE(texts.contains(to_string(space.any(random))));
+}
+
+// On a device that is a formula, longer searches find more, and never more than there is.
+TEST(ModelQuality, SearchesAreReplayed) {
+  const auto kernels = measure(formula);
+  double best = 0, all = 0;
+  for (const MeasuredKernel& kernel : kernels) {
+    best += std::ranges::min(kernel.points, {}, &MeasuredPoint::ratio).ratio;
+    all += kernel.ms;
+  }
+  std::vector<double> found;
+  for (const double seconds : {0.05, 2.0}) {
+    const auto replayed =
+        replay(kernels, {.searches = 3, .seconds = seconds, .of_batch = 0.0, .of_point = 0.01});
+    ASSERT_TRUE(replayed) << replayed.error().to_string();
+    EXPECT_EQ(replayed->ms, all);
+    ASSERT_EQ(replayed->after.size(), 3u);
+    EXPECT_TRUE(std::ranges::is_sorted(replayed->after));
+    EXPECT_LE(replayed->after[2], all);
+    // Trees that are fitted to points may think more of another one than of any of these.
+    EXPECT_GT(replayed->after[0], 0.8 * best);
+    found.push_back(replayed->after[1]);
+  }
+  EXPECT_LT(found[1], found[0]);
 }
 
 }  // namespace

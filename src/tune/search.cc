@@ -13,8 +13,16 @@ constexpr int schedules = 16;      // that may turn out not to be legal
 constexpr double curiosity = 0.2;  // of all points, not the model's choice
 constexpr size_t enough = 24;      // samples of which something can be learned
 constexpr size_t curious = 6;      // points of a kernel that are known before
+constexpr size_t varied = 16;      // points of a kernel that differ in more than unrolling
 
 double chance(Random& random) { return std::uniform_real_distribution<>(0, 1)(random); }
+
+// A point's text but for how far it unrolls.
+std::string rolled(std::string text) {
+  const size_t at = text.find(" unroll=");
+  if (at != std::string::npos) text.erase(at, text.find(' ', at + 1) - at);
+  return text;
+}
 
 }  // namespace
 
@@ -85,17 +93,38 @@ std::vector<schedule::Point> Search::likely(const CostModel& model) {
   return points;
 }
 
+// A kernel unrolled otherwise takes nearly as long: of its first points none is another one that
+// is, while there are others.
 std::optional<schedule::Point> Search::next(const CostModel& model) {
+  std::set<std::string> near;
+  if (measured_.size() + given_.size() < varied) {
+    for (const auto& [ratio, point] : measured_) near.insert(rolled(to_string(point)));
+    for (const std::string& text : given_) near.insert(rolled(text));
+  }
   int schedules_left = schedules;
-  for (const schedule::Point& point : likely(model)) {
-    if (schedules_left-- == 0) break;
+  std::vector<const schedule::Point*> later;
+  const auto take = [&](const schedule::Point& point) {
+    --schedules_left;
     std::string text = to_string(point);
-    if (space_.legal(point)) {
-      in_vain_ = 0;
-      given_.insert(std::move(text));
-      return point;
+    if (!space_.legal(point)) {
+      told_.emplace(std::move(text), false);
+      return false;
     }
-    told_.emplace(std::move(text), false);
+    in_vain_ = 0;
+    given_.insert(std::move(text));
+    return true;
+  };
+  const std::vector<schedule::Point> points = likely(model);
+  for (const schedule::Point& point : points) {
+    if (schedules_left == 0) break;
+    if (near.contains(rolled(to_string(point))))
+      later.push_back(&point);
+    else if (take(point))
+      return point;
+  }
+  for (const schedule::Point* point : later) {
+    if (schedules_left == 0) break;
+    if (take(*point)) return *point;
   }
   ++in_vain_;
   return std::nullopt;

@@ -80,6 +80,10 @@ function searches(file) {
   const [{afterFirst = [], afterRandom = []} = {}] = known.status === 0 ? JSON.parse(known.stdout) : [];
   check('and judged by what first points gain', [afterFirst, afterRandom].every((shares) => shares.length === 4 &&
     shares.every((share, at) => share >= (shares[at - 1] ?? 0) && share <= 1)), known.stdout + known.stderr);
+  const replayed = call('cost-model', file, '--target', 'cpu', '--records', records, '--costs', costs, '--replay', '3', '--seconds', '1', '--json');
+  const [{ms, points, gain, leastGain, mostGain} = {}] = replayed.status === 0 ? JSON.parse(replayed.stdout) : [];
+  check('and searches are replayed on what was measured', ms > 0 && points > 0 && leastGain <= gain && gain <= mostGain && mostGain < 1,
+    replayed.stdout + replayed.stderr);
   writeFileSync(costs, readFileSync(costs, 'utf8').replace(/"costs":"[^"]*"/, '"costs":"webgl"'));
   const none = call('cost-model', file, '--target', 'cpu', '--records', records, '--costs', costs);
   check('costs of another class judge nothing', none.status === 1 && none.stderr.includes('no costs of'), none.stderr);

@@ -3,6 +3,7 @@
 #include <rapidjson/writer.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <span>
@@ -13,6 +14,7 @@
 #include "gossamer/progress.h"
 #include "gossamer/records_file.h"
 #include "tune/model_quality.h"
+#include "tune/replay.h"
 
 namespace gossamer::command {
 namespace {
@@ -25,6 +27,7 @@ struct Options {
   FixedInputs fixed;
   size_t least = tune::JudgeOptions().least;
   bool measured = false, json = false;
+  tune::ReplayOptions replay{.searches = 0};
 };
 
 // Kernels of the models by their key, and what the classes of machines can do.
@@ -191,6 +194,44 @@ void print_json(const std::vector<std::pair<Machine, std::vector<tune::Judgement
   std::printf("%s\n", text.GetString());
 }
 
+Result<> replay_all(const Options& options, const std::vector<Machine>& machines,
+                    const std::vector<tune::LearnedCosts>& costs) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> json(text);
+  json.StartArray();
+  for (const Machine& machine : machines) {
+    tune::ReplayOptions replay = options.replay;
+    replay.costs = costs;
+    GS_ASSIGN(const tune::Replayed found, tune::replay(machine.kernels, replay));
+    const auto gain = [&](double quantile) {
+      const auto last = static_cast<double>(found.after.size() - 1);
+      return 1 - found.after[static_cast<size_t>(std::lround(quantile * last))] / found.ms;
+    };
+    json.StartObject();
+    json.Key("adapter");
+    json.String(machine.adapter);
+    for (const auto& [name, value] : {std::pair("ms", found.ms),
+                                      {"batches", found.batches},
+                                      {"points", found.points},
+                                      {"gain", gain(0.5)},
+                                      {"leastGain", gain(1)},
+                                      {"mostGain", gain(0)}}) {
+      json.Key(name);
+      json.Double(value);
+    }
+    json.EndObject();
+    if (!options.json)
+      std::printf(
+          "%s: %d searches, of %.0f points in %.1f batches, gain %.2f %% of %.3f ms "
+          "(%.2f to %.2f)\n",
+          machine.adapter.c_str(), replay.searches, found.points, found.batches, 100 * gain(0.5),
+          found.ms, 100 * gain(1), 100 * gain(0));
+  }
+  json.EndArray();
+  if (options.json) std::printf("%s\n", text.GetString());
+  return {};
+}
+
 // Kernels that several adapters ran are several to the learner.
 Result<> learn(const Options& options, const std::vector<Machine>& machines) {
   std::map<std::string, Machine> classes;
@@ -227,6 +268,8 @@ Result<> judge_all(const Options& options) {
   Progress progress(options.json);
   std::vector<Machine> machines = machines_of(trials, known, strange);
   if (!machines.empty() && !options.output.empty()) return learn(options, machines);
+  if (!machines.empty() && options.replay.searches > 0)
+    return replay_all(options, machines, known_costs);
   for (Machine& machine : machines) {
     tune::JudgeOptions judge{options.least, nullptr, !options.measured, {}};
     for (const tune::LearnedCosts& costs : known_costs)
@@ -283,6 +326,17 @@ void add_cost_model(CommandLine& app, Chosen& chosen) {
   command.add_option("--output,-o", options->output,
                      "Judge nothing: learn of all these kernels, and write a line for a file of "
                      "records, with which searches on such a device begin");
+  command
+      .add_option("--replay", options->replay.searches,
+                  "Judge nothing: make so many searches on a device that the records describe, "
+                  "which begin with --costs, and say what they find")
+      .within(1, 10000);
+  command.add_option("--seconds", options->replay.seconds, "With --replay: what batches take")
+      .show_default();
+  command.add_option("--batch-seconds", options->replay.of_batch, "With --replay: of each batch")
+      .show_default();
+  command.add_option("--point-seconds", options->replay.of_point, "With --replay: of each point")
+      .show_default();
   command.add_flag("--json", options->json, "Machine-readable output");
   command.chosen(
       [options, &chosen] { chosen.run = [options] { return run_cost_model(*options); }; });
