@@ -1,5 +1,5 @@
 /** What the origin's storage keeps by the hash of what it is of. */
-import {hexOf} from '../../runtime/src/hash/check.ts';
+import {hexOf} from '../../runtime/src/hash/hex.ts';
 
 /** Undefined where nothing can be kept: no secure context, or storage that the user refuses. */
 export async function openCache(name: string): Promise<Cache | undefined> {

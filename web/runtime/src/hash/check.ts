@@ -1,6 +1,7 @@
 /** Whether a file is the one that its manifest lists. */
 import {BLOCK} from '../arrival.ts';
 import type {FileEntry} from '../manifest.ts';
+import {hexOf} from './hex.ts';
 
 export interface Check {
   /** Called with all bytes in order, as they arrive. */
@@ -10,9 +11,6 @@ export interface Check {
   /** At the end: what is wrong, to be read behind the file's name; undefined: nothing is. */
   readonly wrong: () => Promise<string | undefined>;
 }
-
-export const hexOf = (hash: ArrayBuffer): string =>
-  Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** Whether node:crypto is there: Node.js, Deno, Bun. */
 export const hasNodeHash = (): boolean => 'process' in globalThis && 'getBuiltinModule' in process;

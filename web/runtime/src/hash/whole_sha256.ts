@@ -1,4 +1,4 @@
-import {hexOf} from './check.ts';
+import {hexOf} from './hex.ts';
 
 /** SHA-256 by the platform, which takes all bytes at once: where WebAssembly is not allowed. Secure contexts have it. */
 export class WholeSha256 {

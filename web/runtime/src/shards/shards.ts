@@ -1,6 +1,6 @@
 /** Files of weights that are kept, by the SHA-256 of their content; a bundle of its own, which load() fetches for such packages. */
 import {Arrival} from '../arrival.ts';
-import {hexOf} from '../hash/check.ts';
+import {hexOf} from '../hash/hex.ts';
 import type {FileEntry} from '../manifest.ts';
 import type {Pieces} from '../pieces.ts';
 
