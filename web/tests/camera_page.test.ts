@@ -45,6 +45,25 @@ test('what the camera sees is named', {skip}, () =>
     }
   }));
 
+test('a camera may be closed while a frame is looked at', {skip}, () =>
+  withExample('camera', async ({open}) => {
+    const example = await open('device=cpu');
+    await example.reach('ready');
+    await example.giveCamera();
+    await example.showPicture('data/data/images/bald_eagle.jpeg');
+    await example.page.evaluate(`{
+      const video = document.querySelector('#video');
+      const request = video.requestVideoFrameCallback.bind(video);
+      video.requestVideoFrameCallback = (seen) => request((...frame) => {
+        seen(...frame);
+        document.querySelector('#stop').click();
+      });
+    }`);
+    await example.forget();
+    await example.press('#start');
+    await example.reach('ready');
+  }));
+
 test('without a camera the page says so', {skip}, () =>
   withExample('camera', async ({open}) => {
     const example = await open('device=cpu');

@@ -4,7 +4,7 @@ import {labelsOf} from '../../runtime/page/labels.ts';
 import {bars} from '../../runtime/page/outputs.ts';
 import {type ComputeDevice, load, type Model, openDevice} from '../../runtime/src/index.ts';
 import {readSignature} from '../compile/model_file.ts';
-import {closeCamera, nextFrame, openCamera, Rate} from '../page/camera.ts';
+import {closeCamera, eachFrame, openCamera, Rate} from '../page/camera.ts';
 import {givenFiles} from '../page/given.ts';
 import {button, byId, chosenDevice, fail, offerDevices, onPress, setState, show, TARGETS, tell} from '../page/page.ts';
 
@@ -54,11 +54,11 @@ async function watch(): Promise<void> {
   byId('device', HTMLSelectElement).disabled = true;
   setState('watching');
   const rate = new Rate();
-  while (await nextFrame(video)) {
+  await eachFrame(video, async () => {
     await look(await (ready ??= open()));
     tell('speed', rate.tick());
     setState('named');
-  }
+  });
   setState('ready');
 }
 

@@ -24,7 +24,7 @@ export function closeCamera(video: HTMLVideoElement): void {
 }
 
 /** Resolves when the video has a picture that was not seen yet; false: it stopped. */
-export function nextFrame(video: HTMLVideoElement): Promise<boolean> {
+function nextFrame(video: HTMLVideoElement): Promise<boolean> {
   if (!video.srcObject) return Promise.resolve(false);
   return new Promise((resolve) => {
     const over = (): void => resolve(false);
@@ -34,6 +34,15 @@ export function nextFrame(video: HTMLVideoElement): Promise<boolean> {
       resolve(true);
     });
   });
+}
+
+/** Looks at one frame after the other until the camera is closed. Whoever closes it may do so while one is looked at: that is no error. */
+export async function eachFrame(video: HTMLVideoElement, look: () => Promise<void>): Promise<void> {
+  while (await nextFrame(video)) {
+    await look().catch((problem: unknown) => {
+      if (video.srcObject) throw problem;
+    });
+  }
 }
 
 /** How often a second tick() is called, over the latest twenty, in words. */

@@ -2,7 +2,7 @@
 import {exportOnnx, type nn, noGrad, Tensor} from '../../tensor/src/index.ts';
 
 import {bars} from '../../runtime/page/outputs.ts';
-import {closeCamera, nextFrame, openCamera, Rate} from '../page/camera.ts';
+import {closeCamera, eachFrame, openCamera, Rate} from '../page/camera.ts';
 import {givenFiles} from '../page/given.ts';
 import {button, byId, chosenDevice, fail, offerDevices, onPress, setState, show, takeAddress, tell, turn} from '../page/page.ts';
 import {Classes} from './classes.ts';
@@ -56,7 +56,9 @@ async function watch(): Promise<void> {
   classes.enable(true);
   setState('watching');
   const rate = new Rate();
-  while (await nextFrame(video)) if (!learning) await look(rate);
+  await eachFrame(video, async () => {
+    if (!learning) await look(rate);
+  });
   setState('ready');
 }
 
