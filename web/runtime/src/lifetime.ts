@@ -1,8 +1,8 @@
 /** Whether something is still there, for those who wait on it. */
 import {GossamerError} from './types.ts';
 
-/** So long an error of a device is doubted: it may be the first sign of a loss. */
-const DOUBT_MS = 100;
+/** So long an error of a device is doubted: it may be the first sign of a loss, which Firefox tells at the next of its turns of 100 ms. */
+const DOUBT_MS = 400;
 const DOUBTED = ['kernel', 'unsupported', 'out-of-memory', 'lost'];
 
 export class Lifetime {
