@@ -96,35 +96,29 @@ std::vector<schedule::Point> Search::likely(const CostModel& model) {
 // A kernel unrolled otherwise takes nearly as long: of its first points none is another one that
 // is, while there are others.
 std::optional<schedule::Point> Search::next(const CostModel& model) {
-  std::set<std::string> near;
+  std::vector<schedule::Point> points = likely(model);
   if (measured_.size() + given_.size() < varied) {
+    std::set<std::string> near;
     for (const auto& [ratio, point] : measured_) near.insert(rolled(to_string(point)));
     for (const std::string& text : given_) near.insert(rolled(text));
+    std::vector<schedule::Point> later;
+    std::erase_if(points, [&](const schedule::Point& point) {
+      const bool is_near = near.contains(rolled(to_string(point)));
+      if (is_near) later.push_back(point);
+      return is_near;
+    });
+    points.insert(points.end(), later.begin(), later.end());
   }
   int schedules_left = schedules;
-  std::vector<const schedule::Point*> later;
-  const auto take = [&](const schedule::Point& point) {
-    --schedules_left;
-    std::string text = to_string(point);
-    if (!space_.legal(point)) {
-      told_.emplace(std::move(text), false);
-      return false;
-    }
-    in_vain_ = 0;
-    given_.insert(std::move(text));
-    return true;
-  };
-  const std::vector<schedule::Point> points = likely(model);
   for (const schedule::Point& point : points) {
-    if (schedules_left == 0) break;
-    if (near.contains(rolled(to_string(point))))
-      later.push_back(&point);
-    else if (take(point))
+    if (schedules_left-- == 0) break;
+    std::string text = to_string(point);
+    if (space_.legal(point)) {
+      in_vain_ = 0;
+      given_.insert(std::move(text));
       return point;
-  }
-  for (const schedule::Point* point : later) {
-    if (schedules_left == 0) break;
-    if (take(*point)) return *point;
+    }
+    told_.emplace(std::move(text), false);
   }
   ++in_vain_;
   return std::nullopt;
