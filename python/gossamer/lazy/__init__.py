@@ -1,4 +1,4 @@
-"""Lazy tensors with gradients: PyTorch's names over the compiler's recorder (docs/architecture.md, "Tensors that record")."""
+"""Lazy tensors with gradients: PyTorch's names over the compiler's recorder (docs/architecture.md, "tensor")."""
 
 import numpy as np
 
