@@ -4,9 +4,6 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 JOBS ?= $(shell nproc)
-# Lets the build folders share what one of them compiled.
-export CCACHE_BASEDIR := $(CURDIR)
-export CCACHE_NOHASHDIR := 1
 # Node.js may be the project's own (tools/setup/environment.sh).
 RUN := . tools/setup/environment.sh;
 PACKAGES := runtime compiler tensor ort rpc
@@ -49,7 +46,7 @@ demo: web ## compile a real model for every target and run it in a browser
 	@cmake --build build -j $(JOBS) --target gossamer
 	@$(RUN) node tools/demo/demo.mjs
 
-examples: web ## pages that train and run models; ARGS=FOLDER for models and data, such as ../shared/testdata
+examples: web ## pages that train and run models; ARGS=FOLDER for a folder of models and data
 	@$(RUN) node web/examples/serve.mjs $(ARGS)
 
 bench: build ## measure against the peers, into bench/results/; ARGS="--only wasm --model resnet50"
@@ -58,8 +55,9 @@ bench: build ## measure against the peers, into bench/results/; ARGS="--only was
 bench-pack: build ## one folder that measures on any machine with a Chromium and Node.js, and is a page for any browser
 	@$(RUN) tools/setup/setup.sh --bench && bench/before.sh >/dev/null && node bench/pack.mjs $(ARGS)
 
-conformance: build ## all cases of ../shared/testdata and the onnx package on every target, into docs/conformance.md
-	@$(RUN) node tests/conformance/run.mjs && node tests/catalog/suite.mjs --all
+conformance: build ## all cases of the shared test data and the onnx package on every target, into docs/conformance.md
+	@$(RUN) node tests/conformance/run.mjs && node tests/cases/suite.mjs --all --corpus catalog,graphs,models
+	@$(RUN) node tests/cases/suite.mjs --all --corpus conformance "webgpu native" "webgl native" "wasm native" "opengl es31" "cpu avx2" "cpu sse"
 
 fuzz: build ## random graphs on every target; ARGS="--count 5000 --target cpu --minimise"
 	@$(RUN) node tests/fuzz/fuzz.mjs $(ARGS)

@@ -8,7 +8,7 @@ import path from 'node:path';
 import {fileURLToPath} from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-const model = process.argv[2] ?? path.join(root, '../shared/testdata/models/mnist_onnx_mlir/model.onnx');
+const model = process.argv[2] ?? path.join(root, 'examples/digits/model.onnx');
 const seconds = 5;
 const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-serve-'));
 

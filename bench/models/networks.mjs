@@ -7,7 +7,7 @@
 // activation: '' | 'relu' | 'relu6'. Shapes are [channels, height, width], without the batch of 1.
 import {draw, Graph, product, random} from './graph.mjs';
 
-class Builder {
+export class Builder {
   constructor(name, shape) {
     this.name = name;
     this.layers = [{name: 'image', kind: 'input', shape, from: []}];

@@ -36,7 +36,7 @@ def drawn_right(session):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("model", nargs="?", default=HERE / "model.onnx", type=pathlib.Path)
-    parser.add_argument("--data", default=mnist.DEFAULT_FOLDER, help="folder of the idx files")
+    parser.add_argument("--data", required=True, help="folder of MNIST's idx files")
     parser.add_argument("--at-least", type=float, default=0.985, help="exit with 1 below this")
     options = parser.parse_args()
     try:

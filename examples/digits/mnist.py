@@ -5,10 +5,6 @@ import pathlib
 
 import numpy as np
 
-DEFAULT_FOLDER = (
-    pathlib.Path(__file__).resolve().parents[3] / "shared" / "testdata" / "data" / "mnist"
-)
-
 
 def read_idx(path):
     """The array of one gzipped idx file of unsigned bytes; ValueError if it is not one."""

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Trains the digit classifier in the page of web/examples/train, in headless Chromium, and keeps the model that the page gives away.
 //
-//   node examples/digits/train.mjs [--data FOLDER] [--seed N] [--epochs N] [--out FILE]      in the root, after make web
+//   node examples/digits/train.mjs --data FOLDER [--seed N] [--epochs N] [--out FILE]      in the root, after make web
 import {execFileSync} from 'node:child_process';
 import {existsSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
@@ -13,8 +13,8 @@ import {folderHandler, serve} from '../../tools/demo/serve.mjs';
 const here = import.meta.dirname;
 const {values} = parseArgs({
   options: {
-    // Where the four idx files lie, train10k-* and t10k-*.
-    data: {type: 'string', default: path.join(here, '../../../shared/testdata/data/mnist')},
+    // The folder of MNIST's four idx files, train10k-* and t10k-*.
+    data: {type: 'string', default: '.'},
     seed: {type: 'string', default: '1'},
     epochs: {type: 'string', default: '8'},
     out: {type: 'string', default: path.join(here, 'model.onnx')},
@@ -22,7 +22,7 @@ const {values} = parseArgs({
 });
 const {data, seed, epochs, out} = values;
 if (!existsSync(path.join(data, 'train10k-images-idx3-ubyte.gz'))) {
-  process.stderr.write(`train: ${data} has no train10k-images-idx3-ubyte.gz: say where MNIST's files are with --data\n`);
+  process.stderr.write(`train: ${data} has no train10k-images-idx3-ubyte.gz: name the folder of MNIST's files with --data\n`);
   process.exit(1);
 }
 

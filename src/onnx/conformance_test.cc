@@ -11,6 +11,7 @@
 #include "graph/stage_graph.h"
 #include "interp/stages.h"
 #include "onnx/reader.h"
+#include "onnx/testdata.h"
 
 namespace gossamer::onnx {
 namespace {
@@ -145,7 +146,7 @@ Tally walk(const char* name) {
   const char* report_name = std::getenv("GOSSAMER_CONFORMANCE_REPORT");
   FILE* report = report_name ? std::fopen(report_name, "a") : nullptr;
   std::vector<fs::path> folders;
-  for (const auto& entry : fs::directory_iterator(cat("../shared/testdata/", name))) {
+  for (const auto& entry : fs::directory_iterator(testdata(name))) {
     fs::path input = entry.path() / "test_data_set_0" / "input_0.pb";
     // The interpreter would take long over a megabyte; the targets run those cases.
     if (fs::exists(input) && fs::file_size(input) > 1'000'000) continue;
@@ -171,7 +172,7 @@ Tally walk(const char* name) {
 
 class Conformance : public testing::Test {
   void SetUp() override {
-    if (!fs::exists("../shared/testdata")) GTEST_SKIP() << "../shared/testdata is not here";
+    if (!fs::exists(testdata())) GTEST_SKIP() << "the shared test data is not here";
   }
 };
 
@@ -189,7 +190,7 @@ TEST_F(Conformance, SmallModels) {
     std::string name = names.substr(0, names.find(' '));
     names.erase(0, name.size() + 1);
     fs::path folder =
-        name.starts_with('/') ? fs::path(name) : fs::path("../shared/testdata/models") / name;
+        name.starts_with('/') ? fs::path(name) : testdata("models") / name;
     std::string stage;
     auto outcome = run_case(folder, folder / "gold_ort", stage);
     EXPECT_TRUE(outcome.has_value())

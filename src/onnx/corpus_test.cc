@@ -10,6 +10,7 @@
 
 #include "graph/stage_graph.h"
 #include "onnx/reader.h"
+#include "onnx/testdata.h"
 #include "onnx/write_model.h"
 
 namespace gossamer::onnx {
@@ -104,7 +105,7 @@ Tally walk(const char* folder, const char* extension) {
 class Corpus : public testing::Test {
  protected:
   Tally tally(const char* folder, const char* extension = ".onnx") {
-    std::string path = cat("../shared/testdata/", folder);
+    const std::string path = testdata(folder);
     if (!fs::exists(path)) return {};
     Tally found = walk(path.c_str(), extension);
     std::printf("%s: %d models, %d read, %d lowered\n", folder, found.models, found.read,
@@ -112,7 +113,7 @@ class Corpus : public testing::Test {
     return found;
   }
   void SetUp() override {
-    if (!fs::exists("../shared/testdata")) GTEST_SKIP() << "../shared/testdata is not here";
+    if (!fs::exists(testdata())) GTEST_SKIP() << "the shared test data is not here";
   }
 };
 

@@ -1,5 +1,5 @@
 // Bad input through the command line: exit code 1 (2 for bad usage), one line on stderr that names the file or the
-// node and the reason, and no partial package. The models are made here; where ../shared/testdata exists a sample
+// node and the reason, and no partial package. The models are made here; where the shared models exist a sample
 // of its broken models is compiled too: none may crash or hang.
 //
 //   node tests/cli/suite.mjs
@@ -9,11 +9,12 @@ import os from 'node:os';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {graph, model, node, npy, npyOf, stored, tensor, value} from './models.mjs';
+import {testdata} from '../shared.mjs';
 import {Tally} from '../tally.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
-const shared = path.join(root, '../shared/testdata');
+const shared = testdata(root);
 const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-cli-'));
 const inside = path.join(work, 'model'); // models lie here, so that work/ is outside their folder
 mkdirSync(inside);
@@ -276,7 +277,7 @@ function sharedModels() {
   for (const folder of folders) {
     const from = path.join(shared, folder);
     if (!existsSync(from)) {
-      tally.skip(`../shared/testdata/${folder}`, 'that folder is absent');
+      tally.skip(`shared models of ${folder}`, 'that folder is absent');
       continue;
     }
     const files = readdirSync(from, {recursive: true}).filter((file) => file.endsWith('.onnx')).sort();

@@ -4,10 +4,12 @@ import {existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node
 import os from 'node:os';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
+import {jobs} from '../jobs.mjs';
+import {testdata as sharedTestdata} from '../shared.mjs';
 import * as onnxPackage from './onnx_package.mjs';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-export const testdata = path.join(root, '../shared/testdata');
+export const testdata = sharedTestdata(root);
 export const gossamer = path.join(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
 export const listFile = path.join(root, 'tests/conformance/known.tsv');
 
@@ -17,7 +19,7 @@ export const targets = ['cpu', 'wasm', 'webgpu', 'webgl', 'opencl', 'opengl'];
 export const firstTable = ['cpu', 'wasm', 'webgpu', 'webgl'];
 export const secondTable = ['opencl', 'opengl', 'opengl es31', 'webgl native', 'webgpu native', 'wasm native'];
 
-// The folders lie in ../shared/testdata, or in `from`. timeout: seconds that a case may take, compiling included.
+// The folders are in the shared test data, or in `from`. timeout: seconds that a case may take, compiling included.
 export const suites = [
   {name: 'onnx_node', folders: ['onnx_node'], timeout: 60},
   {
@@ -51,12 +53,12 @@ export function presentSuites(chosen, absent) {
       return false;
     }
     const missing = suite.folders.filter((folder) => !existsSync(path.join(suite.from ?? testdata, folder)));
-    if (missing.length > 0) absent(suite, `../shared/testdata lacks ${missing.join(', ')}`);
+    if (missing.length > 0) absent(suite, `the shared test data lacks ${missing.join(', ')}`);
     return missing.length === 0;
   });
 }
 
-/** The case of ../shared/testdata that one of the package is, if that lies there. */
+/** The shared case that equals one of the package. */
 export const twinOf = (name) => name.replace(/^onnx_package\//, 'onnx_');
 
 // Cases that are known not to pass: name → {targets: Set or undefined for all, reason}. A row of the file is
@@ -119,7 +121,7 @@ export async function runCases({chosen = suites, target, names, timeout, extra =
   const verdicts = [];
   try {
     const args = ['test', ...foldersOf(chosen), '--target', target, '--json', '--timeout', String(timeout),
-      '--jobs', String(os.availableParallelism()), ...extra];
+      '--jobs', jobs, ...extra];
     if (names) {
       const file = path.join(work, 'names');
       writeFileSync(file, names.map((name) => `${name}\n`).join(''));

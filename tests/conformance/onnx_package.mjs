@@ -1,9 +1,10 @@
 // The operator cases of the public onnx package, made once into third_party/cache by its own code.
 import {execFileSync} from 'node:child_process';
 import {createHash} from 'node:crypto';
-import {existsSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync} from 'node:fs';
+import {readFileSync, readdirSync} from 'node:fs';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
+import {once} from '../once.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const root = path.resolve(here, '../..');
@@ -21,27 +22,18 @@ export const version = /^onnx==(\S+)$/m.exec(requirements)[1];
  */
 export function makeCases() {
   const script = path.join(here, 'onnx_package.py');
-  const wanted = createHash('sha256').update(requirements).update(readFileSync(script)).digest('hex');
-  const cases = path.join(cache, folder);
-  const stamp = path.join(cases, 'made');
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return cases;
-  const part = `${cases}.part.${process.pid}`;
+  const key = createHash('sha256').update(requirements).update(readFileSync(script)).digest('hex');
   const run = (program, args) => execFileSync(program, args, {cwd: root, stdio: ['ignore', 2, 'pipe'], encoding: 'utf8'});
   try {
-    run('sh', [path.join(setup, 'onnx.sh')]);
-    console.log(`making the cases of the onnx package ${version}`);
-    run(path.join(cache, 'onnx/bin/python'), [script, part]);
-    writeFileSync(path.join(part, 'made'), wanted);
-    // Renamed in one step: an interrupted run leaves nothing that looks whole.
-    rmSync(cases, {recursive: true, force: true});
-    renameSync(part, cases);
+    return once(path.join(cache, folder), key, (part) => {
+      run('sh', [path.join(setup, 'onnx.sh')]);
+      console.log(`making the cases of the onnx package ${version}`);
+      run(path.join(cache, 'onnx/bin/python'), [script, part]);
+    });
   } catch (problem) {
     const lines = `${problem.stderr ?? ''}${problem.message}`.trim().split('\n');
     throw new Error(lines.at(-1), {cause: problem});
-  } finally {
-    rmSync(part, {recursive: true, force: true});
   }
-  return cases;
 }
 
 /** How many cases there are of each kind: 'node 1884, ...'. */

@@ -21,7 +21,7 @@ const cell = ({cases, passed, wholly}) => (cases === 0 ? 'not run |' : `${passed
 
 const ofSuite = (verdicts, suite) => verdicts.filter(({name}) => suiteOf(name) === suite);
 
-// Without the cases of the package that ../shared has, too.
+// Without the cases of the package that are in the shared test data as well.
 function once(verdicts) {
   const names = new Set(verdicts.map(({name}) => name));
   return verdicts.filter(({name}) => suiteOf(name) !== packageSuite || !names.has(twinOf(name)));
@@ -118,7 +118,7 @@ export function document(results, list) {
   const told = firstTable.map((target) => `${target} ${countsOf(results.get(target)).told}`).join(', ');
   return `# Conformance
 
-Written by \`make conformance\` (tests/conformance). The cases lie in ../shared/testdata: ONNX's own operator cases
+Written by \`make conformance\` (tests/conformance). The cases are those of the shared test data: ONNX's own operator cases
 (onnx_node) and its other ones, ONNX Runtime Web's operator cases (ort_web_ops), real models with outputs of ONNX
 Runtime 1.30; and in the public onnx package ${version}, whose code makes them (onnx package: ${kinds()}). An output is right within the tolerances of [commands.md](commands.md#test). "on it" is the share of the
 cases that is right without a launch outside of the target, by \`report()\`.
@@ -130,7 +130,7 @@ ${table(results)}
   groups of 256 with 16 KiB. A configuration that is not in the table has not been run with this compiler.
 - Where an operator's axes, shapes or the like are inputs of the model and the compiler must know them, the case's values
   become constants. Passed cases with such inputs: ${told}.
-- The onnx package needs no ../shared: without it \`make conformance\` runs the package's cases alone. It has ${twins} cases that
+- The onnx package's cases need no shared test data: without it \`make conformance\` runs the package's cases alone. It has ${twins} cases that
   the first two columns have, too; "all, each once" counts those once.
 - models counts data sets: a model with several is several cases. squeezenet_winml_tensor has no expected output and is
   no case.

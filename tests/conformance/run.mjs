@@ -1,4 +1,4 @@
-// Every conformance case of ../shared/testdata and of the onnx package on every target: prints the table target x suite, compares with
+// Every conformance case of the shared test data and of the onnx package on every target: prints the table target x suite, compares with
 // known.tsv and writes docs/conformance.md.
 //
 //   node tests/conformance/run.mjs [--targets cpu,webgl] [--suites models] [--limits mobile] [--adapter lavapipe]
@@ -7,7 +7,7 @@
 //   --suites            only some, by the name of a folder; the first table of the document needs all of them
 //   --limits mobile     webgpu and webgl within the limits of phones (docs/commands.md)
 //   --limits es31       opengl with kernels for the limits of OpenGL ES 3.1
-//   --adapter lavapipe  webgpu on the second adapter of ../shared/browsers (subgroups of 8), f16 stored as such
+//   --adapter lavapipe  webgpu on Mesa's lavapipe (subgroups of 8) by the shared script browsers/lavapipe.sh, f16 stored as such
 //   --device rpc://...  on a device that has joined `gossamer rpc`; webgpu, webgl and wasm unless --targets says which
 //   --device native     webgpu, webgl and wasm without a browser (docs/commands.md, "run")
 //   --listed            only the cases of known.tsv: what may be taken off?
@@ -21,6 +21,7 @@ import path from 'node:path';
 import {parseArgs} from 'node:util';
 import {excused, firstTable, gossamer, listFile, presentSuites, readList, root, runCases, secondTable, suiteOf, suites,
   targets} from './conformance.mjs';
+import {shared} from '../shared.mjs';
 import {countsOf, document, driversSection, table, withDrivers} from './report.mjs';
 
 const {values: options} = parseArgs({options: {
@@ -35,10 +36,10 @@ const {values: options} = parseArgs({options: {
 }});
 const results = path.join(root, process.env.GOSSAMER_BUILD ?? 'build', 'conformance');
 
-// Chromium on Mesa's lavapipe: the script of ../shared/browsers stands for the browser.
+// Chromium on Mesa's lavapipe: a shared script takes the browser's place.
 function lavapipe() {
-  const script = path.join(root, '../shared/browsers/lavapipe.sh');
-  if (!existsSync(script)) throw new Error('--adapter lavapipe needs ../shared/browsers');
+  const script = shared(root, 'browsers/lavapipe.sh');
+  if (!existsSync(script)) throw new Error(`--adapter lavapipe needs ${script}`);
   const folder = process.env.GOSSAMER_LAVAPIPE ?? path.join(root, 'third_party/cache/lavapipe');
   if (!existsSync(path.join(folder, 'vulkan.json'))) execFileSync('bash', [script, 'setup', folder], {stdio: 'inherit'});
   const flags = '--use-webgpu-adapter=swiftshader --use-angle=gl-egl --ignore-gpu-blocklist';

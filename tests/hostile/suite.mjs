@@ -1,4 +1,4 @@
-// Malformed, malicious and invalid models, of ../shared/testdata and damaged ones of our own: each ends in one line that says what is wrong, or in
+// Malformed, malicious and invalid models, shared ones and damaged ones of our own: each ends in one line that says what is wrong, or in
 // a package that works, within 10 s and 2 GB. Natively for cpu and webgpu, some of them through compiler.wasm too.
 // An invalid model may not compile; where a folder of invalid models holds one that is not, VALID says why.
 //
@@ -13,18 +13,19 @@ import {fileURLToPath} from 'node:url';
 import {npy} from '../cli/models.mjs';
 import {mutants} from './mutants.mjs';
 import {VALID} from './valid.mjs';
+import {testdata} from '../shared.mjs';
 import {Tally} from '../tally.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const root = path.resolve(here, '../..');
 const build = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build');
 const gossamer = path.join(build, 'gossamer');
-const data = path.join(root, '../shared/testdata');
+const data = testdata(root);
 const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-hostile-'));
 const words = process.argv.slice(2);
 const SECONDS = 10;
 const BYTES = 2 * 2 ** 30;
-const MUTANTS = 100; // damaged models of our own; fewer beside those of ../shared
+const MUTANTS = 100; // damaged models of our own; fewer next to the shared ones
 
 const cache = path.join(build, 'CMakeCache.txt');
 const sanitized = existsSync(cache) && /^GOSSAMER_SANITIZE:\w+=./m.test(readFileSync(cache, 'utf8'));
@@ -62,7 +63,7 @@ function models() {
   for (const folder of ['hostile', 'migraphx_invalid', 'models_must_fail_or_stretch']) {
     const from = path.join(data, folder);
     if (!existsSync(from)) {
-      tally.skip(`../shared/testdata/${folder}`, 'that folder is absent');
+      tally.skip(`shared models of ${folder}`, 'that folder is absent');
       continue;
     }
     for (const entry of readdirSync(from, {recursive: true}).sort()) {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bert.h"
 #include "digits.h"
+#include "tokens.h"
 
 static unsigned state;
 static unsigned draw(unsigned below) {
@@ -53,35 +53,35 @@ static size_t some_bytes(size_t right) {
 
 static int at_random(unsigned turns) {
   static const int64_t sizes[] = {1, 1, 2, 3, 5, 0, -1, 2147483647, 2147483648, INT64_MAX, INT64_MIN};
-  bert* model;
+  tokens* model;
   int done = 0;
-  WANT(bert_init(&model, 2), BERT_OK);
+  WANT(tokens_init(&model, 2), TOKENS_OK);
   for (unsigned turn = 0; turn < turns; ++turn) {
-    bert_values v;
+    tokens_values v;
     memset(&v, 0, sizeof v);
     v.batch = sizes[draw(11)];
-    v.max_seq_len_in_batch = sizes[draw(11)];
-    const int small = v.batch >= 0 && v.batch < 9 && v.max_seq_len_in_batch >= 0 && v.max_seq_len_in_batch < 9;
-    const size_t count = small ? (size_t)(v.batch * v.max_seq_len_in_batch) : 4;
+    v.length = sizes[draw(11)];
+    const int small = v.batch >= 0 && v.batch < 9 && v.length >= 0 && v.length < 9;
+    const size_t count = small ? (size_t)(v.batch * v.length) : 4;
     int64_t* given[3];
     for (int at = 0; at < 3; ++at) given[at] = calloc(count + 1, 8);
     v.input_ids = draw(16) ? given[0] : NULL, v.input_ids_bytes = some_bytes(count * 8);
     v.token_type_ids = draw(16) ? given[1] : NULL, v.token_type_ids_bytes = some_bytes(count * 8);
     v.input_mask = draw(16) ? given[2] : NULL, v.input_mask_bytes = some_bytes(count * 8);
-    v.prediction_scores_bytes = draw(4) ? count * 99 * 4 : draw(100);
-    v.seq_relationship_score_bytes = draw(4) && small ? (size_t)v.batch * 8 : draw(10);
-    float* const scores = malloc(v.prediction_scores_bytes + 1);
-    float* const relation = malloc(v.seq_relationship_score_bytes + 1);
-    v.prediction_scores = scores, v.seq_relationship_score = relation;
-    const int code = bert_run(model, &v);
-    if (code != BERT_OK && strlen(bert_error(model)) == 0) return printf("turn %u: code %d without a message\n", turn, code), 1;
-    if (code == BERT_OK && v.prediction_scores_bytes != count * 99 * 4) return printf("turn %u: it cannot be right\n", turn), 1;
-    done += code == BERT_OK;
+    v.scores_MatMul_bytes = draw(4) ? count * 99 * 4 : draw(100);
+    v.relation_MatMul_bytes = draw(4) && small ? (size_t)v.batch * 8 : draw(10);
+    float* const scores = malloc(v.scores_MatMul_bytes + 1);
+    float* const relation = malloc(v.relation_MatMul_bytes + 1);
+    v.scores_MatMul = scores, v.relation_MatMul = relation;
+    const int code = tokens_run(model, &v);
+    if (code != TOKENS_OK && strlen(tokens_error(model)) == 0) return printf("turn %u: code %d without a message\n", turn, code), 1;
+    if (code == TOKENS_OK && v.scores_MatMul_bytes != count * 99 * 4) return printf("turn %u: it cannot be right\n", turn), 1;
+    done += code == TOKENS_OK;
     for (int at = 0; at < 3; ++at) free(given[at]);
     free(scores);
     free(relation);
   }
-  bert_free(model);
+  tokens_free(model);
   WANT(done > 0, 1);
   return 0;
 }

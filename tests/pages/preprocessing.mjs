@@ -4,6 +4,7 @@ import {existsSync, readFileSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
 import {node, value} from '../cli/models.mjs';
 import {oriented, png} from './pictures.mjs';
+import {testdata} from '../shared.mjs';
 
 const identity = (name, type, shape) => ({
   name,
@@ -98,7 +99,7 @@ const jpegOf = (page, width, height) =>
   })()`).then((bytes) => Buffer.from(bytes));
 
 /** `site(model)` compiles a page and gives its address; `run(args)` is the command line. */
-export async function preprocessing(tally, {browser, site, run, work, shared}) {
+export async function preprocessing(tally, {browser, site, run, work}) {
   let page = await browser.newPage();
   const fedByCommand = (model, file, flags = []) => {
     const saved = path.join(work, 'saved');
@@ -170,7 +171,7 @@ export async function preprocessing(tally, {browser, site, run, work, shared}) {
   const drawn = await jpegOf(page, 210, 130);
   for (let orientation = 1; orientation <= 8; ++orientation)
     jpegs.push([`a JPEG of orientation ${orientation}`, oriented(drawn, orientation)]);
-  const photographs = path.join(shared, 'data/images');
+  const photographs = testdata(root, 'data/images');
   if (existsSync(photographs))
     for (const name of ['pelican.jpeg', 'dog_samoyed.jpg']) jpegs.push([name, readFileSync(path.join(photographs, name))]);
   for (const [name, bytes] of jpegs) {

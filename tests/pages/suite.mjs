@@ -16,7 +16,6 @@ import {preprocessing} from './preprocessing.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
-const shared = path.join(root, '../shared/testdata');
 const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-pages-'));
 const sites = path.join(work, 'sites');
 mkdirSync(sites);
@@ -36,7 +35,7 @@ function site({name, graph}, options = []) {
 const tally = new Tally();
 const browser = await startBrowser();
 try {
-  const place = {browser, site, run, work, shared};
+  const place = {browser, site, run, work};
   await forms(tally, place);
   await preprocessing(tally, place);
 } catch (problem) {

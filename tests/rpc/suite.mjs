@@ -4,11 +4,12 @@
 //   node tests/rpc/suite.mjs
 import {spawn, spawnSync} from 'node:child_process';
 import {createHash} from 'node:crypto';
-import {existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import {graph, model, node, npyOf, value} from '../cli/models.mjs';
+import {makeCases} from '../conformance/onnx_package.mjs';
 import {Tally} from '../tally.mjs';
 import {Client, frame, kinds} from './client.mjs';
 import {boundedFrames, malformedRequests, otherOrigins} from './hostile.mjs';
@@ -75,10 +76,8 @@ function writeModels() {
 const samples = ['test_softmax_axis', 'test_loop', 'test_if', 'test_string_concat'];
 
 async function conformance(name, target, at) {
-  if (!existsSync(path.join(root, '../shared/testdata/onnx_node')))
-    return tally.skip(`cases on ${name}`, 'there is no ../shared/testdata here');
   for (const filter of samples) {
-    const {code, stdout} = await run('test', path.join(root, '../shared/testdata/onnx_node'), '--filter', filter, '--target', target,
+    const {code, stdout} = await run('test', path.join(makeCases(), 'node'), '--filter', filter, '--target', target,
       '--device', at(name), '--limit', '4');
     const [, passed, failed] = /(\d+) passed, (\d+) failed/.exec(stdout) ?? [];
     tally.record(`${filter}: ${target} on ${name}`, code === 0 && Number(passed) > 0 && failed === '0' ? [] : [stdout.slice(-300)]);

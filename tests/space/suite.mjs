@@ -1,5 +1,5 @@
-// Every point is right: for each kernel of ten models a point of its search space is drawn, another one for each seed, and
-// the answers must be those of ONNX Runtime all the same. As a user would: `inspect --space`, records, `test --records`.
+// Every point is right: for each kernel of some models a point of its search space is drawn, another one for each seed, and
+// the answers must stay the same. As a user would: `inspect --space`, records, `test --records`.
 //
 //   node tests/space/suite.mjs [--seeds N] [TARGET...]
 import {spawnSync} from 'node:child_process';
@@ -8,17 +8,22 @@ import {tmpdir} from 'node:os';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {parseArgs} from 'node:util';
+import {testdata} from '../shared.mjs';
+import {writeOwn} from '../models/own.mjs';
 import {Tally} from '../tally.mjs';
 
 const {values: options, positionals} = parseArgs({allowPositionals: true, options: {seeds: {type: 'string'}}});
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const gossamer = path.join(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
-const models = path.join(root, '../shared/testdata/models');
+const models = testdata(root, 'models');
 const folder = mkdtempSync(path.join(tmpdir(), 'gossamer-space-'));
 const targets = positionals.length > 0 ? positionals : ['cpu', 'wasm', 'webgpu', 'webgl'];
 // Convolutions, products, quantised ones, recurrences, softmax and normalizations, trees, sorts, dynamic shapes.
-const names = ['mnist_8_cntk', 'espcn_qonnx_float', 'yunet_n_dyn', 'byte_sb_bidi_lstm', 'bert_toy_ort', 'dtln_1',
+const shared = ['mnist_8_cntk', 'espcn_qonnx_float', 'yunet_n_dyn', 'byte_sb_bidi_lstm', 'bert_toy_ort', 'dtln_1',
   'rf_iris', 'winml_image_classifier', 'gpt2_past_ort', 'magika_fast_v2_1'];
+// In a clone without shared models those of this project, which are smaller.
+const places = new Map(existsSync(models) ? shared.map((name) => [name, path.join(models, name)])
+  : Object.entries(writeOwn({folder: path.join(folder, 'own'), gossamer})));
 const seeds = {cpu: 2, wasm: 1, webgpu: 1, webgl: 1};
 const tally = new Tally();
 
@@ -64,7 +69,7 @@ function drawLayouts(model, target, random) {
 }
 
 function check(name, target, seed) {
-  const place = path.join(models, name);
+  const place = places.get(name);
   const model = path.join(place, readdirSync(place).find((file) => file.endsWith('.onnx')));
   const random = generator(seed);
   // Points are of kernels, and these of layouts: both are drawn.
@@ -95,11 +100,7 @@ function check(name, target, seed) {
 }
 
 for (const target of targets) {
-  if (!existsSync(models)) {
-    tally.skip(`${target}: the models of ../shared/testdata`, 'that folder is absent');
-    continue;
-  }
-  for (const name of names) {
+  for (const name of places.keys()) {
     for (let seed = 1; seed <= Number(options.seeds ?? seeds[target]); seed++) {
       try {
         check(name, target, seed);

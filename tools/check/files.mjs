@@ -40,3 +40,19 @@ export function checkMachines() {
   }
   return problems;
 }
+
+// The optional folder next to the checkout, spelled so that this file does not match.
+const sharedFolder = new RegExp('\\.\\./sha' + 'red(?![\\w.])|shared/test' + 'data|[\'"]shared[\'"]\\s*[/,]\\s*[\'"]test' + 'data');
+const accessor = 'tests/shared.txt';
+
+/** Only the accessor may name the shared folder, so that GOSSAMER_SHARED=none hides it from every suite. */
+export function checkShared(files = allFiles(), textOf = read) {
+  return files
+    .filter((file) => code.test(file))
+    .flatMap((file) =>
+      textOf(file)
+        .split('\n')
+        .flatMap((line, index) => (sharedFolder.test(line)
+          ? [`${file}:${index + 1}: names the shared folder; use shared() or testdata() of tests/shared.mjs, which read ${accessor}`]
+          : [])));
+}

@@ -17,7 +17,6 @@ import {
   webTargets,
 } from './digits.mjs';
 import {landingHtml} from './landing.mjs';
-import {compilePhotos, havePhotos, namePhotos} from './photos.mjs';
 import {serve} from './serve.mjs';
 
 const say = (text) => process.stdout.write(`${text}\n`);
@@ -69,25 +68,6 @@ async function tryPage(browser, address) {
   await page.close();
 }
 
-async function showPhotos(gossamer, out, browser, address) {
-  say('demo: compiling MobileNetV2 for every target, then naming five photographs, in its page too');
-  const {cpu} = await compilePhotos(gossamer, out);
-  const {rows, problems} = await namePhotos(gossamer, cpu, browser, address);
-  failures.push(...problems.map((problem) => `MobileNetV2 on ${problem}`));
-  for (const {photo, expected, names} of rows) {
-    for (const [target, name] of Object.entries(names)) {
-      if (name !== expected && name !== 'failed') failures.push(`${photo} on ${target}: ${name} instead of ${expected}`);
-    }
-  }
-  const table = [
-    ['photograph', 'onnxruntime', 'cpu', ...webTargets],
-    ...rows.map(({photo, expected, names}) => [photo, expected, names.cpu, ...webTargets.map((each) => names[each])]),
-  ];
-  say(`\n${tableText(table)}\n`);
-  const note = 'cpu natively; the others by dropping the photograph onto the page, in headless Chromium.';
-  return {title: 'MobileNetV2 names photographs', rows: table, note};
-}
-
 /** The pages with the compiler in them, where they are built. */
 function addExamples(out, links) {
   const built = 'web/examples/dist';
@@ -116,10 +96,6 @@ async function main(words) {
   const browser = await startBrowser();
   try {
     await tryPage(browser, address);
-    if (havePhotos()) {
-      sections.push(await showPhotos(gossamer, out, browser, address));
-      links.push({href: 'photos/', title: 'Name a photograph', about: 'MobileNetV2: drop a picture onto it.'});
-    }
   } finally {
     await browser.close();
     server.closeAllConnections();

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Builds the examples' pages and serves them: node serve.mjs [FOLDER] [--port N] [--rounds N]
-// FOLDER is where models and data lie (as ../shared/testdata does); pages that find none ask for files. With an averaging server of
+// FOLDER holds models and data (models/, data/); without it pages ask for files. Also starts an averaging server of
 // --rounds rounds for the pages that learn together.
 import {execFileSync} from 'node:child_process';
 import {existsSync, mkdtempSync, rmSync, statSync} from 'node:fs';

@@ -4,19 +4,20 @@ import {existsSync, mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 
+import {testdata as sharedTestdata} from '../../../tests/shared.mjs';
 import {type Browser, type Page, startBrowser} from './browser.ts';
 import {folder, type Server, startServer} from './server.ts';
 
 const root = join(import.meta.dirname, '../../..');
 export const compilerWasm = join(root, 'compiler/dist/compiler.wasm');
-/** Models and data that nobody of this project wrote; not everywhere. */
-export const testdata = join(root, '../../shared/testdata');
+/** Models and data that are not part of this repository; a clone may have none. */
+export const testdata = sharedTestdata(join(root, '..'));
 
 /** Why a test of a page cannot be run here: it needs these files of the test data. */
 export function skipWithout(...files: readonly string[]): string | false {
   if (!existsSync(compilerWasm)) return 'compiler.wasm is not built (make web)';
   const missing = files.find((file) => !existsSync(join(testdata, file)));
-  return missing === undefined ? false : `shared/testdata/${missing} is not beside the checkout`;
+  return missing === undefined ? false : `the shared test data has no ${missing}`;
 }
 
 const STATE = 'document.documentElement.dataset.state';
