@@ -47,11 +47,14 @@ function(gs_add_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE gs_options ${arg_LIBRARIES} GTest::gtest_main)
   gs_reads(${name} test)
-  # Sanitizers make the tests that run the whole catalog some twenty times slower, longer than ctest lets
-  # one test run: there they run in shares, all of them, each with the whole time.
+  # The tests that run the whole catalog take longest by far: they run in shares, more with sanitizers, which make
+  # them some twenty times slower.
   set(shares 1)
-  if(GOSSAMER_SANITIZE AND name STREQUAL "gossamer_compiler_test")
-    set(shares 12)
+  if(name STREQUAL "gossamer_compiler_test")
+    set(shares 4)
+    if(GOSSAMER_SANITIZE)
+      set(shares 12)
+    endif()
   endif()
   foreach(share RANGE 1 ${shares})
     set(test ${name})

@@ -21,9 +21,12 @@ set(CMAKE_C_FLAGS_MINSIZEREL "-Oz -DNDEBUG")
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(GS_CCACHE ccache)
   if(GS_CCACHE)
-    set(CMAKE_C_COMPILER_LAUNCHER ${GS_CCACHE})
-    # Words it wants to hear before it caches what reads precompiled headers (cmake/precompile.sh).
-    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=1 ${GS_CCACHE})
+    # Build folders of this and of other checkouts share compiled objects, whatever started the build. The sloppiness
+    # lets ccache keep what reads precompiled headers (cmake/precompile.sh).
+    set(gs_ccache env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1
+        CCACHE_SLOPPINESS=pch_defines,time_macros ${GS_CCACHE})
+    set(CMAKE_C_COMPILER_LAUNCHER ${gs_ccache})
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${gs_ccache})
   endif()
 endif()
 

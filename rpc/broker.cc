@@ -119,7 +119,7 @@ class Socket : public Link, public std::enable_shared_from_this<Socket> {
   }
 
   Shared& shared_;
-  websocket::stream<beast::tcp_stream> stream_;
+  websocket::stream<beast::tcp_stream, false> stream_;
   beast::flat_buffer buffer_;
   std::deque<Message> outgoing_;
   size_t waiting_bytes_ = 0;

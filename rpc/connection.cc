@@ -53,7 +53,7 @@ Result<Address> parse_address(std::string_view text) {
 
 struct Connection::State {
   asio::io_context io{1};
-  websocket::stream<beast::tcp_stream> stream{io};
+  websocket::stream<beast::tcp_stream, false> stream{io};
   beast::flat_buffer buffer;
   std::deque<std::vector<std::byte>> outgoing;  // of the thread, as are the two above
   Serve serve;

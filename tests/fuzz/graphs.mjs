@@ -1,10 +1,12 @@
 // Random graphs (graph_fuzz) on the targets (gossamer test): what agrees with the interpreter, what is refused, what
 // is wrong, and the smallest graph that is still wrong.
-import {spawn} from 'node:child_process';
-import {existsSync, readFileSync, rmSync} from 'node:fs';
-import os from 'node:os';
+import {spawn, spawnSync} from 'node:child_process';
+import {createHash} from 'node:crypto';
+import {existsSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
+import {jobs} from '../jobs.mjs';
+import {once} from '../once.mjs';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 export const targets = ['cpu', 'wasm', 'webgpu', 'webgl'];
@@ -12,7 +14,6 @@ export const targets = ['cpu', 'wasm', 'webgpu', 'webgl'];
 export const limited = ['webgpu mobile', 'webgl mobile'];
 const build = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build');
 export const scratch = path.join(build, 'fuzz-graphs');
-const jobs = String(os.availableParallelism());
 
 /** Runs a program of the build; the objects of its lines of JSON. */
 function run(program, args) {
@@ -31,13 +32,24 @@ function run(program, args) {
   });
 }
 
-/** Writes `count` graphs from number `seed` on below `folder`; a line each, with `problem` where one was found. */
-export function generate({folder, seed, count, ops, check = [], more = []}) {
-  rmSync(folder, {recursive: true, force: true});
+function argumentsOf({folder, seed, count, ops, check = [], more = []}) {
   const args = [folder, '--seed', String(seed), '--count', String(count), '--jobs', jobs, ...more];
   if (ops) args.push('--ops', ops);
   if (check.length > 0) args.push('--check', check.join(','));
-  return run('tests/fuzz/graph_fuzz', args);
+  return args;
+}
+
+/** Writes `count` graphs from number `seed` on below `folder`; a line each, with `problem` where one was found. */
+export function generate(options) {
+  rmSync(options.folder, {recursive: true, force: true});
+  return run('tests/fuzz/graph_fuzz', argumentsOf(options));
+}
+
+function generateNow(options) {
+  const {stdout, stderr} = spawnSync(path.join(build, 'tests/fuzz/graph_fuzz'), argumentsOf(options), {cwd: root, encoding: 'utf8', maxBuffer: 1 << 28});
+  const lines = (stdout ?? '').split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
+  if (lines.length === 0) throw new Error(`graph_fuzz: ${stderr}`);
+  return lines;
 }
 
 /** 'pass', 'refused' (a diagnostic that names the node or the input), or 'wrong'. */
@@ -114,4 +126,56 @@ export async function fuzz({seed, count, chosen, ops, device, check, name = 'gra
     rows.push(row);
   }
   return {generated, rows, problems};
+}
+
+// The fixed graphs of `make test`, by configuration. Two builds of one graph cost as much as a run, so only some are compared.
+const sets = [
+  {name: 'graphs_cpu', count: 200, check: [], configurations: ['cpu']},
+  {name: 'graphs_web', count: 70, check: targets, configurations: ['wasm', 'webgpu', 'webgl']},
+  {name: 'graphs_limited', count: 30, check: [], configurations: limited},
+];
+const firstSeed = 20000;
+
+/** The folder of a set and what was found when it was made, which happens once for a build of graph_fuzz. */
+function made({name, count, check}) {
+  const program = path.join(build, 'tests/fuzz/graph_fuzz');
+  const key = createHash('sha256').update(readFileSync(program)).update(JSON.stringify({firstSeed, count, check})).digest('hex');
+  const folder = once(path.join(scratch, name), key, (part) => {
+    const lines = generateNow({folder: part, seed: firstSeed, count, check});
+    writeFileSync(path.join(part, 'graphs.json'), JSON.stringify(lines.map(({seed, nodes, problem}) => ({seed, nodes, problem}))));
+  });
+  return {folder, graphs: JSON.parse(readFileSync(path.join(folder, 'graphs.json'), 'utf8'))};
+}
+
+const namesBelow = (folder) => spawnSync(path.join(build, 'gossamer'), ['test', folder, '--list'], {encoding: 'utf8'}).stdout.trim().split('\n');
+
+/** tests/cases/suite.mjs has the contract. */
+export function planFor(configuration, {tally}) {
+  const set = sets.find(({configurations}) => configurations.includes(configuration));
+  if (!set) return undefined;
+  const {folder, graphs} = made(set);
+  if (configuration === set.configurations[0]) {
+    for (const {seed, problem} of graphs)
+      if (problem) tally.record(`graph ${seed}`, `${problem} (make fuzz ARGS="--seed ${seed} --count 1")`);
+    const empty = graphs.filter(({nodes}) => nodes === 0).length;
+    tally.record(`${set.name}: the generator`, empty > 0.1 * set.count ? `${empty} of ${set.count} graphs have no node` : '');
+  }
+  const names = foldersFor(folder, configuration).flatMap((one) =>
+    readdirSync(one).map((graph) => `${set.name}/${path.basename(one)}/${graph}/test_data_set_0`));
+  const kept = targets.includes(configuration) ? namesBelow(path.join(root, 'tests/fuzz/kept')) : [];
+  return {
+    folders: [folder, ...(kept.length > 0 ? [path.join(root, 'tests/fuzz/kept')] : [])],
+    names: [...names, ...kept],
+    judge(verdict) {
+      const kind = kindOf(verdict);
+      if (kind === 'refused' && !verdict.name.startsWith('kept/')) return null;
+      const seed = verdict.name.split('/')[2];
+      return kind === 'pass' ? '' : `${verdict.message || kind} (make fuzz ARGS="--seed ${seed} --count 1 --target ${configuration}")`;
+    },
+    // A generator whose graphs are refused tests nothing.
+    end(verdicts) {
+      const pass = verdicts.filter(({status}) => status === 'pass').length;
+      return pass < 0.85 * verdicts.length ? `only ${pass} of ${verdicts.length} graphs agree` : '';
+    },
+  };
 }

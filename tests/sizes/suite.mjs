@@ -9,6 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {stored} from '../cli/models.mjs';
+import {jobs} from '../jobs.mjs';
 import {Tally} from '../tally.mjs';
 import {testHighMemory} from './high_memory.mjs';
 import {HUGE, MODELS} from './models.mjs';
@@ -60,7 +61,7 @@ function writeCase(folder, {bytes, make, wanted}, given) {
 function test(target, folders) {
   const list = path.join(work, `${target}.txt`);
   writeFileSync(list, folders.map((name) => `${name}/test_data_set_0\n`).join(''));
-  const words = ['test', path.join(work, 'cases'), '--target', target, '--json', '--jobs', '2', '--timeout', `${SECONDS}`];
+  const words = ['test', path.join(work, 'cases'), '--target', target, '--json', '--jobs', jobs, '--timeout', `${SECONDS}`];
   // Natively 3 GB: what a small machine has, so that refusals are those of a machine that is full.
   const limit = target === 'cpu' ? 'ulimit -v 3000000; ' : '';
   const child = spawn('bash', ['-c', `${limit}exec "$@"`, 'bash', gossamer, ...words], {cwd: root});

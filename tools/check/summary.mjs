@@ -46,20 +46,26 @@ export function counted({code, output}) {
   return reasons.length > 0 ? {...sum, reason: reasons.join('; ')} : failed('skipped everything without a reason');
 }
 
-const unescaped = (xml) =>
-  xml.replace(/&(lt|gt|quot|apos|amp);/g, (_, name) => ({lt: '<', gt: '>', quot: '"', apos: "'", amp: '&'})[name]);
-
-/** The lines of a program's output that name what failed: of the suites here, GoogleTest, ctest and node:test. */
+/** The lines of a program's output that name what failed: of the suites here, GoogleTest and node:test. */
 export function failures(output) {
   // eslint-disable-next-line no-control-regex
   const plain = output.replace(/\x1b\[[0-9;]*m/g, '');
-  const named = /^(?:FAIL\b|\[ {2}FAILED {2}\] \S+\.|\s*✖ |\s*not ok \d|\s*\d+\/\d+ Test +#\d+: .*\*\*\*)/;
+  const named = /^(?:FAIL\b|\[ {2}FAILED {2}\] \S+\.|\s*✖ |\s*not ok \d)/;
   const lines = plain.split('\n').filter((line) => named.test(line) && !/^✖ failing tests:/.test(line));
   return [...new Set(lines.map((line) => line.trim().replace(/ \([\d.]+ ?ms\)$/, '').slice(0, 300)))];
 }
 
-// What GoogleTest wrote of one program.
-function countedCases(xml) {
+/**
+ * The counts of a C++ test program that ended with `code`: those of the XML file that GoogleTest wrote, or, where there is
+ * none, of its output.
+ */
+export function countedCases({code, output}, xml) {
+  const counts = xml.includes('<testsuites ') ? casesOf(xml) : counted({code, output});
+  const died = code !== 0 && counts.failed === 0;
+  return died ? {...counts, failed: 1, problem: `ended with exit code ${code}`} : counts;
+}
+
+function casesOf(xml) {
   const [, tests, failures, disabled] = /<testsuites tests="(\d+)" failures="(\d+)" disabled="(\d+)"/.exec(xml);
   const errors = Number(/<testsuites [^>]*errors="(\d+)"/.exec(xml)?.[1] ?? 0);
   const skipped = [...xml.matchAll(/ result="skipped"/g)].length + Number(disabled);
@@ -67,21 +73,6 @@ function countedCases(xml) {
   const ran = Number(tests) - skipped;
   if (Number(tests) === 0) return {...none, failed: 1, problem: 'has no test'};
   return {passed: ran - failed, failed, skipped};
-}
-
-/**
- * The programs that ctest ran, [{name, passed, failed, skipped, problem}]: of its JUnit summary, and what `xmlOf(name)`
- * gives of GoogleTest's own file ('' where there is none: then the program's output is read).
- */
-export function countedPrograms(junit, xmlOf) {
-  return [...junit.matchAll(/<testcase name="([^"]*)"[^>]*?status="(\w+)"[^>]*?(?:\/>|>([\s\S]*?)<\/testcase>)/g)].map(
-    ([, name, status, inside = '']) => {
-      const xml = xmlOf(name);
-      const output = unescaped(/<system-out>([\s\S]*?)<\/system-out>/.exec(inside)?.[1] ?? '');
-      const counts = xml.includes('<testsuites ') ? countedCases(xml) : counted({code: status === 'run' ? 0 : 1, output});
-      const died = status !== 'run' && counts.failed === 0;
-      return {name, ...counts, ...(died ? {failed: 1, problem: `ended as "${status}"`} : {})};
-    });
 }
 
 const namedFailures = 20;
