@@ -35,19 +35,19 @@ packages: web ## build/packages/*.tgz: the TypeScript packages as npm installs t
 
 build: native wasm web ## build everything
 
-test: build ## build and test everything; the last line is 'N passed, N failed' (', N skipped')
-	@$(RUN) node tools/check/test.mjs
+test: build ## build and test everything; the last line is 'N passed, N failed' (', N skipped'); ARGS=--all runs unchanged cases again
+	@$(RUN) node tools/check/test.mjs $(ARGS)
 
 check: setup ## the tests and checks of what the working tree changes
 	@$(RUN) node tools/check/test.mjs --changed
 
-demo: web ## compile a real model for every target and run it in a browser
+demo: wasm ## compile a real model for every target and run it in a browser
 	@cmake -G Ninja -B build . $(CMAKE_FLAGS) >/dev/null
 	@cmake --build build -j $(JOBS) --target gossamer
-	@$(RUN) node tools/demo/demo.mjs
+	@$(RUN) node web/build.mjs runtime examples && node tools/demo/demo.mjs
 
-examples: web ## pages that train and run models; ARGS=FOLDER for a folder of models and data
-	@$(RUN) node web/examples/serve.mjs $(ARGS)
+examples: wasm ## pages that train and run models; ARGS=FOLDER for a folder of models and data
+	@$(RUN) node web/build.mjs compiler && node web/examples/serve.mjs $(ARGS)
 
 bench: build ## measure against the peers, into bench/results/; ARGS="--only wasm --model resnet50"
 	@$(RUN) tools/setup/setup.sh --bench && bench/before.sh >/dev/null && node bench/run.mjs $(ARGS)

@@ -38,6 +38,12 @@ target_compile_options(gs_options INTERFACE
 # Paths in messages and debug information stay relative, so builds do not depend on where they ran.
 target_compile_options(gs_options INTERFACE -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 
+# For code that runs once for each operator or command: inlining it is half of the time that compiling it takes.
+set(gs_cold_options)
+if(NOT GS_WASM AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(gs_cold_options -O1 "SHELL:-mllvm -inline-threshold=20")
+endif()
+
 if(GS_WASM)
   target_compile_options(gs_options INTERFACE -fvisibility=hidden -mbulk-memory -msign-ext
                                               -mnontrapping-fptoint)

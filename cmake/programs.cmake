@@ -33,6 +33,7 @@ if(sources)
     add_library(gossamer_command STATIC ${sources})
     gs_reads(gossamer_command standard)
     target_link_libraries(gossamer_command PRIVATE gs_options gs_cli11)
+    target_compile_options(gossamer_command PRIVATE ${gs_cold_options})
     # The command-line parser throws, so exceptions are on in what calls it and nowhere else.
     set_source_files_properties(${PROJECT_SOURCE_DIR}/tools/gossamer/command_line.cc PROPERTIES
       COMPILE_OPTIONS "-fexceptions;-frtti" SKIP_PRECOMPILE_HEADERS ON)

@@ -189,8 +189,7 @@ TEST_F(Conformance, SmallModels) {
   while (!names.empty()) {
     std::string name = names.substr(0, names.find(' '));
     names.erase(0, name.size() + 1);
-    fs::path folder =
-        name.starts_with('/') ? fs::path(name) : testdata("models") / name;
+    fs::path folder = name.starts_with('/') ? fs::path(name) : testdata("models") / name;
     std::string stage;
     auto outcome = run_case(folder, folder / "gold_ort", stage);
     EXPECT_TRUE(outcome.has_value())

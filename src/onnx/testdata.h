@@ -8,8 +8,8 @@
 
 namespace gossamer::onnx {
 
-// A path below the shared test data, relative to the source root, in which tests run. Nothing exists there when
-// GOSSAMER_SHARED is "none" or the folder is absent.
+// A path below the shared test data, relative to the source root, in which tests run. Nothing
+// exists there when GOSSAMER_SHARED is "none" or the folder is absent.
 inline std::filesystem::path testdata(const std::string& part = "") {
   std::string folder;
   if (const char* chosen = std::getenv("GOSSAMER_SHARED")) {

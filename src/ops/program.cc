@@ -4,6 +4,14 @@
 
 namespace gossamer::ops {
 
+Entry::Entry(Stage stage) : what_(std::move(stage)) {}
+Entry::Entry(Step step) : what_(std::move(step)) {}
+Entry::Entry(const Entry&) = default;
+Entry::Entry(Entry&&) noexcept = default;
+Entry& Entry::operator=(const Entry&) = default;
+Entry& Entry::operator=(Entry&&) noexcept = default;
+Entry::~Entry() = default;
+
 std::vector<Buffer> Entry::inputs() const {
   if (const Stage* one = stage()) return inputs_of(*one);
   const Buffer& from = std::get<Step>(what_).from;

@@ -11,8 +11,14 @@ namespace gossamer::ops {
 
 class Entry {
  public:
-  Entry(Stage stage) : what_(std::move(stage)) {}
-  Entry(Step step) : what_(std::move(step)) {}
+  // Defined in the .cc file: every source that copies a program would otherwise compile them again.
+  Entry(Stage stage);
+  Entry(Step step);
+  Entry(const Entry&);
+  Entry(Entry&&) noexcept;
+  Entry& operator=(const Entry&);
+  Entry& operator=(Entry&&) noexcept;
+  ~Entry();
 
   // Null where it is a step.
   const Stage* stage() const { return std::get_if<Stage>(&what_); }

@@ -47,6 +47,13 @@ std::string_view kind_text(StageKind kind) {
 
 }  // namespace
 
+Stage::Stage() = default;
+Stage::Stage(const Stage&) = default;
+Stage::Stage(Stage&&) noexcept = default;
+Stage& Stage::operator=(const Stage&) = default;
+Stage& Stage::operator=(Stage&&) noexcept = default;
+Stage::~Stage() = default;
+
 bool Combiner::is_sum() const {
   if (left.size() != 1 || !ir::is_const(identity[0], 0)) {
     const auto* zero = identity.size() == 1 ? ir::as<ir::FloatImm>(identity[0]) : nullptr;

@@ -46,6 +46,14 @@ enum class StageKind : uint8_t { compute, reduce, scan, sort, scatter };
 //           starts as a copy of `initial` (a buffer of the output's shape); without one the output
 //           is a state, and keeps what it holds elsewhere. Points are taken in order.
 struct Stage {
+  // Defined in the .cc file: every source that copies a stage would otherwise compile them again.
+  Stage();
+  Stage(const Stage&);
+  Stage(Stage&&) noexcept;
+  Stage& operator=(const Stage&);
+  Stage& operator=(Stage&&) noexcept;
+  ~Stage();
+
   StageKind kind = StageKind::compute;
   std::string name;       // "conv", "softmax.max": unique within an operator
   std::string origin;     // the graph node it came from, for reports and errors

@@ -13,6 +13,13 @@ Step of_kind(StepKind kind) {
 
 }  // namespace
 
+Step::Step() = default;
+Step::Step(const Step&) = default;
+Step::Step(Step&&) noexcept = default;
+Step& Step::operator=(const Step&) = default;
+Step& Step::operator=(Step&&) noexcept = default;
+Step::~Step() = default;
+
 Step read_step(ir::Buffer tensor, std::vector<ir::Var> elements) {
   Step step = of_kind(StepKind::read);
   step.from = std::move(tensor);

@@ -21,6 +21,14 @@ enum class StepKind : uint8_t {
 };
 
 struct Step {
+  // Defined in the .cc file: every source that copies a step would otherwise compile them again.
+  Step();
+  Step(const Step&);
+  Step(Step&&) noexcept;
+  Step& operator=(const Step&);
+  Step& operator=(Step&&) noexcept;
+  ~Step();
+
   StepKind kind = StepKind::end;
   std::vector<ir::Var> variables;  // of type index
   std::vector<ir::Expr> values;    // of set
