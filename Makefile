@@ -9,7 +9,7 @@ RUN := . tools/setup/environment.sh;
 PACKAGES := runtime compiler tensor ort rpc
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native wasm web packages build test check demo examples bench bench-pack conformance fuzz aarch64 format lint sanitize clean
+.PHONY: help setup native wasm web packages build test check demo examples bench bench-pack conformance fuzz fingerprints aarch64 format lint sanitize clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -61,6 +61,11 @@ conformance: build ## all cases of the shared test data and the onnx package on 
 
 fuzz: build ## random graphs on every target; ARGS="--count 5000 --target cpu --minimise"
 	@$(RUN) node tests/fuzz/fuzz.mjs $(ARGS)
+
+fingerprints: setup ## compare the compiled kernels of 60 models with the last ones; ARGS=--update keeps them
+	@cmake -G Ninja -B build . $(CMAKE_FLAGS) >/dev/null
+	@cmake --build build -j $(JOBS) --target fingerprint graph_fuzz
+	@$(RUN) node tests/fingerprints/suite.mjs --old-texts --jobs $(JOBS) $(ARGS)
 
 sanitize: setup ## the C++ tests and hostile models under the address and undefined-behaviour sanitizers
 	@cmake -G Ninja -B build-sanitize -DGOSSAMER_SANITIZE=address,undefined . >/dev/null
