@@ -5,6 +5,7 @@ import {spawnSync} from 'node:child_process';
 import {readdirSync} from 'node:fs';
 import path from 'node:path';
 import {checkCircles} from './circles.mjs';
+import {checkCommits} from './commits.mjs';
 import {checkLengths, checkMachines, checkNames, checkShared} from './files.mjs';
 import {checkLayers, checkPicture} from './layers.mjs';
 import {checkOperators} from './operators.mjs';
@@ -36,6 +37,7 @@ export const checkGroups = {
     'machine paths': () => checkMachines(),
     'shared folder': () => checkShared(),
     'version and licence': () => checkVersion(),
+    commits: () => checkCommits(),
     'nothing unread': () => checkUnread(),
     'clang-format': (files) => checkFormat(files),
   },
