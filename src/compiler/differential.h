@@ -346,9 +346,9 @@ class AllInTiles : public schedule::LayoutWatch {
   mutable bool asked_ = false;
 };
 
-// The kernels as they ran. `algorithms`: as of use_winograd.
-inline std::string compare(const schedule::Capabilities& caps, const Example& example, Form form,
-                           const schedule::PointSource* algorithms = nullptr) {
+// The case's stages as compile() hands them to the layouts.
+inline graph::StageGraph legalized(const schedule::Capabilities& caps, const Example& example,
+                                   Form form) {
   graph::StageGraph graph = graph_of(example, form);
   if (form == Form::as_a_model) {
     graph::merge_duplicates(graph);
@@ -359,12 +359,14 @@ inline std::string compare(const schedule::Capabilities& caps, const Example& ex
     graph::hoist_constants(graph, max_buffers);
     graph::drop_dead(graph);
   }
-  schedule::legalize_stages(graph.program, caps);  // as compile() does
-  if (algorithms) {
-    std::set<const ir::BufferNode*> constants;
-    for (const auto& constant : graph.constants) constants.insert(constant.buffer.get());
-    schedule::use_winograd(graph.program, constants, caps, algorithms);
-  }
+  schedule::legalize_stages(graph.program, caps);
+  return graph;
+}
+
+// Expects the stages of `graph`, which are those of the example, to compute what the example says.
+// Returns the kernels that ran.
+inline std::string compare(const schedule::Capabilities& caps, const Example& example,
+                           const graph::StageGraph& graph) {
   schedule::Ports ports;
   for (const auto& input : graph.inputs) ports.inputs.insert(input.buffer.get());
   for (const auto& constant : graph.constants) ports.constants.insert(constant.buffer.get());
@@ -385,17 +387,27 @@ inline std::string compare(const schedule::Capabilities& caps, const Example& ex
   }
   return run.kernels;
 }
-
+inline std::string compare(const schedule::Capabilities& caps, const Example& example, Form form) {
+  return compare(caps, example, legalized(caps, example, form));
+}
 inline void compare(TargetKind target, const Example& example, Form form) {
   compare(schedule::capabilities_of(target), example, form);
 }
-// Its convolutions by each of Winograd's tiles, if it has any.
-inline void compare_algorithms(TargetKind target, const Example& example) {
+
+// Compares the example as a model and, if the model has convolutions that Winograd's algorithm
+// computes, once more with each of the algorithm's tiles.
+inline void compare_as_a_model(TargetKind target, const Example& example) {
+  const schedule::Capabilities caps = schedule::capabilities_of(target);
+  const graph::StageGraph model = legalized(caps, example, Form::as_a_model);
+  compare(caps, example, model);
+  std::set<const ir::BufferNode*> constants;
+  for (const auto& constant : model.constants) constants.insert(constant.buffer.get());
   for (const int edge : schedule::winograd_tiles) {
     const AllInTiles tiles(edge);
-    const std::string kernels =
-        compare(schedule::capabilities_of(target), example, Form::as_a_model, &tiles);
+    graph::StageGraph tiled = model;
+    schedule::use_winograd(tiled.program, constants, caps, &tiles);
     if (!tiles.asked()) return;
+    const std::string kernels = compare(caps, example, tiled);
     EXPECT_NE(kernels.find(".products"), std::string::npos) << kernels;
   }
 }
