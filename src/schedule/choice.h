@@ -1,4 +1,4 @@
-// Choices as data: the points of a group's search space, as text, and records of good ones.
+// Choices as data: points of a group's search space, as text, and records of good ones.
 #pragma once
 
 #include <optional>
@@ -28,10 +28,6 @@ void set_field(Point& point, std::string_view name, int64_t value);
 
 // What the compiler chooses where nothing is recorded.
 Point default_point(const Group& group, const Capabilities& capabilities);
-
-// The default point and its neighbours in the space: all whose schedules are legal, the default
-// first. Each is scheduled once to see that.
-std::vector<Point> space_of(const Group& group, const Capabilities& capabilities);
 
 // The group's kernel at a point; an error where a primitive or a limit refuses it.
 Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,

@@ -1,4 +1,5 @@
-// Points of search spaces as text, and what is no point.
+// What is no point, of a text or of a stage, and the keys of groups (src/tune/space_test.cc reads
+// points back).
 #include "schedule/choice.h"
 
 #include <gtest/gtest.h>
@@ -11,23 +12,6 @@ namespace {
 std::string read_back(std::string_view text) {
   const auto point = parse_point(text);
   return point ? to_string(*point) : point.error().to_string();
-}
-
-TEST(Choice, PointsReadBack) {
-  for (const Stage& stage :
-       {twice(), product(), product(index(64), index(64), index(64)), total(100)}) {
-    for (TargetKind target : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu}) {
-      const Group group = single_group(stage);
-      const Capabilities caps = capabilities_of(target);
-      const std::vector<Point> space = space_of(group, caps);
-      EXPECT_GT(space.size(), 1u) << stage.name;
-      EXPECT_EQ(to_string(space[0]), to_string(default_point(group, caps)));
-      for (const Point& point : space) {
-        EXPECT_EQ(read_back(to_string(point)), to_string(point));
-        EXPECT_TRUE(schedule_at(group, caps, point)) << to_string(point);
-      }
-    }
-  }
 }
 
 TEST(Choice, WhatIsNoPoint) {

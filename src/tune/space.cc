@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <set>
 
 #include "ir/build.h"
 
@@ -36,6 +38,7 @@ Space::Space(const schedule::Group& group, const schedule::Capabilities& capabil
       features_(group, start_) {
   std::holds_alternative<RowTiling>(start_) ? of_rows() : of_tiles();
   std::erase_if(dimensions_, [](const Dimension& one) { return one.values.size() < 2; });
+  for (const Dimension& one : dimensions_) size_ *= one.values.size();
 }
 
 void Space::of_rows() {
@@ -138,23 +141,41 @@ Point Space::any(Random& random) const {
   return plain(point);
 }
 
-std::vector<Point> Space::all() const {
-  std::map<std::string, Point> found{{to_string(plain(start_)), plain(start_)}};
+Point Space::at(size_t place) const {
+  Point point = start_;
   for (const Dimension& one : dimensions_) {
-    std::map<std::string, Point> more;
-    for (const auto& [text, point] : found) {
-      for (const int64_t value : one.values) {
-        Point changed = point;
-        set_field(changed, one.field, value);
-        more.emplace(to_string(changed), changed);
-      }
-    }
-    found = std::move(more);
+    set_field(point, one.field, one.values[place % one.values.size()]);
+    place /= one.values.size();
   }
+  return plain(point);
+}
+
+std::vector<Point> Space::all() const {
   std::map<std::string, Point> distinct;
-  for (const auto& [text, point] : found) distinct.emplace(to_string(plain(point)), plain(point));
+  for (size_t place = 0; place < size_; ++place) {
+    Point point = at(place);
+    distinct.emplace(to_string(point), std::move(point));
+  }
   std::vector<Point> points;
   for (auto& [text, point] : distinct) points.push_back(std::move(point));
+  return points;
+}
+
+std::vector<Point> Space::some_legal(size_t most) const {
+  constexpr size_t tries = 4;  // for each point that is wanted
+  // Steps of the golden section reach every place once, and the first ones all parts of the space.
+  auto step = std::max<size_t>(1, static_cast<size_t>(0.618 * static_cast<double>(size_)));
+  while (std::gcd(step, size_) != 1) ++step;
+  std::set<std::string> seen{to_string(start_)};
+  std::map<size_t, Point> found;
+  for (size_t turn = 0; turn < std::min(size_, tries * most) && found.size() + 1 < most; ++turn) {
+    const size_t place = turn * step % size_;
+    Point point = at(place);
+    if (seen.insert(to_string(point)).second && legal(point))
+      found.emplace(place, std::move(point));
+  }
+  std::vector<Point> points{start_};
+  for (auto& [place, point] : found) points.push_back(std::move(point));
   return points;
 }
 

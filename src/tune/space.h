@@ -38,6 +38,9 @@ class Space {
   schedule::Point any(Random& random) const;
   // Each once.
   std::vector<schedule::Point> all() const;
+  // The default point, then legal ones, each once: all there are, or, of a large space, `most` from
+  // all parts of it, the same ones every time.
+  std::vector<schedule::Point> some_legal(size_t most) const;
   // Whether the compiler makes a kernel of it. Costs as much as scheduling does.
   bool legal(const schedule::Point& point) const;
 
@@ -47,12 +50,15 @@ class Space {
   void of_reduction();
   // Fields that mean nothing beside others have the value that says so.
   schedule::Point plain(schedule::Point point) const;
+  // Of `size_` combinations of values the one of this number; several may be the same point.
+  schedule::Point at(size_t place) const;
 
   const schedule::Group& group_;
   const schedule::Capabilities& caps_;
   schedule::Point start_;
   Features features_;
   std::vector<Dimension> dimensions_;
+  size_t size_ = 1;
 };
 
 }  // namespace gossamer::tune

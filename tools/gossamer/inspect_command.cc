@@ -15,6 +15,7 @@
 #include "gossamer/runner.h"
 #include "graph/stage_graph.h"
 #include "ir/print.h"
+#include "tune/space.h"
 
 namespace gossamer::command {
 namespace {
@@ -27,6 +28,7 @@ struct Options {
   RecordOptions records;
   std::vector<std::string> targets = {"webgpu", "webgl", "wasm", "cpu"};
   FixedInputs fixed;
+  size_t points = 64;
   bool stages = false, kernels = false, space = false, winograd = true, json = false;
 };
 
@@ -59,13 +61,14 @@ std::map<std::string, int> count_operators(const graph::Graph& graph) {
   return counts;
 }
 
-TargetView view(compiler::Options options, const ModelFile& model, bool space,
+// `points`: at most so many of each kernel's space; 0: its space is not asked for.
+TargetView view(compiler::Options options, const ModelFile& model, size_t points,
                 const schedule::Records& records) {
   TargetView view;
   const std::string& target = view.target = options.target;
   options.known = model.known;
   options.external = model.external.get();
-  options.groups = space;
+  options.groups = points > 0;
   options.ir = true;
   const schedule::LayoutWatch watch(&records, &records);
   options.records = &watch;
@@ -83,7 +86,8 @@ TargetView view(compiler::Options options, const ModelFile& model, bool space,
   for (const compiler::KernelReport& kernel : view.report.kernels) {
     std::vector<std::string>& space = view.spaces.emplace_back();
     if (!kernel.group) continue;
-    for (const schedule::Point& point : space_of(*kernel.group, kernel.capabilities))
+    const tune::Space searched(*kernel.group, kernel.capabilities);
+    for (const schedule::Point& point : searched.some_legal(points))
       space.push_back(to_string(point));
   }
   return view;
@@ -361,7 +365,7 @@ int run_inspect(const Options& options) {
     const auto records =
         records_for(options.records, compile, runs_here(target) ? Here::yes : Here::no);
     if (!records) return report_error(records.error(), options.json);
-    views.push_back(view(compile, *model, options.space, *records));
+    views.push_back(view(compile, *model, options.space ? options.points : 0, *records));
     if (options.dump.empty() || !views.back().problem.empty()) continue;
     if (auto done = dump(views.back(), options.dump); !done)
       return report_error(done.error(), options.json);
@@ -391,7 +395,12 @@ void add_inspect(CommandLine& app, Chosen& chosen) {
   command.add_flag("--stages", options->stages, "Print the stages after fusion");
   command.add_flag("--kernels", options->kernels, "Print each kernel's schedule and origin");
   command.add_flag("--space", options->space,
-                   "Print the points that each kernel could be at, for compile --records");
+                   "Print points of the space that tune searches for each kernel, for "
+                   "compile --records");
+  command
+      .add_option("--points", options->points, "With --space: at most so many points of a kernel")
+      .within(uint64_t{1}, uint64_t{1000000})
+      .show_default();
   add_records_option(command, options->records,
                      "As compile --records; says which kernels take a recorded point, of whom");
   add_device_class_option(command, options->records.device_class);

@@ -1,0 +1,89 @@
+// The points of a search space: each is legal, reads back from its text and is listed once.
+#include "tune/space.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "schedule/test_stages.h"
+
+namespace gossamer::tune {
+namespace {
+
+using schedule::index;
+using schedule::Point;
+using schedule::TargetKind;
+
+template <class F>
+void each_space(const F& check) {
+  using namespace schedule;
+  for (const Stage& stage :
+       {twice(), product(), product(index(64), index(64), index(64)), total(100)}) {
+    for (const TargetKind target : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu}) {
+      for (const bool hardware : {false, true}) {
+        Capabilities caps = capabilities_of(target);
+        if (hardware && !has_adapters(target)) continue;
+        caps.hardware = hardware;
+        const Group group = single_group(stage);
+        SCOPED_TRACE(class_of(caps) + " " + stage.name);
+        check(group, caps);
+      }
+    }
+  }
+}
+
+std::set<std::string> texts_of(const std::vector<Point>& points) {
+  std::set<std::string> texts;
+  for (const Point& point : points) EXPECT_TRUE(texts.insert(to_string(point)).second);
+  return texts;
+}
+
+TEST(Space, PointsAreLegalAndReadBack) {
+  each_space([](const schedule::Group& group, const schedule::Capabilities& caps) {
+    const Space space(group, caps);
+    const std::vector<Point> points = space.some_legal(100);
+    EXPECT_GT(points.size(), 1u);
+    EXPECT_LE(points.size(), 100u);
+    EXPECT_EQ(to_string(points[0]), to_string(default_point(group, caps)));
+    texts_of(points);
+    for (const Point& point : points) {
+      const auto read = schedule::parse_point(to_string(point));
+      ASSERT_TRUE(read) << read.error().to_string();
+      EXPECT_EQ(to_string(*read), to_string(point));
+      EXPECT_TRUE(schedule_at(group, caps, point)) << to_string(point);
+    }
+  });
+}
+
+// Of small spaces all legal points are listed.
+TEST(Space, SomeAreAllThatThereAre) {
+  const auto group = schedule::single_group(schedule::product());
+  const auto caps = capabilities_of(TargetKind::cpu);
+  const Space space(group, caps);
+  std::vector<Point> all = space.all();
+  std::erase_if(all, [&](const Point& point) { return !space.legal(point); });
+  EXPECT_EQ(texts_of(space.some_legal(100000)), texts_of(all));
+}
+
+// Of large ones the points have all values of every field.
+TEST(Space, SomeAreFromAllParts) {
+  const auto group = schedule::single_group(schedule::product(index(96), index(96), index(96)));
+  auto caps = capabilities_of(TargetKind::webgpu);
+  caps.hardware = true;
+  const Space space(group, caps);
+  ASSERT_GT(space.all().size(), 10000u);
+  std::set<int64_t> rows, parts, blocks;
+  for (const Point& point : space.some_legal(200)) {
+    rows.insert(field_of(point, "rows"));
+    parts.insert(field_of(point, "parts"));
+    blocks.insert(field_of(point, "reduce_block"));
+  }
+  EXPECT_EQ(rows, (std::set<int64_t>{1, 2, 4, 8}));
+  EXPECT_EQ(parts, (std::set<int64_t>{1, 2, 4, 8}));
+  EXPECT_EQ(blocks, (std::set<int64_t>{4, 8, 16, 32}));
+}
+
+}  // namespace
+}  // namespace gossamer::tune
