@@ -17,13 +17,14 @@ using ir::Stmt;
 
 struct Region {
   Place place;
-  std::vector<std::byte>* bytes;
+  std::vector<std::byte>* bytes;  // null: each invocation has its own,
+  size_t own = 0;                 // of this number
 };
 
 // One invocation: its variables and its private memory.
 struct Invocation {
   std::vector<Scalar> frame;
-  std::unordered_map<const BufferNode*, std::vector<std::byte>> own;
+  std::vector<std::vector<std::byte>> own;
 };
 using Active = std::vector<Invocation*>;
 
@@ -40,7 +41,7 @@ class Machine {
     }
     Invocation first;
     for (size_t i = 0; i < scalars_.size(); ++i) {
-      set(first, kernel_.scalars[i], {ir::DType::index, scalars_[i], 0});
+      set(first, frame_.place(kernel_.scalars[i].get()), scalars_[i]);
     }
     for (const ir::Kernel::Param& param : kernel_.params) {
       GS_TRY(add_region(param.buffer, first, memory_[param.buffer.get()]));
@@ -53,23 +54,28 @@ class Machine {
     return fail_at("kernel " + kernel_.name, std::move(message));
   }
 
-  void set(Invocation& in, const ir::Var& var, std::span<const Scalar> lanes) {
-    const size_t at = frame_.place(var.get());
-    if (in.frame.size() < at + lanes.size()) in.frame.resize(at + lanes.size());
-    std::copy(lanes.begin(), lanes.end(), in.frame.begin() + static_cast<int64_t>(at));
+  static void set(Invocation& in, size_t place, std::span<const Scalar> lanes) {
+    if (in.frame.size() < place + lanes.size()) in.frame.resize(place + lanes.size());
+    std::copy(lanes.begin(), lanes.end(), in.frame.begin() + static_cast<int64_t>(place));
   }
-  void set(Invocation& in, const ir::Var& var, Scalar value) { set(in, var, {&value, 1}); }
+  static void set(Invocation& in, size_t place, int64_t value) {
+    const Scalar scalar{ir::DType::index, value, 0};
+    set(in, place, {&scalar, 1});
+  }
 
-  std::span<const Scalar> eval(const Expr& e, Invocation& in) {
+  Tape& tape_of(const Expr& e) {
     auto& tape = tapes_[e.get()];
     if (!tape) tape = std::make_unique<Tape>(e, frame_);
+    return *tape;
+  }
+  // Valid until the same tape runs again.
+  std::span<const Scalar> eval(Tape& tape, Invocation& in) {
     if (in.frame.size() < frame_.size()) in.frame.resize(frame_.size());
-    return tape->run(in.frame, [&](const ir::Load& l, std::span<const int64_t> indices, int lane) {
+    return tape.run(in.frame, [&](const ir::Load& l, std::span<const int64_t> indices, int lane) {
       return load(l, indices, lane, in);
     });
   }
-  int64_t eval_int(const Expr& e, Invocation& in) { return eval(e, in)[0].i; }
-  bool eval_bool(const Expr& e, Invocation& in) { return eval(e, in)[0].truthy(); }
+  int64_t eval_int(const Expr& e, Invocation& in) { return eval(tape_of(e), in)[0].i; }
 
   Result<> add_region(const Buffer& buffer, Invocation& in, std::vector<std::byte>& bytes) {
     std::vector<int64_t> extents;
@@ -81,17 +87,22 @@ class Machine {
       return error(cat("'", buffer->name, "' needs ", size, " bytes, has ", bytes.size()));
     }
     regions_.insert_or_assign(buffer.get(), Region{std::move(place), &bytes});
+    last_ = nullptr;
     return {};
   }
 
   // The bytes of an element in this invocation's view; null outside of the buffer.
   std::byte* address(const Buffer& buffer, std::span<const int64_t> indices, ir::DType element,
                      int lane, bool texel, Invocation& in) {
-    auto found = regions_.find(buffer.get());
-    GS_CHECK(found != regions_.end(), "buffer ", buffer->name, " is not in scope");
-    const Place& place = found->second.place;
-    std::vector<std::byte>* bytes = found->second.bytes;
-    if (buffer->scope == ir::Scope::priv) bytes = &in.own[buffer.get()];
+    if (last_ != buffer.get()) {
+      const auto found = regions_.find(buffer.get());
+      GS_CHECK(found != regions_.end(), "buffer ", buffer->name, " is not in scope");
+      last_ = buffer.get();
+      last_region_ = &found->second;
+    }
+    const Place& place = last_region_->place;
+    std::vector<std::byte>* bytes = last_region_->bytes;
+    if (!bytes) bytes = &in.own[last_region_->own];
     int64_t offset;
     if (texel) {
       offset = place.texel_offset(indices[0], indices[1], indices[2]);
@@ -106,24 +117,21 @@ class Machine {
     return bytes->data() + offset * size;
   }
 
-  static bool is_texel(const Buffer& buffer, size_t indices, int lanes, bool scalar_indices) {
-    return buffer->layout.memory == ir::Memory::texture && indices == 3 && lanes == 4 &&
-           scalar_indices;
-  }
-  static bool all_scalar(const std::vector<Expr>& indices) {
-    return std::all_of(indices.begin(), indices.end(),
-                       [](const Expr& i) { return i->type.is_scalar(); });
+  static bool is_texel(const Buffer& buffer, const std::vector<Expr>& indices, int lanes) {
+    return buffer->layout.memory == ir::Memory::texture && indices.size() == 3 && lanes == 4 &&
+           std::ranges::all_of(indices, [](const Expr& i) { return i->type.is_scalar(); });
   }
 
   // The memory of a buffer holds its storage type; passes make loads of either type.
   Scalar load(const ir::Load& l, std::span<const int64_t> indices, int lane, Invocation& in) {
-    const bool texel = is_texel(l.buffer, indices.size(), l.type.lanes, all_scalar(l.indices));
+    const bool texel = is_texel(l.buffer, l.indices, l.type.lanes);
     std::byte* at = address(l.buffer, indices, l.buffer->storage, lane, texel, in);
     if (!at) {
       std::byte ones[8];
       std::fill_n(ones, 8, std::byte{0xff});
       return ir::read_scalar(l.type.dtype, ones);
     }
+    if (l.buffer->storage == l.type.dtype) return ir::read_scalar(l.type.dtype, at);
     return ir::convert(l.type.dtype, ir::read_scalar(l.buffer->storage, at));
   }
 
@@ -135,11 +143,9 @@ class Machine {
         return {};
       case NodeKind::Let: {
         auto* l = as<ir::Let>(s);
-        for (Invocation* in : active) {
-          const auto value = eval(l->value, *in);
-          const std::vector<Scalar> lanes(value.begin(), value.end());
-          set(*in, l->var, lanes);
-        }
+        const size_t place = frame_.place(l->var.get());
+        Tape& value = tape_of(l->value);
+        for (Invocation* in : active) set(*in, place, eval(value, *in));
         return stmt(l->body, active);
       }
       case NodeKind::For:
@@ -147,8 +153,9 @@ class Machine {
       case NodeKind::While: {
         auto* w = as<ir::While>(s);
         Active still = active;
+        Tape& condition = tape_of(w->condition);
         while (true) {
-          std::erase_if(still, [&](Invocation* in) { return !eval_bool(w->condition, *in); });
+          std::erase_if(still, [&](Invocation* in) { return !eval(condition, *in)[0].truthy(); });
           if (still.empty()) return {};
           GS_TRY(stmt(w->body, still));
         }
@@ -156,13 +163,13 @@ class Machine {
       case NodeKind::If: {
         auto* i = as<ir::If>(s);
         Active yes, no;
-        for (Invocation* in : active) (eval_bool(i->condition, *in) ? yes : no).push_back(in);
+        Tape& condition = tape_of(i->condition);
+        for (Invocation* in : active) (eval(condition, *in)[0].truthy() ? yes : no).push_back(in);
         GS_TRY(stmt(i->yes, yes));
         return stmt(i->no, no);
       }
       case NodeKind::Store:
-        for (Invocation* in : active) GS_TRY(store(*as<ir::Store>(s), *in));
-        return {};
+        return store(*as<ir::Store>(s), active);
       case NodeKind::Alloc:
         return alloc(*as<ir::Alloc>(s), active);
       case NodeKind::Barrier:
@@ -180,7 +187,10 @@ class Machine {
     if (f.loop == ir::LoopKind::group) return group(f, *active[0]);
     std::vector<int64_t> extents;
     for (Invocation* in : active) extents.push_back(eval_int(f.extent, *in));
-    int64_t begin = 0, end = *std::max_element(extents.begin(), extents.end());
+    const auto [least, most] = std::minmax_element(extents.begin(), extents.end());
+    int64_t begin = 0, end = *most;
+    const int64_t together = *least;  // iterations that all of them have
+    const size_t place = frame_.place(f.var.get());
     if (f.loop == ir::LoopKind::grid && chunk_) {
       begin = chunk_->begin;
       end = std::min(end, chunk_->end);
@@ -189,10 +199,10 @@ class Machine {
       Active still;
       for (size_t k = 0; k < active.size(); ++k) {
         if (i >= extents[k]) continue;
-        set(*active[k], f.var, {ir::DType::index, i, 0});
-        still.push_back(active[k]);
+        set(*active[k], place, i);
+        if (i >= together) still.push_back(active[k]);
       }
-      GS_TRY(stmt(f.body, still));
+      GS_TRY(stmt(f.body, i < together ? active : still));
     }
     return {};
   }
@@ -202,7 +212,7 @@ class Machine {
     std::vector<Invocation> members(static_cast<size_t>(std::max<int64_t>(extent, 0)), parent);
     Active all;
     for (size_t i = 0; i < members.size(); ++i) {
-      set(members[i], f.var, {ir::DType::index, static_cast<int64_t>(i), 0});
+      set(members[i], frame_.place(f.var.get()), static_cast<int64_t>(i));
       all.push_back(&members[i]);
     }
     const size_t outer = std::exchange(group_size_, all.size());
@@ -215,33 +225,49 @@ class Machine {
     const BufferNode* buffer = a.buffer.get();
     std::vector<std::byte> shared;
     GS_TRY(add_region(a.buffer, *active[0], shared));
+    const size_t number = own_;
     if (buffer->scope == ir::Scope::priv) {
-      for (Invocation* in : active) in->own[buffer] = shared;
+      Region& region = regions_.at(buffer);
+      region.bytes = nullptr;
+      region.own = own_++;
+      for (Invocation* in : active) {
+        in->own.resize(std::max(in->own.size(), own_));
+        in->own[number] = shared;
+      }
     }
     Result<> result = stmt(a.body, active);
+    own_ = number;
     regions_.erase(buffer);
+    last_ = nullptr;
     return result;
   }
 
-  Result<> store(const ir::Store& s, Invocation& in) {
-    const auto value = eval(s.value, in);
-    const std::vector<Scalar> lanes(value.begin(), value.end());
-    std::vector<std::vector<int64_t>> points(lanes.size(), std::vector<int64_t>(s.indices.size()));
-    for (size_t d = 0; d < s.indices.size(); ++d) {
-      const auto index = eval(s.indices[d], in);
-      for (size_t i = 0; i < lanes.size(); ++i) points[i][d] = index[index.size() == 1 ? 0 : i].i;
-    }
-    const bool texel =
-        is_texel(s.buffer, s.indices.size(), static_cast<int>(lanes.size()), all_scalar(s.indices));
-    for (size_t i = 0; i < lanes.size(); ++i) {
-      std::byte* at =
-          address(s.buffer, points[i], s.buffer->storage, static_cast<int>(i), texel, in);
-      if (!at) {
-        std::string where;
-        for (int64_t x : points[i]) where += cat(where.empty() ? "" : ", ", x);
-        return error(cat("a store outside of '", s.buffer->name, "': [", where, "]"));
+  Result<> store(const ir::Store& s, const Active& active) {
+    const size_t rank = s.indices.size();
+    Tape& value = tape_of(s.value);
+    std::vector<Tape*> indices;
+    for (const Expr& index : s.indices) indices.push_back(&tape_of(index));
+    std::vector<int64_t> points;
+    for (Invocation* in : active) {
+      const auto lanes = eval(value, *in);
+      points.resize(lanes.size() * rank);
+      for (size_t d = 0; d < rank; ++d) {
+        const auto index = eval(*indices[d], *in);
+        for (size_t i = 0; i < lanes.size(); ++i)
+          points[i * rank + d] = index[index.size() == 1 ? 0 : i].i;
       }
-      ir::write_scalar(ir::convert(s.buffer->storage, lanes[i]), at);
+      const bool texel = is_texel(s.buffer, s.indices, static_cast<int>(lanes.size()));
+      for (size_t i = 0; i < lanes.size(); ++i) {
+        const std::span<const int64_t> point(points.data() + i * rank, rank);
+        std::byte* at =
+            address(s.buffer, point, s.buffer->storage, static_cast<int>(i), texel, *in);
+        if (!at) {
+          std::string where;
+          for (int64_t x : point) where += cat(where.empty() ? "" : ", ", x);
+          return error(cat("a store outside of '", s.buffer->name, "': [", where, "]"));
+        }
+        ir::write_scalar(ir::convert(s.buffer->storage, lanes[i]), at);
+      }
     }
     return {};
   }
@@ -253,7 +279,10 @@ class Machine {
   Frame frame_;
   std::unordered_map<const ir::Node*, std::unique_ptr<Tape>> tapes_;
   std::unordered_map<const BufferNode*, Region> regions_;
+  const BufferNode* last_ = nullptr;  // that address() looked for
+  const Region* last_region_ = nullptr;
   size_t group_size_ = 1;
+  size_t own_ = 0;  // private buffers in scope
 };
 
 }  // namespace

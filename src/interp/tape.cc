@@ -3,6 +3,38 @@
 #include <algorithm>
 
 namespace gossamer::interp {
+namespace {
+
+// Makes each lane's result in its place: a copy would wait for the parts of what was just written.
+template <class F>
+void each_lane(Scalar* out, size_t lanes, const F& make) {
+  for (size_t i = 0; i < lanes; ++i) ::new (out + i) Scalar(make(i));
+}
+
+// The operations that most addresses are made of, without a look at the type. False: none of them.
+bool apply_to_indices(ir::BinaryOp op, const Scalar* a, const Scalar* b, Scalar* out,
+                      size_t lanes) {
+  const auto each = [&](auto combine) {
+    for (size_t i = 0; i < lanes; ++i) {
+      out[i].dtype = ir::DType::index;
+      out[i].i = static_cast<int64_t>(
+          combine(static_cast<uint64_t>(a[i].i), static_cast<uint64_t>(b[i].i)));
+    }
+    return true;
+  };
+  switch (op) {
+    case ir::BinaryOp::add:
+      return each([](uint64_t x, uint64_t y) { return x + y; });
+    case ir::BinaryOp::sub:
+      return each([](uint64_t x, uint64_t y) { return x - y; });
+    case ir::BinaryOp::mul:
+      return each([](uint64_t x, uint64_t y) { return x * y; });
+    default:
+      return false;
+  }
+}
+
+}  // namespace
 
 using ir::as;
 using ir::Expr;
@@ -29,11 +61,15 @@ size_t Tape::add(const Expr& e, Frame& frame) {
       }
     });
   });
-  step.out = values_.size();
+  const size_t out = step.out = values_.size();
   values_.resize(values_.size() + e->type.lanes);
-  done_.emplace(e.get(), step.out);
-  steps_.push_back(std::move(step));
-  return steps_.back().out;
+  done_.emplace(e.get(), out);
+  if (as<ir::IntImm>(e) || as<ir::FloatImm>(e)) {
+    execute(step, {}, {});  // once
+  } else {
+    steps_.push_back(std::move(step));
+  }
+  return out;
 }
 
 std::span<const Scalar> Tape::run(std::span<const Scalar> frame, const Load& load) {
@@ -58,22 +94,23 @@ void Tape::execute(const Step& step, std::span<const Scalar> frame, const Load& 
       return;
     case NodeKind::Unary: {
       const ir::UnaryOp op = static_cast<const ir::Unary&>(node).op;
-      for (size_t i = 0; i < lanes; ++i) out[i] = ir::apply(op, a[i]);
+      each_lane(out, lanes, [&](size_t i) { return ir::apply(op, a[i]); });
       return;
     }
     case NodeKind::Binary: {
       const ir::BinaryOp op = static_cast<const ir::Binary&>(node).op;
-      for (size_t i = 0; i < lanes; ++i) out[i] = ir::apply(op, a[i], b[i]);
+      if (node.type.dtype == ir::DType::index && apply_to_indices(op, a, b, out, lanes)) return;
+      each_lane(out, lanes, [&](size_t i) { return ir::apply(op, a[i], b[i]); });
       return;
     }
     case NodeKind::Fma:
-      for (size_t i = 0; i < lanes; ++i) out[i] = ir::apply_fma(a[i], b[i], c[i]);
+      each_lane(out, lanes, [&](size_t i) { return ir::apply_fma(a[i], b[i], c[i]); });
       return;
     case NodeKind::Select:
       for (size_t i = 0; i < lanes; ++i) out[i] = a[i].truthy() ? b[i] : c[i];
       return;
     case NodeKind::Cast:
-      for (size_t i = 0; i < lanes; ++i) out[i] = ir::convert(node.type.dtype, a[i]);
+      each_lane(out, lanes, [&](size_t i) { return ir::convert(node.type.dtype, a[i]); });
       return;
     case NodeKind::Bitcast: {
       // Through memory, since the numbers of lanes may differ.
@@ -91,12 +128,11 @@ void Tape::execute(const Step& step, std::span<const Scalar> frame, const Load& 
       const auto& l = static_cast<const ir::Load&>(node);
       int64_t indices[16];
       GS_CHECK(l.indices.size() <= 16, "rank of ", l.buffer->name);
-      for (size_t i = 0; i < lanes; ++i) {
-        for (size_t d = 0; d < l.indices.size(); ++d) {
+      each_lane(out, lanes, [&](size_t i) {
+        for (size_t d = 0; d < l.indices.size(); ++d)
           indices[d] = values_[step.more[d] + (l.indices[d]->type.is_scalar() ? 0 : i)].i;
-        }
-        out[i] = load(l, {indices, l.indices.size()}, static_cast<int>(i));
-      }
+        return load(l, {indices, l.indices.size()}, static_cast<int>(i));
+      });
       return;
     }
     case NodeKind::Ramp: {

@@ -278,7 +278,7 @@ double Scalar::as_double() const {
 
 int64_t Scalar::as_int() const { return is_float(dtype) ? saturate(DType::i64, f) : i; }
 
-Scalar apply(UnaryOp op, Scalar a) {
+Scalar apply(UnaryOp op, const Scalar& a) {
   if (op == UnaryOp::is_nan) return {DType::boolean, is_float(a.dtype) && std::isnan(a.f), 0};
   if (op == UnaryOp::is_inf) return {DType::boolean, is_float(a.dtype) && std::isinf(a.f), 0};
   if (op == UnaryOp::logical_not) return {DType::boolean, !a.truthy(), 0};
@@ -301,7 +301,7 @@ Scalar apply(UnaryOp op, Scalar a) {
   }
 }
 
-Scalar apply(BinaryOp op, Scalar a, Scalar b) {
+Scalar apply(BinaryOp op, const Scalar& a, const Scalar& b) {
   GS_CHECK(a.dtype == b.dtype, name_of(op), " of ", name_of(a.dtype), " and ", name_of(b.dtype));
   if (is_comparison(op)) {
     bool holds;
@@ -318,7 +318,7 @@ Scalar apply(BinaryOp op, Scalar a, Scalar b) {
   return Scalar::of_int(a.dtype, int_binary(op, a.dtype, a.i, b.i));
 }
 
-Scalar apply_fma(Scalar a, Scalar b, Scalar c) {
+Scalar apply_fma(const Scalar& a, const Scalar& b, const Scalar& c) {
   if (!is_float(a.dtype)) return apply(BinaryOp::add, apply(BinaryOp::mul, a, b), c);
   if (a.dtype == DType::f32) {
     return {a.dtype, 0, std::fma(float(a.f), float(b.f), float(c.f))};
@@ -326,11 +326,11 @@ Scalar apply_fma(Scalar a, Scalar b, Scalar c) {
   return {a.dtype, 0, round_to(a.dtype, std::fma(a.f, b.f, c.f))};
 }
 
-Scalar convert(DType dtype, Scalar a) {
+Scalar convert(DType dtype, const Scalar& a) {
   if (a.dtype == dtype) return a;
   if (is_float(a.dtype)) {
-    if (dtype == DType::f8e5m2 && std::isinf(a.f)) a.f = std::copysign(57344, a.f);
-    return Scalar::of_float(dtype, a.f);
+    const bool largest = dtype == DType::f8e5m2 && std::isinf(a.f);
+    return Scalar::of_float(dtype, largest ? std::copysign(57344, a.f) : a.f);
   }
   if (is_float(dtype)) {
     if (dtype == DType::f32) {  // straight from the integer: through double would round twice
@@ -371,7 +371,7 @@ Scalar read_scalar(DType dtype, const std::byte* from) {
   }
 }
 
-void write_scalar(Scalar value, std::byte* to) {
+void write_scalar(const Scalar& value, std::byte* to) {
   uint64_t bits = static_cast<uint64_t>(value.i);
   switch (value.dtype) {
     case DType::f32:

@@ -24,16 +24,16 @@ struct Scalar {
   bool operator==(const Scalar&) const = default;
 };
 
-Scalar apply(UnaryOp op, Scalar a);
-Scalar apply(BinaryOp op, Scalar a, Scalar b);  // of one type
-Scalar apply_fma(Scalar a, Scalar b, Scalar c);
-Scalar convert(DType dtype, Scalar a);
+Scalar apply(UnaryOp op, const Scalar& a);
+Scalar apply(BinaryOp op, const Scalar& a, const Scalar& b);  // of one type
+Scalar apply_fma(const Scalar& a, const Scalar& b, const Scalar& c);
+Scalar convert(DType dtype, const Scalar& a);
 // Same bits; std::nullopt where the sizes differ or a type has no bits.
 std::optional<Scalar> reinterpret(DType dtype, Scalar a);
 
 // To and from little-endian memory of byte_size(dtype); `index` occupies 4 bytes there.
 Scalar read_scalar(DType dtype, const std::byte* from);
-void write_scalar(Scalar value, std::byte* to);
+void write_scalar(const Scalar& value, std::byte* to);
 
 double round_to(DType dtype, double value);  // the nearest value of a float type
 double round_even(double value);             // to an integer, halves to the even one
