@@ -149,6 +149,7 @@ Allowance allowance_of(DType dtype) {
 // The derivative along a direction, of each input by itself.
 void check_directions(const OpDef& def, const Case& test, const GradientOfCase& of,
                       const std::vector<TensorData>& inputs) {
+  if (of.outputs.empty()) return;  // without floats, every difference is 0
   const auto here = evaluate(of, inputs);
   if (!here) return;
   const Allowance allowance = allowance_of(precision_of(of));
