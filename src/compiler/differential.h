@@ -394,12 +394,21 @@ inline void compare(TargetKind target, const Example& example, Form form) {
   compare(schedule::capabilities_of(target), example, form);
 }
 
-// Compares the example as a model and, if the model has convolutions that Winograd's algorithm
-// computes, once more with each of the algorithm's tiles.
-inline void compare_as_a_model(TargetKind target, const Example& example) {
+// Whether two graphs of one example have the same stages and the same constants.
+inline bool alike(const graph::StageGraph& a, const graph::StageGraph& b) {
+  const std::string text = graph::print(a);
+  // Long expressions are cut short.
+  return text.find("...") == std::string::npos && text == graph::print(b);
+}
+
+// Compares the example as defined and, where fusion or constants change its stages, as a model. If
+// the model has convolutions that Winograd's algorithm computes, also with each of its tiles.
+inline void compare_forms(TargetKind target, const Example& example) {
   const schedule::Capabilities caps = schedule::capabilities_of(target);
+  const graph::StageGraph defined = legalized(caps, example, Form::as_defined);
   const graph::StageGraph model = legalized(caps, example, Form::as_a_model);
-  compare(caps, example, model);
+  compare(caps, example, defined);
+  if (!alike(defined, model)) compare(caps, example, model);
   std::set<const ir::BufferNode*> constants;
   for (const auto& constant : model.constants) constants.insert(constant.buffer.get());
   for (const int edge : schedule::winograd_tiles) {

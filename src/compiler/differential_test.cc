@@ -20,8 +20,7 @@ TEST_P(DifferentialTest, KernelsComputeWhatStagesSay) {
     SCOPED_TRACE(test.name);
     const Example example = example_of(*def, test);
     ASSERT_TRUE(example.made.status) << example.made.status.error().to_string();
-    compare(target, example, Form::as_defined);
-    compare_as_a_model(target, example);
+    compare_forms(target, example);
   }
 }
 
