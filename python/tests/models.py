@@ -1,4 +1,7 @@
-"""Small models that several tests compile."""
+"""Small models that several tests compile, and how much of the interpreter some work leaves to other threads."""
+
+import threading
+import time
 
 import numpy as np
 import onnx
@@ -29,3 +32,29 @@ def deep(layers):
         weights.append((f"w{at}", np.full((3 + at, 4 + at), 0.1, np.float32)))
         nodes.append(helper.make_node("MatMul", [f"x{at}" if at else "x", f"w{at}"], [f"x{at + 1}"]))
     return model_of(nodes, [("x", TensorProto.FLOAT, ["rows", 3])], [(f"x{layers}", TensorProto.FLOAT, ["rows", 3 + layers])], weights)
+
+
+def turns_left_by(work):
+    """How often a thread that sleeps a millisecond at a time wakes during `work`, by how often it does during a sleep of the same length.
+
+    About 1 if the work releases the interpreter, nearly 0 if it holds it.
+    """
+    turns = 0
+    ended = threading.Event()
+
+    def count():
+        nonlocal turns
+        while not ended.is_set():
+            turns += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    begin, first = time.perf_counter(), turns
+    work()
+    took, middle = time.perf_counter() - begin, turns
+    time.sleep(took)
+    last = turns
+    ended.set()
+    thread.join()
+    return (middle - first) / max(1, last - middle)

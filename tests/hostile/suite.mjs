@@ -158,14 +158,15 @@ async function inWasm(files) {
       const {name, file} = rest.shift();
       child.stdin.write(`${file}\n`);
       let timer;
-      const late = new Promise((done) => (timer = setTimeout(done, 1000 * SECONDS, {late: true})));
+      const late = new Promise((done) => (timer = setTimeout(done, 6000 * SECONDS, {late: true})));
       const {value, done, late: hung} = await Promise.race([answers.next(), late]);
       clearTimeout(timer);
       alive = !hung && !done;
-      if (!alive) tally.record(`${name} in compiler.wasm`, [hung ? `no answer in ${SECONDS} s` : 'the process died']);
+      if (!alive) tally.record(`${name} in compiler.wasm`, [hung ? `no answer in ${6 * SECONDS} s` : 'the process died']);
       else {
-        const {problem, bytes} = JSON.parse(value);
+        const {problem, seconds, bytes} = JSON.parse(value);
         const problems = problem ? [problem] : [];
+        if (seconds > SECONDS) problems.push(`${seconds} s of CPU time`);
         if (bytes > BYTES) problems.push(`${bytes} bytes of memory`);
         tally.record(`${name} in compiler.wasm`, problems);
       }

@@ -1,4 +1,5 @@
-// Compiles each model named on stdin with compiler.wasm; a line a file: {problem} when it neither worked nor was refused.
+// Compiles each model named on stdin with compiler.wasm. Prints a line for each file: {problem, seconds, bytes}, with a problem if it neither
+// worked nor was refused, and the CPU time and memory of this process.
 import {readFileSync} from 'node:fs';
 import {createInterface} from 'node:readline';
 import {CompileError, compile} from '../../web/compiler/dist/compiler.js';
@@ -19,6 +20,8 @@ async function judge(file) {
 }
 
 for await (const file of createInterface({input: process.stdin})) {
+  const begin = process.cpuUsage();
   const problem = await judge(file);
-  console.log(JSON.stringify({problem, bytes: 1024 * process.resourceUsage().maxRSS}));
+  const {user, system} = process.cpuUsage(begin);
+  console.log(JSON.stringify({problem, seconds: (user + system) / 1e6, bytes: 1024 * process.resourceUsage().maxRSS}));
 }

@@ -109,15 +109,19 @@ test('a page without shared memory sends one message a run', async (context) => 
 
 test('with shared memory what takes long is one message a run, and what does not is none', async (context) => {
   const sent = place(context, PLACES['a page with shared memory']);
-  for (const [files, messages] of [[await slow(100), 3], [await tinyPackage('wasm', {n: 100}), 0]] as const) {
+  for (const [files, messages] of [[await slow(100), 1], [await tinyPackage('wasm', {n: 100}), 0]] as const) {
     using model = await load(files, {threads: 1});
     for (let turn = 0; turn < 5; ++turn) await check(model, 100, turn);
-    sent.length = 0;
-    for (let turn = 0; turn < 3; ++turn) {
+    const counts: number[] = [];
+    for (let turn = 0; turn < 15; ++turn) {
+      sent.length = 0;
       await check(model, 100, turn);
+      assert.ok(methodsOf(sent).every((methods) => methods.join() === 'compute'), methodsOf(sent).join(' | '));
+      counts.push(sent.length);
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
-    assert.deepEqual(methodsOf(sent), Array.from({length: messages}, () => ['compute']));
+    // A machine that does other things at the same time may make a short run a long one, but not most of them.
+    assert.equal(counts.sort((a, b) => a - b)[7], messages, counts.join());
   }
 });
 
@@ -127,8 +131,13 @@ test('runs that follow each other leave a page its turns', async (context) => {
   for (let turn = 0; turn < 5; ++turn) await check(model, 100, turn);
   let ticks = 0;
   const timer = setInterval(() => ++ticks, 1);
-  const end = performance.now() + 400;
-  while (performance.now() < end) await check(model, 100, 0);
+  // By CPU time: on a busy machine 400 ms may be a few of this process.
+  const begin = process.cpuUsage();
+  const spent = (): number => {
+    const {user, system} = process.cpuUsage(begin);
+    return (user + system) / 1000;
+  };
+  while (spent() < 400) await check(model, 100, 0);
   clearInterval(timer);
-  assert.ok(ticks >= 10, `${ticks} turns in 400 ms`);
+  assert.ok(ticks >= 10, `${ticks} turns in 400 ms of CPU time`);
 });
