@@ -51,7 +51,7 @@ export async function asked(browser, address, name, options) {
   try {
     await tab.goto(address);
     // Not waitFor, which evaluates texts in the page.
-    for (let left = 300; left > 0 && !(await tab.evaluate(`"${name}" in globalThis`)); --left) await new Promise((resolve) => setTimeout(resolve, 100));
+    for (let left = 1200; left > 0 && !(await tab.evaluate(`"${name}" in globalThis`)); --left) await new Promise((resolve) => setTimeout(resolve, 100));
     return await tab.call(name, options);
   } finally {
     await tab.close();

@@ -2,11 +2,11 @@
 import {spawn, spawnSync} from 'node:child_process';
 import path from 'node:path';
 
-/** The first match in what a program prints within ten seconds. */
+/** The first match in what a program prints within a minute. */
 function said(child, stream, pattern) {
   return new Promise((resolve, reject) => {
     let text = '';
-    const late = setTimeout(() => reject(new Error(`no ${pattern} in ${text}`)), 10_000);
+    const late = setTimeout(() => reject(new Error(`no ${pattern} in ${text}`)), 60_000);
     child[stream].setEncoding('utf8').on('data', (data) => {
       text += data;
       const found = pattern.exec(text);
@@ -34,7 +34,7 @@ export async function joins(tally, {app, gossamer}) {
       ['a wrong token', [address.replace(/token=.*/, 'token=no')], /gossamer-join: .*token/],
       ['no address', [], /usage: gossamer-join rpc:/],
     ]) {
-      const {status, stderr} = spawnSync(program, words, {encoding: 'utf8', timeout: 20_000});
+      const {status, stderr} = spawnSync(program, words, {encoding: 'utf8', timeout: 60_000});
       tally.record(`gossamer-join with ${name}`, status === 1 && wanted.test(stderr) ? [] : `${status}: ${stderr}`);
     }
   } catch (problem) {

@@ -20,7 +20,7 @@ const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-pages-'));
 const sites = path.join(work, 'sites');
 mkdirSync(sites);
 
-const run = (args) => spawnSync(gossamer, args, {cwd: work, encoding: 'utf8', timeout: 60_000});
+const run = (args) => spawnSync(gossamer, args, {cwd: work, encoding: 'utf8', timeout: 240_000});
 const {server, address} = await serve(sites);
 
 /** Compiles {name, graph} and its page; gives the page's address and the model's file. */

@@ -16,7 +16,7 @@ export class Server {
     server.log = '';
     server.process.stderr.on('data', (data) => (server.log += data));
     server.ended = new Promise((resolve) => server.process.on('exit', (code, signal) => resolve(code ?? signal)));
-    server.timer = setTimeout(() => server.process.kill('SIGKILL'), 120_000);
+    server.timer = setTimeout(() => server.process.kill('SIGKILL'), 300_000);
     await Promise.race([
       server.ended,
       new Promise((resolve) => server.process.stdout.on('data', (data) => {
@@ -37,7 +37,7 @@ export class Server {
   }
 
   async ask(method, target, {body, headers} = {}) {
-    const response = await fetch(this.url + target, {method, body, headers, signal: AbortSignal.timeout(30_000)});
+    const response = await fetch(this.url + target, {method, body, headers, signal: AbortSignal.timeout(120_000)});
     const bytes = Buffer.from(await response.arrayBuffer());
     const text = bytes.toString();
     let json;
@@ -80,7 +80,7 @@ export class Server {
   async load(clients, count, target, body) {
     const agent = new http.Agent({keepAlive: true, maxSockets: clients});
     const one = (at) => new Promise((resolve) => {
-      const request = http.request(this.url + target, {method: 'POST', agent, timeout: 60_000}, (response) => {
+      const request = http.request(this.url + target, {method: 'POST', agent, timeout: 120_000}, (response) => {
         const chunks = [];
         response.on('data', (chunk) => chunks.push(chunk));
         response.on('end', () => resolve({status: response.statusCode, text: Buffer.concat(chunks).toString()}));

@@ -121,7 +121,7 @@ for (const [turn, {rows, items}] of steps.entries()) {
     writeFileSync(path.join(work, `${name}.npy`), npyOf('<f4', shape, Buffer.from(Float32Array.from(data).buffer)));
     return ['--input', `${name}=${path.join(work, `${name}.npy`)}`];
   });
-  const {status, stderr} = spawnSync(gossamer, ['run', path.join(work, 'grower_cpu_in_place'), ...args, '--save', work], {encoding: 'utf8', timeout: 60_000});
+  const {status, stderr} = spawnSync(gossamer, ['run', path.join(work, 'grower_cpu_in_place'), ...args, '--save', work], {encoding: 'utf8', timeout: 240_000});
   const read = (name) => {
     const bytes = readFileSync(path.join(work, `${name}.npy`));
     return Array.from(new Float32Array(bytes.buffer.slice(bytes.byteOffset + 10 + bytes.readUInt16LE(8), bytes.byteOffset + bytes.length)));

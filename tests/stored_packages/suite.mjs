@@ -51,7 +51,7 @@ function natively(folder, {x, xShape, past, pastShape}) {
     return ['--input', `${name}=${file}`];
   };
   const feeds = [...feed('x', xShape, x), ...(past ? feed('past', pastShape, past) : [])];
-  const {status, stderr} = spawnSync(gossamer, ['run', path.join(folder, 'cpu'), ...feeds, '--save', work], {encoding: 'utf8', timeout: 60_000});
+  const {status, stderr} = spawnSync(gossamer, ['run', path.join(folder, 'cpu'), ...feeds, '--save', work], {encoding: 'utf8', timeout: 240_000});
   if (status !== 0) throw new Error(stderr);
   const of = (name, array) => elementsOf(path.join(work, `${name}.npy`), array);
   return {y: of('y', Float32Array), ...(past ? {all: of('all', Float32Array)} : {where: of('where', BigInt64Array)})};

@@ -224,7 +224,7 @@ async function interrupted(file) {
   const ended = new Promise((resolve) => child.on('exit', (code, signal) => resolve(code ?? signal)));
   const measured = () => (existsSync(records) ? readFileSync(records, 'utf8').split('\n').length : 0);
   const until = async (holds) => {
-    for (const end = Date.now() + 60_000; Date.now() < end && !holds(); ) await new Promise((resolve) => setTimeout(resolve, 50));
+    for (const end = Date.now() + 240_000; Date.now() < end && !holds(); ) await new Promise((resolve) => setTimeout(resolve, 50));
     return holds();
   };
   check('it begins', await until(() => measured() > 3), stderr);
@@ -235,7 +235,7 @@ async function interrupted(file) {
   const seen = measured();
   check('a device that ends is no end of the search', await until(() => measured() > seen + 3), `${measured()} lines, ${stderr}`);
   child.kill('SIGINT');
-  const code = await Promise.race([ended, new Promise((resolve) => setTimeout(() => resolve('late'), 60_000))]);
+  const code = await Promise.race([ended, new Promise((resolve) => setTimeout(() => resolve('late'), 240_000))]);
   check('Ctrl+C ends it with the table', code === 0 && stdout.includes('whole runs'), `${code} ${stdout} ${stderr}`);
   if (code === 'late') child.kill('SIGKILL');
 }
@@ -302,7 +302,7 @@ async function fleet(file) {
   const asked = ['next', 'survey {}', `survey ${older}`, `survey ${survey.trim()}`, `survey ${other}`, 'next', 'take {}', 'lose x', 'go', 'stop', 'next'];
   const records = path.join(work, 'plan.jsonl');
   const args = ['tune', file, '--target', 'cpu', '--threads', '1', '--fleet', 'plan', '--trials', '9', '--layout-share', '0', '--output', records];
-  const {stdout} = spawnSync(gossamer, args, {encoding: 'utf8', input: asked.join('\n') + '\n', timeout: 60_000});
+  const {stdout} = spawnSync(gossamer, args, {encoding: 'utf8', input: asked.join('\n') + '\n', timeout: 240_000});
   const told = stdout.trim().split('\n').map((line) => JSON.parse(line));
   const wanted = [{files: []}, /no device/, /adapter/, /other kernels there/, {}, /is not what the others are/, 'batch', /spent|went/, /survey, next/, /survey, next/, {}, {wait: true}];
   for (const [at, want] of wanted.entries()) {

@@ -190,7 +190,7 @@ async function hangs(name, device, env, once) {
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (data) => (stdout += data));
   child.stderr.on('data', (data) => (stderr += data));
-  const late = setTimeout(() => child.kill('SIGKILL'), 90_000);
+  const late = setTimeout(() => child.kill('SIGKILL'), 300_000);
   const begun = () => existsSync(records) && readFileSync(records, 'utf8').includes('"trial"');
   while (child.exitCode === null && child.signalCode === null && !begun()) await new Promise((resolve) => setTimeout(resolve, 10));
   writeFileSync(once, '');
@@ -228,7 +228,7 @@ async function remote(env) {
     const address = await new Promise((resolve) => server.stdout.once('data', (data) => resolve(data.toString().trim())));
     start('rpc', '--join', address, '--name', 'engine');
     let listed = '';
-    for (let turn = 0; turn < 100 && !listed.includes('engine'); ++turn) {
+    for (let turn = 0; turn < 1000 && !listed.includes('engine'); ++turn) {
       await new Promise((resolve) => setTimeout(resolve, 50));
       listed = run(['rpc', '--list', address]).stdout;
     }

@@ -15,7 +15,7 @@ const ROUNDS = 6;
 type Sent = [request: string, bytes: number][];
 
 function startFederation({server}: Examples, options: Partial<AveragingOptions>): {averaging: Averaging; sent: Sent} {
-  const {averaging, answer} = federation({rounds: ROUNDS, patience: 5000, ...options});
+  const {averaging, answer} = federation({rounds: ROUNDS, patience: 10_000, ...options});
   const sent: Sent = [];
   server.put('/federation', (rest, request, response) => {
     sent.push([`${request.method} ${rest}`, Number(request.headers['content-length'] ?? 0)]);
@@ -72,7 +72,7 @@ const ATTACKS = `(async () => {
 
 test('pages learn together, whoever leaves or lies', {skip}, () =>
   withExample('federate', async (examples) => {
-    // The hostile page's own updates count as refused; so a page that leaves is not waited for longer than 5 s.
+    // The hostile page's own updates count as refused; so a page that leaves is not waited for longer than 10 s.
     const {averaging, sent} = startFederation(examples, {least: 2});
     const pages = [];
     for (const part of [1, 2, 3]) {

@@ -17,7 +17,7 @@ if (typeof document !== 'undefined') {
   document.addEventListener('securitypolicyviolation', ({violatedDirective, blockedURI}) => refused.push(`${violatedDirective} ${blockedURI}`));
   globalThis.ask = async (options) => {
     // The other script may be on its way.
-    for (let left = 300; left > 0 && !globalThis.use; --left) await new Promise((resolve) => setTimeout(resolve, 100));
+    for (let left = 1200; left > 0 && !globalThis.use; --left) await new Promise((resolve) => setTimeout(resolve, 100));
     const result = await globalThis.use(options).catch((problem) => ({error: String(problem)}));
     return {...result, refused};
   };

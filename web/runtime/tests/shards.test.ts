@@ -436,6 +436,6 @@ test('a load that fails ends its downloads', async (context) => {
     },
   });
   await refuses(load(url), /kernels\.wasm has \d+ bytes instead of/);
-  for (let turn = 0; turn < 100 && !closed; ++turn) await new Promise((resolve) => setTimeout(resolve, 10));
+  for (let turn = 0; turn < 3000 && !closed; ++turn) await new Promise((resolve) => setTimeout(resolve, 10));
   assert.ok(closed);
 });

@@ -153,13 +153,16 @@ async function inFlight(kind: DeviceKind): Promise<void> {
     let open!: () => void;
     const gate = new Promise<void>((resolve) => (open = resolve));
     let put = 0;
-    const late = setTimeout(open, 5000);
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      open();
+    }, 30_000);
     const [what, times] = kind === 'webgpu' ? ['beginComputePass', 3] : ['readPixels', 6];
     const before = (name: string): unknown => {
       if (name === what && ++put === times) open();
       return name === 'mapAsync' || name === 'onSubmittedWorkDone' ? gate : undefined;
     };
-    const begin = performance.now();
     await calls(
       kind === 'webgpu' ? gpuCalls() : glCalls(),
       async () => {
@@ -173,8 +176,8 @@ async function inFlight(kind: DeviceKind): Promise<void> {
       },
       before,
     );
-    clearTimeout(late);
-    check(performance.now() - begin < 4000, 'the second run waited for the first');
+    clearTimeout(timer);
+    check(!late, 'the second run waited for the first');
   }
 }
 
