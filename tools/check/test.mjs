@@ -6,6 +6,7 @@
 //   --checks            the checks alone
 //   --suites            tests/*/suite.{sh,mjs} alone
 //   --only WORD         the jobs whose name contains it
+//   --all               runs cases of `gossamer test` again that passed before and are unchanged (verdicts.mjs)
 //   --without-shared    also what reads shared models once more as in a clone that has none, a smoke share of each
 //   --list              prints the jobs and the seconds that they took last, and runs nothing
 import {spawnSync} from 'node:child_process';
@@ -17,12 +18,14 @@ import {checks, programOf, programs, suites, withoutShared, workspaces} from './
 import {longestFirst, run, runAll} from './pool.mjs';
 import {changedFiles, layers, root} from './repository.mjs';
 import {failures, summary} from './summary.mjs';
+import {keptVerdicts} from './verdicts.mjs';
 
 const {values: options} = parseArgs({options: {
   changed: {type: 'boolean', default: false},
   checks: {type: 'boolean', default: false},
   suites: {type: 'boolean', default: false},
   only: {type: 'string'},
+  all: {type: 'boolean', default: false},
   'without-shared': {type: 'boolean', default: false},
   list: {type: 'boolean', default: false},
 }});
@@ -79,10 +82,11 @@ if (options.list) {
 }
 
 mkdirSync(path.dirname(timesFile), {recursive: true});
+const kept = await keptVerdicts({all: options.all});
 await runAll(jobs, {
   slots,
   // A job has one slot, so what it starts at a time is one.
-  start: (job) => run({...job, env: {GOSSAMER_JOBS: '1', ...job.env}}),
+  start: (job) => run({...job, env: {...kept, GOSSAMER_JOBS: '1', ...job.env}}),
   done: (job, result, seconds) => {
     heading(`${job.name}: ${seconds.toFixed(1)} s`);
     process.stdout.write(result.output);

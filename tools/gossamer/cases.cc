@@ -37,11 +37,6 @@ bool natural_less(const std::string& a, const std::string& b) {
   return a.size() - i < b.size() - j;
 }
 
-bool is_data_folder(const fs::path& folder) {
-  const std::string name = folder.filename().string();
-  return name.starts_with("test_data_set_") || name == "gold_ort";
-}
-
 void add_cases_of(const fs::path& folder, const fs::path& root, const std::string& shown,
                   std::vector<TestCase>& cases) {
   std::error_code error;
@@ -94,6 +89,11 @@ std::vector<std::pair<int, fs::path>> numbered(const fs::path& folder, const std
 NamedTensor absent() { return {"", {ir::DType::f32, {-1}, {}, {}}}; }
 
 }  // namespace
+
+bool is_data_folder(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  return name.starts_with("test_data_set_") || name == "gold_ort";
+}
 
 Result<std::vector<TestCase>> find_cases(const std::vector<std::string>& folders) {
   std::vector<TestCase> cases;

@@ -40,6 +40,9 @@ struct CaseContent {
   std::vector<graph::Group> groups;  // of `expected`
 };
 
+// Whether a folder beside a model has the name of a data set.
+bool is_data_folder(const std::filesystem::path& folder);
+
 // Every case below the folders (or in the operator files given), sorted by name. Errors: a folder
 // that is missing, one without cases.
 Result<std::vector<TestCase>> find_cases(const std::vector<std::string>& folders);

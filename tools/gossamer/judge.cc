@@ -13,6 +13,7 @@
 #include <cstdio>
 
 #include "gossamer/compare.h"
+#include "gossamer/kept_verdicts.h"
 #include "gossamer/sample_file.h"
 
 namespace gossamer::command {
@@ -127,36 +128,53 @@ void judge(const std::vector<ops::TensorData>& outputs, const std::vector<Port>&
 }
 
 Verdict run_case(const TestCase& test, const std::string& target, const RunnerOptions& runner,
-                 const JudgeOptions& options) {
+                 const JudgeOptions& options, const KeptVerdicts* kept) {
   Verdict verdict;
   verdict.name = test.name;
   const auto attempt = [&]() -> Result<> {
     GS_ASSIGN(CaseContent content, load_case(test));
     const std::vector<Port> ports = ports_of(content.model.graph);
     GS_ASSIGN(const auto given, order_feeds(ports, std::move(content.inputs)));
+    const ModelTraits traits = traits_of(content.model);
     RunnerOptions chosen = runner;
-    chosen.known = necessary(ports, given);
-    auto made = make_runner(target, content.model, chosen);
+    std::vector<ops::TensorData> feeds;
+    std::unique_ptr<Runner> model;
+    // Compiles, and loads the package unless a verdict on it is kept.
+    const auto make = [&](const Known& known) -> Result<> {
+      chosen.known = known;
+      feeds.clear();
+      for (size_t i = 0; i < ports.size(); ++i)
+        if (!known.constants.contains(ports[i].name)) feeds.push_back(given[i]);
+      if (!kept || !runs_here_on(target, native_device)) {
+        GS_ASSIGN(model, make_runner(target, content.model, chosen));
+        return {};
+      }
+      GS_ASSIGN(const package::Files files, compile_native(target, content.model, chosen));
+      std::string key = kept->package_key(files, feeds, content, traits);
+      if (auto found = kept->find(key, test.name)) {
+        verdict = *std::move(found);
+      } else {
+        GS_ASSIGN(model, load_native_runner(files, chosen));
+      }
+      verdict.package_key = std::move(key);
+      return {};
+    };
+    auto made = make(necessary(ports, given));
     for (const Known& known : alternatives(ports, content.model.graph.groups, given)) {
       if (made || target == "interp") break;
       if (known.values_only && !asks_for_values(made.error())) continue;
-      chosen.known = known;
-      made = make_runner(target, content.model, chosen);
+      made = make(known);
     }
-    if (!made) return std::unexpected(std::move(made).error());
-    const std::unique_ptr<Runner> model = *std::move(made);
+    if (!made) return made;
     verdict.known = names_of(chosen.known);
-    std::vector<ops::TensorData> feeds;
-    for (size_t i = 0; i < ports.size(); ++i)
-      if (!chosen.known.constants.contains(ports[i].name)) feeds.push_back(given[i]);
+    if (verdict.kept) return {};
     GS_TRY(check_feeds(model->inputs(), feeds));
     const auto begin = std::chrono::steady_clock::now();
     GS_ASSIGN(const auto outputs, model->run(feeds));
     verdict.elsewhere = model->elsewhere();
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
     verdict.milliseconds = time.count();
-    judge(outputs, model->outputs(), model->groups(), content, traits_of(content.model), options,
-          verdict);
+    judge(outputs, model->outputs(), model->groups(), content, traits, options, verdict);
     return {};
   };
   if (auto result = attempt(); !result) verdict.message = result.error().to_string();
@@ -191,13 +209,18 @@ std::string to_json(const Verdict& verdict) {
     json.Null();
   json.Key("ms");
   json.Double(verdict.milliseconds);
+  if (verdict.kept) {
+    json.Key("kept");
+    json.Bool(true);
+  }
   json.EndObject();
   return text.GetString();
 }
 
 std::optional<Verdict> verdict_from_json(const std::string& json) {
   rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
+  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(json.data(),
+                                                                                      json.size());
   if (document.HasParseError() || !document.IsObject()) return std::nullopt;
   const auto member = [&](const char* key) -> const rapidjson::Value* {
     const auto found = document.FindMember(key);
@@ -218,7 +241,20 @@ std::optional<Verdict> verdict_from_json(const std::string& json) {
   verdict.ratio = ratio && ratio->IsNumber() ? ratio->GetDouble() : INFINITY;
   if (const auto* time = member("ms"); time && time->IsNumber())
     verdict.milliseconds = time->GetDouble();
+  if (const auto* kept = member("kept"); kept && kept->IsBool()) verdict.kept = kept->GetBool();
   return verdict;
+}
+
+std::string to_message(const Verdict& verdict) {
+  return cat(verdict.package_key, "\n", to_json(verdict));
+}
+
+Verdict verdict_from_message(const std::string& message) {
+  const size_t end = message.find('\n');
+  auto verdict = verdict_from_json(message.substr(end + 1));
+  GS_CHECK(end != std::string::npos && verdict.has_value(), message);
+  verdict->package_key = message.substr(0, end);
+  return *std::move(verdict);
 }
 
 }  // namespace gossamer::command

@@ -10,6 +10,8 @@
 
 namespace gossamer::command {
 
+class KeptVerdicts;
+
 struct JudgeOptions {
   int classes = 0;  // quantized models: the order of so many best classes instead of values
 };
@@ -22,6 +24,8 @@ struct Verdict {
   int elsewhere = 0;        // launches on the CPU side of another target
   double ratio = 0;         // largest error over what is allowed
   double milliseconds = 0;  // of one run, without compiling
+  bool kept = false;        // of an earlier run: this one was saved
+  std::string package_key;  // KeptVerdicts::package_key; "" where there is none
 };
 std::string_view name_of(Verdict::Status status);
 
@@ -46,11 +50,15 @@ void judge(const std::vector<ops::TensorData>& outputs, const std::vector<Port>&
            const std::vector<graph::Group>& groups, const CaseContent& content,
            const ModelTraits& traits, const JudgeOptions& options, Verdict& verdict);
 
-// All of it for a target that runs here.
+// All of it for a target that runs here. `kept` may be nullptr.
 Verdict run_case(const TestCase& test, const std::string& target, const RunnerOptions& runner,
-                 const JudgeOptions& options);
+                 const JudgeOptions& options, const KeptVerdicts* kept);
 
 std::string to_json(const Verdict& verdict);
 std::optional<Verdict> verdict_from_json(const std::string& json);
+
+// What one process of ours reports to another: all fields.
+std::string to_message(const Verdict& verdict);
+Verdict verdict_from_message(const std::string& message);
 
 }  // namespace gossamer::command

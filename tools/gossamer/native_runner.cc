@@ -76,9 +76,8 @@ Result<std::unique_ptr<Runner>> load_native_runner(const std::filesystem::path& 
   return std::make_unique<NativeRunner>(std::move(model));
 }
 
-Result<std::unique_ptr<Runner>> make_native_runner(const std::string& target,
-                                                   const ModelFile& model,
-                                                   const RunnerOptions& options) {
+Result<package::Files> compile_native(const std::string& target, const ModelFile& model,
+                                      const RunnerOptions& options) {
   compiler::Options compile;
   compile.target = target;
   compile.cpu = options.cpu;
@@ -96,10 +95,22 @@ Result<std::unique_ptr<Runner>> make_native_runner(const std::string& target,
     if (error.where.empty()) error.where = model.path.string();
     return std::unexpected(std::move(error));
   }
+  return files;
+}
+
+Result<std::unique_ptr<Runner>> load_native_runner(const package::Files& files,
+                                                   const RunnerOptions& options) {
   GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
-  GS_TRY(write_package(temporary.path() / "package", *files));
+  GS_TRY(write_package(temporary.path() / "package", files));
   // The files stay mapped when the folder is removed.
   return load_native_runner(temporary.path() / "package", options);
+}
+
+Result<std::unique_ptr<Runner>> make_native_runner(const std::string& target,
+                                                   const ModelFile& model,
+                                                   const RunnerOptions& options) {
+  GS_ASSIGN(const package::Files files, compile_native(target, model, options));
+  return load_native_runner(files, options);
 }
 
 }  // namespace gossamer::command

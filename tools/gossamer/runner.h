@@ -67,6 +67,11 @@ Result<std::unique_ptr<Runner>> make_c_runner(const ModelFile& model, const Runn
 // A folder that `gossamer compile` wrote for such a target.
 Result<std::unique_ptr<Runner>> load_native_runner(const std::filesystem::path& folder,
                                                    const RunnerOptions& options);
+// The two halves of make_native_runner.
+Result<package::Files> compile_native(const std::string& target, const ModelFile& model,
+                                      const RunnerOptions& options);
+Result<std::unique_ptr<Runner>> load_native_runner(const package::Files& files,
+                                                   const RunnerOptions& options);
 
 // An error where a feed's type or shape does not fit its port; names the input.
 Result<> check_feeds(const std::vector<Port>& ports, const std::vector<ops::TensorData>& feeds);

@@ -6,12 +6,16 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <optional>
 #include <set>
+#include <thread>
 
 #include "api/files.h"
 #include "gossamer/commands.h"
 #include "gossamer/isolate.h"
 #include "gossamer/judge.h"
+#include "gossamer/kept_verdicts.h"
 #include "gossamer/records_file.h"
 #include "gossamer/web_cases.h"
 
@@ -47,6 +51,7 @@ void print_verdict(const Verdict& verdict, bool json, Tally& tally) {
     if (!verdict.message.empty()) std::printf("  (%s)", verdict.message.c_str());
     if (!verdict.known.empty()) std::printf("  (%s known when compiling)", verdict.known.c_str());
     if (verdict.elsewhere > 0) std::printf("  (%d launches on the CPU side)", verdict.elsewhere);
+    if (verdict.kept) std::printf("  (kept)");
     std::printf("\n");
   }
   std::fflush(stdout);
@@ -57,25 +62,130 @@ void show_progress(size_t done, size_t count) {
     std::fprintf(stderr, "\r%zu of %zu%s", done, count, done == count ? "\n" : "");
 }
 
-int run_here(const Options& options, const std::vector<TestCase>& cases, Tally& tally) {
+void run_here(const Options& options, const std::vector<TestCase>& cases, const KeptVerdicts* kept,
+              const std::function<void(const Verdict&)>& done) {
   run_isolated(
       cases.size(), options.jobs, options.timeout,
       [&](size_t at) {
-        return to_json(run_case(cases[at], options.target, options.runner, options.judge));
+        return to_message(run_case(cases[at], options.target, options.runner, options.judge, kept));
       },
       [&](size_t at, const JobOutcome& outcome) {
         Verdict verdict;
         verdict.name = cases[at].name;
         verdict.message = outcome.text;
-        if (outcome.finished) {
-          auto read = verdict_from_json(outcome.text);
-          GS_CHECK(read.has_value(), outcome.text);
-          verdict = *read;
-        }
-        print_verdict(verdict, options.json, tally);
-        show_progress(at + 1, cases.size());
+        if (outcome.finished) verdict = verdict_from_message(outcome.text);
+        done(verdict);
       });
-  return 0;
+}
+
+Result<> run_in_browser(const Options& options, const std::vector<TestCase>& cases,
+                        const KeptVerdicts* kept, const std::function<void(const Verdict&)>& done) {
+  const WebTestOptions web{.target = options.target,
+                           .browser = options.browser,
+                           .adapters = options.adapters,
+                           .records = options.runner.records,
+                           .f16 = options.f16,
+                           .relaxed_simd = options.relaxed_simd,
+                           .jobs = options.jobs,
+                           .timeout = options.timeout,
+                           .threads = options.runner.threads,
+                           .kept = kept};
+  return run_web_cases(cases, web, options.judge, done);
+}
+
+// Runs without a browser and without another machine.
+bool runs_in_process(const Options& options) {
+  return options.target == "interp" || options.target == "c" ||
+         runs_here_on(options.target, options.browser.device);
+}
+
+Result<TestSetting> setting_of(const Options& options) {
+  const BrowserOptions& browser = options.browser;
+  TestSetting setting;
+  if (!runs_in_process(options)) {
+    setting.device = browser.name;
+    setting.place = cat(options.target, "-", browser.name);
+  } else {
+    const bool paged = runs_here_on(options.target, native_device) && !runs_here(options.target);
+    setting.device = setting.place = cat(paged ? "native_" : "", options.target);
+  }
+  const int threads = options.runner.threads;
+  const unsigned count =
+      threads > 0 ? static_cast<unsigned>(threads) : std::thread::hardware_concurrency();
+  setting.run = cat(browser.args, "\n", browser.limits, "\n", options.f16, "\n", threads, " ",
+                    count, "\n", options.judge.classes);
+  setting.compile = cat(options.adapters, "\n", options.relaxed_simd, "\n", options.runner.cpu,
+                        "\n", options.records.device_class, "\n");
+  if (!options.records.file.empty()) {
+    GS_ASSIGN(const std::string records, read_text(options.records.file));
+    setting.compile += records;
+  }
+  return setting;
+}
+
+// nullptr where none are kept: it was not asked for, or the device is another machine or a browser
+// that identity.json does not describe.
+std::unique_ptr<KeptVerdicts> open_kept(const Options& options) {
+  const char* folder = std::getenv("GOSSAMER_VERDICTS");
+  if (!folder || !*folder || !options.browser.path.empty()) return nullptr;
+  if (!options.browser.device.empty() && options.browser.device != native_device) return nullptr;
+  auto setting = setting_of(options);
+  if (!setting) return nullptr;  // reported when the records are read
+  auto kept = KeptVerdicts::open(folder, *std::move(setting));
+  if (kept) return *std::move(kept);
+  std::fprintf(stderr, "gossamer: no verdicts are kept: %s\n", kept.error().to_string().c_str());
+  return nullptr;
+}
+
+// Reads what compilations take of records. Errors: as of records_for.
+Result<> read_records(Options& options, schedule::Records& records) {
+  if (options.target == "interp" || options.target == "c") return {};
+  compiler::Options compile;
+  compile.target = options.target;
+  compile.native_side = runs_here_on(options.target, options.browser.device);
+  compile.cpu = options.runner.cpu;
+  GS_ASSIGN(records,
+            records_for(options.records, compile, compile.native_side ? Here::apart : Here::no));
+  options.runner.records = &records;
+  return {};
+}
+
+// Prints verdicts in the order of the cases. Errors: as of run_web_cases.
+Result<> run_cases(Options& options, const std::vector<TestCase>& cases, Tally& tally) {
+  const std::unique_ptr<KeptVerdicts> kept = open_kept(options);
+  std::vector<std::optional<Verdict>> verdicts(cases.size());
+  std::vector<std::string> keys(cases.size());
+  std::vector<TestCase> left;
+  std::vector<size_t> places;  // of `left` in `cases`
+  size_t printed = 0;
+  const auto take = [&](size_t at, Verdict verdict) {
+    if (kept) kept->keep(keys[at], verdict);
+    verdicts[at] = std::move(verdict);
+    for (; printed < cases.size() && verdicts[printed]; ++printed) {
+      print_verdict(*verdicts[printed], options.json, tally);
+      show_progress(printed + 1, cases.size());
+    }
+  };
+  for (size_t at = 0; at < cases.size(); ++at) {
+    if (kept) keys[at] = kept->files_key(cases[at]);
+    if (auto found = kept ? kept->find(keys[at], cases[at].name) : std::nullopt) {
+      take(at, *std::move(found));
+      continue;
+    }
+    left.push_back(cases[at]);
+    places.push_back(at);
+  }
+  if (left.empty()) return {};
+  schedule::Records records;
+  GS_TRY(read_records(options, records));
+  size_t ran = 0;
+  const auto done = [&](const Verdict& verdict) { take(places[ran++], verdict); };
+  if (!runs_in_process(options)) return run_in_browser(options, left, kept.get(), done);
+  options.runner.f16 = options.f16;
+  options.runner.adapters = options.adapters;
+  options.runner.limits = options.browser.limits;
+  run_here(options, left, kept.get(), done);
+  return {};
 }
 
 // The names in a file, one a line.
@@ -114,17 +224,6 @@ int run_test(Options& options) {
     return report_usage("--limits es31 is for --target opengl");
   auto found = find_cases(options.folders);
   if (!found) return report_error(found.error(), options.json);
-  compiler::Options compile;
-  compile.target = options.target;
-  compile.native_side = runs_here_on(options.target, options.browser.device);
-  compile.cpu = options.runner.cpu;
-  schedule::Records records;
-  if (!options.list && options.target != "interp" && options.target != "c") {
-    auto read = records_for(options.records, compile, compile.native_side ? Here::apart : Here::no);
-    if (!read) return report_error(read.error(), options.json);
-    records = std::move(*read);
-    options.runner.records = &records;
-  }
   std::set<std::string> only;
   if (!options.only.empty()) {
     auto names = read_names(options.only);
@@ -145,32 +244,12 @@ int run_test(Options& options) {
     print_cases(cases, options.json);
     return 0;
   }
-  Tally tally;
-  const std::string& device = options.browser.device;
   const bool own = options.target == "interp" || options.target == "c";
-  if (!device.empty() && own) return report_usage(cat("--device has no target ", options.target));
-  if (own || runs_here_on(options.target, device)) {
-    options.runner.f16 = options.f16;
-    options.runner.adapters = options.adapters;
-    options.runner.limits = options.browser.limits;
-    run_here(options, cases, tally);
-  } else {
-    size_t done = 0;
-    const WebTestOptions web{.target = options.target,
-                             .browser = options.browser,
-                             .adapters = options.adapters,
-                             .records = options.runner.records,
-                             .f16 = options.f16,
-                             .relaxed_simd = options.relaxed_simd,
-                             .jobs = options.jobs,
-                             .timeout = options.timeout,
-                             .threads = options.runner.threads};
-    auto result = run_web_cases(cases, web, options.judge, [&](const Verdict& verdict) {
-      print_verdict(verdict, options.json, tally);
-      show_progress(++done, cases.size());
-    });
-    if (!result) return report_error(result.error(), options.json);
-  }
+  if (own && !options.browser.device.empty())
+    return report_usage(cat("--device has no target ", options.target));
+  Tally tally;
+  if (auto result = run_cases(options, cases, tally); !result)
+    return report_error(result.error(), options.json);
   if (options.json)
     std::printf("{\"passed\":%d,\"failed\":%d}\n", tally.passed, tally.failed);
   else

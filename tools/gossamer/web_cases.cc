@@ -7,6 +7,7 @@
 #include "api/files.h"
 #include "compiler/compile.h"
 #include "gossamer/isolate.h"
+#include "gossamer/kept_verdicts.h"
 #include "gossamer/model_file.h"
 #include "gossamer/specialize.h"
 #include "ir/build.h"
@@ -20,7 +21,8 @@ namespace fs = std::filesystem;
 using Json = rapidjson::Writer<rapidjson::StringBuffer>;
 
 // Compiles the case into folder/package and writes its inputs beside it. Returns what the parent
-// needs to know, as {"inputs": [...], "outputs": [...], "traits": ...}; throws nothing.
+// needs to know, as {"inputs": [...], "outputs": [...], "traits": ...}, or a kept verdict as "="
+// and to_message(), with nothing written; throws nothing.
 Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
                             const fs::path& folder) {
   GS_ASSIGN(CaseContent content, load_case(test));
@@ -58,11 +60,23 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
     open_feeds.push_back(feeds[at]);
   }
   GS_TRY(check_feeds(open_ports, open_feeds));
-  GS_TRY(write_package(folder / "package", *files));
 
   rapidjson::StringBuffer text;
   Json json(text);
   json.StartObject();
+  if (options.kept) {
+    const std::string key = options.kept->package_key(*files, open_feeds, content, traits);
+    if (auto verdict = options.kept->find(key, test.name)) {
+      verdict->known = names_of(known);
+      verdict->package_key = key;
+      return "=" + to_message(*verdict);
+    }
+    json.Key("package_key");
+    json.String(key);
+  }
+  std::error_code error;
+  fs::create_directories(folder, error);
+  GS_TRY(write_package(folder / "package", *files));
   GS_ASSIGN(const std::string inputs, write_inputs(open_ports, open_feeds, folder));
   json.Key("inputs");
   json.RawValue(inputs.data(), inputs.size(), rapidjson::kArrayType);
@@ -214,14 +228,19 @@ Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions&
                        const JudgeOptions& judging,
                        const std::function<void(const Verdict&)>& done) {
   GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
-  GS_ASSIGN(const auto harness, start_harness(options.browser, temporary.path() / "outputs"));
+  std::unique_ptr<Harness> harness;
+  const auto start = [&]() -> Result<> {
+    if (!harness) {
+      GS_ASSIGN(harness, start_harness(options.browser, temporary.path() / "outputs"));
+    }
+    return {};
+  };
+  if (!options.kept) GS_TRY(start());
   const auto folder_of = [&](size_t at) { return temporary.path() / cat("case", at); };
   Result<> status;
   run_isolated(
       cases.size(), options.jobs, options.timeout,
       [&](size_t at) {
-        std::error_code error;
-        fs::create_directories(folder_of(at), error);
         auto prepared = prepare(cases[at], options, folder_of(at));
         return prepared ? *prepared : "!" + prepared.error().to_string();
       },
@@ -232,10 +251,18 @@ Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions&
           if (!status) return std::unexpected(status.error());
           if (!outcome.finished) return fail(cat("compiling ", outcome.text));
           if (outcome.text.starts_with("!")) return fail(outcome.text.substr(1));
+          if (outcome.text.starts_with("=")) {
+            verdict = verdict_from_message(outcome.text.substr(1));
+            return {};
+          }
           rapidjson::Document prepared;
           prepared.Parse<rapidjson::kParseIterativeFlag>(outcome.text.c_str());
           GS_CHECK(!prepared.HasParseError(), outcome.text);
+          if (prepared.HasMember("package_key"))
+            verdict.package_key = prepared["package_key"].GetString();
           if (prepared.HasMember("known")) verdict.known = prepared["known"].GetString();
+          status = start();
+          if (!status) return status;
           auto line = harness->ask(request_line(prepared, folder_of(at), at, options));
           if (!line) {
             status = std::unexpected(line.error());

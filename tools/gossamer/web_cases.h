@@ -18,10 +18,11 @@ struct WebTestOptions {
   int jobs = 1;
   double timeout = 0;
   int threads = 0;
+  const KeptVerdicts* kept = nullptr;
 };
 
 // Calls done(verdict) for each case in order. Errors: Node or the built run time is missing, the
-// harness ended.
+// harness ended. With `kept`, a browser is started for the first case that has to run.
 Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions& options,
                        const JudgeOptions& judging,
                        const std::function<void(const Verdict&)>& done);
