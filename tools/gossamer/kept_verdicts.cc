@@ -122,7 +122,7 @@ Result<std::unique_ptr<KeptVerdicts>> KeptVerdicts::open(const fs::path& folder,
   for (const std::string& text :
        {identity.judge, identity.device, setting.place, setting.run, environment()})
     run.add(text);
-  for (const std::string& text : {run.key(), setting.compile}) files.add(text);
+  for (const std::string& text : {run.key(), identity.compiler, setting.compile}) files.add(text);
   return std::unique_ptr<KeptVerdicts>(new KeptVerdicts(files.key(), run.key(), std::move(store)));
 }
 

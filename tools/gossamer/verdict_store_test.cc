@@ -1,6 +1,8 @@
 #include "gossamer/verdict_store.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "api/files.h"
 
@@ -118,6 +120,42 @@ TEST_F(VerdictStoreTest, WritesNoLineThatIsThere) {
   for (int turn = 0; turn < 3; ++turn) open().add(key_of(1), key_of(1), verdict_named("a"));
   const std::string text = *read_text(folder_ / "cpu.new");
   EXPECT_EQ(lines_of(text).size(), 1u);
+}
+
+TEST_F(VerdictStoreTest, TakesLinesOfTwoProcesses) {
+  constexpr int count = 1000;
+  std::vector<pid_t> processes;
+  for (const int first : {0, count}) {
+    const pid_t process = fork();
+    ASSERT_GE(process, 0);
+    if (process == 0) {
+      VerdictStore store = open();
+      for (int at = first; at < first + count; ++at)
+        store.add(key_of(at), key_of(at), verdict_named("a"));
+      _exit(0);
+    }
+    processes.push_back(process);
+  }
+  for (const pid_t process : processes) waitpid(process, nullptr, 0);
+  const VerdictStore store = open();
+  for (int at = 0; at < 2 * count; ++at) EXPECT_TRUE(store.find(key_of(at))) << at;
+}
+
+// All find the file too long; one of them retires it.
+TEST_F(VerdictStoreTest, LosesNothingWhereSeveralRetireTheFile) {
+  open().add(key_of(1), key_of(1), verdict_named("a"));
+  std::vector<pid_t> processes;
+  for (int at = 0; at < 8; ++at) {
+    const pid_t process = fork();
+    ASSERT_GE(process, 0);
+    if (process == 0) {
+      open(10);
+      _exit(0);
+    }
+    processes.push_back(process);
+  }
+  for (const pid_t process : processes) waitpid(process, nullptr, 0);
+  EXPECT_TRUE(open().find(key_of(1)));
 }
 
 TEST_F(VerdictStoreTest, SaysWhereItCannotWrite) {
