@@ -22,11 +22,16 @@ constexpr std::string_view variables[] = {"GOSSAMER_", "ANGLE_", "CL_", "DRI_", 
                                           "LD_",       "LIBGL_", "LP_", "MESA_", "MOZ_", "OCL",
                                           "POCL_",     "ST_",    "VK_", "WGPU"};
 
+// Variables of test suites: they choose cases, and how many run at a time.
+constexpr std::string_view of_suites[] = {
+    "GOSSAMER_BASE=",   "GOSSAMER_BUILD=", "GOSSAMER_JOBS=",
+    "GOSSAMER_SHARED=", "GOSSAMER_SMOKE=", "GOSSAMER_VERDICTS="};
+
 std::string environment() {
   std::vector<std::string> lines;
   for (char** at = environ; *at; ++at) {
     const std::string_view line = *at;
-    if (line.starts_with("GOSSAMER_VERDICTS=")) continue;
+    if (std::ranges::any_of(of_suites, [&](auto name) { return line.starts_with(name); })) continue;
     // Which display it is changes nothing.
     if (line.starts_with("DISPLAY=") || line.starts_with("WAYLAND_DISPLAY="))
       lines.emplace_back(line.substr(0, line.find('=')));
