@@ -58,6 +58,7 @@ bench-pack: build ## one folder that measures on any machine with a Chromium and
 conformance: build ## all cases of the shared test data and the onnx package on every target, into docs/conformance.md
 	@$(RUN) node tests/conformance/run.mjs && node tests/cases/suite.mjs --all --corpus catalog,graphs,models
 	@$(RUN) node tests/cases/suite.mjs --all --corpus conformance "webgpu native" "webgl native" "wasm native" "opengl es31" "cpu avx2" "cpu sse"
+	@$(RUN) node tests/space/suite.mjs --seeds 4 && node tests/packages/suite.mjs --all
 
 fuzz: build ## random graphs on every target; ARGS="--count 5000 --target cpu --minimise"
 	@$(RUN) node tests/fuzz/fuzz.mjs $(ARGS)
