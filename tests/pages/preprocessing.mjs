@@ -6,6 +6,8 @@ import {node, value} from '../cli/models.mjs';
 import {oriented, png} from './pictures.mjs';
 import {testdata} from '../shared.mjs';
 
+const root = path.resolve(import.meta.dirname, '../..');
+
 const identity = (name, type, shape) => ({
   name,
   graph: {nodes: [node('Identity', ['x'], ['y'])], inputs: [value('x', type, shape)], outputs: [value('y', type, shape)]},
