@@ -1,5 +1,5 @@
-// What is no point, of a text or of a stage, and the keys of groups (src/tune/space_test.cc reads
-// points back).
+// Texts and stages that have no valid point, and keys of groups. src/tune/space_test.cc tests that
+// points are read back.
 #include "schedule/choice.h"
 
 #include <gtest/gtest.h>

@@ -50,7 +50,8 @@ class Space {
   void of_reduction();
   // Fields that mean nothing beside others have the value that says so.
   schedule::Point plain(schedule::Point point) const;
-  // Of `size_` combinations of values the one of this number; several may be the same point.
+  // The combination of values with this number, below `size_`. Several combinations may be the same
+  // point.
   schedule::Point at(size_t place) const;
 
   const schedule::Group& group_;

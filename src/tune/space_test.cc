@@ -57,7 +57,7 @@ TEST(Space, PointsAreLegalAndReadBack) {
   });
 }
 
-// Of small spaces all legal points are listed.
+// A small space is listed whole.
 TEST(Space, SomeAreAllThatThereAre) {
   const auto group = schedule::single_group(schedule::product());
   const auto caps = capabilities_of(TargetKind::cpu);

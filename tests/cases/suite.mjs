@@ -4,16 +4,11 @@
 //   node tests/cases/suite.mjs [--all] [--corpus NAME,NAME] [--device rpc://HOST:PORT/NAME?token=TOKEN] [CONFIGURATION...]
 //
 // A configuration is a target, or a target and one of the forms below ("wasm native"). --all runs every case of a corpus.
-import {spawn} from 'node:child_process';
-import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import {parseArgs} from 'node:util';
 import * as catalog from '../catalog/cases.mjs';
-import {gossamer, root} from '../conformance/conformance.mjs';
+import {runCases} from '../conformance/conformance.mjs';
 import * as conformance from '../conformance/share.mjs';
 import * as graphs from '../fuzz/graphs.mjs';
-import {jobs} from '../jobs.mjs';
 import * as models from '../models/own.mjs';
 import {Tally} from '../tally.mjs';
 
@@ -47,27 +42,6 @@ const configurations = ['cpu', 'wasm', 'webgpu', 'webgl', 'opencl', 'opengl', 'w
   'webgpu mobile', 'webgl mobile', ...(process.arch === 'x64' ? ['cpu avx2', 'cpu sse'] : [])];
 const tally = new Tally();
 
-/** The verdicts of cases, as `gossamer test` gives them. */
-function verdictsOf(target, {folders, names}, extra) {
-  const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-cases-'));
-  const list = path.join(work, 'names');
-  writeFileSync(list, names.map((name) => `${name}\n`).join(''));
-  const args = ['test', ...folders, '--target', target, '--cases', list, '--json', '--jobs', jobs, '--timeout', '300', ...extra];
-  return new Promise((resolve, reject) => {
-    const child = spawn(gossamer, args, {cwd: root, stdio: ['ignore', 'pipe', 'pipe']});
-    let output = '';
-    let errors = '';
-    child.stdout.setEncoding('utf8').on('data', (text) => (output += text));
-    child.stderr.setEncoding('utf8').on('data', (text) => (errors += text));
-    child.on('error', reject);
-    child.on('close', (code, signal) => {
-      rmSync(work, {recursive: true});
-      if (code !== 0 && code !== 1) reject(new Error(`gossamer ended with ${code ?? signal}: ${errors.trim()}`));
-      else resolve(output.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line)).filter(({name}) => name !== undefined));
-    });
-  });
-}
-
 async function onConfiguration(configuration) {
   const [target, form] = configuration.split(' ');
   const needed = needs[configuration];
@@ -83,11 +57,10 @@ async function onConfiguration(configuration) {
   if (plans.length === 0) return;
   const started = Date.now();
   const extra = [...(form ? forms[form] : []), ...(target === 'cpu' ? ['--threads', '2'] : []), ...(options.device ? ['--device', options.device] : [])];
-  const verdicts = await verdictsOf(target, {folders: plans.flatMap(({folders}) => folders), names: plans.flatMap(({names}) => names)}, extra);
+  const verdicts = await runCases({folders: plans.flatMap(({folders}) => folders), names: plans.flatMap(({names}) => names), target, timeout: 300, extra});
   for (const {corpus, names, judge, end} of plans) {
     const wanted = new Set(names);
     const its = verdicts.filter(({name}) => wanted.has(name));
-    if (its.length !== names.length) tally.record(`${configuration}: ${corpus}`, `${its.length} verdicts of ${names.length} cases`);
     for (const verdict of its) {
       const problem = judge(verdict);
       if (problem !== null) tally.record(`${configuration}: ${verdict.name}`, problem);

@@ -116,11 +116,11 @@ export async function allCases(chosen = suites) {
 }
 
 // Runs cases by name (all without) on a target; resolves to their verdicts.
-export async function runCases({chosen = suites, target, names, timeout, extra = [], env = {}, take = () => {}}) {
+export async function runCases({chosen = suites, folders = foldersOf(chosen), target, names, timeout, extra = [], env = {}, take = () => {}}) {
   const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-conformance-'));
   const verdicts = [];
   try {
-    const args = ['test', ...foldersOf(chosen), '--target', target, '--json', '--timeout', String(timeout),
+    const args = ['test', ...folders, '--target', target, '--json', '--timeout', String(timeout),
       '--jobs', jobs, ...extra];
     if (names) {
       const file = path.join(work, 'names');
