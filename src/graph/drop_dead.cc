@@ -29,7 +29,7 @@ class Liveness {
 
  private:
   void use(const ir::Expr& expr) {
-    if (!expr) return;
+    if (!expr.get()) return;
     ir::visit(expr, [&](const ir::Expr& e) {
       if (const auto* var = ir::as<ir::VarNode>(e)) variables_.insert(var);
       return true;

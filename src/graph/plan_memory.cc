@@ -18,7 +18,9 @@ struct Life {
   }
 };
 
-const Expr& size_of(const MemoryNeed& need) { return need.width > 0 ? need.height : need.bytes; }
+const Expr& needed_size(const MemoryNeed& need) {
+  return need.width > 0 ? need.height : need.bytes;
+}
 
 // A number to order sizes by: dimensions count as a typical extent.
 int64_t estimate(const Expr& size) {
@@ -48,7 +50,8 @@ class Planner {
       }
     }
     std::vector<int64_t> sizes;
-    for (const PlannedTensor& tensor : tensors_) sizes.push_back(estimate(size_of(tensor.need)));
+    for (const PlannedTensor& tensor : tensors_)
+      sizes.push_back(estimate(needed_size(tensor.need)));
     // Large ones first: later ones fit into slots that exist.
     std::ranges::sort(order, [&](size_t a, size_t b) {
       return sizes[a] != sizes[b] ? sizes[a] > sizes[b] : a < b;

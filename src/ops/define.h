@@ -58,6 +58,7 @@ Result<std::vector<Expr>> chosen_axes(Builder& b, int i, int rank);
 Shape others_of(const Builder& b, const Shape& extents, const std::vector<Expr>& chosen,
                 size_t count);
 
+inline Expr int32(int64_t value) { return ir::constant_int(DType::i32, value); }
 inline Expr as_index(const Expr& stored) { return ir::cast(DType::index, stored); }
 
 // Rounds to even and saturates into the integer type `to`, adding the zero point after rounding.

@@ -16,7 +16,7 @@ std::vector<size_t> places_of(const ir::Layout& layout, size_t dim) {
   return places;
 }
 
-std::vector<int64_t> factors_of(const ir::Layout& layout, const std::vector<size_t>& places) {
+std::vector<int64_t> split_factors(const ir::Layout& layout, const std::vector<size_t>& places) {
   std::vector<int64_t> factors;
   for (size_t i = 1; i < places.size(); ++i)
     factors.push_back(layout.axes[places[i - 1]].divide / layout.axes[places[i]].divide);
@@ -65,7 +65,7 @@ Result<Texels> split_by_layout(Schedule& schedule) {
                                                   : stage.axes[d]->name);
     }
     GS_ASSIGN(const std::vector<LoopId> parts,
-              schedule.split(dims[d], factors_of(layout, places), Tail::round_up, names));
+              schedule.split(dims[d], split_factors(layout, places), Tail::round_up, names));
     for (size_t i = 0; i < places.size(); ++i) loops[places[i]] = parts[i];
   }
   return texels_of(layout, loops);
@@ -87,7 +87,7 @@ Result<> check_texels(const ops::Stage& stage, const Nest& nest) {
   std::vector<LoopId> loops(dims.empty() ? 0 : layout.axes.size(), -1);
   for (size_t d = 0; d < dims.size(); ++d) {
     const std::vector<size_t> places = places_of(layout, d);
-    const std::vector<int64_t> factors = factors_of(layout, places);
+    const std::vector<int64_t> factors = split_factors(layout, places);
     std::vector<LoopId> parts{dims[d]};
     if (!factors.empty()) {
       const int split = nest.loop(dims[d]).split;

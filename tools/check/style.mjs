@@ -18,14 +18,19 @@ export function checkFormat(files = allFiles()) {
   return [...bad].map((file) => `${file}: not formatted: make format`);
 }
 
-// The folder of a database of compilations in which sources include all that they use, with nothing
-// read before them (cmake/precompiled.cmake).
-function withoutPrecompiled(build) {
+// The folder of a database of compilations of single sources, with nothing read before them: the build reads
+// headers once and compiles several sources as one (cmake/precompiled.cmake).
+function databaseOfSources(build) {
   const database = path.join(root, build, 'compile_commands.json');
   const folder = path.join(root, build, 'tidy');
   mkdirSync(folder, {recursive: true});
   const text = readFileSync(database, 'utf8').replace(/ -include-pch \S+/g, '');
-  writeFileSync(path.join(folder, 'compile_commands.json'), text);
+  const commands = JSON.parse(text).flatMap((entry) => {
+    if (!entry.file.endsWith('.cxx')) return [entry];
+    const sources = [...readFileSync(entry.file, 'utf8').matchAll(/^#include "(.+)"/gm)].map((match) => match[1]);
+    return sources.map((file) => ({...entry, file, command: entry.command.replaceAll(entry.file, file)}));
+  });
+  writeFileSync(path.join(folder, 'compile_commands.json'), JSON.stringify(commands));
   return folder;
 }
 
@@ -39,7 +44,7 @@ export function checkTidy() {
   const jobs = String(os.availableParallelism());
   // run-clang-tidy takes regular expressions over absolute paths.
   const patterns = sources.map((file) => `/${file.replace(/[.+]/g, '\\$&')}$`);
-  const database = withoutPrecompiled(build);
+  const database = databaseOfSources(build);
   const {error, stdout} = run('run-clang-tidy-19', ['-quiet', '-j', jobs, '-p', database, ...patterns]);
   if (error) return [`run-clang-tidy-19: ${error.message}`];
   return [...new Set(stdout.split('\n').filter((line) => /: (warning|error): /.test(line)))].map((line) =>

@@ -7,7 +7,7 @@
 namespace gossamer::ops {
 namespace {
 
-using Function = Expr (*)(Expr, Expr);
+using BinaryFunction = Expr (*)(Expr, Expr);
 
 constexpr float inf = std::numeric_limits<float>::infinity();
 
@@ -19,7 +19,7 @@ std::vector<Case> broadcast_cases(double low, double high, DType dtype = DType::
       {.name = "scalar", .shapes = {{}, {11}}, .dtype = dtype, .low = low, .high = high}};
 }
 
-OpDef arithmetic(std::string name, std::string doc, Function function, double low = -2,
+OpDef arithmetic(std::string name, std::string doc, BinaryFunction function, double low = -2,
                  double high = 2) {
   std::vector<Case> cases = broadcast_cases(low, high);
   cases.push_back(
@@ -38,7 +38,7 @@ OpDef arithmetic(std::string name, std::string doc, Function function, double lo
 }
 
 // Any number of inputs folded from left to right; `mean` divides by their count.
-OpDef variadic(std::string name, std::string doc, int since, Function function, TypeSet types,
+OpDef variadic(std::string name, std::string doc, int since, BinaryFunction function, TypeSet types,
                bool mean = false) {
   return {.name = std::move(name),
           .doc = std::move(doc),

@@ -5,7 +5,7 @@
 namespace gossamer::ops {
 namespace {
 
-using Function = Expr (*)(Expr);
+using UnaryFunction = Expr (*)(Expr);
 
 std::vector<Case> unary_cases(double low, double high) {
   return {{.name = "cube", .shapes = {{2, 3, 5}}, .low = low, .high = high},
@@ -13,7 +13,7 @@ std::vector<Case> unary_cases(double low, double high) {
           {.name = "scalar", .shapes = {{}}, .low = low, .high = high}};
 }
 
-OpDef unary(std::string name, std::string doc, int since, Function function, double low = -2,
+OpDef unary(std::string name, std::string doc, int since, UnaryFunction function, double low = -2,
             double high = 2, TypeSet types = any_float) {
   return {.name = std::move(name),
           .doc = std::move(doc),

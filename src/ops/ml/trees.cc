@@ -134,7 +134,7 @@ Result<Tensor> forest_scores(Builder& b, const std::string& prefix, const std::s
       });
 }
 
-Result<> regressor(Builder& b) {
+Result<> tree_regressor(Builder& b) {
   const int64_t targets = b.integer("n_targets");
   GS_ASSIGN(Tensor scores,
             forest_scores(b, "target", "target_ids", targets, b.text("aggregate_function")));
@@ -143,7 +143,7 @@ Result<> regressor(Builder& b) {
   return {};
 }
 
-Result<> classifier(Builder& b) {
+Result<> tree_classifier(Builder& b) {
   constexpr std::string_view labels = "classlabels_int64s";
   const size_t classes = label_count(b, labels);
   const Numbers ids = b.integers("class_ids");
@@ -223,7 +223,7 @@ std::vector<OpDef> tree_family() {
                                         {"target_treeids", Numbers{}},
                                         {"target_weights", D{}},
                                         {"target_weights_as_tensor", {}}}),
-       .define = regressor,
+       .define = tree_regressor,
        .cases = {{.name = "two targets", .shapes = {{5, 2}}, .attributes = regression}}},
       {.name = "TreeEnsembleClassifier",
        .doc = "The class that the leaves reached vote for, and its scores.",
@@ -238,7 +238,7 @@ std::vector<OpDef> tree_family() {
                                         {"class_weights_as_tensor", {}},
                                         {"classlabels_int64s", Numbers{}},
                                         {"classlabels_strings", std::vector<std::string>{}}}),
-       .define = classifier,
+       .define = tree_classifier,
        .cases = {{.name = "two classes", .shapes = {{5, 2}}, .attributes = classification}}},
   };
 }

@@ -1,6 +1,7 @@
 #include "ops/signal/fast_fourier.h"
 
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 #include "ir/scalar.h"
@@ -9,12 +10,11 @@
 namespace gossamer::ops {
 namespace {
 
-constexpr double pi = 3.14159265358979323846;
 // One sum is cheaper than several below the first; of longer ones each is at most the second, or a
 // prime.
 constexpr int64_t whole = 64, most = 32;
 
-struct Turn {
+struct Root {
   Expr cosine, sine;
 };
 
@@ -43,17 +43,18 @@ TensorData numbers(DType dtype, std::vector<int64_t> shape, const std::vector<do
   return data;
 }
 
-// Turns of e^(-+2 pi i / size), from constants that kernels read at load: those of more than a few
+// Roots of e^(-+2 pi i / size), from constants that kernels read at load: those of more than a few
 // are products of two.
-class Turns {
+class Roots {
  public:
-  Turns(Builder& b, DType dtype, int64_t size, bool inverse) {
+  Roots(Builder& b, DType dtype, int64_t size, bool inverse) {
     step_ = size <= 1024 ? size : 256;
     const auto table = [&](int64_t count, int64_t step) {
       std::vector<double> values;
       for (const bool sine : {false, true}) {
         for (int64_t at = 0; at < count; ++at) {
-          const double angle = 2 * pi * static_cast<double>(at * step) / static_cast<double>(size);
+          const double angle =
+              2 * std::numbers::pi * static_cast<double>(at * step) / static_cast<double>(size);
           values.push_back(sine ? (inverse ? std::sin(angle) : -std::sin(angle)) : std::cos(angle));
         }
       }
@@ -64,13 +65,13 @@ class Turns {
   }
 
   // `times` turns, less than the size.
-  Turn operator()(const Expr& times) const {
+  Root operator()(const Expr& times) const {
     const auto from = [](const Tensor& table, const Expr& at) {
-      return Turn{table({ir::index(0), at}), table({ir::index(1), at})};
+      return Root{table({ir::index(0), at}), table({ir::index(1), at})};
     };
     if (!coarse_) return from(fine_, times);
-    const Turn a = from(fine_, ir::floormod(times, ir::index(step_)));
-    const Turn c = from(coarse_, ir::floordiv(times, ir::index(step_)));
+    const Root a = from(fine_, ir::floormod(times, ir::index(step_)));
+    const Root c = from(coarse_, ir::floordiv(times, ir::index(step_)));
     return {a.cosine * c.cosine - a.sine * c.sine, a.cosine * c.sine + a.sine * c.cosine};
   }
 
@@ -90,7 +91,7 @@ Expr turned(const Expr& real, const Expr& imaginary, const Tensor& table, const 
   return real * same + imaginary * ir::select(part == 0, -other, other);
 }
 
-Expr part_of(const Turn& t, const Expr& part) { return ir::select(part == 0, t.cosine, t.sine); }
+Expr part_of(const Root& t, const Expr& part) { return ir::select(part == 0, t.cosine, t.sine); }
 
 // With n = r m, j = m j1 + j2 and k = k1 + r k2: sums over j1 for each k1, times e^(j2 k1 / n), and
 // transforms of length m over j2. A pass sees [.., part, what is left of j, digits of k], the last
@@ -110,10 +111,10 @@ Tensor by_factors(Builder& b, const std::string& name, Tensor x, int64_t n,
     const Expr radix = ir::index(r), parts = shape[at_part];
     const int64_t length = std::exchange(left, left / r);
     const Expr rest = ir::index(left);
-    const Turns roots(b, dtype, r, inverse);
+    const Roots roots(b, dtype, r, inverse);
     const Tensor sums =
         b.compute(name + ".turns", dtype, {ir::index(2), parts, radix, radix}, [&](Point p) {
-          const Turn t = roots(ir::floormod(p[2] * p[3], radix));
+          const Root t = roots(ir::floormod(p[2] * p[3], radix));
           const Expr other = ir::select(p[0] == 0, -t.sine, t.cosine);
           return ir::select(p[1] == 0, part_of(t, p[0]), other);
         });
@@ -130,7 +131,7 @@ Tensor by_factors(Builder& b, const std::string& name, Tensor x, int64_t n,
           return x.at(from) * sums({p[at_part], over[0], over[1], p[static_cast<size_t>(digit)]});
         });
     if (left == 1) break;
-    const Turns of_length(b, dtype, length, inverse);
+    const Roots of_length(b, dtype, length, inverse);
     const Tensor turns = b.compute(name + ".twiddles", dtype, {ir::index(2), rest, radix},
                                    [&](Point p) { return part_of(of_length(p[1] * p[2]), p[0]); });
     x = b.compute(name + ".turned", dtype, shape, [&](Point p) {
@@ -155,7 +156,7 @@ Tensor by_convolution(Builder& b, const std::string& name, const Tensor& x, int6
   int64_t size = 1;
   while (size < 2 * n - 1) size *= 2;
   const Expr length = ir::index(n), padded = ir::index(size), two = ir::index(2);
-  const Turns halves(b, dtype, 2 * n, inverse);
+  const Roots halves(b, dtype, 2 * n, inverse);
   const Tensor chirp = b.compute(name + ".chirp", dtype, {two, length}, [&](Point p) {
     return part_of(halves(product_modulo(b, p[1], p[1], ir::index(2 * n))), p[0]);
   });

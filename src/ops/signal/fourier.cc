@@ -1,6 +1,7 @@
 // Fourier transforms as sums, and windows.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "ops/define.h"
 #include "ops/families.h"
@@ -10,7 +11,6 @@
 namespace gossamer::ops {
 namespace {
 
-constexpr double pi = 3.14159265358979323846;
 constexpr int64_t longest_product = 64;  // of frames
 
 // e^(-+2 pi i k n / size), its real (part 0) or imaginary half. The product is reduced first, and
@@ -26,8 +26,8 @@ Turn turn(const Builder& b, const Expr& k, const Expr& n, const Expr& size, bool
   const auto sine_of = [&](const Expr& number, double of) {
     return ir::sin(ir::cast(dtype, number) * of / ir::cast(dtype, size));
   };
-  const Expr sine = sine_of(ir::min(part * 2, size - part * 2), pi);
-  return {sine_of(size - part * 4, pi / 2),
+  const Expr sine = sine_of(ir::min(part * 2, size - part * 2), std::numbers::pi);
+  return {sine_of(size - part * 4, std::numbers::pi / 2),
           ir::select(beyond, inverse ? -sine : sine, inverse ? sine : -sine)};
 }
 
@@ -256,7 +256,8 @@ OpDef window(std::string name, std::string doc, Window shape) {
             }
             Expr period = b.integer("periodic") ? size[0] : ir::max(size[0] - 1, 1.0);
             b.output(0, b.compute(stage_name(b), *dtype, {size[0]}, [&](Point p) {
-              Expr angle = ir::cast(DType::f32, p[0]) * (2 * pi) / ir::cast(DType::f32, period);
+              Expr angle = ir::cast(DType::f32, p[0]) * (2 * std::numbers::pi) /
+                           ir::cast(DType::f32, period);
               Expr value = ir::cos(angle) * shape.a1 + shape.a0;
               if (shape.a2 != 0) value = value + ir::cos(angle * 2.0) * shape.a2;
               return ir::cast(*dtype, value);

@@ -7,7 +7,6 @@ namespace {
 
 using ir::BinaryOp;
 
-Expr number(int64_t value) { return ir::constant_int(DType::i32, value); }
 Expr as_i32(Expr value) { return ir::cast(DType::i32, std::move(value)); }
 Expr bits_of(const Expr& a, const Expr& mask) { return ir::binary(BinaryOp::bit_and, a, mask); }
 
@@ -19,7 +18,7 @@ class Reader {
  public:
   Reader(Builder& b, const Tensor& x) : b_(b), x_(x) {
     const Tensor begin =
-        first("begin", [&](Point, const Expr& byte, const Expr&) { return byte > number(' '); });
+        first("begin", [&](Point, const Expr& byte, const Expr&) { return byte > int32(' '); });
     negative_ = each("negative", [&](Point p) { return as_i32(byte(p, begin.at(p)) == '-'); });
     start_ = each("start", [&](Point p) {
       const Expr sign = byte(p, begin.at(p));
@@ -47,13 +46,13 @@ class Reader {
     return b_.reduce(
         "text.whole", Builder::Join::sum, to, x_.shape(), {x_.width()},
         [&](Point p, Point r) {
-          const Expr place = as_i32(r[0]), right = end.at(p) - number(1) - place;
+          const Expr place = as_i32(r[0]), right = end.at(p) - int32(1) - place;
           const Expr inside = place >= start_.at(p) && right >= 0.0;
           // Powers of ten in 9 digits: a GPU has no more.
-          const Expr unit = powers({as_index(ir::floormod(ir::max(right, number(0)), number(9)))});
+          const Expr unit = powers({as_index(ir::floormod(ir::max(right, int32(0)), int32(9)))});
           Expr value = ir::cast(to, digit(p, r[0])) * ir::cast(to, unit);
           for (int i = 1; i <= 2; ++i)
-            value = value * ir::select(right >= number(9L * i), of(1000000000), of(1));
+            value = value * ir::select(right >= int32(9L * i), of(1000000000), of(1));
           return ir::select(inside, value, of(0));
         },
         [&](Point p, Expr sum) { return ir::select(negative_.at(p) != 0.0, of(0) - sum, sum); });
@@ -71,8 +70,8 @@ class Reader {
     const Tensor power = each("power", [&](Point p) {
       const Expr point = ir::min(dot.at(p), end.at(p)), from = leading.at(p);
       const Expr first_power = point - from - as_i32(from < point);
-      const Expr all = first_power - number(digits_kept - 1) + exponent.at(p);
-      return ir::max(ir::min(all, number(greatest_power)), number(least_power - 1));
+      const Expr all = first_power - int32(digits_kept - 1) + exponent.at(p);
+      return ir::max(ir::min(all, int32(greatest_power)), int32(least_power - 1));
     });
     const Tensor small = table();
     const PowersOfTen powers(b_, DType::u64, least_power, greatest_power);
@@ -82,13 +81,13 @@ class Reader {
         [&](Point p, Point r) {
           const Expr place = as_i32(r[0]), from = leading.at(p);
           const Expr after = dot.at(p) < place && from < dot.at(p);
-          const Expr right = number(digits_kept - 1) - (place - from - as_i32(after));
+          const Expr right = int32(digits_kept - 1) - (place - from - as_i32(after));
           const Expr counts = place >= from && place < end.at(p) && right >= 0.0 &&
-                              is_digit(as_i32(digit(p, r[0])) + number('0'));
-          const Expr unit = small({as_index(ir::floormod(ir::max(right, number(0)), number(9)))});
+                              is_digit(as_i32(digit(p, r[0])) + int32('0'));
+          const Expr unit = small({as_index(ir::floormod(ir::max(right, int32(0)), int32(9)))});
           Expr value = ir::cast(DType::u64, digit(p, r[0])) * ir::cast(DType::u64, unit);
           for (int i = 1; i <= 2; ++i)
-            value = value * ir::select(right >= number(9L * i), word(1000000000), word(1));
+            value = value * ir::select(right >= int32(9L * i), word(1000000000), word(1));
           return ir::select(counts, value, word(0));
         },
         [&](Point p, Expr sum) {
@@ -103,7 +102,7 @@ class Reader {
   }
 
  private:
-  static Expr is_digit(const Expr& byte) { return byte >= number('0') && byte <= number('9'); }
+  static Expr is_digit(const Expr& byte) { return byte >= int32('0') && byte <= int32('9'); }
 
   Tensor each(const char* name, const std::function<Expr(Point)>& body) const {
     return b_.compute(cat("text.", name), DType::i32, x_.shape(), body);
@@ -115,13 +114,13 @@ class Reader {
     at.push_back(as_index(place));
     const Expr value = as_i32(x_.all_bytes().at(at));
     const Expr lower =
-        ir::select(value >= number('A') && value <= number('Z'), value + number(32), value);
-    return ir::select(place < length(p), lower, number(0));
+        ir::select(value >= int32('A') && value <= int32('Z'), value + int32(32), value);
+    return ir::select(place < length(p), lower, int32(0));
   }
   Expr digit(Point p, const Expr& place) const {
     std::vector<Expr> at(p.begin(), p.end());
     at.push_back(place);
-    return as_i32(x_.all_bytes().at(at)) - number('0');
+    return as_i32(x_.all_bytes().at(at)) - int32('0');
   }
   Tensor table() const {
     return b_.constant(
@@ -136,7 +135,7 @@ class Reader {
         [&](Point p, Point r) {
           const Expr place = as_i32(r[0]);
           const Expr here = ir::Condition(found(p, byte(p, place), place)) && place < length(p);
-          return ir::select(here, place, number(0x7fffffff));
+          return ir::select(here, place, int32(0x7fffffff));
         },
         [&](Point p, Expr place) { return ir::min(std::move(place), length(p)); });
   }
@@ -148,14 +147,14 @@ class Reader {
   Tensor first_digit(const Tensor& end) const {
     return first("leading", [&](Point p, const Expr& byte, const Expr& place) {
       const Expr inside = place >= start_.at(p) && place < end.at(p);
-      return ir::Condition(inside) && byte >= number('1') && byte <= number('9');
+      return ir::Condition(inside) && byte >= int32('1') && byte <= int32('9');
     });
   }
 
   Tensor exponent_after(const Tensor& end) const {
     const Tensor begin = each("exponent_begin", [&](Point p) {
-      const Expr sign = byte(p, end.at(p) + number(1));
-      return end.at(p) + number(1) + as_i32(sign == '-' || sign == '+');
+      const Expr sign = byte(p, end.at(p) + int32(1));
+      return end.at(p) + int32(1) + as_i32(sign == '-' || sign == '+');
     });
     const Tensor last = first("exponent_end", [&](Point p, const Expr& byte, const Expr& place) {
       return place >= begin.at(p) && !is_digit(byte);
@@ -163,18 +162,18 @@ class Reader {
     return b_.reduce(
         "text.exponent", Builder::Join::sum, DType::i32, x_.shape(), {x_.width()},
         [&](Point p, Point r) {
-          const Expr place = as_i32(r[0]), right = last.at(p) - number(1) - place;
+          const Expr place = as_i32(r[0]), right = last.at(p) - int32(1) - place;
           const Expr inside = place >= begin.at(p) && right >= 0.0 && byte(p, end.at(p)) == 'e';
-          Expr unit = number(1);
+          Expr unit = int32(1);
           for (int at = 1, ten = 10; at < 5; ++at, ten *= 10)
-            unit = ir::select(right >= number(at), number(ten), unit);
+            unit = ir::select(right >= int32(at), int32(ten), unit);
           const Expr value = digit(p, r[0]);
-          const Expr far = ir::select(value > 0.0, number(100000), number(0));
-          return ir::select(inside, ir::select(right < number(5), value * unit, far), number(0));
+          const Expr far = ir::select(value > 0.0, int32(100000), int32(0));
+          return ir::select(inside, ir::select(right < int32(5), value * unit, far), int32(0));
         },
         [&](Point p, Expr sum) {
-          const Expr minus = byte(p, end.at(p) + number(1)) == '-';
-          const Expr size = ir::min(std::move(sum), number(100000));
+          const Expr minus = byte(p, end.at(p) + int32(1)) == '-';
+          const Expr size = ir::min(std::move(sum), int32(100000));
           return ir::select(minus, -size, size);
         });
   }
@@ -187,19 +186,19 @@ class Reader {
     const auto rest = [&](const Expr& x, const Expr& by) {
       return bits_of(x, shifted_left(word(1), by) - word(1));
     };
-    Expr leading = number(0);
+    Expr leading = int32(0);
     for (int bit = 60; bit < 64; ++bit)
       leading = leading + as_i32(shifted_right(digits, word(bit)) == word(0));
     const Expr w = shifted_left(digits, wide(leading));
-    const Expr at = ir::max(power, number(least_power));
+    const Expr at = ir::max(power, int32(least_power));
     const Expr high = powers.high(at), low = powers.low(at);
     const Expr last = w * high, middle = last + high_of_product(w, low);
     const Expr top = high_of_product(w, high) + wide(middle < last);
     const Expr upper = shifted_right(top, word(63)), shift = upper + word(9);
-    const Expr biased = log2_of_power(at) + number(1023 + 63) + as_i32(upper) - leading;
+    const Expr biased = log2_of_power(at) + int32(1023 + 63) + as_i32(upper) - leading;
     // 53 bits, one to round by, and whether anything follows.
     const Expr all = shifted_right(top, shift);
-    const Expr beyond = ir::min(ir::max(number(1) - biased, number(0)), number(63));
+    const Expr beyond = ir::min(ir::max(int32(1) - biased, int32(0)), int32(63));
     const Expr rounder = shifted_right(all, wide(beyond));
     const Expr follows =
         rest(top, shift) != word(0) || middle != word(0) || rest(all, wide(beyond)) != word(0);
@@ -213,11 +212,11 @@ class Reader {
       const Expr more = half != word(0) || ir::Condition(follows);
       mantissa = ir::binary(BinaryOp::bit_or, kept, wide(more));
     }
-    const Expr exponent = wide(ir::max(biased, number(1)) - number(1));
+    const Expr exponent = wide(ir::max(biased, int32(1)) - int32(1));
     const Expr bits = shifted_left(exponent, word(52)) + mantissa;
     const Expr infinity = shifted_left(word(0x7ff), word(52));
-    const Expr finite = ir::select(biased >= number(2047), infinity, bits);
-    const Expr none = digits == word(0) || power < number(least_power);
+    const Expr finite = ir::select(biased >= int32(2047), infinity, bits);
+    const Expr none = digits == word(0) || power < int32(least_power);
     return ir::select(none, word(0), finite);
   }
 

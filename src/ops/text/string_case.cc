@@ -3,14 +3,12 @@
 namespace gossamer::ops {
 namespace {
 
-Expr number(int64_t value) { return ir::constant_int(DType::i32, value); }
-
 // How many bytes a letter has in UTF-8; none where there is no letter (-1).
 Expr size_of(const Expr& letter) {
-  Expr size = ir::select(letter < 0x10000, number(3), number(4));
-  size = ir::select(letter < 0x800, number(2), size);
-  size = ir::select(letter < 0x80, number(1), size);
-  return ir::select(letter < 0, number(0), size);
+  Expr size = ir::select(letter < 0x10000, int32(3), int32(4));
+  size = ir::select(letter < 0x800, int32(2), size);
+  size = ir::select(letter < 0x80, int32(1), size);
+  return ir::select(letter < 0, int32(0), size);
 }
 
 // Byte `at` of a letter in UTF-8.
@@ -21,9 +19,9 @@ Expr byte_of(const Expr& letter, const Expr& at) {
   Expr part = ir::select(behind == 2, shifted(12), shifted(18));
   part = ir::select(behind == 1, shifted(6), part);
   part = ir::select(behind == 0, letter, part);
-  Expr lead = ir::select(size == 3, number(0xe0), number(0xf0));
-  lead = ir::select(size == 2, number(0xc0), lead);
-  lead = ir::select(size == 1, number(0), lead);
+  Expr lead = ir::select(size == 3, int32(0xe0), int32(0xf0));
+  lead = ir::select(size == 2, int32(0xc0), lead);
+  lead = ir::select(size == 1, int32(0), lead);
   return ir::select(at == 0, lead + part, ir::floormod(part, 64) + 0x80);
 }
 
@@ -35,10 +33,10 @@ Tensor letters_of(Builder& b, const std::string& name, const Tensor& x) {
       std::vector<Expr> at(p.begin(), p.end());
       at.back() = b.simplify(at.back() + static_cast<double>(behind));
       Expr value = ir::cast(DType::i32, bytes.at(at));
-      return behind == 0 ? value : ir::select(at.back() < x.width(), value, number(0));
+      return behind == 0 ? value : ir::select(at.back() < x.width(), value, int32(0));
     };
     const Expr first = byte(0);
-    Expr letter = number(0);
+    Expr letter = int32(0);
     // Of the longest form down: what the first byte has of the letter, then six bits a byte.
     const auto form = [&](int size, int64_t lead) {
       Expr value = first - static_cast<double>(lead);
@@ -50,7 +48,7 @@ Tensor letters_of(Builder& b, const std::string& name, const Tensor& x) {
     letter = ir::select(first < 0x80, first, letter);
     const Expr inside = p.back() < as_index(lengths.at(Point(p.begin(), p.end() - 1)));
     const Expr begins = first < 0x80 || first >= 0xc0;
-    return ir::select(inside && begins, letter, number(-1));
+    return ir::select(inside && begins, letter, int32(-1));
   });
 }
 
@@ -69,7 +67,7 @@ Tensor in_case(Builder& b, const std::string& name, const Tensor& x, LetterCase 
         const auto field = [&](int64_t at) { return ranges({r[0], ir::index(at)}); };
         const Expr letter = letters.at(p), beyond = letter - field(0);
         const Expr whole = ir::floormod(beyond, 2) == 0 || field(2) == 1;
-        return ir::select(beyond >= 0 && letter <= field(1) && whole, field(3), number(0));
+        return ir::select(beyond >= 0 && letter <= field(1) && whole, field(3), int32(0));
       },
       [&](Point p, Expr shift) { return letters.at(p) + shift; });
   const auto before = [&](Point p, const Expr& at) {
@@ -80,7 +78,7 @@ Tensor in_case(Builder& b, const std::string& name, const Tensor& x, LetterCase 
   const Tensor offset =
       b.reduce(name + ".offset", Builder::Join::sum, DType::i32, letters.shape(), {x.width()},
                [&](Point p, Point r) {
-                 return ir::select(r[0] < p.back(), size_of(before(p, r[0])), number(0));
+                 return ir::select(r[0] < p.back(), size_of(before(p, r[0])), int32(0));
                });
   Shape wide = x.shape();
   wide.push_back(x.width() + ir::floordiv(x.width(), 2));
@@ -91,7 +89,7 @@ Tensor in_case(Builder& b, const std::string& name, const Tensor& x, LetterCase 
         from.back() = r[0];
         const Expr letter = mapped.at(from);
         const Expr at = ir::cast(DType::i32, p.back()) - offset.at(from);
-        return ir::select(at >= 0 && at < size_of(letter), byte_of(letter, at), number(0));
+        return ir::select(at >= 0 && at < size_of(letter), byte_of(letter, at), int32(0));
       },
       [](Point, Expr byte) { return ir::cast(DType::u8, byte); });
   const Tensor lengths = b.reduce(name + ".lengths", Builder::Join::sum, DType::i32, x.shape(),

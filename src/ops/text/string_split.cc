@@ -5,8 +5,6 @@
 namespace gossamer::ops {
 namespace {
 
-Expr number(int64_t value) { return ir::constant_int(DType::i32, value); }
-
 Expr at(const Tensor& x, Point outer, const Expr& last) {
   std::vector<Expr> point(outer.begin(), outer.end());
   point.push_back(last);
@@ -30,7 +28,7 @@ struct Split {
   Tensor counted(const Tensor& flags) const {
     return b.reduce("string_split.count", Builder::Join::sum, DType::i32, flags.shape(),
                     {x.width()}, [&](Point p, Point r) {
-                      return ir::select(r[0] <= p.back(), at(flags, outer(p), r[0]), number(0));
+                      return ir::select(r[0] <= p.back(), at(flags, outer(p), r[0]), int32(0));
                     });
   }
   Tensor total(const Tensor& flags) const {
@@ -66,7 +64,7 @@ struct Split {
     const Tensor lengths =
         b.compute("string_split.lengths", DType::i32, size.shape(), [&](Point p) {
           const Expr there = ir::cast(DType::i32, p.back()) < parts.at(outer(p));
-          return ir::select(there, size.at(p), number(0));
+          return ir::select(there, size.at(p), int32(0));
         });
     Shape shape = size.shape();
     shape.push_back(x.width());
@@ -94,8 +92,8 @@ Expr space_size(const Expr& first, const Expr& second, const Expr& third) {
   const Expr e2 = first == 0xe2 && (narrow || (second == 0x81 && third == 0x9f));
   const Expr three = e2 || (first == 0xe1 && second == 0x9a && third == 0x80) ||
                      (first == 0xe3 && second == 0x80 && third == 0x80);
-  return ir::select(one, number(1),
-                    ir::select(two, number(2), ir::select(three, number(3), number(0))));
+  return ir::select(one, int32(1),
+                    ir::select(two, int32(2), ir::select(three, int32(3), int32(0))));
 }
 
 Result<> by_space(const Split& s) {
@@ -105,7 +103,7 @@ Result<> by_space(const Split& s) {
   const auto byte = [&](Point p, int behind) {
     const Expr place = b.simplify(p.back() + static_cast<double>(behind));
     Expr value = ir::cast(DType::i32, at(bytes, Split::outer(p), place));
-    return behind == 0 ? value : ir::select(place < x.width(), value, number(0));
+    return behind == 0 ? value : ir::select(place < x.width(), value, int32(0));
   };
   const Tensor sizes = b.compute("string_split.space", DType::i32, bytes.shape(), [&](Point p) {
     return space_size(byte(p, 0), byte(p, 1), byte(p, 2));
@@ -138,7 +136,7 @@ Result<> by_space(const Split& s) {
       [&](Point p, Point r) {
         const Point outer = Split::outer(p);
         const Expr mine = at(counts, outer, r[0]) == ir::cast(DType::i32, p.back()) + 1;
-        return ir::select(mine, at(inside, outer, r[0]), number(0));
+        return ir::select(mine, at(inside, outer, r[0]), int32(0));
       },
       [&](Point p, Expr bytes_of_word) {
         if (!s.limit.get()) return bytes_of_word;
@@ -175,20 +173,20 @@ Result<Tensor> delimiters(const Split& s, const std::string& delimiter) {
       [&](Point p, Expr all) {
         const Expr fits =
             p.back() + static_cast<double>(size) <= as_index(s.length(Split::outer(p)));
-        return ir::select(fits, std::move(all), number(0));
+        return ir::select(fits, std::move(all), int32(0));
       });
   if (!overlaps(delimiter)) return matches;
   // From left to right: how many bytes are left of the delimiter that was found last.
   const Tensor none =
-      b.compute("string_split.none", DType::i32, x.shape(), [](Point) { return number(0); });
+      b.compute("string_split.none", DType::i32, x.shape(), [](Point) { return int32(0); });
   const auto body = [&](const Expr& round,
                         std::span<const Tensor> states) -> Result<Builder::Round> {
     const Tensor& left = states[0];
     const Tensor found = b.compute("string_split.found", DType::i32, x.shape(), [&](Point p) {
-      return ir::select(left.at(p) == 0, at(matches, p, round), number(0));
+      return ir::select(left.at(p) == 0, at(matches, p, round), int32(0));
     });
     const Tensor next = b.compute("string_split.left", DType::i32, x.shape(), [&](Point p) {
-      return ir::select(found.at(p) != 0, number(size - 1), ir::max(left.at(p) - 1, 0.0));
+      return ir::select(found.at(p) != 0, int32(size - 1), ir::max(left.at(p) - 1, 0.0));
     });
     return Builder::Round{{next}, {found}};
   };
@@ -216,7 +214,7 @@ Result<> by_text(const Split& s, const std::string& delimiter) {
   const Tensor begin = b.compute("string_split.begin", DType::i32, s.wide(most), [&](Point p) {
     const Expr before = at(ends, Split::outer(p), b.simplify(p.back() - 1));
     const Expr there = p.back() > 0 && ir::cast(DType::i32, p.back()) < parts.at(Split::outer(p));
-    return ir::select(there, before + static_cast<double>(size), number(0));
+    return ir::select(there, before + static_cast<double>(size), int32(0));
   });
   const Tensor lengths = b.compute("string_split.size", DType::i32, s.wide(most), [&](Point p) {
     const Point outer = Split::outer(p);
@@ -232,7 +230,7 @@ Result<> string_split(Builder& b) {
   if (b.has_attribute("maxsplit")) {
     const int64_t limit = b.integer("maxsplit");
     constexpr int64_t most = 1 << 30;
-    if (limit >= 0 && limit < most) split.limit = number(limit);
+    if (limit >= 0 && limit < most) split.limit = int32(limit);
   }
   const std::string delimiter = b.text("delimiter");
   return delimiter.empty() ? by_space(split) : by_text(split, delimiter);
