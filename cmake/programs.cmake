@@ -32,6 +32,7 @@ if(sources)
   if(sources)
     add_library(gossamer_command STATIC ${sources})
     gs_reads(gossamer_command standard)
+    gs_together(gossamer_command ${sources})
     target_link_libraries(gossamer_command PRIVATE gs_options gs_cli11)
     target_compile_options(gossamer_command PRIVATE ${gs_cold_options})
     # The command-line parser throws, so exceptions are on in what calls it and nowhere else.

@@ -11,7 +11,7 @@ namespace gossamer::runtime {
 using package::Step;
 
 namespace {
-constexpr double largest_number = 0x1p53 - 1;
+constexpr double largest_scalar = 0x1p53 - 1;
 }  // namespace
 
 class Model::State::Steps {
@@ -41,7 +41,7 @@ class Model::State::Steps {
   // What decides how the run goes on must be exact.
   Result<int64_t> number(package::Number number) const {
     const int64_t known = value(number);
-    if (std::abs(static_cast<double>(known)) <= largest_number) return known;
+    if (std::abs(static_cast<double>(known)) <= largest_scalar) return known;
     return fail("these dimensions give a number too large to count with");
   }
   int64_t& variable(int dim) { return dims_[static_cast<size_t>(dim)]; }
@@ -123,7 +123,7 @@ Result<> Model::State::Steps::read(const Step& step) {
   for (size_t at = 0; at < count; ++at) {
     const double value = ir::read_scalar(dtype, &bytes[at * size]).as_double();
     variable(step.dim + static_cast<int>(at)) =
-        static_cast<int64_t>(std::clamp(value, -largest_number, largest_number));
+        static_cast<int64_t>(std::clamp(value, -largest_scalar, largest_scalar));
   }
   return {};
 }

@@ -14,7 +14,7 @@ namespace gossamer::runtime {
 namespace {
 
 using namespace opengl;  // NOLINT(google-build-using-namespace): this is its face
-using Shared = std::shared_ptr<Context>;
+using SharedContext = std::shared_ptr<Context>;
 
 constexpr int64_t most_groups_in_x = 65535;
 // What kernels have at most unless they are compiled for less (schedule::Capabilities).
@@ -31,7 +31,7 @@ GlLimits limits_of(const Context& context) {
 
 class GlBuffer : public Buffer {
  public:
-  GlBuffer(Shared context, GLuint name, size_t size)
+  GlBuffer(SharedContext context, GLuint name, size_t size)
       : context_(std::move(context)), name_(name), size_(size) {}
   ~GlBuffer() override {
     const auto attached = context_->attach();
@@ -41,7 +41,7 @@ class GlBuffer : public Buffer {
   GLuint name() const { return name_; }
 
  private:
-  Shared context_;
+  SharedContext context_;
   GLuint name_;
   size_t size_;
 };
@@ -50,7 +50,7 @@ constexpr GLenum time_elapsed = 0x88BF;  // GL_TIME_ELAPSED of OpenGL 3.3
 
 class GlQueue : public Queue {
  public:
-  explicit GlQueue(const Shared& context)
+  explicit GlQueue(const SharedContext& context)
       : context_(context),
         gl_(context->gl()),
         staging_(context, GL_COPY_WRITE_BUFFER),
@@ -162,7 +162,7 @@ class GlQueue : public Queue {
     return query;
   }
 
-  Shared context_;
+  SharedContext context_;
   const Gl& gl_;
   Staging staging_;  // what is read
   Staging upload_;   // what is written behind launches
@@ -173,7 +173,7 @@ class GlQueue : public Queue {
 
 class GlDevice : public Device {
  public:
-  explicit GlDevice(const Shared& context)
+  explicit GlDevice(const SharedContext& context)
       : context_(context), gl_(context->gl()), queue_(context) {}
   std::string_view name() const override { return "opengl"; }
   std::string description() const override {
@@ -230,7 +230,7 @@ class GlDevice : public Device {
     GS_ASSIGN(Program program, link(context_, parts));
     return std::make_shared<Program>(std::move(program));
   }
-  Shared context_;
+  SharedContext context_;
   const Gl& gl_;
   Compiled<Program> compiled_;
   GlQueue queue_;
@@ -239,7 +239,7 @@ class GlDevice : public Device {
 }  // namespace
 
 Result<std::unique_ptr<Device>> make_opengl_device() {
-  GS_ASSIGN(const Shared context, Context::create(Form::compute));
+  GS_ASSIGN(const SharedContext context, Context::create(Form::compute));
   return std::make_unique<GlDevice>(context);
 }
 

@@ -117,7 +117,7 @@ class Printer {
 
   void expr(const Expr& e, int strength = 0) {
     if (full()) return;
-    if (!e) {
+    if (!e.get()) {
       text += "<none>";
       return;
     }

@@ -12,7 +12,7 @@ class RewriteWalk {
   explicit RewriteWalk(const Rewriter& rewriter) : rewriter_(rewriter) {}
 
   Expr apply(const Expr& expr) {
-    if (!expr) return expr;
+    if (!expr.get()) return expr;
     return remembered(expr, exprs_, rewriter_.expr_before, rewriter_.expr);
   }
   Stmt apply(const Stmt& stmt) {
@@ -33,7 +33,7 @@ class RewriteWalk {
     }
     R result;
     if (before) result = before(node);
-    if (!result) {
+    if (!result.get()) {
       result = rebuilt(node);
       if (after) {
         if (R replacement = after(result)) result = std::move(replacement);

@@ -19,7 +19,7 @@ using codegen::llvm_::LibraryParts;
 using codegen::llvm_::LibraryTable;
 using codegen::llvm_::LlvmOptions;
 
-std::vector<std::byte> bytes_of(std::string_view text) {
+std::vector<std::byte> all_bytes(std::string_view text) {
   const auto* begin = reinterpret_cast<const std::byte*>(text.data());
   return {begin, begin + text.size()};
 }
@@ -136,7 +136,7 @@ Result<package::Files> finish_linked(const std::string& name, Made& made,
   package::Files files;
   const HeaderOptions header{name, machine_of(made.module, llvm), options.weights_beside};
   if (options.form != Form::wasi && options.form != Form::component)
-    files.push_back({name + ".h", bytes_of(header_of(made.module, made.encoded, header))});
+    files.push_back({name + ".h", all_bytes(header_of(made.module, made.encoded, header))});
   switch (options.form) {
     case Form::object:
       files.push_back({name + ".o", std::move(object)});

@@ -10,7 +10,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-Bytes bytes_of(std::string_view text) {
+Bytes as_bytes(std::string_view text) {
   const auto* begin = reinterpret_cast<const std::byte*>(text.data());
   return {begin, begin + text.size()};
 }
@@ -37,7 +37,7 @@ Bytes tar_of(const std::string& name, std::span<const std::byte> content) {
   for (const char byte : header) sum += static_cast<unsigned char>(byte);
   put_octal(header + 148, 7, sum);
   header[154] = '\0';
-  Bytes tar = bytes_of({header, block});
+  Bytes tar = as_bytes({header, block});
   tar.insert(tar.end(), content.begin(), content.end());
   // Whole blocks, and two empty ones at the end.
   tar.resize((tar.size() + block - 1) / block * block + 2 * block);
@@ -64,21 +64,21 @@ package::Files oci_image(const std::string& name, std::span<const std::byte> pro
   // `name` is an identifier: nothing in it wants escaping.
   const std::string config = blob(
       "config.v1+json",
-      bytes_of(cat(R"({"architecture":"wasm","os":"wasip1","config":{"Entrypoint":["/)", file,
+      as_bytes(cat(R"({"architecture":"wasm","os":"wasip1","config":{"Entrypoint":["/)", file,
                    R"("]},"rootfs":{"type":"layers","diff_ids":["sha256:)", unpacked, R"("]}})")));
   const std::string manifest = blob(
       "manifest.v1+json",
-      bytes_of(cat(
+      as_bytes(cat(
           R"({"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{)",
           config, R"(},"layers":[{)", layer, "}]}")));
   files.push_back(
       {"index.json",
-       bytes_of(cat(
+       as_bytes(cat(
            R"({"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[{)",
            manifest,
            R"(,"platform":{"architecture":"wasm","os":"wasip1"},"annotations":{"org.opencontainers.image.ref.name":")",
            name, R"(:latest","io.containerd.image.name":"localhost/)", name, R"(:latest"}}]})"))});
-  files.push_back({"oci-layout", bytes_of(R"({"imageLayoutVersion":"1.0.0"})")});
+  files.push_back({"oci-layout", as_bytes(R"({"imageLayoutVersion":"1.0.0"})")});
   return files;
 }
 

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 using Json = rapidjson::Writer<rapidjson::StringBuffer>;
 
-struct Options {
+struct BenchOptions {
   std::string model, target, trace, cpu = "native";
   RecordOptions records;
   std::vector<std::string> inputs;
@@ -50,14 +50,14 @@ struct Found {
   std::string table, trace, json;
 };
 
-Result<Package> find_package(const Options& options, const TemporaryFolder& temporary) {
+Result<Package> find_package(const BenchOptions& options, const TemporaryFolder& temporary) {
   Package found;
   GS_TRY(apply(options.fixed, found.known));
   if (fs::is_directory(options.model)) {
     if (!options.fixed.shapes.empty() || !options.fixed.constants.empty() ||
         !options.fixed.sequences.empty())
       return fail_at(options.model, "is compiled: of its inputs, --dim alone can say something");
-    if (options.cpu != Options().cpu)
+    if (options.cpu != BenchOptions().cpu)
       return fail_at(options.model, "is compiled, for the processor that was named then",
                      "leave --cpu out, or give the ONNX file");
     found.folder = options.model;
@@ -96,7 +96,7 @@ Result<Package> find_package(const Options& options, const TemporaryFolder& temp
   return found;
 }
 
-Result<Found> bench_here(const Options& options, const Package& package,
+Result<Found> bench_here(const BenchOptions& options, const Package& package,
                          const std::vector<ops::TensorData>& feeds) {
   using Clock = std::chrono::steady_clock;
   runtime::LoadOptions load;
@@ -121,7 +121,7 @@ Result<Found> bench_here(const Options& options, const Package& package,
   return found;
 }
 
-std::string request_line(const Options& options, const Package& package,
+std::string request_line(const BenchOptions& options, const Package& package,
                          const std::string& inputs) {
   rapidjson::StringBuffer text;
   Json json(text);
@@ -151,7 +151,7 @@ std::string request_line(const Options& options, const Package& package,
   return text.GetString();
 }
 
-Result<Found> bench_in_browser(const Options& options, const Package& package,
+Result<Found> bench_in_browser(const BenchOptions& options, const Package& package,
                                const std::vector<Port>& ports,
                                const std::vector<ops::TensorData>& feeds,
                                const fs::path& temporary) {
@@ -183,7 +183,7 @@ Result<Found> bench_in_browser(const Options& options, const Package& package,
   return found;
 }
 
-void print_times(const Options& options, const std::string& target, Found found) {
+void print_times(const BenchOptions& options, const std::string& target, Found found) {
   std::ranges::sort(found.times);
   const double median = found.times[found.times.size() / 2], fastest = found.times[0];
   if (!options.json) {
@@ -211,7 +211,7 @@ void print_times(const Options& options, const std::string& target, Found found)
   std::printf("%s\n", text.GetString());
 }
 
-Result<> bench(const Options& options) {
+Result<> bench(const BenchOptions& options) {
   GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
   GS_ASSIGN(const Package package, find_package(options, temporary));
   const std::vector<Port> ports = ports_of(package.module, package.known);
@@ -231,7 +231,7 @@ Result<> bench(const Options& options) {
   return {};
 }
 
-int run_bench(const Options& options) {
+int run_bench(const BenchOptions& options) {
   if (options.target.empty() && !fs::is_directory(options.model))
     return report_usage("--target is required for an ONNX file");
   if (const std::string wrong = wrong_device(options.target, options.browser.device);
@@ -245,7 +245,7 @@ int run_bench(const Options& options) {
 }  // namespace
 
 void add_bench(CommandLine& app, Chosen& chosen) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   const Command command =
       app.add_command("bench", "Time a model's runs on a target, or each of its kernels");
   command.add_option("model", options->model, "An ONNX file, or a package").required();

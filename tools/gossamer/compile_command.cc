@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct CompileOptions {
   std::string model, output, emit, labels, weights, side = "wasm";
   RecordOptions records;
   std::vector<std::string> targets;
@@ -56,14 +56,14 @@ bool is_library(const std::string& emit) {
 
 // What libraries and programs are called where nobody says: as the file or, where that is
 // model.onnx, as its folder.
-std::string name_of(const Options& options) {
+std::string name_of(const CompileOptions& options) {
   if (!options.compile.name.empty()) return options.compile.name;
   const fs::path path = fs::absolute(options.model);
   return path.stem() == "model" ? path.parent_path().filename().string() : path.stem().string();
 }
 
 Result<Row> compile_for(const std::string& target, const Bytes& model,
-                        onnx::ExternalFiles& external, const Options& options) {
+                        onnx::ExternalFiles& external, const CompileOptions& options) {
   compiler::Options compile = options.compile;
   compile.target = target;
   compile.external = &external;
@@ -134,7 +134,7 @@ package::Files join(std::vector<Row>& rows) {
   return files;
 }
 
-void print_rows(const std::vector<Row>& rows, const Options& options) {
+void print_rows(const std::vector<Row>& rows, const CompileOptions& options) {
   if (!options.json) {
     for (const Row& row : rows)
       std::printf("%s: %zu kernels, %.1f KB in %zu files, %.1f MB of memory, %.0f ms -> %s\n",
@@ -196,7 +196,7 @@ void print_rows(const std::vector<Row>& rows, const Options& options) {
   std::printf("%s\n", text.GetString());
 }
 
-Result<> compile_all(Options& options) {
+Result<> compile_all(CompileOptions& options) {
   GS_TRY(apply(options.fixed, options.compile.known));
   const bool page_asked = options.emit == "page" || options.single_file;
   const bool web = !options.compile.native_side && std::ranges::none_of(options.targets, runs_here);
@@ -238,7 +238,7 @@ Result<> compile_all(Options& options) {
   return {};
 }
 
-int run_compile(Options& options) {
+int run_compile(CompileOptions& options) {
   const auto native = std::ranges::find_if(options.targets, runs_here);
   options.compile.native_side = options.side == "cpu";
   if (options.compile.native_side &&
@@ -271,7 +271,7 @@ int run_compile(Options& options) {
 }  // namespace
 
 void add_compile(CommandLine& app, Chosen& chosen) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompileOptions>();
   const Command command = app.add_command("compile", "Compile a model to a package");
   command.add_option("model", options->model, "An ONNX file").required();
   command

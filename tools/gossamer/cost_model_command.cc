@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct CostModelOptions {
   std::vector<std::string> models, records;
   std::string target, costs, output;
   FixedInputs fixed;
@@ -36,7 +36,7 @@ struct Known {
   std::map<std::string, schedule::Capabilities> classes;
 };
 
-Result<> add_kernels(const Options& options, const std::string& file, Known& known) {
+Result<> add_kernels(const CostModelOptions& options, const std::string& file, Known& known) {
   GS_ASSIGN(const Bytes model, read_file(file));
   const auto external = external_files(fs::path(file).parent_path());
   compiler::Options compile;
@@ -194,7 +194,7 @@ void print_json(const std::vector<std::pair<Machine, std::vector<tune::Judgement
   std::printf("%s\n", text.GetString());
 }
 
-Result<> replay_all(const Options& options, const std::vector<Machine>& machines,
+Result<> replay_all(const CostModelOptions& options, const std::vector<Machine>& machines,
                     const std::vector<tune::LearnedCosts>& costs) {
   rapidjson::StringBuffer text;
   rapidjson::Writer<rapidjson::StringBuffer> json(text);
@@ -233,7 +233,7 @@ Result<> replay_all(const Options& options, const std::vector<Machine>& machines
 }
 
 // Kernels that several adapters ran are several to the learner.
-Result<> learn(const Options& options, const std::vector<Machine>& machines) {
+Result<> learn(const CostModelOptions& options, const std::vector<Machine>& machines) {
   std::map<std::string, Machine> classes;
   for (const Machine& machine : machines) {
     Machine& of_class = classes[machine.machine];
@@ -250,7 +250,7 @@ Result<> learn(const Options& options, const std::vector<Machine>& machines) {
   return write_file(options.output, std::as_bytes(std::span(lines)));
 }
 
-Result<> judge_all(const Options& options) {
+Result<> judge_all(const CostModelOptions& options) {
   std::vector<tune::Trial> trials;
   for (const std::string& file : options.records) {
     GS_ASSIGN(tune::Recorded read, read_records(file));
@@ -295,7 +295,7 @@ Result<> judge_all(const Options& options) {
   return {};
 }
 
-int run_cost_model(const Options& options) {
+int run_cost_model(const CostModelOptions& options) {
   const auto done = judge_all(options);
   return done ? 0 : report_error(done.error(), options.json);
 }
@@ -303,7 +303,7 @@ int run_cost_model(const Options& options) {
 }  // namespace
 
 void add_cost_model(CommandLine& app, Chosen& chosen) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CostModelOptions>();
   const Command command =
       app.add_command("cost-model", "Judge a search's model of costs by kernels that it never saw");
   command.add_option("models", options->models, "ONNX files whose kernels were tuned").required();

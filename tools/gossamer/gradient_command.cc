@@ -11,7 +11,7 @@
 namespace gossamer::command {
 namespace {
 
-struct Options {
+struct GradientOptions {
   std::string model, output, of;
   std::vector<std::string> by;
   bool json = false;
@@ -26,7 +26,7 @@ Result<graph::ValueId> find(const graph::Graph& graph, const std::string& name) 
 }
 
 // Adds outputs NAME.gradient: d sum(of) / d NAME, of NAME's type and shape.
-Result<> add_gradients(graph::Graph& graph, const Options& options) {
+Result<> add_gradients(graph::Graph& graph, const GradientOptions& options) {
   graph::Node node;
   node.def = graph::gradient_op(graph::own_domain, "Gradient");
   node.name = cat("gradient of ", options.of);
@@ -56,7 +56,7 @@ Result<> add_gradients(graph::Graph& graph, const Options& options) {
   return {};
 }
 
-Result<> write_gradients(const Options& options) {
+Result<> write_gradients(const GradientOptions& options) {
   GS_ASSIGN(ModelFile model, read_model_file(options.model));
   GS_TRY(add_gradients(model.graph, options));
   GS_ASSIGN(const std::string made, onnx::write_model(model.graph, model.bytes));
@@ -66,7 +66,7 @@ Result<> write_gradients(const Options& options) {
 }  // namespace
 
 void add_gradient(CommandLine& app, Chosen& chosen) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GradientOptions>();
   const Command command =
       app.add_command("gradient", "Write a model that also gives gradients of one of its tensors");
   command.add_option("model", options->model, "An ONNX file").required();

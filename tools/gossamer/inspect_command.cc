@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct InspectOptions {
   std::string model, dump;
   std::string cpu = compiler::Options().cpu;
   RecordOptions records;
@@ -134,7 +134,7 @@ Result<> dump(const TargetView& view, const fs::path& folder) {
 }
 
 void print_text(const ModelFile& model, const std::vector<TargetView>& views,
-                const Options& options) {
+                const InspectOptions& options) {
   const graph::Graph& graph = model.graph;
   std::printf("%s: %zu nodes, %zu bytes\n", graph.name.c_str(), graph.nodes.size(),
               model.bytes.size());
@@ -349,7 +349,7 @@ void infer_outputs(graph::Graph& graph) {
   }
 }
 
-int run_inspect(const Options& options) {
+int run_inspect(const InspectOptions& options) {
   onnx::Known known;
   if (auto done = apply(options.fixed, known); !done)
     return report_error(done.error(), options.json);
@@ -380,7 +380,7 @@ int run_inspect(const Options& options) {
 }  // namespace
 
 void add_inspect(CommandLine& app, Chosen& chosen) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InspectOptions>();
   const Command command =
       app.add_command("inspect", "Show a model's graph and what each target makes of it");
   command.add_option("model", options->model, "An ONNX file").required();

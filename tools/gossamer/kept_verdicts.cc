@@ -48,14 +48,14 @@ std::string environment() {
   return text;
 }
 
-const Json* member(const Json& object, const char* name) {
+const Json* field(const Json& object, const char* name) {
   if (!object.IsObject()) return nullptr;
   const auto found = object.FindMember(name);
   return found == object.MemberEnd() ? nullptr : &found->value;
 }
 
-std::string text_of(const Json& object, const char* name) {
-  const Json* text = member(object, name);
+std::string text_field(const Json& object, const char* name) {
+  const Json* text = field(object, name);
   return text && text->IsString() ? text->GetString() : "";
 }
 
@@ -71,13 +71,13 @@ std::string state_of(const char* file) {
 // A file or a variable that is not as it was when identity.json was written; "" where all are.
 std::string changed(const Json& identity, const Json& part) {
   for (const Json* owner : {&identity, &part}) {
-    const Json* files = member(*owner, "files");
+    const Json* files = field(*owner, "files");
     if (!files || !files->IsObject()) return "the list of files";
     for (const auto& [name, state] : files->GetObject())
       if (!state.IsString() || state_of(name.GetString()) != state.GetString())
         return name.GetString();
   }
-  const Json* values = member(identity, "environment");
+  const Json* values = field(identity, "environment");
   if (!values || !values->IsObject()) return "the environment";
   for (const auto& [name, value] : values->GetObject()) {
     const char* now = std::getenv(name.GetString());
@@ -100,16 +100,16 @@ Result<Identity> read_identity(const fs::path& folder, const std::string& device
   if (document.HasParseError()) return fail_at(path.string(), "is not JSON", hint);
   std::error_code error;
   const std::string program = fs::read_symlink("/proc/self/exe", error).string();
-  if (const std::string other = text_of(document, "program"); program != other)
+  if (const std::string other = text_field(document, "program"); program != other)
     return fail_at(path.string(), cat("describes \"", other, "\", not ", program), hint);
   for (const char* name : {"native", "web"}) {
-    const Json* part = member(document, name);
-    const Json* devices = part ? member(*part, "devices") : nullptr;
-    if (!devices || text_of(*devices, device.c_str()).empty()) continue;
+    const Json* part = field(document, name);
+    const Json* devices = part ? field(*part, "devices") : nullptr;
+    if (!devices || text_field(*devices, device.c_str()).empty()) continue;
     if (const std::string what = changed(document, *part); !what.empty())
       return fail_at(path.string(), cat("was written before ", what, " changed"), hint);
-    Identity identity{text_of(document, "compiler"), text_of(document, "judge"),
-                      text_of(*devices, device.c_str())};
+    Identity identity{text_field(document, "compiler"), text_field(document, "judge"),
+                      text_field(*devices, device.c_str())};
     if (identity.compiler.empty() || identity.judge.empty())
       return fail_at(path.string(), "lacks the hashes of the compiler and the judge", hint);
     return identity;

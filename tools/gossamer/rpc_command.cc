@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct RpcOptions {
   rpc::BrokerOptions broker;
   std::string join, list, name;
   bool with_parent = false;
@@ -50,7 +50,7 @@ void read_page(std::map<std::string, std::string>& files) {
   }
 }
 
-int run_server(Options& options) {
+int run_server(RpcOptions& options) {
   if (options.broker.token.empty()) {
     const char* token = std::getenv("GOSSAMER_RPC_TOKEN");
     options.broker.token = token ? token : random_token();
@@ -100,7 +100,7 @@ std::optional<int> final_status(int status) {
 }
 
 // The device is a process below this one, which starts it again.
-int join_server(const Options& options) {
+int join_server(const RpcOptions& options) {
   const auto where = rpc::parse_address(options.join);
   if (!where) return report_error(where.error(), false);
   Joining joining{*where, options.name, random_token()};
@@ -132,7 +132,7 @@ int join_server(const Options& options) {
   }
 }
 
-int run_rpc(Options& options) {
+int run_rpc(RpcOptions& options) {
   if (options.with_parent) end_with_parent();
   if (!options.join.empty()) return join_server(options);
   if (options.list.empty()) return run_server(options);
@@ -143,7 +143,7 @@ int run_rpc(Options& options) {
 }  // namespace
 
 void add_rpc(CommandLine& app, Chosen& chosen) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RpcOptions>();
   const Command command = app.add_command(
       "rpc", "Serve devices that join (pages, programs) to those who compile: --device");
   command.add_option("--port,-p", options->broker.port, "0 takes a free one").show_default();

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct RunOptions {
   std::string model, target = "cpu", labels, save, device_class;
   std::vector<std::string> inputs;
   int top = 5, runs = 1;
@@ -45,7 +45,7 @@ struct Outcome {
 // a file an element in order. An optional without a file holds nothing.
 using Items = std::map<std::string, NamedItem>;
 
-Result<Items> read_items(const Options& options, const std::vector<Declared>& inputs) {
+Result<Items> read_items(const RunOptions& options, const std::vector<Declared>& inputs) {
   Items items;
   for (const Declared& input : inputs) {
     if (input.is_plain()) continue;
@@ -68,7 +68,7 @@ Result<Items> read_items(const Options& options, const std::vector<Declared>& in
 }
 
 // The model, and what was given to its inputs that are no tensors.
-Result<std::unique_ptr<Runner>> load(const Options& options, Items& items) {
+Result<std::unique_ptr<Runner>> load(const RunOptions& options, Items& items) {
   if (fs::is_directory(options.model)) {
     GS_ASSIGN(std::unique_ptr<Runner> model, load_native_runner(options.model, options.runner));
     std::vector<Declared> declared;
@@ -106,7 +106,7 @@ Result<std::unique_ptr<Runner>> load(const Options& options, Items& items) {
   return make_runner(options.target, model, runner);
 }
 
-Result<std::vector<ops::TensorData>> read_feeds(const Options& options, const Runner& model,
+Result<std::vector<ops::TensorData>> read_feeds(const RunOptions& options, const Runner& model,
                                                 const Items& items) {
   const std::vector<Port>& ports = model.inputs();
   std::vector<std::string> files(ports.size());
@@ -165,7 +165,7 @@ Result<std::vector<ops::TensorData>> read_feeds(const Options& options, const Ru
   return feeds;
 }
 
-std::string number_text(double value) {
+std::string short_number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
   return text;
@@ -207,7 +207,7 @@ void print_tensor(const Port& port, const ops::TensorData& tensor) {
   const bool strings = tensor.dtype == ir::DType::string;
   for (int64_t at = 0; at < shown; ++at) {
     const std::string text = strings ? cat("\"", tensor.strings[static_cast<size_t>(at)], "\"")
-                                     : number_text(element(tensor, at));
+                                     : short_number(element(tensor, at));
     std::printf(" %s", text.c_str());
   }
   if (shown < count && strings) std::printf(" ...");
@@ -217,13 +217,13 @@ void print_tensor(const Port& port, const ops::TensorData& tensor) {
       const double value = element(tensor, at);
       low = std::min(low, value), high = std::max(high, value), sum += value;
     }
-    std::printf(" ... (min %s, max %s, mean %s)", number_text(low).c_str(),
-                number_text(high).c_str(), number_text(sum / static_cast<double>(count)).c_str());
+    std::printf(" ... (min %s, max %s, mean %s)", short_number(low).c_str(),
+                short_number(high).c_str(), short_number(sum / static_cast<double>(count)).c_str());
   }
   std::printf("\n");
 }
 
-void print_text(const Runner& model, const Outcome& outcome, const Options& options,
+void print_text(const Runner& model, const Outcome& outcome, const RunOptions& options,
                 const std::vector<std::string>& labels) {
   if (!labels.empty() && !outcome.outputs.empty()) {
     const auto chances = probabilities(outcome.outputs[0]);
@@ -242,7 +242,7 @@ void print_text(const Runner& model, const Outcome& outcome, const Options& opti
   std::printf("%.3f ms\n", outcome.milliseconds);
 }
 
-void print_json(const Runner& model, const Outcome& outcome, const Options& options,
+void print_json(const Runner& model, const Outcome& outcome, const RunOptions& options,
                 const std::vector<std::string>& labels) {
   // Straight to the file: the text of a large output is several times its size.
   std::vector<char> buffer(1 << 16);
@@ -314,7 +314,7 @@ Result<> save_outputs(const Runner& model, const Outcome& outcome, const std::st
   return {};
 }
 
-Result<> run_all(const Options& options) {
+Result<> run_all(const RunOptions& options) {
   std::vector<std::string> labels;
   if (!options.labels.empty()) {
     GS_ASSIGN(const std::string text, read_text(options.labels));
@@ -347,7 +347,7 @@ Result<> run_all(const Options& options) {
   return {};
 }
 
-int run_run(const Options& options) {
+int run_run(const RunOptions& options) {
   if (auto done = run_all(options); !done) return report_error(done.error(), options.json);
   return 0;
 }
@@ -355,7 +355,7 @@ int run_run(const Options& options) {
 }  // namespace
 
 void add_run(CommandLine& app, Chosen& chosen) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   const Command command = app.add_command("run", "Run a model on this machine");
   command
       .add_option("model", options->model,

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ServeOptions {
   std::vector<std::string> models;
   FixedInputs fixed;
   serve::HttpOptions http;
@@ -41,7 +41,7 @@ Named named(const std::string& given) {
   return {path.stem().string(), given};
 }
 
-Result<std::unique_ptr<runtime::Model>> load(const Named& named, const Options& options) {
+Result<std::unique_ptr<runtime::Model>> load(const Named& named, const ServeOptions& options) {
   runtime::LoadOptions load;
   load.threads = options.threads;
   if (fs::is_directory(named.path))
@@ -74,7 +74,7 @@ Result<std::unique_ptr<runtime::Model>> load(const Named& named, const Options& 
 void say(const std::string& line) { std::fprintf(stderr, "gossamer: %s\n", line.c_str()); }
 
 // True as of serve_http.
-Result<bool> serve_models(Options& options, serve::Service& service) {
+Result<bool> serve_models(ServeOptions& options, serve::Service& service) {
   for (const std::string& given : options.models) {
     const Named model = named(given);
     GS_ASSIGN(auto loaded, load(model, options));
@@ -89,7 +89,7 @@ Result<bool> serve_models(Options& options, serve::Service& service) {
   });
 }
 
-int run_serve(Options& options) {
+int run_serve(ServeOptions& options) {
   if (options.service.token.empty())
     if (const char* token = std::getenv("GOSSAMER_TOKEN")) options.service.token = token;
   const bool loopback = options.http.host.starts_with("127.") || options.http.host == "::1";
@@ -115,7 +115,7 @@ int run_serve(Options& options) {
 }  // namespace
 
 void add_serve(CommandLine& app, Chosen& chosen) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ServeOptions>();
   const Command command =
       app.add_command("serve", "Answer requests over HTTP, by the Open Inference Protocol");
   command

@@ -22,7 +22,7 @@
 namespace gossamer::command {
 namespace {
 
-struct Options {
+struct TestOptions {
   std::vector<std::string> folders;
   std::string target;
   RecordOptions records;
@@ -62,8 +62,8 @@ void show_progress(size_t done, size_t count) {
     std::fprintf(stderr, "\r%zu of %zu%s", done, count, done == count ? "\n" : "");
 }
 
-void run_here(const Options& options, const std::vector<TestCase>& cases, const KeptVerdicts* kept,
-              const std::function<void(const Verdict&)>& done) {
+void run_here(const TestOptions& options, const std::vector<TestCase>& cases,
+              const KeptVerdicts* kept, const std::function<void(const Verdict&)>& done) {
   run_isolated(
       cases.size(), options.jobs, options.timeout,
       [&](size_t at) {
@@ -78,7 +78,7 @@ void run_here(const Options& options, const std::vector<TestCase>& cases, const 
       });
 }
 
-Result<> run_in_browser(const Options& options, const std::vector<TestCase>& cases,
+Result<> run_in_browser(const TestOptions& options, const std::vector<TestCase>& cases,
                         const KeptVerdicts* kept, const std::function<void(const Verdict&)>& done) {
   const WebTestOptions web{.target = options.target,
                            .browser = options.browser,
@@ -94,12 +94,12 @@ Result<> run_in_browser(const Options& options, const std::vector<TestCase>& cas
 }
 
 // Runs without a browser and without another machine.
-bool runs_in_process(const Options& options) {
+bool runs_in_process(const TestOptions& options) {
   return options.target == "interp" || options.target == "c" ||
          runs_here_on(options.target, options.browser.device);
 }
 
-Result<TestSetting> setting_of(const Options& options) {
+Result<TestSetting> setting_of(const TestOptions& options) {
   const BrowserOptions& browser = options.browser;
   TestSetting setting;
   if (!runs_in_process(options)) {
@@ -125,7 +125,7 @@ Result<TestSetting> setting_of(const Options& options) {
 
 // nullptr where none are kept: it was not asked for, or the device is another machine or a browser
 // that identity.json does not describe.
-std::unique_ptr<KeptVerdicts> open_kept(const Options& options) {
+std::unique_ptr<KeptVerdicts> open_kept(const TestOptions& options) {
   const char* folder = std::getenv("GOSSAMER_VERDICTS");
   if (!folder || !*folder || !options.browser.path.empty()) return nullptr;
   if (!options.browser.device.empty() && options.browser.device != native_device) return nullptr;
@@ -138,7 +138,7 @@ std::unique_ptr<KeptVerdicts> open_kept(const Options& options) {
 }
 
 // Reads what compilations take of records. Errors: as of records_for.
-Result<> read_records(Options& options, schedule::Records& records) {
+Result<> read_records(TestOptions& options, schedule::Records& records) {
   if (options.target == "interp" || options.target == "c") return {};
   compiler::Options compile;
   compile.target = options.target;
@@ -151,7 +151,7 @@ Result<> read_records(Options& options, schedule::Records& records) {
 }
 
 // Prints verdicts in the order of the cases. Errors: as of run_web_cases.
-Result<> run_cases(Options& options, const std::vector<TestCase>& cases, Tally& tally) {
+Result<> run_cases(TestOptions& options, const std::vector<TestCase>& cases, Tally& tally) {
   const std::unique_ptr<KeptVerdicts> kept = open_kept(options);
   std::vector<std::optional<Verdict>> verdicts(cases.size());
   std::vector<std::string> keys(cases.size());
@@ -215,7 +215,7 @@ void print_cases(const std::vector<TestCase>& cases, bool json) {
   }
 }
 
-int run_test(Options& options) {
+int run_test(TestOptions& options) {
   if (!options.list && options.target.empty()) return report_usage("--target is required");
   if (const std::string wrong = wrong_device(options.target, options.browser.device);
       !wrong.empty())
@@ -260,7 +260,7 @@ int run_test(Options& options) {
 }  // namespace
 
 void add_test(CommandLine& app, Chosen& chosen) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TestOptions>();
   const Command command = app.add_command("test", "Run the test cases below folders on a target");
   command
       .add_option(

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct TuneOptions {
   std::string model, output, fleet, device_class;
   std::vector<std::string> inputs;
   FixedInputs fixed;
@@ -44,7 +44,7 @@ void interrupt(int signal) {
 }
 
 // Of the model as it is compiled without records: what it takes, of what shapes.
-Result<std::vector<rpc::NamedTensor>> feeds_of(const Bytes& model, const Options& options,
+Result<std::vector<rpc::NamedTensor>> feeds_of(const Bytes& model, const TuneOptions& options,
                                                const compiler::Options& compile) {
   GS_ASSIGN(const package::Files files, compiler::compile(model, compile));
   for (const package::File& file : files) {
@@ -76,14 +76,14 @@ std::string rounded(double value, int digits) {
 }
 
 // How far it is, of what ends it first.
-double fraction_of(const tune::Progress& progress, const Options& options) {
+double fraction_of(const tune::Progress& progress, const TuneOptions& options) {
   double fraction = 0;
   if (options.trials > 0) fraction = double(progress.trials) / options.trials;
   if (options.seconds > 0) fraction = std::max(fraction, progress.seconds / options.seconds);
   return fraction;
 }
 
-std::string line_of(const tune::Progress& progress, const Options& options) {
+std::string line_of(const tune::Progress& progress, const TuneOptions& options) {
   const double fraction = fraction_of(progress, options);
   std::string line = cat(bar(fraction), " ");
   if (progress.layouts > 0 || !progress.layout.empty())
@@ -137,7 +137,7 @@ std::string table_of(const tune::Outcome& outcome) {
   return table;
 }
 
-Result<tune::Outcome> tune_model(const Options& options) {
+Result<tune::Outcome> tune_model(const TuneOptions& options) {
   GS_ASSIGN(const Bytes model, read_file(options.model));
   const auto external = external_files(fs::path(options.model).parent_path());
   tune::Options tune;
@@ -207,7 +207,7 @@ Result<tune::Outcome> tune_model(const Options& options) {
   return outcome;
 }
 
-int run_tune(const Options& options) {
+int run_tune(const TuneOptions& options) {
   const bool measures = options.fleet == "measure";
   if (options.output.empty() && !measures) return report_usage("--output is required");
   if (options.trials == 0 && options.seconds == 0 && !measures)
@@ -230,7 +230,7 @@ int run_tune(const Options& options) {
 }  // namespace
 
 void add_tune(CommandLine& app, Chosen& chosen) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TuneOptions>();
   const Command command = app.add_command(
       "tune", "Search faster kernels for a model on a device, for `compile --records`");
   command.add_option("model", options->model, "An ONNX file").required();
