@@ -3,6 +3,7 @@
 import {spawn} from 'node:child_process';
 import {mkdirSync, readFileSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
+import {commandsOfSources} from '../../tools/check/compile_commands.mjs';
 
 /** Where the bracket that opens at `from` closes. */
 function closing(text, from) {
@@ -183,7 +184,7 @@ const finished = (child) => new Promise((resolve) => child.on('close', (code) =>
 /** The same natively, compiled with the build's own options. */
 export async function buildNative(root, build, out) {
   const checks = [];
-  const commands = JSON.parse(readFileSync(path.join(root, build, 'compile_commands.json'), 'utf8'));
+  const commands = commandsOfSources(path.join(root, build));
   const objects = [];
   const jobs = [];
   mkdirSync(out, {recursive: true});
@@ -195,7 +196,7 @@ export async function buildNative(root, build, out) {
     const driver = file.startsWith('tests/');
     writeFileSync(source, driver ? text : weak + rewrite(text, file, CC, checks, NOT_THE_MANIFEST));
     const object = `${source}.o`;
-    const words = command.command.split(' ').filter((word) => !/^-(Werror|W|O\d|c$|o$)/.test(word) && !word.endsWith('.o') && !word.endsWith('.cc'));
+    const words = command.command.split(' ').filter((word) => !/^-(Werror|W|O\d|c$|o$)/.test(word) && !word.endsWith('.o') && !/\.cc$|\.cxx$/.test(word));
     objects.push(object);
     jobs.push([words[0], [...words.slice(1), '-w', '-O1', '-c', source, '-o', object], command.directory]);
   }

@@ -1,8 +1,9 @@
 // clang-format over every C++ source, clang-tidy over changed ones.
 import {spawnSync} from 'node:child_process';
-import {existsSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs';
+import {existsSync, mkdirSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import {commandsOfSources} from './compile_commands.mjs';
 import {allFiles, changedFiles, root} from './repository.mjs';
 
 function run(program, args) {
@@ -18,18 +19,12 @@ export function checkFormat(files = allFiles()) {
   return [...bad].map((file) => `${file}: not formatted: make format`);
 }
 
-// The folder of a database of compilations of single sources, with nothing read before them: the build reads
-// headers once and compiles several sources as one (cmake/precompiled.cmake).
+// The folder of a database of compilations of single sources, with nothing read before them.
 function databaseOfSources(build) {
-  const database = path.join(root, build, 'compile_commands.json');
   const folder = path.join(root, build, 'tidy');
   mkdirSync(folder, {recursive: true});
-  const text = readFileSync(database, 'utf8').replace(/ -include-pch \S+/g, '');
-  const commands = JSON.parse(text).flatMap((entry) => {
-    if (!entry.file.endsWith('.cxx')) return [entry];
-    const sources = [...readFileSync(entry.file, 'utf8').matchAll(/^#include "(.+)"/gm)].map((match) => match[1]);
-    return sources.map((file) => ({...entry, file, command: entry.command.replaceAll(entry.file, file)}));
-  });
+  const commands = commandsOfSources(path.join(root, build));
+  for (const entry of commands) entry.command = entry.command.replace(/ -include-pch \S+/, '');
   writeFileSync(path.join(folder, 'compile_commands.json'), JSON.stringify(commands));
   return folder;
 }

@@ -150,12 +150,19 @@ async function web() {
 
 const states = (files) => Object.fromEntries(files.map((file) => [file, stateOf(file)]));
 
+// Where a source of tools/gossamer is compiled to: a file of its own, or one with others (cmake/precompiled.cmake).
+function objectOf(build, source) {
+  const folder = path.join(build, 'CMakeFiles/gossamer_command.dir');
+  const unit = filesIn(path.join(folder, 'Unity')).find((file) => file.endsWith('.cxx') && textOf(file).includes(`/tools/gossamer/${source}"`));
+  return unit ? `${unit}.o` : path.join(folder, `tools/gossamer/${source}.o`);
+}
+
 /** What identity.json holds for a build folder; undefined where that cannot be said. */
 export async function identityOf(build) {
   const program = path.join(build, 'gossamer');
-  const objects = readdirSync(path.join(root, 'tools/gossamer')).sort()
+  const objects = [...new Set(readdirSync(path.join(root, 'tools/gossamer')).sort()
     .filter((name) => name.endsWith('.cc') && !name.endsWith('_test.cc') && judges(name))
-    .map((name) => path.join(build, `CMakeFiles/gossamer_command.dir/tools/gossamer/${name}.o`));
+    .map((name) => objectOf(build, name)))];
   if (![program, ...objects].every((file) => existsSync(file))) return undefined;
   const installed = installedPackages();
   const here = machine();
