@@ -1,5 +1,7 @@
 #include "passes/clamp_guarded_loads.h"
 
+#include <unordered_set>
+
 #include "ir/build.h"
 #include "ir/rewriting.h"
 #include "ir/simplify.h"
@@ -22,15 +24,18 @@ Expr held(const ir::BufferNode& buffer, size_t dim) {
   return buffer.shape[dim];
 }
 
+// What is known in a scope.
+struct Scope {
+  ir::Bounds bounds;
+  std::unordered_set<const ir::Node*> loaded;  // variables that a Let reads from memory
+};
+
 // Where an index comes from memory, nothing is known of it: of the model's inputs, of what lies in
 // padding lanes.
-bool is_loaded(const Expr& index, const ir::Bounds& bounds) {
+bool is_loaded(const Expr& index, const Scope& scope) {
   bool found = false;
   ir::visit(index, [&](const Expr& part) {
-    // A variable without a range is a Let of something loaded (or a dimension, where clamping only
-    // costs time).
-    found = found || part->kind == ir::NodeKind::Load ||
-            (part->kind == ir::NodeKind::Var && bounds.of(part).low == ir::Range{}.low);
+    found = found || part->kind == ir::NodeKind::Load || scope.loaded.contains(part.get());
     return !found;
   });
   return found;
@@ -40,8 +45,8 @@ bool is_loaded(const Expr& index, const ir::Bounds& bounds) {
 // what it is where it is always evaluated, and what it is in the arms of selects.
 class Clamping {
  public:
-  explicit Clamping(const ir::Bounds& bounds)
-      : bounds_(bounds), always_(hooks(true)), guarded_(hooks(false)) {}
+  explicit Clamping(const Scope& scope)
+      : scope_(scope), always_(hooks(true)), guarded_(hooks(false)) {}
 
   Expr operator()(const Expr& expr) { return always_(expr); }
   std::vector<Expr> operator()(const std::vector<Expr>& exprs) {
@@ -71,51 +76,53 @@ class Clamping {
     bool changed = false;
     for (size_t d = 0; d < load->indices.size(); ++d) {
       Expr index = load->indices[d];
-      if (loaded_only && !is_loaded(index, bounds_)) {
+      if (loaded_only && !is_loaded(index, scope_)) {
         indices.push_back(index);
         continue;
       }
       const Expr extent = held(*load->buffer, d);
-      if (!ir::prove(index < extent, bounds_))
+      if (!ir::prove(index < extent, scope_.bounds))
         index = ir::min(index, extent - ir::index(1)), changed = true;
-      if (!ir::prove(index >= ir::index(0), bounds_))
+      if (!ir::prove(index >= ir::index(0), scope_.bounds))
         index = ir::max(index, ir::index(0)), changed = true;
       indices.push_back(index);
     }
     return changed ? ir::load(load->buffer, indices) : Expr{};
   }
 
-  const ir::Bounds& bounds_;
+  const Scope& scope_;
   ir::Rewriting always_, guarded_;
 };
 
-Stmt walk(const Stmt& s, ir::Bounds bounds) {
+Stmt walk(const Stmt& s, Scope scope) {
   if (!s) return s;
-  Clamping clamped(bounds);
+  Clamping clamped(scope);
   if (const auto* block = ir::as<ir::Block>(s)) {
     std::vector<Stmt> stmts;
-    for (const Stmt& child : block->stmts) stmts.push_back(walk(child, bounds));
+    for (const Stmt& child : block->stmts) stmts.push_back(walk(child, scope));
     return ir::block(std::move(stmts));
   }
   if (const auto* let = ir::as<ir::Let>(s)) {
     const Expr value = clamped(let->value);
-    if (value->type == ir::Type(ir::DType::index)) bounds.set(let->var.get(), bounds.of(value));
-    return ir::let(let->var, value, walk(let->body, bounds));
+    if (value->type == ir::Type(ir::DType::index))
+      scope.bounds.set(let->var.get(), scope.bounds.of(value));
+    if (is_loaded(value, scope)) scope.loaded.insert(let->var.get());
+    return ir::let(let->var, value, walk(let->body, scope));
   }
   if (const auto* loop = ir::as<ir::For>(s)) {
     const Expr extent = clamped(loop->extent);
-    const int64_t high = bounds.of(extent).high;
-    bounds.set(loop->var.get(), {0, high == ir::Range{}.high ? high : high - 1});
-    return ir::loop(loop->var, extent, loop->loop, walk(loop->body, bounds));
+    const int64_t high = scope.bounds.of(extent).high;
+    scope.bounds.set(loop->var.get(), {0, high == ir::Range{}.high ? high : high - 1});
+    return ir::loop(loop->var, extent, loop->loop, walk(loop->body, scope));
   }
   if (const auto* loop = ir::as<ir::While>(s))
-    return ir::while_loop(clamped(loop->condition), walk(loop->body, bounds));
+    return ir::while_loop(clamped(loop->condition), walk(loop->body, scope));
   if (const auto* branch = ir::as<ir::If>(s)) {
-    return ir::branch(clamped(branch->condition), walk(branch->yes, bounds),
-                      walk(branch->no, bounds));
+    return ir::branch(clamped(branch->condition), walk(branch->yes, scope),
+                      walk(branch->no, scope));
   }
   if (const auto* alloc = ir::as<ir::Alloc>(s))
-    return ir::alloc(alloc->buffer, walk(alloc->body, bounds));
+    return ir::alloc(alloc->buffer, walk(alloc->body, scope));
   if (const auto* store = ir::as<ir::Store>(s)) {
     const std::vector<Expr> indices = clamped(store->indices);
     return ir::store(store->buffer, indices, clamped(store->value));

@@ -53,6 +53,36 @@ TEST(UnrollLoops, LeavesOtherLoops) {
   EXPECT_EQ(unrolled(text), text);
 }
 
+TEST(VectorizeLoops, WalksLanesOneByOneWhereSomeAreSkipped) {
+  EXPECT_EQ(vectorized(R"(kernel k[s0](A: f32[4, s0], write C: f32[4, s0]) {
+  grid g in 0..4 {
+    for t in 0..(s0 + 3) // 4 {
+      vectorized l in 0..4 {
+        if t * 4 + l < s0 {
+          C[g, t * 4 + l] = A[g, t * 4 + l]
+        }
+      }
+    }
+  }
+})"),
+            R"(kernel k[s0](A: f32[4, s0], write C: f32[4, s0]) {
+  grid g in 0..4 {
+    for t in 0..(s0 + 3) // 4 {
+      if t * 4 + 3 < s0 {
+        C[g, ramp(t * 4, 1, 4)] = A[g, ramp(t * 4, 1, 4)]
+      } else {
+        for l in 0..4 {
+          if t * 4 + l < s0 {
+            C[g, t * 4 + l] = A[g, t * 4 + l]
+          }
+        }
+      }
+    }
+  }
+}
+)");
+}
+
 TEST(VectorizeLoops, WidensWhatDependsOnTheLane) {
   EXPECT_EQ(vectorized(R"(kernel k(A: f32[4, 8], S: f32[4], write C: f32[4, 8]) {
   grid g in 0..4 {

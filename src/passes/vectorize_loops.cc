@@ -2,6 +2,7 @@
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
+#include "ir/simplify.h"
 
 namespace gossamer::passes {
 namespace {
@@ -127,6 +128,47 @@ class Widener {
 
 }  // namespace
 
+namespace {
+
+// Whether a condition that holds in a lane holds in all lanes before it: an index that does not
+// fall from lane to lane is below what is the same in all of them.
+bool holds_in_leading_lanes(const Expr& condition, const ir::Var& lane) {
+  const auto* less = ir::as<ir::Binary>(condition);
+  if (!less || less->op != ir::BinaryOp::lt || ir::uses(less->b, lane.get())) return false;
+  const Expr next = ir::substitute(less->a, {{lane.get(), lane + 1}});
+  const auto step = ir::as_int(ir::simplify(next - less->a));
+  return step && *step >= 0;
+}
+
+// Lanes that stand under conditions of their own: a vector where the last of them counts, one after
+// the other where some do. Null: the loop has another form.
+Stmt guarded_lanes(const ir::For& loop, int lanes) {
+  std::vector<Expr> outer, guards;
+  Stmt body = loop.body;
+  while (const auto* branch = ir::as<ir::If>(body)) {
+    if (branch->no) break;
+    const bool varies = ir::uses(branch->condition, loop.var.get());
+    if (varies && !holds_in_leading_lanes(branch->condition, loop.var)) return {};
+    if (!varies && !guards.empty()) break;
+    (varies ? guards : outer).push_back(branch->condition);
+    body = branch->yes;
+  }
+  if (guards.empty()) return {};
+  const ir::VarMap last{{loop.var.get(), ir::index(lanes - 1)}};
+  Expr all = ir::boolean(true);
+  Stmt single = body;
+  for (const Expr& guard : guards) all = all && ir::substitute(guard, last);
+  for (auto guard = guards.rbegin(); guard != guards.rend(); ++guard)
+    single = ir::branch(*guard, single);
+  Stmt result = ir::branch(ir::simplify(all), Widener(loop.var, lanes).widen(body),
+                           ir::loop(loop.var, loop.extent, ir::LoopKind::serial, single));
+  for (auto condition = outer.rbegin(); condition != outer.rend(); ++condition)
+    result = ir::branch(*condition, result);
+  return result;
+}
+
+}  // namespace
+
 Stmt vectorize_loops(const Stmt& body) {
   ir::Rewriter rewriter;
   rewriter.stmt = [](const Stmt& s) -> Stmt {
@@ -135,6 +177,7 @@ Stmt vectorize_loops(const Stmt& body) {
     const auto lanes = ir::as_int(loop->extent);
     GS_CHECK(lanes, "a vectorized loop has a constant extent");
     if (*lanes == 1) return ir::substitute(loop->body, {{loop->var.get(), ir::index(0)}});
+    if (Stmt guarded = guarded_lanes(*loop, static_cast<int>(*lanes))) return guarded;
     return Widener(loop->var, static_cast<int>(*lanes)).widen(loop->body);
   };
   return ir::rewrite(body, rewriter);

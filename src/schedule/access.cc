@@ -89,11 +89,27 @@ ir::Bounds bounds_of(const ops::Stage& stage) {
   return bounds;
 }
 
-bool simple_indices(const ir::Load& load) {
+bool simple_indices(const ops::Stage& stage, const ir::Load& load) {
   std::set<const ir::Node*> used;
+  const auto moves = [&](const Expr& e) {
+    bool found = false;
+    ir::visit(e, [&](const Expr& part) {
+      const auto is_part = [&](const ir::Var& axis) { return axis.get() == part.get(); };
+      found = found || part->kind == ir::NodeKind::Load ||
+              std::ranges::any_of(stage.axes, is_part) ||
+              std::ranges::any_of(stage.reduce_axes, is_part);
+      return !found;
+    });
+    return found;
+  };
   for (const Expr& e : load.indices) {
     if (e->kind == ir::NodeKind::IntImm) continue;
-    if (e->kind != ir::NodeKind::Var || !used.insert(e.get()).second) return false;
+    Expr axis = e;
+    if (const auto* sum = ir::as<ir::Binary>(e); sum && sum->op == ir::BinaryOp::add) {
+      if (moves(sum->a) && moves(sum->b)) return false;
+      axis = moves(sum->a) ? sum->a : sum->b;
+    }
+    if (axis->kind != ir::NodeKind::Var || !used.insert(axis.get()).second) return false;
   }
   return true;
 }

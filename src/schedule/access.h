@@ -35,9 +35,9 @@ std::vector<const ir::Load*> loads_of_stage(const ops::Stage& stage);
 // Ranges of a stage's axes, for simplification.
 ir::Bounds bounds_of(const ops::Stage& stage);
 
-// Every index is one distinct axis of the stage or a constant: the tensor may be laid out anew at
-// will.
-bool simple_indices(const ir::Load& load);
+// Every index is one distinct axis of the stage, to which what is the same in all points may be
+// added, or a constant: the tensor may be laid out anew at will.
+bool simple_indices(const ops::Stage& stage, const ir::Load& load);
 
 // Whether neighbours along an axis have the same index, in runs of so many that begin at its
 // multiples: the axis stands in quotients by multiples of that alone.

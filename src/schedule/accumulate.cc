@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "ir/build.h"
+#include "ir/simplify.h"
 #include "schedule/schedule.h"
 
 namespace gossamer::schedule {
@@ -51,19 +52,19 @@ Result<std::vector<LoopId>> Schedule::peel(LoopId loop) {
   });
   if (found == nest_.splits.end() || found->tail != Tail::guard)
     return fail(what + "it does not count the tiles of a guarded split");
-  const auto extent = ir::as_int(nest_.loop(found->whole).extent);
+  const ir::Expr extent = nest_.loop(found->whole).extent;
   const int64_t block = found->factors[0];
-  if (!extent) return fail(what + "how much is left over is not known");
-  if (*extent < block) return fail(cat(what, "there is no whole tile of ", block));
+  if (const auto known = ir::as_int(extent); known && *known < block)
+    return fail(cat(what, "there is no whole tile of ", block));
   const LoopId inner = found->parts[1];
   if (!nest_.stands(inner) || nest_.loop(inner).kind == ir::LoopKind::unrolled)
     return fail(cat(what, "what is left over of ", nest_.loop(inner).name, " is shorter"),
                 "peel before that is split or unrolled");
   const LoopId split = found->whole;
   found->tail = Tail::exact;
-  nest_.loop(loop).extent = ir::index(*extent / block);
+  nest_.loop(loop).extent = ir::simplify(ir::floordiv(extent, block));
 
-  const int64_t left_over = *extent % block;
+  const ir::Expr left_over = ir::simplify(ir::floormod(extent, ir::index(block)));
   Walk walk = nest_.walks[0];
   std::erase(walk.order, loop);
   const std::vector<LoopId> copies = copy_reduction(walk);
@@ -77,11 +78,11 @@ Result<std::vector<LoopId>> Schedule::peel(LoopId loop) {
   const LoopId rest = copies[static_cast<size_t>(inner)];
   const LoopId whole = copies[static_cast<size_t>(split)];
   nest_.splits[static_cast<size_t>(nest_.loop(whole).split)] = {
-      whole, {rest}, {}, Tail::exact, *extent - left_over};
+      whole, {rest}, {}, Tail::exact, ir::simplify(extent - left_over)};
   if (nest_.loop(rest).partial) {
     walk.mask = {rest, left_over};
   } else {
-    nest_.loop(rest).extent = ir::index(left_over);
+    nest_.loop(rest).extent = left_over;
   }
   nest_.walks.push_back(std::move(walk));
   steps_.push_back({Primitive::peel, {loop}, {}, Tail::exact, {}, made});

@@ -27,7 +27,13 @@ Result<> check_launch(const Nest& nest) {
   return {};
 }
 
-Result<> check_vectors(const Nest& nest) {
+// Lanes of a map that are skipped become a loop of their own where a vector does not fit.
+bool may_skip_lanes(const ops::Stage& stage, const Split& split, LoopId lane) {
+  return split.tail == Tail::guard && stage.kind == ops::StageKind::compute &&
+         split.parts.back() == lane && stage.output->layout.memory != ir::Memory::texture;
+}
+
+Result<> check_vectors(const ops::Stage& stage, const Nest& nest) {
   for (const Walk& walk : nest.walks) {
     for (LoopId id : walk.order) {
       const Loop& loop = nest.loop(id);
@@ -47,7 +53,7 @@ Result<> check_vectors(const Nest& nest) {
         (split.tail != Tail::guard && split.tail != Tail::mask && split.tail != Tail::clamp))
       continue;
     for (LoopId leaf : nest.leaves(split.whole)) {
-      if (nest.loop(leaf).kind == LoopKind::vectorized)
+      if (nest.loop(leaf).kind == LoopKind::vectorized && !may_skip_lanes(stage, split, leaf))
         return fail(
             cat("lanes of ", whole.name, " past its end can be neither skipped nor repeated"),
             "split it with the tail shift or round_up");
@@ -144,7 +150,7 @@ Result<> check(const Schedule& schedule) {
   const Nest& nest = schedule.nest();
   if (stage.kind == ops::StageKind::scatter) return {};
   GS_TRY(check_launch(nest));
-  GS_TRY(check_vectors(nest));
+  GS_TRY(check_vectors(stage, nest));
   if (stage.kind != ops::StageKind::compute) GS_TRY(check_accumulators(nest));
   if (stage.kind == ops::StageKind::scan && stage.segment > 0 &&
       nest.loop(nest.axes[stage.along]).split < 0)

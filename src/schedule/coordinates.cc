@@ -50,7 +50,7 @@ Expr Coordinates::joined(const Split& split) {
   for (int64_t factor : split.factors) block *= factor;
   const Expr extent = nest_.loop(split.whole).extent;
   Expr tile = of(split.parts[0]) * ir::index(block);
-  if (split.start != 0) tile = tile + ir::index(split.start);
+  if (split.start) tile = tile + split.start;
   if (split.tail == Tail::shift) tile = ir::min(tile, extent - ir::index(block));
   for (size_t k = 1; k < split.parts.size(); ++k) {
     block /= split.factors[k - 1];

@@ -56,8 +56,9 @@ Result<Points> place_tiles(Schedule& s, const Tiling& t) {
       vec = parts[1];
       points.lane = parts[2];
     } else if (i == t.vector_axis) {
+      const Tail tail = skips_lanes(s.stage(), i, s.capabilities()) ? Tail::guard : Tail::round_up;
       GS_ASSIGN(const Loops parts,
-                s.split(s.axis(at), {t.lanes}, Tail::round_up, {tile_name(s, at), "lane"}));
+                s.split(s.axis(at), {t.lanes}, tail, {tile_name(s, at), "lane"}));
       points.grid.push_back(parts[0]);
       points.lane = parts[1];
     } else if (i == t.row_axis && (t.rows > 1 || t.joined_axis >= 0)) {

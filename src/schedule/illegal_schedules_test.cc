@@ -122,8 +122,8 @@ TEST(Illegal, Reductions) {
        "peel(k.outer): cannot peel k.outer: it does not count the tiles of a guarded split"},
       {product(), "peel(k)",
        "peel(k): cannot peel k: it does not count the tiles of a guarded split"},
-      {product(index(6), ir::var("n"), index(8)), "split(k, 4, guard); peel(k.outer)",
-       "peel(k.outer): cannot peel k.outer: how much is left over is not known"},
+      {product(index(6), index(3), index(8)), "split(k, 4, guard); peel(k.outer)",
+       "peel(k.outer): cannot peel k.outer: there is no whole tile of 4"},
       {product(), "split(k, 16, guard); peel(k.outer)",
        "peel(k.outer): cannot peel k.outer: there is no whole tile of 16"},
       {product(), "split(k, 4, guard); unroll(k.inner); peel(k.outer)",
@@ -150,7 +150,7 @@ TEST(Illegal, WhatIsNoKernel) {
        "schedule of \"twice\": the grid's loop item is not the outermost one: one is"},
       {product(), "vectorize(j); accumulate(k); bind(i, grid)",
        "schedule of \"sum\": the vectorized loop j is not the innermost one: k is"},
-      {twice(), "split(j, 4, guard); vectorize(j.inner); bind(i, grid)",
+      {twice(), "split(j, 4, mask); vectorize(j.inner); bind(i, grid)",
        "schedule of \"twice\": lanes of j past its end can be neither skipped nor repeated (split "
        "it with "
        "the tail shift or round_up)"},

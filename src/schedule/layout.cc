@@ -76,18 +76,27 @@ class Chooser {
     }
   }
 
+  // `terms`: of what is read in each step of a reduction; `all`: of what its result reads once,
+  // too.
+  struct Score {
+    int all = 0, terms = 0;
+  };
+
   // How good the vector axis `axis` is for a stage: contiguous loads and constants that can be
   // packed for it count for it, gathers against it. `copies`: others may be packed, too.
-  int score(const Stage& stage, size_t axis, const ir::Bounds& bounds, bool copies) const {
+  Score score(const Stage& stage, size_t axis, const ir::Bounds& bounds, bool copies) const {
     const int lanes = caps_.vector_lanes;
     const auto extent = ir::as_int(stage.extents[axis]);
-    if (extent && *extent < 2) return costs_.unit_axis;
-    int points = 0;
+    if (extent && *extent < 2) return {costs_.unit_axis, costs_.unit_axis};
+    // A dimension that a run tells, as of a batch, is often 1; rows of the last axis are not.
+    if (!extent && axis + 1 < stage.axes.size()) return {costs_.unit_axis, costs_.unit_axis};
+    Score found;
     std::vector<Expr> exprs = stage.values;
     exprs.push_back(stage.result);
     const auto terms = loads_of(stage.values);
     for (const ir::Load* load : loads_of(exprs)) {
       const bool in_terms = std::ranges::find(terms, load) != terms.end();
+      int points = 0;
       switch (
           along(*load, placed_.layout_of(load->buffer.get()), stage.axes[axis], lanes, bounds)) {
         case Along::still:
@@ -97,15 +106,35 @@ class Chooser {
           points += costs_.contiguous;
           break;
         case Along::gather:
+          if (!in_terms && is_column(*load, stage.axes[axis])) {
+            points += costs_.contiguous;
+            break;
+          }
           points += in_terms && (copies ? packing_.would_pack(stage, *load, static_cast<int>(axis))
                                         : packing_.may_pack(stage, *load))
                         ? costs_.packable
                         : costs_.gather;
           break;
       }
+      found.all += points;
+      found.terms += in_terms ? points : 0;
     }
-    if (extent && *extent < lanes) points += costs_.short_axis;
-    return points;
+    if (extent && *extent < lanes) {
+      found.all += costs_.short_axis;
+      found.terms += costs_.short_axis;
+    }
+    return found;
+  }
+
+  // Whether a constant has one element a point of the axis: a bias or a factor of channels.
+  bool is_column(const ir::Load& load, const ir::Var& axis) const {
+    if (!constant_.contains(load.buffer.get()) || caps_.group_size > 1 || caps_.texture_memory)
+      return false;
+    for (size_t d = 0; d < load.indices.size(); ++d) {
+      if (load.indices[d].get() != axis.get() && !ir::is_const(load.buffer->shape[d], 1))
+        return false;
+    }
+    return true;
   }
 
   int choose_axis(const Stage& stage) const {
@@ -117,22 +146,23 @@ class Chooser {
   }
 
   int axis_by_rule(const Stage& stage) const {
-    auto [axis, points] = best_axis(stage, false);
-    if (stage.kind != StageKind::reduce || points >= 0) return axis;
+    auto [axis, terms] = best_axis(stage, false);
+    if (stage.kind != StageKind::reduce || terms >= 0) return axis;
     // A reduction that would gather runs along its own axes instead, unless copies of what a run
     // makes pay (the gradient of a product by a factor, which walks the other one's rows). In
     // groups of invocations, tiles in their memory are such copies.
     if (caps_.group_size > 1 || caps_.texture_memory) return -1;
-    std::tie(axis, points) = best_axis(stage, true);
-    return points < 0 ? -1 : axis;
+    std::tie(axis, terms) = best_axis(stage, true);
+    return terms < 0 ? -1 : axis;
   }
 
-  // And its score.
+  // And its score, on CPUs that of its terms.
   std::pair<int, int> best_axis(const Stage& stage, bool copies) const {
     const ir::Bounds bounds = bounds_of(stage);
-    int best = -1, best_score = costs_.unit_axis + 1;
+    int best = -1, best_score = costs_.unit_axis + 1, terms = best_score;
     for (int i = static_cast<int>(stage.axes.size()) - 1; i >= 0; --i) {
-      int points = score(stage, static_cast<size_t>(i), bounds, copies) * costs_.scale;
+      const Score one = score(stage, static_cast<size_t>(i), bounds, copies);
+      int points = one.all * costs_.scale;
       // Between equals: the axis that a packed constant shares (output channels), then the last
       // axis.
       if (stage.kind == StageKind::reduce) {
@@ -144,9 +174,10 @@ class Chooser {
         }
       }
       if (saves_copy(stage, i)) points += costs_.scale;
-      if (points > best_score) best = i, best_score = points;
+      if (points > best_score) best = i, best_score = points, terms = one.terms;
     }
-    return {best, best_score};
+    // Of GPUs the score of all: tiles in group memory do without vectors of the output.
+    return {best, caps_.group_size > 1 || caps_.texture_memory ? best_score : terms};
   }
 
   // Whether an output that leaves the model is computed in its own order along `axis`, by so short

@@ -189,14 +189,16 @@ ops::Stage with_legal_loads(const ops::Stage& stage, const Schedule& schedule) {
   return schedule.capabilities().harmless_loads ? stage : hold_inside(stage, schedule.nest());
 }
 
-Stmt in_serial_loops(const Nest& nest, Coordinates& coordinates, const Stmt& body) {
+namespace {
+
+Stmt in_outer_loops(const Nest& nest, Coordinates& coordinates, const Stmt& body) {
   std::vector<LoopId> serial = nest.outside();
   std::erase_if(serial, [&](LoopId id) { return is_bound(nest.loop(id).kind); });
-  return at_invocation(nest, coordinates, in_nest(nest, coordinates, serial, body));
+  return in_nest(nest, coordinates, serial, body);
 }
 
-Stmt in_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coordinates,
-                   const Destination& destination) {
+Stmt inside_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coordinates,
+                       const Destination& destination) {
   Stmt body;
   if (stage.kind != ops::StageKind::compute) {
     body = reduction(stage, nest, destination, coordinates);
@@ -205,8 +207,55 @@ Stmt in_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coord
     for (size_t i = 0; i < stage.axes.size(); ++i) map[stage.axes[i].get()] = destination.point[i];
     body = store_to(nest, coordinates, destination, ir::substitute(stage.result, map));
   }
-  return in_serial_loops(nest, coordinates, body);
+  return in_outer_loops(nest, coordinates, body);
 }
+
+}  // namespace
+
+Stmt in_serial_loops(const Nest& nest, Coordinates& coordinates, const Stmt& body) {
+  return at_invocation(nest, coordinates, in_outer_loops(nest, coordinates, body));
+}
+
+Stmt in_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coordinates,
+                   const Destination& destination) {
+  return at_invocation(nest, coordinates, inside_invocation(stage, nest, coordinates, destination));
+}
+
+namespace {
+
+// A tile of rows along an axis whose extent a run tells: where it has as many, the last tile starts
+// early enough to end at the end; fewer run one by one.
+struct CutRows {
+  Expr whole;
+  Nest tile, rest;
+};
+std::optional<CutRows> cut_rows(const Nest& nest) {
+  const auto found = std::ranges::find_if(nest.splits, [&](const Split& split) {
+    return split.tail == Tail::clamp && split.parts.size() == 2 &&
+           nest.loop(split.parts[1]).kind == ir::LoopKind::unrolled;
+  });
+  const auto launched = [&](LoopId leaf) { return is_bound(nest.loop(leaf).kind); };
+  if (found == nest.splits.end() || !nest.accumulators ||
+      !std::ranges::all_of(nest.leaves(found->parts[0]), launched))
+    return {};
+  const auto place = static_cast<size_t>(found - nest.splits.begin());
+  const LoopId row = found->parts[1];
+  const Expr extent = nest.loop(found->whole).extent;
+  CutRows cut{extent >= ir::index(found->factors[0]), nest, nest};
+  cut.tile.splits[place].tail = Tail::shift;
+  cut.rest.splits[place].tail = Tail::exact;
+  cut.rest.loop(row).kind = ir::LoopKind::serial;
+  cut.rest.loop(row).extent = extent;
+  for (Walk& walk : cut.rest.walks) {
+    std::erase(walk.order, row);
+    const auto grid = std::ranges::find_if(
+        walk.order, [&](LoopId id) { return !is_bound(cut.rest.loop(id).kind); });
+    walk.order.insert(grid, row);
+  }
+  return cut;
+}
+
+}  // namespace
 
 Result<ir::Kernel> lower(const Schedule& schedule) {
   GS_TRY(can_lower(schedule));
@@ -219,6 +268,17 @@ Result<ir::Kernel> lower(const Schedule& schedule) {
   }
   Coordinates coordinates(nest);
   const Destination memory{stage.output, coordinates.of(nest.axes), {}, {}};
+  const bool cuts =
+      schedule.capabilities().group_size == 1 && stage.output->layout.memory != ir::Memory::texture;
+  if (const auto cut = cuts ? cut_rows(nest) : std::nullopt) {
+    const auto part = [&](const Nest& one) {
+      Coordinates places(one);
+      const Destination rows{stage.output, places.of(one.axes), {}, {}};
+      return inside_invocation(stage, one, places, rows);
+    };
+    const Stmt rows = ir::branch(cut->whole, part(cut->tile), part(cut->rest));
+    return finish(stage, in_launch(nest, at_invocation(nest, coordinates, rows)));
+  }
   return finish(stage, in_launch(nest, in_invocation(stage, nest, coordinates, memory)));
 }
 

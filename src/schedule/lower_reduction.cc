@@ -301,7 +301,7 @@ class Reduction {
   Expr mask_of(const Walk& walk) {
     Expr mask;
     const auto both = [&](const Expr& condition) { mask = mask ? mask && condition : condition; };
-    if (walk.mask) both(nest_.loop(walk.mask->first).var < ir::index(walk.mask->second));
+    if (walk.mask) both(nest_.loop(walk.mask->first).var < walk.mask->second);
     for (const Split& split : nest_.splits) {
       if (split.tail != Tail::guard || !nest_.loop(split.whole).reduction) continue;
       const bool here = std::ranges::all_of(nest_.leaves(split.whole), [&](LoopId leaf) {

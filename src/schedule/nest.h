@@ -47,7 +47,7 @@ struct Split {
   std::vector<LoopId> parts;
   std::vector<int64_t> factors;
   Tail tail = Tail::exact;
-  int64_t start = 0;
+  ir::Expr start;  // null: 0
 };
 
 // The row-major number of the parts is `whole`.
@@ -61,7 +61,7 @@ struct Fuse {
 struct Walk {
   std::vector<LoopId> order;    // outermost first
   std::vector<LoopId> reduced;  // the loops that stood for the reduction's axes at first
-  std::optional<std::pair<LoopId, int64_t>> mask;  // iterations of a loop that count
+  std::optional<std::pair<LoopId, ir::Expr>> mask;  // iterations of a loop that count
 };
 
 // What the two parts of a split are called unless it says so: i.outer and i.inner.

@@ -27,7 +27,7 @@ void redirect(Stage& stage, const ir::BufferNode* from, const Buffer& to) {
 
 bool Packing::may_pack(const Stage& stage, const ir::Load& load) const {
   return stage.kind == ops::StageKind::reduce && constant_.contains(load.buffer.get()) &&
-         simple_indices(load);
+         simple_indices(stage, load);
 }
 
 // Whether an operand that is no constant pays for a copy in each run.
@@ -42,7 +42,7 @@ bool Packing::would_pack(const Stage& stage, const ir::Load& load, int axis) con
   const auto is_axis = [&](const Expr& e) {
     return e.get() == stage.axes[static_cast<size_t>(axis)].get();
   };
-  return simple_indices(load) && std::ranges::any_of(load.indices, is_axis) &&
+  return simple_indices(stage, load) && std::ranges::any_of(load.indices, is_axis) &&
          pattern_of(stage) == Pattern::contraction && reused(stage, axis);
 }
 
@@ -52,7 +52,7 @@ void Packing::pack_operands(Stage& stage, int axis, int block, ops::Program& res
   const std::vector<Expr> before = stage.values;  // keeps the loads alive while they are redirected
   for (const ir::Load* load : loads_of(before)) {
     const ir::BufferNode* source = load->buffer.get();
-    if (!simple_indices(*load)) continue;
+    if (!simple_indices(stage, *load)) continue;
     const auto moving =
         std::ranges::find_if(load->indices, [&](const Expr& e) { return e.get() == v.get(); });
     if (moving == load->indices.end()) continue;

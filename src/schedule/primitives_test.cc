@@ -328,6 +328,77 @@ TEST(Peel, WalksWhatIsLeftOver) {
 )");
 }
 
+TEST(Peel, CountsInTheRunWhatIsLeftOver) {
+  EXPECT_EQ(loops(product(index(6), ir::var("n"), index(8)),
+                  "split(k, 4, guard) -> k.block, k; accumulate(k.block); peel(k.block) -> k'; "
+                  "bind(i, grid)"),
+            R"(
+  grid i in 0..6 {
+    for j in 0..8 {
+      alloc acc: f32[1, 1]
+      acc[0, 0] = 0.0
+      for k.block in 0..n // 4 {
+        for k in 0..4 {
+          acc[0, 0] = fma(A[i, k.block * 4 + k], B[k.block * 4 + k, j], acc[0, 0])
+        }
+      }
+      for k_1 in 0..n % 4 {
+        acc[0, 0] = fma(A[i, n // 4 * 4 + k_1], B[n // 4 * 4 + k_1, j], acc[0, 0])
+      }
+      C[i, j] = acc[0, 0]
+    }
+  }
+)");
+}
+
+TEST(Split, ClampedRowsShiftInARunThatHasEnough) {
+  EXPECT_EQ(loops(product(ir::var("n"), index(4), index(8)),
+                  "split(i, 2, clamp) -> i.tile, row; split(j, 4) -> j.tile, lane; "
+                  "reorder(j.tile, k, row, lane); accumulate(k); unroll(row); vectorize(lane); "
+                  "fuse(i.tile, j.tile) -> item; bind(item, grid)"),
+            R"(
+  grid item in 0..(n + 1) // 2 * 2 {
+    let i.tile: index = item // 2
+    let j.tile: index = item % 2
+    if n >= 2 {
+      alloc acc: f32[2, 4]
+      unrolled row in 0..2 {
+        vectorized lane in 0..4 {
+          acc[row, lane] = 0.0
+        }
+      }
+      for k in 0..4 {
+        unrolled row in 0..2 {
+          vectorized lane in 0..4 {
+            acc[row, lane] = fma(A[min(n - 2, i.tile * 2) + row, k], B[k, j.tile * 4 + lane], acc[row, lane])
+          }
+        }
+      }
+      unrolled row in 0..2 {
+        vectorized lane in 0..4 {
+          C[min(n - 2, i.tile * 2) + row, j.tile * 4 + lane] = acc[row, lane]
+        }
+      }
+    } else {
+      for row in 0..n {
+        alloc acc_1: f32[1, 4]
+        vectorized lane in 0..4 {
+          acc_1[0, lane] = 0.0
+        }
+        for k in 0..4 {
+          vectorized lane in 0..4 {
+            acc_1[0, lane] = fma(A[i.tile * 2, k], B[k, j.tile * 4 + lane], acc_1[0, lane])
+          }
+        }
+        vectorized lane in 0..4 {
+          C[i.tile * 2, j.tile * 4 + lane] = acc_1[0, lane]
+        }
+      }
+    }
+  }
+)");
+}
+
 TEST(Peel, MasksLanesOfPartialResults) {
   EXPECT_EQ(loops(total(10),
                   "split(k, 4, guard) -> k.block, lane; rfactor(lane); accumulate(k.block); "

@@ -138,7 +138,7 @@ class Rows {
       const auto extent = ir::as_int(s_.nest().loop(last).extent);
       const int64_t lanes = lanes_of(extent.value_or(0));
       const bool exact = extent && *extent % lanes == 0;
-      const Tail tail = exact ? Tail::exact : is_reduction() ? Tail::guard : Tail::shift;
+      const Tail tail = exact ? Tail::exact : is_reduction() || !extent ? Tail::guard : Tail::shift;
       GS_ASSIGN(const Loops parts,
                 s_.split(last, {lanes}, tail, {name_of(last) + ".block", "lane"}));
       last = parts[0];
@@ -283,8 +283,9 @@ RowTiling default_row_tiling(const Group& group, const Capabilities& caps) {
     }
     if (walked.empty()) continue;
     const int64_t extent = walked.back().extent;
-    blocks &= extent > 0 && (extent % caps.vector_lanes == 0 ||
-                             (caps.group_size == 1 && extent >= caps.vector_lanes));
+    // Of 0, which a run tells: as many as there are.
+    blocks &= caps.group_size == 1 ? extent == 0 || extent >= caps.vector_lanes
+                                   : extent > 0 && extent % caps.vector_lanes == 0;
     most = std::max(most, count_columns(walked));
   }
   if (rows && !columns && divides) t.row_lanes = caps.vector_lanes;

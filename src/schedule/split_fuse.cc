@@ -93,7 +93,7 @@ Result<std::vector<LoopId>> Schedule::split(LoopId loop, std::vector<int64_t> fa
     return fail(cat(what, "it becomes ", factors.size() + 1, " loops, named by ", names.size()));
 
   nest_.loop(loop).split = static_cast<int>(nest_.splits.size());
-  Split split{loop, {}, std::move(factors), tail};
+  Split split{loop, {}, std::move(factors), tail, {}};
   for (size_t k = 0; k < names.size(); ++k) {
     const Expr tiles = k == 0 ? ceil_div(whole.extent, block) : ir::index(split.factors[k - 1]);
     split.parts.push_back(add(std::move(names[k]), tiles, whole.reduction));

@@ -66,7 +66,7 @@ void choose_vector(const Stage& stage, const Capabilities& caps, Tiling& tiling)
       is_blocked(layout) ||
       extent_or(stage.output->shape[static_cast<size_t>(dim)], 1) % caps.vector_lanes == 0;
   const bool carried = stage.kind == StageKind::scan && dim == static_cast<int>(stage.along);
-  if (!whole || carried) return;
+  if ((!whole && !skips_lanes(stage, dim, caps)) || carried) return;
   if (!is_blocked(layout) && rows_are_contiguous(stage, dim, caps)) return;
   tiling.vector_axis = dim;
   tiling.lanes = caps.vector_lanes;
@@ -79,9 +79,10 @@ struct Tile {
 
 // The register tile for `extent` rows of `blocks` vectors that costs least: its multiplications,
 // its loads, what lies past the edge, and processors that have no tile of the `others` times so
-// many.
-Tile best_tile(int64_t extent, int64_t blocks, int64_t others, int max_vectors,
+// many. Where a run tells the extent (`open`), half a tile lies past the edge of a short one.
+Tile best_tile(int64_t extent, bool open, int64_t blocks, int64_t others, int max_vectors,
                const Capabilities& caps) {
+  constexpr double short_extent = 32;
   const Costs& costs = costs_of(caps);
   Tile best;
   for (int vectors = 1; vectors <= max_vectors; ++vectors) {
@@ -89,7 +90,9 @@ Tile best_tile(int64_t extent, int64_t blocks, int64_t others, int max_vectors,
     for (int rows = 1; rows <= caps.tile_rows && rows <= extent; ++rows) {
       if (rows * vectors + vectors + 1 > caps.vector_registers) continue;
       const int64_t across = (extent + rows - 1) / rows, along = blocks / vectors;
-      const auto tiles = static_cast<double>(across * along);
+      const double waste = 1 + (rows - 1) / (2 * short_extent);
+      const double tiles = open ? static_cast<double>(extent * along) / rows * waste
+                                : static_cast<double>(across * along);
       const double idle =
           std::max(1.0, static_cast<double>(costs.tiles) / (tiles * static_cast<double>(others)));
       const double cost =
@@ -143,7 +146,8 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   int64_t others = 1;
   for (int i = 0; i < static_cast<int>(stage.axes.size()); ++i)
     others *= i == tiling.row_axis || i == tiling.vector_axis ? 1 : extent_at(stage, i);
-  const Tile single = best_tile(best_extent, blocks, others, max_vectors, caps);
+  const bool open = !ir::as_int(stage.extents[static_cast<size_t>(tiling.row_axis)]);
+  const Tile single = best_tile(best_extent, open, blocks, others, max_vectors, caps);
   tiling.rows = single.rows;
   tiling.vectors = single.vectors;
   // Short rows (7, 14) leave much past the edge: with the axis before them they make one long row.
@@ -158,8 +162,8 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
            !moves(*load, stage.axes[static_cast<size_t>(tiling.row_axis)]);
   });
   if (!inner_extent || !outer_extent || *outer_extent < 2 || !stands) return;
-  const Tile joined =
-      best_tile(*inner_extent * *outer_extent, blocks, others / *outer_extent, max_vectors, caps);
+  const Tile joined = best_tile(*inner_extent * *outer_extent, false, blocks,
+                                others / *outer_extent, max_vectors, caps);
   if (joined.cost * costs_of(caps).join < single.cost * static_cast<double>(*outer_extent)) {
     tiling.joined_axis = outer;
     tiling.rows = joined.rows;
@@ -186,10 +190,6 @@ void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tili
   }
   tiling.unroll = caps.unroll;
   if (tiling.reduce_axis < 0) return;
-  if (!ir::as_int(stage.reduce_extents[static_cast<size_t>(tiling.reduce_axis)])) {
-    tiling.reduce_axis = -1;  // what is left over after whole blocks would not be known
-    return;
-  }
   tiling.reduce_block = caps.vector_lanes;
   tiling.partial = tiling.lanes == 1 && tiling.rows == 1;
 }
@@ -329,6 +329,11 @@ void choose_group_size(const Stage& stage, const Capabilities& caps, Tiling& til
 }
 
 }  // namespace
+
+bool skips_lanes(const Stage& stage, int axis, const Capabilities& caps) {
+  return stage.kind == StageKind::compute && caps.group_size == 1 && !caps.texture_memory &&
+         !ir::as_int(stage.extents[static_cast<size_t>(axis)]);
+}
 
 std::string_view name_of(Pattern pattern) { return names[static_cast<size_t>(pattern)]; }
 

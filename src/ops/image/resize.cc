@@ -1,6 +1,7 @@
 // Resize: nearest, linear and cubic, in all coordinate transformations, with and without
 // antialiasing.
 #include <cmath>
+#include <optional>
 
 #include "ops/families.h"
 #include "ops/image/resize_axis.h"
@@ -9,8 +10,15 @@
 namespace gossamer::ops {
 namespace {
 
+// Of an axis: for each of its points the floor of the coordinate and its fraction, or the nearest
+// element.
+struct AxisTables {
+  std::optional<Tensor> place, share;
+};
+
 struct Plan {
-  std::vector<ResizedAxis> axes;  // only those that change
+  std::vector<ResizedAxis> axes;     // only those that change
+  std::vector<AxisTables> tables{};  // of each
   Shape shape;
   std::string mode, coordinates, nearest_mode;
   bool crop = false, antialias = false, exclude_outside = false;
@@ -142,11 +150,41 @@ Expr clamped(const Builder& b, Expr at, const Expr& extent) {
 Result<std::vector<Coordinate>> coordinates_at(const Builder& b, const Plan& plan, Point point) {
   std::vector<Coordinate> all;
   for (const ResizedAxis& axis : plan.axes) {
-    GS_ASSIGN(Coordinate c,
-              source_coordinate(b, plan.coordinates, axis, point[static_cast<size_t>(axis.axis)]));
+    const Expr& at = point[static_cast<size_t>(axis.axis)];
+    GS_ASSIGN(Coordinate c, source_coordinate(b, plan.coordinates, axis, at));
+    if (all.size() < plan.tables.size()) {
+      const AxisTables& tables = plan.tables[all.size()];
+      if (tables.place) c.place = as_index((*tables.place)({at}));
+      if (tables.share) c.share = (*tables.share)({at});
+    }
     all.push_back(std::move(c));
   }
   return all;
+}
+
+// Coordinates along an axis whose extents a run tells take long divisions: once a point of the
+// axis, not of the tensor.
+Result<> tabulate(Builder& b, Plan& plan) {
+  if (plan.crop) return {};
+  std::vector<AxisTables> all;
+  for (const ResizedAxis& axis : plan.axes) {
+    AxisTables& tables = all.emplace_back();
+    const auto coordinate = [&](const Expr& at) {
+      return source_coordinate(b, plan.coordinates, axis, at);
+    };
+    GS_ASSIGN(const Coordinate any, coordinate(ir::var("at")));
+    if (!any.whole.get()) continue;
+    const bool nearest_only = plan.mode == "nearest";
+    tables.place = b.compute("resize.place", DType::i32, {axis.out}, [&](Point p) {
+      const Coordinate c = *coordinate(p[0]);
+      return ir::cast(DType::i32, nearest_only ? *nearest(b, plan.nearest_mode, c) : c.floor());
+    });
+    if (nearest_only) continue;
+    tables.share = b.compute("resize.share", DType::f32, {axis.out},
+                             [&](Point p) { return coordinate(p[0])->fraction(); });
+  }
+  plan.tables = std::move(all);
+  return {};
 }
 
 // `value`, or the extrapolation value where a coordinate of a crop lies outside. One that only
@@ -271,8 +309,9 @@ Result<> resize(Builder& b) {
     return {};
   }
   if (plan.mode == "nearest") {
-    GS_TRY(nearest(b, plan.nearest_mode, {{}, {}, ir::zero(DType::f32), {}}));
+    GS_TRY(nearest(b, plan.nearest_mode, {.real = ir::zero(DType::f32)}));
   }
+  GS_TRY(tabulate(b, plan));
   DType wide = ir::is_float(x.dtype()) ? accumulator(x.dtype()) : DType::f32;
   b.output(0, b.compute("resize", x.dtype(), plan.shape, [&](Point point) {
     std::vector<Coordinate> coordinates = *coordinates_at(b, plan, point);
@@ -283,7 +322,8 @@ Result<> resize(Builder& b) {
     }
     for (size_t i = 0; i < plan.axes.size(); ++i) {
       const ResizedAxis& axis = plan.axes[i];
-      Expr place = *nearest(b, plan.nearest_mode, coordinates[i]);
+      const Expr& known = coordinates[i].place;
+      Expr place = known.get() ? known : *nearest(b, plan.nearest_mode, coordinates[i]);
       at[static_cast<size_t>(axis.axis)] = clamped(b, place, axis.in);
     }
     return within(plan, coordinates, x.at(at));

@@ -17,9 +17,9 @@ Coordinate ratio(const Builder& b, const Expr& x, const Expr& y, const Expr& plu
   const auto extent = ir::as_int(out), factor = ir::as_int(step), divisor = ir::as_int(below);
   const bool fits =
       extent && factor && divisor && (2 * *extent + 1) * *factor + *divisor < (int64_t{1} << 31);
-  if (fits || ir::is_const(step, 1)) return {b.simplify(x * step + plus), below, {}, {}};
+  if (fits || ir::is_const(step, 1)) return {.above = b.simplify(x * step + plus), .below = below};
   const Quotient quotient = quotient_of_product(b, x, step, plus, below);
-  return {quotient.rest, below, {}, quotient.whole};
+  return {.above = quotient.rest, .below = below, .whole = quotient.whole};
 }
 
 Expr after(const Expr& whole, Expr rest) { return whole ? whole + rest : rest; }
@@ -46,10 +46,12 @@ Scale scale_of_number(double value) {
 }
 
 Expr Coordinate::floor() const {
+  if (place) return place;
   if (above) return after(whole, ir::floordiv(above, below));
   return as_index(ir::floor(real));
 }
 Expr Coordinate::fraction() const {
+  if (share) return share;
   if (above) {
     return ir::cast(DType::f32, ir::floormod(above, below)) / ir::cast(DType::f32, below);
   }
@@ -71,18 +73,18 @@ Result<Coordinate> source_coordinate(const Builder& b, const std::string& mode,
   }
   if (mode == "asymmetric") {
     if (p) return ratio(b, at, q, ir::index(0), p, axis.out);
-    return Coordinate{{}, {}, real(at) / scale.value, {}};
+    return Coordinate{.real = real(at) / scale.value};
   }
   if (mode == "pytorch_half_pixel" && single) {
-    return Coordinate{{}, {}, ir::constant(DType::f32, -0.5), {}};
+    return Coordinate{.real = ir::constant(DType::f32, -0.5)};
   }
   if (mode == "half_pixel" || mode == "pytorch_half_pixel") {
     if (p) return ratio(b, at * 2.0 + 1, q, ir::index(0) - p, p * 2.0, axis.out);
-    return Coordinate{{}, {}, (real(at) + 0.5) / scale.value - 0.5, {}};
+    return Coordinate{.real = (real(at) + 0.5) / scale.value - 0.5};
   }
   if (mode == "tf_half_pixel_for_nn") {  // up to opset 17; TensorFlow's nearest, with `floor`
     if (p) return ratio(b, at * 2.0 + 1, q, ir::index(0), p * 2.0, axis.out);
-    return Coordinate{{}, {}, (real(at) + 0.5) / scale.value, {}};
+    return Coordinate{.real = (real(at) + 0.5) / scale.value};
   }
   if (mode == "half_pixel_symmetric") {
     // The window of the output is centred on the input where the extent was rounded down.
@@ -91,14 +93,13 @@ Result<Coordinate> source_coordinate(const Builder& b, const std::string& mode,
     }
     Expr exact = real(axis.in) * scale.value;
     Expr offset = (real(axis.in) * 0.5) * (1.0 - real(axis.out) / exact);
-    return Coordinate{{}, {}, offset + (real(at) + 0.5) / scale.value - 0.5, {}};
+    return Coordinate{.real = offset + (real(at) + 0.5) / scale.value - 0.5};
   }
   if (mode == "tf_crop_and_resize") {
     Expr last = real(axis.in - 1);
     double start = axis.roi_start, end = axis.roi_end;
-    if (single) return Coordinate{{}, {}, last * (0.5 * (start + end)), {}};
-    return Coordinate{
-        {}, {}, last * start + real(at) * (end - start) * last / real(axis.out - 1), {}};
+    if (single) return Coordinate{.real = last * (0.5 * (start + end))};
+    return Coordinate{.real = last * start + real(at) * (end - start) * last / real(axis.out - 1)};
   }
   return b.error(cat("`coordinate_transformation_mode` \"", mode, "\" is not known"));
 }

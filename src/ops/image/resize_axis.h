@@ -31,9 +31,10 @@ inline constexpr int64_t longest_resized = int64_t{1} << 27;
 // A source coordinate: a ratio of index expressions, after a whole number if there is one, or an
 // f32 expression.
 struct Coordinate {
-  Expr above, below;
-  Expr real;
-  Expr whole;
+  Expr above{}, below{};
+  Expr real{};
+  Expr whole{};
+  Expr place{}, share{};  // the floor and the fraction where tables have them
 
   Expr floor() const;     // of type index
   Expr fraction() const;  // f32, coordinate - floor

@@ -62,13 +62,14 @@ Result<Tensor> convolve(Builder& b, const std::string& name, const Tensor& x, co
                          ir::print(kernel[i]))));
   }
   GS_ASSIGN(Window window, make_window(b, spatial_of(x), kernel));
+  const Shape first = skip_padding(b, x, window);
   Tensor padded = pad_for(b, name, x, window, ir::zero(x.dtype()));
 
   // One channel a group and one output each: the reduction is over the window alone.
   bool depthwise = group > 1 && ir::is_const(per_group, 1) && b.same(outputs, channels);
   Shape shape = {x.dim(0), outputs}, extents;
   if (!depthwise) extents.push_back(per_group);
-  extents.insert(extents.end(), kernel.begin(), kernel.end());
+  extents.insert(extents.end(), window.kernel.begin(), window.kernel.end());
   shape.insert(shape.end(), window.out.begin(), window.out.end());
   Type sum_type = accumulator(x.dtype());
   Expr outputs_per_group = b.simplify(ir::floordiv(outputs, group));
@@ -84,7 +85,7 @@ Result<Tensor> convolve(Builder& b, const std::string& name, const Tensor& x, co
         for (size_t i = 0; i < window.rank(); ++i) {
           const Expr& tap = over[i + (depthwise ? 0 : 1)];
           at_x.push_back(b.simplify(tap_at(window, i, out[i + 2], tap)));
-          at_w.push_back(tap);
+          at_w.push_back(b.simplify(tap + first[i]));
         }
         return ir::cast(sum_type, padded.at(at_x)) * ir::cast(sum_type, w.at(at_w));
       },
@@ -114,6 +115,9 @@ std::vector<OpDef> conv_family() {
                  {.name = "dilated",
                   .shapes = {{1, 2, 9, 9}, {3, 2, 3, 3}},
                   .attributes = {{"dilations", N{2, 3}}}},
+                 {.name = "dilated beyond the input",
+                  .shapes = {{1, 2, 5, 7}, {3, 2, 3, 3}},
+                  .attributes = {{"dilations", N{6, 3}}, {"pads", N{6, 3, 6, 3}}}},
                  {.name = "pointwise", .shapes = {{1, 8, 5, 5}, {7, 8, 1, 1}, {7}}},
                  {.name = "depthwise",
                   .shapes = {{1, 5, 6, 6}, {5, 1, 3, 3}, {5}},

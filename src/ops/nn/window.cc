@@ -101,6 +101,27 @@ Expr tap_at(const Window& window, size_t axis, Expr out, Expr tap) {
          tap * static_cast<double>(window.dilations[axis]);
 }
 
+Shape skip_padding(Builder& b, const Tensor& x, Window& window) {
+  Shape first(window.rank(), ir::index(0));
+  for (size_t i = 0; i < window.rank(); ++i) {
+    const int64_t step = window.dilations[i];
+    if (step < 2) continue;
+    const Expr& pad = window.pad_begin[i];
+    const Expr reach = (window.out[i] - 1) * static_cast<double>(window.strides[i]);
+    const Expr last_tap = window.kernel[i] - 1;
+    const Expr before = ir::floordiv(pad - reach + (step - 1), step);
+    first[i] = b.simplify(ir::min(ir::max(before, ir::index(0)), last_tap));
+    const Expr beyond = ir::floordiv(x.shape()[i + 2] - 1 + pad, step);
+    const Expr last = ir::max(ir::min(beyond, last_tap), first[i]);
+    const Expr kernel = b.simplify(last - first[i] + 1);
+    if (b.same(kernel, window.kernel[i])) continue;
+    window.kernel[i] = kernel;
+    window.pad_begin[i] = b.simplify(pad - first[i] * static_cast<double>(step));
+    window.pad_end[i] = ir::index(0);
+  }
+  return first;
+}
+
 Tensor pad_constant(Builder& b, const std::string& name, const Tensor& x, const Shape& begin,
                     const Shape& end, Expr fill) {
   Shape shape = x.shape();
