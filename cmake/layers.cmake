@@ -107,8 +107,8 @@ foreach(folder ${GS_FOLDERS})
     else()
       gs_reads(${target} standard)
     endif()
-    # Of src/api, libraries take single sources.
-    if(NOT folder STREQUAL "src/api")
+    # Of src/api, libraries take single sources; tests/packages links changed ones of runtime before the others.
+    if(NOT folder MATCHES "^(src/api|runtime)$")
       gs_together(${target} ${sources})
     endif()
     if(folder MATCHES "^(src/(ops|onnx|package|tensor|api|library|tune|shipped)|rpc|serve)$")

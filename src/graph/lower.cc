@@ -2,7 +2,6 @@
 // along. Here are the two ends, inputs and outputs of the model.
 #include <algorithm>
 
-#include "graph/empty_dims.h"
 #include "graph/fuse_quantized.h"
 #include "graph/graph_lowering.h"
 #include "graph/stage_builder.h"
@@ -21,16 +20,7 @@ struct Signature {
 };
 
 void add_dims(const Graph& graph, Signature& signature) {
-  const auto empty = dims_that_may_be_empty(graph);
-  for (const Dim& dim : graph.dims) {
-    const bool least = !empty.contains(dim.var.get());
-    signature.bounds.set(dim.var.get(), {least ? 1 : 0, max_dim});
-    if (!least) continue;
-    const Value& input = graph.values[graph.inputs[static_cast<size_t>(dim.input)]];
-    signature.graph.checks.push_back(
-        {Expr(dim.var) >= 1.0, cat("input \"", input.name, "\": dimension ", dim.axis, " (",
-                                   dim.var->name, ") is empty")});
-  }
+  for (const Dim& dim : graph.dims) signature.bounds.set(dim.var.get(), {0, max_dim});
 }
 
 // A tensor of strings is two inputs: the numbers of those behind it are greater than the model's.

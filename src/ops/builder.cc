@@ -290,11 +290,42 @@ bool Builder::decided_late(const Expr& extent) const {
   ir::visit(extent, [&](const Expr& e) {
     const auto* binary = ir::as<ir::Binary>(e);
     late = late || e->kind == ir::NodeKind::Select || e->kind == ir::NodeKind::Cast ||
-           (binary && (binary->op == ir::BinaryOp::min || binary->op == ir::BinaryOp::max)) ||
-           (e->kind == ir::NodeKind::Var && bounds.of(e).low < 1);
+           (binary && (binary->op == ir::BinaryOp::min || binary->op == ir::BinaryOp::max));
     return !late;
   });
   return late;
+}
+
+namespace {
+
+// Whether `wide` is an extent that `narrow` was broadcast to.
+bool covers(const Expr& wide, const Expr& narrow) {
+  const auto* select = ir::as<ir::Select>(wide);
+  return select && (ir::equal(select->yes, narrow) || ir::equal(select->no, narrow)) &&
+         (ir::equal(select->condition, select->no == 1.0));
+}
+
+}  // namespace
+
+Result<Expr> Builder::broadcast_extent(const Expr& x, const Expr& y, const std::string& message) {
+  if (ir::is_const(y, 1) || same(x, y) || covers(x, y)) return x;
+  if (ir::is_const(x, 1) || covers(y, x)) return y;
+  if (decided_late(x) != decided_late(y)) {
+    // The other side's extent is a dimension of an input, which the late one has or is 1.
+    const Expr& late = decided_late(x) ? x : y;
+    const Expr& known = decided_late(x) ? y : x;
+    GS_TRY(require(late == known || late == 1.0, message));
+    return known;
+  }
+  const auto known_x = ir::as_int(x), known_y = ir::as_int(y);
+  if (known_x && known_y) return error(message);
+  GS_TRY(require(known_x   ? x == y || y == 1.0
+                 : known_y ? x == y || x == 1.0
+                           : x == y || x == 1.0 || y == 1.0,
+                 message));
+  if (known_x) return x;
+  if (known_y) return y;
+  return named("broadcast", simplify(ir::select(x == 1.0, y, x)));
 }
 
 Result<Shape> Builder::broadcast(const Shape& a, const Shape& b) {
@@ -305,34 +336,11 @@ Result<Shape> Builder::broadcast(const Shape& a, const Shape& b) {
   };
   const Shape& longer = a.size() >= b.size() ? a : b;
   const Shape& shorter = a.size() >= b.size() ? b : a;
+  const std::string message = cat("shapes ", text(a), " and ", text(b), " do not broadcast");
   Shape shape = longer;
   size_t shift = longer.size() - shorter.size();
   for (size_t i = shift; i < longer.size(); ++i) {
-    const Expr &x = longer[i], &y = shorter[i - shift];
-    if (ir::is_const(y, 1)) continue;
-    if (ir::is_const(x, 1)) {
-      shape[i] = y;
-      continue;
-    }
-    if (same(x, y)) continue;
-    if (decided_late(x) != decided_late(y)) {
-      // The other side's extent is a dimension of an input, which the late one has or is 1.
-      const Expr& late = decided_late(x) ? x : y;
-      const Expr& known = decided_late(x) ? y : x;
-      GS_TRY(require(late == known || late == 1.0,
-                     cat("shapes ", text(a), " and ", text(b), " do not broadcast")));
-      shape[i] = known;
-      continue;
-    }
-    if (decided_late(x)) {
-      GS_TRY(require(x == y || x == 1.0 || y == 1.0,
-                     cat("shapes ", text(a), " and ", text(b), " do not broadcast")));
-      shape[i] = named("broadcast", simplify(ir::select(x == 1.0, y, x)));
-      continue;
-    }
-    // A dimension that only a run knows may not turn out to be 1: broadcasting is decided now.
-    GS_TRY(require(x == y, cat("shapes ", text(a), " and ", text(b), " do not broadcast")));
-    if (ir::as_int(y)) shape[i] = y;
+    GS_ASSIGN(shape[i], broadcast_extent(longer[i], shorter[i - shift], message));
   }
   return shape;
 }
@@ -346,6 +354,16 @@ Result<Shape> Builder::broadcast(std::span<const Tensor> tensors) {
   return shape;
 }
 
+Expr Builder::broadcast_place(const Expr& extent, const Expr& at) const {
+  if (ir::is_const(extent, 1)) return ir::index(0);
+  if (ir::as_int(extent)) return at;
+  const auto* axis = ir::as<ir::VarNode>(at);
+  const auto whole = axis ? extent_of_axis_.find(axis) : extent_of_axis_.end();
+  const bool known = whole != extent_of_axis_.end();
+  const bool may_be_one = known ? !same(whole->second, extent) : decided_late(extent);
+  return may_be_one ? ir::select(extent == 1.0, ir::index(0), at) : at;
+}
+
 Expr Builder::at_broadcast(const Tensor& tensor, Point point) const {
   size_t rank = static_cast<size_t>(tensor.rank());
   if (tensor.host && tensor.host->size() == 1) {
@@ -355,11 +373,7 @@ Expr Builder::at_broadcast(const Tensor& tensor, Point point) const {
   if (rank > point.size()) return tensor.at(point);
   std::vector<Expr> at(point.end() - static_cast<std::ptrdiff_t>(rank), point.end());
   for (size_t i = 0; i < rank; ++i) {
-    const Expr& extent = tensor.shape()[i];
-    if (ir::is_const(extent, 1))
-      at[i] = ir::index(0);
-    else if (decided_late(extent))
-      at[i] = ir::select(extent == 1.0, ir::index(0), at[i]);
+    at[i] = broadcast_place(tensor.shape()[i], at[i]);
   }
   return tensor.at(at);
 }

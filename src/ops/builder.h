@@ -210,6 +210,11 @@ class Builder {
   // The load of `tensor` at `point` of a broadcast shape (size-1 axes read 0); the number itself
   // where the tensor is one known number, so that it takes no binding.
   Expr at_broadcast(const Tensor& tensor, Point point) const;
+  // Where an axis of `extent` elements is read at `at` of the axis that it is broadcast to: 0 where
+  // it has one element, which may be for the run to say.
+  Expr broadcast_place(const Expr& extent, const Expr& at) const;
+  // The extent that two axes are broadcast to; `message` where neither is 1 and they differ.
+  Result<Expr> broadcast_extent(const Expr& x, const Expr& y, const std::string& message);
   // `condition` must hold when the model runs: proved now, an error now, or a check in the host
   // program.
   Result<> require(Expr condition, std::string message);
@@ -244,6 +249,8 @@ class Builder {
 
  private:
   bool decided_late(const Expr& extent) const;
+  void keep_extents(const std::vector<Var>& axes, const Shape& extents);
+  std::unordered_map<const ir::VarNode*, Expr> extent_of_axis_;
   Expr named(const char* name, const Expr& value);  // long expressions become a variable of the run
   static bool read_allowed(const Tensor& tensor);
   Tensor finish(Stage stage, DType dtype);  // names and keeps a stage, evaluates it where it can

@@ -110,10 +110,17 @@ TEST(Builder, ChecksWhatOnlyARunKnows) {
     const Expr made = ir::substitute(y.dim(0), {{late.get(), ir::index(extent)}});
     EXPECT_EQ(ir::as_int(ir::simplify(made)), 7);
   }
-  // Against a dimension of an input, the result has the input's.
+  // Either of two may be 1, or both the same, or nothing.
   for (const auto& [a, b] : {std::pair{late, left}, std::pair{left, late}}) {
     y = run("Add", {tensor("a", {a}), tensor("b", {b})});
-    EXPECT_TRUE(ir::prove_equal(y.dim(0), left)) << ir::print(y.dim(0));
+    for (const auto& [x, other, wide] :
+         {std::array{1, 5, 5}, {5, 1, 5}, {5, 5, 5}, {1, 0, 0}, {0, 1, 0}}) {
+      const ir::VarMap extents{{a.get(), ir::index(x)}, {b.get(), ir::index(other)}};
+      EXPECT_EQ(ir::as_int(ir::simplify(ir::substitute(y.dim(0), extents))), wide);
+    }
+    // What was broadcast to an extent takes it again.
+    const Tensor again = run("Add", {y, tensor("b", {b})});
+    EXPECT_TRUE(ir::prove_equal(again.dim(0), y.dim(0))) << ir::print(again.dim(0));
   }
 }
 

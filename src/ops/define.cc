@@ -54,7 +54,9 @@ Result<> broadcasts_to(Builder& b, int input, const Shape& shape) {
   for (int axis = -1; axis >= -tensor.rank(); --axis) {
     const Expr &extent = tensor.dim(axis),
                &wanted = shape[shape.size() - static_cast<size_t>(-axis)];
-    if (!ir::is_const(extent, 1)) GS_TRY(b.require(extent == wanted, message));
+    if (ir::is_const(extent, 1)) continue;
+    GS_TRY(b.require(ir::as_int(extent) ? extent == wanted : extent == wanted || extent == 1.0,
+                     message));
   }
   return {};
 }

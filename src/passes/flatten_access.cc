@@ -1,5 +1,7 @@
 #include "passes/flatten_access.h"
 
+#include <optional>
+
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/simplifier.h"
@@ -161,8 +163,43 @@ class Flattener {
     return ramp && ramp->stride == 1;
   }
 
+  // A vector's index that is one place in all lanes or else a run, by a condition that they share.
+  struct EitherRun {
+    size_t dim;
+    Expr condition, place, base;
+  };
+  static std::optional<EitherRun> either_run(const ir::Load& load) {
+    std::optional<EitherRun> found;
+    for (size_t d = 0; d < load.indices.size(); ++d) {
+      const Expr& index = load.indices[d];
+      if (index->type.is_scalar()) continue;
+      const auto* select = ir::as<ir::Select>(index);
+      if (!select || found) return {};
+      const auto* condition = ir::as<ir::Broadcast>(select->condition);
+      const auto* place = ir::as<ir::Broadcast>(select->yes);
+      if (!condition || !place || !is_run(select->no)) return {};
+      found = {d, condition->a, place->a, ir::as<ir::Ramp>(select->no)->base};
+    }
+    return found;
+  }
+
   static Expr load_from(const ir::Load& load, Knowledge& known) {
     const ir::BufferNode& buffer = *load.buffer;
+    if (const auto either =
+            buffer.layout.memory == ir::Memory::texture ? std::nullopt : either_run(load)) {
+      // The run begins inside of the buffer even where its elements are not taken.
+      const int lanes = load.indices[either->dim]->type.lanes;
+      const auto at = [&](const Expr& index) {
+        std::vector<Expr> indices = load.indices;
+        indices[either->dim] = index;
+        const Expr one = ir::load(load.buffer, std::move(indices));
+        return load_from(*ir::as<ir::Load>(one), known);
+      };
+      const Expr one = at(either->place);
+      const Expr base = ir::select(either->condition, either->place, either->base);
+      return ir::select(ir::broadcast(either->condition, lanes), ir::broadcast(one, lanes),
+                        at(ir::ramp(base, 1, lanes)));
+    }
     Address address = address_of(buffer, load.indices);
     address.element = known.simplify(address.element);
     if (buffer.layout.memory == ir::Memory::texture) return texel_load(load, address, known);

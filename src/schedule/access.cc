@@ -28,7 +28,13 @@ Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis,
   if (moving < 0) return Along::still;
   const int rank = static_cast<int>(load.indices.size());
   if (moving != vector_dim(layout, rank)) return Along::gather;
-  const Expr offset = ir::simplify(load.indices[static_cast<size_t>(moving)] - axis, bounds);
+  Expr index = load.indices[static_cast<size_t>(moving)];
+  // Broadcast or not, as a run tells: all lanes read one element, or neighbours (flatten_access).
+  if (const auto* select = ir::as<ir::Select>(index); select && ir::is_const(select->yes, 0) &&
+                                                      !ir::uses(select->condition, axis.get()) &&
+                                                      layout.memory != ir::Memory::texture)
+    index = select->no;
+  const Expr offset = ir::simplify(index - axis, bounds);
   if (ir::uses(offset, axis.get())) return Along::gather;
   const bool texture = layout.memory == ir::Memory::texture;
   if (!is_blocked(layout) && !texture) return Along::contiguous;

@@ -1,5 +1,5 @@
 // Models with known outputs on every target, each by one `gossamer test` with one browser or driver: a fixed share of the
-// conformance cases and of the catalog's, random graphs, and the small models of this project.
+// conformance cases and of the catalog's, random graphs, the small models of this project, and open dimensions.
 //
 //   node tests/cases/suite.mjs [--all] [--corpus NAME,NAME] [--device rpc://HOST:PORT/NAME?token=TOKEN] [CONFIGURATION...]
 //
@@ -10,12 +10,13 @@ import {runCases} from '../conformance/conformance.mjs';
 import * as conformance from '../conformance/share.mjs';
 import * as graphs from '../fuzz/graphs.mjs';
 import * as models from '../models/own.mjs';
+import * as open from '../open/cases.mjs';
 import {Tally} from '../tally.mjs';
 
 // planFor(configuration, {all, tally}) of each gives undefined, or {folders, names, judge(verdict), end(verdicts)}: cases
 // below folders, what is wrong with a verdict (null: it does not count), and with all of them. Names start with a
 // folder's own name, which differs between corpora.
-const corpora = {conformance, catalog, graphs, models};
+const corpora = {conformance, catalog, graphs, models, open};
 
 const forms = {
   native: ['--device', 'native'], // no browser: wgpu-native, OpenGL, wasmtime

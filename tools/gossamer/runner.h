@@ -19,7 +19,6 @@ struct Port {
   std::string name;
   ir::DType dtype;
   std::vector<int64_t> shape;             // -1: known when the model runs
-  std::vector<size_t> may_be_empty = {};  // axes whose dimension may be 0 in a run
 };
 
 struct RunnerOptions {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "graph/empty_dims.h"
 #include "ir/build.h"
 #include "ops/host_value.h"
 
@@ -17,23 +16,10 @@ bool asks_for_values(const Diagnostic& error) {
   return error.message.find("known when compiling") != std::string::npos;
 }
 
-Known necessary(const std::vector<Port>& ports, const std::vector<ops::TensorData>& feeds) {
-  Known known;
-  for (size_t i = 0; i < ports.size() && i < feeds.size(); ++i) {
-    const std::vector<int64_t>& given = feeds[i].shape;
-    for (size_t axis = 0; axis < given.size() && given.size() == ports[i].shape.size(); ++axis) {
-      if (given[axis] == 0 && ports[i].shape[axis] < 0 &&
-          std::ranges::find(ports[i].may_be_empty, axis) == ports[i].may_be_empty.end())
-        known.shapes[ports[i].name] = given;
-    }
-  }
-  return known;
-}
-
 std::vector<Known> alternatives(const std::vector<Port>& ports,
                                 const std::vector<graph::Group>& groups,
                                 const std::vector<ops::TensorData>& feeds) {
-  Known later = necessary(ports, feeds), integers = later, numbers = later, shapes;
+  Known later, integers, numbers, shapes;
   bool dynamic = false;
   // The elements of a sequence become constants together or not at all, which sizes decide; their
   // shapes are what matters.
@@ -70,15 +56,11 @@ std::string names_of(const Known& known) {
 
 std::vector<Port> ports_of(const graph::Graph& graph) {
   std::vector<Port> ports;
-  const auto empty = graph::dims_that_may_be_empty(graph);
   for (graph::ValueId id : graph.inputs) {
     const graph::Value& value = graph.values[id];
     Port port{value.name, value.dtype, {}};
-    for (const ir::Expr& extent : value.shape) {
-      if (empty.contains(ir::as<ir::VarNode>(extent)))
-        port.may_be_empty.push_back(port.shape.size());
+    for (const ir::Expr& extent : value.shape)
       port.shape.push_back(ir::as_int(extent).value_or(-1));
-    }
     ports.push_back(std::move(port));
   }
   return ports;

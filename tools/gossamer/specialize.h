@@ -21,10 +21,6 @@ std::vector<Known> alternatives(const std::vector<Port>& ports,
                                 const std::vector<graph::Group>& groups,
                                 const std::vector<ops::TensorData>& feeds);
 
-// What has to be known in any case: shapes with an extent of 0 where no dimension takes it in a
-// run.
-Known necessary(const std::vector<Port>& ports, const std::vector<ops::TensorData>& feeds);
-
 // "axes, shape", "shapes of all inputs": what had to be known.
 std::string names_of(const Known& known);
 

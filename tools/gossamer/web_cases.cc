@@ -38,7 +38,7 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   compile_options.f16 = options.f16;
   compile_options.relaxed_simd = options.relaxed_simd;
   compile_options.external = model.external.get();
-  Known known = necessary(ports, feeds);
+  Known known;
   const auto compile = [&] {
     compile_options.known = known;
     compile_options.known.add(model.known);

@@ -125,7 +125,7 @@ Result<> attention(Builder& b) {
         Expr given = b.at_broadcast(mask, p);
         Expr with = mask.dtype() == DType::boolean ? ir::select(given, value, never)
                                                    : value + ir::cast(wide, given);
-        value = whole ? with : ir::select(p[3] < reach, with, never);
+        value = whole ? with : ir::select(p[3] < reach || reach == 1.0, with, never);
       }
       Expr offset = before;
       if (lengths && !past_key) offset = as_index(lengths({p[0]})) - q.sequence;

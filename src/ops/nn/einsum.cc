@@ -94,13 +94,10 @@ Result<> einsum(Builder& b) {
       const Expr& extent = x.shape()[axis];
       auto [place, fresh] = extents.try_emplace(name, extent);
       if (fresh) order += name;
-      if (fresh || ir::is_const(extent, 1)) continue;
-      if (ir::is_const(place->second, 1)) {
-        place->second = extent;
-        continue;
-      }
-      GS_TRY(b.require(place->second == extent,
-                       cat("axis ", std::string(1, name), " has two extents")));
+      if (fresh) continue;
+      GS_ASSIGN(place->second,
+                b.broadcast_extent(place->second, extent,
+                                   cat("axis ", std::string(1, name), " has two extents")));
     }
   }
   Shape shape, summed;
@@ -127,8 +124,7 @@ Result<> einsum(Builder& b) {
       const Tensor& x = b.input(static_cast<int>(i));
       std::vector<Expr> place;
       for (size_t axis = 0; axis < terms.inputs[i].size(); ++axis) {
-        bool single = ir::is_const(x.shape()[axis], 1);
-        place.push_back(single ? ir::index(0) : at[terms.inputs[i][axis]]);
+        place.push_back(b.broadcast_place(x.shape()[axis], at[terms.inputs[i][axis]]));
       }
       Expr factor = ir::cast(type, x.at(place));
       value = value ? value * factor : factor;

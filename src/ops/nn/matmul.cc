@@ -46,12 +46,7 @@ Result<> gemm(Builder& b) {
   const Expr &n = right.dim(flip_b ? 0 : 1), &depth = right.dim(flip_b ? 1 : 0);
   GS_TRY(b.require(k == depth, cat("A sums over ", ir::print(k), ", B over ", ir::print(depth))));
   Shape shape = {m, n};
-  if (b.has(2)) {
-    GS_ASSIGN(Shape joined, b.broadcast(shape, b.input(2).shape()));
-    if (joined.size() != 2 || !b.same(joined[0], m) || !b.same(joined[1], n)) {
-      return b.error("C does not broadcast to the product's shape");
-    }
-  }
+  GS_TRY(broadcasts_to(b, 2, shape));
   DType dtype = left.dtype();
   Type sum_type = accumulator(dtype);
   b.output(0, b.reduce(
@@ -104,7 +99,7 @@ Result<Tensor> matrix_product(Builder& b, const std::string& name, const Tensor&
           std::vector<Expr> point;
           size_t axes = static_cast<size_t>(std::max(x.rank() - 2, 0));
           for (size_t i = 0; i < axes; ++i) {
-            point.push_back(ir::is_const(x.shape()[i], 1) ? ir::index(0) : p[batch - axes + i]);
+            point.push_back(b.broadcast_place(x.shape()[i], p[batch - axes + i]));
           }
           return point;
         };

@@ -111,7 +111,7 @@ Result<> flatten(Builder& b) {
 bool made_by_run(const Builder& b, const Expr& extent) {
   bool made = false;
   ir::visit(extent, [&](const Expr& e) {
-    made = made || (e->kind == ir::NodeKind::Var && b.bounds.of(e).low < 1);
+    made = made || (e->kind == ir::NodeKind::Var && b.bounds.of(e).low < 0);
     return !made;
   });
   return made;

@@ -1,0 +1,148 @@
+// Models with open dimensions, each run with extents of 0, 1 and more: the same values as with fixed shapes, by the
+// reference interpreter, whatever is broadcast in a run and however short a tile of rows or a vector is.
+import {spawnSync} from 'node:child_process';
+import {createHash} from 'node:crypto';
+import {mkdirSync, readFileSync, writeFileSync} from 'node:fs';
+import path from 'node:path';
+import {Graph, product, random} from '../../bench/models/graph.mjs';
+import {tensorFile} from '../../bench/models/onnx_file.mjs';
+import {npy, read_npy} from '../libraries/arrays.mjs';
+import {once} from '../once.mjs';
+
+const pairs = [[[3, 4], [3, 4]], [[3, 1], [3, 4]], [[1, 4], [3, 1]], [[1, 1], [5, 37]], [[0, 4], [1, 4]], [[3, 0], [3, 1]], [[1, 0], [1, 1]], [[1, 1], [1, 1]]];
+const threes = [[[2, 3, 4]], [[1, 1, 1]], [[0, 3, 4]], [[2, 0, 4]], [[2, 3, 0]], [[1, 3, 17]], [[5, 1, 70]]];
+const filled = threes.filter(([shape]) => !shape.includes(0));
+const images = [[[1, 3, 7, 9]], [[0, 3, 7, 9]], [[2, 3, 1, 1]], [[3, 3, 2, 40]], [[1, 3, 25, 24]]];
+
+const elementwise = (op) => ({inputs: [['a', 'b'], ['c', 'd']], runs: pairs, make: (graph, [x, y]) => graph.node(op, [x, y], [1, 1])});
+const one = (op, attributes = {}, runs = threes, more = () => []) => ({
+  inputs: [['a', 'b', 'c']], runs, make: (graph, [x]) => graph.node(op, [x, ...more(graph)], [1, 1, 1], attributes),
+});
+const convolution = (attributes, runs = images) => ({
+  inputs: [['n', 3, 'h', 'w']], runs, make: (graph, [x]) => graph.node('Conv', [x, graph.weight([20, 3, 3, 3], 27), graph.weight([20], 1)], [1, 1, 1, 1], attributes),
+});
+const resize = (mode) => ({
+  inputs: [['n', 'c', 'h', 'w'], ['n2', 'c2', 'h2', 'w2']],
+  runs: [[[1, 3, 4, 5], [1, 3, 9, 40]], [[2, 3, 9, 11], [2, 3, 4, 5]], [[1, 1, 1, 1], [1, 1, 3, 3]], [[1, 2, 5, 5], [1, 2, 1, 1]]],
+  make: (graph, [x, y]) => {
+    const sizes = graph.node('Shape', [y], [4], {}, {type: 'i64'});
+    return graph.node('Resize', [x, undefined, undefined, sizes], [1, 1, 1, 1], {mode});
+  },
+});
+
+const MODELS = {
+  add: elementwise('Add'),
+  pow: elementwise('Pow'),
+  where: {...elementwise('Add'), make: (graph, [x, y]) => graph.node('Where', [graph.node('Less', [x, y], [1, 1], {}, {type: 'bool'}), x, y], [1, 1], {}, {type: 'f32'})},
+  // A sum that was broadcast meets its parts again.
+  chain: {...elementwise('Add'), make: (graph, [x, y]) => {
+    const sum = graph.node('Add', [x, y], [1, 1]);
+    return graph.node('Mul', [graph.node('Sub', [sum, x], [1, 1]), graph.node('Add', [y, sum], [1, 1])], [1, 1]);
+  }},
+  with_constant: {inputs: [['a', 'b']], runs: [[[1, 5]], [[3, 5]], [[1, 1]], [[3, 1]], [[0, 5]]], make: (graph, [x]) => graph.node('Mul', [x, graph.weight([1, 5], 1)], [1, 1])},
+  matmul: {
+    inputs: [['p', 'm', 'k'], ['q', 'k', 'n']],
+    runs: [[[2, 3, 4], [2, 4, 5]], [[1, 3, 4], [2, 4, 5]], [[2, 3, 4], [1, 4, 5]], [[0, 3, 4], [1, 4, 5]], [[2, 0, 4], [2, 4, 5]], [[2, 3, 0], [2, 0, 5]],
+      [[1, 1, 1], [1, 1, 1]], [[2, 3, 4], [2, 4, 0]], [[1, 40, 33], [1, 33, 70]]],
+    make: (graph, [x, y]) => graph.node('MatMul', [x, y], [1, 1, 1]),
+  },
+  rows: {inputs: [['m', 36]], runs: [0, 1, 2, 5, 6, 7, 12, 13, 14, 27].map((rows) => [[rows, 36]]), make: (graph, [x]) => graph.node('MatMul', [x, graph.weight([36, 80], 36)], [1, 1])},
+  gemm: {
+    inputs: [['m', 'k'], ['k', 'n'], ['u', 'v']],
+    runs: [[[3, 4], [4, 5], [3, 5]], [[3, 4], [4, 5], [1, 5]], [[3, 4], [4, 5], [3, 1]], [[1, 4], [4, 5], [1, 5]], [[0, 4], [4, 5], [1, 5]], [[3, 0], [0, 5], [1, 5]]],
+    make: (graph, inputs) => graph.node('Gemm', inputs, [1, 1]),
+  },
+  einsum: {
+    inputs: [['p', 'i', 'j'], ['q', 'j', 'k']], runs: [[[2, 3, 4], [2, 4, 5]], [[1, 3, 4], [2, 4, 5]], [[2, 1, 4], [2, 4, 1]]],
+    make: (graph, inputs) => graph.node('Einsum', inputs, [1, 1, 1], {equation: '...ij,...jk->...ik'}),
+  },
+  attention: {
+    inputs: [['b', 2, 's', 16], ['b', 2, 't', 16], ['e', 1, 'f', 'g']],
+    runs: [[2, 5, 7, [2, 1, 5, 7]], [2, 5, 7, [1, 1, 1, 7]], [1, 1, 33, [1, 1, 1, 1]], [0, 5, 7, [1, 1, 1, 7]], [2, 0, 7, [1, 1, 1, 1]], [3, 20, 40, [3, 1, 1, 40]]]
+      .map(([batch, queries, keys, mask]) => [[batch, 2, queries, 16], [batch, 2, keys, 16], mask]),
+    make: (graph, [query, key, mask]) => {
+      const scores = graph.node('MatMul', [query, graph.node('Transpose', [key], [1, 1, 1, 1], {perm: [0, 1, 3, 2]})], [1, 1, 1, 1]);
+      const shares = graph.node('Softmax', [graph.node('Add', [scores, mask], [1, 1, 1, 1])], [1, 1, 1, 1], {axis: -1});
+      return graph.node('MatMul', [shares, key], [1, 1, 1, 1]);
+    },
+  },
+  softmax: one('Softmax', {axis: -1}),
+  softmax_middle: one('Softmax', {axis: 1}),
+  sum: {...one('ReduceSum', {keepdims: 1}, threes, (graph) => [graph.constant(BigInt64Array.of(2n))])},
+  sum_of_all: one('ReduceSum', {keepdims: 1}),
+  largest: one('ReduceMax', {axes: [2], keepdims: 1}, filled),
+  mean: one('ReduceMean', {axes: [1, 2], keepdims: 1}, filled),
+  cumulative: one('CumSum', {}, threes, (graph) => [graph.constant(BigInt64Array.of(1n), [])]),
+  joined: one('Concat', {axis: 1}),
+  negated: one('Neg'),
+  turned: one('Transpose', {perm: [2, 0, 1]}),
+  padded: one('Pad', {}, threes, (graph) => [graph.constant(BigInt64Array.of(0n, 1n, 1n, 0n, 2n, 1n))]),
+  sliced: one('Slice', {}, threes, (graph) => [1n, 100n, 1n].map((value) => graph.constant(BigInt64Array.of(value)))),
+  layer_norm: {
+    inputs: [['a', 'b', 24]], runs: [[[2, 3, 24]], [[0, 3, 24]], [[1, 0, 24]], [[1, 1, 24]]],
+    make: (graph, [x]) => graph.node('LayerNormalization', [x, graph.weight([24], 1), graph.weight([24], 1)], [1, 1, 1]),
+  },
+  instance_norm: {inputs: [['n', 4, 'h']], runs: [[[2, 4, 5]], [[1, 4, 1]], [[1, 4, 77]]], make: (graph, [x]) => graph.node('InstanceNormalization', [x, graph.weight([4], 1), graph.weight([4], 1)], [1, 1, 1])},
+  conv: convolution({pads: [1, 1, 1, 1]}),
+  conv_strided: convolution({pads: [5, 3, 2, 4], dilations: [4, 3], strides: [2, 3]}, images.filter(([[, , height]]) => height > 1)),
+  conv_dilated: convolution({pads: [12, 12, 12, 12], dilations: [12, 12]}),
+  pool: {inputs: [['n', 'c', 'h', 'w']], runs: [[[1, 3, 7, 9]], [[0, 3, 7, 9]], [[2, 0, 7, 9]], [[2, 3, 1, 1]]], make: (graph, [x]) => graph.node('MaxPool', [x], [1, 1, 1, 1], {kernel_shape: [3, 3], pads: [1, 1, 1, 1], strides: [2, 2]})},
+  resize_linear: resize('linear'),
+  resize_nearest: resize('nearest'),
+  resize_cubic: resize('cubic'),
+  lstm: {
+    inputs: [['length', 'batch', 3]], runs: [[[5, 2, 3]], [[1, 1, 3]], [[3, 5, 3]]],
+    make: (graph, [x]) => graph.nodeOf('LSTM', [x, graph.weight([1, 16, 3], 3), graph.weight([1, 16, 4], 4)], [{shape: [1, 1, 1, 1], type: 'f32'}], {hidden_size: 4})[0],
+  },
+};
+
+/** The graph of a model for a run's shapes; open, or as the run has them. */
+function graphOf({inputs, make}, shapes, name, open) {
+  const graph = new Graph(name);
+  // Above 0, where powers have a value.
+  const given = inputs.map((dims, at) => graph.input(`x${at}`, shapes[at], random(at + 3, product(shapes[at]), 1).map((value) => Math.abs(value) + 0.5), open ? dims : shapes[at]));
+  const made = make(graph, given);
+  graph.output(made, made.shape.map((_, axis) => `out${axis}`));
+  return graph;
+}
+
+function write(folder, gossamer) {
+  for (const [name, model] of Object.entries(MODELS)) {
+    model.runs.forEach((shapes, run) => {
+      const to = path.join(folder, name, `test_data_set_${run}`);
+      mkdirSync(to, {recursive: true});
+      if (run === 0) writeFileSync(path.join(folder, name, 'model.onnx'), graphOf(model, shapes, name, true).file());
+      const graph = graphOf(model, shapes, name, false);
+      const fixed = path.join(to, 'fixed.onnx');
+      writeFileSync(fixed, graph.file());
+      const inputs = graph.inputs.flatMap(({name: port, shape, data}, at) => {
+        writeFileSync(path.join(to, `input_${at}.pb`), tensorFile({name: port, shape, data}));
+        writeFileSync(path.join(to, `${port}.npy`), npy('<f4', shape, data));
+        return ['--input', `${port}=${path.join(to, `${port}.npy`)}`];
+      });
+      const {status, stderr} = spawnSync(gossamer, ['run', fixed, '--target', 'interp', '--save', to, ...inputs], {encoding: 'utf8'});
+      if (status !== 0) throw new Error(`${name} of ${JSON.stringify(shapes)}: ${stderr}`);
+      graph.outputs.forEach((port, at) => {
+        const {shape, elements} = read_npy(path.join(to, `${port.name}.npy`));
+        writeFileSync(path.join(to, `output_${at}.pb`), tensorFile({name: port.name, shape, data: elements}));
+      });
+    });
+  }
+}
+
+const root = path.resolve(import.meta.dirname, '../..');
+const build = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build');
+
+/** tests/cases/suite.mjs has the contract. */
+export function planFor(configuration) {
+  if (!['cpu', 'wasm', 'webgpu', 'webgl', 'opencl', 'opengl', 'cpu avx2'].includes(configuration)) return undefined;
+  const gossamer = path.join(build, 'gossamer');
+  const key = createHash('sha256').update(readFileSync(gossamer)).update(readFileSync(import.meta.filename)).digest('hex');
+  const folder = once(path.join(build, 'open_dimensions'), key, (part) => write(part, gossamer));
+  return {
+    folders: [folder],
+    names: Object.entries(MODELS).flatMap(([name, {runs}]) => runs.map((_, run) => `open_dimensions/${name}/test_data_set_${run}`)),
+    // A verdict with fixed shapes would say nothing of open ones.
+    judge: ({status, message, known}) => (status !== 'pass' ? message || status : known ? `only with ${known} known` : ''),
+  };
+}
