@@ -18,7 +18,7 @@ namespace gossamer::command {
 struct Port {
   std::string name;
   ir::DType dtype;
-  std::vector<int64_t> shape;             // -1: known when the model runs
+  std::vector<int64_t> shape;  // -1: known when the model runs
 };
 
 struct RunnerOptions {

@@ -26,8 +26,8 @@ std::vector<AttributeDef> window_attributes(std::vector<AttributeDef> more);
 // The spatial extents of [n, c, spatial...].
 Shape spatial_of(const Tensor& x);
 
-// Cuts a dilated window down to the taps that read x at some output, where others read padding alone.
-// The first of them, one entry a spatial axis.
+// Cuts a dilated window down to the taps that read x at some output, where others read padding
+// alone. The first of them, one entry a spatial axis.
 Shape skip_padding(Builder& b, const Tensor& x, Window& window);
 
 // x with its spatial axes extended by `fill` so that every window lies inside: a stage `name`.pad,
