@@ -110,6 +110,10 @@ class Chooser {
             points += costs_.contiguous;
             break;
           }
+          if (is_shared_by_lanes(*load, stage.axes[axis])) {
+            points += in_terms ? costs_.still : 0;
+            break;
+          }
           points += in_terms && (copies ? packing_.would_pack(stage, *load, static_cast<int>(axis))
                                         : packing_.may_pack(stage, *load))
                         ? costs_.packable
@@ -135,6 +139,14 @@ class Chooser {
         return false;
     }
     return true;
+  }
+
+  // Whether the lanes of a vector read one element: channels of a group of a convolution.
+  bool is_shared_by_lanes(const ir::Load& load, const ir::Var& axis) const {
+    return caps_.group_size == 1 && !caps_.texture_memory &&
+           std::ranges::all_of(load.indices, [&](const Expr& index) {
+             return !ir::uses(index, axis.get()) || is_shared(index, axis, caps_.vector_lanes);
+           });
   }
 
   int choose_axis(const Stage& stage) const {
