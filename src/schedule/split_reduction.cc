@@ -55,6 +55,7 @@ Cut cut_of(const Capabilities& caps) {
 
 constexpr int64_t lanes = 4;              // of a vector on GPUs
 constexpr int64_t busy_points = 1 << 16;  // that keep a GPU's processors busy
+constexpr int64_t open_parts = 256;       // of an axis whose extent a run tells
 
 class Splitter {
  public:
@@ -66,7 +67,12 @@ class Splitter {
       made_.push_back(std::move(stage));
       return;
     }
-    const int64_t length = *ir::as_int(stage.reduce_extents[*axis]);
+    const auto known = ir::as_int(stage.reduce_extents[*axis]);
+    if (!known) {
+      split_at(stage, *axis, open_parts, level);
+      return;
+    }
+    const int64_t length = *known;
     const int64_t others = product(stage.reduce_extents) / length;
     const int64_t wanted = std::max<int64_t>(1, cut_.part / others);
     int64_t parts = std::min((length + wanted - 1) / wanted, cut_.most_parts);
@@ -81,19 +87,24 @@ class Splitter {
         break;
       }
     }
+    split_at(stage, *axis, parts, level);
+  }
+
+ private:
+  void split_at(const Stage& stage, size_t axis, int64_t parts, int level) {
     std::vector<Buffer> partial;
     for (size_t k = 0; k < stage.combiner.left.size(); ++k) {
-      made_.push_back(of_parts(stage, *axis, parts, k, level));
+      made_.push_back(of_parts(stage, axis, parts, k, level));
       partial.push_back(made_.back().output);
     }
     split(joined(stage, partial, parts), level + 1);
   }
 
- private:
   std::optional<size_t> long_axis(const Stage& stage) const {
     if (stage.kind != StageKind::reduce || stage.in_order || !stage.starts.empty())
       return std::nullopt;
     const bool contraction = pattern_of(stage) == Pattern::contraction;
+    if (const auto open = open_axis(stage)) return contraction ? std::nullopt : open;
     const bool excess = excess_of(stage) > 0;
     if (contraction && !excess) return axis_of_tileless(stage);
     // An axis that a run tells may have one point.
@@ -106,6 +117,18 @@ class Splitter {
     // too.
     if (!cut_.interleaved && terms / *ir::as_int(*longest) * 4 > cut_.part) return std::nullopt;
     return axis;
+  }
+
+  // An axis that a run tells, of a stage of few points: on GPUs, where an invocation would walk it
+  // alone. On CPUs its lanes do.
+  std::optional<size_t> open_axis(const Stage& stage) const {
+    const int64_t points = product(stage.extents);
+    const auto open = std::ranges::find_if(stage.reduce_extents,
+                                           [](const Expr& extent) { return !ir::as_int(extent); });
+    if (!cut_.interleaved || points < 1 || points > cut_.points ||
+        open == stage.reduce_extents.end())
+      return std::nullopt;
+    return static_cast<size_t>(open - stage.reduce_extents.begin());
   }
 
   // How often a point has all the rounds that an invocation may have; 0 where they are not known.
@@ -153,10 +176,12 @@ class Splitter {
 
   // Accumulator `which` over each part: [points.., parts].
   Stage of_parts(const Stage& whole, size_t axis, int64_t parts, size_t which, int level) const {
-    const int64_t length = *ir::as_int(whole.reduce_extents[axis]), sums = cut_.accumulators;
+    const Expr& length = whole.reduce_extents[axis];
+    const auto known = ir::as_int(length);
+    const int64_t sums = cut_.accumulators;
     // A part of neighbours is a contraction still.
     const bool is_tiled = excess_of(whole) > 0 && pattern_of(whole) == Pattern::contraction;
-    const int64_t terms = (length + parts * sums - 1) / (parts * sums);
+    const Expr terms = ceil_div(length, parts * sums);
     Stage stage = whole;
     const std::string what =
         cat(".parts", level > 1 ? std::to_string(level) : "", which > 0 ? cat(".", which) : "");
@@ -166,7 +191,7 @@ class Splitter {
     stage.output = ir::buffer(whole.output->name + what, kept, stage.extents);
     const Var part = ir::var("part");
     stage.axes.push_back(part);
-    stage.reduce_extents[axis] = ir::index(terms);
+    stage.reduce_extents[axis] = terms;
     stage.values.clear();
     ops::Combiner& combiner = stage.combiner;
     combiner = {};
@@ -174,10 +199,9 @@ class Splitter {
     const size_t count = whole.combiner.left.size();
     for (int64_t sum = 0; sum < sums; ++sum) {
       const Expr step = whole.reduce_axes[axis];
-      const Expr place =
-          cut_.interleaved && !is_tiled
-              ? step * ir::index(parts) + part
-              : (Expr(part) * ir::index(sums) + ir::index(sum)) * ir::index(terms) + step;
+      const Expr place = cut_.interleaved && !is_tiled
+                             ? step * ir::index(parts) + part
+                             : (Expr(part) * ir::index(sums) + ir::index(sum)) * terms + step;
       ir::VarMap own;
       for (size_t k = 0; k < count; ++k) {
         combiner.left.push_back(copy_of(whole.combiner.left[k], sum));
@@ -189,8 +213,8 @@ class Splitter {
         combiner.joined.push_back(ir::substitute(whole.combiner.joined[k], own));
         combiner.identity.push_back(whole.combiner.identity[k]);
         Expr value = ir::substitute(whole.values[k], {{whole.reduce_axes[axis].get(), place}});
-        if (terms * parts * sums > length)
-          value = ir::select(place < ir::index(length), value, whole.combiner.identity[k]);
+        if (!known || *known % (parts * sums) != 0)
+          value = ir::select(place < length, value, whole.combiner.identity[k]);
         stage.values.push_back(value);
       }
       total = next_total(whole.combiner, total, own);
