@@ -148,8 +148,9 @@ Result<> DrawQueue::draw(const Executable& code, const LaunchArguments& argument
   for (size_t at = 0; at < places.size(); ++at)
     gl_.glUniform1i(places[at], static_cast<GLint>(arguments.scalars[at]));
   const int64_t rows = (arguments.range + written.width() - 1) / written.width();
-  // Rows below the tensor's last texel hold nothing.
-  gl_.glViewport(0, 0, written.width(),
+  // Rows below the tensor's last texel hold nothing, and where there is one row, nor do texels
+  // behind it.
+  gl_.glViewport(0, 0, static_cast<GLsizei>(std::min<int64_t>(arguments.range, written.width())),
                  static_cast<GLsizei>(std::min<int64_t>(rows, written.height())));
   gl_.glDrawArrays(GL_TRIANGLES, 0, 3);
   return {};

@@ -1,4 +1,8 @@
-// Transposed convolution, as an ordinary one over the input spread out by the strides.
+// Transposed convolution, as ordinary ones over the input, one for each place between its elements
+// where a stride puts an output; with strides and dilations, as one over the input spread out by
+// the strides.
+#include <algorithm>
+
 #include "ir/print.h"
 #include "ops/families.h"
 #include "ops/nn/window.h"
@@ -7,7 +11,9 @@ namespace gossamer::ops {
 namespace {
 
 struct Spread {
-  Shape out, lead;  // one entry a spatial axis; `lead`: zeros before the first element
+  // One entry a spatial axis; `lead`: zeros before the first element, `begin`: outputs that are cut
+  // off there.
+  Shape out, lead, begin;
 };
 
 Result<Spread> plan(const Builder& b, const Tensor& x, const Shape& kernel, const Numbers& strides,
@@ -46,8 +52,145 @@ Result<Spread> plan(const Builder& b, const Tensor& x, const Shape& kernel, cons
     }
     spread.out.push_back(b.simplify(out));
     spread.lead.push_back(b.simplify(reach - begin));
+    spread.begin.push_back(b.simplify(begin));
   }
   return spread;
+}
+
+// What the forms of the operator share.
+struct Operands {
+  Tensor x, w;
+  int64_t group;
+  Numbers strides, dilations;
+  Spread spread;
+  Shape shape;  // of the output
+
+  size_t rank() const { return strides.size(); }
+  Expr inputs_per_group(const Builder& b) const {
+    return b.simplify(ir::floordiv(x.dim(1), group));
+  }
+  // The input's channel and the weight's second index for an output channel and a step over a
+  // group's inputs.
+  std::pair<Expr, Expr> channels(const Builder& b, const Expr& out, const Expr& step) const {
+    if (group == 1) return {step, out};
+    return {ir::floordiv(out, w.dim(1)) * inputs_per_group(b) + step, ir::floormod(out, w.dim(1))};
+  }
+  std::function<Expr(Point, Expr)> finish(Builder& b) const {
+    return [&b, dtype = x.dtype()](Point out, Expr sum) {
+      if (b.has(2)) sum = sum + ir::cast(sum->type, b.input(2)({out[1]}));
+      return ir::cast(dtype, sum);
+    };
+  }
+};
+
+// Over the input with zeros between its elements.
+Tensor over_spread(Builder& b, const Operands& of) {
+  const size_t rank = of.rank();
+  const Tensor &x = of.x, &w = of.w;
+  const Shape kernel = spatial_of(w);
+  Shape spread_shape = {x.dim(0), x.dim(1)};
+  for (size_t i = 0; i < rank; ++i)
+    spread_shape.push_back(of.shape[i + 2] +
+                           (kernel[i] - 1) * static_cast<double>(of.dilations[i]));
+  const Tensor wide = b.compute("conv_transpose.pad", x.dtype(), spread_shape, [&](Point point) {
+    std::vector<Expr> at = {point[0], point[1]};
+    Expr inside;
+    auto also = [&](Expr condition) { inside = inside ? inside && condition : condition; };
+    for (size_t i = 0; i < rank; ++i) {
+      Expr place = b.simplify(point[i + 2] - of.spread.lead[i]);
+      const Expr& extent = x.shape()[i + 2];
+      const int64_t stride = of.strides[i];
+      also(place >= 0);
+      also(place <= (extent - 1) * static_cast<double>(stride));
+      if (stride > 1) also(ir::floormod(place, stride) == 0);
+      at.push_back(stride > 1 ? ir::floordiv(place, stride) : place);
+    }
+    return ir::select(inside, x.at(at), ir::zero(x.dtype()));
+  });
+
+  Shape extents = {of.inputs_per_group(b)};
+  extents.insert(extents.end(), kernel.begin(), kernel.end());
+  const Type sum_type = accumulator(x.dtype());
+  return b.reduce(
+      "conv_transpose", Builder::Join::sum, x.dtype(), of.shape, extents,
+      [&](Point out, Point over) {
+        const auto [in, within] = of.channels(b, out[1], over[0]);
+        std::vector<Expr> at_x = {out[0], in}, at_w = {in, within};
+        for (size_t i = 0; i < rank; ++i) {
+          at_x.push_back(
+              b.simplify(out[i + 2] + over[i + 1] * static_cast<double>(of.dilations[i])));
+          at_w.push_back(b.simplify(kernel[i] - 1 - over[i + 1]));
+        }
+        return ir::cast(sum_type, wide.at(at_x)) * ir::cast(sum_type, w.at(at_w));
+      },
+      of.finish(b));
+}
+
+// Output `stride * j + phase` (counted with those that are cut off) meets taps phase, phase +
+// stride, ... of the kernel alone, at the inputs j, j - 1, ...: a convolution for each phase, all
+// of them one reduction, then put in order.
+Tensor by_phases(Builder& b, const Operands& of) {
+  const size_t rank = of.rank();
+  const Tensor &x = of.x, &w = of.w;
+  const DType dtype = x.dtype();
+  Shape phases, taps, places, padded = {x.dim(0), x.dim(1)};
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t stride = of.strides[i];
+    phases.push_back(ir::index(stride));
+    taps.push_back(b.simplify(ir::floordiv(w.shape()[i + 2] + (stride - 1), stride)));
+    places.push_back(
+        b.simplify(ir::floordiv(of.shape[i + 2] - 1 + of.spread.begin[i], stride) + 1));
+    padded.push_back(b.simplify(places[i] + taps[i] - 1));
+  }
+  // Taps in the order of the inputs that they meet; a kernel may end before the last phase.
+  Shape weights = {w.dim(0), w.dim(1)};
+  weights.insert(weights.end(), phases.begin(), phases.end());
+  weights.insert(weights.end(), taps.begin(), taps.end());
+  const Tensor turned = b.compute("conv_transpose.taps", dtype, weights, [&](Point p) {
+    std::vector<Expr> at = {p[0], p[1]};
+    Expr inside;
+    for (size_t i = 0; i < rank; ++i) {
+      const Expr tap = b.simplify(p[2 + i] + (taps[i] - 1 - p[2 + rank + i]) *
+                                                 static_cast<double>(of.strides[i]));
+      const Expr exists = tap < w.shape()[i + 2];
+      inside = inside ? inside && exists : exists;
+      at.push_back(tap);
+    }
+    return ir::select(inside, w.at(at), ir::zero(dtype));
+  });
+  Shape begin(2, ir::index(0)), end(2, ir::index(0));
+  for (size_t i = 0; i < rank; ++i) {
+    begin.push_back(b.simplify(taps[i] - 1));
+    end.push_back(b.simplify(ir::max(places[i] - x.shape()[i + 2], 0.0)));
+  }
+  const Tensor wide = pad_constant(b, "conv_transpose.pad", x, begin, end, ir::zero(dtype));
+
+  Shape shape = {of.shape[0], of.shape[1]}, extents = {of.inputs_per_group(b)};
+  shape.insert(shape.end(), phases.begin(), phases.end());
+  shape.insert(shape.end(), places.begin(), places.end());
+  extents.insert(extents.end(), taps.begin(), taps.end());
+  const Type sum_type = accumulator(dtype);
+  const Tensor apart = b.reduce(
+      "conv_transpose", Builder::Join::sum, dtype, shape, extents,
+      [&](Point out, Point over) {
+        const auto [in, within] = of.channels(b, out[1], over[0]);
+        std::vector<Expr> at_x = {out[0], in}, at_w = {in, within};
+        for (size_t i = 0; i < rank; ++i) {
+          at_x.push_back(out[2 + rank + i] + over[i + 1]);
+          at_w.push_back(out[2 + i]);
+        }
+        for (size_t i = 0; i < rank; ++i) at_w.push_back(over[i + 1]);
+        return ir::cast(sum_type, wide.at(at_x)) * ir::cast(sum_type, turned.at(at_w));
+      },
+      of.finish(b));
+  return b.compute("conv_transpose.join", dtype, of.shape, [&](Point out) {
+    std::vector<Expr> at = {out[0], out[1]};
+    for (size_t i = 0; i < rank; ++i)
+      at.push_back(b.simplify(ir::floormod(out[i + 2] + of.spread.begin[i], of.strides[i])));
+    for (size_t i = 0; i < rank; ++i)
+      at.push_back(b.simplify(ir::floordiv(out[i + 2] + of.spread.begin[i], of.strides[i])));
+    return apart.at(at);
+  });
 }
 
 Result<> conv_transpose(Builder& b) {
@@ -63,61 +206,17 @@ Result<> conv_transpose(Builder& b) {
   GS_TRY(b.require(ir::floormod(x.dim(1), group) == 0,
                    cat("input channels do not divide into ", group, " groups")));
   Shape kernel = spatial_of(w);
-  size_t rank = kernel.size();
-  GS_TRY(has_shape(b, 2, {w.dim(1) * static_cast<double>(group)}));
-  Numbers strides = b.integers("strides"), dilations = b.integers("dilations");
-  if (strides.empty()) strides.assign(rank, 1);
-  if (dilations.empty()) dilations.assign(rank, 1);
-  GS_ASSIGN(Spread spread, plan(b, x, kernel, strides, dilations));
-
-  Shape spread_shape = {x.dim(0), x.dim(1)},
-        shape = {x.dim(0), w.dim(1) * static_cast<double>(group)};
-  for (size_t i = 0; i < rank; ++i) {
-    spread_shape.push_back(spread.out[i] + (kernel[i] - 1) * static_cast<double>(dilations[i]));
-    shape.push_back(spread.out[i]);
-  }
-  Tensor wide = b.compute("conv_transpose.pad", x.dtype(), spread_shape, [&](Point point) {
-    std::vector<Expr> at = {point[0], point[1]};
-    Expr inside;
-    auto also = [&](Expr condition) { inside = inside ? inside && condition : condition; };
-    for (size_t i = 0; i < rank; ++i) {
-      Expr place = b.simplify(point[i + 2] - spread.lead[i]);
-      const Expr& extent = x.shape()[i + 2];
-      also(place >= 0);
-      also(place <= (extent - 1) * static_cast<double>(strides[i]));
-      if (strides[i] > 1) also(ir::floormod(place, strides[i]) == 0);
-      at.push_back(strides[i] > 1 ? ir::floordiv(place, strides[i]) : place);
-    }
-    return ir::select(inside, x.at(at), ir::zero(x.dtype()));
-  });
-
-  Expr inputs_per_group = b.simplify(ir::floordiv(x.dim(1), group));
-  const Expr& outputs_per_group = w.dim(1);
-  Shape extents = {inputs_per_group};
-  extents.insert(extents.end(), kernel.begin(), kernel.end());
-  DType dtype = x.dtype();
-  Type sum_type = accumulator(dtype);
-  b.output(0, b.reduce(
-                  "conv_transpose", Builder::Join::sum, dtype, shape, extents,
-                  [&](Point out, Point over) {
-                    Expr in_channel = over[0], out_channel = out[1];
-                    if (group > 1) {
-                      in_channel =
-                          ir::floordiv(out[1], outputs_per_group) * inputs_per_group + over[0];
-                      out_channel = ir::floormod(out[1], outputs_per_group);
-                    }
-                    std::vector<Expr> at_x = {out[0], in_channel}, at_w = {in_channel, out_channel};
-                    for (size_t i = 0; i < rank; ++i) {
-                      at_x.push_back(
-                          b.simplify(out[i + 2] + over[i + 1] * static_cast<double>(dilations[i])));
-                      at_w.push_back(b.simplify(kernel[i] - 1 - over[i + 1]));
-                    }
-                    return ir::cast(sum_type, wide.at(at_x)) * ir::cast(sum_type, w.at(at_w));
-                  },
-                  [&](Point out, Expr sum) {
-                    if (b.has(2)) sum = sum + ir::cast(sum_type, b.input(2)({out[1]}));
-                    return ir::cast(dtype, sum);
-                  }));
+  const Expr outputs = w.dim(1) * static_cast<double>(group);
+  GS_TRY(has_shape(b, 2, {outputs}));
+  Operands of{x, w, group, b.integers("strides"), b.integers("dilations"), {}, {x.dim(0), outputs}};
+  if (of.strides.empty()) of.strides.assign(kernel.size(), 1);
+  if (of.dilations.empty()) of.dilations.assign(kernel.size(), 1);
+  GS_ASSIGN(of.spread, plan(b, x, kernel, of.strides, of.dilations));
+  of.shape.insert(of.shape.end(), of.spread.out.begin(), of.spread.out.end());
+  const auto is_one = [](int64_t value) { return value == 1; };
+  const bool strided = !std::ranges::all_of(of.strides, is_one);
+  const bool apart = strided && std::ranges::all_of(of.dilations, is_one);
+  b.output(0, apart ? by_phases(b, of) : over_spread(b, of));
   return {};
 }
 

@@ -24,7 +24,7 @@ interface Draw {
   readonly inputs: readonly {readonly target: number; readonly texture: WebGLTexture}[];
   readonly frame: WebGLFramebuffer;
   scalars: readonly number[];
-  readonly width: number;
+  width: number;
   /** 0: no launch. */
   height: number;
 }
@@ -179,10 +179,10 @@ class GlQueue implements Queue {
 }
 
 /** Of a draw what depends on dimensions. */
-function variable({buffers, scalars, range}: Launch): Pick<Draw, 'scalars' | 'height'> {
+function variable({buffers, scalars, range}: Launch): Pick<Draw, 'scalars' | 'width' | 'height'> {
   const {width, height} = buffers.at(-1) as Texture;
-  // Rows below the tensor's last texel hold nothing.
-  return {scalars, height: Math.min(height, Math.ceil(range / width))};
+  // Rows below the tensor's last texel hold nothing, and where there is one row, nor do texels behind it.
+  return {scalars, width: Math.min(width, range), height: Math.min(height, Math.ceil(range / width))};
 }
 
 const update = ({draws}: GlRecording, launches: readonly Launch[]): void =>
@@ -204,7 +204,6 @@ async function record(programs: readonly GlProgram[], launches: readonly Launch[
       program,
       inputs,
       frame: written.frame(texelType(launch.storage.at(-1) ?? 'f32')),
-      width: written.width,
       ...variable(launch),
     };
   });
