@@ -2,6 +2,7 @@
 // kept so far and each other. As many tests as candidates times boxes kept and a block more, and a
 // wait a block, of which none comes after a row is full.
 #include <algorithm>
+#include <limits>
 
 #include "ops/families.h"
 #include "ops/least.h"
@@ -48,7 +49,10 @@ class Suppression {
       if (given.size() != 1) return b_.error("max_output_boxes_per_class must be one number");
       most = given[0];
     }
-    most_ = b_.simplify(ir::max(ir::min(most, boxes_), 0.0));
+    // Detectors write the greatest integer for "all".
+    const auto number = ir::as_int(most);
+    const bool all = number && *number > std::numeric_limits<int32_t>::max();
+    most_ = all ? boxes_ : b_.simplify(ir::max(ir::min(most, boxes_), 0.0));
     if (ir::is_const(most_, 0)) {
       b_.output(0, b_.compute("nms", DType::i64, {ir::index(0), ir::index(3)},
                               [](Point) { return ir::zero(DType::i64); }));
@@ -326,6 +330,12 @@ std::vector<OpDef> non_max_suppression_family() {
                  {.name = "several blocks",
                   .shapes = {{1, 260, 4}, {1, 1, 260}},
                   .inputs = {{}, {}, int64s({1}, {250}), floats({1}, {0.2f})}},
+                 {.name = "all asked for",
+                  .shapes = {{1, 12, 4}, {1, 1, 12}},
+                  .inputs = {{},
+                             {},
+                             int64s({1}, {std::numeric_limits<int64_t>::max()}),
+                             floats({1}, {0.3f})}},
                  {.name = "none asked for", .shapes = {{1, 12, 4}, {1, 2, 12}}},
                  {.name = "centers",
                   .shapes = {{2, 7, 4}, {2, 1, 7}},

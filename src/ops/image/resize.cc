@@ -64,6 +64,47 @@ Result<> keep_aspect(const Builder& b, Plan& plan, const std::string& policy) {
   return {};
 }
 
+int axis_of(const Tensor& x, int64_t axis) {
+  return static_cast<int>(axis < 0 ? axis + x.rank() : axis);
+}
+
+// Scales as f32, of shapes or of data.
+Result<std::vector<Expr>> scales_of_run(const Builder& b, const Numbers& axes) {
+  const Tensor& scales = b.input(2);
+  if (scales.host) return *scales.host;
+  if (scales.rank() != 1 || !ir::is_const(scales.dim(0), static_cast<int64_t>(axes.size())))
+    return b.error(cat("scales do not fit ", axes.size(), " axes"));
+  std::vector<Expr> factors;
+  for (size_t i = 0; i < axes.size(); ++i)
+    factors.push_back(scales({ir::index(static_cast<int64_t>(i))}));
+  return factors;
+}
+
+// The extents that they lead to: where data has the scales, a stage computes them and the run reads
+// them.
+Result<std::vector<Expr>> scaled_extents(Builder& b, const Numbers& axes,
+                                         const std::vector<Expr>& factors) {
+  const Tensor& x = b.input(0);
+  std::vector<Expr> sizes;
+  for (size_t i = 0; i < axes.size() && i < factors.size(); ++i) {
+    if (axes[i] < -x.rank() || axes[i] >= x.rank())
+      return b.error(cat("axis ", axes[i], " is out of range"));
+    sizes.push_back(ir::floor(ir::cast(DType::f32, x.dim(axis_of(x, axes[i]))) * factors[i]));
+  }
+  if (b.input(2).host) {
+    for (Expr& size : sizes) size = as_index(size);
+    return sizes;
+  }
+  const Shape count{ir::index(static_cast<int64_t>(sizes.size()))};
+  const Tensor extents = b.compute("resize.sizes", DType::i32, count, [&](Point p) {
+    Expr size = ir::cast(DType::i32, sizes[0]);
+    for (size_t i = 1; i < sizes.size(); ++i)
+      size = ir::select(p[0] == static_cast<double>(i), ir::cast(DType::i32, sizes[i]), size);
+    return size;
+  });
+  return b.read(extents);
+}
+
 Result<Plan> make_plan(Builder& b) {
   const Tensor& x = b.input(0);
   Plan plan{.axes = {},
@@ -87,8 +128,13 @@ Result<Plan> make_plan(Builder& b) {
   if (by_scale == given(b, 3)) return b.error("exactly one of scales and sizes must be given");
   std::vector<double> scales, roi;
   std::vector<Expr> sizes;
-  if (by_scale) {
+  std::vector<Expr> factors;  // scales that a run tells
+  if (by_scale && known_numbers(b, 2)) {
     GS_ASSIGN(scales, host_numbers(b, 2));
+  } else if (by_scale) {
+    GS_ASSIGN(factors, scales_of_run(b, axes));
+    GS_ASSIGN(sizes, scaled_extents(b, axes, factors));
+    scales.assign(factors.size(), 0);
   } else {
     // Data may give sizes where nothing else depends on them.
     bool plain = !plan.antialias && b.text("keep_aspect_ratio_policy") == "stretch" &&
@@ -108,10 +154,13 @@ Result<Plan> make_plan(Builder& b) {
     if (axes[i] < -x.rank() || axes[i] >= x.rank())
       return b.error(cat("axis ", axes[i], " is out of range"));
     ResizedAxis axis;
-    axis.axis = static_cast<int>(axes[i] < 0 ? axes[i] + x.rank() : axes[i]);
+    axis.axis = axis_of(x, axes[i]);
     axis.in = x.dim(axis.axis);
     if (plan.crop) axis.roi_start = roi[i], axis.roi_end = roi[i + count];
-    if (by_scale) {
+    if (!factors.empty()) {
+      axis.out = b.simplify(sizes[i]);
+      axis.scale = {{}, {}, 0, false, factors[i]};
+    } else if (by_scale) {
       if (!(scales[i] > 0)) return b.error(cat("scale ", scales[i], " is not positive"));
       axis.scale = scale_of_number(scales[i]);
       if (auto extent = ir::as_int(axis.in)) {

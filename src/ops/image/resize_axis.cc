@@ -29,7 +29,7 @@ Expr after(const Expr& whole, Expr rest) { return whole ? whole + rest : rest; }
 Scale scale_of_sizes(const Expr& in, const Expr& out) {
   auto a = ir::as_int(out), b = ir::as_int(in);
   bool known = a && b && *b != 0;
-  return {out, in, known ? static_cast<double>(*a) / static_cast<double>(*b) : 1, known};
+  return {out, in, known ? static_cast<double>(*a) / static_cast<double>(*b) : 1, known, {}};
 }
 
 Scale scale_of_number(double value) {
@@ -39,10 +39,10 @@ Scale scale_of_number(double value) {
     if (above > 0x1p26) break;
     // Within what the f32 that was written can tell apart.
     if (std::fabs(above / static_cast<double>(below) - value) <= value * 6e-8) {
-      return {ir::index(static_cast<int64_t>(above)), ir::index(below), value, true};
+      return {ir::index(static_cast<int64_t>(above)), ir::index(below), value, true, {}};
     }
   }
-  return {{}, {}, value, true};
+  return {{}, {}, value, true, {}};
 }
 
 Expr Coordinate::floor() const {
@@ -73,27 +73,27 @@ Result<Coordinate> source_coordinate(const Builder& b, const std::string& mode,
   }
   if (mode == "asymmetric") {
     if (p) return ratio(b, at, q, ir::index(0), p, axis.out);
-    return Coordinate{.real = real(at) / scale.value};
+    return Coordinate{.real = real(at) / scale.factor()};
   }
   if (mode == "pytorch_half_pixel" && single) {
     return Coordinate{.real = ir::constant(DType::f32, -0.5)};
   }
   if (mode == "half_pixel" || mode == "pytorch_half_pixel") {
     if (p) return ratio(b, at * 2.0 + 1, q, ir::index(0) - p, p * 2.0, axis.out);
-    return Coordinate{.real = (real(at) + 0.5) / scale.value - 0.5};
+    return Coordinate{.real = (real(at) + 0.5) / scale.factor() - 0.5};
   }
   if (mode == "tf_half_pixel_for_nn") {  // up to opset 17; TensorFlow's nearest, with `floor`
     if (p) return ratio(b, at * 2.0 + 1, q, ir::index(0), p * 2.0, axis.out);
-    return Coordinate{.real = (real(at) + 0.5) / scale.value};
+    return Coordinate{.real = (real(at) + 0.5) / scale.factor()};
   }
   if (mode == "half_pixel_symmetric") {
     // The window of the output is centred on the input where the extent was rounded down.
     if (p) {
       return ratio(b, at * 2.0 + 1, q, axis.in * p - axis.out * q - p, p * 2.0, axis.out);
     }
-    Expr exact = real(axis.in) * scale.value;
+    Expr exact = real(axis.in) * scale.factor();
     Expr offset = (real(axis.in) * 0.5) * (1.0 - real(axis.out) / exact);
-    return Coordinate{.real = offset + (real(at) + 0.5) / scale.value - 0.5};
+    return Coordinate{.real = offset + (real(at) + 0.5) / scale.factor() - 0.5};
   }
   if (mode == "tf_crop_and_resize") {
     Expr last = real(axis.in - 1);

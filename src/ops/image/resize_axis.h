@@ -13,6 +13,9 @@ struct Scale {
   Expr above, below;  // of type index; null where there is no small ratio
   double value = 1;   // known only without a ratio, or where the ratio is constant
   bool known = true;  // `value` is
+  Expr number{};      // f32, where a run tells it and there is no ratio
+
+  Expr factor() const { return number ? number : ir::constant(DType::f32, value); }
 };
 Scale scale_of_sizes(const Expr& in, const Expr& out);
 Scale scale_of_number(double value);
