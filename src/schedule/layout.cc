@@ -123,6 +123,7 @@ class Chooser {
       found.all += points;
       found.terms += in_terms ? points : 0;
     }
+    if (forks(stage, stage.axes[axis])) found.all += costs_.unit_axis / 2;
     if (extent && *extent < lanes) {
       found.all += costs_.short_axis;
       found.terms += costs_.short_axis;
@@ -139,6 +140,22 @@ class Chooser {
         return false;
     }
     return true;
+  }
+
+  // Whether points along an axis are computed in many ways: a vector would compute each of them.
+  bool forks(const Stage& stage, const ir::Var& axis) const {
+    constexpr int many = 8;
+    if (stage.kind != StageKind::compute || caps_.group_size > 1 || caps_.texture_memory)
+      return false;
+    int ways = 0;
+    ir::visit(stage.result, [&](const Expr& e) {
+      const auto* select = ir::as<ir::Select>(e);
+      if (select && ir::uses(select->condition, axis.get()) && !loads_of(select->yes).empty() &&
+          !loads_of(select->no).empty())
+        ++ways;
+      return ways <= many;
+    });
+    return ways > many;
   }
 
   // Whether the lanes of a vector read one element: channels of a group of a convolution.
