@@ -13,7 +13,8 @@ namespace gossamer::command {
 class KeptVerdicts;
 
 struct JudgeOptions {
-  int classes = 0;  // quantized models: the order of so many best classes instead of values
+  int classes = 0;    // quantized models: the order of so many best classes instead of values
+  bool open = false;  // a model that needs shapes or values of inputs when compiling is an error
 };
 
 struct Verdict {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "gossamer/commands.h"
 #include "gossamer/compare.h"
 #include "gossamer/feeds.h"
+#include "gossamer/fixed_inputs.h"
 #include "gossamer/item_file.h"
 #include "gossamer/progress.h"
 #include "gossamer/records_file.h"
@@ -32,6 +34,7 @@ struct RunOptions {
   int top = 5, runs = 1;
   double timeout = 0;  // seconds
   bool json = false;
+  FixedInputs fixed;
   RunnerOptions runner;
   ImageOptions image;
 };
@@ -70,6 +73,11 @@ Result<Items> read_items(const RunOptions& options, const std::vector<Declared>&
 // The model, and what was given to its inputs that are no tensors.
 Result<std::unique_ptr<Runner>> load(const RunOptions& options, Items& items) {
   if (fs::is_directory(options.model)) {
+    const FixedInputs& fixed = options.fixed;
+    if (!fixed.shapes.empty() || !fixed.dims.empty() || !fixed.constants.empty())
+      return fail_at(options.model,
+                     "is a package: its shapes and constants are what it was compiled with",
+                     "give --shape, --dim and --constant to `gossamer compile`");
     GS_ASSIGN(std::unique_ptr<Runner> model, load_native_runner(options.model, options.runner));
     std::vector<Declared> declared;
     for (const graph::Group& group : model->groups())
@@ -86,6 +94,7 @@ Result<std::unique_ptr<Runner>> load(const RunOptions& options, Items& items) {
   }
   GS_ASSIGN(items, read_items(options, signature->inputs));
   onnx::Known given;
+  GS_TRY(apply(options.fixed, given));
   for (const Declared& input : signature->inputs) {
     if (const auto item = items.find(input.name); item != items.end())
       tell(input, item->second, given);
@@ -165,10 +174,20 @@ Result<std::vector<ops::TensorData>> read_feeds(const RunOptions& options, const
   return feeds;
 }
 
-std::string short_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
+std::string short_number(double value, bool whole) {
+  char text[64];
+  std::snprintf(text, sizeof text, whole ? "%.0f" : "%.6g", value);
   return text;
+}
+
+// Integers whole, other numbers with six digits.
+std::string number_of(const ops::TensorData& tensor, int64_t at) {
+  if (tensor.dtype == ir::DType::i64 || tensor.dtype == ir::DType::u64) {
+    int64_t value = 0;
+    std::memcpy(&value, tensor.bytes.data() + at * int64_t{sizeof value}, sizeof value);
+    return tensor.dtype == ir::DType::i64 ? cat(value) : cat(static_cast<uint64_t>(value));
+  }
+  return short_number(element(tensor, at), !ir::is_float(tensor.dtype));
 }
 
 // Scores that are no distribution yet become one; those that are stay.
@@ -206,8 +225,8 @@ void print_tensor(const Port& port, const ops::TensorData& tensor) {
   const int64_t count = tensor.element_count(), shown = std::min<int64_t>(count, 16);
   const bool strings = tensor.dtype == ir::DType::string;
   for (int64_t at = 0; at < shown; ++at) {
-    const std::string text = strings ? cat("\"", tensor.strings[static_cast<size_t>(at)], "\"")
-                                     : short_number(element(tensor, at));
+    const std::string text =
+        strings ? cat("\"", tensor.strings[static_cast<size_t>(at)], "\"") : number_of(tensor, at);
     std::printf(" %s", text.c_str());
   }
   if (shown < count && strings) std::printf(" ...");
@@ -217,8 +236,10 @@ void print_tensor(const Port& port, const ops::TensorData& tensor) {
       const double value = element(tensor, at);
       low = std::min(low, value), high = std::max(high, value), sum += value;
     }
-    std::printf(" ... (min %s, max %s, mean %s)", short_number(low).c_str(),
-                short_number(high).c_str(), short_number(sum / static_cast<double>(count)).c_str());
+    const bool whole = !ir::is_float(tensor.dtype);
+    std::printf(" ... (min %s, max %s, mean %s)", short_number(low, whole).c_str(),
+                short_number(high, whole).c_str(),
+                short_number(sum / static_cast<double>(count), false).c_str());
   }
   std::printf("\n");
 }
@@ -369,6 +390,7 @@ void add_run(CommandLine& app, Chosen& chosen) {
   command.add_option("--input,-i", options->inputs,
                      "NAME=FILE for each input: .npy, .pb (as ONNX keeps test data), .json "
                      "(strings), .png or .jpg; for a sequence once an element, or one .pb");
+  add_fixed_inputs(command, options->fixed);
   command.add_option("--labels", options->labels, "Class names, one a line: print the best ones");
   command.add_option("--top", options->top, "How many of them").within(1, 100000);
   command.add_option("--runs", options->runs, "How often to run; the fastest time is printed")

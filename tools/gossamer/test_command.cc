@@ -23,8 +23,8 @@ namespace gossamer::command {
 namespace {
 
 struct TestOptions {
-  std::vector<std::string> folders;
-  std::string target;
+  std::vector<std::string> folders, targets;
+  std::string target;  // of those the one that is tried
   RecordOptions records;
   std::string filter, only, adapters = "any";
   bool f16 = false, relaxed_simd = true;
@@ -89,6 +89,7 @@ Result<> run_in_browser(const TestOptions& options, const std::vector<TestCase>&
                            .jobs = options.jobs,
                            .timeout = options.timeout,
                            .threads = options.runner.threads,
+                           .open = options.judge.open,
                            .kept = kept};
   return run_web_cases(cases, web, options.judge, done);
 }
@@ -113,7 +114,7 @@ Result<TestSetting> setting_of(const TestOptions& options) {
   const unsigned count =
       threads > 0 ? static_cast<unsigned>(threads) : std::thread::hardware_concurrency();
   setting.run = cat(browser.args, "\n", browser.limits, "\n", options.f16, "\n", threads, " ",
-                    count, "\n", options.judge.classes);
+                    count, "\n", options.judge.classes, options.judge.open ? "\nopen" : "");
   setting.compile = cat(options.adapters, "\n", options.relaxed_simd, "\n", options.runner.cpu,
                         "\n", options.records.device_class, "\n");
   if (!options.records.file.empty()) {
@@ -216,12 +217,15 @@ void print_cases(const std::vector<TestCase>& cases, bool json) {
 }
 
 int run_test(TestOptions& options) {
-  if (!options.list && options.target.empty()) return report_usage("--target is required");
-  if (const std::string wrong = wrong_device(options.target, options.browser.device);
-      !wrong.empty())
-    return report_usage(wrong);
-  if (options.browser.limits == "es31" && options.target != "opengl")
-    return report_usage("--limits es31 is for --target opengl");
+  if (!options.list && options.targets.empty()) return report_usage("--target is required");
+  for (const std::string& target : options.targets) {
+    if (const std::string wrong = wrong_device(target, options.browser.device); !wrong.empty())
+      return report_usage(wrong);
+    if (options.browser.limits == "es31" && target != "opengl")
+      return report_usage("--limits es31 is for --target opengl");
+    if ((target == "interp" || target == "c") && !options.browser.device.empty())
+      return report_usage(cat("--device has no target ", target));
+  }
   auto found = find_cases(options.folders);
   if (!found) return report_error(found.error(), options.json);
   std::set<std::string> only;
@@ -244,12 +248,13 @@ int run_test(TestOptions& options) {
     print_cases(cases, options.json);
     return 0;
   }
-  const bool own = options.target == "interp" || options.target == "c";
-  if (own && !options.browser.device.empty())
-    return report_usage(cat("--device has no target ", options.target));
   Tally tally;
-  if (auto result = run_cases(options, cases, tally); !result)
-    return report_error(result.error(), options.json);
+  for (const std::string& target : options.targets) {
+    options.target = target;
+    if (options.targets.size() > 1 && !options.json) std::printf("%s:\n", target.c_str());
+    if (auto result = run_cases(options, cases, tally); !result)
+      return report_error(result.error(), options.json);
+  }
   if (options.json)
     std::printf("{\"passed\":%d,\"failed\":%d}\n", tally.passed, tally.failed);
   else
@@ -268,8 +273,15 @@ void add_test(CommandLine& app, Chosen& chosen) {
           "Folders; a case is a model.onnx with test_data_set_N/ or gold_ort/ beside it, or one "
           "of an operator file (.jsonc)")
       .required();
-  command.add_option("--target,-t", options->target, "Where the cases run")
+  command
+      .add_option("--target,-t", options->targets,
+                  "Where the cases run, one target after the other")
+      .delimiter(',')
       .one_of({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl", "interp", "c"});
+  command.add_flag(
+      "--open", options->judge.open,
+      "A model that needs shapes or values of inputs when compiling is an error; else they are "
+      "taken from the case, and the verdict says so");
   command.add_option("--filter", options->filter, "Only cases whose name contains this");
   command.add_option("--cases", options->only, "Only the cases that this file names, one a line");
   command.add_flag("--list", options->list, "Only list the cases; with --json, their operators");

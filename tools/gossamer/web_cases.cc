@@ -46,7 +46,7 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   };
   auto files = compile();
   for (const Known& one : alternatives(ports, model.graph.groups, feeds)) {
-    if (files) break;
+    if (files || options.open) break;
     if (one.values_only && !asks_for_values(files.error())) continue;
     known = one;
     files = compile();

@@ -18,6 +18,7 @@ struct WebTestOptions {
   int jobs = 1;
   double timeout = 0;
   int threads = 0;
+  bool open = false;  // JudgeOptions::open
   const KeptVerdicts* kept = nullptr;
 };
 
