@@ -220,7 +220,14 @@ class Reverse {
         break;
       case BinaryOp::div:
         if (depends(a)) to(a, g / b);
-        if (depends(b)) to(b, negated(times(g, value / b)));
+        if (const auto [x, plus] = exponential_sum(b); x.get() && depends(x)) {
+          // By exp and the sum, 0 would be multiplied by infinity where exp overflows.
+          const auto c = as_float(a);
+          const Expr share = c && *c == plus ? value : constant(b->type, plus) / b;
+          to(x, negated(times(g, value * (constant(b->type, 1) - share))));
+        } else if (depends(b)) {
+          to(b, negated(times(g, value / b)));
+        }
         break;
       case BinaryOp::rem:
         to(a, g);
@@ -248,6 +255,20 @@ class Reverse {
       default:
         break;
     }
+  }
+
+  struct ExponentialSum {
+    Expr x;  // of exp(x) + plus; null where an expression has another form
+    double plus = 0;
+  };
+  static ExponentialSum exponential_sum(const Expr& e) {
+    const auto* node = as<Binary>(e);
+    if (!node || node->op != BinaryOp::add) return {};
+    const bool swapped = as_float(node->a).has_value();
+    const auto plus = as_float(swapped ? node->a : node->b);
+    const auto* power = as<Unary>(swapped ? node->b : node->a);
+    if (!plus || !power || power->op != UnaryOp::exp) return {};
+    return {power->a, *plus};
   }
 
   void of_choice(const Expr& operand, const Expr& other, const Expr& wins,

@@ -3,6 +3,7 @@
 
 #include "ops/define.h"
 #include "ops/families.h"
+#include "ops/functions.h"
 
 namespace gossamer::ops {
 namespace {
@@ -34,11 +35,6 @@ OpDef activation(std::string name, std::string doc, int since, std::vector<Attri
           .cases = std::move(cases)};
 }
 
-Expr sigmoid(Expr x) { return 1.0 / (ir::exp(-x) + 1.0); }
-
-// log(1 + exp(x)) without overflow.
-Expr softplus(Expr x) { return ir::max(x, 0.0) + ir::log(ir::exp(-ir::abs(x)) + 1.0); }
-
 Expr gelu(const Builder& b, Expr x) {
   if (b.text("approximate") == "tanh") {
     Expr inner = (x + x * x * x * 0.044715) * std::sqrt(2 / 3.14159265358979323846);
@@ -49,17 +45,10 @@ Expr gelu(const Builder& b, Expr x) {
 
 Expr celu(const Builder& b, Expr x) {
   double alpha = b.number("alpha");
-  return ir::max(x, 0.0) + ir::min((ir::exp(x / alpha) - 1.0) * alpha, 0.0);
+  return ir::select(x > 0.0, x, exp_minus_one(x / alpha) * alpha);
 }
 
-Expr elu(const Builder& b, Expr x) {
-  return ir::select(x < 0, (ir::exp(x) - 1.0) * b.number("alpha"), x);
-}
-
-Expr selu(const Builder& b, Expr x) {
-  Expr negative = (ir::exp(x) - 1.0) * b.number("alpha");
-  return ir::select(x > 0, x, negative) * b.number("gamma");
-}
+Expr selu(const Builder& b, Expr x) { return elu(x, b.number("alpha")) * b.number("gamma"); }
 
 Expr shrink(const Builder& b, Expr x) {
   double edge = b.number("lambd"), bias = b.number("bias");
@@ -70,9 +59,8 @@ Expr shrink(const Builder& b, Expr x) {
 
 Result<> prelu(Builder& b) {
   GS_TRY(same_types(b));
-  return elementwise(b, b.input(0).dtype(), [](std::span<const Expr> x) {
-    return ir::select(x[0] < 0, x[0] * x[1], x[0]);
-  });
+  return elementwise(b, b.input(0).dtype(),
+                     [](std::span<const Expr> x) { return leaky_relu(x[0], x[1]); });
 }
 
 Result<> clip(Builder& b) {
@@ -114,7 +102,8 @@ std::vector<OpDef> activation_family() {
   return {
       activation("Celu", "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).", 28, {{"alpha", 1.0}},
                  celu, {{{"alpha", 2.0}}}),
-      activation("Elu", "alpha * (exp(x) - 1) below 0, x above.", 22, {{"alpha", 1.0}}, elu,
+      activation("Elu", "alpha * (exp(x) - 1) below 0, x above.", 22, {{"alpha", 1.0}},
+                 [](const Builder& b, Expr x) { return elu(x, b.number("alpha")); },
                  {{{"alpha", 2.0}}}),
       activation("Gelu", "x times the normal distribution's share below x.", 20,
                  {{"approximate", "none"}}, gelu, {{{"approximate", "tanh"}}}),
@@ -128,10 +117,11 @@ std::vector<OpDef> activation_family() {
                  [](const Builder&, Expr x) {
                    return x * ir::max(ir::min(x * (1.0 / 6) + 0.5, 1.0), 0.0);
                  }),
-      activation(
-          "LeakyRelu", "alpha * x below 0, x above.", 16, {{"alpha", 0.01}},
-          [](const Builder& b, Expr x) { return ir::select(x < 0, x * b.number("alpha"), x); },
-          {{{"alpha", 0.1}}}),
+      activation("LeakyRelu", "alpha * x below 0, x above.", 16, {{"alpha", 0.01}},
+                 [](const Builder& b, Expr x) {
+                   return leaky_relu(x, ir::constant(x->type, b.number("alpha")));
+                 },
+                 {{{"alpha", 0.1}}}),
       activation("Mish", "x * tanh(softplus(x)).", 22, {},
                  [](const Builder&, Expr x) { return x * ir::tanh(softplus(x)); }),
       activation(

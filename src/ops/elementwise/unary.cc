@@ -30,8 +30,9 @@ OpDef unary(std::string name, std::string doc, int since, UnaryFunction function
 Expr sign(Expr x) {
   Expr one = ir::constant(x->type, 1);
   if (ir::is_unsigned_int(x->type.dtype)) return ir::min(x, one);
-  // Zeros and NaN stay what they are.
-  return ir::select(x > 0, one, ir::select(x < 0, ir::constant(x->type, -1), x));
+  // Zeros and NaN stay what they are; trunc has no slope.
+  const Expr rest = ir::is_float(x->type.dtype) ? ir::trunc(x) : x;
+  return ir::select(x > 0, one, ir::select(x < 0, ir::constant(x->type, -1), rest));
 }
 
 Result<> identity(Builder& b) {

@@ -3,6 +3,7 @@
 
 #include "ir/print.h"
 #include "ops/families.h"
+#include "ops/functions.h"
 #include "ops/microsoft/fused.h"
 
 namespace gossamer::ops {
@@ -126,7 +127,7 @@ Result<> gated_bias(Builder& b) {
             ir::cast(wide, query({p[0], p[2], column})) + ir::cast(wide, bias({column}));
         return value * weights({r[0], p[3]});
       },
-      [&](Point p, Expr sum) { return 1.0 / (ir::exp(-(sum + offsets({p[3]}))) + 1.0); });
+      [&](Point p, Expr sum) { return sigmoid(sum + offsets({p[3]})); });
   b.output(0, b.compute("gated_bias", dtype,
                         {query.dim(0), ir::index(heads), query.dim(1), query.dim(1)}, [&](Point p) {
                           const Expr zero = ir::index(0);

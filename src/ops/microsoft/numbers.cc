@@ -4,6 +4,7 @@
 
 #include "ir/print.h"
 #include "ops/families.h"
+#include "ops/functions.h"
 #include "ops/linearize.h"
 #include "ops/microsoft/fused.h"
 #include "ops/nn/matmul.h"
@@ -95,7 +96,7 @@ Result<> distances(Builder& b) {
                     const Expr apart = x({p[0], r[0]}) - y({p[1], r[0]});
                     return apart * apart;
                   },
-                  [&](Point, Expr sum) { return squared ? sum : ir::sqrt(sum); }));
+                  [&](Point, Expr sum) { return squared ? sum : norm_of(sum); }));
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/families.h"
+#include "ops/functions.h"
 #include "ops/linearize.h"
 #include "ops/reduction/reduce.h"
 
@@ -45,7 +46,7 @@ Result<> normalizer(Builder& b) {
         if (norm == "MAX") return real(p);
         return norm == "L2" ? real(p) * real(p) : ir::abs(real(p));
       },
-      [&](Expr value) { return norm == "L2" ? ir::sqrt(value) : value; });
+      [&](Expr value) { return norm == "L2" ? norm_of(value) : value; });
   b.output(0, b.compute("normalizer", DType::f32, x.shape(), [&](Point p) {
     Expr by = b.at_broadcast(size, p);
     return ir::select(by == 0, real(p), real(p) / by);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/families.h"
+#include "ops/functions.h"
 #include "ops/microsoft/fused.h"
 #include "ops/nn/window.h"
 
@@ -125,8 +126,9 @@ Expr norm_term(Expr x, int64_t p) {
 }
 Expr norm_root(Expr sum, int64_t p) {
   if (p == 1) return sum;
-  if (p == 2) return ir::sqrt(sum);
-  return ir::pow(sum, ir::constant(sum->type, 1.0 / static_cast<double>(p)));
+  if (p == 2) return norm_of(sum);
+  const Expr root = ir::pow(sum, ir::constant(sum->type, 1.0 / static_cast<double>(p)));
+  return ir::select(sum > 0.0, root, sum);  // as norm_of
 }
 
 Result<> lp_pool(Builder& b) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/print.h"
+#include "ops/functions.h"
 
 namespace gossamer::ops {
 namespace {
@@ -15,21 +16,20 @@ struct ActivationRow {
   Expr (*function)(Expr x, double alpha, double beta);
 };
 const ActivationRow activation_rows[] = {
-    {"Sigmoid", 0, 0, [](Expr x, double, double) { return 1.0 / (ir::exp(-x) + 1.0); }},
+    {"Sigmoid", 0, 0, [](Expr x, double, double) { return sigmoid(x); }},
     {"Tanh", 0, 0, [](Expr x, double, double) { return ir::tanh(x); }},
     {"Relu", 0, 0, [](Expr x, double, double) { return ir::max(x, 0.0); }},
     {"Affine", 1, 0, [](Expr x, double a, double c) { return x * a + c; }},
-    {"LeakyRelu", 0.01, 0, [](Expr x, double a, double) { return ir::select(x < 0, x * a, x); }},
+    {"LeakyRelu", 0.01, 0,
+     [](Expr x, double a, double) { return leaky_relu(x, ir::constant(x->type, a)); }},
     {"ThresholdedRelu", 1, 0,
      [](Expr x, double a, double) { return ir::select(x > a, x, ir::zero(x->type)); }},
     {"ScaledTanh", 1, 1, [](Expr x, double a, double c) { return ir::tanh(x * c) * a; }},
     {"HardSigmoid", 0.2, 0.5,
      [](Expr x, double a, double c) { return ir::max(ir::min(x * a + c, 1.0), 0.0); }},
-    {"Elu", 1, 0,
-     [](Expr x, double a, double) { return ir::select(x < 0, (ir::exp(x) - 1.0) * a, x); }},
+    {"Elu", 1, 0, [](Expr x, double a, double) { return elu(x, a); }},
     {"Softsign", 0, 0, [](Expr x, double, double) { return x / (ir::abs(x) + 1.0); }},
-    {"Softplus", 0, 0,
-     [](Expr x, double, double) { return ir::max(x, 0.0) + ir::log(ir::exp(-ir::abs(x)) + 1.0); }},
+    {"Softplus", 0, 0, [](Expr x, double, double) { return softplus(x); }},
 };
 // In any case, as ONNX Runtime reads them.
 const ActivationRow* find_activation(std::string_view name) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/families.h"
+#include "ops/functions.h"
 #include "ops/nn/window.h"
 #include "ops/reduction/reduce.h"
 
@@ -210,7 +211,7 @@ Result<> lp_normalization(Builder& b) {
         Expr value = ir::cast(wide, x.at(at));
         return p == 1 ? ir::abs(value) : value * value;
       },
-      [&](Expr sum) { return p == 1 ? sum : ir::sqrt(sum); });
+      [&](Expr sum) { return p == 1 ? sum : norm_of(sum); });
   b.output(0, b.compute("lp_normalization", x.dtype(), x.shape(), [&](Point at) {
     Expr length = b.at_broadcast(norm, at);
     // A row of zeros stays one.
@@ -233,7 +234,7 @@ Result<> mean_variance_normalization(Builder& b) {
   // The definition adds 1e-9 to the deviation, not to the variance.
   b.output(0, b.compute("mean_variance_normalization", x.dtype(), x.shape(), [&](Point p) {
     Expr off = ir::cast(stats.mean.dtype(), x.at(p)) - b.at_broadcast(stats.mean, p);
-    return ir::cast(x.dtype(), off / (ir::sqrt(b.at_broadcast(stats.variance, p)) + 1e-9));
+    return ir::cast(x.dtype(), off / (norm_of(b.at_broadcast(stats.variance, p)) + 1e-9));
   }));
   return {};
 }

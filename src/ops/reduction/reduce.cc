@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/families.h"
+#include "ops/functions.h"
 
 namespace gossamer::ops {
 namespace {
@@ -284,7 +285,7 @@ std::vector<OpDef> reduce_family() {
           "ReduceL2", "The root of the sum of squares over axes.", 18, any_number, sum,
           [](Expr x) { return x * x; },
           [](Expr total, Expr) {
-            if (ir::is_float(total->type.dtype)) return ir::sqrt(total);
+            if (ir::is_float(total->type.dtype)) return norm_of(total);
             return ir::cast(total->type, ir::sqrt(ir::cast(DType::f32, total)));
           }),
       reduction(

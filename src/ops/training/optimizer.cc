@@ -5,6 +5,7 @@
 
 #include "ops/define.h"
 #include "ops/families.h"
+#include "ops/functions.h"
 
 namespace gossamer::ops {
 namespace {
@@ -21,7 +22,7 @@ std::vector<Expr> adagrad(const Builder& b, Expr rate, Expr count, Expr x, Expr 
                           std::vector<Expr> moments) {
   Expr g = regularized(b, x, gradient), squares = moments[0] + g * g;
   Expr adjusted = rate / (count * b.number("decay_factor") + 1.0);
-  return {x - adjusted * g / (ir::sqrt(squares) + b.number("epsilon")), squares};
+  return {x - adjusted * g / (norm_of(squares) + b.number("epsilon")), squares};
 }
 
 std::vector<Expr> adam(const Builder& b, Expr rate, Expr count, Expr x, Expr gradient,
@@ -33,7 +34,7 @@ std::vector<Expr> adam(const Builder& b, Expr rate, Expr count, Expr x, Expr gra
   auto rest = [&](double base) { return 1.0 - ir::pow(ir::constant(x->type, base), count); };
   // The first update takes the moments as they are.
   Expr adjusted = ir::select(count > 0.0, rate * ir::sqrt(rest(beta)) / rest(alpha), rate);
-  Expr next = x - adjusted * (first / (ir::sqrt(second) + b.number("epsilon")));
+  Expr next = x - adjusted * (first / (norm_of(second) + b.number("epsilon")));
   return {next * (1 - b.number("norm_coefficient_post")), first, second};
 }
 
