@@ -107,11 +107,19 @@ export class Elementwise extends Core {
     return x.choose(wins, bound, x.choose(x.eq(bound), x.mul(0.5).add(bound * 0.5), x));
   }
 
+  /** The angle of (other, this). Its gradient at the origin is 0. */
   atan2(other: this): this {
-    const half = this.div(other).atan();
-    const turned = half.add(this.ge(0).cast(half.dtype).mul(2).sub(1).mul(Math.PI));
-    const straight = this.sign().mul(Math.PI / 2);
-    return this.choose(other.gt(0), half, this.choose(other.lt(0), turned, straight));
+    const dtype = this.common(other);
+    const [y, x] = [this.cast(isFloat(dtype) ? dtype : 'f32'), other.cast(isFloat(dtype) ? dtype : 'f32')];
+    // The smaller coordinate over the larger one: neither value nor gradient divides by 0.
+    const steep = y.abs().gt(x.abs());
+    const large = steep.choose(steep, y, x);
+    const origin = large.eq(0);
+    const infinite = y.isinf().logicalAnd(x.isinf());
+    const ratio = y.choose(infinite, y.sign().mul(x.sign()), y.choose(origin, y.detach(), y.choose(steep, x, y)).div(y.choose(origin.logicalOr(infinite), 1, large)));
+    const angle = ratio.atan();
+    const up = y.choose(y.lt(0), -1, 1).cast(y.dtype);
+    return y.choose(steep, up.mul(Math.PI / 2).sub(angle), y.choose(x.lt(0), angle.add(up.mul(Math.PI)), angle));
   }
 
   protected choose(condition: this, a: this | Scalar, b: this | Scalar): this {
@@ -159,8 +167,20 @@ export class Elementwise extends Core {
   log(): this { return this.unary('Log'); }
   log2(): this { return this.log().mul(Math.LOG2E); }
   log10(): this { return this.log().mul(Math.LOG10E); }
-  log1p(): this { return this.add(1).log(); }
-  expm1(): this { return this.exp().sub(1); }
+  /** log(1 + x), accurate near 0: each formula gets only the arguments that it is for, as the other's gradient may be NaN there. */
+  log1p(): this {
+    const x = this.floating();
+    const near = x.abs().lt(0.5);
+    const small = x.choose(near, x, 0);
+    return x.choose(near, small.div(small.add(2)).atanh().mul(2), x.choose(near, 0, x).add(1).log());
+  }
+  /** exp(x) - 1, accurate near 0. */
+  expm1(): this {
+    const x = this.floating();
+    const near = x.abs().lt(1);
+    const t = x.choose(near, x, 0).mul(0.5).tanh();
+    return x.choose(near, t.mul(2).div(t.neg().add(1)), x.choose(near, 0, x).exp().sub(1));
+  }
   sqrt(): this { return this.unary('Sqrt'); }
   rsqrt(): this { return this.sqrt().reciprocal(); }
   square(): this { return this.mul(this); }

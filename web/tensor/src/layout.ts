@@ -251,15 +251,23 @@ export class Layout extends Reductions {
   triu(diagonal = 0): this { return triangle(this, diagonal, 1); }
   tril(diagonal = 0): this { return triangle(this, diagonal, 0); }
 
-  /** The elements [i, i] of a matrix. */
-  diagonal(): this {
-    const [rows = 0, columns = 0] = this.shape;
-    const places = Array.from({length: Math.min(rows, columns)}, (_, at) => at * (columns + 1));
-    const flat = this.reshape(-1);
-    return flat.apply('Gather', [flat, integers(places)], {axis: 0});
+  /** The elements [i, i + offset] of two axes (PyTorch's: the first two), as the last axis. */
+  diagonal(offset = 0, first = 0, second = 1): this {
+    const [a, b] = [axisOf(first, this.ndim, 'diagonal'), axisOf(second, this.ndim, 'diagonal')];
+    if (a === b) throw wrong(`diagonal: axis ${a} twice; two axes are needed`);
+    const others = this.shape.flatMap((_, axis) => (axis === a || axis === b ? [] : [axis]));
+    const [rows = 0, columns = 0] = [this.shape[a], this.shape[b]];
+    const [row, column] = [Math.max(-offset, 0), Math.max(offset, 0)];
+    const length = Math.max(Math.min(rows - row, columns - column), 0);
+    const places = Array.from({length}, (_, at) => (at + row) * columns + at + column);
+    const flat = this.permute([...others, a, b]).reshape([...others.map((axis) => this.shape[axis] ?? 1), rows * columns]);
+    return flat.apply('Gather', [flat, integers(places)], {axis: others.length});
   }
 
-  trace(): this { return this.diagonal().sum(); }
+  trace(): this {
+    if (this.ndim !== 2) throw wrong(`trace: a tensor of ${this.ndim} axes; a matrix is expected`);
+    return this.diagonal().sum();
+  }
 
   /** 1 where a new axis, the last one unless told, equals the class, 0 elsewhere; i32. */
   oneHot(classes: number, axis = -1): this {

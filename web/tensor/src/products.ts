@@ -2,7 +2,7 @@
 import type {Core} from './core.ts';
 import {shapeText} from '../../runtime/src/types.ts';
 import {Layout} from './layout.ts';
-import {type Attributes, constant, Floats, integers} from './recording.ts';
+import {type Attributes, constant, Floats, integers, recordNode, type Recorded} from './recording.ts';
 import {type Shape, wrong} from './shape.ts';
 
 export type Activation = 'id' | 'relu' | 'relu6';
@@ -29,9 +29,19 @@ export interface PoolOptions extends WindowOptions {
 export interface ResizeOptions {
   readonly size?: PerAxis | undefined;
   readonly scale?: PerAxis | undefined;
-  readonly mode?: 'nearest' | 'linear' | 'bilinear' | 'bicubic' | undefined;
+  readonly mode?: 'nearest' | 'nearest-exact' | 'linear' | 'bilinear' | 'trilinear' | 'bicubic' | 'area' | undefined;
   readonly alignCorners?: boolean | undefined;
 }
+
+/** Of PyTorch's modes, ONNX's attributes of Resize. */
+const RESIZE_MODES: Readonly<Record<string, Attributes>> = {
+  nearest: {mode: 'nearest', coordinate_transformation_mode: 'asymmetric', nearest_mode: 'floor'},
+  'nearest-exact': {mode: 'nearest', coordinate_transformation_mode: 'half_pixel', nearest_mode: 'round_prefer_ceil'},
+  linear: {mode: 'linear', coordinate_transformation_mode: 'half_pixel'},
+  bilinear: {mode: 'linear', coordinate_transformation_mode: 'half_pixel'},
+  trilinear: {mode: 'linear', coordinate_transformation_mode: 'half_pixel'},
+  bicubic: {mode: 'cubic', coordinate_transformation_mode: 'half_pixel', cubic_coeff_a: new Floats(-0.75)},
+};
 
 const spread = (given: PerAxis | undefined, rank: number, otherwise: number): number[] =>
   given === undefined || typeof given === 'number' ? new Array<number>(rank).fill(given ?? otherwise) : [...given];
@@ -138,25 +148,41 @@ export class Products extends Layout {
     const plane = this.shape.slice(2);
     const wanted = spread(size, plane.length, 1);
     const window = plane.map((extent, axis) => extent / (wanted[axis] ?? 1));
-    if (!window.every(Number.isInteger)) throw wrong(`adaptivePool: ${shapeText(wanted)} does not divide the plane ${shapeText(plane)}`);
-    return kind === 'avg' ? this.avgPool(window) : this.maxPool(window);
+    if (window.every(Number.isInteger)) return kind === 'avg' ? this.avgPool(window) : this.maxPool(window);
+    if (kind === 'max') throw wrong(`adaptivePool: ${shapeText(wanted)} does not divide the plane ${shapeText(plane)}`);
+    return wanted.reduce<this>((x, size, axis) => Products.#averaged(x, axis + 2, size), this);
   }
 
-  /** The plane at another size, or by a factor. */
+  /** One axis at another size: means of windows that cover it, and overlap where the size does not divide it. */
+  static #averaged<T extends Products>(x: T, axis: number, size: number): T {
+    const extent = x.shape[axis] ?? 1;
+    if (size === extent) return x;
+    const weights = new Array<number>(extent * size).fill(0);
+    for (let place = 0; place < size; ++place) {
+      const [begin, end] = [Math.floor((place * extent) / size), Math.ceil(((place + 1) * extent) / size)];
+      for (let at = begin; at < end; ++at) weights[at * size + place] = 1 / (end - begin);
+    }
+    const last = x.transpose(axis, -1);
+    return last.apply('MatMul', [last, constant(x.dtype, [extent, size], weights)]).transpose(axis, -1);
+  }
+
+  /** The plane at another size, or by a factor, which places elements then even where the size is rounded. */
   interpolate({size, scale, mode = 'nearest', alignCorners}: ResizeOptions): this {
     const rank = this.ndim - 2;
-    const linear = mode !== 'nearest' && mode !== 'bicubic';
-    const attributes: Attributes = {
-      mode: mode === 'bicubic' ? 'cubic' : linear ? 'linear' : 'nearest',
-      coordinate_transformation_mode: mode === 'nearest' ? 'asymmetric' : alignCorners ? 'align_corners' : 'pytorch_half_pixel',
-      ...(mode === 'nearest' ? {nearest_mode: 'floor'} : {}),
-      ...(mode === 'bicubic' ? {cubic_coeff_a: new Floats(-0.75)} : {}),
-    };
-    if (size === undefined && scale === undefined) throw wrong('interpolate: it needs a size or a scale');
+    const attributes = RESIZE_MODES[mode];
+    if (!attributes && mode !== 'area') throw wrong(`interpolate: mode '${mode}'; it must be ${Object.keys(RESIZE_MODES).join(', ')} or area`);
+    if ((size === undefined) === (scale === undefined)) throw wrong('interpolate: it needs a size or a scale, and not both');
     const plane = size === undefined
       ? spread(scale, rank, 1).map((factor, axis) => Math.floor((this.shape[axis + 2] ?? 1) * factor))
       : spread(size, rank, 1);
-    return this.apply('Resize', [this, null, null, integers([...this.shape.slice(0, 2), ...plane])], attributes);
+    if (plane.length !== rank) throw wrong(`interpolate: ${plane.length} numbers for a plane of ${rank} axes`);
+    if (alignCorners && (!attributes || attributes['mode'] === 'nearest')) throw wrong(`interpolate: alignCorners does not go with mode '${mode}'`);
+    if (!attributes) return this.adaptivePool(plane);
+    if (alignCorners || size !== undefined) {
+      const corners: Attributes = alignCorners ? {coordinate_transformation_mode: 'align_corners'} : {};
+      return this.apply('Resize', [this, null, null, integers([...this.shape.slice(0, 2), ...plane])], {...attributes, ...corners});
+    }
+    return this.apply('Resize', [this, null, constant('f32', [this.ndim], [1, 1, ...spread(scale, rank, 1)])], attributes);
   }
 
   /** TensorJS's upsample: factors of all axes, elements repeated. */
@@ -178,8 +204,8 @@ export class Products extends Layout {
     if (axis < 0 || this.shape.slice(axis).join() !== shape.join()) {
       throw wrong(`layerNorm: a tensor of shape ${shapeText(this.shape)} does not end in ${shapeText(shape)}`);
     }
-    const ones = constant(this.dtype, [], [1]);
-    const scale = weight ?? this.apply('Expand', [ones, integers(shape)]);
+    // A node of its own, not a tensor, which would have a device.
+    const scale = weight ?? (recordNode('Expand', [constant(this.dtype, [], [1]), integers(shape)])[0] as Recorded);
     return this.apply('LayerNormalization', bias ? [this, scale, bias] : [this, scale], {axis, epsilon: new Floats(epsilon)});
   }
 

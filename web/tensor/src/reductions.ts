@@ -71,17 +71,27 @@ export class Reductions extends Elementwise {
     return squares.sum(axes, keepDims).div(Math.max(count - correction, 0));
   }
 
-  std(axes?: Axes, options: {readonly correction?: number; readonly keepDims?: boolean} = {}): this {
-    return this.var(axes, options).sqrt();
+  /** The root of var(). As a norm, its gradient where all are equal is 0. */
+  std(axes?: Axes, {correction = 1, keepDims = false}: {readonly correction?: number; readonly keepDims?: boolean} = {}): this {
+    this.wantFloats('std');
+    const count = this.reduced(axes, 'std');
+    return this.sub(this.mean(axes ?? null, true)).norm(2, axes, keepDims).div(Math.sqrt(Math.max(count - correction, 0)));
   }
 
-  /** The p-norm; Infinity: the largest absolute value. */
+  /** The p-norm; Infinity and -Infinity: the largest and smallest absolute value; 0: how many elements are not 0. */
   norm(p = 2, axes?: Axes, keepDims = false): this {
     const x = this.floating();
     if (p === 2) return x.reduce('ReduceL2', axes, keepDims);
     if (p === 1) return x.reduce('ReduceL1', axes, keepDims);
     if (p === Infinity) return x.abs().max(axes, keepDims);
-    return x.abs().pow(p).sum(axes, keepDims).pow(1 / p);
+    if (p === -Infinity) return x.abs().min(axes, keepDims);
+    if (p === 0) return x.ne(0).cast(x.dtype).sum(axes, keepDims);
+    // A power of 0 may have an infinite slope: gradients there are 0.
+    const power = (of: this, exponent: number): this => {
+      const none = of.eq(0);
+      return of.choose(none, 0 ** exponent, of.choose(none, 1, of).pow(exponent));
+    };
+    return power(power(x.abs(), p).sum(axes, keepDims), 1 / p);
   }
 
   /** Where the largest element lies along an axis, the first one of equals, or among all; i32. */

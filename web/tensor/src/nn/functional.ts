@@ -30,7 +30,7 @@ export const logSoftmax = (x: Tensor, axis = -1): Tensor => x.logSoftmax(axis);
 /** Slope times x below 0; one slope, or one a channel. */
 export function prelu(x: Tensor, slope: Tensor): Tensor {
   const fitted = slope.size === 1 ? slope : slope.reshape([-1, ...new Array<number>(Math.max(x.ndim - 2, 0)).fill(1)]);
-  return x.relu().sub(x.neg().relu().mul(fitted));
+  return x.apply('PRelu', [x, fitted]);
 }
 
 export const linear = (x: Tensor, weight: Tensor, bias?: Tensor | null): Tensor => x.linear(weight, bias);
@@ -57,12 +57,21 @@ export function convTranspose2d(x: Tensor, weight: Tensor, bias?: Tensor | null,
   return x.convTranspose(weight, bias, list(dilation, 2, 1), groups, [...ends, ...ends], list(stride, 2, 1), list(outputPadding, 2, 0));
 }
 
-export const maxPool1d = (x: Tensor, window: PerAxis, options?: PoolOptions): Tensor => x.maxPool(window, options);
-export const maxPool2d = maxPool1d;
-export const avgPool1d = (x: Tensor, window: PerAxis, options?: PoolOptions & {readonly countIncludePad?: boolean}): Tensor => x.avgPool(window, options);
-export const avgPool2d = avgPool1d;
-export const adaptiveAvgPool2d = (x: Tensor, size: PerAxis): Tensor => x.adaptivePool(size);
-export const adaptiveMaxPool2d = (x: Tensor, size: PerAxis): Tensor => x.adaptivePool(size, 'max');
+/** A pool of [n, channels, ...plane] or without n, with a plane of `rank` axes. */
+const pool = <Given extends unknown[]>(name: string, rank: number, of: (x: Tensor, ...given: Given) => Tensor) => (x: Tensor, ...given: Given): Tensor => {
+  if (x.ndim === rank + 1) return of(x.unsqueeze(0), ...given).squeeze(0);
+  if (x.ndim !== rank + 2) throw wrong(`${name}: a tensor of ${x.ndim} axes; ${rank + 1} or ${rank + 2} are expected`);
+  return of(x, ...given);
+};
+type AvgPoolOptions = PoolOptions & {readonly countIncludePad?: boolean};
+const largest = (x: Tensor, window: PerAxis, options?: PoolOptions): Tensor => x.maxPool(window, options);
+const average = (x: Tensor, window: PerAxis, options?: AvgPoolOptions): Tensor => x.avgPool(window, options);
+export const maxPool1d = pool('maxPool1d', 1, largest);
+export const maxPool2d = pool('maxPool2d', 2, largest);
+export const avgPool1d = pool('avgPool1d', 1, average);
+export const avgPool2d = pool('avgPool2d', 2, average);
+export const adaptiveAvgPool2d = pool('adaptiveAvgPool2d', 2, (x, size: PerAxis) => x.adaptivePool(size));
+export const adaptiveMaxPool2d = pool('adaptiveMaxPool2d', 2, (x, size: PerAxis) => x.adaptivePool(size, 'max'));
 export const interpolate = (x: Tensor, options: ResizeOptions): Tensor => x.interpolate(options);
 
 /** `pads` names the last axis first: [before, after] of it, then of the one before. */
@@ -123,8 +132,10 @@ export const batchNorm = (x: Tensor, mean: Tensor, variance: Tensor, weight?: Te
 /** x over its p-norm along an axis. */
 export const normalize = (x: Tensor, p = 2, axis = 1, epsilon = 1e-12): Tensor => x.div(x.norm(p, axis, true).clamp(epsilon));
 
+/** The cosine of the angle between vectors along an axis; each norm is at least epsilon. */
 export function cosineSimilarity(a: Tensor, b: Tensor, axis = 1, epsilon = 1e-8): Tensor {
-  return a.mul(b).sum(axis).div(a.norm(2, axis).mul(b.norm(2, axis)).clamp(epsilon));
+  const direction = (x: Tensor): Tensor => normalize(x, 2, axis, epsilon);
+  return direction(a).mul(direction(b)).sum(axis);
 }
 
 export interface AttentionOptions {

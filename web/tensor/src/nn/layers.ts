@@ -1,6 +1,6 @@
 /** Layers as PyTorch has them: the same arguments, names of parameters and initial values. */
 import {noGrad, tidy} from '../core.ts';
-import type {ConvOptions, PerAxis, PoolOptions, ResizeOptions} from '../products.ts';
+import type {ConvOptions, PerAxis, ResizeOptions} from '../products.ts';
 import {type Shape, wrong} from '../shape.ts';
 import {Tensor} from '../tensor.ts';
 import * as F from './functional.ts';
@@ -272,12 +272,12 @@ export const Softplus = layer((x) => x.softplus());
 export const Softsign = layer((x) => x.softsign());
 export const Softmax = layer((x, axis?: number) => x.softmax(axis));
 export const LogSoftmax = layer((x, axis?: number) => x.logSoftmax(axis));
-export const MaxPool1d = layer((x, window: PerAxis, options?: PoolOptions) => x.maxPool(window, options));
-export const MaxPool2d = MaxPool1d;
-export const AvgPool1d = layer((x, window: PerAxis, options?: PoolOptions & {readonly countIncludePad?: boolean}) => x.avgPool(window, options));
-export const AvgPool2d = AvgPool1d;
-export const AdaptiveAvgPool2d = layer((x, size: PerAxis) => x.adaptivePool(size));
-export const AdaptiveMaxPool2d = layer((x, size: PerAxis) => x.adaptivePool(size, 'max'));
+export const MaxPool1d = layer(F.maxPool1d);
+export const MaxPool2d = layer(F.maxPool2d);
+export const AvgPool1d = layer(F.avgPool1d);
+export const AvgPool2d = layer(F.avgPool2d);
+export const AdaptiveAvgPool2d = layer(F.adaptiveAvgPool2d);
+export const AdaptiveMaxPool2d = layer(F.adaptiveMaxPool2d);
 export const Flatten = layer((x, start?: number, end?: number) => x.flatten(start ?? 1, end));
 export const Unflatten = layer((x, axis: number, shape: Shape) => x.reshape([...x.shape.slice(0, axis), ...shape, ...x.shape.slice(axis + 1)]));
 export const Upsample = layer((x, options: ResizeOptions) => x.interpolate(options));

@@ -45,13 +45,22 @@ export const smoothL1Loss = alone((x: Tensor, target: Tensor, {reduction, beta =
   return huberLoss(x, target, {reduction, delta: beta}).div(beta);
 });
 
-/** Of probabilities; their logarithms are at least -100. */
+/** Of probabilities; their logarithms are at least -100, and the gradient is (x - target) / max(x (1 - x), 1e-12). */
 export const binaryCrossEntropy = alone((x: Tensor, target: Tensor, {reduction, weight}: LossOptions & {readonly weight?: Tensor} = {}): Tensor => {
   sameShape('binaryCrossEntropy', x, target);
   const log = (p: Tensor): Tensor => p.log().clamp(-100, null);
-  const loss = target.mul(log(x)).add(log(x.neg().add(1)).mul(target.neg().add(1))).neg();
+  const entropy = (p: Tensor): Tensor => target.mul(log(p)).add(log(p.neg().add(1)).mul(target.neg().add(1))).neg();
+  const loss = x.requiresGrad ? saturating(x, target, entropy) : entropy(x);
   return reduced(weight ? loss.mul(weight) : loss, reduction);
 });
+
+/** `entropy` where x (1 - x) exceeds 1e-12. Elsewhere its logarithms have no gradient: a term of value 0 has the gradient instead. */
+function saturating(x: Tensor, target: Tensor, entropy: (p: Tensor) => Tensor): Tensor {
+  const still = x.detach();
+  const inside = still.mul(still.neg().add(1)).gt(1e-12);
+  const slope = still.sub(target.detach()).mul(1e12);
+  return Tensor.where(inside, entropy(Tensor.where(inside, x, 0.5)), entropy(still).add(x.sub(still).mul(slope)));
+}
 
 /** TensorJS's name. */
 export const bce = binaryCrossEntropy;
@@ -61,11 +70,9 @@ export const binaryCrossEntropyWithLogits = alone((
   x: Tensor, target: Tensor, {reduction, weight, posWeight}: LossOptions & {readonly weight?: Tensor; readonly posWeight?: Tensor} = {},
 ): Tensor => {
   sameShape('binaryCrossEntropyWithLogits', x, target);
-  // log(1 + exp(-x)) without overflow.
-  const softplus = x.abs().neg().softplus();
   const loss = posWeight
-    ? target.neg().add(1).mul(x).add(posWeight.sub(1).mul(target).add(1).mul(softplus.add(x.neg().relu())))
-    : x.relu().sub(x.mul(target)).add(softplus);
+    ? target.neg().add(1).mul(x).add(posWeight.sub(1).mul(target).add(1).mul(x.neg().softplus()))
+    : x.softplus().sub(x.mul(target));
   return reduced(weight ? loss.mul(weight) : loss, reduction);
 });
 
