@@ -145,6 +145,7 @@ const Case cases[] = {
     {UnaryOp::erf, std::erf, -5, 5, 2, 6},
     {UnaryOp::sin, std::sin, -1e5, 1e5, 1.5, 2},
     {UnaryOp::cos, std::cos, -1e5, 1e5, 1.5, 2},
+    {UnaryOp::sin, std::sin, -1e12, 1e12, 1.5, 2.5},
     {UnaryOp::tan, std::tan, -1e4, 1e4, 2.5, 4},
     {UnaryOp::asin, std::asin, -1, 1, 2.5, 4},
     {UnaryOp::acos, std::acos, -1, 1, 2.5, 4},
@@ -214,13 +215,22 @@ TEST(LowerMath, DoublePrecision) {
 TEST(LowerMath, LargeAnglesStayClose) {
   const Var x = var("x", DType::f32);
   Evaluator sine(lower_math(sin(Expr(x))), {x}), cosine(lower_math(cos(Expr(x))), {x});
+  // The last one is 3.4e38.
   for (int k = 0; k < 2000; ++k) {
-    const float v = static_cast<float>(1e5 + k * 499983.7);
+    const float v = static_cast<float>(1e5 * std::pow(3.4e33, k / 1999.0));
     EXPECT_NEAR(sine({Scalar::of_float(DType::f32, v)}).f, std::sin(static_cast<double>(v)), 3e-7)
         << v;
     EXPECT_NEAR(cosine({Scalar::of_float(DType::f32, v)}).f, std::cos(static_cast<double>(v)), 3e-7)
         << v;
   }
+}
+
+// As f64, far outside of what is reduced exactly.
+TEST(LowerMath, WavesStayWithinTheirRange) {
+  const Var x = var("x", DType::f64);
+  Evaluator sine(lower_math(sin(Expr(x))), {x});
+  for (int k = 0; k < 300; ++k)
+    EXPECT_LE(std::fabs(sine({Scalar::of_float(DType::f64, 1.37 * std::pow(10, k))}).f), 1) << k;
 }
 
 TEST(LowerMath, PowAndRemainders) {

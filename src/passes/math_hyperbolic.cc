@@ -1,3 +1,4 @@
+#include <limits>
 
 #include "passes/math_functions.h"
 
@@ -47,7 +48,8 @@ Expr acosh(const Expr& x) {
   const Expr t = x - one;
   const Expr near = log1p(t + unary(UnaryOp::sqrt, t * (t + number(x, 2))));
   const Expr far = math::log(x) + number(x, log_of_two);
-  return select(x > number(x, is_double(x) ? 1e10 : 1e6), far, near);
+  const Expr value = select(x > number(x, is_double(x) ? 1e10 : 1e6), far, near);
+  return select(x >= one, value, number(x, std::numeric_limits<double>::quiet_NaN()));
 }
 
 Expr atanh(const Expr& x) {

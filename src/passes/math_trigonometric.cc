@@ -16,16 +16,42 @@ struct Reduced {
   Expr r;
 };
 
-Reduced reduce(const Expr& x) {
-  const Type wide = x->type.with_dtype(DType::f64);
-  const Expr large = cast(wide, x);
-  const Expr n = unary(UnaryOp::round, large * number(large, 2 / pi));
-  // pi/2 in three parts of 33 bits: n times a part is exact while n has 20.
-  Expr r = large - n * number(large, 0x1.921fb544p+0);
-  r = r - n * number(large, 0x1.0b4611a6p-34);
-  r = r - n * number(large, 0x1.3198a2e037073p-69);
-  return {cast(bits_type(x->type), n), cast(x->type, r)};
+// 2/pi in parts of 29 bits: an f32 times one is exact in f64, and so is what is left of the product
+// after full turns. The six parts reach 2^-46 of the largest f32.
+constexpr double two_over_pi[] = {0x1.45f306dp-1,  0x1.9391054p-30,  0x1.4fe13abp-59,
+                                  0x1.d1f534dp-88, 0x1.b81b6c5p-117, 0x1.5993c4p-148};
+
+Reduced reduce_single(const Expr& x) {
+  const Expr wide = cast(x->type.with_dtype(DType::f64), x);
+  const auto whole = [](const Expr& e) { return unary(UnaryOp::round, e); };
+  const auto within_turn = [&](double part) {
+    const Expr product = wide * number(wide, part);
+    return product - whole(product * number(wide, 0.25)) * number(wide, 4);
+  };
+  Expr rest = within_turn(two_over_pi[5]);
+  for (int part = 4; part > 0; --part) rest = rest + within_turn(two_over_pi[part]);
+  const Expr first = within_turn(two_over_pi[0]), quarters = whole(first);
+  // The difference is exact, so that near a multiple of pi/2 the sum keeps the digits of `rest`.
+  const Expr sum = (first - quarters) + rest, more = whole(sum);
+  return {cast(bits_type(x->type), quarters + more),
+          cast(x->type, (sum - more) * number(wide, pi / 2))};
 }
+
+// Exact to the last digits while |x| < 2^40; beyond, results only stay within their range.
+Reduced reduce_double(const Expr& x) {
+  const Expr n = unary(UnaryOp::round, x * number(x, 2 / pi));
+  // pi/2 in three parts of 33 bits: 20 bits of n times a part are exact.
+  const Expr high = unary(UnaryOp::round, n * number(x, 0x1p-20)) * number(x, 0x1p20);
+  const Expr low = n - high;
+  Expr r = x;
+  for (double part : {0x1.921fb544p+0, 0x1.0b4611a6p-34})
+    r = r - high * number(x, part) - low * number(x, part);
+  r = r - n * number(x, 0x1.3198a2e037073p-69);
+  const double most = pi / 4 * 1.001;
+  return {cast(bits_type(x->type), n), max(min(r, number(x, most)), number(x, -most))};
+}
+
+Reduced reduce(const Expr& x) { return is_double(x) ? reduce_double(x) : reduce_single(x); }
 
 Expr sine_of_reduced(const Expr& r) {
   const Expr z = r * r;

@@ -47,22 +47,70 @@ struct Definitions {
                   call(UnaryOp::log, u) * (x / select(exact, c(1), kept)));
   }
 
-  // sin and cos of x - k pi/2, |x - k pi/2| <= pi/4: the constant in parts of 8 bits keeps the
-  // products exact.
-  struct Turn {
-    Expr quadrant, sine, cosine;
+  Expr word(uint32_t value) { return constant_int(u32, value); }
+  Expr joined(const Expr& a, const Expr& b) { return call(BinaryOp::bit_or, a, b); }
+  Expr masked(const Expr& a, uint32_t mask) { return call(BinaryOp::bit_and, a, word(mask)); }
+  Expr left(const Expr& a, const Expr& count) { return call(BinaryOp::shl, a, count); }
+  Expr right(const Expr& a, const Expr& count) { return call(BinaryOp::shr, a, count); }
+
+  // x = quadrant pi/2 + rest, |rest| <= pi/4.
+  struct Reduced {
+    Expr quadrant, rest;
   };
-  Turn turn(const Expr& x) {
+  // The constant in parts of 8 bits keeps the products exact.
+  Reduced reduced_small(const Expr& x) {
     const Expr k = call(UnaryOp::round, x * (1 / half_pi));
     Expr r = x - k * 1.5703125;
     r = r - k * 0.000484466552734375;
     r = r - k * -6.4074993133544921875e-7;
     r = r - k * 9.9209362947050294679e-10;
+    return {cast(i32, k), r};
+  }
+  // For |x| >= 2^16, in integers: x is m 2^e, and of 2/pi only 56 bits matter, those before them
+  // give full turns. Products of the first 40 are exact.
+  Reduced reduced_large(const Expr& x) {
+    const Expr bits = bitcast(u32, x);
+    const Expr m = joined(masked(bits, 0x7fffff), word(0x800000));
+    // Where the bits begin: 9 zeros, then 2/pi.
+    const Expr exponent = masked(right(bits, word(23)), 255);
+    const Expr begin = select(exponent > word(143), exponent - word(143), word(0));
+    const uint32_t stream[] = {0x00517cc1, 0xb727220a, 0x94fe13ab,
+                               0xe8fa9a6e, 0xe06db14a, 0xcc9e21c8};
+    const auto chosen = [&](int next) {
+      const auto at = [&](int k) { return word(stream[k + next]); };
+      return select(begin < word(64), select(begin < word(32), at(0), at(1)),
+                    select(begin < word(96), at(2), at(3)));
+    };
+    const Expr shift = masked(begin, 31), back = word(31) - shift;
+    const auto window = [&](int next) {
+      return joined(left(chosen(next), shift), right(right(chosen(next + 1), word(1)), back));
+    };
+    const Expr first = window(0), second = window(1);
+    const Expr middle = m * right(second, word(24));
+    // Units of 2^-30 quarter turns.
+    const Expr sum = m * first + right(middle, word(8));
+    const Expr tail = cast(f32, masked(middle, 255)) * 0x1p-8 +
+                      cast(f32, m) * (cast(f32, masked(second, 0xffffff)) * 0x1p-32);
+    const Expr quarters = right(sum + word(1 << 29), word(30));
+    const Expr rest = bitcast(i32, sum - left(quarters, word(30)));
+    const Expr r = (cast(f32, rest) + tail) * (half_pi * 0x1p-30);
+    const Expr negative = x < 0.0, q = bitcast(i32, quarters);
+    return {select(negative, -q, q), select(negative, -r, r)};
+  }
+
+  struct Turn {
+    Expr quadrant, sine, cosine;
+  };
+  Turn turn(const Expr& x) {
+    const Expr size = size_bits(x), is_large = size >= word(0x47800000);
+    const Reduced small = reduced_small(x), large = reduced_large(x);
+    const Expr near = select(is_large, large.rest, small.rest);
+    const Expr r = select(size < infinity_bits(), near, nan());
     const Expr z = r * r;
     const Expr sine = fma(r * z, polynomial(z, {-0.000195878907, 0.00833274797, -0.166666642}), r);
     const Expr cosine =
         fma(z * z, polynomial(z, {2.45479423e-05, -0.00138883025, 0.0416666642}), 1.0 - z * 0.5);
-    return {cast(i32, k), sine, cosine};
+    return {select(is_large, large.quadrant, small.quadrant), sine, cosine};
   }
   Expr bit(const Expr& a, int64_t mask) {
     return call(BinaryOp::bit_and, a, constant_int(i32, mask)) != 0.0;

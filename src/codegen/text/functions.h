@@ -15,8 +15,8 @@ struct Function {
 
 // Of the type of the operands (f32, i32 or index, any number of lanes). The body may use exp, log,
 // sqrt, round, floor, trunc, abs, arithmetic, comparisons and bit casts, and other operations
-// defined here. Errors relative to the true value, with exp and log exact: below 4e-7; sin, cos,
-// tan: absolute, up to |x| = 1e5; pow grows with |y log x|.
+// defined here. Errors relative to the true value, with exp and log exact: below 4e-7; sin, cos:
+// absolute, for all x; tan: as sin over cos; pow grows with |y log x|.
 std::optional<Function> define_function(ir::UnaryOp op, ir::Type type);
 std::optional<Function> define_function(ir::BinaryOp op, ir::Type type);
 

@@ -14,7 +14,12 @@ std::vector<Case> unary_cases(double low, double high) {
 }
 
 OpDef unary(std::string name, std::string doc, int since, UnaryFunction function, double low = -2,
-            double high = 2, TypeSet types = any_float) {
+            double high = 2, TypeSet types = any_float, std::vector<float> special = {}) {
+  std::vector<Case> cases = unary_cases(low, high);
+  if (!special.empty()) {
+    const auto count = static_cast<int64_t>(special.size());
+    cases.push_back({.name = "special", .inputs = {floats({count}, std::move(special))}});
+  }
   return {.name = std::move(name),
           .doc = std::move(doc),
           .since = since,
@@ -24,7 +29,7 @@ OpDef unary(std::string name, std::string doc, int since, UnaryFunction function
                 return elementwise(b, b.input(0).dtype(),
                                    [&](std::span<const Expr> x) { return function(x[0]); });
               },
-          .cases = unary_cases(low, high)};
+          .cases = std::move(cases)};
 }
 
 Expr sign(Expr x) {
@@ -64,16 +69,19 @@ Result<> is_nan_define(Builder& b) {
 std::vector<OpDef> unary_family() {
   constexpr float inf = std::numeric_limits<float>::infinity();
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> angles = {0,     1e-6f, 3.1415927f, 1e5f,  -2e5f,  1e6f, 12345678, 1e8f,
+                                     -6e8f, 4e9f,  1e12f,      1e20f, -3e38f, inf,  -inf,     nan};
   return {
       unary("Abs", "Absolute value.", 13, ir::abs, -2, 2, any_number),
       unary("Acos", "Inverse cosine.", 22, ir::acos, -1, 1),
-      unary("Acosh", "Inverse hyperbolic cosine.", 22, ir::acosh, 1, 9),
+      unary("Acosh", "Inverse hyperbolic cosine.", 22, ir::acosh, 1, 9, any_float,
+            {1, 1.0001f, 1e10f, 1e30f, 0.5f, 0, -1, -1e10f, -1e20f, inf, -inf, nan}),
       unary("Asin", "Inverse sine.", 22, ir::asin, -1, 1),
       unary("Asinh", "Inverse hyperbolic sine.", 22, ir::asinh, -9, 9),
       unary("Atan", "Inverse tangent.", 22, ir::atan, -9, 9),
       unary("Atanh", "Inverse hyperbolic tangent.", 22, ir::atanh, -0.95, 0.95),
       unary("Ceil", "Rounds up.", 13, ir::ceil, -9, 9),
-      unary("Cos", "Cosine.", 22, ir::cos, -9, 9),
+      unary("Cos", "Cosine.", 22, ir::cos, -9, 9, any_float, angles),
       unary("Cosh", "Hyperbolic cosine.", 22, ir::cosh),
       unary(
           "Erf", "Error function.", 13,
@@ -91,10 +99,10 @@ std::vector<OpDef> unary_family() {
           "Reciprocal", "1 / x.", 13, [](Expr x) { return 1.0 / x; }, 0.25, 4),
       unary("Round", "Rounds to the nearest integer, halves to even.", 22, ir::round, -9, 9),
       unary("Sign", "-1, 0 or 1.", 13, sign, -2, 2, any_number),
-      unary("Sin", "Sine.", 22, ir::sin, -9, 9),
+      unary("Sin", "Sine.", 22, ir::sin, -9, 9, any_float, angles),
       unary("Sinh", "Hyperbolic sine.", 22, ir::sinh),
       unary("Sqrt", "Square root.", 13, ir::sqrt, 0, 9),
-      unary("Tan", "Tangent.", 22, ir::tan, -1.4, 1.4),
+      unary("Tan", "Tangent.", 22, ir::tan, -1.4, 1.4, any_float, angles),
       unary("Tanh", "Hyperbolic tangent.", 13, ir::tanh, -4, 4),
       {.name = "Identity",
        .doc = "The input itself.",
