@@ -160,7 +160,8 @@ Result<> softmax_12(Step& step) {
   return {};
 }
 
-// Nearest neighbours were chosen by a rule without a name: up floor, down ceil.
+// Nearest neighbours were chosen by a rule without a name: floor along axes that grow, ceil along
+// those that shrink. Where there are both, or only the run knows, growing is a node of its own.
 Result<> resize_asymmetric(Step& step, const std::string& scales) {
   step.set_default("mode", std::string("nearest"));
   std::string mode = step.take_text("mode", "nearest");
@@ -168,11 +169,21 @@ Result<> resize_asymmetric(Step& step, const std::string& scales) {
   step.node.attributes["mode"] = mode;
   step.node.attributes["coordinate_transformation_mode"] = std::string("asymmetric");
   auto known = step.known(scales);
-  bool shrinks = known && std::ranges::any_of(*known, [](double scale) { return scale < 1; });
+  const auto some = [&](auto holds) { return !known || std::ranges::any_of(*known, holds); };
+  const bool shrinks = some([](double scale) { return scale < 1; });
+  const bool grows = some([](double scale) { return scale > 1; });
+  std::string x = step.input(0), rest = scales;
   if (mode == "nearest") {
-    step.node.attributes["nearest_mode"] = std::string(shrinks ? "ceil" : "floor");
+    ops::Attributes& attributes = step.node.attributes;
+    if (shrinks && grows) {
+      const std::string one = step.constant_floats({1});
+      attributes["nearest_mode"] = std::string("floor");
+      x = step.prepend("Resize", {x, "", step.prepend("Max", {scales, one})}, attributes);
+      rest = step.prepend("Min", {scales, one});
+    }
+    attributes["nearest_mode"] = std::string(shrinks ? "ceil" : "floor");
   }
-  step.node.inputs = {step.input(0), "", scales};
+  step.node.inputs = {x, "", rest};
   return {};
 }
 Result<> upsample_7(Step& step) {

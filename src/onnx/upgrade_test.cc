@@ -119,6 +119,24 @@ TEST(Upgrade, UpsampleBecomesResize) {
   EXPECT_EQ(empty.graph.nodes[0].inputs[1], graph::no_value);
 }
 
+// Axes that grow take the element before, axes that shrink the one after.
+TEST(Upgrade, Resize10GrowsAndShrinksApart) {
+  const auto of = [](std::vector<float> scales) {
+    return upgraded(10, node("Resize", {"x", "scales"}, {"y"}),
+                    {floats("scales", {4}, std::move(scales))});
+  };
+  const auto grows = of({1, 1, 2, 1});
+  EXPECT_EQ(grows.ops, Names{"Resize"});
+  EXPECT_EQ(grows.text(0, "nearest_mode"), "floor");
+  const auto shrinks = of({1, 1, 1, 0.5f});
+  EXPECT_EQ(shrinks.ops, Names{"Resize"});
+  EXPECT_EQ(shrinks.text(0, "nearest_mode"), "ceil");
+  const auto both = of({1, 1, 2, 0.5f});
+  EXPECT_EQ(both.ops, (Names{"Max", "Resize", "Min", "Resize"}));
+  EXPECT_EQ(both.text(1, "nearest_mode"), "floor");
+  EXPECT_EQ(both.text(3, "nearest_mode"), "ceil");
+}
+
 TEST(Upgrade, AxisBroadcastUnsqueezes) {
   auto add = upgraded(6,
                       node("Add", {"x", "b"}, {"y"},
