@@ -1,5 +1,6 @@
 // Sampling images at computed places, and cropping.
 #include <cmath>
+#include <limits>
 
 #include "ir/print.h"
 #include "ops/define.h"
@@ -19,8 +20,16 @@ struct Sampling {
   // From [-1, 1] to elements of an axis.
   Expr place(Expr normal, const Expr& extent) const {
     Expr size = ir::cast(DType::f32, extent);
-    if (align) return (normal + 1.0) * 0.5 * (size - 1.0);
-    return ((normal + 1.0) * size - 1.0) * 0.5;
+    if (align) return bounded((normal + 1.0) * 0.5 * (size - 1.0), size);
+    return bounded(((normal + 1.0) * size - 1.0) * 0.5, size);
+  }
+  // Weights of infinite places would be NaN. Beyond 4 elements outside, every place is as far. NaN,
+  // and what has no mirror image, is before the first element, as in PyTorch.
+  Expr bounded(const Expr& at, const Expr& size) const {
+    if (border == Border::reflection)
+      return ir::select(ir::abs(at) <= std::numeric_limits<float>::max(), at, ir::zero(at->type));
+    const Expr before = ir::constant(at->type, -4), after = size + 4.0;
+    return ir::select(at > before, ir::select(at < after, at, after), before);
   }
   // Mirrors at the first and last elements (align) or at their outer edges.
   Expr reflected(Expr at, const Expr& extent) const {
@@ -200,6 +209,10 @@ Result<> center_crop_pad(Builder& b) {
 }  // namespace
 
 std::vector<OpDef> grid_sample_family() {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  const TensorData infinite =
+      floats({1, 1, 6, 2}, {inf, 0, -inf, 0.25f, 0.5f, -inf, inf, inf, nan, 0, 1e30f, -1e30f});
   return {
       {.name = "GridSample",
        .doc = "Samples X at the places a grid says, in coordinates from -1 to 1.",
@@ -233,6 +246,15 @@ std::vector<OpDef> grid_sample_family() {
                             {"align_corners", 1}},
              .low = -1.5,
              .high = 1.5},
+            {.name = "infinite places", .shapes = {{1, 1, 2, 3}}, .inputs = {{}, infinite}},
+            {.name = "infinite places of a border",
+             .shapes = {{1, 1, 2, 3}},
+             .attributes = {{"padding_mode", "border"}},
+             .inputs = {{}, infinite}},
+            {.name = "infinite places mirrored",
+             .shapes = {{1, 1, 2, 3}},
+             .attributes = {{"padding_mode", "reflection"}, {"mode", "cubic"}},
+             .inputs = {{}, infinite}},
             {.name = "volume",
              .shapes = {{1, 1, 3, 3, 3}, {1, 2, 2, 2, 3}},
              .low = -1,
