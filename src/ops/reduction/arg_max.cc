@@ -1,4 +1,6 @@
 // ArgMax and ArgMin: reductions to positions.
+#include <limits>
+
 #include "ops/families.h"
 #include "ops/reduction/reduce.h"
 
@@ -18,6 +20,9 @@ Result<> arg_define(Builder& b, bool smallest) {
   return {};
 }
 
+constexpr float inf = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
 OpDef arg(std::string name, std::string doc, bool smallest) {
   return {.name = std::move(name),
           .doc = std::move(doc),
@@ -32,6 +37,9 @@ OpDef arg(std::string name, std::string doc, bool smallest) {
                      .shapes = {{2, 3, 7}},
                      .attributes = {{"axis", -1}, {"keepdims", 0}}},
                     {.name = "long axis", .shapes = {{66001}}},
+                    {.name = "NaN",
+                     .attributes = {{"axis", 1}},
+                     .inputs = {floats({3, 4}, {2, nan, 5, nan, nan, 1, 1, 1, -inf, inf, 0, nan})}},
                     {.name = "ties",
                      .attributes = {{"axis", 1}},
                      .inputs = {floats({2, 4}, {2, 5, 5, 2, 1, 1, 1, 1})}},
@@ -57,6 +65,11 @@ Tensor best_index(Builder& b, std::string name, const Tensor& x, int axis, bool 
   Expr better = smallest ? Expr(other) < Expr(value) : Expr(other) > Expr(value);
   Expr nearer = last_of_equals ? Expr(other_place) > Expr(place) : Expr(other_place) < Expr(place);
   Expr wins = better || (Expr(other) == Expr(value) && nearer);
+  if (ir::is_float(type.dtype)) {
+    // The first NaN is the largest and the smallest, as in NumPy and PyTorch.
+    Expr unordered = ir::is_nan(other);
+    wins = ir::select(ir::is_nan(value), unordered && nearer, unordered || wins);
+  }
   Combiner combiner{{value, place},
                     {other, other_place},
                     {ir::select(wins, other, value), ir::select(wins, other_place, place)},
