@@ -1,4 +1,5 @@
 // Arithmetic of two or more elements, with broadcasting.
+#include <cmath>
 #include <limits>
 
 #include "ops/define.h"
@@ -91,6 +92,17 @@ Expr power_of(Expr x, double exponent) {
   return {};
 }
 
+constexpr int64_t max_factors = 64;  // of integers: more than 63 other than 0, 1 and -1 overflow
+
+// The power by a known number of squares.
+Expr known_power(const Expr& x, int64_t exponent) {
+  Expr power, square = x;
+  for (; exponent > 0; exponent /= 2, square = square * square)
+    if (exponent % 2) power = power ? power * square : square;
+  return power;
+}
+
+// Null for integers to the power of what is not known.
 Expr power(Expr x, Expr y) {
   Type type = x->type;
   if (ir::is_float(type.dtype)) {
@@ -99,17 +111,68 @@ Expr power(Expr x, Expr y) {
     }
     return ir::pow(x, ir::cast(type, y));
   }
-  if (auto known = ir::as_int(y)) {
-    if (Expr short_form = power_of(x, static_cast<double>(*known))) return short_form;
-  }
-  // Whole powers come out of floats a little beside the integer they mean.
-  Expr value = ir::pow(ir::cast(DType::f32, x), ir::cast(DType::f32, y));
-  return ir::cast(type, ir::is_float(y->type.dtype) ? value : ir::round(value));
+  const auto known = ir::as_float(y);
+  if (known && *known == 0) return ir::constant(type, 1);
+  if (known && *known == std::floor(*known) && *known > 0 && *known < max_factors)
+    return known_power(x, static_cast<int64_t>(*known));
+  return {};
+}
+
+// Powers of integers as products of `max_factors` numbers, x or 1. More factors than that overflow,
+// or are 0, 1 or -1 and only count as even or odd. A negative power of 0 is 0, as a quotient by 0
+// is.
+Tensor integer_powers(Builder& b, const Shape& shape) {
+  const Tensor &base = b.input(0), &exponent = b.input(1);
+  const Type type = base.dtype(), type_of_y = exponent.dtype();
+  const bool real = ir::is_float(exponent.dtype());
+  const auto parity = [](const Expr& count) {
+    return ir::binary(ir::BinaryOp::bit_and, count, ir::constant_int(count->type, 1));
+  };
+  const auto factors = [&](Point p) {
+    const Expr y = b.at_broadcast(exponent, p);
+    const Expr most = ir::constant(type_of_y, max_factors - 1);
+    const Expr few = as_index(ir::max(ir::min(y, most), ir::zero(type_of_y)));
+    const Expr whole = ir::cast(real ? Type(DType::i32) : type_of_y, y);
+    const Expr many = as_index(parity(whole)) + static_cast<double>(max_factors - 2);
+    return ir::select(y < most, few, many);
+  };
+  return b.reduce(
+      stage_name(b), Builder::Join::prod, base.dtype(), shape, {ir::index(max_factors)},
+      [&](Point p, Point over) {
+        return ir::select(over[0] < factors(p), b.at_broadcast(base, p), ir::constant(type, 1));
+      },
+      [&](Point p, Expr product) {
+        const Expr x = b.at_broadcast(base, p), y = b.at_broadcast(exponent, p);
+        if (real) {
+          const Expr value = ir::pow(ir::cast(DType::f32, x), ir::cast(DType::f32, y));
+          return ir::select(y >= 0.0 && ir::floor(y) == y, product, ir::cast(type, value));
+        }
+        if (ir::is_unsigned_int(type_of_y.dtype)) return product;
+        const Expr one = ir::constant(type, 1);
+        Expr inverse = ir::select(x == one, one, ir::zero(type));
+        if (!ir::is_unsigned_int(type.dtype)) {
+          const Expr minus = ir::constant(type, -1);
+          const Expr sign = ir::select(parity(y) == 0.0, one, minus);
+          inverse = ir::select(x == minus, sign, inverse);
+        }
+        return ir::select(y < 0.0, inverse, product);
+      });
 }
 
 Result<> pow_define(Builder& b) {
-  return elementwise(b, b.input(0).dtype(),
-                     [](std::span<const Expr> x) { return power(x[0], x[1]); });
+  const Tensor &x = b.input(0), &y = b.input(1);
+  GS_ASSIGN(const Shape shape, b.broadcast(std::vector<Tensor>{x, y}));
+  bool unknown = false;
+  const auto value = [&](Point p) {
+    Expr made = power(b.at_broadcast(x, p), b.at_broadcast(y, p));
+    unknown = !made.get();
+    return made;
+  };
+  // Whether the exponent is a number that is known now.
+  value(std::vector<Expr>(shape.size(), ir::index(0)));
+  b.output(0,
+           unknown ? integer_powers(b, shape) : b.compute(stage_name(b), x.dtype(), shape, value));
+  return {};
 }
 
 Result<> mod_define(Builder& b) {
@@ -157,7 +220,16 @@ std::vector<OpDef> binary_family() {
                  {.name = "root", .shapes = {{7}}, .inputs = {{}, floats({1}, {0.5})}, .low = 0},
                  {.name = "integer exponent",
                   .inputs = {floats({3}, {1, 2, 3}), int64s({3}, {4, 5, 6})}},
-                 {.name = "integers", .inputs = {int32s({3}, {1, 2, 3}), int32s({3}, {4, 5, 6})}}}},
+                 {.name = "integers", .inputs = {int32s({3}, {1, 2, 3}), int32s({3}, {4, 5, 6})}},
+                 {.name = "large integers",
+                  .inputs = {int32s({9}, {3, 7, -7, 2, -1, 1, 2, 0, -46341}),
+                             int32s({9}, {19, 10, 9, 31, -3, -2, -1, 0, 2})}},
+                 {.name = "wide integers",
+                  .inputs = {int64s({4}, {3, 7, -7, 10}), int64s({4}, {19, 10, 9, 9})}},
+                 {.name = "integers by a known float",
+                  .inputs = {int32s({3}, {3, 7, -5}), floats({}, {10})}},
+                 {.name = "integers by floats",
+                  .inputs = {int32s({4}, {3, 7, 9, 4}), floats({4}, {19, 10, 0.5f, 1.5f})}}}},
       {.name = "Mod",
        .doc = "The remainder, with the sign of B, or of A with `fmod`.",
        .since = 28,
