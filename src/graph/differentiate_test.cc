@@ -98,6 +98,8 @@ constexpr Kink kinks[] = {
     {"StopGradient", "", -1, "is there to have none"},
     {"Pow", "", 1, "the powers of negative numbers are no function of the exponent"},
     {"Mod", "floats, and what is infinite or zero", -1, "jumps"},
+    {"Mod", "fmod with large quotients", -1, "jumps"},
+    {"Mod", "floats with large quotients", -1, "jumps"},
     {"Acosh", "special", -1, "is infinitely steep at 1, and not a number below"},
     {"Sin", "special", -1, "a step from a large angle is many turns"},
     {"Cos", "special", -1, "a step from a large angle is many turns"},

@@ -130,27 +130,30 @@ Expr pow(const Expr& x, const Expr& y) {
   return select(is_nan_input || (unary(UnaryOp::is_nan, y) && (x != one)), number(x, nan), result);
 }
 
-// Subtracts multiples of y whose product is exact, the largest first.
+// Subtracts multiples of y whose products are exact, the largest first. A quotient that rounding
+// makes too large leaves a negative rest, which the next step adds to. All quotients of f32 are
+// below 2^277; beyond 2^200, those of f64 give NaN.
 Expr rem(const Expr& x, const Expr& y) {
   const Type wide = x->type.with_dtype(DType::f64);
   const Type bits = bits_type(wide);
+  const Expr size = unary(UnaryOp::abs, cast(wide, x));
   const Expr divisor = unary(UnaryOp::abs, cast(wide, y));
-  Expr rest = unary(UnaryOp::abs, cast(wide, x));
   const bool narrow = !is_double(x);
-  const auto top_bits = [&](const Expr& value) {  // 26 significant bits
-    const Expr mask = constant_int(bits, -(int64_t{1} << 27));
+  const auto top_bits = [&](const Expr& value, int count) {
+    const Expr mask = constant_int(bits, -(int64_t{1} << (53 - count)));
     return bitcast(wide, binary(BinaryOp::bit_and, bitcast(bits, value), mask));
   };
-  const Expr high = narrow ? divisor : top_bits(divisor);
+  const Expr high = narrow ? divisor : top_bits(divisor, 26);
   const Expr low = divisor - high;
-  for (int step = 0; step < 3; ++step) {
-    const Expr count = top_bits(unary(UnaryOp::trunc, rest / divisor));
+  Expr rest = size;
+  for (int step = 0; step < (narrow ? 11 : 8); ++step) {
+    const Expr count = top_bits(unary(UnaryOp::trunc, rest / divisor), narrow ? 28 : 26);
     rest = rest - count * high;
     if (!narrow) rest = rest - count * low;
-    // The quotient may have been rounded up.
-    rest = select(rest < number(rest, 0), rest + divisor, rest);
   }
-  rest = select(divisor == number(divisor, infinity), unary(UnaryOp::abs, cast(wide, x)), rest);
+  rest = select(rest < number(rest, 0), rest + divisor, rest);
+  if (!narrow) rest = select(rest < divisor, rest, number(rest, nan));
+  rest = select(divisor == number(divisor, infinity), size, rest);
   const Expr result = with_sign_of(cast(x->type, rest), x);
   return select(unary(UnaryOp::is_inf, x) || unary(UnaryOp::is_nan, y), number(x, nan), result);
 }

@@ -229,12 +229,31 @@ struct Definitions {
     return select(call(UnaryOp::is_nan, b), b, select(a < b, b, a));
   }
 
+  // Long division of the mantissas, 8 bits at a time: exact for all quotients, whatever the
+  // hardware's division is.
   Expr fmod_of(const Expr& a, const Expr& b) {
-    const Expr size = call(UnaryOp::abs, b), step = with_sign_of(a, size);
-    Expr r = a - call(UnaryOp::trunc, a / b) * b;
-    r = select(r != 0.0 && (r < 0.0) != (a < 0.0), r + step, r);  // the quotient was rounded up
-    r = select(call(UnaryOp::abs, r) >= size, r - step, r);
-    return select(size == infinity && call(UnaryOp::abs, a) < infinity, a, r);
+    const Expr size = size_bits(a), divisor = size_bits(b);
+    const auto exponent = [&](const Expr& bits) {  // that of denormals is 1, too
+      const Expr stored = bitcast(i32, right(bits, word(23)));
+      return select(stored > 0.0, stored, constant_int(i32, 1));
+    };
+    const auto mantissa = [&](const Expr& bits) {
+      const Expr stored = masked(bits, 0x7fffff);
+      return select(bits >= word(0x800000), joined(stored, word(0x800000)), stored);
+    };
+    const Expr scale = exponent(divisor), digits = exponent(size) - scale;
+    const Expr m = mantissa(divisor), by = select(m == 0.0, word(1), m);
+    Expr rest = call(BinaryOp::rem, mantissa(size), by);
+    for (int done = 0; done < 254; done += 8) {
+      const Expr more = digits - static_cast<double>(done);
+      const Expr count =
+          select(more > 8.0, constant_int(i32, 8), select(more > 0.0, more, zero(i32)));
+      rest = call(BinaryOp::rem, left(rest, bitcast(u32, count)), by);
+    }
+    const Expr power = scale - 150.0, half = call(BinaryOp::shr, power, constant_int(i32, 1));
+    const Expr value = cast(f32, rest) * power_of_two(half) * power_of_two(power - half);
+    const Expr undefined = size >= infinity_bits() || divisor > infinity_bits() || divisor == 0.0;
+    return select(undefined, nan(), select(size < divisor, a, with_sign_of(a, value)));
   }
   Expr floormod_of(const Expr& a, const Expr& b) {
     const Expr r = call(BinaryOp::rem, a, b);

@@ -78,8 +78,10 @@ export class Elementwise extends Core {
   remainder(other: this | Scalar): this {
     const dtype = this.common(other);
     if (!isFloat(dtype)) return this.binary('Mod', other, dtype);
-    const fitted = this.cast(dtype);
-    return fitted.sub(scaled(fitted.div(other).floor(), other));
+    const rest = this.fmod(other);
+    const negative = typeof other === 'object' ? other.lt(0).logicalXor(rest.lt(0)) : Number(other) < 0 ? rest.gt(0) : rest.lt(0);
+    // The sum makes 0 of negative zeros.
+    return rest.choose(negative.logicalAnd(rest.ne(0)), rest.add(other), rest.add(0));
   }
 
   /** Of the dividend's sign, as in C. */
