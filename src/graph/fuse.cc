@@ -118,6 +118,33 @@ Expr inline_loads(const Expr& expr, const Stage& producer) {
   return ir::rewrite(expr, rewriter);
 }
 
+bool is_half(ir::DType dtype) { return dtype == ir::DType::f16 || dtype == ir::DType::bf16; }
+
+// Arithmetic on halves as f32. What was rounded to a half from f32 is what it was before.
+Expr in_single(const Expr& e) {
+  const auto of_single = [](const Expr& half) { return ir::cast(ir::DType::f32, half); };
+  if (const auto* number = ir::as<ir::FloatImm>(e))
+    return ir::constant(ir::DType::f32, number->value);
+  if (const auto* rounded = ir::as<ir::Cast>(e))
+    return rounded->a->type.dtype == ir::DType::f32 ? rounded->a : of_single(e);
+  if (const auto* node = ir::as<ir::Unary>(e)) return ir::unary(node->op, in_single(node->a));
+  if (const auto* node = ir::as<ir::Binary>(e))
+    return ir::binary(node->op, in_single(node->a), in_single(node->b));
+  if (const auto* node = ir::as<ir::Fma>(e))
+    return ir::fma(in_single(node->a), in_single(node->b), in_single(node->c));
+  if (const auto* node = ir::as<ir::Select>(e))
+    return ir::select(node->condition, in_single(node->yes), in_single(node->no));
+  return of_single(e);
+}
+
+// A reduction's result that goes into halves: sums of squares may overflow them where their roots
+// do not, so only what is stored is rounded.
+Expr rounded_once(const Expr& result) {
+  return is_half(result->type.dtype) && result->type.is_scalar()
+             ? ir::cast(result->type, in_single(result))
+             : result;
+}
+
 ir::Bounds bounds_of(const Stage& stage) {
   ir::Bounds bounds;
   const auto add = [&](const std::vector<ir::Var>& axes, const std::vector<Expr>& extents) {
@@ -343,7 +370,11 @@ class Fuser {
     merged.origin = join_origins(reduction.origin, consumer.origin);
     const ir::Bounds bounds = bounds_of(merged);
     for (Expr& value : merged.values) value = ir::simplify(ir::substitute(value, map), bounds);
-    merged.result = ir::simplify(inline_loads(consumer.result, reduction), bounds);
+    merged.result = inline_loads(consumer.result, reduction);
+    const auto* rounded = ir::as<ir::Cast>(reduction.result);
+    if (rounded && rounded->a->type.dtype == ir::DType::f32)
+      merged.result = rounded_once(merged.result);
+    merged.result = ir::simplify(merged.result, bounds);
     alive_[best] = false;
     for (const ir::Buffer& input : ops::inputs_of(reduction)) consumers_[input.get()].erase(best);
     consumers_.erase(reduction.output.get());

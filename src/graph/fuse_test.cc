@@ -8,6 +8,7 @@
 #include "interp/stages.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
+#include "ir/scalar.h"
 
 namespace gossamer::graph {
 namespace {
@@ -220,6 +221,27 @@ TEST(HoistConstants, GuardedLoadsStayUnderTheirGuard) {
   }));
   c.expect_same_after(hoist);
   EXPECT_EQ(c.names(), (Names{"y"}));
+}
+
+// The sum of squares overflows f16, its root does not.
+TEST(Fuse, HalvesAreRoundedWhereTheyAreStored) {
+  Chain c;
+  const Buffer x = c.input("x", {8});
+  const Buffer squares = c.sum("squares", {1}, 8, [&](Point, Expr r) {
+    return ir::load(x, {r}) * ir::load(x, {r}) * 640000.0;
+  });
+  Stage& sum = *c.graph.program.back().stage();
+  sum.output = ir::buffer("squares", DType::f16, {index(1)});
+  sum.result = ir::cast(DType::f16, sum.result);
+  c.compute("root", {1}, [&](Point p) { return ir::sqrt(ir::load(sum.output, p) + 1.0); });
+  Stage& root = *c.graph.program.back().stage();
+  root.output = ir::buffer("root", DType::f16, {index(1)});
+  c.output(root.output);
+  fuse(c.graph, {.max_buffers = 8});
+  ASSERT_EQ(c.graph.program.size(), 1u);
+  ASSERT_TRUE(interp::run_program(c.graph.program, c.values));
+  const ops::TensorData& made = c.values.at(c.graph.outputs[0].buffer.get());
+  EXPECT_EQ(ir::read_scalar(DType::f16, made.bytes.data()).f, 2498);
 }
 
 TEST(HoistConstants, NoMoreBuffersThanAKernelMayHave) {
