@@ -110,6 +110,7 @@ constexpr Kink kinks[] = {
     {"Det", "singular", -1, "elimination goes on without a column of zeros"},
     {"TreeEnsemble", "", -1, "jumps"},
     {"MaxRoiPool", "", 1, "regions are rounded"},
+    {"Resize", "", 2, "scales decide the size of the result"},
     {"RoiAlign", "", 1, "the number of samples jumps, the largest is another"},
     {"CropAndResize", "", 1, "what is outside jumps"},
     {"DynamicQuantizeMatMul", "", -1, "rounds"},

@@ -125,10 +125,18 @@ TEST(SplitReduction, NoInvocationOfAGpuHasMoreRoundsThanItMay) {
   EXPECT_EQ(pattern_of(stages[0]), Pattern::contraction);
 }
 
+TEST(SplitReduction, InvocationsShareAnOpenAxis) {
+  const std::vector<Stage> stages = split(largest(1, ir::var("n")), TargetKind::webgpu);
+  ASSERT_EQ(stages.size(), 2u);
+  EXPECT_EQ(*ir::as_int(stages[0].extents.back()), 256);
+  EXPECT_EQ(ir::print(stages[0].reduce_extents[0]), "(n + 255) // 256");
+  EXPECT_EQ(split(largest(1, ir::var("n")), TargetKind::cpu).size(), 1u);
+}
+
 TEST(SplitReduction, OthersStay) {
   EXPECT_EQ(split(largest(1, index(4000)), TargetKind::webgpu).size(), 1u);
   EXPECT_EQ(split(largest(1000, index(5000)), TargetKind::webgpu).size(), 1u);
-  EXPECT_EQ(split(largest(1, ir::var("n")), TargetKind::webgpu).size(), 1u);
+  EXPECT_EQ(split(largest(1000, ir::var("n")), TargetKind::webgpu).size(), 1u);
   Stage walk = largest(1, index(1'000'000));
   walk.in_order = true;
   EXPECT_EQ(split(std::move(walk), TargetKind::webgpu).size(), 1u);

@@ -68,15 +68,24 @@ int axis_of(const Tensor& x, int64_t axis) {
   return static_cast<int>(axis < 0 ? axis + x.rank() : axis);
 }
 
-// Scales as f32, of shapes or of data.
-Result<std::vector<Expr>> scales_of_run(const Builder& b, const Numbers& axes) {
+bool has_known_scales(const Builder& b) {
+  const auto& host = b.input(2).host;
+  return host &&
+         std::ranges::all_of(*host, [](const Expr& e) { return ir::as_float(e).has_value(); });
+}
+
+// Scales as f32, of shapes or of data. Places do not move with them smoothly: as bits they have no
+// gradient.
+Result<std::vector<Expr>> scales_of_run(Builder& b, const Numbers& axes) {
   const Tensor& scales = b.input(2);
   if (scales.host) return *scales.host;
   if (scales.rank() != 1 || !ir::is_const(scales.dim(0), static_cast<int64_t>(axes.size())))
     return b.error(cat("scales do not fit ", axes.size(), " axes"));
+  const Tensor bits = b.compute("resize.scales", DType::i32, scales.shape(),
+                                [&](Point p) { return ir::bitcast(DType::i32, scales.at(p)); });
   std::vector<Expr> factors;
   for (size_t i = 0; i < axes.size(); ++i)
-    factors.push_back(scales({ir::index(static_cast<int64_t>(i))}));
+    factors.push_back(ir::bitcast(DType::f32, bits({ir::index(static_cast<int64_t>(i))})));
   return factors;
 }
 
@@ -129,7 +138,7 @@ Result<Plan> make_plan(Builder& b) {
   std::vector<double> scales, roi;
   std::vector<Expr> sizes;
   std::vector<Expr> factors;  // scales that a run tells
-  if (by_scale && known_numbers(b, 2)) {
+  if (by_scale && has_known_scales(b)) {
     GS_ASSIGN(scales, host_numbers(b, 2));
   } else if (by_scale) {
     GS_ASSIGN(factors, scales_of_run(b, axes));
