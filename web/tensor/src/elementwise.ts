@@ -79,9 +79,8 @@ export class Elementwise extends Core {
     const dtype = this.common(other);
     if (!isFloat(dtype)) return this.binary('Mod', other, dtype);
     const rest = this.fmod(other);
-    const negative = typeof other === 'object' ? other.lt(0).logicalXor(rest.lt(0)) : Number(other) < 0 ? rest.gt(0) : rest.lt(0);
-    // The sum makes 0 of negative zeros.
-    return rest.choose(negative.logicalAnd(rest.ne(0)), rest.add(other), rest.add(0));
+    // Of another sign than the divisor; a number's sum makes 0 of negative zeros.
+    return rest.choose(rest.sign().mul(other).lt(0), rest.add(other), rest.add(0));
   }
 
   /** Of the dividend's sign, as in C. */
@@ -112,16 +111,14 @@ export class Elementwise extends Core {
   /** The angle of (other, this). Its gradient at the origin is 0. */
   atan2(other: this): this {
     const dtype = this.common(other);
-    const [y, x] = [this.cast(isFloat(dtype) ? dtype : 'f32'), other.cast(isFloat(dtype) ? dtype : 'f32')];
+    // Infinities become large numbers, whose quotients are not NaN.
+    const [y, x] = [this, other].map((each) => each.cast(isFloat(dtype) ? dtype : 'f32').clamp(-3e38, 3e38)) as [this, this];
     // The smaller coordinate over the larger one: neither value nor gradient divides by 0.
     const steep = y.abs().gt(x.abs());
-    const large = steep.choose(steep, y, x);
-    const origin = large.eq(0);
-    const infinite = y.isinf().logicalAnd(x.isinf());
-    const ratio = y.choose(infinite, y.sign().mul(x.sign()), y.choose(origin, y.detach(), y.choose(steep, x, y)).div(y.choose(origin.logicalOr(infinite), 1, large)));
-    const angle = ratio.atan();
-    const up = y.choose(y.lt(0), -1, 1).cast(y.dtype);
-    return y.choose(steep, up.mul(Math.PI / 2).sub(angle), y.choose(x.lt(0), angle.add(up.mul(Math.PI)), angle));
+    const large = y.choose(steep, y, x);
+    const angle = y.choose(steep, x, y).div(y.choose(large.eq(0), Infinity, large)).atan();
+    const up = y.choose(y.lt(0), -1, 1).cast(y.dtype).mul(Math.PI);
+    return y.choose(steep, up.mul(0.5).sub(angle), y.choose(x.lt(0), angle.add(up), angle));
   }
 
   protected choose(condition: this, a: this | Scalar, b: this | Scalar): this {

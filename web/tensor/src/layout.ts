@@ -253,19 +253,17 @@ export class Layout extends Reductions {
 
   /** The elements [i, i + offset] of two axes (PyTorch's: the first two), as the last axis. */
   diagonal(offset = 0, first = 0, second = 1): this {
-    const [a, b] = [axisOf(first, this.ndim, 'diagonal'), axisOf(second, this.ndim, 'diagonal')];
-    if (a === b) throw wrong(`diagonal: axis ${a} twice; two axes are needed`);
-    const others = this.shape.flatMap((_, axis) => (axis === a || axis === b ? [] : [axis]));
-    const [rows = 0, columns = 0] = [this.shape[a], this.shape[b]];
-    const [row, column] = [Math.max(-offset, 0), Math.max(offset, 0)];
-    const length = Math.max(Math.min(rows - row, columns - column), 0);
-    const places = Array.from({length}, (_, at) => (at + row) * columns + at + column);
-    const flat = this.permute([...others, a, b]).reshape([...others.map((axis) => this.shape[axis] ?? 1), rows * columns]);
-    return flat.apply('Gather', [flat, integers(places)], {axis: others.length});
+    const axes = [first, second].map((axis) => axisOf(axis, this.ndim, 'diagonal'));
+    const x = this.permute([...this.shape.keys()].filter((axis) => !axes.includes(axis)), axes);
+    const [rows = 0, columns = 0] = x.shape.slice(-2);
+    const places: number[] = [];
+    for (let row = Math.max(-offset, 0); row < rows && row + offset < columns; ++row) places.push(row * columns + row + offset);
+    const flat = x.flatten(-2);
+    return flat.apply('Gather', [flat, integers(places)], {axis: flat.ndim - 1});
   }
 
   trace(): this {
-    if (this.ndim !== 2) throw wrong(`trace: a tensor of ${this.ndim} axes; a matrix is expected`);
+    if (this.ndim !== 2) throw wrong(`trace: a tensor of ${this.ndim} axes`);
     return this.diagonal().sum();
   }
 

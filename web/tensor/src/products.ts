@@ -33,14 +33,15 @@ export interface ResizeOptions {
   readonly alignCorners?: boolean | undefined;
 }
 
+const LINEAR: Attributes = {mode: 'linear'};
 /** Of PyTorch's modes, ONNX's attributes of Resize. */
 const RESIZE_MODES: Readonly<Record<string, Attributes>> = {
-  nearest: {mode: 'nearest', coordinate_transformation_mode: 'asymmetric', nearest_mode: 'floor'},
-  'nearest-exact': {mode: 'nearest', coordinate_transformation_mode: 'half_pixel', nearest_mode: 'round_prefer_ceil'},
-  linear: {mode: 'linear', coordinate_transformation_mode: 'half_pixel'},
-  bilinear: {mode: 'linear', coordinate_transformation_mode: 'half_pixel'},
-  trilinear: {mode: 'linear', coordinate_transformation_mode: 'half_pixel'},
-  bicubic: {mode: 'cubic', coordinate_transformation_mode: 'half_pixel', cubic_coeff_a: new Floats(-0.75)},
+  nearest: {coordinate_transformation_mode: 'asymmetric', nearest_mode: 'floor'},
+  'nearest-exact': {nearest_mode: 'round_prefer_ceil'},
+  linear: LINEAR,
+  bilinear: LINEAR,
+  trilinear: LINEAR,
+  bicubic: {mode: 'cubic', cubic_coeff_a: new Floats(-0.75)},
 };
 
 const spread = (given: PerAxis | undefined, rank: number, otherwise: number): number[] =>
@@ -171,18 +172,14 @@ export class Products extends Layout {
     const rank = this.ndim - 2;
     const attributes = RESIZE_MODES[mode];
     if (!attributes && mode !== 'area') throw wrong(`interpolate: mode '${mode}'; it must be ${Object.keys(RESIZE_MODES).join(', ')} or area`);
-    if ((size === undefined) === (scale === undefined)) throw wrong('interpolate: it needs a size or a scale, and not both');
-    const plane = size === undefined
-      ? spread(scale, rank, 1).map((factor, axis) => Math.floor((this.shape[axis + 2] ?? 1) * factor))
-      : spread(size, rank, 1);
-    if (plane.length !== rank) throw wrong(`interpolate: ${plane.length} numbers for a plane of ${rank} axes`);
-    if (alignCorners && (!attributes || attributes['mode'] === 'nearest')) throw wrong(`interpolate: alignCorners does not go with mode '${mode}'`);
+    if (!size === !scale) throw wrong('interpolate: it needs a size or a scale');
+    if (alignCorners && !attributes?.['mode']) throw wrong(`interpolate: alignCorners does not go with mode '${mode}'`);
+    const scales = spread(scale, rank, 1);
+    const plane = size ? spread(size, rank, 1) : scales.map((factor, axis) => Math.floor((this.shape[axis + 2] ?? 1) * factor));
     if (!attributes) return this.adaptivePool(plane);
-    if (alignCorners || size !== undefined) {
-      const corners: Attributes = alignCorners ? {coordinate_transformation_mode: 'align_corners'} : {};
-      return this.apply('Resize', [this, null, null, integers([...this.shape.slice(0, 2), ...plane])], {...attributes, ...corners});
-    }
-    return this.apply('Resize', [this, null, constant('f32', [this.ndim], [1, 1, ...spread(scale, rank, 1)])], attributes);
+    const by = size || alignCorners ? [null, integers([...this.shape.slice(0, 2), ...plane])] : [constant('f32', [this.ndim], [1, 1, ...scales])];
+    const coordinates = alignCorners ? 'align_corners' : 'half_pixel';
+    return this.apply('Resize', [this, null, ...by], {mode: 'nearest', coordinate_transformation_mode: coordinates, ...attributes});
   }
 
   /** TensorJS's upsample: factors of all axes, elements repeated. */

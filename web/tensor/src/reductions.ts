@@ -72,10 +72,9 @@ export class Reductions extends Elementwise {
   }
 
   /** The root of var(). As a norm, its gradient where all are equal is 0. */
-  std(axes?: Axes, {correction = 1, keepDims = false}: {readonly correction?: number; readonly keepDims?: boolean} = {}): this {
-    this.wantFloats('std');
+  std(axes?: Axes, {correction = 1, keepDims = false} = {}): this {
     const count = this.reduced(axes, 'std');
-    return this.sub(this.mean(axes ?? null, true)).norm(2, axes, keepDims).div(Math.sqrt(Math.max(count - correction, 0)));
+    return this.sub(this.mean(axes, true)).norm(2, axes, keepDims).div(Math.max(count - correction, 0) ** 0.5);
   }
 
   /** The p-norm; Infinity and -Infinity: the largest and smallest absolute value; 0: how many elements are not 0. */
@@ -87,10 +86,7 @@ export class Reductions extends Elementwise {
     if (p === -Infinity) return x.abs().min(axes, keepDims);
     if (p === 0) return x.ne(0).cast(x.dtype).sum(axes, keepDims);
     // A power of 0 may have an infinite slope: gradients there are 0.
-    const power = (of: this, exponent: number): this => {
-      const none = of.eq(0);
-      return of.choose(none, 0 ** exponent, of.choose(none, 1, of).pow(exponent));
-    };
+    const power = (of: this, to: number): this => of.choose(of.eq(0), 0 ** to, of.choose(of.eq(0), 1, of).pow(to));
     return power(power(x.abs(), p).sum(axes, keepDims), 1 / p);
   }
 

@@ -59,8 +59,9 @@ export function convTranspose2d(x: Tensor, weight: Tensor, bias?: Tensor | null,
 
 /** A pool of [n, channels, ...plane] or without n, with a plane of `rank` axes. */
 const pool = <Given extends unknown[]>(name: string, rank: number, of: (x: Tensor, ...given: Given) => Tensor) => (x: Tensor, ...given: Given): Tensor => {
-  if (x.ndim === rank + 1) return of(x.unsqueeze(0), ...given).squeeze(0);
-  if (x.ndim !== rank + 2) throw wrong(`${name}: a tensor of ${x.ndim} axes; ${rank + 1} or ${rank + 2} are expected`);
+  const more = x.ndim - rank;
+  if (more === 1) return of(x.unsqueeze(0), ...given).squeeze(0);
+  if (more !== 2) throw wrong(`${name}: a tensor of ${x.ndim} axes; ${rank + 1} or ${rank + 2} are expected`);
   return of(x, ...given);
 };
 type AvgPoolOptions = PoolOptions & {readonly countIncludePad?: boolean};
