@@ -15,11 +15,11 @@ using LoopId = int;
 
 // What a split does about iterations past the end, where its factors do not divide the extent.
 enum class Tail : uint8_t {
-  exact,     // there are none
-  guard,     // they are skipped: by an `if`, or by a mask on a reduction's terms
-  mask,      // they are computed, and not stored
-  shift,     // the last tile starts early enough to end at the end; some points are computed twice
-  clamp,     // they repeat the last iteration
+  exact,  // there are none
+  guard,  // they are skipped: by an `if`, a mask on a reduction's terms, or a loop over lanes
+  mask,   // they are computed, and not stored
+  shift,  // the last tile starts early enough to end at the end; some points are computed twice
+  clamp,  // they repeat the last iteration; rows of a tile on CPUs shift in a run that has enough
   round_up,  // they are computed, into padding of the output's layout
 };
 

@@ -55,7 +55,7 @@ function generateNow(options) {
 /** 'pass', 'refused' (a diagnostic that names the node or the input), or 'wrong'. */
 function kindOf({status, message = ''}) {
   if (status === 'pass') return 'pass';
-  return status === 'error' && /^\[[\w.:]+\] "make_|^input "\w+": dimension \d+ \(\w+\) is empty/.test(message) ? 'refused' : 'wrong';
+  return status === 'error' && /^\[[\w.:]+\] "make_/.test(message) ? 'refused' : 'wrong';
 }
 
 /** One verdict a graph below the folders: {graph, kind, message}; `graph` is the name of its own folder. `device`: rpc://... */

@@ -71,7 +71,7 @@ async function protocol(server) {
   });
   const nested = await server.infer('twice', [f32('x', [2, 3], [[1, 2, 3], [4, 5, 6]])]);
   check('nested JSON', nested.json?.outputs?.[0]?.data, [2, 4, 6, 8, 10, 12]);
-  status('no rows', await server.infer('twice', [f32('x', [0, 3], [])]), 400, 'dimension');
+  check('no rows', (await server.infer('twice', [f32('x', [0, 3], [])])).json?.outputs?.[0]?.shape, [0, 3]);
   const strange = await server.ask('POST', '/v2/models/twice/infer', {
     body: '{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 3], "data": [NaN, Infinity, -1e30]}]}',
   });

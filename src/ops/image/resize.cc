@@ -138,7 +138,9 @@ Result<Plan> make_plan(Builder& b) {
   std::vector<double> scales, roi;
   std::vector<Expr> sizes;
   std::vector<Expr> factors;  // scales that a run tells
-  if (by_scale && has_known_scales(b)) {
+  // Other forms take their constants from the scales.
+  const bool scales_may_be_data = !plan.antialias && !plan.crop && !plan.exclude_outside;
+  if (by_scale && (has_known_scales(b) || !scales_may_be_data)) {
     GS_ASSIGN(scales, host_numbers(b, 2));
   } else if (by_scale) {
     GS_ASSIGN(factors, scales_of_run(b, axes));

@@ -29,7 +29,7 @@ const metadataOf = ({name, dtype, shape}: PortInfo): ValueMetadata => ({
   shape: shape.map((extent) => (extent === '?' ? '' : extent)),
 });
 
-/** A model's source, from which programs for other dimensions are made. */
+/** A model's source. */
 type Source = Omit<Wanted, 'target'>;
 
 async function load(device: ComputeDevice, source: Source): Promise<Model> {
@@ -50,16 +50,12 @@ export class InferenceSession {
   readonly inputMetadata: readonly ValueMetadata[];
   readonly outputMetadata: readonly ValueMetadata[];
   readonly #device: ComputeDevice;
-  readonly #source: Source;
   readonly #locations: ReadonlyMap<string, DataLocation>;
   readonly #model: Model;
-  /** Programs for dimensions of length 0, which are fixed when compiling: by their names. */
-  readonly #empty = new Map<string, Promise<Model>>();
   #released = false;
 
-  private constructor(device: ComputeDevice, source: Source, model: Model, locations: ReadonlyMap<string, DataLocation>) {
+  private constructor(device: ComputeDevice, model: Model, locations: ReadonlyMap<string, DataLocation>) {
     this.#device = device;
-    this.#source = source;
     this.#model = model;
     this.#locations = locations;
     this.inputNames = model.inputs.map(({name}) => name);
@@ -116,7 +112,7 @@ export class InferenceSession {
       }
       const unknown = wanted && typeof wanted === 'object' ? Object.keys(wanted).find((name) => !model.outputs.some((port) => port.name === name)) : undefined;
       if (unknown !== undefined) throw new Error(`preferredOutputLocation: the model has no output "${unknown}"; it has ${model.outputs.map(({name}) => name).join(', ')}`);
-      return new InferenceSession(device, source, model, locations);
+      return new InferenceSession(device, model, locations);
     } catch (problem) {
       model.dispose();
       throw problem;
@@ -136,21 +132,11 @@ export class InferenceSession {
     }
     const fetches = this.#fetches(rest);
     const given = this.#given(feeds);
-    const {zeros, key} = this.#zeros(feeds);
     const wanted = Object.keys(fetches);
     const onGpu = wanted.filter((name) => this.#locations.has(name));
     const apart = onGpu.length > 0 || wanted.length < this.outputNames.length;
     const options = apart ? {fetches: wanted.filter((name) => !onGpu.includes(name)), location: Object.fromEntries(onGpu.map((name) => [name, 'device'] as const))} : undefined;
-    const outputs = await this.#ran(async () => {
-      const known = key ? this.#empty.get(key) : undefined;
-      try {
-        return await (known ? await known : this.#model).run(given, options);
-      } catch (problem) {
-        // A program whose dimensions are one at least says so.
-        if (known || !key || !(problem instanceof Error && (problem as {code?: string}).code === 'input')) throw problem;
-        return (await this.#emptyModel(key, zeros)).run(given, options);
-      }
-    });
+    const outputs = await this.#ran(() => this.#model.run(given, options));
     for (const [name, output] of Object.entries(outputs)) if (!Object.hasOwn(fetches, name)) output.dispose();
     const made = wanted.map(async (name) => [name, await this.#result(outputs[name] as Output, onGpu.includes(name), fetches[name])] as const);
     return Object.fromEntries(await this.#ran(() => Promise.all(made)));
@@ -200,27 +186,6 @@ export class InferenceSession {
     return {dtype, shape, data: toRunTime(type, tensor.data, size)} as Feed;
   }
 
-  /** Named dimensions that are empty in these feeds: most programs count on one element at least. */
-  #zeros(feeds: Feeds): {zeros: Record<string, number>; key: string} {
-    const zeros: Record<string, number> = {};
-    for (const {name, shape} of this.#model.inputs) {
-      shape.forEach((extent, at) => {
-        if (typeof extent === 'string' && extent !== '?' && feeds[name]?.dims[at] === 0) zeros[extent] = 0;
-      });
-    }
-    return {zeros, key: Object.keys(zeros).sort().join()};
-  }
-
-  #emptyModel(key: string, zeros: Readonly<Record<string, number>>): Promise<Model> {
-    let model = this.#empty.get(key);
-    if (!model) {
-      model = load(this.#device, {...this.#source, dims: {...this.#source.dims, ...zeros}});
-      this.#empty.set(key, model);
-      model.catch(() => this.#empty.delete(key));
-    }
-    return model;
-  }
-
   async #ran<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -252,7 +217,6 @@ export class InferenceSession {
   async release(): Promise<void> {
     this.#released = true;
     this.#model.dispose();
-    for (const model of await Promise.allSettled(this.#empty.values())) if (model.status === 'fulfilled') model.value.dispose();
   }
 
   /** Nothing is recorded: model.profile() of @gossamer/runtime says where time goes. */

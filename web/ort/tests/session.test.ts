@@ -69,7 +69,7 @@ test('models come as bytes, parts of buffers, files; dimensions are fixed by nam
   }
 });
 
-test('sessions share a device and run at the same time; an empty dimension is a program of its own', {skip}, async () => {
+test('sessions share a device and run at the same time; a dimension may be empty', {skip}, async () => {
   const [a, b] = await Promise.all([InferenceSession.create(perceptron('n')), InferenceSession.create(perceptron(4, 'Tanh'))]);
   const all = await Promise.all(Array.from({length: 12}, (_, at) => (at % 2 ? a : b).run({x: x()})));
   all.forEach((made, at) => assert.deepEqual(Array.from(made['y']?.data as Float32Array, (value) => value <= 1), Array.from(WANTED, (value) => value <= 1 || at % 2 === 0)));

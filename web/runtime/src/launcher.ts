@@ -63,7 +63,7 @@ export class Launcher {
 
   /** The number of the device that runs these launches: all are of one. */
   placeOf(entries: readonly LaunchEntry[]): number {
-    return this.manifest.kernels[entries[0]?.kernel ?? 0]?.device ?? 0;
+    return this.manifest.kernels[entries[0]?.kernel ?? -1]?.device ?? 0; // without launches: the target's
   }
 
   unit(entries: readonly LaunchEntry[]): Unit {
