@@ -214,9 +214,10 @@ export class InferenceSession {
   }
 
   /** Frees its memory; runs under way reject. */
-  async release(): Promise<void> {
+  release(): Promise<void> {
     this.#released = true;
     this.#model.dispose();
+    return Promise.resolve();
   }
 
   /** Nothing is recorded: model.profile() of @gossamer/runtime says where time goes. */
