@@ -205,7 +205,7 @@ class Chooser {
       if (saves_copy(stage, i)) points += costs_.scale;
       if (points > best_score) best = i, best_score = points, terms = one.terms;
     }
-    // Of GPUs the score of all: tiles in group memory do without vectors of the output.
+    // GPUs compare the whole score: tiles in group memory need no vectors of the output.
     return {best, caps_.group_size > 1 || caps_.texture_memory ? best_score : terms};
   }
 

@@ -283,7 +283,7 @@ RowTiling default_row_tiling(const Group& group, const Capabilities& caps) {
     }
     if (walked.empty()) continue;
     const int64_t extent = walked.back().extent;
-    // Of 0, which a run tells: as many as there are.
+    // 0: only the run knows the number of columns; the kernel handles the remainder.
     blocks &= caps.group_size == 1 ? extent == 0 || extent >= caps.vector_lanes
                                    : extent > 0 && extent % caps.vector_lanes == 0;
     most = std::max(most, count_columns(walked));

@@ -13,7 +13,7 @@ struct Scale {
   Expr above, below;  // of type index; null where there is no small ratio
   double value = 1;   // known only without a ratio, or where the ratio is constant
   bool known = true;  // `value` is
-  Expr number{};      // f32, where a run tells it and there is no ratio
+  Expr number{};      // f32, if only the run knows it and there is no ratio
 
   Expr factor() const { return number ? number : ir::constant(DType::f32, value); }
 };
