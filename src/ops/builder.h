@@ -250,6 +250,7 @@ class Builder {
  private:
   bool decided_late(const Expr& extent) const;
   void keep_extents(const std::vector<Var>& axes, const Shape& extents);
+  Stage stage_over(StageKind kind, std::string name, const Shape& extents);
   std::unordered_map<const ir::VarNode*, Expr> extent_of_axis_;
   Expr named(const char* name, const Expr& value);  // long expressions become a variable of the run
   static bool read_allowed(const Tensor& tensor);

@@ -60,19 +60,20 @@ Shape simplified(const Builder& builder, Shape shape) {
   return shape;
 }
 
-Stage stage_over(StageKind kind, std::string name, const Shape& extents) {
+}  // namespace
+
+void Builder::keep_extents(const std::vector<Var>& axes, const Shape& extents) {
+  for (size_t i = 0; i < axes.size(); ++i) extent_of_axis_[axes[i].get()] = extents[i];
+}
+
+Stage Builder::stage_over(StageKind kind, std::string name, const Shape& extents) {
   Stage stage;
   stage.kind = kind;
   stage.name = std::move(name);
   stage.axes = make_axes("i", extents);
   stage.extents = extents;
+  keep_extents(stage.axes, stage.extents);
   return stage;
-}
-
-}  // namespace
-
-void Builder::keep_extents(const std::vector<Var>& axes, const Shape& extents) {
-  for (size_t i = 0; i < axes.size(); ++i) extent_of_axis_[axes[i].get()] = extents[i];
 }
 
 std::string Builder::unique_name(std::string name) {
@@ -115,7 +116,6 @@ Tensor Builder::compute(std::string name, DType dtype, Shape shape,
                         const std::function<Expr(Point)>& body) {
   shape = simplified(*this, std::move(shape));
   Stage stage = stage_over(StageKind::compute, std::move(name), shape);
-  keep_extents(stage.axes, stage.extents);
   stage.result = body(points_of(stage.axes, shape));
   stage.output = ir::buffer("", dtype, shape);
   return finish(std::move(stage), dtype);
@@ -127,7 +127,6 @@ Tensor Builder::reduce(std::string name, Join join, DType dtype, Shape shape, Sh
   shape = simplified(*this, std::move(shape));
   extents = simplified(*this, std::move(extents));
   Stage stage = stage_over(StageKind::reduce, std::move(name), shape);
-  keep_extents(stage.axes, stage.extents);
   stage.reduce_axes = make_axes("r", extents);
   stage.reduce_extents = extents;
   keep_extents(stage.reduce_axes, extents);
@@ -146,7 +145,6 @@ Tensor Builder::reduce(std::string name, Combiner combiner, DType dtype, Shape s
   shape = simplified(*this, std::move(shape));
   extents = simplified(*this, std::move(extents));
   Stage stage = stage_over(StageKind::reduce, std::move(name), shape);
-  keep_extents(stage.axes, stage.extents);
   stage.reduce_axes = make_axes("r", extents);
   stage.reduce_extents = extents;
   keep_extents(stage.reduce_axes, extents);
@@ -164,7 +162,6 @@ Tensor Builder::scan(std::string name, Join join, DType dtype, Shape shape, int 
                      const std::function<Expr(Point, Expr)>& finish_body) {
   shape = simplified(*this, std::move(shape));
   Stage stage = stage_over(StageKind::scan, std::move(name), shape);
-  keep_extents(stage.axes, stage.extents);
   stage.along = static_cast<size_t>(axis);
   const std::vector<Expr> point = points_of(stage.axes, shape);
   stage.values = {body(point)};
@@ -180,7 +177,6 @@ Tensor Builder::scan(std::string name, Combiner combiner, DType dtype, Shape sha
                      const std::function<Expr(Point, std::span<const Var>)>& finish_body) {
   shape = simplified(*this, std::move(shape));
   Stage stage = stage_over(StageKind::scan, std::move(name), shape);
-  keep_extents(stage.axes, stage.extents);
   stage.along = static_cast<size_t>(axis);
   const std::vector<Expr> point = points_of(stage.axes, shape);
   stage.values = body(point);
@@ -197,7 +193,6 @@ Tensor Builder::walk(std::string name, DType dtype, Shape shape, int axis,
                      const std::function<Expr(Point, std::span<const Var>)>& finish_body) {
   shape = simplified(*this, std::move(shape));
   Stage stage = stage_over(StageKind::scan, std::move(name), shape);
-  keep_extents(stage.axes, stage.extents);
   stage.along = static_cast<size_t>(axis);
   stage.in_order = true;
   const auto steps = ir::as_int(shape[stage.along]);
@@ -224,7 +219,6 @@ Tensor Builder::sort(
     const std::function<Expr(std::span<const Var>, std::span<const Var>)>& before) {
   shape = simplified(*this, std::move(shape));
   Stage stage = stage_over(StageKind::sort, std::move(name), shape);
-  keep_extents(stage.axes, stage.extents);
   stage.along = static_cast<size_t>(axis);
   stage.reduce_axes = {ir::var("r0")};
   stage.reduce_extents = {simplify(length)};
@@ -245,7 +239,6 @@ Tensor Builder::search(std::string name, Shape shape, Expr length,
   shape = simplified(*this, std::move(shape));
   length = simplify(length);
   Stage stage = stage_over(StageKind::compute, std::move(name), shape);
-  keep_extents(stage.axes, stage.extents);
   const std::vector<Expr> point = points_of(stage.axes, shape);
   search_in(stage, ir::index(0), length, ir::as_int(length).value_or(-1), [&](const Expr& middle) {
     return holds(point, ir::max(ir::min(middle, length - ir::index(1)), ir::index(0)));
@@ -261,7 +254,6 @@ Tensor Builder::scatter(std::string name, Tensor initial, Shape domain, std::opt
                         const std::function<Expr(Point)>& condition, bool increasing) {
   domain = simplified(*this, std::move(domain));
   Stage stage = stage_over(StageKind::scatter, std::move(name), domain);
-  keep_extents(stage.axes, stage.extents);
   stage.initial = initial.buffer;
   std::vector<Expr> point = points_of(stage.axes, domain);
   stage.target = target(point);
