@@ -9,7 +9,6 @@ import onnx
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
 
 from .compiler import Package, compile
-from .error import Error
 
 
 def _is_nothing(value: Any) -> bool:
@@ -30,47 +29,14 @@ def _lengths(graph: onnx.GraphProto, named: dict[str, Any]) -> dict[str, int]:
     return found
 
 
-def _tensors(named: dict[str, Any]) -> dict[str, np.ndarray]:
-    """By the names that the compiler has: elements of a sequence are NAME.0, NAME.1, ..."""
-    found = {}
-    for name, value in named.items():
-        if isinstance(value, (list, tuple)):
-            found.update({f"{name}.{at}": np.asarray(each) for at, each in enumerate(value)})
-        elif not _is_nothing(value):
-            found[name] = np.asarray(value)
-    return found
-
-
-MOST_ELEMENTS = 1024  # of a tensor that a model may have to know: an axis, a shape, pads
-
-
-def _values(inputs: dict[str, Any], first: bool, floats: bool) -> dict[str, Any]:
-    """Small inputs: of integers, of the first input too or not, of floats behind the first too or not."""
-    known = {}
-    for at, (name, value) in enumerate(inputs.items()):
-        if isinstance(value, (list, tuple)) or _is_nothing(value):
-            continue
-        array = np.asarray(value)
-        if array.size > MOST_ELEMENTS or array.dtype.kind not in "iubf":
-            continue
-        whole = array.dtype.kind in "iub"
-        if (whole and (at > 0 or first)) or (not whole and floats and at > 0):
-            known[name] = value
-    return known
-
-
-def _asks_for_values(problem: Error) -> bool:
-    return "known when compiling" in problem.message
+def _elements(named: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Shapes of the elements of sequences, by the names that the compiler has: NAME.0, NAME.1, ..."""
+    sequences = ((name, value) for name, value in named.items() if isinstance(value, (list, tuple)))
+    return {f"{name}.{at}": np.shape(each) for name, value in sequences for at, each in enumerate(value)}
 
 
 class GossamerRep(BackendRep):
-    """A model that is ready to run, or that is compiled by what its first run is given.
-
-    ONNX lets inputs of a model say what Gossamer wants known when compiling: lengths of sequences and shapes of their
-    elements, extents of 0, and, where an operator asks for it, axes, shapes and the like. Of these last the first that
-    suffices: the values of small inputs of integers behind the first one, of the first too, of floats behind it too,
-    all shapes, both.
-    """
+    """A model that is ready to run; one that takes sequences or optionals is compiled by the lengths in its feeds."""
 
     def __init__(self, model: onnx.ModelProto, package: Package | None, inputs: list[str], outputs: list[str]) -> None:
         self._model = model
@@ -80,36 +46,11 @@ class GossamerRep(BackendRep):
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """inputs: by name, or in the model's order."""
-        named = dict(inputs) if isinstance(inputs, dict) else dict(zip(self._inputs, inputs, strict=False))
-        package = self._package
-        if package is None or any(array.size == 0 for array in _tensors(named).values()):
-            package = self._compiled_for(named)
-        taken = {value.name for value in package.model.values}
-        made = package.run({name: None if _is_nothing(value) else value for name, value in named.items() if name in taken})
+        given = dict(inputs) if isinstance(inputs, dict) else dict(zip(self._inputs, inputs, strict=False))
+        named = {name: None if _is_nothing(value) else value for name, value in given.items()}
+        package = self._package or compile(self._model, lengths=_lengths(self._model.graph, named), shapes=_elements(named))
+        made = package.run(named)
         return namedtupledict("Outputs", self._outputs)(*(made[name] for name in self._outputs))
-
-    def _compiled_for(self, named: dict[str, Any]) -> Package:
-        lengths = _lengths(self._model.graph, named)
-        tensors = {name: array.shape for name, array in _tensors(named).items()}
-        shapes = {name: shape for name, shape in tensors.items() if 0 in shape or name not in named}
-        whole = _values(named, first=True, floats=False)
-        ways: list[dict[str, Any]] = [
-            {"shapes": shapes},
-            {"shapes": shapes, "values": _values(named, first=False, floats=False)},
-            {"shapes": shapes, "values": whole},
-            {"shapes": shapes, "values": _values(named, first=True, floats=True)},
-            {"shapes": tensors},
-            {"shapes": tensors, "values": whole},
-        ]
-        for at, way in enumerate(ways):
-            known = way.get("values", {})
-            left = {name: shape for name, shape in way["shapes"].items() if name not in known}
-            try:
-                return compile(self._model, lengths=lengths, shapes=left, values=known)
-            except Error as problem:
-                if at == len(ways) - 1 or not _asks_for_values(problem):
-                    raise
-        raise AssertionError("the last way returns or raises")
 
 
 class GossamerBackend(Backend):
@@ -122,14 +63,7 @@ class GossamerBackend(Backend):
         inputs = [port.name for port in model.graph.input if port.name not in stored]
         outputs = [port.name for port in model.graph.output]
         late = any(port.type.WhichOneof("value") in ("sequence_type", "optional_type") for port in model.graph.input)
-        package = None
-        if not late:
-            try:
-                package = compile(model)
-            except Error as problem:
-                if not _asks_for_values(problem):
-                    raise
-        return GossamerRep(model, package, inputs, outputs)
+        return GossamerRep(model, None if late else compile(model), inputs, outputs)
 
     @classmethod
     def run_node(cls, node: onnx.NodeProto, inputs: Any, device: str = "CPU", outputs_info: Any = None, **kwargs: Any) -> Any:

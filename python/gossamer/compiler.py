@@ -17,6 +17,7 @@ from .error import Error
 from .model import Model, checked, loaded
 from .libraries import name_library
 from .page import page_files
+from .specialize import Known, Specialized, asks_for_feeds
 from .state import State, StatePairs
 
 if TYPE_CHECKING:
@@ -35,20 +36,32 @@ PAGES = ("wasm", "webgpu", "webgl")
 
 
 class Package:
-    """A compiled model: the files of a package by name; docs/specs/package.md says what they hold."""
+    """A compiled model: the files of a package by name; docs/specs/package.md says what they hold.
+
+    A model whose ranks or axes only the feeds decide (an If with branches of different rank, Squeeze without axes) has no files where
+    one package cannot serve all feeds: run() compiles it by the feeds, once for each kind of them.
+    """
 
     def __init__(
         self,
-        made: _core.Package,
+        made: Callable[[], _core.Package],
         target: str,
         threads: int,
         parallel: int = 1,
         here: Callable[[], _core.Package] | None = None,
         state: StatePairs = False,
         state_rows: int = 0,
+        specialized: Callable[[Known], Package] | None = None,
     ) -> None:
-        self._made = made
-        self._here = here or (lambda: made)
+        self._refusal: Error | None = None
+        self._specialized = Specialized(lambda known: specialized(known).model) if specialized else None
+        try:
+            self._package: _core.Package | None = made()
+        except Error as problem:
+            if not specialized or not asks_for_feeds(problem):
+                raise
+            self._refusal = problem
+        self._here = here
         self._threads = threads
         self._parallel = checked(parallel, state)
         self._state_pairs = state
@@ -57,8 +70,15 @@ class Package:
         self.target = target
 
     @property
+    def _made(self) -> _core.Package:
+        if self._refusal:
+            raise self._refusal
+        assert self._package is not None
+        return self._package
+
+    @property
     def files(self) -> dict[str, bytes]:
-        """Contents by name."""
+        """Contents by name. Raises Error, as sizes, write and model do, where the model has to be compiled by its feeds."""
         return self._made.files()
 
     @property
@@ -88,7 +108,8 @@ class Package:
         """
         if self._model is None:
             name_library(self.target)
-            self._made_here = self._here()
+            beside = bool({"side.wasm", "plan.wasm"} & self.sizes.keys())
+            self._made_here = self._here() if self._here and beside else self._made
             self._model = Model(self._load(), self._load, self._parallel)
         return self._model
 
@@ -105,7 +126,15 @@ class Package:
 
     def run(self, feeds: Mapping[str, Any] | Any) -> dict[str, Any]:
         """See Model.run."""
-        return self.model.run(feeds)
+        try:
+            return self.model.run(feeds)
+        except Error as problem:
+            if not self._specialized or not asks_for_feeds(problem):
+                raise
+            named = feeds if isinstance(feeds, Mapping) else self._refusal is None and {self.model.values[0].name: feeds}
+            if not named:
+                raise Error("the feeds have no names", hint="pass them by name: run({name: value})") from problem
+            return self._specialized.run(named, problem)
 
     __call__ = run
 
@@ -118,10 +147,14 @@ class Package:
         return self.model.profile(feeds, runs)
 
     def __repr__(self) -> str:
+        if self._refusal:
+            return f"<gossamer.Package for {self.target}, compiled by its feeds>"
         files = ", ".join(f"{name} {size / 1024:.1f} KiB" for name, size in self.sizes.items())
         return f"<gossamer.Package for {self.target}: {files}>"
 
     def _repr_html_(self) -> str:
+        if self._refusal:
+            return html.escape(repr(self))
         rows = "".join(f"<tr><td>{html.escape(name)}</td><td>{size / 1024:.1f} KiB</td></tr>" for name, size in self.sizes.items())
         model = self.model._repr_html_() if self.target not in PAGES else ""
         return f"package for <b>{self.target}</b><table>{rows}</table>{model}"
@@ -164,37 +197,39 @@ def compile(  # noqa: A001: the word of the field
     Raises Error for what the compiler cannot compile, with the node and what to do. Other threads run meanwhile, and
     Ctrl+C ends the wait.
     """
-    options = _core.CompileOptions()
-    options.target = target
-    options.name = name
-    options.cpu = cpu
-    options.relaxed_simd = relaxed_simd
-    options.winograd = winograd
-    options.f16 = f16
-    options.limits = limits
-    options.state = bool(state)
-    options.adapters = adapters
-    options.device_class = device_class
-    options.shapes = {key: list(shape) for key, shape in (shapes or {}).items()}
-    options.dims = dict(dims or {})
-    options.lengths = dict(lengths or {})
-    for key, value in (values or {}).items():
-        options.add_value(key, *packed(np.asarray(value), f'input "{key}"'))
-    options.functions = b"".join(each.model_field for each in operators)
     if hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
 
-    def compiled() -> _core.Package:
+    def options_with(known: Known) -> _core.CompileOptions:
+        options = _core.CompileOptions()
+        options.target = target
+        options.name = name
+        options.cpu = cpu
+        options.relaxed_simd = relaxed_simd
+        options.winograd = winograd
+        options.f16 = f16
+        options.limits = limits
+        options.state = bool(state)
+        options.adapters = adapters
+        options.device_class = device_class
+        options.shapes = {key: list(shape) for key, shape in {**known.shapes, **(shapes or {})}.items()}
+        options.dims = dict(dims or {})
+        options.lengths = dict(lengths or {})
+        for key, value in {**known.values, **(values or {})}.items():
+            options.add_value(key, *packed(np.asarray(value), f'input "{key}"'))
+        options.functions = b"".join(each.model_field for each in operators)
+        return options
+
+    def made(known: Known, side: str = "") -> _core.Package:
+        options = options_with(known)
+        if side:
+            options.side = side
         if isinstance(model, (bytes, bytearray, memoryview)):
             return _core.compile_bytes(bytes(model), options)
         return _core.compile_path(os.fspath(model), options)
 
-    made = compiled()
+    def package(known: Known) -> Package:
+        here = (lambda: made(known, "cpu")) if target in ("webgpu", "webgl") else None
+        return Package(lambda: made(known), target, threads, parallel, here, state, state_rows, None if state else package)
 
-    def here() -> _core.Package:
-        if target not in ("webgpu", "webgl") or not {"side.wasm", "plan.wasm"} & made.sizes().keys():
-            return made
-        options.side = "cpu"
-        return compiled()
-
-    return Package(made, target, threads, parallel, here, state, state_rows)
+    return package(Known())

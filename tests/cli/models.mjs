@@ -24,10 +24,10 @@ export function block(field, content) {
 export const message = (...fields) => Buffer.concat(fields.flat());
 
 // ValueInfoProto: name, and a tensor type of element type and shape (numbers, or names of dimensions), which may
-// stand in a sequence or an optional.
+// stand in a sequence or an optional; without a shape its rank is unknown.
 export function value(name, type, shape, {sequence = false, optional = false} = {}) {
-  const extents = shape.map((extent) => block(1, typeof extent === 'string' ? block(2, extent) : integer(1, extent)));
-  let proto = block(1, message(integer(1, types[type]), block(2, message(extents))));
+  const extents = shape?.map((extent) => block(1, typeof extent === 'string' ? block(2, extent) : integer(1, extent)));
+  let proto = block(1, message(integer(1, types[type]), ...(extents ? [block(2, message(extents))] : [])));
   if (sequence) proto = block(4, block(1, proto)); // TypeProto.sequence_type.elem_type
   if (optional) proto = block(9, block(1, proto));
   return message(block(1, name), block(2, proto));

@@ -255,6 +255,27 @@ function fixed() {
   }
 }
 
+// An If whose branches differ in rank, by an extent that only the run knows, is compiled by the feeds.
+function ranks() {
+  const branch = (operator, inputs) => graph({nodes: [node(operator, inputs, ['t'])], inputs: [], outputs: [value('t', 'f32')]});
+  const one = {type: 'i64', shape: [1], data: new Uint8Array(BigInt64Array.of(1n).buffer)};
+  writeFileSync(path.join(inside, 'ranks.onnx'), model({
+    nodes: [
+      node('Shape', ['x'], ['shape']), node('Gather', ['shape', 'one'], ['n']), node('Equal', ['n', 'one'], ['c']),
+      node('If', ['c'], ['y'], {graphs: {then_branch: branch('Squeeze', ['x', 'one']), else_branch: branch('Identity', ['x'])}}),
+    ],
+    inputs: [value('x', 'f32', ['b', 'n'])], outputs: [value('y', 'f32')], weights: [stored(one, 'one')],
+  }));
+  const file = path.join(inside, 'ranks.onnx');
+  tally.record('ranks of the run: compile says what to fix', judge(run(['compile', file, '--target', 'wasm', '-o', 'out']), 1, ['rank', 'known when compiling']));
+  for (const [shape, wanted] of [[[5, 1], 'y: f32[5]'], [[5, 3], 'y: f32[5, 3]']]) {
+    const x = path.join(inside, 'ranks.npy');
+    writeFileSync(x, npy('<f4', shape));
+    const {status, stdout, stderr} = run(['run', file, '--input', `x=${x}`]);
+    tally.record(`ranks of the run: [${shape}]`, status === 0 && stdout.startsWith(`${wanted} `) ? [] : [stdout + stderr]);
+  }
+}
+
 // An output folder that is no package is not replaced, and a package is not harmed by a compilation that fails.
 function outputs() {
   const good = path.join(inside, 'good.onnx');
@@ -306,6 +327,7 @@ try {
   gradients();
   usage();
   fixed();
+  ranks();
   outputs();
   sharedModels();
 } finally {

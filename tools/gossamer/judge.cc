@@ -140,11 +140,9 @@ Verdict run_case(const TestCase& test, const std::string& target, const RunnerOp
     std::vector<ops::TensorData> feeds;
     std::unique_ptr<Runner> model;
     // Compiles, and loads the package unless a verdict on it is kept.
-    const auto make = [&](const Known& known) -> Result<> {
+    const auto make = [&](const onnx::Known& known) -> Result<> {
       chosen.known = known;
-      feeds.clear();
-      for (size_t i = 0; i < ports.size(); ++i)
-        if (!known.constants.contains(ports[i].name)) feeds.push_back(given[i]);
+      feeds = left_of(ports, given, known);
       if (!kept || !runs_here_on(target, native_device)) {
         GS_ASSIGN(model, make_runner(target, content.model, chosen));
         return {};
@@ -159,23 +157,22 @@ Verdict run_case(const TestCase& test, const std::string& target, const RunnerOp
       verdict.package_key = std::move(key);
       return {};
     };
-    auto made = make({});
-    for (const Known& known : alternatives(ports, content.model.graph.groups, given)) {
-      if (made || options.open || target == "interp") break;
-      if (known.values_only && !asks_for_values(made.error())) continue;
-      made = make(known);
-    }
-    if (!made) return made;
-    verdict.known = names_of(chosen.known);
-    if (verdict.kept) return {};
-    GS_TRY(check_feeds(model->inputs(), feeds));
-    const auto begin = std::chrono::steady_clock::now();
-    GS_ASSIGN(const auto outputs, model->run(feeds));
-    verdict.elsewhere = model->elsewhere();
-    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
-    verdict.milliseconds = time.count();
-    judge(outputs, model->outputs(), model->groups(), content, traits, options, verdict);
-    return {};
+    const auto make_and_run = [&](const onnx::Known& known) -> Result<> {
+      GS_TRY(make(known));
+      verdict.known = names_of(known);
+      if (verdict.kept) return {};
+      GS_TRY(check_feeds(model->inputs(), feeds));
+      const auto begin = std::chrono::steady_clock::now();
+      GS_ASSIGN(const auto outputs, model->run(feeds));
+      verdict.elsewhere = model->elsewhere();
+      const std::chrono::duration<double, std::milli> time =
+          std::chrono::steady_clock::now() - begin;
+      verdict.milliseconds = time.count();
+      judge(outputs, model->outputs(), model->groups(), content, traits, options, verdict);
+      return {};
+    };
+    if (options.open || target == "interp") return make_and_run({});
+    return specialize(ports, content.model.graph.groups, given, make_and_run);
   };
   if (auto result = attempt(); !result) verdict.message = result.error().to_string();
   return verdict;

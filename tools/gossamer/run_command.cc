@@ -20,6 +20,7 @@
 #include "gossamer/progress.h"
 #include "gossamer/records_file.h"
 #include "gossamer/runner.h"
+#include "gossamer/specialize.h"
 #include "gossamer/tensor_file.h"
 #include "gossamer/time_limit.h"
 
@@ -70,21 +71,21 @@ Result<Items> read_items(const RunOptions& options, const std::vector<Declared>&
   return items;
 }
 
-// The model, and what was given to its inputs that are no tensors.
-Result<std::unique_ptr<Runner>> load(const RunOptions& options, Items& items) {
-  if (fs::is_directory(options.model)) {
-    const FixedInputs& fixed = options.fixed;
-    if (!fixed.shapes.empty() || !fixed.dims.empty() || !fixed.constants.empty())
-      return fail_at(options.model,
-                     "is a package: its shapes and constants are what it was compiled with",
-                     "give --shape, --dim and --constant to `gossamer compile`");
-    GS_ASSIGN(std::unique_ptr<Runner> model, load_native_runner(options.model, options.runner));
-    std::vector<Declared> declared;
-    for (const graph::Group& group : model->groups())
-      if (!group.output) declared.push_back({group.name, group.sequence, !group.sequence});
-    GS_ASSIGN(items, read_items(options, declared));
-    return model;
-  }
+Result<std::unique_ptr<Runner>> load_package(const RunOptions& options, Items& items) {
+  const FixedInputs& fixed = options.fixed;
+  if (!fixed.shapes.empty() || !fixed.dims.empty() || !fixed.constants.empty())
+    return fail_at(options.model,
+                   "is a package: its shapes and constants are what it was compiled with",
+                   "give --shape, --dim and --constant to `gossamer compile`");
+  GS_ASSIGN(std::unique_ptr<Runner> model, load_native_runner(options.model, options.runner));
+  std::vector<Declared> declared;
+  for (const graph::Group& group : model->groups())
+    if (!group.output) declared.push_back({group.name, group.sequence, !group.sequence});
+  GS_ASSIGN(items, read_items(options, declared));
+  return model;
+}
+
+Result<ModelFile> open_model(const RunOptions& options, Items& items) {
   GS_ASSIGN(Bytes bytes, read_file(options.model));
   const auto signature = signature_of(bytes);
   if (!signature) {
@@ -100,24 +101,25 @@ Result<std::unique_ptr<Runner>> load(const RunOptions& options, Items& items) {
       tell(input, item->second, given);
   }
   const fs::path path = options.model;
-  GS_ASSIGN(
-      const ModelFile model,
-      read_model(std::move(bytes), path, external_files(path.parent_path()), std::move(given)));
+  return read_model(std::move(bytes), path, external_files(path.parent_path()), std::move(given));
+}
+
+Result<RunnerOptions> runner_for(const RunOptions& options, schedule::Records& records) {
   compiler::Options compile;
   compile.target = options.target == "interp" ? "cpu" : options.target;
   compile.cpu = options.runner.cpu;
   compile.native_side = true;
-  GS_ASSIGN(const schedule::Records records,
-            records_for({{}, options.device_class}, compile,
-                        options.target == "interp" ? Here::no : Here::yes));
+  GS_ASSIGN(records, records_for({{}, options.device_class}, compile,
+                                 options.target == "interp" ? Here::no : Here::yes));
   RunnerOptions runner = options.runner;
   runner.records = &records;
-  return make_runner(options.target, model, runner);
+  return runner;
 }
 
-Result<std::vector<ops::TensorData>> read_feeds(const RunOptions& options, const Runner& model,
+Result<std::vector<ops::TensorData>> read_feeds(const RunOptions& options,
+                                                const std::vector<Port>& ports,
+                                                const std::vector<graph::Group>& groups,
                                                 const Items& items) {
-  const std::vector<Port>& ports = model.inputs();
   std::vector<std::string> files(ports.size());
   std::vector<std::optional<ops::TensorData>> known(ports.size());
   const auto take = [&](const std::string& name, const NamedItem& item, size_t first,
@@ -128,7 +130,7 @@ Result<std::vector<ops::TensorData>> read_feeds(const RunOptions& options, const
     for (size_t i = 0; i < count; ++i) known[first + i] = item.tensors[i];
     return {};
   };
-  for (const graph::Group& group : model.groups()) {
+  for (const graph::Group& group : groups) {
     if (group.output) continue;
     const auto item = items.find(group.name);
     if (item != items.end())
@@ -335,6 +337,24 @@ Result<> save_outputs(const Runner& model, const Outcome& outcome, const std::st
   return {};
 }
 
+Result<Outcome> run_often(const RunOptions& options, Runner& model,
+                          const std::vector<ops::TensorData>& feeds, Progress& progress) {
+  GS_TRY(check_feeds(model.inputs(), feeds));
+  Outcome outcome;
+  outcome.milliseconds = INFINITY;
+  for (int run = 0; run < options.runs; ++run) {
+    progress.show("running", static_cast<double>(run) / options.runs);
+    const TimeLimit limit(options.timeout, 1, [&] {
+      report_error({"", cat("the run took longer than ", options.timeout, " s"), ""}, options.json);
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    GS_ASSIGN(outcome.outputs, model.run(feeds));
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+    outcome.milliseconds = std::min(outcome.milliseconds, time.count());
+  }
+  return outcome;
+}
+
 Result<> run_all(const RunOptions& options) {
   std::vector<std::string> labels;
   if (!options.labels.empty()) {
@@ -344,20 +364,27 @@ Result<> run_all(const RunOptions& options) {
   Progress progress(options.json);
   progress.show("loading", 0);
   Items items;
-  GS_ASSIGN(const std::unique_ptr<Runner> model, load(options, items));
-  GS_ASSIGN(const auto feeds, read_feeds(options, *model, items));
-  GS_TRY(check_feeds(model->inputs(), feeds));
+  std::unique_ptr<Runner> model;
   Outcome outcome;
-  outcome.milliseconds = INFINITY;
-  for (int run = 0; run < options.runs; ++run) {
-    progress.show("running", static_cast<double>(run) / options.runs);
-    const TimeLimit limit(options.timeout, 1, [&] {
-      report_error({"", cat("the run took longer than ", options.timeout, " s"), ""}, options.json);
-    });
-    const auto begin = std::chrono::steady_clock::now();
-    GS_ASSIGN(outcome.outputs, model->run(feeds));
-    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
-    outcome.milliseconds = std::min(outcome.milliseconds, time.count());
+  if (fs::is_directory(options.model)) {
+    GS_ASSIGN(model, load_package(options, items));
+    GS_ASSIGN(const auto feeds, read_feeds(options, model->inputs(), model->groups(), items));
+    GS_ASSIGN(outcome, run_often(options, *model, feeds, progress));
+  } else {
+    GS_ASSIGN(const ModelFile file, open_model(options, items));
+    const std::vector<Port> ports = ports_of(file.graph);
+    const auto feeds = read_feeds(options, ports, file.graph.groups, items);
+    schedule::Records records;
+    GS_ASSIGN(RunnerOptions runner, runner_for(options, records));
+    const auto attempt = [&](const onnx::Known& known) -> Result<> {
+      runner.known = known;
+      GS_ASSIGN(model, make_runner(options.target, file, runner));
+      if (!feeds) return std::unexpected(feeds.error());
+      GS_ASSIGN(outcome, run_often(options, *model, left_of(ports, *feeds, known), progress));
+      return {};
+    };
+    // What is wrong with the model is said before what is wrong with its feeds.
+    GS_TRY(feeds ? specialize(ports, file.graph.groups, *feeds, attempt) : attempt({}));
   }
   progress.show("done", 1);
   if (!options.save.empty()) GS_TRY(save_outputs(*model, outcome, options.save));

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "gossamer/known.h"
 #include "gossamer/model_file.h"
 #include "graph/graph.h"
+#include "onnx/known.h"
 #include "ops/opdef.h"
 #include "schedule/choice.h"
 
@@ -25,7 +25,7 @@ struct RunnerOptions {
   int threads = 0;  // 0: one a core
   std::string cpu = "native";
   const schedule::PointSource* records = nullptr;  // cpu: compiler::Options::records
-  Known known;                                     // cpu: what is known of inputs when compiling
+  onnx::Known known;                               // cpu: what is known of inputs when compiling
   bool f16 = false;                                // these three as in compiler::Options
   std::string limits, adapters = "any";
 };

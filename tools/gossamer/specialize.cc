@@ -10,16 +10,10 @@ namespace {
 
 constexpr int64_t most_elements = 1024;
 
-}  // namespace
-
-bool asks_for_values(const Diagnostic& error) {
-  return error.message.find("known when compiling") != std::string::npos;
-}
-
-std::vector<Known> alternatives(const std::vector<Port>& ports,
-                                const std::vector<graph::Group>& groups,
-                                const std::vector<ops::TensorData>& feeds) {
-  Known later, integers, numbers, shapes;
+std::vector<onnx::Known> alternatives(const std::vector<Port>& ports,
+                                      const std::vector<graph::Group>& groups,
+                                      const std::vector<ops::TensorData>& feeds) {
+  onnx::Known later, integers, numbers, shapes;
   bool dynamic = false;
   // The elements of a sequence become constants together or not at all, which sizes decide; their
   // shapes are what matters.
@@ -40,14 +34,40 @@ std::vector<Known> alternatives(const std::vector<Port>& ports,
     if (small && whole) integers.constants[name] = numbers.constants[name] = feeds[i];
     if (small && i > 0) numbers.constants[name] = feeds[i];
   }
-  later.values_only = integers.values_only = numbers.values_only = true;
   if (!dynamic) return {later, integers, numbers};
-  Known both = shapes;
+  onnx::Known both = shapes;
   both.constants = integers.constants;
   return {later, integers, numbers, shapes, both};
 }
 
-std::string names_of(const Known& known) {
+}  // namespace
+
+bool asks_for_feeds(const Diagnostic& error) {
+  return error.message.find("known when compiling") != std::string::npos;
+}
+
+Result<> specialize(const std::vector<Port>& ports, const std::vector<graph::Group>& groups,
+                    const std::vector<ops::TensorData>& feeds,
+                    const std::function<Result<>(const onnx::Known&)>& attempt) {
+  Result<> done = attempt({});
+  if (done || !asks_for_feeds(done.error())) return done;
+  for (const onnx::Known& known : alternatives(ports, groups, feeds)) {
+    done = attempt(known);
+    if (done || !asks_for_feeds(done.error())) break;
+  }
+  return done;
+}
+
+std::vector<ops::TensorData> left_of(const std::vector<Port>& ports,
+                                     const std::vector<ops::TensorData>& feeds,
+                                     const onnx::Known& known) {
+  std::vector<ops::TensorData> left;
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (!known.constants.contains(ports[i].name)) left.push_back(feeds[i]);
+  return left;
+}
+
+std::string names_of(const onnx::Known& known) {
   std::string text;
   for (const auto& [name, data] : known.constants) text += (text.empty() ? "" : ", ") + name;
   if (!known.shapes.empty()) text += text.empty() ? "shapes of inputs" : ", shapes of inputs";

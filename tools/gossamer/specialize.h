@@ -2,27 +2,34 @@
 // case's own tensors.
 #pragma once
 
-#include <map>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "gossamer/runner.h"
 #include "graph/graph.h"
+#include "onnx/known.h"
 
 namespace gossamer::command {
 
-// The compiler refused the model because it lacks an input's value.
-bool asks_for_values(const Diagnostic& error);
+// The compiler, or a run, must know more of the feeds.
+bool asks_for_feeds(const Diagnostic& error);
 
-// What to tell a compiler that refused a model, in the order to try: the values of small integer
-// and boolean inputs after the first, of the first too, of small f32 ones after the first too, the
-// shapes of dynamic inputs, both.
-std::vector<Known> alternatives(const std::vector<Port>& ports,
-                                const std::vector<graph::Group>& groups,
-                                const std::vector<ops::TensorData>& feeds);
+// Compiles and runs a model that knows nothing of its feeds. Where the compiler or the run asks for
+// more (a rank that only the run knows, an axis), again with the first of these that suffices: the
+// values of small integer and boolean inputs after the first, of the first too, of small f32 ones
+// after the first too, the shapes of all inputs, both. Returns the last error.
+Result<> specialize(const std::vector<Port>& ports, const std::vector<graph::Group>& groups,
+                    const std::vector<ops::TensorData>& feeds,
+                    const std::function<Result<>(const onnx::Known&)>& attempt);
+
+// The feeds that are no constants by then.
+std::vector<ops::TensorData> left_of(const std::vector<Port>& ports,
+                                     const std::vector<ops::TensorData>& feeds,
+                                     const onnx::Known& known);
 
 // "axes, shape", "shapes of all inputs": what had to be known.
-std::string names_of(const Known& known);
+std::string names_of(const onnx::Known& known);
 
 // The inputs of a model as its file has them.
 std::vector<Port> ports_of(const graph::Graph& graph);

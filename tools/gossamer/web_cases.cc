@@ -4,6 +4,9 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <numeric>
+#include <utility>
+
 #include "api/files.h"
 #include "compiler/compile.h"
 #include "gossamer/isolate.h"
@@ -23,8 +26,10 @@ using Json = rapidjson::Writer<rapidjson::StringBuffer>;
 // Compiles the case into folder/package and writes its inputs beside it. Returns what the parent
 // needs to know, as {"inputs": [...], "outputs": [...], "traits": ...}, or a kept verdict as "="
 // and to_message(), with nothing written; throws nothing.
+//
+// `asked`: what runs of earlier packages of the case asked for, each of which is passed over.
 Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
-                            const fs::path& folder) {
+                            const fs::path& folder, const std::vector<Diagnostic>& asked) {
   GS_ASSIGN(CaseContent content, load_case(test));
   const ModelFile& model = content.model;
   const std::vector<Port> ports = ports_of(model.graph);
@@ -38,34 +43,28 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   compile_options.f16 = options.f16;
   compile_options.relaxed_simd = options.relaxed_simd;
   compile_options.external = model.external.get();
-  Known known;
-  const auto compile = [&] {
-    compile_options.known = known;
+  onnx::Known known;
+  package::Files files;
+  size_t compiled = 0;
+  const auto compile = [&](const onnx::Known& tried) -> Result<> {
+    compile_options.known = known = tried;
     compile_options.known.add(model.known);
-    return compiler::compile(model.bytes, compile_options);
+    GS_ASSIGN(files, compiler::compile(model.bytes, compile_options));
+    if (compiled++ < asked.size()) return std::unexpected(asked[compiled - 1]);
+    return {};
   };
-  auto files = compile();
-  for (const Known& one : alternatives(ports, model.graph.groups, feeds)) {
-    if (files || options.open) break;
-    if (one.values_only && !asks_for_values(files.error())) continue;
-    known = one;
-    files = compile();
-  }
-  if (!files) return std::unexpected(std::move(files).error());
+  GS_TRY(options.open ? compile({}) : specialize(ports, model.graph.groups, feeds, compile));
   std::vector<Port> open_ports;
-  std::vector<ops::TensorData> open_feeds;
-  for (size_t at = 0; at < ports.size(); ++at) {
-    if (known.constants.contains(ports[at].name)) continue;
-    open_ports.push_back(ports[at]);
-    open_feeds.push_back(feeds[at]);
-  }
+  for (const Port& port : ports)
+    if (!known.constants.contains(port.name)) open_ports.push_back(port);
+  const std::vector<ops::TensorData> open_feeds = left_of(ports, feeds, known);
   GS_TRY(check_feeds(open_ports, open_feeds));
 
   rapidjson::StringBuffer text;
   Json json(text);
   json.StartObject();
   if (options.kept) {
-    const std::string key = options.kept->package_key(*files, open_feeds, content, traits);
+    const std::string key = options.kept->package_key(files, open_feeds, content, traits);
     if (auto verdict = options.kept->find(key, test.name)) {
       verdict->known = names_of(known);
       verdict->package_key = key;
@@ -76,11 +75,11 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   }
   std::error_code error;
   fs::create_directories(folder, error);
-  GS_TRY(write_package(folder / "package", *files));
+  GS_TRY(write_package(folder / "package", files));
   GS_ASSIGN(const std::string inputs, write_inputs(open_ports, open_feeds, folder));
   json.Key("inputs");
   json.RawValue(inputs.data(), inputs.size(), rapidjson::kArrayType);
-  const package::File& manifest_file = files->front();
+  const package::File& manifest_file = files.front();
   GS_ASSIGN(const runtime::Manifest manifest,
             runtime::parse_manifest({reinterpret_cast<const char*>(manifest_file.bytes.data()),
                                      manifest_file.bytes.size()}));
@@ -238,47 +237,65 @@ Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions&
   if (!options.kept) GS_TRY(start());
   const auto folder_of = [&](size_t at) { return temporary.path() / cat("case", at); };
   Result<> status;
-  run_isolated(
-      cases.size(), options.jobs, options.timeout,
-      [&](size_t at) {
-        auto prepared = prepare(cases[at], options, folder_of(at));
-        return prepared ? *prepared : "!" + prepared.error().to_string();
-      },
-      [&](size_t at, const JobOutcome& outcome) {
-        Verdict verdict;
-        verdict.name = cases[at].name;
-        const auto attempt = [&]() -> Result<> {
-          if (!status) return std::unexpected(status.error());
-          if (!outcome.finished) return fail(cat("compiling ", outcome.text));
-          if (outcome.text.starts_with("!")) return fail(outcome.text.substr(1));
-          if (outcome.text.starts_with("=")) {
-            verdict = verdict_from_message(outcome.text.substr(1));
-            return {};
+  std::vector<std::vector<Diagnostic>> asked(cases.size());
+  std::vector<size_t> left(cases.size());
+  std::iota(left.begin(), left.end(), 0);
+  // Those whose run asks for their feeds are compiled again by them.
+  while (!left.empty()) {
+    const std::vector<size_t> now = std::exchange(left, {});
+    run_isolated(
+        now.size(), options.jobs, options.timeout,
+        [&](size_t job) {
+          const size_t at = now[job];
+          auto prepared = prepare(cases[at], options, folder_of(at), asked[at]);
+          return prepared ? *prepared : "!" + prepared.error().to_string();
+        },
+        [&](size_t job, const JobOutcome& outcome) {
+          const size_t at = now[job];
+          Verdict verdict;
+          verdict.name = cases[at].name;
+          bool answered = false;
+          const auto attempt = [&]() -> Result<> {
+            if (!status) return std::unexpected(status.error());
+            if (!outcome.finished) return fail(cat("compiling ", outcome.text));
+            if (outcome.text.starts_with("!")) return fail(outcome.text.substr(1));
+            if (outcome.text.starts_with("=")) {
+              verdict = verdict_from_message(outcome.text.substr(1));
+              return {};
+            }
+            rapidjson::Document prepared;
+            prepared.Parse<rapidjson::kParseIterativeFlag>(outcome.text.c_str());
+            GS_CHECK(!prepared.HasParseError(), outcome.text);
+            if (prepared.HasMember("package_key"))
+              verdict.package_key = prepared["package_key"].GetString();
+            if (prepared.HasMember("known")) verdict.known = prepared["known"].GetString();
+            status = start();
+            if (!status) return status;
+            auto line = harness->ask(request_line(prepared, folder_of(at), at, options));
+            if (!line) {
+              status = std::unexpected(line.error());
+              return status;
+            }
+            answered = true;
+            rapidjson::Document answer;
+            answer.Parse<rapidjson::kParseIterativeFlag>(line->c_str());
+            if (answer.HasParseError() || !answer.IsObject())
+              return fail(cat("the harness answered ", line->substr(0, 80)));
+            return judge_answer(answer, prepared, cases[at], options.target, judging, verdict);
+          };
+          if (auto result = attempt(); !result) {
+            if (answered && !options.open && asks_for_feeds(result.error())) {
+              asked[at].push_back(std::move(result).error());
+              left.push_back(at);
+              return;
+            }
+            verdict.message = result.error().to_string();
           }
-          rapidjson::Document prepared;
-          prepared.Parse<rapidjson::kParseIterativeFlag>(outcome.text.c_str());
-          GS_CHECK(!prepared.HasParseError(), outcome.text);
-          if (prepared.HasMember("package_key"))
-            verdict.package_key = prepared["package_key"].GetString();
-          if (prepared.HasMember("known")) verdict.known = prepared["known"].GetString();
-          status = start();
-          if (!status) return status;
-          auto line = harness->ask(request_line(prepared, folder_of(at), at, options));
-          if (!line) {
-            status = std::unexpected(line.error());
-            return status;
-          }
-          rapidjson::Document answer;
-          answer.Parse<rapidjson::kParseIterativeFlag>(line->c_str());
-          if (answer.HasParseError() || !answer.IsObject())
-            return fail(cat("the harness answered ", line->substr(0, 80)));
-          return judge_answer(answer, prepared, cases[at], options.target, judging, verdict);
-        };
-        if (auto result = attempt(); !result) verdict.message = result.error().to_string();
-        std::error_code error;
-        fs::remove_all(folder_of(at), error);
-        done(verdict);
-      });
+          std::error_code error;
+          fs::remove_all(folder_of(at), error);
+          done(verdict);
+        });
+  }
   return status;
 }
 

@@ -150,10 +150,9 @@ Result<> squeeze(Builder& b) {
         return b.error(cat("the extent of axis ", axis, " must be known when compiling"),
                        "say by `axes` which ones go");
       }
-      GS_TRY(
-          b.require(x.dim(axis) != 1,
-                    cat("axis ", axis, " (", ir::print(x.dim(axis)),
-                        ") has extent 1: without axes, which ones go is decided when compiling")));
+      GS_TRY(b.require(x.dim(axis) != 1,
+                       cat("axis ", axis, " (", ir::print(x.dim(axis)),
+                           ") has extent 1: without `axes`, that must be known when compiling")));
     }
   }
   Shape shape;

@@ -31,6 +31,23 @@ Result<std::vector<int64_t>> extents(const rapidjson::Value& value, std::string_
   return shape;
 }
 
+// {"dtype": "i64", "shape": [2], "bytes": [...]}
+Result<ops::TensorData> tensor_in(const rapidjson::Value& value) {
+  const auto failed = [] { return fail_at("options", "values: no tensor"); };
+  const auto is = [&](const char* name) { return value.HasMember(name); };
+  if (!value.IsObject() || !is("dtype") || !is("shape") || !is("bytes")) return failed();
+  GS_ASSIGN(const std::string dtype, text_member(value["dtype"], "dtype"));
+  const auto known = ir::dtype_named(dtype);
+  if (!known || !value["bytes"].IsArray()) return failed();
+  ops::TensorData tensor;
+  tensor.dtype = *known;
+  GS_ASSIGN(tensor.shape, extents(value["shape"], "values"));
+  for (const auto& byte : value["bytes"].GetArray())
+    tensor.bytes.push_back(static_cast<std::byte>(byte.IsUint() ? byte.GetUint() : 0));
+  if (std::ssize(tensor.bytes) != tensor.element_count() * ir::byte_size(*known)) return failed();
+  return tensor;
+}
+
 }  // namespace
 
 Result<compiler::Options> read_options(std::string_view json) {
@@ -65,6 +82,10 @@ Result<compiler::Options> read_options(std::string_view json) {
     } else if (name == "dims" && member.value.IsObject()) {
       for (const auto& dim : member.value.GetObject()) {
         GS_ASSIGN(options.known.dims[dim.name.GetString()], extent(dim.value, "dims"));
+      }
+    } else if (name == "values" && member.value.IsObject()) {
+      for (const auto& tensor : member.value.GetObject()) {
+        GS_ASSIGN(options.known.constants[tensor.name.GetString()], tensor_in(tensor.value));
       }
     } else if (name == "lengths" && member.value.IsObject()) {
       for (const auto& length : member.value.GetObject()) {

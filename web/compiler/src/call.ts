@@ -36,6 +36,7 @@ export interface NativeOptions {
   readonly shapes?: Readonly<Record<string, readonly number[]>>;
   readonly dims?: Readonly<Record<string, number>>;
   readonly lengths?: Readonly<Record<string, number>>;
+  readonly values?: Readonly<Record<string, {readonly dtype: string; readonly shape: readonly number[]; readonly bytes: readonly number[]}>>;
 }
 
 export type CallResult =

@@ -32,6 +32,13 @@ export type ExternalData =
   | Readonly<Record<string, Uint8Array | Blob>>
   | readonly {readonly name: string; readonly bytes: Uint8Array | Blob}[];
 
+/** A tensor that a compilation knows. data: as it lies in memory, of `dtype` ('i64', 'bool', 'f32', ...). */
+export interface KnownValue {
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly data: ArrayBufferView;
+}
+
 export interface CompileOptions {
   readonly target: 'webgpu' | 'webgl' | 'wasm';
   /** The model's name in the manifest; else the graph's own. */
@@ -54,6 +61,8 @@ export interface CompileOptions {
   readonly shapes?: Readonly<Record<string, readonly (number | null)[]>> | undefined;
   /** Fixes named dimensions of the inputs. */
   readonly dims?: Readonly<Record<string, number>> | undefined;
+  /** Values of inputs, which become constants and leave the package's inputs (axes, shapes and the like, where an operator has to know them). */
+  readonly values?: Readonly<Record<string, KnownValue>> | undefined;
   /** Weights of more bytes than this (default 64 MB) lie in several files, which load() fetches and keeps one by one. */
   readonly shardBytes?: number | undefined;
   /**
@@ -93,6 +102,8 @@ export interface CompileOptions {
   readonly wasm?: WasmSource | undefined;
 }
 
+const bytesOf = (data: ArrayBufferView): Uint8Array => new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+
 function namedFiles(given: ExternalData): NamedFile[] {
   if (given instanceof Map) return [...(given as ReadonlyMap<string, Uint8Array | Blob>)];
   if (Array.isArray(given)) {
@@ -102,7 +113,7 @@ function namedFiles(given: ExternalData): NamedFile[] {
 }
 
 function nativeOptions({
-  target, name, relaxedSimd, winograd, f16, state, shapes, dims, lengths, shardBytes, holdExternal, pieces = 'process' in globalThis,
+  target, name, relaxedSimd, winograd, f16, state, shapes, dims, lengths, values, shardBytes, holdExternal, pieces = 'process' in globalThis,
 }: CompileOptions): NativeOptions {
   return {
     target,
@@ -118,6 +129,9 @@ function nativeOptions({
       ? {}
       : {shapes: Object.fromEntries(Object.entries(shapes).map(([k, v]) => [k, v.map((n) => n ?? -1)]))}),
     ...(lengths === undefined ? {} : {lengths}),
+    ...(values === undefined
+      ? {}
+      : {values: Object.fromEntries(Object.entries(values).map(([k, {dtype, shape, data}]) => [k, {dtype, shape, bytes: [...bytesOf(data)]}]))}),
     ...(shardBytes === undefined ? {} : {shard_bytes: shardBytes}),
   };
 }

@@ -127,6 +127,40 @@ export function sum({a = [4], b = [4], operator = 'Add', integers, location}: Su
   return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
 }
 
+const bare = (name: string): number[] => message([1, name], [2, message([1, message([1, FLOAT])])]);
+const modelOf = (...graph: readonly Field[]): Uint8Array => Uint8Array.from(message([1, 8], [7, message(...graph)], [8, message([1, ''], [2, 17])]));
+
+/** y = x without its axes of extent 1. */
+export const squeezed = (shape: Shape): Uint8Array =>
+  modelOf([1, node('Squeeze', ['x'], 'y')], [2, 'squeezed'], [11, valueInfo('x', shape)], [12, bare('y')]);
+
+/** y = x without axis 1 where its extent is 1, as torch's exporter writes squeeze(x, 1): an If whose branches differ in rank. */
+export function squeezedIfOne(shape: Shape): Uint8Array {
+  const branch = (name: string, operator: string, inputs: readonly string[]): Field =>
+    [5, message([1, name], [6, message([1, node(operator, inputs, 't')], [2, operator], [12, bare('t')])], [20, 5])];
+  const one = message([1, 1], [2, INT64], [8, 'one'], [9, Uint8Array.of(1, 0, 0, 0, 0, 0, 0, 0)]);
+  return modelOf(
+    [1, node('Shape', ['x'], 'shape')],
+    [1, node('Gather', ['shape', 'one'], 'n')],
+    [1, node('Equal', ['n', 'one'], 'is one')],
+    [1, message([1, 'is one'], [2, 'y'], [4, 'If'], branch('then_branch', 'Squeeze', ['x', 'one']), branch('else_branch', 'Identity', ['x']))],
+    [2, 'squeezed if one'],
+    [5, one],
+    [11, valueInfo('x', shape)],
+    [12, bare('y')],
+  );
+}
+
+/** y = x summed over `axes`, an input of one element, which then has no axis more. */
+export const summedOver = (shape: Shape): Uint8Array =>
+  modelOf(
+    [1, message([1, 'x'], [1, 'axes'], [2, 'y'], [4, 'ReduceSum'], [5, message([1, 'keepdims'], [3, 0], [20, 2])])],
+    [2, 'summed over'],
+    [11, valueInfo('x', shape)],
+    [11, valueInfo('axes', [1], INT64)],
+    [12, bare('y')],
+  );
+
 /** y is element 0 of the sequence xs of [n, 2], plus 1 where the optional mask of [2] is given. */
 export function picked(): Uint8Array {
   const pair = (shape: Shape): number[] => {

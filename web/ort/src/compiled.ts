@@ -1,5 +1,6 @@
 /** Models as packages: compiled in the page, kept by the hash of all that decides them. */
 import type {DeviceKind} from '../../runtime/src/index.ts';
+import type {CompileOptions} from '../../compiler/src/index.ts';
 import {addressOf, hashOf, openCache} from '../../compiler/src/kept.ts';
 import {env} from './env.ts';
 
@@ -10,11 +11,15 @@ const compilerHash = typeof COMPILER === 'undefined' ? '' : COMPILER;
 
 export type Files = Map<string, Uint8Array>;
 
+/** What a compilation is told of the feeds: shapes, null where an extent stays open, and values of inputs, which become constants. */
+export type Known = Pick<CompileOptions, 'shapes' | 'values'>;
+
 export interface Wanted {
   readonly model: Uint8Array;
   readonly external: ReadonlyMap<string, Uint8Array>;
   readonly target: DeviceKind;
   readonly dims: Readonly<Record<string, number>>;
+  readonly known: Known;
 }
 
 const CACHE = 'gossamer-compiled';
@@ -23,13 +28,17 @@ const MOST = 32;
 
 const encoder = new TextEncoder();
 
+/** The same for the same. */
+export const textOf = (known: Known): string => JSON.stringify(known, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+
 /** SHA-256 over the SHA-256 of the parts. Where there is no crypto.subtle (pages that are not secure) there is no key, nor a cache. */
-async function keyOf({model, external, target, dims}: Wanted): Promise<string | undefined> {
+async function keyOf({model, external, target, dims, known}: Wanted): Promise<string | undefined> {
   const hash = await hashOf(model);
   if (hash === undefined) return undefined;
   const files = [...external].sort(([a], [b]) => (a < b ? -1 : 1)).map(async ([name, bytes]) => [name, await hashOf(bytes)]);
   const named = Object.entries(dims).sort(([a], [b]) => (a < b ? -1 : 1));
-  return hashOf(encoder.encode(JSON.stringify([compilerHash, target, named, hash, await Promise.all(files)])));
+  const told = textOf(known);
+  return hashOf(encoder.encode(JSON.stringify([compilerHash, target, named, hash, await Promise.all(files), told])));
 }
 
 /** Undefined where nothing is to be kept, or can be. */
@@ -74,7 +83,7 @@ function compilerAddress(): string | URL | undefined {
   return undefined;
 }
 
-async function compile({model, external, target, dims}: Wanted): Promise<Files> {
+async function compile({model, external, target, dims, known: {shapes, values}}: Wanted): Promise<Files> {
   if (String.fromCharCode(...model.subarray(4, 8)) === 'ORTM') {
     throw new Error('InferenceSession.create: this is onnxruntime\'s own .ort format, which only that reads: give the .onnx file that it was made from');
   }
@@ -82,7 +91,7 @@ async function compile({model, external, target, dims}: Wanted): Promise<Files> 
   const known = {...dims};
   for (;;) {
     try {
-      return await compiler.compile(model, {target, dims: known, externalData: external, wasm: compilerAddress()});
+      return await compiler.compile(model, {target, dims: known, shapes, values, externalData: external, wasm: compilerAddress()});
     } catch (problem) {
       if (!(problem instanceof compiler.CompileError)) throw problem;
       // Overrides for dimensions that a model does not have are passed over, as onnxruntime does.

@@ -1,11 +1,12 @@
 /** onnxruntime-web's InferenceSession on a model that Gossamer compiled in the page. */
 import type {ComputeDevice, DeviceTensor, Feed, Model, Output, PortInfo} from '../../runtime/src/index.ts';
 import {type DType, GossamerError, shapeText} from '../../runtime/src/types.ts';
-import {forget, packageOf, type Wanted} from './compiled.ts';
+import {forget, type Known, packageOf, type Wanted} from './compiled.ts';
 import {dtypeOf, elementTypeOf, fromRunTime, isElementType, toRunTime} from './element_types.ts';
 import {externalFiles, modelBytes} from './model_bytes.ts';
 import {defaultsOf, type RunOptions, type SessionOptions, type ValueMetadata} from './options.ts';
 import {providersOf, Refusals} from './providers.ts';
+import {type Runnable, specializing} from './specialized.ts';
 import {type DataLocation, Tensor} from './tensor.ts';
 
 /** What another library's tensor has as well. */
@@ -30,10 +31,10 @@ const metadataOf = ({name, dtype, shape}: PortInfo): ValueMetadata => ({
 });
 
 /** A model's source. */
-type Source = Omit<Wanted, 'target'>;
+type Source = Omit<Wanted, 'known' | 'target'>;
 
-async function load(device: ComputeDevice, source: Source): Promise<Model> {
-  const wanted = {...source, target: device.kind};
+async function load(device: ComputeDevice, source: Source, known: Known): Promise<Model> {
+  const wanted = {...source, target: device.kind, known};
   const runTime = await import('../../runtime/src/index.ts');
   try {
     return await runTime.load(await packageOf(wanted), {device});
@@ -51,10 +52,10 @@ export class InferenceSession {
   readonly outputMetadata: readonly ValueMetadata[];
   readonly #device: ComputeDevice;
   readonly #locations: ReadonlyMap<string, DataLocation>;
-  readonly #model: Model;
+  readonly #model: Runnable;
   #released = false;
 
-  private constructor(device: ComputeDevice, model: Model, locations: ReadonlyMap<string, DataLocation>) {
+  private constructor(device: ComputeDevice, model: Runnable, locations: ReadonlyMap<string, DataLocation>) {
     this.#device = device;
     this.#model = model;
     this.#locations = locations;
@@ -98,7 +99,7 @@ export class InferenceSession {
   }
 
   static async #on(device: ComputeDevice, source: Source, {preferredOutputLocation: wanted}: SessionOptions, providers: readonly string[]): Promise<InferenceSession> {
-    const model = await load(device, source);
+    const model = await specializing(source.model, (known) => load(device, source, known));
     try {
       const [group] = model.groups;
       if (group) throw new Error(`InferenceSession.create: "${group.name}" is ${group.kind === 'sequence' ? 'a sequence' : 'an optional'}; sessions have tensors alone, @gossamer/runtime has those`);

@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {test} from 'node:test';
 import {pathToFileURL} from 'node:url';
 
-import {perceptron, relu, sum} from '../../compiler/tests/onnx.ts';
+import {perceptron, relu, squeezed, squeezedIfOne, sum, summedOver} from '../../compiler/tests/onnx.ts';
 import {env, InferenceSession, Tensor} from '../src/index.ts';
 
 const root = join(import.meta.dirname, '../../../../..');
@@ -211,4 +211,33 @@ test('weights beside the model are given by their names', {skip}, async () => {
   }
   await assert.rejects(InferenceSession.create(model), /data\/w\.bin: the model keeps weights in this file, which was not given/);
   await assert.rejects(InferenceSession.create(model, {externalData: ['no_such_file.bin']}), /the external data "no_such_file\.bin" could not be had/);
+});
+
+test('a rank that only the run knows: compiled by the feeds', {skip}, async () => {
+  const feed = (...dims: number[]): Tensor => new Tensor('float32', Float32Array.from({length: dims.reduce((a, b) => a * b, 1)}, (_, at) => at), dims);
+  const general = await InferenceSession.create(squeezed(['a', 'b', 'c']));
+  for (const [dims, wanted] of [[[2, 3, 4], [2, 3, 4]], [[5, 1, 6], [5, 6]], [[7, 1, 6], [7, 6]], [[1, 1, 4], [4]], [[1, 1, 1], []]] as const) {
+    const {y} = await general.run({x: feed(...dims)});
+    assert.deepEqual([y?.dims, y?.data], [wanted, feed(...dims).data]);
+  }
+  await general.release();
+  // An If on the extent does not compile for all feeds: its inputs and outputs are the file's.
+  const session = await InferenceSession.create(squeezedIfOne(['b', 'n']));
+  assert.deepEqual([session.inputNames, session.outputNames, session.inputMetadata[0]?.shape], [['x'], ['y'], ['b', 'n']]);
+  for (const [dims, wanted] of [[[5, 1], [5]], [[5, 3], [5, 3]], [[1, 1], [1]]] as const) {
+    const {y} = await session.run({x: feed(...dims)});
+    assert.deepEqual([y?.dims, y?.data], [wanted, feed(...dims).data]);
+  }
+  await assert.rejects(session.run({x: feed(2, 2, 2)}), /input "x": float32\[b, n\] was given float32\[2, 2, 2\]/);
+  await session.release();
+});
+
+test('an axis of the run', {skip}, async () => {
+  const session = await InferenceSession.create(summedOver(['a', 'b']));
+  const x = new Tensor('float32', Float32Array.of(1, 2, 3, 4, 5, 6), [2, 3]);
+  for (const [axis, wanted] of [[0n, [5, 7, 9]], [1n, [6, 15]], [0n, [5, 7, 9]]] as const) {
+    const {y} = await session.run({x, axes: new Tensor('int64', BigInt64Array.of(axis), [1])});
+    assert.deepEqual([...(y?.data as Float32Array)], wanted);
+  }
+  await session.release();
 });

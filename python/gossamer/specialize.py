@@ -1,0 +1,94 @@
+"""Models that ask for their feeds, compiled by them: where an output's rank, an axis or a shape is what only a run knows."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .error import Error
+
+if TYPE_CHECKING:
+    from .model import Model
+
+MOST_ELEMENTS = 1024  # of a tensor that a model may have to know: an axis, a shape, pads
+MOST_MODELS = 16  # that are kept for one package; the one unused for longest goes first
+
+
+def asks_for_feeds(problem: Error) -> bool:
+    """The compiler, or a run, must know more of the feeds."""
+    return "known when compiling" in problem.message
+
+
+@dataclass
+class Known:
+    """What a compilation is told of the feeds: arguments of compile()."""
+
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    values: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        values = ((name, value.dtype.str, value.shape, value.tobytes()) for name, value in self.values.items())
+        return tuple(self.shapes.items()), tuple(values)
+
+
+def _tensors(feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """By the names that the compiler has: elements of a sequence are NAME.0, NAME.1, ..."""
+    found = {}
+    for name, value in feeds.items():
+        if isinstance(value, (list, tuple)) and any(hasattr(each, "shape") for each in value):
+            found.update({f"{name}.{at}": np.asarray(each) for at, each in enumerate(value)})
+        elif value is not None:
+            found[name] = np.asarray(value)
+    return found
+
+
+def ways(feeds: Mapping[str, Any]) -> Iterator[Known]:
+    """From little to all that feeds say: which extents are 1; the values of small integer and boolean inputs after the first, of the
+    first too, of small floats after the first too; all shapes; shapes and the values of integers."""
+    tensors = _tensors(feeds)
+    small = {name: each for name, each in tensors.items() if name in feeds and each.size <= MOST_ELEMENTS}
+    whole = {name: each for name, each in small.items() if each.dtype.kind in "iub"}
+    later = list(tensors)[1:]
+    numbers = {name: each for name, each in small.items() if each.dtype.kind == "f" and name in later}
+    shapes = {name: each.shape for name, each in tensors.items()}
+    yield Known({name: tuple(1 if extent == 1 else -1 for extent in shape) for name, shape in shapes.items()})
+    yield Known(values={name: each for name, each in whole.items() if name in later})
+    yield Known(values=whole)
+    yield Known(values={**whole, **numbers})
+    yield Known(shapes)
+    yield Known({name: shape for name, shape in shapes.items() if name not in whole}, whole)
+
+
+class Specialized:
+    """Models of one package by what their compilation was told. compiled: loads a model that is told so much. An extent that was 1 is
+    told before all shapes are, so that one model serves every run of the same ranks where that is enough."""
+
+    def __init__(self, compiled: Callable[[Known], Model]) -> None:
+        self._compiled = compiled
+        self._models: OrderedDict[tuple[Any, ...], Model] = OrderedDict()
+        self._first = 0  # of the ways: those before it were not enough
+
+    def run(self, feeds: Mapping[str, Any], problem: Error) -> dict[str, Any]:
+        """Outputs by name. problem: what asked for the feeds, raised again where they do not help."""
+        for at, known in enumerate(ways(feeds)):
+            if at < self._first:
+                continue
+            try:
+                model = self._models.pop(known.key, None) or self._compiled(known)
+                made = model.run({name: value for name, value in feeds.items() if name not in known.values})
+            except Error as again:
+                if not asks_for_feeds(again):
+                    raise
+                problem = again
+                continue
+            self._first = at
+            self._models[known.key] = model
+            if len(self._models) > MOST_MODELS:
+                self._models.popitem(last=False)
+            return made
+        raise problem
