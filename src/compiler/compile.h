@@ -59,6 +59,9 @@ struct Options {
   onnx::ExternalFiles* external = nullptr;
   // Weights in other files are in none of the package's: who loads it has them, by their names.
   bool hold_external = false;
+  // Files of external data by their sizes in bytes, whose large weights only the caller reads:
+  // files of weights list them as package::File::parts.
+  std::map<std::string, uint64_t, std::less<>> held = {};
   bool winograd = true;  // convolutions by Winograd's algorithm where that is faster; false: none
   bool fuse = true;      // false: every stage is a kernel, for comparisons
   bool expose = false;   // what kernels make are outputs too (graph::expose_stages)

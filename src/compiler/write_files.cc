@@ -279,6 +279,15 @@ Result<package::WeightFiles> ModuleBuilder::weights(const graph::Graph& graph,
       bytes = model.subspan(source.offset, source.length);
     } else if (source.file > 0) {
       const std::string& path = graph.files[static_cast<size_t>(source.file) - 1];
+      const package::Weight& weight = module_.weights[i];
+      if (const auto held = options_.held.find(path); held != options_.held.end()) {
+        if (source.offset > held->second || source.length > held->second - source.offset)
+          return fail_at(cat("\"", stages_.constants[i].name, "\""),
+                         cat("its bytes lie outside ", path, ", which has ", held->second));
+        constants.push_back(
+            {weight.name, weight.dtype, weight.shape, {}, {path, source.offset, source.length}});
+        continue;
+      }
       if (!options_.external)
         return fail_at(path, "the model keeps weights in this file, which was not given");
       auto range = options_.external->range(path, source.offset, source.length);

@@ -171,6 +171,12 @@ struct Module {
 
 constexpr uint64_t piece_bytes = 4 << 20;
 
+// A range of a file of external data, by its path from the model's folder.
+struct FileRange {
+  std::string file;  // empty: no range
+  uint64_t offset = 0, length = 0;
+};
+
 struct File {
   std::string name;
   std::vector<std::byte> bytes;
@@ -180,6 +186,10 @@ struct File {
   uint64_t size = 0;
   std::string xxh3 = {};
   std::vector<std::string> pieces = {};  // SHA-256 of each piece_bytes; none: a smaller file
+  // Of weights that only the caller has (compiler::Options::held): what the file consists of, in
+  // order. A part without a file is the next `length` of `bytes`. Name and hashes are "@N" then,
+  // for the caller to replace.
+  std::vector<FileRange> parts = {};
 };
 using Files = std::vector<File>;
 

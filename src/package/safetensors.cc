@@ -116,9 +116,8 @@ Result<File> write_safetensors(std::span<const Constant> constants) {
     if (dtype.empty())
       return fail_at(where, cat("type ", ir::name_of(constant.dtype), " cannot be stored"));
     GS_ASSIGN(const uint64_t bytes, byte_count(constant));
-    if (bytes != constant.bytes.size())
-      return fail_at(where,
-                     cat("its shape takes ", bytes, " bytes, it has ", constant.bytes.size()));
+    if (bytes != constant.size())
+      return fail_at(where, cat("its shape takes ", bytes, " bytes, it has ", constant.size()));
     const uint64_t begin = aligned(end);
     if (begin != end) {
       const int64_t gap = static_cast<int64_t>(begin - end);
@@ -132,16 +131,28 @@ Result<File> write_safetensors(std::span<const Constant> constants) {
 
   // Spaces after the header are part of the format; they align the data in the file.
   const uint64_t header_bytes = aligned(8 + header.GetSize()) - 8;
-  File file{"weights.safetensors", std::vector<std::byte>(8 + header_bytes + end)};
+  File file{"weights.safetensors", std::vector<std::byte>(8 + header_bytes)};
   for (size_t byte = 0; byte < 8; ++byte)
     file.bytes[byte] = static_cast<std::byte>(header_bytes >> (8 * byte));
   std::memset(file.bytes.data() + 8, ' ', header_bytes);
   std::memcpy(file.bytes.data() + 8, header.GetString(), header.GetSize());
+  file.size = 8 + header_bytes + end;
+  uint64_t absent = 0, in_parts = 0;  // bytes in ranges so far, bytes that parts list
+  file.bytes.reserve(file.size);
   for (size_t at = 0; at < constants.size(); ++at) {
-    if (constants[at].bytes.empty()) continue;
-    std::memcpy(file.bytes.data() + 8 + header_bytes + offsets[at], constants[at].bytes.data(),
-                constants[at].bytes.size());
+    const Constant& constant = constants[at];
+    file.bytes.resize(8 + header_bytes + offsets[at] - absent);
+    if (constant.range.file.empty()) {
+      file.bytes.insert(file.bytes.end(), constant.bytes.begin(), constant.bytes.end());
+      continue;
+    }
+    file.parts.push_back({"", 0, file.bytes.size() - in_parts});
+    in_parts = file.bytes.size();
+    file.parts.push_back(constant.range);
+    absent += constant.range.length;
   }
+  if (absent > 0 && in_parts < file.bytes.size())
+    file.parts.push_back({"", 0, file.bytes.size() - in_parts});
   return file;
 }
 

@@ -19,7 +19,7 @@ std::vector<Together> split(std::span<const Constant> constants, const Together&
   std::vector<Together> groups;
   uint64_t bytes = 0;
   for (size_t at : which) {
-    const uint64_t size = constants[at].bytes.size();
+    const uint64_t size = constants[at].size();
     if (groups.empty() || (bytes > 0 && bytes + size > most)) {
       groups.emplace_back();
       bytes = 0;
@@ -45,7 +45,7 @@ Result<WeightFiles> write_weights(std::span<const Constant> constants, uint64_t 
   result.file_of.resize(constants.size());
   Together large, small;
   for (size_t at = 0; at < constants.size(); ++at)
-    (shared && constants[at].bytes.size() >= least_shared ? large : small).push_back(at);
+    (shared && constants[at].size() >= least_shared ? large : small).push_back(at);
   const std::vector<Together> above = split(constants, large, most);
   const std::vector<Together> own = split(constants, small, most);
   for (const std::vector<Together>* groups : {&above, &own}) {
@@ -57,12 +57,17 @@ Result<WeightFiles> write_weights(std::span<const Constant> constants, uint64_t 
       }
       GS_ASSIGN(File file, write_safetensors(chosen));
       file.above = groups == &above;
-      file.sha256 = sha256(file.bytes);
-      file.size = file.bytes.size();
-      file.xxh3 = content_hash(file.bytes);
-      if (pieces && file.size > piece_bytes) file.pieces = pieces_of(file.bytes);
-      if (file.above || groups->size() > 1)
-        file.name = cat("weights.", std::string_view(file.sha256).substr(0, 16), ".safetensors");
+      const bool by_hash = file.above || groups->size() > 1;
+      if (file.parts.empty()) {
+        file.sha256 = sha256(file.bytes);
+        file.xxh3 = content_hash(file.bytes);
+        if (pieces && file.size > piece_bytes) file.pieces = pieces_of(file.bytes);
+        if (by_hash)
+          file.name = cat("weights.", std::string_view(file.sha256).substr(0, 16), ".safetensors");
+      } else {
+        file.sha256 = file.xxh3 = cat("@", result.files.size());
+        if (by_hash) file.name = file.sha256;
+      }
       result.files.push_back(std::move(file));
     }
   }

@@ -18,12 +18,15 @@ namespace gossamer::package {
 File write_kernel_sources(const Module& module);
 
 // One constant for weights.safetensors. `bytes` are its elements row-major, little-endian; they
-// stay the caller's and must outlive the call.
+// stay the caller's and must outlive the call. Those of a `range` are not here.
 struct Constant {
   std::string name;  // not empty, unique in the file
   ir::DType dtype;   // anything but index and string
   std::vector<int64_t> shape;
   std::span<const std::byte> bytes;
+  FileRange range = {};
+
+  uint64_t size() const { return range.file.empty() ? bytes.size() : range.length; }
 };
 
 // weights.safetensors: the constants in the given order, each at a multiple of 64 bytes both in the

@@ -23,13 +23,34 @@ package::File diagnostic_file(const Diagnostic& diagnostic) {
   return {"error", {bytes, bytes + text.GetSize()}};
 }
 
+// [[path, offset, length], ...]; a path "" is the next of the file's own bytes.
+package::File list_of(std::span<const package::FileRange> parts) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> json(text);
+  json.StartArray();
+  for (const package::FileRange& part : parts) {
+    json.StartArray();
+    json.String(part.file);
+    json.Uint64(part.offset);
+    json.Uint64(part.length);
+    json.EndArray();
+  }
+  json.EndArray();
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.GetString());
+  return {"@parts", {bytes, bytes + text.GetSize()}};
+}
+
 }  // namespace
 
 Answer* answer(Result<package::Files> files) {
   auto* made = new Answer{};
   made->ok = files.has_value() ? 1 : 0;
   if (files) {
-    made->files = *std::move(files);
+    for (package::File& file : *files) {
+      const std::vector<package::FileRange> parts = std::move(file.parts);
+      made->files.push_back(std::move(file));
+      if (!parts.empty()) made->files.push_back(list_of(parts));
+    }
   } else {
     made->files.push_back(diagnostic_file(files.error()));
   }

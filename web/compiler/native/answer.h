@@ -19,7 +19,9 @@ struct Entry {
   uint32_t size;
 };
 struct Answer {
-  uint32_t ok;  // 1: entries are files; 0: one entry, the diagnostic as JSON
+  // 1: entries are files, behind each whose weights the caller has the list "@parts"; 0: one entry,
+  // the diagnostic as JSON
+  uint32_t ok;
   uint32_t count;
   const Entry* entries;
   std::vector<Entry> table;

@@ -87,6 +87,11 @@ Result<compiler::Options> read_options(std::string_view json) {
       for (const auto& tensor : member.value.GetObject()) {
         GS_ASSIGN(options.known.constants[tensor.name.GetString()], tensor_in(tensor.value));
       }
+    } else if (name == "held" && member.value.IsObject()) {
+      for (const auto& file : member.value.GetObject()) {
+        if (!file.value.IsUint64()) return fail_at("options", "held: no size of a file");
+        options.held[file.name.GetString()] = file.value.GetUint64();
+      }
     } else if (name == "lengths" && member.value.IsObject()) {
       for (const auto& length : member.value.GetObject()) {
         if (!length.value.IsInt())

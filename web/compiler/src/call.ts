@@ -36,12 +36,23 @@ export interface NativeOptions {
   readonly shapes?: Readonly<Record<string, readonly number[]>>;
   readonly dims?: Readonly<Record<string, number>>;
   readonly lengths?: Readonly<Record<string, number>>;
+  /** Sizes of files of external data whose large weights only the caller reads: MadeFile.parts. */
+  readonly held?: Readonly<Record<string, number>>;
   readonly values?: Readonly<Record<string, {readonly dtype: string; readonly shape: readonly number[]; readonly bytes: readonly number[]}>>;
 }
 
+/** parts: of weights that the caller has; what the file consists of, ranges of files by their paths, '' for the next of its own bytes. */
+export interface MadeFile {
+  readonly name: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly parts?: readonly (readonly [path: string, offset: number, length: number])[];
+}
+
 export type CallResult =
-  | {readonly files: [name: string, bytes: Uint8Array<ArrayBuffer>][]}
+  | {readonly files: MadeFile[]}
   | {readonly error: Diagnostic};
+
+export const entriesOf = (files: readonly MadeFile[]): [string, Uint8Array<ArrayBuffer>][] => files.map(({name, bytes}) => [name, bytes]);
 
 /** Files of weights by their paths from the model. */
 export type NamedFile = readonly [name: string, bytes: Uint8Array | Blob];

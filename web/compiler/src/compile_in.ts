@@ -1,5 +1,5 @@
 /** Compilations and searches in an instance of compiler.wasm or tuner.wasm, on the calling thread. */
-import type {CallResult, Exports, Instance, NamedFile, NativeOptions} from './call.ts';
+import type {CallResult, Exports, Instance, MadeFile, NamedFile, NativeOptions} from './call.ts';
 
 type Given = [model: number, size: number, options: number, optionsSize: number, files: number, count: number, records: number, recordsSize: number];
 
@@ -78,5 +78,12 @@ export function answerIn(instance: Instance, answer: string): MadeResult {
 function ended(instance: Instance, answer: number, mine: readonly number[]): CallResult {
   const made = instance.take(answer);
   for (const address of mine) instance.exports.gs_free(address);
-  return 'files' in made ? {files: made.files.map(([name, bytes]) => [name, bytes])} : made;
+  if (!('files' in made)) return made;
+  const files: MadeFile[] = [];
+  for (const [name, bytes] of made.files) {
+    const last = files.at(-1);
+    if (name === '@parts' && last) files[files.length - 1] = {...last, parts: JSON.parse(new TextDecoder().decode(bytes)) as NonNullable<MadeFile['parts']>};
+    else files.push({name, bytes});
+  }
+  return {files};
 }

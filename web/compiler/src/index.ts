@@ -8,7 +8,7 @@
 /// <reference path="../../runtime/src/globals.d.ts" />
 import {HAS_WORKERS} from '../../runtime/src/wasm/worker_script.ts';
 import {besideCaller, type Place} from './beside.ts';
-import {CompileError, type NamedFile, type NativeOptions} from './call.ts';
+import {CompileError, entriesOf, type NamedFile, type NativeOptions} from './call.ts';
 import type {Call} from './compile_in.ts';
 import {inWorker} from './in_worker.ts';
 import {MadeFiles} from './made_files.ts';
@@ -247,6 +247,12 @@ async function callOf(onnx: ArrayBuffer | Uint8Array | Blob, options: CompileOpt
   return {model, options: nativeOptions(options), external: namedFiles(options.externalData ?? [])};
 }
 
+/** Weights of models of so many bytes and more do not pass through the compiler's memory. */
+const LEAST_HELD = 2 ** 20;
+
+const sizeOf = ({model, external}: Call): number =>
+  external.reduce((sum, [, file]) => sum + (file instanceof Uint8Array ? file.length : file.size), model.length);
+
 async function compileIn(
   place: Place,
   call: Call,
@@ -254,7 +260,16 @@ async function compileIn(
 ): Promise<Map<string, Uint8Array>> {
   signal?.throwIfAborted();
   const progress = (step: string, fraction: number): void => onProgress?.({step, fraction});
-  const result = await unlessAborted(place.compile(call, progress), signal);
-  if ('error' in result) throw new CompileError(result.error);
-  return new MadeFiles(result.files);
+  const compiled = async (): Promise<Iterable<readonly [string, Uint8Array]>> => {
+    const held = call.options.hold_external || sizeOf(call) < LEAST_HELD ? undefined : await import('./held.ts');
+    const split = await held?.split(call);
+    let result = await place.compile(split?.call ?? call, progress);
+    // A tensor of a subgraph is small and in another file, say: the compiler reads it after all.
+    const isComplete = !split || ('error' in result && result.error.message.includes('was not given'));
+    if (split && isComplete) result = await place.compile(call, progress);
+    if ('error' in result) throw new CompileError(result.error);
+    if (held && split && !isComplete) return held.completed(result.files, split.files, call.options.pieces ?? true);
+    return entriesOf(result.files);
+  };
+  return new MadeFiles(await unlessAborted(compiled(), signal));
 }

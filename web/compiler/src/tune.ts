@@ -10,7 +10,7 @@ import type {Files} from '../../runtime/src/index.ts';
 import {time} from '../../rpc/src/job.ts';
 import type {Output} from '../../runtime/src/tensor.ts';
 import type {Place} from './beside.ts';
-import {type CallResult, CompileError} from './call.ts';
+import {type CallResult, CompileError, entriesOf} from './call.ts';
 import type {Call} from './compile_in.ts';
 import {MadeFiles} from './made_files.ts';
 import {keepRecords, keptRecords} from './records.ts';
@@ -149,7 +149,7 @@ const text = new TextDecoder();
 
 function read(result: CallResult): Step {
   if ('error' in result) throw new CompileError(result.error);
-  const all = new Map(result.files);
+  const all = new Map(entriesOf(result.files));
   const textOf = (name: string): string => text.decode(all.get(name));
   const progress = all.has('progress') ? (JSON.parse(textOf('progress')) as TuneProgress) : undefined;
   return {
@@ -226,7 +226,7 @@ export async function tune(
     if (keep) await keepRecords(call, lines);
     const made = await place.compile({...call, records: withShipped()}, () => undefined);
     if ('error' in made) throw new CompileError(made.error);
-    return {...outcome, records: lines, files: candidates.withWeights(made.files)};
+    return {...outcome, records: lines, files: candidates.withWeights(entriesOf(made.files))};
   } finally {
     candidates.clear();
     place.stop();

@@ -36,7 +36,7 @@ async function work(request: Request): Promise<void> {
   const {call} = request;
   try {
     const result = (await done(request, (step, fraction) => post({call, kind: 'progress', step, fraction}))) as CallResult;
-    const transfer = 'files' in result ? result.files.map(([, bytes]) => bytes.buffer) : [];
+    const transfer = 'files' in result ? result.files.map(({bytes}) => bytes.buffer) : [];
     post({call, kind: 'done', result}, transfer);
   } catch (problem) {
     post({call, kind: 'failed', message: String(problem)});

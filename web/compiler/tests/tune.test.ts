@@ -5,7 +5,7 @@ import {test} from 'node:test';
 
 import {load, tensor, type TuneProgress} from '../../runtime/src/index.ts';
 import {besideCaller, type Place} from '../src/beside.ts';
-import type {NamedFile} from '../src/call.ts';
+import type {MadeFile} from '../src/call.ts';
 import {compile} from '../src/index.ts';
 import {tune} from '../src/tune.ts';
 import {classifier, perceptron, product} from './onnx.ts';
@@ -51,7 +51,7 @@ test('the last package is made where the search was, which has its kernels and w
   const linear = classifier(256, 64);
   const plain = await compile(linear, {target: 'wasm', wasm, records: ''});
   using model = await load(plain, {threads: 1});
-  let made: readonly NamedFile[] = [];
+  let made: readonly MadeFile[] = [];
   const open = (): Promise<Place> => {
     const place = besideCaller(wasm as WebAssembly.Module);
     const watched = async (...given: Parameters<Place['compile']>): ReturnType<Place['compile']> => {
@@ -63,9 +63,9 @@ test('the last package is made where the search was, which has its kernels and w
   };
   const call = {model: linear, options: {target: 'wasm' as const, pieces: true}, external: []};
   const {files} = await tune(load, open, call, undefined, model, {trials: 2, layoutShare: 0, keep: false, records: ''});
-  const weights = made.filter(([name]) => name.endsWith('.safetensors'));
-  assert.deepEqual(weights.map(([, bytes]) => 'length' in bytes && bytes.length), [0], 'another instance made them');
-  for (const [name] of weights) assert.deepEqual(files.get(name), plain.get(name));
+  const weights = made.filter(({name}) => name.endsWith('.safetensors'));
+  assert.deepEqual(weights.map(({bytes}) => bytes.length), [0], 'another instance made them');
+  for (const {name} of weights) assert.deepEqual(files.get(name), plain.get(name));
 });
 
 function sameCode(one: ReadonlyMap<string, Uint8Array>, other: ReadonlyMap<string, Uint8Array>): boolean {
