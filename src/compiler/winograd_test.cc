@@ -217,10 +217,15 @@ TEST(Winograd, OthersStay) {
   EXPECT_EQ(in_tiles(convolution({}), 4, false).size(), 1u) << "weights that are no constants";
   const Capabilities webgl = capabilities_of(TargetKind::webgl);
   EXPECT_EQ(in_tiles(convolution({}), 4, true, webgl).size(), 1u) << "a texel is one element";
-  // Its rows are not known.
+}
+
+// Rows that only a run tells are as many as their estimate (tests/open has the values).
+TEST(Winograd, TilesRowsOfOpenExtents) {
   Stage open = convolution({});
-  open.extents[2] = ir::var("h");
-  EXPECT_EQ(in_tiles(open, 4).size(), 1u);
+  open.extents[2] = ir::dimension("h", 56);
+  const ops::Program program = in_tiles(open, 4);
+  ASSERT_EQ(program.size(), 4u);
+  EXPECT_FALSE(ir::as_int(program[2].stage()->extents[1])) << "the number of tiles";
 }
 
 TEST(Winograd, PaysWhereTilesAreManyAndChannels) {

@@ -102,6 +102,12 @@ Expr number(const Expr& like, double value) { return constant(like->type, value)
 
 Var var(std::string name, Type type) { return Var(new VarNode(std::move(name), type)); }
 
+Var dimension(std::string name, int64_t estimate) {
+  auto* node = new VarNode(std::move(name), DType::index);
+  node->estimate = estimate;
+  return Var(node);
+}
+
 Buffer buffer(std::string name, DType dtype, std::vector<Expr> shape, Scope scope) {
   for (const Expr& extent : shape) {
     GS_CHECK(extent && extent->type == Type(DType::index), "extent of buffer ", name);

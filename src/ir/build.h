@@ -9,6 +9,7 @@
 namespace gossamer::ir {
 
 Var var(std::string name, Type type = DType::index);
+Var dimension(std::string name, int64_t estimate);  // of an input, of type index
 Buffer buffer(std::string name, DType dtype, std::vector<Expr> shape, Scope scope = Scope::global);
 
 Expr index(int64_t value);               // IntImm of type index

@@ -82,10 +82,14 @@ using Stmt = Ref<StmtNode>;
 using Var = Ref<VarNode>;
 using Buffer = Ref<BufferNode>;
 
+// Of a variable of which nothing is known.
+constexpr int64_t default_estimate = 128;
+
 // A variable is itself: two of the same name differ.
 struct VarNode : ExprNode {
   static constexpr NodeKind static_kind = NodeKind::Var;
   std::string name;
+  int64_t estimate = default_estimate;  // of a dimension: what a run is likely to have (estimate.h)
   VarNode(std::string var_name, Type var_type)
       : ExprNode(NodeKind::Var, var_type), name(std::move(var_name)) {}
 };

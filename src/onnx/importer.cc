@@ -242,6 +242,21 @@ Result<> Importer::add_sequence_input(const ProtoValue& input, Scope& scope) {
   return emit(std::move(made), scope);
 }
 
+namespace {
+
+// What runs are likely to have: one element in a batch, images of 224 x 224, sequences of 128.
+int64_t likely_extent(const std::vector<ProtoDim>& dims, size_t axis) {
+  constexpr int64_t image = 224;
+  const auto open = [&](size_t at) { return !dims[at].value || *dims[at].value < 0; };
+  if (axis == 0 && dims.size() > 1) return 1;
+  if (dims.size() != 4) return ir::default_estimate;
+  const bool first = open(2) && open(3) && axis >= 2;             // [n, c, h, w]
+  const bool last = open(1) && open(2) && !open(3) && axis <= 2;  // [n, h, w, c]
+  return first || last ? image : ir::default_estimate;
+}
+
+}  // namespace
+
 Result<std::vector<ir::Expr>> Importer::input_shape(const ProtoValue& input,
                                                     const std::string& input_name, Scope& scope) {
   std::vector<ProtoDim> dims = input.dims;
@@ -291,7 +306,7 @@ Result<std::vector<ir::Expr>> Importer::input_shape(const ProtoValue& input,
       while (!fresh) std::tie(known, fresh) = dims_.try_emplace(name += "_");
     }
     if (fresh) {
-      known->second = ir::var(name);
+      known->second = ir::dimension(name, likely_extent(dims, axis));
       scope.graph->dims.push_back({known->second, index, static_cast<int>(axis)});
     }
     shape.push_back(known->second);

@@ -143,13 +143,13 @@ std::vector<int64_t> runs_of(const ops::Stage& stage) {
   int64_t points = 1;
   for (size_t i = 0; i < stage.axes.size(); ++i) {
     const auto extent = ir::as_int(stage.extents[i]);
-    if (!extent || *extent < 2) continue;
-    for (int64_t run : {std::min(*extent, most_points), int64_t{4}, int64_t{2}}) {
-      if (run > *extent || points * run > most_points) continue;
+    if (extent && *extent < 2) continue;
+    for (int64_t run : {std::min(extent.value_or(4), most_points), int64_t{4}, int64_t{2}}) {
+      if ((extent && run > *extent) || points * run > most_points) continue;
       const auto alike = std::ranges::count_if(loads, [&](const ir::Load* load) {
         return std::ranges::all_of(load->indices, [&](const Expr& index) {
-          return run == *extent ? !ir::uses(index, stage.axes[i].get())
-                                : is_shared(index, stage.axes[i], run);
+          return extent && run == *extent ? !ir::uses(index, stage.axes[i].get())
+                                          : is_shared(index, stage.axes[i], run);
         });
       });
       if (static_cast<size_t>(alike) < least_loads ||

@@ -17,6 +17,9 @@ using ir::Var;
 using ops::Stage;
 using ops::StageKind;
 
+// Of an axis whose extent only a run tells.
+constexpr int64_t most_points = int64_t{1} << 31;
+
 bool uses_axis(const Expr& e, const Var& axis) { return ir::uses(e, axis.get()); }
 
 bool loads_f32(const Expr& e) {
@@ -107,13 +110,13 @@ class Finder {
       return std::nullopt;
     for (size_t i = 0; i < stage_.axes.size(); ++i) {
       const Var& axis = stage_.axes[i];
-      const int64_t points = ir::as_int(stage_.extents[i]).value_or(0);
-      if (points < 2 || !uses_axis(input, axis)) continue;
+      const std::optional<int64_t> points = ir::as_int(stage_.extents[i]);
+      if ((points && *points < 2) || !uses_axis(input, axis)) continue;
       at_ = ir::var(which == 0 ? "y" : "x");
       ir::Bounds bounds = bounds_;
-      bounds.set(at_.get(), {0, points + window_edge - 2});
+      bounds.set(at_.get(), {0, points ? *points + window_edge - 2 : most_points});
       moved_ = ir::simplify(ir::substitute(input, {{step.get(), Expr(at_) - axis}}), bounds);
-      if (!uses_axis(moved_, axis)) return Slide{i, tap, points};
+      if (!uses_axis(moved_, axis)) return Slide{i, tap, stage_.extents[i]};
     }
     return std::nullopt;
   }

@@ -17,7 +17,7 @@ constexpr int window_edge = 3;
 // One axis of the window.
 struct Slide {
   size_t axis, tap;  // of the points, and of the reduction
-  int64_t points;
+  ir::Expr points;
 };
 
 // A sum over `channel` and the taps of input * weights.

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ir/build.h"
+#include "ir/estimate.h"
 #include "ir/rewrite.h"
 #include "schedule/access.h"
 #include "schedule/costs.h"
@@ -24,7 +25,8 @@ constexpr std::array<std::string_view, 6> names{"map",         "reduce", "window
 int64_t extent_or(const Expr& e, int64_t fallback) { return ir::as_int(e).value_or(fallback); }
 
 int64_t extent_at(const Stage& stage, int axis) {
-  return axis < 0 ? 1 : extent_or(stage.extents[static_cast<size_t>(axis)], 128);
+  return axis < 0 ? 1
+                  : std::max<int64_t>(ir::estimate(stage.extents[static_cast<size_t>(axis)]), 1);
 }
 
 bool moves(const ir::Load& load, const ir::Var& axis) {
@@ -68,6 +70,8 @@ void choose_vector(const Stage& stage, const Capabilities& caps, Tiling& tiling)
   const bool carried = stage.kind == StageKind::scan && dim == static_cast<int>(stage.along);
   if ((!whole && !skips_lanes(stage, dim, caps)) || carried) return;
   if (!is_blocked(layout) && rows_are_contiguous(stage, dim, caps)) return;
+  // Where lanes would be guarded, points that share what they read are computed one by one instead.
+  if (caps.group_size == 1 && !whole && runs_of(stage)[static_cast<size_t>(dim)] > 1) return;
   tiling.vector_axis = dim;
   tiling.lanes = caps.vector_lanes;
 }

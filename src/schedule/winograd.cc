@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ir/build.h"
+#include "ir/estimate.h"
 #include "ir/rewrite.h"
 #include "schedule/access.h"
 #include "schedule/costs.h"
@@ -90,27 +91,24 @@ Expr transformed(const std::vector<Row>& rows, const Expr& down, const Expr& acr
   return transformed(rows, down, lines);
 }
 
-int64_t tiles_along(const Slide& slide, int tile) { return (slide.points + tile - 1) / tile; }
-
-int64_t tiles_in(const SlidingSum& sliding, int tile) {
-  return sliding.tiled_batches * tiles_along(sliding.slides[0], tile) *
-         tiles_along(sliding.slides[1], tile);
-}
-
 // In multiply-adds.
 double cost_of(const SlidingSum& sliding, int tile, const Costs& costs) {
   const auto channels = static_cast<double>(sliding.channels);
   const auto columns = static_cast<double>(sliding.columns);
+  const auto rows_of = [&](int edge) {
+    int64_t rows = sliding.tiled_batches;
+    for (const Slide& slide : sliding.slides)
+      rows *= (ir::estimate(slide.points) + edge - 1) / edge;
+    return static_cast<double>(rows);
+  };
   const auto product = [&](double places, double rows) {
     return places * channels * columns * (rows + costs.weight);
   };
   if (tile == direct) {
-    const double rows = static_cast<double>(sliding.tiled_batches) *
-                        static_cast<double>(sliding.slides[0].points * sliding.slides[1].points);
-    return product(window_edge * window_edge, rows);
+    return product(window_edge * window_edge, rows_of(1));
   }
   const double places = (tile + window_edge - 1) * (tile + window_edge - 1);
-  const auto rows = static_cast<double>(tiles_in(sliding, tile));
+  const double rows = rows_of(tile);
   return product(places, rows) + costs.transform * places * rows * (channels + columns) +
          2 * costs.launch;
 }
@@ -141,9 +139,9 @@ class Maker {
         tile_(tile),
         edge_(tile + window_edge - 1),
         places_(static_cast<int64_t>(edge_) * edge_),
-        down_(tiles_along(sliding.slides[0], tile)),
-        across_(tiles_along(sliding.slides[1], tile)),
-        tiles_(tiles_in(sliding, tile)) {}
+        down_(ceil_div(sliding.slides[0].points, tile)),
+        across_(ceil_div(sliding.slides[1].points, tile)),
+        tiles_(ir::index(sliding.tiled_batches) * down_ * across_) {}
 
   std::vector<Stage> make() const {
     std::vector<Stage> made;
@@ -210,12 +208,12 @@ class Maker {
   Stage input() const {
     const Var place = ir::var("place"), number = ir::var("tile"), channel = ir::var("c");
     const std::vector<Var> open = open_axes();
-    Stage made = stage("tiles", with_open(place, open, number, channel),
-                       with_open(ir::index(places_), open_extents(), ir::index(tiles_),
-                                 ir::index(sliding_.channels)));
+    Stage made =
+        stage("tiles", with_open(place, open, number, channel),
+              with_open(ir::index(places_), open_extents(), tiles_, ir::index(sliding_.channels)));
     std::vector<Expr> extents;
     for (const size_t batch : sliding_.batches) extents.push_back(stage_.extents[batch]);
-    extents.insert(extents.end(), {ir::index(down_), ir::index(across_)});
+    extents.insert(extents.end(), {down_, across_});
     const std::vector<Expr> tile = unravel(number, extents);
     ir::VarMap at{{stage_.reduce_axes[sliding_.channel].get(), channel}};
     for (size_t i = 0; i < sliding_.batches.size(); ++i)
@@ -231,9 +229,11 @@ class Maker {
             const Expr place_in = first[w] + ir::index(step);
             at[sliding_.at[w].get()] = place_in;
             // Behind the last window that counts there may be no memory.
-            const int64_t end = sliding_.slides[w].points + window_edge - 1;
-            if ((which == 0 ? down_ : across_) * tile_ - tile_ + step < end) continue;
-            const Expr is_in = place_in < ir::index(end);
+            const Expr end = sliding_.slides[w].points + ir::index(window_edge - 1);
+            const auto known = ir::as_int(sliding_.slides[w].points);
+            if (known && (*known + tile_ - 1) / tile_ * tile_ - tile_ + step < *ir::as_int(end))
+              continue;
+            const Expr is_in = place_in < end;
             inside = inside ? Expr(inside && is_in) : is_in;
           }
           const Expr element = ir::substitute(sliding_.input, at);
@@ -247,9 +247,9 @@ class Maker {
     const Var place = ir::var("place"), number = ir::var("tile"), column = ir::var("o"),
               channel = ir::var("c");
     const std::vector<Var> open = open_axes();
-    Stage made = stage("products", with_open(place, open, number, column),
-                       with_open(ir::index(places_), open_extents(), ir::index(tiles_),
-                                 ir::index(sliding_.columns)));
+    Stage made =
+        stage("products", with_open(place, open, number, column),
+              with_open(ir::index(places_), open_extents(), tiles_, ir::index(sliding_.columns)));
     made.kind = StageKind::reduce;
     made.reduce_axes = {channel};
     made.reduce_extents = {ir::index(sliding_.channels)};
@@ -276,7 +276,7 @@ class Maker {
     std::array<Expr, 2> within;
     for (size_t w = 0; w < 2; ++w) {
       const Var& axis = stage_.axes[sliding_.slides[w].axis];
-      number = number * ir::index(w == 0 ? down_ : across_) + ir::floordiv(axis, tile_);
+      number = number * (w == 0 ? down_ : across_) + ir::floordiv(axis, tile_);
       within[w] = ir::floormod(axis, tile_);
     }
     std::vector<Expr> open;
@@ -293,7 +293,8 @@ class Maker {
   const Stage& stage_;
   const SlidingSum& sliding_;
   const int tile_, edge_;
-  const int64_t places_, down_, across_, tiles_;
+  const int64_t places_;
+  const Expr down_, across_, tiles_;
 };
 
 // The stages that have a convolution in another basis, in the program around it.

@@ -21,6 +21,16 @@ const one = (op, attributes = {}, runs = threes, more = () => []) => ({
 const convolution = (attributes, runs = images) => ({
   inputs: [['n', 3, 'h', 'w']], runs, make: (graph, [x]) => graph.node('Conv', [x, graph.weight([20, 3, 3, 3], 27), graph.weight([20], 1)], [1, 1, 1, 1], attributes),
 });
+/** Of as many channels as Winograd's algorithm is chosen for: a residual block. */
+const block = {
+  inputs: [['n', 64, 'h', 'w']],
+  runs: [[1, 64, 7, 9], [0, 64, 7, 9], [2, 64, 1, 1], [1, 64, 2, 5], [1, 64, 25, 24], [1, 64, 0, 3]].map((shape) => [shape]),
+  make: (graph, [x]) => {
+    const conv = (input) => graph.node('Conv', [input, graph.weight([64, 64, 3, 3], 576), graph.weight([64], 1)], [1, 1, 1, 1], {pads: [1, 1, 1, 1]});
+    const relu = graph.node('Relu', [conv(x)], [1, 1, 1, 1]);
+    return graph.node('Add', [conv(relu), x], [1, 1, 1, 1]);
+  },
+};
 const resize = (mode) => ({
   inputs: [['n', 'c', 'h', 'w'], ['n2', 'c2', 'h2', 'w2']],
   runs: [[[1, 3, 4, 5], [1, 3, 9, 40]], [[2, 3, 9, 11], [2, 3, 4, 5]], [[1, 1, 1, 1], [1, 1, 3, 3]], [[1, 2, 5, 5], [1, 2, 1, 1]]],
@@ -88,6 +98,7 @@ const MODELS = {
   conv_strided: convolution({pads: [5, 3, 2, 4], dilations: [4, 3], strides: [2, 3]}, images.filter(([[, , height]]) => height > 1)),
   conv_dilated: convolution({pads: [12, 12, 12, 12], dilations: [12, 12]}),
   pool: {inputs: [['n', 'c', 'h', 'w']], runs: [[[1, 3, 7, 9]], [[0, 3, 7, 9]], [[2, 0, 7, 9]], [[2, 3, 1, 1]]], make: (graph, [x]) => graph.node('MaxPool', [x], [1, 1, 1, 1], {kernel_shape: [3, 3], pads: [1, 1, 1, 1], strides: [2, 2]})},
+  block,
   resize_linear: resize('linear'),
   resize_nearest: resize('nearest'),
   resize_cubic: resize('cubic'),

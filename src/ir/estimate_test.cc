@@ -1,0 +1,22 @@
+#include "ir/estimate.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/build.h"
+
+namespace gossamer::ir {
+namespace {
+
+TEST(Estimate, EvaluatesExtentsAtTheirVariablesEstimates) {
+  const Expr height = dimension("h", 224), batch = dimension("b", 1), other = var("n");
+  EXPECT_EQ(estimate(index(7)), 7);
+  EXPECT_EQ(estimate(floordiv(height + index(1), 2) * batch), 112);
+  EXPECT_EQ(estimate(other), default_estimate);
+  EXPECT_EQ(estimate(select(batch == index(1), height, other)), 224);
+  EXPECT_EQ(estimate(max(height, other) - index(4)), 220);
+  EXPECT_EQ(estimate(load(buffer("sizes", DType::index, {index(1)}), {index(0)})),
+            default_estimate);
+}
+
+}  // namespace
+}  // namespace gossamer::ir
