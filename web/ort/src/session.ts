@@ -171,7 +171,7 @@ export class InferenceSession {
 
   #feed(port: PortInfo, tensor: AnyTensor): Feed {
     const {type, dims} = tensor;
-    if (!isElementType(type) || !Array.isArray(dims)) throw new TypeError(`session.run: the feed of ${described(port)} is no Tensor`);
+    if (!isElementType(type) || !Array.isArray(dims)) throw new TypeError(`session.run: the feed of ${described(port)} is not a Tensor: pass new Tensor('${elementTypeOf(port.dtype)}', data, dims)`);
     const right = dtypeOf(type) === port.dtype && dims.length === port.shape.length;
     if (!right || port.shape.some((extent, at) => typeof extent === 'number' && extent !== dims[at])) {
       throw new Error(`session.run: input ${described(port)} was given ${type}${shapeText(dims as number[])}`);

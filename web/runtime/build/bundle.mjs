@@ -107,7 +107,7 @@ export async function tightenFolder(folder, line = LINE) {
 
 /**
  * dist/runtime.js with its lazy chunks, dist/single/runtime.js without any (service workers cannot import later), dist/runtime.iife.js (global `gossamer`) in one piece, dist/tensors/tensors.js, which it
- * fetches when tensors stay on a device, dist/image/image.js, dist/rows/rows.js for states that grow in place, dist/shards/shards.js, which keeps files of weights,
+ * fetches when tensors stay on a device, dist/image/image.js, dist/plain/plain.js for feeds without a shape, dist/rows/rows.js for states that grow in place, dist/shards/shards.js, which keeps files of weights,
  * dist/steps/step_run.js, which follows steps, dist/hash/streamed.js for what is checked in one pass, with xxh3.js for what has no SHA-256 and whole_sha256.js for pages without WebAssembly, dist/runtime_worker.js and dist/profile/profile.js.
  */
 async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
@@ -122,6 +122,7 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
       'hash/xxh3': join(runtimeFolder, 'src/hash/xxh3.ts'),
       'hash/streamed': join(runtimeFolder, 'src/hash/streamed.ts'),
       'hash/whole_sha256': join(runtimeFolder, 'src/hash/whole_sha256.ts'),
+      'plain/plain': join(runtimeFolder, 'src/plain/plain.ts'),
       'rows/rows': join(runtimeFolder, 'src/rows/rows.ts'),
       'shards/shards': join(runtimeFolder, 'src/shards/shards.ts'),
       'steps/step_run': join(runtimeFolder, 'src/steps/step_run.ts'),
@@ -135,7 +136,7 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
     outdir: dist,
     plugins,
   });
-  for (const folder of ['rows', 'tensors', 'hash', 'image', 'shards', 'steps']) await tightenFolder(join(dist, folder));
+  for (const folder of ['plain', 'rows', 'tensors', 'hash', 'image', 'shards', 'steps']) await tightenFolder(join(dist, folder));
   await bundleClassic({entry, globalName: 'gossamer', outfile: join(dist, 'runtime.iife.js'), plugins: [imagesApart, profilerApart]});
   await bundle({
     entryPoints: [entry],
@@ -217,7 +218,7 @@ if (process.argv[1] === import.meta.filename) {
   const bytesOf = (names) => gzipBytes(names.map((name) => join(dist, name)));
   const size = bytesOf(parts);
   console.log(`run time: ${(size / 1024).toFixed(1)} KB gzip in ${parts.length} files`);
-  const folders = Object.entries({tensors: 4, rows: 2, hash: 4.25, image: 6, shards: 1, steps: 2});
+  const folders = Object.entries({tensors: 4.25, plain: 2, rows: 2, hash: 4.25, image: 6, shards: 1, steps: 2});
   const besides = folders.map(([name, most]) => [name, most, readdirSync(join(dist, name)).map((file) => `${name}/${file}`)]);
   besides.push(['worker', 4, all.filter(isWorker)]);
   for (const [name, most, files] of besides) {

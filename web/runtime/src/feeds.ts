@@ -4,7 +4,7 @@ import type {Manifest} from './manifest.ts';
 import {type ValuePort, valuePorts} from './ports.ts';
 import {packStrings} from './strings.ts';
 import {arrayOf, type Output, type StringTensor, type Tensor} from './tensor.ts';
-import {about, GossamerError, LARGEST, product, shapeText, within} from './types.ts';
+import {about, GossamerError, LARGEST, product, shapeText, type TensorData, within} from './types.ts';
 
 const quoted = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ');
 
@@ -14,20 +14,46 @@ export const signature = (port: ValuePort): string =>
 const wrong = (message: string): GossamerError => new GossamerError('input', message);
 
 /** A tensor, or an output of a run of any model; one on the device stays there. */
-type Part = Tensor | StringTensor | Output;
+export type Part = Tensor | StringTensor | Output;
+
+/** Values alone, in row-major order: the input says the type, and the shape where their number leaves one open dimension. */
+export type Plain =
+  | TensorData | number | bigint | boolean | string
+  | readonly Plain[]
+  | {readonly data: TensorData | readonly Plain[]; readonly shape: readonly number[]};
 
 /** The same, with values at hand or on the device. */
 export type Flat = Readonly<Record<string, Tensor | StringTensor | OnDevice>>;
 
 /** One of them; an array of them for a sequence; nothing for an optional that holds nothing. */
-export type Feed = Part | readonly Part[] | undefined;
+export type Feed = Part | Plain | readonly (Part | Plain)[] | undefined;
+
+const isPart = (feed: unknown): boolean => {
+  const {dtype, shape} = (feed ?? {}) as Partial<Part>;
+  return typeof dtype === 'string' && Array.isArray(shape);
+};
+
+/** Whether all are tensors or outputs; a missing one is for orderFeeds to tell. */
+export const areParts = (feeds: Readonly<Record<string, unknown>>): feeds is Readonly<Record<string, Part>> =>
+  Object.values(feeds).every((feed) => feed === undefined || isPart(feed));
+
+/** The arrays' own copies. */
+export function copied(feed: unknown): unknown {
+  if (Array.isArray(feed)) return feed.map(copied);
+  if (ArrayBuffer.isView(feed)) return (feed as Float32Array).slice();
+  const {data, shape} = (feed ?? {}) as Partial<Tensor>;
+  return data && shape && !isPart(feed) ? {...(feed as Tensor), data: copied(data)} : feed;
+}
 
 /** Each tensor under the name of its input. Throws 'input'. */
 export function spread(
   {groups, inputs}: Manifest,
   feeds: Readonly<Record<string, Feed>>,
-): Readonly<Record<string, Part>> {
-  const flat = {...feeds};
+): Readonly<Record<string, unknown>> {
+  if (typeof feeds !== 'object' || feeds === null || Symbol.iterator in feeds || isPart(feeds)) {
+    throw wrong(`run() takes an object of values by the names of the inputs: {${inputs[0]?.name ?? ''}: ...}`);
+  }
+  const flat: Record<string, unknown> = {...feeds};
   const ports = valuePorts(inputs);
   for (const {name, inputs: part} of groups) {
     if (!part) continue;
@@ -38,7 +64,7 @@ export function spread(
     }
     given.forEach((feed, at) => (flat[ports[part[0] + at]?.name ?? ''] = feed));
   }
-  return flat as Record<string, Part>;
+  return flat;
 }
 
 /** Whether all values are there, so that no output has to be waited for. */

@@ -1,6 +1,6 @@
 import {type Ends, type OnDevice, TO_HOST} from './bindings.ts';
 import type {Device, Fallback} from './device.ts';
-import {type Feed, type Flat, gather, isFlat, signature, spread, takeAll} from './feeds.ts';
+import {areParts, copied, type Feed, type Flat, gather, isFlat, type Part, signature, spread, takeAll} from './feeds.ts';
 import type {Group, Manifest} from './manifest.ts';
 import type {Profile, ProfileOptions} from './profile/profile.ts';
 import {type ValuePort, valuePorts} from './ports.ts';
@@ -82,6 +82,12 @@ export type Verify = (
 export interface ModelExtras {
   readonly verify?: Verify;
   readonly tune?: (model: Model, options: TuneOptions | undefined) => Promise<Tuned>;
+}
+
+/** Plain values as tensors; the arrays are copied at the call. */
+async function shaped({inputs}: Manifest, feeds: Readonly<Record<string, unknown>>): Promise<Record<string, Part>> {
+  const own = Object.fromEntries(Object.entries(feeds).map(([name, feed]) => [name, copied(feed)] as const));
+  return (await import('./plain/plain.ts')).asTensors(valuePorts(inputs), own);
 }
 
 /** What run() gives. */
@@ -285,7 +291,9 @@ export class Model {
     const start = performance.now();
     const recovery = this.#recovery;
     const {recovers} = recovery;
-    const given = spread(recovery.parts.manifest, feeds);
+    const {manifest} = recovery.parts;
+    const all = spread(manifest, feeds);
+    const given = areParts(all) ? all : await shaped(manifest, all);
     const taken = recovers || !isFlat(given) || (options && !tensors) ? takeAll(given, recovers) : undefined;
     if (options) tensors ??= await import('./tensors/tensors.ts');
     const ends = options && tensors ? tensors.endsOf(recovery.parts.manifest, options) : TO_HOST;

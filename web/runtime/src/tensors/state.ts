@@ -1,5 +1,5 @@
 /** What a model keeps on its device from run to run: caches of keys and values, weights in training. */
-import type {Feed} from '../feeds.ts';
+import {areParts, type Feed} from '../feeds.ts';
 import type {Home} from '../home.ts';
 import type {Manifest} from '../manifest.ts';
 import {type ValuePort, valuePorts} from '../ports.ts';
@@ -104,7 +104,11 @@ export class State {
   }
 
   async #step(feeds: Feeds, {fetches, location = 'host', donate = []}: RunOptions): Promise<Record<string, unknown>> {
-    const all: Record<string, Feed> = {...feeds};
+    // What begins at length 0 takes the other lengths from feeds, so these need shapes first.
+    const told: Feeds = areParts(feeds)
+      ? feeds
+      : (await import('../plain/plain.ts')).asTensors(this.#inputs, {...Object.fromEntries(this.#tensors), ...feeds});
+    const all: Record<string, Feed> = {...told};
     const places: Record<string, Location> =
       typeof location === 'object'
         ? {...location}
@@ -114,7 +118,7 @@ export class State {
     for (const [name, next] of this.#pairs) {
       if (name in feeds) throw wrong(`input "${name}" is state: state.set() gives it a value`);
       let mine = this.#tensors.get(name);
-      if (!mine) begun.push((mine = this.#beginning(name, feeds)));
+      if (!mine) begun.push((mine = this.#beginning(name, told)));
       all[name] = mine;
       if ('room' in mine) given.push(name); // what follows is written behind it
       places[next] = 'device';
