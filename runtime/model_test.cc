@@ -251,13 +251,13 @@ TEST_F(ModelTest, PublicApi) {
   EXPECT_SAYS(model->run({}).error().to_string(), "\"x\": is not given");
   EXPECT_SAYS(model->run({{"x", Tensor::of<float>({4}, x)}, {"z", Tensor()}}).error().to_string(),
               "\"z\": is no input");
-  EXPECT_SAYS(gossamer::load(folder + "/nothing").error().to_string(), "no such file");
+  EXPECT_SAYS(gossamer::load(folder + "/nothing").error().to_string(), "no such folder");
 }
 
 TEST_F(ModelTest, CAbi) {
   put_package();
   EXPECT_EQ(gossamer_load((folder + "/nothing").c_str(), 1), nullptr);
-  EXPECT_SAYS(std::string(gossamer_error()), "no such file");
+  EXPECT_SAYS(std::string(gossamer_error()), "no such folder");
   gossamer_model* model = gossamer_load(folder.c_str(), 1);
   ASSERT_NE(model, nullptr) << gossamer_error();
   ASSERT_EQ(gossamer_input_count(model), 1u);

@@ -1,9 +1,15 @@
 #include "runtime/package_folder.h"
 
+#include <rapidjson/document.h>
+
+#include <filesystem>
+
 #include "package/sha256.h"
 #include "package/write.h"
 
 namespace gossamer::runtime {
+
+namespace fs = std::filesystem;
 
 Result<std::span<const std::byte>> PackageFolder::file(std::string_view name) const {
   const auto found = files.find(name);
@@ -11,10 +17,54 @@ Result<std::span<const std::byte>> PackageFolder::file(std::string_view name) co
   return found->second->bytes();
 }
 
+std::map<std::string, std::string> packages_in(const std::string& folder) {
+  std::map<std::string, std::string> found;
+  const auto index = MappedFile::open(folder + "/index.json");
+  if (!index) return found;
+  rapidjson::Document json;
+  json.Parse<rapidjson::kParseIterativeFlag>(reinterpret_cast<const char*>(index->bytes().data()),
+                                             index->bytes().size());
+  if (json.HasParseError() || !json.IsObject() || !json.HasMember("variants")) return found;
+  if (!json["variants"].IsObject()) return found;
+  for (const auto& [target, place] : json["variants"].GetObject())
+    if (place.IsString()) found[target.GetString()] = place.GetString();
+  return found;
+}
+
+namespace {
+
+// Of a path that has no manifest.json.
+Diagnostic not_a_package(const std::string& folder) {
+  std::error_code error;
+  if (!fs::exists(folder, error)) return {folder, "no such folder", {}};
+  if (!fs::is_directory(folder, error)) {
+    if (fs::path(folder).extension() == ".onnx")
+      return {folder, "is a model, not the folder of a package",
+              "compile it first, and give the folder that this writes"};
+    return {folder, "is a file, not the folder of a package",
+            "give the folder that has manifest.json"};
+  }
+  const auto packages = packages_in(folder);
+  if (packages.empty())
+    return {folder, "is not a package: it has no manifest.json",
+            "give the folder that `gossamer compile` wrote"};
+  std::string targets, folders;
+  for (const auto& [target, place] : packages) {
+    targets += cat(targets.empty() ? "" : ", ", target);
+    folders += cat(folders.empty() ? "" : ", ", (fs::path(folder) / place).string());
+  }
+  return {folder, cat("has packages for several targets: ", targets),
+          cat("give the folder of one: ", folders)};
+}
+
+}  // namespace
+
 Result<PackageFolder> open_package(const std::string& folder, Shared* shared) {
   PackageFolder package;
   const std::string path = folder + "/manifest.json";
   {
+    std::error_code error;
+    if (!fs::exists(path, error)) return std::unexpected(not_a_package(folder));
     GS_ASSIGN(const MappedFile text, MappedFile::open(path));
     const auto bytes = text.bytes();
     auto manifest = parse_manifest({reinterpret_cast<const char*>(bytes.data()), bytes.size()});

@@ -20,8 +20,13 @@ struct PackageFolder {
   Result<std::span<const std::byte>> file(std::string_view name) const;
 };
 
+// The folders of a folder of packages for several targets, by target, as its index.json lists them;
+// empty where there is no such file.
+std::map<std::string, std::string> packages_in(const std::string& folder);
+
 // Maps every file that the manifest lists and `shared` does not have. Errors name the file:
-// missing, of another length or content than the manifest says.
+// missing, of another length or content than the manifest says. A folder that is not a package says
+// what it is and which folder to give.
 Result<PackageFolder> open_package(const std::string& folder, Shared* shared = nullptr);
 
 // Can this machine, with this device and the one beside it (or null), run what the package needs?

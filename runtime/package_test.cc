@@ -34,8 +34,23 @@ TEST_F(ModelTest, GroupsSayWhatBelongsTogether) {
   EXPECT_EQ((*model)->input_groups()[0].count, 1u);
 }
 
+TEST_F(ModelTest, WhatIsNotAPackageSaysWhichFolderToGive) {
+  const auto error = [](const std::string& path) { return Model::load(path).error().to_string(); };
+  EXPECT_SAYS(error(folder + "/none"), "no such folder");
+  put("m.onnx", {});
+  EXPECT_SAYS(error(folder + "/m.onnx"), "is a model, not the folder of a package (compile it");
+  put("notes.txt", {});
+  EXPECT_SAYS(error(folder + "/notes.txt"), "is a file, not the folder of a package");
+  const std::string index = R"({"variants":{"webgpu":"webgpu/","wasm":"wasm/"}})";
+  const auto bytes = std::as_bytes(std::span(index));
+  put("index.json", {bytes.begin(), bytes.end()});
+  EXPECT_SAYS(error_of_load(), "has packages for several targets: wasm, webgpu");
+  EXPECT_SAYS(error_of_load(),
+              "give the folder of one: " + folder + "/wasm/, " + folder + "/webgpu/");
+}
+
 TEST_F(ModelTest, BadPackagesAreErrorsThatNameTheFile) {
-  EXPECT_SAYS(error_of_load(), "manifest.json: no such file");
+  EXPECT_SAYS(error_of_load(), "is not a package: it has no manifest.json");
   put("manifest.json", {});
   EXPECT_SAYS(error_of_load(), "not JSON");
   const auto changed = [&](const char* from, const char* to) {

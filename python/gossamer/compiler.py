@@ -199,6 +199,11 @@ def compile(  # noqa: A001: the word of the field
     """
     if hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
+    if not isinstance(model, (bytes, bytearray, memoryview, str, os.PathLike)):
+        raise Error(
+            f"a {type(model).__name__} is not a model",
+            hint="pass the path of an ONNX file, its bytes or an onnx.ModelProto; torch.onnx.export makes one of a torch.nn.Module",
+        )
 
     def options_with(known: Known) -> _core.CompileOptions:
         options = _core.CompileOptions()

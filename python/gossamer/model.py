@@ -179,7 +179,8 @@ class Model:
             if value.name not in feeds:
                 if value.kind == "optional" and value.count == 0:
                     continue
-                raise Error("is not given", where)
+                wanted = ", ".join(str(port) for port in self._inputs[value.first : value.first + value.count])
+                raise Error("is not given", where, f"pass {wanted}")
             given = feeds[value.name]
             parts = [given] if value.kind == "tensor" else [] if given is None else list(given) if value.kind == "sequence" else [given]
             if len(parts) != value.count:
@@ -246,6 +247,8 @@ def load(folder: str | os.PathLike[str], threads: int = 0, parallel: int = 1, *,
     the package was compiled to write them in place (compile(state=...)). Raises Error for a folder that holds no package, one of another
     version or target, damaged files, and state that the model does not have.
     """
+    if not isinstance(folder, (str, os.PathLike)):
+        raise Error(f"a {type(folder).__name__} is not the folder of a package", hint="pass its path; compile() gives a Package, which runs itself")
     place = os.fspath(folder)
     name_libraries()
     checked(parallel, state)

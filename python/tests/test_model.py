@@ -55,6 +55,22 @@ def test_paths_bytes_and_packages(tmp_path):
     assert package.files["manifest.json"][:1] == b"{"
 
 
+def test_folders_that_are_not_packages(tmp_path):
+    onnx.save(dense(), tmp_path / "dense.onnx")
+    for target in ("webgl", "wasm"):
+        gossamer.compile(dense(), target=target).write(tmp_path / "site" / target)
+    (tmp_path / "site" / "index.json").write_text('{"variants":{"webgl":"webgl/","wasm":"wasm/"}}')
+    for given, message in [
+        (tmp_path / "dense.onnx", "is a model, not the folder of a package"),
+        (tmp_path, "is not a package: it has no manifest.json"),
+        (tmp_path / "none", "no such folder"),
+        (tmp_path / "site", "several targets: wasm, webgl .*site/wasm.*site/webgl"),
+        (gossamer.compile(dense()), "a Package is not the folder of a package"),
+    ]:
+        with pytest.raises(gossamer.Error, match=message):
+            gossamer.load(given)
+
+
 def test_fixed_dimensions():
     package = gossamer.compile(dense(), dims={"rows": 2}, name="two rows")
     assert package.model.inputs[0].shape == (2, 3)
@@ -66,7 +82,7 @@ def test_fixed_dimensions():
 @pytest.mark.parametrize(
     ("feeds", "where", "message"),
     [
-        ({}, 'input "x"', "is not given"),
+        ({}, 'input "x"', r"is not given \(pass x: float32\[\?, 3\]\)"),
         ({"x": X, "q": X}, 'input "q"', "is no input of the model"),
         ({"x": X.astype(np.float64)}, 'input "x"', "takes float32, not float64"),
         ({"x": X[:, :2]}, 'input "x"', "."),
@@ -83,8 +99,17 @@ def test_feeds_that_do_not_fit(compiled, feeds, where, message):
 def test_models_that_do_not_compile(tmp_path):
     with pytest.raises(gossamer.Error, match="missing.onnx"):
         gossamer.compile(tmp_path / "missing.onnx")
-    with pytest.raises(gossamer.Error):
-        gossamer.compile(b"no model")
+    for given, message in [
+        (b"models/a.onnx", 'text that begins with "models/a.onnx", not an ONNX model'),
+        (b"", "the file is empty"),
+        (b"<!DOCTYPE html><html>", "an HTML page, .*check the address"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer, .*git lfs pull"),
+        (b"PK\x03\x04model/data.pkl", "a PyTorch checkpoint, .*torch.onnx.export"),
+        (None, "a NoneType is not a model .*pass the path of an ONNX file"),
+        (dense, "a function is not a model"),
+    ]:
+        with pytest.raises(gossamer.Error, match=message):
+            gossamer.compile(given)
     with pytest.raises(gossamer.Error, match="target"):
         gossamer.compile(dense(), target="teapot")
     with pytest.raises(gossamer.Error, match="Frobnicate"):

@@ -81,8 +81,9 @@ std::shared_ptr<onnx::ExternalFiles> external_files(const fs::path& folder) {
             std::mismatch(base.begin(), base.end(), whole.begin(), whole.end());
         if (fs::path(name).is_absolute() || end != base.end())
           return fail("lies outside the model's folder", "move the file beside the model");
-        GS_ASSIGN(runtime::MappedFile file, runtime::MappedFile::open(whole.string()));
-        return mapped->emplace_back(std::move(file)).bytes();
+        auto file = runtime::MappedFile::open(whole.string());
+        if (!file) return fail(file.error().message, "put the file into the model's folder");
+        return mapped->emplace_back(*std::move(file)).bytes();
       });
 }
 

@@ -289,7 +289,10 @@ Result<package::WeightFiles> ModuleBuilder::weights(const graph::Graph& graph,
         continue;
       }
       if (!options_.external)
-        return fail_at(path, "the model keeps weights in this file, which was not given");
+        return fail_at(cat("\"", stages_.constants[i].name, "\""),
+                       cat("external data \"", path, "\" was not given"),
+                       cat("the model wants ", onnx::quoted_names(graph.files),
+                           "; compile it by its path, with these files next to it"));
       auto range = options_.external->range(path, source.offset, source.length);
       if (!range) {
         range.error().where = cat("\"", stages_.constants[i].name, "\"");

@@ -4,22 +4,38 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "onnx/wire.h"
 
 namespace gossamer::onnx {
 
+// The path with / between its parts and without ".", ".." and empty ones, so that "./w.bin" and
+// "data/../w.bin" name one file. Nothing for a path that is absolute or leaves the folder; links
+// are for the opener to check.
+std::optional<std::string> normal_path(std::string_view path);
+
+// "a", "b", "c" and 5 others.
+std::string quoted_names(std::span<const std::string> names);
+
 // Opens each file once, when its first range is asked for.
 class ExternalFiles {
  public:
-  // A whole file, by its path from the model's folder; the bytes stay as long as the function does.
+  // A whole file, by its normal path from the model's folder; the bytes stay as long as the
+  // function does.
   using Open = std::function<Result<Bytes>(const std::string& path)>;
   explicit ExternalFiles(Open open) : open_(std::move(open)) {}
   ExternalFiles(const ExternalFiles&) = delete;
   ExternalFiles& operator=(const ExternalFiles&) = delete;
 
+  // Adds to the files that the model refers to, which errors list.
+  void expect(std::string path) { expected_.insert(std::move(path)); }
   // `length` bytes from byte `offset` on, a view that stays as long as this object. Errors, which
   // name the file: those of opening it, a range beyond its end.
   Result<Bytes> range(const std::string& path, uint64_t offset, uint64_t length);
@@ -28,6 +44,7 @@ class ExternalFiles {
 
  private:
   Open open_;
+  std::set<std::string, std::less<>> expected_;
   std::map<std::string, Bytes, std::less<>> opened_;
 };
 

@@ -42,10 +42,6 @@ Importer::Importer(const ProtoModel& model, Bytes bytes, const ReadOptions& opti
       catalog_(options.catalog ? *options.catalog : ops::builtin_catalog()) {}
 
 Result<graph::Graph> Importer::import() {
-  if (!model_.graph) {
-    return fail("has no graph: not an ONNX model, or truncated",
-                "check that the file was copied completely");
-  }
   GS_TRY(read_opsets(model_.opsets, opsets_));
   if (model_.opsets.empty() && model_.ir_version < 3) opsets_.emplace("", 1);
   for (const ProtoFunction& function : model_.functions) {
@@ -54,6 +50,10 @@ Result<graph::Graph> Importer::import() {
       return fail(cat("defines the function \"", function.name, "\" twice"));
     }
   }
+  // Before any is opened, so that an error can list all.
+  for (const ProtoTensor& tensor : model_.graph->initializers)
+    if (options_.external && tensor.external)
+      if (auto path = location_of(tensor)) options_.external->expect(*std::move(path));
   Scope scope;
   scope.graph = &graph_;
   scope.opsets = &opsets_;

@@ -1,5 +1,7 @@
 #include "onnx/proto.h"
 
+#include "onnx/file_kind.h"
+
 namespace gossamer::onnx {
 namespace {
 
@@ -333,9 +335,14 @@ Result<> Parser::parse(Bytes bytes, ProtoFunction& function) {
 }  // namespace
 
 Result<ProtoModel> parse_model(Bytes bytes) {
+  if (const auto other = other_kind(bytes))
+    return fail(cat("the file is ", other->what, ", not an ONNX model"), other->hint);
   ProtoModel model;
   GS_TRY(Parser().parse(bytes, model));
-  return model;
+  if (model.graph) return model;
+  return fail("the file has no graph: it is not an ONNX model, or truncated",
+              "give the model, not its weights or test data; check that the file was copied "
+              "completely");
 }
 
 // Both start with a name and the kind of what they hold (1 a tensor, 3 a sequence), and hold it in

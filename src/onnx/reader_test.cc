@@ -238,10 +238,36 @@ TEST(Reader, ExternalDataStaysInTheFolder) {
   EXPECT_EQ(constant.file, 1);
   EXPECT_EQ(constant.offset, 16u);
   EXPECT_EQ(constant.length, 8u);
-  for (const char* path : {"/etc/passwd", "../w", "a/../../w", "a\\..\\w", "", "C:/w"}) {
+  for (const char* path : {"./data/w.bin", "data//w.bin", "data\\w.bin", "x/../data/./w.bin"})
+    EXPECT_EQ(read(external_model(path)).files, Names{"data/w.bin"}) << path;
+  for (const char* path :
+       {"/etc/passwd", "../w", "a/../../w", "a\\..\\..\\w", "\\w", "", ".", "a/..", "C:/w"}) {
     EXPECT_NE(error_of(external_model(path)).find("leaves the model's folder"), std::string::npos)
         << path;
   }
+}
+
+TEST(Reader, ListsTheExternalFilesThatItWants) {
+  const std::string bytes = external_model(".\\data/w.bin").bytes;
+  const auto error = [&](ExternalFiles::Open open) {
+    ExternalFiles external(std::move(open));
+    ReadOptions options;
+    options.external = &external;
+    const auto graph = read_model(std::as_bytes(std::span(bytes)), options);
+    return graph ? std::string("no error") : graph.error().to_string();
+  };
+  const std::string missing =
+      error([](const std::string&) { return fail("was not given", "add it"); });
+  EXPECT_NE(missing.find("external data \"data/w.bin\": was not given"), std::string::npos)
+      << missing;
+  EXPECT_NE(missing.find("the model wants \"data/w.bin\"; add it"), std::string::npos) << missing;
+  const std::string page = "<!doctype html><title>404</title>" + std::string(100, ' ');
+  const std::string stood =
+      error([&](const std::string&) { return std::as_bytes(std::span(page)); });
+  EXPECT_NE(stood.find("is an HTML page, not weights"), std::string::npos) << stood;
+  const std::string shorter = error([](const std::string&) { return Bytes(); });
+  EXPECT_NE(shorter.find("has 0 bytes, 8 are needed from byte 16 on"), std::string::npos)
+      << shorter;
 }
 
 TEST(Reader, InlinesFunctions) {

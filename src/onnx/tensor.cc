@@ -132,20 +132,6 @@ Result<> read_strings(const ProtoTensor& tensor, ConstantSource& constant) {
               "the file is damaged, or the exporter is wrong");
 }
 
-// A path that stays in the model's folder by its text alone; links are the opener's business.
-bool stays_inside(std::string_view path) {
-  if (path.empty() || path.starts_with('/') || path.contains('\\') || path.contains('\0') ||
-      path.contains(':')) {
-    return false;
-  }
-  while (!path.empty()) {
-    std::string_view part = path.substr(0, path.find('/'));
-    if (part == "..") return false;
-    path.remove_prefix(std::min(path.size(), part.size() + 1));
-  }
-  return true;
-}
-
 Result<uint64_t> number_of(std::string_view key, std::string_view text) {
   uint64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -155,12 +141,23 @@ Result<uint64_t> number_of(std::string_view key, std::string_view text) {
   return value;
 }
 
+}  // namespace
+
+Result<std::string> location_of(const ProtoTensor& tensor) {
+  std::string_view given;
+  for (auto [key, value] : tensor.external_data)
+    if (key == "location") given = value;
+  if (auto path = normal_path(given)) return *std::move(path);
+  return fail(cat("external data path \"", given, "\" leaves the model's folder"),
+              "paths must be relative and stay in the folder");
+}
+
+namespace {
+
 Result<> read_external(const ProtoTensor& tensor, uint64_t length, const TensorSource& source,
                        ConstantSource& constant) {
-  std::string file;
   uint64_t offset = 0;
   for (auto [key, value] : tensor.external_data) {
-    if (key == "location") file = value;
     if (key == "offset") {
       GS_ASSIGN(offset, number_of(key, value));
     }
@@ -169,10 +166,7 @@ Result<> read_external(const ProtoTensor& tensor, uint64_t length, const TensorS
       if (stated != length) return wrong_length(stated, length, tensor.dims);
     }
   }
-  if (!stays_inside(file)) {
-    return fail(cat("external data path \"", file, "\" leaves the model's folder"),
-                "paths must be relative, with / and without ..");
-  }
+  GS_ASSIGN(std::string file, location_of(tensor));
   auto found = std::ranges::find(*source.files, file);
   if (found == source.files->end()) found = source.files->insert(found, file);
   constant.file = static_cast<int>(found - source.files->begin()) + 1;

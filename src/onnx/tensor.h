@@ -22,6 +22,9 @@ struct TensorSource {
   ExternalFiles* external = nullptr;  // for small tensors in external files; may be null
 };
 
+// The normal path of the external file that has the tensor. Errors: it leaves the folder.
+Result<std::string> location_of(const ProtoTensor& tensor);
+
 // Errors: unsupported type, dims negative or beyond 2^48 bytes, data of another length than the
 // dims say, an external path that is absolute or leaves the folder.
 // A copied tensor has one element a byte at least; a range of four- or two-bit ones stays

@@ -8,7 +8,7 @@ namespace gossamer::onnx {
 namespace {
 
 std::unexpected<Diagnostic> malformed() {
-  return fail("is truncated or not an ONNX model", "check that the file was copied completely");
+  return fail("the file is truncated or not an ONNX model", "check that it was copied completely");
 }
 
 pb_istream_t stream_over(Bytes bytes) {

@@ -65,7 +65,19 @@ const good = model(sum);
 function models() {
   refused('missing', null, ['missing.onnx', 'no such file']);
   refused('empty', Buffer.alloc(0), ['empty.onnx']);
-  refused('text', Buffer.from('this is no model, it is a sentence.\n'), ['text.onnx']);
+  refused('text', Buffer.from('this is no model, it is a sentence.\n'), ['text.onnx', 'text that begins with "this is no model']);
+  // What a download or an export gives in place of a model: the message names it and what to do.
+  const others = {
+    page: ['<!doctype html><html><head><title>404', 'HTML page', 'check the address'],
+    pointer: ['version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n', 'Git LFS pointer', 'git lfs pull'],
+    checkpoint: ['PK\x03\x04\x00\x00archive/data.pkl', 'PyTorch checkpoint', 'torch.onnx.export'],
+    pickle: ['\x80\x02}q\x00.', 'Python pickle', 'torch.onnx.export'],
+    safetensors: ['\x02\0\0\0\0\0\0\0{}', 'safetensors', 'export the model'],
+    gguf: ['GGUF\x03\0\0\0', 'GGUF', 'export the model'],
+    json: ['{"error": "Unauthorized"}', 'JSON', '.onnx'],
+  };
+  for (const [name, [text, ...words]] of Object.entries(others))
+    refused(name, Buffer.from(text, 'latin1'), [`${name}.onnx`, ...words], {targets: ['wasm']});
   for (const part of [0.3, 0.6, 0.95])
     refused(`cut at ${part}`, good.subarray(0, Math.floor(good.length * part)), [`cut at ${part}.onnx`], {
       targets: ['wasm'],
@@ -109,10 +121,24 @@ function externalData() {
     refused(name, bytes, [location, "the model's folder"], {targets: ['wasm', 'cpu']});
   }
   const absent = model({...sum, inputs: [vector('a')], weights: [tensor('b', 'f32', [4], {location: 'no.bin'})]});
-  refused('external absent', absent, ['no.bin', 'no such file'], {targets: ['wasm']});
+  refused('external absent', absent, ['no.bin', 'no such file', 'the model wants "no.bin"'], {targets: ['wasm']});
   writeFileSync(path.join(inside, 'short.bin'), Buffer.alloc(8));
   const short = model({...sum, inputs: [vector('a')], weights: [tensor('b', 'f32', [4], {location: 'short.bin'})]});
   refused('external short', short, ['"b"', 'bytes'], {targets: ['wasm']});
+}
+
+// A folder of packages for several targets is none itself.
+function packages() {
+  const file = path.join(inside, 'good.onnx');
+  const site = path.join(inside, 'site');
+  writeFileSync(file, good);
+  run(['compile', file, '--target', 'wasm,webgl', '--emit', 'package', '-o', site]);
+  const words = ['several targets: wasm, webgl', path.join(site, 'wasm'), path.join(site, 'webgl')];
+  tally.record('run of several packages', judge(run(['run', site]), 1, words));
+  tally.record('run of a model that is called a package', judge(run(['run', inside]), 1, ['no manifest.json', 'gossamer compile']));
+  // With --target it is that one: the inputs are what is missing.
+  const {stderr} = run(['run', site, '--target', 'webgl']);
+  tally.record('run of one of several packages', /several targets/.test(stderr) ? [stderr] : []);
 }
 
 // Commands that read models and folders without compiling for the web.
@@ -322,6 +348,7 @@ try {
   models();
   externalData();
   inspect();
+  packages();
   feeds();
   smallInputs();
   gradients();

@@ -23,6 +23,7 @@
 #include "gossamer/specialize.h"
 #include "gossamer/tensor_file.h"
 #include "gossamer/time_limit.h"
+#include "runtime/package_folder.h"
 
 namespace gossamer::command {
 namespace {
@@ -77,7 +78,12 @@ Result<std::unique_ptr<Runner>> load_package(const RunOptions& options, Items& i
     return fail_at(options.model,
                    "is a package: its shapes and constants are what it was compiled with",
                    "give --shape, --dim and --constant to `gossamer compile`");
-  GS_ASSIGN(std::unique_ptr<Runner> model, load_native_runner(options.model, options.runner));
+  // Of several packages that of the target, where it is one of them.
+  const auto packages = runtime::packages_in(options.model);
+  const auto chosen = packages.find(options.target);
+  const fs::path folder =
+      chosen == packages.end() ? fs::path(options.model) : options.model / fs::path(chosen->second);
+  GS_ASSIGN(std::unique_ptr<Runner> model, load_native_runner(folder, options.runner));
   std::vector<Declared> declared;
   for (const graph::Group& group : model->groups())
     if (!group.output) declared.push_back({group.name, group.sequence, !group.sequence});

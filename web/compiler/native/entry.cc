@@ -21,7 +21,8 @@ Result<gossamer::package::Files> compile_model(std::span<const std::byte> model,
                                                std::span<const Entry> given) {
   GS_ASSIGN(auto options, gossamer::web::read_options(json));
   gossamer::onnx::ExternalFiles external(gossamer::web::opener_of(given));
-  if (!given.empty()) options.external = &external;
+  // Held weights need no file, even the small ones that are read with the model.
+  if (!given.empty() || !options.hold_external) options.external = &external;
   return gossamer::compiler::compile(model, options);
 }
 

@@ -110,11 +110,14 @@ Result<compiler::Options> read_options(std::string_view json) {
 
 onnx::ExternalFiles::Open opener_of(std::span<const Entry> given) {
   return [given](const std::string& path) -> Result<std::span<const std::byte>> {
+    std::vector<std::string> names;
     for (const Entry& entry : given) {
-      if (path == std::string_view(entry.name, entry.name_size))
-        return std::span(entry.bytes, entry.size);
+      names.emplace_back(entry.name, entry.name_size);
+      if (path == onnx::normal_path(names.back())) return std::span(entry.bytes, entry.size);
     }
-    return fail("was not given", "add it to externalData");
+    return fail("was not given",
+                cat("externalData has ", names.empty() ? "no files" : onnx::quoted_names(names),
+                    ": add it by the name that the model wants"));
   };
 }
 

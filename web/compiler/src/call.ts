@@ -1,4 +1,5 @@
 /** An instance of compiler.wasm, on the calling thread. */
+import {GossamerError} from '../../runtime/src/types.ts';
 import {makeWasi} from './wasi.ts';
 
 /** As src/base/result.h has it. */
@@ -9,11 +10,11 @@ export interface Diagnostic {
 }
 
 /** The model cannot be compiled: what, where, and what to do. */
-export class CompileError extends Error {
+export class CompileError extends GossamerError {
   readonly diagnostic: Diagnostic;
   constructor(diagnostic: Diagnostic) {
     const {where, message, hint} = diagnostic;
-    super(`${where && `${where}: `}${message}${hint && ` (${hint})`}`);
+    super('input', `${where && `${where}: `}${message}${hint && ` (${hint})`}`);
     this.name = 'CompileError';
     this.diagnostic = diagnostic;
   }

@@ -8,8 +8,9 @@
 /// <reference path="../../runtime/src/globals.d.ts" />
 import {HAS_WORKERS} from '../../runtime/src/wasm/worker_script.ts';
 import {besideCaller, type Place} from './beside.ts';
-import {CompileError, entriesOf, type NamedFile, type NativeOptions} from './call.ts';
+import {CompileError, entriesOf, type NativeOptions} from './call.ts';
 import type {Call} from './compile_in.ts';
+import {checkOptions, type ExternalData, type Model, modelBytes, namedFiles} from './given.ts';
 import {inWorker} from './in_worker.ts';
 import {MadeFiles} from './made_files.ts';
 import {getModule, type WasmSource} from './module.ts';
@@ -20,17 +21,9 @@ import type {CompileBoth} from './verify.ts';
 declare const NO_TUNER: boolean | undefined;
 
 export {CompileError, type Diagnostic} from './call.ts';
+export type {ExternalData} from './given.ts';
 export * from './recorder.ts';
 export * from './operator.ts';
-
-/**
- * Files by their names, as the model names them ("location" of its tensors, a path from the model's folder).
- * They stay the caller's; of a Blob there is no copy but the compiler's.
- */
-export type ExternalData =
-  | ReadonlyMap<string, Uint8Array | Blob>
-  | Readonly<Record<string, Uint8Array | Blob>>
-  | readonly {readonly name: string; readonly bytes: Uint8Array | Blob}[];
 
 /** A tensor that a compilation knows. data: as it lies in memory, of `dtype` ('i64', 'bool', 'f32', ...). */
 export interface KnownValue {
@@ -104,14 +97,6 @@ export interface CompileOptions {
 
 const bytesOf = (data: ArrayBufferView): Uint8Array => new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 
-function namedFiles(given: ExternalData): NamedFile[] {
-  if (given instanceof Map) return [...(given as ReadonlyMap<string, Uint8Array | Blob>)];
-  if (Array.isArray(given)) {
-    return (given as readonly {name: string; bytes: Uint8Array | Blob}[]).map(({name, bytes}) => [name, bytes]);
-  }
-  return Object.entries(given as Readonly<Record<string, Uint8Array | Blob>>);
-}
-
 function nativeOptions({
   target, name, relaxedSimd, winograd, f16, state, shapes, dims, lengths, values, shardBytes, holdExternal, pieces = 'process' in globalThis,
 }: CompileOptions): NativeOptions {
@@ -155,9 +140,10 @@ export class Compiler {
    * one that is aborted or fails leaves the compiler of use.
    */
   async compile(
-    onnx: ArrayBuffer | Uint8Array | Blob,
+    onnx: Model,
     options: Omit<CompileOptions, 'wasm' | 'verifiable' | 'tunable' | 'records' | 'deviceClass'>,
   ): Promise<Map<string, Uint8Array>> {
+    checkOptions(options);
     options.signal?.throwIfAborted();
     return compileIn(this.#place, await callOf(onnx, options), options);
   }
@@ -184,12 +170,13 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
 /**
  * Compiles a model; byte for byte what `gossamer compile` writes with the same options. In a worker
  * where there are workers, else (Node) on the calling thread, with memory of its own that goes when it is done.
- * Rejects with a CompileError for a model that cannot be compiled, or with the signal's reason.
+ * Rejects with a CompileError for what is not a model or cannot be compiled, or with the signal's reason.
  */
 export async function compile(
-  onnx: ArrayBuffer | Uint8Array | Blob,
+  onnx: Model,
   options: CompileOptions,
 ): Promise<Map<string, Uint8Array>> {
+  checkOptions(options);
   const {verifiable} = options;
   const tunable = typeof NO_TUNER === 'undefined' && options.tunable;
   options.signal?.throwIfAborted();
@@ -241,8 +228,8 @@ const openPlace = async (wasm: WasmSource | undefined, name = 'compiler.wasm'): 
   return HAS_WORKERS ? inWorker(module).catch(() => besideCaller(module)) : besideCaller(module);
 };
 
-async function callOf(onnx: ArrayBuffer | Uint8Array | Blob, options: CompileOptions): Promise<Call> {
-  const given = new Uint8Array(onnx instanceof Blob ? await onnx.arrayBuffer() : onnx);
+async function callOf(onnx: Model, options: CompileOptions): Promise<Call> {
+  const given = await modelBytes(onnx);
   const model = options.operators?.length ? withOperators(given, options.operators) : given;
   return {model, options: nativeOptions(options), external: namedFiles(options.externalData ?? [])};
 }

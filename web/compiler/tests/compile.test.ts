@@ -5,7 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {test} from 'node:test';
 
-import {load, tensor} from '../../runtime/src/index.ts';
+import {GossamerError, load, tensor} from '../../runtime/src/index.ts';
 import {compile, CompileError} from '../src/index.ts';
 import {BAD_MODELS, classifier, manyWeights, perceptron, relu, sum} from './onnx.ts';
 
@@ -130,8 +130,42 @@ test('says which file of weights is missing or too short', {skip}, async () => {
   const given = (name: string, size: number) =>
     compile(model, {target: 'wasm', wasm, externalData: {[name]: new Uint8Array(size)}});
   await given('data/w.bin', 16);
-  await assert.rejects(given('w.bin', 16), /"b": external data "data\/w\.bin": was not given/);
+  await assert.rejects(given('w.bin', 16), /"b": external data "data\/w\.bin": was not given \(the model wants "data\/w\.bin"; externalData has "w\.bin"/);
   await assert.rejects(given('data/w.bin', 8), /"b": external data "data\/w\.bin" has 8 bytes, 16 are needed/);
+});
+
+test('names of weights files are the same with and without what leads nowhere', {skip}, async () => {
+  const plain = await compile(sum({location: 'data/w.bin'}), {target: 'wasm', wasm, externalData: {'data/w.bin': new Uint8Array(16)}});
+  for (const location of ['data/w.bin', './data/w.bin', 'data\\w.bin', 'data/x/../w.bin']) {
+    for (const name of ['data/w.bin', './data/w.bin', '.\\data\\w.bin', 'data//w.bin']) {
+      const files = await compile(sum({location}), {target: 'wasm', wasm, externalData: {[name]: new Uint8Array(16)}});
+      assert.deepEqual(files.get('weights.safetensors'), plain.get('weights.safetensors'), `${location} ${name}`);
+    }
+  }
+});
+
+test('what is not a model, its weights or options says what to pass', {skip}, async () => {
+  const bytes = sum();
+  const wrong: [unknown, unknown, RegExp][] = [
+    ['models/a.onnx', {target: 'wasm'}, /the model: "models\/a\.onnx" is an address or path, not bytes \(pass await \(await fetch/],
+    [new URL('http://localhost/a.onnx'), {target: 'wasm'}, /"http:\/\/localhost\/a\.onnx" is an address/],
+    [Promise.resolve(bytes), {target: 'wasm'}, /of class Promise, not bytes \(await it\)/],
+    [new Response(bytes as Uint8Array<ArrayBuffer>), {target: 'wasm'}, /pass await response\.arrayBuffer\(\)/],
+    [undefined, {target: 'wasm'}, /it is undefined, not bytes \(pass an ArrayBuffer/],
+    [{}, {target: 'wasm'}, /of class Object/],
+    [bytes, undefined, /target: there is none \(pass \{target: 'webgpu'\}/],
+    [bytes, {target: 'cpu'}, /"cpu" is not one of the targets in pages/],
+    [sum({location: 'w.bin'}), {target: 'wasm', externalData: {'w.bin': 'weights/w.bin'}}, /externalData "w\.bin": "weights\/w\.bin" is an address or path, not bytes/],
+    [sum({location: 'w.bin'}), {target: 'wasm', externalData: new Uint8Array(16)}, /without the names of files/],
+    [sum({location: 'w.bin'}), {target: 'wasm', externalData: [new Uint8Array(16)]}, /element 0 has no name/],
+  ];
+  for (const [model, options, message] of wrong) {
+    await assert.rejects(compile(model as Uint8Array, options as {target: 'wasm'}), (problem: unknown) => {
+      assert.ok(problem instanceof GossamerError && problem instanceof CompileError, String(problem));
+      assert.match(problem.message, message);
+      return true;
+    });
+  }
 });
 
 test('stores halves as such for devices that have them', {skip}, async () => {

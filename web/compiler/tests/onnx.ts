@@ -186,13 +186,16 @@ export function picked(): Uint8Array {
 
 /** What a page can be given instead of a good model, and what it must say. */
 export const BAD_MODELS: readonly (readonly [what: string, bytes: Uint8Array, message: RegExp])[] = [
-  ['an empty file', new Uint8Array(), /not an ONNX model/],
-  ['text', new TextEncoder().encode('this is no model, it is a sentence.\n'), /not an ONNX model/],
+  ['an empty file', new Uint8Array(), /the file is empty, not an ONNX model/],
+  ['text', new TextEncoder().encode('this is no model, it is a sentence.\n'), /text that begins with "this is no model, it is a sentence\.", not an ONNX model/],
+  ['a page', new TextEncoder().encode('<!DOCTYPE html><html><title>404'), /an HTML page, not an ONNX model \(.*check the address/],
+  ['a pointer', new TextEncoder().encode('version https://git-lfs.github.com/spec/v1\noid'), /a Git LFS pointer, .*git lfs pull/],
+  ['weights alone', Uint8Array.from([2, 0, 0, 0, 0, 0, 0, 0, 123, 125]), /a safetensors file/],
   ['a truncated model', sum().subarray(0, 60), /truncated/],
   ['an unknown operator', sum({operator: 'Frobnicate'}), /\[Frobnicate\] "the sum": is an unknown operator/],
   ['two types', sum({integers: true}), /"the sum": inputs have types f32 and i64/],
   ['shapes that do not broadcast', sum({a: [3]}), /"the sum": shapes \[3\] and \[4\] do not broadcast/],
-  ['weights in another file', sum({location: 'w.bin'}), /w\.bin: the model keeps weights in this file/],
+  ['weights in another file', sum({location: 'w.bin'}), /"b": external data "w\.bin": was not given \(the model wants "w\.bin"; externalData has no files/],
   ['a path out of the folder', sum({location: '../w.bin'}), /"b": .*"\.\.\/w\.bin" leaves the model's folder/],
   ['an absolute path', sum({location: '/etc/passwd'}), /"b": .*"\/etc\/passwd" leaves the model's folder/],
   ['an input no machine holds', sum({a: [2 ** 20, 2 ** 20, 2 ** 20], b: [1]}), /"a": .*more elements than/],

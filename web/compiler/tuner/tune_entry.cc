@@ -146,7 +146,7 @@ Result<package::Files> begin(std::span<const std::byte> model, std::string_view 
   options.compile.progress = nullptr;
   search->compile_options = json;
   options.compile.passed = &search->passed;
-  if (!given.empty()) {
+  if (!given.empty() || !options.compile.hold_external) {
     search->external = std::make_unique<onnx::ExternalFiles>(opener_of(search->given));
     options.compile.external = search->external.get();
   }
@@ -200,7 +200,7 @@ Answer* gs_compile_recorded(const std::byte* model, uint32_t model_size, const c
   const auto compile = [&]() -> gossamer::Result<gossamer::package::Files> {
     GS_ASSIGN(auto read, gossamer::web::read_options({options, options_size}));
     gossamer::onnx::ExternalFiles external(gossamer::web::opener_of({given, given_count}));
-    if (given_count > 0) read.external = &external;
+    if (given_count > 0 || !read.hold_external) read.external = &external;
     // Most kernels of what a search found are there, and its weights are the page's.
     auto& search = gossamer::web::search;
     if (search && search->compile_options == std::string_view(options, options_size)) {

@@ -84,9 +84,6 @@ function compilerAddress(): string | URL | undefined {
 }
 
 async function compile({model, external, target, dims, known: {shapes, values}}: Wanted): Promise<Files> {
-  if (String.fromCharCode(...model.subarray(4, 8)) === 'ORTM') {
-    throw new Error('InferenceSession.create: this is onnxruntime\'s own .ort format, which only that reads: give the .onnx file that it was made from');
-  }
   const compiler = await import('../../compiler/src/index.ts');
   const known = {...dims};
   for (;;) {

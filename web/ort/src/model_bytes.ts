@@ -54,11 +54,10 @@ export async function externalFiles(given: unknown): Promise<ReadonlyMap<string,
   const entries = (given as ExternalDataFile[]).map(async (file): Promise<[string, Uint8Array]> => {
     const {path, data} = typeof file === 'string' ? {path: file, data: file} : file;
     if (typeof path !== 'string') throw new TypeError('a file of externalData has a path: the name by which the model knows it');
-    const name = path.replace(/^(\.\/)+/, '');
-    if (typeof data === 'string' || data instanceof URL) return [name, await fetchBytes(data, `the external data "${name}"`)];
-    if (data instanceof Blob) return [name, new Uint8Array(await data.arrayBuffer())];
-    if (ArrayBuffer.isView(data)) return [name, new Uint8Array(data.buffer, data.byteOffset, data.byteLength)];
-    return [name, new Uint8Array(data)];
+    if (typeof data === 'string' || data instanceof URL) return [path, await fetchBytes(data, `the external data "${path}"`)];
+    if (data instanceof Blob) return [path, new Uint8Array(await data.arrayBuffer())];
+    if (ArrayBuffer.isView(data)) return [path, new Uint8Array(data.buffer, data.byteOffset, data.byteLength)];
+    return [path, new Uint8Array(data)];
   });
   return new Map(await Promise.all(entries));
 }

@@ -184,7 +184,7 @@ export class InferenceSession {
     if (kept) return {name: port.name, dtype, shape, data: () => kept.data(), dispose: () => undefined, [Symbol.dispose]: () => undefined};
     if (tensor.location === 'gpu-buffer') return this.#device.fromBuffer(tensor.gpuBuffer as GPUBuffer, {dtype, shape});
     const size = shape.reduce((all, extent) => all * extent, 1);
-    return {dtype, shape, data: toRunTime(type, tensor.data, size)} as Feed;
+    return {dtype, shape, data: toRunTime(type, tensor.data, size)};
   }
 
   async #ran<T>(work: () => Promise<T>): Promise<T> {

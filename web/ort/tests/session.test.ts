@@ -130,7 +130,8 @@ test('bad models and feeds are errors that say what to do', {skip}, async () => 
     [() => session.run({x: x()}, []), /fetches are empty/],
     [() => session.run({x: x()}, {y: new Tensor('float32', new Float32Array(1))}), /output "y" is float32\[4, 2\], the tensor for it float32\[1\]/],
     [() => session.run(x() as never), /feeds is an object of tensors by the names of the inputs \(x\)/],
-    [() => InferenceSession.create(Uint8Array.of(1, 2, 3)), /cannot be compiled: .*check that the file was copied completely/],
+    [() => InferenceSession.create(Uint8Array.of(1, 2, 3)), /cannot be compiled: .*truncated or not an ONNX model \(check that it was copied completely/],
+    [() => InferenceSession.create(new TextEncoder().encode('<html><title>404')), /cannot be compiled: the file is an HTML page, not an ONNX model/],
     [() => InferenceSession.create(new TextEncoder().encode('....ORTM....')), /\.ort format.*give the \.onnx file/],
     [() => InferenceSession.create(join(root, 'no/such.onnx')), /the model could not be had from .*such\.onnx: ENOENT/],
     [() => InferenceSession.create('http://127.0.0.1:1/model.onnx'), /the model could not be had from http/],
@@ -209,7 +210,7 @@ test('weights beside the model are given by their names', {skip}, async () => {
   } finally {
     rmSync(folder, {recursive: true});
   }
-  await assert.rejects(InferenceSession.create(model), /data\/w\.bin: the model keeps weights in this file, which was not given/);
+  await assert.rejects(InferenceSession.create(model), /external data "data\/w\.bin": was not given \(the model wants "data\/w\.bin"; externalData has no files/);
   await assert.rejects(InferenceSession.create(model, {externalData: ['no_such_file.bin']}), /the external data "no_such_file\.bin" could not be had/);
 });
 

@@ -165,6 +165,8 @@ function here(): string {
   return `file://${(globalThis as {process?: {cwd(): string}}).process?.cwd() ?? ''}/`;
 }
 
+const COMPILE = 'compile it (`gossamer compile`, or compile() of @gossamer/compiler) and load what that makes';
+
 /** The source and, where the address names a file, that file. */
 export function openSource(
   from: string | URL | Files,
@@ -173,9 +175,13 @@ export function openSource(
 ): {source: Source; file: string | undefined} {
   if (typeof from === 'string' || from instanceof URL) {
     const url = new URL(from, here());
+    if (/\.(onnx|ort)$/.test(url.pathname)) throw new GossamerError('source', `${url.href} is a model, not a package: ${COMPILE}`);
     const file = /[^/]+\.json$/.exec(url.pathname)?.[0];
     if (file === undefined && !url.pathname.endsWith('/')) url.pathname += '/';
     return {source: new UrlSource(new URL('.', url), url.search, signal, requests), file};
+  }
+  if (typeof from !== 'object' || from === null || ArrayBuffer.isView(from) || (Symbol.toStringTag in from && !(from instanceof Map))) {
+    throw new GossamerError('source', `${Object.prototype.toString.call(from).slice(8, -1)} is not a package, which is an address or files by their names; a model's bytes: ${COMPILE}`);
   }
   const files = Array.isArray(from)
     ? (from as {name: string; bytes: Uint8Array}[]).map((file) => [file.name, file.bytes] as const)

@@ -188,3 +188,16 @@ test('reads a folder from disk and stops when told to', async () => {
     rmSync(folder, {recursive: true});
   }
 });
+
+test('what is not a package says what to load', async () => {
+  const wrong: [unknown, RegExp][] = [
+    ['models/a.onnx', /models\/a\.onnx is a model, not a package: compile it/],
+    [new Uint8Array(8), /Uint8Array is not a package.*compile it/],
+    [new ArrayBuffer(8), /ArrayBuffer is not a package/],
+    [new Blob([]), /Blob is not a package/],
+    [Promise.resolve(new Map()), /Promise is not a package/],
+    [undefined, /Undefined is not a package/],
+    [{}, /has no index\.json and no manifest\.json/],
+  ];
+  for (const [from, message] of wrong) await assert.rejects(load(from as string), {name: 'GossamerError', code: 'source', message});
+});
