@@ -51,6 +51,7 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOption
   }
   const auto steps = [&]() -> Result<> {
     state->choose_variants();
+    GS_TRY(state->read_defaults());
     GS_TRY(state->load_code());
     return state->initialize(options.shared.get());
   };

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -86,6 +87,9 @@ class Model {
   const std::vector<Port>& outputs() const;
   const std::vector<Group>& input_groups() const;
   const std::vector<Group>& output_groups() const;
+  // What a run is given for an input that its caller has no value for; null: the input has no
+  // default. As long as the model is there.
+  const HostTensor* default_of(std::string_view input) const;
   // One tensor an input, in order; gives one an output. Calls from several threads take turns.
   // Errors: another number of tensors, a wrong type or shape, a condition of the model that fails.
   Result<std::vector<HostTensor>> run(std::span<const HostTensor> feeds);

@@ -32,7 +32,9 @@ struct Model::State {
   std::vector<std::shared_ptr<Buffer>> slots;
   std::vector<bool> spent;            // slots that only loading needed
   std::vector<Port> inputs, outputs;  // as the package has them
-  Signature signature;                // as users see them, without state
+  Signature signature;
+  std::map<std::string, HostTensor, std::less<>>
+      defaults;  // by the inputs' names                // as users see them, without state
   KeptState kept;
   bool keeps = true;  // what runs make of the state
   std::map<std::vector<int64_t>, Sized> sized;
@@ -61,6 +63,8 @@ struct Model::State {
   Queue& queue_of(int tensor) { return device_at(slot_of(tensor).device).queue(); }
 
   // Loading
+  // Of package::defaults_file.
+  Result<> read_defaults();
   Result<> provide_devices(const std::string& folder, LoadOptions& options);
   // Of launches in two forms, the one for this device: on wasm, with relaxed SIMD.
   static constexpr std::string_view relaxed_kernels = "kernels.relaxed.wasm";

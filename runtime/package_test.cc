@@ -34,6 +34,34 @@ TEST_F(ModelTest, GroupsSayWhatBelongsTogether) {
   EXPECT_EQ((*model)->input_groups()[0].count, 1u);
 }
 
+TEST_F(ModelTest, DefaultsFitTheirInputs) {
+  const std::string name = make_example().module.inputs[0].name;
+  const std::vector<float> values{0, 10, 20, 30};
+  const auto put_default = [&](std::vector<int64_t> shape, ir::DType dtype) {
+    const package::Constant constant{name, dtype, std::move(shape),
+                                     std::as_bytes(std::span(values))};
+    package::File file = package::write_safetensors({&constant, 1}).value();
+    file.name = package::defaults_file;
+    put(file.name, file.bytes);
+    put_package("\"files\":[",
+                cat("\"files\":[{\"name\":\"", file.name, "\",\"bytes\":", file.bytes.size(),
+                    ",\"xxh3\":\"", package::content_hash(file.bytes), "\"},"));
+    put(file.name, file.bytes);
+    return error_of_load();
+  };
+  EXPECT_SAYS(put_default({4}, DType::i32), "does not fit input \"" + name + "\"");
+  EXPECT_SAYS(put_default({2, 2}, DType::f32), "does not fit input");
+  EXPECT_EQ(put_default({4}, DType::f32), "");
+  const auto model = Model::load(folder);
+  ASSERT_TRUE(model);
+  const HostTensor* value = (*model)->default_of(name);
+  ASSERT_TRUE(value);
+  EXPECT_FALSE((*model)->default_of("none"));
+  const auto made = (*model)->run(std::span(value, 1));
+  ASSERT_TRUE(made) << made.error().to_string();
+  expect_sum((*made)[0], 4);
+}
+
 TEST_F(ModelTest, WhatIsNotAPackageSaysWhichFolderToGive) {
   const auto error = [](const std::string& path) { return Model::load(path).error().to_string(); };
   EXPECT_SAYS(error(folder + "/none"), "no such folder");

@@ -52,6 +52,9 @@ struct CompileOptions {
   // Values of inputs, which become constants and leave the package's inputs: axes, shapes and the
   // like, where an operator has to know them.
   std::map<std::string, Tensor> values;
+  // Inputs with a default (an initializer) that stay inputs, which a run may leave out; the
+  // defaults of others are compiled in.
+  std::vector<std::string> keep_inputs;
   // Operators of one's own, as ONNX functions: bytes of the field `functions` of ModelProto, which
   // the model gets (docs/specs/operator.md).
   std::vector<std::byte> functions;

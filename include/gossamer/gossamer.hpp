@@ -192,8 +192,9 @@ class GOSSAMER_API Model {
   const std::vector<Port>& outputs() const;
   // Of this model, and as long as it is there; without LoadOptions::state it has none.
   ModelState state() const;
-  // Every input by name; gives every output by name. May be called from several threads, which take
-  // turns. Errors: an input that is missing, unknown, of another type or shape.
+  // Every input by name, but for those with a default; gives every output by name. May be called
+  // from several threads, which take turns. Errors: an input that is missing, unknown, of another
+  // type or shape.
   std::expected<std::map<std::string, Tensor>, Error> run(
       const std::map<std::string, Tensor>& inputs);
   Report report() const;

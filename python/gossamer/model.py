@@ -76,6 +76,7 @@ class Model:
         (inputs, self._input_groups), (outputs, self._output_groups) = loaded.inputs, loaded.outputs
         self._types = [name for _, name, _ in inputs]
         self._inputs = [self._port(*each) for each in inputs]
+        self._defaults = {name: value for name, _, _ in inputs if (value := loaded.default_of(name)) is not None}
         self._outputs = [self._port(*each) for each in outputs]
         ports, _ = loaded.state
         self._state = State(loaded, {each[0]: self._port(*each) for each in ports}, {each[0]: each[1] for each in ports}, self._feed, self._array)
@@ -115,7 +116,7 @@ class Model:
         feeds: by input name, or the only input's value: arrays of numpy, or of anything with DLPack in host memory
         (neither is copied), numbers and lists. A sequence is a list of arrays, an optional that holds nothing None;
         strings are arrays or lists of str or bytes. Raises Error for an input that is missing, unknown, or of another
-        type or shape.
+        type or shape. An input with a default may be left out.
         """
         tensors = self._feeds(feeds)
         with self._one() as one:
@@ -172,12 +173,15 @@ class Model:
             feeds = {values[0].name: feeds}
         for name in feeds:
             if not any(value.name == name for value in values):
-                raise Error("is no input of the model", f'input "{name}"', f"its inputs are {', '.join(v.name for v in values)}")
+                raise Error("is no input of the model", f'input "{name}"', f"its inputs are {', '.join(v.name for v in values)}; one with a default is compiled in, unless keep_inputs of compile() names it")
         made: list[tuple[str, list[int], Any]] = []
         for value in values:
             where = f'input "{value.name}"'
             if value.name not in feeds:
                 if value.kind == "optional" and value.count == 0:
+                    continue
+                if value.name in self._defaults:
+                    made.append(self._defaults[value.name])
                     continue
                 wanted = ", ".join(str(port) for port in self._inputs[value.first : value.first + value.count])
                 raise Error("is not given", where, f"pass {wanted}")

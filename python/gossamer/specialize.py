@@ -29,11 +29,12 @@ class Known:
 
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     values: dict[str, np.ndarray] = field(default_factory=dict)
+    kept: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[Any, ...]:
         values = ((name, value.dtype.str, value.shape, value.tobytes()) for name, value in self.values.items())
-        return tuple(self.shapes.items()), tuple(values)
+        return tuple(self.shapes.items()), tuple(values), self.kept
 
 
 def _tensors(feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -72,6 +73,18 @@ class Specialized:
         self._compiled = compiled
         self._models: OrderedDict[tuple[Any, ...], Model] = OrderedDict()
         self._first = 0  # of the ways: those before it were not enough
+
+    def overridden(self, names: list[str], problem: Error) -> Model:
+        """The model that takes these inputs, which have a default. problem: raised again where they have none."""
+        known = Known(kept=tuple(sorted(names)))
+        model = self._models.get(known.key)
+        if model is None:
+            try:
+                model = self._compiled(known)
+            except Error as again:
+                raise (problem if "names no input" in again.message else again) from None
+            self._models[known.key] = model
+        return model
 
     def run(self, feeds: Mapping[str, Any], problem: Error) -> dict[str, Any]:
         """Outputs by name. problem: what asked for the feeds, raised again where they do not help."""

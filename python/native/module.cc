@@ -108,6 +108,11 @@ class Loaded {
 
   std::string name() const { return model_->name(); }
   nb::list inputs() const { return ports_of(model_->inputs(), model_->input_groups()); }
+  // None where the input has none.
+  nb::object default_of(const std::string& input) const {
+    const runtime::HostTensor* value = model_->default_of(input);
+    return value ? nb::object(tuple_of(*value)) : nb::object(nb::none());
+  }
   nb::list outputs() const { return ports_of(model_->outputs(), model_->output_groups()); }
 
   nb::dict report() const {
@@ -157,6 +162,7 @@ NB_MODULE(_core, m) {
       .def_rw("shapes", &CompileOptions::shapes)
       .def_rw("dims", &CompileOptions::dims)
       .def_rw("lengths", &CompileOptions::lengths)
+      .def_rw("keep_inputs", &CompileOptions::keep_inputs)
       .def_prop_rw(
           "functions",
           [](const CompileOptions& options) {
@@ -235,6 +241,7 @@ NB_MODULE(_core, m) {
       .def_prop_ro("name", &Loaded::name)
       .def_prop_ro("inputs", &Loaded::inputs)
       .def_prop_ro("outputs", &Loaded::outputs)
+      .def("default_of", &Loaded::default_of, "input"_a)
       .def("run", &Loaded::run, "feeds"_a)
       .def("profile", &Loaded::profile, "feeds"_a, "runs"_a)
       .def("report", &Loaded::report);

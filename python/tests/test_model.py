@@ -55,6 +55,25 @@ def test_paths_bytes_and_packages(tmp_path):
     assert package.files["manifest.json"][:1] == b"{"
 
 
+def test_inputs_with_a_default():
+    ports = [("s", TensorProto.FLOAT, [1]), ("x", TensorProto.FLOAT, ["n"])]
+    model = model_of([helper.make_node("Mul", ["x", "s"], ["y"])], ports, [("y", TensorProto.FLOAT, ["n"])], [("s", np.array([2], np.float32))])
+    x = np.array([1, 3], np.float32)
+    folded, kept = gossamer.compile(model), gossamer.compile(model, keep_inputs=["s"])
+    for package in (folded, kept):
+        np.testing.assert_array_equal(package.run({"x": x})["y"], [2, 6])
+    np.testing.assert_array_equal(kept.run({"x": x, "s": np.array([10], np.float32)})["y"], [10, 30])
+    # Compiled again for the feed that overrides it.
+    np.testing.assert_array_equal(folded.run({"x": x, "s": np.array([10], np.float32)})["y"], [10, 30])
+    np.testing.assert_array_equal(folded.run({"x": x})["y"], [2, 6])
+    with pytest.raises(gossamer.Error, match="its inputs are x; .*keep_inputs"):
+        folded.run({"x": x, "t": x[:1]})
+    with pytest.raises(gossamer.Error, match="its inputs are x; .*keep_inputs"):
+        folded.model.run({"x": x, "s": x[:1]})
+    with pytest.raises(gossamer.Error, match='"t": names no input'):
+        gossamer.compile(model, keep_inputs=["t"])
+
+
 def test_folders_that_are_not_packages(tmp_path):
     onnx.save(dense(), tmp_path / "dense.onnx")
     for target in ("webgl", "wasm"):

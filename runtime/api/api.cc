@@ -84,12 +84,18 @@ Tensor tensor_of(runtime::HostTensor from) {
 
 // One tensor an input, in order, where they lie.
 std::expected<std::vector<runtime::TensorView>, Error> feeds_of(
-    const std::vector<Port>& ports, const std::map<std::string, Tensor>& inputs) {
+    const runtime::Model& model, const std::vector<Port>& ports,
+    const std::map<std::string, Tensor>& inputs) {
   std::vector<runtime::TensorView> feeds;
   for (const Port& port : ports) {
     const auto found = inputs.find(port.name);
-    if (found == inputs.end())
-      return std::unexpected(Error{cat("input \"", port.name, "\""), "is not given", ""});
+    if (found == inputs.end()) {
+      const runtime::HostTensor* value = model.default_of(port.name);
+      if (!value)
+        return std::unexpected(Error{cat("input \"", port.name, "\""), "is not given", ""});
+      feeds.push_back(runtime::view_of(*value));
+      continue;
+    }
     const auto view = view_of(found->second, cat("input \"", port.name, "\""));
     if (!view) return std::unexpected(view.error());
     feeds.push_back(*view);
@@ -107,7 +113,7 @@ std::expected<std::vector<runtime::TensorView>, Error> feeds_of(
 
 std::expected<std::map<std::string, Tensor>, Error> Model::run(
     const std::map<std::string, Tensor>& inputs) {
-  const auto feeds = feeds_of(state_->inputs, inputs);
+  const auto feeds = feeds_of(*state_->model, state_->inputs, inputs);
   if (!feeds) return std::unexpected(feeds.error());
   std::vector<runtime::HostTensor> results;
   if (auto done = state_->model->run(*feeds, results); !done)
@@ -154,7 +160,7 @@ Report Model::report() const {
 
 std::expected<Profile, Error> Model::profile(const std::map<std::string, Tensor>& inputs,
                                              const ProfileOptions& options) {
-  const auto feeds = feeds_of(state_->inputs, inputs);
+  const auto feeds = feeds_of(*state_->model, state_->inputs, inputs);
   if (!feeds) return std::unexpected(feeds.error());
   auto profile = state_->model->profile(*feeds, options);
   if (!profile) return std::unexpected(error_of(profile.error()));

@@ -48,6 +48,7 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
   given.shard_bytes = options.shard_bytes;
   given.known.shapes.insert(options.shapes.begin(), options.shapes.end());
   given.known.dims.insert(options.dims.begin(), options.dims.end());
+  given.known.kept.insert(options.keep_inputs.begin(), options.keep_inputs.end());
   given.known.lengths.insert(options.lengths.begin(), options.lengths.end());
   for (const auto& [name, tensor] : options.values) {
     const auto dtype = runtime::dtype_of(tensor.type());

@@ -68,6 +68,12 @@ class ModuleBuilder {
   int device_of(const ir::BufferNode& buffer) const { return stages_.side.contains(&buffer); }
   static bool is_empty(const ir::BufferNode& buffer);
   graph::MemoryNeed need_of(const ir::BufferNode& buffer) const;
+  // A constant's elements; errors name it.
+  Result<std::span<const std::byte>> bytes_of(const graph::ConstantSource& source,
+                                              const std::string& name, const graph::Graph& graph,
+                                              std::span<const std::byte> model) const;
+  Result<> add_defaults(const graph::Graph& graph, std::span<const std::byte> model,
+                        package::Files& files);
   Result<> emit(package::Files& files);
   Result<> emit_shader(size_t kernel);
   void emit_side(package::Files& files);

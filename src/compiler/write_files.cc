@@ -50,6 +50,7 @@ Result<package::Files> ModuleBuilder::write(const graph::Graph& graph,
       files.push_back(std::move(file));
     }
   }
+  GS_TRY(add_defaults(graph, model, files));
   if (report) {
     kernels_.tell(*report);
     for (size_t i = 0; i < module_.kernels.size(); ++i)
@@ -262,6 +263,49 @@ Result<> fits_storage(const package::Weight& weight, ir::DType storage,
 
 }  // namespace
 
+Result<std::span<const std::byte>> ModuleBuilder::bytes_of(const graph::ConstantSource& source,
+                                                           const std::string& name,
+                                                           const graph::Graph& graph,
+                                                           std::span<const std::byte> model) const {
+  if (source.file < 0) return source.bytes;
+  if (source.file == 0) {
+    if (source.offset > model.size() || source.length > model.size() - source.offset)
+      return fail_at(name, "its bytes lie outside the model file");
+    return model.subspan(source.offset, source.length);
+  }
+  const std::string& path = graph.files[static_cast<size_t>(source.file) - 1];
+  if (!options_.external)
+    return fail_at(cat("\"", name, "\""), cat("external data \"", path, "\" was not given"),
+                   cat("the model wants ", onnx::quoted_names(graph.files),
+                       "; compile it by its path, with these files next to it"));
+  auto range = options_.external->range(path, source.offset, source.length);
+  if (!range) range.error().where = cat("\"", name, "\"");
+  return range;
+}
+
+// What inputs are that a run leaves out. Libraries take all of their inputs; strings, and what the
+// file has no type for or packs otherwise, have to be given.
+Result<> ModuleBuilder::add_defaults(const graph::Graph& graph, std::span<const std::byte> model,
+                                     package::Files& files) {
+  if (options_.code != CodeForm::finished) return {};
+  std::vector<package::Constant> defaults;
+  for (const graph::Default& one : graph.defaults) {
+    const graph::ConstantSource& source = one.value;
+    const bool held = source.file > 0 &&
+                      (options_.hold_external ||
+                       options_.held.contains(graph.files[static_cast<size_t>(source.file) - 1]));
+    if (source.dtype == ir::DType::string || source.packed > 1 || held) continue;
+    const std::string& name = graph.values[one.input].name;
+    GS_ASSIGN(const auto bytes, bytes_of(source, name, graph, model));
+    defaults.push_back({name, source.dtype, source.shape, bytes});
+  }
+  if (defaults.empty()) return {};
+  GS_ASSIGN(package::File file, package::write_safetensors(defaults));
+  file.name = package::defaults_file;
+  files.push_back(std::move(file));
+  return {};
+}
+
 Result<package::WeightFiles> ModuleBuilder::weights(const graph::Graph& graph,
                                                     std::span<const std::byte> model) {
   std::vector<package::Constant> constants;
@@ -271,36 +315,19 @@ Result<package::WeightFiles> ModuleBuilder::weights(const graph::Graph& graph,
     const graph::ConstantSource& source = stages_.constants[i].source;
     if (source.file > 0 && options_.hold_external) continue;
     inside.push_back(i);
-    std::span<const std::byte> bytes = source.bytes;
-    if (source.file == 0) {
-      if (source.offset > model.size() || source.length > model.size() - source.offset) {
-        return fail_at(stages_.constants[i].name, "its bytes lie outside the model file");
-      }
-      bytes = model.subspan(source.offset, source.length);
-    } else if (source.file > 0) {
-      const std::string& path = graph.files[static_cast<size_t>(source.file) - 1];
-      const package::Weight& weight = module_.weights[i];
-      if (const auto held = options_.held.find(path); held != options_.held.end()) {
-        if (source.offset > held->second || source.length > held->second - source.offset)
-          return fail_at(cat("\"", stages_.constants[i].name, "\""),
-                         cat("its bytes lie outside ", path, ", which has ", held->second));
-        constants.push_back(
-            {weight.name, weight.dtype, weight.shape, {}, {path, source.offset, source.length}});
-        continue;
-      }
-      if (!options_.external)
-        return fail_at(cat("\"", stages_.constants[i].name, "\""),
-                       cat("external data \"", path, "\" was not given"),
-                       cat("the model wants ", onnx::quoted_names(graph.files),
-                           "; compile it by its path, with these files next to it"));
-      auto range = options_.external->range(path, source.offset, source.length);
-      if (!range) {
-        range.error().where = cat("\"", stages_.constants[i].name, "\"");
-        return std::unexpected(std::move(range).error());
-      }
-      bytes = *range;
-    }
     const package::Weight& weight = module_.weights[i];
+    const std::string* path =
+        source.file > 0 ? &graph.files[static_cast<size_t>(source.file) - 1] : nullptr;
+    if (const auto held = path ? options_.held.find(*path) : options_.held.end();
+        held != options_.held.end()) {
+      if (source.offset > held->second || source.length > held->second - source.offset)
+        return fail_at(cat("\"", stages_.constants[i].name, "\""),
+                       cat("its bytes lie outside ", *path, ", which has ", held->second));
+      constants.push_back(
+          {weight.name, weight.dtype, weight.shape, {}, {*path, source.offset, source.length}});
+      continue;
+    }
+    GS_ASSIGN(const auto bytes, bytes_of(source, stages_.constants[i].name, graph, model));
     GS_TRY(
         fits_storage(weight, module_.tensors[static_cast<size_t>(weight.tensor)].storage, bytes));
     constants.push_back({weight.name, weight.dtype, weight.shape, bytes});

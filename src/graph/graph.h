@@ -49,6 +49,12 @@ struct Group {
   int first = 0, count = 0;
 };
 
+// What an input is where a run is not given it.
+struct Default {
+  ValueId input = no_value;
+  ConstantSource value;
+};
+
 struct Graph;
 
 struct Node {
@@ -83,6 +89,7 @@ struct Graph {
   std::vector<Value> values;
   std::vector<Node> nodes;  // topological order
   std::vector<ValueId> inputs, outputs;
+  std::vector<Default> defaults;  // of inputs; of the outermost graph
   std::vector<Capture> captures;  // of a region
   std::vector<Group> groups;      // of inputs; of the outermost graph
   std::vector<Dim> dims;

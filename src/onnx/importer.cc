@@ -127,14 +127,44 @@ Result<> Importer::add_inputs(const ProtoGraph& proto, Scope& scope) {
   for (const ProtoValue& input : proto.inputs) {
     std::string name(input.name), where = cat("input \"", name, "\"");
     auto existing = scope.values.find(name);
-    // An initializer of the same name is a default value, which always stands here.
-    if (existing != scope.values.end() && graph.values[existing->second].constant) continue;
+    if (existing != scope.values.end() && graph.values[existing->second].constant) {
+      GS_TRY(located(add_default(input, existing->second, scope), where));
+      continue;
+    }
     const bool special = input.is_sequence || input.is_optional;
     GS_TRY(located(special && !scope.parent ? add_sequence_input(input, scope)
                                             : add_input(input, name, name, scope),
                    where));
   }
   return scope.parent ? Result<>{} : check_options(proto);
+}
+
+// An input with an initializer: that is its value, unless the caller gives another or keeps it
+// open.
+Result<> Importer::add_default(const ProtoValue& input, ValueId constant, Scope& scope) {
+  const std::string name(input.name);
+  const bool kept = options_.known.kept.contains(input.name);
+  if (scope.parent || (!kept && !options_.known.constants.contains(input.name))) {
+    if (scope.parent || !options_.known.shapes.contains(input.name)) return {};
+    return fail("has a default value, which is compiled in, so its shape cannot be given",
+                cat("keep it an input: --keep-input ", name));
+  }
+  graph::ConstantSource value = *scope.graph->values[constant].constant;
+  if (input.is_tensor) {
+    GS_ASSIGN(const ir::DType dtype, dtype_of(input.element_type));
+    if (dtype != value.dtype)
+      return fail(cat("is ", ir::name_of(dtype), ", its default ", ir::name_of(value.dtype)));
+  }
+  ProtoValue declared = input;
+  if (!declared.has_shape) {
+    declared.has_shape = true;
+    for (const int64_t extent : value.shape) declared.dims.emplace_back().value = extent;
+  }
+  scope.values.erase(name);
+  GS_TRY(add_input(declared, name, name, scope));
+  if (!options_.known.constants.contains(name))
+    graph_.defaults.push_back({scope.graph->inputs.back(), std::move(value)});
+  return {};
 }
 
 // A name that the model lacks would change nothing without a word.
@@ -165,6 +195,8 @@ Result<> Importer::check_options(const ProtoGraph& proto) const {
   GS_TRY(check(options_.known.shapes, inputs, "input"));
   GS_TRY(check(options_.known.lengths, lists, "sequence or optional among the inputs"));
   GS_TRY(check(options_.known.constants, inputs, "input"));
+  for (const std::string& name : options_.known.kept)
+    GS_TRY(check(std::map<std::string, bool>{{name, true}}, inputs, "input"));
   return check(options_.known.dims, dims, "dimension");
 }
 

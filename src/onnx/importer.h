@@ -34,6 +34,7 @@ class Importer {
 
   Result<> read_opsets(const std::vector<ProtoOpset>& list, Opsets& opsets) const;
   Result<> add_inputs(const ProtoGraph& proto, Scope& scope);
+  Result<> add_default(const ProtoValue& input, graph::ValueId constant, Scope& scope);
   Result<> check_options(const ProtoGraph& proto) const;
   Result<> add_input(const ProtoValue& input, const std::string& name, const std::string& key,
                      Scope& scope);

@@ -19,9 +19,10 @@ struct ReadOptions {
 // pointer into `bytes`. An input that is a sequence is an input an element (graph::element_name,
 // also in `known`), joined again by Graph::groups. Local functions are inlined, old operators
 // upgraded, nodes sorted. An input dimension without a number is a variable of Graph::dims, one for
-// each distinct name. Initializers that are also inputs become constants. Errors: anything
-// malformed, an unknown operator (`[Op] "node"` says where), an opset newer than the catalog's, an
-// external path that leaves the model's folder, a name in `known` that is no input or dimension.
+// each distinct name. Initializers that are also inputs become constants, but for those of
+// Known::kept and Known::constants. Errors: anything malformed, an unknown operator (`[Op] "node"`
+// says where), an opset newer than the catalog's, an external path that leaves the model's folder,
+// a name in `known` that is no input or dimension.
 Result<graph::Graph> read_model(Bytes bytes, const ReadOptions& options = {});
 
 }  // namespace gossamer::onnx

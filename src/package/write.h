@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -34,6 +35,9 @@ struct Constant {
 // of type U8. Errors: a name that is empty, reserved or used twice, a type that the format lacks,
 // and bytes that do not fit the shape.
 Result<File> write_safetensors(std::span<const Constant> constants);
+
+// The file with the defaults of inputs that a run may leave out, by the inputs' names.
+constexpr std::string_view defaults_file = "defaults.safetensors";
 
 // The constants as one file or several, in order, of at most `most` bytes of elements each; a
 // larger constant has one of its own. One is weights.safetensors, several are called

@@ -186,6 +186,58 @@ function feeds() {
   tally.record('right input', status === 0 && stdout.startsWith('c: f32') ? [] : [`exit code ${status}: ${stdout}`]);
 }
 
+// y = x s, where s is an input with the default 2: what is given replaces it, also where it is compiled in otherwise.
+function defaults() {
+  const file = path.join(inside, 'scaled.onnx');
+  const vector = (...values) => ({type: 'f32', shape: [values.length], data: Float32Array.from(values)});
+  writeFileSync(file, model({
+    nodes: [node('Mul', ['x', 's'], ['y'])],
+    inputs: [value('s', 'f32', [1]), value('x', 'f32', [2])], outputs: [value('y', 'f32', [2])],
+    weights: [stored(vector(2), 's')],
+  }));
+  const save = (name, ...values) => {
+    writeFileSync(path.join(work, name), npyOf('<f4', [values.length], Buffer.from(Float32Array.from(values).buffer)));
+    return name;
+  };
+  const x = ['--input', `x=${save('x.npy', 1, 3)}`];
+  const s = ['--input', `s=${save('s.npy', 10)}`];
+  const gives = (name, args, wanted) => {
+    const {status, stdout, stderr} = run(['run', ...args]);
+    tally.record(name, status === 0 && stdout.startsWith(`y: f32[2] ${wanted}`) ? [] : [stdout + stderr]);
+  };
+  for (const target of ['cpu', 'interp']) {
+    gives(`default on ${target}`, [file, '--target', target, ...x], '2 6');
+    gives(`overridden default on ${target}`, [file, '--target', target, ...x, ...s], '10 30');
+    gives(`constant in place of a default on ${target}`, [file, '--target', target, ...x, '--constant', 's=s.npy'], '10 30');
+  }
+  const out = path.join(inside, 'scaled');
+  for (const [kept, ...without] of [[[], [...x, ...s], 's=s.npy', 'it has x', '--keep-input'], [['--keep-input', 's']]]) {
+    run(['compile', file, '--target', 'cpu', ...kept, '-o', out]);
+    gives(`package ${kept.join(' ')} without the input`, [out, ...x], '2 6');
+    if (kept.length > 0) gives('package with the input', [out, ...x, ...s], '10 30');
+    else tally.record('package that has the default as a constant', judge(run(['run', out, ...without[0]]), 1, without.slice(1)));
+  }
+  tally.record('kept input that is none', judge(run(['compile', file, '--target', 'cpu', '--keep-input', 'q', '-o', 'out']), 1, ['"q"', 'names no input', 'it has s, x']));
+  tally.record('shape of a default', judge(run(['compile', file, '--target', 'cpu', '--shape', 's=1', '-o', 'out']), 1, ['"s"', 'default', '--keep-input s']));
+  // Test data for all inputs, by name or in order, and for those without a default.
+  const data = path.join(inside, 'case');
+  const judged = (name, inputs, output) => {
+    mkdirSync(path.join(data, 'test_data_set_0'), {recursive: true});
+    writeFileSync(path.join(data, 'model.onnx'), readFileSync(file));
+    inputs.forEach((bytes, at) => writeFileSync(path.join(data, 'test_data_set_0', `input_${at}.pb`), bytes));
+    writeFileSync(path.join(data, 'test_data_set_0', 'output_0.pb'), stored(vector(...output)));
+    for (const target of ['cpu', 'interp', 'c']) {
+      const {status, stdout} = run(['test', data, '--target', target]);
+      tally.record(`${name} on ${target}`, status === 0 ? [] : [stdout]);
+    }
+    rmSync(data, {recursive: true});
+  };
+  judged('test data by order', [stored(vector(10)), stored(vector(1, 3))], [10, 30]);
+  judged('test data by name', [stored(vector(1, 3), 'x'), stored(vector(10), 's')], [10, 30]);
+  judged('test data with the default', [stored(vector(2)), stored(vector(1, 3))], [2, 6]);
+  judged('test data without the default', [stored(vector(1, 3))], [2, 6]);
+}
+
 // Each round appends the sum of x without its first three elements, of which x has fewer.
 function smallInputs() {
   const list = (name, ...numbers) => stored({type: 'i64', shape: [numbers.length], data: BigInt64Array.from(numbers, BigInt)}, name);
@@ -349,6 +401,7 @@ try {
   externalData();
   inspect();
   packages();
+  defaults();
   feeds();
   smallInputs();
   gradients();

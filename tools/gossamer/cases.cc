@@ -169,15 +169,26 @@ Result<CaseContent> load_case(const TestCase& test) {
   CaseContent content;
   GS_ASSIGN(Bytes model, read_file(test.model));
   GS_ASSIGN(const Signature signature, signature_of(model));
-  const auto declared = [](const std::vector<Declared>& list, int number) {
-    const auto at = static_cast<size_t>(number);
-    return at < list.size() ? list[at] : Declared();
-  };
+  const auto files = numbered(test.data, "input", ".pb");
+  // Inputs with a default are counted only where there are more files than other inputs.
+  const auto& inputs =
+      files.size() > signature.inputs.size() ? signature.all_inputs : signature.inputs;
   onnx::Known given;
-  for (const auto& [number, path] : numbered(test.data, "input", ".pb")) {
-    content.inputs.resize(std::max(content.inputs.size(), static_cast<size_t>(number)), absent());
-    const Declared input = declared(signature.inputs, number);
+  size_t left_out = 0;
+  for (const auto& [number, path] : files) {
+    const auto at = static_cast<size_t>(number);
+    const Declared input = at < inputs.size() ? inputs[at] : Declared();
     GS_ASSIGN(NamedItem item, read_item_file(path, input));
+    const std::string& name = signature.has_default(item.name) ? item.name : input.name;
+    if (signature.has_default(name)) {
+      // A model whose weights are inputs is tested as it is used: with weights as constants.
+      if (item.tensors.size() == 1 && is_default(model, name, item.tensors[0])) {
+        ++left_out;
+        continue;
+      }
+      given.kept.insert(name);
+    }
+    content.inputs.resize(std::max(content.inputs.size(), at - left_out), absent());
     if (!input.name.empty()) tell(input, item, given);
     for (size_t i = 0; i < item.tensors.size(); ++i)
       content.inputs.push_back({item.is_sequence ? graph::element_name(item.name, i) : item.name,

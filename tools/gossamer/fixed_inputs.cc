@@ -42,6 +42,11 @@ void add_fixed_inputs(const Command& command, FixedInputs& fixed) {
                   "NAME=FILE (.npy, .pb) makes an input a constant of the package")
       .one_value();
   command
+      .add_option("--keep-input", fixed.kept,
+                  "NAME keeps an input that has a default (an initializer), which is compiled in "
+                  "otherwise")
+      .one_value();
+  command
       .add_option("--sequence", fixed.sequences,
                   "NAME=3: elements of an input that is a sequence, called NAME.0, NAME.1, ...; "
                   "NAME=none leaves an optional input out")
@@ -78,6 +83,7 @@ Result<> apply(const FixedInputs& fixed, onnx::Known& known) {
     }
     known.lengths[pair.name] = length;
   }
+  known.kept.insert(fixed.kept.begin(), fixed.kept.end());
   for (const std::string& text : fixed.constants) {
     GS_ASSIGN(const Pair pair, split("--constant", text, "NAME=FILE"));
     GS_ASSIGN(NamedTensor tensor, read_tensor_file(pair.value));

@@ -14,6 +14,7 @@ class Command;
 struct FixedInputs {
   // NAME=1,3,?,?  NAME=8  NAME=FILE  NAME=3 or NAME=none
   std::vector<std::string> shapes, dims, constants, sequences;
+  std::vector<std::string> kept;  // names
 };
 
 void add_fixed_inputs(const Command& command, FixedInputs& fixed);

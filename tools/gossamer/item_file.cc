@@ -1,5 +1,6 @@
 #include "gossamer/item_file.h"
 
+#include <algorithm>
 #include <set>
 
 #include "onnx/proto.h"
@@ -19,15 +20,35 @@ Declared declared(const onnx::ProtoValue& value) {
 Result<Signature> signature_of(const Bytes& model) {
   GS_ASSIGN(const onnx::ProtoModel proto, onnx::parse_model(model));
   Signature signature;
-  if (!proto.graph) return signature;
   std::set<std::string_view> constants;
   for (const onnx::ProtoTensor& tensor : proto.graph->initializers) constants.insert(tensor.name);
   for (const onnx::ProtoValue& value : proto.graph->inputs) {
+    signature.all_inputs.push_back(declared(value));
     if (!constants.contains(value.name)) signature.inputs.push_back(declared(value));
   }
   for (const onnx::ProtoValue& value : proto.graph->outputs)
     signature.outputs.push_back(declared(value));
   return signature;
+}
+
+bool Signature::has_default(const std::string& name) const {
+  const auto has = [&](const std::vector<Declared>& list) {
+    return std::ranges::find(list, name, &Declared::name) != list.end();
+  };
+  return has(all_inputs) && !has(inputs);
+}
+
+bool is_default(const Bytes& model, const std::string& name, const ops::TensorData& value) {
+  const auto proto = onnx::parse_model(model);
+  if (!proto) return false;
+  for (const onnx::ProtoTensor& tensor : proto->graph->initializers) {
+    if (tensor.name != name) continue;
+    const auto initializer = tensor_of(tensor);
+    return initializer && initializer->data.dtype == value.dtype &&
+           initializer->data.shape == value.shape && initializer->data.bytes == value.bytes &&
+           initializer->data.strings == value.strings;
+  }
+  return false;
 }
 
 Result<NamedItem> read_item_file(const std::filesystem::path& path, const Declared& declared) {

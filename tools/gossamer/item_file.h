@@ -20,9 +20,14 @@ struct Declared {
 };
 struct Signature {
   std::vector<Declared> inputs, outputs;  // without initializers
+  std::vector<Declared> all_inputs;       // with those that are listed among the inputs
+  bool has_default(const std::string& name) const;
 };
 // Errors: no ONNX model.
 Result<Signature> signature_of(const Bytes& model);
+
+// Whether the initializer `name` of a model has this value.
+bool is_default(const Bytes& model, const std::string& name, const ops::TensorData& value);
 
 struct NamedItem {
   std::string name;

@@ -28,6 +28,9 @@ class NativeRunner : public Runner {
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
   const std::vector<graph::Group>& groups() const override { return groups_; }
+  const runtime::HostTensor* default_of(const std::string& input) const override {
+    return model_->default_of(input);
+  }
   int elsewhere() const override {
     const runtime::Report report = model_->report();
     return static_cast<int>(std::ranges::count_if(

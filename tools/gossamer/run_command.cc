@@ -106,6 +106,12 @@ Result<ModelFile> open_model(const RunOptions& options, Items& items) {
     if (const auto item = items.find(input.name); item != items.end())
       tell(input, item->second, given);
   }
+  // An input with a default is a constant unless it is given.
+  for (const Declared& input : signature->all_inputs) {
+    const auto names = [&](const std::string& one) { return file_of(one, input.name).has_value(); };
+    if (signature->has_default(input.name) && std::ranges::any_of(options.inputs, names))
+      given.kept.insert(input.name);
+  }
   const fs::path path = options.model;
   return read_model(std::move(bytes), path, external_files(path.parent_path()), std::move(given));
 }
@@ -122,10 +128,33 @@ Result<RunnerOptions> runner_for(const RunOptions& options, schedule::Records& r
   return runner;
 }
 
+// What an input is that is not given.
+using Defaults = std::map<std::string, ops::TensorData, std::less<>>;
+
+Defaults defaults_of(const Runner& package) {
+  Defaults defaults;
+  for (const Port& port : package.inputs())
+    if (const runtime::HostTensor* value = package.default_of(port.name))
+      defaults[port.name] = {value->dtype, value->shape, value->bytes, {}};
+  return defaults;
+}
+
+Result<Defaults> defaults_of(const ModelFile& file) {
+  Defaults defaults;
+  for (const graph::Default& one : file.graph.defaults) {
+    const graph::ConstantSource& source = one.value;
+    GS_ASSIGN(Bytes bytes, constant_bytes(file, source));
+    if (source.packed > 1) continue;
+    defaults[file.graph.values[one.input].name] = {source.dtype, source.shape, std::move(bytes),
+                                                   source.strings};
+  }
+  return defaults;
+}
+
 Result<std::vector<ops::TensorData>> read_feeds(const RunOptions& options,
                                                 const std::vector<Port>& ports,
                                                 const std::vector<graph::Group>& groups,
-                                                const Items& items) {
+                                                const Items& items, const Defaults& defaults) {
   std::vector<std::string> files(ports.size());
   std::vector<std::optional<ops::TensorData>> known(ports.size());
   const auto take = [&](const std::string& name, const NamedItem& item, size_t first,
@@ -164,12 +193,22 @@ Result<std::vector<ops::TensorData>> read_feeds(const RunOptions& options,
       found = true;
     }
     if (!found)
-      return fail_at(cat("--input ", given), "names no input of the model", cat("it has ", names));
+      return fail_at(cat("--input ", given), "names no input of the model",
+                     cat("it has ", names,
+                         fs::is_directory(options.model)
+                             ? "; an input with a default is compiled in, unless `gossamer compile "
+                               "--keep-input` names it"
+                             : ""));
   }
   std::vector<ops::TensorData> feeds;
   for (size_t at = 0; at < ports.size(); ++at) {
     if (known[at]) {
       feeds.push_back(*std::move(known[at]));
+      continue;
+    }
+    if (const auto value = defaults.find(ports[at].name);
+        files[at].empty() && value != defaults.end()) {
+      feeds.push_back(value->second);
       continue;
     }
     if (files[at].empty())
@@ -374,12 +413,14 @@ Result<> run_all(const RunOptions& options) {
   Outcome outcome;
   if (fs::is_directory(options.model)) {
     GS_ASSIGN(model, load_package(options, items));
-    GS_ASSIGN(const auto feeds, read_feeds(options, model->inputs(), model->groups(), items));
+    GS_ASSIGN(const auto feeds,
+              read_feeds(options, model->inputs(), model->groups(), items, defaults_of(*model)));
     GS_ASSIGN(outcome, run_often(options, *model, feeds, progress));
   } else {
     GS_ASSIGN(const ModelFile file, open_model(options, items));
     const std::vector<Port> ports = ports_of(file.graph);
-    const auto feeds = read_feeds(options, ports, file.graph.groups, items);
+    GS_ASSIGN(const Defaults defaults, defaults_of(file));
+    const auto feeds = read_feeds(options, ports, file.graph.groups, items, defaults);
     schedule::Records records;
     GS_ASSIGN(RunnerOptions runner, runner_for(options, records));
     const auto attempt = [&](const onnx::Known& known) -> Result<> {

@@ -11,6 +11,7 @@
 #include "graph/graph.h"
 #include "onnx/known.h"
 #include "ops/opdef.h"
+#include "runtime/tensor.h"
 #include "schedule/choice.h"
 
 namespace gossamer::command {
@@ -37,6 +38,10 @@ class Runner {
   virtual const std::vector<Port>& outputs() const = 0;
   // The inputs and outputs that belong together.
   virtual const std::vector<graph::Group>& groups() const = 0;
+  // What the package has for an input that is not given; null: nothing.
+  virtual const runtime::HostTensor* default_of(const std::string& /*input*/) const {
+    return nullptr;
+  }
   // Launches of a model for a GPU that the CPU beside it computes.
   virtual int elsewhere() const { return 0; }
   // One tensor an input, in order. Errors: wrong type or shape, a check of the model that fails.

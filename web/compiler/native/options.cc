@@ -92,6 +92,11 @@ Result<compiler::Options> read_options(std::string_view json) {
         if (!file.value.IsUint64()) return fail_at("options", "held: no size of a file");
         options.held[file.name.GetString()] = file.value.GetUint64();
       }
+    } else if (name == "keep_inputs" && member.value.IsArray()) {
+      for (const auto& kept : member.value.GetArray()) {
+        GS_ASSIGN(std::string input, text_member(kept, name));
+        options.known.kept.insert(std::move(input));
+      }
     } else if (name == "lengths" && member.value.IsObject()) {
       for (const auto& length : member.value.GetObject()) {
         if (!length.value.IsInt())

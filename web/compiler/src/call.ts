@@ -36,6 +36,7 @@ export interface NativeOptions {
   readonly pieces?: boolean;
   readonly shapes?: Readonly<Record<string, readonly number[]>>;
   readonly dims?: Readonly<Record<string, number>>;
+  readonly keep_inputs?: readonly string[];
   readonly lengths?: Readonly<Record<string, number>>;
   /** Sizes of files of external data whose large weights only the caller reads: MadeFile.parts. */
   readonly held?: Readonly<Record<string, number>>;
@@ -54,6 +55,16 @@ export type CallResult =
   | {readonly error: Diagnostic};
 
 export const entriesOf = (files: readonly MadeFile[]): [string, Uint8Array<ArrayBuffer>][] => files.map(({name, bytes}) => [name, bytes]);
+
+/** The path as the compiler has it (onnx::normal_path): './w.bin', 'x/../w.bin' and 'w.bin' are one. */
+export function normalPath(path: string): string {
+  const parts: string[] = [];
+  for (const part of path.split(/[/\\]/)) {
+    if (part === '..' && parts.length > 0 && parts.at(-1) !== '..') parts.pop();
+    else if (part !== '' && part !== '.') parts.push(part);
+  }
+  return parts.join('/');
+}
 
 /** Files of weights by their paths from the model. */
 export type NamedFile = readonly [name: string, bytes: Uint8Array | Blob];

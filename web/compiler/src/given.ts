@@ -1,5 +1,5 @@
 /** What compile() is given, as bytes; what cannot be a model or its weights is an error that says what to pass. */
-import {CompileError, type NamedFile} from './call.ts';
+import {CompileError, type NamedFile, normalPath} from './call.ts';
 
 /** A model's bytes. */
 export type Model = ArrayBuffer | Uint8Array | Blob;
@@ -56,7 +56,8 @@ function entriesOf(given: ExternalData): NamedFile[] {
 
 /** Throws a CompileError. */
 export const namedFiles = (given: ExternalData): NamedFile[] =>
-  entriesOf(given).map(([name, file]) => {
+  entriesOf(given).map(([path, file]) => {
+    const name = normalPath(path);
     if (isBlob(file)) return [name, file];
     if (ArrayBuffer.isView(file)) return [name, new Uint8Array(file.buffer, file.byteOffset, file.byteLength)];
     if (isBuffer(file)) return [name, new Uint8Array(file)];

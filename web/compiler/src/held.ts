@@ -4,7 +4,7 @@
  */
 import {Sha256} from '../../runtime/src/hash/sha256.ts';
 import {Xxh3} from '../../runtime/src/hash/xxh3.ts';
-import type {MadeFile} from './call.ts';
+import {type MadeFile, normalPath} from './call.ts';
 import type {Call} from './compile_in.ts';
 import {hashOf} from './kept.ts';
 import {decode, encode, type Field, type Piece, varint} from './protobuf.ts';
@@ -68,7 +68,7 @@ async function rewritten(model: Uint8Array, {at, end}: Piece, name: string, file
     return [part(1), part(2)];
   });
   const {location = '', offset = '0', length} = Object.fromEntries(entries);
-  const file = files.get(location);
+  const file = files.get(normalPath(location));
   if (!file || length === undefined || isHeld(Number(length))) return undefined;
   const bytes = await rangeOf(file, Number(offset), Number(offset) + Number(length));
   return [...without([EXTERNAL_DATA, DATA_LOCATION]), encode([[RAW_DATA, bytes]])];

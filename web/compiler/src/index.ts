@@ -63,6 +63,11 @@ export interface CompileOptions {
    * fast. Default: outside of pages; what a page compiled it loads without a check.
    */
   readonly pieces?: boolean | undefined;
+  /**
+   * Inputs with a default (an initializer of that name) that stay inputs, which run() may leave out. The defaults of others are
+   * compiled in: most exporters list every weight as an input.
+   */
+  readonly keepInputs?: readonly string[] | undefined;
   /** How many elements each input has that is a sequence; -1: an optional input is left out. */
   readonly lengths?: Readonly<Record<string, number>> | undefined;
   /** Files beside the model that hold weights; each is given to the compiler once. */
@@ -98,7 +103,7 @@ export interface CompileOptions {
 const bytesOf = (data: ArrayBufferView): Uint8Array => new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 
 function nativeOptions({
-  target, name, relaxedSimd, winograd, f16, state, shapes, dims, lengths, values, shardBytes, holdExternal, pieces = 'process' in globalThis,
+  target, name, relaxedSimd, winograd, f16, state, shapes, dims, lengths, keepInputs, values, shardBytes, holdExternal, pieces = 'process' in globalThis,
 }: CompileOptions): NativeOptions {
   return {
     target,
@@ -113,6 +118,7 @@ function nativeOptions({
     ...(shapes === undefined
       ? {}
       : {shapes: Object.fromEntries(Object.entries(shapes).map(([k, v]) => [k, v.map((n) => n ?? -1)]))}),
+    ...(keepInputs === undefined ? {} : {keep_inputs: keepInputs}),
     ...(lengths === undefined ? {} : {lengths}),
     ...(values === undefined
       ? {}

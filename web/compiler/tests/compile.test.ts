@@ -7,7 +7,7 @@ import {test} from 'node:test';
 
 import {GossamerError, load, tensor} from '../../runtime/src/index.ts';
 import {compile, CompileError} from '../src/index.ts';
-import {BAD_MODELS, classifier, manyWeights, perceptron, relu, sum} from './onnx.ts';
+import {BAD_MODELS, classifier, manyWeights, perceptron, relu, scaled, sum} from './onnx.ts';
 
 const root = join(import.meta.dirname, '../../../../..');
 const path = process.env['GOSSAMER_COMPILER_WASM'] ?? join(root, 'build-wasm/compiler.wasm');
@@ -142,6 +142,30 @@ test('names of weights files are the same with and without what leads nowhere', 
       assert.deepEqual(files.get('weights.safetensors'), plain.get('weights.safetensors'), `${location} ${name}`);
     }
   }
+});
+
+test('an input with a default is one where it is kept, and a run may leave it out', {skip}, async () => {
+  for (const half of [false, true]) {
+    const y = async (keepInputs: readonly string[] | undefined, feeds: Record<string, readonly number[]>): Promise<unknown[]> => {
+      using model = await load(await compile(scaled({half}), {target: 'wasm', wasm, keepInputs}));
+      assert.deepEqual(model.inputs.map(({name, optional}) => [name, optional]), [...(keepInputs ?? []).map((name) => [name, true]), ['x', undefined]]);
+      const out = await model.run(feeds);
+      return [...((await out['y']?.data()) ?? [])];
+    };
+    assert.deepEqual(await y(undefined, {x: [1, 3]}), [2, 6]);
+    assert.deepEqual(await y(['s'], {x: [1, 3]}), [2, 6]);
+    assert.deepEqual(await y(['s'], {x: [1, 3], s: [10]}), [10, 30]);
+    await assert.rejects(y(undefined, {x: [1, 3], s: [10]}), /no input "s"; it has "x".*keepInputs/);
+    await assert.rejects(y(['s'], {x: [1, 3], s: [1, 2]}), /"s" wants f(32|16) \[1\]/);
+  }
+  await assert.rejects(compile(scaled(), {target: 'wasm', wasm, keepInputs: ['t']}), /"t": names no input of the model/);
+  const files = await compile(scaled(), {target: 'wasm', wasm, keepInputs: ['s']});
+  const bytes = (await compile(scaled({half: true}), {target: 'wasm', wasm, keepInputs: ['s']})).get('defaults.safetensors') as Uint8Array;
+  const manifest = JSON.parse(new TextDecoder().decode(files.get('manifest.json'))) as {files: Record<string, unknown>[]};
+  const entry = manifest.files.find(({name}) => name === 'defaults.safetensors');
+  Object.assign(entry ?? {}, {bytes: bytes.length});
+  const other = new Map([...files, ['defaults.safetensors', bytes], ['manifest.json', new TextEncoder().encode(JSON.stringify(manifest))]]);
+  await assert.rejects(load(Object.assign(other, {made: true})), /the default does not fit input "s"/);
 });
 
 test('what is not a model, its weights or options says what to pass', {skip}, async () => {

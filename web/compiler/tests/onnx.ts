@@ -55,6 +55,22 @@ export function perceptron(n: number | string, operator = 'Relu'): Uint8Array {
   return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
 }
 
+/** y = x * s for x [2], where s is an input with the default [2]; `unused`: another, which nothing reads. */
+export function scaled({version = 8, half = false}: {version?: number; half?: boolean} = {}): Uint8Array {
+  const type = half ? 10 : FLOAT;
+  const values = half ? Uint8Array.of(0, 0x40) : new Uint8Array(Float32Array.of(2).buffer);
+  const constant = (name: string): number[] => message([1, 1], [2, type], [8, name], [9, values]);
+  const graph = message(
+    [1, node('Mul', ['x', 's'], 'y')],
+    [2, 'scaled'],
+    [5, constant('s')],
+    [5, constant('unused')],
+    ...['s', 'x', 'unused'].map((name): Field => [11, valueInfo(name, [name === 'x' ? 2 : 1], type)]),
+    [12, valueInfo('y', [2], type)],
+  );
+  return Uint8Array.from(message([1, version], [7, graph], [8, message([1, ''], [2, 17])]));
+}
+
 /** y = x w + b for x [1, inputs], w [classes, inputs], as the last layer of a network is written. */
 export function classifier(inputs: number, classes: number): Uint8Array {
   const constant = (name: string, shape: readonly number[]): number[] => {

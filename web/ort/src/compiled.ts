@@ -11,8 +11,8 @@ const compilerHash = typeof COMPILER === 'undefined' ? '' : COMPILER;
 
 export type Files = Map<string, Uint8Array>;
 
-/** What a compilation is told of the feeds: shapes, null where an extent stays open, and values of inputs, which become constants. */
-export type Known = Pick<CompileOptions, 'shapes' | 'values'>;
+/** What a compilation is told of the feeds: shapes, null where an extent stays open, values of inputs, which become constants, and inputs with a default that stay inputs. */
+export type Known = Pick<CompileOptions, 'keepInputs' | 'shapes' | 'values'>;
 
 export interface Wanted {
   readonly model: Uint8Array;
@@ -83,12 +83,12 @@ function compilerAddress(): string | URL | undefined {
   return undefined;
 }
 
-async function compile({model, external, target, dims, known: {shapes, values}}: Wanted): Promise<Files> {
+async function compile({model, external, target, dims, known: {keepInputs, shapes, values}}: Wanted): Promise<Files> {
   const compiler = await import('../../compiler/src/index.ts');
   const known = {...dims};
   for (;;) {
     try {
-      return await compiler.compile(model, {target, dims: known, shapes, values, externalData: external, wasm: compilerAddress()});
+      return await compiler.compile(model, {target, dims: known, keepInputs, shapes, values, externalData: external, wasm: compilerAddress()});
     } catch (problem) {
       if (!(problem instanceof compiler.CompileError)) throw problem;
       // Overrides for dimensions that a model does not have are passed over, as onnxruntime does.

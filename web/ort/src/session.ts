@@ -4,6 +4,7 @@ import {type DType, GossamerError, shapeText} from '../../runtime/src/types.ts';
 import {forget, type Known, packageOf, type Wanted} from './compiled.ts';
 import {dtypeOf, elementTypeOf, fromRunTime, isElementType, toRunTime} from './element_types.ts';
 import {externalFiles, modelBytes} from './model_bytes.ts';
+import {overridable} from './signature.ts';
 import {defaultsOf, type RunOptions, type SessionOptions, type ValueMetadata} from './options.ts';
 import {providersOf, Refusals} from './providers.ts';
 import {type Runnable, specializing} from './specialized.ts';
@@ -45,6 +46,15 @@ async function load(device: ComputeDevice, source: Source, known: Known): Promis
   }
 }
 
+/** Feeds as they are now, for a run that begins later. */
+const copied = (feeds: Feeds): Feeds =>
+  Object.fromEntries(
+    Object.entries(feeds).map(([name, feed]) => {
+      if ((feed instanceof Tensor && feed.kept) || feed?.location === 'gpu-buffer' || !(feed?.data as unknown)) return [name, feed];
+      return [name, {type: feed.type, dims: feed.dims.slice(), location: feed.location, data: feed.data.slice()}];
+    }),
+  );
+
 export class InferenceSession {
   readonly inputNames: readonly string[];
   readonly outputNames: readonly string[];
@@ -53,9 +63,15 @@ export class InferenceSession {
   readonly #device: ComputeDevice;
   readonly #locations: ReadonlyMap<string, DataLocation>;
   readonly #model: Runnable;
+  /** Inputs with a default, and what the model is compiled from again when a feed overrides one; undefined: it has none. */
+  readonly #defaults: {readonly names: readonly string[]; readonly source: Source} | undefined;
+  /** With those inputs open that were fed, by their names. */
+  readonly #opened = new Map<string, Promise<Runnable>>();
   #released = false;
 
-  private constructor(device: ComputeDevice, model: Runnable, locations: ReadonlyMap<string, DataLocation>) {
+  private constructor(device: ComputeDevice, model: Runnable, locations: ReadonlyMap<string, DataLocation>, source: Source) {
+    const names = overridable(source.model);
+    this.#defaults = names.length > 0 ? {names, source} : undefined;
     this.#device = device;
     this.#model = model;
     this.#locations = locations;
@@ -113,7 +129,7 @@ export class InferenceSession {
       }
       const unknown = wanted && typeof wanted === 'object' ? Object.keys(wanted).find((name) => !model.outputs.some((port) => port.name === name)) : undefined;
       if (unknown !== undefined) throw new Error(`preferredOutputLocation: the model has no output "${unknown}"; it has ${model.outputs.map(({name}) => name).join(', ')}`);
-      return new InferenceSession(device, model, locations);
+      return new InferenceSession(device, model, locations, source);
     } catch (problem) {
       model.dispose();
       throw problem;
@@ -132,12 +148,16 @@ export class InferenceSession {
       throw new TypeError(`session.run: feeds is an object of tensors by the names of the inputs (${this.inputNames.join(', ')})`);
     }
     const fetches = this.#fetches(rest);
-    const given = this.#given(feeds);
+    const fed = this.#defaults?.names.filter((name) => Object.hasOwn(feeds, name)) ?? [];
+    // Feeds are taken at the call, the model is there later.
+    const taken = fed.length > 0 ? copied(feeds) : feeds;
+    const model = fed.length > 0 ? await this.#with(fed) : this.#model;
+    const given = this.#given(model, taken);
     const wanted = Object.keys(fetches);
     const onGpu = wanted.filter((name) => this.#locations.has(name));
     const apart = onGpu.length > 0 || wanted.length < this.outputNames.length;
     const options = apart ? {fetches: wanted.filter((name) => !onGpu.includes(name)), location: Object.fromEntries(onGpu.map((name) => [name, 'device'] as const))} : undefined;
-    const outputs = await this.#ran(() => this.#model.run(given, options));
+    const outputs = await this.#ran(() => model.run(given, options));
     for (const [name, output] of Object.entries(outputs)) if (!Object.hasOwn(fetches, name)) output.dispose();
     const made = wanted.map(async (name) => [name, await this.#result(outputs[name] as Output, onGpu.includes(name), fetches[name])] as const);
     return Object.fromEntries(await this.#ran(() => Promise.all(made)));
@@ -157,11 +177,21 @@ export class InferenceSession {
     return fetches;
   }
 
-  #given(feeds: Feeds): Record<string, Feed> {
-    const takes = `the model takes ${this.#model.inputs.map(described).join('; ')}`;
-    for (const name of Object.keys(feeds)) if (!this.inputNames.includes(name)) throw new Error(`session.run: there is no input "${name}"; ${takes}`);
+  /** The model with these inputs open, compiled when it is first needed. */
+  #with(fed: readonly string[]): Promise<Runnable> {
+    const key = JSON.stringify(fed);
+    const {source} = this.#defaults as {source: Source};
+    const made = this.#opened.get(key) ?? specializing(source.model, (known) => load(this.#device, source, {...known, keepInputs: fed}), fed);
+    this.#opened.set(key, made);
+    made.catch(() => this.#opened.delete(key));
+    return made;
+  }
+
+  #given(model: Runnable, feeds: Feeds): Record<string, Feed> {
+    const takes = `the model takes ${model.inputs.map(described).join('; ')}`;
+    for (const name of Object.keys(feeds)) if (!model.inputs.some((port) => port.name === name)) throw new Error(`session.run: there is no input "${name}"; ${takes}`);
     return Object.fromEntries(
-      this.#model.inputs.map((port) => {
+      model.inputs.map((port) => {
         const tensor = feeds[port.name];
         if (!tensor) throw new Error(`session.run: input "${port.name}" is missing in feeds; ${takes}`);
         return [port.name, this.#feed(port, tensor)] as const;
@@ -218,6 +248,7 @@ export class InferenceSession {
   release(): Promise<void> {
     this.#released = true;
     this.#model.dispose();
+    for (const model of this.#opened.values()) void model.then((each) => each.dispose(), () => undefined);
     return Promise.resolve();
   }
 

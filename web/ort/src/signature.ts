@@ -27,7 +27,9 @@ function fieldsOf(bytes: Uint8Array): Map<number, Value[]> {
       value = bytes.subarray(at - value, at);
     }
     const number = Math.floor(key / 8);
-    fields.set(number, [...(fields.get(number) ?? []), value]);
+    const known = fields.get(number);
+    if (known) known.push(value);
+    else fields.set(number, [value]);
   }
   return fields;
 }
@@ -41,8 +43,8 @@ const text = (fields: Map<number, Value[]>, number: number): string => new TextD
 /** Of TensorProto.DataType. */
 const DTYPES = ['', 'f32', 'u8', 'i8', 'u16', 'i16', 'i32', 'i64', 'string', 'bool', 'f16', 'f64', 'u32', 'u64'];
 
-/** Ports as onnx.proto's ValueInfoProto has them; '?' for an extent without a value or a name. Undefined where one is no tensor of a known rank. */
-export function signatureOf(model: Uint8Array): {inputs: PortInfo[]; outputs: PortInfo[]} | undefined {
+/** Ports as onnx.proto's ValueInfoProto has them; '?' for an extent without a value or a name. Undefined where one is no tensor of a known rank. `kept`: inputs with a default that count. */
+export function signatureOf(model: Uint8Array, kept: readonly string[] = []): {inputs: PortInfo[]; outputs: PortInfo[]} | undefined {
   const graph = message(fieldsOf(model), 7);
   const constants = new Set(messages(graph, 5).map((each) => text(each, 8)));
   const portOf = (value: Map<number, Value[]>): PortInfo => {
@@ -50,7 +52,16 @@ export function signatureOf(model: Uint8Array): {inputs: PortInfo[]; outputs: Po
     const shape = messages(message(tensor, 2), 1).map((dim) => (first(dim, 1) as number | undefined) ?? (text(dim, 2) || '?'));
     return {name: text(value, 1), dtype: (DTYPES[Number(first(tensor, 1) ?? 0)] ?? '') as PortInfo['dtype'], shape};
   };
-  const inputs = messages(graph, 11).map(portOf).filter(({name}) => !constants.has(name));
+  const inputs = messages(graph, 11).map(portOf).filter(({name}) => !constants.has(name) || kept.includes(name));
   const outputs = messages(graph, 12).map(portOf);
   return [...inputs, ...outputs].every(({dtype}) => dtype as string) ? {inputs, outputs} : undefined;
+}
+
+/** Names of inputs with a default, an initializer, which a feed may override: from IR version 4 on. Before, every weight was listed as an input. */
+export function overridable(bytes: Uint8Array): string[] {
+  const model = fieldsOf(bytes);
+  if (Number(first(model, 1) ?? 0) < 4) return [];
+  const graph = message(model, 7);
+  const defaults = new Set([...messages(graph, 5).map((each) => text(each, 8)), ...messages(graph, 15).map((each) => text(message(each, 1), 8))]);
+  return messages(graph, 11).map((each) => text(each, 1)).filter((name) => defaults.has(name));
 }

@@ -97,13 +97,13 @@ class Specialized implements Runnable {
   }
 }
 
-/** The model as `load` makes it of nothing known; where that, or a run, asks for feeds, one by each kind of them. */
-export async function specializing(model: Uint8Array, load: (known: Known) => Promise<Model>): Promise<Runnable> {
+/** The model as `load` makes it of nothing known; where that, or a run, asks for feeds, one by each kind of them. `kept`: inputs with a default that it takes. */
+export async function specializing(model: Uint8Array, load: (known: Known) => Promise<Model>, kept: readonly string[] = []): Promise<Runnable> {
   try {
     const general = await load({});
     return new Specialized(general, general, load);
   } catch (problem) {
-    const ports = asksForFeeds(problem) ? signatureOf(model) : undefined;
+    const ports = asksForFeeds(problem) ? signatureOf(model, kept) : undefined;
     if (!ports) throw problem;
     return new Specialized(ports, undefined, load);
   }

@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {test} from 'node:test';
 import {pathToFileURL} from 'node:url';
 
-import {perceptron, relu, squeezed, squeezedIfOne, sum, summedOver} from '../../compiler/tests/onnx.ts';
+import {perceptron, relu, scaled, squeezed, squeezedIfOne, sum, summedOver} from '../../compiler/tests/onnx.ts';
 import {env, InferenceSession, Tensor} from '../src/index.ts';
 
 const root = join(import.meta.dirname, '../../../../..');
@@ -192,6 +192,27 @@ test('a compiled model is kept by its content', {skip}, async () => {
   } finally {
     Reflect.deleteProperty(globalThis, 'caches');
   }
+});
+
+test('a feed overrides the default of an input', {skip}, async () => {
+  const vector = (...values: number[]): Tensor => new Tensor('float32', values, [values.length]);
+  const session = await InferenceSession.create(scaled());
+  assert.deepEqual(session.inputNames, ['x']);
+  const values = async (feeds: Record<string, Tensor>): Promise<unknown> => (await session.run(feeds))['y']?.data;
+  assert.deepEqual(await values({x: vector(1, 3)}), Float32Array.of(2, 6));
+  const x = vector(1, 3);
+  const overriding = values({x, s: vector(10), unused: vector(7)});
+  (x.data as Float32Array).fill(NaN);
+  assert.deepEqual(await overriding, Float32Array.of(10, 30));
+  assert.deepEqual(await values({x: vector(1, 3), s: vector(-1)}), Float32Array.of(-1, -3));
+  assert.deepEqual(await values({x: vector(1, 3)}), Float32Array.of(2, 6));
+  await assert.rejects(values({x: vector(1, 3), s: vector(1, 2)}), /"s": float32\[1\] was given float32\[2\]/);
+  await assert.rejects(values({s: vector(1)}), /input "x" is missing/);
+  await session.release();
+  // Before version 4 the format had no inputs that may be left out.
+  const old = await InferenceSession.create(scaled({version: 3}));
+  await assert.rejects(old.run({x: vector(1, 3), s: vector(10)}), /no input "s"/);
+  await old.release();
 });
 
 test('weights beside the model are given by their names', {skip}, async () => {

@@ -108,10 +108,10 @@ export function gather<T>({groups, outputs}: Manifest, results: readonly T[]): R
 /** The feeds in the order of the inputs. Throws 'input'. */
 export function orderFeeds(ports: ReadonlyMap<string, ValuePort>, feeds: Flat): (Tensor | OnDevice)[] {
   for (const name in feeds) {
-    if (!ports.has(name)) throw wrong(`the model has no input "${name}"; it has ${quoted([...ports.keys()])}`);
+    if (!ports.has(name)) throw wrong(`the model has no input "${name}"; it has ${quoted([...ports.keys()])} (an input with a default is compiled in, unless keepInputs of compile() or --keep-input names it)`);
   }
   return [...ports.values()].flatMap((port): Tensor | OnDevice | Tensor[] => {
-    const feed = Object.hasOwn(feeds, port.name) ? feeds[port.name] : undefined;
+    const feed = (Object.hasOwn(feeds, port.name) ? feeds[port.name] : undefined) ?? port.value;
     if (!feed) throw wrong(`input "${port.name}" is missing: it wants ${signature(port)}`);
     if (Array.isArray(feed)) throw wrong(`input "${port.name}" wants a tensor, not an array of them`);
     const fits =

@@ -153,6 +153,8 @@ async function start(found: Package, options: LoadOptions): Promise<Started> {
       return keeps && entry.sha256 ? (await import('./shards/shards.ts')).readKept(entry, read, arrived) : read();
     }, options.weights);
     const files = await readFiles(source, others, arrived);
+    const defaults = files.get('defaults.safetensors');
+    if (defaults) manifest = {...manifest, inputs: (await import('./plain/defaults.ts')).withDefaults(manifest.inputs, defaults)};
     signal?.throwIfAborted();
     const total = manifest.kernels.length;
     let before = 0;

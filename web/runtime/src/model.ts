@@ -16,6 +16,8 @@ export interface PortInfo {
   readonly name: string;
   readonly dtype: DType | 'string';
   readonly shape: readonly (number | string)[];
+  /** An input that run() may leave out: the model has a default for it. */
+  readonly optional?: boolean;
 }
 
 export interface KernelReport {
@@ -260,10 +262,11 @@ export class Model {
     this.#recovery = recovery;
     this.#extras = extras;
     const {parts} = recovery;
-    const info = ({name, dtype, shape}: ValuePort): PortInfo => ({
+    const info = ({name, dtype, shape, value}: ValuePort): PortInfo => ({
       name,
       dtype,
       shape: shape.map(UNKNOWN),
+      ...(value && {optional: true}),
     });
     this.inputs = valuePorts(parts.manifest.inputs).map(info);
     this.outputs = valuePorts(parts.manifest.outputs).map(info);

@@ -1,5 +1,6 @@
 /** Inputs and outputs: as the package has them, and as users see them. */
 import type {Num} from './fields.ts';
+import type {Tensor} from './tensor.ts';
 import type {DType} from './types.ts';
 
 export interface Port {
@@ -10,6 +11,8 @@ export interface Port {
   readonly tensor: number;
   /** The bytes of a tensor of strings; the next port has the lengths. */
   readonly strings: boolean;
+  /** What an input is that a run leaves out. */
+  readonly value?: Tensor;
 }
 
 /** A port as users see it. */

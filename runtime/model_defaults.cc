@@ -1,0 +1,35 @@
+// Inputs that a run need not be given: what the package has for them.
+#include "package/write.h"
+#include "runtime/model_state.h"
+
+namespace gossamer::runtime {
+
+Result<> Model::State::read_defaults() {
+  if (!package.files.contains(package::defaults_file)) return {};
+  GS_ASSIGN(const auto bytes, package.file(package::defaults_file));
+  auto stored = parse_safetensors(bytes);
+  if (!stored)
+    return fail_at(std::string(package::defaults_file), stored.error().message,
+                   stored.error().hint);
+  for (const Port& port : signature.inputs) {
+    const auto found = stored->find(port.name);
+    if (found == stored->end()) continue;
+    const StoredTensor& tensor = found->second;
+    const TensorView view{port.dtype, tensor.shape, tensor.bytes, {}};
+    const std::string where = cat("input \"", port.name, "\"");
+    if (tensor.type != package::safetensors_name(port.dtype) || !check_feed(port, view, where))
+      return fail_at(std::string(package::defaults_file),
+                     cat("the default does not fit input \"", port.name, "\""));
+    defaults.emplace(
+        port.name,
+        HostTensor{port.dtype, tensor.shape, {tensor.bytes.begin(), tensor.bytes.end()}});
+  }
+  return {};
+}
+
+const HostTensor* Model::default_of(std::string_view input) const {
+  const auto found = state_->defaults.find(input);
+  return found == state_->defaults.end() ? nullptr : &found->second;
+}
+
+}  // namespace gossamer::runtime
