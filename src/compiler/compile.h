@@ -90,7 +90,7 @@ struct KernelReport {
 struct Report {
   std::string stages;  // printed after fusion and layout, where asked for
   std::vector<KernelReport> kernels;
-  int64_t memory_bytes = 0;  // slots, where static
+  int64_t memory_bytes = 0;  // slots that stay after loading, where static
   int64_t weight_bytes = 0;
   package::WeightFiles weights;  // without bytes
   // Kernels at a point of their own records, at one of a kernel near them, of both those whose

@@ -252,6 +252,38 @@ TEST(Compile, WeightsThatSomebodyHoldsAreInNoFile) {
   }
 }
 
+// A weight goes when it is packed, before the next one comes: both count together for one at a
+// time.
+TEST(Compile, MemoryIsWhatStaysAfterLoading) {
+  const auto products = [](int64_t extent, int count) {
+    std::vector<onnx::Message> nodes, weights;
+    std::string before = "x";
+    for (int at = 0; at < count; ++at) {
+      const std::string w = cat("w", at), y = at + 1 < count ? cat("y", at) : "y";
+      onnx::Message weight;
+      weight.integer(1, extent).integer(1, extent).integer(2, 1).text(8, w);
+      weight.add(13, onnx::Message().text(1, "location").text(2, "w.bin")).integer(14, 1);
+      weights.push_back(weight);
+      nodes.push_back(node("MatMul", {before, w}, {y}));
+      before = y;
+    }
+    return model({{value("x", {"1", cat(extent)})}, nodes, {value("y", {})}, weights});
+  };
+  Options options;
+  options.target = "wasm";
+  options.hold_external = true;
+  Report report;
+  const auto large = compile(bytes_of(products(10'000, 6)), options, &report);
+  ASSERT_TRUE(large) << large.error().to_string();
+  const int64_t weight = int64_t{4} * 10'000 * 10'000;
+  EXPECT_GE(report.memory_bytes, 6 * weight);
+  EXPECT_LT(report.memory_bytes, 6 * weight + weight / 10);
+  const auto larger = compile(bytes_of(products(10'000, 11)), options);
+  ASSERT_FALSE(larger);
+  EXPECT_NE(larger.error().message.find("4.8 GB together"), std::string::npos)
+      << larger.error().to_string();
+}
+
 TEST(Compile, TheSameInputGivesTheSameBytes) {
   const onnx::Message m = model({{value("x", {"n", "16"})},
                                  {node("MatMul", {"x", "w"}, {"h"}), node("Relu", {"h"}, {"y"})},

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <map>
+#include <set>
 
 #include "compiler/module_builder.h"
 #include "ir/build.h"
+#include "ir/print.h"
 
 namespace gossamer::compiler {
 namespace {
@@ -44,7 +47,66 @@ std::string gigabytes(int64_t bytes) {
   return text;
 }
 
+std::string shape_text(const std::vector<ir::Expr>& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + ir::print(shape[i]);
+  return text + "]";
+}
+
 }  // namespace
+
+ModuleBuilder::Memory ModuleBuilder::memory() const {
+  const auto slot_of = [&](int tensor) {
+    return static_cast<size_t>(module_.tensors[static_cast<size_t>(tensor)].slot);
+  };
+  const auto bytes_of = [&](size_t at) {
+    const package::Slot& slot = module_.slots[at];
+    const package::Texture& texture = slot.texture;
+    const int64_t rows = texture.height.planned ? 0 : texture.height.value;
+    return (slot.bytes.planned ? 0 : slot.bytes.value) +
+           16 * int64_t{texture.width} * texture.layers * rows;
+  };
+  std::vector<bool> used(module_.slots.size());
+  const auto use = [&](int tensor) {
+    if (tensor >= 0) used[slot_of(tensor)] = true;
+  };
+  for (const package::Launch& launch : module_.run)
+    for (const int tensor : launch.tensors) use(tensor);
+  for (const package::Port& port : module_.inputs) use(port.tensor);
+  for (const package::Port& port : module_.outputs) use(port.tensor);
+  const auto use_all = [&](const auto& self, const std::vector<package::Step>& steps) -> void {
+    for (const package::Step& step : steps) {
+      use(step.tensor);
+      use(step.to);
+      self(self, step.body);
+      self(self, step.otherwise);
+    }
+  };
+  use_all(use_all, module_.steps);
+  std::map<size_t, size_t>
+      last;  // of slots that only loading needs, the launch after which they go
+  for (size_t at = 0; at < module_.init.size(); ++at)
+    for (const int tensor : module_.init[at].tensors)
+      if (!used[slot_of(tensor)]) last[slot_of(tensor)] = at;
+  Memory memory;
+  for (size_t at = 0; at < module_.slots.size(); ++at)
+    if (!last.contains(at)) memory.kept += bytes_of(at);
+  int64_t now = memory.kept;
+  memory.peak = now;
+  std::set<size_t> here;
+  for (size_t at = 0; at < module_.init.size(); ++at) {
+    for (const int tensor : module_.init[at].tensors)
+      if (last.contains(slot_of(tensor)) && here.insert(slot_of(tensor)).second)
+        now += bytes_of(slot_of(tensor));
+    memory.peak = std::max(memory.peak, now);
+    for (const int tensor : module_.init[at].tensors) {
+      const size_t slot = slot_of(tensor);
+      if (const auto found = last.find(slot); found == last.end() || found->second != at) continue;
+      if (here.erase(slot)) now -= bytes_of(slot);
+    }
+  }
+  return memory;
+}
 
 Result<> ModuleBuilder::check_memory() const {
   for (const ir::Buffer& buffer : buffers_) {
@@ -60,17 +122,17 @@ Result<> ModuleBuilder::check_memory() const {
     std::string where = cat("tensor \"", buffer->name, "\"");
     for (const ops::Stage& stage : ops::stages_of(stages_.program))
       if (stage.output.same(buffer)) where = stage.origin;
-    return fail_at(where,
-                   cat("\"", buffer->name, "\" needs ", gigabytes(*bytes), ", more than target ",
-                       module_.target, " can hold in a tensor"),
-                   "use smaller inputs");
+    return fail_at(
+        where,
+        cat("\"", buffer->name, "\" of shape ", shape_text(buffer->shape), " needs ",
+            gigabytes(*bytes), ", more than target ", module_.target, " can hold in a tensor"),
+        "use smaller inputs, or a smaller size where it is fixed: --dim, --shape");
   }
-  int64_t sum = 0;
-  for (const package::Slot& slot : module_.slots) sum += slot.bytes.planned ? 0 : slot.bytes.value;
+  const int64_t sum = memory().peak;
   if (sum > limits_of(target_, caps_).sum)
     return fail(cat("the tensors need ", gigabytes(sum), " together, more than target ",
                     module_.target, " can hold"),
-                "use smaller inputs");
+                "use smaller inputs, or a smaller size where it is fixed: --dim, --shape");
   return {};
 }
 

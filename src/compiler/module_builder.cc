@@ -106,8 +106,8 @@ Result<> ModuleBuilder::build(std::span<const schedule::Launched> launched,
   add_outputs();
   module_.kernels = kernels_.infos();
   GS_TRY(plan_slots());
-  GS_TRY(check_memory());
   host_.finish(module_, !stages_.side.empty());
+  GS_TRY(check_memory());
   return {};
 }
 

@@ -60,6 +60,12 @@ class ModuleBuilder {
                                    std::vector<int>& tensors);
   int tensor_of(const ir::Buffer& buffer);
   Result<> plan_slots();
+  // Bytes of the slots of known size: what stays, and the most there is at a time. A weight that is
+  // packed at load goes before the next comes.
+  struct Memory {
+    int64_t kept = 0, peak = 0;
+  };
+  Memory memory() const;
   // An error that names the node whose tensor the target cannot hold.
   Result<> check_memory() const;
   void add_inputs();

@@ -55,11 +55,7 @@ Result<package::Files> ModuleBuilder::write(const graph::Graph& graph,
     kernels_.tell(*report);
     for (size_t i = 0; i < module_.kernels.size(); ++i)
       report->kernels[i].code = module_.kernels[i].code;
-    for (const package::Slot& slot : module_.slots) {
-      const package::Texture& t = slot.texture;
-      report->memory_bytes += slot.bytes.planned ? 0 : slot.bytes.value;
-      if (!t.height.planned) report->memory_bytes += 16LL * t.width * t.height.value * t.layers;
-    }
+    report->memory_bytes = memory().kept;
   }
   files.insert(files.begin(), package::write_manifest(module_, files));
   return files;

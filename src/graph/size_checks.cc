@@ -1,6 +1,7 @@
 #include "graph/size_checks.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/build.h"
 #include "ir/print.h"
@@ -27,6 +28,29 @@ bool any_part(const Expr& expr, const std::function<bool(const Expr&)>& holds) {
   return found;
 }
 
+// What to do about a tensor that is too large: which open dimensions decide its size, and how to
+// fix them.
+std::string advice(const std::vector<Expr>& extents) {
+  std::set<std::string> names;
+  for (const Expr& extent : extents)
+    ir::visit(extent, [&](const Expr& part) {
+      if (const auto* dim = ir::as<ir::VarNode>(part)) names.insert(dim->name);
+      return true;
+    });
+  if (names.empty()) return "use smaller inputs, or give the input that asks for it: --constant";
+  std::string listed, first = *names.begin();
+  for (const std::string& name : names) listed += cat(listed.empty() ? "" : ", ", name);
+  return cat("it depends on the open dimension", names.size() > 1 ? "s " : " ", listed,
+             ": fix it with --dim ", first, "=N (dims), or an input's shape with --shape (shapes)");
+}
+
+Result<> too_large(const std::string& place, const std::vector<Expr>& extents) {
+  return fail_at(
+      place,
+      cat("would make a tensor of shape ", shape_text(extents), ", too large for any device"),
+      advice(extents));
+}
+
 Result<> check_extents(const std::vector<Expr>& extents, const std::string& place,
                        StageBuilder& stages) {
   int64_t product = 1;
@@ -38,17 +62,13 @@ Result<> check_extents(const std::vector<Expr>& extents, const std::string& plac
       }
       product = *known > max_elements / product ? max_elements + 1
                                                 : product * std::max<int64_t>(*known, 1);
-      if (product > max_elements) {
-        return fail_at(place, cat("would make a tensor of shape ", shape_text(extents),
-                                  ", too large for any device"));
-      }
+      if (product > max_elements) return too_large(place, extents);
       continue;
     }
     const bool has_dimension =
         any_part(extent, [](const Expr& part) { return ir::as<ir::VarNode>(part) != nullptr; });
-    if (!has_dimension || stages.bounds.of(extent).low > max_elements) {
-      return fail_at(place, "would make a tensor too large for any device");
-    }
+    if (!has_dimension || stages.bounds.of(extent).low > max_elements)
+      return too_large(place, extents);
     if (size_of(extent, max_extent_size) >= max_extent_size) {
       return fail_at(place, "computes a dimension in too complicated a way");
     }
@@ -57,7 +77,7 @@ Result<> check_extents(const std::vector<Expr>& extents, const std::string& plac
       const auto known = ir::as_int(part);
       return known && (*known > max_elements || *known < -max_elements);
     });
-    if (has_huge) return fail_at(place, "would make a tensor too large for any device");
+    if (has_huge) return too_large(place, extents);
     if (ir::prove(extent >= 0.0, stages.bounds)) continue;
     stages.add_check(extent >= 0.0, cat(place, ": the model's input is too small"));
   }
@@ -71,10 +91,11 @@ Result<> check_count(const ops::Stage& stage, int64_t most, const std::string& p
   for (const Expr& extent : stage.output->shape) elements = elements * extent;
   elements = ir::simplify(elements, stages.bounds);
   if (const auto known = ir::as_int(elements); known && *known > most) {
-    return fail_at(place,
-                   cat("would make a tensor of ", *known, " elements, \"", stage.output->name,
-                       "\", more than this target can count (", most, ")"),
-                   "use smaller inputs");
+    return fail_at(
+        place,
+        cat("would make a tensor of ", *known, " elements, \"", stage.output->name, "\", of shape ",
+            shape_text(stage.output->shape), ", more than this target can count (", most, ")"),
+        "use smaller inputs, or a smaller size where it is fixed: --dim, --shape");
   }
   if (stages.bounds.of(elements).high <= most) return {};
   stages.add_check(elements <= ir::index(most),

@@ -110,6 +110,16 @@ function models() {
   }
 }
 
+// A size that dimensions decide names them, and what fixes them.
+function openSizes() {
+  const repeats = stored({type: 'i64', shape: [1], data: BigInt64Array.of(2n ** 41n)}, 'repeats');
+  const tiled = model({
+    nodes: [node('Tile', ['x', 'repeats'], ['y'], {name: 'the tiles'})],
+    inputs: [value('x', 'f32', ['rows'])], outputs: [value('y', 'f32', ['many'])], weights: [repeats],
+  });
+  refused('open size', tiled, ['the tiles', '2199023255552', 'open dimension rows', '--dim rows=N']);
+}
+
 function externalData() {
   writeFileSync(path.join(work, 'secret.bin'), Buffer.alloc(16));
   symlinkSync(path.join(work, 'secret.bin'), path.join(inside, 'link.bin'));
@@ -401,6 +411,7 @@ try {
   externalData();
   inspect();
   packages();
+  openSizes();
   defaults();
   feeds();
   smallInputs();

@@ -52,7 +52,9 @@ export class Texture implements Buffer {
       throw new GossamerError(
         'unsupported',
         `${name} needs a texture of ${this.width} x ${this.height}, ` +
-          `this adapter allows ${maxSize} x ${maxSize}`,
+          `this adapter allows ${maxSize} x ${maxSize}: use smaller inputs` +
+          // Of an open size the width is the compiler's guess; of a known one it is chosen.
+          (this.width < maxSize && this.width * this.height <= maxSize ** 2 ? ', or compile with its open dimensions fixed (dims, shapes; --dim, --shape)' : ''),
       );
     }
     if (this.layers > maxTargets) {
