@@ -28,8 +28,12 @@ const message = (field, ...parts) => {
 const text = (field, value) => message(field, new TextEncoder().encode(value));
 const float = (field, value) => [varint((field << 3) | 5), new Uint8Array(Float32Array.of(value).buffer)];
 
-/** A number written as an integer, {float: 0.5}, a string, or a list of integers. */
+/** A number written as an integer, {float: 0.5}, a string, a list of integers, or a graph {nodes, inputs, outputs} of names. */
 function attribute([name, value]) {
+  if (value.nodes) {
+    const ports = [value.inputs.map((each) => message(11, text(1, each))), value.outputs.map((each) => message(12, text(1, each)))];
+    return message(5, text(1, name), message(6, value.nodes.map(node), text(2, name), ...ports), number(20, 5));
+  }
   if (Array.isArray(value)) return message(5, text(1, name), value.map((each) => number(8, each)), number(20, 7));
   if (typeof value === 'string') return message(5, text(1, name), text(4, value), number(20, 3));
   if (typeof value === 'object') return message(5, text(1, name), float(2, value.float), number(20, 1));

@@ -50,11 +50,22 @@ Result<Expr> scalar_value(StageBuilder& stages, const Item& item, const std::str
   if (now.host && now.host->size() == 1) return (*now.host)[0];
   if (!ir::is_int(now.dtype()) && now.dtype() != ir::DType::boolean)
     return fail(cat(name, " is no integer or boolean"));
+  bool late = false;
   for (const Expr& extent : now.shape()) {
-    if (!ir::is_const(ir::simplify(extent), 1)) return fail(cat(name, " is no single number"));
+    if (ir::is_const(ir::simplify(extent), 1)) continue;
+    // A slice of one element that begins where the run says.
+    if (stages.bounds.of(extent).high > 1) return fail(cat(name, " is not a single number"));
+    stages.add_check(extent == 1.0, cat(name, " \"", now.buffer->name, "\" has no element"));
+    late = true;
   }
   const ir::Var var = ir::var(now.buffer->name);
-  stages.append(ops::read_step(now.buffer, {var}));
+  const auto first = [&](const std::vector<Expr>&) {
+    return ir::load(now.buffer, std::vector<Expr>(now.shape().size(), ir::index(0)));
+  };
+  const ir::Buffer one =
+      late ? add_compute(stages, cat(now.buffer->name, ".element"), now.dtype(), {}, first).buffer
+           : now.buffer;
+  stages.append(ops::read_step(one, {var}));
   stages.known.add(now.buffer, {Expr(var)});
   return Expr(var);
 }

@@ -117,20 +117,46 @@ Result<Item> GraphLowering::lower_call(std::string_view op, const std::string& n
   return std::move(made[0]);
 }
 
+Result<Item> GraphLowering::pack_sequence(const std::string& name, const Item& sequence,
+                                          const ops::SequenceForm& form) {
+  ops::OpDef def{
+      .name = "Sequence", .doc = "", .since = 1, .inputs = {}, .define = {}, .cases = {}};
+  def.inputs = {{"sequence", ops::any_element, ops::InputDef::required, ops::InputDef::sequence}};
+  def.define = [&](ops::Builder& b) -> Result<> {
+    GS_ASSIGN(ops::Packed packed, ops::packed_as(b, b.item(0), form));
+    b.output_item(0, Item::packed_sequence(std::move(packed)));
+    return {};
+  };
+  ops::Builder builder(def, name, {sequence}, {}, 1);
+  builder.catalog = &catalog_;
+  GS_ASSIGN(std::vector<Item> made, lower_node(builder, {}, most_, stages_));
+  return std::move(made[0]);
+}
+
 Result<Region> GraphLowering::lower_region(const Graph& graph, const Values& outer,
                                            const std::vector<Item>& inputs) {
   GS_CHECK(graph.inputs.size() == inputs.size(), "inputs of a region");
+  return collect_region([&]() -> Result<std::vector<Item>> {
+    Values inner = add_constants(graph);
+    for (const Capture& capture : graph.captures) {
+      if (!outer[capture.outer]) return fail_at(graph.name, "uses a value before it is made");
+      inner[capture.inner] = stages_.known.of(outer[capture.outer]);
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) inner[graph.inputs[i]] = inputs[i];
+    GS_TRY(lower_nodes(graph, inner));
+    std::vector<Item> outputs;
+    for (ValueId id : graph.outputs) outputs.push_back(inner[id]);
+    return outputs;
+  });
+}
+
+Result<Region> GraphLowering::collect_region(
+    const std::function<Result<std::vector<Item>>()>& lower) {
   Region region;
   const size_t start = stages_.program().size();
   const KnownElements known = stages_.known;
-  Values inner = add_constants(graph);
-  for (const Capture& capture : graph.captures) {
-    if (!outer[capture.outer]) return fail_at(graph.name, "uses a value before it is made");
-    inner[capture.inner] = stages_.known.of(outer[capture.outer]);
-  }
-  for (size_t i = 0; i < inputs.size(); ++i) inner[graph.inputs[i]] = inputs[i];
-  GS_TRY(lower_nodes(graph, inner));
-  for (ValueId id : graph.outputs) region.outputs.push_back(stages_.known.of(inner[id]));
+  GS_ASSIGN(region.outputs, lower());
+  for (Item& output : region.outputs) output = stages_.known.of(std::move(output));
   stages_.known = known;  // what a region read is not known outside of it
   region.program = stages_.cut(start);
   for (const ir::Var& var : ops::variables_of(region.program)) region.variables.insert(var.get());

@@ -1,6 +1,7 @@
 // From nodes to stages: graphs, and the regions of their nodes.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -8,6 +9,7 @@
 
 #include "graph/graph.h"
 #include "graph/stage_builder.h"
+#include "ops/sequence/packed.h"
 
 namespace gossamer::graph {
 
@@ -39,10 +41,15 @@ class GraphLowering {
   // An operator that no node of the model is, which has one output.
   Result<Item> lower_call(std::string_view op, const std::string& name, std::vector<Item> inputs,
                           ops::Attributes attributes);
+  // A sequence in this form, see ops/sequence/packed.h.
+  Result<Item> pack_sequence(const std::string& name, const Item& sequence,
+                             const ops::SequenceForm& form);
 
   // `outer`: values of the graph around the region.
   Result<Region> lower_region(const Graph& graph, const Values& outer,
                               const std::vector<Item>& inputs);
+  // All that `lower` appends, as a region.
+  Result<Region> collect_region(const std::function<Result<std::vector<Item>>()>& lower);
   // A region's stages among those around it.
   Result<std::vector<Item>> lower_inline(const Graph& graph, const Values& outer,
                                          const std::vector<Item>& inputs);

@@ -14,8 +14,7 @@ ops::Tensor KnownElements::of(ops::Tensor tensor) const {
 }
 
 ops::Item KnownElements::of(ops::Item item) const {
-  item.tensor = of(std::move(item.tensor));
-  for (ops::Tensor& element : item.elements) element = of(std::move(element));
+  for (ops::Tensor* tensor : item.tensors()) *tensor = of(std::move(*tensor));
   return item;
 }
 

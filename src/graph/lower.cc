@@ -77,6 +77,11 @@ Result<> add_outputs(const Graph& graph, const Values& values, StageGraph& made)
       add(name, item.tensor);
       continue;
     }
+    if (item.packed) {
+      return fail_at(cat("output \"", name, "\""),
+                     "is a sequence whose length is only known in the run",
+                     "join it by ConcatFromSequence, or give the shapes of the model's inputs");
+    }
     const int first = count;
     for (size_t i = 0; i < item.elements.size(); ++i) add(element_name(name, i), item.elements[i]);
     made.groups.push_back({name, item.is_sequence(), true, first, count - first});

@@ -140,7 +140,7 @@ TEST(LowerControl, BranchesOfDifferentExtents) {
 }
 
 // The bodies' condition decides how long a sequence is.
-TEST(LowerControl, SequencesNeedOneLength) {
+TEST(LowerControl, BranchesMayMakeSequencesOfDifferentLengths) {
   for (const bool alike : {false, true}) {
     Maker maker, then, otherwise;
     const ValueId condition = maker.input(DType::boolean, {}, "c");
@@ -152,17 +152,18 @@ TEST(LowerControl, SequencesNeedOneLength) {
     otherwise.graph->outputs = {otherwise.node("SequenceConstruct", elements)};
     const ValueId merged = maker.nodes("If", {condition}, 1, {}, {then.graph, otherwise.graph})[0];
     maker.graph->outputs = {
-        maker.node("SequenceAt", {merged, maker.constant(ops::int64s({}, {1}))}), merged};
-    if (alike) {
-      const auto results = run(maker, {ops::booleans({}, {0}), ops::floats({2}, {1, 2})});
-      EXPECT_EQ(results, (std::vector<Floats>(3, {-1, -2})));
-      continue;
+        maker.node("SequenceAt", {merged, maker.constant(ops::int64s({}, {1}))}),
+        maker.node("SequenceLength", {merged})};
+    for (const bool first : {false, true}) {
+      const auto results = run(maker, {ops::booleans({}, {first}), ops::floats({2}, {1, 2})});
+      EXPECT_EQ(results, (std::vector<Floats>{first ? Floats{1, 2} : Floats{-1, -2},
+                                              {alike || first ? 2.f : 3.f}}));
     }
+    maker.graph->outputs = {merged};
+    if (alike) continue;
     const auto lowered = lower(*maker.graph, ops::builtin_catalog());
     ASSERT_FALSE(lowered.has_value());
-    EXPECT_NE(lowered.error().message.find("a sequence of 2 elements in one branch and a sequence "
-                                           "of 3 elements in the other, so its condition must be "
-                                           "known when compiling"),
+    EXPECT_NE(lowered.error().message.find("a sequence whose length is only known in the run"),
               std::string::npos)
         << lowered.error().message;
   }
@@ -191,6 +192,62 @@ TEST(LowerControl, LoopsThatCarryASequenceAreUnrolled) {
                 (std::vector<Floats>{{1, 2}, {2, 4}, {3, 6}, {4, 8}, {4, 8}, {2, 4, 3, 6, 4, 8}}));
     }
   }
+}
+
+// The run decides how many rounds there are: the sequence is one tensor that grows.
+TEST(LowerControl, LoopsMayCarryASequenceOfUnknownLength) {
+  // Elements of one shape, which are stacked, or of shapes that differ, which are joined.
+  for (const bool ragged : {false, true}) {
+    Maker maker, body;
+    const ValueId count = maker.input(DType::i64, {}, "count");
+    const ValueId x = maker.input(DType::f32, {4}, "x");
+    const ValueId round = body.input(DType::i64, {}, "i");
+    const ValueId again = body.input(DType::boolean, {}, "again");
+    const ValueId list = body.input(DType::f32, {}, "list");
+    const ValueId one = body.constant(ops::int64s({1}, {1}));
+    const ValueId end = body.node("Add", {body.node("Reshape", {round, one}), one});
+    const ValueId zero = body.constant(ops::int64s({1}, {0}));
+    const ValueId part =
+        ragged ? body.node("Slice", {body.capture(x), zero, end})
+               : body.node("Gather", {body.capture(x), round}, {{"axis", int64_t{0}}});
+    body.graph->outputs = {again, body.node("SequenceInsert", {list, part})};
+    const ValueId none = maker.node("SequenceEmpty", {});
+    const ValueId made = maker.nodes("Loop", {count, no_value, none}, 1, {}, {body.graph})[0];
+    maker.graph->outputs = {
+        maker.node("ConcatFromSequence", {made},
+                   {{"axis", int64_t{0}}, {"new_axis", int64_t{ragged ? 0 : 1}}}),
+        maker.node("SequenceLength", {made})};
+    const auto expect = [&](int64_t rounds, const Floats& joined) {
+      const auto results = run(maker, {ops::int64s({}, {rounds}), ops::floats({4}, {1, 2, 3, 4})});
+      EXPECT_EQ(results, (std::vector<Floats>{joined, {static_cast<float>(rounds)}}));
+    };
+    expect(3, ragged ? Floats{1, 1, 2, 1, 2, 3} : Floats{1, 2, 3});
+    expect(1, {1});
+    expect(0, {});
+  }
+}
+
+// A condition that is a slice of one element, which begins where the run says.
+TEST(LowerControl, AConditionMayBeASlice) {
+  Maker maker, body, then, otherwise;
+  const ValueId count = maker.input(DType::i64, {}, "count");
+  const ValueId flags = maker.input(DType::boolean, {3}, "flags");
+  const ValueId round = body.input(DType::i64, {}, "i");
+  const ValueId again = body.input(DType::boolean, {}, "again");
+  const ValueId one = body.constant(ops::int64s({1}, {1}));
+  const ValueId at = body.node("Reshape", {round, one});
+  const ValueId condition =
+      body.node("Slice", {body.capture(flags), at, body.node("Add", {at, one})});
+  then.graph->outputs = {then.constant(ops::floats({}, {1}))};
+  otherwise.graph->outputs = {otherwise.constant(ops::floats({}, {2}))};
+  body.graph->outputs = {again,
+                         body.nodes("If", {condition}, 1, {}, {then.graph, otherwise.graph})[0]};
+  maker.graph->outputs = maker.nodes("Loop", {count, no_value}, 1, {}, {body.graph});
+  const auto feeds = [](int64_t rounds) {
+    return std::vector<TensorData>{ops::int64s({}, {rounds}), ops::booleans({3}, {0, 1, 0})};
+  };
+  EXPECT_EQ(run(maker, feeds(3)), (std::vector<Floats>{{2, 1, 2}}));
+  EXPECT_NE(failure(maker, feeds(4)).find("has no element"), std::string::npos);
 }
 
 TEST(LowerControl, SequenceMapRunsItsBodyForEachElement) {

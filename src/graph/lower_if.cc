@@ -1,6 +1,7 @@
 #include "graph/lower_if.h"
 
 #include <array>
+#include <iterator>
 
 #include "graph/control_tensors.h"
 #include "ir/build.h"
@@ -13,6 +14,7 @@ namespace {
 std::string text_of(const Item& item) {
   if (item.tensor) return "a tensor";
   if (!item.is_sequence()) return "nothing";
+  if (item.packed) return "a sequence of a length that the run decides";
   return cat("a sequence of ", item.elements.size(), " elements");
 }
 
@@ -51,6 +53,11 @@ Result<Item> Merge::merge(const std::string& name, const Item& a, const Item& b)
   }
   for (size_t k = 0; k < a.elements.size(); ++k) {
     GS_ASSIGN(made.elements[k], merge(element_name(name, k), a.elements[k], b.elements[k]));
+  }
+  if (!a.packed) return made;
+  GS_ASSIGN(made.packed->data, merge(name, a.packed->data, b.packed->data));
+  if (a.packed->sizes) {
+    GS_ASSIGN(made.packed->sizes, merge(name + ".sizes", a.packed->sizes, b.packed->sizes));
   }
   return made;
 }
@@ -142,6 +149,38 @@ Result<std::vector<Region>> lower_branches(const Node& node, const Values& value
   return branches;
 }
 
+// Sequences that differ in length, or whose lengths the run decides, get one form.
+Result<> pack_outputs(const Node& node, size_t i, std::vector<Region>& branches,
+                      GraphLowering& lowering) {
+  StageBuilder& stages = lowering.stages();
+  Item &a = branches[0].outputs[i], &b = branches[1].outputs[i];
+  if (!a.is_sequence() || !b.is_sequence()) return {};
+  if (!a.packed && !b.packed && a.elements.size() == b.elements.size()) return {};
+  const std::string place = cat("[If] \"", node.name, "\"");
+  std::optional<ops::SequenceForm> common;
+  for (Region& branch : branches) {
+    auto form = ops::form_of(branch.outputs[i], stages.bounds);
+    if (!form) return fail_at(place, form.error().message, form.error().hint);
+    if (!*form) continue;
+    for (Expr& extent : (*form)->shape) {
+      if (extent.get() && branch.uses_own(extent)) extent = {};
+    }
+    auto joined = common ? ops::common_form(*common, **form, stages.bounds)
+                         : Result<ops::SequenceForm>(**form);
+    if (!joined) return fail_at(place, joined.error().message, joined.error().hint);
+    common = *joined;
+  }
+  for (Region& branch : branches) {
+    const size_t start = stages.program().size();
+    GS_ASSIGN(branch.outputs[i],
+              lowering.pack_sequence(cat(node.name, "/", i), branch.outputs[i], *common));
+    ops::Program packing = stages.cut(start);
+    branch.program.insert(branch.program.end(), std::make_move_iterator(packing.begin()),
+                          std::make_move_iterator(packing.end()));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<> lower_if(const Node& node, Values& values, GraphLowering& lowering) {
@@ -169,6 +208,7 @@ Result<> lower_if(const Node& node, Values& values, GraphLowering& lowering) {
   Merge merge(node, *condition, branches, stages.bounds);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] == no_value) continue;
+    GS_TRY(pack_outputs(node, i, branches, lowering));
     const Item &a = branches[0].outputs[i], &b = branches[1].outputs[i];
     if (a.kind != b.kind || a.elements.size() != b.elements.size()) {
       return fail_at(place,

@@ -11,8 +11,9 @@ namespace gossamer::graph {
 namespace {
 
 constexpr int64_t most_unrolled = 64;  // rounds, where a loop would do but for its body
+constexpr int64_t most_rounds_of_lists = 4096;
 
-// How often, and what the node carries; lists among it are null tensors.
+// How often, and what the node carries.
 Result<> read_inputs(const Node& node, const Values& values, StageBuilder& stages, Repeat& what) {
   const std::string place = cat("[Loop] \"", node.name, "\"");
   what.has_condition = true;
@@ -34,7 +35,7 @@ Result<> read_inputs(const Node& node, const Values& values, StageBuilder& stage
   }
   for (size_t k = 2; k < node.inputs.size(); ++k) {
     if (node.inputs[k] == no_value) return fail_at(place, "lacks a value that it carries");
-    what.initial.push_back(stages.known.of(values[node.inputs[k]].tensor));
+    what.initial.push_back(stages.known.of(values[node.inputs[k]]));
   }
   what.inputs = [&](const ir::Var& round) -> std::vector<Tensor> {
     const ir::Buffer scalar = ir::buffer(cat(node.name, "/round"), ir::DType::i64, {});
@@ -58,22 +59,29 @@ Result<> lower_loop(const Node& node, Values& values, GraphLowering& lowering) {
   GS_TRY(read_inputs(node, values, stages, what));
   const auto rounds = ir::as_int(what.rounds);
   const bool may_unroll = rounds && ir::as_int(what.condition);
-  const bool carries_lists =
-      std::ranges::any_of(what.initial, [](const Tensor& initial) { return !initial; });
-  if (carries_lists) {
-    if (!may_unroll || *rounds == most_rounds) {
+  const auto any_of_kind = [&](Item::Kind kind) {
+    return std::ranges::any_of(what.initial, [&](const Item& item) { return item.kind == kind; });
+  };
+  const bool carries_lists = any_of_kind(Item::Kind::sequence);
+  const StageBuilder before = stages;
+  // Rounds that are known keep the lengths of sequences known, too.
+  if (carries_lists || any_of_kind(Item::Kind::nothing)) {
+    if (may_unroll && *rounds <= most_rounds_of_lists) {
+      auto unrolled = unroll_loop(node, values, *rounds, lowering);
+      if (unrolled || !carries_lists) return unrolled;
+      stages = before;
+    } else if (any_of_kind(Item::Kind::nothing)) {
       return fail_at(place,
-                     "carries a sequence, so its trip count and its condition must be known when "
-                     "compiling",
+                     "carries an optional that holds nothing, so its trip count and its condition "
+                     "must be known when compiling",
                      "make them constants, or compute them from shapes and lengths of sequences");
     }
-    return unroll_loop(node, values, *rounds, lowering);
   }
-  const StageBuilder before = stages;
   auto results = lower_repeat(what, values, lowering);
   if (!results) {
     // Rounds that differ in more than numbers, when they are few.
-    if (!may_unroll || *rounds > most_unrolled) return std::unexpected(std::move(results).error());
+    if (carries_lists || !may_unroll || *rounds > most_unrolled)
+      return std::unexpected(std::move(results).error());
     stages = before;
     if (unroll_loop(node, values, *rounds, lowering)) return {};
     return std::unexpected(std::move(results).error());

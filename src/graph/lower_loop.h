@@ -1,5 +1,5 @@
 // Loop: rounds between steps of the host program (repeat.h), or one after the other where they
-// carry sequences or differ in more than numbers (unroll_loop.h).
+// carry sequences and their number is known, or differ in more than numbers (unroll_loop.h).
 #pragma once
 
 #include "graph/graph_lowering.h"

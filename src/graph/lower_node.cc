@@ -167,8 +167,7 @@ Result<std::vector<Item>> lower_node(ops::Builder& node,
     Item made = std::move(node.outputs[i]);
     if (const auto item = node.items.find(static_cast<int>(i)); item != node.items.end())
       made = std::move(item->second);
-    if (made.tensor) settle_output(made.tensor, first_stage, stages);
-    for (Tensor& element : made.elements) settle_output(element, first_stage, stages);
+    for (Tensor* tensor : made.tensors()) settle_output(*tensor, first_stage, stages);
     outputs.push_back(std::move(made));
   }
   return outputs;

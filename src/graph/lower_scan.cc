@@ -142,7 +142,9 @@ Result<> lower_scan(const Node& node, Values& values, GraphLowering& lowering) {
       rows.push_back(slice(scanned[i], cat(node.name, "/slice", i), what, round, stages));
     return rows;
   };
-  GS_ASSIGN(std::vector<Tensor> results, lower_repeat(what, values, lowering));
+  GS_ASSIGN(std::vector<Item> made, lower_repeat(what, values, lowering));
+  std::vector<Tensor> results;
+  for (Item& item : made) results.push_back(std::move(item.tensor));
   GS_TRY(turn_rows(node, results.size() - states, what, stages, results));
   for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
     if (node.outputs[i] != no_value) values[node.outputs[i]] = std::move(results[i]);

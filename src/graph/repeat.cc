@@ -24,14 +24,19 @@ class RepeatLowering {
         origin_(cat(what.node.def->name, " \"", what.node.name, "\"")),
         first_row_(what.initial.size() + (what.has_condition ? 1 : 0)),
         round_(ir::var(cat(what.node.name, ".round"))),
+        initial_(what.initial),
         rows_(origin_) {}
 
-  Result<std::vector<Tensor>> run();
+  Result<std::vector<Item>> run();
 
  private:
+  std::string state_name(size_t k) const;
   void carry_initial();
+  Result<> settle_forms();
   Result<> settle_states();
   Result<bool> lower_round();
+  std::vector<Item> states_of(const std::vector<Tensor>& tensors) const;
+  Result<Item> next_sequence(size_t k, const Item& next);
   Result<std::vector<Tensor>> next_states();
   Result<> decide_end();
   Result<> stack_rows();
@@ -49,8 +54,10 @@ class RepeatLowering {
   size_t first_row_;  // among the body's outputs
   ir::Var round_;
 
-  std::vector<bool> texts_;         // of states, then of rows
-  std::vector<LoopState> carried_;  // strings in their parts
+  std::vector<Item> initial_;                            // of states, sequences in their last form
+  std::vector<std::optional<ops::SequenceForm>> wider_;  // that a round asks for instead
+  std::vector<bool> texts_;                              // of tensors of states, then of rows
+  std::vector<LoopState> carried_;                       // strings in their parts
   Region region_;
   std::vector<Tensor> next_;  // of `carried_`, by the region
   bool counted_ = false;      // the number of rounds is known before them
@@ -58,29 +65,74 @@ class RepeatLowering {
   LoopRows rows_;
 };
 
-Result<std::vector<Tensor>> RepeatLowering::run() {
-  if (body_.outputs.size() < first_row_) return fail_at(place_, "has a body with too few outputs");
-  carry_initial();
-  GS_TRY(settle_states());
+Result<std::vector<Item>> RepeatLowering::run() {
+  if (!what_.body && body_.outputs.size() < first_row_)
+    return fail_at(place_, "has a body with too few outputs");
+  GS_TRY(settle_forms());
   GS_TRY(decide_end());
   GS_TRY(stack_rows());
   append_rounds();
   std::vector<Tensor> results;
   for (const LoopState& one : carried_) results.push_back(one.finish(stages_));
   std::ranges::move(rows_.finish(stages_), std::back_inserter(results));
-  return joined(results, texts_);
+  results = joined(results, texts_);
+  std::vector<Item> items = states_of(results);
+  for (size_t r = results.size() - (region_.outputs.size() - first_row_); r < results.size(); ++r)
+    items.emplace_back(std::move(results[r]));
+  return items;
+}
+
+// The number of elements of a sequence, or the extents that they share, may change from round to
+// round: the sequence is packed then, in the form of all rounds.
+Result<> RepeatLowering::settle_forms() {
+  StageBuilder before = stages_;
+  for (;;) {
+    carry_initial();
+    GS_TRY(settle_states());
+    if (std::ranges::none_of(wider_, [](const auto& form) { return form.has_value(); })) return {};
+    stages_ = before;
+    for (size_t k = 0; k < wider_.size(); ++k) {
+      if (!wider_[k]) continue;
+      GS_ASSIGN(initial_[k],
+                lowering_.pack_sequence(cat(what_.node.name, "/", state_name(k), ".initial"),
+                                        initial_[k], *wider_[k]));
+    }
+    before = stages_;
+  }
+}
+
+std::string RepeatLowering::state_name(size_t k) const {
+  if (what_.body) return cat("state", k);
+  return body_.values[body_.inputs[what_.first_state + k]].name;
 }
 
 void RepeatLowering::carry_initial() {
-  for (size_t k = 0; k < what_.initial.size(); ++k) {
-    const Tensor& initial = what_.initial[k];
-    const std::string& name = body_.values[body_.inputs[what_.first_state + k]].name;
-    texts_.push_back(is_text(initial));
-    for (const Tensor& part : parts_of({initial})) {
-      const char* suffix = part.buffer.same(initial.lengths) ? ".lengths" : "";
-      carried_.emplace_back(cat(what_.node.name, "/", name, suffix), part);
+  texts_.clear();
+  carried_.clear();
+  wider_.assign(initial_.size(), std::nullopt);
+  for (size_t k = 0; k < initial_.size(); ++k) {
+    const std::string name = state_name(k);
+    const std::vector<Tensor*> tensors = initial_[k].tensors();
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const Tensor& initial = *tensors[i];
+      texts_.push_back(is_text(initial));
+      const std::string own = initial_[k].tensor ? name : element_name(name, i);
+      for (const Tensor& part : parts_of({initial})) {
+        const char* suffix = part.buffer.same(initial.lengths) ? ".lengths" : "";
+        carried_.emplace_back(cat(what_.node.name, "/", own, suffix), part);
+      }
     }
   }
+}
+
+// The states that consist of these tensors.
+std::vector<Item> RepeatLowering::states_of(const std::vector<Tensor>& tensors) const {
+  std::vector<Item> states = initial_;
+  size_t at = 0;
+  for (Item& state : states) {
+    for (Tensor* tensor : state.tensors()) *tensor = tensors[at++];
+  }
+  return states;
 }
 
 // Lowers the body until the states' forms stay as they are from round to round.
@@ -89,6 +141,7 @@ Result<> RepeatLowering::settle_states() {
   for (bool settled = false; !settled;) {
     stages_ = before;
     GS_ASSIGN(settled, lower_round());
+    if (std::ranges::any_of(wider_, [](const auto& form) { return form.has_value(); })) break;
   }
   stages_.bounds = before.bounds;
   return {};
@@ -103,20 +156,25 @@ Result<bool> RepeatLowering::lower_round() {
   for (Tensor& input : what_.inputs(round_)) inputs.emplace_back(std::move(input));
   std::vector<Tensor> begun;
   for (LoopState& one : carried_) begun.push_back(one.begin_round(stages_));
-  for (Tensor& state : joined(begun, texts_)) inputs.emplace_back(std::move(state));
+  std::ranges::move(states_of(joined(begun, texts_)), std::back_inserter(inputs));
   for (Tensor& row : what_.rows(round_)) inputs.emplace_back(std::move(row));
-  if (inputs.size() != body_.inputs.size()) {
+  if (!what_.body && inputs.size() != body_.inputs.size()) {
     return fail_at(
         place_, cat("has a body of ", body_.inputs.size(), " inputs, it is given ", inputs.size()));
   }
   ops::Program prelude = stages_.cut(start);
-  GS_ASSIGN(region_, lowering_.lower_region(body_, values_, inputs));
-  for (const Item& output : region_.outputs) {
-    if (!output.tensor) return fail_at(place_, "makes a sequence where it had a tensor");
+  GS_ASSIGN(region_,
+            what_.body ? what_.body(inputs) : lowering_.lower_region(body_, values_, inputs));
+  for (size_t i = 0; i < region_.outputs.size(); ++i) {
+    const bool state = i + initial_.size() >= first_row_ && i < first_row_;
+    const bool had_tensor = !state || initial_[i + initial_.size() - first_row_].tensor;
+    if (had_tensor && !region_.outputs[i].tensor)
+      return fail_at(place_, "makes a sequence where it had a tensor");
   }
   region_.program.insert(region_.program.begin(), std::make_move_iterator(prelude.begin()),
                          std::make_move_iterator(prelude.end()));
   GS_ASSIGN(next_, next_states());
+  if (std::ranges::any_of(wider_, [](const auto& form) { return form.has_value(); })) return false;
   bool settled = true;
   for (size_t k = 0; k < carried_.size(); ++k) {
     GS_ASSIGN(const bool same, carried_[k].settle(next_[k], place_, stages_.bounds));
@@ -126,19 +184,59 @@ Result<bool> RepeatLowering::lower_round() {
 }
 
 Result<std::vector<Tensor>> RepeatLowering::next_states() {
-  const size_t states = what_.initial.size();
+  const size_t states = initial_.size();
   std::vector<Tensor> parts;
+  size_t at = 0;
   for (size_t k = 0; k < states; ++k) {
-    const Tensor& next = region_.outputs[first_row_ - states + k].tensor;
-    if (is_text(next) != texts_[k]) {
-      return fail_at(
-          place_,
-          cat("makes \"", carried_[parts.size()].name(), "\" of another type or rank than it had"),
-          "only extents may change from round to round");
+    Item state = region_.outputs[first_row_ - states + k];
+    if (!initial_[k].tensor) {
+      GS_ASSIGN(state, next_sequence(k, state));
+      if (wider_[k]) continue;
     }
-    for (Tensor& part : parts_of({next})) parts.push_back(std::move(part));
+    for (const Tensor* next : state.tensors()) {
+      if (is_text(*next) != texts_[at++]) {
+        return fail_at(place_,
+                       cat("makes \"", carried_[parts.size()].name(),
+                           "\" of another type or rank than it had"),
+                       "only extents may change from round to round");
+      }
+      for (Tensor& part : parts_of({*next})) parts.push_back(std::move(part));
+    }
   }
   return parts;
+}
+
+// What the body makes of a sequence, in the form of the state; or sets wider_.
+Result<Item> RepeatLowering::next_sequence(size_t k, const Item& next) {
+  const Item& now = initial_[k];
+  if (!next.is_sequence()) return fail_at(place_, "makes a tensor where it had a sequence");
+  if (!now.packed && !next.packed && now.elements.size() == next.elements.size()) return next;
+  auto before = ops::form_of(now, stages_.bounds), after = ops::form_of(next, stages_.bounds);
+  if (!before) return fail_at(place_, before.error().message, before.error().hint);
+  if (!after) return fail_at(place_, after.error().message, after.error().hint);
+  if (*after) {
+    for (Expr& extent : (*after)->shape) {
+      if (extent.get() && changes_in_rounds(extent)) extent = {};
+    }
+  }
+  auto form = !*before  ? Result<ops::SequenceForm>(**after)
+              : !*after ? Result<ops::SequenceForm>(**before)
+                        : ops::common_form(**before, **after, stages_.bounds);
+  if (!form) return fail_at(place_, form.error().message, form.error().hint);
+  const auto same = [](const Expr& x, const Expr& y) {
+    return (x.get() == nullptr) == (y.get() == nullptr);
+  };
+  if (!now.packed || !std::ranges::equal(form->shape, now.packed->shape, same)) {
+    wider_[k] = *form;
+    return next;
+  }
+  const size_t start = stages_.program().size();
+  GS_ASSIGN(Item made, lowering_.pack_sequence(cat(what_.node.name, "/", state_name(k), ".next"),
+                                               next, *form));
+  ops::Program packing = stages_.cut(start);
+  region_.program.insert(region_.program.end(), std::make_move_iterator(packing.begin()),
+                         std::make_move_iterator(packing.end()));
+  return made;
 }
 
 // A condition that is not always true is a variable, tested before each round.
@@ -167,7 +265,7 @@ Result<> RepeatLowering::decide_end() {
 }
 
 Result<> RepeatLowering::stack_rows() {
-  for (size_t i = first_row_; i < body_.outputs.size(); ++i) {
+  for (size_t i = first_row_; i < region_.outputs.size(); ++i) {
     const Tensor& row = region_.outputs[i].tensor;
     const std::string name = cat(what_.node.name, "/", body_.values[body_.outputs[i]].name);
     texts_.push_back(is_text(row));
@@ -229,8 +327,8 @@ void RepeatLowering::append_rounds() {
 
 }  // namespace
 
-Result<std::vector<Tensor>> lower_repeat(const Repeat& what, const Values& values,
-                                         GraphLowering& lowering) {
+Result<std::vector<Item>> lower_repeat(const Repeat& what, const Values& values,
+                                       GraphLowering& lowering) {
   return RepeatLowering(what, values, lowering).run();
 }
 

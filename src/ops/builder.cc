@@ -59,6 +59,20 @@ Item Item::sequence(std::vector<Tensor> elements) {
   item.elements = std::move(elements);
   return item;
 }
+Item Item::packed_sequence(Packed packed) {
+  Item item;
+  item.kind = Kind::sequence;
+  item.packed = std::move(packed);
+  return item;
+}
+std::vector<Tensor*> Item::tensors() {
+  std::vector<Tensor*> all;
+  if (tensor) all.push_back(&tensor);
+  for (Tensor& element : elements) all.push_back(&element);
+  if (packed) all.push_back(&packed->data);
+  if (packed && packed->sizes) all.push_back(&packed->sizes);
+  return all;
+}
 Item Item::nothing() {
   Item item;
   item.kind = Kind::nothing;
@@ -78,9 +92,8 @@ Builder::Builder(const OpDef& def, std::string node_name, std::vector<Item> inpu
       attributes_(std::move(attributes)),
       output_count_(output_count) {
   outputs.resize(static_cast<size_t>(output_count));
-  for (const Item& item : inputs_) {
-    know(item.tensor);
-    for (const Tensor& tensor : item.elements) know(tensor);
+  for (Item& item : inputs_) {
+    for (const Tensor* tensor : item.tensors()) know(*tensor);
   }
 }
 
@@ -131,6 +144,7 @@ Result<> Builder::check_inputs() const {
     };
     if (item.tensor) GS_TRY(check(item.tensor));
     for (const Tensor& element : item.elements) GS_TRY(check(element));
+    if (item.packed) GS_TRY(check(item.packed->data));
   }
   return {};
 }
@@ -310,6 +324,8 @@ bool covers(const Expr& wide, const Expr& narrow) {
 Result<Expr> Builder::broadcast_extent(const Expr& x, const Expr& y, const std::string& message) {
   if (ir::is_const(y, 1) || same(x, y) || covers(x, y)) return x;
   if (ir::is_const(x, 1) || covers(y, x)) return y;
+  // Neither has more than one element.
+  if (bounds.of(x).high <= 1 && bounds.of(y).high <= 1) return simplify(ir::min(x, y));
   if (decided_late(x) != decided_late(y)) {
     // The other side's extent is a dimension of an input, which the late one has or is 1.
     const Expr& late = decided_late(x) ? x : y;

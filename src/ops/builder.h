@@ -48,16 +48,30 @@ struct Tensor {
   Expr operator()(std::initializer_list<Expr> point) const;
 };
 
-// A value of a graph: a tensor, a sequence of tensors whose number is known, or an optional that
-// holds nothing. An optional that holds something is that.
+// A sequence whose length is only known in the run: all elements one after the other in one tensor
+// (ops/sequence/packed.h).
+struct Packed {
+  Tensor data;   // [count, shape...] where all elements have one shape, otherwise flat [total]
+  Tensor sizes;  // i32 [count, rank], the shape of each element; null where all have one shape
+  Shape shape;   // of an element; extents in which elements differ are null
+
+  const Expr& count() const { return (sizes ? sizes : data).shape()[0]; }
+};
+
+// A value of a graph: a tensor, a sequence of tensors, or an optional that holds nothing. An
+// optional that holds something is that.
 struct Item {
   enum class Kind : uint8_t { missing, tensor, sequence, nothing } kind = Kind::missing;
   Tensor tensor;                 // null where it is none
-  std::vector<Tensor> elements;  // of a sequence
+  std::vector<Tensor> elements;  // of a sequence whose length is known
+  std::optional<Packed> packed;  // a sequence whose length is not known
 
   Item() = default;
   Item(Tensor one) : kind(one ? Kind::tensor : Kind::missing), tensor(std::move(one)) {}
   static Item sequence(std::vector<Tensor> elements);
+  static Item packed_sequence(Packed packed);
+  // Every tensor that the value consists of, in order.
+  std::vector<Tensor*> tensors();
   static Item nothing();
   explicit operator bool() const { return kind != Kind::missing; }
   bool is_sequence() const { return kind == Kind::sequence; }
@@ -254,8 +268,9 @@ class Builder {
   std::unordered_map<const ir::VarNode*, Expr> extent_of_axis_;
   Expr named(const char* name, const Expr& value);  // long expressions become a variable of the run
   static bool read_allowed(const Tensor& tensor);
-  Tensor finish(Stage stage, DType dtype);  // names and keeps a stage, evaluates it where it can
-  Tensor finish_strings(Stage stage);       // as two stages
+  bool holds_one(const Tensor& tensor) const;  // at most one integer or boolean
+  Tensor finish(Stage stage, DType dtype);     // names and keeps a stage, evaluates it where it can
+  Tensor finish_strings(Stage stage);          // as two stages
   void know(const Tensor& tensor);
   std::string unique_name(std::string name);
   Attribute attribute(std::string_view name) const;

@@ -1,6 +1,7 @@
 // Stages that depend on what a run computes: values read back, loops.
 #include "ir/rewrite.h"
 #include "ops/builder.h"
+#include "ops/linearize.h"
 #include "ops/states.h"
 
 namespace gossamer::ops {
@@ -12,12 +13,27 @@ constexpr int max_unnamed = 24;  // parts of an expression
 }  // namespace
 
 Result<std::vector<Expr>> Builder::elements(int i) {
-  const Tensor& tensor = input(i);
-  if (!tensor || tensor.host) return host(i);
+  if (!has(i) || input(i).host) return host(i);
+  Tensor tensor = input(i);
+  if (!read_allowed(tensor) && !tensor.shape().empty() && holds_one(tensor)) {
+    // A slice of one element that begins where the run says.
+    for (const Expr& extent : tensor.shape())
+      GS_TRY(require(extent == 1.0, cat("input ", i, " has no element")));
+    tensor = compute(cat("element", i), tensor.dtype(), Shape(tensor.shape().size(), ir::index(1)),
+                     [&](Point point) { return tensor.at(point); });
+  }
   if (!read_allowed(tensor)) return host(i);
   GS_ASSIGN(std::vector<Expr> values, read(tensor));
   inputs_[static_cast<size_t>(i)].tensor.host = values;
   return values;
+}
+
+bool Builder::holds_one(const Tensor& tensor) const {
+  if (!ir::is_int(tensor.dtype()) && tensor.dtype() != DType::boolean) return false;
+  for (const Expr& extent : tensor.shape()) {
+    if (bounds.of(extent).high > 1) return false;
+  }
+  return true;
 }
 
 bool Builder::read_allowed(const Tensor& tensor) {
@@ -40,6 +56,16 @@ Result<std::vector<Expr>> Builder::read(const Tensor& tensor) {
   }
   int64_t count = 1;
   for (const Expr& extent : tensor.shape()) count *= *ir::as_int(extent);
+  if (tensor.rank() > 1 && count > 1) {
+    // A step reads memory, and a layout may put another axis than the last one side by side.
+    const std::string name = cat(tensor.buffer->name, ".list");
+    const Tensor list = compute(name, tensor.dtype(), {index(count)}, [&](Point point) {
+      return tensor.at(same_position(tensor.shape(), {index(count)}, {point[0]}, bounds));
+    });
+    GS_ASSIGN(std::vector<Expr> values, read(list));
+    known_[tensor.buffer.get()] = values;
+    return values;
+  }
   std::vector<Var> variables;
   std::vector<Expr> values;
   for (int64_t k = 0; k < count; ++k) {

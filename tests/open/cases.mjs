@@ -8,6 +8,7 @@ import {Graph, product, random} from '../../bench/models/graph.mjs';
 import {tensorFile} from '../../bench/models/onnx_file.mjs';
 import {npy, read_npy} from '../libraries/arrays.mjs';
 import {once} from '../once.mjs';
+import {SEQUENCES} from './sequences.mjs';
 
 const pairs = [[[3, 4], [3, 4]], [[3, 1], [3, 4]], [[1, 4], [3, 1]], [[1, 1], [5, 37]], [[0, 4], [1, 4]], [[3, 0], [3, 1]], [[1, 0], [1, 1]], [[1, 1], [1, 1]]];
 const threes = [[[2, 3, 4]], [[1, 1, 1]], [[0, 3, 4]], [[2, 0, 4]], [[2, 3, 0]], [[1, 3, 17]], [[5, 1, 70]]];
@@ -41,6 +42,7 @@ const resize = (mode) => ({
 });
 
 const MODELS = {
+  ...SEQUENCES,
   add: elementwise('Add'),
   pow: elementwise('Pow'),
   where: {...elementwise('Add'), make: (graph, [x, y]) => graph.node('Where', [graph.node('Less', [x, y], [1, 1], {}, {type: 'bool'}), x, y], [1, 1], {}, {type: 'f32'})},
@@ -152,7 +154,7 @@ const decidesRank = (name) => name.includes('/squeezed/');
 export function planFor(configuration) {
   if (!['cpu', 'wasm', 'webgpu', 'webgl', 'opencl', 'opengl', 'cpu avx2'].includes(configuration)) return undefined;
   const gossamer = path.join(build, 'gossamer');
-  const key = createHash('sha256').update(readFileSync(gossamer)).update(readFileSync(import.meta.filename)).digest('hex');
+  const key = createHash('sha256').update(readFileSync(gossamer)).update(readFileSync(import.meta.filename)).update(JSON.stringify(SEQUENCES, (_, value) => (typeof value === 'function' ? `${value}` : value))).digest('hex');
   const folder = once(path.join(build, 'open_dimensions'), key, (part) => write(part, gossamer));
   return {
     folders: [folder],

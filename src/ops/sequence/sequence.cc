@@ -1,7 +1,8 @@
-// Operators on sequences and optional values: lists of tensors whose number is known when
-// compiling (Item in ops/builder.h), so that most of them make no stage at all.
+// Operators on sequences and optional values. Most sequences are lists of tensors whose number is
+// known when compiling (Item in ops/builder.h), so that most operators make no stage at all.
 #include "ops/define.h"
 #include "ops/families.h"
+#include "ops/sequence/packed.h"
 
 namespace gossamer::ops {
 namespace {
@@ -49,7 +50,18 @@ Result<Tensor> stacked(Builder& b, const std::vector<Tensor>& elements, int64_t 
   return b.call1("Concat", std::move(parts), {{"axis", axis}});
 }
 
+// Where the length or the position is only known in the run.
+Result<> at_packed(Builder& b) {
+  GS_ASSIGN(const std::optional<SequenceForm> form, form_of(b.item(0), b.bounds));
+  if (!form) return b.error("the sequence is empty");
+  GS_ASSIGN(const Packed all, packed_as(b, b.item(0), *form));
+  GS_ASSIGN(Tensor element, packed_at(b, all, b.input(1)));
+  b.output(0, std::move(element));
+  return {};
+}
+
 Result<> sequence_at(Builder& b) {
+  if (b.item(0).packed) return at_packed(b);
   const std::vector<Tensor>& elements = b.sequence(0);
   if (elements.empty()) return b.error("the sequence is empty");
   const Tensor& position = b.input(1);
@@ -64,11 +76,7 @@ Result<> sequence_at(Builder& b) {
     bool alike = element.rank() == elements[0].rank();
     for (int axis = 0; alike && axis < element.rank(); ++axis)
       alike = b.same(element.dim(axis), elements[0].dim(axis));
-    if (!alike) {
-      return b.error(
-          "`position` must be known when compiling, because the elements differ in shape",
-          "make it a constant, or all elements of one shape");
-    }
+    if (!alike) return at_packed(b);
   }
   for (const Expr& extent : position.shape()) {
     if (!ir::is_const(extent, 1)) return b.error("`position` is no single number");
@@ -80,7 +88,23 @@ Result<> sequence_at(Builder& b) {
   return {};
 }
 
+Result<> insert_packed(Builder& b) {
+  GS_ASSIGN(Packed longer, packed_insert(b, b.item(0), b.input(1), b.input(2)));
+  b.output_item(0, Item::packed_sequence(std::move(longer)));
+  return {};
+}
+
+Result<> erase_packed(Builder& b) {
+  GS_ASSIGN(const std::optional<SequenceForm> form, form_of(b.item(0), b.bounds));
+  if (!form) return b.error("the sequence is empty");
+  GS_ASSIGN(const Packed all, packed_as(b, b.item(0), *form));
+  GS_ASSIGN(Packed shorter, packed_erase(b, all, b.input(1)));
+  b.output_item(0, Item::packed_sequence(std::move(shorter)));
+  return {};
+}
+
 Result<> sequence_insert(Builder& b) {
+  if (b.item(0).packed || !known_numbers(b, 2)) return insert_packed(b);
   std::vector<Tensor> elements = b.sequence(0);
   const Tensor& tensor = b.input(1);
   for (const Tensor& element : elements) {
@@ -102,6 +126,7 @@ Result<> sequence_insert(Builder& b) {
 }
 
 Result<> sequence_erase(Builder& b) {
+  if (b.item(0).packed || !known_numbers(b, 1)) return erase_packed(b);
   std::vector<Tensor> elements = b.sequence(0);
   int64_t at = -1;
   if (b.has(1)) {
@@ -114,23 +139,90 @@ Result<> sequence_erase(Builder& b) {
 }
 
 Result<> sequence_length(Builder& b) {
-  const auto length = static_cast<int64_t>(b.sequence(0).size());
-  b.output(0, b.host_tensor(DType::i64, {}, {index(length)}));
+  const auto& packed = b.item(0).packed;
+  const Expr length =
+      packed ? packed_length(*packed) : index(static_cast<int64_t>(b.sequence(0).size()));
+  b.output(0, b.host_tensor(DType::i64, {}, {length}));
   return {};
+}
+
+// The length of each part, i32 [count], where their number is only known in the run.
+Result<Tensor> part_sizes(Builder& b, const Expr& extent) {
+  const Tensor& split = b.input(1);
+  if (split && split.rank() == 1) {
+    const Tensor all =
+        b.reduce("split.sum", Builder::Join::sum, DType::i32, {index(1)}, {split.dim(0)},
+                 [&](Point, Point at) { return ir::cast(DType::i32, split.at(at)); });
+    GS_ASSIGN(const std::vector<Expr> sum, b.read(all));
+    GS_TRY(b.require(sum[0] == extent, "`split` does not add up to the extent of the axis"));
+    return b.compute("split.sizes", DType::i32, split.shape(),
+                     [&](Point point) { return ir::cast(DType::i32, split.at(point)); });
+  }
+  Expr part = index(1);
+  if (split) {
+    GS_ASSIGN(const std::vector<Expr> given, b.elements(1));
+    if (given.size() != 1) return b.error("`split` is not a single number");
+    part = given[0];
+    GS_TRY(b.require(part >= 1.0, "`split` must be positive"));
+  }
+  const Expr count = b.simplify(ir::floordiv(extent + part - index(1), part));
+  return b.compute("split.sizes", DType::i32, {count}, [&](Point point) {
+    return ir::cast(DType::i32, ir::min(part, extent - point[0] * part));
+  });
+}
+
+// Into slices of extent 1, without their axis unless `keeps`.
+Result<Packed> slices_of(Builder& b, const Tensor& x, int axis, bool keeps) {
+  Packed made;
+  std::vector<int64_t> order{axis};
+  for (int d = 0; d < x.rank(); ++d) {
+    if (d != axis) order.push_back(d);
+  }
+  made.data = x;
+  if (axis > 0) {
+    GS_ASSIGN(made.data, b.call1("Transpose", {x}, {{"perm", order}}));
+  }
+  made.shape.assign(made.data.shape().begin() + 1, made.data.shape().end());
+  if (!keeps) return made;
+  made.shape.insert(made.shape.begin() + axis, index(1));
+  Shape shape = made.shape;
+  shape.insert(shape.begin(), x.dim(axis));
+  made.data = b.reshape("sequence.slices", made.data, std::move(shape));
+  return made;
+}
+
+// Parts whose number is only known in the run.
+Result<> split_packed(Builder& b, int axis) {
+  const Tensor& x = b.input(0);
+  Packed made;
+  if (b.has(1)) {
+    GS_ASSIGN(const Tensor sizes, part_sizes(b, x.dim(axis)));
+    GS_ASSIGN(made, packed_split(b, x, axis, sizes));
+  } else {
+    GS_ASSIGN(made, slices_of(b, x, axis, b.integer("keepdims") != 0));
+  }
+  b.output_item(0, Item::packed_sequence(std::move(made)));
+  return {};
+}
+
+// Whether the number of parts is only known in the run.
+bool splits_late(const Builder& b, int axis) {
+  const Tensor& split = b.input(1);
+  if (split && split.rank() == 1) return !ir::as_int(b.simplify(split.dim(0)));
+  return !ir::as_int(b.simplify(b.input(0).dim(axis))) || !known_numbers(b, 1);
 }
 
 Result<> split_to_sequence(Builder& b) {
   const Tensor &x = b.input(0), &split = b.input(1);
   GS_ASSIGN(const int axis, b.axis("axis", x.rank()));
+  if (split && split.rank() > 1) return b.error("`split` has more than one dimension");
+  if (splits_late(b, axis)) return split_packed(b, axis);
   const bool keeps = split || b.integer("keepdims") != 0;
   std::vector<Tensor> inputs = {x};
   Attributes attributes = {{"axis", int64_t{axis}}};
   int64_t count = 0;
-  if (split && split.rank() > 1) return b.error("`split` has more than one dimension");
   if (split && split.rank() == 1) {
-    const auto parts = ir::as_int(split.dim(0));
-    if (!parts) return b.error("the number of parts must be known when compiling");
-    count = *parts;
+    count = *ir::as_int(b.simplify(split.dim(0)));
     inputs.push_back(split.dtype() == DType::i64
                          ? split
                          : b.compute("split.sizes", DType::i64, split.shape(), [&](Point point) {
@@ -143,14 +235,8 @@ Result<> split_to_sequence(Builder& b) {
       part = given.empty() ? 0 : given[0];
       if (part < 1) return b.error(cat("`split` is ", part, ", it must be positive"));
     }
-    const auto extent = ir::as_int(b.simplify(x.dim(axis)));
-    if (!extent) {
-      return b.error(cat("the extent of axis ", axis, " must be known when compiling: it decides ",
-                         "how many elements the sequence has"),
-                     "give the shape of the model's input");
-    }
     Numbers sizes;
-    for (int64_t rest = *extent; rest > 0; rest -= part) {
+    for (int64_t rest = *ir::as_int(b.simplify(x.dim(axis))); rest > 0; rest -= part) {
       if (sizes.size() == 4096) return b.error("makes a sequence of more than 4096 elements");
       sizes.push_back(std::min(part, rest));
     }
@@ -175,7 +261,17 @@ Result<> split_to_sequence(Builder& b) {
   return {};
 }
 
+Result<> concat_packed(Builder& b, const Packed& packed) {
+  const auto rank = static_cast<int>(packed.shape.size());
+  const bool fresh = b.integer("new_axis") != 0;
+  GS_ASSIGN(const int axis, b.axis("axis", fresh ? rank + 1 : rank));
+  GS_ASSIGN(Tensor made, packed_concat(b, packed, axis, fresh));
+  b.output(0, std::move(made));
+  return {};
+}
+
 Result<> concat_from_sequence(Builder& b) {
+  if (const auto& packed = b.item(0).packed) return concat_packed(b, *packed);
   const std::vector<Tensor>& elements = b.sequence(0);
   if (elements.empty()) return b.error("the sequence is empty");
   const int rank = elements[0].rank();
@@ -239,7 +335,7 @@ std::vector<OpDef> sequence_family() {
        .define = sequence_empty,
        .cases = {{.name = "floats"}}},
       {.name = "SequenceAt",
-       .doc = "An element of a sequence. A place that a run decides needs elements of one shape.",
+       .doc = "An element of a sequence.",
        .since = 11,
        .inputs = {sequence_of("input_sequence", any_element), {"position", integer_index}},
        .outputs = {"tensor"},
@@ -254,7 +350,7 @@ std::vector<OpDef> sequence_family() {
                   .high = 2,
                   .length = 3}}},
       {.name = "SequenceInsert",
-       .doc = "A sequence with one more element, at its end or at a known place.",
+       .doc = "A sequence with one more element, at its end or before another one.",
        .since = 11,
        .inputs = {sequence_of("input_sequence", any_element),
                   {"tensor", any_element},
@@ -268,7 +364,7 @@ std::vector<OpDef> sequence_family() {
                   .length = 2},
                  {.name = "into nothing", .shapes = {{3}}, .length = 0}}},
       {.name = "SequenceErase",
-       .doc = "A sequence without its last element, or that at a known place.",
+       .doc = "A sequence without its last element, or the one at a place.",
        .since = 11,
        .inputs = {sequence_of("input_sequence", any_element),
                   {"position", integer_index, optional_input}},

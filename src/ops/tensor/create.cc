@@ -96,10 +96,31 @@ Result<> range_of_data(Builder& b, DType stash) {
   return {};
 }
 
+// Integers that are extents or computed from some, also the step.
+Result<> range_of_extents(Builder& b) {
+  const DType dtype = b.input(0).dtype();
+  const Expr start = (*b.input(0).host)[0], limit = (*b.input(1).host)[0],
+             step = (*b.input(2).host)[0];
+  const Expr down = step < 0.0, zero = ir::index(0);
+  const Expr along = ir::max(ir::select(down, zero - step, step), 1.0);
+  const Expr span = ir::select(down, start - limit, limit - start);
+  const Expr count = ir::max(ir::floordiv(span + along - 1.0, along), 0.0);
+  const Shape shape = {b.simplify(ir::select(step == 0.0, zero, count))};
+  b.output(0, b.compute("range", dtype, shape, [&](Point point) {
+    return ir::cast(dtype, start) + ir::cast(dtype, point[0]) * ir::cast(dtype, step);
+  }));
+  return {};
+}
+
 Result<> range(Builder& b) {
   GS_TRY(same_types(b));
   DType dtype = b.input(0).dtype();
   GS_ASSIGN(DType stash, range_precision(b));
+  const auto is_single = [&](int i) {
+    return b.input(i).host && b.input(i).host->size() == 1 && ir::is_int(dtype);
+  };
+  if (is_single(0) && is_single(1) && is_single(2) && !known_numbers(b, 2))
+    return range_of_extents(b);
   for (int i : {0, 1, 2}) {
     auto known = b.input(i).host;
     // The step's sign decides the count; floats have no host arithmetic.

@@ -227,6 +227,8 @@ Result<> slice(Builder& b) {
       begin = slice_bound(b, starts[i], extent, zero, extent);
       Expr end = slice_bound(b, ends[i], extent, zero, extent);
       count = ir::floordiv(end - begin + static_cast<double>(step - 1), step);
+      // x[i:i+1], where only the run knows i, is known to be one element at most.
+      if (b.same(ends[i] - starts[i], ir::index(1))) count = ir::min(count, ir::index(1));
     } else {
       begin = slice_bound(b, starts[i], extent, before, last);
       Expr end = slice_bound(b, ends[i], extent, before, last);
