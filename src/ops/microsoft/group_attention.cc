@@ -135,12 +135,20 @@ Result<> group_query_attention(Builder& b) {
   if (bias && bias.rank() != 4) return b.error("attention_bias has rank 4");
   DType dtype = query.dtype();
   Expr room = lengths.room;
+  // A sample shorter than the others has padding behind its elements. Queries in the padding see
+  // the sample's keys; in ONNX Runtime their window ends where they are, or, in its general kernel,
+  // where the sample does.
+  const bool general = smooth || b.number("softcap") != 0;
+  const auto place_of = [&](const Expr& sample, const Expr& row) -> Expr {
+    const Expr here = lengths.before(sample) + row;
+    return general ? ir::min(here, as_index(last({sample}))) : here;
+  };
   Tensor keys = smooth ? one_more(b, k) : k, values = smooth ? one_more(b, v) : v;
   Shape shape = {query.dim(0), ir::index(sink ? heads : 1), query.dim(1), keys.dim(2)};
   if (bias) shape[1] = ir::index(heads);
   Tensor mask = b.compute("group_attention.mask", dtype, shape, [&](Point p) {
-    Expr here = lengths.before(p[0]) + p[2];
-    Expr seen = causal ? Expr(p[3] <= here) : Expr(p[3] < lengths.before(p[0]) + lengths.sequence);
+    const Expr here = place_of(p[0], p[2]), end = as_index(last({p[0]}));
+    Expr seen = p[3] <= (causal ? ir::min(here, end) : end);
     if (causal && window > 0) seen = seen && p[3] > here - static_cast<double>(window);
     Expr value = ir::zero(dtype);
     if (bias) {
@@ -156,6 +164,13 @@ Result<> group_query_attention(Builder& b) {
   Attributes attributes = {{"q_num_heads", heads}, {"softcap", b.number("softcap")}};
   if (b.number("scale") != 0) attributes["scale"] = b.number("scale");
   GS_ASSIGN(Tensor y, b.call1("Attention", {q, keys, values, mask}, std::move(attributes)));
+  if (causal && window > 0 && !general) {
+    // Zeros where the window has no key of the sample.
+    y = b.compute("group_attention.seen", dtype, y.shape(), [&](Point p) {
+      const Expr first = place_of(p[0], p[1]) - static_cast<double>(window - 1);
+      return ir::select(first > as_index(last({p[0]})), ir::zero(dtype), y.at(p));
+    });
+  }
   b.output(0, y);
   return {};
 }
@@ -215,6 +230,10 @@ std::vector<OpDef> microsoft_group_attention_family() {
              .shapes = {{2, 3, 32}, {2, 3, 16}, {2, 3, 16}, none, none},
              .attributes = {{"num_heads", 4}, {"kv_num_heads", 2}},
              .inputs = lengths({2, 1}, 3)},
+            {.name = "padding behind a sample",
+             .shapes = {{2, 5, 16}, {2, 5, 8}, {2, 5, 8}, none, none},
+             .attributes = {{"num_heads", 2}, {"kv_num_heads", 1}, {"local_window_size", 2}},
+             .inputs = lengths({4, 1}, 5)},
             {.name = "lengths of rank 2",
              .shapes = {{2, 3, 32}, {2, 3, 16}, {2, 3, 16}, none, none},
              .attributes = {{"num_heads", 4}, {"kv_num_heads", 2}},
