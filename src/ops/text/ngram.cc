@@ -12,6 +12,7 @@ namespace {
 struct Gram {
   Numbers tokens;
   int64_t output;
+  size_t number;  // in the pool
 };
 
 // The n-grams of the lengths asked for; of equal ones the last counts.
@@ -21,7 +22,7 @@ Result<std::vector<Gram>> read_grams(const Builder& b, const Numbers& pool) {
   if (pool.empty() || indexes.empty()) return b.error("the pool of n-grams is empty");
   if (shortest < 1 || longest < shortest)
     return b.error("`min_gram_length` and `max_gram_length` do not fit");
-  std::map<Numbers, int64_t> grams;
+  std::map<Numbers, size_t> grams;
   size_t number = 0;
   int64_t size = static_cast<int64_t>(pool.size());
   for (size_t i = 0; i < starts.size(); ++i) {
@@ -33,11 +34,12 @@ Result<std::vector<Gram>> read_grams(const Builder& b, const Numbers& pool) {
       if (number >= indexes.size() || indexes[number] < 0 || indexes[number] >= (1 << 24))
         return b.error("`ngram_indexes` do not fit the pool");
       if (length < shortest || length > longest) continue;
-      grams[{pool.begin() + at, pool.begin() + at + length}] = indexes[number];
+      grams[{pool.begin() + at, pool.begin() + at + length}] = number;
     }
   }
   std::vector<Gram> all;
-  for (auto& [tokens, output] : grams) all.push_back({tokens, output});
+  for (auto& [tokens, place] : grams) all.push_back({tokens, indexes[place], place});
+  std::ranges::sort(all, {}, &Gram::number);
   return all;
 }
 
@@ -69,8 +71,12 @@ Result<> tf_idf(Builder& b) {
   Numbers indexes = b.integers("ngram_indexes");
   int64_t outputs = *std::ranges::max_element(indexes) + 1;
   std::vector<double> weights = b.numbers("weights");
-  if (!weights.empty() && mode != "TF" && static_cast<int64_t>(weights.size()) != outputs)
-    return b.error("`weights` do not fit the outputs");
+  const bool weighted = !weights.empty() && mode != "TF";
+  if (weighted && weights.size() != indexes.size()) {
+    return b.error(
+        cat("`weights` has ", weights.size(), " entries and `ngram_indexes` ", indexes.size()),
+        "give a weight for each n-gram of the pool");
+  }
   // [outputs, depth]: the n-grams of each output as tokens, padded, and their lengths (0: none).
   std::vector<int64_t> used(static_cast<size_t>(outputs), 0);
   for (const Gram& gram : grams) {
@@ -80,41 +86,51 @@ Result<> tf_idf(Builder& b) {
   if (outputs * depth * width > (int64_t{1} << 26)) return b.error("the pool is too large");
   Numbers tokens(static_cast<size_t>(outputs * depth * width), 0);
   std::vector<int32_t> lengths(static_cast<size_t>(outputs * depth), 0);
+  std::vector<float> factors(static_cast<size_t>(outputs * depth), 0);
   std::ranges::fill(used, 0);
   for (const Gram& gram : grams) {
     int64_t row = gram.output * depth + used[static_cast<size_t>(gram.output)]++;
     lengths[static_cast<size_t>(row)] = static_cast<int32_t>(gram.tokens.size());
+    if (weighted) factors[static_cast<size_t>(row)] = static_cast<float>(weights[gram.number]);
     std::ranges::copy(gram.tokens, tokens.begin() + row * width);
   }
   Tensor pool = x.dtype() == DType::i64
                     ? b.constant(int64s({outputs, depth, width}, tokens))
                     : b.constant(int32s({outputs, depth, width}, {tokens.begin(), tokens.end()}));
   Tensor length = b.constant(int32s({outputs, depth}, lengths)), weight;
-  if (!weights.empty() && mode != "TF")
-    weight = b.constant(floats({outputs}, {weights.begin(), weights.end()}));
+  if (weighted) weight = b.constant(floats({outputs, depth}, factors));
+  // The weight of an output that several n-grams have is that of the last one that occurs.
+  const bool last = weighted && mode == "IDF";
   Shape shape = x.rank() == 2 ? Shape{x.dim(0), ir::index(outputs)} : Shape{ir::index(outputs)};
   Expr size = x.dim(-1);
-  b.output(0, b.reduce(
-                  "tf_idf", Builder::Join::sum, DType::f32, shape,
-                  {ir::index(depth), ir::index(skips + 1), size},
-                  [&](Point p, Point r) {
-                    Expr words = as_index(length({p.back(), r[0]}));
-                    // An n-gram of one token is the same with every skip.
-                    Expr found = words > 1 || (words == 1 && r[1] == 0);
-                    for (int64_t k = 0; k < width; ++k) {
-                      std::vector<Expr> at(p.begin(), p.end());
-                      at.back() = b.simplify(r[2] + (r[1] + 1) * static_cast<double>(k));
-                      Expr fits = at.back() < size;
-                      Expr equal = x.at(at) == pool({p.back(), r[0], ir::index(k)});
-                      equal = ir::select(fits, equal, ir::boolean(false));
-                      found = found && (words <= static_cast<double>(k) || equal);
-                    }
-                    return ir::cast(DType::f32, found);
-                  },
-                  [&](Point p, Expr count) {
-                    if (mode == "IDF") count = ir::min(count, 1.0);
-                    return weight ? count * weight({p.back()}) : count;
-                  }));
+  b.output(0,
+           b.reduce(
+               "tf_idf", last ? Builder::Join::max : Builder::Join::sum, DType::f32, shape,
+               {ir::index(depth), ir::index(skips + 1), size},
+               [&](Point p, Point r) {
+                 Expr words = as_index(length({p.back(), r[0]}));
+                 // An n-gram of one token is the same with every skip.
+                 Expr found = words > 1 || (words == 1 && r[1] == 0);
+                 for (int64_t k = 0; k < width; ++k) {
+                   std::vector<Expr> at(p.begin(), p.end());
+                   at.back() = b.simplify(r[2] + (r[1] + 1) * static_cast<double>(k));
+                   Expr fits = at.back() < size;
+                   Expr equal = x.at(at) == pool({p.back(), r[0], ir::index(k)});
+                   equal = ir::select(fits, equal, ir::boolean(false));
+                   found = found && (words <= static_cast<double>(k) || equal);
+                 }
+                 if (last)
+                   return ir::select(found, ir::cast(DType::f32, r[0] + 1.0), ir::zero(DType::f32));
+                 Expr count = ir::cast(DType::f32, found);
+                 return weighted ? count * weight({p.back(), r[0]}) : count;
+               },
+               [&](Point p, Expr count) {
+                 if (last) {
+                   const Expr place = ir::max(as_index(count) - 1, 0.0);
+                   return ir::select(count > 0.0, weight({p.back(), place}), ir::zero(DType::f32));
+                 }
+                 return mode == "IDF" ? ir::min(count, 1.0) : count;
+               }));
   return {};
 }
 
@@ -162,6 +178,11 @@ std::vector<OpDef> ngram_family() {
                  {.name = "weighted",
                   .attributes = with(
                       {{"mode", "TFIDF"}, {"weights", std::vector<double>{1, 2, 3, 4, 5, 6, 7}}}),
+                  .inputs = {rows}},
+                 {.name = "weights of n-grams that share an output",
+                  .attributes = with({{"mode", "IDF"},
+                                      {"weights", std::vector<double>{1, 2, 3, 4, 5, 6, 7}},
+                                      {"ngram_indexes", N{0, 1, 2, 3, 3, 1, 0}}}),
                   .inputs = {rows}},
                  {.name = "present",
                   .attributes = with({{"mode", "IDF"}, {"ngram_indexes", N{0, 1, 2, 3, 3, 1, 0}}}),
