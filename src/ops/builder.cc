@@ -303,7 +303,10 @@ bool Builder::decided_late(const Expr& extent) const {
   bool late = false;
   ir::visit(extent, [&](const Expr& e) {
     const auto* binary = ir::as<ir::Binary>(e);
-    late = late || e->kind == ir::NodeKind::Select || e->kind == ir::NodeKind::Cast ||
+    const auto* select = ir::as<ir::Select>(e);
+    // An extent that two dimensions were broadcast to is like one.
+    const bool chosen = select && !ir::equal(select->condition, select->no == 1.0);
+    late = late || chosen || e->kind == ir::NodeKind::Cast ||
            (binary && (binary->op == ir::BinaryOp::min || binary->op == ir::BinaryOp::max));
     return !late;
   });

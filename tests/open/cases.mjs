@@ -46,6 +46,12 @@ const MODELS = {
   add: elementwise('Add'),
   pow: elementwise('Pow'),
   where: {...elementwise('Add'), make: (graph, [x, y]) => graph.node('Where', [graph.node('Less', [x, y], [1, 1], {}, {type: 'bool'}), x, y], [1, 1], {}, {type: 'f32'})},
+  // An extent that two dimensions were broadcast to meets a third one.
+  three: {
+    inputs: [['a', 'b'], ['c', 'd'], ['e', 'f']],
+    runs: [[[3, 4], [3, 4], [1, 4]], [[1, 4], [3, 1], [1, 1]], [[1, 1], [1, 1], [3, 4]], [[3, 1], [1, 1], [1, 4]], [[0, 4], [1, 1], [1, 4]]],
+    make: (graph, [x, y, z]) => graph.node('Mul', [graph.node('Add', [x, y], [1, 1]), z], [1, 1]),
+  },
   // A sum that was broadcast meets its parts again.
   chain: {...elementwise('Add'), make: (graph, [x, y]) => {
     const sum = graph.node('Add', [x, y], [1, 1]);
