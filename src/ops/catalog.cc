@@ -47,6 +47,7 @@ const Catalog& builtin_catalog() {
       microsoft_quantized_layer_family,
       microsoft_decoder_family,
       microsoft_number_family,
+      microsoft_tokenizer_family,
       channels_last_family,
       linear_model_family,
       support_vector_family,

@@ -21,14 +21,8 @@ struct Place {
   int next = -1, other = -1;  // other: of a fork
 };
 
-// What lies on one side of a place between two bytes.
-enum class Side : uint8_t { nothing, word, newline, other };
-
-Side side_of(int byte) {
-  const bool word = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || byte == '_' ||
-                    (byte >= 'a' && byte <= 'z');
-  return word ? Side::word : byte == '\n' ? Side::newline : Side::other;
-}
+using Side = RegexSide;
+constexpr std::array<Side, 4> sides = {Side::nothing, Side::word, Side::newline, Side::other};
 
 bool holds(RegexAssert kind, Side before, Side behind) {
   const bool boundary = (before == Side::word) != (behind == Side::word);
@@ -189,7 +183,7 @@ class Determiner {
       starts[place.low] = starts[place.high + 1u] = true;
     }
     for (int byte = 1; byte < 256 && network.has_conditions; ++byte) {
-      if (side_of(byte) != side_of(byte - 1)) starts[static_cast<size_t>(byte)] = true;
+      if (regex_side_of(byte) != regex_side_of(byte - 1)) starts[static_cast<size_t>(byte)] = true;
     }
     automaton_.classes.resize(256);
     for (size_t byte = 0; byte < 256; ++byte) {
@@ -197,6 +191,27 @@ class Determiner {
       automaton_.classes[byte] = static_cast<int32_t>(samples_.size()) - 1;
     }
     automaton_.class_count = static_cast<int32_t>(samples_.size());
+  }
+
+  // Also begins inside of a text.
+  Result<RegexSearch> search(int start) {
+    RegexSearch search;
+    for (const Side side : sides) {
+      search.starts[static_cast<size_t>(side)] =
+          number({{start}, network_.has_conditions ? side : Side::nothing});
+    }
+    GS_ASSIGN(search.automaton, run(start));
+    for (size_t at = 0; at < order_.size(); ++at) {
+      for (const Side side : sides) search.accepts_before.push_back(accepts(order_[at], side));
+    }
+    for (const int32_t first : search.starts) {
+      for (size_t side = 0; side < sides.size(); ++side) {
+        const size_t at = static_cast<size_t>(first) * sides.size() + side;
+        search.matches_nothing = search.matches_nothing || search.accepts_before[at] != 0;
+      }
+    }
+    search.longest = longest_of(search);
+    return search;
   }
 
   Result<RegexAutomaton> run(int start) {
@@ -207,8 +222,8 @@ class Determiner {
       const State state = order_[at];
       for (int byte : samples_) {
         State next;
-        next.before = network_.has_conditions ? side_of(byte) : Side::nothing;
-        for (int place : closure(state, side_of(byte))) {
+        next.before = network_.has_conditions ? regex_side_of(byte) : Side::nothing;
+        for (int place : closure(state, regex_side_of(byte))) {
           const Place& reached = network_.places[static_cast<size_t>(place)];
           if (reached.kind == Place::byte && byte >= reached.low && byte <= reached.high)
             next.places.push_back(reached.next);
@@ -219,10 +234,7 @@ class Determiner {
         if (next.places.empty()) next.before = Side::nothing;
         automaton_.next.push_back(number(std::move(next)));
       }
-      const std::vector<int> last = closure(state, Side::nothing);
-      automaton_.accepts.push_back(std::ranges::any_of(last, [&](int place) {
-        return network_.places[static_cast<size_t>(place)].kind == Place::match;
-      }));
+      automaton_.accepts.push_back(accepts(state, Side::nothing));
     }
     return std::move(automaton_);
   }
@@ -233,6 +245,48 @@ class Determiner {
     Side before = Side::nothing;
     auto operator<=>(const State&) const = default;
   };
+
+  bool accepts(const State& state, Side behind) {
+    return std::ranges::any_of(closure(state, behind), [&](int place) {
+      return network_.places[static_cast<size_t>(place)].kind == Place::match;
+    });
+  }
+
+  // The longest path from a start to a state that accepts; -1 where there is no longest one.
+  static int64_t longest_of(const RegexSearch& search) {
+    const size_t states = search.automaton.accepts.size();
+    const auto count = static_cast<size_t>(search.automaton.class_count);
+    std::vector<bool> useful(states, false);
+    for (size_t at = 0; at < search.accepts_before.size(); ++at)
+      useful[at / 4] = useful[at / 4] || search.accepts_before[at] != 0;
+    const auto next = [&](size_t state, size_t kind) {
+      return static_cast<size_t>(search.automaton.next[state * count + kind]);
+    };
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t state = 0; state < states; ++state) {
+        for (size_t kind = 0; kind < count && !useful[state]; ++kind) {
+          if (!useful[next(state, kind)]) continue;
+          useful[state] = changed = true;
+        }
+      }
+    }
+    std::vector<bool> now(states, false);
+    for (const int32_t first : search.starts) now[static_cast<size_t>(first)] = true;
+    for (size_t length = 0; length <= states; ++length) {
+      std::vector<bool> reached(states, false);
+      bool any = false;
+      for (size_t state = 0; state < states; ++state) {
+        for (size_t kind = 0; now[state] && kind < count; ++kind) {
+          if (!useful[next(state, kind)]) continue;
+          reached[next(state, kind)] = any = true;
+        }
+      }
+      if (!any) return static_cast<int64_t>(length);
+      now = std::move(reached);
+    }
+    return -1;
+  }
 
   int32_t number(State state) {
     const auto [found, fresh] = numbers_.try_emplace(state, static_cast<int32_t>(order_.size()));
@@ -274,6 +328,28 @@ class Determiner {
 
 }  // namespace
 
+RegexSide regex_side_of(int byte) {
+  const bool word = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || byte == '_' ||
+                    (byte >= 'a' && byte <= 'z');
+  return word ? RegexSide::word : byte == '\n' ? RegexSide::newline : RegexSide::other;
+}
+
+int64_t RegexSearch::match_at(std::string_view text, size_t place) const {
+  const auto side = [&](size_t at) {
+    return static_cast<size_t>(at < text.size() ? regex_side_of(static_cast<uint8_t>(text[at]))
+                                                : RegexSide::nothing);
+  };
+  auto state = static_cast<size_t>(starts[place == 0 ? 0 : side(place - 1)]);
+  int64_t found = accepts_before[state * 4 + side(place)] ? 0 : -1;
+  for (size_t at = place; at < text.size(); ++at) {
+    const auto kind = static_cast<size_t>(automaton.classes[static_cast<uint8_t>(text[at])]);
+    state = static_cast<size_t>(
+        automaton.next[state * static_cast<size_t>(automaton.class_count) + kind]);
+    if (accepts_before[state * 4 + side(at + 1)]) found = static_cast<int64_t>(at + 1 - place);
+  }
+  return found;
+}
+
 bool RegexAutomaton::matches(std::string_view text) const {
   size_t state = 0;
   for (char byte : text) {
@@ -283,12 +359,27 @@ bool RegexAutomaton::matches(std::string_view text) const {
   return accepts[state] != 0;
 }
 
-Result<RegexAutomaton> compile_regex(std::string_view pattern) {
+namespace {
+
+// Returns the place where the pattern begins.
+Result<int> add_pattern(std::string_view pattern, Network& network) {
   GS_ASSIGN(const RegexNode tree, parse_regex(pattern));
-  Network network;
   const int match = network.add({});
-  GS_ASSIGN(const int start, network.before(tree, match));
+  return network.before(tree, match);
+}
+
+}  // namespace
+
+Result<RegexAutomaton> compile_regex(std::string_view pattern) {
+  Network network;
+  GS_ASSIGN(const int start, add_pattern(pattern, network));
   return Determiner(network).run(start);
+}
+
+Result<RegexSearch> compile_regex_search(std::string_view pattern) {
+  Network network;
+  GS_ASSIGN(const int start, add_pattern(pattern, network));
+  return Determiner(network).search(start);
 }
 
 }  // namespace gossamer::ops

@@ -1,6 +1,7 @@
 // Regular expressions of RE2's syntax as deterministic automata over bytes of UTF-8.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -21,5 +22,22 @@ struct RegexAutomaton {
 // Errors: a pattern that is not of RE2's syntax, one with \p{...} or \C, one that takes too many
 // states.
 Result<RegexAutomaton> compile_regex(std::string_view pattern);
+
+// What is next to a place between two bytes: the end of the text, a letter, digit or underscore, a
+// new line, or something else.
+enum class RegexSide : uint8_t { nothing, word, newline, other };
+RegexSide regex_side_of(int byte);
+
+// Finds matches inside of a text: it begins anywhere, and ends wherever a state accepts.
+struct RegexSearch {
+  RegexAutomaton automaton;
+  std::array<int32_t, 4> starts{};      // the first state after each side
+  std::vector<uint8_t> accepts_before;  // [states, 4], whether the match ends before each side
+  bool matches_nothing = false;         // whether a match may have no bytes
+  int64_t longest = -1;                 // bytes of a match; -1: any number
+  // Bytes of the longest match that begins at a place of the text; -1 for none.
+  int64_t match_at(std::string_view text, size_t place) const;
+};
+Result<RegexSearch> compile_regex_search(std::string_view pattern);
 
 }  // namespace gossamer::ops

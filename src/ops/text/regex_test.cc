@@ -71,6 +71,38 @@ TEST(Regex, MatchesWholeTexts) {
   }
 }
 
+// The matches that begin at each place, as long as they can be.
+TEST(Regex, FindsMatchesInsideOfAText) {
+  using Lengths = std::vector<int64_t>;
+  const auto found = [](std::string_view pattern, std::string_view text) {
+    const auto search = compile_regex_search(pattern);
+    EXPECT_TRUE(search.has_value()) << pattern;
+    Lengths lengths;
+    for (size_t at = 0; search && at <= text.size(); ++at)
+      lengths.push_back(search->match_at(text, at));
+    return lengths;
+  };
+  EXPECT_EQ(found("a|ab|aa", "xaab"), (Lengths{-1, 2, 2, -1, -1}));
+  EXPECT_EQ(found("a+?", "aab"), (Lengths{2, 1, -1, -1}));
+  EXPECT_EQ(found("a*", "ab"), (Lengths{1, 0, 0}));
+  EXPECT_EQ(found("^a", "aa"), (Lengths{1, -1, -1}));
+  EXPECT_EQ(found("a$", "aa"), (Lengths{-1, 1, -1}));
+  EXPECT_EQ(found("(?m)^a$", "b\na\nb"), (Lengths{-1, -1, 1, -1, -1, -1}));
+  EXPECT_EQ(found("\\bab?\\b", "a ab cab"), (Lengths{1, -1, 2, -1, -1, -1, -1, -1, -1}));
+  EXPECT_EQ(found("a\\B", "a ab"), (Lengths{-1, -1, 1, -1, -1}));
+  EXPECT_EQ(found("\xc3\xa9", "\xc3\xa9"), (Lengths{2, -1, -1}));
+  const auto longest = [](std::string_view pattern) {
+    return compile_regex_search(pattern)->longest;
+  };
+  EXPECT_EQ(longest("a|abc|b{2}"), 3);
+  EXPECT_EQ(longest("\\b[a-\xc3\xa9]\\b"), 2);
+  EXPECT_EQ(longest("ab*"), -1);
+  EXPECT_EQ(longest("^$"), 0);
+  EXPECT_TRUE(compile_regex_search("a*")->matches_nothing);
+  EXPECT_TRUE(compile_regex_search("\\b")->matches_nothing);
+  EXPECT_FALSE(compile_regex_search("a+")->matches_nothing);
+}
+
 TEST(Regex, RefusesWhatIsNoPattern) {
   for (std::string_view pattern :
        {"(", ")", "[a", "a\\", "*a", "a{3,2}", "a{2000}", "[b-a]", "\\1", "(?=a)", "(?<=a)",
