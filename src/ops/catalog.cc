@@ -48,6 +48,7 @@ const Catalog& builtin_catalog() {
       microsoft_decoder_family,
       microsoft_number_family,
       microsoft_tokenizer_family,
+      microsoft_word_embedding_family,
       channels_last_family,
       linear_model_family,
       support_vector_family,

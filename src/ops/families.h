@@ -49,6 +49,7 @@ std::vector<OpDef> microsoft_quantized_layer_family();
 std::vector<OpDef> microsoft_decoder_family();
 std::vector<OpDef> microsoft_number_family();
 std::vector<OpDef> microsoft_tokenizer_family();
+std::vector<OpDef> microsoft_word_embedding_family();
 std::vector<OpDef> channels_last_family();
 std::vector<OpDef> linear_model_family();
 std::vector<OpDef> support_vector_family();
