@@ -79,7 +79,7 @@ Result<> add_outputs(const Graph& graph, const Values& values, StageGraph& made)
     }
     if (item.packed) {
       return fail_at(cat("output \"", name, "\""),
-                     "is a sequence whose length is only known in the run",
+                     "is a sequence, whose length must be known when compiling",
                      "join it by ConcatFromSequence, or give the shapes of the model's inputs");
     }
     const int first = count;

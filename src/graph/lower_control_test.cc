@@ -163,7 +163,7 @@ TEST(LowerControl, BranchesMayMakeSequencesOfDifferentLengths) {
     if (alike) continue;
     const auto lowered = lower(*maker.graph, ops::builtin_catalog());
     ASSERT_FALSE(lowered.has_value());
-    EXPECT_NE(lowered.error().message.find("a sequence whose length is only known in the run"),
+    EXPECT_NE(lowered.error().message.find("a sequence, whose length must be known when compiling"),
               std::string::npos)
         << lowered.error().message;
   }

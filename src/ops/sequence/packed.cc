@@ -270,7 +270,7 @@ Result<SequenceForm> common_form(const SequenceForm& a, const SequenceForm& b,
   }
   if (a.shape.size() != b.shape.size()) {
     return fail(cat("a sequence has elements of rank ", a.shape.size(), " and of rank ",
-                    b.shape.size(), ", and its length is only known in the run"),
+                    b.shape.size(), ", so its length must be known when compiling"),
                 "give all elements one rank, or make the length known when compiling");
   }
   SequenceForm common = a;
