@@ -35,6 +35,11 @@ export interface Env {
   readonly gossamer: {
     /** Whether compiled models are kept in Cache Storage ("gossamer-compiled") by the hash of their content; default true. */
     cache: boolean;
+    /**
+     * After so many runs with the same shapes a session of open dimensions compiles the model for them, in the background, and uses it as
+     * soon as it is there (results may round differently). 0: never. Default 8. Models of more than 256 MB on the device stay as they are.
+     */
+    specializeAfter: number;
   };
   [name: string]: unknown;
 }
@@ -57,5 +62,5 @@ export const env: Env = {
       gpu.given = value;
     },
   },
-  gossamer: {cache: true},
+  gossamer: {cache: true, specializeAfter: 8},
 };

@@ -7,7 +7,7 @@ import {externalFiles, modelBytes} from './model_bytes.ts';
 import {overridable} from './signature.ts';
 import {defaultsOf, type RunOptions, type SessionOptions, type ValueMetadata} from './options.ts';
 import {providersOf, Refusals} from './providers.ts';
-import {type Runnable, specializing} from './specialized.ts';
+import {type Runnable, type Shapes, specializing} from './specialized.ts';
 import {type DataLocation, Tensor} from './tensor.ts';
 
 /** What another library's tensor has as well. */
@@ -134,6 +134,11 @@ export class InferenceSession {
       model.dispose();
       throw problem;
     }
+  }
+
+  /** Shapes of feeds that came so often that they have a model of their own (env.gossamer.specializeAfter). */
+  get specializedShapes(): readonly Shapes[] {
+    return this.#model.specializedShapes;
   }
 
   /**

@@ -1,10 +1,19 @@
-/** Models that ask for their feeds, compiled by them: where an output's rank, an axis or a shape is what only a run knows. */
+/**
+ * Models compiled by their feeds: where an output's rank, an axis or a shape is what only a run knows, and for shapes that come again
+ * and again, whose kernels are faster.
+ */
 import type {Feed, Model, Output, PortInfo, RunOptions} from '../../runtime/src/index.ts';
 import {type Known, textOf} from './compiled.ts';
+import {env} from './env.ts';
 import {signatureOf} from './signature.ts';
 
+/** Of feeds, by the names of inputs. */
+export type Shapes = Readonly<Record<string, readonly number[]>>;
+
 /** What a session needs of a model. */
-export type Runnable = Pick<Model, 'dispose' | 'groups' | 'inputs' | 'outputs' | 'run'>;
+export interface Runnable extends Pick<Model, 'dispose' | 'groups' | 'inputs' | 'outputs' | 'run'> {
+  readonly specializedShapes: readonly Shapes[];
+}
 
 /** The compiler, or a run, must know more of the feeds. */
 const asksForFeeds = (problem: unknown): boolean => problem instanceof Error && problem.message.includes('known when compiling');
@@ -20,6 +29,8 @@ type Named = readonly [name: string, given: Given];
 const MOST_ELEMENTS = 1024;
 /** That are kept for one session; the one unused for longest goes first. */
 const MOST_MODELS = 8;
+/** Bytes on the device of a model that has a second one beside it for shapes that come again. */
+const MOST_BYTES = 256 * 2 ** 20;
 
 /** From little to all that feeds say: which extents are 1; the values of small integer and boolean inputs after the first, of the first too; all shapes; both. */
 function ways(feeds: readonly Named[]): Known[] {
@@ -41,6 +52,14 @@ class Specialized implements Runnable {
   readonly #models = new Map<string, Promise<Model>>();
   /** Of the ways: those before it were not enough. */
   #first = 0;
+  /** Runs of the general model by the shapes of their feeds. */
+  readonly #runs = new Map<string, number>();
+  readonly #ready = new Map<string, {readonly model: Model; readonly shapes: Shapes}>();
+  #isDisposed = false;
+
+  get specializedShapes(): readonly Shapes[] {
+    return Array.from(this.#ready.values(), ({shapes}) => shapes);
+  }
 
   constructor(ports: Pick<Runnable, 'inputs' | 'outputs'>, general: Model | undefined, load: (known: Known) => Promise<Model>) {
     this.inputs = ports.inputs;
@@ -52,9 +71,10 @@ class Specialized implements Runnable {
 
   async run<Result extends Output | readonly Output[] | undefined = Output>(feeds: Readonly<Record<string, Feed>>, options?: RunOptions): Promise<Record<string, Result>> {
     let refusal: unknown;
+    const special = this.#specialFor(feeds);
     if (this.#general) {
       try {
-        return await this.#general.run(feeds, options);
+        return await (special ?? this.#general).run(feeds, options);
       } catch (problem) {
         if (!asksForFeeds(problem)) throw problem;
         refusal = problem;
@@ -76,6 +96,24 @@ class Specialized implements Runnable {
     throw refusal as Error;
   }
 
+  /** The model for these shapes, where they came often and it is there. Compiled in the background, and never where that fails. */
+  #specialFor(feeds: Readonly<Record<string, Feed>>): Model | undefined {
+    const after = env.gossamer.specializeAfter;
+    const isOpen = this.inputs.some(({shape}) => shape.some((extent) => typeof extent === 'string'));
+    if (!this.#general || !isOpen || after <= 0) return undefined;
+    const shapes: Shapes = Object.fromEntries(Object.entries(feeds as Record<string, {readonly shape?: readonly number[]}>).map(([name, {shape = []}]) => [name, shape]));
+    const key = textOf({shapes});
+    const ready = this.#ready.get(key);
+    if (ready) return ready.model;
+    const runs = (this.#runs.get(key) ?? 0) + 1;
+    this.#runs.set(key, runs);
+    if (runs === after && this.#ready.size < MOST_MODELS && this.#general.report().memory.persistent <= MOST_BYTES) {
+      const made = this.#load({shapes});
+      made.then((model) => (this.#isDisposed ? model.dispose() : this.#ready.set(key, {model, shapes})), () => undefined);
+    }
+    return undefined;
+  }
+
   #model(known: Known): Promise<Model> {
     const key = textOf(known);
     const model = this.#models.get(key) ?? this.#load(known);
@@ -91,7 +129,9 @@ class Specialized implements Runnable {
   }
 
   dispose(): void {
+    this.#isDisposed = true;
     this.#general?.dispose();
+    for (const {model} of this.#ready.values()) model.dispose();
     for (const model of this.#models.values()) void model.then((each) => each.dispose(), () => undefined);
     this.#models.clear();
   }

@@ -254,6 +254,24 @@ test('a rank that only the run knows: compiled by the feeds', {skip}, async () =
   await session.release();
 });
 
+test('shapes that come again have a model of their own', {skip}, async () => {
+  const session = await InferenceSession.create(perceptron('n'));
+  const run = async (rows: number): Promise<void> => assert.deepEqual((await session.run({x: x(rows)}))['y']?.data, WANTED.slice(0, 2 * rows));
+  for (let at = 0; at < 7; ++at) await run(4);
+  assert.deepEqual(session.specializedShapes, []);
+  await run(4);
+  while (session.specializedShapes.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.deepEqual(session.specializedShapes, [{x: [4, 3]}]);
+  await run(4);
+  await run(1);
+  await session.release();
+  const closed = await InferenceSession.create(perceptron(4));
+  for (let at = 0; at < 9; ++at) await closed.run({x: x()});
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.deepEqual(closed.specializedShapes, []);
+  await closed.release();
+});
+
 test('an axis of the run', {skip}, async () => {
   const session = await InferenceSession.create(summedOver(['a', 'b']));
   const x = new Tensor('float32', Float32Array.of(1, 2, 3, 4, 5, 6), [2, 3]);
