@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import pickle
 import subprocess
 import sys
@@ -384,3 +385,40 @@ print("done")
 """
     made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False)
     assert (made.returncode, made.stdout, made.stderr) == (0, "done\n", "")
+
+
+def _slopes(function, x):
+    leaf = gs.tensor(np.asarray(x, np.float32), requires_grad=True)
+    function(leaf).sum().backward()
+    return leaf.grad.numpy()
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "slopes"),
+    [
+        # PyTorch's, at kinks, at 0 and where an exponential overflows.
+        (lambda x: F.binary_cross_entropy(x, gs.tensor(np.float32([1, 0, 0, 1])), reduction="sum"), [1, 0, 1, 0], [0, 0, 1e12, -1e12]),
+        (lambda x: F.binary_cross_entropy_with_logits(x, gs.tensor(np.float32([1, 0, 1])), reduction="sum"), [0, 0, -200], [-0.5, 0.5, -1]),
+        (lambda x: F.prelu(x, gs.tensor(np.float32([0.25]))), [0, -1, 1], [0.25, 0.25, 1]),
+        (lambda x: F.cosine_similarity(x, gs.tensor(np.float32([[3, 4]]))), [[0, 0]], [[6e7, 8e7]]),
+        (F.softplus, [0, -200, 200], [0.5, 0, 1]),
+        (F.silu, [-100, 0], [0, 0.5]),
+        (lambda x: x.std(), [1, 1, 1], [0, 0, 0]),
+        (lambda x: x.norm(), [0, 0], [0, 0]),
+        (lambda x: x.norm(3), [0, 0], [0, 0]),
+        (lambda x: x.atan2(gs.tensor(np.float32([0, 0, -1]))), [1, 0, 0], [0, 0, -1]),
+        (lambda x: x.log1p(), [0, 2], [1, 1 / 3]),
+        (lambda x: x.expm1(), [0, -2], [1, math.exp(-2)]),
+    ],
+)
+def test_gradients_at_special_points(function, x, slopes):
+    np.testing.assert_allclose(_slopes(function, x), np.float32(slopes), rtol=2e-6)
+
+
+def test_functions_are_accurate_near_zero():
+    x = np.float32([1e-8, -1e-7, 1e-4, 0.49, 3])
+    np.testing.assert_allclose(gs.tensor(x).log1p().numpy(), np.log1p(x.astype(np.float64)), rtol=3e-7)
+    np.testing.assert_allclose(gs.tensor(x).expm1().numpy(), np.expm1(x.astype(np.float64)), rtol=6e-7)
+    for p in (-math.inf, -1, 0, 0.5, 1, 3, math.inf):
+        y = np.float32([-3, 2, 4])
+        np.testing.assert_allclose(gs.tensor(y).norm(p).numpy(), np.linalg.norm(y, p), rtol=1e-6)

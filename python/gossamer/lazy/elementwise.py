@@ -200,11 +200,16 @@ class Elementwise(Core):
         return self._choose(wins, bound, self._choose(self == bound, both, self))
 
     def atan2(self, other: Tensor) -> Tensor:
-        """The angle of the point (other, this)."""
-        half = self.div(other).atan()
-        turned = half + (self >= 0).to(half._dtype) * (2 * math.pi) - math.pi  # type: ignore[operator]
-        straight = self.sign() * (math.pi / 2)
-        return self._choose(other > 0, half, self._choose(other < 0, turned, straight))
+        """The angle of the point (other, this). Its gradient at the origin is 0."""
+        dtype = self._common(other)  # type: ignore[attr-defined]
+        # Infinities become large numbers, whose quotients are not NaN.
+        y, x = (each.to(dtype)._floating().clamp(-3e38, 3e38) for each in (self, other))  # type: ignore[attr-defined]
+        # The smaller coordinate over the larger one: neither value nor gradient divides by 0.
+        steep = y.abs() > x.abs()
+        large = y._choose(steep, y, x)
+        angle = (y._choose(steep, x, y) / y._choose(large == 0, math.inf, large)).atan()
+        up = y._choose(y < 0, -1.0, 1.0).to(y._dtype) * math.pi
+        return y._choose(steep, up * 0.5 - angle, y._choose(x < 0, angle + up, angle))
 
     def _choose(self, condition: Any, a: Any, b: Any) -> Tensor:
         if isinstance(a, Core):
@@ -344,12 +349,18 @@ class Elementwise(Core):
         return self.log() * math.log10(math.e)
 
     def log1p(self) -> Tensor:
-        """The logarithm of 1 + x."""
-        return (self + 1).log()  # type: ignore[operator]
+        """The logarithm of 1 + x, accurate near 0."""
+        x = self._floating()
+        near = x.abs() < 0.5
+        small = x._choose(near, x, 0.0)
+        return x._choose(near, (small / (small + 2)).atanh() * 2, (x._choose(near, 0.0, x) + 1).log())
 
     def expm1(self) -> Tensor:
-        """exp(x) - 1"""
-        return self.exp() - 1
+        """exp(x) - 1, accurate near 0."""
+        x = self._floating()
+        near = x.abs() < 1
+        t = (x._choose(near, x, 0.0) * 0.5).tanh()
+        return x._choose(near, t * 2 / (1 - t), x._choose(near, 0.0, x).exp() - 1)
 
     def sqrt(self) -> Tensor:
         """The square root."""

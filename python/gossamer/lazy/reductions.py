@@ -101,17 +101,28 @@ class Reductions(Elementwise):
         return squares.sum(dim, keepdim) / max(count - correction, 0)
 
     def std(self, dim: Axes = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
-        """The root of var()."""
-        return self.var(dim, correction=correction, keepdim=keepdim).sqrt()
+        """The root of var(). Its gradient where all elements are one is 0."""
+        self._want_floats("std")
+        count = self._count(dim, "std")
+        return (self - self.mean(dim, True)).norm(2, dim, keepdim) / max(count - correction, 0) ** 0.5
 
     def norm(self, p: float = 2, dim: Axes = None, keepdim: bool = False) -> Tensor:
-        """The p-norm; inf: the largest absolute value."""
+        """The p-norm; inf and -inf: the largest and smallest absolute value; 0: how many elements are not 0."""
         x = self._floating()
         if p in (1, 2):
             return x._reduce(f"ReduceL{int(p)}", dim, keepdim)
         if p == math.inf:
             return x.abs().amax(dim, keepdim)
-        return x.abs().pow(float(p)).sum(dim, keepdim).pow(1 / p)
+        if p == -math.inf:
+            return x.abs().amin(dim, keepdim)
+        if p == 0:
+            return (x != 0).to(x._dtype).sum(dim, keepdim)
+
+        # A power of 0 may have an infinite slope: gradients there are 0.
+        def power(of: Tensor, to: float) -> Tensor:
+            return of._choose(of == 0, 0.0**to if to > 0 else math.inf, of._choose(of == 0, 1.0, of).pow(to))
+
+        return power(power(x.abs(), float(p)).sum(dim, keepdim), 1 / p)
 
     def argmax(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
         """Where the largest element lies along an axis, the first one of equals, or among all; int64."""

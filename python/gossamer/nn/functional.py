@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -114,7 +114,7 @@ def log_softmax(x: Tensor, dim: int = -1) -> Tensor:
 def prelu(x: Tensor, weight: Tensor) -> Tensor:
     """weight times x below 0; one number, or one a channel."""
     fitted = weight if weight.numel() == 1 else weight.reshape([-1] + [1] * max(x.ndim - 2, 0))
-    return x.relu() - (-x).relu() * fitted
+    return x._apply("PRelu", [x, fitted])
 
 
 def glu(x: Tensor, dim: int = -1) -> Tensor:
@@ -281,8 +281,8 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
 
 
 def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along an axis."""
-    return (a * b).sum(dim) / (a.norm(2, dim) * b.norm(2, dim)).clamp(eps)
+    """The cosine of the angle between vectors along an axis; each norm is at least eps."""
+    return (normalize(a, 2.0, dim, eps) * normalize(b, 2.0, dim, eps)).sum(dim)
 
 
 def scaled_dot_product_attention(
@@ -341,15 +341,26 @@ def smooth_l1_loss(x: Tensor, target: Tensor, reduction: str = "mean", beta: flo
 def binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """Of probabilities; their logarithms are at least -100."""
     _same_shape("binary_cross_entropy", x, target)
-    loss = -(target * x.log().clamp(-100) + (1 - target) * (1 - x).log().clamp(-100))
+
+    def entropy(p: Tensor) -> Tensor:
+        return -(target * p.log().clamp(-100) + (1 - target) * (1 - p).log().clamp(-100))
+
+    loss = _saturating(x, target, entropy) if x.requires_grad else entropy(x)
     return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _saturating(x: Tensor, target: Tensor, entropy: Callable[[Tensor], Tensor]) -> Tensor:
+    """`entropy` where x (1 - x) exceeds 1e-12. Elsewhere its logarithms have no gradient: a term of value 0 has the gradient instead."""
+    still = x.detach()
+    inside = still * (1 - still) > 1e-12
+    slope = (still - target.detach()) * 1e12
+    return where(inside, entropy(where(inside, x, 0.5)), entropy(still) + (x - still) * slope)
 
 
 def binary_cross_entropy_with_logits(x: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> Tensor:
     """Of logits. pos_weight: a factor of the positive ones."""
     _same_shape("binary_cross_entropy_with_logits", x, target)
-    rest = softplus(-x.abs())  # log(1 + exp(-x)) without overflow
-    loss = x.relu() - x * target + rest if pos_weight is None else (1 - target) * x + ((pos_weight - 1) * target + 1) * (rest + (-x).relu())
+    loss = softplus(x) - x * target if pos_weight is None else (1 - target) * x + ((pos_weight - 1) * target + 1) * softplus(-x)
     return _reduced(loss if weight is None else loss * weight, reduction)
 
 
