@@ -1,5 +1,5 @@
 // Models with known outputs on every target, each by one `gossamer test` with one browser or driver: a fixed share of the
-// conformance cases and of the catalog's, random graphs, the small models of this project, and open dimensions.
+// conformance cases and of the catalog's, random graphs, the small models of this project, open dimensions, and the zoo.
 //
 //   node tests/cases/suite.mjs [--all] [--corpus NAME,NAME] [--device rpc://HOST:PORT/NAME?token=TOKEN] [CONFIGURATION...]
 //
@@ -12,11 +12,12 @@ import * as graphs from '../fuzz/graphs.mjs';
 import * as models from '../models/own.mjs';
 import * as open from '../open/cases.mjs';
 import {Tally} from '../tally.mjs';
+import * as zoo from '../zoo/cases.mjs';
 
 // planFor(configuration, {all, tally}) of each gives undefined, or {folders, names, judge(verdict), end(verdicts)}: cases
 // below folders, what is wrong with a verdict (null: it does not count), and with all of them. Names start with a
 // folder's own name, which differs between corpora.
-const corpora = {conformance, catalog, graphs, models, open};
+const corpora = {conformance, catalog, graphs, models, open, zoo};
 
 const forms = {
   native: ['--device', 'native'], // no browser: wgpu-native, OpenGL, wasmtime

@@ -1,0 +1,48 @@
+// The zoo: networks that people deploy, as PyTorch exports them with open dimensions, against the outputs of ONNX Runtime.
+// `make zoo` generates the models (export.py). A case that passes only with fixed shapes has failed.
+import {existsSync, readdirSync} from 'node:fs';
+import path from 'node:path';
+
+const folder = path.resolve(import.meta.dirname, '../../third_party/cache/zoo');
+
+// Models that `make test` runs: small ones of different kinds.
+const SMOKE = ['attention', 'dlrm', 'encodec_decoder', 'gpt2', 'lstm_tagger', 'minilm', 'mobilenetv3_small', 'vae_decoder'];
+
+const TARGETS = ['cpu', 'wasm', 'webgpu', 'webgl'];
+
+/** Models that do not pass yet: {model: [targets, reason]}. This list may only shrink. */
+const KNOWN = {
+  dlrm_dynamo: [TARGETS, 'a Loop that carries a sequence, with a trip count of the run'],
+  faster_rcnn: [TARGETS, 'Resize by sizes that are computed from shapes through floats'],
+};
+
+const setsOf = (model) => readdirSync(path.join(folder, model)).filter((name) => name.startsWith('test_data_set_')).sort();
+
+/** The generated models, by name. */
+export const zooModels = () => (existsSync(folder) ? readdirSync(folder).filter((name) => existsSync(path.join(folder, name, 'model.onnx'))).sort() : []);
+
+/** tests/cases/suite.mjs has the contract. */
+export function planFor(configuration, {all, tally}) {
+  if (!(all ? [...TARGETS, 'cpu avx2', 'cpu sse'] : TARGETS).includes(configuration)) return undefined;
+  const models = zooModels();
+  if (models.length === 0) {
+    if (configuration === 'cpu') tally.skip('zoo', 'its models are not generated, because PyTorch takes 6 GB of disk; run `make zoo`');
+    return undefined;
+  }
+  const chosen = all ? models : models.filter((name) => SMOKE.includes(name));
+  const [target] = configuration.split(' ');
+  const failed = new Set();
+  return {
+    folders: [folder],
+    names: chosen.flatMap((model) => setsOf(model).map((set) => `zoo/${model}/${set}`)),
+    judge({name, status, message, known}) {
+      const [targets, reason] = KNOWN[name.split('/')[1]] ?? [];
+      const problem = status !== 'pass' ? message || status : known ? `only with ${known} known` : '';
+      if (!reason || !targets.includes(target)) return problem;
+      if (problem) failed.add(name.split('/')[1]);
+      return null;
+    },
+    // Some cases of a listed model may pass.
+    end: () => chosen.filter((model) => KNOWN[model]?.[0].includes(target) && !failed.has(model)).map((model) => `${model} passes: remove it from KNOWN of tests/zoo/cases.mjs`),
+  };
+}

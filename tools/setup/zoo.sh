@@ -1,0 +1,5 @@
+#!/bin/sh
+# What exports the models of the zoo (tests/zoo): PyTorch and libraries of models, 6 GB. Only `make zoo` needs it, so it calls this.
+set -eu
+cd "$(dirname "$0")/../.."
+tools/setup/virtual_environment.sh tests/zoo/requirements.txt third_party/cache/zoo-environment
