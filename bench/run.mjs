@@ -28,7 +28,7 @@ const {values: options} = parseArgs({
   options: {
     only: {type: 'string', default: PARTS.join(',')},
     model: {type: 'string'},
-    part: {type: 'string'}, // of the table of models: models,matmul,kernels,growth
+    part: {type: 'string'}, // of the table of models: models,matmul,kernels,growth,zoo
     build: {type: 'string', default: join(root, 'build')},
     before: {type: 'string'}, // a checkout that bench/before.sh has built; none: without that party
     budget: {type: 'string', default: '6'}, // seconds for one comparison, besides its start
@@ -60,6 +60,8 @@ const packages = packageMaker(editions, join(bench, `.cache/packages-${process.p
 process.once('exit', () => packages.clear());
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 const problems = before || unasked ? [] : ['the earlier build: bench/before.sh has not made it, or not here'];
+if (models.some(({name, part, here}) => here && !here() && (listed(options.part)?.includes(part) ?? true) && (listed(options.model)?.includes(name) ?? true)))
+  problems.push('the zoo: `make zoo` has not generated its models here, so its rows are left out');
 const kind = options.machine ?? `${cpus()[0].model.toLowerCase().replace(/[^a-z0-9]+/g, '-')}-${cpus().length}-core`;
 const whole = only.length === PARTS.length && !options.model && !options.part;
 const folder = whole ? join(bench, 'results') : join(bench, '.cache/results');

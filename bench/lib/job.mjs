@@ -9,18 +9,19 @@ const THREADED = ['models', 'matmul', 'training', 'decoding'];
 
 /**
  * devices, names (of models), parts (of the table), without (parties): lists; undefined: all. threads: of wasm and cpu.
- * Throws for a name or a part that is in no table.
+ * Rows whose files are not here are left out. Throws for a name or a part that is in no table.
  */
 export function comparisonsOf({devices, names, parts, without = [], threads = [1]}) {
   const unknown = names?.find((name) => !models.some((model) => model.name === name));
   if (unknown) throw new Error(`no model "${unknown}"; there are ${models.map(({name}) => name).join(', ')}`);
   const strange = parts?.find((part) => !models.some((model) => model.part === part));
   if (strange) throw new Error(`no part "${strange}"; there are ${[...new Set(models.map(({part}) => part))].join(', ')}`);
-  const wanted = models.filter(({name, part}) => (!names || names.includes(name)) && (!parts || parts.includes(part)));
+  const wanted = models.filter(({name, part, here = () => true}) => here() && (!names || names.includes(name)) && (!parts || parts.includes(part)));
   const counts = (device) => (device === 'wasm' || device === 'cpu' ? threads : [1]);
   return devices.flatMap((device) =>
     counts(device).flatMap((count, nth) =>
       wanted
+        .filter(({devices: its}) => !its || its.includes(device))
         .filter(({part, training, decoding}) => (nth === 0 || THREADED.includes(part)) && !((training || decoding) && device === 'cpu')) // tensors and state are of the page
         .map((model) => {
           const parties = partiesFor(model, device).filter(({once}) => nth === 0 || !once);

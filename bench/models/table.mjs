@@ -1,5 +1,5 @@
 // The models and kernels that are measured. A row:
-//   name, title, part: 'models' | 'matmul' | 'kernels' | 'training' | 'decoding' | 'growth'
+//   name, title, part: 'models' | 'matmul' | 'kernels' | 'training' | 'decoding' | 'growth' | 'zoo'
 //   graph(): Graph      what runs; of chained rows graph(links): the time is the difference between two chains, by link
 //   flops               of one run, or of one link; undefined where arithmetic is not what counts
 //   training()          of steps of training, in place of graph(): what a step needs (training.mjs)
@@ -8,7 +8,10 @@
 //   net()               a network as layers, for parties that do not read ONNX
 //   tolerance           of outputs' relative error between parties (default 1e-3)
 //   large               more than a phone's page can hold
+//   devices             where it is measured (default: everywhere)
+//   here()              whether its files are on this machine (default: it needs none)
 //   family, count       of growth: the same operator at several sizes; special: its data is no usual one
+import {exportedGraph, isExported} from './exported.mjs';
 import {growth} from './growth.mjs';
 import {attentionHeads, convolution, fourBits, layerNormRows, matmulChain, rowTimesMatrix, softmaxRows} from './kernels.mjs';
 import {mobilenetv2, networkGraph, resnet18, resnet50, squeezenet} from './networks.mjs';
@@ -22,6 +25,11 @@ const network = (title, net, flops) => ({name: net.name, title, part: 'models', 
 const kernel = (name, title, part, flops, graph) => ({name, title, part, flops, graph, chained: true});
 const matmul = (size) => kernel(`matmul${size}`, `matmul ${size}³`, 'matmul', 2 * size ** 3, (links) => matmulChain(size, links));
 const conv = (channels, extent) => kernel(`conv${channels}`, `conv 3x3, ${channels} x ${extent}²`, 'kernels', 18 * channels ** 2 * extent ** 2, (links) => convolution(channels, extent, links));
+
+/** A model of the zoo (tests/zoo), with the dimensions open that its export leaves open. */
+const exported = (name, title) => ({
+  name: `zoo_${name}`, title: `${title}, open`, part: 'zoo', devices: ['cpu', 'wasm', 'webgpu'], here: () => isExported(name), graph: () => exportedGraph(name),
+});
 
 export const models = [
   network('ResNet-18', resnet18, 3.63e9),
@@ -51,6 +59,22 @@ export const models = [
   ...steps,
   {name: 'gpt2_decode', title: 'GPT-2, a token after 64 to 240, caches kept', part: 'decoding', graph: () => gpt2({length: 1, past: 64, free: true}), decoding: {past: 64, most: 240}, flops: 46e6},
   ...growth,
+  exported('attention', 'Attention, 6 x 256 x 64'),
+  exported('efficientnet_b0', 'EfficientNet-B0'),
+  exported('mobilenetv3_small', 'MobileNetV3'),
+  exported('convnext_atto', 'ConvNeXt'),
+  exported('swin_tiny', 'Swin'),
+  exported('vit_small', 'ViT'),
+  exported('dinov2', 'DINOv2'),
+  exported('segformer', 'Segformer'),
+  exported('detr', 'DETR'),
+  exported('yolo', 'YOLOv8n'),
+  exported('vae_decoder', 'VAE decoder'),
+  exported('minilm', 'MiniLM, 2 x 16'),
+  exported('deberta_v3', 'DeBERTa-v3, 2 x 16'),
+  exported('clip_vision', 'CLIP, image'),
+  exported('whisper_encoder', 'Whisper encoder'),
+  exported('encodec_decoder', 'EnCodec decoder'),
 ];
 
 /** Chains' lengths. Where a launch costs little and arithmetic much, short ones do. */

@@ -4,7 +4,7 @@ import {at} from './places.mjs';
 
 const openers = async (module) => (await import(`./parties/${module}.mjs`)).open;
 
-const ARRAYS = {f32: Float32Array, i32: Int32Array, i64: BigInt64Array, i8: Int8Array, u8: Uint8Array};
+const ARRAYS = {f32: Float32Array, i32: Int32Array, i64: BigInt64Array, i8: Int8Array, u8: Uint8Array, bool: Uint8Array};
 
 /** A graph whose files the server has (lib/packages.mjs); engines want arrays of their own frame. */
 async function servedGraph(post, wanted) {

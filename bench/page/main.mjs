@@ -82,7 +82,7 @@ async function offer() {
     if (device === 'webgpu') boxes[device].disabled = !navigator.gpu;
   }
   const groups = Object.fromEntries(Object.entries(GROUPS).map(([part, title]) => [part, chip($('more'), part, title, false)]));
-  for (const model of models) {
+  for (const model of models.filter(({here}) => !here)) {
     const {name, title, part, large} = model;
     boxes[name] = groups[part] ?? chip($(part), name, title, part === 'models' && !(phone && large));
   }
@@ -91,7 +91,7 @@ async function offer() {
     $('start').disabled = true;
     const {software} = await describePage();
     for (const device of Object.keys(DEVICES).filter((each) => boxes[each].checked)) {
-      for (const model of models.filter(({name}) => boxes[name].checked)) {
+      for (const model of models.filter(({name}) => boxes[name]?.checked)) {
         const parties = partiesFor(model, device).filter(({name}) => before || name !== 'before');
         const comparison = {model: model.name, device, threads: 1, parties: parties.map(({name}) => name)};
         await runOne(comparison, {...settings, software}, ({text}) => {

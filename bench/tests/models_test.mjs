@@ -89,7 +89,7 @@ test('the graph of a network names what its layers make, in order', () => {
 });
 
 test('every row makes a graph whose nodes read what was made before, with inputs of their shape', () => {
-  for (const model of models.filter(({large, name, training, count = 0}) => !large && !training && count < 1e6 && name !== 'matmul4096')) {
+  for (const model of models.filter(({large, name, training, here, count = 0}) => !large && !training && !here && count < 1e6 && name !== 'matmul4096')) {
     const {nodes, inputs, weights, outputs} = model.graph(model.chained ? 3 : undefined);
     const made = new Set([...inputs, ...weights].map(({name}) => name).concat(''));
     for (const {shape, data, name} of [...inputs, ...weights]) assert.equal(shape.reduce((a, b) => a * b, 1), data.length, `${model.name}: ${name}`);

@@ -1,0 +1,96 @@
+// How fast the zoo's models (tests/zoo) are on the CPU with one thread: open as they are exported, and with all shapes fixed,
+// both against ONNX Runtime. CPU time; the three take turns, run by run.
+//
+//   node bench/zoo.mjs [--only NAME,...] [--set 0] [--cpu haswell] [--seconds 4] [--build FOLDER] [--json FILE]
+//
+// --set: the test data set that is fed. --seconds: of one model's turns. Outputs are compared with those of ONNX Runtime.
+import {execFileSync} from 'node:child_process';
+import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import {parseArgs} from 'node:util';
+import {zooModels} from '../tests/zoo/cases.mjs';
+import {buildServe, openServed} from './lib/cpu/serve.mjs';
+import {bench, root} from './lib/layout.mjs';
+import {interleave, judge, median} from './lib/measure.mjs';
+import {ms} from './lib/report.mjs';
+import {exportedGraph} from './models/exported.mjs';
+
+const {values: options} = parseArgs({options: {
+  only: {type: 'string'}, set: {type: 'string', default: '0'}, cpu: {type: 'string'}, seconds: {type: 'string', default: '4'},
+  build: {type: 'string', default: path.join(root, 'build')}, json: {type: 'string'},
+}});
+const known = zooModels();
+const names = options.only?.split(',') ?? known;
+const unknown = names.filter((name) => !known.includes(name));
+if (known.length === 0 || unknown.length > 0) {
+  console.error(known.length === 0 ? 'zoo: there are no models; `make zoo` generates them' : `zoo: there is no model ${unknown.join(', ')}; there are ${known.join(', ')}`);
+  process.exit(2);
+}
+const build = path.resolve(options.build);
+const python = path.join(root, 'third_party/cache/zoo-environment/bin/python');
+const work = mkdtempSync(path.join(os.tmpdir(), 'gossamer-zoo-'));
+process.once('exit', () => rmSync(work, {recursive: true, force: true}));
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
+const serve = buildServe(root, build);
+
+/** Opens a party; {problem} where it cannot. */
+async function attempt(name, open) {
+  try {
+    return {name, ...(await open())};
+  } catch (problem) {
+    const said = String(problem.stderr || problem.message).trim().split('\n');
+    return {name, problem: said.find((line) => /error/i.test(line)) ?? said.at(-1)};
+  }
+}
+
+function openPackage(graph, fixed) {
+  const folder = path.join(work, 'package', fixed ? 'fixed' : 'open');
+  const shapes = fixed ? graph.inputs.flatMap(({name, shape}) => ['--shape', `${name}=${shape.join(',')}`]) : [];
+  const cpu = options.cpu ? ['--cpu', options.cpu] : [];
+  rmSync(folder, {recursive: true, force: true});
+  execFileSync(path.join(build, 'gossamer'), ['compile', graph.source, '--target', 'cpu', '--emit', 'package', '-o', folder, ...cpu, ...shapes], {stdio: ['ignore', 'ignore', 'pipe']});
+  return openServed(serve, [folder, '1'], graph);
+}
+
+async function measure(name) {
+  const graph = exportedGraph(name, Number(options.set));
+  const parties = [
+    await attempt('ort', () => openServed(python, [path.join(bench, 'cpu/onnxruntime_serve.py'), graph.source, '1'], graph)),
+    await attempt('open', () => openPackage(graph, false)),
+    await attempt('fixed', () => openPackage(graph, true)),
+  ];
+  const outputs = [];
+  for (const party of parties) outputs.push(party.problem ? undefined : await party.run().catch((problem) => void (party.problem = problem.message)));
+  const verdicts = judge(outputs, 1e-3);
+  const alive = parties.filter(({problem}) => !problem).map(({name: party, timed}) => ({name: party, run: timed}));
+  const times = await interleave(alive, {rounds: 200, warmup: 2, leastRounds: 5, budgetMs: 1e3 * Number(options.seconds)});
+  parties.forEach(({close}) => close?.());
+  const of = (party) => {
+    const at = parties.findIndex((each) => each.name === party);
+    const problem = parties[at].problem ?? (verdicts[at].wrong ? `off by ${verdicts[at].error.toExponential(0)}` : undefined);
+    return {...times.find((each) => each.name === party), problem};
+  };
+  return {name, ort: of('ort'), open: of('open'), fixed: of('fixed')};
+}
+
+const over = (a, b) => (a.cpu !== undefined && b.cpu !== undefined ? a.cpu / b.cpu : undefined);
+const times = (value) => (value === undefined ? '' : value.toFixed(2));
+
+/** The columns of ratios: open and fixed against ONNX Runtime, open against fixed. */
+const RATIOS = [({open, ort}) => over(open, ort), ({fixed, ort}) => over(fixed, ort), ({open, fixed}) => over(open, fixed)];
+
+const compiledFor = options.cpu ? ` Packages are compiled for ${options.cpu}; ONNX Runtime uses all that the processor has.` : '';
+console.log(`CPU time of a run in ms, one thread, medians of turns; ${os.cpus()[0].model}.${compiledFor}\n`);
+console.log('| model | ONNX Runtime | open | all fixed | open / ORT | fixed / ORT | open / fixed | |\n|---|--:|--:|--:|--:|--:|--:|---|');
+const rows = [];
+for (const name of names) {
+  const row = await measure(name);
+  rows.push(row);
+  const said = ['ort', 'open', 'fixed'].flatMap((party) => (row[party].problem ? [`${party}: ${row[party].problem}`] : []));
+  console.log(`| ${[name, ms(row.ort.cpu), ms(row.open.cpu), ms(row.fixed.cpu), ...RATIOS.map((ratio) => times(ratio(row))), said.join('; ').replaceAll('|', '\\|')].join(' | ')} |`);
+}
+const columns = RATIOS.map((ratio) => rows.map(ratio).filter((value) => value !== undefined)).map((values) => (values.length ? values : [NaN]));
+console.log(`| **median** | | | | ${columns.map((values) => median(values).toFixed(2)).join(' | ')} | |`);
+console.log(`| **worst** | | | | ${columns.map((values) => Math.max(...values).toFixed(2)).join(' | ')} | |`);
+if (options.json) writeFileSync(options.json, `${JSON.stringify(rows, null, 1)}\n`);
