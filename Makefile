@@ -9,7 +9,7 @@ RUN := . tools/setup/environment.sh;
 PACKAGES := runtime compiler tensor ort rpc
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native wasm web packages build test check demo examples bench bench-pack conformance fuzz fingerprints aarch64 format lint sanitize clean
+.PHONY: help setup native wasm web packages build test check demo examples bench bench-pack conformance zoo fuzz fingerprints aarch64 format lint sanitize clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -56,9 +56,14 @@ bench-pack: build ## one folder that measures on any machine with a Chromium and
 	@$(RUN) tools/setup/setup.sh --bench && bench/before.sh >/dev/null && node bench/pack.mjs $(ARGS)
 
 conformance: build ## all cases of the shared test data and the onnx package on every target, into docs/conformance.md
-	@$(RUN) node tests/conformance/run.mjs && node tests/cases/suite.mjs --all --corpus catalog,graphs,models
+	@$(RUN) node tests/conformance/run.mjs && node tests/cases/suite.mjs --all --corpus catalog,graphs,models,zoo
 	@$(RUN) node tests/cases/suite.mjs --all --corpus conformance "webgpu native" "webgl native" "wasm native" "opengl es31" "cpu avx2" "cpu sse"
 	@$(RUN) node tests/space/suite.mjs --seeds 4 && node tests/packages/suite.mjs --all
+
+zoo: build ## export networks that people deploy (6 GB of PyTorch), test them with open dimensions, and time them on the cpu
+	@$(RUN) tools/setup/zoo.sh && third_party/cache/zoo-environment/bin/python tests/zoo/export.py
+	@$(RUN) node tests/cases/suite.mjs --all --corpus zoo cpu wasm webgpu webgl
+	@$(RUN) node bench/zoo.mjs $(ARGS)
 
 fuzz: build ## random graphs on every target; ARGS="--count 5000 --target cpu --minimise"
 	@$(RUN) node tests/fuzz/fuzz.mjs $(ARGS)
