@@ -64,11 +64,22 @@ def wav2vec2() -> Model:
     return Model(call, feeds, {"input_values": {0: "batch", 1: "samples"}}, ["logits"])
 
 
+def encodec() -> hf.EncodecModel:
+    config = hf.EncodecConfig(num_filters=16, hidden_size=64, codebook_size=128, codebook_dim=64, target_bandwidths=[3.0], upsampling_ratios=[8, 5, 4, 2])
+    return conditioned(hf.EncodecModel(config))
+
+
+@recipe()
+def encodec_encoder() -> Model:
+    """From samples to a codec's vectors; the padding depends on the length."""
+    feeds = [{"samples": values(batch, 1, length, seed=batch)} for batch, length in ((1, 4000), (2, 3001))]
+    return Model(Call(encodec(), lambda each, sound: each.encoder(sound)), feeds, {"samples": {0: "batch", 2: "length"}}, ["vectors"])
+
+
 @recipe()
 def encodec_decoder() -> Model:
     """From a codec's codes to samples: sums of code books, an LSTM, transposed convolutions."""
-    config = hf.EncodecConfig(num_filters=16, hidden_size=64, codebook_size=128, codebook_dim=64, target_bandwidths=[3.0], upsampling_ratios=[8, 5, 4, 2])
-    module = conditioned(hf.EncodecModel(config))
+    module = encodec()
 
     def call(module: hf.EncodecModel, codes: torch.Tensor) -> torch.Tensor:
         return module.decoder(module.quantizer.decode(codes.transpose(0, 1)))

@@ -45,3 +45,21 @@ def llama() -> Model:
         vocab_size=2000, hidden_size=256, intermediate_size=688, num_hidden_layers=3, num_attention_heads=8, num_key_value_heads=4, max_position_embeddings=256, bos_token_id=1, eos_token_id=2
     )
     return decoder(hf.LlamaForCausalLM(config), 2000, 3, 4, 32)
+
+
+@recipe()
+def t5() -> Model:
+    """Encoder and decoder in one model, without caches; positions are relative."""
+    config = hf.T5Config(vocab_size=2000, d_model=192, d_kv=48, d_ff=512, num_layers=2, num_heads=4, feed_forward_proj="gated-gelu", decoder_start_token_id=0)
+    module = conditioned(hf.T5ForConditionalGeneration(config))
+
+    def call(module: torch.nn.Module, ids: torch.Tensor, shown: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return module(input_ids=ids, attention_mask=shown, decoder_input_ids=target, use_cache=False).logits
+
+    def feeds(batch: int, length: int, target: int) -> dict[str, torch.Tensor]:
+        shown = mask(batch, length, padding=2)
+        return {"input_ids": tokens(batch, length, 2000, seed=length), "attention_mask": shown, "decoder_input_ids": tokens(batch, target, 2000, seed=target)}
+
+    text = {0: "batch", 1: "sequence"}
+    dims = {"input_ids": text, "attention_mask": text, "decoder_input_ids": {0: "batch", 1: "target"}}
+    return Model(Call(module, call), [feeds(2, 16, 9), feeds(1, 33, 1), feeds(3, 7, 14)], dims, ["logits"])

@@ -64,3 +64,8 @@ def regnety_004() -> Model:
 @recipe()
 def ghostnetv2() -> Model:
     return backbone("ghostnetv2_100")
+
+
+@recipe()
+def fastvit() -> Model:
+    return backbone("fastvit_t8", size=256)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from own_modules import Attention, ImageDecoder, Recommender, SuperResolution, Tagger
+from own_modules import Attention, Denoiser, ImageDecoder, MessagePassing, Recommender, SuperResolution, Tagger
 from recipes import Model, images, recipe, tokens, values
 from weights import conditioned
 
@@ -12,6 +12,25 @@ from weights import conditioned
 def vae_decoder() -> Model:
     feeds = [{"latent": values(batch, 4, height, width, seed=batch)} for batch, height, width in ((1, 16, 16), (2, 9, 13))]
     return Model(conditioned(ImageDecoder()), feeds, {"latent": {0: "batch", 2: "height", 3: "width"}}, ["image"])
+
+
+@recipe("legacy", "dynamo")
+def denoiser() -> Model:
+    def feeds(batch: int, height: int, width: int, length: int) -> dict[str, torch.Tensor]:
+        step = torch.full((batch,), 500.0) - 90 * torch.arange(batch)
+        return {"latent": values(batch, 4, height, width, seed=batch), "step": step, "text": values(batch, length, 96, seed=length)}
+
+    dims = {"latent": {0: "batch", 2: "height", 3: "width"}, "step": {0: "batch"}, "text": {0: "batch", 1: "tokens"}}
+    return Model(conditioned(Denoiser()), [feeds(2, 16, 16, 7), feeds(1, 10, 22, 77)], dims, ["noise"])
+
+
+@recipe()
+def message_passing() -> Model:
+    def feeds(nodes: int, edges: int) -> dict[str, torch.Tensor]:
+        ends = torch.randint(0, nodes, (2, edges), generator=torch.Generator().manual_seed(nodes))
+        return {"nodes": values(nodes, 16, seed=edges), "edges": ends}
+
+    return Model(conditioned(MessagePassing()), [feeds(30, 90), feeds(7, 1), feeds(5, 33)], {"nodes": {0: "nodes"}, "edges": {1: "edges"}}, ["scores"])
 
 
 @recipe()

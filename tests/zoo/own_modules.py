@@ -138,6 +138,31 @@ class ImageDecoder(nn.Module):
         return self.leave(x)
 
 
+class Denoiser(nn.Module):
+    """A step of a latent diffusion model with one halving: the time as sines, a text's tokens by attention."""
+
+    def __init__(self, width: int = 64, text: int = 96) -> None:
+        super().__init__()
+        self.enter = nn.Conv2d(4, width, 3, padding=1)
+        self.wide = ResidualBlock(width, width)
+        self.down = nn.Conv2d(width, 2 * width, 3, 2, 1)
+        self.time = nn.Sequential(nn.Linear(32, 2 * width), nn.SiLU(), nn.Linear(2 * width, 2 * width))
+        self.deep = ResidualBlock(2 * width, 2 * width)
+        self.attention = nn.MultiheadAttention(2 * width, 4, kdim=text, vdim=text, batch_first=True)
+        self.up = nn.ConvTranspose2d(2 * width, width, 4, 2, 1)
+        self.leave = nn.Sequential(ResidualBlock(2 * width, width), nn.Conv2d(width, 4, 3, padding=1))
+
+    def forward(self, latent: torch.Tensor, step: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
+        angles = step[:, None] * torch.exp(torch.arange(16) * -0.57)
+        time = self.time(torch.cat([angles.sin(), angles.cos()], 1))[:, :, None, None]
+        wide = self.wide(self.enter(latent))
+        deep = self.deep(self.down(wide) + time)
+        places = deep.flatten(2).transpose(1, 2)
+        places = places + self.attention(places, text, text, need_weights=False)[0]
+        deep = places.transpose(1, 2).reshape(deep.shape)
+        return self.leave(torch.cat([self.up(deep), wide], 1))
+
+
 class SuperResolution(nn.Module):
     """Residual blocks at the small size, and a pixel shuffle to three times the size."""
 
@@ -194,3 +219,21 @@ class Attention(nn.Module):
     def forward(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
         scores = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
         return scores.softmax(-1) @ value
+
+
+class MessagePassing(nn.Module):
+    """Two layers of a network on graphs: each node adds the messages of its edges and takes their largest elements."""
+
+    def __init__(self, width: int = 64) -> None:
+        super().__init__()
+        self.messages = nn.ModuleList([nn.Linear(16, width), nn.Linear(width, width)])
+        self.scores = nn.Linear(width, 5)
+
+    def forward(self, nodes: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+        """edges: [2, edges], from and to."""
+        for layer in self.messages:
+            messages = layer(nodes)[edges[0]]
+            sums = torch.zeros(nodes.shape[0], messages.shape[1]).index_add(0, edges[1], messages)
+            largest = torch.full_like(sums, -9.0).scatter_reduce(0, edges[1][:, None].expand(-1, messages.shape[1]), messages, "amax")
+            nodes = torch.relu(sums + largest)
+        return self.scores(nodes)

@@ -82,6 +82,16 @@ def detr() -> Model:
 
 
 @recipe()
+def yolos() -> Model:
+    """A vision transformer with tokens of detections. Its table of positions is scaled to the image."""
+    config = hf.YolosConfig(
+        hidden_size=192, num_hidden_layers=3, num_attention_heads=3, intermediate_size=768, image_size=[256, 256], num_detection_tokens=40, use_mid_position_embeddings=False
+    )
+    call = Call(conditioned(hf.YolosForObjectDetection(config)), lambda each, image: (lambda made: (made.logits, made.pred_boxes))(each(pixel_values=image)))
+    return scene(call, "pixel_values", ["logits", "pred_boxes"], [(1, 256, 256), (2, 192, 224)])
+
+
+@recipe()
 def sam_decoder() -> Model:
     """Masks for points in an image that was encoded before."""
     vision = hf.SamVisionConfig(hidden_size=48, num_hidden_layers=1, num_attention_heads=2, image_size=256, patch_size=16, num_pos_feats=64, global_attn_indexes=[0], mlp_dim=48, output_channels=128)
