@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ir/build.h"
+#include "ir/estimate.h"
 #include "ir/rewrite.h"
 #include "schedule/access.h"
 #include "schedule/costs.h"
@@ -24,23 +25,26 @@ const std::vector<ir::Var>& column_vars(const Stage& stage) {
 struct Column {
   ir::Var var;
   int64_t extent = 0;  // 0: not known
+  int64_t likely = 0;  // ir::estimate where it is not known
 };
 
 // Of a reduction its own axes, of a map those that do not tell rows apart.
 std::vector<Column> walked_columns(const Member& member) {
   const Stage& stage = member.stage;
-  const auto known = [](const ir::Expr& extent) { return ir::as_int(extent).value_or(0); };
+  const auto column = [](const ir::Var& var, const ir::Expr& extent) {
+    return Column{var, ir::as_int(extent).value_or(0), ir::estimate(extent)};
+  };
   std::vector<Column> walked;
   if (stage.kind == ops::StageKind::reduce) {
     for (size_t r = 0; r < stage.reduce_axes.size(); ++r)
-      walked.push_back({stage.reduce_axes[r], known(stage.reduce_extents[r])});
+      walked.push_back(column(stage.reduce_axes[r], stage.reduce_extents[r]));
     return walked;
   }
   for (int axis : columns_of(member)) {
     const auto at = static_cast<size_t>(axis);
     const auto row = std::ranges::find(member.rows, axis, &RowAxis::axis);
-    walked.push_back(
-        {stage.axes[at], row != member.rows.end() ? row->quotient : known(stage.extents[at])});
+    walked.push_back(column(
+        stage.axes[at], row != member.rows.end() ? ir::index(row->quotient) : stage.extents[at]));
   }
   return walked;
 }
@@ -286,7 +290,9 @@ RowTiling default_row_tiling(const Group& group, const Capabilities& caps) {
     // 0: only the run knows the number of columns; the kernel handles the remainder.
     blocks &= caps.group_size == 1 ? extent == 0 || extent >= caps.vector_lanes
                                    : extent > 0 && extent % caps.vector_lanes == 0;
-    most = std::max(most, count_columns(walked));
+    int64_t likely = 1;
+    for (const Column& column : walked) likely *= column.likely;
+    most = std::max(most, likely);
   }
   if (rows && !columns && divides) t.row_lanes = caps.vector_lanes;
   if (columns && !rows && blocks) t.column_lanes = caps.vector_lanes;

@@ -286,7 +286,7 @@ void choose_group_tile(const Stage& stage, const Capabilities& caps, Tiling& til
 void choose_parts(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   const Costs& costs = costs_of(caps);
   if (costs.busy == 0 || tiling.vector_axis < 0 || is_grouped(tiling) || stage.in_order ||
-      !stage.starts.empty())
+      !stage.starts.empty() || stage.reduce_extents.empty())
     return;
   const auto columns = ir::as_int(stage.extents[static_cast<size_t>(tiling.vector_axis)]);
   if (!columns || *columns % tiling.lanes != 0) return;
