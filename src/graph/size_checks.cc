@@ -70,7 +70,10 @@ Result<> check_extents(const std::vector<Expr>& extents, const std::string& plac
     if (!has_dimension || stages.bounds.of(extent).low > max_elements)
       return too_large(place, extents);
     if (size_of(extent, max_extent_size) >= max_extent_size) {
-      return fail_at(place, "computes a dimension in too complicated a way");
+      return fail_at(place,
+                     "computes a dimension in so complicated a way that the shapes of the inputs "
+                     "must be known when compiling",
+                     "fix them by --dim or --shape (dims, shapes)");
     }
     // Arithmetic on huge constants may leave 64 bits, where bounds know nothing.
     const bool has_huge = any_part(extent, [](const Expr& part) {

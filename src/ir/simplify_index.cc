@@ -483,6 +483,9 @@ Expr Simplifier::min_max(BinaryOp op, const Expr& a, const Expr& b) {
   if (as<IntImm>(left) || (!as<IntImm>(right) && order_.compare(right, left) < 0)) {
     std::swap(left, right);
   }
+  // The identity of a reduction.
+  const int64_t limit = op == BinaryOp::min ? plus_infinity : minus_infinity;
+  if (const auto* number = as<IntImm>(right); number && number->value == limit) return left;
   // min(min(x, 3), 5) -> min(x, 3)
   if (auto* inner = binary_of(left, op); inner && as<IntImm>(right) && as<IntImm>(inner->b)) {
     return canonical(binary(op, inner->a, binary(op, inner->b, right)));

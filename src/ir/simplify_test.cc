@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "ir/build.h"
 #include "ir/print.h"
@@ -103,6 +104,8 @@ TEST_F(Simplify, MinMaxAndComparisons) {
   same(max(A, 100), index(100));
   same(min(X + 3, X + 5), X + 3);
   same(min(min(X, 3), 5), min(X, 3));
+  same(min(X, index(std::numeric_limits<int64_t>::max())), X);
+  same(max(X, index(std::numeric_limits<int64_t>::min())), X);
   same(A < 64, boolean(true));
   same(A >= 64, boolean(false));
   same(X + 3 < Y + 5, X < Y + 2);

@@ -107,6 +107,23 @@ const MODELS = {
   conv_dilated: convolution({pads: [12, 12, 12, 12], dilations: [12, 12]}),
   pool: {inputs: [['n', 'c', 'h', 'w']], runs: [[[1, 3, 7, 9]], [[0, 3, 7, 9]], [[2, 0, 7, 9]], [[2, 3, 1, 1]]], make: (graph, [x]) => graph.node('MaxPool', [x], [1, 1, 1, 1], {kernel_shape: [3, 3], pads: [1, 1, 1, 1], strides: [2, 2]})},
   block,
+  // Its shorter edge becomes 24, as torchvision's detectors have it.
+  resize_shorter: {
+    inputs: [['n', 'c', 'h', 'w']],
+    runs: [[[1, 3, 7, 9]], [[2, 1, 30, 20]], [[1, 2, 24, 24]]],
+    make: (graph, [x]) => {
+      const integers = (numbers) => graph.constant(BigInt64Array.from(numbers, BigInt));
+      const i64 = {type: 'i64'};
+      const shape = graph.node('Shape', [x], [4], {}, i64);
+      const edges = graph.node('Slice', [shape, integers([2]), integers([4])], [2], {}, i64);
+      const least = graph.node('Cast', [graph.node('ReduceMin', [edges], [], {keepdims: 0}, i64)], [], {to: 1}, {type: 'f32'});
+      const wide = graph.node('Cast', [edges], [2], {to: 1}, {type: 'f32'});
+      const scaled = graph.node('Mul', [wide, graph.node('Div', [graph.scalar(24), least], [])], [2]);
+      const size = graph.node('Cast', [graph.node('Floor', [scaled], [2])], [2], {to: 7}, i64);
+      const sizes = graph.node('Concat', [graph.node('Slice', [shape, integers([0]), integers([2])], [2], {}, i64), size], [4], {axis: 0}, i64);
+      return graph.node('Resize', [x, undefined, undefined, sizes], [1, 1, 1, 1], {mode: 'nearest'});
+    },
+  },
   resize_linear: resize('linear'),
   resize_nearest: resize('nearest'),
   resize_cubic: resize('cubic'),
