@@ -166,6 +166,10 @@ void define_rpc(nb::module_& m) {
   nb::class_<RemoteModel>(m, "RemoteModel")
       .def_ro("name", &RemoteModel::name)
       .def_ro("report", &RemoteModel::report)
+      // A run elsewhere is given every input.
+      .def(
+          "default_of", [](const RemoteModel&, const std::string&) { return nb::none(); },
+          "input"_a)
       .def_prop_ro("inputs",
                    [](const RemoteModel& model) {
                      return ports_of(model.signature.inputs, model.signature.input_groups);
