@@ -25,7 +25,7 @@ def asks_for_feeds(problem: Error) -> bool:
 
 @dataclass
 class Known:
-    """What a compilation is told of the feeds: arguments of compile()."""
+    """What a compilation knows of the feeds: arguments of compile()."""
 
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     values: dict[str, np.ndarray] = field(default_factory=dict)
@@ -66,8 +66,8 @@ def ways(feeds: Mapping[str, Any]) -> Iterator[Known]:
 
 
 class Specialized:
-    """Models of one package by what their compilation was told. compiled: loads a model that is told so much. An extent that was 1 is
-    told before all shapes are, so that one model serves every run of the same ranks where that is enough."""
+    """Models of one package, by what their compilation knew. compiled: loads the model that is compiled with that. First it knows
+    which extents are 1, so that one model serves every run of the same ranks where that is enough."""
 
     def __init__(self, compiled: Callable[[Known], Model]) -> None:
         self._compiled = compiled

@@ -1,4 +1,4 @@
-// Names, constants and attributes of the importer.
+// Names, constants, attributes and shapes of inputs of the importer.
 #include "ir/build.h"
 #include "onnx/importer.h"
 #include "onnx/order.h"
@@ -163,6 +163,78 @@ UpgradeScope Importer::upgrade_scope(Scope& scope) {
     return name;
   };
   return around;
+}
+
+namespace {
+
+// What runs are likely to have: one element in a batch, images of 224 x 224, sequences of 128.
+int64_t likely_extent(const std::vector<ProtoDim>& dims, size_t axis) {
+  constexpr int64_t image = 224;
+  const auto open = [&](size_t at) { return !dims[at].value || *dims[at].value < 0; };
+  if (axis == 0 && dims.size() > 1) return 1;
+  if (dims.size() != 4) return ir::default_estimate;
+  const bool first = open(2) && open(3) && axis >= 2;             // [n, c, h, w]
+  const bool last = open(1) && open(2) && !open(3) && axis <= 2;  // [n, h, w, c]
+  return first || last ? image : ir::default_estimate;
+}
+
+}  // namespace
+
+Result<std::vector<ir::Expr>> Importer::input_shape(const ProtoValue& input,
+                                                    const std::string& input_name, Scope& scope) {
+  std::vector<ProtoDim> dims = input.dims;
+  // Elements of a sequence differ in shape.
+  if (input.is_sequence) {
+    for (ProtoDim& dim : dims) dim.param = {};
+  }
+  // An element's own shape, or that of all.
+  auto fixed = options_.known.shapes.find(input_name);
+  if (fixed == options_.known.shapes.end()) fixed = options_.known.shapes.find(input.name);
+  if (fixed != options_.known.shapes.end()) {
+    if (input.has_shape && dims.size() != fixed->second.size()) {
+      return fail(
+          cat("has ", dims.size(), " dimensions, the given shape has ", fixed->second.size()));
+    }
+    dims.resize(fixed->second.size());
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (fixed->second[i] >= 0) dims[i].value = fixed->second[i];
+    }
+  } else if (!input.has_shape) {
+    return fail("has no shape, not even a number of dimensions", "give its shape");
+  }
+  if (dims.size() > 64) return fail(cat("has ", dims.size(), " dimensions"));
+  int index = static_cast<int>(scope.graph->inputs.size());
+  std::vector<ir::Expr> shape;
+  int64_t product = 1;
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    ProtoDim dim = dims[axis];
+    if (auto fixed = options_.known.dims.find(dim.param);
+        !dim.value && fixed != options_.known.dims.end()) {
+      dim.value = fixed->second;
+    }
+    if (dim.value && *dim.value >= 0) {
+      constexpr int64_t limit = int64_t{1} << 40;
+      if (*dim.value > limit / product) {
+        return fail(
+            cat("has a dimension of ", *dim.value, ": more elements than any machine holds"));
+      }
+      product *= std::max<int64_t>(*dim.value, 1);
+      shape.push_back(ir::index(*dim.value));
+      continue;
+    }
+    std::string name = dim.param.empty() ? cat(input_name, "_", axis) : std::string(dim.param);
+    auto [known, fresh] = dims_.try_emplace(name);
+    if (!fresh && dim.param.empty()) {
+      // A name of ours that the model has used for something else.
+      while (!fresh) std::tie(known, fresh) = dims_.try_emplace(name += "_");
+    }
+    if (fresh) {
+      known->second = ir::dimension(name, likely_extent(dims, axis));
+      scope.graph->dims.push_back({known->second, index, static_cast<int>(axis)});
+    }
+    shape.push_back(known->second);
+  }
+  return shape;
 }
 
 }  // namespace gossamer::onnx
