@@ -1,5 +1,6 @@
 #include "ir/estimate.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "ir/build.h"
@@ -26,8 +27,10 @@ std::optional<Scalar> value_of(const Expr& e) {
 }  // namespace
 
 int64_t estimate(const Expr& extent) {
+  constexpr int64_t most = 1 << 20;  // products of several must not overflow
+  if (const auto known = as_int(extent)) return *known;
   const auto value = value_of(extent);
-  return value ? value->as_int() : default_estimate;
+  return value ? std::clamp<int64_t>(value->as_int(), 0, most) : default_estimate;
 }
 
 }  // namespace gossamer::ir

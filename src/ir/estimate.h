@@ -5,7 +5,7 @@
 
 namespace gossamer::ir {
 
-// With each variable at its VarNode::estimate; a constant is itself.
+// With each variable at its VarNode::estimate, from 0 to 2^20; a constant is itself.
 int64_t estimate(const Expr& extent);
 
 }  // namespace gossamer::ir

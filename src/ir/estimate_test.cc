@@ -14,6 +14,8 @@ TEST(Estimate, EvaluatesExtentsAtTheirVariablesEstimates) {
   EXPECT_EQ(estimate(other), default_estimate);
   EXPECT_EQ(estimate(select(batch == index(1), height, other)), 224);
   EXPECT_EQ(estimate(max(height, other) - index(4)), 220);
+  EXPECT_EQ(estimate(height * index(int64_t{1} << 50)), 1 << 20);
+  EXPECT_EQ(estimate(batch - index(7)), 0);
   EXPECT_EQ(estimate(load(buffer("sizes", DType::index, {index(1)}), {index(0)})),
             default_estimate);
 }

@@ -290,8 +290,10 @@ RowTiling default_row_tiling(const Group& group, const Capabilities& caps) {
     // 0: only the run knows the number of columns; the kernel handles the remainder.
     blocks &= caps.group_size == 1 ? extent == 0 || extent >= caps.vector_lanes
                                    : extent > 0 && extent % caps.vector_lanes == 0;
+    constexpr int64_t long_row = 1 << 20;
     int64_t likely = 1;
-    for (const Column& column : walked) likely *= column.likely;
+    for (const Column& column : walked)
+      likely = std::min(likely * std::clamp<int64_t>(column.likely, 1, long_row), long_row);
     most = std::max(most, likely);
   }
   if (rows && !columns && divides) t.row_lanes = caps.vector_lanes;
