@@ -1,4 +1,5 @@
 /** What is recorded: the recorder of this realm, and values of its tensors with how many hold each. */
+import {CompileError} from '../../compiler/src/call.ts';
 import {Floats, type Recorded, type RecordedAttributes, Recorder} from '../../compiler/src/recorder.ts';
 import {encode} from '../../runtime/src/encoding.ts';
 import {arrayOf} from '../../runtime/src/tensor.ts';
@@ -209,6 +210,7 @@ export function recordNode(op: string, inputs: readonly (Recorded | null)[], att
 }
 
 export function recordError(what: string, problem: unknown): unknown {
-  if (!(problem instanceof Error) || problem instanceof GossamerError) return problem;
+  const isSaid = problem instanceof GossamerError && !(problem instanceof CompileError);
+  if (!(problem instanceof Error) || isSaid) return problem;
   return atCaller(() => new GossamerError('input', `${what}: ${problem.message}`, {cause: problem}));
 }

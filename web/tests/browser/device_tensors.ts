@@ -323,7 +323,8 @@ async function statefulRuns(kind: DeviceKind): Promise<void> {
     await rejects(Promise.resolve().then(() => state.get('k')), 'input', /"k" is no state of the model; x are/);
     m?.dispose();
   }
-  same(device.memory().tensors, 1, 'tensors that runs kept without being read');
+  // The last one goes with its handle, whenever that is collected.
+  check(device.memory().tensors <= 1, 'tensors that runs kept without being read');
   const wrong: [true | Record<string, string>, RegExp][] = [
     [true, /no inputs past\.\.\. with outputs present/],
     [{z: 'y'}, /no input "z" that could be state/],
