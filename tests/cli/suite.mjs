@@ -1,6 +1,6 @@
 // Bad input through the command line: exit code 1 (2 for bad usage), one line on stderr that names the file or the
-// node and the reason, and no partial package. The models are made here; where the shared models exist a sample
-// of its broken models is compiled too: none may crash or hang.
+// node and the reason, and no partial package. The models are made here; broken ones, shared or damaged here, may
+// neither crash nor hang.
 //
 //   node tests/cli/suite.mjs
 import {spawnSync} from 'node:child_process';
@@ -9,6 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {graph, model, node, npy, npyOf, stored, tensor, value} from './models.mjs';
+import {mutants} from '../hostile/mutants.mjs';
 import {testdata} from '../shared.mjs';
 import {Tally} from '../tally.mjs';
 
@@ -381,29 +382,28 @@ function outputs() {
   tally.record('the package stays', readdirSync(out).join() === before ? [] : ['its files changed']);
 }
 
-function sharedModels() {
-  const folders = ['hostile', 'migraphx_invalid', 'models_must_fail_or_stretch'];
-  for (const folder of folders) {
-    const from = path.join(shared, folder);
-    if (!existsSync(from)) {
-      tally.skip(`shared models of ${folder}`, 'that folder is absent');
-      continue;
-    }
-    const files = readdirSync(from, {recursive: true}).filter((file) => file.endsWith('.onnx')).sort();
+/** Broken models: a sample of the shared ones, or damaged ones of our own. */
+function brokenModels() {
+  const files = ['hostile', 'migraphx_invalid', 'models_must_fail_or_stretch'].filter((folder) => existsSync(path.join(shared, folder))).flatMap((folder) => {
+    const all = readdirSync(path.join(shared, folder), {recursive: true}).filter((file) => file.endsWith('.onnx')).sort();
     // Every fifth, for time; the last folder has five in all.
-    const sample = files.length < 20 ? files : files.filter((_, at) => at % 5 === 0);
-    for (const file of sample) {
-      const out = path.join(work, 'out');
-      const result = run(
-        ['compile', path.join(from, file), '--target', 'wasm', '--emit', 'package', '-o', 'out'], 10_000);
-      if (result.status === 0) {
-        tally.record(`${folder}/${file}`, existsSync(path.join(out, 'manifest.json')) ? [] : ['no manifest.json']);
-        rmSync(out, {recursive: true, force: true});
-      } else {
-        tally.record(`${folder}/${file}`, judge(result, 1, ['gossamer: ']));
-      }
+    const sample = all.length < 20 ? all : all.filter((_, at) => at % 5 === 0);
+    return sample.map((file) => ({name: `${folder}/${file}`, file: path.join(shared, folder, file)}));
+  });
+  if (files.length === 0) files.push(...mutants(path.dirname(gossamer), inside, 60));
+  let refused = 0;
+  for (const {name, file} of files) {
+    const out = path.join(work, 'out');
+    const result = run(['compile', file, '--target', 'wasm', '--emit', 'package', '-o', 'out'], 10_000);
+    if (result.status === 0) {
+      tally.record(name, existsSync(path.join(out, 'manifest.json')) ? [] : ['no manifest.json']);
+      rmSync(out, {recursive: true, force: true});
+    } else {
+      tally.record(name, judge(result, 1, ['gossamer: ']));
+      refused += 1;
     }
   }
+  tally.record('most broken models are refused', 2 * refused > files.length ? [] : [`${refused} of ${files.length}`]);
 }
 
 try {
@@ -420,7 +420,7 @@ try {
   fixed();
   ranks();
   outputs();
-  sharedModels();
+  brokenModels();
 } finally {
   rmSync(work, {recursive: true});
 }

@@ -1,6 +1,5 @@
 // The shared models against ONNX Runtime's outputs on every target, and options that change kernels: GPUs in hardware, threads,
-// no relaxed SIMD. Without shared models, those options on the small networks of this repository (own.mjs), which
-// tests/cases runs on every target.
+// no relaxed SIMD. Without shared models, the same with the small networks of this repository (own.mjs).
 //
 //   node tests/models/suite.mjs [TARGET...]
 import {spawnSync} from 'node:child_process';
@@ -46,7 +45,9 @@ const llama = path.join(models, 'stories260k');
 if (existsSync(llama)) writeBegun(llama);
 
 const present = existsSync(models);
-const some = present ? [exact[0], exact[1], exact[5]] : Object.values(writeOwn({folder: path.join(begun, 'own'), gossamer}));
+const own = () => [...Object.values(writeOwn({folder: path.join(begun, 'own'), gossamer})), path.join(root, 'examples/digits')];
+const all = present ? [...exact, begun] : own();
+const some = present ? [exact[0], exact[1], exact[5]] : all;
 const tally = new Tally();
 
 function run(args) {
@@ -62,8 +63,7 @@ function run(args) {
 
 for (const target of targets) {
   console.log(`== ${target}`);
-  if (present) run([...exact, begun, '--target', target]);
-  else tally.skip(`${target}: the shared models`, 'they are not here');
+  run([...all, '--target', target]);
   // The kernels for GPUs in hardware compute the same in software.
   if (target === 'webgpu') run([...some, '--target', target, '--adapters', 'hardware']);
   if (target === 'wasm') {
