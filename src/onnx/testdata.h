@@ -20,4 +20,14 @@ inline std::filesystem::path testdata(const std::string& part = "") {
   return std::filesystem::path(folder) / "testdata" / part;
 }
 
+// Cases of the shared test data in `shared`, or else those of the public onnx package in `own`,
+// which tests/conformance/onnx_package.mjs makes. Empty where there are none.
+inline std::filesystem::path cases(const std::string& shared, const std::string& own) {
+  const std::filesystem::path found[] = {testdata(shared), "third_party/cache/onnx_package/" + own};
+  for (const auto& path : found) {
+    if (std::filesystem::exists(path)) return path;
+  }
+  return {};
+}
+
 }  // namespace gossamer::onnx
