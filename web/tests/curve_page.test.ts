@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {skipWithout, withExample} from './src/example.ts';
+import {skip, withExample} from './src/example.ts';
 
 const errorOf = (text: string): number => Number(/mean squared error ([\d.]+)/.exec(text)?.[1]);
 
-test('a page learns a function while it draws it', {skip: skipWithout()}, () =>
+test('a page learns a function while it draws it', {skip}, () =>
   withExample('curve', async ({open}) => {
     for (const device of ['cpu', 'webgpu', 'webgl']) {
       const example = await open(`device=${device}&function=sine&noise=0&steps=400&rate=0.02`);
@@ -21,7 +21,7 @@ test('a page learns a function while it draws it', {skip: skipWithout()}, () =>
     }
   }));
 
-test('points may be drawn', {skip: skipWithout()}, () =>
+test('points may be drawn', {skip}, () =>
   withExample('curve', async ({open}) => {
     const example = await open('steps=400&rate=0.02&hidden=16');
     await example.reach('ready');

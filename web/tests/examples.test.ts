@@ -7,11 +7,11 @@ import {join} from 'node:path';
 import {test} from 'node:test';
 
 import {startBrowser} from './src/browser.ts';
-import {Example, skipWithout} from './src/example.ts';
+import {Example, skip} from './src/example.ts';
 
 const program = join(import.meta.dirname, '../../../examples/serve.mjs');
 
-test('one command serves all pages, with data and the averaging server', {skip: skipWithout()}, async () => {
+test('one command serves all pages, with data and the averaging server', {skip}, async () => {
   const data = mkdtempSync(join(tmpdir(), 'data-'));
   mkdirSync(join(data, 'models'));
   writeFileSync(join(data, 'models/small.txt'), 'here');

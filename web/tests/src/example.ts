@@ -4,21 +4,19 @@ import {existsSync, mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 
+import {exampleData} from '../../../tests/models/example_data.mjs';
 import {testdata as sharedTestdata} from '../../../tests/shared.mjs';
 import {type Browser, type Page, startBrowser} from './browser.ts';
 import {folder, type Server, startServer} from './server.ts';
 
 const root = join(import.meta.dirname, '../../..');
 export const compilerWasm = join(root, 'compiler/dist/compiler.wasm');
-/** Models and data that are not part of this repository; a clone may have none. */
-export const testdata = sharedTestdata(join(root, '..'));
-
-/** Why a test of a page cannot be run here: it needs these files of the test data. */
-export function skipWithout(...files: readonly string[]): string | false {
-  if (!existsSync(compilerWasm)) return 'compiler.wasm is not built (make web)';
-  const missing = files.find((file) => !existsSync(join(testdata, file)));
-  return missing === undefined ? false : `the shared test data has no ${missing}`;
-}
+const shared = sharedTestdata(join(root, '..'));
+/** Whether the pages have the small models and the data of this repository, because a clone has no others. */
+export const own = !existsSync(join(shared, 'models')) || !existsSync(join(shared, 'data'));
+/** What pages find below data/. */
+export const testdata = own ? exampleData(join(root, '..')) : shared;
+export const skip = existsSync(compilerWasm) ? false : 'compiler.wasm is not built (make web)';
 
 const STATE = 'document.documentElement.dataset.state';
 
