@@ -388,6 +388,28 @@ TEST(LowerControl, ABodyLoweredAgainHasItsChecksAgain) {
   }
 }
 
+// Whether shapes broadcast matters only in the branch that is taken.
+TEST(LowerControl, ABranchThatIsNotTakenChecksNoShapes) {
+  Maker maker, then, otherwise;
+  const ir::Var n = ir::var("n"), m = ir::var("m");
+  const ValueId condition = maker.input(DType::boolean, {1}, "c");
+  const ValueId x = maker.input(DType::f32, {1}, "x"), y = maker.input(DType::f32, {1}, "y");
+  maker.graph->values[x].shape = {n};
+  maker.graph->values[y].shape = {m};
+  maker.graph->dims = {{n, 1, 0}, {m, 2, 0}};
+  const auto sum = [](Maker& of, ValueId a, ValueId b) {
+    return of.node("ReduceSum", {of.node("Add", {of.capture(a), of.capture(b)})},
+                   {{"keepdims", int64_t{0}}});
+  };
+  then.graph->outputs = {sum(then, x, y)};
+  otherwise.graph->outputs = {sum(otherwise, x, x)};
+  maker.graph->outputs = maker.nodes("If", {condition}, 1, {}, {then.graph, otherwise.graph});
+  const auto stages = lower(*maker.graph, ops::builtin_catalog());
+  ASSERT_TRUE(stages.has_value()) << stages.error().to_string();
+  EXPECT_TRUE(stages->checks.empty()) << print(*stages);
+  EXPECT_NE(print(*stages).find("check c == 0 || "), std::string::npos) << print(*stages);
+}
+
 // What one branch has checked is checked in the other, and after both.
 TEST(LowerControl, EachBranchHasItsChecks) {
   const auto made = [](bool in_then, bool in_otherwise, bool after) {

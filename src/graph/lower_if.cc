@@ -132,11 +132,14 @@ ops::Program Merge::take_end(size_t k) {
   return end;
 }
 
-Result<std::vector<Region>> lower_branches(const Node& node, const Values& values,
-                                           GraphLowering& lowering) {
+Result<std::vector<Region>> lower_branches(const Node& node, const Expr& condition,
+                                           const Values& values, GraphLowering& lowering) {
   std::vector<Region> branches;
+  std::vector<Expr>& skipped = lowering.stages().skipped;
   for (const auto& graph : node.regions) {
+    skipped.push_back(branches.empty() ? condition == 0.0 : condition != 0.0);
     auto branch = lowering.lower_region(*graph, values, {});
+    skipped.pop_back();
     if (!branch) {
       // It may be a branch for inputs of another form, which is never taken.
       Diagnostic error = branch.error();
@@ -204,7 +207,7 @@ Result<> lower_if(const Node& node, Values& values, GraphLowering& lowering) {
     }
     return {};
   }
-  GS_ASSIGN(std::vector<Region> branches, lower_branches(node, values, lowering));
+  GS_ASSIGN(std::vector<Region> branches, lower_branches(node, *condition, values, lowering));
   Merge merge(node, *condition, branches, stages.bounds);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] == no_value) continue;

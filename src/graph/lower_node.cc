@@ -91,7 +91,7 @@ Result<> take_stages(ops::Builder& node,
     stages.append(std::move(entry));
   }
   for (ops::Builder::Check& check : node.checks) {
-    stages.add_check(std::move(check.condition), std::move(check.message));
+    stages.add_branch_check(std::move(check.condition), std::move(check.message));
   }
   return {};
 }

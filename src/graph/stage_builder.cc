@@ -124,6 +124,11 @@ void StageBuilder::add_check(Expr condition, std::string message, Expr elements)
   }
 }
 
+void StageBuilder::add_branch_check(Expr condition, std::string message) {
+  for (const Expr& branch : skipped) condition = branch || condition;
+  add_check(std::move(condition), std::move(message));
+}
+
 std::string StageBuilder::unique_origin(const std::string& name) { return unique(origins_, name); }
 
 }  // namespace gossamer::graph

@@ -36,6 +36,8 @@ class StageBuilder {
   // Before the run, where `condition` has no variables but dimensions of inputs; else a step. None
   // where the same is checked by then. `elements`: Check::elements.
   void add_check(Expr condition, std::string message, Expr elements = {});
+  // The same within branches: the condition must hold only if they are taken.
+  void add_branch_check(Expr condition, std::string message);
   // What no other node's stages have as origin: `name`, or one after it.
   std::string unique_origin(const std::string& name);
 
@@ -44,6 +46,8 @@ class StageBuilder {
 
   ir::Bounds bounds;    // of dimensions, and of the rounds around the next entry
   KnownElements known;  // to the next entry
+  // For each branch around the next entry, whether it is skipped.
+  std::vector<Expr> skipped;
 
  private:
   // By a step that every run has passed before the next entry, and which entry that is.

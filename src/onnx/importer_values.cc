@@ -200,7 +200,8 @@ Result<std::vector<ir::Expr>> Importer::input_shape(const ProtoValue& input,
       if (fixed->second[i] >= 0) dims[i].value = fixed->second[i];
     }
   } else if (!input.has_shape) {
-    return fail("has no shape, not even a number of dimensions", "give its shape");
+    return fail("has no shape; its number of dimensions must be known when compiling",
+                "give its shape: --shape (shapes)");
   }
   if (dims.size() > 64) return fail(cat("has ", dims.size(), " dimensions"));
   int index = static_cast<int>(scope.graph->inputs.size());
