@@ -143,7 +143,7 @@ export function sum({a = [4], b = [4], operator = 'Add', integers, location}: Su
   return Uint8Array.from(message([1, 8], [7, graph], [8, message([1, ''], [2, 17])]));
 }
 
-const bare = (name: string): number[] => message([1, name], [2, message([1, message([1, FLOAT])])]);
+const bare = (name: string, type = FLOAT): number[] => message([1, name], [2, message([1, message([1, type])])]);
 const modelOf = (...graph: readonly Field[]): Uint8Array => Uint8Array.from(message([1, 8], [7, message(...graph)], [8, message([1, ''], [2, 17])]));
 
 /** y = x without its axes of extent 1. */
@@ -175,6 +175,17 @@ export const summedOver = (shape: Shape): Uint8Array =>
     [11, valueInfo('x', shape)],
     [11, valueInfo('axes', [1], INT64)],
     [12, bare('y')],
+  );
+
+/** values and indices are the k largest elements of x along its last axis. The inputs have no shapes, as those of Transformers.js's own models. */
+export const largest = (): Uint8Array =>
+  modelOf(
+    [1, message([1, 'x'], [1, 'k'], [2, 'values'], [2, 'indices'], [4, 'TopK'])],
+    [2, 'largest'],
+    [11, bare('x')],
+    [11, bare('k', INT64)],
+    [12, bare('values')],
+    [12, bare('indices', INT64)],
   );
 
 /** y is element 0 of the sequence xs of [n, 2], plus 1 where the optional mask of [2] is given. */

@@ -10,7 +10,8 @@ export interface Env {
   logLevel?: 'verbose' | 'info' | 'warning' | 'error' | 'fatal';
   debug?: boolean;
   trace?: boolean;
-  readonly versions: {readonly common: string; readonly web: string};
+  /** Without `web`: libraries fetch onnxruntime-web's files of that version from a server of others. */
+  readonly versions: {readonly common: string; readonly web?: string; readonly node?: string};
   readonly wasm: {
     /** Of sessions on wasm; default: up to 4 in cross-origin isolated pages, else 1. Before the first of them. */
     numThreads?: number;
@@ -51,7 +52,7 @@ export const gpu: {given: GPUDevice | undefined; open: () => Promise<GPUDevice>}
 };
 
 export const env: Env = {
-  versions: {common: version, web: version},
+  versions: {common: version},
   wasm: {},
   webgl: {},
   webgpu: {

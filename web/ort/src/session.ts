@@ -1,10 +1,10 @@
 /** onnxruntime-web's InferenceSession on a model that Gossamer compiled in the page. */
-import type {ComputeDevice, DeviceTensor, Feed, Model, Output, PortInfo} from '../../runtime/src/index.ts';
+import type {ComputeDevice, DeviceTensor, Feed, Model, Output} from '../../runtime/src/index.ts';
 import {type DType, GossamerError, shapeText} from '../../runtime/src/types.ts';
 import {forget, type Known, packageOf, type Wanted} from './compiled.ts';
 import {dtypeOf, elementTypeOf, fromRunTime, isElementType, toRunTime} from './element_types.ts';
 import {externalFiles, modelBytes} from './model_bytes.ts';
-import {overridable} from './signature.ts';
+import {overridable, type Port} from './signature.ts';
 import {defaultsOf, type RunOptions, type SessionOptions, type ValueMetadata} from './options.ts';
 import {providersOf, Refusals} from './providers.ts';
 import {type Runnable, type Shapes, specializing} from './specialized.ts';
@@ -21,9 +21,9 @@ export type Results = Record<string, Tensor>;
 /** Trouble of one device, which another may not have. */
 const OF_DEVICE = ['unsupported', 'kernel', 'out-of-memory', 'lost'];
 
-const described = ({name, dtype, shape}: PortInfo): string => `"${name}": ${elementTypeOf(dtype)}${shapeText(shape)}`;
+const described = ({name, dtype, shape}: Port): string => `"${name}": ${elementTypeOf(dtype)}${shape ? shapeText(shape) : ' of any shape'}`;
 
-const metadataOf = ({name, dtype, shape}: PortInfo): ValueMetadata => ({
+const metadataOf = ({name, dtype, shape = []}: Port): ValueMetadata => ({
   name,
   isTensor: true,
   type: elementTypeOf(dtype),
@@ -204,11 +204,12 @@ export class InferenceSession {
     );
   }
 
-  #feed(port: PortInfo, tensor: AnyTensor): Feed {
+  #feed(port: Port, tensor: AnyTensor): Feed {
     const {type, dims} = tensor;
     if (!isElementType(type) || !Array.isArray(dims)) throw new TypeError(`session.run: the feed of ${described(port)} is not a Tensor: pass new Tensor('${elementTypeOf(port.dtype)}', data, dims)`);
-    const right = dtypeOf(type) === port.dtype && dims.length === port.shape.length;
-    if (!right || port.shape.some((extent, at) => typeof extent === 'number' && extent !== dims[at])) {
+    const ranked = port.shape ?? dims.map(() => '?');
+    const right = dtypeOf(type) === port.dtype && dims.length === ranked.length;
+    if (!right || ranked.some((extent, at) => typeof extent === 'number' && extent !== dims[at])) {
       throw new Error(`session.run: input ${described(port)} was given ${type}${shapeText(dims as number[])}`);
     }
     const shape = dims as readonly number[];

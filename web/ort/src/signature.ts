@@ -1,6 +1,11 @@
 /** Inputs and outputs of an ONNX file, read without the compiler: the ports of a session whose model is compiled by its first feeds. */
 import type {PortInfo} from '../../runtime/src/index.ts';
 
+/** A port of a session. Without `shape`, any number of dimensions is taken. */
+export interface Port extends Pick<PortInfo, 'dtype' | 'name'> {
+  readonly shape: PortInfo['shape'] | undefined;
+}
+
 type Value = number | Uint8Array;
 
 /** Varints and lengths up to 2^53, which is more than a file has; numbers of four and eight bytes are passed over. */
@@ -43,14 +48,14 @@ const text = (fields: Map<number, Value[]>, number: number): string => new TextD
 /** Of TensorProto.DataType. */
 const DTYPES = ['', 'f32', 'u8', 'i8', 'u16', 'i16', 'i32', 'i64', 'string', 'bool', 'f16', 'f64', 'u32', 'u64'];
 
-/** Ports as onnx.proto's ValueInfoProto has them; '?' for an extent without a value or a name. Undefined where one is no tensor of a known rank. `kept`: inputs with a default that count. */
-export function signatureOf(model: Uint8Array, kept: readonly string[] = []): {inputs: PortInfo[]; outputs: PortInfo[]} | undefined {
+/** Ports as onnx.proto's ValueInfoProto has them; '?' for an extent without a value or a name. Undefined where one is not a tensor. `kept`: inputs with a default that count. */
+export function signatureOf(model: Uint8Array, kept: readonly string[] = []): {inputs: Port[]; outputs: Port[]} | undefined {
   const graph = message(fieldsOf(model), 7);
   const constants = new Set(messages(graph, 5).map((each) => text(each, 8)));
-  const portOf = (value: Map<number, Value[]>): PortInfo => {
+  const portOf = (value: Map<number, Value[]>): Port => {
     const tensor = message(message(value, 2), 1);
     const shape = messages(message(tensor, 2), 1).map((dim) => (first(dim, 1) as number | undefined) ?? (text(dim, 2) || '?'));
-    return {name: text(value, 1), dtype: (DTYPES[Number(first(tensor, 1) ?? 0)] ?? '') as PortInfo['dtype'], shape};
+    return {name: text(value, 1), dtype: (DTYPES[Number(first(tensor, 1) ?? 0)] ?? '') as PortInfo['dtype'], shape: tensor.has(2) ? shape : undefined};
   };
   const inputs = messages(graph, 11).map(portOf).filter(({name}) => !constants.has(name) || kept.includes(name));
   const outputs = messages(graph, 12).map(portOf);

@@ -2,16 +2,18 @@
  * Models compiled by their feeds: where an output's rank, an axis or a shape is what only a run knows, and for shapes that come again
  * and again, whose kernels are faster.
  */
-import type {Feed, Model, Output, PortInfo, RunOptions} from '../../runtime/src/index.ts';
+import type {Feed, Model, Output, RunOptions} from '../../runtime/src/index.ts';
 import {type Known, textOf} from './compiled.ts';
 import {env} from './env.ts';
-import {signatureOf} from './signature.ts';
+import {type Port, signatureOf} from './signature.ts';
 
 /** Of feeds, by the names of inputs. */
 export type Shapes = Readonly<Record<string, readonly number[]>>;
 
 /** What a session needs of a model. */
-export interface Runnable extends Pick<Model, 'dispose' | 'groups' | 'inputs' | 'outputs' | 'run'> {
+export interface Runnable extends Pick<Model, 'dispose' | 'groups' | 'run'> {
+  readonly inputs: readonly Port[];
+  readonly outputs: readonly Port[];
   readonly specializedShapes: readonly Shapes[];
 }
 
@@ -32,20 +34,28 @@ const MOST_MODELS = 8;
 /** Bytes on the device of a model that has a second one beside it for shapes that come again. */
 const MOST_BYTES = 256 * 2 ** 20;
 
-/** From little to all that feeds say: which extents are 1; the values of small integer and boolean inputs after the first, of the first too; all shapes; both. */
-function ways(feeds: readonly Named[]): Known[] {
+/**
+ * From little to all that feeds say: which extents are 1; the values of small integer and boolean inputs after the first, of the first
+ * too; all shapes; both. Inputs without a rank have theirs in each.
+ */
+function ways(feeds: readonly Named[], ports: readonly Port[]): Known[] {
   const isKnown = ([, {dtype, shape, data}]: Named): boolean =>
     ArrayBuffer.isView(data) && (/^[iu](8|16|32|64)$/.test(dtype) || dtype === 'bool') && shape.reduce((a, b) => a * b, 1) <= MOST_ELEMENTS;
-  const values = (from: number): Known['values'] => Object.fromEntries(feeds.slice(from).filter(isKnown)) as Known['values'];
   const shapes = Object.fromEntries(feeds.map(([name, {shape}]) => [name, shape]));
   const ones = Object.fromEntries(feeds.map(([name, {shape}]) => [name, shape.map((extent) => (extent === 1 ? 1 : null))]));
   const others = Object.fromEntries(feeds.filter((feed) => !isKnown(feed)).map(([name, {shape}]) => [name, shape]));
-  return [{shapes: ones}, {values: values(1)}, {values: values(0)}, {shapes}, {shapes: others, values: values(0)}];
+  const unranked = new Set(ports.filter(({shape}) => !shape).map(({name}) => name));
+  const values = (from: number): Known => {
+    const known = feeds.slice(from).filter(isKnown);
+    const ranks = feeds.filter((feed) => unranked.has(feed[0]) && !known.includes(feed)).map(([name]) => [name, ones[name]]);
+    return {values: Object.fromEntries(known) as Known['values'], ...(ranks.length > 0 && {shapes: Object.fromEntries(ranks) as Known['shapes']})};
+  };
+  return [{shapes: ones}, values(1), values(0), {shapes}, {...values(0), shapes: others}];
 }
 
 class Specialized implements Runnable {
-  readonly inputs: readonly PortInfo[];
-  readonly outputs: readonly PortInfo[];
+  readonly inputs: readonly Port[];
+  readonly outputs: readonly Port[];
   readonly groups: Model['groups'];
   readonly #general: Model | undefined;
   readonly #load: (known: Known) => Promise<Model>;
@@ -81,7 +91,7 @@ class Specialized implements Runnable {
       }
     }
     const given = Object.entries(feeds as Record<string, unknown>) as Named[];
-    for (const [at, known] of ways(given).entries()) {
+    for (const [at, known] of ways(given, this.inputs).entries()) {
       if (at < this.#first) continue;
       const left = Object.fromEntries(Object.entries(feeds).filter(([name]) => !Object.hasOwn(known.values ?? {}, name)));
       try {
@@ -99,7 +109,7 @@ class Specialized implements Runnable {
   /** The model for these shapes, where they came often and it is there. Compiled in the background, and never where that fails. */
   #specialFor(feeds: Readonly<Record<string, Feed>>): Model | undefined {
     const after = env.gossamer.specializeAfter;
-    const isOpen = this.inputs.some(({shape}) => shape.some((extent) => typeof extent === 'string'));
+    const isOpen = this.inputs.some(({shape}) => shape?.some((extent) => typeof extent === 'string'));
     if (!this.#general || !isOpen || after <= 0) return undefined;
     const shapes: Shapes = Object.fromEntries(Object.entries(feeds as Record<string, {readonly shape?: readonly number[]}>).map(([name, {shape = []}]) => [name, shape]));
     const key = textOf({shapes});

@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {test} from 'node:test';
 import {pathToFileURL} from 'node:url';
 
-import {perceptron, relu, scaled, squeezed, squeezedIfOne, sum, summedOver} from '../../compiler/tests/onnx.ts';
+import {largest, perceptron, relu, scaled, squeezed, squeezedIfOne, sum, summedOver} from '../../compiler/tests/onnx.ts';
 import {env, InferenceSession, Tensor} from '../src/index.ts';
 
 const root = join(import.meta.dirname, '../../../../..');
@@ -279,5 +279,32 @@ test('an axis of the run', {skip}, async () => {
     const {y} = await session.run({x, axes: new Tensor('int64', BigInt64Array.of(axis), [1])});
     assert.deepEqual([...(y?.data as Float32Array)], wanted);
   }
+  await session.release();
+});
+
+test('inputs without shapes take any number of dimensions', {skip}, async () => {
+  const session = await InferenceSession.create(largest());
+  assert.deepEqual([session.inputNames, session.outputNames, session.inputMetadata[0]?.shape], [['x', 'k'], ['values', 'indices'], []]);
+  const k = (count: number): Tensor => new Tensor('int64', [count], [1]);
+  const run = async (dims: number[], count: number): Promise<unknown> => {
+    const {values, indices} = await session.run({x: new Tensor('float32', [3, 1, 2, 4].slice(0, dims.reduce((a, b) => a * b)), dims), k: k(count)});
+    return [values?.dims, [...(values?.data as Float32Array)], [...(indices?.data as BigInt64Array)].map(Number)];
+  };
+  assert.deepEqual(await run([4], 2), [[2], [4, 3], [3, 0]]);
+  assert.deepEqual(await run([2, 2], 1), [[2, 1], [3, 4], [0, 1]]);
+  assert.deepEqual(await run([1, 3], 3), [[1, 3], [3, 2, 1], [0, 2, 1]]);
+  await assert.rejects(session.run({x: x(), k: x()}), /input "k": int64 of any shape was given float32\[4, 3\]/);
+  await session.release();
+});
+
+test('a failure stays with its session', {skip}, async () => {
+  const broken = InferenceSession.create(Uint8Array.of(1, 2, 3));
+  const whole = InferenceSession.create(perceptron('n'));
+  await assert.rejects(broken);
+  const session = await whole;
+  const failing = session.run({x: new Tensor('float32', [1, 2], [1, 2])});
+  const next = session.run({x: x()});
+  await assert.rejects(failing, /was given float32\[1, 2\]/);
+  assert.deepEqual((await next)['y']?.data, WANTED);
   await session.release();
 });
