@@ -1,31 +1,12 @@
 // Models that other programs export, read from disk with their test data: those of the zoo, which `make zoo` generates. Only
 // Node.js can read them; a page gets them from the server (lib/packages.mjs).
+import {fields} from './onnx_file.mjs';
+
 const builtin = (name) => globalThis.process?.getBuiltinModule?.(name);
 
 const ARRAYS = {
   1: ['f32', Float32Array], 2: ['u8', Uint8Array], 3: ['i8', Int8Array], 6: ['i32', Int32Array], 7: ['i64', BigInt64Array], 9: ['bool', Uint8Array],
 };
-
-/** Fields of a protobuf message: [[number, integer or bytes], ...]. */
-function fields(bytes) {
-  const found = [];
-  let at = 0;
-  const varint = () => {
-    let value = 0n;
-    for (let shift = 0n; ; shift += 7n) {
-      const byte = bytes[at++];
-      value |= BigInt(byte & 127) << shift;
-      if (byte < 128) return value;
-    }
-  };
-  const take = (length) => bytes.subarray(at, (at += length));
-  while (at < bytes.length) {
-    const tag = Number(varint());
-    const kind = tag & 7;
-    found.push([tag >> 3, kind === 0 ? varint() : take(kind === 5 ? 4 : kind === 1 ? 8 : Number(varint()))]);
-  }
-  return found;
-}
 
 /** A TensorProto with raw data: {name, shape, type, data}. Throws for an element type that the benchmark does not have. */
 export function readTensor(bytes) {

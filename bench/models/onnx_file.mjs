@@ -1,4 +1,5 @@
-// Writes ONNX files, in Node.js and in pages: the few messages of the format that the benchmark needs.
+// Writes ONNX files, in Node.js and in pages: the few messages of the format that the benchmark needs. Reads the fields of
+// any message.
 // A message is a list of chunks that are joined once at the end: BERT's weights are 340 MB.
 const TYPES = {f32: 1, u8: 2, i8: 3, i32: 6, i64: 7, bool: 9};
 
@@ -27,6 +28,27 @@ const message = (field, ...parts) => {
 };
 const text = (field, value) => message(field, new TextEncoder().encode(value));
 const float = (field, value) => [varint((field << 3) | 5), new Uint8Array(Float32Array.of(value).buffer)];
+
+/** Fields of a protobuf message: [[number, BigInt or bytes], ...]. */
+export function fields(bytes) {
+  const found = [];
+  let at = 0;
+  const varint = () => {
+    let value = 0n;
+    for (let shift = 0n; ; shift += 7n) {
+      const byte = bytes[at++];
+      value |= BigInt(byte & 127) << shift;
+      if (byte < 128) return value;
+    }
+  };
+  const take = (length) => bytes.subarray(at, (at += length));
+  while (at < bytes.length) {
+    const tag = Number(varint());
+    const kind = tag & 7;
+    found.push([tag >> 3, kind === 0 ? varint() : take(kind === 5 ? 4 : kind === 1 ? 8 : Number(varint()))]);
+  }
+  return found;
+}
 
 /** A number written as an integer, {float: 0.5}, a string, a list of integers, or a graph {nodes, inputs, outputs} of names. */
 function attribute([name, value]) {

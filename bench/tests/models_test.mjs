@@ -3,31 +3,9 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import {draw, Graph, random} from '../models/graph.mjs';
 import {mobilenetv2, networkGraph, resnet18, resnet50, squeezenet} from '../models/networks.mjs';
+import {fields} from '../models/onnx_file.mjs';
 import {models} from '../models/table.mjs';
 
-/** Fields of a protobuf message: [[number, value]...], bytes for what has a length. */
-function fields(bytes) {
-  const found = [];
-  let at = 0;
-  const varint = () => {
-    let value = 0n;
-    for (let shift = 0n; ; shift += 7n) {
-      const byte = bytes[at++];
-      value |= BigInt(byte & 127) << shift;
-      if (byte < 128) return value;
-    }
-  };
-  while (at < bytes.length) {
-    const tag = Number(varint());
-    if ((tag & 7) === 0) found.push([tag >> 3, varint()]);
-    else if ((tag & 7) === 5) found.push([tag >> 3, bytes.subarray(at, (at += 4))]);
-    else {
-      const length = Number(varint());
-      found.push([tag >> 3, bytes.subarray(at, (at += length))]);
-    }
-  }
-  return found;
-}
 const all = (message, number) => message.filter(([field]) => field === number).map(([, value]) => value);
 const text = (bytes) => new TextDecoder().decode(bytes);
 
