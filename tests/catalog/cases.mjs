@@ -1,12 +1,12 @@
 // The cases of the catalog's entries as models with the interpreter's outputs: a fixed share of them on each
 // configuration, or all.
 import {execFileSync} from 'node:child_process';
-import {createHash} from 'node:crypto';
 import {readFileSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {hash} from '../conformance/conformance.mjs';
 import {jobs} from '../jobs.mjs';
+import {interpreterKey} from '../models/write_case.mjs';
 import {once} from '../once.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -20,10 +20,10 @@ const few = 10;
 const half = 'GPUs compute halves in f32 (docs/specs/semantics.md)';
 const known = new Map(['webgpu', 'webgl', 'opencl', 'opengl'].map((target) => [`${target}: Attention/5_softmax_in_half`, half]));
 
-/** Writes every case: their names and the problems of writing them. Made once for a build of graph_fuzz. */
+/** Writes every case: their names and the problems of writing them. Made once for a build of the interpreter. */
 function write() {
   const program = path.join(build, 'tests/fuzz/graph_fuzz');
-  const key = createHash('sha256').update(readFileSync(program)).digest('hex');
+  const key = interpreterKey(build, [path.join(build, 'tests/fuzz/CMakeFiles/graph_fuzz.dir')]);
   once(folder, key, (part) => {
     let output;
     try {

@@ -6,6 +6,7 @@ import {existsSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {jobs} from '../jobs.mjs';
+import {interpreterKey} from '../models/write_case.mjs';
 import {once} from '../once.mjs';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -136,10 +137,11 @@ const sets = [
 ];
 const firstSeed = 20000;
 
-/** The folder of a set and what was found when it was made, which happens once for a build of graph_fuzz. */
+/** The folder of a set and what was found when it was made, which happens once for a build. */
 function made({name, count, check}) {
-  const program = path.join(build, 'tests/fuzz/graph_fuzz');
-  const key = createHash('sha256').update(readFileSync(program)).update(JSON.stringify({firstSeed, count, check})).digest('hex');
+  // Checks compile the graphs; without them only the interpreter decides what is written.
+  const compiler = check.length > 0 ? createHash('sha256').update(readFileSync(path.join(build, 'tests/fuzz/graph_fuzz'))).digest('hex') : '';
+  const key = interpreterKey(build, [path.join(build, 'tests/fuzz/CMakeFiles/graph_fuzz.dir')], compiler, {firstSeed, count, check});
   const folder = once(path.join(scratch, name), key, (part) => {
     const lines = generateNow({folder: part, seed: firstSeed, count, check});
     writeFileSync(path.join(part, 'graphs.json'), JSON.stringify(lines.map(({seed, nodes, problem}) => ({seed, nodes, problem}))));

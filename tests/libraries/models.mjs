@@ -2,7 +2,8 @@
 import {mkdirSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
 import {makeCases} from '../conformance/onnx_package.mjs';
-import {feedsOf, OWN} from '../models/own.mjs';
+import {OWN} from '../models/own.mjs';
+import {feedsOf} from '../models/write_case.mjs';
 import {npy, random, read_npy} from './arrays.mjs';
 
 const floats = (shape, draw) => ['<f4', shape, Float32Array.from({length: shape.reduce((a, b) => a * b, 1)}, draw)];

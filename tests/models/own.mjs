@@ -1,17 +1,14 @@
 // Small models of this project, one for each kind of network that users deploy, as test cases: weights and feeds come
 // from seeds, expected outputs from the reference interpreter. Suites that test real models use these, so that they
 // test the same things in a clone that has no shared test data.
-import {spawnSync} from 'node:child_process';
-import {createHash} from 'node:crypto';
-import {mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
+import {readFileSync, readdirSync, rmSync} from 'node:fs';
 import path from 'node:path';
 import {Graph, random} from '../../bench/models/graph.mjs';
 import {Builder, networkGraph} from '../../bench/models/networks.mjs';
-import {tensorFile} from '../../bench/models/onnx_file.mjs';
 import {quantizedGraph} from '../../bench/models/quantized.mjs';
 import {bert, gpt2} from '../../bench/models/transformers.mjs';
-import {npy, read_npy} from '../libraries/arrays.mjs';
 import {once} from '../once.mjs';
+import {interpreterKey, writeCase} from './write_case.mjs';
 
 /** Residual and depthwise blocks, as ResNet and MobileNet have them; `pool`: after a pool, which quantizedGraph lacks. */
 function network(name, extent, {pool}) {
@@ -97,12 +94,6 @@ export const OWN = {
   ranking,
 };
 
-const kinds = {f32: '<f4', i64: '<i8', u8: '|u1'};
-
-/** Feeds of a model's graph: {name: {kind, shape, data}}, where kind is the element type of an .npy file. */
-export const feedsOf = (graph) =>
-  Object.fromEntries(graph.inputs.map(({name, type, shape, data}) => [name, {kind: kinds[type], shape, data}]));
-
 /**
  * Writes the models named (all without) below `folder`, a test case each, as `gossamer test` reads them; gives the
  * folders by name. `gossamer` is the program that makes the expected outputs. Throws where it fails.
@@ -110,24 +101,9 @@ export const feedsOf = (graph) =>
 export function writeOwn({folder, gossamer, names = Object.keys(OWN)}) {
   const folders = {};
   for (const name of names) {
-    const graph = OWN[name]();
     const to = path.join(folder, name);
-    const data = path.join(to, 'test_data_set_0');
     rmSync(to, {recursive: true, force: true});
-    mkdirSync(data, {recursive: true});
-    const model = path.join(to, 'model.onnx');
-    writeFileSync(model, graph.file());
-    const inputs = Object.entries(feedsOf(graph)).flatMap(([port, {kind, shape, data: values}], at) => {
-      writeFileSync(path.join(data, `input_${at}.pb`), tensorFile({name: port, shape, data: values}));
-      writeFileSync(path.join(to, `${port}.npy`), npy(kind, shape, values));
-      return ['--input', `${port}=${path.join(to, `${port}.npy`)}`];
-    });
-    const {status, stderr} = spawnSync(gossamer, ['run', model, '--target', 'interp', '--save', to, ...inputs], {encoding: 'utf8'});
-    if (status !== 0) throw new Error(`${name}: ${stderr}`);
-    graph.outputs.forEach((port, at) => {
-      const {shape, elements} = read_npy(path.join(to, `${port.name}.npy`));
-      writeFileSync(path.join(data, `output_${at}.pb`), tensorFile({name: port.name, shape, data: elements}));
-    });
+    writeCase(to, OWN[name](), {gossamer});
     folders[name] = to;
   }
   return folders;
@@ -140,7 +116,7 @@ const build = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build');
 export function planFor(configuration) {
   if (!['cpu', 'wasm', 'webgpu', 'webgl'].includes(configuration)) return undefined;
   const gossamer = path.join(build, 'gossamer');
-  const key = createHash('sha256').update(readFileSync(gossamer)).update(readFileSync(import.meta.filename)).digest('hex');
+  const key = interpreterKey(build, [], `${readFileSync(import.meta.filename)}`);
   const folder = once(path.join(build, 'own_models'), key, (part) => writeOwn({folder: part, gossamer}));
   const digits = path.join(root, 'examples/digits');
   const cases = (place) => readdirSync(place).filter((name) => name.startsWith('test_data_set_'));

@@ -1,12 +1,9 @@
 // Models with open dimensions, each run with extents of 0, 1 and more: the same values as with fixed shapes, by the
 // reference interpreter, whatever is broadcast in a run and however short a tile of rows or a vector is.
-import {spawnSync} from 'node:child_process';
-import {createHash} from 'node:crypto';
-import {mkdirSync, readFileSync, writeFileSync} from 'node:fs';
+import {readFileSync} from 'node:fs';
 import path from 'node:path';
 import {Graph, product, random} from '../../bench/models/graph.mjs';
-import {tensorFile} from '../../bench/models/onnx_file.mjs';
-import {npy, read_npy} from '../libraries/arrays.mjs';
+import {interpreterKey, writeCase} from '../models/write_case.mjs';
 import {once} from '../once.mjs';
 import {SEQUENCES} from './sequences.mjs';
 
@@ -145,39 +142,22 @@ function graphOf({inputs, make}, shapes, name, open) {
 
 function write(folder, gossamer) {
   for (const [name, model] of Object.entries(MODELS)) {
-    model.runs.forEach((shapes, run) => {
-      const to = path.join(folder, name, `test_data_set_${run}`);
-      mkdirSync(to, {recursive: true});
-      if (run === 0) writeFileSync(path.join(folder, name, 'model.onnx'), graphOf(model, shapes, name, true).file());
-      const graph = graphOf(model, shapes, name, false);
-      const fixed = path.join(to, 'fixed.onnx');
-      writeFileSync(fixed, graph.file());
-      const inputs = graph.inputs.flatMap(({name: port, shape, data}, at) => {
-        writeFileSync(path.join(to, `input_${at}.pb`), tensorFile({name: port, shape, data}));
-        writeFileSync(path.join(to, `${port}.npy`), npy('<f4', shape, data));
-        return ['--input', `${port}=${path.join(to, `${port}.npy`)}`];
-      });
-      const {status, stderr} = spawnSync(gossamer, ['run', fixed, '--target', 'interp', '--save', to, ...inputs], {encoding: 'utf8'});
-      if (status !== 0) throw new Error(`${name} of ${JSON.stringify(shapes)}: ${stderr}`);
-      graph.outputs.forEach((port, at) => {
-        const {shape, elements} = read_npy(path.join(to, `${port.name}.npy`));
-        writeFileSync(path.join(to, `output_${at}.pb`), tensorFile({name: port.name, shape, data: elements}));
-      });
-    });
+    const open = graphOf(model, model.runs[0], name, true);
+    model.runs.forEach((shapes, set) => writeCase(path.join(folder, name), graphOf(model, shapes, name, false), {gossamer, set, model: open}));
   }
 }
 
 const root = path.resolve(import.meta.dirname, '../..');
 const build = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build');
 
-/** tests/cases/suite.mjs has the contract. */
 /** Models whose ranks only the feeds decide, so that each kind of feeds has a package of its own. */
 const decidesRank = (name) => name.includes('/squeezed/');
 
+/** tests/cases/suite.mjs has the contract. */
 export function planFor(configuration) {
   if (!['cpu', 'wasm', 'webgpu', 'webgl', 'opencl', 'opengl', 'cpu avx2'].includes(configuration)) return undefined;
   const gossamer = path.join(build, 'gossamer');
-  const key = createHash('sha256').update(readFileSync(gossamer)).update(readFileSync(import.meta.filename)).update(JSON.stringify(SEQUENCES, (_, value) => (typeof value === 'function' ? `${value}` : value))).digest('hex');
+  const key = interpreterKey(build, [], `${readFileSync(import.meta.filename)}`, `${readFileSync(path.join(import.meta.dirname, 'sequences.mjs'))}`);
   const folder = once(path.join(build, 'open_dimensions'), key, (part) => write(part, gossamer));
   return {
     folders: [folder],
