@@ -3,13 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
-#include "graph/gradient_of_case.h"
-#include "interp/stages.h"
+#include "graph/run_gradient.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
-#include "ir/scalar.h"
 
 namespace gossamer::graph {
 namespace {
@@ -22,25 +19,6 @@ using ops::TensorData;
 constexpr int64_t most_elements = 5000;  // of a case: the interpreter is slow
 
 bool is_variable(DType dtype) { return ir::is_float(dtype) && !ir::is_small(dtype); }
-
-std::vector<double> numbers_of(const TensorData& data) {
-  std::vector<double> values;
-  const auto size = static_cast<size_t>(ir::byte_size(data.dtype));
-  for (int64_t i = 0; i < data.element_count(); ++i)
-    values.push_back(
-        ir::read_scalar(data.dtype, &data.bytes[static_cast<size_t>(i) * size]).as_double());
-  return values;
-}
-
-TensorData data_of(DType dtype, const std::vector<int64_t>& shape,
-                   const std::vector<double>& values) {
-  TensorData data{dtype, shape, {}, {}};
-  const auto size = static_cast<size_t>(ir::byte_size(dtype));
-  data.bytes.resize(values.size() * size);
-  for (size_t i = 0; i < values.size(); ++i)
-    ir::write_scalar(ir::Scalar::of_float(dtype, values[i]), &data.bytes[i * size]);
-  return data;
-}
 
 // The inputs with 64-bit floats wherever the operator takes them.
 std::vector<TensorData> as_doubles(const OpDef& def, const Case& test,
@@ -60,29 +38,25 @@ struct Evaluated {
 };
 
 std::optional<Evaluated> evaluate(const GradientOfCase& of, const std::vector<TensorData>& inputs) {
-  interp::Values memory;
-  for (const auto& [buffer, data] : of.made.memory) memory[buffer.get()] = data;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (of.made.inputs[i] && is_variable(of.made.inputs[i].dtype()))
-      memory[of.made.inputs[i].buffer.get()] = inputs[i];
-  }
-  for (const auto& constant : of.made.builder->constants)
-    memory[constant.buffer.get()] = constant.data;
-  const Result<> ran = interp::run_program(of.made.builder->program, memory);
-  EXPECT_TRUE(ran) << (ran ? "" : ran.error().to_string());
-  if (!ran) return std::nullopt;
+  const auto memory = run_gradient(of, [&](interp::Values& values) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (of.made.inputs[i] && is_variable(of.made.inputs[i].dtype()))
+        values[of.made.inputs[i].buffer.get()] = inputs[i];
+    }
+  });
+  EXPECT_TRUE(memory) << (memory ? "" : memory.error().to_string());
+  if (!memory) return std::nullopt;
   Evaluated result;
   for (size_t j = 0; j < of.outputs.size(); ++j) {
-    const std::vector<double> y = numbers_of(memory.at(of.outputs[j].buffer.get()));
+    const std::vector<double> y = numbers_of(memory->at(of.outputs[j].buffer.get()));
     const std::vector<double> weights = of.weights[j]
-                                            ? numbers_of(memory.at(of.weights[j].buffer.get()))
+                                            ? numbers_of(memory->at(of.weights[j].buffer.get()))
                                             : std::vector<double>(y.size(), 1);
     for (size_t i = 0; i < y.size(); ++i) {
       if (std::isfinite(y[i])) result.value += y[i] * weights[i];
     }
   }
-  for (const ops::Tensor& gradient : of.made.outputs)
-    result.gradients.push_back(numbers_of(memory.at(gradient.buffer.get())));
+  result.gradients = numbers_of(of.made.outputs, *memory);
   return result;
 }
 
@@ -189,12 +163,6 @@ void check_directions(const OpDef& def, const Case& test, const GradientOfCase& 
   }
 }
 
-int64_t size_of(const std::vector<TensorData>& inputs) {
-  int64_t size = 0;
-  for (const TensorData& one : inputs) size += one.bytes.empty() ? 0 : one.element_count();
-  return size;
-}
-
 TEST_P(GradientTest, IsThatOfFiniteDifferences) {
   const OpDef& def = *GetParam();
   for (const Case& test : def.cases) {
@@ -273,11 +241,8 @@ std::vector<const OpDef*> entries() {
   return found;
 }
 
-INSTANTIATE_TEST_SUITE_P(Catalog, GradientTest, testing::ValuesIn(entries()), [](const auto& info) {
-  std::string name = info.param->domain;
-  std::ranges::replace(name, '.', '_');
-  return name.empty() ? info.param->name : name + "_" + info.param->name;
-});
+INSTANTIATE_TEST_SUITE_P(Catalog, GradientTest, testing::ValuesIn(entries()),
+                         [](const auto& info) { return test_name(*info.param); });
 
 }  // namespace
 }  // namespace gossamer::graph

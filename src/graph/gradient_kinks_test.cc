@@ -7,14 +7,11 @@
 #include <fstream>
 #include <sstream>
 
-#include "graph/gradient_of_case.h"
-#include "interp/stages.h"
-#include "ir/scalar.h"
+#include "graph/run_gradient.h"
 
 namespace gossamer::graph {
 namespace {
 
-using ir::DType;
 using ops::Case;
 using ops::OpDef;
 using ops::TensorData;
@@ -22,48 +19,29 @@ using ops::TensorData;
 using Numbers = std::vector<float>;
 
 struct Point {
-  std::vector<Numbers> outputs;    // those of floats
-  std::vector<Numbers> gradients;  // of GradientOfCase::xs, each output's elements weighing 1
+  std::vector<std::vector<double>> outputs;    // those of floats
+  std::vector<std::vector<double>> gradients;  // of GradientOfCase::xs, all weights being 1
 };
 
-TensorData filled(DType dtype, const std::vector<int64_t>& shape, double value) {
-  TensorData data{dtype, shape, {}, {}};
-  const auto size = static_cast<size_t>(ir::byte_size(dtype));
-  data.bytes.resize(static_cast<size_t>(data.element_count()) * size);
-  for (size_t at = 0; at < data.bytes.size(); at += size)
-    ir::write_scalar(ir::Scalar::of_float(dtype, value), &data.bytes[at]);
-  return data;
-}
-
-Numbers numbers_of(const TensorData& data) {
-  Numbers values;
-  const auto size = static_cast<size_t>(ir::byte_size(data.dtype));
-  for (size_t at = 0; at < data.bytes.size(); at += size)
-    values.push_back(static_cast<float>(ir::read_scalar(data.dtype, &data.bytes[at]).as_double()));
-  return values;
+TensorData filled(ir::DType dtype, const std::vector<int64_t>& shape, double value) {
+  const TensorData data{dtype, shape, {}, {}};
+  return data_of(dtype, shape,
+                 std::vector<double>(static_cast<size_t>(data.element_count()), value));
 }
 
 std::optional<Point> evaluate(const OpDef& def, const Case& test,
                               const std::vector<TensorData>& inputs) {
   const GradientOfCase of = gradient_of_case(def, test, inputs);
   if (!of.made.status) return std::nullopt;
-  interp::Values memory;
-  for (const auto& [buffer, data] : of.made.memory) memory[buffer.get()] = data;
-  for (const auto& constant : of.made.builder->constants)
-    memory[constant.buffer.get()] = constant.data;
-  for (const ops::Tensor& weights : of.weights) {
-    if (!weights) continue;
-    TensorData& data = memory[weights.buffer.get()];
-    data = filled(data.dtype, data.shape, 1);
-  }
-  const Result<> ran = interp::run_program(of.made.builder->program, memory);
-  if (!ran) return std::nullopt;
-  Point result;
-  for (const ops::Tensor& y : of.outputs)
-    result.outputs.push_back(numbers_of(memory.at(y.buffer.get())));
-  for (const ops::Tensor& gradient : of.made.outputs)
-    result.gradients.push_back(numbers_of(memory.at(gradient.buffer.get())));
-  return result;
+  const auto memory = run_gradient(of, [&](interp::Values& values) {
+    for (const ops::Tensor& weights : of.weights) {
+      if (!weights) continue;
+      TensorData& data = values[weights.buffer.get()];
+      data = filled(data.dtype, data.shape, 1);
+    }
+  });
+  if (!memory) return std::nullopt;
+  return Point{numbers_of(of.outputs, *memory), numbers_of(of.made.outputs, *memory)};
 }
 
 std::vector<std::string> split(const std::string& text, char by) {
@@ -103,7 +81,8 @@ void check_row(const std::string& title, const Numbers& at, const Numbers& expec
   const auto found = evaluate(*def, test, inputs);
   ASSERT_TRUE(found);
   // No gradient at all is 0.
-  const Numbers gradient = found->gradients.empty() ? Numbers(at.size(), 0) : found->gradients[0];
+  const auto gradient =
+      found->gradients.empty() ? std::vector<double>(at.size()) : found->gradients[0];
   for (size_t i = 0; i < at.size(); ++i) {
     if (std::isnan(expected[i])) {
       EXPECT_TRUE(std::isnan(gradient[i])) << "at " << at[i] << ": " << gradient[i];
@@ -148,9 +127,7 @@ TEST_P(SpecialPointTest, HasAGradient) {
   const OpDef& def = *GetParam();
   for (const Case& test : def.cases) {
     std::vector<TensorData> inputs = ops::case_inputs(def, test);
-    int64_t size = 0;
-    for (const TensorData& one : inputs) size += one.bytes.empty() ? 0 : one.element_count();
-    if (size > 500) continue;
+    if (size_of(inputs) > 500) continue;
     for (const double value : {0.0, 1.0, -100.0, 100.0}) {
       SCOPED_TRACE(cat(test.name, " at ", value));
       for (size_t i = 0; i < inputs.size(); ++i) {
@@ -162,12 +139,12 @@ TEST_P(SpecialPointTest, HasAGradient) {
       }
       const auto point = evaluate(def, test, inputs);
       if (!point) continue;
-      const auto finite = [](const Numbers& all) {
-        return std::ranges::all_of(all, [](float each) { return std::isfinite(each); });
+      const auto finite = [](const std::vector<double>& all) {
+        return std::ranges::all_of(all, [](double each) { return std::isfinite(each); });
       };
       if (!std::ranges::all_of(point->outputs, finite)) continue;
-      for (const Numbers& gradient : point->gradients) {
-        for (const float each : gradient) {
+      for (const auto& gradient : point->gradients) {
+        for (const double each : gradient) {
           if (std::isnan(each)) {
             ADD_FAILURE() << "NaN";
             break;
@@ -187,11 +164,7 @@ std::vector<const OpDef*> every_operator() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Catalog, SpecialPointTest, testing::ValuesIn(every_operator()),
-                         [](const auto& info) {
-                           std::string name = info.param->domain;
-                           std::ranges::replace(name, '.', '_');
-                           return name.empty() ? info.param->name : name + "_" + info.param->name;
-                         });
+                         [](const auto& info) { return test_name(*info.param); });
 
 }  // namespace
 }  // namespace gossamer::graph

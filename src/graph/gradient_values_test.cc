@@ -2,26 +2,21 @@
 // a, m) = ((i * a + 1) % m) / 4 - 1, then y.backward(weights_of(y)) and each .grad.
 #include <gtest/gtest.h>
 
-#include "graph/gradient_of_case.h"
-#include "interp/stages.h"
-#include "ir/scalar.h"
+#include "graph/run_gradient.h"
 
 namespace gossamer::graph {
 namespace {
 
-using ir::DType;
 using ops::TensorData;
 using N = std::vector<int64_t>;
 using Values = std::vector<double>;
 
-TensorData x(std::vector<int64_t> shape, int64_t a, int64_t m) {
-  TensorData data{DType::f64, std::move(shape), {}, {}};
-  const int64_t count = data.element_count();
-  data.bytes.resize(static_cast<size_t>(count) * 8);
-  for (int64_t i = 0; i < count; ++i)
-    ir::write_scalar(ir::Scalar::of_float(DType::f64, static_cast<double>((i * a + 1) % m) / 4 - 1),
-                     &data.bytes[static_cast<size_t>(i) * 8]);
-  return data;
+TensorData x(const std::vector<int64_t>& shape, int64_t a, int64_t m) {
+  const TensorData data{ir::DType::f64, shape, {}, {}};
+  Values values;
+  for (int64_t i = 0; i < data.element_count(); ++i)
+    values.push_back(static_cast<double>((i * a + 1) % m) / 4 - 1);
+  return data_of(ir::DType::f64, shape, values);
 }
 
 void expect(std::string_view op, ops::Attributes attributes, const std::vector<TensorData>& inputs,
@@ -33,19 +28,13 @@ void expect(std::string_view op, ops::Attributes attributes, const std::vector<T
   for (const TensorData& input : inputs) test.shapes.push_back(input.shape);
   const GradientOfCase of = gradient_of_case(def, test, inputs);
   ASSERT_TRUE(of.made.status) << of.made.status.error().to_string();
-  interp::Values memory;
-  for (const auto& [buffer, data] : of.made.memory) memory[buffer.get()] = data;
-  for (const auto& constant : of.made.builder->constants)
-    memory[constant.buffer.get()] = constant.data;
-  const Result<> ran = interp::run_program(of.made.builder->program, memory);
-  ASSERT_TRUE(ran) << ran.error().to_string();
+  const auto memory = run_gradient(of);
+  ASSERT_TRUE(memory) << memory.error().to_string();
+  const auto found = numbers_of(of.made.outputs, *memory);
   for (size_t k = 0; k < expected.size(); ++k) {
-    const TensorData& found = memory.at(of.made.outputs[k].buffer.get());
-    ASSERT_EQ(found.element_count(), static_cast<int64_t>(expected[k].size()));
+    ASSERT_EQ(found[k].size(), expected[k].size());
     for (size_t i = 0; i < expected[k].size(); ++i)
-      EXPECT_NEAR(ir::read_scalar(DType::f64, &found.bytes[i * 8]).as_double(), expected[k][i],
-                  2e-6)
-          << "input " << k << " at " << i;
+      EXPECT_NEAR(found[k][i], expected[k][i], 2e-6) << "input " << k << " at " << i;
   }
 }
 
