@@ -16,7 +16,8 @@ namespace gossamer::runtime {
 // from any thread; the other calls are for the one that uses the device.
 class BufferPool : public std::enable_shared_from_this<BufferPool> {
  public:
-  // Whose memory, of which form: as a slot of a package has it (docs/specs/manifest.md).
+  // The device that has the memory, and its form, as a slot of a package has it
+  // (docs/specs/package.md).
   struct Kind {
     std::shared_ptr<Device> device;
     int width = 0, layers = 1;  // width 0: linear
