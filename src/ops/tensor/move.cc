@@ -248,39 +248,29 @@ Result<> slice(Builder& b) {
   return {};
 }
 
-// Extents that only a run knows may be 1 in either shape.
-Result<> expand_by_data(Builder& b, Shape wanted) {
+// Extents that only a run knows may be 1 in either shape, also where the other one is not a
+// dimension of an input, which Builder::broadcast assumes.
+Result<Shape> expanded_by_data(Builder& b, Shape shape) {
   const Tensor& x = b.input(0);
-  size_t rank = static_cast<size_t>(x.rank());
-  if (wanted.size() < rank) wanted.insert(wanted.begin(), rank - wanted.size(), ir::index(1));
-  size_t shift = wanted.size() - rank;
-  Shape shape = wanted;
-  for (size_t i = shift; i < wanted.size(); ++i) {
-    const Expr &extent = x.shape()[i - shift], &other = wanted[i];
+  const size_t rank = static_cast<size_t>(x.rank());
+  if (shape.size() < rank) shape.insert(shape.begin(), rank - shape.size(), ir::index(1));
+  const size_t shift = shape.size() - rank;
+  for (size_t i = shift; i < shape.size(); ++i) {
+    const Expr &extent = x.shape()[i - shift], other = shape[i];
     if (ir::is_const(extent, 1)) continue;
     GS_TRY(b.require(extent == 1 || other == 1 || extent == other,
                      "the input does not broadcast to the shape"));
     shape[i] = b.simplify(ir::select(other == 1, extent, other));
   }
-  b.output(0, b.compute("expand", x.dtype(), shape, [&](Point p) {
-    std::vector<Expr> at(p.begin() + static_cast<std::ptrdiff_t>(shift), p.end());
-    for (size_t i = 0; i < rank; ++i) {
-      const Expr& extent = x.shape()[i];
-      bool known = ir::as_int(extent).has_value();
-      if (ir::is_const(extent, 1)) at[i] = ir::index(0);
-      if (!known) at[i] = ir::select(extent == 1, ir::index(0), at[i]);
-    }
-    return x.at(at);
-  }));
-  return {};
+  return shape;
 }
 
 Result<> expand(Builder& b) {
   const Tensor& x = b.input(0);
-  bool from_data = !b.input(1).host;
-  GS_ASSIGN(Shape wanted, b.elements(1));
-  if (from_data) return expand_by_data(b, wanted);
-  GS_ASSIGN(Shape shape, b.broadcast(x.shape(), wanted));
+  const bool from_data = !b.input(1).host;
+  GS_ASSIGN(const Shape wanted, b.elements(1));
+  GS_ASSIGN(const Shape shape,
+            from_data ? expanded_by_data(b, wanted) : b.broadcast(x.shape(), wanted));
   b.output(0, b.compute("expand", x.dtype(), shape,
                         [&](Point point) { return b.at_broadcast(x, point); }));
   return {};
