@@ -16,7 +16,12 @@ export function contents(tally, app) {
     const all = readdirSync(folder, {recursive: true, withFileTypes: true}).filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
     const foreign = all.filter((file) => /(^|\/)(src|tests?)\/[^/]*\.ts$/.test(file) && !file.endsWith('.d.ts'));
     const local = all.filter((file) => !file.endsWith('.wasm') && readFileSync(file, 'utf8').includes(root));
+    // The page that runs a package never fetches its imports: it neither profiles nor makes tensors of pictures on a device.
+    const broken = all.filter((file) => file.endsWith('.js') && !file.includes('/dist/page/')).flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/\b(?:import\(|import|from) ?"(\.\.?\/[^"]+)"/g)].map(([, to]) => path.join(path.dirname(file), to))
+        .filter((to) => !existsSync(to)).map((to) => `${file} imports ${to}, which is missing`));
     tally.record(`@gossamer/${name} is complete`, [
+      ...broken,
       ...wanted.filter((file) => !existsSync(path.join(folder, file))).map((file) => `${file} is missing`),
       ...foreign.map((file) => `${file} is no part of it`),
       ...local.map((file) => `${file} names a folder of this machine`),

@@ -66,21 +66,16 @@ export const workersAsFiles = workers('worker-file', async (path, {outdir}) => {
   return {contents: scriptOf('scriptOfFile', `() => ${address}`), resolveDir: scripts, watchFiles};
 });
 
-/** The profiler stays a file of its own, which a run time fetches when it is asked for a profile. */
-const profilerApart = {
-  name: 'profiler-apart',
+/** Keeps a part a file of its own, which a run time fetches when it is needed. `to`: its folder, from where the bundle is. */
+const apart = (filter, file) => (to = '.') => ({
+  name: `apart-${file}`,
   setup({onResolve}) {
-    onResolve({filter: /^\.\/profile\/profile\.ts$/}, () => ({path: './profile/profile.js', external: true}));
+    onResolve({filter}, () => ({path: `${to}/${file}`, external: true}));
   },
-};
-
-/** So does what makes tensors of pictures, of what is in one piece. */
-const imagesApart = {
-  name: 'images-apart',
-  setup({onResolve}) {
-    onResolve({filter: /^\.\.\/image\/image\.ts$/}, () => ({path: './image/image.js', external: true}));
-  },
-};
+});
+const profilerApart = apart(/^\.\/profile\/profile\.ts$/, 'profile/profile.js');
+/** What makes tensors of pictures; bundles that are split have it apart in any case. */
+const imagesApart = apart(/^\.\.\/image\/image\.ts$/, 'image/image.js');
 
 /** Bundles with the run time's settings. */
 export const bundle = (options) => build({...settings, plugins: [workersAsText], ...options});
@@ -113,7 +108,7 @@ export async function tightenFolder(folder, line = LINE) {
 async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
   rmSync(dist, {recursive: true, force: true});
   const entry = join(runtimeFolder, 'src/index.ts');
-  const plugins = [profilerApart, workersAsFiles];
+  const plugins = [profilerApart(), workersAsFiles];
   await bundle({
     entryPoints: {
       runtime: entry,
@@ -138,11 +133,11 @@ async function bundleRuntime(dist = join(runtimeFolder, 'dist')) {
     plugins,
   });
   for (const folder of ['plain', 'rows', 'tensors', 'hash', 'image', 'shards', 'steps']) await tightenFolder(join(dist, folder));
-  await bundleClassic({entry, globalName: 'gossamer', outfile: join(dist, 'runtime.iife.js'), plugins: [imagesApart, profilerApart]});
+  await bundleClassic({entry, globalName: 'gossamer', outfile: join(dist, 'runtime.iife.js'), plugins: [imagesApart(), profilerApart()]});
   await bundle({
     entryPoints: [entry],
     format: 'esm',
-    plugins: [imagesApart, profilerApart, workersAsText],
+    plugins: [imagesApart('..'), profilerApart('..'), workersAsText],
     outfile: join(dist, 'single/runtime.js'),
   });
   await tightenFolder(join(dist, 'single'));
@@ -161,14 +156,14 @@ export async function bundlePage(out) {
   if (!existsSync(source)) return;
   mkdirSync(out, {recursive: true});
   const entryPoints = {page: join(source, 'app.ts')};
-  const apart = [profilerApart, imagesApart]; // It uses neither.
-  const plugins = [...apart, workersAsFiles];
+  const unused = [profilerApart(), imagesApart()];
+  const plugins = [...unused, workersAsFiles];
   await bundle({entryPoints, format: 'esm', splitting: true, chunkNames: 'chunk-[hash]', outdir: out, plugins});
   const {outputFiles} = await bundle({
     entryPoints: [join(source, 'app.ts')],
     format: 'iife',
     write: false,
-    plugins: [...apart, workersAsText],
+    plugins: [...unused, workersAsText],
   });
   const {outputFiles: styles} = await bundle({
     entryPoints: [join(source, 'style.css')],
