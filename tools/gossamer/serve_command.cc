@@ -141,7 +141,9 @@ void add_serve(CommandLine& app, Chosen& chosen) {
                   "Requests a model that may wait; more are answered with 503")
       .within(1, 1 << 20)
       .show_default();
-  command.add_option("--max-body", options->http.body_bytes, "Largest size of a request in bytes (64 MiB)")
+  command
+      .add_option("--max-body", options->http.body_bytes,
+                  "Largest size of a request in bytes (64 MiB)")
       .bytes()
       .within(uint64_t{1}, uint64_t{1} << 40);
   command
