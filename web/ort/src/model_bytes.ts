@@ -47,6 +47,21 @@ export async function modelBytes(given: readonly unknown[]): Promise<{bytes: Uin
   return {bytes: new Uint8Array(buffer, second, length), rest: given.slice(typeof third === 'number' ? 3 : 2)};
 }
 
+/** Where there is a file system, files of weights next to a model that was given by its path; those that `given` lacks. */
+export async function filesNextTo(model: unknown, names: readonly string[], given: ReadonlyMap<string, Uint8Array>): Promise<ReadonlyMap<string, Uint8Array>> {
+  const path = typeof model === 'string' || model instanceof URL ? String(model) : undefined;
+  if (path === undefined || /^(https?|blob|data):/.test(path) || !files()) return given;
+  const found = new Map(given);
+  const isGiven = (name: string): boolean => [...given.keys()].some((each) => each.replace(/^\.\//, '') === name.replace(/^\.\//, ''));
+  for (const name of names) {
+    // As ONNX has it, a path below the model's folder.
+    if (isGiven(name) || /^([/\\]|\w:)|(^|[/\\])\.\.([/\\]|$)/.test(name)) continue;
+    const folder = path.replace(/[^/\\]*$/, '');
+    found.set(name, await fetchBytes(folder + (path.startsWith('file:') ? encodeURI(name) : name), `the external data "${name}"`));
+  }
+  return found;
+}
+
 /** Files of weights by their names. A text alone is both a name and an address. */
 export async function externalFiles(given: unknown): Promise<ReadonlyMap<string, Uint8Array>> {
   if (given === undefined || given === null || typeof given === 'boolean' || typeof given === 'number') return new Map();

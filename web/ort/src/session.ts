@@ -3,8 +3,8 @@ import type {ComputeDevice, DeviceTensor, Feed, Model, Output} from '../../runti
 import {type DType, GossamerError, shapeText} from '../../runtime/src/types.ts';
 import {forget, type Known, packageOf, type Wanted} from './compiled.ts';
 import {dtypeOf, elementTypeOf, fromRunTime, isElementType, toRunTime} from './element_types.ts';
-import {externalFiles, modelBytes} from './model_bytes.ts';
-import {overridable, type Port} from './signature.ts';
+import {externalFiles, filesNextTo, modelBytes} from './model_bytes.ts';
+import {overridable, type Port, weightFiles} from './signature.ts';
 import {defaultsOf, type RunOptions, type SessionOptions, type ValueMetadata} from './options.ts';
 import {providersOf, Refusals} from './providers.ts';
 import {type Runnable, type Shapes, specializing} from './specialized.ts';
@@ -91,7 +91,7 @@ export class InferenceSession {
   static async create(...given: unknown[]): Promise<InferenceSession> {
     const {bytes, rest} = await modelBytes(given);
     const options = defaultsOf(rest.find((each) => each !== undefined));
-    const external = await externalFiles(options.externalData);
+    const external = await filesNextTo(given[0], weightFiles(bytes), await externalFiles(options.externalData));
     const dims = {...options.freeDimensionOverrides, ...options.freeDimensionOverridesByName};
     const source = {model: bytes, external, dims};
     const providers = providersOf(options.executionProviders, options.intraOpNumThreads);

@@ -70,3 +70,9 @@ export function overridable(bytes: Uint8Array): string[] {
   const defaults = new Set([...messages(graph, 5).map((each) => text(each, 8)), ...messages(graph, 15).map((each) => text(message(each, 1), 8))]);
   return messages(graph, 11).map((each) => text(each, 1)).filter((name) => defaults.has(name));
 }
+
+/** Files in which a model keeps weights, as TensorProto.external_data names them, relative to the model's own. */
+export function weightFiles(model: Uint8Array): string[] {
+  const entries = messages(message(fieldsOf(model), 7), 5).flatMap((tensor) => messages(tensor, 13));
+  return [...new Set(entries.filter((entry) => text(entry, 1) === 'location').map((entry) => text(entry, 2)))];
+}

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import {existsSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {test} from 'node:test';
@@ -228,6 +228,21 @@ test('weights beside the model are given by their names', {skip}, async () => {
       assert.deepEqual(Object.values(result)[0]?.data, Float32Array.of(11, 22, 33, 44));
       await session.release();
     }
+    // A model that is given by its path has them next to it.
+    const file = join(folder, 'model.onnx');
+    writeFileSync(file, model);
+    await assert.rejects(InferenceSession.create(file), /the external data "data\/w\.bin" could not be had from .*w\.bin: ENOENT/);
+    mkdirSync(join(folder, 'data'));
+    writeFileSync(join(folder, 'data/w.bin'), data);
+    for (const path of [file, pathToFileURL(file)]) {
+      const session = await InferenceSession.create(path);
+      const [input = ''] = session.inputNames;
+      assert.deepEqual(Object.values(await session.run({[input]: new Tensor('float32', [10, 20, 30, 40], [4])}))[0]?.data, Float32Array.of(11, 22, 33, 44));
+      await session.release();
+    }
+    // Nothing outside of its folder is read.
+    writeFileSync(file, sum({location: '../w.bin'}));
+    await assert.rejects(InferenceSession.create(file), /external data/);
   } finally {
     rmSync(folder, {recursive: true});
   }
