@@ -6,7 +6,7 @@
 //   --checks            the checks alone
 //   --suites            tests/*/suite.{sh,mjs} alone
 //   --only WORD         the jobs whose name contains it
-//   --all               runs cases of `gossamer test` again that passed before and are unchanged (verdicts.mjs)
+//   --all               also runs what passed before and is unchanged: jobs (kept_jobs.mjs), cases of `gossamer test` (verdicts.mjs)
 //   --without-shared    also what reads shared models once more as in a clone that has none, a smoke share of each
 //   --list              prints the jobs and the seconds that they took last, and runs nothing
 import {spawnSync} from 'node:child_process';
@@ -16,6 +16,7 @@ import path from 'node:path';
 import {parseArgs} from 'node:util';
 import {makeCases} from '../../tests/conformance/onnx_package.mjs';
 import {checks, programOf, programs, suites, withoutShared, workspaces} from './jobs.mjs';
+import {jobKeys, keptJobs} from './kept_jobs.mjs';
 import {longestFirst, run, runAll} from './pool.mjs';
 import {changedFiles, layers, root} from './repository.mjs';
 import {failures, summary} from './summary.mjs';
@@ -91,7 +92,13 @@ if (jobs.some(({name}) => name.startsWith('gossamer_onnx_test'))) {
 }
 mkdirSync(path.dirname(timesFile), {recursive: true});
 const kept = await keptVerdicts({all: options.all});
-await runAll(jobs, {
+const unchanged = keptJobs(path.join(path.dirname(timesFile), 'kept.json'), jobKeys(path.resolve(root, build)), options);
+const waiting = jobs.filter((job) => {
+  const counts = unchanged.take(job);
+  if (counts) rows.push({name: job.name, ...counts, kept: true});
+  return !counts;
+});
+await runAll(waiting, {
   slots,
   // A job has one slot, so what it starts at a time is one.
   start: (job) => run({...job, env: {...kept, GOSSAMER_JOBS: '1', ...job.env}}),
@@ -106,6 +113,7 @@ await runAll(jobs, {
       named.push(problem);
     }
     rows.push({name: job.name, passed, failed, skipped, reason, seconds, failures: named});
+    unchanged.put(job, {passed, failed, skipped, reason, problem});
     times[job.name] = Math.round(seconds * 10) / 10;
     writeFileSync(timesFile, JSON.stringify(times, undefined, 1));
   },

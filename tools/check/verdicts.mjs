@@ -94,7 +94,7 @@ const filesIn = (folder) =>
   existsSync(folder) ? readdirSync(folder).sort().map((name) => path.join(folder, name)) : [];
 
 /** The processor, and GPUs in hardware with their drivers. */
-function machine() {
+export function machine() {
   const lines = textOf('/proc/cpuinfo').split('\n').filter((line) => /^(vendor_id|cpu family|model|stepping|flags|Features|CPU )/.test(line));
   const gpus = [...filesIn('/dev/dri'), ...filesIn('/dev').filter((name) => name.startsWith('/dev/nvidia'))];
   return {

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import {spawnSync} from 'node:child_process';
+import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import path from 'node:path';
+import {after, test} from 'node:test';
+import {codeOf, isCompiled, jobKeys, keptJobs} from './kept_jobs.mjs';
+
+const work = mkdtempSync(path.join(tmpdir(), 'gossamer-kept-'));
+after(() => rmSync(work, {recursive: true, force: true}));
+
+test('a job that passed is taken while its key is the same', () => {
+  const file = path.join(work, 'kept.json');
+  let key = 'one';
+  const open = (options) => keptJobs(file, ({alone}) => (alone ? undefined : key), options);
+  const counts = {passed: 3, failed: 0, skipped: 1};
+  open().put({name: 'a'}, counts);
+  open().put({name: 'timed', alone: true}, counts);
+  open().put({name: 'bad'}, {...counts, failed: 1});
+  open().put({name: 'dead'}, {...counts, problem: 'did not end in time'});
+  assert.deepEqual(open().take({name: 'a'}), counts);
+  for (const name of ['bad', 'dead', 'another']) assert.equal(open().take({name}), undefined);
+  assert.equal(open().take({name: 'timed', alone: true}), undefined);
+  assert.equal(open({all: true}).take({name: 'a'}), undefined);
+  key = 'two';
+  assert.equal(open().take({name: 'a'}), undefined);
+  key = 'one';
+  open().put({name: 'a'}, {...counts, failed: 1});
+  assert.equal(open().take({name: 'a'}), undefined);
+  writeFileSync(file, '{');
+  assert.equal(open().take({name: 'a'}), undefined);
+});
+
+/** A program of this C source. */
+function compiled(source) {
+  const [from, program] = [path.join(work, 'program.c'), path.join(work, 'gossamer')];
+  writeFileSync(from, source);
+  assert.equal(spawnSync('cc', ['-g', '-Wl,--build-id', '-o', program, from]).status, 0);
+  return program;
+}
+
+test('lines of a source are not part of the code, numbers are', () => {
+  const [first, moved, other] = ['int main() { return 3; }', '\n\nint main() { return 3; }', 'int main() { return 4; }'].map((source) => codeOf(compiled(source)));
+  assert.ok(first.equals(moved));
+  assert.ok(!first.equals(other));
+});
+
+test('keys follow what a job uses', () => {
+  const bundle = (text) => {
+    const file = path.join(work, `${text.length}.mjs`);
+    writeFileSync(file, text);
+    return file;
+  };
+  const jobs = {
+    suite: {name: 'tests/cli/suite.mjs', args: ['tests/cli/suite.mjs']},
+    part: {name: 'tests/space/suite.mjs cpu', args: ['tests/space/suite.mjs', 'cpu']},
+    page: {name: 'web/tests/page.test.ts', args: ['--test', bundle('a page')]},
+    compiling: {name: 'web/tests/compile.test.ts', args: ['--test', bundle('fetch("compiler.wasm")')]},
+    types: {name: 'checks: typecheck', args: ['typecheck']},
+  };
+  const keys = () => Object.fromEntries(Object.entries(jobs).map(([name, job]) => [name, jobKeys(work)(job)]));
+  compiled('int main() { return 3; }');
+  const before = keys();
+  assert.equal(new Set(Object.values(before)).size, 5);
+  compiled('int main() { return 4; }');
+  const now = keys();
+  assert.deepEqual(Object.keys(jobs).filter((name) => now[name] !== before[name]), ['suite', 'part', 'compiling']);
+  const keyOf = jobKeys(work);
+  for (const name of ['checks: sources', 'checks: tools', 'checks: clang-tidy', 'tests/python/suite.mjs', 'tests/install/suite.mjs'])
+    assert.equal(keyOf({name, args: []}), undefined, name);
+  assert.equal(keyOf({...jobs.suite, alone: true}), undefined);
+});
+
+test('C++ sources are in programs, unless a suite compiles them', () => {
+  for (const file of ['src/schedule/a.cc', 'serve/a.h', 'rpc/a.cc', 'tools/gossamer/a.cc', 'web/compiler/native/a.cc']) assert.ok(isCompiled(file), file);
+  for (const file of ['runtime/manifest.cc', 'include/gossamer/gossamer.h', 'tests/libraries/misuse.c', 'src/shipped/a.jsonl', 'web/runtime/src/a.ts']) assert.ok(!isCompiled(file), file);
+});
