@@ -114,7 +114,10 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
   graph::FuseOptions fuse{.max_buffers = max_buffers};
   if (!caps.has_f64)
     fuse.kind = [](const ops::Stage& stage) { return !graph::needs_side(stage).empty(); };
-  if (options.fuse) graph::fuse(stages, fuse);
+  if (options.fuse) {
+    graph::fuse(stages, fuse);
+    graph::unflatten_axes(stages);
+  }
   if (options.expose) graph::expose_stages(stages);
   // Kernels write textures whole; libraries take and give all of a tensor.
   if (options.state && !caps.texture_memory && options.code == CodeForm::finished)

@@ -145,19 +145,6 @@ Expr rounded_once(const Expr& result) {
              : result;
 }
 
-ir::Bounds bounds_of(const Stage& stage) {
-  ir::Bounds bounds;
-  const auto add = [&](const std::vector<ir::Var>& axes, const std::vector<Expr>& extents) {
-    for (size_t i = 0; i < axes.size(); ++i) {
-      const int64_t high = bounds.of(extents[i]).high;
-      bounds.set(axes[i].get(), {0, high == ir::Range{}.high ? high : high - 1});
-    }
-  };
-  add(stage.axes, stage.extents);
-  add(stage.reduce_axes, stage.reduce_extents);
-  return bounds;
-}
-
 std::string join_origins(const std::string& a, const std::string& b) {
   if (a.empty() || a == b) return b;
   return b.empty() ? a : a + " + " + b;
@@ -338,8 +325,9 @@ class Fuser {
   void merge_producer(size_t p, size_t c) {
     const Stage& producer = *stage_at(p);
     Stage& consumer = *stage_at(c);
-    const ir::Bounds bounds = bounds_of(consumer);
-    for_each_expr(consumer, [&](Expr& e) { e = ir::simplify(inline_loads(e, producer), bounds); });
+    const ir::Bounds points = ops::bounds_of(consumer), terms = ops::bounds_of_terms(consumer);
+    for_each_expr(consumer, [&](Expr& e) { e = ir::simplify(inline_loads(e, producer), points); });
+    for (Expr& value : consumer.values) value = ir::simplify(value, terms);
     consumer.view = consumer.view && producer.view;
     consumer.origin = join_origins(producer.origin, consumer.origin);
     consumers_[producer.output.get()].erase(c);
@@ -368,13 +356,13 @@ class Fuser {
     merged.extents = consumer.extents;
     merged.output = consumer.output;
     merged.origin = join_origins(reduction.origin, consumer.origin);
-    const ir::Bounds bounds = bounds_of(merged);
-    for (Expr& value : merged.values) value = ir::simplify(ir::substitute(value, map), bounds);
+    const ir::Bounds points = ops::bounds_of(merged), terms = ops::bounds_of_terms(merged);
+    for (Expr& value : merged.values) value = ir::simplify(ir::substitute(value, map), terms);
     merged.result = inline_loads(consumer.result, reduction);
     const auto* rounded = ir::as<ir::Cast>(reduction.result);
     if (rounded && rounded->a->type.dtype == ir::DType::f32)
       merged.result = rounded_once(merged.result);
-    merged.result = ir::simplify(merged.result, bounds);
+    merged.result = ir::simplify(merged.result, points);
     alive_[best] = false;
     for (const ir::Buffer& input : ops::inputs_of(reduction)) consumers_[input.get()].erase(best);
     consumers_.erase(reduction.output.get());

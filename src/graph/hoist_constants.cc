@@ -46,9 +46,7 @@ class Hoister {
     count_ = 0;
     made_.clear();
     buffers_ = static_cast<int>(ops::inputs_of(stage).size()) + 1;
-    bounds_ = {};
-    for (size_t i = 0; i < stage.axes.size(); ++i)
-      bounds_.set_extent(stage.axes[i].get(), stage.extents[i]);
+    bounds_ = ops::bounds_of(stage);
     stage.result = hoist(stage.result);
   }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "ir/build.h"
+#include "ir/rewrite.h"
 #include "ir/scalar.h"
 
 namespace gossamer::ir {
@@ -138,7 +139,12 @@ Range RangeFinder::compute(const Expr& e) {
     if (bounds_.extents_.contains(var)) range = intersect(range, {0, plus_infinity});
     return range;
   }
-  if (auto* b = as<Binary>(e)) return of_binary(*b);
+  if (auto* b = as<Binary>(e)) {
+    Range range = of_binary(*b);
+    const auto same = [&](const Expr& known) { return equal(known, e); };
+    if (range.low < 1 && std::ranges::any_of(bounds_.positive_, same)) range.low = 1;
+    return range;
+  }
   if (auto* s = as<Select>(e)) return join(of(s->yes), of(s->no));
   if (auto* c = as<Cast>(e)) {
     if (is_float(c->a->type.dtype)) return {};
@@ -243,6 +249,40 @@ int64_t RangeFinder::compute_multiple(const Expr& e) {
     }
     default:
       return 1;
+  }
+}
+
+std::vector<Expr> positive_factors(const Expr& extent) {
+  auto* b = as<Binary>(extent);
+  if (b && b->op == BinaryOp::mul) {
+    std::vector<Expr> all = positive_factors(b->a), right = positive_factors(b->b);
+    all.insert(all.end(), right.begin(), right.end());
+    return all;
+  }
+  if (as_int(extent)) return {};
+  std::vector<Expr> all{extent};
+  // (x + 7) // 8 >= 1: x is positive too
+  const auto by = b && b->op == BinaryOp::floordiv ? as_int(b->b) : std::nullopt;
+  if (!by || *by < 1) return all;
+  auto* sum = as<Binary>(b->a);
+  const auto more = sum && sum->op == BinaryOp::add ? as_int(sum->b) : std::nullopt;
+  if (more && *more >= *by) return all;
+  for (Expr& factor : positive_factors(more ? sum->a : b->a)) all.push_back(std::move(factor));
+  return all;
+}
+
+void Bounds::set_axis(const VarNode* var, const Expr& extent) {
+  const int64_t high = of(extent).high;
+  set(var, {0, high == plus_infinity ? high : std::max<int64_t>(high - 1, 0)});
+  if (as_int(extent)) return;
+  set_extent(var, extent);
+  for (const Expr& factor : positive_factors(extent)) {
+    if (auto* dimension = as<VarNode>(factor)) {
+      const Range known = of(factor);
+      set(dimension, {std::max<int64_t>(known.low, 1), known.high});
+    } else {
+      positive_.push_back(factor);
+    }
   }
 }
 

@@ -17,6 +17,9 @@ Range intersect(Range a, Range b);  // `a` where they are disjoint
 inline Range exactly(int64_t value) { return {value, value}; }
 int64_t gcd(int64_t a, int64_t b);  // not negative; gcd(0, b) is b
 
+// What is positive where an extent is: the factors of a product, and what was rounded up to tiles.
+std::vector<Expr> positive_factors(const Expr& extent);
+
 class RangeFinder {
  public:
   explicit RangeFinder(const Bounds& bounds) : bounds_(bounds) {}

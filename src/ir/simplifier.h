@@ -56,7 +56,9 @@ class Simplifier {
   Poly atom(Expr e);
   Poly merged(Poly);  // a * (x // a) + x % a -> x
   Poly merged_pairs(Poly);
+  std::pair<size_t, size_t> effort(const Poly&);
   const Poly& zero_of(const Expr& part);
+  std::optional<Term> times_of(const Term&, size_t part, const Poly& by);
   void define(const VarNode* var, const Expr& value);
   Expr finish(const Poly&);
   Poly floordiv(const Poly&, int64_t by);
@@ -67,10 +69,18 @@ class Simplifier {
     Poly quotient, rest;
   };
   Split divide(const Poly&, const Poly& by);  // a == quotient * by + rest
+  struct Blocks {
+    Poly size, count;
+    Split parts;
+  };
+  std::optional<Blocks> blocks_of(const Poly&, const Poly& by);
+  bool positive(const Poly&);
+  bool is_rest(const Poly&, const Poly& by);
   Range range(const Poly&);
   Range range(const Term&);
   int64_t multiple_of(const Term&);
   bool not_negative(const Poly&, int depth = 6);
+  std::optional<Poly> worst_case(const Poly&, const Expr& factor, bool loops);
   Expr min_max(BinaryOp op, const Expr& a, const Expr& b);
 
   // Conditions

@@ -22,6 +22,9 @@ class Bounds {
   void set_multiple(const VarNode* var, int64_t factor) { multiples_[var] = factor; }
   // 0 <= var < extent, where the extent need not be a number.
   void set_extent(const VarNode* var, Expr extent) { extents_[var] = std::move(extent); }
+  // The same where a loop over `var` runs: dimensions and quotients whose product the extent is are
+  // positive there.
+  void set_axis(const VarNode* var, const Expr& extent);
   Range of(const Expr&) const;
   int64_t multiple_of(const Expr&)
       const;  // the largest known k with expr % k == 0 (1 if nothing is known, 0 for 0)
@@ -32,6 +35,7 @@ class Bounds {
   std::unordered_map<const VarNode*, Range> ranges_;
   std::unordered_map<const VarNode*, int64_t> multiples_;
   std::unordered_map<const VarNode*, Expr> extents_;
+  std::vector<Expr> positive_;  // no variables
 };
 
 // Two index expressions that are equal as polynomials simplify to the same text.

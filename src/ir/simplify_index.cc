@@ -1,5 +1,6 @@
 // Sums, products, division and remainder of index expressions.
 #include <algorithm>
+#include <bit>
 
 #include "ir/build.h"
 #include "ir/scalar.h"
@@ -15,15 +16,13 @@ const Binary* binary_of(const Expr& e, BinaryOp op) {
 
 bool finite(Range r) { return r.low != minus_infinity && r.high != plus_infinity; }
 
-// What a sum costs: divisions first, then terms.
-std::pair<size_t, size_t> effort(const Poly& p) {
-  size_t divisions = 0;
-  for (const Term& term : p.terms) {
-    for (const Expr& e : term.factors) {
-      divisions += binary_of(e, BinaryOp::floordiv) || binary_of(e, BinaryOp::floormod);
-    }
-  }
-  return {divisions, p.terms.size()};
+bool is_division(const Expr& e) {
+  return binary_of(e, BinaryOp::floordiv) || binary_of(e, BinaryOp::floormod);
+}
+
+// Of the highest degree, by which long division goes.
+const Term& leading(const Poly& p) {
+  return *std::ranges::max_element(p.terms, {}, [](const Term& t) { return t.factors.size(); });
 }
 
 bool within_block(Range r, int64_t block) {
@@ -119,6 +118,20 @@ Expr Simplifier::finish(const Poly& p) {
   return result;
 }
 
+// What a sum costs: different divisions first, but for quotients that are extents, then terms.
+std::pair<size_t, size_t> Simplifier::effort(const Poly& p) {
+  std::vector<Expr> divisions;
+  for (const Term& term : p.terms) {
+    for (const Expr& e : term.factors) {
+      const auto same = [&](const Expr& known) { return order_.compare(known, e) == 0; };
+      const bool extent = binary_of(e, BinaryOp::floordiv) && ranges_.of(e).low > 0;
+      if (is_division(e) && !extent && std::ranges::none_of(divisions, same))
+        divisions.push_back(e);
+    }
+  }
+  return {divisions.size(), p.terms.size()};
+}
+
 void Simplifier::define(const VarNode* var, const Expr& value) {
   Poly p = poly(value);
   Poly spelled(p.constant);
@@ -183,50 +196,64 @@ Poly Simplifier::merged(Poly p) {
   return better ? spelled : p;
 }
 
-// x - by * (x // by) - x % by, where `part`, a quotient or a remainder by `by` > 0, stays as it is.
+// x - by * (x // by) - x % by, where `part`, a quotient or a remainder by `by`, stays as it is.
 // Not valid: it is neither.
 const Poly& Simplifier::zero_of(const Expr& part) {
   const auto [known, fresh] = memory_.zeros.try_emplace(part.get());
   if (!fresh) return known->second;
   const Binary* mod = binary_of(part, BinaryOp::floormod);
   const Binary* both = mod ? mod : binary_of(part, BinaryOp::floordiv);
-  const auto by = both ? as_int(both->b) : std::nullopt;
   Poly zero;
-  zero.valid = by && *by > 0;
+  zero.valid = both != nullptr;
   if (zero.valid) {
+    const Poly by = poly(both->b);
     const Poly x = poly(both->a);
     const Poly same = algebra_.of_atom(part);
-    zero = algebra_.add(x, mod ? floordiv(x, *by) : same, -*by);
-    zero = algebra_.add(zero, mod ? same : floormod(x, *by), -1);
+    zero.valid = by.valid && (!by.is_constant() || by.constant > 0);
+    if (zero.valid) {
+      zero = algebra_.add(x, algebra_.multiply(by, mod ? floordiv(x, by) : same), -1);
+      zero = algebra_.add(zero, mod ? same : floormod(x, by), -1);
+    }
   }
   memory_.alive.push_back(part);
   // Others may have come meanwhile.
   return memory_.zeros[part.get()] = std::move(zero);
 }
 
+// How often `by * part` is in a term that has the factor `part`; nullopt where it isn't.
+std::optional<Term> Simplifier::times_of(const Term& term, size_t part, const Poly& by) {
+  Term others{{}, term.coefficient};
+  for (size_t i = 0; i < term.factors.size(); ++i) {
+    if (i != part) others.factors.push_back(term.factors[i]);
+  }
+  Term lead{{}, by.constant};
+  if (!by.terms.empty()) lead = leading(by);
+  Term times;
+  return algebra_.divides(lead, others, &times) ? std::optional(times) : std::nullopt;
+}
+
 Poly Simplifier::merged_pairs(Poly p) {
-  if (!p.valid) return p;
-  for (bool again = true; again;) {
+  // k * (x % b) + k * b * (x // b)  ->  k * x, or k * x - k * b * (x // b)  ->  k * (x % b)
+  const auto smaller = [&](const Term& term, size_t at) -> std::optional<Poly> {
+    const Expr& part = term.factors[at];
+    const Binary* quotient = binary_of(part, BinaryOp::floordiv);
+    if (quotient ? p.terms.size() < 2 : !binary_of(part, BinaryOp::floormod)) return {};
+    const auto times = times_of(term, at, quotient ? poly(quotient->b) : Poly(1));
+    if (!times) return {};
+    const Poly& zero = zero_of(part);
+    if (!zero.valid) return {};
+    Poly candidate = algebra_.add(p, algebra_.multiply(algebra_.of_term(*times), zero));
+    if (!candidate.valid || effort(candidate) >= effort(p)) return {};
+    return candidate;
+  };
+  for (bool again = p.valid; again;) {
     again = false;
-    for (const Term& term : p.terms) {
-      if (term.factors.size() != 1) continue;
-      // k * (x % b) + k * b * (x // b)  ->  k * x, or k * x - k * b * (x // b)  ->  k * (x % b)
-      const Expr& part = term.factors[0];
-      int64_t k = term.coefficient;
-      if (const Binary* quotient = binary_of(part, BinaryOp::floordiv)) {
-        const auto by = as_int(quotient->b);
-        if (!by || *by <= 0 || k % *by != 0 || p.terms.size() < 2) continue;
-        k /= *by;
-      } else if (!binary_of(part, BinaryOp::floormod)) {
-        continue;
-      }
-      const Poly& zero = zero_of(part);
-      if (!zero.valid) continue;
-      Poly candidate = algebra_.add(p, zero, k);
-      if (candidate.valid && effort(candidate) < effort(p)) {
-        p = std::move(candidate);
-        again = true;
-        break;
+    for (size_t i = 0; i < p.terms.size() && !again; ++i) {
+      for (size_t k = 0; k < p.terms[i].factors.size() && !again; ++k) {
+        if (auto candidate = smaller(p.terms[i], k)) {
+          p = std::move(*candidate);
+          again = true;
+        }
       }
     }
   }
@@ -293,10 +320,9 @@ Poly Simplifier::floordiv(const Poly& p, int64_t by) {
     const Expr& inner = rest.terms[0].factors[0];
     if (auto* nested = binary_of(inner, BinaryOp::floordiv)) {
       // (x // d + k) // by -> (x + k * d) // (d * by)
-      auto d = as_int(nested->b);
-      int64_t both;
-      if (d && *d > 0 && !__builtin_mul_overflow(*d, by, &both)) {
-        Poly x = algebra_.add(poly(nested->a), Poly(rest.constant), *d);
+      const Poly d = poly(nested->b), both = algebra_.scale(d, by);
+      if (both.valid && positive(d)) {
+        Poly x = algebra_.add(poly(nested->a), d, rest.constant);
         if (x.valid) return algebra_.add(quotient, floordiv(x, both));
       }
     } else if (auto* mod = binary_of(inner, BinaryOp::floormod); mod && rest.constant == 0) {
@@ -341,6 +367,7 @@ Poly Simplifier::floormod(const Poly& p, int64_t by) {
     reduced.terms.push_back({term.factors, c > -by && c < by ? c : floor_mod(c, by)});
   }
   rest = merged(std::move(rest));
+  if (rest.terms.size() == 1 && !finite(range(rest)) && is_rest(rest, Poly(by))) return rest;
   if (rest.terms.size() < p.terms.size() && leaves_32_bits(range(rest)))
     return atom(binary(BinaryOp::floormod, finish(p), index(by)));
   for (const Poly* candidate : {&rest, &reduced}) {
@@ -375,15 +402,22 @@ Poly Simplifier::floormod(const Poly& p, int64_t by) {
 
 Simplifier::Split Simplifier::divide(const Poly& p, const Poly& by) {
   Split split{{}, p};
-  // By the term of the highest degree, like long division.
-  const Term* lead = &by.terms[0];
-  for (const Term& term : by.terms) {
-    if (term.factors.size() > lead->factors.size()) lead = &term;
+  if (by.is_constant()) {
+    split.rest = Poly(floor_mod(p.constant, by.constant));
+    split.quotient = Poly(floor_div(p.constant, by.constant));
+    for (const Term& term : p.terms) {
+      const bool divides = term.coefficient % by.constant == 0;
+      (divides ? split.quotient : split.rest)
+          .terms.push_back(
+              {term.factors, divides ? term.coefficient / by.constant : term.coefficient});
+    }
+    return split;
   }
+  const Term& lead = leading(by);
   for (int round = 0; round < 24; ++round) {
     Term quotient;
     auto found = std::find_if(split.rest.terms.begin(), split.rest.terms.end(),
-                              [&](const Term& t) { return algebra_.divides(*lead, t, &quotient); });
+                              [&](const Term& t) { return algebra_.divides(lead, t, &quotient); });
     if (found == split.rest.terms.end()) break;
     const Poly q = algebra_.of_term(quotient);
     const Poly rest = algebra_.add(split.rest, algebra_.multiply(q, by), -1);
@@ -394,17 +428,93 @@ Simplifier::Split Simplifier::divide(const Poly& p, const Poly& by) {
   return split;
 }
 
+bool Simplifier::positive(const Poly& p) { return not_negative(algebra_.add(p, Poly(-1))); }
+
+// 0 <= p < by
+bool Simplifier::is_rest(const Poly& p, const Poly& by) {
+  if (not_negative(p) && positive(algebra_.add(by, p, -1))) return true;
+  // x // d < by where x < d * by
+  if (!p.valid || p.terms.size() != 1 || p.constant != 0 || p.terms[0].coefficient != 1 ||
+      p.terms[0].factors.size() != 1)
+    return false;
+  auto* nested = binary_of(p.terms[0].factors[0], BinaryOp::floordiv);
+  if (!nested) return false;
+  const Poly d = poly(nested->b);
+  return d.valid && positive(d) && is_rest(poly(nested->a), algebra_.multiply(d, by));
+}
+
+// by == size * count and p == size * quotient + rest with 0 <= rest < size > 0.
+std::optional<Simplifier::Blocks> Simplifier::blocks_of(const Poly& p, const Poly& by) {
+  // Counts are made of what divides every term of `by`.
+  Term content{{}, gcd(by.constant, 0)};
+  for (const Term& term : by.terms)
+    content.coefficient = gcd(content.coefficient, term.coefficient);
+  if (by.constant == 0) {
+    content.factors = by.terms[0].factors;
+    for (const Term& term : by.terms) {
+      std::erase_if(content.factors, [&](const Expr& factor) {
+        return std::ranges::none_of(term.factors,
+                                    [&](const Expr& f) { return order_.compare(f, factor) == 0; });
+      });
+    }
+  }
+  constexpr size_t most_factors = 4;
+  const size_t factors = content.factors.size();
+  if (factors > most_factors) return {};
+  std::vector<Term> counts;  // the largest blocks first: they leave the least to divide
+  for (size_t size = 0; size <= factors; ++size) {
+    for (uint32_t chosen = 0; chosen < 1u << factors; ++chosen) {
+      if (static_cast<size_t>(std::popcount(chosen)) != size) continue;
+      Term count{{}, 1};
+      for (size_t i = 0; i < factors; ++i) {
+        if (chosen >> i & 1) count.factors.push_back(content.factors[i]);
+      }
+      if (chosen) counts.push_back(count);
+      if (content.coefficient > 1) {
+        count.coefficient = content.coefficient;
+        counts.push_back(std::move(count));
+      }
+    }
+  }
+  for (const Term& count : counts) {
+    const Poly by_count = algebra_.of_term(count);
+    Split sizes = divide(by, by_count);
+    if (sizes.rest.valid && (!sizes.rest.is_constant() || sizes.rest.constant != 0)) continue;
+    const Poly& size = sizes.quotient;
+    if (!size.valid || (size.is_constant() && size.constant <= 1) || !positive(size)) continue;
+    Split parts = divide(p, size);
+    if (parts.quotient.is_constant() || !is_rest(parts.rest, size)) continue;
+    return Blocks{size, by_count, std::move(parts)};
+  }
+  return {};
+}
+
 Poly Simplifier::floordiv(const Poly& p, const Poly& by) {
   if (by.is_constant()) return floordiv(p, by.constant);
-  if (p.valid && by.valid && not_negative(algebra_.add(by, Poly(-1)))) {
-    Split split = divide(p, by);
-    if (split.rest.is_constant() && split.rest.constant == 0) return split.quotient;
-    if (not_negative(split.rest) &&
-        not_negative(algebra_.add(algebra_.add(by, split.rest, -1), Poly(-1)))) {
-      return split.quotient;
+  if (p.valid && by.valid && positive(by)) {
+    const Split split = divide(p, by);
+    const Poly& rest = split.rest;
+    if (rest.is_constant() && rest.constant == 0) return split.quotient;
+    if (is_rest(rest, by)) return split.quotient;
+    if (auto blocks = blocks_of(rest, by))
+      return algebra_.add(split.quotient, floordiv(blocks->parts.quotient, blocks->count));
+    if (rest.terms.size() == 1 && rest.terms[0].coefficient == 1 &&
+        rest.terms[0].factors.size() == 1) {
+      const Expr& inner = rest.terms[0].factors[0];
+      if (auto* nested = binary_of(inner, BinaryOp::floordiv)) {
+        // (x // d + k) // by -> (x + k * d) // (d * by)
+        const Poly d = poly(nested->b), both = algebra_.multiply(d, by);
+        const Poly x = algebra_.add(poly(nested->a), d, rest.constant);
+        if (both.valid && x.valid && positive(d))
+          return algebra_.add(split.quotient, floordiv(x, both));
+      } else if (auto* mod = binary_of(inner, BinaryOp::floormod); mod && rest.constant == 0) {
+        // (x % (by * m)) // by -> (x // by) % m
+        const Split d = divide(poly(mod->b), by);
+        if (d.rest.is_constant() && d.rest.constant == 0)
+          return algebra_.add(split.quotient, floormod(floordiv(poly(mod->a), by), d.quotient));
+      }
     }
-    return algebra_.add(split.quotient,
-                        atom(binary(BinaryOp::floordiv, finish(split.rest), finish(by))));
+    return algebra_.add(split.quotient, atom(binary(BinaryOp::floordiv, finish(rest), finish(by))));
   }
   if (!p.valid) return p;
   const Expr kept = binary(BinaryOp::floordiv, finish(p), finish(by));
@@ -413,17 +523,29 @@ Poly Simplifier::floordiv(const Poly& p, const Poly& by) {
 
 Poly Simplifier::floormod(const Poly& p, const Poly& by) {
   if (by.is_constant()) return floormod(p, by.constant);
-  if (p.valid && by.valid) {
-    Split split = divide(p, by);
-    if (split.rest.is_constant() && split.rest.constant == 0) return Poly(0);
-    if (not_negative(split.rest) &&
-        not_negative(algebra_.add(algebra_.add(by, split.rest, -1), Poly(-1)))) {
-      return split.rest;
-    }
-    return atom(binary(BinaryOp::floormod, finish(split.rest), finish(by)));
-  }
   if (!p.valid) return p;
-  const Expr kept = binary(BinaryOp::floormod, finish(p), finish(by));
+  if (!by.valid) return atom(binary(BinaryOp::floormod, finish(p), finish(by)));
+  const Poly rest = divide(p, by).rest;
+  if (rest.is_constant() && rest.constant == 0) return rest;
+  if (is_rest(rest, by)) return rest;
+  if (positive(by)) {
+    if (auto blocks = blocks_of(rest, by)) {
+      const Poly high = floormod(blocks->parts.quotient, blocks->count);
+      return algebra_.add(algebra_.multiply(high, blocks->size), blocks->parts.rest);
+    }
+    // c * (y % d) and c * y differ by a multiple of `by` where it divides c * d.
+    for (const Term& term : rest.terms) {
+      auto* nested =
+          term.factors.size() == 1 ? binary_of(term.factors[0], BinaryOp::floormod) : nullptr;
+      if (!nested) continue;
+      const Split d = divide(algebra_.scale(poly(nested->b), term.coefficient), by);
+      if (!d.rest.is_constant() || d.rest.constant != 0) continue;
+      const Poly same = algebra_.add(algebra_.add(rest, algebra_.of_term(term), -1),
+                                     poly(nested->a), term.coefficient);
+      if (same.valid) return floormod(same, by);
+    }
+  }
+  const Expr kept = binary(BinaryOp::floormod, finish(rest), finish(by));
   return as_int(kept) ? Poly(*as_int(kept)) : atom(kept);
 }
 
@@ -435,40 +557,51 @@ bool Simplifier::not_negative(const Poly& p, int depth) {
     const Poly rest = algebra_.add(p, fact);
     if (rest.is_constant() && rest.constant >= -1) return true;
   }
-  if (depth == 0 || bounds_.extents_.empty()) return false;
-  // Put the worst case for a loop variable in which the sum is linear, innermost first.
-  for (auto term = p.terms.rbegin(); term != p.terms.rend(); ++term) {
-    for (auto factor = term->factors.rbegin(); factor != term->factors.rend(); ++factor) {
-      auto* var = as<VarNode>(*factor);
-      auto extent = var ? bounds_.extents_.find(var) : bounds_.extents_.end();
-      if (extent == bounds_.extents_.end()) continue;
-      Poly slope, rest(p.constant);
-      for (const Term& other : p.terms) {
-        Term quotient;
-        if (!algebra_.divides(Term{{*factor}, 1}, other, &quotient)) {
-          rest = algebra_.add(rest, algebra_.of_term(other));
-        } else if (std::any_of(quotient.factors.begin(), quotient.factors.end(),
-                               [&](const Expr& f) { return f.same(*factor); })) {
-          slope.valid = false;
-        } else {
-          slope = algebra_.add(slope, algebra_.of_term(quotient));
-        }
+  if (depth == 0) return false;
+  // Put the worst case for a factor in which the sum is linear: variables of loops, innermost
+  // first, then what lies between numbers.
+  for (const bool loops : {true, false}) {
+    if (loops && bounds_.extents_.empty()) continue;
+    for (auto term = p.terms.rbegin(); term != p.terms.rend(); ++term) {
+      if (!loops && term->factors.size() < 2) continue;
+      for (auto factor = term->factors.rbegin(); factor != term->factors.rend(); ++factor) {
+        const auto worst = worst_case(p, *factor, loops);
+        if (worst) return not_negative(merged(*worst), depth - 1);
       }
-      if (!slope.valid) continue;
-      const Range sign = range(slope);
-      Poly worst;
-      if (sign.low >= 0) {
-        worst = rest;
-      } else if (sign.high <= 0) {
-        const Poly last = algebra_.add(poly(extent->second), Poly(-1));
-        worst = algebra_.add(rest, algebra_.multiply(slope, last));
-      } else {
-        continue;
-      }
-      return not_negative(merged(worst), depth - 1);
     }
   }
   return false;
+}
+
+// The least value of the sum over what `factor` may be, where the sum is linear in it.
+std::optional<Poly> Simplifier::worst_case(const Poly& p, const Expr& factor, bool loops) {
+  Poly low, high;
+  if (loops) {
+    auto* var = as<VarNode>(factor);
+    auto extent = var ? bounds_.extents_.find(var) : bounds_.extents_.end();
+    if (extent == bounds_.extents_.end()) return {};
+    high = algebra_.add(poly(extent->second), Poly(-1));
+  } else {
+    const Range r = ranges_.of(factor);
+    if (!finite(r)) return {};
+    low = Poly(r.low), high = Poly(r.high);
+  }
+  Poly slope, rest(p.constant);
+  for (const Term& other : p.terms) {
+    Term quotient;
+    if (!algebra_.divides(Term{{factor}, 1}, other, &quotient)) {
+      rest = algebra_.add(rest, algebra_.of_term(other));
+    } else if (std::any_of(quotient.factors.begin(), quotient.factors.end(),
+                           [&](const Expr& f) { return order_.compare(f, factor) == 0; })) {
+      return {};
+    } else {
+      slope = algebra_.add(slope, algebra_.of_term(quotient));
+    }
+  }
+  if (!slope.valid) return {};
+  const Range sign = range(slope);
+  if (sign.low < 0 && sign.high > 0) return {};
+  return algebra_.add(rest, algebra_.multiply(slope, sign.low >= 0 ? low : high));
 }
 
 Expr Simplifier::min_max(BinaryOp op, const Expr& a, const Expr& b) {

@@ -1,5 +1,6 @@
 // Statements: ranges from loops and conditions, and what becomes empty.
 #include <algorithm>
+#include <ranges>
 #include <unordered_set>
 
 #include "ir/build.h"
@@ -93,34 +94,37 @@ Stmt Simplifier::loop_stmt(const For& f) {
   bind(f.var.get(),
        {0, r.high == plus_infinity ? plus_infinity : std::max<int64_t>(r.high - 1, 0)});
   std::vector<std::pair<const VarNode*, std::optional<Range>>> narrowed;
+  const size_t positive = bounds_.positive_.size();
   if (!known) {
     bounds_.extents_[f.var.get()] = extent;
-    // The body runs only where the extent is positive, so dimensions whose product it is are too.
-    const Poly p = poly(extent);
-    if (p.terms.size() == 1 && p.constant == 0 && r.low >= 0) {
-      for (const Expr& factor : p.terms[0].factors) {
-        auto* dimension = as<VarNode>(factor);
-        const Range now = ranges_.of(factor);
-        if (!dimension || now.low != 0 || now.high < 1) continue;
-        auto old = bounds_.ranges_.find(dimension);
-        narrowed.emplace_back(
-            dimension, old == bounds_.ranges_.end() ? std::nullopt : std::optional(old->second));
-        bounds_.ranges_[dimension] = {1, now.high};
+    for (const Expr& factor : positive_factors(extent)) {  // the body runs only where they are
+      const Range now = ranges_.of(factor);
+      if (now.low > 0 || now.high < 1) continue;
+      auto* dimension = as<VarNode>(factor);
+      if (!dimension) {
+        bounds_.positive_.push_back(factor);
+        continue;
       }
-      if (!narrowed.empty()) forget();
+      auto old = bounds_.ranges_.find(dimension);
+      narrowed.emplace_back(
+          dimension, old == bounds_.ranges_.end() ? std::nullopt : std::optional(old->second));
+      bounds_.ranges_[dimension] = {1, now.high};
     }
   }
+  const bool knows_more = !narrowed.empty() || bounds_.positive_.size() > positive;
+  if (knows_more) forget();
   order_.set_depth(f.var.get(), ++depth_);
   Stmt body = stmt(f.body);
   --depth_;
-  for (const auto& [dimension, old] : narrowed) {
+  for (const auto& [dimension, old] : std::views::reverse(narrowed)) {
     if (old) {
       bounds_.ranges_[dimension] = *old;
     } else {
       bounds_.ranges_.erase(dimension);
     }
   }
-  if (!narrowed.empty()) forget();
+  bounds_.positive_.resize(positive);
+  if (knows_more) forget();
   if (is_structure(f.loop)) return loop(f.var, extent, f.loop, body);
   if (is_empty(body) || is_const(extent, 1)) return body;
   return loop(f.var, extent, f.loop, std::move(body));

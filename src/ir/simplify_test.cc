@@ -374,7 +374,8 @@ TEST(SimplifyRandom, ValuesStay) {
       }
       if (!legal) continue;
       for (int lane = 0; lane < lanes; ++lane) {
-        ASSERT_EQ(value_of(simple, env, lane).i, value_of(e, env, lane).i) << "seed " << seed;
+        ASSERT_EQ(value_of(simple, env, lane).i, value_of(e, env, lane).i)
+            << "seed " << seed << ": " << print(e) << "\n  became " << print(simple);
       }
     }
   }
@@ -453,6 +454,95 @@ TEST(SimplifyRandom, AddressesFit32Bits) {
     }
   }
   EXPECT_GT(wide, 100);
+}
+
+// Points of open shapes, numbered and split by the extents of another shape of as many points.
+TEST(SimplifyRandom, OpenShapes) {
+  Random random{77};
+  int shorter = 0;
+  for (int round = 0; round < 400; ++round) {
+    // Factors of both shapes: sizes, some of them open, some of them quotients.
+    std::vector<Var> dimensions;
+    std::vector<Expr> factors;
+    for (size_t i = 0; i < 3 + random.next(2); ++i) {
+      const auto kind = random.next(4);
+      if (kind == 0) {
+        factors.push_back(index(2 + random.next(6)));
+        continue;
+      }
+      dimensions.push_back(var(cat("d", i)));
+      const Expr d = dimensions.back();
+      factors.push_back(kind == 1 ? floordiv(d + 1, 2) : d);
+    }
+    const auto shape_of = [&] {
+      std::vector<Expr> order = factors, shape;
+      for (size_t i = order.size(); i-- > 1;)
+        if (random.next(4) == 0) std::swap(order[i], order[i - 1]);
+      for (const Expr& factor : order) {
+        if (shape.empty() || random.next(2)) {
+          shape.push_back(factor);
+        } else {
+          shape.back() = shape.back() * factor;
+        }
+      }
+      return shape;
+    };
+    const std::vector<Expr> from = shape_of(), through = shape_of();
+    Bounds bounds;
+    std::vector<Var> point;
+    Expr place = index(0);
+    for (size_t i = 0; i < from.size(); ++i) {
+      point.push_back(var(cat("i", i)));
+      bounds.set_axis(point.back().get(), from[i]);
+      place = place * from[i] + point.back();
+    }
+    std::vector<Expr> parts;  // the last axis first
+    Expr left = place, back = index(0), stride = index(1);
+    for (size_t i = through.size(); i-- > 0;) {
+      parts.push_back(i > 0 ? floormod(left, through[i]) : left);
+      left = floordiv(left, through[i]);
+      back = back + parts.back() * stride;
+      stride = stride * through[i];
+    }
+    parts.push_back(back);
+    for (const Expr& e : parts) {
+      const Expr simple = simplify(e, bounds);
+      shorter += print(simple).size() < print(e).size();
+      for (int trial = 0; trial < 20; ++trial) {
+        VarMap at;
+        for (const Var& d : dimensions) at[d.get()] = index(1 + random.next(7));
+        for (size_t i = 0; i < from.size(); ++i) {
+          const int64_t extent = as_int(simplify(substitute(from[i], at))).value();
+          at[point[i].get()] = index(random.next(static_cast<uint32_t>(extent)));
+        }
+        ASSERT_EQ(as_int(simplify(substitute(simple, at))), as_int(simplify(substitute(e, at))))
+            << print(e) << "\n  became " << print(simple);
+      }
+    }
+    EXPECT_EQ(print(simplify(back, bounds)), print(simplify(place, bounds)));
+  }
+  EXPECT_GT(shorter, 400);
+}
+
+// A norm over groups of channels: the indices that exporters write as reshapes.
+TEST(SimplifyOpen, Reshapes) {
+  const Var h = var("h"), w = var("w"), c = var("c"), y = var("y"), x = var("x"), r = var("r");
+  Bounds bounds;
+  bounds.set_axis(c.get(), index(64));
+  bounds.set_axis(y.get(), h);
+  bounds.set_axis(x.get(), w);
+  bounds.set_axis(r.get(), Expr(h) * w * 2);
+  const auto simple = [&](const Expr& e) { return print(simplify(e, bounds)); };
+  const Expr size = Expr(h) * w, place = (Expr(c) * h + y) * w + x;
+  EXPECT_EQ(simple(floordiv(place, size * 2)), "c // 2");
+  EXPECT_EQ(
+      simple(floordiv(size * floordiv(place, size * 2) * 2 + floormod(place, size * 2), size)),
+      "c");
+  EXPECT_EQ(simple(floormod(floormod(place, size * 2), w)), "x");
+  const Expr group = size * c * 2 + r;
+  EXPECT_EQ(simple((floordiv(group, size) * h + floormod(floordiv(group, w), h)) * w +
+                   floormod(group, w)),
+            simple(group));
 }
 
 TEST(SimplifyRandom, SimpleStaysSimple) {

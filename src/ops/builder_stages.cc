@@ -391,7 +391,11 @@ Tensor Builder::reshape(std::string name, Tensor tensor, Shape shape) {
     return strings(bytes, reshape(name + ".lengths", tensor.all_lengths(), std::move(shape)));
   }
   Tensor view = compute(std::move(name), tensor.dtype(), shape, [&](Point point) {
-    return tensor.at(same_position(tensor.shape(), shape, {point.begin(), point.end()}, bounds));
+    ir::Bounds inside = bounds;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (const auto* axis = ir::as<ir::VarNode>(point[i])) inside.set_axis(axis, shape[i]);
+    }
+    return tensor.at(same_position(tensor.shape(), shape, {point.begin(), point.end()}, inside));
   });
   program.back().stage()->view = true;
   if (tensor.host) {

@@ -60,6 +60,25 @@ TEST(Builder, CarriesShapesThroughArithmetic) {
   EXPECT_TRUE(run.checks.empty());
 }
 
+// Groups of channels and back, as exporters write GroupNorm: channels stay a number.
+TEST(Builder, ReshapesOpenImages) {
+  Var height = ir::var("height"), width = ir::var("width");
+  Chain run;
+  run.bounds.set(height.get(), {0, 1 << 20});
+  run.bounds.set(width.get(), {0, 1 << 20});
+  Tensor x = tensor("x", {ir::index(1), ir::index(64), height, width});
+  Tensor tokens = run("Reshape", {x, known({0, 64, -1})});
+  Tensor dims = run("Slice", {run("Shape", {x}), known({2}), known({4})});
+  Tensor shape = run("Concat", {known({1, -1}), dims}, {{"axis", 0}});
+  Tensor y = run("Reshape", {tokens, shape});
+  EXPECT_EQ(ir::as_int(y.dim(1)), 64);
+  Tensor groups = run("Reshape", {x, known({0, 32, -1})});
+  const auto* load = ir::as<ir::Load>(run.stages.back().result);
+  ASSERT_TRUE(load);
+  EXPECT_EQ(ir::print(load->indices[1]), "i1 * 2 + i2 // (height * width)");
+  EXPECT_EQ(ir::print(load->indices[3]), "i2 % width");
+}
+
 TEST(Builder, KnowsFloatsOnTheHost) {
   Var height = ir::var("height");
   Chain run;

@@ -39,6 +39,19 @@ void map_group(const std::vector<Expr>& from, size_t from_begin, size_t from_end
   }
 }
 
+std::vector<Expr> factors_of(const std::vector<Expr>& products) {
+  std::vector<Expr> all;
+  for (const Expr& e : products) {
+    const auto* both = ir::as<ir::Binary>(e);
+    if (!both || both->op != ir::BinaryOp::mul) {
+      all.push_back(e);
+      continue;
+    }
+    for (Expr& factor : factors_of({both->a, both->b})) all.push_back(std::move(factor));
+  }
+  return all;
+}
+
 }  // namespace
 
 Expr product(const std::vector<Expr>& extents) {
@@ -94,6 +107,8 @@ std::vector<Expr> same_position(const std::vector<Expr>& from, const std::vector
 }
 
 Expr quotient(std::vector<Expr> numerators, std::vector<Expr> divisors, const ir::Bounds& bounds) {
+  numerators = factors_of(numerators);
+  divisors = factors_of(divisors);
   for (Expr& divisor : divisors) {
     for (Expr& numerator : numerators) {
       if (!ir::prove_equal(numerator, divisor, bounds)) continue;

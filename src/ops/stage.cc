@@ -101,6 +101,24 @@ void replace_inputs(Stage& stage, const ir::BufferMap& map) {
   for (Expr& start : stage.starts) in(start);
 }
 
+ir::Bounds bounds_of(const Stage& stage) {
+  ir::Bounds bounds;
+  for (size_t i = 0; i < stage.axes.size(); ++i)
+    bounds.set_axis(stage.axes[i].get(), stage.extents[i]);
+  for (size_t i = 0; i < stage.reduce_axes.size(); ++i) {
+    const int64_t high = bounds.of(stage.reduce_extents[i]).high;
+    bounds.set(stage.reduce_axes[i].get(), {0, high == ir::Range{}.high ? high : high - 1});
+  }
+  return bounds;
+}
+
+ir::Bounds bounds_of_terms(const Stage& stage) {
+  ir::Bounds bounds = bounds_of(stage);
+  for (size_t i = 0; i < stage.reduce_axes.size(); ++i)
+    bounds.set_axis(stage.reduce_axes[i].get(), stage.reduce_extents[i]);
+  return bounds;
+}
+
 std::string print(const Stage& stage) {
   std::string text = cat(kind_text(stage.kind), " ", stage.name, ": ", stage.output->name, " ",
                          ir::name_of(stage.output->dtype), shape_text(stage.output->shape));

@@ -7,6 +7,7 @@
 
 #include "ir/nodes.h"
 #include "ir/rewrite.h"
+#include "ir/simplify.h"
 
 namespace gossamer::ops {
 
@@ -105,6 +106,11 @@ struct Stage {
 std::vector<Buffer> inputs_of(const Stage&);
 // Reads other buffers instead of those that the map has; what the stage writes stays.
 void replace_inputs(Stage&, const ir::BufferMap&);
+
+// What holds of the axes at every point, and where terms (values) are computed: there the reduction
+// has terms, so its extents are positive too.
+ir::Bounds bounds_of(const Stage&);
+ir::Bounds bounds_of_terms(const Stage&);
 
 std::string print(const Stage&);
 

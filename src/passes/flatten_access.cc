@@ -131,8 +131,7 @@ class Flattener {
     }
     if (const auto* loop = ir::as<ir::For>(s)) {
       ir::Bounds inner = bounds;
-      const int64_t high = bounds.of(loop->extent).high;
-      inner.set(loop->var.get(), {0, high == ir::Range{}.high ? high : high - 1});
+      inner.set_axis(loop->var.get(), loop->extent);
       if (loop->loop == ir::LoopKind::grid) grid_ = loop->var;
       return ir::loop(loop->var, expr(loop->extent, known), loop->loop, run(loop->body, inner));
     }

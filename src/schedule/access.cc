@@ -81,20 +81,6 @@ std::vector<const ir::Load*> loads_of_stage(const ops::Stage& stage) {
   return loads_of(exprs);
 }
 
-ir::Bounds bounds_of(const ops::Stage& stage) {
-  ir::Bounds bounds;
-  const auto add = [&](const std::vector<ir::Var>& axes, const std::vector<Expr>& extents) {
-    for (size_t i = 0; i < axes.size(); ++i) {
-      const auto extent = ir::as_int(extents[i]);
-      bounds.set(axes[i].get(),
-                 extent ? ir::Range{0, *extent - 1} : ir::Range{0, ir::Range{}.high});
-    }
-  };
-  add(stage.axes, stage.extents);
-  add(stage.reduce_axes, stage.reduce_extents);
-  return bounds;
-}
-
 bool simple_indices(const ops::Stage& stage, const ir::Load& load) {
   std::set<const ir::Node*> used;
   const auto moves = [&](const Expr& e) {

@@ -32,9 +32,6 @@ std::vector<const ir::Load*> loads_of(const std::vector<ir::Expr>& exprs);
 // Of a stage's values, result and first values.
 std::vector<const ir::Load*> loads_of_stage(const ops::Stage& stage);
 
-// Ranges of a stage's axes, for simplification.
-ir::Bounds bounds_of(const ops::Stage& stage);
-
 // Every index is one distinct axis of the stage, to which what is the same in all points may be
 // added, or a constant: the tensor may be laid out anew at will.
 bool simple_indices(const ops::Stage& stage, const ir::Load& load);

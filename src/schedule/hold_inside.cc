@@ -41,7 +41,7 @@ std::vector<Ragged> ragged_axes(const ops::Stage& stage, const Nest& nest) {
 
 ops::Stage hold_inside(const ops::Stage& stage, const Nest& nest) {
   const std::vector<Ragged> ragged = ragged_axes(stage, nest);
-  const ir::Bounds bounds = bounds_of(stage);
+  const ir::Bounds bounds = ops::bounds_of_terms(stage);
   const auto leaves = [&](const ir::Load& load, const Ragged& axis) {
     return axis.lanes == 0 ||
            along(load, load.buffer->layout, axis.axis, axis.lanes, bounds) == Along::gather;

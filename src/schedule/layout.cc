@@ -187,7 +187,7 @@ class Chooser {
 
   // And its score, on CPUs that of its terms.
   std::pair<int, int> best_axis(const Stage& stage, bool copies) const {
-    const ir::Bounds bounds = bounds_of(stage);
+    const ir::Bounds bounds = ops::bounds_of_terms(stage);
     int best = -1, best_score = costs_.unit_axis + 1, terms = best_score;
     for (int i = static_cast<int>(stage.axes.size()) - 1; i >= 0; --i) {
       const Score one = score(stage, static_cast<size_t>(i), bounds, copies);

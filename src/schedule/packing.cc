@@ -47,7 +47,7 @@ bool Packing::would_pack(const Stage& stage, const ir::Load& load, int axis) con
 }
 
 void Packing::pack_operands(Stage& stage, int axis, int block, ops::Program& result) {
-  const ir::Bounds bounds = bounds_of(stage);
+  const ir::Bounds bounds = ops::bounds_of_terms(stage);
   const ir::Var& v = stage.axes[static_cast<size_t>(axis)];
   const std::vector<Expr> before = stage.values;  // keeps the loads alive while they are redirected
   for (const ir::Load* load : loads_of(before)) {
@@ -126,7 +126,7 @@ Layout Packing::packed_layout(const Stage& stage, const ir::Load& load, int axis
 }
 
 bool Packing::reduces_along_vector(const Stage& stage, size_t r) const {
-  const ir::Bounds bounds = bounds_of(stage);
+  const ir::Bounds bounds = ops::bounds_of_terms(stage);
   for (const ir::Load* load : loads_of(stage.values)) {
     if (constant_.contains(load->buffer.get())) continue;
     if (along(*load, placed_.layout_of(load->buffer.get()), stage.reduce_axes[r],

@@ -380,19 +380,17 @@ TEST(Split, ClampedRowsShiftInARunThatHasEnough) {
         }
       }
     } else {
-      for row in 0..n {
-        alloc acc_1: f32[1, 4]
+      alloc acc_1: f32[1, 4]
+      vectorized lane in 0..4 {
+        acc_1[0, lane] = 0.0
+      }
+      for k in 0..4 {
         vectorized lane in 0..4 {
-          acc_1[0, lane] = 0.0
+          acc_1[0, lane] = fma(A[i.tile * 2, k], B[k, j.tile * 4 + lane], acc_1[0, lane])
         }
-        for k in 0..4 {
-          vectorized lane in 0..4 {
-            acc_1[0, lane] = fma(A[i.tile * 2, k], B[k, j.tile * 4 + lane], acc_1[0, lane])
-          }
-        }
-        vectorized lane in 0..4 {
-          C[i.tile * 2, j.tile * 4 + lane] = acc_1[0, lane]
-        }
+      }
+      vectorized lane in 0..4 {
+        C[i.tile * 2, j.tile * 4 + lane] = acc_1[0, lane]
       }
     }
   }

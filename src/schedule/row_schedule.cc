@@ -218,7 +218,7 @@ class Rows {
 
 RowsAlong rows_along(const Member& member, const Capabilities& caps) {
   const Stage& stage = member.stage;
-  const ir::Bounds bounds = bounds_of(stage);
+  const ir::Bounds bounds = ops::bounds_of_terms(stage);
   const std::vector<Column> walked = walked_columns(member);
   const ir::Var column = walked.empty() ? ir::Var() : walked.back().var;
   const ir::Var row =

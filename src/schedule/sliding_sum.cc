@@ -32,7 +32,7 @@ bool loads_f32(const Expr& e) {
 class Finder {
  public:
   Finder(const Stage& stage, const std::set<const ir::BufferNode*>& constants)
-      : stage_(stage), constants_(constants), bounds_(bounds_of(stage)) {}
+      : stage_(stage), constants_(constants), bounds_(ops::bounds_of_terms(stage)) {}
 
   std::optional<SlidingSum> find() {
     if (stage_.kind != StageKind::reduce || stage_.in_order || !stage_.starts.empty() ||

@@ -36,7 +36,7 @@ bool moves(const ir::Load& load, const ir::Var& axis) {
 // Whether vectors along an axis would gather what lies along a reduction's own axis (sums of rows).
 bool rows_are_contiguous(const Stage& stage, int dim, const Capabilities& caps) {
   if (stage.kind != StageKind::reduce || stage.in_order) return false;
-  const ir::Bounds bounds = bounds_of(stage);
+  const ir::Bounds bounds = ops::bounds_of_terms(stage);
   const auto loads = loads_of(stage.values);
   const auto runs_along_reduction = [&](const ir::Load* load) {
     const auto moves_along = [&](const ir::Var& axis) {
@@ -177,7 +177,7 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
 
 // The axis that an operand is contiguous along is walked in blocks of a vector.
 void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
-  const ir::Bounds bounds = bounds_of(stage);
+  const ir::Bounds bounds = ops::bounds_of_terms(stage);
   if (stage.in_order) return;
   for (const ir::Load* load : loads_of(stage.values)) {
     for (size_t r = 0; r < stage.reduce_axes.size() && tiling.reduce_axis < 0; ++r) {
@@ -201,7 +201,7 @@ void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tili
 // The reduction's axis to walk in blocks: one that an operand is contiguous along, else the
 // longest.
 int block_axis(const Stage& stage, const Capabilities& caps) {
-  const ir::Bounds bounds = bounds_of(stage);
+  const ir::Bounds bounds = ops::bounds_of_terms(stage);
   int longest = 0;
   for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
     for (const ir::Load* load : loads_of(stage.values)) {

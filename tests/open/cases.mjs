@@ -12,6 +12,7 @@ const threes = [[[2, 3, 4]], [[1, 1, 1]], [[0, 3, 4]], [[2, 0, 4]], [[2, 3, 0]],
 const filled = threes.filter(([shape]) => !shape.includes(0));
 const images = [[[1, 3, 7, 9]], [[0, 3, 7, 9]], [[2, 3, 1, 1]], [[3, 3, 2, 40]], [[1, 3, 25, 24]]];
 
+const integers = (graph, numbers) => graph.constant(BigInt64Array.from(numbers, BigInt));
 const elementwise = (op) => ({inputs: [['a', 'b'], ['c', 'd']], runs: pairs, make: (graph, [x, y]) => graph.node(op, [x, y], [1, 1])});
 const one = (op, attributes = {}, runs = threes, more = () => []) => ({
   inputs: [['a', 'b', 'c']], runs, make: (graph, [x]) => graph.node(op, [x, ...more(graph)], [1, 1, 1], attributes),
@@ -98,6 +99,37 @@ const MODELS = {
     inputs: [['a', 'b', 24]], runs: [[[2, 3, 24]], [[0, 3, 24]], [[1, 0, 24]], [[1, 1, 24]]],
     make: (graph, [x]) => graph.node('LayerNormalization', [x, graph.weight([24], 1), graph.weight([24], 1)], [1, 1, 1]),
   },
+  // GroupNorm as exporters write it, between convolutions, whose layouts it meets.
+  group_norm: {
+    inputs: [['n', 24, 'h', 'w']],
+    runs: [[1, 24, 5, 7], [2, 24, 1, 1], [1, 24, 16, 20], [0, 24, 5, 7], [3, 24, 1, 33]].map((shape) => [shape]),
+    make: (graph, [x]) => {
+      const conv = (input) => graph.node('Conv', [input, graph.weight([24, 24, 3, 3], 216), graph.weight([24], 1)], [1, 1, 1, 1], {pads: [1, 1, 1, 1]});
+      const before = conv(x), shape = graph.node('Shape', [before], [4], {}, {type: 'i64'});
+      const groups = graph.node('Reshape', [before, integers(graph, [0, 3, -1])], [1, 1, 1]);
+      const normal = graph.node('InstanceNormalization', [groups, graph.weight([3], 1), graph.weight([3], 1)], [1, 1, 1]);
+      const back = graph.node('Mul', [graph.node('Reshape', [normal, shape], [1, 1, 1, 1]), graph.weight([24, 1, 1], 1)], [1, 1, 1, 1]);
+      return conv(graph.node('Mul', [back, graph.node('Sigmoid', [back], [1, 1, 1, 1])], [1, 1, 1, 1]));
+    },
+  },
+  // Windows of an image, as of Swin: cut, mixed and joined again.
+  windows: {
+    inputs: [['n', 'h', 'w', 6]],
+    runs: [[1, 4, 6, 6], [2, 2, 2, 6], [1, 8, 20, 6], [0, 4, 4, 6]].map((shape) => [shape]),
+    make: (graph, [x]) => {
+      const dims = graph.node('Shape', [x], [4], {}, {type: 'i64'});
+      const part = (from, to) => graph.node('Slice', [dims, integers(graph, [from]), integers(graph, [to])], [1], {}, {type: 'i64'});
+      const half = (from) => graph.node('Div', [part(from, from + 1), integers(graph, [2])], [1], {}, {type: 'i64'});
+      const join = (parts) => graph.node('Concat', parts, [1], {axis: 0}, {type: 'i64'});
+      const two = integers(graph, [2]), six = integers(graph, [6]);
+      const cut = graph.node('Reshape', [x, join([part(0, 1), half(1), two, half(2), two, six])], [1, 1, 1, 1, 1, 1]);
+      const turned = graph.node('Transpose', [cut], [1, 1, 1, 1, 1, 1], {perm: [0, 1, 3, 2, 4, 5]});
+      const rows = graph.node('Reshape', [turned, integers(graph, [-1, 4, 6])], [1, 1, 1]);
+      const mixed = graph.node('Add', [graph.node('MatMul', [rows, graph.weight([6, 6], 6)], [1, 1, 1]), graph.node('ReduceMean', [rows], [1, 1, 1], {axes: [1]})], [1, 1, 1]);
+      const apart = graph.node('Reshape', [mixed, join([part(0, 1), half(1), half(2), two, two, six])], [1, 1, 1, 1, 1, 1]);
+      return graph.node('Reshape', [graph.node('Transpose', [apart], [1, 1, 1, 1, 1, 1], {perm: [0, 1, 3, 2, 4, 5]}), dims], [1, 1, 1, 1]);
+    },
+  },
   instance_norm: {inputs: [['n', 4, 'h']], runs: [[[2, 4, 5]], [[1, 4, 1]], [[1, 4, 77]]], make: (graph, [x]) => graph.node('InstanceNormalization', [x, graph.weight([4], 1), graph.weight([4], 1)], [1, 1, 1])},
   conv: convolution({pads: [1, 1, 1, 1]}),
   conv_strided: convolution({pads: [5, 3, 2, 4], dilations: [4, 3], strides: [2, 3]}, images.filter(([[, , height]]) => height > 1)),
@@ -109,15 +141,14 @@ const MODELS = {
     inputs: [['n', 'c', 'h', 'w']],
     runs: [[[1, 3, 7, 9]], [[2, 1, 30, 20]], [[1, 2, 24, 24]]],
     make: (graph, [x]) => {
-      const integers = (numbers) => graph.constant(BigInt64Array.from(numbers, BigInt));
       const i64 = {type: 'i64'};
       const shape = graph.node('Shape', [x], [4], {}, i64);
-      const edges = graph.node('Slice', [shape, integers([2]), integers([4])], [2], {}, i64);
+      const edges = graph.node('Slice', [shape, integers(graph, [2]), integers(graph, [4])], [2], {}, i64);
       const least = graph.node('Cast', [graph.node('ReduceMin', [edges], [], {keepdims: 0}, i64)], [], {to: 1}, {type: 'f32'});
       const wide = graph.node('Cast', [edges], [2], {to: 1}, {type: 'f32'});
       const scaled = graph.node('Mul', [wide, graph.node('Div', [graph.scalar(24), least], [])], [2]);
       const size = graph.node('Cast', [graph.node('Floor', [scaled], [2])], [2], {to: 7}, i64);
-      const sizes = graph.node('Concat', [graph.node('Slice', [shape, integers([0]), integers([2])], [2], {}, i64), size], [4], {axis: 0}, i64);
+      const sizes = graph.node('Concat', [graph.node('Slice', [shape, integers(graph, [0]), integers(graph, [2])], [2], {}, i64), size], [4], {axis: 0}, i64);
       return graph.node('Resize', [x, undefined, undefined, sizes], [1, 1, 1, 1], {mode: 'nearest'});
     },
   },

@@ -11,9 +11,9 @@ namespace gossamer::ops {
 namespace {
 
 // Of an axis: for each of its points the floor of the coordinate and its fraction, or the nearest
-// element.
+// element; of sums over taps the weights in place of the fraction.
 struct AxisTables {
-  std::optional<Tensor> place, share;
+  std::optional<Tensor> place, share, weights;
 };
 
 struct Plan {
@@ -287,7 +287,7 @@ Expr linear(const Builder& b, const Plan& plan, const std::vector<Coordinate>& c
 }
 
 // Cubic, and anything antialiased or weighted anew: a sum over taps.
-Result<Tensor> weighted(Builder& b, const Plan& plan) {
+Result<Tensor> weighted(Builder& b, Plan& plan) {
   const Tensor& x = b.input(0);
   DType wide = DType::f32;
   Numbers first;
@@ -302,6 +302,16 @@ Result<Tensor> weighted(Builder& b, const Plan& plan) {
     shrinks.push_back(shrink);
     extents.push_back(ir::index(2 - 2 * start));
   }
+  GS_TRY(tabulate(b, plan));
+  for (size_t i = 0; i < plan.tables.size(); ++i) {
+    AxisTables& tables = plan.tables[i];
+    if (!tables.share) continue;
+    tables.weights =
+        b.compute("resize.weights", wide, {plan.axes[i].out, extents[i]}, [&](Point p) {
+          const Expr offset = p[1] + static_cast<double>(first[i]);
+          return weight(plan, ir::cast(wide, offset) - (*tables.share)({p[0]}), shrinks[i]);
+        });
+  }
   Result<> status;
   auto terms = [&](Point point, Point over) -> std::vector<Expr> {
     auto coordinates = coordinates_at(b, plan, point);
@@ -315,8 +325,13 @@ Result<Tensor> weighted(Builder& b, const Plan& plan) {
       const ResizedAxis& axis = plan.axes[i];
       Expr offset = over[i] + static_cast<double>(first[i]);
       Expr place = (*coordinates)[i].floor() + offset;
-      Expr distance = ir::cast(wide, offset) - (*coordinates)[i].fraction();
-      Expr part = weight(plan, distance, shrinks[i]);
+      Expr part;
+      if (i < plan.tables.size() && plan.tables[i].weights) {
+        part = (*plan.tables[i].weights)({point[static_cast<size_t>(axis.axis)], over[i]});
+      } else {
+        Expr distance = ir::cast(wide, offset) - (*coordinates)[i].fraction();
+        part = weight(plan, distance, shrinks[i]);
+      }
       if (plan.exclude_outside)
         part = ir::select(place >= 0 && place < axis.in, part, ir::zero(wide));
       share = share ? share * part : part;
