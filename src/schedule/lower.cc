@@ -1,6 +1,7 @@
 #include "schedule/lower.h"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 #include "ir/build.h"
@@ -223,13 +224,14 @@ Stmt in_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coord
 
 namespace {
 
-// A tile of rows along an axis whose extent a run tells: where it has as many, the last tile starts
-// early enough to end at the end; fewer run one by one.
-struct CutRows {
-  Expr whole;
-  Nest tile, rest;
+// A tile of rows along an axis whose extent a run tells. Where it has as many, the last tile starts
+// early enough to end at the end; fewer run in tiles of half as many, and so on, at last one by
+// one.
+struct Rows {
+  Expr enough;  // null: any number is
+  Nest nest;
 };
-std::optional<CutRows> cut_rows(const Nest& nest) {
+std::vector<Rows> cut_rows(const Nest& nest) {
   const auto found = std::ranges::find_if(nest.splits, [&](const Split& split) {
     return split.tail == Tail::clamp && split.parts.size() == 2 &&
            nest.loop(split.parts[1]).kind == ir::LoopKind::unrolled;
@@ -241,17 +243,46 @@ std::optional<CutRows> cut_rows(const Nest& nest) {
   const auto place = static_cast<size_t>(found - nest.splits.begin());
   const LoopId row = found->parts[1];
   const Expr extent = nest.loop(found->whole).extent;
-  CutRows cut{extent >= ir::index(found->factors[0]), nest, nest};
-  cut.tile.splits[place].tail = Tail::shift;
-  cut.rest.splits[place].tail = Tail::exact;
-  cut.rest.loop(row).kind = ir::LoopKind::serial;
-  cut.rest.loop(row).extent = extent;
-  for (Walk& walk : cut.rest.walks) {
-    std::erase(walk.order, row);
-    const auto grid = std::ranges::find_if(
-        walk.order, [&](LoopId id) { return !is_bound(cut.rest.loop(id).kind); });
-    walk.order.insert(grid, row);
-  }
+  // The rows as a loop of the launch's one tile: all of them, or tiles of them.
+  const auto fewer = [&](int64_t rows) {
+    Nest made = nest;
+    made.splits[place].tail = Tail::exact;
+    made.loop(row).extent = extent;
+    LoopId outer = row, inner = row;
+    if (rows > 1) {
+      const Loop whole = nest.loop(row);
+      const auto add = [&](const char* suffix, Expr count) {
+        Loop& loop = made.loops.emplace_back(whole);
+        loop.name += suffix;
+        loop.var = ir::var(loop.name);
+        loop.extent = std::move(count);
+        return static_cast<LoopId>(made.loops.size() - 1);
+      };
+      outer = add(".tile", ceil_div(extent, rows));
+      inner = add(".part", ir::index(rows));
+      made.loop(row).split = static_cast<int>(made.splits.size());
+      made.splits.push_back({row, {outer, inner}, {rows}, Tail::shift, {}});
+    }
+    made.loop(outer).kind = ir::LoopKind::serial;
+    for (Walk& walk : made.walks) {
+      const auto at = std::ranges::find(walk.order, row);
+      if (rows > 1) {
+        *at = inner;
+      } else {
+        walk.order.erase(at);
+      }
+      const auto grid = std::ranges::find_if(
+          walk.order, [&](LoopId id) { return !is_bound(made.loop(id).kind); });
+      walk.order.insert(grid, outer);
+    }
+    return made;
+  };
+  const int64_t rows = found->factors[0];
+  std::vector<Rows> cut{{extent >= ir::index(rows), nest}};
+  cut[0].nest.splits[place].tail = Tail::shift;
+  for (int64_t part = rows / 2; part > 1; part /= 2)
+    cut.push_back({extent >= ir::index(part), fewer(part)});
+  cut.push_back({{}, fewer(1)});
   return cut;
 }
 
@@ -270,13 +301,14 @@ Result<ir::Kernel> lower(const Schedule& schedule) {
   const Destination memory{stage.output, coordinates.of(nest.axes), {}, {}};
   const bool cuts =
       schedule.capabilities().group_size == 1 && stage.output->layout.memory != ir::Memory::texture;
-  if (const auto cut = cuts ? cut_rows(nest) : std::nullopt) {
-    const auto part = [&](const Nest& one) {
-      Coordinates places(one);
-      const Destination rows{stage.output, places.of(one.axes), {}, {}};
-      return inside_invocation(stage, one, places, rows);
-    };
-    const Stmt rows = ir::branch(cut->whole, part(cut->tile), part(cut->rest));
+  if (const auto cut = cuts ? cut_rows(nest) : std::vector<Rows>{}; !cut.empty()) {
+    Stmt rows;
+    for (const Rows& one : std::views::reverse(cut)) {
+      Coordinates places(one.nest);
+      const Destination made{stage.output, places.of(one.nest.axes), {}, {}};
+      Stmt part = inside_invocation(stage, one.nest, places, made);
+      rows = one.enough ? ir::branch(one.enough, std::move(part), rows) : std::move(part);
+    }
     return finish(stage, in_launch(nest, at_invocation(nest, coordinates, rows)));
   }
   return finish(stage, in_launch(nest, in_invocation(stage, nest, coordinates, memory)));

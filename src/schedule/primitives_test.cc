@@ -351,6 +351,20 @@ TEST(Peel, CountsInTheRunWhatIsLeftOver) {
 )");
 }
 
+TEST(Split, FewClampedRowsRunInSmallerTiles) {
+  const std::string text =
+      loops(product(ir::var("n"), index(4), index(8)),
+            "split(i, 6, clamp) -> i.tile, row; split(j, 4) -> j.tile, lane; "
+            "reorder(j.tile, k, row, lane); accumulate(k); unroll(row); vectorize(lane); "
+            "fuse(i.tile, j.tile) -> item; bind(item, grid)");
+  const auto place = [&](std::string_view part) { return text.find(part); };
+  ASSERT_NE(place("if n >= 6"), std::string::npos) << text;
+  EXPECT_LT(place("if n >= 6"), place("if n >= 3"));
+  EXPECT_LT(place("if n >= 3"), place("for row.tile in 0..(n + 2) // 3"));
+  EXPECT_LT(place("for row.tile in 0..(n + 2) // 3"), place("for row in 0..n"));
+  EXPECT_NE(place("A[min(n - 3, row.tile * 3) + row.part, k]"), std::string::npos) << text;
+}
+
 TEST(Split, ClampedRowsShiftInARunThatHasEnough) {
   EXPECT_EQ(loops(product(ir::var("n"), index(4), index(8)),
                   "split(i, 2, clamp) -> i.tile, row; split(j, 4) -> j.tile, lane; "
