@@ -138,7 +138,7 @@ class Generator {
 
 TEST(SimplifyFuzz, KernelsComputeTheSame) {
   size_t before = 0, after = 0;
-  for (uint64_t seed = 1; seed <= 1500; ++seed) {
+  for (uint64_t seed = 1; seed <= 6000; ++seed) {
     Generator generator(seed);
     const ir::Kernel kernel = generator.kernel();
     ir::Kernel simple = kernel;

@@ -137,7 +137,9 @@ Poly PolyAlgebra::multiply(const Poly& a, const Poly& b) {
 }
 
 bool PolyAlgebra::divides(const Term& divisor, const Term& term, Term* quotient) {
-  if (term.coefficient % divisor.coefficient != 0) return false;
+  if (divisor.coefficient == 0 || term.coefficient == most_negative ||
+      term.coefficient % divisor.coefficient != 0)
+    return false;
   quotient->coefficient = term.coefficient / divisor.coefficient;
   quotient->factors.clear();
   size_t next = 0;

@@ -196,7 +196,7 @@ Poly Simplifier::merged(Poly p) {
   return better ? spelled : p;
 }
 
-// x - by * (x // by) - x % by, where `part`, a quotient or a remainder by `by`, stays as it is.
+// x - by * (x // by) - x % by, where `part`, a quotient or a remainder by `by` > 0, stays as it is.
 // Not valid: it is neither.
 const Poly& Simplifier::zero_of(const Expr& part) {
   const auto [known, fresh] = memory_.zeros.try_emplace(part.get());
@@ -209,7 +209,7 @@ const Poly& Simplifier::zero_of(const Expr& part) {
     const Poly by = poly(both->b);
     const Poly x = poly(both->a);
     const Poly same = algebra_.of_atom(part);
-    zero.valid = by.valid && (!by.is_constant() || by.constant > 0);
+    zero.valid = by.valid && positive(by);
     if (zero.valid) {
       zero = algebra_.add(x, algebra_.multiply(by, mod ? floordiv(x, by) : same), -1);
       zero = algebra_.add(zero, mod ? same : floormod(x, by), -1);
