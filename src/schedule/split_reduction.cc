@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ir/build.h"
+#include "ir/estimate.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "schedule/access.h"
@@ -31,6 +32,12 @@ int64_t product(const std::vector<Expr>& extents, int64_t unknown = -1) {
     count *= known;
   }
   return count;
+}
+
+int64_t estimated(const std::vector<Expr>& extents) {
+  Expr all = ir::index(1);
+  for (const Expr& extent : extents) all = all * extent;
+  return ir::estimate(all);
 }
 
 // How a long axis is cut, and when.
@@ -120,14 +127,17 @@ class Splitter {
   }
 
   // An axis that a run tells, of a stage of few points: on GPUs, where an invocation would walk it
-  // alone. On CPUs its lanes do.
+  // alone. On CPUs its lanes do. Where the run also tells the points, both are estimated.
   std::optional<size_t> open_axis(const Stage& stage) const {
-    const int64_t points = product(stage.extents);
     const auto open = std::ranges::find_if(stage.reduce_extents,
                                            [](const Expr& extent) { return !ir::as_int(extent); });
-    if (!cut_.interleaved || points < 1 || points > cut_.points ||
-        open == stage.reduce_extents.end())
-      return std::nullopt;
+    if (!cut_.interleaved || open == stage.reduce_extents.end()) return std::nullopt;
+    int64_t points = product(stage.extents);
+    if (points < 0) {
+      if (estimated(stage.reduce_extents) < cut_.terms) return std::nullopt;
+      points = estimated(stage.extents);
+    }
+    if (points < 1 || points > cut_.points) return std::nullopt;
     return static_cast<size_t>(open - stage.reduce_extents.begin());
   }
 
