@@ -1,5 +1,6 @@
-// The machinery of simplify.h, in parts: sums (simplify_index.cc), conditions (simplify_logic.cc),
-// vectors (simplify_vector.cc), everything else (simplify.cc), statements (simplify_stmt.cc).
+// The machinery of simplify.h, in parts: sums (simplify_index.cc), their division by each other
+// (simplify_division.cc), conditions (simplify_logic.cc), vectors (simplify_vector.cc), everything
+// else (simplify.cc), statements (simplify_stmt.cc).
 #pragma once
 
 #include <map>
@@ -13,6 +14,11 @@ namespace gossamer::ir {
 // Most targets compute indices in 32 bits. A sum whose parts leave them still comes out right, as
 // it wraps; but a part of it must not be divided or compared by itself.
 bool leaves_32_bits(Range);
+
+// Null where it is another expression.
+const Binary* binary_of(const Expr&, BinaryOp op);
+// The term of the highest degree, by which long division proceeds.
+const Term& leading(const Poly&);
 
 class Simplifier {
  public:
