@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 import transformers as hf
-from checkpoints import Call, checkpoint, exported, write_config, write_json
+from checkpoints import checkpoint, exported, write_config, write_json
 from forms import write_forms
 from text import TEXT, decoder, tokens
 from transformers.cache_utils import EncoderDecoderCache
+from recipes import Call
 from weights import conditioned
 from words import byte_pairs, characters, write_tokenizer
 

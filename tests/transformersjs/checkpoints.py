@@ -21,19 +21,6 @@ def checkpoint(write: Callable[[Path], None]) -> Callable[[Path], None]:
     return write
 
 
-class Call(torch.nn.Module):
-    """A module that is called by a function of it and the inputs."""
-
-    def __init__(self, module: torch.nn.Module, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.module = module
-        self.function = function
-        self.eval()
-
-    def forward(self, *inputs: torch.Tensor) -> Any:
-        return self.function(self.module, *inputs)
-
-
 Dims = Mapping[str, Mapping[int, str]]
 
 

@@ -49,7 +49,7 @@ def main() -> int:
     from checkpoints import CHECKPOINTS
 
     if unknown := [each for each in only if each not in CHECKPOINTS]:
-        print(f"transformersjs: there is no checkpoint {', '.join(unknown)}; there are {', '.join(CHECKPOINTS)}", file=sys.stderr)
+        print(f"transformersjs: no checkpoint is called {', '.join(unknown)}; there are {', '.join(CHECKPOINTS)}", file=sys.stderr)
         return 2
     for name, write in CHECKPOINTS.items():
         folder, made = options.to / name, options.to / f"{name}.made"

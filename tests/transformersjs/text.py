@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 import transformers as hf
-from checkpoints import Call, checkpoint, exported, labels, write_config, write_json
+from checkpoints import checkpoint, exported, labels, write_config, write_json
 from forms import write_forms
 from merge import merge
+from recipes import Call
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from weights import conditioned
 from words import byte_pairs, unigram, wordpiece, write_tokenizer

@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 import transformers as hf
-from checkpoints import Call, checkpoint, exported, labels, write_config, write_json
+from checkpoints import checkpoint, exported, labels, write_config, write_json
 from forms import write_forms
+from recipes import Call
 from weights import conditioned
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
