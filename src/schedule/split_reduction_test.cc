@@ -131,7 +131,7 @@ TEST(SplitReduction, InvocationsShareAnOpenAxis) {
   EXPECT_EQ(*ir::as_int(stages[0].extents.back()), 256);
   EXPECT_EQ(ir::print(stages[0].reduce_extents[0]), "(n + 255) // 256");
   EXPECT_EQ(split(largest(1, ir::var("n")), TargetKind::cpu).size(), 1u);
-  // Of an open batch, whose size and terms are estimated.
+  // The batch may be open as well: its size and the terms are estimated.
   const auto batch = [](Expr terms) {
     Stage stage = largest(8, terms);
     stage.extents = {ir::Expr(ir::dimension("batch", 1)) * ir::index(8)};

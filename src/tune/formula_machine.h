@@ -21,7 +21,7 @@ inline onnx::Message products() {
                       {value("e", {"96", "96"})}});
 }
 
-// The numbers in a kernel's schedule that are no part of a name: factors of splits.
+// The numbers in a kernel's schedule outside of names: factors of splits.
 inline std::vector<int> factors_of(const std::string& schedule) {
   std::vector<int> factors;
   for (size_t at = 0; at < schedule.size(); ++at) {
@@ -106,7 +106,7 @@ class FormulaMachine : public Measurer {
   std::set<int> alive_;
 };
 
-// Of the points of kernels alone, each kernel once.
+// A search of the points of kernels alone, each kernel once.
 inline Options on_software(int trials = 0) {
   Options options;
   options.compile.target = "webgpu";

@@ -26,7 +26,7 @@ void drive(WholeSearch& search, Bench& bench,
   }
 }
 
-// Of the time that a search has: then one batch is measured, and compared.
+// The survey ends with its share of the time; then one batch is measured and compared.
 TEST(WholeSearch, TheSurveyTakesItsTime) {
   FormulaMachine machine;
   Options options = on_software();

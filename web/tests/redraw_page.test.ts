@@ -124,7 +124,7 @@ test('a picture is drawn in a style', {skip}, () =>
     }
   }));
 
-test('what is no picture is refused', {skip}, () =>
+test('refuses files other than pictures', {skip}, () =>
   withExample('redraw', async ({open}) => {
     const example = await open('device=cpu');
     await example.reach('ready');
