@@ -2,12 +2,9 @@
 
 #include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
-#include <llvm/Pass.h>
 #include <llvm/Support/raw_ostream.h>
-#include <llvm/Transforms/Scalar.h>
 
 #include "codegen/llvm/function_emitter.h"
 #include "codegen/llvm/target.h"
@@ -108,16 +105,7 @@ Result<std::vector<std::byte>> emit_object(std::span<const ir::Kernel> kernels,
   llvm::LLVMContext context;
   llvm::Module module("kernels", context);
   build(module, target, kernels, plan);
-  llvm::SmallVector<char, 0> object;
-  llvm::raw_svector_ostream out(object);
-  llvm::legacy::PassManager passes;
-  // What points that a map computes together have in common (schedule::runs_of).
-  passes.add(llvm::createEarlyCSEPass(true));
-  if (target.machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile))
-    return fail("this LLVM cannot write object files");
-  passes.run(module);
-  const auto* begin = reinterpret_cast<const std::byte*>(object.data());
-  return std::vector<std::byte>(begin, begin + object.size());
+  return compile_object(module, target);
 }
 
 }  // namespace gossamer::codegen::llvm_

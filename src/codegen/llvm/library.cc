@@ -3,7 +3,6 @@
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Linker/Linker.h>
 #include <llvm/Object/ArchiveWriter.h>
@@ -117,14 +116,7 @@ Result<std::vector<std::byte>> emit_library_object(const LibraryParts& parts,
   }
   GS_TRY(add_tables(*module, parts));
   GS_TRY(name_symbols(*module, parts));
-  llvm::SmallVector<char, 0> object;
-  llvm::raw_svector_ostream out(object);
-  llvm::legacy::PassManager passes;
-  if (target.machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile))
-    return fail("this LLVM cannot write object files");
-  passes.run(*module);
-  const auto* begin = reinterpret_cast<const std::byte*>(object.data());
-  return std::vector<std::byte>(begin, begin + object.size());
+  return compile_object(*module, target);
 }
 
 Result<std::vector<std::byte>> write_archive(const std::string& member,

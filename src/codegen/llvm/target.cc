@@ -1,11 +1,16 @@
 #include "codegen/llvm/target.h"
 
 #include <llvm/ADT/StringMap.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/Pass.h>
 #include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
 #include <llvm/TargetParser/SubtargetFeature.h>
+#include <llvm/Transforms/Scalar.h>
 
 #include "codegen/llvm/emit.h"
 
@@ -115,6 +120,22 @@ Result<Target> make_target(const LlvmOptions& for_what) {
     target.has_fma = target.has_half = true;  // AArch64
   }
   return target;
+}
+
+Result<std::vector<std::byte>> compile_object(llvm::Module& module, const Target& target) {
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream out(object);
+  llvm::legacy::PassManager passes;
+  // What points that a map computes together have in common (schedule::runs_of).
+  passes.add(llvm::createEarlyCSEPass(true));
+  // Addresses with strides of open extents: computed in a loop, their latency makes the instruction
+  // scheduler load all operands of a tile first, which spills its accumulators.
+  passes.add(llvm::createLICMPass());
+  if (target.machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile))
+    return fail("this LLVM cannot write object files");
+  passes.run(module);
+  const auto* begin = reinterpret_cast<const std::byte*>(object.data());
+  return std::vector<std::byte>(begin, begin + object.size());
 }
 
 }  // namespace gossamer::codegen::llvm_

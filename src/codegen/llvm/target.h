@@ -3,8 +3,10 @@
 
 #include <llvm/Target/TargetMachine.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "codegen/llvm/emit.h"
@@ -23,5 +25,8 @@ struct Target {
 };
 
 Result<Target> make_target(const LlvmOptions& options);
+
+// Optimises the module and returns it as an object file of the target.
+Result<std::vector<std::byte>> compile_object(llvm::Module& module, const Target& target);
 
 }  // namespace gossamer::codegen::llvm_
