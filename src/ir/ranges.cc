@@ -190,9 +190,15 @@ Range RangeFinder::of_binary(const Binary& b) {
       return {std::min(x.low, y.low), std::min(x.high, y.high)};
     case BinaryOp::max:
       return {std::max(x.low, y.low), std::max(x.high, y.high)};
-    case BinaryOp::div:
+    case BinaryOp::div: {
+      if (x.low >= 0) return quotient(x, y);
+      if (y.low != y.high || y.low <= 0) return {};
+      // towards 0: (x - 1) / 2 is not negative
+      const Range magnitude = quotient({0, infinite(x.low) ? plus_infinity : -x.low}, y);
+      return {infinite(x.low) ? x.low : -magnitude.high, std::max<int64_t>(quotient(x, y).high, 0)};
+    }
     case BinaryOp::floordiv:
-      return b.op == BinaryOp::floordiv || x.low >= 0 ? quotient(x, y) : Range{};
+      return quotient(x, y);
     case BinaryOp::rem:
     case BinaryOp::floormod:
       return b.op == BinaryOp::floormod || x.low >= 0 ? remainder(x, y) : Range{};

@@ -545,6 +545,23 @@ TEST(SimplifyOpen, Reshapes) {
             simple(group));
 }
 
+// torch.export writes (n - 1) // 2 + 1 for a convolution of stride 2; ONNX divides towards 0.
+TEST(SimplifyOpen, ExtentsByTruncatedDivision) {
+  const Var h = var("h"), w = var("w"), c = var("c"), r = var("r");
+  Bounds bounds;
+  bounds.set(h.get(), {0, 1 << 20});
+  bounds.set(w.get(), {0, 1 << 20});
+  bounds.set_axis(c.get(), index(8));
+  const auto half = [](const Var& n) { return binary(BinaryOp::div, Expr(n) - 1, index(2)) + 1; };
+  EXPECT_EQ(bounds.of(half(h)).low, 1);
+  EXPECT_EQ(bounds.of(binary(BinaryOp::div, Expr(h) - 7, index(3))).low, -2);
+  EXPECT_EQ(bounds.of(binary(BinaryOp::div, Expr(h) - 7, index(3))).high, (1 << 20) / 3 - 2);
+  const Expr plane = half(h) * half(w) * 4;
+  bounds.set_axis(r.get(), plane * 16);
+  EXPECT_EQ(print(simplify(floordiv(plane * c * 16 + r, plane * 16), bounds)), "c");
+  EXPECT_EQ(print(simplify(floordiv(plane * c * 16, plane), bounds)), "c * 16");
+}
+
 TEST(SimplifyRandom, SimpleStaysSimple) {
   int changed = 0;
   for (uint64_t seed = 1; seed <= 1000; ++seed) {
