@@ -133,8 +133,7 @@ class Chooser {
 
   // Whether a constant has one element a point of the axis: a bias or a factor of channels.
   bool is_column(const ir::Load& load, const ir::Var& axis) const {
-    if (!constant_.contains(load.buffer.get()) || caps_.group_size > 1 || caps_.texture_memory)
-      return false;
+    if (!constant_.contains(load.buffer.get()) || caps_.texture_memory) return false;
     for (size_t d = 0; d < load.indices.size(); ++d) {
       if (load.indices[d].get() != axis.get() && !ir::is_const(load.buffer->shape[d], 1))
         return false;
