@@ -26,23 +26,25 @@ bool is_gpu(std::string_view target) {
 }
 
 // Floats are stored as f32 where not as they are, integers and codes in 32 bits; GPUs have little
-// else.
+// else but bytes, four in a word.
 bool storable(ir::DType dtype, ir::DType storage, std::string_view kind) {
   using enum ir::DType;
   const bool wide = dtype == f32 || dtype == f16 || dtype == bf16 || dtype == f64;
   const bool word = storage == i32 || storage == u32;
   const bool gpu = is_gpu(kind);
   return (storage == dtype || (wide ? storage == f32 : word)) &&
-         (!gpu || word || storage == f32 || (kind == "webgpu" && storage == f16));
+         (!gpu || word || storage == f32 || ir::byte_size(storage) == 1 ||
+          (kind == "webgpu" && storage == f16));
 }
 
 // How many bytes of a tensor a slot of known size has room for. Like the products below exact up to
 // 2^53, and only larger beyond.
-double room_of(const package::Slot& slot, double size) {
+double room_of(const package::Slot& slot) {
   const package::Texture& texture = slot.texture;
+  constexpr int texel_bytes = 16;
   return texture.width == 0 ? static_cast<double>(slot.bytes.value)
                             : texture.width * static_cast<double>(texture.height.value) *
-                                  texture.layers * 4 * size;
+                                  texture.layers * texel_bytes;
 }
 
 // Lower-case hexadecimal digits.
@@ -173,7 +175,7 @@ package::Tensor Reader::tensor(const Fields& fields) {
     fields.wrong("storage", cat("a storage type of ", ir::name_of(tensor.dtype), " there"));
   const double size = ir::byte_size(tensor.storage);
   if (!tensor.elements.planned && is_static(slot))
-    if (static_cast<double>(tensor.elements.value) * size > room_of(slot, size))
+    if (static_cast<double>(tensor.elements.value) * size > room_of(slot))
       fields.wrong("elements", "within its slot");
   return tensor;
 }

@@ -11,6 +11,7 @@ using ops::int64s;
 struct Sized {
   const char* op;
   Case test;
+  const char* domain = "";
 };
 void PrintTo(const Sized& one, std::ostream* out) { *out << one.op << " " << one.test.name; }
 
@@ -20,12 +21,15 @@ std::string name_of_case(const testing::TestParamInfo<Sized>& info) {
   return name;
 }
 
-const OpDef& definition_of(const Sized& one) { return *ops::builtin_catalog().find("", one.op); }
+const OpDef& definition_of(const Sized& one) {
+  return *ops::builtin_catalog().find(one.domain, one.op);
+}
 
 // Each case is a test of its own, so that shards of this program take about as long.
 class DifferentialSizes : public testing::TestWithParam<Sized> {};
 class WithADimension : public DifferentialSizes {};
 class TilesInGroupMemory : public DifferentialSizes {};
+class DecodedProducts : public DifferentialSizes {};
 class RowsInOneLaunch : public DifferentialSizes {};
 class PartsOfReductions : public DifferentialSizes {};
 
@@ -270,6 +274,57 @@ TEST_P(PartsOfReductions, MeetInGroupMemory) {
   compare(hardware, example, Form::as_a_model);
 }
 INSTANTIATE_TEST_SUITE_P(Cases, PartsOfReductions, testing::ValuesIn(parts_of_reductions()),
+                         name_of_case);
+
+// Products with weights of a few bits, which are decoded where they are read: few rows and many,
+// lengths and columns that do not fill pieces, tiles and blocks.
+std::vector<Sized> decoded_products() {
+  const auto product = [](int64_t k, int64_t n, int64_t bits, int64_t block) {
+    return ops::Attributes{{"K", k}, {"N", n}, {"bits", bits}, {"block_size", block}};
+  };
+  const auto bytes = [](const char* name, std::vector<std::vector<int64_t>> shapes,
+                        ops::Attributes attributes) {
+    return Sized{"MatMulNBits",
+                 {.name = name,
+                  .shapes = std::move(shapes),
+                  .attributes = std::move(attributes),
+                  .low = 0,
+                  .high = 255},
+                 "com.microsoft"};
+  };
+  return {
+      bytes("two rows", {{2, 256}, {32, 8, 16}, {32, 8}}, product(256, 32, 4, 32)),
+      bytes("edges", {{3, 200}, {18, 7, 16}, {126}}, product(200, 18, 4, 32)),
+      bytes("forty rows", {{40, 64}, {64, 2, 16}, {64, 2}}, product(64, 64, 4, 32)),
+      bytes("odd rows", {{37, 72}, {40, 5, 8}, {200}}, product(72, 40, 4, 16)),
+      bytes("two axes", {{2, 19, 128}, {48, 4, 16}, {48, 4}}, product(128, 48, 4, 32)),
+      bytes("bytes", {{21, 64}, {32, 2, 32}, {32, 2}}, product(64, 32, 8, 32)),
+      bytes("two bits", {{24, 64}, {32, 2, 8}, {32, 2}}, product(64, 32, 2, 32)),
+  };
+}
+TEST_P(DecodedProducts, OfFewRowsAndMany) {
+  const OpDef& def = definition_of(GetParam());
+  const Example example = example_of(def, GetParam().test);
+  ASSERT_TRUE(example.made.status) << example.made.status.error().to_string();
+  const Example dynamic = example_with_dim(def, GetParam().test);
+  ASSERT_TRUE(dynamic.made.status) << dynamic.made.status.error().to_string();
+  const bool many = GetParam().test.shapes[0][0] >= 20;
+  for (TargetKind target : targets) {
+    SCOPED_TRACE(schedule::name_of(target));
+    const schedule::Capabilities caps = schedule::capabilities_of(target);
+    const std::string kernels = compare(caps, example, Form::as_a_model);
+    // Weights lie in memory as bytes alone; on CPUs tiles of rows share what is decoded.
+    EXPECT_EQ(kernels.find("weights"), std::string::npos) << kernels;
+    if (many && target == TargetKind::wasm)
+      EXPECT_NE(kernels.find("alloc decoded"), std::string::npos) << kernels;
+    compare(caps, dynamic, Form::as_a_model);
+  }
+  schedule::Capabilities hardware = schedule::capabilities_of(TargetKind::webgpu);
+  hardware.hardware = true;
+  compare(hardware, example, Form::as_a_model);
+  compare(hardware, dynamic, Form::as_a_model);
+}
+INSTANTIATE_TEST_SUITE_P(Cases, DecodedProducts, testing::ValuesIn(decoded_products()),
                          name_of_case);
 
 }  // namespace

@@ -85,10 +85,13 @@ const Scheduled& KernelSet::scheduled(const schedule::Group& group,
 }
 
 Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
-                                      const schedule::Capabilities& capabilities, int device) {
+                                      const schedule::Capabilities& capabilities, int device,
+                                      const schedule::Point* point) {
   std::optional<Candidate> from;
   Result<Scheduled> own;
-  const auto& [scheduled, before] = this->scheduled(group, capabilities, from, own);
+  const Result<Scheduled>* at_point = point ? &at(group, capabilities, point, own) : nullptr;
+  const auto& [scheduled, before] =
+      at_point && *at_point ? **at_point : this->scheduled(group, capabilities, from, own);
   const KernelParameters& p = parameters_;
   const auto passed = passed_.run(
       before, options_.code != CodeForm::finished && capabilities.kind == schedule::TargetKind::wasm
@@ -134,6 +137,7 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
     keys_.push_back(&found->first.second);
     kernels_.push_back(made.kernel);
     reports_.push_back(report_of(group, capabilities, info.schedule));
+    if (point) reports_.back().group.reset();  // a search chooses the kernel for any number of rows
     reports_.back().recorded = from.has_value();
     if (from) reports_.back().near = std::move(from->near);
     if (from) reports_.back().shipped = std::move(from->shipped);

@@ -51,9 +51,10 @@ class KernelSet {
     std::vector<ir::Expr> scalars;
     std::vector<ir::Buffer> buffers;
   };
-  // `device`: 0, or 1 for what the CPU beside a GPU computes. An error names the group's nodes.
+  // `device`: 0, or 1 for what the CPU beside a GPU computes. `point`: in place of the default one
+  // and of records, where it is legal. An error names the group's nodes.
   Result<Use> add(const schedule::Group& group, const schedule::Capabilities& capabilities,
-                  int device);
+                  int device, const schedule::Point* point = nullptr);
 
   const std::vector<ir::Kernel>& kernels() const { return kernels_; }
   // As print_shader, of a kernel on device 0.

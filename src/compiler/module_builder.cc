@@ -58,7 +58,7 @@ ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKi
 }
 
 ir::DType ModuleBuilder::storage_of(const ir::BufferNode& buffer) const {
-  const bool gpu = schedule::is_gpu(target_) && device_of(buffer) == 0;
+  const bool gpu = schedule::is_gpu(target_) && device_of(buffer) == 0 && buffer.layout.pack == 1;
   return gpu ? codegen::text::gpu_storage_of(buffer.dtype, caps_.has_f16) : buffer.dtype;
 }
 
@@ -138,24 +138,9 @@ Result<> ModuleBuilder::add_group(const schedule::Group& group) {
     if (!states_.contains(last.output.get())) constant_.insert(last.output.get());
     return {};
   }
-  package::Launch launch;
-  launch.origin = origin_of(group);
-  launch.reason = last.side;
   const int device = last.side.empty() ? 0 : 1;
-  GS_ASSIGN(package::Call call,
-            add_kernel(group, device == 0 ? caps_ : side_caps_, launch.tensors));
-  launch.kernel = call.kernel;
-  launch.scalars = std::move(call.scalars);
-  launch.range = call.range;
-  launch.operations = planner_.number(operations_of(group));
-  const std::optional<schedule::Capabilities> hardware = variant_caps();
-  if (device == 0 && hardware &&
-      (schedule::has_variant(group, caps_, *hardware) || is_recorded(group, *hardware))) {
-    std::vector<int> same;
-    GS_ASSIGN(launch.hardware, add_kernel(group, *hardware, same));
-    GS_CHECK(same == launch.tensors, "variants of ", title_of(group), " take other tensors");
-    if (launch.hardware->kernel == launch.kernel) launch.hardware.reset();
-  }
+  const std::optional<FewRows> few = few_rows_of(group);
+  GS_ASSIGN(package::Launch launch, launch_of(group, few ? &*few : nullptr, false));
   // What depends on dimensions alone is computed in every run.
   const bool constant =
       launch.scalars.empty() && !launch.range.planned && !states_.contains(last.output.get()) &&
@@ -167,17 +152,73 @@ Result<> ModuleBuilder::add_group(const schedule::Group& group) {
     host_.launch(device);
   }
   (constant ? module_.init : module_.run).push_back(std::move(launch));
+  if (!few) return {};
+  GS_ASSIGN(launch, launch_of(group, &*few, true));
+  host_.launch(device);
+  module_.run.push_back(std::move(launch));
   return {};
+}
+
+std::optional<ModuleBuilder::FewRows> ModuleBuilder::few_rows_of(
+    const schedule::Group& group) const {
+  const ops::Stage& last = group.last();
+  if (group.form != schedule::GroupForm::single || !last.side.empty() || !group.in_place.empty())
+    return std::nullopt;
+  const ir::Expr rows = schedule::rows_of_decoded(last);
+  if (!rows.get() || ir::as_int(rows)) return std::nullopt;
+  const auto point_for = [&](const schedule::Capabilities& caps) {
+    const auto tiling = schedule::tiling_for_few_rows(last, caps);
+    return tiling ? std::optional<schedule::Point>(*tiling) : std::nullopt;
+  };
+  const std::optional<schedule::Capabilities> others = variant_caps();
+  FewRows few{point_for(caps_), others ? point_for(*others) : std::nullopt, {}};
+  if (!few.point && !few.variant) return std::nullopt;
+  const ir::Expr more = rows - ir::index(schedule::few_rows(caps_));
+  few.is_more = ir::min(ir::max(more, ir::index(0)), ir::index(1));
+  return few;
+}
+
+Result<package::Launch> ModuleBuilder::launch_of(const schedule::Group& group, const FewRows* few,
+                                                 bool takes_few) {
+  const ops::Stage& last = group.last();
+  package::Launch launch;
+  launch.origin = origin_of(group);
+  launch.reason = last.side;
+  const int device = last.side.empty() ? 0 : 1;
+  const ir::Expr times = !few        ? ir::index(1)
+                         : takes_few ? ir::index(1) - few->is_more
+                                     : few->is_more;
+  const auto point_of = [&](const std::optional<schedule::Point> FewRows::* which) {
+    return takes_few && few->*which ? &*(few->*which) : nullptr;
+  };
+  GS_ASSIGN(package::Call call, add_kernel(group, device == 0 ? caps_ : side_caps_, launch.tensors,
+                                           times, point_of(&FewRows::point)));
+  launch.kernel = call.kernel;
+  launch.scalars = std::move(call.scalars);
+  launch.range = call.range;
+  launch.operations = planner_.number(operations_of(group) * times);
+  const std::optional<schedule::Capabilities> hardware = variant_caps();
+  if (device == 0 && hardware &&
+      (point_of(&FewRows::variant) || schedule::has_variant(group, caps_, *hardware) ||
+       is_recorded(group, *hardware))) {
+    std::vector<int> same;
+    GS_ASSIGN(launch.hardware,
+              add_kernel(group, *hardware, same, times, point_of(&FewRows::variant)));
+    GS_CHECK(same == launch.tensors, "variants of ", title_of(group), " take other tensors");
+    if (launch.hardware->kernel == launch.kernel) launch.hardware.reset();
+  }
+  return launch;
 }
 
 Result<package::Call> ModuleBuilder::add_kernel(const schedule::Group& group,
                                                 const schedule::Capabilities& capabilities,
-                                                std::vector<int>& tensors) {
+                                                std::vector<int>& tensors, const ir::Expr& times,
+                                                const schedule::Point* point) {
   const int device = group.last().side.empty() ? 0 : 1;
-  GS_ASSIGN(const KernelSet::Use use, kernels_.add(group, capabilities, device));
+  GS_ASSIGN(const KernelSet::Use use, kernels_.add(group, capabilities, device, point));
   package::Call call;
   call.kernel = use.kernel;
-  call.range = planner_.number(use.range);
+  call.range = planner_.number(use.range * times);
   for (const ir::Expr& scalar : use.scalars) call.scalars.push_back(planner_.number(scalar));
   for (const schedule::InPlace& one : group.in_place) {
     tensor_of(one.input);
@@ -234,11 +275,13 @@ graph::MemoryNeed ModuleBuilder::need_of(const ir::BufferNode& buffer) const {
   const ir::Expr elements = passes::physical_elements(buffer);
   const ir::DType storage = storage_of(buffer);
   need.device = device_of(buffer);
-  need.bytes = ir::simplify(elements * ir::index(ir::byte_size(storage)));
+  const int pack = buffer.layout.pack;
+  need.bytes = pack == 1 ? ir::simplify(elements * ir::index(ir::byte_size(storage)))
+                         : ir::simplify(schedule::ceil_div(elements, pack) * ir::index(4));
   if (buffer.layout.memory == ir::Memory::texture) {
     need.width = buffer.layout.width;
     need.layers = buffer.layout.layers;
-    need.height = schedule::ceil_div(elements, 4LL * need.layers * need.width);
+    need.height = schedule::ceil_div(elements, 4LL * pack * need.layers * need.width);
     need.texel = storage;
   }
   return need;

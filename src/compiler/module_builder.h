@@ -54,10 +54,23 @@ class ModuleBuilder {
   std::optional<schedule::Capabilities> variant_caps() const;
   bool is_recorded(const schedule::Group& group, const schedule::Capabilities& others) const;
   Result<> add_group(const schedule::Group& group);
-  // The group's kernel for these capabilities, and what calls it; `tensors` are its buffers.
+  // A product whose number of rows a run tells has a kernel for few of them, at a point of its own,
+  // and one for more: two launches, of which one has a range of 0.
+  struct FewRows {
+    std::optional<schedule::Point> point, variant;  // for the target, and for variant_caps()
+    ir::Expr is_more;                               // 1 where rows are not few, else 0
+  };
+  // None: the group has one kernel for any number of rows.
+  std::optional<FewRows> few_rows_of(const schedule::Group& group) const;
+  // The group's launch, or the one for few rows (`takes_few`) or for more of them.
+  Result<package::Launch> launch_of(const schedule::Group& group, const FewRows* few,
+                                    bool takes_few);
+  // The group's kernel for these capabilities, and what calls it: its range `times` (0 or 1).
+  // `tensors` are its buffers.
   Result<package::Call> add_kernel(const schedule::Group& group,
                                    const schedule::Capabilities& capabilities,
-                                   std::vector<int>& tensors);
+                                   std::vector<int>& tensors, const ir::Expr& times,
+                                   const schedule::Point* point);
   int tensor_of(const ir::Buffer& buffer);
   Result<> plan_slots();
   // Bytes of the slots of known size: what stays, and the most there is at a time. A weight that is

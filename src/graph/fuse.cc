@@ -220,7 +220,8 @@ class Fuser {
   // - one stage reads it, at one point per point: an elementwise chain;
   // - into the terms of a reduction only when every element is read once, or it is movement without
   // a choice whose
-  //   indices stay simple. What depends on constants alone stays apart: it runs once, at load.
+  //   indices stay simple. What depends on constants alone stays apart, but for rule 3: it runs
+  // once, at load.
   bool try_inline(size_t i, bool into_terms) {
     if (!stage_at(i)) return false;
     const Stage& producer = *stage_at(i);
@@ -236,9 +237,12 @@ class Fuser {
       const Stage& consumer = *stage_at(c);
       const Uses uses = uses_of(consumer, producer.output.get());
       if (uses.elsewhere || !may_move(i, c) || !fits(producer, consumer)) return false;
-      if (constant && cost.loads > 0 && !constant_.contains(consumer.output.get())) return false;
+      const bool decoded = constant && is_decoded(producer, consumer, uses);
+      if (constant && cost.loads > 0 && !constant_.contains(consumer.output.get()) && !decoded)
+        return false;
       if (uses.in_values > 0 && !into_terms) return false;
-      if (uses.in_values > 0 && !may_enter_terms(producer, consumer, uses, cost)) return false;
+      if (uses.in_values > 0 && !decoded && !may_enter_terms(producer, consumer, uses, cost))
+        return false;
       if (grows_too_large(producer, consumer)) return false;
       if (uses.in_result > 0 && !cheap && (consumers.size() > 1 || !same_point(producer, consumer)))
         return false;
@@ -248,6 +252,42 @@ class Fuser {
     for (const ir::Buffer& input : ops::inputs_of(producer)) consumers_[input.get()].erase(i);
     consumers_.erase(producer.output.get());
     return true;
+  }
+
+  // Rule 3. A factor of a sum of products that is computed from constants of far fewer bytes, such
+  // as weights of four bits and a scale for each block of them, is computed where it is read, and
+  // never lies in memory. Schedules hold what they decode for as many rows as they can.
+  bool is_decoded(const Stage& producer, const Stage& consumer, const Uses& uses) const {
+    constexpr double least_ratio = 3;
+    if (uses.in_values != 1 || uses.in_result > 0 || consumer.kind != StageKind::reduce ||
+        consumer.in_order || !consumer.combiner.is_sum() || consumer.reduce_axes.size() != 1 ||
+        !is_matrix_factor(consumer, producer.output.get()))
+      return false;
+    double read = 0;
+    for (const ir::Buffer& input : ops::inputs_of(producer)) read += bytes_of(*input);
+    return read > 0 && read * least_ratio <= bytes_of(*producer.output);
+  }
+
+  // Whether a term is the product of an element of this buffer, at axes alone, and another factor.
+  static bool is_matrix_factor(const Stage& consumer, const ir::BufferNode* buffer) {
+    const auto* product = ir::as<ir::Binary>(consumer.values[0]);
+    if (!product || product->op != ir::BinaryOp::mul || !ir::is_float(product->type.dtype))
+      return false;
+    for (const Expr& factor : {product->a, product->b}) {
+      const auto* load = ir::as<ir::Load>(factor);
+      if (!load || load->buffer.get() != buffer) continue;
+      return std::ranges::all_of(load->indices,
+                                 [](const Expr& at) { return ir::as<ir::VarNode>(at) != nullptr; });
+    }
+    return false;
+  }
+
+  // 0 where the size is not known.
+  double bytes_of(const ir::BufferNode& buffer) const {
+    double bytes = is_half(buffer.dtype) ? options_.half_bytes : ir::byte_size(buffer.dtype);
+    for (const Expr& extent : buffer.shape)
+      bytes *= static_cast<double>(ir::as_int(extent).value_or(0));
+    return bytes;
   }
 
   // A chain in which each stage reads the one before several times (a walk down a tree, step by

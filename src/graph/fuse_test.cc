@@ -223,6 +223,31 @@ TEST(HoistConstants, GuardedLoadsStayUnderTheirGuard) {
   EXPECT_EQ(c.names(), (Names{"y"}));
 }
 
+// Weights of a byte with a scale each sixteen: they are decoded in the product, and nothing is left
+// at load. What saves less is computed there.
+TEST(Fuse, FactorsOfFewBytesAreDecodedInTheProduct) {
+  for (const bool few : {true, false}) {
+    Chain c;
+    const Buffer x = c.input("x", {3, 16});
+    const Buffer bytes = ir::buffer("bytes", few ? DType::u8 : DType::u16, {index(4), index(16)});
+    const std::vector<int64_t> shape{4, 16};
+    std::vector<std::byte> data(static_cast<size_t>(64 * ir::byte_size(bytes->dtype)),
+                                std::byte{3});
+    c.values[bytes.get()] = {bytes->dtype, shape, data, {}};
+    c.graph.constants.push_back({"bytes", bytes, {bytes->dtype, shape, data}});
+    const Buffer scales = c.constant("scales", {4, 1});
+    const Buffer weights = c.compute("weights", {4, 16}, [&](Point p) {
+      return ir::cast(DType::f32, ir::load(bytes, p)) *
+             ir::load(scales, {p[0], ir::floordiv(p[1], 16)});
+    });
+    c.output(c.sum("y", {3, 4}, 16, [&](Point p, Expr r) {
+      return ir::load(x, {p[0], r}) * ir::load(weights, {p[1], r});
+    }));
+    c.fuse_with(8);
+    EXPECT_EQ(c.names(), few ? (Names{"y"}) : (Names{"weights", "y"}));
+  }
+}
+
 // The sum of squares overflows f16, its root does not.
 TEST(Fuse, HalvesAreRoundedWhereTheyAreStored) {
   Chain c;

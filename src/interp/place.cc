@@ -15,10 +15,12 @@ Place::Place(const ir::BufferNode& buffer, std::vector<int64_t> extents)
     elements_ *= physical_.back();
   }
   if (layout_.memory == ir::Memory::texture) {
+    layout_.width *= layout_.pack;  // of elements that share a word, four are a quarter of a texel
     texels_ = elements_ / (4 * layout_.layers);
     height_ = (texels_ + layout_.width - 1) / layout_.width;
     elements_ = layout_.layers * height_ * layout_.width * 4;
   }
+  elements_ = (elements_ + layout_.pack - 1) / layout_.pack * layout_.pack;
 }
 
 int64_t Place::logical_elements() const {

@@ -132,6 +132,7 @@ std::string to_string(const Layout& layout) {
     text += cat(" texture ", layout.width);
     if (layout.layers != 1) text += cat(" layers ", layout.layers);
   }
+  if (layout.pack != 1) text += cat(" pack ", layout.pack);
   return text;
 }
 

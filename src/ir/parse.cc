@@ -97,6 +97,11 @@ Result<Layout> Parser::layout() {
     result.width = static_cast<int>(width);
     result.layers = static_cast<int>(layers);
   }
+  if (accept("pack")) {
+    GS_ASSIGN(const int64_t pack, integer("elements of a word"));
+    if (pack != 4) return error("words hold 4 bytes");
+    result.pack = static_cast<int>(pack);
+  }
   return result;
 }
 

@@ -46,6 +46,20 @@ TEST(FlattenAccess, PlainMemoryIsRowMajor) {
 )");
 }
 
+TEST(FlattenAccess, BytesAreCutFromWords) {
+  const std::string text = flat(
+      R"(kernel k(A: u8[32] layout [] pack 4, B: i8[6, 4] layout [] pack 4, write C: i32[4, 32]) {
+  grid g in 0..4 {
+    for i in 0..8 {
+      C[x4(g), ramp(i * 4, 1, 4)] = i32x4(A[ramp(i * 4, 1, 4)]) + x4(i32(B[g + 2, i]))
+    }
+  }
+})");
+  EXPECT_TRUE(has(text, "A: u32[8]")) << text;
+  EXPECT_TRUE(has(text, "x4(A[i])")) << text;  // four neighbours are one word
+  EXPECT_TRUE(has(text, "B[g + ")) << text;
+}
+
 TEST(FlattenAccess, VectorsStayWhereTheyAreConsecutive) {
   const std::string text =
       flat(R"(kernel k(A: f32[8, 16] layout [1/4, 0, 1%4], B: f32[16, 8], write C: f32[8, 16]) {

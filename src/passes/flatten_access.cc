@@ -1,6 +1,7 @@
 #include "passes/flatten_access.h"
 
 #include <optional>
+#include <unordered_map>
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
@@ -94,8 +95,39 @@ Address address_of(const ir::BufferNode& buffer, const std::vector<Expr>& indice
   return {add(multiply(texel, ir::index(4)), c.back()), layer};
 }
 
+// Bits `shift` to `shift` + 7 of words, as elements of a type of one byte.
+Expr byte_of(ir::DType dtype, const Expr& word, const Expr& shift) {
+  const auto number = [&](ir::DType type, int64_t value) {
+    return ir::constant_int(word->type.with_dtype(type), value);
+  };
+  if (ir::is_signed_int(ir::carrier_of(dtype))) {
+    const Expr top = ir::binary(ir::BinaryOp::shl, word, number(ir::DType::u32, 24) - shift);
+    const Expr whole = ir::cast(top->type.with_dtype(ir::DType::i32), top);
+    return ir::cast(word->type.with_dtype(dtype),
+                    ir::binary(ir::BinaryOp::shr, whole, number(ir::DType::i32, 24)));
+  }
+  const Expr byte = ir::binary(ir::BinaryOp::bit_and, ir::binary(ir::BinaryOp::shr, word, shift),
+                               number(ir::DType::u32, 255));
+  if (dtype == ir::DType::boolean) return byte != number(ir::DType::u32, 0);
+  return ir::cast(word->type.with_dtype(dtype), byte);
+}
+
 class Flattener {
  public:
+  // What kernels read in place of a buffer whose elements share words.
+  ir::Buffer words_of(const ir::Buffer& buffer) {
+    ir::Buffer& made = words_[buffer.get()];
+    if (made) return made;
+    const Expr elements = physical_elements(*buffer);
+    const ir::Layout& layout = buffer->layout;
+    auto* node = new ir::BufferNode(*buffer);
+    node->dtype = node->storage = ir::DType::u32;
+    node->shape = {ir::simplify(ir::floordiv(elements + ir::index(layout.pack - 1), layout.pack))};
+    node->layout.pack = 1;
+    if (layout.memory == ir::Memory::linear) node->layout = {};
+    return made = ir::Buffer(node);
+  }
+
   Stmt run(const Stmt& s, const ir::Bounds& bounds) {
     Knowledge known(bounds);
     return run(s, known);
@@ -148,7 +180,7 @@ class Flattener {
     return s;
   }
 
-  static Expr expr(const Expr& e, Knowledge& known) {
+  Expr expr(const Expr& e, Knowledge& known) {
     ir::Rewriter rewriter;
     rewriter.expr = [&](const Expr& node) -> Expr {
       const auto* load = ir::as<ir::Load>(node);
@@ -182,7 +214,39 @@ class Flattener {
     return found;
   }
 
-  static Expr load_from(const ir::Load& load, Knowledge& known) {
+  // The words that elements share: one for four neighbours that begin at a multiple of four.
+  Expr packed_load(const ir::Load& load, const Expr& element, Knowledge& known) {
+    const ir::DType dtype = load.buffer->dtype;
+    const int pack = load.buffer->layout.pack;
+    const ir::Buffer words = words_of(load.buffer);
+    const auto word_at = [&](const Expr& first) {
+      const Expr at = known.simplify(ir::floordiv(first, pack));
+      if (words->layout.memory == ir::Memory::linear) return ir::load(words, {at});
+      return one_element(words, at, ir::index(0), known);
+    };
+    const auto one = [&](const Expr& at) {
+      const Expr place = known.simplify(ir::floormod(at, pack));
+      return byte_of(dtype, word_at(at),
+                     known.simplify(ir::cast(ir::DType::u32, place * ir::index(8))));
+    };
+    const int lanes = element->type.lanes;
+    if (lanes == 1) return one(element);
+    if (const auto* all = ir::as<ir::Broadcast>(element)) return ir::broadcast(one(all->a), lanes);
+    if (is_run(element) && lanes == pack) {
+      const Expr& base = ir::as<ir::Ramp>(element)->base;
+      std::vector<Expr> shifts;
+      for (int i = 0; i < pack; ++i) shifts.push_back(ir::constant_int(ir::DType::u32, 8 * i));
+      if (known.bounds.multiple_of(base) % pack == 0)
+        return byte_of(dtype, ir::broadcast(word_at(base), lanes),
+                       ir::make_vector(std::move(shifts)));
+    }
+    std::vector<Expr> parts;
+    for (int i = 0; i < lanes; ++i)
+      parts.push_back(one(known.simplify(known.lanes.of(element, i))));
+    return ir::make_vector(std::move(parts));
+  }
+
+  Expr load_from(const ir::Load& load, Knowledge& known) {
     const ir::BufferNode& buffer = *load.buffer;
     if (const auto either =
             buffer.layout.memory == ir::Memory::texture ? std::nullopt : either_run(load)) {
@@ -201,6 +265,7 @@ class Flattener {
     }
     Address address = address_of(buffer, load.indices);
     address.element = known.simplify(address.element);
+    if (buffer.layout.pack > 1) return packed_load(load, address.element, known);
     if (buffer.layout.memory == ir::Memory::texture) return texel_load(load, address, known);
     if (address.element->type.is_scalar() || is_run(address.element)) {
       return ir::load(load.buffer, {address.element});
@@ -222,12 +287,11 @@ class Flattener {
             known.simplify(layer)};
   }
 
-  static Expr one_element(const ir::Load& load, const Expr& element, const Expr& layer,
+  static Expr one_element(const ir::Buffer& buffer, const Expr& element, const Expr& layer,
                           Knowledge& known) {
     const Expr texel = known.simplify(ir::floordiv(element, 4));
     const Expr component = known.simplify(ir::floormod(element, 4));
-    return ir::lane(vector_load(load.buffer, texel_at(*load.buffer, texel, layer, known)),
-                    component);
+    return ir::lane(vector_load(buffer, texel_at(*buffer, texel, layer, known)), component);
   }
 
   // A load whose type is the texel's four elements.
@@ -242,7 +306,8 @@ class Flattener {
     const Expr layer = known.simplify(address.layer);
     const Expr& element = address.element;
     const int lanes = element->type.lanes;
-    if (lanes == 1 && layer->type.is_scalar()) return one_element(load, element, layer, known);
+    if (lanes == 1 && layer->type.is_scalar())
+      return one_element(load.buffer, element, layer, known);
     const auto* uniform_layer = ir::as<ir::Broadcast>(layer);
     const Expr one_layer = layer->type.is_scalar() ? layer
                            : uniform_layer         ? uniform_layer->a
@@ -255,18 +320,18 @@ class Flattener {
       }
     }
     if (const auto* all = ir::as<ir::Broadcast>(element); all && one_layer) {
-      return ir::broadcast(one_element(load, all->a, one_layer, known), lanes);
+      return ir::broadcast(one_element(load.buffer, all->a, one_layer, known), lanes);
     }
     std::vector<Expr> parts;
     const int count = std::max<int>(lanes, layer->type.lanes);
     for (int i = 0; i < count; ++i) {
-      parts.push_back(one_element(load, known.simplify(known.lanes.of(element, i)),
+      parts.push_back(one_element(load.buffer, known.simplify(known.lanes.of(element, i)),
                                   known.lanes.of(layer, i), known));
     }
     return ir::make_vector(std::move(parts));
   }
 
-  Stmt store_to(const ir::Store& store, Knowledge& known) const {
+  Stmt store_to(const ir::Store& store, Knowledge& known) {
     const ir::BufferNode& buffer = *store.buffer;
     Expr value = expr(store.value, known);
     std::vector<Expr> indices;
@@ -295,6 +360,7 @@ class Flattener {
   }
 
   ir::Var grid_;
+  std::unordered_map<const ir::BufferNode*, ir::Buffer> words_;
 };
 
 }  // namespace
@@ -303,7 +369,11 @@ ir::Kernel flatten_access(const ir::Kernel& kernel) {
   ir::Kernel result = kernel;
   ir::Bounds bounds;
   for (const ir::Var& scalar : kernel.scalars) bounds.set(scalar.get(), {0, ir::Range{}.high});
-  result.body = ir::simplify(Flattener().run(kernel.body, bounds), bounds);
+  Flattener flattener;
+  result.body = ir::simplify(flattener.run(kernel.body, bounds), bounds);
+  for (ir::Kernel::Param& param : result.params) {
+    if (param.buffer->layout.pack > 1) param.buffer = flattener.words_of(param.buffer);
+  }
   return result;
 }
 

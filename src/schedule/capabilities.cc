@@ -31,6 +31,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.tile_rows = 14;
       c.tile_vectors = 4;
       c.map_chunk = 1024;
+      c.max_private_bytes = 512 << 10;  // a quarter of what a core's cache holds
       break;
     case TargetKind::wasm:
       c.vector_lanes = 4;
@@ -39,6 +40,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.tile_rows = 5;  // six spill in V8 while products wait in registers of their own
       c.tile_vectors = 2;
       c.map_chunk = 1024;
+      c.max_private_bytes = 512 << 10;
       break;
     case TargetKind::webgpu:
     case TargetKind::opencl:
@@ -52,6 +54,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.scan_segment = 64;
       c.max_rounds = mesa_rounds;
       c.has_f64 = false;
+      c.has_bytes = false;
       c.harmless_loads = true;
       c.scatters = false;
       break;
@@ -64,6 +67,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.scan_segment = 16;
       c.max_rounds = mesa_rounds;
       c.has_f64 = false;
+      c.has_bytes = false;
       c.harmless_loads = true;
       c.scatters = false;
       break;
@@ -91,6 +95,7 @@ Capabilities for_any_machine(Capabilities caps) {
   caps.vector_registers = 15;
   caps.tile_rows = 4;
   caps.tile_vectors = 2;
+  caps.max_private_bytes = 16 << 10;  // stacks may be small
   return caps;
 }
 

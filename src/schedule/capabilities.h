@@ -39,11 +39,13 @@ struct Capabilities {
   int max_storage_buffers = 8;     // of a compute kernel, output included
   int max_group_size = 256;        // invocations of a workgroup
   int64_t max_group_bytes = 0;     // of memory that a workgroup shares
+  int64_t max_private_bytes = 0;   // of memory that a work item has for itself, beside registers
   bool hardware = false;           // a GPU, not software that acts as one: sharing tiles pays
   bool multiply_adds = false;      // wasm: with relaxed SIMD's
   int64_t max_binding_bytes = int64_t{4} << 30;  // of one tensor in a compute kernel
   bool has_f64 = true;                           // else the CPU beside it computes in 64-bit floats
   bool has_f16 = false;                          // f16 tensors are stored as such
+  bool has_bytes = true;                         // memory is addressed in bytes, else in 32 bits
 };
 
 Capabilities capabilities_of(TargetKind kind);

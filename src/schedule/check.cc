@@ -157,6 +157,7 @@ Result<> check(const Schedule& schedule) {
     return fail("the scan's axis is not split by its segment");
   GS_ASSIGN(const int64_t tiles, check_staged(schedule));
   GS_TRY(check_joined(schedule, tiles));
+  GS_TRY(check_cached(schedule));
   if (stage.output->layout.memory == ir::Memory::texture) GS_TRY(check_texels(stage, nest));
   return {};
 }

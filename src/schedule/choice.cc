@@ -23,7 +23,7 @@ struct Field {
   std::variant<int T::*, int64_t T::*, bool T::*> place;
 };
 
-constexpr std::array<Field<Tiling>, 18> tiling_fields{{
+constexpr std::array<Field<Tiling>, 19> tiling_fields{{
     {"vector_axis", &Tiling::vector_axis},
     {"lanes", &Tiling::lanes},
     {"vectors", &Tiling::vectors},
@@ -42,6 +42,7 @@ constexpr std::array<Field<Tiling>, 18> tiling_fields{{
     {"part_vectors", &Tiling::part_vectors},
     {"chunk", &Tiling::chunk},
     {"share", &Tiling::share},
+    {"cache", &Tiling::cache},
 }};
 constexpr std::array<Field<RowTiling>, 5> row_fields{{
     {"row_lanes", &RowTiling::row_lanes},
@@ -182,6 +183,7 @@ Result<> in_range(const ops::Stage& stage, const Capabilities& caps, const Tilin
                         int64_t{t.parts}, int64_t{t.part_vectors}}) {
     if (value < 1 || value > 64) return fail(cat(value, " is not between 1 and 64"));
   }
+  if (t.cache < -1 || t.cache > 1) return fail(cat("a product has no factor ", t.cache));
   if (t.group_size < 1 || t.group_size > caps.max_group_size || t.chunk < 1)
     return fail("a workgroup or a work item of that size is impossible");
   return {};

@@ -64,7 +64,11 @@ Result<Points> place_tiles(Schedule& s, const Tiling& t) {
     } else if (i == t.row_axis && (t.rows > 1 || t.joined_axis >= 0)) {
       GS_ASSIGN(const LoopId rows, rows_of(s, t));
       GS_ASSIGN(const Loops parts, split_rows(s, rows, t.rows, tile_name(s, at)));
-      points.grid.push_back(parts[0]);
+      if (t.cache >= 0) {
+        points.tiles_of_rows = parts[0];
+      } else {
+        points.grid.push_back(parts[0]);
+      }
       row = parts[1];
     } else {
       points.grid.push_back(s.axis(at));
@@ -108,6 +112,7 @@ Result<> bind_points(Schedule& s, const Points& points, const Tiling& t) {
   GS_TRY(unroll(s, points.tile));
   if (points.lane) GS_TRY(s.vectorize(*points.lane));
   GS_ASSIGN(LoopId item, points.grid.empty() ? s.unit("item") : s.fuse(points.grid, "item"));
+  if (t.cache >= 0) GS_TRY(s.cache(item, t.cache));
   if (t.group_size > 1) {
     GS_ASSIGN(const Loops parts,
               s.split(item, {t.group_size}, Tail::guard, {"item", "invocation"}));

@@ -15,6 +15,7 @@ using Loops = std::vector<LoopId>;
 struct Points {
   Loops grid, tile;
   std::optional<LoopId> lane;
+  std::optional<LoopId> tiles_of_rows = {};  // where it is none of the launch's
 };
 
 // Splits the output's axes: by its layout in textures, else into a register tile.

@@ -70,11 +70,13 @@ Result<> reduction(Schedule& s, const Tiling& t) {
       walk.push_back(parts[1]);
     }
   }
+  if (points.tiles_of_rows) order.push_back(*points.tiles_of_rows);
+  const auto outside = static_cast<long>(order.size());
   order.insert(order.end(), walk.begin(), walk.end());
   order.insert(order.end(), points.tile.begin(), points.tile.end());
   if (points.lane) order.push_back(*points.lane);
   GS_TRY(arrange(s, order));
-  const auto first = order.begin() + static_cast<long>(points.grid.size());
+  const auto first = order.begin() + outside;
   GS_TRY(s.accumulate(first == order.end() ? std::nullopt : std::optional(*first)));
   if (t.reduce_axis >= 0) {
     const auto axis = static_cast<size_t>(t.reduce_axis);
@@ -204,6 +206,53 @@ Result<> parted(Schedule& s, const Tiling& t) {
   return s.bind(item, ir::LoopKind::grid);
 }
 
+// A few columns of the output a workgroup. Its invocations share the sum of each, one piece of
+// neighbours after the other; neighbours have neighbouring pieces.
+Result<> pieces(Schedule& s, const Tiling& t) {
+  if (t.row_axis < 0 || t.reduce_axis < 0) return fail("pieces are of columns, along an axis");
+  Loops grid;
+  LoopId column = -1, row = -1;
+  for (int i = 0; i < static_cast<int>(s.nest().axes.size()); ++i) {
+    const LoopId axis = s.axis(static_cast<size_t>(i));
+    if (i != t.row_axis) {
+      grid.push_back(axis);
+      continue;
+    }
+    const std::string name = s.nest().loop(axis).name;
+    GS_ASSIGN(const Loops parts, s.split(axis, {t.part_vectors, t.rows}, Tail::guard,
+                                         {name + ".tile", name + ".thread", "row"}));
+    grid.push_back(parts[0]);
+    column = parts[1];
+    row = parts[2];
+  }
+  Loops walk;
+  LoopId part = -1;
+  for (size_t r = 0; r < s.stage().reduce_axes.size(); ++r) {
+    walk.push_back(s.reduce_axis(r));
+    if (static_cast<int>(r) != t.reduce_axis) continue;
+    const std::string name = s.nest().loop(walk.back()).name;
+    GS_ASSIGN(const Loops parts, s.split(walk.back(), {t.parts, t.reduce_block}, Tail::guard,
+                                         {name + ".step", "part", name}));
+    walk.back() = parts[0];
+    part = parts[1];
+    walk.push_back(parts[2]);
+  }
+  GS_TRY(s.rfactor(part));
+  Loops order = grid;
+  order.push_back(column);
+  order.push_back(part);
+  order.insert(order.end(), walk.begin(), walk.end());
+  order.push_back(row);
+  GS_TRY(arrange(s, order));
+  GS_TRY(s.accumulate(walk[0]));
+  GS_TRY(unroll_innermost(s, walk, t.unroll));
+  GS_TRY(unroll(s, {row}));
+  GS_ASSIGN(const LoopId item, s.fuse(grid, "item"));
+  GS_ASSIGN(const LoopId invocation, s.fuse({column, part}, "invocation"));
+  GS_TRY(s.bind(invocation, ir::LoopKind::group));
+  return s.bind(item, ir::LoopKind::grid);
+}
+
 // Rows and segments outside, the axis in order inside of each, lanes over neighbouring rows.
 Result<> scan(Schedule& s, const Tiling& t) {
   GS_ASSIGN(Points points, place_points(s, t));
@@ -273,9 +322,10 @@ Result<Schedule> schedule_with(const ops::Stage& stage, const Capabilities& capa
     case Pattern::reduce:
     case Pattern::window:
     case Pattern::contraction:
-      GS_TRY(is_grouped(tiling) ? grouped(s, tiling)
-             : tiling.parts > 1 ? parted(s, tiling)
-                                : reduction(s, tiling));
+      GS_TRY(is_grouped(tiling)                           ? grouped(s, tiling)
+             : tiling.parts > 1 && tiling.vector_axis < 0 ? pieces(s, tiling)
+             : tiling.parts > 1                           ? parted(s, tiling)
+                                                          : reduction(s, tiling));
       break;
   }
   return s;

@@ -201,7 +201,7 @@ TEST(Illegal, Text) {
   expect_errors({
       {twice(), "turn(i)",
        "turn(i): there is no primitive \"turn\" (there are split, fuse, unit, reorder, unroll, "
-       "vectorize, bind, accumulate, rfactor, peel and stage_in)"},
+       "vectorize, bind, accumulate, rfactor, peel, stage_in and cache)"},
       {twice(), "bind i to grid",
        "bind i to grid: a step is a primitive with its loops in parentheses"},
       {twice(), "bind(i, grid) j",

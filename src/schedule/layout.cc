@@ -33,7 +33,7 @@ class Chooser {
         records_(records),
         hardware_(hardware),
         costs_(costs_of(capabilities)),
-        placed_(ports, capabilities),
+        placed_(program, ports, capabilities),
         packing_(placed_, constant_, capabilities) {
     for (const ir::BufferNode* constant : ports.constants) constant_.insert(constant);
   }
@@ -110,6 +110,11 @@ class Chooser {
             points += costs_.contiguous;
             break;
           }
+          if (in_terms && packing_.may_pack_decoded(stage, *load, static_cast<int>(axis))) {
+            points += costs_.packable;
+            break;
+          }
+          if (in_terms && caps_.has_bytes && packing_.is_read_seldom(stage, *load)) break;
           if (is_shared_by_lanes(*load, stage.axes[axis])) {
             points += in_terms ? costs_.still : 0;
             break;

@@ -8,6 +8,7 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "schedule/access.h"
+#include "schedule/cached_factor.h"
 #include "schedule/coordinates.h"
 #include "schedule/hold_inside.h"
 #include "schedule/lower_loops.h"
@@ -200,6 +201,11 @@ Stmt in_outer_loops(const Nest& nest, Coordinates& coordinates, const Stmt& body
 
 Stmt inside_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coordinates,
                        const Destination& destination) {
+  if (nest.cached) {
+    const CachedFactor cached(stage, nest, coordinates);
+    const Stmt sums = reduction(cached.stage(), nest, destination, coordinates);
+    return cached.around(in_outer_loops(nest, coordinates, sums));
+  }
   Stmt body;
   if (stage.kind != ops::StageKind::compute) {
     body = reduction(stage, nest, destination, coordinates);
@@ -236,16 +242,22 @@ std::vector<Rows> cut_rows(const Nest& nest) {
     return split.tail == Tail::clamp && split.parts.size() == 2 &&
            nest.loop(split.parts[1]).kind == ir::LoopKind::unrolled;
   });
-  const auto launched = [&](LoopId leaf) { return is_bound(nest.loop(leaf).kind); };
+  const std::vector<LoopId> outside = nest.outside();
+  const auto around = [&](LoopId leaf) {
+    return is_bound(nest.loop(leaf).kind) ||
+           (nest.cached && std::ranges::find(outside, leaf) != outside.end());
+  };
   if (found == nest.splits.end() || !nest.accumulators ||
-      !std::ranges::all_of(nest.leaves(found->parts[0]), launched))
+      !std::ranges::all_of(nest.leaves(found->parts[0]), around))
     return {};
   const auto place = static_cast<size_t>(found - nest.splits.begin());
   const LoopId row = found->parts[1];
   const Expr extent = nest.loop(found->whole).extent;
-  // The rows as a loop of the launch's one tile: all of them, or tiles of them.
+  // The rows as a loop of the one tile that there is: all of them, or tiles of them. What several
+  // tiles would share is not cached.
   const auto fewer = [&](int64_t rows) {
     Nest made = nest;
+    made.cached.reset();
     made.splits[place].tail = Tail::exact;
     made.loop(row).extent = extent;
     LoopId outer = row, inner = row;

@@ -74,6 +74,13 @@ struct StageIn {
   bool ahead = false;  // the next tile is read into registers while this one is used
 };
 
+// A factor of the terms that is computed once in each iteration of `loop`, into memory of the
+// invocation.
+struct Cached {
+  LoopId loop;
+  int operand;  // 0 or 1: which factor of the product
+};
+
 struct Nest {
   std::vector<Loop> loops;
   std::vector<Split> splits;
@@ -83,6 +90,7 @@ struct Nest {
   bool accumulates = false;
   std::optional<LoopId> accumulators;  // before which loop they start; none: inside all loops
   std::vector<StageIn> staged;
+  std::optional<Cached> cached;
 
   const Loop& loop(LoopId id) const { return loops[static_cast<size_t>(id)]; }
   Loop& loop(LoopId id) { return loops[static_cast<size_t>(id)]; }

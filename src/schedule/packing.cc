@@ -6,6 +6,7 @@
 #include "ir/rewrite.h"
 #include "ops/states.h"
 #include "schedule/access.h"
+#include "schedule/stage_in.h"
 #include "schedule/texture_layout.h"
 #include "schedule/tiling.h"
 
@@ -30,6 +31,23 @@ bool Packing::may_pack(const Stage& stage, const ir::Load& load) const {
          simple_indices(stage, load);
 }
 
+bool Packing::may_pack_decoded(const Stage& stage, const ir::Load& load, int axis) const {
+  const bool bytes = caps_.has_bytes && caps_.group_size == 1;
+  if (!bytes || !constant_.contains(load.buffer.get()) || !is_decoded_from(stage, load))
+    return false;
+  const ir::Var& v = stage.axes[static_cast<size_t>(axis)];
+  const auto uses = [&](const Expr& e) { return ir::uses(e, v.get()); };
+  return std::ranges::count_if(load.indices, uses) == 1 &&
+         std::ranges::any_of(load.indices, [&](const Expr& e) { return e.get() == v.get(); });
+}
+
+bool Packing::is_read_seldom(const Stage& stage, const ir::Load& load) const {
+  constexpr int64_t many = 16;
+  return is_decoded_from(stage, load) && std::ranges::all_of(load.indices, [&](const Expr& e) {
+           return is_shared(e, stage.reduce_axes[0], many);
+         });
+}
+
 // Whether an operand that is no constant pays for a copy in each run.
 bool Packing::reused(const Stage& stage, int axis) const {
   return !stage.reduce_axes.empty() &&
@@ -52,7 +70,7 @@ void Packing::pack_operands(Stage& stage, int axis, int block, ops::Program& res
   const std::vector<Expr> before = stage.values;  // keeps the loads alive while they are redirected
   for (const ir::Load* load : loads_of(before)) {
     const ir::BufferNode* source = load->buffer.get();
-    if (!simple_indices(stage, *load)) continue;
+    if (!simple_indices(stage, *load) && !may_pack_decoded(stage, *load, axis)) continue;
     const auto moving =
         std::ranges::find_if(load->indices, [&](const Expr& e) { return e.get() == v.get(); });
     if (moving == load->indices.end()) continue;

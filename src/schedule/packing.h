@@ -21,6 +21,12 @@ class Packing {
   // A constant that a reduction walks in a simple way.
   bool may_pack(const ops::Stage& stage, const ir::Load& load) const;
 
+  // A constant that a factor is decoded from (stage_in.h), whose lanes along `axis` can lie beside
+  // each other: its index in one dimension is the axis, which stands in no other.
+  bool may_pack_decoded(const ops::Stage& stage, const ir::Load& load, int axis) const;
+  // Such a constant, of which many steps of the reduction read one element, as of scales.
+  bool is_read_seldom(const ops::Stage& stage, const ir::Load& load) const;
+
   // Also where a run makes the copy: of a product's operand that vectors along `axis` would gather.
   bool would_pack(const ops::Stage& stage, const ir::Load& load, int axis) const;
 

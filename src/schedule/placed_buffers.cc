@@ -8,9 +8,41 @@ namespace gossamer::schedule {
 using ir::Buffer;
 using ir::Layout;
 
+namespace {
+
+// Constants of a byte an element that nothing but kernels of the target reads, and nothing writes.
+std::unordered_set<const ir::BufferNode*> read_by_kernels_alone(const ops::Program& program,
+                                                                const Ports& ports) {
+  std::unordered_set<const ir::BufferNode*> alone;
+  for (const ir::BufferNode* constant : ports.constants) {
+    if (ir::byte_size(constant->dtype) == 1 && !ports.outputs.contains(constant) &&
+        !ports.inputs.contains(constant) && !ports.side.contains(constant))
+      alone.insert(constant);
+  }
+  for (const ops::Entry& entry : program) {
+    alone.erase(entry.output().get());
+    if (entry.stage() && entry.stage()->side.empty()) continue;
+    for (const Buffer& read : entry.inputs()) alone.erase(read.get());
+  }
+  return alone;
+}
+
+}  // namespace
+
+PlacedBuffers::PlacedBuffers(const ops::Program& program, const Ports& ports,
+                             const Capabilities& caps)
+    : ports_(ports), caps_(caps) {
+  if (!caps.has_bytes) packed_ = read_by_kernels_alone(program, ports);
+}
+
 Layout PlacedBuffers::layout_of(const ir::BufferNode* buffer) const {
   const auto found = layouts_.find(buffer);
-  return found != layouts_.end() ? found->second : port_layout(*buffer, caps_);
+  return found != layouts_.end() ? found->second : layout_of_port(*buffer);
+}
+
+Layout PlacedBuffers::layout_of_port(const ir::BufferNode& buffer) const {
+  Layout layout = port_layout(buffer, caps_);
+  return packed_.contains(&buffer) ? packed(layout, buffer, caps_) : layout;
 }
 
 void PlacedBuffers::place(const Buffer& buffer, const Layout& layout) {
@@ -24,7 +56,7 @@ void PlacedBuffers::place(const Buffer& buffer, const Layout& layout) {
 
 Buffer PlacedBuffers::fresh_of(const Buffer& buffer) {
   if (ports_.side.contains(buffer.get())) return buffer;
-  if (!by_old_.contains(buffer.get())) place(buffer, port_layout(*buffer, caps_));
+  if (!by_old_.contains(buffer.get())) place(buffer, layout_of_port(*buffer));
   return by_old_.at(buffer.get());
 }
 

@@ -12,7 +12,7 @@ namespace gossamer::schedule {
 
 class PlacedBuffers {
  public:
-  PlacedBuffers(const Ports& ports, const Capabilities& caps) : ports_(ports), caps_(caps) {}
+  PlacedBuffers(const ops::Program& program, const Ports& ports, const Capabilities& caps);
 
   // What the buffer was given, else that of a port.
   ir::Layout layout_of(const ir::BufferNode* buffer) const;
@@ -26,8 +26,11 @@ class PlacedBuffers {
   std::vector<std::pair<ir::Buffer, ir::Buffer>> replaced() const;
 
  private:
+  ir::Layout layout_of_port(const ir::BufferNode& buffer) const;
+
   const Ports& ports_;
   const Capabilities& caps_;
+  std::unordered_set<const ir::BufferNode*> packed_;  // constants whose bytes share words
   std::map<const ir::BufferNode*, ir::Layout> layouts_;
   std::map<const ir::BufferNode*, ir::Buffer> by_old_;
   std::vector<std::pair<ir::Buffer, ir::Buffer>> fresh_;

@@ -26,9 +26,9 @@ constexpr int key_bits = 32;
 
 Expr whole(DType type, int64_t value) { return ir::constant_int(type, value); }
 
-class Sorter {
+class RadixSorter {
  public:
-  Sorter(const Stage& sort, std::vector<Stage>& made)
+  RadixSorter(const Stage& sort, std::vector<Stage>& made)
       : sort_(sort), made_(made), length_(sort.reduce_extents[0]) {
     const auto known = ir::as_int(length_);
     digit_ = known && *known < long_digits ? 8 : 11;
@@ -239,6 +239,6 @@ bool has_digits(const Stage& sort, const Capabilities& capabilities) {
          ir::as_int(sort.reduce_extents[0]).value_or(least) >= least;
 }
 
-void sort_by_digits(const Stage& sort, std::vector<Stage>& made) { Sorter(sort, made).run(); }
+void sort_by_digits(const Stage& sort, std::vector<Stage>& made) { RadixSorter(sort, made).run(); }
 
 }  // namespace gossamer::schedule

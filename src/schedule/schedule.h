@@ -29,7 +29,8 @@ enum class Primitive : uint8_t {
   accumulate,
   rfactor,
   peel,
-  stage_in
+  stage_in,
+  cache
 };
 
 struct Step {
@@ -159,6 +160,17 @@ class Schedule {
   //     barrier for k in 0..8 { acc += A.tile[k] * B[t] } }
   Result<> stage_in(LoopId loop, int operand, bool ahead = false);
 
+  // A factor of a sum's products in memory of the invocation: in each iteration of the outermost
+  // loop it is computed before all else, for every step of the reduction and every column of the
+  // tile. For factors that take work, where several tiles of rows share them.
+  //
+  //   for j.tile { for i.tile { for k { for row { for lane { acc += A[i, k] * f(B[k, j]) } } } } }
+  //                                                   cache(j.tile, 1)
+  //   for j.tile { alloc decoded: f32[K, 4]
+  //     for step in 0..K { for lane in 0..4 { decoded[step, lane] = f(B[step, j]) } }
+  //     for i.tile { for k { for row { for lane { acc += A[i, k] * decoded[k, lane] } } } } }
+  Result<> cache(LoopId loop, int operand);
+
  private:
   LoopId add(std::string name, ir::Expr extent, bool reduction);
   std::string fresh(std::string name) const;
@@ -177,5 +189,7 @@ class Schedule {
 
 // Whether the schedule is a kernel: what no single primitive can see. lower() asks it.
 Result<> check(const Schedule& schedule);
+// Its part about cached operands.
+Result<> check_cached(const Schedule& schedule);
 
 }  // namespace gossamer::schedule

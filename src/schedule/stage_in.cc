@@ -64,6 +64,26 @@ Factors factors_of(const ops::Stage& stage) {
   return {product->a, product->b};
 }
 
+Expr decoded_factor(const ops::Stage& stage) {
+  const Factors factors = factors_of(stage);
+  if (!factors.a.get() || !ir::is_float(factors.a->type.dtype)) return {};
+  const auto decodes = [](const Expr& factor) {
+    return std::ranges::any_of(loads_of(factor), [](const ir::Load* load) {
+      return ir::byte_size(load->buffer->dtype) == 1;
+    });
+  };
+  const bool a = decodes(factors.a), b = decodes(factors.b);
+  return a == b ? Expr() : a ? factors.a : factors.b;
+}
+
+bool is_decoded_from(const ops::Stage& stage, const ir::Load& load) {
+  if (stage.kind != ops::StageKind::reduce || stage.reduce_axes.size() != 1) return false;
+  const Expr factor = decoded_factor(stage);
+  return factor.get() && std::ranges::any_of(loads_of(factor), [&](const ir::Load* part) {
+           return part == &load || ir::equal(Expr(part), Expr(&load));
+         });
+}
+
 std::vector<LoopId> group_loops(const Nest& nest) {
   std::vector<LoopId> parts;
   if (const LoopId group = bound_to_group(nest); group >= 0) add_parts(nest, group, parts);

@@ -52,6 +52,15 @@ Layout port_layout(const ir::BufferNode& buffer, const Capabilities& caps) {
   return layout;
 }
 
+Layout packed(Layout layout, const ir::BufferNode& buffer, const Capabilities& caps) {
+  constexpr int bytes = 4;
+  layout.pack = bytes;
+  const int64_t elements = product_or(buffer.shape, -1);
+  if (caps.texture_memory)
+    set_texture(layout, elements < 0 ? -1 : (elements + bytes - 1) / bytes, caps);
+  return layout;
+}
+
 Layout vector_layout(const std::vector<Expr>& shape, int dim, const Capabilities& caps) {
   const int rank = static_cast<int>(shape.size());
   const int lanes = caps.vector_lanes;

@@ -23,6 +23,8 @@ void set_texture(ir::Layout& layout, int64_t elements, const Capabilities& caps)
 
 // Inputs, outputs, constants: row-major; in textures four consecutive elements a texel.
 ir::Layout port_layout(const ir::BufferNode& buffer, const Capabilities& caps);
+// That of a constant of bytes, with four of them in each word.
+ir::Layout packed(ir::Layout layout, const ir::BufferNode& buffer, const Capabilities& caps);
 
 // Blocked along `dim` unless plain memory is the same thing.
 ir::Layout vector_layout(const std::vector<ir::Expr>& shape, int dim, const Capabilities& caps);

@@ -319,6 +319,72 @@ void choose_parts(const Stage& stage, const Capabilities& caps, Tiling& tiling) 
   tiling.rows = rows && *rows <= 4 ? static_cast<int>(*rows) : 1;
 }
 
+// A column's numbers of a few bits lie beside each other along the reduction: an invocation takes a
+// piece of them, for columns that share what it reads of the other factor.
+std::optional<Tiling> pieces_of_columns(const Stage& stage, const Capabilities& caps, int axis) {
+  constexpr int piece = 8;
+  constexpr int64_t most_parts = 64, least_parts = 16, group = 64;
+  const int64_t length = extent_or(stage.reduce_extents[0], 0);
+  const int64_t columns = extent_or(stage.extents[static_cast<size_t>(axis)], 0);
+  if (!caps.hardware || length < piece * least_parts || columns < 1) return std::nullopt;
+  Tiling tiling;
+  tiling.pattern = pattern_of(stage);
+  // Parts that share the length without a rest, if there are enough.
+  int64_t parts = std::min(most_parts, length / piece);
+  for (int64_t fewer = parts; fewer >= least_parts; --fewer) {
+    if (length % (fewer * piece) != 0) continue;
+    parts = fewer;
+    break;
+  }
+  tiling.row_axis = axis;
+  tiling.rows = columns >= 4096 ? 8 : columns >= 1024 ? 4 : 2;
+  tiling.reduce_axis = 0;
+  tiling.reduce_block = tiling.unroll = piece;
+  tiling.parts = static_cast<int>(parts);
+  tiling.part_vectors = static_cast<int>(std::max<int64_t>(group / parts, 1));
+  tiling.group_size = caps.group_size;
+  return tiling;
+}
+
+// The reduction in blocks in which parts of the factor, such as a scale, stay the same.
+void choose_blocks_of_factor(const Stage& stage, const Expr& factor, const Capabilities& caps,
+                             Tiling& tiling) {
+  constexpr int64_t most = 64;
+  int64_t block = 1;
+  ir::visit(factor, [&](const Expr& e) {
+    const auto* quotient = ir::as<ir::Binary>(e);
+    if (!quotient || quotient->op != ir::BinaryOp::floordiv ||
+        quotient->a.get() != stage.reduce_axes[0].get())
+      return true;
+    if (const auto by = ir::as_int(quotient->b)) block = std::max(block, std::min(*by, most));
+    return true;
+  });
+  const int64_t length = extent_or(stage.reduce_extents[0], 0);
+  const bool blocks = block > 1 && length >= block;
+  tiling.reduce_axis = blocks ? 0 : -1;
+  tiling.reduce_block = blocks ? static_cast<int>(block) : 1;
+  tiling.partial = false;
+  tiling.unroll = caps.unroll;
+}
+
+// Tiles of rows share a factor that takes work, where there are several: it is computed once for
+// all of them, into memory that a cache holds.
+void share_decoded(const Stage& stage, const Expr& rows, const Capabilities& caps, Tiling& tiling) {
+  const int64_t most_bytes = caps.max_private_bytes;
+  const Expr factor = decoded_factor(stage);
+  if (tiling.vector_axis < 0 ||
+      !ir::uses(factor, stage.axes[static_cast<size_t>(tiling.vector_axis)].get()))
+    return;
+  choose_blocks_of_factor(stage, factor, caps, tiling);
+  const int64_t bytes = extent_or(stage.reduce_extents[0], most_bytes + 1) * tiling.vectors *
+                        tiling.lanes * ir::byte_size(factor->type.dtype);
+  const int64_t known = ir::as_int(rows).value_or(2 * tiling.rows);
+  if (tiling.row_axis < 0 || tiling.joined_axis >= 0 || tiling.rows < 2 ||
+      known < 2 * tiling.rows || bytes > most_bytes)
+    return;
+  tiling.cache = factor.same(factors_of(stage).a) ? 0 : 1;
+}
+
 // Where invocations are few, smaller workgroups are spread over more processors.
 void choose_group_size(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   if (is_grouped(tiling) || tiling.parts > 1) return;
@@ -388,7 +454,52 @@ bool shares(const Stage& stage, int vector_axis) {
   return false;
 }
 
+Expr rows_of_decoded(const Stage& stage) {
+  if (stage.kind != StageKind::reduce || stage.in_order || stage.values.size() != 1 ||
+      stage.reduce_axes.size() != 1)
+    return {};
+  const Expr factor = decoded_factor(stage);
+  if (!factor.get()) return {};
+  Expr rows = ir::index(1);
+  int columns = 0;
+  for (size_t i = 0; i < stage.axes.size(); ++i) {
+    if (ir::uses(factor, stage.axes[i].get())) {
+      ++columns;
+    } else {
+      rows = rows * stage.extents[i];
+    }
+  }
+  return columns == 1 ? ir::simplify(rows) : Expr();
+}
+
+int64_t few_rows(const Capabilities& caps) { return caps.group_size > 1 ? 8 : 1; }
+
+std::optional<Tiling> tiling_for_few_rows(const Stage& stage, const Capabilities& caps) {
+  if (caps.texture_memory || !rows_of_decoded(stage).get()) return std::nullopt;
+  const Expr factor = decoded_factor(stage);
+  const auto column = std::ranges::find_if(
+      stage.axes, [&](const ir::Var& axis) { return ir::uses(factor, axis.get()); });
+  const auto axis = static_cast<int>(column - stage.axes.begin());
+  if (caps.group_size > 1) return pieces_of_columns(stage, caps, axis);
+  Tiling tiling;
+  tiling.pattern = pattern_of(stage);
+  choose_vector(stage, caps, tiling);
+  if (tiling.vector_axis != axis) return std::nullopt;
+  choose_blocks_of_factor(stage, factor, caps, tiling);
+  const int64_t blocks = (extent_at(stage, axis) + tiling.lanes - 1) / tiling.lanes;
+  tiling.vectors = costs_of(caps).sums / 2;  // a factor's parts take the other registers
+  while (tiling.vectors > 1 &&
+         (blocks % tiling.vectors != 0 || blocks / tiling.vectors < costs_of(caps).least_sums))
+    tiling.vectors /= 2;
+  return tiling;
+}
+
 Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
+  const Expr decoded_rows = rows_of_decoded(stage);
+  if (decoded_rows.get() && caps.hardware &&
+      ir::as_int(decoded_rows).value_or(few_rows(caps) + 1) <= few_rows(caps)) {
+    if (const auto few = tiling_for_few_rows(stage, caps)) return *few;
+  }
   Tiling tiling;
   tiling.pattern = pattern_of(stage);
   if (tiling.pattern == Pattern::scatter) return tiling;
@@ -411,6 +522,8 @@ Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   if (tiling.pattern == Pattern::contraction) choose_group_tile(stage, caps, tiling);
   choose_parts(stage, caps, tiling);
   choose_group_size(stage, caps, tiling);
+  if (decoded_rows.get() && caps.group_size == 1 && !caps.texture_memory)
+    share_decoded(stage, decoded_rows, caps, tiling);
   return tiling;
 }
 

@@ -1,6 +1,7 @@
 // The knobs of the default schedules: a legal point of a stage's search space.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,11 +42,15 @@ struct Tiling {
   int group_rows = 1, group_vectors = 1;
   bool ahead = false;  // the next tiles are read into registers while these are used
   // Invocations of a workgroup that share a point's reduction, along reduce_axis, and, without
-  // tiles in group memory, vectors of the output that a workgroup computes so.
+  // tiles in group memory, vectors of the output that a workgroup computes so. Without
+  // a vector_axis, each takes pieces of `reduce_block` neighbours and has `rows` points along
+  // row_axis.
   int parts = 1, part_vectors = 1;
   int64_t chunk = 1;  // points of one work item at least (CPU maps)
   bool share =
-      false;  // a work item computes all points of a run (access.h) from one reading (maps)
+      false;       // a work item computes all points of a run (access.h) from one reading (maps)
+  int cache = -1;  // the factor that a work item computes once for all of its tiles of rows, along
+                   // row_axis; -1: none
   bool operator==(const Tiling&) const = default;
 };
 
@@ -64,6 +69,16 @@ int vectors_without_rows(const ops::Stage& stage, int vector_axis, const Capabil
 
 // Whether points of a map beside each other, along other axes than that of its vectors, read alike.
 bool shares(const ops::Stage& stage, int vector_axis);
+
+// Of a product with a factor that is decoded from bytes (stage_in.h): the number of rows that share
+// it, over the dimensions; null for any other stage.
+ir::Expr rows_of_decoded(const ops::Stage& stage);
+// So many rows are few: a kernel of its own computes them, at the point below.
+int64_t few_rows(const Capabilities& caps);
+// A point for few of these rows. On GPUs, invocations of a workgroup share the sums of some
+// columns, each with pieces of neighbours; on CPUs, many columns are under way together. None: the
+// target or the stage has no use for it.
+std::optional<Tiling> tiling_for_few_rows(const ops::Stage& stage, const Capabilities& caps);
 
 // The default point of the search space: by the accesses and the target's capabilities.
 Tiling default_tiling(const ops::Stage& stage, const Capabilities& capabilities);

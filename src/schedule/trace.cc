@@ -8,9 +8,9 @@
 namespace gossamer::schedule {
 namespace {
 
-constexpr std::array<std::string_view, 11> primitives{
-    "split", "fuse",       "unit",    "reorder", "unroll",  "vectorize",
-    "bind",  "accumulate", "rfactor", "peel",    "stage_in"};
+constexpr std::array<std::string_view, 12> primitives{
+    "split", "fuse",       "unit",    "reorder", "unroll",   "vectorize",
+    "bind",  "accumulate", "rfactor", "peel",    "stage_in", "cache"};
 constexpr std::array<std::string_view, 6> tails{"exact", "guard", "mask",
                                                 "shift", "clamp", "round_up"};
 
@@ -83,7 +83,7 @@ class Reader {
     if (found == primitives.end())
       return fail(cat("there is no primitive \"", words.name, "\""),
                   "there are split, fuse, unit, reorder, unroll, vectorize, bind, accumulate, "
-                  "rfactor, peel and stage_in");
+                  "rfactor, peel, stage_in and cache");
     const auto primitive = static_cast<Primitive>(found - primitives.begin());
     GS_TRY(read(words, primitive));
     GS_TRY(run(primitive));
@@ -121,8 +121,9 @@ class Reader {
                           "tails are guard, mask, shift, clamp and round_up"));
       rest = rest.first(1);
     }
-    if (primitive == Primitive::stage_in && rest.size() > 1) {
-      ahead_ = rest.back() == "ahead";
+    const bool takes_operand = primitive == Primitive::stage_in || primitive == Primitive::cache;
+    if (takes_operand && rest.size() > 1) {
+      ahead_ = primitive == Primitive::stage_in && rest.back() == "ahead";
       if (ahead_) rest = rest.first(rest.size() - 1);
       GS_TRY(read_factors(rest.subspan(1), "no operand", "operands are 0 and 1"));
       rest = rest.first(1);
@@ -137,13 +138,13 @@ class Reader {
     }
     const bool single = primitive == Primitive::split || primitive == Primitive::vectorize ||
                         primitive == Primitive::bind || primitive == Primitive::rfactor ||
-                        primitive == Primitive::peel || primitive == Primitive::stage_in;
+                        primitive == Primitive::peel || takes_operand;
     const bool names = primitive == Primitive::fuse || primitive == Primitive::unit;
     if (single && loops_.size() != 1) return fail(cat(words.name, " takes one loop"));
     if (primitive == Primitive::accumulate && loops_.size() > 1)
       return fail("accumulate takes one loop or none");
-    if (primitive == Primitive::stage_in && factors_.size() != 1)
-      return fail("stage_in takes a loop and an operand");
+    if (takes_operand && factors_.size() != 1)
+      return fail(cat(words.name, " takes a loop and an operand"));
     if (names && names_.size() != 1)
       return fail(cat(words.name, " makes one loop, named after \"->\""));
     return {};
@@ -195,6 +196,8 @@ class Reader {
       }
       case Primitive::stage_in:
         return schedule_.stage_in(loops_[0], static_cast<int>(factors_[0]), ahead_);
+      case Primitive::cache:
+        return schedule_.cache(loops_[0], static_cast<int>(factors_[0]));
     }
     return {};
   }

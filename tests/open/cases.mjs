@@ -39,8 +39,37 @@ const resize = (mode) => ({
   },
 });
 
+/** Bytes of a constant, each from 0 to 255. */
+const bytes = (graph, shape) => graph.constant(Uint8Array.from(random(graph.weights.length + 1, product(shape), 127.5), (each) => each + 127.5), shape);
+/** Weights of a few bits, which are decoded in the product: a kernel for few rows, one for many. */
+const bits = (k, n, count, block, rows, more = () => []) => ({
+  inputs: [['b', 's', k]], runs: rows.map(([batch, sequence]) => [[batch, sequence, k]]),
+  make: (graph, [x]) => {
+    const blocks = Math.ceil(k / block);
+    const weights = [bytes(graph, [n, blocks, (block * count) / 8]), graph.weight([n * blocks], 3000)];
+    return graph.node('MatMulNBits', [x, ...weights, ...more(graph, n, blocks)], [1, 1, n], {K: k, N: n, bits: count, block_size: block}, {domain: 'com.microsoft'});
+  },
+});
+const few = [[1, 1], [1, 2], [0, 3], [1, 8], [1, 9], [3, 1], [2, 20], [1, 67]];
+
 const MODELS = {
   ...SEQUENCES,
+  four_bits: bits(256, 80, 4, 32, few),
+  four_bits_ragged: bits(200, 37, 4, 16, few),
+  four_bits_with_zeros: bits(576, 64, 4, 32, few, (graph, n, blocks) => [bytes(graph, [n * Math.ceil(blocks / 2)])]),
+  eight_bits: bits(192, 48, 8, 64, few),
+  two_bits: bits(128, 20, 2, 128, few),
+  // Bytes that share words on GPUs: rows of odd lengths, read by numbers, by vectors and where data says.
+  bytes: {
+    inputs: [['n', 7]], runs: [0, 1, 4, 9].map((rows) => [[rows, 7]]),
+    make: (graph, [x]) => {
+      const ids = graph.node('Cast', [graph.node('Clip', [x, graph.scalar(0), graph.scalar(4)], [1, 1])], [1, 1], {to: 7}, {type: 'i64'});
+      const found = graph.node('Gather', [bytes(graph, [5]), ids], [1, 1], {axis: 0}, {type: 'u8'});
+      const levels = graph.constant(Int8Array.of(-128, -1, 0, 1, 127, -77, 99), [7]);
+      const sum = [found, levels].map((each) => graph.node('Cast', [each], [1, 1], {to: 1}, {type: 'f32'}));
+      return graph.node('Add', [graph.node('Mul', sum, [1, 1]), x], [1, 1]);
+    },
+  },
   add: elementwise('Add'),
   pow: elementwise('Pow'),
   where: {...elementwise('Add'), make: (graph, [x, y]) => graph.node('Where', [graph.node('Less', [x, y], [1, 1], {}, {type: 'bool'}), x, y], [1, 1], {}, {type: 'f32'})},

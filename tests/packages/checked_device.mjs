@@ -9,10 +9,6 @@ const OPERATIONS = 3000;
 const sizeOf = (extent) => ('bytes' in extent ? extent.bytes : extent.width * extent.height * extent.layers * 16);
 const whole = (number, least, below) => Number.isSafeInteger(number) && number >= least && number < below;
 
-// A texel has four elements of any storage; linear memory holds them as they are.
-const taken = (extent, bytes, storage) =>
-  'bytes' in extent ? bytes : (bytes / ({f32: 4, i32: 4, u32: 4}[storage] ?? 1)) * 4;
-
 /** `plan(segment, at)` gives the values; `violations` collects what must not happen. */
 export function checkedDevice(kind, plan, violations) {
   let operations = 0;
@@ -43,10 +39,10 @@ export function checkedDevice(kind, plan, violations) {
     createExecutable: (program) => Promise.resolve(executable(program)),
     dispose: () => undefined,
     queue: {
-      write(buffer, data, storage) {
+      write(buffer, data) {
         spend();
         living(buffer, 'write');
-        must(taken(buffer.extent, data.length, storage) <= sizeOf(buffer.extent), `write of ${data.length} bytes`);
+        must(data.length <= sizeOf(buffer.extent), `write of ${data.length} bytes`);
       },
       submit(recordings, reads) {
         spend();
@@ -54,9 +50,9 @@ export function checkedDevice(kind, plan, violations) {
           must(alive, 'a recording that is gone');
           for (const launch of launches) launch.buffers.forEach((buffer) => living(buffer, 'launch'));
         }
-        const data = reads.map(({buffer, bytes, storage}) => {
+        const data = reads.map(({buffer, bytes}) => {
           living(buffer, 'read');
-          const fits = whole(bytes, 0, 2 ** 53) && taken(buffer.extent, bytes, storage) <= sizeOf(buffer.extent);
+          const fits = whole(bytes, 0, 2 ** 53) && bytes <= sizeOf(buffer.extent);
           must(fits, `read of ${bytes} bytes`);
           return new Uint8Array(fits ? bytes : 0).fill(1);
         });

@@ -55,6 +55,18 @@ bool is_bound(const IntImm& imm) {
          imm.value == std::numeric_limits<int64_t>::max();
 }
 
+// Whether a value cut from a word has the range of a type of a byte already.
+bool is_byte_of(const Expr& value, DType narrow) {
+  const auto* cut = as<Binary>(value);
+  if (!cut || byte_size(narrow) != 1) return false;
+  const auto* splat = as<Broadcast>(cut->b);
+  const auto by = as_int(splat ? splat->a : cut->b);
+  if (!by) return false;
+  return is_unsigned_int(narrow)
+             ? cut->op == BinaryOp::bit_and && *by >= 0 && *by <= 255
+             : cut->op == BinaryOp::shr && *by >= 24 && cut->type.dtype == DType::i32;
+}
+
 bool leaves_range(UnaryOp op) {
   return op == UnaryOp::neg || op == UnaryOp::bit_not || op == UnaryOp::abs;
 }
@@ -188,7 +200,7 @@ class Legalizer {
     const DType from = node.a->type.dtype, to = node.type.dtype;
     Expr made = cast(legal(node.type), expr(node.a));
     if (!is_narrow(to) || from == DType::boolean) return made;
-    if (!is_float(from)) return fits(from, to) ? made : wrap(to, made);
+    if (!is_float(from)) return fits(from, to) || is_byte_of(node.a, to) ? made : wrap(to, made);
     const int bits = 8 * byte_size(to) - (is_signed_int(to) ? 1 : 0);
     const int64_t high = (int64_t{1} << bits) - 1, low = is_signed_int(to) ? -high - 1 : 0;
     return min(max(made, constant_int(made->type, low)), constant_int(made->type, high));

@@ -137,7 +137,7 @@ ValueId Function::op(Op op, ValType type, ValueId a, ValueId b, ValueId c, uint6
   return intern(value, false);
 }
 
-ValueId Function::load(Op op, ValType type, ValueId address, uint64_t offset, bool ordered,
+ValueId Function::load(Op op, ValType type, ValueId address, uint64_t offset, uint32_t order,
                        ValueId vector, int lane) {
   Value value;
   value.op = op;
@@ -146,8 +146,8 @@ ValueId Function::load(Op op, ValType type, ValueId address, uint64_t offset, bo
   value.a = address;
   value.b = vector;
   value.imm = offset;
-  value.ordered = ordered || values_[address].ordered || (vector && values_[vector].ordered);
-  if (ordered) value.imm_high = version_ + 1;
+  value.ordered = order != 0 || values_[address].ordered || (vector && values_[vector].ordered);
+  value.imm_high = order;
   switch (op) {
     case Op::i32_load8_s:
       value.range = {-128, 127};

@@ -79,9 +79,9 @@ class Function {
   // An effect-free operation: shared with an equal one that is visible here, simplified, hoisted.
   ValueId op(Op op, ValType type, ValueId a = 0, ValueId b = 0, ValueId c = 0, uint64_t imm = 0,
              uint64_t imm_high = 0, int lane = 0);
-  // A load from memory. `ordered`: the function writes that memory. Otherwise it moves out of loops
-  // that surely run.
-  ValueId load(Op op, ValType type, ValueId address, uint64_t offset, bool ordered,
+  // A load from memory. `order`: of memory that the function writes, a number that is another one
+  // after each change. 0: it does not change, and the load moves out of loops that surely run.
+  ValueId load(Op op, ValType type, ValueId address, uint64_t offset, uint32_t order,
                ValueId vector = 0, int lane = 0);
   ValueId i32(int64_t value);
   ValueId i64(int64_t value);
@@ -96,6 +96,8 @@ class Function {
   // Call after every effect on ordered memory: what was read before is not what would be read now.
   void memory_changed() { ++version_; }
   uint32_t version() const { return version_; }
+  // The order of what may change at any time.
+  uint32_t order() const { return version_ + 1; }
 
   // The constant that an i32 value is known to be.
   bool is_i32(ValueId id, int64_t* value = nullptr) const;

@@ -17,6 +17,7 @@ struct Place {
   enum class Kind : uint8_t { memory, locals };
   Kind kind = Kind::memory;
   bool ordered = false;  // the kernel writes it and reads it
+  uint32_t settled = 0;  // its order (Function::load) once nothing writes it any more
   ValueId base = 0;      // memory: its address
   // locals: `lanes` consecutive elements in each, the first group in locals[0].
   int lanes = 1;
@@ -89,6 +90,9 @@ class Lowering {
   Pieces gather(ir::DType dtype, const std::vector<std::pair<const Place*, Linear>>& lanes);
   std::vector<Linear> lane_indices(const ir::Expr& index);
   Address address(const Place& place, const Linear& bytes);
+  uint32_t order_of(const Place& place) const {
+    return !place.ordered ? 0 : place.settled ? place.settled : f_.order();
+  }
   const Place* memory_of(const ir::Expr& e);  // the place of a scalar load from memory, else null
 
   Function& f_;

@@ -237,7 +237,7 @@ Pieces Lowering::compute(const Expr& e) {
         const Address at = address(*place, bytes);
         const Op op = is_wide(type.dtype) ? Op::v128_load64_splat : Op::v128_load32_splat;
         return Pieces(static_cast<size_t>(piece_count(type)),
-                      f_.load(op, ValType::v128, at.pointer, at.offset, place->ordered));
+                      f_.load(op, ValType::v128, at.pointer, at.offset, order_of(*place)));
       }
       return make_.splat(type, scalar(splat.a));
     }

@@ -125,7 +125,7 @@ const Place* Lowering::memory_of(const Expr& e) {
 
 ValueId Lowering::load_scalar(DType dtype, const Place& place, const Linear& bytes) {
   const Address at = address(place, bytes);
-  return f_.load(scalar_load(dtype), machine_type(dtype), at.pointer, at.offset, place.ordered);
+  return f_.load(scalar_load(dtype), machine_type(dtype), at.pointer, at.offset, order_of(place));
 }
 
 Pieces Lowering::load(const ir::Load& e) {
@@ -188,7 +188,7 @@ Pieces Lowering::load_contiguous(const ir::Load& e, const Place& place, const Ex
     bytes.constant += static_cast<int64_t>(lane) * size;
     const Address at = address(place, bytes);
     auto load = [&](Op op) {
-      return f_.load(op, ValType::v128, at.pointer, at.offset, place.ordered);
+      return f_.load(op, ValType::v128, at.pointer, at.offset, order_of(place));
     };
     auto convert = [&](Op op, ValueId a) { return f_.op(op, ValType::v128, a); };
     switch (size) {
@@ -231,7 +231,7 @@ Pieces Lowering::gather(DType dtype, const std::vector<std::pair<const Place*, L
       const Address at = address(place, lanes[first + k].second);
       const Op op = k == 0 ? (wide ? Op::v128_load64_zero : Op::v128_load32_zero)
                            : (wide ? Op::v128_load64_lane : Op::v128_load32_lane);
-      piece = f_.load(op, ValType::v128, at.pointer, at.offset, place.ordered, piece,
+      piece = f_.load(op, ValType::v128, at.pointer, at.offset, order_of(place), piece,
                       static_cast<int>(k));
     }
     result.push_back(piece);

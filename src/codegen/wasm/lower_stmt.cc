@@ -18,7 +18,7 @@ void Lowering::kernel(const ir::Kernel& kernel) {
   usage_ = usage_of(kernel.body);
   const ValueId args = f_.op(Op::param, ValType::i32, 0, 0, 0, 2, 1);
   auto argument = [&](size_t number) {
-    return f_.load(Op::i32_load, ValType::i32, args, 4 * number, false);
+    return f_.load(Op::i32_load, ValType::i32, args, 4 * number, 0);
   };
   size_t number = 0;
   for (const auto& param : kernel.params) {
@@ -40,7 +40,7 @@ void Lowering::plan(const PlanFunction& plan, int segment) {
   const ValueId dims = f_.op(Op::param, ValType::i32, 0, 0, 0, 0, 1);
   const ValueId values = f_.op(Op::param, ValType::i32, 0, 0, 0, 1, 1);
   for (size_t k = 0; k < plan.dims.size(); ++k) {
-    const ValueId value = f_.load(Op::f64_load, ValType::f64, dims, 8 * k, false);
+    const ValueId value = f_.load(Op::f64_load, ValType::f64, dims, 8 * k, 0);
     vars_[plan.dims[k].get()] = {false, {}, {value}};
   }
   for (size_t k = 0; k < plan.values.size(); ++k) {
@@ -121,7 +121,15 @@ void Lowering::alloc(const ir::Alloc& s) {
     scratch_bytes_ += (bytes + 31) & ~int64_t{15};
   }
   places_[&buffer] = std::move(place);
-  stmt(s.body);
+  // What is filled first and then only read is the same at each of its loads.
+  const auto* steps = ir::as<ir::Block>(s.body);
+  if (!steps || places_[&buffer].kind == Place::Kind::locals) return stmt(s.body);
+  size_t last = steps->stmts.size();
+  while (last > 0 && !usage_of(steps->stmts[last - 1])[&buffer].written) --last;
+  for (size_t i = 0; i < steps->stmts.size(); ++i) {
+    if (i == last) places_[&buffer].settled = f_.order();
+    stmt(steps->stmts[i]);
+  }
 }
 
 void Lowering::for_loop(const ir::For& loop) {

@@ -147,13 +147,16 @@ const isNumber = (each: unknown): each is number => typeof each === 'number';
 export const isStatic = ({bytes, height}: SlotEntry): boolean => isNumber(bytes ?? height);
 
 /** How many bytes of a tensor a slot of known size has room for. */
-const roomOf = ({bytes, width = 0, height, layers = 0}: SlotEntry, size: number): number =>
-  isNumber(bytes) ? bytes : isNumber(height) ? width * height * layers * 4 * size : Infinity;
+const roomOf = ({bytes, width = 0, height, layers = 0}: SlotEntry): number =>
+  isNumber(bytes) ? bytes : isNumber(height) ? width * height * layers * 16 : Infinity;
 
-/** Floats are stored as f32 where not as they are, integers and codes in 32 bits; GPUs have little else. */
+/**
+ * Floats are stored as f32 where not as they are, integers and codes in 32 bits; GPUs have little else but
+ * bytes, four in a word.
+ */
 const storable = (dtype: DType, storage: DType, kind: DeviceKind): boolean =>
   (storage === dtype || (/^b?f\d+$/.test(dtype) ? storage === 'f32' : /^[iu]32$/.test(storage))) &&
-  (kind === 'wasm' || /^[fiu]32$/.test(storage) || (kind === 'webgpu' && storage === 'f16'));
+  (kind === 'wasm' || /^[fiu]32$/.test(storage) || bytesOf(storage) === 1 || (kind === 'webgpu' && storage === 'f16'));
 
 function readUnique<T extends {readonly name: string}>(
   root: Fields,
@@ -266,7 +269,7 @@ export function parseManifest(text: string, where: string): Manifest {
     if (!storable(dtype, storage, memory.device === 0 ? target : 'wasm')) {
       tensor.wrong('storage', `a storage type of ${dtype} there`);
     }
-    if (isNumber(elements) && elements * size > roomOf(memory, size)) {
+    if (isNumber(elements) && elements * size > roomOf(memory)) {
       tensor.wrong('elements', 'within its slot');
     }
     return entry;

@@ -1,5 +1,5 @@
 import type {Buffer, Extent, Room} from '../device.ts';
-import {type DType, GossamerError} from '../types.ts';
+import {bytesOf, type DType, GossamerError} from '../types.ts';
 import {alive, type GlContext} from './context.ts';
 import {complaint, nameOf} from './errors.ts';
 
@@ -25,8 +25,10 @@ export function formatOf(gl: WebGL2RenderingContext, type: TexelType): Format {
   }
 }
 
+/** Bytes share words of u32. */
 export function texelType(storage: DType): TexelType {
   if (storage === 'f32' || storage === 'i32' || storage === 'u32') return storage;
+  if (bytesOf(storage) === 1) return 'u32';
   throw new GossamerError('damaged', `webgl has no textures of ${storage}`);
 }
 

@@ -1,0 +1,32 @@
+// A factor of a sum's products in memory of the invocation, computed once for all of its rows.
+#pragma once
+
+#include "ops/stage.h"
+#include "schedule/coordinates.h"
+#include "schedule/nest.h"
+
+namespace gossamer::schedule {
+
+class CachedFactor {
+ public:
+  // Of a nest with `cached`.
+  CachedFactor(const ops::Stage& stage, const Nest& nest, Coordinates& coordinates);
+
+  // The stage with the factor read from that memory.
+  const ops::Stage& stage() const { return stage_; }
+  int64_t bytes() const;
+  // The body with the memory, filled before it.
+  ir::Stmt around(const ir::Stmt& body) const;
+
+ private:
+  const Nest& nest_;
+  ops::Stage stage_;
+  ir::Expr factor_;              // over the loops' variables and `step_`
+  std::vector<LoopId> columns_;  // loops that tell its columns apart, outermost first
+  ir::Var step_;
+  ir::Expr column_;
+  int64_t count_ = 1, length_ = 0;
+  ir::Buffer memory_;  // [steps of the reduction, columns]
+};
+
+}  // namespace gossamer::schedule
