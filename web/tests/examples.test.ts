@@ -49,6 +49,16 @@ test('one command serves all pages, with data and the averaging server', {skip},
       assert.deepEqual(await page.evaluate(nameless), [], link);
       assert.ok(await page.evaluate('crossOriginIsolated'), link);
     }
+    // Without an adapter, pages that want a GPU choose another device and say why.
+    await page.goto(`${address}/redraw.html`);
+    await page.evaluate(`fetch(location.href).then((response) => response.text()).then((html) => {
+      document.open();
+      document.write(html.replace('redraw.js', 'redraw.js?again').replace('<head>', '<head><script>navigator.gpu.requestAdapter = async () => null</script>'));
+      document.close();
+    })`);
+    await page.waitFor("document.querySelector('#device-note') !== null");
+    assert.equal(await page.evaluate("document.querySelector('#device').value"), 'webgl');
+    assert.equal(await example.text('#device-note'), 'WebGPU has no adapter here: webgl is chosen');
   } finally {
     server.kill();
     await browser.close();

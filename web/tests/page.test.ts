@@ -75,6 +75,15 @@ test('the page around a package runs it, from a server and from one file', async
         assert.match(await runThere(page), /ms on wasm, 1 thread/);
         await page.close();
       });
+      await context.test('a folder opened from disk says that it needs a server', async () => {
+        writeFileSync(join(out, 'folder.html'), fill(readFileSync(join(out, 'index.html'), 'utf8'), 'model/index.json'));
+        const page = await browser.newPage();
+        await page.goto(pathToFileURL(join(out, 'folder.html')).href);
+        const shown = String(await page.evaluate('document.body.innerText'));
+        assert.match(shown, /Not loaded/);
+        assert.match(shown, /opened as a file.*run “python3 -m http\.server 8000” or .*open http:\/\/localhost:8000\//);
+        await page.close();
+      });
     });
   } finally {
     rmSync(out, {recursive: true});

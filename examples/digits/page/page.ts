@@ -5,7 +5,7 @@ import {Paper} from './paper.ts';
 import {digitPicture, SIZE} from './picture.ts';
 
 type Model = Awaited<ReturnType<typeof load>>;
-type Device = NonNullable<NonNullable<Parameters<typeof load>[1]>['device']>;
+type Device = 'auto' | 'webgpu' | 'webgl' | 'wasm';
 
 const DEVICES: readonly Device[] = ['auto', 'webgpu', 'webgl', 'wasm'];
 
@@ -16,6 +16,8 @@ const backend = element('backend', HTMLElement);
 const time = element('time', HTMLElement);
 const trouble = element('trouble', HTMLParagraphElement);
 const chooser = element('device', HTMLSelectElement);
+/** Why it is not the best backend. */
+const why = element('why', HTMLElement);
 const seen = element('seen', HTMLCanvasElement).getContext('2d');
 
 let model: Model | undefined;
@@ -119,6 +121,7 @@ function addSamples(): void {
 async function start(device: Device): Promise<void> {
   chooser.disabled = true;
   trouble.hidden = true;
+  why.textContent = '';
   backend.textContent = 'loading …';
   time.textContent = '–';
   const former = model;
@@ -126,7 +129,9 @@ async function start(device: Device): Promise<void> {
   try {
     former?.dispose();
     model = await load('model/', {device});
-    backend.textContent = model.report().device;
+    const {device: kind, fallbacks} = model.report();
+    backend.textContent = kind;
+    why.textContent = fallbacks.map(({what, reason}) => `${what}: ${reason}`).join('; ');
   } catch (problem) {
     backend.textContent = 'none';
     complain(problem);

@@ -6,7 +6,7 @@ import {type ComputeDevice, load, type Model, openDevice} from '../../runtime/sr
 import {readSignature} from '../compile/model_file.ts';
 import {closeCamera, eachFrame, openCamera, Rate} from '../page/camera.ts';
 import {givenFiles} from '../page/given.ts';
-import {button, byId, chosenDevice, fail, offerDevices, onPress, setState, show, TARGETS, tell} from '../page/page.ts';
+import {button, byId, chosenDevice, fail, offerGpus, onPress, setState, show, TARGETS, tell} from '../page/page.ts';
 
 interface Classifier {
   readonly model: Model;
@@ -63,7 +63,7 @@ async function watch(): Promise<void> {
 }
 
 async function start(): Promise<void> {
-  offerDevices('gpu');
+  await offerGpus();
   files = await givenFiles({model: 'models/mobilenetv2_int8_ort/model.onnx', labels: 'data/labels/imagenet_classes.txt'});
   labels = labelsOf(await files.labels.text());
   await (ready = open());

@@ -107,7 +107,7 @@ function takeStrokes(over: HTMLElement): void {
   });
 }
 
-offerDevices('cpu');
+offerDevices();
 takeAddress('function', 'hidden', 'rate', 'noise', 'steps', 'seed');
 takeStrokes(fit.over);
 for (const control of [choice, input('noise'), input('seed')]) {

@@ -97,7 +97,7 @@ async function takePart(): Promise<void> {
 }
 
 async function start(): Promise<void> {
-  offerDevices('cpu');
+  offerDevices();
   takeAddress('part', 'parts', 'most', 'epochs');
   const folder = 'data/mnist'; // of what is served
   const files = await givenFiles({

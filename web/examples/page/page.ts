@@ -1,5 +1,5 @@
 /** What the pages have in common: controls, how the page stands, what went wrong. */
-import {byId} from '../../runtime/page/dom.ts';
+import {byId, make} from '../../runtime/page/dom.ts';
 import {setState, showTrouble} from '../../runtime/page/run_panel.ts';
 
 export {byId, make} from '../../runtime/page/dom.ts';
@@ -46,10 +46,32 @@ export function chosenDevice(): Device {
   return byId('device', HTMLSelectElement).value as Device;
 }
 
-/** Preselects the device: the address's, else the best GPU that the browser has, or wasm where small steps want no GPU. */
-export function offerDevices(otherwise: 'gpu' | 'cpu'): void {
+/** Preselects the device: the address's, or wasm, as small steps want no GPU. */
+export function offerDevices(): void {
+  byId('device', HTMLSelectElement).value = asked.get('device') ?? 'cpu';
+}
+
+function hasWebGl(): boolean {
+  const context = document.createElement('canvas').getContext('webgl2');
+  context?.getExtension('WEBGL_lose_context')?.loseContext();
+  return context !== null;
+}
+
+/** Preselects the device: the address's, or the best one that this browser has; where that is not WebGPU, the page says why. */
+export async function offerGpus(): Promise<void> {
   const control = byId('device', HTMLSelectElement);
-  control.value = asked.get('device') ?? (otherwise === 'cpu' ? 'cpu' : 'gpu' in navigator ? 'webgpu' : 'webgl');
+  const given = asked.get('device');
+  if (given !== null) {
+    control.value = given;
+    return;
+  }
+  const adapter = 'gpu' in navigator ? await navigator.gpu.requestAdapter().catch(() => null) : undefined;
+  control.value = adapter ? 'webgpu' : hasWebGl() ? 'webgl' : 'cpu';
+  if (adapter) return;
+  const reason = adapter === null ? 'WebGPU has no adapter here' : 'this browser has no WebGPU';
+  const note = make('p', {className: 'hint', id: 'device-note'}, `${reason}: ${TARGETS[chosenDevice()]} is chosen`);
+  note.role = 'status';
+  control.closest('header')?.after(note);
 }
 
 /** Does what a button asks for; it cannot be asked for twice at once, and what goes wrong is shown. */

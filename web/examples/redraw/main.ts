@@ -1,7 +1,7 @@
 /** A picture goes in, another comes out: three times as large, or in another style. */
 import {acceptDrops} from '../../runtime/page/field.ts';
 import {givenFiles} from '../page/given.ts';
-import {byId, chosenDevice, fail, input, offerDevices, setState, show, showTrouble, takeAddress, TARGETS, tell, turn} from '../page/page.ts';
+import {byId, chosenDevice, fail, input, offerGpus, setState, show, showTrouble, takeAddress, TARGETS, tell, turn} from '../page/page.ts';
 import {EFFECTS, Network} from './effects.ts';
 import {canvasOf, type Pixels} from './pixels.ts';
 
@@ -85,7 +85,7 @@ function take(list: FileList | null | undefined): void {
   again();
 }
 
-offerDevices('gpu');
+await offerGpus();
 takeAddress('effect');
 input('file').addEventListener('change', () => take(input('file').files));
 acceptDrops(byId('drop', HTMLElement), (data) => take(data.files));

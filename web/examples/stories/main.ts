@@ -58,7 +58,7 @@ async function write(): Promise<void> {
 }
 
 async function start(): Promise<void> {
-  offerDevices('cpu');
+  offerDevices();
   takeAddress('prompt', 'temperature', 'top-p', 'seed', 'tokens');
   files = await givenFiles({model: 'models/stories260k/model.onnx', tokenizer: 'models/stories260k/tok512.bin'});
   tokenizer = new Tokenizer(await files.tokenizer.arrayBuffer());

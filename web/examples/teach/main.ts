@@ -99,7 +99,7 @@ async function save(): Promise<void> {
 }
 
 async function start(): Promise<void> {
-  offerDevices('cpu');
+  offerDevices();
   takeAddress('at-once');
   classes.add();
   classes.add();

@@ -99,7 +99,7 @@ async function fetchDigits(folder: string, prefix: string): Promise<void> {
   await take(files);
 }
 
-offerDevices('cpu');
+offerDevices();
 takeAddress('epochs', 'seed');
 const folder = asked.get('data');
 if (folder !== null) fetchDigits(folder, asked.get('train') ?? 'train').catch(fail);

@@ -2,7 +2,7 @@
 import {compile} from '../../compiler/src/index.ts';
 import {load, type Model, type Tuned, type TuneProgress} from '../../runtime/src/index.ts';
 import {givenFiles} from '../page/given.ts';
-import {button, byId, chosenDevice, fail, input, make, offerDevices, onPress, setState, show, showTrouble, TARGETS, takeAddress, tell, valueOf} from '../page/page.ts';
+import {button, byId, chosenDevice, fail, input, make, offerGpus, onPress, setState, show, showTrouble, TARGETS, takeAddress, tell, valueOf} from '../page/page.ts';
 
 /** Bars of kernels that are drawn; the others take next to nothing. */
 const MOST = 16;
@@ -96,7 +96,7 @@ async function tune(): Promise<void> {
   }
 }
 
-offerDevices('gpu');
+await offerGpus();
 takeAddress('seconds');
 takeAddress('layout-share');
 button('stop').addEventListener('click', () => stop.abort());

@@ -77,8 +77,11 @@ const profilerApart = apart(/^\.\/profile\/profile\.ts$/, 'profile/profile.js');
 /** What makes tensors of pictures; bundles that are split have it apart in any case. */
 const imagesApart = apart(/^\.\.\/image\/image\.ts$/, 'image/image.js');
 
-/** Bundles with the run time's settings. */
-export const bundle = (options) => build({...settings, plugins: [workersAsText], ...options});
+/** Bundles with the run time's settings. Those of a published package know its name (src/wasm/package_file.ts). */
+export function bundle({define, ...options}) {
+  const [, name] = /\/web\/(\w+)\/dist/.exec(resolve(options.outdir ?? options.outfile ?? '.')) ?? [];
+  return build({...settings, plugins: [workersAsText], define: {...(name && {PACKAGE: JSON.stringify(name)}), ...define}, ...options});
+}
 
 /** Names and declarations that gzip likes better than esbuild's: 3 % less of what is published. */
 async function tight(text, module, line = LINE) {
@@ -178,7 +181,8 @@ export async function bundlePage(out) {
   writeFileSync(
     join(out, 'single.html'),
     html.replace(
-      '<script type="module" src="page.js"></script>',
+      // It needs no server.
+      /<script>[^]*?<\/script>\s*<script type="module" src="page.js"><\/script>/,
       () => `<!--FILES-->\n    <script>${script}</script>`,
     ),
   );
