@@ -1,40 +1,15 @@
-// Applications of Vite, webpack and Next.js, as they begin: no settings, no copied files, the packed packages installed by npm.
-// What they are built with is pinned by the lock files of apps/, and comes from the npm registry into third_party/cache/apps, once.
+// Applications of Vite, webpack, Next.js, Astro and SvelteKit, as they begin: no settings, no copied files, the packed packages installed by npm.
 import {execFile, spawn} from 'node:child_process';
-import {createHash} from 'node:crypto';
-import {copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {copyFileSync, cpSync, readdirSync} from 'node:fs';
 import path from 'node:path';
 import {promisify} from 'node:util';
 import {startBrowser} from '../../tools/demo/browser.mjs';
+import {seededCheckpoints} from '../transformersjs/skeletons.mjs';
+import {prepared} from './apps.mjs';
 import {asked, serve, trouble} from './forms.mjs';
-import {npm} from './packed.mjs';
 
-const sources = path.join(import.meta.dirname, 'apps');
-const cache = path.resolve(import.meta.dirname, '../../third_party/cache/apps');
 const run = promisify(execFile);
-const env = {...process.env, NO_COLOR: '1', NEXT_TELEMETRY_DISABLED: '1', CI: '1'};
-
-/** The application's folder with all that is installed. Throws where the registry cannot be had. */
-function prepare(name, packed, files) {
-  const folder = path.join(cache, name);
-  const lock = path.join(sources, name, 'package-lock.json');
-  const hash = createHash('sha256').update(readFileSync(lock)).digest('hex');
-  const marker = path.join(folder, 'installed.txt');
-  if (!existsSync(marker) || readFileSync(marker, 'utf8') !== hash) {
-    rmSync(folder, {recursive: true, force: true});
-    mkdirSync(folder, {recursive: true});
-    for (const file of ['package.json', 'package-lock.json']) copyFileSync(path.join(sources, name, file), path.join(folder, file));
-    // Not ci, which wants all platforms' parts of Next.js in the lock file; what is there is pinned.
-    npm(folder, ['install', '--no-audit', '--no-fund']);
-    writeFileSync(marker, hash); // last: an interrupted run leaves nothing that looks whole
-  }
-  for (const made of ['dist', '.next', 'node_modules/.vite', 'public']) rmSync(path.join(folder, made), {recursive: true, force: true});
-  cpSync(path.join(sources, name), folder, {recursive: true});
-  mkdirSync(path.join(folder, 'public'));
-  cpSync(files, path.join(folder, 'public/files'), {recursive: true});
-  npm(folder, ['install', '--offline', '--no-save', '--no-audit', '--no-fund', ...packed]);
-  return folder;
-}
+const env = {...process.env, NO_COLOR: '1', NEXT_TELEMETRY_DISABLED: '1', ASTRO_TELEMETRY_DISABLED: '1', CI: '1'};
 
 const program = (folder, name) => path.join(folder, 'node_modules/.bin', name);
 
@@ -55,65 +30,116 @@ async function started(folder, words) {
   throw new Error(`${words.join(' ')}: ${said.slice(-600)}`);
 }
 
-/** How each is built, and where its page is then. */
-const APPS = {
-  vite: {
-    build: (folder) => run(program(folder, 'vite'), ['build'], {cwd: folder, env}),
-    places: {
-      'built by Vite': (folder) => serve(path.join(folder, 'dist'), undefined, {policy: 'strict'}),
-      'served by Vite as it is developed': (folder) => started(folder, ['vite', '--port', '0', '--host', '127.0.0.1']),
-    },
+/** Files of a bundle's folder that a page without tuning should not have. */
+function tunersOf(folder) {
+  const all = readdirSync(folder, {recursive: true}).filter((name) => name.endsWith('.wasm'));
+  return all.length === 1 && !/tuner/.test(all[0]) ? undefined : `a page that does not tune has ${all.join(', ')}`;
+}
+
+const built = (folder) => serve(path.join(folder, 'dist'), undefined, {policy: 'strict'});
+const developed = (...words) => (folder) => started(folder, words);
+const onLoopback = ['--port', '0', '--host', '127.0.0.1'];
+
+const vite = (also) => ({
+  also,
+  async build(folder) {
+    await run(program(folder, 'vite'), ['build'], {cwd: folder, env});
+    await run(program(folder, 'vite'), ['build', 'plain'], {cwd: folder, env});
   },
+  plain: 'plain/dist',
+  places: {'built by Vite': built, 'served by Vite as it is developed': developed('vite', ...onLoopback)},
+});
+const sources = {'index.html': 'vite/index.html', plain: 'vite/plain'};
+
+/** How each is built, and where its page is then. `more`: with --all. */
+const APPS = {
+  vite: vite({}),
+  // Its own main.js has no @gossamer/tensor: Vite 6, which Astro has, compiles for browsers without top-level await (web/tensor/README.md).
+  vite6: vite(sources),
+  vite7: {...vite({...sources, 'main.js': 'vite/main.js'}), more: true},
   webpack: {
     async build(folder) {
       await run(program(folder, 'webpack'), ['--mode', 'production'], {cwd: folder, env});
+      await run(program(folder, 'webpack'), ['--mode', 'production', '--entry', './plain/main.js', '--output-path', 'dist-plain'], {cwd: folder, env});
       copyFileSync(path.join(folder, 'index.html'), path.join(folder, 'dist/index.html'));
+      copyFileSync(path.join(folder, 'index.html'), path.join(folder, 'public/index.html'));
     },
-    places: {'built by webpack': (folder, files) => serve(path.join(folder, 'dist'), files, {policy: 'strict'})},
+    also: {plain: 'vite/plain'},
+    plain: 'dist-plain',
+    places: {
+      'built by webpack': (folder, files) => serve(path.join(folder, 'dist'), files, {policy: 'strict'}),
+      'served by webpack as it is developed': developed('webpack', 'serve', '--mode', 'development', '--no-open', '--no-client-overlay'),
+    },
   },
   next: {
     build: (folder) => run(program(folder, 'next'), ['build'], {cwd: folder, env}),
-    places: {'built and rendered by Next.js': (folder) => started(folder, ['next', 'start', '-p', '0', '-H', '127.0.0.1'])},
+    places: {'built and rendered by Next.js': developed('next', 'start', '-p', '0', '-H', '127.0.0.1')},
+    more: {'served by Next.js as it is developed': developed('next', 'dev', '-p', '0', '-H', '127.0.0.1')},
+  },
+  astro: {
+    also: {'src/use.js': 'vite6/main.js'},
+    build: (folder) => run(program(folder, 'astro'), ['build'], {cwd: folder, env}),
+    places: {'built by Astro': built, 'served by Astro as it is developed': developed('astro', 'dev', ...onLoopback)},
+    more: true,
+  },
+  sveltekit: {
+    also: {'src/use.js': 'vite/main.js'},
+    assets: 'static',
+    build: (folder) => run(program(folder, 'vite'), ['build'], {cwd: folder, env}),
+    places: {
+      'built by SvelteKit': developed('vite', 'preview', ...onLoopback),
+      'served by SvelteKit as it is developed': developed('vite', 'dev', ...onLoopback),
+    },
+    more: true,
+  },
+  transformers: {
+    async build(folder) {
+      cpSync(path.join(seededCheckpoints(), 'features'), path.join(folder, 'public/models/features'), {recursive: true});
+      await run(program(folder, 'vite'), ['build'], {cwd: folder, env});
+    },
+    plain: 'dist/assets',
+    places: {'with Transformers.js, built by Vite': built, 'with Transformers.js, served by Vite as it is developed': developed('vite', ...onLoopback)},
+    more: true,
   },
 };
 
-/** `packed`: the files; `files`: what pages read below /files/. */
-export async function bundlers(tally, {packed, files, expected}) {
-  const built = [];
+/** The values that Transformers.js gives are compared with those of its first place; other tests compare them with onnxruntime-web. */
+const lengthOf = (values) => Math.hypot(...values);
+
+/** `packed`: the files; `files`: what pages read below /files/; `all`: with what APPS has `more`. */
+export async function bundlers(tally, {packed, files, expected, all, only = Object.keys(APPS)}) {
+  const begun = [];
   for (const [name, app] of Object.entries(APPS)) {
-    let folder;
-    try {
-      folder = prepare(name, packed, files);
-    } catch (problem) {
-      const said = String(problem.stderr ?? problem.stack);
-      if (/ENOTFOUND|ECONNREFUSED|EAI_AGAIN|ENOTCACHED|ETIMEDOUT/.test(said)) tally.skip(name, `it cannot be installed here: ${said.trim().split('\n')[0]}`);
-      else tally.record(`${name} is installed`, said.slice(0, 800));
-      continue;
-    }
+    if ((app.more === true && !all) || !only.includes(name)) continue;
+    const folder = prepared(tally, name, packed, files, app);
+    if (!folder) continue;
     const done = app.build(folder).then(() => undefined, (problem) => `${problem.stdout ?? ''}${problem.stderr ?? problem}`.slice(-1500));
-    built.push({folder, app, name, done});
+    begun.push({folder, app, name, done});
   }
   const browser = await startBrowser();
   try {
-    for (const {folder, app, name, done} of built) {
+    for (const {folder, app, name, done} of begun) {
       const problem = await done;
       tally.record(`${name} builds`, problem);
       if (problem) continue;
-      for (const [place, open] of Object.entries(app.places)) {
+      if (app.plain) tally.record(`${name}: a page that does not tune has no tuner`, tunersOf(path.join(folder, app.plain)));
+      let wanted = name === 'transformers' ? undefined : expected;
+      for (const [place, open] of Object.entries({...app.places, ...(all && app.more !== true && app.more)})) {
         let server;
         try {
           server = await open(folder, files);
           for (const device of ['wasm', 'webgpu']) {
             const {error, ...answer} = await asked(browser, server.address, 'use', {device}).catch((problem) => ({error: String(problem)}));
+            if (!wanted && answer.values && Math.abs(lengthOf(answer.values) - Math.SQRT2) < 1e-3) wanted = answer.values;
             const worker = device === 'webgpu' || /in a worker/.test(answer.adapter) ? undefined : `it ran ${answer.adapter}`;
-            tally.record(`a page ${place}, ${device}`, error ?? trouble(answer, expected) ?? worker);
+            tally.record(`${name}: a page ${place}, ${device}`, error ?? (wanted ? trouble(answer, wanted) : `gives ${answer.values}`) ?? worker);
           }
-          if (name === 'next') {
+          if (name === 'next' && /rendered/.test(place)) {
             const {imported} = await (await fetch(`${server.address}answer`)).json();
             tally.record('Next.js imports on the server', imported?.join() === 'function,2' ? undefined : JSON.stringify(imported));
           }
         } catch (problem) {
-          tally.record(`a page ${place}`, problem.stack);
+          tally.record(`${name}: a page ${place}`, problem.stack);
         } finally {
           server?.close();
         }

@@ -1,4 +1,5 @@
 /** compiler.wasm as a module. */
+import {packageFile} from '../../runtime/src/wasm/package_file.ts';
 
 /** compiler.wasm, or where it is. */
 export type WasmSource = string | URL | WebAssembly.Module | BufferSource;
@@ -36,7 +37,7 @@ export function getModule(wasm: WasmSource | undefined, name = 'compiler.wasm'):
   if (wasm !== undefined && typeof wasm !== 'string' && !(wasm instanceof URL)) {
     return WebAssembly.compile(wasm);
   }
-  const url = String(wasm ?? besideThis(name));
+  const url = String(wasm ?? packageFile(besideThis(name)));
   let module = modules.get(url);
   if (!module) {
     module = fetchModule(url);

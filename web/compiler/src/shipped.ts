@@ -1,4 +1,5 @@
 /** Records that come with the compiler for classes of devices (src/shipped): files beside this script, fetched where the page's device is of a class. */
+import {packageFile} from '../../runtime/src/wasm/package_file.ts';
 import {findAdapter, nameOf} from '../../runtime/src/webgpu/adapter.ts';
 import {nodeFiles} from './module.ts';
 
@@ -48,7 +49,7 @@ export async function shippedRecords(target: string, deviceClass: string | undef
   if (name === undefined || row?.target !== target) return undefined;
   let text = texts.get(name);
   if (!text) {
-    text = read(row.address()).catch(() => undefined);
+    text = read(packageFile(row.address())).catch(() => undefined);
     texts.set(name, text);
   }
   return text;

@@ -4,6 +4,7 @@
  */
 import {getModule, type WasmSource} from '../../compiler/src/module.ts';
 import {GossamerError} from '../../runtime/src/types.ts';
+import {packageFile} from '../../runtime/src/wasm/package_file.ts';
 import {setMissing, startRecorder} from './recording.ts';
 
 /** Takes compiler.wasm from elsewhere: its bytes, module or address. Needed only where the import did not find it. */
@@ -14,7 +15,7 @@ export async function init({wasm}: {readonly wasm: WasmSource}): Promise<void> {
 const here = new URL(import.meta.url);
 const given = here.searchParams.get('wasm');
 // Bundlers find the file by this form of the expression.
-const address = given === null ? new URL('./compiler.wasm', import.meta.url) : new URL(given, here);
+const address = given === null ? packageFile(new URL('./compiler.wasm', import.meta.url)) : new URL(given, here);
 try {
   await init({wasm: address});
 } catch (problem) {

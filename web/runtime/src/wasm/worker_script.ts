@@ -1,5 +1,6 @@
 /** Scripts that workers run, in the two forms that builds give them (build/bundle.mjs). */
 import type * as Threads from 'node:worker_threads';
+import {packageFile} from './package_file.ts';
 
 export interface WorkerScript {
   /** A worker of browsers, Deno or Bun. */
@@ -38,7 +39,7 @@ export function scriptOfFile(address: () => URL): WorkerScript {
   let imported = false;
   return {
     start() {
-      const url = address();
+      const url = packageFile(address());
       try {
         if (!imported) return new Worker(url, MODULE);
       } catch {
