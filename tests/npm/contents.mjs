@@ -37,6 +37,7 @@ import {compile, CompileError} from '@gossamer/compiler';
 import {nn, Tensor} from '@gossamer/tensor';
 import * as ort from '@gossamer/ort';
 import {InferenceSession} from '@gossamer/ort/webgpu';
+import {InferenceSession as InOnePiece} from '@gossamer/ort/single';
 import {findTargets, join, type JoinOptions} from '@gossamer/rpc';
 
 const files = await compile(new Uint8Array(), {target: 'wasm'});
@@ -46,6 +47,7 @@ export const all: [Float32Array | undefined, Tensor, typeof CompileError, Model]
   [await y?.data<Float32Array>(), new nn.Linear(1, 2).forward(Tensor.zeros([1, 1])), CompileError, model];
 const options: InferenceSession.SessionOptions = {executionProviders: ['webgpu', {name: 'wasm'}], graphOptimizationLevel: 'all'};
 const session: ort.InferenceSession = await ort.InferenceSession.create('model.onnx', options);
+export const same: typeof InferenceSession = InOnePiece;
 const feeds: Record<string, ort.Tensor> = {x: new ort.Tensor('float32', [1, 2], [2])};
 const results: ort.InferenceSession.ReturnType = await session.run(feeds, ['y']);
 export const values: [Float32Array, ort.Tensor.Type | undefined, Float32Array] =

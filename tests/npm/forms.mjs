@@ -94,6 +94,7 @@ export async function forms(tally, {app, files, expected}) {
     await right('a classic worker', 'single/workers.html', {script: 'worker_classic.js', type: 'classic', device: 'wasm', strict: true});
     await right('a service worker', 'strict/workers.html', {script: 'service_module.js', type: 'module', service: true, device: 'wasm', strict: true});
     await right('a classic service worker', 'strict/workers.html', {script: 'worker_classic.js', type: 'classic', service: true, device: 'wasm', strict: true});
+    await right('code for onnxruntime-web in a module service worker', 'strict/workers.html', {script: 'service_ort.js', type: 'module', service: true, device: 'wasm'});
     // Workers of another origin, and of a server that sends the embedder policy with pages alone, come from a blob that imports them.
     const there = await serve(app, files, {isolated: false});
     await right('libraries of another origin', 'free/cross.html', {device: 'wasm', threads: 2, strict: true, from: `${there.address}free/`});

@@ -1,17 +1,23 @@
 // The packages as users have them: packed by npm, installed from the packed files.
 //
-//   node tests/npm/suite.mjs
+//   node tests/npm/suite.mjs [--all] [--only vite,astro]
+//
+// --all: with all bundlers and frameworks, which take 1 GB of third_party/cache. --only: nothing but applications of these.
 import {execFileSync} from 'node:child_process';
 import {copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import {parseArgs} from 'node:util';
 import {Tally} from '../tally.mjs';
 import {bundlers} from './bundlers.mjs';
 import {contents, declarations} from './contents.mjs';
+import {dawn} from './dawn.mjs';
 import {forms, formsFolder, lastFloats} from './forms.mjs';
 import {joins} from './joins.mjs';
 import {install, pack, packNeeded, WORKSPACES} from './packed.mjs';
 
+const {values: options} = parseArgs({options: {all: {type: 'boolean'}, only: {type: 'string'}}});
+const only = options.only?.split(',');
 const root = path.resolve(import.meta.dirname, '../..');
 const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
 const digits = path.join(root, 'examples/digits');
@@ -22,9 +28,11 @@ const tally = new Tally();
 try {
   const packed = pack(WORKSPACES, path.join(work, 'packed'));
   install([...packed, packNeeded('ws', path.join(work, 'needed'))], app);
-  contents(tally, app);
-  declarations(tally, app);
-  await joins(tally, {app, gossamer});
+  if (!only) {
+    contents(tally, app);
+    declarations(tally, app);
+    await joins(tally, {app, gossamer});
+  }
 
   cpSync(formsFolder, app, {recursive: true});
   mkdirSync(files);
@@ -34,9 +42,11 @@ try {
     execFileSync(gossamer, ['compile', path.join(digits, 'model.onnx'), '--target', target, '--emit', 'package', '-o', path.join(files, target)], {stdio: 'ignore'});
   }
   const expected = Array.from(lastFloats(path.join(digits, 'test_data_set_0/output_0.pb'), 10));
-  await forms(tally, {app, files, expected});
+  if (!only) await forms(tally, {app, files, expected});
   // Applications bundle no programs.
-  await bundlers(tally, {packed: packed.filter((file) => !file.includes('gossamer-rpc')), files, expected});
+  const bundled = packed.filter((file) => !file.includes('gossamer-rpc'));
+  if (!only || only.includes('dawn')) dawn(tally, {packed: bundled, files, expected});
+  await bundlers(tally, {packed: bundled, files, expected, all: options.all, only});
 } catch (problem) {
   tally.record('the suite', problem.stack + (problem.stderr ?? ''));
 } finally {

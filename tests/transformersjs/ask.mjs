@@ -9,6 +9,7 @@ import {asker} from './cases.mjs';
 const {folder, models, names, ...options} = JSON.parse(process.argv[2]);
 const {env} = createRequire(path.join(folder, 'node_modules/x.js'))('onnxruntime-node');
 env.wasm.numThreads = 1;
+if (env.gossamer) env.gossamer.cache = false; // each run compiles
 // onnxruntime-web's own files, which Transformers.js would fetch from a server of others.
 const files = path.join(folder, 'node_modules/onnxruntime-web/dist/');
 if (existsSync(path.join(files, 'ort-wasm-simd-threaded.wasm'))) env.wasm.wasmPaths = String(pathToFileURL(files));

@@ -15,6 +15,7 @@ import {folderHandler} from '../../tools/demo/serve.mjs';
 import {bundle} from '../../web/runtime/build/bundle.mjs';
 import {Tally} from '../tally.mjs';
 import {CASES} from './cases.mjs';
+import {declarationProblems, OUR_DECLARATIONS} from './declarations.mjs';
 import {withOwn, withPeer} from './install.mjs';
 import {difference, REFERENCES} from './judge.mjs';
 import {FORMS, seededCheckpoints, SUFFIXES} from './skeletons.mjs';
@@ -109,6 +110,9 @@ try {
   tally.skip('Transformers.js', `it cannot be installed here: ${said.trim().split('\n')[0]}`);
   tally.end();
 }
+const theirs = path.join(peer, 'node_modules/onnxruntime-common/dist/esm/index.d.ts');
+tally.record('code for the declarations of onnxruntime-common compiles', declarationProblems(theirs, OUR_DECLARATIONS));
+tally.record('and does not for those of another package', declarationProblems(theirs, path.join(root, 'web/runtime/dist/types/runtime/src/index.d.ts')).length > 50 ? [] : 'nothing is missing');
 let page;
 for (const {models, form, names} of plans()) {
   const wanted = await inNode(peer, `${models}/`, (options.all && REFERENCES[form]) || form, names);

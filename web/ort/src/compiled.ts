@@ -1,15 +1,14 @@
-/** Models as packages: compiled in the page, kept by the hash of all that decides them. */
+/** Models as packages: compiled once, and kept by the hash of everything that the result depends on. */
 import type {DeviceKind} from '../../runtime/src/index.ts';
 import type {CompileOptions} from '../../compiler/src/index.ts';
-import {addressOf, hashOf, openCache} from '../../compiler/src/kept.ts';
+import {hashOf} from '../../compiler/src/kept.ts';
 import {env} from './env.ts';
+import {type Files, openKept} from './kept_files.ts';
 
 /** Of compiler.wasm, by the build. */
 declare const COMPILER: string | undefined;
 
 const compilerHash = typeof COMPILER === 'undefined' ? '' : COMPILER;
-
-export type Files = Map<string, Uint8Array>;
 
 /** What a compilation is told of the feeds: shapes, null where an extent stays open, values of inputs, which become constants, and inputs with a default that stay inputs. */
 export type Known = Pick<CompileOptions, 'keepInputs' | 'shapes' | 'values'>;
@@ -21,10 +20,6 @@ export interface Wanted {
   readonly dims: Readonly<Record<string, number>>;
   readonly known: Known;
 }
-
-const CACHE = 'gossamer-compiled';
-/** The oldest make room for more. */
-const MOST = 32;
 
 const encoder = new TextEncoder();
 
@@ -39,41 +34,6 @@ async function keyOf({model, external, target, dims, known}: Wanted): Promise<st
   const named = Object.entries(dims).sort(([a], [b]) => (a < b ? -1 : 1));
   const told = textOf(known);
   return hashOf(encoder.encode(JSON.stringify([compilerHash, target, named, hash, await Promise.all(files), told])));
-}
-
-/** Undefined where nothing is to be kept, or can be. */
-const openCompiled = async (): Promise<Cache | undefined> => (env.gossamer.cache ? openCache(CACHE) : undefined);
-
-/** [length of the list, list of names and sizes, files]. */
-function packed(files: Files): Blob {
-  const list = encoder.encode(JSON.stringify([...files].map(([name, bytes]) => [name, bytes.length])));
-  return new Blob([Uint32Array.of(list.length), list, ...files.values()] as BlobPart[]);
-}
-
-function unpacked(buffer: ArrayBuffer): Files {
-  const length = new Uint32Array(buffer, 0, 1)[0] as number;
-  const list = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as [string, number][];
-  let at = 4 + length;
-  return new Map(list.map(([name, size]) => [name, new Uint8Array(buffer, (at += size) - size, size)]));
-}
-
-async function kept(cache: Cache, key: string): Promise<Files | undefined> {
-  try {
-    const found = await cache.match(addressOf(key));
-    return found && unpacked(await found.arrayBuffer());
-  } catch {
-    return undefined; // what is broken there is made again
-  }
-}
-
-async function keep(cache: Cache, key: string, files: Files): Promise<void> {
-  try {
-    await cache.put(addressOf(key), new Response(packed(files)));
-    const all = await cache.keys();
-    await Promise.all(all.slice(0, Math.max(0, all.length - MOST)).map((request) => cache.delete(request)));
-  } catch {
-    // No room for it: it is compiled each time.
-  }
 }
 
 function compilerAddress(): string | URL | undefined {
@@ -105,11 +65,11 @@ async function compile({model, external, target, dims, known: {keepInputs, shape
 const underWay = new Map<string, Promise<Files>>();
 
 async function compiledOrKept(wanted: Wanted, key: string): Promise<Files> {
-  const cache = await openCompiled();
-  const found = cache && (await kept(cache, key));
+  const kept = await openKept();
+  const found = await kept?.get(key);
   if (found) return found;
   const files = await compile(wanted);
-  if (cache) await keep(cache, key, files);
+  await kept?.put(key, files);
   return files;
 }
 
@@ -125,5 +85,5 @@ export async function packageOf(wanted: Wanted): Promise<Files> {
 /** It did not load: made again the next time. */
 export async function forget(wanted: Wanted): Promise<void> {
   const key = await keyOf(wanted);
-  if (key !== undefined) await (await openCompiled())?.delete(addressOf(key));
+  if (key !== undefined) await (await openKept())?.delete(key);
 }

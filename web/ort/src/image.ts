@@ -1,32 +1,6 @@
 /** Pictures as tensors and back, with onnxruntime-web's options: a value is (byte + bias) / mean, by default a byte / 255. */
 import type {Data} from './element_types.ts';
-
-export type ImageFormat = 'RGB' | 'RGBA' | 'BGR' | 'RBG';
-export type ImageTensorLayout = 'NHWC' | 'NCHW';
-export type ImageSource = ImageData | ImageBitmap | HTMLImageElement | HTMLCanvasElement | OffscreenCanvas | string;
-
-interface Norm {
-  /** One for all channels, or one a channel. */
-  readonly bias?: number | readonly number[];
-  readonly mean?: number | readonly number[];
-}
-
-export interface TensorFromImageOptions {
-  readonly resizedHeight?: number;
-  readonly resizedWidth?: number;
-  /** Of the tensor's channels; default 'RGB'. */
-  readonly tensorFormat?: ImageFormat;
-  readonly tensorLayout?: ImageTensorLayout;
-  /** 'uint8': bytes as they are, if no `norm` is given. */
-  readonly dataType?: 'float32' | 'uint8';
-  readonly norm?: Norm;
-}
-
-export interface ImageDataOptions {
-  readonly format?: ImageFormat;
-  readonly tensorLayout?: ImageTensorLayout;
-  readonly norm?: Norm;
-}
+import type {ImageFormat, ImageSource, TensorFromImageOptions, TensorToImageDataOptions} from './tensor_options.ts';
 
 const CHANNELS: Readonly<Record<ImageFormat, readonly number[]>> = {RGB: [0, 1, 2], RGBA: [0, 1, 2, 3], BGR: [2, 1, 0], RBG: [0, 2, 1]};
 
@@ -95,7 +69,7 @@ export async function fromImage(source: ImageSource, options: TensorFromImageOpt
 
 type Picture = {readonly type: string; readonly dims: readonly number[]; readonly size: number; readonly data: Data};
 
-export function toImageData(tensor: Picture, {format = 'RGB', tensorLayout = 'NCHW', norm}: ImageDataOptions = {}): ImageData {
+export function toImageData(tensor: Picture, {format = 'RGB', tensorLayout = 'NCHW', norm}: TensorToImageDataOptions = {}): ImageData {
   const order = CHANNELS[format] as readonly number[] | undefined;
   if (!order) throw new TypeError(`toImageData: there is no format "${format}"`);
   const nchw = tensorLayout === 'NCHW';
@@ -119,7 +93,7 @@ export function toImageData(tensor: Picture, {format = 'RGB', tensorLayout = 'NC
   return new ImageData(pixels, width, height);
 }
 
-export function toDataURL(tensor: Picture, options?: ImageDataOptions): string {
+export function toDataURL(tensor: Picture, options?: TensorToImageDataOptions): string {
   if (typeof document === 'undefined') throw new Error('toDataURL is for pages; toImageData works in workers');
   const pixels = toImageData(tensor, options);
   const canvas = Object.assign(document.createElement('canvas'), {width: pixels.width, height: pixels.height});

@@ -7,40 +7,15 @@
  *
  * Importing this touches no DOM and starts nothing; the run time and the compiler are fetched for the first session.
  */
-import type {DataTypeMap as AnyDataTypeMap, ElementType} from './element_types.ts';
-import {env} from './env.ts';
-import type {RunOptions as AnyRunOptions, SessionOptions as AnySessionOptions, ValueMetadata as AnyValueMetadata} from './options.ts';
-import type {ExecutionProviderConfig as AnyProvider} from './providers.ts';
-import {type Feeds, type Fetches, InferenceSession as Session, type Results} from './session.ts';
-import {type DataLocation as AnyLocation, Tensor as AnyTensor} from './tensor.ts';
+import {env, gpu} from './env.ts';
+import {InferenceSession} from './session_api.ts';
+import {Tensor} from './tensor_api.ts';
 
 export {env, type Env} from './env.ts';
-export type {ImageDataOptions, ImageFormat, ImageSource, ImageTensorLayout, TensorFromImageOptions} from './image.ts';
-export type {ExternalDataFile} from './model_bytes.ts';
+export * from './session_api.ts';
+export * from './tensor_api.ts';
+export * from './without_effect.ts';
 
-/* eslint-disable @typescript-eslint/no-namespace -- code for onnxruntime-web says InferenceSession.SessionOptions and Tensor.Type */
-export const InferenceSession = Session;
-export type InferenceSession = Session;
-export declare namespace InferenceSession {
-  type SessionOptions = AnySessionOptions;
-  type RunOptions = AnyRunOptions;
-  type FeedsType = Feeds;
-  type FetchesType = Fetches;
-  type ReturnType = Results;
-  type OnnxValueMapType = Results;
-  type ValueMetadata = AnyValueMetadata;
-  type ExecutionProviderConfig = AnyProvider;
-}
+gpu.open = async () => (await import('./providers.ts')).openGpu();
 
-export const Tensor = AnyTensor;
-export type Tensor<T extends ElementType = ElementType> = AnyTensor<T>;
-export type TypedTensor<T extends ElementType> = AnyTensor<T>;
-export declare namespace Tensor {
-  type Type = ElementType;
-  type DataTypeMap = AnyDataTypeMap;
-  type DataType = AnyDataTypeMap[ElementType];
-  type DataLocation = AnyLocation;
-}
-/* eslint-enable @typescript-eslint/no-namespace */
-
-export default {InferenceSession: Session, Tensor: AnyTensor, env};
+export default {InferenceSession, Tensor, env};

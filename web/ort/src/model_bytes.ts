@@ -1,17 +1,10 @@
 /** The forms in which sessions are given models, as bytes. */
+import type * as FileSystem from 'node:fs/promises';
+import {builtin} from './builtin.ts';
+import type {ExternalDataFileType} from './session_options.ts';
 
-/** A file of weights: where the model says that it is, and its content or address. */
-export type ExternalDataFile = string | {readonly path: string; readonly data: Uint8Array | ArrayBuffer | Blob | string | URL};
-
-interface NodeFiles {
-  readFile(path: string | URL): Promise<Uint8Array<ArrayBuffer>>;
-}
-
-/** Of Node, Deno and Bun, whose fetch has no paths; asked for so that bundlers see no import. */
-const files = (): NodeFiles | undefined =>
-  typeof document === 'undefined' && typeof location === 'undefined'
-    ? (globalThis as {process?: {getBuiltinModule?: (name: string) => NodeFiles}}).process?.getBuiltinModule?.('node:fs/promises')
-    : undefined;
+/** Where there is a file system; fetch has no paths there. */
+const files = (): typeof FileSystem | undefined => builtin('node:fs/promises');
 
 /** Throws what the server answered, or why there was no answer. */
 export async function fetchBytes(address: string | URL, what: string): Promise<Uint8Array> {
@@ -66,7 +59,7 @@ export async function filesNextTo(model: unknown, names: readonly string[], give
 export async function externalFiles(given: unknown): Promise<ReadonlyMap<string, Uint8Array>> {
   if (given === undefined || given === null || typeof given === 'boolean' || typeof given === 'number') return new Map();
   if (!Array.isArray(given)) throw new TypeError('externalData is a list of {path, data}');
-  const entries = (given as ExternalDataFile[]).map(async (file): Promise<[string, Uint8Array]> => {
+  const entries = (given as ExternalDataFileType[]).map(async (file): Promise<[string, Uint8Array]> => {
     const {path, data} = typeof file === 'string' ? {path: file, data: file} : file;
     if (typeof path !== 'string') throw new TypeError('a file of externalData has a path: the name by which the model knows it');
     if (typeof data === 'string' || data instanceof URL) return [path, await fetchBytes(data, `the external data "${path}"`)];

@@ -2,15 +2,7 @@
 import type {ComputeDevice, DeviceKind} from '../../runtime/src/index.ts';
 import {messageOf} from '../../runtime/src/types.ts';
 import {env, gpu} from './env.ts';
-
-export interface ExecutionProviderOption {
-  readonly name: string;
-  /** webgpu: of the page's own. */
-  readonly device?: GPUDevice | undefined;
-  readonly [option: string]: unknown;
-}
-
-export type ExecutionProviderConfig = string | ExecutionProviderOption;
+import type {ExecutionProviderConfig} from './session_options.ts';
 
 const KINDS: Readonly<Record<string, DeviceKind>> = {webgpu: 'webgpu', webgl: 'webgl', wasm: 'wasm', cpu: 'wasm'};
 
@@ -42,11 +34,12 @@ async function open(key: DeviceKind | GPUDevice, threads: number | undefined): P
   return opened.device;
 }
 
-gpu.open = async () => {
+/** The device of sessions on WebGPU. */
+export async function openGpu(): Promise<GPUDevice> {
   const {gpuDevice} = await open('webgpu', undefined);
   if (!gpuDevice) throw new Error('this device has no GPUDevice');
   return gpuDevice;
-};
+}
 
 /** What was tried before, and why it was none. */
 export class Refusals {
@@ -67,7 +60,7 @@ export function providersOf(given: unknown, intraOpNumThreads: number | undefine
   if (!Array.isArray(list)) throw new TypeError(`executionProviders is a list of names, such as ['webgpu', 'wasm'], not ${typeof list}`);
   const all = (list as ExecutionProviderConfig[]).length > 0 ? (list as ExecutionProviderConfig[]) : ['wasm'];
   return all.map((entry) => {
-    const {name, device = undefined} = typeof entry === 'string' ? {name: entry} : entry;
+    const {name, device = undefined} = (typeof entry === 'string' ? {name: entry} : entry) as {readonly name: string; readonly device?: GPUDevice | undefined};
     if (typeof name !== 'string') throw new TypeError('an entry of executionProviders is a name, or an object with one');
     return {
       name,

@@ -1,22 +1,24 @@
-/** onnxruntime-web's InferenceSession on a model that Gossamer compiled in the page. */
+/** onnxruntime-web's InferenceSession on a model that Gossamer compiled. A bundle of its own, which the first create() fetches. */
 import type {ComputeDevice, DeviceTensor, Feed, Model, Output} from '../../runtime/src/index.ts';
 import {type DType, GossamerError, shapeText} from '../../runtime/src/types.ts';
 import {forget, type Known, packageOf, type Wanted} from './compiled.ts';
 import {dtypeOf, elementTypeOf, fromRunTime, isElementType, toRunTime} from './element_types.ts';
 import {externalFiles, filesNextTo, modelBytes} from './model_bytes.ts';
 import {overridable, type Port, weightFiles} from './signature.ts';
-import {defaultsOf, type RunOptions, type SessionOptions, type ValueMetadata} from './options.ts';
+import {InferenceSession} from './inference_session.ts';
+import {defaultsOf} from './options.ts';
 import {providersOf, Refusals} from './providers.ts';
+import type {SessionOptions, TensorValueMetadata} from './session_options.ts';
 import {type Runnable, type Shapes, specializing} from './specialized.ts';
-import {type DataLocation, Tensor} from './tensor.ts';
+import {Tensor} from './tensor.ts';
+import type {DataLocation} from './tensor_options.ts';
 
 /** What another library's tensor has as well. */
-type AnyTensor = Pick<Tensor, 'type' | 'dims' | 'data' | 'location'> & {readonly gpuBuffer?: GPUBuffer};
+type Given = Pick<Tensor, 'type' | 'dims' | 'data' | 'location'> & {readonly gpuBuffer?: unknown};
 
-export type Feeds = Readonly<Record<string, AnyTensor>>;
-/** Names of outputs; or by name null, or a tensor on the host that is to have the values. */
-export type Fetches = readonly string[] | Readonly<Record<string, Tensor | null>>;
-export type Results = Record<string, Tensor>;
+type Feeds = Readonly<Record<string, Given>>;
+type Results = Record<string, Tensor>;
+type ValueMetadata = TensorValueMetadata;
 
 /** Trouble of one device, which another may not have. */
 const OF_DEVICE = ['unsupported', 'kernel', 'out-of-memory', 'lost'];
@@ -55,7 +57,7 @@ const copied = (feeds: Feeds): Feeds =>
     }),
   );
 
-export class InferenceSession {
+export class Session extends InferenceSession {
   readonly inputNames: readonly string[];
   readonly outputNames: readonly string[];
   readonly inputMetadata: readonly ValueMetadata[];
@@ -69,7 +71,8 @@ export class InferenceSession {
   readonly #opened = new Map<string, Promise<Runnable>>();
   #released = false;
 
-  private constructor(device: ComputeDevice, model: Runnable, locations: ReadonlyMap<string, DataLocation>, source: Source) {
+  constructor(device: ComputeDevice, model: Runnable, locations: ReadonlyMap<string, DataLocation>, source: Source) {
+    super();
     const names = overridable(source.model);
     this.#defaults = names.length > 0 ? {names, source} : undefined;
     this.#device = device;
@@ -81,72 +84,11 @@ export class InferenceSession {
     this.outputMetadata = model.outputs.map(metadataOf);
   }
 
-  /**
-   * Of a model's address or bytes: on the first of `executionProviders` ('webgpu', 'webgl', 'wasm' or 'cpu', which are one) that can
-   * run it, 'wasm' if none are named. Sessions on one share its device. Rejects with an Error that says what is wrong with the model or why none can.
-   */
-  static create(uri: string | URL, options?: SessionOptions): Promise<InferenceSession>;
-  static create(buffer: ArrayBufferLike | Uint8Array | Blob, options?: SessionOptions): Promise<InferenceSession>;
-  static create(buffer: ArrayBufferLike, byteOffset: number, byteLength?: number, options?: SessionOptions): Promise<InferenceSession>;
-  static async create(...given: unknown[]): Promise<InferenceSession> {
-    const {bytes, rest} = await modelBytes(given);
-    const options = defaultsOf(rest.find((each) => each !== undefined));
-    const external = await filesNextTo(given[0], weightFiles(bytes), await externalFiles(options.externalData));
-    const dims = {...options.freeDimensionOverrides, ...options.freeDimensionOverridesByName};
-    const source = {model: bytes, external, dims};
-    const providers = providersOf(options.executionProviders, options.intraOpNumThreads);
-    const refusals = new Refusals();
-    for (const {name, open} of providers) {
-      let device: ComputeDevice;
-      try {
-        device = await open();
-      } catch (problem) {
-        refusals.add(name, problem);
-        continue;
-      }
-      try {
-        return await InferenceSession.#on(device, source, options, providers.map((each) => each.name));
-      } catch (problem) {
-        if (!(problem instanceof Error && OF_DEVICE.includes((problem as {code?: string}).code ?? ''))) throw problem;
-        refusals.add(name, problem);
-      }
-    }
-    throw new Error(`InferenceSession.create: none of the execution providers can run the model: ${refusals.toString()}`);
-  }
-
-  static async #on(device: ComputeDevice, source: Source, {preferredOutputLocation: wanted}: SessionOptions, providers: readonly string[]): Promise<InferenceSession> {
-    const model = await specializing(source.model, (known) => load(device, source, known));
-    try {
-      const [group] = model.groups;
-      if (group) throw new Error(`InferenceSession.create: "${group.name}" is ${group.kind === 'sequence' ? 'a sequence' : 'an optional'}; sessions have tensors alone, @gossamer/runtime has those`);
-      const locations = new Map<string, DataLocation>();
-      for (const {name} of model.outputs) {
-        const location = typeof wanted === 'string' ? wanted : wanted && Object.hasOwn(wanted, name) ? wanted[name] : undefined;
-        if (!location || location === 'cpu' || location === 'cpu-pinned') continue;
-        if (location !== 'gpu-buffer') throw new Error(`preferredOutputLocation: "${location}" is none of 'cpu', 'cpu-pinned' and 'gpu-buffer'`);
-        if (device.kind === 'webgpu') locations.set(name, location);
-        else if (!providers.includes('webgpu')) throw new Error(`preferredOutputLocation: 'gpu-buffer' is for the execution provider 'webgpu', not for ${providers.join(', ')}`);
-      }
-      const unknown = wanted && typeof wanted === 'object' ? Object.keys(wanted).find((name) => !model.outputs.some((port) => port.name === name)) : undefined;
-      if (unknown !== undefined) throw new Error(`preferredOutputLocation: the model has no output "${unknown}"; it has ${model.outputs.map(({name}) => name).join(', ')}`);
-      return new InferenceSession(device, model, locations, source);
-    } catch (problem) {
-      model.dispose();
-      throw problem;
-    }
-  }
-
   /** Shapes of feeds that came so often that they have a model of their own (env.gossamer.specializeAfter). */
   get specializedShapes(): readonly Shapes[] {
     return this.#model.specializedShapes;
   }
 
-  /**
-   * Runs of one session may be under way together, as may those of others. Feeds are taken at the call. Rejects with an Error for
-   * a missing or unknown name, another type or other dims, and after release().
-   */
-  run(feeds: Feeds, options?: RunOptions): Promise<Results>;
-  run(feeds: Feeds, fetches: Fetches, options?: RunOptions): Promise<Results>;
   async run(feeds: Feeds, ...rest: unknown[]): Promise<Results> {
     if (this.#released) throw new Error('the session was released: create another');
     if (typeof feeds !== 'object' || feeds === null || feeds instanceof Tensor || Array.isArray(feeds)) {
@@ -204,7 +146,7 @@ export class InferenceSession {
     );
   }
 
-  #feed(port: Port, tensor: AnyTensor): Feed {
+  #feed(port: Port, tensor: Given): Feed {
     const {type, dims} = tensor;
     if (!isElementType(type) || !Array.isArray(dims)) throw new TypeError(`session.run: the feed of ${described(port)} is not a Tensor: pass new Tensor('${elementTypeOf(port.dtype)}', data, dims)`);
     const ranked = port.shape ?? dims.map(() => '?');
@@ -250,7 +192,6 @@ export class InferenceSession {
     return into;
   }
 
-  /** Frees its memory; runs under way reject. */
   release(): Promise<void> {
     this.#released = true;
     this.#model.dispose();
@@ -258,12 +199,60 @@ export class InferenceSession {
     return Promise.resolve();
   }
 
-  /** Nothing is recorded: model.profile() of @gossamer/runtime says where time goes. */
   startProfiling(): void {
     // As onnxruntime-web does where the provider has no profiler.
   }
 
   endProfiling(): void {
     // See startProfiling.
+  }
+}
+
+/** InferenceSession.create(). */
+export async function create(given: readonly unknown[]): Promise<Session> {
+  const {bytes, rest} = await modelBytes(given);
+  const options = defaultsOf(rest.find((each) => each !== undefined));
+  const external = await filesNextTo(given[0], weightFiles(bytes), await externalFiles(options.externalData));
+  const dims = {...options.freeDimensionOverrides, ...options.freeDimensionOverridesByName};
+  const source = {model: bytes, external, dims};
+  const providers = providersOf(options.executionProviders, options.intraOpNumThreads);
+  const refusals = new Refusals();
+  for (const {name, open} of providers) {
+    let device: ComputeDevice;
+    try {
+      device = await open();
+    } catch (problem) {
+      refusals.add(name, problem);
+      continue;
+    }
+    try {
+      return await createOn(device, source, options, providers.map((each) => each.name));
+    } catch (problem) {
+      if (!(problem instanceof Error && OF_DEVICE.includes((problem as {code?: string}).code ?? ''))) throw problem;
+      refusals.add(name, problem);
+    }
+  }
+  throw new Error(`InferenceSession.create: none of the execution providers can run the model: ${refusals.toString()}`);
+}
+
+async function createOn(device: ComputeDevice, source: Source, {preferredOutputLocation: wanted}: SessionOptions, providers: readonly string[]): Promise<Session> {
+  const model = await specializing(source.model, (known) => load(device, source, known));
+  try {
+    const [group] = model.groups;
+    if (group) throw new Error(`InferenceSession.create: "${group.name}" is ${group.kind === 'sequence' ? 'a sequence' : 'an optional'}; sessions have tensors alone, @gossamer/runtime has those`);
+    const locations = new Map<string, DataLocation>();
+    for (const {name} of model.outputs) {
+      const location = typeof wanted === 'string' ? wanted : wanted && Object.hasOwn(wanted, name) ? wanted[name] : undefined;
+      if (!location || location === 'cpu' || location === 'cpu-pinned') continue;
+      if (location !== 'gpu-buffer') throw new Error(`preferredOutputLocation: "${location}" is none of 'cpu', 'cpu-pinned' and 'gpu-buffer'`);
+      if (device.kind === 'webgpu') locations.set(name, location);
+      else if (!providers.includes('webgpu')) throw new Error(`preferredOutputLocation: 'gpu-buffer' is for the execution provider 'webgpu', not for ${providers.join(', ')}`);
+    }
+    const unknown = wanted && typeof wanted === 'object' ? Object.keys(wanted).find((name) => !model.outputs.some((port) => port.name === name)) : undefined;
+    if (unknown !== undefined) throw new Error(`preferredOutputLocation: the model has no output "${unknown}"; it has ${model.outputs.map(({name}) => name).join(', ')}`);
+    return new Session(device, model, locations, source);
+  } catch (problem) {
+    model.dispose();
+    throw problem;
   }
 }

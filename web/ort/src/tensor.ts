@@ -2,19 +2,8 @@
 import type {DeviceTensor} from '../../runtime/src/index.ts';
 import {product, shapeText} from '../../runtime/src/types.ts';
 import {ARRAYS, type Data, type DataTypeMap, type ElementType, isElementType, placesOf} from './element_types.ts';
-import type {ImageDataOptions, ImageSource, TensorFromImageOptions} from './image.ts';
 import * as image from './image.ts';
-
-export type DataLocation = 'none' | 'cpu' | 'cpu-pinned' | 'texture' | 'gpu-buffer' | 'ml-tensor';
-
-export interface GpuBufferOptions<T extends ElementType> {
-  readonly dataType?: T;
-  readonly dims: readonly number[];
-  /** The values, when they are asked for. */
-  readonly download?: () => Promise<DataTypeMap[T]>;
-  /** Called by dispose(). */
-  readonly dispose?: () => void;
-}
+import type {DataLocation, GpuBufferDataTypes, ImageSource, TensorFromGpuBufferOptions, TensorFromImageOptions, TensorToImageDataOptions} from './tensor_options.ts';
 
 /** Types that lie in a GPUBuffer as the same type. */
 const GPU_TYPES: readonly ElementType[] = ['float32', 'int32', 'uint32'];
@@ -76,7 +65,7 @@ interface Place<T extends ElementType> {
 
 const PLACE: unique symbol = Symbol('place');
 
-/** Values of one type. `dims` may be set; the elements stay in row-major order. */
+/** Values of one type (tensor_api.ts declares what users see). `dims` may be set; the elements stay in row-major order. */
 export class Tensor<T extends ElementType = ElementType> {
   readonly type: T;
   dims: readonly number[];
@@ -114,7 +103,7 @@ export class Tensor<T extends ElementType = ElementType> {
   }
 
   /** float32, int32 or uint32 in a buffer of env.webgpu.device, with STORAGE and COPY_SRC. It stays the caller's. */
-  static fromGpuBuffer<T extends ElementType = 'float32'>(gpuBuffer: GPUBuffer, {dataType = 'float32' as T, dims, download, dispose}: GpuBufferOptions<T>): Tensor<T> {
+  static fromGpuBuffer<T extends GpuBufferDataTypes = 'float32'>(gpuBuffer: GPUBuffer, {dataType = 'float32' as T, dims, download, dispose}: TensorFromGpuBufferOptions<T>): Tensor<T> {
     if (!GPU_TYPES.includes(dataType)) throw new TypeError(`Tensor.fromGpuBuffer: ${dataType} has another form in memory here; ${GPU_TYPES.join(', ')} are as they are`);
     return Tensor.at(dataType, [...dims], {location: 'gpu-buffer', gpuBuffer, read: download, release: dispose});
   }
@@ -157,6 +146,14 @@ export class Tensor<T extends ElementType = ElementType> {
     throw new Error(`the tensor has no GPUBuffer (its location is "${location}")`);
   }
 
+  get texture(): never {
+    throw new Error('textures are not supported: await getData()');
+  }
+
+  get mlTensor(): never {
+    throw new Error('WebNN is not supported: await getData()');
+  }
+
   /** @internal */
   get kept(): DeviceTensor | undefined {
     return this.#check().kept;
@@ -196,11 +193,11 @@ export class Tensor<T extends ElementType = ElementType> {
   }
 
   /** Of [1, 3 or 4 or 1, height, width] or, with `tensorLayout: 'NHWC'`, channels last. */
-  toImageData(options?: ImageDataOptions): ImageData {
+  toImageData(options?: TensorToImageDataOptions): ImageData {
     return image.toImageData(this, options);
   }
 
-  toDataURL(options?: ImageDataOptions): string {
+  toDataURL(options?: TensorToImageDataOptions): string {
     return image.toDataURL(this, options);
   }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import {existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {test} from 'node:test';
@@ -12,6 +12,10 @@ const root = join(import.meta.dirname, '../../../../..');
 const path = process.env['GOSSAMER_COMPILER_WASM'] ?? join(root, 'build-wasm/compiler.wasm');
 const skip = existsSync(path) ? false : 'compiler.wasm is not built (make wasm)';
 env.wasm.wasmPaths = {wasm: pathToFileURL(path)};
+env.gossamer.cache = false;
+
+/** The shape of a session's first input. */
+const shapeOf = ({inputMetadata: [input]}: InferenceSession): unknown => input?.isTensor && input.shape;
 
 const FOUR = [1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 10, 10];
 const WANTED = Float32Array.of(1.5, 0, 3.5, 0, 5.5, 0, 81.5, 2);
@@ -59,7 +63,7 @@ test('models come as bytes, parts of buffers, files; dimensions are fixed by nam
       await InferenceSession.create(file, overrides),
       await InferenceSession.create(pathToFileURL(file), overrides),
     ]) {
-      assert.deepEqual(session.inputMetadata[0]?.shape, [4, 3]);
+      assert.deepEqual(shapeOf(session), [4, 3]);
       assert.deepEqual((await session.run({x: x()}))['y']?.data, WANTED);
       await assert.rejects(session.run({x: x(2)}), /input "x": float32\[4, 3\] was given float32\[2, 3\]/);
       await session.release();
@@ -87,9 +91,9 @@ test('what Transformers.js does to a session and its tensors', {skip}, async () 
   // Its tensors are of onnxruntime-common, whose dims it sets.
   const foreign = {type: 'float32' as const, data: Float32Array.from(FOUR), dims: [12] as readonly number[], location: 'cpu' as const};
   foreign.dims = [4, 3];
-  const {y} = await session.run({x: foreign});
+  const {y} = await session.run({x: foreign as unknown as Tensor});
   assert.ok(y);
-  y.dims = [2, 4];
+  Object.assign(y, {dims: [2, 4]});
   assert.deepEqual([y.dims, y.data], [[2, 4], WANTED]);
   y.dispose();
   assert.equal(y.location, 'none');
@@ -171,6 +175,7 @@ test('a compiled model is kept by its content', {skip}, async () => {
     delete: (key: string) => Promise.resolve(kept.delete(key)),
   };
   Object.assign(globalThis, {caches: {open: () => Promise.resolve(cache)}});
+  env.gossamer.cache = true;
   try {
     const answer = async (): Promise<unknown> => {
       const session = await InferenceSession.create(perceptron('n'), {freeDimensionOverrides: {n: 4}});
@@ -191,6 +196,63 @@ test('a compiled model is kept by its content', {skip}, async () => {
     assert.equal(kept.size, 2);
   } finally {
     Reflect.deleteProperty(globalThis, 'caches');
+    env.gossamer.cache = false;
+  }
+});
+
+test('in Node.js, compiled models are kept in a folder', {skip}, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ort-'));
+  const answer = async (n: number): Promise<void> => {
+    const session = await InferenceSession.create(perceptron('n'), {freeDimensionOverrides: {n}});
+    assert.deepEqual((await session.run({x: x(n)}))['y']?.data, WANTED.slice(0, 2 * n));
+    await session.release();
+  };
+  const kept = (): string[] => readdirSync(env.gossamer.cache as string).sort();
+  try {
+    env.gossamer.cache = join(folder, 'some/where');
+    await answer(4);
+    const [first = ''] = kept();
+    assert.match(first, /^[0-9a-f]{64}\.package$/);
+    const file = join(env.gossamer.cache, first);
+    const made = statSync(file).ino;
+    await answer(4);
+    assert.equal(statSync(file).ino, made); // it was not written again
+    // A damaged one is made again: cut, with another list, with other bytes.
+    const whole = readFileSync(file);
+    for (const damaged of [whole.subarray(0, 3), whole.subarray(0, whole.length - 9), Buffer.concat([Buffer.from([255, 255, 255, 255]), whole.subarray(4)]), Buffer.from(whole).fill(7, whole.length - 20)]) {
+      writeFileSync(file, damaged);
+      await answer(4);
+      assert.deepEqual([kept(), Buffer.compare(readFileSync(file), whole)], [[first], 0]);
+    }
+    // The latest used ones stay, and nothing of writers that ended.
+    const old = new Date(Date.now() - 5_000_000);
+    for (let at = 0; at < 40; ++at) {
+      const name = join(env.gossamer.cache, `${at}.${at < 3 ? 'part' : 'package'}`);
+      writeFileSync(name, '');
+      utimesSync(name, old, old);
+    }
+    await answer(3);
+    assert.equal(kept().length, 32);
+    assert.ok(kept().includes(first) && !kept().some((name) => name.endsWith('.part')));
+    // By default it is the user's own; false keeps nothing.
+    const home = process.env['XDG_CACHE_HOME'];
+    process.env['XDG_CACHE_HOME'] = join(folder, 'home');
+    env.gossamer.cache = true;
+    if (process.platform === 'linux') {
+      await answer(2);
+      assert.equal(readdirSync(join(folder, 'home/gossamer/compiled')).length, 1);
+    }
+    env.gossamer.cache = false;
+    await answer(1);
+    if (process.platform === 'linux') assert.equal(readdirSync(join(folder, 'home/gossamer/compiled')).length, 1);
+    if (home === undefined) delete process.env['XDG_CACHE_HOME'];
+    else process.env['XDG_CACHE_HOME'] = home;
+    writeFileSync(join(folder, 'file'), '');
+    env.gossamer.cache = join(folder, 'file/below');
+    await assert.rejects(answer(1), /env\.gossamer\.cache: the folder .*below cannot be made: .*Name another one, or set it to false/);
+  } finally {
+    env.gossamer.cache = false;
+    rmSync(folder, {recursive: true});
   }
 });
 
@@ -260,7 +322,7 @@ test('a rank that only the run knows: compiled by the feeds', {skip}, async () =
   await general.release();
   // An If on the extent does not compile for all feeds: its inputs and outputs are the file's.
   const session = await InferenceSession.create(squeezedIfOne(['b', 'n']));
-  assert.deepEqual([session.inputNames, session.outputNames, session.inputMetadata[0]?.shape], [['x'], ['y'], ['b', 'n']]);
+  assert.deepEqual([session.inputNames, session.outputNames, shapeOf(session)], [['x'], ['y'], ['b', 'n']]);
   for (const [dims, wanted] of [[[5, 1], [5]], [[5, 3], [5, 3]], [[1, 1], [1]]] as const) {
     const {y} = await session.run({x: feed(...dims)});
     assert.deepEqual([y?.dims, y?.data], [wanted, feed(...dims).data]);
@@ -275,7 +337,7 @@ test('shapes that come again have a model of their own', {skip}, async () => {
   for (let at = 0; at < 7; ++at) await run(4);
   assert.deepEqual(session.specializedShapes, []);
   await run(4);
-  while (session.specializedShapes.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (session.specializedShapes?.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   assert.deepEqual(session.specializedShapes, [{x: [4, 3]}]);
   await run(4);
   await run(1);
@@ -299,7 +361,7 @@ test('an axis of the run', {skip}, async () => {
 
 test('inputs without shapes take any number of dimensions', {skip}, async () => {
   const session = await InferenceSession.create(largest());
-  assert.deepEqual([session.inputNames, session.outputNames, session.inputMetadata[0]?.shape], [['x', 'k'], ['values', 'indices'], []]);
+  assert.deepEqual([session.inputNames, session.outputNames, shapeOf(session)], [['x', 'k'], ['values', 'indices'], []]);
   const k = (count: number): Tensor => new Tensor('int64', [count], [1]);
   const run = async (dims: number[], count: number): Promise<unknown> => {
     const {values, indices} = await session.run({x: new Tensor('float32', [3, 1, 2, 4].slice(0, dims.reduce((a, b) => a * b)), dims), k: k(count)});

@@ -32,14 +32,46 @@ const LIMITS = [
   'maxComputeWorkgroupSizeX',
 ] as const;
 
-export async function findAdapter(): Promise<GPUAdapter | string> {
-  if (typeof navigator === 'undefined' || !('gpu' in navigator)) {
-    return (globalThis as {isSecureContext?: boolean}).isSecureContext === false
-      ? 'WebGPU needs a secure context (https or localhost)'
-      : 'this browser has no WebGPU (navigator.gpu is missing)';
+interface Platform {
+  /** Only in Node.js and what is like it. */
+  readonly process?: {
+    readonly argv: readonly string[];
+    cwd(): string;
+    getBuiltinModule?(this: void, name: 'node:module'): {createRequire(from: string): (name: string) => unknown};
+  };
+  readonly isSecureContext?: boolean;
+}
+
+let installed: GPU | undefined;
+
+/** Dawn, where its npm package is installed: for the program or in the working folder. Required by a call, so that bundlers see no import. */
+function dawn({process}: Platform): GPU | undefined {
+  if (installed) return installed;
+  for (const from of [process?.argv[1], `${process?.cwd()}/x.js`]) {
+    try {
+      const {create, globals} = process?.getBuiltinModule?.('node:module').createRequire(from ?? '')('webgpu') as {create: (flags: readonly string[]) => GPU; globals: object};
+      Object.assign(globalThis, globals);
+      return (installed = create([]));
+    } catch {
+      // It is not installed there.
+    }
   }
+  return undefined;
+}
+
+/** Why there is no WebGPU, or what gives adapters. */
+function findGpu(): GPU | string {
+  const platform = globalThis as Platform;
+  if (typeof navigator !== 'undefined' && 'gpu' in navigator) return navigator.gpu;
+  if (platform.process?.getBuiltinModule) return dawn(platform) ?? 'this program has no WebGPU: install the npm package "webgpu"';
+  return platform.isSecureContext === false ? 'WebGPU needs a secure context (https or localhost)' : 'this browser has no WebGPU (navigator.gpu is missing)';
+}
+
+export async function findAdapter(): Promise<GPUAdapter | string> {
   try {
-    const adapter = await navigator.gpu.requestAdapter({powerPreference: 'high-performance'});
+    const gpu = findGpu();
+    if (typeof gpu === 'string') return gpu;
+    const adapter = await gpu.requestAdapter({powerPreference: 'high-performance'});
     return adapter ?? 'WebGPU found no adapter (no suitable GPU, or it is blocked)';
   } catch (problem) {
     return `WebGPU: ${messageOf(problem)}`;
