@@ -26,15 +26,14 @@ bool is_gpu(std::string_view target) {
 }
 
 // Floats are stored as f32 where not as they are, integers and codes in 32 bits; GPUs have little
-// else but bytes, four in a word.
+// else but types of one and two bytes, of which a word holds four and two.
 bool storable(ir::DType dtype, ir::DType storage, std::string_view kind) {
   using enum ir::DType;
   const bool wide = dtype == f32 || dtype == f16 || dtype == bf16 || dtype == f64;
   const bool word = storage == i32 || storage == u32;
   const bool gpu = is_gpu(kind);
   return (storage == dtype || (wide ? storage == f32 : word)) &&
-         (!gpu || word || storage == f32 || ir::byte_size(storage) == 1 ||
-          (kind == "webgpu" && storage == f16));
+         (!gpu || word || storage == f32 || ir::byte_size(storage) <= 2);
 }
 
 // How many bytes of a tensor a slot of known size has room for. Like the products below exact up to

@@ -9,7 +9,7 @@ using ir::DType;
 Format format_of(DType storage) {
   if (storage == DType::f32) return {GL_RGBA32F, GL_RGBA, GL_FLOAT};
   if (storage == DType::i32) return {GL_RGBA32I, GL_RGBA_INTEGER, GL_INT};
-  GS_CHECK(storage == DType::u32 || ir::byte_size(storage) == 1,
+  GS_CHECK(storage == DType::u32 || ir::byte_size(storage) <= 2,
            "the manifest's reader lets no other type through");
   return {GL_RGBA32UI, GL_RGBA_INTEGER, GL_UNSIGNED_INT};
 }

@@ -11,7 +11,8 @@ namespace gossamer::runtime::webgl {
 
 constexpr size_t texel_bytes = 16;
 
-// What OpenGL calls texels of a storage type: of f32, i32 or u32, or of bytes in words of u32.
+// What OpenGL calls texels of a storage type: of f32, i32 or u32, or of smaller types in words of
+// u32.
 struct Format {
   GLint internal;
   GLenum format, element;

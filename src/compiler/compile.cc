@@ -112,7 +112,6 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
   const int max_buffers =
       target == schedule::TargetKind::webgl ? caps.max_textures : caps.max_storage_buffers;
   graph::FuseOptions fuse{.max_buffers = max_buffers};
-  fuse.half_bytes = caps.has_bytes || caps.has_f16 ? 2 : 4;
   if (!caps.has_f64)
     fuse.kind = [](const ops::Stage& stage) { return !graph::needs_side(stage).empty(); };
   if (options.fuse) {

@@ -81,7 +81,9 @@ Result<> ModuleBuilder::emit(package::Files& files) {
         if (module_.kernels[i].device == 0) GS_TRY(emit_shader(i));
       }
       for (const ir::Buffer& buffer : buffers_) {
-        if (device_of(*buffer) != 0 || storage_of(*buffer) != ir::DType::f16) continue;
+        if (device_of(*buffer) != 0 || storage_of(*buffer) != ir::DType::f16 ||
+            buffer->layout.pack > 1)
+          continue;
         need(module_, "webgpu-f16");
         break;
       }

@@ -257,7 +257,7 @@ class Fuser {
   // Rule 3. A factor of a sum of products that is computed from constants of far fewer bytes, such
   // as weights of four bits and a scale for each block of them, is computed where it is read, and
   // never lies in memory. Schedules hold what they decode for as many rows as they can.
-  bool is_decoded(const Stage& producer, const Stage& consumer, const Uses& uses) const {
+  static bool is_decoded(const Stage& producer, const Stage& consumer, const Uses& uses) {
     constexpr double least_ratio = 3;
     if (uses.in_values != 1 || uses.in_result > 0 || consumer.kind != StageKind::reduce ||
         consumer.in_order || !consumer.combiner.is_sum() || consumer.reduce_axes.size() != 1 ||
@@ -283,8 +283,8 @@ class Fuser {
   }
 
   // 0 where the size is not known.
-  double bytes_of(const ir::BufferNode& buffer) const {
-    double bytes = is_half(buffer.dtype) ? options_.half_bytes : ir::byte_size(buffer.dtype);
+  static double bytes_of(const ir::BufferNode& buffer) {
+    double bytes = ir::byte_size(buffer.dtype);
     for (const Expr& extent : buffer.shape)
       bytes *= static_cast<double>(ir::as_int(extent).value_or(0));
     return bytes;

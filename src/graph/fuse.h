@@ -11,7 +11,6 @@ struct FuseOptions {
   bool (*kind)(const ops::Stage&) = nullptr;
   int max_buffers =
       8;  // distinct buffers a kernel may bind (storage buffers or samplers), output included
-  int half_bytes = 2;  // that an f16 or bf16 takes in memory
 };
 
 // Decides by what stages do, never by operators: see the rules above each function in fuse.cc.

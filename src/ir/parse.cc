@@ -99,7 +99,7 @@ Result<Layout> Parser::layout() {
   }
   if (accept("pack")) {
     GS_ASSIGN(const int64_t pack, integer("elements of a word"));
-    if (pack != 4) return error("words hold 4 bytes");
+    if (pack != 4 && pack != 2) return error("words hold 4 or 2 elements");
     result.pack = static_cast<int>(pack);
   }
   return result;

@@ -60,6 +60,19 @@ TEST(FlattenAccess, BytesAreCutFromWords) {
   EXPECT_TRUE(has(text, "B[g + ")) << text;
 }
 
+TEST(FlattenAccess, HalvesAreCutFromWords) {
+  const std::string text = flat(R"(kernel k(A: f16[32] layout [] pack 2, write C: f16[4, 32]) {
+  grid g in 0..4 {
+    for i in 0..8 {
+      C[x4(g), ramp(i * 4, 1, 4)] = A[ramp(i * 4, 1, 4)] + x4(A[g + i])
+    }
+  }
+})");
+  EXPECT_TRUE(has(text, "A: u32[16]")) << text;
+  EXPECT_TRUE(has(text, "vec(A[i * 2], A[i * 2], A[i * 2 + 1], A[i * 2 + 1])")) << text;
+  EXPECT_TRUE(has(text, "A[(g + i) // 2]")) << text;
+}
+
 TEST(FlattenAccess, VectorsStayWhereTheyAreConsecutive) {
   const std::string text =
       flat(R"(kernel k(A: f32[8, 16] layout [1/4, 0, 1%4], B: f32[16, 8], write C: f32[8, 16]) {

@@ -95,21 +95,23 @@ Address address_of(const ir::BufferNode& buffer, const std::vector<Expr>& indice
   return {add(multiply(texel, ir::index(4)), c.back()), layer};
 }
 
-// Bits `shift` to `shift` + 7 of words, as elements of a type of one byte.
-Expr byte_of(ir::DType dtype, const Expr& word, const Expr& shift) {
+// `bits` of words from `shift` on, as elements of a type of so many.
+Expr cut_from(const Expr& word, const Expr& shift, int bits, ir::DType dtype) {
   const auto number = [&](ir::DType type, int64_t value) {
     return ir::constant_int(word->type.with_dtype(type), value);
   };
+  const ir::Type type = word->type.with_dtype(dtype);
   if (ir::is_signed_int(ir::carrier_of(dtype))) {
-    const Expr top = ir::binary(ir::BinaryOp::shl, word, number(ir::DType::u32, 24) - shift);
+    const Expr top = ir::binary(ir::BinaryOp::shl, word, number(ir::DType::u32, 32 - bits) - shift);
     const Expr whole = ir::cast(top->type.with_dtype(ir::DType::i32), top);
-    return ir::cast(word->type.with_dtype(dtype),
-                    ir::binary(ir::BinaryOp::shr, whole, number(ir::DType::i32, 24)));
+    return ir::cast(type, ir::binary(ir::BinaryOp::shr, whole, number(ir::DType::i32, 32 - bits)));
   }
-  const Expr byte = ir::binary(ir::BinaryOp::bit_and, ir::binary(ir::BinaryOp::shr, word, shift),
-                               number(ir::DType::u32, 255));
-  if (dtype == ir::DType::boolean) return byte != number(ir::DType::u32, 0);
-  return ir::cast(word->type.with_dtype(dtype), byte);
+  const Expr part = ir::binary(ir::BinaryOp::bit_and, ir::binary(ir::BinaryOp::shr, word, shift),
+                               number(ir::DType::u32, (1 << bits) - 1));
+  if (dtype == ir::DType::boolean) return part != number(ir::DType::u32, 0);
+  if (ir::is_float(dtype) && bits == 16)
+    return ir::bitcast(type, ir::cast(word->type.with_dtype(ir::DType::u16), part));
+  return ir::cast(type, part);
 }
 
 class Flattener {
@@ -214,10 +216,10 @@ class Flattener {
     return found;
   }
 
-  // The words that elements share: one for four neighbours that begin at a multiple of four.
+  // Elements that share words: neighbours that begin at a whole word are cut from each at once.
   Expr packed_load(const ir::Load& load, const Expr& element, Knowledge& known) {
     const ir::DType dtype = load.buffer->dtype;
-    const int pack = load.buffer->layout.pack;
+    const int pack = load.buffer->layout.pack, bits = 32 / pack;
     const ir::Buffer words = words_of(load.buffer);
     const auto word_at = [&](const Expr& first) {
       const Expr at = known.simplify(ir::floordiv(first, pack));
@@ -226,19 +228,22 @@ class Flattener {
     };
     const auto one = [&](const Expr& at) {
       const Expr place = known.simplify(ir::floormod(at, pack));
-      return byte_of(dtype, word_at(at),
-                     known.simplify(ir::cast(ir::DType::u32, place * ir::index(8))));
+      const Expr shift = ir::cast(ir::DType::u32, place * ir::index(bits));
+      return cut_from(word_at(at), known.simplify(shift), bits, dtype);
     };
     const int lanes = element->type.lanes;
     if (lanes == 1) return one(element);
     if (const auto* all = ir::as<ir::Broadcast>(element)) return ir::broadcast(one(all->a), lanes);
-    if (is_run(element) && lanes == pack) {
-      const Expr& base = ir::as<ir::Ramp>(element)->base;
-      std::vector<Expr> shifts;
-      for (int i = 0; i < pack; ++i) shifts.push_back(ir::constant_int(ir::DType::u32, 8 * i));
-      if (known.bounds.multiple_of(base) % pack == 0)
-        return byte_of(dtype, ir::broadcast(word_at(base), lanes),
-                       ir::make_vector(std::move(shifts)));
+    const Expr base = is_run(element) ? ir::as<ir::Ramp>(element)->base : Expr();
+    if (base && lanes % pack == 0 && known.bounds.multiple_of(base) % pack == 0) {
+      std::vector<Expr> parts, shifts;
+      for (int i = 0; i < lanes; ++i) {
+        parts.push_back(i % pack ? parts.back() : word_at(known.simplify(base + ir::index(i))));
+        shifts.push_back(ir::constant_int(ir::DType::u32, i % pack * bits));
+      }
+      const Expr word =
+          lanes == pack ? ir::broadcast(parts[0], lanes) : ir::make_vector(std::move(parts));
+      return cut_from(word, ir::make_vector(std::move(shifts)), bits, dtype);
     }
     std::vector<Expr> parts;
     for (int i = 0; i < lanes; ++i)

@@ -30,7 +30,7 @@ class PlacedBuffers {
 
   const Ports& ports_;
   const Capabilities& caps_;
-  std::unordered_set<const ir::BufferNode*> packed_;  // constants whose bytes share words
+  std::unordered_set<const ir::BufferNode*> packed_;  // constants whose elements share words
   std::map<const ir::BufferNode*, ir::Layout> layouts_;
   std::map<const ir::BufferNode*, ir::Buffer> by_old_;
   std::vector<std::pair<ir::Buffer, ir::Buffer>> fresh_;

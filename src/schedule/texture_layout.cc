@@ -53,11 +53,10 @@ Layout port_layout(const ir::BufferNode& buffer, const Capabilities& caps) {
 }
 
 Layout packed(Layout layout, const ir::BufferNode& buffer, const Capabilities& caps) {
-  constexpr int bytes = 4;
-  layout.pack = bytes;
+  layout.pack = 4 / ir::byte_size(buffer.dtype);
   const int64_t elements = product_or(buffer.shape, -1);
   if (caps.texture_memory)
-    set_texture(layout, elements < 0 ? -1 : (elements + bytes - 1) / bytes, caps);
+    set_texture(layout, elements < 0 ? -1 : (elements + layout.pack - 1) / layout.pack, caps);
   return layout;
 }
 

@@ -23,7 +23,7 @@ void set_texture(ir::Layout& layout, int64_t elements, const Capabilities& caps)
 
 // Inputs, outputs, constants: row-major; in textures four consecutive elements a texel.
 ir::Layout port_layout(const ir::BufferNode& buffer, const Capabilities& caps);
-// That of a constant of bytes, with four of them in each word.
+// That of a constant of one or two bytes an element, of which a word holds four or two.
 ir::Layout packed(ir::Layout layout, const ir::BufferNode& buffer, const Capabilities& caps);
 
 // Blocked along `dim` unless plain memory is the same thing.

@@ -272,6 +272,28 @@ TEST(LegalizeGpuTypes, RefusesWhatGpusLack) {
   EXPECT_EQ(legal.error().message, "bit cast from f64 to i64");
 }
 
+// Cut from a word, as of constants that share words: each of them, as f32 has it.
+TEST(LegalizeGpuTypes, HalvesOfWordsAreTheirNumbers) {
+  const Var word = var("word", DType::u32);
+  for (const DType half : {DType::f16, DType::bf16}) {
+    for (int64_t bits = 0; bits < 1 << 16; ++bits) {
+      const Expr high = binary(BinaryOp::shr, word, constant_int(DType::u32, 16));
+      const Expr cut = binary(BinaryOp::bit_and, high, constant_int(DType::u32, 0xffff));
+      const Expr number = bitcast(half, cast(DType::u16, cut));
+      const Scalar in = Scalar::of_int(DType::u32, bits << 16 | 0x1234);
+      const Scalar got = lowered(number, {word}, {in});
+      const Scalar want = convert(DType::f32, *reinterpret(half, Scalar::of_int(DType::u16, bits)));
+      ASSERT_EQ(got.dtype, DType::f32);
+      if (std::isnan(want.f)) {
+        ASSERT_TRUE(std::isnan(got.f)) << bits;
+      } else {
+        ASSERT_EQ(got.f, want.f) << bits;
+        ASSERT_EQ(std::signbit(got.f), std::signbit(want.f)) << bits;
+      }
+    }
+  }
+}
+
 TEST(LegalizeGpuTypes, WideConstantsBoundOrAreRefused) {
   const Var x = var("x", DType::i64);
   const Scalar five = Scalar::of_int(DType::i64, 5);

@@ -55,16 +55,37 @@ bool is_bound(const IntImm& imm) {
          imm.value == std::numeric_limits<int64_t>::max();
 }
 
-// Whether a value cut from a word has the range of a type of a byte already.
-bool is_byte_of(const Expr& value, DType narrow) {
+// Whether a value cut from a word has the range of a narrow type already.
+bool is_cut_to(const Expr& value, DType narrow) {
   const auto* cut = as<Binary>(value);
-  if (!cut || byte_size(narrow) != 1) return false;
+  const int bits = 8 * byte_size(narrow);
+  if (!cut) return false;
   const auto* splat = as<Broadcast>(cut->b);
   const auto by = as_int(splat ? splat->a : cut->b);
   if (!by) return false;
   return is_unsigned_int(narrow)
-             ? cut->op == BinaryOp::bit_and && *by >= 0 && *by <= 255
-             : cut->op == BinaryOp::shr && *by >= 24 && cut->type.dtype == DType::i32;
+             ? cut->op == BinaryOp::bit_and && *by >= 0 && *by < int64_t{1} << bits
+             : cut->op == BinaryOp::shr && *by >= 32 - bits && cut->type.dtype == DType::i32;
+}
+
+// The number that 16 bits mean, without f32's denormals, which some GPUs take for zeros.
+Expr number_of_half(DType half, const Expr& bits) {
+  const Type word = bits->type, single = word.with_dtype(DType::f32);
+  const auto shifted = [&](const Expr& e, int by) {
+    return binary(BinaryOp::shl, e, constant_int(word, by));
+  };
+  if (half == DType::bf16) return bitcast(single, shifted(bits, 16));
+  const auto part = [&](int64_t mask) {
+    return binary(BinaryOp::bit_and, bits, constant_int(word, mask));
+  };
+  const Expr magnitude = part(0x7fff), sign = shifted(part(0x8000), 16);
+  const Expr placed = shifted(magnitude, 13);
+  const Expr denormal = bitcast(word, cast(single, magnitude) * constant(single, 0x1p-24));
+  const Expr normal = placed + constant_int(word, 112 << 23);
+  const Expr special = binary(BinaryOp::bit_or, placed, constant_int(word, 0x7f800000));
+  const Expr value = select(magnitude >= constant_int(word, 0x7c00), special,
+                            select(magnitude < constant_int(word, 0x400), denormal, normal));
+  return bitcast(single, binary(BinaryOp::bit_or, value, sign));
 }
 
 bool leaves_range(UnaryOp op) {
@@ -200,7 +221,7 @@ class Legalizer {
     const DType from = node.a->type.dtype, to = node.type.dtype;
     Expr made = cast(legal(node.type), expr(node.a));
     if (!is_narrow(to) || from == DType::boolean) return made;
-    if (!is_float(from)) return fits(from, to) || is_byte_of(node.a, to) ? made : wrap(to, made);
+    if (!is_float(from)) return fits(from, to) || is_cut_to(node.a, to) ? made : wrap(to, made);
     const int bits = 8 * byte_size(to) - (is_signed_int(to) ? 1 : 0);
     const int64_t high = (int64_t{1} << bits) - 1, low = is_signed_int(to) ? -high - 1 : 0;
     return min(max(made, constant_int(made->type, low)), constant_int(made->type, high));
@@ -210,6 +231,8 @@ class Legalizer {
     const Expr a = expr(node.a);
     const bool same_lanes = node.a->type.lanes == node.type.lanes;
     if (same_lanes && byte_size(from) == 4) return bitcast(legal(node.type), a);
+    if (same_lanes && from == DType::u16 && (to == DType::f16 || to == DType::bf16))
+      return number_of_half(to, a);
     // A boolean is the byte 0 or 1.
     auto is_integral = [](DType t) { return is_int(t) || t == DType::boolean; };
     if (same_lanes && is_integral(from) && is_integral(to)) {

@@ -152,11 +152,11 @@ const roomOf = ({bytes, width = 0, height, layers = 0}: SlotEntry): number =>
 
 /**
  * Floats are stored as f32 where not as they are, integers and codes in 32 bits; GPUs have little else but
- * bytes, four in a word.
+ * types of one and two bytes, of which a word holds four and two.
  */
 const storable = (dtype: DType, storage: DType, kind: DeviceKind): boolean =>
   (storage === dtype || (/^b?f\d+$/.test(dtype) ? storage === 'f32' : /^[iu]32$/.test(storage))) &&
-  (kind === 'wasm' || /^[fiu]32$/.test(storage) || bytesOf(storage) === 1 || (kind === 'webgpu' && storage === 'f16'));
+  (kind === 'wasm' || /^[fiu]32$/.test(storage) || bytesOf(storage) <= 2);
 
 function readUnique<T extends {readonly name: string}>(
   root: Fields,

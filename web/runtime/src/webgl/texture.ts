@@ -25,10 +25,10 @@ export function formatOf(gl: WebGL2RenderingContext, type: TexelType): Format {
   }
 }
 
-/** Bytes share words of u32. */
+/** Elements of one or two bytes share words of u32. */
 export function texelType(storage: DType): TexelType {
   if (storage === 'f32' || storage === 'i32' || storage === 'u32') return storage;
-  if (bytesOf(storage) === 1) return 'u32';
+  if (bytesOf(storage) <= 2) return 'u32';
   throw new GossamerError('damaged', `webgl has no textures of ${storage}`);
 }
 
