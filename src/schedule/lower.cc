@@ -231,8 +231,8 @@ Stmt in_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coord
 namespace {
 
 // A tile of rows along an axis whose extent a run tells. Where it has as many, the last tile starts
-// early enough to end at the end; fewer run in tiles of half as many, and so on, at last one by
-// one.
+// early enough to end at the end; fewer run in tiles of half as many (rounded up), and so on, at
+// last one by one.
 struct Rows {
   Expr enough;  // null: any number is
   Nest nest;
@@ -292,7 +292,7 @@ std::vector<Rows> cut_rows(const Nest& nest) {
   const int64_t rows = found->factors[0];
   std::vector<Rows> cut{{extent >= ir::index(rows), nest}};
   cut[0].nest.splits[place].tail = Tail::shift;
-  for (int64_t part = rows / 2; part > 1; part /= 2)
+  for (int64_t part = (rows + 1) / 2; part > 1; part = (part + 1) / 2)
     cut.push_back({extent >= ir::index(part), fewer(part)});
   cut.push_back({{}, fewer(1)});
   return cut;
