@@ -12,9 +12,26 @@ library.env.allowLocalModels = true;
 library.env.allowRemoteModels = false;
 library.env.localModelPath = '/models/';
 
+/** Bytes that went to, from and within the memory of the GPU, other than by kernels. */
+const moved = {written: 0, copied: 0, mapped: 0};
+function counts(prototype, method, name, bytesOf) {
+  const own = prototype[method];
+  prototype[method] = function (...given) {
+    moved[name] += bytesOf(this, given);
+    return own.apply(this, given);
+  };
+}
+counts(GPUQueue.prototype, 'writeBuffer', 'written', (_, [, , data, from = 0, size]) => (size ?? data.length - from) * (data.BYTES_PER_ELEMENT ?? 1));
+counts(GPUCommandEncoder.prototype, 'copyBufferToBuffer', 'copied', (_, given) => given.at(-1));
+counts(GPUBuffer.prototype, 'mapAsync', 'mapped', ({size}, [, from = 0, length]) => length ?? size - from);
+
 globalThis.ask = async ({names, ...options}) => {
   const ask = asker(library, options);
   const answers = {};
-  for (const name of names) answers[name] = await ask(name);
+  for (const name of names) {
+    const before = {...moved};
+    answers[name] = await ask(name);
+    answers[name].moved = Object.fromEntries(Object.entries(moved).map(([key, bytes]) => [key, bytes - before[key]]));
+  }
   return {answers, refused};
 };

@@ -28,6 +28,9 @@ const listed = (text) => text?.split(',').filter(Boolean);
 /** Pipelines of different kinds, which `make test` runs on webgpu too. */
 const ON_WEBGPU = ['feature-extraction', 'image-classification', 'automatic-speech-recognition', 'text-generation, greedy'];
 
+/** Bytes of the scores that a greedy generation reads: 448 floats for each token of the prompt and each new one. */
+const SCORES = 4 * 448 * (7 + 24);
+
 const run = promisify(execFile);
 
 async function inNode(folder, models, dtype, names) {
@@ -132,6 +135,8 @@ for (const {models, form, names} of plans()) {
   if (drawn.every((name) => /does not support fp16/.test(answers[name].error))) tally.skip(`${form}, webgpu`, 'Transformers.js refuses it: this adapter has no shader-f16');
   else for (const name of drawn) judge('webgpu', name, answers[name]);
   tally.record(`a page asks no other server, ${form}`, refused);
+  const {moved} = answers['text-generation, greedy'] ?? {};
+  if (moved) tally.record(`caches of keys and values stay on the GPU, ${form}`, moved.copied <= SCORES && moved.mapped <= SCORES ? [] : `${moved.copied} bytes were copied and ${moved.mapped} mapped; the scores are ${SCORES}`);
 }
 await page?.close();
 tally.end();

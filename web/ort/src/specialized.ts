@@ -17,8 +17,13 @@ export interface Runnable extends Pick<Model, 'dispose' | 'groups' | 'run'> {
   readonly specializedShapes: readonly Shapes[];
 }
 
+/** Two extents of one name differ. onnxruntime takes them where the operators do. */
+const isUnequal = (problem: unknown): boolean => problem instanceof Error && /^input ".*" has \d+ along axis \d+ \(/.test(problem.message);
+
 /** The compiler, or a run, must know more of the feeds. */
-const asksForFeeds = (problem: unknown): boolean => problem instanceof Error && problem.message.includes('known when compiling');
+const asksForFeeds = (problem: unknown): boolean => problem instanceof Error && (problem.message.includes('known when compiling') || isUnequal(problem));
+
+const cannotCompile = (problem: unknown): boolean => problem instanceof Error && problem.message.includes('cannot be compiled');
 
 interface Given {
   readonly dtype: string;
@@ -31,6 +36,8 @@ type Named = readonly [name: string, given: Given];
 const MOST_ELEMENTS = 1024;
 /** That are kept for one session; the one unused for longest goes first. */
 const MOST_MODELS = 8;
+/** Shapes whose runs are counted. */
+const MOST_COUNTED = 64;
 /** Bytes on the device of a model that has a second one beside it for shapes that come again. */
 const MOST_BYTES = 256 * 2 ** 20;
 
@@ -62,7 +69,9 @@ class Specialized implements Runnable {
   readonly #models = new Map<string, Promise<Model>>();
   /** Of the ways: those before it were not enough. */
   #first = 0;
-  /** Runs of the general model by the shapes of their feeds. */
+  /** Whether shapes that come again get a model of their own. */
+  readonly #isOpen: boolean;
+  /** Runs of the general model by the shapes of their feeds, the latest ones. */
   readonly #runs = new Map<string, number>();
   readonly #ready = new Map<string, {readonly model: Model; readonly shapes: Shapes}>();
   #isDisposed = false;
@@ -77,6 +86,7 @@ class Specialized implements Runnable {
     this.groups = general?.groups ?? [];
     this.#general = general;
     this.#load = load;
+    this.#isOpen = general !== undefined && ports.inputs.some(({shape}) => shape?.some((extent) => typeof extent === 'string'));
   }
 
   async run<Result extends Output | readonly Output[] | undefined = Output>(feeds: Readonly<Record<string, Feed>>, options?: RunOptions): Promise<Record<string, Result>> {
@@ -99,7 +109,8 @@ class Specialized implements Runnable {
         this.#first = at;
         return results;
       } catch (problem) {
-        if (!asksForFeeds(problem)) throw problem;
+        // The names tell more than what the operators make of the shapes.
+        if (!asksForFeeds(problem)) throw isUnequal(refusal) && cannotCompile(problem) ? refusal : problem;
         refusal = problem;
       }
     }
@@ -109,15 +120,19 @@ class Specialized implements Runnable {
   /** The model for these shapes, where they came often and it is there. Compiled in the background, and never where that fails. */
   #specialFor(feeds: Readonly<Record<string, Feed>>): Model | undefined {
     const after = env.gossamer.specializeAfter;
-    const isOpen = this.inputs.some(({shape}) => shape?.some((extent) => typeof extent === 'string'));
-    if (!this.#general || !isOpen || after <= 0) return undefined;
-    const shapes: Shapes = Object.fromEntries(Object.entries(feeds as Record<string, {readonly shape?: readonly number[]}>).map(([name, {shape = []}]) => [name, shape]));
-    const key = textOf({shapes});
+    if (!this.#isOpen || after <= 0) return undefined;
+    let key = '';
+    for (const {name} of this.inputs) key += `${(feeds[name] as {readonly shape?: readonly number[]} | undefined)?.shape?.join()};`;
     const ready = this.#ready.get(key);
     if (ready) return ready.model;
     const runs = (this.#runs.get(key) ?? 0) + 1;
+    this.#runs.delete(key);
     this.#runs.set(key, runs);
-    if (runs === after && this.#ready.size < MOST_MODELS && this.#general.report().memory.persistent <= MOST_BYTES) {
+    // A cache that grows has other shapes in each run.
+    const [oldest = ''] = this.#runs.keys();
+    if (this.#runs.size > MOST_COUNTED) this.#runs.delete(oldest);
+    if (runs === after && this.#ready.size < MOST_MODELS && (this.#general as Model).report().memory.persistent <= MOST_BYTES) {
+      const shapes: Shapes = Object.fromEntries(Object.entries(feeds as Record<string, {readonly shape?: readonly number[]}>).map(([name, {shape = []}]) => [name, shape]));
       const made = this.#load({shapes});
       made.then((model) => (this.#isDisposed ? model.dispose() : this.#ready.set(key, {model, shapes})), () => undefined);
     }

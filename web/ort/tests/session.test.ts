@@ -349,6 +349,18 @@ test('shapes that come again have a model of their own', {skip}, async () => {
   await closed.release();
 });
 
+test('extents of one name may differ where the operators take them', {skip}, async () => {
+  const session = await InferenceSession.create(sum({a: ['n'], b: ['n']}));
+  const vector = (...values: number[]): Tensor => new Tensor('float32', values, [values.length]);
+  const added = async (a: Tensor, b: Tensor): Promise<unknown> => Object.values(await session.run({a, b}))[0]?.data;
+  assert.deepEqual(await added(vector(1, 2), vector(10, 20)), Float32Array.of(11, 22));
+  assert.deepEqual(await added(vector(1, 2, 3), vector(10)), Float32Array.of(11, 12, 13));
+  assert.deepEqual(await added(vector(5), vector(1, 2)), Float32Array.of(6, 7));
+  await assert.rejects(added(vector(1, 2, 3), vector(1, 2)), /input "b" has 2 along axis 0 \(n\), input "a" has 3/);
+  assert.deepEqual(await added(vector(1), vector(10)), Float32Array.of(11));
+  await session.release();
+});
+
 test('an axis of the run', {skip}, async () => {
   const session = await InferenceSession.create(summedOver(['a', 'b']));
   const x = new Tensor('float32', Float32Array.of(1, 2, 3, 4, 5, 6), [2, 3]);
