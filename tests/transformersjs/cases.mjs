@@ -43,6 +43,8 @@ export const CASES = [
   {name: 'text-to-speech', task: 'text-to-speech', checkpoint: 'vits', call: (pipe) => pipe('the ferry waited')},
   {name: 'text-generation, greedy', task: 'text-generation', checkpoint: 'llama', call: (pipe) => pipe(PROMPT, {max_new_tokens: 24, min_new_tokens: 24, do_sample: false, repetition_penalty: 1.5})},
   {name: 'text-generation, a batch', task: 'text-generation', checkpoint: 'llama', call: (pipe) => pipe([PROMPT, 'The train'], {max_new_tokens: 12, do_sample: false, repetition_penalty: 1.5})},
+  // Prompts of different lengths: the shorter one is padded on the left. The checkpoint is of grouped.mjs.
+  {name: 'text-generation, a batch by GroupQueryAttention', task: 'text-generation', checkpoint: 'grouped', call: (pipe) => pipe([PROMPT, 'The train'], {max_new_tokens: 12, do_sample: false, repetition_penalty: 1.5})},
   // The scores of a prompt, which every form must get right.
   {name: 'text-generation, scores', task: 'text-generation', checkpoint: 'llama', call: async (pipe) => (await pipe.model(pipe.tokenizer(PROMPT))).logits},
   {

@@ -10,7 +10,6 @@ globalThis.fetch = ((own) => (input, options) => {
 })(globalThis.fetch);
 library.env.allowLocalModels = true;
 library.env.allowRemoteModels = false;
-library.env.localModelPath = '/models/';
 
 /** Bytes that went to, from and within the memory of the GPU, other than by kernels. */
 const moved = {written: 0, copied: 0, mapped: 0};
@@ -25,7 +24,8 @@ counts(GPUQueue.prototype, 'writeBuffer', 'written', (_, [, , data, from = 0, si
 counts(GPUCommandEncoder.prototype, 'copyBufferToBuffer', 'copied', (_, given) => given.at(-1));
 counts(GPUBuffer.prototype, 'mapAsync', 'mapped', ({size}, [, from = 0, length]) => length ?? size - from);
 
-globalThis.ask = async ({names, ...options}) => {
+globalThis.ask = async ({folder, names, ...options}) => {
+  library.env.localModelPath = folder;
   const ask = asker(library, options);
   const answers = {};
   for (const name of names) {

@@ -8,6 +8,7 @@ import {mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:
 import path from 'node:path';
 import {gunzipSync, gzipSync} from 'node:zlib';
 import {once} from '../once.mjs';
+import {writeGrouped} from './grouped.mjs';
 
 const cache = path.resolve(import.meta.dirname, '../../third_party/cache');
 const stored = path.join(import.meta.dirname, 'skeletons');
@@ -182,7 +183,7 @@ function unpacked(file) {
 
 /** The folder of the filled checkpoints, made once. */
 export function seededCheckpoints() {
-  const key = createHash('sha256').update(readFileSync(import.meta.filename));
+  const key = createHash('sha256').update(readFileSync(import.meta.filename)).update(readFileSync(path.join(import.meta.dirname, 'grouped.mjs')));
   const names = readdirSync(stored).sort();
   for (const name of names) key.update(name).update(readFileSync(path.join(stored, name)));
   return once(path.join(cache, 'transformersjs-seeded'), key.digest('hex'), (folder) => {
@@ -193,6 +194,7 @@ export function seededCheckpoints() {
         writeFileSync(to, file.endsWith('.onnx') ? withInitializers(bytes, filled) : bytes);
       }
     }
+    writeGrouped(path.join(folder, 'grouped'), path.join(folder, 'llama'));
   });
 }
 

@@ -26,7 +26,7 @@ const {values: options} = parseArgs({options: {all: {type: 'boolean'}, form: {ty
 const listed = (text) => text?.split(',').filter(Boolean);
 
 /** Pipelines of different kinds, which `make test` runs on webgpu too. */
-const ON_WEBGPU = ['feature-extraction', 'image-classification', 'automatic-speech-recognition', 'text-generation, greedy'];
+const ON_WEBGPU = ['feature-extraction', 'image-classification', 'automatic-speech-recognition', 'text-generation, greedy', 'text-generation, a batch by GroupQueryAttention'];
 
 /** Bytes of the scores that a greedy generation reads: 448 floats for each token of the prompt and each new one. */
 const SCORES = 4 * 448 * (7 + 24);
@@ -39,8 +39,8 @@ async function inNode(folder, models, dtype, names) {
   return new Map(stdout.split('\n').filter((line) => line.startsWith('{"name"')).map((line) => JSON.parse(line)).map((answer) => [answer.name, answer]));
 }
 
-/** A page with the bundle, and the models that it reads. */
-async function openPage(own, models) {
+/** A page with the bundle, and the folders of models that it reads. */
+async function openPage(own) {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'gossamer-transformersjs-'));
   await bundle({
     entryPoints: {page: path.join(import.meta.dirname, 'page.mjs')},
@@ -54,7 +54,7 @@ async function openPage(own, models) {
       },
     }],
   });
-  const handlers = {'': folderHandler(folder), ort: folderHandler(path.join(root, 'web/ort/dist')), models: folderHandler(models)};
+  const handlers = {'': folderHandler(folder), ort: folderHandler(path.join(root, 'web/ort/dist')), exported: folderHandler(exported), seeded: folderHandler(seededCheckpoints())};
   const html = folderHandler(import.meta.dirname);
   const server = createServer((request, response) => {
     const {pathname} = new URL(request.url, 'http://x');
@@ -92,10 +92,17 @@ async function openPage(own, models) {
 function plans() {
   const only = listed(options.only);
   const chosen = CASES.filter(({name}) => !only || only.some((each) => name.includes(each)));
-  if (options.all) return (listed(options.form) ?? Object.keys(SUFFIXES)).map((form) => ({models: exported, form, names: chosen.map(({name}) => name)}));
   const models = seededCheckpoints();
-  const forms = new Set(chosen.map(({checkpoint}) => FORMS[checkpoint]));
-  return [...forms].map((form) => ({models, form, names: chosen.filter(({checkpoint}) => FORMS[checkpoint] === form).map(({name}) => name)}));
+  const namesOf = (cases) => cases.map(({name}) => name);
+  const isWritten = ({checkpoint}) => checkpoint === 'grouped';
+  if (options.all) {
+    const forms = listed(options.form) ?? Object.keys(SUFFIXES);
+    const plans = forms.map((form) => ({models: exported, form, names: namesOf(chosen.filter((each) => !isWritten(each)))}));
+    return [...plans, {models, form: 'fp32', names: namesOf(chosen.filter(isWritten))}].filter(({names}) => names.length > 0);
+  }
+  const formOf = ({checkpoint}) => FORMS[checkpoint] ?? 'fp32';
+  const forms = new Set(chosen.map(formOf));
+  return [...forms].map((form) => ({models, form, names: namesOf(chosen.filter((each) => formOf(each) === form))}));
 }
 
 const tally = new Tally();
@@ -130,8 +137,8 @@ for (const {models, form, names} of plans()) {
   }
   const drawn = options.all ? names : names.filter((name) => ON_WEBGPU.includes(name));
   if (!targets.includes('webgpu') || drawn.length === 0) continue;
-  page ??= await openPage(own, models);
-  const {answers, refused} = await page.ask({names: drawn, dtype: form, device: 'webgpu'});
+  page ??= await openPage(own);
+  const {answers, refused} = await page.ask({folder: models === exported ? '/exported/' : '/seeded/', names: drawn, dtype: form, device: 'webgpu'});
   if (drawn.every((name) => /does not support fp16/.test(answers[name].error))) tally.skip(`${form}, webgpu`, 'Transformers.js refuses it: this adapter has no shader-f16');
   else for (const name of drawn) judge('webgpu', name, answers[name]);
   tally.record(`a page asks no other server, ${form}`, refused);
