@@ -72,7 +72,8 @@ export declare namespace Env {
     cache: boolean | string;
     /**
      * After so many runs with the same shapes a session of open dimensions compiles the model for them, in the background, and uses it as
-     * soon as it is there (results may round differently). 0: never. Default 8. Models of more than 256 MB on the device stay as they are.
+     * soon as it is there (results may round differently). 0: never. Default 8. The lengths of a generation are not counted. Models of
+     * more than 256 MB on the device stay as they are.
      */
     specializeAfter: number;
   }

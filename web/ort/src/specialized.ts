@@ -36,8 +36,8 @@ type Named = readonly [name: string, given: Given];
 const MOST_ELEMENTS = 1024;
 /** That are kept for one session; the one unused for longest goes first. */
 const MOST_MODELS = 8;
-/** Shapes whose runs are counted. */
-const MOST_COUNTED = 64;
+/** Shapes whose runs are counted: the lengths of a generation, of which each run has another, come and go uncounted. */
+const MOST_COUNTED = 4;
 /** Bytes on the device of a model that has a second one beside it for shapes that come again. */
 const MOST_BYTES = 256 * 2 ** 20;
 

@@ -349,6 +349,22 @@ test('shapes that come again have a model of their own', {skip}, async () => {
   await closed.release();
 });
 
+test('shapes that grow from run to run have no models of their own', {skip}, async () => {
+  const session = await InferenceSession.create(perceptron('n'));
+  for (let at = 0; at < 60; ++at) {
+    const rows = 1 + (at % 6);
+    await session.run({x: new Tensor('float32', new Float32Array(3 * rows), [rows, 3])});
+  }
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.deepEqual(session.specializedShapes, []);
+  for (let at = 0; at < 8; ++at) {
+    await session.run({x: x(4)});
+    await session.run({x: x(2)});
+  }
+  while ((session.specializedShapes ?? []).length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+  await session.release();
+});
+
 test('extents of one name may differ where the operators take them', {skip}, async () => {
   const session = await InferenceSession.create(sum({a: ['n'], b: ['n']}));
   const vector = (...values: number[]): Tensor => new Tensor('float32', values, [values.length]);
