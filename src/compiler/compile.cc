@@ -9,6 +9,7 @@
 #include "onnx/reader.h"
 #include "schedule/layout.h"
 #include "schedule/legalize_stages.h"
+#include "schedule/widen_halves.h"
 #include "schedule/winograd.h"
 #ifdef GOSSAMER_LLVM
 #include "codegen/llvm/emit.h"
@@ -126,6 +127,7 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
   graph::hoist_constants(stages, max_buffers);
   use_algorithms(stages, caps, options);
   graph::drop_dead(stages);
+  if (options.fuse) schedule::widen_halves(stages.program, graph::states_of(stages), caps);
   // Of textures as many are read.
   if (!caps.has_f64) graph::place_on_side(stages, max_buffers + (caps.texture_memory ? 1 : 0));
   use_layouts(stages, caps, options);
