@@ -21,7 +21,8 @@ async function fetchModule(url: string): Promise<WebAssembly.Module> {
   if (files) return WebAssembly.compile(await files.readFile(new URL(url)));
   const response = await fetch(url);
   if (!response.ok) throw new Error(`${url}: the server answered ${response.status}`);
-  // Not compileStreaming: it insists on a content type that many static servers do not send.
+  // While it arrives, and from the browser's cache of machine code the next time. Many static servers send another content type.
+  if (response.headers.get('content-type') === 'application/wasm') return WebAssembly.compileStreaming(response);
   return WebAssembly.compile(await response.arrayBuffer());
 }
 
