@@ -51,8 +51,8 @@ class KernelSet {
     std::vector<ir::Expr> scalars;
     std::vector<ir::Buffer> buffers;
   };
-  // `device`: 0, or 1 for what the CPU beside a GPU computes. `point`: in place of the default one
-  // and of records, where it is legal. An error names the group's nodes.
+  // `device`: 0, or 1 for stages that the CPU computes for a GPU. `point`, if legal, is used
+  // instead of records and the default point. An error names the group's nodes.
   Result<Use> add(const schedule::Group& group, const schedule::Capabilities& capabilities,
                   int device, const schedule::Point* point = nullptr);
 

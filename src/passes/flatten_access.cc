@@ -95,7 +95,7 @@ Address address_of(const ir::BufferNode& buffer, const std::vector<Expr>& indice
   return {add(multiply(texel, ir::index(4)), c.back()), layer};
 }
 
-// `bits` of words from `shift` on, as elements of a type of so many.
+// Elements of `bits` bits each, taken from words at bit `shift`.
 Expr cut_from(const Expr& word, const Expr& shift, int bits, ir::DType dtype) {
   const auto number = [&](ir::DType type, int64_t value) {
     return ir::constant_int(word->type.with_dtype(type), value);

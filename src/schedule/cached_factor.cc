@@ -25,7 +25,7 @@ int axis_of(const ops::Stage& stage, const Expr& factor) {
   return found;
 }
 
-// Of an axis, the loops that are not the launch's.
+// The loops of an axis that run inside an invocation.
 std::vector<LoopId> columns_of(const Nest& nest, int axis) {
   std::vector<LoopId> columns = nest.leaves(nest.axes[static_cast<size_t>(axis)]);
   std::erase_if(columns, [&](LoopId id) { return is_bound(nest.loop(id).kind); });
@@ -43,7 +43,7 @@ CachedFactor::CachedFactor(const ops::Stage& stage, const Nest& nest, Coordinate
     : nest_(nest), stage_(stage), step_(ir::var("step")), column_(ir::index(0)) {
   const int operand = nest.cached->operand;
   const Factors factors = factors_of(stage);
-  const Expr factor = operand == 0 ? factors.a : factors.b;
+  const Expr factor = factor_of(stage, operand);
   const int axis = axis_of(stage, factor);
   columns_ = columns_of(nest, axis);
   for (LoopId id : columns_) {
@@ -93,7 +93,7 @@ Result<> Schedule::cache(LoopId loop, int operand) {
   if (capabilities_.max_private_bytes == 0)
     return fail(cat(what, "work items of ", name_of(capabilities_.kind), " have no such memory"));
   const Expr factor = factor_of(stage_, operand);
-  if (!factor.get()) return fail(what + "the stage is no sum of products");
+  if (!factor.get()) return fail(what + "the stage is not a sum of products");
   if (stage_.reduce_axes.size() != 1 || !ir::as_int(stage_.reduce_extents[0]))
     return fail(what + "the reduction has no known length");
   if (axis_of(stage_, factor) < 0) return fail(what + "it moves along other than one axis");

@@ -9,7 +9,7 @@ namespace gossamer::schedule {
 
 class CachedFactor {
  public:
-  // Of a nest with `cached`.
+  // `nest.cached` must be set.
   CachedFactor(const ops::Stage& stage, const Nest& nest, Coordinates& coordinates);
 
   // The stage with the factor read from that memory.

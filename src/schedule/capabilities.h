@@ -39,7 +39,7 @@ struct Capabilities {
   int max_storage_buffers = 8;     // of a compute kernel, output included
   int max_group_size = 256;        // invocations of a workgroup
   int64_t max_group_bytes = 0;     // of memory that a workgroup shares
-  int64_t max_private_bytes = 0;   // of memory that a work item has for itself, beside registers
+  int64_t max_private_bytes = 0;   // memory of a work item in addition to its registers
   bool hardware = false;           // a GPU, not software that acts as one: sharing tiles pays
   bool multiply_adds = false;      // wasm: with relaxed SIMD's
   int64_t max_binding_bytes = int64_t{4} << 30;  // of one tensor in a compute kernel

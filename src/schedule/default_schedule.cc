@@ -90,6 +90,13 @@ Result<> reduction(Schedule& s, const Tiling& t) {
   return bind_points(s, points, t);
 }
 
+Result<> bind_workgroups(Schedule& s, const Loops& grid, const Loops& invocations) {
+  GS_ASSIGN(const LoopId item, s.fuse(grid, "item"));
+  GS_ASSIGN(const LoopId invocation, s.fuse(invocations, "invocation"));
+  GS_TRY(s.bind(invocation, ir::LoopKind::group));
+  return s.bind(item, ir::LoopKind::grid);
+}
+
 // A workgroup's tile of the output, its invocations interleaved in it so that neighbours write
 // neighbours, and both operands' tiles in group memory, block by block of one reduction axis. With
 // parts, so many invocations share a tile of registers, each with every so-manieth block.
@@ -148,10 +155,29 @@ Result<> grouped(Schedule& s, const Tiling& t) {
   GS_TRY(unroll_innermost(s, {blocks[1]}, t.unroll));
   GS_TRY(unroll(s, tile));
   GS_TRY(s.vectorize(lane));
-  GS_ASSIGN(const LoopId item, s.fuse(grid, "item"));
-  GS_ASSIGN(const LoopId invocation, s.fuse(group, "invocation"));
-  GS_TRY(s.bind(invocation, ir::LoopKind::group));
-  return s.bind(item, ir::LoopKind::grid);
+  return bind_workgroups(s, grid, group);
+}
+
+// Splits the reduction's axis among the invocations of a workgroup, by the number of parts and, if
+// there is a second factor, the length of a piece: the loops that an invocation walks, and its
+// part.
+Result<std::pair<Loops, LoopId>> share_reduction(Schedule& s, const Tiling& t,
+                                                 std::vector<int64_t> factors) {
+  Loops walk;
+  LoopId part = -1;
+  for (size_t r = 0; r < s.stage().reduce_axes.size(); ++r) {
+    walk.push_back(s.reduce_axis(r));
+    if (static_cast<int>(r) != t.reduce_axis) continue;
+    const std::string name = s.nest().loop(walk.back()).name;
+    std::vector<std::string> names{name + ".step", "part"};
+    if (factors.size() > 1) names.push_back(name);
+    GS_ASSIGN(const Loops parts, s.split(walk.back(), factors, Tail::guard, names));
+    walk.back() = parts[0];
+    part = parts[1];
+    walk.insert(walk.end(), parts.begin() + 2, parts.end());
+  }
+  GS_TRY(s.rfactor(part));
+  return std::pair(walk, part);
 }
 
 // A few vectors of the output a workgroup, for each of which several invocations walk a part of the
@@ -177,18 +203,8 @@ Result<> parted(Schedule& s, const Tiling& t) {
       grid.push_back(axis);
     }
   }
-  Loops walk;
-  LoopId part = -1;
-  for (size_t r = 0; r < s.stage().reduce_axes.size(); ++r) {
-    walk.push_back(s.reduce_axis(r));
-    if (static_cast<int>(r) != t.reduce_axis) continue;
-    const std::string name = s.nest().loop(walk.back()).name;
-    GS_ASSIGN(const Loops parts,
-              s.split(walk.back(), {t.parts}, Tail::guard, {name + ".step", "part"}));
-    walk.back() = parts[0];
-    part = parts[1];
-  }
-  GS_TRY(s.rfactor(part));
+  GS_ASSIGN(const auto shared, share_reduction(s, t, {t.parts}));
+  const auto& [walk, part] = shared;
   Loops order = grid;
   order.push_back(part);
   order.push_back(column);
@@ -200,10 +216,7 @@ Result<> parted(Schedule& s, const Tiling& t) {
   GS_TRY(unroll_innermost(s, walk, t.unroll));
   GS_TRY(unroll(s, tile));
   GS_TRY(s.vectorize(lane));
-  GS_ASSIGN(const LoopId item, s.fuse(grid, "item"));
-  GS_ASSIGN(const LoopId invocation, s.fuse({part, column}, "invocation"));
-  GS_TRY(s.bind(invocation, ir::LoopKind::group));
-  return s.bind(item, ir::LoopKind::grid);
+  return bind_workgroups(s, grid, {part, column});
 }
 
 // A few columns of the output a workgroup. Its invocations share the sum of each, one piece of
@@ -225,19 +238,8 @@ Result<> pieces(Schedule& s, const Tiling& t) {
     column = parts[1];
     row = parts[2];
   }
-  Loops walk;
-  LoopId part = -1;
-  for (size_t r = 0; r < s.stage().reduce_axes.size(); ++r) {
-    walk.push_back(s.reduce_axis(r));
-    if (static_cast<int>(r) != t.reduce_axis) continue;
-    const std::string name = s.nest().loop(walk.back()).name;
-    GS_ASSIGN(const Loops parts, s.split(walk.back(), {t.parts, t.reduce_block}, Tail::guard,
-                                         {name + ".step", "part", name}));
-    walk.back() = parts[0];
-    part = parts[1];
-    walk.push_back(parts[2]);
-  }
-  GS_TRY(s.rfactor(part));
+  GS_ASSIGN(const auto shared, share_reduction(s, t, {t.parts, t.reduce_block}));
+  const auto& [walk, part] = shared;
   Loops order = grid;
   order.push_back(column);
   order.push_back(part);
@@ -247,10 +249,7 @@ Result<> pieces(Schedule& s, const Tiling& t) {
   GS_TRY(s.accumulate(walk[0]));
   GS_TRY(unroll_innermost(s, walk, t.unroll));
   GS_TRY(unroll(s, {row}));
-  GS_ASSIGN(const LoopId item, s.fuse(grid, "item"));
-  GS_ASSIGN(const LoopId invocation, s.fuse({column, part}, "invocation"));
-  GS_TRY(s.bind(invocation, ir::LoopKind::group));
-  return s.bind(item, ir::LoopKind::grid);
+  return bind_workgroups(s, grid, {column, part});
 }
 
 // Rows and segments outside, the axis in order inside of each, lanes over neighbouring rows.
