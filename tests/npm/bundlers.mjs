@@ -53,10 +53,10 @@ const sources = {'index.html': 'vite/index.html', plain: 'vite/plain'};
 
 /** How each is built, and where its page is then. `more`: with --all. */
 const APPS = {
-  vite: vite({}),
+  vite: vite({'models.js': 'vite6/main.js'}),
   // Its own main.js has no @gossamer/tensor: Vite 6, which Astro has, compiles for browsers without top-level await (web/tensor/README.md).
   vite6: vite(sources),
-  vite7: {...vite({...sources, 'main.js': 'vite/main.js'}), more: true},
+  vite7: {...vite({...sources, 'main.js': 'vite/main.js', 'models.js': 'vite6/main.js'}), more: true},
   webpack: {
     async build(folder) {
       await run(program(folder, 'webpack'), ['--mode', 'production'], {cwd: folder, env});
@@ -64,7 +64,7 @@ const APPS = {
       copyFileSync(path.join(folder, 'index.html'), path.join(folder, 'dist/index.html'));
       copyFileSync(path.join(folder, 'index.html'), path.join(folder, 'public/index.html'));
     },
-    also: {plain: 'vite/plain'},
+    also: {plain: 'vite/plain', 'src/index.js': 'vite/main.js', 'src/models.js': 'vite6/main.js'},
     plain: 'dist-plain',
     places: {
       'built by webpack': (folder, files) => serve(path.join(folder, 'dist'), files, {policy: 'strict'}),
@@ -83,7 +83,7 @@ const APPS = {
     more: true,
   },
   sveltekit: {
-    also: {'src/use.js': 'vite/main.js'},
+    also: {'src/use.js': 'vite/main.js', 'src/models.js': 'vite6/main.js'},
     assets: 'static',
     build: (folder) => run(program(folder, 'vite'), ['build'], {cwd: folder, env}),
     places: {
