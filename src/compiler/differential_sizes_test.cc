@@ -294,6 +294,7 @@ std::vector<Sized> decoded_products() {
   };
   return {
       bytes("two rows", {{2, 256}, {32, 8, 16}, {32, 8}}, product(256, 32, 4, 32)),
+      bytes("long rows", {{2, 1056}, {18, 33, 16}, {18, 33}}, product(1056, 18, 4, 32)),
       bytes("edges", {{3, 200}, {18, 7, 16}, {126}}, product(200, 18, 4, 32)),
       bytes("forty rows", {{40, 64}, {64, 2, 16}, {64, 2}}, product(64, 64, 4, 32)),
       bytes("odd rows", {{37, 72}, {40, 5, 8}, {200}}, product(72, 40, 4, 16)),

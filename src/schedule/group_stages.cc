@@ -11,6 +11,7 @@
 #include "schedule/access.h"
 #include "schedule/in_place.h"
 #include "schedule/row_schedule.h"
+#include "schedule/stage_in.h"
 #include "schedule/tiling.h"
 
 namespace gossamer::schedule {
@@ -91,8 +92,9 @@ bool is_rowwise(const Stage& stage) {
   if (stage.kind != StageKind::reduce || stage.reduce_axes.empty() || stage.in_order ||
       !stage.starts.empty())
     return false;
-  // Products read each element many times: their tiles are worth more than a launch.
-  return pattern_of(stage) != Pattern::contraction;
+  // Products read each element many times: their tiles are worth more than a launch. Products with
+  // a decoded factor have schedules of their own, which a group has no use for.
+  return pattern_of(stage) != Pattern::contraction && !decoded_factor(stage).get();
 }
 
 class Grouper {

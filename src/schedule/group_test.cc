@@ -233,6 +233,25 @@ TEST(Groups, RowsOfFewInvocationsAreCutOnHardware) {
   EXPECT_EQ(grouped(few.program(), {few.c.get()}, with_hardware()), "sum; quotient");
 }
 
+// Products with one row are reductions of rows like others, unless a factor is decoded.
+TEST(Groups, DecodedProductsAreAlone) {
+  const Var i = ir::var("i"), j = ir::var("j"), k = ir::var("k");
+  // One product, and another one that is multiplied by its results.
+  const auto launches = [&](const Stage& gate) {
+    Stage up = gate;
+    up.output = ir::buffer("D", DType::f32, gate.extents);
+    up.result = up.result * ir::load(gate.output, {up.axes[0], up.axes[1]});
+    return grouped({gate, up}, {up.output.get()}, with_hardware());
+  };
+  const Stage decoded = decoded_product(index(1), index(2048), index(64));
+  const Buffer a = ir::buffer("A", DType::f32, {index(1), index(2048)});
+  const Buffer b = ir::buffer("B", DType::f32, {index(64), index(2048)});
+  EXPECT_EQ(launches(sum(decoded.output, {i, j}, {k}, {index(2048)},
+                         ir::load(a, {i, k}) * ir::load(b, {j, k}))),
+            "sum + sum");
+  EXPECT_EQ(launches(decoded), "sum; sum");
+}
+
 TEST(Groups, MapsOverTheSamePoints) {
   const Buffer a = ir::buffer("A", DType::f32, {index(8)}),
                b = ir::buffer("B", DType::f32, {index(8)}),

@@ -64,6 +64,19 @@ inline Stage product(Expr m, Expr k, Expr n) {
 }
 inline Stage product() { return product(index(6), index(10), index(8)); }
 
+// C[i, j] = sum over k of A[i, k] * B[j, k] * S[j, k // 32], where B holds bytes; or of B[k, j].
+inline Stage decoded_product(Expr m, Expr k, Expr n, bool transposed = true) {
+  const Buffer a = ir::buffer("A", DType::f32, {m, k});
+  const Buffer b =
+      transposed ? ir::buffer("B", DType::u8, {n, k}) : ir::buffer("B", DType::u8, {k, n});
+  const Buffer s = ir::buffer("S", DType::f32, {n, ir::floordiv(k, 32)});
+  const Var i = ir::var("i"), j = ir::var("j"), r = ir::var("k");
+  const Expr byte = transposed ? ir::load(b, {j, r}) : ir::load(b, {r, j});
+  return sum(ir::buffer("C", DType::f32, {m, n}), {i, j}, {r}, {k},
+             ir::load(a, {i, r}) *
+                 (ir::cast(DType::f32, byte) * ir::load(s, {j, ir::floordiv(Expr(r), 32)})));
+}
+
 // C[] = sum over k of A[k]
 inline Stage total(int64_t extent) {
   const Buffer a = ir::buffer("A", DType::f32, {index(extent)});

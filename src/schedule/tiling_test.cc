@@ -34,5 +34,25 @@ TEST(Tiling, SumsWithoutRowsAreSeveralAtATime) {
             1);
 }
 
+// The pieces that invocations take of a column, how many share it, and columns at a time.
+TEST(Tiling, PiecesOfColumnsFillLoads) {
+  Capabilities hardware = capabilities_of(TargetKind::webgpu);
+  hardware.hardware = true;
+  const auto pieces = [&](int64_t length, int64_t columns, bool transposed = true) {
+    const Tiling t = default_tiling(
+        decoded_product(index(1), index(length), index(columns), transposed), hardware);
+    return t.vector_axis < 0 && t.parts > 1 ? cat(t.parts, " x ", t.reduce_block, ", ", t.rows)
+                                            : "none";
+  };
+  EXPECT_EQ(pieces(2048, 512), "64 x 32, 2");
+  EXPECT_EQ(pieces(2048, 2048), "64 x 32, 4");
+  EXPECT_EQ(pieces(2048, 128256), "64 x 32, 8");
+  EXPECT_EQ(pieces(8192, 2048), "128 x 32, 4");
+  EXPECT_EQ(pieces(14336, 4096), "112 x 32, 4");  // without a rest
+  EXPECT_EQ(pieces(320, 2048), "20 x 16, 4");     // shorter pieces, so that invocations have one
+  EXPECT_EQ(pieces(64, 2048), "none");
+  EXPECT_EQ(pieces(2048, 2048, false), "none");  // pieces would be read with strides
+}
+
 }  // namespace
 }  // namespace gossamer::schedule
