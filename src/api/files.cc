@@ -102,6 +102,19 @@ Result<> write_files(const fs::path& folder, const package::Files& files) {
   return {};
 }
 
+Result<package::Files> read_package(const fs::path& folder) {
+  package::Files files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (!entry.is_regular_file()) continue;
+    GS_ASSIGN(Bytes bytes, read_file(entry.path()));
+    files.push_back({entry.path().filename().string(), std::move(bytes)});
+  }
+  if (error) return fail_at(folder.string(), error.message());
+  std::ranges::sort(files, {}, &package::File::name);
+  return files;
+}
+
 Result<> write_package(const fs::path& folder, const package::Files& files) {
   std::error_code error;
   fs::path target = folder;

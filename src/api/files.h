@@ -33,6 +33,9 @@ Result<> write_files(const std::filesystem::path& folder, const package::Files& 
 // whole new package or what was there before. Replaces only a folder that is empty or a package.
 Result<> write_package(const std::filesystem::path& folder, const package::Files& files);
 
+// The files of a folder that write_package wrote, by name.
+Result<package::Files> read_package(const std::filesystem::path& folder);
+
 // A fresh folder under the system's temporary directory, removed with everything in it at the end.
 class TemporaryFolder {
  public:

@@ -13,6 +13,7 @@
 #include <cstdio>
 
 #include "gossamer/compare.h"
+#include "gossamer/compiled_once.h"
 #include "gossamer/kept_verdicts.h"
 #include "gossamer/sample_file.h"
 
@@ -128,7 +129,7 @@ void judge(const std::vector<ops::TensorData>& outputs, const std::vector<Port>&
 }
 
 Verdict run_case(const TestCase& test, const std::string& target, const RunnerOptions& runner,
-                 const JudgeOptions& options, const KeptVerdicts* kept) {
+                 const JudgeOptions& options, const CompiledOnce& once, const KeptVerdicts* kept) {
   Verdict verdict;
   verdict.name = test.name;
   const auto attempt = [&]() -> Result<> {
@@ -143,11 +144,17 @@ Verdict run_case(const TestCase& test, const std::string& target, const RunnerOp
     const auto make = [&](const onnx::Known& known) -> Result<> {
       chosen.known = known;
       feeds = left_of(ports, given, known);
-      if (!kept || !runs_here_on(target, native_device)) {
+      if (!runs_here_on(target, native_device)) {
         GS_ASSIGN(model, make_runner(target, content.model, chosen));
         return {};
       }
-      GS_ASSIGN(const package::Files files, compile_native(target, content.model, chosen));
+      const auto compile = [&] { return compile_native(target, content.model, chosen); };
+      GS_ASSIGN(const package::Files files,
+                names_of(known).empty() ? once.files(test, compile) : compile());
+      if (!kept) {
+        GS_ASSIGN(model, load_native_runner(files, chosen));
+        return {};
+      }
       std::string key = kept->package_key(files, feeds, content, traits);
       if (auto found = kept->find(key, test.name)) {
         verdict = *std::move(found);

@@ -10,6 +10,7 @@
 
 namespace gossamer::command {
 
+class CompiledOnce;
 class KeptVerdicts;
 
 struct JudgeOptions {
@@ -53,7 +54,7 @@ void judge(const std::vector<ops::TensorData>& outputs, const std::vector<Port>&
 
 // All of it for a target that runs here. `kept` may be nullptr.
 Verdict run_case(const TestCase& test, const std::string& target, const RunnerOptions& runner,
-                 const JudgeOptions& options, const KeptVerdicts* kept);
+                 const JudgeOptions& options, const CompiledOnce& once, const KeptVerdicts* kept);
 
 std::string to_json(const Verdict& verdict);
 std::optional<Verdict> verdict_from_json(const std::string& json);

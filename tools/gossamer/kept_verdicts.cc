@@ -15,7 +15,7 @@ namespace gossamer::command {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = rapidjson::Value;
+using JsonValue = rapidjson::Value;
 
 // Variables that drivers, browsers and the run time read. Their values are part of each key.
 constexpr std::string_view variables[] = {"GOSSAMER_", "ANGLE_", "CL_", "DRI_",  "EGL_", "GALLIUM_",
@@ -48,14 +48,14 @@ std::string environment() {
   return text;
 }
 
-const Json* field(const Json& object, const char* name) {
+const JsonValue* field(const JsonValue& object, const char* name) {
   if (!object.IsObject()) return nullptr;
   const auto found = object.FindMember(name);
   return found == object.MemberEnd() ? nullptr : &found->value;
 }
 
-std::string text_field(const Json& object, const char* name) {
-  const Json* text = field(object, name);
+std::string text_field(const JsonValue& object, const char* name) {
+  const JsonValue* text = field(object, name);
   return text && text->IsString() ? text->GetString() : "";
 }
 
@@ -69,15 +69,15 @@ std::string state_of(const char* file) {
 }
 
 // A file or a variable that is not as it was when identity.json was written; "" where all are.
-std::string changed(const Json& identity, const Json& part) {
-  for (const Json* owner : {&identity, &part}) {
-    const Json* files = field(*owner, "files");
+std::string changed(const JsonValue& identity, const JsonValue& part) {
+  for (const JsonValue* owner : {&identity, &part}) {
+    const JsonValue* files = field(*owner, "files");
     if (!files || !files->IsObject()) return "the list of files";
     for (const auto& [name, state] : files->GetObject())
       if (!state.IsString() || state_of(name.GetString()) != state.GetString())
         return name.GetString();
   }
-  const Json* values = field(identity, "environment");
+  const JsonValue* values = field(identity, "environment");
   if (!values || !values->IsObject()) return "the environment";
   for (const auto& [name, value] : values->GetObject()) {
     const char* now = std::getenv(name.GetString());
@@ -103,8 +103,8 @@ Result<Identity> read_identity(const fs::path& folder, const std::string& device
   if (const std::string other = text_field(document, "program"); program != other)
     return fail_at(path.string(), cat("describes \"", other, "\", not ", program), hint);
   for (const char* name : {"native", "web"}) {
-    const Json* part = field(document, name);
-    const Json* devices = part ? field(*part, "devices") : nullptr;
+    const JsonValue* part = field(document, name);
+    const JsonValue* devices = part ? field(*part, "devices") : nullptr;
     if (!devices || text_field(*devices, device.c_str()).empty()) continue;
     if (const std::string what = changed(document, *part); !what.empty())
       return fail_at(path.string(), cat("was written before ", what, " changed"), hint);

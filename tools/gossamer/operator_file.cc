@@ -14,7 +14,7 @@ namespace gossamer::command {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = rapidjson::Value;
+using JsonValue = rapidjson::Value;
 using onnx::Message;
 
 // Tests that name no opset mean the newest one of their time.
@@ -37,13 +37,13 @@ constexpr ElementType element_types[] = {
     {"uint4", 21, ir::DType::u8, 4},     {"int4", 22, ir::DType::i8, 4},
 };
 
-const Json* member(const Json& object, const char* key) {
+const JsonValue* member(const JsonValue& object, const char* key) {
   const auto found = object.FindMember(key);
   return found == object.MemberEnd() || found->value.IsNull() ? nullptr : &found->value;
 }
 
-std::string text_of(const Json& object, const char* key) {
-  const Json* text = member(object, key);
+std::string text_of(const JsonValue& object, const char* key) {
+  const JsonValue* text = member(object, key);
   return text && text->IsString() ? std::string(text->GetString(), text->GetStringLength())
                                   : std::string();
 }
@@ -61,13 +61,13 @@ Result<rapidjson::Document> parse(const fs::path& file) {
 }
 
 // An array of objects that have an operator and cases.
-bool has_the_form(const Json& tests) {
+bool has_the_form(const JsonValue& tests) {
   if (!tests.IsArray() || tests.Empty()) return false;
-  for (const Json& test : tests.GetArray()) {
+  for (const JsonValue& test : tests.GetArray()) {
     if (!test.IsObject() || text_of(test, "operator").empty()) return false;
-    const Json* cases = member(test, "cases");
+    const JsonValue* cases = member(test, "cases");
     if (!cases || !cases->IsArray()) return false;
-    for (const Json& one : cases->GetArray())
+    for (const JsonValue& one : cases->GetArray())
       if (!one.IsObject()) return false;
   }
   return true;
@@ -79,14 +79,14 @@ std::string printable(std::string text) {
   return text;
 }
 
-Result<const ElementType*> type_of(const Json& tensor) {
+Result<const ElementType*> type_of(const JsonValue& tensor) {
   const std::string name = text_of(tensor, "type");
   for (const ElementType& type : element_types)
     if (type.name == name) return &type;
   return fail(cat("element type \"", name, "\" is not known"));
 }
 
-Result<ir::Scalar> number_of(const Json& value, ir::DType dtype) {
+Result<ir::Scalar> number_of(const JsonValue& value, ir::DType dtype) {
   if (value.IsBool()) return ir::Scalar::of_int(dtype, value.GetBool());
   if (value.IsInt64()) return ir::Scalar::of_int(dtype, value.GetInt64());
   if (value.IsUint64()) return ir::Scalar::of_int(dtype, static_cast<int64_t>(value.GetUint64()));
@@ -101,13 +101,13 @@ Result<ir::Scalar> number_of(const Json& value, ir::DType dtype) {
 }
 
 // A TensorProto, so that it becomes what the same tensor in a .pb file would become.
-Result<NamedTensor> tensor_of(const Json& tensor, const std::string& name) {
+Result<NamedTensor> tensor_of(const JsonValue& tensor, const std::string& name) {
   GS_ASSIGN(const ElementType* type, type_of(tensor));
-  const Json *data = member(tensor, "data"), *dims = member(tensor, "dims");
+  const JsonValue *data = member(tensor, "data"), *dims = member(tensor, "dims");
   if (!data || !data->IsArray() || !dims || !dims->IsArray())
     return fail(cat("\"", name, "\" has no data or no dims"));
   Message proto;
-  for (const Json& extent : dims->GetArray()) {
+  for (const JsonValue& extent : dims->GetArray()) {
     if (!extent.IsInt64()) return fail(cat("\"", name, "\" has dims that are no numbers"));
     proto.integer(1, extent.GetInt64());
   }
@@ -116,7 +116,7 @@ Result<NamedTensor> tensor_of(const Json& tensor, const std::string& name) {
   if (type->bits == 4) raw.resize((data->Size() + 1) / 2);
   const auto size = static_cast<size_t>(type->bits / 8);
   for (rapidjson::SizeType at = 0; at < data->Size(); ++at) {
-    const Json& value = (*data)[at];
+    const JsonValue& value = (*data)[at];
     if (type->dtype == ir::DType::string) {
       if (!value.IsString()) return fail(cat("\"", name, "\" has an element that is no text"));
       proto.text(6, {value.GetString(), value.GetStringLength()});
@@ -138,33 +138,33 @@ Result<NamedTensor> tensor_of(const Json& tensor, const std::string& name) {
   return std::move(*parsed);
 }
 
-Result<Message> attribute_of(const Json& attribute) {
+Result<Message> attribute_of(const JsonValue& attribute) {
   const std::string name = text_of(attribute, "name"), type = text_of(attribute, "type");
-  const Json* data = member(attribute, "data");
+  const JsonValue* data = member(attribute, "data");
   if (!data) return fail(cat("attribute \"", name, "\" has no data"));
   const bool list = data->IsArray();
   Message message = Message().text(1, name);
   const auto fill = [&](auto add) {
     if (!list) return add(*data);
-    for (const Json& value : data->GetArray())
+    for (const JsonValue& value : data->GetArray())
       if (!add(value)) return false;
     return true;
   };
   const auto real = [&](uint32_t field) {
-    return [&message, field](const Json& value) {
+    return [&message, field](const JsonValue& value) {
       if (value.IsNumber()) message.real(field, static_cast<float>(value.GetDouble()));
       return value.IsNumber();
     };
   };
   const auto integer = [&](uint32_t field) {
-    return [&message, field](const Json& value) {
+    return [&message, field](const JsonValue& value) {
       const bool whole = value.IsInt64() || value.IsBool();
       if (whole) message.integer(field, value.IsBool() ? value.GetBool() : value.GetInt64());
       return whole;
     };
   };
   const auto text = [&](uint32_t field) {
-    return [&message, field](const Json& value) {
+    return [&message, field](const JsonValue& value) {
       if (value.IsString()) message.text(field, {value.GetString(), value.GetStringLength()});
       return value.IsString();
     };
@@ -181,32 +181,32 @@ Result<Message> attribute_of(const Json& attribute) {
 }
 
 // The shape that the model states for input `at`: what the test defines, else the case's own.
-std::vector<std::string> shape_of(const Json& test, size_t at, const ops::TensorData& tensor) {
+std::vector<std::string> shape_of(const JsonValue& test, size_t at, const ops::TensorData& tensor) {
   std::vector<std::string> shape;
   for (int64_t extent : tensor.shape) shape.push_back(cat(extent));
-  const Json* definitions = member(test, "inputShapeDefinitions");
+  const JsonValue* definitions = member(test, "inputShapeDefinitions");
   if (!definitions) return shape;
   if (definitions->IsString() && std::string_view(definitions->GetString()) == "rankOnly")
     for (size_t axis = 0; axis < shape.size(); ++axis) shape[axis] = cat("_", at, "_d", axis);
   if (!definitions->IsArray() || at >= definitions->Size()) return shape;
-  const Json& defined = (*definitions)[static_cast<rapidjson::SizeType>(at)];
+  const JsonValue& defined = (*definitions)[static_cast<rapidjson::SizeType>(at)];
   if (!defined.IsArray()) return shape;
   shape.clear();
-  for (const Json& extent : defined.GetArray())
+  for (const JsonValue& extent : defined.GetArray())
     shape.push_back(extent.IsString() ? extent.GetString()
                                       : cat(extent.IsInt64() ? extent.GetInt64() : 0));
   return shape;
 }
 
-Result<CaseContent> content_of(const Json& test, const Json& one) {
-  const Json *inputs = member(one, "inputs"), *outputs = member(one, "outputs");
+Result<CaseContent> content_of(const JsonValue& test, const JsonValue& one) {
+  const JsonValue *inputs = member(one, "inputs"), *outputs = member(one, "outputs");
   if (!inputs || !inputs->IsArray() || !outputs || !outputs->IsArray())
     return fail("the case has no inputs or no outputs");
   std::string domain;
   int version = default_opset;
-  if (const Json* opset = member(test, "opset"); opset && opset->IsObject()) {
+  if (const JsonValue* opset = member(test, "opset"); opset && opset->IsObject()) {
     domain = text_of(*opset, "domain");
-    if (const Json* number = member(*opset, "version"); number && number->IsInt())
+    if (const JsonValue* number = member(*opset, "version"); number && number->IsInt())
       version = number->GetInt();
   }
   CaseContent content;
@@ -214,7 +214,7 @@ Result<CaseContent> content_of(const Json& test, const Json& one) {
   std::vector<std::string> input_names, output_names;
   // An input or output without data is one that the node does not have.
   for (rapidjson::SizeType at = 0; at < inputs->Size(); ++at) {
-    const Json& given = (*inputs)[at];
+    const JsonValue& given = (*inputs)[at];
     input_names.push_back(member(given, "data") ? cat("input_", at) : "");
     if (input_names.back().empty()) continue;
     GS_ASSIGN(NamedTensor tensor, tensor_of(given, input_names.back()));
@@ -224,7 +224,7 @@ Result<CaseContent> content_of(const Json& test, const Json& one) {
     content.inputs.push_back(std::move(tensor));
   }
   for (rapidjson::SizeType at = 0; at < outputs->Size(); ++at) {
-    const Json& given = (*outputs)[at];
+    const JsonValue& given = (*outputs)[at];
     output_names.push_back(member(given, "data") ? cat("output_", at) : "");
     if (output_names.back().empty()) continue;
     GS_ASSIGN(NamedTensor tensor, tensor_of(given, output_names.back()));
@@ -236,8 +236,8 @@ Result<CaseContent> content_of(const Json& test, const Json& one) {
     content.expected.push_back({std::move(tensor), std::nullopt});
   }
   std::vector<Message> attributes;
-  if (const Json* given = member(test, "attributes"); given && given->IsArray())
-    for (const Json& attribute : given->GetArray()) {
+  if (const JsonValue* given = member(test, "attributes"); given && given->IsArray())
+    for (const JsonValue& attribute : given->GetArray()) {
       if (!attribute.IsObject()) return fail("an attribute is no object");
       GS_ASSIGN(Message message, attribute_of(attribute));
       attributes.push_back(std::move(message));
@@ -258,8 +258,8 @@ Result<std::vector<std::string>> list_operator_cases(const fs::path& file) {
   std::vector<std::string> names;
   if (!has_the_form(tests)) return names;
   std::map<std::string, int> used;
-  for (const Json& test : tests.GetArray())
-    for (const Json& one : test["cases"].GetArray()) {
+  for (const JsonValue& test : tests.GetArray())
+    for (const JsonValue& one : test["cases"].GetArray()) {
       std::string name = printable(cat(text_of(test, "name"), "/", text_of(one, "name")));
       if (const int turn = ++used[name]; turn > 1) name += cat(" #", turn);
       names.push_back(std::move(name));
@@ -270,7 +270,7 @@ Result<std::vector<std::string>> list_operator_cases(const fs::path& file) {
 std::optional<std::string> operator_of_case(const fs::path& file, size_t index) {
   const auto tests = parse(file);
   if (!tests || !has_the_form(*tests)) return std::nullopt;
-  for (const Json& test : tests->GetArray()) {
+  for (const JsonValue& test : tests->GetArray()) {
     if (index < test["cases"].Size()) return text_of(test, "operator");
     index -= test["cases"].Size();
   }
@@ -280,8 +280,8 @@ std::optional<std::string> operator_of_case(const fs::path& file, size_t index) 
 Result<CaseContent> load_operator_case(const fs::path& file, size_t index) {
   GS_ASSIGN(const rapidjson::Document tests, parse(file));
   if (has_the_form(tests))
-    for (const Json& test : tests.GetArray()) {
-      const Json& cases = test["cases"];
+    for (const JsonValue& test : tests.GetArray()) {
+      const JsonValue& cases = test["cases"];
       if (index < cases.Size())
         return content_of(test, cases[static_cast<rapidjson::SizeType>(index)]);
       index -= cases.Size();

@@ -4,8 +4,6 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
-#include <algorithm>
-
 #include "api/files.h"
 #include "rpc/tensors.h"
 
@@ -15,19 +13,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using Json = rapidjson::Writer<rapidjson::StringBuffer>;
-
-Result<package::Files> read_package(const fs::path& folder) {
-  package::Files files;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (!entry.is_regular_file()) continue;
-    GS_ASSIGN(Bytes bytes, read_file(entry.path()));
-    files.push_back({entry.path().filename().string(), std::move(bytes)});
-  }
-  if (error) return fail_at(folder.string(), error.message());
-  std::ranges::sort(files, {}, &package::File::name);
-  return files;
-}
 
 // The "inputs" of write_inputs().
 Result<std::vector<rpc::NamedTensor>> read_inputs(const rapidjson::Value& list) {

@@ -13,6 +13,7 @@
 
 #include "api/files.h"
 #include "gossamer/commands.h"
+#include "gossamer/compiled_once.h"
 #include "gossamer/isolate.h"
 #include "gossamer/judge.h"
 #include "gossamer/kept_verdicts.h"
@@ -62,12 +63,14 @@ void show_progress(size_t done, size_t count) {
     std::fprintf(stderr, "\r%zu of %zu%s", done, count, done == count ? "\n" : "");
 }
 
-void run_here(const TestOptions& options, const std::vector<TestCase>& cases,
-              const KeptVerdicts* kept, const std::function<void(const Verdict&)>& done) {
+Result<> run_here(const TestOptions& options, const std::vector<TestCase>& cases,
+                  const KeptVerdicts* kept, const std::function<void(const Verdict&)>& done) {
+  GS_ASSIGN(const CompiledOnce once, CompiledOnce::create(cases));
   run_isolated(
       cases.size(), options.jobs, options.timeout,
       [&](size_t at) {
-        return to_message(run_case(cases[at], options.target, options.runner, options.judge, kept));
+        return to_message(
+            run_case(cases[at], options.target, options.runner, options.judge, once, kept));
       },
       [&](size_t at, const JobOutcome& outcome) {
         Verdict verdict;
@@ -76,6 +79,7 @@ void run_here(const TestOptions& options, const std::vector<TestCase>& cases,
         if (outcome.finished) verdict = verdict_from_message(outcome.text);
         done(verdict);
       });
+  return {};
 }
 
 Result<> run_in_browser(const TestOptions& options, const std::vector<TestCase>& cases,
@@ -139,7 +143,7 @@ std::unique_ptr<KeptVerdicts> open_kept(const TestOptions& options) {
 }
 
 // Reads what compilations take of records. Errors: as of records_for.
-Result<> read_records(TestOptions& options, schedule::Records& records) {
+Result<> records_of(TestOptions& options, schedule::Records& records) {
   if (options.target == "interp" || options.target == "c") return {};
   compiler::Options compile;
   compile.target = options.target;
@@ -178,15 +182,14 @@ Result<> run_cases(TestOptions& options, const std::vector<TestCase>& cases, Tal
   }
   if (left.empty()) return {};
   schedule::Records records;
-  GS_TRY(read_records(options, records));
+  GS_TRY(records_of(options, records));
   size_t ran = 0;
   const auto done = [&](const Verdict& verdict) { take(places[ran++], verdict); };
   if (!runs_in_process(options)) return run_in_browser(options, left, kept.get(), done);
   options.runner.f16 = options.f16;
   options.runner.adapters = options.adapters;
   options.runner.limits = options.browser.limits;
-  run_here(options, left, kept.get(), done);
-  return {};
+  return run_here(options, left, kept.get(), done);
 }
 
 // The names in a file, one a line.

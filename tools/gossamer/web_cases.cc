@@ -4,11 +4,13 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "api/files.h"
 #include "compiler/compile.h"
+#include "gossamer/compiled_once.h"
 #include "gossamer/isolate.h"
 #include "gossamer/kept_verdicts.h"
 #include "gossamer/model_file.h"
@@ -29,7 +31,8 @@ using Json = rapidjson::Writer<rapidjson::StringBuffer>;
 //
 // `asked`: what runs of earlier packages of the case asked for, each of which is passed over.
 Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
-                            const fs::path& folder, const std::vector<Diagnostic>& asked) {
+                            const CompiledOnce& once, const fs::path& folder,
+                            const std::vector<Diagnostic>& asked) {
   GS_ASSIGN(CaseContent content, load_case(test));
   const ModelFile& model = content.model;
   const std::vector<Port> ports = ports_of(model.graph);
@@ -49,7 +52,8 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   const auto compile = [&](const onnx::Known& tried) -> Result<> {
     compile_options.known = known = tried;
     compile_options.known.add(model.known);
-    GS_ASSIGN(files, compiler::compile(model.bytes, compile_options));
+    const auto make = [&] { return compiler::compile(model.bytes, compile_options); };
+    GS_ASSIGN(files, names_of(tried).empty() ? once.files(test, make) : make());
     if (compiled++ < asked.size()) return std::unexpected(asked[compiled - 1]);
     return {};
   };
@@ -79,10 +83,10 @@ Result<std::string> prepare(const TestCase& test, const WebTestOptions& options,
   GS_ASSIGN(const std::string inputs, write_inputs(open_ports, open_feeds, folder));
   json.Key("inputs");
   json.RawValue(inputs.data(), inputs.size(), rapidjson::kArrayType);
-  const package::File& manifest_file = files.front();
+  const std::vector<std::byte>& bytes =
+      std::ranges::find(files, "manifest.json", &package::File::name)->bytes;
   GS_ASSIGN(const runtime::Manifest manifest,
-            runtime::parse_manifest({reinterpret_cast<const char*>(manifest_file.bytes.data()),
-                                     manifest_file.bytes.size()}));
+            runtime::parse_manifest({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
   json.Key("outputs");
   json.StartArray();
   bool lengths = false;  // of the strings before
@@ -227,6 +231,7 @@ Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions&
                        const JudgeOptions& judging,
                        const std::function<void(const Verdict&)>& done) {
   GS_ASSIGN(const TemporaryFolder temporary, TemporaryFolder::create());
+  GS_ASSIGN(const CompiledOnce once, CompiledOnce::create(cases));
   std::unique_ptr<Harness> harness;
   const auto start = [&]() -> Result<> {
     if (!harness) {
@@ -247,7 +252,7 @@ Result<> run_web_cases(const std::vector<TestCase>& cases, const WebTestOptions&
         now.size(), options.jobs, options.timeout,
         [&](size_t job) {
           const size_t at = now[job];
-          auto prepared = prepare(cases[at], options, folder_of(at), asked[at]);
+          auto prepared = prepare(cases[at], options, once, folder_of(at), asked[at]);
           return prepared ? *prepared : "!" + prepared.error().to_string();
         },
         [&](size_t job, const JobOutcome& outcome) {

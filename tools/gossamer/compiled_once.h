@@ -1,0 +1,29 @@
+// Compiles a model once for its cases with open dimensions, each of which runs in a process of its
+// own (isolate.h): what the first one makes lies in a folder for the others.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <set>
+
+#include "api/files.h"
+#include "gossamer/cases.h"
+
+namespace gossamer::command {
+
+class CompiledOnce {
+ public:
+  static Result<CompiledOnce> create(const std::vector<TestCase>& cases);
+
+  // What `compile` makes of the model of a case with nothing known of its inputs. Errors: its own.
+  Result<package::Files> files(const TestCase& test,
+                               const std::function<Result<package::Files>()>& compile) const;
+
+ private:
+  explicit CompiledOnce(TemporaryFolder folder) : folder_(std::move(folder)) {}
+
+  TemporaryFolder folder_;
+  std::set<std::filesystem::path> shared_;  // models of several cases
+};
+
+}  // namespace gossamer::command
