@@ -406,35 +406,29 @@ double round_to(DType dtype, double value) {
   }
 }
 
+// Rounds the double straight to 11 bits: through float would round twice.
 uint16_t to_half(double value) {
-  const auto sign = static_cast<uint16_t>(std::signbit(value) ? 0x8000 : 0);
-  if (std::isnan(value)) return sign | 0x7e00;
+  const auto bits = std::bit_cast<uint64_t>(value);
+  const auto sign = static_cast<uint16_t>(bits >> 48 & 0x8000);
   const double size = std::fabs(value);
+  if (std::isnan(value)) return sign | 0x7e00;
   if (size >= 65520) return sign | 0x7c00;
-  // Below 2^-14 the step is 2^-24; above, 2^-10 of the power of two below.
-  int exponent = 0;
-  std::frexp(size, &exponent);  // size in [2^(exponent-1), 2^exponent)
-  const int step = size < 0x1p-14 ? -24 : exponent - 11;
-  const double steps = round_even(std::ldexp(size, -step));
-  const double rounded = std::ldexp(steps, step);
-  if (rounded < 0x1p-14) return sign | static_cast<uint16_t>(std::ldexp(rounded, 24));
-  std::frexp(rounded, &exponent);
-  const auto mantissa = static_cast<uint16_t>(std::ldexp(rounded, 11 - exponent)) & 0x3ff;
-  return static_cast<uint16_t>(sign | ((exponent + 14) << 10) | mantissa);
+  // Below 2^-14 the step is 2^-24, as in doubles from 2^28.
+  if (size < 0x1p-14)
+    return sign | static_cast<uint16_t>(std::bit_cast<uint64_t>(size + 0x1p28) -
+                                        std::bit_cast<uint64_t>(0x1p28));
+  constexpr int cut = 52 - 10;
+  const uint64_t rest = std::bit_cast<uint64_t>(size) - (uint64_t{1023 - 15} << 52);
+  const uint64_t rounded = rest + (uint64_t{1} << (cut - 1)) - 1 + (rest >> cut & 1);
+  return sign | static_cast<uint16_t>(rounded >> cut);
 }
 
 double from_half(uint16_t bits) {
-  const int exponent = (bits >> 10) & 31, mantissa = bits & 0x3ff;
-  double value;
-  if (exponent == 31) {
-    value = mantissa ? std::numeric_limits<double>::quiet_NaN()
-                     : std::numeric_limits<double>::infinity();
-  } else if (exponent == 0) {
-    value = std::ldexp(mantissa, -24);
-  } else {
-    value = std::ldexp(mantissa + 1024, exponent - 25);
-  }
-  return bits & 0x8000 ? -value : value;
+  const uint32_t sign = (bits & 0x8000u) << 16, rest = bits & 0x7fffu;
+  if (rest < 0x400) return std::bit_cast<float>(sign | 0x3f800000) * (rest * 0x1p-24);
+  const uint32_t exponent = rest >= 0x7c00 ? 0x7f800000 : 112 << 23;
+  const uint32_t placed = rest >= 0x7c00 ? rest << 13 | exponent : (rest << 13) + exponent;
+  return std::bit_cast<float>(sign | placed);
 }
 
 uint16_t to_bfloat(double value) {

@@ -1,5 +1,5 @@
 /** Element types as onnxruntime-web names them, and how their values lie in its arrays. */
-import {fromHalf, toHalf} from '../../runtime/src/encoding.ts';
+import {halvesOf, numbersOf} from '../../runtime/src/encoding.ts';
 import type {DType, TensorData} from '../../runtime/src/types.ts';
 
 /** The arrays of Tensor.data. float16 is Uint16Array, its bits, where the engine has no Float16Array. 4-bit types: two a byte. */
@@ -63,8 +63,8 @@ export const placesOf = (type: ElementType, size: number): number => (/^u?int4$/
 /** As the run time takes them: halves as floats, 4-bit integers one a byte. */
 export function toRunTime(type: ElementType, data: Data, size: number): TensorData | string[] {
   // Bits, also where the array is of another library that had no Float16Array.
-  if (type === 'float16' && data instanceof Uint16Array) return Float32Array.from(data, fromHalf);
-  if (type === 'float16') return Float32Array.from(data as unknown as ArrayLike<number>);
+  if (type === 'float16' && data instanceof Uint16Array) return numbersOf(data);
+  if (type === 'float16') return new Float32Array(data as unknown as ArrayLike<number>);
   if (type !== 'int4' && type !== 'uint4') return data;
   const bytes = data as Uint8Array;
   const made = type === 'int4' ? new Int8Array(size) : new Uint8Array(size);
@@ -79,7 +79,7 @@ export function toRunTime(type: ElementType, data: Data, size: number): TensorDa
 export function fromRunTime(type: ElementType, data: TensorData | string[]): Data {
   if (type === 'float16') {
     const values = data as Float32Array;
-    return (Half === (Uint16Array as unknown) ? Uint16Array.from(values, toHalf) : new Half(values as never)) as Data;
+    return (Half === (Uint16Array as unknown) ? halvesOf(values) : new Half(values as never)) as Data;
   }
   if (type !== 'int4' && type !== 'uint4') return data;
   const made = new ARRAYS[type](placesOf(type, data.length)) as Uint8Array;

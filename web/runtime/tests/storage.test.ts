@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {decode, encode, fromHalf, toHalf} from '../src/encoding.ts';
+import {decode, encode, fromHalf, halvesOf, numbersOf, toHalf} from '../src/encoding.ts';
 import {fromStorage, toStorage} from '../src/storage.ts';
 import {tensor} from '../src/tensor.ts';
 import {GossamerError} from '../src/types.ts';
@@ -20,14 +20,30 @@ test('half floats keep every value and round to nearest even', () => {
   assert.equal(toHalf(3 * 2 ** -25), 2);
 });
 
+test('arrays of halves are converted as one by one, in engines with Float16Array and without', () => {
+  const bits = Uint16Array.from({length: 65536}, (_, at) => at).filter((each) => !Number.isNaN(fromHalf(each)));
+  const numbers = Float32Array.from(bits, fromHalf);
+  assert.deepEqual(numbersOf(bits), numbers);
+  assert.deepEqual(halvesOf(numbers), bits);
+  assert.deepEqual(numbersOf(bits.subarray(3, 9)), numbers.subarray(3, 9));
+  const between = numbers.map((number) => number * (1 + 2 ** -12));
+  assert.deepEqual(halvesOf(between), Uint16Array.from(between, toHalf));
+  assert.ok(numbersOf(Uint16Array.of(0x7e00, 0xfc01)).every(Number.isNaN));
+});
+
 test('values travel through their own form and through wider storage', () => {
   const floats = Float32Array.of(0, -1.5, 3.25, 2 ** -14);
   for (const dtype of ['f16', 'bf16', 'f32'] as const) {
     assert.deepEqual(decode(encode(floats, dtype), dtype), floats);
     assert.deepEqual(fromStorage(toStorage(floats, dtype, 'f32', 'x'), 'f32', dtype), floats);
   }
+  // In the same class, which is not gone through value by value.
+  assert.equal((fromStorage(encode(floats, 'f32'), 'f32', 'f16') as Float32Array).buffer, floats.buffer);
+  assert.equal(toStorage(floats, 'f16', 'f32', 'x').buffer, floats.buffer);
   const wide = BigInt64Array.of(-5n, 2147483647n);
   assert.deepEqual(fromStorage(toStorage(wide, 'i64', 'i32', 'x'), 'i32', 'i64'), wide);
+  assert.deepEqual(fromStorage(toStorage(Int8Array.of(-128, 127), 'i8', 'i32', 'x'), 'i32', 'i8'), Int8Array.of(-128, 127));
+  assert.deepEqual(fromStorage(Uint8Array.from([2, 0, 0, 0]), 'i32', 'bool'), Uint8Array.of(1));
   const bytes = Uint8Array.of(0, 1, 1);
   assert.deepEqual(fromStorage(toStorage(bytes, 'bool', 'u32', 'x'), 'u32', 'bool'), bytes);
 });
