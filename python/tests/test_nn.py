@@ -67,6 +67,12 @@ SOFT = np.log(np.exp([1.0, 2.0, 3.0]).sum())  # of the logits 1, 2, 3
         (lambda: F.interpolate(gs.arange(4).float().reshape(1, 1, 2, 2), 3, mode="bilinear", align_corners=True)[0, 0, 1, 1], 1.5),
         (lambda: F.avg_pool2d(gs.ones(1, 1, 2, 2), 2, padding=1)[0, 0, 0, 0], 0.25),
         (lambda: F.adaptive_avg_pool2d(gs.arange(16).float().reshape(1, 1, 4, 4), 2)[0, 0, 1, 0], 10.5),
+        (lambda: F.adaptive_avg_pool2d(gs.arange(16).float().reshape(1, 4, 4), 3)[0, 1, 2], 8.5),
+        (lambda: F.adaptive_max_pool2d(gs.arange(16).float().reshape(1, 4, 4), 3)[0, 1, 2], 11.0),
+        (lambda: F.interpolate(gs.arange(5).float().reshape(1, 1, 5), 2, mode="area")[0, 0, 1], 3.0),
+        (lambda: F.interpolate(gs.arange(5).float().reshape(1, 1, 5), 3, mode="nearest-exact")[0, 0, 2], 4.0),
+        (lambda: F.interpolate(gs.arange(5).float().reshape(1, 1, 5), scale_factor=1.5, mode="linear")[0, 0, 2], 7 / 6),
+        (lambda: F.interpolate(gs.arange(4).float().reshape(1, 1, 4), 1, mode="linear")[0, 0, 0], 1.5),
         (lambda: F.max_pool2d(gs.arange(16).float().reshape(1, 4, 4), 3, 1)[0, 1, 1], 15.0),
         (lambda: F.one_hot(gs.tensor([2, 0]), 3)[0].argmax(), 2),
     ],
@@ -413,6 +419,28 @@ def _slopes(function, x):
 )
 def test_gradients_at_special_points(function, x, slopes):
     np.testing.assert_allclose(_slopes(function, x), np.float32(slopes), rtol=2e-6)
+
+
+def test_interpolation_refuses_what_it_does_not_know():
+    with pytest.raises(gs.Error, match='mode "lanczos"'):
+        F.interpolate(gs.ones(1, 1, 4), 2, mode="lanczos")
+    with pytest.raises(gs.Error, match='align_corners does not go with mode "nearest"'):
+        F.interpolate(gs.ones(1, 1, 4), 2, align_corners=True)
+
+
+def test_adaptive_pools_overlap():
+    x = np.float32(np.random.default_rng(1).standard_normal((2, 3, 7, 5)))
+    x[0, 0, 0, 0] = np.inf
+    for pool, of in ((F.adaptive_avg_pool2d, np.mean), (F.adaptive_max_pool2d, np.max)):
+        for size in ((3, 2), (7, 4), (9, 11), (1, 5)):
+            ends = [[(at * extent // out, -(-(at + 1) * extent // out)) for at in range(out)] for extent, out in zip((7, 5), size, strict=True)]
+            wanted = [[of(x[:, :, a:b, c:d], (2, 3)) for c, d in ends[1]] for a, b in ends[0]]
+            np.testing.assert_allclose(pool(gs.tensor(x), size).numpy(), np.moveaxis(np.float32(wanted), (0, 1), (2, 3)), rtol=2e-6, atol=1e-6)
+
+
+def test_atan2_tells_zeros_apart():
+    y, x = np.float32([0.0, -0.0, 0.0, -0.0, -0.0, 0.0, -1, 1]), np.float32([-1, -1, -0.0, -0.0, 0.0, 2, -0.0, 0.0])
+    np.testing.assert_allclose(gs.tensor(y).atan2(gs.tensor(x)).numpy(), np.arctan2(y, x), rtol=2e-6)
 
 
 def test_functions_are_accurate_near_zero():

@@ -208,8 +208,13 @@ class Elementwise(Core):
         steep = y.abs() > x.abs()
         large = y._choose(steep, y, x)
         angle = (y._choose(steep, x, y) / y._choose(large == 0, math.inf, large)).atan()
-        up = y._choose(y < 0, -1.0, 1.0).to(y._dtype) * math.pi
-        return y._choose(steep, up * 0.5 - angle, y._choose(x < 0, angle + up, angle))
+
+        def negative(each: Tensor) -> Tensor:
+            """-0 counts as negative, which its reciprocal tells."""
+            return each._choose(each == 0, each._apply("Reciprocal", [each]), each) < 0
+
+        up = y._choose(negative(y), -1.0, 1.0).to(y._dtype) * math.pi
+        return y._choose(steep, up * 0.5 - angle, y._choose(negative(x), angle + up, angle))
 
     def _choose(self, condition: Any, a: Any, b: Any) -> Tensor:
         if isinstance(a, Core):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..error import Error
 from .layout import Layout
 from .recording import Attributes, constant, integers, shape_text
@@ -14,6 +16,16 @@ if TYPE_CHECKING:
 
 PerAxis = int | Sequence[int]
 """A number for all axes of the plane, or one each."""
+
+RESIZE_MODES: dict[str, Attributes] = {
+    "nearest": {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},
+    "nearest-exact": {"nearest_mode": "round_prefer_ceil"},
+    "linear": {"mode": "linear"},
+    "bilinear": {"mode": "linear"},
+    "trilinear": {"mode": "linear"},
+    "bicubic": {"mode": "cubic", "cubic_coeff_a": -0.75},
+}
+"""Of PyTorch's modes, ONNX's attributes of Resize."""
 
 
 def spread(given: PerAxis | None, rank: int, otherwise: int = 1) -> tuple[int, ...]:
@@ -92,25 +104,53 @@ class Products(Layout):
     def _adaptive_pool(self, op: str, rank: int, size: PerAxis) -> Tensor:
         plane = self.shape[-rank:]
         wanted = spread(size, rank)
-        if any(extent % each for extent, each in zip(plane, wanted, strict=True)):
-            raise Error(f"{shape_text(wanted)} does not divide the plane {shape_text(plane)}", "adaptive pooling")
-        window = [extent // each for extent, each in zip(plane, wanted, strict=True)]
-        return self._pool(op, rank, window, None, 0, 1, False)
+        if self.ndim == rank + 1:
+            return self.unsqueeze(0)._adaptive_pool(op, rank, size).squeeze(0)
+        if not any(extent % each for extent, each in zip(plane, wanted, strict=True)):
+            window = [extent // each for extent, each in zip(plane, wanted, strict=True)]
+            return self._pool(op, rank, window, None, 0, 1, False)
+        made = self
+        for axis, each in enumerate(wanted, 2):
+            made = made._windows(op, axis, each)
+        return made
+
+    def _windows(self, op: str, axis: int, size: int) -> Tensor:
+        """One axis at another size, by windows of one length: shorter ones repeat their last element, whose copies share its weight."""
+        extent = self.shape[axis]
+        if size == extent:
+            return self
+        begins = np.arange(size) * extent // size
+        lengths = -(-np.arange(1, size + 1) * extent // size) - begins
+        at = np.arange(lengths.max())
+        places = begins[:, None] + np.minimum(at, lengths[:, None] - 1)
+        windows = self._apply("Gather", [self, constant("i64", places.shape, places)], {"axis": axis})
+        over = integers([axis + 1])
+        if op == "MaxPool":
+            return self._apply("ReduceMax", [windows, over], {"keepdims": 0})
+        last = at >= lengths[:, None] - 1
+        weights = np.where(last, 1 / last.sum(1, keepdims=True), 1) / lengths[:, None]
+        shape = (*places.shape, *(1 for _ in self.shape[axis + 1 :]))
+        return self._apply("ReduceSum", [windows._apply("Mul", [windows, constant(self._dtype, shape, weights)]), over], {"keepdims": 0})
 
     def _interpolate(self, size: PerAxis | None, scale: float | Sequence[float] | None, mode: str, align_corners: bool) -> Tensor:
         rank = self.ndim - 2
         if (size is None) == (scale is None):
             raise Error("it needs a size or a scale_factor", "interpolate")
+        if mode not in RESIZE_MODES and mode != "area":
+            raise Error(f'mode "{mode}"', "interpolate", f"there are {', '.join(RESIZE_MODES)}, area")
+        attributes = {"mode": "nearest", "coordinate_transformation_mode": "half_pixel", **RESIZE_MODES.get(mode, {})}
+        if align_corners:
+            if attributes["mode"] == "nearest":
+                raise Error(f'align_corners does not go with mode "{mode}"', "interpolate")
+            attributes["coordinate_transformation_mode"] = "align_corners"
         factors = [float(scale)] * rank if isinstance(scale, int | float) else list(scale or ())
         plane = [int(extent * factor) for extent, factor in zip(self.shape[2:], factors, strict=True)] if size is None else spread(size, rank)
-        attributes: Attributes = {"mode": {"bicubic": "cubic", "nearest": "nearest"}.get(mode, "linear")}
-        if mode == "nearest":
-            attributes |= {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-        else:
-            attributes["coordinate_transformation_mode"] = "align_corners" if align_corners else "pytorch_half_pixel"
-        if mode == "bicubic":
-            attributes["cubic_coeff_a"] = -0.75
-        return self._apply("Resize", [self, None, None, integers([*self.shape[:2], *plane])], attributes)
+        if mode == "area":
+            return self._adaptive_pool("AveragePool", rank, plane)
+        # By factors, elements are placed evenly also where the size is rounded.
+        by_size = size is not None or align_corners
+        by = [None, integers([*self.shape[:2], *plane])] if by_size else [constant("f32", (self.ndim,), [1, 1, *factors])]
+        return self._apply("Resize", [self, None, *by], attributes)
 
     def _normalized(self, mean: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
         """(this - mean) / sqrt(variance + eps) * weight + bias, a number a channel (axis 1)."""

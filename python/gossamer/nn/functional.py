@@ -172,7 +172,7 @@ def avg_pool2d(x: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, p
 
 
 def adaptive_avg_pool2d(x: Tensor, output_size: PerAxis) -> Tensor:
-    """A size that divides the plane's."""
+    """Means of windows that make a plane of this size; they overlap where it does not divide x's."""
     return x._adaptive_pool("AveragePool", 2, output_size)
 
 
@@ -182,7 +182,7 @@ def adaptive_max_pool2d(x: Tensor, output_size: PerAxis) -> Tensor:
 
 
 def interpolate(x: Tensor, size: PerAxis | None = None, scale_factor: float | Sequence[float] | None = None, mode: str = "nearest", align_corners: bool = False) -> Tensor:
-    """mode: "nearest", "linear", "bilinear", "trilinear", "bicubic"."""
+    """mode: "nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area"."""
     return x._interpolate(size, scale_factor, mode, align_corners)
 
 

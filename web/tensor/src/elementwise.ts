@@ -117,8 +117,10 @@ export class Elementwise extends Core {
     const steep = y.abs().gt(x.abs());
     const large = y.choose(steep, y, x);
     const angle = y.choose(steep, x, y).div(y.choose(large.eq(0), Infinity, large)).atan();
-    const up = y.choose(y.lt(0), -1, 1).cast(y.dtype).mul(Math.PI);
-    return y.choose(steep, up.mul(0.5).sub(angle), y.choose(x.lt(0), angle.add(up), angle));
+    // -0 counts as negative, which its reciprocal tells.
+    const negative = (each: this) => each.choose(each.eq(0), each.apply('Reciprocal'), each).lt(0);
+    const up = y.choose(negative(y), -1, 1).cast(y.dtype).mul(Math.PI);
+    return y.choose(steep, up.mul(0.5).sub(angle), y.choose(negative(x), angle.add(up), angle));
   }
 
   protected choose(condition: this, a: this | Scalar, b: this | Scalar): this {

@@ -144,27 +144,30 @@ export class Products extends Layout {
   globalAveragePool(): this { return this.apply('GlobalAveragePool'); }
   globalMaxPool(): this { return this.apply('GlobalMaxPool'); }
 
-  /** The mean (or largest element) of windows that make a plane of this size, which must divide the input's. */
+  /** The mean (or largest element) of windows that make a plane of this size; they overlap where it does not divide the input's. */
   adaptivePool(size: PerAxis, kind: 'avg' | 'max' = 'avg'): this {
     const plane = this.shape.slice(2);
     const wanted = spread(size, plane.length, 1);
     const window = plane.map((extent, axis) => extent / (wanted[axis] ?? 1));
     if (window.every(Number.isInteger)) return kind === 'avg' ? this.avgPool(window) : this.maxPool(window);
-    if (kind === 'max') throw wrong(`adaptivePool: ${shapeText(wanted)} does not divide the plane ${shapeText(plane)}`);
-    return wanted.reduce<this>((x, size, axis) => Products.#averaged(x, axis + 2, size), this);
+    return wanted.reduce<this>((x, size, axis) => Products.#windows(x, axis + 2, size, kind), this);
   }
 
-  /** One axis at another size: means of windows that cover it, and overlap where the size does not divide it. */
-  static #averaged<T extends Products>(x: T, axis: number, size: number): T {
+  /** One axis at another size, by windows of one length: shorter ones repeat their last element, whose copies share its weight. */
+  static #windows<T extends Products>(x: T, axis: number, size: number, kind: 'avg' | 'max'): T {
     const extent = x.shape[axis] ?? 1;
     if (size === extent) return x;
-    const weights = new Array<number>(extent * size).fill(0);
-    for (let place = 0; place < size; ++place) {
-      const [begin, end] = [Math.floor((place * extent) / size), Math.ceil(((place + 1) * extent) / size)];
-      for (let at = begin; at < end; ++at) weights[at * size + place] = 1 / (end - begin);
-    }
-    const last = x.transpose(axis, -1);
-    return last.apply('MatMul', [last, constant(x.dtype, [extent, size], weights)]).transpose(axis, -1);
+    const begin = (place: number) => Math.floor((place * extent) / size);
+    const length = (place: number) => Math.ceil(((place + 1) * extent) / size) - begin(place);
+    const longest = Math.max(...Array.from({length: size}, (_, place) => length(place)));
+    const each = (value: (place: number, at: number) => number) => Array.from({length: size * longest}, (_, at) => value(Math.floor(at / longest), at % longest));
+    const places = each((place, at) => begin(place) + Math.min(at, length(place) - 1));
+    const windows = x.apply('Gather', [x, constant('i64', [size, longest], places)], {axis});
+    const over = integers([axis + 1]);
+    if (kind === 'max') return x.apply('ReduceMax', [windows, over], {keepdims: 0});
+    const weights = each((place, at) => 1 / length(place) / (at < length(place) - 1 ? 1 : longest - length(place) + 1));
+    const shape = [size, longest, ...x.shape.slice(axis + 1).map(() => 1)];
+    return x.apply('ReduceSum', [windows.apply('Mul', [windows, constant(x.dtype, shape, weights)]), over], {keepdims: 0});
   }
 
   /** The plane at another size, or by a factor, which places elements then even where the size is rounded. */

@@ -37,7 +37,7 @@ test('functions near 0 and at infinity', {skip}, async () => {
     const [places, found] = [(await x.array()) as number[], (await x[name]().array()) as number[]];
     places.forEach((place, at) => assert.ok(!far(found[at] ?? NaN, of(place)), `${name}(${place}) is ${found[at]}`));
   }
-  const [y, x] = [[0, 1, -1, 0, 0, Infinity, -Infinity, 1, 1e30, -2], [0, 0, 0, -1, 1, Infinity, -Infinity, -Infinity, 1e-30, 3]];
+  const [y, x] = [[0, 1, -1, 0, 0, Infinity, -Infinity, 1, 1e30, -2, -0, 0, -0], [0, 0, 0, -1, 1, Infinity, -Infinity, -Infinity, 1e-30, 3, -1, -0, -0]];
   await near(new Tensor(y).atan2(new Tensor(x)), y.map((each, at) => Math.atan2(each, x[at] ?? 0)));
   await near(new Tensor([3, 0, -4]).norm(0), 2);
   await near(new Tensor([3, 0, -4]).norm(-Infinity), 0);
@@ -64,6 +64,7 @@ test('pools without a batch, and diagonals of one', {skip}, async () => {
   await near(F.avgPool2d(x, 2), [[[2.5, 4.5], [10.5, 12.5]]]);
   await near(F.adaptiveAvgPool2d(x, 1), [[[7.5]]]);
   await near(F.adaptiveAvgPool2d(x, 3), [[[2.5, 3.5, 4.5], [6.5, 7.5, 8.5], [10.5, 11.5, 12.5]]]);
+  await near(F.adaptiveMaxPool2d(x, [3, 4]), [[[4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]]);
   await near(F.maxPool1d(x.reshape(4, 4), 4), [[3], [7], [11], [15]]);
   assert.throws(() => F.maxPool2d(x.reshape(4, 4), 2), /maxPool2d: a tensor of 2 axes; 3 or 4 are expected/);
   const batch = Tensor.arange(12).cast('f32').reshape(2, 2, 3);
