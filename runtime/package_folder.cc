@@ -103,11 +103,14 @@ Result<> check_needs(const package::Module& module, const Device& device, const 
     bool have = device.has(need) || (side && side->has(need));
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    have = have ||
-           (need == "cpu-avx512" && __builtin_cpu_supports("avx512f") &&
-            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-            __builtin_cpu_supports("avx512vl")) ||
-           (need == "cpu-avx2" && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
+    have =
+        have ||
+        (need == "cpu-avx512" && __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl")) ||
+        (need == "cpu-avx2" && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) ||
+        (need == "cpu-avx512-vnni" && __builtin_cpu_supports("avx512vnni")) ||
+        (need == "cpu-avx-vnni" && __builtin_cpu_supports("avxvnni"));
 #endif
     if (!have)
       return fail(cat("the package needs ", need, ", which this machine lacks"),

@@ -527,7 +527,12 @@ static int gs_processor(void) {
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   const unsigned avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31; /* F, DQ, BW, VL */
   if ((low & 6) != 6 || !(b & 1u << 5)) return 0;
-  return needs == 1 || ((low & 0xe6) == 0xe6 && (b & avx512) == avx512);
+  if (needs == GS_NEEDS_AVX512 || needs == GS_NEEDS_AVX512_VNNI) {
+    const int vnni = needs == GS_NEEDS_AVX512 || (c & 1u << 11);
+    return (low & 0xe6) == 0xe6 && (b & avx512) == avx512 && vnni;
+  }
+  if (needs != GS_NEEDS_AVX_VNNI) return 1;
+  return a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1u << 4);
 }
 #else
 static int gs_processor(void) { return 1; }

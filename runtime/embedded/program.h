@@ -32,7 +32,7 @@ enum {
   GS_PLAN_VALUES,
   GS_ARGUMENTS,    /* of a kernel, at most */
   GS_STATIC_BYTES, /* slots of known size together, with what lies around them */
-  GS_NEEDS,        /* of the processor: 0 nothing, 1 AVX2 and FMA, 2 AVX-512 */
+  GS_NEEDS,        /* of the processor: 0 nothing, or one of the enumeration below */
   GS_SHADERS,      /* rows of GS_SHADER_WORDS, one a kernel, where a GPU has a part */
   GS_SHADERS_AT,
   GS_FAST_INIT_AT, /* as GS_INIT_AT and GS_RUN_AT, for GPUs in hardware */
@@ -41,6 +41,8 @@ enum {
   GS_SPENT_AT,
   GS_HEADER_WORDS
 };
+
+enum { GS_NEEDS_AVX2 = 1, GS_NEEDS_AVX512, GS_NEEDS_AVX512_VNNI, GS_NEEDS_AVX_VNNI };
 
 /* {slot, bytes of an element, rank, where its extents begin, text: its name, 1 where a run decides
    its shape, text: its type as NumPy has it, element kinds: of the values, as they are stored}; an

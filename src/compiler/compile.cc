@@ -1,14 +1,21 @@
 #include "compiler/compile.h"
 
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <unordered_set>
+
 #include "compiler/module_builder.h"
 #include "compiler/prepared.h"
 #include "graph/append_rows.h"
 #include "graph/fuse.h"
 #include "graph/place_on_side.h"
 #include "graph/stage_graph.h"
+#include "ir/scalar.h"
 #include "onnx/reader.h"
 #include "schedule/layout.h"
 #include "schedule/legalize_stages.h"
+#include "schedule/use_dots.h"
 #include "schedule/widen_halves.h"
 #include "schedule/winograd.h"
 #ifdef GOSSAMER_LLVM
@@ -24,6 +31,7 @@ Result<schedule::Capabilities> for_processor(schedule::Capabilities caps,
 #ifdef GOSSAMER_LLVM
   GS_ASSIGN(const auto registers, codegen::llvm_::registers_of({cpu}));
   caps = schedule::for_registers(caps, registers.bits, registers.count);
+  caps.dots = registers.dots;
 #endif
   return caps;
 }
@@ -93,6 +101,32 @@ void use_algorithms(graph::StageGraph& graph, const schedule::Capabilities& caps
                          hardware ? &*hardware : nullptr);
 }
 
+// Of a constant that the graph holds.
+std::optional<schedule::IntegerRange> range_of(const graph::ConstantSource& source) {
+  constexpr double most = 32767;
+  if (source.file >= 0 || source.packed != 1 || source.dtype != ir::DType::f32) return std::nullopt;
+  double low = 0, high = 0;
+  for (size_t at = 0; at + sizeof(float) <= source.bytes.size(); at += sizeof(float)) {
+    const double number = ir::read_scalar(source.dtype, &source.bytes[at]).as_double();
+    if (!(std::abs(number) <= most) || std::trunc(number) != number) return std::nullopt;
+    low = std::min(low, number);
+    high = std::max(high, number);
+  }
+  return schedule::IntegerRange{static_cast<int64_t>(low), static_cast<int64_t>(high)};
+}
+
+void use_integer_dots(graph::StageGraph& graph, const schedule::Capabilities& caps) {
+  std::unordered_set<const ir::BufferNode*> constants, kept = graph::states_of(graph);
+  schedule::KnownIntegers known;
+  for (const auto& constant : graph.constants) {
+    constants.insert(constant.buffer.get());
+    if (const auto range = range_of(constant.source)) known[constant.buffer.get()] = *range;
+  }
+  for (const auto& output : graph.outputs) kept.insert(output.buffer.get());
+  schedule::use_dots(graph.program, constants, known, kept, caps);
+  graph::merge_duplicates(graph);
+}
+
 const ops::Catalog& catalog_of(const Options& options) {
   return options.catalog ? *options.catalog : ops::builtin_catalog();
 }
@@ -126,6 +160,9 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
   schedule::legalize_stages(stages.program, caps);
   graph::hoist_constants(stages, max_buffers);
   use_algorithms(stages, caps, options);
+  if (options.fuse && caps.dots) {
+    use_integer_dots(stages, caps);
+  }
   graph::drop_dead(stages);
   if (options.fuse) schedule::widen_halves(stages.program, graph::states_of(stages), caps);
   // Of textures as many are read.

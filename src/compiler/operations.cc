@@ -17,6 +17,7 @@ bool is_number(const Expr& e) {
 
 int64_t weight_of(const Expr& e) {
   if (ir::as<ir::Fma>(e)) return 2;
+  if (const auto* dot = ir::as<ir::Dot>(e)) return 2 * dot->terms - 1;  // c is another
   if (const auto* unary = ir::as<ir::Unary>(e)) return is_number(unary->a);
   if (const auto* binary = ir::as<ir::Binary>(e)) return is_number(binary->a);
   return 0;

@@ -31,6 +31,9 @@ struct Evaluator {
   Scalar eval(const ir::Fma& node) const {
     return ir::apply_fma((*this)(node.a), (*this)(node.b), (*this)(node.c));
   }
+  Scalar eval(const ir::Dot& node) const {
+    return ir::apply_dot((*this)(node.a), (*this)(node.b), (*this)(node.c), node.terms);
+  }
   Scalar eval(const ir::Select& node) const {
     return (*this)((*this)(node.condition).truthy() ? node.yes : node.no);
   }

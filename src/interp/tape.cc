@@ -106,6 +106,11 @@ void Tape::execute(const Step& step, std::span<const Scalar> frame, const Load& 
     case NodeKind::Fma:
       each_lane(out, lanes, [&](size_t i) { return ir::apply_fma(a[i], b[i], c[i]); });
       return;
+    case NodeKind::Dot: {
+      const auto terms = static_cast<const ir::Dot&>(node).terms;
+      each_lane(out, lanes, [&](size_t i) { return ir::apply_dot(a[i], b[i], c[i], terms); });
+      return;
+    }
     case NodeKind::Select:
       for (size_t i = 0; i < lanes; ++i) out[i] = a[i].truthy() ? b[i] : c[i];
       return;

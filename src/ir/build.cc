@@ -210,6 +210,30 @@ Expr fma(Expr a, Expr b, Expr c) {
   return made.expr();
 }
 
+Expr dot(Expr a, Expr b, Expr c, int64_t terms) {
+  GS_CHECK(a.get() && b.get() && c.get(), "dot operands");
+  GS_CHECK(is_dot(a->type, b->type, c->type, terms), "dot of ", terms, " terms of ",
+           to_string(a->type), ", ", to_string(b->type), " and ", to_string(c->type));
+  Making<Dot> made(c->type);
+  made->a = std::move(a);
+  made->b = std::move(b);
+  made->c = std::move(c);
+  made->terms = terms;
+  return made.expr();
+}
+
+Expr dot_by_terms(const Dot& node) {
+  const auto bits = static_cast<int>(32 / node.terms);
+  const auto term = [&](const Expr& word, int64_t at) {
+    const auto number = [&](int64_t value) { return constant_int(word->type, value); };
+    const Expr top = binary(BinaryOp::shl, word, number(32 - bits * (at + 1)));
+    return cast(node.type, binary(BinaryOp::shr, top, number(32 - bits)));
+  };
+  Expr sum = node.c;
+  for (int64_t at = 0; at < node.terms; ++at) sum = sum + term(node.a, at) * term(node.b, at);
+  return sum;
+}
+
 Expr select(Expr condition, Expr yes, Expr no) {
   GS_CHECK(condition.get() && yes.get() && no.get(), "select operands");
   GS_CHECK(condition->type.dtype == DType::boolean, "condition of ", to_string(condition->type));

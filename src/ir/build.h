@@ -23,6 +23,9 @@ Expr highest(Type type);
 Expr unary(UnaryOp op, Expr a);
 Expr binary(BinaryOp op, Expr a, Expr b);  // types must match; folds constants
 Expr fma(Expr a, Expr b, Expr c);
+Expr dot(Expr a, Expr b, Expr c, int64_t terms);
+// The same number by shifts, products and sums, for machines without such an instruction.
+Expr dot_by_terms(const Dot& node);
 Expr select(Expr condition, Expr yes, Expr no);
 Expr cast(Type type, Expr a);  // no node when the type is the same already
 Expr bitcast(Type type, Expr a);

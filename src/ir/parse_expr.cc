@@ -353,6 +353,19 @@ Result<Expr> Parser::call(const std::string& function) {
     made->c = args[2];
     return Expr(made);
   }
+  if (function == "dot2" || function == "dot4") {
+    GS_TRY(takes(3));
+    const int64_t terms = function == "dot2" ? 2 : 4;
+    if (!is_dot(args[0]->type, args[1]->type, args[2]->type, terms))
+      return error(cat(function, " of ", to_string(args[0]->type), ", ", to_string(args[1]->type),
+                       ", ", to_string(args[2]->type)));
+    auto* made = node<Dot>(args[2]->type);
+    made->a = args[0];
+    made->b = args[1];
+    made->c = args[2];
+    made->terms = terms;
+    return Expr(made);
+  }
   if (function == "select") {
     GS_TRY(takes(3));
     if (args[0]->type != args[1]->type.with_dtype(DType::boolean) || !same_types(1)) {

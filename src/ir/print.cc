@@ -137,6 +137,10 @@ class Printer {
         return binary_expr(*as<Binary>(e), strength);
       case NodeKind::Fma:
         return call("fma", {as<Fma>(e)->a, as<Fma>(e)->b, as<Fma>(e)->c});
+      case NodeKind::Dot: {
+        auto* d = as<Dot>(e);
+        return call(cat("dot", d->terms), {d->a, d->b, d->c});
+      }
       case NodeKind::Select: {
         auto* s = as<Select>(e);
         return call("select", {s->condition, s->yes, s->no});

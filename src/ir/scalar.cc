@@ -326,6 +326,18 @@ Scalar apply_fma(const Scalar& a, const Scalar& b, const Scalar& c) {
   return {a.dtype, 0, round_to(a.dtype, std::fma(a.f, b.f, c.f))};
 }
 
+Scalar apply_dot(const Scalar& a, const Scalar& b, const Scalar& c, int64_t terms) {
+  const int64_t bits = 32 / terms;
+  const auto term = [&](const Scalar& word, int64_t at) {
+    const int64_t low = word.i >> (bits * at) & ((int64_t{1} << bits) - 1);
+    const bool negative = is_signed_int(word.dtype) && (low >> (bits - 1)) != 0;
+    return negative ? low - (int64_t{1} << bits) : low;
+  };
+  int64_t sum = c.i;
+  for (int64_t at = 0; at < terms; ++at) sum += term(a, at) * term(b, at);
+  return Scalar::of_int(c.dtype, sum);
+}
+
 Scalar convert(DType dtype, const Scalar& a) {
   if (a.dtype == dtype) return a;
   if (is_float(a.dtype)) {

@@ -27,6 +27,7 @@ struct Scalar {
 Scalar apply(UnaryOp op, const Scalar& a);
 Scalar apply(BinaryOp op, const Scalar& a, const Scalar& b);  // of one type
 Scalar apply_fma(const Scalar& a, const Scalar& b, const Scalar& c);
+Scalar apply_dot(const Scalar& a, const Scalar& b, const Scalar& c, int64_t terms);
 Scalar convert(DType dtype, const Scalar& a);
 // Same bits; std::nullopt where the sizes differ or a type has no bits.
 std::optional<Scalar> reinterpret(DType dtype, Scalar a);

@@ -37,6 +37,34 @@ bool commutes(BinaryOp op) {
   }
 }
 
+// A word whose integers are known one by one; null where they are not.
+Expr word_of_parts(Type type, const Expr& parts) {
+  const DType part = parts->type.dtype;
+  if (!type.is_scalar() || !is_int(type.dtype) || byte_size(type.dtype) != 4 || !is_int(part) ||
+      is_small(part) || parts->type.is_scalar())
+    return {};
+  const auto* lanes = as<MakeVector>(parts);
+  const auto* splat = as<Broadcast>(parts);
+  if (!lanes && !splat) return {};
+  const int bits = 32 / parts->type.lanes;
+  Expr word;
+  for (int i = 0; i < parts->type.lanes; ++i) {
+    const Expr whole = cast(type, lanes ? lanes->lanes[static_cast<size_t>(i)] : splat->a);
+    // The upper bits of the last are shifted out.
+    const bool last = i + 1 == parts->type.lanes;
+    const Expr low =
+        last ? whole
+             : binary(BinaryOp::bit_and, whole, constant_int(type, (int64_t{1} << bits) - 1));
+    if (i == 0) {
+      word = low;
+      continue;
+    }
+    word = binary(BinaryOp::bit_or, word,
+                  binary(BinaryOp::shl, low, constant_int(type, int64_t{bits} * i)));
+  }
+  return word;
+}
+
 // 1 / c where that is exact: c a power of two, neither it nor its reciprocal denormal in the type.
 std::optional<double> exact_reciprocal(DType dtype, double c) {
   if (!std::isfinite(c) || c == 0 || is_small(dtype)) return std::nullopt;
@@ -154,9 +182,15 @@ Expr Simplifier::plain(const Expr& e) {
       const Expr a = expr(f->a), b = expr(f->b), c = expr(f->c);
       return a.same(f->a) && b.same(f->b) && c.same(f->c) ? e : fma(a, b, c);
     }
+    case NodeKind::Dot: {
+      auto* d = as<Dot>(e);
+      const Expr a = expr(d->a), b = expr(d->b), c = expr(d->c);
+      return a.same(d->a) && b.same(d->b) && c.same(d->c) ? e : dot(a, b, c, d->terms);
+    }
     case NodeKind::Bitcast: {
       const Expr a = expr(as<Bitcast>(e)->a);
       if (auto* inner = as<Bitcast>(a); inner && inner->a->type == e->type) return inner->a;
+      if (Expr word = word_of_parts(e->type, a)) return word;
       return bitcast(e->type, a);
     }
     case NodeKind::Ramp:

@@ -38,6 +38,13 @@ std::optional<DType> dtype_named(std::string_view name) {
   return std::nullopt;
 }
 
+bool is_dot(Type a, Type b, Type sum, int64_t terms) {
+  const auto is_word = [&](Type type) {
+    return (type.dtype == DType::i32 || type.dtype == DType::u32) && type.lanes == sum.lanes;
+  };
+  return (terms == 2 || terms == 4) && is_word(a) && is_word(b) && sum.dtype == DType::i32;
+}
+
 std::string to_string(Type type) {
   std::string text(name_of(type.dtype));
   if (type.lanes > 1) text += "x" + std::to_string(type.lanes);

@@ -44,6 +44,9 @@ struct Type {
   Type with_dtype(DType element) const { return {element, lanes}; }
 };
 
+// Whether a Dot of `terms` terms takes these.
+bool is_dot(Type a, Type b, Type sum, int64_t terms);
+
 std::string to_string(Type);  // "f32", "f32x4"
 
 }  // namespace gossamer::ir

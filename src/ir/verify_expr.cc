@@ -109,6 +109,15 @@ Result<> Verifier::node(const Expr& e) {
       }
       return {};
     }
+    case NodeKind::Dot: {
+      auto* d = as<Dot>(e);
+      if (type != d->c->type || !is_dot(d->a->type, d->b->type, type, d->terms))
+        return error(
+            cat("dot of ", d->terms, " terms of ", to_string(d->a->type), ", ",
+                to_string(d->b->type), " and ", to_string(d->c->type), " is not ", to_string(type)),
+            e);
+      return {};
+    }
     case NodeKind::Select: {
       auto* s = as<Select>(e);
       if (s->condition->type != type.with_dtype(DType::boolean))

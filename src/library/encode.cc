@@ -78,7 +78,11 @@ class Encoder {
     words_[GS_STEPS] = static_cast<int64_t>(steps.size());
     words_.insert(words_.end(), steps.begin(), steps.end());
     for (const std::string& need : module_.needs)
-      words_[GS_NEEDS] = need == "cpu-avx512" ? 2 : need == "cpu-avx2" ? 1 : words_[GS_NEEDS];
+      words_[GS_NEEDS] = need == "cpu-avx2"          ? GS_NEEDS_AVX2
+                         : need == "cpu-avx512"      ? GS_NEEDS_AVX512
+                         : need == "cpu-avx512-vnni" ? GS_NEEDS_AVX512_VNNI
+                         : need == "cpu-avx-vnni"    ? GS_NEEDS_AVX_VNNI
+                                                     : words_[GS_NEEDS];
     encoded_.memory_bytes = words_[GS_STATIC_BYTES] + 4 * 64 + 256 +
                             rounded(words_[GS_SLOTS] * 24) + 2 * rounded(words_[GS_VARIABLES] * 8) +
                             rounded(words_[GS_PLAN_VALUES] * 8) + rounded(words_[GS_ARGUMENTS] * 8);

@@ -74,6 +74,28 @@ class Widener {
     return result;
   }
 
+  // A word of several elements: all lanes share it, or each makes its own of elements one by one.
+  Expr word(const Expr& e, const ir::Bitcast& cast) {
+    bool moves = false;
+    ir::visit(cast.a, [&](const Expr& part) {
+      const auto known = wide_.find(part.get());
+      moves = moves || (known != wide_.end() && !known->second.same(part));
+      return !moves;
+    });
+    if (!moves) return e;
+    const auto* load = ir::as<ir::Load>(cast.a);
+    GS_CHECK(load, "words in lanes are loaded");
+    std::vector<Expr> parts;
+    for (int i = 0; i < cast.a->type.lanes; ++i) {
+      std::vector<Expr> point;
+      for (const Expr& index : load->indices) point.push_back(elements_.of(index, i));
+      parts.push_back(ir::load(load->buffer, std::move(point)));
+    }
+    const Expr whole = ir::simplify(ir::bitcast(e->type, ir::make_vector(std::move(parts))));
+    kept_.push_back(whole);
+    return widen(whole);
+  }
+
   Expr make(const Expr& e) {
     switch (e->kind) {
       case ir::NodeKind::Unary: {
@@ -93,6 +115,12 @@ class Widener {
         if (a->type.is_scalar() && b->type.is_scalar() && c->type.is_scalar()) return e;
         return ir::fma(broadcast(a), broadcast(b), broadcast(c));
       }
+      case ir::NodeKind::Dot: {
+        const auto& d = *ir::as<ir::Dot>(e);
+        const Expr a = widen(d.a), b = widen(d.b), c = widen(d.c);
+        if (a->type.is_scalar() && b->type.is_scalar() && c->type.is_scalar()) return e;
+        return ir::dot(broadcast(a), broadcast(b), broadcast(c), d.terms);
+      }
       case ir::NodeKind::Select: {
         const auto& s = *ir::as<ir::Select>(e);
         const Expr c = widen(s.condition), y = widen(s.yes), n = widen(s.no);
@@ -106,6 +134,7 @@ class Widener {
       }
       case ir::NodeKind::Bitcast: {
         const auto& c = *ir::as<ir::Bitcast>(e);
+        if (!c.a->type.is_scalar()) return word(e, c);
         const Expr a = widen(c.a);
         return a->type.is_scalar() ? e : ir::bitcast(e->type.with_lanes(lanes_), a);
       }
@@ -124,6 +153,7 @@ class Widener {
   int lanes_;
   std::unordered_map<const ir::ExprNode*, Expr> wide_;
   std::vector<Expr> kept_;  // keys of wide_ stay alive
+  Lanes elements_;
 };
 
 }  // namespace
@@ -213,6 +243,10 @@ Expr Lanes::make(const Expr& e, int lane) {
     case ir::NodeKind::Fma: {
       const auto& f = *ir::as<ir::Fma>(e);
       return ir::fma(of(f.a, lane), of(f.b, lane), of(f.c, lane));
+    }
+    case ir::NodeKind::Dot: {
+      const auto& d = *ir::as<ir::Dot>(e);
+      return ir::dot(of(d.a, lane), of(d.b, lane), of(d.c, lane), d.terms);
     }
     case ir::NodeKind::Select: {
       const auto& s = *ir::as<ir::Select>(e);

@@ -29,12 +29,17 @@ Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis,
   const int rank = static_cast<int>(load.indices.size());
   if (moving != vector_dim(layout, rank)) return Along::gather;
   Expr index = load.indices[static_cast<size_t>(moving)];
+  Expr step = axis;
+  if (const auto* word = ir::as<ir::Ramp>(index)) {  // of elements that are read together
+    step = axis * ir::index(word->type.lanes);
+    index = word->base;
+  }
   // Broadcast or not, as a run tells: all lanes read one element, or neighbours (flatten_access).
   if (const auto* select = ir::as<ir::Select>(index); select && ir::is_const(select->yes, 0) &&
                                                       !ir::uses(select->condition, axis.get()) &&
                                                       layout.memory != ir::Memory::texture)
     index = select->no;
-  const Expr offset = ir::simplify(index - axis, bounds);
+  const Expr offset = ir::simplify(index - step, bounds);
   if (ir::uses(offset, axis.get())) return Along::gather;
   const bool texture = layout.memory == ir::Memory::texture;
   if (!is_blocked(layout) && !texture) return Along::contiguous;
@@ -51,6 +56,15 @@ Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis,
   if (rows && last < ir::Range{}.high && (last + 1) % lanes == 0) return Along::contiguous;
   const int64_t multiple = bounds.multiple_of(offset);
   return multiple % lanes == 0 ? Along::contiguous : Along::gather;
+}
+
+int elements_of_word(const ops::Stage& stage, const ir::Var& axis) {
+  for (const ir::Load* load : loads_of(stage.values)) {
+    for (const Expr& index : load->indices) {
+      if (!index->type.is_scalar() && ir::uses(index, axis.get())) return index->type.lanes;
+    }
+  }
+  return 1;
 }
 
 std::vector<const ir::Load*> loads_of(const Expr& expr) {

@@ -25,6 +25,9 @@ bool is_blocked(const ir::Layout& layout);
 Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis, int lanes,
             const ir::Bounds& bounds);
 
+// How many neighbours a step along an axis of a reduction reads as one word.
+int elements_of_word(const ops::Stage& stage, const ir::Var& axis);
+
 // All loads of an expression, in order of appearance, each structure once.
 std::vector<const ir::Load*> loads_of(const ir::Expr& expr);
 std::vector<const ir::Load*> loads_of(const std::vector<ir::Expr>& exprs);

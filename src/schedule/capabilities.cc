@@ -41,6 +41,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.tile_vectors = 2;
       c.map_chunk = 1024;
       c.max_private_bytes = 512 << 10;
+      c.dots = true;
       break;
     case TargetKind::webgpu:
     case TargetKind::opencl:
@@ -91,6 +92,7 @@ Capabilities for_registers(Capabilities caps, int bits, int registers) {
 }
 
 Capabilities for_any_machine(Capabilities caps) {
+  caps.dots = false;
   caps.vector_lanes = 4;
   caps.vector_registers = 15;
   caps.tile_rows = 4;

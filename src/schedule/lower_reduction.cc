@@ -13,8 +13,11 @@ using ir::Expr;
 using ir::Stmt;
 using ir::Var;
 
-// A float sum's product becomes one operation with it where the target has that.
+// A float sum's product becomes one operation with it where the target has that, and so do the
+// products of words.
 Expr sum(const Expr& accumulator, const Expr& term) {
+  if (const auto* dot = ir::as<ir::Dot>(term); dot && ir::is_const(dot->c, 0))
+    return ir::dot(dot->a, dot->b, accumulator, dot->terms);
   const auto* product = ir::as<ir::Binary>(term);
   if (product && product->op == ir::BinaryOp::mul && ir::is_float(term->type.dtype)) {
     return ir::fma(product->a, product->b, accumulator);

@@ -116,27 +116,29 @@ Layout Packing::packed_layout(const Stage& stage, const ir::Load& load, int axis
       order.push_back(static_cast<int>(d));
     }
   }
-  int split =
-      -1;  // the reduction axis walked in blocks, because another operand is blocked along it
+  // The reduction axis walked in blocks, because another operand is blocked along it.
+  int split = -1, block = lanes;
   for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
     for (size_t d = 0; d < load.indices.size(); ++d) {
       if (load.indices[d].get() != stage.reduce_axes[r].get()) continue;
       order.push_back(static_cast<int>(d));
-      if (reduces_along_vector(stage, r)) split = static_cast<int>(d);
+      if (!reduces_along_vector(stage, r)) continue;
+      split = static_cast<int>(d);
+      block = lanes / elements_of_word(stage, stage.reduce_axes[r]);
     }
   }
   Layout layout = blocked(order, vector, lanes * vectors_without_rows(stage, axis, caps_));
   if (split >= 0) {
     for (ir::LayoutAxis& a : layout.axes) {
-      if (a.dim == split) a.divide = lanes;
+      if (a.dim == split) a.divide = block;
     }
-    layout.axes.insert(layout.axes.end() - 1, ir::LayoutAxis{split, 1, lanes});
+    layout.axes.insert(layout.axes.end() - 1, ir::LayoutAxis{split, 1, block});
   }
   if (caps_.texture_memory) {
     int64_t elements = padded_elements(load.buffer->shape, vector, lanes);
     if (split >= 0) {
       const auto e = ir::as_int(load.buffer->shape[static_cast<size_t>(split)]);
-      if (e && elements > 0) elements = elements / *e * ((*e + lanes - 1) / lanes * lanes);
+      if (e && elements > 0) elements = elements / *e * ((*e + block - 1) / block * block);
     }
     set_texture(layout, elements, caps_);
   }

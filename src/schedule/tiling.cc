@@ -187,14 +187,15 @@ void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tili
       // Constants were packed to follow the other operand: only the latter decides.
       const bool packed =
           is_blocked(layout) && layout.layers == 1 && layout.axes.size() > load->indices.size() + 1;
-      if (contiguous && !packed && extent_or(stage.reduce_extents[r], 64) >= caps.vector_lanes) {
+      const int block = caps.vector_lanes / elements_of_word(stage, stage.reduce_axes[r]);
+      if (contiguous && !packed && extent_or(stage.reduce_extents[r], 64) >= block) {
         tiling.reduce_axis = static_cast<int>(r);
+        tiling.reduce_block = block;
       }
     }
   }
   tiling.unroll = caps.unroll;
   if (tiling.reduce_axis < 0) return;
-  tiling.reduce_block = caps.vector_lanes;
   tiling.partial = tiling.lanes == 1 && tiling.rows == 1;
 }
 

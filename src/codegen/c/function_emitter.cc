@@ -200,6 +200,9 @@ std::string FunctionEmitter::uncached(const Expr& expr) {
       const std::string a = value(node->a), b = value(node->b), c = value(node->c);
       return cat(operations_.fma(type), "(", a, ", ", b, ", ", c, ")");
     }
+    case ir::NodeKind::Dot:
+      expanded_.push_back(ir::dot_by_terms(*ir::as<ir::Dot>(expr)));
+      return value(expanded_.back());
     case ir::NodeKind::Select: {
       const auto* node = ir::as<ir::Select>(expr);
       const std::string condition = value(node->condition);

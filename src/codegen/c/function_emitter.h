@@ -65,6 +65,7 @@ class FunctionEmitter {
   std::unordered_set<const ir::Node*> used_;
   // Values of shared subexpressions, within one statement.
   std::unordered_map<const ir::ExprNode*, std::string> cache_;
+  std::vector<ir::Expr> expanded_;  // keys of cache_ stay alive
 };
 
 }  // namespace gossamer::codegen::c

@@ -58,12 +58,14 @@ Result<std::vector<std::byte>> link_wasm_library(std::span<const std::byte> obje
                                                  std::span<const std::string> exported);
 
 // What a machine must have to run code made for a processor, as the manifest's `needs` spell it:
-// "cpu-avx512" or "cpu-avx2" on x86-64. Errors: as emit_object.
+// "cpu-avx512" or "cpu-avx2" on x86-64, and "cpu-avx512-vnni" or "cpu-avx-vnni". Errors: as
+// emit_object.
 Result<std::vector<std::string>> needs_of(const LlvmOptions& options);
 
 // The vector registers that the code may use. Errors: as emit_object.
 struct Registers {
   int bits = 0, count = 0;
+  bool dots = false;  // sums of two products of 16 bits in one instruction
 };
 Result<Registers> registers_of(const LlvmOptions& options);
 

@@ -332,6 +332,15 @@ TEST(LlvmEmit, FusedMultiplyAddAndSelect) {
                    DType::i32,
                    [](std::vector<Expr> x) { return ir::fma(x[0], x[1], x[2]); },
                    [](std::vector<Scalar> x) { return ir::apply_fma(x[0], x[1], x[2]); }});
+  for (const int64_t terms : {2, 4})
+    for (const DType a : {DType::i32, DType::u32})
+      for (const DType b : {DType::i32, DType::u32})
+        tests.push_back(
+            {cat("dot", terms, " of ", ir::name_of(a), " and ", ir::name_of(b)),
+             {a, b, DType::i32},
+             DType::i32,
+             [=](std::vector<Expr> x) { return ir::dot(x[0], x[1], x[2], terms); },
+             [=](std::vector<Scalar> x) { return ir::apply_dot(x[0], x[1], x[2], terms); }});
   check(tests);
 }
 

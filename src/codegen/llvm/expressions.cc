@@ -102,6 +102,8 @@ llvm::Value* FunctionEmitter::emit_uncached(const Expr& expr) {
         return b_.CreateIntrinsic(llvm::Intrinsic::wasm_relaxed_madd, {a->getType()}, {a, b, c});
       return b_.CreateFAdd(b_.CreateFMul(a, b), c);
     }
+    case ir::NodeKind::Dot:
+      return emit_dot(*ir::as<ir::Dot>(expr));
     case ir::NodeKind::Select:
       return emit_select(*ir::as<ir::Select>(expr));
     case ir::NodeKind::Cast: {
@@ -110,6 +112,9 @@ llvm::Value* FunctionEmitter::emit_uncached(const Expr& expr) {
     }
     case ir::NodeKind::Bitcast: {
       const Expr& from = ir::as<ir::Bitcast>(expr)->a;
+      if (type.is_scalar() && !mask_) {
+        if (llvm::Value* word = emit_word(from, type)) return word;
+      }
       llvm::Value* value = emit_value(from);
       llvm::Type* to = type_of(type);
       if (value->getType() == to) return value;

@@ -73,6 +73,9 @@ class FunctionEmitter {
   // Expressions (expressions.cc, arithmetic.cc)
   llvm::Value* emit_uncached(const Expr& expr);
   llvm::Value* emit_select(const ir::Select& select);
+  llvm::Value* emit_dot(const ir::Dot& dot);
+  // Neighbours in memory as one number; null: it is no load of them.
+  llvm::Value* emit_word(const Expr& elements, ir::Type type);
   llvm::Value* emit_unary(const ir::Unary& unary);
   llvm::Value* emit_binary(const ir::Binary& binary);
   llvm::Value* float_binary(ir::BinaryOp op, llvm::Value* a, llvm::Value* b);
@@ -107,6 +110,7 @@ class FunctionEmitter {
     int times = 0;  // evaluated
   };
   std::unordered_map<const ir::ExprNode*, Known> cache_;
+  std::vector<Expr> expanded_;  // keys of cache_ stay alive
 };
 
 }  // namespace gossamer::codegen::llvm_

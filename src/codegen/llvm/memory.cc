@@ -100,6 +100,21 @@ llvm::Value* FunctionEmitter::emit_load(const ir::Load& load) {
   return result;
 }
 
+llvm::Value* FunctionEmitter::emit_word(const Expr& elements, ir::Type type) {
+  const auto* load = ir::as<ir::Load>(elements);
+  const auto* ramp =
+      load && load->indices.size() == 1 ? ir::as<ir::Ramp>(load->indices[0]) : nullptr;
+  if (!ramp || ramp->stride != 1 || !ir::is_int(load->type.dtype)) return nullptr;
+  const Memory& memory = memory_of(load->buffer);
+  const DType storage = load->buffer->storage;
+  if (!memory.cells.empty() || storage != load->type.dtype || storage == DType::index)
+    return nullptr;
+  auto* word = b_.CreateAlignedLoad(type_of(type), address(memory, storage, emit_value(ramp->base)),
+                                    llvm::Align(static_cast<uint64_t>(ir::byte_size(storage))));
+  annotate(word, memory);
+  return word;
+}
+
 void FunctionEmitter::emit_store(const ir::Store& store) {
   const Memory& memory = memory_of(store.buffer);
   const DType storage = store.buffer->storage;

@@ -37,13 +37,15 @@ Result<std::vector<std::string>> needs_of(const LlvmOptions& options) {
     needs.emplace_back("cpu-avx512");
   else if (target.vector_bits == 256)
     needs.emplace_back("cpu-avx2");
+  if (target.dot_bits > 0)
+    needs.emplace_back(target.vector_bits == 512 ? "cpu-avx512-vnni" : "cpu-avx-vnni");
   return needs;
 }
 
 Result<Registers> registers_of(const LlvmOptions& options) {
   GS_ASSIGN(const Target target, make_target(options));
   const bool few = target.machine->getTargetTriple().isX86() && target.vector_bits < 512;
-  return Registers{target.vector_bits, few ? 16 : 32};
+  return Registers{target.vector_bits, few ? 16 : 32, target.pair_bits >= target.vector_bits};
 }
 
 std::string host_cpu() { return llvm::sys::getHostCPUName().str(); }
@@ -62,6 +64,8 @@ Result<Target> make_wasm_target(bool relaxed_simd, bool fixed_place) {
   target.features = "+simd128,+bulk-memory,+sign-ext,+nontrapping-fptoint,+mutable-globals";
   if (relaxed_simd) target.features += ",+relaxed-simd";
   target.relaxed_madd = relaxed_simd;
+  target.is_wasm = true;
+  target.pair_bits = 128;
   target.masked_loads = false;
   target.index_bits = 32;
   const std::string triple = "wasm32-unknown-wasi";
@@ -116,6 +120,8 @@ Result<Target> make_target(const LlvmOptions& for_what) {
     target.has_fma = has("fma");
     target.has_half = has("f16c");
     target.vector_bits = has("avx512f") ? 512 : has("avx") ? 256 : 128;
+    target.pair_bits = has("avx512bw") ? 512 : has("avx2") ? 256 : 128;
+    target.dot_bits = has("avx512vnni") && has("avx512vl") ? 512 : has("avxvnni") ? 256 : 0;
   } else {
     target.has_fma = target.has_half = true;  // AArch64
   }

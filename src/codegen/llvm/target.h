@@ -20,8 +20,11 @@ struct Target {
   bool relaxed_madd = false;  // wasm's, which may round once or twice
   bool has_half = false;      // converts f16 in one instruction
   bool masked_loads = true;   // a vector of which lanes are wanted is loaded by an instruction
-  int vector_bits = 128;      // widest registers
-  unsigned index_bits = 64;   // of loop counters and addresses' arithmetic
+  bool is_wasm = false;
+  int pair_bits = 0;      // widest vectors of products of 16 bits that are summed in pairs
+  int dot_bits = 0;       // widest vectors of such sums, and of four products of bytes, in one step
+  int vector_bits = 128;  // widest registers
+  unsigned index_bits = 64;  // of loop counters and addresses' arithmetic
 };
 
 Result<Target> make_target(const LlvmOptions& options);

@@ -214,6 +214,7 @@ class Legalizer {
     const Expr a = expr(node.a), b = expr(node.b), c = expr(node.c);
     return is_float(a->type.dtype) ? fma(a, b, c) : wrap(node.type.dtype, a * b + c);
   }
+  Expr visit(const Dot& node, const Expr&) { return expr(dot_by_terms(node)); }
   Expr visit(const Select& node, const Expr&) {
     return select(expr(node.condition), expr(node.yes), expr(node.no));
   }

@@ -258,6 +258,14 @@ TEST(EmitOps, SelectAndFma) {
             [&](std::vector<Expr> in) { return fma(in[0], in[1], in[2]); },
             [=](std::vector<Scalar> in) { return apply_fma(in[0], in[1], in[2]); });
       }
+      for (const int64_t terms : {2, 4})
+        for (DType a : {DType::i32, DType::u32})
+          for (DType b : {DType::i32, DType::u32})
+            batch.add(
+                name_for(cat("dot", terms, " of ", name_of(a)), b, lanes), {a, b, DType::i32},
+                DType::i32, lanes,
+                [=](std::vector<Expr> in) { return dot(in[0], in[1], in[2], terms); },
+                [=](std::vector<Scalar> in) { return apply_dot(in[0], in[1], in[2], terms); });
       batch.add(
           name_for("select", DType::boolean, lanes),
           {DType::boolean, DType::boolean, DType::boolean}, DType::boolean, lanes,

@@ -66,6 +66,8 @@ class Instructions {
   Pieces unary(ir::UnaryOp op, ir::Type type, const Pieces& a);
   Pieces binary(ir::BinaryOp op, ir::Type type, const Pieces& a, const Pieces& b);
   Pieces fma(ir::Type type, const Pieces& a, const Pieces& b, const Pieces& c, bool negate_product);
+  // Words of two signed halves.
+  Pieces dot(const Pieces& a, const Pieces& b, const Pieces& c);
   Pieces select(ir::Type type, const Pieces& condition, const Pieces& yes, const Pieces& no);
   Pieces cast(ir::DType to, ir::Type from, const Pieces& a);
   Pieces bitcast(ir::DType to, ir::Type from, const Pieces& a);

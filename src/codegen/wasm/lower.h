@@ -2,7 +2,9 @@
 // takes.
 #pragma once
 
+#include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "codegen/plan_function.h"
 #include "codegen/wasm/function.h"
@@ -88,6 +90,12 @@ class Lowering {
   Pieces load_contiguous(const ir::Load& e, const Place& place, const ir::Expr& first);
   ValueId load_scalar(ir::DType dtype, const Place& place, const Linear& bytes);
   Pieces gather(ir::DType dtype, const std::vector<std::pair<const Place*, Linear>>& lanes);
+  // Neighbours in memory that are read as one word; nullopt: it is nothing like that.
+  struct Word {
+    const Place* place;
+    Linear bytes;
+  };
+  std::optional<Word> word_in_memory(const ir::Expr& e);
   std::vector<Linear> lane_indices(const ir::Expr& index);
   Address address(const Place& place, const Linear& bytes);
   uint32_t order_of(const Place& place) const {
@@ -103,7 +111,8 @@ class Lowering {
   std::unordered_map<const ir::BufferNode*, Usage> usage_;
   std::unordered_map<const ir::ExprNode*, Known> known_;
   std::unordered_map<const ir::ExprNode*, bool> has_load_;
-  bool guarded_ = false;  // loads may be out of bounds and must not trap
+  std::vector<ir::Expr> expanded_;  // keys of the above stay alive
+  bool guarded_ = false;            // loads may be out of bounds and must not trap
   int64_t scratch_bytes_ = 0;
 };
 

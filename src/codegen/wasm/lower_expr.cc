@@ -210,6 +210,15 @@ Pieces Lowering::compute(const Expr& e) {
       return {make_.binary(BinaryOp::add, type.dtype,
                            make_.binary(BinaryOp::mul, type.dtype, a[0], b[0]), c[0])};
     }
+    case ir::NodeKind::Dot: {
+      const auto& dot = static_cast<const ir::Dot&>(*e);
+      const bool halves = dot.terms == 2 && dot.a->type == type && dot.b->type == type;
+      if (is_scalar || !halves) {
+        expanded_.push_back(ir::dot_by_terms(dot));
+        return value(expanded_.back());
+      }
+      return make_.dot(value(dot.a), value(dot.b), value(dot.c));
+    }
     case ir::NodeKind::Select:
       return compute_select(e);
     case ir::NodeKind::Cast: {
@@ -220,6 +229,8 @@ Pieces Lowering::compute(const Expr& e) {
     }
     case ir::NodeKind::Bitcast: {
       const auto& cast = static_cast<const ir::Bitcast&>(*e);
+      if (const auto word = word_in_memory(e))
+        return {load_scalar(type.dtype, *word->place, word->bytes)};
       const Pieces a = value(cast.a);
       if (is_scalar) return {make_.bitcast(type.dtype, cast.a->type.dtype, a[0])};
       return make_.bitcast(type.dtype, cast.a->type, a);
@@ -230,6 +241,12 @@ Pieces Lowering::compute(const Expr& e) {
       return ramp(static_cast<const ir::Ramp&>(*e));
     case ir::NodeKind::Broadcast: {
       const auto& splat = static_cast<const ir::Broadcast&>(*e);
+      if (const auto word = word_in_memory(splat.a)) {
+        const Address at = address(*word->place, word->bytes);
+        return Pieces(static_cast<size_t>(piece_count(type)),
+                      f_.load(Op::v128_load32_splat, ValType::v128, at.pointer, at.offset,
+                              order_of(*word->place)));
+      }
       if (const Place* place = memory_of(splat.a); place && byte_size(type.dtype) >= 4) {
         const auto& load = static_cast<const ir::Load&>(*splat.a);
         Linear bytes;

@@ -123,6 +123,20 @@ const Place* Lowering::memory_of(const Expr& e) {
   return found->second.kind == Place::Kind::memory ? &found->second : nullptr;
 }
 
+std::optional<Lowering::Word> Lowering::word_in_memory(const Expr& e) {
+  const auto* cast = ir::as<ir::Bitcast>(e);
+  const auto* load = cast ? ir::as<ir::Load>(cast->a) : nullptr;
+  const auto* ramp = load ? ir::as<ir::Ramp>(load->indices[0]) : nullptr;
+  if (!ramp || ramp->stride != 1 || !e->type.is_scalar() || byte_size(e->type.dtype) != 4)
+    return {};
+  const auto found = places_.find(load->buffer.get());
+  GS_CHECK(found != places_.end(), "no memory for ", load->buffer->name);
+  if (found->second.kind != Place::Kind::memory) return {};
+  Word word{&found->second, {}};
+  word.bytes.add(linear(ramp->base), byte_size(load->type.dtype));
+  return word;
+}
+
 ValueId Lowering::load_scalar(DType dtype, const Place& place, const Linear& bytes) {
   const Address at = address(place, bytes);
   return f_.load(scalar_load(dtype), machine_type(dtype), at.pointer, at.offset, order_of(place));

@@ -260,6 +260,7 @@ enum class Op : uint32_t {
   i32x4_min_u,
   i32x4_max_s,
   i32x4_max_u,
+  i32x4_dot_i16x8_s,
   i64x2_abs = 0xfd0000 + 192,
   i64x2_neg,
   i64x2_extend_low_i32x4_s = 0xfd0000 + 199,

@@ -438,6 +438,13 @@ Pieces Instructions::fma(ir::Type type, const Pieces& a, const Pieces& b, const 
   return result;
 }
 
+Pieces Instructions::dot(const Pieces& a, const Pieces& b, const Pieces& c) {
+  Pieces result;
+  for (size_t k = 0; k < a.size(); ++k)
+    result.push_back(v(Op::i32x4_add, v(Op::i32x4_dot_i16x8_s, a[k], b[k]), c[k]));
+  return result;
+}
+
 Pieces Instructions::select(ir::Type type, const Pieces& condition, const Pieces& yes,
                             const Pieces& no) {
   Pieces result;

@@ -206,7 +206,19 @@ std::vector<OpDef> matmul_family() {
                   .inputs = {{}, {}, {}, int8s({2}, {1, -3})},
                   .dtype = DType::i8,
                   .low = -30,
-                  .high = 30}}},
+                  .high = 30},
+                 {.name = "many terms",
+                  .shapes = {{5, 64}, {64, 20}},
+                  .inputs = {{}, {}, int8s({}, {-128}), int8s({}, {127})},
+                  .dtype = DType::i8,
+                  .low = -128,
+                  .high = 127},
+                 {.name = "an odd number of terms",
+                  .shapes = {{2, 6, 67}, {67, 9}},
+                  .inputs = {{}, {}, uint8s({}, {255}), uint8s({}, {0})},
+                  .dtype = DType::u8,
+                  .low = 0,
+                  .high = 255}}},
   };
 }
 

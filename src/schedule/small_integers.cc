@@ -1,0 +1,194 @@
+#include "schedule/small_integers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+
+namespace gossamer::schedule {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ops::Stage;
+
+constexpr int64_t most = std::numeric_limits<int16_t>::max();
+
+bool is_wide(DType dtype) { return dtype == DType::f32 || dtype == DType::i32; }
+
+std::optional<SmallIntegers::Range> checked(int64_t low, int64_t high) {
+  if (low < -most || high > most) return std::nullopt;
+  return SmallIntegers::Range{low, high};
+}
+
+// Each load of `from` reads `to`, whose element type is another, in its place.
+void redirect(Stage& stage, const Buffer& from, const Buffer& to) {
+  ir::Rewriter rewriter;
+  rewriter.expr = [&](const Expr& e) -> Expr {
+    const auto* load = ir::as<ir::Load>(e);
+    if (!load || !load->buffer.same(from)) return {};
+    return ir::cast(from->dtype, ir::load(to, load->indices));
+  };
+  const auto rewrite = [&](Expr& e) {
+    if (e) e = ir::rewrite(e, rewriter);
+  };
+  rewrite(stage.result);
+  rewrite(stage.condition);
+  for (std::vector<Expr>* all : {&stage.values, &stage.starts, &stage.target})
+    for (Expr& e : *all) rewrite(e);
+}
+
+}  // namespace
+
+SmallIntegers::SmallIntegers(ops::Program& program, const KnownIntegers& known,
+                             const std::unordered_set<const ir::BufferNode*>& kept)
+    : program_(program), kept_(kept) {
+  std::unordered_set<const ir::BufferNode*> several;
+  for (size_t i = 0; i < program.size(); ++i) {
+    const Buffer output = program[i].output();
+    if (!output) continue;
+    if (!program[i].stage() || !makers_.emplace(output.get(), i).second)
+      several.insert(output.get());
+  }
+  for (const ir::BufferNode* buffer : several) makers_.erase(buffer);
+  for (const auto& [buffer, range] : known) ranges_[buffer] = range;
+}
+
+Stage* SmallIntegers::maker_of(const ir::BufferNode* buffer) {
+  const auto found = makers_.find(buffer);
+  return found == makers_.end() ? nullptr : program_[found->second].stage();
+}
+
+std::optional<SmallIntegers::Range> SmallIntegers::range_of(const Expr& e) {
+  const DType dtype = e->type.dtype;
+  if (!e->type.is_scalar()) return std::nullopt;
+  if (dtype == DType::u8) return Range{0, 255};
+  if (dtype == DType::i8) return Range{-128, 127};
+  if (const auto* load = ir::as<ir::Load>(e); load && dtype == DType::i16) {
+    const auto known = ranges_.find(load->buffer.get());
+    return known == ranges_.end() ? std::nullopt : known->second;
+  }
+  if (!is_wide(dtype)) return std::nullopt;
+  if (const auto number = ir::as_int(e)) return checked(*number, *number);
+  if (const auto* number = ir::as<ir::FloatImm>(e)) {
+    if (std::abs(number->value) > most || std::trunc(number->value) != number->value)
+      return std::nullopt;
+    const auto value = static_cast<int64_t>(number->value);
+    return Range{value, value};
+  }
+  if (const auto* cast = ir::as<ir::Cast>(e)) return range_of(cast->a);
+  if (const auto* select = ir::as<ir::Select>(e)) {
+    const auto yes = range_of(select->yes), no = range_of(select->no);
+    if (!yes || !no) return std::nullopt;
+    return Range{std::min(yes->low, no->low), std::max(yes->high, no->high)};
+  }
+  if (const auto* binary = ir::as<ir::Binary>(e)) {
+    if (binary->op != ir::BinaryOp::add && binary->op != ir::BinaryOp::sub) return std::nullopt;
+    const auto a = range_of(binary->a), b = range_of(binary->b);
+    if (!a || !b) return std::nullopt;
+    return binary->op == ir::BinaryOp::add ? checked(a->low + b->low, a->high + b->high)
+                                           : checked(a->low - b->high, a->high - b->low);
+  }
+  const auto* load = ir::as<ir::Load>(e);
+  if (!load) return std::nullopt;
+  const auto [known, fresh] = ranges_.emplace(load->buffer.get(), std::nullopt);
+  if (!fresh) return known->second;
+  const Stage* stage = maker_of(load->buffer.get());
+  const bool has_result =
+      stage && (stage->kind == ops::StageKind::compute || stage->kind == ops::StageKind::reduce);
+  if (!has_result) return std::nullopt;
+  const auto range = range_of(stage->result);
+  return ranges_[load->buffer.get()] = range;
+}
+
+Expr SmallIntegers::integer(const Expr& e) {
+  const DType dtype = e->type.dtype;
+  if (ir::is_int(dtype)) {
+    if (const auto* cast = ir::as<ir::Cast>(e); cast && dtype == DType::i32 && range_of(e))
+      return integer(cast->a);
+    if (dtype != DType::i32) return ir::cast(DType::i32, e);
+  }
+  if (const auto* number = ir::as<ir::FloatImm>(e))
+    return ir::constant_int(DType::i32, static_cast<int64_t>(number->value));
+  if (const auto* cast = ir::as<ir::Cast>(e)) return integer(cast->a);
+  if (const auto* select = ir::as<ir::Select>(e))
+    return ir::select(select->condition, integer(select->yes), integer(select->no));
+  if (const auto* binary = ir::as<ir::Binary>(e))
+    return ir::binary(binary->op, integer(binary->a), integer(binary->b));
+  if (const auto* load = ir::as<ir::Load>(e)) {
+    if (const auto found = narrowed_.find(load->buffer.get()); found != narrowed_.end())
+      return ir::cast(DType::i32, ir::load(found->second, load->indices));
+  }
+  return ir::cast(DType::i32, e);
+}
+
+Buffer SmallIntegers::narrowed(const Expr& number) {
+  const auto* cast = ir::as<ir::Cast>(number);
+  const auto* load = ir::as<ir::Load>(cast ? cast->a : number);
+  if (!load) return {};
+  const bool made = std::ranges::any_of(
+      narrowed_, [&](const auto& known) { return known.second.same(load->buffer); });
+  if (made) return load->buffer;
+  return cast ? Buffer() : narrow(load->buffer);
+}
+
+Buffer SmallIntegers::narrow(const Buffer& buffer) {
+  if (const auto known = narrowed_.find(buffer.get()); known != narrowed_.end())
+    return known->second;
+  Stage* stage = maker_of(buffer.get());
+  if (!stage || kept_.contains(buffer.get()) || !is_wide(buffer->dtype) || !stage->side.empty())
+    return {};
+  if (stage->kind != ops::StageKind::compute && stage->kind != ops::StageKind::reduce) return {};
+  const auto range = range_of(stage->result);
+  if (!range) return {};
+  for (ops::Entry& entry : program_) {
+    const std::vector<Buffer> inputs = entry.inputs();
+    const bool reads = std::ranges::any_of(inputs, [&](const Buffer& b) { return b.same(buffer); });
+    if (!reads) continue;
+    const Stage* reader = entry.stage();
+    if (!reader || !reader->side.empty() || (reader->initial && reader->initial.same(buffer)))
+      return {};
+  }
+  // What it only hands on is stored in as few bits.
+  std::vector<Buffer> sources;
+  ir::visit(stage->result, [&](const Expr& e) {
+    const auto* load = ir::as<ir::Load>(e);
+    if (load && is_wide(load->buffer->dtype) && range_of(e)) sources.push_back(load->buffer);
+    return true;
+  });
+  if (stage->kind == ops::StageKind::compute) {
+    for (const Buffer& source : sources) narrow(source);
+  }
+  const Expr whole = ir::simplify(integer(stage->result), ops::bounds_of(*stage));
+  const auto* widened = ir::as<ir::Cast>(whole);
+  const bool same = widened && widened->a->type.dtype == DType::i16;
+  const Buffer made = ir::buffer(buffer->name, DType::i16, buffer->shape);
+  stage->view = stage->view && same;
+  stage->result = same ? widened->a : ir::cast(DType::i16, whole);
+  stage->output = made;
+  replaced_.push_back(buffer);
+  narrowed_[buffer.get()] = made;
+  makers_[made.get()] = makers_.at(buffer.get());
+  ranges_[made.get()] = range;
+  for (ops::Entry& entry : program_) {
+    if (Stage* reader = entry.stage()) redirect(*reader, buffer, made);
+  }
+  for (auto& [place, reader] : added_) redirect(reader, buffer, made);
+  return made;
+}
+
+void SmallIntegers::insert() {
+  ops::Program result;
+  auto next = added_.begin();
+  for (size_t i = 0; i < program_.size(); ++i) {
+    for (; next != added_.end() && next->first == i; ++next)
+      result.emplace_back(std::move(next->second));
+    result.push_back(std::move(program_[i]));
+  }
+  program_ = std::move(result);
+}
+
+}  // namespace gossamer::schedule

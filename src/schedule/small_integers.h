@@ -1,0 +1,56 @@
+// Numbers of a program that are integers of a few bits, whatever type holds them.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "ops/program.h"
+
+namespace gossamer::schedule {
+
+// The least and the largest number.
+struct IntegerRange {
+  int64_t low, high;
+  int64_t size() const { return std::max(-low, high); }
+};
+// Constants whose elements are all integers of at most 16 bits.
+using KnownIntegers = std::map<const ir::BufferNode*, IntegerRange>;
+
+class SmallIntegers {
+ public:
+  using Range = IntegerRange;
+
+  // `kept`: buffers that keep their type.
+  SmallIntegers(ops::Program& program, const KnownIntegers& known,
+                const std::unordered_set<const ir::BufferNode*>& kept);
+
+  // What a number may be; nullopt: it is not known to be an integer of at most 16 bits.
+  std::optional<Range> range_of(const ir::Expr& number);
+  // The same number as an i32.
+  ir::Expr integer(const ir::Expr& number);
+  // The buffer of 16 bits that holds what `number` loads, which its stage now writes instead of
+  // another; null: it has to stay as it is, or the number is no load.
+  ir::Buffer narrowed(const ir::Expr& number);
+  // A stage that shall stand before the program's entry `place`; put there by `insert`.
+  void add(size_t place, ops::Stage stage) { added_.emplace_back(place, std::move(stage)); }
+  void insert();
+  // The only stage that writes a buffer; null: none or several do.
+  ops::Stage* maker_of(const ir::BufferNode* buffer);
+
+ private:
+  ir::Buffer narrow(const ir::Buffer& buffer);
+
+  ops::Program& program_;
+  const std::unordered_set<const ir::BufferNode*>& kept_;
+  std::map<const ir::BufferNode*, size_t> makers_;
+  std::map<const ir::BufferNode*, std::optional<Range>> ranges_;
+  std::map<const ir::BufferNode*, ir::Buffer> narrowed_;
+  std::vector<ir::Buffer> replaced_;                  // keys of the above stay alive
+  std::vector<std::pair<size_t, ops::Stage>> added_;  // in the order of their places
+};
+
+}  // namespace gossamer::schedule

@@ -1,0 +1,319 @@
+#include "schedule/use_dots.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "schedule/access.h"
+#include "schedule/small_integers.h"
+
+namespace gossamer::schedule {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+using ir::Var;
+using ops::Stage;
+
+constexpr int64_t terms = 2;
+constexpr int64_t largest = 511;      // of a factor
+constexpr int64_t least_columns = 4;  // points that share what is read of the rows
+constexpr int64_t least_rows = 4;     // that pay for laying out the columns in each run
+
+bool is_sum_of_products(const Stage& stage) {
+  if (stage.kind != ops::StageKind::reduce || stage.in_order || !stage.combiner.is_sum() ||
+      !stage.starts.empty() || stage.values.size() != 1 || !stage.side.empty())
+    return false;
+  const auto* product = ir::as<ir::Binary>(stage.values[0]);
+  const DType dtype = stage.values[0]->type.dtype;
+  return product && product->op == ir::BinaryOp::mul &&
+         (dtype == DType::f32 || dtype == DType::i32);
+}
+
+// A factor: the elements of one buffer, each by itself.
+struct Factor {
+  Expr value;
+  const ir::Load* load = nullptr;  // of the buffer; the others, of zero points, stand still
+  int dim = -1;                    // of the buffer, which the axis in words runs along
+};
+
+class Dots {
+ public:
+  Dots(ops::Program& program, const std::unordered_set<const ir::BufferNode*>& constants,
+       const KnownIntegers& known, const std::unordered_set<const ir::BufferNode*>& kept)
+      : program_(program), constants_(constants), numbers_(program, known, kept) {
+    for (const ops::Entry& entry : program) {
+      const Stage* stage = entry.stage();
+      const std::vector<Buffer> inputs = entry.inputs();
+      if (stage && std::ranges::all_of(inputs, [&](const Buffer& b) { return is_constant(b); }))
+        constants_.insert(stage->output.get());
+    }
+  }
+
+  void run() {
+    for (place_ = 0; place_ < program_.size(); ++place_) {
+      Stage* stage = program_[place_].stage();
+      if (stage && is_sum_of_products(*stage)) rewrite(*stage);
+    }
+    // Other sums, as of windows of one channel, read in 16 bits what they read in 32.
+    for (const ops::Entry& entry : program_) {
+      if (!entry.stage() || !is_sum_of_products(*entry.stage())) continue;
+      const Expr before = entry.stage()->values[0];
+      const auto* product = ir::as<ir::Binary>(before);
+      for (const Expr& factor : {product->a, product->b}) {
+        if (!is_constant_factor(factor)) numbers_.narrowed(factor);
+      }
+    }
+    numbers_.insert();
+  }
+
+ private:
+  bool is_constant(const Buffer& buffer) const { return constants_.contains(buffer.get()); }
+
+  bool is_constant_factor(const Expr& factor) const {
+    return std::ranges::all_of(loads_of(factor),
+                               [&](const ir::Load* load) { return is_constant(load->buffer); });
+  }
+
+  static bool uses_axes(const Stage& stage, const Expr& e) {
+    const auto used = [&](const Var& axis) { return ir::uses(e, axis.get()); };
+    return std::ranges::any_of(stage.axes, used) || std::ranges::any_of(stage.reduce_axes, used);
+  }
+
+  // The load whose elements a factor is made of, each by itself, where there is one.
+  std::optional<Factor> factor_of(const Stage& stage, const Expr& value) {
+    Factor factor{value};
+    for (const ir::Load* load : loads_of(value)) {
+      const bool moves = std::ranges::any_of(
+          load->indices, [&](const Expr& index) { return uses_axes(stage, index); });
+      if (!moves) continue;
+      // The parameters of a column are read where the column is.
+      if (!factor.load || load->indices.size() > factor.load->indices.size()) factor.load = load;
+    }
+    if (!factor.load || !element(stage, factor, point_of(*factor.load->buffer)).get())
+      return std::nullopt;
+    return factor;
+  }
+
+  static std::vector<Expr> point_of(const ir::BufferNode& buffer) {
+    std::vector<Expr> point;
+    for (size_t d = 0; d < buffer.shape.size(); ++d) point.push_back(ir::var(cat("i", d)));
+    return point;
+  }
+
+  // The factor of the element at a point of its buffer; null where that depends on other than it.
+  static Expr element(const Stage& stage, const Factor& factor, const std::vector<Expr>& point) {
+    ir::VarMap axes;
+    for (size_t d = 0; d < point.size(); ++d) {
+      if (const auto* var = ir::as<ir::VarNode>(factor.load->indices[d])) axes[var] = point[d];
+    }
+    ir::Rewriter rewriter;
+    rewriter.expr_before = [&](const Expr& e) -> Expr {
+      const auto* load = ir::as<ir::Load>(e);
+      if (!load || !ir::equal(e, Expr(factor.load))) return {};
+      return ir::load(load->buffer, point);
+    };
+    const Expr moved = ir::substitute(ir::rewrite(factor.value, rewriter), axes);
+    return uses_axes(stage, moved) ? Expr() : moved;
+  }
+
+  // The dimension whose index is the axis alone, where no other index has it.
+  static int dim_of(const ir::Load& load, const Var& axis) {
+    int found = -1;
+    for (size_t d = 0; d < load.indices.size(); ++d) {
+      if (!ir::uses(load.indices[d], axis.get())) continue;
+      if (found >= 0 || load.indices[d].get() != axis.get()) return -1;
+      found = static_cast<int>(d);
+    }
+    return found;
+  }
+
+  // Points along the axes that one factor has and the other has not.
+  static int64_t points_of(const Stage& stage, const Factor& own, const Factor& other) {
+    int64_t points = 1;
+    for (size_t i = 0; i < stage.axes.size(); ++i) {
+      const auto* axis = stage.axes[i].get();
+      if (ir::uses(own.value, axis) && !ir::uses(other.value, axis))
+        points *= std::max<int64_t>(ir::as_int(stage.extents[i]).value_or(1 << 10), 1);
+    }
+    return points;
+  }
+
+  void rewrite(Stage& stage) {
+    // Making a factor narrow changes the stages that read it, this one too.
+    const Expr before = stage.values[0];
+    const auto* product = ir::as<ir::Binary>(before);
+    const auto left = numbers_.range_of(product->a), right = numbers_.range_of(product->b);
+    if (!left || !right || std::max(left->size(), right->size()) > largest) return;
+    auto a = factor_of(stage, product->a), b = factor_of(stage, product->b);
+    if (!a || !b) return;
+    if (is_constant(a->load->buffer) != is_constant(b->load->buffer)
+            ? is_constant(a->load->buffer)
+            : runs_along_points(stage, *a) && !runs_along_points(stage, *b))
+      std::swap(a, b);
+    Factor& rows = *a;
+    Factor& columns = *b;
+    if (points_of(stage, columns, rows) < least_columns) return;
+    const int64_t others = points_of(stage, rows, columns);
+    if (others < (is_constant(columns.load->buffer) ? 1 : least_rows)) return;
+    const int axis = axis_in_words(stage, rows, columns);
+    if (axis < 0 || may_overflow(stage, *left, *right)) return;
+    const Var& r = stage.reduce_axes[static_cast<size_t>(axis)];
+    Expr& length = stage.reduce_extents[static_cast<size_t>(axis)];
+    rows.dim = dim_of(*rows.load, r);
+    columns.dim = dim_of(*columns.load, r);
+    const Expr row = row_words(stage, rows, length), column = words_of(stage, columns, length);
+    length = ceil_div(length, terms);
+    sum_of_dots(stage, row, column);
+  }
+
+  static bool runs_along_points(const Stage& stage, const Factor& factor) {
+    const Expr& last = factor.load->indices.back();
+    return std::ranges::any_of(stage.axes,
+                               [&](const Var& axis) { return ir::uses(last, axis.get()); });
+  }
+
+  // The longest axis of the reduction that both factors run along.
+  static int axis_in_words(const Stage& stage, const Factor& rows, const Factor& columns) {
+    int best = -1;
+    int64_t longest = 1;
+    for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
+      const Var& axis = stage.reduce_axes[r];
+      const int64_t length = ir::as_int(stage.reduce_extents[r]).value_or(1 << 10);
+      if (length <= longest || dim_of(*rows.load, axis) < 0 || dim_of(*columns.load, axis) < 0)
+        continue;
+      best = static_cast<int>(r);
+      longest = length;
+    }
+    return best;
+  }
+
+  // Sums in i32 wrap, which is what those in i32 did before.
+  static bool may_overflow(const Stage& stage, SmallIntegers::Range a, SmallIntegers::Range b) {
+    if (stage.values[0]->type.dtype == DType::i32) return false;
+    double sum = static_cast<double>(a.size()) * static_cast<double>(b.size());
+    for (const Expr& extent : stage.reduce_extents)
+      sum *= static_cast<double>(ir::as_int(extent).value_or(int64_t{1} << 40));
+    return sum > 2147483647.0;
+  }
+
+  static void sum_of_dots(Stage& stage, const Expr& left, const Expr& right) {
+    const Var was = stage.combiner.left[0];
+    const Expr zero = ir::constant_int(DType::i32, 0);
+    ops::Combiner combiner;
+    combiner.left = {ir::var(was->name, DType::i32)};
+    combiner.right = {ir::var(stage.combiner.right[0]->name, DType::i32)};
+    combiner.joined = {combiner.left[0] + combiner.right[0]};
+    combiner.identity = {zero};
+    stage.result = ir::substitute(stage.result,
+                                  {{was.get(), ir::cast(was->type.dtype, Expr(combiner.left[0]))}});
+    stage.combiner = std::move(combiner);
+    stage.values = {ir::dot(left, right, zero, terms)};
+  }
+
+  // Words of both terms: zero where the second lies past the end.
+  Expr word_at(const Stage& stage, const Factor& factor, std::vector<Expr> point,
+               const Expr& length) {
+    Expr& place = point[static_cast<size_t>(factor.dim)];
+    const Expr first = place * ir::index(terms), second = first + ir::index(1);
+    const auto number = [&](const Expr& at) {
+      place = at;
+      return numbers_.integer(inlined(element(stage, factor, point)));
+    };
+    const Expr low = number(first);
+    Expr high = number(second);
+    const auto known = ir::as_int(length);
+    if (!known || *known % terms != 0)
+      high = ir::select(second < length, high, ir::constant_int(DType::i32, 0));
+    const auto constant = [](int64_t value) { return ir::constant_int(DType::i32, value); };
+    return ir::binary(ir::BinaryOp::bit_or,
+                      ir::binary(ir::BinaryOp::bit_and, low, constant(0xffff)),
+                      ir::binary(ir::BinaryOp::shl, high, constant(16)));
+  }
+
+  // Constants are computed from what they are made of, so that nothing else is kept at load.
+  Expr inlined(const Expr& value) {
+    const auto* load = ir::as<ir::Load>(value);
+    if (!load || !is_constant(load->buffer)) return value;
+    const Stage* maker = numbers_.maker_of(load->buffer.get());
+    if (!maker || maker->kind != ops::StageKind::compute) return value;
+    ir::VarMap axes;
+    for (size_t i = 0; i < maker->axes.size(); ++i) axes[maker->axes[i].get()] = load->indices[i];
+    return ir::substitute(maker->result, axes);
+  }
+
+  // A stage over all elements of the factor's buffer, so many of them along the axis in words.
+  Stage copy_of(const Stage& stage, const Factor& factor, std::string_view name, DType dtype,
+                const Expr& extent) const {
+    const Buffer& source = factor.load->buffer;
+    Stage copy;
+    copy.name = stage.name + std::string(name);
+    copy.origin = stage.origin;
+    copy.extents = source->shape;
+    copy.extents[static_cast<size_t>(factor.dim)] = extent;
+    copy.output = ir::buffer(source->name + std::string(name), dtype, copy.extents);
+    for (size_t d = 0; d < copy.extents.size(); ++d) copy.axes.push_back(ir::var(cat("i", d)));
+    return copy;
+  }
+
+  std::vector<Expr> indices_in(const Factor& factor, const Expr& place) const {
+    std::vector<Expr> indices = factor.load->indices;
+    indices[static_cast<size_t>(factor.dim)] = place;
+    return indices;
+  }
+
+  Expr words_of(const Stage& stage, const Factor& factor, const Expr& length) {
+    Stage copy = copy_of(stage, factor, ".words", DType::i32, ceil_div(length, terms));
+    copy.result = ir::simplify(word_at(stage, factor, {copy.axes.begin(), copy.axes.end()}, length),
+                               ops::bounds_of(copy));
+    const Buffer words = copy.output;
+    numbers_.add(place_, std::move(copy));
+    return ir::load(words, indices_in(factor, axis_of(stage, factor)));
+  }
+
+  static const Var& axis_of(const Stage& stage, const Factor& factor) {
+    const auto* at = factor.load->indices[static_cast<size_t>(factor.dim)].get();
+    return *std::ranges::find_if(stage.reduce_axes, [&](const Var& r) { return r.get() == at; });
+  }
+
+  // Halves that lie beside each other are read as a word; elsewhere a stage makes words of them.
+  Expr row_words(const Stage& stage, const Factor& factor, const Expr& length) {
+    const Buffer& source = factor.load->buffer;
+    const auto known = ir::as_int(length);
+    const bool even = known && *known % terms == 0;
+    Buffer halves;
+    if (even) halves = numbers_.narrowed(factor.value);
+    if (!halves && factor.dim + 1 < static_cast<int>(source->shape.size()))
+      return words_of(stage, factor, length);
+    if (!halves) {
+      Stage copy = copy_of(stage, factor, ".halves", DType::i16, round_up(length, terms));
+      const std::vector<Expr> point(copy.axes.begin(), copy.axes.end());
+      Expr number = numbers_.integer(element(stage, factor, point));
+      if (!even)
+        number = ir::select(point[static_cast<size_t>(factor.dim)] < length, number,
+                            ir::constant_int(DType::i32, 0));
+      copy.result = ir::simplify(ir::cast(DType::i16, number), ops::bounds_of(copy));
+      halves = copy.output;
+      numbers_.add(place_, std::move(copy));
+    }
+    const Expr first = axis_of(stage, factor) * ir::index(terms);
+    return ir::bitcast(DType::i32, ir::load(halves, indices_in(factor, ir::ramp(first, 1, terms))));
+  }
+
+  ops::Program& program_;
+  std::unordered_set<const ir::BufferNode*> constants_;
+  SmallIntegers numbers_;
+  size_t place_ = 0;
+};
+
+}  // namespace
+
+void use_dots(ops::Program& program, const std::unordered_set<const ir::BufferNode*>& constants,
+              const KnownIntegers& known, const std::unordered_set<const ir::BufferNode*>& kept,
+              const Capabilities& capabilities) {
+  if (capabilities.dots) Dots(program, constants, known, kept).run();
+}
+
+}  // namespace gossamer::schedule

@@ -1,0 +1,103 @@
+// Which sums of products become sums of Dots, and what their factors are made of.
+#include "schedule/use_dots.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/build.h"
+#include "schedule/capabilities.h"
+
+namespace gossamer::schedule {
+namespace {
+
+using ir::Buffer;
+using ir::DType;
+using ir::Expr;
+
+// y[i, j] = sum over k of (x[i, k] - zero) * w[k, j] in `sum`, where a stage of its own makes the
+// first factor.
+struct Product {
+  explicit Product(int64_t length, int64_t columns = 16, DType sum = DType::f32,
+                   DType element = DType::u8, int64_t rows = 8) {
+    const auto size = [](int64_t extent) {
+      return extent > 0 ? ir::index(extent) : Expr(ir::var("n"));
+    };
+    x = ir::buffer("x", element, {size(rows), size(length)});
+    w = ir::buffer("w", DType::i8, {size(length), size(columns)});
+    ops::Stage center;
+    center.name = "x.centered";
+    center.extents = x->shape;
+    center.axes = {ir::var("i0"), ir::var("i1")};
+    center.output = ir::buffer("c", sum, x->shape);
+    center.result = ir::cast(sum, ir::load(x, {center.axes[0], center.axes[1]})) - 3.0;
+    ops::Stage product;
+    product.kind = ops::StageKind::reduce;
+    product.name = "product";
+    product.axes = {ir::var("i"), ir::var("j")};
+    product.extents = {size(rows), size(columns)};
+    product.output = ir::buffer("y", sum, product.extents);
+    const ir::Var k = ir::var("k"), left = ir::var("acc", sum), right = ir::var("term", sum);
+    product.reduce_axes = {k};
+    product.reduce_extents = {size(length)};
+    product.combiner = {{left}, {right}, {left + right}, {ir::zero(sum)}};
+    product.values = {ir::load(center.output, {product.axes[0], k}) *
+                      ir::cast(sum, ir::load(w, {k, product.axes[1]}))};
+    product.result = left;
+    program.emplace_back(center);
+    program.emplace_back(product);
+  }
+
+  // The stages' texts after the rewrite.
+  std::string rewritten(std::unordered_set<const ir::BufferNode*> kept = {}) {
+    kept.insert(program.back().output().get());
+    use_dots(program, {w.get()}, {}, kept, capabilities_of(TargetKind::wasm));
+    std::string text;
+    for (const ops::Entry& entry : program) text += ops::print(*entry.stage());
+    return text;
+  }
+
+  Buffer x, w;
+  ops::Program program;
+};
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(UseDots, FactorsAreStoredInHalvesAndReadInWords) {
+  const std::string text = Product(64).rewritten();
+  EXPECT_TRUE(has(text, "c i16[8, 64]")) << text;
+  EXPECT_TRUE(has(text, "w.words i32[32, 16]")) << text;
+  EXPECT_TRUE(has(text, "dot2(bitcast<i32>(c[i, ramp(k * 2, 1, 2)]), w.words[k, j], 0i32)"))
+      << text;
+  EXPECT_TRUE(has(text, "f32(acc)")) << text;
+}
+
+TEST(UseDots, OddLengthsEndInAZero) {
+  const std::string text = Product(67).rewritten();
+  EXPECT_TRUE(has(text, "c.halves i16[8, 68]")) << text;
+  EXPECT_TRUE(has(text, "w.words i32[34, 16]")) << text;
+  EXPECT_TRUE(has(text, "select(")) << text;
+}
+
+TEST(UseDots, WhatOthersReadKeepsItsType) {
+  Product product(64);
+  const std::string text = product.rewritten({product.program[0].output().get()});
+  EXPECT_TRUE(has(text, "c f32[8, 64]")) << text;
+  EXPECT_TRUE(has(text, "c.halves i16[8, 64]")) << text;
+}
+
+TEST(UseDots, OtherSumsStayAsTheyAre) {
+  // Elements of 32 bits, too few columns, one term, and sums that 32 bits may not hold.
+  for (const std::string& text :
+       {Product(64, 16, DType::i32, DType::i32).rewritten(), Product(64, 2).rewritten(),
+        Product(1).rewritten(), Product(1 << 20).rewritten(), Product(0).rewritten()})
+    EXPECT_FALSE(has(text, "dot2")) << text;
+}
+
+TEST(UseDots, SumsInIntegersMayHaveAnyLength) {
+  EXPECT_TRUE(has(Product(1 << 20, 16, DType::i32).rewritten(), "dot2"));
+  EXPECT_TRUE(has(Product(0, 16, DType::i32).rewritten(), "dot2"));
+}
+
+}  // namespace
+}  // namespace gossamer::schedule

@@ -1,0 +1,148 @@
+// Of target cpu.
+// Sums of products of bytes against integers that are added one by one: every pair of types, odd
+// lengths, zero points at the ends of their range, and pairs of the largest products.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "gossamer/compile.hpp"
+#include "onnx/model_writer.h"
+#include "runtime/model.h"
+
+namespace gossamer {
+namespace {
+
+using Numbers = std::vector<int64_t>;
+
+struct Kind {
+  const char* name;
+  int onnx_type;
+  int64_t low, high;
+};
+constexpr Kind u8{"u8", 2, 0, 255}, i8{"i8", 3, -128, 127};
+
+template <class T>
+std::vector<T> as(const Numbers& numbers) {
+  return {numbers.begin(), numbers.end()};
+}
+
+onnx::Message constant(const std::string& name, const Kind& kind, std::vector<int64_t> dims,
+                       const Numbers& numbers) {
+  return kind.low < 0 ? onnx::tensor(name, kind.onnx_type, std::move(dims), as<int8_t>(numbers))
+                      : onnx::tensor(name, kind.onnx_type, std::move(dims), as<uint8_t>(numbers));
+}
+Tensor fed(const Kind& kind, std::vector<int64_t> dims, const Numbers& numbers) {
+  return kind.low < 0 ? Tensor::of<int8_t>(std::move(dims), as<int8_t>(numbers))
+                      : Tensor::of<uint8_t>(std::move(dims), as<uint8_t>(numbers));
+}
+
+// Any numbers of the kind, or only its least and largest: then neighbours of one sign fill 16 bits.
+Numbers numbers(const Kind& kind, int64_t count, bool extreme, uint64_t& seed) {
+  Numbers made;
+  for (int64_t i = 0; i < count; ++i) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    const auto any = static_cast<int64_t>(seed >> 40);
+    made.push_back(extreme ? (any % 5 == 0 ? kind.low : kind.high)
+                           : kind.low + any % (kind.high - kind.low + 1));
+  }
+  return made;
+}
+
+struct Case {
+  Kind a, b;
+  int64_t rows, length, columns;
+  bool extreme, open, constant;  // open: a run tells the number of rows and the length
+};
+
+void check(const Case& c, const std::string& cpu) {
+  SCOPED_TRACE(testing::Message() << cpu << ": " << c.a.name << " x " << c.b.name << ", " << c.rows
+                                  << " x " << c.length << " x " << c.columns
+                                  << (c.extreme ? ", extreme" : "") << (c.open ? ", open" : "")
+                                  << (c.constant ? ", constant" : ""));
+  uint64_t seed = 7;
+  const Numbers a = numbers(c.a, c.rows * c.length, c.extreme, seed);
+  const Numbers b = numbers(c.b, c.length * c.columns, c.extreme, seed);
+  const int64_t a_zero = c.extreme ? c.a.low : c.a.high;
+  Numbers b_zeros(static_cast<size_t>(c.columns), c.b.high);
+  for (size_t i = 0; i < b_zeros.size(); i += 2) b_zeros[i] = c.b.low;
+
+  const auto dim = [&](int64_t size, const char* name) {
+    return c.open ? std::string(name) : std::to_string(size);
+  };
+  onnx::GraphParts parts;
+  parts.inputs = {onnx::value(
+      "a", {dim(c.rows, "m"), c.constant ? std::to_string(c.length) : dim(c.length, "k")},
+      c.a.onnx_type)};
+  parts.nodes = {onnx::node("MatMulInteger", {"a", "b", "a_zero", "b_zero"}, {"y"})};
+  parts.outputs = {onnx::value("y", {}, 6)};
+  parts.initializers = {constant("a_zero", c.a, {}, {a_zero}),
+                        constant("b_zero", c.b, {c.columns}, b_zeros)};
+  if (c.constant)
+    parts.initializers.push_back(constant("b", c.b, {c.length, c.columns}, b));
+  else
+    parts.inputs.push_back(
+        onnx::value("b", {dim(c.length, "k"), std::to_string(c.columns)}, c.b.onnx_type));
+
+  CompileOptions options;
+  options.target = "cpu";
+  options.cpu = cpu;
+  const onnx::Message message = onnx::model(parts);
+  const auto package = compile(onnx::bytes_of(message), options);
+  ASSERT_TRUE(package) << package.error().to_string();
+  auto model = load(*package, {.threads = 1});
+  // Code for a processor with more than this one has.
+  if (!model && cpu != "native") return;
+  ASSERT_TRUE(model) << model.error().to_string();
+  std::map<std::string, Tensor> feeds{{"a", fed(c.a, {c.rows, c.length}, a)}};
+  if (!c.constant) feeds.emplace("b", fed(c.b, {c.length, c.columns}, b));
+  const auto outputs = model->run(feeds);
+  ASSERT_TRUE(outputs) << outputs.error().to_string();
+  const auto y = outputs->at("y").data<int32_t>().value();
+  for (int64_t row = 0; row < c.rows; ++row)
+    for (int64_t column = 0; column < c.columns; ++column) {
+      int64_t sum = 0;
+      for (int64_t k = 0; k < c.length; ++k)
+        sum +=
+            (a[static_cast<size_t>(row * c.length + k)] - a_zero) *
+            (b[static_cast<size_t>(k * c.columns + column)] - b_zeros[static_cast<size_t>(column)]);
+      ASSERT_EQ(y[static_cast<size_t>(row * c.columns + column)], sum) << row << ", " << column;
+    }
+}
+
+class IntegerProducts : public testing::TestWithParam<const char*> {};
+
+TEST_P(IntegerProducts, AreExact) {
+  for (const Kind& a : {u8, i8})
+    for (const Kind& b : {u8, i8})
+      for (int64_t length : {1, 3, 4, 5, 67})
+        for (bool extreme : {false, true})
+          check({a, b, 7, length, 35, extreme, false, true}, GetParam());
+}
+
+TEST_P(IntegerProducts, AreExactOfOneRowAndOfFewColumns) {
+  check({u8, i8, 1, 67, 64, true, false, true}, GetParam());
+  check({u8, i8, 9, 67, 1, true, false, true}, GetParam());
+  check({i8, u8, 9, 64, 5, true, false, true}, GetParam());
+}
+
+TEST_P(IntegerProducts, AreExactWhereARunTellsTheSizes) {
+  for (int64_t length : {1, 5, 68}) {
+    check({u8, i8, 13, length, 33, true, true, true}, GetParam());
+    check({i8, u8, 13, length, 33, true, true, false}, GetParam());
+    check({u8, u8, 13, length, 33, false, false, false}, GetParam());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Processors, IntegerProducts,
+                         testing::Values("native"
+#ifdef __x86_64__
+                                         ,
+                                         "x86-64-v2", "haswell", "skylake-avx512", "cascadelake",
+                                         "alderlake"
+#endif
+                                         ));
+
+}  // namespace
+}  // namespace gossamer
