@@ -17,7 +17,7 @@ from .error import Error
 from .model import Model, checked, loaded
 from .libraries import name_library
 from .page import page_files
-from .specialize import Known, Specialized, asks_for_feeds
+from .specialize import Known, Repeated, Specialized, asks_for_feeds
 from .state import State, StatePairs
 
 if TYPE_CHECKING:
@@ -52,9 +52,11 @@ class Package:
         state: StatePairs = False,
         state_rows: int = 0,
         specialized: Callable[[Known], Package] | None = None,
+        specialize_after: int = 0,
     ) -> None:
         self._refusal: Error | None = None
         self._specialized = Specialized(lambda known: specialized(known).model) if specialized else None
+        self._repeated = Repeated(lambda known: specialized(known).model, specialize_after) if specialized else None
         try:
             self._package: _core.Package | None = made()
         except Error as problem:
@@ -125,9 +127,10 @@ class Package:
         return self.model.state
 
     def run(self, feeds: Mapping[str, Any] | Any) -> dict[str, Any]:
-        """See Model.run."""
+        """See Model.run. Shapes that come again and again get a model of their own: see compile(), specialize_after."""
         try:
-            return self.model.run(feeds)
+            special = self._repeated.model_for(self.model, feeds) if self._repeated else None
+            return (special or self.model).run(feeds)
         except Error as problem:
             if self._specialized and isinstance(feeds, Mapping) and self._refusal is None:
                 # What is no input of the model may be one with a default, which is compiled in.
@@ -144,8 +147,8 @@ class Package:
     __call__ = run
 
     def report(self) -> dict[str, Any]:
-        """See Model.report."""
-        return self.model.report()
+        """See Model.report. "specialized": shapes of feeds that have a model of their own."""
+        return {**self.model.report(), "specialized": self._repeated.shapes if self._repeated else []}
 
     def profile(self, feeds: Mapping[str, Any] | Any, runs: int = 10) -> _core.Profile:
         """See Model.profile."""
@@ -187,6 +190,7 @@ def compile(  # noqa: A001: the word of the field
     state: StatePairs = False,
     state_rows: int = 0,
     operators: Sequence[Operator] = (),
+    specialize_after: int = 8,
 ) -> Package:
     """Compiles an ONNX model for a target.
 
@@ -200,7 +204,9 @@ def compile(  # noqa: A001: the word of the field
     a phone's; device_class: whose records kernels take where the compiler comes with some ("nvidia", "swiftshader", "llvmpipe", "pocl", "v8",
     "wasmtime", "avx512", "avx2"; "none": nobody's), "" that of the target, of cpu or of this machine's GPU; state: {input: output}, caches of keys and values that a run continues, True for each past... with its present...: rows are
     written where the input lies (not on webgl), and where it runs here the model keeps them from run to run (Model.state); state_rows:
-    how many rows they have room for at once; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator).
+    how many rows they have room for at once; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator);
+    specialize_after: a model of open dimensions is compiled for the shapes of its feeds when they come for this time, beside the runs, which
+    use that when it is there (not where it would hold more than 256 MB of weights once more; Package.report tells); 0: never.
     Raises Error for what the compiler cannot compile, with the node and what to do. Other threads run meanwhile, and
     Ctrl+C ends the wait.
     """
@@ -243,6 +249,7 @@ def compile(  # noqa: A001: the word of the field
 
     def package(known: Known) -> Package:
         here = (lambda: made(known, "cpu")) if target in ("webgpu", "webgl") else None
-        return Package(lambda: made(known), target, threads, parallel, here, state, state_rows, None if state else package)
+        again = specialize_after if known == Known() else 0
+        return Package(lambda: made(known), target, threads, parallel, here, state, state_rows, None if state else package, again)
 
     return package(Known())

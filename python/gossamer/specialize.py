@@ -1,7 +1,9 @@
-"""Models that ask for their feeds, compiled by them: where an output's rank, an axis or a shape is what only a run knows."""
+"""Models compiled by their feeds: those that ask for them, as an output's rank, an axis or a shape is what only a run knows; and those of
+open dimensions whose feeds come with the same shapes again and again."""
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from .model import Model
 
 MOST_ELEMENTS = 1024  # of a tensor that a model may have to know: an axis, a shape, pads
+MOST_COUNTED = 4  # shapes whose runs are counted: a cache that grows has other ones in each run
+MOST_BYTES = 256 * 2**20  # of the weights that each model of its own would hold once more
 MOST_MODELS = 16  # that are kept for one package; the one unused for longest goes first
 
 
@@ -37,15 +41,17 @@ class Known:
         return tuple(self.shapes.items()), tuple(values), self.kept
 
 
-def _tensors(feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def _parts(feeds: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """By the names that the compiler has: elements of a sequence are NAME.0, NAME.1, ..."""
-    found = {}
     for name, value in feeds.items():
         if isinstance(value, (list, tuple)) and any(hasattr(each, "shape") for each in value):
-            found.update({f"{name}.{at}": np.asarray(each) for at, each in enumerate(value)})
+            yield from ((f"{name}.{at}", each) for at, each in enumerate(value))
         elif value is not None:
-            found[name] = np.asarray(value)
-    return found
+            yield name, value
+
+
+def _tensors(feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    return {name: np.asarray(each) for name, each in _parts(feeds)}
 
 
 def ways(feeds: Mapping[str, Any]) -> Iterator[Known]:
@@ -105,3 +111,46 @@ class Specialized:
                 self._models.popitem(last=False)
             return made
         raise problem
+
+
+class Repeated:
+    """Models for shapes that come again: the `after`-th run of the same ones starts to compile a model for them beside the others, which
+    serves the runs from when it is there. compiled: loads the model that is compiled with that; after: 0 for never."""
+
+    def __init__(self, compiled: Callable[[Known], Model], after: int) -> None:
+        self._compiled = compiled
+        self._after = after
+        self._runs: OrderedDict[tuple[Any, ...], int] = OrderedDict()
+        self._models: dict[tuple[Any, ...], Model] = {}
+        self._lock = threading.Lock()
+        self.compiling: threading.Thread | None = None  # the latest
+
+    def model_for(self, general: Model, feeds: Mapping[str, Any] | Any) -> Model | None:
+        """None: the general model runs these feeds."""
+        if self._after <= 0 or all(None not in port.shape for port in general.inputs):
+            return None
+        named = feeds if isinstance(feeds, Mapping) else {general.values[0].name: feeds}
+        shapes = {name: tuple(each.shape) if hasattr(each, "shape") else np.shape(each) for name, each in _parts(named)}
+        key = tuple(sorted(shapes.items()))
+        with self._lock:
+            if key in self._models:
+                return self._models[key]
+            self._runs[key] = self._runs.pop(key, 0) + 1
+            if len(self._runs) > MOST_COUNTED:
+                self._runs.popitem(last=False)
+            wanted = self._runs[key] == self._after and len(self._models) < MOST_MODELS
+        if wanted and general.report()["weight_bytes"] <= MOST_BYTES:
+            self.compiling = threading.Thread(target=self._make, args=(key, Known(shapes)), name="gossamer compiles for shapes that come again")
+            self.compiling.start()
+        return None
+
+    def _make(self, key: tuple[Any, ...], known: Known) -> None:
+        try:
+            self._models[key] = self._compiled(known)
+        except Error:
+            pass  # the general one goes on
+
+    @property
+    def shapes(self) -> list[dict[str, tuple[int, ...]]]:
+        """Those that have a model of their own."""
+        return [dict(key) for key in self._models]

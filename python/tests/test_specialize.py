@@ -82,3 +82,36 @@ def test_other_mistakes_stay_what_they_are():
         package.run({"y": np.ones((2, 1, 4), np.float32)})
     with pytest.raises(gossamer.Error):
         package.run({"x": np.ones((2, 4), np.float32)})
+
+
+def scores():
+    nodes = [helper.make_node("MatMul", ["x", "x"], ["p"]), helper.make_node("Softmax", ["p"], ["y"])]
+    return model_of(nodes, [("x", TensorProto.FLOAT, ["b", "n", "n"])])
+
+
+def test_shapes_that_come_again_get_a_model_of_their_own():
+    package = gossamer.compile(scores(), specialize_after=3)
+    x = np.random.default_rng(3).random((2, 5, 5), dtype=np.float32)
+    wanted = package.run({"x": x})["y"]
+    assert package.report()["specialized"] == []
+    package.run(x)
+    package.run({"x": x[:1]})
+    assert package._repeated.compiling is None
+    package.run({"x": x})
+    package._repeated.compiling.join()
+    assert package.report()["specialized"] == [{"x": (2, 5, 5)}]
+    own = package._repeated.model_for(package.model, x)
+    assert own.inputs[0].shape == (2, 5, 5)
+    np.testing.assert_allclose(package.run({"x": x})["y"], wanted, rtol=1e-6)
+    np.testing.assert_allclose(package.run({"x": x[1:]})["y"], wanted[1:], rtol=1e-6)
+
+
+def test_no_model_of_its_own_where_none_is_wanted():
+    for package, extent in ((gossamer.compile(scores(), specialize_after=0), 4), (gossamer.compile(scores(), shapes={"x": [1, 4, 4]}, specialize_after=1), 4)):
+        for _ in range(3):
+            package.run({"x": np.ones((1, extent, extent), np.float32)})
+        assert package._repeated.compiling is None
+    growing = gossamer.compile(scores(), specialize_after=2)
+    for extent in range(2, 9):
+        growing.run({"x": np.ones((1, extent, extent), np.float32)})
+    assert growing._repeated.compiling is None
