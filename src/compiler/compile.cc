@@ -32,6 +32,7 @@ Result<schedule::Capabilities> for_processor(schedule::Capabilities caps,
   GS_ASSIGN(const auto registers, codegen::llvm_::registers_of({cpu}));
   caps = schedule::for_registers(caps, registers.bits, registers.count);
   caps.dots = registers.dots;
+  caps.converts_halves = registers.halves;
 #endif
   return caps;
 }
@@ -115,15 +116,21 @@ std::optional<schedule::IntegerRange> range_of(const graph::ConstantSource& sour
   return schedule::IntegerRange{static_cast<int64_t>(low), static_cast<int64_t>(high)};
 }
 
+schedule::HeldBuffers held_by(const graph::StageGraph& graph) {
+  schedule::HeldBuffers held{graph::states_of(graph), {}, {}};
+  for (const auto& output : graph.outputs) held.outputs.insert(output.buffer.get());
+  for (const auto& constant : graph.constants) held.constants.insert(constant.buffer.get());
+  return held;
+}
+
 void use_integer_dots(graph::StageGraph& graph, const schedule::Capabilities& caps) {
-  std::unordered_set<const ir::BufferNode*> constants, kept = graph::states_of(graph);
+  schedule::HeldBuffers held = held_by(graph);
   schedule::KnownIntegers known;
   for (const auto& constant : graph.constants) {
-    constants.insert(constant.buffer.get());
     if (const auto range = range_of(constant.source)) known[constant.buffer.get()] = *range;
   }
-  for (const auto& output : graph.outputs) kept.insert(output.buffer.get());
-  schedule::use_dots(graph.program, constants, known, kept, caps);
+  held.states.merge(held.outputs);
+  schedule::use_dots(graph.program, held.constants, known, held.states, caps);
   graph::merge_duplicates(graph);
 }
 
@@ -164,7 +171,7 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
     use_integer_dots(stages, caps);
   }
   graph::drop_dead(stages);
-  if (options.fuse) schedule::widen_halves(stages.program, graph::states_of(stages), caps);
+  if (options.fuse) schedule::widen_halves(stages.program, held_by(stages), caps);
   // Of textures as many are read.
   if (!caps.has_f64) graph::place_on_side(stages, max_buffers + (caps.texture_memory ? 1 : 0));
   use_layouts(stages, caps, options);

@@ -94,9 +94,11 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
       at_point && *at_point ? **at_point : this->scheduled(group, capabilities, from, own);
   const KernelParameters& p = parameters_;
   const auto passed = passed_.run(
-      before, options_.code != CodeForm::finished && capabilities.kind == schedule::TargetKind::wasm
-                  ? schedule::TargetKind::cpu
-                  : capabilities.kind);
+      before,
+      options_.code != CodeForm::finished && capabilities.kind == schedule::TargetKind::wasm
+          ? schedule::TargetKind::cpu
+          : capabilities.kind,
+      capabilities.converts_halves);
   if (!passed) {
     Diagnostic error = passed.error();
     error.where = schedule::origin_of(group);

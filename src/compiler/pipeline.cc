@@ -43,6 +43,8 @@ constexpr Pass flatten_access{"flatten_access", flatten,
                               Property::flat_access | Property::contiguous_vectors};
 constexpr Pass legalize{"legalize_types", passes::legalize_types,
                         static_cast<ir::Properties>(Property::storage_types)};
+constexpr Pass legalize_but_halves{"legalize_types_but_halves", passes::legalize_types_but_halves,
+                                   static_cast<ir::Properties>(Property::storage_types)};
 constexpr Pass math{"lower_math", lower_math, static_cast<ir::Properties>(Property::math_lowered)};
 
 constexpr std::array cpu_passes{
@@ -54,6 +56,8 @@ constexpr std::array cpu_passes{
     legalize,        // before lower_math: f16 functions become f32 ones
     math,            // last: its polynomials are plain arithmetic
 };
+constexpr std::array cpu_passes_with_halves{
+    small_types, clamp, unroll, vectorize, flatten_access, legalize_but_halves, math};
 // Shaders need no clamping (accesses are robust, or made so by their generator) and bring their own
 // functions; their generators legalise types and functions themselves (raise).
 constexpr std::array gpu_passes{small_types, unroll, vectorize, flatten_access};
@@ -62,15 +66,16 @@ constexpr std::array wasm_passes{small_types, unroll, vectorize, flatten_access,
 
 }  // namespace
 
-std::span<const Pass> passes_of(schedule::TargetKind target) {
+std::span<const Pass> passes_of(schedule::TargetKind target, bool converts_halves) {
   if (schedule::is_gpu(target)) return gpu_passes;
   if (target == schedule::TargetKind::wasm) return wasm_passes;
+  if (converts_halves) return cpu_passes_with_halves;
   return cpu_passes;
 }
 
-Result<Kernel> run_pipeline(Kernel kernel, schedule::TargetKind target) {
+Result<Kernel> run_pipeline(Kernel kernel, schedule::TargetKind target, bool converts_halves) {
   [[maybe_unused]] ir::Properties established = static_cast<ir::Properties>(Property::scheduled);
-  for (const Pass& pass : passes_of(target)) {
+  for (const Pass& pass : passes_of(target, converts_halves)) {
     auto result = pass.run(kernel);
     if (!result) return result;
     kernel = *std::move(result);

@@ -20,12 +20,12 @@ using schedule::TargetKind;
 using schedule::widen_halves;
 
 struct Product {
-  Buffer x = ir::buffer("x", DType::f32, {index(3), index(8)});
-  Buffer w, y;
+  Buffer x, w, y;
   ops::Program program;
 
-  // y[3, columns] = the halves of x, which a stage makes, times w.
-  explicit Product(int64_t columns) {
+  // y[rows, columns] = the halves of x, which a stage makes, times w.
+  explicit Product(int64_t columns, int64_t rows = 3) {
+    x = ir::buffer("x", DType::f32, {index(rows), index(8)});
     w = ir::buffer("w", DType::f16, {index(8), index(columns)});
     Stage halves;
     halves.name = "halves";
@@ -36,7 +36,7 @@ struct Product {
     Stage sum;
     sum.name = "sum";
     sum.kind = StageKind::reduce;
-    sum.extents = {index(3), index(columns)};
+    sum.extents = {index(rows), index(columns)};
     sum.output = y = ir::buffer("y", DType::f32, sum.extents);
     sum.axes = {ir::var("i"), ir::var("j")};
     const ir::Var k = ir::var("k");
@@ -53,9 +53,10 @@ struct Product {
 
   std::vector<std::byte> run() const {
     interp::Values values;
-    std::vector<float> numbers(24);
+    const int64_t rows = *ir::as_int(x->shape[0]);
+    std::vector<float> numbers(static_cast<size_t>(8 * rows));
     for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = 0.1f * static_cast<float>(i) - 1;
-    values[x.get()] = ops::floats({3, 8}, numbers);
+    values[x.get()] = ops::floats({rows, 8}, numbers);
     const int64_t columns = *ir::as_int(w->shape[1]);
     values[w.get()] = {DType::f16, {8, columns}, std::vector<std::byte>(), {}};
     for (int64_t i = 0; i < 8 * columns; ++i) {
@@ -67,27 +68,53 @@ struct Product {
   }
 };
 
-TEST(WidenHalves, OnceWhereManyPointsReadThem) {
+// A machine without instructions for halves converts constants, too, but no column of 8 points.
+TEST(WidenHalves, AreStoredAsFloatsWhereManyPointsReadThem) {
   for (const int64_t columns : {8, 64}) {
     Product product(columns);
     const auto before = product.run();
-    widen_halves(product.program, {}, capabilities_of(TargetKind::wasm));
+    widen_halves(product.program, {{}, {}, {product.w.get()}}, capabilities_of(TargetKind::wasm));
     EXPECT_EQ(product.run(), before);
-    ASSERT_EQ(product.program.size(), columns < 32 ? 2u : 3u);
-    if (columns < 32) continue;
-    EXPECT_EQ(product.program[1].output()->dtype, DType::f32);
-    EXPECT_EQ(ops::inputs_of(*product.program[2].stage())[0].get(),
-              product.program[1].output().get());
+    ASSERT_EQ(product.program.size(), 2u);
+    EXPECT_EQ(product.program[0].output()->dtype, columns < 32 ? DType::f16 : DType::f32);
+    EXPECT_EQ(ops::inputs_of(*product.program[1].stage())[0].get(),
+              product.program[0].output().get());
   }
 }
 
-TEST(WidenHalves, NotWhatIsKeptAndNotOnGpus) {
+TEST(WidenHalves, OfOutputsHaveACopyInFloats) {
   Product product(64);
-  widen_halves(product.program, {product.program[0].output().get()},
+  const auto before = product.run();
+  widen_halves(product.program, {{}, {product.program[0].output().get()}, {}},
+               capabilities_of(TargetKind::wasm));
+  EXPECT_EQ(product.run(), before);
+  ASSERT_EQ(product.program.size(), 3u);
+  EXPECT_EQ(product.program[0].output()->dtype, DType::f16);
+  EXPECT_EQ(product.program[1].output()->dtype, DType::f32);
+  EXPECT_EQ(ops::inputs_of(*product.program[2].stage())[0].get(),
+            product.program[1].output().get());
+}
+
+TEST(WidenHalves, ConstantsThatManyRowsReadAreConvertedWhereNoInstructionDoesIt) {
+  for (const bool converts : {false, true}) {
+    Product product(64, 40);
+    const auto before = product.run();
+    schedule::Capabilities caps = capabilities_of(TargetKind::cpu);
+    caps.converts_halves = converts;
+    widen_halves(product.program, {{}, {}, {product.w.get()}}, caps);
+    EXPECT_EQ(product.run(), before);
+    EXPECT_EQ(product.program.size(), converts ? 2u : 3u);
+  }
+}
+
+TEST(WidenHalves, NotStatesAndNotOnGpus) {
+  Product product(64);
+  widen_halves(product.program, {{product.program[0].output().get()}, {}, {}},
                capabilities_of(TargetKind::wasm));
   EXPECT_EQ(product.program.size(), 2u);
+  EXPECT_EQ(product.program[0].output()->dtype, DType::f16);
   widen_halves(product.program, {}, capabilities_of(TargetKind::webgpu));
-  EXPECT_EQ(product.program.size(), 2u);
+  EXPECT_EQ(product.program[0].output()->dtype, DType::f16);
 }
 
 }  // namespace

@@ -27,11 +27,15 @@ Expr to_bits(const Expr& value) { return cast(value->type.with_dtype(DType::u16)
 
 bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
-Expr decode(DType dtype, const Expr& bits) {
-  return dtype == DType::f16 ? half_to_single(bits) : bfloat_to_single(bits);
+Expr decode(DType dtype, const Expr& bits, bool converts) {
+  if (dtype != DType::f16) return bfloat_to_single(bits);
+  const Type single = bits->type.with_dtype(DType::f32), half = bits->type.with_dtype(dtype);
+  return converts ? cast(single, bitcast(half, bits)) : half_to_single(bits);
 }
-Expr encode(DType dtype, const Expr& value) {
-  return dtype == DType::f16 ? single_to_half(value) : single_to_bfloat(value);
+Expr encode(DType dtype, const Expr& value, bool converts) {
+  if (dtype != DType::f16) return single_to_bfloat(value);
+  const Type half = value->type.with_dtype(dtype);
+  return converts ? bitcast(half.with_dtype(DType::u16), cast(half, value)) : single_to_half(value);
 }
 
 }  // namespace
@@ -77,7 +81,7 @@ namespace {
 
 class Legalizer {
  public:
-  Legalizer() {
+  explicit Legalizer(bool converts) : converts_(converts) {
     rewriter_.expr = [this](const Expr& e) { return expr(e); };
     rewriter_.stmt = [this](const Stmt& s) { return stmt(s); };
   }
@@ -111,7 +115,7 @@ class Legalizer {
   }
 
   Expr decoded(DType dtype, const Expr& bits) {
-    Expr value = decode(dtype, bits);
+    Expr value = decode(dtype, bits, converts_);
     bits_of_.emplace(value.get(), Origin{value, bits, dtype});
     return value;
   }
@@ -120,7 +124,7 @@ class Legalizer {
   Expr encoded(DType dtype, const Expr& value) {
     auto found = bits_of_.find(value.get());
     if (found != bits_of_.end() && found->second.dtype == dtype) return found->second.bits;
-    return encode(dtype, value);
+    return encode(dtype, value, converts_);
   }
 
   Expr expr(const Expr& e) {
@@ -212,6 +216,7 @@ class Legalizer {
     Expr value, bits;  // `value` is kept so that its address stays its own
     DType dtype;
   };
+  bool converts_;
   Rewriter rewriter_;
   std::unordered_map<const BufferNode*, Buffer> buffers_;
   std::unordered_map<const VarNode*, Var> vars_;
@@ -220,6 +225,9 @@ class Legalizer {
 
 }  // namespace
 
-Result<Kernel> legalize_types(const Kernel& kernel) { return Legalizer().run(kernel); }
+Result<Kernel> legalize_types(const Kernel& kernel) { return Legalizer(false).run(kernel); }
+Result<Kernel> legalize_types_but_halves(const Kernel& kernel) {
+  return Legalizer(true).run(kernel);
+}
 
 }  // namespace gossamer::passes

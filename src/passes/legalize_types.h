@@ -9,6 +9,8 @@ namespace gossamer::passes {
 // and a Cast to f16 rounds. Buffers whose storage type differs from their value type convert
 // likewise. Establishes storage_types.
 Result<ir::Kernel> legalize_types(const ir::Kernel& kernel);
+// The same for processors with instructions between f16 and f32: conversions stay Casts.
+Result<ir::Kernel> legalize_types_but_halves(const ir::Kernel& kernel);
 
 // The conversions by themselves, on scalars and vectors; bits are u16.
 ir::Expr half_to_single(const ir::Expr& bits);

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "ir/build.h"
+#include "ir/print.h"
 #include "ir/rewrite.h"
 #include "ir/scalar.h"
 
@@ -74,6 +75,23 @@ TEST(LegalizeTypes, HalfBuffersHoldBits) {
     return true;
   });
   EXPECT_EQ(halves, 0);
+}
+
+TEST(LegalizeTypes, ConversionsByInstructionAreCasts) {
+  const Buffer in = buffer("in", DType::f16, {index(64)}),
+               out = buffer("out", DType::f16, {index(64)});
+  const Var g = var("g");
+  const Expr loaded = load(in, {Expr(g)});
+  const Kernel kernel{"half",
+                      {{in, false}, {out, true}},
+                      {},
+                      loop(g, index(64), LoopKind::grid, store(out, {Expr(g)}, loaded + loaded))};
+  const auto legal = legalize_types_but_halves(kernel);
+  ASSERT_TRUE(legal);
+  for (const auto& param : legal->params) EXPECT_EQ(param.buffer->storage, DType::u16);
+  EXPECT_EQ(
+      print(as<For>(legal->body)->body),
+      "out[g] = bitcast<u16>(f16(f32(bitcast<f16>(in_1[g])) + f32(bitcast<f16>(in_1[g]))))\n");
 }
 
 TEST(LegalizeTypes, CopiesMoveBits) {

@@ -92,7 +92,7 @@ Capabilities for_registers(Capabilities caps, int bits, int registers) {
 }
 
 Capabilities for_any_machine(Capabilities caps) {
-  caps.dots = false;
+  caps.dots = caps.converts_halves = false;
   caps.vector_lanes = 4;
   caps.vector_registers = 15;
   caps.tile_rows = 4;

@@ -34,6 +34,10 @@ int64_t reuse_of(const Stage& stage, const ir::Load& load) {
   return points;
 }
 
+bool sums_products(const Stage& stage) {
+  return stage.kind == ops::StageKind::reduce && !stage.in_order && stage.combiner.is_sum();
+}
+
 Stage conversion_of(const Buffer& halves) {
   Stage stage;
   stage.name = "widen";
@@ -48,15 +52,118 @@ Stage conversion_of(const Buffer& halves) {
   return stage;
 }
 
+// Stages that store what they round to halves as floats, with all that read it: where products read
+// each element again and again, and nothing outside of the program does.
+class StoredAsFloats {
+ public:
+  StoredAsFloats(ops::Program& program, const std::unordered_set<const ir::BufferNode*>& kept)
+      : program_(program), kept_(kept) {
+    for (size_t i = 0; i < program.size(); ++i) {
+      if (const Buffer output = program[i].output()) makers_[output.get()].push_back(i);
+      for (const Buffer& input : program[i].inputs()) readers_[input.get()].push_back(i);
+    }
+  }
+
+  void run() {
+    for (const ops::Entry& entry : program_) {
+      const Stage* stage = entry.stage();
+      if (!stage || !sums_products(*stage)) continue;
+      const Expr before = stage->values[0];  // keeps the loads alive
+      for (const ir::Load* load : loads_of(before)) {
+        if (!is_half(*load->buffer) || reuse_of(*stage, *load) < least_reuse) continue;
+        std::vector<Buffer> all;
+        if (may_widen(load->buffer, all)) {
+          for (const Buffer& halves : all) widen(halves);
+        }
+      }
+    }
+  }
+
+ private:
+  // With the buffers that reshape it and that it reshapes, which have to be of one type.
+  bool may_widen(const Buffer& halves, std::vector<Buffer>& all) const {
+    const auto known = [&](const Buffer& b) { return b.same(halves); };
+    if (std::ranges::any_of(all, known)) return true;
+    all.push_back(halves);
+    const auto makers = makers_.find(halves.get());
+    if (kept_.contains(halves.get()) || makers == makers_.end() || makers->second.size() != 1)
+      return false;
+    const Stage* maker = program_[makers->second[0]].stage();
+    const bool stores =
+        maker && maker->side.empty() &&
+        (maker->kind == ops::StageKind::compute || maker->kind == ops::StageKind::reduce);
+    if (!stores) return false;
+    if (maker->view && !may_widen(ops::inputs_of(*maker)[0], all)) return false;
+    const auto readers = readers_.find(halves.get());
+    if (readers == readers_.end()) return true;
+    return std::ranges::all_of(readers->second, [&](size_t i) {
+      const Stage* reader = program_[i].stage();
+      if (!reader || !reader->side.empty() || reader->kind == ops::StageKind::scatter ||
+          reader->kind == ops::StageKind::sort)
+        return false;
+      return !reader->view || may_widen(reader->output, all);
+    });
+  }
+
+  void widen(const Buffer& halves) {
+    Stage& maker = *program_[makers_.at(halves.get())[0]].stage();
+    const Buffer floats = ir::buffer(halves->name, DType::f32, halves->shape);
+    maker.output = floats;
+    maker.result = ir::simplify(ir::cast(DType::f32, maker.result), ops::bounds_of(maker));
+    replaced_.push_back(halves);
+    ir::Rewriter rewriter;
+    rewriter.expr_before = [&](const Expr& e) -> Expr {
+      const auto* widened = ir::as<ir::Cast>(e);
+      const bool to_single = widened && widened->type.dtype == DType::f32;
+      const auto* one = ir::as<ir::Load>(to_single ? widened->a : e);
+      if (!one || !one->buffer.same(halves)) return {};
+      const Expr number = ir::load(floats, indices_of(*one, rewriter));
+      return to_single ? number : ir::cast(halves->dtype, number);
+    };
+    for (size_t i : readers_[halves.get()]) {
+      Stage& reader = *program_[i].stage();
+      const auto rewrite = [&](Expr& e) {
+        if (e) e = ir::rewrite(e, rewriter);
+      };
+      rewrite(reader.result);
+      for (std::vector<Expr>* exprs : {&reader.values, &reader.starts})
+        for (Expr& e : *exprs) rewrite(e);
+      // A reshape hands on what it reads.
+      const auto* rounded = reader.view ? ir::as<ir::Cast>(reader.result) : nullptr;
+      if (rounded) reader.result = rounded->a;
+    }
+    makers_[floats.get()] = makers_.at(halves.get());
+    readers_[floats.get()] = readers_[halves.get()];
+  }
+
+  static std::vector<Expr> indices_of(const ir::Load& load, const ir::Rewriter& rewriter) {
+    std::vector<Expr> indices;
+    for (const Expr& index : load.indices) indices.push_back(ir::rewrite(index, rewriter));
+    return indices;
+  }
+
+  ops::Program& program_;
+  const std::unordered_set<const ir::BufferNode*>& kept_;
+  std::map<const ir::BufferNode*, std::vector<size_t>> makers_, readers_;
+  std::vector<Buffer> replaced_;  // keys of the above stay alive
+};
+
 }  // namespace
 
-void widen_halves(ops::Program& program, const std::unordered_set<const ir::BufferNode*>& kept,
+void widen_halves(ops::Program& program, const HeldBuffers& held,
                   const Capabilities& capabilities) {
   if (!capabilities.has_bytes) return;
+  std::unordered_set<const ir::BufferNode*> kept = held.states;
+  kept.insert(held.outputs.begin(), held.outputs.end());
+  StoredAsFloats(program, kept).run();
   std::set<const ir::BufferNode*> made;
+  if (!capabilities.converts_halves) {
+    for (const ir::BufferNode* constant : held.constants)
+      if (constant->dtype == DType::f16) made.insert(constant);
+  }
   for (const ops::Entry& entry : program) {
     const Buffer output = entry.output();
-    if (output && entry.stage() && is_half(*output) && !kept.contains(output.get()) &&
+    if (output && entry.stage() && is_half(*output) && !held.states.contains(output.get()) &&
         !made.insert(output.get()).second)
       return;  // written twice: what is read depends on when
   }
@@ -66,9 +173,7 @@ void widen_halves(ops::Program& program, const std::unordered_set<const ir::Buff
   ops::Program result;
   for (size_t at = 0; at < program.size(); ++at) {
     Stage* stage = program[at].stage();
-    const bool sums = stage && stage->kind == ops::StageKind::reduce && !stage->in_order &&
-                      stage->combiner.is_sum();
-    if (!sums) {
+    if (!stage || !sums_products(*stage)) {
       result.push_back(std::move(program[at]));
       continue;
     }

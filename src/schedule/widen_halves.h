@@ -8,10 +8,15 @@
 
 namespace gossamer::schedule {
 
+// Buffers that other than a program's stages read or write.
+struct HeldBuffers {
+  std::unordered_set<const ir::BufferNode*> states, outputs, constants;
+};
+
 // Machines with registers of floats compute halves as floats. Where many points of a sum of
-// products read each element of a tensor of halves that a stage of the program makes, a stage of
-// its own converts it once. `kept`: buffers that other than the one stage writes, such as states.
-void widen_halves(ops::Program& program, const std::unordered_set<const ir::BufferNode*>& kept,
-                  const Capabilities& capabilities);
+// products read each element of a tensor of halves, it is converted once: the stage that makes the
+// tensor stores what it rounds to halves as floats, or, where others read the tensor too, a stage
+// of its own converts it. Constants are converted at load where no instruction does it.
+void widen_halves(ops::Program& program, const HeldBuffers& held, const Capabilities& capabilities);
 
 }  // namespace gossamer::schedule

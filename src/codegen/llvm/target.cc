@@ -45,7 +45,8 @@ Result<std::vector<std::string>> needs_of(const LlvmOptions& options) {
 Result<Registers> registers_of(const LlvmOptions& options) {
   GS_ASSIGN(const Target target, make_target(options));
   const bool few = target.machine->getTargetTriple().isX86() && target.vector_bits < 512;
-  return Registers{target.vector_bits, few ? 16 : 32, target.pair_bits >= target.vector_bits};
+  return Registers{target.vector_bits, few ? 16 : 32, target.pair_bits >= target.vector_bits,
+                   target.has_half};
 }
 
 std::string host_cpu() { return llvm::sys::getHostCPUName().str(); }
