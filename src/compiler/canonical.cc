@@ -1,6 +1,7 @@
 #include "compiler/canonical.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/build.h"
 #include "ir/key.h"
@@ -15,20 +16,19 @@ Canonical canonicalize(const ir::Kernel& kernel, const std::vector<Var>& dims) {
   Canonical result;
   ir::VarMap scalars;
   std::vector<Var> fresh;
-  const auto uses = [&](const Var& dim) {
-    bool found = false;
-    const auto look = [&](const Expr& e) {
-      found |= e.get() == static_cast<const ir::ExprNode*>(dim.get());
-      return !found;
-    };
-    ir::visit(kernel.body, [&](const ir::Stmt&) { return !found; }, look);
+  std::set<const ir::Node*> used;
+  const auto look = [&](const Expr& e) {
+    if (e->kind == ir::NodeKind::Var) used.insert(e.get());
+    return true;
+  };
+  if (!dims.empty()) {
+    ir::visit(kernel.body, [](const ir::Stmt&) { return true; }, look);
     for (const ir::Kernel::Param& param : kernel.params) {
       for (const Expr& extent : param.buffer->shape) ir::visit(extent, look);
     }
-    return found;
-  };
+  }
   for (const Var& dim : dims) {
-    if (!uses(dim)) continue;
+    if (!used.contains(dim.get())) continue;
     result.scalars.push_back(dim);
     fresh.push_back(ir::var("s" + std::to_string(fresh.size())));
     scalars[dim.get()] = fresh.back();
@@ -45,7 +45,7 @@ Canonical canonicalize(const ir::Kernel& kernel, const std::vector<Var>& dims) {
     canonical.params.push_back({buffer, kernel.params[i].written, kernel.params[i].updated});
   }
   canonical.scalars = fresh;
-  canonical.body = ir::substitute(ir::substitute_buffers(kernel.body, buffers), scalars);
+  canonical.body = ir::substitute(kernel.body, scalars, buffers);
   result.key = ir::key_of(canonical);
   return result;
 }

@@ -1,76 +1,98 @@
 #include "ir/key.h"
 
 #include <bit>
+#include <string_view>
 #include <unordered_map>
+
+#include "base/small_vector.h"
 
 namespace gossamer::ir {
 namespace {
 
-// Every different node becomes one line; equal lines are one number.
+using Words = SmallVector<uint32_t, 8>;
+
+// Every different node becomes one line of words; equal lines are one number.
 class Writer {
  public:
   std::string text;
 
-  int node(const Node* node) {
-    if (!node) return -1;
+  uint32_t node(const Node* node) {
+    if (!node) return none;
     if (const auto known = numbers_.find(node); known != numbers_.end()) return known->second;
-    const int number = node->kind == NodeKind::Var      ? fresh(variable(*node))
-                       : node->kind == NodeKind::Buffer ? fresh(buffer(*node))
-                                                        : same(line_of(*node));
+    uint32_t number;
+    if (node->kind == NodeKind::Var) {
+      number = fresh(text_of(variable(*node)));
+    } else if (node->kind == NodeKind::Buffer) {
+      number = fresh(buffer(*node));
+    } else {
+      std::string line = text_of(line_of(*node));
+      const auto [found, added] = lines_.emplace(std::move(line), count_);
+      number = added ? fresh(found->first) : found->second;
+    }
     numbers_.emplace(node, number);
     return number;
   }
 
  private:
-  int fresh(const std::string& line) {
+  static constexpr uint32_t none = 0xffffffff;
+
+  uint32_t fresh(std::string_view line) {
     text += line;
-    text += '\n';
     return count_++;
   }
-  int same(const std::string& line) {
-    const auto [found, added] = lines_.emplace(line, count_);
-    return added ? fresh(line) : found->second;
+  // The length comes first, so that no two sequences of lines are one text.
+  static std::string text_of(const Words& words) {
+    std::string text;
+    const auto length = static_cast<uint32_t>(words.size() * sizeof(uint32_t));
+    text.reserve(sizeof length + length);
+    text.append(reinterpret_cast<const char*>(&length), sizeof length);
+    text.append(reinterpret_cast<const char*>(words.begin()), length);
+    return text;
   }
 
-  static std::string variable(const Node& node) {
-    return "var " + to_string(static_cast<const VarNode&>(node).type);
+  static uint32_t word_of(Type type) {
+    return static_cast<uint32_t>(type.dtype) << 16 | static_cast<uint32_t>(type.lanes);
+  }
+  static Words variable(const Node& node) {
+    return {static_cast<uint32_t>(node.kind), word_of(static_cast<const VarNode&>(node).type)};
   }
   std::string buffer(const Node& node) {
     const auto& b = static_cast<const BufferNode&>(node);
-    std::string line = cat("buffer ", ir::name_of(b.dtype), " ", ir::name_of(b.storage), " ",
-                           static_cast<int>(b.scope), " ", to_string(b.layout));
-    for (const Expr& extent : b.shape) line += cat(" ", this->node(extent.get()));
-    return line;
+    Words words{static_cast<uint32_t>(node.kind), static_cast<uint32_t>(b.dtype),
+                static_cast<uint32_t>(b.storage), static_cast<uint32_t>(b.scope)};
+    for (const Expr& extent : b.shape) words.push_back(this->node(extent.get()));
+    return text_of(words) + to_string(b.layout) + "\n";
   }
-  std::string line_of(const Node& node) {
+  Words line_of(const Node& node) {
     return dispatch(node, [&]<class T>(const T& concrete) {
-      std::string line = cat(static_cast<int>(concrete.kind));
-      if constexpr (std::is_base_of_v<ExprNode, T>) line += " " + to_string(concrete.type);
-      visit_fields(concrete, [&](const char*, const auto& field) { line += " " + word(field); });
-      return line;
+      Words words{static_cast<uint32_t>(concrete.kind)};
+      if constexpr (std::is_base_of_v<ExprNode, T>) words.push_back(word_of(concrete.type));
+      visit_fields(concrete, [&](const char*, const auto& field) { add(words, field); });
+      return words;
     });
   }
 
   template <class T>
-  std::string word(const Ref<T>& child) {
-    return cat(node(child.get()));
+  void add(Words& words, const Ref<T>& child) {
+    words.push_back(node(child.get()));
   }
   template <class T>
-  std::string word(const std::vector<Ref<T>>& children) {
-    std::string list = "[";
-    for (const Ref<T>& child : children) list += cat(node(child.get()), ",");
-    return list + "]";
+  void add(Words& words, const std::vector<Ref<T>>& children) {
+    words.push_back(static_cast<uint32_t>(children.size()));
+    for (const Ref<T>& child : children) add(words, child);
   }
-  std::string word(double value) { return cat(std::bit_cast<uint64_t>(value)); }
-  std::string word(const std::string& value) { return cat(value.size(), ":", value); }
+  void add(Words& words, double value) { add(words, std::bit_cast<int64_t>(value)); }
   template <class T>
-  std::string word(const T& value) {
-    return cat(static_cast<long long>(value));
+    requires(std::is_integral_v<T> || std::is_enum_v<T>)
+  void add(Words& words, T value) {
+    const auto bits = static_cast<uint64_t>(value);
+    words.push_back(static_cast<uint32_t>(bits));
+    if constexpr (sizeof(T) > sizeof(uint32_t)) words.push_back(static_cast<uint32_t>(bits >> 32));
   }
 
-  int count_ = 0;
-  std::unordered_map<const Node*, int> numbers_;
-  std::unordered_map<std::string, int> lines_;
+  uint32_t count_ = 0;
+  std::unordered_map<const Node*, uint32_t> numbers_;
+  std::unordered_map<std::string, uint32_t> lines_;
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/small_vector.h"
+
 namespace gossamer::ir {
 namespace {
 
@@ -46,7 +48,7 @@ constexpr std::array node_names{
 
 // Takes the references out of a node that is about to go, and lists those that nobody else holds.
 struct Detacher {
-  std::vector<const Node*>& dead;
+  SmallVector<const Node*, 32>& dead;
 
   template <class T>
   void operator()(const char*, Ref<T>& child) {
@@ -86,7 +88,7 @@ std::string_view name_of(Scope scope) {
 std::string_view name_of(NodeKind kind) { return node_names[static_cast<size_t>(kind)]; }
 
 void release(const Node* root) {
-  std::vector<const Node*> dead;
+  SmallVector<const Node*, 32> dead;
   Detacher detach{dead};
   const Node* node = root;
   while (true) {

@@ -14,18 +14,19 @@ int three_way(const T& a, const T& b) {
 }  // namespace
 
 void Order::set_depth(const VarNode* var, int depth) {
-  var_depths_[var] = depth;
+  const auto [known, fresh] = var_depths_.try_emplace(var, depth);
+  if (fresh || known->second == depth) return;
+  known->second = depth;
   depths_.clear();
-  alive_.clear();
 }
 
 int Order::depth_of(const Expr& e) {
   if (var_depths_.empty()) return 0;
   if (auto* var = as<VarNode>(e)) {
-    auto known = var_depths_.find(var);
-    return known == var_depths_.end() ? 0 : known->second;
+    // Noted, so that a depth which comes later is a change.
+    return var_depths_.try_emplace(var, 0).first->second;
   }
-  if (auto known = depths_.find(e.get()); known != depths_.end()) return known->second;
+  if (const int* known = depths_.find(e)) return *known;
   int deepest = 0;
   dispatch(*e, [&](const auto& node) {
     visit_fields(node, [&]<class F>(const char*, const F& field) {
@@ -35,8 +36,7 @@ int Order::depth_of(const Expr& e) {
       }
     });
   });
-  depths_.emplace(e.get(), deepest);
-  alive_.push_back(e);
+  depths_.add(e, deepest);
   return deepest;
 }
 

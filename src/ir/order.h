@@ -4,7 +4,7 @@
 
 #include <unordered_map>
 
-#include "ir/nodes.h"
+#include "ir/node_map.h"
 
 namespace gossamer::ir {
 
@@ -21,9 +21,8 @@ class Order {
   int number_of(const Node* node);
 
   std::unordered_map<const VarNode*, int> var_depths_;
-  std::unordered_map<const Node*, int> depths_;
+  NodeMap<int> depths_;
   std::unordered_map<const Node*, int> numbers_;
-  std::vector<Expr> alive_;
 };
 
 }  // namespace gossamer::ir

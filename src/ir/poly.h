@@ -1,19 +1,20 @@
 // Polynomials over index expressions: the canonical form behind simplify.
 #pragma once
 
+#include "base/small_vector.h"
 #include "ir/order.h"
 
 namespace gossamer::ir {
 
 struct Term {
-  std::vector<Expr> factors;  // atoms in order, repeated for powers; never empty
-  int64_t coefficient = 1;    // never 0
+  SmallVector<Expr, 2> factors;  // atoms in order, repeated for powers; never empty
+  int64_t coefficient = 1;       // never 0
 };
 
 // Sum of terms (in order, all different) and a constant. `valid` is lost where a coefficient leaves
 // 64 bits or an expansion would grow too large; whoever sees that keeps the expression as it was.
 struct Poly {
-  std::vector<Term> terms;
+  SmallVector<Term, 2> terms;
   int64_t constant = 0;
   bool valid = true;
 

@@ -120,15 +120,13 @@ int64_t gcd(int64_t a, int64_t b) {
 void RangeFinder::forget() {
   ranges_.clear();
   multiples_.clear();
-  alive_.clear();
 }
 
 Range RangeFinder::of(const Expr& e) {
   if (auto* imm = as<IntImm>(e)) return exactly(imm->value);
-  if (auto known = ranges_.find(e.get()); known != ranges_.end()) return known->second;
+  if (const Range* known = ranges_.find(e)) return *known;
   const Range range = intersect(of_type(e->type.dtype), compute(e));
-  ranges_.emplace(e.get(), range);
-  alive_.push_back(e);
+  ranges_.add(e, range);
   return range;
 }
 
@@ -217,10 +215,9 @@ Range RangeFinder::of_binary(const Binary& b) {
 
 int64_t RangeFinder::multiple_of(const Expr& e) {
   if (auto* imm = as<IntImm>(e)) return gcd(imm->value, 0);
-  if (auto known = multiples_.find(e.get()); known != multiples_.end()) return known->second;
+  if (const int64_t* known = multiples_.find(e)) return *known;
   const int64_t factor = e->type.dtype == DType::index ? compute_multiple(e) : 1;
-  multiples_.emplace(e.get(), factor);
-  alive_.push_back(e);
+  multiples_.add(e, factor);
   return factor;
 }
 

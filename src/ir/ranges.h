@@ -1,8 +1,7 @@
 // Interval and divisibility analysis of index expressions, remembering what it has seen.
 #pragma once
 
-#include <unordered_map>
-
+#include "ir/node_map.h"
 #include "ir/simplify.h"
 
 namespace gossamer::ir {
@@ -33,9 +32,8 @@ class RangeFinder {
   int64_t compute_multiple(const Expr&);
 
   const Bounds& bounds_;
-  std::unordered_map<const Node*, Range> ranges_;
-  std::unordered_map<const Node*, int64_t> multiples_;
-  std::vector<Expr> alive_;  // keeps the keys above from being reused by other nodes
+  NodeMap<Range> ranges_;
+  NodeMap<int64_t> multiples_;
 };
 
 }  // namespace gossamer::ir

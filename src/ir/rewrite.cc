@@ -3,6 +3,9 @@
 #include <optional>
 #include <unordered_set>
 
+#include "base/small_vector.h"
+#include "ir/node_map.h"
+
 namespace gossamer::ir {
 
 // Applies a Rewriter. Only nodes with several owners can be reached twice, so only they are
@@ -21,15 +24,26 @@ class RewriteWalk {
   }
 
  private:
-  template <class R>
-  using Memo = std::unordered_map<const Node*, R>;
+  using Stmts = std::unordered_map<const Node*, Stmt>;
 
-  template <class R>
-  R remembered(const R& node, Memo<R>& memo, const std::function<R(const R&)>& before,
+  static const Expr* recall(const NodeMap<Expr>& memo, const Expr& key) { return memo.find(key); }
+  static const Stmt* recall(const Stmts& memo, const Stmt& key) {
+    const auto known = memo.find(key.get());
+    return known == memo.end() ? nullptr : &known->second;
+  }
+  static void remember(NodeMap<Expr>& memo, const Expr& key, const Expr& result) {
+    memo.add(key, result);
+  }
+  static void remember(Stmts& memo, const Stmt& key, const Stmt& result) {
+    memo.emplace(key.get(), result);
+  }
+
+  template <class R, class Memo>
+  R remembered(const R& node, Memo& memo, const std::function<R(const R&)>& before,
                const std::function<R(const R&)>& after) {
     const bool shared = node->references > 1;
     if (shared) {
-      if (auto known = memo.find(node.get()); known != memo.end()) return known->second;
+      if (const R* known = recall(memo, node)) return *known;
     }
     R result;
     if (before) result = before(node);
@@ -39,7 +53,7 @@ class RewriteWalk {
         if (R replacement = after(result)) result = std::move(replacement);
       }
     }
-    if (shared) memo.emplace(node.get(), result);
+    if (shared) remember(memo, node, result);
     return result;
   }
 
@@ -66,8 +80,8 @@ class RewriteWalk {
     } else {
       const T& original = static_cast<const T&>(*node);
       // Children in field order, each looked at once; the copy is made at the first that differs.
-      std::vector<Expr> exprs;
-      std::vector<Stmt> stmts;
+      SmallVector<Expr, 4> exprs;
+      SmallVector<Stmt, 4> stmts;
       bool changed = false;
       auto collect = [&]<class F>(const F& field) {
         if constexpr (std::is_same_v<F, Expr>) {
@@ -106,8 +120,8 @@ class RewriteWalk {
   }
 
   const Rewriter& rewriter_;
-  Memo<Expr> exprs_;
-  Memo<Stmt> stmts_;
+  NodeMap<Expr> exprs_;
+  Stmts stmts_;
 };
 
 Rewriting::Rewriting(Rewriter rewriter)
@@ -229,6 +243,11 @@ Stmt substitute(const Stmt& stmt, const VarMap& map) {
 }
 Expr substitute_buffers(const Expr& expr, const BufferMap& map) {
   return map.empty() ? expr : rewrite(expr, buffer_substituter(map));
+}
+Stmt substitute(const Stmt& stmt, const VarMap& variables, const BufferMap& buffers) {
+  Rewriter both = buffer_substituter(buffers);
+  both.expr_before = substituter(variables).expr_before;
+  return rewrite(stmt, both);
 }
 Stmt substitute_buffers(const Stmt& stmt, const BufferMap& map) {
   return map.empty() ? stmt : rewrite(stmt, buffer_substituter(map));

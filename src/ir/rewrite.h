@@ -31,6 +31,7 @@ Expr substitute(const Expr&, const VarMap&);
 Stmt substitute(const Stmt&, const VarMap&);
 using BufferMap = std::unordered_map<const BufferNode*, Buffer>;
 Stmt substitute_buffers(const Stmt&, const BufferMap&);
+Stmt substitute(const Stmt&, const VarMap&, const BufferMap&);
 Expr substitute_buffers(const Expr&, const BufferMap&);
 
 bool uses(const Expr&, const VarNode*);

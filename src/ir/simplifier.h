@@ -4,6 +4,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <optional>
 
 #include "ir/poly.h"
 #include "ir/ranges.h"
@@ -30,12 +32,13 @@ class Simplifier {
  private:
   // Everything that depends on what is known of variables; replaced while facts hold.
   struct Memory {
-    std::unordered_map<const Node*, Expr> exprs;
-    std::unordered_map<const Node*, Poly> polys;
+    NodeMap<Expr> exprs;
+    NodeMap<std::unique_ptr<const Poly>> polys;
+    std::unordered_map<int64_t, Poly> constants;
     std::unordered_map<const Node*, Poly> zeros;  // zero_of
-    std::unordered_map<const Node*, Expr> lowered;
-    std::map<int, std::unordered_map<const Node*, Expr>> raised;  // by the number of lanes
-    std::vector<Expr> alive;
+    std::vector<Expr> alive;                      // keys of zeros
+    NodeMap<Expr> lowered;
+    std::map<int, NodeMap<Expr>> raised;  // by the number of lanes
   };
 
   Expr compute(const Expr&);
@@ -56,11 +59,15 @@ class Simplifier {
 
   // Sums
   // ----------------------------------------------------------------------------------------------------------
-  Poly poly(const Expr&);
+  const Poly& poly(const Expr&);  // until what is known changes
+  const Poly& known_poly(const Expr&, Poly);
   Poly compute_poly(const Expr&);
   Poly opaque(const Expr&);  // an atom (or what the expression simplifies to)
   Poly atom(Expr e);
   Poly merged(Poly);  // a * (x // a) + x % a -> x
+  // The sum itself where nothing merges, otherwise `own`.
+  const Poly& merged(const Poly&, std::optional<Poly>& own);
+  bool may_merge(const Poly&) const;
   Poly merged_pairs(Poly);
   std::pair<size_t, size_t> effort(const Poly&);
   const Poly& zero_of(const Expr& part);
@@ -136,8 +143,7 @@ class Simplifier {
   std::unordered_map<const VarNode*, Expr> stand_ins_;       // variable -> the vector it stands for
   std::vector<std::pair<Expr, Expr>> stand_in_list_;         // (vector, variable)
   std::unordered_multimap<size_t, size_t> stand_in_hashes_;  // into the list
-  std::unordered_map<const Node*, bool> varies_;
-  std::vector<Expr> varies_alive_;
+  NodeMap<bool> varies_;
 };
 
 // Drops Lets nobody uses.

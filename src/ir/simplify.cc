@@ -121,38 +121,43 @@ bool rounds(UnaryOp op) {
 }  // namespace
 
 Expr Simplifier::canonical(Expr result) {
-  memory_.exprs.emplace(result.get(), result);
-  memory_.alive.push_back(result);
+  memory_.exprs.add(result, result);
   return result;
 }
 
 Expr Simplifier::expr(const Expr& e) {
   if (!e.get() || e->kind == NodeKind::IntImm || e->kind == NodeKind::FloatImm) return e;
-  if (auto known = memory_.exprs.find(e.get()); known != memory_.exprs.end()) return known->second;
+  if (const Expr* known = memory_.exprs.find(e)) return *known;
   Expr result = canonical(compute(e));
-  memory_.exprs.emplace(e.get(), result);
-  memory_.alive.push_back(e);
+  memory_.exprs.add(e, result);
   return result;
 }
 
 template <class T>
 Expr Simplifier::with_simple_children(const Expr& e) {
   const T& original = static_cast<const T&>(*e);
-  auto* copy = new T(original);
-  Expr result(copy);
+  SmallVector<Expr, 4> children;
   bool changed = false;
-  auto one = [&](Expr& child) {
-    Expr simple = expr(child);
-    changed = changed || !simple.same(child);
-    child = std::move(simple);
+  const auto note = [&](const Expr& child) {
+    children.push_back(expr(child));
+    changed = changed || !children.back().same(child);
   };
-  visit_fields(*copy, [&]<class F>(const char*, F& field) {
-    if constexpr (std::is_same_v<F, Expr>) one(field);
+  visit_fields(original, [&]<class F>(const char*, const F& field) {
+    if constexpr (std::is_same_v<F, Expr>) note(field);
     if constexpr (std::is_same_v<F, std::vector<Expr>>) {
-      for (Expr& child : field) one(child);
+      for (const Expr& child : field) note(child);
     }
   });
-  return changed ? result : e;
+  if (!changed) return e;
+  auto* copy = new T(original);
+  size_t next = 0;
+  visit_fields(*copy, [&]<class F>(const char*, F& field) {
+    if constexpr (std::is_same_v<F, Expr>) field = std::move(children[next++]);
+    if constexpr (std::is_same_v<F, std::vector<Expr>>) {
+      for (Expr& child : field) child = std::move(children[next++]);
+    }
+  });
+  return Expr(copy);
 }
 
 Expr Simplifier::compute(const Expr& e) { return is_lane_algebra(e) ? vector(e) : plain(e); }

@@ -64,7 +64,7 @@ std::optional<Simplifier::Blocks> Simplifier::blocks_of(const Poly& p, const Pol
   if (by.constant == 0) {
     content.factors = by.terms[0].factors;
     for (const Term& term : by.terms) {
-      std::erase_if(content.factors, [&](const Expr& factor) {
+      content.factors.erase_if([&](const Expr& factor) {
         return std::ranges::none_of(term.factors,
                                     [&](const Expr& f) { return order_.compare(f, factor) == 0; });
       });

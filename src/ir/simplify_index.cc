@@ -31,17 +31,18 @@ bool leaves_32_bits(Range r) {
 }
 
 Poly Simplifier::atom(Expr e) {
-  const Poly result = algebra_.of_atom(canonical(e));
-  memory_.polys.emplace(e.get(), result);
-  return result;
+  Poly result = algebra_.of_atom(canonical(e));
+  return memory_.polys.find(e) ? result : known_poly(e, std::move(result));
+}
+
+const Poly& Simplifier::known_poly(const Expr& e, Poly poly) {
+  return *memory_.polys.add(e, std::make_unique<const Poly>(std::move(poly)));
 }
 
 Poly Simplifier::opaque(const Expr& e) {
   const Expr simple = expr(e);
   if (auto value = as_int(simple)) return Poly(*value);
-  if (auto known = memory_.polys.find(simple.get()); known != memory_.polys.end()) {
-    return known->second;
-  }
+  if (const auto* known = memory_.polys.find(simple)) return **known;
   if (auto* b = as<Binary>(simple);
       b && (b->op == BinaryOp::add || b->op == BinaryOp::sub || b->op == BinaryOp::mul)) {
     return poly(simple);
@@ -49,9 +50,10 @@ Poly Simplifier::opaque(const Expr& e) {
   return algebra_.of_atom(simple);
 }
 
-Poly Simplifier::poly(const Expr& e) {
-  if (auto* imm = as<IntImm>(e)) return Poly(imm->value);
-  if (auto known = memory_.polys.find(e.get()); known != memory_.polys.end()) return known->second;
+const Poly& Simplifier::poly(const Expr& e) {
+  if (auto* imm = as<IntImm>(e))
+    return memory_.constants.try_emplace(imm->value, imm->value).first->second;
+  if (const auto* known = memory_.polys.find(e)) return **known;
   Poly result = compute_poly(e);
   if (!result.valid) {
     // Kept as it is, over simple operands.
@@ -61,25 +63,24 @@ Poly Simplifier::poly(const Expr& e) {
       result = atom(unary(u->op, expr(u->a)));
     }
   }
-  memory_.polys.emplace(e.get(), result);
-  memory_.alive.push_back(e);
-  return result;
+  return known_poly(e, std::move(result));
 }
 
 Poly Simplifier::compute_poly(const Expr& e) {
   if (auto* u = as<Unary>(e); u && u->op == UnaryOp::neg) return algebra_.scale(poly(u->a), -1);
   auto* b = as<Binary>(e);
   if (!b || b->type != Type(DType::index)) return opaque(e);
+  std::optional<Poly> own, own_by;
   switch (b->op) {
     case BinaryOp::add:
       return algebra_.add(poly(b->a), poly(b->b));
     case BinaryOp::sub:
       return algebra_.add(poly(b->a), poly(b->b), -1);
     case BinaryOp::mul:
-      return algebra_.multiply(merged(poly(b->a)), merged(poly(b->b)));
+      return algebra_.multiply(merged(poly(b->a), own), merged(poly(b->b), own_by));
     case BinaryOp::div:
     case BinaryOp::rem: {
-      const Poly a = merged(poly(b->a)), by = merged(poly(b->b));
+      const Poly &a = merged(poly(b->a), own), &by = merged(poly(b->b), own_by);
       if (not_negative(a) && not_negative(by)) {
         return b->op == BinaryOp::div ? floordiv(a, by) : floormod(a, by);
       }
@@ -87,15 +88,15 @@ Poly Simplifier::compute_poly(const Expr& e) {
       return as_int(kept) ? Poly(*as_int(kept)) : atom(kept);
     }
     case BinaryOp::floordiv:
-      return floordiv(merged(poly(b->a)), merged(poly(b->b)));
+      return floordiv(merged(poly(b->a), own), merged(poly(b->b), own_by));
     case BinaryOp::floormod:
-      return floormod(merged(poly(b->a)), merged(poly(b->b)));
+      return floormod(merged(poly(b->a), own), merged(poly(b->b), own_by));
     case BinaryOp::shl:
     case BinaryOp::shr:
       if (auto by = as_int(expr(b->b)); by && *by >= 0 && *by < 31) {
         const int64_t factor = int64_t{1} << *by;
         return b->op == BinaryOp::shl ? algebra_.scale(poly(b->a), factor)
-                                      : floordiv(merged(poly(b->a)), factor);
+                                      : floordiv(merged(poly(b->a), own), factor);
       }
       return opaque(e);
     default:
@@ -104,23 +105,24 @@ Poly Simplifier::compute_poly(const Expr& e) {
 }
 
 Expr Simplifier::finish(const Poly& p) {
-  const Poly simple = merged(p);
+  std::optional<Poly> own;
+  const Poly& simple = merged(p, own);
   Expr result = to_expr(simple, order_);
   if (as<IntImm>(result)) return result;
   result = canonical(std::move(result));
-  memory_.polys.emplace(result.get(), simple);
+  if (!memory_.polys.find(result)) known_poly(result, simple);
   return result;
 }
 
 // What a sum costs: different divisions first, but for quotients that are extents, then terms.
 std::pair<size_t, size_t> Simplifier::effort(const Poly& p) {
-  std::vector<Expr> divisions;
+  SmallVector<const Expr*, 4> divisions;
   for (const Term& term : p.terms) {
     for (const Expr& e : term.factors) {
-      const auto same = [&](const Expr& known) { return order_.compare(known, e) == 0; };
+      const auto same = [&](const Expr* known) { return order_.compare(*known, e) == 0; };
       const bool extent = binary_of(e, BinaryOp::floordiv) && ranges_.of(e).low > 0;
       if (is_division(e) && !extent && std::ranges::none_of(divisions, same))
-        divisions.push_back(e);
+        divisions.push_back(&e);
     }
   }
   return {divisions.size(), p.terms.size()};
@@ -172,6 +174,7 @@ int64_t Simplifier::multiple_of(const Term& term) {
 // With Lets replaced by their quotients and remainders where these join again: an address made of
 // the coordinates that were taken from one number is that number.
 Poly Simplifier::merged(Poly p) {
+  if (!may_merge(p)) return p;
   p = merged_pairs(std::move(p));
   if (definitions_.empty() || !p.valid) return p;
   Poly spelled(p.constant);
@@ -200,8 +203,8 @@ const Poly& Simplifier::zero_of(const Expr& part) {
   Poly zero;
   zero.valid = both != nullptr;
   if (zero.valid) {
-    const Poly by = poly(both->b);
-    const Poly x = poly(both->a);
+    const Poly& by = poly(both->b);
+    const Poly& x = poly(both->a);
     const Poly same = algebra_.of_atom(part);
     zero.valid = by.valid && positive(by);
     if (zero.valid) {
@@ -224,6 +227,17 @@ std::optional<Term> Simplifier::times_of(const Term& term, size_t part, const Po
   if (!by.terms.empty()) lead = leading(by);
   Term times;
   return algebra_.divides(lead, others, &times) ? std::optional(times) : std::nullopt;
+}
+
+bool Simplifier::may_merge(const Poly& p) const {
+  return std::ranges::any_of(p.terms, [&](const Term& term) {
+    const auto* var = term.factors.size() == 1 ? as<VarNode>(term.factors[0]) : nullptr;
+    return (var && definitions_.contains(var)) || std::ranges::any_of(term.factors, is_division);
+  });
+}
+
+const Poly& Simplifier::merged(const Poly& p, std::optional<Poly>& own) {
+  return may_merge(p) ? own.emplace(merged(p)) : p;
 }
 
 Poly Simplifier::merged_pairs(Poly p) {

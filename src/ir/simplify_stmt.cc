@@ -33,7 +33,6 @@ void Simplifier::forget() {
   memory_ = {};
   ranges_.forget();
   varies_.clear();
-  varies_alive_.clear();
 }
 
 void Simplifier::bind(const VarNode* var, Range range) {

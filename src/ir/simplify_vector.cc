@@ -47,11 +47,9 @@ Expr Simplifier::vector(const Expr& e) {
 }
 
 Expr Simplifier::lowered(const Expr& e, int lanes) {
-  if (auto known = memory_.lowered.find(e.get()); known != memory_.lowered.end())
-    return known->second;
+  if (const Expr* known = memory_.lowered.find(e)) return *known;
   const Expr result = compute_lowered(e, lanes);
-  memory_.lowered.emplace(e.get(), result);
-  memory_.alive.push_back(e);
+  memory_.lowered.add(e, result);
   return result;
 }
 
@@ -112,7 +110,7 @@ bool Simplifier::varies(const Expr& e) {
     return false;
   }
   if (e->kind == NodeKind::IntImm || e->kind == NodeKind::FloatImm) return false;
-  if (auto known = varies_.find(e.get()); known != varies_.end()) return known->second;
+  if (const bool* known = varies_.find(e)) return *known;
   bool any = false;
   dispatch(*e, [&](const auto& node) {
     visit_fields(node, [&]<class F>(const char*, const F& field) {
@@ -122,18 +120,16 @@ bool Simplifier::varies(const Expr& e) {
       }
     });
   });
-  varies_.emplace(e.get(), any);
-  varies_alive_.push_back(e);
+  varies_.add(e, any);
   return any;
 }
 
 Expr Simplifier::raised(const Expr& e, int lanes) {
   if (!varies(e)) return broadcast(e, lanes);
   auto& known = memory_.raised[lanes];
-  if (auto found = known.find(e.get()); found != known.end()) return found->second;
+  if (const Expr* found = known.find(e)) return *found;
   const Expr result = compute_raised(e, lanes);
-  known.emplace(e.get(), result);
-  memory_.alive.push_back(e);
+  known.add(e, result);
   return result;
 }
 
