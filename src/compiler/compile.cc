@@ -33,6 +33,7 @@ Result<schedule::Capabilities> for_processor(schedule::Capabilities caps,
   caps = schedule::for_registers(caps, registers.bits, registers.count);
   caps.dots = registers.dots;
   caps.converts_halves = registers.halves;
+  caps.floats_for_halves = !registers.halves;
 #endif
   return caps;
 }

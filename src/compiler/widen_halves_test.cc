@@ -68,18 +68,22 @@ struct Product {
   }
 };
 
-// A machine without instructions for halves converts constants, too, but no column of 8 points.
+// A machine without instructions for halves stores none.
 TEST(WidenHalves, AreStoredAsFloatsWhereManyPointsReadThem) {
-  for (const int64_t columns : {8, 64}) {
-    Product product(columns);
-    const auto before = product.run();
-    widen_halves(product.program, {{}, {}, {product.w.get()}}, capabilities_of(TargetKind::wasm));
-    EXPECT_EQ(product.run(), before);
-    ASSERT_EQ(product.program.size(), 2u);
-    EXPECT_EQ(product.program[0].output()->dtype, columns < 32 ? DType::f16 : DType::f32);
-    EXPECT_EQ(ops::inputs_of(*product.program[1].stage())[0].get(),
-              product.program[0].output().get());
-  }
+  for (const int64_t columns : {8, 64})
+    for (const bool converts : {false, true}) {
+      Product product(columns);
+      const auto before = product.run();
+      schedule::Capabilities caps = capabilities_of(TargetKind::cpu);
+      caps.floats_for_halves = !converts;
+      widen_halves(product.program, {{}, {}, {product.w.get()}}, caps);
+      EXPECT_EQ(product.run(), before);
+      ASSERT_EQ(product.program.size(), 2u);
+      EXPECT_EQ(product.program[0].output()->dtype,
+                converts && columns < 32 ? DType::f16 : DType::f32);
+      EXPECT_EQ(ops::inputs_of(*product.program[1].stage())[0].get(),
+                product.program[0].output().get());
+    }
 }
 
 TEST(WidenHalves, OfOutputsHaveACopyInFloats) {
@@ -100,7 +104,7 @@ TEST(WidenHalves, ConstantsThatManyRowsReadAreConvertedWhereNoInstructionDoesIt)
     Product product(64, 40);
     const auto before = product.run();
     schedule::Capabilities caps = capabilities_of(TargetKind::cpu);
-    caps.converts_halves = converts;
+    caps.floats_for_halves = !converts;
     widen_halves(product.program, {{}, {}, {product.w.get()}}, caps);
     EXPECT_EQ(product.run(), before);
     EXPECT_EQ(product.program.size(), converts ? 2u : 3u);

@@ -67,6 +67,21 @@ Expr single_to_half(const Expr& value) {
   return to_bits(bits_or(result, sign));
 }
 
+Expr rounded_to_half(const Expr& value) {
+  const Expr b = as_word(value);
+  const Expr sign = bits_and(b, int64_t{-0x80000000});
+  const Expr a = bits_and(b, 0x7fffffff);
+  const Expr odd = bits_and(right(a, 13), 1);
+  const Expr normal = bits_and(a + odd + word(b, 0xfff), ~int64_t{0x1fff});
+  // The sum's last bit is worth what that of a denormal half is.
+  const Expr half = constant(value->type, 0.5);
+  const Expr denormal = as_word(as_single(a) + half - half);
+  Expr result = select(a < word(b, 0x38800000), denormal, normal);
+  result = select(a >= word(b, 0x477ff000), word(b, 0x7f800000), result);
+  result = select(a > word(b, 0x7f800000), word(b, 0x7fc00000), result);
+  return as_single(bits_or(result, sign));
+}
+
 Expr bfloat_to_single(const Expr& bits) { return as_single(left(to_word(bits), 16)); }
 
 Expr single_to_bfloat(const Expr& value) {
@@ -151,7 +166,10 @@ class Legalizer {
     }
     if (!is_half(dtype)) {
       // Casts of what has become f32 may have become nothing.
-      if (auto* node = as<Cast>(e); node && node->a->type == node->type) return node->a;
+      if (auto* node = as<Cast>(e); node && node->a->type == node->type) {
+        const auto found = rounded_.find(node->a.get());
+        return found == rounded_.end() ? node->a : found->second.rounded;
+      }
       return {};
     }
     switch (e->kind) {
@@ -173,8 +191,14 @@ class Legalizer {
         const auto& node = static_cast<const Select&>(*e);
         return select(node.condition, node.yes, node.no);
       }
-      case NodeKind::Cast:
-        return decoded(dtype, encoded(dtype, cast(single, static_cast<const Cast&>(*e).a)));
+      case NodeKind::Cast: {
+        const Expr value = cast(single, static_cast<const Cast&>(*e).a);
+        const Expr number = decoded(dtype, encoded(dtype, value));
+        // A float that is only rounded need not pass through the bits of a half.
+        if (dtype == DType::f16 && !converts_ && !bits_of_.contains(value.get()))
+          rounded_.emplace(number.get(), Rounding{number, rounded_to_half(value)});
+        return number;
+      }
       case NodeKind::Broadcast:
         return broadcast(static_cast<const Broadcast&>(*e).a, e->type.lanes);
       case NodeKind::Lane: {
@@ -216,11 +240,15 @@ class Legalizer {
     Expr value, bits;  // `value` is kept so that its address stays its own
     DType dtype;
   };
+  struct Rounding {
+    Expr number, rounded;  // `number` is kept so that its address stays its own
+  };
   bool converts_;
   Rewriter rewriter_;
   std::unordered_map<const BufferNode*, Buffer> buffers_;
   std::unordered_map<const VarNode*, Var> vars_;
   std::unordered_map<const ExprNode*, Origin> bits_of_;
+  std::unordered_map<const ExprNode*, Rounding> rounded_;
 };
 
 }  // namespace

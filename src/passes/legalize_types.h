@@ -15,6 +15,8 @@ Result<ir::Kernel> legalize_types_but_halves(const ir::Kernel& kernel);
 // The conversions by themselves, on scalars and vectors; bits are u16.
 ir::Expr half_to_single(const ir::Expr& bits);
 ir::Expr single_to_half(const ir::Expr& value);
+// half_to_single(single_to_half(value)) in fewer operations.
+ir::Expr rounded_to_half(const ir::Expr& value);
 ir::Expr bfloat_to_single(const ir::Expr& bits);
 ir::Expr single_to_bfloat(const ir::Expr& value);
 

@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <cmath>
-
 #include <limits>
 
 #include "ir/build.h"
@@ -49,6 +48,8 @@ TEST(LegalizeTypes, RoundsToNearestEven) {
     const double value = std::bit_cast<float>(pattern);
     if (std::isnan(value)) continue;
     EXPECT_EQ(as_int(single_to_half(constant(DType::f32, value))), to_half(value)) << value;
+    EXPECT_EQ(as_float(rounded_to_half(constant(DType::f32, value))), from_half(to_half(value)))
+        << value;
     EXPECT_EQ(as_int(single_to_bfloat(constant(DType::f32, value))), to_bfloat(value)) << value;
   }
 }

@@ -42,6 +42,7 @@ Capabilities capabilities_of(TargetKind kind) {
       c.map_chunk = 1024;
       c.max_private_bytes = 512 << 10;
       c.dots = true;
+      c.floats_for_halves = true;
       break;
     case TargetKind::webgpu:
     case TargetKind::opencl:
@@ -92,7 +93,7 @@ Capabilities for_registers(Capabilities caps, int bits, int registers) {
 }
 
 Capabilities for_any_machine(Capabilities caps) {
-  caps.dots = caps.converts_halves = false;
+  caps.dots = caps.converts_halves = caps.floats_for_halves = false;
   caps.vector_lanes = 4;
   caps.vector_registers = 15;
   caps.tile_rows = 4;

@@ -46,8 +46,9 @@ struct Capabilities {
   bool has_f64 = true;                           // else the CPU beside it computes in 64-bit floats
   bool dots = false;                             // sums of two products of 16 bits in one step
   bool converts_halves = false;                  // f16 to and from f32 by an instruction
-  bool has_f16 = false;                          // f16 tensors are stored as such
-  bool has_bytes = true;  // memory is addressed in bytes, else in words of 32 bits
+  bool floats_for_halves = false;  // no instruction, and memory for floats in their place
+  bool has_f16 = false;            // f16 tensors are stored as such
+  bool has_bytes = true;           // memory is addressed in bytes, else in words of 32 bits
 };
 
 Capabilities capabilities_of(TargetKind kind);

@@ -64,22 +64,30 @@ class StoredAsFloats {
     }
   }
 
-  void run() {
+  // `all`: whoever reads them.
+  void run(bool all) {
+    for (size_t i = 0; all && i < program_.size(); ++i) {
+      const Buffer output = program_[i].stage() ? program_[i].output() : Buffer();
+      if (output && output->dtype == DType::f16) widen_if(output);
+    }
     for (const ops::Entry& entry : program_) {
       const Stage* stage = entry.stage();
       if (!stage || !sums_products(*stage)) continue;
       const Expr before = stage->values[0];  // keeps the loads alive
       for (const ir::Load* load : loads_of(before)) {
         if (!is_half(*load->buffer) || reuse_of(*stage, *load) < least_reuse) continue;
-        std::vector<Buffer> all;
-        if (may_widen(load->buffer, all)) {
-          for (const Buffer& halves : all) widen(halves);
-        }
+        widen_if(load->buffer);
       }
     }
   }
 
  private:
+  void widen_if(const Buffer& buffer) {
+    std::vector<Buffer> all;
+    if (!may_widen(buffer, all)) return;
+    for (const Buffer& halves : all) widen(halves);
+  }
+
   // With the buffers that reshape it and that it reshapes, which have to be of one type.
   bool may_widen(const Buffer& halves, std::vector<Buffer>& all) const {
     const auto known = [&](const Buffer& b) { return b.same(halves); };
@@ -155,9 +163,9 @@ void widen_halves(ops::Program& program, const HeldBuffers& held,
   if (!capabilities.has_bytes) return;
   std::unordered_set<const ir::BufferNode*> kept = held.states;
   kept.insert(held.outputs.begin(), held.outputs.end());
-  StoredAsFloats(program, kept).run();
+  StoredAsFloats(program, kept).run(capabilities.floats_for_halves);
   std::set<const ir::BufferNode*> made;
-  if (!capabilities.converts_halves) {
+  if (capabilities.floats_for_halves) {
     for (const ir::BufferNode* constant : held.constants)
       if (constant->dtype == DType::f16) made.insert(constant);
   }

@@ -16,7 +16,8 @@ struct HeldBuffers {
 // Machines with registers of floats compute halves as floats. Where many points of a sum of
 // products read each element of a tensor of halves, it is converted once: the stage that makes the
 // tensor stores what it rounds to halves as floats, or, where others read the tensor too, a stage
-// of its own converts it. Constants are converted at load where no instruction does it.
+// of its own converts it. With `floats_for_halves` all stages store floats, and constants that many
+// points read are converted at load.
 void widen_halves(ops::Program& program, const HeldBuffers& held, const Capabilities& capabilities);
 
 }  // namespace gossamer::schedule
