@@ -232,7 +232,7 @@ def compile(  # noqa: A001: the word of the field
         options.device_class = device_class
         options.shapes = {key: list(shape) for key, shape in {**known.shapes, **(shapes or {})}.items()}
         options.dims = dict(dims or {})
-        options.lengths = dict(lengths or {})
+        options.lengths = {**known.lengths, **(lengths or {})}
         options.keep_inputs = [*keep_inputs, *known.kept]
         for key, value in {**known.values, **(values or {})}.items():
             options.add_value(key, *packed(np.asarray(value), f'input "{key}"'))

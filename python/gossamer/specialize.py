@@ -34,17 +34,22 @@ class Known:
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     values: dict[str, np.ndarray] = field(default_factory=dict)
     kept: tuple[str, ...] = ()
+    lengths: dict[str, int] = field(default_factory=dict)  # of sequences
 
     @property
     def key(self) -> tuple[Any, ...]:
         values = ((name, value.dtype.str, value.shape, value.tobytes()) for name, value in self.values.items())
-        return tuple(self.shapes.items()), tuple(values), self.kept
+        return tuple(self.shapes.items()), tuple(values), self.kept, tuple(self.lengths.items())
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and any(hasattr(each, "shape") for each in value)
 
 
 def _parts(feeds: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """By the names that the compiler has: elements of a sequence are NAME.0, NAME.1, ..."""
     for name, value in feeds.items():
-        if isinstance(value, (list, tuple)) and any(hasattr(each, "shape") for each in value):
+        if _is_sequence(value):
             yield from ((f"{name}.{at}", each) for at, each in enumerate(value))
         elif value is not None:
             yield name, value
@@ -55,7 +60,7 @@ def _tensors(feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 
 def ways(feeds: Mapping[str, Any]) -> Iterator[Known]:
-    """From little to all that feeds say: which extents are 1; the values of small integer and boolean inputs after the first, of the
+    """From little to all that feeds say, the lengths of sequences always: which extents are 1; the values of small integer and boolean inputs after the first, of the
     first too, of small floats after the first too; all shapes; shapes and the values of integers."""
     tensors = _tensors(feeds)
     small = {name: each for name, each in tensors.items() if name in feeds and each.size <= MOST_ELEMENTS}
@@ -63,12 +68,13 @@ def ways(feeds: Mapping[str, Any]) -> Iterator[Known]:
     later = list(tensors)[1:]
     numbers = {name: each for name, each in small.items() if each.dtype.kind == "f" and name in later}
     shapes = {name: each.shape for name, each in tensors.items()}
-    yield Known({name: tuple(1 if extent == 1 else -1 for extent in shape) for name, shape in shapes.items()})
-    yield Known(values={name: each for name, each in whole.items() if name in later})
-    yield Known(values=whole)
-    yield Known(values={**whole, **numbers})
-    yield Known(shapes)
-    yield Known({name: shape for name, shape in shapes.items() if name not in whole}, whole)
+    lengths = {name: len(value) for name, value in feeds.items() if _is_sequence(value)}
+    yield Known({name: tuple(1 if extent == 1 else -1 for extent in shape) for name, shape in shapes.items()}, lengths=lengths)
+    yield Known(values={name: each for name, each in whole.items() if name in later}, lengths=lengths)
+    yield Known(values=whole, lengths=lengths)
+    yield Known(values={**whole, **numbers}, lengths=lengths)
+    yield Known(shapes, lengths=lengths)
+    yield Known({name: shape for name, shape in shapes.items() if name not in whole}, whole, lengths=lengths)
 
 
 class Specialized:

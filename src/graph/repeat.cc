@@ -278,8 +278,11 @@ Result<> RepeatLowering::stack_rows() {
 Result<> RepeatLowering::stack_row(const std::string& name, const Tensor& row) {
   for (const Expr& extent : row.shape()) {
     if (region_.uses_own(extent)) {
-      return fail_at(place_,
-                     cat("stacks rows of \"", name, "\" whose size is only known in each round"));
+      return fail_at(
+          place_,
+          cat("stacks rows of \"", name,
+              "\" whose size is only known in each round; the shapes that decide it must be "
+              "known when compiling"));
     }
   }
   if (counted_) {

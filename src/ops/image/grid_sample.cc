@@ -74,10 +74,9 @@ Expr cubic_weight(Expr x) {
 Result<> grid_sample(Builder& b) {
   const Tensor &x = b.input(0), &grid = b.input(1);
   size_t axes = static_cast<size_t>(x.rank()) - 2;
-  if (x.rank() < 3 || grid.rank() != x.rank() ||
-      !ir::is_const(b.simplify(grid.dim(-1)), static_cast<int64_t>(axes))) {
-    return b.error("grid must have X's rank, and one coordinate a spatial axis");
-  }
+  const char* misfit = "grid must have X's rank, and one coordinate a spatial axis";
+  if (x.rank() < 3 || grid.rank() != x.rank()) return b.error(misfit);
+  GS_TRY(b.require(grid.dim(-1) == static_cast<double>(axes), misfit));
   GS_TRY(b.require(grid.dim(0) == x.dim(0), cat("grid has batch ", ir::print(grid.dim(0)),
                                                 ", X has ", ir::print(x.dim(0)))));
   std::string padding = b.text("padding_mode"), mode = b.text("mode");

@@ -39,7 +39,7 @@ Result<std::vector<double>> host_numbers(const Builder& b, int i) {
   std::vector<double> values;
   for (const Expr& element : elements) {
     auto known = ir::as_float(element);
-    if (!known) return b.error("roi and scales must be constants");
+    if (!known) return b.error("roi and scales must be known when compiling");
     values.push_back(*known);
   }
   return values;
@@ -51,7 +51,8 @@ Result<> keep_aspect(const Builder& b, Plan& plan, const std::string& policy) {
   double chosen = 0;
   for (size_t i = 0; i < plan.axes.size(); ++i) {
     const Scale& scale = plan.axes[i].scale;
-    if (!scale.known) return b.error("`keep_aspect_ratio_policy` needs known extents");
+    if (!scale.known)
+      return b.error("for `keep_aspect_ratio_policy` all extents must be known when compiling");
     bool better = policy == "not_larger" ? scale.value < chosen : scale.value > chosen;
     if (i == 0 || better) chosen = scale.value;
   }
@@ -79,9 +80,11 @@ bool has_known_scales(const Builder& b) {
 Result<std::vector<Expr>> scales_of_run(Builder& b, const Numbers& axes) {
   const Tensor& scales = b.input(2);
   if (scales.host) return *scales.host;
-  if (scales.rank() != 1 || !ir::is_const(scales.dim(0), static_cast<int64_t>(axes.size())))
-    return b.error(cat("scales do not fit ", axes.size(), " axes"));
-  const Tensor bits = b.compute("resize.scales", DType::i32, scales.shape(),
+  const std::string misfit = cat("scales do not fit ", axes.size(), " axes");
+  const Expr count = ir::index(static_cast<int64_t>(axes.size()));
+  if (scales.rank() != 1) return b.error(misfit);
+  GS_TRY(b.require(scales.dim(0) == count, misfit));
+  const Tensor bits = b.compute("resize.scales", DType::i32, {count},
                                 [&](Point p) { return ir::bitcast(DType::i32, scales.at(p)); });
   std::vector<Expr> factors;
   for (size_t i = 0; i < axes.size(); ++i)
@@ -295,7 +298,8 @@ Result<Tensor> weighted(Builder& b, Plan& plan) {
   Shape extents;
   double support = plan.mode == "linear" ? 1 : 2;
   for (const ResizedAxis& axis : plan.axes) {
-    if (plan.antialias && !axis.scale.known) return b.error("antialiasing needs known extents");
+    if (plan.antialias && !axis.scale.known)
+      return b.error("for antialiasing all extents must be known when compiling");
     double shrink = plan.antialias ? std::min(axis.scale.value, 1.0) : 1.0;
     int64_t start = static_cast<int64_t>(std::floor(-support / shrink)) + 1;
     first.push_back(start);

@@ -1,9 +1,9 @@
 // Attention and rotary position embedding.
-#include <cmath>
 #include <limits>
 
 #include "ir/print.h"
 #include "ops/families.h"
+#include "ops/nn/attention_scale.h"
 #include "ops/reduction/reduce.h"
 
 namespace gossamer::ops {
@@ -82,11 +82,6 @@ Result<> attention(Builder& b) {
   DType dtype = b.input(0).dtype(), wide = accumulator(dtype);
   Expr batch = b.input(0).dim(0), group = b.simplify(ir::floordiv(q.heads, k.heads));
   auto kv_head = [&](Expr head) { return b.simplify(ir::floordiv(head, group)); };
-  auto width = ir::as_int(q.width);
-  if (!width && !b.has_attribute("scale"))
-    return b.error("the width of a head must be known when compiling");
-  double scale =
-      b.has_attribute("scale") ? b.number("scale") : 1 / std::sqrt(static_cast<double>(*width));
   double softcap = b.number("softcap");
   bool causal = b.integer("is_causal") != 0;
   int64_t shown = b.integer("qk_matmul_output_mode");
@@ -103,7 +98,7 @@ Result<> attention(Builder& b) {
         return ir::cast(wide, q(p[0], p[1], p[2], r[0])) *
                ir::cast(wide, k(p[0], kv_head(p[1]), p[3], r[0]));
       },
-      [&](Point, Expr sum) { return sum * scale; });
+      [&](Point, Expr sum) { return sum * attention_scale(b, q.width, wide); });
   show(0, scores);
   if (softcap != 0) {
     scores = b.compute("attention.capped", wide, score_shape,

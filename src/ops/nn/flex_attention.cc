@@ -1,9 +1,9 @@
 // Attention whose scores and shares pass through graphs that the node holds.
-#include <cmath>
 
 #include "ir/print.h"
 #include "ops/define.h"
 #include "ops/families.h"
+#include "ops/nn/attention_scale.h"
 
 namespace gossamer::ops {
 namespace {
@@ -47,11 +47,6 @@ Result<> flex_attention(Builder& b) {
       return b.error(cat("`softmax_precision` ", b.integer("softmax_precision"), " is no float"));
     precision = *given;
   }
-  auto width = ir::as_int(q.dim(3));
-  if (!width && !b.has_attribute("scale"))
-    return b.error("the width of a head must be known when compiling");
-  double scale =
-      b.has_attribute("scale") ? b.number("scale") : 1 / std::sqrt(static_cast<double>(*width));
   DType dtype = q.dtype(), wide = accumulator(dtype);
   Expr group = b.simplify(ir::floordiv(q.dim(1), k.dim(1)));
   auto kv_head = [&](Expr head) { return b.simplify(ir::floordiv(head, group)); };
@@ -62,7 +57,9 @@ Result<> flex_attention(Builder& b) {
         return ir::cast(wide, q({p[0], p[1], p[2], r[0]})) *
                ir::cast(wide, k({p[0], kv_head(p[1]), p[3], r[0]}));
       },
-      [&](Point, Expr sum) { return ir::cast(precision, sum * scale); });
+      [&](Point, Expr sum) {
+        return ir::cast(precision, sum * attention_scale(b, q.dim(3), wide));
+      });
   GS_ASSIGN(scores, modified(b, "score_mod", scores));
   GS_ASSIGN(Tensor shares, b.call1("Softmax", {scores}, {{"axis", -1}}));
   GS_ASSIGN(shares, modified(b, "prob_mod", shares));

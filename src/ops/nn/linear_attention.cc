@@ -39,16 +39,12 @@ Result<> linear_attention(Builder& b) {
   GS_TRY(b.require(q.dim(2) == width * static_cast<double>(q_heads) &&
                        k.dim(2) == width * key_heads && v.dim(2) == value_width * key_heads,
                    "the widths of query, key and value do not divide into their heads"));
-  bool decay_each = false, beta_one = false;
-  if (gated) {
-    decay_each = !b.same(decay.dim(2), count);
-    if (decay_each)
-      GS_TRY(b.require(decay.dim(2) == width * key_heads, "decay is one number a head or key"));
-  }
-  if (delta) {
-    beta_one = !b.same(beta.dim(2), count);
-    if (beta_one) GS_TRY(b.require(beta.dim(2) == 1, "beta is one number, or one a head"));
-  }
+  if (gated)
+    GS_TRY(b.require(decay.dim(2) == count || decay.dim(2) == width * key_heads,
+                     "decay is one number a head or key"));
+  if (delta)
+    GS_TRY(
+        b.require(beta.dim(2) == count || beta.dim(2) == 1, "beta is one number, or one a head"));
   Shape shape = {batch, count, width, value_width};
   if (past && past.rank() != 4) return b.error("past_state has rank 4");
   for (int i = 0; past && i < 4; ++i) {
@@ -63,7 +59,8 @@ Result<> linear_attention(Builder& b) {
   // What stays of the state, from a key's element.
   auto kept = [&](Expr row, Expr token, Expr head, Expr within) {
     if (!gated) return ir::constant(wide, 1);
-    return ir::exp(at(decay, row, token, decay_each ? head * width + within : head));
+    const Expr a_head = b.simplify(decay.dim(2) == count);
+    return ir::exp(at(decay, row, token, ir::select(a_head, head, head * width + within)));
   };
   auto step = [&](const Expr& t, std::span<const Tensor> states) -> Result<Builder::Round> {
     Tensor state = states[0], known;
@@ -77,8 +74,8 @@ Result<> linear_attention(Builder& b) {
     Tensor next = b.compute("linear_attention.state", wide, shape, [&](Point p) {
       Expr value = at(v, p[0], t, p[1] * value_width + p[3]);
       if (delta) {
-        value =
-            (value - known({p[0], p[1], p[3]})) * at(beta, p[0], t, beta_one ? ir::index(0) : p[1]);
+        const Expr one = b.simplify(ir::select(beta.dim(2) == count, p[1], ir::index(0)));
+        value = (value - known({p[0], p[1], p[3]})) * at(beta, p[0], t, one);
       }
       Expr old = gated ? kept(p[0], t, p[1], p[2]) * state.at(p) : state.at(p);
       return old + at(k, p[0], t, p[1] * width + p[2]) * value;

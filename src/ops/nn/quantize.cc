@@ -19,6 +19,13 @@ bool single_number(const Tensor& t) {
   return t.rank() == 0 || (t.rank() == 1 && ir::is_const(t.dim(0), 1));
 }
 
+// Also where only a run tells the extent.
+Result<> is_single(Builder& b, int input, const std::string& message) {
+  const Tensor& t = b.input(input);
+  if (t.rank() > 1) return b.error(message);
+  return t.rank() == 0 ? Result<>{} : b.require(t.dim(0) == 1, message);
+}
+
 // How a scale (or zero point) lies over x: one number, one an index of `axis`, or one a block along
 // `axis`.
 Result<std::function<Expr(const Tensor&, Point)>> parameter_reader(Builder& b, const Tensor& x,
@@ -27,7 +34,7 @@ Result<std::function<Expr(const Tensor&, Point)>> parameter_reader(Builder& b, c
   int64_t block = b.integer("block_size");
   bool single = single_number(scale) && (scale.rank() == 0 || block == 0);
   if (single) {
-    if (zero && !single_number(zero)) return b.error("one scale needs one zero point");
+    if (zero) GS_TRY(is_single(b, 2, "one scale needs one zero point"));
     return [&b](const Tensor& t, Point) {
       return b.at_broadcast(t, std::vector<Expr>(static_cast<size_t>(t.rank()), ir::index(0)));
     };
@@ -35,10 +42,14 @@ Result<std::function<Expr(const Tensor&, Point)>> parameter_reader(Builder& b, c
   GS_ASSIGN(int axis, b.axis("axis", x.rank()));
   GS_TRY(has_shape(b, 2, scale.shape()));
   if (block == 0) {
-    if (scale.rank() != 1 || !b.same(scale.dim(0), x.dim(axis))) {
-      return b.error(cat("the scale does not have one element for each of axis ", axis));
-    }
-    return [axis](const Tensor& t, Point p) { return t({p[static_cast<size_t>(axis)]}); };
+    const std::string misfit = cat("the scale does not have one element for each of axis ", axis);
+    if (scale.rank() != 1) return b.error(misfit);
+    GS_TRY(b.require(scale.dim(0) == 1 || scale.dim(0) == x.dim(axis), misfit));
+    const bool each = b.same(scale.dim(0), x.dim(axis));
+    return [&b, each, axis](const Tensor& t, Point p) {
+      const Expr place = p[static_cast<size_t>(axis)];
+      return each ? t({place}) : b.at_broadcast(t, std::vector<Expr>{place});
+    };
   }
   if (block < 0 || scale.rank() != x.rank())
     return b.error("a blocked scale has the rank of the input");
@@ -151,11 +162,12 @@ Expr requantized(const Builder& b, Expr sum, Point p, int left_axis, int right_a
 // A scale or zero point: one number, one for each of `axis`, or any shape that broadcasts to x's.
 Result<> is_parameter(Builder& b, int input, const Tensor& x, int axis) {
   const Tensor& parameter = b.input(input);
-  if (parameter.rank() == 0 || (parameter.rank() == 1 && ir::is_const(parameter.dim(0), 1)))
-    return {};
-  if (parameter.rank() == 1 && axis >= 0 && axis < x.rank())
-    return has_shape(b, input, {x.dim(axis)});
-  return broadcasts_to(b, input, x.shape());
+  if (single_number(parameter)) return {};
+  if (parameter.rank() != 1) return broadcasts_to(b, input, x.shape());
+  if (axis < 0 || axis >= x.rank()) return is_single(b, input, "it is one number");
+  const Expr extent = parameter.dim(0);
+  return b.require(extent == 1 || extent == x.dim(axis),
+                   cat("input ", input, " is one number, or one for each of axis ", axis));
 }
 
 // Small floats are multiplied as what they stand for.
@@ -183,9 +195,7 @@ Result<> qlinear_matmul(Builder& b) {
             centered(b, "qlinear_matmul.b", right, b.input(5), right.rank() - 1, product_sum));
   for (int i : {1, 2}) GS_TRY(is_parameter(b, i, left, left.rank() - 2));
   for (int i : {4, 5}) GS_TRY(is_parameter(b, i, right, right.rank() - 1));
-  for (int i : {6, 7}) {
-    if (!single_number(b.input(i))) return b.error("the result has one scale and one zero point");
-  }
+  for (int i : {6, 7}) GS_TRY(is_single(b, i, "the result has one scale and one zero point"));
   int rank = std::max(left.rank(), right.rank());
   GS_ASSIGN(Tensor product,
             matrix_product(b, "qlinear_matmul", x, y, b.input(7).dtype(), [&](Point p, Expr sum) {
@@ -198,10 +208,8 @@ Result<> qlinear_matmul(Builder& b) {
 Result<> qlinear_conv(Builder& b) {
   GS_ASSIGN(Tensor x, centered(b, "qlinear_conv.x", b.input(0), b.input(2), 1, product_sum));
   GS_ASSIGN(Tensor w, centered(b, "qlinear_conv.w", b.input(3), b.input(5), 0, product_sum));
-  for (int i : {1, 2, 6, 7}) {
-    if (!single_number(b.input(i)))
-      return b.error("the input and the result have one scale and one zero point each");
-  }
+  for (int i : {1, 2, 6, 7})
+    GS_TRY(is_single(b, i, "the input and the result have one scale and one zero point each"));
   for (int i : {4, 5}) GS_TRY(is_parameter(b, i, w, 0));
   GS_TRY(has_shape(b, 8, {w.dim(0)}));
   GS_ASSIGN(Tensor y, convolve(b, "qlinear_conv", x, w, b.input(7).dtype(), [&](Point p, Expr sum) {
@@ -219,10 +227,10 @@ std::vector<TensorData> quantization(float scale, TensorData zero) {
 }  // namespace
 
 Expr parameter_at(const Builder& b, const Tensor& parameter, Point point, int axis) {
-  bool varies = parameter.rank() == 1 && !ir::is_const(parameter.dim(0), 1);
-  // A parameter that varies where it may not is a misfit.
-  if (varies && (axis < 0 || static_cast<size_t>(axis) >= point.size())) return parameter.at({});
-  if (varies) return parameter({point[static_cast<size_t>(axis)]});
+  const bool has_axis = axis >= 0 && static_cast<size_t>(axis) < point.size();
+  // Its extent may be 1 in a run.
+  if (parameter.rank() == 1 && !ir::is_const(parameter.dim(0), 1) && has_axis)
+    return b.at_broadcast(parameter, std::vector<Expr>{point[static_cast<size_t>(axis)]});
   if (parameter.rank() > 1) return b.at_broadcast(parameter, point);
   return b.at_broadcast(parameter,
                         std::vector<Expr>(static_cast<size_t>(parameter.rank()), ir::index(0)));

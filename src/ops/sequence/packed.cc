@@ -125,13 +125,17 @@ Result<Place> read_place(Builder& b, const Packed& sequence, const Expr& row) {
 // A position of a sequence of `count` elements as an index; `last`: the greatest that there is.
 Result<Expr> row_of(Builder& b, const Tensor& position, const Expr& count, const Expr& last) {
   for (const Expr& extent : position.shape()) {
-    if (!ir::is_const(extent, 1)) return b.error("`position` is not a single number");
+    GS_TRY(b.require(extent == 1, "`position` is not a single number"));
   }
   std::vector<Expr> values;
   if (position.host) {
     values = *position.host;
   } else {
-    GS_ASSIGN(values, b.read(position));
+    // As one element, also where only a run tells the extents.
+    const std::vector<Expr> first(position.shape().size(), index(0));
+    const Tensor one =
+        b.compute("position", position.dtype(), {}, [&](Point) { return position.at(first); });
+    GS_ASSIGN(values, b.read(position.shape().empty() ? position : one));
   }
   const Expr row = b.simplify(wrapped(values[0], count));
   GS_TRY(b.require(row >= 0.0 && row <= last, "`position` is outside of the sequence"));

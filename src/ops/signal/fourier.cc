@@ -52,6 +52,13 @@ struct Signal {
   }
 };
 
+Result<> is_signal(const Builder& b, std::optional<int64_t> parts) {
+  if (!parts) return b.error("the extent of the last axis must be known when compiling");
+  if (*parts != 1 && *parts != 2)
+    return b.error("the last axis holds 1 (real) or 2 (complex) numbers");
+  return {};
+}
+
 // A length that is known: by its factors. Else n^2 terms.
 Result<> dft(Builder& b) {
   const Tensor& x = b.input(0);
@@ -66,8 +73,7 @@ Result<> dft(Builder& b) {
   if (rank < 2 || axis < 0 || axis >= rank - 1) return b.error("axis is out of range");
   size_t at_axis = static_cast<size_t>(axis), last = static_cast<size_t>(rank) - 1;
   auto parts = ir::as_int(b.simplify(x.dim(-1)));
-  if (!parts || (*parts != 1 && *parts != 2))
-    return b.error("the last axis holds 1 (real) or 2 (complex) numbers");
+  GS_TRY(is_signal(b, parts));
   bool inverse = b.integer("inverse") != 0, onesided = b.integer("onesided") != 0;
   Expr length = x.dim(static_cast<int>(axis));
   Expr size = length;
@@ -137,8 +143,7 @@ Result<> stft(Builder& b) {
         "the signal is [batch, samples] or [batch, samples, 1 or 2], the window [frame]");
   if (window && window.dtype() != x.dtype()) return b.error("signal and window differ in type");
   auto parts = ir::as_int(b.simplify(x.dim(2)));
-  if (!parts || (*parts != 1 && *parts != 2))
-    return b.error("the last axis holds 1 (real) or 2 (complex) numbers");
+  GS_TRY(is_signal(b, parts));
   GS_ASSIGN(std::vector<Expr> step, b.host(1));
   Expr size = window ? window.dim(0) : x.dim(1), taps = size;
   if (b.has(3)) {

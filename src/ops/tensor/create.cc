@@ -134,10 +134,11 @@ Result<> range(Builder& b) {
     return b.error("inputs must be scalars");
   Expr count;
   auto step = ir::as_float(delta[0]);
-  if (!step || *step == 0) return b.error("delta must be a constant other than 0");
+  if (!step) return b.error("delta must be known when compiling");
+  if (*step == 0) return b.error("delta is 0");
   if (ir::is_float(dtype)) {
     auto from = ir::as_float(start[0]), to = ir::as_float(limit[0]);
-    if (!from || !to) return b.error("start and limit must be constants");
+    if (!from || !to) return b.error("start and limit must be known when compiling");
     count = ir::index(std::max<int64_t>(0, static_cast<int64_t>(std::ceil((*to - *from) / *step))));
   } else {
     int64_t size = static_cast<int64_t>(*step);
