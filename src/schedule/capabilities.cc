@@ -78,6 +78,7 @@ Capabilities capabilities_of(TargetKind kind) {
 }
 
 Capabilities with_multiply_adds(Capabilities caps) {
+  caps.product_rows = caps.tile_rows;
   caps.tile_rows = 6;
   caps.multiply_adds = true;
   return caps;

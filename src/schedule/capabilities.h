@@ -41,6 +41,7 @@ struct Capabilities {
   int64_t max_group_bytes = 0;     // of memory that a workgroup shares
   int64_t max_private_bytes = 0;   // memory of a work item in addition to its registers
   bool hardware = false;           // a GPU, not software that acts as one: sharing tiles pays
+  int product_rows = 0;            // of tiles whose products take registers; 0: as tile_rows
   bool multiply_adds = false;      // wasm: with relaxed SIMD's
   int64_t max_binding_bytes = int64_t{4} << 30;  // of one tensor in a compute kernel
   bool has_f64 = true;                           // else the CPU beside it computes in 64-bit floats

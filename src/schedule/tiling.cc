@@ -85,13 +85,13 @@ struct Tile {
 // its loads, what lies past the edge, and processors that have no tile of the `others` times so
 // many. Where a run tells the extent (`open`), half a tile lies past the edge of a short one.
 Tile best_tile(int64_t extent, bool open, int64_t blocks, int64_t others, int max_vectors,
-               const Capabilities& caps) {
+               int max_rows, const Capabilities& caps) {
   constexpr double short_extent = 32;
   const Costs& costs = costs_of(caps);
   Tile best;
   for (int vectors = 1; vectors <= max_vectors; ++vectors) {
     if (blocks % vectors != 0) continue;
-    for (int rows = 1; rows <= caps.tile_rows && rows <= extent; ++rows) {
+    for (int rows = 1; rows <= max_rows && rows <= extent; ++rows) {
       if (rows * vectors + vectors + 1 > caps.vector_registers) continue;
       const int64_t across = (extent + rows - 1) / rows, along = blocks / vectors;
       const double waste = 1 + (rows - 1) / (2 * short_extent);
@@ -151,7 +151,9 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   for (int i = 0; i < static_cast<int>(stage.axes.size()); ++i)
     others *= i == tiling.row_axis || i == tiling.vector_axis ? 1 : extent_at(stage, i);
   const bool open = !ir::as_int(stage.extents[static_cast<size_t>(tiling.row_axis)]);
-  const Tile single = best_tile(best_extent, open, blocks, others, max_vectors, caps);
+  const bool products = stage.values[0]->kind == ir::NodeKind::Dot && caps.product_rows > 0;
+  const int max_rows = products ? caps.product_rows : caps.tile_rows;
+  const Tile single = best_tile(best_extent, open, blocks, others, max_vectors, max_rows, caps);
   tiling.rows = single.rows;
   tiling.vectors = single.vectors;
   // Short rows (7, 14) leave much past the edge: with the axis before them they make one long row.
@@ -167,7 +169,7 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   });
   if (!inner_extent || !outer_extent || *outer_extent < 2 || !stands) return;
   const Tile joined = best_tile(*inner_extent * *outer_extent, false, blocks,
-                                others / *outer_extent, max_vectors, caps);
+                                others / *outer_extent, max_vectors, max_rows, caps);
   if (joined.cost * costs_of(caps).join < single.cost * static_cast<double>(*outer_extent)) {
     tiling.joined_axis = outer;
     tiling.rows = joined.rows;
