@@ -121,7 +121,7 @@ struct Layout {
   int width = 0;   // texture only
   int layers = 1;  // texture only: extent of the layer axis (1, 2, 4 or 8)
   // Elements in a 32-bit word, the first in the lowest bits. 4 and 2 for types of one and two bytes
-  // in memory that kernels of a GPU only read; elsewhere memory holds each element in its own type.
+  // where kernels of a GPU alone access them; elsewhere memory holds each element in its own type.
   int pack = 1;
   bool operator==(const Layout&) const = default;
 };

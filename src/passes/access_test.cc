@@ -73,6 +73,26 @@ TEST(FlattenAccess, HalvesAreCutFromWords) {
   EXPECT_TRUE(has(text, "A[(g + i) // 2]")) << text;
 }
 
+TEST(FlattenAccess, WholeWordsAreStored) {
+  const std::string bytes = flat(R"(kernel k(A: f32[4, 32], write C: i8[4, 32] layout [] pack 4) {
+  grid g in 0..4 {
+    for i in 0..8 {
+      C[x4(g), ramp(i * 4, 1, 4)] = i8x4(A[x4(g), ramp(i * 4, 1, 4)])
+    }
+  }
+})");
+  EXPECT_TRUE(has(bytes, "C: u32[32]")) << bytes;
+  EXPECT_TRUE(has(bytes, "C[i + g * 8] = ") || has(bytes, "C[g * 8 + i] = ")) << bytes;
+  EXPECT_TRUE(has(bytes, "lane(parts, 3) << 24")) << bytes;
+  const std::string halves = flat(R"(kernel k(A: f16[32], write C: f16[32] layout [] pack 2) {
+  grid g in 0..8 {
+    C[ramp(g * 4, 1, 4)] = A[ramp(g * 4, 1, 4)]
+  }
+})");
+  EXPECT_TRUE(has(halves, "C[ramp(g * 2, 1, 2)] = vec(")) << halves;
+  EXPECT_TRUE(has(halves, "lane(parts, 3) << 16")) << halves;
+}
+
 TEST(FlattenAccess, VectorsStayWhereTheyAreConsecutive) {
   const std::string text =
       flat(R"(kernel k(A: f32[8, 16] layout [1/4, 0, 1%4], B: f32[16, 8], write C: f32[8, 16]) {

@@ -114,9 +114,18 @@ Expr cut_from(const Expr& word, const Expr& shift, int bits, ir::DType dtype) {
   return ir::cast(type, part);
 }
 
+// The bits of an element of `bits` bits, the lowest of a word.
+Expr bits_of(const Expr& value, int bits) {
+  const ir::Type word = value->type.with_dtype(ir::DType::u32);
+  if (ir::is_float(value->type.dtype) && bits == 16)
+    return ir::cast(word, ir::bitcast(value->type.with_dtype(ir::DType::u16), value));
+  return ir::binary(ir::BinaryOp::bit_and, ir::cast(word, value),
+                    ir::constant_int(word, (1 << bits) - 1));
+}
+
 class Flattener {
  public:
-  // What kernels read in place of a buffer whose elements share words.
+  // What kernels access in place of a buffer whose elements share words.
   ir::Buffer words_of(const ir::Buffer& buffer) {
     ir::Buffer& made = words_[buffer.get()];
     if (made) return made;
@@ -251,6 +260,34 @@ class Flattener {
     return ir::make_vector(std::move(parts));
   }
 
+  // Whole words, each from neighbours of one vector: schedules make no other stores (check.cc).
+  Stmt packed_store(const ir::Store& store, const Expr& element, const Expr& value,
+                    Knowledge& known) {
+    const int pack = store.buffer->layout.pack, bits = 32 / pack, lanes = value->type.lanes;
+    const auto* run = ir::as<ir::Ramp>(element);
+    GS_CHECK(
+        is_run(element) && lanes % pack == 0 && known.bounds.multiple_of(run->base) % pack == 0,
+        "a store writes a part of a word of ", store.buffer->name);
+    const ir::Buffer words = words_of(store.buffer);
+    const ir::Var parts = ir::var("parts", value->type.with_dtype(ir::DType::u32));
+    std::vector<Expr> made;
+    for (int i = 0; i < lanes; ++i) {
+      const Expr part = ir::lane(parts, ir::index(i));
+      const Expr shift = ir::constant_int(ir::DType::u32, i % pack * bits);
+      if (i % pack == 0) {
+        made.push_back(part);
+      } else {
+        made.back() = ir::binary(ir::BinaryOp::bit_or, made.back(),
+                                 ir::binary(ir::BinaryOp::shl, part, shift));
+      }
+    }
+    const Expr first = known.simplify(ir::floordiv(run->base, pack));
+    const Stmt stored = made.size() == 1 ? ir::store(words, {first}, made[0])
+                                         : ir::store(words, {ir::ramp(first, 1, lanes / pack)},
+                                                     ir::make_vector(made));
+    return ir::let(parts, bits_of(value, bits), stored);
+  }
+
   Expr load_from(const ir::Load& load, Knowledge& known) {
     const ir::BufferNode& buffer = *load.buffer;
     if (const auto either =
@@ -352,6 +389,7 @@ class Flattener {
           texel_at(buffer, texel, known.lanes.of(known.simplify(address.layer), 0), known),
           value->type.is_scalar() ? ir::broadcast(value, 4) : value);
     }
+    if (buffer.layout.pack > 1) return packed_store(store, address.element, value, known);
     if (address.element->type.is_scalar() || is_run(address.element)) {
       return ir::store(store.buffer, {address.element}, value);
     }

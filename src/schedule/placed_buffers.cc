@@ -15,13 +15,9 @@ namespace {
 std::unordered_set<const ir::BufferNode*> read_by_kernels_alone(const ops::Program& program,
                                                                 const Ports& ports,
                                                                 const Capabilities& caps) {
-  const auto shares = [&](ir::DType dtype) {
-    return ir::byte_size(dtype) <= 2 && dtype != ir::DType::string &&
-           !(caps.has_f16 && dtype == ir::DType::f16);
-  };
   std::unordered_set<const ir::BufferNode*> alone;
   for (const ir::BufferNode* constant : ports.constants) {
-    if (shares(constant->dtype) && !ports.outputs.contains(constant) &&
+    if (may_share_words(constant->dtype, caps) && !ports.outputs.contains(constant) &&
         !ports.inputs.contains(constant) && !ports.side.contains(constant))
       alone.insert(constant);
   }
@@ -38,7 +34,7 @@ std::unordered_set<const ir::BufferNode*> read_by_kernels_alone(const ops::Progr
 PlacedBuffers::PlacedBuffers(const ops::Program& program, const Ports& ports,
                              const Capabilities& caps)
     : ports_(ports), caps_(caps) {
-  if (!caps.has_bytes) packed_ = read_by_kernels_alone(program, ports, caps);
+  packed_ = read_by_kernels_alone(program, ports, caps);
 }
 
 Layout PlacedBuffers::layout_of(const ir::BufferNode* buffer) const {

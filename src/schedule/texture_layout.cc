@@ -52,6 +52,11 @@ Layout port_layout(const ir::BufferNode& buffer, const Capabilities& caps) {
   return layout;
 }
 
+bool may_share_words(ir::DType dtype, const Capabilities& caps) {
+  return !caps.has_bytes && ir::byte_size(dtype) <= 2 && dtype != ir::DType::string &&
+         !(caps.has_f16 && dtype == ir::DType::f16);
+}
+
 Layout packed(Layout layout, const ir::BufferNode& buffer, const Capabilities& caps) {
   layout.pack = 4 / ir::byte_size(buffer.dtype);
   const int64_t elements = product_or(buffer.shape, -1);

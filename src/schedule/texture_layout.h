@@ -23,7 +23,9 @@ void set_texture(ir::Layout& layout, int64_t elements, const Capabilities& caps)
 
 // Inputs, outputs, constants: row-major; in textures four consecutive elements a texel.
 ir::Layout port_layout(const ir::BufferNode& buffer, const Capabilities& caps);
-// That of a constant of one or two bytes an element, of which a word holds four or two.
+// Whether elements of a type may share words, since memory has no smaller parts.
+bool may_share_words(ir::DType dtype, const Capabilities& caps);
+// The layout of elements that do: of one or two bytes each, four or two to a word.
 ir::Layout packed(ir::Layout layout, const ir::BufferNode& buffer, const Capabilities& caps);
 
 // Blocked along `dim` unless plain memory is the same thing.

@@ -294,6 +294,35 @@ TEST(LegalizeGpuTypes, HalvesOfWordsAreTheirNumbers) {
   }
 }
 
+// Stored in words of which each holds two: rounded to nearest even, denormals, too.
+TEST(LegalizeGpuTypes, NumbersBecomeHalves) {
+  const Var x = var("x", DType::f32);
+  for (const DType half : {DType::f16, DType::bf16}) {
+    const Expr bits = cast(DType::u32, bitcast(DType::u16, cast(half, x)));
+    const auto check_bits = [&](float number) {
+      const Scalar in = Scalar::of_float(DType::f32, number);
+      const Scalar got = lowered(bits, {x}, {in});
+      const Scalar want = *reinterpret(DType::u16, convert(half, in));
+      if (std::isnan(number)) {
+        EXPECT_TRUE(std::isnan(reinterpret(half, Scalar::of_int(DType::u16, got.i))->f)) << got.i;
+      } else {
+        EXPECT_EQ(got.i, want.i) << number;
+      }
+    };
+    const auto after = [](float number) { return std::nextafter(number, 1e30f); };
+    for (int64_t code = 0; code < 1 << 16; code += 3) {
+      const auto value_of = [&](int64_t at) {
+        const Scalar made = *reinterpret(half, Scalar::of_int(DType::u16, at & 0xffff));
+        return static_cast<float>(made.f);
+      };
+      const float here = value_of(code), middle = here + (value_of(code + 1) - here) / 2;
+      for (const float number : {here, middle, after(middle), -after(-middle)}) check_bits(number);
+    }
+    for (const float number : {65519.0f, 65520.0f, -1e30f, 3e38f, 0x1p-25f, 0x1.8p-25f, -0.0f})
+      check_bits(number);
+  }
+}
+
 TEST(LegalizeGpuTypes, WideConstantsBoundOrAreRefused) {
   const Var x = var("x", DType::i64);
   const Scalar five = Scalar::of_int(DType::i64, 5);

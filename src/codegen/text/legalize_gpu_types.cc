@@ -88,6 +88,35 @@ Expr number_of_half(DType half, const Expr& bits) {
   return bitcast(single, binary(BinaryOp::bit_or, value, sign));
 }
 
+// The inverse, rounded to nearest even.
+Expr bits_of_half(DType half, const Expr& number) {
+  const Type single = number->type, word = single.with_dtype(DType::u32);
+  const auto constant_of = [&](int64_t value) { return constant_int(word, value); };
+  const auto shifted = [&](const Expr& e, int by) {
+    return binary(BinaryOp::shr, e, constant_of(by));
+  };
+  const Expr bits = bitcast(word, number);
+  const Expr size = binary(BinaryOp::bit_and, bits, constant_of(0x7fffffff));
+  const auto rounded = [&](const Expr& e, int by) {
+    const Expr odd = binary(BinaryOp::bit_and, shifted(e, by), constant_of(1));
+    return shifted(e + constant_of((1 << (by - 1)) - 1) + odd, by);
+  };
+  if (half == DType::bf16)
+    return select(size > constant_of(0x7f800000),
+                  binary(BinaryOp::bit_or, shifted(bits, 16), constant_of(0x40)),
+                  rounded(bits, 16));
+  // Below the smallest normal half, the sum with 0.5 is rounded at 2^-24.
+  const Expr sum = unary(UnaryOp::abs, number) + constant(single, 0.5);
+  const Expr denormal = bitcast(word, sum) - constant_of(0x3f000000);
+  const Expr normal = rounded(size - constant_of(112 << 23), 13);
+  const Expr special = select(size > constant_of(0x7f800000), constant_of(0x7e00),
+                              constant_of(0x7c00));  // 65520 and more
+  const Expr value = select(size >= constant_of(0x477ff000), special,
+                            select(size < constant_of(113 << 23), denormal, normal));
+  const Expr sign = binary(BinaryOp::bit_and, shifted(bits, 16), constant_of(0x8000));
+  return binary(BinaryOp::bit_or, value, sign);
+}
+
 bool leaves_range(UnaryOp op) {
   return op == UnaryOp::neg || op == UnaryOp::bit_not || op == UnaryOp::abs;
 }
@@ -234,6 +263,10 @@ class Legalizer {
     if (same_lanes && byte_size(from) == 4) return bitcast(legal(node.type), a);
     if (same_lanes && from == DType::u16 && (to == DType::f16 || to == DType::bf16))
       return number_of_half(to, a);
+    if (same_lanes && to == DType::u16 && (from == DType::f16 || from == DType::bf16)) {
+      const Expr bits = bits_of_half(from, a);
+      return cast(legal(node.type), bits);
+    }
     // A boolean is the byte 0 or 1.
     auto is_integral = [](DType t) { return is_int(t) || t == DType::boolean; };
     if (same_lanes && is_integral(from) && is_integral(to)) {
