@@ -47,7 +47,10 @@ class GpuQueue : public runtime::Queue {
               ComputePipeline& current);
   // Ends and submits them; the launches that waited are in them.
   Result<> submit_commands(CommandEncoder encoder);
+  Result<> submit(CommandEncoder encoder);
   Result<> flush_timed();
+  // Keeps the GPU busy until its clocks are up.
+  Result<> wake();
   Result<> read_together(std::span<const ReadArguments> reads, uint64_t bytes);
   Result<> map(DeviceBuffer staging, uint64_t bytes, const std::byte*& mapped);
   Result<> write_whole_words(Memory& to, uint64_t offset, std::span<const std::byte> bytes);
@@ -60,7 +63,7 @@ class GpuQueue : public runtime::Queue {
   std::vector<int32_t> words_, written_words_;  // all launches' scalars; those that the device has
   std::shared_ptr<Memory> scalars_, staging_;
   uint64_t written_ = 0;  // bytes since the last submission
-  bool timed_ = false;
+  bool timed_ = false, awake_ = false;
   std::vector<double> times_;
 };
 
