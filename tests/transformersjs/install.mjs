@@ -8,6 +8,10 @@ import {once} from '../once.mjs';
 const root = path.resolve(import.meta.dirname, '../..');
 const peers = path.join(import.meta.dirname, 'peers');
 
+/** The folder and the module of it that pages have for onnxruntime-web, which nothing bundles. */
+export const OWN_ORT = {folder: path.join(root, 'web/ort/dist'), module: 'ort.js'};
+export const peerOrt = (peer) => ({folder: path.join(peer, 'node_modules/onnxruntime-web/dist'), module: 'ort.webgpu.bundle.min.mjs'});
+
 const npm = (folder, words) =>
   // Scripts would fetch ONNX Runtime's native libraries.
   execFileSync('npm', [...words, '--ignore-scripts', '--no-audit', '--no-fund'], {cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], timeout: 300_000});

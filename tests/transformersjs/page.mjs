@@ -1,4 +1,4 @@
-// Answers cases in a page: `ask(options)` gives a function's answers by the names of cases. The bundle takes @gossamer/ort for onnxruntime-web.
+// Answers cases in a page: `ask(options)` gives a function's answers by the names of cases. pages.mjs chooses the ONNX Runtime.
 import * as library from '@huggingface/transformers';
 import {asker} from './cases.mjs';
 
@@ -24,7 +24,30 @@ counts(GPUQueue.prototype, 'writeBuffer', 'written', (_, [, , data, from = 0, si
 counts(GPUCommandEncoder.prototype, 'copyBufferToBuffer', 'copied', (_, given) => given.at(-1));
 counts(GPUBuffer.prototype, 'mapAsync', 'mapped', ({size}, [, from = 0, length]) => length ?? size - from);
 
-globalThis.ask = async ({folder, names, ...options}) => {
+/** `count` greedy generations of so many tokens, which give the same text. `leak`: bytes that each of them keeps, to test the test. */
+let generator;
+const leaked = [];
+globalThis.generate = async ({folder, device, tokens, count, leak = 0}) => {
+  library.env.localModelPath = folder;
+  generator ??= await library.pipeline('text-generation', 'llama', {dtype: 'fp32', device});
+  const texts = new Set();
+  for (let at = 0; at < count; ++at) {
+    const [{generated_text: text}] = await generator('In the morning the fog', {max_new_tokens: tokens, min_new_tokens: tokens, do_sample: false, repetition_penalty: 1.5});
+    texts.add(text);
+    if (leak > 0) leaked.push(new Uint8Array(leak).fill(1));
+  }
+  globalThis.gc();
+  return [...texts];
+};
+
+const {onnx} = library.env.backends;
+// onnxruntime-web's own files, which Transformers.js would fetch from a server of others.
+if (!onnx.gossamer) onnx.wasm.wasmPaths = '/ort/';
+
+/** `fresh`: models are compiled again. */
+globalThis.ask = async ({folder, names, fresh, threads, ...options}) => {
+  if (threads) onnx.wasm.numThreads = threads;
+  if (fresh && onnx.gossamer) onnx.gossamer.cache = false;
   library.env.localModelPath = folder;
   const ask = asker(library, options);
   const answers = {};

@@ -1,23 +1,19 @@
 // The pipelines of Transformers.js, without changes to it, on @gossamer/ort instead of ONNX Runtime, against onnxruntime-web.
 //
-//   node tests/transformersjs/suite.mjs [--all] [--form q8,q4] [--only NAME,...] [--target wasm,webgpu]
+//   node tests/transformersjs/suite.mjs [--all] [--form q8,q4] [--only NAME,...] [--target wasm,webgpu]    # --only memory: that alone
 //
 // It runs each pipeline in Node.js on wasm and four in a page on webgpu, on checkpoints that are filled from seeds (skeletons.mjs).
 // --all: the exported checkpoints (export.py) in all forms, on both targets.
 import {execFile} from 'node:child_process';
-import {existsSync, mkdtempSync, rmSync} from 'node:fs';
-import {createServer} from 'node:http';
-import os from 'node:os';
+import {existsSync} from 'node:fs';
 import path from 'node:path';
 import {parseArgs, promisify} from 'node:util';
-import {startBrowser} from '../../tools/demo/browser.mjs';
-import {folderHandler} from '../../tools/demo/serve.mjs';
-import {bundle} from '../../web/runtime/build/bundle.mjs';
 import {Tally} from '../tally.mjs';
 import {CASES} from './cases.mjs';
 import {declarationProblems, OUR_DECLARATIONS} from './declarations.mjs';
-import {withOwn, withPeer} from './install.mjs';
+import {OWN_ORT, withOwn, withPeer} from './install.mjs';
 import {difference, REFERENCES} from './judge.mjs';
+import {memoryOfBrowsers, openPages} from './pages.mjs';
 import {FORMS, seededCheckpoints, SUFFIXES} from './skeletons.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -37,55 +33,6 @@ async function inNode(folder, models, dtype, names) {
   const asked = JSON.stringify({folder, models, dtype, names});
   const {stdout} = await run(process.execPath, [path.join(import.meta.dirname, 'ask.mjs'), asked], {maxBuffer: 1 << 28, timeout: 600_000});
   return new Map(stdout.split('\n').filter((line) => line.startsWith('{"name"')).map((line) => JSON.parse(line)).map((answer) => [answer.name, answer]));
-}
-
-/** A page with the bundle, and the folders of models that it reads. */
-async function openPage(own) {
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'gossamer-transformersjs-'));
-  await bundle({
-    entryPoints: {page: path.join(import.meta.dirname, 'page.mjs')},
-    format: 'esm',
-    outdir: folder,
-    plugins: [{
-      name: 'transformers.js',
-      setup(build) {
-        build.onResolve({filter: /^onnxruntime-(web|common)/}, () => ({path: '/ort/ort.js', external: true}));
-        build.onResolve({filter: /^@huggingface\/transformers$/}, () => ({path: path.join(own, 'node_modules/@huggingface/transformers/dist/transformers.web.js')}));
-      },
-    }],
-  });
-  const handlers = {'': folderHandler(folder), ort: folderHandler(path.join(root, 'web/ort/dist')), exported: folderHandler(exported), seeded: folderHandler(seededCheckpoints())};
-  const html = folderHandler(import.meta.dirname);
-  const server = createServer((request, response) => {
-    const {pathname} = new URL(request.url, 'http://x');
-    const [, first, rest] = /^\/([^/]*)(.*)$/.exec(pathname);
-    response.setHeader('Cross-Origin-Opener-Policy', 'same-origin');
-    response.setHeader('Cross-Origin-Embedder-Policy', 'require-corp');
-    if (pathname === '/page.html') html(pathname, request, response);
-    else if (rest && handlers[first]) handlers[first](rest, request, response);
-    else handlers[''](pathname, request, response);
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const browser = await startBrowser();
-  const close = async () => {
-    await browser.close();
-    server.closeAllConnections();
-    server.close();
-    rmSync(folder, {recursive: true});
-  };
-  return {
-    close,
-    async ask(asked) {
-      const page = await browser.newPage();
-      try {
-        await page.goto(`http://localhost:${server.address().port}/page.html`);
-        for (let left = 600; left > 0 && !(await page.evaluate('"ask" in globalThis')); --left) await new Promise((resolve) => setTimeout(resolve, 100));
-        return await page.call('ask', asked);
-      } finally {
-        await page.close();
-      }
-    },
-  };
 }
 
 /** [{models, form, names}] that run. */
@@ -137,13 +84,40 @@ for (const {models, form, names} of plans()) {
   }
   const drawn = options.all ? names : names.filter((name) => ON_WEBGPU.includes(name));
   if (!targets.includes('webgpu') || drawn.length === 0) continue;
-  page ??= await openPage(own);
+  page ??= await openPages(own, OWN_ORT, {exported, seeded: seededCheckpoints()});
   const {answers, refused} = await page.ask({folder: models === exported ? '/exported/' : '/seeded/', names: drawn, dtype: form, device: 'webgpu'});
   if (drawn.every((name) => /does not support fp16/.test(answers[name].error))) tally.skip(`${form}, webgpu`, 'Transformers.js refuses it: this adapter has no shader-f16');
   else for (const name of drawn) judge('webgpu', name, answers[name]);
   tally.record(`a page asks no other server, ${form}`, refused);
   const {moved} = answers['text-generation, greedy'] ?? {};
   if (moved) tally.record(`caches of keys and values stay on the GPU, ${form}`, moved.copied <= SCORES && moved.mapped <= SCORES ? [] : `${moved.copied} bytes were copied and ${moved.mapped} mapped; the scores are ${SCORES}`);
+}
+
+/**
+ * Generations after which a page's memory no longer grows by itself: engines compile hot code and collect garbage late. What 20 more add
+ * may be 8 MB. A step that kept its caches would add 60 KB each time.
+ */
+const MEMORY = {warm: 24, count: 20, most: 8e6, tokens: options.all ? {wasm: 256, webgpu: 64} : {wasm: 32, webgpu: 8}};
+
+/** Bytes by which a page grows in MEMORY.count generations, of which each keeps `leak` bytes. */
+const grown = (device, tokens, leak) =>
+  page.visit(async (call) => {
+    const asked = {folder: '/seeded/', device, tokens, leak};
+    const [text] = await call('generate', {...asked, count: MEMORY.warm});
+    const before = memoryOfBrowsers();
+    const texts = await call('generate', {...asked, count: MEMORY.count});
+    if (texts.length !== 1 || texts[0] !== text) throw new Error('the text changes from one generation to the next');
+    return memoryOfBrowsers() - before;
+  });
+
+if (!listed(options.only) || listed(options.only).includes('memory')) {
+  page ??= await openPages(own, OWN_ORT, {exported, seeded: seededCheckpoints()});
+  for (const target of targets) {
+    const tokens = MEMORY.tokens[target];
+    const bytes = await grown(target, tokens, 0);
+    tally.record(`memory after ${MEMORY.count} generations of ${tokens} tokens, ${target}`, bytes <= MEMORY.most ? [] : `it grows by ${(bytes / 1e6).toFixed(1)} MB; ${MEMORY.most / 1e6} MB are allowed`);
+  }
+  tally.record('memory that generations keep is seen', (await grown(targets[0], 8, MEMORY.most / 10)) > MEMORY.most ? [] : 'it is not');
 }
 await page?.close();
 tally.end();
