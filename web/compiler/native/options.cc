@@ -33,7 +33,11 @@ Result<std::vector<int64_t>> extents(const rapidjson::Value& value, std::string_
 
 // {"dtype": "i64", "shape": [2], "bytes": [...]}
 Result<ops::TensorData> tensor_in(const rapidjson::Value& value) {
-  const auto failed = [] { return fail_at("options", "values: no tensor"); };
+  const auto failed = [] {
+    return fail_at("options",
+                   "constants: dtype, shape and data of a tensor are expected, with as many "
+                   "bytes as the shape has");
+  };
   const auto is = [&](const char* name) { return value.HasMember(name); };
   if (!value.IsObject() || !is("dtype") || !is("shape") || !is("bytes")) return failed();
   GS_ASSIGN(const std::string dtype, text_member(value["dtype"], "dtype"));
@@ -41,7 +45,7 @@ Result<ops::TensorData> tensor_in(const rapidjson::Value& value) {
   if (!known || !value["bytes"].IsArray()) return failed();
   ops::TensorData tensor;
   tensor.dtype = *known;
-  GS_ASSIGN(tensor.shape, extents(value["shape"], "values"));
+  GS_ASSIGN(tensor.shape, extents(value["shape"], "constants"));
   for (const auto& byte : value["bytes"].GetArray())
     tensor.bytes.push_back(static_cast<std::byte>(byte.IsUint() ? byte.GetUint() : 0));
   if (std::ssize(tensor.bytes) != tensor.element_count() * ir::byte_size(*known)) return failed();
@@ -83,7 +87,7 @@ Result<compiler::Options> read_options(std::string_view json) {
       for (const auto& dim : member.value.GetObject()) {
         GS_ASSIGN(options.known.dims[dim.name.GetString()], extent(dim.value, "dims"));
       }
-    } else if (name == "values" && member.value.IsObject()) {
+    } else if (name == "constants" && member.value.IsObject()) {
       for (const auto& tensor : member.value.GetObject()) {
         GS_ASSIGN(options.known.constants[tensor.name.GetString()], tensor_in(tensor.value));
       }

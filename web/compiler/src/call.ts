@@ -40,7 +40,7 @@ export interface NativeOptions {
   readonly lengths?: Readonly<Record<string, number>>;
   /** Sizes of files of external data whose large weights only the caller reads: MadeFile.parts. */
   readonly held?: Readonly<Record<string, number>>;
-  readonly values?: Readonly<Record<string, {readonly dtype: string; readonly shape: readonly number[]; readonly bytes: readonly number[]}>>;
+  readonly constants?: Readonly<Record<string, {readonly dtype: string; readonly shape: readonly number[]; readonly bytes: readonly number[]}>>;
 }
 
 /** parts: of weights that the caller has; what the file consists of, ranges of files by their paths, '' for the next of its own bytes. */

@@ -25,8 +25,8 @@ export type {ExternalData} from './given.ts';
 export * from './recorder.ts';
 export * from './operator.ts';
 
-/** A tensor that a compilation knows. data: as it lies in memory, of `dtype` ('i64', 'bool', 'f32', ...). */
-export interface KnownValue {
+/** A tensor that replaces an input. `data` has the elements as memory holds them, of `dtype` ('i64', 'bool', 'f32', ...). */
+export interface Constant {
   readonly dtype: string;
   readonly shape: readonly number[];
   readonly data: ArrayBufferView;
@@ -54,8 +54,11 @@ export interface CompileOptions {
   readonly shapes?: Readonly<Record<string, readonly (number | null)[]>> | undefined;
   /** Fixes named dimensions of the inputs. */
   readonly dims?: Readonly<Record<string, number>> | undefined;
-  /** Values of inputs, which become constants and leave the package's inputs (axes, shapes and the like, where an operator has to know them). */
-  readonly values?: Readonly<Record<string, KnownValue>> | undefined;
+  /**
+   * Inputs by name that become constants of the package: axes, shapes and other values that an operator must know when compiling. An input
+   * with a default has this value instead.
+   */
+  readonly constants?: Readonly<Record<string, Constant>> | undefined;
   /** Weights of more bytes than this (default 64 MB) lie in several files, which load() fetches and keeps one by one. */
   readonly shardBytes?: number | undefined;
   /**
@@ -103,7 +106,7 @@ export interface CompileOptions {
 const bytesOf = (data: ArrayBufferView): Uint8Array => new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 
 function nativeOptions({
-  target, name, relaxedSimd, winograd, f16, state, shapes, dims, lengths, keepInputs, values, shardBytes, holdExternal, pieces = 'process' in globalThis,
+  target, name, relaxedSimd, winograd, f16, state, shapes, dims, lengths, keepInputs, constants, shardBytes, holdExternal, pieces = 'process' in globalThis,
 }: CompileOptions): NativeOptions {
   return {
     target,
@@ -120,9 +123,9 @@ function nativeOptions({
       : {shapes: Object.fromEntries(Object.entries(shapes).map(([k, v]) => [k, v.map((n) => n ?? -1)]))}),
     ...(keepInputs === undefined ? {} : {keep_inputs: keepInputs}),
     ...(lengths === undefined ? {} : {lengths}),
-    ...(values === undefined
+    ...(constants === undefined
       ? {}
-      : {values: Object.fromEntries(Object.entries(values).map(([k, {dtype, shape, data}]) => [k, {dtype, shape, bytes: [...bytesOf(data)]}]))}),
+      : {constants: Object.fromEntries(Object.entries(constants).map(([k, {dtype, shape, data}]) => [k, {dtype, shape, bytes: [...bytesOf(data)]}]))}),
     ...(shardBytes === undefined ? {} : {shard_bytes: shardBytes}),
   };
 }

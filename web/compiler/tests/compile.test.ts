@@ -7,7 +7,7 @@ import {test} from 'node:test';
 
 import {GossamerError, load, tensor} from '../../runtime/src/index.ts';
 import {compile, CompileError} from '../src/index.ts';
-import {BAD_MODELS, classifier, manyWeights, perceptron, relu, scaled, sum} from './onnx.ts';
+import {BAD_MODELS, classifier, manyWeights, message, perceptron, relu, scaled, sum, summedOver} from './onnx.ts';
 
 const root = join(import.meta.dirname, '../../../../..');
 const path = process.env['GOSSAMER_COMPILER_WASM'] ?? join(root, 'build-wasm/compiler.wasm');
@@ -59,12 +59,15 @@ test('writes byte for byte what the command line writes', {skip: noCli}, async (
   const folder = mkdtempSync(join(tmpdir(), 'compile-'));
   try {
     const model = join(folder, 'model.onnx');
+    const axes = join(folder, 'axes.pb');
+    writeFileSync(axes, Uint8Array.from(message([1, 1], [2, 7], [9, Uint8Array.of(1, 0, 0, 0, 0, 0, 0, 0)]))); // int64 [1]
     const cases = [
       {n: 4, flags: [], options: {}, shape: [4, 3]},
       {n: 'n', flags: [], options: {}, shape: ['n', 3]},
       {n: 'n', flags: ['--shape', 'x=2,?'], options: {shapes: {x: [2, null]}}, shape: [2, 3]},
       {n: 'n', flags: ['--f16'], options: {f16: true}, shape: ['n', 3]},
       {n: 'n', flags: ['--dim', 'n=5'], options: {dims: {n: 5}}, shape: [5, 3]},
+      {given: summedOver([2, 3]), flags: ['--constant', `axes=${axes}`], options: {constants: {axes: {dtype: 'i64', shape: [1], data: BigInt64Array.of(1n)}}}, shape: [2, 3]},
       // Weights that do not pass through the compiler: in one file, with hashes of its pieces, and in several.
       {given: classifier(2000, 600), flags: [], options: {}, shape: [1, 2000]},
       {given: classifier(900, 600), flags: ['--shard-size', '1KB'], options: {shardBytes: 1000}, shape: [1, 900]},
@@ -166,6 +169,21 @@ test('an input with a default is one where it is kept, and a run may leave it ou
   Object.assign(entry ?? {}, {bytes: bytes.length});
   const other = new Map([...files, ['defaults.safetensors', bytes], ['manifest.json', new TextEncoder().encode(JSON.stringify(manifest))]]);
   await assert.rejects(load(Object.assign(other, {made: true})), /the default does not fit input "s"/);
+});
+
+test('an input becomes a constant', {skip}, async () => {
+  const over = async (axis: bigint): Promise<unknown> => {
+    const constants = {axes: {dtype: 'i64', shape: [1], data: BigInt64Array.of(axis)}};
+    using model = await load(await compile(summedOver([2, 3]), {target: 'wasm', wasm, constants}));
+    assert.deepEqual(model.inputs.map(({name}) => name), ['x']);
+    return (await model.run({x: tensor([1, 2, 3, 4, 5, 6], [2, 3])}))['y']?.data();
+  };
+  assert.deepEqual(await over(0n), Float32Array.of(5, 7, 9));
+  assert.deepEqual(await over(1n), Float32Array.of(6, 15));
+  const wrong = (name: string, dtype: string, shape: readonly number[]) => compile(summedOver([2, 3]), {target: 'wasm', wasm, constants: {[name]: {dtype, shape, data: BigInt64Array.of(0n)}}});
+  await assert.rejects(wrong('axis', 'i64', [1]), /"axis": names no input of the model/);
+  await assert.rejects(wrong('axes', 'i64', [2]), /constants: dtype, shape and data of a tensor are expected/);
+  await assert.rejects(wrong('axes', 'int64', [1]), /constants: dtype, shape and data/);
 });
 
 test('what is not a model, its weights or options says what to pass', {skip}, async () => {

@@ -11,7 +11,7 @@ declare const COMPILER: string | undefined;
 const compilerHash = typeof COMPILER === 'undefined' ? '' : COMPILER;
 
 /** What a compilation is told of the feeds: shapes, null where an extent stays open, values of inputs, which become constants, and inputs with a default that stay inputs. */
-export type Known = Pick<CompileOptions, 'keepInputs' | 'shapes' | 'values'>;
+export type Known = Pick<CompileOptions, 'constants' | 'keepInputs' | 'shapes'>;
 
 export interface Wanted {
   readonly model: Uint8Array;
@@ -43,12 +43,12 @@ function compilerAddress(): string | URL | undefined {
   return undefined;
 }
 
-async function compile({model, external, target, dims, known: {keepInputs, shapes, values}}: Wanted): Promise<Files> {
+async function compile({model, external, target, dims, known: {constants, keepInputs, shapes}}: Wanted): Promise<Files> {
   const compiler = await import('../../compiler/src/index.ts');
   const known = {...dims};
   for (;;) {
     try {
-      return await compiler.compile(model, {target, dims: known, keepInputs, shapes, values, externalData: external, wasm: compilerAddress()});
+      return await compiler.compile(model, {target, dims: known, constants, keepInputs, shapes, externalData: external, wasm: compilerAddress()});
     } catch (problem) {
       if (!(problem instanceof compiler.CompileError)) throw problem;
       // Overrides for dimensions that a model does not have are passed over, as onnxruntime does.

@@ -55,7 +55,7 @@ function ways(feeds: readonly Named[], ports: readonly Port[]): Known[] {
   const values = (from: number): Known => {
     const known = feeds.slice(from).filter(isKnown);
     const ranks = feeds.filter((feed) => unranked.has(feed[0]) && !known.includes(feed)).map(([name]) => [name, ones[name]]);
-    return {values: Object.fromEntries(known) as Known['values'], ...(ranks.length > 0 && {shapes: Object.fromEntries(ranks) as Known['shapes']})};
+    return {constants: Object.fromEntries(known) as Known['constants'], ...(ranks.length > 0 && {shapes: Object.fromEntries(ranks) as Known['shapes']})};
   };
   return [{shapes: ones}, values(1), values(0), {shapes}, {...values(0), shapes: others}];
 }
@@ -103,7 +103,7 @@ class Specialized implements Runnable {
     const given = Object.entries(feeds as Record<string, unknown>) as Named[];
     for (const [at, known] of ways(given, this.inputs).entries()) {
       if (at < this.#first) continue;
-      const left = Object.fromEntries(Object.entries(feeds).filter(([name]) => !Object.hasOwn(known.values ?? {}, name)));
+      const left = Object.fromEntries(Object.entries(feeds).filter(([name]) => !Object.hasOwn(known.constants ?? {}, name)));
       try {
         const results = await (await this.#model(known)).run<Result>(left, options);
         this.#first = at;
