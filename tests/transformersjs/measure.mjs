@@ -1,6 +1,6 @@
 // What pipelines of Transformers.js take in a page on @gossamer/ort and on onnxruntime-web, on wasm with one thread:
 //
-//   node tests/transformersjs/measure.mjs [--only NAME,...] [--rounds 3] [--steady 15] [--target wasm]
+//   node tests/transformersjs/measure.mjs [--only NAME,...] [--rounds 3] [--steady 30] [--target wasm]
 //
 // The first result counts from pipeline() to the end of the first call, in a new page that compiles its models. Steady state is the
 // median of the calls after it. Both are medians of rounds, in which the two take turns. The table is that of web/ort/README.md.
@@ -11,7 +11,7 @@ import {OWN_ORT, peerOrt, withOwn, withPeer} from './install.mjs';
 import {openPages} from './pages.mjs';
 import {FORMS, seededCheckpoints} from './skeletons.mjs';
 
-const {values: options} = parseArgs({options: {only: {type: 'string'}, rounds: {type: 'string', default: '3'}, steady: {type: 'string', default: '15'}, target: {type: 'string', default: 'wasm'}}});
+const {values: options} = parseArgs({options: {only: {type: 'string'}, rounds: {type: 'string', default: '3'}, steady: {type: 'string', default: '30'}, target: {type: 'string', default: 'wasm'}}});
 const only = options.only?.split(',');
 const models = {seeded: seededCheckpoints()};
 const peer = withPeer();
