@@ -149,8 +149,8 @@ export class Recorder {
 
   /** Room for so many words, and what the other side wrote there. */
   #words(count: number, moved = false): Int32Array {
-    // A memory that grew has taken the array's buffer, and with it its length.
-    if (count <= this.#row.length && !moved) return this.#row;
+    // A memory that grew has taken the array's buffer, and with it its length: not even no words can be written there.
+    if (Math.max(count, 1) <= this.#row.length && !moved) return this.#row;
     const address = this.#wasm.gs_row(count);
     return (this.#row = new Int32Array(this.#wasm.memory.buffer, address, Math.max(count, 256)));
   }
