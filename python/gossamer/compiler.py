@@ -127,7 +127,7 @@ class Package:
         return self.model.state
 
     def run(self, feeds: Mapping[str, Any] | Any) -> dict[str, Any]:
-        """See Model.run. Shapes that come again and again get a model of their own: see compile(), specialize_after."""
+        """See Model.run. Shapes that are used often get a model of their own: see compile(), specialize_after."""
         try:
             special = self._repeated.model_for(self.model, feeds) if self._repeated else None
             return (special or self.model).run(feeds)
@@ -205,8 +205,8 @@ def compile(  # noqa: A001: the word of the field
     "wasmtime", "avx512", "avx2"; "none": nobody's), "" that of the target, of cpu or of this machine's GPU; state: {input: output}, caches of keys and values that a run continues, True for each past... with its present...: rows are
     written where the input lies (not on webgl), and where it runs here the model keeps them from run to run (Model.state); state_rows:
     how many rows they have room for at once; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator);
-    specialize_after: a model of open dimensions is compiled for the shapes of its feeds when they come for this time, beside the runs, which
-    use that when it is there (not where it would hold more than 256 MB of weights once more; Package.report tells); 0: never.
+    specialize_after: so many runs of a model of open dimensions with the same shapes compile it for them in the background; later runs use
+    that, unless it would hold another copy of more than 256 MB of weights (Package.report lists such shapes); 0: never.
     Raises Error for what the compiler cannot compile, with the node and what to do. Other threads run meanwhile, and
     Ctrl+C ends the wait.
     """

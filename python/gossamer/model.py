@@ -76,6 +76,7 @@ class Model:
         (inputs, self._input_groups), (outputs, self._output_groups) = loaded.inputs, loaded.outputs
         self._types = [name for _, name, _ in inputs]
         self._inputs = [self._port(*each) for each in inputs]
+        self.has_open_inputs = any(None in port.shape for port in self._inputs)
         self._defaults = {name: value for name, _, _ in inputs if (value := loaded.default_of(name)) is not None}
         self._outputs = [self._port(*each) for each in outputs]
         ports, _ = loaded.state

@@ -1,5 +1,5 @@
 """Models compiled by their feeds: those that ask for them, as an output's rank, an axis or a shape is what only a run knows; and those of
-open dimensions whose feeds come with the same shapes again and again."""
+open dimensions whose feeds often have the same shapes."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def _tensors(feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 
 def ways(feeds: Mapping[str, Any]) -> Iterator[Known]:
-    """From little to all that feeds say, the lengths of sequences always: which extents are 1; the values of small integer and boolean inputs after the first, of the
-    first too, of small floats after the first too; all shapes; shapes and the values of integers."""
+    """From little to all that feeds say, the lengths of sequences always: which extents are 1; the values of small integer and boolean
+    inputs after the first, of the first too, of small floats after the first too; all shapes; shapes and the values of integers."""
     tensors = _tensors(feeds)
     small = {name: each for name, each in tensors.items() if name in feeds and each.size <= MOST_ELEMENTS}
     whole = {name: each for name, each in small.items() if each.dtype.kind in "iub"}
@@ -120,8 +120,8 @@ class Specialized:
 
 
 class Repeated:
-    """Models for shapes that come again: the `after`-th run of the same ones starts to compile a model for them beside the others, which
-    serves the runs from when it is there. compiled: loads the model that is compiled with that; after: 0 for never."""
+    """Models for shapes that are used often: the `after`-th run with the same shapes compiles a model for them in the background. Later runs
+    use it as soon as it is ready. compiled: loads the model that is compiled with that; after: 0 for never."""
 
     def __init__(self, compiled: Callable[[Known], Model], after: int) -> None:
         self._compiled = compiled
@@ -133,7 +133,7 @@ class Repeated:
 
     def model_for(self, general: Model, feeds: Mapping[str, Any] | Any) -> Model | None:
         """None: the general model runs these feeds."""
-        if self._after <= 0 or all(None not in port.shape for port in general.inputs):
+        if self._after <= 0 or not general.has_open_inputs:
             return None
         named = feeds if isinstance(feeds, Mapping) else {general.values[0].name: feeds}
         shapes = {name: tuple(each.shape) if hasattr(each, "shape") else np.shape(each) for name, each in _parts(named)}
@@ -146,17 +146,20 @@ class Repeated:
                 self._runs.popitem(last=False)
             wanted = self._runs[key] == self._after and len(self._models) < MOST_MODELS
         if wanted and general.report()["weight_bytes"] <= MOST_BYTES:
-            self.compiling = threading.Thread(target=self._make, args=(key, Known(shapes)), name="gossamer compiles for shapes that come again")
+            self.compiling = threading.Thread(target=self._make, args=(key, Known(shapes)), name="gossamer compiles for shapes that are used often")
             self.compiling.start()
         return None
 
     def _make(self, key: tuple[Any, ...], known: Known) -> None:
         try:
-            self._models[key] = self._compiled(known)
+            made = self._compiled(known)
         except Error:
-            pass  # the general one goes on
+            return  # the general one goes on
+        with self._lock:
+            self._models[key] = made
 
     @property
     def shapes(self) -> list[dict[str, tuple[int, ...]]]:
         """Those that have a model of their own."""
-        return [dict(key) for key in self._models]
+        with self._lock:
+            return [dict(key) for key in self._models]

@@ -52,6 +52,19 @@ Stage conversion_of(const Buffer& halves) {
   return stage;
 }
 
+// A load of `halves`, also one that is widened, from `floats` instead; null: `e` is another.
+Expr read_from(const Buffer& floats, const Buffer& halves, const Expr& e,
+               const ir::Rewriter& rewriter) {
+  const auto* widened = ir::as<ir::Cast>(e);
+  const bool to_single = widened && widened->type.dtype == DType::f32;
+  const auto* one = ir::as<ir::Load>(to_single ? widened->a : e);
+  if (!one || !one->buffer.same(halves)) return {};
+  std::vector<Expr> indices;
+  for (const Expr& index : one->indices) indices.push_back(ir::rewrite(index, rewriter));
+  const Expr number = ir::load(floats, std::move(indices));
+  return to_single ? number : ir::cast(halves->dtype, number);
+}
+
 // Stages that store what they round to halves as floats, with all that read it: where products read
 // each element again and again, and nothing outside of the program does.
 class StoredAsFloats {
@@ -120,14 +133,7 @@ class StoredAsFloats {
     maker.result = ir::simplify(ir::cast(DType::f32, maker.result), ops::bounds_of(maker));
     replaced_.push_back(halves);
     ir::Rewriter rewriter;
-    rewriter.expr_before = [&](const Expr& e) -> Expr {
-      const auto* widened = ir::as<ir::Cast>(e);
-      const bool to_single = widened && widened->type.dtype == DType::f32;
-      const auto* one = ir::as<ir::Load>(to_single ? widened->a : e);
-      if (!one || !one->buffer.same(halves)) return {};
-      const Expr number = ir::load(floats, indices_of(*one, rewriter));
-      return to_single ? number : ir::cast(halves->dtype, number);
-    };
+    rewriter.expr_before = [&](const Expr& e) { return read_from(floats, halves, e, rewriter); };
     for (size_t i : readers_[halves.get()]) {
       Stage& reader = *program_[i].stage();
       const auto rewrite = [&](Expr& e) {
@@ -142,12 +148,6 @@ class StoredAsFloats {
     }
     makers_[floats.get()] = makers_.at(halves.get());
     readers_[floats.get()] = readers_[halves.get()];
-  }
-
-  static std::vector<Expr> indices_of(const ir::Load& load, const ir::Rewriter& rewriter) {
-    std::vector<Expr> indices;
-    for (const Expr& index : load.indices) indices.push_back(ir::rewrite(index, rewriter));
-    return indices;
   }
 
   ops::Program& program_;
@@ -197,14 +197,7 @@ void widen_halves(ops::Program& program, const HeldBuffers& held,
         result.emplace_back(std::move(conversion));
       }
       ir::Rewriter rewriter;
-      rewriter.expr_before = [&](const Expr& e) -> Expr {
-        const auto* widened = ir::as<ir::Cast>(e);
-        const bool to_single = widened && widened->type.dtype == DType::f32;
-        const auto* one = ir::as<ir::Load>(to_single ? widened->a : e);
-        if (!one || !one->buffer.same(halves)) return {};
-        const Expr number = ir::load(single, one->indices);
-        return to_single ? number : ir::cast(halves->dtype, number);
-      };
+      rewriter.expr_before = [&](const Expr& e) { return read_from(single, halves, e, rewriter); };
       stage->values[0] = ir::simplify(ir::rewrite(stage->values[0], rewriter));
     }
     result.push_back(std::move(program[at]));
