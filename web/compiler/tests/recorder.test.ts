@@ -176,3 +176,17 @@ test('a compiler that stays compiles as a fresh one, and goes on after an error'
   using other = await Compiler.open({wasm});
   assert.deepEqual(both[1], await other.compile(perceptron(4), {target: 'webgpu'}));
 });
+
+test('a scalar is recorded after the memory grew', {skip}, async (context) => {
+  const instantiate = WebAssembly.instantiate.bind(WebAssembly) as (module: WebAssembly.Module, imports?: WebAssembly.Imports) => Promise<WebAssembly.Instance>;
+  let memory: WebAssembly.Memory | undefined;
+  context.mock.method(WebAssembly, 'instantiate', async (module: WebAssembly.Module, imports?: WebAssembly.Imports) => {
+    const instance = await instantiate(module, imports);
+    memory = instance.exports['memory'] as WebAssembly.Memory;
+    return instance;
+  });
+  const recorder = await Recorder.create({wasm});
+  recorder.leaf('f32', [2]);
+  memory?.grow(1);
+  assert.deepEqual(recorder.leaf('f32', []).shape, []);
+});
