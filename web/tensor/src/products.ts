@@ -134,11 +134,7 @@ export class Products extends Layout {
 
   /** TensorJS's averagePool: `pads` are begins, then ends. */
   averagePool(kernelShape: Shape, pads?: Shape, strides?: Shape, includePad = false): this {
-    const rank = kernelShape.length;
-    return this.apply('AveragePool', [this], {
-      kernel_shape: kernelShape, pads: pads ?? new Array<number>(2 * rank).fill(0),
-      strides: spread(strides, rank, 1), count_include_pad: Number(includePad),
-    });
+    return pool(this, 'AveragePool', kernelShape, {stride: strides ?? 1}, {...(pads && {pads}), count_include_pad: Number(includePad)});
   }
 
   globalAveragePool(): this { return this.apply('GlobalAveragePool'); }
@@ -188,7 +184,7 @@ export class Products extends Layout {
   /** TensorJS's upsample: factors of all axes, elements repeated. */
   upsample(scales: Shape): this {
     const shape = this.shape.map((extent, axis) => Math.floor(extent * (scales[axis] ?? 1)));
-    return this.apply('Resize', [this, null, null, integers(shape)], {mode: 'nearest', coordinate_transformation_mode: 'asymmetric', nearest_mode: 'floor'});
+    return this.apply('Resize', [this, null, null, integers(shape)], {mode: 'nearest', ...RESIZE_MODES['nearest']});
   }
 
   /** (this - mean) / sqrt(variance + epsilon) * scale + bias, a number a channel (axis 1). */

@@ -154,7 +154,7 @@ export class SparseTensor {
 
   /** A matrix by rows, as csr() takes it. Elements named twice stay two. */
   toCsr(): {rowStarts: Int32Array; columns: Int32Array; values: Tensor} {
-    if (this.shape.length !== 2 || this.denseDims !== 0) throw wrong(`toCsr: of shape ${shapeText(this.shape)} with ${this.denseDims} dense axes; it wants a matrix`);
+    this.#matrix('toCsr');
     const {rows, count} = this.#pattern;
     const order = Array.from({length: count}, (_, at) => at).sort((a, b) => (rows[2 * a] ?? 0) - (rows[2 * b] ?? 0) || (rows[2 * a + 1] ?? 0) - (rows[2 * b + 1] ?? 0));
     const rowStarts = new Int32Array((this.shape[0] ?? 0) + 1);
@@ -187,10 +187,20 @@ export class SparseTensor {
     return this.#with(this.values[name]());
   }
 
-  #same(other: SparseTensor, what: string): void {
-    if (!compareShapes(this.shape, other.shape) || this.denseDims !== other.denseDims) {
-      throw wrong(`${what}: sparse tensors of shapes ${shapeText(this.shape)} and ${shapeText(other.shape)}`);
+  /** Throws 'input' unless it has this shape and, where it is sparse, as many dense axes. */
+  #same(other: SparseTensor | Tensor, what: string): void {
+    if (!compareShapes(this.shape, other.shape) || (other instanceof SparseTensor && this.denseDims !== other.denseDims)) {
+      throw wrong(`${what}: shapes ${shapeText(this.shape)} and ${shapeText(other.shape)}`);
     }
+  }
+
+  /** Throws 'input' unless it is a matrix without dense axes. */
+  #matrix(what: string): void {
+    if (this.shape.length !== 2 || this.denseDims !== 0) throw wrong(`${what}: ${shapeText(this.shape)} with ${this.denseDims} dense axes is no matrix`);
+  }
+
+  #axes(axes: Axes, what: string): number[] {
+    return axes === undefined || axes === null ? this.shape.map((_, axis) => axis) : [axes].flat().map((axis) => axisOf(axis, this.shape.length, what));
   }
 
   #stored(other: SparseTensor, what: string): Tensor {
@@ -200,7 +210,7 @@ export class SparseTensor {
   }
 
   #denseAt(dense: Tensor, what: string): Tensor {
-    if (!compareShapes(this.shape, dense.shape)) throw wrong(`${what}: shapes ${shapeText(this.shape)} and ${shapeText(dense.shape)}`);
+    this.#same(dense, what);
     return dense.apply('GatherND', [dense, this.#pattern.tensor(this.device)]);
   }
 
@@ -208,11 +218,8 @@ export class SparseTensor {
   add(other: SparseTensor): SparseTensor;
   add(other: Tensor): Tensor;
   add(other: SparseTensor | Tensor): SparseTensor | Tensor {
-    if (other instanceof Tensor) {
-      if (!compareShapes(this.shape, other.shape)) throw wrong(`add: shapes ${shapeText(this.shape)} and ${shapeText(other.shape)}`);
-      return this.#onto(other);
-    }
     this.#same(other, 'add');
+    if (other instanceof Tensor) return this.#onto(other);
     if (this.#pattern.equals(other.#pattern)) return this.#with(this.values.add(other.values));
     const rows = Int32Array.of(...this.#pattern.rows, ...other.#pattern.rows);
     return new SparseTensor(this.values.concat(other.values), new Pattern(rows, this.sparseDims), this.shape, this.denseDims);
@@ -238,9 +245,8 @@ export class SparseTensor {
   /** This matrix times a dense one, or a vector: work by the elements that are stored. */
   matmul(dense: Tensor): Tensor {
     const [rows = 0, inner] = this.shape;
-    if (this.shape.length !== 2 || this.denseDims !== 0 || dense.ndim > 2 || dense.shape[0] !== inner) {
-      throw wrong(`matmul: sparse ${shapeText(this.shape)} times ${shapeText(dense.shape)}`);
-    }
+    this.#matrix('matmul');
+    if (dense.ndim > 2 || dense.shape[0] !== inner) throw wrong(`matmul: sparse ${shapeText(this.shape)} times ${shapeText(dense.shape)}`);
     const picked = dense.indexSelect(0, this.#pattern.column(1, this.device));
     const terms = dense.ndim === 1 ? picked.mul(this.values) : picked.mul(this.values.unsqueeze(1));
     return this.#joined(terms, this.#pattern.column(0, this.device), rows, 'add', 0);
@@ -270,7 +276,7 @@ export class SparseTensor {
 
   /** Of sparse axes the stored elements are joined; zeros that are not stored count as zeros. Sparse while sparse axes stay. */
   #reduce(axes: Axes, keepDims: boolean, what: string, reduction: 'add' | 'max' | 'min' | 'mul', dense: (x: Tensor, list: number[]) => Tensor): SparseTensor | Tensor {
-    const list = axes === undefined || axes === null ? this.shape.map((_, axis) => axis) : [axes].flat().map((axis) => axisOf(axis, this.shape.length, what));
+    const list = this.#axes(axes, what);
     const inner = list.filter((axis) => axis >= this.sparseDims).map((axis) => axis - this.sparseDims + 1);
     const kept = this.getSparseShape().map((_, axis) => axis).filter((axis) => !list.includes(axis));
     const values = inner.length > 0 ? dense(this.values, inner) : this.values;
@@ -324,10 +330,7 @@ export class SparseTensor {
     return this.unary('square').sum(axes, keepDims);
   }
   mean(axes?: Axes, keepDims = false): SparseTensor | Tensor {
-    const list = axes === undefined || axes === null ? this.shape.map((_, axis) => axis) : [axes].flat();
-    const count = product(list.map((axis) => this.shape[axisOf(axis, this.shape.length, 'mean')] ?? 1));
-    const sum = this.sum(axes, keepDims);
-    return sum.div(count);
+    return this.sum(axes, keepDims).div(product(this.#axes(axes, 'mean').map((axis) => this.shape[axis] ?? 1)));
   }
   reduceMean(axes?: Axes, keepDims = false): SparseTensor | Tensor {
     return this.mean(axes, keepDims);

@@ -25,12 +25,6 @@ type State = Readonly<Record<string, Tensor>>;
 /** The same in a formula. */
 type Terms = Readonly<Record<string, Recorded>>;
 
-/** The values after a step. */
-interface Next {
-  readonly value: Recorded;
-  readonly state: Terms;
-}
-
 interface Known {
   readonly state: State;
   steps: number;
@@ -72,8 +66,11 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
   /** Numbers that are other ones in each step, the `steps`-th (from 1): they are fed, so that the program stays the same. */
   protected abstract numbers(group: Group<Options>, steps: number): Readonly<Record<string, number>>;
 
-  /** The update of one parameter, from its gradient. */
-  protected abstract update(f: Formula, value: Recorded, grad: Recorded, state: Terms, group: Group<Options>, numbers: Terms): Next;
+  /** Whether weight decay goes by the gradient, of which update() gets the sum. */
+  protected readonly coupled: boolean = true;
+
+  /** The update of one parameter, from its gradient: what is kept of it, by name, and `value`. */
+  protected abstract update(f: Formula, value: Recorded, grad: Recorded, state: Terms, group: Group<Options>, numbers: Terms): Terms;
 
   /** Gives each parameter that has a gradient its next value. */
   step(): void {
@@ -137,8 +134,9 @@ export abstract class Optimizer<Options extends OptimizerOptions = OptimizerOpti
       const fed = Object.fromEntries(numbers.map((name, at) => [name, inputs[shapes.length + at] as Recorded]));
       return parameters.flatMap((_, at) => {
         const [value, grad, ...kept] = inputs.slice(at * count, (at + 1) * count) as [Recorded, Recorded, ...Recorded[]];
-        const made = this.update(f, value, grad, Object.fromEntries(kept.map((each, place) => [names[place] ?? '', each])), group, fed);
-        return [...names.map((name) => made.state[name] as Recorded), made.value];
+        const g = this.coupled && group.weightDecay !== 0 ? f.add(grad, f.mul(value, group.weightDecay)) : grad;
+        const made = this.update(f, value, g, Object.fromEntries(kept.map((each, place) => [names[place] ?? '', each])), group, fed);
+        return [...names, 'value'].map((name) => made[name] as Recorded);
       });
     });
     this.#replays.set(key, replay);
@@ -219,21 +217,15 @@ export class SGD extends Optimizer<SGDOptions> {
     return {lr, ...(momentum !== 0 && dampening !== 0 ? {fresh: steps === 1 ? 1 : 1 - dampening} : {})};
   }
 
-  protected update(f: Formula, value: Recorded, grad: Recorded, {momentumBuffer}: Terms, group: Group<SGDOptions>, {lr, fresh}: Terms): Next {
-    const {momentum, nesterov, weightDecay} = group;
-    let g = decayed(f, grad, value, weightDecay);
-    const state: Record<string, Recorded> = {};
+  protected update(f: Formula, value: Recorded, g: Recorded, state: Terms, {momentum, nesterov}: Group<SGDOptions>, {lr, fresh}: Terms): Terms {
+    let {momentumBuffer} = state;
     if (momentumBuffer) {
-      const moving = (state['momentumBuffer'] = f.add(f.mul(momentumBuffer, momentum), fresh ? f.mul(g, fresh) : g));
-      g = nesterov ? f.add(g, f.mul(moving, momentum)) : moving;
+      momentumBuffer = f.add(f.mul(momentumBuffer, momentum), fresh ? f.mul(g, fresh) : g);
+      g = nesterov ? f.add(g, f.mul(momentumBuffer, momentum)) : momentumBuffer;
     }
-    return {value: f.sub(value, f.mul(g, lr as Recorded)), state};
+    return {value: f.sub(value, f.mul(g, lr as Recorded)), momentumBuffer: momentumBuffer as Recorded};
   }
 }
-
-/** The gradient with the parameter's own part. */
-const decayed = (f: Formula, grad: Recorded, value: Recorded, weightDecay: number): Recorded =>
-  weightDecay === 0 ? grad : f.add(grad, f.mul(value, weightDecay));
 
 export interface AdamOptions extends OptimizerOptions {
   readonly betas?: readonly [number, number] | undefined;
@@ -242,9 +234,6 @@ export interface AdamOptions extends OptimizerOptions {
 }
 
 export class Adam extends Optimizer<AdamOptions> {
-  /** Whether decay goes by the gradient. */
-  protected readonly coupled: boolean = true;
-
   /** With TensorJS's arguments too: lr, beta1, beta2, eps. */
   constructor(
     params: Iterable<Tensor> | Iterable<ParameterGroup<AdamOptions>>, options: AdamOptions | number = {},
@@ -263,19 +252,14 @@ export class Adam extends Optimizer<AdamOptions> {
     return {root: 1 / Math.sqrt(1 - beta2 ** steps), size: lr / (1 - beta1 ** steps), ...decay};
   }
 
-  protected update(f: Formula, value: Recorded, grad: Recorded, state: Terms, group: Group<AdamOptions>, numbers: Terms): Next {
-    const {betas: [beta1, beta2], eps, weightDecay} = group;
+  protected update(f: Formula, value: Recorded, g: Recorded, state: Terms, {betas: [beta1, beta2], eps}: Group<AdamOptions>, numbers: Terms): Terms {
     const {root, size, decay} = numbers as {root: Recorded; size: Recorded; decay?: Recorded};
     const before = state as {expAvg: Recorded; expAvgSq: Recorded; maxExpAvgSq?: Recorded};
-    const g = this.coupled ? decayed(f, grad, value, weightDecay) : grad;
     const expAvg = f.mix(before.expAvg, beta1, g, 1 - beta1);
     const expAvgSq = f.add(f.mul(before.expAvgSq, beta2), f.mul(f.mul(g, g), 1 - beta2));
     const largest = before.maxExpAvgSq ? f.node('Max', before.maxExpAvgSq, expAvgSq) : expAvgSq;
     const step = f.mul(f.div(expAvg, f.add(f.mul(f.sqrt(largest), root), eps)), size);
-    return {
-      value: f.sub(decay ? f.mul(value, decay) : value, step),
-      state: {expAvg, expAvgSq, ...(before.maxExpAvgSq ? {maxExpAvgSq: largest} : {})},
-    };
+    return {value: f.sub(decay ? f.mul(value, decay) : value, step), expAvg, expAvgSq, maxExpAvgSq: largest};
   }
 }
 
@@ -307,9 +291,7 @@ export class RMSprop extends Optimizer<RMSpropOptions> {
     return {lr};
   }
 
-  protected update(f: Formula, value: Recorded, grad: Recorded, before: Terms, group: Group<RMSpropOptions>, {lr}: Terms): Next {
-    const {alpha, eps, momentum, weightDecay} = group;
-    const g = decayed(f, grad, value, weightDecay);
+  protected update(f: Formula, value: Recorded, g: Recorded, before: Terms, {alpha, eps, momentum}: Group<RMSpropOptions>, {lr}: Terms): Terms {
     const squareAvg = f.mix(before['squareAvg'] as Recorded, alpha, f.mul(g, g), 1 - alpha);
     const state: Record<string, Recorded> = {squareAvg};
     let spread = squareAvg;
@@ -319,7 +301,7 @@ export class RMSprop extends Optimizer<RMSpropOptions> {
     }
     let step = f.div(g, f.add(f.sqrt(spread), eps));
     if (before['momentumBuffer']) step = state['momentumBuffer'] = f.add(f.mul(before['momentumBuffer'], momentum), step);
-    return {value: f.sub(value, f.mul(step, lr as Recorded)), state};
+    return {value: f.sub(value, f.mul(step, lr as Recorded)), ...state};
   }
 }
 
@@ -341,9 +323,8 @@ export class Adagrad extends Optimizer<AdagradOptions> {
     return {lr: lr / (1 + (steps - 1) * lrDecay)};
   }
 
-  protected update(f: Formula, value: Recorded, grad: Recorded, before: Terms, {eps, weightDecay}: Group<AdagradOptions>, {lr}: Terms): Next {
-    const g = decayed(f, grad, value, weightDecay);
+  protected update(f: Formula, value: Recorded, g: Recorded, before: Terms, {eps}: Group<AdagradOptions>, {lr}: Terms): Terms {
     const sum = f.add(before['sum'] as Recorded, f.mul(g, g));
-    return {value: f.sub(value, f.mul(f.div(g, f.add(f.sqrt(sum), eps)), lr as Recorded)), state: {sum}};
+    return {value: f.sub(value, f.mul(f.div(g, f.add(f.sqrt(sum), eps)), lr as Recorded)), sum};
   }
 }
