@@ -20,7 +20,7 @@ int64_t size_of(const std::vector<TensorData>& inputs) {
 TEST_P(GradientKernels, AreThatOfTheStages) {
   const OpDef& def = *GetParam();
   int cases = 0;
-  for (const Case& test : def.cases) {
+  for (const Case& test : def.cases()) {
     const std::vector<TensorData> inputs = ops::case_inputs(def, test);
     if (size_of(inputs) > most_elements) continue;
     graph::GradientOfCase of = graph::gradient_of_case(def, test, inputs);

@@ -165,7 +165,7 @@ void check_directions(const OpDef& def, const Case& test, const GradientOfCase& 
 
 TEST_P(GradientTest, IsThatOfFiniteDifferences) {
   const OpDef& def = *GetParam();
-  for (const Case& test : def.cases) {
+  for (const Case& test : def.cases()) {
     SCOPED_TRACE(test.name);
     std::vector<TensorData> inputs = ops::case_inputs(def, test);
     if (size_of(inputs) > most_elements) continue;
@@ -223,7 +223,7 @@ TEST(SecondGradient, IsThatOfFiniteDifferences) {
     SCOPED_TRACE(name);
     const OpDef& def = *ops::builtin_catalog().find("", name);
     int cases = 0;
-    for (const Case& test : def.cases) {
+    for (const Case& test : def.cases()) {
       SCOPED_TRACE(test.name);
       const std::vector<TensorData> inputs = as_doubles(def, test, ops::case_inputs(def, test));
       if (size_of(inputs) > most_elements / 10) continue;

@@ -125,7 +125,7 @@ class SpecialPointTest : public testing::TestWithParam<const OpDef*> {};
 // All floats equal: zeros and ties, saturation at both ends.
 TEST_P(SpecialPointTest, HasAGradient) {
   const OpDef& def = *GetParam();
-  for (const Case& test : def.cases) {
+  for (const Case& test : def.cases()) {
     std::vector<TensorData> inputs = ops::case_inputs(def, test);
     if (size_of(inputs) > 500) continue;
     for (const double value : {0.0, 1.0, -100.0, 100.0}) {

@@ -126,7 +126,7 @@ GradientOfCase second_gradient_of_case(const ops::OpDef& def, const ops::Case& t
 
 std::string gradient_inputs(const ops::OpDef& def) {
   std::set<std::string> found;
-  for (const ops::Case& test : def.cases) {
+  for (const ops::Case& test : def.cases()) {
     const GradientOfCase one = gradient_of_case(def, test, ops::case_inputs(def, test));
     if (!one.made.status) continue;
     for (size_t x : one.xs) found.insert(ops::input_of(def, test, x).name);

@@ -120,7 +120,9 @@ Result<Item> GraphLowering::lower_call(std::string_view op, const std::string& n
 Result<Item> GraphLowering::pack_sequence(const std::string& name, const Item& sequence,
                                           const ops::SequenceForm& form) {
   ops::OpDef def{
-      .name = "Sequence", .doc = "", .since = 1, .inputs = {}, .define = {}, .cases = {}};
+      .name = "Sequence", .doc = "", .since = 1, .inputs = {}, .define = {}, .cases = [] {
+        return ops::Cases();
+      }};
   def.inputs = {{"sequence", ops::any_element, ops::InputDef::required, ops::InputDef::sequence}};
   def.define = [&](ops::Builder& b) -> Result<> {
     GS_ASSIGN(ops::Packed packed, ops::packed_as(b, b.item(0), form));

@@ -68,7 +68,7 @@ std::vector<const OpDef*> all_entries() {
 
 TEST_P(StagesTest, RunsEveryCase) {
   const OpDef& def = *GetParam();
-  for (const Case& test : def.cases) {
+  for (const Case& test : def.cases()) {
     auto results = run_case(def, test, ops::output_count_of(def, test));
     ASSERT_TRUE(results) << test.name << ": " << results.error().to_string();
   }

@@ -110,6 +110,25 @@ struct Case {
   int length = -1;            // of the sequence that is the first input: so many of the tensors
 };
 
+using Cases = std::vector<Case>;
+
+// An entry's cases, made for those who ask. Pages never do, so compiler.wasm has none of them.
+class CaseSource {
+ public:
+  CaseSource() = default;
+  template <typename Make>
+    requires std::is_invocable_r_v<Cases, Make&>
+  CaseSource([[maybe_unused]] Make make) {
+#ifndef __wasm__
+    make_ = std::move(make);
+#endif
+  }
+  Cases operator()() const { return make_ ? make_() : Cases(); }
+
+ private:
+  std::function<Cases()> make_;
+};
+
 // The operator of the catalog that an operator on dequantised tensors is when its result is
 // quantised.
 struct QuantizedForm {
@@ -135,7 +154,7 @@ struct OpDef {
   std::vector<std::string> regions = {};  // attributes that are graphs, all optional
   std::function<Result<>(Builder&)> define;
   std::optional<QuantizedForm> quantized = {};
-  std::vector<Case> cases;
+  CaseSource cases;
 };
 
 // ONNX's TensorProto.DataType codes (1 is f32, 7 is i64, ...), as `to` and `dtype` attributes have

@@ -20,17 +20,19 @@ ops::OpDef smooth_step() {
           return t * t * (3.0 - 2.0 * t);
         });
       },
-      .cases = {{.name = "scalar edges",
-                 .shapes = {{3, 4, 5}},
-                 .inputs = {{}, ops::floats({}, {-1}), ops::floats({}, {1.5})}},
-                {.name = "odd",
-                 .shapes = {{13}},
-                 .inputs = {{}, ops::floats({1}, {-0.5}), ops::floats({1}, {0.25})}},
-                {.name = "edges by channel",
-                 .shapes = {{2, 3, 4, 5}},
-                 .inputs = {{},
-                            ops::floats({3, 1, 1}, {-2, -1, 0}),
-                            ops::floats({3, 1, 1}, {-1, 1, 0.5})}}},
+      .cases = [] -> ops::Cases {
+        return {
+            {.name = "scalar edges",
+             .shapes = {{3, 4, 5}},
+             .inputs = {{}, ops::floats({}, {-1}), ops::floats({}, {1.5})}},
+            {.name = "odd",
+             .shapes = {{13}},
+             .inputs = {{}, ops::floats({1}, {-0.5}), ops::floats({1}, {0.25})}},
+            {.name = "edges by channel",
+             .shapes = {{2, 3, 4, 5}},
+             .inputs = {
+                 {}, ops::floats({3, 1, 1}, {-2, -1, 0}), ops::floats({3, 1, 1}, {-1, 1, 0.5})}}};
+      },
   };
 }
 

@@ -98,7 +98,7 @@ Result<> write_all(const fs::path& root, std::span<char* const> targets) {
   for (const auto make : {smooth_step, peak_to_peak, morphological_gradient}) {
     const ops::OpDef def = make();
     catalog.add(def);
-    for (const ops::Case& test : def.cases) {
+    for (const ops::Case& test : def.cases()) {
       for (bool neighbours : {false, true})
         GS_TRY(add_case(def, test, neighbours, catalog, root, targets));
     }

@@ -57,14 +57,16 @@ ops::OpDef peak_to_peak() {
       .inputs = {{"data", ops::any_float}, {"axes", ops::integer_index, ops::InputDef::optional}},
       .attributes = {{"keepdims", 1}},
       .define = define,
-      .cases = {
-          {.name = "all", .shapes = {{2, 3, 5}}},
-          {.name = "last", .shapes = {{4, 9}}, .inputs = {{}, ops::int64s({1}, {-1})}},
-          {.name = "first",
-           .shapes = {{7, 6}},
-           .attributes = {{"keepdims", 0}},
-           .inputs = {{}, ops::int64s({1}, {0})}},
-          {.name = "two", .shapes = {{2, 5, 3, 4}}, .inputs = {{}, ops::int64s({2}, {1, 3})}}}};
+      .cases = [] -> ops::Cases {
+        return {
+            {.name = "all", .shapes = {{2, 3, 5}}},
+            {.name = "last", .shapes = {{4, 9}}, .inputs = {{}, ops::int64s({1}, {-1})}},
+            {.name = "first",
+             .shapes = {{7, 6}},
+             .attributes = {{"keepdims", 0}},
+             .inputs = {{}, ops::int64s({1}, {0})}},
+            {.name = "two", .shapes = {{2, 5, 3, 4}}, .inputs = {{}, ops::int64s({2}, {1, 3})}}};
+      }};
 }
 
 }  // namespace gossamer::extend

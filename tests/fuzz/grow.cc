@@ -22,7 +22,7 @@ class Grower {
     empties_ = random_.chance(0.1);
     grown_.recipe.seed = seed;
     for (const OpDef& def : ops::builtin_catalog().entries()) {
-      if (def.cases.empty() || has_lists(def)) continue;
+      if (def.cases().empty() || has_lists(def)) continue;
       if (options.ops.empty() || options.ops.contains(def.name)) entries_.push_back(&def);
       if (is_elementwise(def)) easy_.push_back(&def);
     }
@@ -174,7 +174,7 @@ class Grower {
   bool add_call() {
     const bool easy = options_.ops.empty() && random_.chance(0.35);
     const OpDef& def = *random_.of(easy ? easy_ : entries_);
-    auto call = call_of(def, random_.of(def.cases), random_);
+    auto call = call_of(def, random_.of(def.cases()), random_);
     if (!call) return false;
     call->empties = empties_;
     if (random_.chance(0.75) && !reads_at_places(def)) mutate_shapes(*call, random_);

@@ -143,13 +143,13 @@ std::vector<CatalogCase> catalog_cases(const Options& options) {
   std::vector<CatalogCase> all;
   for (const ops::OpDef& def : ops::builtin_catalog().entries()) {
     if (!options.grow.ops.empty() && !options.grow.ops.contains(def.name)) continue;
-    for (size_t number = 0; number < def.cases.size(); ++number) all.push_back({&def, number});
+    for (size_t number = 0; number < def.cases().size(); ++number) all.push_back({&def, number});
   }
   return all;
 }
 
 Result<std::string> write_catalog_case(const CatalogCase& one, const Options& options) {
-  const ops::Case& test = one.def->cases[one.number];
+  const ops::Case test = one.def->cases()[one.number];
   const auto failed = [&](const Diagnostic& error) {
     return fail(cat(one.def->name, ", ", test.name, ": ", error.to_string()));
   };

@@ -149,7 +149,7 @@ bool is_elementwise(const OpDef& def) {
   static const std::set<std::string, std::less<>> others{"MatMul", "MatMulInteger", "Gemm", "Det",
                                                          "Unique", "Loop",          "Scan", "If"};
   return !others.contains(def.name) && def.attributes.empty() && !reads_at_places(def) &&
-         std::ranges::none_of(def.cases, [](const Case& test) {
+         std::ranges::none_of(def.cases(), [](const Case& test) {
            return !test.inputs.empty() || test.shapes.empty();
          });
 }
@@ -220,7 +220,7 @@ void mutate_shapes(Call& call, Random& random) {
 void mutate_attributes(Call& call, Random& random) {
   for (const ops::AttributeDef& def : call.def->attributes) {
     if (random.chance(0.75) || reads_at_places(*call.def)) continue;
-    const Case& other = random.of(call.def->cases);
+    const Case other = random.of(call.def->cases());
     if (const auto found = other.attributes.find(def.name); found != other.attributes.end()) {
       call.attributes[def.name] = found->second;
     } else if (!call.attributes.contains(def.name) &&

@@ -91,7 +91,7 @@ std::string targets_text(const ops::OpDef& entry) {
                        std::ranges::any_of(made.outputs, is_exact, &ops::Tensor::dtype);
     (asked ? exact : whatever_the_types) = true;
   };
-  for (const ops::Case& test : entry.cases) {
+  for (const ops::Case& test : entry.cases()) {
     const std::vector<ops::TensorData> inputs = ops::case_inputs(entry, test);
     look(test, inputs);
     std::vector<ops::TensorData> all = inputs;

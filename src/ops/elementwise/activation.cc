@@ -10,18 +10,22 @@ namespace {
 
 using Activation = Expr (*)(const Builder& b, Expr x);
 
-OpDef activation(std::string name, std::string doc, int since, std::vector<AttributeDef> attributes,
-                 Activation function, std::vector<Attributes> tried = {},
-                 TypeSet types = any_float) {
-  std::vector<Case> cases = {{.name = "default", .shapes = {{3, 4, 5}}, .low = -4, .high = 4},
-                             {.name = "odd", .shapes = {{1, 13}}, .low = -4, .high = 4}};
-  for (Attributes& some : tried) {
+Cases activation_cases(const std::vector<Attributes>& tried) {
+  Cases cases = {{.name = "default", .shapes = {{3, 4, 5}}, .low = -4, .high = 4},
+                 {.name = "odd", .shapes = {{1, 13}}, .low = -4, .high = 4}};
+  for (const Attributes& some : tried) {
     cases.push_back({.name = cat("attributes", cases.size() - 1),
                      .shapes = {{2, 7}},
-                     .attributes = std::move(some),
+                     .attributes = some,
                      .low = -4,
                      .high = 4});
   }
+  return cases;
+}
+
+OpDef activation(std::string name, std::string doc, int since, std::vector<AttributeDef> attributes,
+                 Activation function, std::vector<Attributes> tried = {},
+                 TypeSet types = any_float) {
   return {.name = std::move(name),
           .doc = std::move(doc),
           .since = since,
@@ -32,7 +36,7 @@ OpDef activation(std::string name, std::string doc, int since, std::vector<Attri
                 return elementwise(b, b.input(0).dtype(),
                                    [&](std::span<const Expr> x) { return function(b, x[0]); });
               },
-          .cases = std::move(cases)};
+          .cases = [tried = std::move(tried)] { return activation_cases(tried); }};
 }
 
 Expr gelu(const Builder& b, Expr x) {
@@ -153,17 +157,21 @@ std::vector<OpDef> activation_family() {
        .inputs = {{"A", any_float}, {"B", any_float}},
        .attributes = {{"alpha", 1.0}},
        .define = swiglu,
-       .cases = {{.name = "default", .shapes = {{3, 4}, {3, 4}}},
-                 {.name = "sharp", .shapes = {{7}, {7}}, .attributes = {{"alpha", 1.7}}}}},
+       .cases = [] -> Cases {
+         return {{.name = "default", .shapes = {{3, 4}, {3, 4}}},
+                 {.name = "sharp", .shapes = {{7}, {7}}, .attributes = {{"alpha", 1.7}}}};
+       }},
       {.name = "PRelu",
        .doc = "slope * x below 0, x above.",
        .since = 16,
        .inputs = {{"X", any_number}, {"slope", any_number}},
        .define = prelu,
-       .cases = {{.name = "same", .shapes = {{3, 4, 5}, {3, 4, 5}}},
+       .cases = [] -> Cases {
+         return {{.name = "same", .shapes = {{3, 4, 5}, {3, 4, 5}}},
                  {.name = "channel", .shapes = {{2, 3, 4}, {3, 1}}},
                  {.name = "one", .shapes = {{2, 5}, {1}}},
-                 {.name = "more slopes", .shapes = {{4, 5}, {2, 4, 1}}}}},
+                 {.name = "more slopes", .shapes = {{4, 5}, {2, 4, 1}}}};
+       }},
       {.name = "Clip",
        .doc = "Keeps x within [min, max].",
        .since = 13,
@@ -171,7 +179,8 @@ std::vector<OpDef> activation_family() {
                   {"min", any_number, InputDef::optional},
                   {"max", any_number, InputDef::optional}},
        .define = clip,
-       .cases = {{.name = "both",
+       .cases = [] -> Cases {
+         return {{.name = "both",
                   .shapes = {{3, 5}},
                   .inputs = {{}, floats({}, {-1}), floats({}, {1})}},
                  {.name = "max", .shapes = {{7}, {-1}, {}}},
@@ -180,7 +189,8 @@ std::vector<OpDef> activation_family() {
                   .shapes = {{9}, {}, {}},
                   .dtype = DType::i32,
                   .low = -9,
-                  .high = 9}}},
+                  .high = 9}};
+       }},
   };
 }
 

@@ -12,7 +12,7 @@ using BinaryFunction = Expr (*)(Expr, Expr);
 
 constexpr float inf = std::numeric_limits<float>::infinity();
 
-std::vector<Case> broadcast_cases(double low, double high, DType dtype = DType::f32) {
+Cases broadcast_cases(double low, double high, DType dtype = DType::f32) {
   return {
       {.name = "same", .shapes = {{3, 4, 5}, {3, 4, 5}}, .dtype = dtype, .low = low, .high = high},
       {.name = "row", .shapes = {{2, 3, 7}, {7}}, .dtype = dtype, .low = low, .high = high},
@@ -22,9 +22,6 @@ std::vector<Case> broadcast_cases(double low, double high, DType dtype = DType::
 
 OpDef arithmetic(std::string name, std::string doc, BinaryFunction function, double low = -2,
                  double high = 2) {
-  std::vector<Case> cases = broadcast_cases(low, high);
-  cases.push_back(
-      {.name = "integers", .shapes = {{3, 5}, {5}}, .dtype = DType::i32, .low = 1, .high = 50});
   return {.name = std::move(name),
           .doc = std::move(doc),
           .since = 14,
@@ -35,7 +32,16 @@ OpDef arithmetic(std::string name, std::string doc, BinaryFunction function, dou
             return elementwise(b, b.input(0).dtype(),
                                [&](std::span<const Expr> x) { return function(x[0], x[1]); });
           },
-          .cases = std::move(cases)};
+          .cases =
+              [=] {
+                Cases cases = broadcast_cases(low, high);
+                cases.push_back({.name = "integers",
+                                 .shapes = {{3, 5}, {5}},
+                                 .dtype = DType::i32,
+                                 .low = 1,
+                                 .high = 50});
+                return cases;
+              }};
 }
 
 // Any number of inputs folded from left to right; `mean` divides by their count.
@@ -68,12 +74,14 @@ OpDef variadic(std::string name, std::string doc, int since, BinaryFunction func
             b.output(0, folded);
             return {};
           },
-          .cases = {{.name = "one", .shapes = {{5}}},
+          .cases = [] -> Cases {
+            return {{.name = "one", .shapes = {{5}}},
                     {.name = "two", .shapes = {{2, 3}, {2, 3}}},
                     {.name = "twenty",
                      .shapes = {{5}, {3, 5}, {5}, {5}, {5}, {5}, {5}, {5}, {1}, {5},
                                 {5}, {5},    {5}, {5}, {5}, {5}, {5}, {5}, {5}, {3, 1}}},
-                    {.name = "broadcast", .shapes = {{2, 1, 5}, {3, 1}, {5}}}}};
+                    {.name = "broadcast", .shapes = {{2, 1, 5}, {3, 1}, {5}}}};
+          }};
 }
 
 // x to the power of a known number, in multiplications where that is short.
@@ -214,7 +222,8 @@ std::vector<OpDef> binary_family() {
        .inputs = {{"X", any_number}, {"Y", any_number}},
        .outputs = {"Z"},
        .define = pow_define,
-       .cases = {{.name = "same", .shapes = {{3, 5}, {3, 5}}, .low = 0.5, .high = 3},
+       .cases = [] -> Cases {
+         return {{.name = "same", .shapes = {{3, 5}, {3, 5}}, .low = 0.5, .high = 3},
                  {.name = "square", .shapes = {{3, 5}}, .inputs = {{}, floats({}, {2})}},
                  {.name = "cube of negative", .shapes = {{7}}, .inputs = {{}, floats({}, {3})}},
                  {.name = "root", .shapes = {{7}}, .inputs = {{}, floats({1}, {0.5})}, .low = 0},
@@ -229,7 +238,8 @@ std::vector<OpDef> binary_family() {
                  {.name = "integers by a known float",
                   .inputs = {int32s({3}, {3, 7, -5}), floats({}, {10})}},
                  {.name = "integers by floats",
-                  .inputs = {int32s({4}, {3, 7, 9, 4}), floats({4}, {19, 10, 0.5f, 1.5f})}}}},
+                  .inputs = {int32s({4}, {3, 7, 9, 4}), floats({4}, {19, 10, 0.5f, 1.5f})}}};
+       }},
       {.name = "Mod",
        .doc = "The remainder, with the sign of B, or of A with `fmod`.",
        .since = 28,
@@ -237,7 +247,8 @@ std::vector<OpDef> binary_family() {
        .outputs = {"C"},
        .attributes = {{"fmod", 0}},
        .define = mod_define,
-       .cases = {{.name = "integers",
+       .cases = [] -> Cases {
+         return {{.name = "integers",
                   .inputs = {int32s({6}, {-4, 7, 5, 4, -7, 8}), int32s({6}, {2, -3, 8, -2, 3, 5})}},
                  {.name = "fmod",
                   .attributes = {{"fmod", 1}},
@@ -257,7 +268,8 @@ std::vector<OpDef> binary_family() {
                   .shapes = {{3, 5}, {5}},
                   .dtype = DType::i64,
                   .low = 1,
-                  .high = 40}}},
+                  .high = 40}};
+       }},
   };
 }
 

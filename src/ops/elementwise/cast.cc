@@ -90,8 +90,8 @@ TensorData telling_floats() {
 }
 
 // Conversions from and to every small type, and those that do not saturate or round up.
-std::vector<Case> small_cases() {
-  std::vector<Case> cases;
+Cases small_cases() {
+  Cases cases;
   for (size_t i = 0; i < std::size(small_types); ++i) {
     const std::string name(ir::name_of(small_types[i]));
     for (int64_t to : {1, 10, 6, 9}) {
@@ -135,13 +135,13 @@ std::vector<Case> small_cases() {
 }
 
 // Numbers that print in every way there is, and texts of every form.
-std::vector<Case> text_cases() {
+Cases text_cases() {
   const TensorData numbers = floats(
       {13}, {0.0f, -0.0f, 1.0f, -0.1f, 1e-4f, 1.5e-5f, 16777216.0f, 1e16f, -3.4028235e38f,
              9.999999e15f, 0.33333334f, std::numeric_limits<float>::infinity(), std::nanf("")});
   const TensorData texts =
       strings({9}, {"1e-5", "+2.5E3", " -.5 ", "nan", "-INF", "16777217", "0", "1e400", "7."});
-  std::vector<Case> cases = {
+  Cases cases = {
       {.name = "text of floats", .attributes = {{"to", 8}}, .inputs = {numbers}},
       {.name = "text of booleans",
        .shapes = {{2, 3}},
@@ -170,7 +170,7 @@ std::vector<Case> text_cases() {
   return cases;
 }
 
-std::vector<Case> joined(std::vector<Case> cases, std::vector<Case> more) {
+Cases joined(Cases cases, const Cases& more) {
   cases.insert(cases.end(), more.begin(), more.end());
   return cases;
 }
@@ -186,28 +186,31 @@ std::vector<OpDef> cast_family() {
        .outputs = {"output"},
        .attributes = {{"to", {}, true}, {"saturate", 1}, {"round_mode", "up"}},
        .define = cast_define,
-       .cases = joined({{.name = "to integer",
-                         .shapes = {{3, 5}},
-                         .attributes = {{"to", 6}},
-                         .low = -9,
-                         .high = 9},
-                        {.name = "to float",
-                         .shapes = {{7}},
-                         .attributes = {{"to", 1}},
-                         .dtype = DType::i64,
-                         .low = -9,
-                         .high = 9},
-                        {.name = "to half", .shapes = {{5, 3}}, .attributes = {{"to", 10}}},
-                        {.name = "to boolean",
-                         .attributes = {{"to", 9}},
-                         .inputs = {floats({4}, {0, 1, -0.5f, 2})}},
-                        {.name = "from boolean",
-                         .shapes = {{6}},
-                         .attributes = {{"to", 1}},
-                         .dtype = DType::boolean,
-                         .low = 0,
-                         .high = 1}},
-                       joined(text_cases(), small_cases()))},
+       .cases =
+           [] {
+             return joined({{.name = "to integer",
+                             .shapes = {{3, 5}},
+                             .attributes = {{"to", 6}},
+                             .low = -9,
+                             .high = 9},
+                            {.name = "to float",
+                             .shapes = {{7}},
+                             .attributes = {{"to", 1}},
+                             .dtype = DType::i64,
+                             .low = -9,
+                             .high = 9},
+                            {.name = "to half", .shapes = {{5, 3}}, .attributes = {{"to", 10}}},
+                            {.name = "to boolean",
+                             .attributes = {{"to", 9}},
+                             .inputs = {floats({4}, {0, 1, -0.5f, 2})}},
+                            {.name = "from boolean",
+                             .shapes = {{6}},
+                             .attributes = {{"to", 1}},
+                             .dtype = DType::boolean,
+                             .low = 0,
+                             .high = 1}},
+                           joined(text_cases(), small_cases()));
+           }},
       {.name = "BitCast",
        .doc = "The same bits as another type of the same size.",
        .since = 26,
@@ -215,7 +218,8 @@ std::vector<OpDef> cast_family() {
        .outputs = {"output"},
        .attributes = {{"to", {}, true}},
        .define = bit_cast,
-       .cases = {{.name = "float to integer", .shapes = {{3, 5}}, .attributes = {{"to", 6}}},
+       .cases = [] -> Cases {
+         return {{.name = "float to integer", .shapes = {{3, 5}}, .attributes = {{"to", 6}}},
                  {.name = "signed to unsigned",
                   .shapes = {{7}},
                   .attributes = {{"to", 2}},
@@ -231,7 +235,8 @@ std::vector<OpDef> cast_family() {
                   .inputs = {all_codes(DType::f8e4m3fnuz)}},
                  {.name = "of four bits",
                   .attributes = {{"to", 22}},
-                  .inputs = {all_codes(DType::u4)}}}},
+                  .inputs = {all_codes(DType::u4)}}};
+       }},
       {.name = "CastLike",
        .doc = "Converts to the type of the second input, strings too.",
        .since = 25,
@@ -239,10 +244,12 @@ std::vector<OpDef> cast_family() {
        .outputs = {"output"},
        .attributes = {{"saturate", 1}, {"round_mode", "up"}},
        .define = [](Builder& b) { return cast_to(b, b.input(1).dtype()); },
-       .cases = {{.name = "to integer",
-                  .inputs = {floats({3}, {1.5f, -2.5f, 7}), int32s({1}, {0})}},
-                 {.name = "same", .shapes = {{3}, {1}}},
-                 {.name = "to text", .inputs = {int32s({3}, {4, -5, 60}), strings({1}, {"a"})}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "to integer", .inputs = {floats({3}, {1.5f, -2.5f, 7}), int32s({1}, {0})}},
+             {.name = "same", .shapes = {{3}, {1}}},
+             {.name = "to text", .inputs = {int32s({3}, {4, -5, 60}), strings({1}, {"a"})}}};
+       }},
   };
 }
 

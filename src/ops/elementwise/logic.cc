@@ -10,18 +10,19 @@ using Function = Expr (*)(Expr, Expr);
 
 OpDef two_inputs(std::string name, std::string doc, int since, TypeSet types, Function function,
                  bool gives_boolean, DType dtype, double low, double high) {
-  return {
-      .name = std::move(name),
-      .doc = std::move(doc),
-      .since = since,
-      .inputs = {{"A", types}, {"B", types}},
-      .outputs = {"C"},
-      .define = [function, gives_boolean](Builder& b) -> Result<> {
-        GS_TRY(same_types(b));
-        return elementwise(b, gives_boolean ? DType::boolean : b.input(0).dtype(),
-                           [&](std::span<const Expr> x) { return function(x[0], x[1]); });
-      },
-      .cases = {{.name = "same",
+  return {.name = std::move(name),
+          .doc = std::move(doc),
+          .since = since,
+          .inputs = {{"A", types}, {"B", types}},
+          .outputs = {"C"},
+          .define = [function, gives_boolean](Builder& b) -> Result<> {
+            GS_TRY(same_types(b));
+            return elementwise(b, gives_boolean ? DType::boolean : b.input(0).dtype(),
+                               [&](std::span<const Expr> x) { return function(x[0], x[1]); });
+          },
+          .cases = [=] -> Cases {
+            return {
+                {.name = "same",
                  .shapes = {{3, 4, 5}, {3, 4, 5}},
                  .dtype = dtype,
                  .low = low,
@@ -31,14 +32,19 @@ OpDef two_inputs(std::string name, std::string doc, int since, TypeSet types, Fu
                  .dtype = dtype,
                  .low = low,
                  .high = high},
-                {.name = "scalar", .shapes = {{7}, {}}, .dtype = dtype, .low = low, .high = high}}};
+                {.name = "scalar", .shapes = {{7}, {}}, .dtype = dtype, .low = low, .high = high}};
+          }};
 }
 
 OpDef comparison(std::string name, std::string doc, int since, TypeSet types, Function function) {
   OpDef def =
       two_inputs(std::move(name), std::move(doc), since, types, function, true, DType::f32, -1, 1);
-  def.cases.push_back(
-      {.name = "integers", .shapes = {{3, 7}, {7}}, .dtype = DType::i32, .low = -2, .high = 2});
+  def.cases = [others = def.cases] {
+    Cases cases = others();
+    cases.push_back(
+        {.name = "integers", .shapes = {{3, 7}, {7}}, .dtype = DType::i32, .low = -2, .high = 2});
+    return cases;
+  };
   return def;
 }
 OpDef logic(std::string name, std::string doc, Function function) {
@@ -101,9 +107,13 @@ OpDef equality() {
   OpDef def = comparison("Equal", "A == B.", 19, any_element,
                          [](Expr a, Expr b) -> Expr { return a == b; });
   def.define = equal;
-  def.cases.push_back({.name = "strings",
-                       .inputs = {strings({2, 3}, {"a", "bc", "", "ab", "bc", "long enough for 2"}),
-                                  strings({3}, {"ab", "bc", ""})}});
+  def.cases = [others = def.cases] {
+    Cases cases = others();
+    cases.push_back({.name = "strings",
+                     .inputs = {strings({2, 3}, {"a", "bc", "", "ab", "bc", "long enough for 2"}),
+                                strings({3}, {"ab", "bc", ""})}});
+    return cases;
+  };
   return def;
 }
 
@@ -133,19 +143,21 @@ std::vector<OpDef> logic_family() {
        .outputs = {"Z"},
        .attributes = {{"direction", {}, true}},
        .define = bit_shift,
-       .cases =
-           {{.name = "left",
-             .attributes = {{"direction", "LEFT"}},
-             .inputs = {uint8s({3}, {16, 4, 255}), uint8s({3}, {1, 2, 3})}},
-            {.name = "right",
-             .attributes = {{"direction", "RIGHT"}},
-             .inputs = {uint8s({2, 2}, {16, 4, 1, 255}), uint8s({2}, {1, 2})}},
-            {.name = "signed left",
-             .attributes = {{"direction", "LEFT"}},
-             .inputs = {int8s({6}, {16, -4, 127, -128, 1, -3}), int8s({6}, {1, 2, 3, 1, 8, -1})}},
-            {.name = "signed right",
-             .attributes = {{"direction", "RIGHT"}},
-             .inputs = {int32s({5}, {-16, 1000, -1, -7, 7}), int32s({5}, {2, 3, 31, 32, -1})}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "left",
+              .attributes = {{"direction", "LEFT"}},
+              .inputs = {uint8s({3}, {16, 4, 255}), uint8s({3}, {1, 2, 3})}},
+             {.name = "right",
+              .attributes = {{"direction", "RIGHT"}},
+              .inputs = {uint8s({2, 2}, {16, 4, 1, 255}), uint8s({2}, {1, 2})}},
+             {.name = "signed left",
+              .attributes = {{"direction", "LEFT"}},
+              .inputs = {int8s({6}, {16, -4, 127, -128, 1, -3}), int8s({6}, {1, 2, 3, 1, 8, -1})}},
+             {.name = "signed right",
+              .attributes = {{"direction", "RIGHT"}},
+              .inputs = {int32s({5}, {-16, 1000, -1, -7, 7}), int32s({5}, {2, 3, 31, 32, -1})}}};
+       }},
       {.name = "Not",
        .doc = "Negates.",
        .since = 1,
@@ -154,7 +166,9 @@ std::vector<OpDef> logic_family() {
            [](Builder& b) {
              return elementwise(b, DType::boolean, [](std::span<const Expr> x) { return !x[0]; });
            },
-       .cases = {{.name = "matrix", .shapes = {{3, 5}}, .low = 0, .high = 1}}},
+       .cases = [] -> Cases {
+         return {{.name = "matrix", .shapes = {{3, 5}}, .low = 0, .high = 1}};
+       }},
       {.name = "BitwiseNot",
        .doc = "Flips every bit.",
        .since = 18,
@@ -164,22 +178,26 @@ std::vector<OpDef> logic_family() {
              return elementwise(b, b.input(0).dtype(),
                                 [](std::span<const Expr> x) { return ir::bit_not(x[0]); });
            },
-       .cases =
-           {{.name = "signed", .shapes = {{3, 5}}, .dtype = DType::i32, .low = -99, .high = 99},
-            {.name = "unsigned", .shapes = {{9}}, .dtype = DType::u8, .low = 0, .high = 255}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "signed", .shapes = {{3, 5}}, .dtype = DType::i32, .low = -99, .high = 99},
+             {.name = "unsigned", .shapes = {{9}}, .dtype = DType::u8, .low = 0, .high = 255}};
+       }},
       {.name = "Where",
        .doc = "X where the condition holds, Y elsewhere.",
        .since = 16,
        .inputs = {{"condition", boolean_only}, {"X", any_element}, {"Y", any_element}},
        .outputs = {"output"},
        .define = where,
-       .cases = {{.name = "same", .shapes = {{3, 4}, {3, 4}, {3, 4}}},
+       .cases = [] -> Cases {
+         return {{.name = "same", .shapes = {{3, 4}, {3, 4}, {3, 4}}},
                  {.name = "broadcast", .shapes = {{3, 1}, {1, 5}, {}}},
                  {.name = "integers",
                   .shapes = {{7}, {7}, {1}},
                   .dtype = DType::i64,
                   .low = -9,
-                  .high = 9}}},
+                  .high = 9}};
+       }},
   };
 }
 

@@ -7,19 +7,19 @@ namespace {
 
 using UnaryFunction = Expr (*)(Expr);
 
-std::vector<Case> unary_cases(double low, double high) {
-  return {{.name = "cube", .shapes = {{2, 3, 5}}, .low = low, .high = high},
-          {.name = "odd", .shapes = {{37}}, .low = low, .high = high},
-          {.name = "scalar", .shapes = {{}}, .low = low, .high = high}};
+Cases unary_cases(double low, double high, const std::vector<float>& special) {
+  Cases cases = {{.name = "cube", .shapes = {{2, 3, 5}}, .low = low, .high = high},
+                 {.name = "odd", .shapes = {{37}}, .low = low, .high = high},
+                 {.name = "scalar", .shapes = {{}}, .low = low, .high = high}};
+  if (!special.empty()) {
+    const auto count = static_cast<int64_t>(special.size());
+    cases.push_back({.name = "special", .inputs = {floats({count}, special)}});
+  }
+  return cases;
 }
 
 OpDef unary(std::string name, std::string doc, int since, UnaryFunction function, double low = -2,
             double high = 2, TypeSet types = any_float, std::vector<float> special = {}) {
-  std::vector<Case> cases = unary_cases(low, high);
-  if (!special.empty()) {
-    const auto count = static_cast<int64_t>(special.size());
-    cases.push_back({.name = "special", .inputs = {floats({count}, std::move(special))}});
-  }
   return {.name = std::move(name),
           .doc = std::move(doc),
           .since = since,
@@ -29,7 +29,7 @@ OpDef unary(std::string name, std::string doc, int since, UnaryFunction function
                 return elementwise(b, b.input(0).dtype(),
                                    [&](std::span<const Expr> x) { return function(x[0]); });
               },
-          .cases = std::move(cases)};
+          .cases = [=] { return unary_cases(low, high, special); }};
 }
 
 Expr sign(Expr x) {
@@ -109,33 +109,38 @@ std::vector<OpDef> unary_family() {
        .since = 25,
        .inputs = {{"input", any_element, InputDef::required, InputDef::any}},
        .define = identity,
-       .cases = {{.name = "matrix", .shapes = {{3, 4}}},
+       .cases = [] -> Cases {
+         return {{.name = "matrix", .shapes = {{3, 4}}},
                  {.name = "scalar", .shapes = {{}}},
-                 {.name = "sequence", .shapes = {{2}, {3}}, .length = 2}}},
+                 {.name = "sequence", .shapes = {{2}, {3}}, .length = 2}};
+       }},
       {.name = "IsInf",
        .doc = "Where x is infinite, of the signs asked for.",
        .since = 20,
        .inputs = {{"X", any_float | small_floats}},
        .attributes = {{"detect_negative", 1}, {"detect_positive", 1}},
        .define = is_inf_define,
-       .cases = {{.name = "both", .inputs = {floats({2, 3}, {inf, -inf, nan, 0, 1, -3})}},
-                 {.name = "negative",
-                  .attributes = {{"detect_positive", 0}},
-                  .inputs = {floats({5}, {inf, -inf, nan, 0, 1})}},
-                 {.name = "positive",
-                  .attributes = {{"detect_negative", 0}},
-                  .inputs = {floats({5}, {inf, -inf, nan, 0, 1})}},
-                 {.name = "small",
-                  .inputs = {codes(DType::f8e5m2, {4}, {0x7c, 0xfc, 0x7d, 0x3c})}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "both", .inputs = {floats({2, 3}, {inf, -inf, nan, 0, 1, -3})}},
+             {.name = "negative",
+              .attributes = {{"detect_positive", 0}},
+              .inputs = {floats({5}, {inf, -inf, nan, 0, 1})}},
+             {.name = "positive",
+              .attributes = {{"detect_negative", 0}},
+              .inputs = {floats({5}, {inf, -inf, nan, 0, 1})}},
+             {.name = "small", .inputs = {codes(DType::f8e5m2, {4}, {0x7c, 0xfc, 0x7d, 0x3c})}}};
+       }},
       {.name = "IsNaN",
        .doc = "Where x is not a number.",
        .since = 20,
        .inputs = {{"X", any_float | small_floats}},
        .define = is_nan_define,
-       .cases = {{.name = "some", .inputs = {floats({2, 3}, {inf, -inf, nan, 0, nan, -3})}},
+       .cases = [] -> Cases {
+         return {{.name = "some", .inputs = {floats({2, 3}, {inf, -inf, nan, 0, nan, -3})}},
                  {.name = "none", .shapes = {{3, 7}}},
-                 {.name = "small",
-                  .inputs = {codes(DType::f8e4m3fn, {4}, {0x7f, 0xff, 0, 0x7e})}}}},
+                 {.name = "small", .inputs = {codes(DType::f8e4m3fn, {4}, {0x7f, 0xff, 0, 0x7e})}}};
+       }},
   };
 }
 

@@ -324,7 +324,8 @@ std::vector<OpDef> non_max_suppression_family() {
        .outputs = {"selected_indices"},
        .attributes = {{"center_point_box", 0}},
        .define = suppress,
-       .cases = {{.name = "corners",
+       .cases = [] -> Cases {
+         return {{.name = "corners",
                   .shapes = {{1, 12, 4}, {1, 2, 12}},
                   .inputs = {{}, {}, int64s({1}, {4}), floats({1}, {0.3f}), floats({1}, {-0.5f})}},
                  {.name = "several blocks",
@@ -341,7 +342,8 @@ std::vector<OpDef> non_max_suppression_family() {
                   .shapes = {{2, 7, 4}, {2, 1, 7}},
                   .attributes = {{"center_point_box", 1}},
                   .inputs = {{}, {}, int64s({}, {9}), floats({}, {0.1f})},
-                  .low = 0.1}}},
+                  .low = 0.1}};
+       }},
   };
 }
 

@@ -261,13 +261,15 @@ std::vector<OpDef> roi_family() {
                       {"pads", N{}},
                       {"strides", N{}}},
        .define = deform_conv,
-       .cases = {{.name = "padded",
+       .cases = [] -> Cases {
+         return {{.name = "padded",
                   .shapes = {{1, 2, 4, 5}, {3, 2, 2, 2}, {1, 8, 5, 6}},
                   .attributes = {{"pads", N{1, 1, 1, 1}}}},
                  {.name = "groups",
                   .shapes = {{2, 4, 5, 5}, {2, 2, 2, 2}, {2, 16, 4, 4}, {2}, {2, 8, 4, 4}},
                   .attributes = {{"group", 2}, {"offset_group", 2}}},
-                 {.name = "line", .shapes = {{1, 1, 7}, {2, 1, 3}, {1, 3, 5}, {2}}}}},
+                 {.name = "line", .shapes = {{1, 1, 7}, {2, 1, 3}, {1, 3, 5}, {2}}}};
+       }},
       {.name = "RoiAlign",
        .doc = "Pools samples of each region of an image.",
        .since = 22,
@@ -279,7 +281,8 @@ std::vector<OpDef> roi_family() {
                       {"sampling_ratio", 0},
                       {"spatial_scale", 1.0}},
        .define = roi_align,
-       .cases = {{.name = "mean",
+       .cases = [=] -> Cases {
+         return {{.name = "mean",
                   .shapes = image,
                   .attributes = {{"output_height", 3}, {"output_width", 2}, {"sampling_ratio", 2}},
                   .inputs = regions},
@@ -295,17 +298,20 @@ std::vector<OpDef> roi_family() {
                                  {"output_width", 2},
                                  {"sampling_ratio", 3},
                                  {"spatial_scale", 0.8}},
-                  .inputs = regions}}},
+                  .inputs = regions}};
+       }},
       {.name = "MaxRoiPool",
        .doc = "The largest element of each bin of each region of X.",
        .since = 22,
        .inputs = {{"X", any_float}, {"rois", any_float}},
        .attributes = {{"pooled_shape", {}, true}, {"spatial_scale", 1.0}},
        .define = max_roi_pool,
-       .cases = {{.name = "two regions",
+       .cases = [] -> Cases {
+         return {{.name = "two regions",
                   .shapes = {{1, 2, 5, 6}},
                   .attributes = {{"pooled_shape", Numbers{2, 3}}, {"spatial_scale", 0.5}},
-                  .inputs = {{}, floats({2, 5}, {0, 1, 2, 9, 8, 0, 6, 3, 13, 14})}}}},
+                  .inputs = {{}, floats({2, 5}, {0, 1, 2, 9, 8, 0, 6, 3, 13, 14})}}};
+       }},
   };
 }
 

@@ -264,7 +264,8 @@ std::vector<OpDef> microsoft_attention_family() {
                       {"scale", {}},
                       {"unidirectional", 0}},
        .define = attention,
-       .cases = {{.name = "past",
+       .cases = [=] -> Cases {
+         return {{.name = "past",
                   .shapes = {{1, 3, 4}, {4, 24}, {24}, none, {2, 1, 2, 2, 4}},
                   .attributes = {{"num_heads", 2}, {"unidirectional", 1}}},
                  {.name = "mask",
@@ -281,7 +282,8 @@ std::vector<OpDef> microsoft_attention_family() {
                   .shapes = {{2, 3, 4}, {4, 14}, {14}},
                   .attributes = {{"num_heads", 2}, {"qkv_hidden_sizes", Numbers{4, 4, 6}}},
                   .inputs = {{}, {}, {}, int32s({2, 3}, {1, 1, 0, 1, 1, 1})},
-                  .outputs = 1}}},
+                  .outputs = 1}};
+       }},
       {.name = "MultiHeadAttention",
        .doc = "Attention after the projections, with bias, masks and past keys and values.",
        .domain = ms,
@@ -302,7 +304,8 @@ std::vector<OpDef> microsoft_attention_family() {
                       {"scale", {}},
                       {"unidirectional", 0}},
        .define = multi_head_attention,
-       .cases = {{.name = "bias, wider values",
+       .cases = [=] -> Cases {
+         return {{.name = "bias, wider values",
                   .shapes = {{2, 3, 4}, {2, 5, 4}, {2, 5, 6}, {14}},
                   .attributes = with_heads(2),
                   .outputs = 1},
@@ -334,7 +337,8 @@ std::vector<OpDef> microsoft_attention_family() {
                  {.name = "keys in heads",
                   .shapes = {{1, 2, 8}, {1, 2, 5, 4}, {1, 2, 5, 4}},
                   .attributes = {{"num_heads", 2}, {"scale", 0.25}},
-                  .outputs = 1}}},
+                  .outputs = 1}};
+       }},
       {.name = "RotaryEmbedding",
        .doc = "Turns pairs of elements by angles of their position.",
        .domain = ms,
@@ -350,7 +354,8 @@ std::vector<OpDef> microsoft_attention_family() {
                       {"rotary_embedding_dim", 0},
                       {"scale", 1.0}},
        .define = rotary_embedding,
-       .cases = {{.name = "first position",
+       .cases = [] -> Cases {
+         return {{.name = "first position",
                   .shapes = {{2, 3, 8}, {}, {6, 2}, {6, 2}},
                   .inputs = {{}, int64s({1}, {2})}},
                  {.name = "interleaved heads",
@@ -360,7 +365,8 @@ std::vector<OpDef> microsoft_attention_family() {
                  {.name = "part",
                   .shapes = {{1, 2, 12}, {}, {6, 2}, {6, 2}},
                   .attributes = {{"num_heads", 2}, {"rotary_embedding_dim", 4}},
-                  .inputs = {{}, int64s({1, 2}, {3, 1})}}}},
+                  .inputs = {{}, int64s({1, 2}, {3, 1})}}};
+       }},
   };
 }
 

@@ -170,7 +170,8 @@ std::vector<OpDef> microsoft_block_quantize_family() {
                       {"block_size", {}, true},
                       {"weight_prepacked", 0}},
        .define = matmul_bits,
-       .cases = {{.name = "four bits",
+       .cases = [=] -> Cases {
+         return {{.name = "four bits",
                   .shapes = {{3, 40}, {5, 3, 8}, {5, 3}},
                   .attributes = product(40, 5, 4, 16),
                   .low = 0,
@@ -190,7 +191,8 @@ std::vector<OpDef> microsoft_block_quantize_family() {
                   .shapes = {{3, 32}, {5, 1, 8}, {5}},
                   .attributes = product(32, 5, 2, 32),
                   .low = 0,
-                  .high = 255}}},
+                  .high = 255}};
+       }},
       {.name = "GatherBlockQuantized",
        .doc = "Slices at indices of blockwise quantised data, as real numbers.",
        .domain = ms,
@@ -202,7 +204,8 @@ std::vector<OpDef> microsoft_block_quantize_family() {
        .outputs = {"output"},
        .attributes = {{"bits", 4}, {"block_size", 128}, {"gather_axis", 0}, {"quantize_axis", 1}},
        .define = gather_block_quantized,
-       .cases = {{.name = "packed rows",
+       .cases = [] -> Cases {
+         return {{.name = "packed rows",
                   .shapes = {{4, 20}, {}, {4, 3}, {4, 2}},
                   .attributes = {{"block_size", 16}},
                   .inputs = {{}, int64s({2, 1}, {3, -4})},
@@ -220,7 +223,8 @@ std::vector<OpDef> microsoft_block_quantize_family() {
                   .attributes = {{"bits", 8}, {"block_size", 16}, {"quantize_axis", -1}},
                   .inputs = {{}, int32s({2}, {0, 2})},
                   .low = 0,
-                  .high = 255}}},
+                  .high = 255}};
+       }},
   };
 }
 

@@ -28,6 +28,19 @@ Result<> define_channels_last(Builder& b, const std::string& op,
   return {};
 }
 
+Cases cases_of(Cases cases) {
+  std::erase_if(cases, [](const Case& test) {
+    return test.outputs > 1 || test.attributes.contains("training_mode") ||
+           (!test.inputs.empty() && !test.inputs[0].bytes.empty());
+  });
+  for (Case& test : cases) {
+    test.outputs = 1;
+    if (test.shapes.empty() || test.shapes[0].size() < 3) continue;
+    std::rotate(test.shapes[0].begin() + 1, test.shapes[0].begin() + 2, test.shapes[0].end());
+  }
+  return cases;
+}
+
 OpDef channels_last(OpDef def) {
   def.doc = "With channels last: " + def.doc;
   def.domain = "com.ms.internal.nhwc";
@@ -41,15 +54,7 @@ OpDef channels_last(OpDef def) {
   }
   // Up to version 8; the shape of the statistics says the same.
   if (def.name == "BatchNormalization") def.attributes.push_back({"spatial", 1});
-  std::erase_if(def.cases, [](const Case& test) {
-    return test.outputs > 1 || test.attributes.contains("training_mode") ||
-           (!test.inputs.empty() && !test.inputs[0].bytes.empty());
-  });
-  for (Case& test : def.cases) {
-    test.outputs = 1;
-    if (test.shapes.empty() || test.shapes[0].size() < 3) continue;
-    std::rotate(test.shapes[0].begin() + 1, test.shapes[0].begin() + 2, test.shapes[0].end());
-  }
+  def.cases = [first = def.cases] { return cases_of(first()); };
   return def;
 }
 

@@ -160,7 +160,8 @@ std::vector<OpDef> microsoft_decoder_family() {
        .outputs = {"output"},
        .attributes = {{"is_bidirectional", 0}, {"max_distance", {}, true}},
        .define = relative_bias,
-       .cases = {{.name = "both ways",
+       .cases = [] -> Cases {
+         return {{.name = "both ways",
                   .shapes = {{8, 3}},
                   .attributes = {{"is_bidirectional", 1}, {"max_distance", 9}},
                   .inputs = {{}, int64s({1}, {7}), int64s({1}, {7})}},
@@ -168,7 +169,8 @@ std::vector<OpDef> microsoft_decoder_family() {
                   .shapes = {{8, 2}, {1}, {1}},
                   .attributes = {{"max_distance", 11}},
                   .low = 5,
-                  .high = 5}}},
+                  .high = 5}};
+       }},
       {.name = "GatedRelativePositionBias",
        .doc = "A bias of positions, scaled by gates of the queries.",
        .domain = ms,
@@ -183,9 +185,11 @@ std::vector<OpDef> microsoft_decoder_family() {
        .outputs = {"output"},
        .attributes = {{"num_heads", {}, true}},
        .define = gated_bias,
-       .cases = {{.name = "two heads",
+       .cases = [] -> Cases {
+         return {{.name = "two heads",
                   .shapes = {{2, 3, 8}, {8}, {1, 2, 3, 3}, {4, 6}, {6}, {1, 2, 1, 1}},
-                  .attributes = {{"num_heads", 2}}}}},
+                  .attributes = {{"num_heads", 2}}}};
+       }},
       {.name = "DecoderMaskedMultiHeadAttention",
        .doc = "Attention of one query after the projections, with past keys and values.",
        .domain = ms,
@@ -208,18 +212,20 @@ std::vector<OpDef> microsoft_decoder_family() {
                       {"past_present_share_buffer", 0},
                       {"scale", {}}},
        .define = decoder_attention,
-       .cases =
-           {{.name = "past",
-             .shapes = {{2, 1, 8}, {2, 1, 8}, {2, 1, 8}, none, none, {2, 2, 3, 4}, {2, 2, 3, 4}},
-             .attributes = {{"num_heads", 2}}},
-            {.name = "packed",
-             .shapes = {{2, 1, 24}},
-             .attributes = {{"num_heads", 2}},
-             .outputs = 1},
-            {.name = "crossed",
-             .shapes = {{2, 1, 8}, {2, 2, 5, 4}, {2, 2, 5, 4}},
-             .attributes = {{"num_heads", 2}},
-             .outputs = 1}}},
+       .cases = [=] -> Cases {
+         return {
+             {.name = "past",
+              .shapes = {{2, 1, 8}, {2, 1, 8}, {2, 1, 8}, none, none, {2, 2, 3, 4}, {2, 2, 3, 4}},
+              .attributes = {{"num_heads", 2}}},
+             {.name = "packed",
+              .shapes = {{2, 1, 24}},
+              .attributes = {{"num_heads", 2}},
+              .outputs = 1},
+             {.name = "crossed",
+              .shapes = {{2, 1, 8}, {2, 2, 5, 4}, {2, 2, 5, 4}},
+              .attributes = {{"num_heads", 2}},
+              .outputs = 1}};
+       }},
       {.name = "DecoderMaskedSelfAttention",
        .doc = "Self-attention of one query with its projection and a past.",
        .domain = ms,
@@ -240,9 +246,11 @@ std::vector<OpDef> microsoft_decoder_family() {
                       {"past_present_share_buffer", 0},
                       {"scale", {}}},
        .define = decoder_self_attention,
-       .cases = {{.name = "past",
+       .cases = [=] -> Cases {
+         return {{.name = "past",
                   .shapes = {{2, 1, 6}, {6, 12}, {12}, none, {2, 2, 2, 3, 2}},
-                  .attributes = {{"num_heads", 2}}}}},
+                  .attributes = {{"num_heads", 2}}}};
+       }},
   };
 }
 

@@ -134,9 +134,11 @@ std::vector<OpDef> microsoft_image_family() {
        .inputs = {{"X", any_float}, {"gamma", any_float}, {"beta", any_float}},
        .attributes = groups,
        .define = [](Builder& b) { return group_norm(b, false); },
-       .cases = {{.name = "channels last",
+       .cases = [] -> Cases {
+         return {{.name = "channels last",
                   .shapes = {{2, 3, 3, 4}, {4}, {4}},
-                  .attributes = {{"activation", 1}, {"groups", 2}}}}},
+                  .attributes = {{"activation", 1}, {"groups", 2}}}};
+       }},
       {.name = "SkipGroupNorm",
        .doc = "GroupNorm of a sum.",
        .domain = ms,
@@ -149,9 +151,11 @@ std::vector<OpDef> microsoft_image_family() {
        .outputs = {"Y", "S"},
        .attributes = groups,
        .define = [](Builder& b) { return group_norm(b, true); },
-       .cases = {{.name = "bias, a row a sample",
+       .cases = [] -> Cases {
+         return {{.name = "bias, a row a sample",
                   .shapes = {{2, 3, 3, 4}, {4}, {4}, {2, 4}, {4}},
-                  .attributes = {{"activation", 0}, {"groups", 2}}}}},
+                  .attributes = {{"activation", 0}, {"groups", 2}}}};
+       }},
       {.name = "NhwcMaxPool",
        .doc = "MaxPool of images with channels last.",
        .domain = ms,
@@ -164,12 +168,14 @@ std::vector<OpDef> microsoft_image_family() {
                       {"pads", N{}},
                       {"strides", N{}}},
        .define = nhwc_max_pool,
-       .cases = {{.name = "two",
+       .cases = [] -> Cases {
+         return {{.name = "two",
                   .shapes = {{1, 4, 5, 2}},
                   .attributes = {{"kernel_shape", N{2, 2}}},
                   .dtype = DType::u8,
                   .low = 0,
-                  .high = 255}}},
+                  .high = 255}};
+       }},
       {.name = "CropAndResize",
        .doc = "Boxes of images, sampled to one size.",
        .domain = ms,
@@ -180,12 +186,14 @@ std::vector<OpDef> microsoft_image_family() {
                   {"crop_size", only(DType::i32)}},
        .attributes = {{"extrapolation_value", 0.0}, {"mode", "bilinear"}},
        .define = crop_and_resize,
-       .cases = {{.name = "bilinear",
+       .cases = [] -> Cases {
+         return {{.name = "bilinear",
                   .shapes = {{1, 2, 5, 6}},
                   .inputs = {{},
                              floats({2, 4}, {0.1f, 0.2f, 0.9f, 0.7f, -0.2f, 0, 1, 1.1f}),
                              int32s({2}, {0, 0}),
-                             int32s({2}, {3, 4})}}}},
+                             int32s({2}, {3, 4})}}};
+       }},
       {.name = "GridSample",
        .doc = "Samples X at the places a grid says, in coordinates from -1 to 1.",
        .domain = ms,
@@ -198,8 +206,10 @@ std::vector<OpDef> microsoft_image_family() {
          b.output(0, y);
          return {};
        },
-       .cases =
-           {{.name = "linear", .shapes = {{1, 2, 4, 5}, {1, 3, 3, 2}}, .low = -1.2, .high = 1.2}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "linear", .shapes = {{1, 2, 4, 5}, {1, 3, 3, 2}}, .low = -1.2, .high = 1.2}};
+       }},
   };
 }
 

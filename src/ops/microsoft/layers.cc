@@ -152,9 +152,11 @@ std::vector<OpDef> microsoft_layer_family() {
        .inputs = {{"X", any_float}, {"W", any_float}, {"B", any_float, optional}},
        .attributes = convolution({}),
        .define = nhwc_conv,
-       .cases = {{.name = "pads",
+       .cases = [] -> Cases {
+         return {{.name = "pads",
                   .shapes = {{1, 5, 4, 3}, {2, 3, 3, 3}, {2}},
-                  .attributes = {{"pads", Numbers{1, 1, 1, 1}}}}}},
+                  .attributes = {{"pads", Numbers{1, 1, 1, 1}}}}};
+       }},
       {.name = "NhwcFusedConv",
        .doc = "Conv of images with channels last, a sum and an activation.",
        .domain = ms,
@@ -166,9 +168,11 @@ std::vector<OpDef> microsoft_layer_family() {
        .attributes =
            convolution({{"activation", ""}, {"activation_params", std::vector<double>{}}}),
        .define = nhwc_conv,
-       .cases = {{.name = "sum",
+       .cases = [] -> Cases {
+         return {{.name = "sum",
                   .shapes = {{1, 5, 4, 3}, {2, 3, 3, 3}, {2}, {1, 3, 2, 2}},
-                  .attributes = {{"activation", "Relu"}}}}},
+                  .attributes = {{"activation", "Relu"}}}};
+       }},
       {.name = "QLinearConv",
        .doc = "QLinearConv, with channels last if asked.",
        .domain = ms,
@@ -185,7 +189,8 @@ std::vector<OpDef> microsoft_layer_family() {
        .outputs = {"y"},
        .attributes = convolution({{"channels_last", 0}}),
        .define = quantized_conv,
-       .cases = {{.name = "channels last",
+       .cases = [] -> Cases {
+         return {{.name = "channels last",
                   .shapes = {{1, 4, 5, 2}, {}, {}, {3, 2, 3, 3}},
                   .attributes = {{"channels_last", 1}},
                   .inputs = {{},
@@ -198,7 +203,8 @@ std::vector<OpDef> microsoft_layer_family() {
                              uint8s({}, {120})},
                   .dtype = DType::u8,
                   .low = 0,
-                  .high = 255}}},
+                  .high = 255}};
+       }},
       {.name = "ConvTransposeWithDynamicPads",
        .doc = "ConvTranspose whose pads are an input.",
        .domain = ms,
@@ -214,18 +220,22 @@ std::vector<OpDef> microsoft_layer_family() {
                       {"output_padding", Numbers{}},
                       {"strides", Numbers{}}},
        .define = conv_with_pads,
-       .cases = {{.name = "pads",
+       .cases = [] -> Cases {
+         return {{.name = "pads",
                   .shapes = {{1, 2, 4, 4}, {2, 3, 3, 3}},
                   .attributes = {{"strides", Numbers{2, 2}}},
-                  .inputs = {{}, {}, int64s({4}, {1, 0, 1, 1})}}}},
+                  .inputs = {{}, {}, int64s({4}, {1, 0, 1, 1})}}};
+       }},
       {.name = "GemmFastGelu",
        .doc = "FastGelu of a product of matrices.",
        .domain = ms,
        .since = 1,
        .inputs = {{"X", any_float}, {"W", any_float}, {"bias", any_float, optional}},
        .define = gemm_fast_gelu,
-       .cases = {{.name = "bias", .shapes = {{2, 3, 4}, {4, 5}, {5}}},
-                 {.name = "bare", .shapes = {{3, 4}, {4, 5}}}}},
+       .cases = [] -> Cases {
+         return {{.name = "bias", .shapes = {{2, 3, 4}, {4, 5}, {5}}},
+                 {.name = "bare", .shapes = {{3, 4}, {4, 5}}}};
+       }},
       {.name = "MaxpoolWithMask",
        .doc = "MaxPool of rows of windows up to the first element that a mask leaves out.",
        .domain = ms,
@@ -238,7 +248,8 @@ std::vector<OpDef> microsoft_layer_family() {
                       {"storage_order", 0},
                       {"strides", Numbers{}}},
        .define = masked_pool,
-       .cases = {{.name = "image",
+       .cases = [] -> Cases {
+         return {{.name = "image",
                   .shapes = {{2, 2, 5, 6}, {2, 2, 5, 6}},
                   .attributes = {{"kernel_shape", Numbers{2, 3}}, {"pads", Numbers{1, 1, 0, 1}}},
                   .low = 0,
@@ -247,7 +258,8 @@ std::vector<OpDef> microsoft_layer_family() {
                   .shapes = {{1, 3, 9}, {1, 1, 9}},
                   .attributes = {{"kernel_shape", Numbers{3}}, {"strides", Numbers{2}}},
                   .low = 0,
-                  .high = 2}}},
+                  .high = 2}};
+       }},
   };
 }
 

@@ -138,12 +138,14 @@ std::vector<OpDef> microsoft_matrix_family() {
        .inputs = both,
        .attributes = with({{"transBatchA", 0}, {"transBatchB", 0}}),
        .define = fused_matmul,
-       .cases = {{.name = "transposed",
+       .cases = [] -> Cases {
+         return {{.name = "transposed",
                   .shapes = {{2, 5, 3}, {2, 4, 5}},
                   .attributes = {{"alpha", 0.5}, {"transA", 1}, {"transB", 1}}},
                  {.name = "batch inside",
                   .shapes = {{3, 2, 5}, {2, 5, 4}},
-                  .attributes = {{"transBatchA", 1}}}}},
+                  .attributes = {{"transBatchA", 1}}}};
+       }},
       {.name = "TransposeMatMul",
        .doc = "FusedMatMul by an older name.",
        .domain = ms,
@@ -151,7 +153,9 @@ std::vector<OpDef> microsoft_matrix_family() {
        .inputs = both,
        .attributes = turns,
        .define = fused_matmul,
-       .cases = {{.name = "right", .shapes = {{2, 3, 5}, {4, 5}}, .attributes = {{"transB", 1}}}}},
+       .cases = [] -> Cases {
+         return {{.name = "right", .shapes = {{2, 3, 5}, {4, 5}}, .attributes = {{"transB", 1}}}};
+       }},
       {.name = "FusedMatMulActivation",
        .doc = "FusedMatMul and an activation.",
        .domain = ms,
@@ -165,9 +169,10 @@ std::vector<OpDef> microsoft_matrix_family() {
                            {"transBatchA", 0},
                            {"transBatchB", 0}}),
        .define = fused_matmul,
-       .cases = {{.name = "relu",
-                  .shapes = {{3, 5}, {5, 4}},
-                  .attributes = {{"activation", "Relu"}}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "relu", .shapes = {{3, 5}, {5, 4}}, .attributes = {{"activation", "Relu"}}}};
+       }},
       {.name = "MatMulIntegerToFloat",
        .doc = "The product of quantised matrices, as real numbers.",
        .domain = ms,
@@ -180,7 +185,8 @@ std::vector<OpDef> microsoft_matrix_family() {
                   {"b_zero_point", bytes, optional},
                   {"bias", any_float, optional}},
        .define = matmul_integer_to_float,
-       .cases = {{.name = "columns, bias",
+       .cases = [=] -> Cases {
+         return {{.name = "columns, bias",
                   .shapes = {{2, 3, 5}, {5, 2}, {}, {2}, {}, {}, {2}},
                   .inputs = {{},
                              {},
@@ -190,7 +196,8 @@ std::vector<OpDef> microsoft_matrix_family() {
                              uint8s({2}, {100, 130})},
                   .dtype = DType::u8,
                   .low = 0,
-                  .high = 255}}},
+                  .high = 255}};
+       }},
       {.name = "DynamicQuantizeMatMul",
        .doc = "A, quantised by its range, times a quantised matrix.",
        .domain = ms,
@@ -201,12 +208,14 @@ std::vector<OpDef> microsoft_matrix_family() {
                   {"b_zero_point", bytes, optional},
                   {"bias", f32, optional}},
        .define = dynamic_quantize_matmul,
-       .cases = {{.name = "bias",
+       .cases = [] -> Cases {
+         return {{.name = "bias",
                   .shapes = {{3, 5}, {5, 2}, {}, {}, {2}},
                   .inputs = {{},
                              int8s({5, 2}, {1, -20, 30, 44, -51, 62, -7, 8, 99, 10}),
                              floats({1}, {0.05f}),
-                             int8s({1}, {3})}}}},
+                             int8s({1}, {3})}}};
+       }},
       {.name = "QGemm",
        .doc = "Gemm of quantised matrices, quantised or as real numbers.",
        .domain = ms,
@@ -222,7 +231,8 @@ std::vector<OpDef> microsoft_matrix_family() {
                   {"y_zero_point", bytes, optional}},
        .attributes = turns,
        .define = quantized_gemm,
-       .cases = {{.name = "quantised",
+       .cases = [=] -> Cases {
+         return {{.name = "quantised",
                   .shapes = {{3, 5}, {}, {}, {2, 5}},
                   .attributes = {{"transB", 1}},
                   .inputs = {{},
@@ -243,7 +253,8 @@ std::vector<OpDef> microsoft_matrix_family() {
                   .inputs = {{}, floats({}, {0.02f}), zero, {}, floats({}, {0.1f}), zero},
                   .dtype = DType::u8,
                   .low = 0,
-                  .high = 255}}},
+                  .high = 255}};
+       }},
   };
 }
 

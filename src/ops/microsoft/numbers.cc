@@ -312,7 +312,8 @@ std::vector<OpDef> microsoft_number_family() {
        .since = 1,
        .inputs = {{"A", halves}, {"B", halves}},
        .define = matmul_integer_16,
-       .cases = {{.name = "signed",
+       .cases = [] -> Cases {
+         return {{.name = "signed",
                   .shapes = {{3, 4}, {4, 2}},
                   .dtype = DType::i16,
                   .low = -300,
@@ -321,7 +322,8 @@ std::vector<OpDef> microsoft_number_family() {
                   .shapes = {{2, 3, 4}, {4, 2}},
                   .dtype = DType::u16,
                   .low = 0,
-                  .high = 30000}}},
+                  .high = 30000}};
+       }},
       {.name = "MulInteger",
        .doc = "The product of 8-bit integers less their zero points, in 32 bits.",
        .domain = ms,
@@ -332,11 +334,13 @@ std::vector<OpDef> microsoft_number_family() {
                   {"B_zero_point", bytes, optional}},
        .outputs = {"C"},
        .define = mul_integer,
-       .cases = {{.name = "broadcast",
+       .cases = [] -> Cases {
+         return {{.name = "broadcast",
                   .shapes = {{3, 4}, {}, {4}},
                   .dtype = DType::u8,
                   .low = 0,
-                  .high = 255}}},
+                  .high = 255}};
+       }},
       {.name = "ReduceSumInteger",
        .doc = "The sum of 8-bit integers over axes, in 32 bits.",
        .domain = ms,
@@ -345,12 +349,14 @@ std::vector<OpDef> microsoft_number_family() {
        .outputs = {"reduced"},
        .attributes = {{"axes", Numbers{}}, {"keepdims", 1}},
        .define = sum_integer,
-       .cases = {{.name = "rows",
+       .cases = [] -> Cases {
+         return {{.name = "rows",
                   .shapes = {{3, 5, 2}},
                   .attributes = {{"axes", Numbers{1}}, {"keepdims", 0}},
                   .dtype = DType::i8,
                   .low = -128,
-                  .high = 127}}},
+                  .high = 127}};
+       }},
       {.name = "IsAllFinite",
        .doc = "Whether no element of any input is infinite or no number.",
        .domain = ms,
@@ -359,9 +365,11 @@ std::vector<OpDef> microsoft_number_family() {
        .outputs = {"output"},
        .attributes = {{"isinf_only", 0}, {"isnan_only", 0}},
        .define = is_all_finite,
-       .cases = {{.name = "two", .shapes = {{3, 4}, {5}}},
+       .cases = [] -> Cases {
+         return {{.name = "two", .shapes = {{3, 4}, {5}}},
                  {.name = "infinite",
-                  .inputs = {floats({3}, {1, std::numeric_limits<float>::infinity(), 2})}}}},
+                  .inputs = {floats({3}, {1, std::numeric_limits<float>::infinity(), 2})}}};
+       }},
       {.name = "CDist",
        .doc = "Euclidean distances, or their squares, of all pairs of rows.",
        .domain = ms,
@@ -370,10 +378,12 @@ std::vector<OpDef> microsoft_number_family() {
        .outputs = {"C"},
        .attributes = {{"metric", "sqeuclidean"}},
        .define = distances,
-       .cases = {{.name = "squares", .shapes = {{3, 4}, {5, 4}}},
+       .cases = [] -> Cases {
+         return {{.name = "squares", .shapes = {{3, 4}, {5, 4}}},
                  {.name = "euclidean",
                   .shapes = {{3, 4}, {5, 4}},
-                  .attributes = {{"metric", "euclidean"}}}}},
+                  .attributes = {{"metric", "euclidean"}}}};
+       }},
       {.name = "GatherND",
        .doc = "Slices of data at index tuples.",
        .domain = ms,
@@ -381,7 +391,9 @@ std::vector<OpDef> microsoft_number_family() {
        .inputs = {{"data", any_element}, {"indices", integer_index}},
        .outputs = {"output"},
        .define = gather_nd,
-       .cases = {{.name = "rows", .shapes = {{2, 2, 3}}, .inputs = {{}, int32s({2, 1}, {1, 0})}}}},
+       .cases = [] -> Cases {
+         return {{.name = "rows", .shapes = {{2, 2, 3}}, .inputs = {{}, int32s({2, 1}, {1, 0})}}};
+       }},
       {.name = "TorchEmbedding",
        .doc = "Rows of a table at indices.",
        .domain = ms,
@@ -391,7 +403,9 @@ std::vector<OpDef> microsoft_number_family() {
                   {"padding_idx", only(DType::i64), optional},
                   {"scale_grad_by_freq", boolean_only, optional}},
        .define = embedding,
-       .cases = {{.name = "two", .shapes = {{5, 3}}, .inputs = {{}, int64s({2}, {4, 0})}}}},
+       .cases = [] -> Cases {
+         return {{.name = "two", .shapes = {{5, 3}}, .inputs = {{}, int64s({2}, {4, 0})}}};
+       }},
       {.name = "GatedAdd",
        .doc = "X + Y * gate, a gate a row.",
        .domain = ms,
@@ -399,7 +413,9 @@ std::vector<OpDef> microsoft_number_family() {
        .inputs = {{"X", any_float}, {"Y", any_float}, {"gate", any_float}},
        .outputs = {"output"},
        .define = gated_add,
-       .cases = {{.name = "rows", .shapes = {{2, 3, 4}, {2, 3, 4}, {2, 3, 1}}}}},
+       .cases = [] -> Cases {
+         return {{.name = "rows", .shapes = {{2, 3, 4}, {2, 3, 4}, {2, 3, 1}}}};
+       }},
       {.name = "SampleOp",
        .doc = "The input itself.",
        .domain = ms,
@@ -409,7 +425,7 @@ std::vector<OpDef> microsoft_number_family() {
          b.output(0, b.input(0));
          return {};
        },
-       .cases = {{.name = "some", .shapes = {{3}}}}},
+       .cases = [] -> Cases { return {{.name = "some", .shapes = {{3}}}}; }},
       {.name = "MurmurHash3",
        .doc = "MurmurHash3_x86_32 of the bytes of each element.",
        .domain = ms,
@@ -418,13 +434,15 @@ std::vector<OpDef> microsoft_number_family() {
                             only(DType::f32) | only(DType::f64) | strings_only}},
        .attributes = {{"positive", 1}, {"seed", 0}},
        .define = murmur_hash,
-       .cases = {{.name = "integers",
-                  .attributes = {{"seed", 7}, {"positive", 0}},
-                  .inputs = {int32s({3}, {0, -1, 12345})}},
-                 {.name = "wide integers", .inputs = {int64s({3}, {3, -1, 12345})}},
-                 {.name = "strings",
-                  .inputs = {strings({5},
-                                     {"", "abc", "hello", "longer than", "quite a lot longer"})}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "integers",
+              .attributes = {{"seed", 7}, {"positive", 0}},
+              .inputs = {int32s({3}, {0, -1, 12345})}},
+             {.name = "wide integers", .inputs = {int64s({3}, {3, -1, 12345})}},
+             {.name = "strings",
+              .inputs = {strings({5}, {"", "abc", "hello", "longer than", "quite a lot longer"})}}};
+       }},
       {.name = "BitmaskDropout",
        .doc = "Dropout whose mask has a bit an element.",
        .domain = ms,
@@ -435,11 +453,13 @@ std::vector<OpDef> microsoft_number_family() {
        .outputs = {"output", "mask"},
        .attributes = seed,
        .define = [](Builder& b) { return bitmask_dropout(b, "Dropout", 3); },
-       .cases = {{.name = "inference", .shapes = {{5, 9}}},
+       .cases = [] -> Cases {
+         return {{.name = "inference", .shapes = {{5, 9}}},
                  {.name = "training",
                   .shapes = {{4, 10}},
                   .attributes = {{"seed", 3}},
-                  .inputs = {{}, floats({}, {0.5f}), booleans({}, {1})}}}},
+                  .inputs = {{}, floats({}, {0.5f}), booleans({}, {1})}}};
+       }},
       {.name = "BitmaskBiasDropout",
        .doc = "BiasDropout whose mask has a bit an element.",
        .domain = ms,
@@ -452,7 +472,7 @@ std::vector<OpDef> microsoft_number_family() {
        .outputs = {"output", "mask"},
        .attributes = seed,
        .define = [](Builder& b) { return bitmask_dropout(b, "com.microsoft::BiasDropout", 5); },
-       .cases = {{.name = "inference", .shapes = {{5, 9}, {9}, {5, 9}}}}},
+       .cases = [] -> Cases { return {{.name = "inference", .shapes = {{5, 9}, {9}, {5, 9}}}}; }},
       {.name = "MatMulBnb4",
        .doc = "A times weights of four bits of a table of bitsandbytes, with a scale a block.",
        .domain = ms,
@@ -465,7 +485,8 @@ std::vector<OpDef> microsoft_number_family() {
                       {"training_mode", 0},
                       {"transB", 1}},
        .define = matmul_of_table,
-       .cases = {{.name = "nf4",
+       .cases = [] -> Cases {
+         return {{.name = "nf4",
                   .shapes = {{2, 3, 8}, {20}, {3}},
                   .attributes = {{"K", 8}, {"N", 5}, {"block_size", 16}, {"quant_type", 1}},
                   .low = 0,
@@ -475,7 +496,8 @@ std::vector<OpDef> microsoft_number_family() {
                   .attributes =
                       {{"K", 8}, {"N", 5}, {"block_size", 16}, {"quant_type", 0}, {"transB", 0}},
                   .low = 0,
-                  .high = 255}}},
+                  .high = 255}};
+       }},
   };
 }
 

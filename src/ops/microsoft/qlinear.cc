@@ -139,7 +139,8 @@ OpDef quantized_pair(std::string name, std::string doc, std::string_view op) {
                      {"C_zero_point", bytes, InputDef::optional}},
           .outputs = {"C"},
           .define = [op](Builder& b) { return quantized_arithmetic(b, op); },
-          .cases = {{.name = "broadcast",
+          .cases = [] -> Cases {
+            return {{.name = "broadcast",
                      .shapes = {{3, 4}, {}, {}, {4}},
                      .inputs = {{},
                                 floats({}, {0.1f}),
@@ -151,33 +152,37 @@ OpDef quantized_pair(std::string name, std::string doc, std::string_view op) {
                                 uint8s({}, {7})},
                      .dtype = DType::u8,
                      .low = 0,
-                     .high = 90}}};
+                     .high = 90}};
+          }};
 }
 
 OpDef quantized_one(std::string name, std::string doc, std::vector<AttributeDef> attributes,
                     std::function<Result<>(Builder&)> define, Attributes tried = {}) {
   TypeSet bytes = only(DType::u8) | only(DType::i8), scale = only(DType::f32);
-  return {
-      .name = std::move(name),
-      .doc = std::move(doc),
-      .domain = std::string(microsoft),
-      .since = 1,
-      .inputs = {{"X", bytes},
-                 {"X_scale", scale},
-                 {"X_zero_point", bytes, InputDef::optional},
-                 {"Y_scale", scale},
-                 {"Y_zero_point", bytes, InputDef::optional}},
-      .attributes = std::move(attributes),
-      .define = std::move(define),
-      .cases = {
-          {.name = "image",
-           .shapes = {{1, 2, 3, 4}},
-           .attributes = std::move(tried),
-           .inputs =
-               {{}, floats({}, {0.05f}), uint8s({}, {128}), floats({}, {0.02f}), uint8s({}, {100})},
-           .dtype = DType::u8,
-           .low = 0,
-           .high = 255}}};
+  return {.name = std::move(name),
+          .doc = std::move(doc),
+          .domain = std::string(microsoft),
+          .since = 1,
+          .inputs = {{"X", bytes},
+                     {"X_scale", scale},
+                     {"X_zero_point", bytes, InputDef::optional},
+                     {"Y_scale", scale},
+                     {"Y_zero_point", bytes, InputDef::optional}},
+          .attributes = std::move(attributes),
+          .define = std::move(define),
+          .cases = [=] -> Cases {
+            return {{.name = "image",
+                     .shapes = {{1, 2, 3, 4}},
+                     .attributes = std::move(tried),
+                     .inputs = {{},
+                                floats({}, {0.05f}),
+                                uint8s({}, {128}),
+                                floats({}, {0.02f}),
+                                uint8s({}, {100})},
+                     .dtype = DType::u8,
+                     .low = 0,
+                     .high = 255}};
+          }};
 }
 
 }  // namespace
@@ -228,7 +233,8 @@ std::vector<OpDef> microsoft_qlinear_family() {
                   {"z_zero_point", bytes}},
        .outputs = {"Z"},
        .define = quantized_where,
-       .cases = {{.name = "broadcast",
+       .cases = [] -> Cases {
+         return {{.name = "broadcast",
                   .shapes = {{3, 1}, {4}, {}, {}, {3, 4}},
                   .inputs = {{},
                              {},
@@ -241,7 +247,8 @@ std::vector<OpDef> microsoft_qlinear_family() {
                              uint8s({}, {128})},
                   .dtype = DType::u8,
                   .low = 0,
-                  .high = 255}}},
+                  .high = 255}};
+       }},
       {.name = "QLinearConcat",
        .doc = "Quantised tensors one after the other, quantised anew.",
        .domain = ms,
@@ -251,7 +258,8 @@ std::vector<OpDef> microsoft_qlinear_family() {
                   {"inputs", bytes | f32, InputDef::variadic}},
        .attributes = {{"axis", {}, true}},
        .define = quantized_concat,
-       .cases = {{.name = "two",
+       .cases = [] -> Cases {
+         return {{.name = "two",
                   .shapes = {{}, {}, {2, 3}, {}, {}, {2, 2}},
                   .attributes = {{"axis", 1}},
                   .inputs = {floats({}, {0.1f}),
@@ -264,7 +272,8 @@ std::vector<OpDef> microsoft_qlinear_family() {
                              uint8s({}, {110})},
                   .dtype = DType::u8,
                   .low = 0,
-                  .high = 255}}},
+                  .high = 255}};
+       }},
   };
 }
 

@@ -140,7 +140,8 @@ std::vector<OpDef> microsoft_quantized_layer_family() {
        .outputs = {"y"},
        .attributes = {{"axis", {}}},
        .define = [](Builder& b) { return as_standard(b, "QuantizeLinear"); },
-       .cases = {{.name = "16 bits",
+       .cases = [] -> Cases {
+         return {{.name = "16 bits",
                   .shapes = {{2, 5}},
                   .inputs = {{},
                              floats({1}, {0.001f}),
@@ -148,7 +149,8 @@ std::vector<OpDef> microsoft_quantized_layer_family() {
                  {.name = "axis",
                   .shapes = {{2, 3, 4}},
                   .attributes = {{"axis", 1}},
-                  .inputs = {{}, floats({3}, {0.1f, 0.2f, 0.3f}), uint8s({3}, {0, 100, 200})}}}},
+                  .inputs = {{}, floats({3}, {0.1f, 0.2f, 0.3f}), uint8s({3}, {0, 100, 200})}}};
+       }},
       {.name = "DequantizeLinear",
        .doc = "(x - zero point) * scale.",
        .domain = ms,
@@ -159,12 +161,14 @@ std::vector<OpDef> microsoft_quantized_layer_family() {
        .outputs = {"y"},
        .attributes = {{"axis", {}}},
        .define = [](Builder& b) { return as_standard(b, "DequantizeLinear"); },
-       .cases = {{.name = "16 bits",
+       .cases = [] -> Cases {
+         return {{.name = "16 bits",
                   .shapes = {{2, 5}},
                   .inputs = {{}, floats({}, {0.001f})},
                   .dtype = DType::i16,
                   .low = -30000,
-                  .high = 30000}}},
+                  .high = 30000}};
+       }},
       {.name = "QAttention",
        .doc = "Self-attention with its projection, of quantised numbers.",
        .domain = ms,
@@ -186,16 +190,18 @@ std::vector<OpDef> microsoft_quantized_layer_family() {
                       {"scale", {}},
                       {"unidirectional", 0}},
        .define = quantized_attention,
-       .cases =
-           {{.name = "mask, columns",
-             .shapes = {{2, 3, 4}, {4, 12}, {12}, {}, {12}},
-             .attributes = {{"num_heads", 2}},
-             .inputs =
-                 {{}, {}, {}, floats({}, {0.02f}), {}, int32s({2}, {2, 3}), uint8s({1}, {128})},
-             .dtype = DType::u8,
-             .low = 0,
-             .high = 2,
-             .outputs = 1}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "mask, columns",
+              .shapes = {{2, 3, 4}, {4, 12}, {12}, {}, {12}},
+              .attributes = {{"num_heads", 2}},
+              .inputs =
+                  {{}, {}, {}, floats({}, {0.02f}), {}, int32s({2}, {2, 3}), uint8s({1}, {128})},
+              .dtype = DType::u8,
+              .low = 0,
+              .high = 2,
+              .outputs = 1}};
+       }},
       {.name = "DynamicQuantizeLSTM",
        .doc = "LSTM of quantised weights; the inputs of products are quantised by their range.",
        .domain = ms,
@@ -221,7 +227,8 @@ std::vector<OpDef> microsoft_quantized_layer_family() {
                       {"hidden_size", {}},
                       {"input_forget", 0}},
        .define = quantized_lstm,
-       .cases = {{.name = "forward",
+       .cases = [=] -> Cases {
+         return {{.name = "forward",
                   .shapes = {{3, 2, 4}, {1, 4, 20}, {1, 5, 20}, {1, 40}, none, none, none, none},
                   .inputs = {{},
                              {},
@@ -254,7 +261,8 @@ std::vector<OpDef> microsoft_quantized_layer_family() {
                   .attributes = {{"direction", "bidirectional"}},
                   .dtype = DType::i8,
                   .low = 0,
-                  .high = 1}}},
+                  .high = 1}};
+       }},
       {.name = "QEmbedLayerNormalization",
        .doc = "EmbedLayerNormalization of quantised embeddings.",
        .domain = ms,
@@ -280,7 +288,8 @@ std::vector<OpDef> microsoft_quantized_layer_family() {
        .outputs = {"layernorm_out", "mask_index_out"},
        .attributes = {{"epsilon", 1e-12}},
        .define = quantized_embedding,
-       .cases = {{.name = "without segments",
+       .cases = [=] -> Cases {
+         return {{.name = "without segments",
                   .shapes = {{2, 3},
                              none,
                              {5, 4},
@@ -303,7 +312,8 @@ std::vector<OpDef> microsoft_quantized_layer_family() {
                   .dtype = DType::u8,
                   .low = 0,
                   .high = 255,
-                  .outputs = 1}}},
+                  .outputs = 1}};
+       }},
   };
 }
 

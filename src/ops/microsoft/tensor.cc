@@ -295,14 +295,18 @@ std::vector<OpDef> microsoft_tensor_family() {
        .inputs = {{"X", any_element}, {"k", only(DType::i64), optional}},
        .attributes = {{"upper", 1}},
        .define = [](Builder& b) { return as_standard(b, "Trilu", {b.input(0), b.input(1)}); },
-       .cases = {{.name = "lower", .shapes = {{3, 4}}, .attributes = {{"upper", 0}}}}},
+       .cases = [] -> Cases {
+         return {{.name = "lower", .shapes = {{3, 4}}, .attributes = {{"upper", 0}}}};
+       }},
       {.name = "ExpandDims",
        .doc = "X with a new axis.",
        .domain = ms,
        .since = 1,
        .inputs = {{"X", any_element}, {"axis", only(DType::i32)}},
        .define = expand_dims,
-       .cases = {{.name = "last", .shapes = {{3, 4}}, .inputs = {{}, int32s({}, {-1})}}}},
+       .cases = [] -> Cases {
+         return {{.name = "last", .shapes = {{3, 4}}, .inputs = {{}, int32s({}, {-1})}}};
+       }},
       {.name = "Pad",
        .doc = "Elements around a tensor; pads may be a row.",
        .domain = ms,
@@ -310,16 +314,20 @@ std::vector<OpDef> microsoft_tensor_family() {
        .inputs = {{"data", any_float}, {"pads", only(DType::i64)}, {"value", any_float, optional}},
        .attributes = {{"mode", "constant"}},
        .define = pad,
-       .cases = {{.name = "row",
+       .cases = [] -> Cases {
+         return {{.name = "row",
                   .shapes = {{2, 3}},
-                  .inputs = {{}, int64s({1, 4}, {1, 0, 0, 2}), floats({1}, {7})}}}},
+                  .inputs = {{}, int64s({1, 4}, {1, 0, 0, 2}), floats({1}, {7})}}};
+       }},
       {.name = "Range",
        .doc = "start, start + delta, ... before limit.",
        .domain = ms,
        .since = 1,
        .inputs = {{"start", numbers}, {"limit", numbers}, {"delta", numbers, optional}},
        .define = range,
-       .cases = {{.name = "ones", .inputs = {int64s({1}, {2}), int64s({1}, {7})}}}},
+       .cases = [] -> Cases {
+         return {{.name = "ones", .inputs = {int64s({1}, {2}), int64s({1}, {7})}}};
+       }},
       {.name = "Unique",
        .doc = "The distinct elements as they come, which one each is, and how often they occur.",
        .domain = ms,
@@ -327,7 +335,9 @@ std::vector<OpDef> microsoft_tensor_family() {
        .inputs = {{"x", any_number}},
        .outputs = {"y", "idx", "counts"},
        .define = unique,
-       .cases = {{.name = "some", .inputs = {floats({6}, {2, 1, 1, 3, 4, 3})}}}},
+       .cases = [] -> Cases {
+         return {{.name = "some", .inputs = {floats({6}, {2, 1, 1, 3, 4, 3})}}};
+       }},
       {.name = "UnfoldTensor",
        .doc = "Slices along an axis, as a new last axis.",
        .domain = ms,
@@ -335,23 +345,25 @@ std::vector<OpDef> microsoft_tensor_family() {
        .inputs = {{"input", any_element}},
        .attributes = {{"dim", -1}, {"size", {}, true}, {"step", 1}},
        .define = unfold,
-       .cases = {{.name = "overlapping",
+       .cases = [] -> Cases {
+         return {{.name = "overlapping",
                   .shapes = {{2, 7, 3}},
-                  .attributes = {{"dim", 1}, {"size", 3}, {"step", 2}}}}},
+                  .attributes = {{"dim", 1}, {"size", 3}, {"step", 2}}}};
+       }},
       {.name = "ComplexMul",
        .doc = "The product of complex numbers.",
        .domain = ms,
        .since = 1,
        .inputs = {{"A", any_float}, {"B", any_float}},
        .define = [](Builder& b) { return complex_product(b, false); },
-       .cases = {{.name = "broadcast", .shapes = {{3, 4, 2}, {4, 2}}}}},
+       .cases = [] -> Cases { return {{.name = "broadcast", .shapes = {{3, 4, 2}, {4, 2}}}}; }},
       {.name = "ComplexMulConj",
        .doc = "Complex numbers times the conjugates of others.",
        .domain = ms,
        .since = 1,
        .inputs = {{"A", any_float}, {"B", any_float}},
        .define = [](Builder& b) { return complex_product(b, true); },
-       .cases = {{.name = "same", .shapes = {{5, 2}, {5, 2}}}}},
+       .cases = [] -> Cases { return {{.name = "same", .shapes = {{5, 2}, {5, 2}}}}; }},
       {.name = "Rfft",
        .doc = "The spectrum of a real signal.",
        .domain = ms,
@@ -359,7 +371,7 @@ std::vector<OpDef> microsoft_tensor_family() {
        .inputs = {{"X", any_float}},
        .attributes = fourier,
        .define = rfft,
-       .cases = {{.name = "two", .shapes = {{2, 8}}}}},
+       .cases = [] -> Cases { return {{.name = "two", .shapes = {{2, 8}}}}; }},
       {.name = "Irfft",
        .doc = "The real signal of a spectrum.",
        .domain = ms,
@@ -367,7 +379,7 @@ std::vector<OpDef> microsoft_tensor_family() {
        .inputs = {{"X", any_float}},
        .attributes = fourier,
        .define = irfft,
-       .cases = {{.name = "two", .shapes = {{2, 5, 2}}}}},
+       .cases = [] -> Cases { return {{.name = "two", .shapes = {{2, 5, 2}}}}; }},
       {.name = "BiasSoftmax",
        .doc = "Softmax of a sum, over all axes from one on.",
        .domain = ms,
@@ -375,9 +387,11 @@ std::vector<OpDef> microsoft_tensor_family() {
        .inputs = {{"data", any_float}, {"bias", any_float}},
        .attributes = {{"axis", 1}, {"is_inner_broadcast", {}, true}},
        .define = bias_softmax,
-       .cases = {{.name = "mask",
+       .cases = [] -> Cases {
+         return {{.name = "mask",
                   .shapes = {{2, 2, 3, 4}, {2, 1, 1, 4}},
-                  .attributes = {{"axis", 3}, {"is_inner_broadcast", 1}}}}},
+                  .attributes = {{"axis", 3}, {"is_inner_broadcast", 1}}}};
+       }},
       {.name = "GemmaRotaryEmbedding",
        .doc = "Turns queries and keys by angles.",
        .domain = ms,
@@ -389,8 +403,10 @@ std::vector<OpDef> microsoft_tensor_family() {
                   {"k_rot", any_float}},
        .outputs = {"output1", "output2"},
        .define = gemma_rotary_embedding,
-       .cases = {{.name = "two heads",
-                  .shapes = {{1, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}}}}},
+       .cases = [] -> Cases {
+         return {{.name = "two heads",
+                  .shapes = {{1, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}}}};
+       }},
       {.name = "NGramRepeatBlock",
        .doc = "Scores without the words that would repeat an n-gram.",
        .domain = ms,
@@ -399,19 +415,23 @@ std::vector<OpDef> microsoft_tensor_family() {
        .outputs = {"scores_out"},
        .attributes = {{"ngram_size", {}, true}},
        .define = ngram_repeat_block,
-       .cases = {{.name = "pairs",
+       .cases = [] -> Cases {
+         return {{.name = "pairs",
                   .shapes = {{}, {2, 5}},
                   .attributes = {{"ngram_size", 2}},
-                  .inputs = {int64s({2, 5}, {1, 2, 3, 1, 2, 4, 4, 0, 4, 4})}}}},
+                  .inputs = {int64s({2, 5}, {1, 2, 3, 1, 2, 4, 4, 0, 4, 4})}}};
+       }},
       {.name = "Inverse",
        .doc = "The inverse of matrices.",
        .domain = ms,
        .since = 1,
        .inputs = {{"X", any_float}},
        .define = inverse,
-       .cases = {{.name = "batch",
+       .cases = [] -> Cases {
+         return {{.name = "batch",
                   .inputs = {floats({2, 3, 3},
-                                    {0, 2, 1, 3, 1, -1, 1, 1, 2, 4, 1, 0, -1, 3, 1, 0, 1, 2})}}}},
+                                    {0, 2, 1, 3, 1, -1, 1, 1, 2, 4, 1, 0, -1, 3, 1, 0, 1, 2})}}};
+       }},
       {.name = "BiasDropout",
        .doc = "X plus a bias; in training, drops elements at random; then plus a residual.",
        .domain = ms,
@@ -424,7 +444,7 @@ std::vector<OpDef> microsoft_tensor_family() {
        .outputs = {"output", "mask"},
        .attributes = {{"seed", {}}},
        .define = bias_dropout,
-       .cases = {{.name = "inference", .shapes = {{3, 5}, {5}, {3, 5}}}}},
+       .cases = [] -> Cases { return {{.name = "inference", .shapes = {{3, 5}, {5}, {3, 5}}}}; }},
   };
 }
 

@@ -352,7 +352,8 @@ std::vector<OpDef> microsoft_tokenizer_family() {
                       {"separators", Texts{}},
                       {"tokenexp", ""}},
        .define = tokenizer,
-       .cases = {{.name = "expression",
+       .cases = [=] -> Cases {
+         return {{.name = "expression",
                   .attributes = with({{"tokenexp", "[a-z0-9_]+"}}),
                   .inputs = {texts}},
                  {.name = "words of two letters",
@@ -372,7 +373,8 @@ std::vector<OpDef> microsoft_tokenizer_family() {
                   .inputs = {strings({2}, {"a\nb", ""})}},
                  {.name = "no tokens",
                   .attributes = with({{"separators", Texts{"a"}}, {"mark", 1}}),
-                  .inputs = {strings({2}, {"", "aa"})}}}},
+                  .inputs = {strings({2}, {"", "aa"})}}};
+       }},
   };
 }
 

@@ -67,9 +67,11 @@ std::vector<OpDef> microsoft_word_embedding_family() {
                           {"conv_window_size", {}},
                           {"embedding_size", {}}},
            .define = word_conv_embedding,
-           .cases = {{.name = "words of several lengths",
+           .cases = [=] -> Cases {
+             return {{.name = "words of several lengths",
                       .shapes = {{4, 5}, {4, 1, 2, 3}, {4}, {5, 3}},
-                      .inputs = {words}}}}};
+                      .inputs = {words}}};
+           }}};
 }
 
 }  // namespace gossamer::ops

@@ -119,12 +119,14 @@ std::vector<OpDef> feature_family() {
        .inputs = {{"X", numbers, InputDef::variadic}},
        .attributes = {{"inputdimensions", Numbers{}}},
        .define = feature_vectorizer,
-       .cases = {{.name = "cut and filled",
+       .cases = [] -> Cases {
+         return {{.name = "cut and filled",
                   .shapes = {{3, 2}, {3, 4}, {3, 1}},
                   .attributes = {{"inputdimensions", Numbers{3, 2, 1}}}},
                  {.name = "one axis",
                   .shapes = {{2}, {3}},
-                  .attributes = {{"inputdimensions", Numbers{2, 3}}}}}},
+                  .attributes = {{"inputdimensions", Numbers{2, 3}}}}};
+       }},
       {.name = "Imputer",
        .doc = "X with one value replaced.",
        .domain = ml,
@@ -135,15 +137,17 @@ std::vector<OpDef> feature_family() {
                       {"replaced_value_float", 0.0},
                       {"replaced_value_int64", 0}},
        .define = imputer,
-       .cases = {{.name = "a value a column",
-                  .shapes = {{2, 3}},
-                  .attributes = {{"imputed_value_floats", D{1, 2, 3}},
-                                 {"replaced_value_float", -1.0}},
-                  .inputs = {floats({2, 3}, {-1, 0, -1, 5, -1, 7})}},
-                 {.name = "integers",
-                  .shapes = {{2, 3}},
-                  .attributes = {{"imputed_value_int64s", Numbers{9}}, {"replaced_value_int64", 4}},
-                  .inputs = {int64s({2, 3}, {4, 0, -1, 5, 4, 7})}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "a value a column",
+              .shapes = {{2, 3}},
+              .attributes = {{"imputed_value_floats", D{1, 2, 3}}, {"replaced_value_float", -1.0}},
+              .inputs = {floats({2, 3}, {-1, 0, -1, 5, -1, 7})}},
+             {.name = "integers",
+              .shapes = {{2, 3}},
+              .attributes = {{"imputed_value_int64s", Numbers{9}}, {"replaced_value_int64", 4}},
+              .inputs = {int64s({2, 3}, {4, 0, -1, 5, 4, 7})}}};
+       }},
       {.name = "OneHotEncoder",
        .doc = "1 where an element is the category, else 0, along a new last axis.",
        .domain = ml,
@@ -153,7 +157,8 @@ std::vector<OpDef> feature_family() {
                       {"cats_strings", std::vector<std::string>{}},
                       {"zeros", 1}},
        .define = one_hot_encoder,
-       .cases = {{.name = "integers",
+       .cases = [] -> Cases {
+         return {{.name = "integers",
                   .attributes = {{"cats_int64s", Numbers{3, 7, 5}}},
                   .inputs = {int64s({2, 3}, {3, 5, 4, 7, 7, 3})}},
                  {.name = "strings",
@@ -161,7 +166,8 @@ std::vector<OpDef> feature_family() {
                   .inputs = {strings({4}, {"longer", "b", "", "a"})}},
                  {.name = "all known",
                   .attributes = {{"cats_int64s", Numbers{3, 7, 5}}, {"zeros", 0}},
-                  .inputs = {int64s({4}, {3, 5, 7, 7})}}}},
+                  .inputs = {int64s({4}, {3, 5, 7, 7})}}};
+       }},
   };
 }
 

@@ -225,11 +225,13 @@ std::vector<OpDef> linear_model_family() {
        .attributes =
            {{"coefficients", D{}}, {"intercepts", D{}}, {"post_transform", "NONE"}, {"targets", 1}},
        .define = linear_regressor,
-       .cases = {{.name = "two targets",
-                  .shapes = {{3, 2}},
-                  .attributes = {{"coefficients", D{1, 2, 3, 4}},
-                                 {"intercepts", D{0.5, -1}},
-                                 {"targets", 2}}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "two targets",
+              .shapes = {{3, 2}},
+              .attributes = {
+                  {"coefficients", D{1, 2, 3, 4}}, {"intercepts", D{0.5, -1}}, {"targets", 2}}}};
+       }},
       {.name = "LinearClassifier",
        .doc = "A linear model's class, and its scores.",
        .domain = ml,
@@ -243,12 +245,14 @@ std::vector<OpDef> linear_model_family() {
                       {"multi_class", 0},
                       {"post_transform", "NONE"}},
        .define = linear_classifier,
-       .cases = {{.name = "three classes",
+       .cases = [] -> Cases {
+         return {{.name = "three classes",
                   .shapes = {{4, 2}},
                   .attributes = {{"classlabels_ints", Numbers{7, 3, 5}},
                                  {"coefficients", D{1, -2, 3, 4, 0.5, 1}},
                                  {"intercepts", D{0, 1, -1}},
-                                 {"post_transform", "SOFTMAX"}}}}},
+                                 {"post_transform", "SOFTMAX"}}}};
+       }},
       {.name = "Normalizer",
        .doc = "Divides rows by their norm.",
        .domain = ml,
@@ -256,8 +260,10 @@ std::vector<OpDef> linear_model_family() {
        .inputs = {{"X", numbers}},
        .attributes = {{"norm", "MAX"}},
        .define = normalizer,
-       .cases = {{.name = "euclid", .shapes = {{3, 4}}, .attributes = {{"norm", "L2"}}},
-                 {.name = "sum", .shapes = {{2, 5}}, .attributes = {{"norm", "L1"}}}}},
+       .cases = [] -> Cases {
+         return {{.name = "euclid", .shapes = {{3, 4}}, .attributes = {{"norm", "L2"}}},
+                 {.name = "sum", .shapes = {{2, 5}}, .attributes = {{"norm", "L1"}}}};
+       }},
       {.name = "Scaler",
        .doc = "(x - offset) * scale.",
        .domain = ml,
@@ -265,9 +271,11 @@ std::vector<OpDef> linear_model_family() {
        .inputs = {{"X", numbers}},
        .attributes = {{"offset", D{}}, {"scale", D{}}},
        .define = scaler,
-       .cases = {{.name = "columns",
+       .cases = [] -> Cases {
+         return {{.name = "columns",
                   .shapes = {{3, 2}},
-                  .attributes = {{"offset", D{1, 2}}, {"scale", D{0.5, 2}}}}}},
+                  .attributes = {{"offset", D{1, 2}}, {"scale", D{0.5, 2}}}}};
+       }},
       {.name = "ArrayFeatureExtractor",
        .doc = "Columns of X at indices.",
        .domain = ml,
@@ -275,10 +283,12 @@ std::vector<OpDef> linear_model_family() {
        .inputs = {{"X", numbers | strings_only}, {"Y", only(DType::i64)}},
        .outputs = {"Z"},
        .define = feature_extractor,
-       .cases = {{.name = "columns", .shapes = {{3, 4}}, .inputs = {{}, int64s({1, 2}, {3, 0})}},
+       .cases = [] -> Cases {
+         return {{.name = "columns", .shapes = {{3, 4}}, .inputs = {{}, int64s({1, 2}, {3, 0})}},
                  {.name = "indices of any shape",
                   .shapes = {{5}},
-                  .inputs = {{}, int64s({3, 1}, {4, 0, 2})}}}},
+                  .inputs = {{}, int64s({3, 1}, {4, 0, 2})}}};
+       }},
       {.name = "ZipMap",
        .doc = "The scores themselves: [samples, classes] in the labels' order, instead of a list "
               "of maps.",
@@ -291,7 +301,7 @@ std::vector<OpDef> linear_model_family() {
          b.output(0, b.input(0));
          return {};
        },
-       .cases = {{.name = "scores", .shapes = {{3, 2}}}}},
+       .cases = [] -> Cases { return {{.name = "scores", .shapes = {{3, 2}}}}; }},
       {.name = "Binarizer",
        .doc = "1 above a threshold, 0 elsewhere.",
        .domain = ml,
@@ -299,7 +309,9 @@ std::vector<OpDef> linear_model_family() {
        .inputs = {{"X", numbers}},
        .attributes = {{"threshold", 0.0}},
        .define = binarizer,
-       .cases = {{.name = "half", .shapes = {{3, 4}}, .attributes = {{"threshold", 0.5}}}}},
+       .cases = [] -> Cases {
+         return {{.name = "half", .shapes = {{3, 4}}, .attributes = {{"threshold", 0.5}}}};
+       }},
   };
 }
 

@@ -322,18 +322,20 @@ std::vector<OpDef> support_vector_family() {
                       {"rho", D{}},
                       {"support_vectors", D{}}},
        .define = regressor,
-       .cases =
-           {{.name = "polynomial",
-             .shapes = {{4, 2}},
-             .attributes = {{"coefficients", D{0.5, -1, 2}},
-                            {"kernel_params", D{0.5, 1, 3}},
-                            {"kernel_type", "POLY"},
-                            {"n_supports", 3},
-                            {"rho", D{0.25}},
-                            {"support_vectors", D{1, 2, -1, 0.5, 0.25, -2}}}},
-            {.name = "linear, one class",
-             .shapes = {{5, 2}},
-             .attributes = {{"coefficients", D{0.5, -1}}, {"one_class", 1}, {"rho", D{0.25}}}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "polynomial",
+              .shapes = {{4, 2}},
+              .attributes = {{"coefficients", D{0.5, -1, 2}},
+                             {"kernel_params", D{0.5, 1, 3}},
+                             {"kernel_type", "POLY"},
+                             {"n_supports", 3},
+                             {"rho", D{0.25}},
+                             {"support_vectors", D{1, 2, -1, 0.5, 0.25, -2}}}},
+             {.name = "linear, one class",
+              .shapes = {{5, 2}},
+              .attributes = {{"coefficients", D{0.5, -1}}, {"one_class", 1}, {"rho", D{0.25}}}}};
+       }},
       {.name = "SVMClassifier",
        .doc =
            "The class that most pairs of classes decide for, and scores or shares. String labels "
@@ -354,14 +356,16 @@ std::vector<OpDef> support_vector_family() {
                       {"support_vectors", D{}},
                       {"vectors_per_class", Numbers{}}},
        .define = classifier,
-       .cases = {{.name = "three classes", .shapes = {{6, 2}}, .attributes = three},
+       .cases = [=] -> Cases {
+         return {{.name = "three classes", .shapes = {{6, 2}}, .attributes = three},
                  {.name = "shares", .shapes = {{6, 2}}, .attributes = likely},
                  {.name = "linear",
                   .shapes = {{4, 2}},
                   .attributes = {{"classlabels_ints", Numbers{0, 1, 2}},
                                  {"coefficients", D{1, -2, 0.5, 1, -1, 0.25}},
                                  {"post_transform", "SOFTMAX"},
-                                 {"rho", D{0.5, 0.5, 0.5}}}}}},
+                                 {"rho", D{0.5, 0.5, 0.5}}}}};
+       }},
   };
 }
 

@@ -221,14 +221,16 @@ std::vector<OpDef> tree_ensemble_family() {
        .inputs = {{"X", only(DType::f32) | only(DType::f64) | only(DType::f16)}},
        .attributes = attributes,
        .define = tree_ensemble,
-       .cases = {{.name = "members",
+       .cases = [=] -> Cases {
+         return {{.name = "members",
                   .attributes = members,
                   .inputs = {floats({6, 2}, {1.5f, 2, 12, 1, 7, 0, -1, 1, nan, 2, 3, 3})}},
                  {.name = "forest",
                   .attributes = forest,
                   .inputs = {floats({4, 2}, {1, 0, 0, -1, 0.25f, nan, nan, nan})}},
                  {.name = "least", .shapes = {{5, 2}}, .attributes = least},
-                 {.name = "mean", .shapes = {{5, 2}}, .attributes = mean}}},
+                 {.name = "mean", .shapes = {{5, 2}}, .attributes = mean}};
+       }},
   };
 }
 

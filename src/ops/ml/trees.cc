@@ -224,7 +224,9 @@ std::vector<OpDef> tree_family() {
                                         {"target_weights", D{}},
                                         {"target_weights_as_tensor", {}}}),
        .define = tree_regressor,
-       .cases = {{.name = "two targets", .shapes = {{5, 2}}, .attributes = regression}}},
+       .cases = [=] -> Cases {
+         return {{.name = "two targets", .shapes = {{5, 2}}, .attributes = regression}};
+       }},
       {.name = "TreeEnsembleClassifier",
        .doc = "The class that the leaves reached vote for, and its scores.",
        .domain = "ai.onnx.ml",
@@ -239,7 +241,9 @@ std::vector<OpDef> tree_family() {
                                         {"classlabels_int64s", Numbers{}},
                                         {"classlabels_strings", std::vector<std::string>{}}}),
        .define = tree_classifier,
-       .cases = {{.name = "two classes", .shapes = {{5, 2}}, .attributes = classification}}},
+       .cases = [=] -> Cases {
+         return {{.name = "two classes", .shapes = {{5, 2}}, .attributes = classification}};
+       }},
   };
 }
 

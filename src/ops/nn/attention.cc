@@ -241,28 +241,31 @@ std::vector<OpDef> attention_family() {
                       {"softcap", 0.0},
                       {"softmax_precision", {}}},
        .define = attention,
-       .cases =
-           {{.name = "plain", .shapes = {{2, 3, 4, 8}, {2, 3, 6, 8}, {2, 3, 6, 8}}, .outputs = 1},
-            {.name = "flat, grouped heads",
-             .shapes = {{1, 4, 12}, {1, 5, 6}, {1, 5, 10}},
-             .attributes = {{"q_num_heads", 4}, {"kv_num_heads", 2}},
-             .outputs = 1},
-            {.name = "causal",
-             .shapes = {{1, 2, 5, 4}, {1, 2, 5, 4}, {1, 2, 5, 4}},
-             .attributes = {{"is_causal", 1}},
-             .outputs = 1},
-            {.name = "mask and past",
-             .shapes =
-                 {{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}, {3, 5}, {1, 2, 2, 4}, {1, 2, 2, 4}},
-             .attributes = {{"softcap", 2.0}}},
-            {.name = "window, past",
-             .shapes = {{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}, none, {1, 2, 4, 4}, {1, 2, 4, 4}},
-             .attributes = {{"left_window_size", 2}, {"right_window_size", 1}},
-             .outputs = 1},
-            {.name = "softmax in half",
-             .shapes = {{1, 2, 5, 4}, {1, 2, 5, 4}, {1, 2, 5, 4}},
-             .attributes = {{"softmax_precision", 10}},
-             .outputs = 1}}},
+       .cases = [=] -> Cases {
+         return {
+             {.name = "plain", .shapes = {{2, 3, 4, 8}, {2, 3, 6, 8}, {2, 3, 6, 8}}, .outputs = 1},
+             {.name = "flat, grouped heads",
+              .shapes = {{1, 4, 12}, {1, 5, 6}, {1, 5, 10}},
+              .attributes = {{"q_num_heads", 4}, {"kv_num_heads", 2}},
+              .outputs = 1},
+             {.name = "causal",
+              .shapes = {{1, 2, 5, 4}, {1, 2, 5, 4}, {1, 2, 5, 4}},
+              .attributes = {{"is_causal", 1}},
+              .outputs = 1},
+             {.name = "mask and past",
+              .shapes =
+                  {{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}, {3, 5}, {1, 2, 2, 4}, {1, 2, 2, 4}},
+              .attributes = {{"softcap", 2.0}}},
+             {.name = "window, past",
+              .shapes =
+                  {{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}, none, {1, 2, 4, 4}, {1, 2, 4, 4}},
+              .attributes = {{"left_window_size", 2}, {"right_window_size", 1}},
+              .outputs = 1},
+             {.name = "softmax in half",
+              .shapes = {{1, 2, 5, 4}, {1, 2, 5, 4}, {1, 2, 5, 4}},
+              .attributes = {{"softmax_precision", 10}},
+              .outputs = 1}};
+       }},
       {.name = "RotaryEmbedding",
        .doc = "Turns pairs of elements by angles of their position.",
        .since = 23,
@@ -272,7 +275,8 @@ std::vector<OpDef> attention_family() {
                   {"position_ids", only(DType::i64), InputDef::optional}},
        .attributes = {{"interleaved", 0}, {"num_heads", 0}, {"rotary_embedding_dim", 0}},
        .define = rotary_embedding,
-       .cases = {{.name = "halves",
+       .cases = [] -> Cases {
+         return {{.name = "halves",
                   .shapes = {{1, 2, 3, 8}, {5, 4}, {5, 4}},
                   .inputs = {{}, {}, {}, int64s({1, 3}, {0, 4, 2})}},
                  {.name = "interleaved",
@@ -280,7 +284,8 @@ std::vector<OpDef> attention_family() {
                   .attributes = {{"interleaved", 1}, {"num_heads", 2}}},
                  {.name = "part",
                   .shapes = {{1, 2, 3, 8}, {1, 3, 2}, {1, 3, 2}},
-                  .attributes = {{"rotary_embedding_dim", 4}}}}},
+                  .attributes = {{"rotary_embedding_dim", 4}}}};
+       }},
   };
 }
 

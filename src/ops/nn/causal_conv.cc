@@ -58,11 +58,13 @@ std::vector<OpDef> causal_conv_family() {
        .outputs = {"output", "present_state"},
        .attributes = {{"activation", "none"}},
        .define = causal_conv,
-       .cases = {{.name = "fresh", .shapes = {{2, 3, 5}, {3, 1, 3}}},
+       .cases = [=] -> Cases {
+         return {{.name = "fresh", .shapes = {{2, 3, 5}, {3, 1, 3}}},
                  {.name = "silu",
                   .shapes = {{1, 4, 6}, {4, 1, 4}, {4}, {1, 4, 3}},
                   .attributes = {{"activation", "silu"}}},
-                 {.name = "decode", .shapes = {{2, 3, 1}, {3, 1, 4}, none, {2, 3, 3}}}}},
+                 {.name = "decode", .shapes = {{2, 3, 1}, {3, 1, 4}, none, {2, 3, 3}}}};
+       }},
   };
 }
 

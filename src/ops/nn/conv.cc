@@ -105,7 +105,8 @@ std::vector<OpDef> conv_family() {
        .quantized = {{.name = "QLinearConv",
                       .operands = {{}, [](const Attributes&, int) { return 0; }},
                       .addend = 8}},
-       .cases = {{.name = "plain", .shapes = {{1, 3, 7, 7}, {5, 3, 3, 3}, {5}}},
+       .cases = [] -> Cases {
+         return {{.name = "plain", .shapes = {{1, 3, 7, 7}, {5, 3, 3, 3}, {5}}},
                  {.name = "padded",
                   .shapes = {{2, 3, 6, 7}, {4, 3, 3, 3}},
                   .attributes = {{"pads", N{1, 1, 1, 1}}}},
@@ -129,7 +130,8 @@ std::vector<OpDef> conv_family() {
                  {.name = "one axis",
                   .shapes = {{2, 3, 11}, {4, 3, 3}, {4}},
                   .attributes = {{"auto_pad", "SAME_LOWER"}, {"strides", N{2}}}},
-                 {.name = "three axes", .shapes = {{1, 2, 4, 4, 4}, {3, 2, 2, 2, 2}}}}},
+                 {.name = "three axes", .shapes = {{1, 2, 4, 4, 4}, {3, 2, 2, 2, 2}}}};
+       }},
       {.name = "ConvInteger",
        .doc = "Convolution of 8-bit integers less their zero points, in 32 bits.",
        .since = 10,
@@ -140,7 +142,8 @@ std::vector<OpDef> conv_family() {
        .outputs = {"y"},
        .attributes = window_attributes({{"group", 1}}),
        .define = conv_integer,
-       .cases = {{.name = "zero point",
+       .cases = [] -> Cases {
+         return {{.name = "zero point",
                   .shapes = {{1, 2, 5, 5}, {3, 2, 3, 3}},
                   .attributes = {{"pads", N{1, 1, 1, 1}}},
                   .inputs = {{}, {}, uint8s({}, {7})},
@@ -158,7 +161,8 @@ std::vector<OpDef> conv_family() {
                   .shapes = {{1, 1, 4, 5}, {2, 1, 2, 2}},
                   .dtype = DType::i8,
                   .low = -9,
-                  .high = 9}}},
+                  .high = 9}};
+       }},
   };
 }
 

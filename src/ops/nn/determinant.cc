@@ -83,10 +83,12 @@ std::vector<OpDef> determinant_family() {
        .since = 22,
        .inputs = {{"X", any_float}},
        .define = det,
-       .cases = {{.name = "pair", .shapes = {{2, 2}}},
+       .cases = [] -> Cases {
+         return {{.name = "pair", .shapes = {{2, 2}}},
                  {.name = "batch", .shapes = {{2, 3, 4, 4}}},
                  {.name = "pivots", .inputs = {floats({3, 3}, {0, 2, 1, 3, 0, 1, 1, 1, 0})}},
-                 {.name = "singular", .inputs = {floats({3, 3}, {0, 2, 1, 0, 0, 1, 0, 1, 0})}}}},
+                 {.name = "singular", .inputs = {floats({3, 3}, {0, 2, 1, 0, 0, 1, 0, 1, 0})}}};
+       }},
   };
 }
 

@@ -84,14 +84,16 @@ std::vector<OpDef> flex_attention_family() {
        .attributes = {{"scale", {}}, {"softmax_precision", {}}},
        .regions = {"score_mod", "prob_mod"},
        .define = flex_attention,
-       .cases = {{.name = "plain", .shapes = {{2, 2, 4, 8}, {2, 2, 6, 8}, {2, 2, 6, 5}}},
+       .cases = [] -> Cases {
+         return {{.name = "plain", .shapes = {{2, 2, 4, 8}, {2, 2, 6, 8}, {2, 2, 6, 5}}},
                  {.name = "grouped heads, scale",
                   .shapes = {{1, 4, 3, 4}, {1, 2, 5, 4}, {1, 2, 5, 4}},
                   .attributes = {{"scale", 0.25}}},
                  {.name = "half, in half",
                   .shapes = {{1, 2, 3, 4}, {1, 2, 5, 4}, {1, 2, 5, 4}},
                   .attributes = {{"softmax_precision", 10}},
-                  .dtype = DType::f16}}},
+                  .dtype = DType::f16}};
+       }},
   };
 }
 

@@ -119,7 +119,8 @@ std::vector<OpDef> fold_family() {
        .outputs = {"output"},
        .attributes = {{"dilations", N{}}, {"pads", N{}}, {"strides", N{}}},
        .define = col2im,
-       .cases = {{.name = "tiles", .shapes = {{1, 5, 5}}, .inputs = shapes({5, 5}, {1, 5})},
+       .cases = [=] -> Cases {
+         return {{.name = "tiles", .shapes = {{1, 5, 5}}, .inputs = shapes({5, 5}, {1, 5})},
                  {.name = "overlapping",
                   .shapes = {{2, 18, 12}},
                   .attributes = {{"dilations", N{1, 2}}, {"pads", N{0, 1, 1, 1}}},
@@ -127,7 +128,8 @@ std::vector<OpDef> fold_family() {
                  {.name = "strided",
                   .shapes = {{1, 4, 9}},
                   .attributes = {{"strides", N{2, 2}}},
-                  .inputs = shapes({6, 7}, {2, 2})}}},
+                  .inputs = shapes({6, 7}, {2, 2})}};
+       }},
       {.name = "MaxUnpool",
        .doc = "Puts MaxPool's elements back where they were, 0 elsewhere.",
        .since = 22,
@@ -135,19 +137,20 @@ std::vector<OpDef> fold_family() {
        .outputs = {"output"},
        .attributes = {{"kernel_shape", N{}, true}, {"pads", N{}}, {"strides", N{}}},
        .define = max_unpool,
-       .cases =
-           {{.name = "quarters",
-             .shapes = {{1, 1, 2, 2}},
-             .attributes = {{"kernel_shape", N{2, 2}}, {"strides", N{2, 2}}},
-             .inputs = {{}, int64s({1, 1, 2, 2}, {5, 7, 13, 15})}},
-            {.name = "overlapping",
-             .attributes = {{"kernel_shape", N{3}}},
-             .inputs = {floats({1, 2, 3}, {4, 4, 3, 1, 2, 2}),
-                        int64s({1, 2, 3}, {2, 2, 4, 5, 7, 7})}},
-            {.name = "larger",
-             .shapes = {{1, 1, 2, 2}},
-             .attributes = {{"kernel_shape", N{2, 2}}, {"strides", N{2, 2}}},
-             .inputs = {{}, int64s({1, 1, 2, 2}, {5, 7, 13, 15}), int64s({4}, {1, 1, 5, 5})}}}},
+       .cases = [] -> Cases {
+         return {{.name = "quarters",
+                  .shapes = {{1, 1, 2, 2}},
+                  .attributes = {{"kernel_shape", N{2, 2}}, {"strides", N{2, 2}}},
+                  .inputs = {{}, int64s({1, 1, 2, 2}, {5, 7, 13, 15})}},
+                 {.name = "overlapping",
+                  .attributes = {{"kernel_shape", N{3}}},
+                  .inputs = {floats({1, 2, 3}, {4, 4, 3, 1, 2, 2}),
+                             int64s({1, 2, 3}, {2, 2, 4, 5, 7, 7})}},
+                 {.name = "larger",
+                  .shapes = {{1, 1, 2, 2}},
+                  .attributes = {{"kernel_shape", N{2, 2}}, {"strides", N{2, 2}}},
+                  .inputs = {{}, int64s({1, 1, 2, 2}, {5, 7, 13, 15}), int64s({4}, {1, 1, 5, 5})}}};
+       }},
   };
 }
 

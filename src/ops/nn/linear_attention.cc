@@ -143,7 +143,8 @@ std::vector<OpDef> linear_attention_family() {
                       {"scale", 0.0},
                       {"update_rule", "gated_delta"}},
        .define = linear_attention,
-       .cases = {{.name = "linear",
+       .cases = [=] -> Cases {
+         return {{.name = "linear",
                   .shapes = {{1, 3, 8}, {1, 3, 8}, {1, 3, 6}},
                   .attributes = with(2, 2, "linear")},
                  {.name = "decode",
@@ -155,7 +156,8 @@ std::vector<OpDef> linear_attention_family() {
                   .shapes = {{1, 4, 8}, {1, 4, 4}, {1, 4, 4}, none, {1, 4, 4}, {1, 4, 1}},
                   .attributes = with(2, 1, "gated_delta"),
                   .low = -1,
-                  .high = 1}}},
+                  .high = 1}};
+       }},
   };
 }
 

@@ -123,7 +123,8 @@ std::vector<OpDef> matmul_family() {
        .define = matmul,
        .quantized = {{.name = "QLinearMatMul",
                       .operands = {{}, [](const Attributes&, int rank) { return rank - 1; }}}},
-       .cases = {{.name = "matrices", .shapes = {{5, 7}, {7, 3}}},
+       .cases = [] -> Cases {
+         return {{.name = "matrices", .shapes = {{5, 7}, {7, 3}}},
                  {.name = "batches", .shapes = {{2, 3, 4}, {2, 4, 5}}},
                  {.name = "broadcast", .shapes = {{2, 1, 3, 4}, {3, 4, 5}}},
                  {.name = "vectors", .shapes = {{7}, {7}}},
@@ -133,7 +134,8 @@ std::vector<OpDef> matmul_family() {
                   .shapes = {{3, 4}, {4, 5}},
                   .dtype = DType::i32,
                   .low = -9,
-                  .high = 9}}},
+                  .high = 9}};
+       }},
       {.name = "Gemm",
        .doc = "alpha * A * B + beta * C, with A and B transposed if asked.",
        .since = 13,
@@ -152,7 +154,8 @@ std::vector<OpDef> matmul_family() {
                                      return turned && *turned != 0 ? 0 : 1;
                                    }},
                       .addend = 6}},
-       .cases = {{.name = "bias row", .shapes = {{3, 5}, {5, 7}, {7}}},
+       .cases = [] -> Cases {
+         return {{.name = "bias row", .shapes = {{3, 5}, {5, 7}, {7}}},
                  {.name = "integers by fractions",
                   .shapes = {{3, 5}, {5, 7}, {7}},
                   .attributes = {{"alpha", 0.25}, {"beta", 0.35}},
@@ -164,7 +167,8 @@ std::vector<OpDef> matmul_family() {
                   .attributes = {{"transA", 1}, {"transB", 1}, {"alpha", 0.5}, {"beta", 2.0}}},
                  {.name = "vector", .shapes = {{5}, {5, 7}, {7}}},
                  {.name = "no bias", .shapes = {{2, 9}, {4, 9}}, .attributes = {{"transB", 1}}},
-                 {.name = "scalar bias", .shapes = {{1, 4}, {4, 3}, {}}}}},
+                 {.name = "scalar bias", .shapes = {{1, 4}, {4, 3}, {}}}};
+       }},
       {.name = "Einsum",
        .doc = "Sums of products over named axes.",
        .since = 28,
@@ -172,21 +176,22 @@ std::vector<OpDef> matmul_family() {
        .outputs = {"Output"},
        .attributes = {{"equation", {}, true}},
        .define = einsum,
-       .cases = {{.name = "product",
-                  .shapes = {{3, 4}, {4, 5}},
-                  .attributes = {{"equation", "ij,jk->ik"}}},
-                 {.name = "batches",
-                  .shapes = {{2, 3, 4}, {2, 4, 5}},
-                  .attributes = {{"equation", "bij,bjk->bik"}}},
-                 {.name = "ellipsis",
-                  .shapes = {{2, 3, 4}, {4, 5}},
-                  .attributes = {{"equation", "...ij,jk->...ik"}}},
-                 {.name = "implicit",
-                  .shapes = {{3, 4}, {4}},
-                  .attributes = {{"equation", "ij, j"}}},
-                 {.name = "transpose", .shapes = {{3, 4}}, .attributes = {{"equation", "ij->ji"}}},
-                 {.name = "diagonal", .shapes = {{4, 4}}, .attributes = {{"equation", "ii->i"}}},
-                 {.name = "sum", .shapes = {{3, 4}}, .attributes = {{"equation", "ij->i"}}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "product",
+              .shapes = {{3, 4}, {4, 5}},
+              .attributes = {{"equation", "ij,jk->ik"}}},
+             {.name = "batches",
+              .shapes = {{2, 3, 4}, {2, 4, 5}},
+              .attributes = {{"equation", "bij,bjk->bik"}}},
+             {.name = "ellipsis",
+              .shapes = {{2, 3, 4}, {4, 5}},
+              .attributes = {{"equation", "...ij,jk->...ik"}}},
+             {.name = "implicit", .shapes = {{3, 4}, {4}}, .attributes = {{"equation", "ij, j"}}},
+             {.name = "transpose", .shapes = {{3, 4}}, .attributes = {{"equation", "ij->ji"}}},
+             {.name = "diagonal", .shapes = {{4, 4}}, .attributes = {{"equation", "ii->i"}}},
+             {.name = "sum", .shapes = {{3, 4}}, .attributes = {{"equation", "ij->i"}}}};
+       }},
       {.name = "MatMulInteger",
        .doc = "Product of 8-bit matrices less their zero points, in 32 bits.",
        .since = 10,
@@ -195,7 +200,8 @@ std::vector<OpDef> matmul_family() {
                   {"a_zero_point", bytes, InputDef::optional},
                   {"b_zero_point", bytes, InputDef::optional}},
        .define = matmul_integer,
-       .cases = {{.name = "zero points",
+       .cases = [] -> Cases {
+         return {{.name = "zero points",
                   .shapes = {{4, 3}, {3, 2}},
                   .inputs = {{}, {}, uint8s({}, {12}), uint8s({}, {3})},
                   .dtype = DType::u8,
@@ -218,7 +224,8 @@ std::vector<OpDef> matmul_family() {
                   .inputs = {{}, {}, uint8s({}, {255}), uint8s({}, {0})},
                   .dtype = DType::u8,
                   .low = 0,
-                  .high = 255}}},
+                  .high = 255}};
+       }},
   };
 }
 

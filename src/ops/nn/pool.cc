@@ -198,50 +198,61 @@ OpDef global(std::string name, std::string doc, Result<> (*define)(Builder&),
           .attributes = std::move(attributes),
           .define = define,
           .quantized = std::move(quantized),
-          .cases = {{.name = "image", .shapes = {{2, 3, 5, 7}}},
+          .cases = [] -> Cases {
+            return {{.name = "image", .shapes = {{2, 3, 5, 7}}},
                     {.name = "line", .shapes = {{1, 4, 9}}},
-                    {.name = "one", .shapes = {{1, 8, 1, 1}}}}};
+                    {.name = "one", .shapes = {{1, 8, 1, 1}}}};
+          }};
+}
+
+using N = Numbers;
+
+// Attributes of a case: a square window of this width, and more.
+Attributes window(int64_t width, Attributes more = {}) {
+  more.insert({"kernel_shape", N{width, width}});
+  return more;
+}
+
+Cases pool_cases() {
+  return {{.name = "plain", .shapes = {{1, 2, 6, 7}}, .attributes = window(2)},
+          {.name = "strided",
+           .shapes = {{2, 3, 8, 8}},
+           .attributes = window(2, {{"strides", N{2, 2}}})},
+          {.name = "padded",
+           .shapes = {{1, 3, 7, 7}},
+           .attributes = window(3, {{"strides", N{2, 2}}, {"pads", N{1, 1, 1, 1}}})},
+          {.name = "same",
+           .shapes = {{1, 2, 5, 6}},
+           .attributes = window(3, {{"auto_pad", "SAME_UPPER"}, {"strides", N{2, 2}}})},
+          {.name = "ceil",
+           .shapes = {{1, 1, 6, 6}},
+           .attributes = window(3, {{"ceil_mode", 1}, {"strides", N{2, 2}}})},
+          {.name = "dilated",
+           .shapes = {{1, 2, 7, 7}},
+           .attributes = window(2, {{"dilations", N{2, 2}}, {"pads", N{1, 0, 1, 1}}})},
+          {.name = "line", .shapes = {{2, 3, 9}}, .attributes = {{"kernel_shape", N{3}}}},
+          {.name = "volume",
+           .shapes = {{1, 1, 4, 4, 4}},
+           .attributes = {{"kernel_shape", N{2, 2, 2}}}}};
+}
+
+Cases average_pool_cases() {
+  Cases cases = pool_cases();
+  cases.push_back({.name = "count padding",
+                   .shapes = {{1, 2, 5, 5}},
+                   .attributes = window(3, {{"pads", N{1, 1, 1, 1}}, {"count_include_pad", 1}})});
+  cases.push_back({.name = "count padding, ceil",
+                   .shapes = {{1, 1, 6, 6}},
+                   .attributes = window(3, {{"pads", N{1, 1, 0, 0}},
+                                            {"count_include_pad", 1},
+                                            {"ceil_mode", 1},
+                                            {"strides", N{2, 2}}})});
+  return cases;
 }
 
 }  // namespace
 
 std::vector<OpDef> pool_family() {
-  using N = Numbers;
-  Attributes k2 = {{"kernel_shape", N{2, 2}}}, k3 = {{"kernel_shape", N{3, 3}}};
-  auto with = [](Attributes base, Attributes more) {
-    more.insert(base.begin(), base.end());
-    return more;
-  };
-  std::vector<Case> cases = {
-      {.name = "plain", .shapes = {{1, 2, 6, 7}}, .attributes = k2},
-      {.name = "strided", .shapes = {{2, 3, 8, 8}}, .attributes = with(k2, {{"strides", N{2, 2}}})},
-      {.name = "padded",
-       .shapes = {{1, 3, 7, 7}},
-       .attributes = with(k3, {{"strides", N{2, 2}}, {"pads", N{1, 1, 1, 1}}})},
-      {.name = "same",
-       .shapes = {{1, 2, 5, 6}},
-       .attributes = with(k3, {{"auto_pad", "SAME_UPPER"}, {"strides", N{2, 2}}})},
-      {.name = "ceil",
-       .shapes = {{1, 1, 6, 6}},
-       .attributes = with(k3, {{"ceil_mode", 1}, {"strides", N{2, 2}}})},
-      {.name = "dilated",
-       .shapes = {{1, 2, 7, 7}},
-       .attributes = with(k2, {{"dilations", N{2, 2}}, {"pads", N{1, 0, 1, 1}}})},
-      {.name = "line", .shapes = {{2, 3, 9}}, .attributes = {{"kernel_shape", N{3}}}},
-      {.name = "volume",
-       .shapes = {{1, 1, 4, 4, 4}},
-       .attributes = {{"kernel_shape", N{2, 2, 2}}}}};
-  std::vector<Case> average_cases = cases;
-  average_cases.push_back(
-      {.name = "count padding",
-       .shapes = {{1, 2, 5, 5}},
-       .attributes = with(k3, {{"pads", N{1, 1, 1, 1}}, {"count_include_pad", 1}})});
-  average_cases.push_back({.name = "count padding, ceil",
-                           .shapes = {{1, 1, 6, 6}},
-                           .attributes = with(k3, {{"pads", N{1, 1, 0, 0}},
-                                                   {"count_include_pad", 1},
-                                                   {"ceil_mode", 1},
-                                                   {"strides", N{2, 2}}})});
   return {
       {.name = "MaxPool",
        .doc = "The largest element of each window, and where it is.",
@@ -250,24 +261,26 @@ std::vector<OpDef> pool_family() {
        .outputs = {"Y", "Indices"},
        .attributes = window_attributes({{"ceil_mode", 0}, {"storage_order", 0}}),
        .define = max_pool,
-       .cases = cases},
+       .cases = pool_cases},
       {.name = "AveragePool",
        .doc = "The mean of each window; padding counts if asked.",
        .since = 22,
        .inputs = {{"X", any_float}},
        .attributes = window_attributes({{"ceil_mode", 0}, {"count_include_pad", 0}}),
        .define = average_pool,
-       .cases = average_cases},
+       .cases = average_pool_cases},
       {.name = "LpPool",
        .doc = "The p-norm of each window.",
        .since = 22,
        .inputs = {{"X", any_float}},
        .attributes = window_attributes({{"ceil_mode", 0}, {"p", 2}}),
        .define = lp_pool,
-       .cases = {{.name = "plain", .shapes = {{1, 2, 6, 7}}, .attributes = k2},
+       .cases = [] -> Cases {
+         return {{.name = "plain", .shapes = {{1, 2, 6, 7}}, .attributes = window(2)},
                  {.name = "cube",
                   .shapes = {{1, 3, 5, 5}},
-                  .attributes = with(k3, {{"p", 3}, {"pads", N{1, 1, 1, 1}}})}}},
+                  .attributes = window(3, {{"p", 3}, {"pads", N{1, 1, 1, 1}}})}};
+       }},
       global("GlobalAveragePool", "The mean of each channel.", global_average, {},
              {{std::string(microsoft), "QLinearGlobalAveragePool", {{}}}}),
       global("GlobalMaxPool", "The largest element of each channel.", global_max),

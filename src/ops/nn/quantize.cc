@@ -273,7 +273,8 @@ std::vector<OpDef> quantize_family() {
        .attributes =
            {{"axis", 1}, {"block_size", 0}, {"output_dtype", 0}, {"precision", 0}, {"saturate", 1}},
        .define = quantize_linear,
-       .cases = {{.name = "tensor",
+       .cases = [] -> Cases {
+         return {{.name = "tensor",
                   .shapes = {{3, 5}},
                   .inputs = quantization(0.02f, uint8s({}, {128}))},
                  {.name = "axis",
@@ -307,7 +308,8 @@ std::vector<OpDef> quantize_family() {
                  {.name = "divided in f16",
                   .shapes = {{4, 9}},
                   .attributes = {{"precision", 10}},
-                  .inputs = {{}, floats({}, {0.0123f})}}}},
+                  .inputs = {{}, floats({}, {0.0123f})}}};
+       }},
       {.name = "DequantizeLinear",
        .doc = "(x - zero point) * scale.",
        .since = 28,
@@ -317,7 +319,8 @@ std::vector<OpDef> quantize_family() {
        .outputs = {"y"},
        .attributes = {{"axis", 1}, {"block_size", 0}, {"output_dtype", 0}},
        .define = dequantize_linear,
-       .cases = {{.name = "tensor",
+       .cases = [] -> Cases {
+         return {{.name = "tensor",
                   .shapes = {{3, 5}},
                   .inputs = quantization(0.02f, uint8s({}, {128})),
                   .dtype = DType::u8,
@@ -356,23 +359,27 @@ std::vector<OpDef> quantize_family() {
                   .shapes = {{2, 6}},
                   .attributes = {{"output_dtype", 1}, {"block_size", 3}},
                   .inputs = {{}, codes(DType::f8e8m0, {2, 2}, {127, 126, 125, 128})},
-                  .dtype = DType::f4e2m1}}},
+                  .dtype = DType::f4e2m1}};
+       }},
       {.name = "DynamicQuantizeLinear",
        .doc = "Quantises to u8 by the range of the values themselves.",
        .since = 11,
        .inputs = {{"x", only(DType::f32)}},
        .outputs = {"y", "y_scale", "y_zero_point"},
        .define = dynamic_quantize_linear,
-       .cases = {{.name = "both signs", .shapes = {{3, 5}}},
+       .cases = [] -> Cases {
+         return {{.name = "both signs", .shapes = {{3, 5}}},
                  {.name = "positive", .shapes = {{7}}, .low = 1, .high = 4},
-                 {.name = "silence", .inputs = {floats({2, 3}, {0, 0, 0, 0, 0, 0})}}}},
+                 {.name = "silence", .inputs = {floats({2, 3}, {0, 0, 0, 0, 0, 0})}}};
+       }},
       {.name = "QLinearMatMul",
        .doc = "Product of quantised matrices, quantised.",
        .since = 21,
        .inputs = product_inputs,
        .outputs = {"y"},
        .define = qlinear_matmul,
-       .cases = {{.name = "tensor",
+       .cases = [] -> Cases {
+         return {{.name = "tensor",
                   .shapes = {{2, 4}, {}, {}, {4, 3}},
                   .inputs = {{},
                              floats({1}, {0.0066f}),
@@ -390,7 +397,8 @@ std::vector<OpDef> quantize_family() {
                              floats({}, {0.5f}), codes(DType::f8e4m3fn, {}, {0}),
                              codes(DType::f8e4m3fn, {3, 2}, {0x38, 0x40, 0xb0, 0x3c, 0x44, 0x28}),
                              floats({}, {0.25f}), codes(DType::f8e4m3fn, {}, {0}),
-                             floats({}, {0.125f}), codes(DType::f8e4m3fn, {}, {0})}}}},
+                             floats({}, {0.125f}), codes(DType::f8e4m3fn, {}, {0})}}};
+       }},
       {.name = "QLinearConv",
        .doc = "Convolution of quantised tensors, quantised.",
        .since = 10,
@@ -398,7 +406,8 @@ std::vector<OpDef> quantize_family() {
        .outputs = {"y"},
        .attributes = window_attributes({{"group", 1}}),
        .define = qlinear_conv,
-       .cases = {{.name = "tensor",
+       .cases = [] -> Cases {
+         return {{.name = "tensor",
                   .shapes = {{1, 2, 5, 5}, {}, {}, {3, 2, 3, 3}},
                   .attributes = {{"pads", Numbers{1, 1, 1, 1}}},
                   .inputs = {{},
@@ -412,7 +421,8 @@ std::vector<OpDef> quantize_family() {
                              int32s({3}, {5, -70, 1000})},
                   .dtype = DType::u8,
                   .low = 0,
-                  .high = 255}}},
+                  .high = 255}};
+       }},
   };
 }
 

@@ -105,30 +105,10 @@ std::vector<std::string> lower_case(std::vector<std::string> names) {
   return names;
 }
 
-OpDef entry(std::string name, std::string doc, const Cell& cell, std::vector<AttributeDef> more) {
-  std::vector<AttributeDef> attributes = {{"activation_alpha", std::vector<double>{}},
-                                          {"activation_beta", std::vector<double>{}},
-                                          {"activations", std::vector<std::string>{}},
-                                          {"clip", {}},
-                                          {"direction", "forward"},
-                                          {"hidden_size", {}},
-                                          {"layout", 0}};
-  attributes.insert(attributes.end(), more.begin(), more.end());
-  std::vector<InputDef> inputs = {{"X", any_float},
-                                  {"W", any_float},
-                                  {"R", any_float},
-                                  {"B", any_float, InputDef::optional},
-                                  {"sequence_lens", only(DType::i32), InputDef::optional},
-                                  {"initial_h", any_float, InputDef::optional}};
-  std::vector<std::string> outputs = {"Y", "Y_h"};
-  if (cell.has_cell) {
-    inputs.push_back({"initial_c", any_float, InputDef::optional});
-    inputs.push_back({"P", any_float, InputDef::optional});
-    outputs.push_back("Y_c");
-  }
+Cases recurrent_cases(const Cell& cell) {
   int64_t g = cell.gates;
   std::vector<int64_t> none = {-1};
-  std::vector<Case> cases = {
+  Cases cases = {
       {.name = "forward",
        .shapes = {{3, 2, 4}, {1, g * 5, 4}, {1, g * 5, 5}, {1, 2 * g * 5}},
        .low = -1,
@@ -181,6 +161,30 @@ OpDef entry(std::string name, std::string doc, const Cell& cell, std::vector<Att
                      .low = -1,
                      .high = 1});
   }
+  return cases;
+}
+
+OpDef entry(std::string name, std::string doc, const Cell& cell, std::vector<AttributeDef> more) {
+  std::vector<AttributeDef> attributes = {{"activation_alpha", std::vector<double>{}},
+                                          {"activation_beta", std::vector<double>{}},
+                                          {"activations", std::vector<std::string>{}},
+                                          {"clip", {}},
+                                          {"direction", "forward"},
+                                          {"hidden_size", {}},
+                                          {"layout", 0}};
+  attributes.insert(attributes.end(), more.begin(), more.end());
+  std::vector<InputDef> inputs = {{"X", any_float},
+                                  {"W", any_float},
+                                  {"R", any_float},
+                                  {"B", any_float, InputDef::optional},
+                                  {"sequence_lens", only(DType::i32), InputDef::optional},
+                                  {"initial_h", any_float, InputDef::optional}};
+  std::vector<std::string> outputs = {"Y", "Y_h"};
+  if (cell.has_cell) {
+    inputs.push_back({"initial_c", any_float, InputDef::optional});
+    inputs.push_back({"P", any_float, InputDef::optional});
+    outputs.push_back("Y_c");
+  }
   return {.name = std::move(name),
           .doc = std::move(doc),
           .since = 22,
@@ -188,7 +192,7 @@ OpDef entry(std::string name, std::string doc, const Cell& cell, std::vector<Att
           .outputs = std::move(outputs),
           .attributes = std::move(attributes),
           .define = [cell](Builder& b) { return recurrent_define(b, cell); },
-          .cases = std::move(cases)};
+          .cases = [cell] { return recurrent_cases(cell); }};
 }
 
 }  // namespace

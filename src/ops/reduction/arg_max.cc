@@ -31,7 +31,8 @@ OpDef arg(std::string name, std::string doc, bool smallest) {
           .outputs = {"reduced"},
           .attributes = {{"axis", 0}, {"keepdims", 1}, {"select_last_index", 0}},
           .define = [smallest](Builder& b) { return arg_define(b, smallest); },
-          .cases = {{.name = "first axis", .shapes = {{5, 3}}},
+          .cases = [] -> Cases {
+            return {{.name = "first axis", .shapes = {{5, 3}}},
                     {.name = "scalar", .shapes = {{}}},
                     {.name = "last axis",
                      .shapes = {{2, 3, 7}},
@@ -45,7 +46,8 @@ OpDef arg(std::string name, std::string doc, bool smallest) {
                      .inputs = {floats({2, 4}, {2, 5, 5, 2, 1, 1, 1, 1})}},
                     {.name = "last of ties",
                      .attributes = {{"axis", 1}, {"select_last_index", 1}},
-                     .inputs = {floats({2, 4}, {2, 5, 5, 2, 1, 1, 1, 1})}}}};
+                     .inputs = {floats({2, 4}, {2, 5, 5, 2, 1, 1, 1, 1})}}};
+          }};
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ OpDef entry(std::string name, std::string doc, int since, Builder::Join join) {
           .outputs = {"y"},
           .attributes = {{"exclusive", 0}, {"reverse", 0}},
           .define = [join](Builder& b) { return running(b, join); },
-          .cases = {{.name = "line", .shapes = {{7}}, .inputs = along(0)},
+          .cases = [=] -> Cases {
+            return {{.name = "line", .shapes = {{7}}, .inputs = along(0)},
                     {.name = "long axis", .shapes = {{2, 4500}}, .inputs = along(1)},
                     {.name = "told by data", .shapes = {{3, 4, 2}, {}}, .low = 0, .high = 2},
                     {.name = "rows", .shapes = {{3, 5}}, .inputs = along(-1)},
@@ -72,7 +73,8 @@ OpDef entry(std::string name, std::string doc, int since, Builder::Join join) {
                     {.name = "reverse",
                      .shapes = {{2, 6}},
                      .attributes = {{"reverse", 1}, {"exclusive", 1}},
-                     .inputs = along(1)}}};
+                     .inputs = along(1)}};
+          }};
 }
 
 }  // namespace

@@ -281,7 +281,8 @@ std::vector<OpDef> normalize_family() {
        .outputs = {"Y", "running_mean", "running_var"},
        .attributes = {{"epsilon", 1e-5}, {"momentum", 0.9}, {"training_mode", 0}},
        .define = batch_normalization,
-       .cases = {{.name = "image",
+       .cases = [=] -> Cases {
+         return {{.name = "image",
                   .shapes = {{2, 3, 4, 5}, {3}, {3}, {3}, {3}},
                   .inputs = ones_variance,
                   .outputs = 1},
@@ -301,7 +302,8 @@ std::vector<OpDef> normalize_family() {
                  {.name = "training",
                   .shapes = {{2, 3, 4}, {3}, {3}, {3}, {3}},
                   .attributes = {{"training_mode", 1}},
-                  .inputs = ones_variance}}},
+                  .inputs = ones_variance}};
+       }},
       {.name = "InstanceNormalization",
        .doc = "Normalises each channel of each sample by its own mean and variance.",
        .since = 22,
@@ -309,10 +311,11 @@ std::vector<OpDef> normalize_family() {
        .outputs = {"output"},
        .attributes = {{"epsilon", 1e-5}},
        .define = instance_normalization,
-       .cases = {{.name = "image", .shapes = {{2, 3, 4, 5}, {3}, {3}}},
-                 {.name = "line",
-                  .shapes = {{1, 2, 9}, {2}, {2}},
-                  .attributes = {{"epsilon", 0.01}}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "image", .shapes = {{2, 3, 4, 5}, {3}, {3}}},
+             {.name = "line", .shapes = {{1, 2, 9}, {2}, {2}}, .attributes = {{"epsilon", 0.01}}}};
+       }},
       {.name = "LayerNormalization",
        .doc = "Normalises over the axes from `axis` on.",
        .since = 17,
@@ -320,31 +323,34 @@ std::vector<OpDef> normalize_family() {
        .outputs = {"Y", "Mean", "InvStdDev"},
        .attributes = {{"axis", -1}, {"epsilon", 1e-5}, {"stash_type", 1}},
        .define = layer_normalization,
-       .cases = {{.name = "last", .shapes = {{2, 3, 7}, {7}, {7}}},
+       .cases = [] -> Cases {
+         return {{.name = "last", .shapes = {{2, 3, 7}, {7}, {7}}},
                  {.name = "two axes", .shapes = {{2, 3, 5}, {3, 5}}, .attributes = {{"axis", 1}}},
-                 {.name = "f64, statistics in f32", .shapes = {{2, 7}, {7}}, .dtype = DType::f64}}},
+                 {.name = "f64, statistics in f32", .shapes = {{2, 7}, {7}}, .dtype = DType::f64}};
+       }},
       {.name = "RMSNormalization",
        .doc = "Divides by the root of the mean square over the axes from `axis` on.",
        .since = 23,
        .inputs = {{"X", any_float}, {"scale", any_float}},
        .attributes = {{"axis", -1}, {"epsilon", 1e-5}, {"stash_type", 1}},
        .define = rms_normalization,
-       .cases = {{.name = "last", .shapes = {{2, 3, 7}, {7}}},
-                 {.name = "two axes",
-                  .shapes = {{2, 3, 5}, {3, 5}},
-                  .attributes = {{"axis", -2}}}}},
+       .cases = [] -> Cases {
+         return {{.name = "last", .shapes = {{2, 3, 7}, {7}}},
+                 {.name = "two axes", .shapes = {{2, 3, 5}, {3, 5}}, .attributes = {{"axis", -2}}}};
+       }},
       {.name = "GroupNormalization",
        .doc = "Normalises groups of channels; scale and bias are per channel.",
        .since = 21,
        .inputs = {{"X", any_float}, {"scale", any_float}, {"bias", any_float}},
        .attributes = {{"epsilon", 1e-5}, {"num_groups", {}, true}, {"stash_type", 1}},
        .define = group_normalization,
-       .cases = {{.name = "two groups",
-                  .shapes = {{2, 4, 3, 3}, {4}, {4}},
-                  .attributes = {{"num_groups", 2}}},
-                 {.name = "line",
-                  .shapes = {{1, 6, 5}, {6}, {6}},
-                  .attributes = {{"num_groups", 3}}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "two groups",
+              .shapes = {{2, 4, 3, 3}, {4}, {4}},
+              .attributes = {{"num_groups", 2}}},
+             {.name = "line", .shapes = {{1, 6, 5}, {6}, {6}}, .attributes = {{"num_groups", 3}}}};
+       }},
       {.name = "LpNormalization",
        .doc = "Divides by the 1- or 2-norm along an axis.",
        .since = 22,
@@ -352,28 +358,33 @@ std::vector<OpDef> normalize_family() {
        .outputs = {"output"},
        .attributes = {{"axis", -1}, {"p", 2}},
        .define = lp_normalization,
-       .cases = {{.name = "two", .shapes = {{3, 5}}},
-                 {.name = "one", .shapes = {{2, 4, 3}}, .attributes = {{"p", 1}, {"axis", 1}}}}},
+       .cases = [] -> Cases {
+         return {{.name = "two", .shapes = {{3, 5}}},
+                 {.name = "one", .shapes = {{2, 4, 3}}, .attributes = {{"p", 1}, {"axis", 1}}}};
+       }},
       {.name = "MeanVarianceNormalization",
        .doc = "Normalises over axes, batch and plane by default.",
        .since = 13,
        .inputs = {{"X", any_float}},
        .attributes = {{"axes", Numbers{0, 2, 3}}},
        .define = mean_variance_normalization,
-       .cases = {{.name = "image", .shapes = {{2, 3, 4, 5}}},
-                 {.name = "rows", .shapes = {{4, 7}}, .attributes = {{"axes", Numbers{1}}}}}},
+       .cases = [] -> Cases {
+         return {{.name = "image", .shapes = {{2, 3, 4, 5}}},
+                 {.name = "rows", .shapes = {{4, 7}}, .attributes = {{"axes", Numbers{1}}}}};
+       }},
       {.name = "LRN",
        .doc = "Local response normalisation across neighbouring channels.",
        .since = 13,
        .inputs = {{"X", any_float}},
        .attributes = {{"alpha", 0.0001}, {"beta", 0.75}, {"bias", 1.0}, {"size", {}, true}},
        .define = lrn,
-       .cases = {{.name = "odd",
-                  .shapes = {{1, 7, 3, 3}},
-                  .attributes = {{"size", 3}, {"alpha", 0.1}}},
-                 {.name = "even",
-                  .shapes = {{2, 5, 2, 2}},
-                  .attributes = {{"size", 4}, {"alpha", 0.2}, {"beta", 0.5}, {"bias", 2.0}}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "odd", .shapes = {{1, 7, 3, 3}}, .attributes = {{"size", 3}, {"alpha", 0.1}}},
+             {.name = "even",
+              .shapes = {{2, 5, 2, 2}},
+              .attributes = {{"size", 4}, {"alpha", 0.2}, {"beta", 0.5}, {"bias", 2.0}}}};
+       }},
   };
 }
 

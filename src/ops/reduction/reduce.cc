@@ -118,13 +118,13 @@ Result<> log_sum_exp(Builder& b) {
   return {};
 }
 
-std::vector<Case> reduce_cases(double low, double high) {
+Cases reduce_cases(double low, double high) {
   using N = Numbers;
   auto axes = [](N values) {
     int64_t count = static_cast<int64_t>(values.size());
     return std::vector<TensorData>{{}, int64s({count}, std::move(values))};
   };
-  std::vector<Case> cases = {
+  Cases cases = {
       {.name = "all", .shapes = {{3, 4, 5}}, .low = low, .high = high},
       {.name = "last", .shapes = {{3, 7}}, .inputs = axes({-1}), .low = low, .high = high},
       {.name = "first",
@@ -166,7 +166,7 @@ OpDef reduction(std::string name, std::string doc, int since, TypeSet types,
           .outputs = {"reduced"},
           .attributes = {{"keepdims", 1}, {"noop_with_empty_axes", 0}},
           .define = std::move(define),
-          .cases = reduce_cases(low, high)};
+          .cases = [=] { return reduce_cases(low, high); }};
 }
 
 OpDef reduction(std::string name, std::string doc, int since, TypeSet types, Builder::Join join,

@@ -57,11 +57,13 @@ OpDef along_axis(std::string name, std::string doc, std::function<Result<>(Build
           .outputs = {"output"},
           .attributes = {{"axis", -1}},
           .define = std::move(define),
-          .cases = {{.name = "rows", .shapes = {{3, 7}}},
+          .cases = [] -> Cases {
+            return {{.name = "rows", .shapes = {{3, 7}}},
                     {.name = "columns", .shapes = {{5, 4}}, .attributes = {{"axis", 0}}},
                     {.name = "middle", .shapes = {{2, 5, 3}}, .attributes = {{"axis", 1}}},
                     {.name = "long row", .shapes = {{1, 66000}}},
-                    {.name = "large values", .shapes = {{2, 9}}, .low = -500, .high = 500}}};
+                    {.name = "large values", .shapes = {{2, 9}}, .low = -500, .high = 500}};
+          }};
 }
 
 }  // namespace

@@ -247,31 +247,34 @@ struct Window {
 };
 
 OpDef window(std::string name, std::string doc, Window shape) {
-  return {.name = std::move(name),
-          .doc = std::move(doc),
-          .since = 17,
-          .inputs = {{"size", integer_index}},
-          .outputs = {"output"},
-          .attributes = {{"output_datatype", 1}, {"periodic", 1}},
-          .define = [shape](Builder& b) -> Result<> {
-            GS_ASSIGN(std::vector<Expr> size, b.elements(0));
-            auto dtype = dtype_of_onnx(b.integer("output_datatype"));
-            if (size.size() != 1 || !dtype || !ir::is_float(*dtype)) {
-              return b.error("size must be one number, `output_datatype` a float type");
-            }
-            Expr period = b.integer("periodic") ? size[0] : ir::max(size[0] - 1, 1.0);
-            b.output(0, b.compute(stage_name(b), *dtype, {size[0]}, [&](Point p) {
-              Expr angle = ir::cast(DType::f32, p[0]) * (2 * std::numbers::pi) /
-                           ir::cast(DType::f32, period);
-              Expr value = ir::cos(angle) * shape.a1 + shape.a0;
-              if (shape.a2 != 0) value = value + ir::cos(angle * 2.0) * shape.a2;
-              return ir::cast(*dtype, value);
-            }));
-            return {};
-          },
-          .cases = {
-              {.name = "periodic", .inputs = {int32s({}, {10})}},
-              {.name = "symmetric", .attributes = {{"periodic", 0}}, .inputs = {int64s({}, {7})}}}};
+  return {
+      .name = std::move(name),
+      .doc = std::move(doc),
+      .since = 17,
+      .inputs = {{"size", integer_index}},
+      .outputs = {"output"},
+      .attributes = {{"output_datatype", 1}, {"periodic", 1}},
+      .define = [shape](Builder& b) -> Result<> {
+        GS_ASSIGN(std::vector<Expr> size, b.elements(0));
+        auto dtype = dtype_of_onnx(b.integer("output_datatype"));
+        if (size.size() != 1 || !dtype || !ir::is_float(*dtype)) {
+          return b.error("size must be one number, `output_datatype` a float type");
+        }
+        Expr period = b.integer("periodic") ? size[0] : ir::max(size[0] - 1, 1.0);
+        b.output(0, b.compute(stage_name(b), *dtype, {size[0]}, [&](Point p) {
+          Expr angle =
+              ir::cast(DType::f32, p[0]) * (2 * std::numbers::pi) / ir::cast(DType::f32, period);
+          Expr value = ir::cos(angle) * shape.a1 + shape.a0;
+          if (shape.a2 != 0) value = value + ir::cos(angle * 2.0) * shape.a2;
+          return ir::cast(*dtype, value);
+        }));
+        return {};
+      },
+      .cases = [] -> Cases {
+        return {
+            {.name = "periodic", .inputs = {int32s({}, {10})}},
+            {.name = "symmetric", .attributes = {{"periodic", 0}}, .inputs = {int64s({}, {7})}}};
+      }};
 }
 
 }  // namespace
@@ -288,7 +291,8 @@ std::vector<OpDef> fourier_family() {
        .outputs = {"output"},
        .attributes = {{"inverse", 0}, {"onesided", 0}},
        .define = dft,
-       .cases = {{.name = "real", .shapes = {{2, 7, 1}}},
+       .cases = [] -> Cases {
+         return {{.name = "real", .shapes = {{2, 7, 1}}},
                  {.name = "factors",
                   .shapes = {{2, 96, 3, 2}},
                   .attributes = {{"inverse", 1}},
@@ -305,7 +309,8 @@ std::vector<OpDef> fourier_family() {
                  {.name = "half",
                   .shapes = {{1, 8, 3, 1}, {-1}},
                   .attributes = {{"onesided", 1}},
-                  .inputs = {{}, {}, int64s({}, {1})}}}},
+                  .inputs = {{}, {}, int64s({}, {1})}}};
+       }},
       {.name = "STFT",
        .doc = "Fourier transforms of a signal's overlapping frames.",
        .since = 17,
@@ -316,25 +321,26 @@ std::vector<OpDef> fourier_family() {
        .outputs = {"output"},
        .attributes = {{"onesided", 1}},
        .define = stft,
-       .cases = {{.name = "half",
-                  .shapes = {{2, 32, 1}, {}, {-1}},
-                  .inputs = {{}, int64s({}, {6}), {}, int64s({}, {10})}},
-                 {.name = "window",
-                  .shapes = {{1, 20, 1}, {}, {8}},
-                  .inputs = {{}, int64s({}, {4})}},
-                 {.name = "complex",
-                  .shapes = {{1, 15, 2}, {}, {7}},
-                  .attributes = {{"onesided", 0}},
-                  .inputs = {{}, int64s({}, {4}), {}, int64s({}, {7})}},
-                 {.name = "window in a row",
-                  .shapes = {{1, 20, 1}, {}, {1, 8}},
-                  .inputs = {{}, int64s({}, {4})}},
-                 {.name = "factors",
-                  .shapes = {{1, 200, 1}, {}, {72}},
-                  .inputs = {{}, int64s({}, {40}), {}, int64s({}, {80})}},
-                 {.name = "samples alone",
-                  .shapes = {{2, 20}, {1}, {8}},
-                  .inputs = {{}, int64s({1}, {4})}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "half",
+              .shapes = {{2, 32, 1}, {}, {-1}},
+              .inputs = {{}, int64s({}, {6}), {}, int64s({}, {10})}},
+             {.name = "window", .shapes = {{1, 20, 1}, {}, {8}}, .inputs = {{}, int64s({}, {4})}},
+             {.name = "complex",
+              .shapes = {{1, 15, 2}, {}, {7}},
+              .attributes = {{"onesided", 0}},
+              .inputs = {{}, int64s({}, {4}), {}, int64s({}, {7})}},
+             {.name = "window in a row",
+              .shapes = {{1, 20, 1}, {}, {1, 8}},
+              .inputs = {{}, int64s({}, {4})}},
+             {.name = "factors",
+              .shapes = {{1, 200, 1}, {}, {72}},
+              .inputs = {{}, int64s({}, {40}), {}, int64s({}, {80})}},
+             {.name = "samples alone",
+              .shapes = {{2, 20}, {1}, {8}},
+              .inputs = {{}, int64s({1}, {4})}}};
+       }},
       {.name = "MelWeightMatrix",
        .doc = "The weights that gather a spectrum into mel bands.",
        .since = 17,
@@ -346,9 +352,11 @@ std::vector<OpDef> fourier_family() {
        .outputs = {"output"},
        .attributes = {{"output_datatype", 1}},
        .define = mel_weights,
-       .cases = {{.name = "speech",
+       .cases = [] -> Cases {
+         return {{.name = "speech",
                   .inputs = {int32s({}, {8}), int32s({}, {32}), int32s({}, {8192}),
-                             floats({}, {100}), floats({}, {4000})}}}},
+                             floats({}, {100}), floats({}, {4000})}}};
+       }},
       window("HannWindow", "A raised cosine.", {0.5, -0.5, 0}),
       window("HammingWindow", "A raised cosine that does not reach 0.", {25.0 / 46, -21.0 / 46, 0}),
       window("BlackmanWindow", "A sum of two cosines.", {0.42, -0.5, 0.08}),

@@ -233,11 +233,13 @@ std::vector<OpDef> create_family() {
                       {"value_strings", {}},
                       {"sparse_value", {}}},
        .define = constant,
-       .cases = {{.name = "tensor", .attributes = {{"value", floats({2, 2}, {1, 2, 3, 4})}}},
+       .cases = [] -> Cases {
+         return {{.name = "tensor", .attributes = {{"value", floats({2, 2}, {1, 2, 3, 4})}}},
                  {.name = "number", .attributes = {{"value_float", 0.5}}},
                  {.name = "strings",
                   .attributes = {{"value_strings", std::vector<std::string>{"a", "bcd"}}}},
-                 {.name = "integers", .attributes = {{"value_ints", Numbers{1, 2, 3}}}}}},
+                 {.name = "integers", .attributes = {{"value_ints", Numbers{1, 2, 3}}}}};
+       }},
       {.name = "ConstantOfShape",
        .doc = "A tensor of one value everywhere.",
        .since = 25,
@@ -245,14 +247,16 @@ std::vector<OpDef> create_family() {
        .outputs = {"output"},
        .attributes = {{"value", {}}},
        .define = constant_of_shape,
-       .cases = {{.name = "zeros", .inputs = {int64s({2}, {3, 5})}},
+       .cases = [] -> Cases {
+         return {{.name = "zeros", .inputs = {int64s({2}, {3, 5})}},
                  {.name = "told by data", .shapes = {{3}}, .low = 0, .high = 4},
                  {.name = "strings",
                   .attributes = {{"value", strings({1}, {"ab"})}},
                   .inputs = {int64s({2}, {2, 3})}},
                  {.name = "ones",
                   .attributes = {{"value", int64s({1}, {1})}},
-                  .inputs = {int64s({3}, {2, 1, 4})}}}},
+                  .inputs = {int64s({3}, {2, 1, 4})}}};
+       }},
       {.name = "Range",
        .doc = "start, start + delta, ... before limit.",
        .since = 27,
@@ -260,11 +264,12 @@ std::vector<OpDef> create_family() {
        .outputs = {"output"},
        .attributes = {{"stash_type", 1}},
        .define = range,
-       .cases = {{.name = "integers",
-                  .inputs = {int64s({}, {1}), int64s({}, {9}), int64s({}, {3})}},
-                 {.name = "down", .inputs = {int32s({}, {10}), int32s({}, {4}), int32s({}, {-2})}},
-                 {.name = "floats",
-                  .inputs = {floats({}, {1}), floats({}, {5}), floats({}, {0.75f})}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "integers", .inputs = {int64s({}, {1}), int64s({}, {9}), int64s({}, {3})}},
+             {.name = "down", .inputs = {int32s({}, {10}), int32s({}, {4}), int32s({}, {-2})}},
+             {.name = "floats", .inputs = {floats({}, {1}), floats({}, {5}), floats({}, {0.75f})}}};
+       }},
       {.name = "EyeLike",
        .doc = "1 on a diagonal of a matrix shaped as the input, 0 elsewhere.",
        .since = 22,
@@ -272,8 +277,10 @@ std::vector<OpDef> create_family() {
        .outputs = {"output"},
        .attributes = {{"dtype", {}}, {"k", 0}},
        .define = eye_like,
-       .cases = {{.name = "square", .shapes = {{4, 4}}},
-                 {.name = "above", .shapes = {{3, 5}}, .attributes = {{"k", 1}, {"dtype", 6}}}}},
+       .cases = [] -> Cases {
+         return {{.name = "square", .shapes = {{4, 4}}},
+                 {.name = "above", .shapes = {{3, 5}}, .attributes = {{"k", 1}, {"dtype", 6}}}};
+       }},
       {.name = "OneHot",
        .doc = "values[1] where the new axis equals the index, values[0] elsewhere.",
        .since = 28,
@@ -281,14 +288,16 @@ std::vector<OpDef> create_family() {
        .outputs = {"output"},
        .attributes = {{"axis", -1}},
        .define = one_hot,
-       .cases = {{.name = "strings",
-                  .inputs = {int64s({2}, {0, 2}), int64s({}, {3}), strings({2}, {"off", "on"})}},
-                 {.name = "last",
-                  .inputs = {int64s({3}, {0, -1, 3}), int64s({}, {4}), floats({2}, {0, 1})}},
-                 {.name = "first",
-                  .attributes = {{"axis", 0}},
-                  .inputs = {int64s({2, 2}, {1, 2, 0, 1}), int64s({1}, {3}),
-                             floats({2}, {-1, 5})}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "strings",
+              .inputs = {int64s({2}, {0, 2}), int64s({}, {3}), strings({2}, {"off", "on"})}},
+             {.name = "last",
+              .inputs = {int64s({3}, {0, -1, 3}), int64s({}, {4}), floats({2}, {0, 1})}},
+             {.name = "first",
+              .attributes = {{"axis", 0}},
+              .inputs = {int64s({2, 2}, {1, 2, 0, 1}), int64s({1}, {3}), floats({2}, {-1, 5})}}};
+       }},
       {.name = "Trilu",
        .doc = "The upper or lower triangle, 0 elsewhere.",
        .since = 14,
@@ -296,12 +305,14 @@ std::vector<OpDef> create_family() {
        .outputs = {"output"},
        .attributes = {{"upper", 1}},
        .define = trilu,
-       .cases = {{.name = "upper", .shapes = {{4, 5}}},
+       .cases = [] -> Cases {
+         return {{.name = "upper", .shapes = {{4, 5}}},
                  {.name = "strings", .shapes = {{3, 3}}, .dtype = DType::string},
                  {.name = "lower",
                   .shapes = {{2, 3, 3}},
                   .attributes = {{"upper", 0}},
-                  .inputs = {{}, int64s({}, {-1})}}}},
+                  .inputs = {{}, int64s({}, {-1})}}};
+       }},
   };
 }
 

@@ -83,12 +83,14 @@ std::vector<OpDef> gather_family() {
        .outputs = {"output"},
        .attributes = {{"axis", 0}},
        .define = gather,
-       .cases = {{.name = "rows", .shapes = {{5, 3}}, .inputs = at(int64s({2, 2}, {0, 4, 2, -1}))},
+       .cases = [] -> Cases {
+         return {{.name = "rows", .shapes = {{5, 3}}, .inputs = at(int64s({2, 2}, {0, 4, 2, -1}))},
                  {.name = "columns",
                   .shapes = {{3, 5}},
                   .attributes = {{"axis", 1}},
                   .inputs = at(int32s({3}, {4, 0, 0}))},
-                 {.name = "scalar", .shapes = {{7}}, .inputs = at(int64s({}, {3}))}}},
+                 {.name = "scalar", .shapes = {{7}}, .inputs = at(int64s({}, {3}))}};
+       }},
       {.name = "GatherElements",
        .doc = "Elements of data at indices along an axis, one an element of indices.",
        .since = 13,
@@ -96,13 +98,14 @@ std::vector<OpDef> gather_family() {
        .outputs = {"output"},
        .attributes = {{"axis", 0}},
        .define = gather_elements,
-       .cases = {{.name = "rows",
-                  .shapes = {{3, 3}},
-                  .inputs = at(int64s({2, 3}, {1, 2, 0, 2, 0, 0}))},
-                 {.name = "negative",
-                  .shapes = {{2, 4}},
-                  .attributes = {{"axis", -1}},
-                  .inputs = at(int64s({2, 2}, {-1, 0, -2, 3}))}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "rows", .shapes = {{3, 3}}, .inputs = at(int64s({2, 3}, {1, 2, 0, 2, 0, 0}))},
+             {.name = "negative",
+              .shapes = {{2, 4}},
+              .attributes = {{"axis", -1}},
+              .inputs = at(int64s({2, 2}, {-1, 0, -2, 3}))}};
+       }},
       {.name = "GatherND",
        .doc = "Slices of data at index tuples.",
        .since = 13,
@@ -110,14 +113,15 @@ std::vector<OpDef> gather_family() {
        .outputs = {"output"},
        .attributes = {{"batch_dims", 0}},
        .define = gather_nd,
-       .cases = {{.name = "elements",
-                  .shapes = {{3, 4}},
-                  .inputs = at(int64s({2, 2}, {0, 1, 2, -1}))},
-                 {.name = "rows", .shapes = {{3, 4, 2}}, .inputs = at(int64s({2, 1, 1}, {2, 0}))},
-                 {.name = "batches",
-                  .shapes = {{2, 3, 4}},
-                  .attributes = {{"batch_dims", 1}},
-                  .inputs = at(int64s({2, 1}, {1, 0}))}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "elements", .shapes = {{3, 4}}, .inputs = at(int64s({2, 2}, {0, 1, 2, -1}))},
+             {.name = "rows", .shapes = {{3, 4, 2}}, .inputs = at(int64s({2, 1, 1}, {2, 0}))},
+             {.name = "batches",
+              .shapes = {{2, 3, 4}},
+              .attributes = {{"batch_dims", 1}},
+              .inputs = at(int64s({2, 1}, {1, 0}))}};
+       }},
   };
 }
 

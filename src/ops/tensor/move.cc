@@ -378,7 +378,8 @@ std::vector<OpDef> move_family() {
        .outputs = {"transposed"},
        .attributes = {{"perm", N{}}},
        .define = transpose,
-       .cases = {{.name = "reversed", .shapes = {{2, 3, 5}}},
+       .cases = [] -> Cases {
+         return {{.name = "reversed", .shapes = {{2, 3, 5}}},
                  {.name = "channels last",
                   .shapes = {{1, 3, 4, 5}},
                   .attributes = {{"perm", N{0, 2, 3, 1}}}},
@@ -387,7 +388,8 @@ std::vector<OpDef> move_family() {
                   .shapes = {{5, 6}},
                   .dtype = DType::i4,
                   .low = -8,
-                  .high = 7}}},
+                  .high = 7}};
+       }},
       {.name = "Concat",
        .doc = "Joins tensors along an axis.",
        .since = 13,
@@ -395,7 +397,8 @@ std::vector<OpDef> move_family() {
        .outputs = {"concat_result"},
        .attributes = {{"axis", {}, true}},
        .define = concat,
-       .cases = {{.name = "two", .shapes = {{2, 3}, {2, 4}}, .attributes = {{"axis", 1}}},
+       .cases = [] -> Cases {
+         return {{.name = "two", .shapes = {{2, 3}, {2, 4}}, .attributes = {{"axis", 1}}},
                  {.name = "three",
                   .shapes = {{2, 3, 2}, {1, 3, 2}, {4, 3, 2}},
                   .attributes = {{"axis", -3}}},
@@ -405,7 +408,8 @@ std::vector<OpDef> move_family() {
                   .attributes = {{"axis", 0}}},
                  {.name = "nine",
                   .shapes = {{1}, {2}, {1}, {3}, {1}, {1}, {2}, {1}, {1}},
-                  .attributes = {{"axis", 0}}}}},
+                  .attributes = {{"axis", 0}}}};
+       }},
       {.name = "Split",
        .doc = "Cuts a tensor along an axis into parts of given sizes, or equal ones.",
        .since = 18,
@@ -413,12 +417,14 @@ std::vector<OpDef> move_family() {
        .outputs = {"output_0", "output_1", "output_2"},
        .attributes = {{"axis", 0}, {"num_outputs", {}}},
        .define = split,
-       .cases = {{.name = "sizes",
+       .cases = [] -> Cases {
+         return {{.name = "sizes",
                   .shapes = {{2, 9}},
                   .attributes = {{"axis", 1}},
                   .inputs = after({int64s({3}, {2, 4, 3})})},
                  {.name = "equal", .shapes = {{6, 2}}, .attributes = {{"num_outputs", 3}}},
-                 {.name = "uneven", .shapes = {{7}}, .attributes = {{"num_outputs", 3}}}}},
+                 {.name = "uneven", .shapes = {{7}}, .attributes = {{"num_outputs", 3}}}};
+       }},
       {.name = "Slice",
        .doc = "Every step-th element from start up to end along axes.",
        .since = 13,
@@ -429,38 +435,44 @@ std::vector<OpDef> move_family() {
                   {"steps", integer_index, InputDef::optional}},
        .outputs = {"output"},
        .define = slice,
-       .cases =
-           {{.name = "told by data", .shapes = {{3, 4, 5}, {1}, {1}, {1}}, .low = 0, .high = 2},
-            {.name = "two axes",
-             .shapes = {{20, 10}},
-             .inputs = after({int64s({2}, {0, 3}), int64s({2}, {3, 10})})},
-            {.name = "from the end",
-             .shapes = {{4, 9}},
-             .inputs = after({int64s({1}, {-5}), int64s({1}, {-1}), int64s({1}, {1})})},
-            {.name = "step",
-             .shapes = {{3, 11}},
-             .inputs = after(
-                 {int64s({1}, {1}), int64s({1}, {1000}), int64s({1}, {-1}), int64s({1}, {3})})},
-            {.name = "backwards",
-             .shapes = {{7}},
-             .inputs = after(
-                 {int64s({1}, {-1}), int64s({1}, {-1000}), int64s({1}, {0}), int64s({1}, {-2})})}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "told by data", .shapes = {{3, 4, 5}, {1}, {1}, {1}}, .low = 0, .high = 2},
+             {.name = "two axes",
+              .shapes = {{20, 10}},
+              .inputs = after({int64s({2}, {0, 3}), int64s({2}, {3, 10})})},
+             {.name = "from the end",
+              .shapes = {{4, 9}},
+              .inputs = after({int64s({1}, {-5}), int64s({1}, {-1}), int64s({1}, {1})})},
+             {.name = "step",
+              .shapes = {{3, 11}},
+              .inputs = after(
+                  {int64s({1}, {1}), int64s({1}, {1000}), int64s({1}, {-1}), int64s({1}, {3})})},
+             {.name = "backwards",
+              .shapes = {{7}},
+              .inputs = after(
+                  {int64s({1}, {-1}), int64s({1}, {-1000}), int64s({1}, {0}), int64s({1}, {-2})})}};
+       }},
       {.name = "Expand",
        .doc = "Broadcasts to a shape.",
        .since = 13,
        .inputs = {{"input", any_element}, {"shape", i64}},
        .outputs = {"output"},
        .define = expand,
-       .cases = {{.name = "column", .shapes = {{3, 1}}, .inputs = after({int64s({3}, {2, 1, 6})})},
-                 {.name = "keeps", .shapes = {{3, 4}}, .inputs = after({int64s({1}, {1})})}}},
+       .cases = [] -> Cases {
+         return {{.name = "column", .shapes = {{3, 1}}, .inputs = after({int64s({3}, {2, 1, 6})})},
+                 {.name = "keeps", .shapes = {{3, 4}}, .inputs = after({int64s({1}, {1})})}};
+       }},
       {.name = "Tile",
        .doc = "Repeats a tensor along each axis.",
        .since = 13,
        .inputs = {{"input", any_element}, {"repeats", i64}},
        .outputs = {"output"},
        .define = tile,
-       .cases = {{.name = "both", .shapes = {{2, 3}}, .inputs = after({int64s({2}, {2, 3})})},
-                 {.name = "one", .shapes = {{1, 5}}, .inputs = after({int64s({2}, {3, 1})})}}},
+       .cases = [] -> Cases {
+         return {{.name = "both", .shapes = {{2, 3}}, .inputs = after({int64s({2}, {2, 3})})},
+                 {.name = "one", .shapes = {{1, 5}}, .inputs = after({int64s({2}, {3, 1})})}};
+       }},
       {.name = "DepthToSpace",
        .doc = "Moves blocks of channels into the plane.",
        .since = 28,
@@ -468,12 +480,13 @@ std::vector<OpDef> move_family() {
        .outputs = {"output"},
        .attributes = {{"blocksize", {}, true}, {"mode", "DCR"}},
        .define = depth_to_space,
-       .cases = {{.name = "depth first",
-                  .shapes = {{1, 8, 2, 3}},
-                  .attributes = {{"blocksize", 2}}},
-                 {.name = "columns first",
-                  .shapes = {{2, 8, 3, 2}},
-                  .attributes = {{"blocksize", 2}, {"mode", "CRD"}}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "depth first", .shapes = {{1, 8, 2, 3}}, .attributes = {{"blocksize", 2}}},
+             {.name = "columns first",
+              .shapes = {{2, 8, 3, 2}},
+              .attributes = {{"blocksize", 2}, {"mode", "CRD"}}}};
+       }},
       {.name = "SpaceToDepth",
        .doc = "Moves blocks of the plane into channels.",
        .since = 28,
@@ -481,19 +494,23 @@ std::vector<OpDef> move_family() {
        .outputs = {"output"},
        .attributes = {{"blocksize", {}, true}, {"mode", "DCR"}},
        .define = space_to_depth,
-       .cases = {{.name = "two", .shapes = {{1, 2, 4, 6}}, .attributes = {{"blocksize", 2}}},
+       .cases = [] -> Cases {
+         return {{.name = "two", .shapes = {{1, 2, 4, 6}}, .attributes = {{"blocksize", 2}}},
                  {.name = "columns first",
                   .shapes = {{2, 3, 4, 2}},
-                  .attributes = {{"blocksize", 2}, {"mode", "CRD"}}}}},
+                  .attributes = {{"blocksize", 2}, {"mode", "CRD"}}}};
+       }},
       {.name = "ReverseSequence",
        .doc = "Reverses the beginning of each sequence, as long as its length says.",
        .since = 28,
        .inputs = {{"input", any_element}, {"sequence_lens", i64}},
        .attributes = {{"batch_axis", 1}, {"time_axis", 0}},
        .define = reverse_sequence,
-       .cases = {{.name = "time first",
+       .cases = [] -> Cases {
+         return {{.name = "time first",
                   .shapes = {{4, 4}},
-                  .inputs = after({int64s({4}, {4, 3, 2, 1})})}}},
+                  .inputs = after({int64s({4}, {4, 3, 2, 1})})}};
+       }},
   };
 }
 

@@ -85,11 +85,13 @@ std::vector<OpDef> nonzero_family() {
        .since = 13,
        .inputs = {{"X", any_element}},
        .define = non_zero,
-       .cases =
-           {{.name = "booleans", .shapes = {{3, 5}}, .dtype = DType::boolean},
-            {.name = "integers", .shapes = {{2, 3, 7}}, .dtype = DType::i32, .low = -1, .high = 1},
-            {.name = "strings", .shapes = {{2, 5}}, .dtype = DType::string},
-            {.name = "none", .shapes = {{9}}, .low = 0, .high = 0}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "booleans", .shapes = {{3, 5}}, .dtype = DType::boolean},
+             {.name = "integers", .shapes = {{2, 3, 7}}, .dtype = DType::i32, .low = -1, .high = 1},
+             {.name = "strings", .shapes = {{2, 5}}, .dtype = DType::string},
+             {.name = "none", .shapes = {{9}}, .low = 0, .high = 0}};
+       }},
       {.name = "Compress",
        .doc = "The elements or slices whose condition holds.",
        .since = 28,
@@ -97,12 +99,14 @@ std::vector<OpDef> nonzero_family() {
        .outputs = {"output"},
        .attributes = {{"axis", {}}},
        .define = compress,
-       .cases = {{.name = "columns", .shapes = {{3, 9}, {7}}, .attributes = {{"axis", -1}}},
+       .cases = [] -> Cases {
+         return {{.name = "columns", .shapes = {{3, 9}, {7}}, .attributes = {{"axis", -1}}},
                  {.name = "elements", .shapes = {{3, 4}, {12}}},
                  {.name = "rows",
                   .shapes = {{3, 2}},
                   .attributes = {{"axis", 0}},
-                  .inputs = {{}, booleans({3}, {0, 1, 1})}}}},
+                  .inputs = {{}, booleans({3}, {0, 1, 1})}}};
+       }},
   };
 }
 

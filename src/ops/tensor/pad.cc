@@ -113,7 +113,8 @@ std::vector<OpDef> pad_family() {
        .outputs = {"output"},
        .attributes = {{"mode", "constant"}},
        .define = pad_define,
-       .cases = {{.name = "zeros", .shapes = {{3, 4}}, .inputs = by({1, 0, 2, 3})},
+       .cases = [] -> Cases {
+         return {{.name = "zeros", .shapes = {{3, 4}}, .inputs = by({1, 0, 2, 3})},
                  {.name = "constant",
                   .shapes = {{2, 3}},
                   .inputs = {{}, int64s({4}, {0, 2, 0, 1}), floats({}, {1.5f})}},
@@ -143,7 +144,8 @@ std::vector<OpDef> pad_family() {
                  {.name = "crop", .shapes = {{5, 6}}, .inputs = by({-1, 2, 0, -3})},
                  {.name = "one axis",
                   .shapes = {{2, 3, 4}},
-                  .inputs = {{}, int64s({2}, {1, 2}), {}, int64s({1}, {-1})}}}},
+                  .inputs = {{}, int64s({2}, {1, 2}), {}, int64s({1}, {-1})}}};
+       }},
   };
 }
 

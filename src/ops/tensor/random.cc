@@ -181,7 +181,7 @@ OpDef random_entry(std::string name, std::string doc, bool like, bool is_normal)
           .outputs = {"output"},
           .attributes = std::move(attributes),
           .define = [is_normal](Builder& b) { return random_tensor(b, is_normal); },
-          .cases = {test, second}};
+          .cases = [=] -> Cases { return {test, second}; }};
 }
 
 }  // namespace
@@ -201,12 +201,14 @@ std::vector<OpDef> random_family() {
        .outputs = {"output"},
        .attributes = {{"dtype", {}}, {"seed", {}}},
        .define = bernoulli,
-       .cases = {{.name = "floats", .shapes = {{4, 9}}, .low = 0, .high = 1},
+       .cases = [] -> Cases {
+         return {{.name = "floats", .shapes = {{4, 9}}, .low = 0, .high = 1},
                  {.name = "booleans",
                   .shapes = {{31}},
                   .attributes = {{"dtype", 9}, {"seed", 2.0}},
                   .low = 0,
-                  .high = 1}}},
+                  .high = 1}};
+       }},
       {.name = "Multinomial",
        .doc = "Draws classes by their log probabilities.",
        .since = 22,
@@ -214,7 +216,9 @@ std::vector<OpDef> random_family() {
        .outputs = {"output"},
        .attributes = {{"dtype", {}}, {"sample_size", 1}, {"seed", {}}},
        .define = multinomial,
-       .cases = {{.name = "samples", .shapes = {{3, 5}}, .attributes = {{"sample_size", 7}}}}},
+       .cases = [] -> Cases {
+         return {{.name = "samples", .shapes = {{3, 5}}, .attributes = {{"sample_size", 7}}}};
+       }},
       {.name = "Dropout",
        .doc = "In training, drops elements at random and scales the rest; else the input itself.",
        .since = 22,
@@ -224,7 +228,8 @@ std::vector<OpDef> random_family() {
        .outputs = {"output", "mask"},
        .attributes = {{"seed", {}}},
        .define = dropout,
-       .cases = {{.name = "inference", .shapes = {{3, 5}}},
+       .cases = [] -> Cases {
+         return {{.name = "inference", .shapes = {{3, 5}}},
                  {.name = "training",
                   .shapes = {{4, 8}},
                   .attributes = {{"seed", 7}},
@@ -233,7 +238,8 @@ std::vector<OpDef> random_family() {
                   .shapes = {{4, 8}, {}, {}},
                   .attributes = {{"seed", 7}},
                   .low = 0,
-                  .high = 0.9}}},
+                  .high = 0.9}};
+       }},
   };
 }
 

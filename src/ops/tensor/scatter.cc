@@ -113,7 +113,8 @@ std::vector<OpDef> scatter_family() {
        .outputs = {"output"},
        .attributes = {{"axis", 0}, {"reduction", "none"}},
        .define = scatter_elements,
-       .cases = {{.name = "columns",
+       .cases = [] -> Cases {
+         return {{.name = "columns",
                   .shapes = {{1, 5}, {}, {1, 2}},
                   .attributes = {{"axis", 1}},
                   .inputs = {{}, int64s({1, 2}, {1, -2})}},
@@ -128,7 +129,8 @@ std::vector<OpDef> scatter_family() {
                  {.name = "add",
                   .shapes = {{3, 3}, {}, {2, 3}},
                   .attributes = {{"reduction", "add"}},
-                  .inputs = {{}, int64s({2, 3}, {1, 0, 2, 1, 2, 2})}}}},
+                  .inputs = {{}, int64s({2, 3}, {1, 0, 2, 1, 2, 2})}}};
+       }},
       {.name = "ScatterND",
        .doc = "data with updates written (or joined) at index tuples.",
        .since = 18,
@@ -136,7 +138,8 @@ std::vector<OpDef> scatter_family() {
        .outputs = {"output"},
        .attributes = {{"reduction", "none"}},
        .define = scatter_nd,
-       .cases = {{.name = "elements",
+       .cases = [] -> Cases {
+         return {{.name = "elements",
                   .shapes = {{8}, {}, {4}},
                   .inputs = {{}, int64s({4, 1}, {4, 3, 1, -1})}},
                  {.name = "rows",
@@ -152,7 +155,8 @@ std::vector<OpDef> scatter_family() {
                  {.name = "largest",
                   .shapes = {{5}, {}, {3}},
                   .attributes = {{"reduction", "max"}},
-                  .inputs = {{}, int64s({3, 1}, {1, 1, 3})}}}},
+                  .inputs = {{}, int64s({3, 1}, {1, 1, 3})}}};
+       }},
   };
 }
 

@@ -208,17 +208,20 @@ std::vector<OpDef> shape_family() {
        .outputs = {"shape"},
        .attributes = {{"start", 0}, {"end", {}}},
        .define = shape_define,
-       .cases = {{.name = "all", .shapes = {{3, 4, 5}}},
-                 {.name = "slice",
-                  .shapes = {{3, 4, 5}},
-                  .attributes = {{"start", -2}, {"end", -1}}}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "all", .shapes = {{3, 4, 5}}},
+             {.name = "slice", .shapes = {{3, 4, 5}}, .attributes = {{"start", -2}, {"end", -1}}}};
+       }},
       {.name = "Size",
        .doc = "The number of elements of the input.",
        .since = 25,
        .inputs = {{"data", any}},
        .outputs = {"size"},
        .define = size_define,
-       .cases = {{.name = "cube", .shapes = {{3, 4, 5}}}, {.name = "scalar", .shapes = {{}}}}},
+       .cases = [] -> Cases {
+         return {{.name = "cube", .shapes = {{3, 4, 5}}}, {.name = "scalar", .shapes = {{}}}};
+       }},
       {.name = "Reshape",
        .doc = "The same elements under another shape; 0 keeps an extent, -1 is inferred.",
        .since = 25,
@@ -226,12 +229,13 @@ std::vector<OpDef> shape_family() {
        .outputs = {"reshaped"},
        .attributes = {{"allowzero", 0}},
        .define = reshape_define,
-       .cases = {{.name = "merge", .shapes = {{2, 3, 4}}, .inputs = second(int64s({2}, {2, 12}))},
-                 {.name = "regroup", .shapes = {{2, 3, 4}}, .inputs = second(int64s({2}, {4, 6}))},
-                 {.name = "inferred",
-                  .shapes = {{2, 3, 4}},
-                  .inputs = second(int64s({3}, {0, -1, 2}))},
-                 {.name = "scalar", .shapes = {{1, 1}}, .inputs = second(int64s({0}, {}))}}},
+       .cases = [] -> Cases {
+         return {
+             {.name = "merge", .shapes = {{2, 3, 4}}, .inputs = second(int64s({2}, {2, 12}))},
+             {.name = "regroup", .shapes = {{2, 3, 4}}, .inputs = second(int64s({2}, {4, 6}))},
+             {.name = "inferred", .shapes = {{2, 3, 4}}, .inputs = second(int64s({3}, {0, -1, 2}))},
+             {.name = "scalar", .shapes = {{1, 1}}, .inputs = second(int64s({0}, {}))}};
+       }},
       {.name = "Flatten",
        .doc = "Merges the axes before `axis`, and those from it on.",
        .since = 25,
@@ -239,30 +243,36 @@ std::vector<OpDef> shape_family() {
        .outputs = {"output"},
        .attributes = {{"axis", 1}},
        .define = flatten,
-       .cases = {{.name = "default", .shapes = {{2, 3, 4}}},
+       .cases = [] -> Cases {
+         return {{.name = "default", .shapes = {{2, 3, 4}}},
                  {.name = "zero", .shapes = {{2, 3}}, .attributes = {{"axis", 0}}},
-                 {.name = "negative", .shapes = {{2, 3, 5}}, .attributes = {{"axis", -1}}}}},
+                 {.name = "negative", .shapes = {{2, 3, 5}}, .attributes = {{"axis", -1}}}};
+       }},
       {.name = "Squeeze",
        .doc = "Removes axes of extent 1.",
        .since = 25,
        .inputs = {{"data", any}, {"axes", i64, InputDef::optional}},
        .outputs = {"squeezed"},
        .define = squeeze,
-       .cases = {{.name = "told by data", .shapes = {{1, 1, 1}, {1}}, .low = 0, .high = 2},
+       .cases = [] -> Cases {
+         return {{.name = "told by data", .shapes = {{1, 1, 1}, {1}}, .low = 0, .high = 2},
                  {.name = "one", .shapes = {{1, 3, 1, 5}}, .inputs = second(int64s({1}, {-2}))},
                  {.name = "one axis twice",
                   .shapes = {{1, 3, 1, 5}},
                   .inputs = second(int64s({2}, {0, -4}))},
-                 {.name = "all", .shapes = {{1, 3, 1, 5}}}}},
+                 {.name = "all", .shapes = {{1, 3, 1, 5}}}};
+       }},
       {.name = "Unsqueeze",
        .doc = "Inserts axes of extent 1, at places of the result.",
        .since = 25,
        .inputs = {{"data", any}, {"axes", i64}},
        .outputs = {"expanded"},
        .define = unsqueeze,
-       .cases = {{.name = "told by data", .shapes = {{2, 3}, {1}}, .low = 0, .high = 2},
+       .cases = [] -> Cases {
+         return {{.name = "told by data", .shapes = {{2, 3}, {1}}, .low = 0, .high = 2},
                  {.name = "one", .shapes = {{3, 4}}, .inputs = second(int64s({1}, {1}))},
-                 {.name = "two", .shapes = {{3, 4}}, .inputs = second(int64s({2}, {-1, 0}))}}},
+                 {.name = "two", .shapes = {{3, 4}}, .inputs = second(int64s({2}, {-1, 0}))}};
+       }},
   };
 }
 

@@ -45,7 +45,8 @@ std::vector<OpDef> tensor_scatter_family() {
        .outputs = {"present_cache"},
        .attributes = {{"axis", -2}, {"mode", "linear"}},
        .define = tensor_scatter,
-       .cases = {{.name = "prefill", .shapes = {{2, 4, 3}, {2, 2, 3}}},
+       .cases = [] -> Cases {
+         return {{.name = "prefill", .shapes = {{2, 4, 3}, {2, 2, 3}}},
                  {.name = "strings", .shapes = {{2, 4, 3}, {2, 2, 3}}, .dtype = DType::string},
                  {.name = "decode",
                   .shapes = {{2, 2, 4, 3}, {2, 2, 1, 3}},
@@ -53,7 +54,8 @@ std::vector<OpDef> tensor_scatter_family() {
                  {.name = "circular",
                   .shapes = {{2, 4, 3}, {2, 2, 3}},
                   .attributes = {{"mode", "circular"}},
-                  .inputs = {{}, {}, int64s({2}, {3, 6})}}}},
+                  .inputs = {{}, {}, int64s({2}, {3, 6})}}};
+       }},
   };
 }
 

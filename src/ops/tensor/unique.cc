@@ -184,7 +184,8 @@ std::vector<OpDef> unique_family() {
        .outputs = {"Y", "indices", "inverse_indices", "counts"},
        .attributes = {{"axis", {}}, {"sorted", 1}},
        .define = unique,
-       .cases = {{.name = "sorted", .shapes = {{17}}, .dtype = DType::i32},
+       .cases = [] -> Cases {
+         return {{.name = "sorted", .shapes = {{17}}, .dtype = DType::i32},
                  {.name = "as they come",
                   .shapes = {{4, 4}},
                   .attributes = {{"sorted", 0}},
@@ -201,7 +202,8 @@ std::vector<OpDef> unique_family() {
                   .shapes = {{7, 2}},
                   .attributes = {{"axis", 0}},
                   .dtype = DType::string},
-                 {.name = "floats", .inputs = {floats({6}, {2, 1, 1, 3, 4, 3})}}}},
+                 {.name = "floats", .inputs = {floats({6}, {2, 1, 1, 3, 4, 3})}}};
+       }},
   };
 }
 

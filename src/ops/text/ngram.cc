@@ -164,29 +164,31 @@ std::vector<OpDef> ngram_family() {
        .inputs = {{"X", integer_index | strings_only}},
        .attributes = attributes,
        .define = tf_idf,
-       .cases = {{.name = "rows", .attributes = with({}), .inputs = {rows}},
-                 {.name = "words",
-                  .attributes =
-                      with({{"pool_int64s", N{}},
-                            {"pool_strings",
-                             std::vector<std::string>{"a", "an", "the", "of", "an", "apple", "a",
-                                                      "pear", "the", "apple"}}}),
-                  .inputs = {strings({6}, {"a", "pear", "the", "red", "apple", "an"})}},
-                 {.name = "pairs",
-                  .attributes = with({{"min_gram_length", 2}, {"max_skip_count", 0}}),
-                  .inputs = {int64s({8}, {5, 6, 5, 6, 7, 8, 6, 7})}},
-                 {.name = "weighted",
-                  .attributes = with(
-                      {{"mode", "TFIDF"}, {"weights", std::vector<double>{1, 2, 3, 4, 5, 6, 7}}}),
-                  .inputs = {rows}},
-                 {.name = "weights of n-grams that share an output",
-                  .attributes = with({{"mode", "IDF"},
-                                      {"weights", std::vector<double>{1, 2, 3, 4, 5, 6, 7}},
-                                      {"ngram_indexes", N{0, 1, 2, 3, 3, 1, 0}}}),
-                  .inputs = {rows}},
-                 {.name = "present",
-                  .attributes = with({{"mode", "IDF"}, {"ngram_indexes", N{0, 1, 2, 3, 3, 1, 0}}}),
-                  .inputs = {rows}}}},
+       .cases = [=] -> Cases {
+         return {
+             {.name = "rows", .attributes = with({}), .inputs = {rows}},
+             {.name = "words",
+              .attributes = with(
+                  {{"pool_int64s", N{}},
+                   {"pool_strings", std::vector<std::string>{"a", "an", "the", "of", "an", "apple",
+                                                             "a", "pear", "the", "apple"}}}),
+              .inputs = {strings({6}, {"a", "pear", "the", "red", "apple", "an"})}},
+             {.name = "pairs",
+              .attributes = with({{"min_gram_length", 2}, {"max_skip_count", 0}}),
+              .inputs = {int64s({8}, {5, 6, 5, 6, 7, 8, 6, 7})}},
+             {.name = "weighted",
+              .attributes =
+                  with({{"mode", "TFIDF"}, {"weights", std::vector<double>{1, 2, 3, 4, 5, 6, 7}}}),
+              .inputs = {rows}},
+             {.name = "weights of n-grams that share an output",
+              .attributes = with({{"mode", "IDF"},
+                                  {"weights", std::vector<double>{1, 2, 3, 4, 5, 6, 7}},
+                                  {"ngram_indexes", N{0, 1, 2, 3, 3, 1, 0}}}),
+              .inputs = {rows}},
+             {.name = "present",
+              .attributes = with({{"mode", "IDF"}, {"ngram_indexes", N{0, 1, 2, 3, 3, 1, 0}}}),
+              .inputs = {rows}}};
+       }},
   };
 }
 

@@ -40,7 +40,7 @@ Result<> regex_full_match(Builder& b) {
 std::vector<OpDef> regex_match_family() {
   const TensorData texts =
       strings({2, 3}, {"www.onnx.ai", "ab12", "", "AB12", "www.onnx-ai", "\xc3\xa9t\xc3\xa9"});
-  const auto with = [&](std::string name, std::string pattern) {
+  const auto with = [=](std::string name, std::string pattern) {
     return Case{.name = std::move(name),
                 .attributes = {{"pattern", std::move(pattern)}},
                 .inputs = {texts}};
@@ -52,8 +52,10 @@ std::vector<OpDef> regex_match_family() {
        .inputs = {{"X", strings_only}},
        .attributes = {{"pattern", {}, true}},
        .define = regex_full_match,
-       .cases = {with("names", R"(www\.[\w.-]+\.\bai\b)"), with("any case", "(?i)[a-b]+\\d{1,3}"),
-                 with("letters", "\xc3\xa9.[^a-z]|")}},
+       .cases = [=] -> Cases {
+         return {with("names", R"(www\.[\w.-]+\.\bai\b)"), with("any case", "(?i)[a-b]+\\d{1,3}"),
+                 with("letters", "\xc3\xa9.[^a-z]|")};
+       }},
   };
 }
 

@@ -34,12 +34,14 @@ std::vector<OpDef> string_concat_family() {
        .inputs = {{"X", strings_only}, {"Y", strings_only}},
        .outputs = {"Z"},
        .define = string_concat,
-       .cases = {{.name = "same",
+       .cases = [] -> Cases {
+         return {{.name = "same",
                   .inputs = {strings({3}, {"abc", "", "\xe4\xb8\xad"}),
                              strings({3}, {".com", "abc", "\xe7\x9a\x84"})}},
                  {.name = "broadcast",
                   .inputs = {strings({2, 1}, {"left", "a long left side"}),
-                             strings({3}, {"", "-right", "-a long right side"})}}}},
+                             strings({3}, {"", "-right", "-a long right side"})}}};
+       }},
   };
 }
 

@@ -74,19 +74,21 @@ std::vector<OpDef> string_normalizer_family() {
                       {"locale", ""},
                       {"stopwords", Texts{}}},
        .define = string_normalizer,
-       .cases = {{.name = "upper",
-                  .attributes = {{"case_change_action", "UPPER"}, {"stopwords", Texts{"MONDAY"}}},
-                  .inputs = {days}},
-                 {.name = "case sensitive",
-                  .attributes = {{"is_case_sensitive", 1},
-                                 {"stopwords", Texts{"monday", "Monday"}}},
-                  .inputs = {days}},
-                 {.name = "lower",
-                  .attributes = {{"case_change_action", "LOWER"}},
-                  .inputs = {strings({1, 2}, {"\xc3\x84\xc8\xba", "ABC"})}},
-                 {.name = "none left",
-                  .attributes = {{"stopwords", Texts{"a"}}},
-                  .inputs = {strings({1, 2}, {"a", "A"})}}}},
+       .cases = [=] -> Cases {
+         return {
+             {.name = "upper",
+              .attributes = {{"case_change_action", "UPPER"}, {"stopwords", Texts{"MONDAY"}}},
+              .inputs = {days}},
+             {.name = "case sensitive",
+              .attributes = {{"is_case_sensitive", 1}, {"stopwords", Texts{"monday", "Monday"}}},
+              .inputs = {days}},
+             {.name = "lower",
+              .attributes = {{"case_change_action", "LOWER"}},
+              .inputs = {strings({1, 2}, {"\xc3\x84\xc8\xba", "ABC"})}},
+             {.name = "none left",
+              .attributes = {{"stopwords", Texts{"a"}}},
+              .inputs = {strings({1, 2}, {"a", "A"})}}};
+       }},
   };
 }
 

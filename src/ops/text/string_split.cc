@@ -251,7 +251,8 @@ std::vector<OpDef> string_split_family() {
        .outputs = {"Y", "Z"},
        .attributes = {{"delimiter", ""}, {"maxsplit", {}}},
        .define = string_split,
-       .cases = {{.name = "white space", .inputs = {texts}},
+       .cases = [=] -> Cases {
+         return {{.name = "white space", .inputs = {texts}},
                  {.name = "at most", .attributes = {{"maxsplit", 1}}, .inputs = {texts}},
                  {.name = "delimiter",
                   .attributes = {{"delimiter", "."}},
@@ -261,7 +262,8 @@ std::vector<OpDef> string_split_family() {
                   .inputs = {strings({2}, {"a, b, c, d", "a,b"})}},
                  {.name = "delimiter that overlaps itself",
                   .attributes = {{"delimiter", "aa"}},
-                  .inputs = {strings({3}, {"aaa", "baaaac", "a"})}}}},
+                  .inputs = {strings({3}, {"aaa", "baaaac", "a"})}}};
+       }},
   };
 }
 

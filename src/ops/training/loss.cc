@@ -87,7 +87,8 @@ OpDef entry(std::string name, std::string doc, std::vector<std::string> outputs,
           .outputs = std::move(outputs),
           .attributes = {{"ignore_index", {}}, {"reduction", "mean"}},
           .define = define,
-          .cases = {{.name = "mean", .shapes = {{3, 5}}, .inputs = {{}, classes}},
+          .cases = [=] -> Cases {
+            return {{.name = "mean", .shapes = {{3, 5}}, .inputs = {{}, classes}},
                     {.name = "weights",
                      .shapes = {{3, 5}, {}, {5}},
                      .attributes = {{"reduction", "sum"}},
@@ -95,7 +96,8 @@ OpDef entry(std::string name, std::string doc, std::vector<std::string> outputs,
                     {.name = "pixels",
                      .shapes = {{1, 5, 3}},
                      .attributes = {{"reduction", "none"}, {"ignore_index", -1}},
-                     .inputs = {{}, int64s({1, 3}, {1, -1, 4})}}}};
+                     .inputs = {{}, int64s({1, 3}, {1, -1, 4})}}};
+          }};
 }
 
 }  // namespace

@@ -109,7 +109,8 @@ OpDef optimizer(std::string name, std::string doc, size_t moments,
           .outputs = {"outputs"},
           .attributes = std::move(attributes),
           .define = [moments, rule](Builder& b) { return step(b, moments, rule); },
-          .cases = {{.name = "first",
+          .cases = [=] -> Cases {
+            return {{.name = "first",
                      .shapes = one,
                      .attributes = sample,
                      .inputs = first,
@@ -120,7 +121,8 @@ OpDef optimizer(std::string name, std::string doc, size_t moments,
                      .attributes = sample,
                      .inputs = later,
                      .low = 0.1,
-                     .outputs = 2 * static_cast<int>(moments) + 2}}};
+                     .outputs = 2 * static_cast<int>(moments) + 2}};
+          }};
 }
 
 }  // namespace

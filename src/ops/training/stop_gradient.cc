@@ -21,7 +21,9 @@ std::vector<OpDef> stop_gradient_family() {
            .since = 1,
            .inputs = {{"X", any_number}},
            .define = stop_gradient,
-           .cases = {{.name = "plain", .shapes = {{3, 5}}}, {.name = "scalar", .shapes = {{}}}}}};
+           .cases = [] -> Cases {
+             return {{.name = "plain", .shapes = {{3, 5}}}, {.name = "scalar", .shapes = {{}}}};
+           }}};
 }
 
 }  // namespace gossamer::ops
