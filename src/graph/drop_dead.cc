@@ -54,13 +54,7 @@ class Liveness {
     }
     if (entry.output()) use(entry.output()->shape);
     if (const Stage* stage = entry.stage()) {
-      use(stage->extents);
-      use(stage->reduce_extents);
-      use(stage->values);
-      use(stage->target);
-      use(stage->starts);
-      use(stage->result);
-      use(stage->condition);
+      ops::visit_exprs(*stage, ops::any_role, [&](const ir::Expr& expr) { use(expr); });
     } else {
       const Step& step = *entry.step();
       use(step.values);

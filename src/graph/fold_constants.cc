@@ -31,22 +31,15 @@ int64_t product(const std::vector<ir::Expr>& extents) {
 // True where a stage reads a dimension of the model, so that its result differs from run to run.
 bool reads_dimensions(const Stage& stage) {
   std::unordered_set<const ir::VarNode*> own;
-  for (const auto* list :
-       {&stage.axes, &stage.reduce_axes, &stage.combiner.left, &stage.combiner.right}) {
-    for (const ir::Var& var : *list) own.insert(var.get());
-  }
+  for (const ir::Var& var : ops::own_variables(stage)) own.insert(var.get());
   bool found = false;
   auto look = [&](const ir::Expr& expr) {
     const auto* var = ir::as<ir::VarNode>(expr);
     found = found || (var && !own.contains(var));
     return !found;
   };
-  if (stage.result) ir::visit(stage.result, look);
-  if (stage.condition) ir::visit(stage.condition, look);
-  for (const auto* list : {&stage.values, &stage.target, &stage.starts, &stage.combiner.joined,
-                           &stage.combiner.identity}) {
-    for (const ir::Expr& expr : *list) ir::visit(expr, look);
-  }
+  const auto computed = [](ops::FieldRole role) { return role != ops::FieldRole::extent; };
+  ops::visit_exprs(stage, computed, [&](const ir::Expr& expr) { ir::visit(expr, look); });
   return found;
 }
 

@@ -67,16 +67,6 @@ Size size_of(const Expr& expr, const ir::BufferNode* buffer, int64_t limit) {
   return size;
 }
 
-// Calls f on every expression of a stage that may load (values of a reduction apart from its
-// result).
-template <class F>
-void for_each_expr(Stage& stage, F&& f) {
-  if (stage.result) f(stage.result);
-  for (Expr& value : stage.values) f(value);
-  for (Expr& target : stage.target) f(target);
-  if (stage.condition) f(stage.condition);
-}
-
 struct Uses {
   int in_values = 0;  // loads in a reduction's terms
   int in_result = 0;  // loads in the result
@@ -366,7 +356,8 @@ class Fuser {
     const Stage& producer = *stage_at(p);
     Stage& consumer = *stage_at(c);
     const ir::Bounds points = ops::bounds_of(consumer), terms = ops::bounds_of_terms(consumer);
-    for_each_expr(consumer, [&](Expr& e) { e = ir::simplify(inline_loads(e, producer), points); });
+    ops::visit_exprs(consumer, ops::may_load,
+                     [&](Expr& e) { e = ir::simplify(inline_loads(e, producer), points); });
     for (Expr& value : consumer.values) value = ir::simplify(value, terms);
     consumer.view = consumer.view && producer.view;
     consumer.origin = join_origins(producer.origin, consumer.origin);

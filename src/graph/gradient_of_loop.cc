@@ -20,15 +20,7 @@ void each_expr(ops::Entry& entry, F&& f) {
     for (Expr& e : list) one(e);
   };
   if (Stage* stage = entry.stage()) {
-    all(stage->extents);
-    all(stage->reduce_extents);
-    all(stage->values);
-    all(stage->target);
-    all(stage->starts);
-    all(stage->combiner.joined);
-    all(stage->combiner.identity);
-    one(stage->result);
-    one(stage->condition);
+    ops::visit_exprs(*stage, ops::any_role, f);
   } else {
     ops::Step& step = *entry.step();
     all(step.values);

@@ -31,18 +31,16 @@ class Canonical {
     Meaning meaning{stage, 0};
     ir::VarMap map;
     size_t next = 0;
-    for (const ir::Var& axis : stage.axes) map[axis.get()] = variable(next++, axis->type);
-    for (const ir::Var& axis : stage.reduce_axes) map[axis.get()] = variable(next++, axis->type);
-    for (const ir::Var& left : stage.combiner.left) map[left.get()] = variable(next++, left->type);
-    for (const ir::Var& right : stage.combiner.right) {
-      map[right.get()] = variable(next++, right->type);
-    }
-    auto rename = [&](std::vector<Expr>& exprs) {
-      for (Expr& expr : exprs) expr = ir::substitute(expr, map);
+    const auto rename = [&](ir::Var& own) {
+      const ir::Var var = variable(next++, own->type);
+      map[own.get()] = var;
+      own = var;
     };
-    rename(meaning.stage.values);
-    rename(meaning.stage.combiner.joined);
-    if (stage.result) meaning.stage.result = ir::substitute(stage.result, map);
+    ops::visit_fields(meaning.stage, [&]<class T>(ops::FieldRole, T& field) {
+      if constexpr (std::is_same_v<T, std::vector<ir::Var>>) std::ranges::for_each(field, rename);
+    });
+    ops::visit_exprs(meaning.stage, ops::any_role,
+                     [&](Expr& expr) { expr = ir::substitute(expr, map); });
     meaning.hash = ir::hash(meaning.stage.result) * 31 + stage.axes.size();
     for (const Expr& value : meaning.stage.values) {
       meaning.hash = meaning.hash * 31 + ir::hash(value);
@@ -51,26 +49,13 @@ class Canonical {
   }
 
  private:
-  Expr variable(size_t position, ir::Type type) {
+  ir::Var variable(size_t position, ir::Type type) {
     auto& pool = pools_[static_cast<int>(type.dtype)];
     while (pool.size() <= position) pool.push_back(ir::var(cat("v", pool.size()), type));
     return pool[position];
   }
   std::unordered_map<int, std::vector<ir::Var>> pools_;
 };
-
-bool equal_lists(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-  return std::ranges::equal(a, b, [](const Expr& x, const Expr& y) { return ir::equal(x, y); });
-}
-
-bool equal(const Stage& a, const Stage& b) {
-  return a.kind == b.kind && a.output->dtype == b.output->dtype &&
-         a.output->storage == b.output->storage && a.output->layout == b.output->layout &&
-         a.view == b.view && equal_lists(a.extents, b.extents) &&
-         equal_lists(a.reduce_extents, b.reduce_extents) && equal_lists(a.values, b.values) &&
-         equal_lists(a.combiner.joined, b.combiner.joined) &&
-         equal_lists(a.combiner.identity, b.combiner.identity) && ir::equal(a.result, b.result);
-}
 
 }  // namespace
 
@@ -96,7 +81,7 @@ void merge_duplicates(StageGraph& graph) {
     Meaning meaning = canonical.of(*stage);
     auto [first, last] = seen.equal_range(meaning.hash);
     auto found = std::find_if(first, last, [&](const auto& one) {
-      return one.second.block == block && equal(one.second.stage, meaning.stage);
+      return one.second.block == block && ops::same_computation(one.second.stage, meaning.stage);
     });
     if (found != last) {
       merged[stage->output.get()] = found->second.stage.output;

@@ -18,11 +18,8 @@ using ops::Stage;
 bool is_exact(const ir::BufferNode& buffer) { return buffer.dtype == ir::DType::f64; }
 
 std::vector<Expr> expressions_of(const Stage& stage) {
-  std::vector<Expr> all = stage.values;
-  all.insert(all.end(), stage.target.begin(), stage.target.end());
-  for (const Expr& one : {stage.result, stage.condition}) {
-    if (one) all.push_back(one);
-  }
+  std::vector<Expr> all;
+  ops::visit_exprs(stage, ops::may_load, [&](const Expr& expr) { all.push_back(expr); });
   return all;
 }
 

@@ -129,8 +129,9 @@ size_t size_of(const Expr& expr, size_t limit) {
 
 Result<> check_sizes(const ops::Stage& stage, int64_t most, const std::string& place,
                      StageBuilder& stages) {
-  size_t size = stage.result ? size_of(stage.result, max_stage_size) : 0;
-  for (const Expr& value : stage.values) size += size_of(value, max_stage_size);
+  size_t size = 0;
+  ops::visit_exprs(stage, ops::may_load,
+                   [&](const Expr& expr) { size += size_of(expr, max_stage_size); });
   if (size >= max_stage_size) return fail_at(place, "makes an expression too large to compile");
   GS_TRY(check_extents(stage.extents, place, stages));
   GS_TRY(check_extents(stage.reduce_extents, place, stages));

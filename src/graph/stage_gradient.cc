@@ -25,13 +25,7 @@ void add_axes(const std::vector<Var>& axes, const std::vector<Expr>& extents, Do
 }
 
 void substitute(Stage& stage, const ir::VarMap& map) {
-  const auto in = [&](Expr& e) {
-    if (e) e = ir::substitute(e, map);
-  };
-  in(stage.result);
-  in(stage.condition);
-  for (Expr& e : stage.values) in(e);
-  for (Expr& e : stage.target) in(e);
+  ops::visit_exprs(stage, ops::may_load, [&](Expr& e) { e = ir::substitute(e, map); });
 }
 
 Expr without_cast(const Expr& e) {

@@ -74,11 +74,7 @@ std::vector<Buffer> inputs_of(const Stage& stage) {
     return true;
   };
   add(stage.initial);
-  for (const Expr& expr : stage.values) ir::visit(expr, on_expr);
-  if (stage.result) ir::visit(stage.result, on_expr);
-  for (const Expr& expr : stage.target) ir::visit(expr, on_expr);
-  if (stage.condition) ir::visit(stage.condition, on_expr);
-  for (const Expr& expr : stage.starts) ir::visit(expr, on_expr);
+  visit_exprs(stage, may_load, [&](const Expr& expr) { ir::visit(expr, on_expr); });
   // What a stage itself writes is not an input.
   std::erase_if(found, [&](const Buffer& buffer) {
     return buffer->scope != ir::Scope::global || buffer.same(stage.output);
@@ -87,18 +83,46 @@ std::vector<Buffer> inputs_of(const Stage& stage) {
 }
 
 void replace_inputs(Stage& stage, const ir::BufferMap& map) {
-  auto in = [&](Expr& expr) {
-    if (expr) expr = ir::substitute_buffers(expr, map);
+  if (auto found = map.find(stage.initial.get()); found != map.end()) stage.initial = found->second;
+  visit_exprs(stage, may_load, [&](Expr& expr) { expr = ir::substitute_buffers(expr, map); });
+}
+
+std::vector<Var> own_variables(const Stage& stage) {
+  std::vector<Var> own;
+  visit_fields(stage, [&]<class T>(FieldRole, const T& field) {
+    if constexpr (std::is_same_v<T, Var>) {
+      if (field) own.push_back(field);
+    } else if constexpr (std::is_same_v<T, std::vector<Var>>) {
+      own.insert(own.end(), field.begin(), field.end());
+    }
+  });
+  return own;
+}
+
+bool same_computation(const Stage& a, const Stage& b) {
+  bool same = a.output->dtype == b.output->dtype && a.output->storage == b.output->storage &&
+              a.output->layout == b.output->layout;
+  const auto equal = [](const Expr& x, const Expr& y) {
+    return x.same(y) || (x.get() && y.get() && ir::equal(x, y));
   };
-  auto buffer = [&](Buffer& one) {
-    if (auto found = map.find(one.get()); found != map.end()) one = found->second;
+  const auto compare = [&]<class T>(FieldRole role, const T& x, const T& y) {
+    if (role == FieldRole::label || &x == static_cast<const void*>(&a.output)) return;
+    if constexpr (std::is_same_v<T, Expr>) {
+      same = same && equal(x, y);
+    } else if constexpr (std::is_same_v<T, std::vector<Expr>>) {
+      same = same && std::ranges::equal(x, y, equal);
+    } else if constexpr (std::is_same_v<T, std::vector<Var>>) {
+      same = same && std::ranges::equal(x, y, [](const Var& v, const Var& w) { return v.same(w); });
+    } else if constexpr (std::is_same_v<T, Var> || std::is_same_v<T, Buffer>) {
+      same = same && x.same(y);
+    } else {
+      same = same && x == y;
+    }
   };
-  in(stage.result);
-  in(stage.condition);
-  for (Expr& value : stage.values) in(value);
-  for (Expr& target : stage.target) in(target);
-  buffer(stage.initial);
-  for (Expr& start : stage.starts) in(start);
+#define GS_COMBINER(role, Type, name) compare(FieldRole::role, a.combiner.name, b.combiner.name);
+#define GS_STAGE(role, Type, name) compare(FieldRole::role, a.name, b.name);
+#include "ops/stage.def"
+  return same;
 }
 
 ir::Bounds bounds_of(const Stage& stage) {
@@ -124,6 +148,7 @@ std::string print(const Stage& stage) {
                          ir::name_of(stage.output->dtype), shape_text(stage.output->shape));
   if (stage.view) text += " view";
   if (stage.in_order) text += " in order";
+  if (stage.increasing) text += " increasing";
   if (!stage.origin.empty()) text += cat("  // ", stage.origin);
   text += "\n";
   if (!stage.axes.empty()) text += cat("  for ", axes_text(stage.axes, stage.extents), "\n");

@@ -15,18 +15,18 @@ using ir::Buffer;
 using ir::Expr;
 using ir::Var;
 
+enum class StageKind : uint8_t { compute, reduce, scan, sort, scatter };
+
 // How a reduction joins two partial results: tuples `left`, `right` -> `joined`, starting from
 // `identity`. sum: one accumulator, left + right, 0. argmax: (value, index). Welford: (mean, m2,
 // count).
 struct Combiner {
-  std::vector<Var> left, right;
-  std::vector<Expr> joined;
-  std::vector<Expr> identity;
+#define GS_COMBINER(role, Type, name) Type name{};
+#define GS_STAGE(role, Type, name)
+#include "ops/stage.def"
   // A sum of one accumulator: what contraction schedules and fma need.
   bool is_sum() const;
 };
-
-enum class StageKind : uint8_t { compute, reduce, scan, sort, scatter };
 
 // compute:  output[axes] = result
 // reduce:   accumulators[k] = join over reduce_axes of values[k], from identity; output[axes] =
@@ -55,52 +55,47 @@ struct Stage {
   Stage& operator=(Stage&&) noexcept;
   ~Stage();
 
-  StageKind kind = StageKind::compute;
-  std::string name;       // "conv", "softmax.max": unique within an operator
-  std::string origin;     // the graph node it came from, for reports and errors
-  std::string side = {};  // why the CPU beside a GPU runs it; empty: the target does
-  Buffer output;          // shape: one extent an axis (for scatter, the shape of the target)
-  std::vector<Var> axes;
-  std::vector<Expr> extents;  // of the axes; equals output->shape unless scatter
-  Expr result;
-
-  // A reshape: the output has the same elements in row-major order as its only input.
-  bool view = false;
-
-  std::vector<Var> reduce_axes;
-  std::vector<Expr> reduce_extents;
   Combiner combiner;
-  std::vector<Expr> values;
-
-  Buffer initial;
-  std::vector<Expr> target;
-  Expr condition;
-
-  // Gradients end here: the output counts as a constant to them.
-  bool stops_gradient = false;
-
-  // Of a scatter from one axis to one: targets do not fall along it, and the condition holds at the
-  // first point of each target of the output, alone (a running count of what is chosen). A place
-  // can then search for its update.
-  bool increasing = false;
-
-  // Of a scatter whose rows (all axes but the last) count in `table`, memory of the stage's own,
-  // [rows.., buckets], from starts[0] on (over reduce_axes[0], the buckets): where the condition
-  // holds, a point takes the number in bucket values[1] of its row as `tally`, which values[0] and
-  // target see, and leaves one more there. Rows aim at places of their own, all in the output.
-  Buffer table;
-  Var tally;
-
-  // Of reductions and scans: values are the next accumulators and see those so far as
-  // combiner.left (a search, a merge, a walk down a tree); joined is `right`.
-  bool in_order = false;
-
-  size_t along = 0;     // of scans and sorts: the place of the axis
-  int64_t segment = 0;  // of a scan; 0: one for all of the axis
-  // What accumulators start from where that is not identity, for each point, of a scan for each
-  // segment.
-  std::vector<Expr> starts;
+#define GS_COMBINER(role, Type, name)
+#define GS_STAGE(role, Type, name) Type name{};
+#include "ops/stage.def"
 };
+
+// What a field of a stage is to those who visit it: the roles of stage.def.
+enum class FieldRole : uint8_t { label, plain, own, extent, join, term, point, start, buffer };
+
+// f(role, field) for every field, those of the combiner among them.
+template <class S, class F>
+void visit_fields(S& stage, F&& f) {
+#define GS_COMBINER(role, Type, name) f(FieldRole::role, stage.combiner.name);
+#define GS_STAGE(role, Type, name) f(FieldRole::role, stage.name);
+#include "ops/stage.def"
+}
+
+constexpr bool may_load(FieldRole role) {
+  return role == FieldRole::term || role == FieldRole::point || role == FieldRole::start;
+}
+constexpr bool any_role(FieldRole) { return true; }
+
+// f(expression) for each that is there, in fields of the roles for which `of(role)` holds.
+template <class S, class F>
+void visit_exprs(S& stage, bool (*of)(FieldRole), F&& f) {
+  visit_fields(stage, [&]<class T>(FieldRole role, T& field) {
+    if constexpr (std::is_same_v<std::remove_const_t<T>, Expr>) {
+      if (field.get() && of(role)) f(field);
+    } else if constexpr (std::is_same_v<std::remove_const_t<T>, std::vector<Expr>>) {
+      if (!of(role)) return;
+      for (auto& expr : field) f(expr);
+    }
+  });
+}
+
+// The variables that a stage gives values: axes, accumulators, a tally.
+std::vector<Var> own_variables(const Stage&);
+
+// Whether both compute the same from the same tensors, by the same variables, into outputs of the
+// same type and layout.
+bool same_computation(const Stage&, const Stage&);
 
 // The distinct buffers a stage loads, in order of first appearance.
 std::vector<Buffer> inputs_of(const Stage&);

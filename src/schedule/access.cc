@@ -89,9 +89,8 @@ std::vector<const ir::Load*> loads_of(const std::vector<Expr>& exprs) {
 }
 
 std::vector<const ir::Load*> loads_of_stage(const ops::Stage& stage) {
-  std::vector<Expr> exprs = stage.values;
-  if (stage.result) exprs.push_back(stage.result);
-  exprs.insert(exprs.end(), stage.starts.begin(), stage.starts.end());
+  std::vector<Expr> exprs;
+  ops::visit_exprs(stage, ops::may_load, [&](const Expr& expr) { exprs.push_back(expr); });
   return loads_of(exprs);
 }
 

@@ -116,20 +116,10 @@ class Text {
       stage.name = stage.origin = stage.side = "";
       for (const ir::Buffer& input : ops::inputs_of(stage)) number(input);
       number(stage.output);
-      for (const ir::Var& axis : stage.axes) own_.insert(axis.get());
-      for (const ir::Var& axis : stage.reduce_axes) own_.insert(axis.get());
-      for (const auto* vars : {&stage.combiner.left, &stage.combiner.right}) {
-        for (const ir::Var& var : *vars) own_.insert(var.get());
-      }
-      if (stage.tally) own_.insert(stage.tally.get());
+      for (const ir::Var& var : ops::own_variables(stage)) own_.insert(var.get());
       ops::replace_inputs(stage, buffers_);
       stage.output = buffers_.at(stage.output.get());
-      for (auto* exprs : {&stage.extents, &stage.reduce_extents, &stage.values, &stage.starts,
-                          &stage.target, &stage.combiner.joined, &stage.combiner.identity}) {
-        for (Expr& expr : *exprs) expr = numbered(expr);
-      }
-      if (stage.result) stage.result = numbered(stage.result);
-      if (stage.condition) stage.condition = numbered(stage.condition);
+      ops::visit_exprs(stage, ops::any_role, [&](Expr& expr) { expr = numbered(expr); });
       text += cat(ops::print(stage), member.written ? "written\n" : "");
     }
     return {std::move(layouts_), std::move(text)};

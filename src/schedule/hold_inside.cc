@@ -69,9 +69,7 @@ ops::Stage hold_inside(const ops::Stage& stage, const Nest& nest) {
     return changed ? ir::load(load->buffer, std::move(indices)) : Expr{};
   };
   ops::Stage held = stage;
-  if (held.result) held.result = ir::rewrite(held.result, rewriter);
-  for (Expr& value : held.values) value = ir::rewrite(value, rewriter);
-  for (Expr& start : held.starts) start = ir::rewrite(start, rewriter);
+  ops::visit_exprs(held, ops::may_load, [&](Expr& e) { e = ir::rewrite(e, rewriter); });
   return held;
 }
 

@@ -32,13 +32,7 @@ void redirect(Stage& stage, const Buffer& from, const Buffer& to) {
     if (!load || !load->buffer.same(from)) return {};
     return ir::cast(from->dtype, ir::load(to, load->indices));
   };
-  const auto rewrite = [&](Expr& e) {
-    if (e) e = ir::rewrite(e, rewriter);
-  };
-  rewrite(stage.result);
-  rewrite(stage.condition);
-  for (std::vector<Expr>* all : {&stage.values, &stage.starts, &stage.target})
-    for (Expr& e : *all) rewrite(e);
+  ops::visit_exprs(stage, ops::may_load, [&](Expr& e) { e = ir::rewrite(e, rewriter); });
 }
 
 }  // namespace

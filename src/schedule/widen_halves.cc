@@ -136,12 +136,7 @@ class StoredAsFloats {
     rewriter.expr_before = [&](const Expr& e) { return read_from(floats, halves, e, rewriter); };
     for (size_t i : readers_[halves.get()]) {
       Stage& reader = *program_[i].stage();
-      const auto rewrite = [&](Expr& e) {
-        if (e) e = ir::rewrite(e, rewriter);
-      };
-      rewrite(reader.result);
-      for (std::vector<Expr>* exprs : {&reader.values, &reader.starts})
-        for (Expr& e : *exprs) rewrite(e);
+      ops::visit_exprs(reader, ops::may_load, [&](Expr& e) { e = ir::rewrite(e, rewriter); });
       // A reshape hands on what it reads.
       const auto* rounded = reader.view ? ir::as<ir::Cast>(reader.result) : nullptr;
       if (rounded) reader.result = rounded->a;
