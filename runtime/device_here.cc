@@ -9,26 +9,36 @@
 #include "runtime/webgpu/device.h"
 
 namespace gossamer::runtime {
-namespace {
 
-std::string describe(std::string_view target) {
-  using Made = Result<std::unique_ptr<Device>>;
-  const Made device = target == "opencl"   ? make_opencl_device()
-                      : target == "opengl" ? make_opengl_device()
-                      : target == "webgpu" ? make_webgpu_device()
-                      : target == "webgl"  ? make_webgl_device()
-                                           : Made(fail("has no devices"));
-  return device ? (*device)->description() : "";
+Result<std::unique_ptr<Device>> make_gpu_device(TargetKind target) {
+  switch (target) {
+    case TargetKind::opencl:
+      return make_opencl_device();
+    case TargetKind::opengl:
+      return make_opengl_device();
+    case TargetKind::webgpu:
+      return make_webgpu_device();
+    case TargetKind::webgl:
+      return make_webgl_device();
+    case TargetKind::cpu:
+    case TargetKind::wasm:
+      break;
+  }
+  return fail("is no GPU");
 }
 
-}  // namespace
-
-std::string device_here(std::string_view target) {
+std::string device_here(std::string_view name) {
+  const auto named = target_named(name);
+  if (!named) return "";
+  const TargetKind target = *named;
   static std::mutex mutex;
-  static std::map<std::string, std::string, std::less<>> known;
+  static std::map<TargetKind, std::string> known;
   const std::scoped_lock lock(mutex);
   auto found = known.find(target);
-  if (found == known.end()) found = known.emplace(target, describe(target)).first;
+  if (found == known.end()) {
+    const auto device = make_gpu_device(target);
+    found = known.emplace(target, device ? (*device)->description() : "").first;
+  }
   return found->second;
 }
 

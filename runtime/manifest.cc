@@ -21,17 +21,12 @@ const T& entry_of(const std::vector<T>& entries, int64_t at) {
 
 int64_t size_of(const auto& entries) { return static_cast<int64_t>(entries.size()); }
 
-bool is_gpu(std::string_view target) {
-  return is_gpu_of_pages(target) || target == "opencl" || target == "opengl";
-}
-
 // Floats are stored as f32 where not as they are, integers and codes in 32 bits; GPUs have little
 // else but types of one and two bytes, of which a word holds four and two.
-bool storable(ir::DType dtype, ir::DType storage, std::string_view kind) {
+bool storable(ir::DType dtype, ir::DType storage, bool gpu) {
   using enum ir::DType;
   const bool wide = dtype == f32 || dtype == f16 || dtype == bf16 || dtype == f64;
   const bool word = storage == i32 || storage == u32;
-  const bool gpu = is_gpu(kind);
   return (storage == dtype || (wide ? storage == f32 : word)) &&
          (!gpu || word || storage == f32 || ir::byte_size(storage) <= 2);
 }
@@ -60,7 +55,7 @@ class Reader {
  private:
   bool on_gpu(int device) const { return device == 0 && is_gpu(module_.target); }
   int device(const Fields& fields) const {
-    return static_cast<int>(fields.count("device", module_.side.target.empty() ? 1 : 2, 0));
+    return static_cast<int>(fields.count("device", module_.side ? 2 : 1, 0));
   }
   int segment(const Fields& fields) const {
     return static_cast<int>(fields.count("segment", module_.plan_segments, 0));
@@ -120,7 +115,7 @@ void Reader::plan(const Fields& fields) {
 }
 
 void Reader::side(const Fields& fields, const std::vector<FileEntry>& files) {
-  if (std::ranges::find(files, module_.side.code, &FileEntry::name) == files.end())
+  if (std::ranges::find(files, module_.side->code, &FileEntry::name) == files.end())
     fields.wrong("code", "one of the files");
 }
 
@@ -155,7 +150,7 @@ package::Slot Reader::slot(const Fields& fields) {
   slot.persistent = fields.flag("persistent");
   slot.segment = segment(fields);
   slot.device = device(fields);
-  if (module_.target == "webgl" && slot.device == 0) {
+  if (target_of(module_.target).memory == TargetMemory::textures && slot.device == 0) {
     slot.texture.width = static_cast<int>(fields.count("width", (1 << 16) + 1, {}, 1));
     slot.texture.height = number(fields, "height");
     slot.texture.layers = static_cast<int>(fields.count("layers", 9, {}, 1));
@@ -170,7 +165,7 @@ package::Tensor Reader::tensor(const Fields& fields) {
                          number(fields, "elements"),
                          static_cast<int>(fields.count("slot", size_of(module_.slots)))};
   const package::Slot& slot = entry_of(module_.slots, tensor.slot);
-  if (!storable(tensor.dtype, tensor.storage, slot.device == 0 ? module_.target : "wasm"))
+  if (!storable(tensor.dtype, tensor.storage, on_gpu(slot.device)))
     fields.wrong("storage", cat("a storage type of ", ir::name_of(tensor.dtype), " there"));
   const double size = ir::byte_size(tensor.storage);
   if (!tensor.elements.planned && is_static(slot))
@@ -309,7 +304,7 @@ package::Weight Reader::weight(const Fields& fields) {
 package::Call Reader::call(const Fields& fields, int64_t plan_values,
                            const std::vector<int>& tensors) {
   // Scalars and ranges have 32 bits but on the CPU.
-  const int64_t most = module_.target == "cpu" ? any_count : int64_t{1} << 31;
+  const int64_t most = module_.target == TargetKind::cpu ? any_count : int64_t{1} << 31;
   package::Call call;
   call.kernel = static_cast<int>(fields.count("kernel", size_of(module_.kernels)));
   fields.list("scalars", [&](const Fields& list, Item at) {
@@ -450,18 +445,18 @@ Result<Manifest> Reader::read(const Json& json) {
                     ", this run time reads versions ", package::oldest_version, " to ",
                     package::format_version),
                 "compile the model again");
-  module_.target = root.text("target");
-  const std::string& target = module_.target;
-  if (problem_.empty() && !is_gpu(target) && target != "wasm" && target != "cpu")
-    return fail(cat("the package is compiled for ", target, ", which no run time knows"));
+  const std::string named = root.text("target");
+  const auto target = target_named(named);
+  if (problem_.empty() && !target)
+    return fail(cat("the package is compiled for ", named, ", which no run time knows"));
+  module_.target = target.value_or(TargetKind::cpu);
   if (root.has("plan")) plan(root.fields("plan"));
   if (root.has("side")) {
     const Fields fields = root.fields("side");
-    module_.side.target = fields.text("target");
-    if (module_.side.target != "wasm" && module_.side.target != "cpu")
-      fields.wrong("target", "wasm");
+    const auto side = target_named(fields.text("target"));
+    if (!side || is_gpu(*side)) fields.wrong("target", "wasm");
     if (!on_gpu(0)) fields.wrong("target", "beside a GPU");
-    module_.side.code = fields.text("code");
+    module_.side = package::Side{side.value_or(TargetKind::wasm), fields.text("code")};
   }
   module_.name = root.text("name", "");
   root.list("needs", [&](const Fields& list, Item at) { module_.needs.push_back(list.text(at)); });
@@ -499,8 +494,6 @@ Result<Manifest> Reader::read(const Json& json) {
 }
 
 }  // namespace
-
-bool is_gpu_of_pages(std::string_view target) { return target == "webgpu" || target == "webgl"; }
 
 bool is_static(const package::Slot& slot) {
   return slot.texture.width > 0 ? !slot.texture.height.planned : !slot.bytes.planned;

@@ -26,8 +26,6 @@ struct Manifest {
 
 // Whether its size is known without a plan.
 bool is_static(const package::Slot& slot);
-// Whether the target is a GPU of browsers, for which the side is wasm unless it is asked for.
-bool is_gpu_of_pages(std::string_view target);
 
 // How deep branches and loops may lie in each other.
 constexpr int deepest_step = 256;

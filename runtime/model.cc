@@ -6,29 +6,15 @@
 #include "ir/scalar.h"
 #include "runtime/clock.h"
 #include "runtime/cpu/device.h"
+#include "runtime/device_here.h"
 #include "runtime/model_state.h"
-#include "runtime/opencl/device.h"
-#include "runtime/opengl/device.h"
 #include "runtime/string_ports.h"
 #include "runtime/wasm/device.h"
-#include "runtime/webgl/device.h"
-#include "runtime/webgpu/device.h"
 
 namespace gossamer::runtime {
 namespace {
 
 using Made = Result<std::unique_ptr<Device>>;
-
-struct Gpu {
-  std::string_view target;
-  Made (*make)();
-};
-constexpr Gpu gpus[] = {
-    {"opencl", make_opencl_device},
-    {"opengl", make_opengl_device},
-    {"webgpu", make_webgpu_device},
-    {"webgl", make_webgl_device},
-};
 
 }  // namespace
 
@@ -65,8 +51,8 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, LoadOption
 }
 
 Result<> Model::State::provide_devices(const std::string& folder, LoadOptions& options) {
-  const std::string& target = module().target;
-  const package::Side& beside = module().side;
+  const TargetKind target = module().target;
+  const std::optional<package::Side>& beside = module().side;
   const auto provide = [&](const std::string& name, auto make) -> Result<std::shared_ptr<Device>> {
     if (options.shared) return options.shared->device(name, make);
     return make();
@@ -77,11 +63,11 @@ Result<> Model::State::provide_devices(const std::string& folder, LoadOptions& o
   };
   if (options.device) options.shared = nullptr;
   device = std::move(options.device);
-  if (!beside.target.empty()) side = std::move(options.side);
+  if (beside) side = std::move(options.side);
   // Before a device is looked for: without the engine there is no use for one.
   const bool page = is_gpu_of_pages(target);
   const bool for_engine =
-      beside.target.empty() ? !device && page && module().plan_values > 0 : beside.target != "cpu";
+      beside ? beside->target != TargetKind::cpu : !device && page && module().plan_values > 0;
   if (for_engine && !side) {
     auto engine = on_cpu("wasm", make_wasm_device);
     if (!engine)
@@ -94,18 +80,17 @@ Result<> Model::State::provide_devices(const std::string& folder, LoadOptions& o
               engine.error().hint));
     side = std::move(*engine);
   }
-  if (!device && target == "cpu") {
+  if (!device && target == TargetKind::cpu) {
     GS_ASSIGN(device, on_cpu("cpu", make_cpu_device));
   }
-  if (!device && target == "wasm") {
+  if (!device && target == TargetKind::wasm) {
     GS_ASSIGN(device, on_cpu("wasm", make_wasm_device));
   }
   if (!device) {
-    const auto maker = std::ranges::find(gpus, target, &Gpu::target);
-    GS_CHECK(maker != std::end(gpus), "the manifest has target ", target);
-    GS_ASSIGN(device, provide(target, maker->make));
+    GS_ASSIGN(device,
+              provide(std::string(name_of(target)), [&] { return make_gpu_device(target); }));
   }
-  if (!beside.target.empty() && !side) {
+  if (beside && !side) {
     GS_ASSIGN(side, on_cpu("cpu", make_cpu_device));
   }
   return {};
@@ -181,13 +166,14 @@ Result<> Model::State::load_code() {
   const std::vector<KernelEntry> entries = entries_of(0);
   const int segments = module().plan_values > 0 ? module().plan_segments : 0;
   // A page has the plan in a module of its own.
-  const bool apart = side && module().side.target != "cpu" && segments > 0;
+  const bool apart =
+      side && module().side && module().side->target != TargetKind::cpu && segments > 0;
   if (apart) {
     GS_ASSIGN(const auto bytes, package.file("plan.wasm"));
     GS_ASSIGN(plan_code, side->load(bytes, {}, segments));
   }
-  if (!module().side.target.empty()) {
-    GS_ASSIGN(const auto bytes, package.file(module().side.code));
+  if (module().side) {
+    GS_ASSIGN(const auto bytes, package.file(module().side->code));
     GS_ASSIGN(side_code, side->load(bytes, entries_of(1), apart ? 0 : segments));
   }
   const std::string_view file = code_file();
@@ -203,11 +189,12 @@ Result<> Model::State::load_code() {
 
 bool Model::State::takes_variants() const {
   return device->hardware() &&
-         (module().target != "wasm" || package.files.contains(relaxed_kernels));
+         (module().target != TargetKind::wasm || package.files.contains(relaxed_kernels));
 }
 
 std::string_view Model::State::code_file() const {
-  if (module().target == "wasm") return takes_variants() ? relaxed_kernels : "kernels.wasm";
+  if (module().target == TargetKind::wasm)
+    return takes_variants() ? relaxed_kernels : "kernels.wasm";
   const bool shaders =
       std::ranges::any_of(package.manifest.sources, [](int64_t at) { return at >= 0; });
   return shaders ? "kernels.json" : "kernels.so";
@@ -227,7 +214,7 @@ void Model::State::choose_variants() {
 
 // Of the kernels that launches call; the CPU's code has all of them.
 std::vector<KernelEntry> Model::State::entries_of(int number) {
-  std::vector<bool> called(module().kernels.size(), module().target == "cpu");
+  std::vector<bool> called(module().kernels.size(), module().target == TargetKind::cpu);
   for (const auto* launches : {&module().init, &module().run})
     for (const package::Launch& launch : *launches)
       called[static_cast<size_t>(launch.kernel)] = true;

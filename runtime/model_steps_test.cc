@@ -72,7 +72,7 @@ std::vector<std::byte> make_code() {
 package::Module make_module() {
   package::Module module;
   module.name = "steps";
-  module.target = "cpu";
+  module.target = TargetKind::cpu;
   module.plan_values = 7;
   module.plan_segments = 4;
   module.dims = {{"n", 0, 0}, {"i", -1, 0}, {"w", -1, 0}, {"k", -1, 0}};
@@ -345,7 +345,7 @@ TEST_F(StepsTest, DamagedStepsAreErrorsThatNameThem) {
 }
 
 TEST_F(StepsTest, ChangedManifestsNeverCrash) {
-  module.side = {"wasm", "side.wasm"};
+  module.side = package::Side{TargetKind::wasm, "side.wasm"};
   module.slots[made].device = 1;
   module.steps = {read(m, k),
                   plan(2),
@@ -367,12 +367,12 @@ TEST_F(StepsTest, ChangedManifestsNeverCrash) {
 }
 
 TEST_F(StepsTest, ASideOfPagesNeedsTheirEngine) {
-  module.target = "webgpu";
+  module.target = TargetKind::webgpu;
   for (package::Tensor& tensor : module.tensors)
     if (tensor.dtype != DType::f32) tensor.storage = DType::i32;  // as GPUs hold it
   module.slots[condition].bytes = Number(4);
   for (package::KernelInfo& kernel : module.kernels) kernel.code = "a shader";
-  module.side = {"wasm", "side.wasm"};
+  module.side = package::Side{TargetKind::wasm, "side.wasm"};
   module.slots[made].device = 1;
   module.kernels.push_back({"side", "k4", "", "", 1, 1, 0, 1, 1});
   module.run[make].kernel = iota + 1;
@@ -388,7 +388,7 @@ TEST_F(StepsTest, ASideOfPagesNeedsTheirEngine) {
   };
   const auto sound = manifest();
   ASSERT_TRUE(sound.has_value()) << sound.error().to_string();
-  EXPECT_EQ(sound->module.side.code, "side.wasm");
+  EXPECT_EQ(sound->module.side->code, "side.wasm");
   EXPECT_EQ(sound->module.kernels.back().device, 1);
   EXPECT_EQ(sound->module.run[make].reason, "no f64");
   EXPECT_EQ(sound->module.steps[1].to, made);

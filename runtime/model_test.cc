@@ -42,7 +42,7 @@ Example make_example() {
   Example example;
   package::Module& module = example.module;
   module.name = "example";
-  module.target = "cpu";
+  module.target = TargetKind::cpu;
   module.plan_values = 3;
   module.slots = {{Number::plan(1), {}, false},
                   {Number::plan(1), {}, false},

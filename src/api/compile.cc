@@ -27,8 +27,8 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
   compiler::Options given;
   given.target = options.target;
   given.name = options.name;
-  if (options.side != "wasm" &&
-      (options.side != "cpu" || (options.target != "webgpu" && options.target != "webgl")))
+  GS_ASSIGN(const TargetKind target, target_named(options.target));
+  if (options.side != "wasm" && (options.side != "cpu" || !is_gpu_of_pages(target)))
     return fail_at(cat("side \"", options.side, "\""),
                    cat("target ", options.target, " has none of it"),
                    "\"wasm\", or \"cpu\" for webgpu and webgl in native programs");
@@ -41,7 +41,7 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
   given.limits = options.limits;
   given.adapters = options.adapters;
   schedule::Records records;
-  const bool here = options.target == "opencl" || options.target == "opengl" || given.native_side;
+  const bool here = !target_of(target).pages || given.native_side;
   GS_TRY(shipped::add_to(records, given, options.device_class,
                          [&] { return here ? runtime::device_here(options.target) : ""; }));
   given.records = &records;

@@ -39,28 +39,25 @@ Result<schedule::Capabilities> for_processor(schedule::Capabilities caps,
 }
 
 // Of what runs beside a GPU.
-Result<schedule::Capabilities> side_capabilities_for(schedule::TargetKind target,
-                                                     const Options& options) {
-  const auto side = options.native_side ? schedule::TargetKind::cpu : schedule::side_of(target);
+Result<schedule::Capabilities> side_capabilities_for(TargetKind target, const Options& options) {
+  const auto side = options.native_side ? TargetKind::cpu : side_of(target);
   const schedule::Capabilities caps = schedule::capabilities_of(side);
-  if (side != schedule::TargetKind::cpu || options.code == CodeForm::c) return caps;
+  if (side != TargetKind::cpu || options.code == CodeForm::c) return caps;
   return for_processor(caps, options.cpu);
 }
 
-Result<schedule::Capabilities> capabilities_for(schedule::TargetKind target,
-                                                const Options& options) {
+Result<schedule::Capabilities> capabilities_for(TargetKind target, const Options& options) {
   schedule::Capabilities caps = schedule::capabilities_of(target);
   GS_TRY(schedule::apply_limits(options.limits, caps));
-  caps.hardware = schedule::has_adapters(target) && options.adapters == "hardware";
-  if (options.code == CodeForm::bitcode && target == schedule::TargetKind::wasm &&
-      options.relaxed_simd)
+  caps.hardware = has_adapters(target) && options.adapters == "hardware";
+  if (options.code == CodeForm::bitcode && target == TargetKind::wasm && options.relaxed_simd)
     caps = schedule::with_multiply_adds(caps);
   if (options.code == CodeForm::c) {
     caps = schedule::for_any_machine(caps);
-  } else if (target == schedule::TargetKind::cpu) {
+  } else if (target == TargetKind::cpu) {
     GS_ASSIGN(caps, for_processor(caps, options.cpu));
   }
-  caps.has_f16 = target == schedule::TargetKind::webgpu && options.f16;
+  caps.has_f16 = target == TargetKind::webgpu && options.f16;
   return caps;
 }
 
@@ -141,7 +138,7 @@ const ops::Catalog& catalog_of(const Options& options) {
 
 Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& options,
                                  const ModuleBuilder::Progress& progress) {
-  GS_ASSIGN(const schedule::TargetKind target, schedule::target_named(options.target));
+  GS_ASSIGN(const TargetKind target, target_named(options.target));
   GS_ASSIGN(const schedule::Capabilities caps, capabilities_for(target, options));
   GS_ASSIGN(const schedule::Capabilities side_caps, side_capabilities_for(target, options));
 
@@ -152,8 +149,7 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
   graph::merge_duplicates(stages);
   graph::drop_dead(stages);
   progress("fuse", 0.1);
-  const int max_buffers =
-      target == schedule::TargetKind::webgl ? caps.max_textures : caps.max_storage_buffers;
+  const int max_buffers = caps.texture_memory ? caps.max_textures : caps.max_storage_buffers;
   graph::FuseOptions fuse{.max_buffers = max_buffers};
   if (!caps.has_f64)
     fuse.kind = [](const ops::Stage& stage) { return !graph::needs_side(stage).empty(); };
@@ -204,7 +200,7 @@ Result<package::Files> compile(std::span<const std::byte> model, const Options& 
                                Report* report) {
   if (options.progress) options.progress("read", 0);
   // What no reading helps comes first.
-  GS_TRY(schedule::target_named(options.target));
+  GS_TRY(target_named(options.target));
   std::optional<graph::Graph> own;
   std::optional<graph::Graph>& graph = options.prepared ? options.prepared->graph : own;
   if (!graph) {

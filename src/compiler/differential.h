@@ -38,7 +38,6 @@ using ops::OpDef;
 using ops::Stage;
 using ops::StageKind;
 using ops::TensorData;
-using schedule::TargetKind;
 
 // How a case's stages reach the schedules.
 enum class Form : uint8_t {
@@ -353,8 +352,7 @@ inline graph::StageGraph legalized(const schedule::Capabilities& caps, const Exa
   if (form == Form::as_a_model) {
     graph::merge_duplicates(graph);
     graph::drop_dead(graph);
-    const int max_buffers =
-        caps.kind == TargetKind::webgl ? caps.max_textures : caps.max_storage_buffers;
+    const int max_buffers = caps.texture_memory ? caps.max_textures : caps.max_storage_buffers;
     graph::fuse(graph, {.max_buffers = max_buffers});
     graph::hoist_constants(graph, max_buffers);
     graph::drop_dead(graph);

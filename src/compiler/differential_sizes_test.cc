@@ -121,7 +121,7 @@ TEST_P(DifferentialSizes, TilesAndTheirEdges) {
   const Example example = example_of(definition_of(GetParam()), GetParam().test);
   ASSERT_TRUE(example.made.status) << example.made.status.error().to_string();
   for (TargetKind target : targets) {
-    SCOPED_TRACE(schedule::name_of(target));
+    SCOPED_TRACE(name_of(target));
     compare_forms(target, example);
   }
 }
@@ -131,7 +131,7 @@ TEST_P(WithADimension, FirstAxisIsADimension) {
   const Example example = example_with_dim(definition_of(GetParam()), GetParam().test);
   ASSERT_TRUE(example.made.status) << example.made.status.error().to_string();
   for (TargetKind target : targets) {
-    SCOPED_TRACE(schedule::name_of(target));
+    SCOPED_TRACE(name_of(target));
     compare_forms(target, example);
   }
 }
@@ -235,7 +235,7 @@ TEST_P(RowsInOneLaunch, OfEveryLength) {
   ASSERT_TRUE(example.made.status) << example.made.status.error().to_string();
   const Example dynamic = example_with_dim(def, GetParam().test);
   for (TargetKind target : targets) {
-    SCOPED_TRACE(schedule::name_of(target));
+    SCOPED_TRACE(name_of(target));
     const std::string kernels =
         compare(schedule::capabilities_of(target), example, Form::as_a_model);
     if (target != TargetKind::webgl)
@@ -311,7 +311,7 @@ TEST_P(DecodedProducts, OfFewRowsAndMany) {
   ASSERT_TRUE(dynamic.made.status) << dynamic.made.status.error().to_string();
   const bool many = GetParam().test.shapes[0][0] >= 20;
   for (TargetKind target : targets) {
-    SCOPED_TRACE(schedule::name_of(target));
+    SCOPED_TRACE(name_of(target));
     const schedule::Capabilities caps = schedule::capabilities_of(target);
     const std::string kernels = compare(caps, example, Form::as_a_model);
     // Weights lie in memory as bytes alone; on CPUs tiles of rows share what is decoded.

@@ -29,7 +29,7 @@ std::string name_of_run(const testing::TestParamInfo<Parameter>& info) {
   const auto& [def, target] = info.param;
   std::string domain = def->domain.empty() ? "" : def->domain + "_";
   std::ranges::replace(domain, '.', '_');
-  return cat(domain, def->name, "_", schedule::name_of(target));
+  return cat(domain, def->name, "_", name_of(target));
 }
 
 INSTANTIATE_TEST_SUITE_P(Catalog, DifferentialTest,

@@ -29,7 +29,7 @@ TEST_P(GradientKernels, AreThatOfTheStages) {
     const Example example = example_of(std::move(of.made));
     ASSERT_TRUE(example.made.status) << example.made.status.error().to_string();
     for (TargetKind target : targets) {
-      SCOPED_TRACE(schedule::name_of(target));
+      SCOPED_TRACE(name_of(target));
       compare(target, example, Form::as_a_model);
     }
     if (++cases == most_cases) break;

@@ -16,7 +16,6 @@ namespace {
 using ir::DType;
 using ir::Expr;
 using ir::index;
-using schedule::TargetKind;
 
 size_t node_count(const ir::Stmt& body) {
   size_t count = 0;
@@ -74,8 +73,8 @@ TEST(Growth, ChoicesWithinChoicesStayInProportion) {
       const Size some = size_of(target, choices(3, rows)),
                  twice = size_of(target, choices(6, rows));
       EXPECT_GT(some.code, 0u);
-      EXPECT_LE(twice.nodes, some.nodes * 5 / 2) << schedule::name_of(target);
-      EXPECT_LE(twice.code, some.code * 5 / 2) << schedule::name_of(target);
+      EXPECT_LE(twice.nodes, some.nodes * 5 / 2) << name_of(target);
+      EXPECT_LE(twice.code, some.code * 5 / 2) << name_of(target);
     }
   }
 }

@@ -93,12 +93,12 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
   const auto& [scheduled, before] =
       at_point && *at_point ? **at_point : this->scheduled(group, capabilities, from, own);
   const KernelParameters& p = parameters_;
-  const auto passed = passed_.run(
-      before,
-      options_.code != CodeForm::finished && capabilities.kind == schedule::TargetKind::wasm
-          ? schedule::TargetKind::cpu
-          : capabilities.kind,
-      capabilities.converts_halves);
+  const auto passed =
+      passed_.run(before,
+                  options_.code != CodeForm::finished && capabilities.kind == TargetKind::wasm
+                      ? TargetKind::cpu
+                      : capabilities.kind,
+                  capabilities.converts_halves);
   if (!passed) {
     Diagnostic error = passed.error();
     error.where = schedule::origin_of(group);
@@ -116,7 +116,7 @@ Result<KernelSet::Use> KernelSet::add(const schedule::Group& group,
   // 32, which bounds an index as well. What sizes depend on is checked where they are computed.
   for (const size_t at : made.scalars) {
     const ir::Var& scalar = before.scalars[at];
-    const bool part = p.of_parts.contains(scalar.get()) && target_ != schedule::TargetKind::cpu;
+    const bool part = p.of_parts.contains(scalar.get()) && target_ != TargetKind::cpu;
     use.scalars.push_back(
         over_variables(part ? ir::min(scalar, ir::index(codegen::largest_dim)) : ir::Expr(scalar)));
   }

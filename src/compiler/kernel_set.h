@@ -36,7 +36,7 @@ KernelParameters parameters_of(const ops::Program& program, const std::vector<ir
 
 class KernelSet {
  public:
-  KernelSet(schedule::TargetKind target, const Options& options, KernelParameters parameters)
+  KernelSet(TargetKind target, const Options& options, KernelParameters parameters)
       : target_(target),
         options_(options),
         parameters_(std::move(parameters)),
@@ -79,7 +79,7 @@ class KernelSet {
   KernelReport report_of(const schedule::Group& group, const schedule::Capabilities& capabilities,
                          const std::string& schedule) const;
 
-  schedule::TargetKind target_;
+  TargetKind target_;
   const Options& options_;
   KernelParameters parameters_;
   PassedKernels own_;  // where the caller keeps none

@@ -13,8 +13,6 @@
 namespace gossamer::compiler {
 namespace {
 
-using schedule::TargetKind;
-
 struct Limits {
   int64_t elements;        // of one tensor: what the kernels' index arithmetic reaches
   int64_t bytes;           // of one tensor
@@ -122,16 +120,16 @@ Result<> ModuleBuilder::check_memory() const {
     std::string where = cat("tensor \"", buffer->name, "\"");
     for (const ops::Stage& stage : ops::stages_of(stages_.program))
       if (stage.output.same(buffer)) where = stage.origin;
-    return fail_at(
-        where,
-        cat("\"", buffer->name, "\" of shape ", shape_text(buffer->shape), " needs ",
-            gigabytes(*bytes), ", more than target ", module_.target, " can hold in a tensor"),
-        "use smaller inputs, or a smaller size where it is fixed: --dim, --shape");
+    return fail_at(where,
+                   cat("\"", buffer->name, "\" of shape ", shape_text(buffer->shape), " needs ",
+                       gigabytes(*bytes), ", more than target ", name_of(module_.target),
+                       " can hold in a tensor"),
+                   "use smaller inputs, or a smaller size where it is fixed: --dim, --shape");
   }
   const int64_t sum = memory().peak;
   if (sum > limits_of(target_, caps_).sum)
     return fail(cat("the tensors need ", gigabytes(sum), " together, more than target ",
-                    module_.target, " can hold"),
+                    name_of(module_.target), " can hold"),
                 "use smaller inputs, or a smaller size where it is fixed: --dim, --shape");
   return {};
 }

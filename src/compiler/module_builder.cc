@@ -31,13 +31,13 @@ schedule::Ends ends_of(const graph::StageGraph& graph) {
 
 std::optional<schedule::Capabilities> hardware_of(const schedule::Capabilities& capabilities,
                                                   const Options& options) {
-  if (!schedule::has_adapters(capabilities.kind) || options.adapters != "any") return std::nullopt;
+  if (!has_adapters(capabilities.kind) || options.adapters != "any") return std::nullopt;
   schedule::Capabilities hardware = capabilities;
   hardware.hardware = true;
   return hardware;
 }
 
-ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKind target,
+ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, TargetKind target,
                              const schedule::Capabilities& capabilities,
                              const schedule::Capabilities& side_capabilities,
                              const Options& options)
@@ -52,13 +52,13 @@ ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKi
             [this](const ir::Buffer& buffer) { return tensor_of(buffer); }),
       states_(graph::states_of(stages)) {
   module_.name = options.name.empty() ? stages.name : options.name;
-  module_.target = std::string(schedule::name_of(target));
+  module_.target = target;
   for (const graph::StageConstant& constant : stages.constants)
     constant_.insert(constant.buffer.get());
 }
 
 ir::DType ModuleBuilder::storage_of(const ir::BufferNode& buffer) const {
-  const bool gpu = schedule::is_gpu(target_) && device_of(buffer) == 0 && buffer.layout.pack == 1;
+  const bool gpu = is_gpu(target_) && device_of(buffer) == 0 && buffer.layout.pack == 1;
   return gpu ? codegen::text::gpu_storage_of(buffer.dtype, caps_.has_f16) : buffer.dtype;
 }
 
@@ -113,8 +113,7 @@ Result<> ModuleBuilder::build(std::span<const schedule::Launched> launched,
 
 std::optional<schedule::Capabilities> ModuleBuilder::variant_caps() const {
   if (auto hardware = hardware_of(caps_, options_)) return hardware;
-  if (target_ == schedule::TargetKind::wasm && options_.relaxed_simd &&
-      options_.code == CodeForm::finished)
+  if (target_ == TargetKind::wasm && options_.relaxed_simd && options_.code == CodeForm::finished)
     return schedule::with_multiply_adds(caps_);
   return std::nullopt;
 }

@@ -24,9 +24,8 @@ namespace gossamer::compiler {
 
 // The most elements that kernels of a target can count in one tensor. Of 2^31 in 32 bits, some are
 // for what lies behind the last element in the last tile or workgroup.
-constexpr int64_t most_elements(schedule::TargetKind target) {
-  return target == schedule::TargetKind::cpu ? int64_t{1} << 40
-                                             : (int64_t{1} << 31) - (int64_t{1} << 20);
+constexpr int64_t most_elements(TargetKind target) {
+  return target == TargetKind::cpu ? int64_t{1} << 40 : (int64_t{1} << 31) - (int64_t{1} << 20);
 }
 
 // What packages for any adapter have variants for; none: the target has no adapters, or they are
@@ -36,7 +35,7 @@ std::optional<schedule::Capabilities> hardware_of(const schedule::Capabilities& 
 
 class ModuleBuilder {
  public:
-  ModuleBuilder(const graph::StageGraph& stages, schedule::TargetKind target,
+  ModuleBuilder(const graph::StageGraph& stages, TargetKind target,
                 const schedule::Capabilities& capabilities,
                 const schedule::Capabilities& side_capabilities, const Options& options);
 
@@ -108,7 +107,7 @@ class ModuleBuilder {
   Result<package::WeightFiles> weights(const graph::Graph& graph, std::span<const std::byte> model);
 
   const graph::StageGraph& stages_;
-  schedule::TargetKind target_;
+  TargetKind target_;
   const schedule::Capabilities& caps_;
   const schedule::Capabilities& side_caps_;
   const Options& options_;

@@ -20,8 +20,7 @@ ir::Expr range_of(const ir::Kernel& kernel) {
 }  // namespace
 
 Result<const PassedKernels::Passed*> PassedKernels::run(const Canonical& scheduled,
-                                                        schedule::TargetKind target,
-                                                        bool converts_halves) {
+                                                        TargetKind target, bool converts_halves) {
   std::string key = cat(name_of(target), converts_halves ? " with halves\n" : "\n", scheduled.key);
   if (const auto known = passed_.find(key); known != passed_.end()) return &known->second;
   GS_ASSIGN(const ir::Kernel kernel, run_pipeline(scheduled.kernel, target, converts_halves));

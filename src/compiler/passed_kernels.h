@@ -25,7 +25,7 @@ class PassedKernels {
     std::vector<ir::Var> given;   // all scalars of the kernel before: `range` is over these
   };
   // `scheduled` is canonical. The answer lasts until the next call. Errors: those of a pass.
-  Result<const Passed*> run(const Canonical& scheduled, schedule::TargetKind target,
+  Result<const Passed*> run(const Canonical& scheduled, TargetKind target,
                             bool converts_halves = false);
 
   // What print_shader makes of a kernel with that key; of one set of capabilities.

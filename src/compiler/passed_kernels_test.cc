@@ -32,7 +32,7 @@ ir::Kernel twice(const ir::Expr& extent) {
 
 TEST(PassedKernels, EqualOnesTakeTheirWayOnce) {
   PassedKernels kernels;
-  const auto wasm = schedule::TargetKind::wasm;
+  const auto wasm = TargetKind::wasm;
   const ir::Var n = ir::var("n"), m = ir::var("m");
   const Canonical one = canonicalize(twice(n), {n, m}), other = canonicalize(twice(m), {n, m});
   const auto first = kernels.run(one, wasm);
@@ -43,7 +43,7 @@ TEST(PassedKernels, EqualOnesTakeTheirWayOnce) {
   EXPECT_TRUE(ir::uses((*first)->range, (*first)->given[0].get()));
   const Canonical known = canonicalize(twice(ir::index(8)), {n});
   EXPECT_NE(*kernels.run(known, wasm), *first);
-  EXPECT_NE(*kernels.run(known, schedule::TargetKind::cpu), *kernels.run(known, wasm));
+  EXPECT_NE(*kernels.run(known, TargetKind::cpu), *kernels.run(known, wasm));
 }
 
 // Two launches of one kernel, each over its own dimension; by kept kernels the same bytes.

@@ -66,14 +66,14 @@ constexpr std::array wasm_passes{small_types, unroll, vectorize, flatten_access,
 
 }  // namespace
 
-std::span<const Pass> passes_of(schedule::TargetKind target, bool converts_halves) {
-  if (schedule::is_gpu(target)) return gpu_passes;
-  if (target == schedule::TargetKind::wasm) return wasm_passes;
+std::span<const Pass> passes_of(TargetKind target, bool converts_halves) {
+  if (is_gpu(target)) return gpu_passes;
+  if (target == TargetKind::wasm) return wasm_passes;
   if (converts_halves) return cpu_passes_with_halves;
   return cpu_passes;
 }
 
-Result<Kernel> run_pipeline(Kernel kernel, schedule::TargetKind target, bool converts_halves) {
+Result<Kernel> run_pipeline(Kernel kernel, TargetKind target, bool converts_halves) {
   [[maybe_unused]] ir::Properties established = static_cast<ir::Properties>(Property::scheduled);
   for (const Pass& pass : passes_of(target, converts_halves)) {
     auto result = pass.run(kernel);

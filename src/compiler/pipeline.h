@@ -18,10 +18,9 @@ struct Pass {
 
 // In order; the comment of each row in pipeline.cc says what it must follow and why.
 // `converts_halves`: of target cpu, whose processor has instructions between f16 and f32.
-std::span<const Pass> passes_of(schedule::TargetKind target, bool converts_halves = false);
+std::span<const Pass> passes_of(TargetKind target, bool converts_halves = false);
 
 // Runs them, verifying the properties established so far after each.
-Result<ir::Kernel> run_pipeline(ir::Kernel kernel, schedule::TargetKind target,
-                                bool converts_halves = false);
+Result<ir::Kernel> run_pipeline(ir::Kernel kernel, TargetKind target, bool converts_halves = false);
 
 }  // namespace gossamer::compiler

@@ -30,7 +30,7 @@ struct Prepared {
   // A model on its way to kernels: fused, in the layouts and algorithms that records say.
   struct Stages {
     graph::StageGraph graph;
-    schedule::TargetKind target;
+    TargetKind target;
     schedule::Capabilities capabilities, side;
     std::vector<schedule::Launched> launched = {};  // each group is a kernel
     // Of those at points that compilations had.

@@ -212,8 +212,7 @@ TEST(ScheduleFuzz, KernelsComputeWhatTheStageSays) {
   int lowered = 0, peeled = 0, partial = 0, running = 0, failures = 0;
   for (int seed = 1; seed <= count && failures < 3; ++seed) {
     Random random(static_cast<uint64_t>(seed));
-    const auto target =
-        random.below(2) == 0 ? schedule::TargetKind::wasm : schedule::TargetKind::webgpu;
+    const auto target = random.below(2) == 0 ? TargetKind::wasm : TargetKind::webgpu;
     const Example example(random);
     Schedule s(example.stage, schedule::capabilities_of(target), "random");
     play(s, random);

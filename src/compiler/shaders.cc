@@ -11,7 +11,7 @@ namespace gossamer::compiler {
 
 Result<ShaderText> print_shader(const ir::Kernel& kernel, const schedule::Capabilities& caps,
                                 bool exact) {
-  if (caps.kind == schedule::TargetKind::webgl) {
+  if (caps.texture_memory) {
     GS_ASSIGN(codegen::glsl::Shader shader,
               codegen::glsl::emit(kernel, {.max_textures = caps.max_textures,
                                            .max_layers = caps.max_layers,
@@ -23,10 +23,9 @@ Result<ShaderText> print_shader(const ir::Kernel& kernel, const schedule::Capabi
                                               .f16 = caps.has_f16,
                                               .exact = exact};
   auto emit = codegen::wgsl::emit;
-  if (caps.kind != schedule::TargetKind::webgpu) {
+  if (caps.kind != TargetKind::webgpu) {
 #ifndef __wasm__
-    emit = caps.kind == schedule::TargetKind::opencl ? codegen::opencl::emit
-                                                     : codegen::glsl::emit_compute;
+    emit = caps.kind == TargetKind::opencl ? codegen::opencl::emit : codegen::glsl::emit_compute;
 #else  // they are for machines, not for pages
     return fail_at(cat("target \"", name_of(caps.kind), "\""), "this build has no generator for it",
                    "compile with the command line, C++ or Python");

@@ -16,7 +16,6 @@ using ir::index;
 using ops::Stage;
 using ops::StageKind;
 using schedule::capabilities_of;
-using schedule::TargetKind;
 using schedule::widen_halves;
 
 struct Product {

@@ -13,7 +13,6 @@ namespace gossamer::compiler {
 namespace {
 
 using ops::Stage;
-using schedule::TargetKind;
 
 // Terms of all stages as the target runs them; extents that a run reads are `size`.
 double work_of(const ops::Program& program, int64_t size) {
@@ -125,7 +124,7 @@ TEST(Work, GrowsAsTheTextbooks) {
          {TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu, TargetKind::webgl}) {
       const double small = work_on(target, one, 4000), large = work_on(target, one, 64000);
       EXPECT_LT(large / small, 16 * 1.7)
-          << one.op << " " << one.at(1).name << " on " << schedule::name_of(target);
+          << one.op << " " << one.at(1).name << " on " << name_of(target);
     }
   }
 }
@@ -144,7 +143,7 @@ TEST(Work, RowsOfLoopsAreWrittenAlone) {
     return work_of(program, rounds);
   };
   for (const TargetKind target : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu})
-    EXPECT_LE(work(target, 10'000), 16 * 10'000.0) << schedule::name_of(target);
+    EXPECT_LE(work(target, 10'000), 16 * 10'000.0) << name_of(target);
 }
 
 // A round has launches and a wait.

@@ -18,8 +18,6 @@
 namespace gossamer::compiler {
 namespace {
 
-using schedule::TargetKind;
-
 void need(package::Module& module, std::string_view what) { module.needs.emplace_back(what); }
 
 }  // namespace
@@ -89,7 +87,7 @@ Result<> ModuleBuilder::emit(package::Files& files) {
       }
       files.push_back(package::write_kernel_sources(module_));
       if (options_.code != CodeForm::finished) {
-        if (!stages_.side.empty()) module_.side = {"wasm", "kernels.bc"};
+        if (!stages_.side.empty()) module_.side = package::Side{TargetKind::wasm, "kernels.bc"};
         return emit_for_library(plan, files, side_kernels());
       }
       if (side_caps_.kind == TargetKind::cpu) return emit_native_side(plan, files);
@@ -143,7 +141,7 @@ Result<> ModuleBuilder::emit_native(std::string_view file,
   for (const std::string& what : needs) need(module_, what);
   return {};
 #else
-  return fail_at(cat("target \"", module_.target, "\""),
+  return fail_at(cat("target \"", name_of(module_.target), "\""),
                  cat("this build has no LLVM, which makes ", file), "build with GOSSAMER_LLVM=ON");
 #endif
 }
@@ -151,8 +149,8 @@ Result<> ModuleBuilder::emit_native(std::string_view file,
 // Plan and side in one library.
 Result<> ModuleBuilder::emit_native_side(const codegen::PlanFunction* plan, package::Files& files) {
   if (!plan && stages_.side.empty()) return {};
-  module_.side = {"cpu", "side.so"};
-  return emit_native(module_.side.code, side_kernels(), plan, files);
+  module_.side = package::Side{TargetKind::cpu, "side.so"};
+  return emit_native(module_.side->code, side_kernels(), plan, files);
 }
 
 // With relaxed SIMD's multiply-adds and without, each with the kernels that its launches call.
@@ -187,7 +185,7 @@ std::vector<ir::Kernel> ModuleBuilder::side_kernels() {
 
 void ModuleBuilder::emit_side(package::Files& files) {
   need(module_, "wasm-simd");
-  module_.side = {"wasm", "side.wasm"};
+  module_.side = package::Side{TargetKind::wasm, "side.wasm"};
   files.push_back({"side.wasm", codegen::wasm::emit_module(side_kernels(), nullptr, {})});
 }
 
@@ -330,11 +328,9 @@ Result<package::WeightFiles> ModuleBuilder::weights(const graph::Graph& graph,
         fits_storage(weight, module_.tensors[static_cast<size_t>(weight.tensor)].storage, bytes));
     constants.push_back({weight.name, weight.dtype, weight.shape, bytes});
   }
-  const bool in_pages =
-      target_ == TargetKind::wasm || target_ == TargetKind::webgpu || target_ == TargetKind::webgl;
   GS_ASSIGN(package::WeightFiles files,
             package::write_weights(constants, options_.shard_bytes, options_.share_weights,
-                                   options_.pieces && in_pages));
+                                   options_.pieces && target_of(target_).pages));
   std::vector<int> file_of(order.size(), -1);
   for (size_t at = 0; at < inside.size(); ++at) file_of[inside[at]] = files.file_of[at];
   files.file_of = std::move(file_of);

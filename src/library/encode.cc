@@ -49,7 +49,7 @@ class Encoder {
         stored_(stored),
         beside_(beside),
         shaders_(shaders),
-        gpu_(module.target == "webgpu") {}
+        gpu_(module.target == TargetKind::webgpu) {}
 
   Result<Encoded> encode() {
     words_.resize(GS_HEADER_WORDS);

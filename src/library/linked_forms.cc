@@ -81,7 +81,7 @@ LibraryParts parts_of(const Made& made, const Options& options, bool wasm,
   parts.pointers.emplace_back("gossamer_weights",
                               options.weights_beside ? "" : "gossamer_weight_data");
   LibraryTable kernels{"gossamer_kernels", {}}, plans{"gossamer_plans", {}};
-  const bool gpu = made.module.target == "webgpu";
+  const bool gpu = made.module.target == TargetKind::webgpu;
   for (const package::KernelInfo& kernel : made.module.kernels)
     if (!gpu || kernel.device == 1) kernels.functions.push_back(kernel.entry);
   for (int segment = 0; made.module.plan_values > 0 && segment < made.module.plan_segments;

@@ -325,12 +325,12 @@ File write_manifest(const Module& module, const Files& files) {
       std::ranges::any_of(module.dims, [](const Dim& dim) { return dim.output >= 0; });
   json.Int(grows ? format_version : one_file ? oldest_version : 3);
   write_text(json, "name", module.name);
-  write_text(json, "target", module.target);
-  if (!module.side.target.empty()) {
+  write_text(json, "target", name_of(module.target));
+  if (module.side) {
     json.Key("side");
     json.StartObject();
-    write_text(json, "target", module.side.target);
-    write_text(json, "code", module.side.code);
+    write_text(json, "target", name_of(module.side->target));
+    write_text(json, "code", module.side->code);
     json.EndObject();
   }
   write_array(json, "needs", module.needs,

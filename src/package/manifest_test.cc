@@ -20,7 +20,7 @@ Files one_file(std::string_view name, std::string_view content) {
 TEST(Manifest, WritesEveryFieldOfTheSpecification) {
   Module module;
   module.name = "tiny";
-  module.target = "webgpu";
+  module.target = TargetKind::webgpu;
   module.needs = {"webgpu-f16"};
   module.inputs = {{"x", ir::DType::f32, {1, Number::plan(0)}, {"", "n"}, 0}};
   module.outputs = {{"y", ir::DType::i64, {1, Number::plan(1)}, {}, 1}};
@@ -67,8 +67,8 @@ TEST(Manifest, WritesEveryFieldOfTheSpecification) {
 
 TEST(Manifest, WritesSteps) {
   Module module;
-  module.target = "webgpu";
-  module.side = {"wasm", "side.wasm"};
+  module.target = TargetKind::webgpu;
+  module.side = Side{TargetKind::wasm, "side.wasm"};
   module.dims = {{"n", 0, 1}, {"i", -1, 0}};
   module.checks = {{Number::plan(0), "no", 1}};
   module.plan_values = 1;
@@ -103,7 +103,7 @@ TEST(Manifest, WritesSteps) {
 
 TEST(Manifest, WritesGroups) {
   Module module;
-  module.target = "cpu";
+  module.target = TargetKind::cpu;
   module.inputs = {{"x.0", ir::DType::f32, {1}, {}, 0}, {"x.1", ir::DType::f32, {1}, {}, 0}};
   module.groups = {{"x", true, false, 0, 2}, {"mask", false, true, 0, 0}};
   const std::string text = text_of(write_manifest(module, {}));
@@ -115,7 +115,7 @@ TEST(Manifest, WritesGroups) {
 
 TEST(Manifest, LeavesOutWhatAStaticCpuPackageLacks) {
   Module module;
-  module.target = "cpu";
+  module.target = TargetKind::cpu;
   module.kernels = {{"copy", "k0", "", "", 1, 2, 0, 1}};
   const std::string text = text_of(write_manifest(module, {}));
   EXPECT_EQ(text.find("\"plan\""), std::string::npos);

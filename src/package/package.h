@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/target.h"
 #include "ir/nodes.h"
 
 namespace gossamer::package {
@@ -147,13 +148,14 @@ struct Step {
 
 // The CPU beside a GPU: what the target cannot compute runs there.
 struct Side {
-  std::string target;  // "wasm"; empty: there is no side
-  std::string code;    // the file with its kernels
+  TargetKind target;
+  std::string code;  // the file with its kernels
 };
 
 struct Module {
-  std::string name, target;
-  Side side;
+  std::string name;
+  TargetKind target = TargetKind::cpu;
+  std::optional<Side> side;
   std::vector<std::string> needs;  // "wasm-simd", "webgpu-f16", ...
   std::vector<Port> inputs, outputs;
   std::vector<Group> groups;

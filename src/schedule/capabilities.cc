@@ -1,29 +1,18 @@
 #include "schedule/capabilities.h"
 
 #include <algorithm>
-#include <array>
 
 namespace gossamer::schedule {
 namespace {
-constexpr std::array<std::string_view, 6> names{"cpu",   "wasm",   "webgpu",
-                                                "webgl", "opencl", "opengl"};
 // Mesa's drivers in software (llvmpipe, lavapipe) end the loops of an invocation there without a
 // word.
 constexpr int64_t mesa_rounds = 65'535;
 }  // namespace
 
-bool has_adapters(TargetKind kind) {
-  return kind == TargetKind::webgpu || kind == TargetKind::opencl || kind == TargetKind::opengl;
-}
-bool is_gpu(TargetKind kind) { return has_adapters(kind) || kind == TargetKind::webgl; }
-TargetKind side_of(TargetKind kind) {
-  const bool here = kind == TargetKind::opencl || kind == TargetKind::opengl;
-  return here || kind == TargetKind::cpu ? TargetKind::cpu : TargetKind::wasm;
-}
-
 Capabilities capabilities_of(TargetKind kind) {
   Capabilities c;
   c.kind = kind;
+  c.texture_memory = target_of(kind).memory == TargetMemory::textures;
   switch (kind) {
     case TargetKind::cpu:
       c.vector_lanes = 16;  // AVX-512: 32 registers; for_registers has smaller machines
@@ -65,7 +54,6 @@ Capabilities capabilities_of(TargetKind kind) {
       c.vector_registers = 12;
       c.tile_rows = 1;
       c.tile_vectors = 1;
-      c.texture_memory = true;
       c.scan_segment = 16;
       c.max_rounds = mesa_rounds;
       c.has_f64 = false;
@@ -116,15 +104,5 @@ Result<> apply_limits(std::string_view limits, Capabilities& caps) {
   caps.max_binding_bytes = std::min(caps.max_binding_bytes, int64_t{128} << 20);
   return {};
 }
-
-Result<TargetKind> target_named(std::string_view name) {
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == name) return static_cast<TargetKind>(i);
-  }
-  return fail_at(cat("target \"", name, "\""), "there is no such target",
-                 "`gossamer targets` lists them: cpu, wasm, webgpu, webgl, opencl, opengl");
-}
-
-std::string_view name_of(TargetKind kind) { return names[static_cast<size_t>(kind)]; }
 
 }  // namespace gossamer::schedule

@@ -6,16 +6,10 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/target.h"
 #include "ir/type.h"
 
 namespace gossamer::schedule {
-
-enum class TargetKind : uint8_t { cpu, wasm, webgpu, webgl, opencl, opengl };
-// With compute shaders, whose kernels come for adapters in hardware and in software.
-bool has_adapters(TargetKind kind);
-bool is_gpu(TargetKind kind);
-// What computes plans, and what a GPU cannot: wasm or cpu.
-TargetKind side_of(TargetKind kind);
 
 struct Capabilities {
   TargetKind kind = TargetKind::cpu;
@@ -65,7 +59,5 @@ Capabilities for_any_machine(Capabilities caps);
 // (4096-texel textures, 8 storage buffers of 128 MiB, groups of 256), "es31" what OpenGL ES 3.1
 // promises (4 storage buffers of 128 MiB, groups of 128); "" changes nothing.
 Result<> apply_limits(std::string_view limits, Capabilities& caps);
-Result<TargetKind> target_named(std::string_view name);
-std::string_view name_of(TargetKind kind);
 
 }  // namespace gossamer::schedule

@@ -251,12 +251,5 @@ TEST(Lower, DimensionsBecomeScalars) {
   EXPECT_TRUE(kernel.scalars[0].same(n));
 }
 
-TEST(Capabilities, TargetsHaveNames) {
-  for (TargetKind target : all_targets) EXPECT_EQ(*target_named(name_of(target)), target);
-  const auto unknown = target_named("cuda");
-  ASSERT_FALSE(unknown);
-  EXPECT_NE(unknown.error().to_string().find("cpu, wasm, webgpu, webgl"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace gossamer::schedule

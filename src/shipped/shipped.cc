@@ -92,17 +92,16 @@ Result<std::vector<std::string_view>> classes_for(const compiler::Options& optio
     if (!name.empty() && !contains(taken, name)) taken.push_back(name);
   };
   take(device_class);
-  GS_ASSIGN(const schedule::TargetKind target, schedule::target_named(options.target));
-  const bool machine_code =
-      options.native_side || schedule::side_of(target) == schedule::TargetKind::cpu;
+  GS_ASSIGN(const TargetKind target, target_named(options.target));
+  const bool machine_code = options.native_side || side_of(target) == TargetKind::cpu;
   constexpr std::array<std::string_view, 4> of_side{"avx512", "avx2", "v8", "wasmtime"};
-  const bool native_wasm = target == schedule::TargetKind::wasm && options.native_side;
+  const bool native_wasm = target == TargetKind::wasm && options.native_side;
   if (!contains(of_side, device_class))
     take(native_wasm ? "wasmtime" : machine_code ? class_of_cpu(options.cpu) : "v8");
   // Textures have one kind of kernels, for all devices.
   const bool software =
       device_class == "swiftshader" || device_class == "llvmpipe" || device_class == "pocl";
-  if (schedule::has_adapters(target) && !software) take(software_of(options));
+  if (has_adapters(target) && !software) take(software_of(options));
   return taken;
 }
 

@@ -31,7 +31,7 @@ std::vector<MeasuredKernel> measure(Time time) {
   for (const int size : {64, 96, 128, 192, 256, 384}) {
     const auto group =
         schedule::single_group(schedule::product(index(size), index(size), index(size)));
-    const auto caps = capabilities_of(schedule::TargetKind::cpu);
+    const auto caps = schedule::capabilities_of(TargetKind::cpu);
     MeasuredKernel kernel{key_of(group), "product", group, caps, {}, 1};
     const Space space(kernel.group, caps);
     std::vector<schedule::Point> points = space.all();
@@ -141,7 +141,7 @@ TEST(ModelQuality, Features) {
 
 TEST(ModelQuality, ASpaceHasEachPointOnce) {
   const auto group = schedule::single_group(schedule::product(index(64), index(64), index(64)));
-  const Space space(group, capabilities_of(schedule::TargetKind::cpu));
+  const Space space(group, schedule::capabilities_of(TargetKind::cpu));
   std::set<std::string> texts;
   for (const schedule::Point& point : space.all())
     EXPECT_TRUE(texts.insert(to_string(point)).second);

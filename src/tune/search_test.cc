@@ -20,7 +20,7 @@ std::string without_unrolling(schedule::Point point) {
 // Of a kernel's first points, a page measures no more than these in its seconds.
 TEST(Search, FirstPointsDifferInMoreThanUnrolling) {
   const auto group = schedule::single_group(schedule::product(index(96), index(96), index(96)));
-  const auto caps = capabilities_of(schedule::TargetKind::wasm);
+  const auto caps = schedule::capabilities_of(TargetKind::wasm);
   const CostModel nothing;
   Search search(group, caps, 1);
   std::set<std::string> seen{without_unrolling(search.space().start())};
@@ -35,7 +35,7 @@ TEST(Search, FirstPointsDifferInMoreThanUnrolling) {
 // There may be no others.
 TEST(Search, UnrollingIsSearchedAllTheSame) {
   const auto group = schedule::single_group(schedule::total(64));
-  const auto caps = capabilities_of(schedule::TargetKind::wasm);
+  const auto caps = schedule::capabilities_of(TargetKind::wasm);
   const CostModel nothing;
   Search search(group, caps, 1);
   std::set<std::string> points, rolled;

@@ -14,7 +14,6 @@ namespace {
 
 using schedule::index;
 using schedule::Point;
-using schedule::TargetKind;
 
 template <class F>
 void each_space(const F& check) {
@@ -23,7 +22,7 @@ void each_space(const F& check) {
        {twice(), product(), product(index(64), index(64), index(64)), total(100)}) {
     for (const TargetKind target : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu}) {
       for (const bool hardware : {false, true}) {
-        Capabilities caps = capabilities_of(target);
+        Capabilities caps = schedule::capabilities_of(target);
         if (hardware && !has_adapters(target)) continue;
         caps.hardware = hardware;
         const Group group = single_group(stage);
@@ -60,7 +59,7 @@ TEST(Space, PointsAreLegalAndReadBack) {
 // A small space is listed whole.
 TEST(Space, SomeAreAllThatThereAre) {
   const auto group = schedule::single_group(schedule::product());
-  const auto caps = capabilities_of(TargetKind::cpu);
+  const auto caps = schedule::capabilities_of(TargetKind::cpu);
   const Space space(group, caps);
   std::vector<Point> all = space.all();
   std::erase_if(all, [&](const Point& point) { return !space.legal(point); });
@@ -70,7 +69,7 @@ TEST(Space, SomeAreAllThatThereAre) {
 // Of large ones the points have all values of every field.
 TEST(Space, SomeAreFromAllParts) {
   const auto group = schedule::single_group(schedule::product(index(96), index(96), index(96)));
-  auto caps = capabilities_of(TargetKind::webgpu);
+  auto caps = schedule::capabilities_of(TargetKind::webgpu);
   caps.hardware = true;
   const Space space(group, caps);
   ASSERT_GT(space.all().size(), 10000u);

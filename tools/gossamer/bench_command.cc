@@ -90,9 +90,9 @@ Result<Package> find_package(const BenchOptions& options, const TemporaryFolder&
   auto manifest = runtime::parse_manifest(text);
   if (!manifest) return fail_at(file, manifest.error().message, manifest.error().hint);
   found.module = std::move(manifest->module);
-  if (!options.target.empty() && found.module.target != options.target)
-    return fail_at(options.model,
-                   cat("is a package for ", found.module.target, ", not for ", options.target));
+  if (const auto target = name_of(found.module.target);
+      !options.target.empty() && target != options.target)
+    return fail_at(options.model, cat("is a package for ", target, ", not for ", options.target));
   return found;
 }
 
@@ -135,7 +135,7 @@ std::string request_line(const BenchOptions& options, const Package& package,
   json.Key("options");
   json.StartObject();
   json.Key("device");
-  json.String(package.module.target);
+  json.String(std::string(name_of(package.module.target)));
   json.Key("runs");
   json.Int(options.runs);
   json.Key("bench");
@@ -216,7 +216,7 @@ Result<> bench(const BenchOptions& options) {
   GS_ASSIGN(const Package package, find_package(options, temporary));
   const std::vector<Port> ports = ports_of(package.module, package.known);
   GS_ASSIGN(const auto feeds, make_feeds(options.inputs, options.image, ports));
-  const std::string& target = package.module.target;
+  const std::string target(name_of(package.module.target));
   GS_ASSIGN(const Found found,
             runs_here_on(target, options.browser.device)
                 ? bench_here(options, package, feeds)
@@ -250,7 +250,7 @@ void add_bench(CommandLine& app, Chosen& chosen) {
       app.add_command("bench", "Time a model's runs on a target, or each of its kernels");
   command.add_option("model", options->model, "An ONNX file, or a package").required();
   command.add_option("--target,-t", options->target, "Where it runs; web targets in a browser")
-      .one_of({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"});
+      .one_of(target_names());
   command.add_flag("--profile", options->profile,
                    "A line a kernel: time, bytes, operations, and the share of the measured rate "
                    "of the machine that it reaches");

@@ -238,11 +238,16 @@ Result<> compile_all(CompileOptions& options) {
   return {};
 }
 
+bool takes_native_side(const std::string& target) {
+  const auto kind = target_named(target);
+  return kind && is_gpu_of_pages(*kind);
+}
+
 int run_compile(CompileOptions& options) {
   const auto native = std::ranges::find_if(options.targets, runs_here);
   options.compile.native_side = options.side == "cpu";
   if (options.compile.native_side &&
-      (options.targets.size() != 1 || !runtime::is_gpu_of_pages(options.targets.front())))
+      (options.targets.size() != 1 || !takes_native_side(options.targets.front())))
     return report_usage("--side cpu is for --target webgpu or --target webgl");
   const bool here = native != options.targets.end() || options.compile.native_side;
   if (std::set<std::string>(options.targets.begin(), options.targets.end()).size() !=
@@ -279,7 +284,7 @@ void add_compile(CommandLine& app, Chosen& chosen) {
                   "Where it runs; several web targets, separated by commas, share a page")
       .required()
       .delimiter(',')
-      .one_of({"webgpu", "webgl", "wasm", "cpu", "opencl", "opengl"});
+      .one_of(target_names());
   command.add_option("--output,-o", options->output, "The folder (or .html file) to write")
       .required();
   command

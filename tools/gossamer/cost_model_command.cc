@@ -312,7 +312,7 @@ void add_cost_model(CommandLine& app, Chosen& chosen) {
       .delimiter(',');
   command.add_option("--target,-t", options->target, "Where they ran")
       .required()
-      .one_of({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"});
+      .one_of(target_names());
   add_fixed_inputs(command, options->fixed);
   command.add_option("--least", options->least, "Measured points of a kernel that is asked about")
       .within(2, 10000)

@@ -93,10 +93,6 @@ TargetView view(compiler::Options options, const ModelFile& model, size_t points
   return view;
 }
 
-std::string_view shader_ending(const std::string& target) {
-  return target == "webgpu" ? ".wgsl" : target == "opencl" ? ".cl" : ".glsl";
-}
-
 // Where its point comes from; empty: it is the default one.
 std::string record_of(const compiler::KernelReport& kernel) {
   if (!kernel.recorded) return "";
@@ -123,12 +119,13 @@ Result<> dump(const TargetView& view, const fs::path& folder) {
   const auto write = [&](const std::string& name, const std::string& text) {
     return write_file(place / name, std::as_bytes(std::span(text)));
   };
+  GS_ASSIGN(const TargetKind target, target_named(view.target));
   GS_TRY(write("stages.txt", view.report.stages));
   for (size_t at = 0; at < view.report.kernels.size(); ++at) {
     const compiler::KernelReport& kernel = view.report.kernels[at];
     const std::string name = dump_name(at, kernel.name);
     GS_TRY(write(name + ".ir", cat("# ", kernel.origin, "\n# ", kernel.schedule, "\n", kernel.ir)));
-    if (!kernel.code.empty()) GS_TRY(write(cat(name, shader_ending(view.target)), kernel.code));
+    if (!kernel.code.empty()) GS_TRY(write(cat(name, target_of(target).ending), kernel.code));
   }
   return {};
 }
@@ -388,7 +385,7 @@ void add_inspect(CommandLine& app, Chosen& chosen) {
       .add_option("--target,-t", options->targets,
                   "Only these targets; opencl and opengl are told of where they are named")
       .delimiter(',')
-      .one_of({"webgpu", "webgl", "wasm", "cpu", "opencl", "opengl"});
+      .one_of(target_names());
   add_fixed_inputs(command, options->fixed);
   command.add_option("--cpu", options->cpu, "cpu, opencl, opengl: LLVM's name of the processor");
   command.add_flag("--winograd,!--no-winograd", options->winograd, "As of compile");

@@ -58,13 +58,13 @@ class NativeRunner : public Runner {
 }  // namespace
 
 bool runs_here(const std::string& target) {
-  return target == "cpu" || target == "opencl" || target == "opengl";
+  const auto kind = target_named(target);
+  return kind && !target_of(*kind).pages;
 }
 
 bool runs_here_on(const std::string& target, std::string_view device) {
-  const bool native = device == native_device;
-  return (runs_here(target) && (native || device.empty())) ||
-         (native && (target == "wasm" || runtime::is_gpu_of_pages(target)));
+  if (runs_here(target)) return device.empty() || device == native_device;
+  return device == native_device && target_named(target);
 }
 
 std::string limits_here(const std::string& target) {

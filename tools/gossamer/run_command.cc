@@ -460,7 +460,7 @@ void add_run(CommandLine& app, Chosen& chosen) {
       .add_option("--target,-t", options->target,
                   "cpu, wasm in an engine without JavaScript, a GPU by opencl, opengl, webgpu or "
                   "webgl, or interp (slow, the reference)")
-      .one_of({"cpu", "wasm", "opencl", "opengl", "webgpu", "webgl", "interp"});
+      .one_of(target_names({"interp"}));
   command.add_option("--input,-i", options->inputs,
                      "NAME=FILE for each input: .npy, .pb (as ONNX keeps test data), .json "
                      "(strings), .png or .jpg; for a sequence once an element, or one .pb");

@@ -14,22 +14,13 @@
 namespace gossamer::command {
 namespace {
 
-using schedule::TargetKind;
-
 struct TargetRow {
   TargetKind kind;
   const char* runs_on;
 };
 constexpr TargetRow rows[] = {
-    {TargetKind::webgpu,
-     "browsers with WebGPU, or this machine's GPU by wgpu-native or Dawn; WGSL compute shaders"},
-    {TargetKind::webgl,
-     "browsers with WebGL 2, or this machine's GPU by OpenGL ES 3.0 or OpenGL 3.3; GLSL ES 3.00 "
-     "fragment shaders"},
-    {TargetKind::wasm, "browsers and Node, or this machine by wasmtime; WebAssembly with SIMD"},
-    {TargetKind::cpu, "this machine; native code through LLVM"},
-    {TargetKind::opencl, "this machine's GPU; OpenCL 1.2 or newer"},
-    {TargetKind::opengl, "this machine's GPU, without a window; OpenGL 4.3 or ES 3.1 through EGL"},
+#define GS_TARGET(name, memory, pages, side, ending, runs_on) {TargetKind::name, runs_on},
+#include "base/targets.def"
 };
 
 std::string note_of(TargetKind kind) {
@@ -45,7 +36,7 @@ int print_targets(bool json) {
   if (!json) {
     for (const TargetRow& row : rows) {
       const std::string note = note_of(row.kind);
-      std::printf("%-7s %s%s%s\n", std::string(schedule::name_of(row.kind)).c_str(), row.runs_on,
+      std::printf("%-7s %s%s%s\n", std::string(name_of(row.kind)).c_str(), row.runs_on,
                   note.empty() ? "" : "; ", note.c_str());
     }
     return 0;
@@ -57,7 +48,7 @@ int print_targets(bool json) {
     const auto capabilities = schedule::capabilities_of(row.kind);
     writer.StartObject();
     writer.Key("name");
-    writer.String(std::string(schedule::name_of(row.kind)));
+    writer.String(std::string(name_of(row.kind)));
     writer.Key("runs_on");
     writer.String(row.runs_on);
     writer.Key("note");

@@ -280,7 +280,7 @@ void add_test(CommandLine& app, Chosen& chosen) {
       .add_option("--target,-t", options->targets,
                   "Where the cases run, one target after the other")
       .delimiter(',')
-      .one_of({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl", "interp", "c"});
+      .one_of(target_names({"interp", "c"}));
   command.add_flag(
       "--open", options->judge.open,
       "A model that needs shapes or values of inputs when compiling is an error; else they are "

@@ -236,7 +236,7 @@ void add_tune(CommandLine& app, Chosen& chosen) {
   command.add_option("model", options->model, "An ONNX file").required();
   command.add_option("--target,-t", options->measure.target, "Where it runs")
       .required()
-      .one_of({"cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"});
+      .one_of(target_names());
   command.add_option("--output,-o", options->output,
                      "Records, a line each; a file that is there is gone on with");
   command.add_option("--trials", options->trials, "Points to measure").within(1, 10000000);
