@@ -165,7 +165,9 @@ class Fusion {
     return graph_.add_value(std::move(value));
   }
 
-  // What lies between the operator and its quantised output may only cut off what saturates anyway.
+  // Whether the node between the operator and its quantised output only cuts off what saturates
+  // anyway: quantising is monotonous, so its bounds have to become the least and the largest
+  // integer.
   bool saturates(const Node& node, double scale, double zero_point, DType dtype) const {
     const double least = dtype == DType::u8 ? 0 : -128, most = dtype == DType::u8 ? 255 : 127;
     if (is_standard(node, "Identity")) return true;
@@ -177,8 +179,10 @@ class Fusion {
       return known && known->size() == 1 ? std::optional((*known)[0]) : std::nullopt;
     };
     const auto low = bound(1, -HUGE_VAL), high = bound(2, HUGE_VAL);
-    return low && high && *low <= (least - zero_point) * scale &&
-           *high >= (most - zero_point) * scale;
+    const auto quantized = [&](double real) {
+      return std::nearbyint(static_cast<float>(real) / static_cast<float>(scale)) + zero_point;
+    };
+    return low && high && quantized(*low) <= least && quantized(*high) >= most;
   }
 
   // Whether `bias` is a vector of integers of the scale that the products have.

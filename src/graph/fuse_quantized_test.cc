@@ -57,8 +57,8 @@ struct Quantized : testing::Test {
     reals.push_back(node("Conv", {real, w, bias}));
     return reals.back();
   }
-  ValueId quantized(ValueId real, uint8_t zero_point = 0) {
-    graph.outputs.push_back(node("QuantizeLinear", {real, constant(ops::floats({}, {2.0f})),
+  ValueId quantized(ValueId real, uint8_t zero_point = 0, float scale = 2) {
+    graph.outputs.push_back(node("QuantizeLinear", {real, constant(ops::floats({}, {scale})),
                                                     constant(ops::uint8s({}, {zero_point}))}));
     return graph.outputs.back();
   }
@@ -101,6 +101,15 @@ TEST_F(Quantized, WhatSaturatesAnywayGoes) {
 TEST_F(Quantized, WhatDoesNotSaturateStays) {
   quantized(node("Relu", {convolution()}), 7);
   EXPECT_EQ(count("QLinearConv"), 0u);
+}
+
+// 6 / 255 in f32 times 255 is a little more than 6.
+TEST_F(Quantized, ClipThatRoundsToTheLastIntegerGoes) {
+  const ValueId low = constant(ops::floats({}, {0.0f}));
+  const ValueId real = node("Clip", {convolution(), low, constant(ops::floats({}, {6.0f}))});
+  quantized(real, 0, 6.0f / 255);
+  EXPECT_EQ(count("Clip"), 0u);
+  EXPECT_EQ(count("QLinearConv"), 1u);
 }
 
 TEST_F(Quantized, ClipWithinTheRangeStays) {
