@@ -65,8 +65,9 @@ Result<std::vector<std::string>> needs_of(const LlvmOptions& options);
 // The vector registers that the code may use. Errors: as emit_object.
 struct Registers {
   int bits = 0, count = 0;
-  bool dots = false;    // sums of two products of 16 bits in one instruction
-  bool halves = false;  // f16 to and from f32 in one instruction
+  bool dots = false;       // sums of two products of 16 bits in one instruction
+  bool byte_dots = false;  // and of four of bytes
+  bool halves = false;     // f16 to and from f32 in one instruction
 };
 Result<Registers> registers_of(const LlvmOptions& options);
 

@@ -6,6 +6,7 @@
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Pass.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
@@ -24,6 +25,15 @@ std::string native_features() {
   for (const auto& feature : llvm::sys::getHostCPUFeatures())
     features.AddFeature(feature.getKey(), feature.getValue());
   return features.getString();
+}
+
+// Joins chains of additions of integers to trees. The sums of a tile's products in pairs then take
+// more registers than there are.
+bool keep_chains() {
+  const auto& known = llvm::cl::getRegisteredOptions();
+  const auto found = known.find("x86-machine-combiner");
+  if (found != known.end()) static_cast<llvm::cl::opt<bool>*>(found->second)->setValue(false);
+  return true;
 }
 
 }  // namespace
@@ -46,7 +56,7 @@ Result<Registers> registers_of(const LlvmOptions& options) {
   GS_ASSIGN(const Target target, make_target(options));
   const bool few = target.machine->getTargetTriple().isX86() && target.vector_bits < 512;
   return Registers{target.vector_bits, few ? 16 : 32, target.pair_bits >= target.vector_bits,
-                   target.has_half};
+                   target.dot_bits >= target.vector_bits, target.has_half};
 }
 
 std::string host_cpu() { return llvm::sys::getHostCPUName().str(); }
@@ -88,9 +98,10 @@ Result<Target> make_wasm_target(bool relaxed_simd, bool fixed_place) {
 Result<Target> make_target(const LlvmOptions& for_what) {
   if (for_what.wasm) return make_wasm_target(for_what.relaxed_simd, for_what.fixed_place);
   const std::string& cpu = for_what.cpu;
-  static const bool registered = !llvm::InitializeNativeTarget() &&
-                                 !llvm::InitializeNativeTargetAsmPrinter() &&
-                                 !llvm::InitializeNativeTargetAsmParser();  // of the run time in C
+  static const bool registered =
+      !llvm::InitializeNativeTarget() && !llvm::InitializeNativeTargetAsmPrinter() &&
+      !llvm::InitializeNativeTargetAsmParser() &&  // of the run time in C
+      keep_chains();
   if (!registered) return fail("this LLVM has no generator for this machine");
   Target target;
   target.cpu = cpu == "native" || cpu.empty() ? host_cpu() : cpu;
