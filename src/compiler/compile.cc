@@ -32,6 +32,7 @@ Result<schedule::Capabilities> for_processor(schedule::Capabilities caps,
   GS_ASSIGN(const auto registers, codegen::llvm_::registers_of({cpu}));
   caps = schedule::for_registers(caps, registers.bits, registers.count);
   caps.dots = registers.dots;
+  caps.byte_dots = registers.byte_dots;
   caps.converts_halves = registers.halves;
   caps.floats_for_halves = !registers.halves;
 #endif

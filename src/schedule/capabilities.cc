@@ -82,7 +82,7 @@ Capabilities for_registers(Capabilities caps, int bits, int registers) {
 }
 
 Capabilities for_any_machine(Capabilities caps) {
-  caps.dots = caps.converts_halves = caps.floats_for_halves = false;
+  caps.dots = caps.byte_dots = caps.converts_halves = caps.floats_for_halves = false;
   caps.vector_lanes = 4;
   caps.vector_registers = 15;
   caps.tile_rows = 4;

@@ -40,6 +40,7 @@ struct Capabilities {
   int64_t max_binding_bytes = int64_t{4} << 30;  // of one tensor in a compute kernel
   bool has_f64 = true;                           // else the CPU beside it computes in 64-bit floats
   bool dots = false;                             // sums of two products of 16 bits in one step
+  bool byte_dots = false;                        // and of four of bytes, unsigned and signed
   bool converts_halves = false;                  // f16 to and from f32 by an instruction
   bool floats_for_halves = false;  // no instruction, and memory for floats in their place
   bool has_f16 = false;            // f16 tensors are stored as such

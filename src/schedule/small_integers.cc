@@ -24,18 +24,26 @@ std::optional<SmallIntegers::Range> checked(int64_t low, int64_t high) {
   return SmallIntegers::Range{low, high};
 }
 
+Expr constant(int64_t value) { return ir::constant_int(DType::i32, value); }
+
+}  // namespace
+
+Expr SmallIntegers::element_of(const Narrow& made, const std::vector<Expr>& indices) {
+  const Expr element = ir::cast(DType::i32, ir::load(made.buffer, indices));
+  return made.offset == 0 ? element : element - constant(made.offset);
+}
+
 // Each load of `from` reads `to`, whose element type is another, in its place.
-void redirect(Stage& stage, const Buffer& from, const Buffer& to) {
+void SmallIntegers::redirect(Stage& stage, const Buffer& from, const Narrow& to) {
   ir::Rewriter rewriter;
   rewriter.expr = [&](const Expr& e) -> Expr {
     const auto* load = ir::as<ir::Load>(e);
     if (!load || !load->buffer.same(from)) return {};
-    return ir::cast(from->dtype, ir::load(to, load->indices));
+    if (to.offset == 0) return ir::cast(from->dtype, ir::load(to.buffer, load->indices));
+    return ir::cast(from->dtype, element_of(to, load->indices));
   };
   ops::visit_exprs(stage, ops::may_load, [&](Expr& e) { e = ir::rewrite(e, rewriter); });
 }
-
-}  // namespace
 
 SmallIntegers::SmallIntegers(ops::Program& program, const KnownIntegers& known,
                              const std::unordered_set<const ir::BufferNode*>& kept)
@@ -114,24 +122,57 @@ Expr SmallIntegers::integer(const Expr& e) {
     return ir::binary(binary->op, integer(binary->a), integer(binary->b));
   if (const auto* load = ir::as<ir::Load>(e)) {
     if (const auto found = narrowed_.find(load->buffer.get()); found != narrowed_.end())
-      return ir::cast(DType::i32, ir::load(found->second, load->indices));
+      return element_of(found->second, load->indices);
   }
   return ir::cast(DType::i32, e);
+}
+
+// Constants are joined, so that bytes which are only handed on are not computed anew.
+Expr SmallIntegers::shifted(const Expr& e, int64_t offset) {
+  if (const auto* cast = ir::as<ir::Cast>(e); cast && is_wide(e->type.dtype) && range_of(cast->a))
+    return shifted(cast->a, offset);
+  if (const auto* select = ir::as<ir::Select>(e))
+    return ir::select(select->condition, shifted(select->yes, offset), shifted(select->no, offset));
+  const auto* binary = ir::as<ir::Binary>(e);
+  const bool adds = binary && (binary->op == ir::BinaryOp::add || binary->op == ir::BinaryOp::sub);
+  if (adds && is_wide(e->type.dtype)) {
+    const Expr other = integer(binary->b);
+    if (const auto known = ir::as_int(other))
+      return shifted(binary->a,
+                     binary->op == ir::BinaryOp::add ? offset + *known : offset - *known);
+  }
+  const Expr whole = integer(e);
+  // Of a load that is stored with an offset of its own.
+  if (whole->kind == ir::NodeKind::Binary && !binary) return shifted(whole, offset);
+  return offset == 0 ? whole : whole + constant(offset);
 }
 
 Buffer SmallIntegers::narrowed(const Expr& number) {
   const auto* cast = ir::as<ir::Cast>(number);
   const auto* load = ir::as<ir::Load>(cast ? cast->a : number);
   if (!load) return {};
-  const bool made = std::ranges::any_of(
-      narrowed_, [&](const auto& known) { return known.second.same(load->buffer); });
-  if (made) return load->buffer;
-  return cast ? Buffer() : narrow(load->buffer);
+  const bool made = std::ranges::any_of(narrowed_, [&](const auto& known) {
+    return known.second.offset == 0 && known.second.buffer.same(load->buffer);
+  });
+  if (made && load->buffer->dtype == DType::i16) return load->buffer;
+  return cast ? Buffer() : narrow(load->buffer, DType::i16, 0);
 }
 
-Buffer SmallIntegers::narrow(const Buffer& buffer) {
-  if (const auto known = narrowed_.find(buffer.get()); known != narrowed_.end())
-    return known->second;
+Buffer SmallIntegers::narrowed_to_bytes(const Expr& number, int64_t offset) {
+  // As made before: one more Cast, and the offset.
+  const Expr whole = shifted(number, offset);
+  const auto* cast = ir::as<ir::Cast>(whole);
+  const auto* byte = ir::as<ir::Load>(cast ? cast->a : whole);
+  if (byte && byte->buffer->dtype == DType::u8) return byte->buffer;
+  const auto* load = ir::as<ir::Load>(number);
+  return load ? narrow(load->buffer, DType::u8, offset) : Buffer();
+}
+
+Buffer SmallIntegers::narrow(const Buffer& buffer, DType dtype, int64_t offset) {
+  if (const auto known = narrowed_.find(buffer.get()); known != narrowed_.end()) {
+    const Narrow& made = known->second;
+    return made.buffer->dtype == dtype && made.offset == offset ? made.buffer : Buffer();
+  }
   Stage* stage = maker_of(buffer.get());
   if (!stage || kept_.contains(buffer.get()) || !is_wide(buffer->dtype) || !stage->side.empty())
     return {};
@@ -154,23 +195,31 @@ Buffer SmallIntegers::narrow(const Buffer& buffer) {
     return true;
   });
   if (stage->kind == ops::StageKind::compute) {
-    for (const Buffer& source : sources) narrow(source);
+    for (const Buffer& source : sources) {
+      const auto numbers = ranges_.at(source.get());
+      if (dtype != DType::u8) {
+        narrow(source, dtype, 0);
+      } else if (numbers->fits(-offset, 255 - offset)) {
+        narrow(source, dtype, offset);
+      }
+    }
   }
-  const Expr whole = ir::simplify(integer(stage->result), ops::bounds_of(*stage));
+  const Expr whole = ir::simplify(shifted(stage->result, offset), ops::bounds_of(*stage));
   const auto* widened = ir::as<ir::Cast>(whole);
-  const bool same = widened && widened->a->type.dtype == DType::i16;
-  const Buffer made = ir::buffer(buffer->name, DType::i16, buffer->shape);
+  const bool same = widened && widened->a->type.dtype == dtype;
+  const Buffer made = ir::buffer(buffer->name, dtype, buffer->shape);
   stage->view = stage->view && same;
-  stage->result = same ? widened->a : ir::cast(DType::i16, whole);
+  stage->result = same ? widened->a : ir::cast(dtype, whole);
   stage->output = made;
   replaced_.push_back(buffer);
-  narrowed_[buffer.get()] = made;
+  const Narrow known{made, offset};
+  narrowed_[buffer.get()] = known;
   makers_[made.get()] = makers_.at(buffer.get());
-  ranges_[made.get()] = range;
+  ranges_[made.get()] = IntegerRange{range->low + offset, range->high + offset};
   for (ops::Entry& entry : program_) {
-    if (Stage* reader = entry.stage()) redirect(*reader, buffer, made);
+    if (Stage* reader = entry.stage()) redirect(*reader, buffer, known);
   }
-  for (auto& [place, reader] : added_) redirect(reader, buffer, made);
+  for (auto& [place, reader] : added_) redirect(reader, buffer, known);
   return made;
 }
 

@@ -16,6 +16,7 @@ namespace gossamer::schedule {
 struct IntegerRange {
   int64_t low, high;
   int64_t size() const { return std::max(-low, high); }
+  bool fits(int64_t least, int64_t most) const { return low >= least && high <= most; }
 };
 // Constants whose elements are all integers of at most 16 bits.
 using KnownIntegers = std::map<const ir::BufferNode*, IntegerRange>;
@@ -35,6 +36,11 @@ class SmallIntegers {
   // The buffer of 16 bits that holds what `number` loads, which its stage now writes instead of
   // another; null: it has to stay as it is, or the number is no load.
   ir::Buffer narrowed(const ir::Expr& number);
+  // The same in bytes, which hold the number plus `offset`; null, too, where 16 bits hold it
+  // already.
+  ir::Buffer narrowed_to_bytes(const ir::Expr& number, int64_t offset);
+  // The number plus an integer, as an i32.
+  ir::Expr shifted(const ir::Expr& number, int64_t offset);
   // A stage that shall stand before the program's entry `place`; put there by `insert`.
   void add(size_t place, ops::Stage stage) { added_.emplace_back(place, std::move(stage)); }
   void insert();
@@ -42,13 +48,20 @@ class SmallIntegers {
   ops::Stage* maker_of(const ir::BufferNode* buffer);
 
  private:
-  ir::Buffer narrow(const ir::Buffer& buffer);
+  // What holds a buffer's numbers in fewer bits: each of them plus `offset`.
+  struct Narrow {
+    ir::Buffer buffer;
+    int64_t offset = 0;
+  };
+  ir::Buffer narrow(const ir::Buffer& buffer, ir::DType dtype, int64_t offset);
+  static ir::Expr element_of(const Narrow& made, const std::vector<ir::Expr>& indices);
+  void redirect(ops::Stage& stage, const ir::Buffer& from, const Narrow& to);
 
   ops::Program& program_;
   const std::unordered_set<const ir::BufferNode*>& kept_;
   std::map<const ir::BufferNode*, size_t> makers_;
   std::map<const ir::BufferNode*, std::optional<Range>> ranges_;
-  std::map<const ir::BufferNode*, ir::Buffer> narrowed_;
+  std::map<const ir::BufferNode*, Narrow> narrowed_;
   std::vector<ir::Buffer> replaced_;                  // keys of the above stay alive
   std::vector<std::pair<size_t, ops::Stage>> added_;  // in the order of their places
 };

@@ -17,7 +17,6 @@ using ir::Expr;
 using ir::Var;
 using ops::Stage;
 
-constexpr int64_t terms = 2;
 constexpr int64_t largest = 511;      // of a factor
 constexpr int64_t least_columns = 4;  // points that share what is read of the rows
 constexpr int64_t least_rows = 4;     // that pay for laying out the columns in each run
@@ -42,8 +41,12 @@ struct Factor {
 class Dots {
  public:
   Dots(ops::Program& program, const std::unordered_set<const ir::BufferNode*>& constants,
-       const KnownIntegers& known, const std::unordered_set<const ir::BufferNode*>& kept)
-      : program_(program), constants_(constants), numbers_(program, known, kept) {
+       const KnownIntegers& known, const std::unordered_set<const ir::BufferNode*>& kept,
+       const Capabilities& capabilities)
+      : program_(program),
+        constants_(constants),
+        numbers_(program, known, kept),
+        capabilities_(capabilities) {
     for (const ops::Entry& entry : program) {
       const Stage* stage = entry.stage();
       const std::vector<Buffer> inputs = entry.inputs();
@@ -164,9 +167,79 @@ class Dots {
     Expr& length = stage.reduce_extents[static_cast<size_t>(axis)];
     rows.dim = dim_of(*rows.load, r);
     columns.dim = dim_of(*columns.load, r);
-    const Expr row = row_words(stage, rows, length), column = words_of(stage, columns, length);
-    length = ceil_div(length, terms);
-    sum_of_dots(stage, row, column);
+    if (sum_of_bytes(stage, rows, columns, length)) return;
+    const Expr row = row_words(stage, rows, length), column = words_of(stage, columns, length, 2);
+    length = ceil_div(length, 2);
+    sum_of_dots(stage, row, column, 2);
+  }
+
+  // Where the columns are constants of 8 bits and their sign: the rows are stored as bytes that
+  // hold them plus an integer, and the columns' sums times it are taken off the result.
+  bool sum_of_bytes(Stage& stage, const Factor& rows, const Factor& columns, Expr& length) {
+    if (!capabilities_.byte_dots || !is_constant(columns.load->buffer) ||
+        !numbers_.range_of(columns.value)->fits(-128, 127))
+      return false;
+    Expr number = rows.value, offset = ir::constant_int(DType::i32, 0);
+    const auto* difference = ir::as<ir::Binary>(number);
+    auto range = numbers_.range_of(number);
+    if (range->high - range->low > 255 && difference && difference->op == ir::BinaryOp::sub &&
+        !uses_axes(stage, difference->b)) {
+      number = difference->a;
+      offset = numbers_.integer(difference->b);
+      range = numbers_.range_of(number);
+    }
+    if (range->high - range->low > 255) return false;
+    const int64_t least = std::max<int64_t>(-range->low, 0);
+    offset = offset + ir::constant_int(DType::i32, least);
+    const Expr row = row_bytes(stage, rows, number, least, length);
+    Expr taken;
+    if (const auto known = ir::as_int(offset)) {
+      if (*known != 0) taken = column_sums(stage, columns, *known);
+    } else {
+      taken = offset * column_sums(stage, columns, 1);
+    }
+    const Expr column = words_of(stage, columns, length, 4);
+    length = ceil_div(length, 4);
+    sum_of_dots(stage, row, column, 4, taken);
+    return true;
+  }
+
+  // The sums of the columns times a factor, of a stage of its own, at load.
+  Expr column_sums(const Stage& stage, const Factor& columns, int64_t factor) {
+    Stage sums;
+    sums.kind = ops::StageKind::reduce;
+    sums.name = stage.name + ".sums";
+    sums.origin = stage.origin;
+    ir::VarMap fresh;
+    std::vector<Expr> point;
+    for (size_t i = 0; i < stage.axes.size(); ++i) {
+      if (!ir::uses(columns.value, stage.axes[i].get())) continue;
+      sums.axes.push_back(ir::var(cat("i", sums.axes.size())));
+      sums.extents.push_back(stage.extents[i]);
+      fresh[stage.axes[i].get()] = sums.axes.back();
+      point.push_back(stage.axes[i]);
+    }
+    for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
+      sums.reduce_axes.push_back(ir::var(cat("r", r)));
+      sums.reduce_extents.push_back(stage.reduce_extents[r]);
+      fresh[stage.reduce_axes[r].get()] = sums.reduce_axes.back();
+    }
+    sums.combiner = sum_in_integers("acc", "term");
+    sums.values = {ir::substitute(numbers_.integer(columns.value), fresh)};
+    sums.result = sums.combiner.left[0] * ir::constant_int(DType::i32, factor);
+    sums.output = ir::buffer(columns.load->buffer->name + ".sums", DType::i32, sums.extents);
+    const Buffer output = sums.output;
+    numbers_.add(place_, std::move(sums));
+    return ir::load(output, std::move(point));
+  }
+
+  static ops::Combiner sum_in_integers(const std::string& left, const std::string& right) {
+    ops::Combiner combiner;
+    combiner.left = {ir::var(left, DType::i32)};
+    combiner.right = {ir::var(right, DType::i32)};
+    combiner.joined = {combiner.left[0] + combiner.right[0]};
+    combiner.identity = {ir::constant_int(DType::i32, 0)};
+    return combiner;
   }
 
   static bool runs_along_points(const Stage& stage, const Factor& factor) {
@@ -199,38 +272,38 @@ class Dots {
     return sum > 2147483647.0;
   }
 
-  static void sum_of_dots(Stage& stage, const Expr& left, const Expr& right) {
+  // `taken`: off each sum; null: nothing.
+  static void sum_of_dots(Stage& stage, const Expr& left, const Expr& right, int64_t terms,
+                          const Expr& taken = {}) {
     const Var was = stage.combiner.left[0];
-    const Expr zero = ir::constant_int(DType::i32, 0);
-    ops::Combiner combiner;
-    combiner.left = {ir::var(was->name, DType::i32)};
-    combiner.right = {ir::var(stage.combiner.right[0]->name, DType::i32)};
-    combiner.joined = {combiner.left[0] + combiner.right[0]};
-    combiner.identity = {zero};
-    stage.result = ir::substitute(stage.result,
-                                  {{was.get(), ir::cast(was->type.dtype, Expr(combiner.left[0]))}});
+    ops::Combiner combiner = sum_in_integers(was->name, stage.combiner.right[0]->name);
+    const Expr sum = combiner.left[0];
+    const Expr whole = ir::cast(was->type.dtype, taken ? sum - taken : sum);
+    stage.result = ir::substitute(stage.result, {{was.get(), whole}});
     stage.combiner = std::move(combiner);
-    stage.values = {ir::dot(left, right, zero, terms)};
+    stage.values = {ir::dot(left, right, ir::constant_int(DType::i32, 0), terms)};
   }
 
-  // Words of both terms: zero where the second lies past the end.
+  // Words of all terms: zero where one lies past the end.
   Expr word_at(const Stage& stage, const Factor& factor, std::vector<Expr> point,
-               const Expr& length) {
+               const Expr& length, int64_t terms, int64_t offset) {
     Expr& place = point[static_cast<size_t>(factor.dim)];
-    const Expr first = place * ir::index(terms), second = first + ir::index(1);
-    const auto number = [&](const Expr& at) {
-      place = at;
-      return numbers_.integer(inlined(element(stage, factor, point)));
-    };
-    const Expr low = number(first);
-    Expr high = number(second);
+    const Expr first = place * ir::index(terms);
     const auto known = ir::as_int(length);
-    if (!known || *known % terms != 0)
-      high = ir::select(second < length, high, ir::constant_int(DType::i32, 0));
+    const bool ends = !known || *known % terms != 0;
     const auto constant = [](int64_t value) { return ir::constant_int(DType::i32, value); };
-    return ir::binary(ir::BinaryOp::bit_or,
-                      ir::binary(ir::BinaryOp::bit_and, low, constant(0xffff)),
-                      ir::binary(ir::BinaryOp::shl, high, constant(16)));
+    const int64_t bits = 32 / terms;
+    Expr word;
+    for (int64_t term = 0; term < terms; ++term) {
+      place = term == 0 ? first : first + ir::index(term);
+      Expr number = numbers_.shifted(inlined(element(stage, factor, point)), offset);
+      if (ends && term > 0) number = ir::select(place < length, number, constant(0));
+      if (term + 1 < terms)
+        number = ir::binary(ir::BinaryOp::bit_and, number, constant((int64_t{1} << bits) - 1));
+      if (term > 0) number = ir::binary(ir::BinaryOp::shl, number, constant(bits * term));
+      word = term == 0 ? number : ir::binary(ir::BinaryOp::bit_or, word, number);
+    }
+    return word;
   }
 
   // Constants are computed from what they are made of, so that nothing else is kept at load.
@@ -258,16 +331,18 @@ class Dots {
     return copy;
   }
 
-  std::vector<Expr> indices_in(const Factor& factor, const Expr& place) const {
+  static std::vector<Expr> indices_in(const Factor& factor, const Expr& place) {
     std::vector<Expr> indices = factor.load->indices;
     indices[static_cast<size_t>(factor.dim)] = place;
     return indices;
   }
 
-  Expr words_of(const Stage& stage, const Factor& factor, const Expr& length) {
+  Expr words_of(const Stage& stage, const Factor& factor, const Expr& length, int64_t terms,
+                int64_t offset = 0) {
     Stage copy = copy_of(stage, factor, ".words", DType::i32, ceil_div(length, terms));
-    copy.result = ir::simplify(word_at(stage, factor, {copy.axes.begin(), copy.axes.end()}, length),
-                               ops::bounds_of(copy));
+    copy.result = ir::simplify(
+        word_at(stage, factor, {copy.axes.begin(), copy.axes.end()}, length, terms, offset),
+        ops::bounds_of(copy));
     const Buffer words = copy.output;
     numbers_.add(place_, std::move(copy));
     return ir::load(words, indices_in(factor, axis_of(stage, factor)));
@@ -280,31 +355,59 @@ class Dots {
 
   // Halves that lie beside each other are read as a word; elsewhere a stage makes words of them.
   Expr row_words(const Stage& stage, const Factor& factor, const Expr& length) {
-    const Buffer& source = factor.load->buffer;
-    const auto known = ir::as_int(length);
-    const bool even = known && *known % terms == 0;
     Buffer halves;
-    if (even) halves = numbers_.narrowed(factor.value);
-    if (!halves && factor.dim + 1 < static_cast<int>(source->shape.size()))
-      return words_of(stage, factor, length);
-    if (!halves) {
-      Stage copy = copy_of(stage, factor, ".halves", DType::i16, round_up(length, terms));
-      const std::vector<Expr> point(copy.axes.begin(), copy.axes.end());
-      Expr number = numbers_.integer(element(stage, factor, point));
-      if (!even)
-        number = ir::select(point[static_cast<size_t>(factor.dim)] < length, number,
-                            ir::constant_int(DType::i32, 0));
-      copy.result = ir::simplify(ir::cast(DType::i16, number), ops::bounds_of(copy));
-      halves = copy.output;
-      numbers_.add(place_, std::move(copy));
-    }
+    if (is_multiple(length, 2)) halves = numbers_.narrowed(factor.value);
+    if (!halves && !is_last(factor)) return words_of(stage, factor, length, 2);
+    if (!halves) halves = copied(stage, factor, ".halves", DType::i16, 0, length, 2);
+    return neighbours(stage, factor, halves, DType::i32, 2);
+  }
+
+  // The same in bytes, of which each holds a number plus `offset`.
+  Expr row_bytes(const Stage& stage, Factor factor, const Expr& number, int64_t offset,
+                 const Expr& length) {
+    factor.value = number;
+    Buffer bytes;
+    if (is_multiple(length, 4)) bytes = numbers_.narrowed_to_bytes(number, offset);
+    if (!bytes && !is_last(factor))
+      return ir::bitcast(DType::u32, words_of(stage, factor, length, 4, offset));
+    if (!bytes) bytes = copied(stage, factor, ".bytes", DType::u8, offset, length, 4);
+    return neighbours(stage, factor, bytes, DType::u32, 4);
+  }
+
+  static bool is_multiple(const Expr& length, int64_t terms) {
+    const auto known = ir::as_int(length);
+    return known && *known % terms == 0;
+  }
+
+  static bool is_last(const Factor& factor) {
+    return factor.dim + 1 == static_cast<int>(factor.load->buffer->shape.size());
+  }
+
+  // A copy of the factor whose rows end in zeros.
+  Buffer copied(const Stage& stage, const Factor& factor, std::string_view name, DType dtype,
+                int64_t offset, const Expr& length, int64_t terms) {
+    Stage copy = copy_of(stage, factor, name, dtype, round_up(length, terms));
+    const std::vector<Expr> point(copy.axes.begin(), copy.axes.end());
+    Expr number = numbers_.shifted(element(stage, factor, point), offset);
+    if (!is_multiple(length, terms))
+      number = ir::select(point[static_cast<size_t>(factor.dim)] < length, number,
+                          ir::constant_int(DType::i32, 0));
+    copy.result = ir::simplify(ir::cast(dtype, number), ops::bounds_of(copy));
+    const Buffer output = copy.output;
+    numbers_.add(place_, std::move(copy));
+    return output;
+  }
+
+  static Expr neighbours(const Stage& stage, const Factor& factor, const Buffer& buffer, DType word,
+                         int64_t terms) {
     const Expr first = axis_of(stage, factor) * ir::index(terms);
-    return ir::bitcast(DType::i32, ir::load(halves, indices_in(factor, ir::ramp(first, 1, terms))));
+    return ir::bitcast(word, ir::load(buffer, indices_in(factor, ir::ramp(first, 1, terms))));
   }
 
   ops::Program& program_;
   std::unordered_set<const ir::BufferNode*> constants_;
   SmallIntegers numbers_;
+  const Capabilities& capabilities_;
   size_t place_ = 0;
 };
 
@@ -313,7 +416,7 @@ class Dots {
 void use_dots(ops::Program& program, const std::unordered_set<const ir::BufferNode*>& constants,
               const KnownIntegers& known, const std::unordered_set<const ir::BufferNode*>& kept,
               const Capabilities& capabilities) {
-  if (capabilities.dots) Dots(program, constants, known, kept).run();
+  if (capabilities.dots) Dots(program, constants, known, kept, capabilities).run();
 }
 
 }  // namespace gossamer::schedule

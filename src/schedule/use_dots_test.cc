@@ -47,9 +47,11 @@ struct Product {
   }
 
   // The stages' texts after the rewrite.
-  std::string rewritten(std::unordered_set<const ir::BufferNode*> kept = {}) {
+  std::string rewritten(std::unordered_set<const ir::BufferNode*> kept = {}, bool bytes = false) {
     kept.insert(program.back().output().get());
-    use_dots(program, {w.get()}, {}, kept, capabilities_of(TargetKind::wasm));
+    Capabilities capabilities = capabilities_of(TargetKind::wasm);
+    capabilities.byte_dots = bytes;
+    use_dots(program, {w.get()}, {}, kept, capabilities);
     std::string text;
     for (const ops::Entry& entry : program) text += ops::print(*entry.stage());
     return text;
@@ -97,6 +99,38 @@ TEST(UseDots, OtherSumsStayAsTheyAre) {
 TEST(UseDots, SumsInIntegersMayHaveAnyLength) {
   EXPECT_TRUE(has(Product(1 << 20, 16, DType::i32).rewritten(), "dot2"));
   EXPECT_TRUE(has(Product(0, 16, DType::i32).rewritten(), "dot2"));
+}
+
+TEST(UseDots, BytesAreStoredAboveZero) {
+  const std::string text = Product(64).rewritten({}, true);
+  EXPECT_TRUE(has(text, "c u8[8, 64]")) << text;
+  EXPECT_TRUE(has(text, "= x[i0, i1]")) << text;  // less the zero point, plus as much
+  EXPECT_TRUE(has(text, "w.words i32[16, 16]")) << text;
+  EXPECT_TRUE(has(text, "dot4(bitcast<u32>(c[i, ramp(k * 4, 1, 4)]), w.words[k, j], 0i32)"))
+      << text;
+  EXPECT_TRUE(has(text, "= acc * 3i32")) << text;
+  EXPECT_TRUE(has(text, "f32(acc - w.sums[j])")) << text;
+}
+
+TEST(UseDots, SignedBytesAreStoredAboveZero) {
+  const std::string text = Product(64, 16, DType::i32, DType::i8).rewritten({}, true);
+  EXPECT_TRUE(has(text, "c u8[8, 64]")) << text;
+  EXPECT_TRUE(has(text, "= u8(i32(x[i0, i1]) + 128i32)")) << text;
+  EXPECT_TRUE(has(text, "= acc * 131i32")) << text;
+}
+
+TEST(UseDots, RowsOfBytesEndInZeros) {
+  const std::string text = Product(66).rewritten({}, true);
+  EXPECT_TRUE(has(text, "c.bytes u8[8, 68]")) << text;
+  EXPECT_TRUE(has(text, "w.words i32[17, 16]")) << text;
+}
+
+TEST(UseDots, ColumnsOfMoreThanEightBitsAreHalves) {
+  Product product(64);
+  ops::Stage& stage = *product.program[1].stage();
+  const auto* factors = ir::as<ir::Binary>(stage.values[0]);
+  stage.values[0] = factors->a * (factors->b - 3.0);
+  EXPECT_TRUE(has(product.rewritten({}, true), "dot2"));
 }
 
 }  // namespace
