@@ -40,7 +40,7 @@ int64_t private_elements(const ir::BufferNode* buffer) {
   return count;
 }
 
-int cell_lanes_of(const ir::BufferNode* buffer, const ir::Stmt& body) {
+int cell_lanes_of(const ir::BufferNode* buffer, const ir::Stmt& body, bool parts) {
   int widest = 1;
   bool constant = true;
   std::vector<Access> accesses;
@@ -66,8 +66,10 @@ int cell_lanes_of(const ir::BufferNode* buffer, const ir::Stmt& body) {
         return constant;
       });
   if (!constant) return 0;
-  for (const Access& access : accesses)
-    if (access.lanes > 1 && (access.lanes != widest || access.offset % widest != 0)) return 0;
+  for (const Access& access : accesses) {
+    const bool fits = parts ? widest % access.lanes == 0 : access.lanes == widest;
+    if (access.lanes > 1 && (!fits || access.offset % access.lanes != 0)) return 0;
+  }
   return widest;
 }
 

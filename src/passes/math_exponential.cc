@@ -16,10 +16,12 @@ Expr whole(const Expr& like, int64_t value) { return constant_int(like->type, va
 Expr shifted_left(const Expr& x, int bits) { return binary(BinaryOp::shl, x, whole(x, bits)); }
 Expr shifted_right(const Expr& x, int bits) { return binary(BinaryOp::shr, x, whole(x, bits)); }
 
-// 2^n for a whole n of normal range, from its bits.
+// 2^n for a whole n of normal range, from its bits; the bits above the exponent do not count.
 Expr power_of_two(Type type, const Expr& n) {
   const bool wide = type.dtype == DType::f64;
-  return bitcast(type, shifted_left(n + whole(n, wide ? 1023 : 127), wide ? 52 : 23));
+  const int mantissa = wide ? 52 : 23;
+  const int64_t one = int64_t{wide ? 1023 : 127} << mantissa;
+  return bitcast(type, shifted_left(n, mantissa) + whole(n, one));
 }
 
 }  // namespace
@@ -47,20 +49,24 @@ Expr with_sign_of(const Expr& magnitude, const Expr& sign) {
 }
 
 // exp(n log 2 + r) = 2^n (1 + r + r^2 p(r)); the scaling in two steps reaches denormals and
-// infinity.
+// infinity. Adding 1.5 * 2^(bits of the mantissa) rounds to a whole number and leaves it in the low
+// bits, so that no conversion is needed; the bits above it are shifted out.
 Expr exp(const Expr& x, int halvings) {
   const bool wide = is_double(x);
   const Expr low = number(x, wide ? -746 : -104), high = number(x, wide ? 711 : 90);
+  const Expr rounder = number(x, wide ? 0x1.8p52 : 0x1.8p23);
   const Expr clamped = max(min(x, high), low);
-  const Expr n = unary(UnaryOp::round, clamped * number(x, 1.4426950408889634));
+  const Expr rounded = fma(clamped, number(x, 1.4426950408889634), rounder);
+  const Expr n = rounded - rounder;
   // The high part has few enough bits that n times it is exact.
   const double log2_high = wide ? 0x1.62e42feep-1 : 0x1.62ep-1;
   const double log2_low = wide ? 0x1.a39ef35793c76p-33 : 0x1.0bfbe8p-15;
   Expr r = fma(n, number(x, -log2_high), clamped);
   r = fma(n, number(x, -log2_low), r);
-  const Expr p = fma(polynomial(r, exp_fit), r * r, r) + number(x, 1);
-  const Type bits = bits_type(x->type);
-  Expr steps = cast(bits, n);
+  const Expr one = number(x, 1);
+  Expr p = fma(fma(polynomial(r, exp_fit), r, one), r, one);
+  p = select(clamped <= low, number(x, 0), p);  // products that underflow take longer
+  Expr steps = bitcast(bits_type(x->type), rounded);
   if (halvings) steps = steps - whole(steps, halvings);
   const Expr half = shifted_right(steps, 1);
   return p * power_of_two(x->type, half) * power_of_two(x->type, steps - half);

@@ -1,5 +1,7 @@
 #include "passes/vectorize_loops.h"
 
+#include <functional>
+
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
@@ -170,9 +172,10 @@ bool holds_in_leading_lanes(const Expr& condition, const ir::Var& lane) {
   return step && *step >= 0;
 }
 
-// Lanes that stand under conditions of their own: a vector where the last of them counts, one after
-// the other where some do. Null: the loop has another form.
+// Lanes that stand under conditions of their own: a vector where the last of them counts, else
+// shorter vectors where theirs do, at last one after the other. Null: the loop has another form.
 Stmt guarded_lanes(const ir::For& loop, int lanes) {
+  constexpr int short_lanes = 4;
   std::vector<Expr> outer, guards;
   Stmt body = loop.body;
   while (const auto* branch = ir::as<ir::If>(body)) {
@@ -184,14 +187,22 @@ Stmt guarded_lanes(const ir::For& loop, int lanes) {
     body = branch->yes;
   }
   if (guards.empty()) return {};
-  const ir::VarMap last{{loop.var.get(), ir::index(lanes - 1)}};
-  Expr all = ir::boolean(true);
-  Stmt single = body;
-  for (const Expr& guard : guards) all = all && ir::substitute(guard, last);
-  for (auto guard = guards.rbegin(); guard != guards.rend(); ++guard)
-    single = ir::branch(*guard, single);
-  Stmt result = ir::branch(ir::simplify(all), Widener(loop.var, lanes).widen(body),
-                           ir::loop(loop.var, loop.extent, ir::LoopKind::serial, single));
+  // The lanes behind `first`, which is below a multiple of as many.
+  const std::function<Stmt(const Expr&, int)> from = [&](const Expr& first, int count) -> Stmt {
+    const ir::Var lane = ir::var(loop.var->name);
+    const ir::VarMap at{{loop.var.get(), first + lane}},
+        last{{loop.var.get(), first + (count - 1)}};
+    const Stmt inside = ir::substitute(body, at);
+    Expr all = ir::boolean(true);
+    for (const Expr& guard : guards) all = all && ir::substitute(guard, last);
+    if (count == 1) return ir::branch(ir::simplify(all), ir::substitute(body, last));
+    const int part = count > short_lanes ? short_lanes : 1;
+    const ir::Var next = ir::var(loop.var->name);
+    return ir::branch(ir::simplify(all), Widener(lane, count).widen(inside),
+                      ir::loop(next, ir::index(count / part), ir::LoopKind::serial,
+                               from(first + next * ir::index(part), part)));
+  };
+  Stmt result = from(ir::index(0), lanes);
   for (auto condition = outer.rbegin(); condition != outer.rend(); ++condition)
     result = ir::branch(*condition, result);
   return result;

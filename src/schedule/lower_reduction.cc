@@ -340,23 +340,47 @@ class Reduction {
     });
   }
 
-  // The partial results of the lanes joined one by one, then the result.
+  // The partial results of the lanes: halves of the vectors as long as they are long, then the
+  // lanes one by one, then the result.
   Stmt joined_lanes() {
+    constexpr int64_t few = 4;
     const ops::Combiner& combiner = stage_.combiner;
-    std::vector<std::pair<Var, Expr>> lets;
-    ir::VarMap total;
-    std::vector<Var> parts;
-    for (size_t k = 0; k < accumulators_.size(); ++k) {
-      const Expr lanes = ir::ramp(ir::index(0), 1, static_cast<int>(lanes_));
-      const Expr all = ir::load(accumulators_[k], {cell_[0], lanes});
-      parts.push_back(ir::var(cat("parts", k), all->type));
-      lets.emplace_back(parts[k], all);
-      total[combiner.left[k].get()] = ir::lane(parts[k], ir::index(0));
+    std::vector<Stmt> halving;
+    std::vector<ir::Buffer> parts = accumulators_, made;
+    int64_t lanes = lanes_;
+    for (Expr row = cell_[0]; lanes > few && lanes % 2 == 0; row = ir::index(0)) {
+      lanes /= 2;
+      const Var lane = ir::var("lane");
+      std::vector<ir::Buffer> halves;
+      std::vector<Expr> left, right;
+      for (const ir::Buffer& part : parts) {
+        halves.push_back(ir::buffer(cat(part->name, ".half"), part->dtype,
+                                    {ir::index(1), ir::index(lanes)}, ir::Scope::priv));
+        left.push_back(ir::load(part, {row, lane}));
+        right.push_back(ir::load(part, {row, lane + ir::index(lanes)}));
+      }
+      const Stmt join = join_into(left, right, [&](size_t k, const Expr& result) {
+        return ir::store(halves[k], {ir::index(0), lane}, result);
+      });
+      halving.push_back(ir::loop(lane, ir::index(lanes), ir::LoopKind::vectorized, join));
+      made.insert(made.end(), halves.begin(), halves.end());
+      parts = std::move(halves);
     }
-    for (int l = 1; l < lanes_; ++l) {
+    std::vector<std::pair<Var, Expr>> lets;
+    std::vector<Var> vectors;
+    ir::VarMap total;
+    for (size_t k = 0; k < parts.size(); ++k) {
+      const Expr row = made.empty() ? cell_[0] : ir::index(0);
+      const Expr all =
+          ir::load(parts[k], {row, ir::ramp(ir::index(0), 1, static_cast<int>(lanes))});
+      vectors.push_back(ir::var(cat("parts", k), all->type));
+      lets.emplace_back(vectors[k], all);
+      total[combiner.left[k].get()] = ir::lane(vectors[k], ir::index(0));
+    }
+    for (int l = 1; l < lanes; ++l) {
       ir::VarMap join = total;
       for (size_t k = 0; k < parts.size(); ++k)
-        join[combiner.right[k].get()] = ir::lane(parts[k], ir::index(l));
+        join[combiner.right[k].get()] = ir::lane(vectors[k], ir::index(l));
       for (size_t k = 0; k < parts.size(); ++k) {
         const Var next = ir::var(cat("total", k), combiner.left[k]->type);
         lets.emplace_back(next, ir::substitute(combiner.joined[k], join));
@@ -366,6 +390,9 @@ class Reduction {
     Stmt body = joined_.loop < 0 ? store_result(total) : join_invocations(total);
     for (auto it = lets.rbegin(); it != lets.rend(); ++it)
       body = ir::let(it->first, it->second, body);
+    halving.push_back(std::move(body));
+    body = ir::block(std::move(halving));
+    for (const ir::Buffer& half : made) body = ir::alloc(half, body);
     return joined_.loop < 0 ? in_nest(nest_, coordinates_, written_, body) : body;
   }
 

@@ -140,7 +140,7 @@ class Rows {
     if (t_.column_lanes > 1) {
       LoopId& last = columns_.back();
       const auto extent = ir::as_int(s_.nest().loop(last).extent);
-      const int64_t lanes = lanes_of(extent.value_or(0));
+      const int64_t lanes = lanes_of(ir::estimate(s_.nest().loop(last).extent));
       const bool exact = extent && *extent % lanes == 0;
       const Tail tail = exact ? Tail::exact : is_reduction() || !extent ? Tail::guard : Tail::shift;
       GS_ASSIGN(const Loops parts,

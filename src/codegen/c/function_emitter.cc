@@ -126,7 +126,7 @@ void FunctionEmitter::emit_alloc(const ir::Alloc& alloc) {
   const int64_t count = private_elements(buffer);
   Memory memory;
   memory.name = fresh("m");
-  memory.cell_lanes = cell_lanes_of(buffer, alloc.body);
+  memory.cell_lanes = cell_lanes_of(buffer, alloc.body, false);
   if (memory.cell_lanes == 0) {
     line(cat(memory_name(buffer->storage), " ", memory.name, "[", count + slack, "];"));
     memories_[buffer] = memory;

@@ -1,4 +1,6 @@
 // Arithmetic as src/ir/nodes.def defines it: nothing traps, nothing is undefined.
+#include <cmath>
+
 #include "codegen/llvm/function_emitter.h"
 #include "ir/build.h"
 
@@ -254,6 +256,25 @@ llvm::Value* FunctionEmitter::narrow_bfloat(llvm::Value* value, int lanes) {
   return b_.CreateTrunc(b_.CreateLShr(rounded, 16), type_of({DType::bf16, lanes}));
 }
 
+// LLVM takes the saturating conversions of vectors apart on x86.
+llvm::Value* FunctionEmitter::saturated(llvm::Value* value, llvm::Type* type, bool is_signed) {
+  const unsigned bits = type->getScalarSizeInBits();
+  const llvm::APInt largest =
+      is_signed ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits);
+  const int power = static_cast<int>(is_signed ? bits - 1 : bits);
+  llvm::Value* low =
+      llvm::ConstantFP::get(value->getType(), is_signed ? -std::ldexp(1.0, power) : 0.0);
+  llvm::Value* beyond =
+      b_.CreateFCmpOGE(value, llvm::ConstantFP::get(value->getType(), std::ldexp(1.0, power)));
+  llvm::Value* inside = b_.CreateSelect(b_.CreateFCmpOGT(value, low), value, low);
+  inside = b_.CreateSelect(beyond, low, inside);
+  llvm::Value* result = is_signed ? b_.CreateFPToSI(inside, type) : b_.CreateFPToUI(inside, type);
+  result = b_.CreateSelect(beyond, llvm::ConstantInt::get(type, largest), result);
+  if (!is_signed) return result;
+  return b_.CreateSelect(b_.CreateFCmpUNO(value, value), llvm::Constant::getNullValue(type),
+                         result);
+}
+
 llvm::Value* FunctionEmitter::cast(llvm::Value* value, ir::Type from, ir::Type to) {
   if (from.dtype == to.dtype) return value;
   const ir::Type single(DType::f32, to.lanes);
@@ -286,6 +307,8 @@ llvm::Value* FunctionEmitter::cast(llvm::Value* value, ir::Type from, ir::Type t
       llvm::Type* wide = type_of(ir::Type(DType::i32, to.lanes));
       return b_.CreateTrunc(b_.CreateFPToSI(inside, wide), type);
     }
+    if (type->isVectorTy() && target_.machine->getTargetTriple().isX86())
+      return saturated(value, type, is_signed);
     return b_.CreateIntrinsic(is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
                               {type, value->getType()}, {value});
   }

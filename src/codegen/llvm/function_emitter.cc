@@ -155,7 +155,7 @@ void FunctionEmitter::emit_alloc(const ir::Alloc& alloc) {
   const int64_t count = private_elements(buffer);
   Memory memory;
   memory.written = memory.is_private = true;
-  memory.cell_lanes = cell_lanes_of(buffer, alloc.body);
+  memory.cell_lanes = cell_lanes_of(buffer, alloc.body, true);
   if (memory.cell_lanes > 0) {
     llvm::Type* type = type_of({buffer->storage, memory.cell_lanes});
     const int64_t cells = (count + memory.cell_lanes - 1) / memory.cell_lanes;

@@ -88,6 +88,7 @@ class FunctionEmitter {
   llvm::Value* shift(ir::BinaryOp op, ir::Type type, llvm::Value* a, llvm::Value* b,
                      const Expr& right);
   llvm::Value* cast(llvm::Value* value, ir::Type from, ir::Type to);
+  llvm::Value* saturated(llvm::Value* value, llvm::Type* type, bool is_signed);
   llvm::Value* widen_bfloat(llvm::Value* value, int lanes);
   llvm::Value* narrow_bfloat(llvm::Value* value, int lanes);
   llvm::Value* splat(llvm::Value* value, int lanes);

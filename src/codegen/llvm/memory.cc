@@ -1,4 +1,6 @@
 // Loads and stores: of the kernel's buffers, of private memory, of private cells.
+#include <numeric>
+
 #include "codegen/llvm/function_emitter.h"
 #include "codegen/private_cells.h"
 #include "ir/build.h"
@@ -141,7 +143,11 @@ llvm::Value* FunctionEmitter::load_cells(const Memory& memory, const Expr& index
   llvm::AllocaInst* cell = memory.cells[static_cast<size_t>(offset / memory.cell_lanes)];
   llvm::Value* value = b_.CreateLoad(cell->getAllocatedType(), cell);
   if (type.lanes == memory.cell_lanes) return value;
-  return b_.CreateExtractElement(value, static_cast<uint64_t>(offset % memory.cell_lanes));
+  if (type.lanes == 1)
+    return b_.CreateExtractElement(value, static_cast<uint64_t>(offset % memory.cell_lanes));
+  llvm::SmallVector<int> part(static_cast<size_t>(type.lanes));
+  std::iota(part.begin(), part.end(), static_cast<int>(offset % memory.cell_lanes));
+  return b_.CreateShuffleVector(value, part);
 }
 
 void FunctionEmitter::store_cells(const Memory& memory, const Expr& index, llvm::Value* value,
@@ -149,8 +155,13 @@ void FunctionEmitter::store_cells(const Memory& memory, const Expr& index, llvm:
   const int64_t offset = constant_offset(index);
   llvm::AllocaInst* cell = memory.cells[static_cast<size_t>(offset / memory.cell_lanes)];
   if (type.lanes != memory.cell_lanes) {
-    llvm::Value* old = b_.CreateLoad(cell->getAllocatedType(), cell);
-    value = b_.CreateInsertElement(old, value, static_cast<uint64_t>(offset % memory.cell_lanes));
+    const auto first = static_cast<uint64_t>(offset % memory.cell_lanes);
+    llvm::Value* whole = b_.CreateLoad(cell->getAllocatedType(), cell);
+    for (uint64_t lane = 0; lane < type.lanes; ++lane) {
+      llvm::Value* one = type.lanes == 1 ? value : b_.CreateExtractElement(value, lane);
+      whole = b_.CreateInsertElement(whole, one, first + lane);
+    }
+    value = whole;
   }
   b_.CreateStore(value, cell);
 }
