@@ -27,9 +27,11 @@ const matmul = (size) => kernel(`matmul${size}`, `matmul ${size}³`, 'matmul', 2
 const conv = (channels, extent) => kernel(`conv${channels}`, `conv 3x3, ${channels} x ${extent}²`, 'kernels', 18 * channels ** 2 * extent ** 2, (links) => convolution(channels, extent, links));
 
 /** A model of the zoo (tests/zoo), with the dimensions open that its export leaves open. */
-const exported = (name, title) => ({
-  name: `zoo_${name}`, title: `${title}, open`, part: 'zoo', devices: ['cpu', 'wasm', 'webgpu'], here: () => isExported(name), graph: () => exportedGraph(name),
+const exported = (name, title, more = {}) => ({
+  name: `zoo_${name}`, title: `${title}, open`, part: 'zoo', devices: ['cpu', 'wasm', 'webgpu'], here: () => isExported(name), graph: () => exportedGraph(name), ...more,
 });
+/** Of one rounding that falls otherwise, later layers make more. */
+const quantized = {tolerance: 0.15};
 
 export const models = [
   network('ResNet-18', resnet18, 3.63e9),
@@ -75,6 +77,10 @@ export const models = [
   exported('clip_vision', 'CLIP, image'),
   exported('whisper_encoder', 'Whisper encoder'),
   exported('encodec_decoder', 'EnCodec decoder'),
+  exported('vit_small_int8', 'ViT, int8', quantized),
+  exported('yolo_int8', 'YOLOv8n, int8', quantized),
+  exported('minilm_int8', 'MiniLM, int8, 2 x 16', quantized),
+  exported('whisper_decoder_int8', 'Whisper decoder, int8', quantized),
 ];
 
 /** Chains' lengths. Where a launch costs little and arithmetic much, short ones do. */

@@ -17,6 +17,7 @@ import sys
 import time
 import traceback
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -29,10 +30,10 @@ ROOT = HERE.parents[1]
 SHARED = ["requirements.txt", "recipes.py", "weights.py", "exporters.py", "own_modules.py"]
 
 
-def stamp_of(source: Path) -> str:
-    """What a model of this file depends on."""
+def stamp_of(*sources: Path) -> str:
+    """What a model of these files depends on."""
     made = hashlib.sha256()
-    for file in [*(HERE / name for name in SHARED), source]:
+    for file in [*(HERE / name for name in SHARED), *sources]:
         made.update(file.read_bytes())
     return made.hexdigest()
 
@@ -56,9 +57,21 @@ def main() -> int:
     import audio_models, generation_models, image_models, own_models, scene_models, text_models  # noqa: E401, F401, I001
     import torch
     from exporters import write_case
-    from recipes import RECIPES
+    from quantized_models import QUANTIZED, write_quantized
+    from recipes import RECIPES, Recipe
 
-    todo = [(name if exporter == "legacy" else f"{name}_dynamo", exporter, recipe) for name, recipe in RECIPES.items() for exporter in recipe.exporters]
+    def exported(recipe: Recipe, exporter: str) -> Callable[[Path], None]:
+        return lambda folder: write_case(folder, recipe.build(), exporter, recipe.opset)
+
+    # Models are made in this order: the quantised ones of the others.
+    todo = [
+        (name if exporter == "legacy" else f"{name}_dynamo", exported(recipe, exporter), stamp_of(recipe.source))
+        for name, recipe in RECIPES.items()
+        for exporter in recipe.exporters
+    ]
+    for name, quantized in QUANTIZED.items():
+        sources = (HERE / "quantized_models.py", RECIPES[quantized.of].source)
+        todo.append((name, lambda folder, quantized=quantized: write_quantized(folder, quantized), stamp_of(*sources)))
     known = [name for name, _, _ in todo]
     if unknown := [each for each in only if each not in known]:
         print(f"zoo: there is no model {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
@@ -67,9 +80,8 @@ def main() -> int:
     for old in options.to.iterdir():  # of an earlier table
         if old.name.removesuffix(".refused").removesuffix(".made") not in known:
             shutil.rmtree(old) if old.is_dir() else old.unlink()
-    for name, exporter, recipe in todo:
+    for name, make, stamp in todo:
         folder, made, refused = (options.to / f"{name}{ending}" for ending in ("", ".made", ".refused"))
-        stamp = stamp_of(recipe.source)
         if only and name not in only or made.exists() and made.read_text() == stamp:
             continue
         made.unlink(missing_ok=True)
@@ -77,7 +89,7 @@ def main() -> int:
         start = time.monotonic()
         torch.manual_seed(0)
         try:
-            write_case(folder, recipe.build(), exporter, recipe.opset)
+            make(folder)
             size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
             print(f"zoo: {name}: {size / 1e6:.1f} MB, {time.monotonic() - start:.0f} s", flush=True)
         except Exception as problem:  # an exporter may raise anything
