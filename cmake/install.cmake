@@ -106,7 +106,7 @@ foreach(header gossamer.h gossamer.hpp profile.hpp element_types.h export.h)
   install(FILES include/gossamer/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gossamer
           COMPONENT runtime)
 endforeach()
-install(FILES include/gossamer/compile.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gossamer
+install(FILES include/gossamer/compile.hpp include/gossamer/options.def DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gossamer
         COMPONENT compiler)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/gossamer COMPONENT runtime)
 

@@ -23,23 +23,13 @@ namespace gossamer {
 
 struct CompileOptions {
   std::string target = "cpu";  // "cpu", "opencl", "opengl", "wasm", "webgpu", "webgl"
-  std::string name;            // of the model; "" takes the graph's
+#define GS_WORDS(...)
+#define GS_OPTION(Type, name, initial, choices, help) Type name = initial;
+#include "gossamer/options.def"
   // webgpu, webgl: "cpu" makes what the GPU leaves to the CPU (sizes of open dimensions, 64-bit
   // floats) machine code, for load() here; "wasm" WebAssembly, for pages. No difference where
   // nothing is left.
   std::string side = "wasm";
-  std::string cpu = "native";  // cpu, and CPUs beside a GPU: LLVM's name of the processor
-  bool relaxed_simd = true;    // wasm: kernels with relaxed SIMD's multiply-adds beside the others
-  // Convolutions of 3 x 3 by Winograd's algorithm where that is faster, not on webgl: other
-  // rounding, up to some 1e-5 of the largest output; what is infinite or NaN reaches all points of
-  // its tile of at most 4 x 4; weights that take up to four times the memory. false: none.
-  bool winograd = true;
-  bool f16 = false;  // webgpu: f16 tensors are stored as such
-  // Outputs that continue an input by rows are written where the input lies (not on webgl):
-  // StateOptions keeps them from run to run.
-  bool state = false;
-  std::string limits;  // GPUs: "mobile" keeps to a phone's limits, "es31" to OpenGL ES 3.1's
-  std::string adapters = "any";  // of GPUs with compute shaders: for "hardware", "software" or both
   // Whose records kernels take where the compiler comes with some: "nvidia", "swiftshader",
   // "llvmpipe", "pocl", "v8", "wasmtime", "avx512", "avx2", or "none". "": what follows from the
   // target, from `cpu` and, of opencl, opengl and with a side of "cpu", from this machine's device.
@@ -58,9 +48,6 @@ struct CompileOptions {
   // Operators of one's own, as ONNX functions: bytes of the field `functions` of ModelProto, which
   // the model gets (docs/specs/operator.md).
   std::vector<std::byte> functions;
-  // Weights of more bytes than this lie in several files, which web run times fetch and keep one by
-  // one.
-  uint64_t shard_bytes = 64'000'000;
   std::function<void(std::string_view step, double fraction)> progress;
 };
 

@@ -189,6 +189,7 @@ def compile(  # noqa: A001: the word of the field
     device_class: str = "",
     state: StatePairs = False,
     state_rows: int = 0,
+    shard_bytes: int = 64_000_000,
     operators: Sequence[Operator] = (),
     specialize_after: int = 8,
 ) -> Package:
@@ -204,12 +205,13 @@ def compile(  # noqa: A001: the word of the field
     a phone's; device_class: whose records kernels take where the compiler comes with some ("nvidia", "swiftshader", "llvmpipe", "pocl", "v8",
     "wasmtime", "avx512", "avx2"; "none": nobody's), "" that of the target, of cpu or of this machine's GPU; state: {input: output}, caches of keys and values that a run continues, True for each past... with its present...: rows are
     written where the input lies (not on webgl), and where it runs here the model keeps them from run to run (Model.state); state_rows:
-    how many rows they have room for at once; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator);
+    how many rows they have room for at once; shard_bytes: weights of more bytes than this lie in several files; operators: of one's own, which the model's nodes call by domain and name (gossamer.operator);
     specialize_after: so many runs of a model of open dimensions with the same shapes compile it for them in the background; later runs use
     that, unless it would hold another copy of more than 256 MB of weights (Package.report lists such shapes); 0: never.
     Raises Error for what the compiler cannot compile, with the node and what to do. Other threads run meanwhile, and
     Ctrl+C ends the wait.
     """
+    given = {**locals(), "state": bool(state)}
     if hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
     if not isinstance(model, (bytes, bytearray, memoryview, str, os.PathLike)):
@@ -220,15 +222,9 @@ def compile(  # noqa: A001: the word of the field
 
     def options_with(known: Known) -> _core.CompileOptions:
         options = _core.CompileOptions()
+        for option in _core.COMPILE_OPTIONS:
+            setattr(options, option, given[option])
         options.target = target
-        options.name = name
-        options.cpu = cpu
-        options.relaxed_simd = relaxed_simd
-        options.winograd = winograd
-        options.f16 = f16
-        options.limits = limits
-        options.state = bool(state)
-        options.adapters = adapters
         options.device_class = device_class
         options.shapes = {key: list(shape) for key, shape in {**known.shapes, **(shapes or {})}.items()}
         options.dims = dict(dims or {})

@@ -146,18 +146,18 @@ class Loaded {
 NB_MODULE(_core, m) {
   using namespace gossamer;
   using gossamer::python::Loaded;
+  nb::list options;
+#define GS_WORDS(...)
+#define GS_OPTION(Type, name, initial, choices, help) options.append(#name);
+#include "gossamer/options.def"
+  m.attr("COMPILE_OPTIONS") = options;
   nb::class_<CompileOptions>(m, "CompileOptions")
       .def(nb::init<>())
       .def_rw("target", &CompileOptions::target)
       .def_rw("side", &CompileOptions::side)
-      .def_rw("name", &CompileOptions::name)
-      .def_rw("cpu", &CompileOptions::cpu)
-      .def_rw("relaxed_simd", &CompileOptions::relaxed_simd)
-      .def_rw("winograd", &CompileOptions::winograd)
-      .def_rw("f16", &CompileOptions::f16)
-      .def_rw("state", &CompileOptions::state)
-      .def_rw("limits", &CompileOptions::limits)
-      .def_rw("adapters", &CompileOptions::adapters)
+#define GS_WORDS(...)
+#define GS_OPTION(Type, name, initial, choices, help) .def_rw(#name, &CompileOptions::name)
+#include "gossamer/options.def"
       .def_rw("device_class", &CompileOptions::device_class)
       .def_rw("shapes", &CompileOptions::shapes)
       .def_rw("dims", &CompileOptions::dims)

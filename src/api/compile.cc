@@ -26,26 +26,20 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
                              onnx::ExternalFiles* external) {
   compiler::Options given;
   given.target = options.target;
-  given.name = options.name;
+#define GS_WORDS(...)
+#define GS_OPTION(Type, name, initial, choices, help) given.name = options.name;
+#include "gossamer/options.def"
   GS_ASSIGN(const TargetKind target, target_named(options.target));
   if (options.side != "wasm" && (options.side != "cpu" || !is_gpu_of_pages(target)))
     return fail_at(cat("side \"", options.side, "\""),
                    cat("target ", options.target, " has none of it"),
                    "\"wasm\", or \"cpu\" for webgpu and webgl in native programs");
   given.native_side = options.side == "cpu";
-  given.cpu = options.cpu;
-  given.relaxed_simd = options.relaxed_simd;
-  given.winograd = options.winograd;
-  given.f16 = options.f16;
-  given.state = options.state;
-  given.limits = options.limits;
-  given.adapters = options.adapters;
   schedule::Records records;
   const bool here = !target_of(target).pages || given.native_side;
   GS_TRY(shipped::add_to(records, given, options.device_class,
                          [&] { return here ? runtime::device_here(options.target) : ""; }));
   given.records = &records;
-  given.shard_bytes = options.shard_bytes;
   given.known.shapes.insert(options.shapes.begin(), options.shapes.end());
   given.known.dims.insert(options.dims.begin(), options.dims.end());
   given.known.kept.insert(options.keep_inputs.begin(), options.keep_inputs.end());

@@ -29,19 +29,12 @@ class PassedKernels;
 struct Prepared;
 
 struct Options {
-  std::string target = "wasm";  // "webgpu", "webgl", "wasm", "cpu", "opencl", "opengl"
-  std::string name;             // of the model; "" takes the graph's
-  bool relaxed_simd = true;     // wasm: the kernels with relaxed SIMD's multiply-adds, too;
-                                // as bitcode: these alone
-  std::string limits;           // GPUs: schedule::apply_limits
-  // webgpu, opencl, opengl: kernels for GPUs in "hardware", for "software", or both ("any").
-  std::string adapters = "any";
-  bool state = false;        // inputs that an output continues by rows are written where they lie
-                             // (graph/append_rows.h); no part in textures and libraries
-  bool f16 = false;          // webgpu: f16 tensors are stored as such (manifest needs "webgpu-f16")
+  std::string target = "wasm";  // a name of targets.def
+#define GS_WORDS(...)
+#define GS_OPTION(Type, name, initial, choices, help) Type name = initial;
+#include "gossamer/options.def"
   bool native_side = false;  // webgpu: what the GPU leaves to the CPU is machine code, for the
                              // run time in C++, not wasm for pages
-  std::string cpu = "native";  // cpu, and CPUs beside a GPU: LLVM's name of the processor
   const schedule::PointSource* records = nullptr;  // points to take instead of the default ones
   CodeForm code = CodeForm::finished;
   bool groups = false;  // KernelReport::group, key and machine
@@ -62,12 +55,9 @@ struct Options {
   // Files of external data by their sizes in bytes, whose large weights only the caller reads:
   // files of weights list them as package::File::parts.
   std::map<std::string, uint64_t, std::less<>> held = {};
-  bool winograd = true;  // convolutions by Winograd's algorithm where that is faster; false: none
-  bool fuse = true;      // false: every stage is a kernel, for comparisons
-  bool expose = false;   // what kernels make are outputs too (graph::expose_stages)
-  onnx::Known known;     // fixed shapes, dimensions, values and lengths of the inputs
-  // Weights of more bytes than this lie in several files (package::write_weights).
-  uint64_t shard_bytes = 64'000'000;
+  bool fuse = true;     // false: every stage is a kernel, for comparisons
+  bool expose = false;  // what kernels make are outputs too (graph::expose_stages)
+  onnx::Known known;    // fixed shapes, dimensions, values and lengths of the inputs
   bool share_weights =
       false;  // the large ones lie above the package, for those of other targets too
   // wasm, webgpu, webgl: large files are listed with the SHA-256 of their pieces, too, which pages

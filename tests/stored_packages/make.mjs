@@ -14,7 +14,7 @@ const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'goss
 /** By version: what makes the compiler write it, and what manifests of its time did not have. */
 const FORMS = {
   2: {options: [], without: /,\s*"sha256": ?"[^"]*"/g},
-  3: {options: ['--shard-size', '100b']},
+  3: {options: ['--shard-bytes', '100b']},
   4: {options: ['--state'], grows: true},
 };
 

@@ -10,6 +10,7 @@
 #include "api/files.h"
 #include "compiler/compile.h"
 #include "gossamer/commands.h"
+#include "gossamer/compile_options.h"
 #include "gossamer/feeds.h"
 #include "gossamer/fixed_inputs.h"
 #include "gossamer/records_file.h"
@@ -25,7 +26,9 @@ namespace fs = std::filesystem;
 using Json = rapidjson::Writer<rapidjson::StringBuffer>;
 
 struct BenchOptions {
-  std::string model, target, trace, cpu = "native";
+  std::string model, target, trace;
+  compiler::Options compile;
+  std::string compile_option;  // one that was given
   RecordOptions records;
   std::vector<std::string> inputs;
   FixedInputs fixed;
@@ -57,20 +60,19 @@ Result<Package> find_package(const BenchOptions& options, const TemporaryFolder&
     if (!options.fixed.shapes.empty() || !options.fixed.constants.empty() ||
         !options.fixed.sequences.empty())
       return fail_at(options.model, "is compiled: of its inputs, --dim alone can say something");
-    if (options.cpu != BenchOptions().cpu)
-      return fail_at(options.model, "is compiled, for the processor that was named then",
-                     "leave --cpu out, or give the ONNX file");
+    if (!options.compile_option.empty())
+      return fail_at(options.model, "is compiled, with the options that were given then",
+                     cat("leave ", options.compile_option, " out, or give the ONNX file"));
     found.folder = options.model;
     std::error_code error;
     if (!fs::exists(found.folder / "manifest.json", error)) found.folder /= options.target;
   } else {
     GS_ASSIGN(const Bytes model, read_file(options.model));
     const auto external = external_files(fs::path(options.model).parent_path());
-    compiler::Options compile;
+    compiler::Options compile = options.compile;
     compile.target = options.target;
     compile.native_side = runs_here_on(options.target, options.browser.device);
-    compile.cpu = options.cpu;
-    if (compile.native_side) compile.limits = limits_here(options.target);
+    if (compile.native_side && compile.limits.empty()) compile.limits = limits_here(options.target);
     compile.known = found.known;
     GS_ASSIGN(const schedule::Records records,
               records_for(options.records, compile, compile.native_side ? Here::yes : Here::no));
@@ -271,12 +273,15 @@ void add_bench(CommandLine& app, Chosen& chosen) {
       .add_option("--threads", options->threads,
                   "Of cpu and wasm; 0: one a core, in browsers up to 4")
       .within(0, 1024);
-  command.add_option("--cpu", options->cpu,
-                     "Of an ONNX file, cpu, opencl, opengl: LLVM's name of the processor");
+  const CompileOptionNames compiling = add_compile_options(command, options->compile);
   command.add_option("--timeout", options->timeout, "Seconds that a browser may take").positive();
   add_browser_options(command, options->browser);
   command.add_flag("--json", options->json, "Machine-readable output");
-  command.chosen([options, &chosen] { chosen.run = [options] { return run_bench(*options); }; });
+  command.chosen([options, compiling, &chosen] {
+    for (const auto& [name, option] : compiling)
+      if (option.given()) options->compile_option = "--" + name;
+    chosen.run = [options] { return run_bench(*options); };
+  });
 }
 
 }  // namespace gossamer::command

@@ -10,6 +10,7 @@
 #include "api/files.h"
 #include "compiler/compile.h"
 #include "gossamer/commands.h"
+#include "gossamer/compile_options.h"
 #include "gossamer/fixed_inputs.h"
 #include "gossamer/page.h"
 #include "gossamer/progress.h"
@@ -307,36 +308,8 @@ void add_compile(CommandLine& app, Chosen& chosen) {
       .within(1, 64);
   command.add_flag("--single-file", options->single_file, "Write one .html with everything inside");
   command.add_option("--labels", options->labels, "Class names for the page, one a line");
-  command.add_option("--name", options->compile.name, "The model's name");
   add_fixed_inputs(command, options->fixed);
-  command
-      .add_option("--shard-size", options->compile.shard_bytes,
-                  "Weights of more bytes lie in several files of at most so many (64MB)")
-      .bytes()
-      .within(uint64_t{1}, uint64_t{1} << 40);
-  const Option relaxed = command.add_flag(
-      "--relaxed-simd,!--no-relaxed-simd", options->compile.relaxed_simd,
-      "wasm: kernels with and without relaxed SIMD (the default), or without alone; libraries and "
-      "programs: with it alone, or without (the default)");
-  command.add_flag(
-      "--winograd,!--no-winograd", options->compile.winograd,
-      "Convolutions of 3 x 3 by Winograd's algorithm where that is faster (the default), which "
-      "rounds otherwise and takes more memory for weights, or none");
-  command
-      .add_option("--limits", options->compile.limits,
-                  "GPUs: keep the limits of mobile devices, or of OpenGL ES 3.1")
-      .one_of({"mobile", "es31"});
-  command
-      .add_option("--adapters", options->compile.adapters,
-                  "webgpu, opencl, opengl: kernels for GPUs in hardware, for software that acts as "
-                  "one, or both")
-      .one_of({"any", "hardware", "software"})
-      .show_default();
-  command.add_flag("--state", options->compile.state,
-                   "Caches of keys and values: outputs that continue an input by rows are written "
-                   "where it lies (all targets but webgl)");
-  command.add_flag("--f16", options->compile.f16,
-                   "webgpu: store f16 tensors as such; the device needs shader-f16");
+  const CompileOptionNames compiling = add_compile_options(command, options->compile);
   command
       .add_option(
           "--side", options->side,
@@ -344,16 +317,14 @@ void add_compile(CommandLine& app, Chosen& chosen) {
           "for `run` and other native programs")
       .one_of({"wasm", "cpu"})
       .show_default();
-  command.add_option("--cpu", options->compile.cpu,
-                     "cpu, opencl, opengl, --side cpu: LLVM's name of the processor");
   add_records_option(command, options->records,
                      "Points of search spaces to take, a JSON object a line (inspect --space)");
   add_device_class_option(command, options->records.device_class);
   command.add_flag("--records-exact", options->records.exact,
                    "No kernel takes a point of one that is near it");
   command.add_flag("--json", options->json, "Machine-readable output");
-  command.chosen([options, relaxed, &chosen] {
-    options->relaxed_given = relaxed.given();
+  command.chosen([options, compiling, &chosen] {
+    options->relaxed_given = compiling.at("relaxed-simd").given();
     chosen.run = [options] { return run_compile(*options); };
   });
 }

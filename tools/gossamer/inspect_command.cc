@@ -8,6 +8,7 @@
 #include "api/files.h"
 #include "compiler/compile.h"
 #include "gossamer/commands.h"
+#include "gossamer/compile_options.h"
 #include "gossamer/fixed_inputs.h"
 #include "gossamer/model_file.h"
 #include "gossamer/progress.h"
@@ -24,12 +25,12 @@ namespace fs = std::filesystem;
 
 struct InspectOptions {
   std::string model, dump;
-  std::string cpu = compiler::Options().cpu;
+  compiler::Options compile;
   RecordOptions records;
   std::vector<std::string> targets = {"webgpu", "webgl", "wasm", "cpu"};
   FixedInputs fixed;
   size_t points = 64;
-  bool stages = false, kernels = false, space = false, winograd = true, json = false;
+  bool stages = false, kernels = false, space = false, json = false;
 };
 
 struct TargetView {
@@ -355,10 +356,8 @@ int run_inspect(const InspectOptions& options) {
   infer_outputs(model->graph);
   std::vector<TargetView> views;
   for (const std::string& target : options.targets) {
-    compiler::Options compile;
+    compiler::Options compile = options.compile;
     compile.target = target;
-    compile.cpu = options.cpu;
-    compile.winograd = options.winograd;
     const auto records =
         records_for(options.records, compile, runs_here(target) ? Here::yes : Here::no);
     if (!records) return report_error(records.error(), options.json);
@@ -387,8 +386,7 @@ void add_inspect(CommandLine& app, Chosen& chosen) {
       .delimiter(',')
       .one_of(target_names());
   add_fixed_inputs(command, options->fixed);
-  command.add_option("--cpu", options->cpu, "cpu, opencl, opengl: LLVM's name of the processor");
-  command.add_flag("--winograd,!--no-winograd", options->winograd, "As of compile");
+  add_compile_options(command, options->compile);
   command.add_flag("--stages", options->stages, "Print the stages after fusion");
   command.add_flag("--kernels", options->kernels, "Print each kernel's schedule and origin");
   command.add_flag("--space", options->space,

@@ -6,6 +6,7 @@
 
 #include "api/files.h"
 #include "gossamer/commands.h"
+#include "gossamer/compile_options.h"
 #include "gossamer/feeds.h"
 #include "gossamer/fixed_inputs.h"
 #include "gossamer/progress.h"
@@ -28,11 +29,11 @@ struct TuneOptions {
   FixedInputs fixed;
   ImageOptions image;
   MeasureOptions measure;
-  std::string cpu = "native";
+  compiler::Options compile;
   int trials = 0;
   double seconds = 0, layout_share = tune::Options().layout_share;
   unsigned seed = 1;
-  bool winograd = true, json = false;
+  bool json = false;
 };
 
 std::atomic<bool> is_interrupted;
@@ -141,11 +142,11 @@ Result<tune::Outcome> tune_model(const TuneOptions& options) {
   GS_ASSIGN(const Bytes model, read_file(options.model));
   const auto external = external_files(fs::path(options.model).parent_path());
   tune::Options tune;
+  tune.compile = options.compile;
   tune.compile.target = options.measure.target;
-  tune.compile.cpu = options.cpu;
-  tune.compile.winograd = options.winograd;
   tune.compile.native_side = runs_here_on(options.measure.target, options.measure.browser.device);
-  if (tune.compile.native_side) tune.compile.limits = limits_here(options.measure.target);
+  if (tune.compile.native_side && tune.compile.limits.empty())
+    tune.compile.limits = limits_here(options.measure.target);
   tune.compile.external = external.get();
   GS_TRY(apply(options.fixed, tune.compile.known));
   std::vector<rpc::NamedTensor> feeds;
@@ -263,10 +264,7 @@ void add_tune(CommandLine& app, Chosen& chosen) {
                   "Seconds that measuring a candidate may take")
       .positive()
       .show_default();
-  command.add_flag("--winograd,!--no-winograd", options->winograd,
-                   "Algorithms of convolutions are searched, too (the default), or all are direct");
-  command.add_option("--cpu", options->cpu, "With --target cpu: LLVM's name of the processor")
-      .show_default();
+  add_compile_options(command, options->compile);
   add_device_class_option(command, options->device_class);
   command.add_option("--seed", options->seed, "Of what the search draws").show_default();
   add_browser_options(command, options->measure.browser);

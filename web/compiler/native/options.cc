@@ -52,6 +52,32 @@ Result<ops::TensorData> tensor_in(const rapidjson::Value& value) {
   return tensor;
 }
 
+Result<> assign(const rapidjson::Value& value, std::string_view name, std::string& option) {
+  GS_ASSIGN(option, text_member(value, name));
+  return {};
+}
+Result<> assign(const rapidjson::Value& value, std::string_view name, bool& option) {
+  if (!value.IsBool()) return fail_at("options", cat(name, " is neither true nor false"));
+  option = value.GetBool();
+  return {};
+}
+Result<> assign(const rapidjson::Value& value, std::string_view name, uint64_t& option) {
+  if (!value.IsUint64() || value.GetUint64() == 0)
+    return fail_at("options", cat(name, " is no positive whole number"));
+  option = value.GetUint64();
+  return {};
+}
+
+// f(option) of options.def that has this name; false: there is none.
+template <class F>
+bool option_named(compiler::Options& options, std::string_view wanted, F&& f) {
+#define GS_WORDS(...)
+#define GS_OPTION(Type, name, initial, choices, help) \
+  if (wanted == #name) return f(options.name), true;
+#include "gossamer/options.def"
+  return false;
+}
+
 }  // namespace
 
 Result<compiler::Options> read_options(std::string_view json) {
@@ -61,24 +87,20 @@ Result<compiler::Options> read_options(std::string_view json) {
   if (document.HasParseError() || !document.IsObject())
     return fail_at("options", "they are not a JSON object");
   const std::map<std::string_view, bool compiler::Options::*> flags{
-      {"relaxed_simd", &compiler::Options::relaxed_simd},
-      {"winograd", &compiler::Options::winograd},
-      {"f16", &compiler::Options::f16},
       {"fuse", &compiler::Options::fuse},
       {"hold_external", &compiler::Options::hold_external},
-      {"state", &compiler::Options::state},
       {"pieces", &compiler::Options::pieces},
       {"expose", &compiler::Options::expose}};
   for (const auto& member : document.GetObject()) {
     const std::string_view name(member.name.GetString(), member.name.GetStringLength());
+    Result<> read;
     if (name == "target") {
       GS_ASSIGN(options.target, text_member(member.value, name));
-    } else if (name == "name") {
-      GS_ASSIGN(options.name, text_member(member.value, name));
+    } else if (option_named(options, name,
+                            [&](auto& option) { read = assign(member.value, name, option); })) {
+      GS_TRY(read);
     } else if (const auto flag = flags.find(name); flag != flags.end() && member.value.IsBool()) {
       options.*flag->second = member.value.GetBool();
-    } else if (name == "shard_bytes" && member.value.IsUint64() && member.value.GetUint64() > 0) {
-      options.shard_bytes = member.value.GetUint64();
     } else if (name == "shapes" && member.value.IsObject()) {
       for (const auto& shape : member.value.GetObject()) {
         GS_ASSIGN(options.known.shapes[shape.name.GetString()], extents(shape.value, "shapes"));

@@ -50,6 +50,10 @@ export interface CompileOptions {
    * that a step's work hangs on its rows alone. Not on webgl, whose textures are written whole.
    */
   readonly state?: boolean | undefined;
+  /** webgpu, webgl: "mobile" keeps to a phone's limits, "es31" to those of OpenGL ES 3.1. Default: WebGPU's and WebGL's own. */
+  readonly limits?: 'mobile' | 'es31' | undefined;
+  /** webgpu: kernels for GPUs in hardware, for software that acts as one, or (default) both. */
+  readonly adapters?: 'any' | 'hardware' | 'software' | undefined;
   /** Fixes shapes of inputs by name: kernels for these alone, faster and for more models; null leaves a dimension open. */
   readonly shapes?: Readonly<Record<string, readonly (number | null)[]>> | undefined;
   /** Fixes named dimensions of the inputs. */
@@ -105,28 +109,23 @@ export interface CompileOptions {
 
 const bytesOf = (data: ArrayBufferView): Uint8Array => new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 
-function nativeOptions({
-  target, name, relaxedSimd, winograd, f16, state, shapes, dims, lengths, keepInputs, constants, shardBytes, holdExternal, pieces = 'process' in globalThis,
-}: CompileOptions): NativeOptions {
+/** What compile() uses itself, or writes otherwise for the compiler. */
+const OWN: ReadonlySet<string> = new Set<keyof CompileOptions>([
+  'shapes', 'constants', 'pieces', 'externalData', 'operators', 'verifiable', 'tunable', 'records', 'deviceClass', 'onProgress', 'signal', 'wasm',
+]);
+const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Options by the compiler's names, which refuses those that it does not know. */
+function nativeOptions(options: CompileOptions): NativeOptions {
+  const {shapes, constants, pieces = 'process' in globalThis} = options;
+  const named = Object.entries(options).filter(([name, value]) => !OWN.has(name) && value !== undefined).map(([name, value]) => [snake(name), value as unknown]);
   return {
-    target,
+    ...(Object.fromEntries(named) as {target: string}),
     pieces,
-    ...(name === undefined ? {} : {name}),
-    ...(relaxedSimd === undefined ? {} : {relaxed_simd: relaxedSimd}),
-    ...(winograd === undefined ? {} : {winograd}),
-    ...(f16 === undefined ? {} : {f16}),
-    ...(state === undefined ? {} : {state}),
-    ...(holdExternal === undefined ? {} : {hold_external: holdExternal}),
-    ...(dims === undefined ? {} : {dims}),
-    ...(shapes === undefined
-      ? {}
-      : {shapes: Object.fromEntries(Object.entries(shapes).map(([k, v]) => [k, v.map((n) => n ?? -1)]))}),
-    ...(keepInputs === undefined ? {} : {keep_inputs: keepInputs}),
-    ...(lengths === undefined ? {} : {lengths}),
-    ...(constants === undefined
-      ? {}
-      : {constants: Object.fromEntries(Object.entries(constants).map(([k, {dtype, shape, data}]) => [k, {dtype, shape, bytes: [...bytesOf(data)]}]))}),
-    ...(shardBytes === undefined ? {} : {shard_bytes: shardBytes}),
+    ...(shapes && {shapes: Object.fromEntries(Object.entries(shapes).map(([k, v]) => [k, v.map((n) => n ?? -1)]))}),
+    ...(constants && {
+      constants: Object.fromEntries(Object.entries(constants).map(([k, {dtype, shape, data}]) => [k, {dtype, shape, bytes: [...bytesOf(data)]}])),
+    }),
   };
 }
 

@@ -65,12 +65,13 @@ test('writes byte for byte what the command line writes', {skip: noCli}, async (
       {n: 4, flags: [], options: {}, shape: [4, 3]},
       {n: 'n', flags: [], options: {}, shape: ['n', 3]},
       {n: 'n', flags: ['--shape', 'x=2,?'], options: {shapes: {x: [2, null]}}, shape: [2, 3]},
-      {n: 'n', flags: ['--f16'], options: {f16: true}, shape: ['n', 3]},
+      {n: 'n', flags: ['--f16', '--name', 'p'], options: {f16: true, name: 'p'}, shape: ['n', 3]},
+      {n: 4, flags: ['--limits', 'es31', '--adapters', 'software'], options: {limits: 'es31', adapters: 'software'}, shape: [4, 3]},
       {n: 'n', flags: ['--dim', 'n=5'], options: {dims: {n: 5}}, shape: [5, 3]},
       {given: summedOver([2, 3]), flags: ['--constant', `axes=${axes}`], options: {constants: {axes: {dtype: 'i64', shape: [1], data: BigInt64Array.of(1n)}}}, shape: [2, 3]},
       // Weights that do not pass through the compiler: in one file, with hashes of its pieces, and in several.
       {given: classifier(2000, 600), flags: [], options: {}, shape: [1, 2000]},
-      {given: classifier(900, 600), flags: ['--shard-size', '1KB'], options: {shardBytes: 1000}, shape: [1, 900]},
+      {given: classifier(900, 600), flags: ['--shard-bytes', '1KB'], options: {shardBytes: 1000}, shape: [1, 900]},
     ];
     for (const [i, {n = 4, given = perceptron(n), flags, options, shape}] of cases.entries()) {
       writeFileSync(model, given);
@@ -88,6 +89,20 @@ test('writes byte for byte what the command line writes', {skip: noCli}, async (
   } finally {
     rmSync(folder, {recursive: true});
   }
+});
+
+test('takes every option of options.def, and refuses others', {skip}, async () => {
+  const rows = [...readFileSync(join(root, 'include/gossamer/options.def'), 'utf8').matchAll(/^GS_OPTION\(\S+, (\w+), ([^,]+),/gm)];
+  assert.ok(rows.length > 5);
+  const declared = readFileSync(join(root, 'web/compiler/src/index.ts'), 'utf8');
+  for (const [, name = '', initial = ''] of rows) {
+    const option = name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+    if (name !== 'cpu') assert.match(declared, new RegExp(`readonly ${option}\\?:`)); // no page has one
+    const value = JSON.parse(initial.replaceAll("'", '')) as unknown;
+    await compile(perceptron(4), {target: 'wasm', wasm, [option]: value});
+    await assert.rejects(compile(perceptron(4), {target: 'wasm', wasm, [option]: null as never}), {message: new RegExp(name)});
+  }
+  await assert.rejects(compile(perceptron(4), {target: 'wasm', wasm, ['windograd']: true}), {message: /"windograd" is not known/});
 });
 
 test('takes weights from files beside the model, as the command line does', {skip: noCli}, async () => {
