@@ -41,7 +41,7 @@ struct CompileOptions {
   std::map<std::string, int> lengths;
   // Values of inputs, which become constants and leave the package's inputs: axes, shapes and the
   // like, where an operator has to know them.
-  std::map<std::string, Tensor> values;
+  std::map<std::string, Tensor> constants;
   // Inputs with a default (an initializer) that stay inputs, which a run may leave out; the
   // defaults of others are compiled in.
   std::vector<std::string> keep_inputs;

@@ -177,7 +177,7 @@ def compile(  # noqa: A001: the word of the field
     dims: Mapping[str, int] | None = None,
     lengths: Mapping[str, int] | None = None,
     keep_inputs: Sequence[str] = (),
-    values: Mapping[str, Any] | None = None,
+    constants: Mapping[str, Any] | None = None,
     threads: int = 0,
     parallel: int = 1,
     cpu: str = "native",
@@ -198,7 +198,7 @@ def compile(  # noqa: A001: the word of the field
     model: a path (weights in other files are found beside it), the bytes of one, or an onnx.ModelProto.
     name: of the model; "" takes the file's. shapes: fixed shapes of inputs, -1 leaves an extent open; dims: values of
     named dimensions; lengths: of sequences, -1 leaves an optional input out; keep_inputs: inputs
-    with a default (an initializer) that stay inputs, which run() may leave out, other defaults are compiled in; values: of inputs, which become constants
+    with a default (an initializer) that stay inputs, which run() may leave out, other defaults are compiled in; constants: values of inputs, which become constants
     and leave the package's inputs (axes, shapes and the like, where an operator has to know them). threads: when it runs here; 0: one a
     core. parallel: so many runs of one model at the same time, each with memory of its own. cpu: LLVM's name of the processor.
     winograd: False computes no convolution by Winograd's algorithm, which rounds otherwise and takes more memory; relaxed_simd: of wasm; f16, adapters ("any", "hardware", "software"): of webgpu; limits: of webgpu and webgl, "mobile" keeps to
@@ -230,8 +230,8 @@ def compile(  # noqa: A001: the word of the field
         options.dims = dict(dims or {})
         options.lengths = {**known.lengths, **(lengths or {})}
         options.keep_inputs = [*keep_inputs, *known.kept]
-        for key, value in {**known.values, **(values or {})}.items():
-            options.add_value(key, *packed(np.asarray(value), f'input "{key}"'))
+        for key, value in {**known.constants, **(constants or {})}.items():
+            options.add_constant(key, *packed(np.asarray(value), f'input "{key}"'))
         options.functions = b"".join(each.model_field for each in operators)
         return options
 

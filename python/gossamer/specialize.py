@@ -32,13 +32,13 @@ class Known:
     """What a compilation knows of the feeds: arguments of compile()."""
 
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    values: dict[str, np.ndarray] = field(default_factory=dict)
+    constants: dict[str, np.ndarray] = field(default_factory=dict)
     kept: tuple[str, ...] = ()
     lengths: dict[str, int] = field(default_factory=dict)  # of sequences
 
     @property
     def key(self) -> tuple[Any, ...]:
-        values = ((name, value.dtype.str, value.shape, value.tobytes()) for name, value in self.values.items())
+        values = ((name, value.dtype.str, value.shape, value.tobytes()) for name, value in self.constants.items())
         return tuple(self.shapes.items()), tuple(values), self.kept, tuple(self.lengths.items())
 
 
@@ -70,9 +70,9 @@ def ways(feeds: Mapping[str, Any]) -> Iterator[Known]:
     shapes = {name: each.shape for name, each in tensors.items()}
     lengths = {name: len(value) for name, value in feeds.items() if _is_sequence(value)}
     yield Known({name: tuple(1 if extent == 1 else -1 for extent in shape) for name, shape in shapes.items()}, lengths=lengths)
-    yield Known(values={name: each for name, each in whole.items() if name in later}, lengths=lengths)
-    yield Known(values=whole, lengths=lengths)
-    yield Known(values={**whole, **numbers}, lengths=lengths)
+    yield Known(constants={name: each for name, each in whole.items() if name in later}, lengths=lengths)
+    yield Known(constants=whole, lengths=lengths)
+    yield Known(constants={**whole, **numbers}, lengths=lengths)
     yield Known(shapes, lengths=lengths)
     yield Known({name: shape for name, shape in shapes.items() if name not in whole}, whole, lengths=lengths)
 
@@ -105,7 +105,7 @@ class Specialized:
                 continue
             try:
                 model = self._models.pop(known.key, None) or self._compiled(known)
-                made = model.run({name: value for name, value in feeds.items() if name not in known.values})
+                made = model.run({name: value for name, value in feeds.items() if name not in known.constants})
             except Error as again:
                 if not asks_for_feeds(again):
                     raise

@@ -172,14 +172,14 @@ NB_MODULE(_core, m) {
             const auto* data = static_cast<const std::byte*>(functions.data());
             options.functions.assign(data, data + functions.size());
           })
-      .def("add_value", [](CompileOptions& options, const std::string& name, nb::handle type,
-                           nb::handle shape, nb::handle data) {
+      .def("add_constant", [](CompileOptions& options, const std::string& name, nb::handle type,
+                              nb::handle shape, nb::handle data) {
         const python::Given given(nb::make_tuple(type, shape, data));
         const std::span<const std::byte> bytes = given.bytes();
-        options.values[name] = given.dtype == ir::DType::string
-                                   ? Tensor::of_strings(given.shape, given.strings)
-                                   : Tensor(runtime::public_type(given.dtype), given.shape,
-                                            {bytes.begin(), bytes.end()});
+        options.constants[name] = given.dtype == ir::DType::string
+                                      ? Tensor::of_strings(given.shape, given.strings)
+                                      : Tensor(runtime::public_type(given.dtype), given.shape,
+                                               {bytes.begin(), bytes.end()});
       });
   nb::class_<Package>(m, "Package")
       .def("files",

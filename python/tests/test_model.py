@@ -74,6 +74,21 @@ def test_inputs_with_a_default():
         gossamer.compile(model, keep_inputs=["t"])
 
 
+def test_inputs_that_become_constants(tmp_path):
+    model = model_of([helper.make_node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)], [("x", TensorProto.FLOAT, ["n", 3]), ("axes", TensorProto.INT64, [1])], [("y", TensorProto.FLOAT, None)])
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for axis in (0, 1):
+        package = gossamer.compile(model, constants={"axes": np.array([axis])})
+        np.testing.assert_array_equal(package.run({"x": x})["y"], x.sum(axis))
+    with pytest.raises(gossamer.Error, match='"axis": names no input'):
+        gossamer.compile(model, constants={"axis": np.array([0])})
+
+
+def test_large_weights_lie_in_several_files():
+    names = gossamer.compile(deep(6), target="wasm", shard_bytes=100).sizes
+    assert sum("weights" in name for name in names) > 1, names
+
+
 def test_folders_that_are_not_packages(tmp_path):
     onnx.save(dense(), tmp_path / "dense.onnx")
     for target in ("webgl", "wasm"):

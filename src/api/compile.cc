@@ -44,9 +44,10 @@ Result<Package> compile_with(std::span<const std::byte> onnx, const CompileOptio
   given.known.dims.insert(options.dims.begin(), options.dims.end());
   given.known.kept.insert(options.keep_inputs.begin(), options.keep_inputs.end());
   given.known.lengths.insert(options.lengths.begin(), options.lengths.end());
-  for (const auto& [name, tensor] : options.values) {
+  for (const auto& [name, tensor] : options.constants) {
     const auto dtype = runtime::dtype_of(tensor.type());
-    if (!dtype) return fail(cat("the value of input \"", name, "\" has an unknown element type"));
+    if (!dtype)
+      return fail(cat("the constant of input \"", name, "\" has an unknown element type"));
     given.known.constants[name] = {
         *dtype, tensor.shape(), {tensor.bytes().begin(), tensor.bytes().end()}, tensor.strings()};
   }
