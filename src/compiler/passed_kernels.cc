@@ -20,10 +20,11 @@ ir::Expr range_of(const ir::Kernel& kernel) {
 }  // namespace
 
 Result<const PassedKernels::Passed*> PassedKernels::run(const Canonical& scheduled,
-                                                        TargetKind target, bool converts_halves) {
-  std::string key = cat(name_of(target), converts_halves ? " with halves\n" : "\n", scheduled.key);
+                                                        TargetKind target, const Machine& machine) {
+  std::string key = cat(name_of(target), machine.converts_halves ? " with halves" : "",
+                        machine.masks_loads ? " with masks\n" : "\n", scheduled.key);
   if (const auto known = passed_.find(key); known != passed_.end()) return &known->second;
-  GS_ASSIGN(const ir::Kernel kernel, run_pipeline(scheduled.kernel, target, converts_halves));
+  GS_ASSIGN(const ir::Kernel kernel, run_pipeline(scheduled.kernel, target, machine));
   GS_CHECK(kernel.params.size() == scheduled.kernel.params.size(), "a pass changed the parameters");
   Canonical canonical = canonicalize(kernel, scheduled.kernel.scalars);
   Passed made{std::move(canonical.kernel),

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "compiler/canonical.h"
+#include "compiler/pipeline.h"
 #include "compiler/shaders.h"
 #include "schedule/capabilities.h"
 
@@ -26,7 +27,7 @@ class PassedKernels {
   };
   // `scheduled` is canonical. The answer lasts until the next call. Errors: those of a pass.
   Result<const Passed*> run(const Canonical& scheduled, TargetKind target,
-                            bool converts_halves = false);
+                            const Machine& machine = {});
 
   // What print_shader makes of a kernel with that key; of one set of capabilities.
   Result<ShaderText> print(const std::string& key, const ir::Kernel& kernel,

@@ -35,6 +35,7 @@ Result<Kernel> lower_small(const Kernel& kernel) { return passes::lower_small_ty
 
 constexpr Pass small_types{"lower_small_types", lower_small, 0};
 constexpr Pass clamp{"clamp_guarded_loads", on_body<passes::clamp_guarded_loads>, 0};
+constexpr Pass clamp_unmasked{"clamp_unmasked_loads", on_body<passes::clamp_unmasked_loads>, 0};
 constexpr Pass unroll{"unroll_loops", on_body<passes::unroll_loops>,
                       static_cast<ir::Properties>(Property::no_unrolled_loops)};
 constexpr Pass vectorize{"vectorize_loops", on_body<passes::vectorize_loops>,
@@ -56,8 +57,6 @@ constexpr std::array cpu_passes{
     legalize,        // before lower_math: f16 functions become f32 ones
     math,            // last: its polynomials are plain arithmetic
 };
-constexpr std::array cpu_passes_with_halves{
-    small_types, clamp, unroll, vectorize, flatten_access, legalize_but_halves, math};
 // Shaders need no clamping (accesses are robust, or made so by their generator) and bring their own
 // functions; their generators legalise types and functions themselves (raise).
 constexpr std::array gpu_passes{small_types, unroll, vectorize, flatten_access};
@@ -66,16 +65,21 @@ constexpr std::array wasm_passes{small_types, unroll, vectorize, flatten_access,
 
 }  // namespace
 
-std::span<const Pass> passes_of(TargetKind target, bool converts_halves) {
-  if (is_gpu(target)) return gpu_passes;
-  if (target == TargetKind::wasm) return wasm_passes;
-  if (converts_halves) return cpu_passes_with_halves;
-  return cpu_passes;
+std::vector<Pass> passes_of(TargetKind target, const Machine& machine) {
+  const auto list = [](const auto& passes) { return std::vector(passes.begin(), passes.end()); };
+  if (is_gpu(target)) return list(gpu_passes);
+  if (target == TargetKind::wasm) return list(wasm_passes);
+  std::vector<Pass> passes = list(cpu_passes);
+  for (Pass& pass : passes) {
+    if (pass.run == legalize.run && machine.converts_halves) pass = legalize_but_halves;
+    if (pass.run == clamp.run && machine.masks_loads) pass = clamp_unmasked;
+  }
+  return passes;
 }
 
-Result<Kernel> run_pipeline(Kernel kernel, TargetKind target, bool converts_halves) {
+Result<Kernel> run_pipeline(Kernel kernel, TargetKind target, const Machine& machine) {
   [[maybe_unused]] ir::Properties established = static_cast<ir::Properties>(Property::scheduled);
-  for (const Pass& pass : passes_of(target, converts_halves)) {
+  for (const Pass& pass : passes_of(target, machine)) {
     auto result = pass.run(kernel);
     if (!result) return result;
     kernel = *std::move(result);

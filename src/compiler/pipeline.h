@@ -1,8 +1,8 @@
 // The passes between a schedule and a target's generator, as data.
 #pragma once
 
-#include <span>
 #include <string_view>
+#include <vector>
 
 #include "ir/nodes.h"
 #include "ir/verify.h"
@@ -16,11 +16,16 @@ struct Pass {
   ir::Properties establishes;
 };
 
+// Of target cpu: what its processor and the generator do.
+struct Machine {
+  bool converts_halves = false;  // instructions between f16 and f32
+  bool masks_loads = false;      // lanes of an arm that is not taken are not loaded
+};
+
 // In order; the comment of each row in pipeline.cc says what it must follow and why.
-// `converts_halves`: of target cpu, whose processor has instructions between f16 and f32.
-std::span<const Pass> passes_of(TargetKind target, bool converts_halves = false);
+std::vector<Pass> passes_of(TargetKind target, const Machine& machine = {});
 
 // Runs them, verifying the properties established so far after each.
-Result<ir::Kernel> run_pipeline(ir::Kernel kernel, TargetKind target, bool converts_halves = false);
+Result<ir::Kernel> run_pipeline(ir::Kernel kernel, TargetKind target, const Machine& machine = {});
 
 }  // namespace gossamer::compiler

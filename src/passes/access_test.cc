@@ -18,10 +18,11 @@ std::string flat(std::string_view text) {
   auto kernel = ir::parse_kernel(text);
   return kernel ? ir::print(flatten_access(*kernel)) : kernel.error().to_string();
 }
-std::string clamped(std::string_view text) {
+std::string clamped(std::string_view text,
+                    ir::Stmt (*clamp)(const ir::Stmt&) = clamp_guarded_loads) {
   auto kernel = ir::parse_kernel(text);
   if (!kernel) return kernel.error().to_string();
-  kernel->body = ir::simplify(clamp_guarded_loads(kernel->body));
+  kernel->body = ir::simplify(clamp(kernel->body));
   return ir::print(*kernel);
 }
 bool has(const std::string& text, std::string_view part) {
@@ -186,6 +187,24 @@ TEST(ClampGuardedLoads, HoldsLoadsOfArmsInside) {
   }
 })");
   EXPECT_TRUE(has(text, "max(") && has(text, "min(")) << text;
+}
+
+// Padding of both ends, of which a generator that masks loads needs no clamp; a sum of loads under
+// two conditions, one beyond its condition, and one that a function takes keep theirs.
+TEST(ClampUnmaskedLoads, LeavesWhatTheConditionKeepsInside) {
+  const auto text = [](std::string_view value) {
+    return clamped(cat("kernel k[n](A: f32[n], write C: f32[n + 2]) {\n  grid g in 0..n + 2 {\n",
+                       "    C[g] = ", value, "\n  }\n}"),
+                   clamp_unmasked_loads);
+  };
+  const std::string inside = "select(g - 1 >= 0 && g - 1 < n, A[g - 1], 0.0)";
+  EXPECT_FALSE(has(text(inside), "max(") || has(text(inside), "min(")) << text(inside);
+  const std::string twice = text(inside + " + select(g < n, A[g], 0.0)");
+  EXPECT_TRUE(has(twice, "max(") && has(twice, "min(")) << twice;
+  const std::string beyond = text("select(g - 1 >= 0 && g - 1 < n, A[g], 0.0)");
+  EXPECT_TRUE(has(beyond, "min(")) << beyond;
+  const std::string function = text("exp(" + inside + ")");
+  EXPECT_TRUE(has(function, "max(") && has(function, "min(")) << function;
 }
 
 TEST(ClampGuardedLoads, LeavesWhatIsInside) {

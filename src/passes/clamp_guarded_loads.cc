@@ -1,5 +1,6 @@
 #include "passes/clamp_guarded_loads.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "ir/build.h"
@@ -26,6 +27,7 @@ Expr held(const ir::BufferNode& buffer, size_t dim) {
 
 // What is known in a scope.
 struct Scope {
+  bool masks = false;  // lanes are loaded only where the arm of a select is taken
   ir::Bounds bounds;
   std::unordered_set<const ir::Node*> loaded;  // variables that a Let reads from memory
 };
@@ -41,6 +43,56 @@ bool is_loaded(const Expr& index, const Scope& scope) {
   return found;
 }
 
+// Whether a value is arithmetic around one select whose first arm alone loads, so that a generator
+// evaluates its loads under that condition and no other.
+const ir::Select* plain_select(const Expr& value) {
+  const ir::Select* found = nullptr;
+  int selects = 0;
+  bool plain = true;
+  ir::visit(value, [&](const Expr& e) {
+    switch (e->kind) {
+      case ir::NodeKind::IntImm:
+      case ir::NodeKind::FloatImm:
+      case ir::NodeKind::Var:
+      case ir::NodeKind::Fma:
+        break;
+      case ir::NodeKind::Load:
+        plain = plain && e->type.is_scalar() && ir::byte_size(e->type.dtype) >= 4 &&
+                std::ranges::none_of(ir::as<ir::Load>(e)->indices,
+                                     [](const Expr& index) { return is_loaded(index, {}); });
+        break;
+      case ir::NodeKind::Binary:
+        plain = plain && ir::as<ir::Binary>(e)->op != ir::BinaryOp::pow;
+        break;
+      case ir::NodeKind::Select:
+        found = ir::as<ir::Select>(e);
+        ++selects;
+        break;
+      default:
+        plain = false;
+    }
+    return plain;
+  });
+  if (!plain || selects != 1) return nullptr;
+  return is_loaded(found->condition, {}) || is_loaded(found->no, {}) ? nullptr : found;
+}
+
+// What a condition says: expressions that are not negative where it holds.
+void add_facts(const Expr& condition, std::vector<Expr>& facts) {
+  const auto* both = ir::as<ir::Binary>(condition);
+  if (!both) return;
+  const Expr &a = both->a, &b = both->b;
+  if (both->op == ir::BinaryOp::logical_and) {
+    add_facts(a, facts);
+    add_facts(b, facts);
+  }
+  if (a->type.dtype != ir::DType::index) return;
+  if (both->op == ir::BinaryOp::lt) facts.push_back(b - a - ir::index(1));
+  if (both->op == ir::BinaryOp::le) facts.push_back(b - a);
+  if (both->op == ir::BinaryOp::gt) facts.push_back(a - b - ir::index(1));
+  if (both->op == ir::BinaryOp::ge) facts.push_back(a - b);
+}
+
 // The expressions of one statement. However often one of them is shared, it becomes at most two:
 // what it is where it is always evaluated, and what it is in the arms of selects.
 class Clamping {
@@ -48,7 +100,11 @@ class Clamping {
   explicit Clamping(const Scope& scope)
       : scope_(scope), always_(hooks(true)), guarded_(hooks(false)) {}
 
-  Expr operator()(const Expr& expr) { return always_(expr); }
+  Expr operator()(const Expr& expr) {
+    if (const ir::Select* select = scope_.masks ? plain_select(expr) : nullptr)
+      add_facts(select->condition, facts_);
+    return always_(expr);
+  }
   std::vector<Expr> operator()(const std::vector<Expr>& exprs) {
     std::vector<Expr> result;
     for (const Expr& expr : exprs) result.push_back(always_(expr));
@@ -81,16 +137,25 @@ class Clamping {
         continue;
       }
       const Expr extent = held(*load->buffer, d);
-      if (!ir::prove(index < extent, scope_.bounds))
+      if (!ir::prove(index < extent, scope_.bounds) &&
+          !follows(extent - ir::index(1) - load->indices[d]))
         index = ir::min(index, extent - ir::index(1)), changed = true;
-      if (!ir::prove(index >= ir::index(0), scope_.bounds))
+      if (!ir::prove(index >= ir::index(0), scope_.bounds) && !follows(load->indices[d]))
         index = ir::max(index, ir::index(0)), changed = true;
       indices.push_back(index);
     }
     return changed ? ir::load(load->buffer, indices) : Expr{};
   }
 
+  // Whether an expression is not negative where the select's condition holds.
+  bool follows(const Expr& e) const {
+    return std::ranges::any_of(facts_, [&](const Expr& fact) {
+      return ir::prove(ir::simplify(e - fact, scope_.bounds) >= ir::index(0), scope_.bounds);
+    });
+  }
+
   const Scope& scope_;
+  std::vector<Expr> facts_;
   ir::Rewriting always_, guarded_;
 };
 
@@ -133,5 +198,11 @@ Stmt walk(const Stmt& s, Scope scope) {
 }  // namespace
 
 Stmt clamp_guarded_loads(const Stmt& body) { return walk(body, {}); }
+
+Stmt clamp_unmasked_loads(const Stmt& body) {
+  Scope scope;
+  scope.masks = true;
+  return walk(body, scope);
+}
 
 }  // namespace gossamer::passes

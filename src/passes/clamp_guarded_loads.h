@@ -10,4 +10,8 @@ namespace gossamer::passes {
 // unrolled.
 ir::Stmt clamp_guarded_loads(const ir::Stmt& body);
 
+// For generators that load lanes only where the arm is taken: loads of plain arithmetic that the
+// arm's condition keeps inside stay as they are, so that their vectors stay contiguous.
+ir::Stmt clamp_unmasked_loads(const ir::Stmt& body);
+
 }  // namespace gossamer::passes

@@ -18,7 +18,7 @@ int vector_dim(const ir::Layout& layout, int rank) {
 bool is_blocked(const ir::Layout& layout) { return !layout.axes.empty() && !layout.flat; }
 
 Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis, int lanes,
-            const ir::Bounds& bounds) {
+            const ir::Bounds& bounds, bool inside) {
   int moving = -1;
   for (size_t k = 0; k < load.indices.size(); ++k) {
     if (!ir::uses(load.indices[k], axis.get())) continue;
@@ -53,7 +53,9 @@ Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis,
   const bool rows = !texture && moving == rank - 1 && outer + 1 == static_cast<size_t>(rank) &&
                     layout.axes[outer].dim == moving;
   const int64_t last = bounds.of(axis).high;
-  if (rows && last < ir::Range{}.high && (last + 1) % lanes == 0) return Along::contiguous;
+  if (rows && (inside || (last < ir::Range{}.high && (last + 1) % lanes == 0)))
+    return Along::contiguous;
+  if (inside) return Along::gather;
   const int64_t multiple = bounds.multiple_of(offset);
   return multiple % lanes == 0 ? Along::contiguous : Along::gather;
 }

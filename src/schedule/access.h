@@ -22,8 +22,9 @@ int vector_dim(const ir::Layout& layout, int rank);
 // True where elements of `vector_dim` beyond a block of `lanes` are not consecutive.
 bool is_blocked(const ir::Layout& layout);
 
+// `inside`: vectors may begin anywhere along the axis, but none of them reaches past its end.
 Along along(const ir::Load& load, const ir::Layout& layout, const ir::Var& axis, int lanes,
-            const ir::Bounds& bounds);
+            const ir::Bounds& bounds, bool inside = false);
 
 // How many neighbours a step along an axis of a reduction reads as one word.
 int elements_of_word(const ops::Stage& stage, const ir::Var& axis);

@@ -75,6 +75,7 @@ Capabilities with_multiply_adds(Capabilities caps) {
 Capabilities for_registers(Capabilities caps, int bits, int registers) {
   const bool many = registers >= 32;
   caps.vector_lanes = bits / 32;
+  caps.masks_loads = bits >= 256;  // shorter vectors are loaded lane by lane
   caps.vector_registers = registers - 1;
   caps.tile_rows = many ? 14 : 6;  // 6 rows of 2 vectors, a row's operand and 2 vectors: 15
   caps.tile_vectors = many ? 4 : 2;

@@ -42,6 +42,7 @@ struct Capabilities {
   bool dots = false;                             // sums of two products of 16 bits in one step
   bool byte_dots = false;                        // and of four of bytes, unsigned and signed
   bool converts_halves = false;                  // f16 to and from f32 by an instruction
+  bool masks_loads = false;  // machine code loads lanes of a select's arm only where it is taken
   bool floats_for_halves = false;  // no instruction, and memory for floats in their place
   bool has_f16 = false;            // f16 tensors are stored as such
   bool has_bytes = true;           // memory is addressed in bytes, else in words of 32 bits

@@ -31,10 +31,13 @@ Result<> check_launch(const Nest& nest) {
   return {};
 }
 
-// Lanes of a map that are skipped become a loop of their own where a vector does not fit.
-bool may_skip_lanes(const ops::Stage& stage, const Split& split, LoopId lane) {
-  return split.tail == Tail::guard && stage.kind == ops::StageKind::compute &&
-         split.parts.back() == lane && stage.output->layout.memory != ir::Memory::texture;
+// Lanes of a map that are skipped become a loop of their own where a vector does not fit; a
+// reduction whose lanes would be repeated is cut into shorter vectors (lower.cc).
+bool may_end_early(const ops::Stage& stage, const Split& split, LoopId lane) {
+  const bool map = stage.kind == ops::StageKind::compute;
+  return (split.tail == Tail::guard ? map : split.tail == Tail::clamp && !map) &&
+         split.parts.size() == 2 && split.parts.back() == lane &&
+         stage.output->layout.memory != ir::Memory::texture;
 }
 
 Result<> check_vectors(const ops::Stage& stage, const Nest& nest) {
@@ -57,7 +60,7 @@ Result<> check_vectors(const ops::Stage& stage, const Nest& nest) {
         (split.tail != Tail::guard && split.tail != Tail::mask && split.tail != Tail::clamp))
       continue;
     for (LoopId leaf : nest.leaves(split.whole)) {
-      if (nest.loop(leaf).kind == LoopKind::vectorized && !may_skip_lanes(stage, split, leaf))
+      if (nest.loop(leaf).kind == LoopKind::vectorized && !may_end_early(stage, split, leaf))
         return fail(
             cat("lanes of ", whole.name, " past its end can be neither skipped nor repeated"),
             "split it with the tail shift or round_up");

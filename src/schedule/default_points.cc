@@ -22,9 +22,16 @@ Result<Points> place_texels(Schedule& s) {
 
 // Rows past the edge: the last tile starts early enough to end at it; where the extent is not known
 // each row is held at the last one.
-Result<Loops> split_rows(Schedule& s, LoopId loop, int rows, const std::string& name) {
-  const bool known = ir::as_int(s.nest().loop(loop).extent).has_value();
-  return s.split(loop, {rows}, known ? Tail::shift : Tail::clamp, {name, "row"});
+Tail tail_of_rows(const Schedule& s, LoopId loop) {
+  return ir::as_int(s.nest().loop(loop).extent) ? Tail::shift : Tail::clamp;
+}
+
+// How lanes along the last axis of a plain tensor end, or in the padding of a blocked one.
+Tail tail_of_lanes(const Schedule& s, int axis) {
+  if (skips_lanes(s.stage(), axis, s.capabilities())) return Tail::guard;
+  if (s.stage().kind != ops::StageKind::reduce || is_blocked(s.stage().output->layout))
+    return Tail::round_up;
+  return tail_of_rows(s, s.axis(static_cast<size_t>(axis)));
 }
 
 // A register tile of rows times vectors. Order of the outer loops: batch-like axes, then the tile
@@ -56,14 +63,14 @@ Result<Points> place_tiles(Schedule& s, const Tiling& t) {
       vec = parts[1];
       points.lane = parts[2];
     } else if (i == t.vector_axis) {
-      const Tail tail = skips_lanes(s.stage(), i, s.capabilities()) ? Tail::guard : Tail::round_up;
       GS_ASSIGN(const Loops parts,
-                s.split(s.axis(at), {t.lanes}, tail, {tile_name(s, at), "lane"}));
+                s.split(s.axis(at), {t.lanes}, tail_of_lanes(s, i), {tile_name(s, at), "lane"}));
       points.grid.push_back(parts[0]);
       points.lane = parts[1];
     } else if (i == t.row_axis && (t.rows > 1 || t.joined_axis >= 0)) {
       GS_ASSIGN(const LoopId rows, rows_of(s, t));
-      GS_ASSIGN(const Loops parts, split_rows(s, rows, t.rows, tile_name(s, at)));
+      GS_ASSIGN(const Loops parts,
+                s.split(rows, {t.rows}, tail_of_rows(s, rows), {tile_name(s, at), "row"}));
       if (t.cache >= 0) {
         points.tiles_of_rows = parts[0];
       } else {

@@ -50,6 +50,14 @@ Result<> unroll_innermost(Schedule& s, const Loops& walk, int most) {
   return unroll(s, std::move(unrolled));
 }
 
+// 2^20 where a run tells.
+int64_t count_steps(const ops::Stage& stage) {
+  int64_t steps = 1;
+  for (const ir::Expr& extent : stage.reduce_extents)
+    steps *= ir::as_int(extent).value_or(int64_t{1} << 20);
+  return steps;
+}
+
 // Tiles of the output outside, walks over the reduction in them, a register tile innermost. The
 // axis that an operand is blocked along is walked block by block, its elements innermost.
 Result<> reduction(Schedule& s, const Tiling& t) {
@@ -72,8 +80,13 @@ Result<> reduction(Schedule& s, const Tiling& t) {
   }
   if (points.tiles_of_rows) order.push_back(*points.tiles_of_rows);
   const auto outside = static_cast<long>(order.size());
-  order.insert(order.end(), walk.begin(), walk.end());
-  order.insert(order.end(), points.tile.begin(), points.tile.end());
+  // A window that is one straight piece is walked row by row, which share what they read.
+  const bool straight = t.pattern == Pattern::window && t.reduce_axis < 0 && t.unroll > 1 &&
+                        count_steps(s.stage()) <= t.unroll;
+  const Loops& outer = straight ? points.tile : walk;
+  const Loops& inner = straight ? walk : points.tile;
+  order.insert(order.end(), outer.begin(), outer.end());
+  order.insert(order.end(), inner.begin(), inner.end());
   if (points.lane) order.push_back(*points.lane);
   GS_TRY(arrange(s, order));
   const auto first = order.begin() + outside;

@@ -230,18 +230,23 @@ Stmt in_invocation(const ops::Stage& stage, const Nest& nest, Coordinates& coord
 
 namespace {
 
-// A tile of rows along an axis whose extent a run tells. Where it has as many, the last tile starts
-// early enough to end at the end; fewer run in tiles of half as many (rounded up), and so on, at
-// last one by one.
+// A tile of rows, or of lanes, along an axis whose extent a run tells. Where it has as many, the
+// last tile starts early enough to end at the end; fewer run in tiles of half as many (rounded up),
+// and so on, at last one by one.
 struct Rows {
   Expr enough;  // null: any number is
   Nest nest;
 };
 std::vector<Rows> cut_rows(const Nest& nest) {
-  const auto found = std::ranges::find_if(nest.splits, [&](const Split& split) {
-    return split.tail == Tail::clamp && split.parts.size() == 2 &&
-           nest.loop(split.parts[1]).kind == ir::LoopKind::unrolled;
-  });
+  const auto of = [&](ir::LoopKind kind) {
+    return std::ranges::find_if(nest.splits, [&](const Split& split) {
+      return split.tail == Tail::clamp && split.parts.size() == 2 &&
+             nest.loop(split.parts[1]).kind == kind;
+    });
+  };
+  auto found = of(ir::LoopKind::vectorized);
+  const bool lanes = found != nest.splits.end();
+  if (!lanes) found = of(ir::LoopKind::unrolled);
   const std::vector<LoopId> outside = nest.outside();
   const auto around = [&](LoopId leaf) {
     return is_bound(nest.loop(leaf).kind) ||
@@ -292,7 +297,8 @@ std::vector<Rows> cut_rows(const Nest& nest) {
   const int64_t rows = found->factors[0];
   std::vector<Rows> cut{{extent >= ir::index(rows), nest}};
   cut[0].nest.splits[place].tail = Tail::shift;
-  for (int64_t part = (rows + 1) / 2; part > 1; part = (part + 1) / 2)
+  const int64_t least = lanes ? 4 : 2;  // in shorter vectors little is gained
+  for (int64_t part = (rows + 1) / 2; part >= least; part = (part + 1) / 2)
     cut.push_back({extent >= ir::index(part), fewer(part)});
   cut.push_back({{}, fewer(1)});
   return cut;

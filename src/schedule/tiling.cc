@@ -53,6 +53,27 @@ bool rows_are_contiguous(const Stage& stage, int dim, const Capabilities& caps) 
   return !loads.empty() && std::ranges::all_of(loads, runs_along_reduction);
 }
 
+// Lanes of a reduction along the last axis of a plain tensor, where it is no multiple of a vector:
+// the last vector starts early enough to end at the end. 0: operands do not lie along it.
+int lanes_of_rows(const Stage& stage, int dim, const Capabilities& caps) {
+  constexpr int64_t least = 4;
+  const auto axis = static_cast<size_t>(dim);
+  const int64_t extent = extent_or(stage.extents[axis], caps.vector_lanes);
+  if (stage.kind != StageKind::reduce || stage.in_order || !stage.starts.empty() ||
+      caps.group_size > 1 || caps.texture_memory || extent < least)
+    return 0;
+  const ir::Bounds bounds = ops::bounds_of_terms(stage);
+  bool moves_along = false;
+  for (const ir::Load* load : loads_of(stage.values)) {
+    const Along lies =
+        along(*load, load->buffer->layout, stage.axes[axis], caps.vector_lanes, bounds, true);
+    if (lies == Along::gather) return 0;
+    moves_along |= lies == Along::contiguous;
+  }
+  const auto most = static_cast<int>(std::bit_floor(static_cast<uint64_t>(extent)));
+  return moves_along ? std::min(caps.vector_lanes, most) : 0;
+}
+
 // Vectors along the axis that the output's layout asks for.
 void choose_vector(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   const ir::Layout& layout = stage.output->layout;
@@ -68,6 +89,13 @@ void choose_vector(const Stage& stage, const Capabilities& caps, Tiling& tiling)
       is_blocked(layout) ||
       extent_or(stage.output->shape[static_cast<size_t>(dim)], 1) % caps.vector_lanes == 0;
   const bool carried = stage.kind == StageKind::scan && dim == static_cast<int>(stage.along);
+  if (!whole && !carried) {
+    if (const int lanes = lanes_of_rows(stage, dim, caps); lanes > 0) {
+      tiling.vector_axis = dim;
+      tiling.lanes = lanes;
+      return;
+    }
+  }
   if ((!whole && !skips_lanes(stage, dim, caps)) || carried) return;
   if (!is_blocked(layout) && rows_are_contiguous(stage, dim, caps)) return;
   // Where lanes would be guarded, points that share what they read are computed one by one instead.
@@ -122,6 +150,12 @@ bool has_rows(const Stage& stage, int vector_axis) {
   return false;
 }
 
+// Whether a row of the output is so many whole vectors, in memory at least.
+bool pads_vectors(const Stage& stage, const Tiling& tiling) {
+  const auto extent = ir::as_int(stage.extents[static_cast<size_t>(tiling.vector_axis)]);
+  return extent && (is_blocked(stage.output->layout) || *extent % tiling.lanes == 0);
+}
+
 // Rows reuse the operand that moves along the vectors: an axis along which some operand stands
 // still.
 void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
@@ -144,8 +178,7 @@ void choose_rows(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
              1) /
                 tiling.lanes;
   // Memory is rounded up to whole vectors only, so an extent that is not known takes one at a time.
-  const bool known =
-      tiling.vector_axis >= 0 && ir::as_int(stage.extents[static_cast<size_t>(tiling.vector_axis)]);
+  const bool known = tiling.vector_axis >= 0 && pads_vectors(stage, tiling);
   const int max_vectors = known && tiling.pattern == Pattern::contraction ? caps.tile_vectors : 1;
   int64_t others = 1;
   for (int i = 0; i < static_cast<int>(stage.axes.size()); ++i)
@@ -199,6 +232,26 @@ void choose_reduction(const Stage& stage, const Capabilities& caps, Tiling& tili
   tiling.unroll = caps.unroll;
   if (tiling.reduce_axis < 0) return;
   tiling.partial = tiling.lanes == 1 && tiling.rows == 1;
+}
+
+// A small window that slides along vectors is computed in one straight piece, so that a tile's rows
+// share what they read. Few rows suffice for that, and a window's vectors take registers, too.
+void choose_window(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
+  constexpr int64_t most_steps = 25, most_products = 128;
+  int64_t steps = 1;
+  for (const Expr& extent : stage.reduce_extents) steps *= extent_or(extent, most_steps + 1);
+  if (tiling.pattern != Pattern::window || tiling.reduce_axis >= 0 || caps.group_size > 1 ||
+      caps.texture_memory || tiling.row_axis < 0 || tiling.vector_axis < 0 ||
+      is_blocked(stage.output->layout) || steps < 2 || steps > most_steps)
+    return;
+  tiling.unroll = static_cast<int>(steps);
+  const int64_t extent = extent_at(stage, tiling.row_axis);
+  const auto most = static_cast<int>(std::min({int64_t{8}, extent, most_products / steps}));
+  const auto computed = [&](int rows) { return (extent + rows - 1) / rows * rows; };
+  tiling.rows = most;
+  for (int rows = most; rows > most / 2; --rows) {
+    if (computed(rows) < computed(tiling.rows)) tiling.rows = rows;
+  }
 }
 
 // The reduction's axis to walk in blocks: one that an operand is contiguous along, else the
@@ -448,7 +501,8 @@ int vectors_without_rows(const Stage& stage, int vector_axis, const Capabilities
   if (vector_axis < 0 || caps.texture_memory || stage.in_order || has_rows(stage, vector_axis))
     return 1;
   const auto columns = ir::as_int(stage.extents[static_cast<size_t>(vector_axis)]);
-  if (!columns) return 1;
+  if (!columns || (!is_blocked(stage.output->layout) && *columns % caps.vector_lanes != 0))
+    return 1;
   const Costs& costs = costs_of(caps);
   const int64_t blocks = (*columns + caps.vector_lanes - 1) / caps.vector_lanes;
   int64_t others = 1;
@@ -539,6 +593,7 @@ Tiling default_tiling(const Stage& stage, const Capabilities& caps) {
   if (!caps.texture_memory && (tiling.pattern != Pattern::reduce || stage.reduce_axes.size() > 1))
     choose_rows(stage, caps, tiling);
   choose_reduction(stage, caps, tiling);
+  choose_window(stage, caps, tiling);
   if (tiling.rows == 1) tiling.vectors = vectors_without_rows(stage, tiling.vector_axis, caps);
   if (tiling.pattern == Pattern::contraction) choose_group_tile(stage, caps, tiling);
   choose_parts(stage, caps, tiling);

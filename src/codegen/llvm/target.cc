@@ -1,6 +1,7 @@
 #include "codegen/llvm/target.h"
 
 #include <llvm/ADT/StringMap.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/MC/MCSubtargetInfo.h>
@@ -144,6 +145,9 @@ Result<std::vector<std::byte>> compile_object(llvm::Module& module, const Target
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream out(object);
   llvm::legacy::PassManager passes;
+  // First: passes that ask for it would have one that knows nothing of the processor, which later
+  // passes share. Masked loads were taken apart lane by lane.
+  passes.add(llvm::createTargetTransformInfoWrapperPass(target.machine->getTargetIRAnalysis()));
   // What points that a map computes together have in common (schedule::runs_of).
   passes.add(llvm::createEarlyCSEPass(true));
   // Addresses with strides of open extents: computed in a loop, their latency makes the instruction
