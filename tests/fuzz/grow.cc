@@ -74,10 +74,10 @@ class Grower {
   }
 
   bool in_range(const TensorData& data, const Call& call) const {
-    if (call.test->low == -2 && call.test->high == 2) return true;
+    if (call.test.low == -2 && call.test.high == 2) return true;
     for (int64_t at = 0; at < data.element_count(); ++at) {
       const double x = interp::element(data, at).as_double();
-      if (!(x >= call.test->low && x <= call.test->high)) return false;
+      if (!(x >= call.test.low && x <= call.test.high)) return false;
     }
     return true;
   }
@@ -85,8 +85,8 @@ class Grower {
   // Cases are as large as the interpreter is quick with.
   static bool is_small(const Call& call) {
     int64_t had = 1, has = 1;
-    for (const TensorData& data : call.test->inputs) had = std::max(had, data.element_count());
-    for (const std::vector<int64_t>& shape : call.test->shapes)
+    for (const TensorData& data : call.test.inputs) had = std::max(had, data.element_count());
+    for (const std::vector<int64_t>& shape : call.test.shapes)
       had = std::max(had, TensorData{ir::DType::u8, shape, {}, {}}.element_count());
     for (const Operand& operand : call.operands) has = std::max(has, operand.data.element_count());
     return has <= std::max<int64_t>(4 * had, 1024);

@@ -159,7 +159,7 @@ std::optional<Call> call_of(const OpDef& def, const Case& test, Random& random) 
   const auto precision = test.attributes.find("softmax_precision");
   if (precision != test.attributes.end() && std::get<int64_t>(precision->second) != 1)
     return std::nullopt;
-  Call call{&def, &test, test.attributes, {}, test.outputs};
+  Call call{&def, test, test.attributes, {}, test.outputs};
   if (call.outputs == 0) call.outputs = std::max<int>(1, static_cast<int>(def.outputs.size()));
   const DType wanted = random.chance(0.5) ? test.dtype : random.of(common_types());
   const size_t count = std::max(test.shapes.size(), test.inputs.size());
@@ -246,7 +246,7 @@ TensorData fill(DType dtype, const std::vector<int64_t>& shape, const Call& call
   TensorData data{dtype, shape, {}, {}};
   const int64_t count = data.element_count();
   data.bytes.resize(static_cast<size_t>(count * ir::byte_size(dtype)));
-  const bool usual = call.test->low == -2 && call.test->high == 2 && !reads_at_places(*call.def);
+  const bool usual = call.test.low == -2 && call.test.high == 2 && !reads_at_places(*call.def);
   const double extremes = usual && random.chance(0.3) ? 0.3 : 0;
   const double wide = usual && ir::is_int(dtype) && random.chance(0.5) ? 20 : 1;
   static const std::vector<double> odd{std::numeric_limits<double>::infinity(),
@@ -254,7 +254,7 @@ TensorData fill(DType dtype, const std::vector<int64_t>& shape, const Call& call
                                        std::numeric_limits<double>::quiet_NaN()};
   const bool specials = usual && dtype == DType::f32 && random.chance(0.05);
   for (int64_t at = 0; at < count; ++at) {
-    double value = some_number(dtype, call.test->low * wide, call.test->high * wide,
+    double value = some_number(dtype, call.test.low * wide, call.test.high * wide,
                                random.chance(extremes), random);
     if (specials && random.chance(0.1)) value = random.of(odd);
     if (dtype == DType::boolean) value = random.chance(0.5) ? 0 : 1;

@@ -15,7 +15,7 @@ struct Operand {
 };
 struct Call {
   const ops::OpDef* def = nullptr;
-  const ops::Case* test = nullptr;
+  ops::Case test;
   ops::Attributes attributes;
   std::vector<Operand> operands;
   int outputs = 1;
