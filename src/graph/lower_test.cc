@@ -21,6 +21,14 @@ ops::OpDef entry(std::string name, std::vector<ops::InputDef> inputs,
   return def;
 }
 
+template <int axis>
+Result<> running_sum(Builder& b) {
+  const ops::Tensor& x = b.input(0);
+  b.output(0, b.scan("running", Builder::Join::sum, x.dtype(), x.shape(), axis,
+                     [&](Point p) { return x.at(p); }));
+  return {};
+}
+
 // Operators of this test, so that it says nothing about the built-in ones.
 const ops::Catalog& catalog() {
   static const ops::Catalog value({
@@ -56,6 +64,8 @@ const ops::Catalog& catalog() {
               b.output(0, b.reshape("same", b.input(0), b.input(0).shape()));
               return {};
             }),
+      entry("RunningRows", {{"x", ops::any_type}}, running_sum<0>),
+      entry("RunningColumns", {{"x", ops::any_type}}, running_sum<1>),
       entry("Broken", {{"x", ops::any_type}},
             [](Builder& b) -> Result<> { return b.error("does not work", "use another"); }),
   });
@@ -148,6 +158,16 @@ TEST_F(Lowered, DuplicatesAndDeadStagesGo) {
   merge_duplicates(stages);
   EXPECT_EQ(stages.program.size(), 3u);
   EXPECT_TRUE(stages.outputs[0].buffer.same(stages.outputs[1].buffer));
+}
+
+TEST_F(Lowered, ScansAlongOneAxisAreDuplicates) {
+  ValueId x = input({ir::index(4), ir::index(4)});
+  StageGraph stages = lowered({node("RunningRows", {x}, "a"), node("RunningRows", {x}, "b"),
+                               node("RunningColumns", {x}, "c")});
+  merge_duplicates(stages);
+  EXPECT_EQ(stages.program.size(), 2u);
+  EXPECT_TRUE(stages.outputs[0].buffer.same(stages.outputs[1].buffer));
+  EXPECT_FALSE(stages.outputs[0].buffer.same(stages.outputs[2].buffer));
 }
 
 TEST_F(Lowered, SmallConstantsFold) {

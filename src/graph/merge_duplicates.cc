@@ -38,10 +38,13 @@ class Canonical {
     };
     ops::visit_fields(meaning.stage, [&]<class T>(ops::FieldRole, T& field) {
       if constexpr (std::is_same_v<T, std::vector<ir::Var>>) std::ranges::for_each(field, rename);
+      if constexpr (std::is_same_v<T, ir::Var>)
+        if (field) rename(field);
     });
     ops::visit_exprs(meaning.stage, ops::any_role,
                      [&](Expr& expr) { expr = ir::substitute(expr, map); });
-    meaning.hash = ir::hash(meaning.stage.result) * 31 + stage.axes.size();
+    meaning.hash = stage.axes.size();
+    if (stage.result) meaning.hash = meaning.hash * 31 + ir::hash(meaning.stage.result);
     for (const Expr& value : meaning.stage.values) {
       meaning.hash = meaning.hash * 31 + ir::hash(value);
     }
@@ -72,9 +75,7 @@ void merge_duplicates(StageGraph& graph) {
     if (!merged.empty()) ops::replace_inputs(entry, merged);
     const int block = blocks[position++];
     const Stage* stage = entry.stage();
-    const bool pointwise = stage && (stage->kind == ops::StageKind::compute ||
-                                     (stage->kind == ops::StageKind::reduce && !stage->in_order));
-    if (!pointwise || states.contains(stage->output.get())) {
+    if (!stage || states.contains(stage->output.get())) {
       kept.push_back(std::move(entry));
       continue;
     }
