@@ -164,10 +164,9 @@ Result<Prepared::Stages> prepare(const graph::Graph& graph, const Options& optio
     graph::append_rows(stages);
   schedule::legalize_stages(stages.program, caps);
   graph::hoist_constants(stages, max_buffers);
+  // Sums of integers stay sums, which other algorithms would round.
+  if (options.fuse && caps.dots) use_integer_dots(stages, caps);
   use_algorithms(stages, caps, options);
-  if (options.fuse && caps.dots) {
-    use_integer_dots(stages, caps);
-  }
   graph::drop_dead(stages);
   if (options.fuse) schedule::widen_halves(stages.program, held_by(stages), caps);
   // Of textures as many are read.

@@ -30,7 +30,8 @@ Expr constant(int64_t value) { return ir::constant_int(DType::i32, value); }
 
 Expr SmallIntegers::element_of(const Narrow& made, const std::vector<Expr>& indices) {
   const Expr element = ir::cast(DType::i32, ir::load(made.buffer, indices));
-  return made.offset == 0 ? element : element - constant(made.offset);
+  const Expr number = made.offset == 0 ? element : element - constant(made.offset);
+  return made.taken.get() ? number - made.taken : number;
 }
 
 // Each load of `from` reads `to`, whose element type is another, in its place.
@@ -39,7 +40,8 @@ void SmallIntegers::redirect(Stage& stage, const Buffer& from, const Narrow& to)
   rewriter.expr = [&](const Expr& e) -> Expr {
     const auto* load = ir::as<ir::Load>(e);
     if (!load || !load->buffer.same(from)) return {};
-    if (to.offset == 0) return ir::cast(from->dtype, ir::load(to.buffer, load->indices));
+    if (to.offset == 0 && !to.taken.get())
+      return ir::cast(from->dtype, ir::load(to.buffer, load->indices));
     return ir::cast(from->dtype, element_of(to, load->indices));
   };
   ops::visit_exprs(stage, ops::may_load, [&](Expr& e) { e = ir::rewrite(e, rewriter); });
@@ -168,25 +170,31 @@ Buffer SmallIntegers::narrowed_to_bytes(const Expr& number, int64_t offset) {
   return load ? narrow(load->buffer, DType::u8, offset) : Buffer();
 }
 
-Buffer SmallIntegers::narrow(const Buffer& buffer, DType dtype, int64_t offset) {
-  if (const auto known = narrowed_.find(buffer.get()); known != narrowed_.end()) {
-    const Narrow& made = known->second;
-    return made.buffer->dtype == dtype && made.offset == offset ? made.buffer : Buffer();
-  }
+Stage* SmallIntegers::narrowable(const Buffer& buffer) {
   Stage* stage = maker_of(buffer.get());
   if (!stage || kept_.contains(buffer.get()) || !is_wide(buffer->dtype) || !stage->side.empty())
-    return {};
-  if (stage->kind != ops::StageKind::compute && stage->kind != ops::StageKind::reduce) return {};
-  const auto range = range_of(stage->result);
-  if (!range) return {};
+    return nullptr;
+  if (stage->kind != ops::StageKind::compute && stage->kind != ops::StageKind::reduce)
+    return nullptr;
   for (ops::Entry& entry : program_) {
     const std::vector<Buffer> inputs = entry.inputs();
     const bool reads = std::ranges::any_of(inputs, [&](const Buffer& b) { return b.same(buffer); });
     if (!reads) continue;
     const Stage* reader = entry.stage();
     if (!reader || !reader->side.empty() || (reader->initial && reader->initial.same(buffer)))
-      return {};
+      return nullptr;
   }
+  return stage;
+}
+
+Buffer SmallIntegers::narrow(const Buffer& buffer, DType dtype, int64_t offset) {
+  if (const auto known = narrowed_.find(buffer.get()); known != narrowed_.end()) {
+    const Narrow& made = known->second;
+    const bool same = made.buffer->dtype == dtype && made.offset == offset && !made.taken.get();
+    return same ? made.buffer : Buffer();
+  }
+  Stage* stage = narrowable(buffer);
+  if (!stage || !range_of(stage->result)) return {};
   // What it only hands on is stored in as few bits.
   std::vector<Buffer> sources;
   ir::visit(stage->result, [&](const Expr& e) {
@@ -204,23 +212,70 @@ Buffer SmallIntegers::narrow(const Buffer& buffer, DType dtype, int64_t offset) 
       }
     }
   }
-  const Expr whole = ir::simplify(shifted(stage->result, offset), ops::bounds_of(*stage));
+  return store(buffer, *stage, shifted(stage->result, offset), dtype, offset, {});
+}
+
+Buffer SmallIntegers::store(const Buffer& buffer, Stage& stage, const Expr& number, DType dtype,
+                            int64_t offset, const Expr& taken) {
+  const Expr whole = ir::simplify(number, ops::bounds_of(stage));
   const auto* widened = ir::as<ir::Cast>(whole);
   const bool same = widened && widened->a->type.dtype == dtype;
   const Buffer made = ir::buffer(buffer->name, dtype, buffer->shape);
-  stage->view = stage->view && same;
-  stage->result = same ? widened->a : ir::cast(dtype, whole);
-  stage->output = made;
+  if (dtype == DType::i16) ranges_[made.get()] = range_of(stage.result);
+  stage.view = stage.view && same;
+  stage.result = same ? widened->a : ir::cast(dtype, whole);
+  stage.output = made;
   replaced_.push_back(buffer);
-  const Narrow known{made, offset};
+  const Narrow known{made, offset, taken};
   narrowed_[buffer.get()] = known;
   makers_[made.get()] = makers_.at(buffer.get());
-  ranges_[made.get()] = IntegerRange{range->low + offset, range->high + offset};
   for (ops::Entry& entry : program_) {
     if (Stage* reader = entry.stage()) redirect(*reader, buffer, known);
   }
   for (auto& [place, reader] : added_) redirect(reader, buffer, known);
   return made;
+}
+
+std::optional<SmallIntegers::Difference> SmallIntegers::difference_of(const Stage& stage,
+                                                                      const Expr& e) {
+  const auto is_byte = [&](const Expr& number) {
+    const auto range = range_of(number);
+    return range && range->fits(0, 255);
+  };
+  const auto is_shared = [&](const Expr& number) {
+    return std::ranges::none_of(stage.axes,
+                                [&](const ir::Var& axis) { return ir::uses(number, axis.get()); });
+  };
+  if (const auto* cast = ir::as<ir::Cast>(e); cast && is_wide(e->type.dtype))
+    return difference_of(stage, cast->a);
+  if (const auto* binary = ir::as<ir::Binary>(e);
+      binary && binary->op == ir::BinaryOp::sub && is_wide(e->type.dtype)) {
+    if (!is_byte(binary->a) || !range_of(binary->b) || !is_shared(binary->b)) return std::nullopt;
+    return Difference{integer(binary->a), integer(binary->b)};
+  }
+  // Padding is what becomes zero.
+  const auto* select = ir::as<ir::Select>(e);
+  if (!select || !ir::is_const(select->no, 0)) return std::nullopt;
+  auto inside = difference_of(stage, select->yes);
+  if (!inside || !is_byte(inside->subtrahend)) return std::nullopt;
+  inside->minuend = ir::select(select->condition, inside->minuend, inside->subtrahend);
+  return inside;
+}
+
+Buffer SmallIntegers::store_minuends(const Buffer& buffer) {
+  Stage* stage = narrowable(buffer);
+  if (!stage || stage->kind != ops::StageKind::compute) return {};
+  // What it hands on from another stage.
+  const Expr before = stage->result;
+  ir::visit(before, [&](const Expr& e) {
+    const auto* load = ir::as<ir::Load>(e);
+    if (load && is_wide(load->buffer->dtype) && !load->buffer->shape.empty())
+      store_minuends(load->buffer);
+    return true;
+  });
+  const auto found = difference_of(*stage, stage->result);
+  if (!found) return {};
+  return store(buffer, *stage, found->minuend, DType::u8, 0, found->subtrahend);
 }
 
 void SmallIntegers::insert() {

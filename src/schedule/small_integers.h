@@ -39,6 +39,9 @@ class SmallIntegers {
   // The same in bytes, which hold the number plus `offset`; null, too, where 16 bits hold it
   // already.
   ir::Buffer narrowed_to_bytes(const ir::Expr& number, int64_t offset);
+  // Stores numbers less what all of them share, such as a zero point that the run computes, without
+  // taking it off, in bytes: those who read the buffer do. Null: it stays as it is.
+  ir::Buffer store_minuends(const ir::Buffer& buffer);
   // The number plus an integer, as an i32.
   ir::Expr shifted(const ir::Expr& number, int64_t offset);
   // A stage that shall stand before the program's entry `place`; put there by `insert`.
@@ -48,12 +51,22 @@ class SmallIntegers {
   ops::Stage* maker_of(const ir::BufferNode* buffer);
 
  private:
-  // What holds a buffer's numbers in fewer bits: each of them plus `offset`.
+  // What holds a buffer's numbers in fewer bits: each of them plus `offset` and `taken`.
   struct Narrow {
     ir::Buffer buffer;
     int64_t offset = 0;
+    ir::Expr taken = {};  // an i32; null: nothing
   };
+  // A number as the difference of one of 8 bits and what all points of a stage share.
+  struct Difference {
+    ir::Expr minuend, subtrahend;
+  };
+  std::optional<Difference> difference_of(const ops::Stage& stage, const ir::Expr& number);
+  // Its only writer, if its numbers may be stored in fewer bits.
+  ops::Stage* narrowable(const ir::Buffer& buffer);
   ir::Buffer narrow(const ir::Buffer& buffer, ir::DType dtype, int64_t offset);
+  ir::Buffer store(const ir::Buffer& buffer, ops::Stage& stage, const ir::Expr& whole,
+                   ir::DType dtype, int64_t offset, const ir::Expr& taken);
   static ir::Expr element_of(const Narrow& made, const std::vector<ir::Expr>& indices);
   void redirect(ops::Stage& stage, const ir::Buffer& from, const Narrow& to);
 

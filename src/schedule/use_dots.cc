@@ -60,9 +60,11 @@ class Dots {
       Stage* stage = program_[place_].stage();
       if (stage && is_sum_of_products(*stage)) rewrite(*stage);
     }
-    // Other sums, as of windows of one channel, read in 16 bits what they read in 32.
+    // Other sums, as of windows of one channel, read in 16 bits what they read in 32. With short
+    // vectors, converting costs more than memory.
     for (const ops::Entry& entry : program_) {
-      if (!entry.stage() || !is_sum_of_products(*entry.stage())) continue;
+      if (!capabilities_.byte_dots || !entry.stage() || !is_sum_of_products(*entry.stage()))
+        continue;
       const Expr before = entry.stage()->values[0];
       const auto* product = ir::as<ir::Binary>(before);
       for (const Expr& factor : {product->a, product->b}) {
@@ -175,13 +177,18 @@ class Dots {
 
   // Where the columns are constants of 8 bits and their sign: the rows are stored as bytes that
   // hold them plus an integer, and the columns' sums times it are taken off the result.
-  bool sum_of_bytes(Stage& stage, const Factor& rows, const Factor& columns, Expr& length) {
+  bool sum_of_bytes(Stage& stage, Factor& rows, const Factor& columns, Expr& length) {
     if (!capabilities_.byte_dots || !is_constant(columns.load->buffer) ||
         !numbers_.range_of(columns.value)->fits(-128, 127))
       return false;
-    Expr number = rows.value, offset = ir::constant_int(DType::i32, 0);
+    auto range = numbers_.range_of(rows.value);
+    if (range->high - range->low > 255 && is_multiple(length, 4) &&
+        ir::as<ir::Load>(without_casts(rows.value))) {
+      if (const Buffer bytes = numbers_.store_minuends(rows.load->buffer); bytes.get())
+        rows = reread(stage, bytes, rows.dim);
+    }
+    Expr number = without_casts(rows.value), offset = ir::constant_int(DType::i32, 0);
     const auto* difference = ir::as<ir::Binary>(number);
-    auto range = numbers_.range_of(number);
     if (range->high - range->low > 255 && difference && difference->op == ir::BinaryOp::sub &&
         !uses_axes(stage, difference->b)) {
       number = difference->a;
@@ -190,7 +197,7 @@ class Dots {
     }
     if (range->high - range->low > 255) return false;
     const int64_t least = std::max<int64_t>(-range->low, 0);
-    offset = offset + ir::constant_int(DType::i32, least);
+    offset = ir::simplify(offset + ir::constant_int(DType::i32, least), {});
     const Expr row = row_bytes(stage, rows, number, least, length);
     Expr taken;
     if (const auto known = ir::as_int(offset)) {
@@ -202,6 +209,21 @@ class Dots {
     length = ceil_div(length, 4);
     sum_of_dots(stage, row, column, 4, taken);
     return true;
+  }
+
+  static Expr without_casts(Expr e) {
+    while (const auto* cast = ir::as<ir::Cast>(e)) e = cast->a;
+    return e;
+  }
+
+  // The factor that loads a buffer.
+  Factor reread(const Stage& stage, const Buffer& buffer, int dim) {
+    const auto* product = ir::as<ir::Binary>(stage.values[0]);
+    auto found = factor_of(stage, product->a);
+    if (!found || !found->load->buffer.same(buffer)) found = factor_of(stage, product->b);
+    GS_CHECK(found && found->load->buffer.same(buffer), "a factor of its buffer");
+    found->dim = dim;
+    return *found;
   }
 
   // The sums of the columns times a factor, of a stage of its own, at load.
@@ -226,7 +248,8 @@ class Dots {
     }
     sums.combiner = sum_in_integers("acc", "term");
     sums.values = {ir::substitute(numbers_.integer(columns.value), fresh)};
-    sums.result = sums.combiner.left[0] * ir::constant_int(DType::i32, factor);
+    sums.result = sums.combiner.left[0];
+    if (factor != 1) sums.result = sums.result * ir::constant_int(DType::i32, factor);
     sums.output = ir::buffer(columns.load->buffer->name + ".sums", DType::i32, sums.extents);
     const Buffer output = sums.output;
     numbers_.add(place_, std::move(sums));

@@ -119,6 +119,19 @@ TEST(UseDots, SignedBytesAreStoredAboveZero) {
   EXPECT_TRUE(has(text, "= acc * 131i32")) << text;
 }
 
+TEST(UseDots, ZeroPointsOfARunAreTakenOffAfterTheSum) {
+  Product product(64);
+  ops::Stage& center = *product.program[0].stage();
+  const Buffer zero = ir::buffer("zero", DType::u8, {});
+  const Expr byte = ir::load(product.x, {center.axes[0], center.axes[1]});
+  center.result =
+      ir::cast(DType::f32, ir::cast(DType::i32, byte) - ir::cast(DType::i32, ir::load(zero, {})));
+  const std::string text = product.rewritten({}, true);
+  EXPECT_TRUE(has(text, "c u8[8, 64]")) << text;
+  EXPECT_TRUE(has(text, "= x[i0, i1]")) << text;
+  EXPECT_TRUE(has(text, "f32(acc - i32(zero[]) * w.sums[j])")) << text;
+}
+
 TEST(UseDots, RowsOfBytesEndInZeros) {
   const std::string text = Product(66).rewritten({}, true);
   EXPECT_TRUE(has(text, "c.bytes u8[8, 68]")) << text;
