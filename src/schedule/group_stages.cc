@@ -490,17 +490,24 @@ class Grouper {
                                [&](const Buffer& b) { return b.same(buffer); });
   }
 
-  // Whether one's rows may lie where the other's do.
-  static bool alike(const Member& a, const Member& b, const RowTiling& tiling) {
+  // Whether one's rows may lie where the other's do. Lanes past the end of a row are computed again
+  // where its length is known, and skipped where it is not: there the padding of blocks is not
+  // used.
+  bool alike(const Member& a, const Member& b, const RowTiling& tiling) const {
     const Stage &one = a.stage, &other = b.stage;
     if (one.output->dtype != other.output->dtype || one.extents.size() != other.extents.size() ||
-        !(one.output->layout == other.output->layout) || a.rows != b.rows)
+        a.rows != b.rows)
       return false;
     for (size_t i = 0; i < one.extents.size(); ++i) {
       if (!ir::prove_equal(one.extents[i], other.extents[i])) return false;
     }
+    const int rank = static_cast<int>(one.extents.size());
     const auto extent = ir::as_int(other.extents.back());
-    return tiling.column_lanes == 1 || (extent && *extent % tiling.column_lanes == 0);
+    const bool skips = !extent && caps_.group_size == 1 &&
+                       vector_dim(one.output->layout, rank) == rank - 1 &&
+                       !is_blocked(other.output->layout);
+    if (!skips && !(one.output->layout == other.output->layout)) return false;
+    return tiling.column_lanes == 1 || skips || (extent && *extent % tiling.column_lanes == 0);
   }
 
   // Sets of places by buffer.

@@ -77,6 +77,21 @@ std::string loops(const Group& group, const Capabilities& caps) {
   return ir::print(made.kernel);
 }
 
+// Columns that a run tells are skipped past their end, not computed again, so that the squares lie
+// where the quotients will.
+TEST(Groups, SharesMemoryOfOpenRows) {
+  const Var n = ir::var("n"), m = ir::var("m"), i = ir::var("i"), j = ir::var("j");
+  const Rows rows(n, m);
+  const Buffer squares = ir::buffer("Q", DType::f32, {n, m});
+  const Expr a = ir::load(rows.a, {i, j});
+  const ops::Program program{
+      row_sum(rows.a, rows.sums), map("squares", squares, {i, j}, a * ir::load(rows.sums, {i})),
+      map("last", rows.c, {i, j}, ir::load(squares, {i, j}) - ir::load(rows.sums, {i}))};
+  const Group group = only_group(program, rows.c, cpu);
+  EXPECT_EQ(title_of(group), "sum + squares + last");
+  EXPECT_EQ(outputs_of(group).size(), 1U);
+}
+
 TEST(Groups, StagesOverTheSameRows) {
   const Rows rows(index(6), index(10));
   EXPECT_EQ(grouped(rows.program(), {rows.c.get()}), "sum + quotient");
