@@ -13,7 +13,7 @@ export function measureSizes(root, packages) {
   const bytesOf = (names) => sum(names.map((name) => gzip(join(dist, name))));
   const isWorker = (name) => name.endsWith('_worker.js');
   const rows = [
-    {what: 'run time JavaScript, all backends', bytes: bytesOf(scripts.filter((name) => !isWorker(name))), limit: 36 * 1024},
+    {what: 'run time JavaScript, all backends', bytes: bytesOf(scripts.filter((name) => !isWorker(name))), limit: 37 * 1024},
     {what: 'its worker, for wasm', bytes: bytesOf(scripts.filter(isWorker)), limit: 4 * 1024},
   ];
   for (const {target, folder} of packages) {

@@ -128,9 +128,11 @@ export interface Pieces {
   readonly to: number;
 }
 
-/** The first `bytes` bytes of a buffer, of elements of type `storage`. */
+/** `bytes` bytes of a buffer, of elements of type `storage`. */
 export interface Read {
   readonly buffer: Buffer;
+  /** Where they begin: a multiple of four (default 0). */
+  readonly offset?: number;
   readonly bytes: number;
   readonly storage: DType;
 }

@@ -17,7 +17,7 @@ export type {
 export type {KernelProfile, LaunchProfile, Limits, Profile, ProfileOptions} from './profile/profile.ts';
 export type {Loss} from './recovery.ts';
 export type {
-  ComputeDevice, DeviceTensor, ImageOptions, ImageSource, Location, RunOptions, State, StatePairs,
+  ComputeDevice, DeviceTensor, ImageOptions, ImageSource, Location, PartOptions, RunOptions, State, StatePairs,
   TextureSource,
 } from './tensors/tensors.ts';
 export {type Output, type StringTensor, tensor, type Tensor} from './tensor.ts';

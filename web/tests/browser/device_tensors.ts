@@ -44,6 +44,29 @@ async function roundTrips(kind: DeviceKind): Promise<void> {
   await rejects(first.data(), 'disposed', /a tensor of f32 \[3\] was disposed of/);
 }
 
+/** Only the part that is asked for comes to the host, wherever it begins. */
+async function parts(kind: DeviceKind): Promise<void> {
+  using device = await openDevice(kind);
+  // Wider than a row of a texture.
+  const values = Array.from({length: 2 * 5 * 1201}, (_, at) => at % 2039);
+  for (const dtype of ['f32', 'f16', 'i64', 'u8'] as const) {
+    using all = device.tensor(values.map((value) => (dtype === 'u8' ? value % 256 : value)), {shape: [2, 5, 1201], dtype});
+    const whole = Array.from(await all.data() as Iterable<number | bigint>);
+    const wanted: [readonly number[], number, number][] = [
+      [[], 0, 12010], [[1], 6005, 6005], [[-1, -1], 10809, 1201], [[0, 3], 3603, 1201], [[0, 0], 0, 1201], [[1, 2, 7], 8414, 1],
+    ];
+    for (const [at, begin, count] of wanted) {
+      same(Array.from(await all.data({at}) as Iterable<number | bigint>), whole.slice(begin, begin + count), `${dtype} [${at.join()}]`);
+    }
+    for (const at of [[2], [0, -6], [0, 0, 0.5], [0, 0, 0, 0]]) {
+      await rejects(all.data({at}), 'input', /there is no element \[.*\] in a tensor of shape \[2, 5, 1201\]/);
+    }
+  }
+  using model = await load(await tinyPackage(kind, {n: 4}), {device});
+  const {y} = await model.run({x: ramp(4), k}, {fetches: ['m']});
+  same(await y?.data(), times5([0, 1, 2, 3]), 'y, which is then on the host alone');
+}
+
 /** A chain of runs of several models, none waited for. */
 async function chains(kind: DeviceKind): Promise<void> {
   using device = await openDevice(kind, {threads: 2});
@@ -344,6 +367,7 @@ async function statefulRuns(kind: DeviceKind): Promise<void> {
 }
 
 const TESTS: Readonly<Record<string, Body>> = {
+  'parts of a tensor come to the host': parts,
   'tensors of all types come back from a device': roundTrips,
   'models on one device feed each other': chains,
   'outputs on the device stay, and their memory is used again': outputsStay,

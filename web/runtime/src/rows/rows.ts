@@ -11,6 +11,7 @@ import type {Port} from '../ports.ts';
 import {toStorage} from '../storage.ts';
 import {arrayOf, type Output, type Tensor} from '../tensor.ts';
 import type {DeviceTensor as AnyTensor} from '../tensors/device_tensor.ts';
+import type {PartOptions} from '../tensors/part.ts';
 import {bytesOf, type DType, LARGEST, product, type TensorData, within} from '../types.ts';
 
 /** The least that is made, in rows. */
@@ -49,7 +50,7 @@ export interface Rows {
 
 /** For a package on its device. */
 export async function openRows(manifest: Manifest, home: Home): Promise<Rows> {
-  const {DeviceTensor, deviceOf} = await import('../tensors/tensors.ts');
+  const {DeviceTensor, deviceOf, rangeOf} = await import('../tensors/tensors.ts');
   const device = deviceOf(home);
 
   const spaced = (shape: Extents, axis: number, room: number): number[] => shape.map((extent, at) => (at === axis ? room : extent));
@@ -78,12 +79,14 @@ export async function openRows(manifest: Manifest, home: Home): Promise<Rows> {
     override get there(): boolean {
       return false;
     }
-    override async data<T>(): Promise<T> {
+    override async data<T>({at}: PartOptions = {}): Promise<T> {
       const {dtype, shape, axis, room, name} = this;
       const header = {name, dtype, shape: spaced(shape, axis, room)};
+      const {begin, count} = rangeOf(shape, at);
       const whole = new DeviceTensor(device, header, this.storage, this.lend(), this.#done);
       try {
-        return taken(await whole.data(), shape, axis, room) as T;
+        const all = taken(await whole.data(), shape, axis, room);
+        return (at ? all.slice(begin, begin + count) : all) as T;
       } finally {
         whole.dispose();
       }

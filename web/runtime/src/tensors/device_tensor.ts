@@ -11,6 +11,7 @@ import {type StringTensor, tensor as hostTensor, type Tensor} from '../tensor.ts
 import type {WebGlDevice} from '../webgl/device.ts';
 import type {GpuBufferHolder, WebGpuDevice} from '../webgpu/device.ts';
 import {Blocks} from './blocks.ts';
+import {type PartOptions, rangeOf} from './part.ts';
 import {about, bytesOf, type DeviceKind, type DType, GossamerError, product, shapeText, type TensorData} from '../types.ts';
 
 /** Element types as models have them on a kind of device; undefined: it has no such type. */
@@ -101,30 +102,38 @@ export class DeviceTensor implements OnDevice {
     if (this.device.collects) forgotten.register(this, forget, this);
   }
 
-  /** Row-major values, as those of an Output. Rejects with 'disposed', 'lost', or what went wrong in the run that made it. */
-  async data<T extends TensorData | string[] = TensorData>(): Promise<T> {
+  /**
+   * Row-major values, as those of an Output; with `at`, only that part is copied from the device. Rejects with 'input', 'disposed', 'lost',
+   * or what went wrong in the run that made it.
+   */
+  async data<T extends TensorData | string[] = TensorData>({at}: PartOptions = {}): Promise<T> {
     this.check();
+    const {begin, count} = rangeOf(this.shape, at);
     if (!this.#host) {
-      const values = this.#read(this.lend());
-      if (!this.#once) return (await values) as T;
+      if (!this.#once) return (await this.#read(this.lend(), begin, count)) as T;
+      const values = this.#read(this.lend(), 0, product(this.shape));
       values.catch(() => undefined);
       this.#host = values;
       this.#letGo();
     }
-    return (await this.#host) as T;
+    const all = await this.#host;
+    return (at ? all.slice(begin, begin + count) : all) as T;
   }
 
-  async #read(held: Block | Promise<Block>): Promise<TensorData> {
+  async #read(held: Block | Promise<Block>, begin: number, count: number): Promise<TensorData> {
     const {device, storage} = this;
     const {backend, over} = device.home;
     const {blocks} = device;
     try {
       const {buffer} = held instanceof Promise ? await held : held;
-      const bytes = product(this.shape) * bytesOf(storage);
-      const {data} = backend.queue.submit([], [{buffer, bytes, storage}]);
+      const size = bytesOf(storage);
+      // Words are read.
+      const before = (begin * size) % 4;
+      const {data} = backend.queue.submit([], [{buffer, bytes: before + count * size, storage, offset: begin * size - before}]);
       data.catch(() => undefined);
       await this.#made;
-      return fromStorage((await data)[0] as Uint8Array, storage, this.dtype);
+      const [bytes = new Uint8Array()] = await data;
+      return fromStorage(before ? bytes.slice(before) : bytes, storage, this.dtype);
     } catch (problem) {
       return await backend.life.verdict(over ?? about(this.#what, problem));
     } finally {

@@ -117,7 +117,7 @@ class WasmQueue implements Queue {
   submit(recordings: readonly Recording[], reads: readonly Read[]): Fence {
     const done = this.#compute(recordings as readonly WasmRecording[]);
     done.catch(() => undefined);
-    const data = reads.map(({buffer, bytes}) => this.#read((buffer as WasmBuffer).block, bytes));
+    const data = reads.map(({buffer, bytes, offset = 0}) => this.#read((buffer as WasmBuffer).block + offset, bytes));
     return {done, accepted: done, data: Promise.all(data)};
   }
   #read(block: number, bytes: number): Promise<Uint8Array> {

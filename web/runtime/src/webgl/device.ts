@@ -139,13 +139,15 @@ class GlQueue implements Queue {
     const gl = alive(this.#context);
     const {PIXEL_PACK_BUFFER} = gl;
     let end = 0;
-    const parts = reads.map(({buffer, bytes, storage}) => {
+    const parts = reads.map(({buffer, bytes, storage, offset = 0}) => {
       const texture = buffer as Texture;
       requireFlat(texture);
-      const rows = Math.ceil(bytes / (16 * texture.width));
+      const row = 16 * texture.width;
+      const first = Math.floor(offset / row);
+      const rows = Math.ceil((offset + bytes) / row) - first;
       const begin = end;
-      end += rows * texture.width * 16;
-      return {texture, bytes, type: texelType(storage), rows, begin};
+      end += rows * row;
+      return {texture, bytes, type: texelType(storage), first, rows, begin, from: begin + offset - first * row};
     });
     // One for all that is read at once; Chromium copies ahead only out of buffers that are written once.
     const buffer = gl.createBuffer();
@@ -157,15 +159,15 @@ class GlQueue implements Queue {
       gl.bindBuffer(PIXEL_PACK_BUFFER, buffer);
       gl.bufferData(PIXEL_PACK_BUFFER, end + SEAL.length, gl.STREAM_READ);
       gl.bufferSubData(PIXEL_PACK_BUFFER, end, SEAL);
-      for (const {texture, type, rows, begin} of parts) {
+      for (const {texture, type, first, rows, begin} of parts) {
         const {format, type: element} = formatOf(gl, type);
         gl.bindFramebuffer(gl.FRAMEBUFFER, texture.frame(type));
-        gl.readPixels(0, 0, texture.width, rows, format, element, begin);
+        gl.readPixels(0, first, texture.width, rows, format, element, begin);
       }
       gl.bindBuffer(PIXEL_PACK_BUFFER, null);
       await passed(this.#context);
       alive(this.#context).bindBuffer(PIXEL_PACK_BUFFER, buffer);
-      const results = parts.map(({begin, bytes}) => into(begin, new Uint8Array(bytes)));
+      const results = parts.map(({from, bytes}) => into(from, new Uint8Array(bytes)));
       const seal = into(end, new Uint8Array(SEAL.length));
       gl.bindBuffer(PIXEL_PACK_BUFFER, null);
       if (seal.join() !== SEAL.join()) {

@@ -53,7 +53,7 @@ export class Staging {
     };
     const copy: Copy = (encoder) =>
       each((read, offset) =>
-        encoder.copyBufferToBuffer(this.#bufferOf(read), 0, staging, offset, Math.ceil(read.bytes / 4) * 4),
+        encoder.copyBufferToBuffer(this.#bufferOf(read), read.offset ?? 0, staging, offset, Math.ceil(read.bytes / 4) * 4),
       );
     const make = (): void => {
       const usage = GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST;
