@@ -168,11 +168,13 @@ Result<> in_range(const ops::Stage& stage, const Capabilities& caps, const Tilin
     return fail("joined_axis is not the axis before row_axis");
   if (t.lanes != 1 && t.lanes != caps.vector_lanes && t.lanes != 4)
     return fail(cat("vectors have ", caps.vector_lanes, " lanes, not ", t.lanes));
-  for (int64_t value : {int64_t{t.vectors}, int64_t{t.rows}, int64_t{t.reduce_block},
-                        int64_t{t.unroll}, int64_t{t.group_rows}, int64_t{t.group_vectors},
-                        int64_t{t.parts}, int64_t{t.part_vectors}}) {
+  for (int64_t value :
+       {int64_t{t.vectors}, int64_t{t.rows}, int64_t{t.reduce_block}, int64_t{t.unroll},
+        int64_t{t.group_rows}, int64_t{t.group_vectors}, int64_t{t.part_vectors}}) {
     if (value < 1 || value > 64) return fail(cat(value, " is not between 1 and 64"));
   }
+  if (t.parts < 1 || t.parts > caps.max_group_size)
+    return fail(cat(t.parts, " is not between 1 and ", caps.max_group_size));
   if (t.cache < -1 || t.cache > 1) return fail(cat("a product has no factor ", t.cache));
   if (t.group_size < 1 || t.group_size > caps.max_group_size || t.chunk < 1)
     return fail("a workgroup or a work item of that size is impossible");
