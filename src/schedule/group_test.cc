@@ -212,6 +212,10 @@ TEST(Groups, WhatCutsThem) {
   const Rows open(ir::var("n"), index(100'000)), narrow(ir::var("n"), index(1000));
   EXPECT_EQ(grouped(open.program(), {open.c.get()}), "sum; quotient");
   EXPECT_EQ(grouped(narrow.program(), {narrow.c.get()}), "sum + quotient");
+  // Of columns that a run tells there are about as many as an estimate says.
+  const Rows wide(index(2), Expr(ir::var("n")) * index(1000)), short_rows(index(2), ir::var("n"));
+  EXPECT_EQ(grouped(wide.program(), {wide.c.get()}), "sum; quotient");
+  EXPECT_EQ(grouped(short_rows.program(), {short_rows.c.get()}), "sum + quotient");
   // 2 x 40,000 rounds are more than an invocation may have on GPUs; vectors have a quarter of them.
   const Rows odd(index(512), index(40'001)), even(index(512), index(40'000));
   EXPECT_EQ(grouped(odd.program(), {odd.c.get()}), "sum + quotient");

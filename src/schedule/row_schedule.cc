@@ -49,10 +49,12 @@ std::vector<Column> walked_columns(const Member& member) {
   return walked;
 }
 
-// Columns of a row, 0: not known.
-int64_t count_columns(const std::vector<Column>& walked) {
+// Columns of a row; a guess where only the run knows them.
+int64_t likely_columns(const std::vector<Column>& walked) {
+  constexpr int64_t most = 1 << 30;
   int64_t count = 1;
-  for (const Column& column : walked) count *= column.extent;
+  for (const Column& column : walked)
+    count = std::min(count * std::clamp<int64_t>(column.likely, 1, most), most);
   return count;
 }
 
@@ -255,7 +257,7 @@ bool enough_rows(const Group& group, const Capabilities& caps) {
   const Costs& costs = costs_of(caps);
   int64_t columns = 1, rounds = 0;
   for (const Member& member : group.members) {
-    const int64_t walked = count_columns(walked_columns(member));
+    const int64_t walked = likely_columns(walked_columns(member));
     columns = std::max(columns, walked);
     rounds += walked;
   }
