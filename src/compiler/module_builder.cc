@@ -138,71 +138,80 @@ Result<> ModuleBuilder::add_group(const schedule::Group& group) {
     return {};
   }
   const int device = last.side.empty() ? 0 : 1;
-  const std::optional<FewRows> few = few_rows_of(group);
-  GS_ASSIGN(package::Launch launch, launch_of(group, few ? &*few : nullptr, false));
-  // What depends on dimensions alone is computed in every run.
-  const bool constant =
-      launch.scalars.empty() && !launch.range.planned && !states_.contains(last.output.get()) &&
-      std::ranges::all_of(inputs_of(group),
-                          [&](const ir::Buffer& b) { return constant_.contains(b.get()); });
-  if (constant) {
-    for (const ir::Buffer& output : outputs_of(group)) constant_.insert(output.get());
-  } else {
-    host_.launch(device);
+  for (const ForRows& rows : kernels_by_rows(group)) {
+    GS_ASSIGN(package::Launch launch, launch_of(group, rows));
+    // What depends on dimensions alone is computed in every run.
+    const bool constant =
+        launch.scalars.empty() && !launch.range.planned && !states_.contains(last.output.get()) &&
+        std::ranges::all_of(inputs_of(group),
+                            [&](const ir::Buffer& b) { return constant_.contains(b.get()); });
+    if (constant) {
+      for (const ir::Buffer& output : outputs_of(group)) constant_.insert(output.get());
+    } else {
+      host_.launch(device);
+    }
+    (constant ? module_.init : module_.run).push_back(std::move(launch));
   }
-  (constant ? module_.init : module_.run).push_back(std::move(launch));
-  if (!few) return {};
-  GS_ASSIGN(launch, launch_of(group, &*few, true));
-  host_.launch(device);
-  module_.run.push_back(std::move(launch));
   return {};
 }
 
-std::optional<ModuleBuilder::FewRows> ModuleBuilder::few_rows_of(
+std::vector<ModuleBuilder::ForRows> ModuleBuilder::kernels_by_rows(
     const schedule::Group& group) const {
   const ops::Stage& last = group.last();
+  std::vector<ForRows> kernels{{{}, {}, ir::index(1)}};
   if (group.form != schedule::GroupForm::single || !last.side.empty() || !group.in_place.empty())
-    return std::nullopt;
+    return kernels;
   const ir::Expr rows = schedule::rows_of_decoded(last);
-  if (!rows.get() || ir::as_int(rows)) return std::nullopt;
-  const auto point_for = [&](const schedule::Capabilities& caps) {
-    const auto tiling = schedule::tiling_for_few_rows(last, caps);
-    return tiling ? std::optional<schedule::Point>(*tiling) : std::nullopt;
-  };
+  if (!rows.get() || ir::as_int(rows)) return kernels;
   const std::optional<schedule::Capabilities> others = variant_caps();
-  FewRows few{point_for(caps_), others ? point_for(*others) : std::nullopt, {}};
-  if (!few.point && !few.variant) return std::nullopt;
-  const ir::Expr more = rows - ir::index(schedule::few_rows(caps_));
-  few.is_more = ir::min(ir::max(more, ir::index(0)), ir::index(1));
-  return few;
+  const auto points = [&](auto tiling_for) {
+    const auto point = [&](const schedule::Capabilities& caps) {
+      const auto tiling = tiling_for(last, caps);
+      return tiling ? std::optional<schedule::Point>(*tiling) : std::nullopt;
+    };
+    return ForRows{point(caps_), others ? point(*others) : std::nullopt, {}};
+  };
+  const auto has_more_than = [&](int64_t most) {
+    return ir::min(ir::max(rows - ir::index(most), ir::index(0)), ir::index(1));
+  };
+  ForRows few = points(schedule::tiling_for_few_rows);
+  if (few.point || few.variant) {
+    const ir::Expr more = has_more_than(schedule::few_rows(caps_));
+    kernels[0].times = more;
+    few.times = ir::index(1) - more;
+    kernels.push_back(std::move(few));
+  }
+  ForRows many = points(schedule::tiling_for_many_rows);
+  if (many.point || many.variant) {
+    many.times = has_more_than(schedule::some_rows);
+    kernels[0].times = kernels[0].times - many.times;
+    kernels.push_back(std::move(many));
+  }
+  return kernels;
 }
 
-Result<package::Launch> ModuleBuilder::launch_of(const schedule::Group& group, const FewRows* few,
-                                                 bool takes_few) {
+Result<package::Launch> ModuleBuilder::launch_of(const schedule::Group& group,
+                                                 const ForRows& rows) {
   const ops::Stage& last = group.last();
   package::Launch launch;
   launch.origin = origin_of(group);
   launch.reason = last.side;
   const int device = last.side.empty() ? 0 : 1;
-  const ir::Expr times = !few        ? ir::index(1)
-                         : takes_few ? ir::index(1) - few->is_more
-                                     : few->is_more;
-  const auto point_of = [&](const std::optional<schedule::Point> FewRows::* which) {
-    return takes_few && few->*which ? &*(few->*which) : nullptr;
+  const auto at = [](const std::optional<schedule::Point>& point) {
+    return point ? &*point : nullptr;
   };
   GS_ASSIGN(package::Call call, add_kernel(group, device == 0 ? caps_ : side_caps_, launch.tensors,
-                                           times, point_of(&FewRows::point)));
+                                           rows.times, at(rows.point)));
   launch.kernel = call.kernel;
   launch.scalars = std::move(call.scalars);
   launch.range = call.range;
-  launch.operations = planner_.number(operations_of(group) * times);
+  launch.operations = planner_.number(operations_of(group) * rows.times);
   const std::optional<schedule::Capabilities> hardware = variant_caps();
   if (device == 0 && hardware &&
-      (point_of(&FewRows::variant) || schedule::has_variant(group, caps_, *hardware) ||
+      (rows.variant || schedule::has_variant(group, caps_, *hardware) ||
        is_recorded(group, *hardware))) {
     std::vector<int> same;
-    GS_ASSIGN(launch.hardware,
-              add_kernel(group, *hardware, same, times, point_of(&FewRows::variant)));
+    GS_ASSIGN(launch.hardware, add_kernel(group, *hardware, same, rows.times, at(rows.variant)));
     GS_CHECK(same == launch.tensors, "variants of ", title_of(group), " take other tensors");
     if (launch.hardware->kernel == launch.kernel) launch.hardware.reset();
   }

@@ -55,15 +55,14 @@ class ModuleBuilder {
   Result<> add_group(const schedule::Group& group);
   // A product whose number of rows a run tells has a kernel for few of them, at a point of its own,
   // and one for more: two launches, of which one has a range of 0.
-  struct FewRows {
+  // A kernel for some numbers of rows.
+  struct ForRows {
     std::optional<schedule::Point> point, variant;  // for the target, and for variant_caps()
-    ir::Expr is_more;                               // 1 where rows are not few, else 0
+    ir::Expr times;                                 // 1 where a run has so many rows, else 0
   };
-  // None: the group has one kernel for any number of rows.
-  std::optional<FewRows> few_rows_of(const schedule::Group& group) const;
-  // The group's launch, or the one for few rows (`takes_few`) or for more of them.
-  Result<package::Launch> launch_of(const schedule::Group& group, const FewRows* few,
-                                    bool takes_few);
+  // A group's kernels: several where few rows, or many, have one of their own.
+  std::vector<ForRows> kernels_by_rows(const schedule::Group& group) const;
+  Result<package::Launch> launch_of(const schedule::Group& group, const ForRows& rows);
   // The group's kernel for these capabilities, and what calls it: its range `times` (0 or 1).
   // `tensors` are its buffers.
   Result<package::Call> add_kernel(const schedule::Group& group,

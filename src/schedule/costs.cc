@@ -45,8 +45,9 @@ constexpr Costs invocations = [] {
 // BERT and GPT-2. Where tiles are few, parts give a processor more to do at a time; tiles of 16 and
 // 8 rows give more processors something to do. `tiles` is the best of 16384 to 131072 for whole
 // runs of ResNet-18 and -50, MobileNetV2 and SqueezeNet.
-constexpr std::array<GroupTile, 11> group_tiles{{
+constexpr std::array<GroupTile, 12> group_tiles{{
     {8, 2, 16, 16, 16, 16, false, 1, 192, 16},
+    {8, 2, 16, 8, 16, 16, false, 1, 192, 16, true},
     {4, 1, 16, 16, 16, 4, true, 1, 96, 16},
     {4, 1, 16, 8, 8, 4, true, 2, 96, 256},
     {4, 1, 8, 8, 16, 4, true, 1, 160, 16},

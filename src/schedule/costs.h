@@ -14,9 +14,10 @@ struct GroupTile {
   int block;                                     // iterations of the reduction at a time
   int unroll;
   bool ahead;
-  int parts;          // as in Tiling
-  int64_t groups;     // so many of them at least must cover the output
-  int64_t reduction;  // and so long must the reduction be at least
+  int parts;           // as in Tiling
+  int64_t groups;      // so many of them at least must cover the output
+  int64_t reduction;   // and so long must the reduction be at least
+  bool along = false;  // only for columns that are stored along the reduction (stage_in.cc)
 };
 
 struct Costs {

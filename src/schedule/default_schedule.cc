@@ -110,6 +110,21 @@ Result<> bind_workgroups(Schedule& s, const Loops& grid, const Loops& invocation
   return s.bind(item, ir::LoopKind::grid);
 }
 
+// The columns of a workgroup's tile: tiles, vectors of an invocation, invocations, lanes. Past the
+// edge, the last tile starts earlier; where only the run knows the edge, nothing is stored there.
+Result<Loops> split_columns(Schedule& s, const Tiling& t, LoopId axis) {
+  const std::string name = s.nest().loop(axis).name;
+  if (ir::as_int(s.nest().loop(axis).extent))
+    return s.split(axis, {t.vectors, t.group_vectors, t.lanes}, Tail::shift,
+                   {name + ".tile", "vec", name + ".thread", "lane"});
+  GS_ASSIGN(const Loops vectors,
+            s.split(axis, {t.lanes}, Tail::round_up, {name + ".vector", "lane"}));
+  GS_ASSIGN(Loops parts, s.split(vectors[0], {t.vectors, t.group_vectors}, Tail::guard,
+                                 {name + ".tile", "vec", name + ".thread"}));
+  parts.push_back(vectors[1]);
+  return parts;
+}
+
 // A workgroup's tile of the output, its invocations interleaved in it so that neighbours write
 // neighbours, and both operands' tiles in group memory, block by block of one reduction axis. With
 // parts, so many invocations share a tile of registers, each with every so-manieth block.
@@ -122,9 +137,7 @@ Result<> grouped(Schedule& s, const Tiling& t) {
     const LoopId axis = s.axis(static_cast<size_t>(i));
     if (i == t.joined_axis) continue;  // part of the row
     if (i == t.vector_axis) {
-      const std::string name = s.nest().loop(axis).name;
-      GS_ASSIGN(const Loops parts, s.split(axis, {t.vectors, t.group_vectors, t.lanes}, Tail::shift,
-                                           {name + ".tile", "vec", name + ".thread", "lane"}));
+      GS_ASSIGN(const Loops parts, split_columns(s, t, axis));
       grid.push_back(parts[0]);
       tile.push_back(parts[1]);
       group.push_back(parts[2]);

@@ -1,6 +1,7 @@
 #include "schedule/stage_in.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
@@ -136,9 +137,10 @@ OperandTile::OperandTile(const Nest& nest, const StageIn& staged, Expr factor,
   for (LoopId id : loops_) elements_ *= extent_of(nest, id);
   if (!loops_.empty() && extent_of(nest, loops_.back()) % 4 == 0) lanes_ = 4;
   steps_ = (elements_ / lanes_ + invocations_ - 1) / invocations_;
+  choose_padding();
   const std::string name = staged.operand == 0 ? "a.tile" : "b.tile";
   const ir::DType dtype = factor_->type.dtype;
-  tile_ = ir::buffer(name, dtype, {ir::index(elements_)}, ir::Scope::group);
+  tile_ = ir::buffer(name, dtype, {ir::index(padded_elements())}, ir::Scope::group);
   registers_ = ir::buffer(name + ".next", dtype, {ir::index(steps_ * lanes_)}, ir::Scope::priv);
 }
 
@@ -172,10 +174,33 @@ void OperandTile::order_loops(const std::vector<LoopId>& inside) {
   loops_.insert(loops_.end(), last.begin(), last.end());
 }
 
+// Invocations that are neighbours read vectors of an operand at a distance where the operand is not
+// stored along them. Group memory has banks, and a distance of some power of two is one bank for
+// all.
+void OperandTile::choose_padding() {
+  const auto vectorized = std::ranges::find_if(
+      loops_, [&](LoopId id) { return nest_.loop(id).kind == ir::LoopKind::vectorized; });
+  if (vectorized == loops_.end() || vectorized == loops_.end() - 1 || lanes_ == 1) return;
+  int64_t run = 1;
+  for (auto at = vectorized; at != loops_.end(); ++at) run *= extent_of(nest_, *at);
+  if (run == elements_ || 4 * (elements_ + elements_ / run * lanes_) > most_padded_bytes) return;
+  run_ = run;
+  padding_ = lanes_;
+}
+
+Expr OperandTile::padded(const Expr& element) const {
+  return padding_ == 0 ? element : element + ir::floordiv(element, run_) * ir::index(padding_);
+}
+
 Expr OperandTile::value() const {
-  Expr place = ir::index(0);
-  for (LoopId id : loops_) place = place * nest_.loop(id).extent + nest_.loop(id).var;
-  return ir::load(tile_, {place});
+  Expr run = ir::index(0), place = ir::index(0);
+  int64_t left = elements_;
+  for (LoopId id : loops_) {
+    place = place * nest_.loop(id).extent + nest_.loop(id).var;
+    left /= extent_of(nest_, id);
+    if (padding_ > 0 && left == run_) run = std::exchange(place, ir::index(0));
+  }
+  return ir::load(tile_, {run * ir::index(run_ + padding_) + place});
 }
 
 Stmt OperandTile::alloc(const Stmt& body) const {
@@ -221,7 +246,7 @@ Stmt OperandTile::prologue() const {
 
 Stmt OperandTile::fill() const {
   return copy([&](const Expr& place, const Expr& own, const Expr& vector, const Expr& lane) {
-    return ir::store(tile_, {place},
+    return ir::store(tile_, {padded(place)},
                      staged_.ahead ? ir::load(registers_, {own})
                                    : factor_at(vector, lane, nest_.loop(staged_.loop).var));
   });

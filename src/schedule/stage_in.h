@@ -40,6 +40,9 @@ int64_t handed_over(const Joined& joined);
 int64_t tile_bytes(const Schedule& schedule);
 
 // The tile of one staged factor: where it lies, and what fills it.
+// Tiles of at most so many bytes are padded: half of the memory that every workgroup has.
+constexpr int64_t most_padded_bytes = 8192;
+
 class OperandTile {
  public:
   // `factor`: over the variables of the nest's loops. `inside`: the loops inside of the one that
@@ -48,7 +51,7 @@ class OperandTile {
               const std::vector<LoopId>& inside);
 
   LoopId loop() const { return staged_.loop; }
-  int64_t bytes() const { return 4 * elements_; }
+  int64_t bytes() const { return 4 * padded_elements(); }
   // The factor in the present iterations.
   ir::Expr value() const;
   // The body with the memory that the tile needs.
@@ -60,6 +63,10 @@ class OperandTile {
 
  private:
   void order_loops(const std::vector<LoopId>& inside);
+  void choose_padding();
+  int64_t padded_elements() const { return elements_ + elements_ / run_ * padding_; }
+  // Where an element is stored, by its number.
+  ir::Expr padded(const ir::Expr& element) const;
   // All vectors, shared among the invocations: `body` has the place of a vector's first element,
   // that of the invocation's own copy of it, and the vector's number.
   using Copy = std::function<ir::Stmt(const ir::Expr& place, const ir::Expr& own,
@@ -72,6 +79,7 @@ class OperandTile {
   ir::Expr factor_;
   std::vector<LoopId> loops_;  // that tell its elements apart, outermost first
   int64_t elements_ = 1, lanes_ = 1, steps_ = 1, invocations_ = 1;
+  int64_t run_ = 1, padding_ = 0;  // after so many elements, so many that nothing uses
   ir::Expr invocation_;
   ir::Buffer tile_, registers_;
 };

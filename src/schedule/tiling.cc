@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <optional>
+#include <utility>
 
 #include "ir/build.h"
 #include "ir/estimate.h"
@@ -297,10 +298,25 @@ GroupRows group_rows(const Stage& stage, int vector_axis) {
   return best;
 }
 
+// Whether the tile of the columns would have no room for padding.
+bool is_too_large_to_pad(const GroupTile& tile, int64_t across) {
+  return 4 * across * tile.block * tile.parts >= most_padded_bytes;
+}
+
+// Whether the columns' factor is stored along the reduction instead of along the vectors.
+bool lies_along_reduction(const Stage& stage, int vector_axis, const Capabilities& caps) {
+  const ir::Bounds bounds = ops::bounds_of_terms(stage);
+  const ir::Var& axis = stage.axes[static_cast<size_t>(vector_axis)];
+  return std::ranges::none_of(loads_of(stage.values), [&](const ir::Load* load) {
+    return along(*load, load->buffer->layout, axis, caps.vector_lanes, bounds) == Along::contiguous;
+  });
+}
+
 void choose_group_tile(const Stage& stage, const Capabilities& caps, Tiling& tiling) {
   if (tiling.vector_axis < 0 || !factors_of(stage).a.get()) return;
-  const auto columns = ir::as_int(stage.extents[static_cast<size_t>(tiling.vector_axis)]);
-  if (!columns || *columns % tiling.lanes != 0) return;
+  const auto known = ir::as_int(stage.extents[static_cast<size_t>(tiling.vector_axis)]);
+  if (known && *known % tiling.lanes != 0) return;
+  const int64_t columns = extent_at(stage, tiling.vector_axis);
   const GroupRows rows = group_rows(stage, tiling.vector_axis);
   const int along = block_axis(stage, caps);
   int64_t others = 1;
@@ -314,12 +330,15 @@ void choose_group_tile(const Stage& stage, const Capabilities& caps, Tiling& til
   int64_t steps = 1;
   for (const Expr& extent : stage.reduce_extents) steps *= extent_or(extent, 64);
   const bool joins = ir::byte_size(stage.combiner.left[0]->type.dtype) == 4;
+  const bool lies_along = lies_along_reduction(stage, tiling.vector_axis, caps);
   for (const GroupTile& tile : costs.group_tiles) {
+    if (tile.along && !lies_along) continue;
     const int64_t down = tile.rows * tile.group_rows;
     const int64_t across = tile.vectors * tile.group_vectors * tiling.lanes;
     const int64_t groups =
-        others * ((rows.extent + down - 1) / down) * ((*columns + across - 1) / across);
-    if (*columns < across || groups < tile.groups || steps < tile.reduction) continue;
+        others * ((rows.extent + down - 1) / down) * ((columns + across - 1) / across);
+    if (columns < across || groups < tile.groups || steps < tile.reduction) continue;
+    if (lies_along && is_too_large_to_pad(tile, across)) continue;
     // Parts of which half would have nothing to do.
     if (tile.parts > 1 && (!joins || 2 * length < tile.parts * tile.block)) continue;
     tiling.row_axis = rows.axis;
@@ -567,6 +586,21 @@ std::optional<Tiling> tiling_for_few_rows(const Stage& stage, const Capabilities
          (blocks % tiling.vectors != 0 || blocks / tiling.vectors < costs_of(caps).least_sums))
     tiling.vectors /= 2;
   return tiling;
+}
+
+std::optional<Tiling> tiling_for_many_rows(const Stage& stage, const Capabilities& caps) {
+  constexpr int64_t many = 1024;
+  if (!caps.hardware || !rows_of_decoded(stage).get()) return std::nullopt;
+  Stage known = stage;
+  const Expr factor = decoded_factor(stage);
+  int64_t rows = many;
+  for (size_t i = stage.axes.size(); i-- > 0;) {
+    if (ir::uses(factor, stage.axes[i].get()) || ir::as_int(stage.extents[i])) continue;
+    known.extents[i] = ir::index(std::exchange(rows, 1));
+  }
+  const Tiling tiling = default_tiling(known, caps);
+  return is_grouped(tiling) && tiling != default_tiling(stage, caps) ? std::optional(tiling)
+                                                                     : std::nullopt;
 }
 
 Tiling default_tiling(const Stage& stage, const Capabilities& caps) {

@@ -75,6 +75,10 @@ bool shares(const ops::Stage& stage, int vector_axis);
 ir::Expr rows_of_decoded(const ops::Stage& stage);
 // So many rows are few: a kernel of its own computes them, at the point below.
 int64_t few_rows(const Capabilities& caps);
+// More rows than so many are many: a kernel of its own with larger tiles computes them on GPUs.
+constexpr int64_t some_rows = 256;
+// A point for many rows whose number only the run knows. None: the default point is for any number.
+std::optional<Tiling> tiling_for_many_rows(const ops::Stage& stage, const Capabilities& caps);
 // A point for few of these rows. On GPUs, invocations of a workgroup share the sums of some
 // columns, each with pieces of neighbours; on CPUs, many columns are under way together. None: the
 // target or the stage has no use for it.

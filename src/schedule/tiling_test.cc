@@ -1,6 +1,7 @@
 // Which way the default schedules walk.
 #include "schedule/tiling.h"
 
+#include "schedule/choice.h"
 #include "schedule/test_stages.h"
 
 namespace gossamer::schedule {
@@ -52,6 +53,48 @@ TEST(Tiling, PiecesOfColumnsFillLoads) {
   EXPECT_EQ(pieces(320, 2048), "20 x 16, 4");     // shorter pieces, so that invocations have one
   EXPECT_EQ(pieces(64, 2048), "none");
   EXPECT_EQ(pieces(2048, 2048, false), "none");  // pieces would be read with strides
+}
+
+// Where only the run knows the number of rows, few and many of them have kernels of their own,
+// which exist.
+TEST(Tiling, OpenRowsHavePointsForFewAndMany) {
+  const Capabilities software = capabilities_of(TargetKind::webgpu);
+  Capabilities hardware = software;
+  hardware.hardware = true;
+  const auto open = [](int64_t length, int64_t columns) {
+    return decoded_product(ir::var("n"), index(length), index(columns));
+  };
+  for (const auto& [length, columns] : {std::pair(2048, 512), {8192, 2048}, {14336, 4096}}) {
+    const Stage stage = open(length, columns);
+    const auto few = tiling_for_few_rows(stage, hardware),
+               many = tiling_for_many_rows(stage, hardware);
+    ASSERT_TRUE(few && many);
+    for (const Tiling& tiling : {*few, *many}) {
+      const auto made = schedule_at(single_group(stage), hardware, Point(tiling));
+      EXPECT_TRUE(made) << to_string(Point(tiling)) << ": " << made.error().to_string();
+    }
+    const auto points = [](const Tiling& t) {
+      return t.rows * t.vectors * t.group_rows * t.group_vectors;
+    };
+    EXPECT_GT(points(*many), points(default_tiling(stage, hardware)));
+  }
+  EXPECT_FALSE(tiling_for_many_rows(open(2048, 2048), software));
+  EXPECT_FALSE(tiling_for_many_rows(product(ir::var("n"), index(2048), index(2048)), hardware));
+}
+
+// Columns whose number only the run knows share tiles as well, where their memory is padded.
+TEST(Tiling, OpenColumnsShareTilesOfAGroup) {
+  Capabilities hardware = capabilities_of(TargetKind::webgpu);
+  hardware.hardware = true;
+  const Var n = ir::var("n");
+  Stage scores = product(index(2048), index(64), n);
+  EXPECT_FALSE(is_grouped(default_tiling(scores, hardware)));
+  ir::BufferNode padded(*scores.output);
+  padded.layout = blocked;
+  scores.output = ir::Buffer(new ir::BufferNode(padded));
+  const Tiling tiling = default_tiling(scores, hardware);
+  EXPECT_TRUE(is_grouped(tiling));
+  EXPECT_TRUE(schedule_at(single_group(scores), hardware, Point(tiling)));
 }
 
 }  // namespace
