@@ -21,6 +21,7 @@ async function timesOf({device}: Gpu, recordings: readonly GpuRecording[], count
     const timestampWrites = {querySet, beginningOfPassWriteIndex: 2 * at, endOfPassWriteIndex: 2 * at + 1};
     const pass = encoder.beginComputePass({timestampWrites});
     for (const {pipeline, group, x, y} of steps) {
+      if (!group) continue;
       pass.setPipeline(pipeline);
       pass.setBindGroup(0, group);
       for (let turn = 0; turn < (counts[at] ?? 1); ++turn) pass.dispatchWorkgroups(x, y);

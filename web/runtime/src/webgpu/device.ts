@@ -36,7 +36,9 @@ export class GpuBufferHolder implements Buffer {
 export interface Step {
   readonly name: string;
   readonly pipeline: GPUComputePipeline;
-  readonly group: GPUBindGroup;
+  /** Undefined before the first launch: a run has none of kernels for other numbers of rows. */
+  group: GPUBindGroup | undefined;
+  readonly bind: () => GPUBindGroup;
   /** 0: no launch. */
   x: number;
   y: number;
@@ -59,16 +61,23 @@ class GpuQueue implements Queue {
   }
 
   write(buffer: Buffer, data: Uint8Array, _storage: DType): void {
-    if (data.byteLength === 0) return;
+    this.writeParts(buffer, [data]);
+  }
+
+  writeParts(buffer: Buffer, parts: Iterable<Uint8Array>): void {
     const {queue} = alive(this.#gpu);
-    const whole = data.byteLength - (data.byteLength % 4);
     const {gpu} = buffer as GpuBufferHolder;
-    queue.writeBuffer(gpu, 0, data as Uint8Array<ArrayBuffer>, 0, whole);
-    // Copies are of four bytes; f16 have two.
-    if (whole < data.byteLength) {
-      const rest = new Uint8Array(4);
-      rest.set(data.subarray(whole));
-      queue.writeBuffer(gpu, whole, rest);
+    let at = 0;
+    for (const data of parts) {
+      const whole = data.length - (data.length % 4);
+      if (whole > 0) queue.writeBuffer(gpu, at, data as Uint8Array<ArrayBuffer>, 0, whole);
+      // Copies are of four bytes; f16 have two.
+      if (whole < data.length) {
+        const rest = new Uint8Array(4);
+        rest.set(data.subarray(whole));
+        queue.writeBuffer(gpu, at + whole, rest);
+      }
+      at += whole;
     }
   }
 
@@ -120,7 +129,7 @@ class GpuQueue implements Queue {
       let pipeline: GPUComputePipeline | undefined;
       for (const {steps} of recordings) {
         for (const step of steps) {
-          if (step.x === 0) continue;
+          if (!step.group || step.x === 0) continue;
           if (step.pipeline !== pipeline) pass.setPipeline((pipeline = step.pipeline));
           pass.setBindGroup(0, step.group);
           pass.dispatchWorkgroups(step.x, step.y);
@@ -158,8 +167,14 @@ function groupsOf(range: number): {x: number; y: number} {
   return {x, y: x && Math.ceil(range / x)};
 }
 
-function update(device: GPUDevice, {steps, scalars}: GpuRecording, launches: readonly Launch[]): void {
-  steps.forEach((step, at) => Object.assign(step, groupsOf(launches[at]?.range ?? 0)));
+function update(device: GPUDevice, recording: GpuRecording, launches: readonly Launch[]): void {
+  const {steps, scalars} = recording;
+  steps.forEach((step, at) => {
+    Object.assign(step, groupsOf(launches[at]?.range ?? 0));
+    if (step.group || step.x === 0) return;
+    step.group = step.bind();
+    recording.accepted = undefined;
+  });
   if (scalars) device.queue.writeBuffer(scalars, 0, wordsOf(device, launches));
 }
 
@@ -181,8 +196,8 @@ function record(device: GPUDevice, pipelines: readonly Pipeline[], launches: rea
       offset += roomOf(device, launch);
     }
     const {name} = launch;
-    const group = device.createBindGroup({layout: pipeline.layout, entries, label: name});
-    return {name, pipeline: pipeline.pipeline, group, ...groupsOf(launch.range)};
+    const bind = (): GPUBindGroup => device.createBindGroup({layout: pipeline.layout, entries, label: name});
+    return {name, pipeline: pipeline.pipeline, group: launch.range > 0 ? bind() : undefined, bind, ...groupsOf(launch.range)};
   });
   if (scalars) device.queue.writeBuffer(scalars, 0, words);
   return {steps, scalars, accepted: undefined, dispose: () => scalars?.destroy()};
