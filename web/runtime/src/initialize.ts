@@ -70,15 +70,20 @@ export async function initialize(
     if (!left.delete(weight.tensor)) return;
     const {name, tensor, dtype, file: where} = weight;
     const {storage} = memory.tensor(tensor);
-    let bytes = await files.given?.(name);
-    if (!bytes) {
+    const given = await files.given?.(name);
+    const write = async (bytes: Uint8Array): Promise<void> => {
+      const stored = dtype === storage ? bytes : toStorage(decode(bytes, dtype), dtype, storage, `weight "${name}"`);
+      await memory.write(tensor, stored, true);
+      discard(stored);
+    };
+    if (given) {
+      await write(given);
+    } else {
       const {file, stored} = await files.open(where);
       const {begin, end} = findWeight(stored, weight);
-      bytes = file.take(begin, end);
+      if (dtype === storage) await memory.writeFrom(tensor, file, begin, end);
+      else await write(file.take(begin, end));
     }
-    if (dtype !== storage) bytes = toStorage(decode(bytes, dtype), dtype, storage, `weight "${name}"`);
-    await memory.write(tensor, bytes, true);
-    discard(bytes);
     const others = (counts.get(where) ?? 0) - 1;
     counts.set(where, others);
     if (others === 0) files.close(where);

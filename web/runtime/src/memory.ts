@@ -3,6 +3,7 @@ import type {Buffer, Device, Extent, Launch, Read, Room} from './device.ts';
 import {sizeOf} from './extents.ts';
 import type {Num} from './fields.ts';
 import type {LaunchEntry, Manifest, SlotEntry, TensorEntry} from './manifest.ts';
+import type {Pieces} from './pieces.ts';
 import {tensorsOf} from './steps.ts';
 import {bytesOf, disposed, GossamerError, kernelName, LARGEST, SAFE, within} from './types.ts';
 
@@ -90,6 +91,13 @@ export class Memory {
     const buffer = this.#holding(tensor, bytes.length, others);
     const {queue} = this.#devices[this.place(tensor)] as Device;
     return queue.write(buffer, bytes, this.tensor(tensor).storage, own);
+  }
+
+  /** The same of a range of a file whose bytes are to lie as they are. */
+  writeFrom(tensor: number, file: Pieces, begin: number, end: number): unknown {
+    const {queue} = this.#devices[this.place(tensor)] as Device;
+    if (!queue.writeParts || !file.inWords(begin, end)) return this.write(tensor, file.take(begin, end), true);
+    return queue.writeParts(this.#holding(tensor, end - begin), file.takeParts(begin, end));
   }
 
   /** The reading of the first elements, in the tensor's storage type. */

@@ -33,16 +33,30 @@ export class Pieces {
   /** A copy of a range. Each may be taken once, none that overlap. */
   take(begin = 0, end = this.length): Uint8Array<ArrayBuffer> {
     const taken = new Uint8Array(end - begin);
-    this.#kept = this.#kept.filter((piece) => {
+    let at = 0;
+    for (const part of this.takeParts(begin, end)) {
+      taken.set(part, at);
+      at += part.length;
+    }
+    return taken;
+  }
+
+  /** The same without a copy, in parts that are to be read before the next is asked for. */
+  *takeParts(begin: number, end: number): Iterable<Uint8Array> {
+    for (const piece of this.#kept) {
       const from = Math.max(begin - piece.begin, 0);
       const to = Math.min(end - piece.begin, piece.bytes.length);
-      if (from >= to) return true;
-      taken.set(piece.bytes.subarray(from, to), piece.begin + from - begin);
+      if (from >= to) continue;
+      yield piece.bytes.subarray(from, to);
       piece.left -= to - from;
       if (piece.left === 0 && this.#own) discard(piece.bytes);
-      return piece.left > 0;
-    });
-    return taken;
+    }
+    this.#kept = this.#kept.filter(({left}) => left > 0);
+  }
+
+  /** Whether all parts of a range but the last are words. */
+  inWords(begin: number, end: number): boolean {
+    return this.#kept.every((piece) => piece.begin <= begin || piece.begin >= end || (piece.begin - begin) % 4 === 0);
   }
 
   /** Lets go of the rest. */

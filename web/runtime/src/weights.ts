@@ -3,7 +3,7 @@ import type {FileEntry} from './manifest.ts';
 import {Pieces} from './pieces.ts';
 import {readSafetensors, type StoredTensor} from './safetensors.ts';
 
-/** So many are here or under way at once, of so many bytes; or one that is larger. */
+/** So many are here or under way at once besides the one that the device takes, of so many bytes; or one that is larger. */
 const AHEAD = 3;
 const AHEAD_BYTES = 200e6;
 
@@ -18,6 +18,8 @@ export class WeightFiles {
   readonly #waiting: Map<string, FileEntry>;
   readonly #here = new Map<string, Promise<WeightFile>>();
   #bytes = 0;
+  /** Those that the device takes: their memory goes as it does. */
+  readonly #opened = new Set<string>();
   readonly #read: (entry: FileEntry) => Promise<Pieces>;
   /** As LoadOptions.weights. */
   readonly given: ((name: string) => Promise<Uint8Array> | undefined) | undefined;
@@ -34,7 +36,8 @@ export class WeightFiles {
 
   #ahead(): void {
     for (const {name, bytes} of this.#waiting.values()) {
-      if (this.#here.size >= AHEAD || (this.#here.size > 0 && this.#bytes + bytes > AHEAD_BYTES)) break;
+      const ahead = this.#here.size - this.#opened.size;
+      if (ahead >= AHEAD || (ahead > 0 && this.#bytes + bytes > AHEAD_BYTES)) break;
       void this.#begin(name);
     }
   }
@@ -52,18 +55,25 @@ export class WeightFiles {
   }
 
   /** Rejects with 'source' or 'damaged'. Of a file that the package has not there is nothing. */
-  open(name: string): Promise<WeightFile> {
-    return this.#here.get(name) ?? this.#begin(name);
+  async open(name: string): Promise<WeightFile> {
+    const file = await (this.#here.get(name) ?? this.#begin(name));
+    if (this.#here.has(name) && !this.#opened.has(name)) {
+      this.#opened.add(name);
+      this.#bytes -= file.bytes;
+      this.#ahead();
+    }
+    return file;
   }
 
   /** Nothing more is wanted of it. */
   close(name: string): void {
     const here = this.#here.get(name);
     this.#here.delete(name);
+    const opened = this.#opened.delete(name);
     here?.then(
       ({file, bytes}) => {
         file.dispose();
-        this.#bytes -= bytes;
+        if (!opened) this.#bytes -= bytes;
         this.#ahead();
       },
       () => undefined,
