@@ -1,5 +1,5 @@
 // One party generates text with a language model; the server tells it what to do and is told the times (bench/generation.mjs).
-import {counted, launchesOf, memory} from './gpu_watch.mjs';
+import {calls, counted, launchesOf, memory} from './gpu_watch.mjs';
 
 const post = (path, body) => fetch(path, {method: 'POST', body: JSON.stringify(body)}).then((answer) => answer.json());
 const median = (times) => times.toSorted((a, b) => a - b)[times.length >> 1];
@@ -97,7 +97,7 @@ function byKernel(launches) {
 }
 
 async function measure(job, party) {
-  const result = {party: job.party, load_ms: party.load_ms, adapter: party.adapter, phases: party.phases, loaded: memory(), memory: {}, prompts: {}, tokens: {}};
+  const result = {party: job.party, load_ms: party.load_ms, adapter: party.adapter, phases: party.phases, loaded: {...memory(), ...calls()}, memory: {}, prompts: {}, tokens: {}};
   let length = 0;
   let row;
   let next;

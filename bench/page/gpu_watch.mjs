@@ -1,7 +1,7 @@
 // What a page asks of WebGPU, counted by wrapping the interfaces: bytes of buffers that are alive, calls, and, where wanted, the time of
 // every launch by the GPU's clock. Load this before anything that uses WebGPU.
 
-const counts = {dispatches: 0, submits: 0, buffers: 0, groups: 0, writes: 0, maps: 0};
+const counts = {dispatches: 0, submits: 0, buffers: 0, groups: 0, writes: 0, write_ms: 0, maps: 0};
 /** Bytes by buffer. What is collected without destroy() counts until then. */
 let alive = 0;
 let most = 0;
@@ -43,11 +43,15 @@ wrap(globalThis.GPUBuffer, 'destroy', function () {
 wrap(globalThis.GPUBuffer, 'mapAsync', () => void ++counts.maps);
 wrap(globalThis.GPUDevice, 'createBindGroup', () => void ++counts.groups);
 wrap(globalThis.GPUQueue, 'submit', () => void ++counts.submits);
-wrap(globalThis.GPUQueue, 'writeBuffer', () => void ++counts.writes);
+let begun = 0;
+wrap(globalThis.GPUQueue, 'writeBuffer', () => void (++counts.writes, (begun = performance.now())), () => void (counts.write_ms += performance.now() - begun));
 for (const name of ['dispatchWorkgroups', 'dispatchWorkgroupsIndirect']) wrap(globalThis.GPUComputePassEncoder, name, () => void ++counts.dispatches);
 
 /** Bytes of buffers alive now, and the most there ever were. */
 export const memory = () => ({alive, most});
+
+/** All calls so far. */
+export const calls = () => ({...counts});
 
 /** What `work` asked for. */
 export async function counted(work) {
