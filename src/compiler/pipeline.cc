@@ -8,6 +8,7 @@
 #include "passes/legalize_types.h"
 #include "passes/lower_math.h"
 #include "passes/lower_small_types.h"
+#include "passes/round_to_integers.h"
 #include "passes/unroll_loops.h"
 #include "passes/vectorize_loops.h"
 
@@ -36,6 +37,9 @@ Result<Kernel> lower_small(const Kernel& kernel) { return passes::lower_small_ty
 constexpr Pass small_types{"lower_small_types", lower_small, 0};
 constexpr Pass clamp{"clamp_guarded_loads", on_body<passes::clamp_guarded_loads>, 0};
 constexpr Pass clamp_unmasked{"clamp_unmasked_loads", on_body<passes::clamp_unmasked_loads>, 0};
+constexpr Pass round{"round_to_integers",
+                     on_body<[](const ir::Stmt& body) { return passes::round_to_integers(body); }>,
+                     0};
 constexpr Pass unroll{"unroll_loops", on_body<passes::unroll_loops>,
                       static_cast<ir::Properties>(Property::no_unrolled_loops)};
 constexpr Pass vectorize{"vectorize_loops", on_body<passes::vectorize_loops>,
@@ -50,6 +54,7 @@ constexpr Pass math{"lower_math", lower_math, static_cast<ir::Properties>(Proper
 
 constexpr std::array cpu_passes{
     small_types,     // first: nothing else knows these types
+    round,           // before unroll: there is less of it
     clamp,           // before unroll: ranges are those of loops, which unrolling dissolves
     unroll,          // before vectorize: tiles become straight code around the lanes
     vectorize,       // before flatten_access, which decides which vectors are consecutive in memory
@@ -61,7 +66,8 @@ constexpr std::array cpu_passes{
 // functions; their generators legalise types and functions themselves (raise).
 constexpr std::array gpu_passes{small_types, unroll, vectorize, flatten_access};
 // The wasm generator guards loads in selects itself, with a branch or a clamped address.
-constexpr std::array wasm_passes{small_types, unroll, vectorize, flatten_access, legalize, math};
+constexpr std::array wasm_passes{small_types,    round,    unroll, vectorize,
+                                 flatten_access, legalize, math};
 
 }  // namespace
 

@@ -78,6 +78,7 @@ class Lowering {
   Pieces compute(const ir::Expr& e);
   Pieces compute_binary(const ir::Expr& e);
   Pieces compute_select(const ir::Expr& e);
+  std::optional<Pieces> compute_extreme(const ir::Select& select);
   Pieces arms(ValueId condition, const ir::Expr& yes, const ir::Expr& no);
   Pieces ramp(const ir::Ramp& e);
   Pieces make_vector(const ir::MakeVector& e);

@@ -148,6 +148,21 @@ Pieces Lowering::arms(ValueId condition, const Expr& yes, const Expr& no) {
   return pieces;
 }
 
+// a > b ? a : b and a < b ? a : b, which are instructions where f32 is compared.
+std::optional<Pieces> Lowering::compute_extreme(const ir::Select& select) {
+  const auto* compared = ir::as<ir::Binary>(select.condition);
+  if (!compared || select.type.dtype != ir::DType::f32 || !ir::equal(compared->a, select.yes) ||
+      !ir::equal(compared->b, select.no))
+    return std::nullopt;
+  const bool most = compared->op == BinaryOp::gt;
+  if (!most && compared->op != BinaryOp::lt) return std::nullopt;
+  const Pieces yes = vector(select.yes), no = vector(select.no);
+  Pieces result;
+  for (size_t k = 0; k < yes.size(); ++k)
+    result.push_back(f_.op(most ? Op::f32x4_pmax : Op::f32x4_pmin, ValType::v128, no[k], yes[k]));
+  return result;
+}
+
 Pieces Lowering::compute_select(const Expr& e) {
   const auto& select = static_cast<const ir::Select&>(*e);
   auto* splat = ir::as<ir::Broadcast>(select.condition);
@@ -165,6 +180,7 @@ Pieces Lowering::compute_select(const Expr& e) {
     }
     return result;
   }
+  if (const auto extreme = compute_extreme(select)) return *extreme;
   const Pieces condition = vector(select.condition);
   const bool saved = guarded_;
   guarded_ = true;
