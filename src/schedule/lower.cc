@@ -281,6 +281,14 @@ std::vector<Rows> cut_rows(const Nest& nest) {
       made.splits.push_back({row, {outer, inner}, {rows}, Tail::shift, {}});
     }
     made.loop(outer).kind = ir::LoopKind::serial;
+    // Where the accumulators start before the rows, they start before what comes in their place.
+    if (made.accumulators == row) {
+      const std::vector<LoopId>& order = nest.walks[0].order;
+      const auto next = std::next(std::ranges::find(order, row));
+      made.accumulators = rows > 1              ? std::optional(inner)
+                          : next != order.end() ? std::optional(*next)
+                                                : std::nullopt;
+    }
     for (Walk& walk : made.walks) {
       const auto at = std::ranges::find(walk.order, row);
       if (rows > 1) {

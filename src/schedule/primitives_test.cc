@@ -365,6 +365,26 @@ TEST(Split, FewClampedRowsRunInSmallerTiles) {
   EXPECT_NE(place("A[min(n - 3, row.tile * 3) + row.part, k]"), std::string::npos) << text;
 }
 
+TEST(Split, FewClampedRowsAroundAReductionHaveAccumulatorsAroundIt) {
+  const std::string text =
+      loops(product(ir::var("n"), index(4), index(8)),
+            "split(i, 3, clamp) -> i.tile, row; reorder(i.tile, j, row, k); accumulate(row); "
+            "unroll(row); fuse(i.tile, j) -> item; bind(item, grid)");
+  EXPECT_NE(text.find("if n >= 3"), std::string::npos) << text;
+  EXPECT_NE(text.find("acc_1[row.part, 0] = 0.0"), std::string::npos) << text;
+  // Of tiles of three, of two, and of single rows: each starts before its walk.
+  size_t at = 0;
+  for (int tile = 0; tile < 3; ++tile) {
+    at = text.find("alloc acc", at);
+    ASSERT_NE(at, std::string::npos) << text;
+    const size_t walk = text.find("for k in", at);
+    ASSERT_NE(walk, std::string::npos) << text;
+    EXPECT_EQ(text.find("alloc acc", at + 1) < walk, false) << text;
+    at = walk;
+  }
+  EXPECT_EQ(text.find("alloc acc", at), std::string::npos) << text;
+}
+
 TEST(Split, ClampedRowsShiftInARunThatHasEnough) {
   EXPECT_EQ(loops(product(ir::var("n"), index(4), index(8)),
                   "split(i, 2, clamp) -> i.tile, row; split(j, 4) -> j.tile, lane; "

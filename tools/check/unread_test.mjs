@@ -15,8 +15,10 @@ test('the sources as they are have no problem', () => {
 });
 
 test('an option that nothing reads is found, and so is its flag', () => {
-  const found = planted('src/compiler/compile.h', 'bool f16 = false;', 'bool f16 = false; bool dead = false;');
+  const found = planted('src/compiler/compile.h', 'bool groups = false;', 'bool groups = false; bool dead = false;');
   assert.deepEqual(found, ['src/compiler/compile.h: nothing reads Options::dead']);
+  const row = planted('include/gossamer/options.def', 'GS_OPTION(bool, f16,', 'GS_OPTION(bool, dead, false, GS_WORDS(), "Nothing")\nGS_OPTION(bool, f16,');
+  assert.deepEqual(row, ['include/gossamer/options.def: nothing reads Options::dead']);
   const flag = planted(
     'tools/gossamer/compile_command.cc',
     '  command.add_flag("--single-file"',
@@ -36,11 +38,11 @@ test('setting is not reading', () => {
 });
 
 test('fields of stages and of operators', () => {
-  assert.deepEqual(planted('src/ops/stage.h', 'bool view = false;', 'bool view = false, dead = false;'), [
-    'src/ops/stage.h: nothing reads Stage::dead',
+  assert.deepEqual(planted('src/ops/stage.def', 'GS_STAGE(plain, bool, view)', 'GS_STAGE(plain, bool, view)\nGS_STAGE(plain, bool, dead)'), [
+    'src/ops/stage.def: nothing reads Stage::dead',
   ]);
   assert.deepEqual(planted('src/ops/step.h', 'ir::Expr rounds;', 'ir::Expr rounds, dead;'), ['src/ops/step.h: nothing reads Step::dead']);
-  assert.deepEqual(planted('src/ops/opdef.h', 'std::vector<Case> cases;', 'std::vector<Case> cases;\n  std::function<int(int)> dead = {};'), [
+  assert.deepEqual(planted('src/ops/opdef.h', 'CaseSource cases;', 'CaseSource cases;\n  std::function<int(int)> dead = {};'), [
     'src/ops/opdef.h: nothing reads OpDef::dead',
     'src/ops/opdef.h: no entry gives OpDef::dead',
   ]);

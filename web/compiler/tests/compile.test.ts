@@ -66,7 +66,7 @@ test('writes byte for byte what the command line writes', {skip: noCli}, async (
       {n: 'n', flags: [], options: {}, shape: ['n', 3]},
       {n: 'n', flags: ['--shape', 'x=2,?'], options: {shapes: {x: [2, null]}}, shape: [2, 3]},
       {n: 'n', flags: ['--f16', '--name', 'p'], options: {f16: true, name: 'p'}, shape: ['n', 3]},
-      {n: 4, flags: ['--limits', 'es31', '--adapters', 'software'], options: {limits: 'es31', adapters: 'software'}, shape: [4, 3]},
+      {n: 4, flags: ['--limits', 'es31', '--adapters', 'software'], options: {limits: 'es31' as const, adapters: 'software' as const}, shape: [4, 3]},
       {n: 'n', flags: ['--dim', 'n=5'], options: {dims: {n: 5}}, shape: [5, 3]},
       {given: summedOver([2, 3]), flags: ['--constant', `axes=${axes}`], options: {constants: {axes: {dtype: 'i64', shape: [1], data: BigInt64Array.of(1n)}}}, shape: [2, 3]},
       // Weights that do not pass through the compiler: in one file, with hashes of its pieces, and in several.
@@ -102,7 +102,7 @@ test('takes every option of options.def, and refuses others', {skip}, async () =
     await compile(perceptron(4), {target: 'wasm', wasm, [option]: value});
     await assert.rejects(compile(perceptron(4), {target: 'wasm', wasm, [option]: null as never}), {message: new RegExp(name)});
   }
-  await assert.rejects(compile(perceptron(4), {target: 'wasm', wasm, ['windograd']: true}), {message: /"windograd" is not known/});
+  await assert.rejects(compile(perceptron(4), {target: 'wasm', wasm, ...{windograd: true}}), {message: /"windograd" is not known/});
 });
 
 test('takes weights from files beside the model, as the command line does', {skip: noCli}, async () => {
