@@ -166,8 +166,8 @@ Result<> Model::State::load_code() {
   const std::vector<KernelEntry> entries = entries_of(0);
   const int segments = module().plan_values > 0 ? module().plan_segments : 0;
   // A page has the plan in a module of its own.
-  const bool apart =
-      side && module().side && module().side->target != TargetKind::cpu && segments > 0;
+  const bool native = module().side && module().side->target == TargetKind::cpu;
+  const bool apart = side && !native && segments > 0;
   if (apart) {
     GS_ASSIGN(const auto bytes, package.file("plan.wasm"));
     GS_ASSIGN(plan_code, side->load(bytes, {}, segments));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <set>
 
@@ -166,7 +167,10 @@ Result<> in_range(const ops::Stage& stage, const Capabilities& caps, const Tilin
     return fail(cat("the stage has no reduction axis ", t.reduce_axis));
   if (t.joined_axis >= 0 && t.joined_axis + 1 != t.row_axis)
     return fail("joined_axis is not the axis before row_axis");
-  if (t.lanes != 1 && t.lanes != caps.vector_lanes && t.lanes != 4)
+  // Rows shorter than a vector have the longest that they hold.
+  const bool fits = t.lanes >= 4 && t.lanes <= std::max(4, caps.vector_lanes) &&
+                    std::has_single_bit(static_cast<unsigned>(t.lanes));
+  if (t.lanes != 1 && !fits)
     return fail(cat("vectors have ", caps.vector_lanes, " lanes, not ", t.lanes));
   for (int64_t value :
        {int64_t{t.vectors}, int64_t{t.rows}, int64_t{t.reduce_block}, int64_t{t.unroll},
