@@ -267,7 +267,7 @@ std::vector<Rows> cut_rows(const Nest& nest) {
     made.loop(row).extent = extent;
     LoopId outer = row, inner = row;
     if (rows > 1) {
-      const Loop whole = nest.loop(row);
+      const Loop& whole = nest.loop(row);
       const auto add = [&](const char* suffix, Expr count) {
         Loop& loop = made.loops.emplace_back(whole);
         loop.name += suffix;

@@ -1,5 +1,6 @@
 /** The memory of a package: one buffer a slot, which grows, and what goes into and out of tensors. */
 import type {Buffer, Device, Extent, Launch, Read, Room} from './device.ts';
+import {discard} from './discard.ts';
 import {sizeOf} from './extents.ts';
 import type {Num} from './fields.ts';
 import type {LaunchEntry, Manifest, SlotEntry, TensorEntry} from './manifest.ts';
@@ -94,10 +95,15 @@ export class Memory {
   }
 
   /** The same of a range of a file whose bytes are to lie as they are. */
-  writeFrom(tensor: number, file: Pieces, begin: number, end: number): unknown {
+  async writeFrom(tensor: number, file: Pieces, begin: number, end: number): Promise<void> {
     const {queue} = this.#devices[this.place(tensor)] as Device;
-    if (!queue.writeParts || !file.inWords(begin, end)) return this.write(tensor, file.take(begin, end), true);
-    return queue.writeParts(this.#holding(tensor, end - begin), file.takeParts(begin, end));
+    if (queue.writeParts && file.inWords(begin, end)) {
+      queue.writeParts(this.#holding(tensor, end - begin), file.takeParts(begin, end));
+      return;
+    }
+    const bytes = file.take(begin, end);
+    await this.write(tensor, bytes, true);
+    discard(bytes);
   }
 
   /** The reading of the first elements, in the tensor's storage type. */

@@ -3,7 +3,7 @@ import type {FileEntry} from './manifest.ts';
 import {Pieces} from './pieces.ts';
 import {readSafetensors, type StoredTensor} from './safetensors.ts';
 
-/** So many are here or under way at once besides the one that the device takes, of so many bytes; or one that is larger. */
+/** So many are here or under way at once, of so many bytes; or one that is larger, beside which as many are read once the device takes it. */
 const AHEAD = 3;
 const AHEAD_BYTES = 200e6;
 
@@ -18,7 +18,7 @@ export class WeightFiles {
   readonly #waiting: Map<string, FileEntry>;
   readonly #here = new Map<string, Promise<WeightFile>>();
   #bytes = 0;
-  /** Those that the device takes: their memory goes as it does. */
+  /** Of those larger ones the one that the device takes, whose memory goes as it does. */
   readonly #opened = new Set<string>();
   readonly #read: (entry: FileEntry) => Promise<Pieces>;
   /** As LoadOptions.weights. */
@@ -57,7 +57,7 @@ export class WeightFiles {
   /** Rejects with 'source' or 'damaged'. Of a file that the package has not there is nothing. */
   async open(name: string): Promise<WeightFile> {
     const file = await (this.#here.get(name) ?? this.#begin(name));
-    if (this.#here.has(name) && !this.#opened.has(name)) {
+    if (file.bytes > AHEAD_BYTES && this.#here.has(name) && !this.#opened.has(name)) {
       this.#opened.add(name);
       this.#bytes -= file.bytes;
       this.#ahead();
