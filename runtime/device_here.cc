@@ -24,7 +24,7 @@ Result<std::unique_ptr<Device>> make_gpu_device(TargetKind target) {
     case TargetKind::wasm:
       break;
   }
-  return fail("is no GPU");
+  return fail("is not a GPU");
 }
 
 std::string device_here(std::string_view name) {

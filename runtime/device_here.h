@@ -11,11 +11,11 @@
 
 namespace gossamer::runtime {
 
-// Of a GPU target. Error: this machine has none for it.
+// The device of a GPU target. Error: this machine does not have one.
 Result<std::unique_ptr<Device>> make_gpu_device(TargetKind target);
 
-// What the device of the target of this name calls itself, Device::description; "" where there is
-// none, or for what is no GPU. It is opened for that, once in a process.
+// Device::description of the GPU target of this name; "" if this machine has no such device or the
+// target does not run on a GPU. Opens the device once in a process.
 std::string device_here(std::string_view target);
 
 }  // namespace gossamer::runtime

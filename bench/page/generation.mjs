@@ -1,4 +1,4 @@
-// One party generates text with a language model; the server tells it what to do and is told the times (bench/generation.mjs).
+// Generates text with a language model on one party, by the job that the server gives, and posts the times (bench/generation.mjs).
 import {calls, counted, launchesOf, memory} from './gpu_watch.mjs';
 
 const post = (path, body) => fetch(path, {method: 'POST', body: JSON.stringify(body)}).then((answer) => answer.json());

@@ -1,6 +1,6 @@
 // What pipelines of Transformers.js take in a page on @gossamer/ort and on onnxruntime-web, on wasm with one thread:
 //
-//   node tests/transformersjs/measure.mjs [--only NAME,...] [--rounds 3] [--steady 30] [--target wasm]
+//   node tests/transformersjs/measure.mjs [--only NAME,...] [--rounds 3] [--steady 30] [--target wasm] [--browser-args="..."]
 //
 // The first result counts from pipeline() to the end of the first call, in a new page that compiles its models. Steady state is the
 // median of the calls after it. Both are medians of rounds, in which the two take turns. The table is that of web/ort/README.md.
@@ -11,11 +11,12 @@ import {OWN_ORT, peerOrt, withOwn, withPeer} from './install.mjs';
 import {openPages} from './pages.mjs';
 import {FORMS, seededCheckpoints} from './skeletons.mjs';
 
-const {values: options} = parseArgs({options: {only: {type: 'string'}, rounds: {type: 'string', default: '3'}, steady: {type: 'string', default: '30'}, target: {type: 'string', default: 'wasm'}}});
+const {values: options} = parseArgs({options: {only: {type: 'string'}, rounds: {type: 'string', default: '3'}, steady: {type: 'string', default: '30'}, target: {type: 'string', default: 'wasm'}, 'browser-args': {type: 'string', default: ''}}});
 const only = options.only?.split(',');
 const models = {seeded: seededCheckpoints()};
 const peer = withPeer();
-const pages = [await openPages(withOwn(), OWN_ORT, models), await openPages(peer, peerOrt(peer), models)];
+const args = options['browser-args'].split(' ').filter(Boolean);
+const pages = [await openPages(withOwn(), OWN_ORT, models, args), await openPages(peer, peerOrt(peer), models, args)];
 
 const median = (times) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)];
 const row = (...cells) => process.stdout.write(`| ${cells.join(' | ')} |\n`);

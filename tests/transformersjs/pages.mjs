@@ -24,10 +24,10 @@ export function memoryOfBrowsers() {
 }
 
 /**
- * `installed`: where npm put Transformers.js. `ort`: see install.mjs. `models`: folders of checkpoints by their first part of the path.
+ * `installed`: where npm put Transformers.js. `ort`: see install.mjs. `models`: folders of checkpoints by their first part of the path. `args`: the browser's.
  * ask(options) gives what page.mjs answers in a new page; downloaded(): the bytes of ort's files that pages asked for, each once, after gzip.
  */
-export async function openPages(installed, ort, models) {
+export async function openPages(installed, ort, models, args = []) {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'gossamer-transformersjs-'));
   await bundle({
     entryPoints: {page: path.join(import.meta.dirname, 'page.mjs')},
@@ -55,7 +55,7 @@ export async function openPages(installed, ort, models) {
     else handlers[''](pathname, request, response);
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const browser = await startBrowser({args: ['--js-flags=--expose-gc']});
+  const browser = await startBrowser({args: ['--js-flags=--expose-gc', ...args]});
   const close = async () => {
     await browser.close();
     server.closeAllConnections();
