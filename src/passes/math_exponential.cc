@@ -48,6 +48,12 @@ Expr with_sign_of(const Expr& magnitude, const Expr& sign) {
   return bitcast(magnitude->type, binary(BinaryOp::bit_or, bitcast(bits, magnitude), only_sign));
 }
 
+Expr top_bits(const Expr& x, int count) {
+  const Type bits = bits_type(x->type);
+  const Expr mask = constant_int(bits, -(int64_t{1} << (53 - count)));
+  return bitcast(x->type, binary(BinaryOp::bit_and, bitcast(bits, x), mask));
+}
+
 // exp(n log 2 + r) = 2^n (1 + r + r^2 p(r)); the scaling in two steps reaches denormals and
 // infinity. Adding 1.5 * 2^(bits of the mantissa) rounds to a whole number and leaves it in the low
 // bits, so that no conversion is needed; the bits above it are shifted out.
@@ -141,14 +147,9 @@ Expr pow(const Expr& x, const Expr& y) {
 // below 2^277; beyond 2^200, those of f64 give NaN.
 Expr rem(const Expr& x, const Expr& y) {
   const Type wide = x->type.with_dtype(DType::f64);
-  const Type bits = bits_type(wide);
   const Expr size = unary(UnaryOp::abs, cast(wide, x));
   const Expr divisor = unary(UnaryOp::abs, cast(wide, y));
   const bool narrow = !is_double(x);
-  const auto top_bits = [&](const Expr& value, int count) {
-    const Expr mask = constant_int(bits, -(int64_t{1} << (53 - count)));
-    return bitcast(wide, binary(BinaryOp::bit_and, bitcast(bits, value), mask));
-  };
   const Expr high = narrow ? divisor : top_bits(divisor, 26);
   const Expr low = divisor - high;
   Expr rest = size;

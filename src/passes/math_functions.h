@@ -12,7 +12,8 @@ bool is_double(const ir::Expr& x);
 ir::Expr number(const ir::Expr& like, double value);
 ir::Expr polynomial(const ir::Expr& x, const Fit& fit);                  // Horner's scheme
 ir::Expr with_sign_of(const ir::Expr& magnitude, const ir::Expr& sign);  // magnitude >= 0
-ir::Type bits_type(ir::Type type);  // the signed integers of equal size
+ir::Type bits_type(ir::Type type);                // the signed integers of equal size
+ir::Expr top_bits(const ir::Expr& x, int count);  // of an f64's mantissa; the others become 0
 
 ir::Expr exp(const ir::Expr& x,
              int halvings = 0);  // exp(x) / 2^halvings, without overflow on the way

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <vector>
 
 #include "passes/math_functions.h"
 
@@ -37,18 +38,76 @@ Reduced reduce_single(const Expr& x) {
           cast(x->type, (sum - more) * number(wide, pi / 2))};
 }
 
-// Exact to the last digits while |x| < 2^40; beyond, results only stay within their range.
+// 2/pi = the sum of digit k times 2^-(26 k + 25).
+constexpr double digits_of_two_over_pi[] = {
+    21361415,  -9276895,  -22724731, -5510917,  -26625150, -19196755, -14186382, 2162473,
+    -20490307, 31337230,  -18575929, 18949865,  29363346,  24596559,  -30260320, -15796850,
+    23221070,  32982034,  -21060137, 27411061,  -13049779, 27458546,  2568763,   -14892630,
+    -25958087, 2292830,   -4250361,  26213452,  -17397,    12615545,  31601003,  17118864,
+    -19239682, -25608616, 20376041,  -14699697, 12571739,  -5685802,  16612542,  12426884,
+    -25956587, -23816365, 25127926,  9422511,   -32461818};
+
+// The nearest multiple of 2^-bits, and what is left.
+struct Split {
+  Expr top, rest;
+};
+Split split(const Expr& x, int bits) {
+  const double unit = std::ldexp(1, -bits);
+  const Expr top = unary(UnaryOp::round, x * (1 / unit)) * unit;
+  return {top, x - top};
+}
+
+// Payne and Hanek's reduction (1983) in f64, exact to 2^-107 of a quarter turn's fraction. The
+// digits of 2/pi that multiply x to whole turns are skipped, 26 bits each, and x is scaled instead.
+// Products of parts of x with digits are exact, and so are the sums of their multiples of 2^-48 and
+// of 2^-96.
 Reduced reduce_double(const Expr& x) {
-  const Expr n = unary(UnaryOp::round, x * number(x, 2 / pi));
-  // pi/2 in three parts of 33 bits: 20 bits of n times a part are exact.
-  const Expr high = unary(UnaryOp::round, n * number(x, 0x1p-20)) * number(x, 0x1p20);
-  const Expr low = n - high;
-  Expr r = x;
-  for (double part : {0x1.921fb544p+0, 0x1.0b4611a6p-34})
-    r = r - high * number(x, part) - low * number(x, part);
-  r = r - n * number(x, 0x1.3198a2e037073p-69);
-  const double most = pi / 4 * 1.001;
-  return {cast(bits_type(x->type), n), max(min(r, number(x, most)), number(x, -most))};
+  std::vector<Expr> digits;
+  for (double digit : digits_of_two_over_pi) digits.push_back(number(x, digit));
+  constexpr size_t used = 8;
+  Expr scaled = x;
+  for (size_t skipped = 32; skipped > 0; skipped /= 2) {
+    const int bits = 26 * static_cast<int>(skipped);
+    const Expr skips = unary(UnaryOp::abs, scaled) >= std::ldexp(1, 53 + bits);
+    scaled = select(skips, scaled * std::ldexp(1, -bits), scaled);
+    // After it, fewer than `skipped` more are skipped.
+    for (size_t k = 0; k < used + skipped - 1 && k + skipped < digits.size(); ++k)
+      digits[k] = select(skips, digits[k + skipped], digits[k]);
+  }
+
+  const Expr high = top_bits(scaled, 27) * 0x1p-25, low = (scaled - top_bits(scaled, 27)) * 0x1p1;
+  std::vector<Expr> terms = {high * digits[0]};
+  for (size_t k = 1; k < used; ++k) {
+    const Expr term = high * digits[k] + low * digits[k - 1];
+    terms.push_back(term * std::ldexp(1, -26 * static_cast<int>(k)));
+  }
+  for (size_t k = 0; k < 3; ++k)  // the others are small
+    terms[k] = terms[k] - unary(UnaryOp::round, terms[k] * 0.25) * 4;
+
+  // Sums of `count` terms' multiples; the terms keep the rest.
+  const auto sum_of = [&](size_t count, int bits) {
+    Expr sum;
+    for (size_t k = 0; k < count; ++k) {
+      const Split parts = split(terms[k], bits);
+      sum = k == 0 ? parts.top : sum + parts.top;
+      terms[k] = parts.rest;
+    }
+    return sum;
+  };
+  const Expr turns = sum_of(5, 48), quarters = unary(UnaryOp::round, turns);
+  const Expr coarse = turns - quarters, fine = sum_of(7, 96);
+  Expr finest = terms[used - 1];
+  for (size_t k = used - 1; k-- > 0;) finest = finest + terms[k];
+
+  const Expr sum = coarse + fine;
+  const Expr rest = ((coarse - sum) + fine) + finest;
+  const Expr fraction = sum + rest, top = top_bits(fraction, 27);
+  const Expr bottom = (sum - top) + rest;
+  // pi/2 in two parts, the first of 26 bits.
+  const Expr r = top * 0x1.921fb5p+0 + (top * 0x1.110b4611a6263p-26 + bottom * (pi / 2));
+  // Products with tiny angles would lose digits.
+  const Expr is_small = unary(UnaryOp::abs, x) < pi / 4;
+  return {cast(bits_type(x->type), quarters), select(is_small, x, r)};
 }
 
 Reduced reduce(const Expr& x) { return is_double(x) ? reduce_double(x) : reduce_single(x); }
@@ -83,9 +142,7 @@ Expr small_asin(const Expr& x) {
 
 Expr sin(const Expr& x) {
   const Reduced reduced = reduce(x);
-  // Tiny arguments and zeros are their own sine, sign included.
-  return select(unary(UnaryOp::abs, x) < number(x, 1e-5), fma(x * x * x, number(x, -1.0 / 6), x),
-                rotated(reduced.quadrant, reduced.r));
+  return select(x == 0.0, x, rotated(reduced.quadrant, reduced.r));  // the sign of zero
 }
 
 Expr cos(const Expr& x) {
@@ -97,7 +154,7 @@ Expr tan(const Expr& x) {
   const Reduced reduced = reduce(x);
   const Expr s = sine_of_reduced(reduced.r), c = cosine_of_reduced(reduced.r);
   const Expr odd = bit(reduced.quadrant, 1);
-  return select(odd, -c, s) / select(odd, s, c);
+  return select(x == 0.0, x, select(odd, -c, s) / select(odd, s, c));
 }
 
 Expr asin(const Expr& x) {
