@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "codegen/text/legalize_gpu_types.h"
 #include "compiler/operations.h"
 #include "ir/build.h"
 #include "ir/simplify.h"
+#include "ir/type_rules.h"
 #include "passes/flatten_access.h"
 #include "schedule/access.h"
 #include "schedule/default_schedule.h"
@@ -59,7 +59,8 @@ ModuleBuilder::ModuleBuilder(const graph::StageGraph& stages, TargetKind target,
 
 ir::DType ModuleBuilder::storage_of(const ir::BufferNode& buffer) const {
   const bool gpu = is_gpu(target_) && device_of(buffer) == 0 && buffer.layout.pack == 1;
-  return gpu ? codegen::text::gpu_storage_of(buffer.dtype, caps_.has_f16) : buffer.dtype;
+  const ir::TypeRules words{.words = true, .stores_halves = caps_.has_f16};
+  return gpu ? words.of(buffer.dtype).stored : buffer.dtype;
 }
 
 int ModuleBuilder::tensor_of(const ir::Buffer& buffer) {

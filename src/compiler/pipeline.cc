@@ -2,12 +2,10 @@
 
 #include <array>
 
-#include "codegen/text/legalize_gpu_types.h"
 #include "passes/clamp_guarded_loads.h"
 #include "passes/flatten_access.h"
 #include "passes/legalize_types.h"
 #include "passes/lower_math.h"
-#include "passes/lower_small_types.h"
 #include "passes/round_to_integers.h"
 #include "passes/unroll_loops.h"
 #include "passes/vectorize_loops.h"
@@ -31,10 +29,11 @@ Result<Kernel> lower_math(const Kernel& kernel) {
   return result;
 }
 Result<Kernel> flatten(const Kernel& kernel) { return passes::flatten_access(kernel); }
+Result<Kernel> legalize_types(const Kernel& kernel) { return passes::legalize_types(kernel); }
+Result<Kernel> legalize_but_halves(const Kernel& kernel) {
+  return passes::legalize_types(kernel, {.converts_halves = true});
+}
 
-Result<Kernel> lower_small(const Kernel& kernel) { return passes::lower_small_types(kernel); }
-
-constexpr Pass small_types{"lower_small_types", lower_small, 0};
 constexpr Pass clamp{"clamp_guarded_loads", on_body<passes::clamp_guarded_loads>, 0};
 constexpr Pass clamp_unmasked{"clamp_unmasked_loads", on_body<passes::clamp_unmasked_loads>, 0};
 constexpr Pass round{"round_to_integers",
@@ -46,14 +45,11 @@ constexpr Pass vectorize{"vectorize_loops", on_body<passes::vectorize_loops>,
                          static_cast<ir::Properties>(Property::no_vector_loops)};
 constexpr Pass flatten_access{"flatten_access", flatten,
                               Property::flat_access | Property::contiguous_vectors};
-constexpr Pass legalize{"legalize_types", passes::legalize_types,
+constexpr Pass legalize{"legalize_types", legalize_types,
                         static_cast<ir::Properties>(Property::storage_types)};
-constexpr Pass legalize_but_halves{"legalize_types_but_halves", passes::legalize_types_but_halves,
-                                   static_cast<ir::Properties>(Property::storage_types)};
 constexpr Pass math{"lower_math", lower_math, static_cast<ir::Properties>(Property::math_lowered)};
 
 constexpr std::array cpu_passes{
-    small_types,     // first: nothing else knows these types
     round,           // before unroll: there is less of it
     clamp,           // before unroll: ranges are those of loops, which unrolling dissolves
     unroll,          // before vectorize: tiles become straight code around the lanes
@@ -64,10 +60,9 @@ constexpr std::array cpu_passes{
 };
 // Shaders need no clamping (accesses are robust, or made so by their generator) and bring their own
 // functions; their generators legalise types and functions themselves (raise).
-constexpr std::array gpu_passes{small_types, unroll, vectorize, flatten_access};
+constexpr std::array gpu_passes{unroll, vectorize, flatten_access};
 // The wasm generator guards loads in selects itself, with a branch or a clamped address.
-constexpr std::array wasm_passes{small_types,    round,    unroll, vectorize,
-                                 flatten_access, legalize, math};
+constexpr std::array wasm_passes{round, unroll, vectorize, flatten_access, legalize, math};
 
 }  // namespace
 
@@ -77,7 +72,7 @@ std::vector<Pass> passes_of(TargetKind target, const Machine& machine) {
   if (target == TargetKind::wasm) return list(wasm_passes);
   std::vector<Pass> passes = list(cpu_passes);
   for (Pass& pass : passes) {
-    if (pass.run == legalize.run && machine.converts_halves) pass = legalize_but_halves;
+    if (pass.run == legalize.run && machine.converts_halves) pass.run = legalize_but_halves;
     if (pass.run == clamp.run && machine.masks_loads) pass = clamp_unmasked;
   }
   return passes;

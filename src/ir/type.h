@@ -13,7 +13,7 @@ namespace gossamer::ir {
 // The public element types, in their order, and `index`: a mathematical integer that never
 // overflows (the compiler may reorder it freely): dimensions, loop variables, addresses. Targets
 // compute it in 32 bits (64 natively). Small types, f8e4m3fn to u2, are what tensors hold and
-// kernels compute with wider ones (passes/lower_small_types.h): one element a byte in memory; of
+// kernels compute with wider ones (ir/type_rules.h): one element a byte in memory; of
 // six, four and two bits, the low bits count.
 #define GOSSAMER_TYPE(NAME, name, text, kind, bits, onnx) name,
 enum class DType : uint8_t { GOSSAMER_ELEMENT_TYPES(GOSSAMER_TYPE) index };

@@ -1,261 +1,458 @@
 #include "passes/legalize_types.h"
 
+#include <algorithm>
 #include <limits>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/scalar.h"
+#include "ir/small_float.h"
+#include "passes/number_codes.h"
 
 namespace gossamer::passes {
+namespace {
 
 using namespace ir;
 
-namespace {
-
-Expr word(const Expr& like, int64_t value) {
-  return constant_int(like->type.with_dtype(DType::i32), value);
-}
-Expr bits_and(const Expr& a, int64_t mask) { return binary(BinaryOp::bit_and, a, word(a, mask)); }
-Expr bits_or(const Expr& a, const Expr& b) { return binary(BinaryOp::bit_or, a, b); }
-Expr left(const Expr& a, int bits) { return binary(BinaryOp::shl, a, word(a, bits)); }
-Expr right(const Expr& a, int bits) { return binary(BinaryOp::shr, a, word(a, bits)); }
-Expr as_single(const Expr& bits) { return bitcast(bits->type.with_dtype(DType::f32), bits); }
-Expr as_word(const Expr& value) { return bitcast(value->type.with_dtype(DType::i32), value); }
-Expr to_word(const Expr& bits) { return cast(bits->type.with_dtype(DType::i32), bits); }
-Expr to_bits(const Expr& value) { return cast(value->type.with_dtype(DType::u16), value); }
-
 bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+Type as_single(Type type) { return type.with_dtype(DType::f32); }
+// What a small type's arithmetic is done in.
+DType wide(DType small) { return is_float(small) ? DType::f32 : DType::i32; }
 
-Expr decode(DType dtype, const Expr& bits, bool converts) {
-  if (dtype != DType::f16) return bfloat_to_single(bits);
-  const Type single = bits->type.with_dtype(DType::f32), half = bits->type.with_dtype(dtype);
-  return converts ? cast(single, bitcast(half, bits)) : half_to_single(bits);
-}
-Expr encode(DType dtype, const Expr& value, bool converts) {
-  if (dtype != DType::f16) return single_to_bfloat(value);
-  const Type half = value->type.with_dtype(dtype);
-  return converts ? bitcast(half.with_dtype(DType::u16), cast(half, value)) : single_to_half(value);
-}
-
-}  // namespace
-
-// The exponents differ by 112; multiplying by 2^112 moves it, and normalises denormals too.
-Expr half_to_single(const Expr& bits) {
-  const Expr h = to_word(bits);
-  const Expr sign = left(bits_and(h, 0x8000), 16);
-  const Expr magnitude = bits_and(h, 0x7fff);
-  const Expr placed = left(magnitude, 13);
-  const Expr finite =
-      as_word(as_single(placed) * constant(h->type.with_dtype(DType::f32), 0x1p112));
-  const Expr special = bits_or(placed, word(h, 0x7f800000));
-  return as_single(bits_or(select(magnitude >= word(h, 0x7c00), special, finite), sign));
+bool fits(DType from, DType to) {
+  if (from == to) return true;
+  if (!is_int(from) || from == DType::index) return false;
+  const int have = byte_size(from), want = byte_size(to);
+  return is_unsigned_int(from) ? have < want || (have == want && is_unsigned_int(to))
+                               : is_signed_int(to) && have <= want;
 }
 
-Expr single_to_half(const Expr& value) {
-  const Expr b = as_word(value);
-  const Expr sign = bits_and(right(b, 16), 0x8000);
-  const Expr a = bits_and(b, 0x7fffffff);
-  const Expr odd = bits_and(right(a, 13), 1);
-  const Expr normal = right(a + odd + word(b, 0xfff - (112 << 23)), 13);
-  // Adding 1/2 leaves the bits of a denormal at the end of the sum, rounded.
-  const Expr half = constant(value->type, 0.5);
-  const Expr denormal = as_word(as_single(a) + half) - word(b, 0x3f000000);
-  Expr result = select(a < word(b, 0x38800000), denormal, normal);
-  result = select(a >= word(b, 0x477ff000), word(b, 0x7c00), result);
-  result = select(a > word(b, 0x7f800000), word(b, 0x7e00), result);
-  return to_bits(bits_or(result, sign));
+// Whether a value cut from a word has the range of a narrow type already.
+bool is_cut_to(const Expr& value, DType narrow) {
+  const auto* cut = as<Binary>(value);
+  const int bits = 8 * byte_size(narrow);
+  if (!cut) return false;
+  const auto* splat = as<Broadcast>(cut->b);
+  const auto by = as_int(splat ? splat->a : cut->b);
+  if (!by) return false;
+  return is_unsigned_int(narrow)
+             ? cut->op == BinaryOp::bit_and && *by >= 0 && *by < int64_t{1} << bits
+             : cut->op == BinaryOp::shr && *by >= 32 - bits && cut->type.dtype == DType::i32;
 }
 
-Expr rounded_to_half(const Expr& value) {
-  const Expr b = as_word(value);
-  const Expr sign = bits_and(b, int64_t{-0x80000000});
-  const Expr a = bits_and(b, 0x7fffffff);
-  const Expr odd = bits_and(right(a, 13), 1);
-  const Expr normal = bits_and(a + odd + word(b, 0xfff), ~int64_t{0x1fff});
-  // The sum's last bit is worth what that of a denormal half is.
-  const Expr half = constant(value->type, 0.5);
-  const Expr denormal = as_word(as_single(a) + half - half);
-  Expr result = select(a < word(b, 0x38800000), denormal, normal);
-  result = select(a >= word(b, 0x477ff000), word(b, 0x7f800000), result);
-  result = select(a > word(b, 0x7f800000), word(b, 0x7fc00000), result);
-  return as_single(bits_or(result, sign));
+// The number of 32 bits nearest to a constant of 64.
+int64_t nearest_word(const IntImm& imm) {
+  if (imm.type.dtype == DType::u64) {
+    return static_cast<int64_t>(std::min<uint64_t>(static_cast<uint64_t>(imm.value), 0xffffffffu));
+  }
+  return std::clamp<int64_t>(imm.value, std::numeric_limits<int32_t>::min(),
+                             std::numeric_limits<int32_t>::max());
 }
 
-Expr bfloat_to_single(const Expr& bits) { return as_single(left(to_word(bits), 16)); }
-
-Expr single_to_bfloat(const Expr& value) {
-  const Expr b = as_word(value);
-  const Expr high = bits_and(right(b, 16), 0xffff);
-  const Expr rounded = bits_and(right(b + bits_and(high, 1) + word(b, 0x7fff), 16), 0xffff);
-  const Expr is_nan = bits_and(b, 0x7fffffff) > word(b, 0x7f800000);
-  return to_bits(select(is_nan, bits_or(high, word(b, 0x40)), rounded));
+// The ends of a type stand for "no bound": where they start a minimum, the word's ends do as well.
+bool is_bound(const IntImm& imm) {
+  if (imm.type.dtype == DType::u64) return imm.value == -1;
+  return imm.value == std::numeric_limits<int64_t>::min() ||
+         imm.value == std::numeric_limits<int64_t>::max();
 }
 
-namespace {
+bool leaves_range(UnaryOp op) {
+  return op == UnaryOp::neg || op == UnaryOp::bit_not || op == UnaryOp::abs;
+}
+bool leaves_range(BinaryOp op) {
+  return op == BinaryOp::add || op == BinaryOp::sub || op == BinaryOp::mul || op == BinaryOp::div ||
+         op == BinaryOp::floordiv || op == BinaryOp::shl;
+}
 
 class Legalizer {
  public:
-  explicit Legalizer(bool converts) : converts_(converts) {
-    rewriter_.expr = [this](const Expr& e) { return expr(e); };
-    rewriter_.stmt = [this](const Stmt& s) { return stmt(s); };
+  explicit Legalizer(const TypeRules& rules) : rules_(rules) {
+    rewriter_.expr_before = [this](const Expr& e) { return legal(e); };
+    rewriter_.stmt_before = [this](const Stmt& s) { return legal(s); };
   }
 
-  Kernel run(const Kernel& kernel) {
+  Result<Kernel> run(const Kernel& kernel) {
     Kernel result = kernel;
-    result.body = rewrite(kernel.body, rewriter_);
-    for (auto& param : result.params) param.buffer = buffer_for(param.buffer);
+    for (Kernel::Param& param : result.params) param.buffer = legal(param.buffer);
+    result.body = rewritten(kernel.body);
+    if (error_) return std::unexpected(*error_);
     return result;
   }
 
  private:
-  Buffer buffer_for(const Buffer& original) {
-    const bool is_private = original->scope == Scope::priv || original->scope == Scope::group;
-    DType dtype = is_private ? original->dtype : original->storage;
-    if (is_half(dtype)) dtype = is_private ? DType::f32 : DType::u16;
-    if (dtype == original->dtype && dtype == original->storage) return original;
-    Buffer& made = buffers_[original.get()];
-    if (made.get() == nullptr) {
-      auto* node = new BufferNode(*original);
-      node->dtype = node->storage = dtype;
+  // --- Types
+  DType computed(DType dtype) const { return rules_.of(dtype).computed; }
+  Type computed(Type type) const { return rules_.computed(type); }
+  bool changes(DType dtype) const { return computed(dtype) != dtype; }
+  bool changes(const Expr& e) const { return changes(e->type.dtype); }
+  // An integer in a wider word, in whose range operations keep it.
+  bool is_narrow(DType dtype) const {
+    return rules_.words && is_int(dtype) && dtype != DType::index && byte_size(dtype) < 4;
+  }
+  Expr wrapped(DType narrow, const Expr& value) const {
+    if (!is_narrow(narrow)) return value;
+    const Type type = value->type;
+    const int bits = 8 * byte_size(narrow);
+    if (is_unsigned_int(narrow)) {
+      return binary(BinaryOp::bit_and, value, constant_int(type, (1 << bits) - 1));
+    }
+    const Expr count = constant_int(type, 32 - bits);
+    return binary(BinaryOp::shr, binary(BinaryOp::shl, value, count), count);
+  }
+
+  Expr refused(std::string message, Type type) {
+    if (!error_) error_ = Diagnostic{{}, std::move(message), "run this model on cpu or wasm"};
+    return zero(type);
+  }
+
+  // --- Memory
+  static bool is_own(const BufferNode& buffer) {
+    return buffer.scope == Scope::priv || buffer.scope == Scope::group;
+  }
+  DType stored(const BufferNode& buffer) const {
+    // Memory of kernels alone holds floats as they are computed.
+    if (!is_own(buffer)) return rules_.of(buffer.storage).stored;
+    const TypeRule rule = rules_.of(buffer.dtype);
+    return is_float(buffer.dtype) ? rule.computed : rule.stored;
+  }
+  Buffer legal(const Buffer& old) {
+    if (rules_.words && old->dtype == DType::string)
+      refused(cat("tensor ", old->name, " holds strings"), {});
+    // f16 in memory of words is loaded and stored as f32.
+    const DType storage = stored(*old), dtype = storage == DType::f16 ? DType::f32 : storage;
+    if (dtype == old->dtype && storage == old->storage) return old;
+    Buffer& made = buffers_[old.get()];
+    if (!made) {
+      auto* node = new BufferNode(*old);
+      node->dtype = dtype;
+      node->storage = storage;
       made = Buffer(node);
     }
     return made;
   }
+  // Whether memory holds the bits of a float that registers hold as a number.
+  bool holds_bits(const BufferNode& old) const {
+    return is_half(old.storage) && stored(old) == DType::u16;
+  }
 
-  Var var_for(const Var& original) {
-    Var& made = vars_[original.get()];
-    if (made.get() == nullptr) made = var(original->name, original->type.with_dtype(DType::f32));
+  Expr read(const Load& node, const Buffer& from) {
+    auto* made = new Load(Type(from->dtype, node.type.lanes));  // a texel's lanes are its own
+    made->buffer = from;
+    made->indices = rewritten(node.indices);
+    const DType value = node.type.dtype;
+    if (is_small(value)) return trimmed(value, Expr(made), node.buffer->scope == Scope::global);
+    if (!holds_bits(*node.buffer)) return cast(computed(node.type), Expr(made));
+    return cast(computed(node.type), number(node.buffer->storage, Expr(made)));
+  }
+
+  // --- 16-bit floats: numbers and their bits
+  Expr number(DType half, const Expr& bits) {
+    Expr value = bfloat_or_half(half, bits);
+    bits_of_.emplace(value.get(), Origin{value, bits, half});
+    return value;
+  }
+  Expr bfloat_or_half(DType half, const Expr& bits) const {
+    if (half == DType::bf16) return bfloat_to_single(bits);
+    if (!rules_.converts_halves) return half_to_single(bits, rules_.words);
+    return cast(as_single(bits->type), bitcast(bits->type.with_dtype(half), bits));
+  }
+  // The bits that `value` was made of, where it was; else its encoding.
+  Expr bits(DType half, const Expr& value) {
+    auto found = bits_of_.find(value.get());
+    if (found != bits_of_.end() && found->second.half == half) return found->second.bits;
+    const Type type = value->type.with_dtype(computed(DType::u16));
+    if (half == DType::bf16) return cast(type, single_to_bfloat(value));
+    if (!rules_.converts_halves) return cast(type, single_to_half(value));
+    return bitcast(type, cast(value->type.with_dtype(half), value));
+  }
+  Expr rounded(DType half, const Expr& value) {
+    if (rules_.words) return value;  // where it is stored, if at all
+    const Expr made = number(half, bits(half, value));
+    // A float that is only rounded need not pass through the bits of a half.
+    if (half == DType::f16 && !rules_.converts_halves && !bits_of_.contains(value.get()))
+      rounded_.emplace(made.get(), Rounding{made, rounded_to_half(value)});
     return made;
   }
 
-  Expr decoded(DType dtype, const Expr& bits) {
-    Expr value = decode(dtype, bits, converts_);
-    bits_of_.emplace(value.get(), Origin{value, bits, dtype});
-    return value;
+  // --- Small types: codes
+  Expr code(DType small, const Expr& value) const {
+    return cast(computed(value->type.with_dtype(small)), encode_small(small, value));
+  }
+  // Of codes that came from elsewhere only the type's own bits count.
+  Expr trimmed(DType small, const Expr& code, bool from_elsewhere) const {
+    const Expr held = cast(computed(code->type.with_dtype(small)), code);
+    if (bit_width(small) == 8 || !from_elsewhere) return held;
+    return cast(held->type, trim_small(small, held));
   }
 
-  // The bits that `value` was decoded from, where it was; else its encoding.
-  Expr encoded(DType dtype, const Expr& value) {
-    auto found = bits_of_.find(value.get());
-    if (found != bits_of_.end() && found->second.dtype == dtype) return found->second.bits;
-    return encode(dtype, value, converts_);
-  }
-
-  Expr expr(const Expr& e) {
+  // --- Expressions
+  // An operand as arithmetic takes it.
+  Expr value(const Expr& e) {
     const DType dtype = e->type.dtype;
-    const Type single = e->type.with_dtype(DType::f32);
+    return is_small(dtype) ? decode_small(dtype, rewritten(e)) : rewritten(e);
+  }
+  // What arithmetic gives, as a value of its type.
+  Expr result(DType dtype, const Expr& made, bool leaves) const {
+    if (is_small(dtype)) return code(dtype, made);
+    return leaves ? wrapped(dtype, made) : made;
+  }
+
+  Expr rewritten(const Expr& e) {
+    if (auto known = memo_.find(e.get()); known != memo_.end()) return known->second.second;
+    Expr made = rewrite(e, rewriter_);
+    memo_.emplace(e.get(), std::pair(e, made));
+    return made;
+  }
+  Stmt rewritten(const Stmt& s) { return rewrite(s, rewriter_); }
+  std::vector<Expr> rewritten(const std::vector<Expr>& all) {
+    std::vector<Expr> made;
+    for (const Expr& e : all) made.push_back(rewritten(e));
+    return made;
+  }
+
+  // What stands for a node that is of a type that changes, or takes one; null for all others.
+  Expr legal(const Expr& e) {
+    if (auto known = memo_.find(e.get()); known != memo_.end()) return known->second.second;
+    Expr made = replacement(e);
+    if (made) memo_.emplace(e.get(), std::pair(e, made));
+    return made;
+  }
+
+  Expr replacement(const Expr& e) {
     if (auto* node = as<Load>(e)) {
-      const Buffer buffer = buffer_for(node->buffer);
-      if (buffer.same(node->buffer)) return {};
-      const Expr loaded = load(buffer, node->indices);
-      const DType value = node->type.dtype;
-      if (node->buffer->scope == Scope::priv || node->buffer->scope == Scope::group) return loaded;
-      if (is_half(node->buffer->storage)) {
-        const Expr number = decoded(node->buffer->storage, loaded);
-        return is_half(value) ? number : cast(node->type, number);
-      }
-      return cast(is_half(value) ? single : node->type, loaded);
+      const Buffer from = legal(node->buffer);
+      return from.same(node->buffer) ? Expr() : read(*node, from);
     }
-    if (auto* node = as<Bitcast>(e); node && byte_size(dtype) == 2) {
-      // From or to the bits of a 16-bit float.
-      const bool from_single = node->a->type.dtype == DType::f32;
-      if (is_half(dtype)) return decoded(dtype, bitcast(e->type.with_dtype(DType::u16), node->a));
-      if (from_single) return bitcast(e->type, encoded(DType::f16, node->a));
-      return {};
-    }
-    if (!is_half(dtype)) {
-      // Casts of what has become f32 may have become nothing.
-      if (auto* node = as<Cast>(e); node && node->a->type == node->type) {
-        const auto found = rounded_.find(node->a.get());
-        return found == rounded_.end() ? node->a : found->second.rounded;
-      }
-      return {};
-    }
+    if (auto* node = as<Cast>(e)) return legal(*node);
+    if (auto* node = as<Unary>(e)) return legal(*node);
+    if (auto* node = as<Binary>(e)) return legal(*node);
+    if (auto* node = as<Bitcast>(e)) return changes(e) || changes(node->a) ? legal(*node) : Expr();
+    if (auto* node = as<Fma>(e)) return legal(*node);
+    if (auto* node = as<Dot>(e)) return rules_.words ? rewritten(dot_by_terms(*node)) : Expr();
+    if (!changes(e)) return {};
+    const DType dtype = e->type.dtype;
     switch (e->kind) {
-      case NodeKind::FloatImm:
-        return constant(single, round_to(dtype, static_cast<const FloatImm&>(*e).value));
       case NodeKind::Var:
-        return var_for(Var(static_cast<const VarNode*>(e.get())));
-      case NodeKind::Unary:
-        return unary(static_cast<const Unary&>(*e).op, static_cast<const Unary&>(*e).a);
-      case NodeKind::Binary: {
-        const auto& node = static_cast<const Binary&>(*e);
-        return binary(node.op, node.a, node.b);
-      }
-      case NodeKind::Fma: {
-        const auto& node = static_cast<const Fma&>(*e);
-        return fma(node.a, node.b, node.c);
+        return legal(Var(static_cast<const VarNode*>(e.get())));
+      case NodeKind::IntImm:
+        return legal(static_cast<const IntImm&>(*e));
+      case NodeKind::FloatImm: {
+        const double number = static_cast<const FloatImm&>(*e).value;
+        if (is_small(dtype)) return constant_int(computed(e->type), to_small(dtype, number));
+        return constant(computed(e->type), round_to(dtype, number));
       }
       case NodeKind::Select: {
         const auto& node = static_cast<const Select&>(*e);
-        return select(node.condition, node.yes, node.no);
-      }
-      case NodeKind::Cast: {
-        const Expr value = cast(single, static_cast<const Cast&>(*e).a);
-        const Expr number = decoded(dtype, encoded(dtype, value));
-        // A float that is only rounded need not pass through the bits of a half.
-        if (dtype == DType::f16 && !converts_ && !bits_of_.contains(value.get()))
-          rounded_.emplace(number.get(), Rounding{number, rounded_to_half(value)});
-        return number;
+        return select(rewritten(node.condition), rewritten(node.yes), rewritten(node.no));
       }
       case NodeKind::Broadcast:
-        return broadcast(static_cast<const Broadcast&>(*e).a, e->type.lanes);
+        return broadcast(rewritten(static_cast<const Broadcast&>(*e).a), e->type.lanes);
       case NodeKind::Lane: {
         const auto& node = static_cast<const Lane&>(*e);
-        return lane(node.a, node.lane);
+        return lane(rewritten(node.a), rewritten(node.lane));
       }
       case NodeKind::MakeVector:
-        return make_vector(static_cast<const MakeVector&>(*e).lanes);
+        return make_vector(rewritten(static_cast<const MakeVector&>(*e).lanes));
       default:
         break;
     }
-    GS_CHECK(false, "16-bit float in ", name_of(e->kind));
+    GS_CHECK(false, name_of(dtype), " in ", name_of(e->kind));
   }
 
-  Stmt stmt(const Stmt& s) {
-    if (auto* node = as<Let>(s); node && is_half(node->var->type.dtype)) {
-      return let(var_for(node->var), node->value, node->body);
+  Var legal(const Var& old) {
+    if (!changes(old->type.dtype)) return old;
+    Var& made = vars_[old.get()];
+    if (!made.get()) made = var(old->name, computed(old->type));
+    return made;
+  }
+
+  Expr legal(const IntImm& imm) {
+    const Type type = computed(imm.type);
+    const bool is_long = imm.type.dtype == DType::i64 || imm.type.dtype == DType::u64;
+    const int64_t value = is_long ? nearest_word(imm) : imm.value;
+    if (value == imm.value || is_bound(imm)) return constant_int(type, value);
+    const bool is_unsigned = imm.type.dtype == DType::u64;
+    return refused(
+        cat("the constant ",
+            is_unsigned ? cat(static_cast<uint64_t>(imm.value)) : std::to_string(imm.value),
+            " does not fit the 32 bits of this target's integers"),
+        type);
+  }
+
+  Expr legal(const Unary& node) {
+    const Type from = node.a->type;
+    const bool words = rules_.words && is_int(from.dtype) && !is_small(from.dtype);
+    if (!words) {
+      if (!changes(node.a)) return {};
+      return result(node.type.dtype, unary(node.op, value(node.a)), false);
+    }
+    const Expr a = rewritten(node.a);
+    switch (node.op) {
+      case UnaryOp::neg:
+      case UnaryOp::bit_not:
+        break;
+      case UnaryOp::abs:
+        if (is_unsigned_int(from.dtype)) return a;
+        break;
+      case UnaryOp::floor:
+      case UnaryOp::ceil:
+      case UnaryOp::round:
+      case UnaryOp::trunc:
+        return a;
+      case UnaryOp::is_nan:
+      case UnaryOp::is_inf:
+        return broadcast(boolean(false), from.lanes);
+      default:
+        return refused(cat(name_of(node.op), " of ", to_string(from)), computed(from));
+    }
+    const Expr made = node.op == UnaryOp::neg && a->type.dtype == DType::u32
+                          ? binary(BinaryOp::sub, zero(a->type), a)
+                          : unary(node.op, a);
+    return result(from.dtype, made, leaves_range(node.op));
+  }
+
+  // A bound that no value of 32 bits reaches is as good as the last one.
+  Expr bound(const Expr& e) {
+    auto* imm = as<IntImm>(e);
+    return imm ? constant_int(computed(e->type), nearest_word(*imm)) : rewritten(e);
+  }
+  Expr legal(const Binary& node) {
+    if (!changes(node.a) && !changes(node.type.dtype)) return {};
+    const DType dtype = node.type.dtype;
+    const bool is_long = dtype == DType::i64 || dtype == DType::u64;
+    if (is_long && (node.op == BinaryOp::min || node.op == BinaryOp::max))
+      return binary(node.op, bound(node.a), bound(node.b));
+    return result(dtype, binary(node.op, value(node.a), value(node.b)), leaves_range(node.op));
+  }
+
+  Expr legal(const Fma& node) {
+    const DType dtype = node.type.dtype;
+    const bool apart = rules_.words && is_int(dtype);  // only floats have it there
+    if (!changes(dtype) && !apart) return {};
+    const Expr a = value(node.a), b = value(node.b), c = value(node.c);
+    return result(dtype, apart ? a * b + c : fma(a, b, c), true);
+  }
+
+  Expr legal(const Cast& node) {
+    const DType from = node.a->type.dtype, to = node.type.dtype;
+    if (!changes(from) && !changes(to)) {
+      // Of an index that unrolling made a constant.
+      return rules_.words ? cast(node.type, rewritten(node.a)) : Expr();
+    }
+    const Expr a = value(node.a);
+    const Type target = computed(node.type);
+    if (is_small(to)) return code(to, number_of_small(to, from, a));
+    if (is_small(from)) {
+      if (to == DType::boolean) return a != 0;
+      return legal_cast(wide(from), to, a, a);
+    }
+    if (is_half(to)) return rounded(to, cast(as_single(target), a));
+    if (rules_.words) return legal_cast(from, to, a, node.a);
+    // Casts of what has become f32 may have become nothing.
+    if (a->type != target) return cast(target, a);
+    const auto found = rounded_.find(a.get());
+    return found == rounded_.end() ? a : found->second.rounded;
+  }
+  // `a` of type `from` as `to`; `old` is what it was.
+  Expr legal_cast(DType from, DType to, const Expr& a, const Expr& old) {
+    if (is_half(to)) return rounded(to, cast(as_single(a->type), a));
+    const Expr made = cast(computed(a->type.with_dtype(to)), a);
+    if (!is_narrow(to) || from == DType::boolean) return made;
+    if (!is_float(from)) return fits(from, to) || is_cut_to(old, to) ? made : wrapped(to, made);
+    const int bits = 8 * byte_size(to) - (is_signed_int(to) ? 1 : 0);
+    const int64_t high = (int64_t{1} << bits) - 1, low = is_signed_int(to) ? -high - 1 : 0;
+    return min(max(made, constant_int(made->type, low)), constant_int(made->type, high));
+  }
+  // What is rounded to a small type: of f32 or i32.
+  Expr number_of_small(DType small, DType from, Expr a) const {
+    const Type single = as_single(a->type), word = a->type.with_dtype(DType::i32);
+    if (is_float(small)) {
+      if (a->type.dtype == DType::f64 && small != DType::f8e8m0) a = narrowed_to_odd(a);
+      return cast(single, a);
+    }
+    if (is_float(from)) {
+      a = min(max(cast(word, a), cast(word, lowest(Type(small, word.lanes)))),
+              cast(word, highest(Type(small, word.lanes))));
+    }
+    return cast(word, a);
+  }
+
+  Expr legal(const Bitcast& node) {
+    // A small type's bits are those of the byte that holds it.
+    const DType from = carrier_of(node.a->type.dtype), to = carrier_of(node.type.dtype);
+    const Expr a = rewritten(node.a);
+    const Expr made = same_bits(from, to, a, node);
+    return is_small(node.type.dtype) ? trimmed(node.type.dtype, made, true) : made;
+  }
+  Expr same_bits(DType from, DType to, const Expr& a, const Bitcast& node) {
+    const Type type = computed(node.type.with_dtype(to));
+    const bool same_lanes = node.a->type.lanes == node.type.lanes;
+    if (same_lanes && is_half(to) && byte_size(from) == 2) {
+      return number(to, rules_.words ? a : bitcast(node.type.with_dtype(DType::u16), a));
+    }
+    if (same_lanes && is_half(from) && byte_size(to) == 2) {
+      const Expr word = bits(from, a);
+      return rules_.words ? cast(type, word) : bitcast(type, word);
+    }
+    if (!rules_.words) return bitcast(type, a);
+    if (same_lanes && byte_size(from) == 4) return bitcast(type, a);
+    // A boolean is the byte 0 or 1.
+    auto is_integral = [](DType t) { return is_int(t) || t == DType::boolean; };
+    if (same_lanes && is_integral(from) && is_integral(to)) return wrapped(to, cast(type, a));
+    return refused(cat("bit cast from ", to_string(node.a->type), " to ", to_string(node.type)),
+                   type);
+  }
+
+  // --- Statements
+  Stmt legal(const Stmt& s) {
+    if (auto* node = as<Let>(s)) {
+      const Var made = legal(node->var);
+      return made.same(node->var) ? Stmt()
+                                  : let(made, rewritten(node->value), rewritten(node->body));
     }
     if (auto* node = as<Alloc>(s)) {
-      const Buffer buffer = buffer_for(node->buffer);
-      return buffer.same(node->buffer) ? Stmt() : alloc(buffer, node->body);
+      const Buffer made = legal(node->buffer);
+      return made.same(node->buffer) ? Stmt() : alloc(made, rewritten(node->body));
     }
-    if (auto* node = as<Store>(s)) {
-      const Buffer buffer = buffer_for(node->buffer);
-      if (buffer.same(node->buffer)) return {};
-      Expr value = node->value;
-      if (is_half(node->buffer->storage) && buffer->dtype == DType::u16) {
-        const Type single = value->type.with_dtype(DType::f32);
-        value = encoded(node->buffer->storage, cast(single, value));
-      } else {
-        value = cast(value->type.with_dtype(buffer->dtype), value);
-      }
-      return store(buffer, node->indices, value);
+    auto* node = as<Store>(s);
+    if (!node) return {};
+    const Buffer to = legal(node->buffer);
+    if (to.same(node->buffer)) return {};
+    Expr value = rewritten(node->value);
+    const DType half = node->buffer->storage;
+    if (holds_bits(*node->buffer)) {
+      value = bits(half, cast(as_single(value->type), value));
+    } else {
+      value = cast(value->type.with_dtype(to->dtype), value);
     }
-    return {};
+    return store(to, rewritten(node->indices), value);
   }
 
+  // Their keys are addresses, which their nodes keep from being used again.
   struct Origin {
-    Expr value, bits;  // `value` is kept so that its address stays its own
-    DType dtype;
+    Expr value, bits;
+    DType half;
   };
   struct Rounding {
-    Expr number, rounded;  // `number` is kept so that its address stays its own
+    Expr number, rounded;
   };
-  bool converts_;
+  const TypeRules rules_;
+  std::optional<Diagnostic> error_;
   Rewriter rewriter_;
   std::unordered_map<const BufferNode*, Buffer> buffers_;
   std::unordered_map<const VarNode*, Var> vars_;
   std::unordered_map<const ExprNode*, Origin> bits_of_;
   std::unordered_map<const ExprNode*, Rounding> rounded_;
+  std::unordered_map<const ExprNode*, std::pair<Expr, Expr>> memo_;
 };
 
 }  // namespace
 
-Result<Kernel> legalize_types(const Kernel& kernel) { return Legalizer(false).run(kernel); }
-Result<Kernel> legalize_types_but_halves(const Kernel& kernel) {
-  return Legalizer(true).run(kernel);
+Result<Kernel> legalize_types(const Kernel& kernel, const TypeRules& rules) {
+  return Legalizer(rules).run(kernel);
 }
 
 }  // namespace gossamer::passes

@@ -1,23 +1,17 @@
 #pragma once
 
 #include "ir/nodes.h"
+#include "ir/type_rules.h"
 
 namespace gossamer::passes {
 
-// For CPUs and wasm: f16 and bf16 remain storage only. Their buffers become u16 buffers, loads and
-// stores convert (rounding to nearest even; NaN stays NaN), arithmetic and private buffers are f32,
-// and a Cast to f16 rounds. Buffers whose storage type differs from their value type convert
-// likewise. Establishes storage_types.
-Result<ir::Kernel> legalize_types(const ir::Kernel& kernel);
-// The same for processors with instructions between f16 and f32: conversions stay Casts.
-Result<ir::Kernel> legalize_types_but_halves(const ir::Kernel& kernel);
-
-// The conversions by themselves, on scalars and vectors; bits are u16.
-ir::Expr half_to_single(const ir::Expr& bits);
-ir::Expr single_to_half(const ir::Expr& value);
-// half_to_single(single_to_half(value)) in fewer operations.
-ir::Expr rounded_to_half(const ir::Expr& value);
-ir::Expr bfloat_to_single(const ir::Expr& bits);
-ir::Expr single_to_bfloat(const ir::Expr& value);
+// Gives every buffer the type that memory holds and every operation a type that the target computes
+// in. 16-bit floats are f32, rounded to nearest even where a Cast says so or, on machines of words,
+// where they are stored; NaN stays NaN. Small types are codes while they are moved, and numbers of
+// f32 or i32 for arithmetic. On machines of words, narrow integers wrap after arithmetic and those
+// of 64 bits have 32. Fails there for strings, bit casts between types whose bits are gone, and
+// constants of 64 bits that 32 cannot hold (unless they only bound a value). Establishes
+// storage_types.
+Result<ir::Kernel> legalize_types(const ir::Kernel& kernel, const ir::TypeRules& rules = {});
 
 }  // namespace gossamer::passes

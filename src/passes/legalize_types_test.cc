@@ -10,6 +10,7 @@
 #include "ir/print.h"
 #include "ir/rewrite.h"
 #include "ir/scalar.h"
+#include "passes/number_codes.h"
 
 namespace gossamer::passes {
 namespace {
@@ -87,7 +88,7 @@ TEST(LegalizeTypes, ConversionsByInstructionAreCasts) {
                       {{in, false}, {out, true}},
                       {},
                       loop(g, index(64), LoopKind::grid, store(out, {Expr(g)}, loaded + loaded))};
-  const auto legal = legalize_types_but_halves(kernel);
+  const auto legal = legalize_types(kernel, {.converts_halves = true});
   ASSERT_TRUE(legal);
   for (const auto& param : legal->params) EXPECT_EQ(param.buffer->storage, DType::u16);
   EXPECT_EQ(

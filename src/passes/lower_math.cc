@@ -8,44 +8,6 @@ namespace {
 
 using ir::BinaryOp;
 using ir::Expr;
-using ir::UnaryOp;
-
-Expr lower_unary(UnaryOp op, const Expr& x) {
-  switch (op) {
-    case UnaryOp::exp:
-      return math::exp(x);
-    case UnaryOp::log:
-      return math::log(x);
-    case UnaryOp::sin:
-      return math::sin(x);
-    case UnaryOp::cos:
-      return math::cos(x);
-    case UnaryOp::tan:
-      return math::tan(x);
-    case UnaryOp::asin:
-      return math::asin(x);
-    case UnaryOp::acos:
-      return math::acos(x);
-    case UnaryOp::atan:
-      return math::atan(x);
-    case UnaryOp::sinh:
-      return math::sinh(x);
-    case UnaryOp::cosh:
-      return math::cosh(x);
-    case UnaryOp::tanh:
-      return math::tanh(x);
-    case UnaryOp::asinh:
-      return math::asinh(x);
-    case UnaryOp::acosh:
-      return math::acosh(x);
-    case UnaryOp::atanh:
-      return math::atanh(x);
-    case UnaryOp::erf:
-      return math::erf(x);
-    default:
-      return {};
-  }
-}
 
 Expr lower_binary(BinaryOp op, const Expr& a, const Expr& b) {
   switch (op) {
@@ -63,7 +25,7 @@ Expr lower_binary(BinaryOp op, const Expr& a, const Expr& b) {
 Expr lower(const Expr& e) {
   const ir::DType dtype = e->type.dtype;
   if (dtype != ir::DType::f32 && dtype != ir::DType::f64) return {};
-  if (auto* unary = ir::as<ir::Unary>(e)) return lower_unary(unary->op, unary->a);
+  if (auto* unary = ir::as<ir::Unary>(e)) return math::definition(unary->op, unary->a);
   if (auto* binary = ir::as<ir::Binary>(e)) return lower_binary(binary->op, binary->a, binary->b);
   return {};
 }

@@ -24,10 +24,28 @@ Expr power_of_two(Type type, const Expr& n) {
   return bitcast(type, shifted_left(n, mantissa) + whole(n, one));
 }
 
+// exp and log of NaN, and log of 0, are whatever the hardware makes of it. The comparison is false
+// for NaN and infinity: both stay.
+Expr guarded(const Expr& x, const Expr& value) {
+  return select(x <= number(x, std::numeric_limits<float>::max()), value, x);
+}
+Expr device_exp(const Expr& x, int halvings) {
+  if (halvings == 0) return guarded(x, unary(UnaryOp::exp, x));
+  // A square overflows only where the result does.
+  const Expr root = device_exp(x * number(x, 0.5), 0);
+  return root * number(x, std::ldexp(1, -halvings)) * root;
+}
+Expr device_log(const Expr& x) {
+  const Expr zero = number(x, 0);
+  const Expr limit = select(x < zero, number(x, nan), number(x, -infinity));
+  return guarded(x, select(x > zero, unary(UnaryOp::log, x), limit));
+}
+
 }  // namespace
 
 bool is_double(const Expr& x) { return x->type.dtype == DType::f64; }
 Expr number(const Expr& like, double value) { return constant(like->type, value); }
+Expr root(const Expr& x) { return unary(UnaryOp::sqrt, select(x > number(x, 0), x, number(x, 0))); }
 Type bits_type(Type type) {
   return type.with_dtype(type.dtype == DType::f64 ? DType::i64 : DType::i32);
 }
@@ -57,7 +75,8 @@ Expr top_bits(const Expr& x, int count) {
 // exp(n log 2 + r) = 2^n (1 + r + r^2 p(r)); the scaling in two steps reaches denormals and
 // infinity. Adding 1.5 * 2^(bits of the mantissa) rounds to a whole number and leaves it in the low
 // bits, so that no conversion is needed; the bits above it are shifted out.
-Expr exp(const Expr& x, int halvings) {
+Expr exp(const Expr& x, const Primitives& target, int halvings) {
+  if (target.exp_and_log) return device_exp(x, halvings);
   const bool wide = is_double(x);
   const Expr low = number(x, wide ? -746 : -104), high = number(x, wide ? 711 : 90);
   const Expr rounder = number(x, wide ? 0x1.8p52 : 0x1.8p23);
@@ -80,7 +99,8 @@ Expr exp(const Expr& x, int halvings) {
 
 // x = 2^e m with m in [sqrt(1/2), sqrt(2)); log(m) = f - (f^2/2 - s (f^2/2 + s^2 R)) with f =
 // m - 1, s = f / (2 + f).
-Expr log(const Expr& x) {
+Expr log(const Expr& x, const Primitives& target) {
+  if (target.exp_and_log) return device_log(x);
   const bool wide = is_double(x);
   const int mantissa = wide ? 52 : 23;
   const Type bits = bits_type(x->type);
@@ -104,13 +124,6 @@ Expr log(const Expr& x) {
   result = select(x == number(x, 0), number(x, -infinity), result);
   result = select(x < number(x, infinity), result, x);  // infinity and NaN stay
   return select(x < number(x, 0), number(x, nan), result);
-}
-
-Expr log1p(const Expr& x) {
-  const Expr y = x + number(x, 1);
-  // What rounding took from y, divided by it, is what its logarithm lacks.
-  const Expr result = math::log(y) + (x - (y - number(x, 1))) / y;
-  return select(y < number(x, infinity), result, y);
 }
 
 Expr pow(const Expr& x, const Expr& y) {

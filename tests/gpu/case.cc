@@ -8,7 +8,6 @@
 #include <cstdio>
 
 #include "codegen/glsl/emit.h"
-#include "codegen/text/legalize_gpu_types.h"
 #include "codegen/wgsl/emit.h"
 
 namespace gossamer::tests::gpu {

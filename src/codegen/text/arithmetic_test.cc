@@ -7,10 +7,10 @@
 #include <unordered_map>
 
 #include "codegen/text/functions.h"
-#include "codegen/text/legalize_gpu_types.h"
 #include "codegen/text/lower_arithmetic.h"
 #include "ir/build.h"
 #include "ir/scalar.h"
+#include "passes/legalize_types.h"
 
 namespace gossamer::codegen::text {
 namespace {
@@ -178,7 +178,7 @@ Scalar lowered(const Expr& body, const std::vector<Var>& vars, const std::vector
     s = let(vars[i], load(ins.back(), {index(0)}), s);
   }
   kernel.body = loop(var("g"), index(1), LoopKind::grid, s);
-  const auto legal = legalize_gpu_types(kernel);
+  const auto legal = passes::legalize_types(kernel, {.words = true});
   EXPECT_TRUE(legal);
   const Kernel result = lower_arithmetic(*legal, exact);
   Stmt inner = as<For>(result.body)->body;
@@ -260,20 +260,20 @@ TEST(LowerArithmetic, RoundedQuotientsAreExact) {
   quotients_off = 0;
 }
 
-TEST(LegalizeGpuTypes, RefusesWhatGpusLack) {
+TEST(LegalizeWords, RefusesWhatGpusLack) {
   const Buffer in = buffer("in", DType::f64, {index(1)}),
                out = buffer("out", DType::i64, {index(1)});
   Kernel kernel;
   kernel.params = {{in, false}, {out, true}};
   kernel.body = loop(var("g"), index(1), LoopKind::grid,
                      store(out, {index(0)}, bitcast(DType::i64, load(in, {index(0)}))));
-  const auto legal = legalize_gpu_types(kernel);
+  const auto legal = passes::legalize_types(kernel, {.words = true});
   ASSERT_FALSE(legal);
   EXPECT_EQ(legal.error().message, "bit cast from f64 to i64");
 }
 
 // Cut from a word, as of constants that share words: each of them, as f32 has it.
-TEST(LegalizeGpuTypes, HalvesOfWordsAreTheirNumbers) {
+TEST(LegalizeWords, HalvesOfWordsAreTheirNumbers) {
   const Var word = var("word", DType::u32);
   for (const DType half : {DType::f16, DType::bf16}) {
     for (int64_t bits = 0; bits < 1 << 16; ++bits) {
@@ -295,7 +295,7 @@ TEST(LegalizeGpuTypes, HalvesOfWordsAreTheirNumbers) {
 }
 
 // Stored in words of which each holds two: rounded to nearest even, denormals, too.
-TEST(LegalizeGpuTypes, NumbersBecomeHalves) {
+TEST(LegalizeWords, NumbersBecomeHalves) {
   const Var x = var("x", DType::f32);
   for (const DType half : {DType::f16, DType::bf16}) {
     const Expr bits = cast(DType::u32, bitcast(DType::u16, cast(half, x)));
@@ -323,7 +323,7 @@ TEST(LegalizeGpuTypes, NumbersBecomeHalves) {
   }
 }
 
-TEST(LegalizeGpuTypes, WideConstantsBoundOrAreRefused) {
+TEST(LegalizeWords, WideConstantsBoundOrAreRefused) {
   const Var x = var("x", DType::i64);
   const Scalar five = Scalar::of_int(DType::i64, 5);
   const Expr most = constant_int(DType::i64, std::numeric_limits<int64_t>::max());
@@ -334,7 +334,7 @@ TEST(LegalizeGpuTypes, WideConstantsBoundOrAreRefused) {
   kernel.params = {{out, true}};
   kernel.body = loop(var("g"), index(1), LoopKind::grid,
                      store(out, {index(0)}, constant_int(DType::i64, int64_t{1} << 40)));
-  const auto legal = legalize_gpu_types(kernel);
+  const auto legal = passes::legalize_types(kernel, {.words = true});
   ASSERT_FALSE(legal);
   EXPECT_EQ(legal.error().message,
             "the constant 1099511627776 does not fit the 32 bits of this target's integers");

@@ -1,9 +1,9 @@
 #include "codegen/text/functions.h"
 
-#include <initializer_list>
 #include <limits>
 
 #include "ir/build.h"
+#include "passes/math_functions.h"
 
 namespace gossamer::codegen::text {
 namespace {
@@ -11,7 +11,6 @@ namespace {
 using namespace ir;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double half_pi = 1.57079632679489662;
 
 // The definitions, for values of so many lanes.
 struct Definitions {
@@ -24,194 +23,13 @@ struct Definitions {
   Expr call(UnaryOp op, const Expr& a) { return unary(op, a); }
   Expr call(BinaryOp op, const Expr& a, const Expr& b) { return binary(op, a, b); }
 
-  // The highest power's coefficient first. Coefficients: Chebyshev fits of this project, rounded to
-  // f32.
-  Expr polynomial(const Expr& x, std::initializer_list<double> coefficients) {
-    Expr sum;
-    for (double k : coefficients) sum = sum ? fma(sum, x, c(k)) : c(k);
-    return sum;
-  }
-
-  // What hardware makes of exp(NaN) differs; infinity stays, too.
-  Expr exp_of(const Expr& x) {
-    return select(x <= double(std::numeric_limits<float>::max()), call(UnaryOp::exp, x), x);
-  }
-
   Expr with_sign_of(const Expr& x, const Expr& size) { return select(x < 0.0, -size, size); }
-
-  // Below 1e-4 the sum 1 + x loses digits of x; the quotient puts them back.
-  Expr log1p(const Expr& x) {
-    const Expr u = x + 1.0, kept = u - 1.0;
-    const Expr exact = kept == 0.0 || u == infinity;
-    return select(exact, select(kept == 0.0, x, u),
-                  call(UnaryOp::log, u) * (x / select(exact, c(1), kept)));
-  }
 
   Expr word(uint32_t value) { return constant_int(u32, value); }
   Expr joined(const Expr& a, const Expr& b) { return call(BinaryOp::bit_or, a, b); }
   Expr masked(const Expr& a, uint32_t mask) { return call(BinaryOp::bit_and, a, word(mask)); }
   Expr left(const Expr& a, const Expr& count) { return call(BinaryOp::shl, a, count); }
   Expr right(const Expr& a, const Expr& count) { return call(BinaryOp::shr, a, count); }
-
-  // x = quadrant pi/2 + rest, |rest| <= pi/4.
-  struct Reduced {
-    Expr quadrant, rest;
-  };
-  // The constant in parts of 8 bits keeps the products exact.
-  Reduced reduced_small(const Expr& x) {
-    const Expr k = call(UnaryOp::round, x * (1 / half_pi));
-    Expr r = x - k * 1.5703125;
-    r = r - k * 0.000484466552734375;
-    r = r - k * -6.4074993133544921875e-7;
-    r = r - k * 9.9209362947050294679e-10;
-    return {cast(i32, k), r};
-  }
-  // For |x| >= 2^16, in integers: x is m 2^e, and of 2/pi only 56 bits matter, those before them
-  // give full turns. Products of the first 40 are exact.
-  Reduced reduced_large(const Expr& x) {
-    const Expr bits = bitcast(u32, x);
-    const Expr m = joined(masked(bits, 0x7fffff), word(0x800000));
-    // Where the bits begin: 9 zeros, then 2/pi.
-    const Expr exponent = masked(right(bits, word(23)), 255);
-    const Expr begin = select(exponent > word(143), exponent - word(143), word(0));
-    const uint32_t stream[] = {0x00517cc1, 0xb727220a, 0x94fe13ab,
-                               0xe8fa9a6e, 0xe06db14a, 0xcc9e21c8};
-    const auto chosen = [&](int next) {
-      const auto at = [&](int k) { return word(stream[k + next]); };
-      return select(begin < word(64), select(begin < word(32), at(0), at(1)),
-                    select(begin < word(96), at(2), at(3)));
-    };
-    const Expr shift = masked(begin, 31), back = word(31) - shift;
-    const auto window = [&](int next) {
-      return joined(left(chosen(next), shift), right(right(chosen(next + 1), word(1)), back));
-    };
-    const Expr first = window(0), second = window(1);
-    const Expr middle = m * right(second, word(24));
-    // Units of 2^-30 quarter turns.
-    const Expr sum = m * first + right(middle, word(8));
-    const Expr tail = cast(f32, masked(middle, 255)) * 0x1p-8 +
-                      cast(f32, m) * (cast(f32, masked(second, 0xffffff)) * 0x1p-32);
-    const Expr quarters = right(sum + word(1 << 29), word(30));
-    const Expr rest = bitcast(i32, sum - left(quarters, word(30)));
-    const Expr r = (cast(f32, rest) + tail) * (half_pi * 0x1p-30);
-    const Expr negative = x < 0.0, q = bitcast(i32, quarters);
-    return {select(negative, -q, q), select(negative, -r, r)};
-  }
-
-  struct Turn {
-    Expr quadrant, sine, cosine;
-  };
-  Turn turn(const Expr& x) {
-    const Expr size = size_bits(x), is_large = size >= word(0x47800000);
-    const Reduced small = reduced_small(x), large = reduced_large(x);
-    const Expr near = select(is_large, large.rest, small.rest);
-    const Expr r = select(size < infinity_bits(), near, nan());
-    const Expr z = r * r;
-    const Expr sine = fma(r * z, polynomial(z, {-0.000195878907, 0.00833274797, -0.166666642}), r);
-    const Expr cosine =
-        fma(z * z, polynomial(z, {2.45479423e-05, -0.00138883025, 0.0416666642}), 1.0 - z * 0.5);
-    return {select(is_large, large.quadrant, small.quadrant), sine, cosine};
-  }
-  Expr bit(const Expr& a, int64_t mask) {
-    return call(BinaryOp::bit_and, a, constant_int(i32, mask)) != 0.0;
-  }
-  Expr wave(const Expr& x, int quarter) {
-    const Turn t = turn(x);
-    const Expr q = t.quadrant + double(quarter);
-    const Expr size = select(bit(q, 1), t.cosine, t.sine);
-    return select(bit(q, 2), -size, size);
-  }
-  Expr tangent(const Expr& x) {
-    const Turn t = turn(x);
-    return select(bit(t.quadrant, 1), -t.cosine / t.sine, t.sine / t.cosine);
-  }
-
-  Expr arctangent(const Expr& x) {
-    const Expr a = call(UnaryOp::abs, x);
-    const Expr inverted = a > 1.0;
-    const Expr t = select(inverted, 1.0 / a, a), z = t * t;
-    const Expr p =
-        fma(t * z,
-            polynomial(z, {-0.00238699722, 0.0135077713, -0.0358715393, 0.0625016913, -0.0865688026,
-                           0.110337645, -0.142785683, 0.199997395, -0.333333313}),
-            t);
-    return with_sign_of(x, select(inverted, half_pi - p, p));
-  }
-
-  struct Arcsine {
-    Expr big;  // |x| > 1/2: `value` is asin(sqrt((1 - |x|) / 2))
-    Expr value;
-  };
-  Arcsine arcsine(const Expr& a) {
-    const Expr big = a > 0.5;
-    const Expr z = select(big, (1.0 - a) * 0.5, a * a);
-    const Expr s = select(big, call(UnaryOp::sqrt, select(z > 0.0, z, c(0))), a);
-    const Expr value = fma(
-        s * z, polynomial(z, {0.0380850248, 0.0265545417, 0.0450013801, 0.0749885514, 0.166666731}),
-        s);
-    return {big, select(a <= 1.0, value, nan())};
-  }
-  Expr asin_of(const Expr& x) {
-    const Arcsine part = arcsine(call(UnaryOp::abs, x));
-    return with_sign_of(x, select(part.big, half_pi - 2.0 * part.value, part.value));
-  }
-  Expr acos_of(const Expr& x) {
-    const Arcsine part = arcsine(call(UnaryOp::abs, x));
-    const Expr twice = 2.0 * part.value;
-    return select(part.big, select(x < 0.0, 2 * half_pi - twice, twice),
-                  half_pi - with_sign_of(x, part.value));
-  }
-
-  // exp(|x|) as a product, so that it overflows only where the result does.
-  Expr sinh_of(const Expr& x) {
-    const Expr a = call(UnaryOp::abs, x), z = x * x;
-    const Expr small = fma(x * z, polynomial(z, {0.000202588853, 0.00833176263, 0.166666761}), x);
-    const Expr h = exp_of(a * 0.5);
-    return select(a < 1.0, small, with_sign_of(x, (h * 0.5) * h - 0.5 / h / h));
-  }
-  Expr cosh_of(const Expr& x) {
-    const Expr h = exp_of(call(UnaryOp::abs, x) * 0.5);
-    return (h * 0.5) * h + 0.5 / h / h;
-  }
-  Expr tanh_of(const Expr& x) {
-    const Expr a = call(UnaryOp::abs, x), z = x * x;
-    const Expr small = fma(
-        x * z,
-        polynomial(z, {-0.00609671418, 0.0209971797, -0.0538509078, 0.133327693, -0.333333284}), x);
-    const Expr e = exp_of(select(a > 10.0, c(10), a) * 2.0);
-    return select(a < 0.625, small, with_sign_of(x, 1.0 - 2.0 / (e + 1.0)));
-  }
-  Expr asinh_of(const Expr& x) {
-    const Expr a = call(UnaryOp::abs, x), big = a > 1e4;
-    const Expr b = select(big, c(1), a), z = b * b;
-    const Expr small = log1p(b + z / (call(UnaryOp::sqrt, z + 1.0) + 1.0));
-    return with_sign_of(x, select(big, call(UnaryOp::log, a) + 0.693147180559945309, small));
-  }
-  Expr acosh_of(const Expr& x) {
-    const Expr big = x > 1e4;
-    const Expr t = select(big, c(1), x - 1.0);
-    const Expr small = log1p(t + call(UnaryOp::sqrt, select(t > 0.0, t * (t + 2.0), c(0))));
-    const Expr value = select(big, call(UnaryOp::log, x) + 0.693147180559945309, small);
-    return select(x >= 1.0, value, nan());
-  }
-  Expr atanh_of(const Expr& x) {
-    const Expr a = call(UnaryOp::abs, x);
-    const Expr inside = a < 1.0;
-    const Expr value = 0.5 * log1p(2.0 * a / select(inside, 1.0 - a, c(1)));
-    return with_sign_of(x, select(inside, value, select(a == 1.0, c(infinity), nan())));
-  }
-
-  Expr erf_of(const Expr& x) {
-    const Expr a = call(UnaryOp::abs, x), z = x * x;
-    const Expr small =
-        x * polynomial(z, {-9.66704465e-06, 0.000112659589, -0.000848408032, 0.00522103161,
-                           -0.0268654302, 0.112837821, -0.376126379, 1.12837923});
-    const Expr b = select(a > 4.0, c(4), a);
-    const Expr tail = exp_of(
-        polynomial(b, {1.6371514e-06, -4.60580413e-05, 0.00059680565, -0.0047595962, 0.0264211353,
-                       -0.110080086, -0.631826043, -1.13023341, 0.00032013806}));
-    return select(a < 1.0, small, with_sign_of(x, 1.0 - tail));
-  }
 
   Expr size_bits(const Expr& x) {
     return call(BinaryOp::bit_and, bitcast(u32, x), constant_int(u32, 0x7fffffff));
@@ -319,38 +137,12 @@ struct Definitions {
 
   Expr body_of(UnaryOp op, const Expr& x) {
     switch (op) {
-      case UnaryOp::sin:
-        return wave(x, 0);
-      case UnaryOp::cos:
-        return wave(x, 1);
-      case UnaryOp::tan:
-        return tangent(x);
-      case UnaryOp::asin:
-        return asin_of(x);
-      case UnaryOp::acos:
-        return acos_of(x);
-      case UnaryOp::atan:
-        return arctangent(x);
-      case UnaryOp::sinh:
-        return sinh_of(x);
-      case UnaryOp::cosh:
-        return cosh_of(x);
-      case UnaryOp::tanh:
-        return tanh_of(x);
-      case UnaryOp::asinh:
-        return asinh_of(x);
-      case UnaryOp::acosh:
-        return acosh_of(x);
-      case UnaryOp::atanh:
-        return atanh_of(x);
-      case UnaryOp::erf:
-        return erf_of(x);
       case UnaryOp::is_nan:
         return is_nan_of(x);
       case UnaryOp::is_inf:
         return is_inf_of(x);
       default:
-        return {};
+        return passes::math::definition(op, x, {.exp_and_log = true, .doubles = false});
     }
   }
 

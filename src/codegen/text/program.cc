@@ -1,11 +1,11 @@
 #include "codegen/text/program.h"
 
-#include "codegen/text/legalize_gpu_types.h"
 #include "codegen/text/lower_arithmetic.h"
 #include "codegen/text/share_expressions.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
+#include "passes/legalize_types.h"
 
 namespace gossamer::codegen::text {
 namespace {
@@ -60,7 +60,8 @@ Stmt drop_fragment_position(const Stmt& s) {
 }  // namespace
 
 Result<Program> raise_program(const Kernel& kernel, bool exact, bool f16, bool clamp) {
-  GS_ASSIGN(const Kernel legal, legalize_gpu_types(kernel, f16));
+  GS_ASSIGN(const Kernel legal,
+            passes::legalize_types(kernel, {.words = true, .stores_halves = f16}));
   Program program;
   GS_ASSIGN(program.placed, place_buffers(legal, clamp));
   // After places: they divide indices. Before sharing: it makes expressions that occur twice.

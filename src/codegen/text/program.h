@@ -18,8 +18,8 @@ struct Program {
 };
 
 // Runs the passes that every shading language needs (types, places, arithmetic), takes the grid and
-// group loops away, and shares expressions in what is left. `exact`: lower_arithmetic.h; `f16`:
-// legalize_gpu_types.h; `clamp`: place_buffers.h.
+// group loops away, and shares expressions in what is left. `exact`: lower_arithmetic.h; `f16`: the
+// device stores it (TypeRules::stores_halves); `clamp`: place_buffers.h.
 Result<Program> raise_program(const ir::Kernel&, bool exact = false, bool f16 = false,
                               bool clamp = false);
 

@@ -1,9 +1,9 @@
-// Codes of small types to f32 or i32 and back, as arithmetic on bits.
+#include "passes/number_codes.h"
+
 #include <bit>
 
 #include "ir/build.h"
 #include "ir/small_float.h"
-#include "passes/lower_small_types.h"
 
 namespace gossamer::passes {
 
@@ -94,23 +94,15 @@ Expr decode_small(DType dtype, const Expr& code) {
 }
 
 Expr encode_small(DType dtype, const Expr& value) {
-  Expr code;
-  if (dtype == DType::f8e8m0) {
-    code = encode_exponent(value);
-  } else if (is_float(dtype)) {
-    code = encode_float(small_float(dtype), value);
-  } else {
-    return trim_small(dtype, value);
-  }
-  return cast(value->type.with_dtype(carrier_of(dtype)), code);
+  if (!is_float(dtype)) return trim_small(dtype, value);
+  return dtype == DType::f8e8m0 ? encode_exponent(value) : encode_float(small_float(dtype), value);
 }
 
 Expr trim_small(DType dtype, const Expr& code) {
   const Expr wide = cast(words(code), code);
   const int unused = 32 - bit_width(dtype);
-  const Expr trimmed = is_signed_int(dtype) ? right(left(wide, unused), unused)
-                                            : bits_and(wide, (int64_t{1} << bit_width(dtype)) - 1);
-  return cast(code->type.with_dtype(carrier_of(dtype)), trimmed);
+  return is_signed_int(dtype) ? right(left(wide, unused), unused)
+                              : bits_and(wide, (int64_t{1} << bit_width(dtype)) - 1);
 }
 
 // To the neighbour in f32 whose last bit is 1, unless the value is exact: rounding that to fewer
@@ -123,6 +115,60 @@ Expr narrowed_to_odd(const Expr& value) {
   const Expr keep =
       Expr(back == value) || bits_and(bits, 1) == word(bits, 1) || unary(UnaryOp::is_nan, value);
   return as_single(select(keep, bits, other));
+}
+
+// The exponents differ by 112; multiplying by 2^112 moves it, and normalises denormals too.
+Expr half_to_single(const Expr& bits, bool flushes) {
+  const Expr h = cast(words(bits), bits);
+  const Expr sign = left(bits_and(h, 0x8000), 16);
+  const Expr magnitude = bits_and(h, 0x7fff);
+  const Expr placed = left(magnitude, 13);
+  const Expr finite =
+      flushes ? select(magnitude < word(h, 0x400), as_word(cast(singles(h), magnitude) * 0x1p-24),
+                       placed + word(h, 112 << 23))
+              : as_word(as_single(placed) * constant(singles(h), 0x1p112));
+  const Expr special = bits_or(placed, word(h, f32_infinity));
+  return as_single(bits_or(select(magnitude >= word(h, 0x7c00), special, finite), sign));
+}
+
+Expr single_to_half(const Expr& value) {
+  const Expr b = as_word(value);
+  const Expr sign = bits_and(right(b, 16), 0x8000);
+  const Expr a = bits_and(b, 0x7fffffff);
+  const Expr odd = bits_and(right(a, 13), 1);
+  const Expr normal = right(a + odd + word(b, 0xfff - (112 << 23)), 13);
+  // Adding 1/2 leaves the bits of a denormal at the end of the sum, rounded.
+  const Expr half = constant(value->type, 0.5);
+  const Expr denormal = as_word(as_single(a) + half) - word(b, 0x3f000000);
+  Expr result = select(a < word(b, 0x38800000), denormal, normal);
+  result = select(a >= word(b, 0x477ff000), word(b, 0x7c00), result);
+  result = select(a > word(b, 0x7f800000), word(b, 0x7e00), result);
+  return bits_or(result, sign);
+}
+
+Expr rounded_to_half(const Expr& value) {
+  const Expr b = as_word(value);
+  const Expr sign = bits_and(b, int64_t{-0x80000000});
+  const Expr a = bits_and(b, 0x7fffffff);
+  const Expr odd = bits_and(right(a, 13), 1);
+  const Expr normal = bits_and(a + odd + word(b, 0xfff), ~int64_t{0x1fff});
+  // The sum's last bit is worth what that of a denormal half is.
+  const Expr half = constant(value->type, 0.5);
+  const Expr denormal = as_word(as_single(a) + half - half);
+  Expr result = select(a < word(b, 0x38800000), denormal, normal);
+  result = select(a >= word(b, 0x477ff000), word(b, 0x7f800000), result);
+  result = select(a > word(b, 0x7f800000), word(b, 0x7fc00000), result);
+  return as_single(bits_or(result, sign));
+}
+
+Expr bfloat_to_single(const Expr& bits) { return as_single(left(cast(words(bits), bits), 16)); }
+
+Expr single_to_bfloat(const Expr& value) {
+  const Expr b = as_word(value);
+  const Expr high = bits_and(right(b, 16), 0xffff);
+  const Expr rounded = bits_and(right(b + bits_and(high, 1) + word(b, 0x7fff), 16), 0xffff);
+  const Expr is_nan = bits_and(b, 0x7fffffff) > word(b, 0x7f800000);
+  return select(is_nan, bits_or(high, word(b, 0x40)), rounded);
 }
 
 }  // namespace gossamer::passes

@@ -1,4 +1,4 @@
-#include "passes/lower_small_types.h"
+#include "passes/number_codes.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 #include "ir/print.h"
 #include "ir/scalar.h"
 #include "ir/small_float.h"
+#include "passes/legalize_types.h"
 
 namespace gossamer::passes {
 namespace {
@@ -119,10 +120,10 @@ TEST(SmallConversions, IntegersWrap) {
 Kernel lowered(const char* text) {
   auto kernel = parse_kernel(text);
   EXPECT_TRUE(kernel) << kernel.error().to_string();
-  return lower_small_types(*kernel);
+  return *legalize_types(*kernel);
 }
 
-TEST(LowerSmallTypes, WhatOnlyMovesStaysACode) {
+TEST(LegalizeSmallTypes, WhatOnlyMovesStaysACode) {
   const Kernel kernel = lowered(R"(
 kernel move(A: f8e5m2[8], C: bool[8], write B: f8e5m2[8]) {
   grid i in 0..8 {
@@ -137,7 +138,7 @@ kernel move(A: f8e5m2[8], C: bool[8], write B: f8e5m2[8]) {
 )");
 }
 
-TEST(LowerSmallTypes, OnlyTheTypesOwnBitsCount) {
+TEST(LegalizeSmallTypes, OnlyTheTypesOwnBitsCount) {
   const Kernel kernel = lowered(R"(
 kernel widen(A: u4[8], write B: i32[8]) {
   grid i in 0..8 {
@@ -152,7 +153,7 @@ kernel widen(A: u4[8], write B: i32[8]) {
 )");
 }
 
-TEST(LowerSmallTypes, KernelsWithoutThemStayAsTheyAre) {
+TEST(LegalizeSmallTypes, KernelsWithoutThemStayAsTheyAre) {
   const char* text =
       "kernel copy(A: f32[8], write B: f32[8]) {\n  grid i in 0..8 {\n    B[i] = A[i]\n  }\n}\n";
   EXPECT_EQ(print(lowered(text)), text);
