@@ -427,8 +427,16 @@ class Legalizer {
       value = bits(half, cast(as_single(value->type), value));
     } else {
       value = cast(value->type.with_dtype(to->dtype), value);
+      if (is_half(half) && to->storage == DType::f32 && !is_own(*to))
+        value = as_stored(half, value);
     }
     return store(to, rewritten(node->indices), value);
+  }
+  // What memory of 16 bits would hold of it.
+  Expr as_stored(DType half, const Expr& value) const {
+    const bool is_exact = as<Load>(value) || bits_of_.contains(value.get());
+    if (is_exact || as_float(value)) return value;
+    return half == DType::f16 ? rounded_to_half(value) : bfloat_to_single(single_to_bfloat(value));
   }
 
   // Their keys are addresses, which their nodes keep from being used again.

@@ -111,6 +111,20 @@ TEST(LegalizeTypes, CopiesMoveBits) {
   EXPECT_EQ(as<Store>(body)->value->kind, NodeKind::Load);
 }
 
+TEST(LegalizeTypes, CopiesOfHalvesStayOnMachinesOfWords) {
+  const Buffer in = buffer("in", DType::f16, {index(64)}),
+               out = buffer("out", DType::f16, {index(64)});
+  const Var g = var("g");
+  const Kernel kernel{
+      "copy",
+      {{in, false}, {out, true}},
+      {},
+      loop(g, index(64), LoopKind::grid, store(out, {Expr(g)}, load(in, {Expr(g)})))};
+  const auto legal = legalize_types(kernel, {.words = true});
+  ASSERT_TRUE(legal);
+  EXPECT_EQ(as<Store>(as<For>(legal->body)->body)->value->kind, NodeKind::Load);
+}
+
 TEST(LegalizeTypes, OtherKernelsStayThemselves) {
   const Buffer in = buffer("in", DType::f32, {index(8)}),
                out = buffer("out", DType::u8, {index(8)});

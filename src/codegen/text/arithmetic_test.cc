@@ -323,6 +323,21 @@ TEST(LegalizeWords, NumbersBecomeHalves) {
   }
 }
 
+// One answer, whether memory has 16 bits for a float or 32.
+TEST(LegalizeWords, HalvesAreRoundedWhereTheyAreStored) {
+  for (const DType half : {DType::f16, DType::bf16}) {
+    const Var x = var("x", half), y = var("y", half);
+    const auto number = [&](double v) { return Scalar::of_float(half, round_to(half, v)); };
+    for (const double a : {1.0, -3.1415, 1e-7, 6e4, 1e-5, 0.0}) {
+      for (const double b : {1.0009765625, 7e4, -2e-7, 0.1, 3e-8}) {
+        const Scalar p = number(a), q = number(b);
+        EXPECT_EQ(lowered(x + y, {x, y}, {p, q}).f, apply(BinaryOp::add, p, q).f)
+            << name_of(half) << " " << a << " + " << b;
+      }
+    }
+  }
+}
+
 TEST(LegalizeWords, WideConstantsBoundOrAreRefused) {
   const Var x = var("x", DType::i64);
   const Scalar five = Scalar::of_int(DType::i64, 5);
