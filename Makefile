@@ -56,7 +56,7 @@ bench-pack: build ## one folder that measures on any machine with a Chromium and
 	@$(RUN) tools/setup/setup.sh --bench && bench/before.sh >/dev/null && node bench/pack.mjs $(ARGS)
 
 conformance: build ## all cases of the shared test data and the onnx package on every target, into docs/conformance.md
-	@$(RUN) node tests/conformance/run.mjs && node tests/cases/suite.mjs --all --corpus catalog,graphs,models,zoo
+	@$(RUN) node tests/conformance/run.mjs && node tests/cases/suite.mjs --all --corpus catalog,graphs,models,open,zoo
 	@$(RUN) node tests/cases/suite.mjs --all --corpus conformance "webgpu native" "webgl native" "wasm native" "opengl es31" "cpu avx2" "cpu sse"
 	@$(RUN) node tests/space/suite.mjs --seeds 4 && node tests/packages/suite.mjs --all && node tests/transformersjs/suite.mjs --all && node tests/npm/suite.mjs --all && node tests/python/suite.mjs --all
 

@@ -2,7 +2,7 @@
 // is listed must not. `make conformance` (run.mjs) runs all of them.
 import {allCases, excused, foldersOf, packageSuite, presentSuites, readList, sample, suiteOf, suites, twinOf} from './conformance.mjs';
 
-/** The cases of a configuration that runs on drivers in software, which compile each kernel for seconds. */
+// Drivers in software compile each kernel for seconds.
 const few = 30;
 const software = new Set(['opencl', 'opengl', 'opengl es31', 'webgpu native', 'webgl native', 'cpu avx2', 'cpu sse']);
 // A case that does not end would cost its whole time limit on each target at every make test.
@@ -10,6 +10,9 @@ const endless = /^does not end/;
 
 /** `count` of them, spread evenly. */
 const spread = (names, count) => (names.length <= count ? names : Array.from({length: count}, (_, at) => names[Math.floor((at * names.length) / count)]));
+
+/** What `make test` runs of `names` on a configuration: a few where the driver is software, else all. */
+export const shareOf = (names, configuration) => (software.has(configuration) ? spread(names, few) : names);
 
 let found; // of all configurations of a run
 
@@ -35,7 +38,7 @@ export async function planFor(configuration, {all, tally}) {
   const possible = (all ? cases.map(({name}) => name) : sample(cases)).filter((name) => !endless.test(excused(list, name, target) ?? ''));
   return {
     folders: foldersOf(present),
-    names: !all && software.has(configuration) ? spread(possible, few) : possible,
+    names: all ? possible : shareOf(possible, configuration),
     judge({name, status, message}) {
       const reason = excused(list, name, target);
       if (status === 'pass') return reason && 'passes: take it off tests/conformance/known.tsv';

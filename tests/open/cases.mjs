@@ -3,6 +3,7 @@
 import {readFileSync} from 'node:fs';
 import path from 'node:path';
 import {Graph, product, random} from '../../bench/models/graph.mjs';
+import {shareOf} from '../conformance/share.mjs';
 import {interpreterKey, writeCase} from '../models/write_case.mjs';
 import {once} from '../once.mjs';
 import {SEQUENCES} from './sequences.mjs';
@@ -214,14 +215,15 @@ const build = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build');
 const decidesRank = (name) => name.includes('/squeezed/');
 
 /** tests/cases/suite.mjs has the contract. */
-export function planFor(configuration) {
+export function planFor(configuration, {all}) {
   if (!['cpu', 'wasm', 'webgpu', 'webgl', 'opencl', 'opengl', 'cpu avx2'].includes(configuration)) return undefined;
   const gossamer = path.join(build, 'gossamer');
   const key = interpreterKey(build, [], `${readFileSync(import.meta.filename)}`, `${readFileSync(path.join(import.meta.dirname, 'sequences.mjs'))}`);
   const folder = once(path.join(build, 'open_dimensions'), key, (part) => write(part, gossamer));
+  const names = Object.entries(MODELS).flatMap(([name, {runs}]) => runs.map((_, run) => `open_dimensions/${name}/test_data_set_${run}`));
   return {
     folders: [folder],
-    names: Object.entries(MODELS).flatMap(([name, {runs}]) => runs.map((_, run) => `open_dimensions/${name}/test_data_set_${run}`)),
+    names: all ? names : shareOf(names, configuration),
     // A verdict with fixed shapes would say nothing of open ones.
     judge: ({name, status, message, known}) => (status !== 'pass' ? message || status : known && !decidesRank(name) ? `only with ${known} known` : ''),
   };

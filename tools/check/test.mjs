@@ -77,8 +77,10 @@ function chosenJobs() {
   return [...jobs, ...withoutShared([...programs(build), ...suites({smoke: true}), ...workspaces()])];
 }
 
+// A clone that has run nothing knows the long ones, so that none of them is left for the end.
+const usual = JSON.parse(readFileSync(path.join(import.meta.dirname, 'usual_times.json'), 'utf8'));
 const times = existsSync(timesFile) ? JSON.parse(readFileSync(timesFile, 'utf8')) : {};
-const jobs = longestFirst(chosenJobs(), times).filter(({name}) => name.includes(options.only ?? ''));
+const jobs = longestFirst(chosenJobs(), {...usual, ...times}).filter(({name}) => name.includes(options.only ?? ''));
 if (options.list) {
   for (const {name, alone} of jobs) console.log(`${times[name]?.toFixed(1) ?? '-'}\t${name}${alone ? ' (alone)' : ''}`);
   process.exit(0);
