@@ -10,38 +10,13 @@
 #include "ir/rewrite.h"
 #include "ir/scalar.h"
 #include "ir/small_float.h"
+#include "passes/conversions.h"
 #include "passes/number_codes.h"
 
 namespace gossamer::passes {
 namespace {
 
 using namespace ir;
-
-bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
-Type as_single(Type type) { return type.with_dtype(DType::f32); }
-// What a small type's arithmetic is done in.
-DType wide(DType small) { return is_float(small) ? DType::f32 : DType::i32; }
-
-bool fits(DType from, DType to) {
-  if (from == to) return true;
-  if (!is_int(from) || from == DType::index) return false;
-  const int have = byte_size(from), want = byte_size(to);
-  return is_unsigned_int(from) ? have < want || (have == want && is_unsigned_int(to))
-                               : is_signed_int(to) && have <= want;
-}
-
-// Whether a value cut from a word has the range of a narrow type already.
-bool is_cut_to(const Expr& value, DType narrow) {
-  const auto* cut = as<Binary>(value);
-  const int bits = 8 * byte_size(narrow);
-  if (!cut) return false;
-  const auto* splat = as<Broadcast>(cut->b);
-  const auto by = as_int(splat ? splat->a : cut->b);
-  if (!by) return false;
-  return is_unsigned_int(narrow)
-             ? cut->op == BinaryOp::bit_and && *by >= 0 && *by < int64_t{1} << bits
-             : cut->op == BinaryOp::shr && *by >= 32 - bits && cut->type.dtype == DType::i32;
-}
 
 // The number of 32 bits nearest to a constant of 64.
 int64_t nearest_word(const IntImm& imm) {
@@ -69,7 +44,7 @@ bool leaves_range(BinaryOp op) {
 
 class Legalizer {
  public:
-  explicit Legalizer(const TypeRules& rules) : rules_(rules) {
+  explicit Legalizer(const TypeRules& rules) : rules_(rules), conversions_(rules) {
     rewriter_.expr_before = [this](const Expr& e) { return legal(e); };
     rewriter_.stmt_before = [this](const Stmt& s) { return legal(s); };
   }
@@ -83,25 +58,9 @@ class Legalizer {
   }
 
  private:
-  // --- Types
-  DType computed(DType dtype) const { return rules_.of(dtype).computed; }
   Type computed(Type type) const { return rules_.computed(type); }
-  bool changes(DType dtype) const { return computed(dtype) != dtype; }
+  bool changes(DType dtype) const { return conversions_.changes(dtype); }
   bool changes(const Expr& e) const { return changes(e->type.dtype); }
-  // An integer in a wider word, in whose range operations keep it.
-  bool is_narrow(DType dtype) const {
-    return rules_.words && is_int(dtype) && dtype != DType::index && byte_size(dtype) < 4;
-  }
-  Expr wrapped(DType narrow, const Expr& value) const {
-    if (!is_narrow(narrow)) return value;
-    const Type type = value->type;
-    const int bits = 8 * byte_size(narrow);
-    if (is_unsigned_int(narrow)) {
-      return binary(BinaryOp::bit_and, value, constant_int(type, (1 << bits) - 1));
-    }
-    const Expr count = constant_int(type, 32 - bits);
-    return binary(BinaryOp::shr, binary(BinaryOp::shl, value, count), count);
-  }
 
   Expr refused(std::string message, Type type) {
     if (!error_) error_ = Diagnostic{{}, std::move(message), "run this model on cpu or wasm"};
@@ -143,49 +102,12 @@ class Legalizer {
     made->buffer = from;
     made->indices = rewritten(node.indices);
     const DType value = node.type.dtype;
-    if (is_small(value)) return trimmed(value, Expr(made), node.buffer->scope == Scope::global);
-    if (!holds_bits(*node.buffer)) return cast(computed(node.type), Expr(made));
-    return cast(computed(node.type), number(node.buffer->storage, Expr(made)));
-  }
-
-  // --- 16-bit floats: numbers and their bits
-  Expr number(DType half, const Expr& bits) {
-    Expr value = bfloat_or_half(half, bits);
-    bits_of_.emplace(value.get(), Origin{value, bits, half});
-    return value;
-  }
-  Expr bfloat_or_half(DType half, const Expr& bits) const {
-    if (half == DType::bf16) return bfloat_to_single(bits);
-    if (!rules_.converts_halves) return half_to_single(bits, rules_.words);
-    return cast(as_single(bits->type), bitcast(bits->type.with_dtype(half), bits));
-  }
-  // The bits that `value` was made of, where it was; else its encoding.
-  Expr bits(DType half, const Expr& value) {
-    auto found = bits_of_.find(value.get());
-    if (found != bits_of_.end() && found->second.half == half) return found->second.bits;
-    const Type type = value->type.with_dtype(computed(DType::u16));
-    if (half == DType::bf16) return cast(type, single_to_bfloat(value));
-    if (!rules_.converts_halves) return cast(type, single_to_half(value));
-    return bitcast(type, cast(value->type.with_dtype(half), value));
-  }
-  Expr rounded(DType half, const Expr& value) {
-    if (rules_.words) return value;  // where it is stored, if at all
-    const Expr made = number(half, bits(half, value));
-    // A float that is only rounded need not pass through the bits of a half.
-    if (half == DType::f16 && !rules_.converts_halves && !bits_of_.contains(value.get()))
-      rounded_.emplace(made.get(), Rounding{made, rounded_to_half(value)});
-    return made;
-  }
-
-  // --- Small types: codes
-  Expr code(DType small, const Expr& value) const {
-    return cast(computed(value->type.with_dtype(small)), encode_small(small, value));
-  }
-  // Of codes that came from elsewhere only the type's own bits count.
-  Expr trimmed(DType small, const Expr& code, bool from_elsewhere) const {
-    const Expr held = cast(computed(code->type.with_dtype(small)), code);
-    if (bit_width(small) == 8 || !from_elsewhere) return held;
-    return cast(held->type, trim_small(small, held));
+    if (is_small(value) && node.buffer->scope == Scope::global)
+      return conversions_.trimmed(value, Expr(made));
+    const Expr loaded = holds_bits(*node.buffer)
+                            ? conversions_.number(node.buffer->storage, Expr(made))
+                            : Expr(made);
+    return cast(computed(node.type), loaded);
   }
 
   // --- Expressions
@@ -196,8 +118,8 @@ class Legalizer {
   }
   // What arithmetic gives, as a value of its type.
   Expr result(DType dtype, const Expr& made, bool leaves) const {
-    if (is_small(dtype)) return code(dtype, made);
-    return leaves ? wrapped(dtype, made) : made;
+    if (is_small(dtype)) return conversions_.code(dtype, made);
+    return leaves ? conversions_.wrapped(dtype, made) : made;
   }
 
   Expr rewritten(const Expr& e) {
@@ -342,42 +264,7 @@ class Legalizer {
       // Of an index that unrolling made a constant.
       return rules_.words ? cast(node.type, rewritten(node.a)) : Expr();
     }
-    const Expr a = value(node.a);
-    const Type target = computed(node.type);
-    if (is_small(to)) return code(to, number_of_small(to, from, a));
-    if (is_small(from)) {
-      if (to == DType::boolean) return a != 0;
-      return legal_cast(wide(from), to, a, a);
-    }
-    if (is_half(to)) return rounded(to, cast(as_single(target), a));
-    if (rules_.words) return legal_cast(from, to, a, node.a);
-    // Casts of what has become f32 may have become nothing.
-    if (a->type != target) return cast(target, a);
-    const auto found = rounded_.find(a.get());
-    return found == rounded_.end() ? a : found->second.rounded;
-  }
-  // `a` of type `from` as `to`; `old` is what it was.
-  Expr legal_cast(DType from, DType to, const Expr& a, const Expr& old) {
-    if (is_half(to)) return rounded(to, cast(as_single(a->type), a));
-    const Expr made = cast(computed(a->type.with_dtype(to)), a);
-    if (!is_narrow(to) || from == DType::boolean) return made;
-    if (!is_float(from)) return fits(from, to) || is_cut_to(old, to) ? made : wrapped(to, made);
-    const int bits = 8 * byte_size(to) - (is_signed_int(to) ? 1 : 0);
-    const int64_t high = (int64_t{1} << bits) - 1, low = is_signed_int(to) ? -high - 1 : 0;
-    return min(max(made, constant_int(made->type, low)), constant_int(made->type, high));
-  }
-  // What is rounded to a small type: of f32 or i32.
-  Expr number_of_small(DType small, DType from, Expr a) const {
-    const Type single = as_single(a->type), word = a->type.with_dtype(DType::i32);
-    if (is_float(small)) {
-      if (a->type.dtype == DType::f64 && small != DType::f8e8m0) a = narrowed_to_odd(a);
-      return cast(single, a);
-    }
-    if (is_float(from)) {
-      a = min(max(cast(word, a), cast(word, lowest(Type(small, word.lanes)))),
-              cast(word, highest(Type(small, word.lanes))));
-    }
-    return cast(word, a);
+    return conversions_.converted(from, to, value(node.a), node.a);
   }
 
   Expr legal(const Bitcast& node) {
@@ -385,23 +272,25 @@ class Legalizer {
     const DType from = carrier_of(node.a->type.dtype), to = carrier_of(node.type.dtype);
     const Expr a = rewritten(node.a);
     const Expr made = same_bits(from, to, a, node);
-    return is_small(node.type.dtype) ? trimmed(node.type.dtype, made, true) : made;
+    return is_small(node.type.dtype) ? conversions_.trimmed(node.type.dtype, made) : made;
   }
   Expr same_bits(DType from, DType to, const Expr& a, const Bitcast& node) {
     const Type type = computed(node.type.with_dtype(to));
     const bool same_lanes = node.a->type.lanes == node.type.lanes;
     if (same_lanes && is_half(to) && byte_size(from) == 2) {
-      return number(to, rules_.words ? a : bitcast(node.type.with_dtype(DType::u16), a));
+      return conversions_.number(to,
+                                 rules_.words ? a : bitcast(node.type.with_dtype(DType::u16), a));
     }
     if (same_lanes && is_half(from) && byte_size(to) == 2) {
-      const Expr word = bits(from, a);
+      const Expr word = conversions_.bits(from, a);
       return rules_.words ? cast(type, word) : bitcast(type, word);
     }
     if (!rules_.words) return bitcast(type, a);
     if (same_lanes && byte_size(from) == 4) return bitcast(type, a);
     // A boolean is the byte 0 or 1.
     auto is_integral = [](DType t) { return is_int(t) || t == DType::boolean; };
-    if (same_lanes && is_integral(from) && is_integral(to)) return wrapped(to, cast(type, a));
+    if (same_lanes && is_integral(from) && is_integral(to))
+      return conversions_.wrapped(to, cast(type, a));
     return refused(cat("bit cast from ", to_string(node.a->type), " to ", to_string(node.type)),
                    type);
   }
@@ -424,36 +313,22 @@ class Legalizer {
     Expr value = rewritten(node->value);
     const DType half = node->buffer->storage;
     if (holds_bits(*node->buffer)) {
-      value = bits(half, cast(as_single(value->type), value));
+      value = conversions_.bits(half, cast(value->type.with_dtype(DType::f32), value));
     } else {
       value = cast(value->type.with_dtype(to->dtype), value);
       if (is_half(half) && to->storage == DType::f32 && !is_own(*to))
-        value = as_stored(half, value);
+        value = conversions_.as_stored(half, value);
     }
     return store(to, rewritten(node->indices), value);
   }
-  // What memory of 16 bits would hold of it.
-  Expr as_stored(DType half, const Expr& value) const {
-    const bool is_exact = as<Load>(value) || bits_of_.contains(value.get());
-    if (is_exact || as_float(value)) return value;
-    return half == DType::f16 ? rounded_to_half(value) : bfloat_to_single(single_to_bfloat(value));
-  }
 
-  // Their keys are addresses, which their nodes keep from being used again.
-  struct Origin {
-    Expr value, bits;
-    DType half;
-  };
-  struct Rounding {
-    Expr number, rounded;
-  };
   const TypeRules rules_;
+  Conversions conversions_;
   std::optional<Diagnostic> error_;
   Rewriter rewriter_;
   std::unordered_map<const BufferNode*, Buffer> buffers_;
   std::unordered_map<const VarNode*, Var> vars_;
-  std::unordered_map<const ExprNode*, Origin> bits_of_;
-  std::unordered_map<const ExprNode*, Rounding> rounded_;
+  // The key is kept alive beside its replacement, so that no address is used twice.
   std::unordered_map<const ExprNode*, std::pair<Expr, Expr>> memo_;
 };
 
