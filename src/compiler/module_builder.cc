@@ -11,6 +11,7 @@
 #include "schedule/access.h"
 #include "schedule/default_schedule.h"
 #include "schedule/group_stages.h"
+#include "schedule/tiling.h"
 
 namespace gossamer::compiler {
 namespace {
@@ -168,7 +169,8 @@ std::vector<ModuleBuilder::ForRows> ModuleBuilder::kernels_by_rows(
   const auto points = [&](auto tiling_for) {
     const auto point = [&](const schedule::Capabilities& caps) {
       const auto tiling = tiling_for(last, caps);
-      return tiling ? std::optional<schedule::Point>(*tiling) : std::nullopt;
+      return tiling ? std::optional(schedule::Point{schedule::list_of(last, *tiling)})
+                    : std::nullopt;
     };
     return ForRows{point(caps_), others ? point(*others) : std::nullopt, {}};
   };

@@ -71,26 +71,34 @@ TEST(PassedKernels, PackagesAreTheSame) {
   }
 }
 
-// A legal point of the kernel other than its default one; others at other times, if there are.
+// A legal point of the kernel other than its default one, and others at other times, if there are.
 schedule::Point another_point(const KernelReport& kernel, int time) {
   const schedule::Point start = default_point(*kernel.group, kernel.capabilities);
   std::vector<schedule::Point> points;
-  const auto vary = [&](std::string_view field, std::initializer_list<int64_t> values) {
-    for (const int64_t value : values) {
+  const auto vary = [&](const std::vector<schedule::Place>& places,
+                        std::initializer_list<const char*> values) {
+    for (const char* value : values) {
       schedule::Point point = start;
-      set_field(point, field, value);
+      for (const schedule::Place& place : places) set_argument(point, place, value);
       if (to_string(point) != to_string(start) &&
           schedule_at(*kernel.group, kernel.capabilities, point))
         points.push_back(std::move(point));
     }
   };
-  if (std::holds_alternative<schedule::Tiling>(start)) {
-    vary("group_size", {32, 128});
-    vary("chunk", {1, 256});
-    vary("rows", {1, 2});
+  std::vector<schedule::Place> unrolled, chunks;
+  for (size_t at = 0; at < start[0].calls.size(); ++at) {
+    const schedule::Call& call = start[0].calls[at];
+    if (call.word == "unroll" && limit_of(call)) unrolled.push_back({0, at, *limit_of(call)});
+    if (call.word == "fuse" && start[0].pattern == "map") chunks.push_back({0, at, 1});
   }
-  vary("unroll", {1, 2, 8});
-  return points.at(static_cast<size_t>(time) % points.size());
+  if (start[0].pattern != "rows") {
+    vary(places_of(start, "invocation"), {"32", "128"});
+    vary(chunks, {"", "256"});
+    vary(places_of(start, "row"), {"1", "2"});
+  }
+  vary(unrolled, {"1", "2", "8"});
+  vary(places_of(start, "lane"), {"1"});
+  return points.empty() ? start : points[static_cast<size_t>(time) % points.size()];
 }
 
 // Of what a compilation left, one at other points makes what it makes of the model.

@@ -1,37 +1,14 @@
-// Choices as data: points of a group's search space, as text, and records of good ones.
+// What points belong to: kernels by their text, machines by their class, and who knows points.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
-#include "base/result.h"
 #include "schedule/default_schedule.h"
-#include "schedule/row_schedule.h"
-#include "schedule/tiling.h"
 
 namespace gossamer::schedule {
-
-// A group over rows has a RowTiling, any other the Tiling of its last stage.
-using Point = std::variant<Tiling, RowTiling>;
-
-// "contraction vector_axis=1 lanes=4 rows=6": the fields that are not as they start. Reads back.
-std::string to_string(const Point& point);
-// Errors: an unknown pattern or field, a value that is no number.
-Result<Point> parse_point(std::string_view text);
-
-// A field by its name. `point` must have it.
-int64_t field_of(const Point& point, std::string_view name);
-void set_field(Point& point, std::string_view name, int64_t value);
-
-// What the compiler chooses where nothing is recorded.
-Point default_point(const Group& group, const Capabilities& capabilities);
-
-// The group's kernel at a point; an error where a primitive or a limit refuses it.
-Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,
-                                   const Point& point);
 
 // A group as text, without names: how its buffers lie, and its stages.
 struct GroupText {

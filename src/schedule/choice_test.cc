@@ -16,35 +16,77 @@ std::string read_back(std::string_view text) {
 
 TEST(Choice, WhatIsNoPoint) {
   EXPECT_EQ(read_back(""), "a point begins with its pattern");
-  EXPECT_EQ(read_back("tile rows=4"),
-            "there is no pattern \"tile\" (there are map, reduce, window, contraction, scan, "
-            "scatter and rows)");
-  EXPECT_EQ(read_back("rows lanes=4"), "a point of rows has no field \"lanes\"");
-  EXPECT_EQ(read_back("contraction rows=many"), "\"many\" is no value of rows");
-  EXPECT_EQ(read_back("contraction rows"), "\"\" is no value of rows");
+  EXPECT_EQ(read_back("contraction rows=4"),
+            "\"contraction rows=4\" is not the name of a pattern (a point is a list: \"map: "
+            "fuse(..) -> item; bind(item, grid)\")");
+  EXPECT_EQ(read_back("map: tile"), "tile: a step is a primitive with its loops in parentheses");
+  EXPECT_EQ(read_back("rows: tile( i0,4 )->a ,b; reorder()|rows"),
+            "rows: tile(i0, 4) -> a, b; reorder() | rows");
+}
+
+std::string refused(const Group& group, const Capabilities& caps, std::string_view text) {
+  const auto point = parse_point(text);
+  if (!point) return point.error().to_string();
+  const auto made = schedule_at(group, caps, *point);
+  return made ? "" : made.error().to_string();
 }
 
 // Whatever a file says, the compiler goes on with the default point.
 TEST(Choice, PointsThatTheStageDoesNotHave) {
   const Group group = single_group(product());
-  for (const char* text :
-       {"map", "rows", "contraction vector_axis=7 lanes=4", "contraction row_axis=-1 rows=4",
-        "contraction vector_axis=1 lanes=3", "contraction rows=1000000 row_axis=0",
-        "contraction reduce_axis=4", "contraction vector_axis=1 lanes=4 vectors=64",
-        "contraction joined_axis=1 row_axis=0", "contraction group_size=64",
-        "contraction vector_axis=0 row_axis=0 rows=2 lanes=4",
-        "contraction reduce_block=5 partial=1", "contraction group_rows=8 group_vectors=8",
-        "contraction group_rows=100000 group_vectors=100000 vector_axis=1 reduce_axis=0",
-        "contraction vector_axis=1 reduce_axis=0 parts=4 row_axis=7", "scan", "scatter",
-        "contraction vector_axis=1 reduce_axis=3 parts=4"}) {
-    const auto point = parse_point(text);
-    ASSERT_TRUE(point) << text;
-    for (TargetKind target : {TargetKind::cpu, TargetKind::wasm, TargetKind::webgpu}) {
-      // It must not end the process; most are refused.
-      const auto made = schedule_at(group, capabilities_of(target), *point);
-      if (std::string_view(text) == "map") EXPECT_FALSE(made);
-    }
-  }
+  const std::pair<const char*, const char*> wrong[]{
+      {"map", "a stage of pattern contraction has no point of map"},
+      {"rows", "a stage of pattern contraction has no point of rows"},
+      {"contraction | contraction", "2 schedules for a group that takes 1"},
+      {"contraction: tile(i7, 4) -> i7.tile, lane",
+       "tile(i7, 4) -> i7.tile, lane: there is no loop \"i7\" (there are i0, i1, k0)"},
+      {"contraction: tile(i1, 4) -> lane", "tile(i1, 4) -> lane: it becomes 2 loops, named by 1"},
+      {"contraction: tile(i0.i7, 4) -> i7.tile, row",
+       "tile(i0.i7, 4) -> i7.tile, row: there is no loop \"i0.i7\" (there are i0, i1, k0)"},
+      {"contraction: split(i1, 9000000000, guard)",
+       "split(i1, 9000000000, guard): factors make at most 1073741824"},
+      {"contraction: split(i1, 100000, 100000, guard)",
+       "split(i1, 100000, 100000, guard): factors make at most 1073741824"},
+      {"contraction: reorder(i1)",
+       "reorder(i1): the order has each loop of the reduction once (k.. are all others)"},
+      {"contraction: unroll(k.., 1000)", "unroll(k.., 1000): 1000 is not between 1 and 64"},
+      {"contraction: split(k0, 100, guard) -> a, b; unroll(b)",
+       "unroll(b): 100 is not between 1 and 64"},
+      {"contraction: split(i1, 2) -> a, b; vectorize(b)",
+       "vectorize(b): vectors have 4 lanes, not 2"},
+      {"contraction: unit() -> item; bind(item, grid)",
+       "schedule of \"sum\": the stage has no accumulators"},
+  };
+  for (const auto& [text, error] : wrong) EXPECT_EQ(refused(group, wasm, text), error);
+  EXPECT_EQ(refused(group, capabilities_of(TargetKind::webgpu),
+                    "contraction: reorder(k..); accumulate(k..); fuse(..) -> item; split(item, "
+                    "1000, guard) -> item, t; bind(t, group)"),
+            "bind(t, group): cannot bind t to group: a workgroup of webgpu has at most 256 "
+            "invocations");
+}
+
+// Words whose result depends on the extents: one list for kernels of several sizes.
+TEST(Choice, OneListForSeveralSizes) {
+  const std::string text =
+      "contraction: tile(i0, 4) -> i0.tile, row; split(k0, 8, guard) -> k0.block, k0; "
+      "reorder(k.., k0, row); accumulate(k..); peel(k0.block); unroll(k.., 4); unroll(row); "
+      "fuse(..) -> item; bind(item, grid)";
+  const auto trace = [&](Expr m, Expr k) {
+    const auto made = schedule_at(single_group(product(std::move(m), std::move(k), index(3))), wasm,
+                                  *parse_point(text));
+    return made ? to_string(made->schedules) : made.error().to_string();
+  };
+  const std::string walk = "reorder(j, k.block, k, row); accumulate(k.block); ",
+                    launch = "unroll(row); fuse(i.tile, j) -> item; bind(item, grid)";
+  EXPECT_EQ(trace(index(8), index(16)),
+            "contraction: split(i, 4) -> i.tile, row; split(k, 8) -> k.block, k; " + walk +
+                "split(k, 4); unroll(k.inner); " + launch);
+  EXPECT_EQ(trace(index(6), index(18)),
+            "contraction: split(i, 4, shift) -> i.tile, row; split(k, 8, guard) -> k.block, k; " +
+                walk + "peel(k.block) -> k'; unroll(k'); split(k, 4); unroll(k.inner); " + launch);
+  EXPECT_EQ(trace(ir::var("m"), index(16)),
+            "contraction: split(i, 4, clamp) -> i.tile, row; split(k, 8) -> k.block, k; " + walk +
+                "split(k, 4); unroll(k.inner); " + launch);
 }
 
 TEST(Choice, KeysAreOfWhatIsComputed) {

@@ -1,18 +1,15 @@
-// Default schedules: one per access pattern, never per operator.
+// Default points, and kernels of groups at any point.
 #pragma once
 
 #include "base/result.h"
 #include "schedule/group.h"
-#include "schedule/row_schedule.h"
+#include "schedule/list.h"
 #include "schedule/schedule.h"
-#include "schedule/tiling.h"
 
 namespace gossamer::schedule {
 
-// The pattern's schedule of a stage, whose buffers have their layouts, at a point of its search
-// space. An error where a primitive refuses the point.
-Result<Schedule> schedule_with(const ops::Stage& stage, const Capabilities& capabilities,
-                               const Tiling& tiling);
+// What the compiler chooses where nothing is recorded.
+Point default_point(const Group& group, const Capabilities& capabilities);
 
 // One schedule for stages with the same points, one a stage for those over the same rows.
 struct ScheduledGroup {
@@ -21,13 +18,11 @@ struct ScheduledGroup {
 
   int group_size() const { return schedules.back().group_size(); }
 };
+// The group's kernel at a point; an error where a primitive or a limit refuses it.
+Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,
+                                   const Point& point);
 // At the default point, or, where a limit refuses tiles in group memory, at the one without them.
 ScheduledGroup schedule_default(const Group& group, const Capabilities& capabilities);
-// At a point of the space of its last stage, or, where the group is over rows, of the rows.
-Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,
-                                   const Tiling& tiling);
-Result<ScheduledGroup> schedule_at(const Group& group, const Capabilities& capabilities,
-                                   const RowTiling& tiling);
 
 // Of a stage in a launch of its own.
 Schedule default_schedule(const ops::Stage& stage, const Capabilities& capabilities);

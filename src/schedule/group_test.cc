@@ -352,9 +352,9 @@ TEST(Groups, LaunchesMustBeOne) {
   const Group group = only_group(rows.program(), rows.c, with_hardware());
   const RowTiling one{.column_lanes = 4, .threads = 16, .group_rows = 2},
       other{.column_lanes = 4, .threads = 8, .group_rows = 4};
-  std::vector<Schedule> schedules{*schedule_rows(group.members[0], with_hardware(), one),
-                                  *schedule_rows(group.members[1], with_hardware(), other)};
-  const auto kernel = lower(group, schedules);
+  const Point point{list_of(group.members[0], with_hardware(), one),
+                    list_of(group.members[1], with_hardware(), other)};
+  const auto kernel = schedule_at(group, with_hardware(), point);
   ASSERT_FALSE(kernel);
   EXPECT_EQ(kernel.error().to_string(),
             "schedule of \"sum\": its launch is not that of \"quotient\"");

@@ -13,8 +13,8 @@ Group product_of(int64_t m, int64_t k, int64_t n) {
   return single_group(product(index(m), index(k), index(n)));
 }
 
-constexpr const char* some_point = "contraction vector_axis=1 lanes=4 row_axis=0 rows=2";
-constexpr const char* other_point = "contraction vector_axis=1 lanes=4 row_axis=0 rows=3";
+constexpr const char* some_point = "contraction: tile(i0, 2) -> i0.tile, row";
+constexpr const char* other_point = "contraction: tile(i0, 3) -> i0.tile, row";
 
 Records::Record record_of(const Group& group, const char* point, std::string name) {
   std::optional<Point> parsed;
@@ -35,8 +35,8 @@ using Texts = std::vector<std::string>;
 
 TEST(Records, ByKeyAndClass) {
   Records records;
-  records.add("a", "wasm", *parse_point("map lanes=4"));
-  records.add("a", "wasm", *parse_point("map lanes=1"));
+  records.add("a", "wasm", *parse_point("map: tile(i0, 4) -> i0.tile, lane"));
+  records.add("a", "wasm", *parse_point("map"));
   EXPECT_EQ(to_string(*records.find("a", "wasm")), "map");
   EXPECT_EQ(records.find("a", "cpu"), nullptr);
   EXPECT_EQ(records.find("b", "wasm"), nullptr);

@@ -9,7 +9,6 @@
 #include "ir/rewrite.h"
 #include "schedule/access.h"
 #include "schedule/costs.h"
-#include "schedule/default_points.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -20,6 +19,8 @@ using ops::Stage;
 const std::vector<ir::Var>& column_vars(const Stage& stage) {
   return stage.kind == ops::StageKind::reduce ? stage.reduce_axes : stage.axes;
 }
+
+bool is_reduction(const Member& member) { return member.stage.kind == ops::StageKind::reduce; }
 
 // An axis that a row is walked along.
 struct Column {
@@ -68,153 +69,62 @@ int64_t count_rows(const Member& member, int64_t unknown = 0) {
   return count;
 }
 
-class Rows {
- public:
-  Rows(const Member& member, const Capabilities& capabilities, const RowTiling& tiling)
-      : member_(member), t_(tiling), s_(member.stage, capabilities, "rows") {}
+// Long reductions have several accumulators, which do not wait for each other.
+int64_t lanes_of(const Member& member, const Capabilities& caps, const RowTiling& t,
+                 int64_t extent) {
+  constexpr int64_t accumulators = 4;
+  const int64_t more = t.column_lanes * accumulators;
+  return is_reduction(member) && t.threads == 1 && caps.group_size == 1 && extent >= 16 * more
+             ? more
+             : t.column_lanes;
+}
 
-  Result<Schedule> run() {
-    GS_TRY(split_axes());
-    GS_TRY(split_columns());
-    Loops order = grid_;
-    if (thread_) order.push_back(*thread_);
-    order.insert(order.end(), columns_.begin(), columns_.end());
-    if (lane_) order.push_back(*lane_);
-    GS_TRY(arrange(s_, order));
-    if (is_reduction()) {
-      GS_TRY(s_.accumulate(columns_[0]));
-      if (left_over_) {
-        GS_ASSIGN(const Loops rest, s_.peel(columns_.back()));
-        (void)rest;
-      }
-    }
-    GS_TRY(unroll_columns());
-    if (lane_) GS_TRY(s_.vectorize(*lane_));
-    GS_TRY(bind());
-    return std::move(s_);
-  }
-
- private:
-  bool is_reduction() const { return member_.stage.kind == ops::StageKind::reduce; }
-  const std::string& name_of(LoopId id) const { return s_.nest().loop(id).name; }
-
-  // Rows to the grid, in the group's order; what is left of the axes to the columns.
-  Result<> split_axes() {
-    std::vector<std::optional<LoopId>> left(s_.nest().axes.size());
-    for (size_t i = 0; i < left.size(); ++i) left[i] = s_.axis(i);
-    for (const RowAxis& row : member_.rows) {
-      const auto at = static_cast<size_t>(row.axis);
-      const LoopId axis = s_.axis(at);
-      left[at].reset();
-      if (row.quotient > 1) {
-        GS_ASSIGN(const Loops parts, s_.split(axis, {row.quotient}, Tail::exact,
-                                              {name_of(axis) + ".row", name_of(axis)}));
-        grid_.push_back(parts[0]);
-        left[at] = parts[1];
-      } else if (&row == &member_.rows.back() && t_.row_lanes > 1) {
-        GS_ASSIGN(const Loops parts, s_.split(axis, {t_.row_lanes}, Tail::round_up,
-                                              {name_of(axis) + ".tile", "lane"}));
-        grid_.push_back(parts[0]);
-        lane_ = parts[1];
-      } else {
-        grid_.push_back(axis);
-      }
-    }
-    if (is_reduction()) {
-      // Axes of one point stand with the rows.
-      for (const auto& axis : left) {
-        if (axis) grid_.push_back(*axis);
-      }
-      for (size_t r = 0; r < member_.stage.reduce_axes.size(); ++r)
-        columns_.push_back(s_.reduce_axis(r));
-      return {};
-    }
-    for (size_t i = 0; i < left.size(); ++i) {
-      if (!left[i]) continue;
-      const bool single = ir::is_const(s_.nest().loop(*left[i]).extent, 1);
-      (single ? grid_ : columns_).push_back(*left[i]);
-    }
-    return {};
-  }
-
-  Result<> split_columns() {
-    if (columns_.empty()) return {};
-    if (t_.column_lanes > 1) {
-      LoopId& last = columns_.back();
-      const auto extent = ir::as_int(s_.nest().loop(last).extent);
-      const int64_t lanes = lanes_of(ir::estimate(s_.nest().loop(last).extent));
-      const bool exact = extent && *extent % lanes == 0;
-      const Tail tail = exact ? Tail::exact : is_reduction() || !extent ? Tail::guard : Tail::shift;
-      GS_ASSIGN(const Loops parts,
-                s_.split(last, {lanes}, tail, {name_of(last) + ".block", "lane"}));
-      last = parts[0];
-      lane_ = parts[1];
-      left_over_ = is_reduction() && !exact;
-      accumulators_ = lanes / t_.column_lanes;
-      if (is_reduction()) GS_TRY(s_.rfactor(*lane_));
-    }
-    if (t_.threads == 1) return {};
-    Loops order = grid_;
-    order.insert(order.end(), columns_.begin(), columns_.end());
-    if (lane_) order.push_back(*lane_);
-    GS_TRY(arrange(s_, order));
-    LoopId column = columns_[0];
-    if (columns_.size() > 1) {
-      GS_ASSIGN(column, s_.fuse(columns_, "column"));
-    }
-    GS_ASSIGN(const Loops parts,
-              s_.split(column, {t_.threads}, Tail::guard, {name_of(column) + ".step", "thread"}));
-    columns_ = {parts[0]};
-    thread_ = parts[1];
-    return is_reduction() ? s_.rfactor(*thread_) : Result<>{};
-  }
-
-  // Long reductions have several accumulators, which do not wait for each other.
-  int64_t lanes_of(int64_t extent) const {
-    constexpr int64_t accumulators = 4;
-    const int64_t more = t_.column_lanes * accumulators;
-    return is_reduction() && t_.threads == 1 && s_.capabilities().group_size == 1 &&
-                   extent >= 16 * more
-               ? more
-               : t_.column_lanes;
-  }
-
-  Result<> unroll_columns() {
-    if (columns_.empty()) return {};
-    const auto extent = ir::as_int(s_.nest().loop(columns_.back()).extent);
-    // Several accumulators are as many iterations.
-    const int most = accumulators_ > 1 || !is_reduction() ? 1 : t_.unroll;
-    if (!extent || most <= 1) return {};
-    if (*extent <= most) return unroll(s_, {columns_.back()});
-    if (*extent % most != 0) return {};
-    GS_ASSIGN(const Loops parts, s_.split(columns_.back(), {most}));
-    return unroll(s_, {parts[1]});
-  }
-
-  Result<> bind() {
-    GS_ASSIGN(LoopId item, grid_.empty() ? s_.unit("item") : s_.fuse(grid_, "item"));
-    std::optional<LoopId> group = thread_;
-    if (t_.group_rows > 1) {
-      GS_ASSIGN(const Loops parts, s_.split(item, {t_.group_rows}, Tail::guard,
-                                            {"item", thread_ ? "row" : "invocation"}));
-      item = parts[0];
-      group = parts[1];
-      if (thread_) {
-        GS_ASSIGN(group, s_.fuse({parts[1], *thread_}, "invocation"));
-      }
-    }
-    if (group) GS_TRY(s_.bind(*group, ir::LoopKind::group));
-    return s_.bind(item, ir::LoopKind::grid);
-  }
-
-  const Member& member_;
-  const RowTiling& t_;
-  Schedule s_;
-  Loops grid_, columns_;
-  std::optional<LoopId> lane_, thread_;
-  bool left_over_ = false;
-  int64_t accumulators_ = 1;
+// Loops of a member: rows, in the group's order, and axes of one point; what a row is walked along.
+struct RowLoops {
+  std::vector<std::string> rows, columns;
+  std::string lane;
 };
+
+RowLoops split_rows(const Member& member, const RowTiling& t, List& list) {
+  const Stage& stage = member.stage;
+  RowLoops loops;
+  std::vector<bool> left(stage.axes.size(), true);
+  for (const RowAxis& row : member.rows) {
+    const std::string axis = cat("i", row.axis);
+    left[static_cast<size_t>(row.axis)] = row.quotient > 1;
+    if (row.quotient > 1) {
+      add(list, "split(", axis, ", ", row.quotient, ") -> ", axis, ".row, ", axis);
+      loops.rows.push_back(axis + ".row");
+    } else if (&row == &member.rows.back() && t.row_lanes > 1) {
+      add(list, "tile(", axis, ", ", t.row_lanes, ", round_up) -> ", axis, ".tile, lane");
+      loops.rows.push_back(axis + ".tile");
+      loops.lane = "lane";
+    } else {
+      loops.rows.push_back(axis);
+    }
+  }
+  for (size_t i = 0; i < left.size(); ++i) {
+    if (!left[i]) continue;
+    const bool walked = !is_reduction(member) && !ir::is_const(stage.extents[i], 1);
+    (walked ? loops.columns : loops.rows).push_back(cat("i", i));
+  }
+  if (is_reduction(member)) {
+    for (size_t r = 0; r < stage.reduce_axes.size(); ++r) loops.columns.push_back(cat("k", r));
+  }
+  return loops;
+}
+
+void bind_rows(const RowLoops& loops, bool threads, const RowTiling& t, const Capabilities& caps,
+               List& list) {
+  loops.rows.empty() ? add(list, "unit() -> item")
+                     : add(list, "fuse(", names_of(loops.rows), ") -> item");
+  if (caps.group_size > 1 || t.group_rows > 1 || threads) {
+    add(list, "tile(item, ", t.group_rows, ", guard) -> item, ", threads ? "row" : "invocation");
+    if (threads) add(list, "fuse(row, thread) -> invocation");
+    add(list, "bind(invocation, group)");
+  }
+  add(list, "bind(item, grid)");
+}
 
 }  // namespace
 
@@ -315,9 +225,49 @@ RowTiling default_row_tiling(const Group& group, const Capabilities& caps) {
   return t;
 }
 
-Result<Schedule> schedule_rows(const Member& member, const Capabilities& capabilities,
-                               const RowTiling& tiling) {
-  return Rows(member, capabilities, tiling).run();
+List list_of(const Member& member, const Capabilities& caps, const RowTiling& t) {
+  List list{"rows", {}};
+  RowLoops loops = split_rows(member, t, list);
+  bool is_peeled = false, is_unrolled = true;
+  if (!loops.columns.empty() && t.column_lanes > 1) {
+    std::string& last = loops.columns.back();
+    const Column column = walked_columns(member).back();
+    const int64_t lanes = lanes_of(member, caps, t, column.likely);
+    const bool shifts = !is_reduction(member) && column.extent > 0;
+    add(list, "tile(", last, ", ", lanes, shifts ? ", shift" : ", guard", ") -> ", last,
+        ".block, lane");
+    last += ".block";
+    loops.lane = "lane";
+    is_peeled = is_reduction(member);
+    is_unrolled = lanes == t.column_lanes;
+    if (is_reduction(member)) add(list, "rfactor(lane)");
+  }
+  const bool threads = !loops.columns.empty() && t.threads > 1;
+  if (threads) {
+    add(list, "reorder(", names_of({names_of(loops.rows), names_of(loops.columns), loops.lane}),
+        ")");
+    std::string column = loops.columns[0];
+    if (loops.columns.size() > 1) {
+      add(list, "fuse(", names_of(loops.columns), ") -> column");
+      column = "column";
+    }
+    add(list, "tile(", column, ", ", t.threads, ", guard) -> ", column, ".step, thread");
+    if (is_reduction(member)) add(list, "rfactor(thread)");
+    loops.columns = {column + ".step"};
+  }
+  add(list, "reorder(",
+      names_of(
+          {names_of(loops.rows), threads ? "thread" : "", names_of(loops.columns), loops.lane}),
+      ")");
+  if (is_reduction(member)) {
+    add(list, "accumulate(", loops.columns[0], ")");
+    if (is_peeled && !threads) add(list, "peel(", loops.columns.back(), ")");
+    // Several accumulators are as many iterations.
+    if (is_unrolled) add(list, "unroll(", loops.columns.back(), ", ", t.unroll, ")");
+  }
+  if (!loops.lane.empty()) add(list, "vectorize(lane)");
+  bind_rows(loops, threads, t, caps, list);
+  return list;
 }
 
 }  // namespace gossamer::schedule

@@ -1,11 +1,9 @@
-// Schedules of stages over the same rows, whose launches are one.
+// Default lists of stages over the same rows, whose launches are one.
 #pragma once
 
-#include <string>
-
-#include "base/result.h"
+#include "schedule/capabilities.h"
 #include "schedule/group.h"
-#include "schedule/schedule.h"
+#include "schedule/list.h"
 
 namespace gossamer::schedule {
 
@@ -18,12 +16,11 @@ struct RowTiling {
   int unroll = 1;        // iterations over columns in one straight piece (at most)
 };
 
-// The default point: by what lies along memory, and the target's capabilities.
+// By what lies along memory, and the target's capabilities.
 RowTiling default_row_tiling(const Group& group, const Capabilities& capabilities);
 
-// A member's schedule. Its launch depends on the rows and the tiling alone.
-Result<Schedule> schedule_rows(const Member& member, const Capabilities& capabilities,
-                               const RowTiling& tiling);
+// The list of a member. Its launch depends on the rows and the tiling alone.
+List list_of(const Member& member, const Capabilities& capabilities, const RowTiling& tiling);
 
 // Whether the rows give work to all that a launch has: long rows need many. And whether none has
 // more rounds than an invocation may have (Capabilities::max_rounds).

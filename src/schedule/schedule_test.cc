@@ -1,4 +1,4 @@
-#include "schedule/choice.h"
+#include "schedule/schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,10 @@
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "schedule/access.h"
+#include "schedule/default_schedule.h"
 #include "schedule/layout.h"
 #include "schedule/texture_layout.h"
+#include "schedule/tiling.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -170,8 +172,8 @@ TEST(Layouts, ConstantsOfARowsProductArePackedAcrossItsTile) {
     std::vector<std::pair<Buffer, Buffer>> replaced;
     choose_layouts(stages, {{p.a.get()}, {p.c.get()}, {p.b.get()}}, caps, replaced);
     const Tiling t = default_tiling(*stages.back().stage(), caps);
-    EXPECT_EQ(t.vectors, 8) << to_string(t);
-    EXPECT_EQ(stages[0].output()->layout.axes.back().modulo, t.vectors * t.lanes) << to_string(t);
+    EXPECT_EQ(t.vectors, 8) << t.vectors;
+    EXPECT_EQ(stages[0].output()->layout.axes.back().modulo, t.vectors * t.lanes) << t.vectors;
   }
 }
 
@@ -196,13 +198,15 @@ TEST(Tiling, StaysWithinTheRegisters) {
       for (int64_t n : {1, 4, 16, 30, 64, 1000}) {
         Product p(m, 32, n);
         const Tiling t = default_tiling(p.stage, caps);
-        EXPECT_LE(t.rows * t.vectors + t.vectors + 1, caps.vector_registers) << to_string(Point(t));
-        EXPECT_LE(t.rows, std::max<int64_t>(caps.tile_rows, 1)) << to_string(Point(t));
-        if (t.rows > 1) EXPECT_LE(t.rows, t.row_axis == 0 ? m : n) << to_string(Point(t));
+        EXPECT_LE(t.rows * t.vectors + t.vectors + 1, caps.vector_registers)
+            << to_string(list_of(p.stage, t));
+        EXPECT_LE(t.rows, std::max<int64_t>(caps.tile_rows, 1)) << to_string(list_of(p.stage, t));
+        if (t.rows > 1)
+          EXPECT_LE(t.rows, t.row_axis == 0 ? m : n) << to_string(list_of(p.stage, t));
         if (t.vector_axis != 1) continue;
-        EXPECT_LE(t.lanes * t.vectors, n) << to_string(Point(t));
+        EXPECT_LE(t.lanes * t.vectors, n) << to_string(list_of(p.stage, t));
         if (t.vectors > 1 || caps.group_size > 1)
-          EXPECT_EQ(n % (t.lanes * t.vectors), 0) << to_string(Point(t));
+          EXPECT_EQ(n % (t.lanes * t.vectors), 0) << to_string(list_of(p.stage, t));
       }
     }
   }

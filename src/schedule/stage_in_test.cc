@@ -1,8 +1,8 @@
 // Tiles of operands in group memory, as loop IR.
 #include <gtest/gtest.h>
 
-#include "schedule/choice.h"
 #include "schedule/test_stages.h"
+#include "schedule/tiling.h"
 
 namespace gossamer::schedule {
 namespace {
@@ -121,7 +121,7 @@ TEST(StageIn, HardwareGetsTilesForAllProcessors) {
   hardware.hardware = true;
   // Too short a reduction for tiles in group memory.
   const auto tiling = [&](int64_t m, int64_t n) {
-    return std::get<Tiling>(Point(default_tiling(product(index(m), index(8), index(n)), hardware)));
+    return default_tiling(product(index(m), index(8), index(n)), hardware);
   };
   const Tiling many = tiling(4096, 4096), fewer = tiling(2048, 512), few = tiling(64, 64);
   EXPECT_EQ(many.rows * many.vectors, 16);
@@ -138,27 +138,27 @@ TEST(StageIn, HardwareGetsTilesWhereTheyPay) {
   Capabilities hardware = webgpu;
   hardware.hardware = true;
   const auto tiling = [&](int64_t m, int64_t k, int64_t n) {
-    return to_string(Point(default_tiling(product(index(m), index(k), index(n)), hardware)));
+    return default_text(product(index(m), index(k), index(n)), hardware);
   };
-  EXPECT_EQ(tiling(2048, 2048, 2048),
-            "contraction vector_axis=1 lanes=4 vectors=2 row_axis=0 rows=8 reduce_axis=0 "
-            "reduce_block=16 unroll=16 group_size=64 group_rows=16 group_vectors=16");
-  EXPECT_EQ(tiling(1000, 1000, 1000),
-            "contraction vector_axis=1 lanes=4 row_axis=0 rows=4 reduce_axis=0 reduce_block=16 "
-            "unroll=4 group_size=64 group_rows=16 group_vectors=16 ahead=1");
-  EXPECT_EQ(tiling(49, 512, 512),
-            "contraction vector_axis=1 lanes=4 row_axis=0 rows=2 reduce_axis=0 reduce_block=16 "
-            "unroll=4 group_size=64 group_rows=4 group_vectors=4 ahead=1 parts=8");
-  EXPECT_EQ(tiling(128, 768, 768),
-            "contraction vector_axis=1 lanes=4 row_axis=0 rows=4 reduce_axis=0 reduce_block=8 "
-            "unroll=4 group_size=64 group_rows=8 group_vectors=8 ahead=1 parts=4");
+  // Rows and vectors of an invocation, invocations along both, parts, steps of a block.
+  const auto numbers = [&](int64_t m, int64_t k, int64_t n) {
+    const Point point =
+        default_point(single_group(product(index(m), index(k), index(n))), hardware);
+    std::string text;
+    for (const char* loop : {"row", "vec", "i0.thread", "i1.thread", "part", "k0"})
+      text += cat(*factor_of(point, loop), " ");
+    return text + (to_string(point).find("ahead") == std::string::npos ? "" : "ahead");
+  };
+  EXPECT_EQ(numbers(2048, 2048, 2048), "8 2 16 16 1 16 ");
+  EXPECT_EQ(numbers(1000, 1000, 1000), "4 1 16 16 1 16 ahead");
+  EXPECT_EQ(numbers(49, 512, 512), "2 1 4 4 8 16 ahead");
+  EXPECT_EQ(numbers(128, 768, 768), "4 1 8 8 4 8 ahead");
   // Too short for parts.
-  EXPECT_EQ(tiling(128, 32, 768).find("parts"), std::string::npos);
-  EXPECT_EQ(tiling(8, 512, 512).find("group_rows"), std::string::npos);
-  EXPECT_EQ(tiling(512, 8, 512).find("group_rows"), std::string::npos);
-  EXPECT_EQ(tiling(512, 512, 16).find("group_rows"), std::string::npos);
-  EXPECT_EQ(to_string(Point(default_tiling(product(index(2048), index(2048), index(2048)), webgpu)))
-                .find("group_rows"),
+  EXPECT_EQ(numbers(128, 32, 768), "4 1 8 8 1 16 ahead");
+  EXPECT_EQ(tiling(8, 512, 512).find("stage_in"), std::string::npos);
+  EXPECT_EQ(tiling(512, 8, 512).find("stage_in"), std::string::npos);
+  EXPECT_EQ(tiling(512, 512, 16).find("stage_in"), std::string::npos);
+  EXPECT_EQ(default_text(product(index(2048), index(2048), index(2048)), webgpu).find("stage_in"),
             std::string::npos);
 }
 
@@ -198,8 +198,7 @@ TEST(StageIn, FactorsAlongBothAxesGetNoTiles) {
   const Var i = ir::var("i"), j = ir::var("j"), k = ir::var("k");
   const Stage stage = sum(ir::buffer("C", DType::f32, {extent, extent}), {i, j}, {k}, {extent},
                           ir::load(a, {Expr(i) + Expr(j), k}) * ir::load(b, {k, j}));
-  EXPECT_EQ(to_string(Point(default_tiling(stage, hardware))).find("group_rows"),
-            std::string::npos);
+  EXPECT_EQ(default_text(stage, hardware).find("stage_in"), std::string::npos);
   // A limit that refuses them leads to the kernel without.
   hardware.max_group_bytes = 1024;
   const Schedule made = default_schedule(product(extent, extent, extent), hardware);

@@ -9,6 +9,7 @@
 #include "ir/build.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "schedule/default_schedule.h"
 #include "schedule/lower.h"
 #include "schedule/trace.h"
 
@@ -85,6 +86,10 @@ inline Stage total(int64_t extent) {
 }
 
 inline const Capabilities wasm = capabilities_of(TargetKind::wasm);
+
+inline std::string default_text(const Stage& stage, const Capabilities& caps) {
+  return to_string(default_point(single_group(stage), caps));
+}
 
 // The loops that the steps make of a stage: the kernel's body, or the error.
 inline std::string loops(const Stage& stage, const std::string& steps,

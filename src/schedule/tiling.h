@@ -1,4 +1,4 @@
-// The knobs of the default schedules: a legal point of a stage's search space.
+// The numbers of default schedules, and the lists that are written with them.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,7 @@
 
 #include "ops/stage.h"
 #include "schedule/capabilities.h"
+#include "schedule/list.h"
 
 namespace gossamer::schedule {
 
@@ -73,18 +74,21 @@ bool shares(const ops::Stage& stage, int vector_axis);
 // Of a product with a factor that is decoded from bytes (stage_in.h): the number of rows that share
 // it, over the dimensions; null for any other stage.
 ir::Expr rows_of_decoded(const ops::Stage& stage);
-// So many rows are few: a kernel of its own computes them, at the point below.
+// So many rows are few: a kernel of its own computes them, with the numbers below.
 int64_t few_rows(const Capabilities& caps);
 // More rows than so many are many: a kernel of its own with larger tiles computes them on GPUs.
 constexpr int64_t some_rows = 256;
-// A point for many rows whose number only the run knows. None: the default point is for any number.
+// Numbers for many rows whose number only the run knows. None: the default point is for any number.
 std::optional<Tiling> tiling_for_many_rows(const ops::Stage& stage, const Capabilities& caps);
-// A point for few of these rows. On GPUs, invocations of a workgroup share the sums of some
+// Numbers for few of these rows. On GPUs, invocations of a workgroup share the sums of some
 // columns, each with pieces of neighbours; on CPUs, many columns are under way together. None: the
 // target or the stage has no use for it.
 std::optional<Tiling> tiling_for_few_rows(const ops::Stage& stage, const Capabilities& caps);
 
-// The default point of the search space: by the accesses and the target's capabilities.
+// By the accesses and the target's capabilities.
 Tiling default_tiling(const ops::Stage& stage, const Capabilities& capabilities);
+
+// The list of a stage's pattern, whose buffers have their layouts, with these numbers.
+List list_of(const ops::Stage& stage, const Tiling& tiling);
 
 }  // namespace gossamer::schedule

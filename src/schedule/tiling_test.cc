@@ -1,7 +1,7 @@
 // Which way the default schedules walk.
 #include "schedule/tiling.h"
 
-#include "schedule/choice.h"
+#include "schedule/default_schedule.h"
 #include "schedule/test_stages.h"
 
 namespace gossamer::schedule {
@@ -70,8 +70,9 @@ TEST(Tiling, OpenRowsHavePointsForFewAndMany) {
                many = tiling_for_many_rows(stage, hardware);
     ASSERT_TRUE(few && many);
     for (const Tiling& tiling : {*few, *many}) {
-      const auto made = schedule_at(single_group(stage), hardware, Point(tiling));
-      EXPECT_TRUE(made) << to_string(Point(tiling)) << ": " << made.error().to_string();
+      const Point point{list_of(stage, tiling)};
+      const auto made = schedule_at(single_group(stage), hardware, point);
+      EXPECT_TRUE(made) << to_string(point) << ": " << made.error().to_string();
     }
     const auto points = [](const Tiling& t) {
       return t.rows * t.vectors * t.group_rows * t.group_vectors;
@@ -94,7 +95,7 @@ TEST(Tiling, OpenColumnsShareTilesOfAGroup) {
   scores.output = ir::Buffer(new ir::BufferNode(padded));
   const Tiling tiling = default_tiling(scores, hardware);
   EXPECT_TRUE(is_grouped(tiling));
-  EXPECT_TRUE(schedule_at(single_group(scores), hardware, Point(tiling)));
+  EXPECT_TRUE(schedule_at(single_group(scores), hardware, {list_of(scores, tiling)}));
 }
 
 }  // namespace

@@ -1,12 +1,7 @@
 // Schedules as text: the primitives that made one, in order, which make it again.
 //
-//   group    = schedule ("|" schedule)*
-//   schedule = PATTERN [":" step (";" step)*]
-//   step     = PRIMITIVE "(" [argument ("," argument)*] ")" ["->" LOOP ("," LOOP)*]
-//   argument = LOOP | FACTOR | TAIL | "grid" | "group"
-//
-// Loops are called by name; a tick tells one from a namesake. split names its parts after the arrow
-// unless they end in .outer and .inner.
+// list.h has the grammar. Loops are called by name; a tick tells one from a namesake. split names
+// its parts after the arrow unless they end in .outer and .inner.
 #pragma once
 
 #include <string>
@@ -30,8 +25,5 @@ Result<Schedule> parse_schedule(const ops::Stage& stage, const Capabilities& cap
 std::string to_string(const std::vector<Schedule>& schedules);
 Result<std::vector<Schedule>> parse_schedules(const Group& group, const Capabilities& capabilities,
                                               std::string_view text);
-
-std::string_view name_of(Primitive);
-std::string_view name_of(Tail);
 
 }  // namespace gossamer::schedule

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "schedule/choice.h"
@@ -10,6 +12,11 @@ namespace gossamer::tune {
 
 // Learned costs (tune/learned_costs.h) are of these, in this order: who changes them learns anew.
 constexpr size_t feature_count = 101;
+
+// The number of an axis that lists call "i1" or "k1"; none: it is another loop.
+std::optional<int> axis_of(std::string_view loop);
+// Points along the axes in the name of a loop, such as "i2.i3"; 64 where only the run knows.
+int64_t extent_of(const ops::Stage& stage, std::string_view loop);
 
 class Features {
  public:

@@ -20,8 +20,13 @@ namespace {
 using schedule::index;
 
 double formula(const schedule::Point& point) {
-  const double rows = double(field_of(point, "rows")), vectors = double(field_of(point, "vectors"));
-  return 1 + std::abs(rows - 6) / 4 + 1 / vectors + 0.2 / double(field_of(point, "unroll"));
+  const double rows = double(*factor_of(point, "row")), vectors = double(*factor_of(point, "vec"));
+  double unrolled = 1;
+  for (const schedule::Call& call : point[0].calls) {
+    if (call.word == "unroll" && limit_of(call))
+      unrolled = std::stod(call.arguments[*limit_of(call)]);
+  }
+  return 1 + std::abs(rows - 6) / 4 + 1 / vectors + 0.2 / unrolled;
 }
 
 template <class Time>

@@ -102,9 +102,7 @@ TEST_F(Fleet, WhatEndsDevicesIsFoundByHalves) {
   auto begun = begin();
   ASSERT_TRUE(begun) << begun.error().to_string();
   Planner& planner = **begun;
-  const auto is_deadly = [](const Placed& one) {
-    return to_string(one.point).find("rows=4") != std::string::npos;
-  };
+  const auto is_deadly = [](const Placed& one) { return factor_of(one.point, "row") == 4; };
   int lost = 0;
   while (const auto batch = planner.next()) {
     if (batch->kind == Batch::Kind::points && std::ranges::any_of(batch->challengers, is_deadly)) {

@@ -19,8 +19,11 @@ double chance(Random& random) { return std::uniform_real_distribution<>(0, 1)(ra
 
 // A point's text but for how far it unrolls.
 std::string rolled(std::string text) {
-  const size_t at = text.find(" unroll=");
-  if (at != std::string::npos) text.erase(at, text.find(' ', at + 1) - at);
+  for (size_t at = 0; (at = text.find("unroll(", at)) != std::string::npos; ++at) {
+    const size_t end = text.find(')', at), number = text.rfind(", ", end) + 2;
+    if (number > at && text.find_first_not_of("0123456789", number) == end)
+      text.erase(number, end - number);
+  }
   return text;
 }
 

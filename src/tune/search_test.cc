@@ -13,7 +13,10 @@ namespace {
 using schedule::index;
 
 std::string without_unrolling(schedule::Point point) {
-  set_field(point, "unroll", 1);
+  for (schedule::List& list : point) {
+    for (schedule::Call& call : list.calls)
+      if (call.word == "unroll" && limit_of(call)) call.arguments[*limit_of(call)] = "1";
+  }
   return to_string(point);
 }
 

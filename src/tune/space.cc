@@ -10,23 +10,48 @@
 namespace gossamer::tune {
 namespace {
 
-using schedule::Pattern;
+using schedule::Place;
 using schedule::Point;
-using schedule::RowTiling;
-using schedule::Tiling;
 
-std::vector<int64_t> up_to(int64_t last) {
-  std::vector<int64_t> values;
-  for (int64_t value = 1; value <= last; ++value) values.push_back(value);
-  return values;
+std::vector<std::string> texts_of(const std::vector<int64_t>& numbers) {
+  std::vector<std::string> texts;
+  for (const int64_t number : numbers) texts.push_back(cat(number));
+  return texts;
 }
 
-int64_t extent_of(const schedule::Group& group, int axis) {
-  return ir::as_int(group.last().extents[static_cast<size_t>(axis)]).value_or(64);
+std::vector<std::string> up_to(int64_t last) {
+  std::vector<int64_t> values(static_cast<size_t>(last));
+  std::iota(values.begin(), values.end(), 1);
+  return texts_of(values);
+}
+
+void set(Point& point, const Dimension& dimension, std::string_view value) {
+  for (const Place& place : dimension.places) set_argument(point, place, std::string(value));
 }
 
 size_t below(size_t count, Random& random) {
   return std::uniform_int_distribution<size_t>(0, count - 1)(random);
+}
+
+// Factors that vary, by the form of the default point and the name of a loop.
+struct Factors {
+  std::string_view form, loop;
+  std::vector<int64_t> values;
+};
+const std::vector<Factors>& factors() {
+  static const std::vector<Factors> all{
+      {"rows", "row", {1, 2, 4, 8, 16, 32, 64}},
+      {"rows", "invocation", {1, 2, 4, 8, 16, 32, 64}},
+      {"rows", "thread", {1, 2, 4, 8, 16, 32, 64, 128, 256}},
+      {"staged", "row", {1, 2, 4, 8}},
+      {"staged", "vec", {1, 2}},
+      {"staged", ".thread", {1, 4, 8, 16, 32}},
+      {"staged", "part", {1, 2, 4, 8}},
+      {"shared", "part", {1, 2, 4, 8, 16, 32, 64}},
+      {"shared", ".thread", {1, 2, 4, 8, 16, 32}},
+      {"tile", "invocation", {32, 64, 128, 256}},
+  };
+  return all;
 }
 
 }  // namespace
@@ -36,85 +61,83 @@ Space::Space(const schedule::Group& group, const schedule::Capabilities& capabil
       caps_(capabilities),
       start_(schedule::default_point(group, capabilities)),
       features_(group, start_) {
-  std::holds_alternative<RowTiling>(start_) ? of_rows() : of_tiles();
-  std::erase_if(dimensions_, [](const Dimension& one) { return one.values.size() < 2; });
+  std::vector<Place> unrolled, staged;
+  for (size_t l = 0; l < start_.size(); ++l) {
+    for (size_t c = 0; c < start_[l].calls.size(); ++c) {
+      const schedule::Call& call = start_[l].calls[c];
+      const auto limit = limit_of(call);
+      if (call.word == "unroll" && limit) unrolled.push_back({l, c, *limit});
+      if (call.word == "stage_in") staged.push_back({l, c, 2});
+      if (call.word == "fuse" && start_[l].pattern == "map" && caps_.group_size == 1)
+        add({{l, c, 1}}, {"", "64", "256", "1024", "4096", "16384", "65536"});
+    }
+  }
+  add(std::move(unrolled), {"1", "2", "4", "8"});
+  const bool rows = start_[0].pattern == "rows", shared = !places_of(start_, "part").empty();
+  const std::string_view form = rows              ? "rows"
+                                : !staged.empty() ? "staged"
+                                : shared          ? "shared"
+                                                  : "tile";
+  for (const Factors& one : factors()) {
+    if (one.form != form || (one.loop == "thread" && !caps_.hardware)) continue;
+    const auto places = places_of(start_, one.loop);
+    if (rows) add(places, texts_of(one.values));
+    for (const Place& place : places)
+      if (!rows) add({place}, texts_of(one.values));
+  }
+  if (rows) of_rows();
+  if (form == "staged") {
+    auto blocks = places_of(start_, "part");
+    for (Place& place : blocks) ++place.argument;
+    add(std::move(blocks), {"4", "8", "16", "32"});
+    add(std::move(staged), {"", "ahead"});
+  }
+  if (form == "tile" && group_.last().output->layout.memory != ir::Memory::texture) of_tile();
   for (const Dimension& one : dimensions_) size_ *= one.values.size();
 }
 
+void Space::add(std::vector<Place> places, std::vector<std::string> values) {
+  if (!places.empty() && values.size() > 1)
+    dimensions_.push_back({std::move(places), std::move(values)});
+}
+
+// Lanes of all members with as many.
 void Space::of_rows() {
-  const auto& start = std::get<RowTiling>(start_);
-  dimensions_ = {{"unroll", {1, 2, 4, 8}}};
-  if (start.row_lanes > 1) dimensions_.push_back({"row_lanes", {1, start.row_lanes}});
-  if (start.column_lanes > 1) dimensions_.push_back({"column_lanes", {1, start.column_lanes}});
-  if (caps_.group_size == 1) return;
-  dimensions_.push_back({"group_rows", {1, 2, 4, 8, 16, 32, 64}});
-  if (caps_.hardware) dimensions_.push_back({"threads", {1, 2, 4, 8, 16, 32, 64, 128, 256}});
+  std::map<std::string, std::vector<Place>, std::less<>> places;
+  for (const Place& place : places_of(start_, "lane"))
+    places[std::string(argument_at(start_, place))].push_back(place);
+  for (auto& [lanes, same] : places) add(std::move(same), {"1", lanes});
 }
 
-void Space::of_tiles() {
-  const auto& start = std::get<Tiling>(start_);
-  const bool textures = group_.last().output->layout.memory == ir::Memory::texture;
-  if (start.pattern == Pattern::scatter || textures) {
-    dimensions_ = {{"unroll", {1, 2, 4, 8}}};
-    return;
-  }
-  const bool gpu = caps_.group_size > 1;
-  if (gpu && !is_grouped(start) && start.parts == 1)
-    dimensions_ = {{"group_size", {32, 64, 128, 256}}};
-  if (start.pattern == Pattern::map && !gpu)
-    dimensions_ = {{"chunk", {1, 64, 256, 1024, 4096, 16384, 65536}}};
-  if (start.pattern != Pattern::map && start.pattern != Pattern::scan) of_reduction();
-}
-
-void Space::of_reduction() {
-  const auto& start = std::get<Tiling>(start_);
-  const bool grouped = is_grouped(start);
-  dimensions_.push_back({"unroll", {1, 2, 4, 8}});
-  if (grouped) {
-    dimensions_.push_back({"rows", {1, 2, 4, 8}});
-    dimensions_.push_back({"vectors", {1, 2}});
-    dimensions_.push_back({"group_rows", {1, 4, 8, 16, 32}});
-    dimensions_.push_back({"group_vectors", {1, 4, 8, 16, 32}});
-    dimensions_.push_back({"parts", {1, 2, 4, 8}});
-    dimensions_.push_back({"reduce_block", {4, 8, 16, 32}});
-    dimensions_.push_back({"ahead", {0, 1}});
-    return;
-  }
-  if (start.parts > 1) {
-    dimensions_.push_back({"parts", {1, 2, 4, 8, 16, 32, 64}});
-    dimensions_.push_back({"part_vectors", {1, 2, 4, 8, 16, 32}});
-    return;
-  }
-  if (start.row_axis >= 0) {
-    int64_t extent = extent_of(group_, start.row_axis);
-    const int outer = start.row_axis - 1;
-    if (start.joined_axis >= 0) extent *= extent_of(group_, start.joined_axis);
+// A register tile, and blocks of the reduction's axis, or none.
+void Space::of_tile() {
+  const auto row = places_of(start_, "row"), vec = places_of(start_, "vec");
+  const auto whole = [&](const std::vector<Place>& places) {
+    return places.empty() ? "" : argument_at(start_, {places[0].list, places[0].call, 0});
+  };
+  if (!row.empty() && start_[0].pattern != "scan") {
+    const std::string rows(whole(row)), inner = rows.substr(rows.find('.') + 1);
     // Registers beyond the machine's are spilled, which now and then pays.
-    dimensions_.push_back({"rows", up_to(std::min<int64_t>(extent, caps_.tile_rows + 2))});
-    if (caps_.join_rows && outer >= 0 && outer != start.vector_axis)
-      dimensions_.push_back({"joined_axis", {-1, outer}});
+    add(row, up_to(std::min(extent_of(group_.last(), rows), caps_.tile_rows + int64_t{2})));
+    const int outer = *axis_of(inner) - 1;
+    const std::string before = cat("i", outer);
+    if (caps_.join_rows && outer >= 0 && whole(vec) != before)
+      add({{row[0].list, row[0].call, 0}}, {inner, cat(before, ".", inner)});
   }
-  std::vector<int64_t> vectors;
-  for (int64_t count : up_to(std::max(start.vectors, caps_.tile_vectors))) {
-    const bool whole =
-        start.vector_axis >= 0 && extent_of(group_, start.vector_axis) % (count * start.lanes) == 0;
-    if (count == 1 || count == start.vectors || whole) vectors.push_back(count);
+  if (!vec.empty()) {
+    const int64_t lanes = *factor_of(start_, "lane"), vectors = *factor_of(start_, "vec");
+    const int64_t extent = extent_of(group_.last(), whole(vec));
+    std::vector<int64_t> values;
+    for (int64_t count = 1; count <= std::max<int64_t>(vectors, caps_.tile_vectors); ++count) {
+      if (count == 1 || count == vectors || extent % (count * lanes) == 0) values.push_back(count);
+    }
+    add(vec, texts_of(values));
   }
-  dimensions_.push_back({"vectors", vectors});
-  if (start.reduce_axis >= 0) dimensions_.push_back({"reduce_axis", {-1, start.reduce_axis}});
-}
-
-Point Space::plain(Point point) const {
-  auto* tiling = std::get_if<Tiling>(&point);
-  if (!tiling) return point;
-  const auto& start = std::get<Tiling>(start_);
-  if (tiling->reduce_axis < 0) {
-    tiling->reduce_block = 1;
-  } else if (!is_grouped(start)) {
-    tiling->reduce_block = start.reduce_block;
+  for (size_t c = 0; c < start_[0].calls.size(); ++c) {
+    const schedule::Call& call = start_[0].calls[c];
+    if (call.made.size() == 2 && call.made[0].ends_with(".block") && call.arguments[1] != "1")
+      add({{0, c, 1}}, {"1", call.arguments[1]});
   }
-  tiling->partial = start.partial && tiling->reduce_axis >= 0 && tiling->rows == 1;
-  return point;
 }
 
 Point Space::mutate(const Point& point, Random& random) const {
@@ -122,32 +145,35 @@ Point Space::mutate(const Point& point, Random& random) const {
   Point changed = point;
   for (size_t turn = 0; turn <= below(2, random); ++turn) {
     const Dimension& one = dimensions_[below(dimensions_.size(), random)];
-    set_field(changed, one.field, one.values[below(one.values.size(), random)]);
+    set(changed, one, one.values[below(one.values.size(), random)]);
   }
-  return plain(changed);
+  return changed;
 }
 
 Point Space::cross(const Point& one, const Point& other, Random& random) const {
   Point mixed = one;
-  for (const Dimension& dimension : dimensions_)
-    if (below(2, random)) set_field(mixed, dimension.field, field_of(other, dimension.field));
-  return plain(mixed);
+  for (const Dimension& dimension : dimensions_) {
+    const std::string_view value = argument_at(other, dimension.places[0]);
+    const bool has = !value.empty() || dimension.values[0].empty();
+    if (below(2, random) && has) set(mixed, dimension, value);
+  }
+  return mixed;
 }
 
 Point Space::any(Random& random) const {
   Point point = start_;
   for (const Dimension& one : dimensions_)
-    set_field(point, one.field, one.values[below(one.values.size(), random)]);
-  return plain(point);
+    set(point, one, one.values[below(one.values.size(), random)]);
+  return point;
 }
 
 Point Space::at(size_t place) const {
   Point point = start_;
   for (const Dimension& one : dimensions_) {
-    set_field(point, one.field, one.values[place % one.values.size()]);
+    set(point, one, one.values[place % one.values.size()]);
     place /= one.values.size();
   }
-  return plain(point);
+  return point;
 }
 
 std::vector<Point> Space::all() const {

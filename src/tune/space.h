@@ -1,10 +1,10 @@
-// The space that a search walks in: of a group's point, the fields that may change and their
-// values.
+// The space that a search walks in: the arguments of the default point's calls that may change, and
+// their values.
 #pragma once
 
 #include <optional>
 #include <random>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "schedule/choice.h"
@@ -14,9 +14,10 @@ namespace gossamer::tune {
 
 using Random = std::mt19937;
 
+// Arguments of calls that change together.
 struct Dimension {
-  std::string_view field;  // of the point (schedule/choice.h)
-  std::vector<int64_t> values;
+  std::vector<schedule::Place> places;
+  std::vector<std::string> values;
 };
 
 // All points that differ from the default one in these dimensions; those that no schedule has are
@@ -30,9 +31,9 @@ class Space {
   // What a model of costs sees of a point.
   std::vector<float> features(const schedule::Point& point) const { return features_.of(point); }
 
-  // A point with one or two fields of another value.
+  // A point with one or two arguments of another value.
   schedule::Point mutate(const schedule::Point& point, Random& random) const;
-  // Each field from one of two.
+  // Each argument from one of two.
   schedule::Point cross(const schedule::Point& one, const schedule::Point& other,
                         Random& random) const;
   schedule::Point any(Random& random) const;
@@ -46,10 +47,8 @@ class Space {
 
  private:
   void of_rows();
-  void of_tiles();
-  void of_reduction();
-  // Fields that mean nothing beside others have the value that says so.
-  schedule::Point plain(schedule::Point point) const;
+  void of_tile();
+  void add(std::vector<schedule::Place> places, std::vector<std::string> values);
   // The combination of values with this number, below `size_`. Several combinations may be the same
   // point.
   schedule::Point at(size_t place) const;

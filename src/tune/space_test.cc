@@ -66,7 +66,7 @@ TEST(Space, SomeAreAllThatThereAre) {
   EXPECT_EQ(texts_of(space.some_legal(100000)), texts_of(all));
 }
 
-// Of large ones the points have all values of every field.
+// Of large ones the points have all values of every argument.
 TEST(Space, SomeAreFromAllParts) {
   const auto group = schedule::single_group(schedule::product(index(96), index(96), index(96)));
   auto caps = schedule::capabilities_of(TargetKind::webgpu);
@@ -75,9 +75,9 @@ TEST(Space, SomeAreFromAllParts) {
   ASSERT_GT(space.all().size(), 10000u);
   std::set<int64_t> rows, parts, blocks;
   for (const Point& point : space.some_legal(200)) {
-    rows.insert(field_of(point, "rows"));
-    parts.insert(field_of(point, "parts"));
-    blocks.insert(field_of(point, "reduce_block"));
+    rows.insert(*factor_of(point, "row"));
+    parts.insert(*factor_of(point, "part"));
+    blocks.insert(*factor_of(point, "k0"));
   }
   EXPECT_EQ(rows, (std::set<int64_t>{1, 2, 4, 8}));
   EXPECT_EQ(parts, (std::set<int64_t>{1, 2, 4, 8}));

@@ -192,7 +192,7 @@ function nearest(file) {
     ['of a kernel near it', `0,${count},0`, other],
     ['of one that is far', '0,0,0', far],
     ['of a kernel near it, not wanted', '0,0,0', other, {}, '--records-exact'],
-    ['that is not legal', `0,0,${count}`, other, {point: 'contraction vector_axis=7 lanes=4'}],
+    ['that is not legal', `0,0,${count}`, other, {point: 'contraction: tile(i7, 4) -> i7.tile, lane'}],
     ['of a kernel whose default point is the best', '0,0,0', other, {ratio: 1}],
     ['of another structure', '0,0,0', other, {structure: '0'}],
   ];
