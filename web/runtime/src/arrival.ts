@@ -12,6 +12,8 @@ export interface Reading {
    * before has been seen to.
    */
   readonly filled?: ((block: Uint8Array) => Promise<unknown>) | undefined;
+  /** Blocks belong to `filled`, so the file that is read is empty. */
+  readonly passes?: boolean;
   /** Past the HTTP cache. */
   readonly fresh?: boolean;
 }
@@ -76,7 +78,7 @@ export class Arrival {
   }
 
   #add(value: Uint8Array): void {
-    const {expected = 0, filled} = this.#reading;
+    const {expected = 0, filled, passes} = this.#reading;
     for (let at = 0; at < value.length; ) {
       if (this.#room === 0) {
         this.#room = Math.min(BLOCK, Math.max(expected - this.size, value.length - at));
@@ -88,7 +90,9 @@ export class Arrival {
       at += part.length;
       this.size += part.length;
       this.#room -= part.length;
-      if (this.#room === 0 && filled) this.#filled.push(filled(block));
+      if (this.#room > 0 || !filled) continue;
+      if (passes) this.#blocks = [];
+      this.#filled.push(filled(block));
     }
   }
 
@@ -114,6 +118,6 @@ export class Arrival {
   }
 
   get pieces(): Pieces {
-    return new Pieces(this.#blocks, true, this.size);
+    return new Pieces(this.#reading.passes ? [] : this.#blocks, true, this.size);
   }
 }

@@ -112,8 +112,8 @@ export interface Queue {
    * writes much awaits the result.
    */
   write(buffer: Buffer, data: Uint8Array, storage: DType, own?: boolean): unknown;
-  /** Where bytes lie in the buffer as they are given: the same of parts, one behind the other. All but the last are words. */
-  writeParts?(buffer: Buffer, parts: Iterable<Uint8Array>): void;
+  /** Where bytes lie in the buffer as they are given: the same of parts, one after the other from byte `at` on. All but the last are words. */
+  writeParts?(buffer: Buffer, parts: Iterable<Uint8Array>, at: number): void;
   /**
    * Copies the first elements of a buffer to another, of another width where they are textures. `pieces`, in linear memory: so many, at
    * multiples of these bytes.

@@ -82,11 +82,14 @@ export async function initialize(
       const {file, stored} = await files.open(where);
       const {begin, end} = findWeight(stored, weight);
       if (dtype === storage) await memory.writeFrom(tensor, file, begin, end);
-      else await write(file.take(begin, end));
+      else {
+        await file.here(end);
+        await write(file.take(begin, end));
+      }
     }
     const others = (counts.get(where) ?? 0) - 1;
     counts.set(where, others);
-    if (others === 0) files.close(where);
+    if (others === 0) await files.close(where);
     progress((done += bytesIn(weight)), total);
   };
   /** Once something of a file is wanted, what is to lie as it is goes where it lies, so that the file may go. */

@@ -8,7 +8,7 @@ import type {Pieces} from './pieces.ts';
 import {createPlan, type PlanMemory} from './plan_module.ts';
 import {type Loss, type ModelParts, Recovery, type Reload} from './recovery.ts';
 import {Session} from './session.ts';
-import {type Files, openSource, readChecked, type Requests} from './source.ts';
+import {type Files, openChecked, openSource, type Requests} from './source.ts';
 import type {ComputeDevice, StatePairs} from './tensors/tensors.ts';
 import {type DeviceKind, disposed, GossamerError} from './types.ts';
 import {WeightFiles} from './weights.ts';
@@ -149,7 +149,7 @@ async function start(found: Package, options: LoadOptions): Promise<Started> {
     arrived(0);
     const keeps = source.cached && (cache ?? apart.length > 1);
     weights = new WeightFiles(apart, async (entry) => {
-      const read = (): Promise<Pieces> => readChecked(source, entry, arrived);
+      const read = (): Pieces => openChecked(source, entry, arrived);
       return keeps && entry.sha256 ? (await import('./shards/shards.ts')).readKept(entry, read, arrived) : read();
     }, options.weights);
     const files = await readFiles(source, others, arrived);

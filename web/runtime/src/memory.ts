@@ -94,13 +94,19 @@ export class Memory {
     return queue.write(buffer, bytes, this.tensor(tensor).storage, own);
   }
 
-  /** The same of a range of a file whose bytes are to lie as they are. */
+  /** The same of a range of a file, some of which may still arrive, whose bytes are to lie as they are. */
   async writeFrom(tensor: number, file: Pieces, begin: number, end: number): Promise<void> {
     const {queue} = this.#devices[this.place(tensor)] as Device;
     if (queue.writeParts && file.inWords(begin, end)) {
-      queue.writeParts(this.#holding(tensor, end - begin), file.takeParts(begin, end));
+      const buffer = this.#holding(tensor, end - begin);
+      for (let at = begin; at < end; ) {
+        const to = Math.min(end, await file.here(at + 1));
+        queue.writeParts(buffer, file.takeParts(at, to), at - begin);
+        at = to;
+      }
       return;
     }
+    await file.here(end);
     const bytes = file.take(begin, end);
     await this.write(tensor, bytes, true);
     discard(bytes);

@@ -2,7 +2,7 @@
 import {KINDS} from './choose.ts';
 import {type FileEntry, type Manifest, parseIndex, parseManifest} from './manifest.ts';
 import type {Pieces} from './pieces.ts';
-import {readChecked, type Source} from './source.ts';
+import {openChecked, type Source} from './source.ts';
 import {type DeviceKind, GossamerError, messageOf} from './types.ts';
 
 export interface Package {
@@ -109,6 +109,10 @@ export async function readFiles(
   entries: readonly FileEntry[],
   arrived: (bytes: number) => void,
 ): Promise<Map<string, Pieces>> {
-  const files = entries.map(async (entry) => [entry.name, await readChecked(source, entry, arrived)] as const);
+  const files = entries.map(async (entry) => {
+    const file = openChecked(source, entry, arrived);
+    await file.here();
+    return [entry.name, file] as const;
+  });
   return new Map(await Promise.all(files));
 }

@@ -1,36 +1,112 @@
-/** A file as the pieces in which it arrived. */
+/** A file as the pieces in which it arrives. */
 
 import {discard} from './discard.ts';
 
-/** A file that goes away as it is taken: a large one never lies in memory twice. */
+interface Piece {
+  readonly begin: number;
+  readonly bytes: Uint8Array;
+  /** Bytes that are not taken. */
+  left: number;
+}
+
+/** A second reader of a file, in order. */
+export interface Copy {
+  /** The next part, which stays as it is until the next call; undefined after the last. Rejects as here() does. */
+  readonly next: () => Promise<Uint8Array | undefined>;
+  /** No more is read. */
+  readonly end: () => void;
+}
+
+/** A file that goes away as it is taken: a large one is never in memory twice. */
 export class Pieces {
   readonly length: number;
-  #kept: {readonly begin: number; readonly bytes: Uint8Array; left: number}[] = [];
+  #kept: Piece[] = [];
+  #own: boolean;
+  /** Bytes that are here or were. */
+  #size = 0;
+  /** Pieces that are here or were. */
+  #count = 0;
+  /** Bytes that the copy has read; Infinity: there is none. */
+  #copied = Infinity;
+  /** When the copy's reader has all of it. */
+  isCopied: Promise<void> | undefined;
+  #isDisposed = false;
+  #failure: {readonly problem: unknown} | undefined;
+  #waiting: (() => void)[] = [];
 
-  readonly #own: boolean;
-
-  /** `own`: nobody else has these arrays. `length`: where the last is not full. */
+  /** `own`: the arrays are this file's alone. `length`: of the whole file, where more pieces follow or the last is not full. */
   constructor(pieces: readonly Uint8Array[], own: boolean, length?: number) {
     this.#own = own;
-    let begin = 0;
-    for (const bytes of pieces) {
-      this.#kept.push({begin, bytes, left: bytes.length});
-      begin += bytes.length;
-    }
-    this.length = length ?? begin;
+    pieces.forEach((bytes) => this.push(bytes));
+    this.length = length ?? this.#size;
   }
 
-  /** What is left of it, in parts that are to be read at once. */
-  *parts(most: number): Iterable<Uint8Array> {
-    let left = this.length;
-    for (const {bytes} of this.#kept) {
-      const end = Math.min(bytes.length, left);
-      for (let at = 0; at < end; at += most) yield bytes.subarray(at, Math.min(at + most, end));
-      left -= end;
-    }
+  get count(): number {
+    return this.#count;
   }
 
-  /** A copy of a range. Each may be taken once, none that overlap. */
+  push(bytes: Uint8Array): void {
+    this.#kept.push({begin: this.#size, bytes, left: this.#isDisposed ? 0 : bytes.length});
+    this.#size += bytes.length;
+    ++this.#count;
+    this.#settle();
+  }
+
+  /** The whole file is this one, which goes. */
+  become(other: Pieces): void {
+    this.#own = other.#own;
+    this.#kept = [];
+    this.#size = 0;
+    for (const {bytes} of other.#kept) this.push(bytes);
+  }
+
+  /** No more comes. */
+  fail(problem: unknown): void {
+    this.#failure = {problem};
+    this.#settle();
+  }
+
+  #settle(): void {
+    if (this.#isDisposed) this.#drop();
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  /** Waits for the first `least` bytes, and gives how many there are. Rejects where they do not come. */
+  async here(least = this.length): Promise<number> {
+    while (this.#size < Math.min(least, this.length)) {
+      if (this.#failure) throw this.#failure.problem;
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    return Math.min(this.#size, this.length);
+  }
+
+  /** Another reader, to be asked for before anything is taken. What it has not read stays in memory. */
+  copy(most: number): Copy {
+    let at = (this.#copied = 0);
+    const end = (): void => {
+      this.#copied = Infinity;
+      this.#drop();
+    };
+    const next = async (): Promise<Uint8Array | undefined> => {
+      this.#copied = at;
+      this.#drop();
+      if ((await this.here(at + 1)) === at) return void end();
+      const {begin, bytes} = this.#kept.find((piece) => at < piece.begin + piece.bytes.length) as Piece;
+      const part = bytes.subarray(at - begin, Math.min(at - begin + most, this.length - begin));
+      at += part.length;
+      return part;
+    };
+    return {next, end};
+  }
+
+  /** A copy of the first bytes, which can still be taken. */
+  peek(count: number): Uint8Array<ArrayBuffer> {
+    const first = new Uint8Array(count);
+    for (const {begin, bytes} of this.#kept) if (begin < count) first.set(bytes.subarray(0, count - begin), begin);
+    return first;
+  }
+
+  /** A copy of a range that is here. Each may be taken once, none that overlap. */
   take(begin = 0, end = this.length): Uint8Array<ArrayBuffer> {
     const taken = new Uint8Array(end - begin);
     let at = 0;
@@ -43,25 +119,34 @@ export class Pieces {
 
   /** The same without a copy, in parts that are to be read before the next is asked for. */
   *takeParts(begin: number, end: number): Iterable<Uint8Array> {
-    for (const piece of this.#kept) {
+    for (const piece of this.#kept.slice()) {
       const from = Math.max(begin - piece.begin, 0);
       const to = Math.min(end - piece.begin, piece.bytes.length);
       if (from >= to) continue;
       yield piece.bytes.subarray(from, to);
       piece.left -= to - from;
-      if (piece.left === 0 && this.#own) discard(piece.bytes);
+      if (piece.left === 0) this.#drop();
     }
-    this.#kept = this.#kept.filter(({left}) => left > 0);
   }
 
-  /** Whether all parts of a range but the last are words. */
+  /** Whether all parts of a range but the last are words. Pieces that are still to come begin at words of the file. */
   inWords(begin: number, end: number): boolean {
-    return this.#kept.every((piece) => piece.begin <= begin || piece.begin >= end || (piece.begin - begin) % 4 === 0);
+    const isWord = (at: number): boolean => at <= begin || at >= end || (at - begin) % 4 === 0;
+    return this.#kept.every((piece) => isWord(piece.begin)) && (this.#size >= end || begin % 4 === 0);
   }
 
   /** Lets go of the rest. */
   dispose(): void {
-    if (this.#own) this.#kept.forEach(({bytes}) => discard(bytes));
-    this.#kept = [];
+    this.#isDisposed = true;
+    for (const piece of this.#kept) piece.left = 0;
+    this.#drop();
+  }
+
+  #drop(): void {
+    this.#kept = this.#kept.filter(({begin, bytes, left}) => {
+      const stays = left > 0 || begin + bytes.length > this.#copied;
+      if (!stays && this.#own) discard(bytes);
+      return stays;
+    });
   }
 }

@@ -29,6 +29,12 @@ export interface StoredTensor {
   readonly end: number;
 }
 
+/** Waits for the header of a file that is arriving. */
+export async function headerHere(file: Pieces): Promise<void> {
+  await file.here(8);
+  await file.here(8 + new DataView(file.peek(8).buffer).getUint32(0, true));
+}
+
 /** All tensors of a file by name; takes its header. Throws 'damaged'. */
 export function readSafetensors(file: Pieces, where: string): Map<string, StoredTensor> {
   const damaged = (what: string): never => {

@@ -1,5 +1,6 @@
 /** Where a package's files come from: a folder behind a URL, or memory. */
 import {Arrival, BLOCK, type Reading, until} from './arrival.ts';
+import {discard} from './discard.ts';
 import {openCheck} from './hash/check.ts';
 import type {FileEntry} from './manifest.ts';
 import {Pieces} from './pieces.ts';
@@ -191,13 +192,30 @@ export function openSource(
   return {source: new MemorySource(new Map(files), '', (from as Partial<Source>).made), file: undefined};
 }
 
+/** Blocks that are as listed go into `file` at once, those that are there are passed over, and the last one waits for the end. */
 async function readOnce(
   source: Source,
   entry: FileEntry,
   fresh: boolean,
   arrived: (bytes: number) => void,
-): Promise<Pieces> {
+  file: Pieces,
+): Promise<void> {
   const check = source.made ? undefined : await openCheck(entry);
+  const passes = source.cached && check?.filled !== undefined;
+  const last = Math.ceil(entry.bytes / BLOCK) - 1;
+  let count = 0;
+  let end: Uint8Array | undefined;
+  let before: Promise<unknown> = Promise.resolve();
+  const filled = (block: Uint8Array): Promise<unknown> => {
+    const at = count++;
+    const isRight = check?.filled?.(block);
+    const handOver = async (): Promise<void> => {
+      if (!(await isRight) || at !== file.count) discard(block);
+      else if (at < last) file.push(block);
+      else end = block;
+    };
+    return (before = before.then(handOver));
+  };
   const bytes = await source.read(entry.name, {
     expected: entry.bytes,
     fresh,
@@ -205,7 +223,8 @@ async function readOnce(
       check?.arrived?.(piece);
       arrived(piece.length);
     },
-    filled: check?.filled,
+    filled: passes ? filled : check?.filled,
+    passes,
   });
   const name = `${source.where}: ${entry.name}`;
   if (bytes.length !== entry.bytes) {
@@ -219,27 +238,30 @@ async function readOnce(
   if (wrong !== undefined) {
     throw new GossamerError('damaged', `${name} ${wrong}: it was changed, or is another model's`);
   }
-  return bytes;
+  await before;
+  if (!passes) file.become(bytes);
+  else if (end) file.push(end);
 }
 
 /**
- * A file of the package, checked against its size and, where it came from elsewhere, its SHA-256, or xxh3 where the manifest has no other. What is cut off goes
- * on where it ended; what is still cut off or not as listed is fetched once more, past the HTTP cache: it may be older than
- * its manifest. Throws 'source' or 'damaged'.
+ * A file of the package on its way, checked against its size and, where it came from elsewhere, its SHA-256, or xxh3 where the manifest
+ * has no other. Blocks with hashes of their own are there as they arrive. What is cut off goes on where it ended; what is still cut off
+ * or not as listed is fetched once more, past the HTTP cache: it may be older than its manifest. Fails with 'source' or 'damaged'.
  */
-export async function readChecked(
-  folder: Source,
-  entry: FileEntry,
-  arrived: (bytes: number) => void,
-): Promise<Pieces> {
+export function openChecked(folder: Source, entry: FileEntry, arrived: (bytes: number) => void): Pieces {
   const source = entry.above ? folder.folder('..') : folder;
+  const file = new Pieces([], true, entry.bytes);
   let seen = 0;
-  try {
-    return await readOnce(source, entry, false, (count) => arrived(((seen += count), count)));
-  } catch (problem) {
-    const {code, cause} = problem as Partial<GossamerError>;
-    if (!source.cached || (code !== 'damaged' && !(code === 'source' && cause))) throw problem;
-    arrived(-seen);
-    return readOnce(source, entry, true, arrived);
-  }
+  const read = async (): Promise<void> => {
+    try {
+      await readOnce(source, entry, false, (count) => arrived(((seen += count), count)), file);
+    } catch (problem) {
+      const {code, cause} = problem as Partial<GossamerError>;
+      if (!source.cached || (code !== 'damaged' && !(code === 'source' && cause))) throw problem;
+      arrived(-seen);
+      await readOnce(source, entry, true, arrived, file);
+    }
+  };
+  read().catch((problem: unknown) => file.fail(problem));
+  return file;
 }

@@ -1,7 +1,7 @@
 /** The files of a package's weights on their way here, a few ahead of what the device takes. */
 import type {FileEntry} from './manifest.ts';
 import {Pieces} from './pieces.ts';
-import {readSafetensors, type StoredTensor} from './safetensors.ts';
+import {headerHere, readSafetensors, type StoredTensor} from './safetensors.ts';
 
 /** So many are here or under way at once, of so many bytes; or one that is larger, beside which as many are read once the device takes it. */
 const AHEAD = 3;
@@ -48,13 +48,16 @@ export class WeightFiles {
     const bytes = entry?.bytes ?? 0;
     this.#bytes += bytes;
     const pieces = entry ? this.#read(entry) : Promise.resolve(new Pieces([], false));
-    const opened = pieces.then((file) => ({file, bytes, stored: entry ? readSafetensors(file, name) : new Map<string, never>()}));
+    const opened = pieces.then(async (file) => {
+      await headerHere(file);
+      return {file, bytes, stored: entry ? readSafetensors(file, name) : new Map<string, never>()};
+    });
     opened.catch(() => undefined); // whoever opens it is told
     this.#here.set(name, opened);
     return opened;
   }
 
-  /** Rejects with 'source' or 'damaged'. Of a file that the package has not there is nothing. */
+  /** Opens a file, of which more may still arrive. Rejects with 'source' or 'damaged'. Of a file that the package has not there is nothing. */
   async open(name: string): Promise<WeightFile> {
     const file = await (this.#here.get(name) ?? this.#begin(name));
     if (file.bytes > AHEAD_BYTES && this.#here.has(name) && !this.#opened.has(name)) {
@@ -65,25 +68,25 @@ export class WeightFiles {
     return file;
   }
 
-  /** Nothing more is wanted of it. */
-  close(name: string): void {
-    const here = this.#here.get(name);
-    this.#here.delete(name);
-    const opened = this.#opened.delete(name);
-    here?.then(
-      ({file, bytes}) => {
-        file.dispose();
-        if (!opened) this.#bytes -= bytes;
-        this.#ahead();
-      },
-      () => undefined,
-    );
+  /** Nothing more is wanted of it. Waits for its end: until then it may turn out to be another file. */
+  async close(name: string): Promise<void> {
+    const {file, bytes} = (await this.#here.get(name)) ?? {};
+    file?.dispose();
+    const leave = (): void => {
+      if (!this.#here.delete(name)) return;
+      if (!this.#opened.delete(name)) this.#bytes -= bytes ?? 0;
+      this.#ahead();
+    };
+    // What the cache has not read is still in memory.
+    if (file?.isCopied) void file.isCopied.then(leave);
+    else leave();
+    await file?.here();
   }
 
   /** Nothing more is wanted at all. */
   dispose(): void {
     this.disposed = true;
     this.#waiting.clear();
-    for (const name of this.#here.keys()) this.close(name);
+    for (const name of this.#here.keys()) this.close(name).catch(() => undefined);
   }
 }

@@ -76,12 +76,23 @@ function fakeCaches(context: TestContext): Map<string, Uint8Array> {
   const kept = new Map<string, Uint8Array>();
   const cache = {
     match: (key: string) => Promise.resolve(kept.has(key) ? new Response(kept.get(key) as Uint8Array<ArrayBuffer>) : undefined),
-    put: async (key: string, response: Response) => void kept.set(key, new Uint8Array(await response.arrayBuffer())),
+    // Browsers copy each part before they ask for the next.
+    put: async (key: string, response: Response) => {
+      const parts: Uint8Array[] = [];
+      for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) parts.push(part.slice());
+      kept.set(key, new Uint8Array(Buffer.concat(parts)));
+    },
     delete: (key: string) => Promise.resolve(kept.delete(key)),
   };
   Object.assign(globalThis, {caches: {open: () => Promise.resolve(cache)}});
   context.after(() => Reflect.deleteProperty(globalThis, 'caches'));
   return kept;
+}
+
+/** The cache takes files while they arrive, and load() does not wait for it. */
+async function keeps(kept: ReadonlyMap<string, Uint8Array>, count: number): Promise<void> {
+  for (let turn = 0; turn < 1000 && kept.size < count; ++turn) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.equal(kept.size, count);
 }
 
 const shardsAsked = (asked: readonly string[]): string[] => asked.filter((name) => name.startsWith('weights')).sort();
@@ -196,7 +207,7 @@ test('files are kept by their SHA-256, and a load that was broken off goes on', 
   const files = await largePackage(OPTIONS);
   const broken = await serve(context, withFile(files, 'weights.4.safetensors', undefined));
   await refuses(load(broken.url), /weights\.4\.safetensors: the server answered 404/, 'source');
-  assert.equal(kept.size, 3);
+  await keeps(kept, 3);
   const {url, asked} = await serve(context, files);
   for (const wanted of [['weights.4.safetensors'], []]) {
     asked.length = 0;
@@ -206,6 +217,7 @@ test('files are kept by their SHA-256, and a load that was broken off goes on', 
     assert.deepEqual(shardsAsked(asked), wanted);
     const {done, total} = seen.findLast(({stage}) => stage === 'download') ?? {};
     assert.equal(done, total);
+    await keeps(kept, 4);
   }
   // Somebody else's bytes under the key are noticed, and fetched.
   const key = [...kept.keys()][1] ?? '';
@@ -214,6 +226,7 @@ test('files are kept by their SHA-256, and a load that was broken off goes on', 
   using model = await load(url);
   assert.deepEqual(await firsts(model), RIGHT);
   assert.equal(shardsAsked(asked).length, 1);
+  await keeps(kept, 4);
   using again = await load(url);
   assert.deepEqual(await firsts(again), RIGHT);
   assert.equal(shardsAsked(asked).length, 1);
@@ -226,7 +239,7 @@ test('caching is as asked for', async (context) => {
   for (const [site, cache, count] of [[several, false, 0], [single, undefined, 0], [single, true, 1], [several, undefined, 5]] as const) {
     using model = await load(site.url, {cache});
     assert.equal((await firsts(model))[1], 4);
-    assert.equal(kept.size, count);
+    await keeps(kept, count);
   }
   // What cannot be kept is used all the same.
   const refusal = (): Promise<never> => Promise.reject(new Error('QuotaExceededError'));
@@ -303,9 +316,37 @@ test('larger files are checked by their pieces', async (context) => {
   for (const from of [url, url, withFile(files, LARGE, shared)]) {
     using model = await load(from, {cache: true});
     assert.deepEqual(await firsts(model), LARGE_RIGHT);
+    await keeps(kept, before + 1);
   }
   assert.equal(asked.filter((each) => each.startsWith(LARGE)).length, 2);
-  assert.equal(kept.size, before + 1);
+});
+
+test('a large file is taken as it arrives, and a block that is not as listed is fetched again with those after it', async (context) => {
+  asInPages(context);
+  const kept = fakeCaches(context);
+  const files = await largePackage({count: 3, bytes: 3 * MIB});
+  const bytes = files.get(LARGE) as Uint8Array;
+  const seen: Progress[] = [];
+  let held = (): void => undefined;
+  const {url, asked} = await serve(context, files, {
+    // The second block is wrong at first, and the last one waits until something is uploaded.
+    [LARGE]: (_, __, response, times) => {
+      if (times === 1) return void response.end(flipped(files, 5 * MIB).get(LARGE));
+      response.write(bytes.subarray(0, 8 * MIB));
+      held = () => response.end(bytes.subarray(8 * MIB));
+    },
+  });
+  const onProgress = (progress: Progress): void => {
+    seen.push(progress);
+    if (progress.stage === 'upload') held();
+  };
+  using model = await load(url, {cache: true, onProgress});
+  assert.deepEqual(await firsts(model), LARGE_RIGHT);
+  assert.equal(asked.filter((each) => each.startsWith(LARGE)).length, 2);
+  await keeps(kept, 1);
+  assert.deepEqual([...kept.values()][0], new Uint8Array(bytes));
+  const first = seen.findIndex(({stage}) => stage === 'upload');
+  assert.ok(seen.slice(first).some(({stage}) => stage === 'download'), 'a weight is uploaded before the file has arrived');
 });
 
 test('a package that lists hashes of another takes its place in no cache', async (context) => {
@@ -322,6 +363,7 @@ test('a package that lists hashes of another takes its place in no cache', async
     kept.clear();
     using model = await load((await serve(context, from)).url, {cache: true});
     assert.equal((await firsts(model)).length, 3);
+    await keeps(kept, 1);
     return [...kept.keys()].sort();
   };
   const own = await keysOf(files);

@@ -6,8 +6,8 @@ import {hexOf} from './hex.ts';
 export interface Check {
   /** Called with all bytes in order, as they arrive. */
   readonly arrived?: (bytes: Uint8Array) => void;
-  /** Called with each block of BLOCK bytes in order, the last one of fewer. */
-  readonly filled?: (block: Uint8Array) => Promise<unknown>;
+  /** Called with each block of BLOCK bytes in order, the last one of fewer; gives whether it is as listed. */
+  readonly filled?: (block: Uint8Array) => Promise<boolean>;
   /** At the end: what is wrong, to be read behind the file's name; undefined: nothing is. */
   readonly wrong: () => Promise<string | undefined>;
 }
@@ -17,22 +17,24 @@ export const hasNodeHash = (): boolean => 'process' in globalThis && 'getBuiltin
 
 /** By the platform's SHA-256, on other threads and four times as fast as any of ours. It takes whole blocks. */
 function checkBlocks({bytes, sha256, pieces}: FileEntry): Check {
-  const digests: Promise<ArrayBuffer>[] = [];
+  const wanted = bytes > BLOCK ? pieces : [sha256];
+  const hashes: Promise<string>[] = [];
   // Of copies: what a platform has had it holds until some collection, whoever discards it.
   const idle: Uint8Array<ArrayBuffer>[] = [];
-  const filled = (block: Uint8Array): Promise<unknown> => {
+  const filled = async (block: Uint8Array): Promise<boolean> => {
     const spare = idle.pop();
     // Of a file that is longer than listed, the last block may be, too.
     const copy = spare && spare.length >= block.length ? spare : new Uint8Array(block.length);
     copy.set(block);
-    const digest = crypto.subtle.digest('SHA-256', copy.subarray(0, block.length));
-    digests.push(digest);
-    return digest.then(() => idle.push(copy));
+    const hash = crypto.subtle.digest('SHA-256', copy.subarray(0, block.length)).then(hexOf);
+    const at = hashes.push(hash) - 1;
+    const found = await hash;
+    idle.push(copy);
+    return found === wanted[at];
   };
   const wrong = async (): Promise<string | undefined> => {
     if (bytes === 0) void filled(new Uint8Array());
-    const wanted = bytes > BLOCK ? pieces : [sha256];
-    const found = (await Promise.all(digests)).map(hexOf);
+    const found = await Promise.all(hashes);
     const at = wanted.findIndex((hash, place) => hash !== found[place]);
     if (at < 0) return undefined;
     const where = bytes > BLOCK ? ` in the ${BLOCK} bytes from ${at * BLOCK} on` : '';

@@ -2,7 +2,7 @@
 import {Arrival} from '../arrival.ts';
 import {hexOf} from '../hash/hex.ts';
 import type {FileEntry} from '../manifest.ts';
-import type {Pieces} from '../pieces.ts';
+import type {Copy, Pieces} from '../pieces.ts';
 
 /** Where they are kept. */
 const CACHE = 'gossamer-weights';
@@ -43,23 +43,23 @@ async function find(cache: Cache, key: string, entry: FileEntry): Promise<Pieces
   return undefined;
 }
 
-function streamOf(file: Pieces): ReadableStream<Uint8Array> {
-  const parts = file.parts(PART)[Symbol.iterator]();
-  const pull = (stream: ReadableStreamDefaultController<Uint8Array>): void => {
-    const part = parts.next();
-    if (part.done) stream.close();
-    else stream.enqueue(part.value);
+/** The file as it arrives: its stream ends where the file is as listed, else it fails, and then the cache keeps nothing. */
+function streamOf({next, end}: Copy): ReadableStream<Uint8Array> {
+  const pull = async (stream: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    const part = await next();
+    if (part) stream.enqueue(part);
+    else stream.close();
   };
-  return new ReadableStream({pull}, {highWaterMark: 0});
+  return new ReadableStream({pull, cancel: end}, {highWaterMark: 0});
 }
 
 /**
- * A file of weights from where it is kept, else what `read` gives, which has that SHA-256 and is then kept. Where the browser
+ * A file of weights from where it is kept, else what `read` gives, which has that SHA-256 and is kept meanwhile. Where the browser
  * gives no more room, nothing more is kept.
  */
 export async function readKept(
   entry: FileEntry,
-  read: () => Promise<Pieces>,
+  read: () => Pieces,
   arrived: (bytes: number) => void,
 ): Promise<Pieces> {
   const cache = await openCache();
@@ -70,7 +70,8 @@ export async function readKept(
     arrived(entry.bytes);
     return kept;
   }
-  const file = await read();
-  await cache.put(key, new Response(streamOf(file))).catch(() => undefined);
+  const file = read();
+  const copy = file.copy(PART);
+  file.isCopied = cache.put(key, new Response(streamOf(copy))).catch(() => undefined).finally(copy.end);
   return file;
 }

@@ -61,13 +61,12 @@ class GpuQueue implements Queue {
   }
 
   write(buffer: Buffer, data: Uint8Array, _storage: DType): void {
-    this.writeParts(buffer, [data]);
+    this.writeParts(buffer, [data], 0);
   }
 
-  writeParts(buffer: Buffer, parts: Iterable<Uint8Array>): void {
+  writeParts(buffer: Buffer, parts: Iterable<Uint8Array>, at: number): void {
     const {queue} = alive(this.#gpu);
     const {gpu} = buffer as GpuBufferHolder;
-    let at = 0;
     for (const data of parts) {
       const whole = data.length - (data.length % 4);
       if (whole > 0) queue.writeBuffer(gpu, at, data as Uint8Array<ArrayBuffer>, 0, whole);
