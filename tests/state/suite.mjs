@@ -13,7 +13,7 @@ import {startBrowser} from '../../tools/demo/browser.mjs';
 import {model, node, npyOf, stored, value} from '../cli/models.mjs';
 import {asked, serve} from '../npm/forms.mjs';
 import {Tally} from '../tally.mjs';
-import {decode, fail, grow} from './use.mjs';
+import {decode, fail, fork, grow} from './use.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const gossamer = path.resolve(root, process.env.GOSSAMER_BUILD ?? 'build', 'gossamer');
@@ -113,6 +113,8 @@ for (const form of ['copied', 'in_place']) {
   tally.record(`runs that fail in Node, ${form}`, await fail(runtime, at(`grower_wasm_${form}`), {device: 'wasm', steps, wanted: [...grown], full}).catch((problem) => problem.stack));
 }
 
+tally.record('a past that several runs continue, in Node', await fork(runtime, at('grower_wasm_in_place'), {device: 'wasm'}).catch((problem) => problem.stack));
+
 // Natively all is fed and read.
 let before = {past: {shape: [1, 2, 0, 3], data: []}, list: {shape: [0, 2], data: []}};
 for (const [turn, {rows, items}] of steps.entries()) {
@@ -137,6 +139,7 @@ import * as run from '/lib/runtime.js';
 import * as use from './use.js';
 const told = (body) => (given) => body(given).catch((problem) => ({error: String(problem.stack)}));
 globalThis.grow = told(({from, ...more}) => use.grow(run, from, more));
+globalThis.fork = told(({from, ...more}) => use.fork(run, from, more));
 globalThis.fail = told(async ({from, ...more}) => {
   const pop = GPUDevice.prototype.popErrorScope;
   const refused = async () => new GPUOutOfMemoryError('there is no memory, as the test wants');
@@ -157,6 +160,8 @@ try {
     const problems = await ask('fail', `grower_${device}_${form}`, {device, steps, wanted: grown});
     tally.record(`runs that fail on ${device}, ${form}`, problems.error ?? problems);
   }
+  const forks = await ask('fork', 'grower_webgpu_in_place', {device: 'webgpu'});
+  tally.record('a past that several runs continue, on webgpu', forks.error ?? forks);
   const {said, caches, counts, error} = await ask('decode', 'decoder_webgpu_in_place', {device: 'webgpu', state: decoder.state, tokens: TOKENS, rows: 64});
   tally.record('tokens on webgpu', error ?? same(wanted, {said, caches}));
   const late = (counts ?? []).slice(4);

@@ -96,6 +96,47 @@ export async function fail({load, tensor}, from, {device, steps, wanted, full}) 
   return problems;
 }
 
+/**
+ * A past that several runs continue, as beams do: each output has its own rows, and the past keeps its values. A chain of runs, whose tensors
+ * all stay, writes into the memory of the first. Gives what is wrong.
+ */
+export async function fork({load, openDevice, tensor}, from, {device: kind}) {
+  const device = await openDevice(kind, {threads: 1});
+  const model = await load(from, {device});
+  const problems = [];
+  const run = ({present, longer}, value) => {
+    const feeds = {rows: tensor(new Float32Array(6).fill(value), [1, 2, 1, 3]), items: tensor(Float32Array.of(value, value), [1, 2])};
+    return model.run({...feeds, past: present, list: longer}, {location: {present: 'device', longer: 'device'}});
+  };
+  const check = async ({present, longer}, wanted) => {
+    const [has, list] = [await present.data(), await longer.data()].map((data) => Array.from(data).join());
+    const half = wanted.flatMap((each) => [each, each, each]);
+    if (has !== [...half, ...half].join()) problems.push(`rows ${wanted} are ${has}`);
+    if (list !== wanted.flatMap((each) => [each, each]).join()) problems.push(`items ${wanted} are ${list}`);
+  };
+  try {
+    const none = {present: tensor(new Float32Array(0), [1, 2, 0, 3]), longer: tensor(new Float32Array(0), [0, 2])};
+    const first = await run(none, 1);
+    const [a, b] = await Promise.all([run(first, 2), run(first, 3)]);
+    const c = await run(first, 4);
+    const [d, e] = [await run(a, 5), await run(b, 6)];
+    for (const [out, wanted] of [[d, [1, 2, 5]], [e, [1, 3, 6]], [c, [1, 4]], [b, [1, 3]], [a, [1, 2]], [first, [1]]]) await check(out, wanted);
+    // What nobody has any more may be written again.
+    d.present.dispose();
+    d.longer.dispose();
+    const {bytes} = device.memory();
+    const chain = [a];
+    for (let at = 0; at < 10; ++at) chain.push(await run(chain[at], 10 + at));
+    if (device.memory().bytes !== bytes) problems.push(`a chain of runs takes ${device.memory().bytes - bytes} bytes`);
+    for (const [at, out] of chain.entries()) await check(out, [1, 2, ...chain.slice(1, at + 1).map((_, place) => 10 + place)]);
+    await check(e, [1, 3, 6]);
+  } finally {
+    model.dispose();
+    device.dispose();
+  }
+  return problems;
+}
+
 /** What a page asks of WebGPU while `body` counts tokens: by token, bind groups made and bytes copied. */
 export async function counted(body) {
   const counts = [];

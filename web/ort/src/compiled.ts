@@ -18,6 +18,8 @@ export interface Wanted {
   readonly external: ReadonlyMap<string, Uint8Array>;
   readonly target: DeviceKind;
   readonly dims: Readonly<Record<string, number>>;
+  /** Whether outputs that continue inputs by rows are written where the inputs are: caches of keys and values. */
+  readonly state: boolean;
   readonly known: Known;
 }
 
@@ -27,13 +29,13 @@ const encoder = new TextEncoder();
 export const textOf = (known: Known): string => JSON.stringify(known, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
 
 /** SHA-256 over the SHA-256 of the parts. Where there is no crypto.subtle (pages that are not secure) there is no key, nor a cache. */
-async function keyOf({model, external, target, dims, known}: Wanted): Promise<string | undefined> {
+async function keyOf({model, external, target, dims, state, known}: Wanted): Promise<string | undefined> {
   const hash = await hashOf(model);
   if (hash === undefined) return undefined;
   const files = [...external].sort(([a], [b]) => (a < b ? -1 : 1)).map(async ([name, bytes]) => [name, await hashOf(bytes)]);
   const named = Object.entries(dims).sort(([a], [b]) => (a < b ? -1 : 1));
   const told = textOf(known);
-  return hashOf(encoder.encode(JSON.stringify([compilerHash, target, named, hash, await Promise.all(files), told])));
+  return hashOf(encoder.encode(JSON.stringify([compilerHash, target, named, state, hash, await Promise.all(files), told])));
 }
 
 function compilerAddress(): string | URL | undefined {
@@ -43,12 +45,12 @@ function compilerAddress(): string | URL | undefined {
   return undefined;
 }
 
-async function compile({model, external, target, dims, known: {constants, keepInputs, shapes}}: Wanted): Promise<Files> {
+async function compile({model, external, target, dims, state, known: {constants, keepInputs, shapes}}: Wanted): Promise<Files> {
   const compiler = await import('../../compiler/src/index.ts');
   const known = {...dims};
   for (;;) {
     try {
-      return await compiler.compile(model, {target, dims: known, constants, keepInputs, shapes, externalData: external, wasm: compilerAddress()});
+      return await compiler.compile(model, {target, dims: known, state, constants, keepInputs, shapes, externalData: external, wasm: compilerAddress()});
     } catch (problem) {
       if (!(problem instanceof compiler.CompileError)) throw problem;
       // Overrides for dimensions that a model does not have are passed over, as onnxruntime does.

@@ -235,22 +235,24 @@ export async function create(given: readonly unknown[]): Promise<Session> {
   throw new Error(`InferenceSession.create: none of the execution providers can run the model: ${refusals.toString()}`);
 }
 
-async function createOn(device: ComputeDevice, source: Source, {preferredOutputLocation: wanted}: SessionOptions, providers: readonly string[]): Promise<Session> {
+async function createOn(device: ComputeDevice, given: Omit<Source, 'state'>, {preferredOutputLocation: wanted}: SessionOptions, providers: readonly string[]): Promise<Session> {
+  const locations = typeof wanted === 'string' ? [wanted] : Object.values(wanted ?? {});
+  const source = {...given, state: device.kind === 'webgpu' && locations.includes('gpu-buffer')};
   const model = await specializing(source.model, (known) => load(device, source, known));
   try {
     const [group] = model.groups;
     if (group) throw new Error(`InferenceSession.create: "${group.name}" is ${group.kind === 'sequence' ? 'a sequence' : 'an optional'}; sessions have tensors alone, @gossamer/runtime has those`);
-    const locations = new Map<string, DataLocation>();
+    const onGpu = new Map<string, DataLocation>();
     for (const {name} of model.outputs) {
       const location = typeof wanted === 'string' ? wanted : wanted && Object.hasOwn(wanted, name) ? wanted[name] : undefined;
       if (!location || location === 'cpu' || location === 'cpu-pinned') continue;
       if (location !== 'gpu-buffer') throw new Error(`preferredOutputLocation: "${location}" is none of 'cpu', 'cpu-pinned' and 'gpu-buffer'`);
-      if (device.kind === 'webgpu') locations.set(name, location);
+      if (device.kind === 'webgpu') onGpu.set(name, location);
       else if (!providers.includes('webgpu')) throw new Error(`preferredOutputLocation: 'gpu-buffer' is for the execution provider 'webgpu', not for ${providers.join(', ')}`);
     }
     const unknown = wanted && typeof wanted === 'object' ? Object.keys(wanted).find((name) => !model.outputs.some((port) => port.name === name)) : undefined;
     if (unknown !== undefined) throw new Error(`preferredOutputLocation: the model has no output "${unknown}"; it has ${model.outputs.map(({name}) => name).join(', ')}`);
-    return new Session(device, model, locations, source);
+    return new Session(device, model, onGpu, source);
   } catch (problem) {
     model.dispose();
     throw problem;

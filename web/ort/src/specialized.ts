@@ -120,7 +120,8 @@ class Specialized implements Runnable {
   /** The model for these shapes, where they came often and it is there. Compiled in the background, and never where that fails. */
   #specialFor(feeds: Readonly<Record<string, Feed>>): Model | undefined {
     const after = env.gossamer.specializeAfter;
-    if (!this.#isOpen || after <= 0) return undefined;
+    // Caches in the general model's memory grow there.
+    if (!this.#isOpen || after <= 0 || Object.values(feeds as Record<string, object>).some((feed) => 'room' in feed)) return undefined;
     let key = '';
     for (const {name} of this.inputs) key += `${(feeds[name] as {readonly shape?: readonly number[]} | undefined)?.shape?.join()};`;
     const ready = this.#ready.get(key);

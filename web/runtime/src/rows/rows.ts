@@ -12,10 +12,11 @@ import {toStorage} from '../storage.ts';
 import {arrayOf, type Output, type Tensor} from '../tensor.ts';
 import type {DeviceTensor as AnyTensor} from '../tensors/device_tensor.ts';
 import type {PartOptions} from '../tensors/part.ts';
-import {bytesOf, type DType, LARGEST, product, type TensorData, within} from '../types.ts';
+import {bytesOf, type DType, GossamerError, LARGEST, product, type TensorData, within} from '../types.ts';
+import type {GpuBufferHolder} from '../webgpu/device.ts';
 
-/** The least that is made, in rows. */
-const LEAST = 16;
+/** The least that is made, in rows: a short generation never moves its caches. */
+const LEAST = 64;
 
 type Extents = readonly number[];
 
@@ -33,10 +34,17 @@ export interface Room extends Keeper {
   taken(memory: TensorData, shape: Extents): TensorData;
 }
 
+/** Rows at the start of some memory that are not to be written again. */
+interface Claim {
+  readonly rows: number;
+  /** The run that writes the last of them is not put in. */
+  isPending: boolean;
+}
+
 export interface Rows {
   /**
-   * Gives each state's input memory of its own with room, which the run may write behind its rows, and sets the dimensions that say how
-   * much: what a run made before lies in place where it is given away (`donate`). Feeds of the host are taken.
+   * Gives each state's input memory with room, which the run may write after its rows, and sets the dimensions that say how much. An
+   * output of a run before stays in place where it has room and no other tensor has rows after its own. Feeds of the host are taken.
    */
   place(
     feeds: readonly (Tensor | OnDevice)[],
@@ -63,17 +71,54 @@ export async function openRows(manifest: Manifest, home: Home): Promise<Rows> {
     return dense;
   };
 
+  /** By memory, the rows of tensors in it and of outputs that runs will write there. */
+  const claims = new WeakMap<Block, Set<Claim>>();
+  const claimsOf = (block: Block): Set<Claim> => claims.get(block) ?? (claims.set(block, new Set()).get(block) as Set<Claim>);
+
   /** A tensor whose memory has room for more rows. */
   class RowsTensor extends DeviceTensor {
     readonly axis: number;
     /** In rows. */
     readonly room: number;
     readonly #done: Promise<unknown> | undefined;
+    readonly #claims: Set<Claim>;
+    readonly #claim: Claim;
+    #dense: GPUBuffer | undefined;
     constructor(axis: number, room: number, ...[header, storage, memory, made]: Parameters<Keeper['keep']>) {
       super(device, header, storage, memory, made);
       this.axis = axis;
       this.room = room;
       this.#done = made;
+      this.#claims = 'host' in memory ? new Set() : claimsOf(memory);
+      const rows = header.shape[axis] as number;
+      this.#claim = [...this.#claims].find((claim) => claim.isPending && claim.rows === rows) ?? {rows, isPending: false};
+      this.#claim.isPending = false;
+      this.#claims.add(this.#claim);
+    }
+    /** Whether a run may write after its rows: no other tensor has more of the same memory. */
+    get isLongest(): boolean {
+      return [...this.#claims].every(({rows}) => rows <= this.#claim.rows);
+    }
+    override dispose(...why: Parameters<AnyTensor['dispose']>): void {
+      this.#claims.delete(this.#claim);
+      this.#dense?.destroy();
+      super.dispose(...why);
+    }
+    /** A copy without the room, made when it is first asked for. */
+    override get gpuBuffer(): GPUBuffer | undefined {
+      this.check();
+      const {gpuDevice} = device;
+      if (!gpuDevice || this.#dense) return this.#dense;
+      const {shape, axis, room, storage} = this;
+      const {pieces, elements, stride} = piecesOf(shape, axis, room);
+      const size = bytesOf(storage);
+      const bytes = elements * size;
+      if (pieces > 1 && bytes % 4 !== 0) throw new GossamerError('unsupported', `rows of ${bytes} bytes cannot be copied on webgpu: read them by data()`);
+      const gpu = gpuDevice.createBuffer({size: Math.max(16, 4 * Math.ceil((pieces * bytes) / 4)), usage: GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST});
+      const block = this.lend() as Block;
+      home.backend.queue.copy(block.buffer, {extent: {bytes: gpu.size}, gpu, dispose: () => gpu.destroy()} as GpuBufferHolder, bytes, storage, {count: pieces, from: stride * size, to: bytes});
+      device.blocks.release(block);
+      return (this.#dense = gpu);
     }
     /** Other models take its values. */
     override get there(): boolean {
@@ -99,6 +144,7 @@ export async function openRows(manifest: Manifest, home: Home): Promise<Rows> {
   async function moved(feed: Tensor | AnyTensor, axis: number, room: number, storage: DType): Promise<Block> {
     const {dtype, shape} = feed;
     const block = await device.room(dtype, spaced(shape, axis, room), storage);
+    claims.delete(block); // those of tensors that had it before
     const {pieces, elements, stride} = piecesOf(shape, axis, room);
     const {queue} = home.backend;
     const size = bytesOf(storage);
@@ -123,11 +169,12 @@ export async function openRows(manifest: Manifest, home: Home): Promise<Rows> {
     }
   }
 
-  async function placed(feed: Tensor | AnyTensor, {input = 0, axis}: DimEntry, room: number, given: boolean): Promise<AnyTensor> {
+  async function placed(feed: Tensor | AnyTensor, {input = 0, axis}: DimEntry, room: number, rows: number, given: boolean): Promise<AnyTensor> {
     const {name = '', tensor = 0} = manifest.inputs[input] ?? {};
     const storage = manifest.tensors[tensor]?.storage ?? feed.dtype;
-    const stays = given && mine(feed) && feed.room === room && feed.axis === axis && feed.device === device;
-    const block = stays ? await feed.lend() : await moved(feed, axis, room, storage);
+    const stays = mine(feed) && feed.room === room && feed.axis === axis && feed.device === device && feed.isLongest;
+    const block = stays ? (feed.lend() as Block) : await moved(feed, axis, room, storage);
+    claimsOf(block).add({rows, isPending: true});
     if (given && isOnDevice(feed) && !mine(feed)) feed.dispose('given away to a run');
     return new DeviceTensor(device, {name, dtype: feed.dtype, shape: feed.shape}, storage, block);
   }
@@ -155,7 +202,7 @@ export async function openRows(manifest: Manifest, home: Home): Promise<Rows> {
           const {shape} = manifest.inputs[input] as Port;
           longer.set(manifest.dims.findIndex((other) => other.rows === undefined && other.name === shape[dim.axis]), room - wanted);
         }
-        all[input] = await placed(feed, dim, room, given.has(name));
+        all[input] = await placed(feed, dim, room, wanted, given.has(name));
         given.add(name);
       }
       const most = longer.size > 0 ? dims.map((extent, at) => extent + (longer.get(at) ?? 0)) : undefined;

@@ -113,17 +113,15 @@ export class State {
       typeof location === 'object'
         ? {...location}
         : Object.fromEntries(this.#outputs.map(({name}) => [name, fetches?.includes(name) ? 'host' : location]));
-    const given = [...donate];
     const begun: DeviceTensor[] = [];
     for (const [name, next] of this.#pairs) {
       if (name in feeds) throw wrong(`input "${name}" is state: state.set() gives it a value`);
       let mine = this.#tensors.get(name);
       if (!mine) begun.push((mine = this.#beginning(name, told)));
       all[name] = mine;
-      if ('room' in mine) given.push(name); // what follows is written behind it
       places[next] = 'device';
     }
-    const running = this.#run(all, {fetches, donate: given, location: places});
+    const running = this.#run(all, {fetches, donate, location: places});
     const out = await running.finally(() => begun.forEach((each) => each.dispose()));
     for (const [name, next] of this.#pairs) {
       this.#tensors.get(name)?.dispose();
