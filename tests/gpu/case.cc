@@ -9,6 +9,7 @@
 
 #include "codegen/glsl/emit.h"
 #include "codegen/wgsl/emit.h"
+#include "ir/type_rules.h"
 
 namespace gossamer::tests::gpu {
 namespace {
@@ -59,7 +60,7 @@ T value_or_stop(Result<T> result, const std::string& name) {
 }  // namespace
 
 uint32_t storage_word(const ir::Scalar& value) {
-  const ir::DType storage = codegen::text::gpu_storage_of(value.dtype);
+  const ir::DType storage = ir::TypeRules{.words = true}.of(value.dtype).stored;
   if (storage == ir::DType::f32) return std::bit_cast<uint32_t>(static_cast<float>(value.f));
   const auto low = storage == ir::DType::u32 ? int64_t{0} : int64_t{INT32_MIN};
   const auto high = storage == ir::DType::u32 ? int64_t{UINT32_MAX} : int64_t{INT32_MAX};
