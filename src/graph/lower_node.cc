@@ -63,6 +63,19 @@ class Renaming {
   std::unordered_set<const ir::BufferNode*> renamed_;
 };
 
+// Extents made of extents grow with every node: one that grew too large becomes a variable, which a
+// step sets before the stage.
+void name_large_extents(ops::Stage& stage, StageBuilder& stages) {
+  ir::BufferNode& output = *const_cast<ir::BufferNode*>(stage.output.get());
+  for (std::vector<Expr>* extents : {&output.shape, &stage.extents, &stage.reduce_extents}) {
+    for (Expr& extent : *extents) {
+      if (size_of(extent, max_extent_size) < max_extent_size) continue;
+      if (ir::prove(extent >= 0.0, stages.bounds))
+        extent = stages.named(output.name + ".extent", extent);
+    }
+  }
+}
+
 Result<> take_stages(ops::Builder& node,
                      const std::vector<std::optional<std::string>>& output_names, int64_t most,
                      const std::string& place, StageBuilder& stages) {
@@ -83,6 +96,7 @@ Result<> take_stages(ops::Builder& node,
     if (ops::Stage* stage = entry.stage()) {
       stage->origin = origin;
       names.rename(stage->output);
+      if (blocks[i] == 0) name_large_extents(*stage, stages);
       GS_TRY(check_sizes(*stage, most, place, stages));
     } else if (entry.is(ops::StepKind::read) && blocks[i] == 0) {
       const ops::Step& step = *entry.step();

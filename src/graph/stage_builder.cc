@@ -5,6 +5,7 @@
 
 #include "graph/unpack.h"
 #include "ir/build.h"
+#include "ir/estimate.h"
 #include "ir/rewrite.h"
 #include "ops/host_value.h"
 
@@ -34,10 +35,10 @@ void StageBuilder::append(ops::Entry entry) {
         open_.push_back(here);
         break;
       case ops::StepKind::otherwise:
-        forget_checks(open_.back());
+        forget(open_.back());
         break;
       case ops::StepKind::end:
-        forget_checks(open_.back());
+        forget(open_.back());
         open_.pop_back();
         break;
       default:
@@ -51,12 +52,23 @@ void StageBuilder::append(ops::Program entries) {
   for (ops::Entry& entry : entries) append(std::move(entry));
 }
 
-void StageBuilder::forget_checks(size_t first) {
+void StageBuilder::forget(size_t first) {
   while (!checked_.empty() && checked_.back().entry >= first) checked_.pop_back();
+  while (!named_.empty() && named_.back().entry >= first) named_.pop_back();
+}
+
+Expr StageBuilder::named(const std::string& name, const Expr& value) {
+  for (const Named& one : named_)
+    if (ir::equal(one.value, value)) return one.variable;
+  const ir::Var variable = ir::dimension(name, ir::estimate(value));
+  bounds.set(variable.get(), bounds.of(value));
+  named_.push_back({value, variable, graph_.program.size()});
+  append(ops::set_step({variable}, {value}));
+  return variable;
 }
 
 ops::Program StageBuilder::cut(size_t first) {
-  forget_checks(first);
+  forget(first);
   const auto from = graph_.program.begin() + static_cast<std::ptrdiff_t>(first);
   ops::Program entries(std::make_move_iterator(from),
                        std::make_move_iterator(graph_.program.end()));

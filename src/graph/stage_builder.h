@@ -38,6 +38,9 @@ class StageBuilder {
   void add_check(Expr condition, std::string message, Expr elements = {});
   // The same within branches: the condition must hold only if they are taken.
   void add_branch_check(Expr condition, std::string message);
+  // The value, by a step that is the next entry, as a variable; one that is there already, if a
+  // step that every run has passed set it.
+  Expr named(const std::string& name, const Expr& value);
   // What no other node's stages have as origin: `name`, or one after it.
   std::string unique_origin(const std::string& name);
 
@@ -55,12 +58,18 @@ class StageBuilder {
     Expr condition;
     size_t entry = 0;
   };
+  struct Named {
+    Expr value;
+    ir::Var variable;
+    size_t entry = 0;
+  };
   // The entries from `first` on may not have run.
-  void forget_checks(size_t first);
+  void forget(size_t first);
 
   StageGraph graph_;
   std::unordered_set<std::string> origins_, constant_names_;
   std::vector<Checked> checked_;
+  std::vector<Named> named_;
   std::vector<size_t> open_;  // entries that open the blocks around the next one
 };
 

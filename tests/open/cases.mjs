@@ -182,6 +182,23 @@ const MODELS = {
       return graph.node('Resize', [x, undefined, undefined, sizes], [1, 1, 1, 1], {mode: 'nearest'});
     },
   },
+  // Lengths that are made of other lengths again and again, as in EnCodec's encoder: written out the longest have thousands of terms.
+  cut_by_remainders: {
+    inputs: [['n', 'length']],
+    runs: [[[2, 5]], [[1, 1]], [[0, 4]], [[3, 40]]],
+    make: (graph, [x]) => {
+      const i64 = {type: 'i64'};
+      let size = graph.node('Shape', [x], [1], {start: 1}, i64);
+      const parts = [];
+      for (let divisor = 3; divisor < 12; ++divisor) {
+        const square = graph.node('Mul', [size, size], [1], {}, i64);
+        size = graph.node('Add', [graph.node('Mod', [square, integers(graph, [divisor])], [1], {}, i64), size], [1], {}, i64);
+        const start = graph.node('Mod', [size, integers(graph, [3])], [1], {}, i64);
+        parts.push(graph.node('Slice', [x, start, graph.node('Neg', [start], [1], {}, i64), integers(graph, [1])], [1, 1]));
+      }
+      return graph.node('Concat', parts, [1, 1], {axis: 1});
+    },
+  },
   resize_linear: resize('linear'),
   resize_nearest: resize('nearest'),
   resize_cubic: resize('cubic'),

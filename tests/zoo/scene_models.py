@@ -113,13 +113,14 @@ def sam_decoder() -> Model:
 
 def detector(module: torch.nn.Module, size: int, scores: list[torch.nn.Module]) -> Model:
     """One image of any size that the network scales itself. scores: layers that score classes. Their
-    weights are scaled up so that scores differ clearly and rounding does not change the order of boxes."""
+    weights are scaled up so that scores differ clearly and rounding does not change the order of boxes;
+    images of some other sizes, such as 200 x 161, give boxes of equal scores."""
     conditioned(module, lambda each: each(list(images(4, size, size, seed=5).sigmoid())))
     with torch.no_grad():
         for layer in scores:
             layer.weight.mul_(6 / layer.weight.std() / layer.weight[0].numel() ** 0.5)
     call = Call(module, lambda each, image: (lambda made: (made[0]["boxes"], made[0]["scores"], made[0]["labels"]))(each([image])))
-    feeds = [{"image": images(1, *shape, seed=at)[0].sigmoid()} for at, shape in enumerate(((size, size), (200, 161)))]
+    feeds = [{"image": images(1, *shape, seed=at)[0].sigmoid()} for at, shape in enumerate(((size, size), (192, 161)))]
     return Model(call, feeds, {"image": {1: "height", 2: "width"}}, ["boxes", "scores", "labels"])
 
 
