@@ -9,7 +9,7 @@ import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {parseArgs} from 'node:util';
-import {isQuantized, TOLERANCE, zooModels} from '../tests/zoo/cases.mjs';
+import {toleranceOf, zooModels} from '../tests/zoo/cases.mjs';
 import {buildServe, openServed} from './lib/cpu/serve.mjs';
 import {bench, root} from './lib/layout.mjs';
 import {interleave, judge, median} from './lib/measure.mjs';
@@ -62,7 +62,7 @@ async function measure(name) {
   ];
   const outputs = [];
   for (const party of parties) outputs.push(party.problem ? undefined : await party.run().catch((problem) => void (party.problem = problem.message)));
-  const verdicts = judge(outputs, isQuantized(name) ? TOLERANCE.quantized : TOLERANCE.exact);
+  const verdicts = judge(outputs, toleranceOf(name));
   const alive = parties.filter(({problem}) => !problem).map(({name: party, timed}) => ({name: party, run: timed}));
   const times = await interleave(alive, {rounds: 200, warmup: 2, leastRounds: 5, budgetMs: 1e3 * Number(options.seconds)});
   parties.forEach(({close}) => close?.());

@@ -8,7 +8,10 @@ import sys
 import onnxruntime
 from serve_loop import read_inputs, serve
 
-TYPES = {"tensor(float)": "float32", "tensor(int64)": "int64", "tensor(int32)": "int32", "tensor(int8)": "int8", "tensor(uint8)": "uint8", "tensor(bool)": "bool"}
+TYPES = {
+    "tensor(float)": "float32", "tensor(float16)": "float16", "tensor(int64)": "int64", "tensor(int32)": "int32",
+    "tensor(int8)": "int8", "tensor(uint8)": "uint8", "tensor(bool)": "bool",
+}
 
 model, threads, *inputs = sys.argv[1:]
 options = onnxruntime.SessionOptions()

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-NAMES = {"float32": "f32", "int64": "i64", "int32": "i32", "int8": "i8", "uint8": "u8", "bool": "bool"}
+NAMES = {"float32": "f32", "float16": "f16", "int64": "i64", "int32": "i32", "int8": "i8", "uint8": "u8", "bool": "bool"}
 
 
 def tell(what):

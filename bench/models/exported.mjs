@@ -6,6 +6,7 @@ const builtin = (name) => globalThis.process?.getBuiltinModule?.(name);
 
 const ARRAYS = {
   1: ['f32', Float32Array], 2: ['u8', Uint8Array], 3: ['i8', Int8Array], 6: ['i32', Int32Array], 7: ['i64', BigInt64Array], 9: ['bool', Uint8Array],
+  10: ['f16', Uint16Array],
 };
 
 /** A TensorProto with raw data: {name, shape, type, data}. Throws for an element type that the benchmark does not have. */

@@ -7,6 +7,7 @@ import {createHash} from 'node:crypto';
 import {mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
 import path from 'node:path';
 import {gunzipSync, gzipSync} from 'node:zlib';
+import {halfOf} from '../../bench/lib/half.mjs';
 import {once} from '../once.mjs';
 import {writeGrouped} from './grouped.mjs';
 
@@ -82,12 +83,6 @@ function tensorOf(bytes) {
   }
   return tensor;
 }
-
-const halfOf = (bits) => {
-  const exponent = (bits >> 10) & 31, fraction = bits & 1023;
-  const size = exponent === 0 ? fraction * 2 ** -24 : exponent === 31 ? Infinity : (1024 + fraction) * 2 ** (exponent - 25);
-  return bits & 32768 ? -size : size;
-};
 
 /** The bits of a number of the size of a weight. */
 function toHalf(value) {

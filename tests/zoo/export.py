@@ -56,22 +56,22 @@ def main() -> int:
 
     import audio_models, generation_models, image_models, own_models, scene_models, text_models  # noqa: E401, F401, I001
     import torch
+    from converted_models import CONVERTED, write_converted
     from exporters import write_case
-    from quantized_models import QUANTIZED, write_quantized
     from recipes import RECIPES, Recipe
 
     def exported(recipe: Recipe, exporter: str) -> Callable[[Path], None]:
         return lambda folder: write_case(folder, recipe.build(), exporter, recipe.opset)
 
-    # Models are made in this order: the quantised ones of the others.
+    # Models are made in this order: the converted ones of the others.
     todo = [
         (name if exporter == "legacy" else f"{name}_dynamo", exported(recipe, exporter), stamp_of(recipe.source))
         for name, recipe in RECIPES.items()
         for exporter in recipe.exporters
     ]
-    for name, quantized in QUANTIZED.items():
-        sources = (HERE / "quantized_models.py", RECIPES[quantized.of].source)
-        todo.append((name, lambda folder, quantized=quantized: write_quantized(folder, quantized), stamp_of(*sources)))
+    for name, converted in CONVERTED.items():
+        sources = (HERE / "converted_models.py", RECIPES[converted.of].source)
+        todo.append((name, lambda folder, converted=converted: write_converted(folder, converted), stamp_of(*sources)))
     known = [name for name, _, _ in todo]
     if unknown := [each for each in only if each not in known]:
         print(f"zoo: there is no model {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)

@@ -4,6 +4,7 @@ import {existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writ
 import {tmpdir} from 'node:os';
 import {basename, join} from 'node:path';
 import {createInterface} from 'node:readline';
+import {halfOf} from '../half.mjs';
 import {bench, root} from '../layout.mjs';
 
 /** The program, linked again when a library is newer. from: the root of the sources; build: their build folder. */
@@ -47,7 +48,7 @@ async function openProcess(program, args) {
   };
 }
 
-const ARRAYS = {f32: Float32Array, i32: Int32Array, i64: BigInt64Array, i8: Int8Array, u8: Uint8Array, bool: Uint8Array};
+const ARRAYS = {f32: Float32Array, f16: Uint16Array, i32: Int32Array, i64: BigInt64Array, i8: Int8Array, u8: Uint8Array, bool: Uint8Array};
 
 /** A party (lib/compare.mjs) in a process that takes the graph's inputs as arguments and commands as cpu/serve.cc does. */
 export async function openServed(program, args, graph) {
@@ -77,7 +78,8 @@ export async function openServed(program, args, graph) {
       const {types} = await served.ask(`save ${join(scratch, 'out')}`);
       return types.map((type, at) => {
         const {buffer, byteOffset, length} = readFileSync(join(scratch, `out${at}`));
-        return new ARRAYS[type](buffer.slice(byteOffset, byteOffset + length));
+        const made = new ARRAYS[type](buffer.slice(byteOffset, byteOffset + length));
+        return type === 'f16' ? Float32Array.from(made, halfOf) : made;
       });
     },
     close: () => {

@@ -1,4 +1,4 @@
-"""Models of the zoo with weights of eight bits, as users make them of an export with ONNX Runtime's tools."""
+"""Models of the zoo in other types, f16 and integers of eight bits, as users convert an export with ONNX Runtime's tools."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from exporters import write_sets
 from onnx import numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
 from onnxruntime.quantization.shape_inference import quant_pre_process
+from onnxruntime.transformers.float16 import convert_float_to_float16
 
 
 class _Feeds(CalibrationDataReader):
@@ -44,21 +45,29 @@ def static(source: Path, target: Path, feeds: list[dict[str, np.ndarray]]) -> No
     prepared.unlink()
 
 
+def half(source: Path, target: Path, _feeds: list[dict[str, np.ndarray]]) -> None:
+    """Weights, activations, inputs and outputs in f16."""
+    onnx.save(convert_float_to_float16(onnx.load(source)), target)
+
+
 @dataclass
-class Quantized:
+class Converted:
     """`of`: the model of the zoo that it is made of."""
 
     of: str
-    quantize: Callable[[Path, Path, list[dict[str, np.ndarray]]], None]
+    convert: Callable[[Path, Path, list[dict[str, np.ndarray]]], None]
 
 
-QUANTIZED = {
-    "vit_small_int8": Quantized("vit_small", dynamic),
-    "dinov2_int8": Quantized("dinov2", dynamic),
-    "minilm_int8": Quantized("minilm", dynamic),
-    "whisper_decoder_int8": Quantized("whisper_decoder", dynamic_unsigned),
-    "yolo_int8": Quantized("yolo", static),
-    "mobilenetv4_small_int8": Quantized("mobilenetv4_small", static),
+CONVERTED = {
+    "vit_small_int8": Converted("vit_small", dynamic),
+    "dinov2_int8": Converted("dinov2", dynamic),
+    "minilm_int8": Converted("minilm", dynamic),
+    "whisper_decoder_int8": Converted("whisper_decoder", dynamic_unsigned),
+    "yolo_int8": Converted("yolo", static),
+    "mobilenetv4_small_int8": Converted("mobilenetv4_small", static),
+    "vit_small_f16": Converted("vit_small", half),
+    "minilm_f16": Converted("minilm", half),
+    "mobilenetv3_small_f16": Converted("mobilenetv3_small", half),
 }
 
 
@@ -68,7 +77,12 @@ def _inputs_of(data: Path) -> dict[str, np.ndarray]:
     return {each.name: numpy_helper.to_array(each) for each in tensors}
 
 
-def write_quantized(folder: Path, made: Quantized) -> None:
+def _types_of(file: Path) -> dict[str, np.dtype]:
+    """Of the model's inputs."""
+    return {each.name: onnx.helper.tensor_dtype_to_np_dtype(each.type.tensor_type.elem_type) for each in onnx.load(file, load_external_data=False).graph.input}
+
+
+def write_converted(folder: Path, made: Converted) -> None:
     """Replaces the folder by the model and its test data, whose inputs are those of the model that it is made of. Removes it
     and raises if something is refused."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -78,8 +92,9 @@ def write_quantized(folder: Path, made: Quantized) -> None:
         raise ValueError(f"there is no {made.of} that it could be made of")
     folder.mkdir(parents=True)
     try:
-        made.quantize(source / "model.onnx", folder / "model.onnx", feeds)
-        write_sets(folder, feeds)
+        made.convert(source / "model.onnx", folder / "model.onnx", feeds)
+        types = _types_of(folder / "model.onnx")
+        write_sets(folder, [{name: each.astype(types[name]) for name, each in given.items()} for given in feeds])
     except Exception:
         shutil.rmtree(folder)
         raise
