@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "ir/nodes.h"
@@ -34,6 +35,9 @@ class NodeMap {
     ++count_;
     return slots_[at].value;
   }
+  // The value that is there may be changed.
+  Value* find(const Expr& key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
+  bool empty() const { return count_ == 0; }
   void clear() {
     slots_ = {};
     count_ = 0;

@@ -14,18 +14,20 @@ int three_way(const T& a, const T& b) {
 }  // namespace
 
 void Order::set_depth(const VarNode* var, int depth) {
-  const auto [known, fresh] = var_depths_.try_emplace(var, depth);
-  if (fresh || known->second == depth) return;
-  known->second = depth;
-  depths_.clear();
+  const Expr key(var);
+  int* const known = var_depths_.find(key);
+  if (!known) {
+    var_depths_.add(key, depth);
+  } else if (*known != depth) {
+    *known = depth;
+    depths_.clear();
+  }
 }
 
 int Order::depth_of(const Expr& e) {
   if (var_depths_.empty()) return 0;
-  if (auto* var = as<VarNode>(e)) {
-    // Noted, so that a depth which comes later is a change.
-    return var_depths_.try_emplace(var, 0).first->second;
-  }
+  // Noted, so that a depth which comes later is a change.
+  if (as<VarNode>(e)) return var_depths_.add(e, 0);
   if (const int* known = depths_.find(e)) return *known;
   int deepest = 0;
   dispatch(*e, [&](const auto& node) {

@@ -20,7 +20,7 @@ class Order {
   int compare_nodes(const Node* a, const Node* b);
   int number_of(const Node* node);
 
-  std::unordered_map<const VarNode*, int> var_depths_;
+  NodeMap<int> var_depths_;
   NodeMap<int> depths_;
   std::unordered_map<const Node*, int> numbers_;
 };

@@ -28,12 +28,16 @@ class Simplifier {
 
   Expr expr(const Expr&);
   Stmt stmt(const Stmt&);
+  RangeFinder& ranges() { return ranges_; }
+  const Bounds& bounds() const { return bounds_; }
+  // False, and nothing changes, where the variable was known otherwise.
+  bool learn(const VarNode* var, Range range, int64_t multiple);
 
  private:
   // Everything that depends on what is known of variables; replaced while facts hold.
   struct Memory {
     NodeMap<Expr> exprs;
-    NodeMap<std::unique_ptr<const Poly>> polys;
+    NodeMap<std::unique_ptr<const Poly>> polys, merged;
     std::unordered_map<int64_t, Poly> constants;
     std::unordered_map<const Node*, Poly> zeros;  // zero_of
     std::vector<Expr> alive;                      // keys of zeros
@@ -67,6 +71,7 @@ class Simplifier {
   Poly merged(Poly);  // a * (x // a) + x % a -> x
   // The sum itself where nothing merges, otherwise `own`.
   const Poly& merged(const Poly&, std::optional<Poly>& own);
+  const Poly& merged_of(const Expr&);
   bool may_merge(const Poly&) const;
   Poly merged_pairs(Poly);
   std::pair<size_t, size_t> effort(const Poly&);

@@ -70,17 +70,16 @@ Poly Simplifier::compute_poly(const Expr& e) {
   if (auto* u = as<Unary>(e); u && u->op == UnaryOp::neg) return algebra_.scale(poly(u->a), -1);
   auto* b = as<Binary>(e);
   if (!b || b->type != Type(DType::index)) return opaque(e);
-  std::optional<Poly> own, own_by;
   switch (b->op) {
     case BinaryOp::add:
       return algebra_.add(poly(b->a), poly(b->b));
     case BinaryOp::sub:
       return algebra_.add(poly(b->a), poly(b->b), -1);
     case BinaryOp::mul:
-      return algebra_.multiply(merged(poly(b->a), own), merged(poly(b->b), own_by));
+      return algebra_.multiply(merged_of(b->a), merged_of(b->b));
     case BinaryOp::div:
     case BinaryOp::rem: {
-      const Poly &a = merged(poly(b->a), own), &by = merged(poly(b->b), own_by);
+      const Poly &a = merged_of(b->a), &by = merged_of(b->b);
       if (not_negative(a) && not_negative(by)) {
         return b->op == BinaryOp::div ? floordiv(a, by) : floormod(a, by);
       }
@@ -88,15 +87,15 @@ Poly Simplifier::compute_poly(const Expr& e) {
       return as_int(kept) ? Poly(*as_int(kept)) : atom(kept);
     }
     case BinaryOp::floordiv:
-      return floordiv(merged(poly(b->a), own), merged(poly(b->b), own_by));
+      return floordiv(merged_of(b->a), merged_of(b->b));
     case BinaryOp::floormod:
-      return floormod(merged(poly(b->a), own), merged(poly(b->b), own_by));
+      return floormod(merged_of(b->a), merged_of(b->b));
     case BinaryOp::shl:
     case BinaryOp::shr:
       if (auto by = as_int(expr(b->b)); by && *by >= 0 && *by < 31) {
         const int64_t factor = int64_t{1} << *by;
         return b->op == BinaryOp::shl ? algebra_.scale(poly(b->a), factor)
-                                      : floordiv(merged(poly(b->a), own), factor);
+                                      : floordiv(merged_of(b->a), factor);
       }
       return opaque(e);
     default:
@@ -231,9 +230,18 @@ std::optional<Term> Simplifier::times_of(const Term& term, size_t part, const Po
 
 bool Simplifier::may_merge(const Poly& p) const {
   return std::ranges::any_of(p.terms, [&](const Term& term) {
-    const auto* var = term.factors.size() == 1 ? as<VarNode>(term.factors[0]) : nullptr;
+    const auto* var =
+        term.factors.size() == 1 && !definitions_.empty() ? as<VarNode>(term.factors[0]) : nullptr;
     return (var && definitions_.contains(var)) || std::ranges::any_of(term.factors, is_division);
   });
+}
+
+// A quotient and its remainder ask for the same sum.
+const Poly& Simplifier::merged_of(const Expr& e) {
+  const Poly& p = poly(e);
+  if (!may_merge(p)) return p;
+  if (const auto* known = memory_.merged.find(e)) return **known;
+  return *memory_.merged.add(e, std::make_unique<const Poly>(merged(p)));
 }
 
 const Poly& Simplifier::merged(const Poly& p, std::optional<Poly>& own) {
@@ -242,6 +250,7 @@ const Poly& Simplifier::merged(const Poly& p, std::optional<Poly>& own) {
 
 Poly Simplifier::merged_pairs(Poly p) {
   // k * (x % b) + k * b * (x // b)  ->  k * x, or k * x - k * b * (x // b)  ->  k * (x % b)
+  auto before = effort(p);
   const auto smaller = [&](const Term& term, size_t at) -> std::optional<Poly> {
     const Expr& part = term.factors[at];
     const Binary* quotient = binary_of(part, BinaryOp::floordiv);
@@ -251,7 +260,7 @@ Poly Simplifier::merged_pairs(Poly p) {
     const Poly& zero = zero_of(part);
     if (!zero.valid) return {};
     Poly candidate = algebra_.add(p, algebra_.multiply(algebra_.of_term(*times), zero));
-    if (!candidate.valid || effort(candidate) >= effort(p)) return {};
+    if (!candidate.valid || effort(candidate) >= before) return {};
     return candidate;
   };
   for (bool again = p.valid; again;) {
@@ -260,6 +269,7 @@ Poly Simplifier::merged_pairs(Poly p) {
       for (size_t k = 0; k < p.terms[i].factors.size() && !again; ++k) {
         if (auto candidate = smaller(p.terms[i], k)) {
           p = std::move(*candidate);
+          before = effort(p);
           again = true;
         }
       }
@@ -464,7 +474,7 @@ std::optional<Poly> Simplifier::worst_case(const Poly& p, const Expr& factor, bo
 }
 
 Expr Simplifier::min_max(BinaryOp op, const Expr& a, const Expr& b) {
-  const Poly x = merged(poly(a)), y = merged(poly(b));
+  const Poly &x = merged_of(a), &y = merged_of(b);
   const Poly difference = merged(algebra_.add(x, y, -1));
   if (difference.valid) {
     const bool is_min = op == BinaryOp::min;

@@ -47,6 +47,13 @@ void Simplifier::bind(const VarNode* var, Range range) {
   bounds_.ranges_[var] = range;
 }
 
+bool Simplifier::learn(const VarNode* var, Range range, int64_t multiple) {
+  const auto [known, is_new] = bounds_.ranges_.try_emplace(var, range);
+  const auto [factor, is_first] = bounds_.multiples_.try_emplace(var, multiple);
+  return known->second.low == range.low && known->second.high == range.high &&
+         factor->second == multiple;
+}
+
 Stmt Simplifier::stmt(const Stmt& s) {
   if (!s) return s;
   switch (s->kind) {

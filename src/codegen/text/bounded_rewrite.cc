@@ -11,7 +11,8 @@ using namespace ir;
 
 class Walker {
  public:
-  Walker(Bounds bounds, const BoundedRewriter& rewriter) : bounds_(bounds), rewriter_(rewriter) {}
+  Walker(const Bounds& bounds, const BoundedRewriter& rewriter)
+      : known_(bounds), rewriter_(rewriter) {}
 
   Stmt stmt(const Stmt& old) {
     if (auto* node = as<Block>(old)) {
@@ -21,16 +22,16 @@ class Walker {
     }
     if (auto* node = as<Let>(old)) {
       if (node->value->type == Type(DType::index)) {
-        bounds_.set(node->var.get(), bounds_.of(node->value));
-        bounds_.set_multiple(node->var.get(), bounds_.multiple_of(node->value));
+        known_.learn(node->var.get(), known_.range_of(node->value),
+                     known_.multiple_of(node->value));
       }
       const Expr value = expr(node->value);
       return let(node->var, value, stmt(node->body));
     }
     if (auto* node = as<For>(old)) {
-      const int64_t high = bounds_.of(node->extent).high;
+      const int64_t high = known_.range_of(node->extent).high;
       const bool known = high > 0 && high < std::numeric_limits<int64_t>::max();
-      bounds_.set(node->var.get(), {0, known ? high - 1 : std::numeric_limits<int32_t>::max()});
+      known_.learn(node->var.get(), {0, known ? high - 1 : std::numeric_limits<int32_t>::max()});
       const Expr extent = expr(node->extent);
       return loop(node->var, extent, node->loop, stmt(node->body));
     }
@@ -45,7 +46,7 @@ class Walker {
     }
     if (auto* node = as<Store>(old)) {
       if (rewriter_.store) {
-        if (Stmt made = rewriter_.store(*node, bounds_)) return made;
+        if (Stmt made = rewriter_.store(*node, known_)) return made;
       }
       std::vector<Expr> indices;
       for (const Expr& index : node->indices) indices.push_back(expr(index));
@@ -58,11 +59,11 @@ class Walker {
  private:
   Expr expr(const Expr& old) {
     if (!rewriter_.expr) return old;
-    Expr made = rewriter_.expr(old, bounds_);
+    Expr made = rewriter_.expr(old, known_);
     return made ? made : old;
   }
 
-  Bounds bounds_;
+  Knowledge known_;
   const BoundedRewriter& rewriter_;
 };
 

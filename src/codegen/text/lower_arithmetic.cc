@@ -27,14 +27,14 @@ bool is_power_of_two(int64_t value) { return value > 0 && (value & (value - 1)) 
 int log2_of(int64_t value) { return std::countr_zero(static_cast<uint64_t>(value)); }
 
 // Signs are known of `index` values only: others wrap.
-bool not_negative(const Expr& e, const Bounds& bounds) {
+bool not_negative(const Expr& e, Knowledge& known) {
   if (is_unsigned_int(e->type.dtype)) return true;
   if (auto value = int_constant(e)) return *value >= 0;
-  return e->type.dtype == DType::index && bounds.of(e).low >= 0;
+  return e->type.dtype == DType::index && known.range_of(e).low >= 0;
 }
-bool positive(const Expr& e, const Bounds& bounds) {
+bool positive(const Expr& e, Knowledge& known) {
   if (auto value = int_constant(e)) return *value > 0;
-  return e->type.dtype == DType::index && bounds.of(e).low > 0;
+  return e->type.dtype == DType::index && known.range_of(e).low > 0;
 }
 
 Expr op(BinaryOp name, Expr a, Expr b) { return binary(name, std::move(a), std::move(b)); }
@@ -52,17 +52,17 @@ Divisor checked(const Expr& b) {
   const Expr odd = has_sign ? cast(bits, b + one) <= constant_int(bits, 1) : b == zero(b->type);
   return {odd, select(odd, one, b)};
 }
-Expr divide(const Expr& a, const Expr& b, const Bounds& bounds) {
-  if (positive(b, bounds)) return op(BinaryOp::div, a, b);
+Expr divide(const Expr& a, const Expr& b, Knowledge& known) {
+  if (positive(b, known)) return op(BinaryOp::div, a, b);
   const Divisor by = checked(b);
   return select(by.odd, a * b, op(BinaryOp::div, a, by.safe));
 }
-Expr remainder(const Expr& a, const Expr& b, const Bounds& bounds) {
-  const bool up = not_negative(a, bounds);
+Expr remainder(const Expr& a, const Expr& b, Knowledge& known) {
+  const bool up = not_negative(a, known);
   auto rest = [&](const Expr& by) {
     return up ? op(BinaryOp::rem, a, by) : a - by * op(BinaryOp::div, a, by);
   };
-  if (positive(b, bounds)) return rest(b);
+  if (positive(b, known)) return rest(b);
   // A negative operand is for the quotient only.
   const Divisor by = checked(b);
   const bool has_sign = !is_unsigned_int(b->type.dtype);
@@ -70,20 +70,20 @@ Expr remainder(const Expr& a, const Expr& b, const Bounds& bounds) {
                 has_sign ? a - by.safe * op(BinaryOp::div, a, by.safe) : rest(by.safe));
 }
 
-Expr lower_division(const Binary& node, const Bounds& bounds) {
+Expr lower_division(const Binary& node, Knowledge& known) {
   const Expr &a = node.a, &b = node.b;
   const Type type = node.type;
   const auto divisor = int_constant(b);
   const bool power = divisor && is_power_of_two(*divisor);
-  const bool up = not_negative(a, bounds);
+  const bool up = not_negative(a, known);
   const bool floors = node.op == BinaryOp::floordiv || node.op == BinaryOp::floormod;
   const bool quotient = node.op == BinaryOp::div || node.op == BinaryOp::floordiv;
   if (power && (up || floors)) {
     return quotient ? op(BinaryOp::shr, a, constant_int(type, log2_of(*divisor)))
                     : op(BinaryOp::bit_and, a, constant_int(type, *divisor - 1));
   }
-  if (!floors || (up && (is_unsigned_int(type.dtype) || positive(b, bounds)))) {
-    return quotient ? divide(a, b, bounds) : remainder(a, b, bounds);
+  if (!floors || (up && (is_unsigned_int(type.dtype) || positive(b, known)))) {
+    return quotient ? divide(a, b, known) : remainder(a, b, known);
   }
   if (!divisor || *divisor <= 0) return {};
   const Expr sign = op(BinaryOp::shr, a, constant_int(type, 31));
@@ -211,7 +211,7 @@ Expr lower_unary(const Unary& node) {
   return select(node.a <= largest, value, node.a);
 }
 
-Expr lower_node(const Expr& e, const Bounds& bounds) {
+Expr lower_node(const Expr& e, Knowledge& known) {
   if (auto* node = as<Unary>(e)) {
     const bool rounds = node->op == UnaryOp::round || node->op == UnaryOp::floor ||
                         node->op == UnaryOp::ceil || node->op == UnaryOp::trunc;
@@ -226,7 +226,7 @@ Expr lower_node(const Expr& e, const Bounds& bounds) {
     case BinaryOp::rem:
     case BinaryOp::floordiv:
     case BinaryOp::floormod:
-      return floating ? Expr() : lower_division(*node, bounds);
+      return floating ? Expr() : lower_division(*node, known);
     case BinaryOp::shl:
     case BinaryOp::shr:
       return lower_shift(*node);
@@ -244,9 +244,9 @@ Expr lower_node(const Expr& e, const Bounds& bounds) {
 
 Kernel lower_arithmetic(const Kernel& kernel, bool exact) {
   Kernel result = kernel;
-  auto lower = [exact](const Expr& root, const Bounds& bounds) {
+  auto lower = [exact](const Expr& root, Knowledge& known) {
     Rewriter rewriter;
-    rewriter.expr = [&](const Expr& e) { return lower_node(e, bounds); };
+    rewriter.expr = [&](const Expr& e) { return lower_node(e, known); };
     const Expr lowered = rewrite(root, rewriter);
     return exact ? with_exact_quotients(lowered) : lowered;
   };

@@ -25,8 +25,8 @@ struct Use {
 
 bool is_linear(const BufferNode& buffer) { return buffer.layout.memory == Memory::linear; }
 
-Expr floordiv_by(const Expr& e, int64_t by, const Bounds& bounds) {
-  return simplify(floordiv(e, by), bounds);
+Expr floordiv_by(const Expr& e, int64_t by, Knowledge& known) {
+  return known.simplify(floordiv(e, by));
 }
 
 bool whole_vectors(const BufferNode& buffer, const Bounds& bounds) {
@@ -46,12 +46,12 @@ class Placer {
     const Bounds bounds = bounds_of_scalars(kernel);
     rewrite_bounded(kernel.body, bounds,
                     {.expr =
-                         [&](const Expr& root, const Bounds& known) {
+                         [&](const Expr& root, Knowledge& known) {
                            note_loads(root, known);
                            return Expr();
                          },
                      .store =
-                         [&](const Store& node, const Bounds& known) {
+                         [&](const Store& node, Knowledge& known) {
                            if (is_linear(*node.buffer)) note_store(node, known);
                            return Stmt();
                          }});
@@ -69,9 +69,8 @@ class Placer {
     Placed result{kernel, {}};
     result.kernel.body = rewrite_bounded(
         kernel.body, bounds,
-        {.expr = [&](const Expr& root, const Bounds& known) { return lower(root, known); },
-         .store = [&](const Store& node,
-                      const Bounds& known) { return lower_store(node, known); }});
+        {.expr = [&](const Expr& root, Knowledge& known) { return lower(root, known); },
+         .store = [&](const Store& node, Knowledge& known) { return lower_store(node, known); }});
     if (error_) return std::unexpected(*error_);
     result.places = std::move(places_);
     return result;
@@ -97,8 +96,8 @@ class Placer {
     return flat;
   }
 
-  void note(const BufferNode& buffer, const std::vector<Expr>& indices, int lanes,
-            const Bounds& known, bool stores) {
+  void note(const BufferNode& buffer, const std::vector<Expr>& indices, int lanes, Knowledge& known,
+            bool stores) {
     Use& use = uses_[&buffer];
     const Expr flat = flat_index(buffer, indices);
     auto* steps = as<Ramp>(flat);
@@ -107,19 +106,23 @@ class Placer {
     }
     if (lanes == 1) {
       use.lane_stores |= stores;
-      const auto lane_number = as_int(simplify(floormod(flat, 4), known));
-      use.known_lanes &= lane_number.has_value();
-      if (lane_number) use.lanes_seen |= 1 << *lane_number;
-      use.constant &= as_int(simplify(flat, known)).has_value();
+      // Each where it counts: see decide().
+      if (buffer.scope == Scope::global && use.known_lanes) {
+        const auto lane_number = as_int(known.simplify(floormod(flat, 4)));
+        use.known_lanes = lane_number.has_value();
+        if (lane_number) use.lanes_seen |= 1 << *lane_number;
+      }
+      if (buffer.scope == Scope::priv && use.constant)
+        use.constant = as_int(known.simplify(flat)).has_value();
       return;
     }
     GS_CHECK(steps && steps->stride == 1, "vector access of ", buffer.name, " is not contiguous");
     use.vectors = true;
-    const Expr base = simplify(steps->base, known);
+    const Expr base = known.simplify(steps->base);
     use.aligned &= lanes == 4 && known.multiple_of(base) % 4 == 0;
     use.constant &= as_int(base).has_value();
   }
-  void note_loads(const Expr& root, const Bounds& known) {
+  void note_loads(const Expr& root, Knowledge& known) {
     visit(root, [&](const Expr& e) {
       auto* node = as<Load>(e);
       if (node && is_linear(*node->buffer)) {
@@ -128,7 +131,7 @@ class Placer {
       return true;
     });
   }
-  void note_store(const Store& node, const Bounds& known) {
+  void note_store(const Store& node, Knowledge& known) {
     note(*node.buffer, node.indices, node.value->type.lanes, known, true);
   }
 
@@ -154,23 +157,24 @@ class Placer {
   }
 
   // The nearest index inside, unless it is known to be that.
-  Expr inside(const BufferNode& buffer, Expr at, const Bounds& known) {
+  Expr inside(const BufferNode& buffer, Expr at, Knowledge& known) {
     if (!clamp_ || buffer.scope != Scope::global) return at;
-    const Expr size =
-        floordiv_by(passes::physical_elements(buffer), places_.at(&buffer).width, known);
-    if (!prove(at < size, known))
-      at = ir::min(at, simplify(ir::max(size - index(1), index(0)), known));
-    return known.of(at).low >= 0 ? at : ir::max(at, index(0));
+    const auto [elements, added] = elements_.try_emplace(&buffer);
+    if (added) elements->second = passes::physical_elements(buffer);
+    const Expr size = floordiv_by(elements->second, places_.at(&buffer).width, known);
+    if (!known.prove(at < size))
+      at = ir::min(at, known.simplify(ir::max(size - index(1), index(0))));
+    return known.range_of(at).low >= 0 ? at : ir::max(at, index(0));
   }
 
-  Expr element(const Load& old, Expr at, int lanes, const Bounds& known) {
+  Expr element(const Load& old, Expr at, int lanes, Knowledge& known) {
     auto* node = new Load(old.type.with_lanes(lanes));
     node->buffer = old.buffer;
     node->indices = {clamped(inside(*old.buffer, std::move(at), known))};
     return Expr(node);
   }
 
-  Expr lower_load(const Load& node, const Bounds& known) {
+  Expr lower_load(const Load& node, Knowledge& known) {
     const int width = places_.at(node.buffer.get()).width, lanes = node.type.lanes;
     const Expr flat = flat_index(*node.buffer, node.indices);
     auto* steps = as<Ramp>(flat);
@@ -178,17 +182,17 @@ class Placer {
       return element(node, floordiv_by(steps->base, 4, known), 4, known);
     if (width == 4) {
       const Expr whole = element(node, floordiv_by(flat, 4, known), 4, known);
-      return lane(whole, simplify(floormod(flat, 4), known));
+      return lane(whole, known.simplify(floormod(flat, 4)));
     }
-    if (lanes == 1) return element(node, simplify(flat, known), 1, known);
+    if (lanes == 1) return element(node, known.simplify(flat), 1, known);
     std::vector<Expr> parts;
     for (int i = 0; i < lanes; ++i) {
-      parts.push_back(element(node, simplify(steps->base + index(i), known), 1, known));
+      parts.push_back(element(node, known.simplify(steps->base + index(i)), 1, known));
     }
     return make_vector(std::move(parts));
   }
 
-  Expr lower(const Expr& root, const Bounds& known) {
+  Expr lower(const Expr& root, Knowledge& known) {
     Rewriter rewriter;
     rewriter.expr = [&](const Expr& e) {
       auto* node = as<Load>(e);
@@ -197,7 +201,7 @@ class Placer {
     return rewrite(root, rewriter);
   }
 
-  Stmt lower_store(const Store& node, const Bounds& known) {
+  Stmt lower_store(const Store& node, Knowledge& known) {
     if (!is_linear(*node.buffer)) return {};
     const int width = places_.at(node.buffer.get()).width, lanes = node.value->type.lanes;
     const Expr value = lower(node.value, known);
@@ -214,13 +218,13 @@ class Placer {
     };
     if (width == 4 && lanes == 4) return put({floordiv_by(steps->base, 4, known)}, value);
     if (width == 4) {
-      return put({floordiv_by(flat, 4, known), simplify(floormod(flat, 4), known)}, value);
+      return put({floordiv_by(flat, 4, known), known.simplify(floormod(flat, 4))}, value);
     }
-    if (lanes == 1) return put({simplify(flat, known)}, value);
+    if (lanes == 1) return put({known.simplify(flat)}, value);
     const Var whole = var("v", value->type);
     std::vector<Stmt> stores;
     for (int i = 0; i < lanes; ++i) {
-      stores.push_back(put({simplify(steps->base + index(i), known)}, lane(whole, index(i))));
+      stores.push_back(put({known.simplify(steps->base + index(i))}, lane(whole, index(i))));
     }
     return let(whole, value, block(std::move(stores)));
   }
@@ -228,6 +232,7 @@ class Placer {
   bool clamp_;
   std::unordered_map<const BufferNode*, Use> uses_;
   std::unordered_map<const BufferNode*, Place> places_;
+  std::unordered_map<const BufferNode*, Expr> elements_;
   std::optional<Diagnostic> error_;
 };
 
