@@ -264,7 +264,7 @@ Expr cast(Type type, Expr a) {
 }
 
 Expr bitcast(Type type, Expr a) {
-  GS_CHECK(a && bit_width(a->type.dtype) * a->type.lanes == bit_width(type.dtype) * type.lanes,
+  GS_CHECK(a && byte_size(a->type.dtype) * a->type.lanes == byte_size(type.dtype) * type.lanes,
            "bitcast to ", to_string(type), " changes size");
   if (a->type == type) return a;
   if (auto value = scalar_of(a); value && type.is_scalar()) {

@@ -302,7 +302,7 @@ Result<Expr> Parser::call(const std::string& function) {
     GS_TRY(expect("("));
     GS_ASSIGN(Expr a, expr());
     GS_TRY(expect(")"));
-    if (bit_width(to.dtype) * to.lanes != bit_width(a->type.dtype) * a->type.lanes) {
+    if (byte_size(to.dtype) * to.lanes != byte_size(a->type.dtype) * a->type.lanes) {
       return error(cat("bitcast of ", to_string(a->type), " to ", to_string(to)));
     }
     auto* made = node<Bitcast>(to);

@@ -356,7 +356,7 @@ Scalar convert(DType dtype, const Scalar& a) {
 }
 
 std::optional<Scalar> reinterpret(DType dtype, Scalar a) {
-  if (bit_width(dtype) != bit_width(a.dtype) || bit_width(dtype) == 0) return std::nullopt;
+  if (byte_size(dtype) != byte_size(a.dtype) || byte_size(dtype) == 0) return std::nullopt;
   std::byte bytes[8];
   write_scalar(a, bytes);
   return read_scalar(dtype, bytes);

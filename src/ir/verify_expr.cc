@@ -135,7 +135,7 @@ Result<> Verifier::node(const Expr& e) {
     }
     case NodeKind::Bitcast: {
       const Type from = as<Bitcast>(e)->a->type;
-      if (bit_width(from.dtype) * from.lanes != bit_width(type.dtype) * type.lanes) {
+      if (byte_size(from.dtype) * from.lanes != byte_size(type.dtype) * type.lanes) {
         return mismatch(from);
       }
       return {};

@@ -101,7 +101,9 @@ Expr cut_from(const Expr& word, const Expr& shift, int bits, ir::DType dtype) {
     return ir::constant_int(word->type.with_dtype(type), value);
   };
   const ir::Type type = word->type.with_dtype(dtype);
-  if (ir::is_signed_int(ir::carrier_of(dtype))) {
+  if (ir::is_small(dtype))
+    return ir::bitcast(type, cut_from(word, shift, bits, ir::carrier_of(dtype)));
+  if (ir::is_signed_int(dtype)) {
     const Expr top = ir::binary(ir::BinaryOp::shl, word, number(ir::DType::u32, 32 - bits) - shift);
     const Expr whole = ir::cast(top->type.with_dtype(ir::DType::i32), top);
     return ir::cast(type, ir::binary(ir::BinaryOp::shr, whole, number(ir::DType::i32, 32 - bits)));
@@ -117,7 +119,10 @@ Expr cut_from(const Expr& word, const Expr& shift, int bits, ir::DType dtype) {
 // The bits of an element of `bits` bits, the lowest of a word.
 Expr bits_of(const Expr& value, int bits) {
   const ir::Type word = value->type.with_dtype(ir::DType::u32);
-  if (ir::is_float(value->type.dtype) && bits == 16)
+  const ir::DType dtype = value->type.dtype;
+  if (ir::is_small(dtype))
+    return bits_of(ir::bitcast(value->type.with_dtype(ir::carrier_of(dtype)), value), bits);
+  if (ir::is_float(dtype) && bits == 16)
     return ir::cast(word, ir::bitcast(value->type.with_dtype(ir::DType::u16), value));
   return ir::binary(ir::BinaryOp::bit_and, ir::cast(word, value),
                     ir::constant_int(word, (1 << bits) - 1));

@@ -61,7 +61,7 @@ Expr rounded(const Expr& e) {
     }
   }
   if (number.same(cast->a) && !is_whole(number)) return {};
-  const int bits = 8 * ir::byte_size(to);
+  const int bits = ir::bit_width(to);
   const int64_t least = ir::is_signed_int(to) ? -(int64_t{1} << (bits - 1)) : 0;
   const int64_t most = least + (int64_t{1} << bits) - 1;
   const ir::Type words = e->type.with_dtype(DType::i32);
